@@ -1,0 +1,29 @@
+//go:build !linux
+
+package child
+
+import (
+	"errors"
+	"syscall"
+)
+
+func attributes(bool) *syscall.SysProcAttr { return nil }
+
+func (p *Process) reap() {
+	state, _ := p.cmd.Process.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state, p.ended = state, true
+}
+
+func (p *Process) kill() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return ErrGone
+	}
+	return p.cmd.Process.Kill()
+}
+
+func (p *Process) stop() error   { return errors.ErrUnsupported }
+func (p *Process) resume() error { return errors.ErrUnsupported }

@@ -1,0 +1,224 @@
+// Package ledger is what a run has started, on disk as it happens: processes
+// and folders. It is not how a run ends what it has started (that is the work
+// of whoever started it); it is how somebody else can, when the run was killed.
+//
+// Read [Ledger] first, then [Sweep]. A ledger is a file in the temporary
+// folder, locked by its run (flock) for as long as that run lives: so a sweep
+// that gets the lock knows that the run is gone, and that no other sweep is at
+// work on the same ledger.
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/lockchaos/lockchaos/internal/child"
+)
+
+const (
+	suffix  = ".jsonl"
+	newMark = ".new-" // a ledger that is not locked yet
+
+	folderTries = 100 // the folder may vanish between the look and the use
+)
+
+// entry is one line of a ledger. Exactly one field is meant per line, except
+// that PID and Started belong together.
+type entry struct {
+	Boot    string `json:"boot,omitempty"` // first line: which boot the start times count from
+	PID     int    `json:"pid,omitempty"`
+	Started uint64 `json:"started,omitempty"` // clock ticks since boot
+	Dir     string `json:"dir,omitempty"`
+}
+
+// Ledger is the ledger of a running run. Its methods may be called from several
+// goroutines. A nil Ledger writes nothing down. The run closes it when
+// everything in it has ended.
+type Ledger struct {
+	path string
+
+	mu   sync.Mutex
+	file *os.File // nil once closed
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Open makes a ledger for the run name (letters, digits, dot, dash and
+// underline; a process number is added, so that it need not be unique).
+func Open(name string) (*Ledger, error) {
+	if !validName.MatchString(name) {
+		return nil, fmt.Errorf("opening ledger %q: the name may hold letters, digits, dot, dash and underline", name)
+	}
+	root, file, err := newFile()
+	if err != nil {
+		return nil, opening(name, err)
+	}
+	l := &Ledger{file: file}
+	if err := l.begin(root, name); err != nil {
+		_ = os.Remove(file.Name())
+		_ = file.Close()
+		return nil, opening(name, err)
+	}
+	return l, nil
+}
+
+func opening(name string, err error) error {
+	return fmt.Errorf("opening ledger %q: %w (it lies in the temporary folder: set TMPDIR to one with room, "+
+		"that you may write to)", name, err)
+}
+
+// newFile makes a file in the folder for ledgers, again if a run that has just
+// ended took the empty folder away in between.
+func newFile() (root string, file *os.File, err error) {
+	for range folderTries {
+		if root, err = folder(); err == nil {
+			file, err = os.CreateTemp(root, newMark+"*")
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	return root, file, err
+}
+
+// begin locks the new file and only then gives it a name that sweeps look at.
+// A link, unlike a rename, fails if that name is taken.
+func (l *Ledger) begin(root, name string) error {
+	if locked, err := lock(l.file); err != nil || !locked {
+		return errors.Join(errors.New("locking it"), err)
+	}
+	if err := l.write(entry{Boot: bootID()}); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		l.path = filepath.Join(root, fmt.Sprintf("%s-%d.%d%s", name, os.Getpid(), n, suffix))
+		err := os.Link(l.file.Name(), l.path)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return os.Remove(l.file.Name())
+	}
+}
+
+// Path is the file.
+func (l *Ledger) Path() string {
+	if l == nil {
+		return ""
+	}
+	return l.path
+}
+
+// Process writes down a process that the run has started. It is called at once
+// after the start. One that has ended already is not worth a line.
+func (l *Ledger) Process(pid int) error {
+	if l == nil || pid <= 0 {
+		return nil
+	}
+	_, started, err := child.Stat(pid)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // ended, or a system without /proc, where a sweep could not know it again
+	}
+	if err != nil {
+		return fmt.Errorf("writing process %d into the ledger: %w", pid, err)
+	}
+	if err := l.write(entry{PID: pid, Started: started}); err != nil {
+		return fmt.Errorf("writing process %d into the ledger: %w", pid, err)
+	}
+	return nil
+}
+
+// Dir writes down a folder that is to be removed with everything in it. The
+// path must be absolute and below the temporary folder: a sweep removes nothing else.
+func (l *Ledger) Dir(path string) error {
+	if l == nil {
+		return nil
+	}
+	if !removable(path) {
+		return fmt.Errorf("writing folder %s into the ledger: not below %s", path, os.TempDir())
+	}
+	if err := l.write(entry{Dir: path}); err != nil {
+		return fmt.Errorf("writing folder %s into the ledger: %w", path, err)
+	}
+	return nil
+}
+
+// Close removes the ledger. It may be called twice.
+func (l *Ledger) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := os.Remove(l.path) // before the lock is given up
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	err = errors.Join(err, l.file.Close())
+	l.file = nil
+	_ = os.Remove(filepath.Dir(l.path)) // the last one takes the folder away; it stays if it is not empty
+	if err != nil {
+		return fmt.Errorf("removing ledger %s: %w", l.path, err)
+	}
+	return nil
+}
+
+func (l *Ledger) write(e entry) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return os.ErrClosed
+	}
+	_, err = l.file.Write(append(line, '\n')) // one write: a kill leaves no half line but for a full disk
+	return err
+}
+
+// folder is where ledgers are, made if need be. Everybody can write to the
+// temporary folder, and a sweep believes what it reads: so the folder must be
+// this user's alone.
+func folder() (string, error) {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("lockchaos-%d", os.Getuid()))
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() || !private(info) {
+		return "", fmt.Errorf("%s is not a folder of this user's alone: remove it, or set TMPDIR to another place", path)
+	}
+	return path, nil
+}
+
+// removable says whether a sweep may remove path: the last guard between a
+// spoilt ledger and somebody's files.
+func removable(path string) bool {
+	rel, err := filepath.Rel(os.TempDir(), path)
+	return err == nil && filepath.IsAbs(path) && filepath.Clean(path) == path &&
+		rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// bootID names this boot of the machine, empty where there is no such name.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}

@@ -1,0 +1,50 @@
+// Package nearest finds the name that a user probably meant. It is for error
+// messages only: nothing is ever chosen on a user's behalf.
+package nearest
+
+import "strings"
+
+// To is the one of names that is closest to word, or "" if none is close: at
+// most a third of its letters away.
+func To(word string, names []string) string {
+	best, bestAway := "", 1+len(word)/3
+	for _, name := range names {
+		away := distance(strings.ToLower(word), strings.ToLower(name))
+		if strings.HasPrefix(name, word) && word != "" {
+			away = min(away, 1)
+		}
+		if away <= bestAway && (best == "" || away < bestAway) {
+			best, bestAway = name, away
+		}
+	}
+	return best
+}
+
+// Hint is " (did you mean x?)", or "; known are …" if nothing is close.
+func Hint(word string, names []string) string {
+	if name := To(word, names); name != "" {
+		return " (did you mean " + name + "?)"
+	}
+	return "; known are " + strings.Join(names, ", ")
+}
+
+// distance is Levenshtein's: the fewest letters put in, left out or changed.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		corner := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := corner
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			corner = row[j]
+			row[j] = min(change, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,214 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Format is the version of the layout that this package writes, and the only
+// one that it reads.
+const Format = 1
+
+// Root is the folder for runs if the user names none, relative to the working folder.
+const Root = "chaos-runs"
+
+// Latest is the name of the link to the newest run: one beside the runs of a
+// scenario, one beside all scenarios.
+const Latest = "latest"
+
+// stamp is the time in a directory's name: it sorts as it reads.
+const stamp = "20060102T150405.000Z"
+
+// Dir is the directory of one run. It holds nothing open, so there is nothing
+// to close, and its methods may be used by several goroutines.
+type Dir struct {
+	Path    string // of the directory, links resolved
+	ID      string // scenario/UTC time-seed, as in Manifest.ID
+	LinkErr error  // why latest could not be pointed here; nil if it does, and after Open
+}
+
+// Create makes root/scenario/time-seed and points latest at it. An empty root is
+// [Root]; characters of scenario that have no place in a file's name become "-".
+// A link that cannot be set is told in LinkErr and is no error: file systems
+// without links exist, and a run is worth more than its link.
+func Create(root, scenario string, seed uint64, now time.Time) (*Dir, error) {
+	if root == "" {
+		root = Root
+	}
+	name := SafeName(scenario)
+	parent := filepath.Join(root, name)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, explain("creating folder for runs "+parent, err)
+	}
+	base := fmt.Sprintf("%s-%d", now.UTC().Format(stamp), seed)
+	made, err := mkdirNew(parent, base)
+	if err != nil {
+		return nil, explain("creating run directory in "+parent, err)
+	}
+	path := filepath.Join(parent, made)
+	if err := os.Mkdir(filepath.Join(path, LogsDir), 0o755); err != nil {
+		return nil, explain("creating folder for logs in "+path, err)
+	}
+	linkErr := errors.Join(
+		link(filepath.Join(parent, Latest), made),
+		link(filepath.Join(root, Latest), filepath.Join(name, made)),
+	)
+	return &Dir{Path: path, ID: name + "/" + made, LinkErr: linkErr}, nil
+}
+
+// mkdirNew makes base, or base-2, base-3 … if two runs began in one millisecond.
+func mkdirNew(parent, base string) (string, error) {
+	name := base
+	for n := 2; ; n++ {
+		err := os.Mkdir(filepath.Join(parent, name), 0o755)
+		if err == nil || !errors.Is(err, fs.ErrExist) || n > 1000 {
+			return name, err
+		}
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+// link points name at target in one step, so that a reader finds the old run or
+// the new one and never nothing.
+func link(name, target string) error {
+	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return fmt.Errorf("linking %s: something that is no link is in its place", name)
+	}
+	temp := fmt.Sprintf("%s.%d", name, os.Getpid())
+	if err := os.Symlink(target, temp); err != nil {
+		return fmt.Errorf("linking %s: %w", name, err)
+	}
+	if err := os.Rename(temp, name); err != nil {
+		return errors.Join(fmt.Errorf("linking %s: %w", name, err), os.Remove(temp))
+	}
+	return nil
+}
+
+// Open finds the run directory at path, which may be a link, such as a latest,
+// and reads its manifest once in order to know that it is one. The word latest
+// alone means the newest run under [Root]. Links are followed once, so that a
+// run that starts meanwhile does not change what is read.
+func Open(path string) (*Dir, error) {
+	if path == Latest {
+		if _, err := os.Lstat(path); err != nil {
+			path = filepath.Join(Root, Latest)
+		}
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, explain("opening run directory "+path, err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return nil, explain("opening run directory "+path, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("opening run directory %s: it is a file; name the directory that it lies in", path)
+	}
+	d := &Dir{Path: real, ID: filepath.Base(filepath.Dir(real)) + "/" + filepath.Base(real)}
+	m, err := d.ReadManifest()
+	if err != nil {
+		return nil, d.notARun(path, err)
+	}
+	if m.ID != "" {
+		d.ID = m.ID
+	}
+	return d, nil
+}
+
+// notARun turns a manifest that is missing into advice.
+func (d *Dir) notARun(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, lerr := os.Lstat(filepath.Join(d.Path, Latest)); lerr == nil {
+		return fmt.Errorf("opening run directory %s: it is a folder of runs; name one of them, such as %s",
+			path, filepath.Join(path, Latest))
+	}
+	if _, herr := os.Stat(d.File(HistoryFile)); herr == nil {
+		return fmt.Errorf("opening run directory %s: it has no %s; judge its history alone with: chaos check %s",
+			path, ManifestFile, filepath.Join(path, HistoryFile))
+	}
+	return fmt.Errorf("opening run directory %s: it has neither %s nor %s, so it is no run directory; "+
+		"runs lie in %s/SCENARIO/", path, ManifestFile, HistoryFile, Root)
+}
+
+// File is the path of the file of that name, whether it is there or not.
+func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
+
+// Has says whether the run directory has a file of that name.
+func (d *Dir) Has(name string) bool {
+	info, err := os.Stat(d.File(name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// LogFile opens logs/name for appending, and makes it if need be. The caller
+// closes it. What has no place in a file's name becomes "-".
+func (d *Dir) LogFile(name string) (*os.File, error) {
+	path := filepath.Join(d.Path, LogsDir, SafeName(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, explain("creating folder for logs", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, explain("opening log "+path, err)
+	}
+	return f, nil
+}
+
+// Logs are the names of the files in logs/, sorted; none if there is no such folder.
+func (d *Dir) Logs() []string {
+	entries, err := os.ReadDir(filepath.Join(d.Path, LogsDir))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// SafeName turns any text into the name of a file in this folder: letters,
+// digits, "-", "_" and "." stay, the rest becomes "-". It never begins with a
+// dot and is never empty nor longer than 100 bytes.
+func SafeName(s string) string {
+	keep := func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}
+	s = strings.TrimLeft(strings.Map(keep, s), ".")
+	if len(s) > 100 {
+		s = s[:100]
+	}
+	if s == "" || s == Latest {
+		return "run-" + s
+	}
+	return s
+}
+
+// explain says what to do about the errors of a file system that users meet.
+func explain(doing string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w; choose a folder that you may write to with --out", doing, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%s: %w; make room (old runs lie in %s) or choose another disk with --out", doing, err, Root)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s: %w; choose another folder with --out", doing, err)
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s: a part of that path is a file: %w; choose another folder with --out", doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

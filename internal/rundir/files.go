@@ -1,0 +1,103 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lockchaos/lockchaos/checker"
+)
+
+// FormatError tells that a run directory was written in another layout.
+type FormatError struct {
+	Path string // of the manifest
+	Have int    // its version
+}
+
+// Error says which version was met and what to do.
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("reading %s: its format is version %d, and this program reads version %d; "+
+		"use the program that wrote it (run.json names it under versions)", e.Path, e.Have, Format)
+}
+
+// WriteManifest replaces run.json in one step: a reader, and a kill, meet the
+// old one or the new one, never a half. A Format of 0 is written as [Format].
+func (d *Dir) WriteManifest(m Manifest) error {
+	if m.Format == 0 {
+		m.Format = Format
+	}
+	return d.writeJSON(ManifestFile, m)
+}
+
+// ReadManifest reads run.json. The error is fs.ErrNotExist if there is none and
+// a [FormatError] if its layout is another one.
+func (d *Dir) ReadManifest() (Manifest, error) {
+	var m Manifest
+	if err := d.readJSON(ManifestFile, &m); err != nil {
+		return Manifest{}, err
+	}
+	if m.Format != Format {
+		return Manifest{}, &FormatError{Path: d.File(ManifestFile), Have: m.Format}
+	}
+	return m, nil
+}
+
+// WriteVerdict replaces verdict.json in one step.
+func (d *Dir) WriteVerdict(j checker.Judgement) error { return d.writeJSON(VerdictFile, j) }
+
+// ReadVerdict reads verdict.json. The error is fs.ErrNotExist if the run has
+// not been judged.
+func (d *Dir) ReadVerdict() (checker.Judgement, error) {
+	var j checker.Judgement
+	err := d.readJSON(VerdictFile, &j)
+	return j, err
+}
+
+// WriteFile replaces the file of that name in one step.
+func (d *Dir) WriteFile(name string, data []byte) error {
+	if name != filepath.Base(name) {
+		return fmt.Errorf("writing %q in %s: a file of a run directory has no folder in its name", name, d.Path)
+	}
+	f, err := os.CreateTemp(d.Path, "."+name+".*")
+	if err != nil {
+		return explain("writing "+d.File(name), err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o644) // CreateTemp's 0600 would hide results from a web server
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), d.File(name))
+	}
+	if err != nil {
+		rerr := os.Remove(f.Name())
+		if errors.Is(rerr, fs.ErrNotExist) {
+			rerr = nil
+		}
+		return explain("writing "+d.File(name), errors.Join(err, rerr))
+	}
+	return nil
+}
+
+func (d *Dir) writeJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", name, err)
+	}
+	return d.WriteFile(name, append(data, '\n'))
+}
+
+func (d *Dir) readJSON(name string, v any) error {
+	data, err := os.ReadFile(d.File(name))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", d.File(name), err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("reading %s: not the JSON of this program, or cut off: %w", d.File(name), err)
+	}
+	return nil
+}
