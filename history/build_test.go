@@ -1,0 +1,147 @@
+package history_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+func notation(t *testing.T, text string) *history.History {
+	t.Helper()
+	h, err := history.ReadNotation(strings.NewReader(text), "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestBuildPairs(t *testing.T) {
+	h := notation(t, `
+		clients 3
+		client 0 acquire orders 1.0-1.1 ok owner=a lease=5s token=7 valid=2s count=1
+		client 1 acquire orders 1.05- info owner=b
+		client 2 try orders 1.2-1.3 fail code=held
+		client 0 renewed orders 2.0 valid=3s
+		client 0 touch orders 2.1 ok token=7 read=4 found=4 seen=6
+		client 0 crash 2.5
+		nemesis kill 2.2 bite id=1 target=n1 detail="is gone"
+	`)
+	s := time.Second
+	want := &history.History{
+		Spans: []history.Span{
+			{Call: s, Return: 1100 * time.Millisecond, Valid: 3100 * time.Millisecond, Lease: 5 * s, Token: 7, Invoked: 0,
+				Ended: 2, Count: 1, Permits: 1, Op: history.OpAcquire, Outcome: history.OK, Write: true},
+			{Call: 1050 * time.Millisecond, Return: history.Never, Invoked: 1, Ended: -1, Process: 1, Owner: 1,
+				Permits: 1, Op: history.OpAcquire, Outcome: history.Info, Write: true},
+			{Call: 1200 * time.Millisecond, Return: 1300 * time.Millisecond, Invoked: 3, Ended: 4, Process: 2, Owner: 2,
+				Permits: 1, Op: history.OpTry, Outcome: history.Fail, Write: true, Busy: true},
+		},
+		Notices: []history.Notice{
+			{Time: 2 * s, Valid: 5 * s, Index: 5, F: "renewed"},
+			{Time: 2500 * time.Millisecond, Index: 8, Key: 1, Owner: 3, F: "crash"},
+		},
+		Touches: []history.Touched{{TouchValue: history.TouchValue{Read: 4, Found: 4, MaxSeen: 6},
+			Time: 2100 * time.Millisecond, Token: 7, Index: 6, Accepted: true}},
+		Faults: []history.Fault{{FaultValue: history.FaultValue{ID: 1, Phase: history.Bit, Target: "n1", Detail: "is gone"},
+			Name: "kill", Time: 2200 * time.Millisecond, Index: 7}},
+		Keys: []string{"orders", ""}, Owners: []string{"a", "b", "process 2", "process 0"},
+		Clients: 3, End: 2500 * time.Millisecond, Events: 9,
+	}
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
+func TestBuildProblems(t *testing.T) {
+	acquire := func(index, at int64, typ history.Type, p history.Process) history.Event {
+		return history.Event{Index: index, Time: time.Duration(at), Type: typ, Process: p, F: history.Acquire, Key: "k"}
+	}
+	tests := []struct {
+		name     string
+		events   []history.Event
+		problems []string // their beginnings
+		open     int      // spans of unknown outcome
+	}{
+		{"clean", []history.Event{acquire(0, 1, history.Invoke, 0), acquire(1, 2, history.OK, 0)}, nil, 0},
+		{"completion alone", []history.Event{acquire(0, 1, history.OK, 0)},
+			[]string{"process 0 completes acquire without having invoked it"}, 0},
+		{"two open", []history.Event{acquire(0, 1, history.Invoke, 0), acquire(1, 2, history.Invoke, 0)},
+			[]string{"process 0 invokes acquire while its operation of event 0 is open"}, 2},
+		{"time goes back", []history.Event{acquire(0, 5, history.Invoke, 0), acquire(1, 2, history.OK, 0)},
+			[]string{"the time goes back by 3ns"}, 0},
+		{"index twice", []history.Event{acquire(4, 1, history.Invoke, 0), acquire(4, 2, history.OK, 0)},
+			[]string{"the index 4 is not greater"}, 0},
+		{"no completion", []history.Event{acquire(0, 1, history.Invoke, 0)}, nil, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			h, err := history.Build(test.events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(h.Problems) != len(test.problems) {
+				t.Fatalf("problems: %v", h.Problems)
+			}
+			for i, p := range h.Problems {
+				if !strings.HasPrefix(p.Text, test.problems[i]) {
+					t.Errorf("problem %q, want %q", p.Text, test.problems[i])
+				}
+			}
+			open := 0
+			for _, s := range h.Spans {
+				if s.Outcome == history.Info {
+					open++
+				}
+				if s.Return < s.Call {
+					t.Errorf("span ends before it begins: %+v", s)
+				}
+			}
+			if open != test.open {
+				t.Errorf("%d spans open, want %d", open, test.open)
+			}
+		})
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	var events []history.Event
+	for i := range 5000 {
+		events = append(events, history.Event{Index: int64(i), Type: history.OK, F: history.Release})
+	}
+	h, err := history.Build(events)
+	if err != nil || len(h.Problems) != 101 || h.Problems[100].Text != "4900 more problems" {
+		t.Errorf("err %v, %d problems, the last %v", err, len(h.Problems), h.Problems[len(h.Problems)-1])
+	}
+}
+
+func TestNotationErrors(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"hello", `text:1: "hello": a line begins with client, nemesis, clients, probe or leftover`},
+		{"\nclient x acquire k 1-2 ok", `text:2: "x": the number of a process is wanted here`},
+		{"client 1 acquire k one-2 ok", `text:1: "one": a time in seconds, or with a unit, is wanted here`},
+		{"client 1 acquire k 2-1 ok", "text:1: 2-1: the operation ends before it begins"},
+		{"client 1 acquire k 1-2 perhaps", `text:1: type "perhaps": want invoke, ok, fail or info`},
+		{"client 1 acquire k 1-2 ok tokn=3", `text:1: "tokn": no such value`},
+		{`nemesis kill 1 bite detail="x`, "text:1: a quotation mark is not closed"},
+		{"nemesis kill 1 bite color=red", `text:1: "color": a fault has id, target and detail`},
+	}
+	for _, test := range tests {
+		_, err := history.ReadNotation(strings.NewReader(test.text), "text")
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
+		}
+	}
+}
+
+func TestClient(t *testing.T) {
+	if got := history.Process(8).Client(5); got != 3 {
+		t.Errorf("process 8 of 5 clients is client %d, want 3", got)
+	}
+	if got := history.Process(8).Client(0); got != 8 {
+		t.Errorf("process 8 of an unknown number of clients is client %d, want 8", got)
+	}
+}

@@ -1,0 +1,222 @@
+package edn
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// atom reads a number, symbol or keyword, or one of the words nil, true, false.
+func (r *Reader) atom() (Value, error) {
+	if err := r.bare(); err != nil {
+		return Value{}, err
+	}
+	if n, ok := plainInt(r.token); ok {
+		return Value{Kind: Int, Int: n}, nil
+	}
+	text, err := r.word()
+	if err != nil {
+		return Value{}, err
+	}
+	switch text {
+	case "":
+		c, _ := r.peek()
+		return Value{}, r.errorf("%q begins no value", c)
+	case "nil":
+		return Value{}, nil
+	case "true":
+		return Value{Kind: Bool, Int: 1}, nil
+	case "false":
+		return Value{Kind: Bool}, nil
+	}
+	if text[0] == ':' {
+		if len(text) == 1 {
+			return Value{}, r.errorf("a keyword without a name")
+		}
+		return Value{Kind: Keyword, Text: text[1:]}, nil
+	}
+	if !numeric(text) {
+		return Value{Kind: Symbol, Text: text}, nil
+	}
+	if n, err := strconv.ParseInt(strings.TrimSuffix(text, "N"), 0, 64); err == nil && !strings.Contains(text, "_") {
+		return Value{Kind: Int, Int: n}, nil
+	}
+	if _, ok := parseFloat(text); !ok || strings.ContainsAny(text, "_xXpP") {
+		return Value{}, r.errorf("%.40q is not a number", text)
+	}
+	return Value{Kind: Number, Text: text}, nil
+}
+
+// numeric says that text begins as numbers do.
+func numeric(text string) bool {
+	if text[0] == '-' || text[0] == '+' {
+		text = text[1:]
+	}
+	return text != "" && text[0] >= '0' && text[0] <= '9'
+}
+
+// quoted reads a string; the opening quotation mark has been read.
+func (r *Reader) quoted() (string, error) {
+	r.token = r.token[:0]
+	for {
+		c, err := r.peek()
+		if err != nil {
+			return "", r.torn(err)
+		}
+		r.i++
+		switch {
+		case c == '"':
+			return r.word()
+		case c == '\\':
+			if err := r.escape(); err != nil {
+				return "", err
+			}
+			continue
+		case c == '\n':
+			r.newline()
+		}
+		if c < 0x20 && r.json {
+			return "", r.errorf("a string has a control character in it")
+		}
+		r.token = append(r.token, c)
+		n := r.i
+		for n < len(r.buf) && r.buf[n] >= 0x20 && r.buf[n] != '"' && r.buf[n] != '\\' {
+			n++
+		}
+		r.token = append(r.token, r.buf[r.i:n]...)
+		r.i = n
+	}
+}
+
+func (r *Reader) escape() error {
+	c, err := r.peek()
+	if err != nil {
+		return r.torn(err)
+	}
+	r.i++
+	switch c {
+	case 'n':
+		c = '\n'
+	case 't':
+		c = '\t'
+	case 'r':
+		c = '\r'
+	case 'b':
+		c = '\b'
+	case 'f':
+		c = '\f'
+	case '"', '\\':
+	case 'u':
+		return r.unicode()
+	default:
+		if c != '/' || !r.json {
+			return r.errorf("\\%c is no escape in a string", c)
+		}
+	}
+	r.token = append(r.token, c)
+	return nil
+}
+
+// unicode reads the four digits after \u, and the other half of a pair.
+func (r *Reader) unicode() error {
+	n, err := r.hex4()
+	if err != nil {
+		return err
+	}
+	if n>>10 == 0x36 { // the first half of a pair: the second must follow
+		if r.next2('\\', 'u') {
+			low, err := r.hex4()
+			if err != nil {
+				return err
+			}
+			if low>>10 == 0x37 {
+				r.token = utf8.AppendRune(r.token, 0x10000+(n&0x3ff)<<10+low&0x3ff)
+				return nil
+			}
+		}
+		return r.errorf("\\u%04x is half of a character", n)
+	}
+	if n>>10 == 0x37 {
+		return r.errorf("\\u%04x is half of a character", n)
+	}
+	r.token = utf8.AppendRune(r.token, n)
+	return nil
+}
+
+func (r *Reader) next2(a, b byte) bool {
+	for _, want := range []byte{a, b} {
+		if c, err := r.peek(); err != nil || c != want {
+			return false
+		}
+		r.i++
+	}
+	return true
+}
+
+func (r *Reader) hex4() (rune, error) {
+	var n rune
+	for range 4 {
+		c, err := r.peek()
+		if err != nil {
+			return 0, r.torn(err)
+		}
+		digit := strings.IndexByte(hexDigits, c|0x20)
+		if c < '0' || digit < 0 {
+			return 0, r.errorf("\\u wants four hexadecimal digits")
+		}
+		n = n<<4 | rune(digit)
+		r.i++
+	}
+	return n, nil
+}
+
+// char reads a character such as \a, \newline, \u0041.
+func (r *Reader) char() (Value, error) {
+	r.i++
+	first, err := r.peek()
+	if err != nil {
+		return Value{}, r.torn(err)
+	}
+	r.token = r.token[:0]
+	if isEnd[first] { // \( and the like stand for themselves
+		r.i++
+		if first == '\n' {
+			r.newline()
+		}
+		return Value{Kind: Char, Text: string(rune(first))}, nil
+	}
+	name, err := r.bareWord()
+	if err != nil {
+		return Value{}, err
+	}
+	if utf8.RuneCountInString(name) == 1 {
+		return Value{Kind: Char, Text: name}, nil
+	}
+	for _, row := range charNames() {
+		if row.name == name {
+			return Value{Kind: Char, Text: row.text}, nil
+		}
+	}
+	if n, err := strconv.ParseUint(strings.TrimPrefix(name, "u"), 16, 16); err == nil && len(name) == 5 && name[0] == 'u' {
+		return Value{Kind: Char, Text: string(rune(n))}, nil
+	}
+	return Value{}, r.errorf("\\%.40s is no character", name)
+}
+
+type charRow struct{ name, text string }
+
+func charNames() []charRow {
+	return []charRow{
+		{"newline", "\n"}, {"return", "\r"}, {"space", " "}, {"tab", "\t"}, {"backspace", "\b"}, {"formfeed", "\f"},
+	}
+}
+
+// charName is how a character is written after its backslash.
+func charName(text string) string {
+	for _, row := range charNames() {
+		if row.text == text {
+			return row.name
+		}
+	}
+	return text
+}

@@ -1,0 +1,363 @@
+package history_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// events is every event of a text, read as asked.
+func events(text string, how history.Reading) ([]history.Event, history.Source, error) {
+	var got []history.Event
+	source, err := history.Each(strings.NewReader(text), "x", how, func(e *history.Event, _ int) error {
+		got = append(got, e.Clone())
+		return nil
+	})
+	return got, source, err
+}
+
+func TestEveryFormIsTheSame(t *testing.T) {
+	want := []history.Event{
+		{Index: 0, Time: 10, Type: history.Invoke, Process: 3, F: history.Acquire},
+		{Index: 1, Time: 20, Type: history.OK, Process: 3, F: history.Acquire, Value: &history.Value{Token: 7}},
+		{Index: 2, Time: 30, Type: history.Info, Process: history.Nemesis, F: "start",
+			Value: &history.Value{Fault: &history.FaultValue{Phase: history.Noted, Detail: "cut"}}},
+		{Index: 3, Time: 40, Type: history.Invoke, Process: 3, F: history.Release},
+		{Index: 4, Time: 50, Type: history.Info, Process: 3, F: history.Release,
+			Error: &history.Error{Code: "timeout", Text: "no answer"}},
+	}
+	maps := []string{
+		`{:index 0, :time 10, :type :invoke, :process 3, :f :acquire, :value nil}`,
+		`#jepsen.history.Op{:type :ok :f :lock :process 3 :time 20 :value {:fence 7}}`,
+		`{:process :nemesis :type :info :f :start :time 30 :value "cut" :clock-offsets {"n1" 0.5}}`,
+		`{:process 3N, :type :invoke, :f "unlock", :time 40.0}`,
+		`{:process "3", :type :info, :f release, :time 50, :error [:timeout "no answer"]} ; done`,
+	}
+	objects := []string{
+		`{"index":0,"time":10,"type":"invoke","process":3,"f":"acquire","value":null}`,
+		`{"type":"ok","f":"lock","process":3,"time":20,"value":{"fence":7}}`,
+		`{"process":"nemesis","type":"info","f":"start","time":30,"value":"cut"}`,
+		`{"process":3,"type":":invoke","f":":unlock","time":40.0}`,
+		`{"process":3,"type":"info","f":"release","time":50,"error":["timeout","no answer"]}`,
+	}
+	tests := []struct {
+		name, text string
+		format     history.Format
+	}{
+		{"a map per line", strings.Join(maps, "\n"), history.FormatEDN},
+		{"a vector", "; a comment\n[" + strings.Join(maps, "\n ") + "\n]\n", history.FormatEDN},
+		{"a list", "(" + strings.Join(maps, "\n ") + "\n)", history.FormatEDN},
+		{"an array", "[" + strings.Join(objects, ",\n") + "]", history.FormatJSON},
+		{"objects one after the other", strings.Join(objects, " "), history.FormatJSON},
+		{"indented objects", strings.ReplaceAll(strings.Join(objects, "\n"), `,"`, ",\n  \""), history.FormatJSON},
+		{"byte order mark", "\xef\xbb\xbf" + strings.Join(maps, "\n"), history.FormatEDN},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, source, err := events(test.text, history.Reading{})
+			if err != nil || source.Format != test.format || len(source.Problems) > 0 {
+				t.Fatalf("err %v, source %+v", err, source)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTabs(t *testing.T) {
+	text := "INFO  jepsen.core - Setting up\nINFO  jepsen.util - 0\t:invoke\t:acquire\tnil\n" +
+		"1\t:info\t:release\t{:fence 3}\t[:timeout \"gone\"]\n:nemesis\t:info\t:start\tCut off {n1\n0\t:ok\t:acqu"
+	got, source, err := events(text, history.Reading{})
+	if err != nil || source.Format != history.FormatTSV {
+		t.Fatalf("err %v, source %+v", err, source)
+	}
+	want := []history.Event{
+		{Index: 0, Time: 0, Type: history.Invoke, Process: 0, F: history.Acquire},
+		{Index: 1, Time: 1, Type: history.Info, Process: 1, F: history.Release, Value: &history.Value{Token: 3},
+			Error: &history.Error{Code: "timeout", Text: "gone"}},
+		{Index: 2, Time: 2, Type: history.Info, Process: history.Nemesis, F: "start",
+			Value: &history.Value{Fault: &history.FaultValue{Phase: history.Noted, Detail: "Cut off {n1"}}},
+		{Index: 3, Time: 3, Type: history.OK, Process: 0, F: "acqu"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	var notes []string
+	for _, p := range source.Problems {
+		notes = append(notes, p.Text)
+	}
+	wantNotes := []string{"1 lines of the log are no operations and were left out", "4 events have no time: their order " +
+		"stands in for it, a nanosecond each, so that lengths of time mean nothing"}
+	if diff := cmp.Diff(wantNotes, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+func TestAssumptions(t *testing.T) {
+	const ok, fail = history.OK, history.Fail
+	type answer struct {
+		Type  history.Type
+		Held  bool
+		Token uint64
+		Zero  bool
+	}
+	tests := []struct {
+		name, line      string
+		assume          history.Assumption
+		strict, assumed answer
+		matter          int
+	}{
+		{"lock refused", `{"type":"ok","f":"lock","value":""}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: fail}, 1},
+		{"lock refused by nil", `{"type":"ok","f":"lock","value":null}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: fail}, 0},
+		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: ok}, 0},
+		{"lock without a value", `{"type":"ok","f":"lock"}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: ok}, 0},
+		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: fail, Held: true}, 1},
+		{"unlock without an answer", `{"type":"ok","f":"unlock","value":null}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: ok}, 0},
+		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
+		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
+		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail, Held: true}, 0},
+		{"renewal not found", `{"type":"fail","f":"extend","error":"lease not found"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
+		{"release says so itself", `{"type":"fail","f":"release","held":false}`, history.NotHeldEnds, answer{Type: fail}, answer{Type: fail}, 0},
+		{"fence 0", `{"type":"ok","f":"acquire","value":{"fence":0}}`, history.ZeroIsNone, answer{Type: ok, Zero: true}, answer{Type: ok}, 1},
+		{"fence 0 of a release", `{"type":"ok","f":"release","value":{"fence":0}}`, history.ZeroIsNone, answer{Type: ok}, answer{Type: ok}, 0},
+		{"fence 5", `{"type":"ok","f":"acquire","value":{"fence":5}}`, history.ZeroIsNone, answer{Type: ok, Token: 5}, answer{Type: ok, Token: 5}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			line := strings.Replace(test.line, "{", `{"process":1,"time":1,`, 1)
+			for _, how := range []history.Reading{
+				{Format: "json"}, {Format: "json", Assume: []history.Assumption{test.assume}},
+			} {
+				got, source, err := events(line, how)
+				if err != nil || len(got) != 1 {
+					t.Fatalf("err %v, events %+v", err, got)
+				}
+				e := got[0]
+				is := answer{Type: e.Type, Held: e.Held}
+				if e.Value != nil {
+					is.Token, is.Zero = e.Value.Token, e.Value.Zero
+				}
+				want := test.strict
+				if len(how.Assume) > 0 {
+					want = test.assumed
+				}
+				if is != want || source.Matter[test.assume] != test.matter {
+					t.Errorf("assuming %v: got %+v, want %+v; it matters %d times, want %d",
+						how.Assume, is, want, source.Matter[test.assume], test.matter)
+				}
+			}
+		})
+	}
+}
+
+func TestNumbersReused(t *testing.T) {
+	text := `{:process 1 :type :invoke :f :acquire} {:process 1 :type :info :f :acquire}
+		{:process 1 :type :invoke :f :acquire} {:process 1 :type :ok :f :acquire} {:process 1 :type :invoke :f :release}`
+	for _, test := range []struct {
+		how      history.Reading
+		owners   []string
+		problems int
+	}{
+		{history.Reading{}, []string{"process 1"}, 2}, // and that there are no times
+		{history.Reading{Assume: []history.Assumption{history.NumbersReused}}, []string{"process 1", "process 1, life 2"}, 1},
+	} {
+		h, _, err := history.ReadAny(strings.NewReader(text), "x", test.how)
+		if err != nil || len(h.Problems) != test.problems || !cmp.Equal(h.Owners, test.owners) {
+			t.Errorf("assuming %v: err %v, problems %v, owners %q", test.how.Assume, err, h.Problems, h.Owners)
+		}
+	}
+}
+
+func TestOwnersAndKeysAndTimes(t *testing.T) {
+	text := `[{:process 0 :type :invoke :f :acquire :time 1.5 :value ["k" "u1"]}
+		{:process 0 :type :ok :f :acquire :time 2 :value ["k" {:client "n1" :fence "9"}]}
+		{:process 0 :type :invoke :f :release :time 3}
+		{:process 0 :type :info :f :release :time 4}
+		{:process "worker-7" :type :invoke :f :acquire :time 5 :value ["j" "u2"]}
+		{:process 5 :type :invoke :f :try-lock :time 6 :value ["k"]}]`
+	how := history.Reading{
+		Owner: "value.1.client", Key: "value.0", Token: "value.1.fence", Unit: time.Millisecond, Clients: 5,
+	}
+	// On an invocation the path to the fence leads nowhere, which is no error.
+	h, _, err := history.ReadAny(strings.NewReader(text), "x", how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type span struct {
+		Op         history.Op
+		Key, Owner string
+		Call       time.Duration
+		Token      uint64
+	}
+	var got []span
+	for _, s := range h.Spans {
+		got = append(got, span{s.Op, h.Keys[s.Key], h.Owners[s.Owner], s.Call, s.Token})
+	}
+	ms := time.Millisecond
+	want := []span{
+		{history.OpAcquire, "k", "n1", 3 * ms / 2, 9},
+		{history.OpRelease, "k", "n1", 3 * ms, 0},
+		{history.OpAcquire, "j", "process 1000000", 5 * ms, 0},
+		{history.OpTry, "k", "n1", 6 * ms, 0}, // process 5 of 5 clients is client 0, which named n1
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+}
+
+// TestEDNRoundTrip: whatever we record comes back from EDN, except what EDN's
+// reader cannot say: a value of nothing, the nemesis' own types, empty words.
+func TestEDNRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var want []history.Event
+	for i := range int64(3000) {
+		e := anyEvent(r, i)
+		if e.Process == history.Nemesis {
+			if e.Value != nil {
+				e.Value = &history.Value{Fault: e.Value.Fault}
+			}
+			if r.IntN(3) == 0 {
+				left := &history.LeftValue{Keys: []string{"a", e.Key, "b"}[:r.IntN(3)], Waiters: r.IntN(2), Renewals: r.IntN(2)}
+				e.F, e.Value = history.Leftover, &history.Value{Left: left}
+			}
+		} else if e.Value != nil {
+			e.Value.Fault = nil
+			e.Value.Limit = r.IntN(3)
+		}
+		if e.Value != nil && *e.Value == (history.Value{}) {
+			e.Value = nil
+		}
+		want = append(want, e)
+	}
+	var out bytes.Buffer
+	if err := history.WriteEDN(&out, want); err != nil {
+		t.Fatal(err)
+	}
+	got, source, err := events(out.String(), history.Reading{Format: history.FormatEDN})
+	if err != nil || len(got) != len(want) || len(source.Problems) != 0 {
+		t.Fatalf("err %v, %d events, source %+v", err, len(got), source)
+	}
+	for i := range want {
+		if want[i].Time < 0 { // never recorded
+			continue
+		}
+		if diff := cmp.Diff(want[i], got[i], cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", want[i].AppendEDN(nil), diff)
+		}
+	}
+}
+
+func TestWriteEDNIsJepsens(t *testing.T) {
+	events := []history.Event{
+		{Index: 0, Time: 5, Type: history.Invoke, Process: 3, F: history.Acquire, Key: "orders"},
+		{Index: 1, Time: 9, Type: history.OK, Process: 3, F: history.Acquire, Value: &history.Value{Owner: "o\"1", Token: 4}},
+		{Index: 2, Time: 11, Type: history.Fail, Process: 3, F: history.Release,
+			Error: &history.Error{Code: "not-held", Text: "lease ended\n"}},
+		{Index: 3, Time: 12, Type: history.Info, Process: history.Nemesis, F: "kill",
+			Value: &history.Value{Fault: &history.FaultValue{ID: 1, Phase: history.Bit, Target: "n1"}}},
+	}
+	want := `{:index 0, :time 5, :type :invoke, :process 3, :f :acquire, :value nil, :key "orders"}
+{:index 1, :time 9, :type :ok, :process 3, :f :acquire, :value {:owner "o\"1", :token 4}}
+{:index 2, :time 11, :type :fail, :process 3, :f :release, :value nil, :error [:not-held "lease ended\n"], :held false}
+{:index 3, :time 12, :type :info, :process :nemesis, :f :kill, :value {:fault {:id 1, :phase :bite, :target "n1"}}}
+`
+	var out bytes.Buffer
+	if err := history.WriteEDN(&out, events); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("EDN (-want +got):\n%s", diff)
+	}
+	if err := history.WriteEDN(&fullDisk{room: 10}, events); !errors.Is(err, errFull) {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+func seeds(f *testing.F) {
+	files, err := filepath.Glob("../cmd/chaos/testdata/histories/*")
+	if err != nil || len(files) < 5 {
+		f.Fatalf("seeds: %v %v", files, err)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, uint8(0))
+	}
+	f.Add([]byte(line0), uint8(1))
+	f.Add([]byte("client 0 acquire k 1-2 ok"), uint8(5))
+}
+
+// FuzzEach: no text in no format makes anything panic, or is read with an event
+// that cannot be written again.
+func FuzzEach(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
+		formats := history.Formats()
+		how := history.Reading{Format: formats[int(n)%len(formats)], Owner: "value.client"}
+		for _, a := range history.Assumptions() {
+			how.Assume = append(how.Assume, a.Name)
+		}
+		for _, how := range []history.Reading{how, {Format: how.Format}} {
+			h, source, err := history.ReadAny(bytes.NewReader(b), "x", how)
+			if err != nil && err.Error() == "" {
+				t.Fatal("an error without words")
+			}
+			if err != nil {
+				continue
+			}
+			for _, s := range h.Spans {
+				if s.Return < s.Call || int(s.Owner) >= len(h.Owners) || int(s.Key) >= len(h.Keys) {
+					t.Fatalf("span %+v of a history in %s", s, source.Format)
+				}
+			}
+		}
+	})
+}
+
+// FuzzEDNRoundTrip: what was read from any text and written as EDN is read as the same.
+func FuzzEDNRoundTrip(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
+		first, _, err := events(string(b), history.Reading{Format: history.Formats()[int(n)%len(history.Formats())]})
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		if err := history.WriteEDN(&out, first); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		second, _, err := events(text, history.Reading{Format: history.FormatEDN})
+		if err != nil || len(second) != len(first) {
+			t.Fatalf("%q: %d events written, %d read: %v", text, len(first), len(second), err)
+		}
+		out.Reset()
+		if err := history.WriteEDN(&out, second); err != nil {
+			t.Fatal(err)
+		}
+		third, _, err := events(out.String(), history.Reading{Format: history.FormatEDN})
+		if err != nil || !cmp.Equal(second, third) {
+			t.Fatalf("%q: %v\n%s", text, err, cmp.Diff(second, third))
+		}
+	})
+}
+
+func ExampleWriteEDN() {
+	e := history.Event{Time: 5, Type: history.Invoke, Process: 3, F: history.Acquire}
+	fmt.Println(string(e.AppendEDN(nil)))
+	// Output: {:index 0, :time 5, :type :invoke, :process 3, :f :acquire, :value nil}
+}

@@ -1,0 +1,141 @@
+package history
+
+// This file is the lexical half of [parser]. Every method skips white space,
+// reads one thing and says whether it was there in its plainest form; after
+// false the line is given to encoding/json.
+
+// object reads {"name":value,…} and has field read each value.
+func (p *parser) object(field func(name []byte) bool) bool {
+	if !p.byte('{') {
+		return false
+	}
+	if p.byte('}') {
+		return true
+	}
+	for {
+		name, ok := p.raw()
+		if !ok || !p.byte(':') || !field(name) {
+			return false
+		}
+		if p.byte(',') {
+			continue
+		}
+		return p.byte('}')
+	}
+}
+
+func (p *parser) skip() {
+	for p.i < len(p.b) && (p.b[p.i] == ' ' || p.b[p.i] == '\t') {
+		p.i++
+	}
+}
+
+func (p *parser) byte(c byte) bool {
+	p.skip()
+	if p.i < len(p.b) && p.b[p.i] == c {
+		p.i++
+		return true
+	}
+	return false
+}
+
+// raw reads a string without escapes and beyond-ASCII characters. The bytes
+// are those of the line.
+func (p *parser) raw() ([]byte, bool) {
+	if !p.byte('"') {
+		return nil, false
+	}
+	start := p.i
+	for ; p.i < len(p.b); p.i++ {
+		c := p.b[p.i]
+		if c == '"' {
+			p.i++
+			return p.b[start : p.i-1], true
+		}
+		if !plain(c) {
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// string reads a string that is rarely the same twice.
+func (p *parser) string(to *string) bool {
+	b, ok := p.raw()
+	if ok {
+		*to = string(b)
+	}
+	return ok
+}
+
+// word reads a string that is often the same, and keeps it only once.
+func (p *parser) word(to *string) bool {
+	b, ok := p.raw()
+	if !ok {
+		return false
+	}
+	s, known := p.words[string(b)]
+	if !known {
+		s = string(b)
+		if len(p.words) < maxWords {
+			p.words[s] = s
+		}
+	}
+	*to = s
+	return true
+}
+
+func (p *parser) uint64(to *uint64) bool {
+	p.skip()
+	start := p.i
+	var n uint64
+	for p.i < len(p.b) && p.b[p.i] >= '0' && p.b[p.i] <= '9' {
+		n = n*10 + uint64(p.b[p.i]-'0')
+		p.i++
+	}
+	digits := p.i - start
+	if digits == 0 || digits > 18 || (digits > 1 && p.b[start] == '0') {
+		return false
+	}
+	*to = n
+	return true
+}
+
+func (p *parser) int64(to *int64) bool {
+	negative := p.byte('-')
+	if negative && (p.i >= len(p.b) || p.b[p.i] < '0' || p.b[p.i] > '9') {
+		return false
+	}
+	var n uint64
+	if !p.uint64(&n) {
+		return false
+	}
+	*to = int64(n)
+	if negative {
+		*to = -*to
+	}
+	return true
+}
+
+func (p *parser) int(to *int) bool {
+	var n int64
+	ok := p.int64(&n)
+	*to = int(n)
+	return ok
+}
+
+func (p *parser) bool(to *bool) bool {
+	p.skip()
+	rest := p.b[p.i:]
+	switch {
+	case len(rest) >= 4 && string(rest[:4]) == "true":
+		*to = true
+		p.i += 4
+	case len(rest) >= 5 && string(rest[:5]) == "false":
+		*to = false
+		p.i += 5
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package history
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const restStory = `
+clients 2
+client 0 acquire orders 1.0-1.1 ok owner=a permits=2 limit=5
+client 1 acquire orders 1.0-2.0 fail owner=b code=timeout
+client 0 acquire other 2.1-2.2 info owner=c permits=1
+client 1 acquire third 2.3-2.4 fail owner=d code=unreachable
+probe orders 5 fail
+leftover orders 6 keys=x,y waiters=1 permits=2 renewals=3
+leftover other 6`
+
+// TestRest: what is told of a run at rest comes back from the notation and from
+// the lines of a file, by the quick reader and by the slow one.
+func TestRest(t *testing.T) {
+	h, err := ReadNotation(strings.NewReader(restStory), "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := LeftValue{Keys: []string{"x", "y"}, Waiters: 1, Permits: 2, Renewals: 3}
+	wantLefts := []Left{{LeftValue: full, Time: 6 * time.Second, Index: 9}, {Time: 6 * time.Second, Index: 10, Key: 1}}
+	check := func(what string, h *History) {
+		t.Helper()
+		if diff := cmp.Diff(wantLefts, h.Lefts); diff != "" {
+			t.Errorf("%s: left over (-want +got):\n%s", what, diff)
+		}
+		if diff := cmp.Diff([]Probe{{Time: 5 * time.Second, Index: 8, Outcome: Fail}}, h.Probes); diff != "" {
+			t.Errorf("%s: probes (-want +got):\n%s", what, diff)
+		}
+		limits := []int32{h.Limit(0), h.Limit(1), h.Limit(2), h.Limit(99)}
+		if diff := cmp.Diff([]int32{5, Unlimited, 0, 0}, limits); diff != "" {
+			t.Errorf("%s: limits (-want +got):\n%s", what, diff)
+		}
+		if diff := cmp.Diff([]int32{1}, h.GaveUp); diff != "" {
+			t.Errorf("%s: gave up (-want +got):\n%s", what, diff)
+		}
+		if diff := cmp.Diff([]Unknown{{Time: 2200 * time.Millisecond, Span: 2}}, h.Unknown); diff != "" {
+			t.Errorf("%s: unknown (-want +got):\n%s", what, diff)
+		}
+		if len(h.Faults) != 0 || len(h.Problems) != 0 {
+			t.Errorf("%s: faults %v, problems %v", what, h.Faults, h.Problems)
+		}
+	}
+	check("notation", h)
+	events, _, err := NotationEvents(strings.NewReader(restStory), "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []byte
+	for i := range events {
+		lines = append(events[i].AppendJSON(lines), '\n')
+	}
+	again, err := ReadAll(strings.NewReader(string(lines)), "lines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("lines", again)
+	copied := events[9].Clone()
+	copied.Value.Left.Keys[0] = "changed"
+	if events[9].Value.Left.Keys[0] != "x" {
+		t.Error("a clone shares the keys that were left")
+	}
+}
+
+func TestRestNotationErrors(t *testing.T) {
+	for _, line := range []string{"probe orders", "probe orders x ok", "probe orders 1 maybe", "leftover orders 1 what=1",
+		"leftover orders 1 waiters=x"} {
+		if _, err := ReadNotation(strings.NewReader(line), "text"); err == nil {
+			t.Errorf("%q was read", line)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package history_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+const line0 = `{"index":0,"time":5,"type":"invoke","process":1,"f":"try","key":"k"}` + "\n"
+
+func TestReadErrors(t *testing.T) {
+	tests := []struct {
+		name, text, want string
+	}{
+		{"not json", line0 + "hello\n" + line0, "x:2:1: invalid character 'h' looking for beginning of value"},
+		{"cut in the middle", line0[:20] + "\n" + line0, "x:1:20: unexpected end of JSON input"},
+		{"bad type", `{"type":"maybe","f":"a","process":1}` + "\n", `x:1: type "maybe": want invoke, ok, fail or info`},
+		{"no type", `{"f":"a","process":1}` + "\n", `x:1: event without "type"`},
+		{"no f", "\n\n" + `{"type":"ok","process":1}` + "\n", `x:3: event without "f"`},
+		{"bad process", `{"type":"ok","f":"a","process":-3}` + "\n",
+			`x:1: process -3: want a number from 0 on, or "nemesis"`},
+		{"bad error", `{"type":"ok","f":"a","process":3,"error":[1]}` + "\n", `x:1: error: want ["code","text"]`},
+		{"two events on a line", strings.TrimSpace(line0) + line0, "x:1:69: invalid character '{' after top-level value"},
+		{"leading zero", `{"index":01,"type":"ok","f":"a"}` + "\n",
+			"x:1:11: invalid character '1' after object key:value pair"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := history.ReadAll(strings.NewReader(test.text), "x")
+			var at *history.LineError
+			if !errors.As(err, &at) || err.Error() != test.want {
+				t.Errorf("got  %v\nwant %v", err, test.want)
+			}
+		})
+	}
+}
+
+func TestReadTolerates(t *testing.T) {
+	tests := []struct {
+		name, text string
+		problems   int
+	}{
+		{"as written", line0, 0},
+		{"last line without end", strings.TrimSpace(line0), 0},
+		{"torn last line", line0 + line0[:30], 1},
+		{"windows line ends, empty lines, spaces", "\r\n  \n" + strings.Replace(line0, "\n", " \r\n", 1), 0},
+		{"unknown fields", strings.Replace(line0, "{", `{"thread":{"a":[1]},"x":null,`, 1), 0},
+		{"white space inside", strings.ReplaceAll(strings.ReplaceAll(line0, ":", " : "), ",", " , "), 0},
+		{"no index", strings.Replace(line0, `"index":0,`, "", 1), 0},
+		{"escapes", strings.Replace(line0, `"k"`, `"\u006b"`, 1), 0},
+	}
+	want, err := history.ReadAll(strings.NewReader(line0), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := history.ReadAll(strings.NewReader(test.text), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Problems) != test.problems {
+				t.Errorf("problems: %v", got.Problems)
+			}
+			got.Problems = nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("history (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadLongLineAndBrokenReader(t *testing.T) {
+	long := strings.Replace(line0, `"k"`, `"`+strings.Repeat("k", 600<<10)+`"`, 1)
+	h, err := history.ReadAll(strings.NewReader(long+line0), "x")
+	if err != nil || len(h.Spans) != 2 || len(h.Keys[0]) != 600<<10 {
+		t.Fatalf("a line of 600 kB: %v", err)
+	}
+	if _, err := history.ReadAll(strings.NewReader(strings.Repeat("x", 20<<20)), "x"); err == nil {
+		t.Error("a line of 20 MB was taken for an event")
+	}
+	bad := errors.New("bad sector")
+	_, err = history.ReadAll(iotest.ErrReader(bad), "x")
+	if !errors.Is(err, bad) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReadSamples(t *testing.T) {
+	text := `{"time":7,"asked":5,"node":"n1","up":true,"role":"master","keys":{"orders":{"owner":"a","ttl_ns":9}}}
+{"time":8,"asked":8,"node":"n2","up":false}
+{"time":9,"as`
+	got, problems, err := history.ReadSamples(strings.NewReader(text), "w")
+	if err != nil || len(problems) != 1 {
+		t.Fatal(err, problems)
+	}
+	keys := map[string]history.KeySeen{"orders": {Owner: "a", TTL: 9}}
+	want := []history.Sample{
+		{Time: 7, Asked: 5, Node: "n1", Up: true, Role: "master", Keys: keys},
+		{Time: 8, Asked: 8, Node: "n2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("samples (-want +got):\n%s", diff)
+	}
+	_, _, err = history.ReadSamples(strings.NewReader("{}\n{]\n"), "w")
+	if err == nil || !strings.HasPrefix(err.Error(), "w:2:2: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzRead: the quick parser and encoding/json agree about every line, what is
+// read can be written and read again, and nothing panics.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(line0))
+	f.Add([]byte(`{"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"heal"}}}`))
+	f.Add([]byte(`{"index":3,"type":"ok","process":0,"f":"touch","value":{"token":4,"touch":{"read":-1,"found":2}}}`))
+	f.Add([]byte(`{"type":"fail","process":2,"f":"try","error":["held","by x"],"value":{"owner":"o","count":1}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := history.Read(bytes.NewReader(b))
+		if !s.Next() {
+			return
+		}
+		got := s.Event().Clone()
+		line, _, _ := bytes.Cut(bytes.TrimLeft(b, " \t\r\n"), []byte("\n"))
+		var want struct {
+			history.Event
+			Index *int64 `json:"index"`
+		}
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatalf("read %+v, but encoding/json says: %v", got, err)
+		}
+		if want.Index != nil {
+			want.Event.Index = *want.Index
+		}
+		if diff := cmp.Diff(want.Event, got); diff != "" {
+			t.Fatalf("encoding/json and the quick parser (-want +got):\n%s", diff)
+		}
+		again := history.Read(bytes.NewReader(got.AppendJSON(nil)))
+		if !again.Next() || !cmp.Equal(got, *again.Event()) {
+			t.Fatalf("written and read again: %+v became %+v (%v)", got, again.Event(), again.Err())
+		}
+		if _, err := history.ReadAll(bytes.NewReader(b), "fuzz"); err != nil && err.Error() == "" {
+			t.Fatal("an error without words")
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// CodeHeld is the [Error] code of a try that failed because somebody else held
+// the lock. Only such a failure is evidence about the lock; a try that failed
+// because no server could be reached says nothing about who held it.
+const CodeHeld = "held"
+
+// String is the word for t in a history file.
+func (t Type) String() string {
+	switch t {
+	case Invoke:
+		return "invoke"
+	case OK:
+		return "ok"
+	case Fail:
+		return "fail"
+	case Info:
+		return "info"
+	}
+	return "type(" + strconv.Itoa(int(t)) + ")"
+}
+
+// ParseType is the inverse of [Type.String]; a leading colon, as in a Clojure
+// keyword, is allowed.
+func ParseType(word string) (Type, error) {
+	switch strings.TrimPrefix(word, ":") {
+	case "invoke":
+		return Invoke, nil
+	case "ok":
+		return OK, nil
+	case "fail":
+		return Fail, nil
+	case "info":
+		return Info, nil
+	}
+	return 0, fmt.Errorf("type %q: want invoke, ok, fail or info", word)
+}
+
+// MarshalText writes the word for t; the zero Type is an error.
+func (t Type) MarshalText() ([]byte, error) {
+	if t < Invoke || t > Info {
+		return nil, fmt.Errorf("writing an event: %v is not a type", t)
+	}
+	return []byte(t.String()), nil
+}
+
+// UnmarshalText reads the word for a type.
+func (t *Type) UnmarshalText(b []byte) error {
+	parsed, err := ParseType(string(b))
+	*t = parsed
+	return err
+}
+
+// MarshalJSON writes a number, or "nemesis".
+func (p Process) MarshalJSON() ([]byte, error) {
+	if p == Nemesis {
+		return []byte(`"nemesis"`), nil
+	}
+	return strconv.AppendInt(nil, int64(p), 10), nil
+}
+
+// UnmarshalJSON reads a number or "nemesis".
+func (p *Process) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case `"nemesis"`, `":nemesis"`:
+		*p = Nemesis
+		return nil
+	}
+	n, err := strconv.ParseInt(string(b), 10, 32)
+	if err != nil || n < 0 {
+		return fmt.Errorf("process %s: want a number from 0 on, or \"nemesis\"", b)
+	}
+	*p = Process(n)
+	return nil
+}
+
+// MarshalJSON writes ["code","text"], as Jepsen's tools expect an error.
+func (e Error) MarshalJSON() ([]byte, error) {
+	return json.Marshal([2]string{e.Code, e.Text})
+}
+
+// UnmarshalJSON reads ["code","text"], or a single string, which is the code.
+func (e *Error) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		*e = Error{}
+		return json.Unmarshal(b, &e.Code)
+	}
+	var parts []string
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return errors.New(`error: want ["code","text"]`)
+	}
+	if len(parts) != 2 {
+		return fmt.Errorf(`error: want ["code","text"], got %d strings`, len(parts))
+	}
+	*e = Error{Code: parts[0], Text: parts[1]}
+	return nil
+}
+
+// Busy says whether an event is a try that failed because the lock was held.
+func (e *Event) Busy() bool {
+	if e.F != Try || e.Type != Fail {
+		return false
+	}
+	return e.Error == nil || e.Error.Code == CodeHeld || e.Error.Code == "busy"
+}

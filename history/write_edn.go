@@ -1,0 +1,152 @@
+package history
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history/edn"
+)
+
+// WriteEDN writes events as Jepsen's history.edn: one map per line, which
+// Jepsen, Knossos and elle-cli read.
+func WriteEDN(w io.Writer, events []Event) error {
+	b := bufio.NewWriterSize(w, window)
+	var line []byte
+	for i := range events {
+		line = append(events[i].AppendEDN(line[:0]), '\n')
+		if _, err := b.Write(line); err != nil {
+			return fmt.Errorf("writing event %d: %w", events[i].Index, err)
+		}
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("writing a history: %w", err)
+	}
+	return nil
+}
+
+// AppendEDN appends e as one map, without a newline. Jepsen's fields come first
+// and have Jepsen's meaning; key and held are additions, which its tools ignore.
+func (e *Event) AppendEDN(b []byte) []byte {
+	b = strconv.AppendInt(append(b, "{:index "...), e.Index, 10)
+	b = strconv.AppendInt(append(b, ", :time "...), int64(e.Time), 10)
+	b = append(append(b, ", :type :"...), e.Type.String()...)
+	b = append(b, ", :process "...)
+	if e.Process == Nemesis {
+		b = append(b, ":nemesis"...)
+	} else {
+		b = strconv.AppendInt(b, int64(e.Process), 10)
+	}
+	b = edn.AppendKeyword(append(b, ", :f "...), e.F)
+	b = append(b, ", :value "...)
+	if e.Value == nil {
+		b = append(b, "nil"...)
+	} else {
+		b = e.Value.appendEDN(b)
+	}
+	if e.Key != "" {
+		b = edn.AppendString(append(b, ", :key "...), e.Key)
+	}
+	if e.Error != nil {
+		b = edn.AppendKeyword(append(b, ", :error ["...), e.Error.Code)
+		b = append(edn.AppendString(append(b, ' '), e.Error.Text), ']')
+	}
+	if e.Type == Fail && (e.F == Release || e.F == Renew) {
+		b = strconv.AppendBool(append(b, ", :held "...), e.Held)
+	}
+	return append(b, '}')
+}
+
+// ednMap writes the fields of one map.
+type ednMap struct {
+	b   []byte
+	any bool
+}
+
+func (m *ednMap) name(name string) {
+	if m.any {
+		m.b = append(m.b, ", "...)
+	}
+	m.any = true
+	m.b = append(append(append(m.b, ':'), name...), ' ')
+}
+
+func (m *ednMap) text(name, s string) {
+	if s != "" {
+		m.name(name)
+		m.b = edn.AppendString(m.b, s)
+	}
+}
+
+func (m *ednMap) number(name string, n int64) {
+	if n != 0 {
+		m.name(name)
+		m.b = strconv.AppendInt(m.b, n, 10)
+	}
+}
+
+func (v *Value) appendEDN(b []byte) []byte {
+	m := ednMap{b: append(b, '{')}
+	m.text("owner", v.Owner)
+	if v.Token != 0 || v.Zero {
+		m.name("token")
+		m.b = strconv.AppendUint(m.b, v.Token, 10)
+	}
+	for _, d := range []struct {
+		name string
+		time.Duration
+	}{{"valid_ns", v.Valid}, {"lease_ns", v.Lease}, {"wait_ns", v.Wait}, {"spend_ns", v.Spend}} {
+		m.number(d.name, int64(d.Duration))
+	}
+	m.number("count", int64(v.Count))
+	m.number("permits", int64(v.Permits))
+	m.number("limit", int64(v.Limit))
+	m.text("mode", v.Mode)
+	if v.Touch != nil {
+		m.name("touch")
+		m.b = v.Touch.appendEDN(m.b)
+	}
+	if v.Fault != nil {
+		m.name("fault")
+		m.b = v.Fault.appendEDN(m.b)
+	}
+	if v.Left != nil {
+		m.name("left")
+		m.b = v.Left.appendEDN(m.b)
+	}
+	return append(m.b, '}')
+}
+
+func (l *LeftValue) appendEDN(b []byte) []byte {
+	m := ednMap{b: append(b, '{')}
+	if len(l.Keys) > 0 {
+		m.name("keys")
+		for i, key := range l.Keys {
+			m.b = edn.AppendString(append(m.b, "[ "[min(i, 1)]), key)
+		}
+		m.b = append(m.b, ']')
+	}
+	m.number("waiters", int64(l.Waiters))
+	m.number("permits", int64(l.Permits))
+	m.number("renewals", int64(l.Renewals))
+	return append(m.b, '}')
+}
+
+func (t *TouchValue) appendEDN(b []byte) []byte {
+	b = strconv.AppendInt(append(b, "{:read "...), t.Read, 10)
+	b = strconv.AppendInt(append(b, ", :found "...), t.Found, 10)
+	b = strconv.AppendUint(append(b, ", :max_seen "...), t.MaxSeen, 10)
+	b = strconv.AppendBool(append(b, ", :fenced "...), t.Fenced)
+	return append(b, '}')
+}
+
+func (f *FaultValue) appendEDN(b []byte) []byte {
+	b = strconv.AppendInt(append(b, "{:id "...), int64(f.ID), 10)
+	b = edn.AppendKeyword(append(b, ", :phase "...), string(f.Phase))
+	m := ednMap{b: b, any: true}
+	m.text("target", f.Target)
+	m.text("detail", f.Detail)
+	return append(m.b, '}')
+}
