@@ -1,0 +1,232 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// What makes no sense is refused when the client is made, or at the first use,
+// and always before anything is sent.
+func TestBadInput(t *testing.T) {
+	a, b := dialRedis(t, "127.0.0.1:1"), dialRedis(t, "127.0.0.1:2") // never asked
+	c := newTestClient(t, a, Options{})
+	var none *redis.Client
+	quorum := func(o Options, rdbs ...redis.UniversalClient) func() error {
+		return func() error { _, err := NewQuorum(rdbs, o); return err }
+	}
+	single := func(rdb redis.UniversalClient, o Options) func() error {
+		return func() error { _, err := New(rdb, o); return err }
+	}
+	take := func(name string, lease time.Duration) func() error {
+		return func() error {
+			_, err := c.Mutex(name).TryAcquire(context.Background(), AcquireOptions{Lease: lease})
+			return err
+		}
+	}
+	for name, try := range map[string]func() error{
+		"nil client":           single(nil, Options{}),
+		"typed nil client":     single(none, Options{}),
+		"no masters":           quorum(Options{}),
+		"one master":           quorum(Options{}, a),
+		"even masters":         quorum(Options{}, a, b),
+		"same client twice":    quorum(Options{}, a, b, a),
+		"same server twice":    quorum(Options{}, a, b, dialRedis(t, "127.0.0.1:2")),
+		"nil among masters":    quorum(Options{}, a, nil, b),
+		"replicas of a quorum": quorum(Options{Replicas: 1}, a, b, dialRedis(t, "127.0.0.1:3")),
+		"negative replicas":    single(a, Options{Replicas: -2}),
+		"negative timeout":     single(a, Options{ReplicaTimeout: -1}),
+		"short default lease":  single(a, Options{Lease: time.Millisecond}),
+		"empty name":           take("", 0),
+		"brace in name":        take("a}b", 0),
+		"empty tag":            take("a{}b", 0),
+		"lease of nanoseconds": take("x", time.Nanosecond),
+		"negative lease":       take("x", -time.Second),
+		"endless lease":        take("x", math.MaxInt64),
+		"inspect no name":      func() error { _, err := c.Mutex("").Inspect(context.Background()); return err },
+		"sole fair": func() error {
+			_, err := c.FairMutex("x").TryAcquire(context.Background(), AcquireOptions{Sole: true})
+			return err
+		},
+	} {
+		if err := try(); err == nil || !Definite(err) {
+			t.Errorf("%s: error %v, want a definite one", name, err)
+		}
+	}
+}
+
+// A name with a hash tag is used as it is.
+func TestNameWithTag(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	release(t, acquire(t, c.Mutex("{user}:7"), AcquireOptions{}))
+	mustExist(t, rdb, "{user}:7:token", true)
+}
+
+func TestSoleOwner(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"refused": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Sole: true})
+			_, err := p.m.Acquire(h.Context(), AcquireOptions{Sole: true})
+			if !errors.Is(err, ErrReentered) || !Definite(err) {
+				t.Errorf("re-entry: %v, want a definite ErrReentered", err)
+			}
+			if got := p.rdb.HGet(ctx, p.m.name, "count").Val(); got != "1" {
+				t.Errorf("count %s, want 1", got)
+			}
+			release(t, h)
+			mustExist(t, p.rdb, p.m.name, false)
+		},
+	})
+}
+
+// A request that is sent again is no re-entry, though its owner holds the lock.
+func TestSoleOwnerAnswerLost(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	p.loseNext.Store(1)
+	h, err := c.Mutex("lost").TryAcquire(context.Background(), AcquireOptions{Sole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, h)
+	if len(p.lost) != 1 {
+		t.Error("no answer was lost: the test tested nothing")
+	}
+}
+
+func TestInspectAndForce(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"free": func(t *testing.T, p pair) {
+			if got, err := p.m.Inspect(ctx); err != nil || got != (State{}) {
+				t.Errorf("state %+v, %v, want nobody", got, err)
+			}
+			if had, err := p.m.ForceRelease(ctx); had || err != nil {
+				t.Errorf("force: %v, %v, want nobody had it", had, err)
+			}
+		},
+		"held": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Owner: "x"})
+			acquire(t, p.m, AcquireOptions{Owner: "x"})
+			got, err := p.theirs.Inspect(ctx)
+			want := State{Owner: "x", Count: 2, Token: h.Token(), Remaining: got.Remaining}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("state %v: %s", err, diff)
+			}
+			if got.Remaining < 28*time.Second || got.Remaining > 30*time.Second {
+				t.Errorf("remaining %v, want just under 30 s", got.Remaining)
+			}
+		},
+		"forced": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Lease: time.Hour})
+			served := make(chan *Hold, 1)
+			go func() {
+				h, _ := p.theirs.Acquire(ctx, AcquireOptions{})
+				served <- h
+			}()
+			waitSubscribed(t, p.theirs.client, p.theirs.channel())
+			if got, _ := p.theirs.Inspect(ctx); got.Waiting != 1 {
+				t.Errorf("%d wait, want 1", got.Waiting)
+			}
+			if had, err := p.m.ForceRelease(ctx); !had || err != nil {
+				t.Errorf("force: %v, %v, want that somebody had it", had, err)
+			}
+			next := within(t, 5*time.Second, "the waiter", served)
+			if err := h.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
+				t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
+			}
+			release(t, next)
+		},
+		"foreign": func(t *testing.T, p pair) {
+			p.rdb.HSet(ctx, p.m.name, "colour", "red")
+			if _, err := p.m.Inspect(ctx); !errors.Is(err, ErrForeign) {
+				t.Errorf("inspect: %v, want ErrForeign", err)
+			}
+			if _, err := p.m.ForceRelease(ctx); !errors.Is(err, ErrForeign) {
+				t.Errorf("force: %v, want ErrForeign", err)
+			}
+			mustExist(t, p.rdb, p.m.name, true)
+		},
+	})
+}
+
+func (m *Mutex) channel() string { return claim{name: m.name}.freeChannel() }
+
+func TestLocker(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	l := c.Mutex("std").Locker(context.Background(), 0)
+	inside, most := 0, 0
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			l.Lock()
+			defer l.Unlock()
+			inside++ // the race detector would tell if two were here
+			most = max(most, inside)
+			inside--
+		})
+	}
+	wg.Wait()
+	if most != 1 || l.Err() != nil {
+		t.Errorf("%d inside at once, error %v", most, l.Err())
+	}
+	if !l.TryLock() || c.Mutex("std").Locker(context.Background(), 0).TryLock() {
+		t.Error("TryLock: want the first to have it, and not the second")
+	}
+	rdb.Del(context.Background(), "std")
+	if l.Unlock(); !errors.Is(l.Err(), ErrLost) {
+		t.Errorf("unlock of a lost lock: %v, want ErrLost", l.Err())
+	}
+	for name, f := range map[string]func(){
+		"unlock of what is not locked": l.Unlock,
+		"lock with an ended context":   lockEnded(c),
+	} {
+		if !panics(f) {
+			t.Errorf("%s did not panic", name)
+		}
+	}
+}
+
+func lockEnded(c *Client) func() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return c.Mutex("std").Locker(ctx, 0).Lock
+}
+
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
+}
+
+// Who spins makes no subscription, and is served all the same.
+func TestSpinMutex(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	h := acquire(t, c.Mutex("spin"), AcquireOptions{})
+	served := make(chan *Hold, 1)
+	asked := scriptsRun(t, rdb)
+	go func() {
+		h, err := c.SpinMutex("spin").Acquire(context.Background(), AcquireOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		served <- h
+	}()
+	eventually(t, 5*time.Second, "it asks again and again", func() bool { return scriptsRun(t, rdb) > asked+3 })
+	release(t, h)
+	release(t, within(t, 5*time.Second, "the one who spins", served))
+	if len(c.signals.channels) != 0 {
+		t.Error("a subscription was made")
+	}
+}

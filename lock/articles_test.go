@@ -1,0 +1,214 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The test cases of the articles that this kind of lock was explained with.
+
+// Ten thousand pairs on distinct keys: nothing is left but latches that end by themselves.
+func TestTenThousandPairs(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{Timeout: 500 * time.Millisecond})
+	var wg sync.WaitGroup
+	for w := range 50 {
+		wg.Go(func() {
+			for i := range 200 {
+				h, err := c.Mutex(fmt.Sprintf("pair-%d-%d", w, i)).Acquire(context.Background(), AcquireOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := h.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(rdb.Keys(context.Background(), "pair-*").Val()); n != 0 {
+		t.Errorf("%d locks left behind", n)
+	}
+	eventually(t, 10*time.Second, "the latches end", func() bool {
+		return len(rdb.Keys(context.Background(), "*:latch:*").Val()) == 0
+	})
+}
+
+// A thousand contenders with a short wait for a lock that is kept: exactly one gets it.
+func TestThousandContendersOneGetsIt(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	results := contend(c, 1000, 300*time.Millisecond, func(h *Hold) error { return nil })
+	got := 0
+	for err := range results {
+		switch {
+		case err == nil:
+			got++
+		case !errors.Is(err, ErrHeld) && !errors.Is(err, context.DeadlineExceeded):
+			t.Errorf("error %v, want ErrHeld or DeadlineExceeded", err)
+		}
+	}
+	if got != 1 || rdb.HGet(context.Background(), "one", "count").Val() != "1" {
+		t.Errorf("%d got the lock, want 1", got)
+	}
+}
+
+// A hundred contenders with a long wait: all get it in turn, with tokens that
+// grow, at three commands for each grant at most.
+func TestHundredContendersAllGetIt(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	before := scriptsRun(t, rdb)
+	var mu sync.Mutex
+	var last uint64
+	results := contend(c, 100, 30*time.Second, func(h *Hold) error {
+		if !mu.TryLock() {
+			return errors.New("two are inside")
+		}
+		grew := h.Token() > last
+		last = max(last, h.Token())
+		mu.Unlock()
+		if !grew {
+			return fmt.Errorf("token %d, the greatest is %d", h.Token(), last)
+		}
+		return h.Release(context.Background())
+	})
+	for err := range results {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	// Each asks twice before it stands in line, once on its turn, and gives back.
+	if n := scriptsRun(t, rdb) - before; n > 100*5 {
+		t.Errorf("%d scripts for 100 grants", n)
+	}
+}
+
+func contend(c *Client, n int, wait time.Duration, inside func(*Hold) error) <-chan error {
+	results := make(chan error, n)
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			h, err := c.Mutex("one").Acquire(ctx, AcquireOptions{})
+			if err == nil {
+				err = inside(h)
+			}
+			results <- err
+		})
+	}
+	go func() {
+		wg.Wait()
+		cancel()
+		close(results)
+	}()
+	return results
+}
+
+// scriptsRun is how many scripts the server has run.
+func scriptsRun(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	info := rdb.Info(context.Background(), "commandstats").Val()
+	n := 0
+	for _, line := range strings.Split(info, "\n") {
+		var calls int
+		if _, err := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d", &calls); err == nil {
+			n += calls
+		}
+	}
+	return n
+}
+
+// A thousand wait in one process: a release wakes one of them, and a wait costs
+// a few kilobytes and no requests of its own.
+func TestThousandWaitersOneWakeUp(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{PollMax: 3 * time.Second})
+	h := acquire(t, c.Mutex("one"), AcquireOptions{Lease: time.Hour})
+	results := contend(c, 1000, time.Minute, func(h *Hold) error { return h.Release(context.Background()) })
+	eventually(t, 10*time.Second, "a thousand wait", func() bool { return asleepIn(c, "{one}:free") == 1000 })
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	asked := scriptsRun(t, rdb)
+	release(t, h)
+	for err := range results {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	// An acquire and a release for each, and what the first of the line asks by itself.
+	if n := scriptsRun(t, rdb) - asked; n > 2*1000+200 {
+		t.Errorf("%d scripts for 1000 grants, want two for each", n)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if after.HeapAlloc > before.HeapAlloc+4<<20 {
+		t.Errorf("heap grew from %d to %d", before.HeapAlloc, after.HeapAlloc)
+	}
+}
+
+// asleepIn is how many wait in line and have not been told.
+func asleepIn(c *Client, channel string) int {
+	c.signals.mu.Lock()
+	defer c.signals.mu.Unlock()
+	ch := c.signals.channels[channel]
+	if ch == nil || !ch.live {
+		return 0
+	}
+	n := 0
+	for _, p := range ch.places {
+		if len(p.told) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Ten thousand holds are renewed in batches, by a bounded number of goroutines.
+func TestTenThousandHoldsRenewed(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	s := &told{make(chan *Hold, 50000), make(chan *Hold, 50000)}
+	c := newTestClient(t, rdb, s.options(6*time.Second))
+	var wg sync.WaitGroup
+	holds := make([]*Hold, 10000)
+	for w := range 50 {
+		wg.Go(func() {
+			for i := w; i < len(holds); i += 50 {
+				h, err := c.Mutex(fmt.Sprintf("many-%d", i)).Acquire(context.Background(), AcquireOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				holds[i] = h
+			}
+		})
+	}
+	wg.Wait()
+	renewed, most := make(map[*Hold]bool), 0
+	asked := scriptsRun(t, rdb)
+	for len(renewed) < len(holds) {
+		renewed[within(t, 20*time.Second, "renewal of every hold", s.renewed)] = true
+		if len(renewed)%500 == 0 {
+			most = max(most, runtime.NumGoroutine())
+		}
+	}
+	if most > 150 {
+		t.Errorf("%d goroutines, want a bounded number", most)
+	}
+	if n := scriptsRun(t, rdb) - asked; n > 1000 {
+		t.Errorf("%d scripts to renew 10,000 holds", n)
+	}
+	if len(s.lost) > 0 {
+		t.Errorf("%d holds lost", len(s.lost))
+	}
+}

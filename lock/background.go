@@ -1,0 +1,76 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// background counts what runs on its own, so that Close can end it and wait for it.
+type background struct {
+	ctx  context.Context // ends with Close
+	stop context.CancelCauseFunc
+
+	mu      sync.Mutex
+	running int
+	closed  bool
+	idle    chan struct{} // closed when closed and nothing runs
+}
+
+func newBackground() *background {
+	b := &background{idle: make(chan struct{})}
+	b.ctx, b.stop = context.WithCancelCause(context.Background())
+	return b
+}
+
+// start runs f in a goroutine of its own, unless b is closed: then it is false.
+func (b *background) start(f func()) bool {
+	if !b.enter() {
+		return false
+	}
+	go func() {
+		defer b.done()
+		f()
+	}()
+	return true
+}
+
+// enter counts the caller as running until it calls done, unless b is closed:
+// then it is false.
+func (b *background) enter() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.running++
+	return true
+}
+
+func (b *background) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	if b.closed && b.running == 0 {
+		close(b.idle)
+	}
+}
+
+// close tells everything to end and waits for it, as long as ctx lives.
+func (b *background) close(ctx context.Context) error {
+	b.mu.Lock()
+	if !b.closed {
+		b.closed = true
+		if b.running == 0 {
+			close(b.idle)
+		}
+	}
+	b.mu.Unlock()
+	b.stop(ErrClosed)
+	select {
+	case <-b.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close lock client: requests are still on their way: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,71 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// BenchmarkPair is one acquire and one release of a lock that nobody else wants.
+func BenchmarkPair(b *testing.B) {
+	for _, n := range []int{1, 64} {
+		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
+			c := newTestClient(b, startRedis(b).dial(b), Options{})
+			spread(b, n, func(ctx context.Context, name string) error {
+				h, err := c.Mutex(name).Acquire(ctx, AcquireOptions{})
+				if err != nil {
+					return err
+				}
+				return h.Release(ctx)
+			})
+		})
+	}
+}
+
+// BenchmarkRaw is what the library is to be measured against: a bare SET NX PX
+// and a bare EVALSHA that compares and deletes.
+func BenchmarkRaw(b *testing.B) {
+	del := redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
+	for _, n := range []int{1, 64} {
+		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
+			rdb := startRedis(b).dial(b)
+			spread(b, n, func(ctx context.Context, name string) error {
+				if err := rdb.Do(ctx, "SET", name, "me", "NX", "PX", 30000).Err(); err != nil {
+					return err
+				}
+				return del.Run(ctx, rdb, []string{name}, "me").Err()
+			})
+		})
+	}
+}
+
+// spread runs pair b.N times in n goroutines, each with a key of its own.
+func spread(b *testing.B, n int, pair func(ctx context.Context, name string) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.ReportAllocs()
+	b.ResetTimer()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	done := make(chan error, n)
+	for i := range n {
+		go func() {
+			name := fmt.Sprintf("bench-%d", i)
+			for left.Add(-1) >= 0 {
+				if err := pair(ctx, name); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range n {
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startCluster starts three masters that share the slots.
+func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
+	t.Helper()
+	ctx := context.Background()
+	var servers []*server
+	var addrs []string
+	for i := range 3 {
+		s := startRedisAt(t, freeAddr(t), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+			"--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i), "--cluster-port", port(freeAddr(t)))
+		servers, addrs = append(servers, s), append(addrs, s.addr)
+	}
+	for i, s := range servers {
+		rdb := s.dial(t)
+		if err := rdb.ClusterAddSlotsRange(ctx, i*5462, min(i*5462+5461, 16383)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		host, p, _ := net.SplitHostPort(servers[0].addr)
+		bus := strings.Split(servers[0].dial(t).ClusterNodes(ctx).Val(), "@")[1]
+		bus = strings.FieldsFunc(bus, func(r rune) bool { return r == ' ' || r == ',' })[0]
+		if i > 0 {
+			if err := rdb.Do(ctx, "CLUSTER", "MEET", host, p, bus).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, s := range servers {
+		rdb := s.dial(t)
+		eventually(t, 20*time.Second, "the cluster is complete", func() bool {
+			info := rdb.ClusterInfo(ctx).Val()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+		})
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, DialTimeout: time.Second, ReadTimeout: time.Second})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return servers, rdb
+}
+
+func port(addr string) string {
+	_, p, _ := net.SplitHostPort(addr)
+	return p
+}
+
+func TestCluster(t *testing.T) {
+	servers, rdb := startCluster(t)
+	t.Run("renewed-in-all-slots", func(t *testing.T) { clusterRenews(t, rdb) })
+	t.Run("waiter-is-woken", func(t *testing.T) { clusterWakes(t, rdb) })
+	t.Run("slot-moves-under-the-holder", func(t *testing.T) { clusterMoves(t, rdb, servers) })
+	t.Run("replicas-none-connected", func(t *testing.T) {
+		c := newTestClient(t, rdb, Options{Replicas: AllReplicas})
+		if _, err := c.Mutex("alone").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrTooFewReplicas) {
+			t.Errorf("error %v, want ErrTooFewReplicas", err)
+		}
+		if n := rdb.Exists(context.Background(), "alone").Val(); n != 0 {
+			t.Error("the grant was not taken back")
+		}
+	})
+}
+
+// Holds in many slots are renewed, each slot by itself.
+func clusterRenews(t *testing.T, rdb *redis.ClusterClient) {
+	s := newTold()
+	c := newTestClient(t, rdb, s.options(time.Second))
+	holds := make(map[*Hold]bool)
+	for i := range 60 {
+		holds[acquire(t, c.Mutex(fmt.Sprintf("spread-%d", i)), AcquireOptions{})] = true
+	}
+	renewed := make(map[*Hold]bool)
+	for len(renewed) < len(holds) {
+		renewed[within(t, 5*time.Second, "renewal of every hold", s.renewed)] = true
+	}
+	for h := range holds {
+		release(t, h)
+	}
+	if len(s.lost) != 0 {
+		t.Errorf("%d holds were lost", len(s.lost))
+	}
+}
+
+// The message of one node reaches who is subscribed at another.
+func clusterWakes(t *testing.T, rdb *redis.ClusterClient) {
+	holder := newTestClient(t, rdb, Options{})
+	for i := range 4 {
+		name := fmt.Sprintf("wake-%d", i)
+		waiter := newTestClient(t, rdb, Options{PollMax: time.Hour})
+		h := acquire(t, holder.Mutex(name), AcquireOptions{})
+		served := make(chan *Hold, 1)
+		go func() {
+			h, err := waiter.Mutex(name).Acquire(context.Background(), AcquireOptions{})
+			if err != nil {
+				t.Error(err)
+			}
+			served <- h
+		}()
+		waitSubscribed(t, waiter, "{"+name+"}:free")
+		release(t, h)
+		release(t, within(t, 5*time.Second, "the waiter", served))
+	}
+}
+
+// The slot of a held lock goes to another master: first half (ASK, TRYAGAIN),
+// then for good (MOVED). The hold is renewed and released all the same.
+func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
+	ctx := context.Background()
+	c := newTestClient(t, rdb, Options{})
+	h := acquire(t, c.Mutex("moving"), AcquireOptions{})
+	slot := slotOf("moving")
+	from, to := servers[slot/5462].dial(t), servers[(slot/5462+1)%3].dial(t)
+	fromID, toID := from.Do(ctx, "CLUSTER", "MYID").Val(), to.Do(ctx, "CLUSTER", "MYID").Val()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID).Err())
+	must(from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID).Err())
+	host, p, _ := net.SplitHostPort(to.Options().Addr)
+	must(from.Do(ctx, "MIGRATE", host, p, "moving", 0, 1000).Err())
+	done := make(chan error, 1)
+	go func() { done <- h.Renew(ctx) }() // one key, and that is there: ASK
+	must(within(t, 5*time.Second, "the renewal", done))
+	inner := make(chan error, 1)
+	go func() { // several keys, some here and some there: TRYAGAIN, until the move is over
+		second, err := c.Mutex("moving").Acquire(h.Context(), AcquireOptions{})
+		if err == nil {
+			err = second.Release(ctx)
+		}
+		inner <- err
+	}()
+	must(from.Do(ctx, "MIGRATE", host, p, "{moving}:token", 0, 1000).Err())
+	must(to.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
+	must(from.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
+	must(within(t, 10*time.Second, "the re-entry", inner))
+	release(t, h)
+	if n := rdb.Exists(ctx, "moving").Val(); n != 0 {
+		t.Error("the lock is still there")
+	}
+}

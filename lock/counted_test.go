@@ -1,0 +1,49 @@
+package lock
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// When permits are back and locks are free, nothing runs for them any more, and
+// no key stays for good but the counters.
+func TestCountedAndMultiLeaveNothing(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	running := func() int {
+		c.bg.mu.Lock()
+		defer c.bg.mu.Unlock()
+		return c.bg.running
+	}
+	releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})) // starts what stays
+	before := running()
+	for kind, build := range builders() {
+		s := build(c, rdb, kind)
+		s.setUp(t, 50)
+		for range 50 {
+			p, err := s.take(ctx, 1)
+			mustTake(t, p, err)
+			defer func() {
+				if p.Context().Err() == nil {
+					t.Error("a context outlives its permits")
+				}
+			}()
+			mustGive(t, p)
+		}
+	}
+	for range 50 {
+		releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{}))
+	}
+	arm(t, c.Latch("latch"), 1)
+	count(t, c.Latch("latch"), CountDownOptions{})
+	eventually(t, 5*time.Second, "nothing runs for what is over", func() bool { return running() <= before })
+	kept := map[string]bool{"plain": true, "leased": true, "latch": true}
+	for _, key := range rdb.Keys(ctx, "*").Val() {
+		if !kept[key] && !strings.HasSuffix(key, ":token") && rdb.PTTL(ctx, key).Val() < 0 {
+			t.Errorf("key %q stays for ever", key)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// impatient options: a heartbeat every 100 ms, so the dead are skipped after 300.
+var impatient = Options{PollMax: 100 * time.Millisecond}
+
+// deadline is until when the waiter counts as alive, by the server's clock.
+func deadline(t *testing.T, rdb *redis.Client, name, owner string) time.Duration {
+	t.Helper()
+	for _, z := range rdb.ZRangeWithScores(context.Background(), tagged(name, "waiters"), 0, -1).Val() {
+		if strings.HasSuffix(z.Member.(string), " "+owner) {
+			return time.Duration(z.Score) * time.Millisecond
+		}
+	}
+	return 0
+}
+
+func serverTime(t *testing.T, rdb *redis.Client) time.Duration {
+	t.Helper()
+	now, err := rdb.Time(context.Background()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(now.UnixNano())
+}
+
+// redisson#3004: a waiter that was older than its score was thrown out by
+// others and never told.
+func TestB23FairWaiterOlderThanItsScoreIsServed(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c, other := newTestClient(t, rdb, impatient), newTestClient(t, rdb, impatient)
+	h := take(t, c.FairMutex("old"), AcquireOptions{})
+	served := inTurn(t, rdb, c.FairMutex("old"), "old")
+	first := deadline(t, rdb, "old", "old")
+	served = append(served, inTurn(t, rdb, other.FairMutex("old"), "young")...)
+	eventually(t, 5*time.Second, "the first deadline is long over", func() bool {
+		return serverTime(t, rdb) > first+500*time.Millisecond
+	})
+	if diff := cmp.Diff([]string{"old", "young"}, queued(t, rdb, "old")); diff != "" {
+		t.Fatal(diff)
+	}
+	if left := deadline(t, rdb, "old", "old") - serverTime(t, rdb); left <= 0 {
+		t.Errorf("the old one counts as dead since %v", -left)
+	}
+	release(t, h)
+	old := within(t, time.Second, "the old one", served[0])
+	release(t, old)
+	young := within(t, time.Second, "the young one", served[1])
+	if young.Token() <= old.Token() {
+		t.Errorf("tokens %d and %d, want the old one's first", old.Token(), young.Token())
+	}
+	release(t, young)
+}
+
+// redisson#1104: short waits and long leases pushed the scores hours ahead, so
+// that the dead were not skipped for hours.
+func TestB24FairDeadlinesStayNear(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, impatient)
+	h := take(t, c.FairMutex("near"), AcquireOptions{Lease: time.Hour})
+	served := inTurn(t, rdb, c.FairMutex("near"), "head")
+	for range 20 {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+		_, err := c.FairMutex("near").Acquire(ctx, AcquireOptions{})
+		cancel()
+		if err == nil {
+			t.Fatal("granted while held")
+		}
+	}
+	last := inTurn(t, rdb, c.FairMutex("near"), "last")
+	for _, owner := range []string{"head", "last"} {
+		left := deadline(t, rdb, "near", owner) - serverTime(t, rdb)
+		if left > 300*time.Millisecond {
+			t.Errorf("%s counts as alive for %v, want 300 ms at most", owner, left)
+		}
+	}
+	release(t, h)
+	release(t, within(t, 5*time.Second, "the head", served[0]))
+	release(t, within(t, 5*time.Second, "the last", last[0]))
+}
+
+// redisson#2883, #3730: holders let their lease run out, so nobody was told,
+// and the lock stayed free while others waited.
+func TestB25FairExpiredHoldersAreFollowed(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, impatient)
+	take(t, c.FairMutex("let"), AcquireOptions{Lease: 150 * time.Millisecond})
+	var served []<-chan *Hold
+	for i := range 3 {
+		served = append(served, wait(context.Background(), t, c.FairMutex("let"),
+			AcquireOptions{Owner: fmt.Sprint(i), Lease: 150 * time.Millisecond}))
+		eventually(t, 5*time.Second, "it waits or has it", func() bool {
+			return len(queued(t, rdb, "let")) == i+1 || rdb.HGet(context.Background(), "let", "owner").Val() == "0"
+		})
+	}
+	for i, s := range served {
+		h := within(t, time.Second, fmt.Sprint("waiter ", i), s)
+		<-h.Context().Done()
+	}
+}
+
+// redisson#5019: the answer to the giving up of a place was lost, and the place
+// stayed. Asked again it does no harm, and a heartbeat that is still on its way
+// takes no new place.
+func TestB26FairGiveUpAnswerLost(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	h := take(t, newTestClient(t, direct, Options{}).FairMutex("place"), AcquireOptions{})
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.FairMutex("place").Acquire(ctx, AcquireOptions{Owner: "gone"})
+		failed <- err
+	}()
+	waitSubscribed(t, c, "{place}:grant")
+	entry := direct.LIndex(context.Background(), "{place}:queue", 0).Val()
+	p.loseNext.Store(2)
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
+		t.Errorf("error %v, want a definite Canceled", err)
+	}
+	if len(p.lost) != 2 {
+		t.Errorf("%d answers were lost, want 2: the test tested nothing", len(p.lost))
+	}
+	id, owner, _ := strings.Cut(entry, " ")
+	late := claim{name: "place", owner: owner, id: id, lease: 1000, keep: 1000}
+	if _, err := c.fair.acquire(context.Background(), late); !errors.Is(err, ErrReleased) {
+		t.Errorf("late heartbeat: %v, want ErrReleased", err)
+	}
+	if got := queued(t, direct, "place"); len(got) != 0 {
+		t.Errorf("%v still wait", got)
+	}
+	release(t, h)
+}
+
+// redisson#5503: a lock without an expiry made its waiters sleep for ever.
+func TestB27FairNegativeTTLIsNoEndlessSleep(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, impatient)
+	h := take(t, c.FairMutex("stuck"), AcquireOptions{})
+	rdb.Persist(ctx, "stuck")
+	served := inTurn(t, rdb, c.FairMutex("stuck"), "next")
+	rdb.Del(ctx, "stuck") // nobody is told
+	release(t, within(t, time.Second, "the next", served[0]))
+	_ = h.Release(ctx)
+}
+
+// redisson#5989: an entry of the queue without a score stopped every script.
+func TestB28FairQueueAndScoresDisagree(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, impatient)
+	for name, harm := range map[string]func(queue, waiters string){
+		"no-score":    func(queue, _ string) { rdb.LPush(ctx, queue, "ghost g") },
+		"no-place":    func(_, waiters string) { rdb.ZAdd(ctx, waiters, redis.Z{Score: 9e15, Member: "ghost g"}) },
+		"twice":       func(queue, _ string) { rdb.RPush(ctx, queue, rdb.LIndex(ctx, queue, 0).Val()) },
+		"scores-gone": func(_, waiters string) { rdb.Del(ctx, waiters) },
+		"queue-gone":  func(queue, _ string) { rdb.Del(ctx, queue) },
+		"score-gone":  func(queue, waiters string) { rdb.ZRem(ctx, waiters, rdb.LIndex(ctx, queue, 0).Val()) },
+		"exchanged": func(queue, waiters string) {
+			rdb.ZRem(ctx, waiters, rdb.LIndex(ctx, queue, 0).Val())
+			rdb.ZAdd(ctx, waiters, redis.Z{Score: 9e15, Member: "ghost g"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := take(t, c.FairMutex(name), AcquireOptions{})
+			served := inTurn(t, rdb, c.FairMutex(name), "a")
+			harm(tagged(name, "queue"), tagged(name, "waiters"))
+			eventually(t, 5*time.Second, "queue and scores agree again", func() bool {
+				if name == "exchanged" { // as many of both: they agree when the lock is free
+					return true
+				}
+				entries := rdb.LRange(ctx, tagged(name, "queue"), 0, -1).Val()
+				scores := rdb.ZRange(ctx, tagged(name, "waiters"), 0, -1).Val()
+				return cmp.Equal(entries, scores) && len(entries) == 1
+			})
+			release(t, h)
+			release(t, within(t, time.Second, "the waiter", served[0]))
+			checkGone(t, rdb, name)
+		})
+	}
+}
+
+// calls is how often the server has run a command.
+func calls(t *testing.T, rdb *redis.Client, command string) int {
+	t.Helper()
+	stats, err := rdb.InfoMap(context.Background(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	_, _ = fmt.Sscanf(stats["Commandstats"]["cmdstat_"+command], "calls=%d", &n)
+	return n
+}
+
+// The head of the queue dies with its process. It is skipped within seconds,
+// the lock is granted to it in vain at most once, and nobody spins meanwhile
+// (Redisson's waiters did: their wait was 0).
+func TestS05FairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
+	s := startRedis(t)
+	rdb := s.dial(t)
+	c := newTestClient(t, rdb, Options{})
+	h := take(t, c.FairMutex("dead"), AcquireOptions{})
+	child := exec.Command(os.Args[0], "-test.run=^TestFairChild$")
+	child.Env = append(os.Environ(), "LOCK_CHILD="+s.addr)
+	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Process.Kill() }()
+	eventually(t, 20*time.Second, "the child waits", func() bool {
+		return cmp.Equal(queued(t, rdb, "dead"), []string{"child"})
+	})
+	served := inTurn(t, rdb, c.FairMutex("dead"), "next")
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	start, before, handed := time.Now(), calls(t, rdb, "evalsha"), calls(t, rdb, "publish")
+	release(t, h)
+	next := within(t, 6*time.Second, "the next", served[0])
+	if n := calls(t, rdb, "publish") - handed; n < 1 || n > 2 || next.Token() <= h.Token() {
+		t.Errorf("handed over %d times, token %d after %d: want once to the dead one, and then to the next",
+			n, next.Token(), h.Token())
+	}
+	t.Logf("served %v after the death, by %d scripts", time.Since(start), calls(t, rdb, "evalsha")-before)
+	if n := calls(t, rdb, "evalsha") - before; n > 12 {
+		t.Errorf("%d scripts were run while waiting, want a dozen at most", n)
+	}
+	release(t, next)
+}
+
+// TestFairChild is the other process of TestS05.
+func TestFairChild(t *testing.T) {
+	addr := os.Getenv("LOCK_CHILD")
+	if addr == "" {
+		t.Skip("runs only as the other process of TestS05FairDeadHeadIsSkippedWithoutSpinning")
+	}
+	c := newTestClient(t, dialRedis(t, addr), Options{})
+	take(t, c.FairMutex("dead"), AcquireOptions{Owner: "child"})
+}

@@ -1,0 +1,323 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// taker is anything that can be acquired as a mutex can.
+type taker interface {
+	Acquire(ctx context.Context, o AcquireOptions) (*Hold, error)
+	TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error)
+}
+
+func take(t testing.TB, m taker, o AcquireOptions) *Hold {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	h, err := m.Acquire(ctx, o)
+	if err != nil {
+		t.Fatalf("acquire: %v", err)
+	}
+	return h
+}
+
+// wait acquires m in the background, and gives up at the end of the test.
+func wait(ctx context.Context, t *testing.T, m taker, o AcquireOptions) <-chan *Hold {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	served, done := make(chan *Hold, 1), make(chan struct{})
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		h, err := m.Acquire(ctx, o)
+		if err == nil {
+			served <- h
+		} else if ctx.Err() == nil {
+			t.Errorf("acquire for %q: %v", o.Owner, err)
+		}
+	}()
+	return served
+}
+
+// queued are the owners that wait at the server, and the proof that the queue
+// and the deadlines name the same.
+func queued(t testing.TB, rdb *redis.Client, name string) []string {
+	t.Helper()
+	owners, entries := []string{}, map[string]bool{}
+	var list, set *redis.StringSliceCmd
+	if _, err := rdb.TxPipelined(context.Background(), func(p redis.Pipeliner) error {
+		list = p.LRange(context.Background(), tagged(name, "queue"), 0, -1)
+		set = p.ZRange(context.Background(), tagged(name, "waiters"), 0, -1)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list.Val() {
+		_, owner, _ := strings.Cut(e, " ")
+		owners = append(owners, owner)
+		if entries[e] {
+			t.Errorf("%s is twice in the queue", e)
+		}
+		entries[e] = true
+	}
+	for _, e := range set.Val() {
+		if !entries[e] {
+			t.Errorf("%s has a deadline and no place", e)
+		}
+		delete(entries, e)
+	}
+	if len(entries) > 0 {
+		t.Errorf("without a deadline: %v", entries)
+	}
+	return owners
+}
+
+// inTurn makes owners wait in turn behind a holder.
+func inTurn(t *testing.T, rdb *redis.Client, m *FairMutex, owners ...string) []<-chan *Hold {
+	t.Helper()
+	var served []<-chan *Hold
+	before := len(queued(t, rdb, m.name))
+	for i, owner := range owners {
+		served = append(served, wait(context.Background(), t, m, AcquireOptions{Owner: owner}))
+		eventually(t, 5*time.Second, owner+" waits", func() bool {
+			return len(queued(t, rdb, m.name)) == before+i+1
+		})
+	}
+	return served
+}
+
+// Twenty waiters of two clients get the lock in the order in which they came,
+// as the server granted it: the fencing tokens say so.
+func TestFairServesInOrder(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
+	first := take(t, clients[0].FairMutex("row"), AcquireOptions{Owner: "first"})
+	var served []<-chan *Hold
+	for i := range 20 {
+		served = append(served, inTurn(t, rdb, clients[i%2].FairMutex("row"), fmt.Sprint("w", i))...)
+	}
+	if _, err := clients[0].FairMutex("row").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrHeld) {
+		t.Errorf("try: %v, want ErrHeld", err)
+	}
+	start, last := time.Now(), first
+	release(t, first)
+	for i, c := range served {
+		h := within(t, 5*time.Second, fmt.Sprint("waiter ", i), c)
+		if h.Token() <= last.Token() || h.Owner() != fmt.Sprint("w", i) {
+			t.Errorf("turn %d: owner %s, token %d after %d", i, h.Owner(), h.Token(), last.Token())
+		}
+		if ttl := rdb.PTTL(context.Background(), "row").Val(); ttl < 29*time.Second {
+			t.Errorf("the lease is %v once it is fetched, want 30 s", ttl)
+		}
+		release(t, h)
+		last = h
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("20 turns took %v: they were polled, not handed over", took)
+	}
+	if n := calls(t, rdb, "publish"); n != 20 {
+		t.Errorf("handed over %d times, want 20", n)
+	}
+	checkGone(t, rdb, "row")
+}
+
+// checkGone fails if anything of a lock but its token and latches is left.
+func checkGone(t *testing.T, rdb *redis.Client, name string) {
+	t.Helper()
+	for _, key := range rdb.Keys(context.Background(), "*"+name+"*").Val() {
+		if !strings.HasSuffix(key, ":token") && !strings.Contains(key, ":latch:") {
+			t.Errorf("key %s is left", key)
+		}
+	}
+}
+
+// The plain life of a fair mutex.
+func TestFair(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
+	for name, run := range map[string]func(t *testing.T, m *FairMutex){
+		"reentry": func(t *testing.T, m *FairMutex) {
+			a := take(t, m, AcquireOptions{})
+			served := inTurn(t, rdb, m, "other")
+			b, err := m.Acquire(a.Context(), AcquireOptions{})
+			if err != nil || b.Count() != 2 || b.Token() != a.Token() {
+				t.Fatalf("hold %+v, error %v, want the second of the same grant", b, err)
+			}
+			release(t, a)
+			if len(served) != 1 || len(served[0]) != 0 {
+				t.Error("served while the owner has a hold left")
+			}
+			release(t, b)
+			release(t, within(t, 5*time.Second, "the other", served[0]))
+		},
+		"same-owner-waits-twice": func(t *testing.T, m *FairMutex) {
+			h := take(t, m, AcquireOptions{})
+			served := inTurn(t, rdb, m, "x", "x")
+			release(t, h)
+			a, b := within(t, 5*time.Second, "one", served[0]), within(t, 5*time.Second, "two", served[1])
+			if a.Count()+b.Count() != 3 {
+				t.Errorf("counts %d and %d, want 1 and 2", a.Count(), b.Count())
+			}
+			release(t, a)
+			release(t, b)
+		},
+		"wait-runs-out": func(t *testing.T, m *FairMutex) {
+			h := take(t, m, AcquireOptions{})
+			short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			_, err := m.Acquire(short, AcquireOptions{Owner: "late"})
+			if !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
+				t.Errorf("error %v, want a definite ErrHeld and DeadlineExceeded", err)
+			}
+			if got := queued(t, rdb, m.name); len(got) != 0 {
+				t.Errorf("%v still wait", got)
+			}
+			release(t, h)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, c.FairMutex(name))
+			checkGone(t, rdb, name)
+		})
+	}
+}
+
+// What a fair mutex has in common with a mutex.
+func TestFairIsAMutex(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
+	for name, run := range map[string]func(t *testing.T, m *FairMutex){
+		"watched": func(t *testing.T, m *FairMutex) {
+			s := newTold()
+			c := newTestClient(t, rdb, s.options(900*time.Millisecond))
+			h := take(t, c.FairMutex(m.name), AcquireOptions{})
+			for range 4 {
+				within(t, 5*time.Second, "a renewal", s.renewed)
+			}
+			release(t, h)
+		},
+		"excludes-mutex": func(t *testing.T, m *FairMutex) {
+			h := take(t, m, AcquireOptions{})
+			if _, err := c.Mutex(m.name).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+				t.Errorf("mutex of the same name: %v, want ErrHeld", err)
+			}
+			release(t, h)
+		},
+		"braces": func(t *testing.T, _ *FairMutex) {
+			m := c.FairMutex("{tag}braces")
+			h := take(t, m, AcquireOptions{})
+			served := inTurn(t, rdb, m, "other")
+			release(t, h)
+			release(t, within(t, 5*time.Second, "the other", served[0]))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, c.FairMutex(name))
+			checkGone(t, rdb, name)
+		})
+	}
+}
+
+// A key that is no lock, or no queue, is left as it is.
+func TestFairForeignKey(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	for _, key := range []string{"f1", "{f2}:queue", "{f3}:waiters"} {
+		rdb.Set(ctx, key, "mine", 0)
+		name := strings.Trim(strings.Split(key, ":")[0], "{}")
+		for what, ask := range map[string]func(context.Context, AcquireOptions) (*Hold, error){
+			"acquire": c.FairMutex(name).Acquire, "try": c.FairMutex(name).TryAcquire,
+		} {
+			if _, err := ask(ctx, AcquireOptions{}); !errors.Is(err, ErrForeign) || !Definite(err) {
+				t.Errorf("%s %s: %v, want a definite ErrForeign", what, name, err)
+			}
+		}
+		if got := rdb.Get(ctx, key).Val(); got != "mine" {
+			t.Errorf("%s is %q now", key, got)
+		}
+	}
+	release(t, take(t, c.RW("f4").Read(), AcquireOptions{}))
+	r := take(t, c.RW("f4").Read(), AcquireOptions{})
+	if _, err := c.FairMutex("f4").TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrForeign) {
+		t.Errorf("fair mutex on a readers-writer lock: %v, want ErrForeign", err)
+	}
+	release(t, r)
+}
+
+// The layout is a promise to observers.
+func TestFairLayout(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	h := take(t, c.FairMutex("seen"), AcquireOptions{Owner: "me"})
+	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.Token()), "h:" + h.claim.id: "1"}
+	if diff := cmp.Diff(want, hashOf(t, rdb, "seen")); diff != "" {
+		t.Error(diff)
+	}
+	served := inTurn(t, rdb, c.FairMutex("seen"), "a", "b")
+	if diff := cmp.Diff([]string{"a", "b"}, queued(t, rdb, "seen")); diff != "" {
+		t.Error(diff)
+	}
+	for _, key := range []string{"{seen}:queue", "{seen}:waiters"} {
+		if ttl := rdb.PTTL(ctx, key).Val(); ttl <= time.Second || ttl > 3*time.Second {
+			t.Errorf("%s lasts %v, want three heartbeats", key, ttl)
+		}
+	}
+	release(t, h)
+	for _, s := range served {
+		release(t, within(t, 5*time.Second, "a waiter", s))
+	}
+}
+
+// Forty goroutines in and out: one inside, tokens grow, nothing is left.
+func TestFairStress(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond})
+	var guard sync.Mutex
+	var last uint64
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			for range 5 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(10+i)*20*time.Millisecond)
+				h, err := c.FairMutex("stress").Acquire(ctx, AcquireOptions{})
+				cancel()
+				if err != nil {
+					continue // its wait ran out, and its place must be gone
+				}
+				if !guard.TryLock() {
+					t.Error("two are inside")
+					continue
+				}
+				if h.Token() <= last {
+					t.Errorf("token %d after %d", h.Token(), last)
+				}
+				last = h.Token()
+				rdb.Ping(context.Background()) // long enough for another to be seen
+				guard.Unlock()
+				release(t, h)
+			}
+		})
+	}
+	wg.Wait()
+	if last < 40 {
+		t.Errorf("%d grants only", last)
+	}
+	queued(t, rdb, "stress")
+	eventually(t, 5*time.Second, "all places are given up", func() bool { return len(queued(t, rdb, "stress")) == 0 })
+}

@@ -1,0 +1,290 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The answer to an acquire is lost after the server has executed it: asked
+// again, the same hold is counted once (redisson#7367).
+func TestAcquireAnswerLost(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	for _, losses := range []int32{1, 2} {
+		p.loseNext.Store(losses)
+		h, err := c.Mutex("lost").TryAcquire(context.Background(), AcquireOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hashOf(t, s.dial(t), "lost")["count"]; got != "1" || h.Count() != 1 {
+			t.Errorf("count %s at the server, %d at the client, want 1", got, h.Count())
+		}
+		release(t, h)
+		mustExist(t, s.dial(t), "lost", false)
+	}
+	if len(p.lost) != 3 {
+		t.Errorf("%d answers were lost, want 3: the test tested nothing", len(p.lost))
+	}
+}
+
+// An acquire that is asked again is promised its lease from then on, so the
+// server must keep it for as long.
+func TestAskedAgainKeepsWholeLease(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	cl := claim{name: "again", owner: "o", id: "1", lease: 30000}
+	for range 2 {
+		g, err := c.store.acquire(context.Background(), cl)
+		if err != nil || !g.ok || g.count != 1 {
+			t.Fatalf("acquire: %+v, %v", g, err)
+		}
+		promised := time.Until(g.sent.Add(validity(30 * time.Second)))
+		if ttl := rdb.PTTL(context.Background(), "again").Val(); ttl < promised {
+			t.Errorf("the server keeps the lease for %v, promised %v", ttl, promised)
+		}
+		rdb.PExpire(context.Background(), "again", 5*time.Second) // as if the first answer took so long
+	}
+}
+
+// The answer to a release is lost: asked again, it is the same answer, and an
+// outer hold is not taken for the inner one (redisson#4871).
+func TestReleaseAnswerLost(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	outer := acquire(t, c.Mutex("lost"), AcquireOptions{})
+	inner, err := c.Mutex("lost").Acquire(outer.Context(), AcquireOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.loseNext.Store(2)
+	release(t, inner)
+	if got := hashOf(t, direct, "lost")["count"]; got != "1" || inner.Count() != 1 {
+		t.Errorf("after the inner release: count %s at the server, %d at the client, want 1", got, inner.Count())
+	}
+	p.loseNext.Store(2)
+	release(t, outer)
+	mustExist(t, direct, "lost", false)
+	if len(p.lost) != 4 {
+		t.Errorf("%d answers were lost, want 4: the test tested nothing", len(p.lost))
+	}
+}
+
+// The caller leaves while its request is on the way: nothing stays behind, and
+// the outcome is certain once the undo was answered.
+func TestCancelledInFlight(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	p.hang.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Mutex("cut").Acquire(ctx, AcquireOptions{})
+		failed <- err
+	}()
+	<-p.lost // executed, and not answered
+	mustExist(t, direct, "cut", true)
+	p.hang.Store(false)
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
+		t.Errorf("error %v, want a definite Canceled", err)
+	}
+	mustExist(t, direct, "cut", false)
+}
+
+// The same, and the server does not answer the undo either: that is unknown,
+// and said so in good time.
+func TestCancelledAndUnreachable(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond})
+	p.hang.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err := c.Mutex("cut").Acquire(ctx, AcquireOptions{})
+	if !errors.Is(err, ErrUnknown) || Definite(err) {
+		t.Errorf("error %v, want ErrUnknown", err)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// An acquire that arrives after it was undone takes nothing.
+func TestLateAcquire(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	cl := claim{name: "late", owner: "o", id: "1", lease: 30000}
+	if left, err := c.store.release(context.Background(), cl); left != -1 || err != nil {
+		t.Fatalf("release of what is not held: %d, %v", left, err)
+	}
+	if _, err := c.store.acquire(context.Background(), cl); !errors.Is(err, ErrReleased) {
+		t.Errorf("late acquire: %v, want ErrReleased", err)
+	}
+	mustExist(t, rdb, "late", false)
+}
+
+// A grant that comes when its lease is over is not one.
+func TestAnswerAfterLease(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	p.delay.Store(int64(60 * time.Millisecond))
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := c.Mutex("slow").Acquire(ctx, AcquireOptions{Lease: 40 * time.Millisecond}); err == nil {
+		t.Error("a lease that was over was granted")
+	}
+}
+
+// Wake-ups come by message: with a poll limit of an hour, nothing else can.
+func TestWakeUp(t *testing.T) {
+	s := startRedis(t)
+	direct := s.dial(t)
+	holder := newTestClient(t, s.dial(t), Options{})
+	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	for _, tt := range []struct {
+		name string
+		harm func(t *testing.T)
+	}{
+		{"undisturbed", func(*testing.T) {}},
+		{"subscribed-already", func(*testing.T) {}},
+		{"connection-killed", func(t *testing.T) { killSubscribers(t, direct) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := acquire(t, holder.Mutex("wake"), AcquireOptions{Lease: time.Hour})
+			served := make(chan *Hold, 1)
+			go func() {
+				h, err := waiter.Mutex("wake").Acquire(context.Background(), AcquireOptions{})
+				if err != nil {
+					t.Error(err)
+				}
+				served <- h
+			}()
+			waitSubscribed(t, waiter, "{wake}:free")
+			tt.harm(t)
+			start := time.Now()
+			release(t, h)
+			select {
+			case h := <-served:
+				t.Logf("served %v after the release", time.Since(start))
+				release(t, h)
+			case <-time.After(5 * time.Second):
+				t.Fatal("the waiter sleeps on")
+			}
+		})
+	}
+}
+
+// The connection breaks and the release happens before it is back: the waiter
+// has missed the message, and is woken by the new subscription.
+func TestMessageMissed(t *testing.T) {
+	s := startRedis(t)
+	direct := s.dial(t)
+	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	holder := newTestClient(t, s.dial(t), Options{})
+	h := acquire(t, holder.Mutex("missed"), AcquireOptions{Lease: time.Hour})
+	served := make(chan *Hold, 1)
+	go func() {
+		h, _ := waiter.Mutex("missed").Acquire(context.Background(), AcquireOptions{})
+		served <- h
+	}()
+	waitSubscribed(t, waiter, "{missed}:free")
+	// Removed without a word, as by a message that was lost.
+	direct.Del(context.Background(), "missed")
+	killSubscribers(t, direct)
+	select {
+	case h := <-served:
+		release(t, h)
+	case <-time.After(5 * time.Second):
+		t.Fatal("the waiter sleeps on")
+	}
+	_ = h.Release(context.Background())
+}
+
+func waitSubscribed(t *testing.T, c *Client, channel string) {
+	t.Helper()
+	eventually(t, 5*time.Second, "a waiter is subscribed and asleep", func() bool {
+		c.signals.mu.Lock()
+		defer c.signals.mu.Unlock()
+		ch := c.signals.channels[channel]
+		return ch != nil && ch.live && len(ch.places) == 1 && len(ch.places[0].told) == 0
+	})
+}
+
+func killSubscribers(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	n, err := rdb.ClientKillByFilter(context.Background(), "TYPE", "pubsub").Result()
+	if err != nil || n == 0 {
+		t.Fatalf("kill subscribers: %d, %v", n, err)
+	}
+}
+
+// Behind Sentinel the master dies while somebody waits: the waiter goes on at
+// the new master, without an error.
+func TestSentinelFailover(t *testing.T) {
+	master := startRedis(t)
+	host, port, _ := net.SplitHostPort(master.addr)
+	replica := startRedisAt(t, freeAddr(t), "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	direct := replica.dial(t)
+	eventually(t, 15*time.Second, "the replica is in step", func() bool {
+		return replicaReady(direct)
+	})
+	addr := freeAddr(t)
+	bin, _ := exec.LookPath("redis-server")
+	launch(t, addr, exec.Command(bin, sentinelConf(t, addr, master.addr), "--sentinel"))
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: "m", SentinelAddrs: []string{addr}, ReadTimeout: time.Second, DialTimeout: time.Second,
+	})
+	defer rdb.Close()
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	defer sentinel.Close()
+	eventually(t, 15*time.Second, "Sentinel knows the replica", func() bool {
+		list, err := sentinel.Replicas(context.Background(), "m").Result()
+		return err == nil && len(list) == 1 && list[0]["master-link-status"] == "ok"
+	})
+	c := newTestClient(t, rdb, Options{})
+	h := acquire(t, c.Mutex("fail"), AcquireOptions{Lease: 2 * time.Second})
+	eventually(t, 5*time.Second, "the lock is on the replica", func() bool {
+		return direct.Exists(context.Background(), "fail").Val() == 1
+	})
+	served := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		next, err := c.Mutex("fail").Acquire(ctx, AcquireOptions{})
+		if err == nil && next.Token() <= h.Token() {
+			err = errors.New("the token did not grow")
+		}
+		served <- err
+	}()
+	waitSubscribed(t, c, "{fail}:free")
+	master.kill()
+	start := time.Now()
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("served %v after the master died", time.Since(start))
+	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
+		t.Errorf("release of the old hold: %v, want ErrLost", err)
+	}
+}
+
+func replicaReady(rdb *redis.Client) bool {
+	info, err := rdb.InfoMap(context.Background(), "replication").Result()
+	return err == nil && info["Replication"]["master_link_status"] == "up"
+}

@@ -1,0 +1,61 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// A holder sleeps past his lease and comes back to a resource that somebody else
+// has used since: it refuses him, in this process and in Redis.
+func TestFence(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	ctx := context.Background()
+	asleep := acquire(t, c.Mutex("res"), AcquireOptions{Lease: 50 * time.Millisecond})
+	<-asleep.Context().Done()
+	awake := acquire(t, c.Mutex("res"), AcquireOptions{})
+	var local Fence
+	remote := NewRedisFence(rdb, "{data}:guard")
+	write := func(h *Hold, value string) error {
+		_, err := remote.Run(ctx, h.Token(), `return redis.call('SET', KEYS[1], ARGV[1])`, []string{"data"}, value)
+		return errors.Join(err, local.Do(h.Token(), func() error { return nil }))
+	}
+	if err := errors.Join(write(asleep, "before"), write(awake, "new"), write(awake, "newer")); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(asleep, "old"); !errors.Is(err, ErrStale) {
+		t.Errorf("write with an old token: %v, want ErrStale", err)
+	}
+	if got := rdb.Get(ctx, "data").Val(); got != "newer" {
+		t.Errorf("data %q, want the newer", got)
+	}
+	if err := local.Do(asleep.Token(), func() error { t.Error("was let in"); return nil }); !errors.Is(err, ErrStale) {
+		t.Errorf("local: %v, want ErrStale", err)
+	}
+}
+
+// Tokens are compared as numbers, also where a Lua number cannot tell them apart.
+func TestFenceCompares(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	f := NewRedisFence(rdb, "guard")
+	for _, tt := range []struct {
+		token uint64
+		stale bool
+	}{
+		{9, false}, {10, false}, {9, true}, {10, false},
+		{1<<53 + 1, false}, {1 << 53, true}, {1<<64 - 1, false}, {1<<64 - 2, true},
+	} {
+		_, err := f.Run(context.Background(), tt.token, "", nil)
+		if errors.Is(err, ErrStale) != tt.stale || err != nil && !tt.stale {
+			t.Errorf("token %d: %v, want stale %v", tt.token, err, tt.stale)
+		}
+	}
+	if _, err := f.Run(context.Background(), 0, "", nil); err == nil {
+		t.Error("no token was let in")
+	}
+	if err := new(Fence).Do(0, func() error { return nil }); err == nil {
+		t.Error("no token was let in")
+	}
+}

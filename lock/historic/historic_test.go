@@ -1,0 +1,133 @@
+package historic
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock/locktest"
+)
+
+const lease = 150 * time.Millisecond
+
+func open(t *testing.T, name string, c Config) Lock {
+	t.Helper()
+	row, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := row.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+func on(rdb ...redis.UniversalClient) Config { return Config{Masters: rdb} }
+
+func must(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// Each lock does what it is for when nothing goes wrong.
+func TestEveryLockExcludesInPeace(t *testing.T) {
+	ctx := context.Background()
+	var three []redis.UniversalClient
+	for range 3 {
+		three = append(three, locktest.StartServer(t).Dial(t))
+	}
+	for _, row := range Catalog() {
+		t.Run(row.Name, func(t *testing.T) {
+			c := on(three[0])
+			if row.Many {
+				c = on(three...)
+			}
+			a, b := open(t, row.Name, c), open(t, row.Name, c)
+			must(t, "acquire", a.TryAcquire(ctx, row.Name, "a", 0), nil)
+			must(t, "acquire of another", b.TryAcquire(ctx, row.Name, "b", 0), ErrHeld)
+			if row.Reentrant {
+				must(t, "acquire again", a.TryAcquire(ctx, row.Name, "a", 0), nil)
+				must(t, "release of the inner hold", a.Release(ctx, row.Name, "a"), nil)
+				must(t, "acquire of another", b.TryAcquire(ctx, row.Name, "b", 0), ErrHeld)
+			}
+			short, cancel := context.WithTimeout(ctx, 60*time.Millisecond)
+			defer cancel()
+			if _, err := Acquire(short, b, row.Name, "b", 0); err == nil {
+				t.Error("waiting has granted a lock that is held")
+			}
+			served := make(chan error, 1)
+			long, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			go func() {
+				_, err := Acquire(long, b, row.Name, "b", 0)
+				served <- err
+			}()
+			must(t, "release", a.Release(ctx, row.Name, "a"), nil)
+			must(t, "acquire after the release", <-served, nil)
+			must(t, "release", b.Release(ctx, row.Name, "b"), nil)
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	for _, row := range Catalog() {
+		if row.Flaw == "" || row.Source == "" {
+			t.Errorf("%s: no flaw, or no source", row.Name)
+		}
+		for _, n := range []int{0, 2} {
+			if _, err := row.Open(on(make([]redis.UniversalClient, n)...)); err == nil {
+				t.Errorf("%s was made from %d servers", row.Name, n)
+			}
+		}
+	}
+	if _, err := Lookup("mutex"); err == nil {
+		t.Error("found a lock that is not there")
+	}
+}
+
+// stopBefore is a go-redis hook that stands in the way of one command, as a
+// process does that is stopped, or dies, just before it sends it.
+type stopBefore struct {
+	command string
+	reached chan struct{} // closed when the command is about to be sent
+	goOn    chan error    // nil: it is sent; else the process has died with this
+}
+
+func newStop(command string) *stopBefore {
+	return &stopBefore{command, make(chan struct{}), make(chan error, 1)}
+}
+
+func (s *stopBefore) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s *stopBefore) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *stopBefore) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == s.command {
+			close(s.reached)
+			if err := <-s.goOn; err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// over waits until the lease of name is over at the server.
+func over(t *testing.T, rdb *redis.Client, name string) {
+	t.Helper()
+	locktest.Eventually(t, 5*time.Second, "the lease is over", func() bool {
+		return rdb.Exists(context.Background(), name).Val() == 0
+	})
+}

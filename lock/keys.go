@@ -1,0 +1,53 @@
+package lock
+
+import (
+	"fmt"
+	"strings"
+)
+
+// claim is one hold as the servers know it.
+type claim struct {
+	name  string // the lock, and its key
+	owner string
+	id    string // of the hold
+	lease int64  // milliseconds
+	keep  int64  // milliseconds that a waiter's place lasts without a heartbeat; 0: it takes none
+	sole  bool   // refuse an owner that holds the lock already
+	via   store  // the store of its kind of lock; nil: the client's own
+}
+
+func (c claim) tokenKey() string { return tagged(c.name, "token") }
+func (c claim) latchKey() string { return tagged(c.name, "latch:"+c.id) }
+func (c claim) freeChannel() string {
+	return tagged(c.name, "free")
+}
+
+// tagged is a key beside the lock's own that lives in the same cluster slot.
+func tagged(name, suffix string) string {
+	if strings.IndexByte(name, '{') >= 0 && hasTag(name) {
+		return name + ":" + suffix
+	}
+	return "{" + name + "}:" + suffix
+}
+
+// hasTag reports whether Redis hashes only a part of name: what stands between
+// the first brace and the next closing one, unless that is nothing (Redis
+// cluster specification, "Hash tags").
+func hasTag(name string) bool {
+	open := strings.IndexByte(name, '{')
+	if open < 0 {
+		return false
+	}
+	return strings.IndexByte(name[open+1:], '}') > 0
+}
+
+// checkName refuses names beside which no key can be put into the same slot.
+func checkName(name string) error {
+	if name == "" {
+		return fmt.Errorf("lock name is empty: give the lock a name")
+	}
+	if strings.IndexByte(name, '}') >= 0 && !hasTag(name) {
+		return fmt.Errorf("lock name %q: braces that are not a hash tag; leave them out or write {tag}", name)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// An acquire that arrives after it was undone takes nothing, not even a place.
+func TestB26LateAcquireOfEachKind(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	for name, s := range map[string]store{"fair": c.fair, "read": c.readers, "write": c.writers} {
+		cl := claim{name: name, owner: "o", id: name + "-1", lease: 30000, keep: 3000}
+		if left, err := s.release(ctx, cl); left != -1 || err != nil {
+			t.Fatalf("%s: release of what is not held: %d, %v", name, left, err)
+		}
+		if _, err := s.acquire(ctx, cl); !errors.Is(err, ErrReleased) {
+			t.Errorf("%s: late acquire: %v, want ErrReleased", name, err)
+		}
+		checkGone(t, rdb, name)
+	}
+}
+
+// An acquire that is asked again is promised its lease from then on.
+func TestEachKindAskedAgainKeepsWholeLease(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	for name, s := range map[string]store{"fair": c.fair, "read": c.readers, "write": c.writers} {
+		cl := claim{name: name, owner: "o", id: name + "-1", lease: 30000}
+		for range 2 {
+			g, err := s.acquire(ctx, cl)
+			if err != nil || !g.ok || g.count != 1 {
+				t.Fatalf("%s: acquire: %+v, %v", name, g, err)
+			}
+			promised := time.Until(g.sent.Add(validity(30 * time.Second)))
+			if ttl := rdb.PTTL(ctx, name).Val(); ttl < promised {
+				t.Errorf("%s: the server keeps the lease for %v, promised %v", name, ttl, promised)
+			}
+			// As if the first answer had taken so long.
+			rdb.PExpire(ctx, name, 5*time.Second)
+			rdb.ZAddXX(ctx, tagged(name, "leases"), redis.Z{
+				Score: float64((serverTime(t, rdb) + 5*time.Second).Milliseconds()), Member: cl.id,
+			})
+		}
+	}
+}
+
+// A preferred writer that waits longer than its first heartbeat lasts keeps
+// readers away all the same.
+func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, impatient)
+	r := take(t, c.RW("long").Read(), AcquireOptions{})
+	served := wait(ctx, t, c.RW("long").PreferWriters().Write(), AcquireOptions{})
+	asleep(t, c, "{long}:write", 1)
+	end := serverTime(t, rdb) + time.Second
+	eventually(t, 5*time.Second, "ten heartbeats", func() bool {
+		mustBeHeld(t, c.RW("long").Read())
+		return serverTime(t, rdb) > end
+	})
+	release(t, r)
+	release(t, within(t, 5*time.Second, "the writer", served))
+}
+
+// Close ends who waits and who holds, in every kind.
+func TestCloseEndsEachKind(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	for name, kind := range map[string]func(c *Client) taker{
+		"fair":  func(c *Client) taker { return c.FairMutex("fair") },
+		"write": func(c *Client) taker { return c.RW("write").Write() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := New(rdb, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := take(t, kind(c), AcquireOptions{})
+			failed := make(chan error, 1)
+			go func() {
+				_, err := kind(c).Acquire(ctx, AcquireOptions{})
+				failed <- err
+			}()
+			channel := map[string]string{"fair": "{fair}:grant", "write": "{write}:write"}[name]
+			asleep(t, c, channel, 1)
+			closeClient(t, c)
+			if err := within(t, 5*time.Second, "the waiter's error", failed); !errors.Is(err, ErrClosed) {
+				t.Errorf("waiter: %v, want ErrClosed", err)
+			}
+			if got := context.Cause(h.Context()); !errors.Is(got, ErrClosed) {
+				t.Errorf("holder: %v, want ErrClosed", got)
+			}
+			if _, err := kind(c).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrClosed) {
+				t.Errorf("after close: %v, want ErrClosed", err)
+			}
+		})
+	}
+}
+
+// The counter of tokens is lost, as at a failover: the next token is greater all
+// the same, and a re-entry keeps the one that it has.
+func TestS19EachKindTokenGrowsThoughTheCounterIsLost(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	for _, tt := range []struct {
+		name  string
+		kind  taker
+		inner bool // a re-entry has the token of the first hold
+	}{{"fair", c.FairMutex("fair"), true}, {"rw", c.RW("rw").Write(), true}, {"rw", c.RW("rw").Read(), false}} {
+		h := take(t, tt.kind, AcquireOptions{})
+		rdb.Del(ctx, tagged(tt.name, "token"))
+		if tt.inner {
+			inner, err := tt.kind.Acquire(h.Context(), AcquireOptions{})
+			if err != nil || inner.Token() != h.Token() {
+				t.Errorf("%s: inner hold %+v, error %v, want token %d", tt.name, inner, err, h.Token())
+			}
+			release(t, inner)
+		}
+		release(t, h)
+		next := take(t, tt.kind, AcquireOptions{})
+		if next.Token() <= h.Token() {
+			t.Errorf("%s: token %d after %d", tt.name, next.Token(), h.Token())
+		}
+		release(t, next)
+	}
+}

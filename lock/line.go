@@ -1,0 +1,164 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// turn is the answer to one question of somebody who waits.
+type turn struct {
+	done  bool
+	left  time.Duration // not done: the answer may be another after that; 0: nobody knows
+	spare bool          // not done, but it may be for somebody who wants less
+	why   error         // not done: the reason
+	other string        // not done: wait in the line of this channel; empty: of the one given to await
+}
+
+// waiter asks until it is its turn, and sleeps in line between the questions.
+type waiter struct {
+	client *Client
+	place  *place
+	woken  bool // a wake-up was taken and has not served yet
+}
+
+// await asks until the answer is done or final, or ctx ends. It asks, takes
+// a place in the line of channel, asks again (it may have come to be between),
+// and then sleeps until it is told, for no longer than left and PollMax.
+func (c *Client) await(ctx context.Context, channel string, ask func(ctx context.Context) (turn, error)) error {
+	w := &waiter{client: c}
+	served := false
+	defer func() { w.leave(served) }()
+	for {
+		a, err := ask(ctx)
+		switch {
+		case err != nil && final(err):
+			return err
+		case err == nil && a.done:
+			served = true
+			return nil
+		case err == nil && w.join(channel, a.other):
+			continue
+		}
+		if err == nil {
+			err = a.why
+			w.decline(a.spare)
+		}
+		if !w.sleep(ctx, w.delay(a, err)) {
+			return c.stopped(ctx, err)
+		}
+	}
+}
+
+// now is await without waiting: a few questions, for a connection may have died unnoticed.
+func (c *Client) now(ctx context.Context, ask func(ctx context.Context) (turn, error)) error {
+	for i := 1; ; i++ {
+		a, err := ask(ctx)
+		switch {
+		case err == nil && a.done:
+			return nil
+		case err == nil:
+			return a.why
+		case i == tries || final(err) || !c.pause(ctx, c.backoff()):
+			return c.stopped(ctx, err)
+		}
+	}
+}
+
+// stopped is why a wait has ended that met last.
+func (c *Client) stopped(ctx context.Context, last error) error {
+	why := context.Cause(ctx)
+	if c.bg.ctx.Err() != nil {
+		why = ErrClosed
+	}
+	if why == nil || errors.Is(last, why) {
+		return last
+	}
+	return fmt.Errorf("%w: %w", last, why)
+}
+
+// join takes a place in the line, and reports false if it has it already. Who
+// goes from one line to another passes on what woke it: that one is free.
+func (w *waiter) join(channel, other string) bool {
+	if other != "" {
+		channel = other
+	}
+	if w.place != nil && w.place.channel.name == channel {
+		return false
+	}
+	w.leave(false)
+	w.place, w.woken = w.client.signals.join(channel), false
+	return true
+}
+
+func (w *waiter) delay(a turn, err error) time.Duration {
+	limit := w.client.o.PollMax
+	switch {
+	case a.why == nil && err != nil:
+		return w.client.backoff()
+	case a.left <= 0:
+		return limit
+	}
+	return min(a.left+w.client.random.between(time.Millisecond, 5*time.Millisecond), limit)
+}
+
+// decline passes the wake-up on to those behind if there is something for them.
+func (w *waiter) decline(spare bool) {
+	if w.woken && spare {
+		w.client.signals.passOn(w.place)
+	}
+	w.woken = false
+}
+
+// sleep waits until told or for d. It is false when ctx or the client has ended.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) bool {
+	if w.place == nil {
+		return w.client.pause(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.place.told:
+		w.woken = true
+		return true
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-w.client.bg.ctx.Done():
+	}
+	return false
+}
+
+// leave gives the place up. A wake-up that has not served is passed on: one that
+// was taken before the waiter gave up, and one that came while it was served.
+func (w *waiter) leave(served bool) {
+	if w.place == nil {
+		return
+	}
+	if w.woken && !served {
+		w.client.signals.passOn(w.place)
+	}
+	w.client.signals.leave(w.place, false)
+}
+
+// passOn wakes the next behind p who is not awake already.
+func (s *signals) passOn(p *place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	behind := false
+	for _, other := range p.channel.places {
+		if other == p {
+			behind = true
+			continue
+		}
+		if !behind {
+			continue
+		}
+		select {
+		case other.told <- struct{}{}:
+			return
+		default:
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Locker is a mutex for what wants a [sync.Locker]. That interface knows neither
+// errors nor loss, so whoever can should use [Mutex.Acquire]. Several goroutines
+// may use it: each Lock is an owner of its own, so it excludes them too.
+type Locker struct {
+	mutex *Mutex
+	ctx   context.Context
+	lease time.Duration
+
+	mu   sync.Mutex
+	hold *Hold // nil: not locked by this
+	err  error
+}
+
+var _ sync.Locker = (*Locker)(nil)
+
+// Locker is the lock as a [sync.Locker]. Its Lock waits as long as ctx lives.
+// The lease is as in [AcquireOptions].
+func (m *Mutex) Locker(ctx context.Context, lease time.Duration) *Locker {
+	return &Locker{mutex: m, ctx: ctx, lease: lease}
+}
+
+// options make each Lock an owner of its own.
+func (l *Locker) options() AcquireOptions {
+	return AcquireOptions{Owner: l.mutex.client.random.id(), Lease: l.lease}
+}
+
+// Lock waits for the lock. It panics with the error if it cannot be had: ctx
+// has ended, the client was closed, or the arguments are wrong.
+func (l *Locker) Lock() {
+	h, err := l.mutex.Acquire(l.ctx, l.options())
+	if err != nil {
+		panic(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hold = h
+}
+
+// TryLock takes the lock if it is free and reports whether it did. An error is
+// no reason to panic here: it is what Err says, and the lock was not taken.
+func (l *Locker) TryLock() bool {
+	h, err := l.mutex.TryAcquire(l.ctx, l.options())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		if !errors.Is(err, ErrHeld) {
+			l.err = err
+		}
+		return false
+	}
+	l.hold = h
+	return true
+}
+
+// Unlock gives the lock back. Like a [sync.Mutex] it panics if it is not locked.
+// That the hold was lost, or that nobody knows, is what Err says afterwards.
+func (l *Locker) Unlock() {
+	l.mu.Lock()
+	h := l.hold
+	l.hold = nil
+	l.mu.Unlock()
+	if h == nil {
+		panic(fmt.Sprintf("unlock of lock %q, which is not locked", l.mutex.name))
+	}
+	err := h.Release(l.ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+}
+
+// Hold is the hold that Lock has taken; nil: none.
+func (l *Locker) Hold() *Hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hold
+}
+
+// Err is the error of the last Unlock, or of a TryLock after it.
+func (l *Locker) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}

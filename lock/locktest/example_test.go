@@ -1,0 +1,52 @@
+package locktest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/locktest"
+)
+
+// mine is a lock of your own behind the words of the suite.
+type mine struct{ locks *lock.Client }
+
+func (m mine) Acquire(ctx context.Context, name string, o locktest.Ask) (locktest.Hold, error) {
+	h, err := m.locks.Mutex(name).Acquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
+	if err != nil {
+		return nil, err // a nil *Hold would not be a nil Hold
+	}
+	return h, nil
+}
+
+func (m mine) TryAcquire(ctx context.Context, name string, o locktest.Ask) (locktest.Hold, error) {
+	h, err := m.locks.Mutex(name).TryAcquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (m mine) Close(ctx context.Context) error { return m.locks.Close(ctx) }
+
+// A test of a lock of your own: say how to connect, and what it claims.
+func ExampleRun() {
+	test := func(t *testing.T) {
+		locktest.Run(t, locktest.Spec{
+			Topology: locktest.Single,
+			Lease:    time.Second,
+			Held:     lock.ErrHeld, Lost: lock.ErrLost,
+			Renews: true, Tells: true, Idempotent: true, Reentrant: true, Fences: true,
+			Open: func(t testing.TB, addrs []string) locktest.Locker {
+				locks, err := lock.New(locktest.Dial(t, addrs[0]), lock.Options{Lease: time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return mine{locks}
+			},
+			Keeps: func(name string) []string { return []string{"*:token", "*:latch:*"} },
+		})
+	}
+	_ = test // in your own project: func TestMyLock(t *testing.T)
+}

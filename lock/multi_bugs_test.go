@@ -1,0 +1,263 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// couple is two masters, which no script can reach together, sorted as a
+// multi-lock sorts them: low is taken first.
+type couple struct{ low, high *server }
+
+func startCouple(t *testing.T) couple {
+	t.Helper()
+	a, b := startRedis(t), startRedis(t)
+	if where(a.dial(t)) > where(b.dial(t)) {
+		a, b = b, a
+	}
+	return couple{a, b}
+}
+
+// mutexes are the locks first, at the low master, and second, at the other, of a program of its own.
+func (x couple) mutexes(t *testing.T, o Options) (first, second *Mutex) {
+	t.Helper()
+	return newTestClient(t, x.low.dial(t), o).Mutex("first"), newTestClient(t, x.high.dial(t), o).Mutex("second")
+}
+
+// guarded counts stays that overlap.
+type guarded struct{ inside, overlaps, stays atomic.Int32 }
+
+func (g *guarded) stay() {
+	if g.inside.Add(1) > 1 {
+		g.overlaps.Add(1)
+	}
+	g.stays.Add(1)
+	g.inside.Add(-1)
+}
+
+// Programs that name locks in opposite orders do not wait for each other for
+// ever (redisson#467, #1160, #631, #4050; Curator's MultiLock).
+func TestB31S35OppositeOrdersMakeNoDeadlock(t *testing.T) {
+	x := startCouple(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var g guarded
+	var wg sync.WaitGroup
+	for i := range 4 {
+		low := newTestClient(t, x.low.dial(t), Options{})
+		high := newTestClient(t, x.high.dial(t), Options{})
+		list := []*Mutex{low.Mutex("a"), high.Mutex("b"), low.Mutex("c")}
+		if i%2 == 1 {
+			list[0], list[2] = list[2], list[0]
+			list[1], list[0] = list[0], list[1]
+		}
+		m := multi(t, list...)
+		wg.Go(func() {
+			for range 10 {
+				h, err := m.Acquire(ctx, MultiOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				g.stay()
+				if err := h.Release(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if g.overlaps.Load() > 0 || g.stays.Load() != 40 {
+		t.Errorf("%d stays, want 40; %d overlap", g.stays.Load(), g.overlaps.Load())
+	}
+}
+
+// The same, with another program that does not keep to the order at all: it has the
+// second and waits for the first. It gets it, since nobody waits for ever with
+// something in hand.
+func TestB31StubbornRivalMakesNoDeadlock(t *testing.T) {
+	x := startCouple(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	first, second := x.mutexes(t, Options{PollMax: 50 * time.Millisecond})
+	hisFirst, hisSecond := x.mutexes(t, Options{})
+	his := acquire(t, hisSecond, AcquireOptions{})
+	done := make(chan *MultiHold, 1)
+	go func() {
+		h, err := multi(t, first, second).Acquire(ctx, MultiOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- h
+	}()
+	direct := x.low.dial(t)
+	eventually(t, 5*time.Second, "the first is taken", func() bool {
+		return direct.Exists(ctx, "first").Val() == 1
+	})
+	both, err := hisFirst.Acquire(ctx, AcquireOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, both)
+	release(t, his)
+	releaseAll(t, <-done)
+}
+
+// Many ask at once, with a lease and without waiting: one of them gets all (redisson#2172).
+func TestB29MultiIsGrantedToOne(t *testing.T) {
+	ctx := context.Background()
+	for name, build := range map[string]func(t *testing.T, x couple) *MultiLock{
+		"one-script": func(t *testing.T, x couple) *MultiLock {
+			c := newTestClient(t, x.low.dial(t), Options{})
+			return multi(t, c.Mutex("a"), c.Mutex("b"), c.Mutex("c"))
+		},
+		"two-masters": func(t *testing.T, x couple) *MultiLock {
+			first, second := x.mutexes(t, Options{})
+			return multi(t, first, second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := startCouple(t)
+			m := build(t, x)
+			var got atomic.Int32
+			var wg sync.WaitGroup
+			for range 30 {
+				wg.Go(func() {
+					switch _, err := m.TryAcquire(ctx, MultiOptions{Lease: time.Hour}); {
+					case err == nil:
+						got.Add(1)
+					case !errors.Is(err, ErrHeld):
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if got.Load() != 1 {
+				t.Errorf("%d got it, want 1", got.Load())
+			}
+		})
+	}
+}
+
+// takenAgain waits until a lock has been granted two times.
+func takenAgain(t *testing.T, rdb *redis.Client, name string) {
+	t.Helper()
+	first := ""
+	eventually(t, 10*time.Second, name+" was given back and taken again", func() bool {
+		token := rdb.HGet(context.Background(), name, "token").Val()
+		if first == "" {
+			first = token
+		}
+		return token != "" && token != first
+	})
+}
+
+// The lease is shorter than the wait for the second lock: what is granted in the end
+// is whole, and valid for no longer than each of its locks (redisson#624).
+func TestB30LeaseShorterThanTheWait(t *testing.T) {
+	ctx := context.Background()
+	x := startCouple(t)
+	first, second := x.mutexes(t, Options{})
+	_, busy := x.mutexes(t, Options{})
+	h := acquire(t, busy, AcquireOptions{})
+	const lease = 400 * time.Millisecond
+	done := make(chan *MultiHold, 1)
+	go func() { done <- acquireAll(t, multi(t, first, second), MultiOptions{Lease: lease}) }()
+	low, high := x.low.dial(t), x.high.dial(t)
+	takenAgain(t, low, "first")
+	release(t, h)
+	got := <-done
+	left := time.Until(got.Deadline())
+	for rdb, name := range map[*redis.Client]string{low: "first", high: "second"} {
+		if ttl := rdb.PTTL(ctx, name).Val(); left > 0 && ttl < left-20*time.Millisecond {
+			t.Errorf("%s lasts %v at its server, promised %v", name, ttl, left)
+		}
+	}
+	_ = got.Release(ctx) // by now its lease may be over
+}
+
+// The first lock is lost to another owner while the second is waited for: that
+// is noticed, and the other's lease is left alone. Redisson reports success
+// and gives the other its own lease.
+func TestS03LockLostWhileCollecting(t *testing.T) {
+	x := startCouple(t)
+	first, second := x.mutexes(t, Options{PollMax: 10 * time.Second})
+	hisFirst, hisSecond := x.mutexes(t, Options{})
+	h := acquire(t, hisSecond, AcquireOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := multi(t, first, second).Acquire(ctx, MultiOptions{Lease: time.Hour})
+		failed <- err
+	}()
+	inLine(t, second.client, "{second}:free", 1)
+	low := x.low.dial(t)
+	low.Del(ctx, "first")
+	thief := acquire(t, hisFirst, AcquireOptions{Lease: time.Minute})
+	release(t, h)
+	inLine(t, first.client, "{first}:free", 1) // it was noticed: a round begins anew
+	if ttl := low.PTTL(ctx, "first").Val(); ttl > time.Minute {
+		t.Errorf("the other's lease is %v now, want what it asked for: 1m", ttl)
+	}
+	mustExist(t, x.high.dial(t), "second", false)
+	cancel()
+	if err := <-failed; !errors.Is(err, ErrHeld) || !Definite(err) {
+		t.Errorf("error %v, want a definite ErrHeld", err)
+	}
+	release(t, thief)
+}
+
+// A wait does not make the lease longer: Redisson multiplies it by a thousand for each
+// round.
+func TestS02LeaseIsWhatWasAsked(t *testing.T) {
+	ctx := context.Background()
+	x := startCouple(t)
+	first, second := x.mutexes(t, Options{PollMax: 20 * time.Millisecond})
+	_, busy := x.mutexes(t, Options{})
+	h := acquire(t, busy, AcquireOptions{})
+	done := make(chan *MultiHold, 1)
+	go func() { done <- acquireAll(t, multi(t, first, second), MultiOptions{Lease: 10 * time.Second}) }()
+	low := x.low.dial(t)
+	takenAgain(t, low, "first")
+	release(t, h)
+	got := <-done
+	for rdb, name := range map[*redis.Client]string{low: "first", x.high.dial(t): "second"} {
+		if ttl := rdb.PTTL(ctx, name).Val(); ttl > 10*time.Second || ttl < 5*time.Second {
+			t.Errorf("%s has %v, want 10s", name, ttl)
+		}
+	}
+	releaseAll(t, got)
+}
+
+// One master stops answering while the locks are given back: the other's are
+// given back all the same, and the error says so.
+func TestMultiReleaseIsBestEffort(t *testing.T) {
+	x := startCouple(t)
+	first, second := x.mutexes(t, Options{Timeout: 300 * time.Millisecond})
+	h := acquireAll(t, multi(t, first, second), MultiOptions{})
+	x.high.kill()
+	if err := h.Release(context.Background()); err == nil {
+		t.Error("no error")
+	}
+	mustExist(t, x.low.dial(t), "first", false)
+}
+
+// Quorum locks and locks of one master go together.
+func TestMultiOfQuorums(t *testing.T) {
+	m := startMasters(t, 3, Options{})
+	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	h := acquireAll(t, multi(t, m.client.Mutex("q1"), c.Mutex("s"), m.client.Mutex("q2")), MultiOptions{})
+	if got := fmt.Sprint(len(h.Names()), m.keep("q1") > 1, m.keep("q2") > 1); got != "3 true true" {
+		t.Errorf("got %s", got)
+	}
+	releaseAll(t, h)
+	eventually(t, 5*time.Second, "all keys are gone", func() bool { return m.keep("q1")+m.keep("q2") == 0 })
+}

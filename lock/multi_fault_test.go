@@ -1,0 +1,147 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Answers to the script that takes all are lost: asked again, nothing is counted twice.
+func TestB01MultiAnswersLost(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	p.loseNext.Store(2)
+	h, err := multi(t, c.Mutex("a"), c.Mutex("b")).TryAcquire(context.Background(), MultiOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if got := hashOf(t, direct, name); got["count"] != "1" || got["token"] != fmt.Sprint(h.Token(name)) {
+			t.Errorf("%s: %v, token %d, want a count of 1 and the same token", name, got, h.Token(name))
+		}
+	}
+	p.loseNext.Store(2)
+	releaseAll(t, h)
+	if len(p.lost) != 4 {
+		t.Errorf("%d answers were lost, want 4: the test tested nothing", len(p.lost))
+	}
+	mustExist(t, direct, "a", false)
+	mustExist(t, direct, "b", false)
+}
+
+// The caller leaves while the request is on its way: nothing stays behind, and
+// nothing comes later.
+func TestMultiCancelledInFlight(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	p.hang.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := multi(t, c.Mutex("a"), c.Mutex("b")).Acquire(ctx, MultiOptions{})
+		failed <- err
+	}()
+	<-p.lost // executed, and not answered
+	mustExist(t, direct, "b", true)
+	p.hang.Store(false)
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
+		t.Errorf("error %v, want a definite Canceled", err)
+	}
+	mustExist(t, direct, "a", false)
+	mustExist(t, direct, "b", false)
+}
+
+// A hold of which the watchdog finds a part gone is over, and its other parts
+// are not renewed any more.
+func TestMultiPartFoundGone(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{Lease: 300 * time.Millisecond})
+	h := acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})
+	first := h.Deadline()
+	eventually(t, 5*time.Second, "it was renewed", func() bool { return h.Deadline().Sub(first) > 300*time.Millisecond })
+	rdb.Del(context.Background(), "a")
+	select {
+	case <-h.Context().Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("nobody has noticed")
+	}
+	if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
+		t.Errorf("cause %v, want ErrLost", got)
+	}
+	eventually(t, 5*time.Second, "the other runs out", func() bool {
+		return rdb.Exists(context.Background(), "b").Val() == 0
+	})
+}
+
+// Names in several slots, and a client that does not know that there are slots:
+// the locks are taken one by one instead (redisson#6867). Who wants one script is
+// told what to do. Names under one tag go in one script.
+func TestCrossSlotMulti(t *testing.T) {
+	ctx := context.Background()
+	s := clusterOfOne(t)
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}})
+	t.Cleanup(func() { _ = cluster.Close() })
+	for name, rdb := range map[string]redis.UniversalClient{"plain": s.dial(t), "cluster": cluster} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestClient(t, rdb, Options{})
+			apart, err := c.Multi("a", "b", "c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				releaseAll(t, acquireAll(t, apart, MultiOptions{}))
+			}
+			if _, err := apart.TryAcquire(ctx, MultiOptions{Atomic: true}); !errors.Is(err, ErrCrossSlot) || !Definite(err) {
+				t.Errorf("one script for several slots: %v, want a definite ErrCrossSlot", err)
+			}
+			for _, key := range []string{"a", "b", "c"} {
+				mustExist(t, s.dial(t), key, false)
+			}
+			tagged, err := c.Multi("x{t}", "y{t}", "{t}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := tagged.TryAcquire(ctx, MultiOptions{Atomic: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			releaseAll(t, h)
+		})
+	}
+}
+
+// Companions are in the slot of the name, whatever braces it has.
+func TestCrossSlotCounted(t *testing.T) {
+	ctx := context.Background()
+	s := clusterOfOne(t)
+	c := newTestClient(t, s.dial(t), Options{})
+	for _, name := range []string{"pool", "a{t}b", "{t}", "{}x", "x{y"} {
+		for kind, build := range builders() {
+			x := build(c, s.dial(t), name)
+			if _, err := x.TrySetPermits(ctx, 1); err != nil {
+				if checkName(name) == nil {
+					t.Errorf("%s %s: %v", kind, name, err)
+				}
+				continue
+			}
+			p, err := x.take(ctx, 1)
+			mustGive(t, mustTake(t, p, err))
+			x.rdb.Del(ctx, name)
+		}
+		if checkName(name) == nil {
+			arm(t, c.Latch(name), 1)
+			count(t, c.Latch(name), CountDownOptions{})
+		}
+	}
+}

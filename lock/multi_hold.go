@@ -1,0 +1,126 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// MultiHold is one stay in several locks, from Acquire until Release: it is
+// over as soon as one of them is. Several goroutines may use it.
+type MultiHold struct {
+	holds  []*Hold // in the order in which they were taken
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu   sync.Mutex
+	over error // why it has ended; nil while it lasts
+}
+
+func newMultiHold(ctx context.Context, holds []*Hold) *MultiHold {
+	m := &MultiHold{holds: holds}
+	ctx = context.WithoutCancel(ctx)
+	for _, h := range holds {
+		ctx = context.WithValue(ctx, ownerKey{h.client, h.claim.name}, h.claim.owner)
+	}
+	m.ctx, m.cancel = context.WithCancelCause(ctx)
+	for _, h := range holds {
+		context.AfterFunc(h.Context(), func() { m.part(context.Cause(h.Context())) })
+	}
+	return m
+}
+
+// part is called when one of the locks has ended. The others are not renewed
+// any more: a hold of which a part is lost is good for nothing.
+func (m *MultiHold) part(why error) {
+	if m.finish(why) != nil {
+		return
+	}
+	for _, h := range m.holds {
+		h.end(why)
+	}
+}
+
+// finish ends the hold on this side, once, and returns why it had ended before.
+func (m *MultiHold) finish(why error) (before error) {
+	m.mu.Lock()
+	before = m.over
+	if before == nil {
+		m.over = why
+	}
+	m.mu.Unlock()
+	if before == nil {
+		m.cancel(why)
+	}
+	return before
+}
+
+// Context ends when the hold does, that is with the first of its locks; otherwise it
+// is as [Hold.Context]. An Acquire of any of the locks under it is a re-entry.
+func (m *MultiHold) Context() context.Context { return m.ctx }
+
+// Names are the names of the locks, in the order in which they were taken.
+func (m *MultiHold) Names() []string {
+	out := make([]string, len(m.holds))
+	for i, h := range m.holds {
+		out[i] = h.claim.name
+	}
+	return out
+}
+
+// Token is the fencing number of the lock of that name, as [Hold.Token]; 0 if it
+// is none of these. Of two locks with one name the first counts.
+func (m *MultiHold) Token(name string) uint64 {
+	for _, h := range m.holds {
+		if h.claim.name == name {
+			return h.token
+		}
+	}
+	return 0
+}
+
+// Deadline is until when the hold may be relied on: the earliest of its locks'.
+func (m *MultiHold) Deadline() time.Time {
+	first := m.holds[0].Deadline()
+	for _, h := range m.holds[1:] {
+		if d := h.Deadline(); d.Before(first) {
+			first = d
+		}
+	}
+	return first
+}
+
+// Renew prolongs each lock to its full lease from now on, as [Hold.Renew].
+func (m *MultiHold) Renew(ctx context.Context) error {
+	for _, h := range m.holds {
+		if err := h.Renew(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release gives all locks back, the last first, even if ctx has ended and
+// whatever becomes of the others. Its error joins those of [Hold.Release];
+// [ErrReleased] alone says that they were all given back before.
+func (m *MultiHold) Release(ctx context.Context) error {
+	before := m.finish(ErrReleased)
+	var errs []error
+	repeated := 0
+	for i := len(m.holds) - 1; i >= 0; i-- {
+		err := m.holds[i].Release(ctx)
+		if errors.Is(err, ErrReleased) {
+			repeated++
+			continue
+		}
+		errs = append(errs, err)
+	}
+	if repeated == len(m.holds) {
+		return failed("release", "locks", m.holds[0].claim.name, ErrReleased)
+	}
+	if err := errors.Join(errs...); err != nil || !errors.Is(before, ErrLost) {
+		return err
+	}
+	return failed("release", "locks", m.holds[0].claim.name, ErrLost)
+}

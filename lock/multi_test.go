@@ -1,0 +1,226 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+func multi(t testing.TB, mutexes ...*Mutex) *MultiLock {
+	t.Helper()
+	m, err := Multi(mutexes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func acquireAll(t testing.TB, m *MultiLock, o MultiOptions) *MultiHold {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	h, err := m.Acquire(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func releaseAll(t testing.TB, h *MultiHold) {
+	t.Helper()
+	if err := h.Release(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// trio is the names of three locks of one test.
+type trio struct {
+	rdb       *redis.Client
+	c, theirs *Client
+	a, b, d   string
+}
+
+func eachTrio(t *testing.T, cases map[string]func(t *testing.T, x trio)) {
+	t.Helper()
+	rdb := startRedis(t).dial(t)
+	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) { run(t, trio{rdb, c, other, name + "-a", name + "-b", name + "-d"}) })
+	}
+}
+
+func (x trio) all(t testing.TB) *MultiLock {
+	return multi(t, x.c.Mutex(x.a), x.c.Mutex(x.b), x.c.Mutex(x.d))
+}
+
+// want checks which of the locks are there.
+func (x trio) want(t testing.TB, a, b, d bool) {
+	t.Helper()
+	mustExist(t, x.rdb, x.a, a)
+	mustExist(t, x.rdb, x.b, b)
+	mustExist(t, x.rdb, x.d, d)
+}
+
+// The plain life of several locks as one.
+func TestMulti(t *testing.T) {
+	ctx := context.Background()
+	eachTrio(t, map[string]func(t *testing.T, x trio){
+		"taken-and-given-back": func(t *testing.T, x trio) {
+			h := acquireAll(t, x.all(t), MultiOptions{Atomic: true})
+			for _, name := range []string{x.a, x.b, x.d} {
+				if _, err := x.theirs.Mutex(name).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+					t.Errorf("a mutex of the same name: %v, want ErrHeld", err)
+				}
+				if h.Token(name) == 0 {
+					t.Errorf("no token for %s", name)
+				}
+			}
+			if left := time.Until(h.Deadline()); left < 28*time.Second || left > 30*time.Second {
+				t.Errorf("valid for %v, want a little less than 30 s", left)
+			}
+			releaseAll(t, h)
+			x.want(t, false, false, false)
+			if got := context.Cause(h.Context()); !errors.Is(got, ErrReleased) {
+				t.Errorf("cause %v, want ErrReleased", got)
+			}
+			if err := h.Release(ctx); !errors.Is(err, ErrReleased) {
+				t.Errorf("second release: %v, want ErrReleased", err)
+			}
+		},
+		"all-or-none": func(t *testing.T, x trio) {
+			h := acquire(t, x.theirs.Mutex(x.b), AcquireOptions{})
+			if _, err := x.all(t).TryAcquire(ctx, MultiOptions{}); !errors.Is(err, ErrHeld) || !Definite(err) {
+				t.Errorf("error %v, want a definite ErrHeld", err)
+			}
+			x.want(t, false, true, false)
+			release(t, h)
+		},
+		"entered-again-by-context": func(t *testing.T, x trio) {
+			h := acquireAll(t, x.all(t), MultiOptions{})
+			inner, err := x.c.Mutex(x.b).TryAcquire(h.Context(), AcquireOptions{})
+			if err != nil || inner.Count() != 2 || inner.Token() != h.Token(x.b) {
+				t.Fatalf("inner %+v, %v", inner, err)
+			}
+			again, err := multi(t, x.c.Mutex(x.a), x.c.Mutex(x.b)).TryAcquire(h.Context(), MultiOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			releaseAll(t, again)
+			release(t, inner)
+			releaseAll(t, h)
+			x.want(t, false, false, false)
+		},
+	})
+}
+
+// What is wrong with one of them is wrong with all, and harms none.
+func TestMultiPartBad(t *testing.T) {
+	ctx := context.Background()
+	eachTrio(t, map[string]func(t *testing.T, x trio){
+		"foreign-key-among-them": func(t *testing.T, x trio) {
+			x.rdb.Set(ctx, x.b, "x", 0)
+			if _, err := x.all(t).TryAcquire(ctx, MultiOptions{}); !errors.Is(err, ErrForeign) || !Definite(err) {
+				t.Errorf("error %v, want a definite ErrForeign", err)
+			}
+			x.want(t, false, true, false)
+		},
+		"unusable-counter-among-them": func(t *testing.T, x trio) {
+			x.rdb.LPush(ctx, tagged(x.d, "token"), "x")
+			if _, err := x.all(t).TryAcquire(ctx, MultiOptions{}); err == nil {
+				t.Error("taken")
+			}
+			x.want(t, false, false, false)
+		},
+		"part-lost": func(t *testing.T, x trio) {
+			h := acquireAll(t, x.all(t), MultiOptions{Lease: time.Hour})
+			x.rdb.Del(ctx, x.b)
+			if err := h.Renew(ctx); !errors.Is(err, ErrLost) {
+				t.Errorf("renew: %v, want ErrLost", err)
+			}
+			<-h.Context().Done()
+			if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
+				t.Errorf("cause %v, want ErrLost", got)
+			}
+			if err := h.Release(ctx); !errors.Is(err, ErrLost) {
+				t.Errorf("release: %v, want ErrLost", err)
+			}
+			x.want(t, false, false, false)
+		},
+	})
+}
+
+func TestMultiBadInput(t *testing.T) {
+	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	for name, list := range map[string][]*Mutex{
+		"none":        nil,
+		"nil":         {c.Mutex("a"), nil},
+		"twice":       {c.Mutex("a"), c.Mutex("b"), c.Mutex("a")},
+		"empty-name":  {c.Mutex("a"), c.Mutex("")},
+		"stray-brace": {c.Mutex("a}")},
+	} {
+		if _, err := Multi(list...); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	m, err := c.Multi("a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.TryAcquire(context.Background(), MultiOptions{Lease: time.Microsecond}); err == nil {
+		t.Error("a lease of a microsecond was accepted")
+	}
+}
+
+// The order in which locks are taken does not depend on the order in which they are named.
+func TestMultiOrder(t *testing.T) {
+	one := newTestClient(t, startRedis(t).dial(t), Options{})
+	two := newTestClient(t, startRedis(t).dial(t), Options{})
+	x := multi(t, one.Mutex("x"), two.Mutex("y"), one.Mutex("z"))
+	y := multi(t, one.Mutex("z"), two.Mutex("y"), one.Mutex("x"))
+	if diff := cmp.Diff(x.names(), y.names()); diff != "" || len(x.groups) != 2 {
+		t.Errorf("%d groups, %s", len(x.groups), diff)
+	}
+}
+
+// A waiter wakes by message only, whichever of the locks is busy: first one, then another.
+func TestMultiWakeUp(t *testing.T) {
+	s := startRedis(t)
+	holder := newTestClient(t, s.dial(t), Options{})
+	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	first := acquire(t, holder.Mutex("a"), AcquireOptions{Lease: time.Hour})
+	second := acquire(t, holder.Mutex("b"), AcquireOptions{Lease: time.Hour})
+	served := make(chan *MultiHold, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { served <- acquireAll(t, multi(t, waiter.Mutex("a"), waiter.Mutex("b")), MultiOptions{}) })
+	busy, then := first, second
+	if slotOf("b") < slotOf("a") {
+		busy, then = second, first
+	}
+	waitSubscribed(t, waiter, tagged(busy.Name(), "free"))
+	release(t, busy)
+	waitSubscribed(t, waiter, tagged(then.Name(), "free"))
+	release(t, then)
+	select {
+	case h := <-served:
+		releaseAll(t, h)
+	case <-time.After(5 * time.Second):
+		t.Fatal("the waiter sleeps on")
+	}
+}
+
+// Slots as Redis itself computes them.
+func TestSlotOf(t *testing.T) {
+	rdb := clusterOfOne(t).dial(t)
+	for _, key := range []string{"123456789", "orders", "{orders}:token", "a{b}c", "a{}b", "{}", "{{x}}", "{", "日本"} {
+		want, err := rdb.ClusterKeySlot(context.Background(), key).Result()
+		if err != nil || int64(slotOf(key)) != want {
+			t.Errorf("slot of %q: %d, Redis says %d, %v", key, slotOf(key), want, err)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The client of the program sends requests again by itself, as go-redis does by
+// default: none is counted twice, and none is refused because of itself.
+func TestB52S22S32S37ResentByTheConnectionItself(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	rdb := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: 3, ReadTimeout: time.Second})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c := newTestClient(t, rdb, Options{})
+	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	p.loseNext.Store(2)
+	h, err := c.Mutex("resent").TryAcquire(context.Background(), AcquireOptions{})
+	if err != nil {
+		t.Fatalf("refused although nobody else has it: %v", err)
+	}
+	if got := hashOf(t, direct, "resent")["count"]; got != "1" || len(p.lost) != 2 {
+		t.Errorf("count %s after %d lost answers, want 1 after 2", got, len(p.lost))
+	}
+	release(t, h)
+	mustExist(t, direct, "resent", false)
+}
+
+// A release whose answer never came: whoever asks next is a new owner, and does
+// not re-enter what the old one may have left.
+func TestB07B08UnconfirmedReleaseIsNotReentered(t *testing.T) {
+	ctx := context.Background()
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond})
+	h := acquire(t, c.Mutex("job"), AcquireOptions{})
+	before := hashOf(t, direct, "job")["owner"]
+	p.hang.Store(true)
+	if err := h.Release(ctx); !errors.Is(err, ErrUnknown) {
+		t.Fatalf("release without an answer: %v, want ErrUnknown", err)
+	}
+	p.hang.Store(false)
+	next := acquire(t, c.Mutex("job"), AcquireOptions{})
+	if now := hashOf(t, direct, "job"); now["owner"] == before || now["count"] != "1" || next.Token() <= h.Token() {
+		t.Errorf("the next run re-entered: %v, token %d after %d", now, next.Token(), h.Token())
+	}
+	release(t, next)
+	mustExist(t, direct, "job", false)
+}
+
+// Kinds of locks on one name refuse each other, whoever was first.
+func TestB22MutexAndReadersWriterOnOneName(t *testing.T) {
+	c := newTestClient(t, startRedis(t).dial(t), Options{})
+	kinds := map[string]taker{"mutex": c.Mutex("one"), "read": c.RW("one").Read(), "write": c.RW("one").Write()}
+	for _, tt := range []struct{ first, second string }{{"mutex", "read"}, {"mutex", "write"}, {"read", "mutex"}} {
+		h := take(t, kinds[tt.first], AcquireOptions{})
+		if _, err := kinds[tt.second].TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s while there is a %s: %v, want ErrForeign", tt.second, tt.first, err)
+		}
+		release(t, h)
+	}
+}
+
+// A lease is what this call has asked for, not what a call before had.
+func TestB42LeaseIsOfThisCall(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	m := newTestClient(t, rdb, Options{}).Mutex("lease")
+	h := acquire(t, m, AcquireOptions{Lease: time.Hour})
+	release(t, h)
+	h = acquire(t, m, AcquireOptions{})
+	if ttl := rdb.PTTL(ctx, "lease").Val(); ttl > 30*time.Second {
+		t.Errorf("lease %v, want the client's 30 s", ttl)
+	}
+	inner, err := m.Acquire(h.Context(), AcquireOptions{Lease: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, inner)
+	if ttl := rdb.PTTL(ctx, "lease").Val(); ttl < 25*time.Second {
+		t.Errorf("an inner hold has shortened the lease to %v", ttl)
+	}
+	release(t, h)
+}
+
+// Who releases after the lease is told that it is lost, and whether somebody
+// else has it; and takes nothing away.
+func TestB56B63B66B68ReleaseAfterExpiry(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"nobody-else": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Lease: 50 * time.Millisecond})
+			eventually(t, 5*time.Second, "the lease is over", func() bool { return p.rdb.Exists(ctx, p.m.name).Val() == 0 })
+			if err := h.Release(ctx); !errors.Is(err, ErrLost) || errors.Is(err, ErrNotOwner) {
+				t.Errorf("release: %v, want ErrLost and not ErrNotOwner", err)
+			}
+		},
+		"taken-through-the-same-mutex": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Lease: 50 * time.Millisecond})
+			next := acquire(t, p.m, AcquireOptions{})
+			if err := h.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
+				t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
+			}
+			if err := next.Renew(ctx); err != nil {
+				t.Errorf("the next one's hold: %v", err)
+			}
+			release(t, next)
+		},
+	})
+}
+
+// A hold that is over is not brought back by a renewal, not even if another
+// owner came and went in between.
+func TestB57B71B72S26RenewalAfterTheEnd(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"another-came-and-went": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Lease: time.Hour})
+			p.rdb.Del(ctx, p.m.name)
+			release(t, acquire(t, p.theirs, AcquireOptions{}))
+			if err := h.Renew(ctx); !errors.Is(err, ErrLost) {
+				t.Errorf("renew: %v, want ErrLost", err)
+			}
+			mustExist(t, p.rdb, p.m.name, false)
+		},
+		"renewal-overtaken-by-the-release": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{})
+			release(t, h)
+			if r := p.m.client.store.renew(ctx, []claim{h.claim})[0]; r.err != nil || r.kept {
+				t.Errorf("a renewal that arrives after the release: %+v", r)
+			}
+			mustExist(t, p.rdb, p.m.name, false)
+		},
+	})
+}
+
+// The request was cancelled: the deferred release gets a context that has
+// ended, and works all the same; so does the cleaning up of an acquire.
+func TestB58B64B74S23S27CancelledRequestLeavesNothing(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	h, err := c.Mutex("web").Acquire(ctx, AcquireOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := h.Release(ctx); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	mustExist(t, direct, "web", false)
+
+	p.hang.Store(true)
+	ctx, cancel = context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Mutex("web").Acquire(ctx, AcquireOptions{})
+		failed <- err
+	}()
+	<-p.lost // executed
+	p.hang.Store(false)
+	cancel()
+	if err := within(t, 10*time.Second, "the end of the acquire", failed); err == nil {
+		t.Error("granted without an answer")
+	}
+	eventually(t, 5*time.Second, "nothing is left", func() bool {
+		return direct.Exists(context.Background(), "web").Val() == 0
+	})
+	if n := len(c.dog.holds); n != 0 {
+		t.Errorf("%d holds are watched", n)
+	}
+}
+
+// At no moment is there a lock without a lease, not even if its client dies
+// before it has an answer.
+func TestB67NoLockWithoutALease(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 100 * time.Millisecond})
+	p.hang.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { _, _ = c.Mutex("crash").Acquire(ctx, AcquireOptions{Lease: time.Minute}) }()
+	<-p.lost
+	if ttl := s.dial(t).PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
+		t.Errorf("the lock of a client without an answer ends in %v", ttl)
+	}
+}
+
+// Two goroutines with one mutex are two owners.
+func TestB83S36OneMutexTwoGoroutines(t *testing.T) {
+	each(t, map[string]func(t *testing.T, p pair){"shared": func(t *testing.T, p pair) {
+		inside, turns := make(chan struct{}, 1), make(chan error, 20)
+		for range cap(turns) {
+			go func() {
+				h, err := p.m.Acquire(context.Background(), AcquireOptions{})
+				if err != nil {
+					turns <- err
+					return
+				}
+				select {
+				case inside <- struct{}{}:
+					<-inside
+				default:
+					err = errors.New("two inside")
+				}
+				turns <- errors.Join(err, h.Release(context.Background()))
+			}()
+		}
+		for range cap(turns) {
+			if err := within(t, 10*time.Second, "a turn", turns); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+}
+
+// Two acquires of one owner are two holds: the first release does not free both.
+func TestS28TwoHoldsOfOneOwner(t *testing.T) {
+	each(t, map[string]func(t *testing.T, p pair){"twice": func(t *testing.T, p pair) {
+		first, second := acquire(t, p.m, AcquireOptions{Owner: "o"}), acquire(t, p.m, AcquireOptions{Owner: "o"})
+		release(t, first)
+		mustBeHeld(t, p.theirs)
+		release(t, second)
+		mustExist(t, p.rdb, p.m.name, false)
+	}})
+}

@@ -1,0 +1,326 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// pair is two clients of one server, and a lock as both see it.
+type pair struct {
+	rdb       *redis.Client
+	m, theirs *Mutex
+}
+
+// each runs every case with a lock of its own.
+func each(t *testing.T, cases map[string]func(t *testing.T, p pair)) {
+	t.Helper()
+	rdb := startRedis(t).dial(t)
+	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) { run(t, pair{rdb, c.Mutex(name), other.Mutex(name)}) })
+	}
+}
+
+// The plain life of a hold.
+func TestMutex(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"taken-and-given-back": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{})
+			if h.Token() == 0 || h.Count() != 1 {
+				t.Errorf("token %d, count %d, want some token and 1", h.Token(), h.Count())
+			}
+			if left := time.Until(h.Deadline()); left < 28*time.Second || left > 30*time.Second {
+				t.Errorf("valid for %v, want a little less than 30 s", left)
+			}
+			release(t, h)
+			mustExist(t, p.rdb, p.m.name, false)
+			if got := context.Cause(h.Context()); !errors.Is(got, ErrReleased) {
+				t.Errorf("cause %v, want ErrReleased", got)
+			}
+			if got := acquire(t, p.theirs, AcquireOptions{}).Token(); got <= h.Token() {
+				t.Errorf("next token %d, want more than %d", got, h.Token())
+			}
+		},
+		"held-by-another": func(t *testing.T, p pair) {
+			acquire(t, p.m, AcquireOptions{})
+			_, err := p.theirs.TryAcquire(ctx, AcquireOptions{})
+			if !errors.Is(err, ErrHeld) || !Definite(err) {
+				t.Errorf("error %v, want a definite ErrHeld", err)
+			}
+		},
+		"wait-runs-out": func(t *testing.T, p pair) {
+			acquire(t, p.m, AcquireOptions{})
+			short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			_, err := p.theirs.Acquire(short, AcquireOptions{})
+			if !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
+				t.Errorf("error %v, want a definite ErrHeld and DeadlineExceeded", err)
+			}
+		},
+		"released-twice": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{})
+			release(t, h)
+			if err := h.Release(ctx); !errors.Is(err, ErrReleased) {
+				t.Errorf("second release: %v, want ErrReleased", err)
+			}
+		},
+		"released-with-ended-context": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{})
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			if err := h.Release(ended); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			mustExist(t, p.rdb, p.m.name, false)
+		},
+		"script-cache-emptied": func(t *testing.T, p pair) {
+			p.rdb.ScriptFlush(ctx)
+			h := acquire(t, p.m, AcquireOptions{})
+			p.rdb.ScriptFlush(ctx)
+			release(t, h)
+		},
+	})
+}
+
+// An owner holds a lock as often as it likes, and no hold harms another.
+func TestReentry(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"entered-again-by-owner": func(t *testing.T, p pair) {
+			a := acquire(t, p.m, AcquireOptions{Owner: "x"})
+			b := acquire(t, p.theirs, AcquireOptions{Owner: "x"})
+			checkNested(t, p.rdb.HGet(ctx, p.m.name, "count").Val(), a, b)
+			release(t, a)
+			mustExist(t, p.rdb, p.m.name, true)
+			release(t, b)
+			mustExist(t, p.rdb, p.m.name, false)
+		},
+		"entered-again-by-context": func(t *testing.T, p pair) {
+			a := acquire(t, p.m, AcquireOptions{})
+			b, err := p.m.TryAcquire(a.Context(), AcquireOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkNested(t, p.rdb.HGet(ctx, p.m.name, "count").Val(), a, b)
+			release(t, b)
+			if a.Context().Err() != nil {
+				t.Error("the outer hold ended with the inner one")
+			}
+			release(t, a)
+		},
+		"lease-never-shortened": func(t *testing.T, p pair) {
+			acquire(t, p.m, AcquireOptions{Owner: "x", Lease: time.Hour})
+			acquire(t, p.m, AcquireOptions{Owner: "x", Lease: time.Minute})
+			if ttl := p.rdb.PTTL(ctx, p.m.name).Val(); ttl < 59*time.Minute || ttl > time.Hour {
+				t.Errorf("ttl %v, want just under an hour", ttl)
+			}
+		},
+		"old-hold-of-same-owner": func(t *testing.T, p pair) {
+			old := acquire(t, p.m, AcquireOptions{Owner: "x", Lease: 50 * time.Millisecond})
+			eventually(t, 5*time.Second, "the lease is over", func() bool {
+				return p.rdb.Exists(ctx, p.m.name).Val() == 0
+			})
+			h := acquire(t, p.m, AcquireOptions{Owner: "x"})
+			if err := old.Release(ctx); !errors.Is(err, ErrLost) {
+				t.Errorf("release of the old hold: %v, want ErrLost", err)
+			}
+			mustExist(t, p.rdb, p.m.name, true)
+			release(t, h)
+		},
+	})
+}
+
+// What a hold may do when its lease was renewed, is over, or the lock is another's.
+func TestLease(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"lease-over": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Lease: 100 * time.Millisecond})
+			<-h.Context().Done()
+			if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
+				t.Errorf("cause %v, want ErrLost", got)
+			}
+			if err := h.Release(ctx); !errors.Is(err, ErrLost) || errors.Is(err, ErrNotOwner) {
+				t.Errorf("release: %v, want ErrLost alone", err)
+			}
+			if err := h.Renew(ctx); !errors.Is(err, ErrLost) {
+				t.Errorf("renew: %v, want ErrLost", err)
+			}
+		},
+		"lease-over-and-taken": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Lease: 100 * time.Millisecond})
+			theirHold := acquire(t, p.theirs, AcquireOptions{})
+			before := hashOf(t, p.rdb, p.m.name)
+			if err := h.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
+				t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
+			}
+			if diff := cmp.Diff(before, hashOf(t, p.rdb, p.m.name)); diff != "" {
+				t.Errorf("a stranger's release changed the lock: %s", diff)
+			}
+			release(t, theirHold)
+		},
+		"renewed-by-hand": func(t *testing.T, p pair) {
+			h := acquire(t, p.m, AcquireOptions{Lease: time.Minute})
+			p.rdb.PExpire(ctx, p.m.name, 10*time.Second)
+			before := h.Deadline()
+			if err := h.Renew(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if ttl := p.rdb.PTTL(ctx, p.m.name).Val(); ttl < 59*time.Second {
+				t.Errorf("ttl %v, want a minute", ttl)
+			}
+			if !h.Deadline().After(before) {
+				t.Error("the deadline did not move on")
+			}
+			release(t, h)
+		},
+	})
+}
+
+// A key that is no lock is left as it is.
+func TestForeignKey(t *testing.T) {
+	ctx := context.Background()
+	each(t, map[string]func(t *testing.T, p pair){
+		"foreign-string": func(t *testing.T, p pair) {
+			p.rdb.Set(ctx, p.m.name, "mine", 0)
+			_, err := p.m.Acquire(ctx, AcquireOptions{})
+			if !errors.Is(err, ErrForeign) || p.rdb.Get(ctx, p.m.name).Val() != "mine" {
+				t.Errorf("error %v, want ErrForeign and the key untouched", err)
+			}
+		},
+		"foreign-hash": func(t *testing.T, p pair) {
+			p.rdb.HSet(ctx, p.m.name, "colour", "red")
+			_, err := p.m.Acquire(ctx, AcquireOptions{})
+			want := map[string]string{"colour": "red"}
+			if diff := cmp.Diff(want, hashOf(t, p.rdb, p.m.name)); !errors.Is(err, ErrForeign) || diff != "" {
+				t.Errorf("error %v, want ErrForeign and the key untouched: %s", err, diff)
+			}
+		},
+	})
+}
+
+func checkNested(t *testing.T, count string, outer, inner *Hold) {
+	t.Helper()
+	if count != "2" || inner.Count() != 2 {
+		t.Errorf("count %s at the server, %d at the client, want 2", count, inner.Count())
+	}
+	if outer.Token() != inner.Token() || outer.Owner() != inner.Owner() {
+		t.Errorf("inner hold has token %d and owner %s, outer %d and %s",
+			inner.Token(), inner.Owner(), outer.Token(), outer.Owner())
+	}
+}
+
+func TestRefusedArguments(t *testing.T) {
+	rdb := dialRedis(t, "127.0.0.1:1") // never asked
+	c := newTestClient(t, rdb, Options{})
+	for _, tt := range []struct {
+		name  string
+		lease time.Duration
+	}{{"", 0}, {"a}b", 0}, {"x", time.Millisecond}, {"x", -1}} {
+		_, err := c.Mutex(tt.name).Acquire(context.Background(), AcquireOptions{Lease: tt.lease})
+		if err == nil || !Definite(err) {
+			t.Errorf("name %q, lease %v: error %v, want a definite one", tt.name, tt.lease, err)
+		}
+	}
+	if _, err := New(rdb, Options{PollMax: -1}); err == nil {
+		t.Error("a negative poll limit was accepted")
+	}
+}
+
+func TestLayout(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	h := acquire(t, c.Mutex("orders"), AcquireOptions{Owner: "me"})
+	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.Token()), "h:" + h.claim.id: "1"}
+	if diff := cmp.Diff(want, hashOf(t, rdb, "orders")); diff != "" {
+		t.Errorf("hash of a held lock: %s", diff)
+	}
+	release(t, h)
+	keys := rdb.Keys(context.Background(), "*").Val()
+	if len(keys) != 2 { // the token counter and a latch that ends by itself
+		t.Errorf("keys left behind: %v", keys)
+	}
+	if ttl := rdb.PTTL(context.Background(), h.claim.latchKey()).Val(); ttl <= 0 || ttl > 10*time.Second {
+		t.Errorf("latch lives for %v, want at most twice the timeout", ttl)
+	}
+}
+
+func TestManyPairs(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	const workers, each = 50, 200
+	errs := make(chan error, workers)
+	for w := range workers {
+		go func() {
+			for i := range each {
+				h, err := c.Mutex(fmt.Sprintf("pair-%d-%d", w, i)).Acquire(context.Background(), AcquireOptions{})
+				if err == nil {
+					err = h.Release(context.Background())
+				}
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range workers {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(rdb.Keys(context.Background(), "pair-*").Val()); n != 0 {
+		t.Errorf("%d locks left behind", n)
+	}
+	c.dog.mu.Lock()
+	defer c.dog.mu.Unlock()
+	if len(c.dog.holds) != 0 {
+		t.Errorf("%d holds still watched", len(c.dog.holds))
+	}
+}
+
+// Contenders on one key: everybody is served, one at a time, with tokens that grow.
+func TestContenders(t *testing.T) {
+	s := startRedis(t)
+	clients := []*Client{newTestClient(t, s.dial(t), Options{}), newTestClient(t, s.dial(t), Options{})}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var mu sync.Mutex
+	var inside int
+	var last uint64
+	errs := make(chan error, 100)
+	for i := range 100 {
+		go func() {
+			h, err := clients[i%2].Mutex("one").Acquire(ctx, AcquireOptions{})
+			if err != nil {
+				errs <- err
+				return
+			}
+			mu.Lock()
+			inside++
+			if inside != 1 || h.Token() <= last {
+				err = fmt.Errorf("%d inside, token %d after %d", inside, h.Token(), last)
+			}
+			last = h.Token()
+			mu.Unlock()
+			mu.Lock()
+			inside--
+			mu.Unlock()
+			errs <- errors.Join(err, h.Release(ctx))
+		}()
+	}
+	for range 100 {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pipe carries scripts to one server. Whatever many goroutines ask for at the
+// same time goes out as one pipeline over one connection; who asks alone is sent
+// at once. No goroutine outlives the work, and the mutex guards memory only.
+type pipe struct {
+	bg    *background
+	send  func(ctx context.Context, calls []call) []answer // one answer for each
+	heeds bool                                             // send ends with its context, even while it reads
+
+	mu      sync.Mutex
+	waiting []*request
+	senders int
+	taken   time.Time // when a sender last took requests
+	alone   bool      // somebody sends for himself
+	slow    time.Time // until then nobody does: the server was not quick
+}
+
+// request is a call on its way through a pipe.
+type request struct {
+	call  call
+	done  chan answer // holds one
+	taken bool        // it may have been sent
+}
+
+const (
+	// crew is how many pipelines are on their way at once: while one waits for
+	// the server, the next is gathered.
+	crew = 3
+	// crewMax is how many there are at most when those before hang.
+	crewMax = 32
+	// hangs is after what time without movement a pipe does not wait for its crew.
+	hangs = 100 * time.Millisecond
+	// standing is for how long a caller stands at the wire himself. To hand a request
+	// to another goroutine and to be woken by it takes as long as a quick server.
+	standing = 100 * time.Millisecond
+	// sulk is for how long nobody does so after a server took longer.
+	sulk = 5 * time.Second
+	// together is how many calls one pipeline carries at most.
+	together = 128
+)
+
+// do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
+// does not look at ctx while it reads, so the read is left to end by itself.
+// Only who is alone stands at the wire himself, for a short time.
+func (p *pipe) do(ctx context.Context, c call) answer {
+	if p.begin(ctx) {
+		return p.stand(ctx, c)
+	}
+	r := &request{call: c, done: make(chan answer, 1)}
+	if !p.push(r) {
+		return answer{err: &requestError{refused, ErrClosed}}
+	}
+	if ctx.Done() == nil {
+		return <-r.done
+	}
+	select {
+	case a := <-r.done:
+		return a
+	case <-ctx.Done():
+	}
+	if p.drop(r) {
+		return answer{err: notSent(ctx)}
+	}
+	select {
+	case a := <-r.done:
+		return a
+	default:
+		return answer{err: &requestError{unknown, fmt.Errorf("no answer yet: %w", context.Cause(ctx))}}
+	}
+}
+
+// begin is whether the caller may send for himself.
+func (p *pipe) begin(ctx context.Context) bool {
+	if ctx.Done() != nil && !p.heeds {
+		return false
+	}
+	now := time.Now()
+	if end, is := ctx.Deadline(); is && end.Sub(now) < 2*standing {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.alone || p.senders > 0 || now.Before(p.slow) || !p.bg.enter() {
+		return false
+	}
+	p.alone = true
+	return true
+}
+
+// stand sends c for the caller.
+func (p *pipe) stand(ctx context.Context, c call) answer {
+	sent := time.Now()
+	limited := ctx
+	if ctx.Done() != nil {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadline(ctx, sent.Add(standing))
+		defer cancel()
+	}
+	a := p.send(limited, []call{c})[0]
+	slow := time.Since(sent) >= standing
+	p.mu.Lock()
+	p.alone = false
+	if slow {
+		p.slow = time.Now().Add(sulk)
+	}
+	p.mu.Unlock()
+	p.bg.done()
+	return a
+}
+
+// push puts r at the end of what waits, and sees to it that somebody sends it.
+func (p *pipe) push(r *request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	enough := p.senders >= crew
+	if enough && p.senders < crewMax && time.Since(p.taken) > hangs {
+		enough = false
+	}
+	if !enough {
+		if !p.bg.start(p.work) {
+			return false
+		}
+		p.senders++
+	}
+	p.waiting = append(p.waiting, r)
+	return true
+}
+
+// drop takes r back, and is false if it may have been sent.
+func (p *pipe) drop(r *request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.waiting {
+		if other == r {
+			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+			return true
+		}
+	}
+	return !r.taken
+}
+
+// work sends what waits until nothing does.
+func (p *pipe) work() {
+	for {
+		// Whoever is about to ask is let ask first: then it goes along.
+		runtime.Gosched()
+		some := p.take()
+		if len(some) == 0 {
+			return
+		}
+		calls := make([]call, len(some))
+		for i, r := range some {
+			calls[i] = r.call
+		}
+		for i, a := range p.send(p.bg.ctx, calls) {
+			some[i].done <- a
+		}
+	}
+}
+
+// take is what to send next; nothing: the sender is to go.
+func (p *pipe) take() []*request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(p.waiting), together)
+	if n == 0 {
+		p.senders--
+		return nil
+	}
+	p.taken = time.Now()
+	some := p.waiting[:n:n]
+	p.waiting = p.waiting[n:]
+	if len(p.waiting) == 0 {
+		p.waiting = nil
+	}
+	for _, r := range some {
+		r.taken = true
+	}
+	return some
+}
+
+// sendAll runs calls on rdb, in one pipeline if there is more than one, by their
+// digests, and by their sources on a server that has not got them (a restart, a
+// failover and SCRIPT FLUSH all empty the cache).
+func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
+	out := run(ctx, rdb, calls, false)
+	var again []call
+	var places []int
+	for i, a := range out {
+		if a.err != nil && redis.HasErrorPrefix(a.err, "NOSCRIPT") {
+			again, places = append(again, calls[i]), append(places, i)
+		}
+	}
+	if len(again) > 0 {
+		for i, a := range run(ctx, rdb, again, true) {
+			out[places[i]] = a
+		}
+	}
+	return out
+}
+
+// processor is what sends one command: every client of go-redis.
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
+// run sends calls once, by their sources or by their digests.
+func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []answer {
+	out := make([]answer, len(calls))
+	cmds := make([]once, len(calls))
+	for i, c := range calls {
+		cmds[i] = once{redis.NewCmd(ctx, c.line(sources)...)}
+	}
+	if one, is := rdb.(processor); is && len(calls) == 1 {
+		_ = one.Process(ctx, cmds[0]) // the command has the error too
+	} else {
+		pipeline := rdb.Pipeline()
+		for _, cmd := range cmds {
+			_ = pipeline.Process(ctx, cmd) // only queued
+		}
+		_, _ = pipeline.Exec(ctx) // each command has its own error
+	}
+	for i, cmd := range cmds {
+		value, err := cmd.Result()
+		out[i] = answer{value: value, err: err}
+	}
+	return out
+}
+
+// line is the command that runs c.
+func (c call) line(source bool) []any {
+	args := make([]any, 0, 3+len(c.keys)+len(c.args))
+	if source {
+		args = append(args, "eval", c.script.source, len(c.keys))
+	} else {
+		args = append(args, "evalsha", c.script.digest, len(c.keys))
+	}
+	for _, k := range c.keys {
+		args = append(args, k)
+	}
+	return append(args, c.args...)
+}

@@ -1,0 +1,145 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What waits for a pipe whose crew hangs was never sent: who leaves knows that
+// for certain, and what a later sender takes is answered.
+func TestPipeThatHangs(t *testing.T) {
+	bg := newBackground()
+	hang, began := make(chan struct{}), make(chan struct{}, crewMax)
+	p := &pipe{bg: bg, send: func(_ context.Context, calls []call) []answer {
+		began <- struct{}{}
+		<-hang
+		return make([]answer, len(calls))
+	}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	results := make(chan error, crew+1)
+	ask := func() { wg.Go(func() { results <- p.do(ctx, call{}).err }) }
+	for range crew {
+		ask()
+		within(t, 5*time.Second, "a sender", began)
+	}
+	ask()
+	eventually(t, 5*time.Second, "the last one waits", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.waiting) == 1
+	})
+	cancel()
+	fates := make(map[fate]int)
+	for range crew + 1 {
+		fates[fateOf(within(t, 5*time.Second, "an answer", results))]++
+	}
+	if fates[unknown] != crew || fates[notDone] != 1 {
+		t.Errorf("fates %v, want %d unknown and 1 not done", fates, crew)
+	}
+	close(hang)
+	wg.Wait()
+	if err := bg.close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if a := p.do(context.Background(), call{}); !errors.Is(a.err, ErrClosed) {
+		t.Errorf("after close: %v, want ErrClosed", a.err)
+	}
+}
+
+// Many at once go out together, each gets the answer to its own question, and
+// no goroutine stays.
+func TestPipeKeepsAnswersApart(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	echo := newScript("return ARGV[1]")
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			want := fmt.Sprint(i)
+			got, err := c.node.do(context.Background(), call{echo, []string{"k"}, []any{want}})
+			if err != nil || got != want {
+				t.Errorf("answer %v, %v, want %s", got, err, want)
+			}
+			if i%50 == 0 {
+				rdb.ScriptFlush(context.Background())
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, 5*time.Second, "the senders have gone", func() bool {
+		c.node.plain.mu.Lock()
+		defer c.node.plain.mu.Unlock()
+		return c.node.plain.senders == 0
+	})
+}
+
+// A caller who stands at the wire himself leaves when his context ends, or soon
+// after: the next one does not stand there.
+func TestPipeStandsNoLongerThanItShould(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	rdb := redis.NewClient(&redis.Options{Addr: p.addr, ContextTimeoutEnabled: true})
+	defer rdb.Close()
+	c := newTestClient(t, rdb, Options{Timeout: 300 * time.Millisecond})
+	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	p.hang.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Mutex("cut").TryAcquire(ctx, AcquireOptions{})
+		failed <- err
+	}()
+	within(t, 5*time.Second, "an answer that is lost", p.lost)
+	start := time.Now()
+	cancel()
+	if err := within(t, 5*time.Second, "the end", failed); !errors.Is(err, ErrUnknown) {
+		t.Errorf("error %v, want ErrUnknown", err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("took %v", took)
+	}
+	if c.node.plain.begin(context.Background()) {
+		t.Error("the next one would stand at the wire of a server that hangs")
+	}
+}
+
+// On several masters a majority says who has the lock, and gives it up.
+func TestInspectAndForceOnQuorum(t *testing.T) {
+	ctx := context.Background()
+	var rdbs []redis.UniversalClient
+	for range 3 {
+		rdbs = append(rdbs, startRedis(t).dial(t))
+	}
+	c, err := NewQuorum(rdbs, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeClient(t, c)
+	h := acquire(t, c.Mutex("most"), AcquireOptions{Owner: "x", Lease: time.Minute})
+	rdbs[0].Del(ctx, "most")
+	if got, err := c.Mutex("most").Inspect(ctx); err != nil || got.Owner != "x" || got.Count != 1 {
+		t.Errorf("state %+v, %v, want x once", got, err)
+	}
+	if had, err := c.Mutex("most").ForceRelease(ctx); !had || err != nil {
+		t.Errorf("force: %v, %v", had, err)
+	}
+	if got, err := c.Mutex("most").Inspect(ctx); err != nil || got.Owner != "" {
+		t.Errorf("state %+v, %v, want nobody", got, err)
+	}
+	if err := h.Release(ctx); !errors.Is(err, ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", Sole: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", Sole: true}); !errors.Is(err, ErrReentered) {
+		t.Errorf("re-entry: %v, want ErrReentered", err)
+	}
+}

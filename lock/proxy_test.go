@@ -1,0 +1,117 @@
+package lock
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// proxy stands between a client and a server, and loses answers.
+type proxy struct {
+	addr     string
+	loseNext atomic.Int32  // so many answers to scripts are lost, and their connections with them
+	hang     atomic.Bool   // answers to scripts are kept back for ever
+	delay    atomic.Int64  // nanoseconds that every answer is late
+	lost     chan struct{} // one element for each answer lost or kept back
+	done     chan struct{}
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func startProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{addr: l.Addr().String(), lost: make(chan struct{}, 1000), done: make(chan struct{})}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", target)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			p.keep(in, out)
+			var script atomic.Bool // the last request was a script
+			wg.Go(func() { p.requests(in, out, &script) })
+			wg.Go(func() { p.answers(in, out, &script) })
+		}
+	})
+	t.Cleanup(func() {
+		close(p.done)
+		l.Close()
+		p.mu.Lock()
+		for _, c := range p.conns {
+			c.Close()
+		}
+		p.mu.Unlock()
+		wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) keep(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns = append(p.conns, conns...)
+}
+
+func (p *proxy) requests(in, out net.Conn, script *atomic.Bool) {
+	defer out.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := in.Read(buf)
+		if n > 0 {
+			script.Store(bytes.Contains(buf[:n], []byte("eval")))
+			if _, err := out.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *proxy) answers(in, out net.Conn, script *atomic.Bool) {
+	defer in.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(buf)
+		if err != nil {
+			return
+		}
+		if d := time.Duration(p.delay.Load()); d > 0 {
+			select {
+			case <-time.After(d):
+			case <-p.done:
+				return
+			}
+		}
+		if script.Load() && !bytes.HasPrefix(buf[:n], []byte("-NOSCRIPT")) {
+			if p.hang.Load() {
+				p.lost <- struct{}{}
+				<-p.done
+				return
+			}
+			if p.loseNext.Add(-1) >= 0 {
+				p.lost <- struct{}{}
+				return
+			}
+		}
+		if _, err := io.Copy(in, bytes.NewReader(buf[:n])); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// quorum keeps locks on a majority of independent masters: the RedLock
+// algorithm of the Redis documentation, with its validity enforced.
+type quorum struct {
+	nodes  []*single
+	bg     *background
+	o      Options
+	random *random
+}
+
+var _ store = (*quorum)(nil)
+
+// need is how many masters are a majority.
+func (q *quorum) need() int { return len(q.nodes)/2 + 1 }
+
+// vote is one master's answer to T.
+type vote[T any] struct {
+	node  int
+	value T
+	err   error
+}
+
+// poll asks every master at once, each for no longer than limit, whatever
+// becomes of ctx: a request that has been sent is part of the claim, and its
+// answer is awaited as long as anybody wants to know.
+func poll[T any](ctx context.Context, q *quorum, limit time.Duration,
+	ask func(ctx context.Context, node int) (T, error)) <-chan vote[T] {
+	votes := make(chan vote[T], len(q.nodes))
+	for i := range q.nodes {
+		started := q.bg.start(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+			defer cancel()
+			value, err := ask(ctx, i)
+			votes <- vote[T]{i, value, err}
+		})
+		if !started {
+			votes <- vote[T]{node: i, err: &requestError{refused, ErrClosed}}
+		}
+	}
+	return votes
+}
+
+func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
+	if ctx.Err() != nil {
+		return grant{}, notSent(ctx)
+	}
+	lease := time.Duration(c.lease) * time.Millisecond
+	sent := time.Now()
+	votes := poll(ctx, q, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
+		return q.nodes[i].acquire(ctx, c)
+	})
+	t := tally{sure: make(map[int]bool)}
+	for seen := 0; seen < len(q.nodes) && t.granted < q.need(); seen++ {
+		select {
+		case v := <-votes:
+			t.count(v)
+		case <-ctx.Done():
+			return grant{}, q.fail(c, &t, t.interrupted(ctx, len(q.nodes)))
+		}
+		if t.granted+len(q.nodes)-seen-1 < q.need() {
+			break // the rest cannot make a majority any more
+		}
+	}
+	switch {
+	case t.granted < q.need() && t.held == 0 || len(t.errs) > len(q.nodes)-q.need():
+		return grant{}, q.fail(c, &t, t.noQuorum(len(q.nodes)))
+	case t.granted < q.need():
+		if err := q.withdraw(c, &t); err != nil {
+			return grant{}, err
+		}
+		return grant{ttl: t.ttl, sent: sent}, nil
+	case time.Since(sent) >= validity(lease):
+		return grant{}, q.fail(c, &t, errors.New("a majority answered after the lease was over"))
+	}
+	return grant{ok: true, count: t.holds, sent: sent}, nil
+}
+
+// tally counts the answers to a claim.
+type tally struct {
+	granted, held int
+	holds         int           // greatest hold count
+	ttl           time.Duration // shortest that another owner has left
+	errs          []string
+	refused       int
+	why           error        // of the last one that refused
+	sure          map[int]bool // masters that certainly do not keep the claim
+}
+
+func (t *tally) count(v vote[grant]) {
+	switch {
+	case v.err != nil:
+		t.errs = append(t.errs, fmt.Sprintf("master %d: %v", v.node+1, v.err))
+		t.sure[v.node] = fateOf(v.err) != unknown
+		if fateOf(v.err) == refused {
+			t.why = v.err
+			t.refused++
+		}
+	case v.value.ok:
+		t.granted++
+		t.holds = max(t.holds, v.value.count)
+	default:
+		t.sure[v.node] = true
+		if t.held == 0 || v.value.ttl < t.ttl {
+			t.ttl = v.value.ttl
+		}
+		t.held++
+	}
+}
+
+func (t *tally) noQuorum(n int) error {
+	if t.refused > n-(n/2+1) {
+		return &requestError{refused, fmt.Errorf("%w: %s (%w)", ErrNoQuorum, strings.Join(t.errs, "; "), t.why)}
+	}
+	return fmt.Errorf("%w: %d of %d: %s", ErrNoQuorum, n-len(t.errs), n, strings.Join(t.errs, "; "))
+}
+
+// interrupted is the error of a claim that ctx did not leave the time for.
+func (t *tally) interrupted(ctx context.Context, n int) error {
+	if t.held > n-(n/2+1) {
+		return fmt.Errorf("%w: %w", ErrHeld, context.Cause(ctx))
+	}
+	return fmt.Errorf("%w in time: %d of %d: %w", ErrNoQuorum, t.granted+t.held, n, context.Cause(ctx))
+}
+
+// fail cleans up after a claim and returns why it failed, with its fate.
+func (q *quorum) fail(c claim, t *tally, why error) error {
+	if err := q.withdraw(c, t); err != nil {
+		return &requestError{unknown, fmt.Errorf("%w; %w", why, err)}
+	}
+	if r := (*requestError)(nil); errors.As(why, &r) {
+		return r
+	}
+	return &requestError{notDone, why}
+}
+
+// withdraw gives c back on all masters, those included that have not answered,
+// and waits one node's limit for it. Its error says that a majority may still keep
+// the claim; a minority is no hold, and its keys end with the lease.
+func (q *quorum) withdraw(c claim, t *tally) error {
+	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
+	votes := poll(context.Background(), q, limit, func(ctx context.Context, i int) (int, error) {
+		return q.nodes[i].release(ctx, c)
+	})
+	unsure := 0
+	for range q.nodes {
+		v := <-votes
+		if v.err == nil {
+			continue
+		}
+		q.releaseLater(c, v.node)
+		if !t.sure[v.node] {
+			unsure++
+		}
+	}
+	if unsure >= q.need() {
+		return &requestError{unknown, fmt.Errorf("%d masters did not confirm that the claim is withdrawn", unsure)}
+	}
+	return nil
+}
+
+// releaseLater asks a master that did not answer a few times more.
+func (q *quorum) releaseLater(c claim, node int) {
+	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
+	q.bg.start(func() {
+		for range tries {
+			select {
+			case <-time.After(q.random.between(limit, 2*limit)):
+			case <-q.bg.ctx.Done():
+				return
+			}
+			ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
+			_, err := q.nodes[node].release(ctx, c)
+			cancel()
+			if err == nil {
+				return
+			}
+		}
+	})
+}
+
+func (q *quorum) release(ctx context.Context, c claim) (int, error) {
+	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
+	votes := poll(ctx, q, limit, func(ctx context.Context, i int) (int, error) {
+		left, err := q.nodes[i].release(ctx, c)
+		if err != nil {
+			q.releaseLater(c, i)
+		}
+		return left, err
+	})
+	released, gone, left, why := 0, 0, 0, -1
+	var errs []string
+	for range q.nodes {
+		v := <-votes
+		switch {
+		case v.err != nil:
+			errs = append(errs, fmt.Sprintf("master %d: %v", v.node+1, v.err))
+		case v.value >= 0:
+			released++
+			left = max(left, v.value)
+		default:
+			gone++
+			why = min(why, v.value)
+		}
+		switch {
+		case released >= q.need():
+			return left, nil
+		case gone > len(q.nodes)-q.need():
+			return why, nil
+		}
+	}
+	return 0, &requestError{unknown, fmt.Errorf("%w: %s", ErrNoQuorum, strings.Join(errs, "; "))}
+}

@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// renew prolongs claims on a majority, within their validity, and then puts
+// those back that a master of the minority has lost: without that, a lock that
+// was granted by the smallest majority dies with one restart (redsync#186).
+func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
+	shortest := claims[0].lease
+	for _, c := range claims {
+		shortest = min(shortest, c.lease)
+	}
+	limit := q.o.nodeLimit(time.Duration(shortest) * time.Millisecond)
+	sent := time.Now()
+	votes := poll(ctx, q, limit, func(ctx context.Context, i int) ([]renewal, error) {
+		return q.nodes[i].renew(ctx, claims), nil
+	})
+	ballots := make([]ballot, len(claims))
+	seen := 0
+	for seen < len(q.nodes) && ctx.Err() == nil && !q.decided(ballots) {
+		select {
+		case v := <-votes:
+			seen++
+			for i, r := range v.value {
+				ballots[i].count(v.node, r)
+			}
+		case <-ctx.Done():
+		}
+	}
+	out := make([]renewal, len(claims))
+	for i, b := range ballots {
+		out[i] = q.verdict(claims[i], b, sent)
+	}
+	q.bg.start(func() { q.mendLosses(claims, ballots, votes, len(q.nodes)-seen) })
+	return out
+}
+
+// mendLosses hears the masters that have not answered yet, and puts back each
+// claim that a majority keeps on the masters that have lost it.
+func (q *quorum) mendLosses(claims []claim, ballots []ballot, votes <-chan vote[[]renewal], open int) {
+	for range open {
+		v := <-votes
+		for i, r := range v.value {
+			ballots[i].count(v.node, r)
+		}
+	}
+	for i, b := range ballots {
+		if b.kept < q.need() {
+			continue
+		}
+		for _, node := range b.gone {
+			q.mend(claims[i], node)
+		}
+	}
+}
+
+// ballot counts the answers for one claim.
+type ballot struct {
+	kept int
+	gone []int // masters that answered and have not got the claim
+}
+
+func (b *ballot) count(node int, r renewal) {
+	switch {
+	case r.err != nil:
+	case r.kept:
+		b.kept++
+	default:
+		b.gone = append(b.gone, node)
+	}
+}
+
+// decided reports whether a majority keeps every claim, so that no further answer
+// changes what is known of them.
+func (q *quorum) decided(ballots []ballot) bool {
+	for _, b := range ballots {
+		if b.kept < q.need() {
+			return false
+		}
+	}
+	return true
+}
+
+func (q *quorum) verdict(c claim, b ballot, sent time.Time) renewal {
+	lease := time.Duration(c.lease) * time.Millisecond
+	switch {
+	case len(b.gone) > len(q.nodes)-q.need():
+		return renewal{sent: sent}
+	case b.kept < q.need():
+		err := fmt.Errorf("%w: %d of %d renewed", ErrNoQuorum, b.kept, len(q.nodes))
+		return renewal{sent: sent, err: &requestError{unknown, err}}
+	case time.Since(sent) >= validity(lease):
+		err := fmt.Errorf("a majority answered after the lease was over")
+		return renewal{sent: sent, err: &requestError{unknown, err}}
+	}
+	return renewal{kept: true, sent: sent}
+}
+
+// mend claims c again on a master that has lost it, while a majority keeps it. If
+// the hold is released meanwhile, the latch keeps this from landing too late.
+func (q *quorum) mend(c claim, node int) {
+	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
+	q.bg.start(func() {
+		ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
+		defer cancel()
+		_, _ = q.nodes[node].acquire(ctx, c) // the next renewal will see
+	})
+}

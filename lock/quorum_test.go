@@ -1,0 +1,227 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// masters are independent servers, and a client of the lock on all of them.
+type masters struct {
+	servers []*server
+	direct  []*redis.Client
+	client  *Client
+}
+
+func startMasters(t *testing.T, n int, o Options) *masters {
+	t.Helper()
+	m := &masters{}
+	var rdbs []redis.UniversalClient
+	for range n {
+		s := startRedis(t)
+		m.servers = append(m.servers, s)
+		m.direct = append(m.direct, s.dial(t))
+		rdbs = append(rdbs, s.dial(t))
+	}
+	m.client = newQuorumClient(t, rdbs, o)
+	return m
+}
+
+func newQuorumClient(t *testing.T, rdbs []redis.UniversalClient, o Options) *Client {
+	t.Helper()
+	c, err := NewQuorum(rdbs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeClient(t, c) })
+	return c
+}
+
+// another is a second client of the same masters.
+func (m *masters) another(t *testing.T, o Options) *Client {
+	t.Helper()
+	var rdbs []redis.UniversalClient
+	for _, s := range m.servers {
+		rdbs = append(rdbs, s.dial(t))
+	}
+	return newQuorumClient(t, rdbs, o)
+}
+
+// keep is on how many masters the key is.
+func (m *masters) keep(name string) int {
+	n := 0
+	for _, rdb := range m.direct {
+		n += int(rdb.Exists(context.Background(), name).Val())
+	}
+	return n
+}
+
+func TestQuorumRefusesNumbers(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 4} {
+		if _, err := NewQuorum(make([]redis.UniversalClient, n), Options{}); err == nil {
+			t.Errorf("%d masters were accepted", n)
+		}
+	}
+}
+
+func TestQuorum(t *testing.T) {
+	m := startMasters(t, 5, Options{})
+	other := m.another(t, Options{})
+	ctx := context.Background()
+
+	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
+	if h.Token() != 0 || h.Count() != 1 {
+		t.Errorf("token %d, count %d, want 0, 1", h.Token(), h.Count())
+	}
+	if _, err := other.Mutex("q").TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) || !Definite(err) {
+		t.Errorf("other: %v, want a definite ErrHeld", err)
+	}
+	inner, err := m.client.Mutex("q").Acquire(h.Context(), AcquireOptions{})
+	if err != nil || inner.Count() != 2 {
+		t.Fatalf("re-entry: %v", err)
+	}
+	release(t, inner)
+	if n := m.keep("q"); n < 3 {
+		t.Errorf("after the inner release %d masters keep the lock", n)
+	}
+	release(t, h)
+	eventually(t, 5*time.Second, "no master keeps the lock", func() bool { return m.keep("q") == 0 })
+	if err := h.Release(ctx); !errors.Is(err, ErrReleased) {
+		t.Errorf("second release: %v, want ErrReleased", err)
+	}
+
+	h = acquire(t, m.client.Mutex("q"), AcquireOptions{})
+	served := make(chan error, 1)
+	go func() {
+		h, err := other.Mutex("q").Acquire(ctx, AcquireOptions{})
+		if err == nil {
+			err = h.Release(ctx)
+		}
+		served <- err
+	}()
+	release(t, h)
+	if err := within(t, 10*time.Second, "the waiter is served", served); err != nil {
+		t.Error(err)
+	}
+
+	h = acquire(t, m.client.Mutex("q"), AcquireOptions{Lease: 200 * time.Millisecond})
+	<-h.Context().Done()
+	if err := h.Release(ctx); !errors.Is(err, ErrLost) {
+		t.Errorf("release after the lease: %v, want ErrLost", err)
+	}
+}
+
+func TestQuorumWithDeadMasters(t *testing.T) {
+	m := startMasters(t, 5, Options{})
+	m.servers[1].kill()
+	m.servers[3].kill()
+	start := time.Now()
+	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
+	if n := m.keep("q"); n != 3 {
+		t.Errorf("%d masters keep the lock, want 3", n)
+	}
+	release(t, h)
+
+	t.Logf("2 dead: %v", time.Since(start))
+	m.servers[0].kill()
+	_, err := m.client.Mutex("q").TryAcquire(context.Background(), AcquireOptions{})
+	if !errors.Is(err, ErrNoQuorum) {
+		t.Errorf("error %v, want ErrNoQuorum", err)
+	}
+	t.Logf("3 dead: %v", time.Since(start))
+	if n := m.keep("q"); n != 0 {
+		t.Errorf("%d live masters keep an orphan", n)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := m.client.Mutex("q").Acquire(ctx, AcquireOptions{}); !errors.Is(err, ErrNoQuorum) {
+		t.Errorf("error %v, want ErrNoQuorum", err)
+	}
+	t.Logf("waited: %v", time.Since(start))
+}
+
+// A majority that answers after the lease is over has granted nothing
+// (redsync#72, and Redisson's RedLock, which never looks).
+func TestQuorumTooLate(t *testing.T) {
+	var rdbs []redis.UniversalClient
+	var direct []*redis.Client
+	var proxies []*proxy
+	for range 3 {
+		s := startRedis(t)
+		p := startProxy(t, s.addr)
+		proxies = append(proxies, p)
+		direct = append(direct, s.dial(t))
+		rdbs = append(rdbs, dialRedis(t, p.addr))
+	}
+	c := newQuorumClient(t, rdbs, Options{NodeTimeout: time.Second})
+	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	for _, p := range proxies {
+		p.delay.Store(int64(150 * time.Millisecond))
+	}
+	_, err := c.Mutex("slow").TryAcquire(context.Background(), AcquireOptions{Lease: 100 * time.Millisecond})
+	if err == nil || !Definite(err) {
+		t.Errorf("error %v, want a definite one", err)
+	}
+	for i, rdb := range direct {
+		if rdb.Exists(context.Background(), "slow").Val() == 1 {
+			t.Errorf("master %d keeps an orphan", i+1)
+		}
+	}
+}
+
+// One of the smallest possible majority restarts empty: the next renewal puts
+// the claim back, and on the masters that missed it at first (redsync#186).
+func TestQuorumMends(t *testing.T) {
+	s := newTold()
+	m := startMasters(t, 3, s.options(time.Second))
+	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
+	eventually(t, 5*time.Second, "all masters keep the lock", func() bool { return m.keep("q") == 3 })
+	m.direct[1].FlushAll(context.Background())
+	within(t, 5*time.Second, "a renewal", s.renewed)
+	eventually(t, 5*time.Second, "the lost claim is put back", func() bool { return m.keep("q") == 3 })
+
+	m.direct[0].FlushAll(context.Background())
+	m.direct[2].FlushAll(context.Background())
+	if got := within(t, 5*time.Second, "loss of the majority", s.lost); got != h {
+		t.Errorf("lost %v, want the hold", got)
+	}
+	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+}
+
+// Contenders split the vote again and again, and are all served in the end.
+func TestQuorumContenders(t *testing.T) {
+	m := startMasters(t, 3, Options{})
+	other := m.another(t, Options{})
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	inside := make(chan struct{}, 1)
+	errs := make(chan error, 10)
+	for i := range 10 {
+		c := []*Client{m.client, other}[i%2]
+		go func() {
+			h, err := c.Mutex("q").Acquire(ctx, AcquireOptions{})
+			if err != nil {
+				errs <- err
+				return
+			}
+			select {
+			case inside <- struct{}{}:
+				<-inside
+			default:
+				err = fmt.Errorf("two inside")
+			}
+			errs <- errors.Join(err, h.Release(ctx))
+		}()
+	}
+	for range 10 {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

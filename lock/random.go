@@ -1,0 +1,44 @@
+package lock
+
+import (
+	crand "crypto/rand"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// random is everything that is drawn by chance; several goroutines may use it.
+type random struct {
+	mu     sync.Mutex
+	source rand.Source
+	client string // random part of every id
+	last   atomic.Uint64
+}
+
+func newRandom(source rand.Source) *random {
+	if source == nil {
+		var seed [32]byte
+		_, _ = crand.Read(seed[:]) // never fails; see crypto/rand
+		source = rand.NewChaCha8(seed)
+	}
+	r := &random{source: source}
+	r.client = strconv.FormatUint(source.Uint64(), 36) + strconv.FormatUint(source.Uint64(), 36)
+	return r
+}
+
+// id is different from every id of this client and, but for chance in 2^128, of any other.
+func (r *random) id() string {
+	return r.client + "-" + strconv.FormatUint(r.last.Add(1), 36)
+}
+
+// between is a duration of at least low and less than high.
+func (r *random) between(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return low + time.Duration(r.source.Uint64()%uint64(high-low))
+}

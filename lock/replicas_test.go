@@ -1,0 +1,204 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// replica is a server that replicates through a proxy of its own.
+type replica struct {
+	*server
+	link *proxy
+}
+
+// hold keeps all that the master sends from now on from the replica, which the
+// master takes for a connected one for a long time yet.
+func (r replica) hold() { r.link.delay.Store(int64(time.Hour)) }
+
+// startReplicas starts a master and n replicas of it that are in step.
+func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
+	t.Helper()
+	master = startRedis(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "60")
+	for range n {
+		link := startProxy(t, master.addr)
+		host, port, _ := net.SplitHostPort(link.addr)
+		s := replica{startRedisAt(t, freeAddr(t), "--replicaof", host+" "+port), link}
+		copies = append(copies, s)
+		eventually(t, 20*time.Second, "the replica is in step", func() bool { return replicaReady(s.dial(t)) })
+	}
+	// A replica takes its link for up before its master counts it: until its first ACK.
+	direct := master.dial(t)
+	eventually(t, 20*time.Second, "the master counts its replicas", func() bool {
+		role, err := direct.Do(context.Background(), "ROLE").Slice()
+		if err != nil {
+			return false
+		}
+		counted, _ := role[len(role)-1].([]any)
+		return len(counted) == n
+	})
+	return master, copies
+}
+
+// promote makes a replica a master, as a failover does.
+func promote(t *testing.T, s replica) *redis.Client {
+	t.Helper()
+	rdb := s.dial(t)
+	if err := rdb.ReplicaOf(context.Background(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	return rdb
+}
+
+// patiently and briefly are for how long to wait for replicas that answer, and for those that do not.
+const (
+	patiently = 5 * time.Second
+	briefly   = 150 * time.Millisecond
+)
+
+func copied(t *testing.T, s *server, need int, limit time.Duration) *Client {
+	return newTestClient(t, s.dial(t), Options{Replicas: need, ReplicaTimeout: limit})
+}
+
+// Too few replicas answer: the grant is taken back, the hold count does not
+// climb with each try, and nothing is left that only its owner could take
+// (redisson#4822, #4706, #4621; its documentation says "the acquisition fails").
+func TestB09B10C29GrantWithoutReplicasIsTakenBack(t *testing.T) {
+	master, copies := startReplicas(t, 1)
+	direct := master.dial(t)
+	for _, need := range []int{1, AllReplicas, 2} {
+		c := copied(t, master, need, briefly)
+		if need < 2 {
+			h := acquire(t, copied(t, master, need, patiently).Mutex("acked"), AcquireOptions{})
+			if copies[0].dial(t).Exists(context.Background(), "acked").Val() != 1 {
+				t.Errorf("need %d: granted, and the replica has not got it", need)
+			}
+			release(t, h)
+		}
+		copies[0].cmd.Process.Signal(stop)
+		for range 3 {
+			_, err := c.Mutex("short").TryAcquire(context.Background(), AcquireOptions{Owner: "same"})
+			if !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
+				t.Errorf("need %d: error %v, want a definite ErrTooFewReplicas", need, err)
+			}
+			mustExist(t, direct, "short", false)
+		}
+		copies[0].cmd.Process.Signal(cont)
+		c2 := newTestClient(t, master.dial(t), Options{})
+		release(t, acquire(t, c2.Mutex("short"), AcquireOptions{})) // by another owner
+	}
+}
+
+// Of two replicas one has the grant, and the other is promoted: with one that
+// is enough, the lock is granted twice; with all of them it is not granted at
+// all (redisson#5256). That is the limit of WAIT, so both are shown.
+func TestB11OneReplicaOfTwoIsNotEnough(t *testing.T) {
+	for _, tt := range []struct {
+		need  int
+		twice bool
+	}{{1, true}, {AllReplicas, false}} {
+		master, copies := startReplicas(t, 2)
+		copies[1].hold()
+		limit := briefly
+		if tt.twice {
+			limit = patiently
+		}
+		_, err := copied(t, master, tt.need, limit).Mutex("split").TryAcquire(context.Background(), AcquireOptions{})
+		if granted := err == nil; granted != tt.twice {
+			t.Errorf("need %d: first grant: %v", tt.need, err)
+		}
+		master.kill()
+		next := newTestClient(t, promote(t, copies[1]), Options{})
+		if _, err := next.Mutex("split").TryAcquire(context.Background(), AcquireOptions{}); err != nil {
+			t.Errorf("need %d: the promoted replica knows of a lock: %v", tt.need, err)
+		}
+	}
+}
+
+// WAIT, and not WAITAOF: a server that syncs nothing to disk acknowledges all
+// the same (redisson#6920).
+func TestB12NoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
+	master, _ := startReplicas(t, 1)
+	if err := master.dial(t).ConfigSet(context.Background(), "appendfsync", "no").Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := newTestClient(t, master.dial(t), Options{Replicas: AllReplicas, ReplicaTimeout: 5 * time.Second})
+	for range 20 {
+		release(t, acquire(t, c.Mutex("fsync"), AcquireOptions{}))
+	}
+}
+
+// Every kind gives a grant back that too few replicas have, tokens or not
+// (RedissonFencedLock has no undo on that path).
+func TestS18TokenPathIsUndoneToo(t *testing.T) {
+	master, copies := startReplicas(t, 1)
+	c := copied(t, master, 1, briefly)
+	copies[0].cmd.Process.Signal(stop)
+	defer copies[0].cmd.Process.Signal(cont)
+	ctx := context.Background()
+	several, err := c.Multi("a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]func() error{
+		"mutex":  func() error { _, err := c.Mutex("m").Acquire(ctx, AcquireOptions{}); return err },
+		"fair":   func() error { _, err := c.FairMutex("f").TryAcquire(ctx, AcquireOptions{}); return err },
+		"writer": func() error { _, err := c.RW("w").Write().TryAcquire(ctx, AcquireOptions{}); return err },
+		"multi":  func() error { _, err := several.TryAcquire(ctx, MultiOptions{}); return err },
+	} {
+		if err := try(); !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
+			t.Errorf("%s: error %v, want a definite ErrTooFewReplicas", name, err)
+		}
+	}
+	for _, name := range []string{"m", "f", "w", "a", "b"} {
+		mustExist(t, master.dial(t), name, false)
+	}
+}
+
+// A replica that never heard of the last grants is promoted: the next token is
+// greater even so (redisson's counter repeats; Kleppmann 2016).
+func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {
+	master, copies := startReplicas(t, 1)
+	old := newTestClient(t, master.dial(t), Options{})
+	release(t, acquire(t, old.Mutex("fence"), AcquireOptions{}))
+	eventually(t, 5*time.Second, "the replica has a token", func() bool {
+		return copies[0].dial(t).Exists(context.Background(), "{fence}:token").Val() == 1
+	})
+	copies[0].hold()
+	var last uint64
+	for range 10 {
+		h := acquire(t, old.Mutex("fence"), AcquireOptions{})
+		last = h.Token()
+		release(t, h)
+	}
+	master.kill()
+	next := newTestClient(t, promote(t, copies[0]), Options{})
+	if known, _ := copies[0].dial(t).Get(context.Background(), "{fence}:token").Uint64(); known >= last {
+		t.Fatalf("the replica has token %d: the test tests nothing", known)
+	}
+	if h := acquire(t, next.Mutex("fence"), AcquireOptions{}); h.Token() <= last {
+		t.Errorf("token %d after %d", h.Token(), last)
+	}
+}
+
+// The clock of the server is behind the last token: it is counted on.
+func TestTokenWithClockBehind(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	const ahead = 4_000_000_000_000_000 // in the year 2096
+	rdb.Set(context.Background(), "{late}:token", ahead, 0)
+	for want := uint64(ahead + 1); want < ahead+4; want++ {
+		h := acquire(t, c.Mutex("late"), AcquireOptions{})
+		if h.Token() != want {
+			t.Errorf("token %d, want %d", h.Token(), want)
+		}
+		release(t, h)
+	}
+	if ttl := rdb.PTTL(context.Background(), "{late}:token").Val(); ttl < 23*time.Hour {
+		t.Errorf("the counter is forgotten in %v, want a day", ttl)
+	}
+}

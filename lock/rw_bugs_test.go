@@ -1,0 +1,224 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// patient options: only a message can wake a waiter.
+var patient = Options{PollMax: time.Hour}
+
+// asleep waits until n waiters of c sleep on a subscribed channel.
+func asleep(t *testing.T, c *Client, channel string, n int) {
+	t.Helper()
+	eventually(t, 5*time.Second, fmt.Sprint(n, " waiters sleep"), func() bool {
+		c.signals.mu.Lock()
+		defer c.signals.mu.Unlock()
+		ch := c.signals.channels[channel]
+		if ch == nil || !ch.live || len(ch.places) != n {
+			return false
+		}
+		for _, p := range ch.places {
+			if len(p.told) != 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func readers(t *testing.T, rdb *redis.Client, name string) string {
+	t.Helper()
+	return rdb.HGet(context.Background(), name, "reads").Val()
+}
+
+// PR redisson#7098, #1458: a live client renewed the holds of a dead one, and a
+// writer waited for ever.
+func TestB04DeadReaderIsNotKeptAliveByAnother(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	s := newTold()
+	live := newTestClient(t, rdb, s.options(900*time.Millisecond))
+	dead := claim{name: "dead", owner: "dead", id: "1", lease: 400}
+	if g, err := live.readers.acquire(ctx, dead); err != nil || !g.ok { // nobody renews it
+		t.Fatalf("acquire: %+v, %v", g, err)
+	}
+	h := take(t, live.RW("dead").Read(), AcquireOptions{})
+	for range 3 { // twice as long as the dead one's lease
+		within(t, 5*time.Second, "a renewal", s.renewed)
+	}
+	release(t, h)
+	start := time.Now()
+	w, err := live.RW("dead").Write().TryAcquire(ctx, AcquireOptions{})
+	if err != nil {
+		t.Fatalf("write after the live reader left: %v (%v)", err, time.Since(start))
+	}
+	release(t, w)
+}
+
+// PR redisson#7251: a read hold that was taken N times stayed with the watchdog.
+func TestB03ReadReentryLeavesNothingToRenew(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	s := newTold()
+	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
+	var holds []*Hold
+	for i := range 5 {
+		h := take(t, c.RW("many").Read(), AcquireOptions{Owner: "x"})
+		if h.Count() != i+1 {
+			t.Errorf("count %d, want %d", h.Count(), i+1)
+		}
+		holds = append(holds, h)
+	}
+	for _, h := range holds {
+		release(t, h)
+	}
+	c.dog.mu.Lock()
+	left := len(c.dog.holds)
+	c.dog.mu.Unlock()
+	if left != 0 {
+		t.Errorf("the watchdog still has %d holds", left)
+	}
+	checkGone(t, rdb, "many")
+}
+
+// redisson#1542, #4744: after a write release readers came in one at a time, or
+// slept on. Here they are inside together, and only messages wake them.
+func TestB16B17WriteReleaseWakesAllReaders(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
+	w := take(t, clients[0].RW("all").Write(), AcquireOptions{})
+	var served []<-chan *Hold
+	for i := range 20 {
+		served = append(served, wait(context.Background(), t, clients[i%2].RW("all").Read(), AcquireOptions{}))
+	}
+	for _, c := range clients {
+		asleep(t, c, "{all}:read", 10)
+	}
+	start := time.Now()
+	release(t, w)
+	var inside []*Hold
+	for _, s := range served { // nobody leaves before all are in
+		inside = append(inside, within(t, 5*time.Second, "a reader", s))
+	}
+	t.Logf("20 readers inside %v after the release", time.Since(start))
+	if got := readers(t, rdb, "all"); got != "20" {
+		t.Errorf("%s read holds, want 20", got)
+	}
+	for _, h := range inside {
+		release(t, h)
+	}
+}
+
+// redisson#4217: giving the write hold back while holding a read hold failed;
+// and nobody told the waiting readers that they may join (Redisson does not
+// publish then).
+func TestB18S08DowngradeAdmitsReaders(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, patient)
+	w := take(t, c.RW("down").Write(), AcquireOptions{})
+	r, err := c.RW("down").Read().Acquire(w.Context(), AcquireOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := wait(ctx, t, c.RW("down").Read(), AcquireOptions{})
+	asleep(t, c, "{down}:read", 1)
+	release(t, w)
+	other := within(t, 5*time.Second, "the reader", served)
+	if _, err := c.RW("down").Write().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+		t.Errorf("write after the downgrade: %v, want ErrHeld", err)
+	}
+	if other.Token() != w.Token() || r.Token() != w.Token() {
+		t.Errorf("readers have tokens %d and %d, want the writer's, %d", r.Token(), other.Token(), w.Token())
+	}
+	release(t, r)
+	release(t, other)
+	checkGone(t, rdb, "down")
+}
+
+// redisson#891: releasing a read hold inside a write hold deleted the lock.
+func TestB19ReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	w := take(t, c.RW("in").Write(), AcquireOptions{})
+	r, err := c.RW("in").Read().Acquire(w.Context(), AcquireOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, r)
+	for _, side := range []*RWSide{c.RW("in").Read(), c.RW("in").Write()} {
+		if _, err := side.TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+			t.Errorf("try: %v, want ErrHeld", err)
+		}
+	}
+	release(t, w)
+}
+
+// redisson#1110: a second write hold with a shorter lease ended the first. And
+// Redisson adds leases up on re-entry, and shortens the writer's lease to that of
+// a reader when a read hold is given back.
+func TestB20S09S10LeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	ttl := func(t *testing.T, name string, want time.Duration) {
+		t.Helper()
+		if got := rdb.PTTL(ctx, name).Val(); got > want || got < want-2*time.Second {
+			t.Errorf("the lock lasts %v, want just under %v", got, want)
+		}
+	}
+	t.Run("B20", func(t *testing.T) {
+		take(t, c.RW("b20").Write(), AcquireOptions{Owner: "x", Lease: time.Minute})
+		inner := take(t, c.RW("b20").Write(), AcquireOptions{Owner: "x", Lease: 50 * time.Millisecond})
+		ttl(t, "b20", time.Minute)
+		<-inner.Context().Done()
+		if _, err := c.RW("b20").Write().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+			t.Errorf("after the inner lease: %v, want ErrHeld", err)
+		}
+	})
+	t.Run("S09", func(t *testing.T) {
+		for range 6 {
+			take(t, c.RW("s09").Write(), AcquireOptions{Owner: "x", Lease: 10 * time.Second})
+		}
+		ttl(t, "s09", 10*time.Second)
+	})
+	t.Run("S10", func(t *testing.T) {
+		take(t, c.RW("s10").Write(), AcquireOptions{Owner: "x", Lease: time.Minute})
+		take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 5 * time.Second})
+		release(t, take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 5 * time.Second}))
+		ttl(t, "s10", time.Minute)
+	})
+}
+
+// redisson#1604: the watchdog renewed the hash and not the holds, so readers
+// ended under it. Each client prolongs its own holds alone.
+func TestB21WatchdogRenewsTheHoldsThemselves(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	s := newTold()
+	c := newTestClient(t, rdb, s.options(900*time.Millisecond))
+	short := take(t, newTestClient(t, rdb, Options{}).RW("dog").Read(), AcquireOptions{Lease: 20 * time.Second})
+	first := rdb.ZScore(ctx, "{dog}:leases", short.claim.id).Val()
+	h := take(t, c.RW("dog").Read(), AcquireOptions{})
+	begin := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val()
+	for range 4 {
+		within(t, 5*time.Second, "a renewal", s.renewed)
+	}
+	if got := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val(); got < begin+900 {
+		t.Errorf("its own deadline moved by %v ms in four renewals", got-begin)
+	}
+	if got := rdb.ZScore(ctx, "{dog}:leases", short.claim.id).Val(); got != first {
+		t.Errorf("another's deadline moved by %v ms", got-first)
+	}
+	if h.Context().Err() != nil {
+		t.Error("the hold was lost under the watchdog")
+	}
+	release(t, short)
+	release(t, h)
+}

@@ -1,0 +1,195 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Lost answers count nothing twice; the second answer to a release is that of
+// the first, also where there was nothing to release (Redisson: first an error,
+// then success).
+func TestB01S17RWAnswersLost(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	for _, side := range []*RWSide{c.RW("lost").Read(), c.RW("lost").Write()} {
+		p.loseNext.Store(2)
+		h := take(t, side, AcquireOptions{Owner: "x"})
+		if h.Count() != 1 {
+			t.Errorf("count %d, want 1", h.Count())
+		}
+		inner := take(t, side, AcquireOptions{Owner: "x"})
+		p.loseNext.Store(2)
+		release(t, inner)
+		if inner.Count() != 1 {
+			t.Errorf("%d left, want 1: the outer hold was given back too", inner.Count())
+		}
+		release(t, h)
+		checkGone(t, direct, "lost")
+
+		h = take(t, side, AcquireOptions{Lease: time.Minute})
+		direct.Del(context.Background(), "lost", "{lost}:leases")
+		p.loseNext.Store(2)
+		if err := h.Release(context.Background()); !errors.Is(err, ErrLost) || !Definite(err) {
+			t.Errorf("release of what is not there: %v, want a definite ErrLost", err)
+		}
+	}
+	if len(p.lost) != 12 {
+		t.Errorf("%d answers were lost, want 12: the test tested nothing", len(p.lost))
+	}
+}
+
+// The caller leaves while its request is on the way: nothing stays behind.
+func TestB33RWCancelledInFlight(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	release(t, take(t, c.RW("warm").Read(), AcquireOptions{}))
+	release(t, take(t, c.RW("warm").Write(), AcquireOptions{}))
+	for _, side := range []*RWSide{c.RW("cut").Read(), c.RW("cut").PreferWriters().Write()} {
+		p.hang.Store(true)
+		ctx, cancel := context.WithCancel(context.Background())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := side.Acquire(ctx, AcquireOptions{})
+			failed <- err
+		}()
+		<-p.lost // executed, and not answered
+		mustExist(t, direct, "cut", true)
+		p.hang.Store(false)
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
+			t.Errorf("error %v, want a definite Canceled", err)
+		}
+		checkGone(t, direct, "cut")
+	}
+}
+
+// The subscription is cut and the lock vanishes without a word: the new
+// subscription wakes readers and writers (redisson#4744, #6026).
+func TestB16RWMessageMissed(t *testing.T) {
+	s := startRedis(t)
+	direct := s.dial(t)
+	for _, write := range []bool{false, true} {
+		c := newTestClient(t, s.dial(t), patient)
+		h := take(t, c.RW("missed").Write(), AcquireOptions{})
+		side, channel := c.RW("missed").Read(), "{missed}:read"
+		if write {
+			side, channel = c.RW("missed").Write(), "{missed}:write"
+		}
+		served := wait(context.Background(), t, side, AcquireOptions{})
+		asleep(t, c, channel, 1)
+		direct.Del(context.Background(), "missed", "{missed}:leases")
+		killSubscribers(t, direct)
+		release(t, within(t, 5*time.Second, "the waiter", served))
+		_ = h.Release(context.Background())
+		closeClient(t, c)
+	}
+}
+
+// A reader whose lease is over, and who says nothing, is followed by a writer.
+func TestRWExpiredReadersAreFollowed(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	take(t, c.RW("exp").Read(), AcquireOptions{Lease: 300 * time.Millisecond})
+	take(t, c.RW("exp").Read(), AcquireOptions{Lease: 100 * time.Millisecond})
+	start := time.Now()
+	w := take(t, c.RW("exp").Write(), AcquireOptions{})
+	if took := time.Since(start); took < 250*time.Millisecond || took > 2*time.Second {
+		t.Errorf("the writer came after %v, want when the longer lease was over", took)
+	}
+	release(t, w)
+}
+
+// A hold that has run out is not prolonged, although others keep the lock alive.
+func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	long := take(t, c.RW("ran").Read(), AcquireOptions{})
+	short := take(t, c.RW("ran").Read(), AcquireOptions{Lease: 50 * time.Millisecond})
+	end := time.Duration(rdb.ZScore(ctx, "{ran}:leases", short.claim.id).Val()) * time.Millisecond
+	eventually(t, 5*time.Second, "it is over", func() bool { return serverTime(t, rdb) > end })
+	for i, r := range c.readers.renew(ctx, []claim{short.claim, long.claim}) {
+		if r.err != nil || r.kept != (i == 1) {
+			t.Errorf("hold %d: kept %v, error %v", i, r.kept, r.err)
+		}
+	}
+	release(t, long)
+}
+
+// S11: the last hold of an owner is given back while another is taken; what is
+// held in the end is renewed.
+func TestS11LastReleaseMeetsFirstAcquire(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	s := newTold()
+	c := newTestClient(t, rdb, s.options(900*time.Millisecond))
+	h := take(t, c.RW("meet").Read(), AcquireOptions{Owner: "x"})
+	for range 50 {
+		next := wait(context.Background(), t, c.RW("meet").Read(), AcquireOptions{Owner: "x"})
+		release(t, h)
+		h = within(t, 5*time.Second, "the next hold", next)
+	}
+	for range 4 {
+		for within(t, 5*time.Second, "a renewal of the last hold", s.renewed) != h {
+		}
+	}
+	if h.Context().Err() != nil {
+		t.Error("the last hold was lost")
+	}
+	release(t, h)
+}
+
+// Readers and writers at a register of two halves: no reader sees it torn, no
+// write is lost.
+func TestRWStress(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	clients := []*Client{
+		newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond}),
+		newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond}),
+	}
+	const writers, readers, rounds = 8, 16, 12
+	var left, right, together, most atomic.Int64
+	var wg sync.WaitGroup
+	pause := func() { rdb.Ping(context.Background()) } // long enough for others to be seen
+	for i := range writers {
+		wg.Go(func() {
+			for range rounds {
+				h := take(t, clients[i%2].RW("reg").PreferWriters().Write(), AcquireOptions{})
+				v := left.Load() + 1
+				left.Store(v)
+				pause()
+				right.Store(v)
+				release(t, h)
+			}
+		})
+	}
+	for i := range readers {
+		wg.Go(func() {
+			for range rounds {
+				h := take(t, clients[i%2].RW("reg").Read(), AcquireOptions{})
+				if n := together.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				a := left.Load()
+				pause()
+				if b := right.Load(); a != b {
+					t.Errorf("torn: %d and %d", a, b)
+				}
+				together.Add(-1)
+				release(t, h)
+			}
+		})
+	}
+	wg.Wait()
+	if left.Load() != writers*rounds || most.Load() < 2 {
+		t.Errorf("%d writes, want %d; at most %d readers together, want several", left.Load(), writers*rounds, most.Load())
+	}
+	checkGone(t, rdb, "reg")
+}

@@ -1,0 +1,148 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// redisson#5379: readers that overlap for ever starve a writer, unless it keeps
+// new ones away.
+func TestPreferredWriterIsNotStarved(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, patient)
+	rw := c.RW("full")
+	r := take(t, rw.Read(), AcquireOptions{Owner: "old"})
+	served := wait(ctx, t, rw.PreferWriters().Write(), AcquireOptions{})
+	asleep(t, c, "{full}:write", 1)
+	if _, err := rw.Read().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+		t.Errorf("a new reader: %v, want ErrHeld", err)
+	}
+	again, err := rw.Read().TryAcquire(ctx, AcquireOptions{Owner: "old"})
+	if err != nil {
+		t.Fatalf("an old reader once more: %v: it would wait for itself", err)
+	}
+	release(t, r)
+	release(t, again)
+	w := within(t, 5*time.Second, "the writer", served)
+	late := wait(ctx, t, rw.Read(), AcquireOptions{})
+	asleep(t, c, "{full}:read", 1)
+	release(t, w)
+	release(t, within(t, 5*time.Second, "the late reader", late))
+	checkGone(t, rdb, "full")
+}
+
+// Without the preference, a reader joins the others although a writer waits.
+func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, patient)
+	r := take(t, c.RW("open").Read(), AcquireOptions{})
+	served := wait(ctx, t, c.RW("open").Write(), AcquireOptions{})
+	asleep(t, c, "{open}:write", 1)
+	release(t, take(t, c.RW("open").Read(), AcquireOptions{}))
+	release(t, r)
+	release(t, within(t, 5*time.Second, "the writer", served))
+}
+
+// A preferred writer that ceases to wait lets in the readers that it kept away,
+// at once if it says so, and after three heartbeats if it died.
+func TestPreferredWriterThatLeaves(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	t.Run("gives-up", func(t *testing.T) {
+		c := newTestClient(t, rdb, patient)
+		rw := c.RW("gone")
+		r := take(t, rw.Read(), AcquireOptions{})
+		ctx, cancel := context.WithCancel(context.Background())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := rw.PreferWriters().Write().Acquire(ctx, AcquireOptions{})
+			failed <- err
+		}()
+		asleep(t, c, "{gone}:write", 1)
+		served := wait(context.Background(), t, rw.Read(), AcquireOptions{})
+		asleep(t, c, "{gone}:read", 1)
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
+			t.Errorf("error %v, want a definite Canceled", err)
+		}
+		release(t, within(t, 5*time.Second, "the reader", served))
+		release(t, r)
+		checkGone(t, rdb, "gone")
+	})
+	t.Run("dies", func(t *testing.T) {
+		c := newTestClient(t, rdb, Options{})
+		r := take(t, c.RW("dies").Read(), AcquireOptions{})
+		dead := claim{name: "dies", owner: "dead", id: "1", lease: 1000, keep: 300}
+		if g, err := c.writers.acquire(context.Background(), dead); err != nil || g.ok {
+			t.Fatalf("acquire: %+v, %v", g, err)
+		}
+		start := time.Now()
+		h := take(t, c.RW("dies").Read(), AcquireOptions{})
+		if took := time.Since(start); took < 200*time.Millisecond || took > time.Second {
+			t.Errorf("the reader came after %v, want after 300 ms", took)
+		}
+		release(t, h)
+		release(t, r)
+	})
+}
+
+// refusing makes scripts fail as if no connection could be made.
+type refusing struct {
+	on      atomic.Bool
+	refused chan struct{} // holds one
+}
+
+func (r *refusing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (r *refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if r.on.Load() && cmd.Name() == "evalsha" {
+			select {
+			case r.refused <- struct{}{}:
+			default:
+			}
+			return &net.OpError{Op: "dial", Err: errors.New("refused by the test")}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// One writer is woken, cannot reach the server, and leaves: the wake-up goes
+// to the next, who would sleep on beside a free lock (redisson#4744).
+func TestB16WakeUpOfAWriterThatLeavesIsPassedOn(t *testing.T) {
+	s := startRedis(t)
+	holder := newTestClient(t, s.dial(t), Options{})
+	rdb, r := s.dial(t), &refusing{refused: make(chan struct{}, 1)}
+	rdb.AddHook(r)
+	c := newTestClient(t, rdb, patient)
+	h := take(t, holder.RW("pass").Write(), AcquireOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.RW("pass").Write().Acquire(ctx, AcquireOptions{})
+		failed <- err
+	}()
+	asleep(t, c, "{pass}:write", 1)
+	served := wait(context.Background(), t, c.RW("pass").Write(), AcquireOptions{})
+	asleep(t, c, "{pass}:write", 2)
+	r.on.Store(true)
+	release(t, h)
+	within(t, 5*time.Second, "the woken writer's question", r.refused)
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want Canceled", err)
+	}
+	r.on.Store(false)
+	release(t, within(t, 5*time.Second, "the next writer", served))
+}

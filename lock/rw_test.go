@@ -1,0 +1,200 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// mustBeHeld fails if m can be had.
+func mustBeHeld(t *testing.T, m taker) {
+	t.Helper()
+	if _, err := m.TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrHeld) || !Definite(err) {
+		t.Errorf("try: %v, want a definite ErrHeld", err)
+	}
+}
+
+// The plain life of a readers-writer lock.
+func TestRW(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
+	for name, run := range map[string]func(t *testing.T, mine, theirs *RW){
+		"readers-together": func(t *testing.T, mine, theirs *RW) {
+			a, b := take(t, mine.Read(), AcquireOptions{}), take(t, theirs.Read(), AcquireOptions{})
+			mustBeHeld(t, mine.Write())
+			release(t, a)
+			mustBeHeld(t, mine.Write())
+			release(t, b)
+			w := take(t, mine.Write(), AcquireOptions{})
+			if a.Token() == 0 || b.Token() != a.Token() || w.Token() <= a.Token() {
+				t.Errorf("tokens %d and %d of readers before a writer, %d of the writer", a.Token(), b.Token(), w.Token())
+			}
+			release(t, w)
+		},
+		"writer-alone": func(t *testing.T, mine, theirs *RW) {
+			w := take(t, mine.Write(), AcquireOptions{})
+			mustBeHeld(t, theirs.Write())
+			mustBeHeld(t, theirs.Read())
+			release(t, w)
+			r := take(t, theirs.Read(), AcquireOptions{})
+			if r.Token() != w.Token() {
+				t.Errorf("token %d of a reader, want %d, the last writer's", r.Token(), w.Token())
+			}
+			release(t, r)
+			w2 := take(t, theirs.Write(), AcquireOptions{})
+			if w2.Token() <= w.Token() {
+				t.Errorf("token %d after %d", w2.Token(), w.Token())
+			}
+			release(t, w2)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, c.RW(name), other.RW(name))
+			checkGone(t, rdb, name)
+		})
+	}
+}
+
+// An owner takes again what it has.
+func TestRWReentry(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
+	for name, run := range map[string]func(t *testing.T, mine, theirs *RW){
+		"read-in-read": func(t *testing.T, mine, _ *RW) {
+			a := take(t, mine.Read(), AcquireOptions{Owner: "x"})
+			b, err := mine.Read().Acquire(a.Context(), AcquireOptions{})
+			if err != nil || b.Count() != 2 || b.Owner() != "x" {
+				t.Fatalf("%+v, %v, want the second hold of x", b, err)
+			}
+			release(t, a)
+			mustBeHeld(t, mine.Write())
+			release(t, b)
+		},
+		"write-in-write": func(t *testing.T, mine, _ *RW) {
+			a := take(t, mine.Write(), AcquireOptions{})
+			b, err := mine.Write().Acquire(a.Context(), AcquireOptions{})
+			if err != nil || b.Count() != 2 || b.Token() != a.Token() {
+				t.Fatalf("%+v, %v, want the second hold of one grant", b, err)
+			}
+			release(t, b)
+			mustBeHeld(t, mine.Read())
+			release(t, a)
+		},
+		"write-in-read": func(t *testing.T, mine, _ *RW) {
+			a := take(t, mine.Read(), AcquireOptions{})
+			if _, err := mine.Write().Acquire(a.Context(), AcquireOptions{}); !errors.Is(err, ErrUpgrade) || !Definite(err) {
+				t.Errorf("upgrade: %v, want a definite ErrUpgrade", err)
+			}
+			release(t, a)
+		},
+		"released-twice": func(t *testing.T, mine, _ *RW) {
+			a, b := take(t, mine.Read(), AcquireOptions{}), take(t, mine.Read(), AcquireOptions{})
+			release(t, a)
+			if err := a.Release(ctx); !errors.Is(err, ErrReleased) {
+				t.Errorf("second release: %v, want ErrReleased", err)
+			}
+			mustBeHeld(t, mine.Write())
+			release(t, b)
+		},
+		"taken-by-another-writer": func(t *testing.T, mine, theirs *RW) {
+			a := take(t, mine.Write(), AcquireOptions{Lease: 50 * time.Millisecond})
+			b := take(t, theirs.Write(), AcquireOptions{})
+			if err := a.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
+				t.Errorf("release of a lost hold: %v, want ErrLost and ErrNotOwner", err)
+			}
+			mustBeHeld(t, mine.Read())
+			release(t, b)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, c.RW(name), other.RW(name))
+			checkGone(t, rdb, name)
+		})
+	}
+}
+
+// The layout is a promise to observers.
+func TestRWLayout(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	w := take(t, c.RW("seen").Write(), AcquireOptions{Owner: "me"})
+	r := take(t, c.RW("seen").Read(), AcquireOptions{Owner: "me"})
+	want := map[string]string{
+		"mode": "write", "writer": "me", "writes": "1", "reads": "1", "r:me": "1", "token": fmt.Sprint(w.Token()),
+		"h:" + w.claim.id: "w me", "h:" + r.claim.id: "r me",
+	}
+	if diff := cmp.Diff(want, hashOf(t, rdb, "seen")); diff != "" {
+		t.Error(diff)
+	}
+	release(t, w)
+	want = map[string]string{
+		"mode": "read", "writes": "0", "reads": "1", "r:me": "1", "token": fmt.Sprint(w.Token()), "h:" + r.claim.id: "r me",
+	}
+	if diff := cmp.Diff(want, hashOf(t, rdb, "seen")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{r.claim.id}, rdb.ZRange(context.Background(), "{seen}:leases", 0, -1).Val()); diff != "" {
+		t.Error(diff)
+	}
+	release(t, r)
+}
+
+// A key that is no readers-writer lock is left as it is (redisson#4023: a mutex
+// and a read lock of one name were both granted).
+func TestRWForeignKey(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	rdb.Set(ctx, "f1", "mine", 0)
+	rdb.Set(ctx, "{f2}:leases", "mine", 0)
+	rdb.Set(ctx, "{f3}:intents", "mine", 0)
+	m := acquire(t, c.Mutex("f4"), AcquireOptions{})
+	for _, name := range []string{"f1", "f2", "f3", "f4"} {
+		for what, side := range map[string]*RWSide{"read": c.RW(name).Read(), "write": c.RW(name).Write()} {
+			if _, err := side.Acquire(ctx, AcquireOptions{}); !errors.Is(err, ErrForeign) || !Definite(err) {
+				t.Errorf("%s %s: %v, want a definite ErrForeign", what, name, err)
+			}
+		}
+	}
+	release(t, m)
+	w := take(t, c.RW("f5").Write(), AcquireOptions{})
+	if _, err := c.Mutex("f5").TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrForeign) {
+		t.Errorf("mutex on a readers-writer lock: %v, want ErrForeign", err)
+	}
+	release(t, w)
+}
+
+// A client of several masters has neither kind.
+func TestOneMasterOnly(t *testing.T) {
+	var rdbs []redis.UniversalClient // never asked
+	for i := range 3 {
+		rdbs = append(rdbs, dialRedis(t, fmt.Sprint("127.0.0.1:", 1+i)))
+	}
+	c, err := NewQuorum(rdbs, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeClient(t, c)
+	for name, m := range map[string]taker{
+		"fair": c.FairMutex("x"), "read": c.RW("x").Read(), "write": c.RW("x").Write(),
+	} {
+		if _, err := m.Acquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrOneMaster) {
+			t.Errorf("%s: %v, want ErrOneMaster", name, err)
+		}
+		if _, err := m.TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrOneMaster) {
+			t.Errorf("try %s: %v, want ErrOneMaster", name, err)
+		}
+	}
+	one := newTestClient(t, rdbs[0], Options{})
+	for _, m := range []taker{one.FairMutex(""), one.RW("a}b").Read()} {
+		if _, err := m.Acquire(context.Background(), AcquireOptions{}); err == nil || !Definite(err) {
+			t.Errorf("bad name: %v, want a definite error", err)
+		}
+	}
+}

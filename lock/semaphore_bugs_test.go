@@ -1,0 +1,256 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// builders are both kinds of semaphore.
+func builders() map[string]maker { return map[string]maker{"plain": plainSem, "leased": leasedSem} }
+
+// faulty is a semaphore of each kind behind a proxy that loses answers; direct
+// sees the server without it.
+func faulty(t *testing.T, o Options, run func(t *testing.T, s *tested, p *proxy)) {
+	t.Helper()
+	for kind, build := range builders() {
+		t.Run(kind, func(t *testing.T) {
+			srv := startRedis(t)
+			p := startProxy(t, srv.addr)
+			c := newTestClient(t, dialRedis(t, p.addr), o)
+			run(t, build(c, srv.dial(t), "pool"), p)
+		})
+	}
+}
+
+// waiting is a semaphore of each kind whose waiters are told or sleep for poll.
+func waiting(t *testing.T, poll time.Duration, run func(t *testing.T, s *tested, holder *tested)) {
+	t.Helper()
+	for kind, build := range builders() {
+		t.Run(kind, func(t *testing.T) {
+			srv := startRedis(t)
+			rdb := srv.dial(t)
+			c := newTestClient(t, srv.dial(t), Options{PollMax: poll, Lease: time.Hour})
+			holder := newTestClient(t, srv.dial(t), Options{Lease: time.Hour})
+			run(t, build(c, rdb, "pool"), build(holder, rdb, "pool"))
+		})
+	}
+}
+
+// queue starts a waiter for each number of permits, one after the other in the
+// line, and returns where it says that it was served.
+func (s *tested) queue(t *testing.T, permits ...int) []chan *Permits {
+	t.Helper()
+	out := make([]chan *Permits, len(permits))
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	for i, n := range permits {
+		out[i] = make(chan *Permits, 1)
+		wg.Go(func() {
+			if p, err := s.take(ctx, n); err == nil {
+				out[i] <- p
+			}
+		})
+		inLine(t, s.c, tagged(s.name, "free"), i+1)
+	}
+	return out
+}
+
+// inLine waits until n waiters of c are subscribed and asleep.
+func inLine(t *testing.T, c *Client, channel string, n int) {
+	t.Helper()
+	eventually(t, 5*time.Second, "waiters are subscribed and asleep", func() bool {
+		c.signals.mu.Lock()
+		defer c.signals.mu.Unlock()
+		ch := c.signals.channels[channel]
+		if ch == nil || !ch.live || len(ch.places) != n {
+			return false
+		}
+		for _, p := range ch.places {
+			if len(p.told) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func soon(t *testing.T, served chan *Permits) *Permits {
+	t.Helper()
+	select {
+	case p := <-served:
+		return p
+	case <-time.After(5 * time.Second):
+		t.Fatal("the waiter sleeps on")
+		return nil
+	}
+}
+
+// Five permits come back with one message: five waiters of one client get them,
+// at once and not when a lease is over (redisson#6664, #6687, #4349).
+func TestB43B44S14OneReleaseWakesAsManyAsItServes(t *testing.T) {
+	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
+		s.setUp(t, 5)
+		p, err := holder.take(context.Background(), 5)
+		mustTake(t, p, err)
+		served := s.queue(t, 1, 1, 1, 1, 1)
+		mustGive(t, p)
+		for _, ch := range served {
+			soon(t, ch)
+		}
+		s.want(t, 5, 0)
+	})
+}
+
+// The first in line wants more than came back: the next gets it.
+func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
+	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
+		s.setUp(t, 3)
+		one, err := holder.take(context.Background(), 1)
+		mustTake(t, one, err)
+		two, err := holder.take(context.Background(), 2)
+		mustTake(t, two, err)
+		served := s.queue(t, 3, 3, 1)
+		mustGive(t, one)
+		last := soon(t, served[2])
+		s.want(t, 3, 0)
+		mustGive(t, two)
+		mustGive(t, last)
+		for range 2 { // in any order: it is not fair
+			select {
+			case p := <-served[0]:
+				mustGive(t, p)
+			case p := <-served[1]:
+				mustGive(t, p)
+			case <-time.After(5 * time.Second):
+				t.Fatal("the waiters sleep on")
+			}
+		}
+	})
+}
+
+// More permits by AddPermits, SetPermits or ForceRelease are heard of, too.
+func TestMorePermitsWakeWaiters(t *testing.T) {
+	ctx := context.Background()
+	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
+		s.setUp(t, 1)
+		p, err := holder.take(ctx, 1)
+		mustTake(t, p, err)
+		for _, more := range []func() error{
+			func() error { _, err := holder.AddPermits(ctx, 1); return err },
+			func() error { return holder.SetPermits(ctx, 3) },
+			func() error { _, err := holder.force(ctx, p.IDs()...); return err },
+		} {
+			served := s.queue(t, 1)
+			if err := more(); err != nil {
+				t.Fatal(err)
+			}
+			soon(t, served[0])
+		}
+		s.want(t, 3, 0)
+	})
+}
+
+// Redisson waits for a message without any bound: here it is lost, with and
+// without a broken connection (redisson#5762).
+func TestB15S13SemaphoreMessageLost(t *testing.T) {
+	ctx := context.Background()
+	for name, tt := range map[string]struct {
+		poll time.Duration
+		harm func(t *testing.T, rdb *redis.Client)
+	}{
+		"asked-again":     {50 * time.Millisecond, func(*testing.T, *redis.Client) {}},
+		"told-after-cuts": {time.Hour, killSubscribers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			waiting(t, tt.poll, func(t *testing.T, s, holder *tested) {
+				s.setUp(t, 1)
+				p, err := holder.take(ctx, 1)
+				mustTake(t, p, err)
+				served := s.queue(t, 1)
+				// A permit more, without a word, as by a message that was lost.
+				s.rdb.HIncrBy(ctx, s.name, "total", 1)
+				s.rdb.HIncrBy(ctx, s.name, "free", 1)
+				tt.harm(t, s.rdb)
+				soon(t, served[0])
+				s.want(t, 2, 0)
+			})
+		})
+	}
+}
+
+// All permits are out: TrySetPermits finds a semaphore at its end, not an absent one (redisson#4678).
+func TestB45TrySetPermitsAtZero(t *testing.T) {
+	ctx := context.Background()
+	bothKinds(t, map[string]func(t *testing.T, s *tested){"all-out": func(t *testing.T, s *tested) {
+		s.setUp(t, 2)
+		p, err := s.take(ctx, 2)
+		mustTake(t, p, err)
+		if set, err := s.TrySetPermits(ctx, 2); set || err != nil {
+			t.Errorf("set %v, %v, want false", set, err)
+		}
+		s.want(t, 2, 0)
+		mustGive(t, p)
+	}})
+}
+
+// Hundreds of waiters in two programs: each is served, with no more permits out
+// than there are (redisson#3573).
+func TestB46HundredsOfWaitersAreServed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	waiting(t, time.Hour, func(t *testing.T, s, other *tested) {
+		s.setUp(t, 3)
+		var wg sync.WaitGroup
+		out := make(chan struct{}, 3)
+		for i := range 300 {
+			wg.Go(func() {
+				p, err := []*tested{s, other}[i%2].take(ctx, 1)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case out <- struct{}{}:
+					<-out
+				default:
+					t.Error("more permits are out than there are")
+				}
+				if err := p.Release(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		s.want(t, 3, 3)
+	})
+}
+
+// Another program destroys the keys: whoever waits is told so (redisson#3728).
+func TestB46DestroyedSemaphoreEndsWaiting(t *testing.T) {
+	ctx := context.Background()
+	waiting(t, 50*time.Millisecond, func(t *testing.T, s, holder *tested) {
+		s.setUp(t, 1)
+		p, err := holder.take(ctx, 1)
+		mustTake(t, p, err)
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.take(ctx, 1)
+			failed <- err
+		}()
+		inLine(t, s.c, tagged(s.name, "free"), 1)
+		s.rdb.FlushAll(ctx)
+		if err := <-failed; !errors.Is(err, ErrAbsent) {
+			t.Errorf("error %v, want ErrAbsent", err)
+		}
+		if err := p.Release(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		mustExist(t, s.rdb, s.name, false)
+	})
+}

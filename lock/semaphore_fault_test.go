@@ -1,0 +1,172 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// Answers are lost after the server has done what was asked: asked again, each
+// thing is done once (redisson's addPermits is done twice).
+func TestS15SemaphoreAnswersLost(t *testing.T) {
+	ctx := context.Background()
+	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
+		lose := func(n int32) { p.loseNext.Store(n) }
+		lose(2)
+		s.setUp(t, 5)
+		lose(2)
+		if total, err := s.AddPermits(ctx, 2); total != 7 || err != nil {
+			t.Errorf("add: %d, %v, want 7", total, err)
+		}
+		lose(2)
+		if err := s.SetPermits(ctx, 6); err != nil {
+			t.Error(err)
+		}
+		lose(2)
+		a, err := s.take(ctx, 2)
+		mustTake(t, a, err)
+		s.want(t, 6, 4)
+		lose(2)
+		mustGive(t, a)
+		s.want(t, 6, 6)
+		b, err := s.take(ctx, 2)
+		mustTake(t, b, err)
+		lose(2)
+		if n, err := s.force(ctx, b.IDs()...); n != 2 || err != nil {
+			t.Errorf("force: %d, %v, want 2", n, err)
+		}
+		s.want(t, 6, 6)
+		if len(p.lost) != 12 {
+			t.Errorf("%d answers were lost, want 12: the test tested nothing", len(p.lost))
+		}
+	})
+}
+
+// Nothing is given back twice: not by the handle, and not by a release that
+// arrives under another request (redisson#5066).
+func TestN5066DoubleReleaseAddsNoPermits(t *testing.T) {
+	ctx := context.Background()
+	bothKinds(t, map[string]func(t *testing.T, s *tested){"twice": func(t *testing.T, s *tested) {
+		s.setUp(t, 3)
+		p, err := s.take(ctx, 2)
+		mustTake(t, p, err)
+		mustGive(t, p)
+		if err := p.Release(ctx); !errors.Is(err, ErrReleased) {
+			t.Errorf("second release: %v, want ErrReleased", err)
+		}
+		if n, err := s.force(ctx, p.IDs()...); n != 0 || err != nil {
+			t.Errorf("force: %d, %v, want 0", n, err)
+		}
+		s.want(t, 3, 3)
+	}})
+}
+
+// The caller leaves while its request is on the way: nothing stays behind.
+func TestSemaphoreCancelledInFlight(t *testing.T) {
+	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
+		s.setUp(t, 2)
+		p.hang.Store(true)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.take(ctx, 2)
+			failed <- err
+		}()
+		<-p.lost // executed, and not answered
+		if free := s.rdb.HGet(ctx, s.name, "free").Val(); free != "0" {
+			t.Errorf("free %s, want 0", free)
+		}
+		p.hang.Store(false)
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
+			t.Errorf("error %v, want a definite Canceled", err)
+		}
+		s.want(t, 2, 2)
+	})
+}
+
+// The server does not answer the undo either: that is unknown, and said in good time.
+func TestSemaphoreUnreachable(t *testing.T) {
+	faulty(t, Options{Timeout: 300 * time.Millisecond}, func(t *testing.T, s *tested, p *proxy) {
+		s.setUp(t, 2)
+		p.hang.Store(true)
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		if _, err := s.take(ctx, 1); !errors.Is(err, ErrUnknown) {
+			t.Errorf("error %v, want ErrUnknown", err)
+		}
+		if _, err := s.AddPermits(context.Background(), 1); !errors.Is(err, ErrUnknown) {
+			t.Errorf("add: %v, want ErrUnknown", err)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// An acquire that arrives after it was given back takes nothing.
+func TestSemaphoreLateAcquire(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	plain, leased := c.Semaphore("plain"), c.PermitSemaphore("leased")
+	plainSem(c, rdb, "plain").setUp(t, 1)
+	leasedSem(c, rdb, "leased").setUp(t, 1)
+	if _, holds, err := plain.release(ctx, "late", []string{"late"}); holds != 0 || err != nil {
+		t.Fatalf("release of what is not held: %d, %v", holds, err)
+	}
+	if n, err := leased.release(ctx, "late", []string{"late.1"}); n != 0 || err != nil {
+		t.Fatalf("release of what is not held: %d, %v", n, err)
+	}
+	for _, request := range []call{
+		{counted.acquire, []string{"plain", "{plain}:latch:late"}, []any{"late", 1}},
+		{counted.lease, []string{"leased", "{leased}:permits", "{leased}:latch:late", "{leased}:free"},
+			[]any{60000, "late.1"}},
+	} {
+		got, err := c.counts(ctx, 3, request)
+		if err != nil || got[0] != -1 {
+			t.Errorf("late acquire of %s: %v, %v, want -1", request.keys[0], got, err)
+		}
+	}
+	plainSem(c, rdb, "plain").want(t, 1, 1)
+	leasedSem(c, rdb, "leased").want(t, 1, 1)
+}
+
+// Permits end with the client, and are out at the server until their lease is over.
+func TestSemaphoreClose(t *testing.T) {
+	ctx := context.Background()
+	for kind, build := range builders() {
+		t.Run(kind, func(t *testing.T) {
+			rdb := startRedis(t).dial(t)
+			c := newTestClient(t, rdb, Options{})
+			s := build(c, rdb, "pool")
+			s.setUp(t, 1)
+			p, err := s.take(ctx, 1)
+			mustTake(t, p, err)
+			closeClient(t, c)
+			if got := context.Cause(p.Context()); !errors.Is(got, ErrClosed) {
+				t.Errorf("cause %v, want ErrClosed", got)
+			}
+			if _, err := s.take(ctx, 1); !errors.Is(err, ErrClosed) {
+				t.Errorf("use after close: %v, want ErrClosed", err)
+			}
+			build(newTestClient(t, rdb, Options{}), rdb, "pool").want(t, 1, 0)
+		})
+	}
+}
+
+// Counters on several masters drift apart: there are none.
+func TestCountedNeedsOneMaster(t *testing.T) {
+	ctx := context.Background()
+	c := startMasters(t, 3, Options{}).client
+	_, a := c.Semaphore("x").TryAcquire(ctx, 1)
+	_, b := c.PermitSemaphore("x").ForceRelease(ctx, "id")
+	for _, err := range []error{a, b, c.Latch("x").Wait(ctx), c.Semaphore("x").SetPermits(ctx, 1)} {
+		if !errors.Is(err, ErrOneMaster) {
+			t.Errorf("error %v, want ErrOneMaster", err)
+		}
+	}
+}

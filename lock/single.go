@@ -1,0 +1,108 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// single keeps locks on one master. It is also one voice of a quorum.
+type single struct {
+	node    *node
+	scripts scripts
+	latch   int64 // life of a latch in milliseconds
+	noToken bool  // one of several masters: mint no fencing token
+}
+
+var _ store = (*single)(nil)
+
+func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
+	sent := time.Now()
+	value, err := s.node.take(ctx, s.request(c))
+	if err != nil {
+		return grant{}, err
+	}
+	return grantOf(c, value, sent)
+}
+
+// request is the run of the script that asks for c.
+func (s *single) request(c claim) call {
+	mint, sole := "1", "0"
+	if s.noToken {
+		mint = "0"
+	}
+	if c.sole {
+		sole = "1"
+	}
+	return call{
+		script: s.scripts.acquire,
+		keys:   []string{c.name, c.tokenKey(), c.latchKey()},
+		args:   []any{c.owner, c.id, c.lease, mint, sole},
+	}
+}
+
+// grantOf reads the answer to a request that was sent at sent.
+func grantOf(c claim, value any, sent time.Time) (grant, error) {
+	if token, is := value.(int64); is { // the lock was free
+		return grant{ok: true, count: 1, token: uint64(token), sent: sent}, nil
+	}
+	n, err := integers(value, 4)
+	switch {
+	case err != nil:
+		return grant{}, err
+	case n[0] == -1:
+		return grant{}, &requestError{refused, fmt.Errorf("hold %s: %w", c.id, ErrReleased)}
+	case n[0] == -2:
+		return grant{}, &requestError{refused, ErrReentered}
+	}
+	return grant{
+		ok:    n[0] == 1,
+		count: int(n[1]),
+		token: uint64(n[2]),
+		ttl:   time.Duration(n[3]) * time.Millisecond,
+		sent:  sent,
+	}, nil
+}
+
+func (s *single) release(ctx context.Context, c claim) (int, error) {
+	value, err := s.node.do(ctx, call{
+		script: s.scripts.release,
+		keys:   []string{c.name, c.latchKey(), c.freeChannel()},
+		args:   []any{c.id, c.owner, s.latch},
+	})
+	if err != nil {
+		return 0, err
+	}
+	left, ok := value.(int64)
+	if !ok {
+		return 0, &requestError{unknown, fmt.Errorf("the server answered %v, want an integer", value)}
+	}
+	return int(left), nil
+}
+
+func (s *single) renew(ctx context.Context, claims []claim) []renewal {
+	return renewBySlot(s.node, claims, func(some []claim) []renewal { return s.renewAll(ctx, some) })
+}
+
+// renewAll renews claims by one script.
+func (s *single) renewAll(ctx context.Context, claims []claim) []renewal {
+	c := call{script: s.scripts.renew}
+	for _, cl := range claims {
+		c.keys = append(c.keys, cl.name)
+		c.args = append(c.args, cl.id, cl.lease)
+	}
+	out := make([]renewal, len(claims))
+	sent := time.Now()
+	value, err := s.node.do(ctx, c)
+	var kept []int64
+	if err == nil {
+		kept, err = integers(value, len(claims))
+	}
+	for i := range out {
+		out[i] = renewal{sent: sent, err: err}
+		if err == nil {
+			out[i].kept = kept[i] == 1
+		}
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package lock
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slotOf is the cluster slot of a key: CRC16 (XMODEM) of the part that counts,
+// modulo 16384 (Redis cluster specification, "Key distribution model").
+func slotOf(key string) int {
+	if hasTag(key) {
+		open := strings.IndexByte(key, '{')
+		key = key[open+1:]
+		key = key[:strings.IndexByte(key, '}')]
+	}
+	crc := uint16(0)
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			high := crc & 0x8000
+			crc <<= 1
+			if high != 0 {
+				crc ^= 0x1021
+			}
+		}
+	}
+	return int(crc % 16384)
+}
+
+// where is the addresses of servers as their clients were given them, for an
+// order in which all programs that were given the same sort their locks.
+func where(rdbs ...redis.UniversalClient) string {
+	var list []string
+	for _, rdb := range rdbs {
+		switch c := rdb.(type) {
+		case *redis.Client:
+			list = append(list, fmt.Sprintf("%s/%d", c.Options().Addr, c.Options().DB))
+		case *redis.ClusterClient:
+			list = append(list, c.Options().Addrs...)
+		}
+	}
+	sort.Strings(list)
+	return strings.Join(list, ",")
+}
+
+// clustered reports whether keys must be in one slot to be touched together.
+func clustered(rdb redis.UniversalClient) bool {
+	_, is := rdb.(*redis.ClusterClient)
+	return is
+}

@@ -1,0 +1,177 @@
+package lock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// watchdog knows every hold of a client and renews those that asked for no
+// lease of their own, each of them every third of its lease, many in one request.
+//
+// It never holds its mutex while it talks to a server or to a hold. A hold is
+// added before its owner knows of it and removed before its release is sent; an
+// answer that comes later finds nothing here and is dropped.
+type watchdog struct {
+	client *Client
+	poke   chan struct{} // something is due earlier than thought
+
+	mu      sync.Mutex
+	holds   map[*Hold]*duty // nil duty: nothing to renew
+	next    time.Time       // when the loop wakes; zero: it does not run
+	closed  bool
+	running bool
+}
+
+// duty is what the watchdog owes a hold.
+type duty struct {
+	due  time.Time
+	busy bool // a renewal is on its way
+}
+
+// batch is how many holds one request renews, as in Redisson.
+const batch = 100
+
+// batches is how many requests are made of what is due at once; if there is
+// more, each renews more, for each has a goroutine.
+const batches = 16
+
+func newWatchdog(c *Client) *watchdog {
+	return &watchdog{client: c, poke: make(chan struct{}, 1), holds: make(map[*Hold]*duty)}
+}
+
+// add takes charge of h, whose lease was asked for at sent. It is false after close.
+func (w *watchdog) add(h *Hold, sent time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	var d *duty
+	if h.auto {
+		d = &duty{due: sent.Add(h.lease / 3)}
+	}
+	w.holds[h] = d
+	if d == nil {
+		return true
+	}
+	if !w.running {
+		w.running = w.client.bg.start(w.loop)
+	} else if d.due.Before(w.next) {
+		w.wake()
+	}
+	return true
+}
+
+func (w *watchdog) remove(h *Hold) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.holds, h)
+}
+
+// close ends every hold.
+func (w *watchdog) close() {
+	w.mu.Lock()
+	w.closed = true
+	var holds []*Hold
+	for h := range w.holds {
+		holds = append(holds, h)
+	}
+	w.mu.Unlock()
+	for _, h := range holds {
+		h.end(ErrClosed)
+	}
+}
+
+func (w *watchdog) wake() {
+	select {
+	case w.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watchdog) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-w.client.bg.ctx.Done():
+			return
+		case <-w.poke:
+		case <-timer.C:
+		}
+		now := time.Now()
+		due, next := w.collect(now)
+		size := max(batch, (len(due)+batches-1)/batches)
+		for len(due) > 0 {
+			n := min(size, len(due))
+			w.send(due[:n:n])
+			due = due[n:]
+		}
+		timer.Reset(next.Sub(now))
+	}
+}
+
+// collect takes out what is due now or so soon that it can go along, and says
+// when to look again.
+func (w *watchdog) collect(now time.Time) (due []*Hold, next time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next = now.Add(time.Minute)
+	for h, d := range w.holds {
+		switch {
+		case d == nil || d.busy:
+		case d.due.Sub(now) <= h.lease/30:
+			d.busy = true
+			due = append(due, h)
+		case d.due.Before(next):
+			next = d.due
+		}
+	}
+	w.next = next
+	return due, next
+}
+
+// send renews holds in one request, beside all others that are on their way: a
+// server that hangs must not keep the rest from being renewed.
+func (w *watchdog) send(holds []*Hold) {
+	w.client.bg.start(func() {
+		limit := holds[0].lease
+		claims := make([]claim, len(holds))
+		for i, h := range holds {
+			claims[i] = h.claim
+			limit = min(limit, h.lease)
+		}
+		ctx, cancel := context.WithTimeout(w.client.bg.ctx, limit/3)
+		defer cancel()
+		for i, r := range w.client.store.renew(ctx, claims) {
+			w.settle(holds[i], r)
+		}
+		w.wake()
+	})
+}
+
+// settle takes the answer for h: another turn in a third of the lease, soon
+// again if there was none, and the end if the hold is gone.
+func (w *watchdog) settle(h *Hold, r renewal) {
+	due := r.sent.Add(h.lease / 3)
+	if r.err != nil {
+		due = time.Now().Add(min(w.client.backoff(), h.lease/10))
+	}
+	w.mu.Lock()
+	d := w.holds[h]
+	if d != nil {
+		d.due, d.busy = due, false
+	}
+	w.mu.Unlock()
+	if d == nil || r.err != nil {
+		return // released or lost meanwhile, or to be asked again
+	}
+	if h.settle(r) != nil {
+		return
+	}
+	h.tell(Renewed, time.Time{}, nil)
+	if w.client.o.OnRenewed != nil {
+		w.client.o.OnRenewed(h)
+	}
+}

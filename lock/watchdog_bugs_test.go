@@ -1,0 +1,194 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// bitten is a lease that the watchdog renews often within a test.
+const bitten = 600 * time.Millisecond
+
+// staysHeld checks that h lasts for three leases, at the server too.
+func staysHeld(t *testing.T, rdb *redis.Client, h *Hold) {
+	t.Helper()
+	select {
+	case <-h.Context().Done():
+		t.Fatalf("the hold ended: %v", context.Cause(h.Context()))
+	case <-time.After(3 * bitten):
+	}
+	if ttl := rdb.PTTL(context.Background(), h.Name()).Val(); ttl <= 0 {
+		t.Fatalf("the hold lasts and the key does not: %v", ttl)
+	}
+}
+
+// What once stopped Redisson's watchdog, each while the lock is held.
+func TestB35B36B37B39WatchdogGoesOn(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T, rdb *redis.Client, c *Client) *Hold{
+		"B35-connections-cut": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
+			h := acquire(t, c.Mutex("dog"), AcquireOptions{})
+			if n := rdb.ClientKillByFilter(context.Background(), "TYPE", "normal", "SKIPME", "yes").Val(); n == 0 {
+				t.Error("no connection was cut: the test tested nothing")
+			}
+			return h
+		},
+		"B36-taken-again-after-loss": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
+			h := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "same"})
+			rdb.Del(context.Background(), "dog")
+			next := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "same"})
+			within(t, 5*time.Second, "the loss is told", h.Context().Done())
+			return next
+		},
+		"B37-after-re-entry": func(t *testing.T, _ *redis.Client, c *Client) *Hold {
+			outer := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "first"})
+			release(t, acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "first"}))
+			release(t, outer)
+			return acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "second"})
+		},
+		"B39-contenders": func(t *testing.T, _ *redis.Client, c *Client) *Hold {
+			h := acquire(t, c.Mutex("dog"), AcquireOptions{})
+			ctx, cancel := context.WithTimeout(context.Background(), bitten)
+			t.Cleanup(cancel)
+			for range 10 {
+				go func() { _, _ = c.Mutex("dog").Acquire(ctx, AcquireOptions{}) }()
+			}
+			return h
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startRedis(t)
+			rdb := s.dial(t)
+			c := newTestClient(t, s.dial(t), Options{Lease: bitten})
+			h := prepare(t, rdb, c)
+			staysHeld(t, rdb, h)
+			release(t, h)
+		})
+	}
+}
+
+// Releases that meet their own renewals: each succeeds, nothing is renewed
+// afterwards, and no key comes back.
+func TestB02B34B38B73ReleaseMeetsRenewal(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{Lease: 500 * time.Millisecond})
+	for range 50 {
+		h := acquire(t, c.Mutex("race"), AcquireOptions{})
+		renewed := make(chan error, 1)
+		go func() { renewed <- h.Renew(ctx) }()
+		release(t, h)
+		if err := <-renewed; err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrReleased) {
+			t.Errorf("renewal beside the release: %v", err)
+		}
+		mustExist(t, rdb, "race", false)
+		c.dog.mu.Lock()
+		watched := len(c.dog.holds)
+		c.dog.mu.Unlock()
+		if watched != 0 {
+			t.Fatalf("%d holds are watched after the release", watched)
+		}
+	}
+}
+
+// A server that is not reached: the holder is told before its key can end, not after.
+func TestB70S21LossIsToldInTime(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Lease: bitten, Timeout: 100 * time.Millisecond})
+	h := acquire(t, c.Mutex("hole"), AcquireOptions{})
+	p.hang.Store(true)
+	within(t, 10*time.Second, "the loss", h.Context().Done())
+	if late := time.Since(h.Deadline()); late > 200*time.Millisecond {
+		t.Errorf("told %v after the deadline", late)
+	}
+	if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
+		t.Errorf("cause %v, want ErrLost", cause)
+	}
+	eventually(t, 5*time.Second, "the key ends", func() bool {
+		return direct.Exists(context.Background(), "hole").Val() == 0
+	})
+}
+
+// Who waited for longer than a lease is granted a whole one, and who got the
+// answer when it was over is not granted it.
+func TestB62B80GrantIsNotOverWhenItComes(t *testing.T) {
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	h := acquire(t, c.Mutex("late"), AcquireOptions{Lease: 500 * time.Millisecond})
+	const lease = 200 * time.Millisecond
+	next := acquire(t, c.Mutex("late"), AcquireOptions{Lease: lease})
+	if left := time.Until(next.Deadline()); left < lease/4 {
+		t.Errorf("granted with %v left of %v", left, lease)
+	}
+	if h.Context().Err() == nil {
+		t.Error("two hold the lock")
+	}
+	_ = next.Release(context.Background())
+	p.delay.Store(int64(100 * time.Millisecond))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if h, err := c.Mutex("late").Acquire(ctx, AcquireOptions{Lease: 60 * time.Millisecond}); err == nil {
+		t.Errorf("granted %v after its end", time.Since(h.Deadline()))
+	}
+}
+
+// The last waiter leaves and the next one comes: the channel is heard again.
+func TestB50B61WaiterAfterTheLastOneHasLeft(t *testing.T) {
+	s := startRedis(t)
+	holder := newTestClient(t, s.dial(t), Options{})
+	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	for range 20 {
+		h := acquire(t, holder.Mutex("churn"), AcquireOptions{Lease: time.Hour})
+		ctx, cancel := context.WithCancel(context.Background())
+		left := make(chan error, 1)
+		go func() {
+			_, err := waiter.Mutex("churn").Acquire(ctx, AcquireOptions{})
+			left <- err
+		}()
+		served := make(chan *Hold, 1)
+		go cancel() // at whatever moment
+		if err := within(t, 10*time.Second, "the waiter leaves", left); err == nil {
+			t.Fatal("granted while it is held")
+		}
+		go func() {
+			h, err := waiter.Mutex("churn").Acquire(context.Background(), AcquireOptions{})
+			if err != nil {
+				t.Error(err)
+			}
+			served <- h
+		}()
+		release(t, h)
+		release(t, within(t, 5*time.Second, "the next waiter is served", served))
+	}
+}
+
+// The server restarts without its data while somebody waits: the waiter goes on.
+func TestB49ServerRestartsUnderAWaiter(t *testing.T) {
+	s := startRedis(t)
+	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	holder := newTestClient(t, s.dial(t), Options{Timeout: 200 * time.Millisecond})
+	h := acquire(t, holder.Mutex("restart"), AcquireOptions{Lease: time.Hour})
+	served := make(chan *Hold, 1)
+	go func() {
+		h, err := c.Mutex("restart").Acquire(context.Background(), AcquireOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		served <- h
+	}()
+	waitSubscribed(t, c, "{restart}:free")
+	s.kill()
+	_, port, _ := net.SplitHostPort(s.addr)
+	again := startRedisAt(t, net.JoinHostPort("127.0.0.1", port))
+	release(t, within(t, 10*time.Second, "the waiter is served by the new server", served))
+	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
+		t.Errorf("release of what the old server had: %v, want ErrLost", err)
+	}
+	mustExist(t, again.dial(t), "restart", false)
+}

@@ -1,0 +1,207 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told collects what the hooks are told.
+type told struct {
+	renewed, lost chan *Hold
+}
+
+func newTold() *told { return &told{make(chan *Hold, 1000), make(chan *Hold, 1000)} }
+
+func (s *told) options(lease time.Duration) Options {
+	return Options{
+		Lease:     lease,
+		OnRenewed: func(h *Hold) { s.renewed <- h },
+		OnLost:    func(h *Hold) { s.lost <- h },
+	}
+}
+
+func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(limit):
+		t.Fatalf("not within %v: %s", limit, what)
+	}
+	panic("unreachable")
+}
+
+func TestWatchdogRenewsUntilReleased(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	s := newTold()
+	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
+	h := acquire(t, c.Mutex("dog"), AcquireOptions{})
+	first := h.Deadline()
+	for range 6 { // twice as long as the lease
+		if got := within(t, 5*time.Second, "a renewal", s.renewed); got != h {
+			t.Fatalf("renewed %v, want the hold", got)
+		}
+	}
+	if h.Context().Err() != nil || !h.Deadline().After(first.Add(300*time.Millisecond)) {
+		t.Errorf("context %v, deadline %v after the first, want it alive and later",
+			h.Context().Err(), h.Deadline().Sub(first))
+	}
+	mustExist(t, rdb, "dog", true)
+	release(t, h)
+	for len(s.renewed) > 0 {
+		<-s.renewed
+	}
+	// Somebody else may hold it now: his lease must not be prolonged.
+	other := acquire(t, c.Mutex("dog"), AcquireOptions{Lease: 400 * time.Millisecond})
+	if got := within(t, 5*time.Second, "the end of an explicit lease", s.lost); got != other {
+		t.Errorf("lost %v, want the second hold", got)
+	}
+	if len(s.renewed) != 0 {
+		t.Errorf("%d renewals after the release", len(s.renewed))
+	}
+}
+
+// More holds than fit in one request, one of which was overwritten by
+// something else: the others are renewed all the same.
+func TestWatchdogManyHolds(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	s := newTold()
+	c := newTestClient(t, rdb, s.options(time.Second))
+	holds := make(map[*Hold]bool)
+	for i := range 250 {
+		holds[acquire(t, c.Mutex(fmt.Sprintf("many-%d", i)), AcquireOptions{})] = true
+	}
+	rdb.Set(context.Background(), "many-7", "foreign", 0)
+	if got := within(t, 5*time.Second, "the loss of the overwritten lock", s.lost); got.Name() != "many-7" {
+		t.Errorf("lost %s, want many-7", got.Name())
+	}
+	renewed := make(map[*Hold]bool)
+	for len(renewed) < 249 {
+		renewed[within(t, 5*time.Second, "renewal of every hold", s.renewed)] = true
+	}
+	if got := rdb.Get(context.Background(), "many-7").Val(); got != "foreign" {
+		t.Errorf("the foreign key is %q now", got)
+	}
+	for h := range holds {
+		_ = h.Release(context.Background())
+	}
+}
+
+func TestLossIsTold(t *testing.T) {
+	srv := startRedis(t)
+	rdb := srv.dial(t)
+	s := newTold()
+	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
+	h := acquire(t, c.Mutex("gone"), AcquireOptions{})
+	rdb.Del(context.Background(), "gone")
+	if got := within(t, 5*time.Second, "loss of a deleted lock", s.lost); got != h {
+		t.Fatalf("lost %v, want the hold", got)
+	}
+	if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
+		t.Errorf("cause %v, want ErrLost", got)
+	}
+
+	// The server stands still: no answer says that the lock is lost, so the
+	// clock does, before another could have got it.
+	h = acquire(t, c.Mutex("still"), AcquireOptions{})
+	srv.cmd.Process.Signal(stop)
+	defer srv.cmd.Process.Signal(cont)
+	within(t, 5*time.Second, "loss by the clock", s.lost)
+	if late := time.Since(h.Deadline()); late < 0 || late > 200*time.Millisecond {
+		t.Errorf("told %v after the deadline", late)
+	}
+}
+
+// A server that fails to answer for a while does not cost the lock.
+func TestRenewalSurvivesLostAnswers(t *testing.T) {
+	srv := startRedis(t)
+	p := startProxy(t, srv.addr)
+	s := newTold()
+	c := newTestClient(t, dialRedis(t, p.addr), s.options(600*time.Millisecond))
+	h := acquire(t, c.Mutex("bumpy"), AcquireOptions{})
+	p.loseNext.Store(2)
+	for range 3 {
+		within(t, 5*time.Second, "a renewal", s.renewed)
+	}
+	if len(p.lost) != 2 || len(s.lost) != 0 {
+		t.Errorf("%d answers lost, want 2; told of %d losses, want none", len(p.lost), len(s.lost))
+	}
+	release(t, h)
+}
+
+// Close ends everything: holds, waiters, renewals, the subscription, goroutines.
+func TestClose(t *testing.T) {
+	srv := startRedis(t)
+	rdb := srv.dial(t)
+	s := newTold()
+	c, err := New(rdb, s.options(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := acquire(t, c.Mutex("close"), AcquireOptions{})
+	explicit := acquire(t, c.Mutex("explicit"), AcquireOptions{Lease: time.Hour})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Mutex("close").Acquire(context.Background(), AcquireOptions{})
+		failed <- err
+	}()
+	waitSubscribed(t, c, "{close}:free")
+	closeClient(t, c)
+	if err := within(t, 5*time.Second, "the waiter's end", failed); !errors.Is(err, ErrClosed) {
+		t.Errorf("waiter: %v, want ErrClosed", err)
+	}
+	for _, h := range []*Hold{h, explicit} {
+		if got := context.Cause(h.Context()); !errors.Is(got, ErrClosed) {
+			t.Errorf("cause %v, want ErrClosed", got)
+		}
+	}
+	if _, err := c.Mutex("more").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("acquire after close: %v, want ErrClosed", err)
+	}
+	if n := ours(); n != "" {
+		t.Errorf("goroutines left behind:\n%s", n)
+	}
+	eventually(t, 5*time.Second, "the lock runs out", func() bool {
+		return rdb.Exists(context.Background(), "close").Val() == 0
+	})
+	list := rdb.ClientList(context.Background()).Val()
+	if strings.Contains(list, "cmd=subscribe") {
+		t.Errorf("a subscription is left behind:\n%s", list)
+	}
+	closeClient(t, c) // twice is once
+}
+
+// ours are the goroutines that run this package's code, but for the tests' own.
+func ours() string {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	var out []string
+	for _, g := range strings.Split(string(buf), "\n\n") {
+		if strings.Contains(g, "lock.(*") && !strings.Contains(g, "testing.") {
+			out = append(out, g)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// A close that is not given the time says what it waits for.
+func TestCloseInTime(t *testing.T) {
+	srv := startRedis(t)
+	p := startProxy(t, srv.addr)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	p.hang.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	go c.Mutex("hang").Acquire(ctx, AcquireOptions{})
+	<-p.lost
+	cancel()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.Close(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("close: %v, want Canceled", err)
+	}
+}
