@@ -1,0 +1,176 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// askWait bounds one exchange if the context has no earlier end. The servers
+	// are on this machine; one that does not answer for so long stands still.
+	askWait = time.Second
+
+	maxBulk  = 64 << 20 // bytes of one string
+	maxItems = 1 << 20  // of one array
+)
+
+// admin is the harness's own connection to one server, past the gate. It
+// speaks just enough of the protocol (RESP2) to ask questions in one round
+// trip, with an end to every wait. It may be used by several goroutines, which take turns.
+type admin struct {
+	addr   string
+	source string        // IP to connect from; empty: any
+	turn   chan struct{} // holds one token
+	conn   net.Conn      // nil: not connected
+	in     *bufio.Reader
+}
+
+// replyError is an error that the server answered.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+func newAdmin(addr string) *admin {
+	a := &admin{addr: addr, turn: make(chan struct{}, 1)}
+	a.turn <- struct{}{}
+	return a
+}
+
+// ask sends commands together and reads as many replies: string, int64, nil,
+// []any or replyError. The error is about the connection, which is then closed;
+// the next call opens another.
+func (a *admin) ask(ctx context.Context, commands ...[]string) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	select {
+	case <-a.turn:
+		defer func() { a.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("asking %s: %w", a.addr, ctx.Err())
+	}
+	replies, err := a.exchange(ctx, commands)
+	if err != nil {
+		a.drop()
+		if ctx.Err() != nil { // then the other error only says what the end of the context looks like from below
+			err = ctx.Err()
+		}
+		return nil, fmt.Errorf("asking %s: %w", a.addr, err)
+	}
+	return replies, nil
+}
+
+func (a *admin) exchange(ctx context.Context, commands [][]string) ([]any, error) {
+	if a.conn == nil {
+		var dialer net.Dialer
+		if a.source != "" {
+			dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(a.source)}
+		}
+		conn, err := dialer.DialContext(ctx, "tcp", a.addr)
+		if err != nil {
+			return nil, err
+		}
+		a.conn, a.in = conn, bufio.NewReader(conn)
+	}
+	conn := a.conn // the function may run after drop has forgotten it
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var b strings.Builder
+	for _, words := range commands {
+		fmt.Fprintf(&b, "*%d\r\n", len(words))
+		for _, w := range words {
+			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	if _, err := io.WriteString(a.conn, b.String()); err != nil {
+		return nil, err
+	}
+	replies := make([]any, len(commands))
+	for i := range replies {
+		var err error
+		if replies[i], err = readReply(a.in); err != nil {
+			return nil, err
+		}
+	}
+	if !stop() { // the deadline is, or will be, set: the connection is no good any more
+		return nil, ctx.Err()
+	}
+	return replies, nil
+}
+
+// drop closes the connection. The caller has the turn.
+func (a *admin) drop() {
+	if a.conn != nil {
+		_ = a.conn.Close()
+		a.conn, a.in = nil, nil
+	}
+}
+
+// close closes the connection for good or until the next question.
+func (a *admin) close() error {
+	<-a.turn
+	a.drop()
+	a.turn <- struct{}{}
+	return nil
+}
+
+var errProtocol = errors.New("not an answer in the protocol of Redis")
+
+// readReply reads one reply of RESP2.
+func readReply(in *bufio.Reader) (any, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	line = strings.TrimSuffix(line, "\r\n")
+	if len(line) == 0 {
+		return nil, errProtocol
+	}
+	kind, rest := line[0], line[1:]
+	switch kind {
+	case '+':
+		return rest, nil
+	case '-':
+		return replyError(rest), nil
+	}
+	n, err := strconv.ParseInt(rest, 10, 64)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %q", errProtocol, line)
+	case kind == ':':
+		return n, nil
+	case n == -1:
+		return nil, nil
+	case kind == '$' && n >= 0 && n <= maxBulk:
+		return readBulk(in, int(n))
+	case kind == '*' && n >= 0 && n <= maxItems:
+		return readArray(in, int(n))
+	}
+	return nil, fmt.Errorf("%w: %q", errProtocol, line)
+}
+
+func readBulk(in *bufio.Reader, n int) (any, error) {
+	data := make([]byte, n+2)
+	if _, err := io.ReadFull(in, data); err != nil {
+		return nil, err
+	}
+	return string(data[:n]), nil
+}
+
+func readArray(in *bufio.Reader, n int) (any, error) {
+	var items []any
+	for range n {
+		item, err := readReply(in)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}

@@ -1,0 +1,199 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/gate"
+	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/ledger"
+)
+
+const (
+	pollEvery = 2 * time.Millisecond // while waiting for something that sends no event
+	tailLines = 8                    // of a dead server's log, shown in the error
+	tailBytes = 4 << 10
+)
+
+// server is one redis-server or Sentinel and the gate in front of it.
+type server struct {
+	host
+	name    string
+	program string
+	dir     string
+	conf    string
+	logFile string
+	ledger  *ledger.Ledger
+	log     *slog.Logger
+	gate    *gate.Gate
+	admin   *admin
+
+	proc   atomic.Pointer[child.Process] // nil before the first start
+	paused atomic.Bool
+
+	mu     sync.Mutex // start, kill, pause and resume take turns
+	wanted bool       // it should be running; false once it was killed
+}
+
+// up says whether there is any use in asking the server something.
+func (s *server) up() bool {
+	p := s.proc.Load()
+	if p == nil || s.paused.Load() {
+		return false
+	}
+	select {
+	case <-p.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// start starts the process and waits until it answers.
+func (s *server) start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.proc.Load(); p != nil && p.PID() != 0 {
+		return fmt.Errorf("starting %s: it runs already", s.name)
+	}
+	args := []string{s.conf}
+	if s.sentinel {
+		args = append(args, "--sentinel")
+	}
+	p, err := child.Start(child.Spec{Path: s.program, Args: args, Dir: s.dir, Stderr: s.logFile})
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", s.name, err)
+	}
+	s.wanted = true
+	s.paused.Store(false)
+	s.proc.Store(p)
+	if err := s.ledger.Process(p.PID()); err != nil {
+		return err
+	}
+	if err := s.waitAnswer(ctx, p); err != nil {
+		return err
+	}
+	if err := s.gate.Admit(); err != nil {
+		return fmt.Errorf("starting %s: %w", s.name, err)
+	}
+	go s.watch(p)
+	return nil
+}
+
+// watch tells of an end that nobody asked for.
+func (s *server) watch(p *child.Process) {
+	<-p.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wanted && s.proc.Load() == p {
+		_ = s.gate.Refuse()
+		s.log.Warn("server ended by itself", "node", s.name, "how", p.Wait(), "log", s.logFile)
+	}
+}
+
+// waitAnswer waits until the server answers PING with PONG: one that still
+// loads its data answers with an error.
+func (s *server) waitAnswer(ctx context.Context, p *child.Process) error {
+	for {
+		replies, err := s.admin.ask(ctx, []string{"PING"})
+		if err == nil && replies[0] == "PONG" {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			return s.obituary(p)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s to answer: %w: %w; its log ends:\n%s",
+				s.name, cluster.ErrEnvironment, ctx.Err(), s.tail())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// obituary is the error of a server that died at its start.
+func (s *server) obituary(p *child.Process) error {
+	tail := s.tail()
+	if strings.Contains(tail, "Address already in use") {
+		return fmt.Errorf("starting %s at %s: %w: %w", s.name, s.admin.addr, cluster.ErrEnvironment, errPortTaken)
+	}
+	return fmt.Errorf("starting %s: %w: %s ended (%v); its log ends:\n%s",
+		s.name, cluster.ErrEnvironment, s.program, p.Wait(), tail)
+}
+
+// tail is the end of the log.
+func (s *server) tail() string {
+	data, err := os.ReadFile(s.logFile)
+	if err != nil {
+		return err.Error()
+	}
+	data = bytes.TrimSpace(data[max(0, len(data)-tailBytes):])
+	lines := strings.Split(string(data), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}
+
+// kill ends the process if it runs. Its gate stops listening just before, so
+// that callers are refused, as where no server runs. To be accepted and then
+// reset is not the same to them: a request may have been carried out.
+func (s *server) kill() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = false
+	p := s.proc.Load()
+	if p == nil {
+		return nil
+	}
+	if err := errors.Join(s.gate.Refuse(), p.Kill()); err != nil {
+		return fmt.Errorf("killing %s: %w", s.name, err)
+	}
+	s.paused.Store(false)
+	return nil
+}
+
+// pause stops the process. It counts as paused from before the signal on, so
+// that no sample waits for an answer that cannot come.
+func (s *server) pause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.proc.Load()
+	if p == nil {
+		return fmt.Errorf("pausing %s: %w", s.name, cluster.ErrDown)
+	}
+	was := s.paused.Swap(true)
+	if err := p.Stop(); err != nil {
+		s.paused.Store(was)
+		return fmt.Errorf("pausing %s: %w", s.name, downIfGone(err))
+	}
+	return nil
+}
+
+func (s *server) resume() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.proc.Load()
+	if p == nil {
+		return fmt.Errorf("resuming %s: %w", s.name, cluster.ErrDown)
+	}
+	err := p.Continue()
+	s.paused.Store(false)
+	if err != nil {
+		return fmt.Errorf("resuming %s: %w", s.name, downIfGone(err))
+	}
+	return nil
+}
+
+// downIfGone adds the class by which other packages know that a node is down.
+func downIfGone(err error) error {
+	if errors.Is(err, child.ErrGone) {
+		return fmt.Errorf("%w: %w", cluster.ErrDown, err)
+	}
+	return err
+}
