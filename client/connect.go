@@ -1,0 +1,90 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+// Limits of a native client's connections: short enough that a dead node is
+// noticed within a run, long enough that a slow one is not called dead.
+const (
+	dialTimeout = 500 * time.Millisecond
+	readTimeout = 2 * time.Second
+)
+
+// poolSize is larger than one client needs: after as many failed dials as that, go-redis
+// dials only once a second (internal/pool, tryDial), which would hide for up to a second
+// that a replica has been promoted.
+const poolSize = 64
+
+// connect opens one client for each server that e names: one for a single
+// master or Sentinel, N for a quorum. None of them sends a request again.
+func connect(e cluster.Endpoints) ([]redis.UniversalClient, error) { return connectRetrying(e, -1) }
+
+// connectRetrying is connect with clients that send a request up to retries times again.
+func connectRetrying(e cluster.Endpoints, retries int) ([]redis.UniversalClient, error) {
+	redis.SetLogger(quiet{})
+	dial, err := dialer(e.Source)
+	if err != nil {
+		return nil, err
+	}
+	if e.Kind == cluster.Sentinel {
+		return []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: e.MasterName, SentinelAddrs: e.Sentinels, Dialer: dial,
+			MaxRetries: retries, DialerRetries: 1, PoolSize: poolSize,
+			DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
+		})}, nil
+	}
+	var all []redis.UniversalClient
+	for _, addr := range e.Addrs {
+		all = append(all, redis.NewClient(&redis.Options{
+			Addr: addr, Dialer: dial, MaxRetries: retries, DialerRetries: 1, PoolSize: poolSize,
+			DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
+			// Its host name look-up would be real I/O in a simulation.
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		}))
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("topology %q names no server", e.Kind)
+	}
+	return all, nil
+}
+
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer connects from source, so that the gates know whose connection it is.
+func dialer(source string) (dialFunc, error) {
+	d := &net.Dialer{Timeout: dialTimeout}
+	if source != "" {
+		ip := net.ParseIP(source)
+		if ip == nil {
+			return nil, fmt.Errorf("source %q is not an IP address", source)
+		}
+		d.LocalAddr = &net.TCPAddr{IP: ip}
+	}
+	return d.DialContext, nil
+}
+
+// quiet keeps go-redis from writing to standard error about every lost
+// connection: that is what runs are made of.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+// closeAll closes clients and keeps the first error.
+func closeAll(clients []redis.UniversalClient) error {
+	var first error
+	for _, c := range clients {
+		if err := c.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/lock/historic"
+	"github.com/lockchaos/lockchaos/lock/locktest"
+)
+
+// Every lock of the articles is a row here, and names its flaw.
+func TestHistoricRows(t *testing.T) {
+	for _, row := range historic.Catalog() {
+		got, err := Lookup(row.Name)
+		if err != nil || got.Doc != row.Flaw {
+			t.Errorf("%s: %v; says %q", row.Name, err, got.Doc)
+		}
+		if got.Runs(cluster.Quorum) != row.Many || got.Runs(cluster.Single) == row.Many {
+			t.Errorf("%s runs on %v", row.Name, got.Topologies)
+		}
+	}
+}
+
+func TestHistoricErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err      error
+		code     string
+		definite bool
+	}{
+		{historic.ErrHeld, "held", true},
+		{historic.ErrNotOwner, "not-owner", true},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, "error", true},
+		{&net.OpError{Op: "read", Err: errors.New("reset")}, "error", false},
+		{io.EOF, "error", false},
+		{context.DeadlineExceeded, "timeout", false},
+	} {
+		if code, definite := historicCode(tt.err), historicDefinite(tt.err); code != tt.code || definite != tt.definite {
+			t.Errorf("%v: %q, definite %v; want %q, %v", tt.err, code, definite, tt.code, tt.definite)
+		}
+	}
+}
+
+// What a lock of the articles promises is what its user believes: nothing if it
+// has no lease, else the lease.
+func TestHistoricPromises(t *testing.T) {
+	ctx := context.Background()
+	setup := Setup{Endpoints: cluster.Endpoints{Kind: cluster.Single, Addrs: []string{locktest.StartServer(t).Addr}}}
+	for name, promised := range map[string]bool{"setnx": false, "set-nx-px": true, "redisson": true} {
+		l, err := historicLock(t, name).Open(setup, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wait := range []bool{false, true} {
+			before := time.Now()
+			g, err := l.Acquire(ctx, Ask{Key: name, Owner: "a", Lease: time.Minute, Wait: wait})
+			if err != nil || g.Deadline.IsZero() == promised {
+				t.Errorf("%s: %+v, %v", name, g, err)
+			}
+			if late := g.Deadline.Sub(before.Add(time.Minute)); promised && (late < 0 || late > 10*time.Second) {
+				t.Errorf("%s: promised until %v after the lease from the question on", name, late)
+			}
+			if _, err := l.Release(ctx, name, "a"); err != nil {
+				t.Errorf("%s: release: %v", name, err)
+			}
+		}
+		if _, err := l.Renew(ctx, name, "a"); !errors.Is(err, ErrNotHeld) {
+			t.Errorf("%s: renew: %v", name, err)
+		}
+		if err := l.Close(ctx); err != nil {
+			t.Errorf("%s: close: %v", name, err)
+		}
+	}
+}
+
+// The option sets clocks apart, each by its seed, and is refused if it is none.
+func TestHistoricClockSkew(t *testing.T) {
+	ctx := context.Background()
+	server := locktest.StartServer(t)
+	open := func(seed uint64, skew string) (Locker, error) {
+		return historicLock(t, "setnx-getset").Open(Setup{
+			Seed: seed, Options: map[string]string{clockSkew: skew},
+			Endpoints: cluster.Endpoints{Kind: cluster.Single, Addrs: []string{server.Addr}},
+		}, nil)
+	}
+	var granted []bool
+	for _, skew := range []string{"1h", ""} {
+		taken := false
+		for seed := range uint64(8) {
+			l, err := open(seed, skew)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close(ctx)
+			_, err = l.Acquire(ctx, Ask{Key: "k" + skew, Owner: "o", Lease: time.Minute})
+			taken = taken || seed > 0 && err == nil // from the one who has it
+		}
+		granted = append(granted, taken)
+	}
+	if diff := cmp.Diff([]bool{true, false}, granted); diff != "" {
+		t.Errorf("taken from its holder, with clocks apart and without (-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{"x", "0s", "-1s"} {
+		if l, err := open(1, bad); err == nil {
+			t.Errorf("skew %q was accepted", bad)
+			_ = l.Close(ctx)
+		}
+	}
+}
+
+func historicLock(t *testing.T, name string) Spec {
+	t.Helper()
+	row, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}

@@ -1,0 +1,364 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// scripted is a [Locker] that answers every call alike.
+type scripted struct {
+	grant  Grant
+	err    error
+	panics bool
+	asked  []Ask
+	closed int
+}
+
+func (s *scripted) Acquire(_ context.Context, a Ask) (Grant, error) {
+	s.asked = append(s.asked, a)
+	if s.panics {
+		panic("out of locks")
+	}
+	return s.grant, s.err
+}
+
+func (s *scripted) Renew(context.Context, string, string) (Grant, error) { return s.grant, s.err }
+
+func (s *scripted) Release(context.Context, string, string) (int, error) { return s.grant.Count, s.err }
+
+func (s *scripted) Close(context.Context) error {
+	s.closed++
+	return s.err
+}
+
+// opened is a native client whose lock is l.
+func opened(t *testing.T, l Locker) *Native {
+	t.Helper()
+	n := NewNative(func(Reply) {}, func() int64 { return 77 })
+	n.find = oneLock(l)
+	if reply := n.Handle(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}}); reply.Type != "ok" {
+		t.Fatalf("init: %+v", reply)
+	}
+	return n
+}
+
+// TestErrorsBecomeFailOrInfo: what is not certainly undone is info.
+func TestErrorsBecomeFailOrInfo(t *testing.T) {
+	lost := errors.New("the line went dead")
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{nil, "ok"}, {errBusy, "fail"}, {ErrNotHeld, "fail"}, {fmt.Errorf("renewing: %w", ErrNotHeld), "fail"},
+		{lost, "info"}, {context.DeadlineExceeded, "info"}, {context.Canceled, "info"}, {io.EOF, "info"},
+	} {
+		n := opened(t, &scripted{err: test.err})
+		for _, op := range []string{"acquire", "try", "renew", "release"} {
+			reply := n.Handle(t.Context(), Request{ID: 9, Op: op, WaitMS: 10})
+			if reply.Type != test.want || reply.ID != 9 {
+				t.Errorf("%s with %v: %+v, want %s", op, test.err, reply, test.want)
+			}
+			if test.err != nil && (reply.Error != test.err.Error() || reply.Code == "" || reply.ValidMS != 0) {
+				t.Errorf("%s with %v: %+v", op, test.err, reply)
+			}
+		}
+	}
+}
+
+// TestEveryNativeLockJudgesItsErrors: a conformance test over the catalogue.
+func TestEveryNativeLockJudgesItsErrors(t *testing.T) {
+	for _, row := range Catalog() {
+		if row.Doc == "" || !strings.HasSuffix(row.Doc, ".") || row.Source == "" || row.Open == nil {
+			t.Errorf("%s: no sentence, no source or nothing to open: %+v", row.Name, row)
+		}
+		for _, unknown := range []error{lock.ErrUnknown, fmt.Errorf("x: %w", lock.ErrUnknown)} {
+			if row.Definite(unknown) {
+				t.Errorf("%s calls %v definite", row.Name, unknown)
+			}
+		}
+		for err, code := range map[error]string{lock.ErrHeld: "held", ErrNotHeld: "not-held", lock.ErrUnknown: "unknown",
+			lock.ErrLost: "lost", errors.New("x"): "error"} {
+			if got := row.Code(err); got != code {
+				t.Errorf("%s: code %q for %v, want %q", row.Name, got, err, code)
+			}
+		}
+		found, err := Lookup(row.Name)
+		if err != nil || found.Name != row.Name {
+			t.Errorf("Lookup(%q) = %q, %v", row.Name, found.Name, err)
+		}
+		if _, err := row.Open(Setup{}, func(Reply) {}); err == nil {
+			t.Errorf("%s opens without an endpoint", row.Name)
+		}
+	}
+	for name, program := range map[string]int{"exec:python3 x.py": 2, "exec:": 0, "nothing": 0} {
+		if _, err := Lookup(name); (err == nil) != (program > 0) || len(Command(name)) != program {
+			t.Errorf("Lookup(%q) = %v, command %q", name, err, Command(name))
+		}
+	}
+}
+
+func TestHandleRefuses(t *testing.T) {
+	setup := &Setup{Lock: "memory"}
+	for _, test := range []struct {
+		name     string
+		requests []Request
+		code     string // of the last answer
+	}{
+		{"before init", []Request{{Op: "acquire"}}, "not-ready"},
+		{"unknown before init", []Request{{Op: "dance"}}, "not-ready"},
+		{"unknown", []Request{{Op: Init, Setup: setup}, {Op: "dance"}}, "unknown-op"},
+		{"no op", []Request{{Op: Init, Setup: setup}, {}}, "unknown-op"},
+		{"no setup", []Request{{Op: Init}}, "bad-request"},
+		{"unknown lock", []Request{{Op: Init, Setup: &Setup{Lock: "nothing"}}}, "unknown-lock"},
+		{"init twice", []Request{{Op: Init, Setup: setup}, {Op: Init, Setup: setup}}, "bad-request"},
+		{"after close", []Request{{Op: Init, Setup: setup}, {Op: Close}, {Op: "acquire"}}, "not-ready"},
+	} {
+		n := NewNative(func(Reply) {}, Mono)
+		n.find = oneLock(&scripted{})
+		var reply Reply
+		for i, r := range test.requests {
+			r.ID = int64(i + 1)
+			reply = n.Handle(t.Context(), r)
+		}
+		if reply.Type != "fail" || reply.Code != test.code || reply.Error == "" || reply.ID != int64(len(test.requests)) {
+			t.Errorf("%s: %+v, want fail %s", test.name, reply, test.code)
+		}
+	}
+}
+
+func TestForeignLocksAreNotNative(t *testing.T) {
+	n := NewNative(func(Reply) {}, Mono)
+	reply := n.Handle(t.Context(), Request{Op: Init, Setup: &Setup{Lock: "exec:true"}})
+	if reply.Type != "fail" || reply.Code != "unknown-lock" {
+		t.Errorf("%+v", reply)
+	}
+}
+
+func TestCloseTwiceAndCloseThatFails(t *testing.T) {
+	l := &scripted{}
+	n := opened(t, l)
+	for range 2 {
+		if reply := n.Handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "ok" || reply.ID != 3 {
+			t.Errorf("%+v", reply)
+		}
+	}
+	if l.closed != 1 {
+		t.Errorf("the lock was closed %d times", l.closed)
+	}
+	n = opened(t, &scripted{err: io.ErrClosedPipe})
+	if reply := n.Handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "info" || reply.Code != "close" {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// TestPanicIsAFinding: what a lock had done when it panicked is unknown, and
+// the client goes on.
+func TestPanicIsAFinding(t *testing.T) {
+	l := &scripted{panics: true}
+	n := opened(t, l)
+	reply := n.Handle(t.Context(), Request{ID: 5, Op: "try"})
+	want := Reply{ID: 5, Type: "info", Code: "panic", Error: "the lock panicked: out of locks"}
+	if diff := cmp.Diff(want, reply, cmp.AllowUnexported(Reply{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	l.panics = false
+	if reply := n.Handle(t.Context(), Request{Op: "try"}); reply.Type != "ok" {
+		t.Errorf("after the panic: %+v", reply)
+	}
+}
+
+func TestWhatALockIsAsked(t *testing.T) {
+	for _, test := range []struct {
+		request Request
+		want    Ask
+	}{
+		{Request{Op: "try", Key: "k", Owner: "o", WaitMS: 9}, Ask{Key: "k", Owner: "o", Permits: 1}},
+		{Request{Op: "acquire", LeaseMS: 1.5}, Ask{Lease: 1500 * time.Microsecond, Permits: 1}},
+		{Request{Op: "acquire", WaitMS: 9, Mode: "read", Permits: 3}, Ask{Wait: true, Mode: "read", Permits: 3}},
+		{Request{Op: "acquire", WaitMS: 1e300, LeaseMS: 1e300}, Ask{Wait: true, Permits: 1, Lease: century}},
+		{Request{Op: "acquire", WaitMS: -1e300, LeaseMS: -1e300, Permits: -7}, Ask{Permits: 1, Lease: -century}},
+	} {
+		l := &scripted{}
+		opened(t, l).Handle(t.Context(), test.request)
+		if diff := cmp.Diff([]Ask{test.want}, l.asked); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", test.request, diff)
+		}
+	}
+}
+
+func TestPromises(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deadline := time.Now().Add(1500 * time.Millisecond)
+		n := opened(t, &scripted{grant: Grant{Token: 4, Count: 2, Deadline: deadline}})
+		reply := n.Handle(t.Context(), Request{ID: 2, Op: "acquire"})
+		want := Reply{ID: 2, Type: "ok", Token: 4, Count: 2, ValidMS: 1500, MonoNS: 77}
+		if diff := cmp.Diff(want, reply, cmp.AllowUnexported(Reply{})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		var told Reply
+		n = NewNative(func(r Reply) { told = r }, func() int64 { return 78 })
+		n.notify(Reply{Event: "renewed", until: deadline})
+		if told.ValidMS != 1500 || told.MonoNS != 78 {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+func TestWorkTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := opened(t, &scripted{})
+		began := time.Now()
+		if reply := n.Handle(t.Context(), Request{ID: 2, Op: "work", MS: 250}); reply.Type != "ok" || reply.ID != 2 {
+			t.Errorf("%+v", reply)
+		}
+		if took := time.Since(began); took != 250*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if reply := n.Handle(ctx, Request{Op: "work", MS: 1e300}); reply.Type != "info" || reply.Code != "closing" {
+			t.Errorf("%+v", reply)
+		}
+	})
+}
+
+func TestValidFor(t *testing.T) {
+	const now = int64(100 * time.Second)
+	at := func(d time.Duration) int64 { return int64(d) }
+	for _, test := range []struct {
+		name  string
+		reply Reply
+		took  time.Duration
+		want  time.Duration
+	}{
+		{"nothing promised", Reply{MonoNS: now}, time.Second, 0},
+		{"not stamped: as when it was asked for", Reply{ValidMS: 2000}, 300 * time.Millisecond, 1700 * time.Millisecond},
+		{"stamped", Reply{ValidMS: 2000, MonoNS: at(99 * time.Second)}, 3 * time.Second, time.Second},
+		{"over", Reply{ValidMS: 2000, MonoNS: at(90 * time.Second)}, 11 * time.Second, -8 * time.Second},
+		{"over from the start", Reply{ValidMS: -1, MonoNS: now}, time.Second, -time.Millisecond},
+		{"just over", Reply{ValidMS: 1000, MonoNS: at(99 * time.Second)}, 2 * time.Second, -1},
+		{"stamped before it was asked", Reply{ValidMS: 2000, MonoNS: 5}, time.Second, time.Second},
+		{"stamped in the future", Reply{ValidMS: 2000, MonoNS: 2 * now}, time.Second, time.Second},
+		{"stamped below zero", Reply{ValidMS: 2000, MonoNS: -1 << 63}, time.Second, time.Second},
+		{"event, stamped", Reply{ValidMS: 2000, MonoNS: at(99 * time.Second)}, 0, time.Second},
+		{"event, not stamped: nobody knows", Reply{ValidMS: 2000}, 0, 0},
+		{"event of another clock", Reply{ValidMS: 2000, MonoNS: 2 * now}, 0, 0},
+		{"for ever", Reply{ValidMS: 1e300, MonoNS: now}, time.Second, century},
+		{"for ever ago", Reply{ValidMS: -1e300}, time.Second, -century - time.Second},
+	} {
+		if got := test.reply.ValidFor(test.took, now); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+	if a, b := Mono(), Mono(); a <= 0 || b < a {
+		t.Errorf("Mono says %d, then %d", a, b)
+	}
+}
+
+func TestTypeOf(t *testing.T) {
+	for word, want := range map[string]history.Type{
+		"ok": history.OK, "fail": history.Fail, "info": history.Info, "": history.Info, "?": history.Info,
+	} {
+		if got := TypeOf(Reply{Type: word}); got != want {
+			t.Errorf("TypeOf(%q) = %v, want %v", word, got, want)
+		}
+	}
+}
+
+// TestServe is the client's end alone.
+func TestServe(t *testing.T) {
+	setup := `{"id":1,"op":"init","setup":{"lock":"memory","endpoints":{"kind":"single"}}}`
+	for _, test := range []struct{ name, in, out, err string }{
+		{"nothing", "", "", ""},
+		{"blank lines", "\n \r\n\n", "", ""},
+		{"one client", setup + "\n" + `{"id":2,"op":"try","key":"k","owner":"o"}` + "\n" + `{"id":3,"op":"close"}` + "\n",
+			`1 ok, 2 ok, 3 ok`, ""},
+		{"no newline at the end", setup, "1 ok", ""},
+		{"not JSON", setup + "\nhello\n", "1 ok", `reading a request: "hello"`},
+		{"half a request", `{"id":1,"op`, "", "reading a request"},
+		{"a line of 2 MiB", strings.Repeat("x", 2<<20), "", "token too long"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			noLeaks(t)
+			var out bytes.Buffer
+			err := serve(t.Context(), strings.NewReader(test.in), &out, oneLock(newMemory()))
+			if (err != nil) != (test.err != "") || !strings.Contains(fmt.Sprint(err), test.err) && err != nil {
+				t.Errorf("serve = %v, want %q", err, test.err)
+			}
+			var got []string
+			for d := json.NewDecoder(&out); d.More(); {
+				var r Reply
+				if err := d.Decode(&r); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, fmt.Sprint(r.ID, " ", r.Type))
+			}
+			if diff := cmp.Diff(test.out, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestServeEndsWithItsContext: also while a request is worked on and nobody
+// ends its input.
+func TestServeEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, asks := io.Pipe()
+		answers, out := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- serve(ctx, in, out, oneLock(newMemory())) }()
+		lines := json.NewDecoder(answers)
+		_, _ = io.WriteString(asks, `{"id":1,"op":"init","setup":{"lock":"memory"}}`+"\n")
+		var r Reply
+		if err := lines.Decode(&r); err != nil || r.Type != "ok" {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		_, _ = io.WriteString(asks, `{"id":2,"op":"work","ms":1e9}`+"\n")
+		synctest.Wait()
+		cancel()
+		if err := lines.Decode(&r); err != nil || r.Type != "info" || r.Code != "closing" {
+			t.Errorf("its work ended with %+v, %v", r, err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("serve = %v", err)
+		}
+		_ = asks.Close()
+	})
+}
+
+// FuzzServe feeds the client's end whatever a harness may write.
+func FuzzServe(f *testing.F) {
+	for _, seed := range []string{
+		"", "\n", "{}", `{"id":1,"op":"init"}`, `{"id":1,"op":"init","setup":{"lock":"memory"}}` + "\n" + `{"id":2,"op":"try"}`,
+		`{"op":"work","ms":-1}`, `{"client":"x","op":"close"}`, "nil", `{"id":1e30}`, "\xff", `[1]`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		var out bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = serve(ctx, strings.NewReader(in), &out, oneLock(&scripted{}))
+		for d := json.NewDecoder(&out); d.More(); {
+			var r Reply
+			if err := d.Decode(&r); err != nil || r.Type != "ok" && r.Type != "fail" && r.Type != "info" {
+				t.Fatalf("%q was answered with %+v, %v", in, r, err)
+			}
+		}
+	})
+}

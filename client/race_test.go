@@ -1,0 +1,6 @@
+//go:build race
+
+package client
+
+// raceDetector: memory is not what it would be.
+const raceDetector = true
