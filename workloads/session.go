@@ -1,0 +1,225 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// How long the harness waits for an answer beyond what the operation may take
+// by itself, before it calls the outcome unknown.
+const (
+	patience     = 5 * time.Second
+	workPatience = 60 * time.Second // a stopped client is late, and has to be waited for
+)
+
+// Session is one client with its place in the history: every operation goes
+// through it and is recorded on both ends. It retires the process after an
+// unknown outcome. One goroutine at a time may ask; Listen runs beside it.
+type Session struct {
+	client client.Client
+	record Recorder
+	number int // of the client, from 0
+	of     int // number of clients
+	mono   func() int64
+	bear   time.Duration
+
+	mu       sync.Mutex
+	process  history.Process
+	attempts int
+	gone     bool
+	stopping bool
+}
+
+// Hold is one stay in a lock, as the harness knows it.
+type Hold struct {
+	Key   string
+	Owner string
+	Token uint64
+}
+
+// NewSession is client number n of total. mono is the clock that the client
+// stamps its promises with.
+func NewSession(c client.Client, r Recorder, n, total int, mono func() int64) *Session {
+	return &Session{client: c, record: r, number: n, of: total, process: history.Process(n), mono: mono}
+}
+
+// Bear makes the session wait d longer for every answer: for so long the plan
+// may have the client stand still. Call it before the first operation.
+func (s *Session) Bear(d time.Duration) { s.bear = d }
+
+// Alive is false once the client has ended, answered nonsense or is being closed.
+func (s *Session) Alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.gone
+}
+
+// Process is the number under which the client appears now.
+func (s *Session) Process() history.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// Closing tells the session that its client will end because it was asked to,
+// so that this is not recorded as a crash.
+func (s *Session) Closing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+}
+
+// Acquire waits at most wait for key. Each attempt has an owner of its own, so
+// that whatever a lost one left behind cannot be taken for another's hold.
+func (s *Session) Acquire(ctx context.Context, key string, lease, wait time.Duration) (Hold, history.Type) {
+	h := Hold{Key: key, Owner: s.nextOwner()}
+	v := &history.Value{Owner: h.Owner, Lease: lease, Wait: wait}
+	reply, t := s.do(ctx, call{
+		f: history.Acquire, key: key, value: v, patience: wait + patience + s.bear,
+		request: client.Request{Owner: h.Owner, LeaseMS: ms(lease), WaitMS: ms(wait)},
+	})
+	h.Token = reply.Token
+	return h, t
+}
+
+// Work spends d in the critical section, inside the client.
+func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Type {
+	_, t := s.do(ctx, call{
+		f: history.Work, key: h.Key, value: &history.Value{Owner: h.Owner, Spend: d},
+		patience: d + workPatience + s.bear, request: client.Request{Owner: h.Owner, MS: ms(d)},
+	})
+	return t
+}
+
+// Renew prolongs the lease of h.
+func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) history.Type {
+	_, t := s.do(ctx, call{
+		f: history.Renew, key: h.Key, value: &history.Value{Owner: h.Owner, Lease: lease},
+		patience: patience + s.bear, request: client.Request{Owner: h.Owner, LeaseMS: ms(lease)},
+	})
+	return t
+}
+
+// Release gives h back.
+func (s *Session) Release(ctx context.Context, h Hold) history.Type {
+	_, t := s.do(ctx, call{
+		f: history.Release, key: h.Key, value: &history.Value{Owner: h.Owner, Token: h.Token},
+		patience: 3*patience + s.bear, request: client.Request{Owner: h.Owner},
+	})
+	return t
+}
+
+// Touch is the arrival of h's holder at the guarded resource, with the counter
+// as it was read on entering.
+func (s *Session) Touch(h Hold, g *Guard, read int64) {
+	p := s.Process()
+	g.Write(h.Key, read, h.Token, func(v history.TouchValue, accepted bool) {
+		s.record.Touch(p, h.Key, &history.Value{Owner: h.Owner, Token: h.Token, Touch: &v}, accepted)
+	})
+}
+
+// Listen records what the client says of its own accord until it is gone.
+func (s *Session) Listen() {
+	for r := range s.client.Notices() {
+		v := &history.Value{Owner: r.Owner}
+		var f string
+		switch r.Event {
+		case "lost":
+			f = history.Lost
+		case "renewed":
+			f, v.Valid = history.Renewed, r.ValidFor(0, s.mono())
+		default:
+			f, v.Owner = "late-"+r.Op, ""
+		}
+		s.record.Note(s.Process(), f, r.Key, v)
+	}
+	s.mu.Lock()
+	crashed := !s.gone && !s.stopping
+	s.gone = true
+	p := s.process
+	s.mu.Unlock()
+	if crashed {
+		s.record.Note(p, history.Crash, "", nil)
+	}
+}
+
+type call struct {
+	f, key   string
+	value    *history.Value
+	request  client.Request
+	patience time.Duration
+}
+
+// do is the one place where an operation is sent and recorded, and where an
+// answer, or the lack of one, becomes ok, fail or info.
+func (s *Session) do(ctx context.Context, c call) (client.Reply, history.Type) {
+	inv := s.record.Invoke(s.Process(), c.f, c.key, c.value)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	start := time.Now()
+	c.request.Op, c.request.Key = c.f, c.key
+	reply, err := s.client.Do(ctx, c.request)
+	if err != nil {
+		s.record.Complete(inv, history.Info, nil, failure(err))
+		s.retire(err)
+		return client.Reply{}, history.Info
+	}
+	now := s.mono()
+	took := time.Since(start) // after now: the request is never younger than the promise
+	t := client.TypeOf(reply)
+	v := &history.Value{
+		Owner: c.value.Owner, Token: reply.Token, Count: reply.Count,
+		Valid: reply.ValidFor(took, now),
+	}
+	var e *history.Error
+	if t != history.OK {
+		e = &history.Error{Code: reply.Code, Text: reply.Error}
+	}
+	s.record.Complete(inv, t, v, e)
+	if t == history.Info {
+		s.retire(nil)
+	}
+	return reply, t
+}
+
+func failure(err error) *history.Error {
+	code := "client-error"
+	switch {
+	case errors.Is(err, client.ErrGone):
+		code = "client-gone"
+	case errors.Is(err, client.ErrBabble):
+		code = "client-babble"
+	case errors.Is(err, client.ErrLate):
+		code = "client-late"
+	}
+	return &history.Error{Code: code, Text: err.Error()}
+}
+
+// retire gives the client another process number: an operation of unknown
+// outcome is open for ever, and a process has one operation at a time.
+func (s *Session) retire(err error) {
+	s.mu.Lock()
+	crashed := !s.gone && !s.stopping && (errors.Is(err, client.ErrGone) || errors.Is(err, client.ErrBabble))
+	s.gone = s.gone || errors.Is(err, client.ErrGone) || errors.Is(err, client.ErrBabble)
+	p := s.process
+	s.process += history.Process(s.of)
+	s.mu.Unlock()
+	if crashed {
+		s.record.Note(p, history.Crash, "", nil)
+	}
+}
+
+func (s *Session) nextOwner() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts++
+	return fmt.Sprintf("c%d-%d", s.number, s.attempts)
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

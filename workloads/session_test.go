@@ -1,0 +1,210 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// TestListenRecordsWhatTheClientSays, each with its hold and its promise.
+func TestListenRecordsWhatTheClientSays(t *testing.T) {
+	tape, c := newTape(), newClientFake(newLockFake())
+	s := NewSession(c, tape, 2, 5, func() int64 { return 1000 + int64(time.Second) })
+	c.notices <- client.Reply{Event: "renewed", Key: "k", Owner: "o", ValidMS: 3000, MonoNS: 1000}
+	c.notices <- client.Reply{Event: "renewed", Key: "k", Owner: "o", ValidMS: 3000} // of which nobody knows the age
+	c.notices <- client.Reply{Event: "lost", Key: "k", Owner: "o"}
+	c.notices <- client.Reply{Event: client.EventLate, Op: "work", Type: "ok"}
+	s.Closing()
+	_ = c.Close(t.Context())
+	s.Listen()
+	if s.Alive() {
+		t.Error("alive after the end of its notices")
+	}
+	type line struct {
+		F, Key, Owner string
+		Valid         time.Duration
+	}
+	var got []line
+	for _, e := range tape.events {
+		if e.Process != 2 || e.Type != history.Info {
+			t.Errorf("%+v", e)
+		}
+		got = append(got, line{e.F, e.Key, e.Value.Owner, e.Value.Valid})
+	}
+	want := []line{{"renewed", "k", "o", 2 * time.Second}, {"renewed", "k", "o", 0}, {"lost", "k", "o", 0},
+		{"late-work", "", "", 0}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestACrashIsRecordedOnce, whoever notices it first, and not if it was asked for.
+func TestACrashIsRecordedOnce(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		steps []string
+		want  int
+	}{
+		{"idle", []string{"end"}, 1},
+		{"asked, then its notices end", []string{"ask", "end"}, 1},
+		{"its notices end, then asked", []string{"end", "ask"}, 1},
+		{"asked twice", []string{"ask", "ask", "end"}, 1},
+		{"while it is being closed", []string{"closing", "ask", "end"}, 0},
+		{"before it is closed", []string{"ask", "closing", "end"}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tape, c := newTape(), newClientFake(newLockFake())
+			c.script = func(int, client.Request) (*client.Reply, error) { return nil, client.ErrGone }
+			s := NewSession(c, tape, 0, 1, client.Mono)
+			for _, step := range test.steps {
+				switch step {
+				case "ask":
+					if _, got := s.Acquire(t.Context(), "k", 0, time.Second); got != history.Info {
+						t.Errorf("acquire is %v", got)
+					}
+				case "end":
+					_ = c.Close(t.Context())
+					s.Listen()
+				case "closing":
+					s.Closing()
+				}
+			}
+			if got := strings.Count(strings.Join(tape.words(), "\n"), "crash"); got != test.want {
+				t.Errorf("%d crashes, want %d: %v", got, test.want, tape.words())
+			}
+			if s.Alive() {
+				t.Error("it is alive")
+			}
+		})
+	}
+}
+
+func TestProcessIsRetiredForEver(t *testing.T) {
+	tape, c := newTape(), newClientFake(newLockFake())
+	c.script = func(int, client.Request) (*client.Reply, error) { return &client.Reply{Type: "info"}, nil }
+	s := NewSession(c, tape, 3, 10, client.Mono)
+	for n := range 4 {
+		if got := s.Process(); got != history.Process(3+10*n) || got.Client(10) != 3 {
+			t.Errorf("after %d unknown outcomes the process is %d", n, got)
+		}
+		s.Renew(t.Context(), Hold{Key: "k", Owner: "o"}, time.Second)
+	}
+	built(t, tape)
+}
+
+// TestNoAnswer: how long the harness waits before it calls an outcome unknown.
+func TestNoAnswer(t *testing.T) {
+	for _, test := range []struct {
+		op   string
+		ask  func(s *Session) history.Type
+		want time.Duration
+	}{
+		{"acquire", func(s *Session) history.Type {
+			_, got := s.Acquire(context.Background(), "k", 0, 3*time.Second)
+			return got
+		}, 8 * time.Second},
+		{"work", func(s *Session) history.Type { return s.Work(context.Background(), Hold{}, time.Second) },
+			61 * time.Second},
+		{"renew", func(s *Session) history.Type { return s.Renew(context.Background(), Hold{}, time.Second) },
+			5 * time.Second},
+		{"release", func(s *Session) history.Type { return s.Release(context.Background(), Hold{}) }, 15 * time.Second},
+	} {
+		synctest.Test(t, func(*testing.T) {
+			c := newClientFake(newLockFake())
+			tape := newTape()
+			s := NewSession(silent{c}, tape, 0, 1, client.Mono)
+			began := time.Now()
+			if got := test.ask(s); got != history.Info {
+				t.Errorf("%s without an answer is %v", test.op, got)
+			}
+			if took := time.Since(began); took != test.want {
+				t.Errorf("%s is given up after %v, want %v", test.op, took, test.want)
+			}
+			if last := tape.words()[1]; last != "0 "+test.op+" info client-late" {
+				t.Error(last)
+			}
+		})
+	}
+}
+
+func TestValueOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tape, c := newTape(), newClientFake(newLockFake())
+		c.script = func(int, client.Request) (*client.Reply, error) {
+			<-time.After(300 * time.Millisecond)
+			return &client.Reply{Type: "ok", Token: 7, Count: 2, ValidMS: 2000}, nil
+		}
+		s := NewSession(c, tape, 0, 1, func() int64 { return time.Now().UnixNano() })
+		h, _ := s.Acquire(t.Context(), "k", 2*time.Second, time.Second)
+		if diff := cmp.Diff(Hold{Key: "k", Owner: "c0-1", Token: 7}, h); diff != "" {
+			t.Errorf("hold (-want +got):\n%s", diff)
+		}
+		want := &history.Value{Owner: "c0-1", Token: 7, Count: 2, Valid: 1700 * time.Millisecond}
+		if diff := cmp.Diff(want, tape.events[1].Value); diff != "" {
+			t.Errorf("value (-want +got):\n%s", diff)
+		}
+		asked := &history.Value{Owner: "c0-1", Lease: 2 * time.Second, Wait: time.Second}
+		if diff := cmp.Diff(asked, tape.events[0].Value); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFill(t *testing.T) {
+	for _, test := range []struct {
+		in   Params
+		want string // part of the error; "": none
+	}{
+		{Params{}, ""},
+		{Params{Clients: MaxClients, Keys: MaxKeys, Hold: MaxDuration}, ""},
+		{Params{Clients: MaxClients + 1}, "1001 clients"},
+		{Params{Clients: -1}, "-1 clients"},
+		{Params{Keys: MaxKeys + 1}, "10001 keys"},
+		{Params{Keys: -1}, "-1 keys"},
+		{Params{Kind: "dance"}, `no workload is called "dance"`},
+		{Params{Hold: -1}, "negative"}, {Params{Jitter: -1}, "negative"}, {Params{Think: -1}, "negative"},
+		{Params{Lease: -1}, "negative"}, {Params{Wait: -1}, "negative"},
+		{Params{Lease: time.Millisecond}, ""},
+		{Params{Lease: time.Millisecond - 1}, "less than the millisecond"},
+		{Params{Think: MaxDuration + 1}, "nothing may last longer"},
+	} {
+		p := test.in
+		err := p.Fill()
+		if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("Fill(%+v) = %v, want %q", test.in, err, test.want)
+		}
+	}
+	var p Params
+	_ = p.Fill()
+	want := Params{Kind: "mutex", Clients: 5, Keys: 1, Hold: 100 * time.Millisecond, Wait: 10 * time.Second}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestKeyNames(t *testing.T) {
+	for keys, want := range map[int]string{1: "[orders]", 3: "[orders-0 orders-1 orders-2]"} {
+		if got := fmt.Sprint(Params{Keys: keys}.KeyNames()); got != want {
+			t.Errorf("%d keys are %s, want %s", keys, got, want)
+		}
+	}
+}
+
+func TestCatalogOfWorkloads(t *testing.T) {
+	for _, row := range Catalog() {
+		if row.Name == "" || !strings.HasSuffix(row.Doc, ".") || row.Source == "" || row.Client == nil {
+			t.Errorf("%q: no sentence, no source or no client", row.Name)
+		}
+		if found, err := Lookup(row.Name); err != nil || found.Name != row.Name {
+			t.Errorf("Lookup(%q) = %q, %v", row.Name, found.Name, err)
+		}
+	}
+}

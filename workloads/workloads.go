@@ -1,0 +1,115 @@
+// Package workloads decides what clients do: one file for each workload. A
+// workload asks, records every question and answer, and spends its critical
+// sections at a guarded resource; it knows no faults, and it judges nothing.
+//
+// Read [Spec] first, then [Session]: the one way in which an operation reaches
+// a client, so that none can be forgotten in the history.
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// Params are what a scenario says about its workload. Zero values mean the
+// defaults that Fill sets.
+type Params struct {
+	Kind    string        // name in the catalogue; "" is mutex
+	Clients int           // 0 is 5
+	Keys    int           // 0 is 1
+	Hold    time.Duration // length of the critical section; 0 is 100 ms
+	Jitter  time.Duration // up to so much is added to Hold and to Think, by chance
+	Think   time.Duration // pause after a release; 0 is none
+	Lease   time.Duration // 0: the lock renews by itself
+	Wait    time.Duration // longest wait for the lock; 0 is 10 s
+	Fenced  bool          // the guarded resource refuses tokens older than one it has seen
+}
+
+// Fill puts the default in place of every zero that means one, and says what
+// is out of bounds.
+func (p *Params) Fill() error {
+	setDefault(&p.Kind, "mutex")
+	setDefault(&p.Clients, 5)
+	setDefault(&p.Keys, 1)
+	setDefault(&p.Hold, 100*time.Millisecond)
+	setDefault(&p.Wait, 10*time.Second)
+	if _, err := Lookup(p.Kind); err != nil {
+		return err
+	}
+	if p.Clients < 1 || p.Clients > MaxClients || p.Keys < 1 || p.Keys > MaxKeys {
+		return fmt.Errorf("workload: %d clients on %d keys: clients go from 1 to %d, keys from 1 to %d",
+			p.Clients, p.Keys, MaxClients, MaxKeys)
+	}
+	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait) < 0 {
+		return fmt.Errorf("workload: no duration may be negative")
+	}
+	if longest := max(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait); longest > MaxDuration {
+		return fmt.Errorf("workload: %v is too long, nothing may last longer than %v", longest, MaxDuration)
+	}
+	if p.Lease > 0 && p.Lease < time.Millisecond {
+		return fmt.Errorf("workload: a lease of %v is less than the millisecond that Redis counts in", p.Lease)
+	}
+	return nil
+}
+
+// Bounds of a workload on one machine.
+const (
+	MaxClients  = 1000
+	MaxKeys     = 10_000
+	MaxDuration = 24 * time.Hour // of each of its durations
+)
+
+// KeyNames are the keys that p's workload locks. One key is called orders.
+func (p Params) KeyNames() []string {
+	if p.Keys == 1 {
+		return []string{"orders"}
+	}
+	keys := make([]string, p.Keys)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("orders-%d", i)
+	}
+	return keys
+}
+
+// Env is what one client of a workload works with.
+type Env struct {
+	Params  Params
+	Session *Session
+	Guard   *Guard
+	Rand    *rand.Rand // of this client alone, from the run's seed
+	Until   time.Time  // when the run stops: nobody waits for a lock longer than that
+}
+
+// wait is how long a client may wait for the lock now, at least a millisecond.
+func (e Env) wait() time.Duration {
+	return max(time.Millisecond, min(e.Params.Wait, time.Until(e.Until)))
+}
+
+// Spec is a row of the catalogue.
+type Spec struct {
+	Name   string
+	Doc    string // one sentence
+	Source string
+	// Client runs one client until stop is closed. It finishes the hold that it
+	// is in; ctx ends only when the run is abandoned.
+	Client func(ctx context.Context, stop <-chan struct{}, e Env)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Recorder is the part of history.Recorder that workloads use.
+type Recorder interface {
+	Invoke(p history.Process, f, key string, v *history.Value) history.Event
+	Complete(inv history.Event, t history.Type, v *history.Value, e *history.Error) history.Event
+	Note(p history.Process, f, key string, v *history.Value) history.Event
+	Touch(p history.Process, key string, v *history.Value, accepted bool) history.Event
+}
