@@ -1,0 +1,98 @@
+package faults
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+// TestCatalog holds every row to what the folder promises of it.
+func TestCatalog(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range Catalog() {
+		t.Run(row.Name, func(t *testing.T) {
+			if seen[row.Name] {
+				t.Error("there are two of that name")
+			}
+			seen[row.Name] = true
+			if !strings.HasSuffix(row.Doc, ".") || strings.Count(row.Doc, ". ") > 0 {
+				t.Errorf("its Doc is not one sentence: %q", row.Doc)
+			}
+			if row.Source == "" || len(row.Targets) == 0 || row.Inject == nil || row.Unable == nil {
+				t.Errorf("it lacks a source, targets, Inject or Unable: %+v", row)
+			}
+			for _, file := range []string{".go", "_test.go"} {
+				name := strings.ReplaceAll(row.Name, "-", "_") + file
+				if _, err := os.Stat(name); err != nil {
+					t.Errorf("it has no file of its own: %v", err)
+				}
+			}
+			for _, target := range row.Targets {
+				if err := row.Aims(string(target)); err != nil {
+					t.Errorf("it does not take its own target: %v", err)
+				}
+			}
+			if err := row.Aims("the moon"); err == nil {
+				t.Error("it can be aimed at the moon")
+			}
+			if found, err := Lookup(row.Name); err != nil || found.Name != row.Name {
+				t.Errorf("Lookup = %q, %v", found.Name, err)
+			}
+		})
+	}
+	if _, err := Lookup("nothing"); err == nil {
+		t.Error("there is a fault called nothing")
+	}
+}
+
+// TestAbilities: every row runs on the kinds of cluster that it says it runs
+// on if they have every ability, and says what is missing if they have none.
+func TestAbilities(t *testing.T) {
+	for _, row := range Catalog() {
+		for _, kind := range cluster.Topologies() {
+			err := row.Check(newFake(kind.Name))
+			if possible := row.Needs == "" || row.Needs == kind.Name; possible != (err == nil) {
+				t.Errorf("%s on %s: %v", row.Name, kind.Name, err)
+			}
+			if err != nil && (row.NeedsTopology(kind.Name) == "" || !strings.Contains(err.Error(), row.Name)) {
+				t.Errorf("%s on %s: %v does not say why", row.Name, kind.Name, err)
+			}
+		}
+		kind := row.Needs
+		if kind == "" {
+			kind = cluster.Single
+		}
+		err := row.Check(bare{cluster.Topology{Kind: kind}})
+		if row.Targets[0] != Holder && (err == nil || !strings.Contains(err.Error(), "this backend cannot")) {
+			t.Errorf("%s on a cluster without abilities: %v", row.Name, err)
+		}
+	}
+}
+
+// TestWholeLifeOfEveryRow: injected at its default target on a cluster with
+// every ability, and healed twice, a fault undoes as much as it did.
+func TestWholeLifeOfEveryRow(t *testing.T) {
+	for _, row := range Catalog() {
+		kind := row.Needs
+		if kind == "" {
+			kind = cluster.Sentinel
+		}
+		f := newFake(kind)
+		target, err := row.Resolve(t.Context(), f, crowd{holder: 1, waiter: 2}, "")
+		if err != nil {
+			t.Fatalf("%s: %v", row.Name, err)
+		}
+		in := inject(t, row, f.env(), target)
+		broke := f.done()
+		heals(t, in)
+		undone := f.done()
+		if len(broke) == 0 {
+			t.Errorf("%s did nothing", row.Name)
+		}
+		if len(undone) != len(broke) && row.Name != "failover" {
+			t.Errorf("%s did %q and undid %q", row.Name, broke, undone)
+		}
+	}
+}
