@@ -1,0 +1,166 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// The rules of bite.
+const (
+	nothingDone  = iota // no operations at all
+	fewContended        // clients were not in each other's way
+	faultSilent         // a fault never had an effect
+	fewLanded           // faults hit while nobody held the lock
+	faultMissed         // a planned fault never came
+	noExpiry            // holders were stopped, and none for longer than its lease
+	tooLate             // acquits: a fault that came just before the end
+)
+
+func biteRules() []string {
+	return []string{nothingDone: "no-operations", fewContended: "contended", faultSilent: "silent-fault",
+		fewLanded: "landed", faultMissed: "missed-fault", noExpiry: "no-expiry", tooLate: "too-late"}
+}
+
+// checkBite asks whether the run could have shown anything at all. Silence is
+// evidence only if clients were in each other's way and the faults hit: a
+// grant is contended if another owner asked for the lock while it lasted, and a
+// fault landed if it was injected, or bit, while somebody held it; one aimed at
+// a client, while that client held it. A run whose only faults stop clients asks
+// what happens when a holder outlives its lease: some stall has to last that long.
+func checkBite(v *view, o Options) Result {
+	contended, granted := v.contended(), len(v.holds)
+	seen := v.faults(o)
+	injected, silent, landed := seen.injected, seen.silent, seen.landed
+	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{
+		"operations": int64(len(v.h.Spans)), "grants": int64(granted), "contended_grants": int64(contended),
+		"faults": int64(injected), "faults_that_bit": int64(injected - len(silent)), "faults_while_held": int64(landed),
+	}}
+	var missing []string
+	if len(v.h.Spans) == 0 {
+		if o.obeys(nothingDone) {
+			missing = append(missing, "the history has no operations")
+		}
+	} else if need := threshold(o.MinContended, 2); contended < need && o.obeys(fewContended) {
+		missing = append(missing, fmt.Sprintf("only %d of %s contended, at least %d are needed: use more clients "+
+			"or a longer run", contended, plural(granted, "grant"), need))
+	}
+	for _, f := range silent {
+		if !o.obeys(faultSilent) {
+			break
+		}
+		missing = append(missing, fmt.Sprintf("fault %s (%d) was injected at %s and never had an effect",
+			f.Name, f.ID, at(f.Time)))
+	}
+	for _, f := range v.h.Faults {
+		if f.Phase == history.Missed && o.obeys(faultMissed) {
+			missing = append(missing, fmt.Sprintf("planned fault %s never came: %s", f.Name, f.Detail))
+		}
+	}
+	if need := threshold(o.MinLanded, 1); injected > 0 && landed < need && o.obeys(fewLanded) {
+		missing = append(missing, fmt.Sprintf("%d of %s landed while the lock was held, at least %d needed",
+			landed, plural(injected, "fault"), need))
+	}
+	if need := seen.expiry; need != "" && o.obeys(noExpiry) {
+		missing = append(missing, need)
+	}
+	if len(missing) > 0 {
+		r.Outcome = Undecided
+		r.Total = len(missing)
+		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
+		return r
+	}
+	r.Summary = fmt.Sprintf("%s, %d of them contended", plural(granted, "grant"), contended)
+	if injected > 0 {
+		r.Summary += fmt.Sprintf("; %s, each with an effect, %d while the lock was held", plural(injected, "fault"), landed)
+	}
+	if seen.late > 0 {
+		r.Summary += fmt.Sprintf("; %d more came too late to have one", seen.late)
+	}
+	return r
+}
+
+// threshold reads an option in which 0 is the default and less is none.
+func threshold(option, standard int) int {
+	switch {
+	case option == 0:
+		return standard
+	case option < 0:
+		return 0
+	}
+	return option
+}
+
+// contended counts the holds during which another owner asked for the lock: an
+// attempt that was under way at some instant of the hold is one that the lock
+// had to refuse or keep waiting.
+func (v *view) contended() int {
+	attempts := v.attempts()
+	total := 0
+	for key, holds := range v.byKey {
+		byEnd := slices.Clone(holds)
+		slices.SortFunc(byEnd, func(i, j int32) int { return cmp.Compare(v.holds[i].until, v.holds[j].until) })
+		var asked lastTwo // among those invoked before the end of the hold
+		n := 0
+		for _, i := range byEnd {
+			x := &v.holds[i]
+			for n < len(attempts[key]) && v.h.Spans[attempts[key][n]].Call < x.until {
+				s := &v.h.Spans[attempts[key][n]]
+				asked.add(s.Owner, s.Return)
+				n++
+			}
+			if asked.without(x.owner) > x.from {
+				total++
+			}
+		}
+	}
+	return total
+}
+
+// attempts are the spans that asked for each key, in the order of their invocations.
+func (v *view) attempts() [][]int32 {
+	byKey := make([][]int32, len(v.byKey))
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && int(s.Key) < len(byKey) {
+			byKey[s.Key] = append(byKey[s.Key], int32(i))
+		}
+	}
+	return byKey
+}
+
+// lastTwo remembers the latest end that was added, and the latest of another owner.
+type lastTwo struct{ first, second ofOwner }
+
+type ofOwner struct {
+	owner int32
+	end   time.Duration
+	set   bool
+}
+
+func (l *lastTwo) add(owner int32, end time.Duration) {
+	switch {
+	case !l.first.set || end > l.first.end:
+		if l.first.set && l.first.owner != owner {
+			l.second = l.first
+		}
+		l.first = ofOwner{owner, end, true}
+	case owner != l.first.owner && (!l.second.set || end > l.second.end):
+		l.second = ofOwner{owner, end, true}
+	}
+}
+
+// without is the latest end of those that are not owner's, or -1.
+func (l *lastTwo) without(owner int32) time.Duration {
+	switch {
+	case l.first.set && l.first.owner != owner:
+		return l.first.end
+	case l.second.set:
+		return l.second.end
+	}
+	return -1
+}

@@ -1,0 +1,183 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+const (
+	// stall is the fault that stops a client for a while.
+	stall = "pause-client"
+	// lateFault is how long before the end of the run a fault has to come to be
+	// asked for an effect; in a run of less than 4 s, a twentieth of it.
+	lateFault = 200 * time.Millisecond
+)
+
+// struck is what faults did in a run.
+type struck struct {
+	injected int             // that are counted
+	silent   []history.Fault // of these: never had an effect
+	landed   int             // of these: while the lock was held
+	late     int             // came too late to have an effect, and are not counted
+	expiry   string          // what is missing if holders were stopped; "": nothing
+}
+
+// faults looks at what was injected. One that came just before the end, as a
+// drawn one may, and had no effect is not counted, unless there is no other.
+func (v *view) faults(o Options) (s struck) {
+	held := v.heldAt()
+	bit, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
+	for _, f := range v.h.Faults {
+		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.Bit) {
+			continue
+		}
+		counted[f.ID] = true
+		bit[f.ID] = bit[f.ID] || f.Phase == history.Bit
+		if client, ok := strings.CutPrefix(f.Target, "client:"); ok {
+			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time)
+		} else {
+			landed[f.ID] = landed[f.ID] || held(f.Time)
+		}
+	}
+	var late []int
+	for _, f := range v.h.Faults {
+		switch {
+		case f.ID == 0 || f.Phase != history.Injected || bit[f.ID]:
+		case f.Time > v.lastAsked()-min(lateFault, v.h.End/20) && o.obeys(tooLate):
+			late = append(late, f.ID)
+		default:
+			s.silent = append(s.silent, f)
+		}
+	}
+	if len(late) < len(counted) {
+		s.late = len(late)
+		for _, id := range late {
+			delete(counted, id)
+			delete(landed, id)
+		}
+	} else {
+		s.silent = v.silentFaults(bit)
+	}
+	s.injected = len(counted)
+	for id := range landed { // order does not matter
+		if landed[id] {
+			s.landed++
+		}
+	}
+	s.expiry = v.missingExpiry()
+	return s
+}
+
+// silentFaults is the injected faults that never bit.
+func (v *view) silentFaults(bit map[int]bool) (silent []history.Fault) {
+	for _, f := range v.h.Faults {
+		if f.ID != 0 && f.Phase == history.Injected && !bit[f.ID] {
+			silent = append(silent, f)
+		}
+	}
+	return silent
+}
+
+// lastAsked is when the lock was last asked for, or given back: what comes
+// after it, such as the probes of the end, is not the run that a fault meets.
+func (v *view) lastAsked() time.Duration {
+	for i := len(v.h.Spans) - 1; i >= 0; i-- {
+		if isLockOp(&v.h.Spans[i]) {
+			return v.h.Spans[i].Call
+		}
+	}
+	return v.h.End
+}
+
+// missingExpiry is what a run lacks whose only faults stop clients, of which
+// some held the lock, if no promise to one of them ended while it stood still.
+// A lock that promises without end cannot show an expiry, and is not asked for one.
+func (v *view) missingExpiry() string {
+	healed := make(map[int]time.Duration)
+	for _, f := range v.h.Faults {
+		switch {
+		case f.ID == 0 || f.Phase == history.Missed:
+		case f.Name != stall:
+			return ""
+		case f.Phase == history.Healed:
+			healed[f.ID] = f.Time
+		}
+	}
+	least := never // what was left of a promise when its holder went on
+	for _, f := range v.h.Faults {
+		if f.ID == 0 || f.Phase != history.Injected {
+			continue
+		}
+		until, ok := healed[f.ID]
+		if !ok {
+			until = v.h.End
+		}
+		for i := range v.holds {
+			h := &v.holds[i]
+			if h.from > f.Time || h.until <= f.Time || "client:"+strconv.Itoa(v.client(h.span)) != f.Target {
+				continue
+			}
+			switch end := h.promisedUntil(f.Time); {
+			case end <= until:
+				return ""
+			case end != never:
+				least = min(least, end-until)
+			}
+		}
+	}
+	if least == never {
+		return ""
+	}
+	return fmt.Sprintf("no lease ran out while its holder was stopped, the nearest had %s left: "+
+		"stop clients for longer, or ask for shorter leases", long(least))
+}
+
+// promisedUntil is the end of the promise that was in force at t, or the last before it.
+func (h *hold) promisedUntil(t time.Duration) time.Duration {
+	for i := len(h.more) - 1; i >= 0; i-- {
+		if h.more[i].from <= t {
+			return h.more[i].until
+		}
+	}
+	return h.valid
+}
+
+// heldBy says whether the client of that number, as a word, certainly held any key at time t.
+func (v *view) heldBy(client string, t time.Duration) bool {
+	for i := range v.holds {
+		h := &v.holds[i]
+		if h.from > t {
+			return false
+		}
+		if h.until > t && strconv.Itoa(v.client(h.span)) == client {
+			return true
+		}
+	}
+	return false
+}
+
+// heldAt says whether somebody certainly held any key at a given time.
+func (v *view) heldAt() func(time.Duration) bool {
+	ends := make([][]time.Duration, len(v.byKey)) // greatest end so far
+	for k, holds := range v.byKey {
+		last := time.Duration(-1)
+		for _, i := range holds {
+			last = max(last, v.holds[i].until)
+			ends[k] = append(ends[k], last)
+		}
+	}
+	return func(t time.Duration) bool {
+		for k, holds := range v.byKey {
+			n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t })
+			if n > 0 && ends[k][n-1] > t {
+				return true
+			}
+		}
+		return false
+	}
+}

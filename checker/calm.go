@@ -1,0 +1,102 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// calm knows when the servers were there: a lock owes nobody progress while
+// more of them than it can bear were down, cut off or silent, nor while it
+// settles afterwards.
+type calm struct{ rough []segment } // disjoint, in the order of time
+
+// calmTimes reads the faults and what was noted of the servers. Whatever was
+// not aimed at one server counts as aimed at all of them.
+func (v *view) calmTimes(o Options) calm {
+	type mark struct {
+		at     time.Duration
+		target string
+		by     int // +1: down, -1: there again
+	}
+	var marks []mark
+	open := make(map[int]string)    // by fault id
+	silent := make(map[string]bool) // by node
+	for i := range v.h.Faults {
+		f := &v.h.Faults[i]
+		_, in := open[f.ID]
+		switch {
+		case strings.HasPrefix(f.Target, "client:"):
+		case f.Phase == history.Injected && !in:
+			open[f.ID] = f.Target
+			marks = append(marks, mark{f.Time, f.Target, +1})
+		case f.Phase == history.Healed && in:
+			marks = append(marks, mark{later(f.Time, o.slack()), open[f.ID], -1})
+			delete(open, f.ID)
+		case f.Phase == history.Noted && f.Name == "silent" && !silent[f.Target]:
+			silent[f.Target] = true
+			marks = append(marks, mark{f.Time, f.Target, +1})
+		case f.Phase == history.Noted && f.Name == "answers" && silent[f.Target]:
+			silent[f.Target] = false
+			marks = append(marks, mark{later(f.Time, o.slack()), f.Target, -1})
+		case f.Phase == history.Noted: // a promotion: the lock may look for its master
+			marks = append(marks, mark{f.Time, "", +1}, mark{later(f.Time, o.slack()), "", -1})
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
+	var c calm
+	down, rough := make(map[string]int), false
+	for _, m := range marks {
+		if down[m.target] += m.by; down[m.target] == 0 {
+			delete(down, m.target)
+		}
+		_, all := down[""]
+		now := all || len(down) > max(0, o.MayBeDown)
+		switch {
+		case now && !rough:
+			c.rough = append(c.rough, segment{m.at, never})
+		case !now && rough:
+			c.rough[len(c.rough)-1].until = m.at
+		}
+		rough = now
+	}
+	return c
+}
+
+// at says whether the servers were there at t.
+func (c calm) at(t time.Duration) bool { return !c.touches(segment{t, t}) }
+
+// touches says whether the servers were not there at some time in s.
+func (c calm) touches(s segment) bool {
+	for _, r := range c.rough {
+		if r.from <= s.until && s.from <= r.until {
+			return true
+		}
+	}
+	return false
+}
+
+// longestOutside is the longest piece of s that no segment of without meets.
+func longestOutside(s segment, without []segment) segment {
+	best := segment{s.from, s.from}
+	from := s.from
+	piece := func(until time.Duration) {
+		if until-from > best.until-best.from {
+			best = segment{from, until}
+		}
+	}
+	for _, w := range without {
+		if w.until <= from || w.from >= s.until {
+			continue
+		}
+		piece(w.from)
+		from = max(from, w.until)
+	}
+	if from < s.until {
+		piece(s.until)
+	}
+	return best
+}

@@ -1,0 +1,248 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// The rules of damage.
+const (
+	lostUpdate  = iota
+	staleWrite  // with an older token than one seen
+	latestGrant // acquits: its writer was the latest to be granted the lock, whatever its token says
+)
+
+func damageRules() []string {
+	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", latestGrant: "latest-grant"}
+}
+
+// touchLog follows the guarded resource, key by key.
+type touchLog struct {
+	token []uint64 // greatest token seen, by key
+	by    []int32  // the touch that brought it; -1: none
+	write []int32  // the last touch that was accepted; -1: none
+	void  []uint64 // tokens that the resource has seen up to here are of a count that has begun anew
+}
+
+func newTouchLog(keys int) *touchLog {
+	l := &touchLog{token: make([]uint64, keys), by: make([]int32, keys), write: make([]int32, keys),
+		void: make([]uint64, keys)}
+	for k := range keys {
+		l.by[k], l.write[k] = -1, -1
+	}
+	return l
+}
+
+// newest is the greatest token seen before t and the touch that brought it.
+// What the resource itself said it had seen counts too: it may see tokens when
+// it is read, which leaves no touch behind.
+func (l *touchLog) newest(t *history.Touched) (token uint64, by int32) {
+	if t.MaxSeen > max(l.token[t.Key], l.void[t.Key]) {
+		return t.MaxSeen, -1
+	}
+	return l.token[t.Key], l.by[t.Key]
+}
+
+func (l *touchLog) add(i int32, t *history.Touched) {
+	if t.Token > l.token[t.Key] {
+		l.token[t.Key], l.by[t.Key] = t.Token, i
+	}
+	if t.Accepted {
+		l.write[t.Key] = i
+	}
+}
+
+// restart forgets the tokens seen before t, which belong to a count that was lost.
+func (l *touchLog) restart(t *history.Touched) {
+	l.void[t.Key] = max(l.void[t.Key], l.token[t.Key], t.MaxSeen)
+	l.token[t.Key], l.by[t.Key] = 0, -1
+}
+
+// damageLog is what is known of the guarded resource while its log is read.
+type damageLog struct {
+	fence  *touchLog // what an enforcing resource would have known
+	seen   *touchLog // the same, without the tokens of a count that has begun anew
+	counts map[string]int64
+}
+
+func newDamageLog(keys int) *damageLog {
+	return &damageLog{fence: newTouchLog(keys), seen: newTouchLog(keys),
+		counts: map[string]int64{"writes": 0, "lost": 0, "stale": 0, "refused": 0, "refused_if_fenced": 0}}
+}
+
+// checkDamage counts what the lock should have prevented, at the one place
+// where it can be seen beyond doubt: the guarded resource. A write is lost
+// when the counter was not any more what the writer had read: the write
+// before it is overwritten. A write is stale when a newer token had been seen.
+//
+// The first is exact: the resource is part of the harness, arrivals have one order,
+// and a client that held the lock alone would have found what it read. The
+// second trusts the tokens, unless it is certain that they lie: a writer that was
+// the latest of all to be granted the lock is not late, it has the small token of
+// a count that began anew (a failover may lose the counter). That is a fault of
+// fencing, which convicts it, and no harm to what was written.
+//
+// The count refused_if_fenced is what an enforcing resource would have refused:
+// the writes with an older token than one seen before, whoever made them.
+func checkDamage(v *view, o Options) Result {
+	found := newFindings(o)
+	log := newDamageLog(len(v.h.Keys))
+	for i := range v.h.Touches {
+		v.damage(log, int32(i), found)
+	}
+	return v.damageResult(found, log.counts)
+}
+
+// damage judges one arrival at the resource.
+func (v *view) damage(log *damageLog, i int32, found *findings) {
+	t := &v.h.Touches[i]
+	log.counts["writes"]++
+	if newest, _ := log.fence.newest(t); t.Token < newest {
+		log.counts["refused_if_fenced"]++
+	}
+	newest, by := log.seen.newest(t)
+	stale, lost := t.Token < newest, t.Read != t.Found
+	if stale && v.isLatest(t) && !found.off.has(latestGrant) {
+		log.seen.restart(t)
+		stale = false
+	}
+	switch f := (finding{y: i, start: t.Time, end: t.Time}); {
+	case !t.Accepted:
+		log.counts["refused"]++
+	case stale:
+		f.rule, f.x = staleWrite, by
+		found.add(f)
+	case lost:
+		f.rule, f.x = lostUpdate, log.seen.write[t.Key]
+		found.add(f)
+	}
+	if t.Accepted && stale {
+		log.counts["stale"]++
+	}
+	if t.Accepted && lost {
+		log.counts["lost"]++
+	}
+	log.fence.add(i, t)
+	log.seen.add(i, t)
+}
+
+// isLatest says whether the writer of t was certainly the latest to be granted
+// the lock when t arrived. Every other grant told by then had returned before
+// the writer asked, or its hold was over when the writer's grant returned, which
+// was not yet run out. So fencing knows the order of the two; see checkFencing.
+func (v *view) isLatest(t *history.Touched) bool {
+	holds := v.byKey[t.Key]
+	end := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t.Time })
+	at := end - 1
+	for ; at >= 0 && v.holds[holds[at]].owner != t.Owner; at-- {
+		if v.holds[holds[at]].from < v.holds[holds[end-1]].from {
+			return false
+		}
+	}
+	if at < 0 || t.Token == 0 || v.holds[holds[at]].token != t.Token {
+		return false
+	}
+	h := &v.holds[holds[at]]
+	for n := end - 1; n >= 0 && v.holds[holds[n]].from >= h.called; n-- {
+		g := &v.holds[holds[n]]
+		if n != at && (g.from > h.from || g.until > h.from || !h.promisedAt(h.from)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *view) damageResult(found *findings, counts map[string]int64) Result {
+	r := found.result(Damage, v.damageViolation)
+	r.Counts = counts
+	switch {
+	case len(v.h.Touches) == 0:
+		r.Outcome = NotApplicable
+		r.Summary = "nothing was written at a guarded resource"
+	case r.Outcome == Holds:
+		r.Summary = plural(len(v.h.Touches), "guarded write") + ", none lost or stale"
+		if n := counts["refused"]; n > 0 {
+			r.Summary += fmt.Sprintf("; fencing refused %d", n)
+		}
+	default:
+		r.Summary += fmt.Sprintf("; %d of %s lost, %d stale, and fencing would have refused %d",
+			counts["lost"], plural(len(v.h.Touches), "write"), counts["stale"], counts["refused_if_fenced"])
+	}
+	return r
+}
+
+// writerOf is the hold under which a touch was made: the last one of the same
+// owner that was granted before it. It is nil if the writer never held the lock.
+func (v *view) writerOf(touch int32) *hold {
+	t := &v.h.Touches[touch]
+	holds := v.byKey[t.Key]
+	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t.Time })
+	for n--; n >= 0; n-- {
+		if h := &v.holds[holds[n]]; h.owner == t.Owner {
+			return h
+		}
+	}
+	return nil
+}
+
+// proof is what shows that touch y was wrong: the touch x before it or, if
+// there was none, the grant under which it was made.
+func (v *view) proof(x, y int32) []int {
+	last := int(v.h.Touches[y].Index)
+	if x >= 0 {
+		return []int{int(v.h.Touches[x].Index), last}
+	}
+	if h := v.writerOf(y); h != nil {
+		return []int{v.granted(h), last}
+	}
+	return []int{last}
+}
+
+func (v *view) damageViolation(f finding) Violation {
+	t := &v.h.Touches[f.y]
+	key := v.h.Keys[t.Key]
+	who := t.Process.Client(v.h.Clients)
+	w := Violation{Key: key, Class: v.damageClass(f), Events: v.proof(f.x, f.y)}
+	if f.x >= 0 {
+		x := &v.h.Touches[f.x]
+		w.Clients = append(w.Clients, x.Process.Client(v.h.Clients))
+		w.Owners = append(w.Owners, v.h.Owners[x.Owner])
+	}
+	w.Clients = append(w.Clients, who)
+	w.Owners = append(w.Owners, v.h.Owners[t.Owner])
+	if f.rule == staleWrite {
+		w.Rule = "a write with a token older than one seen is not accepted"
+		newest := t.MaxSeen
+		if f.x >= 0 {
+			newest = max(newest, v.h.Touches[f.x].Token)
+		}
+		w.Text = fmt.Sprintf("client %d wrote under %s at %s with token %d after token %d had been seen",
+			who, keyName(key), at(t.Time), t.Token, newest)
+		return w
+	}
+	w.Rule = "a writer finds what it read: nobody else writes inside its critical section"
+	w.Text = fmt.Sprintf("client %d wrote under %s at %s over a value that it had not read (read %d, found %d)",
+		who, keyName(key), at(t.Time), t.Read, t.Found)
+	if f.x >= 0 {
+		x := &v.h.Touches[f.x]
+		w.Text += fmt.Sprintf(": the write of client %d at %s is lost", w.Clients[0], at(x.Time))
+	}
+	return w
+}
+
+// damageClass blames the lock only if both writers held it and were inside what
+// they were promised.
+func (v *view) damageClass(f finding) Class {
+	for _, i := range []int32{f.x, f.y} {
+		if i < 0 {
+			continue
+		}
+		t := v.h.Touches[i].Time
+		if h := v.writerOf(i); h == nil || t > h.until || !h.promisedAt(t) {
+			return OutlivedLease
+		}
+	}
+	return BrokenPromise
+}

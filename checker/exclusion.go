@@ -1,0 +1,173 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+)
+
+// maxPairs bounds the pairs that are looked at when a lock excludes nobody:
+// their number grows with the square of the holds.
+const maxPairs = 1 << 22
+
+// The rules of exclusion and of lease-exclusion.
+const (
+	heldTwice    = iota // two holds at once
+	readersShare        // acquits: both only read
+	permitsShare        // acquits: a semaphore has room for several
+	leasesOver          // acquits lease-exclusion: one promise had run out
+)
+
+func exclusionRules() []string {
+	return []string{heldTwice: "held-twice", readersShare: "readers-share", permitsShare: "permits-share"}
+}
+
+func leaseExclusionRules() []string { return append(exclusionRules(), "promise-over") }
+
+// checkExclusion looks for overlapping holds: the interval sweep.
+//
+// It is exact. Say a hold's acquire was invoked at a and returned at b, its
+// release was invoked at c and returned at d (never, if the outcome is not
+// known). Wherever the servers granted and took back the hold, they did it at
+// some x in [a,b] and some y in [c,d]: so the hold contains its core [b,c], and
+// two overlapping cores prove two holders at once (no false alarm). And if no
+// two cores overlap, granting each at b and taking it back at c is a legal
+// order (nothing is missed). An acquire of unknown outcome may never have
+// happened; a release of unknown outcome may have happened when it was invoked.
+// Re-entry by the owner is legal inside a hold and changes neither end.
+//
+// Belief ends sooner than c if the client was told that its hold was lost, or
+// crashed. Closed intervals: touching in one instant is no overlap, but a hold
+// of no length strictly inside another is one.
+//
+// Two that only read may be in together (see readers_writer.go), and how many
+// permits are out is another question (see permits.go): where there are
+// several, nobody is excluded.
+func checkExclusion(v *view, o Options) Result {
+	found := newFindings(o)
+	all := v.overlaps(v.exclusive(o), func(x, y int32, s segment) {
+		found.add(finding{x: x, y: y, start: s.from, end: v.shown(s)})
+	})
+	r := found.result(Exclusion, func(f finding) Violation {
+		x, y := &v.holds[f.x], &v.holds[f.y]
+		class, why := v.blame(x, y, segment{f.start, f.end}, o)
+		w := v.pairViolation(x, y, segment{f.start, f.end})
+		w.Rule = "from acquire returned to release invoked nobody else holds the lock"
+		w.Class = class
+		w.Text += why
+		return w
+	})
+	return v.holdsResult(r, all)
+}
+
+// holdsResult fills in what is the same for both kinds of exclusion.
+func (v *view) holdsResult(r Result, all bool) Result {
+	r.Counts = map[string]int64{"holds": int64(len(v.holds)), "overlaps": int64(r.Total)}
+	switch {
+	case !all:
+		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
+	case r.Outcome == Holds && v.tangled > 0:
+		r.Outcome = Undecided
+		r.Summary = plural(v.tangled, "owner") + " had two operations under way at once, so that their holds cannot be " +
+			"told; give every hold an owner id of its own"
+	case len(v.holds) == 0:
+		r.Outcome = NotApplicable
+		r.Summary = "the lock was never granted"
+	case r.Outcome == Holds:
+		r.Summary = plural(len(v.holds), "hold") + ", no two of them at once"
+	}
+	return r
+}
+
+// believed ends a hold where the owner ceased to rely on it.
+func believed(h *hold) time.Duration { return h.until }
+
+// pairsOf says which pairs of holds are looked for.
+type pairsOf struct {
+	slack time.Duration             // shorter overlaps are not certain
+	end   func(*hold) time.Duration // of a hold
+	share bool                      // two that only read may share
+	keys  []bool                    // by key: look here; nil: everywhere
+}
+
+// exclusive is the pairs that exclusion speaks of.
+func (v *view) exclusive(o Options) pairsOf {
+	p := pairsOf{slack: o.ClockError, end: believed, share: o.obeys(readersShare)}
+	if len(v.h.Limits) == 0 || !o.obeys(permitsShare) {
+		return p
+	}
+	p.keys = make([]bool, len(v.byKey))
+	for key := range p.keys {
+		limit := v.h.Limit(int32(key))
+		p.keys[key] = limit == 0 || limit == 1
+	}
+	return p
+}
+
+// overlaps visits all pairs of holds of one key of which each began before the
+// other ended, by more than slack, the earlier grant first. It says false if there were too many to go on.
+func (v *view) overlaps(of pairsOf, visit func(x, y int32, s segment)) bool {
+	pairs := 0
+	var active []int32
+	for key, holds := range v.byKey {
+		if of.keys != nil && !of.keys[key] {
+			continue
+		}
+		active = active[:0]
+		for _, j := range holds {
+			y := &v.holds[j]
+			kept := active[:0]
+			for _, i := range active {
+				x := &v.holds[i]
+				if of.end(x)-y.from <= of.slack {
+					continue
+				}
+				kept = append(kept, i)
+				if of.end(y)-x.from > of.slack && !(x.reader && y.reader && of.share) {
+					visit(i, j, segment{y.from, max(y.from, min(of.end(x), of.end(y)))})
+					pairs++
+				}
+			}
+			active = append(kept, j)
+			if pairs > maxPairs {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// shown is the end of a segment, or that of the run if it never ends.
+func (v *view) shown(s segment) time.Duration { return max(s.from, min(s.until, v.h.End)) }
+
+// blame says whether an overlap broke a promise or outlived a lease, and a
+// clause for people.
+func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
+	if p := both(x, y, s.from, s.until); p.until-p.from > o.ClockError || (s.from == s.until &&
+		x.promisedAt(s.from) && y.promisedAt(s.from)) {
+		return BrokenPromise, ", inside the validity promised to both"
+	}
+	late := x
+	if y.lapsed(s.until) < x.lapsed(s.until) {
+		late = y
+	}
+	return OutlivedLease, fmt.Sprintf("; what client %d was promised had ended at %s",
+		v.client(late.span), at(late.lapsed(s.until)))
+}
+
+// pairViolation tells of two holds at once. The proof is that both had been
+// granted, and the event that ended the first, which came later.
+func (v *view) pairViolation(x, y *hold, s segment) Violation {
+	key := v.h.Keys[x.key]
+	w := Violation{
+		Key:     key,
+		Clients: []int{v.client(x.span), v.client(y.span)},
+		Owners:  []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
+		Events:  []int{v.granted(x), v.granted(y)},
+	}
+	if x.ended >= 0 {
+		w.Events = append(w.Events, int(x.ended))
+	}
+	w.Text = fmt.Sprintf("client %d and client %d both held %s for %s (%s to %s)", w.Clients[0], w.Clients[1],
+		keyName(key), long(s.until-s.from), at(s.from), at(s.until))
+	return w
+}

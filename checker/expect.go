@@ -1,0 +1,33 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Words of an expectation besides the names of properties.
+const (
+	ExpectVerdict = "verdict" // safe, unsafe or inconclusive
+	ExpectClass   = "class"   // of the verdict
+)
+
+// Unexpected compares a judgement with what was expected of it, by property
+// name, "verdict" or "class", and says in a sentence each what is otherwise;
+// empty if all is as expected. A run that was never judged is never as expected.
+func Unexpected(j Judgement, expect map[string]string) []string {
+	got := map[string]string{ExpectVerdict: string(j.Verdict), ExpectClass: string(j.Class)}
+	for _, r := range j.Results {
+		got[string(r.Property)] = string(r.Outcome)
+	}
+	var wrong []string
+	for name, want := range expect { // order does not matter: sorted below
+		switch is, ok := got[name]; {
+		case !ok || is == "":
+			wrong = append(wrong, fmt.Sprintf("%s: expected %s, but it was not judged", name, want))
+		case is != want:
+			wrong = append(wrong, fmt.Sprintf("%s: expected %s, got %s", name, want, is))
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}

@@ -1,0 +1,230 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The rules of fencing.
+const (
+	tokenOrder    = iota // of grants, by real time
+	tokenTwice           // two holds with one token
+	tokenOfHolder        // of holds, by the order of holding
+	tookOld              // the resource accepted an old token
+	refusedNew           // the resource refused a current token
+	tokenPromised        // acquits: a slow reply told of a grant that had run out
+	tokenAlone           // acquits: readers and semaphores have no order of holding
+)
+
+func fencingRules() []string {
+	return []string{tokenOrder: "order", tokenTwice: "twice", tokenOfHolder: "order-of-holding",
+		tookOld: "took-old", refusedNew: "refused-current", tokenPromised: "grant-run-out", tokenAlone: "not-alone"}
+}
+
+// checkFencing judges what fencing rests upon: tokens that grow with every
+// grant, and a resource that enforces them.
+//
+// Grants. If one grant had returned before another was invoked, their order is
+// certain and so is that of their tokens. If they were concurrent, their order
+// follows from holding: who was still promised the lock when its grant returned
+// was the latest holder then, so nobody whose hold had ended before can have a
+// greater token. (Without that promise nothing follows: a slow reply may tell
+// of a grant that had long run out.)
+//
+// Two readers may share a token, and several permits are out at once in no
+// order of holding: of these only the order by real time is judged.
+//
+// Resource. Its own log is in the order of arrival, so one pass decides. A
+// resource that does not enforce anything breaks no rule here; what it let in
+// is damage (see damage.go).
+func checkFencing(v *view, o Options) Result {
+	found := newFindings(o)
+	tokens := 0
+	for _, holds := range v.byKey {
+		var grants []int32
+		for _, i := range holds {
+			if v.holds[i].token != 0 || v.holds[i].zero {
+				grants = append(grants, i)
+			}
+		}
+		tokens += len(grants)
+		if !v.tokensGrow(grants) {
+			v.judgeTokens(grants, o.ClockError, found)
+		}
+	}
+	fenced := v.judgeResource(found)
+	r := found.result(Fencing, v.fencingViolation)
+	r.Counts = map[string]int64{"tokens": int64(tokens), "fenced_writes": int64(fenced)}
+	switch {
+	case tokens == 0 && fenced == 0:
+		r.Outcome = NotApplicable
+		r.Summary = "the lock mints no tokens and no resource asked for one"
+	case r.Outcome == Holds:
+		r.Summary = fmt.Sprintf("%s in growing order, %s judged by an enforcing resource",
+			plural(tokens, "token"), plural(fenced, "write"))
+	}
+	return r
+}
+
+// tokensGrow is the quick answer: if tokens grow in the order in which grants
+// returned, then no pair can break a rule, because in each rule the first grant
+// returned before the second.
+func (v *view) tokensGrow(grants []int32) bool {
+	for n := 1; n < len(grants); n++ {
+		if v.holds[grants[n-1]].token >= v.holds[grants[n]].token {
+			return false
+		}
+	}
+	return true
+}
+
+// judgeTokens reports for each grant at most one earlier grant that it breaks a rule with.
+func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings) {
+	byCall := v.sorted(grants, func(h *hold) time.Duration { return h.called })
+	byEnd := v.sorted(grants, func(h *hold) time.Duration { return h.until })
+	guilty := make(map[int32]bool)
+	report := func(rule int, x, y int32) {
+		if !guilty[y] && !found.off.has(rule) {
+			guilty[y] = true
+			t := v.holds[y].from
+			found.add(finding{rule: rule, x: x, y: y, start: t, end: t})
+		}
+	}
+	alone := func(i int32) bool { return !v.holds[i].reader && v.h.Limit(v.holds[i].key)|1 == 1 }
+	before := v.greatestBefore(grants, byCall, func(x, y *hold) bool { return x.from < y.called-slack })
+	for n, y := range byCall {
+		if x := before[n]; x >= 0 && v.holds[x].token >= v.holds[y].token {
+			report(tokenOrder, x, y)
+		}
+	}
+	first := make(map[uint64]int32, len(grants))
+	for _, y := range grants {
+		x, twice := first[v.holds[y].token]
+		if twice && (alone(x) || alone(y) || found.off.has(tokenAlone)) {
+			report(tokenTwice, x, y)
+		} else {
+			first[v.holds[y].token] = y
+		}
+	}
+	before = v.greatestBefore(byEnd, grants, func(x, y *hold) bool { return x.until <= y.from })
+	for n, j := range grants {
+		y := &v.holds[j]
+		x := before[n]
+		if x < 0 || v.holds[x].token <= y.token || (!y.promisedAt(y.from) && !found.off.has(tokenPromised)) {
+			continue
+		}
+		if (alone(x) && alone(j)) || found.off.has(tokenAlone) {
+			report(tokenOfHolder, x, j)
+		}
+	}
+}
+
+// sorted is grants in the order of some time of theirs.
+func (v *view) sorted(grants []int32, key func(*hold) time.Duration) []int32 {
+	s := slices.Clone(grants)
+	slices.SortStableFunc(s, func(i, j int32) int { return cmp.Compare(key(&v.holds[i]), key(&v.holds[j])) })
+	return s
+}
+
+// greatestBefore is, for each grant of ys, the one of xs with the greatest token
+// that comes before it (-1: none). Both lists are in an order in which before
+// is monotone.
+func (v *view) greatestBefore(xs, ys []int32, before func(x, y *hold) bool) []int32 {
+	greatest := make([]int32, len(ys))
+	n, best := 0, int32(-1)
+	for i, y := range ys {
+		for n < len(xs) && before(&v.holds[xs[n]], &v.holds[y]) {
+			if best < 0 || v.holds[xs[n]].token > v.holds[best].token {
+				best = xs[n]
+			}
+			n++
+		}
+		greatest[i] = best
+	}
+	return greatest
+}
+
+// judgeResource passes over what enforcing resources did and says how many
+// writes they judged.
+func (v *view) judgeResource(found *findings) int {
+	log := newTouchLog(len(v.h.Keys))
+	fenced := 0
+	for i := range v.h.Touches {
+		t := &v.h.Touches[i]
+		newest, by := log.newest(t)
+		log.add(int32(i), t)
+		if !t.Fenced {
+			continue
+		}
+		fenced++
+		switch {
+		case t.Accepted && t.Token < newest:
+			found.add(finding{rule: tookOld, x: by, y: int32(i), start: t.Time, end: t.Time})
+		case !t.Accepted && t.Token != 0 && t.Token >= newest:
+			found.add(finding{rule: refusedNew, x: by, y: int32(i), start: t.Time, end: t.Time})
+		}
+	}
+	return fenced
+}
+
+func (v *view) fencingViolation(f finding) Violation {
+	if f.rule >= tookOld {
+		return v.resourceViolation(f)
+	}
+	x, y := &v.holds[f.x], &v.holds[f.y]
+	key := v.h.Keys[x.key]
+	w := Violation{
+		Class: BrokenPromise, Key: key,
+		Clients: []int{v.client(x.span), v.client(y.span)},
+		Owners:  []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
+		Events:  []int{v.granted(x), v.granted(y)},
+	}
+	clients := fmt.Sprintf("client %d got %s with token %d at %s, ", w.Clients[0], keyName(key), x.token, at(x.from))
+	switch f.rule {
+	case tokenOrder:
+		w.Rule = "a later grant has a greater token"
+		w.Events = append(w.Events, int(v.h.Spans[y.span].Invoked))
+		w.Text = clients + fmt.Sprintf("and client %d, which asked at %s only, got token %d",
+			w.Clients[1], at(y.called), y.token)
+	case tokenTwice:
+		w.Rule = "no two holds have the same token"
+		w.Text = clients + fmt.Sprintf("and client %d got the same token at %s", w.Clients[1], at(y.from))
+	case tokenOfHolder:
+		w.Rule = "tokens grow in the order of holding"
+		if x.ended >= 0 {
+			w.Events = append(w.Events, int(x.ended))
+		}
+		w.Text = clients + fmt.Sprintf("held it until %s, and the next holder, client %d, has token %d",
+			at(x.until), w.Clients[1], y.token)
+	}
+	return w
+}
+
+func (v *view) resourceViolation(f finding) Violation {
+	t := &v.h.Touches[f.y]
+	key := v.h.Keys[t.Key]
+	w := Violation{Key: key, Events: v.proof(f.x, f.y)}
+	newest := t.MaxSeen
+	if f.x >= 0 {
+		x := &v.h.Touches[f.x]
+		newest = max(newest, x.Token)
+		w.Clients = append(w.Clients, x.Process.Client(v.h.Clients))
+		w.Owners = append(w.Owners, v.h.Owners[x.Owner])
+	}
+	who := t.Process.Client(v.h.Clients)
+	w.Clients = append(w.Clients, who)
+	w.Owners = append(w.Owners, v.h.Owners[t.Owner])
+	if f.rule == tookOld {
+		w.Rule = "an enforcing resource refuses a token older than one it has seen"
+		w.Text = fmt.Sprintf("the resource behind %s accepted token %d of client %d at %s although it had seen token %d",
+			keyName(key), t.Token, who, at(t.Time), newest)
+		return w
+	}
+	w.Rule = "an enforcing resource takes a token that is not older than any it has seen"
+	w.Text = fmt.Sprintf("the resource behind %s refused token %d of client %d at %s although it had seen none newer "+
+		"than %d",
+		keyName(key), t.Token, who, at(t.Time), newest)
+	return w
+}

@@ -1,0 +1,71 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// finding is a violation before it is put into words: x and y are what it is
+// about (holds, touches or spans, as the rule has it), y the later one.
+type finding struct {
+	rule       int
+	x, y       int32
+	start, end time.Duration
+}
+
+// findings counts violations and remembers the worst, so that a lock that
+// excludes nobody does not fill the memory.
+type findings struct {
+	off   disabled
+	keep  int
+	total int
+	kept  []finding
+}
+
+func newFindings(o Options) *findings {
+	if o.Keep <= 0 {
+		return &findings{off: o.off, keep: 100}
+	}
+	return &findings{off: o.off, keep: o.Keep}
+}
+
+func (f *findings) add(n finding) {
+	if f.off.has(n.rule) {
+		return
+	}
+	f.total++
+	f.kept = append(f.kept, n)
+	if len(f.kept) >= 4*f.keep+64 {
+		f.prune()
+	}
+}
+
+// prune keeps the longest, of those the earliest.
+func (f *findings) prune() {
+	slices.SortFunc(f.kept, func(a, b finding) int {
+		return cmp.Or(
+			cmp.Compare(b.end-b.start, a.end-a.start), cmp.Compare(a.start, b.start),
+			cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y), cmp.Compare(a.rule, b.rule))
+	})
+	f.kept = f.kept[:min(len(f.kept), f.keep)]
+}
+
+// result puts the findings into a Result; word makes a violation of one.
+func (f *findings) result(p Property, word func(finding) Violation) Result {
+	r := Result{Property: p, Outcome: Holds, Total: f.total}
+	f.prune()
+	for _, n := range f.kept {
+		v := word(n)
+		v.Start, v.End, v.Severity = n.start, n.end, n.end-n.start
+		r.Violations = append(r.Violations, v)
+	}
+	if f.total > 0 {
+		r.Outcome = Violated
+		r.Summary = r.Violations[0].Text
+		if f.total > 1 {
+			r.Summary += ", and " + plural(f.total-1, "more violation")
+		}
+	}
+	return r
+}

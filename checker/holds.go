@@ -1,0 +1,331 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// holdBuilder makes holds out of operations, in the order of their effects.
+type holdBuilder struct {
+	*view
+	open []int32        // by owner: the first of its open holds, or -1
+	gone map[int32]bool // owners that lost a hold
+}
+
+// find is the open hold of an owner at a key, or nil.
+func (b *holdBuilder) find(owner, key int32) *hold {
+	for i := b.open[owner]; i >= 0; i = b.holds[i].next {
+		if b.holds[i].key == key {
+			return &b.holds[i]
+		}
+	}
+	return nil
+}
+
+func (b *holdBuilder) span(i int32, s *history.Span) {
+	if b.order[s.Owner] == tangled {
+		return
+	}
+	switch s.Op {
+	case history.OpAcquire, history.OpTry:
+		if s.Outcome == history.OK {
+			b.acquire(i, s)
+		}
+	case history.OpRelease:
+		b.release(i, s)
+	case history.OpRenew:
+		b.renew(s)
+	}
+}
+
+// acquire begins a hold, or goes one deeper into it. An acquire of unknown
+// outcome does neither: it may have had no effect, and only what is certain counts.
+func (b *holdBuilder) acquire(i int32, s *history.Span) {
+	h := b.find(s.Owner, s.Key)
+	debt := int32(0)
+	if h != nil && h.ending == open && h.depth == 0 { // believed over, but never given back: taken once more
+		debt, h.core = h.debt, s.Return
+		b.traits[s.Key] |= nested // as the servers see it
+		b.forget(h)
+		h = nil
+	}
+	if h != nil && h.ending == open && b.h.Limit(s.Key) == 0 { // of a semaphore an owner takes more permits
+		h.depth++
+		h.promise(s.Return, promised(s))
+		b.reenter(i, s, h)
+		return
+	}
+	if h != nil && h.ending != open { // told lost, and taken anew
+		b.forget(h)
+	}
+	b.holds = append(b.holds, hold{
+		called: s.Call, from: s.Return, until: never, core: never, back: never,
+		valid: promised(s), token: s.Token, key: s.Key, owner: s.Owner,
+		span: i, ended: -1, next: b.open[s.Owner], depth: 1, reader: !s.Write,
+		debt: debt, zero: s.Zero, late: promised(s) <= s.Return,
+	})
+	b.open[s.Owner] = int32(len(b.holds) - 1)
+}
+
+// reenter notes what an acquire inside a hold tells of the lock.
+func (b *holdBuilder) reenter(i int32, s *history.Span, h *hold) {
+	b.traits[s.Key] |= nested
+	if s.Write == h.reader {
+		b.traits[s.Key] |= mixed
+	}
+	if s.Token != 0 && h.rank() != 0 && s.Token != h.token {
+		b.renumbered = append(b.renumbered, i)
+	}
+}
+
+// release goes one level up. Of the outermost one only the invocation counts:
+// from then on the owner does not rely on the lock, whatever the answer.
+func (b *holdBuilder) release(i int32, s *history.Span) {
+	h := b.find(s.Owner, s.Key)
+	if h == nil {
+		if s.Outcome == history.OK {
+			b.nothing(i, s)
+		}
+		return
+	}
+	if h.ending == gone && s.Outcome != history.OK {
+		b.forget(h)
+		return
+	}
+	if s.Outcome == history.Fail && s.Held {
+		b.refused(h, s)
+		return
+	}
+	if h.debt > 0 {
+		b.indebted(h, s)
+		return
+	}
+	if s.Outcome == history.Fail { // the servers know nothing of this hold any more
+		h.end(gone, s.Call, s.Invoked)
+		b.forget(h)
+		return
+	}
+	if h.depth--; h.depth > 0 {
+		if h.ending == gone { // it was still held, whatever the owner was told
+			h.core = s.Call
+		}
+		return
+	}
+	how := unsure
+	if s.Outcome == history.OK {
+		how, h.back = released, s.Return
+	}
+	h.end(how, s.Call, s.Invoked)
+	b.forget(h)
+}
+
+// refused is a release that failed and had no effect. The owner relies on the
+// lock no more, as with any release; but the lock has not been given back. A
+// history that goes on as if it had been has no legal order, although nobody
+// need have been in the lock together with anybody else (so it is in the etcd
+// history among Knossos' examples).
+func (b *holdBuilder) refused(h *hold, s *history.Span) {
+	if h.ending != open || h.depth == 0 {
+		return
+	}
+	h.debt++
+	if h.depth--; h.depth == 0 {
+		h.until, h.ended = min(h.until, s.Call), s.Invoked
+	}
+}
+
+// indebted is a release of a hold with releases that failed before.
+func (b *holdBuilder) indebted(h *hold, s *history.Span) {
+	if s.Outcome == history.Fail || h.ending == gone {
+		h.end(gone, s.Call, s.Invoked)
+		b.forget(h)
+		return
+	}
+	if h.depth > 0 {
+		if h.depth--; h.depth == 0 {
+			h.until, h.ended = min(h.until, s.Call), s.Invoked
+		}
+		return
+	}
+	if h.debt--; h.debt > 0 {
+		return
+	}
+	h.core, h.ending = s.Call, unsure
+	if s.Outcome == history.OK {
+		h.ending, h.back = released, s.Return
+	}
+	b.forget(h)
+}
+
+// nothing notes a release that was ok although its owner held nothing that it
+// knew of. If its last hold was gone, or an operation of unknown outcome went
+// before, that may be what was released after all.
+func (b *holdBuilder) nothing(i int32, s *history.Span) {
+	switch {
+	case b.order[s.Owner] == plain && !b.gone[s.Owner]:
+		b.orphans = append(b.orphans, i)
+	case b.touched(i, s):
+		b.order[s.Owner] = tangled
+		b.tangled++
+	default:
+		b.order[s.Owner] = max(b.order[s.Owner], odd)
+	}
+}
+
+// touched says that the owner of release i acquired in the very instant in which
+// it returned. Equal stamps are concurrent: so that acquire may explain the
+// release, and what the owner held cannot be told.
+func (b *holdBuilder) touched(i int32, r *history.Span) bool {
+	for n := int(i) + 1; n < len(b.h.Spans) && b.h.Spans[n].Call <= r.Return; n++ {
+		s := &b.h.Spans[n]
+		if s.Owner == r.Owner && s.Key == r.Key && isLockOp(s) && s.Op != history.OpRelease && s.Outcome != history.Fail {
+			return true
+		}
+	}
+	return false
+}
+
+// renew prolongs the promise; a refused renewal tells the owner that the hold is lost.
+func (b *holdBuilder) renew(s *history.Span) {
+	h := b.find(s.Owner, s.Key)
+	if h == nil || h.ending != open {
+		return
+	}
+	switch {
+	case s.Outcome == history.Fail && s.Held:
+	case s.Outcome == history.Fail:
+		h.end(gone, s.Return, s.Ended)
+	case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
+		h.promise(s.Return, promised(s))
+	}
+}
+
+func (b *holdBuilder) notice(n *history.Notice) {
+	switch n.F {
+	case history.Renewed:
+		if h := b.find(n.Owner, n.Key); h != nil && h.ending == open && n.Valid != 0 {
+			h.promise(n.Time, n.Valid)
+		}
+	case history.Lost:
+		for i := b.open[n.Owner]; i >= 0; i = b.holds[i].next {
+			if h := &b.holds[i]; h.key == n.Key && h.ending == open {
+				h.end(gone, n.Time, n.Index)
+			}
+		}
+	case history.Crash:
+		b.crash(n)
+	}
+}
+
+// crash ends every hold of a client, whichever of its process numbers took it.
+func (b *holdBuilder) crash(n *history.Notice) {
+	who := n.Process.Client(b.h.Clients)
+	for i := range b.holds {
+		h := &b.holds[i]
+		if h.ending == open && b.client(h.span) == who {
+			h.end(gone, n.Time, n.Index)
+		}
+	}
+}
+
+// end closes a hold. The first end that the owner learnt of is the one that
+// belief ends at; a release that was ok afterwards proves that the lock was
+// held for longer than the owner was told.
+func (h *hold) end(how ending, at time.Duration, event int32) {
+	h.until = min(h.until, at)
+	h.core = at
+	if h.ending == open {
+		h.ended = event
+	}
+	h.ending = how
+}
+
+// forget takes a hold out of the open ones of its owner.
+func (b *holdBuilder) forget(h *hold) {
+	if h.ending == gone {
+		b.gone[h.owner] = true
+	}
+	at := &b.open[h.owner]
+	for *at >= 0 {
+		if o := &b.holds[*at]; o != h {
+			at = &o.next
+			continue
+		}
+		*at = h.next
+		return
+	}
+}
+
+// promised is until when a grant or a renewal promised the lock. A lock that
+// tells no validity has still promised what it was asked for, a lease counted
+// from the invocation at the earliest; one that was asked for no lease, and
+// tells no validity, has promised the lock until it says otherwise.
+func promised(s *history.Span) time.Duration {
+	switch {
+	case s.Valid != 0:
+		return s.Valid
+	case s.Lease > 0 && s.Call < never-s.Lease:
+		return s.Call + s.Lease
+	}
+	return never
+}
+
+// promise replaces the promise in force at t; after a gap it begins a new one.
+func (h *hold) promise(t, valid time.Duration) {
+	last := &h.valid
+	if n := len(h.more); n > 0 {
+		last = &h.more[n-1].until
+	}
+	if t <= *last {
+		*last = max(t, valid)
+		return
+	}
+	if valid > t {
+		h.more = append(h.more, segment{t, valid})
+	}
+}
+
+// both is the longest stretch of [from, until) inside both holds' promises.
+func both(x, y *hold, from, until time.Duration) segment {
+	best := segment{from, from}
+	for i := -1; i < len(x.more); i++ {
+		a := x.promises(i)
+		for j := -1; j < len(y.more); j++ {
+			b := y.promises(j)
+			s := segment{max(a.from, b.from, from), min(a.until, b.until, until)}
+			if s.until-s.from > best.until-best.from {
+				best = s
+			}
+		}
+	}
+	return best
+}
+
+// promises is the promise number i of a hold, from -1 (the acquire's) on.
+func (h *hold) promises(i int) segment {
+	if i < 0 {
+		return segment{h.from, h.valid}
+	}
+	return h.more[i]
+}
+
+// promisedAt says whether the holder could rely on the lock at t.
+func (h *hold) promisedAt(t time.Duration) bool {
+	for i := -1; i < len(h.more); i++ {
+		if p := h.promises(i); p.from <= t && t < p.until {
+			return true
+		}
+	}
+	return false
+}
+
+// lapsed is when the holder's promise last ran out before t; never if it did not.
+func (h *hold) lapsed(t time.Duration) time.Duration {
+	for i := len(h.more) - 1; i >= -1; i-- {
+		if p := h.promises(i); p.until <= t {
+			return p.until
+		}
+	}
+	return never
+}

@@ -1,0 +1,308 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// The rules of honesty.
+const (
+	releasedNothing = iota // release ok of an owner that never held
+	releasedTwice          // release ok of an owner that had given everything back
+	releasedOther          // release ok while another certainly held
+	renewedNothing         // renewal ok of an owner that never held
+	renewedOther           // renewal ok while another certainly held
+	lostLate               // the promise had run out and the client was told late or never
+	lostForNothing         // told lost although the promise stood and nobody else was granted
+	honestStalled          // acquits: the client stood still, so that nobody could tell it
+	honestAway             // acquits: the servers were not there, so that the loss had a cause
+	honestPromise          // acquits: what the other was promised had run out
+	honestSilent           // acquits: a lock that asks for a lease and tells of no loss has said when it ends
+)
+
+func honestyRules() []string {
+	return []string{releasedNothing: "released-nothing", releasedTwice: "released-twice",
+		releasedOther:  "released-another's",
+		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lostLate: "lost-late",
+		lostForNothing: "lost-for-nothing", honestStalled: "client-stalled", honestAway: "servers-away",
+		honestPromise: "other-outlived",
+		honestSilent:  "tells-no-loss"}
+}
+
+// checkHonesty looks for reports that were not true: a release or a renewal
+// that was right although the owner was not the holder (redis-py#490,
+// ShedLock#2583), a loss that was told late, never, or for nothing.
+//
+// Releases and renewals. Another who was granted the lock later, still relies
+// on it and is still promised it, proves that the owner holds it no more: an
+// operation that lies inside such a time as a whole was not done by a holder.
+// An owner that never acquired, or gave everything back, holds nothing;
+// owners with operations of unknown outcome are not judged.
+//
+// Losses. A lock can tell of a loss when the promise has run out, by its own
+// clock. It is late if the client relied on the lock for longer than the slack
+// after that, without being told. A lock is dishonest only if it could have
+// told: the time in which the client stood still does not count, and a lock
+// that asked for a lease, says until when it is valid and never tells a loss
+// has told all there is to tell. A loss is for nothing if the promise stood,
+// nobody else was granted the lock by then, and the servers were there.
+func checkHonesty(v *view, o Options) Result {
+	c := reports{view: v, o: o, found: newFindings(o)}
+	c.strangers()
+	c.others()
+	c.losses()
+	r := c.found.result(Honesty, v.honestyViolation)
+	r.Counts = map[string]int64{"releases_and_renewals": int64(c.said), "losses_told": int64(c.told),
+		"promises_outlived": int64(c.outlived)}
+	switch {
+	case r.Outcome == Violated:
+	case c.said == 0 && c.told == 0 && c.outlived == 0:
+		r.Outcome, r.Summary = NotApplicable, "nothing was released, renewed or told lost"
+	default:
+		r.Summary = fmt.Sprintf("every report was true: %d of releases and renewals, %d of losses", c.said, c.told)
+	}
+	return r
+}
+
+// reports is one run of the check.
+type reports struct {
+	*view
+	o     Options
+	found *findings
+
+	unknown              []time.Duration // by key: when the first acquire of unknown outcome was invoked
+	said, told, outlived int
+}
+
+// strangers judges releases and renewals of owners that hold nothing.
+func (c *reports) strangers() {
+	for _, i := range c.orphans {
+		s := &c.h.Spans[i]
+		rule := releasedNothing
+		if _, before := c.lastHold(s.Owner, s.Key, s.Call); before {
+			rule = releasedTwice
+		}
+		c.found.add(finding{rule: rule, x: -1, y: i, start: s.Call, end: s.Return})
+	}
+}
+
+// lastHold is the last hold of an owner that began before t.
+func (c *reports) lastHold(owner, key int32, t time.Duration) (int32, bool) {
+	holds := c.byKey[key]
+	n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from > t })
+	for n--; n >= 0; n-- {
+		if c.holds[holds[n]].owner == owner {
+			return holds[n], true
+		}
+	}
+	return -1, false
+}
+
+// others judges releases and renewals that lie inside the hold of another.
+func (c *reports) others() {
+	before := make([]int, len(c.byKey)) // by key: how many holds began before the operation
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if (s.Op != history.OpRelease && s.Op != history.OpRenew) || s.Outcome != history.OK {
+			continue
+		}
+		c.said++
+		holds, n := c.byKey[s.Key], before[s.Key]
+		for n < len(holds) && c.holds[holds[n]].from+c.o.ClockError < s.Call {
+			n++
+		}
+		before[s.Key] = n
+		if c.order[s.Owner] == tangled || c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.Unlimited {
+			continue
+		}
+		c.within(int32(i), s, n)
+	}
+}
+
+// within looks for another's promise around s, among the n holds before it.
+// Whoever was granted before this owner is exclusion's business: only one who
+// came after it can have taken the lock from it.
+func (c *reports) within(i int32, s *history.Span, n int) {
+	holds, other, mine := c.byKey[s.Key], int32(-1), false
+	for m := n - 1; m >= 0 && n-m <= holdsBack && !mine; m-- {
+		h := &c.holds[holds[m]]
+		switch {
+		case h.owner == s.Owner:
+			mine = true
+		case h.until-c.o.ClockError <= s.Return || (h.reader && !s.Write):
+		case c.o.obeys(honestPromise) && !(h.promisedAt(s.Call) && h.promisedAt(s.Return)):
+		default:
+			other = holds[m]
+		}
+	}
+	if mine && other < 0 {
+		return
+	}
+	if !mine {
+		_, mine = c.lastHold(s.Owner, s.Key, s.Return)
+	}
+	rule := releasedOther
+	if s.Op == history.OpRenew {
+		rule = renewedOther
+	}
+	switch {
+	case mine && other >= 0:
+		c.found.add(finding{rule: rule, x: other, y: i, start: s.Call, end: s.Return})
+	case !mine && s.Op == history.OpRenew && c.order[s.Owner] == plain:
+		c.found.add(finding{rule: renewedNothing, x: -1, y: i, start: s.Call, end: s.Return})
+	}
+}
+
+// holdsBack bounds how far back a holder is looked for.
+const holdsBack = 64
+
+// losses judges what clients were told of the end of their holds.
+func (c *reports) losses() {
+	tells := false
+	for i := range c.h.Notices {
+		if n := &c.h.Notices[i]; n.F == history.Lost {
+			tells = true
+			c.told++
+		}
+	}
+	still := c.stalls()
+	var away calm
+	if c.o.obeys(honestAway) && tells {
+		away = c.calmTimes(c.o)
+	}
+	if tells {
+		c.unknown = c.firstUnknown()
+	}
+	for i := range c.holds {
+		h := &c.holds[i]
+		valid := h.lastPromise()
+		if valid < h.until {
+			c.late(int32(i), valid, tells, still)
+		}
+		if tells && h.ended >= 0 {
+			c.forNothing(int32(i), away)
+		}
+	}
+}
+
+// lastPromise is the end of the last promise made for the hold.
+func (h *hold) lastPromise() time.Duration {
+	if n := len(h.more); n > 0 {
+		return h.more[n-1].until
+	}
+	return h.valid
+}
+
+// late judges a hold that its owner relied on after its promise.
+func (c *reports) late(i int32, valid time.Duration, tells bool, still map[int][]segment) {
+	h := &c.holds[i]
+	c.outlived++
+	s := &c.h.Spans[h.span]
+	if c.o.obeys(honestSilent) && !tells && (s.Lease > 0 || s.Valid == 0) {
+		return
+	}
+	until := min(h.until, c.h.End)
+	from := max(valid, h.from)
+	if c.o.obeys(honestStalled) {
+		for _, p := range still[c.client(h.span)] {
+			if p.from < until && p.until > from { // it could be told when it went on
+				from = p.until
+			}
+		}
+	}
+	if until-from > c.o.slack() && until > from {
+		c.found.add(finding{rule: lostLate, x: i, y: i, start: from, end: until})
+	}
+}
+
+// forNothing judges a hold that ended because its owner was told so.
+func (c *reports) forNothing(i int32, away calm) {
+	h := &c.holds[i]
+	n := sort.Search(len(c.h.Notices), func(n int) bool { return c.h.Notices[n].Index >= h.ended })
+	if n == len(c.h.Notices) || c.h.Notices[n].Index != h.ended || c.h.Notices[n].F != history.Lost {
+		return
+	}
+	t := h.until
+	if h.lastPromise()-t <= c.o.slack() || away.touches(segment{h.from, t}) {
+		return
+	}
+	if c.takenBy(i, t) {
+		return
+	}
+	c.found.add(finding{rule: lostForNothing, x: i, y: int32(n), start: t, end: t})
+}
+
+// takenBy says whether another may have been granted the lock while hold i was
+// there and before t: somebody who knows of it, within the slack, or one whose
+// acquire had an unknown outcome.
+func (c *reports) takenBy(i int32, t time.Duration) bool {
+	h := &c.holds[i]
+	if c.unknown[h.key] <= t {
+		return true
+	}
+	holds := c.byKey[h.key]
+	n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= h.from })
+	for m := max(0, n-holdsBack); m < len(holds); m++ {
+		y := &c.holds[holds[m]]
+		if y.from > later(t, c.o.slack()) {
+			break
+		}
+		if holds[m] != i && y.called <= t && y.until >= h.from {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) honestyViolation(f finding) Violation {
+	switch f.rule {
+	case lostLate, lostForNothing:
+		return v.lossViolation(f)
+	}
+	s := &v.h.Spans[f.y]
+	who, key := s.Process.Client(v.h.Clients), keyName(v.h.Keys[s.Key])
+	verb := "released"
+	if s.Op == history.OpRenew {
+		verb = "renewed"
+	}
+	if f.x < 0 {
+		why := " that it had never held"
+		if f.rule == releasedTwice {
+			why = " that it had given back before"
+		}
+		return v.spanViolation(s, "whoever does not hold the lock is told so",
+			fmt.Sprintf("client %d was told at %s that it had %s %s%s", who, at(s.Return), verb, key, why))
+	}
+	x := &v.holds[f.x]
+	w := v.spanPair(&v.h.Spans[x.span], s, "whoever does not hold the lock is told so")
+	w.Events = []int{v.granted(x), int(s.Invoked), int(s.Ended)}
+	w.Text = fmt.Sprintf("client %d was told at %s that it had %s %s, which client %d held since %s", who, at(s.Return),
+		verb, key, w.Clients[0], at(x.from))
+	return w
+}
+
+func (v *view) lossViolation(f finding) Violation {
+	h := &v.holds[f.x]
+	w := Violation{Key: v.h.Keys[h.key], Class: BrokenPromise, Clients: []int{v.client(h.span)},
+		Owners: []string{v.h.Owners[h.owner]}, Events: []int{v.granted(h)}}
+	if h.ended >= 0 {
+		w.Events = append(w.Events, int(h.ended))
+	} else {
+		w.Events = append([]int{int(v.h.Spans[h.span].Invoked)}, w.Events...)
+	}
+	who, key := w.Clients[0], keyName(w.Key)
+	if f.rule == lostForNothing {
+		w.Class = ""
+		w.Rule = "a hold is not told lost while its promise stands and nobody took it"
+		w.Text = fmt.Sprintf("client %d was told at %s that it had lost %s, which nobody else had taken and which it had "+
+			"been promised until %s", who, at(f.end), key, at(h.lastPromise()))
+		return w
+	}
+	w.Rule = "a holder whose promise has run out is told so"
+	w.Text = fmt.Sprintf("client %d relied on %s until %s, and nobody told it that its promise had ended at %s", who, key,
+		at(f.end), at(h.lastPromise()))
+	return w
+}

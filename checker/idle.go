@@ -1,0 +1,351 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file finds the times in which a key was certainly free: what recovery,
+// wake-up and leak are judged on. Safety takes the smallest intervals that are
+// certain, liveness the largest that are possible: a hold may have lasted from
+// the moment in which it was told of (or from when its client stood still
+// while it asked) to the return of its release or, without one, to the end of
+// the last lease that can have been in force. An acquire of unknown outcome may
+// have held the lock from its invocation to the end of the lease it asked for.
+
+// cause is why a key was free.
+type cause uint8
+
+const (
+	unused   cause = iota // nobody had held it yet
+	givenUp               // the last hold was released
+	expired               // the last hold was not: its lease ran out
+	imagined              // an acquire of unknown outcome may have been the last hold
+)
+
+// gap is a time in which nobody can have held a key.
+type gap struct {
+	segment
+	key   int32
+	last  int32 // what ended last: a hold, or a span if imagined; -1 if unused
+	cause cause
+}
+
+// wait is an acquire that was under way in a gap.
+type wait struct{ gap, span int32 }
+
+// idle is what is known of free keys.
+type idle struct {
+	gaps    []gap // longer than the slack, by key, in the order of time
+	free    []gap // by key: from when on nobody can hold it any more; until is the end of the run
+	extents *extents
+	waits   []wait // acquires longer than the slack that met a gap, by gap
+}
+
+// idleTimes finds the gaps longer than slack, once for all who ask.
+func (v *view) idleTimes(slack time.Duration) *idle {
+	v.idleOnce.Do(func() {
+		v.idle = &idle{free: make([]gap, len(v.byKey))}
+		e := newExtents(v)
+		v.idle.extents = e
+		for key := range v.byKey {
+			v.idle.key(e, int32(key), slack)
+		}
+		v.idle.meet(v, slack)
+	})
+	return v.idle
+}
+
+// idleState is filled once; see [view.idleTimes].
+type idleState struct {
+	idleOnce sync.Once
+	idle     *idle
+}
+
+// key walks over everything that may have held a key, in the order of its beginning.
+func (d *idle) key(e *extents, key int32, slack time.Duration) {
+	holds, extra := e.byKey[key], e.extra[key]
+	now := gap{segment: segment{0, 0}, key: key, last: -1}
+	next := func(from, until time.Duration, last int32, why cause) {
+		if from-now.from > slack {
+			now.until = from
+			d.gaps = append(d.gaps, now)
+		}
+		if until >= now.from {
+			now = gap{segment: segment{until, never}, key: key, last: last, cause: why}
+		}
+	}
+	for _, i := range holds {
+		h := &e.holds[i]
+		for len(extra) > 0 && extra[0].from <= h.from {
+			next(extra[0].from, extra[0].until, extra[0].last, extra[0].cause)
+			extra = extra[1:]
+		}
+		if h.ending == released {
+			next(h.from, h.back, i, givenUp)
+		} else {
+			next(h.from, e.leaseEnd(i), i, expired)
+		}
+	}
+	for _, x := range extra {
+		next(x.from, x.until, x.last, x.cause)
+	}
+	if now.until = e.h.End; now.until-now.from > slack {
+		d.gaps = append(d.gaps, now)
+	}
+	d.free[key] = now
+}
+
+// meet finds who waited in the gaps. An acquire of unknown outcome is not
+// counted: its client may have gone away.
+func (d *idle) meet(v *view, slack time.Duration) {
+	if len(d.gaps) == 0 {
+		return
+	}
+	first := make([]int, len(v.byKey)+1) // of the gaps of each key
+	for _, g := range d.gaps {
+		first[g.key+1]++
+	}
+	for k := range v.byKey {
+		first[k+1] += first[k]
+	}
+	add := func(i int32) {
+		s := &v.h.Spans[i]
+		limit := v.h.Limit(s.Key)
+		if s.Op != history.OpAcquire || s.Return-s.Call <= slack || (limit > 0 && s.Permits > limit) {
+			return
+		}
+		gaps := d.gaps[first[s.Key]:first[s.Key+1]]
+		n := sort.Search(len(gaps), func(n int) bool { return gaps[n].until-s.Call > slack })
+		for ; n < len(gaps) && s.Return-gaps[n].from > slack; n++ {
+			d.waits = append(d.waits, wait{int32(first[s.Key] + n), i})
+		}
+	}
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; s.Return-s.Call > slack && s.Outcome == history.OK {
+			add(int32(i))
+		}
+	}
+	for _, i := range v.h.GaveUp {
+		add(i)
+	}
+	slices.SortFunc(d.waits, func(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.span, b.span)) })
+}
+
+// extents knows the largest time that each hold can have lasted.
+type extents struct {
+	*view
+	extra   [][]gap           // by key: acquires of unknown outcome, and grants whose client stood still
+	renewed []time.Duration   // by hold: end of the last lease that a renewal can have begun; nil if nothing was renewed
+	told    []history.Unknown // when unknown outcomes were told of, by span; nil until asked for
+	longest time.Duration     // lease of a lock that renews by itself, as its promises show it; 0: they do not
+}
+
+func newExtents(v *view) *extents {
+	e := &extents{view: v, extra: make([][]gap, len(v.byKey))}
+	unknown, renewals := false, false
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		unknown = unknown || v.mayHold(s)
+		renewals = renewals || s.Op == history.OpRenew
+		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
+			e.longest = max(e.longest, s.Valid-s.Call)
+		}
+	}
+	for i := range v.h.Notices {
+		renewals = renewals || v.h.Notices[i].F == history.Renewed
+	}
+	if renewals {
+		e.renewals()
+	}
+	if unknown {
+		e.unknowns()
+	}
+	e.stoodStill()
+	for _, x := range e.extra {
+		slices.SortFunc(x, func(a, b gap) int { return cmp.Compare(a.from, b.from) })
+	}
+	return e
+}
+
+// leaseEnd is when a hold that nobody gave back has certainly ended.
+func (e *extents) leaseEnd(i int32) time.Duration {
+	h := &e.holds[i]
+	end := never
+	if lease := e.h.Spans[h.span].Lease; lease > 0 {
+		end = later(h.from, lease)
+	} else if e.longest > 0 && h.ending == gone {
+		end = later(max(h.from, h.until), e.longest)
+	}
+	if e.renewed != nil {
+		end = max(end, e.renewed[i])
+	}
+	return end
+}
+
+// renewals prolongs the holds that were renewed, or may have been.
+func (e *extents) renewals() {
+	e.renewed = make([]time.Duration, len(e.holds))
+	of := make([][]int32, len(e.h.Owners)) // holds of each owner
+	for i := range e.holds {
+		of[e.holds[i].owner] = append(of[e.holds[i].owner], int32(i))
+	}
+	prolong := func(owner, key int32, t, lease time.Duration) {
+		for _, i := range of[owner] {
+			if h := &e.holds[i]; h.key == key && h.from <= t {
+				e.renewed[i] = max(e.renewed[i], later(t, cmp.Or(lease, e.h.Spans[h.span].Lease, e.longest)))
+			}
+		}
+	}
+	for i := range e.h.Spans {
+		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {
+			prolong(s.Owner, s.Key, e.ended(int32(i)), s.Lease)
+		}
+	}
+	for i := range e.h.Notices {
+		if n := &e.h.Notices[i]; n.F == history.Renewed {
+			prolong(n.Owner, n.Key, n.Time, 0)
+		}
+	}
+}
+
+// mayHold says that s may have been granted without a hold that is known: its
+// outcome is not known, or what its owner did cannot be told.
+func (v *view) mayHold(s *history.Span) bool {
+	if s.Op != history.OpAcquire && s.Op != history.OpTry {
+		return false
+	}
+	return s.Outcome == history.Info || (s.Outcome == history.OK && v.order[s.Owner] == tangled)
+}
+
+// unknowns adds the acquires of unknown outcome.
+func (e *extents) unknowns() {
+	crashed := make(map[int]time.Duration)
+	for i := range e.h.Notices {
+		if n := &e.h.Notices[i]; n.F == history.Crash {
+			crashed[n.Process.Client(e.h.Clients)] = n.Time
+		}
+	}
+	for i := range e.h.Spans {
+		s := &e.h.Spans[i]
+		if !e.mayHold(s) {
+			continue
+		}
+		end, lease := e.ended(int32(i)), s.Lease
+		if s.Outcome == history.OK {
+			end = never
+		}
+		if k, ok := crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
+			end, lease = min(end, k), cmp.Or(lease, e.longest)
+		}
+		if lease == 0 { // its client lives, and may renew for ever what it may have
+			end = never
+		}
+		x := gap{segment: segment{s.Call, later(end, lease)}, key: s.Key, last: int32(i), cause: imagined}
+		e.extra[s.Key] = append(e.extra[s.Key], x)
+	}
+}
+
+// stoodStill adds the time in which a client may have been granted a lock
+// without learning of it, because it was stopped.
+func (e *extents) stoodStill() {
+	still := e.stalls()
+	if len(still) == 0 {
+		return
+	}
+	for i := range e.holds {
+		h := &e.holds[i]
+		for _, p := range still[e.client(h.span)] {
+			if begin := max(h.called, p.from); begin < min(h.from, p.until) {
+				x := gap{segment: segment{begin, h.from}, key: h.key, last: int32(i), cause: givenUp}
+				e.extra[h.key] = append(e.extra[h.key], x)
+			}
+		}
+	}
+}
+
+// firstUnknown is, by key, when the first acquire was invoked that may have
+// been granted without a hold that is known; never if there is none.
+func (v *view) firstUnknown() []time.Duration {
+	first := make([]time.Duration, len(v.byKey))
+	for k := range first {
+		first[k] = never
+	}
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; v.mayHold(s) {
+			first[s.Key] = min(first[s.Key], s.Call)
+		}
+	}
+	return first
+}
+
+// ended is the latest time at which an operation can have had its effect: when
+// its completion was recorded, whatever it told; never if it has none.
+func (e *extents) ended(i int32) time.Duration {
+	s := &e.h.Spans[i]
+	if s.Outcome != history.Info || s.Ended < 0 {
+		return s.Return
+	}
+	if e.told == nil {
+		e.told = slices.SortedFunc(slices.Values(e.h.Unknown), func(a, b history.Unknown) int {
+			return cmp.Compare(a.Span, b.Span)
+		})
+	}
+	n, ok := slices.BinarySearchFunc(e.told, i, func(u history.Unknown, i int32) int { return cmp.Compare(u.Span, i) })
+	if !ok {
+		return never
+	}
+	return e.told[n].Time
+}
+
+// stalls is, by client, when faults held it up.
+func (v *view) stalls() map[int][]segment {
+	var still map[int][]segment
+	open := make(map[int]int) // by fault id: client
+	for i := range v.h.Faults {
+		f := &v.h.Faults[i]
+		name, is := strings.CutPrefix(f.Target, "client:")
+		client, err := strconv.Atoi(name)
+		if !is || err != nil {
+			continue
+		}
+		switch _, again := open[f.ID]; {
+		case f.Phase == history.Injected && !again:
+			open[f.ID] = client
+			if still == nil {
+				still = make(map[int][]segment)
+			}
+			still[client] = append(still[client], segment{f.Time, never})
+		case f.Phase == history.Healed && again:
+			delete(open, f.ID)
+			last := &still[client][len(still[client])-1]
+			last.until = min(last.until, f.Time)
+		}
+	}
+	return still
+}
+
+// leaseOver is when the key that a finding speaks of had become free.
+func (v *view) leaseOver(f finding) time.Duration {
+	for _, g := range v.idle.gaps {
+		if g.last == f.x && g.cause == expired && g.from <= f.start && f.end <= g.until {
+			return g.from
+		}
+	}
+	return f.start
+}
+
+// spanOf is the operation behind what a gap of a key says came last.
+func (v *view) spanOf(key, last int32) int32 {
+	if v.idle.free[key].cause == imagined {
+		return last
+	}
+	return v.holds[last].span
+}

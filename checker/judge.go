@@ -1,0 +1,170 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// Judge judges a history by every property (see [Options] for fewer). It never
+// panics: a checker that does has decided nothing, and says so in its result.
+// h is not changed; several goroutines may judge the same history.
+func Judge(h *history.History, o Options) Judgement {
+	start := time.Now()
+	h = o.limited(h)
+	j := Judgement{Spans: len(h.Spans), Events: h.Events, Problems: h.Problems}
+	v, err := safeView(h)
+	specs := o.asked()
+	j.Results = make([]Result, len(specs))
+	if err != nil {
+		for i, s := range specs {
+			j.Results[i] = undecided(s.Name, err)
+		}
+	} else {
+		each(len(specs), func(i int) { j.Results[i] = specs[i].safely(v, h, o) })
+	}
+	j.decide(o)
+	j.Took = time.Since(start)
+	return j
+}
+
+// asked is the rows of the catalogue that are to be judged.
+func (o Options) asked() (specs []Spec) {
+	for _, s := range Catalog() {
+		if len(o.Only) == 0 || slices.Contains(o.Only, s.Name) {
+			specs = append(specs, s)
+		}
+	}
+	return specs
+}
+
+// each does do(0) to do(n-1) on as many goroutines as there are processors: the
+// properties know nothing of each other, and the view they share stands still.
+// The last of the catalogue take longest, and so begin first.
+func each(n int, do func(i int)) {
+	var next atomic.Int64
+	next.Store(int64(n))
+	var all sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := next.Add(-1); i >= 0; i = next.Add(-1) {
+				do(int(i))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Result is the result for a property, or nil if it was not judged.
+func (j Judgement) Result(p Property) *Result {
+	for i := range j.Results {
+		if j.Results[i].Property == p {
+			return &j.Results[i]
+		}
+	}
+	return nil
+}
+
+func undecided(p Property, cause any) Result {
+	return Result{Property: p, Outcome: Undecided, Summary: fmt.Sprintf(
+		"the checker of %s stopped (%v): this is a defect of the checker, please report it with history.jsonl", p, cause)}
+}
+
+func safeView(h *history.History) (v *view, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("reading the holds: %v", cause)
+		}
+	}()
+	return newView(h), nil
+}
+
+// safely judges one property. v may be nil.
+func (s Spec) safely(v *view, h *history.History, o Options) (r Result) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r = undecided(s.Name, cause)
+		}
+	}()
+	if v == nil {
+		v = newView(h)
+	}
+	return s.check(v, o.forProperty(s.Name))
+}
+
+// decide draws the verdict from the results.
+func (j *Judgement) decide(o Options) {
+	j.Verdict = Safe
+	var open, broken []*Result
+	for i := range j.Results {
+		r := &j.Results[i]
+		required := len(o.Require) == 0 || slices.Contains(o.Require, r.Property)
+		switch {
+		case required && r.Outcome == Violated:
+			broken = append(broken, r)
+		case r.Outcome == Undecided && (required || r.Property == Bite):
+			open = append(open, r)
+		case r.Outcome == NotApplicable && slices.Contains(o.Require, r.Property):
+			open = append(open, r)
+		}
+	}
+	switch {
+	case len(broken) > 0:
+		j.Verdict, j.Class, j.Sentence = Unsafe, worstClass(broken), sentence(broken)
+	case len(open) > 0:
+		j.Verdict, j.Sentence = Inconclusive, fmt.Sprintf("%s could not be decided: %s", open[0].Property, open[0].Summary)
+		if open[0].Property == Bite {
+			j.Sentence = open[0].Summary
+		}
+	case j.Spans == 0 || len(j.Results) == 0:
+		j.Verdict, j.Sentence = Inconclusive, "nothing was judged: the history has no operations"
+	default:
+		j.Sentence = j.safeSentence()
+	}
+}
+
+// worstClass is what the whole run is blamed for.
+func worstClass(broken []*Result) (class Class) {
+	for _, r := range broken {
+		for _, v := range r.Violations {
+			if v.Class == BrokenPromise {
+				return BrokenPromise
+			}
+			class = cmp.Or(class, v.Class)
+		}
+	}
+	return class
+}
+
+// sentence tells of the first broken property, which is the gravest, and names the others.
+func sentence(broken []*Result) string {
+	s := broken[0].Summary
+	if len(broken) == 1 {
+		return s
+	}
+	var names []string
+	for _, r := range broken[1:] {
+		names = append(names, string(r.Property))
+	}
+	return s + "; also violated: " + strings.Join(names, ", ")
+}
+
+func (j *Judgement) safeSentence() string {
+	var parts []string
+	for _, p := range []Property{Exclusion, Bite, Damage} {
+		if r := j.Result(p); r != nil && r.Outcome == Holds {
+			parts = append(parts, r.Summary)
+		}
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("%s kept every property that was judged", plural(j.Spans, "operation"))
+	}
+	return strings.Join(parts, "; ")
+}

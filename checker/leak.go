@@ -1,0 +1,142 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// The rules of leak.
+const (
+	keysLeft      = iota // keys at the servers
+	waitersLeft          // entries in the queue
+	permitsLeft          // permits out
+	renewalsLeft         // a watchdog that goes on
+	acquireLeaked        // an acquire of unknown outcome blocked the lock for longer than its lease
+	leakHeld             // acquits: somebody may still hold it
+	leakAway             // acquits: the servers were not there
+	leakPaused           // acquits: the waiter stood still
+	leakWaiting          // acquits: somebody may still wait
+)
+
+func leakRules() []string {
+	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
+		acquireLeaked: "acquire", leakHeld: "may-be-held", leakAway: "servers-away", leakPaused: "waiter-paused",
+		leakWaiting: "may-wait"}
+}
+
+// checkLeak judges what is left behind. What is at the servers at the end is
+// told by the notes of f leftover (see history.Leftover); it is a leak if
+// nobody can hold the key any more, by the largest intervals (see idle.go),
+// or, for the queue, if there are more entries than clients that can still
+// wait. The other leak is an acquire of unknown outcome that took the lock and
+// left it to nobody: it may block others for the lease that it asked for, and
+// no longer (CURATOR-79: one that blocked for ever).
+func checkLeak(v *view, o Options) Result {
+	found := newFindings(o)
+	v.sleepers(o, excuses{acquireLeaked, leakAway, leakPaused}, found, imagined)
+	looked := 0
+	for i := range v.h.Lefts {
+		if v.judgeLeft(int32(i), o, found) {
+			looked++
+		}
+	}
+	r := found.result(Leak, v.leakViolation)
+	r.Counts = map[string]int64{"looked_at": int64(looked), "noted": int64(len(v.h.Lefts))}
+	switch {
+	case r.Outcome == Violated:
+	case looked > 0:
+		r.Summary = fmt.Sprintf("nothing was left behind at the end, %s looked at", plural(looked, "key"))
+	case len(v.h.Lefts) > 0:
+		r.Outcome = NotApplicable
+		r.Summary = "when the servers were looked at, the lock may still have been held"
+	default:
+		r.Outcome, r.Summary = NotApplicable, "nobody looked at the servers when the run was over"
+	}
+	return r
+}
+
+// judgeLeft judges one note, and says whether it could be judged.
+func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
+	l := &v.h.Lefts[i]
+	free := &v.idleTimes(o.slack()).free[l.Key]
+	if free.last < 0 {
+		return false // nobody used the key: nothing to point at
+	}
+	if o.obeys(leakHeld) && free.from > l.Time {
+		return false
+	}
+	convict := func(rule int, bad bool) {
+		if bad {
+			found.add(finding{rule: rule, x: free.last, y: i, start: min(free.from, l.Time), end: l.Time})
+		}
+	}
+	convict(keysLeft, len(l.Keys) > 0)
+	convict(permitsLeft, l.Permits > 0)
+	convict(renewalsLeft, l.Renewals > 0)
+	waiting := 0
+	if o.obeys(leakWaiting) {
+		waiting = v.waitingAt(l.Key, l.Time)
+	}
+	convict(waitersLeft, l.Waiters > waiting)
+	return true
+}
+
+// waitingAt is how many acquires of a key may still be under way at t.
+func (v *view) waitingAt(key int32, t time.Duration) (n int) {
+	crashed := make(map[int]bool)
+	for i := range v.h.Notices {
+		if x := &v.h.Notices[i]; x.F == history.Crash && x.Time <= t {
+			crashed[x.Process.Client(v.h.Clients)] = true
+		}
+	}
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Key == key && s.Op == history.OpAcquire && s.Call <= t && s.Return > t &&
+			!crashed[s.Process.Client(v.h.Clients)] {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *view) leakViolation(f finding) Violation {
+	if f.rule == acquireLeaked {
+		return v.leakedViolation(f)
+	}
+	l := &v.h.Lefts[f.y]
+	s := &v.h.Spans[v.spanOf(l.Key, f.x)]
+	key := v.h.Keys[l.Key]
+	w := Violation{Key: key, Clients: []int{s.Process.Client(v.h.Clients)}, Owners: []string{v.h.Owners[s.Owner]}}
+	w.Events = []int{int(s.Invoked), int(l.Index)}
+	what := ""
+	switch f.rule {
+	case keysLeft:
+		w.Rule, what = "a lock that nobody holds leaves no key behind", strings.Join(l.Keys, ", ")
+	case waitersLeft:
+		w.Rule, what = "a queue holds nobody who does not wait", plural(l.Waiters, "queue entry")
+		what = strings.Replace(what, "entrys", "entries", 1)
+	case permitsLeft:
+		w.Rule, what = "permits come back when nobody holds them", plural(l.Permits, "permit")
+	case renewalsLeft:
+		w.Rule, what = "nothing is renewed that nobody holds", plural(l.Renewals, "renewal")
+	}
+	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, that of client %d, had ended by %s",
+		what, keyName(key), at(l.Time), w.Clients[0], at(f.start))
+	return w
+}
+
+func (v *view) leakedViolation(f finding) Violation {
+	w := v.sleeperViolation(f)
+	x := &v.h.Spans[f.x]
+	w.Rule = "an acquire whose outcome nobody knows blocks the lock no longer than its lease"
+	w.Clients = append([]int{x.Process.Client(v.h.Clients)}, w.Clients...)
+	w.Owners = append([]string{v.h.Owners[x.Owner]}, w.Owners...)
+	w.Events = append([]int{int(x.Invoked)}, w.Events...)
+	w.Text = fmt.Sprintf("client %d asked for %s at %s and never learnt whether it got it; its lease would have ended by "+
+		"%s, and client %d waited for %s longer", w.Clients[0], keyName(w.Key), at(x.Call), at(f.start), w.Clients[1],
+		long(f.end-f.start))
+	return w
+}

@@ -1,0 +1,31 @@
+package checker
+
+// checkLeaseExclusion looks for holds that overlap inside the validity that
+// each was promised. Only this is a lie of the lock: a client that stalls past
+// its lease overlaps with the next holder under every lease lock there is
+// (Kleppmann 2016), which is why both properties are told apart.
+//
+// It is the sweep of exclusion.go over smaller intervals: a promise begins when
+// the client was told of it, and ends when it runs out or belief does. So what
+// overlaps here is certain, up to Options.ClockError.
+func checkLeaseExclusion(v *view, o Options) Result {
+	found := newFindings(o)
+	all := v.overlaps(v.exclusive(o), func(x, y int32, s segment) {
+		p := both(&v.holds[x], &v.holds[y], s.from, s.until)
+		if p.until-p.from > o.ClockError || !o.obeys(leasesOver) {
+			found.add(finding{x: x, y: y, start: p.from, end: v.shown(p)})
+		}
+	})
+	r := found.result(LeaseExclusion, func(f finding) Violation {
+		w := v.pairViolation(&v.holds[f.x], &v.holds[f.y], segment{f.start, f.end})
+		w.Rule = "inside the validity that a holder was promised nobody else is promised the lock"
+		w.Class = BrokenPromise
+		w.Text += ", inside the validity promised to both"
+		return w
+	})
+	r = v.holdsResult(r, all)
+	if r.Outcome == Holds {
+		r.Summary = plural(len(v.holds), "hold") + ", no two of them at once inside the validity promised to both"
+	}
+	return r
+}

@@ -1,0 +1,298 @@
+package checker
+
+import (
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file is the exact sweep behind [Linearizable]; linearizable.go asks
+// porcupine about the same operations.
+
+// takeKind is what an operation does to a lock.
+type takeKind uint8
+
+const (
+	take    takeKind = iota // acquire or try, granted
+	busy                    // a try that failed because the lock was held
+	give                    // one release
+	token                   // of a flaw: a grant whose token is not what its place in the order demands
+	crowded                 // of a flaw: a grant for which there were not enough permits
+	end                     // not an operation: after it nothing of unknown outcome has an effect any more
+	drop                    // the owner's whole hold ends by itself (told lost, crash, release refused)
+)
+
+// lockOp is an operation on one key as a lock sees it.
+type lockOp struct {
+	call, back time.Duration // never, if unknown
+	owner      int32
+	life       int32 // of the owner: a new one begins after each hold that was gone
+	pos        int32 // how many known operations of the owner came before; -1 if that is not known
+	depth      int32 // what the owner had before, by its program order; -1 if that is not known
+	span       int32 // -1 if it is no operation of the history
+	process    history.Process
+	permits    int32  // asked or given back, at least 1
+	token      uint64 // 0: none was told
+	kind       takeKind
+	write      bool
+	unknown    bool // it may have happened at any time from call on, or never
+}
+
+// flaw is a proof that no legal order exists: two holds (x, y), or a single
+// operation y that no hold explains (x < 0).
+type flaw struct {
+	x, y int32
+	kind takeKind
+	segment
+}
+
+// sweep finds every flaw of one key that is no semaphore (see linear_permits.go
+// for those). A flaw is certain; and if the key is exact and none is found, a
+// legal order exists, by these arguments:
+//
+// Holds: as in exclusion.go, with the core's own end. For readers and writers
+// only pairs with a writer count: granting each at the end of its acquire and
+// taking it back at the start of its release is legal if no such pair overlaps.
+//
+// Releases: a release that was ok belongs to a hold.
+//
+// Tokens: if no cores overlap, the order of the holds is fixed, but for holds of
+// no length in one instant. So tokens must grow in that order (tokensOf).
+//
+// Failed tries of a mutex: between neighbours i and i+1 the lock must be free
+// only after i's release returned and before the acquire of i+1 was invoked;
+// everywhere else one may be made to last, or the other to begin, so that the
+// lock is held. Making every release as late and every acquire as early as it
+// can be serves all tries at once: so a failed try is impossible only if its
+// whole span lies in such a gap. After the last hold an acquire of unknown
+// outcome may have taken the lock. Two tries may want holds of no length in one
+// instant in different orders: then a key is not exact (prepare). (For the other kinds failed tries are not
+// judged here, and a key that has some is not exact.)
+//
+// slack is how much later than it happened the clock may have told an event.
+func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
+	clean := v.sweepHolds(k, slack, visit)
+	for _, i := range k.orphans {
+		s := &v.h.Spans[i]
+		visit(flaw{x: -1, y: i, kind: give, segment: segment{s.Call, s.Return}})
+	}
+	if !clean {
+		return
+	}
+	if k.kind == fencedMutex || k.kind == reentrantFenced {
+		v.sweepTokens(k, slack, visit)
+	}
+	if !k.exact || k.kind.shared() {
+		return
+	}
+	for _, i := range k.busy {
+		s := &v.h.Spans[i]
+		if !v.explained(v.byKey[k.key], k.unknown, segment{s.Call, s.Return}, slack) {
+			visit(flaw{x: -1, y: i, kind: busy, segment: segment{s.Call, s.Return}})
+		}
+	}
+}
+
+// sweepHolds visits, for each hold that overlaps with an earlier one that it
+// must not, the one of those that lasts longest; and says whether there was none.
+func (v *view) sweepHolds(k *keyOps, slack time.Duration, visit func(flaw)) bool {
+	clean := true
+	var last, writer int32 = -1, -1 // the hold whose core ends last, and the writer's
+	for _, j := range v.byKey[k.key] {
+		y, x := &v.holds[j], last
+		if y.reader {
+			x = writer
+		}
+		if x >= 0 && v.holds[x].core-y.from > slack && y.core-v.holds[x].from > slack {
+			clean = false
+			visit(flaw{x: x, y: j, kind: take, segment: segment{y.from, min(v.holds[x].core, y.core)}})
+		}
+		if last < 0 || y.core > v.holds[last].core {
+			last = j
+		}
+		if !y.reader && (writer < 0 || y.core > v.holds[writer].core) {
+			writer = j
+		}
+	}
+	return clean
+}
+
+// rank is the token by which the place of a hold in the order is judged: none, if
+// the reply was so slow that its promise was over. Then it tells of a grant that
+// may have run out long ago, before others that were told sooner.
+func (h *hold) rank() uint64 {
+	if h.late {
+		return 0
+	}
+	return h.token
+}
+
+// sweepTokens visits the holds whose token is not greater than that of one that
+// was certainly before, or is the token of another, and the re-entries that do
+// not repeat theirs. No two cores of the key overlap. Of an owner that acts again
+// after an unknown outcome it is not certain which hold a token is of.
+func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
+	bad := func(x, y int32) {
+		h := &v.holds[y]
+		visit(flaw{x: x, y: y, kind: token, segment: segment{h.from, h.from}})
+	}
+	holds := v.byKey[k.key]
+	sure, highest := 0, int32(-1)
+	for n, j := range holds {
+		y := &v.holds[j]
+		for ; sure < n && v.holds[holds[sure]].from < y.core-slack; sure++ {
+			if x := &v.holds[holds[sure]]; v.order[x.owner] != plain {
+				continue
+			}
+			if highest < 0 || v.holds[holds[sure]].rank() > v.holds[highest].rank() {
+				highest = holds[sure]
+			}
+		}
+		if y.rank() == 0 || v.order[y.owner] != plain {
+			continue
+		}
+		if highest >= 0 && v.holds[highest].rank() >= y.rank() {
+			bad(highest, j)
+			continue
+		}
+		for _, i := range holds[sure:n] { // in whichever order: no two are equal
+			if v.holds[i].token == y.token && !v.holds[i].late && v.order[v.holds[i].owner] == plain {
+				bad(i, j)
+				break
+			}
+		}
+	}
+	for _, i := range k.renumbered {
+		s := &v.h.Spans[i]
+		if v.order[s.Owner] != plain {
+			continue
+		}
+		visit(flaw{x: -1, y: i, kind: token, segment: segment{s.Call, s.Return}})
+	}
+}
+
+// explained says whether somebody can have held the lock at some time in try:
+// one of holds, or an acquire of unknown outcome, the first of which was invoked
+// at unknown.
+func (v *view) explained(holds []int32, unknown time.Duration, try segment, slack time.Duration) bool {
+	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > try.from-slack })
+	for m := n; m < len(holds) && v.tied(holds[m], holds[n]); m++ {
+		if v.holds[holds[m]].called <= later(try.until, slack) {
+			return true
+		}
+	}
+	for m := n - 1; m >= 0 && v.tied(holds[m], holds[n-1]); m-- {
+		if later(v.holds[holds[m]].back, slack) >= try.from {
+			return true
+		}
+	}
+	return n == len(holds) && unknown <= later(try.until, slack)
+}
+
+// tied says of two holds that do not overlap that they may come in any order:
+// they are of no length, in one instant.
+func (v *view) tied(i, j int32) bool {
+	x, y := &v.holds[i], &v.holds[j]
+	return x.from == y.from && x.core == y.core
+}
+
+// later is t+d, or never.
+func later(t, d time.Duration) time.Duration {
+	if t > never-d {
+		return never
+	}
+	return t + d
+}
+
+// modelOps is what the model of a key is asked about: every known operation,
+// and those of unknown outcome that could matter.
+//
+// An acquire of unknown outcome whose owner never acts again is dropped, unless
+// a failed try may need it. That is harmless: take any legal order, and leave
+// that acquire out. Whatever was legal after it stays so, because it only ever
+// took room (the lock, a permit, a place among readers) and gave none back, and
+// no grant that was told of needs the room to be taken. Only a failed try does.
+func (v *view) modelOps(k *keyOps) []lockOp {
+	ops := make([]lockOp, 0, len(k.spans)+8)
+	next := make(map[int32]int32)  // by owner: known operations so far
+	depth := make(map[int64]int32) // by self
+	for _, i := range k.spans {
+		s := &v.h.Spans[i]
+		op := lockOp{call: s.Call, back: s.Return, owner: s.Owner, span: i, process: s.Process}
+		op.unknown, op.permits, op.write, op.token = s.Outcome == history.Info, 1, s.Write, s.Token
+		if k.kind == semaphore {
+			op.permits = s.Permits
+		}
+		effect := s.Ended
+		switch {
+		case s.Busy:
+			op.kind = busy
+		case s.Outcome == history.Fail: // it did not happen; what a refused release tells is in the holds
+			continue
+		case s.Op == history.OpRelease:
+			op.kind = give
+			effect = s.Invoked
+		case op.unknown && v.order[s.Owner] == plain && len(k.busy) == 0:
+			continue
+		}
+		if op.unknown || !k.kind.fenced() || promised(s) <= s.Return {
+			op.token = 0
+		}
+		op.life, op.pos = k.lives.at(s.Owner, effect), -1
+		if op.kind != busy && v.order[s.Owner] != tangled {
+			if op.pos = next[s.Owner]; !op.unknown {
+				next[s.Owner]++
+				k.placeDrops(s.Owner, effect, next[s.Owner])
+			}
+		}
+		if op.depth = -1; op.kind != busy && !op.unknown && v.order[s.Owner] == plain {
+			op.depth = depth[op.self()]
+			depth[op.self()] += op.gain()
+		}
+		ops = append(ops, op)
+	}
+	return append(ops, k.drops...)
+}
+
+// gain is what an operation changes in what its owner has.
+func (op *lockOp) gain() int32 {
+	if op.kind == give {
+		return -op.permits
+	}
+	return op.permits
+}
+
+// placeDrops tells the drops of an owner that come after the effect of one of
+// its known operations how many of those there were.
+func (k *keyOps) placeDrops(owner, event, known int32) {
+	for i := range k.drops {
+		if d := &k.drops[i]; d.owner == owner && k.dropped[i] >= event {
+			d.pos = known
+		}
+	}
+}
+
+// windowOps is a part of a key's history: whole holds, each as one take and
+// one give, and each as if of its own owner. Leaving out whole holds, or the
+// re-entries inside one, keeps a legal order legal: so if the window has no
+// legal order, the history has none.
+func (v *view) windowOps(holds []int32) []lockOp {
+	var ops []lockOp
+	for _, i := range holds {
+		h := &v.holds[i]
+		s := &v.h.Spans[h.span]
+		op := lockOp{call: h.called, back: h.from, owner: h.owner, life: i, pos: -1, depth: -1, span: h.span,
+			process: s.Process, permits: 1, write: !h.reader, token: h.rank()}
+		ops = append(ops, op)
+		if h.core == never {
+			continue
+		}
+		op.kind, op.call, op.back, op.span = give, h.core, h.back, -1
+		if h.ending != released {
+			op.kind, op.unknown, op.back = drop, true, never
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}

@@ -1,0 +1,188 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// keyOps is one key's part of the history.
+type keyOps struct {
+	key        int32
+	kind       lockKind
+	permits    int32   // of a semaphore
+	spans      []int32 // lock operations, in the order of their invocations
+	busy       []int32 // of these, the tries that failed because the lock was held
+	unknown    time.Duration
+	orphans    []int32
+	renumbered []int32  // re-entries that were told another token than their hold's
+	lives      lives    // set by prepare
+	drops      []lockOp // set by prepare
+	dropped    []int32  // the event of each drop; set by prepare
+	stays      []stay   // of a semaphore; set by prepare
+	exact      bool     // the sweep decides
+	tangled    bool     // an owner's holds cannot be told
+
+	readers, manyPermits, tokens, unclear bool
+	modes                                 map[int32]trait // of owners that act again after an unknown outcome
+}
+
+func (k lockKind) fenced() bool { return k == fencedMutex || k == reentrantFenced }
+
+// keyedOps groups the lock operations by key, in linear time. Which kind of lock
+// a key is, is inferred from what its clients asked and were told.
+func (v *view) keyedOps() []keyOps {
+	keys := make([]keyOps, len(v.h.Keys))
+	count := make([]int32, len(keys))
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; isLockOp(s) {
+			count[s.Key]++
+		}
+	}
+	for k := range keys {
+		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, spans: make([]int32, 0, count[k])}
+	}
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; isLockOp(s) {
+			k := &keys[s.Key]
+			k.spans = append(k.spans, int32(i))
+			k.add(int32(i), s, v.order[s.Owner])
+		}
+	}
+	for _, i := range v.orphans {
+		k := &keys[v.h.Spans[i].Key]
+		k.orphans = append(k.orphans, i)
+	}
+	for _, i := range v.renumbered {
+		k := &keys[v.h.Spans[i].Key]
+		k.renumbered = append(k.renumbered, i)
+	}
+	for i := range keys {
+		k := &keys[i]
+		k.permits = v.h.Limit(k.key)
+		k.infer(v.traits[i])
+	}
+	return keys
+}
+
+func (k *keyOps) add(i int32, s *history.Span, of order) {
+	k.exact = k.exact && of == plain
+	k.tangled = k.tangled || of == tangled
+	k.readers = k.readers || !s.Write
+	k.manyPermits = k.manyPermits || s.Permits > 1
+	if of != plain && !s.Busy && s.Op != history.OpRelease {
+		k.mode(s)
+	}
+	switch {
+	case s.Busy:
+		k.busy = append(k.busy, i)
+	case s.Op == history.OpRelease:
+	case s.Outcome == history.Info:
+		k.unknown = min(k.unknown, s.Call)
+	case s.Outcome == history.OK:
+		k.tokens = k.tokens || s.Token != 0
+	}
+}
+
+// mode notes whether an owner that may hold more than it knows of reads or writes.
+func (k *keyOps) mode(s *history.Span) {
+	if k.modes == nil {
+		k.modes = make(map[int32]trait)
+	}
+	m := nested
+	if s.Write {
+		m = mixed
+	}
+	k.modes[s.Owner] |= m
+	k.unclear = k.unclear || k.modes[s.Owner] == nested|mixed
+}
+
+// infer settles the kind. An owner that acts again after an acquire of unknown
+// outcome may have re-entered.
+func (k *keyOps) infer(t trait) {
+	many := k.manyPermits || k.permits != 0
+	deep := t&nested != 0 || (!k.exact && k.unknown != never)
+	switch {
+	case k.readers && (many || k.unclear || t&mixed != 0), many && k.permits <= 0:
+		k.kind = unmodelled
+	case many:
+		k.kind = semaphore
+	case k.readers:
+		k.kind = readersWriter
+	case k.tokens && deep:
+		k.kind = reentrantFenced
+	case k.tokens:
+		k.kind = fencedMutex
+	case deep:
+		k.kind = reentrantMutex
+	}
+	if k.kind.shared() && len(k.busy) > 0 {
+		k.exact = false
+	}
+}
+
+// prepare fills in what the search needs to know of holds that were gone.
+func (v *view) prepare(k *keyOps) {
+	if k.kind == semaphore {
+		v.prepareStays(k)
+		return
+	}
+	holds := v.byKey[k.key]
+	for n := 1; n < len(holds) && len(k.busy) > 0 && k.exact; n++ {
+		k.exact = !v.tied(holds[n-1], holds[n])
+	}
+	k.lives = v.lives(k.key)
+	k.drops, k.dropped = nil, nil
+	for _, i := range holds {
+		if h := &v.holds[i]; h.ending == gone {
+			k.dropped = append(k.dropped, h.ended)
+			k.drops = append(k.drops, lockOp{call: h.core, back: never, owner: h.owner, life: k.lives.at(h.owner, h.ended),
+				span: -1, process: v.h.Spans[h.span].Process, kind: drop, unknown: true, depth: -1})
+		}
+	}
+}
+
+// lives is, by owner, the grants that came after a hold that was gone, as event
+// indices. What the owner takes then is a hold of its own, and what is left of
+// the old one at the servers neither prolongs nor ends it: to the model it is
+// another owner.
+type lives map[int32][]int32
+
+func (v *view) lives(key int32) lives {
+	var l lives
+	var lost map[int32]bool
+	for _, i := range v.byKey[key] {
+		h := &v.holds[i]
+		if h.ending != gone && lost == nil {
+			continue
+		}
+		if lost == nil {
+			l, lost = make(lives), make(map[int32]bool)
+		}
+		if lost[h.owner] {
+			l[h.owner] = append(l[h.owner], int32(v.granted(h)))
+		}
+		if h.ending == gone || lost[h.owner] {
+			lost[h.owner] = h.ending == gone
+		}
+	}
+	return l
+}
+
+// at is the life in which an event with an effect falls.
+func (l lives) at(owner, event int32) (n int32) {
+	for _, grant := range l[owner] {
+		if grant <= event {
+			n++
+		}
+	}
+	return n
+}
+
+// begin begins a new life of an owner with a grant.
+func (l lives) begin(owner, event int32) {
+	if !slices.Contains(l[owner], event) {
+		l[owner] = append(l[owner], event)
+	}
+}

@@ -1,0 +1,101 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// sampledParts is how many parts of a key that the sweep decides are searched as well.
+const sampledParts = 3
+
+// cuts is where a key's operations fall apart: nothing was under way and the
+// lock was surely free. In any legal order all that is before a cut comes before
+// all that is after it, and the lock is free between: so the key has a legal
+// order if and only if each part has one (and, for tokens, if they grow from
+// part to part, which the sweep judges). After an operation of unknown outcome,
+// or a hold that was not released, there is no cut any more.
+//
+// A cut is the number in k.spans of the first operation after it.
+func (v *view) cuts(k *keyOps, slack time.Duration) []int32 {
+	var at []int32
+	out := int32(0)
+	last := time.Duration(-1) // the latest return so far
+	for n, i := range k.spans {
+		s := &v.h.Spans[i]
+		if out == 0 && n > 0 && s.Call > later(last, slack) {
+			at = append(at, int32(n))
+		}
+		if last = max(last, s.Return); last == never {
+			break
+		}
+		permits := int32(1)
+		if k.kind == semaphore {
+			permits = s.Permits
+		}
+		switch {
+		case s.Outcome == history.Fail && s.Op == history.OpRelease: // it told that a hold was gone, or left it
+			return at
+		case s.Outcome == history.Fail:
+		case s.Op == history.OpRelease:
+			out -= permits
+		default:
+			out += permits
+		}
+	}
+	return at
+}
+
+// inParts searches a key that is too long to be searched whole, and in which the
+// sweep found no flaw. It says whether that has decided about the key. Where the
+// sweep decides already some parts are searched all the same: a second opinion.
+func (c *linearCheck) inParts(k *keyOps) bool {
+	cuts := c.cuts(k, c.o.ClockError)
+	cuts = append(cuts, int32(len(k.spans)))
+	if k.exact {
+		c.sample(k, cuts)
+		return false
+	}
+	begin, legal := int32(0), true
+	for n, cut := range cuts {
+		if n+1 < len(cuts) && cuts[n+1]-begin <= maxSearched {
+			continue
+		}
+		if size := int(cut - begin); size > maxSearched || size > c.budget || k.kind.fenced() {
+			return false
+		}
+		if c.part(k, k.spans[begin:cut], n+1 == len(cuts), true) != porcupine.Ok {
+			legal = false
+			break
+		}
+		begin = cut
+	}
+	return legal || c.found.total > 0
+}
+
+// sample searches a few parts that lie between cuts, spread over the key.
+func (c *linearCheck) sample(k *keyOps, cuts []int32) {
+	for n := range min(sampledParts, len(cuts)-1) {
+		at := n * (len(cuts) - 1) / sampledParts
+		end := at
+		for end+1 < len(cuts) && cuts[end+1]-cuts[at] <= maxSampled {
+			end++
+		}
+		if end > at && int(cuts[end]-cuts[at]) <= c.budget {
+			c.part(k, k.spans[cuts[at]:cuts[end]], end == len(cuts)-1, false)
+		}
+	}
+}
+
+// part searches some operations of a key between two cuts, the last of them or
+// not. If it is needed, an unknown answer leaves the key undecided.
+func (c *linearCheck) part(k *keyOps, spans []int32, last, needed bool) porcupine.CheckResult {
+	p := *k
+	if p.spans = spans; !last {
+		p.drops = nil // no hold was gone before the last cut
+	}
+	c.parts++
+	return c.compare(&p, c.modelOps(&p), 0, needed)
+}

@@ -1,0 +1,99 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// linearViolation puts a finding of [Linearizable] into words.
+func (c *linearCheck) linearViolation(f finding) Violation {
+	switch takeKind(f.rule) {
+	case take:
+		return c.overlapViolation(f)
+	case crowded:
+		return c.crowdedViolation(f)
+	case token:
+		return c.tokenViolation(f)
+	case end:
+		s := &c.h.Spans[f.y]
+		return c.spanViolation(s, "the operations have an order that is legal for a "+lockKind(f.x).String(),
+			fmt.Sprintf("no order of the operations on %s is legal", keyName(c.h.Keys[s.Key])))
+	}
+	s := &c.h.Spans[f.y]
+	who, key := s.Process.Client(c.h.Clients), keyName(c.h.Keys[s.Key])
+	if takeKind(f.rule) == busy {
+		return c.spanViolation(s, "a try fails only if somebody else can have held the lock",
+			fmt.Sprintf("client %d was refused %s between %s and %s, when nobody can have held it",
+				who, key, at(s.Call), at(s.Return)))
+	}
+	return c.spanViolation(s, "only the holder can release",
+		fmt.Sprintf("client %d released %s at %s without holding it, and was told that this was right",
+			who, key, at(s.Return)))
+}
+
+func (c *linearCheck) overlapViolation(f finding) Violation {
+	x, y := &c.holds[f.x], &c.holds[f.y]
+	w := c.pairViolation(x, y, segment{f.start, f.end})
+	w.Rule = "the operations have an order in which one owner at a time holds the lock"
+	if x.reader != y.reader {
+		w.Rule = "the operations have an order in which a writer holds the lock alone"
+	}
+	w.Class, _ = c.blame(x, y, segment{f.start, f.end}, Options{})
+	if x.until <= y.from { // two grants, but never two holders
+		w.Text = fmt.Sprintf("client %d was granted %s at %s although client %d, which had left its critical section, "+
+			"had not given it back", w.Clients[1], keyName(w.Key), at(y.from), w.Clients[0])
+	}
+	w.Text += ": no order of the operations explains it"
+	return w
+}
+
+func (c *linearCheck) tokenViolation(f finding) Violation {
+	if f.x < 0 {
+		s := &c.h.Spans[f.y]
+		return c.spanViolation(s, "a re-entry repeats the token of its hold",
+			fmt.Sprintf("client %d entered %s again at %s and was told token %d, which is not that of its hold",
+				s.Process.Client(c.h.Clients), keyName(c.h.Keys[s.Key]), at(s.Return), s.Token))
+	}
+	x, y := &c.holds[f.x], &c.holds[f.y]
+	w := Violation{
+		Rule: "in the order in which the lock was held, tokens grow", Class: BrokenPromise, Key: c.h.Keys[y.key],
+		Clients: []int{c.client(x.span), c.client(y.span)},
+		Owners:  []string{c.h.Owners[x.owner], c.h.Owners[y.owner]},
+		Events:  []int{c.granted(x), c.granted(y)},
+	}
+	w.Text = fmt.Sprintf("client %d was granted %s with token %d at %s, after client %d had held it with token %d: "+
+		"no order of the operations explains it", w.Clients[1], keyName(w.Key), y.token, at(y.from), w.Clients[0], x.token)
+	return w
+}
+
+func (c *linearCheck) crowdedViolation(f finding) Violation {
+	y := &c.stays[f.y]
+	s := &c.h.Spans[y.span]
+	who, key := c.client(y.span), c.h.Keys[s.Key]
+	w := Violation{
+		Rule: "the operations have an order in which no more permits are out than there are", Class: BrokenPromise,
+		Key: key, Clients: []int{who}, Owners: []string{c.h.Owners[y.owner]}, Events: []int{int(s.Ended)},
+	}
+	w.Text = fmt.Sprintf("client %d was granted %s of %s at %s, which were not there", who,
+		plural(int(y.permits), "permit"), keyName(key), at(y.from))
+	if f.x < 0 {
+		w.Events = []int{int(s.Invoked), int(s.Ended)}
+		return w
+	}
+	x := &c.stays[f.x]
+	other := &c.h.Spans[x.span]
+	w.Clients = append([]int{c.client(x.span)}, w.Clients...)
+	w.Owners = append([]string{c.h.Owners[x.owner]}, w.Owners...)
+	w.Events = append([]int{int(other.Ended)}, w.Events...)
+	w.Text += fmt.Sprintf(": client %d had %s", w.Clients[0], plural(int(x.permits), "permit"))
+	return w
+}
+
+func (v *view) spanViolation(s *history.Span, rule, text string) Violation {
+	return Violation{
+		Rule: rule, Text: text, Class: BrokenPromise, Key: v.h.Keys[s.Key],
+		Clients: []int{s.Process.Client(v.h.Clients)}, Owners: []string{v.h.Owners[s.Owner]},
+		Events: []int{int(s.Invoked), int(s.Ended)},
+	}
+}

@@ -1,0 +1,246 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Limits of the search. porcupine keeps a set of all operations of a key for
+// every configuration it visits, so its memory grows with their square
+// (porcupine#3); the sweep's does not.
+const (
+	maxSearched   = 5000  // operations of one search
+	maxSearchedIn = 20000 // operations of all searches together
+	maxWindows    = 3     // windows searched around what the sweep finds, by key
+	maxSampled    = 500   // operations of a part that is searched although the sweep decides
+	windowHolds   = 25    // holds before and after the violation
+	defaultSearch = 5 * time.Second
+)
+
+// checkLinearizable finds out whether the history has a legal order, twice: by
+// the sweep of linear.go, which is fast, and by porcupine's search, which knows
+// nothing of the sweep's arguments. A key that is short is searched whole; a
+// longer one is cut where nothing was under way (see parts), and of what is too
+// long even so the windows around the sweep's findings are searched. If the two
+// disagree, or the search ran out of time or memory, nothing was decided. Where
+// nothing was searched, and the sweep finds nothing, the sweep alone decides if
+// it is exact there.
+func checkLinearizable(v *view, o Options) Result {
+	c := linearCheck{view: v, o: o, found: newFindings(o), budget: maxSearchedIn, kinds: make(map[lockKind]int)}
+	c.searcher = newSearcher(o)
+	keys := v.keyedOps()
+	for i := range keys {
+		if k := &keys[i]; len(k.spans) > 0 {
+			c.key(k)
+		}
+	}
+	r := c.found.result(Linearizable, c.linearViolation)
+	r.Counts = map[string]int64{"keys": int64(c.keys), "searched_keys": int64(c.searched), "swept_keys": int64(c.swept),
+		"searched_windows": int64(c.windows), "searched_parts": int64(c.parts), "keys_left_out": int64(c.kinds[unmodelled]),
+		"searched_operations": int64(maxSearchedIn - c.budget)}
+	for kind, n := range c.kinds {
+		r.Counts["keys_as_"+strings.ReplaceAll(kind.String(), " ", "_")] = int64(n)
+	}
+	switch {
+	case c.doubt != "":
+		r.Outcome, r.Summary = Undecided, c.doubt
+	case r.Outcome == Violated:
+	case c.keys == 0:
+		r.Outcome, r.Summary = NotApplicable, "no key was used as a lock that a model speaks of"
+	default:
+		r.Summary = fmt.Sprintf("a legal order exists for each of %s", plural(c.keys, "key"))
+		if names := c.kindNames(); names != "mutex" {
+			r.Summary += ", judged as " + names
+		}
+	}
+	return r
+}
+
+// linearRules are the kinds of flaws that the sweeps and the search find; see takeKind.
+func linearRules() []string {
+	return []string{take: "held-twice", busy: "refused-for-nothing", give: "released-nothing", token: "token-out-of-order",
+		crowded: "too-many-permits", end: "no-order"}
+}
+
+func (o Options) searchTime() time.Duration {
+	if o.Search == 0 {
+		return defaultSearch
+	}
+	return o.Search
+}
+
+// linearCheck is one run of the check over all keys.
+type linearCheck struct {
+	*view
+	o        Options
+	found    *findings
+	searcher *searcher
+	budget   int    // operations that may still be searched
+	doubt    string // why nothing is decided; empty if all is
+	kinds    map[lockKind]int
+	stays    []stay // of findings about semaphores
+
+	keys, searched, swept, windows, parts int
+}
+
+// kindNames tells which models judged the keys.
+func (c *linearCheck) kindNames() string {
+	var names []string
+	for kind := plainMutex; kind < unmodelled; kind++ {
+		if c.kinds[kind] > 0 {
+			names = append(names, kind.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *linearCheck) key(k *keyOps) {
+	if c.kinds[k.kind]++; k.kind == unmodelled {
+		return
+	}
+	c.keys++
+	c.prepare(k)
+	var flaws []flaw
+	total := 0
+	c.flaws(k, func(f flaw) {
+		total++
+		if len(flaws) < maxWindows {
+			flaws = append(flaws, f)
+		}
+		c.note(k, f)
+	})
+	if c.o.Search < 0 || k.tangled {
+		c.swept++
+		c.decideBySweep(k, total)
+		return
+	}
+	if n := len(k.spans); n <= maxSearched && n <= c.budget {
+		c.searched++
+		c.compare(k, c.modelOps(k), total, true)
+		return
+	}
+	if total == 0 && c.inParts(k) {
+		c.searched++
+		return
+	}
+	c.swept++
+	c.decideBySweep(k, total)
+	for _, f := range flaws {
+		c.windows++
+		c.compare(k, c.window(k, f), 1, false)
+	}
+}
+
+// flaws is the sweep that fits the kind.
+func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
+	if k.kind == semaphore {
+		c.sweepStays(k, c.o.ClockError, visit)
+		return
+	}
+	c.sweep(k, c.o.ClockError, visit)
+}
+
+// note keeps a flaw as a finding.
+func (c *linearCheck) note(k *keyOps, f flaw) {
+	n := finding{rule: int(f.kind), x: f.x, y: f.y, start: f.from, end: c.shown(f.segment)}
+	if f.kind == crowded { // the stays of this key do not outlive it
+		n.y = int32(len(c.stays))
+		c.stays = append(c.stays, k.stays[f.y])
+		if n.x = -1; f.x >= 0 {
+			n.x = int32(len(c.stays))
+			c.stays = append(c.stays, k.stays[f.x])
+		}
+	}
+	c.found.add(n)
+}
+
+func (c *linearCheck) decideBySweep(k *keyOps, flaws int) {
+	switch {
+	case flaws > 0:
+	case k.tangled:
+		c.doubtf("an owner of %s had two operations under way at once: its holds cannot be told", keyName(c.h.Keys[k.key]))
+	case !k.exact:
+		c.doubtf("%s has too many operations to be searched, and the sweep is not exact there: an owner acts again after "+
+			"an unknown outcome, or a %s refuses tries", keyName(c.h.Keys[k.key]), k.kind)
+	}
+}
+
+func (c *linearCheck) doubtf(format string, args ...any) {
+	if c.doubt == "" {
+		c.doubt = fmt.Sprintf(format, args...)
+	}
+}
+
+// compare asks porcupine about ops, in which the sweep found so many flaws, and
+// says what it found. A search that does not end leaves undecided what the sweep
+// does not decide.
+func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) porcupine.CheckResult {
+	name := keyName(c.h.Keys[k.key])
+	c.budget -= len(ops)
+	got, why := c.searcher.search(searchJob{Kind: k.kind, Permits: k.permits, Slack: c.o.ClockError, ops: ops})
+	switch {
+	case got == porcupine.Unknown && !whole:
+	case got == porcupine.Unknown:
+		c.doubtf("whether %s has a legal order was not found out: %s", name, why)
+	case got == porcupine.Ok && flaws > 0:
+		c.doubtf("the sweep and the search disagree about %s: a defect of the checker, please report it with "+
+			"history.jsonl", name)
+	case got == porcupine.Illegal && flaws == 0 && k.exact:
+		c.doubtf("the search finds no legal order for %s and the sweep no flaw: a defect of the checker, please "+
+			"report it with history.jsonl", name)
+	case got == porcupine.Illegal && flaws == 0 && whole:
+		first := ops[0].span
+		for i := range ops {
+			first = max(first, ops[i].span)
+		}
+		for i := range ops {
+			if at := ops[i].span; at >= 0 {
+				first = min(first, at)
+			}
+		}
+		c.found.add(finding{rule: int(end), x: int32(k.kind), y: first, start: c.h.Spans[first].Call, end: c.h.End})
+	}
+	return got
+}
+
+// window is the part of a key's history around a flaw.
+func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
+	holds := c.byKey[k.key]
+	if f.kind == crowded {
+		return k.stayOps(c.view, f.from)
+	}
+	if f.kind == take || (f.kind == token && f.x >= 0) {
+		return c.windowOps(around(holds, f.y, f.x))
+	}
+	var near []int32
+	for _, i := range holds { // whatever can have held the lock during the operation
+		if h := &c.holds[i]; h.called <= later(f.until, c.o.ClockError) && later(h.back, c.o.ClockError) >= f.from {
+			near = append(near, i)
+		}
+	}
+	s := &c.h.Spans[f.y]
+	op := lockOp{call: s.Call, back: s.Return, owner: s.Owner, span: f.y, process: s.Process, kind: f.kind,
+		permits: s.Permits, write: s.Write, life: -1, pos: -1, depth: -1}
+	return append(c.windowOps(near), op)
+}
+
+// around is the holds near y, with x.
+func around(holds []int32, y, x int32) []int32 {
+	var near []int32
+	if x >= 0 {
+		near = append(near, x)
+	}
+	at := 0
+	for at < len(holds) && holds[at] != y {
+		at++
+	}
+	for _, i := range holds[max(0, at-windowHolds):min(len(holds), at+windowHolds+1)] {
+		if i != x {
+			near = append(near, i)
+		}
+	}
+	return near
+}

@@ -1,0 +1,178 @@
+package checker
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// maxPictured is how many operations a picture shows at most: porcupine writes
+// every partial order into the page.
+const maxPictured = 300
+
+// ErrNothingToShow is returned for a history without lock operations.
+var ErrNothingToShow = errors.New("the history has no lock operations to show")
+
+// WriteLinearization writes porcupine's page about the key that j finds
+// violated (or else the first one): all of it if it is short, else the window
+// around the worst violation. The faults, and the losses that clients were told
+// of, are marks of their own. The page needs no network.
+func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
+	v, err := safeView(h)
+	if err != nil {
+		return fmt.Errorf("drawing the linearization: %w", err)
+	}
+	k, ops := v.pictured(&j)
+	if len(ops) == 0 {
+		return ErrNothingToShow
+	}
+	model := modelOf(k.kind, k.permits, v.describe)
+	_, info := porcupine.CheckOperationsVerbose(model, rows(ops, operations(ops, 0)), defaultSearch)
+	from, to := ops[0].call, ops[0].call
+	for _, op := range ops {
+		from = min(from, op.call)
+		if to = max(to, op.call); !op.unknown {
+			to = max(to, op.back)
+		}
+	}
+	info.AddAnnotations(v.marks(from, to))
+	if err := porcupine.Visualize(model, info, w); err != nil {
+		return fmt.Errorf("drawing the linearization: %w", err)
+	}
+	return nil
+}
+
+// pictured is what a picture is made of.
+func (v *view) pictured(j *Judgement) (keyOps, []lockOp) {
+	worst := j.overlap()
+	for i, k := range v.keyedOps() {
+		if len(k.spans) == 0 || k.kind == unmodelled || (worst != nil && v.h.Keys[i] != worst.Key) {
+			continue
+		}
+		v.prepare(&k)
+		switch {
+		case len(k.spans) <= maxPictured:
+			return k, v.modelOps(&k)
+		case k.kind == semaphore:
+			t := v.h.Spans[k.spans[0]].Call
+			if worst != nil {
+				t = worst.Start
+			}
+			return k, k.stayOps(v, t)
+		}
+		return k, v.windowOps(v.holdsNear(v.byKey[i], worst))
+	}
+	return keyOps{}, nil
+}
+
+// rows gives every client a row of its own, and every operation of unknown
+// outcome: it goes on to the end of the picture.
+func rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
+	row := make(map[int]int)
+	for i := range shown {
+		id := -1 - i
+		if i < len(ops) && !ops[i].unknown {
+			id = int(ops[i].process)
+		}
+		if _, ok := row[id]; !ok {
+			row[id] = len(row)
+		}
+		shown[i].ClientId = row[id]
+	}
+	return shown
+}
+
+// overlap is the worst violation that speaks of the order of operations.
+func (j *Judgement) overlap() *Violation {
+	for _, p := range []Property{Linearizable, Exclusion, LeaseExclusion, Fencing, Damage} {
+		if r := j.Result(p); r != nil && len(r.Violations) > 0 {
+			return &r.Violations[0]
+		}
+	}
+	return nil
+}
+
+// holdsNear is those around the violation, or the first ones. The holds that
+// the violation is about are always there.
+func (v *view) holdsNear(holds []int32, worst *Violation) []int32 {
+	if worst == nil || len(holds) == 0 {
+		return holds[:min(len(holds), 2*windowHolds)]
+	}
+	proof := make(map[int]bool)
+	for _, e := range worst.Events {
+		proof[e] = true
+	}
+	y, x := holds[0], int32(-1)
+	for _, i := range holds {
+		switch h := &v.holds[i]; {
+		case proof[v.granted(h)] && x < 0:
+			x, y = i, i
+		case proof[v.granted(h)], x < 0 && h.from <= worst.Start:
+			y = i
+		}
+	}
+	return around(holds, y, x)
+}
+
+func (v *view) describe(op *lockOp) string {
+	name := html.EscapeString(v.h.Owners[op.owner]) // the page shows it as HTML
+	switch op.kind {
+	case end:
+		return "end: later effects do not count"
+	case busy:
+		return "try, refused: held (" + name + ")"
+	case drop:
+		return "hold gone (" + name + ")"
+	case give:
+		return "release (" + name + ")"
+	}
+	text := "acquire (" + name + ")"
+	if op.span >= 0 {
+		if t := v.h.Spans[op.span].Token; t != 0 {
+			text += fmt.Sprintf(" token %d", t)
+		}
+	}
+	return text
+}
+
+// marks are the faults and the notices between from and to.
+func (v *view) marks(from, to time.Duration) []porcupine.Annotation {
+	var marks []porcupine.Annotation
+	healed := make(map[int]time.Duration)
+	for _, f := range v.h.Faults {
+		if f.Phase == history.Healed {
+			healed[f.ID] = f.Time
+		}
+	}
+	for _, f := range v.h.Faults {
+		until := f.Time
+		if end, ok := healed[f.ID]; ok && f.Phase == history.Injected {
+			until = end
+		}
+		if until < from || f.Time > to || f.Phase == history.Healed {
+			continue
+		}
+		marks = append(marks, porcupine.Annotation{
+			Tag:   html.EscapeString(f.Name + " " + string(f.Phase)), // in one row they would cover each other
+			Start: int64(max(f.Time, from)), End: int64(min(until, to)),
+			Description: html.EscapeString(cmp.Or(f.Target, f.Name)),
+			Details:     html.EscapeString(f.Target + " " + f.Detail), BackgroundColor: "#f4c9a8",
+		})
+	}
+	for _, n := range v.h.Notices {
+		if n.Time < from || n.Time > to || n.F == history.Renewed {
+			continue
+		}
+		marks = append(marks, porcupine.Annotation{
+			Tag: "told", Start: int64(n.Time), Description: fmt.Sprintf("client %d %s", n.Process.Client(v.h.Clients), n.F),
+		})
+	}
+	return marks
+}

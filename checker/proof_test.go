@@ -1,0 +1,167 @@
+package checker
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+var (
+	differentialHistories = flag.Int("differential.histories", 20_000, "random histories of each kind of lock")
+	differentialSeed      = flag.Uint64("differential.seed", 1, "seed of the first history")
+	differentialKind      = flag.String("differential.kind", "", "only this kind of lock")
+)
+
+// proof compares the fast checkers with porcupine, and with the third judge.
+type proof struct {
+	kind   lockKind
+	draw   *sketcher
+	jit    justInTime
+	models [unmodelled][4]porcupine.Model // by permits
+
+	histories, left, illegal, exact, third, tries, unknown int
+}
+
+func newProof(kind lockKind) *proof {
+	p := &proof{kind: kind, draw: newSketcher(kind)}
+	for kind := range unmodelled {
+		for n := range p.models[kind] {
+			p.models[kind][n] = modelOf(kind, int32(n), nil)
+		}
+	}
+	return p
+}
+
+// compare judges one history by all, and says where they disagree.
+func (p *proof) compare(h *history.History) error {
+	permits := int32(0)
+	h.Limits = nil
+	if p.kind == semaphore {
+		permits = p.draw.permits
+		h.Limits = []int32{permits}
+	}
+	v := newView(h)
+	k := &v.keyedOps()[0]
+	p.histories++
+	if k.kind == unmodelled || k.tangled {
+		p.left++
+		return nil
+	}
+	v.prepare(k)
+	if k.tangled {
+		p.left++
+		return nil
+	}
+	ops := v.modelOps(k)
+	illegal := !porcupine.CheckOperations(p.models[k.kind][permits], operations(ops, 0))
+	p.count(k, illegal)
+	if err := p.askThird(v, k, illegal); err != nil {
+		return err
+	}
+	return p.fast(v, k, illegal)
+}
+
+func (p *proof) count(k *keyOps, illegal bool) {
+	if illegal {
+		p.illegal++
+	}
+	if k.exact {
+		p.exact++
+	}
+	if len(k.busy) > 0 {
+		p.tries++
+	}
+	if k.unknown != never {
+		p.unknown++
+	}
+}
+
+// askThird asks the third judge. Histories with losses are not for it: it knows
+// none. Nor are those in which an owner that acts again after an unknown outcome
+// does two things in one instant: to porcupine these are concurrent.
+func (p *proof) askThird(v *view, k *keyOps, illegal bool) error {
+	h := v.h
+	if len(h.Notices) > 0 || len(h.Owners) > 16 {
+		return nil
+	}
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		if s.Op == history.OpRelease && s.Outcome == history.Fail {
+			return nil
+		}
+		for n := range h.Spans {
+			q := &h.Spans[n]
+			if q.Owner == s.Owner && n != i && q.Call == s.Return && v.order[s.Owner] != plain {
+				return nil
+			}
+		}
+	}
+	p.third++
+	if legal := p.jit.legal(h, k.kind, k.permits); legal == illegal {
+		return fmt.Errorf("%v: porcupine says illegal: %v, the third judge %v", k.kind, illegal, !legal)
+	}
+	return nil
+}
+
+// fast asks the sweeps.
+func (p *proof) fast(v *view, k *keyOps, illegal bool) error {
+	var flaws [crowded + 1]int
+	total := 0
+	note := func(f flaw) {
+		flaws[f.kind]++
+		total++
+	}
+	if k.kind == semaphore {
+		v.sweepStays(k, 0, note)
+	} else {
+		v.sweep(k, 0, note)
+	}
+	switch {
+	case total > 0 && !illegal:
+		return fmt.Errorf("%v: the sweep finds %v, porcupine an order (exact: %v)", k.kind, flaws, k.exact)
+	case total == 0 && illegal && k.exact:
+		return fmt.Errorf("%v: porcupine finds no order, the sweep no flaw", k.kind)
+	}
+	return nil
+}
+
+func TestDifferential(t *testing.T) {
+	for kind := range unmodelled {
+		if *differentialKind != "" && *differentialKind != kind.String() {
+			continue
+		}
+		t.Run(kind.String(), func(t *testing.T) {
+			p := newProof(kind)
+			start := time.Now()
+			for n := range uint64(*differentialHistories) {
+				h := p.draw.draw(*differentialSeed + n)
+				if err := p.compare(h); err != nil {
+					t.Fatalf("seed %d: %v (permits %d)\n%s%s", *differentialSeed+n, err, p.draw.permits, dump(h), tokensOf(h))
+				}
+			}
+			rate := float64(p.histories) / time.Since(start).Seconds()
+			t.Logf("%d histories: %d illegal, %d decided by the sweep, %d by the third judge, %d with refused tries, %d with "+
+				"unknown acquires, %d left out; %.0f/s", p.histories, p.illegal, p.exact, p.third, p.tries, p.unknown, p.left, rate)
+			if share := float64(p.illegal) / float64(p.histories); share < 0.1 || share > 0.5 {
+				t.Errorf("%.0f %% of the histories are illegal: the test has lost its edge", 100*share)
+			}
+			if least := p.histories / 20; min(p.exact, p.third, p.tries, p.unknown) < least {
+				t.Errorf("too few of the histories have what is to be compared")
+			}
+		})
+	}
+}
+
+func tokensOf(h *history.History) (text string) {
+	for _, s := range h.Spans {
+		text += fmt.Sprintf("owner %d op %d [%d,%d] type %d token %d permits %d write %v busy %v\n",
+			s.Owner, s.Op, s.Call, s.Return,
+			s.Outcome, s.Token, s.Permits, s.Write, s.Busy)
+	}
+	return text
+}

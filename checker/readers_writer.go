@@ -1,0 +1,76 @@
+package checker
+
+import "fmt"
+
+// The rules of readers-writer.
+const (
+	twoWriters   = iota // a writer with a writer
+	readerWriter        // a writer with a reader
+	readersMay          // acquits: a reader with a reader
+)
+
+func readersWriterRules() []string {
+	return []string{twoWriters: "two-writers", readerWriter: "writer-with-reader", readersMay: "readers-share"}
+}
+
+// checkReadersWriter looks for a writer that was in the lock together with
+// anybody, at keys that somebody took to read.
+//
+// It is the sweep of exclusion.go, and exact for the same reason: a legal order
+// of a readers-writer lock exists if and only if no writer's core meets another
+// core, because granting each hold at its latest and taking it back at its
+// earliest makes every two holds meet as little as they can. Exclusion finds
+// the same overlaps; here they are told apart by who met whom.
+func checkReadersWriter(v *view, o Options) Result {
+	found := newFindings(o)
+	readers, writers := 0, 0
+	has := make([]bool, len(v.byKey))
+	for i := range v.holds {
+		if v.holds[i].reader {
+			has[v.holds[i].key] = true
+			readers++
+		}
+	}
+	var all bool
+	if readers > 0 {
+		for i := range v.holds {
+			if has[v.holds[i].key] && !v.holds[i].reader {
+				writers++
+			}
+		}
+		all = v.overlaps(pairsOf{slack: o.ClockError, end: believed, share: o.obeys(readersMay), keys: has},
+			func(x, y int32, s segment) {
+				rule := readerWriter
+				if !v.holds[x].reader && !v.holds[y].reader {
+					rule = twoWriters
+				}
+				found.add(finding{rule: rule, x: x, y: y, start: s.from, end: v.shown(s)})
+			})
+	}
+	r := found.result(ReadersWriter, func(f finding) Violation {
+		x, y := &v.holds[f.x], &v.holds[f.y]
+		class, why := v.blame(x, y, segment{f.start, f.end}, o)
+		w := v.pairViolation(x, y, segment{f.start, f.end})
+		w.Rule, w.Class = "while a writer is in the lock nobody else is", class
+		w.Text += fmt.Sprintf(" (%s and %s)%s", role(x), role(y), why)
+		return w
+	})
+	if readers == 0 {
+		r.Outcome, r.Summary = NotApplicable, "nobody took the lock to read"
+		return r
+	}
+	r = v.holdsResult(r, all)
+	r.Counts["readers"], r.Counts["writers"] = int64(readers), int64(writers)
+	if r.Outcome == Holds {
+		r.Summary = fmt.Sprintf("%s and %s, no writer together with anybody", plural(readers, "reader"),
+			plural(writers, "writer"))
+	}
+	return r
+}
+
+func role(h *hold) string {
+	if h.reader {
+		return "to read"
+	}
+	return "to write"
+}

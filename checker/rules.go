@@ -1,0 +1,63 @@
+package checker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// disabled is a rule of one property that is not to be applied. Tests switch
+// off each rule in turn, and some history of testdata must then be judged
+// otherwise: a rule that nothing depends on is not there for a reason.
+type disabled struct {
+	of    Property
+	rules uint64 // a bit for each, by its number
+}
+
+func (d disabled) has(rule int) bool { return d.rules&(1<<rule) != 0 }
+
+// obeys says whether a rule is to be applied.
+func (o Options) obeys(rule int) bool { return !o.off.has(rule) }
+
+// forProperty is o with the switched-off rules of p alone.
+func (o Options) forProperty(p Property) Options {
+	if o.off.of != p {
+		o.off = disabled{}
+	}
+	return o
+}
+
+func (o Options) slack() time.Duration {
+	if o.Slack <= 0 {
+		return time.Second
+	}
+	return o.Slack
+}
+
+func (o Options) inLine() time.Duration {
+	if o.InLine <= 0 {
+		return 100 * time.Millisecond
+	}
+	return o.InLine
+}
+
+// limited is h with the permits that o tells of; a copy, if there are any.
+func (o Options) limited(h *history.History) *history.History {
+	if len(o.Permits) == 0 {
+		return h
+	}
+	c := *h
+	c.Limits = make([]int32, len(h.Keys))
+	names := slices.Sorted(maps.Keys(o.Permits))
+	for key := range c.Limits {
+		c.Limits[key] = h.Limit(int32(key))
+		for _, name := range names {
+			if name == "" || name == h.Keys[key] { // "" comes first, so that a name wins
+				c.Limits[key] = int32(max(0, min(o.Permits[name], 1<<30)))
+			}
+		}
+	}
+	return &c
+}

@@ -1,0 +1,213 @@
+package checker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime/metrics"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Limits of one search.
+const (
+	quickSearch   = 50 * time.Millisecond // in this process, before a child is asked
+	noChildSearch = time.Second           // the same for more than noChildOps, if there is no child to ask
+	noChildOps    = 500
+	searchMemory  = 1 << 30 // bytes that a child may use
+)
+
+// ErrSearchMemory is what [ServeSearch] ends with when a search needs more
+// memory than it may have.
+var ErrSearchMemory = fmt.Errorf("searching a legal order: more than %d MiB of memory needed", searchMemory>>20)
+
+// searchJob is a question to porcupine: whether operations have a legal order.
+// It crosses the border to the child as JSON.
+type searchJob struct {
+	Kind    lockKind      `json:"kind"`
+	Permits int32         `json:"permits"`  // of a semaphore
+	Slack   time.Duration `json:"slack_ns"` // error of the clock
+	Limit   time.Duration `json:"limit_ns"` // longest search
+	Ops     []searchOp    `json:"ops"`
+
+	ops []lockOp
+}
+
+// searchOp is a lockOp as a row of numbers.
+type searchOp [11]int64
+
+type searchAnswer struct {
+	Result porcupine.CheckResult `json:"result"`
+}
+
+// run asks porcupine in this process, for so long.
+func (j searchJob) run(limit time.Duration) porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(modelOf(j.Kind, j.Permits, nil), operations(j.ops, j.Slack), limit)
+}
+
+// pack fills in j.Ops from j.ops.
+func (j *searchJob) pack() {
+	flag := func(is bool) int64 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	j.Ops = make([]searchOp, len(j.ops))
+	for i := range j.ops {
+		op := &j.ops[i]
+		j.Ops[i] = searchOp{int64(op.call), int64(op.back), int64(op.owner), int64(op.life), int64(op.pos),
+			int64(op.depth), int64(op.permits), int64(op.token), int64(op.kind), flag(op.write), flag(op.unknown)}
+	}
+}
+
+// unpack is the opposite of pack.
+func (j *searchJob) unpack() {
+	j.ops = make([]lockOp, len(j.Ops))
+	for i, n := range j.Ops {
+		j.ops[i] = lockOp{call: time.Duration(n[0]), back: time.Duration(n[1]), owner: int32(n[2]), life: int32(n[3]),
+			pos: int32(n[4]), depth: int32(n[5]), permits: int32(n[6]), token: uint64(n[7]), kind: takeKind(n[8]),
+			write: n[9] == 1, unknown: n[10] == 1, span: -1}
+	}
+}
+
+// ServeSearch reads one question of a [Judge] in another process from r and
+// writes the answer to w. It ends with [ErrSearchMemory] as soon as the search
+// needs more memory than it may have: the process must end then, for the search
+// goes on. Not for several goroutines.
+func ServeSearch(r io.Reader, w io.Writer) error {
+	var j searchJob
+	if err := json.NewDecoder(r).Decode(&j); err != nil {
+		return fmt.Errorf("reading what to search: %w", err)
+	}
+	if j.Kind >= unmodelled {
+		return fmt.Errorf("reading what to search: no lock is of kind %d", j.Kind)
+	}
+	j.unpack()
+	found := make(chan porcupine.CheckResult, 1)
+	go func() { found <- j.run(j.Limit) }()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	for {
+		select {
+		case got := <-found:
+			return json.NewEncoder(w).Encode(searchAnswer{got})
+		case <-tick.C:
+			if metrics.Read(used); used[0].Value.Uint64() > searchMemory {
+				return ErrSearchMemory
+			}
+		}
+	}
+}
+
+// searcher answers jobs until its time is over.
+type searcher struct {
+	o        Options
+	deadline time.Time
+}
+
+func newSearcher(o Options) *searcher {
+	return &searcher{o: o, deadline: time.Now().Add(o.searchTime())}
+}
+
+// search answers a job, and says why if it cannot. Most jobs are easy; what is
+// not is given to a child, because nothing bounds the memory of a search
+// (porcupine#3) but the end of its process.
+func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
+	left := time.Until(s.deadline)
+	if left <= 0 {
+		return porcupine.Unknown, "there was no time left to search an order (Options.Search)"
+	}
+	here := left
+	switch {
+	case len(s.o.SearchCommand) > 0:
+		here = min(left, quickSearch)
+	case len(j.ops) > noChildOps:
+		here = min(left, noChildSearch)
+	}
+	got := j.run(here)
+	if left = time.Until(s.deadline); got != porcupine.Unknown || len(s.o.SearchCommand) == 0 || left <= 0 {
+		return got, fmt.Sprintf("the search took longer than %v", here.Round(time.Millisecond))
+	}
+	got, err := askChild(s.o.SearchCommand, j, left)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return porcupine.Unknown, fmt.Sprintf("the search took longer than %v", s.o.searchTime())
+	case err != nil:
+		return porcupine.Unknown, err.Error()
+	}
+	return got, fmt.Sprintf("the search took longer than %v", s.o.searchTime())
+}
+
+// askChild runs a job in a process of its own, and ends it when its time is over.
+func askChild(command []string, j searchJob, limit time.Duration) (porcupine.CheckResult, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit+100*time.Millisecond)
+	defer cancel()
+	j.Limit = limit
+	j.pack()
+	question, err := json.Marshal(j)
+	if err != nil {
+		return porcupine.Unknown, fmt.Errorf("asking a child to search: %w", err)
+	}
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Stdin, c.WaitDelay = bytes.NewReader(question), time.Second
+	text, err := c.Output()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return porcupine.Unknown, ctx.Err()
+	case errors.As(err, &exit) && len(exit.Stderr) > 0:
+		return porcupine.Unknown, fmt.Errorf("the child that searched ended: %s", firstLine(exit.Stderr))
+	case err != nil:
+		return porcupine.Unknown, fmt.Errorf("the child that searched ended: %w", err)
+	}
+	var a searchAnswer
+	if err := json.Unmarshal(text, &a); err != nil {
+		return porcupine.Unknown, fmt.Errorf("reading the answer of the child that searched: %w", err)
+	}
+	return a.Result, nil
+}
+
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return line
+}
+
+// operations hands ops to porcupine. An operation of unknown outcome returns
+// after all others, and after an end that is put between: before the end it can
+// be ordered only with its effect, after it only without. The simpler way, in
+// which it may be without effect at any time, makes an illegal history take
+// time exponential in the number of such operations (etcd#14880).
+//
+// Spans are widened by the error of the clock.
+func operations(ops []lockOp, slack time.Duration) []porcupine.Operation {
+	out := make([]porcupine.Operation, 0, len(ops)+1)
+	last := int64(0)
+	unknown := false
+	for i := range ops {
+		op := &ops[i]
+		last = max(last, int64(op.call))
+		if unknown = unknown || op.unknown; !op.unknown {
+			last = max(last, int64(op.back+slack))
+		}
+	}
+	for i := range ops {
+		op := &ops[i]
+		p := porcupine.Operation{ClientId: int(op.process), Input: op, Call: int64(op.call)}
+		if p.Return = int64(op.back + slack); op.unknown {
+			p.Return = last + 3
+		}
+		out = append(out, p)
+	}
+	if unknown {
+		out = append(out, porcupine.Operation{Input: &lockOp{kind: end}, Call: last + 1, Return: last + 2})
+	}
+	return out
+}

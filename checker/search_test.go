@@ -1,0 +1,110 @@
+package checker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// asSearch is set for this test program when it is the child that searches.
+const asSearch = "LOCKCHAOS_TEST_SEARCH"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(asSearch) {
+	case "":
+		os.Exit(m.Run())
+	case "hang":
+		<-time.After(time.Hour)
+	case "babble":
+		os.Stdout.WriteString("no answer")
+		os.Exit(0)
+	}
+	if err := ServeSearch(os.Stdin, os.Stdout); err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+}
+
+// hardJob is a question whose answer takes time and memory exponential in n:
+// takes of unknown outcome, each of which may have happened, and a try that
+// failed when none of them can have.
+func hardJob(n int) searchJob {
+	j := searchJob{Kind: semaphore, Permits: int32(n + 1)}
+	for i := range n {
+		op := lockOp{call: 0, back: 10, owner: int32(i), permits: 1, pos: -1, depth: -1, write: true}
+		j.ops = append(j.ops, op)
+	}
+	return searchJob{Kind: j.Kind, Permits: j.Permits, ops: append(j.ops,
+		lockOp{call: 20, back: 21, owner: int32(n), permits: 1, pos: -1, depth: -1, kind: busy})}
+}
+
+// TestChild: the child answers as this process does; when it hangs, babbles,
+// cannot be started or needs too much memory, nothing is decided, and why is said.
+func TestChild(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, mode string
+		command    []string
+		job        searchJob
+		limit      time.Duration
+		want       porcupine.CheckResult
+		why        string
+	}{
+		{"illegal", "serve", []string{self}, hardJob(6), 5 * time.Second, porcupine.Illegal, ""},
+		{"out of time", "serve", []string{self}, hardJob(40), 200 * time.Millisecond, porcupine.Unknown, ""},
+		{"hangs", "hang", []string{self}, hardJob(2), 100 * time.Millisecond, porcupine.Unknown, "deadline"},
+		{"babbles", "babble", []string{self}, hardJob(2), 5 * time.Second, porcupine.Unknown, "reading the answer"},
+		{"is not there", "serve", []string{"/nonexistent"}, hardJob(2), time.Second, porcupine.Unknown, "no such file"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(asSearch, test.mode)
+			got, err := askChild(test.command, test.job, test.limit)
+			if test.why == "" && got == porcupine.Unknown && errors.Is(err, context.DeadlineExceeded) {
+				err = nil // on a busy machine the child is ended before it can say that its time is over: the same
+			}
+			if got != test.want || (err != nil) != (test.why != "") {
+				t.Fatalf("got %v, %v; want %v", got, err, test.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), test.why) {
+				t.Errorf("got %q, want %q in it", err, test.why)
+			}
+		})
+	}
+}
+
+// TestSearcherAsksTheChild: what is hard goes to the child; what it cannot find
+// out stays unknown, and the reason is told.
+func TestSearcherAsksTheChild(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(asSearch, "serve")
+	s := newSearcher(Options{SearchCommand: []string{self}, Search: 400 * time.Millisecond})
+	if got, why := s.search(hardJob(40)); got != porcupine.Unknown || why == "" {
+		t.Errorf("got %v, %q", got, why)
+	}
+	t.Setenv(asSearch, "babble")
+	s = newSearcher(Options{SearchCommand: []string{self}})
+	if got, _ := s.search(hardJob(4)); got != porcupine.Illegal {
+		t.Errorf("an easy question got %v", got)
+	}
+}
+
+func TestServeSearchRefusesNonsense(t *testing.T) {
+	for _, text := range []string{"", "{", `{"kind":6}`, `{"kind":200}`, `{"ops":[[1,2,3]],"kind":6}`} {
+		if err := ServeSearch(strings.NewReader(text), &bytes.Buffer{}); err == nil {
+			t.Errorf("%q was answered", text)
+		}
+	}
+}

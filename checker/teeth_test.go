@@ -1,0 +1,140 @@
+package checker_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+var update = flag.Bool("update", false, "write what was found into testdata/*.history")
+
+const separator = "----\n"
+
+// TestTeeth judges the histories of testdata: each is a story, ---- and what
+// must be found in it.
+func TestTeeth(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.history")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d histories found: %v", len(files), err)
+	}
+	convicted := make(map[checker.Property]bool)
+	acquitted := make(map[checker.Property]bool)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".history"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			story, want, _ := strings.Cut(string(text), separator)
+			h, err := history.ReadNotation(strings.NewReader(story), file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := checker.Judge(h, storyOptions(t, story))
+			for _, r := range j.Results {
+				bad := r.Outcome == checker.Violated || (r.Property == checker.Bite && r.Outcome == checker.Undecided)
+				convicted[r.Property] = convicted[r.Property] || bad
+				acquitted[r.Property] = acquitted[r.Property] || r.Outcome == checker.Holds
+				checkProofs(t, h, r)
+			}
+			got := tell(j)
+			if *update {
+				if err := os.WriteFile(file, []byte(story+separator+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("judgement (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, s := range checker.Catalog() {
+		if !convicted[s.Name] || !acquitted[s.Name] {
+			t.Errorf("%s: no history that it convicts (%v) or none that it acquits (%v)",
+				s.Name, convicted[s.Name], acquitted[s.Name])
+		}
+	}
+}
+
+// storyOptions reads the options that a story is judged with, from a line that
+// begins with #!, such as "#! fair bypass=1 slack=500ms permits=2".
+func storyOptions(t *testing.T, story string) (o checker.Options) {
+	t.Helper()
+	for line := range strings.Lines(story) {
+		fields, is := strings.CutPrefix(line, "#!")
+		if !is {
+			continue
+		}
+		for _, field := range strings.Fields(fields) {
+			name, value, _ := strings.Cut(field, "=")
+			var err error
+			switch name {
+			case "fair":
+				o.Fair = true
+			case "bypass":
+				o.MaxBypass, err = strconv.Atoi(value)
+			case "away":
+				o.MayBeDown, err = strconv.Atoi(value)
+			case "inline":
+				o.InLine, err = time.ParseDuration(value)
+			case "slack":
+				o.Slack, err = time.ParseDuration(value)
+			case "permits":
+				var n int
+				n, err = strconv.Atoi(value)
+				o.Permits = map[string]int{"": n}
+			default:
+				t.Fatalf("no option is called %q", name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return o
+}
+
+// checkProofs holds every violation to its form: a proof of two or three
+// events of the history, a rule, a text, and an end that is not before the start.
+func checkProofs(t *testing.T, h *history.History, r checker.Result) {
+	t.Helper()
+	for _, v := range r.Violations {
+		different := len(slices.Compact(slices.Sorted(slices.Values(v.Events))))
+		if different < 2 || different > 3 || different != len(v.Events) {
+			t.Errorf("%s: the proof is the events %v", r.Property, v.Events)
+		}
+		for _, e := range v.Events {
+			if e < 0 || e >= h.Events {
+				t.Errorf("%s: event %d is not in the history", r.Property, e)
+			}
+		}
+		if v.Rule == "" || v.Text == "" || len(v.Clients) == 0 || len(v.Clients) != len(v.Owners) || v.End < v.Start {
+			t.Errorf("%s: incomplete violation %+v", r.Property, v)
+		}
+	}
+}
+
+func tell(j checker.Judgement) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", j.Verdict, j.Sentence)
+	for _, r := range j.Results {
+		fmt.Fprintf(&b, "%s %s: %s\n", r.Property, r.Outcome, r.Summary)
+		for _, v := range r.Violations {
+			fmt.Fprintf(&b, "  [%s] clients %v, events %v, %v-%v: %s\n", v.Class, v.Clients, v.Events, v.Start,
+				v.End, v.Text)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,263 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+const never = history.Never
+
+// view is a history as the checkers see it: holds instead of operations. It is
+// made once per judgement, in linear time, and not changed afterwards.
+type view struct {
+	h          *history.History
+	holds      []hold    // in the order in which their acquires returned
+	byKey      [][]int32 // holds of each key, in that order; of two at the same time the one that ends first
+	orphans    []int32   // spans: releases that said ok although the owner held nothing
+	renumbered []int32   // spans: re-entries that told another token than their hold's
+	traits     []trait   // of each key
+	order      []order   // by owner: how well the order of its operations is known
+	tangled    int       // owners of order tangled
+	idleState
+}
+
+// ending says how a hold ended, as far as the owner knows.
+type ending uint8
+
+const (
+	open     ending = iota // it did not
+	released               // release ok
+	unsure                 // release of unknown outcome
+	gone                   // told lost, crashed, renewal or release refused: whatever is left of it is not relied on
+)
+
+// hold is one stay in the lock by one owner: from the outermost acquire to the
+// outermost release.
+type hold struct {
+	called time.Duration // acquire invoked
+	from   time.Duration // acquire returned: from here on it is certain
+	until  time.Duration // end of belief: min(release invoked, loss told, crash)
+	core   time.Duration // end of what a legal order must grant; later than until if release ok came after a loss was told
+	back   time.Duration // release returned; never if it is not bounded
+	valid  time.Duration // end of the promise made with the acquire, as renewed without a gap
+	more   []segment     // promises renewed after the one before had run out
+	token  uint64
+	key    int32
+	owner  int32
+	span   int32 // of the outermost acquire
+	ended  int32 // index of the event that ended it; -1 if none did
+	next   int32 // another hold of the same owner that is open, or -1
+	depth  int32
+	debt   int32 // releases that failed and left the lock as it was: the servers still count them
+	zero   bool  // the token is the number 0
+	ending ending
+	reader bool
+	late   bool // its promise was over when the grant returned: a slow reply
+}
+
+// trait is something that owners of a key were seen to do.
+type trait uint8
+
+const (
+	nested trait = 1 << iota // acquire again inside a hold
+	mixed                    // the same, in another mode
+)
+
+// segment is a stretch of time, [from, until).
+type segment struct{ from, until time.Duration }
+
+func newView(h *history.History) *view {
+	v := &view{h: h}
+	b := holdBuilder{view: v, open: make([]int32, len(h.Owners)), gone: make(map[int32]bool)}
+	for i := range b.open {
+		b.open[i] = -1
+	}
+	v.holds = make([]hold, 0, grants(h))
+	v.traits = make([]trait, len(h.Keys))
+	v.order = orders(h)
+	for _, o := range v.order {
+		if o == tangled {
+			v.tangled++
+		}
+	}
+	for _, e := range effects(h) {
+		switch {
+		case e == nothing:
+		case e < 0:
+			b.notice(&h.Notices[-e-1])
+		default:
+			b.span(e, &h.Spans[e])
+		}
+	}
+	v.byKey = group(len(h.Keys), v.holds)
+	v.orderTies()
+	return v
+}
+
+// grants is how many holds there can be.
+func grants(h *history.History) (n int) {
+	for i := range h.Spans {
+		if s := &h.Spans[i]; s.Outcome == history.OK && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+			n++
+		}
+	}
+	return n
+}
+
+// isLockOp says that s takes or gives the lock.
+func isLockOp(s *history.Span) bool {
+	return s.Op == history.OpAcquire || s.Op == history.OpTry || s.Op == history.OpRelease
+}
+
+// order says what is known about the order of one owner's operations.
+type order uint8
+
+const (
+	plain   order = iota // one after the other
+	odd                  // some came after one of unknown outcome, which may still take effect
+	tangled              // two at once: what its holds are cannot be told, and they are not judged
+)
+
+// orders finds the owners whose operations were not one after the other. For
+// all others program order is known, which the exactness of the interval sweeps
+// rests upon (see exclusion.go). An owner that acquires after a release of
+// unknown outcome is tangled: that release may arrive late and end the new hold.
+func orders(h *history.History) []order {
+	of := make([]order, len(h.Owners))
+	ends := make([]int32, len(h.Owners))    // latest completion of a known outcome
+	unknown := make([]order, len(h.Owners)) // what an acquire is, after those of unknown outcome so far
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		if !isLockOp(s) {
+			continue
+		}
+		o, release := &of[s.Owner], s.Op == history.OpRelease
+		switch {
+		case s.Invoked < ends[s.Owner]:
+			*o = tangled
+		case release || s.Outcome == history.Fail:
+			*o = max(*o, min(odd, unknown[s.Owner]))
+		default:
+			*o = max(*o, unknown[s.Owner])
+		}
+		switch {
+		case s.Outcome != history.Info:
+			ends[s.Owner] = max(ends[s.Owner], s.Ended)
+		case release:
+			unknown[s.Owner] = tangled
+		default:
+			unknown[s.Owner] = max(unknown[s.Owner], odd)
+		}
+	}
+	return of
+}
+
+// nothing is the content of an event without an effect, see effects.
+const nothing = int32(-1 << 31)
+
+// effects is the order in which spans and notices changed what owners could
+// believe: a grant counts when it returned, a release when it was invoked.
+// A span is its number, a notice is -1 minus its number. Every event has one
+// place, so that no comparison is needed; places without an effect hold nothing.
+func effects(h *history.History) []int32 {
+	count, top := 0, int32(-1)
+	eachEffect(h, func(at, _ int32) {
+		count++
+		top = max(top, at)
+	})
+	if int(top) > 8*count+1024 { // far between: the numbering has gaps
+		return sparseEffects(h, count)
+	}
+	slots := make([]int32, top+1)
+	for i := range slots {
+		slots[i] = nothing
+	}
+	eachEffect(h, func(at, what int32) { slots[at] = what })
+	return slots
+}
+
+func eachEffect(h *history.History, visit func(at, what int32)) {
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		at := int32(-1)
+		switch s.Op {
+		case history.OpRelease:
+			at = s.Invoked
+		case history.OpAcquire, history.OpTry, history.OpRenew:
+			at = s.Ended
+		}
+		if at >= 0 {
+			visit(at, int32(i))
+		}
+	}
+	for i := range h.Notices {
+		if n := &h.Notices[i]; n.Index >= 0 {
+			visit(n.Index, int32(-i-1))
+		}
+	}
+}
+
+func sparseEffects(h *history.History, count int) []int32 {
+	type mark struct{ at, what int32 }
+	marks := make([]mark, 0, count)
+	eachEffect(h, func(at, what int32) { marks = append(marks, mark{at, what}) })
+	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
+	order := make([]int32, 0, count)
+	for _, m := range marks {
+		order = append(order, m.what)
+	}
+	return order
+}
+
+// group sorts holds by key, by counting, and keeps their order.
+func group(keys int, holds []hold) [][]int32 {
+	count := make([]int32, keys+1)
+	for i := range holds {
+		count[holds[i].key+1]++
+	}
+	for k := range keys {
+		count[k+1] += count[k]
+	}
+	all := make([]int32, len(holds))
+	next := slices.Clone(count)
+	for i := range holds {
+		k := holds[i].key
+		all[next[k]] = int32(i)
+		next[k]++
+	}
+	byKey := make([][]int32, keys)
+	for k := range keys {
+		byKey[k] = all[count[k]:count[k+1]]
+	}
+	return byKey
+}
+
+// orderTies puts holds that began in the same instant in the only order that can
+// be legal: those of no length first, and of these the smallest token.
+func (v *view) orderTies() {
+	for _, holds := range v.byKey {
+		for i := 0; i < len(holds); {
+			j := i + 1
+			for j < len(holds) && v.holds[holds[j]].from == v.holds[holds[i]].from {
+				j++
+			}
+			if j > i+1 {
+				slices.SortStableFunc(holds[i:j], func(a, b int32) int {
+					x, y := &v.holds[a], &v.holds[b]
+					return cmp.Or(cmp.Compare(x.core, y.core), cmp.Compare(x.rank(), y.rank()))
+				})
+			}
+			i = j
+		}
+	}
+}
+
+func (v *view) client(span int32) int {
+	return v.h.Spans[span].Process.Client(v.h.Clients)
+}
+
+// granted is the event that told the owner of its hold.
+func (v *view) granted(h *hold) int { return int(v.h.Spans[h.span].Ended) }
