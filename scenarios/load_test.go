@@ -1,0 +1,328 @@
+package scenarios
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// good is a scenario without a fault in it; add is put at its end.
+func good(add string) string {
+	return "name: x\nsummary: a test\ntopology: {kind: sentinel}\nlock: reentrant\nduration: 10s\n" + add
+}
+
+// drawn is a step of random faults.
+func drawn(with string) string { return good("faults: [{random: {" + with + "}}]\n") }
+
+func edited(old, now string) string { return strings.Replace(good(""), old, now, 1) }
+
+// bad are texts that are refused; the golden file has the words.
+func bad() []struct{ name, text string } {
+	return []struct{ name, text string }{
+		{"empty", ""},
+		{"only a comment", "# nothing\n"},
+		{"a list", "- a\n"},
+		{"two scenarios in one file", good("---\nname: y\n")},
+		{"not UTF-8", "name: \xff\xfe\n"},
+		{"a zero byte", "name: \x00\n"},
+		{"a tab", "name: x\n\tlock: y\n"},
+		{"an open quote", "name: \"x\n"},
+		{"a key twice", good("name: z\n")},
+		{"an alias", good("options: &o {a: *o}\n")},
+		{"a tag", good("options: !!map {a: b}\n")},
+		{"a merge", good("options: {<<: {a: b}}\n")},
+		{"no name", edited("name: x\n", "")},
+		{"a name with slashes", edited("name: x", "name: ../../etc/x")},
+		{"a name with a leading dot", edited("name: x", "name: .x")},
+		{"a name with a space", edited("name: x", "name: a b")},
+		{"no duration", edited("duration: 10s\n", "")},
+		{"a negative duration", edited("10s", "-10s")},
+		{"a duration without a unit", edited("10s", "10")},
+		{"a duration that is none", edited("10s", "soon")},
+		{"a duration of 25 hours", edited("10s", "25h")},
+		{"an unknown key", good("fault: {}\n")},
+		{"an unknown key in a section", good("workload: {clinets: 3}\n")},
+		{"unknown topology", edited("sentinel", "sentinels")},
+		{"no topology", edited("topology: {kind: sentinel}\n", "")},
+		{"an impossible topology", edited("{kind: sentinel}", "{kind: quorum, masters: 4}")},
+		{"unknown lock", edited("reentrant", "reentrent")},
+		{"a lock that does not run there", edited("reentrant", "redlock")},
+		{"unknown workload", good("workload: {kind: mutexes}\n")},
+		{"too many clients", good("workload: {clients: 100000}\n")},
+		{"two and a half clients", good("workload: {clients: 2.5}\n")},
+		{"many clients", good("workload: {clients: many}\n")},
+		{"a negative hold", good("workload:\n  clients: 3\n  hold: -1s\n")},
+		{"fenced maybe", good("workload: {fenced: maybe}\n")},
+		{"a list of options", good("options: [a, b]\n")},
+		{"unknown fault", good("faults:\n  - {after: 1s, fault: kil}\n")},
+		{"unknown trigger", good("faults:\n  - {when: aquired, fault: kill}\n")},
+		{"a fault that this topology cannot have",
+			strings.Replace(good("faults: [{fault: failover}]\n"), "sentinel", "single", 1)},
+		{"a target that the fault does not take", good("faults: [{fault: kill, target: holder}]\n")},
+		{"a node that is not there", good("faults: [{fault: kill, target: n4}]\n")},
+		{"a client that is not there", good("faults: [{fault: pause-client, target: \"client:5\"}]\n")},
+		{"a replica that is not there",
+			strings.Replace(good("faults: [{fault: kill, target: replica}]\n"), "sentinel", "single", 1)},
+		{"after the end", good("faults: [{after: 10s, fault: kill}]\n")},
+		{"before the beginning", good("faults: [{after: -1s, fault: kill}]\n")},
+		{"healed before it begins", good("faults: [{for: -1s, fault: kill}]\n")},
+		{"a delay without a trigger", good("faults: [{delay: 1s, fault: kill}]\n")},
+		{"a delay into the past", good("faults: [{when: acquired, delay: -1s, fault: kill}]\n")},
+		{"a step without a fault", good("faults: [{after: 1s}]\n")},
+		{"a fault and random", good("faults: [{fault: kill, random: {of: [kill], every: 1s}}]\n")},
+		{"a trigger and random", good("faults: [{when: acquired, random: {of: [kill], every: 1s}}]\n")},
+		{"random of nothing", drawn("every: 1s")},
+		{"random of something unknown", drawn("of: [kill, pause], every: 1s")},
+		{"random without every", drawn("of: [kill]")},
+		{"random more seldom than the run is long", drawn("of: [kill], every: 11s")},
+		{"random beyond the end", drawn("of: [kill], every: 1s, until: 11s")},
+		{"random until before the beginning", drawn("of: [kill], every: 1s, until: -1s")},
+		{"random without end", drawn("of: [kill], every: 1ns")},
+		{"unknown property", good("expect: {exclusions: holds}\n")},
+		{"unknown outcome", good("expect: {exclusion: hold}\n")},
+		{"unknown verdict", good("expect: {verdict: unsave}\n")},
+		{"a property that breaks a path", good("expect: {\"a b[0].c*\": holds}\n")},
+		{"several mistakes, in the order of the text", "name: a/b\ntopology: {kind: single}\nlock: nothing\n" +
+			"duration: 2s\nfaults:\n- {fault: kil}\n- {after: 3s, fault: kill}\nexpect: {verdict: good}\n"},
+		{"more mistakes than anybody reads", good("faults:\n" + strings.Repeat("- {fault: kil, when: never}\n", 500))},
+	}
+}
+
+func TestBadScenarios(t *testing.T) {
+	var got strings.Builder
+	for _, test := range bad() {
+		s, err := Parse([]byte(test.text), nil)
+		if err == nil {
+			t.Errorf("%s was taken: %+v", test.name, s)
+			continue
+		}
+		if s.Name != "" {
+			t.Errorf("%s: there is a scenario beside the error: %+v", test.name, s)
+		}
+		fmt.Fprintf(&got, "== %s\n%v\n\n", test.name, err)
+	}
+	golden(t, "bad.golden", got.String())
+}
+
+func TestBadOverrides(t *testing.T) {
+	var got strings.Builder
+	for _, set := range []string{
+		"", "duration", "=5s", "duration=", "duration=[", "workload.clinets=3", "name.x=1", "workload..clients=3", ".=1",
+		"workload.clients=many", "lock=&a b", "about=" + strings.Repeat("x", maxText),
+		"options=" + strings.Repeat("[", 40), "faults.0.after=1s", "duration=1s\n---\n2s",
+	} {
+		s, err := Parse([]byte(good("")), []string{set})
+		if err == nil {
+			t.Errorf("--set %q was taken: %+v", set, s)
+			continue
+		}
+		if len(set) > 100 {
+			set = set[:20] + "…"
+		}
+		text := err.Error()
+		if at := strings.Index(text, strings.Repeat("x", 100)); at >= 0 {
+			text = text[:at] + "…" + strings.TrimLeft(text[at:], "x")
+		}
+		fmt.Fprintf(&got, "== --set %q\n%s\n\n", set, text)
+	}
+	golden(t, "set.golden", got.String())
+	if _, err := Parse(nil, []string{"name=x"}); err == nil {
+		t.Error("an empty scenario with a name was taken")
+	}
+	if _, err := Parse([]byte("null"), []string{"name=x"}); err == nil {
+		t.Error("a scenario of nothing with a name was taken")
+	}
+}
+
+// golden compares got with a file. What is known grows, and is left out.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	got = regexp.MustCompile(`; known are [^\n]*`).ReplaceAllString(got, "; known are …")
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it anew):\n%s", path, diff)
+	}
+}
+
+// TestHostileTexts: none of them takes long, whatever it was meant to do.
+func TestHostileTexts(t *testing.T) {
+	const most = 30 * time.Second // on a busy machine with the race detector; each takes milliseconds without
+	bomb, last := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n", "a0"
+	for i := 1; i < 10; i++ {
+		next := fmt.Sprint("a", i)
+		bomb += next + ": &" + next + " [" + strings.TrimSuffix(strings.Repeat("*"+last+",", 9), ",") + "]\n"
+		last = next
+	}
+	var stairs strings.Builder
+	for i := range 240 {
+		fmt.Fprintf(&stairs, "%sa:\n", strings.Repeat(" ", i))
+	}
+	for name, text := range map[string]string{
+		"bomb":            good(bomb),
+		"brackets":        good("about: " + strings.Repeat("[", maxText-200)),
+		"braces":          good("about: " + strings.Repeat("{a: ", maxText/4-50)),
+		"stairs":          "options:\n" + stairs.String(),
+		"dashes":          strings.Repeat("- ", maxText/2),
+		"a million bytes": strings.Repeat("x", 1_000_000),
+		"questions":       strings.Repeat("? ", maxText/2),
+		"quotes":          good("about: " + strings.Repeat(`"'`, maxText/2-100)),
+		"comments":        strings.Repeat("#\n", maxText/2),
+		"many keys":       good("options: {" + strings.Repeat("a: b, ", maxText/6-50) + "}"),
+		"many mistakes":   good("faults:\n" + strings.Repeat("- {fault: x}\n", 2_400)),
+		"tags":            good("about: " + strings.Repeat("!!x ", maxText/4-50)),
+		"many faults":     good("faults:\n" + strings.Repeat("- {fault: kill}\n", 1_900)),
+	} {
+		for _, set := range [][]string{nil, {"duration=11s"}} {
+			began := time.Now()
+			_, err := Parse([]byte(text), set)
+			if took := time.Since(began); took > most {
+				t.Errorf("%s takes %v", name, took)
+			}
+			if err == nil && name != "many faults" {
+				t.Errorf("%s was taken", name)
+			}
+			if n := len(fmt.Sprint(err)); n > 4*maxText {
+				t.Errorf("%s: the error has %d bytes", name, n)
+			}
+		}
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	s, err := Load("gc-pause", []string{
+		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={mode: 1}", "expect={}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := Load("gc-pause", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := before
+	want.Workload.Clients, want.Duration, want.Faults, want.Expect = 7, 9*time.Second, []Step{}, map[string]string{}
+	want.Topology.Options, want.Options = map[string]string{"appendonly": "yes"}, map[string]string{"mode": "1"}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryNamedScenario loads, says what it is about, and survives being
+// written and read again.
+func TestEveryNamedScenario(t *testing.T) {
+	all, err := Catalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	onDisk, err := filepath.Glob("*.yaml")
+	if err != nil || len(onDisk) != len(all) || len(all) != len(Names()) {
+		t.Errorf("%d files, %d in the catalogue, %d names (%v)", len(onDisk), len(all), len(Names()), err)
+	}
+	for i, s := range all {
+		if s.Name != Names()[i] || s.Summary == "" || s.Source == "" || s.About == "" || s.Expect["verdict"] == "" {
+			t.Errorf("%s lacks a summary, a source, a paragraph or an expected verdict, or has another name", Names()[i])
+		}
+		again, err := Parse([]byte(s.YAML()), nil)
+		if err != nil {
+			t.Errorf("%s, written and read again: %v", s.Name, err)
+		}
+		if diff := cmp.Diff(s, again); diff != "" {
+			t.Errorf("%s, written and read again (-first +again):\n%s", s.Name, diff)
+		}
+		fromFile, err := Load("./"+s.Name+".yaml", nil)
+		if err != nil || cmp.Diff(s, fromFile) != "" {
+			t.Errorf("%s from its file: %v\n%s", s.Name, err, cmp.Diff(s, fromFile))
+		}
+	}
+}
+
+// TestYAMLKeepsEverything: every field of a scenario survives being written.
+func TestYAMLKeepsEverything(t *testing.T) {
+	want := Scenario{
+		Name: "all", Summary: "it's \"all\": here, # and there", Source: "- a", About: "one\n\n  two\n", Lock: "redlock",
+		Topology: Topology{Kind: "quorum", Masters: 3, Options: map[string]string{"save": "3600 1", "appendonly": "yes"}},
+		Options: map[string]string{"a": "1", "b": "true", "c": "null", "d": "", "e": "~", "f": "0x1F", "g": "1e3",
+			"h": " x "},
+		Workload: Workload{Kind: "mutex", Clients: 4, Keys: 2, Hold: 1500 * time.Microsecond, Jitter: 1, Think: time.Hour,
+			Lease: 90 * time.Second, Wait: time.Second, Fenced: true},
+		Faults: []Step{
+			{After: time.Second, When: "waiting", Delay: 1, Fault: "kill", Target: "n3", For: 1500 * time.Millisecond},
+			{Random: &Random{Of: []string{"kill", "pause-client"}, Every: time.Second, For: time.Second,
+				Until: 5 * time.Second}},
+		},
+		Duration: time.Minute, Expect: map[string]string{"verdict": "safe", "class": "broken promise"},
+	}
+	got, err := Parse([]byte(want.YAML()), nil)
+	if err != nil {
+		t.Fatalf("%v, in\n%s", err, want.YAML())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-written +read):\n%s\n%s", diff, want.YAML())
+	}
+	overridden, err := Parse([]byte(want.YAML()), []string{"name=all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, overridden); diff != "" {
+		t.Errorf("through --set (-written +read):\n%s", diff)
+	}
+}
+
+func TestLoadFindsNothing(t *testing.T) {
+	for name, want := range map[string]string{
+		"failovr": "did you mean failover?", "": "no scenario is called", "nowhere/x.yaml": "no such file",
+		"x.yml": "no such file", "\x00": "no scenario is called", "..": "no scenario is called",
+	} {
+		if _, err := Load(name, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Load(%q) = %v, want %q", name, err, want)
+		}
+	}
+}
+
+// FuzzParse reads anything: it neither panics nor hangs, and what it takes can
+// be written, read again and planned.
+func FuzzParse(f *testing.F) {
+	for _, name := range Names() {
+		text, err := read(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	for _, test := range bad() {
+		f.Add(test.text)
+	}
+	f.Add(drawn("of: [kill, pause-client, pause-node, failover], every: 1s, for: 5s"))
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse([]byte(text), nil)
+		if err != nil {
+			return
+		}
+		again, err := Parse([]byte(s.YAML()), nil)
+		if err != nil {
+			t.Fatalf("%q was taken, and then, written as\n%s\nrefused: %v", text, s.YAML(), err)
+		}
+		if one, two := s.YAML(), again.YAML(); one != two {
+			t.Fatalf("it changes when written again:\n%s\n%s", one, two)
+		}
+		checkPlan(t, s, s.Plan(1))
+	})
+}

@@ -1,0 +1,196 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Override is one change of a scenario before it is judged.
+type Override struct {
+	As    string // how its author wrote it, such as "--clients 0": errors speak of it in these words
+	Path  string // keys with dots between them, such as workload.clients
+	Value string // YAML
+}
+
+// Sets are the overrides of --set path=value. One that is not written so has no
+// path, and loading a scenario with it is an error that says how to write it.
+func Sets(sets []string) []Override {
+	var all []Override
+	for _, set := range sets {
+		path, value, ok := strings.Cut(set, "=")
+		if !ok {
+			path = ""
+		}
+		all = append(all, Override{As: fmt.Sprintf("--set %q", briefly(set)), Path: path, Value: value})
+	}
+	return all
+}
+
+// briefly is the beginning of a text that may be long.
+func briefly(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// override puts values into source. A value is YAML itself, so that faults=[]
+// and workload={clients: 2} work as well.
+func override(source []byte, overrides []Override) ([]byte, error) {
+	if _, err := inspect(source); err != nil {
+		return nil, err
+	}
+	tree := map[string]any{}
+	if err := yaml.Unmarshal(source, &tree); err != nil {
+		return nil, syntax(err)
+	}
+	if tree == nil { // the text is null
+		tree = map[string]any{}
+	}
+	for _, o := range overrides {
+		if o.Path == "" {
+			return nil, fmt.Errorf("%s: write path=value, such as workload.clients=10", o.As)
+		}
+		var value any
+		_, err := inspect([]byte(o.Value))
+		if err == nil {
+			err = yaml.Unmarshal([]byte(o.Value), &value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s", o.As, bare(err))
+		}
+		if err := set(tree, strings.Split(o.Path, "."), value); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.As, err)
+		}
+	}
+	return yaml.Marshal(tree)
+}
+
+func set(tree map[string]any, path []string, value any) error {
+	for _, name := range path[:len(path)-1] {
+		if tree[name] == nil {
+			tree[name] = map[string]any{}
+		}
+		next, ok := tree[name].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is not a section", name)
+		}
+		tree = next
+	}
+	tree[path[len(path)-1]] = value
+	return nil
+}
+
+// blame words what is wrong with a text that overrides have changed. Nobody ever
+// wrote that text, so its lines say nothing to anybody: an error names the
+// override that it is about. If it is about none of them, it may be that the
+// scenario was wrong without them, and then that is told, with its line.
+func blame(err error, file *ast.File, source []byte, overrides []Override) error {
+	var told []error
+	strangers := false
+	for _, one := range each(err) {
+		path := pathOf(one, file)
+		if o := about(path, overrides); o != nil {
+			told = append(told, fmt.Errorf("%s: %s", o.As, bare(one)))
+			continue
+		}
+		strangers = true
+		if path = strings.TrimPrefix(strings.TrimPrefix(path, "$"), "."); path != "" {
+			path += ": "
+		}
+		told = append(told, fmt.Errorf("with %s: %s%s", list(overrides), path, bare(one)))
+	}
+	if _, _, before := decode(source); strangers && before != nil {
+		return before
+	}
+	return errors.Join(told...)
+}
+
+// list is the overrides as their authors wrote them, a few of them.
+func list(overrides []Override) string {
+	var words []string
+	for i, o := range overrides {
+		if i == 5 {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, o.As)
+	}
+	return strings.Join(words, ", ")
+}
+
+// each takes apart what errors.Join has put together.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// pathOf is where in a scenario an error is, such as $.workload.clients, or "".
+func pathOf(err error, file *ast.File) string {
+	var m *mistake
+	if !errors.As(err, &m) || file == nil {
+		return ""
+	}
+	if m.path != "" || m.line == 0 {
+		return m.path
+	}
+	f := finder{line: m.line, column: m.column}
+	ast.Walk(&f, file.Docs[0].Body)
+	return f.path
+}
+
+// finder looks for the node at a place in a text.
+type finder struct {
+	line, column int
+	path         string
+}
+
+// Visit looks at one node, as [ast.Walk] asks.
+func (f *finder) Visit(node ast.Node) ast.Visitor {
+	if p := node.GetToken().Position; p.Line == f.line && p.Column == f.column {
+		f.path = node.GetPath()
+	}
+	return f
+}
+
+// about is the override that set what is at path, or the section around it, or
+// something in it; the last one, for it had the last word. Nil if none did.
+func about(path string, overrides []Override) *Override {
+	for _, related := range []func(path, set string) bool{
+		within,
+		func(path, set string) bool { return path != "$" && within(set, path) },
+	} {
+		for i := len(overrides) - 1; i >= 0; i-- {
+			if path != "" && related(path, "$."+overrides[i].Path) {
+				return &overrides[i]
+			}
+		}
+	}
+	return nil
+}
+
+// within says whether path is at or below other.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// bare is an error without its place in a text.
+func bare(err error) string {
+	var m *mistake
+	if errors.As(err, &m) {
+		return m.message
+	}
+	var y yaml.Error
+	if errors.As(err, &y) {
+		return y.GetMessage()
+	}
+	return strings.TrimPrefix(err.Error(), "scenario: ")
+}

@@ -1,0 +1,105 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/faults"
+)
+
+// Plan is the faults of a run, every random choice made.
+type Plan struct {
+	Steps []Step // as the scenario lists them; each is armed when those above it were injected
+	Drawn []Step // drawn from the seed, in the order of their instants; they wait for nobody
+}
+
+// Plan makes the random choices of s. The same seed makes the same plan.
+func (s Scenario) Plan(seed uint64) Plan {
+	var plan Plan
+	for i, step := range s.Faults {
+		if step.Random == nil {
+			plan.Steps = append(plan.Steps, step)
+			continue
+		}
+		r := rand.New(rand.NewPCG(seed, uint64(i)+1))
+		plan.Drawn = append(plan.Drawn, s.draw(*step.Random, r)...)
+	}
+	slices.SortStableFunc(plan.Drawn, func(a, b Step) int { return cmp.Compare(a.After, b.After) })
+	return plan
+}
+
+func (s Scenario) draw(want Random, r *rand.Rand) []Step {
+	until := want.Until
+	if until == 0 {
+		until = s.Duration
+	}
+	healAfter := want.For
+	if healAfter == 0 {
+		healAfter = want.Every / 2
+	}
+	var steps []Step
+	for start := time.Duration(0); start+want.Every <= until; start += want.Every {
+		name := want.Of[r.IntN(len(want.Of))]
+		steps = append(steps, Step{
+			After: start + time.Duration(r.Int64N(int64(want.Every))), Fault: name, For: healAfter,
+			Target: s.drawTarget(name, r),
+		})
+	}
+	return steps
+}
+
+// drawTarget takes one of the fault's targets, and with the words that stand
+// for any node or client one of those.
+func (s Scenario) drawTarget(name string, r *rand.Rand) string {
+	row, err := faults.Lookup(name)
+	if err != nil {
+		return ""
+	}
+	switch target := row.Targets[r.IntN(len(row.Targets))]; target {
+	case faults.Node:
+		return fmt.Sprintf("n%d", 1+r.IntN(s.Topology.Cluster().Size()))
+	case faults.Client:
+		p, _ := s.Workload.Params()
+		return fmt.Sprintf("client:%d", r.IntN(p.Clients))
+	case faults.Replica:
+		if s.Topology.Cluster().Replicas == 0 {
+			return string(faults.Master)
+		}
+		return string(target)
+	default:
+		return string(target)
+	}
+}
+
+// All are the steps and the drawn ones, for listing.
+func (p Plan) All() []Step { return append(slices.Clone(p.Steps), p.Drawn...) }
+
+// String is the step for people: "when acquired, not before 500ms: kill master, healed after 3s".
+func (s Step) String() string {
+	text := fmt.Sprintf("%s: %s", s.Due(), s.Fault)
+	if s.Target != "" {
+		text += " " + s.Target
+	}
+	if s.For > 0 {
+		text += fmt.Sprintf(", healed after %v", s.For)
+	}
+	return text
+}
+
+// Due is when the step comes, for people.
+func (s Step) Due() string {
+	if s.When == "" {
+		return fmt.Sprintf("after %v", s.After)
+	}
+	text := "when " + s.When
+	if s.Delay > 0 {
+		text = fmt.Sprintf("%v after %s", s.Delay, s.When)
+	}
+	if s.After > 0 {
+		text += fmt.Sprintf(", not before %v", s.After)
+	}
+	return text
+}

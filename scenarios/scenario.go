@@ -1,0 +1,93 @@
+// Package scenarios holds the named scenarios, as YAML files beside this one,
+// and reads those of users. A scenario is a topology, a lock, a workload,
+// faults and what is expected of them; it is data, and runs nothing.
+//
+// Read [Scenario] and [Load] first.
+package scenarios
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/workloads"
+)
+
+// Scenario is one recipe, as its YAML says.
+type Scenario struct {
+	Name     string            `yaml:"name"`
+	Summary  string            `yaml:"summary"`          // one sentence: what happens
+	Source   string            `yaml:"source,omitempty"` // where the claim comes from
+	About    string            `yaml:"about,omitempty"`  // a paragraph for the reader
+	Topology Topology          `yaml:"topology"`
+	Lock     string            `yaml:"lock"`
+	Options  map[string]string `yaml:"options,omitempty"` // of the lock
+	Workload Workload          `yaml:"workload,omitempty"`
+	Faults   []Step            `yaml:"faults,omitempty"`
+	Duration time.Duration     `yaml:"duration"` // how long clients start new operations
+	Expect   map[string]string `yaml:"expect,omitempty"`
+}
+
+// Topology is what to start; zero counts are the kind's defaults.
+type Topology struct {
+	Kind      string            `yaml:"kind"`
+	Masters   int               `yaml:"masters,omitempty"`
+	Replicas  int               `yaml:"replicas,omitempty"`
+	Sentinels int               `yaml:"sentinels,omitempty"`
+	Options   map[string]string `yaml:"options,omitempty"` // redis.conf directives
+}
+
+// Workload is what clients do; see workloads.Params for units and defaults.
+type Workload struct {
+	Kind    string        `yaml:"kind,omitempty"`
+	Clients int           `yaml:"clients,omitempty"`
+	Keys    int           `yaml:"keys,omitempty"`
+	Hold    time.Duration `yaml:"hold,omitempty"`
+	Jitter  time.Duration `yaml:"jitter,omitempty"`
+	Think   time.Duration `yaml:"think,omitempty"`
+	Lease   time.Duration `yaml:"lease,omitempty"`
+	Wait    time.Duration `yaml:"wait,omitempty"`
+	Fenced  bool          `yaml:"fenced,omitempty"`
+}
+
+// Step is one fault of the plan. Steps are armed in order: a step with a
+// trigger waits until all steps above it have been injected.
+type Step struct {
+	After  time.Duration `yaml:"after,omitempty"`  // since the run began; with when: not before
+	When   string        `yaml:"when,omitempty"`   // a trigger; "" is none
+	Delay  time.Duration `yaml:"delay,omitempty"`  // so long after the trigger
+	Fault  string        `yaml:"fault,omitempty"`  // name in the catalogue
+	Target string        `yaml:"target,omitempty"` // word or name; "" is the fault's default
+	For    time.Duration `yaml:"for,omitempty"`    // healed after so long; 0: when the run ends
+	Random *Random       `yaml:"random,omitempty"` // instead of fault: drawn from the seed
+}
+
+// Random asks for faults drawn from the seed, all through the run.
+type Random struct {
+	Of    []string      `yaml:"of"`              // names to draw from
+	Every time.Duration `yaml:"every"`           // one in each such stretch, at a random instant
+	For   time.Duration `yaml:"for,omitempty"`   // healed after so long; 0 is half of Every
+	Until time.Duration `yaml:"until,omitempty"` // none later; 0 is the duration
+}
+
+// Triggers are the words for Step.When.
+var triggers = []string{"acquired", "waiting", "renewed", "released", "promoted", "lost"}
+
+// Triggers are the words that a step's when understands.
+func Triggers() []string { return append([]string(nil), triggers...) }
+
+// Cluster is the topology in the words of package cluster.
+func (t Topology) Cluster() cluster.Topology {
+	c := cluster.Topology{
+		Kind: t.Kind, Masters: t.Masters, Replicas: t.Replicas, Sentinels: t.Sentinels, Options: t.Options,
+	}
+	return c.Defaults()
+}
+
+// Params are the workload's, in the words of package workloads, with defaults filled in.
+func (w Workload) Params() (workloads.Params, error) {
+	p := workloads.Params{
+		Kind: w.Kind, Clients: w.Clients, Keys: w.Keys, Hold: w.Hold, Jitter: w.Jitter,
+		Think: w.Think, Lease: w.Lease, Wait: w.Wait, Fenced: w.Fenced,
+	}
+	return p, p.Fill()
+}
