@@ -1,0 +1,254 @@
+package reports
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Limits of the page: what is beyond them is counted and said, never dropped
+// silently. Violations have no limit here; checkers keep the worst and count all.
+const (
+	maxAmbiguousRows = 200
+	maxClientRows    = 1000
+	maxFaultRows     = 500
+)
+
+// page is everything that the template shows, as words.
+type page struct {
+	Style      template.CSS
+	Script     template.JS
+	ScriptHash template.HTMLAttr
+
+	Class, Word, Shape string
+	Harm, Expected     string
+	Title, Summary     string
+	Seed               uint64
+	Sentence           template.HTML
+	Missing            []string
+	Repeat, Source     string
+	Essentials         []pairOfWords
+
+	Picture      template.HTML
+	PictureNotes []string
+	Witnessed    string // how often the nodes were looked at; empty if nobody watched
+	Warned       bool   // it was not often enough
+	Jump         bool
+	Steps        []stepRow
+	Advice       []adviceRow
+	Facts        []string
+	Strip        template.HTML
+
+	Faults         []faultRow
+	MoreFaults     string
+	Notes          []string
+	Properties     []propertyRow
+	NotApplicable  []pairOfWords
+	Violations     []violationRow
+	ViolationNotes []string
+	Ambiguous      []ambiguousRow
+	MoreAmbiguous  string
+	Clients        []clientCells
+	MoreClients    string
+	Latencies      []latencyCells
+	Config         []pairOfWords
+	Plan           []rundir.Step
+	YAML, SeedNote string
+	Files          []string
+	Problems       []string
+	Raw            []rawRow
+}
+
+type pairOfWords struct{ Name, Value string }
+
+type stepRow struct {
+	N     int
+	Time  string
+	Text  template.HTML
+	Event int
+	Link  bool
+}
+
+type adviceRow struct {
+	Measured bool
+	Text     template.HTML
+}
+
+type rawRow struct {
+	Index int
+	Line  string
+}
+
+// writeHTML writes report.html: one file that needs nothing else.
+func writeHTML(r *Run, w io.Writer) error {
+	t, err := template.ParseFS(templates, "templates/page.tmpl")
+	if err != nil {
+		return fmt.Errorf("parsing the template of the page: %w", err)
+	}
+	p, err := newPage(r)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return fmt.Errorf("rendering the page: %w", err)
+	}
+	_, err = w.Write(bytes.Map(printable, b.Bytes()))
+	return err
+}
+
+// printable replaces control characters, which names of others may hold.
+func printable(r rune) rune {
+	if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+		return '\uFFFD'
+	}
+	return r
+}
+
+func newPage(r *Run) (*page, error) {
+	style, err := templates.ReadFile("templates/page.css")
+	if err != nil {
+		return nil, fmt.Errorf("reading the style of the page: %w", err)
+	}
+	script, err := templates.ReadFile("templates/page.js")
+	if err != nil {
+		return nil, fmt.Errorf("reading the script of the page: %w", err)
+	}
+	sum := sha256.Sum256(script)
+	p := &page{Style: template.CSS(style), Script: template.JS(script),
+		ScriptHash: template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))}
+	p.header(r)
+	p.story(r)
+	p.tables(r)
+	p.configuration(r)
+	p.raw(r)
+	return p, nil
+}
+
+func (p *page) header(r *Run) {
+	m := &r.Manifest
+	p.Word, p.Class, p.Shape = strings.ToUpper(string(r.verdict())), "none", "–"
+	switch r.verdict() {
+	case checker.Safe:
+		p.Class, p.Shape = "safe", "✓"
+	case checker.Unsafe:
+		p.Class, p.Shape = "unsafe", "✕"
+	case checker.Inconclusive:
+		p.Class, p.Shape = "inconclusive", "?"
+	}
+	if r.verdict() == checker.Unsafe {
+		p.Harm = string(r.Judgement.Class)
+	}
+	if len(m.Expect) > 0 && r.Judged {
+		p.Expected = "as the scenario expects"
+		if !Met(r) {
+			p.Expected = "not as the scenario expects"
+		}
+	}
+	p.Title, p.Summary, p.Seed, p.Missing, p.Repeat = r.title(), m.Summary, m.Seed, r.Missing, m.Repeat
+	p.Sentence = codes(r.story.Sentence)
+	if s := m.State; s == rundir.Interrupted || s == rundir.Broken || s == rundir.Running {
+		p.Missing = append([]string{stateText(m)}, p.Missing...)
+	}
+	p.Source = "this history"
+	if r.Dir != nil {
+		p.Source = r.Dir.ID
+	}
+	p.Essentials = kept([]pairOfWords{
+		{"Lock", m.Lock}, {"Topology", topologyText(r)}, {"Clients", fmt.Sprint(r.clients())}, {"Workload", m.Workload},
+		{"Backend", m.Backend}, {"Seed", fmt.Sprint(m.Seed)}, {"Started", timeText(m.Started)},
+		{"Events", fmt.Sprint(r.History.Events)}, {"Judged in", length(r.Judgement.Took)},
+	})
+}
+
+func stateText(m *rundir.Manifest) string {
+	switch m.State {
+	case rundir.Interrupted:
+		return "The run was interrupted; what had been recorded by then is shown and judged."
+	case rundir.Broken:
+		return "The run broke off: " + m.Failure
+	}
+	return "The run never said that it was complete: it is still going on, or it was killed."
+}
+
+// kept drops what has no value.
+func kept(all []pairOfWords) []pairOfWords {
+	return slices.DeleteFunc(all, func(p pairOfWords) bool { return p.Value == "" || p.Value == "0 s" })
+}
+
+func (p *page) story(r *Run) {
+	var shown window
+	p.Picture, shown, p.PictureNotes = r.picture()
+	p.Strip = r.strip(shown)
+	if r.gaps != nil {
+		p.Witnessed, p.Warned = r.gaps.text(), r.gaps.wide()
+	}
+	p.Jump = r.worst() != nil
+	p.Facts = r.story.Facts
+	for _, m := range r.story.Steps {
+		_, link := r.cited[m.Event]
+		p.Steps = append(p.Steps, stepRow{m.N, instant(m.Time), codes(m.Text), m.Event, link})
+	}
+	for _, a := range r.story.Advice {
+		p.Advice = append(p.Advice, adviceRow{a.Measured, codes(a.Text)})
+	}
+}
+
+// codes turns `words in backquotes` into code, and escapes everything.
+func codes(s string) template.HTML {
+	var b strings.Builder
+	parts := strings.Split(s, "`")
+	for i, part := range parts {
+		if i%2 == 1 && i < len(parts)-1 {
+			b.WriteString("<code>" + escape(part) + "</code>")
+			continue
+		}
+		if i%2 == 1 {
+			b.WriteString("`")
+		}
+		b.WriteString(escape(part))
+	}
+	return template.HTML(b.String())
+}
+
+func (p *page) raw(r *Run) {
+	for index, line := range r.cited {
+		p.Raw = append(p.Raw, rawRow{index, line})
+	}
+	slices.SortFunc(p.Raw, func(a, b rawRow) int { return a.Index - b.Index })
+	for _, problem := range r.History.Problems {
+		p.Problems = append(p.Problems, fmt.Sprintf("Problem in the history at event %d: %s.", problem.Index, problem.Text))
+	}
+	if r.Dir == nil {
+		return
+	}
+	for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile, rundir.ManifestFile, rundir.VerdictFile,
+		rundir.LinearFile} {
+		p.file(r, name)
+	}
+	for _, pic := range pictures() {
+		p.file(r, pic.name+".svg")
+	}
+	for _, name := range r.Dir.Logs() {
+		p.Files = append(p.Files, rundir.LogsDir+"/"+name)
+	}
+}
+
+// file links a file of the run directory, if it is there.
+func (p *page) file(r *Run, name string) {
+	if r.Dir.Has(name) {
+		p.Files = append(p.Files, name)
+	}
+}

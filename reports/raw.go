@@ -1,0 +1,84 @@
+package reports
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// maxCited bounds how many raw events a page quotes.
+const maxCited = 400
+
+// maxRawLine bounds how much of one raw event a page quotes, in bytes.
+const maxRawLine = 2000
+
+// citedEvents are the indices that the page refers to, the important ones first.
+func (r *Run) citedEvents() map[int]bool {
+	cited := map[int]bool{}
+	add := func(index int) {
+		if index >= 0 && len(cited) < maxCited {
+			cited[index] = true
+		}
+	}
+	for _, s := range r.story.Steps {
+		add(s.Event)
+	}
+	for _, res := range r.Judgement.Results {
+		for _, v := range res.Violations {
+			for _, e := range v.Events {
+				add(e)
+			}
+		}
+	}
+	for _, f := range r.faults {
+		add(int(f.event))
+	}
+	for _, f := range r.missed {
+		add(int(f.Index))
+	}
+	return cited
+}
+
+// rawLines reads the lines of history.jsonl with those indices, unparsed, so that
+// a reader sees what was recorded and not what this program made of it.
+func rawLines(path string, want map[int]bool) (map[int]string, error) {
+	found := map[int]string{}
+	if len(want) == 0 {
+		return found, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading raw events: %w", err)
+	}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() && len(found) < len(want) {
+		index, ok := indexOf(lines.Bytes())
+		if ok && want[index] {
+			found[index] = string(lines.Bytes()[:min(len(lines.Bytes()), maxRawLine)])
+		}
+	}
+	// An error of the scanner is a line of more than 16 MiB: history.ReadFile has
+	// already told of it among the problems.
+	return found, f.Close()
+}
+
+// indexOf reads the index of an event without decoding the rest of its line.
+func indexOf(line []byte) (int, bool) {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"index":`)); ok {
+		n := 0
+		for i, c := range rest {
+			if c < '0' || c > '9' {
+				return n, i > 0
+			}
+			n = n*10 + int(c-'0')
+		}
+	}
+	var e struct{ Index *int }
+	if json.Unmarshal(line, &e) != nil || e.Index == nil {
+		return 0, false
+	}
+	return *e.Index, true
+}

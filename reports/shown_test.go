@@ -1,0 +1,262 @@
+package reports
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+func TestMissedFaultIsShown(t *testing.T) {
+	s := stallRun()
+	s.fault(5400, "kill", history.FaultValue{ID: 2, Phase: history.Missed, Target: "master",
+		Detail: "step 2 (when promoted: kill master): the run was over first"})
+	s.number()
+	r := s.load(t)
+	out := render(t, r, "html")
+	row := regexp.MustCompile(`<b>kill</b>.*✕ never came.*the run was over first`).FindString(out)
+	if row == "" {
+		t.Error("the table of faults does not say that one never came, and why")
+	}
+	for _, format := range []string{"html", "text", "markdown"} {
+		got := strings.Join(strings.Fields(render(t, r, format)), " ")
+		if want := "1 of 2 faults bit, 1 never came"; !strings.Contains(got, want) {
+			t.Errorf("%s does not say %q", format, want)
+		}
+	}
+	if want := (faultTally{Injected: 1, Bit: 1, Missed: 1}); r.tally() != want {
+		t.Errorf("tally %+v, want %+v", r.tally(), want)
+	}
+}
+
+func TestNotApplicableIsOneLine(t *testing.T) {
+	s := safeRun()
+	add := func(p checker.Property) {
+		s.j.Results = append(s.j.Results, checker.Result{Property: p, Outcome: checker.NotApplicable, Summary: "none of it"})
+	}
+	add(checker.Permits)
+	add(checker.Order)
+	s.m.Expect["order"] = "holds" // that it had nothing to say is news
+	out := render(t, s.load(t), "html")
+	if want := `Not applicable here: <span title="left out">linearizable</span>, <span title="none of it">permits</span>.`; !strings.
+		Contains(out, want) {
+		t.Errorf("the page lacks %s", want)
+	}
+	if strings.Contains(out, "<b>permits</b>") || !strings.Contains(out, "<b>order</b>") {
+		t.Error("a row for what was not expected, or none for what was")
+	}
+}
+
+func TestNoEmptyTables(t *testing.T) {
+	runs := allRuns()
+	bare := newSynth("bare", "orders", 0, idleRun().m.Topology, 1)
+	empty := regexp.MustCompile(`<tbody>\s*</tbody>`)
+	for _, s := range append(runs, bare) {
+		out := render(t, s.load(t), "html")
+		if at := empty.FindStringIndex(out); at != nil {
+			t.Errorf("%s: an empty table: %s", s.m.Scenario, out[max(at[0]-300, 0):at[1]])
+		}
+		if len(s.load(t).faults) == 0 && !strings.Contains(out, "No fault was injected.") {
+			t.Errorf("%s: the page does not say that there was no fault", s.m.Scenario)
+		}
+	}
+}
+
+func TestPageLinksOnlyWhatIsThere(t *testing.T) {
+	r := failoverRun("orders").load(t)
+	links := regexp.MustCompile(`class="file" href="([^"]*)"`)
+	for _, written := range []bool{false, true} {
+		if written {
+			if err := WriteAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := links.FindAllStringSubmatch(render(t, r, "html"), -1)
+		for _, link := range all {
+			if !r.Dir.Has(link[1]) {
+				t.Errorf("the page links %s, which is not there", link[1])
+			}
+		}
+		if hasSVG := strings.Contains(render(t, r, "html"), `href="overlap.svg"`); hasSVG != written || len(all) == 0 {
+			t.Errorf("plots written: %v; linked: %v, of %d links", written, hasSVG, len(all))
+		}
+	}
+}
+
+func TestTitlesArePlain(t *testing.T) {
+	marked := regexp.MustCompile("<title>[^<]*`[^<]*</title>")
+	for _, s := range allRuns() {
+		if found := marked.FindString(render(t, s.load(t), "html")); found != "" {
+			t.Errorf("%s: %s", s.m.Scenario, found)
+		}
+	}
+}
+
+func TestGaps(t *testing.T) {
+	at := func(node string, times ...float64) (all []history.Sample) {
+		for _, n := range times {
+			all = append(all, history.Sample{Node: node, Time: ms(n), Up: true})
+		}
+		return all
+	}
+	kill := []faultLife{{name: "kill", inject: ms(1000), bites: []history.Fault{{Time: ms(1010)}}}}
+	for _, c := range []struct {
+		name    string
+		samples []history.Sample
+		faults  []faultLife
+		want    *gaps
+	}{
+		{"nobody looked", nil, kill, nil},
+		{"one look is no gap", at("n1", 5), kill, nil},
+		{"no fault", at("n1", 0, 8, 16, 50), nil, &gaps{Median: ms(8), Largest: ms(34), Node: "n1"}},
+		{"wide, but far from the fault", at("n1", 0, 500, 980, 988, 996), kill,
+			&gaps{Median: ms(480), Largest: ms(500), Node: "n1", Faults: ms(480)}},
+		{"wide across the fault", at("n1", 0, 8, 16, 990, 1050), kill,
+			&gaps{Median: ms(60), Largest: ms(974), Node: "n1", Faults: ms(974)}},
+		{"long after the fault", at("n1", 1112, 2000), kill, &gaps{Median: ms(888), Largest: ms(888), Node: "n1"}},
+		{"the nodes do not fill each other's gaps", append(at("n1", 980, 988), at("n2", 900, 1020)...), kill,
+			&gaps{Median: ms(120), Largest: ms(120), Node: "n2", Faults: ms(120)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWitness(c.samples, nil)
+			if diff := cmp.Diff(c.want, findGaps(&w, c.faults)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWideGapIsWarnedOf(t *testing.T) {
+	s := failoverRun("orders")
+	warning := regexp.MustCompile(`class="missing">Each node was looked at every 20 ms .* 100 ms within 100 ms of a fault\. That is more`)
+	if out := render(t, s.load(t), "html"); warning.MatchString(out) || !strings.Contains(out, `class="note">Each node was looked`) {
+		t.Error("gaps of 20 ms: warned of, or not told at all")
+	}
+	var kept []history.Sample
+	for _, smp := range s.samples {
+		if smp.Node != "n2" || smp.Time < ms(1400) || smp.Time >= ms(1480) {
+			kept = append(kept, smp)
+		}
+	}
+	s.samples = kept
+	r := s.load(t)
+	if !warning.MatchString(render(t, r, "html")) {
+		t.Errorf("a gap of %v around a fault is not warned of", r.gaps.Faults)
+	}
+	if !strings.Contains(render(t, r, "text"), "not looked at for 100 ms") {
+		t.Error("the text does not say it")
+	}
+}
+
+func TestOverlapLabelsHaveAPlace(t *testing.T) {
+	style := plot.New().X.Tick.Label
+	limit := area{x1: 0, x2: 400}
+	w := style.Width("401 ms")
+	for _, c := range []struct {
+		name string
+		bars []area
+		want []string
+	}{
+		{"inside", []area{{x1: 10, x2: 100}}, []string{"inside"}},
+		{"right of a thin one", []area{{x1: 10, x2: 12}}, []string{"right"}},
+		{"left at the edge", []area{{x1: 390, x2: 392}}, []string{"left"}},
+		{"beside a neighbour", []area{{x1: 100, x2: 200}, {x1: 201, x2: 203}}, []string{"inside", "right"}},
+		{"two thin ones", []area{{x1: 100, x2: 102}, {x1: 103, x2: 105}}, []string{"left", "right"}},
+		{"no place", []area{{x1: 0, x2: 150}, {x1: 152, x2: 154}, {x1: 156, x2: 400}}, []string{"inside", "none", "inside"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			texts := make([]string, len(c.bars))
+			for i := range texts {
+				texts[i] = "401 ms"
+			}
+			var got []string
+			for i, a := range labelPlaces(c.bars, texts, style, limit) {
+				got = append(got, where(a, c.bars[i], w))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func where(label, bar area, w vg.Length) string {
+	switch {
+	case label == area{}:
+		return "none"
+	case label.x1 >= bar.x1 && label.x2 <= bar.x2:
+		return "inside"
+	case label.x1 >= bar.x2 && label.x2-label.x1 >= w-0.01:
+		return "right"
+	case label.x2 <= bar.x1:
+		return "left"
+	}
+	return "on the edge"
+}
+
+func TestPromised(t *testing.T) {
+	promise := []promise{{ms(1), ms(100)}}
+	for _, c := range []struct {
+		name  string
+		h     hold
+		until time.Duration
+		whole bool
+	}{
+		{"released early", hold{to: ms(40), how: released, promises: promise}, ms(40), false},
+		{"released late", hold{to: ms(140), how: released, promises: promise}, ms(100), true},
+		{"still on: the promise goes on after the end", hold{to: ms(50), how: stillOn, promises: promise}, ms(100), true},
+		{"nothing promised", hold{to: ms(50), how: released}, 0, true},
+	} {
+		if until, whole := c.h.promised(); until != c.until || whole != c.whole {
+			t.Errorf("%s: %v, %v; want %v, %v", c.name, until, whole, c.until, c.whole)
+		}
+	}
+}
+
+// The first printed page has the whole picture, down to its last row.
+func TestPictureIsOnTheFirstPrintedPage(t *testing.T) {
+	for _, tool := range []string{"chromium", "pdftotext"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIPPED: no %s on the PATH (Debian, Ubuntu: apt-get install chromium poppler-utils)", tool)
+		}
+	}
+	r := failoverRun("orders").load(t)
+	if err := WriteAll(r); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	defer cancel()
+	pdf := filepath.Join(t.TempDir(), "page.pdf")
+	print := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--disable-background-networking", "--user-data-dir="+t.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND",
+		"--print-to-pdf="+pdf, "file://"+r.Dir.File(rundir.ReportFile))
+	print.WaitDelay = 5 * time.Second
+	if said, err := print.CombinedOutput(); err != nil {
+		t.Fatalf("printing the page: %v\n%s", err, said)
+	}
+	text, err := exec.CommandContext(ctx, "pdftotext", "-f", "1", "-l", "1", "-layout", pdf, "-").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"UNSAFE", "CLIENTS", "OVERLAP", "told of the loss"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the first page lacks %q:\n%s", want, text)
+		}
+	}
+	if info, err := os.Stat(pdf); err != nil || info.Size() == 0 {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+// TestSize goes from a history of 100,000 operations on disk to its verdict and to
+// its page, and says with -v what each takes; docs/measurements.md has the result.
+// It has bounds so wide that only a mistake breaks them.
+func TestSize(t *testing.T) {
+	dir := bigSynth().load(t).Dir
+	file := dir.File(rundir.HistoryFile)
+	began := time.Now()
+	h, err := history.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Clients = 50
+	read := time.Since(began)
+	began = time.Now()
+	j := checker.Judge(h, checker.Options{})
+	judge := time.Since(began)
+	if len(h.Spans) != 100_000 || j.Verdict != checker.Safe {
+		t.Fatalf("%d operations, verdict %s (%s); want 100,000 and safe", len(h.Spans), j.Verdict, j.Sentence)
+	}
+	began = time.Now()
+	r, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteAll(r); err != nil {
+		t.Fatal(err)
+	}
+	report := time.Since(began)
+	t.Logf("%d operations, %d events, %d bytes of history", len(h.Spans), h.Events, size(t, file))
+	t.Logf("reading %v, judging %v, loading and writing all reports %v", read.Round(time.Millisecond),
+		judge.Round(time.Millisecond), report.Round(time.Millisecond))
+	page := size(t, dir.File(rundir.ReportFile))
+	t.Logf("report.html: %d bytes", page)
+	if page > 2<<20 || read+judge+report > 30*time.Second {
+		t.Errorf("a page of %d bytes after %v", page, read+judge+report)
+	}
+}
+
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}

@@ -1,0 +1,226 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// updateFlag is defined by TestMain, so that no variable of the package changes.
+const updateFlag = "update"
+
+func TestMain(m *testing.M) {
+	flag.Bool(updateFlag, false, "rewrite the golden files in testdata")
+	os.Exit(m.Run())
+}
+
+// golden compares got with a file in testdata, or rewrites it with -update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if flag.Lookup(updateFlag).Value.String() == "true" {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; make it with: go test ./reports -update", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (rewrite it with -update if that is right):\n%s", path, diff)
+	}
+}
+
+func allRuns() []*synth {
+	return []*synth{failoverRun("orders"), stallRun(), safeRun(), idleRun()}
+}
+
+func TestStoryGolden(t *testing.T) {
+	for _, s := range allRuns() {
+		t.Run(s.m.Scenario, func(t *testing.T) {
+			data, err := json.MarshalIndent(s.load(t).Story(), "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, s.m.Scenario+".story.json", append(data, '\n'))
+		})
+	}
+}
+
+func TestFormatsGolden(t *testing.T) {
+	for _, s := range allRuns() {
+		r := s.load(t)
+		for _, format := range []string{"text", "markdown", "junit"} {
+			t.Run(s.m.Scenario+"/"+format, func(t *testing.T) {
+				var b bytes.Buffer
+				if err := Render(r, format, &b); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, s.m.Scenario+"."+format, bytes.ReplaceAll(b.Bytes(), []byte(r.Dir.Path), []byte("RUN")))
+			})
+		}
+	}
+}
+
+// The story must not say what nobody saw.
+func TestStoryWithoutWitness(t *testing.T) {
+	s := failoverRun("orders")
+	s.samples = nil
+	st := s.load(t).Story()
+	text := st.Sentence
+	for _, m := range st.Steps {
+		text += "\n" + m.Text
+	}
+	for _, claim := range []string{"127.0.2.1", "by n2", "seen as master", "any other node"} {
+		if strings.Contains(text, claim) {
+			t.Errorf("nobody watched the nodes, but the story says %q:\n%s", claim, text)
+		}
+	}
+	if !strings.Contains(text, "nobody watched") {
+		t.Errorf("the story does not say that nobody watched:\n%s", text)
+	}
+}
+
+func TestStoryReplicaSeenFirst(t *testing.T) {
+	s := failoverRun("orders")
+	for i := range s.samples { // the replica happens to be looked at just before its master
+		if smp := &s.samples[i]; smp.Node == "n3" && smp.Time >= ms(3380) {
+			smp.Time -= ms(5)
+		}
+	}
+	if got := s.load(t).Story().Sentence; !strings.Contains(got, "n2 (127.0.2.2:7001) was seen as master") {
+		t.Errorf("a replica was taken for the node that granted: %s", got)
+	}
+}
+
+func TestStoryKeepsOrderAndNumbers(t *testing.T) {
+	for _, s := range allRuns() {
+		steps := s.load(t).Story().Steps
+		if len(steps) > maxSteps {
+			t.Errorf("%s: %d steps, want at most %d", s.m.Scenario, len(steps), maxSteps)
+		}
+		sorted := slices.IsSortedFunc(steps, func(a, b Moment) int { return int(a.Time - b.Time) })
+		for i, m := range steps {
+			if m.N != i+1 || !sorted {
+				t.Errorf("%s: step %d has number %d; in the order of time: %v", s.m.Scenario, i+1, m.N, sorted)
+			}
+		}
+	}
+}
+
+func TestExpectations(t *testing.T) {
+	violated := checker.Result{Property: checker.Exclusion, Outcome: checker.Violated}
+	damage := checker.Result{Property: checker.Damage, Outcome: checker.Violated}
+	holds := checker.Result{Property: checker.Exclusion, Outcome: checker.Holds}
+	tests := []struct {
+		name    string
+		expect  map[string]string
+		verdict checker.Verdict
+		results []checker.Result
+		want    bool
+	}{
+		{"no expectations, safe", nil, checker.Safe, []checker.Result{holds}, true},
+		{"no expectations, unsafe", nil, checker.Unsafe, []checker.Result{violated}, false},
+		{"broken as expected", map[string]string{"exclusion": "violated"}, checker.Unsafe,
+			[]checker.Result{violated, damage}, true},
+		{"did not break", map[string]string{"exclusion": "violated"}, checker.Safe, []checker.Result{holds}, false},
+		{"nothing said of what broke", map[string]string{"exclusion": "holds"}, checker.Unsafe,
+			[]checker.Result{holds, damage}, true},
+		{"another class", map[string]string{"class": "broken promise"}, checker.Unsafe, []checker.Result{violated}, false},
+		{"verdict", map[string]string{"verdict": "unsafe"}, checker.Safe, []checker.Result{holds}, false},
+		{"never judged", map[string]string{"fencing": "holds"}, checker.Safe, []checker.Result{holds}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := idleRun()
+			s.m.Expect = tt.expect
+			s.j = checker.Judgement{Verdict: tt.verdict, Results: tt.results}
+			if got := Met(s.load(t)); got != tt.want {
+				t.Errorf("Met = %v, want %v", got, tt.want)
+			}
+			if by := checker.Unexpected(s.j, tt.expect); len(tt.expect) > 0 && (len(by) == 0) != tt.want {
+				t.Errorf("the checkers' own comparison says otherwise: %q", by)
+			}
+		})
+	}
+}
+
+// A master that dies within a millisecond of its grant is seldom seen with it.
+func TestStoryGrantNotSeen(t *testing.T) {
+	s := failoverRun("orders")
+	for i := range s.samples {
+		if smp := &s.samples[i]; smp.Node == "n1" && smp.Keys["orders"].Owner == "own-3-cccc" {
+			smp.Keys = nil
+		}
+	}
+	got := s.load(t).Story().Sentence
+	if !strings.Contains(got, "when n1 (127.0.2.1:7001) was the only master seen; n1 was killed") {
+		t.Errorf("the story does not say what is known of the first grant: %s", got)
+	}
+}
+
+// Holds that follow one another are no overlap, whatever else was violated.
+func TestStoryOfFencingAlone(t *testing.T) {
+	s := idleRun()
+	s.hold(0, "own-0-bbbb", 0, stay{430, 440, 600, 0})
+	s.number()
+	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Fencing,
+		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "token 0 was granted twice",
+			Key: "orders", Clients: []int{0, 0}, Events: []int{1, 5}, Start: ms(440), End: ms(440)}}}}}
+	st := s.load(t).Story()
+	if st.Sentence != "Token 0 was granted twice" || len(st.Steps) != 2 {
+		t.Errorf("story: %q with %d steps, want the violation's own words and its 2 events", st.Sentence, len(st.Steps))
+	}
+}
+
+func TestWorstIsTheFirstOfTheLongest(t *testing.T) {
+	s := stallRun()
+	v := s.j.Results[0].Violations[0]
+	early, short := v, v
+	early.Start, early.End = ms(2000), ms(2950)
+	short.Start, short.End = ms(1500), ms(1510)
+	s.j.Results[0].Violations = []checker.Violation{v, early, short}
+	if got := s.load(t).worst().Start; got != early.Start {
+		t.Errorf("the worst begins at %v, want %v", got, early.Start)
+	}
+}
+
+// TestFaultInBetweenIsTold: of many faults those are told that struck between
+// the events of the violation, not those that came first.
+func TestFaultInBetweenIsTold(t *testing.T) {
+	s := newSynth("many", "orders", 2, cluster.Topology{Kind: cluster.Sentinel}, 3)
+	for i := range 8 {
+		at := 100 * float64(i+1)
+		s.fault(at, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Injected, Target: "n1"})
+		s.fault(at+1, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Bit, Target: "n1"})
+		s.fault(at+50, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Healed, Target: "n1"})
+	}
+	s.hold(0, "c0-1", 16, stay{asked: 900, from: 901, to: 950, valid: 2000})
+	s.fault(960, "kill", history.FaultValue{ID: 9, Phase: history.Injected, Target: "n1"})
+	s.fault(961, "kill", history.FaultValue{ID: 9, Phase: history.Bit, Target: "n1"})
+	s.hold(1, "c1-1", 1, stay{asked: 1000, from: 1100, to: 1150, valid: 2000})
+	s.number()
+	h, err := history.Build(s.events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := New(s.m, h, nil, checker.Judge(h, checker.Options{})).Story().Steps
+	for _, step := range steps {
+		if strings.Contains(step.Text, "n1 was killed") {
+			return
+		}
+	}
+	t.Errorf("the kill between the two grants is not told: %+v", steps)
+}
