@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// chaosRun is the program with its output.
+func chaosRun(args ...string) (code int, out, errs string) {
+	var o, e bytes.Buffer
+	code = run(args, streams{in: strings.NewReader(""), out: &o, err: &e})
+	return code, o.String(), e.String()
+}
+
+// TestForeignVerdicts judges histories in the style of other suites, under
+// every reading that matters to them.
+func TestForeignVerdicts(t *testing.T) {
+	const never = "There were never two holders at once, but the history is not linearizable"
+	const twice = "There were two holders at once."
+	tests := []struct {
+		file, flags string
+		code        int
+		says        []string // in the output
+	}{
+		{"etcd.edn", "", exitUnsafe, []string{never, "Read assuming not-held-ends it is SAFE"}},
+		{"etcd.edn", "--dialect etcd", exitSafe, []string{"Read strictly it is UNSAFE"}},
+		{"etcd.edn", "--assume not-held-ends --property exclusion", exitSafe, nil},
+		{"hazelcast.edn", "", exitUnsafe, []string{"got token 0", "Read assuming zero-is-none it is SAFE"}},
+		{"hazelcast.edn", "--dialect hazelcast", exitSafe, []string{"Read strictly it is UNSAFE"}},
+		{"hazelcast.edn", "--assume zero-is-none --owner value.client", exitSafe, nil},
+		{"atlasdb.json", "", exitUnsafe, []string{twice, "Read assuming empty-refuses and not-held-ends it is SAFE"}},
+		{"atlasdb.json", "--dialect atlasdb", exitSafe, []string{"Read strictly it is UNSAFE"}},
+		{"atlasdb.json", "--assume empty-refuses", exitUnsafe, []string{never}},
+		{"reused.json", "--time-unit ms", exitInconclusive, []string{"Read assuming numbers-reused it is SAFE"}},
+		{"reused.json", "--time-unit ms --assume numbers-reused", exitSafe, []string{"Read strictly it is INCONCLUSIVE"}},
+		{"two-holders.edn", "", exitUnsafe, []string{twice}},
+		{"history.txt", "", exitSafe, []string{"17 events have no time"}},
+		{"jepsen.log", "", exitUnsafe, []string{twice, "2 lines of the log"}},
+	}
+	for _, test := range tests {
+		t.Run(test.file+" "+test.flags, func(t *testing.T) {
+			args := append([]string{"check", filepath.Join("testdata/histories", test.file)}, strings.Fields(test.flags)...)
+			code, out, errs := chaosRun(args...)
+			t.Logf("exit %d: %s", code, strings.SplitN(out, "\n", 2)[0])
+			if code != test.code {
+				t.Errorf("exit %d, want %d\n%s%s", code, test.code, out, errs)
+			}
+			for _, text := range test.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("%q is missing in\n%s", text, out)
+				}
+			}
+		})
+	}
+}
+
+func TestBadHistories(t *testing.T) {
+	invoke := `{"index":0,"time":5,"type":"invoke","process":1,"f":"acquire","key":"k"}` + "\n"
+	tests := []struct {
+		name, text, flags string
+		code              int
+		says              string // on either stream; FILE is the path
+	}{
+		{"empty", "", "", exitInconclusive, "INCONCLUSIVE"},
+		{"only spaces", " \n\n", "", exitInconclusive, "INCONCLUSIVE"},
+		{"empty vector", "[]", "", exitInconclusive, "INCONCLUSIVE"},
+		{"torn JSON line", invoke + invoke[:30], "", exitInconclusive, "line 2: the last line is torn off after 30 bytes"},
+		{"torn EDN", "{:type :invoke :process 1 :f :lock}\n{:type :o", "", exitInconclusive,
+			"line 2: the last event is torn off"},
+		{"torn array", `[{"type":"invoke","process":1,"f":"lock"},{"ty`, "", exitInconclusive, "the last event is torn off"},
+		{"bad JSON line", invoke + "oops\n" + invoke, "", exitUsage, "FILE:2:1: invalid character 'o'"},
+		{"bad JSON array", "[\n{\"type\":\"invoke\",\n\"f\" 1}]", "", exitUsage, "FILE:3:5: '1' stands where ':' is wanted"},
+		{"bad EDN", "{:type :invoke\n :f }", "", exitUsage, "FILE:2:5: a map has a key without a value"},
+		{"no type", "{:f :acquire :process 1}", "", exitUsage, "FILE:1:1: event without :type"},
+		{"no process", "\n {:f :acquire :type :ok}", "", exitUsage, "FILE:2:2: event without :process"},
+		{"not a map", "[1 2]", "", exitUsage, "FILE:1:2: an event is a map with :type, :process and :f, not 1"},
+		{"bad type", "{:f :acquire :process 1 :type :maybe}", "", exitUsage, `type "maybe": want invoke, ok, fail or info`},
+		{"bad time", `{:f :acquire :process 1 :type :ok :time "soon"}`, "", exitUsage, `:time is "soon", not a time in 1ns since the start`},
+		{"bad tabs", "0\t:invoke\t:acquire\tnil\nhello\n", "", exitUsage, `FILE:2: want PROCESS, :TYPE, :OPERATION and VALUE`},
+		{"bad value behind tabs", "0\t:invoke\t:acquire\t[1\n", "", exitUsage, `FILE:1:20: the value "[1"`},
+		{"completion alone", `{:f :release :process 1 :type :ok :time 1}`, "", exitInconclusive, "process 1 completes release without having invoked it"},
+		{"two open", `{:f :lock :process 1 :type :invoke :time 1} {:f :lock :process 1 :type :invoke :time 2}`, "", exitInconclusive,
+			"process 1 invokes acquire while its operation of event 0 is open"},
+		{"time goes back", `{:f :lock :process 1 :type :invoke :time 9} {:f :lock :process 1 :type :ok :time 2}`, "", exitInconclusive,
+			"the time goes back by 7ns"},
+		{"Jepsen's binary", "JEPSEN\x00\x01", "", exitUsage,
+			"Jepsen's binary form (test.jepsen); give the history.edn or history.txt"},
+		{"binary", "\x7fELF\x00", "", exitUsage, "it is binary, with a zero byte at 4"},
+		{"compressed", "\x1f\x8b\x08", "", exitUsage, "unpack it first"},
+		{"UTF-16", "\xff\xfe{\x00", "", exitUsage, "convert it to UTF-8"},
+		{"no UTF-8 in EDN", "{:f \"\xff\"}", "", exitUsage, "is not UTF-8"},
+		{"no UTF-8 in JSON", strings.Replace(invoke, "k\"", "k\xff\"", 1), "--format jsonl", exitUsage,
+			"the line is not UTF-8"},
+		{"no UTF-8 in tabs", "0\t:invoke\t:lock\t\"\xff\"\n", "", exitUsage, "FILE:1: the line is not UTF-8"},
+		{"prose", "Dear reader,", "", exitUsage, `it begins with "Dear reader,"; give a history.jsonl`},
+		{"deep EDN", strings.Repeat("{[", 1<<20), "", exitUsage, "nested more than 100 deep"},
+		{"deep JSON", `{"a":` + strings.Repeat("[", 1<<20), "", exitUsage, "nested more than 100 deep"},
+		{"endless line", `{"type":"` + strings.Repeat("x", 17<<20), "--format jsonl", exitUsage,
+			"a line of more than 16 MiB is not an event"},
+		{"endless map", `{:type "` + strings.Repeat("x", 17<<20), "", exitUsage, "a form of more than 16 MiB is not an event"},
+		{"unknown format", "", "--format ednn", exitUsage, `no format is called "ednn" (did you mean edn?)`},
+		{"unknown dialect", "", "--dialect etcdd", exitUsage, `no dialect is called "etcdd" (did you mean etcd?)`},
+		{"unknown assumption", "", "--assume zero-is-nine", exitUsage, `no assumption is called "zero-is-nine" (did you mean zero-is-none?)`},
+		{"unknown unit", "", "--time-unit h", exitUsage, `--time-unit: "h" is no unit of time: want ns, us, ms or s`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "h")
+			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, out, errs := chaosRun(append([]string{"check", path}, strings.Fields(test.flags)...)...)
+			text := strings.ReplaceAll(out+errs, path, "FILE")
+			if code != test.code || !strings.Contains(text, test.says) {
+				t.Errorf("exit %d, want %d and %q in\n%s", code, test.code, test.says, text)
+			}
+		})
+	}
+}
+
+func TestDirectories(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, errs := chaosRun("check", dir); code != exitUsage || errs == "" {
+		t.Errorf("an empty directory: exit %d, %s", code, errs)
+	}
+	text, err := os.ReadFile("testdata/histories/two-holders.edn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "history.edn"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := chaosRun("check", dir); code != exitUnsafe {
+		t.Errorf("a run of Jepsen: exit %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestCheckExplainsAndPrintsJSON(t *testing.T) {
+	code, out, errs := chaosRun("check", "testdata/histories/etcd.edn", "--explain", "--json")
+	if code != exitUnsafe || !strings.Contains(errs, "read as edn: it begins with a comment or tag of EDN") ||
+		!strings.Contains(errs, "not-held-ends: not assumed, strictly: "+
+			"what failed had no effect, so the lock is held as before (1 events)") {
+		t.Errorf("exit %d, explained:\n%s", code, errs)
+	}
+	var got struct {
+		Verdict, Format string
+		Others          []struct {
+			Assumed []string
+			Verdict string
+		} `json:"other_readings"`
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if is := fmt.Sprint(got); is != "{unsafe edn [{[not-held-ends] safe}]}" {
+		t.Errorf("JSON: %s", is)
+	}
+}
+
+// TestConvert: what is converted is judged as the original was.
+func TestConvert(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		file, dialect string
+		code          int
+	}{{"etcd.edn", "strict", exitUnsafe}, {"etcd.edn", "etcd", exitSafe}, {"hazelcast.edn", "strict", exitUnsafe},
+		{"atlasdb.json", "atlasdb", exitSafe}, {"history.txt", "strict", exitSafe}} {
+		first := filepath.Join(dir, "first")
+		source := filepath.Join("testdata/histories", test.file)
+		args := []string{"convert", source, "--dialect", test.dialect, "--to", "jsonl", "--out", first}
+		if code, _, errs := chaosRun(args...); code != 0 {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		second := filepath.Join(dir, "second")
+		if code, _, errs := chaosRun("convert", first, "--to", "edn", "--out", second); code != 0 {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		for _, path := range []string{first, second} {
+			if code, out, errs := chaosRun("check", path); code != test.code {
+				t.Errorf("%s as %s, converted to %s: exit %d, want %d\n%s%s",
+					test.file, test.dialect, filepath.Base(path), code, test.code, out, errs)
+			}
+		}
+		code, out, _ := chaosRun("convert", second, "--to", "jsonl")
+		want, err := os.ReadFile(first)
+		if err != nil || code != 0 {
+			t.Fatal(err, code)
+		}
+		if diff := cmp.Diff(string(want), out); diff != "" {
+			t.Errorf("%s: JSON lines, and again by way of EDN (-want +got):\n%s", test.file, diff)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+	for _, bad := range []string{"", "--to xml", "--to edn --out " + dir + "/no/such", "--to edn --format nothing"} {
+		args := append([]string{"convert", "testdata/histories/etcd.edn"}, strings.Fields(bad)...)
+		if code, _, errs := chaosRun(args...); code == 0 || errs == "" {
+			t.Errorf("convert %s: exit %d", bad, code)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/nearest"
+)
+
+type convertOptions struct {
+	readingFlags
+	to, out string
+}
+
+func newConvert(s streams) *cobra.Command {
+	var o convertOptions
+	c := &cobra.Command{
+		Use:   "convert FILE|DIR --to edn|jsonl",
+		Short: "write a history in another form",
+		Long: `Reads a history in any form that chaos check reads, and writes it as Jepsen's history.edn, for Knossos
+and Jepsen's own tools, or as our JSON lines. What the reading understood is what is written.
+
+` + readingHelp(),
+		Example: `  chaos convert chaos-runs/latest --to edn --out history.edn
+  chaos convert history.edn --to jsonl --dialect etcd > history.jsonl`,
+		Args: exactly(1, "a history file or a run directory"),
+		RunE: func(_ *cobra.Command, args []string) error { return convert(s, args[0], o) },
+	}
+	o.readingFlags.add(c)
+	c.Flags().StringVar(&o.to, "to", "", "form to write: edn or jsonl")
+	c.Flags().StringVar(&o.out, "out", "", "file to write (default: standard output)")
+	_ = c.RegisterFlagCompletionFunc("to", completeNames(convertNames))
+	return c
+}
+
+func convertNames() []string { return []string{string(history.FormatEDN), string(history.FormatJSONL)} }
+
+func convert(s streams, path string, o convertOptions) error {
+	var appendEvent func(*history.Event, []byte) []byte
+	switch history.Format(o.to) {
+	case history.FormatEDN:
+		appendEvent = (*history.Event).AppendEDN
+	case history.FormatJSONL:
+		appendEvent = (*history.Event).AppendJSON
+	case "":
+		return usage(fmt.Errorf("convert wants --to edn or --to jsonl"))
+	default:
+		return usage(fmt.Errorf("--to: nothing is written as %q%s", o.to, nearest.Hint(o.to, convertNames())))
+	}
+	how, err := o.reading()
+	if err != nil {
+		return err
+	}
+	file, _, err := historyFile(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return badPath(err)
+	}
+	defer f.Close()
+	return writeTo(s, o.out, func(w io.Writer) error {
+		r := watch(s, f)
+		defer r.end()
+		var line []byte
+		source, err := history.Each(r, file, how, func(e *history.Event, _ int) error {
+			line = append(appendEvent(e, line[:0]), '\n')
+			_, err := w.Write(line)
+			return err
+		})
+		if o.explain {
+			explain(s, how, source)
+		}
+		for _, p := range source.Problems {
+			s.note("note: %s", problemText(p))
+		}
+		return badPath(err)
+	})
+}
+
+// writeTo has write fill a file, which is there only if all went well, or
+// standard output if path is empty.
+func writeTo(s streams, path string, write func(io.Writer) error) error {
+	if path == "" {
+		b := bufio.NewWriter(s.out)
+		if err := write(b); err != nil {
+			return err
+		}
+		return b.Flush()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".chaos-convert-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer os.Remove(f.Name()) // of no effect once it has its name
+	defer f.Close()
+	b := bufio.NewWriter(f)
+	if err := write(b); err != nil {
+		return err
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func problemText(p history.Problem) string {
+	if p.Line > 0 {
+		return fmt.Sprintf("line %d: %s", p.Line, p.Text)
+	}
+	return p.Text
+}

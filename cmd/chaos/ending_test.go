@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// program is this program as a process of its own, with a temporary folder of
+// its own.
+func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp = t.TempDir()
+	cmd = exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+temp)
+	return cmd, temp
+}
+
+// TestHangUp: a terminal that is closed ends a run as Ctrl-C does.
+func TestHangUp(t *testing.T) {
+	needRedis(t)
+	out := t.TempDir()
+	cmd, temp := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--duration", "1m", "--out", out)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "clients are at work") {
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("it ended with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
+	}
+	if _, err := os.Stat(filepath.Join(out, "latest", "report.html")); err != nil {
+		t.Error(err)
+	}
+	nothingIn(t, temp)
+}
+
+// TestNobodyReads: a run whose output nobody reads any more (| head -1) goes on
+// to its end, and leaves nothing but its directory.
+func TestNobodyReads(t *testing.T) {
+	needRedis(t)
+	out := t.TempDir()
+	cmd, temp := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--out", out)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = write, write
+	_ = read.Close()
+	err = cmd.Run()
+	_ = write.Close()
+	if code := cmd.ProcessState.ExitCode(); code != exitBrokenPipe {
+		t.Errorf("it ended with %v (%v), want exit code %d", cmd.ProcessState, err, exitBrokenPipe)
+	}
+	if _, err := os.Stat(filepath.Join(out, "latest", "report.html")); err != nil {
+		t.Error(err)
+	}
+	nothingIn(t, temp)
+}
+
+// TestKilledAtOnce: the directory of a run that was killed before its first
+// event can be checked and shown.
+func TestKilledAtOnce(t *testing.T) {
+	needRedis(t)
+	out := t.TempDir()
+	cmd, temp := program(t, "run", "--scenario", "failover", "--out", out)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "starting servers") {
+			_ = cmd.Process.Kill()
+		}
+	}
+	_ = cmd.Wait()
+	dir := filepath.Join(out, "latest")
+	if code, stdout, stderr := chaos("check", dir); code != exitInconclusive {
+		t.Errorf("check: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := chaos("report", dir, "--format", "text"); code != exitSafe ||
+		!strings.HasPrefix(stdout, "INCONCLUSIVE") || !strings.Contains(stdout, "was killed") {
+		t.Errorf("report: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	clean, _ := program(t, "clean")
+	clean.Env = append(clean.Env, "TMPDIR="+temp)
+	if said, err := clean.CombinedOutput(); err != nil || !bytes.Contains(said, []byte("removed")) {
+		t.Errorf("clean: %v\n%s", err, said)
+	}
+	nothingIn(t, temp)
+}
+
+func nothingIn(t *testing.T, folder string) {
+	t.Helper()
+	left, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range left {
+		t.Errorf("left behind: %s", e.Name())
+	}
+}

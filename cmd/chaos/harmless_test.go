@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHostileTexts: no escape sequence of a scenario, a path or a history gets
+// through to the terminal.
+func TestHostileTexts(t *testing.T) {
+	const esc = "\x1b"
+	scenario := writeScenario(t, strings.Replace(quickScenario, "summary: a", `summary: "\x1b[2J\u202e a`, 1)+"\n")
+	text, err := os.ReadFile(scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := strings.Replace(string(text), "than its lease", `than its lease"`, 1)
+	if err := os.WriteFile(scenario, []byte(closed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	history := filepath.Join(t.TempDir(), "history.jsonl")
+	var lines strings.Builder
+	for _, line := range []string{
+		`"time":1,"type":"invoke","process":0`, `"time":2,"type":"ok","process":0`,
+		`"time":3,"type":"invoke","process":1`, `"time":4,"type":"ok","process":1`,
+	} {
+		lines.WriteString(`{` + line + `,"f":"acquire","key":"\u001b[31m","value":{"owner":"\u001b[2J` +
+			line[len(line)-1:] + `","valid_ns":9}}` + "\n")
+	}
+	if err := os.WriteFile(history, []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"run", "--scenario", scenario, "--dry-run"},
+		{"run", "--scenario", scenario, "--out", t.TempDir(), "--lock", "exec:\x1b[31mno-such-client"},
+		{"run", "--scenario", "/no/" + esc + "[31m.yaml"},
+		{"report", "/no/" + esc + "[31m"},
+		{"check", "/no/" + esc + "[31m"},
+		{"check", history},
+	} {
+		_, stdout, stderr := chaos(args...)
+		if strings.Contains(stdout+stderr, esc) || strings.Contains(stdout+stderr, "\u202e") {
+			t.Errorf("%q prints\n%q\n%q", args, stdout, stderr)
+		}
+		if stdout+stderr == "" {
+			t.Errorf("%q prints nothing", args)
+		}
+	}
+	if _, stdout, _ := chaos("check", history); !strings.HasPrefix(stdout, "UNSAFE") {
+		t.Errorf("the hostile history proves nothing: %s", stdout)
+	}
+}

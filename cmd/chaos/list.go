@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/nearest"
+	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/scenarios"
+	"github.com/lockchaos/lockchaos/workloads"
+)
+
+// item is a row of any catalogue, as list shows it.
+type item struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+	More string `json:"more,omitempty"` // where it runs, what is expected, where it comes from
+}
+
+// shelf is one catalogue.
+type shelf struct {
+	name  string
+	items func() ([]item, error)
+}
+
+func shelves() []shelf {
+	return []shelf{
+		{"scenarios", scenarioItems}, {"locks", lockItems}, {"faults", faultItems}, {"workloads", workloadItems},
+		{"checkers", checkerItems}, {"topologies", topologyItems}, {"backends", backendItems}, {"reports", reportItems},
+	}
+}
+
+func newList(s streams) *cobra.Command {
+	var asJSON bool
+	var names []string
+	for _, shelf := range shelves() {
+		names = append(names, shelf.name)
+	}
+	c := &cobra.Command{
+		Use:       "list " + strings.Join(names, "|"),
+		Short:     "list what there is of a kind",
+		Example:   "  chaos list scenarios\n  chaos list faults --json",
+		ValidArgs: names,
+		Args:      exactly(1, "the name of a list: "+strings.Join(names, ", ")),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, shelf := range shelves() {
+				if shelf.name == args[0] {
+					return list(s, shelf, asJSON)
+				}
+			}
+			return usage(fmt.Errorf("there is no list of %q%s", args[0], listHint(args[0], names)))
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print as a JSON array")
+	return c
+}
+
+// listHint suggests a list, or says what lists there are.
+func listHint(word string, names []string) string {
+	if name := nearest.To(word, names); name != "" {
+		return " (did you mean " + name + "?)"
+	}
+	return "; there are lists of " + strings.Join(names, ", ")
+}
+
+func list(s streams, shelf shelf, asJSON bool) error {
+	items, err := shelf.items()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		e := json.NewEncoder(s.out)
+		e.SetIndent("", "  ")
+		return e.Encode(items)
+	}
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	for _, i := range items {
+		fmt.Fprintf(w, "%s\t%s\n", i.Name, i.Doc)
+		if i.More != "" {
+			fmt.Fprintf(w, "\t  %s\n", i.More)
+		}
+	}
+	return w.Flush()
+}
+
+func scenarioItems() ([]item, error) {
+	all, err := scenarios.Catalog()
+	var items []item
+	for _, row := range all {
+		more := fmt.Sprintf("%s on %s, expected %s", row.Lock, row.Topology.Kind, row.Expect["verdict"])
+		if class := row.Expect["class"]; class != "" {
+			more += " (" + class + ")"
+		}
+		items = append(items, item{row.Name, row.Summary, more})
+	}
+	return items, err
+}
+
+func lockItems() ([]item, error) {
+	var items []item
+	for _, row := range client.Catalog() {
+		items = append(items, item{row.Name, row.Doc, "on " + strings.Join(row.Topologies, ", ") + "; " + row.Source})
+	}
+	own := "a lock of your own, in any language: a program that speaks the client protocol on standard input and output."
+	items = append(items, item{client.ExecPrefix + "COMMAND", own, "see docs/protocol.md"})
+	return items, nil
+}
+
+func faultItems() ([]item, error) {
+	var items []item
+	for _, row := range faults.Catalog() {
+		var targets []string
+		for _, t := range row.Targets {
+			targets = append(targets, targetWord(t))
+		}
+		more := "aimed at " + strings.Join(targets, ", ")
+		if row.Needs != "" {
+			more += "; topology " + row.Needs
+		}
+		items = append(items, item{row.Name, row.Doc, more})
+	}
+	return items, nil
+}
+
+// targetWord is t, or what it stands for.
+func targetWord(t faults.Target) string {
+	switch t {
+	case faults.Node:
+		return "a node (n1, n2, …)"
+	case faults.Client:
+		return "a client (client:0, …)"
+	}
+	return string(t)
+}
+
+func workloadItems() ([]item, error) {
+	var items []item
+	for _, row := range workloads.Catalog() {
+		items = append(items, item{row.Name, row.Doc, row.Source})
+	}
+	return items, nil
+}
+
+func checkerItems() ([]item, error) {
+	var items []item
+	for _, row := range checker.Catalog() {
+		items = append(items, item{string(row.Name), row.Doc, row.Source})
+	}
+	return items, nil
+}
+
+func topologyItems() ([]item, error) {
+	var items []item
+	for _, row := range cluster.Topologies() {
+		items = append(items, item{row.Name, row.Doc, ""})
+	}
+	return items, nil
+}
+
+func backendItems() ([]item, error) {
+	var items []item
+	for _, row := range runner.Backends() {
+		more := "ready on this machine"
+		if why := row.Unable(cluster.Topology{Kind: cluster.Single}); why != "" {
+			more = "not on this machine: " + why
+		}
+		items = append(items, item{row.Name, row.Doc, more})
+	}
+	return items, nil
+}
+
+func reportItems() ([]item, error) {
+	var items []item
+	for _, row := range reports.Catalog() {
+		items = append(items, item{row.Name, row.Doc, ""})
+	}
+	return items, nil
+}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// update writes golden files anew; look at the difference before committing it.
+var update = flag.Bool("update", false, "write golden files anew")
+
+// TestMain makes the test binary the program itself when it is started as a
+// child: chaos run starts its own file as client.
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && (os.Args[1] == "client" || os.Args[1] == "search") {
+		os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	}
+	os.Exit(m.Run())
+}
+
+const asProgram = "LOCKCHAOS_TEST_PROGRAM"
+
+// chaos runs the program in this process.
+func chaos(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(args, streams{in: strings.NewReader(""), out: &out, err: &err})
+	return code, out.String(), err.String()
+}
+
+func needRedis(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("NOT RUN: needs redis-server on the PATH (Debian, Ubuntu: apt-get install redis-server)")
+	}
+}
+
+const quickScenario = `
+name: quick
+summary: a holder stalls for longer than its lease
+topology: {kind: single}
+lock: reentrant
+workload: {clients: 3, hold: 50ms, lease: 300ms}
+faults:
+  - {after: 100ms, when: acquired, fault: pause-client, target: holder, for: 700ms}
+duration: 1s
+expect: {verdict: unsafe, class: outlived lease, lease-exclusion: holds}
+`
+
+func writeScenario(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "quick.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestNewcomersPath goes from a scenario file to every way of looking at its run.
+func TestNewcomersPath(t *testing.T) {
+	needRedis(t)
+	out, junit := t.TempDir(), filepath.Join(t.TempDir(), "sub", "result.xml")
+	code, stdout, stderr := chaos("run", "--scenario", writeScenario(t, quickScenario), "--seed", "3", "--out", out,
+		"--junit", junit)
+	if code != exitUnsafe {
+		t.Fatalf("exit code %d, want %d\n%s%s", code, exitUnsafe, stdout, stderr)
+	}
+	for _, want := range []string{"UNSAFE (outlived lease)", "report.html", "chaos run --scenario", "--seed 3"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the result does not say %q:\n%s", want, stdout)
+		}
+	}
+	last := strings.TrimSpace(stdout[strings.LastIndex(strings.TrimSpace(stdout), "\n"):])
+	if !strings.HasPrefix(last, "chaos run ") {
+		t.Errorf("the last line is not the command that repeats the run: %q", last)
+	}
+	if text, err := os.ReadFile(junit); err != nil || xml.Unmarshal(text, new(struct{ XMLName xml.Name })) != nil {
+		t.Errorf("JUnit: %v\n%s", err, text)
+	}
+	dir := filepath.Join(out, "quick", "latest")
+	for _, name := range []string{"run.json", "history.jsonl", "witness.jsonl", "verdict.json", "report.html",
+		"overlap.svg", "latency.svg", "rate.svg", "linearization.html"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if code, stdout, _ := chaos("check", dir); code != exitUnsafe || !strings.Contains(stdout, "UNSAFE") {
+		t.Errorf("check: %d %s", code, stdout)
+	}
+	file := filepath.Join(dir, "history.jsonl")
+	if code, stdout, _ := chaos("check", file, "--json", "--property", "exclusion"); code != exitUnsafe ||
+		!json.Valid([]byte(stdout)) {
+		t.Errorf("check --json: %d %s", code, stdout)
+	}
+	for _, format := range formatNames() {
+		if code, stdout, stderr := chaos("report", dir, "--format", format); code != exitSafe || len(stdout) < 200 {
+			t.Errorf("report --format %s: %d, %d bytes, %s", format, code, len(stdout), stderr)
+		}
+	}
+}
+
+func TestExpectTurnsTheExitCode(t *testing.T) {
+	needRedis(t)
+	path := writeScenario(t, quickScenario)
+	if code, _, stderr := chaos("run", "--scenario", path, "--out", t.TempDir(), "--expect", "--json"); code != exitSafe {
+		t.Errorf("as expected: exit code %d\n%s", code, stderr)
+	}
+	code, stdout, stderr := chaos("run", "--scenario", path, "--out", t.TempDir(), "--expect", "--json",
+		"--set", "expect.exclusion=holds")
+	if code != exitUnsafe || !strings.Contains(stderr, "exclusion: expected holds, got violated") {
+		t.Errorf("otherwise: exit code %d\n%s", code, stderr)
+	}
+	if !json.Valid([]byte(stdout)) {
+		t.Errorf("--json printed more than one JSON object:\n%s", stdout)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a-file")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	torn := filepath.Join(t.TempDir(), "bad.jsonl")
+	if err := os.WriteFile(torn, []byte("{\"index\":0,\n{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"rnu"}, exitUsage, "did you mean run?"},
+		{[]string{"run"}, exitUsage, "--scenario failover|"},
+		{[]string{"run", "--scenaro", "x"}, exitUsage, "did you mean --scenario?"},
+		{[]string{"run", "--seed", "x"}, exitUsage, "--seed"},
+		{[]string{"run", "x"}, exitUsage, "name the scenario with --scenario"},
+		{[]string{"run", "--scenario", "failovr"}, exitUsage, "did you mean failover?"},
+		{[]string{"run", "--scenario", "./none.yaml"}, exitUsage, "no such file"},
+		{[]string{"run", "--scenario", "failover", "--lock", "redlok"}, exitUsage, "did you mean redlock?"},
+		{[]string{"run", "--scenario", "failover", "--lock", "redlock"}, exitUsage, "does not run on topology sentinel"},
+		{[]string{"run", "--scenario", "failover", "--set", "workload.clint=3"}, exitUsage, "no key is called \"clint\""},
+		{[]string{"run", "--scenario", "failover", "--clients", "-1"}, exitUsage, "clients go from 1"},
+		{[]string{"run", "--scenario", "failover", "--backend", "proces"}, exitUsage, "did you mean process?"},
+		{[]string{"check"}, exitUsage, "a history file or a run directory"},
+		{[]string{"check", "nowhere"}, exitUsage, "nowhere"},
+		{[]string{"check", t.TempDir()}, exitUsage, "run"},
+		{[]string{"check", torn}, exitUsage, "bad.jsonl:1:"},
+		{[]string{"check", file, "--property", "exclusio"}, exitUsage, "did you mean exclusion?"},
+		{[]string{"report", t.TempDir()}, exitUsage, "run.json"},
+		{[]string{"report", "x", "--format", "hmtl"}, exitUsage, "did you mean html?"},
+		{[]string{"list", "scenario"}, exitUsage, "did you mean scenarios?"},
+	} {
+		code, stdout, stderr := chaos(c.args...)
+		if code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("chaos %s: exit code %d, want %d with %q\n%s%s",
+				strings.Join(c.args, " "), code, c.code, c.says, stdout, stderr)
+		}
+		if strings.Contains(stderr, "panic") || strings.Contains(stderr, "goroutine") {
+			t.Errorf("chaos %s: %s", strings.Join(c.args, " "), stderr)
+		}
+	}
+}
+
+func TestNoFolderForRuns(t *testing.T) {
+	needRedis(t)
+	file := filepath.Join(t.TempDir(), "a-file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := chaos("run", "--scenario", "gc-pause", "--out", file)
+	if code != exitEnvironment || !strings.Contains(stderr, "a-file") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
+func TestNoRedisServer(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	code, _, stderr := chaos("run", "--scenario", "failover", "--out", t.TempDir())
+	if code != exitEnvironment || !strings.Contains(stderr, "apt-get install redis-server") {
+		t.Errorf("run: exit code %d\n%s", code, stderr)
+	}
+	if code, stdout, _ := chaos("doctor"); code != exitEnvironment || !strings.Contains(stdout, "MISSING") {
+		t.Errorf("doctor: exit code %d\n%s", code, stdout)
+	}
+}
+
+func TestDryRunStartsNothing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	code, stdout, stderr := chaos("run", "--scenario", "failover", "--dry-run", "--seed", "5")
+	if code != exitSafe || !strings.Contains(stdout, "50ms after acquired: kill master") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestInterrupt sends a real Ctrl-C to a real process in the middle of a run.
+func TestInterrupt(t *testing.T) {
+	needRedis(t)
+	out := t.TempDir()
+	cmd := exec.Command(os.Args[0], "run", "--scenario", "failover", "--duration", "60s", "--out", out)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var stderr, stdout bytes.Buffer
+	cmd.Stderr, cmd.Stdout = &stderr, &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	history := filepath.Join(out, "failover", "latest", "history.jsonl")
+	deadline := time.Now().Add(20 * time.Second)
+	for text := ""; !strings.Contains(text, `"type":"ok"`); {
+		b, _ := os.ReadFile(history)
+		text = string(b)
+		if time.Now().After(deadline) {
+			t.Fatalf("no grant in 20 s\n%s", stderr.String())
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("%v, want exit code %d\n%s", err, exitInterrupted, stderr.String())
+	}
+	if _, err := os.Stat(filepath.Join(out, "failover", "latest", "report.html")); err != nil {
+		t.Errorf("no report after Ctrl-C: %v", err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var all strings.Builder
+	for _, args := range [][]string{{}, {"run"}, {"check"}, {"report"}, {"list"}, {"doctor"}, {"clean"}} {
+		code, stdout, _ := chaos(append(args, "--help")...)
+		if code != exitSafe {
+			t.Errorf("%v --help: exit code %d", args, code)
+		}
+		fmt.Fprintf(&all, "==== chaos %s --help\n%s\n", strings.Join(args, " "), stdout)
+	}
+	golden(t, "help.txt", all.String())
+}
+
+func TestLists(t *testing.T) {
+	var all strings.Builder
+	for _, shelf := range shelves() {
+		code, stdout, stderr := chaos("list", shelf.name)
+		if code != exitSafe {
+			t.Errorf("list %s: exit code %d\n%s", shelf.name, code, stderr)
+		}
+		if code, stdout, _ := chaos("list", shelf.name, "--json"); code != exitSafe || !json.Valid([]byte(stdout)) {
+			t.Errorf("list %s --json: %d\n%s", shelf.name, code, stdout)
+		}
+		if shelf.name != "backends" { // they tell of this machine
+			fmt.Fprintf(&all, "==== chaos list %s\n%s\n", shelf.name, stdout)
+		}
+	}
+	golden(t, "lists.txt", all.String())
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), -update to accept:\n%s", path, diff)
+	}
+}
+
+// TestReadmeListsTheScenarios keeps the table of the README equal to the catalogue.
+func TestReadmeListsTheScenarios(t *testing.T) {
+	all, err := scenarios.Catalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	want.WriteString("| scenario | what happens | lock | expected |\n| --- | --- | --- | --- |\n")
+	for _, s := range all {
+		expected := s.Expect["verdict"]
+		if class := s.Expect["class"]; class != "" {
+			expected += ", " + class
+		}
+		fmt.Fprintf(&want, "| %s | %s | %s on %s | %s |\n", s.Name, s.Summary, s.Lock, s.Topology.Kind, expected)
+	}
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "<!-- scenarios: generated from the catalogue, checked by a test -->\n")
+	got, _, found := strings.Cut(rest, "<!-- end -->")
+	if diff := cmp.Diff(want.String(), got); !found || diff != "" {
+		t.Errorf("README.md (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockchaos/lockchaos/internal/nearest"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports"
+)
+
+func newReport(s streams) *cobra.Command {
+	var format, to string
+	c := &cobra.Command{
+		Use:   "report DIR",
+		Short: "render the report of a run again",
+		Long: `Renders a run directory, and nothing but it: no server has to run. Without --format the page and the
+plots in the directory are written again; with it that format is printed, or written to --to.
+A run that was killed before it was judged is judged first.`,
+		Example: `  chaos report chaos-runs/latest
+  chaos report chaos-runs/failover/latest --format markdown >> "$GITHUB_STEP_SUMMARY"
+  chaos report chaos-runs/latest --format png --to plots/`,
+		Args: exactly(1, "a run directory"),
+		RunE: func(_ *cobra.Command, args []string) error { return report(s, args[0], format, to) },
+	}
+	c.Flags().StringVar(&format, "format", "", "one of "+fmt.Sprint(formatNames()))
+	c.Flags().StringVar(&to, "to", "",
+		"file to write to; svg and png: a folder gets every plot (default: standard output)")
+	_ = c.RegisterFlagCompletionFunc("format", completeNames(formatNames))
+	return c
+}
+
+func report(s streams, path, format, to string) error {
+	if format != "" && !slices.Contains(formatNames(), format) {
+		return usage(fmt.Errorf("no format is called %q%s", format, nearest.Hint(format, formatNames())))
+	}
+	dir, err := rundir.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !exists(path) {
+		return badPath(err)
+	}
+	if err != nil {
+		return usage(err)
+	}
+	run, err := reports.Load(dir)
+	if err != nil {
+		return badPath(err)
+	}
+	switch {
+	case format == "":
+		if err := reports.WriteAll(run); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.out, dir.File(rundir.ReportFile))
+		return nil
+	case (format == "svg" || format == "png") && (strings.HasSuffix(to, "/") || isFolder(to)):
+		paths, err := reports.WritePlots(run, format, to)
+		for _, path := range paths {
+			fmt.Fprintln(s.out, path)
+		}
+		return err
+	case to != "":
+		return renderFile(run, format, to)
+	case format == "text":
+		return reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Colour: colour(s.out)})
+	}
+	return reports.Render(run, format, s.out)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func renderFile(run *reports.Run, format, path string) error {
+	var b bytes.Buffer
+	if err := reports.Render(run, format, &b); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("writing the %s report: %w", format, err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("writing the %s report: %w", format, err)
+	}
+	return nil
+}
+
+func formatNames() []string {
+	var names []string
+	for _, row := range reports.Catalog() {
+		names = append(names, row.Name)
+	}
+	return names
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCheckJudgesTheTestdata: what the tests of the checkers read, people can
+// look at with the command, and it says the same.
+func TestCheckJudgesTheTestdata(t *testing.T) {
+	paths, err := filepath.Glob("../../checker/testdata/*.history")
+	if err != nil || len(paths) < 50 {
+		t.Fatalf("%d histories, %v", len(paths), err)
+	}
+	words := map[int]string{exitSafe: "SAFE", exitUnsafe: "UNSAFE", exitInconclusive: "INCONCLUSIVE"}
+	for _, path := range paths {
+		code, stdout, stderr := chaos("check", path)
+		if word, ok := words[code]; !ok || !strings.Contains(stdout, word+":") {
+			t.Errorf("%s: exit code %d\n%s%s", path, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestExitCodesAreTold: the help, the README and the design list the same codes,
+// those of this package. What the design marks as planned is not built.
+func TestExitCodesAreTold(t *testing.T) {
+	var want []string
+	for _, code := range []int{exitSafe, exitUnsafe, exitInconclusive, exitUsage, exitEnvironment, exitInternal,
+		exitInterrupted, exitBrokenPipe} {
+		want = append(want, fmt.Sprint(code))
+	}
+	var help []string
+	for _, m := range regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(exitHelp, -1) {
+		help = append(help, m[1])
+	}
+	if diff := cmp.Diff(want, help); diff != "" {
+		t.Errorf("exitHelp (-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"../../README.md", "../../docs/design.md"} {
+		_, rest, _ := strings.Cut(readFile(t, path), "Exit codes: ")
+		list, _, _ := strings.Cut(rest, ". ")
+		var got []string
+		for _, part := range strings.Split(list, "·") {
+			if code := strings.Fields(part); len(code) > 0 && !strings.Contains(part, "(planned)") {
+				got = append(got, code[0])
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// TestCommandsAreTold: the README and the design name every command, and the
+// design marks those that are not there as planned.
+func TestCommandsAreTold(t *testing.T) {
+	var want []string
+	for _, c := range newRoot(streams{}).Commands() {
+		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
+			want = append(want, c.Name())
+		}
+	}
+	slices.Sort(want)
+	design := readFile(t, "../../docs/design.md")
+	_, design, _ = strings.Cut(design, "### 5.1")
+	design, _, _ = strings.Cut(design, "Exit codes:")
+	for path, text := range map[string]string{"README.md": readFile(t, "../../README.md"), "docs/design.md": design} {
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^    chaos ([a-z]+)(.*)$`).FindAllStringSubmatch(text, -1) {
+			planned := strings.Contains(m[2], "(planned)") || strings.Contains(m[2], "(hidden)")
+			if !planned && m[1] != "completion" && !slices.Contains(got, m[1]) {
+				got = append(got, m[1])
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// TestErrorsSpeakToUsers: a mistake on the command line is told in the words of
+// the command line, with what to write instead, and without any text that the
+// user never wrote.
+func TestErrorsSpeakToUsers(t *testing.T) {
+	mine := filepath.Join(t.TempDir(), "mine.yaml")
+	wrong := strings.Replace(quickScenario, "lock: reentrant", "lock: reentrent", 1)
+	if err := os.WriteFile(mine, []byte(wrong), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := func(more ...string) []string { return append([]string{"run", "--scenario", "failover"}, more...) }
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{run("--seed", "-1"), "--seed -1: it takes a whole number from 0 to 18446744073709551615"},
+		{run("--duration", "5"), "--duration 5: it takes a time with its unit, such as 5s"},
+		{run("--clients", "five"), "--clients five: it takes a whole number"},
+		{run("--json=yes!"), "it takes true or false"},
+		{run("--duration", "-5s"), "--duration -5s: a scenario needs a duration from"},
+		{run("--clients", "-1"), "--clients -1: workload: -1 clients on 1 keys: clients go from 1"},
+		{run("--lock", "redlok"), `--lock redlok: no lock is called "redlok" (did you mean redlock?)`},
+		{run("--lock", "redlock"), "--lock redlock: lock redlock does not run on topology sentinel"},
+		{run("--set", "workload.clinets=3"), `--set "workload.clinets=3": no key is called "clinets" (did you mean clients?)`},
+		{run("--set", "duration=5"), `--set "duration=5": "5" is not a time`},
+		{run("--set", "workload=3"), `--set "workload=3": this has to be a section`},
+		{run("--set", "topology={kind: quorum}", "--lock", "redlock"), `with --lock redlock, --set "topology={kind: quorum}": faults[0]`},
+		{[]string{"run", "--scenario", mine, "--duration", "3s"}, `lock: reentrent`}, // the user's own text, with its line
+		{run("--backend", "docker"), "backend docker is planned and not built (docs/design.md); there is: auto, process"},
+		{run("--backend", "podman"), "there is: auto, process"},
+		{[]string{"list", "foo"}, "there are lists of scenarios, locks, "},
+		{[]string{"list"}, "and was given none"},
+		{[]string{"check", "/nonexist"}, "there is no /nonexist: name a history file or the directory of a run"},
+		{[]string{"report", "/nonexist"}, "there is no /nonexist: name a history file or the directory of a run"},
+		{[]string{"convert", "/nonexist", "--to", "edn"}, "there is no /nonexist: "},
+		{[]string{"check", mine, "--clients", "-3"}, "--clients -3: it takes a whole number from 0"},
+	} {
+		code, _, stderr := chaos(c.args...)
+		if code != exitUsage || !strings.Contains(stderr, c.says) {
+			t.Errorf("chaos %s: exit code %d, want %q\n%s", strings.Join(c.args, " "), code, c.says, stderr)
+		}
+		for _, word := range []string{"strconv", "invalid argument", "lstat", "Redis replicates"} {
+			if strings.Contains(stderr, word) {
+				t.Errorf("chaos %s speaks of %q:\n%s", strings.Join(c.args, " "), word, stderr)
+			}
+		}
+		if excerpt := strings.Contains(stderr, "\n>"); excerpt != (c.says == "lock: reentrent") {
+			t.Errorf("chaos %s: an excerpt: %v\n%s", strings.Join(c.args, " "), excerpt, stderr)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+// TestInterruptedInEachPhase ends runs early: whatever the moment, what was
+// recorded is judged, and no child is left.
+func TestInterruptedInEachPhase(t *testing.T) {
+	needRedis(t)
+	for _, phase := range []string{"start", "run", "heal"} {
+		t.Run(phase, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			o := options(t, load(t, "failover", "duration=2s"))
+			o.Watch = func(s Status) {
+				if s.Phase == phase && (phase != "run" || s.Grants > 0) {
+					cancel()
+				}
+			}
+			out, err := Run(ctx, o)
+			if !errors.Is(err, ErrInterrupted) {
+				t.Fatalf("Run: %v, want ErrInterrupted", err)
+			}
+			if out.Manifest.State != rundir.Interrupted {
+				t.Errorf("state %q", out.Manifest.State)
+			}
+			if out.Judgement.Verdict == checker.Safe {
+				t.Error("an interrupted run was called safe")
+			}
+			for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile, rundir.VerdictFile} {
+				if !out.Dir.Has(name) {
+					t.Errorf("there is no %s", name)
+				}
+			}
+			noChildren(t)
+		})
+	}
+}
+
+// noChildren fails if this process has children that run.
+func noChildren(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("pgrep", "-a", "-P", strconv.Itoa(os.Getpid()), "redis-server|runner.test|python3").Output()
+	if err == nil && len(out) > 0 {
+		t.Errorf("left behind:\n%s", out)
+	}
+}
+
+// TestEveryFaultHeals: every injected fault has a heal event, in each scenario
+// file and however the run ends.
+func TestEveryFaultHeals(t *testing.T) {
+	needRedis(t)
+	s := load(t, "failover", "duration=2s", `faults=[{fault: replication-hold}, {when: acquired, fault: pause-client}, `+
+		`{fault: pause-node, target: n2}, {fault: kill, target: n3}]`)
+	out, err := Run(context.Background(), options(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.ReadFile(out.Dir.File(rundir.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	healed := map[int]string{}
+	injected := 0
+	for _, f := range h.Faults {
+		switch f.Phase {
+		case history.Healed:
+			healed[f.ID] = f.Detail
+		case history.Injected:
+			injected++
+		}
+	}
+	if injected != 4 || len(healed) != 4 {
+		t.Errorf("injected %d, healed %d, want 4 and 4: %v", injected, len(healed), h.Faults)
+	}
+	for id, how := range healed { // order does not matter
+		if strings.Contains(how, "healing:") || strings.Contains(how, "not healed") {
+			t.Errorf("fault %d: %s", id, how)
+		}
+	}
+}
+
+// TestClientThatDies: a client that ends by itself is a finding of the run.
+func TestClientThatDies(t *testing.T) {
+	needRedis(t)
+	s := load(t, "gc-pause", "faults=[]", "duration=1s", "expect={}", "workload.clients=2", "workload.hold=20ms")
+	o := options(t, s)
+	script := filepath.Join(t.TempDir(), "client")
+	// It is a good client that is killed after a while, as if it had crashed.
+	text := "#!/bin/sh\nexec timeout -s KILL 0.6 " + strings.Join(o.Client, " ") + "\n"
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.Client = []string{script}
+	out, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.ReadFile(out.Dir.File(rundir.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	crashes := 0
+	for _, n := range h.Notices {
+		if n.F == history.Crash {
+			crashes++
+		}
+	}
+	if crashes != 2 {
+		t.Errorf("%d crashes recorded, want one for each of 2 clients", crashes)
+	}
+	noChildren(t)
+}
+
+// TestKilledHarness kills the program that runs a scenario and looks at what
+// is left: no process, and a history that still can be judged.
+func TestKilledHarness(t *testing.T) {
+	needRedis(t)
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHarnessToBeKilled$", "-test.v")
+	// What it leaves goes with the test.
+	cmd.Env = append(os.Environ(), "LOCKCHAOS_TEST_KILL_ME="+dir, "TMPDIR="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.Contains(lines.Text(), "granted") {
+	}
+	children := childrenOf(t, cmd.Process.Pid)
+	if len(children) < 8 {
+		t.Errorf("only %d children at work: %v", len(children), children)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	deadline := time.Now().Add(5 * time.Second)
+	for _, pid := range children {
+		for syscall.Kill(pid, 0) == nil && !zombie(pid) {
+			if time.Now().After(deadline) {
+				t.Fatalf("process %d outlived the harness", pid)
+			}
+		}
+	}
+	run, err := rundir.Open(filepath.Join(dir, "failover", rundir.Latest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.ReadFile(run.File(rundir.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := checker.Judge(h, checker.Options{})
+	if j.Spans == 0 || j.Sentence == "" {
+		t.Errorf("the history of a killed run says nothing: %+v", j)
+	}
+}
+
+// TestHarnessToBeKilled is the program of TestKilledHarness.
+func TestHarnessToBeKilled(t *testing.T) {
+	dir := os.Getenv("LOCKCHAOS_TEST_KILL_ME")
+	if dir == "" {
+		t.Skip("only as the child of TestKilledHarness, which runs it")
+	}
+	o := options(t, load(t, "failover", "duration=30s"))
+	o.Out = dir
+	o.Watch = func(s Status) {
+		if s.Grants > 0 {
+			os.Stdout.WriteString("granted\n")
+		}
+	}
+	_, _ = Run(context.Background(), o)
+}
+
+func childrenOf(t *testing.T, pid int) []int {
+	t.Helper()
+	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
+	var pids []int
+	for _, word := range strings.Fields(string(out)) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, n)
+	}
+	return pids
+}
+
+// zombie: killed, and not yet waited for by whoever inherited it.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return true
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(rest, "Z")
+}

@@ -1,0 +1,224 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// healTimeout bounds one healing: a server that does not come back must not
+// keep the report from being written.
+const healTimeout = 15 * time.Second
+
+// nemesis carries out a plan: it waits for instants and triggers, injects,
+// watches whether each fault bites, and heals all of them whatever happens.
+type nemesis struct {
+	env    faults.Env
+	record *history.Recorder
+	track  *tracker
+	start  time.Time // the history's time 0
+
+	mu     sync.Mutex
+	nextID int
+	active []*active
+	jobs   sync.WaitGroup
+}
+
+// active is a fault that was injected.
+type active struct {
+	id     int
+	name   string
+	target string
+	last   bool // healed only when the workload has ended
+	in     faults.Injection
+	once   sync.Once
+	healed bool // guarded by nemesis.mu
+}
+
+// run carries out the plan until ctx ends, and returns when nothing of it is
+// under way any more but the healing: see heal. A listed step that never came is
+// told, because a run without it has tested less than it says.
+func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
+	n.jobs.Go(func() {
+		for i, step := range plan.Steps {
+			if why := n.carryOut(ctx, step); why != "" {
+				n.note(step.Fault, n.id(), history.Missed, step.Target, fmt.Sprintf("step %d (%s): %s", i+1, step, why))
+			}
+		}
+	})
+	n.jobs.Go(func() {
+		for _, step := range plan.Drawn {
+			if why := n.carryOut(ctx, step); why != "" && ctx.Err() == nil {
+				n.note(step.Fault, 0, history.Noted, step.Target, "drawn, and not injected: "+why)
+			}
+		}
+	})
+	n.jobs.Wait()
+}
+
+// carryOut waits for step and injects it, or says why that did not come to be.
+func (n *nemesis) carryOut(ctx context.Context, step scenarios.Step) (why string) {
+	if !n.wait(ctx, step) {
+		return "the run was over before it was due"
+	}
+	return n.inject(ctx, step)
+}
+
+// wait returns when step is due; false if ctx ended before.
+func (n *nemesis) wait(ctx context.Context, step scenarios.Step) bool {
+	if !sleep(ctx, step.After-time.Since(n.start)) {
+		return false
+	}
+	if step.When == "" {
+		return true
+	}
+	trap := n.track.arm(step.When)
+	defer n.track.disarm(trap)
+	select {
+	case <-trap.sprung:
+		return sleep(ctx, step.Delay)
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) {
+	row, err := faults.Lookup(step.Fault)
+	if err != nil {
+		return err.Error()
+	}
+	target, err := n.resolve(ctx, row, step.Target)
+	if err != nil {
+		return err.Error()
+	}
+	a := &active{id: n.id(), name: row.Name, target: target, last: row.HealLast}
+	if other := n.claim(a); other != nil {
+		return fmt.Sprintf("fault %d has %s in its power in the same way", other.id, target)
+	}
+	n.note(row.Name, a.id, history.Injected, target, row.Doc)
+	if a.in, err = row.Inject(ctx, n.env, target); err != nil {
+		n.drop(a)
+		n.note(row.Name, a.id, history.Healed, target, "it could not be injected: "+err.Error())
+		return err.Error()
+	}
+	n.jobs.Go(func() { n.bite(ctx, a) })
+	if step.For > 0 {
+		n.jobs.Go(func() {
+			if sleep(ctx, step.For) {
+				n.end(context.WithoutCancel(ctx), a)
+			}
+		})
+	}
+	return ""
+}
+
+// How long a target is looked for, and how often: a node may need a while to
+// answer on a busy machine, and a new master to be one.
+const (
+	aimFor   = 3 * time.Second
+	aimEvery = 10 * time.Millisecond
+)
+
+func (n *nemesis) resolve(ctx context.Context, row faults.Spec, word string) (target string, err error) {
+	for end := time.Now().Add(aimFor); ; {
+		target, err = row.Resolve(ctx, n.env.Cluster, n.track, word)
+		if err == nil || time.Now().After(end) || !sleep(ctx, aimEvery) {
+			return target, err
+		}
+	}
+}
+
+// claim puts a among the faults in force, unless the same fault has the same
+// target already: two of them would heal each other. Then that one is returned.
+func (n *nemesis) claim(a *active) *active {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, other := range n.active {
+		if other.name == a.name && other.target == a.target && !other.healed {
+			return other
+		}
+	}
+	n.active = append(n.active, a)
+	return nil
+}
+
+func (n *nemesis) drop(a *active) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a.healed = true
+}
+
+func (n *nemesis) bite(ctx context.Context, a *active) {
+	proof, err := a.in.Bite(ctx)
+	if err != nil {
+		n.note(a.name, a.id, history.Noted, a.target, "it did not bite: "+err.Error())
+		return
+	}
+	n.note(a.name, a.id, history.Bit, a.target, proof)
+}
+
+// heal ends every fault that is in force; those that are healed last only if
+// all is true. It is called when run has returned, in every way in which a run
+// can end.
+func (n *nemesis) heal(ctx context.Context, all bool) {
+	n.mu.Lock()
+	list := append([]*active(nil), n.active...)
+	n.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, a := range list {
+		if a.in != nil && (all || !a.last) {
+			wg.Go(func() { n.end(ctx, a) })
+		}
+	}
+	wg.Wait()
+}
+
+func (n *nemesis) end(ctx context.Context, a *active) {
+	a.once.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, healTimeout)
+		defer cancel()
+		how, err := a.in.Heal(ctx)
+		if err != nil {
+			how = fmt.Sprintf("healing: %v", err)
+			if errors.Is(err, context.DeadlineExceeded) {
+				how = fmt.Sprintf("not healed within %v: %v", healTimeout, err)
+			}
+		}
+		n.note(a.name, a.id, history.Healed, a.target, how)
+		n.drop(a)
+	})
+}
+
+func (n *nemesis) id() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nextID++
+	return n.nextID
+}
+
+func (n *nemesis) note(f string, id int, phase history.Phase, target, detail string) {
+	n.record.Note(history.Nemesis, f, "", &history.Value{
+		Fault: &history.FaultValue{ID: id, Phase: phase, Target: target, Detail: detail},
+	})
+}
+
+// sleep waits for d; false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

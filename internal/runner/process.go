@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+// process: real redis-server processes on loopback, clients in processes of
+// their own.
+var processSpec = BackendSpec{
+	Name: "process",
+	Doc:  "real redis-server and Sentinel processes on loopback, every client a process of its own.",
+	Unable: func(cluster.Topology) string {
+		if _, err := process.Version(context.Background(), ""); err != nil {
+			return err.Error()
+		}
+		return ""
+	},
+	New: func() Backend { return &processBackend{versions: map[string]string{}} },
+}
+
+type processBackend struct {
+	mu       sync.Mutex
+	versions map[string]string
+}
+
+func (*processBackend) Name() string { return "process" }
+
+// Mono is CLOCK_MONOTONIC, which every process of the machine shares.
+func (*processBackend) Mono() int64 { return client.Mono() }
+
+func (b *processBackend) Versions() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.versions)
+}
+
+func (b *processBackend) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
+	if err := enoughFiles(maxFiles(), s.Topology, s.Clients); err != nil {
+		return nil, err
+	}
+	logs := s.Dir.File(rundir.LogsDir)
+	var surprises *slog.Logger
+	if f, err := s.Dir.LogFile("harness.log"); err == nil {
+		surprises = slog.New(slog.NewTextHandler(f, nil)) // closed when the program ends
+	}
+	c, err := process.Start(ctx, process.Config{Topology: s.Topology, Dir: logs, Ledger: s.Ledger, Log: surprises})
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.versions["redis"] = c.Version()
+	return c, nil
+}
+
+// Every connection of a client through a gate is two open files of this
+// process. Measured for each client were 7 on a single master, 13 on Sentinel,
+// 22 on a quorum of five; and 137 in all for 5 clients on Sentinel.
+const filesAtLeast = 150
+
+func filesPerClient(t cluster.Topology) int {
+	switch t.Kind {
+	case cluster.Single:
+		return 8
+	case cluster.Quorum:
+		return 5 * max(t.Size(), 1)
+	}
+	return 15
+}
+
+// enoughFiles refuses a run that would run out of files half way: a gate that
+// cannot accept looks like a server that does not answer, and the lock would
+// be blamed for it. most of 0 is unknown.
+func enoughFiles(most uint64, t cluster.Topology, clients int) error {
+	need := uint64(filesAtLeast + filesPerClient(t)*clients)
+	if most == 0 || most >= need {
+		return nil
+	}
+	return fmt.Errorf("%w: %d clients need up to %d open files and this process may have %d: "+
+		"raise the limit (ulimit -n %d) or take fewer clients (--clients)", cluster.ErrEnvironment, clients, need, most, need)
+}
+
+// Client starts client i as a process: this program's own client, or the
+// user's command.
+func (b *processBackend) Client(_ context.Context, s Site, i int) (client.Client, error) {
+	command := s.Client
+	if own := client.Command(s.Lock); own != nil {
+		command = own
+	}
+	if len(command) == 0 {
+		return nil, errors.New("no command is known that is a client")
+	}
+	p, err := child.Start(child.Spec{
+		Path: command[0], Args: command[1:], Pipes: true,
+		Env:    append(os.Environ(), "GOMAXPROCS=1", s.Ledger.Mark()),
+		Stderr: filepath.Join(s.Dir.File(rundir.LogsDir), fmt.Sprintf("client-%d.log", i)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ledger.Process(p.PID()); err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return client.NewStdio(p.Stdin(), p.Stdout(), p).Client(""), nil
+}
+
+var (
+	_ Backend     = (*processBackend)(nil)
+	_ client.Proc = (*child.Process)(nil)
+)

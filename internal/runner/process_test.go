@@ -1,0 +1,45 @@
+package runner
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+func TestEnoughFiles(t *testing.T) {
+	for _, test := range []struct {
+		most    uint64
+		kind    string
+		clients int
+		enough  bool
+	}{
+		{0, cluster.Quorum, 1000, true},
+		{1024, cluster.Sentinel, 5, true},
+		{64, cluster.Single, 5, false},
+		{1024, cluster.Sentinel, 200, false},
+		{20_000, cluster.Single, 1000, true},
+		{20_000, cluster.Quorum, 1000, false},
+	} {
+		err := enoughFiles(test.most, cluster.Topology{Kind: test.kind, Masters: 5}, test.clients)
+		if (err == nil) != test.enough {
+			t.Errorf("%d files for %d clients: %v", test.most, test.clients, err)
+		}
+		if err != nil && (!errors.Is(err, cluster.ErrEnvironment) || !strings.Contains(err.Error(), "ulimit -n")) {
+			t.Errorf("it does not say what to do: %v", err)
+		}
+	}
+}
+
+// TestFirstOf: a thousand clients with the same trouble are one message.
+func TestFirstOf(t *testing.T) {
+	first := errors.New("no such program")
+	if err := firstOf([]error{nil, nil}); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	if err := firstOf([]error{nil, first, errors.New("other"), errors.New("other")}); !errors.Is(err, first) ||
+		!strings.HasSuffix(err.Error(), "2 more clients") {
+		t.Errorf("it says %v", err)
+	}
+}

@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// How the end of a run is looked at. Watchdogs' leases are longer than anybody
+// wants to wait: after restWait the look is left out, and says nothing.
+const (
+	restWait  = 12 * time.Second // for every lease to run out
+	restEvery = 20 * time.Millisecond
+	probeWait = 2 * time.Second // for the harness's own acquire
+	maxProbed = 100             // keys; more would make the end longer than the run
+)
+
+// rest looks at the cluster when everything is over: what was left behind, and
+// whether every lock can still be had. What a lock may keep is in its row.
+func (s *stage) rest(ctx context.Context) {
+	keys := s.run.params.KeyNames()
+	if len(keys) > maxProbed || !s.calmAtLast(ctx, keys) {
+		return
+	}
+	left, looked := s.leftBehind(ctx)
+	for _, key := range keys {
+		if looked {
+			s.record.Note(history.Nemesis, history.Leftover, key, &history.Value{Left: left[key]})
+		}
+		s.probe(ctx, key)
+	}
+}
+
+// calmAtLast waits until no master has a lock on any of keys: every hold was
+// given back or has run out. False: it did not come to that, or ctx ended.
+func (s *stage) calmAtLast(ctx context.Context, keys []string) bool {
+	end := time.Now().Add(min(restWait, s.run.params.Lease+time.Second))
+	for {
+		if !s.held(ctx, keys) {
+			return true
+		}
+		if time.Now().After(end) || !sleep(ctx, restEvery) {
+			return false
+		}
+	}
+}
+
+func (s *stage) held(ctx context.Context, keys []string) bool {
+	for _, n := range s.cluster.Nodes() {
+		if seen := s.witness.look.Sample(ctx, n.Name, keys); seen.Role == "master" && len(seen.Keys) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// leftBehind lists, by lock, the keys that no time to live will remove. False
+// if nobody could look.
+func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftValue, bool) {
+	inventory, ok := s.cluster.(cluster.Inventory)
+	row, err := client.Lookup(s.run.Scenario.Lock)
+	if !ok || err != nil || row.Open == nil { // a client of the user's own: what it may keep is not known
+		return nil, false
+	}
+	left := map[string]*history.LeftValue{}
+	kept := map[string]bool{}
+	for _, key := range s.run.params.KeyNames() {
+		left[key] = &history.LeftValue{}
+		if row.Keeps == nil {
+			continue
+		}
+		for _, name := range row.Keeps(key) {
+			kept[name] = true
+		}
+	}
+	for _, n := range s.cluster.Nodes() {
+		keys, err := inventory.Keys(ctx, n.Name)
+		if err != nil {
+			continue // a node that is away has left nothing that anybody could find
+		}
+		for name, ttl := range keys { // order does not matter: sorted below
+			if key := ownerOf(name, left); ttl < 0 && key != "" && !kept[name] && !slices.Contains(left[key].Keys, name) {
+				left[key].Keys = append(left[key].Keys, name)
+			}
+		}
+	}
+	for _, l := range left { // order does not matter: each is sorted by itself
+		slices.Sort(l.Keys)
+	}
+	return left, true
+}
+
+// ownerOf is the lock that a key at a server belongs to: its own key, or one
+// with its name as hash tag; "" if it is none of ours.
+func ownerOf(name string, locks map[string]*history.LeftValue) string {
+	if _, ok := locks[name]; ok {
+		return name
+	}
+	for key := range locks { // order does not matter: hash tags differ
+		if tag := "{" + key + "}"; len(name) > len(tag) && name[:len(tag)] == tag {
+			return key
+		}
+	}
+	return ""
+}
+
+// probe acquires key once through a client that is alive, and gives it back.
+func (s *stage) probe(ctx context.Context, key string) {
+	for i, session := range s.session {
+		if !session.Alive() {
+			continue
+		}
+		outcome, why := s.ask(ctx, i, key)
+		s.record.Complete(history.Event{Process: history.Nemesis, F: history.Probed, Key: key}, outcome, nil, why)
+		return
+	}
+}
+
+func (s *stage) ask(ctx context.Context, i int, key string) (history.Type, *history.Error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*probeWait)
+	defer cancel()
+	owner := fmt.Sprintf("probe-%d", i)
+	lease := float64(s.run.params.Lease) / float64(time.Millisecond)
+	wait := float64(probeWait) / float64(time.Millisecond)
+	reply, err := s.clients[i].Do(ctx, client.Request{
+		Op: history.Acquire, Key: key, Owner: owner, WaitMS: wait, LeaseMS: lease,
+	})
+	if err != nil {
+		return history.Info, &history.Error{Code: "client-error", Text: err.Error()}
+	}
+	if t := client.TypeOf(reply); t != history.OK {
+		return t, &history.Error{Code: reply.Code, Text: reply.Error}
+	}
+	_, _ = s.clients[i].Do(ctx, client.Request{Op: history.Release, Key: key, Owner: owner})
+	return history.OK, nil
+}

@@ -1,0 +1,256 @@
+// Package runner carries out one scenario: it starts the cluster and the
+// clients, lets the workload and the faults loose on them, heals whatever was
+// broken, and has the recorded history judged. It is the same for all
+// backends. It renders nothing: package reports shows a run directory.
+//
+// Read [Run] first. However a run ends, every fault is healed, every child is
+// gone, and what was recorded is on disk before anything is judged.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/scenarios"
+	"github.com/lockchaos/lockchaos/workloads"
+)
+
+// Options of one run.
+type Options struct {
+	Scenario scenarios.Scenario
+	Seed     uint64
+	Backend  Backend
+	Why      string   // why this backend, for the report
+	Out      string   // folder for runs; "" is rundir.Root
+	Repeat   string   // the command that runs it again
+	Version  string   // of this program
+	Client   []string // the command that is a native client on stdio; needed by backends with processes
+	Search   []string // the command that answers checker questions, see checker.Options.SearchCommand
+
+	// Watch is told of the state of the run ten times a second, and at every
+	// change of phase. nil: nobody looks.
+	Watch func(Status)
+}
+
+// Status is what can be seen of a run while it goes on.
+type Status struct {
+	Phase    string
+	Left     time.Duration // until clients stop starting operations; 0 outside phase run
+	Time     time.Duration // of the last event
+	Events   int
+	Grants   int
+	Unknown  int
+	Overlaps bool             // two clients believed at the same time that they held one key
+	Holders  map[string][]int // clients by key
+	Faults   map[int]string   // in force, by id
+}
+
+// Outcome is a run that has been judged.
+type Outcome struct {
+	Dir       *rundir.Dir
+	Manifest  rundir.Manifest
+	Judgement checker.Judgement
+}
+
+// ErrInterrupted says that the user ended the run early. The outcome that
+// comes with it is judged and whole.
+var ErrInterrupted = errors.New("the run was interrupted")
+
+// run is one run under way.
+type run struct {
+	Options
+	params workloads.Params
+	plan   scenarios.Plan
+	dir    *rundir.Dir
+	ledger *ledger.Ledger
+	m      rundir.Manifest
+	begun  time.Time // of the command: phases count from here
+
+	mu      sync.Mutex // guards what Watch is told, and m.Phases
+	status  func() Status
+	current string        // phase
+	since   time.Duration // start of the phase, since begun
+}
+
+// Run carries out o.Scenario. When ctx ends the run is cut short: clients
+// finish what they are doing, faults are healed, the history is judged, and the
+// error is ErrInterrupted. With any other error there may be a run directory
+// all the same; then the outcome has it.
+func Run(ctx context.Context, o Options) (*Outcome, error) {
+	params, err := o.Scenario.Workload.Params()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, params: params, plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
+	r.status = func() Status { return Status{} }
+	if r.dir, err = rundir.Create(o.Out, o.Scenario.Name, o.Seed, r.begun); err != nil {
+		return nil, err
+	}
+	if r.ledger, err = ledger.Open(strings.ReplaceAll(r.dir.ID, "/", ".")); err != nil {
+		return nil, err
+	}
+	defer r.ledger.Close()
+	r.describe()
+	if err := errors.Join(r.dir.WriteManifest(r.m), r.beginRecords()); err != nil {
+		return nil, err
+	}
+	out := &Outcome{Dir: r.dir}
+	failed := r.perform(ctx)
+	if failed != nil && !errors.Is(failed, ErrInterrupted) {
+		r.m.State, r.m.Failure = rundir.Broken, failed.Error()
+	}
+	judged := r.judge(out)
+	r.m.Finished = time.Now()
+	out.Manifest = r.m
+	return out, errors.Join(failed, judged, r.dir.WriteManifest(r.m))
+}
+
+// beginRecords makes the records, still empty, before anything is started: a
+// run that ends before its first event can be checked and shown like any other.
+func (r *run) beginRecords() error {
+	for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile} {
+		if err := r.dir.WriteFile(name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// perform is the run itself: everything up to the last event.
+func (r *run) perform(ctx context.Context) (err error) {
+	stopWatch := r.watch()
+	defer stopWatch()
+	r.phase("start")
+	s, err := r.open(ctx)
+	if s != nil {
+		defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			r.m.State = rundir.Interrupted
+			return ErrInterrupted
+		}
+		return err
+	}
+	r.follow(s.track.snapshot)
+	r.phase("run")
+	s.begin()
+	select {
+	case <-ctx.Done():
+	case <-s.allGone:
+	case <-time.After(r.Scenario.Duration):
+	}
+	r.phase("heal")
+	s.end(ctx)
+	r.m.State = rundir.Complete
+	if ctx.Err() != nil {
+		r.m.State = rundir.Interrupted
+		return ErrInterrupted
+	}
+	return s.failure()
+}
+
+// judge reads back what is on disk and judges it.
+func (r *run) judge(out *Outcome) error {
+	r.phase("judge")
+	defer r.phase("")
+	h, err := history.ReadFile(r.dir.File(rundir.HistoryFile))
+	if err != nil {
+		return err
+	}
+	h.Clients = r.params.Clients
+	out.Judgement = checker.Judge(h, r.judgeOptions())
+	out.Judgement = r.m.Weigh(out.Judgement)
+	return r.dir.WriteVerdict(out.Judgement)
+}
+
+// judgeOptions are what the judge cannot read in the history.
+func (r *run) judgeOptions() checker.Options {
+	o := checker.Options{SearchCommand: r.Search}
+	if r.m.Topology.Kind == cluster.Quorum {
+		o.MayBeDown = (r.m.Topology.Masters - 1) / 2
+	}
+	return o
+}
+
+// phase ends the phase before and begins the next; "" begins none.
+func (r *run) phase(name string) {
+	now := time.Since(r.begun)
+	r.mu.Lock()
+	if n := len(r.m.Phases); n > 0 && r.m.Phases[n-1].End == 0 {
+		r.m.Phases[n-1].End = now
+	}
+	if name != "" {
+		r.m.Phases = append(r.m.Phases, rundir.Phase{Name: name, Start: now})
+	}
+	r.current, r.since = name, now
+	r.mu.Unlock()
+	r.refresh()
+}
+
+// refresh tells whoever watches.
+func (r *run) refresh() {
+	r.mu.Lock()
+	name, since, status := r.current, r.since, r.status
+	r.mu.Unlock()
+	if r.Watch == nil || name == "" {
+		return
+	}
+	s := status()
+	s.Phase = name
+	if name == "run" {
+		s.Left = max(0, since+r.Scenario.Duration-time.Since(r.begun))
+	}
+	r.Watch(s)
+}
+
+// follow has the status come from f.
+func (r *run) follow(f func() Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = f
+}
+
+// describe fills in what is known of the run before it begins.
+func (r *run) describe() {
+	s := r.Scenario
+	r.m = rundir.Manifest{
+		Format: rundir.Format, ID: r.dir.ID, State: rundir.Running,
+		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(), Seed: r.Seed, Repeat: r.Repeat,
+		Backend: r.Backend.Name(), Why: r.Why, Lock: s.Lock, Workload: r.params.Kind, Clients: r.params.Clients,
+		Keys: r.params.KeyNames(), Lease: r.params.Lease, Topology: s.Topology.Cluster(), Expect: s.Expect,
+		Started: r.begun, Versions: versions(r.Version), Machine: machine(),
+	}
+	for _, step := range r.plan.All() {
+		r.m.Plan = append(r.m.Plan, describeStep(step))
+	}
+}
+
+// longestPause is for how long the plan may have a client stand still.
+func (r *run) longestPause() time.Duration {
+	var longest time.Duration
+	for _, step := range r.plan.All() {
+		if step.For == 0 {
+			return r.Scenario.Duration
+		}
+		longest = max(longest, step.For)
+	}
+	return longest
+}
+
+func describeStep(s scenarios.Step) rundir.Step {
+	d := rundir.Step{Fault: s.Fault, Target: s.Target, When: s.Due()}
+	if s.For > 0 {
+		d.Heal = fmt.Sprintf("after %v", s.For)
+	}
+	return d
+}

@@ -1,0 +1,344 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/workloads"
+)
+
+// How long the end of a run may take before it is forced.
+const (
+	drainGrace   = 10 * time.Second // beyond what an operation may take by itself
+	closeTimeout = 10 * time.Second
+	initTimeout  = 15 * time.Second
+	hurry        = time.Second // for clients to finish, when the user has interrupted the run
+)
+
+// stage is everything that a run has started and has to end again.
+type stage struct {
+	run     *run
+	cluster cluster.Cluster
+	clients []client.Client
+	session []*workloads.Session
+	record  *history.Recorder
+	track   *tracker
+	nemesis *nemesis
+	witness *witness
+	files   []*os.File
+
+	allGone  chan struct{} // closed when every client loop has ended
+	stop     chan struct{} // closed: start no new operations
+	abandon  context.CancelFunc
+	calm     context.CancelFunc // ends the nemesis
+	calmed   chan struct{}      // closed when it has ended
+	look     context.CancelFunc // ends the witness
+	loops    sync.WaitGroup
+	ears     sync.WaitGroup
+	shadows  sync.WaitGroup // nemesis and witness
+	finished bool
+	hurried  bool // the run was cut short: nobody finishes anything
+}
+
+// open starts the cluster, then the clients. The stage is returned also with
+// an error, if there is anything to close.
+func (r *run) open(ctx context.Context) (*stage, error) {
+	s := &stage{
+		run: r, track: newTracker(r.params.Clients),
+		allGone: make(chan struct{}), stop: make(chan struct{}), calmed: make(chan struct{}),
+	}
+	site := Site{
+		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock,
+		Clients: r.params.Clients,
+	}
+	var err error
+	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {
+		return s, err
+	}
+	r.m.Nodes = s.cluster.Nodes()
+	if err := s.able(); err != nil {
+		return s, err
+	}
+	if err := s.startClients(ctx, site); err != nil {
+		return s, err
+	}
+	for k, v := range r.Backend.Versions() { // order does not matter: a copy
+		r.m.Versions[k] = v
+	}
+	return s, errors.Join(s.openFiles(), r.dir.WriteManifest(r.m))
+}
+
+// able says before anything is broken which fault this cluster cannot have.
+func (s *stage) able() error {
+	var all []error
+	seen := map[string]bool{}
+	for _, step := range s.run.plan.All() {
+		row, err := faults.Lookup(step.Fault)
+		if err != nil || seen[step.Fault] {
+			continue
+		}
+		seen[step.Fault] = true
+		all = append(all, row.Check(s.cluster))
+	}
+	return errors.Join(all...)
+}
+
+// startClients starts all clients at once and has each of them set up.
+func (s *stage) startClients(ctx context.Context, site Site) error {
+	n := s.run.params.Clients
+	s.clients = make([]client.Client, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = s.startClient(ctx, site, i) })
+	}
+	wg.Wait()
+	return firstOf(errs)
+}
+
+// firstOf is the first error, with the number of those that it stands for: what
+// is wrong with one client is mostly wrong with all, and there may be a thousand.
+func firstOf(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) < 2 {
+		return errors.Join(errs...)
+	}
+	return fmt.Errorf("%w; and so, or likewise, for %d more clients", errs[0], len(errs)-1)
+}
+
+func (s *stage) startClient(ctx context.Context, site Site, i int) error {
+	c, err := s.run.Backend.Client(ctx, site, i)
+	if err != nil {
+		return fmt.Errorf("starting client %d: %w", i, err)
+	}
+	s.clients[i] = c
+	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
+		Lock: s.run.Scenario.Lock, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options,
+		Seed: s.run.Seed + uint64(i),
+	}})
+	if err != nil {
+		return fmt.Errorf("setting up client %d: %w (see %s)", i, err, s.run.dir.File(rundir.LogsDir))
+	}
+	if reply.Type != "ok" {
+		return fmt.Errorf("setting up client %d: %s: %s", i, reply.Code, reply.Error)
+	}
+	return nil
+}
+
+// openFiles opens the records; the history's time 0 is now.
+func (s *stage) openFiles() error {
+	for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile} {
+		f, err := os.OpenFile(s.run.dir.File(name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o644)
+		if err != nil {
+			return fmt.Errorf("opening a record of the run: %w", err)
+		}
+		s.files = append(s.files, f)
+	}
+	start := time.Now()
+	clock := func() time.Duration { return time.Since(start) }
+	s.record = history.NewRecorder(s.files[0], clock)
+	w, err := newWitness(s.cluster, newInterest(s.run.params), s.files[1], clock)
+	if err != nil {
+		return err
+	}
+	s.witness = w
+	w.thin = s.run.Scenario.Duration > keepAll
+	w.changed = s.noteChange
+	s.record.OnEvent = func(e history.Event) {
+		s.track.see(e)
+		w.keys.see(e.Key, e.Time)
+		if e.Process == history.Nemesis {
+			w.stir(e.Time)
+		}
+	}
+	s.nemesis = &nemesis{
+		env:    faults.Env{Cluster: s.cluster, Clients: s},
+		record: s.record, track: s.track, start: start,
+	}
+	return nil
+}
+
+// noteChange puts into the history what explains a run: a node that became
+// master, one that went away, one that came back.
+func (s *stage) noteChange(old, now history.Sample) {
+	v := &history.FaultValue{Phase: history.Noted, Target: now.Node}
+	f := ""
+	switch {
+	case now.Up && now.Role == "master" && old.Role == "slave":
+		f, v.Detail = promoted, now.Node+" says that it is master"
+	case now.Up && now.Role == "slave" && old.Role == "master":
+		f, v.Detail = "demoted", now.Node+" says that it is a replica"
+	case old.Up && !now.Up:
+		f, v.Detail = "silent", now.Node+" does not answer"
+	case !old.Up && now.Up:
+		f, v.Detail = "answers", now.Node+" answers again"
+	default:
+		return
+	}
+	s.record.Note(history.Nemesis, f, "", &history.Value{Fault: v})
+}
+
+// begin sets everything going.
+func (s *stage) begin() {
+	r := s.run
+	look, stopLooking := context.WithCancel(context.Background())
+	calm, calmDown := context.WithCancel(context.Background())
+	work, abandon := context.WithCancel(context.Background())
+	s.look, s.calm, s.abandon = stopLooking, calmDown, abandon
+	guard := workloads.NewGuard(r.params.Fenced)
+	row, _ := workloads.Lookup(r.params.Kind) // Fill has looked it up before
+	for i, c := range s.clients {
+		session := workloads.NewSession(c, s.record, i, r.params.Clients, r.Backend.Mono)
+		session.Bear(r.longestPause())
+		s.session = append(s.session, session)
+		s.ears.Go(session.Listen)
+		env := workloads.Env{
+			Params: r.params, Session: session, Guard: guard,
+			Until: time.Now().Add(r.Scenario.Duration),
+			Rand:  rand.New(rand.NewPCG(r.Seed, uint64(i)+0x10C5)),
+		}
+		s.loops.Go(func() { row.Client(work, s.stop, env) })
+	}
+	s.shadows.Go(func() { s.witness.run(look) })
+	s.shadows.Go(func() {
+		defer close(s.calmed)
+		s.nemesis.run(calm, r.plan)
+	})
+	go func() {
+		s.loops.Wait()
+		close(s.allGone)
+	}()
+}
+
+// end lets the clients finish, and heals: first what they need in order to
+// finish, then, when they have, the rest.
+func (s *stage) end(ctx context.Context) {
+	s.finished = true
+	close(s.stop)
+	s.calm()
+	wait(s.calmed, healTimeout) // an injection that is under way has to be healed too
+	s.nemesis.heal(context.WithoutCancel(ctx), false)
+	p := s.run.params
+	most := drainGrace + p.Hold + p.Jitter
+	if !drained(ctx, s.allGone, most) {
+		s.abandon()
+		wait(s.allGone, drainGrace)
+	}
+	s.hurried = ctx.Err() != nil
+	s.nemesis.heal(context.WithoutCancel(ctx), true)
+	if !s.hurried {
+		s.rest(ctx)
+	}
+}
+
+// drained waits for done, but no longer than most, and not much longer than ctx.
+func drained(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return wait(done, hurry)
+	}
+}
+
+func (s *stage) failure() error {
+	return errors.Join(s.record.Err(), s.witness.err)
+}
+
+func wait(done <-chan struct{}, most time.Duration) bool {
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// close ends everything that was started, in whatever state it is.
+func (s *stage) close(ctx context.Context) error {
+	most := closeTimeout
+	if s.look == nil || s.hurried {
+		most = hurry // nobody has to finish what he is doing
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if s.look != nil && !s.finished {
+		s.end(ctx)
+	}
+	if s.abandon != nil {
+		s.abandon()
+	}
+	for _, session := range s.session {
+		session.Closing()
+	}
+	var all []error
+	var wg sync.WaitGroup
+	for i, c := range s.clients {
+		if c == nil {
+			continue
+		}
+		wg.Go(func() {
+			_ = s.Continue(i)
+			_ = c.Close(ctx) // one that will not close is killed; that is in its log
+		})
+	}
+	wg.Wait()
+	s.ears.Wait()
+	if s.look != nil {
+		s.look()
+		s.shadows.Wait()
+	}
+	if s.cluster != nil {
+		all = append(all, s.cluster.Close(ctx))
+	}
+	for _, f := range s.files {
+		all = append(all, f.Close())
+	}
+	return errors.Join(all...)
+}
+
+// Stop stops client i, as package faults asks.
+func (s *stage) Stop(i int) error {
+	c, err := s.stopper(i)
+	if err != nil {
+		return err
+	}
+	return c.Stop()
+}
+
+// Continue lets client i go on, as package faults asks.
+func (s *stage) Continue(i int) error {
+	c, err := s.stopper(i)
+	if err != nil {
+		return err
+	}
+	return c.Continue()
+}
+
+func (s *stage) stopper(i int) (client.Stopper, error) {
+	if i < 0 || i >= len(s.clients) {
+		return nil, fmt.Errorf("there is no client %d: the workload has %d", i, len(s.clients))
+	}
+	c, ok := s.clients[i].(client.Stopper)
+	if !ok {
+		return nil, fmt.Errorf("client %d cannot be stopped on this backend", i)
+	}
+	return c, nil
+}

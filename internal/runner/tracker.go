@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// tracker follows the history as it is written: who holds, who waits, what has
+// happened so far. It feeds the live display, aims faults and pulls triggers.
+type tracker struct {
+	clients int
+
+	mu      sync.Mutex
+	holders map[string][]stay // by key; more than one is what we are looking for
+	waiting map[history.Process]string
+	last    int // client that got the lock last; -1: none
+	status  Status
+	armed   []*trap
+}
+
+// stay is one hold that has not ended.
+type stay struct {
+	client int
+	owner  string
+}
+
+// trap is a trigger that somebody waits for.
+type trap struct {
+	when   string
+	sprung chan history.Event // 1 deep
+}
+
+func newTracker(clients int) *tracker {
+	return &tracker{
+		clients: clients, holders: map[string][]stay{}, waiting: map[history.Process]string{}, last: -1,
+		status: Status{Faults: map[int]string{}},
+	}
+}
+
+// see takes the next event. It is called inside the recorder's critical
+// section, so it is quick and never waits.
+func (t *tracker) see(e history.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status.Events++
+	t.status.Time = e.Time
+	if e.Process == history.Nemesis {
+		if e.Value != nil && e.Value.Fault != nil { // else it is the look at the end
+			t.seeFault(e)
+		}
+	} else {
+		t.seeClient(e)
+	}
+	when := trigger(e, len(t.holders[e.Key]) > 0)
+	if when == "" {
+		return
+	}
+	t.armed = slices.DeleteFunc(t.armed, func(p *trap) bool {
+		if p.when != when {
+			return false
+		}
+		p.sprung <- e
+		return true
+	})
+}
+
+func (t *tracker) seeClient(e history.Event) {
+	client := e.Process.Client(t.clients)
+	switch {
+	case e.Type == history.Invoke && isAcquire(e.F):
+		t.waiting[e.Process] = e.Key
+	case isAcquire(e.F):
+		delete(t.waiting, e.Process)
+		if e.Type == history.OK {
+			t.holders[e.Key] = append(t.holders[e.Key], stay{client, e.Value.Owner})
+			t.last = client
+			t.status.Grants++
+		}
+	case e.F == history.Release && e.Type == history.Invoke, e.F == history.Lost:
+		t.end(e.Key, func(s stay) bool { return e.Value != nil && s.owner == e.Value.Owner })
+	case e.F == history.Crash:
+		for key := range t.holders { // order does not matter: every key is treated alike
+			t.end(key, func(s stay) bool { return s.client == client })
+		}
+	}
+	if e.Type == history.Info && e.Error != nil {
+		t.status.Unknown++
+	}
+	if len(t.holders[e.Key]) > 1 {
+		t.status.Overlaps = true
+	}
+}
+
+func (t *tracker) end(key string, is func(stay) bool) {
+	t.holders[key] = slices.DeleteFunc(t.holders[key], is)
+	if len(t.holders[key]) == 0 {
+		delete(t.holders, key)
+	}
+}
+
+func (t *tracker) seeFault(e history.Event) {
+	f := e.Value.Fault
+	switch f.Phase {
+	case history.Injected:
+		t.status.Faults[f.ID] = e.F + " " + f.Target
+	case history.Healed:
+		delete(t.status.Faults, f.ID)
+	}
+}
+
+// trigger is the word of the trigger that e pulls, or "".
+func trigger(e history.Event, held bool) string {
+	switch {
+	case isAcquire(e.F) && e.Type == history.OK:
+		return "acquired"
+	case isAcquire(e.F) && e.Type == history.Invoke && held:
+		return "waiting"
+	case e.F == history.Renewed, e.F == history.Renew && e.Type == history.OK:
+		return "renewed"
+	case e.F == history.Release && e.Type == history.OK:
+		return "released"
+	case e.F == history.Lost:
+		return "lost"
+	case e.F == promoted:
+		return "promoted"
+	}
+	return ""
+}
+
+// promoted is the note of a node that has become master.
+const promoted = "promoted"
+
+func isAcquire(f string) bool { return f == history.Acquire || f == history.Try }
+
+// arm sets a trap for the next event that pulls the trigger when.
+func (t *tracker) arm(when string) *trap {
+	p := &trap{when: when, sprung: make(chan history.Event, 1)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.armed = append(t.armed, p)
+	return p
+}
+
+func (t *tracker) disarm(p *trap) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.armed = slices.DeleteFunc(t.armed, func(q *trap) bool { return p == q })
+}
+
+// Holder is the client that got the lock last, if it got one at all.
+func (t *tracker) Holder() (client int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last, t.last >= 0
+}
+
+// Waiter is the lowest-numbered client that waits for a lock.
+func (t *tracker) Waiter() (client int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	best := -1
+	for p := range t.waiting { // order does not matter: the least is taken
+		if c := p.Client(t.clients); best < 0 || c < best {
+			best = c
+		}
+	}
+	return best, best >= 0
+}
+
+// snapshot is the status now, for showing.
+func (t *tracker) snapshot() Status {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.status
+	s.Faults = map[int]string{}
+	for id, f := range t.status.Faults { // order does not matter: a copy
+		s.Faults[id] = f
+	}
+	s.Holders = map[string][]int{}
+	for key, stays := range t.holders { // order does not matter: a copy
+		for _, h := range stays {
+			s.Holders[key] = append(s.Holders[key], h.client)
+		}
+	}
+	return s
+}

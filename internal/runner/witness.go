@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// How often nodes are looked at, and how much of it is kept when nothing
+// happens in a run that is longer than keepAll.
+const (
+	sampleEvery = 8 * time.Millisecond
+	keepEvery   = 100 * time.Millisecond // a sample like the one before is kept so often
+	keepAll     = time.Minute
+	keepAround  = 2 * time.Second // after an event of the nemesis every sample is kept
+)
+
+// witness looks at every node all through a run and writes down what it saw.
+type witness struct {
+	cluster cluster.Cluster
+	look    cluster.Witness
+	keys    *interest
+	clock   func() time.Duration
+	thin    bool                          // keep only what is news, due, or near an event of the nemesis
+	changed func(old, new history.Sample) // called when a node's role or reachability changed
+
+	mu     sync.Mutex
+	out    io.Writer
+	busy   time.Duration // until when everything is kept
+	err    error
+	nodes  map[string]history.Sample // the last one of each
+	told   map[string]history.Sample // the last one of each that changed something
+	misses map[string]int            // samples of each in a row that were not answered
+}
+
+func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() time.Duration) (*witness, error) {
+	look, ok := c.(cluster.Witness)
+	if !ok {
+		return nil, fmt.Errorf("this backend cannot look at its nodes")
+	}
+	return &witness{
+		cluster: c, look: look, keys: keys, clock: clock, out: w,
+		nodes: map[string]history.Sample{}, told: map[string]history.Sample{}, misses: map[string]int{},
+		changed: func(_, _ history.Sample) {},
+	}, nil
+}
+
+// run looks at all nodes until ctx ends. Each has a goroutine of its own: one
+// that does not answer must not hide the others.
+func (w *witness) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, n := range w.cluster.Nodes() {
+		wg.Go(func() { w.watch(ctx, n.Name) })
+	}
+	wg.Wait()
+}
+
+func (w *witness) watch(ctx context.Context, node string) {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	var kept time.Duration
+	for {
+		asked := w.clock()
+		s := w.look.Sample(ctx, node, w.keys.at(asked))
+		if ctx.Err() != nil {
+			return
+		}
+		s.Node, s.Asked, s.Time = node, asked, w.clock()
+		if w.take(s, s.Time-kept >= keepEvery) {
+			kept = s.Time
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take writes s if it is news or due, and says whether it did.
+func (w *witness) take(s history.Sample, due bool) bool {
+	w.mu.Lock()
+	old, known := w.nodes[s.Node]
+	w.nodes[s.Node] = s
+	news := !known || differs(old, s)
+	write := news || due || !w.thin || s.Time < w.busy
+	if write {
+		w.write(s)
+	}
+	told, changed := w.turn(s)
+	w.mu.Unlock()
+	if changed {
+		w.changed(told, s)
+	}
+	return write
+}
+
+// silentAfter is how many samples in a row have to be missing before a node is
+// called silent: one late answer on a busy machine is not an event.
+const silentAfter = 3
+
+// turn says whether s changes what was last told of its node, and what that was.
+func (w *witness) turn(s history.Sample) (told history.Sample, changed bool) {
+	told, known := w.told[s.Node]
+	if s.Up {
+		w.misses[s.Node] = 0
+	} else if w.misses[s.Node]++; known && told.Up && w.misses[s.Node] < silentAfter {
+		return told, false
+	}
+	changed = known && (told.Role != s.Role || told.Up != s.Up)
+	if changed || !known {
+		w.told[s.Node] = s
+	}
+	return told, changed
+}
+
+func (w *witness) write(s history.Sample) {
+	line, err := json.Marshal(s)
+	if err == nil {
+		_, err = w.out.Write(append(line, '\n'))
+	}
+	if err != nil && w.err == nil {
+		w.err = fmt.Errorf("writing the witness file: %w", err)
+	}
+}
+
+// stir keeps every sample for a while, because something is going on.
+func (w *witness) stir(now time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy = now + keepAround
+}
+
+// differs says whether b tells anything that a did not, apart from the passing of time.
+func differs(a, b history.Sample) bool {
+	if a.Up != b.Up || a.Role != b.Role || a.Links != b.Links || len(a.Keys) != len(b.Keys) {
+		return true
+	}
+	for key, x := range a.Keys { // order does not matter: any difference counts
+		if y, ok := b.Keys[key]; !ok || x.Owner != y.Owner || x.Count != y.Count || y.TTL > x.TTL {
+			return true
+		}
+	}
+	return false
+}
