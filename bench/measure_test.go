@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func TestSum(t *testing.T) {
+	r := round{took: 2 * time.Second}
+	r.sum([][]time.Duration{{1, 2, 3}, nil, {4}}, 12)
+	if r.perSecond != 2 || r.perGrant != 3 || r.p50 != 3 || r.p99 != 4 || r.starved != 1 {
+		t.Errorf("%+v", r)
+	}
+	m := medians([]round{{perSecond: 1}, {perSecond: 9, starved: 2}, {perSecond: 3}})
+	if m.perSecond != 3 || m.starved != 2 {
+		t.Errorf("medians %+v, want 3 per second, and 2 starved in the worst round", m)
+	}
+}
+
+// Every subject excludes: two goroutines on one key, and the counter that they
+// share is right.
+func TestSubjectsExclude(t *testing.T) {
+	ctx := context.Background()
+	srv, err := startServer(ctx)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer srv.stop()
+	all, err := open(srv.addr, ours, oursFair, rueidisSubject,
+		redislockEvery("redislock-10ms", 10*time.Millisecond), redsyncSubject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(all)
+	for _, s := range all {
+		r, err := apply(ctx, srv, s, load{n: 2, span: 100 * time.Millisecond, hold: time.Millisecond,
+			key: func(int) string { return "k" }})
+		if err != nil || r.perSecond == 0 || r.perSecond > 1000 || r.perGrant < 1 {
+			t.Errorf("%s: %+v, %v: more than one at a time, or nothing was counted", s.name, r, err)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// pairs is acquire and release of locks that nobody else wants.
+func pairs(ctx context.Context, srv *server, c config) error {
+	all, err := open(srv.addr, rawScripts, rawCommands, ours, oursFair, rueidisSubject,
+		redislockEvery("redislock", 100*time.Millisecond), redsyncSubject)
+	if err != nil {
+		return err
+	}
+	defer closeAll(all)
+	for _, n := range []int{1, 64} {
+		got, err := inTurns(ctx, srv, all, c.rounds, load{n: n, span: c.span, pairs: true,
+			key: func(i int) string { return fmt.Sprintf("bench-%d", i) }})
+		if err != nil {
+			return err
+		}
+		var rows []string
+		for i, r := range got {
+			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%s\t%s",
+				all[i].name, r.perSecond, r.perSecond/got[0].perSecond, short(r.p50), short(r.p99)))
+		}
+		table(fmt.Sprintf("Nobody else wants it: %d goroutine(s), each a key of its own, acquire and release", n),
+			"lock\tpairs/s\tof raw\tp50\tp99", rows)
+	}
+	return nil
+}
+
+// waiters is 16 goroutines on one key.
+func waiters(ctx context.Context, srv *server, c config) error {
+	all, err := open(srv.addr, ours, oursFair, rueidisSubject,
+		redislockEvery("redislock", 100*time.Millisecond),
+		redislockEvery("redislock-10ms", 10*time.Millisecond), redsyncSubject)
+	if err != nil {
+		return err
+	}
+	defer closeAll(all)
+	got, err := inTurns(ctx, srv, all, c.rounds, load{n: 16, span: 2 * c.span, hold: time.Millisecond,
+		key: func(int) string { return "bench" }})
+	if err != nil {
+		return err
+	}
+	var rows []string
+	for i, r := range got {
+		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.1f\t%d",
+			all[i].name, r.perSecond, short(r.p50), short(r.p99), r.perGrant, r.starved))
+	}
+	table("16 goroutines on one key, each holds it for 1 ms",
+		"lock\tgrants/s\twait p50\twait p99\tcommands/grant\tstarved at worst", rows)
+	return nil
+}
+
+// crowd is many on one key, each once.
+func crowd(ctx context.Context, srv *server, c config) error {
+	all, err := open(srv.addr, ours, oursFair, rueidisSubject,
+		redislockEvery("redislock-10ms", 10*time.Millisecond), redsyncSubject)
+	if err != nil {
+		return err
+	}
+	defer closeAll(all)
+	got, err := inTurns(ctx, srv, all, c.rounds, load{n: c.crowd, key: func(int) string { return "bench" }})
+	if err != nil {
+		return err
+	}
+	var rows []string
+	for i, r := range got {
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%.1f\t%.1f\t%d\t%d",
+			all[i].name, short(r.took), short(r.p99), r.perGrant, float64(r.heap)/(1<<20), r.goroutines, r.starved))
+	}
+	table(fmt.Sprintf("%d goroutines on one key, each takes it once and gives it back at once", c.crowd),
+		"lock\tall served in\twait p99\tcommands/grant\theap MB\tgoroutines\tstarved at worst", rows)
+	return nil
+}
+
+// renewEvery is how often a watched hold is renewed: a third of its lease.
+const renewEvery = 2 * time.Second
+
+// watched is many holds that are renewed.
+func watched(ctx context.Context, srv *server, c config) error {
+	var rows []string
+	for _, w := range []struct {
+		name string
+		hold func(ctx context.Context, addr string) (take func(key string) (context.Context, error), end func(), err error)
+	}{{"lockchaos", watchOurs}, {"rueidislock", watchRueidis}} {
+		if err := srv.fresh(ctx); err != nil {
+			return err
+		}
+		row, err := watchOne(ctx, srv, c, w.name, w.hold)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		rows = append(rows, row)
+	}
+	table(fmt.Sprintf("%d holds, each renewed every %v by the library, watched for %v",
+		c.watched, renewEvery, 5*renewEvery),
+		"lock\tcommands/s\tgoroutines\theap MB\tlost", rows)
+	return nil
+}
+
+func watchOne(ctx context.Context, srv *server, c config, name string,
+	hold func(context.Context, string) (func(string) (context.Context, error), func(), error)) (string, error) {
+	watch := look()
+	take, end, err := hold(ctx, srv.addr)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	holds := make([]context.Context, c.watched)
+	errs := make([]error, 64)
+	var wg sync.WaitGroup
+	for g := range errs {
+		wg.Go(func() {
+			for i := g; i < c.watched && errs[g] == nil; i += len(errs) {
+				holds[i], errs[g] = take(fmt.Sprintf("bench-%d", i))
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return "", err
+		}
+	}
+	before, err := srv.calls(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	time.Sleep(5 * renewEvery)
+	after, err := srv.calls(ctx, false)
+	goroutines, heap := watch()
+	lost := 0
+	for _, h := range holds {
+		if h.Err() != nil {
+			lost++
+		}
+	}
+	return fmt.Sprintf("%s\t%.0f\t%d\t%.1f\t%d", name, float64(after-before)/(5*renewEvery).Seconds(),
+		goroutines, float64(heap)/(1<<20), lost), err
+}
+
+func watchOurs(ctx context.Context, addr string) (func(string) (context.Context, error), func(), error) {
+	rdb := dial(addr)
+	c, err := lock.New(rdb, lock.Options{Lease: 3 * renewEvery})
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(key string) (context.Context, error) {
+			h, err := c.Mutex(key).Acquire(ctx, lock.AcquireOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return h.Context(), nil
+		}, func() {
+			_ = c.Close(context.Background())
+			_ = rdb.Close()
+		}, nil
+}
+
+func watchRueidis(ctx context.Context, addr string) (func(string) (context.Context, error), func(), error) {
+	l, err := rueidisLocker(addr, renewEvery)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(key string) (context.Context, error) {
+		h, _, err := l.WithContext(ctx, key)
+		return h, err
+	}, l.Close, nil
+}
