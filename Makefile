@@ -1,0 +1,39 @@
+# lockchaos: the commands that people and CI use. `make` alone lists them.
+SHELL := /bin/bash
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -X main.version=$(VERSION)
+
+.PHONY: help setup build run test check bench bench-locks clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: ## install what is missing (Debian, Ubuntu), or say what it is
+	@./scripts/setup
+
+build: bin/chaos ## build bin/chaos
+
+bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -name '*.html' -o -name '*.css' -o -name '*.js' | grep -v -e '^./bin' -e '^./chaos-runs') go.mod go.sum
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/chaos
+
+run: setup build ## lose a distributed lock in a failover, with proof and a picture
+	./bin/chaos run --scenario failover --expect
+
+test: setup ## all tests, with the race detector; real servers are started by the tests
+	go test -race -timeout 10m ./...
+
+check: setup ## formatting, vet, staticcheck, house rules
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || (echo "not formatted: run gofmt -w on the files above" && exit 1)
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	go test ./internal/style/...
+
+bench: setup ## the benchmarks whose numbers stand in the docs
+	go test -run '^$$' -bench . -benchmem ./...
+
+bench-locks: ## package lock beside redsync, bsm/redislock and rueidislock, in one table
+	cd bench && go run .
+
+clean: ## remove what was built, and whatever an interrupted run left behind
+	@test ! -x bin/chaos || ./bin/chaos clean
+	rm -rf bin

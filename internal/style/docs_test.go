@@ -1,0 +1,78 @@
+package style
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/checker"
+)
+
+// section is a part of the design, from its heading to the next.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), heading)
+	if !found {
+		t.Fatalf("docs/design.md has no %q", heading)
+	}
+	part, _, _ := strings.Cut(rest, "\n##")
+	return part
+}
+
+// TestLayoutIsTold: each folder of the design is there, or marked as planned.
+func TestLayoutIsTold(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^    (\S+)/ +(.*)$`).FindAllStringSubmatch(section(t, "## 4. Layout"), -1)
+	if len(rows) < 10 {
+		t.Fatalf("only %d folders found in the layout", len(rows))
+	}
+	for _, row := range rows {
+		entries, _ := os.ReadDir(filepath.Join(root, row[1]))
+		if planned := strings.HasPrefix(row[2], "(planned)"); planned == (len(entries) > 0) {
+			t.Errorf("docs/design.md: %s has %d entries, and is marked as planned: %v", row[1], len(entries), planned)
+		}
+	}
+}
+
+// TestExampleIsTheScenario: the example of a scenario is one that runs.
+func TestExampleIsTheScenario(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join(root, "scenarios", "failover.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, line := range strings.Split(section(t, "### 5.5 Scenario"), "\n") {
+		if code, ok := strings.CutPrefix(line, "    "); ok {
+			got.WriteString(code + "\n")
+		}
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("docs/design.md 5.5 (-scenarios/failover.yaml +example):\n%s", diff)
+	}
+}
+
+// TestPropertiesAreTold: the design's table has every property, and no other.
+func TestPropertiesAreTold(t *testing.T) {
+	told := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z· -]+) \|`).FindAllStringSubmatch(section(t, "### 5.6"), -1) {
+		for _, name := range strings.Split(row[1], "·") {
+			told[strings.TrimSpace(name)] = true
+		}
+	}
+	delete(told, "property") // the head of the table
+	delete(told, "---")
+	want := map[string]bool{}
+	for _, row := range checker.Catalog() {
+		want[string(row.Name)] = true
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("docs/design.md 5.6 (-catalogue +table):\n%s", diff)
+	}
+}

@@ -1,0 +1,96 @@
+package style
+
+import (
+	"strings"
+	"testing"
+)
+
+const module = "github.com/lockchaos/lockchaos/"
+
+// imports is the direction of imports: what a folder may use of the project. A
+// folder that is not in it must be added, with a reason, in review.
+var imports = map[string][]string{
+	"history":          {"history/edn"},
+	"history/edn":      {},
+	"lock":             {},
+	"lock/historic":    {},
+	"lock/locktest":    {},
+	"checker":          {"history"},
+	"cluster":          {"history"},
+	"cluster/gate":     {"cluster"},
+	"cluster/process":  {"cluster", "cluster/gate", "history", "internal/child", "internal/ledger"},
+	"client":           {"cluster", "history", "lock", "lock/historic"},
+	"faults":           {"cluster", "history"},
+	"workloads":        {"client", "history"},
+	"scenarios":        {"checker", "client", "cluster", "faults", "workloads", "internal/nearest"},
+	"reports":          {"checker", "cluster", "history", "internal/rundir"},
+	"internal/child":   {},
+	"internal/ledger":  {"internal/child"},
+	"internal/nearest": {},
+	"internal/rundir":  {"checker", "cluster", "history"},
+	"internal/style":   {},
+	"internal/runner":  {"*"},
+	"cmd/chaos":        {"*"},
+	"bench":            {"*"},
+}
+
+// never holds also where anything may be imported.
+var never = map[string][]string{
+	"internal/runner": {"reports", "cmd/chaos"},
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, f := range goFiles(t) {
+		allowed, known := imports[f.folder()]
+		if !known {
+			if !f.isTest() {
+				t.Errorf("%s: the folder is not in the table of imports", f.path)
+			}
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			name, ours := strings.CutPrefix(path, module)
+			if !ours || f.isTest() {
+				continue
+			}
+			if !among(name, allowed) || among(name, never[f.folder()]) {
+				t.Errorf("%s imports %s: not one of %v", f.path, name, allowed)
+			}
+		}
+	}
+}
+
+func among(name string, list []string) bool {
+	for _, n := range list {
+		if n == "*" || n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLockStandsAlone: package lock is for programs that know nothing of the harness.
+func TestLockStandsAlone(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.folder() != "lock" || f.isTest() {
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			if strings.Contains(path, ".") && !strings.HasPrefix(path, "github.com/redis/go-redis/") {
+				t.Errorf("%s imports %s", f.path, path)
+			}
+		}
+	}
+}
+
+func TestNoPackageIsCalledUtil(t *testing.T) {
+	for _, f := range goFiles(t) {
+		for _, banned := range []string{"util", "utils", "common", "shared", "lib", "helpers", "misc", "base", "types"} {
+			if f.ast.Name.Name == banned {
+				t.Errorf("%s: package %s says nothing", f.path, banned)
+			}
+		}
+	}
+}
