@@ -3,7 +3,8 @@
 //
 // Read [Cluster] first. Everything that can be done to a cluster beyond
 // reaching and closing it is an ability of its own, a small interface that a
-// backend has or has not: [Killer], [Pauser], [Links], [Witness], [Promoter].
+// backend has or has not: [Killer], [Pauser], [Links], [Witness], [Promoter],
+// [Clocks], [Disks], [Admin].
 // Package cluster holds no fault: a fault is a use of these abilities, in a
 // certain order and with a proof that it bit.
 package cluster
@@ -17,16 +18,19 @@ import (
 
 // Kinds of topology.
 const (
-	Single   = "single"   // one master
-	Sentinel = "sentinel" // one master, replicas, Sentinels that promote one of them
-	Quorum   = "quorum"   // N independent masters
+	Single     = "single"     // one master
+	Replicated = "replicated" // one master and replicas; whoever promotes one does it by hand
+	Sentinel   = "sentinel"   // one master, replicas, Sentinels that promote one of them
+	Sharded    = "cluster"    // Redis Cluster: masters that share the keys, each with replicas that take over
+	Quorum     = "quorum"     // N independent masters
 )
 
 // Topology is what to start. The zero value is not valid; see Validate.
 type Topology struct {
-	Kind      string            `json:"kind"`                // Single, Sentinel or Quorum
-	Masters   int               `json:"masters,omitempty"`   // quorum: how many; 0 is 5
-	Replicas  int               `json:"replicas,omitempty"`  // sentinel: how many; 0 is 2
+	Kind    string `json:"kind"`              // Single, Replicated, Sentinel, Sharded or Quorum
+	Masters int    `json:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
+	// Replicas are those of the one master (0 is 2), or of each master (cluster: 0 is 1; quorum: 0 is none).
+	Replicas  int               `json:"replicas,omitempty"`
 	Sentinels int               `json:"sentinels,omitempty"` // sentinel: how many; 0 is 3
 	Options   map[string]string `json:"options,omitempty"`   // redis.conf directives for every data server
 }
@@ -40,7 +44,7 @@ type Node struct {
 // Endpoints is what a client is told in order to reach a cluster.
 type Endpoints struct {
 	Kind       string   `json:"kind"`
-	Addrs      []string `json:"addrs,omitempty"`     // data servers: one for single, N for quorum, none for sentinel
+	Addrs      []string `json:"addrs,omitempty"`     // the first master (single, replicated), all masters (quorum, cluster); none for sentinel
 	Sentinels  []string `json:"sentinels,omitempty"` // Sentinel addresses
 	MasterName string   `json:"master_name,omitempty"`
 	Source     string   `json:"source,omitempty"` // IP to connect from, so that faults can tell clients apart; empty: any

@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"context"
+	"time"
+)
+
+// Clock is how a node's wall clock differs from true time. The zero value is a
+// true clock.
+type Clock struct {
+	Offset time.Duration // ahead of true time; negative: behind
+	Drift  float64       // seconds gained per true second from now on; negative: lost
+}
+
+// Clocks sets wall clocks of nodes, which Redis expires keys by. Monotonic
+// clocks and the true pace of timers stay as they are.
+type Clocks interface {
+	// SetClock has node's clock jump to c and go on from there. It returns when
+	// the node reads the new time. A clock set before is replaced.
+	SetClock(ctx context.Context, node string, c Clock) error
+}
+
+// Disks decides what a server finds when it comes back.
+type Disks interface {
+	// PowerOff ends the server as a power cut does: what it had not fsynced is
+	// lost, unlike with Killer.Kill. Killer.Restart starts it again.
+	PowerOff(ctx context.Context, node string) error
+	// Wipe empties the disk of a server that does not run.
+	Wipe(ctx context.Context, node string) error
+}
+
+// Admin runs commands at a node as an operator does, past the gates.
+type Admin interface {
+	// Do answers as go-redis' Cmd does: string, int64, []any, nil. An error reply
+	// of the server is an error.
+	Do(ctx context.Context, node string, args ...any) (any, error)
+}
