@@ -120,6 +120,9 @@ type Options struct {
 	// Permits is how many permits a key has in all, where the history does not
 	// tell; "" is every key that is not named.
 	Permits map[string]int
+	// LockKind is what the lock is meant to be, where its history does not tell:
+	// a mutex that its holder may not take again, say. "" is whatever the history shows.
+	LockKind LockKind
 
 	// What a run must have shown before its silence counts as safety, see [Bite].
 	MinContended int // grants during which another owner asked for the lock; 0 is 2, negative: none
@@ -127,6 +130,22 @@ type Options struct {
 
 	off disabled // a rule that is left out, to show that it is needed
 }
+
+// LockKind is what a lock is meant to be; the names are those of the command line.
+type LockKind string
+
+// The kinds. Without one, a lock that was granted again to its own holder counts
+// as reentrant.
+const (
+	AnyKind       LockKind = ""               // whatever the history shows
+	Mutex         LockKind = "mutex"          // not granted to who holds it
+	Reentrant     LockKind = "reentrant"      // granted again to who holds it, and given back as often
+	SharedLock    LockKind = "readers-writer" // the same for readers, who share, and for a writer
+	PermitCounter LockKind = "semaphore"      // as many permits as there are, see [Options.Permits]
+)
+
+// LockKinds are all kinds that can be named, in the order in which they are told.
+func LockKinds() []LockKind { return []LockKind{Mutex, Reentrant, SharedLock, PermitCounter} }
 
 // Spec is a row of the catalogue.
 type Spec struct {

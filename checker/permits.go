@@ -29,7 +29,7 @@ func permitsRules() []string { return []string{tooMany: "too-many", permitsTouch
 // gives back the latest.
 //
 // How many permits there are is told by the history (limit, on an acquire) or
-// by Options.Permits.
+// by [Options] Permits.
 func checkPermits(v *view, o Options) Result {
 	found := newFindings(o)
 	r := Result{Property: Permits}
@@ -57,7 +57,7 @@ func checkPermits(v *view, o Options) Result {
 		r.Outcome, r.Summary = NotApplicable, "no key was used as a semaphore"
 	case unknown != "":
 		r.Outcome = Undecided
-		r.Summary = fmt.Sprintf("nobody told how many permits %s has: give every acquire a limit, or set Options.Permits",
+		r.Summary = fmt.Sprintf("nobody told how many permits %s has: give every acquire a limit, or use --permits",
 			unknown)
 	case v.tangled > 0:
 		r.Outcome = Undecided

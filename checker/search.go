@@ -123,7 +123,7 @@ func newSearcher(o Options) *searcher {
 func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 	left := time.Until(s.deadline)
 	if left <= 0 {
-		return porcupine.Unknown, "there was no time left to search an order (Options.Search)"
+		return porcupine.Unknown, "there was no time left to search an order"
 	}
 	here := left
 	switch {
