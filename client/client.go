@@ -9,6 +9,7 @@ package client
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
@@ -42,6 +43,9 @@ type Setup struct {
 	Endpoints cluster.Endpoints `json:"endpoints"`
 	Options   map[string]string `json:"options,omitempty"` // options of the lock, as the scenario has them
 	Seed      uint64            `json:"seed,omitempty"`    // for whatever the client draws by chance
+
+	// Dial reaches the endpoints where they are no addresses of this machine: native clients in this process only.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error) `json:"-"`
 }
 
 // Reply is one line from a client: the answer to a request (ID set), or an

@@ -26,12 +26,13 @@ const poolSize = 64
 
 // connect opens one client for each server that e names: one for a single
 // master or Sentinel, N for a quorum. None of them sends a request again.
-func connect(e cluster.Endpoints) ([]redis.UniversalClient, error) { return connectRetrying(e, -1) }
+func connect(s Setup) ([]redis.UniversalClient, error) { return connectRetrying(s, -1) }
 
 // connectRetrying is connect with clients that send a request up to retries times again.
-func connectRetrying(e cluster.Endpoints, retries int) ([]redis.UniversalClient, error) {
+func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 	redis.SetLogger(quiet{})
-	dial, err := dialer(e.Source)
+	e := s.Endpoints
+	dial, err := dialer(s)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +60,13 @@ func connectRetrying(e cluster.Endpoints, retries int) ([]redis.UniversalClient,
 
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialer connects from source, so that the gates know whose connection it is.
-func dialer(source string) (dialFunc, error) {
+// dialer connects from the source that the client was told, so that the gates
+// know whose connection it is.
+func dialer(s Setup) (dialFunc, error) {
+	if s.Dial != nil {
+		return s.Dial, nil
+	}
+	source := s.Endpoints.Source
 	d := &net.Dialer{Timeout: dialTimeout}
 	if source != "" {
 		ip := net.ParseIP(source)

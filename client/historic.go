@@ -55,7 +55,7 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	if row.Retries {
 		retries = resend
 	}
-	conns, err := connectRetrying(s.Endpoints, retries)
+	conns, err := connectRetrying(s, retries)
 	if err != nil {
 		return nil, err
 	}

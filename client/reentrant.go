@@ -47,7 +47,7 @@ type holdID struct{ key, owner string }
 func openLock(
 	s Setup, notify func(Reply), open func([]redis.UniversalClient, lock.Options) (*lock.Client, error),
 ) (Locker, error) {
-	conns, err := connect(s.Endpoints)
+	conns, err := connect(s)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,166 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Local is a native client in the harness's own process: for backends where
+// time is virtual and a stopped client is one that nothing leaves or reaches.
+// It obeys one request at a time, like a client behind standard input.
+type Local struct {
+	native *Native
+	turn   func()
+	queue  chan *errand
+	raw    chan Reply // notices on their way
+	out    chan Reply
+	end    context.CancelFunc
+	idle   chan struct{} // closed when the lock is closed
+	gone   chan struct{} // closed when the last notice was told
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// errand is a request and whoever waits for its answer.
+type errand struct {
+	request Request
+	answer  chan Reply // 1 deep
+
+	mu   sync.Mutex
+	late bool // Do has given up
+	done bool // the answer was given
+}
+
+var _ Client = (*Local)(nil)
+
+// localNotices is how many notices may wait for their reader before the lock
+// itself has to wait.
+const localNotices = 256
+
+// NewLocal is a client whose promises are stamped by mono. turn is called before
+// a request is begun, before its answer is given and before a notice is told; it
+// waits for as long as the client stands still.
+func NewLocal(mono func() int64, turn func()) *Local {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &Local{
+		turn: turn, queue: make(chan *errand, 16), raw: make(chan Reply, localNotices), out: make(chan Reply, noticeQueue),
+		end: cancel, idle: make(chan struct{}), gone: make(chan struct{}),
+	}
+	l.native = NewNative(l.notify, mono)
+	go l.work(ctx)
+	go l.tell()
+	return l
+}
+
+// work does one errand after the other until Close.
+func (l *Local) work(ctx context.Context) {
+	for e := range l.queue {
+		l.turn()
+		reply := l.native.Handle(ctx, e.request)
+		reply.ID = e.request.ID
+		l.turn()
+		l.give(e, reply)
+	}
+	l.native.Handle(context.WithoutCancel(ctx), Request{Op: Close})
+	close(l.idle)
+}
+
+func (l *Local) notify(r Reply) {
+	select {
+	case l.raw <- r:
+	case <-l.gone: // a lock that tells after it was closed is not heard
+	}
+}
+
+// give answers e, or, if nobody waits any more, says so late.
+func (l *Local) give(e *errand, reply Reply) {
+	e.mu.Lock()
+	late := e.late
+	e.done = true
+	e.mu.Unlock()
+	if late {
+		reply.Event, reply.Op, reply.Key = EventLate, e.request.Op, e.request.Key
+		l.notify(reply)
+		return
+	}
+	e.answer <- reply
+}
+
+// tell passes notices on, one at a time, until the lock is closed.
+func (l *Local) tell() {
+	defer close(l.gone)
+	defer close(l.out)
+	pass := func(r Reply) {
+		l.turn()
+		l.out <- r
+	}
+	for {
+		select {
+		case r := <-l.raw:
+			pass(r)
+		case <-l.idle:
+			for len(l.raw) > 0 {
+				pass(<-l.raw)
+			}
+			return
+		}
+	}
+}
+
+// Do has the client do r and waits for its answer. If ctx ends first the error
+// is ErrLate, and the answer that comes later goes to Notices as [EventLate].
+func (l *Local) Do(ctx context.Context, r Request) (Reply, error) {
+	e := &errand{request: r, answer: make(chan Reply, 1)}
+	if err := l.put(e); err != nil {
+		return Reply{ID: r.ID}, err
+	}
+	select {
+	case reply := <-e.answer:
+		return reply, nil
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done {
+		return <-e.answer, nil
+	}
+	e.late = true
+	return Reply{ID: r.ID}, fmt.Errorf("%w: %s: %w", ErrLate, r.Op, ctx.Err())
+}
+
+func (l *Local) put(e *errand) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrGone
+	}
+	select {
+	case l.queue <- e:
+		return nil
+	default:
+		return fmt.Errorf("%w: %d requests wait already", ErrLate, cap(l.queue))
+	}
+}
+
+// Notices is what the client says of its own accord.
+func (l *Local) Notices() <-chan Reply { return l.out }
+
+// Close ends what is under way, gives up every connection and waits for that
+// until ctx ends. Somebody has to read Notices meanwhile.
+func (l *Local) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.queue)
+		l.end()
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("closing a client: %w", ctx.Err())
+	}
+}
