@@ -11,7 +11,7 @@ import (
 // It obeys one request at a time, like a client behind standard input.
 type Local struct {
 	native *Native
-	turn   func()
+	turns  Turns
 	queue  chan *errand
 	raw    chan Reply // notices on their way
 	out    chan Reply
@@ -39,13 +39,18 @@ var _ Client = (*Local)(nil)
 // itself has to wait.
 const localNotices = 256
 
-// NewLocal is a client whose promises are stamped by mono. turn is called before
-// a request is begun, before its answer is given and before a notice is told; it
-// waits for as long as the client stands still.
-func NewLocal(mono func() int64, turn func()) *Local {
+// Turns wait for a moment at which nobody else acts, and for as long as the
+// client stands still.
+type Turns struct {
+	Work func() // before a request is begun, and before its answer is given
+	Tell func() // before a notice is told
+}
+
+// NewLocal is a client whose promises are stamped by mono.
+func NewLocal(mono func() int64, turns Turns) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{
-		turn: turn, queue: make(chan *errand, 16), raw: make(chan Reply, localNotices), out: make(chan Reply, noticeQueue),
+		turns: turns, queue: make(chan *errand, 16), raw: make(chan Reply, localNotices), out: make(chan Reply, noticeQueue),
 		end: cancel, idle: make(chan struct{}), gone: make(chan struct{}),
 	}
 	l.native = NewNative(l.notify, mono)
@@ -57,10 +62,10 @@ func NewLocal(mono func() int64, turn func()) *Local {
 // work does one errand after the other until Close.
 func (l *Local) work(ctx context.Context) {
 	for e := range l.queue {
-		l.turn()
+		l.turns.Work()
 		reply := l.native.Handle(ctx, e.request)
 		reply.ID = e.request.ID
-		l.turn()
+		l.turns.Work()
 		l.give(e, reply)
 	}
 	l.native.Handle(context.WithoutCancel(ctx), Request{Op: Close})
@@ -93,7 +98,7 @@ func (l *Local) tell() {
 	defer close(l.gone)
 	defer close(l.out)
 	pass := func(r Reply) {
-		l.turn()
+		l.turns.Tell()
 		l.out <- r
 	}
 	for {

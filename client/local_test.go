@@ -14,7 +14,7 @@ func local(t *testing.T, l Locker, turn func()) *Local {
 	if turn == nil {
 		turn = func() {}
 	}
-	c := NewLocal(func() int64 { return 1 }, turn)
+	c := NewLocal(func() int64 { return 1 }, Turns{Work: turn, Tell: turn})
 	c.native.find = oneLock(l)
 	reply, err := c.Do(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}})
 	if err != nil || reply.Type != "ok" {
@@ -52,7 +52,8 @@ func TestLocalObeys(t *testing.T) {
 func TestLocalStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var until time.Time
-		c := local(t, &scripted{}, func() { time.Sleep(time.Until(until)) })
+		still := func() { <-time.After(time.Until(until)) } // in virtual time
+		c := local(t, &scripted{}, still)
 		until = time.Now().Add(time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -36,6 +36,10 @@ func mutexClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	}
 }
 
+// grain is what durations drawn by chance are whole multiples of: in a
+// simulation everybody who acts keeps to instants of his own by it.
+const grain = time.Millisecond
+
 // backoff keeps a client that is refused at once (a dead master) from asking
 // thousands of times a second.
 func backoff(e Env) time.Duration { return 10*time.Millisecond + chance(e, 40*time.Millisecond) }
@@ -44,7 +48,7 @@ func chance(e Env, most time.Duration) time.Duration {
 	if most <= 0 {
 		return 0
 	}
-	return time.Duration(e.Rand.Int64N(int64(most)))
+	return time.Duration(e.Rand.Int64N(int64(most))).Truncate(grain)
 }
 
 func going(ctx context.Context, stop <-chan struct{}) bool {

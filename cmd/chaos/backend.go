@@ -26,7 +26,7 @@ func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, 
 		if name != "auto" && name != row.Name {
 			continue
 		}
-		unable := row.Unable(s.Topology.Cluster())
+		unable := row.Unable(s)
 		switch {
 		case unable == "" && name == "auto":
 			return row, "chosen because this machine can do what the scenario needs; " + row.Doc, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // Site is where and for what a backend starts servers and clients.
@@ -32,15 +33,39 @@ type Backend interface {
 
 // Clock is the rest of what a backend knows.
 type Clock interface {
+	Time
 	Mono() int64                 // the clock that its clients stamp their promises with, in nanoseconds
 	Versions() map[string]string // of what it runs, such as redis
 }
 
+// Time is how time passes on a backend, and in what order those act who act at
+// one instant. On real servers time is real and nothing orders anybody; in a
+// simulation time is virtual, and everybody who may act has a lane of his own,
+// so that the same seed makes the same run.
+type Time interface {
+	// Live calls f where the backend's time passes and returns its error. The
+	// context that f gets ends when ctx does, or soon after.
+	Live(ctx context.Context, f func(ctx context.Context) error) error
+	// Lane is ctx with a lane of that name, which nobody else has at the time.
+	Lane(ctx context.Context, name string) context.Context
+	// Turn returns when it is the turn of the lane in ctx, at once without one.
+	Turn(ctx context.Context)
+}
+
+// realTime is the [Time] of real servers.
+type realTime struct{}
+
+func (realTime) Live(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
+
+func (realTime) Lane(ctx context.Context, _ string) context.Context { return ctx }
+
+func (realTime) Turn(context.Context) {}
+
 // BackendSpec is a row of the catalogue of backends.
 type BackendSpec struct {
 	Name   string
-	Doc    string                          // one sentence
-	Unable func(t cluster.Topology) string // what this machine lacks for it; "" if nothing
+	Doc    string                            // one sentence
+	Unable func(s scenarios.Scenario) string // what this machine or the backend lacks for it; "" if nothing
 	New    func() Backend
 }
 

@@ -20,6 +20,7 @@ const healTimeout = 15 * time.Second
 // watches whether each fault bites, and heals all of them whatever happens.
 type nemesis struct {
 	env    faults.Env
+	time   Time
 	record *history.Recorder
 	track  *tracker
 	start  time.Time // the history's time 0
@@ -46,6 +47,7 @@ type active struct {
 // told, because a run without it has tested less than it says.
 func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 	n.jobs.Go(func() {
+		ctx := n.time.Lane(ctx, "plan")
 		for i, step := range plan.Steps {
 			if why := n.carryOut(ctx, step); why != "" {
 				n.note(step.Fault, n.id(), history.Missed, step.Target, fmt.Sprintf("step %d (%s): %s", i+1, step, why))
@@ -53,6 +55,7 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 		}
 	})
 	n.jobs.Go(func() {
+		ctx := n.time.Lane(ctx, "drawn")
 		for _, step := range plan.Drawn {
 			if why := n.carryOut(ctx, step); why != "" && ctx.Err() == nil {
 				n.note(step.Fault, 0, history.Noted, step.Target, "drawn, and not injected: "+why)
@@ -64,7 +67,9 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 
 // carryOut waits for step and injects it, or says why that did not come to be.
 func (n *nemesis) carryOut(ctx context.Context, step scenarios.Step) (why string) {
-	if !n.wait(ctx, step) {
+	due := n.wait(ctx, step)
+	n.time.Turn(ctx)
+	if !due {
 		return "the run was over before it was due"
 	}
 	return n.inject(ctx, step)
@@ -107,7 +112,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		n.note(row.Name, a.id, history.Healed, target, "it could not be injected: "+err.Error())
 		return err.Error()
 	}
-	n.jobs.Go(func() { n.bite(ctx, a) })
+	n.jobs.Go(func() { n.bite(n.time.Lane(ctx, fmt.Sprintf("bite-%d", a.id)), a) })
 	if step.For > 0 {
 		n.jobs.Go(func() {
 			if sleep(ctx, step.For) {
@@ -155,7 +160,9 @@ func (n *nemesis) drop(a *active) {
 }
 
 func (n *nemesis) bite(ctx context.Context, a *active) {
+	n.time.Turn(ctx)
 	proof, err := a.in.Bite(ctx)
+	n.time.Turn(ctx)
 	if err != nil {
 		n.note(a.name, a.id, history.Noted, a.target, "it did not bite: "+err.Error())
 		return
@@ -181,8 +188,9 @@ func (n *nemesis) heal(ctx context.Context, all bool) {
 
 func (n *nemesis) end(ctx context.Context, a *active) {
 	a.once.Do(func() {
-		ctx, cancel := context.WithTimeout(ctx, healTimeout)
+		ctx, cancel := context.WithTimeout(n.time.Lane(ctx, fmt.Sprintf("heal-%d", a.id)), healTimeout)
 		defer cancel()
+		n.time.Turn(ctx)
 		how, err := a.in.Heal(ctx)
 		if err != nil {
 			how = fmt.Sprintf("healing: %v", err)
@@ -190,6 +198,7 @@ func (n *nemesis) end(ctx context.Context, a *active) {
 				how = fmt.Sprintf("not healed within %v: %v", healTimeout, err)
 			}
 		}
+		n.time.Turn(ctx)
 		n.note(a.name, a.id, history.Healed, a.target, how)
 		n.drop(a)
 	})

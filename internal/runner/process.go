@@ -15,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/cluster/process"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // process: real redis-server processes on loopback, clients in processes of
@@ -22,7 +23,7 @@ import (
 var processSpec = BackendSpec{
 	Name: "process",
 	Doc:  "real redis-server and Sentinel processes on loopback, every client a process of its own.",
-	Unable: func(cluster.Topology) string {
+	Unable: func(scenarios.Scenario) string {
 		if _, err := process.Version(context.Background(), ""); err != nil {
 			return err.Error()
 		}
@@ -32,6 +33,7 @@ var processSpec = BackendSpec{
 }
 
 type processBackend struct {
+	realTime
 	mu       sync.Mutex
 	versions map[string]string
 }

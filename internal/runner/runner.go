@@ -73,12 +73,14 @@ type run struct {
 	dir    *rundir.Dir
 	ledger *ledger.Ledger
 	m      rundir.Manifest
-	begun  time.Time // of the command: phases count from here
+	begun  time.Time // of the command, as the world outside has it
 
 	mu      sync.Mutex // guards what Watch is told, and m.Phases
 	status  func() Status
 	current string        // phase
-	since   time.Duration // start of the phase, since begun
+	since   time.Duration // start of the phase, by clock
+	spent   time.Duration // what the clock had counted at from
+	from    time.Time     // zero: the clock stands still
 }
 
 // Run carries out o.Scenario. When ctx ends the run is cut short: clients
@@ -91,6 +93,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	r := &run{Options: o, params: params, plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
+	r.resume()
 	r.status = func() Status { return Status{} }
 	if r.dir, err = rundir.Create(o.Out, o.Scenario.Name, o.Seed, r.begun); err != nil {
 		return nil, err
@@ -104,7 +107,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	out := &Outcome{Dir: r.dir}
-	failed := r.perform(ctx)
+	r.halt()
+	failed := r.Backend.Live(ctx, r.live)
+	r.resume()
 	if failed != nil && !errors.Is(failed, ErrInterrupted) {
 		r.m.State, r.m.Failure = rundir.Broken, failed.Error()
 	}
@@ -123,6 +128,35 @@ func (r *run) beginRecords() error {
 		}
 	}
 	return nil
+}
+
+// live is the run where the backend's time passes.
+func (r *run) live(ctx context.Context) error {
+	r.resume()
+	defer r.halt()
+	return r.perform(r.Backend.Lane(ctx, "main"))
+}
+
+// resume and halt have the run's own clock go on and stand still. Time reads
+// differently inside and outside of a backend, but what has passed adds up.
+func (r *run) resume() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.from = time.Now()
+}
+
+func (r *run) halt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spent, r.from = r.clock(), time.Time{}
+}
+
+// clock is how long the run has taken so far. r.mu is held.
+func (r *run) clock() time.Duration {
+	if r.from.IsZero() {
+		return r.spent
+	}
+	return r.spent + time.Since(r.from)
 }
 
 // perform is the run itself: everything up to the last event.
@@ -184,8 +218,8 @@ func (r *run) judgeOptions() checker.Options {
 
 // phase ends the phase before and begins the next; "" begins none.
 func (r *run) phase(name string) {
-	now := time.Since(r.begun)
 	r.mu.Lock()
+	now := r.clock()
 	if n := len(r.m.Phases); n > 0 && r.m.Phases[n-1].End == 0 {
 		r.m.Phases[n-1].End = now
 	}
@@ -200,7 +234,7 @@ func (r *run) phase(name string) {
 // refresh tells whoever watches.
 func (r *run) refresh() {
 	r.mu.Lock()
-	name, since, status := r.current, r.since, r.status
+	name, left, status := r.current, r.since+r.Scenario.Duration-r.clock(), r.status
 	r.mu.Unlock()
 	if r.Watch == nil || name == "" {
 		return
@@ -208,7 +242,7 @@ func (r *run) refresh() {
 	s := status()
 	s.Phase = name
 	if name == "run" {
-		s.Left = max(0, since+r.Scenario.Duration-time.Since(r.begun))
+		s.Left = max(0, left)
 	}
 	r.Watch(s)
 }

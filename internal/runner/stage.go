@@ -165,6 +165,7 @@ func (s *stage) openFiles() error {
 		}
 	}
 	s.nemesis = &nemesis{
+		time:   s.run.Backend,
 		env:    faults.Env{Cluster: s.cluster, Clients: s},
 		record: s.record, track: s.track, start: start,
 	}
@@ -210,9 +211,13 @@ func (s *stage) begin() {
 			Until: time.Now().Add(r.Scenario.Duration),
 			Rand:  rand.New(rand.NewPCG(r.Seed, uint64(i)+0x10C5)),
 		}
-		s.loops.Go(func() { row.Client(work, s.stop, env) })
+		mine := r.Backend.Lane(work, fmt.Sprintf("client-%d", i))
+		s.loops.Go(func() {
+			r.Backend.Turn(mine)
+			row.Client(mine, s.stop, env)
+		})
 	}
-	s.shadows.Go(func() { s.witness.run(look) })
+	s.shadows.Go(func() { s.witness.run(look, r.Backend) })
 	s.shadows.Go(func() {
 		defer close(s.calmed)
 		s.nemesis.run(calm, r.plan)
@@ -227,6 +232,8 @@ func (s *stage) begin() {
 // finish, then, when they have, the rest.
 func (s *stage) end(ctx context.Context) {
 	s.finished = true
+	turn := s.run.Backend.Turn
+	turn(ctx)
 	close(s.stop)
 	s.calm()
 	wait(s.calmed, healTimeout) // an injection that is under way has to be healed too
@@ -237,8 +244,10 @@ func (s *stage) end(ctx context.Context) {
 		s.abandon()
 		wait(s.allGone, drainGrace)
 	}
+	turn(ctx)
 	s.hurried = ctx.Err() != nil
 	s.nemesis.heal(context.WithoutCancel(ctx), true)
+	turn(ctx)
 	if !s.hurried {
 		s.rest(ctx)
 	}

@@ -53,19 +53,21 @@ func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() tim
 
 // run looks at all nodes until ctx ends. Each has a goroutine of its own: one
 // that does not answer must not hide the others.
-func (w *witness) run(ctx context.Context) {
+func (w *witness) run(ctx context.Context, t Time) {
 	var wg sync.WaitGroup
 	for _, n := range w.cluster.Nodes() {
-		wg.Go(func() { w.watch(ctx, n.Name) })
+		mine := t.Lane(ctx, "witness-"+n.Name)
+		wg.Go(func() { w.watch(mine, n.Name, t) })
 	}
 	wg.Wait()
 }
 
-func (w *witness) watch(ctx context.Context, node string) {
+func (w *witness) watch(ctx context.Context, node string, t Time) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	var kept time.Duration
 	for {
+		t.Turn(ctx)
 		asked := w.clock()
 		s := w.look.Sample(ctx, node, w.keys.at(asked))
 		if ctx.Err() != nil {
