@@ -128,6 +128,9 @@ type Options struct {
 	MinContended int // grants during which another owner asked for the lock; 0 is 2, negative: none
 	MinLanded    int // faults that landed while the lock was held, if any was injected; 0 is 1, negative: none
 
+	// Progress is told how far the judgement is; nil: nobody wants to know.
+	Progress *Progress
+
 	off disabled // a rule that is left out, to show that it is needed
 }
 

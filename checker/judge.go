@@ -20,16 +20,22 @@ func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.limited(h)
 	j := Judgement{Spans: len(h.Spans), Events: h.Events, Problems: h.Problems}
-	v, err := safeView(h)
 	specs := o.asked()
+	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
+	var v *view
+	var err error
+	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h) })
 	j.Results = make([]Result, len(specs))
 	if err != nil {
 		for i, s := range specs {
 			j.Results[i] = undecided(s.Name, err)
 		}
 	} else {
-		each(len(specs), func(i int) { j.Results[i] = specs[i].safely(v, h, o) })
+		each(len(specs), func(i int) {
+			o.Progress.step(string(specs[i].Name), len(h.Spans), func() { j.Results[i] = specs[i].safely(v, h, o) })
+		})
 	}
+	j.name(h)
 	j.decide(o)
 	j.Took = time.Since(start)
 	return j
@@ -127,6 +133,20 @@ func (j *Judgement) decide(o Options) {
 		j.Verdict, j.Sentence = Inconclusive, "nothing was judged: the history has no operations"
 	default:
 		j.Sentence = j.safeSentence()
+	}
+}
+
+// name puts the names of clients into what was worded with their numbers.
+func (j *Judgement) name(h *history.History) {
+	if len(h.Named) == 0 {
+		return
+	}
+	for i := range j.Results {
+		r := &j.Results[i]
+		r.Summary = h.WithNames(r.Summary)
+		for n := range r.Violations {
+			r.Violations[n].Text = h.WithNames(r.Violations[n].Text)
+		}
 	}
 }
 

@@ -132,11 +132,15 @@ func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 	case len(j.ops) > noChildOps:
 		here = min(left, noChildSearch)
 	}
-	got := j.run(here)
+	var got porcupine.CheckResult
+	name := fmt.Sprintf("searching an order of %d operations", len(j.ops))
+	s.o.Progress.step(name, 0, func() { got = j.run(here) })
 	if left = time.Until(s.deadline); got != porcupine.Unknown || len(s.o.SearchCommand) == 0 || left <= 0 {
 		return got, fmt.Sprintf("the search took longer than %v", here.Round(time.Millisecond))
 	}
-	got, err := askChild(s.o.SearchCommand, j, left)
+	var err error
+	name += fmt.Sprintf(" in a process of its own, for %v at most", left.Round(100*time.Millisecond))
+	s.o.Progress.step(name, 0, func() { got, err = askChild(s.o.SearchCommand, j, left) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return porcupine.Unknown, fmt.Sprintf("the search took longer than %v", s.o.searchTime())

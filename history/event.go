@@ -111,9 +111,10 @@ type Error struct {
 	Text string // for people
 }
 
-// Client is the client behind a process, in a run of n clients (n > 0).
+// Client is the client behind a process, in a run of n clients (n > 0). A process
+// that has a name is a client of its own.
 func (p Process) Client(n int) int {
-	if p < 0 || n <= 0 {
+	if p < 0 || n <= 0 || p >= firstNamed {
 		return int(p)
 	}
 	return int(p) % n

@@ -137,9 +137,6 @@ func wordOf(form edn.Value, name string) (string, error) {
 	return word, nil
 }
 
-// firstNamed is the number of the first process that has a name instead.
-const firstNamed = Process(1_000_000)
-
 func (m *mapper) process(v edn.Value) (Process, error) {
 	if n, ok := v.Integer(); ok {
 		if n < 0 || n > math.MaxInt32 || n >= int64(firstNamed) && len(m.named) > 0 {
@@ -179,7 +176,7 @@ func (m *mapper) clock(form edn.Value, e *Event) error {
 	if v, ok := form.Get("index"); ok && v.Bare().Kind != edn.Nil {
 		n, ok := v.Integer()
 		if !ok {
-			return fmt.Errorf(":index is %.40s, not a whole number", v.String())
+			return fmt.Errorf(":index is %.40s: want a whole number that fits into 64 bits", v.String())
 		}
 		e.Index = n
 	}
@@ -197,7 +194,8 @@ func (m *mapper) clock(form edn.Value, e *Event) error {
 	} else if f, ok := v.Float(); ok && math.Abs(f)*float64(unit) < math.MaxInt64 {
 		e.Time = time.Duration(f * float64(unit))
 	} else {
-		return fmt.Errorf(":time is %.40s, not a time in %s since the start", v.String(), unit)
+		return fmt.Errorf(":time is %.40s: want a number of %s since the start", v.String(),
+			strings.TrimPrefix(unit.String(), "1"))
 	}
 	m.last = max(m.last, e.Time)
 	return nil
@@ -208,6 +206,9 @@ func (m *mapper) body(form edn.Value, e *Event) error {
 	value := &m.value
 	err := valueOf(form, value)
 	if err != nil {
+		return err
+	}
+	if err := value.sensible(); err != nil {
 		return err
 	}
 	if value.Token, value.Zero, err = m.token(form); err != nil {

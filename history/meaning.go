@@ -225,7 +225,7 @@ func (f *fields) int(name string) int64 {
 	}
 	n, ok := v.Integer()
 	if !ok && f.err == nil {
-		f.err = fmt.Errorf(":%s is %.40s, not a whole number", name, v.String())
+		f.err = fmt.Errorf(":%s is %.40s: want a whole number that fits into 64 bits", name, v.String())
 	}
 	return n
 }

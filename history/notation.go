@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ func NotationEvents(r io.Reader, name string) (events []Event, clients int, err 
 		}
 		if err == nil && len(fields) > 0 {
 			if fields[0] == "clients" && len(fields) == 2 {
-				clients, err = strconv.Atoi(fields[1])
+				clients, err = wholeNumber(fields[1])
 			} else {
 				events, err = notationLine(events, fields)
 			}
@@ -136,7 +137,7 @@ func notationNemesis(events []Event, fields []string) ([]Event, error) {
 		name, value, _ := strings.Cut(field, "=")
 		switch name {
 		case "id":
-			f.ID, err = strconv.Atoi(value)
+			f.ID, err = wholeNumber(value)
 		case "target":
 			f.Target = value
 		case "detail":
@@ -226,7 +227,7 @@ func notationValues(fields []string) (asked, answered *Value, cause *Error, err 
 		if err := notationValue(name, value, asked, answered); err == nil {
 			continue
 		} else if err != errName {
-			return nil, nil, nil, fmt.Errorf("%s: %w", field, err)
+			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		switch name {
 		case "code":
@@ -239,6 +240,9 @@ func notationValues(fields []string) (asked, answered *Value, cause *Error, err 
 	}
 	if *cause == (Error{}) {
 		cause = nil
+	}
+	if err := cmp.Or(asked.sensible(), answered.sensible()); err != nil {
+		return nil, nil, nil, err
 	}
 	return asked, answered, cause, nil
 }
@@ -253,9 +257,9 @@ func notationValue(name, value string, asked, answered *Value) (err error) {
 	case "mode":
 		asked.Mode = value
 	case "permits":
-		asked.Permits, err = strconv.Atoi(value)
+		asked.Permits, err = wholeNumber(value)
 	case "limit":
-		asked.Limit, err = strconv.Atoi(value)
+		asked.Limit, err = wholeNumber(value)
 	case "lease":
 		asked.Lease, err = notationTime(value)
 	case "wait":
@@ -263,17 +267,17 @@ func notationValue(name, value string, asked, answered *Value) (err error) {
 	case "spend":
 		asked.Spend, err = notationTime(value)
 	case "token":
-		answered.Token, err = strconv.ParseUint(value, 10, 64)
+		answered.Token, err = unsigned(value)
 	case "valid":
 		answered.Valid, err = notationTime(value)
 	case "count":
-		answered.Count, err = strconv.Atoi(value)
+		answered.Count, err = wholeNumber(value)
 	case "read":
-		answered.Touch.Read, err = strconv.ParseInt(value, 10, 64)
+		answered.Touch.Read, err = integer(value)
 	case "found":
-		answered.Touch.Found, err = strconv.ParseInt(value, 10, 64)
+		answered.Touch.Found, err = integer(value)
 	case "seen":
-		answered.Touch.MaxSeen, err = strconv.ParseUint(value, 10, 64)
+		answered.Touch.MaxSeen, err = unsigned(value)
 	case "fenced":
 		answered.Touch.Fenced = true
 	default:

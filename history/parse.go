@@ -19,6 +19,8 @@ type parser struct {
 	fault FaultValue
 	error Error
 	index bool              // the line has an index
+	seen  uint64            // fields that the line has had so far, a bit each
+	twice string            // a field that it has twice
 	words map[string]string // names that come again and again, kept once
 }
 
@@ -28,7 +30,7 @@ const maxWords = 4096
 func (p *parser) parse(line []byte) error {
 	p.b, p.i = line, 0
 	p.event, p.value, p.touch, p.fault = Event{}, Value{}, TouchValue{}, FaultValue{}
-	p.index = false
+	p.index, p.seen, p.twice = false, 0, ""
 	quick := p.object(p.eventField)
 	if p.skip(); !quick || p.i != len(p.b) {
 		if err := p.slow(line); err != nil {
@@ -41,7 +43,15 @@ func (p *parser) parse(line []byte) error {
 	if p.event.F == "" {
 		return errors.New(`event without "f"`)
 	}
-	return nil
+	return p.event.Value.sensible()
+}
+
+// once notes a field, of which an object should have one.
+func (p *parser) once(bit int, name []byte) {
+	if p.seen&(1<<bit) != 0 && p.twice == "" {
+		p.twice = string(name)
+	}
+	p.seen |= 1 << bit
 }
 
 // slow reads the line with encoding/json.
@@ -51,12 +61,12 @@ func (p *parser) slow(line []byte) error {
 		Index *int64 `json:"index"`
 	}
 	if err := json.Unmarshal(line, &wire); err != nil {
-		return err
+		return plainly(err)
 	}
 	if !utf8.Valid(line) { // encoding/json would read different names as the same one
 		return errors.New("the line is not UTF-8")
 	}
-	p.event = wire.Event
+	p.event, p.twice = wire.Event, twice(line)
 	p.index = wire.Index != nil
 	if p.index {
 		p.event.Index = *wire.Index
@@ -67,24 +77,33 @@ func (p *parser) slow(line []byte) error {
 func (p *parser) eventField(name []byte) bool {
 	switch string(name) {
 	case "index":
+		p.once(0, name)
 		p.index = true
 		return p.int64(&p.event.Index)
 	case "time":
+		p.once(1, name)
 		return p.duration(&p.event.Time)
 	case "type":
+		p.once(2, name)
 		return p.typeWord()
 	case "process":
+		p.once(3, name)
 		return p.process()
 	case "f":
+		p.once(4, name)
 		return p.word(&p.event.F)
 	case "key":
+		p.once(5, name)
 		return p.word(&p.event.Key)
 	case "value":
+		p.once(6, name)
 		p.event.Value = &p.value
 		return p.object(p.valueField)
 	case "held":
+		p.once(7, name)
 		return p.bool(&p.event.Held)
 	case "error":
+		p.once(8, name)
 		p.event.Error = &p.error
 		return p.byte('[') && p.word(&p.error.Code) && p.byte(',') && p.word(&p.error.Text) && p.byte(']')
 	}
@@ -95,31 +114,44 @@ func (p *parser) valueField(name []byte) bool {
 	v := &p.value
 	switch string(name) {
 	case "owner":
+		p.once(9, name)
 		return p.string(&v.Owner)
 	case "token":
+		p.once(10, name)
 		return p.uint64(&v.Token)
 	case "zero":
+		p.once(11, name)
 		return p.bool(&v.Zero)
 	case "valid_ns":
+		p.once(12, name)
 		return p.duration(&v.Valid)
 	case "count":
+		p.once(13, name)
 		return p.int(&v.Count)
 	case "lease_ns":
+		p.once(14, name)
 		return p.duration(&v.Lease)
 	case "wait_ns":
+		p.once(15, name)
 		return p.duration(&v.Wait)
 	case "spend_ns":
+		p.once(16, name)
 		return p.duration(&v.Spend)
 	case "mode":
+		p.once(17, name)
 		return p.word(&v.Mode)
 	case "permits":
+		p.once(18, name)
 		return p.int(&v.Permits)
 	case "limit":
+		p.once(19, name)
 		return p.int(&v.Limit)
 	case "touch":
+		p.once(20, name)
 		v.Touch = &p.touch
 		return p.object(p.touchField)
 	case "fault":
+		p.once(21, name)
 		v.Fault = &p.fault
 		return p.object(p.faultField)
 	}
@@ -129,12 +161,16 @@ func (p *parser) valueField(name []byte) bool {
 func (p *parser) touchField(name []byte) bool {
 	switch string(name) {
 	case "read":
+		p.once(22, name)
 		return p.int64(&p.touch.Read)
 	case "found":
+		p.once(23, name)
 		return p.int64(&p.touch.Found)
 	case "max_seen":
+		p.once(24, name)
 		return p.uint64(&p.touch.MaxSeen)
 	case "fenced":
+		p.once(25, name)
 		return p.bool(&p.touch.Fenced)
 	}
 	return false
@@ -143,12 +179,16 @@ func (p *parser) touchField(name []byte) bool {
 func (p *parser) faultField(name []byte) bool {
 	switch string(name) {
 	case "id":
+		p.once(26, name)
 		return p.int(&p.fault.ID)
 	case "phase":
+		p.once(27, name)
 		return p.word((*string)(&p.fault.Phase))
 	case "target":
+		p.once(28, name)
 		return p.word(&p.fault.Target)
 	case "detail":
+		p.once(29, name)
 		return p.string(&p.fault.Detail)
 	}
 	return false

@@ -1,8 +1,11 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -69,6 +72,7 @@ type Reading struct {
 	Token   string // path to the fencing number; empty: value.token, value.fence, value.revision
 	Clients int    // number of clients, so that process 8 of 5 is known to be client 3; 0: not known
 	Assume  []Assumption
+	Seen    *atomic.Int64 // counts the events as they are read, for whoever shows progress; nil: nobody does
 }
 
 // Strict is the same reading without any assumption.
@@ -86,6 +90,20 @@ func (r Reading) With(a Assumption) Reading {
 // foreign says that the reading asks for something that only histories of other suites need.
 func (r Reading) foreign() bool {
 	return r.Unit != 0 || r.Owner != "" || r.Key != "" || r.Token != "" || len(r.Assume) > 0
+}
+
+// CheckPath says what is wrong with a path to a field, such as value.client; an
+// empty one stands for the usual paths, and is right.
+func CheckPath(p string) error {
+	if p == "" {
+		return nil
+	}
+	for step := range strings.SplitSeq(p, ".") {
+		if step == "" || strings.HasPrefix(step, "-") {
+			return errors.New("it takes the names on the way to a field with dots between, such as value.client or value.0")
+		}
+	}
+	return nil
 }
 
 // Dialect is a reading that is known to fit the histories of one suite.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -140,11 +139,11 @@ func (l *LeftValue) set(field string) (err error) {
 	case "keys":
 		l.Keys = strings.Split(value, ",")
 	case "waiters":
-		l.Waiters, err = strconv.Atoi(value)
+		l.Waiters, err = wholeNumber(value)
 	case "permits":
-		l.Permits, err = strconv.Atoi(value)
+		l.Permits, err = wholeNumber(value)
 	case "renewals":
-		l.Renewals, err = strconv.Atoi(value)
+		l.Renewals, err = wholeNumber(value)
 	default:
 		err = fmt.Errorf("%q: leftover has keys, waiters, permits and renewals", name)
 	}

@@ -76,11 +76,25 @@ func (s *Scanner) Next() bool {
 		s.fail(err, column(err))
 		return false
 	}
+	if s.parser.twice != "" {
+		at := s.parser.event.Index
+		if !s.parser.index {
+			at = s.next
+		}
+		s.note(Problem{Index: at, Line: s.lines.n, Text: twiceText(s.parser.twice)})
+	}
 	if !s.parser.index {
 		s.parser.event.Index = s.next
 	}
 	s.next = s.parser.event.Index + 1
 	return true
+}
+
+// note keeps a problem, if there are not too many already.
+func (s *Scanner) note(p Problem) {
+	if len(s.problems) < maxProblems {
+		s.problems = append(s.problems, p)
+	}
 }
 
 // Event is the event that Next went to. It, and all that it points to, is

@@ -20,6 +20,7 @@ type Source struct {
 	Foreign  bool               // the events went through a [Reading]
 	Clients  int                // number of clients, if the history tells it, as the notation can
 	Problems []Problem          // what had to be ignored or made up
+	Named    []string           // names of the processes that have no number, see [History.WithNames]
 }
 
 // visitor is given every event; e is overwritten afterwards.
@@ -38,6 +39,13 @@ type source struct {
 // place, [ErrNotHistory] for one that is none at all, what visit said, or the reader's own.
 func Each(r io.Reader, name string, how Reading, visit func(e *Event, line int) error) (Source, error) {
 	s := source{name: name, mapper: newMapper(how)}
+	if seen := how.Seen; seen != nil {
+		unseen := visit
+		visit = func(e *Event, line int) error {
+			seen.Add(1)
+			return unseen(e, line)
+		}
+	}
 	buffered := bufio.NewReaderSize(r, window)
 	err := s.choose(buffered, how)
 	if err == nil {
@@ -48,6 +56,10 @@ func Each(r io.Reader, name string, how Reading, visit func(e *Event, line int) 
 	if n := s.mapper.untimed; n > 0 {
 		s.note(fmt.Sprintf("%d events have no time: their order stands in for it, a nanosecond each, so that lengths of "+
 			"time mean nothing", n))
+	}
+	s.Named = s.mapper.named
+	for i := range s.Problems {
+		s.Problems[i].Text = withNames(s.Problems[i].Text, s.Named)
 	}
 	return s.Source, err
 }
@@ -105,6 +117,10 @@ func (s *source) readForms(forms *edn.Reader, visit visitor) error {
 		case err == nil:
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.Is(err, edn.ErrTorn):
+			s.note("the event is torn off, and another begins inside it; it was ignored")
+			s.Problems[len(s.Problems)-1].Line = forms.Line()
+			continue
 		case errors.Is(err, io.ErrUnexpectedEOF) && errors.As(err, &syntax):
 			s.note("the last event is torn off, or the bracket after it is missing; what was whole before it was read")
 			s.Problems[len(s.Problems)-1].Line = syntax.Line
@@ -117,6 +133,9 @@ func (s *source) readForms(forms *edn.Reader, visit visitor) error {
 		e, err := s.mapper.see(form, forms.Line())
 		if err != nil {
 			return s.at(forms.Line(), forms.Column(), err)
+		}
+		if name := forms.Twice(); name != "" {
+			s.mapper.problem(forms.Line(), "%s", twiceText(name))
 		}
 		if err := visit(e, forms.Line()); err != nil {
 			return err
@@ -182,6 +201,10 @@ func ReadAny(r io.Reader, name string, how Reading) (*History, Source, error) {
 	}
 	b.Problems(s.Problems)
 	h := b.History()
+	h.Named = s.Named
+	for i := range h.Problems {
+		h.Problems[i].Text = h.WithNames(h.Problems[i].Text)
+	}
 	h.Clients = cmp.Or(how.Clients, s.Clients)
 	if s.Foreign && how.Owner != "" && how.Owner != "process" {
 		h.nameOwners()

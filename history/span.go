@@ -106,6 +106,7 @@ type History struct {
 	Problems []Problem     // what had to be repaired or ignored in reading
 	Keys     []string      // names of the keys
 	Owners   []string      // names of the owners
+	Named    []string      // names of the processes that have no number, see [History.WithNames]
 	Clients  int           // number of clients of the run; 0 if unknown
 	End      time.Duration // time of the last event
 	Events   int           // number of events read

@@ -12,25 +12,24 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
 type checkOptions struct {
 	readingFlags
-	properties []string
-	json       bool
+	judgingFlags
+	json bool
 }
 
 func newCheck(s streams) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
-		Use:   "check FILE|DIR",
+		Use:   "check FILE|DIR|-",
 		Short: "judge any recorded history",
 		Long: `Judges a history, alone or in a run directory, also of a run that was killed: an operation
 without completion is of unknown outcome, and a torn last line is reported and ignored.
 Read are our own history.jsonl, Jepsen's history.edn and history.txt, JSON arrays of events, and
-the notation of checker/testdata; what a file is, is told by its content. Nothing is written.
+the notation of checker/testdata; what a file is, is told by its content. - is standard input.
 
 ` + readingHelp() + `If another reading gives another verdict, both are shown; the exit code is that of the
 one asked for.
@@ -40,39 +39,46 @@ one asked for.
   chaos check history.jsonl --property exclusion --property fencing
   chaos check store/latest/history.edn --dialect etcd
   chaos check lock.json --owner value.client --time-unit ms --assume empty-refuses
-  chaos check chaos-runs/failover/latest --json`,
-		Args: exactly(1, "a history file or a run directory"),
+  chaos check chaos-runs/failover/latest --json
+  zcat history.jsonl.gz | chaos check -
+  chaos check queue.jsonl --fair --max-bypass 2 --slack 3s
+  chaos check pool.jsonl --permits db=10 --permits 4 --clock-error 2ms`,
+		Args: exactly(1, "a history file, a run directory, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error { return check(s, args[0], o) },
 	}
-	c.Flags().StringArrayVar(&o.properties, "property", nil, "judge only this property; may be repeated")
+	o.judgingFlags.add(c)
 	o.readingFlags.add(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print the judgement as one JSON object")
-	_ = c.RegisterFlagCompletionFunc("property", completeNames(propertyNames))
 	return c
 }
 
 func check(s streams, path string, o checkOptions) error {
-	options := checker.Options{SearchCommand: searchCommand()}
-	for _, name := range o.properties {
-		if !slices.Contains(propertyNames(), name) {
-			return usage(fmt.Errorf("no property is called %q%s", name, nearest.Hint(name, propertyNames())))
-		}
-		options.Only = append(options.Only, checker.Property(name))
-	}
 	how, err := o.reading()
 	if err != nil {
 		return err
 	}
-	h, source, err := readHistory(s, path, how)
+	options, err := o.options(mayBeDown(path))
 	if err != nil {
+		return err
+	}
+	in, err := openInput(s, path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	h, source, err := readHistory(s, in, how)
+	if err != nil {
+		return err
+	}
+	if err := o.known(h); err != nil {
 		return err
 	}
 	if o.explain {
 		explain(s, how, source)
 	}
-	j := judged{Judgement: weigh(path, checker.Judge(h, options)), Format: source.Format, Assumed: how.Assume}
+	j := judged{Judgement: weigh(path, judge(s, h, options)), Format: source.Format, Assumed: how.Assume}
 	h = nil // the other readings need the memory
-	others := others{streams: s, path: path, options: options, verdict: j.Verdict}
+	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
 	if j.Others, err = others.find(how, source); err != nil {
 		return err
 	}
@@ -88,6 +94,18 @@ func check(s streams, path string, o checkOptions) error {
 	return verdictCode(j.Verdict)
 }
 
+// judge judges, and tells how far it is if that takes long.
+func judge(s streams, h *history.History, options checker.Options) checker.Judgement {
+	p := new(checker.Progress)
+	options.Progress = p
+	w := work(s, func() stage {
+		done, total := p.Done()
+		return stage{text: "judging " + p.Doing(), done: done, total: total}
+	})
+	defer w.end()
+	return checker.Judge(h, options)
+}
+
 // weigh takes into account how a run ended, if path is the directory of one.
 func weigh(path string, j checker.Judgement) checker.Judgement {
 	dir, err := rundir.Open(path)
@@ -99,6 +117,19 @@ func weigh(path string, j checker.Judgement) checker.Judgement {
 		return j
 	}
 	return m.Weigh(j)
+}
+
+// mayBeDown is how many servers a run can bear to lose, if path is the directory of one.
+func mayBeDown(path string) int {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return 0
+	}
+	m, err := dir.ReadManifest()
+	if err != nil {
+		return 0
+	}
+	return m.MayBeDown()
 }
 
 // judged is a judgement with the reading that it rests upon.
@@ -119,7 +150,7 @@ type otherReading struct {
 // others looks for what else a history may mean.
 type others struct {
 	streams
-	path    string
+	in      *input
 	options checker.Options
 	verdict checker.Verdict // of the reading that was asked for
 	found   []otherReading
@@ -163,11 +194,11 @@ func (o *others) find(how history.Reading, source history.Source) ([]otherReadin
 
 // judge keeps a reading that leads to a verdict that none before it led to.
 func (o *others) judge(how history.Reading) (history.Source, error) {
-	h, source, err := readHistory(o.streams, o.path, how)
+	h, source, err := readHistory(o.streams, o.in, how)
 	if err != nil {
 		return source, err
 	}
-	j := checker.Judge(h, o.options)
+	j := judge(o.streams, h, o.options)
 	same := func(r otherReading) bool { return r.Verdict == j.Verdict }
 	if j.Verdict != o.verdict && !slices.ContainsFunc(o.found, same) {
 		o.found = append(o.found, otherReading{how.Assume, j.Verdict, j.Sentence})

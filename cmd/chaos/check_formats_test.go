@@ -63,11 +63,7 @@ func TestForeignVerdicts(t *testing.T) {
 
 func TestBadHistories(t *testing.T) {
 	invoke := `{"index":0,"time":5,"type":"invoke","process":1,"f":"acquire","key":"k"}` + "\n"
-	tests := []struct {
-		name, text, flags string
-		code              int
-		says              string // on either stream; FILE is the path
-	}{
+	judgeBad(t, []badHistory{
 		{"empty", "", "", exitInconclusive, "INCONCLUSIVE"},
 		{"only spaces", " \n\n", "", exitInconclusive, "INCONCLUSIVE"},
 		{"empty vector", "[]", "", exitInconclusive, "INCONCLUSIVE"},
@@ -82,7 +78,7 @@ func TestBadHistories(t *testing.T) {
 		{"no process", "\n {:f :acquire :type :ok}", "", exitUsage, "FILE:2:2: event without :process"},
 		{"not a map", "[1 2]", "", exitUsage, "FILE:1:2: an event is a map with :type, :process and :f, not 1"},
 		{"bad type", "{:f :acquire :process 1 :type :maybe}", "", exitUsage, `type "maybe": want invoke, ok, fail or info`},
-		{"bad time", `{:f :acquire :process 1 :type :ok :time "soon"}`, "", exitUsage, `:time is "soon", not a time in 1ns since the start`},
+		{"bad time", `{:f :acquire :process 1 :type :ok :time "soon"}`, "", exitUsage, `:time is "soon": want a number of ns since the start`},
 		{"bad tabs", "0\t:invoke\t:acquire\tnil\nhello\n", "", exitUsage, `FILE:2: want PROCESS, :TYPE, :OPERATION and VALUE`},
 		{"bad value behind tabs", "0\t:invoke\t:acquire\t[1\n", "", exitUsage, `FILE:1:20: the value "[1"`},
 		{"completion alone", `{:f :release :process 1 :type :ok :time 1}`, "", exitInconclusive, "process 1 completes release without having invoked it"},
@@ -109,7 +105,46 @@ func TestBadHistories(t *testing.T) {
 		{"unknown dialect", "", "--dialect etcdd", exitUsage, `no dialect is called "etcdd" (did you mean etcd?)`},
 		{"unknown assumption", "", "--assume zero-is-nine", exitUsage, `no assumption is called "zero-is-nine" (did you mean zero-is-none?)`},
 		{"unknown unit", "", "--time-unit h", exitUsage, `--time-unit: "h" is no unit of time: want ns, us, ms or s`},
-	}
+	})
+}
+
+// TestBadEvents is about single events that cannot be meant as they stand.
+func TestBadEvents(t *testing.T) {
+	invoke := `{"index":0,"time":5,"type":"invoke","process":1,"f":"acquire","key":"k"}` + "\n"
+	judgeBad(t, []badHistory{
+		{"negative limit", strings.Replace(invoke, "}", `,"value":{"limit":-4}}`, 1), "", exitUsage, "FILE:1: limit is -4: it cannot be negative"},
+		{"negative permits in EDN", `{:f :acquire :process 1 :type :invoke :value {:permits -4}}`, "", exitUsage,
+			"FILE:1:1: permits is -4: it cannot be negative"},
+		{"negative limit by hand", "client 0 acquire k 1-2 ok limit=-4", "", exitUsage, `FILE:1: limit: "-4": a whole number from 0 on`},
+		{"negative clients by hand", "clients -2", "", exitUsage, `FILE:1: "-2": a whole number from 0 on`},
+		{"great JSON number", strings.Replace(invoke, "5", "1e400", 1), "", exitUsage,
+			`FILE:1:23: "time" is a JSON number 1e400: want a whole number that fits into 64 bits`},
+		{"great number in an array", "[" + strings.Replace(invoke, "5", "1e400", 1) + "]", "", exitUsage,
+			`FILE:1:25: "1e400" is too great for a number`},
+		{"great number in EDN", "{:time 1e400}", "", exitUsage, `FILE:1:13: "1e400" is too great for a number`},
+		{"wrong kind", strings.Replace(invoke, "\"k\"", "7", 1), "", exitUsage, `"key" is a JSON number: want a text`},
+		{"a field twice", strings.Replace(invoke, "}", `,"key":"j"}`, 1), "", exitInconclusive, `line 1: "key" stands twice in one event`},
+		{"a field twice, with an escape", strings.Replace(invoke, "}", `,"key":"\u0041"}`, 1), "", exitInconclusive,
+			`line 1: "key" stands twice in one event`},
+		{"a key twice in EDN", "{:f :lock :process 1 :type :invoke :value {:a 1 :a 2}}", "", exitInconclusive,
+			`line 1: "a" stands twice in one event`},
+		{"a key twice in an array", `[{"f":"lock","process":1,"type":"invoke","f":"lock"}]`, "", exitInconclusive,
+			`line 1: "f" stands twice in one event`},
+		{"torn map in the middle", "{:type :invoke :process 1 :f :lock}\n{:type :ok :process 1 :f :lock :val\n" +
+			"{:type :invoke :process 2 :f :lock}\n{:type :ok :process 2 :f :lock}\n", "", exitInconclusive,
+			"3 events, 2 operations"},
+	})
+}
+
+// badHistory is a text, and what chaos check says of it.
+type badHistory struct {
+	name, text, flags string
+	code              int
+	says              string // on either stream; FILE is the path
+}
+
+func judgeBad(t *testing.T, tests []badHistory) {
+	t.Helper()
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "h")

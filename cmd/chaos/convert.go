@@ -29,7 +29,7 @@ and Jepsen's own tools, or as our JSON lines. What the reading understood is wha
 ` + readingHelp(),
 		Example: `  chaos convert chaos-runs/latest --to edn --out history.edn
   chaos convert history.edn --to jsonl --dialect etcd > history.jsonl`,
-		Args: exactly(1, "a history file or a run directory"),
+		Args: exactly(1, "a history file, a run directory, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error { return convert(s, args[0], o) },
 	}
 	o.readingFlags.add(c)
@@ -57,20 +57,17 @@ func convert(s streams, path string, o convertOptions) error {
 	if err != nil {
 		return err
 	}
-	file, _, err := historyFile(path)
+	in, err := openInput(s, path)
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return badPath(err)
-	}
-	defer f.Close()
+	defer in.Close()
+	how.Seen = &in.events
 	return writeTo(s, o.out, func(w io.Writer) error {
-		r := watch(s, f)
-		defer r.end()
+		shown := work(s, in.progress)
+		defer shown.end()
 		var line []byte
-		source, err := history.Each(r, file, how, func(e *history.Event, _ int) error {
+		source, err := history.Each(in.reader(), in.name, how, func(e *history.Event, _ int) error {
 			line = append(appendEvent(e, line[:0]), '\n')
 			_, err := w.Write(line)
 			return err

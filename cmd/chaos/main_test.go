@@ -153,7 +153,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"run", "--scenario", "failover", "--set", "workload.clint=3"}, exitUsage, "no key is called \"clint\""},
 		{[]string{"run", "--scenario", "failover", "--clients", "-1"}, exitUsage, "clients go from 1"},
 		{[]string{"run", "--scenario", "failover", "--backend", "proces"}, exitUsage, "did you mean process?"},
-		{[]string{"check"}, exitUsage, "a history file or a run directory"},
+		{[]string{"check"}, exitUsage, "a history file, a run directory, or - for standard input"},
 		{[]string{"check", "nowhere"}, exitUsage, "nowhere"},
 		{[]string{"check", t.TempDir()}, exitUsage, "run"},
 		{[]string{"check", torn}, exitUsage, "bad.jsonl:1:"},

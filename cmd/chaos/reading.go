@@ -75,9 +75,12 @@ func (f *readingFlags) reading() (history.Reading, error) {
 		}
 	}
 	for _, path := range []struct {
-		to   *string
-		from string
-	}{{&r.Owner, f.owner}, {&r.Key, f.key}, {&r.Token, f.token}} {
+		to         *string
+		name, from string
+	}{{&r.Owner, "owner", f.owner}, {&r.Key, "key", f.key}, {&r.Token, "token", f.token}} {
+		if err := history.CheckPath(path.from); err != nil {
+			return r, usage(fmt.Errorf("--%s %s: %w", path.name, shellQuote(path.from), err))
+		}
 		if path.from != "" {
 			*path.to = path.from
 		}
@@ -85,27 +88,21 @@ func (f *readingFlags) reading() (history.Reading, error) {
 	return r, nil
 }
 
-// readHistory reads path, which is a history, the directory of a run, or one of
-// Jepsen's, which has a history.edn.
-func readHistory(s streams, path string, how history.Reading) (*history.History, history.Source, error) {
-	file, clients, err := historyFile(path)
-	if err != nil {
-		return nil, history.Source{}, err
-	}
+// readHistory reads a history; how it is to be understood may be another the next time.
+func readHistory(s streams, in *input, how history.Reading) (*history.History, history.Source, error) {
 	if how.Clients == 0 {
-		how.Clients = clients
+		how.Clients = in.clients
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, history.Source{}, badPath(err)
-	}
-	defer f.Close()
-	r := watch(s, f)
-	h, source, err := history.ReadAny(r, file, how)
-	r.end()
+	how.Seen = &in.events
+	r := in.reader()
+	w := work(s, in.progress)
+	defer w.end()
+	h, source, err := history.ReadAny(r, in.name, how)
 	return h, source, badPath(err)
 }
 
+// historyFile is the file to read if path is named: itself, or the history in
+// the directory of a run of ours, or of Jepsen's.
 func historyFile(path string) (file string, clients int, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

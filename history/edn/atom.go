@@ -1,6 +1,7 @@
 package edn
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -41,10 +42,19 @@ func (r *Reader) atom() (Value, error) {
 	if n, err := strconv.ParseInt(strings.TrimSuffix(text, "N"), 0, 64); err == nil && !strings.Contains(text, "_") {
 		return Value{Kind: Int, Int: n}, nil
 	}
+	if tooGreat(text) {
+		return Value{}, r.errorf("%.40q is too great for a number", text)
+	}
 	if _, ok := parseFloat(text); !ok || strings.ContainsAny(text, "_xXpP") {
 		return Value{}, r.errorf("%.40q is not a number", text)
 	}
 	return Value{Kind: Number, Text: text}, nil
+}
+
+// tooGreat says that text is a number beyond what a float64 can be.
+func tooGreat(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimRight(text, "MN"), 64)
+	return errors.Is(err, strconv.ErrRange)
 }
 
 // numeric says that text begins as numbers do.

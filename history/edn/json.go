@@ -69,6 +69,7 @@ func (r *Reader) jsonItems(kind Kind, end byte) (Value, error) {
 		}
 	}
 	v.Items = r.keep(base)
+	r.unique(v)
 	r.i++
 	return v, nil
 }
@@ -92,6 +93,9 @@ func (r *Reader) jsonAtom(c byte) (Value, error) {
 	}
 	if !isJSONNumber(r.token) {
 		return Value{}, r.errorf("%.40q is no value of JSON", r.token)
+	}
+	if tooGreat(string(r.token)) {
+		return Value{}, r.errorf("%.40q is too great for a number", r.token)
 	}
 	if n, err := strconv.ParseInt(string(r.token), 10, 64); err == nil {
 		return Value{Kind: Int, Int: n}, nil

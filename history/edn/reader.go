@@ -53,6 +53,7 @@ type Reader struct {
 	words  map[string]string
 	stack  []Value // items of collections that are still open
 	arena  []Value // items of those that are not; used again for the next form
+	twice  string  // a key that stands twice in a map of this form
 	failed error
 }
 
@@ -77,16 +78,26 @@ func (r *Reader) Line() int { return r.from.line }
 // Column is the byte of that line with which it began, from 1.
 func (r *Reader) Column() int { return r.from.column }
 
+// Twice is a key that stands twice in one map of the last form; empty if none does.
+func (r *Reader) Twice() string { return r.twice }
+
+// ErrTorn is what a form is in which another event begins at the start of a
+// line: its writer was killed, and somebody went on in the same file. It is no
+// more than that form that is lost: the next call of Next reads the event that begins there.
+var ErrTorn = errors.New("the form is torn off: another event begins inside it")
+
 // Next reads a form, whose items the following call overwrites. At the end it is
 // [io.EOF]; a *[SyntaxError] otherwise, or the error of the reader beneath. After
-// an error there is nothing more.
+// an error other than [ErrTorn] there is nothing more.
 func (r *Reader) Next() (Value, error) {
 	if r.failed != nil {
 		return Value{}, r.failed
 	}
 	v, err := r.top()
 	if err != nil {
-		r.failed = err
+		if !errors.Is(err, ErrTorn) {
+			r.failed = err
+		}
 		return Value{}, err
 	}
 	return v, nil
@@ -95,7 +106,7 @@ func (r *Reader) Next() (Value, error) {
 // top finds the next form at top level, opening and closing a collection there.
 func (r *Reader) top() (Value, error) {
 	for {
-		r.form, r.values, r.depth = -1, 0, 0
+		r.form, r.values, r.depth, r.twice = -1, 0, 0, ""
 		r.stack, r.arena = r.stack[:0], r.arena[:0]
 		c, err := r.skip()
 		if errors.Is(err, io.EOF) {
@@ -195,6 +206,9 @@ func (r *Reader) collection(kind Kind, end byte) (Value, error) {
 		if c == end {
 			break
 		}
+		if r.eventBegins(c) {
+			return v, &SyntaxError{Line: r.from.line, Column: r.from.column, Err: ErrTorn}
+		}
 		item, none, err := r.value()
 		if err != nil {
 			return v, err
@@ -205,6 +219,8 @@ func (r *Reader) collection(kind Kind, end byte) (Value, error) {
 	}
 	if v.Items = r.keep(base); kind == Map && len(v.Items)%2 != 0 {
 		return v, r.errorf("a map has a key without a value")
+	} else if kind == Map {
+		r.unique(v)
 	}
 	r.i++
 	r.depth--

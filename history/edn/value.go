@@ -59,13 +59,13 @@ func (v Value) Word() (string, bool) {
 }
 
 // Get is the value in a map under a key of that name, be it a keyword, a symbol
-// or a string, and whether there is one.
+// or a string, and whether there is one. Of several it is the last.
 func (v Value) Get(name string) (Value, bool) {
 	v = v.Bare()
 	if v.Kind != Map {
 		return Value{}, false
 	}
-	for i := 0; i+1 < len(v.Items); i += 2 {
+	for i := len(v.Items) - 2; i >= 0; i -= 2 {
 		if key := &v.Items[i]; key.Text == name && (key.Kind == Keyword || key.Kind == String || key.Kind == Symbol) {
 			return v.Items[i+1], true
 		}

@@ -80,6 +80,15 @@ type Phase struct {
 	End   time.Duration `json:"end_ns"`
 }
 
+// MayBeDown is how many servers may be away at the same time without excusing
+// the lock: of a quorum all but the smallest majority, else none.
+func (m Manifest) MayBeDown() int {
+	if m.Topology.Kind != cluster.Quorum {
+		return 0
+	}
+	return (m.Topology.Masters - 1) / 2
+}
+
 // Weigh is what may be said of a run that was judged as j. A run that did not
 // come to its end has tested less than its scenario says: what was found in it
 // counts, but that nothing was found does not make it safe.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -209,11 +208,7 @@ func (r *run) judge(out *Outcome) error {
 
 // judgeOptions are what the judge cannot read in the history.
 func (r *run) judgeOptions() checker.Options {
-	o := checker.Options{SearchCommand: r.Search}
-	if r.m.Topology.Kind == cluster.Quorum {
-		o.MayBeDown = (r.m.Topology.Masters - 1) / 2
-	}
-	return o
+	return checker.Options{SearchCommand: r.Search, MayBeDown: r.m.MayBeDown()}
 }
 
 // phase ends the phase before and begins the next; "" begins none.

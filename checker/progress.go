@@ -1,0 +1,60 @@
+package checker
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Progress is how far a judgement is, for whoever shows it to people: give it
+// to [Options] and read it on any goroutine while [Judge] goes on. The zero value
+// is ready; one serves one judgement at a time.
+type Progress struct {
+	done, total atomic.Int64 // operations, once for the holds and once for each property
+	mu          sync.Mutex
+	doing       []string
+}
+
+// Done is how much of all work is done, in operations: each is counted once for
+// the making of holds and once for every property. total 0: it has not begun.
+func (p *Progress) Done() (done, total int64) { return p.done.Load(), p.total.Load() }
+
+// Doing names what is being judged now, and the search that is under way.
+func (p *Progress) Doing() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.doing, ", ")
+}
+
+// begin begins a judgement. Like all methods below it does nothing if p is nil.
+func (p *Progress) begin(total int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing = nil
+	p.done.Store(0)
+	p.total.Store(total)
+}
+
+// step does work, which has a name and counts for so many operations.
+func (p *Progress) step(name string, operations int, work func()) {
+	if p == nil {
+		work()
+		return
+	}
+	p.mu.Lock()
+	p.doing = append(p.doing, name)
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if i := slices.Index(p.doing, name); i >= 0 {
+			p.doing = slices.Delete(p.doing, i, i+1)
+		}
+		p.done.Add(int64(operations))
+	}()
+	work()
+}
