@@ -13,6 +13,7 @@ import (
 // Site is where and for what a backend starts servers and clients.
 type Site struct {
 	Topology cluster.Topology
+	Seed     uint64
 	Clients  int
 	Lock     string
 	Dir      *rundir.Dir

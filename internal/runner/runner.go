@@ -133,7 +133,7 @@ func (r *run) beginRecords() error {
 func (r *run) live(ctx context.Context) error {
 	r.resume()
 	defer r.halt()
-	return r.perform(r.Backend.Lane(ctx, "main"))
+	return r.perform(ctx)
 }
 
 // resume and halt have the run's own clock go on and stand still. Time reads
@@ -174,6 +174,7 @@ func (r *run) perform(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	ctx = r.Backend.Lane(ctx, "main")
 	r.follow(s.track.snapshot)
 	r.phase("run")
 	s.begin()

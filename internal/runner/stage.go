@@ -60,7 +60,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	}
 	site := Site{
 		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock,
-		Clients: r.params.Clients,
+		Clients: r.params.Clients, Seed: r.Seed,
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {

@@ -55,8 +55,8 @@ func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() tim
 // that does not answer must not hide the others.
 func (w *witness) run(ctx context.Context, t Time) {
 	var wg sync.WaitGroup
-	for _, n := range w.cluster.Nodes() {
-		mine := t.Lane(ctx, "witness-"+n.Name)
+	for i, n := range w.cluster.Nodes() {
+		mine := t.Lane(ctx, fmt.Sprintf("witness-%d", i))
 		wg.Go(func() { w.watch(mine, n.Name, t) })
 	}
 	wg.Wait()

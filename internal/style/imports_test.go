@@ -25,6 +25,7 @@ var imports = map[string][]string{
 	"scenarios":        {"checker", "client", "cluster", "faults", "workloads", "internal/nearest"},
 	"reports":          {"checker", "cluster", "history", "internal/rundir"},
 	"internal/child":   {},
+	"internal/explore": {"checker", "scenarios", "internal/child"},
 	"internal/ledger":  {"internal/child"},
 	"internal/nearest": {},
 	"internal/rundir":  {"checker", "cluster", "history"},

@@ -1,0 +1,226 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// asWorker makes this test binary a worker whose runs are made up; see pretend.
+const asWorker = "LOCKCHAOS_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asWorker) != "" {
+		if err := Serve(os.Stdin, os.Stdout, pretend()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// Seeds with which the pretended worker does what real ones do on a bad day.
+const (
+	deadly  = 13 // it dies
+	babbles = 14 // it writes nonsense
+	unequal = 15 // the run differs each time
+	fails   = 16 // the run fails
+)
+
+// pretend makes up runs: one is unsafe if at least two clients meet a kill for
+// a second or more and its seed can be divided by 5.
+func pretend() func(Job) Answer {
+	runs := 0
+	return func(j Job) Answer {
+		runs++
+		a := Answer{Verdict: checker.Safe, Hash: fmt.Sprint(j.Seed, j.Variation), Virtual: time.Second, Commands: 100}
+		switch j.Seed {
+		case deadly:
+			fmt.Fprintln(os.Stderr, "panic: oh no")
+			os.Exit(3)
+		case babbles:
+			fmt.Println("this is no answer")
+		case unequal:
+			a.Hash = fmt.Sprint("run ", runs)
+			a.History = fmt.Sprintf("{\"index\":0}\n{\"index\":%d}\n", runs)
+		case fails:
+			a.Failure = "virtual time has stood still"
+			return a
+		}
+		s, err := scenarios.Parse([]byte(j.Scenario), nil)
+		if err != nil {
+			a.Failure = err.Error()
+			return a
+		}
+		p, _ := s.Workload.Params()
+		killed := slices.ContainsFunc(s.Faults, func(f scenarios.Step) bool { return f.Fault == "kill" })
+		if killed && p.Clients >= 2 && s.Duration >= time.Second && j.Seed%5 == 0 && j.Seed > 0 {
+			a.Verdict, a.Sentence = checker.Unsafe, "two held it"
+			a.Kinds = []Kind{{checker.Exclusion, checker.BrokenPromise, "no two holders"}}
+			a.States = []string{"promoted while held"}
+		}
+		if j.Keep != "" {
+			a.Dir = filepath.Join(j.Keep, fmt.Sprint(j.Seed))
+		}
+		return a
+	}
+}
+
+func pool(t *testing.T, n int) *Pool {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open([]string{self}, n, asWorker+"=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the pool's folder is left: %v", err)
+		}
+	})
+	return p
+}
+
+const plan = `{name: x, summary: y, topology: {kind: single}, lock: reentrant, duration: 8s,
+workload: {clients: 7, keys: 4, jitter: 20ms}, faults: [
+{after: 100ms, fault: pause-client, for: 1s}, {after: 1s, fault: kill, for: 2s},
+{random: {of: [pause-node], every: 1s}}]}`
+
+func TestExploreCountsAndKeeps(t *testing.T) {
+	watched := 0
+	r, err := Explore(t.Context(), pool(t, 2), Options{
+		Scenario: plan, First: 1, Seeds: 40, Jobs: 2, Out: "kept", Steady: true, Watch: func(Report) { watched++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 13 and 14 cost their worker, 16 failed; 5, 10, 20, 25, 30, 35 and 40 are unsafe, and so is 15, whatever its hash.
+	if r.Runs != 40 || r.Failed != 3 || r.Unsafe != 8 || r.Safe != 29 || len(r.Findings) != 1 || r.Findings[0].Runs != 8 {
+		t.Errorf("%+v", r)
+	}
+	f := r.Findings[0]
+	if f.Dir != filepath.Join("kept", fmt.Sprint(f.Seed)) || f.Kind.String() != "exclusion (broken promise)" {
+		t.Errorf("%+v", f)
+	}
+	said := ""
+	for _, f := range r.Failures {
+		said += fmt.Sprintf("%d: %s\n", f.Seed, f.Failure)
+	}
+	for _, want := range []string{"13: the worker died", "panic: oh no", "14: the worker died", "16: virtual time"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the failures lack %q:\n%s", want, said)
+		}
+	}
+	if watched == 0 || r.States["promoted while held"] != 8 || r.Virtual != 38*time.Second {
+		t.Errorf("watched %d times, %+v", watched, r)
+	}
+}
+
+func TestPlansThatReachSomethingNewAreVaried(t *testing.T) {
+	r, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 5, Seeds: 30, Jobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Varied != perNewState || r.Runs != 30 {
+		t.Errorf("%d runs were varied, want %d: %+v", r.Varied, perNewState, r)
+	}
+}
+
+func TestUnequalRunsAreShown(t *testing.T) {
+	r, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 15, Seeds: 1, Repeat: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Unequal) != 1 || r.Unequal[0].Line != 2 || !strings.Contains(r.Unequal[0].First, `"index"`) {
+		t.Errorf("%+v", r.Unequal)
+	}
+	r, err = Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 17, Seeds: 3, Repeat: 3})
+	if err != nil || len(r.Unequal) != 0 {
+		t.Errorf("equal runs: %+v, %v", r.Unequal, err)
+	}
+}
+
+func TestExploreStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	once := func(Report) { cancel() }
+	r, err := Explore(ctx, pool(t, 2), Options{Scenario: plan, First: 1, Seeds: 1 << 40, Watch: once})
+	if err != nil || r.Stopped != "interrupted" || r.Runs == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	soon := Options{Scenario: plan, First: 1, Seeds: 1 << 40, Time: 300 * time.Millisecond}
+	r, err = Explore(t.Context(), pool(t, 2), soon)
+	if err != nil || r.Stopped != "300ms were over" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan}); err == nil {
+		t.Error("no seeds, and no error")
+	}
+	missing, err := Open([]string{"/nowhere/at/all"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer missing.Close()
+	if _, err := Explore(t.Context(), missing, Options{Scenario: plan, Seeds: 3}); err == nil {
+		t.Error("there is no worker, and no error")
+	}
+}
+
+func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
+	s, err := scenarios.Parse([]byte(plan), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Shrink(t.Context(), pool(t, 1), s, Job{Seed: 5}, Kind{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Scenario.Faults) != 1 || got.Scenario.Faults[0].Fault != "kill" || got.Scenario.Faults[0].For != 0 {
+		t.Errorf("faults left: %v", got.Scenario.Faults)
+	}
+	p, _ := got.Scenario.Workload.Params()
+	if p.Clients != 2 || p.Keys != 1 || p.Jitter != 0 || got.Scenario.Duration > 1200*time.Millisecond {
+		t.Errorf("left: %+v for %v", p, got.Scenario.Duration)
+	}
+	story := strings.Join(got.Story, "\n")
+	for _, want := range []string{"faults", "2 clients instead of 7", "1 keys instead of 4", "of the same length"} {
+		if !strings.Contains(story, want) {
+			t.Errorf("the story lacks %q:\n%s", want, story)
+		}
+	}
+	again, err := scenarios.Parse([]byte(got.YAML), nil)
+	if err != nil || len(again.Faults) != 1 {
+		t.Errorf("the smaller scenario cannot be read: %v\n%s", err, got.YAML)
+	}
+}
+
+func TestShrinkNeedsAViolation(t *testing.T) {
+	s, err := scenarios.Parse([]byte(plan), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pool(t, 1)
+	for _, c := range []struct {
+		seed uint64
+		kind Kind
+	}{{4, Kind{}}, {fails, Kind{}}, {deadly, Kind{}}, {5, Kind{Property: checker.Leak}}} {
+		if _, err := Shrink(t.Context(), p, s, Job{Seed: c.seed}, c.kind); !errors.Is(err, ErrNoViolation) {
+			t.Errorf("seed %d, %v: error %v, want ErrNoViolation", c.seed, c.kind, err)
+		}
+	}
+}
