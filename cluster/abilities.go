@@ -35,3 +35,17 @@ type Admin interface {
 	// of the server is an error.
 	Do(ctx context.Context, node string, args ...any) (any, error)
 }
+
+// Replies loses replies of commands that were carried out.
+type Replies interface {
+	// LoseReply has the next n replies on link, whose To is a server, get lost: the
+	// command is carried out, and its connection reset instead of an answer.
+	LoseReply(link Link, n int) error
+}
+
+// Slower slows servers down without stopping them.
+type Slower interface {
+	// Slow has every command at node take perCommand longer, one after the other;
+	// 0: as fast as before.
+	Slow(node string, perCommand time.Duration) error
+}

@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Actor is somebody outside the servers: a client, or a part of the harness. It
+// has a lane of instants of its own, at which alone its goroutines should act,
+// so that the order in which Go runs the goroutines of different actors does
+// not matter. Everything that reaches an actor over a connection reaches it on
+// its lane, and sleeps of whole milliseconds stay on it. Whoever begins, or was
+// woken by another actor (a channel, a mutex), calls [Actor.Turn] first.
+//
+// Its methods may be called from several goroutines.
+type Actor struct {
+	cluster *Cluster
+	world   *world
+	name    string
+	slot    int
+	narrow  bool // one slot for all connections
+
+	// Guarded by world.mu.
+	dials    map[*host]int
+	frozen   bool
+	thawing  bool
+	deferred waiters // what reaches it when it thaws
+	melt     *sync.Cond
+}
+
+func newActor(c *Cluster, name string, slot int, narrow bool) *Actor {
+	return &Actor{cluster: c, world: c.world, name: name, slot: slot, narrow: narrow, dials: map[*host]int{},
+		melt: sync.NewCond(&c.world.mu)}
+}
+
+// Name is "client:0" or the name that [Cluster.Actor] was asked for.
+func (a *Actor) Name() string { return a.name }
+
+// Turn returns at the next instant of the actor's lane, strictly later than now.
+func (a *Actor) Turn() {
+	now := a.world.now()
+	time.Sleep(time.Duration(a.world.lanes.snap(now+1, a.slot) - now))
+}
+
+// Freeze stalls the actor, as a stopped process is: what it sends, dials,
+// closes or reads waits, and nothing reaches it, until Thaw. Its goroutines may
+// still run and its timers ring, but nothing of it is seen outside; so every
+// outcome is one of a process whose every goroutine was stopped before its next
+// input or output.
+func (a *Actor) Freeze() {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.frozen, a.thawing = true, false
+}
+
+// Thaw lets a frozen actor go on, at the next instant of its lane.
+func (a *Actor) Thaw() {
+	w := a.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !a.frozen || a.thawing {
+		return
+	}
+	a.thawing = true
+	w.at(w.lanes.snap(w.now()+1, a.slot), rank(a.slot, forward), call(a.thawed))
+}
+
+func (a *Actor) thawed() {
+	if !a.thawing {
+		return // frozen again meanwhile
+	}
+	a.frozen, a.thawing = false, false
+	a.deferred.release()
+	a.melt.Broadcast()
+}
+
+// Gate returns when the actor is not frozen; at once, if it is not.
+func (a *Actor) Gate() {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.gate()
+}
+
+// gate is Gate with the world locked. The wait gives the lock back meanwhile.
+func (a *Actor) gate() {
+	for a.frozen && !a.world.closed {
+		a.melt.Wait()
+	}
+}
+
+// key is that of an actor in a context.
+type key struct{}
+
+// With is ctx on the lane of a: what the harness does to the cluster under that
+// context happens at instants of a.
+func With(ctx context.Context, a *Actor) context.Context { return context.WithValue(ctx, key{}, a) }
+
+// ActorOf is the actor that With put into ctx, nil if there is none.
+func ActorOf(ctx context.Context) *Actor {
+	a, _ := ctx.Value(key{}).(*Actor)
+	return a
+}
+
+// end wakes whoever waits for a frozen actor, when the cluster is closed.
+func (a *Actor) end() { a.melt.Broadcast() }

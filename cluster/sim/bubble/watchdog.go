@@ -1,0 +1,162 @@
+package bubble
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Watchdog finds out that virtual time stands still, and who keeps it from
+// passing. Its Watch runs outside the bubble, its Beat inside. The zero value is ready.
+type Watchdog struct {
+	beats atomic.Int64
+}
+
+// Stall is virtual time standing still.
+type Stall struct {
+	For  time.Duration // real time without a beat
+	Who  []Goroutine   // of the bubble, that wait for something that time in the bubble does not bring about
+	Busy bool          // at least one goroutine was at work: it may be long work, and no stall
+}
+
+// Goroutine is one that is not durably blocked.
+type Goroutine struct {
+	ID     string
+	State  string   // as the runtime says it: "sync.Mutex.Lock", "IO wait", "running"
+	Frames []string // function and file:line, innermost first; those of the Go library come first only if they are all
+}
+
+// topFrames is how many frames of a goroutine are told.
+const topFrames = 4
+
+// beatEvery is the virtual time between two beats: short beside what a run does,
+// long beside what happens in it.
+const beatEvery = 100 * time.Millisecond
+
+// Beat is the heart: it beats in virtual time until ctx ends. Run it in a
+// goroutine of the bubble, and end it before the bubble ends.
+func (w *Watchdog) Beat(ctx context.Context) {
+	t := time.NewTicker(beatEvery)
+	defer t.Stop()
+	for {
+		w.beats.Add(1)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Watch looks at the heart until ctx ends, in real time: run it outside the
+// bubble. Whenever it has not beaten for limit, tell is called, once per stall.
+// It starts to count with the first beat.
+func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, tell func(Stall)) {
+	t := time.NewTicker(max(limit/4, time.Millisecond))
+	defer t.Stop()
+	last, since, told := int64(0), time.Now(), false
+	for {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+		if now := w.beats.Load(); now != last || now == 0 {
+			last, since, told = now, time.Now(), false
+			continue
+		}
+		if still := time.Since(since); still >= limit && !told {
+			told = true
+			tell(stall(still))
+		}
+	}
+}
+
+func stall(still time.Duration) Stall {
+	s := Stall{For: still, Who: culprits(stacks())}
+	for _, g := range s.Who {
+		s.Busy = s.Busy || g.State == "running" || g.State == "runnable"
+	}
+	return s
+}
+
+// Advice says in a few lines who keeps virtual time from passing and what to do.
+func (s Stall) Advice() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "virtual time has stood still for %v", s.For.Round(time.Millisecond))
+	if len(s.Who) == 0 {
+		b.WriteString("; no goroutine of the simulation is seen to be the cause")
+	}
+	for _, g := range s.Who {
+		fmt.Fprintf(&b, "\n  goroutine %s waits in %q", g.ID, g.State)
+		for _, f := range g.Frames {
+			fmt.Fprintf(&b, "\n    %s", f)
+		}
+	}
+	b.WriteString("\nCode in a simulation must not do real input or output (DNS included), and must not wait for a " +
+		"sync.Mutex whose holder waits for a reply; run such code on real servers instead.")
+	return b.String()
+}
+
+// stacks is the stacks of all goroutines as text.
+func stacks() string {
+	for buf := make([]byte, 1<<20); ; buf = make([]byte, 2*len(buf)) {
+		if n := runtime.Stack(buf, true); n < len(buf) {
+			return string(buf[:n])
+		}
+	}
+}
+
+// culprits finds, in the text of runtime.Stack, those goroutines of bubbles that
+// the runtime does not call durably blocked.
+func culprits(text string) []Goroutine {
+	var all []Goroutine
+	for block := range strings.SplitSeq(text, "\n\n") {
+		head, rest, _ := strings.Cut(block, "\n")
+		id, state, ok := strings.Cut(strings.TrimSuffix(head, ":"), " [")
+		if !ok || !strings.Contains(state, "synctest bubble") || strings.Contains(state, "(durable)") ||
+			strings.Contains(state, "synctest.Run") {
+			continue
+		}
+		state, _, _ = strings.Cut(strings.TrimSuffix(state, "]"), ",")
+		all = append(all, Goroutine{ID: strings.TrimPrefix(id, "goroutine "), State: state, Frames: frames(rest)})
+	}
+	return all
+}
+
+// frames is the innermost frames of a stack outside the Go library, or inside
+// it if there are no others.
+func frames(stack string) []string {
+	var users, all []string
+	lines := strings.Split(stack, "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		function := lines[i]
+		if j := strings.LastIndex(function, "("); j > 0 {
+			function = function[:j]
+		}
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +0x")
+		frame := function + " " + place
+		all = append(all, frame)
+		if !library(function) {
+			users = append(users, frame)
+		}
+	}
+	if len(users) == 0 {
+		users = all
+	}
+	return users[:min(len(users), topFrames)]
+}
+
+// library says whether a function is one of Go's own: their packages have no
+// dot in the first part of their path. Functions of main have none either.
+func library(function string) bool {
+	first, _, deeper := strings.Cut(strings.TrimPrefix(function, "created by "), "/")
+	if !deeper {
+		first, _, _ = strings.Cut(first, ".")
+		return first != "main"
+	}
+	return !strings.Contains(first, ".")
+}

@@ -1,0 +1,287 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// socket is a client's end of a connection, a [net.Conn].
+type socket struct {
+	actor  *Actor
+	conn   *conn
+	local  net.Addr
+	remote net.Addr
+
+	// Guarded by world.mu, as everything else of the world.
+	changed *sync.Cond
+	opened  bool
+	buf     []byte
+	err     error // why no more comes: refused, reset, io.EOF
+	closed  bool
+
+	readBy  time.Time // zero: no end
+	writeBy time.Time
+	ring    int64 // instant of the earliest alarm that is set; never: none
+}
+
+// Dial connects to a server of the cluster; addr is one of [cluster.Endpoints],
+// or one that a server has named. It may be used as go-redis' Options.Dialer.
+// As on a real network, a server that does not run refuses, one that stands
+// still accepts and is silent, and a partition lets nothing be heard until it
+// heals or ctx ends.
+func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	w := a.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.gate()
+	s := &socket{actor: a, changed: sync.NewCond(&w.mu), ring: never}
+	h := a.cluster.hosts[addr]
+	if h == nil || w.closed {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(addr),
+			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
+	}
+	k := a.dials[h]
+	a.dials[h]++
+	slot := a.slot
+	if !a.narrow {
+		slot = w.lanes.connection(a.slot, h.index, k)
+	}
+	s.local, s.remote = text(fmt.Sprintf("%s:%d", a.addr(), 20000+1000*h.index+k%1000)), address(addr)
+	s.conn = w.connect(a.name, h, s, slot, k)
+	wake := context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		s.changed.Broadcast()
+	})
+	defer wake()
+	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
+		s.changed.Wait()
+	}
+	a.gate()
+	switch {
+	case s.err != nil:
+		return nil, s.failure("dial", "connect")
+	case !s.opened:
+		s.shut()
+		err := ctx.Err()
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			err = os.ErrDeadlineExceeded // net.Error with Timeout, as package net answers
+		}
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
+	}
+	return s, nil
+}
+
+// addr is the IP address that servers see the actor under.
+func (a *Actor) addr() string {
+	return fmt.Sprintf("10.%d.%d.%d", 100+a.slot>>16, a.slot>>8&0xff, a.slot&0xff)
+}
+
+// failure is s.err in the words of package net.
+func (s *socket) failure(op, call string) error {
+	err := s.err
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		err = os.NewSyscallError(call, number)
+	}
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
+}
+
+func (s *socket) ready() (*waiters, int64) {
+	if s.actor.frozen {
+		return &s.actor.deferred, 0
+	}
+	return nil, 0
+}
+
+func (s *socket) receive(seg segment) {
+	switch seg.kind {
+	case accepted:
+		s.opened = true
+	case payload:
+		s.buf = append(s.buf, seg.data...)
+	}
+	s.changed.Broadcast()
+}
+
+func (s *socket) broken(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.changed.Broadcast()
+}
+
+// Read waits for bytes, the end of the connection, or the deadline.
+func (s *socket) Read(b []byte) (int, error) {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		s.actor.gate()
+		switch {
+		case s.closed || w.closed:
+			return 0, s.misuse("read")
+		case len(s.buf) > 0:
+			n := copy(b, s.buf)
+			if s.buf = s.buf[n:]; len(s.buf) == 0 {
+				s.buf = nil
+			}
+			return n, nil
+		case s.err != nil:
+			return 0, s.failure("read", "read")
+		case len(b) == 0:
+			return 0, nil
+		case past(s.readBy):
+			return 0, s.late("read")
+		}
+		s.alarm(s.readBy)
+		s.changed.Wait()
+	}
+}
+
+// Write sends b. It waits only while the client is frozen: the buffers of a
+// system are larger than what a client sends.
+func (s *socket) Write(b []byte) (int, error) {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.actor.gate()
+	switch {
+	case s.closed || w.closed:
+		return 0, s.misuse("write")
+	case errors.Is(s.err, io.EOF):
+		return 0, &net.OpError{Op: "write", Net: "tcp", Source: s.local, Addr: s.remote,
+			Err: os.NewSyscallError("write", syscall.EPIPE)}
+	case s.err != nil:
+		return 0, s.failure("write", "write")
+	case past(s.writeBy):
+		return 0, s.late("write")
+	}
+	s.conn.send(forward, segment{data: append([]byte(nil), b...), size: int64(len(b))})
+	return len(b), nil
+}
+
+// Close ends the connection: what was sent still arrives.
+func (s *socket) Close() error {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.actor.gate()
+	if s.closed {
+		return s.misuse("close")
+	}
+	s.shut()
+	return nil
+}
+
+func (s *socket) shut() {
+	s.closed = true
+	s.buf = nil
+	s.conn.send(forward, segment{kind: finished})
+	s.changed.Broadcast()
+}
+
+// alarm has the reader look again at an instant. There is one alarm at most for
+// most sockets: a later deadline waits for the earlier alarm.
+func (s *socket) alarm(t time.Time) {
+	w := s.actor.world
+	if t.IsZero() {
+		return
+	}
+	at := max(int64(t.Sub(w.epoch)), w.now())
+	if at >= s.ring {
+		return
+	}
+	s.ring = at
+	w.at(at, rank(s.conn.flows[back].slot, back), s)
+}
+
+// fire is the alarm.
+func (s *socket) fire() {
+	s.ring = never
+	if s.closed || s.err != nil {
+		return
+	}
+	if s.actor.frozen {
+		s.actor.deferred = append(s.actor.deferred, s)
+		return
+	}
+	if past(s.readBy) {
+		s.changed.Broadcast()
+		return
+	}
+	s.alarm(s.readBy)
+}
+
+// again is an alarm that rang while the client was frozen.
+func (s *socket) again() { s.alarm(s.readBy) }
+
+func past(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }
+
+func (s *socket) misuse(op string) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: net.ErrClosed}
+}
+
+func (s *socket) late(op string) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.ErrDeadlineExceeded}
+}
+
+// LocalAddr is an address that says which client it is.
+func (s *socket) LocalAddr() net.Addr { return s.local }
+
+// RemoteAddr is the server's.
+func (s *socket) RemoteAddr() net.Addr { return s.remote }
+
+// SetDeadline sets both deadlines.
+func (s *socket) SetDeadline(t time.Time) error {
+	_ = s.SetWriteDeadline(t)
+	return s.SetReadDeadline(t)
+}
+
+// SetReadDeadline sets the end of every Read, also of one that waits now.
+func (s *socket) SetReadDeadline(t time.Time) error {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.readBy = t
+	s.changed.Broadcast()
+	return nil
+}
+
+// SetWriteDeadline sets the end of every Write.
+func (s *socket) SetWriteDeadline(t time.Time) error {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.writeBy = t
+	return nil
+}
+
+// address is a TCP address, because that is what programs expect of a connection.
+func address(addr string) net.Addr {
+	if ap, err := netip.ParseAddrPort(addr); err == nil {
+		return net.TCPAddrFromAddrPort(ap)
+	}
+	return text(addr)
+}
+
+// text is an address that is no more than its text.
+type text string
+
+// Network is that of the simulation.
+func (text) Network() string { return "tcp" }
+
+func (t text) String() string { return string(t) }
+
+var _ net.Conn = (*socket)(nil)

@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// world is the one queue of everything that is going to happen, in the order of
+// its instants, and the lock under which it happens. A timer of the bubble
+// rings at the next instant; everything that is due then happens on the timer's
+// goroutine, one after the other. Nobody waits for time while holding the lock.
+type world struct {
+	epoch time.Time // instant 0
+	seed  uint64
+	lanes lanes
+
+	mu       sync.Mutex
+	queue    queue
+	count    uint64 // of events ever put into the queue
+	timer    *time.Timer
+	armed    int64 // instant that the timer is set to; never: it is not
+	closed   bool
+	hash     uint64
+	commands int64
+	trace    io.Writer
+	names    map[string]uint64 // hashes of names
+	latency  span
+}
+
+// never is later than every instant.
+const never = 1<<63 - 1
+
+// span is a range of durations from which one is drawn, both ends included.
+type span struct{ min, max time.Duration }
+
+// action is what happens at an instant. fire is called with the world locked.
+type action interface{ fire() }
+
+// call is an action that is a function.
+type call func()
+
+func (f call) fire() { f() }
+
+func newWorld(seed uint64, l lanes, trace io.Writer, latency span) *world {
+	w := &world{epoch: time.Now(), seed: seed, lanes: l, trace: trace, latency: latency, armed: never,
+		names: map[string]uint64{}, hash: seed}
+	w.timer = time.AfterFunc(time.Hour, w.pump)
+	w.timer.Stop()
+	return w
+}
+
+// now is the instant that it is, in nanoseconds since the epoch.
+func (w *world) now() int64 { return int64(time.Since(w.epoch)) }
+
+// at has do happen at an instant, which must not have passed. Among the events
+// of one instant rank decides; it is unique to whatever creates events at its own will.
+func (w *world) at(instant int64, rank int32, do action) {
+	if w.closed {
+		return
+	}
+	w.count++
+	w.queue.push(event{at: instant, rank: rank, seq: w.count, do: do})
+	if instant < w.armed {
+		w.arm(instant)
+	}
+}
+
+func (w *world) arm(instant int64) {
+	w.armed = instant
+	w.timer.Reset(time.Duration(instant - w.now()))
+}
+
+// pump has everything happen that is due.
+func (w *world) pump() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	now := w.now()
+	w.armed = never
+	for len(w.queue) > 0 && w.queue[0].at <= now {
+		w.queue.pop().do.fire()
+	}
+	if len(w.queue) > 0 && w.queue[0].at < w.armed {
+		w.arm(w.queue[0].at)
+	}
+}
+
+// close ends time for the world: nothing that was still to come happens.
+func (w *world) close() {
+	w.closed = true
+	w.queue = nil
+	w.timer.Stop()
+}
+
+// stream is a source of chance that belongs to whatever the numbers name, and to
+// nothing else: who draws first then does not matter.
+func (w *world) stream(ids ...uint64) *rand.Rand {
+	h := w.seed
+	for _, id := range ids {
+		h = mix(h, id)
+	}
+	return rand.New(rand.NewPCG(w.seed, h))
+}
+
+// draw is a duration in s.
+func (s span) draw(from *rand.Rand) int64 {
+	if s.max <= s.min {
+		return int64(s.min)
+	}
+	return int64(s.min) + from.Int64N(int64(s.max-s.min)+1)
+}
+
+// mix puts x into the hash h. It is a hash of one word at a time, because every
+// byte of a run goes through it.
+func mix(h, x uint64) uint64 {
+	h = (h ^ x) * 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+	return h ^ h>>29
+}
+
+// nameHash is a number for a name that is the same in every run.
+func nameHash(name string) uint64 {
+	h := uint64(len(name))
+	for i := range len(name) {
+		h = mix(h, uint64(name[i]))
+	}
+	return h
+}
+
+// note puts into the trace that data went over a connection, now.
+func (w *world) note(c *conn, dir int, data []byte) {
+	now := w.now()
+	h := mix(mix(w.hash, uint64(now)), c.id<<1|uint64(dir))
+	rest := data
+	for ; len(rest) >= 8; rest = rest[8:] {
+		h = mix(h, binary.LittleEndian.Uint64(rest))
+	}
+	last := uint64(len(data))
+	for _, b := range rest {
+		last = last<<8 | uint64(b)
+	}
+	w.hash = mix(h, last)
+	if w.trace != nil {
+		from, to := c.from.name, c.to.name
+		if dir == back {
+			from, to = to, from
+		}
+		fmt.Fprintf(w.trace, "%d %s>%s %x %q\n", now, from, to, c.id, data)
+	}
+}
+
+// event is an action at an instant.
+type event struct {
+	at   int64
+	rank int32
+	seq  uint64
+	do   action
+}
+
+func (e event) before(o event) bool {
+	switch {
+	case e.at != o.at:
+		return e.at < o.at
+	case e.rank != o.rank:
+		return e.rank < o.rank
+	}
+	return e.seq < o.seq
+}
+
+// queue is a heap. container/heap would put every event into an interface.
+type queue []event
+
+func (q *queue) push(e event) {
+	h := append(*q, e)
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !e.before(h[up]) {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = e
+	*q = h
+}
+
+func (q *queue) pop() event {
+	h := *q
+	top, last := h[0], h[len(h)-1]
+	h[len(h)-1] = event{} // free what it held
+	h = h[:len(h)-1]
+	*q = h
+	if len(h) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(h) {
+			break
+		}
+		if down+1 < len(h) && h[down+1].before(h[down]) {
+			down++
+		}
+		if !h[down].before(last) {
+			break
+		}
+		h[i] = h[down]
+		i = down
+	}
+	h[i] = last
+	return top
+}
