@@ -108,6 +108,9 @@ func (v *view) contended() int {
 		n := 0
 		for _, i := range byEnd {
 			x := &v.holds[i]
+			if x.inner {
+				continue
+			}
 			for n < len(attempts[key]) && v.h.Spans[attempts[key][n]].Call < x.until {
 				s := &v.h.Spans[attempts[key][n]]
 				asked.add(s.Owner, s.Return)

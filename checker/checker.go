@@ -96,7 +96,7 @@ type Result struct {
 type Options struct {
 	ClockError time.Duration // of the harness's clock: overlaps not longer than this are not certain
 	Keep       int           // violations kept per property; 0 is 100
-	Only       []Property    // judge only these; empty: all
+	Only       []Property    // judge only these, and whether the run tested anything; empty: all
 	Require    []Property    // make the run unsafe if violated; empty: all
 	Search     time.Duration // longest linearizability search; 0 is 5 s, negative: none
 
@@ -167,6 +167,7 @@ type Judgement struct {
 	Verdict  Verdict           `json:"verdict"`
 	Sentence string            `json:"sentence"` // why, in one sentence
 	Class    Class             `json:"class,omitempty"`
+	LockKind LockKind          `json:"lock_kind,omitempty"` // what the lock was meant to be, if that was told
 	Results  []Result          `json:"results"`
 	Problems []history.Problem `json:"problems,omitempty"`
 	Spans    int               `json:"spans"`

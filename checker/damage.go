@@ -136,7 +136,7 @@ func (v *view) isLatest(t *history.Touched) bool {
 	holds := v.byKey[t.Key]
 	end := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t.Time })
 	at := end - 1
-	for ; at >= 0 && v.holds[holds[at]].owner != t.Owner; at-- {
+	for ; at >= 0 && (v.holds[holds[at]].owner != t.Owner || v.holds[holds[at]].inner); at-- {
 		if v.holds[holds[at]].from < v.holds[holds[end-1]].from {
 			return false
 		}
@@ -180,7 +180,7 @@ func (v *view) writerOf(touch int32) *hold {
 	holds := v.byKey[t.Key]
 	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t.Time })
 	for n--; n >= 0; n-- {
-		if h := &v.holds[holds[n]]; h.owner == t.Owner {
+		if h := &v.holds[holds[n]]; h.owner == t.Owner && (!h.inner || t.Time <= h.until) {
 			return h
 		}
 	}

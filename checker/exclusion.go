@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -33,7 +34,8 @@ func leaseExclusionRules() []string { return append(exclusionRules(), "promise-o
 // two cores overlap, granting each at b and taking it back at c is a legal
 // order (nothing is missed). An acquire of unknown outcome may never have
 // happened; a release of unknown outcome may have happened when it was invoked.
-// Re-entry by the owner is legal inside a hold and changes neither end.
+// Re-entry by the owner is legal inside a hold and changes neither end; nor does
+// an owner that reads and writes stand in its own way.
 //
 // Belief ends sooner than c if the client was told that its hold was lost, or
 // crashed. Closed intervals: touching in one instant is no overlap, but a hold
@@ -56,11 +58,12 @@ func checkExclusion(v *view, o Options) Result {
 		w.Text += why
 		return w
 	})
-	return v.holdsResult(r, all)
+	return v.holdsResult(r, all, "")
 }
 
-// holdsResult fills in what is the same for both kinds of exclusion.
-func (v *view) holdsResult(r Result, all bool) Result {
+// holdsResult fills in what is the same for both kinds of exclusion; when says
+// where the holds did not meet.
+func (v *view) holdsResult(r Result, all bool, when string) Result {
 	r.Counts = map[string]int64{"holds": int64(len(v.holds)), "overlaps": int64(r.Total)}
 	switch {
 	case !all:
@@ -73,9 +76,41 @@ func (v *view) holdsResult(r Result, all bool) Result {
 		r.Outcome = NotApplicable
 		r.Summary = "the lock was never granted"
 	case r.Outcome == Holds:
-		r.Summary = plural(len(v.holds), "hold") + ", no two of them at once"
+		v.tellExclusion(&r, when)
 	}
 	return r
+}
+
+// tellExclusion says what was found to be true: of readers, and of the permits of
+// a semaphore, several may be in at once.
+func (v *view) tellExclusion(r *Result, when string) {
+	alone, readers, others := 0, false, 0
+	for key, holds := range v.byKey {
+		if v.excludes(int32(key)) {
+			alone += len(holds)
+			readers = readers || slices.ContainsFunc(holds, func(i int32) bool { return v.holds[i].reader })
+		} else {
+			others += len(holds)
+		}
+	}
+	if alone == 0 {
+		r.Outcome = NotApplicable
+		r.Summary = plural(others, "hold") + ", all of semaphores, which exclude nobody: see permits"
+		return
+	}
+	r.Summary = plural(alone, "hold") + ", no two of them at once" + when
+	if readers {
+		r.Summary += ", but those of readers"
+	}
+	if others > 0 {
+		r.Summary += fmt.Sprintf(" (%d more are of semaphores: see permits)", others)
+	}
+}
+
+// excludes says whether a key is held by one at a time, but for readers.
+func (v *view) excludes(key int32) bool {
+	limit := v.h.Limit(key)
+	return limit == 0 || limit == 1
 }
 
 // believed ends a hold where the owner ceased to rely on it.
@@ -97,8 +132,7 @@ func (v *view) exclusive(o Options) pairsOf {
 	}
 	p.keys = make([]bool, len(v.byKey))
 	for key := range p.keys {
-		limit := v.h.Limit(int32(key))
-		p.keys[key] = limit == 0 || limit == 1
+		p.keys[key] = v.excludes(int32(key))
 	}
 	return p
 }
@@ -122,7 +156,7 @@ func (v *view) overlaps(of pairsOf, visit func(x, y int32, s segment)) bool {
 					continue
 				}
 				kept = append(kept, i)
-				if of.end(y)-x.from > of.slack && !(x.reader && y.reader && of.share) {
+				if of.end(y)-x.from > of.slack && !(x.reader && y.reader && of.share) && x.owner != y.owner {
 					visit(i, j, segment{y.from, max(y.from, min(of.end(x), of.end(y)))})
 					pairs++
 				}

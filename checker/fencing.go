@@ -45,7 +45,8 @@ func checkFencing(v *view, o Options) Result {
 	for _, holds := range v.byKey {
 		var grants []int32
 		for _, i := range holds {
-			if v.holds[i].token != 0 || v.holds[i].zero {
+			h := &v.holds[i]
+			if !h.inner && (h.token != 0 || v.h.Spans[h.span].Zero) { // an inner one has no token of its own
 				grants = append(grants, i)
 			}
 		}

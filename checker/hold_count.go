@@ -18,12 +18,13 @@ const (
 	heldTooLong          // a try was refused after the last release
 	countLapsed          // acquits: the promise had run out, so that counting may have begun anew
 	countUnproved        // acquits: an owner with unknown outcomes has no certain depth
+	takenAgain           // a lock that is not reentrant was granted to its own holder
 )
 
 func holdCountRules() []string {
 	return []string{wrongCount: "wrong-count", ownerRefused: "owner-refused", overReleased: "over-release",
 		freedTooSoon: "freed-too-soon", heldTooLong: "held-too-long", countLapsed: "promise-over",
-		countUnproved: "unknown-depth"}
+		countUnproved: "unknown-depth", takenAgain: "taken-again"}
 }
 
 // checkHoldCount judges a lock that its owner can take again and again: as many
@@ -36,6 +37,12 @@ func holdCountRules() []string {
 // that it may be another hold, which counts from one. The other rules follow
 // from the extents of exclusion.go. All are linear but for a binary search for
 // each refused try.
+//
+// Reading and writing are counted apart. Releases seldom tell in which mode they
+// are; so after one by an owner that does both, and until all is given back, only
+// the sum of its counts is certain, and no more is judged than that nothing
+// exceeds it. A lock that is meant to be a plain mutex (Options.LockKind) may not
+// be granted again to its holder at all.
 func checkHoldCount(v *view, o Options) Result {
 	c := depths{view: v, o: o, found: newFindings(o)}
 	if c.wanted() {
@@ -50,6 +57,9 @@ func checkHoldCount(v *view, o Options) Result {
 	default:
 		r.Summary = fmt.Sprintf("%s told, each right; %s, each given back", plural(c.told, "hold count"),
 			plural(c.nested, "nested acquire"))
+		if c.nested > 0 && v.kind == AnyKind && !slices.ContainsFunc(v.holds, func(h hold) bool { return h.reader }) {
+			r.Summary += " (if it should have been refused, say --lock-kind mutex)"
+		}
 	}
 	return r
 }
@@ -70,8 +80,10 @@ type depths struct {
 
 // depth is how deep an owner is in a key.
 type depth struct {
-	key, next int32 // next: 1 + another key of the same owner
+	key, next int32 // next: 1 + another depth of the same owner
 	now, top  int32
+	reader    bool
+	blurred   bool          // reading and writing of it cannot be told apart any more
 	valid     time.Duration // end of the promise
 	grant     int32         // span of the outermost acquire; -1: it never had it
 	nested    bool          // it was taken again since
@@ -118,7 +130,7 @@ func (c *depths) walk() {
 	for _, i := range c.orphans {
 		c.orphan(i)
 	}
-	if c.nested > 0 {
+	if (c.nested > 0 && c.kind != Mutex) || c.kind == Reentrant || c.kind == SharedLock {
 		for _, n := range c.vain {
 			s := &c.h.Spans[n.span]
 			c.found.add(finding{rule: ownerRefused, x: n.grant, y: n.span, start: s.Call, end: s.Return})
@@ -136,14 +148,22 @@ func (c *depths) uncertain(s *history.Span) bool {
 	return s.Outcome == history.Info && isLockOp(s) && c.o.obeys(countUnproved)
 }
 
-// of is the depth of an owner in a key.
-func (c *depths) of(s *history.Span) *depth {
+// seek is the depth of an owner in a key, to read or to write; nil if it never took it so.
+func (c *depths) seek(s *history.Span, reader bool) *depth {
 	for n := c.first[s.Owner]; n > 0; n = c.all[n-1].next {
-		if c.all[n-1].key == s.Key {
-			return &c.all[n-1]
+		if d := &c.all[n-1]; d.key == s.Key && d.reader == reader {
+			return d
 		}
 	}
-	c.all = append(c.all, depth{key: s.Key, next: c.first[s.Owner], grant: -1})
+	return nil
+}
+
+// of is the same, and makes one if there is none.
+func (c *depths) of(s *history.Span, reader bool) *depth {
+	if d := c.seek(s, reader); d != nil {
+		return d
+	}
+	c.all = append(c.all, depth{key: s.Key, reader: reader, next: c.first[s.Owner], grant: -1})
 	c.first[s.Owner] = int32(len(c.all))
 	return &c.all[len(c.all)-1]
 }
@@ -152,18 +172,21 @@ func (c *depths) span(i int32, s *history.Span, refused bool) {
 	if c.first[s.Owner] < 0 || (!isLockOp(s) && s.Op != history.OpRenew) || s.Outcome == history.Info {
 		return
 	}
-	d := c.of(s)
 	switch {
 	case s.Op == history.OpRenew:
-		if s.Outcome == history.OK && d.now > 0 && (s.Valid != 0 || s.Lease > 0) {
-			d.valid = max(d.valid, promised(s))
+		for _, d := range []*depth{c.seek(s, false), c.seek(s, true)} {
+			if d != nil && s.Outcome == history.OK && d.now > 0 && (s.Valid != 0 || s.Lease > 0) {
+				d.valid = max(d.valid, promised(s))
+			}
 		}
 	case s.Op == history.OpRelease:
-		c.release(i, s, d)
+		c.release(i, s)
 	case s.Outcome == history.OK:
-		c.acquire(i, s, d)
-	case refused && d.now > 0 && c.sure(s, d):
-		c.vain = append(c.vain, inner{d.grant, i})
+		c.acquire(i, s, c.of(s, !s.Write))
+	case refused:
+		if d := c.seek(s, !s.Write); d != nil && d.now > 0 && !d.blurred && c.sure(s, d) {
+			c.vain = append(c.vain, inner{d.grant, i})
+		}
 	}
 }
 
@@ -174,6 +197,8 @@ func (c *depths) sure(s *history.Span, d *depth) bool {
 
 func (c *depths) acquire(i int32, s *history.Span, d *depth) {
 	if d.now == 0 {
+		other := c.seek(s, !d.reader)
+		d.blurred = other != nil && other.now > 0 && other.blurred
 		d.grant, d.valid, d.nested = i, promised(s), false
 		d.now, d.top = 1, max(d.top, 1)
 		c.compare(i, s, d, true)
@@ -185,32 +210,55 @@ func (c *depths) acquire(i int32, s *history.Span, d *depth) {
 		c.again = append(c.again, d.grant)
 	}
 	c.nested++
+	if c.kind == Mutex && sure && !d.blurred {
+		c.found.add(finding{rule: takenAgain, x: d.grant, y: i, start: s.Return, end: s.Return})
+	}
 	d.valid = max(d.valid, promised(s))
 	d.now++
 	d.top = max(d.top, d.now)
 	c.compare(i, s, d, sure)
 }
 
-func (c *depths) release(i int32, s *history.Span, d *depth) {
-	if d.now == 0 || s.Outcome != history.OK {
+// released is the depth that a release makes less, as [holdBuilder.released].
+func (c *depths) released(s *history.Span) *depth {
+	d, other := c.seek(s, !s.Write), c.seek(s, s.Write)
+	if other == nil || other.now == 0 {
+		return d
+	}
+	if d == nil || d.now == 0 {
+		return other
+	}
+	d.blurred = d.blurred || s.Write
+	other.blurred = d.blurred
+	return d
+}
+
+func (c *depths) release(i int32, s *history.Span) {
+	d := c.released(s)
+	if d == nil || d.now == 0 || s.Outcome != history.OK {
 		return
 	}
 	d.now--
 	if sure := c.sure(s, d); sure {
 		c.compare(i, s, d, true)
-		if d.now > 0 {
+		if d.now > 0 && !d.blurred {
 			c.inner = append(c.inner, inner{d.grant, i})
 		}
 	}
 }
 
-// compare compares the count in an answer, if it has one, with the depth.
+// compare compares the count in an answer, if it has one, with the depth. Who
+// reads and writes may be told of the one, or of both together.
 func (c *depths) compare(i int32, s *history.Span, d *depth, sure bool) {
 	if s.Count == 0 || !sure {
 		return
 	}
 	c.told++
-	if s.Count != d.now {
+	both := d.now
+	if other := c.seek(s, !d.reader); other != nil {
+		both += other.now
+	}
+	if s.Count != d.now && s.Count != both && !(d.blurred && s.Count > 0 && s.Count < both) {
 		c.found.add(finding{rule: wrongCount, x: d.grant, y: i, start: s.Return, end: s.Return})
 	}
 }
@@ -221,8 +269,11 @@ func (c *depths) orphan(i int32) {
 	if c.first[s.Owner] <= 0 {
 		return
 	}
-	if d := c.of(s); d.grant >= 0 && (d.top > 1 || c.told > 0) {
-		c.found.add(finding{rule: overReleased, x: d.grant, y: i, start: s.Call, end: s.Return})
+	for _, reader := range []bool{!s.Write, s.Write} {
+		if d := c.seek(s, reader); d != nil && d.grant >= 0 && (d.top > 1 || c.told > 0) {
+			c.found.add(finding{rule: overReleased, x: d.grant, y: i, start: s.Call, end: s.Return})
+			return
+		}
 	}
 }
 
@@ -264,98 +315,4 @@ func (c *depths) holdOf(holds []int32, span int32) *hold {
 		}
 	}
 	return nil
-}
-
-// stuck looks for tries that were refused after the last release of a hold
-// that had been taken more than once, when nobody can have held the lock: by
-// the argument of linear.go.
-func (c *depths) stuck() {
-	if len(c.again) == 0 {
-		return
-	}
-	unknown := c.firstUnknown()
-	slices.Sort(c.again)
-	for i := range c.h.Spans {
-		s := &c.h.Spans[i]
-		if !s.Busy || unknown[s.Key] <= s.Return {
-			continue
-		}
-		holds := c.byKey[s.Key]
-		n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call }) - 1
-		if n < 0 {
-			continue
-		}
-		_, again := slices.BinarySearch(c.again, c.holds[holds[n]].span)
-		if again && !c.explained(holds, never, segment{s.Call, s.Return}, c.o.ClockError) {
-			c.found.add(finding{rule: heldTooLong, x: holds[n], y: int32(i), start: s.Call, end: s.Return})
-		}
-	}
-}
-
-func (v *view) holdCountViolation(f finding) Violation {
-	switch f.rule {
-	case freedTooSoon:
-		r, y := &v.h.Spans[f.x], &v.holds[f.y]
-		w := v.spanPair(r, &v.h.Spans[y.span], "a lock that its owner took several times is free after as many releases")
-		w.Events = []int{int(r.Ended), v.granted(y)}
-		w.Text = fmt.Sprintf("client %d released one of its holds of %s at %s and was still inside, but client %d was "+
-			"granted it at %s", w.Clients[0], keyName(w.Key), at(r.Return), w.Clients[1], at(y.from))
-		return w
-	case heldTooLong:
-		x, s := &v.holds[f.x], &v.h.Spans[f.y]
-		w := v.spanPair(&v.h.Spans[x.span], s, "a lock is free when it was released as often as it was taken")
-		w.Events = []int{int(x.ended), int(s.Invoked), int(s.Ended)}
-		w.Text = fmt.Sprintf("client %d had released %s as often as it had taken it by %s, but client %d was refused it "+
-			"at %s",
-			w.Clients[0], keyName(w.Key), at(x.back), w.Clients[1], at(s.Return))
-		return w
-	}
-	g, s := &v.h.Spans[f.x], &v.h.Spans[f.y]
-	w := v.spanPair(g, s, "")
-	w.Clients, w.Owners = w.Clients[1:], w.Owners[1:]
-	w.Events = []int{int(g.Ended), int(s.Ended)}
-	if f.x == f.y {
-		w.Events[0] = int(s.Invoked)
-	}
-	who, key := w.Clients[0], keyName(w.Key)
-	switch f.rule {
-	case wrongCount:
-		w.Rule = "the count that an answer tells is how often the owner holds the lock"
-		w.Text = fmt.Sprintf("client %d was told at %s that it holds %s %d times, and it is %d", who, at(s.Return), key,
-			s.Count, v.depthAfter(f.x, f.y))
-	case ownerRefused:
-		w.Rule = "an owner can take again what it holds"
-		w.Text = fmt.Sprintf("client %d was refused %s at %s although it held it since %s", who, key, at(s.Return),
-			at(g.Return))
-	case overReleased:
-		w.Rule = "a lock can be released as often as it was taken, and not more"
-		w.Text = fmt.Sprintf("client %d released %s at %s once more than it had taken it, and was told that this was right",
-			who, key, at(s.Return))
-	}
-	return w
-}
-
-// spanPair is a violation about two operations.
-func (v *view) spanPair(x, y *history.Span, rule string) Violation {
-	return Violation{
-		Rule: rule, Key: v.h.Keys[y.Key], Class: BrokenPromise,
-		Clients: []int{x.Process.Client(v.h.Clients), y.Process.Client(v.h.Clients)},
-		Owners:  []string{v.h.Owners[x.Owner], v.h.Owners[y.Owner]},
-	}
-}
-
-// depthAfter is how deep an owner is after span y, if its hold began with span x.
-func (v *view) depthAfter(x, y int32) (n int) {
-	o := v.h.Spans[x].Owner
-	for i := x; i <= y; i++ {
-		s := &v.h.Spans[i]
-		switch {
-		case s.Owner != o || s.Key != v.h.Spans[x].Key || s.Outcome != history.OK:
-		case s.Op == history.OpRelease:
-			n--
-		case s.Op == history.OpAcquire || s.Op == history.OpTry:
-			n++
-		}
-	}
-	return n
 }

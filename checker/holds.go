@@ -13,14 +13,39 @@ type holdBuilder struct {
 	gone map[int32]bool // owners that lost a hold
 }
 
-// find is the open hold of an owner at a key, or nil.
-func (b *holdBuilder) find(owner, key int32) *hold {
+// find is the open hold of an owner at a key, to read or to write; or nil.
+func (b *holdBuilder) find(owner, key int32, reader bool) *hold {
 	for i := b.open[owner]; i >= 0; i = b.holds[i].next {
-		if b.holds[i].key == key {
-			return &b.holds[i]
+		if h := &b.holds[i]; h.key == key && h.reader == reader {
+			return h
 		}
 	}
 	return nil
+}
+
+// released is the hold that a release gives back a part of. Few histories tell
+// in which mode they release. Of an owner that reads and writes, a release that
+// does not say so is taken to end the writing: then it certainly reads on, and
+// nothing else is certain.
+func (b *holdBuilder) released(s *history.Span) *hold {
+	if h := b.find(s.Owner, s.Key, !s.Write); h != nil {
+		return h
+	}
+	return b.find(s.Owner, s.Key, s.Write)
+}
+
+// each visits the open holds of an owner at a key; of a semaphore, the latest one.
+func (b *holdBuilder) each(owner, key int32, visit func(h *hold)) {
+	for i := b.open[owner]; i >= 0; {
+		h := &b.holds[i]
+		i = h.next
+		if h.key != key {
+			continue
+		}
+		if visit(h); b.h.Limit(key) != 0 {
+			return
+		}
+	}
 }
 
 func (b *holdBuilder) span(i int32, s *history.Span) {
@@ -42,38 +67,62 @@ func (b *holdBuilder) span(i int32, s *history.Span) {
 // acquire begins a hold, or goes one deeper into it. An acquire of unknown
 // outcome does neither: it may have had no effect, and only what is certain counts.
 func (b *holdBuilder) acquire(i int32, s *history.Span) {
-	h := b.find(s.Owner, s.Key)
+	if b.h.Limit(s.Key) != 0 {
+		b.take(i, s)
+		return
+	}
+	h := b.find(s.Owner, s.Key, !s.Write)
 	debt := int32(0)
 	if h != nil && h.ending == open && h.depth == 0 { // believed over, but never given back: taken once more
 		debt, h.core = h.debt, s.Return
 		b.traits[s.Key] |= nested // as the servers see it
+		b.again = append(b.again, i)
 		b.forget(h)
 		h = nil
 	}
-	if h != nil && h.ending == open && b.h.Limit(s.Key) == 0 { // of a semaphore an owner takes more permits
+	if h != nil && h.ending == open {
 		h.depth++
 		h.promise(s.Return, promised(s))
 		b.reenter(i, s, h)
 		return
 	}
-	if h != nil && h.ending != open { // told lost, and taken anew
+	if h != nil { // told lost, and taken anew
 		b.forget(h)
 	}
+	b.begin(i, s, 1)
+	b.holds[len(b.holds)-1].debt = debt
+	b.alongside(i, s)
+}
+
+// begin appends a hold that begins with a grant.
+func (b *holdBuilder) begin(i int32, s *history.Span, depth int32) {
 	b.holds = append(b.holds, hold{
 		called: s.Call, from: s.Return, until: never, core: never, back: never,
 		valid: promised(s), token: s.Token, key: s.Key, owner: s.Owner,
-		span: i, ended: -1, next: b.open[s.Owner], depth: 1, reader: !s.Write,
-		debt: debt, zero: s.Zero, late: promised(s) <= s.Return,
+		span: i, ended: -1, next: b.open[s.Owner], depth: depth, reader: !s.Write,
+		late: promised(s) <= s.Return,
 	})
 	b.open[s.Owner] = int32(len(b.holds) - 1)
+}
+
+// alongside notes that the newest hold began inside one of the same owner in the other mode.
+func (b *holdBuilder) alongside(i int32, s *history.Span) {
+	h := b.find(s.Owner, s.Key, s.Write)
+	switch {
+	case h == nil:
+	case h.ending == open:
+		b.traits[s.Key] |= nested | mixed
+		b.again = append(b.again, i)
+		b.holds[len(b.holds)-1].inner = true
+	default: // told lost, and taken anew
+		b.forget(h)
+	}
 }
 
 // reenter notes what an acquire inside a hold tells of the lock.
 func (b *holdBuilder) reenter(i int32, s *history.Span, h *hold) {
 	b.traits[s.Key] |= nested
-	if s.Write == h.reader {
-		b.traits[s.Key] |= mixed
-	}
+	b.again = append(b.again, i)
 	if s.Token != 0 && h.rank() != 0 && s.Token != h.token {
 		b.renumbered = append(b.renumbered, i)
 	}
@@ -82,7 +131,11 @@ func (b *holdBuilder) reenter(i int32, s *history.Span, h *hold) {
 // release goes one level up. Of the outermost one only the invocation counts:
 // from then on the owner does not rely on the lock, whatever the answer.
 func (b *holdBuilder) release(i int32, s *history.Span) {
-	h := b.find(s.Owner, s.Key)
+	if b.h.Limit(s.Key) != 0 {
+		b.give(i, s)
+		return
+	}
+	h := b.released(s)
 	if h == nil {
 		if s.Outcome == history.OK {
 			b.nothing(i, s)
@@ -104,6 +157,10 @@ func (b *holdBuilder) release(i int32, s *history.Span) {
 	if s.Outcome == history.Fail { // the servers know nothing of this hold any more
 		h.end(gone, s.Call, s.Invoked)
 		b.forget(h)
+		if h = b.find(s.Owner, s.Key, s.Write); h != nil && s.Write { // nor, perhaps, of what it read
+			h.end(gone, s.Call, s.Invoked)
+			b.forget(h)
+		}
 		return
 	}
 	if h.depth--; h.depth > 0 {
@@ -188,25 +245,26 @@ func (b *holdBuilder) touched(i int32, r *history.Span) bool {
 
 // renew prolongs the promise; a refused renewal tells the owner that the hold is lost.
 func (b *holdBuilder) renew(s *history.Span) {
-	h := b.find(s.Owner, s.Key)
-	if h == nil || h.ending != open {
-		return
-	}
-	switch {
-	case s.Outcome == history.Fail && s.Held:
-	case s.Outcome == history.Fail:
-		h.end(gone, s.Return, s.Ended)
-	case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
-		h.promise(s.Return, promised(s))
-	}
+	b.each(s.Owner, s.Key, func(h *hold) {
+		switch {
+		case h.ending != open:
+		case s.Outcome == history.Fail && s.Held:
+		case s.Outcome == history.Fail:
+			h.end(gone, s.Return, s.Ended)
+		case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
+			h.promise(s.Return, promised(s))
+		}
+	})
 }
 
 func (b *holdBuilder) notice(n *history.Notice) {
 	switch n.F {
 	case history.Renewed:
-		if h := b.find(n.Owner, n.Key); h != nil && h.ending == open && n.Valid != 0 {
-			h.promise(n.Time, n.Valid)
-		}
+		b.each(n.Owner, n.Key, func(h *hold) {
+			if h.ending == open && n.Valid != 0 {
+				h.promise(n.Time, n.Valid)
+			}
+		})
 	case history.Lost:
 		for i := b.open[n.Owner]; i >= 0; i = b.holds[i].next {
 			if h := &b.holds[i]; h.key == n.Key && h.ending == open {
@@ -255,77 +313,4 @@ func (b *holdBuilder) forget(h *hold) {
 		*at = h.next
 		return
 	}
-}
-
-// promised is until when a grant or a renewal promised the lock. A lock that
-// tells no validity has still promised what it was asked for, a lease counted
-// from the invocation at the earliest; one that was asked for no lease, and
-// tells no validity, has promised the lock until it says otherwise.
-func promised(s *history.Span) time.Duration {
-	switch {
-	case s.Valid != 0:
-		return s.Valid
-	case s.Lease > 0 && s.Call < never-s.Lease:
-		return s.Call + s.Lease
-	}
-	return never
-}
-
-// promise replaces the promise in force at t; after a gap it begins a new one.
-func (h *hold) promise(t, valid time.Duration) {
-	last := &h.valid
-	if n := len(h.more); n > 0 {
-		last = &h.more[n-1].until
-	}
-	if t <= *last {
-		*last = max(t, valid)
-		return
-	}
-	if valid > t {
-		h.more = append(h.more, segment{t, valid})
-	}
-}
-
-// both is the longest stretch of [from, until) inside both holds' promises.
-func both(x, y *hold, from, until time.Duration) segment {
-	best := segment{from, from}
-	for i := -1; i < len(x.more); i++ {
-		a := x.promises(i)
-		for j := -1; j < len(y.more); j++ {
-			b := y.promises(j)
-			s := segment{max(a.from, b.from, from), min(a.until, b.until, until)}
-			if s.until-s.from > best.until-best.from {
-				best = s
-			}
-		}
-	}
-	return best
-}
-
-// promises is the promise number i of a hold, from -1 (the acquire's) on.
-func (h *hold) promises(i int) segment {
-	if i < 0 {
-		return segment{h.from, h.valid}
-	}
-	return h.more[i]
-}
-
-// promisedAt says whether the holder could rely on the lock at t.
-func (h *hold) promisedAt(t time.Duration) bool {
-	for i := -1; i < len(h.more); i++ {
-		if p := h.promises(i); p.from <= t && t < p.until {
-			return true
-		}
-	}
-	return false
-}
-
-// lapsed is when the holder's promise last ran out before t; never if it did not.
-func (h *hold) lapsed(t time.Duration) time.Duration {
-	for i := len(h.more) - 1; i >= -1; i-- {
-		if p := h.promises(i); p.until <= t {
-			return p.until
-		}
-	}
-	return never
 }

@@ -21,6 +21,7 @@ const (
 	honestAway             // acquits: the servers were not there, so that the loss had a cause
 	honestPromise          // acquits: what the other was promised had run out
 	honestSilent           // acquits: a lock that asks for a lease and tells of no loss has said when it ends
+	honestReaders          // acquits: a reader among readers
 )
 
 func honestyRules() []string {
@@ -29,7 +30,7 @@ func honestyRules() []string {
 		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lostLate: "lost-late",
 		lostForNothing: "lost-for-nothing", honestStalled: "client-stalled", honestAway: "servers-away",
 		honestPromise: "other-outlived",
-		honestSilent:  "tells-no-loss"}
+		honestSilent:  "tells-no-loss", honestReaders: "readers-share"}
 }
 
 // checkHonesty looks for reports that were not true: a release or a renewal
@@ -124,34 +125,41 @@ func (c *reports) others() {
 
 // within looks for another's promise around s, among the n holds before it.
 // Whoever was granted before this owner is exclusion's business: only one who
-// came after it can have taken the lock from it.
+// came after it can have taken the lock from it. What the owner held tells whether
+// it shares with readers: a release or a renewal does not say in which mode it is.
 func (c *reports) within(i int32, s *history.Span, n int) {
-	holds, other, mine := c.byKey[s.Key], int32(-1), false
-	for m := n - 1; m >= 0 && n-m <= holdsBack && !mine; m-- {
+	holds, mine := c.byKey[s.Key], int32(-1)
+	other, writer := int32(-1), int32(-1) // who came after; and who of these writes
+	for m := n - 1; m >= 0 && n-m <= holdsBack && mine < 0; m-- {
 		h := &c.holds[holds[m]]
 		switch {
 		case h.owner == s.Owner:
-			mine = true
-		case h.until-c.o.ClockError <= s.Return || (h.reader && !s.Write):
+			mine = holds[m]
+		case h.until-c.o.ClockError <= s.Return:
 		case c.o.obeys(honestPromise) && !(h.promisedAt(s.Call) && h.promisedAt(s.Return)):
 		default:
-			other = holds[m]
+			if other = holds[m]; !h.reader {
+				writer = holds[m]
+			}
 		}
 	}
-	if mine && other < 0 {
+	if mine >= 0 && other < 0 {
 		return
 	}
-	if !mine {
-		_, mine = c.lastHold(s.Owner, s.Key, s.Return)
+	if mine < 0 {
+		mine, _ = c.lastHold(s.Owner, s.Key, s.Return)
+	}
+	if mine >= 0 && c.o.obeys(honestReaders) && (c.holds[mine].reader || !s.Write) {
+		other = writer
 	}
 	rule := releasedOther
 	if s.Op == history.OpRenew {
 		rule = renewedOther
 	}
 	switch {
-	case mine && other >= 0:
+	case mine >= 0 && other >= 0:
 		c.found.add(finding{rule: rule, x: other, y: i, start: s.Call, end: s.Return})
-	case !mine && s.Op == history.OpRenew && c.order[s.Owner] == plain:
+	case mine < 0 && s.Op == history.OpRenew && c.order[s.Owner] == plain:
 		c.found.add(finding{rule: renewedNothing, x: -1, y: i, start: s.Call, end: s.Return})
 	}
 }
@@ -272,6 +280,10 @@ func (v *view) honestyViolation(f finding) Violation {
 		why := " that it had never held"
 		if f.rule == releasedTwice {
 			why = " that it had given back before"
+		}
+		if s.Permits > 1 {
+			verb += fmt.Sprintf(" %d permits of", s.Permits)
+			why = ", more than it had"
 		}
 		return v.spanViolation(s, "whoever does not hold the lock is told so",
 			fmt.Sprintf("client %d was told at %s that it had %s %s%s", who, at(s.Return), verb, key, why))

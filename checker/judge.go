@@ -19,12 +19,12 @@ import (
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.limited(h)
-	j := Judgement{Spans: len(h.Spans), Events: h.Events, Problems: h.Problems}
+	j := Judgement{LockKind: o.LockKind, Spans: len(h.Spans), Events: h.Events, Problems: h.Problems}
 	specs := o.asked()
 	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
 	var v *view
 	var err error
-	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h) })
+	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h, o.LockKind) })
 	j.Results = make([]Result, len(specs))
 	if err != nil {
 		for i, s := range specs {
@@ -41,10 +41,11 @@ func Judge(h *history.History, o Options) Judgement {
 	return j
 }
 
-// asked is the rows of the catalogue that are to be judged.
+// asked is the rows of the catalogue that are to be judged. Whatever is asked for,
+// bite is judged as well: that a property was kept says nothing if nothing tested it.
 func (o Options) asked() (specs []Spec) {
 	for _, s := range Catalog() {
-		if len(o.Only) == 0 || slices.Contains(o.Only, s.Name) {
+		if len(o.Only) == 0 || s.Name == Bite || slices.Contains(o.Only, s.Name) {
 			specs = append(specs, s)
 		}
 	}
@@ -83,13 +84,13 @@ func undecided(p Property, cause any) Result {
 		"the checker of %s stopped (%v): this is a defect of the checker, please report it with history.jsonl", p, cause)}
 }
 
-func safeView(h *history.History) (v *view, err error) {
+func safeView(h *history.History, kind LockKind) (v *view, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("reading the holds: %v", cause)
 		}
 	}()
-	return newView(h), nil
+	return newViewAs(h, kind), nil
 }
 
 // safely judges one property. v may be nil.
@@ -100,7 +101,7 @@ func (s Spec) safely(v *view, h *history.History, o Options) (r Result) {
 		}
 	}()
 	if v == nil {
-		v = newView(h)
+		v = newViewAs(h, o.LockKind)
 	}
 	return s.check(v, o.forProperty(s.Name))
 }
@@ -131,6 +132,8 @@ func (j *Judgement) decide(o Options) {
 		}
 	case j.Spans == 0 || len(j.Results) == 0:
 		j.Verdict, j.Sentence = Inconclusive, "nothing was judged: the history has no operations"
+	case len(o.Only) > 0:
+		j.decideOnly(o)
 	default:
 		j.Sentence = j.safeSentence()
 	}
@@ -147,6 +150,32 @@ func (j *Judgement) name(h *history.History) {
 		for n := range r.Violations {
 			r.Violations[n].Text = h.WithNames(r.Violations[n].Text)
 		}
+	}
+}
+
+// decideOnly draws the verdict from the few properties that were asked for, none of
+// which is violated. It is not silent about the others, nor about those that had
+// nothing to judge.
+func (j *Judgement) decideOnly(o Options) {
+	var kept, idle []string
+	for i := range j.Results {
+		r := &j.Results[i]
+		switch {
+		case !slices.Contains(o.Only, r.Property):
+		case r.Outcome == NotApplicable:
+			idle = append(idle, string(r.Property))
+		default:
+			kept = append(kept, string(r.Property))
+		}
+	}
+	if len(kept) == 0 {
+		j.Verdict = Inconclusive
+		j.Sentence = fmt.Sprintf("nothing was judged: the history has nothing that %s speaks of", strings.Join(idle, " or "))
+		return
+	}
+	j.Sentence = fmt.Sprintf("%s; judged by %s alone", j.safeSentence(), strings.Join(kept, ", "))
+	if len(idle) > 0 {
+		j.Sentence += fmt.Sprintf(" (there was nothing to judge by %s)", strings.Join(idle, ", "))
 	}
 }
 
@@ -178,7 +207,14 @@ func sentence(broken []*Result) string {
 
 func (j *Judgement) safeSentence() string {
 	var parts []string
-	for _, p := range []Property{Exclusion, Bite, Damage} {
+	told := []Property{Exclusion, Permits, Bite, Damage}
+	if few := len(j.Results) <= len(told); few { // each has its say
+		told = nil
+		for i := range j.Results {
+			told = append(told, j.Results[i].Property)
+		}
+	}
+	for _, p := range told {
 		if r := j.Result(p); r != nil && r.Outcome == Holds {
 			parts = append(parts, r.Summary)
 		}

@@ -23,9 +23,5 @@ func checkLeaseExclusion(v *view, o Options) Result {
 		w.Text += ", inside the validity promised to both"
 		return w
 	})
-	r = v.holdsResult(r, all)
-	if r.Outcome == Holds {
-		r.Summary = plural(len(v.holds), "hold") + ", no two of them at once inside the validity promised to both"
-	}
-	return r
+	return v.holdsResult(r, all, " inside the validity promised to both")
 }

@@ -21,6 +21,7 @@ const (
 	crowded                 // of a flaw: a grant for which there were not enough permits
 	end                     // not an operation: after it nothing of unknown outcome has an effect any more
 	drop                    // the owner's whole hold ends by itself (told lost, crash, release refused)
+	again                   // of a flaw: a grant to who held a lock that is not reentrant
 )
 
 // lockOp is an operation on one key as a lock sees it.
@@ -29,7 +30,7 @@ type lockOp struct {
 	owner      int32
 	life       int32 // of the owner: a new one begins after each hold that was gone
 	pos        int32 // how many known operations of the owner came before; -1 if that is not known
-	depth      int32 // what the owner had before, by its program order; -1 if that is not known
+	depth      int64 // what the owner had before, by its program order; -1 if that is not known
 	span       int32 // -1 if it is no operation of the history
 	process    history.Process
 	permits    int32  // asked or given back, at least 1
@@ -57,6 +58,9 @@ type flaw struct {
 //
 // Releases: a release that was ok belongs to a hold.
 //
+// Re-entries, of a lock that is meant to be no reentrant one: there is no order in
+// which its owner, who does one thing after the other, had given it back before.
+//
 // Tokens: if no cores overlap, the order of the holds is fixed, but for holds of
 // no length in one instant. So tokens must grow in that order (tokensOf).
 //
@@ -76,6 +80,13 @@ func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	for _, i := range k.orphans {
 		s := &v.h.Spans[i]
 		visit(flaw{x: -1, y: i, kind: give, segment: segment{s.Call, s.Return}})
+	}
+	if k.kind == plainMutex || k.kind == fencedMutex {
+		for _, i := range k.again {
+			s := &v.h.Spans[i]
+			visit(flaw{x: -1, y: i, kind: again, segment: segment{s.Return, s.Return}})
+			clean = false
+		}
 	}
 	if !clean {
 		return
@@ -216,7 +227,7 @@ func later(t, d time.Duration) time.Duration {
 func (v *view) modelOps(k *keyOps) []lockOp {
 	ops := make([]lockOp, 0, len(k.spans)+8)
 	next := make(map[int32]int32)  // by owner: known operations so far
-	depth := make(map[int64]int32) // by self
+	depth := make(map[int64]int64) // by self
 	for _, i := range k.spans {
 		s := &v.h.Spans[i]
 		op := lockOp{call: s.Call, back: s.Return, owner: s.Owner, span: i, process: s.Process}
@@ -256,11 +267,11 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 }
 
 // gain is what an operation changes in what its owner has.
-func (op *lockOp) gain() int32 {
+func (op *lockOp) gain() int64 {
 	if op.kind == give {
-		return -op.permits
+		return -int64(op.permits)
 	}
-	return op.permits
+	return int64(op.permits)
 }
 
 // placeDrops tells the drops of an owner that come after the effect of one of

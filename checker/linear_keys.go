@@ -17,6 +17,7 @@ type keyOps struct {
 	unknown    time.Duration
 	orphans    []int32
 	renumbered []int32  // re-entries that were told another token than their hold's
+	again      []int32  // grants to who held the lock already
 	lives      lives    // set by prepare
 	drops      []lockOp // set by prepare
 	dropped    []int32  // the event of each drop; set by prepare
@@ -58,10 +59,14 @@ func (v *view) keyedOps() []keyOps {
 		k := &keys[v.h.Spans[i].Key]
 		k.renumbered = append(k.renumbered, i)
 	}
+	for _, i := range v.again {
+		k := &keys[v.h.Spans[i].Key]
+		k.again = append(k.again, i)
+	}
 	for i := range keys {
 		k := &keys[i]
 		k.permits = v.h.Limit(k.key)
-		k.infer(v.traits[i])
+		k.infer(v.traits[i], v.kind)
 	}
 	return keys
 }
@@ -99,10 +104,19 @@ func (k *keyOps) mode(s *history.Span) {
 }
 
 // infer settles the kind. An owner that acts again after an acquire of unknown
-// outcome may have re-entered.
-func (k *keyOps) infer(t trait) {
+// outcome may have re-entered. What the lock is meant to be decides what its
+// history leaves open.
+func (k *keyOps) infer(t trait, meant LockKind) {
 	many := k.manyPermits || k.permits != 0
 	deep := t&nested != 0 || (!k.exact && k.unknown != never)
+	switch meant {
+	case Mutex:
+		deep = false
+	case Reentrant:
+		deep = true
+	case SharedLock:
+		k.readers = k.readers || !many
+	}
 	switch {
 	case k.readers && (many || k.unclear || t&mixed != 0), many && k.permits <= 0:
 		k.kind = unmodelled

@@ -21,7 +21,7 @@ const sampledParts = 3
 // A cut is the number in k.spans of the first operation after it.
 func (v *view) cuts(k *keyOps, slack time.Duration) []int32 {
 	var at []int32
-	out := int32(0)
+	out := int64(0)
 	last := time.Duration(-1) // the latest return so far
 	for n, i := range k.spans {
 		s := &v.h.Spans[i]
@@ -31,9 +31,9 @@ func (v *view) cuts(k *keyOps, slack time.Duration) []int32 {
 		if last = max(last, s.Return); last == never {
 			break
 		}
-		permits := int32(1)
+		permits := int64(1)
 		if k.kind == semaphore {
-			permits = s.Permits
+			permits = int64(s.Permits)
 		}
 		switch {
 		case s.Outcome == history.Fail && s.Op == history.OpRelease: // it told that a hold was gone, or left it

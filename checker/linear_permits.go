@@ -210,19 +210,19 @@ func (v *view) sweepStays(k *keyOps, slack time.Duration, visit func(flaw)) {
 		return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(moment(x), moment(y)))
 	})
 	slices.SortStableFunc(finish, func(a, b int32) int { return cmp.Compare(k.stays[a].core, k.stays[b].core) })
-	out, n, last := int32(0), 0, int32(-1)
+	out, n, last := int64(0), 0, int32(-1)
 	for _, i := range begin {
 		y := &k.stays[i]
 		for ; n < len(finish) && k.stays[finish[n]].core <= later(y.from, slack); n++ {
 			if x := &k.stays[finish[n]]; moment(x) == 1 {
-				out -= x.permits
+				out -= int64(x.permits)
 			}
 		}
-		if out+y.permits > k.permits {
+		if out+int64(y.permits) > int64(k.permits) {
 			visit(flaw{x: last, y: i, kind: crowded, segment: segment{y.from, y.core}})
 		}
 		if moment(y) == 1 {
-			out += y.permits
+			out += int64(y.permits)
 		}
 		if last < 0 || y.core > k.stays[last].core {
 			last = i

@@ -27,6 +27,10 @@ func (c *linearCheck) linearViolation(f finding) Violation {
 			fmt.Sprintf("client %d was refused %s between %s and %s, when nobody can have held it",
 				who, key, at(s.Call), at(s.Return)))
 	}
+	if takeKind(f.rule) == again {
+		return c.spanViolation(s, "a mutex that is not reentrant is not granted to who holds it",
+			fmt.Sprintf("client %d was granted %s at %s although it held it already", who, key, at(s.Return)))
+	}
 	return c.spanViolation(s, "only the holder can release",
 		fmt.Sprintf("client %d released %s at %s without holding it, and was told that this was right",
 			who, key, at(s.Return)))

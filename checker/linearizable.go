@@ -62,7 +62,7 @@ func checkLinearizable(v *view, o Options) Result {
 // linearRules are the kinds of flaws that the sweeps and the search find; see takeKind.
 func linearRules() []string {
 	return []string{take: "held-twice", busy: "refused-for-nothing", give: "released-nothing", token: "token-out-of-order",
-		crowded: "too-many-permits", end: "no-order"}
+		crowded: "too-many-permits", end: "no-order", again: "taken-again"}
 }
 
 func (o Options) searchTime() time.Duration {

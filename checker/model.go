@@ -64,7 +64,7 @@ func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
 		if s.owner < 0 {
 			return s.enter(op)
 		}
-		if op.depth >= 0 && op.depth != s.depth {
+		if op.depth >= 0 && op.depth != int64(s.depth) {
 			return false, s
 		}
 		if !kind.reentrant() || (op.token != 0 && s.token != 0 && op.token != s.token) {

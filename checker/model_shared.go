@@ -81,7 +81,7 @@ func (c crowd) step(op *lockOp, kind lockKind, permits int32) (bool, crowd) {
 	if mine {
 		old = memberSize
 	}
-	if mine && !op.follows(m.pos) || (op.depth >= 0 && op.depth != m.has) {
+	if mine && !op.follows(m.pos) || (op.depth >= 0 && op.depth != int64(m.has)) {
 		return false, c
 	}
 	n := op.permits
@@ -121,7 +121,7 @@ func (c crowd) step(op *lockOp, kind lockKind, permits int32) (bool, crowd) {
 func (c crowd) admits(op *lockOp, kind lockKind, permits int32, mine bool) bool {
 	switch {
 	case kind == semaphore:
-		return c.out+op.permits <= permits
+		return int64(c.out)+int64(op.permits) <= int64(permits)
 	case mine:
 		return true
 	case op.write:

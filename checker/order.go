@@ -77,18 +77,23 @@ func checkOrder(v *view, o Options) Result {
 // inLine is the holds of one class that were waited for, by the order of their grants.
 func (v *view) inLine(holds []int32, readers bool) []int32 {
 	other := slices.IndexFunc(holds, func(i int32) bool {
-		return v.holds[i].reader != readers || v.h.Spans[v.holds[i].span].Op != history.OpAcquire
+		return !v.waited(&v.holds[i], readers)
 	})
 	if other < 0 {
 		return holds
 	}
 	line := slices.Clone(holds[:other])
 	for _, i := range holds[other:] {
-		if h := &v.holds[i]; h.reader == readers && v.h.Spans[h.span].Op == history.OpAcquire {
+		if v.waited(&v.holds[i], readers) {
 			line = append(line, i)
 		}
 	}
 	return line
+}
+
+// waited says that a hold was waited for, in a line; who is inside already is in none.
+func (v *view) waited(h *hold, readers bool) bool {
+	return h.reader == readers && !h.inner && v.h.Spans[h.span].Op == history.OpAcquire
 }
 
 // bypass is a hold whose waiter was overtaken, how often, and by whom last.

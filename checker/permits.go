@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +22,10 @@ func permitsRules() []string { return []string{tooMany: "too-many", permitsTouch
 // exclusion.go with weights.
 //
 // A hold of a semaphore is out at least from its acquire returned to its
-// release invoked. If these cores never add up to more than the permits of the
-// key, granting each at its latest and taking each back at its earliest is a
-// legal order, because it leaves the most permits at every instant at once; if
+// release invoked, less what was given back before the rest. If these cores
+// never add up to more than the permits of the key, granting each at its latest
+// and taking each back at its earliest is a legal order, because it leaves the
+// most permits at every instant at once; if
 // they do add up to more, no order is legal. So it is exact for acquires that
 // wait (a failed try can make the question NP-hard, and is not asked). One owner may
 // take permits several times: each time is a hold of its own, and a release
@@ -70,27 +73,37 @@ func checkPermits(v *view, o Options) Result {
 
 // countPermits sweeps over the holds of one semaphore. A finding is a grant
 // that went over the limit; it lasts while that many are out.
+//
+// Of the grants of one instant those that last are out together when it is over;
+// any of them, one that is given back in that instant too, met what was out before.
 func (v *view) countPermits(holds []int32, limit int64, o Options, found *findings) (most int64, whole bool) {
 	var active []int32
 	pairs := 0
 	for _, j := range holds {
 		y := &v.holds[j]
-		sum, kept := v.weight(j), active[:0]
+		before, sum, kept := v.weight(j), v.outNow(j, y.from, o), active[:0]
 		for _, i := range active {
-			ends := v.holds[i].until
-			if ends-y.from > o.ClockError || (ends == y.from && !o.obeys(permitsTouch)) {
-				kept = append(kept, i)
-				sum += v.weight(i)
+			out := v.outNow(i, y.from, o)
+			if out == 0 {
+				continue
+			}
+			kept = append(kept, i)
+			if sum += out; y.from-v.holds[i].from > o.ClockError {
+				before += out
 			}
 		}
 		active = append(kept, j)
 		pairs += len(active)
-		if y.until-y.from > o.ClockError || y.until == y.from {
-			most = max(most, sum)
+		if y.until-y.from <= o.ClockError {
+			sum = 0 // whatever is out, it does not stay out with it
 		}
-		if sum > limit && y.until-y.from > o.ClockError {
-			end := v.overUntil(active, sum, limit)
-			found.add(finding{rule: tooMany, x: active[0], y: j, start: y.from, end: max(y.from, min(end, v.h.End))})
+		if o.ClockError > 0 && y.until-y.from <= o.ClockError {
+			before = 0 // its length is not certain
+		}
+		most = max(most, sum, before)
+		if sum > limit || before > limit {
+			end := v.overUntil(active, limit, segment{y.from, y.until})
+			found.add(finding{rule: tooMany, x: active[0], y: j, start: y.from, end: end})
 		}
 		if pairs > maxPairs {
 			return most, false
@@ -99,17 +112,41 @@ func (v *view) countPermits(holds []int32, limit int64, o Options, found *findin
 	return most, true
 }
 
-func (v *view) weight(i int32) int64 { return int64(v.h.Spans[v.holds[i].span].Permits) }
+// outNow is how many permits of hold i are certainly out after t.
+func (v *view) outNow(i int32, t time.Duration, o Options) int64 {
+	if !o.obeys(permitsTouch) {
+		return v.outAfter(i, t, -1)
+	}
+	return v.outAfter(i, t, o.ClockError)
+}
 
-// overUntil is when so many of the active holds have ended that the rest is within the limit.
-func (v *view) overUntil(active []int32, sum, limit int64) time.Duration {
-	byEnd := v.sorted(active, func(h *hold) time.Duration { return h.until })
-	for _, i := range byEnd {
-		if sum -= v.weight(i); sum <= limit {
-			return v.holds[i].until
+// overUntil is until when, inside s, the active holds are more than the limit.
+func (v *view) overUntil(active []int32, limit int64, s segment) time.Duration {
+	type back struct {
+		at      time.Duration
+		permits int64
+	}
+	var backs []back
+	sum := int64(0)
+	for _, i := range active {
+		rest := v.weight(i)
+		for _, p := range v.parts[i] {
+			if p.at < v.holds[i].until {
+				backs = append(backs, back{p.at, int64(p.permits)})
+				rest -= int64(p.permits)
+			}
+		}
+		backs = append(backs, back{v.holds[i].until, rest})
+		sum += v.weight(i)
+	}
+	slices.SortFunc(backs, func(a, b back) int { return cmp.Compare(a.at, b.at) })
+	until := min(s.until, max(s.from, v.h.End))
+	for _, b := range backs {
+		if sum -= b.permits; b.at > s.from && sum <= limit {
+			return min(b.at, until)
 		}
 	}
-	return v.h.End
+	return until
 }
 
 // permitsViolation tells who had the permits. The proof is the oldest hold
@@ -127,15 +164,19 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 	sum, promised := int64(0), int64(0)
 	for _, i := range v.byKey[y.key] {
 		h := &v.holds[i]
-		if h.from > y.from || (h.until-y.from <= o.ClockError && i != f.y) || (h.from == y.from && i > f.y) {
+		out := v.outAfter(i, y.from, o.ClockError)
+		if i == f.y {
+			out = v.weight(i)
+		}
+		if h.from > y.from || out == 0 || (h.from == y.from && i > f.y) {
 			continue
 		}
-		sum += v.weight(i)
+		sum += out
 		if h.promisedAt(y.from) {
-			promised += v.weight(i)
+			promised += out
 		}
 		w.Clients, w.Owners = append(w.Clients, v.client(h.span)), append(w.Owners, v.h.Owners[h.owner])
-		names = append(names, fmt.Sprintf("client %d (%d)", v.client(h.span), v.weight(i)))
+		names = append(names, fmt.Sprintf("client %d (%d)", v.client(h.span), out))
 	}
 	w.Class = OutlivedLease
 	if promised > int64(limit) {

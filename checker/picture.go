@@ -25,7 +25,7 @@ var ErrNothingToShow = errors.New("the history has no lock operations to show")
 // around the worst violation. The faults, and the losses that clients were told
 // of, are marks of their own. The page needs no network.
 func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
-	v, err := safeView(h)
+	v, err := safeView(h, j.LockKind)
 	if err != nil {
 		return fmt.Errorf("drawing the linearization: %w", err)
 	}

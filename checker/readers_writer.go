@@ -59,7 +59,7 @@ func checkReadersWriter(v *view, o Options) Result {
 		r.Outcome, r.Summary = NotApplicable, "nobody took the lock to read"
 		return r
 	}
-	r = v.holdsResult(r, all)
+	r = v.holdsResult(r, all, "")
 	r.Counts["readers"], r.Counts["writers"] = int64(readers), int64(writers)
 	if r.Outcome == Holds {
 		r.Summary = fmt.Sprintf("%s and %s, no writer together with anybody", plural(readers, "reader"),

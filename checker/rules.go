@@ -43,9 +43,10 @@ func (o Options) inLine() time.Duration {
 	return o.InLine
 }
 
-// limited is h with the permits that o tells of; a copy, if there are any.
+// limited is h with the permits that o tells of; a copy, if there are any. Of a
+// lock that is meant to be a semaphore every key has permits.
 func (o Options) limited(h *history.History) *history.History {
-	if len(o.Permits) == 0 {
+	if len(o.Permits) == 0 && o.LockKind != PermitCounter {
 		return h
 	}
 	c := *h
@@ -55,9 +56,21 @@ func (o Options) limited(h *history.History) *history.History {
 		c.Limits[key] = h.Limit(int32(key))
 		for _, name := range names {
 			if name == "" || name == h.Keys[key] { // "" comes first, so that a name wins
-				c.Limits[key] = int32(max(0, min(o.Permits[name], 1<<30)))
+				c.Limits[key] = countable(o.Permits[name])
 			}
+		}
+		if c.Limits[key] == 0 && o.LockKind == PermitCounter {
+			c.Limits[key] = history.Unlimited
 		}
 	}
 	return &c
+}
+
+// countable is a number of permits as a limit; what is too great to be counted
+// leaves open how many there are.
+func countable(permits int) int32 {
+	if permits > history.MaxPermits {
+		return history.Unlimited
+	}
+	return int32(max(0, permits))
 }

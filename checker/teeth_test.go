@@ -83,6 +83,10 @@ func storyOptions(t *testing.T, story string) (o checker.Options) {
 			switch name {
 			case "fair":
 				o.Fair = true
+			case "kind":
+				o.LockKind = checker.LockKind(value)
+			case "only":
+				o.Only = append(o.Only, checker.Property(value))
 			case "bypass":
 				o.MaxBypass, err = strconv.Atoi(value)
 			case "away":

@@ -14,13 +14,16 @@ const never = history.Never
 // made once per judgement, in linear time, and not changed afterwards.
 type view struct {
 	h          *history.History
-	holds      []hold    // in the order in which their acquires returned
-	byKey      [][]int32 // holds of each key, in that order; of two at the same time the one that ends first
-	orphans    []int32   // spans: releases that said ok although the owner held nothing
-	renumbered []int32   // spans: re-entries that told another token than their hold's
-	traits     []trait   // of each key
-	order      []order   // by owner: how well the order of its operations is known
-	tangled    int       // owners of order tangled
+	holds      []hold           // in the order in which their acquires returned
+	byKey      [][]int32        // holds of each key, in that order; of two at the same time the one that ends first
+	orphans    []int32          // spans: releases that said ok although the owner held nothing
+	renumbered []int32          // spans: re-entries that told another token than their hold's
+	again      []int32          // spans: grants to who held the lock already
+	parts      map[int32][]part // by hold: permits that were given back before the rest
+	kind       LockKind         // what the lock is meant to be
+	traits     []trait          // of each key
+	order      []order          // by owner: how well the order of its operations is known
+	tangled    int              // owners of order tangled
 	idleState
 }
 
@@ -34,8 +37,11 @@ const (
 	gone                   // told lost, crashed, renewal or release refused: whatever is left of it is not relied on
 )
 
-// hold is one stay in the lock by one owner: from the outermost acquire to the
-// outermost release.
+// hold is one stay in the lock by one owner, from the outermost acquire to the
+// outermost release. Reading and writing are holds of their own, also if one
+// begins inside the other: a writer that takes the lock to read as well, and
+// then gives its writing back, is a reader from there on. Of a semaphore each
+// acquire is a hold.
 type hold struct {
 	called time.Duration // acquire invoked
 	from   time.Duration // acquire returned: from here on it is certain
@@ -50,11 +56,11 @@ type hold struct {
 	span   int32 // of the outermost acquire
 	ended  int32 // index of the event that ended it; -1 if none did
 	next   int32 // another hold of the same owner that is open, or -1
-	depth  int32
+	depth  int32 // acquires not given back; of a semaphore permits
 	debt   int32 // releases that failed and left the lock as it was: the servers still count them
-	zero   bool  // the token is the number 0
 	ending ending
 	reader bool
+	inner  bool // begun inside a hold of the same owner that reads if this writes, or writes if this reads
 	late   bool // its promise was over when the grant returned: a slow reply
 }
 
@@ -63,14 +69,18 @@ type trait uint8
 
 const (
 	nested trait = 1 << iota // acquire again inside a hold
-	mixed                    // the same, in another mode
+	mixed                    // the same, but to read where the hold writes, or to write
 )
 
 // segment is a stretch of time, [from, until).
 type segment struct{ from, until time.Duration }
 
-func newView(h *history.History) *view {
-	v := &view{h: h}
+// newView makes a view of a lock that is whatever its history shows.
+func newView(h *history.History) *view { return newViewAs(h, AnyKind) }
+
+// newViewAs makes a view of a lock that is meant to be of a kind.
+func newViewAs(h *history.History, kind LockKind) *view {
+	v := &view{h: h, kind: kind}
 	b := holdBuilder{view: v, open: make([]int32, len(h.Owners)), gone: make(map[int32]bool)}
 	for i := range b.open {
 		b.open[i] = -1

@@ -31,6 +31,7 @@ type Builder struct {
 	owners map[string]int32
 	open   map[Process][]int32 // operations without completion, as indices into h.Spans
 	holder map[place]int32     // who acquired last, for events that do not name the owner
+	beyond map[int32]bool      // keys with more permits than can be counted
 	last   int64               // index of the event before
 	more   int                 // problems that were not kept
 }
@@ -151,8 +152,8 @@ func (b *Builder) invoke(e numbered) {
 	s.Owner = b.owner(e, s.Key)
 	if v := e.Value; v != nil {
 		s.Lease, s.Token, s.Write = v.Lease, v.Token, v.Mode != "read"
-		s.Permits = int32(max(1, v.Permits))
-		b.limit(s.Key, v)
+		s.Permits = int32(max(1, min(v.Permits, MaxPermits)))
+		b.limit(e, s.Key)
 	}
 	open := b.open[e.Process]
 	if len(open) > 0 {
@@ -216,7 +217,7 @@ func (b *Builder) end(s *Span, e numbered) {
 	if v.Owner != "" { // histories of other suites name the owner in the answer
 		s.Owner = b.owner(e, s.Key)
 	}
-	s.Count = int32(v.Count)
+	s.Count = int32(max(math.MinInt32, min(v.Count, math.MaxInt32))) // too great to be right stays so
 	if e.Type == OK {
 		s.Valid = validity(e.time, v.Valid)
 	}

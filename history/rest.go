@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -77,9 +78,14 @@ func (b *Builder) sortOut(i int32, e numbered) {
 	}
 }
 
+// MaxPermits is how many permits an event can speak of. A key of which more are
+// told or asked is a semaphore of unknown size, and a [Problem] says why.
+const MaxPermits = math.MaxInt32
+
 // limit notes how many permits a key has. Whoever asks for permits speaks of a
 // semaphore, also if nobody tells how many there are.
-func (b *Builder) limit(key int32, v *Value) {
+func (b *Builder) limit(e numbered, key int32) {
+	v := e.Value
 	if v.Limit <= 0 && v.Permits <= 0 {
 		return
 	}
@@ -87,8 +93,15 @@ func (b *Builder) limit(key int32, v *Value) {
 		b.h.Limits = append(b.h.Limits, 0)
 	}
 	is := &b.h.Limits[key]
-	*is = max(*is, int32(min(v.Limit, 1<<30)))
-	if *is <= 0 {
+	if n := max(v.Limit, v.Permits); n > MaxPermits {
+		if b.beyond == nil {
+			b.beyond = make(map[int32]bool)
+		}
+		b.beyond[key] = true
+		b.problem(e.at, e.line, "%d permits are more than can be counted (%d at most): how many there are stays open",
+			n, MaxPermits)
+	}
+	if *is = max(*is, int32(min(v.Limit, MaxPermits))); *is <= 0 || b.beyond[key] {
 		*is = Unlimited
 	}
 }

@@ -78,3 +78,24 @@ func TestRestNotationErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestPermitsBeyondCounting: what does not fit is not cut off into a number that
+// looks right; the key is of unknown size, and a problem says why.
+func TestPermitsBeyondCounting(t *testing.T) {
+	h, err := ReadNotation(strings.NewReader(`
+client 0 acquire a 1.0-1.1 ok permits=4294967297 limit=4294967297 count=4294967297
+client 0 acquire a 1.2-1.3 ok permits=1 limit=5
+client 1 acquire b 1.0-1.1 ok permits=2147483647 limit=2147483647`), "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := h.Limit(0), h.Limit(1); a != Unlimited || b != MaxPermits {
+		t.Errorf("limits %d and %d, want %d and %d", a, b, Unlimited, MaxPermits)
+	}
+	if s := h.Spans[0]; s.Permits != MaxPermits || s.Count <= 1 {
+		t.Errorf("%d permits and count %d", s.Permits, s.Count)
+	}
+	if len(h.Problems) != 1 || !strings.Contains(h.Problems[0].Text, "4294967297 permits are more than can be counted") {
+		t.Errorf("problems %v", h.Problems)
+	}
+}

@@ -1,0 +1,57 @@
+package checker
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+// stuck looks for tries that were refused after the last release of a hold
+// that had been taken more than once, when nobody can have held the lock: every
+// hold told before had certainly been given back, every later one was not asked
+// for yet, and no acquire of unknown outcome can have been granted.
+func (c *depths) stuck() {
+	if len(c.again) == 0 {
+		return
+	}
+	unknown := c.firstUnknown()
+	around := make([]reach, len(c.byKey))
+	slices.Sort(c.again)
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if !s.Busy || unknown[s.Key] <= s.Return {
+			continue
+		}
+		holds := c.byKey[s.Key]
+		n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= s.Call })
+		if n == 0 {
+			continue
+		}
+		if around[s.Key].back == nil {
+			around[s.Key] = c.reachOf(holds)
+		}
+		r := &around[s.Key]
+		_, again := slices.BinarySearch(c.again, c.holds[holds[n-1]].span)
+		if again && later(r.back[n], c.o.ClockError) < s.Call && r.called[n] > later(s.Return, c.o.ClockError) {
+			c.found.add(finding{rule: heldTooLong, x: holds[n-1], y: int32(i), start: s.Call, end: s.Return})
+		}
+	}
+}
+
+// reach is how far the holds of a key can have reached into a time between them.
+type reach struct {
+	back   []time.Duration // until when the first n of them can have lasted
+	called []time.Duration // from when on all but the first n can have been there
+}
+
+func (c *depths) reachOf(holds []int32) reach {
+	r := reach{make([]time.Duration, len(holds)+1), make([]time.Duration, len(holds)+1)}
+	r.back[0], r.called[len(holds)] = -1, never
+	for n, i := range holds {
+		r.back[n+1] = max(r.back[n], c.holds[i].back)
+	}
+	for n := len(holds) - 1; n >= 0; n-- {
+		r.called[n] = min(r.called[n+1], c.holds[holds[n]].called)
+	}
+	return r
+}

@@ -1,0 +1,80 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// holdCountViolation puts a finding of [HoldCount] into words.
+func (v *view) holdCountViolation(f finding) Violation {
+	switch f.rule {
+	case freedTooSoon:
+		r, y := &v.h.Spans[f.x], &v.holds[f.y]
+		w := v.spanPair(r, &v.h.Spans[y.span], "a lock that its owner took several times is free after as many releases")
+		w.Events = []int{int(r.Ended), v.granted(y)}
+		w.Text = fmt.Sprintf("client %d released one of its holds of %s at %s and was still inside, but client %d was "+
+			"granted it at %s", w.Clients[0], keyName(w.Key), at(r.Return), w.Clients[1], at(y.from))
+		return w
+	case heldTooLong:
+		x, s := &v.holds[f.x], &v.h.Spans[f.y]
+		w := v.spanPair(&v.h.Spans[x.span], s, "a lock is free when it was released as often as it was taken")
+		w.Events = []int{int(x.ended), int(s.Invoked), int(s.Ended)}
+		w.Text = fmt.Sprintf("client %d had released %s as often as it had taken it by %s, but client %d was refused it "+
+			"at %s",
+			w.Clients[0], keyName(w.Key), at(x.back), w.Clients[1], at(s.Return))
+		return w
+	}
+	g, s := &v.h.Spans[f.x], &v.h.Spans[f.y]
+	w := v.spanPair(g, s, "")
+	w.Clients, w.Owners = w.Clients[1:], w.Owners[1:]
+	w.Events = []int{int(g.Ended), int(s.Ended)}
+	if f.x == f.y {
+		w.Events[0] = int(s.Invoked)
+	}
+	who, key := w.Clients[0], keyName(w.Key)
+	switch f.rule {
+	case wrongCount:
+		w.Rule = "the count that an answer tells is how often the owner holds the lock"
+		w.Text = fmt.Sprintf("client %d was told at %s that it holds %s %d times, and it is %d", who, at(s.Return), key,
+			s.Count, v.depthAfter(f.x, f.y))
+	case ownerRefused:
+		w.Rule = "an owner can take again what it holds"
+		w.Text = fmt.Sprintf("client %d was refused %s at %s although it held it since %s", who, key, at(s.Return),
+			at(g.Return))
+	case takenAgain:
+		w.Rule = "a mutex that is not reentrant is not granted to who holds it"
+		w.Text = fmt.Sprintf("client %d was granted %s at %s although it held it since %s", who, key, at(s.Return),
+			at(g.Return))
+	case overReleased:
+		w.Rule = "a lock can be released as often as it was taken, and not more"
+		w.Text = fmt.Sprintf("client %d released %s at %s once more than it had taken it, and was told that this was right",
+			who, key, at(s.Return))
+	}
+	return w
+}
+
+// spanPair is a violation about two operations.
+func (v *view) spanPair(x, y *history.Span, rule string) Violation {
+	return Violation{
+		Rule: rule, Key: v.h.Keys[y.Key], Class: BrokenPromise,
+		Clients: []int{x.Process.Client(v.h.Clients), y.Process.Client(v.h.Clients)},
+		Owners:  []string{v.h.Owners[x.Owner], v.h.Owners[y.Owner]},
+	}
+}
+
+// depthAfter is how deep an owner is after span y, if its hold began with span x.
+func (v *view) depthAfter(x, y int32) (n int) {
+	o := v.h.Spans[x].Owner
+	for i := x; i <= y; i++ {
+		s := &v.h.Spans[i]
+		switch {
+		case s.Owner != o || s.Key != v.h.Spans[x].Key || s.Outcome != history.OK:
+		case s.Op == history.OpRelease:
+			n--
+		case s.Op == history.OpAcquire || s.Op == history.OpTry:
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,124 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// part is some permits of a hold that were given back before the rest of it.
+type part struct {
+	at      time.Duration // release invoked
+	permits int32
+}
+
+// take begins a hold of a semaphore, whatever its owner has already.
+func (b *holdBuilder) take(i int32, s *history.Span) {
+	for n := b.open[s.Owner]; n >= 0; {
+		h := &b.holds[n]
+		if n = h.next; h.key == s.Key && h.ending != open { // told lost, and taken anew
+			b.forget(h)
+		}
+	}
+	b.begin(i, s, s.Permits)
+}
+
+// give gives back permits of a semaphore, those taken last first; permits are
+// alike, so that any other choice adds up to the same. From its invocation on the
+// owner does not rely on them, whatever the answer. What a release that failed
+// left at the servers is given back after all that is still relied on.
+func (b *holdBuilder) give(i int32, s *history.Span) {
+	kept := s.Outcome == history.Fail && s.Held
+	if s.Outcome == history.Fail && !kept { // the servers know nothing of these permits any more
+		b.eachOf(s, func(_ int32, h *hold) {
+			h.end(gone, s.Call, s.Invoked)
+			b.forget(h)
+		})
+		return
+	}
+	left := s.Permits
+	b.eachOf(s, func(n int32, h *hold) {
+		if h.ending == gone && s.Outcome != history.OK {
+			left -= min(left, h.depth+h.debt)
+			b.forget(h)
+			return
+		}
+		some := min(left, h.depth)
+		left -= some
+		b.less(n, s, some)
+		if kept {
+			h.debt += some
+		}
+	})
+	if kept {
+		return
+	}
+	b.eachOf(s, func(_ int32, h *hold) {
+		some := min(left, h.debt)
+		left -= some
+		if h.debt -= some; h.depth+h.debt == 0 {
+			b.finish(h, s)
+		}
+	})
+	if left > 0 && s.Outcome == history.OK {
+		b.nothing(i, s)
+	}
+}
+
+// eachOf visits the open holds of the owner of s at its key, the latest first.
+func (b *holdBuilder) eachOf(s *history.Span, visit func(n int32, h *hold)) {
+	for n := b.open[s.Owner]; n >= 0; {
+		at, h := n, &b.holds[n]
+		if n = h.next; h.key == s.Key {
+			visit(at, h)
+		}
+	}
+}
+
+// less takes permits off hold n, which its owner relies on no more.
+func (b *holdBuilder) less(n int32, s *history.Span, permits int32) {
+	h := &b.holds[n]
+	switch h.depth -= permits; {
+	case permits == 0:
+	case h.ending == gone: // it was still held, whatever the owner was told
+		h.core = s.Call
+	case h.depth == 0:
+		h.until, h.ended = min(h.until, s.Call), s.Invoked
+	default:
+		if b.parts == nil {
+			b.parts = make(map[int32][]part)
+		}
+		b.parts[n] = append(b.parts[n], part{s.Call, permits})
+	}
+}
+
+// finish ends a hold of which nothing is left.
+func (b *holdBuilder) finish(h *hold, s *history.Span) {
+	if h.ending == open && h.until < s.Call { // a release that failed has ended belief before
+		defer func(event int32) { h.ended = event }(h.ended)
+	}
+	how := unsure
+	if s.Outcome == history.OK {
+		how, h.back = released, s.Return
+	}
+	h.end(how, s.Call, s.Invoked)
+	b.forget(h)
+}
+
+// weight is the permits that were taken with a hold.
+func (v *view) weight(i int32) int64 { return int64(v.h.Spans[v.holds[i].span].Permits) }
+
+// outAfter is how many permits of hold i its owner relied on for longer than
+// slack after t.
+func (v *view) outAfter(i int32, t, slack time.Duration) int64 {
+	if v.holds[i].until-t <= slack {
+		return 0
+	}
+	n := v.weight(i)
+	for _, p := range v.parts[i] {
+		if p.at-t <= slack {
+			n -= int64(p.permits)
+		}
+	}
+	return n
+}
