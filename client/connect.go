@@ -24,8 +24,12 @@ const (
 // that a replica has been promoted.
 const poolSize = 64
 
+// maxRedirects is how often a request to a cluster may be sent on to another
+// node: a redirection is an answer, and says that nothing was done.
+const maxRedirects = 3
+
 // connect opens one client for each server that e names: one for a single
-// master or Sentinel, N for a quorum. None of them sends a request again.
+// master, Sentinel or a cluster, N for a quorum. None of them sends a request again.
 func connect(s Setup) ([]redis.UniversalClient, error) { return connectRetrying(s, -1) }
 
 // connectRetrying is connect with clients that send a request up to retries times again.
@@ -41,6 +45,13 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 			MasterName: e.MasterName, SentinelAddrs: e.Sentinels, Dialer: dial,
 			MaxRetries: retries, DialerRetries: 1, PoolSize: poolSize,
 			DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
+		})}, nil
+	}
+	if e.Kind == cluster.Sharded {
+		return []redis.UniversalClient{redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: e.Addrs, Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1, PoolSize: poolSize,
+			DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		})}, nil
 	}
 	var all []redis.UniversalClient

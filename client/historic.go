@@ -19,7 +19,7 @@ import (
 func historicSpecs() []Spec {
 	var rows []Spec
 	for _, row := range historic.Catalog() {
-		kinds := []string{cluster.Single, cluster.Sentinel}
+		kinds := []string{cluster.Single, cluster.Replicated, cluster.Sentinel}
 		if row.Many {
 			kinds = []string{cluster.Quorum}
 		}

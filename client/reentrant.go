@@ -18,7 +18,7 @@ var reentrantSpec = Spec{
 	Doc: "package lock's reentrant mutex: a hash with owner and count, Lua scripts, watchdog, pub/sub, " +
 		"fencing tokens.",
 	Source:     "Redisson's RLock, made idempotent (redisson#7367)",
-	Topologies: []string{cluster.Single, cluster.Sentinel},
+	Topologies: []string{cluster.Single, cluster.Replicated, cluster.Sentinel, cluster.Sharded},
 	Fences:     true, Reentrant: true,
 	Keeps:    func(key string) []string { return []string{"{" + key + "}:token"} },
 	Open:     openReentrant,

@@ -8,6 +8,10 @@ var (
 	// port cannot be had. The message says what to do. The command line ends with code 69 on it.
 	ErrEnvironment = errors.New("this machine cannot do that")
 
+	// ErrOption: a server refuses an option of the topology. The message has its own words. The
+	// command line ends with code 64 on it.
+	ErrOption = errors.New("the server refuses an option of the topology")
+
 	// ErrNoNode: the cluster has no node, Sentinel or link end of that name.
 	ErrNoNode = errors.New("no such node")
 

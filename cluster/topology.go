@@ -12,8 +12,10 @@ type TopologySpec struct {
 func Topologies() []TopologySpec {
 	return []TopologySpec{
 		{Single, "one master, no replica."},
+		{Replicated, "one master and replicas (2), promoted by hand: the master's address moves to the replica."},
 		{Sentinel, "one master, replicas (2), and Sentinels (3) that promote a replica when the master dies."},
-		{Quorum, "N independent masters (5) without replicas, for RedLock."},
+		{Sharded, "Redis Cluster: masters (3) that share the keys, each with replicas (1) that take over by vote."},
+		{Quorum, "N independent masters (5), each alone or with replicas, for RedLock."},
 	}
 }
 
@@ -27,6 +29,11 @@ func (t Topology) Defaults() Topology {
 	switch t.Kind {
 	case Quorum:
 		set(&t.Masters, 5)
+	case Sharded:
+		set(&t.Masters, 3)
+		set(&t.Replicas, 1)
+	case Replicated:
+		set(&t.Replicas, 2)
 	case Sentinel:
 		set(&t.Replicas, 2)
 		set(&t.Sentinels, 3)
@@ -38,28 +45,38 @@ func (t Topology) Defaults() Topology {
 const (
 	maxNodes     = 15
 	minSentinels = 3 // with two, nobody has a majority when one is gone (redis.io, Sentinel)
+	minShards    = 3 // with two, nobody has a majority to vote with when one is gone (redis.io, Cluster)
 )
 
 // Validate says what is wrong with t, after Defaults.
 func (t Topology) Validate() error {
+	if t.Kind != Sentinel && t.Sentinels != 0 {
+		return fmt.Errorf("topology %s has no sentinels: leave them out", t.Kind)
+	}
 	switch t.Kind {
 	case Single:
-		if t.Masters > 1 || t.Replicas != 0 || t.Sentinels != 0 {
+		if t.Masters > 1 || t.Replicas != 0 {
 			return fmt.Errorf("topology single is one master alone: leave out masters, replicas and sentinels")
 		}
-	case Sentinel:
+	case Replicated, Sentinel:
 		if t.Masters > 1 || t.Replicas < 1 || t.Replicas > maxNodes-1 {
-			return fmt.Errorf("topology sentinel has one master and 1 to %d replicas, not %d", maxNodes-1, t.Replicas)
+			return fmt.Errorf("topology %s has one master and 1 to %d replicas, not %d", t.Kind, maxNodes-1, t.Replicas)
 		}
-		if t.Sentinels < minSentinels || t.Sentinels > maxNodes {
+		if t.Kind == Sentinel && (t.Sentinels < minSentinels || t.Sentinels > maxNodes) {
 			return fmt.Errorf("topology sentinel has %d to %d sentinels, not %d", minSentinels, maxNodes, t.Sentinels)
 		}
-	case Quorum:
-		if t.Replicas != 0 || t.Sentinels != 0 {
-			return fmt.Errorf("topology quorum has no replicas and no sentinels")
+	case Sharded:
+		if t.Masters < minShards || t.Replicas < 0 || t.Masters > maxNodes || t.Size() > maxNodes {
+			return fmt.Errorf("topology cluster has %d to %d nodes, at least %d of them masters, not %d masters "+
+				"with %d replicas each", minShards, maxNodes, minShards, t.Masters, t.Replicas)
 		}
+	case Quorum:
 		if t.Masters < 3 || t.Masters > maxNodes || t.Masters%2 == 0 {
 			return fmt.Errorf("topology quorum has an odd number of masters from 3 to %d, not %d", maxNodes, t.Masters)
+		}
+		if t.Replicas < 0 || t.Size() > maxNodes {
+			return fmt.Errorf("topology quorum has at most %d nodes, not %d masters with %d replicas each",
+				maxNodes, t.Masters, t.Replicas)
 		}
 	default:
 		return fmt.Errorf("no topology is called %q", t.Kind)
@@ -70,8 +87,25 @@ func (t Topology) Validate() error {
 // Size is the number of data servers.
 func (t Topology) Size() int {
 	t = t.Defaults()
-	if t.Kind == Quorum {
+	return t.Heads() * (1 + min(max(t.Replicas, 0), maxNodes))
+}
+
+// Heads is the number of masters that a cluster starts with: the nodes n1, n2, …
+// up to it. Those after them are replicas, of the masters in turn (see MasterOf).
+func (t Topology) Heads() int {
+	t = t.Defaults()
+	if t.Kind == Quorum || t.Kind == Sharded {
 		return t.Masters
 	}
-	return 1 + t.Replicas
+	return 1
+}
+
+// MasterOf is the number of the master that node i (from 1) replicates from at
+// the start; 0 if it is one itself.
+func (t Topology) MasterOf(i int) int {
+	heads := t.Heads()
+	if i <= heads {
+		return 0
+	}
+	return (i-heads-1)%heads + 1
 }

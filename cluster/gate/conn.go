@@ -16,6 +16,7 @@ const dialTimeout = 10 * time.Second
 // conn is one connection through the gate: two sockets, two pumps.
 type conn struct {
 	client *net.TCPConn
+	target string // of the server
 	pumps  [2]pump
 	ctx    context.Context // done when the connection is over
 	cancel context.CancelFunc
@@ -26,9 +27,9 @@ type conn struct {
 }
 
 // serve relays until both sides have ended, or the connection is reset.
-func (c *conn) serve(target string) {
+func (c *conn) serve() {
 	defer c.reset(nil) // by now both sides have had their ends; frees the sockets
-	for !c.dial(target) {
+	for !c.dial(c.target) {
 		if !c.heldBack() {
 			return
 		}

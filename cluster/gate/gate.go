@@ -35,12 +35,12 @@ type Config struct {
 // Gate is one listener in front of one server. Its methods may be called from
 // several goroutines. Close ends every connection and goroutine of it.
 type Gate struct {
-	target   string
 	identify func(netip.Addr) string
 	addr     *net.TCPAddr
 	tasks    sync.WaitGroup
 
 	mu       sync.Mutex
+	target   string
 	closed   bool
 	listener *net.TCPListener // nil while refusing
 	callers  map[string]*caller
@@ -106,6 +106,20 @@ func (g *Gate) Refuse() error {
 	err := g.listener.Close()
 	g.listener = nil
 	return err
+}
+
+// Redirect has the gate stand in front of another server from now on, as a
+// service address that moves: open connections are reset, and whoever connects
+// again reaches the new one. Rules and counts stay.
+func (g *Gate) Redirect(target string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.target = target
+	for _, from := range g.callers {
+		for c := range from.conns {
+			c.reset(nil)
+		}
+	}
 }
 
 // Close ends every connection, frees the address and waits for the gate's
@@ -206,7 +220,7 @@ func (g *Gate) accept(listener *net.TCPListener) {
 			continue
 		}
 		g.tasks.Go(func() {
-			c.serve(g.target)
+			c.serve()
 			g.mu.Lock()
 			delete(from.conns, c)
 			g.mu.Unlock()
@@ -234,6 +248,7 @@ func (g *Gate) admit(client *net.TCPConn) (*conn, *caller) {
 		c.reset(nil)
 		return nil, nil
 	}
+	c.target = g.target
 	from.conns[c] = struct{}{}
 	return c, from
 }

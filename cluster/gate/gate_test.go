@@ -312,3 +312,20 @@ func TestRefuseAndAdmit(t *testing.T) {
 	b.say(t, "again")
 	b.expect(t, "re again")
 }
+
+// TestRedirect: an address that moves to another server resets who is
+// connected, and whoever comes again meets the new one.
+func TestRedirect(t *testing.T) {
+	s, g, a, _ := connected(t)
+	other := newServer(t)
+	g.Redirect(other.listener.Addr().String())
+	if got := a.hear(5 * time.Second); got != "RST" {
+		t.Errorf("heard %q, want a reset", got)
+	}
+	again := dial(t, g, "127.0.0.8")
+	again.say(t, "new")
+	other.expect(t, "new")
+	again.expect(t, "re new")
+	s.expect(t, "RST", "RST") // of both that were connected, and nothing else
+	s.quiet(t)
+}

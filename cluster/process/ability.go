@@ -49,9 +49,15 @@ func (c *Cluster) Resume(_ context.Context, node string) error {
 	return s.resume()
 }
 
-// Promote asks the Sentinels, one after the other until one accepts, for a failover.
+// Promote asks the Sentinels, one after the other until one accepts, for a
+// failover. In a replicated topology it does by hand what an operator does: see
+// promoteByHand.
 func (c *Cluster) Promote(ctx context.Context) error {
-	if c.topology.Kind != cluster.Sentinel {
+	switch c.topology.Kind {
+	case cluster.Sentinel:
+	case cluster.Replicated:
+		return c.promoteByHand(ctx)
+	default:
 		return fmt.Errorf("promoting a replica in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
 	}
 	var errs []error
@@ -107,16 +113,20 @@ func (c *Cluster) gates(link cluster.Link) ([]*gate.Gate, error) {
 	if err := c.checkEnd(link.From); err != nil {
 		return nil, err
 	}
-	if link.To == cluster.Any {
-		var all []*gate.Gate
-		for _, s := range slices.Concat(c.nodes, c.sentinels) {
-			all = append(all, s.gate)
+	servers := slices.Concat(c.nodes, c.sentinels)
+	if link.To != cluster.Any {
+		s, err := c.server(link.To)
+		if err != nil {
+			return nil, err
 		}
-		return all, nil
+		servers = []*server{s}
 	}
-	s, err := c.server(link.To)
-	if err != nil {
-		return nil, err
+	var all []*gate.Gate
+	for _, s := range servers {
+		all = append(all, s.gate)
+		if s.bus != nil {
+			all = append(all, s.bus)
+		}
 	}
-	return []*gate.Gate{s.gate}, nil
+	return all, nil
 }

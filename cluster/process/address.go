@@ -141,24 +141,40 @@ func (c *Cluster) claimPort() (err error) {
 }
 
 func (c *Cluster) openGate(s *server) (err error) {
-	probe, err := net.Listen("tcp", s.admin.addr)
-	if err != nil {
+	if err := os.MkdirAll(s.disk, 0o755); err != nil {
 		return err
+	}
+	if s.gate, err = c.gateTo(s, c.port); err != nil || c.topology.Kind != cluster.Sharded {
+		return err
+	}
+	s.bus, err = c.gateTo(s, c.port+1)
+	return errors.Join(err, closeIf(err, s.gate))
+}
+
+// gateTo opens a gate in front of one port of s, which nobody else may have.
+func (c *Cluster) gateTo(s *server, port int) (*gate.Gate, error) {
+	target := netip.AddrPortFrom(s.real(), uint16(port)).String()
+	probe, err := net.Listen("tcp", target)
+	if err != nil {
+		return nil, err
 	}
 	if err := probe.Close(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return err
+	listen := netip.AddrPortFrom(s.known(), uint16(port)).String()
+	return gate.Open(gate.Config{Listen: listen, Target: target, Identify: identify})
+}
+
+func closeIf(err error, g *gate.Gate) error {
+	if err == nil {
+		return nil
 	}
-	listen := netip.AddrPortFrom(s.known(), uint16(c.port)).String()
-	s.gate, err = gate.Open(gate.Config{Listen: listen, Target: s.admin.addr, Identify: identify})
-	return err
+	return g.Close()
 }
 
 func (c *Cluster) releasePort() {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
-		_ = s.gate.Close()
+		_ = s.closeGates()
 	}
 	c.nodes, c.sentinels = nil, nil
 	if c.claimed != nil {

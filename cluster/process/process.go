@@ -2,10 +2,11 @@
 // front of each. It needs Linux, redis-server 7.0 or newer, and no rights. It
 // is not a way to run Redis for anything but a test.
 //
-// Read [Start] and [Cluster] first. Addresses (one port for all of a run):
+// Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
 //
 //	127.0.1.i    node i itself; it also connects to others from here
-//	127.0.2.i    the gate in front of node i: the only address that anybody is told
+//	127.0.2.i    the gate in front of node i: the only address that anybody is told;
+//	             in a cluster also the gate in front of its bus, one port higher
 //	127.0.3.i    Sentinel i itself; it also connects to others from here
 //	127.0.5.i    the gate in front of Sentinel i
 //	127.0.4.1…   the clients; from the 251st on 127.4.x.y
@@ -126,21 +127,23 @@ func (c *Cluster) start(ctx context.Context, firstPort int) error {
 		return err
 	}
 	// A replica that finds its master at the first try is attached at once; the next try is a second later.
-	masters := c.nodes
-	if c.topology.Kind == cluster.Sentinel {
-		masters = c.nodes[:1]
+	heads := c.topology.Heads()
+	if err := c.launch(ctx, c.nodes[:heads]); err != nil {
+		return err
 	}
-	if err := c.launch(ctx, masters); err != nil {
+	if err := c.launch(ctx, c.nodes[heads:]); err != nil {
+		return err
+	}
+	if c.topology.Kind == cluster.Sharded {
+		if err := c.join(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.waitAttached(ctx); err != nil {
 		return err
 	}
 	if c.topology.Kind != cluster.Sentinel {
 		return nil
-	}
-	if err := c.launch(ctx, c.nodes[1:]); err != nil {
-		return err
-	}
-	if err := c.waitAttached(ctx); err != nil {
-		return err
 	}
 	if err := c.launchSentinels(ctx); err != nil {
 		return err
@@ -213,7 +216,7 @@ func (c *Cluster) Nodes() []cluster.Node {
 func (c *Cluster) Endpoints(client int) cluster.Endpoints {
 	e := cluster.Endpoints{Kind: c.topology.Kind, Source: clientAddr(client).String()}
 	if c.topology.Kind != cluster.Sentinel {
-		for _, s := range c.nodes {
+		for _, s := range c.nodes[:c.topology.Heads()] {
 			e.Addrs = append(e.Addrs, s.gate.Addr())
 		}
 		return e
@@ -234,7 +237,7 @@ func (c *Cluster) Close(context.Context) error {
 		errs := make([]error, len(servers))
 		var all sync.WaitGroup
 		for i, s := range servers {
-			all.Go(func() { errs[i] = errors.Join(s.kill(), s.gate.Close(), s.admin.close()) })
+			all.Go(func() { errs[i] = errors.Join(s.kill(), s.closeGates(), s.admin.close()) })
 		}
 		all.Wait()
 		if c.claimed != nil {
@@ -264,6 +267,7 @@ func (c *Cluster) server(name string) (*server, error) {
 func (c *Cluster) newServer(h host) *server {
 	s := &server{host: h, name: h.String(), program: c.program, ledger: c.ledger, log: c.log}
 	s.dir = filepath.Join(c.data, s.name)
+	s.disk = filepath.Join(s.dir, "disk")
 	s.conf = filepath.Join(s.dir, "redis.conf")
 	s.logFile = filepath.Join(c.logs, s.name+".log")
 	s.admin = newAdmin(fmt.Sprintf("%s:%d", h.real(), c.port))

@@ -11,9 +11,16 @@ import (
 	"github.com/lockchaos/lockchaos/cluster"
 )
 
-// waitAttached waits until every replica is connected to the master and has its data.
+// waitAttached waits until every replica is connected to its master and has its
+// data, and every master knows it.
 func (c *Cluster) waitAttached(ctx context.Context) error {
-	for _, s := range c.nodes[1:] {
+	replicas := map[int]int{} // by master, from 1
+	for _, s := range c.nodes {
+		m := c.topology.MasterOf(s.i)
+		if m == 0 {
+			continue
+		}
+		replicas[m]++
 		err := poll(ctx, func() string {
 			role, err := s.role(ctx)
 			if err != nil {
@@ -28,13 +35,19 @@ func (c *Cluster) waitAttached(ctx context.Context) error {
 			return fmt.Errorf("waiting for %s to attach to its master: %w", s.name, err)
 		}
 	}
-	return poll(ctx, func() string {
-		role, err := c.nodes[0].role(ctx)
-		if err == nil && role.links < len(c.nodes)-1 {
-			return fmt.Sprintf("n1 has %d replicas, want %d", role.links, len(c.nodes)-1)
+	for m, want := range replicas { // order does not matter: all are waited for
+		err := poll(ctx, func() string {
+			role, err := c.nodes[m-1].role(ctx)
+			if err == nil && role.links < want {
+				return fmt.Sprintf("n%d has %d replicas, want %d", m, role.links, want)
+			}
+			return message(err)
+		})
+		if err != nil {
+			return err
 		}
-		return message(err)
-	})
+	}
+	return nil
 }
 
 // waitWatched waits until every Sentinel sees everything in good health. To ask

@@ -29,12 +29,14 @@ type server struct {
 	host
 	name    string
 	program string
-	dir     string
+	dir     string // its configuration, and what a cluster's node knows of the others
+	disk    string // its data: the folder below dir that a power cut empties
 	conf    string
 	logFile string
 	ledger  *ledger.Ledger
 	log     *slog.Logger
 	gate    *gate.Gate
+	bus     *gate.Gate // in front of its cluster bus; nil: it is in no cluster
 	admin   *admin
 
 	proc   atomic.Pointer[child.Process] // nil before the first start
@@ -82,7 +84,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.waitAnswer(ctx, p); err != nil {
 		return err
 	}
-	if err := s.gate.Admit(); err != nil {
+	if err := s.eachGate((*gate.Gate).Admit); err != nil {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
 	go s.watch(p)
@@ -95,7 +97,7 @@ func (s *server) watch(p *child.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wanted && s.proc.Load() == p {
-		_ = s.gate.Refuse()
+		_ = s.eachGate((*gate.Gate).Refuse)
 		s.log.Warn("server ended by itself", "node", s.name, "how", p.Wait(), "log", s.logFile)
 	}
 }
@@ -125,6 +127,9 @@ func (s *server) obituary(p *child.Process) error {
 	if strings.Contains(tail, "Address already in use") {
 		return fmt.Errorf("starting %s at %s: %w: %w", s.name, s.admin.addr, cluster.ErrEnvironment, errPortTaken)
 	}
+	if _, words, found := strings.Cut(tail, "*** FATAL CONFIG FILE ERROR"); found {
+		return fmt.Errorf("starting %s: %w: %s", s.name, cluster.ErrOption, strings.Join(strings.Fields(words), " "))
+	}
 	return fmt.Errorf("starting %s: %w: %s ended (%v); its log ends:\n%s",
 		s.name, cluster.ErrEnvironment, s.program, p.Wait(), tail)
 }
@@ -151,7 +156,7 @@ func (s *server) kill() error {
 	if p == nil {
 		return nil
 	}
-	if err := errors.Join(s.gate.Refuse(), p.Kill()); err != nil {
+	if err := errors.Join(s.eachGate((*gate.Gate).Refuse), p.Kill()); err != nil {
 		return fmt.Errorf("killing %s: %w", s.name, err)
 	}
 	s.paused.Store(false)
@@ -194,6 +199,16 @@ func (s *server) resume() error {
 func downIfGone(err error) error {
 	if errors.Is(err, child.ErrGone) {
 		return fmt.Errorf("%w: %w", cluster.ErrDown, err)
+	}
+	return err
+}
+
+func (s *server) closeGates() error { return s.eachGate((*gate.Gate).Close) }
+
+func (s *server) eachGate(do func(*gate.Gate) error) error {
+	err := do(s.gate)
+	if s.bus != nil {
+		err = errors.Join(err, do(s.bus))
 	}
 	return err
 }

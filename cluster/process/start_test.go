@@ -44,6 +44,10 @@ func TestRolesAndEndpoints(t *testing.T) {
 		{single, "n1=master", 1},
 		{quorum, "n1=master n2=master n3=master", 3},
 		{sentinel, "n1=master n2=slave n3=slave", 0},
+		{cluster.Topology{Kind: cluster.Replicated}, "n1=master n2=slave n3=slave", 1},
+		{cluster.Topology{Kind: cluster.Sharded}, "n1=master n2=master n3=master n4=slave n5=slave n6=slave", 3},
+		{cluster.Topology{Kind: cluster.Quorum, Masters: 3, Replicas: 1},
+			"n1=master n2=master n3=master n4=slave n5=slave n6=slave", 3},
 	} {
 		t.Run(test.topology.Kind, func(t *testing.T) {
 			c := up(t, test.topology)

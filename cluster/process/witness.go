@@ -28,8 +28,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleWait)
 	defer cancel()
-	commands := make([][]string, 0, 1+perKey*len(keys))
-	commands = append(commands, []string{"ROLE"})
+	commands := append(make([][]string, 0, 2+perKey*len(keys)), c.reader(), []string{"ROLE"})
 	for _, key := range keys {
 		// The wrong one of the two readers answers WRONGTYPE, which costs less than asking for the type first.
 		commands = append(commands, []string{"HGETALL", key}, []string{"GET", key}, []string{"PTTL", key})
@@ -38,13 +37,14 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	if err != nil {
 		return sample
 	}
-	role, err := parseRole(replies[0])
+	role, err := parseRole(replies[1])
 	if err != nil {
 		return sample
 	}
+	replies = replies[2:]
 	sample.Up, sample.Role, sample.Offset, sample.Links = true, role.name, role.offset, role.links
 	for i, key := range keys {
-		seen, ok := keySeen(replies[1+perKey*i:][:perKey])
+		seen, ok := keySeen(replies[perKey*i:][:perKey])
 		if !ok {
 			continue
 		}
@@ -54,6 +54,15 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 		sample.Keys[key] = seen
 	}
 	return sample
+}
+
+// reader is the command to which a cluster's replica needs to have listened
+// before it speaks of keys (redis.io, READONLY); others say something harmless.
+func (c *Cluster) reader() []string {
+	if c.topology.Kind == cluster.Sharded {
+		return []string{"READONLY"}
+	}
+	return []string{"PING"}
 }
 
 // Role is "master" or "slave", as the node itself says now. It waits for
@@ -74,8 +83,8 @@ func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
 
 // keySeen reads the answers to HGETALL, GET and PTTL; false: the key is free.
 func keySeen(replies []any) (history.KeySeen, bool) {
-	ttl, _ := replies[2].(int64)
-	if ttl == -2 { // no such key (redis.io, PTTL)
+	ttl, ok := replies[2].(int64)
+	if !ok || ttl == -2 { // another shard's, or no such key (redis.io, PTTL)
 		return history.KeySeen{}, false
 	}
 	seen := history.KeySeen{TTL: time.Duration(ttl) * time.Millisecond}
@@ -123,16 +132,16 @@ func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Durati
 		return nil, err
 	}
 	names, _ := replies[0].([]any)
-	commands := make([][]string, len(names))
-	for i, name := range names {
-		commands[i] = []string{"PTTL", fmt.Sprint(name)}
+	commands := [][]string{c.reader()}
+	for _, name := range names {
+		commands = append(commands, []string{"PTTL", fmt.Sprint(name)})
 	}
 	if replies, err = s.admin.ask(ctx, commands...); err != nil {
 		return nil, err
 	}
 	keys := make(map[string]time.Duration, len(names))
 	for i, name := range names {
-		if ms, ok := replies[i].(int64); ok && ms != -2 { // -2: it has expired in between
+		if ms, ok := replies[i+1].(int64); ok && ms != -2 { // -2: it has expired in between
 			keys[fmt.Sprint(name)] = time.Duration(ms) * time.Millisecond
 		}
 	}

@@ -78,6 +78,8 @@ func exitCode(err error, io streams) int {
 	switch {
 	case errors.Is(err, runner.ErrInterrupted):
 		return exitInterrupted
+	case errors.Is(err, cluster.ErrOption):
+		return exitUsage
 	case environmental(err):
 		return exitEnvironment
 	}

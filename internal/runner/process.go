@@ -75,9 +75,9 @@ const filesAtLeast = 150
 
 func filesPerClient(t cluster.Topology) int {
 	switch t.Kind {
-	case cluster.Single:
+	case cluster.Single, cluster.Replicated:
 		return 8
-	case cluster.Quorum:
+	case cluster.Quorum, cluster.Sharded:
 		return 5 * max(t.Size(), 1)
 	}
 	return 15
