@@ -190,32 +190,6 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 	return end
 }
 
-// renewals prolongs the holds that were renewed, or may have been.
-func (e *extents) renewals() {
-	e.renewed = make([]time.Duration, len(e.holds))
-	of := make([][]int32, len(e.h.Owners)) // holds of each owner
-	for i := range e.holds {
-		of[e.holds[i].owner] = append(of[e.holds[i].owner], int32(i))
-	}
-	prolong := func(owner, key int32, t, lease time.Duration) {
-		for _, i := range of[owner] {
-			if h := &e.holds[i]; h.key == key && h.from <= t {
-				e.renewed[i] = max(e.renewed[i], later(t, cmp.Or(lease, e.h.Spans[h.span].Lease, e.longest)))
-			}
-		}
-	}
-	for i := range e.h.Spans {
-		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {
-			prolong(s.Owner, s.Key, e.ended(int32(i)), s.Lease)
-		}
-	}
-	for i := range e.h.Notices {
-		if n := &e.h.Notices[i]; n.F == history.Renewed {
-			prolong(n.Owner, n.Key, n.Time, 0)
-		}
-	}
-}
-
 // mayHold says that s may have been granted without a hold that is known: its
 // outcome is not known, or what its owner did cannot be told.
 func (v *view) mayHold(s *history.Span) bool {

@@ -29,7 +29,7 @@ type Builder struct {
 	h      *History
 	keys   map[string]int32
 	owners map[string]int32
-	open   map[Process][]int32 // operations without completion, as indices into h.Spans
+	open   map[Process]*opened // operations without completion
 	holder map[place]int32     // who acquired last, for events that do not name the owner
 	beyond map[int32]bool      // keys with more permits than can be counted
 	last   int64               // index of the event before
@@ -48,7 +48,7 @@ func NewBuilder() *Builder {
 		h:      &History{},
 		keys:   make(map[string]int32),
 		owners: make(map[string]int32),
-		open:   make(map[Process][]int32),
+		open:   make(map[Process]*opened),
 		holder: make(map[place]int32),
 		last:   -1,
 	}
@@ -123,6 +123,10 @@ func (b *Builder) number(e *Event, line int) (int32, error) {
 }
 
 func (b *Builder) problem(at int32, line int, format string, args ...any) {
+	if len(b.h.Problems) >= maxProblems {
+		b.more++
+		return
+	}
 	b.keep(Problem{Index: int64(at), Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -156,12 +160,16 @@ func (b *Builder) invoke(e numbered) {
 		b.limit(e, s.Key)
 	}
 	open := b.open[e.Process]
-	if len(open) > 0 {
-		b.problem(e.at, e.line, "process %d invokes %s while its operation of event %d is open",
-			e.Process, e.F, b.h.Spans[open[0]].Invoked)
+	if open == nil {
+		open = new(opened)
+		b.open[e.Process] = open
 	}
-	b.open[e.Process] = append(open, int32(len(b.h.Spans)))
+	if first, any := open.first(b.h.Spans); any {
+		b.problem(e.at, e.line, "process %d invokes %s while its operation of event %d is open", e.Process, e.F,
+			b.h.Spans[first].Invoked)
+	}
 	b.h.Spans = append(b.h.Spans, s)
+	open.add(int32(len(b.h.Spans)-1), b.h.Spans)
 }
 
 func (b *Builder) complete(e numbered) {
@@ -186,19 +194,18 @@ func (b *Builder) complete(e numbered) {
 func (b *Builder) match(e numbered) (int32, bool) {
 	open := b.open[e.Process]
 	op := opOf(e.F)
-	if op == OpOther && (e.F == Lost || e.F == Renewed || e.F == Crash) {
+	if open == nil || op == OpOther && (e.F == Lost || e.F == Renewed || e.F == Crash) {
 		return 0, false
 	}
-	for n := len(open) - 1; n >= 0; n-- {
-		s := &b.h.Spans[open[n]]
-		if s.Op != op || (e.Key != "" && b.h.Keys[s.Key] != e.Key) {
-			continue
+	key := anyKey
+	if e.Key != "" {
+		i, known := b.keys[e.Key]
+		if !known {
+			return 0, false
 		}
-		i := open[n]
-		b.open[e.Process] = append(open[:n], open[n+1:]...)
-		return i, true
+		key = i
 	}
-	return 0, false
+	return open.take(op, key, b.h.Spans)
 }
 
 func (b *Builder) end(s *Span, e numbered) {

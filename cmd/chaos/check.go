@@ -42,6 +42,7 @@ one asked for.
   chaos check chaos-runs/failover/latest --json
   zcat history.jsonl.gz | chaos check -
   chaos check queue.jsonl --fair --max-bypass 2 --slack 3s
+  chaos check latest --lock-kind mutex
   chaos check pool.jsonl --permits db=10 --permits 4 --clock-error 2ms`,
 		Args: exactly(1, "a history file, a run directory, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error { return check(s, args[0], o) },

@@ -158,6 +158,8 @@ func TestJudgingFlags(t *testing.T) {
 		{"--clients -3", exitUsage, "it takes a whole number from 0"},
 		{"--key --explain", exitUsage, "it takes the names on the way to a field"},
 		{"--owner value..client", exitUsage, "it takes the names on the way to a field"},
+		{"--lock-kind mutx", exitUsage, `no kind of lock is called "mutx" (did you mean mutex?)`},
+		{"--lock-kind mutex --property exclusion", exitUnsafe, "for 2 ms"},
 		{"--property bit", exitUsage, "did you mean bite?"},
 	}
 	for _, test := range tests {

@@ -25,6 +25,7 @@ type judgingFlags struct {
 	mayBeDown         int
 	permits           []string
 	search            time.Duration
+	lockKind          string
 	flags             interface{ Changed(string) bool }
 }
 
@@ -45,6 +46,9 @@ func (f *judgingFlags) add(c *cobra.Command) {
 	flags.DurationVar(&f.inLine, "in-line", 100*time.Millisecond,
 		"with --fair: how long after it asked a waiter's place in the line is certain")
 	flags.DurationVar(&f.search, "search", 5*time.Second, "longest search for a legal order (linearizable); 0: none")
+	flags.StringVar(&f.lockKind, "lock-kind", "",
+		"what the lock is meant to be: "+strings.Join(lockKindNames(), ", ")+" (default: whatever the history shows)")
+	_ = c.RegisterFlagCompletionFunc("lock-kind", completeNames(lockKindNames))
 	_ = c.RegisterFlagCompletionFunc("property", completeNames(propertyNames))
 }
 
@@ -66,6 +70,11 @@ func (f *judgingFlags) options(downByRun int) (checker.Options, error) {
 		}
 		o.Only = append(o.Only, checker.Property(name))
 	}
+	if f.lockKind != "" && !slices.Contains(lockKindNames(), f.lockKind) {
+		return o, usage(fmt.Errorf("--lock-kind: no kind of lock is called %q%s", f.lockKind,
+			nearest.Hint(f.lockKind, lockKindNames())))
+	}
+	o.LockKind = checker.LockKind(f.lockKind)
 	if err := f.sensible(); err != nil {
 		return o, usage(err)
 	}
@@ -102,6 +111,13 @@ func (f *judgingFlags) sensible() error {
 		}
 	}
 	return nil
+}
+
+func lockKindNames() (names []string) {
+	for _, kind := range checker.LockKinds() {
+		names = append(names, string(kind))
+	}
+	return names
 }
 
 // known refuses permits of a key that is not in the history: a slip of the pen

@@ -1,0 +1,77 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// renewal is that the lease of an owner's holds of a key may have begun anew.
+type renewal struct {
+	owner, key int32
+	at, lease  time.Duration // lease 0: as long as it was
+}
+
+// renewals prolongs the holds that were renewed, or may have been: by every
+// renewal that came after they began. Holds and renewals are sorted, and walked
+// through from the last to the first, so that the latest end that any later
+// renewal leads to is known at each hold.
+func (e *extents) renewals() {
+	list := e.renewalList()
+	ofOwner := func(owner, key int32, at time.Duration, r renewal) int {
+		return cmp.Or(cmp.Compare(owner, r.owner), cmp.Compare(key, r.key), cmp.Compare(at, r.at))
+	}
+	slices.SortFunc(list, func(a, b renewal) int { return ofOwner(a.owner, a.key, a.at, b) })
+	e.renewed = make([]time.Duration, len(e.holds))
+	kept := make([]int32, 0, len(e.holds)) // nobody asks how long a hold was renewed that was given back
+	for i := range e.holds {
+		if e.holds[i].ending != released {
+			kept = append(kept, int32(i))
+		}
+	}
+	slices.SortFunc(kept, func(i, j int32) int {
+		a, b := &e.holds[i], &e.holds[j]
+		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.key, b.key), cmp.Compare(a.from, b.from))
+	})
+	n := len(list)
+	var last renewal // of whose owner and key the two below are
+	var end, same time.Duration
+	for _, i := range slices.Backward(kept) {
+		h := &e.holds[i]
+		for n > 0 && ofOwner(h.owner, h.key, h.from, list[n-1]) <= 0 {
+			r := list[n-1]
+			if n--; r.owner != last.owner || r.key != last.key || n == len(list)-1 {
+				last, end, same = r, 0, -1
+			}
+			if r.lease > 0 {
+				end = max(end, later(r.at, r.lease))
+			} else {
+				same = max(same, r.at)
+			}
+		}
+		if n == len(list) || last.owner != h.owner || last.key != h.key {
+			continue
+		}
+		e.renewed[i] = max(e.renewed[i], end)
+		if same >= 0 {
+			e.renewed[i] = max(e.renewed[i], later(same, cmp.Or(e.h.Spans[h.span].Lease, e.longest)))
+		}
+	}
+}
+
+// renewalList is every renewal that happened or may have.
+func (e *extents) renewalList() (list []renewal) {
+	for i := range e.h.Spans {
+		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {
+			list = append(list, renewal{s.Owner, s.Key, e.ended(int32(i)), s.Lease})
+		}
+	}
+	for i := range e.h.Notices {
+		if n := &e.h.Notices[i]; n.F == history.Renewed {
+			list = append(list, renewal{n.Owner, n.Key, n.Time, 0})
+		}
+	}
+	return list
+}
