@@ -69,7 +69,8 @@ func renewedHistory(r *rand.Rand, n, owners, keys int) *history.History {
 			}
 			add(s)
 			if r.IntN(4) == 0 {
-				h.Notices = append(h.Notices, history.Notice{Time: now, Index: event, Key: s.Key, Owner: s.Owner, F: history.Renewed})
+				n := history.Notice{Time: now, Index: event, Key: s.Key, Owner: s.Owner, F: history.Renewed}
+				h.Notices = append(h.Notices, n)
 				event++
 			}
 		}

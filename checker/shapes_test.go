@@ -57,7 +57,8 @@ func (s *strip) add(op history.Op, owner, key int, set func(*history.Span)) {
 }
 
 func (s *strip) notice(f string, owner, key int) {
-	n := history.Notice{Time: s.now, Index: s.event, F: f, Process: history.Process(owner), Owner: int32(owner), Key: int32(key)}
+	n := history.Notice{Time: s.now, Index: s.event, F: f, Owner: int32(owner), Key: int32(key)}
+	n.Process = history.Process(owner)
 	s.h.Notices = append(s.h.Notices, n)
 	s.event++
 	s.now += time.Microsecond
