@@ -123,7 +123,7 @@ func (b *holdBuilder) alongside(i int32, s *history.Span) {
 func (b *holdBuilder) reenter(i int32, s *history.Span, h *hold) {
 	b.traits[s.Key] |= nested
 	b.again = append(b.again, i)
-	if s.Token != 0 && h.rank() != 0 && s.Token != h.token {
+	if s.Token != 0 && promised(s) > s.Return && h.rank() != 0 && s.Token != h.token {
 		b.renumbered = append(b.renumbered, i)
 	}
 }

@@ -18,6 +18,7 @@ type justInTime struct {
 	before  []int32 // the owner's last operation of known outcome before it; or -1
 	done    uint64  // operations that have returned
 	called  uint64
+	lapses  []int32 // spans of unknown outcome that asked for a lease: its end is operation len(spans)+n
 	marks   []jitMark
 	now     []jitCase
 }
@@ -33,6 +34,7 @@ type jitCase struct {
 	taken   uint64
 	has     [16]int8
 	tokens  [16]uint8
+	vague   [16]int8 // of has: what may run out; but of semaphores, only if that is all
 	out     int8
 	writers int8
 	highest uint8
@@ -42,6 +44,7 @@ type jitCase struct {
 func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) bool {
 	j.kind, j.permits, j.spans = kind, int8(permits), h.Spans
 	j.before, j.marks, j.done, j.called = j.before[:0], j.marks[:0], 0, 0
+	j.lapses = j.lapses[:0]
 	for i := range h.Spans {
 		s := &h.Spans[i]
 		before := int32(-1)
@@ -52,6 +55,9 @@ func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) boo
 			}
 		}
 		j.before = append(j.before, before)
+		if s.Outcome == history.Info && s.Op != history.OpRelease && s.Lease > 0 {
+			j.lapses = append(j.lapses, int32(i))
+		}
 		if s.Outcome == history.Fail && !s.Busy {
 			continue
 		}
@@ -76,6 +82,9 @@ func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) boo
 		bit := uint64(1) << m.span
 		if !m.back {
 			j.called |= bit
+			if n := slices.Index(j.lapses, m.span); n >= 0 {
+				j.called |= 1 << (len(j.spans) + n)
+			}
 			continue
 		}
 		if j.returned(bit); len(j.now) == 0 {
@@ -92,7 +101,7 @@ func (j *justInTime) returned(bit uint64) {
 		if j.now[n].taken&bit != 0 {
 			continue
 		}
-		for i := range j.spans {
+		for i := range len(j.spans) + len(j.lapses) {
 			next := j.now[n]
 			if j.effect(&next, int32(i)) && !slices.Contains(j.now, next) {
 				j.now = append(j.now, next)
@@ -118,6 +127,10 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	if j.called&bit == 0 || (j.done|c.taken)&bit != 0 {
 		return false
 	}
+	if n := int(i) - len(j.spans); n >= 0 {
+		c.taken |= bit
+		return j.lapse(c, &j.spans[j.lapses[n]])
+	}
 	s := &j.spans[i]
 	if b := j.before[i]; !s.Busy && b >= 0 && (j.done|c.taken)&(uint64(1)<<b) == 0 {
 		return false
@@ -137,6 +150,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 		}
 		*has -= n
 		c.out -= n
+		c.vague[s.Owner] = min(c.vague[s.Owner], *has)
 		if *has == 0 {
 			c.writers = 0
 		}
@@ -148,7 +162,32 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	if c.out += n; s.Write && j.kind == readersWriter {
 		c.writers = 1
 	}
+	leased := s.Outcome == history.Info && s.Lease > 0
+	switch vague := &c.vague[s.Owner]; {
+	case leased && (*vague == *has || j.kind == semaphore):
+		*vague += n
+	case j.kind != semaphore:
+		*vague = 0
+	}
 	*has += n
+	return true
+}
+
+// lapse ends the lease of an acquire of unknown outcome: for a semaphore that of its
+// permits, else that of the whole hold, if no acquire is known to be part of it.
+func (j *justInTime) lapse(c *jitCase, s *history.Span) bool {
+	n, vague := int8(s.Permits), &c.vague[s.Owner]
+	if j.kind != semaphore {
+		n = max(1, c.has[s.Owner])
+	}
+	if *vague < n {
+		return false
+	}
+	*vague -= n
+	c.has[s.Owner] -= n
+	if c.out -= n; c.has[s.Owner] == 0 {
+		c.writers = 0
+	}
 	return true
 }
 
@@ -171,7 +210,7 @@ func (j *justInTime) rightToken(c *jitCase, s *history.Span, inside bool) bool {
 		return true
 	}
 	token, own := uint8(s.Token), &c.tokens[s.Owner]
-	if s.Outcome == history.Info {
+	if s.Outcome == history.Info || promised(s) <= s.Return { // a slow reply tells of a grant that may have run out
 		token = 0
 	}
 	if inside {

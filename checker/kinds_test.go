@@ -16,6 +16,7 @@ type sketch struct {
 	call, back int
 	permits    int32
 	busy, read bool
+	lease      int
 	notice     string // not an operation but this
 }
 
@@ -108,6 +109,9 @@ func (d *sketcher) hold() {
 	if d.once(20) {
 		o.op = history.OpTry
 	}
+	if d.once(30) {
+		o.lease = 4 + d.some(12)
+	}
 	if d.once(8) {
 		d.vague(o)
 		return
@@ -125,6 +129,9 @@ func (d *sketcher) hold() {
 // vague is an acquire of unknown outcome, and perhaps the clean-up after it.
 func (d *sketcher) vague(o sketch) {
 	o.outcome, o.call = history.Info, d.some(20)
+	if d.once(50) {
+		o.lease = 1 + d.some(9)
+	}
 	d.ops = append(d.ops, o)
 	if d.once(30) {
 		o.op, o.outcome = history.OpRelease, history.OK
@@ -255,7 +262,8 @@ func (d *sketcher) build() {
 		default:
 			d.span[m.op] = int32(len(h.Spans))
 			h.Spans = append(h.Spans, history.Span{Call: t, Return: never, Invoked: int32(n), Ended: -1, Owner: o.owner,
-				Process: history.Process(o.owner), Permits: o.permits, Op: o.op, Outcome: o.outcome, Write: !o.read, Busy: o.busy})
+				Process: history.Process(o.owner), Permits: o.permits, Lease: time.Duration(o.lease),
+				Op: o.op, Outcome: o.outcome, Write: !o.read, Busy: o.busy})
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package checker
 
 import (
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -22,6 +22,7 @@ const (
 	end                     // not an operation: after it nothing of unknown outcome has an effect any more
 	drop                    // the owner's whole hold ends by itself (told lost, crash, release refused)
 	again                   // of a flaw: a grant to who held a lock that is not reentrant
+	lapse                   // the lease of an acquire of unknown outcome runs out
 )
 
 // lockOp is an operation on one key as a lock sees it.
@@ -37,6 +38,7 @@ type lockOp struct {
 	token      uint64 // 0: none was told
 	kind       takeKind
 	write      bool
+	leased     bool // it is of unknown outcome, and asked for a lease
 	unknown    bool // it may have happened at any time from call on, or never
 }
 
@@ -68,11 +70,16 @@ type flaw struct {
 // only after i's release returned and before the acquire of i+1 was invoked;
 // everywhere else one may be made to last, or the other to begin, so that the
 // lock is held. Making every release as late and every acquire as early as it
-// can be serves all tries at once: so a failed try is impossible only if its
-// whole span lies in such a gap. After the last hold an acquire of unknown
-// outcome may have taken the lock. Two tries may want holds of no length in one
-// instant in different orders: then a key is not exact (prepare). (For the other kinds failed tries are not
-// judged here, and a key that has some is not exact.)
+// can be serves all tries at once: so only those whole spans lie in such a gap
+// need somebody else. That is an acquire of unknown outcome that was invoked
+// before the first of them returned: it may take the lock then and keep it until
+// the gap ends. After the last hold any of them will do. In another gap its lease
+// has to run out before the next hold, at a time that nobody knows, and it takes
+// the lock once: so there must be as many that asked for a lease as there are
+// gaps to explain. They are alike but for their invocations, so giving each gap in
+// turn the next one is best. Two tries may want holds of no length in one instant
+// in different orders: then a key is not exact (prepare). (For the other kinds
+// failed tries are not judged here, and a key that has some is not exact.)
 //
 // slack is how much later than it happened the clock may have told an event.
 func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
@@ -97,12 +104,7 @@ func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	if !k.exact || k.kind.shared() {
 		return
 	}
-	for _, i := range k.busy {
-		s := &v.h.Spans[i]
-		if !v.explained(v.byKey[k.key], k.unknown, segment{s.Call, s.Return}, slack) {
-			visit(flaw{x: -1, y: i, kind: busy, segment: segment{s.Call, s.Return}})
-		}
-	}
+	v.sweepTries(k, slack, visit)
 }
 
 // sweepHolds visits, for each hold that overlaps with an earlier one that it
@@ -183,31 +185,6 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 	}
 }
 
-// explained says whether somebody can have held the lock at some time in try:
-// one of holds, or an acquire of unknown outcome, the first of which was invoked
-// at unknown.
-func (v *view) explained(holds []int32, unknown time.Duration, try segment, slack time.Duration) bool {
-	n := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > try.from-slack })
-	for m := n; m < len(holds) && v.tied(holds[m], holds[n]); m++ {
-		if v.holds[holds[m]].called <= later(try.until, slack) {
-			return true
-		}
-	}
-	for m := n - 1; m >= 0 && v.tied(holds[m], holds[n-1]); m-- {
-		if later(v.holds[holds[m]].back, slack) >= try.from {
-			return true
-		}
-	}
-	return n == len(holds) && unknown <= later(try.until, slack)
-}
-
-// tied says of two holds that do not overlap that they may come in any order:
-// they are of no length, in one instant.
-func (v *view) tied(i, j int32) bool {
-	x, y := &v.holds[i], &v.holds[j]
-	return x.from == y.from && x.core == y.core
-}
-
 // later is t+d, or never.
 func later(t, d time.Duration) time.Duration {
 	if t > never-d {
@@ -226,6 +203,7 @@ func later(t, d time.Duration) time.Duration {
 // no grant that was told of needs the room to be taken. Only a failed try does.
 func (v *view) modelOps(k *keyOps) []lockOp {
 	ops := make([]lockOp, 0, len(k.spans)+8)
+	var lapses []lockOp
 	next := make(map[int32]int32)  // by owner: known operations so far
 	depth := make(map[int64]int64) // by self
 	for _, i := range k.spans {
@@ -261,9 +239,21 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 			op.depth = depth[op.self()]
 			depth[op.self()] += op.gain()
 		}
+		if op.leased = op.unknown && op.kind == take && s.Lease > 0; op.leased && len(k.busy) > 0 {
+			lapses = append(lapses, op.lapse())
+		}
 		ops = append(ops, op)
 	}
-	return append(ops, k.drops...)
+	return slices.Concat(ops, k.drops, lapses)
+}
+
+// lapse is the end of the lease of an acquire of unknown outcome: at any time, or
+// never. Whatever such an acquire explains, no other operation needs it to end; only
+// a failed try may need that somebody held the lock for a while.
+func (op *lockOp) lapse() lockOp {
+	l := *op
+	l.kind, l.span, l.depth, l.token, l.leased = lapse, -1, -1, 0, false
+	return l
 }
 
 // gain is what an operation changes in what its owner has.

@@ -11,10 +11,12 @@ import (
 type keyOps struct {
 	key        int32
 	kind       lockKind
-	permits    int32   // of a semaphore
-	spans      []int32 // lock operations, in the order of their invocations
-	busy       []int32 // of these, the tries that failed because the lock was held
-	unknown    time.Duration
+	permits    int32           // of a semaphore
+	spans      []int32         // lock operations, in the order of their invocations
+	busy       []int32         // of these, the tries that failed because the lock was held
+	unknown    time.Duration   // when the first acquire of unknown outcome was invoked
+	lasting    time.Duration   // when the first of these that asked for no lease was
+	lapsing    []time.Duration // when those were that asked for one, in that order
 	orphans    []int32
 	renumbered []int32  // re-entries that were told another token than their hold's
 	again      []int32  // grants to who held the lock already
@@ -42,7 +44,7 @@ func (v *view) keyedOps() []keyOps {
 		}
 	}
 	for k := range keys {
-		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, spans: make([]int32, 0, count[k])}
+		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, lasting: never, spans: make([]int32, 0, count[k])}
 	}
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; isLockOp(s) {
@@ -85,6 +87,11 @@ func (k *keyOps) add(i int32, s *history.Span, of order) {
 	case s.Op == history.OpRelease:
 	case s.Outcome == history.Info:
 		k.unknown = min(k.unknown, s.Call)
+		if s.Lease > 0 {
+			k.lapsing = append(k.lapsing, s.Call)
+		} else {
+			k.lasting = min(k.lasting, s.Call)
+		}
 	case s.Outcome == history.OK:
 		k.tokens = k.tokens || s.Token != 0
 	}

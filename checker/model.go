@@ -39,6 +39,7 @@ type mutexState struct {
 	depth   int32
 	pos     int32 // of the owner's last operation of known outcome, see lockOp.follows
 	ended   bool  // the end has passed: unknown operations have no effect any more
+	vague   bool  // all that the owner has are acquires of unknown outcome with a lease, which may run out
 }
 
 // self is who acts, in one life of an owner.
@@ -71,10 +72,13 @@ func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
 			return false, s
 		}
 		s.depth++
+		s.vague = s.vague && op.leased
 	case busy:
 		return s.owner >= 0, s
 	case drop:
 		return mine && op.follows(s.pos), s.free()
+	case lapse:
+		return mine && s.vague && op.follows(s.pos), s.free()
 	case give:
 		s.depth--
 	}
@@ -94,7 +98,7 @@ func (s mutexState) enter(op *lockOp) (bool, mutexState) {
 		return false, s
 	}
 	return true, mutexState{owner: op.self(), token: op.token, highest: max(s.highest, op.token), depth: 1,
-		pos: op.first(), ended: s.ended}
+		pos: op.first(), ended: s.ended, vague: op.leased}
 }
 
 // follows says that op may be the owner's next operation, after the one at pos.
@@ -133,6 +137,9 @@ func (s mutexState) hash() uint64 {
 	h := uint64(s.owner)<<8 | uint64(uint32(s.depth))<<1
 	if s.ended {
 		h |= 1
+	}
+	if s.vague {
+		h = ^h
 	}
 	return (h ^ s.highest<<20) * 0x9E3779B97F4A7C15
 }

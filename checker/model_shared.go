@@ -14,22 +14,24 @@ type crowd struct {
 	ended   bool   // as in mutexState
 }
 
-// member is one holder, 17 bytes of crowd.in, which are in the order of self.
+// member is one holder, 21 bytes of crowd.in, which are in the order of self.
 type member struct {
 	self  int64
 	has   int32 // permits, or depth
 	pos   int32
+	vague int32 // of has: from acquires of unknown outcome with a lease; but see take
 	write bool
 }
 
-const memberSize = 17
+const memberSize = 21
 
 func (c crowd) member(i int) (m member) {
 	b := []byte(c.in[i : i+memberSize])
 	m.self = int64(binary.BigEndian.Uint64(b))
 	m.has = int32(binary.BigEndian.Uint32(b[8:]))
 	m.pos = int32(binary.BigEndian.Uint32(b[12:]))
-	m.write = b[16] == 1
+	m.vague = int32(binary.BigEndian.Uint32(b[16:]))
+	m.write = b[20] == 1
 	return m
 }
 
@@ -55,6 +57,7 @@ func (c crowd) put(at, old int, m member) crowd {
 		b = binary.BigEndian.AppendUint64(b, uint64(m.self))
 		b = binary.BigEndian.AppendUint32(b, uint32(m.has))
 		b = binary.BigEndian.AppendUint32(b, uint32(m.pos))
+		b = binary.BigEndian.AppendUint32(b, uint32(m.vague))
 		if m.write {
 			b = append(b, 1)
 		} else {
@@ -94,16 +97,26 @@ func (c crowd) step(op *lockOp, kind lockKind, permits int32) (bool, crowd) {
 			c.writers++
 		}
 		m.self, m.write = op.self(), op.write
+		m.take(op, kind)
 	case give:
 		if !mine || m.has < n {
 			return false, c
 		}
 		n = -n
+		m.vague = min(m.vague, m.has+n)
 	case drop:
 		if !mine {
 			return false, c
 		}
 		n = -m.has
+	case lapse:
+		if !mine || m.vague < n {
+			return false, c
+		}
+		m.vague -= n
+		if n = -n; kind != semaphore {
+			n = -m.has
+		}
 	}
 	m.has += n
 	c.out += n
@@ -114,6 +127,20 @@ func (c crowd) step(op *lockOp, kind lockKind, permits int32) (bool, crowd) {
 		c.writers--
 	}
 	return true, c.put(at, old, m)
+}
+
+// take notes what may run out. Of a semaphore every acquire has a lease of its own;
+// else a certain acquire makes the whole hold certain.
+func (m *member) take(op *lockOp, kind lockKind) {
+	switch {
+	case kind == semaphore && op.leased:
+		m.vague += op.permits
+	case kind == semaphore:
+	case m.has == 0 && op.leased:
+		m.vague = 1
+	case !op.leased:
+		m.vague = 0
+	}
 }
 
 // admits says whether there is room for op. Who is in already as a reader or as

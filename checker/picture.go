@@ -130,6 +130,8 @@ func (v *view) describe(op *lockOp) string {
 		return "try, refused: held (" + name + ")"
 	case drop:
 		return "hold gone (" + name + ")"
+	case lapse:
+		return "lease runs out (" + name + ")"
 	case give:
 		return "release (" + name + ")"
 	}

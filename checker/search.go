@@ -40,7 +40,7 @@ type searchJob struct {
 }
 
 // searchOp is a lockOp as a row of numbers.
-type searchOp [11]int64
+type searchOp [12]int64
 
 type searchAnswer struct {
 	Result porcupine.CheckResult `json:"result"`
@@ -63,7 +63,8 @@ func (j *searchJob) pack() {
 	for i := range j.ops {
 		op := &j.ops[i]
 		j.Ops[i] = searchOp{int64(op.call), int64(op.back), int64(op.owner), int64(op.life), int64(op.pos),
-			op.depth, int64(op.permits), int64(op.token), int64(op.kind), flag(op.write), flag(op.unknown)}
+			op.depth, int64(op.permits), int64(op.token), int64(op.kind), flag(op.write), flag(op.unknown),
+			flag(op.leased)}
 	}
 }
 
@@ -73,7 +74,7 @@ func (j *searchJob) unpack() {
 	for i, n := range j.Ops {
 		j.ops[i] = lockOp{call: time.Duration(n[0]), back: time.Duration(n[1]), owner: int32(n[2]), life: int32(n[3]),
 			pos: int32(n[4]), depth: n[5], permits: int32(n[6]), token: uint64(n[7]), kind: takeKind(n[8]),
-			write: n[9] == 1, unknown: n[10] == 1, span: -1}
+			write: n[9] == 1, unknown: n[10] == 1, leased: n[11] == 1, span: -1}
 	}
 }
 
