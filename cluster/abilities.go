@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// Equipment is what servers have to be started with for abilities that cannot
+// be given to a running one. The zero value is a plain server.
+type Equipment struct {
+	Clocks bool // wall clocks that Clocks can set
+	Disks  bool // disks that forget what was not fsynced, for Disks.PowerOff
+}
+
 // Clock is how a node's wall clock differs from true time. The zero value is a
 // true clock.
 type Clock struct {

@@ -47,10 +47,11 @@ const portTries = 5
 // Config is what to start and where.
 type Config struct {
 	Topology    cluster.Topology
-	Dir         string         // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
-	RedisServer string         // program; empty: redis-server on the PATH
-	Ledger      *ledger.Ledger // where processes and folders are written down; nil: nowhere
-	Log         *slog.Logger   // tells when a server ends without being asked; nil: nobody
+	Equip       cluster.Equipment // what servers have beyond the plain ones
+	Dir         string            // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
+	RedisServer string            // program; empty: redis-server on the PATH
+	Ledger      *ledger.Ledger    // where processes and folders are written down; nil: nowhere
+	Log         *slog.Logger      // tells when a server ends without being asked; nil: nobody
 }
 
 // Cluster is a set of running redis-server processes. It has every ability
@@ -64,6 +65,7 @@ type Cluster struct {
 	claimed  *net.TCPListener // keeps other runs from the port
 	data     string           // temporary folder, removed by Close
 	logs     string
+	equip    cluster.Equipment
 	ledger   *ledger.Ledger
 	log      *slog.Logger
 
@@ -82,6 +84,9 @@ var (
 	_ cluster.Witness   = (*Cluster)(nil)
 	_ cluster.Inventory = (*Cluster)(nil)
 	_ cluster.Links     = (*Cluster)(nil)
+	_ cluster.Admin     = (*Cluster)(nil)
+	_ cluster.Clocks    = (*Cluster)(nil)
+	_ cluster.Disks     = (*Cluster)(nil)
 )
 
 // Start starts a cluster and returns when it is really ready: every server
@@ -103,7 +108,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	firstPort := os.Getpid()
 	for try := 1; ; try++ {
 		c := &Cluster{topology: cfg.Topology, program: program, version: version,
-			logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
+			equip: cfg.Equip, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
 		err := c.start(ctx, firstPort)
 		if err == nil {
 			return c, nil
@@ -124,6 +129,9 @@ func (c *Cluster) start(ctx context.Context, firstPort int) error {
 		return err
 	}
 	if err := c.claim(firstPort); err != nil {
+		return err
+	}
+	if err := c.equipServers(ctx); err != nil {
 		return err
 	}
 	// A replica that finds its master at the first try is attached at once; the next try is a second later.
@@ -163,6 +171,18 @@ func (c *Cluster) launchSentinels(ctx context.Context) error {
 	each(cluster.Rule{Mode: cluster.Hold})
 	defer each(cluster.Rule{})
 	return c.launch(ctx, c.sentinels)
+}
+
+func (c *Cluster) equipServers(ctx context.Context) error {
+	if c.equip.Clocks {
+		if err := c.buildShim(ctx); err != nil {
+			return err
+		}
+	}
+	if c.equip.Disks {
+		return c.mountDisks()
+	}
+	return nil
 }
 
 func (c *Cluster) makeFolders() (err error) {
@@ -243,6 +263,7 @@ func (c *Cluster) Close(context.Context) error {
 		if c.claimed != nil {
 			_ = c.claimed.Close()
 		}
+		errs = append(errs, c.closeDisks())
 		if c.data != "" {
 			errs = append(errs, os.RemoveAll(c.data))
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/internal/lossydisk"
 )
 
 const (
@@ -32,6 +33,9 @@ type server struct {
 	dir     string // its configuration, and what a cluster's node knows of the others
 	disk    string // its data: the folder below dir that a power cut empties
 	conf    string
+	page    string          // of memory from which it reads its clock; empty: it has this machine's
+	env     []string        // nil: this program's
+	power   *lossydisk.Disk // nil: its disk forgets nothing
 	logFile string
 	ledger  *ledger.Ledger
 	log     *slog.Logger
@@ -71,7 +75,7 @@ func (s *server) start(ctx context.Context) error {
 	if s.sentinel {
 		args = append(args, "--sentinel")
 	}
-	p, err := child.Start(child.Spec{Path: s.program, Args: args, Dir: s.dir, Stderr: s.logFile})
+	p, err := child.Start(child.Spec{Path: s.program, Args: args, Dir: s.dir, Env: s.env, Stderr: s.logFile})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}

@@ -1,5 +1,5 @@
-// Package ledger is what a run has started, on disk as it happens: processes
-// and folders. It is not how a run ends what it has started (that is the work
+// Package ledger is what a run has started, on disk as it happens: processes,
+// folders and mounts. It is not how a run ends what it has started (that is the work
 // of whoever started it); it is how somebody else can, when the run was killed.
 //
 // Read [Ledger] first, then [Sweep]. A ledger is a file in the temporary
@@ -35,6 +35,7 @@ type entry struct {
 	PID     int    `json:"pid,omitempty"`
 	Started uint64 `json:"started,omitempty"` // clock ticks since boot
 	Dir     string `json:"dir,omitempty"`
+	Mount   string `json:"mount,omitempty"`
 }
 
 // Ledger is the ledger of a running run. Its methods may be called from several
@@ -147,6 +148,21 @@ func (l *Ledger) Dir(path string) error {
 	}
 	if err := l.write(entry{Dir: path}); err != nil {
 		return fmt.Errorf("writing folder %s into the ledger: %w", path, err)
+	}
+	return nil
+}
+
+// Mount writes down a folder on which something is about to be mounted. It must
+// be below the temporary folder: a sweep unmounts nothing else.
+func (l *Ledger) Mount(path string) error {
+	if l == nil {
+		return nil
+	}
+	if !removable(path) {
+		return fmt.Errorf("writing mount %s into the ledger: not below %s", path, os.TempDir())
+	}
+	if err := l.write(entry{Mount: path}); err != nil {
+		return fmt.Errorf("writing mount %s into the ledger: %w", path, err)
 	}
 	return nil
 }

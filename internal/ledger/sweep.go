@@ -27,7 +27,7 @@ type Report struct {
 func (r Report) String() string {
 	var b strings.Builder
 	for _, s := range r.Swept {
-		fmt.Fprintf(&b, "%s: ended %d processes, removed %d folders\n", s.Run, len(s.Killed), len(s.Removed))
+		fmt.Fprintf(&b, "%s: ended %d processes, removed %d folders%s\n", s.Run, len(s.Killed), len(s.Removed), s.mounts())
 		for _, f := range s.Failed {
 			fmt.Fprintf(&b, "  not done: %s\n", f)
 		}
@@ -43,10 +43,19 @@ func (r Report) String() string {
 
 // Swept is one dead run.
 type Swept struct {
-	Run     string   // name of its ledger
-	Killed  []int    // processes ended
-	Removed []string // folders removed
-	Failed  []string // what could not be done, and why; the ledger is kept then
+	Run       string   // name of its ledger
+	Killed    []int    // processes ended
+	Removed   []string // folders removed
+	Unmounted []string // mounts taken out of the tree
+	Failed    []string // what could not be done, and why; the ledger is kept then
+}
+
+// mounts is the mounts for people, nothing if there were none.
+func (s Swept) mounts() string {
+	if len(s.Unmounted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", unmounted %d disks", len(s.Unmounted))
 }
 
 // Sweep ends what dead runs of this user have left behind: processes that are
@@ -136,6 +145,18 @@ func undo(ctx context.Context, entries []entry, swept *Swept) {
 		}
 		if killed {
 			swept.Killed = append(swept.Killed, e.PID)
+		}
+	}
+	for _, e := range entries {
+		if e.Mount == "" || !removable(e.Mount) {
+			continue
+		}
+		gone, err := unmount(e.Mount) // before its folder goes: nothing can be removed through a dead mount
+		if err != nil {
+			swept.Failed = append(swept.Failed, fmt.Sprintf("unmounting %s: %v", e.Mount, err))
+		}
+		if gone {
+			swept.Unmounted = append(swept.Unmounted, e.Mount)
 		}
 	}
 	for _, e := range entries {

@@ -1,0 +1,17 @@
+package ledger
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// unmount takes a mount out of the tree, also one whose server is dead and
+// cannot answer (MNT_DETACH, umount2(2)). False: nothing was mounted there.
+func unmount(path string) (bool, error) {
+	err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,55 @@
+package ledger
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// TestSweepUnmounts: what a dead run has mounted is taken out of the tree before
+// its folder is removed; a mount that never came to be is no mistake.
+func TestSweepUnmounts(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	l, err := Open("mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(os.TempDir(), "data")
+	mount, never := filepath.Join(dir, "disk"), filepath.Join(dir, "never")
+	if err := errors.Join(os.MkdirAll(mount, 0o755), os.Mkdir(never, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Dir(dir), l.Mount(mount), l.Mount(never)); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", mount, "tmpfs", 0, ""); errors.Is(err, unix.EPERM) {
+		t.Skip("NOT RUN: needs root, to mount something")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Mount("/usr"); err == nil {
+		t.Error("a mount outside of the temporary folder was taken")
+	}
+	if err := l.file.Close(); err != nil { // as the death of its run does
+		t.Fatal(err)
+	}
+	report, err := Sweep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Report{Swept: []Swept{{Run: runOf(l.Path()), Unmounted: []string{mount}, Removed: []string{dir}}}}
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if text := report.String(); !strings.Contains(text, "unmounted 1 disks") {
+		t.Error(text)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+}
