@@ -116,14 +116,6 @@ func (v *view) excludes(key int32) bool {
 // believed ends a hold where the owner ceased to rely on it.
 func believed(h *hold) time.Duration { return h.until }
 
-// pairsOf says which pairs of holds are looked for.
-type pairsOf struct {
-	slack time.Duration             // shorter overlaps are not certain
-	end   func(*hold) time.Duration // of a hold
-	share bool                      // two that only read may share
-	keys  []bool                    // by key: look here; nil: everywhere
-}
-
 // exclusive is the pairs that exclusion speaks of.
 func (v *view) exclusive(o Options) pairsOf {
 	p := pairsOf{slack: o.ClockError, end: believed, share: o.obeys(readersShare)}
@@ -135,39 +127,6 @@ func (v *view) exclusive(o Options) pairsOf {
 		p.keys[key] = v.excludes(int32(key))
 	}
 	return p
-}
-
-// overlaps visits all pairs of holds of one key of which each began before the
-// other ended, by more than slack, the earlier grant first. It says false if there were too many to go on.
-func (v *view) overlaps(of pairsOf, visit func(x, y int32, s segment)) bool {
-	pairs := 0
-	var active []int32
-	for key, holds := range v.byKey {
-		if of.keys != nil && !of.keys[key] {
-			continue
-		}
-		active = active[:0]
-		for _, j := range holds {
-			y := &v.holds[j]
-			kept := active[:0]
-			for _, i := range active {
-				x := &v.holds[i]
-				if of.end(x)-y.from <= of.slack {
-					continue
-				}
-				kept = append(kept, i)
-				if of.end(y)-x.from > of.slack && !(x.reader && y.reader && of.share) && x.owner != y.owner {
-					visit(i, j, segment{y.from, max(y.from, min(of.end(x), of.end(y)))})
-					pairs++
-				}
-			}
-			active = append(kept, j)
-			if pairs > maxPairs {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // shown is the end of a segment, or that of the run if it never ends.

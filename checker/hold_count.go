@@ -71,10 +71,11 @@ type depths struct {
 	found  *findings
 	first  []int32 // by owner: 1 + its first depth in all; -1: its depth is not certain
 	all    []depth
-	inner  []inner // releases that left the lock held
-	again  []int32 // outermost acquires of holds that were taken again
-	vain   []inner // acquires and tries of owners that were refused what they held
-	told   int     // counts compared
+	wide   map[depthPlace]int32 // of owners with many depths, the same by key; see seek
+	inner  []inner              // releases that left the lock held
+	again  []int32              // outermost acquires of holds that were taken again
+	vain   []inner              // acquires and tries of owners that were refused what they held
+	told   int                  // counts compared
 	nested int
 }
 
@@ -148,14 +149,53 @@ func (c *depths) uncertain(s *history.Span) bool {
 	return s.Outcome == history.Info && isLockOp(s) && c.o.obeys(countUnproved)
 }
 
-// seek is the depth of an owner in a key, to read or to write; nil if it never took it so.
+// depthPlace is an owner at a key, to read or to write.
+type depthPlace struct {
+	place
+	reader bool
+}
+
+// seek is the depth of an owner in a key, to read or to write; nil if it never
+// took it so. Of an owner with many the list holds the latest, and wide all.
 func (c *depths) seek(s *history.Span, reader bool) *depth {
-	for n := c.first[s.Owner]; n > 0; n = c.all[n-1].next {
+	steps := 0
+	for n := c.first[s.Owner]; n > 0 && steps <= fewHolds; n = c.all[n-1].next {
 		if d := &c.all[n-1]; d.key == s.Key && d.reader == reader {
 			return d
 		}
+		steps++
+	}
+	if steps <= fewHolds {
+		return nil
+	}
+	if n := c.wide[depthPlace{place{s.Owner, s.Key}, reader}]; n > 0 {
+		return &c.all[n-1]
 	}
 	return nil
+}
+
+// widen lists all depths of the owner of s that are not listed yet: those before
+// one that is are.
+func (c *depths) widen(s *history.Span) {
+	steps := 0
+	for n := c.first[s.Owner]; n > 0; n = c.all[n-1].next {
+		if steps++; steps > fewHolds {
+			break
+		}
+	}
+	if steps <= fewHolds {
+		return
+	}
+	if c.wide == nil {
+		c.wide = make(map[depthPlace]int32)
+	}
+	for n := c.first[s.Owner]; n > 0; n = c.all[n-1].next {
+		at := depthPlace{place{s.Owner, c.all[n-1].key}, c.all[n-1].reader}
+		if c.wide[at] > 0 {
+			return
+		}
+		c.wide[at] = n
+	}
 }
 
 // of is the same, and makes one if there is none.
@@ -165,6 +205,7 @@ func (c *depths) of(s *history.Span, reader bool) *depth {
 	}
 	c.all = append(c.all, depth{key: s.Key, reader: reader, next: c.first[s.Owner], grant: -1})
 	c.first[s.Owner] = int32(len(c.all))
+	c.widen(s)
 	return &c.all[len(c.all)-1]
 }
 

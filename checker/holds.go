@@ -8,14 +8,15 @@ import (
 
 // holdBuilder makes holds out of operations, in the order of their effects.
 type holdBuilder struct {
-	*view
-	open []int32        // by owner: the first of its open holds, or -1
-	gone map[int32]bool // owners that lost a hold
+	openHolds
+	gone    map[int32]bool // owners that lost a hold
+	stale   map[place]bool // where an open hold was lost
+	clients byClient
 }
 
 // find is the open hold of an owner at a key, to read or to write; or nil.
 func (b *holdBuilder) find(owner, key int32, reader bool) *hold {
-	for i := b.open[owner]; i >= 0; i = b.holds[i].next {
+	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
 		if h := &b.holds[i]; h.key == key && h.reader == reader {
 			return h
 		}
@@ -36,7 +37,7 @@ func (b *holdBuilder) released(s *history.Span) *hold {
 
 // each visits the open holds of an owner at a key; of a semaphore, the latest one.
 func (b *holdBuilder) each(owner, key int32, visit func(h *hold)) {
-	for i := b.open[owner]; i >= 0; {
+	for i := b.list(owner, key); i >= 0; {
 		h := &b.holds[i]
 		i = h.next
 		if h.key != key {
@@ -99,10 +100,10 @@ func (b *holdBuilder) begin(i int32, s *history.Span, depth int32) {
 	b.holds = append(b.holds, hold{
 		called: s.Call, from: s.Return, until: never, core: never, back: never,
 		valid: promised(s), token: s.Token, key: s.Key, owner: s.Owner,
-		span: i, ended: -1, next: b.open[s.Owner], depth: depth, reader: !s.Write,
+		span: i, ended: -1, next: none, depth: depth, reader: !s.Write,
 		late: promised(s) <= s.Return,
 	})
-	b.open[s.Owner] = int32(len(b.holds) - 1)
+	b.push(int32(len(b.holds) - 1))
 }
 
 // alongside notes that the newest hold began inside one of the same owner in the other mode.
@@ -251,6 +252,7 @@ func (b *holdBuilder) renew(s *history.Span) {
 		case s.Outcome == history.Fail && s.Held:
 		case s.Outcome == history.Fail:
 			h.end(gone, s.Return, s.Ended)
+			b.lost(h)
 		case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
 			h.promise(s.Return, promised(s))
 		}
@@ -266,9 +268,10 @@ func (b *holdBuilder) notice(n *history.Notice) {
 			}
 		})
 	case history.Lost:
-		for i := b.open[n.Owner]; i >= 0; i = b.holds[i].next {
+		for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
 			if h := &b.holds[i]; h.key == n.Key && h.ending == open {
 				h.end(gone, n.Time, n.Index)
+				b.lost(h)
 			}
 		}
 	case history.Crash:
@@ -278,13 +281,20 @@ func (b *holdBuilder) notice(n *history.Notice) {
 
 // crash ends every hold of a client, whichever of its process numbers took it.
 func (b *holdBuilder) crash(n *history.Notice) {
-	who := n.Process.Client(b.h.Clients)
-	for i := range b.holds {
-		h := &b.holds[i]
-		if h.ending == open && b.client(h.span) == who {
+	for _, i := range b.clients.take(b.view, n.Process.Client(b.h.Clients)) {
+		if h := &b.holds[i]; h.ending == open {
 			h.end(gone, n.Time, n.Index)
+			b.lost(h)
 		}
 	}
+}
+
+// lost notes that a hold is gone that its owner has not given back.
+func (b *holdBuilder) lost(h *hold) {
+	if b.stale == nil {
+		b.stale = make(map[place]bool)
+	}
+	b.stale[place{h.owner, h.key}] = true
 }
 
 // end closes a hold. The first end that the owner learnt of is the one that
@@ -304,13 +314,5 @@ func (b *holdBuilder) forget(h *hold) {
 	if h.ending == gone {
 		b.gone[h.owner] = true
 	}
-	at := &b.open[h.owner]
-	for *at >= 0 {
-		if o := &b.holds[*at]; o != h {
-			at = &o.next
-			continue
-		}
-		*at = h.next
-		return
-	}
+	b.remove(h)
 }

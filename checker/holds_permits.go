@@ -14,11 +14,14 @@ type part struct {
 
 // take begins a hold of a semaphore, whatever its owner has already.
 func (b *holdBuilder) take(i int32, s *history.Span) {
-	for n := b.open[s.Owner]; n >= 0; {
-		h := &b.holds[n]
-		if n = h.next; h.key == s.Key && h.ending != open { // told lost, and taken anew
-			b.forget(h)
+	if at := (place{s.Owner, s.Key}); b.stale[at] {
+		for n := b.list(s.Owner, s.Key); n >= 0; {
+			h := &b.holds[n]
+			if n = h.next; h.key == s.Key && h.ending != open { // told lost, and taken anew
+				b.forget(h)
+			}
 		}
+		delete(b.stale, at)
 	}
 	b.begin(i, s, s.Permits)
 }
@@ -30,18 +33,19 @@ func (b *holdBuilder) take(i int32, s *history.Span) {
 func (b *holdBuilder) give(i int32, s *history.Span) {
 	kept := s.Outcome == history.Fail && s.Held
 	if s.Outcome == history.Fail && !kept { // the servers know nothing of these permits any more
-		b.eachOf(s, func(_ int32, h *hold) {
+		b.eachOf(s, func(_ int32, h *hold) bool {
 			h.end(gone, s.Call, s.Invoked)
 			b.forget(h)
+			return true
 		})
 		return
 	}
-	left := s.Permits
-	b.eachOf(s, func(n int32, h *hold) {
+	left, last, stale := s.Permits, none, b.stale[place{s.Owner, s.Key}]
+	b.eachOf(s, func(n int32, h *hold) bool {
 		if h.ending == gone && s.Outcome != history.OK {
 			left -= min(left, h.depth+h.debt)
 			b.forget(h)
-			return
+			return true
 		}
 		some := min(left, h.depth)
 		left -= some
@@ -49,28 +53,32 @@ func (b *holdBuilder) give(i int32, s *history.Span) {
 		if kept {
 			h.debt += some
 		}
+		last = n
+		return left > 0 || stale
 	})
 	if kept {
 		return
 	}
-	b.eachOf(s, func(_ int32, h *hold) {
+	b.eachOf(s, func(n int32, h *hold) bool {
 		some := min(left, h.debt)
 		left -= some
 		if h.debt -= some; h.depth+h.debt == 0 {
 			b.finish(h, s)
 		}
+		return left > 0 || n != last
 	})
 	if left > 0 && s.Outcome == history.OK {
 		b.nothing(i, s)
 	}
 }
 
-// eachOf visits the open holds of the owner of s at its key, the latest first.
-func (b *holdBuilder) eachOf(s *history.Span, visit func(n int32, h *hold)) {
-	for n := b.open[s.Owner]; n >= 0; {
+// eachOf visits the open holds of the owner of s at its key, the latest first, as
+// long as visit says so.
+func (b *holdBuilder) eachOf(s *history.Span, visit func(n int32, h *hold) bool) {
+	for n := b.list(s.Owner, s.Key); n >= 0; {
 		at, h := n, &b.holds[n]
-		if n = h.next; h.key == s.Key {
-			visit(at, h)
+		if n = h.next; h.key == s.Key && !visit(at, h) {
+			return
 		}
 	}
 }

@@ -90,18 +90,6 @@ func (c *reports) strangers() {
 	}
 }
 
-// lastHold is the last hold of an owner that began before t.
-func (c *reports) lastHold(owner, key int32, t time.Duration) (int32, bool) {
-	holds := c.byKey[key]
-	n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from > t })
-	for n--; n >= 0; n-- {
-		if c.holds[holds[n]].owner == owner {
-			return holds[n], true
-		}
-	}
-	return -1, false
-}
-
 // others judges releases and renewals that lie inside the hold of another.
 func (c *reports) others() {
 	before := make([]int, len(c.byKey)) // by key: how many holds began before the operation
@@ -147,7 +135,9 @@ func (c *reports) within(i int32, s *history.Span, n int) {
 		return
 	}
 	if mine < 0 {
-		mine, _ = c.lastHold(s.Owner, s.Key, s.Return)
+		if i, held := c.lastHold(s.Owner, s.Key, s.Return); held {
+			mine = i
+		}
 	}
 	if mine >= 0 && c.o.obeys(honestReaders) && (c.holds[mine].reader || !s.Write) {
 		other = writer

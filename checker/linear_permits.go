@@ -2,7 +2,6 @@ package checker
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +24,7 @@ type permitDesk struct {
 	*view
 	k     *keyOps
 	owner map[int32]*permitOwner
+	taken map[int][]int32 // by client: owners that have taken since it last crashed; nil: nobody crashes
 }
 
 type permitOwner struct {
@@ -56,6 +56,9 @@ func (v *view) prepareStays(k *keyOps) {
 	for i := range v.h.Notices {
 		if n := &v.h.Notices[i]; n.F == history.Crash || (n.F == history.Lost && n.Key == k.key) {
 			marks = append(marks, mark{n.Index, int32(-i - 1)})
+			if n.F == history.Crash && d.taken == nil {
+				d.taken = make(map[int][]int32)
+			}
 		}
 	}
 	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
@@ -103,6 +106,10 @@ func (d *permitDesk) take(i int32, s *history.Span) {
 	if p.lost && !p.again {
 		d.k.lives.begin(s.Owner, s.Ended)
 		p.again = true
+	}
+	if d.taken != nil {
+		who := s.Process.Client(d.h.Clients)
+		d.taken[who] = append(d.taken[who], s.Owner)
 	}
 	p.open = append(p.open, int32(len(d.k.stays)))
 	d.k.stays = append(d.k.stays, stay{called: s.Call, from: s.Return, core: never, back: never, permits: s.Permits,
@@ -155,10 +162,17 @@ func (d *permitDesk) notice(n *history.Notice) {
 		return
 	}
 	who := n.Process.Client(d.h.Clients)
-	for _, owner := range slices.Sorted(maps.Keys(d.owner)) {
+	owners := d.taken[who]
+	delete(d.taken, who)
+	slices.Sort(owners)
+	for _, owner := range slices.Compact(owners) {
 		p := d.owner[owner]
-		if len(p.open) > 0 && d.client(d.k.stays[p.open[0]].span) == who {
+		switch {
+		case len(p.open) == 0:
+		case d.client(d.k.stays[p.open[0]].span) == who:
 			d.drop(p, owner, n.Time, n.Index, n.Process)
+		default: // what it has had for longest is of another client
+			d.taken[who] = append(d.taken[who], owner)
 		}
 	}
 }

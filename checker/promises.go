@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"sort"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -40,14 +41,20 @@ func (h *hold) promise(t, valid time.Duration) {
 // both is the longest stretch of [from, until) inside both holds' promises.
 func both(x, y *hold, from, until time.Duration) segment {
 	best := segment{from, from}
-	for i := -1; i < len(x.more); i++ {
-		a := x.promises(i)
-		for j := -1; j < len(y.more); j++ {
-			b := y.promises(j)
-			s := segment{max(a.from, b.from, from), min(a.until, b.until, until)}
-			if s.until-s.from > best.until-best.from {
-				best = s
-			}
+	i, j := x.firstAfter(from), y.firstAfter(from)
+	for i < len(x.more) && j < len(y.more) {
+		a, b := x.promises(i), y.promises(j)
+		if a.from >= until || b.from >= until {
+			break
+		}
+		s := segment{max(a.from, b.from, from), min(a.until, b.until, until)}
+		if s.until-s.from > best.until-best.from {
+			best = s
+		}
+		if a.until < b.until {
+			i++
+		} else {
+			j++
 		}
 	}
 	return best
@@ -61,22 +68,34 @@ func (h *hold) promises(i int) segment {
 	return h.more[i]
 }
 
+// firstAfter is the number of the first promise that ends after t, of the last if
+// there is but one; len(h.more) if there is none. Promises stand in the order of
+// time and do not meet.
+func (h *hold) firstAfter(t time.Duration) int {
+	if h.valid > t || len(h.more) == 0 {
+		return -1
+	}
+	return sort.Search(len(h.more), func(i int) bool { return h.more[i].until > t })
+}
+
 // promisedAt says whether the holder could rely on the lock at t.
 func (h *hold) promisedAt(t time.Duration) bool {
-	for i := -1; i < len(h.more); i++ {
-		if p := h.promises(i); p.from <= t && t < p.until {
-			return true
-		}
+	i := h.firstAfter(t)
+	if i >= 0 && i == len(h.more) {
+		return false
 	}
-	return false
+	p := h.promises(i)
+	return p.from <= t && t < p.until
 }
 
 // lapsed is when the holder's promise last ran out before t; never if it did not.
 func (h *hold) lapsed(t time.Duration) time.Duration {
-	for i := len(h.more) - 1; i >= -1; i-- {
-		if p := h.promises(i); p.until <= t {
-			return p.until
-		}
+	i := h.firstAfter(t) // all before it have run out
+	switch {
+	case i >= 0:
+		return h.promises(i - 1).until
+	case h.valid <= t:
+		return h.valid
 	}
 	return never
 }

@@ -24,6 +24,7 @@ type view struct {
 	traits     []trait          // of each key
 	order      []order          // by owner: how well the order of its operations is known
 	tangled    int              // owners of order tangled
+	owners     ownerIndex
 	idleState
 }
 
@@ -81,10 +82,7 @@ func newView(h *history.History) *view { return newViewAs(h, AnyKind) }
 // newViewAs makes a view of a lock that is meant to be of a kind.
 func newViewAs(h *history.History, kind LockKind) *view {
 	v := &view{h: h, kind: kind}
-	b := holdBuilder{view: v, open: make([]int32, len(h.Owners)), gone: make(map[int32]bool)}
-	for i := range b.open {
-		b.open[i] = -1
-	}
+	b := holdBuilder{openHolds: newOpenHolds(v, len(h.Owners)), gone: make(map[int32]bool)}
 	v.holds = make([]hold, 0, grants(h))
 	v.traits = make([]trait, len(h.Keys))
 	v.order = orders(h)

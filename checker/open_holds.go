@@ -1,0 +1,134 @@
+package checker
+
+// fewHolds is up to how many open holds of one owner are looked through one by
+// one. Most owners have one; one that holds many keys, or many permits, would
+// otherwise take time that grows with their square.
+const fewHolds = 16
+
+// place is an owner at a key.
+type place struct{ owner, key int32 }
+
+// openHolds are the holds that their owners have not given back, the latest first:
+// in one list for each owner or, of an owner that had many at once, in one list
+// for each key that it holds. The lists are linked by hold.next.
+type openHolds struct {
+	*view
+	first []int32         // by owner; none if it has none, or if it is in wide
+	wide  map[place]int32 // of owners that had many; an owner's own mark is at key everyKey
+}
+
+const (
+	none     = int32(-1)
+	everyKey = int32(-1)
+)
+
+func newOpenHolds(v *view, owners int) openHolds {
+	o := openHolds{view: v, first: make([]int32, owners)}
+	for i := range o.first {
+		o.first[i] = none
+	}
+	return o
+}
+
+// isWide says whether an owner's holds are listed by key.
+func (o *openHolds) isWide(owner int32) bool {
+	if o.wide == nil {
+		return false
+	}
+	_, is := o.wide[place{owner, everyKey}]
+	return is
+}
+
+// list is the first of the owner's open holds among which are all those at key; none if there is none.
+func (o *openHolds) list(owner, key int32) int32 {
+	if i := o.first[owner]; i >= 0 || o.wide == nil {
+		return i
+	}
+	if i, held := o.wide[place{owner, key}]; held {
+		return i
+	}
+	return none
+}
+
+// push adds hold i, which is the latest.
+func (o *openHolds) push(i int32) {
+	h := &o.holds[i]
+	if o.isWide(h.owner) {
+		h.next = o.list(h.owner, h.key)
+		o.wide[place{h.owner, h.key}] = i
+		return
+	}
+	h.next = o.first[h.owner]
+	o.first[h.owner] = i
+	n := 0
+	for at := i; at >= 0; at = o.holds[at].next {
+		if n++; n > fewHolds {
+			o.widen(h.owner)
+			return
+		}
+	}
+}
+
+// widen makes a list for each key of an owner.
+func (o *openHolds) widen(owner int32) {
+	if o.wide == nil {
+		o.wide = make(map[place]int32)
+	}
+	var all []int32
+	for at := o.first[owner]; at >= 0; at = o.holds[at].next {
+		all = append(all, at)
+	}
+	o.first[owner] = none
+	o.wide[place{owner, everyKey}] = none
+	for n := len(all) - 1; n >= 0; n-- {
+		h := &o.holds[all[n]]
+		h.next = o.list(owner, h.key)
+		o.wide[place{owner, h.key}] = all[n]
+	}
+}
+
+// remove takes a hold out.
+func (o *openHolds) remove(h *hold) {
+	first := o.list(h.owner, h.key)
+	if first < 0 {
+		return
+	}
+	if &o.holds[first] != h {
+		for at := &o.holds[first]; at.next >= 0; at = &o.holds[at.next] {
+			if &o.holds[at.next] == h {
+				at.next = h.next
+				return
+			}
+		}
+		return
+	}
+	switch {
+	case o.first[h.owner] >= 0:
+		o.first[h.owner] = h.next
+	case h.next < 0:
+		delete(o.wide, place{h.owner, h.key})
+	default:
+		o.wide[place{h.owner, h.key}] = h.next
+	}
+}
+
+// byClient finds the holds of a client, when clients crash: all that were made
+// before, less those that an earlier crash of it has ended.
+type byClient struct {
+	seen int             // holds that are listed
+	of   map[int][]int32 // by client
+}
+
+// take is the holds of a client since its last crash.
+func (c *byClient) take(v *view, client int) []int32 {
+	if c.of == nil {
+		c.of = make(map[int][]int32)
+	}
+	for ; c.seen < len(v.holds); c.seen++ {
+		who := v.client(v.holds[c.seen].span)
+		c.of[who] = append(c.of[who], int32(c.seen))
+	}
+	list := c.of[client]
+	delete(c.of, client)
+	return list
+}

@@ -1,0 +1,70 @@
+package checker
+
+import "time"
+
+// pairsOf says which pairs of holds are looked for.
+type pairsOf struct {
+	slack time.Duration             // shorter overlaps are not certain
+	end   func(*hold) time.Duration // of a hold
+	share bool                      // two that only read may share
+	keys  []bool                    // by key: look here; nil: everywhere
+}
+
+// pairSweep walks over the holds of one key in the order of their grants. Those
+// that may still be in are in two lists, because a reader need not be compared
+// with readers: there may be any number of those at once.
+type pairSweep struct {
+	*view
+	pairsOf
+	visit   func(x, y int32, s segment)
+	writers []int32 // and everybody, if readers do not share
+	readers []int32
+	pairs   int
+}
+
+// overlaps visits all pairs of holds of one key of which each began before the
+// other ended, by more than slack, the earlier grant first. It says false if there were too many to go on.
+func (v *view) overlaps(of pairsOf, visit func(x, y int32, s segment)) bool {
+	p := pairSweep{view: v, pairsOf: of, visit: visit}
+	for key, holds := range v.byKey {
+		if of.keys != nil && !of.keys[key] {
+			continue
+		}
+		p.writers, p.readers = p.writers[:0], p.readers[:0]
+		for _, j := range holds {
+			y := &v.holds[j]
+			p.writers = p.against(p.writers, j, y)
+			if y.reader && of.share {
+				p.readers = append(p.readers, j)
+				continue
+			}
+			p.readers = p.against(p.readers, j, y)
+			p.writers = append(p.writers, j)
+			if p.pairs > maxPairs {
+				return false
+			}
+		}
+		if p.pairs > maxPairs {
+			return false
+		}
+	}
+	return true
+}
+
+// against compares hold j with those of a list, and keeps of these who may still
+// be in: every step either takes one out for good or, as a rule, finds a pair.
+func (p *pairSweep) against(active []int32, j int32, y *hold) []int32 {
+	kept := active[:0]
+	for _, i := range active {
+		x := &p.holds[i]
+		if p.end(x)-y.from <= p.slack {
+			continue
+		}
+		kept = append(kept, i)
+		if p.end(y)-x.from > p.slack && x.owner != y.owner {
+			p.visit(i, j, segment{y.from, max(y.from, min(p.end(x), p.end(y)))})
+			p.pairs++
+		}
+	}
+	return kept
+}
