@@ -71,55 +71,6 @@ func checkPermits(v *view, o Options) Result {
 	return r
 }
 
-// countPermits sweeps over the holds of one semaphore. A finding is a grant
-// that went over the limit; it lasts while that many are out.
-//
-// Of the grants of one instant those that last are out together when it is over;
-// any of them, one that is given back in that instant too, met what was out before.
-func (v *view) countPermits(holds []int32, limit int64, o Options, found *findings) (most int64, whole bool) {
-	var active []int32
-	pairs := 0
-	for _, j := range holds {
-		y := &v.holds[j]
-		before, sum, kept := v.weight(j), v.outNow(j, y.from, o), active[:0]
-		for _, i := range active {
-			out := v.outNow(i, y.from, o)
-			if out == 0 {
-				continue
-			}
-			kept = append(kept, i)
-			if sum += out; y.from-v.holds[i].from > o.ClockError {
-				before += out
-			}
-		}
-		active = append(kept, j)
-		pairs += len(active)
-		if y.until-y.from <= o.ClockError {
-			sum = 0 // whatever is out, it does not stay out with it
-		}
-		if o.ClockError > 0 && y.until-y.from <= o.ClockError {
-			before = 0 // its length is not certain
-		}
-		most = max(most, sum, before)
-		if sum > limit || before > limit {
-			end := v.overUntil(active, limit, segment{y.from, y.until})
-			found.add(finding{rule: tooMany, x: active[0], y: j, start: y.from, end: end})
-		}
-		if pairs > maxPairs {
-			return most, false
-		}
-	}
-	return most, true
-}
-
-// outNow is how many permits of hold i are certainly out after t.
-func (v *view) outNow(i int32, t time.Duration, o Options) int64 {
-	if !o.obeys(permitsTouch) {
-		return v.outAfter(i, t, -1)
-	}
-	return v.outAfter(i, t, o.ClockError)
-}
-
 // overUntil is until when, inside s, the active holds are more than the limit.
 func (v *view) overUntil(active []int32, limit int64, s segment) time.Duration {
 	type back struct {

@@ -25,6 +25,9 @@ func shapes() []shape {
 		{"keys", manyKeys},
 		{"crashes", manyCrashes},
 		{"permits", manyPermits},
+		{"permits-of-one-owner", permitsOfOne},
+		{"permits-in-parts", permitsInParts},
+		{"permits-and-crashes", permitsLost},
 	}
 }
 
@@ -150,6 +153,40 @@ func manyPermits(n int) *history.History {
 		for i := range n / 2 {
 			s.add(op, i, 0, nil)
 		}
+	}
+	return s.done()
+}
+
+// permitsOfOne: one owner takes one after the other, and gives them back.
+func permitsOfOne(n int) *history.History {
+	s := newStrip(1, 1)
+	s.h.Limits = []int32{int32(n / 2)}
+	for _, op := range []history.Op{history.OpAcquire, history.OpRelease} {
+		for range n / 2 {
+			s.add(op, 0, 0, nil)
+		}
+	}
+	return s.done()
+}
+
+// permitsInParts: taken at once, and given back one by one.
+func permitsInParts(n int) *history.History {
+	s := newStrip(1, 1)
+	s.h.Limits = []int32{int32(n - 1)}
+	s.add(history.OpAcquire, 0, 0, func(p *history.Span) { p.Permits = int32(n - 1) })
+	for range n - 1 {
+		s.add(history.OpRelease, 0, 0, nil)
+	}
+	return s.done()
+}
+
+// permitsLost: each owner takes one and dies.
+func permitsLost(n int) *history.History {
+	s := newStrip(1, n)
+	s.h.Limits = []int32{int32(n)}
+	for i := range n {
+		s.add(history.OpAcquire, i, 0, func(p *history.Span) { p.Lease = time.Second })
+		s.notice(history.Crash, i, 0)
 	}
 	return s.done()
 }
