@@ -84,7 +84,6 @@ func (v *view) tokensGrow(grants []int32) bool {
 // judgeTokens reports for each grant at most one earlier grant that it breaks a rule with.
 func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings) {
 	byCall := v.sorted(grants, func(h *hold) time.Duration { return h.called })
-	byEnd := v.sorted(grants, func(h *hold) time.Duration { return h.until })
 	guilty := make(map[int32]bool)
 	report := func(rule int, x, y int32) {
 		if !guilty[y] && !found.off.has(rule) {
@@ -109,14 +108,18 @@ func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings)
 			first[v.holds[y].token] = y
 		}
 	}
-	before = v.greatestBefore(byEnd, grants, func(x, y *hold) bool { return x.until <= y.from })
-	for n, j := range grants {
+	line := grants
+	if !found.off.has(tokenAlone) {
+		line = slices.DeleteFunc(slices.Clone(grants), func(i int32) bool { return !alone(i) })
+	}
+	byEnd := v.sorted(line, func(h *hold) time.Duration { return h.until })
+	before = v.greatestBefore(byEnd, line, func(x, y *hold) bool { // in one instant there is no order
+		return x.until <= y.from-slack && x.from < y.from
+	})
+	for n, j := range line {
 		y := &v.holds[j]
 		x := before[n]
-		if x < 0 || v.holds[x].token <= y.token || (!y.promisedAt(y.from) && !found.off.has(tokenPromised)) {
-			continue
-		}
-		if (alone(x) && alone(j)) || found.off.has(tokenAlone) {
+		if x >= 0 && v.holds[x].token > y.token && (y.promisedAt(y.from) || found.off.has(tokenPromised)) {
 			report(tokenOfHolder, x, j)
 		}
 	}

@@ -75,6 +75,7 @@ type depths struct {
 	inner  []inner              // releases that left the lock held
 	again  []int32              // outermost acquires of holds that were taken again
 	vain   []inner              // acquires and tries of owners that were refused what they held
+	over   []inner              // releases by owners that had given back what they held
 	told   int                  // counts compared
 	nested int
 }
@@ -120,16 +121,20 @@ func (c *depths) walk() {
 			c.first[h.owner] = -1
 		}
 	}
-	gaveUp := slices.Sorted(slices.Values(c.h.GaveUp))
+	gaveUp, orphans := slices.Sorted(slices.Values(c.h.GaveUp)), slices.Sorted(slices.Values(c.orphans))
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
 		for len(gaveUp) > 0 && int(gaveUp[0]) < i {
 			gaveUp = gaveUp[1:]
 		}
+		if len(orphans) > 0 && int(orphans[0]) == i {
+			c.orphan(orphans[0])
+			orphans = orphans[1:]
+		}
 		c.span(int32(i), s, s.Busy || (len(gaveUp) > 0 && int(gaveUp[0]) == i))
 	}
-	for _, i := range c.orphans {
-		c.orphan(i)
+	for _, n := range c.over {
+		c.overRelease(n)
 	}
 	if (c.nested > 0 && c.kind != Mutex) || c.kind == Reentrant || c.kind == SharedLock {
 		for _, n := range c.vain {
@@ -307,14 +312,20 @@ func (c *depths) compare(i int32, s *history.Span, d *depth, sure bool) {
 // orphan is a release that was right although its owner held nothing any more.
 func (c *depths) orphan(i int32) {
 	s := &c.h.Spans[i]
-	if c.first[s.Owner] <= 0 {
-		return
-	}
 	for _, reader := range []bool{!s.Write, s.Write} {
-		if d := c.seek(s, reader); d != nil && d.grant >= 0 && (d.top > 1 || c.told > 0) {
-			c.found.add(finding{rule: overReleased, x: d.grant, y: i, start: s.Call, end: s.Return})
+		if d := c.seek(s, reader); d != nil && d.grant >= 0 {
+			c.over = append(c.over, inner{d.grant, i})
 			return
 		}
+	}
+}
+
+// overRelease judges an orphan at the end, when it is known whether the lock counts.
+func (c *depths) overRelease(n inner) {
+	s := &c.h.Spans[n.span]
+	d := c.seek(s, !c.h.Spans[n.grant].Write)
+	if d.top > 1 || c.told > 0 {
+		c.found.add(finding{rule: overReleased, x: n.grant, y: n.span, start: s.Call, end: s.Return})
 	}
 }
 

@@ -17,6 +17,7 @@ type sketch struct {
 	permits    int32
 	busy, read bool
 	lease      int
+	kept       bool   // a release that failed and left the lock as it was
 	notice     string // not an operation but this
 }
 
@@ -28,6 +29,9 @@ type sketcher struct {
 	r       *rand.Rand
 	seed    *rand.PCG
 	kind    lockKind
+	rich    bool // see sketch_rich_test.go
+	tokens  bool // rich: of locks that are not fenced mutexes too
+	counts  bool // rich: how often the lock is held is told
 	permits int32
 	used    [96]int32 // of the room, by unit of time
 	ops     []sketch
@@ -55,7 +59,11 @@ func (d *sketcher) once(percent int) bool { return d.r.IntN(100) < percent }
 
 // draw makes the history of a seed. It lives until the next draw.
 func (d *sketcher) draw(seed uint64) *history.History {
-	d.seed.Seed(seed, uint64(d.kind)+100)
+	stream := uint64(d.kind) + 100
+	if d.rich {
+		stream += 100
+	}
+	d.seed.Seed(seed, stream)
 	d.ops, d.owners, d.used, d.permits = d.ops[:0], 0, [96]int32{}, 1
 	if d.kind.shared() {
 		d.permits = int32(1 + d.some(2))
@@ -71,6 +79,11 @@ func (d *sketcher) draw(seed uint64) *history.History {
 	}
 	for d.once(55) {
 		d.spoil()
+	}
+	for i := range d.ops {
+		if o := &d.ops[i]; d.rich && o.op == history.OpRelease && d.once(50) {
+			o.read = false // most histories do not say in which mode a release is
+		}
 	}
 	d.build()
 	return &d.h
@@ -143,6 +156,9 @@ func (d *sketcher) vague(o sketch) {
 
 // inside is what the owner does from its grant to its release at until.
 func (d *sketcher) inside(o sketch, from, until int) {
+	if d.rich && d.richInside(o, from, until) {
+		return
+	}
 	depth := 1
 	for d.kind.reentrant() && d.kind != semaphore && d.once(25) && depth < 3 {
 		o.call = from + d.some(max(0, until-from))
@@ -259,11 +275,14 @@ func (d *sketcher) build() {
 			if d.kind.fenced() && s.Outcome == history.OK && s.Op != history.OpRelease {
 				token = d.mint(s, token)
 			}
+			if d.rich {
+				token = d.tell(s, token)
+			}
 		default:
 			d.span[m.op] = int32(len(h.Spans))
 			h.Spans = append(h.Spans, history.Span{Call: t, Return: never, Invoked: int32(n), Ended: -1, Owner: o.owner,
 				Process: history.Process(o.owner), Permits: o.permits, Lease: time.Duration(o.lease),
-				Op: o.op, Outcome: o.outcome, Write: !o.read, Busy: o.busy})
+				Op: o.op, Outcome: o.outcome, Write: !o.read, Busy: o.busy, Held: o.kept && o.outcome == history.Fail})
 		}
 	}
 }

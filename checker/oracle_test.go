@@ -1,0 +1,231 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file judges small histories by the words of docs/checkers.md and by brute
+// force: it looks at every pair and at every instant, and shares no code with the
+// checkers but the reading of what was promised. It is what they are compared with.
+
+// stayed is a hold, as naive makes it.
+type stayed struct {
+	owner               int32
+	reader, inner       bool
+	called, from, until time.Duration
+	promises            []segment
+	back                time.Duration // release returned; never if that is not certain
+	token               uint64
+	nested              bool // taken again inside
+	span                *history.Span
+}
+
+// promisedAt says whether a promise was in force at t.
+func (s *stayed) promisedAt(t time.Duration) bool {
+	return slices.ContainsFunc(s.promises, func(p segment) bool { return p.from <= t && t < p.until })
+}
+
+// effect is something that changed what its owner relied on.
+type effect struct {
+	at     int32
+	span   *history.Span
+	notice *history.Notice
+}
+
+// effectsOf is every effect on what owners relied on, in its order.
+func effectsOf(h *history.History) []effect {
+	var all []effect
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		switch {
+		case s.Op == history.OpRelease:
+			all = append(all, effect{s.Invoked, s, nil})
+		case s.Outcome == history.OK && (s.Op == history.OpAcquire || s.Op == history.OpTry):
+			all = append(all, effect{s.Ended, s, nil})
+		}
+	}
+	for i := range h.Notices {
+		all = append(all, effect{h.Notices[i].Index, nil, &h.Notices[i]})
+	}
+	slices.SortFunc(all, func(a, b effect) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// naive is one owner's account: a hold to write and one to read.
+type naive struct {
+	depth [2]int
+	now   [2]*stayed
+	lost  [2]int // depth of what it was told it had lost, and may release all the same
+}
+
+func mode(reads bool) int {
+	if reads {
+		return 1
+	}
+	return 0
+}
+
+// naiveHolds makes the holds of a key that is no semaphore.
+func naiveHolds(h *history.History) []*stayed {
+	var all []*stayed
+	owners := make([]naive, len(h.Owners))
+	lose := func(o *naive, m int, t time.Duration) {
+		if o.depth[m] > 0 {
+			o.now[m].until, o.lost[m], o.depth[m] = t, o.depth[m], 0
+		}
+	}
+	for _, e := range effectsOf(h) {
+		if e.notice != nil { // every client is its owner
+			lose(&owners[e.notice.Owner], 0, e.notice.Time)
+			lose(&owners[e.notice.Owner], 1, e.notice.Time)
+			continue
+		}
+		s, o := e.span, &owners[e.span.Owner]
+		if s.Op != history.OpRelease {
+			all = o.take(s, all)
+			continue
+		}
+		m := mode(!s.Write)
+		if o.depth[m]+o.lost[m] == 0 {
+			m = 1 - m
+		}
+		switch {
+		case o.lost[m] > 0 && s.Outcome == history.OK:
+			o.lost[m]--
+		case o.lost[m] > 0:
+			o.lost[m] = 0
+		case o.depth[m] == 0:
+		case s.Outcome == history.Fail:
+			o.now[m].until, o.depth[m] = s.Call, 0
+			if s.Write && m == 0 && o.depth[1] > 0 {
+				o.now[1].until, o.depth[1] = s.Call, 0
+			}
+		default:
+			if o.depth[m]--; o.depth[m] == 0 {
+				o.now[m].until = s.Call
+				if s.Outcome == history.OK {
+					o.now[m].back = s.Return
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (o *naive) take(s *history.Span, all []*stayed) []*stayed {
+	m := mode(!s.Write)
+	if o.depth[m] > 0 {
+		o.depth[m]++
+		o.now[m].nested = true
+		last := &o.now[m].promises[len(o.now[m].promises)-1]
+		if s.Return <= last.until {
+			last.until = max(s.Return, promised(s))
+		} else if promised(s) > s.Return {
+			o.now[m].promises = append(o.now[m].promises, segment{s.Return, promised(s)})
+		}
+		return all
+	}
+	o.lost = [2]int{}
+	o.depth[m] = 1
+	o.now[m] = &stayed{owner: s.Owner, reader: m == 1, inner: o.depth[1-m] > 0, called: s.Call, from: s.Return,
+		until: never, back: never, promises: []segment{{s.Return, promised(s)}}, token: s.Token, span: s}
+	return append(all, o.now[m])
+}
+
+// meetings counts the pairs of holds that exclusion and readers-writer forbid, and
+// those of them that lease-exclusion does.
+func meetings(holds []*stayed) (all, inside int) {
+	for i, x := range holds {
+		for _, y := range holds[:i] {
+			if x.owner == y.owner || (x.reader && y.reader) || x.from >= y.until || y.from >= x.until {
+				continue
+			}
+			all++
+			from, until := max(x.from, y.from), min(x.until, y.until)
+			if slices.ContainsFunc(x.promises, func(p segment) bool {
+				return slices.ContainsFunc(y.promises, func(q segment) bool {
+					return max(p.from, q.from, from) < min(p.until, q.until, until)
+				})
+			}) {
+				inside++
+			}
+		}
+	}
+	return all, inside
+}
+
+// wrongTokens says whether two holds have tokens that fencing forbids.
+func wrongTokens(holds []*stayed, shared bool) bool {
+	for _, x := range holds {
+		for _, y := range holds {
+			if x == y || x.inner || y.inner || x.token == 0 || y.token == 0 {
+				continue
+			}
+			alone := func(s *stayed) bool { return !s.reader && !shared }
+			switch {
+			case x.from < y.called && x.token >= y.token, // certainly before
+				x.token == y.token && (alone(x) || alone(y)),
+				x.until <= y.from && x.from < y.from && x.token > y.token && alone(x) && alone(y) && y.promisedAt(y.from):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// crowdedAt says whether more permits than there are were out, at some time or in
+// some instant.
+func crowdedAt(h *history.History, limit int64) bool {
+	has := make([]int64, len(h.Owners)) // relied on now
+	least := slices.Clone(has)          // of what was had before this instant: what is still had
+	sum := func(of []int64) (n int64) {
+		for _, x := range of {
+			n += x
+		}
+		return n
+	}
+	all := effectsOf(h)
+	for i := 0; i < len(all); {
+		t, j := all[i].time(), i
+		copy(least, has)
+		for ; j < len(all) && all[j].time() == t; j++ {
+			e := all[j]
+			switch {
+			case e.notice != nil:
+				has[e.notice.Owner] = 0
+			case e.span.Op != history.OpRelease:
+				has[e.span.Owner] += int64(e.span.Permits)
+			case e.span.Outcome == history.Fail && !e.span.Held:
+				has[e.span.Owner] = 0
+			default:
+				has[e.span.Owner] = max(0, has[e.span.Owner]-int64(e.span.Permits))
+			}
+			for o := range has {
+				least[o] = min(least[o], has[o])
+			}
+		}
+		for ; i < j; i++ {
+			if s := all[i].span; s != nil && s.Op != history.OpRelease && sum(least)+int64(s.Permits) > limit {
+				return true
+			}
+		}
+		if sum(has) > limit {
+			return true
+		}
+	}
+	return false
+}
+
+func (e effect) time() time.Duration {
+	switch {
+	case e.notice != nil:
+		return e.notice.Time
+	case e.span.Op == history.OpRelease:
+		return e.span.Call
+	}
+	return e.span.Return
+}

@@ -1,0 +1,279 @@
+package checker
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+var onlyProperty = flag.String("differential.property", "", "compare only the checker of this property")
+
+// rival compares the checker of one property with brute force, and with porcupine
+// where it can say something.
+type rival struct {
+	property Property
+	draw     *sketcher
+	models   [unmodelled][9]porcupine.Model
+	kind     LockKind // that the lock is meant to be
+
+	histories, left, violated, searched, tries, unknown, leases int
+}
+
+// kindsFor are the kinds of lock whose histories a property is compared on.
+func kindsFor(p Property) []lockKind {
+	switch p {
+	case Permits:
+		return []lockKind{semaphore}
+	case ReadersWriter:
+		return []lockKind{readersWriter}
+	case Fencing:
+		return []lockKind{fencedMutex, reentrantFenced, readersWriter, semaphore}
+	}
+	return []lockKind{reentrantMutex, reentrantMutex, readersWriter}
+}
+
+func newRivals(p Property) (all []*rival) {
+	for n, kind := range kindsFor(p) {
+		r := &rival{property: p, draw: newSketcher(kind)}
+		r.draw.rich, r.draw.tokens, r.draw.counts = true, p == Fencing, p == HoldCount
+		if p == HoldCount && n == 1 {
+			r.kind = Mutex
+		}
+		for kind := range unmodelled {
+			for n := range r.models[kind] {
+				r.models[kind][n] = modelOf(kind, int32(n), nil)
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// compare judges one history by the checker and by its rivals.
+func (r *rival) compare(h *history.History) error {
+	r.histories++
+	h.Limits = nil
+	if r.draw.kind == semaphore {
+		h.Limits = []int32{r.draw.permits}
+	}
+	v := newViewAs(h, r.kind)
+	if v.tangled > 0 {
+		r.left++
+		return nil
+	}
+	r.count(h)
+	if r.property == HoldCount {
+		return r.compareCounts(v)
+	}
+	got := r.judge(v)
+	if got.Outcome == Violated {
+		r.violated++
+	}
+	var want bool
+	holds := naiveHolds(h)
+	switch r.property {
+	case Permits:
+		want = crowdedAt(h, int64(r.draw.permits))
+	case Fencing:
+		if h.Limits != nil { // each acquire is a hold: the tokens are judged by real time only
+			return r.soundTokens(v, got)
+		}
+		want = wrongTokens(holds, false)
+	case ReadersWriter:
+		if err := r.comparePairs(v, holds, got); err != nil {
+			return err
+		}
+		all, _ := meetings(holds)
+		want = all > 0 && got.Outcome != NotApplicable
+	}
+	if want != (got.Outcome == Violated) {
+		return fmt.Errorf("brute force finds a violation: %v; %s is %s: %s", want, r.property, got.Outcome, got.Summary)
+	}
+	if r.property == Fencing && !r.draw.kind.fenced() {
+		return nil // the models of these kinds know no tokens
+	}
+	return r.ask(v, want || r.property == ReadersWriter && checkExclusion(v, Options{}).Outcome == Violated)
+}
+
+func (r *rival) count(h *history.History) {
+	try, unknown, lease := false, false, false
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		try, unknown, lease = try || s.Busy, unknown || s.Outcome == history.Info, lease || s.Lease > 0
+	}
+	for n, is := range []bool{try, unknown, lease} {
+		if is {
+			*[]*int{&r.tries, &r.unknown, &r.leases}[n]++
+		}
+	}
+}
+
+func (r *rival) judge(v *view) Result {
+	s, _ := Find(r.property)
+	return s.check(v, Options{LockKind: r.kind})
+}
+
+// comparePairs compares the pairs that the sweep of all three exclusions finds.
+func (r *rival) comparePairs(v *view, holds []*stayed, got Result) error {
+	all, inside := meetings(holds)
+	if got.Outcome != NotApplicable && got.Total != all {
+		return fmt.Errorf("readers-writer finds %d pairs, brute force %d", got.Total, all)
+	}
+	if n := checkExclusion(v, Options{}).Total; n != all {
+		return fmt.Errorf("exclusion finds %d pairs, brute force %d", n, all)
+	}
+	if n := checkLeaseExclusion(v, Options{}).Total; n != inside {
+		return fmt.Errorf("lease-exclusion finds %d pairs, brute force %d", n, inside)
+	}
+	return nil
+}
+
+// soundTokens compares the tokens of a semaphore's grants: by real time, and no two equal.
+func (r *rival) soundTokens(v *view, got Result) error {
+	want := false
+	for i := range v.h.Spans {
+		for n := range v.h.Spans {
+			x, y := &v.h.Spans[i], &v.h.Spans[n]
+			if x.Op == history.OpRelease || y.Op == history.OpRelease || x.Outcome != history.OK || y.Outcome != history.OK {
+				continue
+			}
+			both := i != n && x.Token > 0 && y.Token > 0
+			single := r.draw.permits == 1
+			want = want || both && (x.Return < y.Call && x.Token >= y.Token || single && x.Token == y.Token)
+		}
+	}
+	if v.h.Limits[0] == 1 && got.Outcome == Violated && !want { // one permit is a mutex: holders have an order
+		return nil
+	}
+	if want != (got.Outcome == Violated) {
+		return fmt.Errorf("brute force finds a violation: %v; fencing is %s: %s", want, got.Outcome, got.Summary)
+	}
+	return nil
+}
+
+// ask asks porcupine, which knows nothing of holds. What is violated has no legal
+// order; what has none is violated, where nothing else can be wrong with it.
+func (r *rival) ask(v *view, violated bool) error {
+	k := &v.keyedOps()[0]
+	if k.kind == unmodelled || r.slow(v) {
+		return nil
+	}
+	v.prepare(k)
+	if k.tangled {
+		return nil
+	}
+	ops := operations(v.modelOps(k), 0)
+	permits := max(0, k.permits)
+	legal := porcupine.CheckOperations(r.models[k.kind][permits], ops)
+	r.searched++
+	if violated && legal {
+		return fmt.Errorf("%s is violated, and porcupine finds an order", r.property)
+	}
+	only := k.exact && len(k.busy) == 0 && len(k.orphans) == 0 && len(k.drops) == 0 && len(k.renumbered) == 0 &&
+		len(v.h.Notices) == 0 && !slices.ContainsFunc(v.h.Spans, failedRelease)
+	if legal || violated || !only {
+		return nil
+	}
+	if r.property == Fencing && (r.atOnce(v) || !porcupine.CheckOperations(r.models[reentrantMutex][0], ops)) {
+		return nil // not for its tokens; or in one instant, of which fencing judges nothing
+	}
+	return fmt.Errorf("porcupine finds no order, and %s is not violated", r.property)
+}
+
+func failedRelease(s history.Span) bool {
+	return s.Op == history.OpRelease && s.Outcome == history.Fail
+}
+
+// atOnce says that two grants returned in the same instant.
+func (r *rival) atOnce(v *view) bool {
+	for n := 1; n < len(v.holds); n++ {
+		if v.holds[n].from == v.holds[n-1].from {
+			return true
+		}
+	}
+	return false
+}
+
+// slow says that a reply came after the promise in it, or that its owner had acted
+// before with an unknown outcome: then porcupine's models do not use its token.
+func (r *rival) slow(v *view) bool {
+	return r.property == Fencing && slices.ContainsFunc(v.holds, func(h hold) bool {
+		return h.late || v.order[h.owner] != plain
+	})
+}
+
+// compareCounts compares hold-count, rule by rule. Losses and failed releases end
+// what can be counted, and are not drawn here.
+func (r *rival) compareCounts(v *view) error {
+	if len(v.h.Notices) > 0 || slices.ContainsFunc(v.h.Spans, failedRelease) {
+		r.left++
+		return nil
+	}
+	want := miscounted(v.h, r.kind)
+	names := holdCountRules()
+	for rule := range names {
+		if rule == countLapsed || rule == countUnproved {
+			continue
+		}
+		o := Options{LockKind: r.kind}
+		o.off = disabled{of: HoldCount, rules: ^uint64(1<<rule | 1<<countLapsed | 1<<countUnproved)}
+		got := checkHoldCount(v, o)
+		if (got.Outcome == Violated) != want[rule] {
+			return fmt.Errorf("brute force finds %v broken: %v; hold-count: %s", names[rule], want[rule], got.Summary)
+		}
+	}
+	if slices.Contains(slices.Collect(maps.Values(want)), true) {
+		r.violated++
+	}
+	return nil
+}
+
+func TestDifferentialProperties(t *testing.T) {
+	for _, p := range []Property{Permits, ReadersWriter, Fencing, HoldCount} {
+		if *onlyProperty != "" && *onlyProperty != string(p) {
+			continue
+		}
+		t.Run(string(p), func(t *testing.T) {
+			rivals := newRivals(p)
+			start := time.Now()
+			for n := range uint64(*differentialHistories) {
+				r := rivals[n%uint64(len(rivals))]
+				h := r.draw.draw(*differentialSeed + n)
+				if err := r.compare(h); err != nil {
+					t.Fatalf("seed %d: %v (%s, permits %d)\n%s%s", *differentialSeed+n, err, r.draw.kind, r.draw.permits,
+						dump(h), tokensOf(h))
+				}
+			}
+			var all rival
+			for _, r := range rivals {
+				all.add(r)
+			}
+			t.Logf("%d histories: %d violated, %d searched by porcupine, %d with refused tries, %d with unknown outcomes, "+
+				"%d with leases, %d left out; %.0f/s", all.histories, all.violated, all.searched, all.tries, all.unknown,
+				all.leases, all.left, float64(all.histories)/time.Since(start).Seconds())
+			if share := float64(all.violated) / float64(all.histories-all.left); share < 0.1 || share > 0.5 {
+				t.Errorf("%.0f %% of the histories are convicted: the test has lost its edge", 100*share)
+			}
+			if least := all.histories / 20; min(all.tries, all.unknown, all.leases) < least {
+				t.Errorf("too few of the histories have what is to be compared")
+			}
+		})
+	}
+}
+
+func (r *rival) add(o *rival) {
+	r.histories += o.histories
+	r.left += o.left
+	r.violated += o.violated
+	r.searched += o.searched
+	r.tries += o.tries
+	r.unknown += o.unknown
+	r.leases += o.leases
+}
