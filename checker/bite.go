@@ -102,8 +102,12 @@ func (v *view) contended() int {
 	attempts := v.attempts()
 	total := 0
 	for key, holds := range v.byKey {
-		byEnd := slices.Clone(holds)
-		slices.SortFunc(byEnd, func(i, j int32) int { return cmp.Compare(v.holds[i].until, v.holds[j].until) })
+		byEnd := holds
+		sooner := func(i, j int32) int { return cmp.Compare(v.holds[i].until, v.holds[j].until) }
+		if !slices.IsSortedFunc(holds, sooner) {
+			byEnd = slices.Clone(holds)
+			slices.SortFunc(byEnd, sooner)
+		}
 		var asked lastTwo // among those invoked before the end of the hold
 		n := 0
 		for _, i := range byEnd {
@@ -126,10 +130,22 @@ func (v *view) contended() int {
 
 // attempts are the spans that asked for each key, in the order of their invocations.
 func (v *view) attempts() [][]int32 {
-	byKey := make([][]int32, len(v.byKey))
+	byKey, count, total := make([][]int32, len(v.byKey)), make([]int32, len(v.byKey)), 0
+	asks := func(s *history.Span) bool {
+		return (s.Op == history.OpAcquire || s.Op == history.OpTry) && int(s.Key) < len(byKey)
+	}
 	for i := range v.h.Spans {
-		s := &v.h.Spans[i]
-		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && int(s.Key) < len(byKey) {
+		if s := &v.h.Spans[i]; asks(s) {
+			count[s.Key]++
+			total++
+		}
+	}
+	all := make([]int32, total)
+	for key, n := range count {
+		byKey[key], all = all[:0:n], all[n:]
+	}
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; asks(s) {
 			byKey[s.Key] = append(byKey[s.Key], int32(i))
 		}
 	}

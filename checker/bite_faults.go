@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -30,7 +31,7 @@ type struck struct {
 // faults looks at what was injected. One that came just before the end, as a
 // drawn one may, and had no effect is not counted, unless there is no other.
 func (v *view) faults(o Options) (s struck) {
-	held := v.heldAt()
+	held := sync.OnceValue(v.heldAt)
 	bit, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
 	for _, f := range v.h.Faults {
 		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.Bit) {
@@ -41,7 +42,7 @@ func (v *view) faults(o Options) (s struck) {
 		if client, ok := strings.CutPrefix(f.Target, "client:"); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time)
 		} else {
-			landed[f.ID] = landed[f.ID] || held(f.Time)
+			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
 	}
 	var late []int
@@ -166,6 +167,7 @@ func (v *view) heldAt() func(time.Duration) bool {
 	ends := make([][]time.Duration, len(v.byKey)) // greatest end so far
 	for k, holds := range v.byKey {
 		last := time.Duration(-1)
+		ends[k] = make([]time.Duration, 0, len(holds))
 		for _, i := range holds {
 			last = max(last, v.holds[i].until)
 			ends[k] = append(ends[k], last)

@@ -43,17 +43,17 @@ func checkFencing(v *view, o Options) Result {
 	found := newFindings(o)
 	tokens := 0
 	for _, holds := range v.byKey {
-		var grants []int32
+		n, grow := v.tokensGrow(holds)
+		if tokens += n; grow {
+			continue
+		}
+		grants := make([]int32, 0, n)
 		for _, i := range holds {
-			h := &v.holds[i]
-			if !h.inner && (h.token != 0 || v.h.Spans[h.span].Zero) { // an inner one has no token of its own
+			if v.minted(i) {
 				grants = append(grants, i)
 			}
 		}
-		tokens += len(grants)
-		if !v.tokensGrow(grants) {
-			v.judgeTokens(grants, o.ClockError, found)
-		}
+		v.judgeTokens(grants, o.ClockError, found)
 	}
 	fenced := v.judgeResource(found)
 	r := found.result(Fencing, v.fencingViolation)
@@ -69,16 +69,27 @@ func checkFencing(v *view, o Options) Result {
 	return r
 }
 
-// tokensGrow is the quick answer: if tokens grow in the order in which grants
+// tokensGrow counts the grants with tokens, and is the quick answer: if tokens grow in the order in which grants
 // returned, then no pair can break a rule, because in each rule the first grant
 // returned before the second.
-func (v *view) tokensGrow(grants []int32) bool {
-	for n := 1; n < len(grants); n++ {
-		if v.holds[grants[n-1]].token >= v.holds[grants[n]].token {
-			return false
+func (v *view) tokensGrow(holds []int32) (tokens int, grow bool) {
+	grow, last := true, uint64(0)
+	for _, i := range holds {
+		if !v.minted(i) {
+			continue
 		}
+		token := v.holds[i].token
+		grow = grow && (tokens == 0 || last < token)
+		last = token
+		tokens++
 	}
-	return true
+	return tokens, grow
+}
+
+// minted says that a hold has a token. An inner one has none of its own.
+func (v *view) minted(i int32) bool {
+	h := &v.holds[i]
+	return !h.inner && (h.token != 0 || v.h.Spans[h.span].Zero)
 }
 
 // judgeTokens reports for each grant at most one earlier grant that it breaks a rule with.
