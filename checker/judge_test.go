@@ -213,3 +213,18 @@ func TestWriteLinearization(t *testing.T) {
 		t.Errorf("a window of a long history has %d bytes: %v", small.Len(), err)
 	}
 }
+
+// TestAside shows that a defect on another goroutine is told where it is waited for.
+func TestAside(t *testing.T) {
+	done := false
+	aside(func() { done = true })()
+	if !done {
+		t.Error("it was not waited for")
+	}
+	defer func() {
+		if got := recover(); got != "defect" {
+			t.Errorf("recovered %v", got)
+		}
+	}()
+	aside(func() { panic("defect") })()
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/lockchaos/lockchaos/history"
 )
@@ -82,16 +83,20 @@ func newView(h *history.History) *view { return newViewAs(h, AnyKind) }
 // newViewAs makes a view of a lock that is meant to be of a kind.
 func newViewAs(h *history.History, kind LockKind) *view {
 	v := &view{h: h, kind: kind}
-	b := holdBuilder{openHolds: newOpenHolds(v, len(h.Owners)), gone: make(map[int32]bool)}
-	v.holds = make([]hold, 0, grants(h))
-	v.traits = make([]trait, len(h.Keys))
+	var marks []int32
+	room := aside(func() { v.holds = touched(grants(h)) })
+	order := aside(func() { marks = effects(h) })
 	v.order = orders(h)
+	b := holdBuilder{openHolds: newOpenHolds(v, len(h.Owners)), gone: make(map[int32]bool)}
+	v.traits = make([]trait, len(h.Keys))
+	room()
+	order()
 	for _, o := range v.order {
 		if o == tangled {
 			v.tangled++
 		}
 	}
-	for _, e := range effects(h) {
+	for _, e := range marks {
 		switch {
 		case e == nothing:
 		case e < 0:
@@ -103,6 +108,33 @@ func newViewAs(h *history.History, kind LockKind) *view {
 	v.byKey = group(len(h.Keys), v.holds)
 	v.orderTies()
 	return v
+}
+
+// aside does something on another goroutine. Whoever calls what it returns waits
+// for the end of it, and panics if it did.
+func aside(do func()) (wait func()) {
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		do()
+	}()
+	return func() {
+		if cause := <-ended; cause != nil {
+			panic(cause)
+		}
+	}
+}
+
+// touched is room for n holds, into every page of which something was written:
+// half of the time of making holds is the system's, which finds that memory, and
+// that can be spent on another processor.
+func touched(n int) []hold {
+	const page = 4096 / int(unsafe.Sizeof(hold{}))
+	holds := make([]hold, n)
+	for i := 0; i < n; i += page {
+		holds[i].span = 0
+	}
+	return holds[:0]
 }
 
 // grants is how many holds there can be.
