@@ -45,19 +45,19 @@ func (v *view) faults(o Options) (s struck) {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
 	}
-	var late []int
+	late, last := make(map[int]bool), v.lastActive()-min(lateFault, v.h.End/20)
 	for _, f := range v.h.Faults {
 		switch {
 		case f.ID == 0 || f.Phase != history.Injected || bit[f.ID]:
-		case f.Time > v.lastAsked()-min(lateFault, v.h.End/20) && o.obeys(tooLate):
-			late = append(late, f.ID)
+		case f.Time > last && o.obeys(tooLate):
+			late[f.ID] = true
 		default:
 			s.silent = append(s.silent, f)
 		}
 	}
 	if len(late) < len(counted) {
 		s.late = len(late)
-		for _, id := range late {
+		for id := range late {
 			delete(counted, id)
 			delete(landed, id)
 		}
@@ -84,15 +84,24 @@ func (v *view) silentFaults(bit map[int]bool) (silent []history.Fault) {
 	return silent
 }
 
-// lastAsked is when the lock was last asked for, or given back: what comes
-// after it, such as the probes of the end, is not the run that a fault meets.
-func (v *view) lastAsked() time.Duration {
-	for i := len(v.h.Spans) - 1; i >= 0; i-- {
-		if isLockOp(&v.h.Spans[i]) {
-			return v.h.Spans[i].Call
+// lastActive is when the lock was last asked for, granted, refused or given back:
+// what comes after it, such as the probes of the end, is not the run that a fault
+// meets. Who waits is still there to be hit.
+func (v *view) lastActive() time.Duration {
+	last := time.Duration(-1)
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if !isLockOp(s) {
+			continue
+		}
+		if last = max(last, s.Call); s.Op != history.OpRelease && s.Return != never {
+			last = max(last, s.Return)
 		}
 	}
-	return v.h.End
+	if last < 0 {
+		return v.h.End
+	}
+	return last
 }
 
 // missingExpiry is what a run lacks whose only faults stop clients, of which
@@ -110,6 +119,7 @@ func (v *view) missingExpiry() string {
 		}
 	}
 	least := never // what was left of a promise when its holder went on
+	over := false  // a promise had ended before its holder was stopped
 	for _, f := range v.h.Faults {
 		if f.ID == 0 || f.Phase != history.Injected {
 			continue
@@ -124,6 +134,8 @@ func (v *view) missingExpiry() string {
 				continue
 			}
 			switch end := h.promisedUntil(f.Time); {
+			case end < f.Time:
+				over = true
 			case end <= until:
 				return ""
 			case end != never:
@@ -131,7 +143,10 @@ func (v *view) missingExpiry() string {
 			}
 		}
 	}
-	if least == never {
+	switch {
+	case least == never && over:
+		return "no lease ran out while its holder was stopped, they had run out before: stop clients sooner"
+	case least == never:
 		return ""
 	}
 	return fmt.Sprintf("no lease ran out while its holder was stopped, the nearest had %s left: "+

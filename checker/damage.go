@@ -65,10 +65,11 @@ type damageLog struct {
 	fence  *touchLog // what an enforcing resource would have known
 	seen   *touchLog // the same, without the tokens of a count that has begun anew
 	counts map[string]int64
+	told   map[int32]map[uint64]bool // by key: the tokens that grants told; see tokenTold
 }
 
 func newDamageLog(keys int) *damageLog {
-	return &damageLog{fence: newTouchLog(keys), seen: newTouchLog(keys),
+	return &damageLog{fence: newTouchLog(keys), seen: newTouchLog(keys), told: make(map[int32]map[uint64]bool),
 		counts: map[string]int64{"writes": 0, "lost": 0, "stale": 0, "refused": 0, "refused_if_fenced": 0}}
 }
 
@@ -104,7 +105,7 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	}
 	newest, by := log.seen.newest(t)
 	stale, lost := t.Token < newest, t.Read != t.Found
-	if stale && v.isLatest(t) && !found.off.has(latestGrant) {
+	if stale && v.tokenTold(log, t.Key, newest) && v.isLatest(t) && !found.off.has(latestGrant) {
 		log.seen.restart(t)
 		stale = false
 	}
@@ -126,6 +127,21 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	}
 	log.fence.add(i, t)
 	log.seen.add(i, t)
+}
+
+// tokenTold says whether some grant told of a token. One that the resource has seen
+// and nobody was told of belongs to an acquire of unknown outcome, which may be
+// later than any that is known.
+func (v *view) tokenTold(log *damageLog, key int32, token uint64) bool {
+	tokens := log.told[key]
+	if tokens == nil {
+		tokens = make(map[uint64]bool)
+		for _, i := range v.byKey[key] {
+			tokens[v.holds[i].token] = true
+		}
+		log.told[key] = tokens
+	}
+	return tokens[token]
 }
 
 // isLatest says whether the writer of t was certainly the latest to be granted

@@ -27,7 +27,7 @@ type sketch struct {
 // numbers, so that many are equal.
 type sketcher struct {
 	r       *rand.Rand
-	seed    *rand.PCG
+	source  choices
 	kind    lockKind
 	rich    bool // see sketch_rich_test.go
 	tokens  bool // rich: of locks that are not fenced mutexes too
@@ -48,10 +48,28 @@ type sketchMark struct {
 }
 
 func newSketcher(kind lockKind) *sketcher {
-	seed := rand.NewPCG(0, 0)
-	s := &sketcher{r: rand.New(seed), seed: seed, kind: kind}
+	s := &sketcher{kind: kind}
+	s.r = rand.New(&s.source)
 	s.h.Keys = []string{"k"}
 	return s
+}
+
+// choices is where a sketcher takes its decisions from: bytes, as a fuzzer makes
+// them up, and when these are used up a seed.
+type choices struct {
+	bytes []byte
+	pcg   rand.PCG
+}
+
+// Uint64 has the next byte where [rand.Rand.IntN] looks first.
+func (c *choices) Uint64() uint64 {
+	n := c.pcg.Uint64()
+	if len(c.bytes) == 0 {
+		return n
+	}
+	b := c.bytes[0]
+	c.bytes = c.bytes[1:]
+	return uint64(b)<<56 | n>>8
 }
 
 func (d *sketcher) some(n int) int        { return d.r.IntN(n + 1) }
@@ -63,7 +81,19 @@ func (d *sketcher) draw(seed uint64) *history.History {
 	if d.rich {
 		stream += 100
 	}
-	d.seed.Seed(seed, stream)
+	d.source.bytes = nil
+	d.source.pcg.Seed(seed, stream)
+	return d.make()
+}
+
+// drawFrom makes the history of some bytes. It lives until the next draw.
+func (d *sketcher) drawFrom(bytes []byte) *history.History {
+	d.source.bytes = bytes
+	d.source.pcg.Seed(0, uint64(d.kind))
+	return d.make()
+}
+
+func (d *sketcher) make() *history.History {
 	d.ops, d.owners, d.used, d.permits = d.ops[:0], 0, [96]int32{}, 1
 	if d.kind.shared() {
 		d.permits = int32(1 + d.some(2))

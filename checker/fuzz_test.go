@@ -1,0 +1,110 @@
+package checker
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// The targets of this file hand the decisions of the sketcher to a fuzzer:
+//
+//	go test ./checker -run '^$' -fuzz '^FuzzSemaphore$' -fuzztime 1m
+
+// fuzzKind compares the sweep of one kind of lock with the two searches.
+func fuzzKind(f *testing.F, kind lockKind) {
+	p := newProof(kind)
+	fuzzChoices(f, func(t *testing.T, made []byte) {
+		h := p.draw.drawFrom(made)
+		if err := p.compare(h); err != nil {
+			t.Fatalf("%v (permits %d)\n%s%s", err, p.draw.permits, dump(h), tokensOf(h))
+		}
+		judgeAll(t, h)
+	})
+}
+
+// fuzzProperty compares the checker of one property with brute force.
+func fuzzProperty(f *testing.F, p Property) {
+	rivals := newRivals(p)
+	fuzzChoices(f, func(t *testing.T, made []byte) {
+		r := rivals[0]
+		if len(made) > 0 {
+			r = rivals[int(made[0])%len(rivals)]
+			made = made[1:]
+		}
+		h := r.draw.drawFrom(made)
+		if err := r.compare(h); err != nil {
+			t.Fatalf("%v (%s, permits %d)\n%s%s", err, r.draw.kind, r.draw.permits, dump(h), tokensOf(h))
+		}
+		judgeAll(t, h)
+	})
+}
+
+func fuzzChoices(f *testing.F, try func(t *testing.T, made []byte)) {
+	f.Add([]byte{})
+	f.Add(slices.Repeat([]byte{200}, 60))
+	f.Add(slices.Repeat([]byte{1, 90, 250, 30}, 20))
+	f.Fuzz(try)
+}
+
+// judgeAll judges by every property: none may stop, and the sweep and the search
+// may not disagree.
+func judgeAll(t *testing.T, h *history.History) {
+	t.Helper()
+	for _, r := range Judge(h, Options{Search: 200 * time.Millisecond}).Results {
+		if strings.Contains(r.Summary, "defect") {
+			t.Fatalf("%s: %s\n%s", r.Property, r.Summary, dump(h))
+		}
+	}
+}
+
+func FuzzMutex(f *testing.F)                { fuzzKind(f, plainMutex) }
+func FuzzReentrantMutex(f *testing.F)       { fuzzKind(f, reentrantMutex) }
+func FuzzFencedMutex(f *testing.F)          { fuzzKind(f, fencedMutex) }
+func FuzzReentrantFencedMutex(f *testing.F) { fuzzKind(f, reentrantFenced) }
+func FuzzSemaphore(f *testing.F)            { fuzzKind(f, semaphore) }
+func FuzzReadersWriterLock(f *testing.F)    { fuzzKind(f, readersWriter) }
+
+func FuzzPermits(f *testing.F)       { fuzzProperty(f, Permits) }
+func FuzzReadersWriter(f *testing.F) { fuzzProperty(f, ReadersWriter) }
+func FuzzFencing(f *testing.F)       { fuzzProperty(f, Fencing) }
+func FuzzHoldCount(f *testing.F)     { fuzzProperty(f, HoldCount) }
+
+// FuzzNotation: whatever is read can be written as JSON lines and read again as the
+// same, and every checker has something to say about it.
+func FuzzNotation(f *testing.F) {
+	f.Add(paused)
+	f.Add("client 0 acquire a 1-2 ok permits=3 limit=4 mode=read lease=2s valid=1s count=-1\nclient 0 release a 2-3 fail")
+	f.Add("client 2 touch k 1 ok token=18446744073709551615 read=1 found=0 seen=3 fenced\n" +
+		"probe k 4 fail\nleftover k 5 waiters=1")
+	f.Add("clients 3\nclient 7 try k 90-99 fail code=held\n" +
+		"client 1 renew k 1-2 info\nclient 1 crash 3\nclient 1 lost k 4")
+	f.Fuzz(func(t *testing.T, text string) {
+		events, _, err := history.NotationEvents(strings.NewReader(text), "fuzz")
+		if err != nil || len(events) > 200 {
+			return
+		}
+		var lines []byte
+		for i := range events {
+			lines = append(events[i].AppendJSON(lines), '\n')
+		}
+		for i, scan := 0, history.Read(bytes.NewReader(lines)); i < len(events); i++ {
+			if !scan.Next() {
+				t.Fatalf("event %d cannot be read again: %v\n%s", i, scan.Err(), lines)
+			}
+			if diff := cmp.Diff(events[i], *scan.Event()); diff != "" {
+				t.Fatalf("event %d, written and read again (-want +got):\n%s", i, diff)
+			}
+		}
+		h, err := history.ReadNotation(strings.NewReader(text), "fuzz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		judgeAll(t, h)
+	})
+}
