@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -76,12 +77,7 @@ func dialRedis(t testing.TB, addr string) *redis.Client {
 
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return locktest.FreeAddr(t)
 }
 
 func newTestClient(t testing.TB, rdb redis.UniversalClient, o Options) *Client {

@@ -74,7 +74,8 @@ func start(t *testing.T, s Spec) *bench {
 	for range n {
 		var args []string
 		if s.Topology == Cluster {
-			args = []string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"}
+			_, bus, _ := net.SplitHostPort(FreeAddr(t))
+			args = []string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", bus}
 		}
 		server := StartServer(t, args...)
 		p := StartProxy(t, server.Addr)
@@ -113,12 +114,7 @@ func startSentinel(t *testing.T, addr string) string {
 	if err != nil {
 		t.Skip("no redis-server on the PATH: install Redis 7 or later to run this test")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := l.Addr().String()
-	l.Close()
+	own := FreeAddr(t)
 	_, port, _ := net.SplitHostPort(own)
 	host, masterPort, _ := net.SplitHostPort(addr)
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")

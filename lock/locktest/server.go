@@ -26,12 +26,7 @@ func StartServer(t testing.TB, args ...string) *Server {
 	if err != nil {
 		t.Skip("no redis-server on the PATH: install Redis 7 or later to run this test")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := FreeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	all := append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(),
 		"--save", "", "--appendonly", "no"}, args...)
