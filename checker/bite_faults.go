@@ -39,7 +39,8 @@ func (v *view) faults(o Options) (s struck) {
 		}
 		counted[f.ID] = true
 		bit[f.ID] = bit[f.ID] || f.Phase == history.Bit
-		if client, ok := strings.CutPrefix(f.Target, "client:"); ok {
+		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
+		if client, ok := strings.CutPrefix(end, "client:"); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time)
 		} else {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)

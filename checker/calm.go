@@ -32,9 +32,13 @@ func (v *view) calmTimes(o Options) calm {
 		case strings.HasPrefix(f.Target, "client:"):
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = f.Target
-			marks = append(marks, mark{f.Time, f.Target, +1})
+			for _, target := range struckBy(f.Target) {
+				marks = append(marks, mark{f.Time, target, +1})
+			}
 		case f.Phase == history.Healed && in:
-			marks = append(marks, mark{later(f.Time, o.slack()), open[f.ID], -1})
+			for _, target := range struckBy(open[f.ID]) {
+				marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
+			}
 			delete(open, f.ID)
 		case f.Phase == history.Noted && f.Name == "silent" && !silent[f.Target]:
 			silent[f.Target] = true
@@ -64,6 +68,27 @@ func (v *view) calmTimes(o Options) calm {
 		rough = now
 	}
 	return c
+}
+
+// struckBy are the servers that a fault's target stands for: several with a +
+// between, two ends of a link with a >; "" stands for all of them, as does every
+// word that is no server's name.
+func struckBy(target string) (nodes []string) {
+	for _, node := range strings.FieldsFunc(target, func(r rune) bool { return r == '+' || r == '>' }) {
+		if !isServer(node) {
+			node = ""
+		}
+		nodes = append(nodes, node)
+	}
+	if len(nodes) == 0 {
+		return []string{""}
+	}
+	return nodes
+}
+
+// isServer says whether name is one that servers have: n1, s2, or another with a number at its end.
+func isServer(name string) bool {
+	return name != "" && name[len(name)-1] >= '0' && name[len(name)-1] <= '9'
 }
 
 // at says whether the servers were there at t.

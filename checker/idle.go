@@ -285,7 +285,8 @@ func (v *view) stalls() map[int][]segment {
 	open := make(map[int]int) // by fault id: client
 	for i := range v.h.Faults {
 		f := &v.h.Faults[i]
-		name, is := strings.CutPrefix(f.Target, "client:")
+		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
+		name, is := strings.CutPrefix(end, "client:")
 		client, err := strconv.Atoi(name)
 		if !is || err != nil {
 			continue

@@ -86,6 +86,11 @@ type Stopper interface {
 	PID() int        // 0 once it has ended
 }
 
+// Crasher is a client whose process can be ended as a crash ends it.
+type Crasher interface {
+	Kill() error // returns when it is gone; nil if it was gone already
+}
+
 // TypeOf turns the type of a reply into the history's.
 func TypeOf(r Reply) history.Type {
 	switch r.Type {

@@ -12,6 +12,12 @@ type Equipment struct {
 	Disks  bool // disks that forget what was not fsynced, for Disks.PowerOff
 }
 
+// Add gives e what more has as well.
+func (e *Equipment) Add(more Equipment) {
+	e.Clocks = e.Clocks || more.Clocks
+	e.Disks = e.Disks || more.Disks
+}
+
 // Clock is how a node's wall clock differs from true time. The zero value is a
 // true clock.
 type Clock struct {

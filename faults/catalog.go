@@ -1,10 +1,13 @@
 package faults
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Catalog is every fault, in the order in which people read it.
 func Catalog() []Spec {
-	return []Spec{killSpec, failoverSpec, pauseClientSpec, pauseNodeSpec, replicationHoldSpec}
+	return slices.Concat(serverFaults(), networkFaults(), clientFaults())
 }
 
 // Lookup finds a row by name.
@@ -16,3 +19,23 @@ func Lookup(name string) (Spec, error) {
 	}
 	return Spec{}, fmt.Errorf("no fault is called %q", name)
 }
+
+// serverFaults are of servers, their clocks, disks and data.
+func serverFaults() []Spec {
+	return []Spec{
+		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
+		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, readOnlyDemotionSpec,
+		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, scriptFlushSpec, pubsubCutSpec,
+	}
+}
+
+// networkFaults are of what is under way.
+func networkFaults() []Spec {
+	return []Spec{
+		partitionSpec, partitionOneWaySpec, latencySpec, slowNodeSpec, connectionResetSpec, replyLostSpec, replyLateSpec,
+		replicationHoldSpec, replicationLagSpec, waitStarvedSpec,
+	}
+}
+
+// clientFaults are of lock users.
+func clientFaults() []Spec { return []Spec{pauseClientSpec, clientCrashSpec} }

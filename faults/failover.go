@@ -13,10 +13,11 @@ import (
 // knowledge later still, which is part of what is tested.
 var failoverSpec = Spec{
 	Name:    "failover",
-	Doc:     "has Sentinel promote a replica in place of the master.",
+	Doc:     "has Sentinel (or, in topology replicated, an operator) promote a replica in place of the master.",
 	Source:  "redis.io, Sentinel: SENTINEL FAILOVER",
 	Targets: []Target{Master},
-	Needs:   cluster.Sentinel,
+	Needs:   []string{cluster.Sentinel, cluster.Replicated},
+	Stroke:  true,
 	Unable:  func(c cluster.Cluster) string { return can[cluster.Promoter](c, "promote a replica") },
 	Inject:  injectFailover,
 }

@@ -10,21 +10,28 @@ package faults
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
 )
 
-// Env is what faults work on.
+// Env is what a fault works on, and how hard.
 type Env struct {
 	Cluster cluster.Cluster
 	Clients Clients
+	Keys    []string      // names of the locks of the run
+	Amount  time.Duration // see Spec.Amount; 0: the fault's default
+	Rand    *rand.Rand    // of this injection alone; nil: nothing is drawn
 }
 
 // Clients is what can be done to the lock users. Clients count from 0.
 type Clients interface {
 	Stop(client int) error     // returns when the client stands still
 	Continue(client int) error // no error if it was not stopped
+	Crash(client int) error    // ends it at once; nothing starts it again
 }
 
 // Injection is a fault that is in force. Its methods may be called from several goroutines.
@@ -46,20 +53,57 @@ type Spec struct {
 	// HealLast: healed only when the workload has ended, because healing it
 	// under load would be another fault (a master that comes back empty).
 	HealLast bool
-	// Needs is the only topology that can have it; "" is any.
-	Needs string
+	// Stroke: it is over when it has bitten, and healed then, unless the step says for how long.
+	Stroke bool
+	// Amount says how much of it there is, for a step's amount; nil: it comes in one size.
+	Amount *Amount
+	// Needs is the kinds of topology that can have it; nil is any.
+	Needs []string
+	// Equip is what servers have to be started with.
+	Equip cluster.Equipment
 	// Unable says what this backend lacks for it; "" if nothing.
 	Unable func(c cluster.Cluster) string
+	// Grips is what it has in its power while it is in force; nil: its target, against its own kind.
+	Grips func(c cluster.Cluster, target string) []Grip
 	// Inject breaks target, which is a resolved name: "n2", "client:3".
 	Inject func(ctx context.Context, env Env, target string) (Injection, error)
 }
 
+// Amount is the one number that a fault may take from a step.
+type Amount struct {
+	Doc         string        // what it is, for people
+	Default     time.Duration // of a step that says nothing
+	Least, Most time.Duration // bounds, both allowed; 0 is never allowed
+}
+
+// Refuses says why amount cannot be the fault's; 0 is the default and always good.
+func (s Spec) Refuses(amount time.Duration) error {
+	a := s.Amount
+	switch {
+	case amount == 0:
+		return nil
+	case a == nil:
+		return fmt.Errorf("fault %s takes no amount: leave it out", s.Name)
+	case amount < a.Least || amount > a.Most:
+		return fmt.Errorf("fault %s: amount is %s, from %v to %v, not %v", s.Name, a.Doc, a.Least, a.Most, amount)
+	}
+	return nil
+}
+
+// amount is the step's, or the default of s.
+func (s Spec) amount(env Env) time.Duration {
+	if env.Amount != 0 || s.Amount == nil {
+		return env.Amount
+	}
+	return s.Amount.Default
+}
+
 // NeedsTopology says why that kind of topology cannot have the fault; "" if it can.
 func (s Spec) NeedsTopology(kind string) string {
-	if s.Needs == "" || s.Needs == kind {
+	if s.Needs == nil || slices.Contains(s.Needs, kind) {
 		return ""
 	}
-	return "only topology " + s.Needs + " can have it"
+	return "only topology " + strings.Join(s.Needs, ", ") + " can have it"
 }
 
 // Check says, before anything is broken, why cluster c cannot have the fault.

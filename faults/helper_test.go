@@ -1,13 +1,20 @@
 package faults
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/cluster/process"
@@ -35,16 +42,21 @@ type fake struct {
 	roles   map[string]string // by node; a node that is not there is down
 	waiting map[string]int64  // bytes held, by the replica that called
 	errs    map[string]error  // what goes wrong, by what was done
+	replies map[string]any    // to commands
+	traffic cluster.Traffic   // beside what is waiting
+	offsets map[string]int64  // of replication, by node
+	holds   map[string]string // owner of the key orders, by node
 }
 
 func newFake(kind string) *fake {
 	f := &fake{
 		bare:  bare{cluster.Topology{Kind: kind}},
-		roles: map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{},
+		roles: map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
+		offsets: map[string]int64{}, holds: map[string]string{},
 	}
 	for i, n := range f.Nodes() {
 		f.roles[n.Name] = "master"
-		if kind == cluster.Sentinel && i > 0 {
+		if f.Topology().MasterOf(i+1) > 0 {
 			f.roles[n.Name] = "slave"
 		}
 	}
@@ -85,7 +97,11 @@ func (f *fake) Sample(_ context.Context, node string, _ []string) history.Sample
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	role, up := f.roles[node]
-	return history.Sample{Node: node, Up: up, Role: role}
+	s := history.Sample{Node: node, Up: up, Role: role, Offset: f.offsets[node]}
+	if owner := f.holds[node]; owner != "" {
+		s.Keys = map[string]history.KeySeen{"orders": {Owner: owner}}
+	}
+	return s
 }
 
 func (f *fake) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
@@ -95,14 +111,33 @@ func (f *fake) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Ru
 func (f *fake) Traffic(link cluster.Link, _ cluster.Direction) (cluster.Traffic, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return cluster.Traffic{Waiting: f.waiting[link.From]}, f.errs["traffic"]
+	t := f.traffic
+	t.Waiting = f.waiting[link.From]
+	return t, f.errs["traffic"]
 }
 
-// Stop and Continue make it the clients as well.
+// Do answers an operator's command with what was put into replies.
+func (f *fake) Do(_ context.Context, node string, args ...any) (any, error) {
+	command := strings.TrimSpace(fmt.Sprintln(args...))
+	err := f.do("%s: %s", node, command)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.replies[command], err
+}
+
+func (f *fake) SetClock(_ context.Context, node string, c cluster.Clock) error {
+	return f.do("clock %s %v %v", node, c.Offset, c.Drift)
+}
+
+func (f *fake) PowerOff(_ context.Context, node string) error { return f.do("power off %s", node) }
+func (f *fake) Wipe(_ context.Context, node string) error     { return f.do("wipe %s", node) }
+
+// Stop, Continue and Crash make it the clients as well.
+func (f *fake) Crash(client int) error    { return f.do("crash %d", client) }
 func (f *fake) Stop(client int) error     { return f.do("stop %d", client) }
 func (f *fake) Continue(client int) error { return f.do("continue %d", client) }
 
-func (f *fake) env() Env { return Env{Cluster: f, Clients: f} }
+func (f *fake) env() Env { return Env{Cluster: f, Clients: f, Keys: []string{"orders"}} }
 
 var errBroken = errors.New("it is broken")
 
@@ -111,6 +146,7 @@ type crowd struct{ holder, waiter int }
 
 func (c crowd) Holder() (int, bool) { return c.holder, c.holder >= 0 }
 func (c crowd) Waiter() (int, bool) { return c.waiter, c.waiter >= 0 }
+func (c crowd) Keys() []string      { return []string{"orders"} }
 
 // inject injects and fails the test if that does not work.
 func inject(t *testing.T, s Spec, e Env, target string) Injection {
@@ -158,7 +194,13 @@ func heals(t *testing.T, in Injection) string {
 // servers are real ones.
 func servers(t *testing.T, kind string) *process.Cluster {
 	t.Helper()
-	c, err := process.Start(t.Context(), process.Config{Topology: cluster.Topology{Kind: kind}, Dir: t.TempDir()})
+	return equipped(t, cluster.Topology{Kind: kind}, cluster.Equipment{})
+}
+
+// equipped are real servers with more than plain ones have.
+func equipped(t *testing.T, topology cluster.Topology, e cluster.Equipment) *process.Cluster {
+	t.Helper()
+	c, err := process.Start(t.Context(), process.Config{Topology: topology, Equip: e, Dir: t.TempDir()})
 	if errors.Is(err, cluster.ErrEnvironment) {
 		t.Skip("NOT RUN: needs real servers: ", err)
 	}
@@ -196,5 +238,78 @@ func becomes(t *testing.T, c cluster.Cluster, roles ...string) {
 		if time.Now().After(end) {
 			t.Fatalf("the nodes are %q, want %q", now, roles)
 		}
+	}
+}
+
+// did fails the test unless exactly this was done since it was last asked.
+func did(t *testing.T, f *fake, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, f.done(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
+	}
+}
+
+// command runs one at a real node.
+func command(t *testing.T, c *process.Cluster, node string, args ...any) any {
+	t.Helper()
+	reply, err := c.Do(t.Context(), node, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// dial is a connection of client:0 to a node's gate, that has said hello.
+func dial(t *testing.T, c *process.Cluster, node int) *caller {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(0).Source)}}
+	conn, err := d.DialContext(t.Context(), "tcp", c.Nodes()[node-1].Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	caller := &caller{conn, bufio.NewReader(conn)}
+	caller.say(t, "PING")
+	if got := caller.hear(10 * time.Second); got != "+PONG" {
+		t.Fatalf("heard %q", got)
+	}
+	return caller
+}
+
+// caller speaks to a server in lines.
+type caller struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (c *caller) say(t *testing.T, line string) {
+	t.Helper()
+	if _, err := c.Write([]byte(line + "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hear is the next line, "silence" if none comes, or "over" when the connection is.
+func (c *caller) hear(most time.Duration) string {
+	_ = c.SetReadDeadline(time.Now().Add(most))
+	line, err := c.in.ReadString('\n')
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "silence"
+	case err != nil:
+		return "over"
+	}
+	return strings.TrimSpace(line)
+}
+
+// hears fails the test unless that is what comes next; "silence" is waited for briefly.
+func (c *caller) hears(t *testing.T, want string) {
+	t.Helper()
+	most := 10 * time.Second
+	if want == "silence" {
+		most = 50 * time.Millisecond
+	}
+	if got := c.hear(most); got != want {
+		t.Fatalf("heard %q, want %q", got, want)
 	}
 }

@@ -19,7 +19,7 @@ var pauseClientSpec = Spec{
 	Doc:     "stops a client's whole process (SIGSTOP), timers and watchdog included, until healed.",
 	Source:  "Kleppmann 2016, How to do distributed locking: a stop-the-world pause",
 	Targets: []Target{Holder, Waiter, Client},
-	Unable:  func(cluster.Cluster) string { return "" },
+	Unable:  noObstacle,
 	Inject:  injectPauseClient,
 }
 
@@ -51,3 +51,6 @@ func (p *pausedClient) Heal(context.Context) (string, error) {
 	p.once.Do(func() { p.err = p.clients.Continue(p.client) })
 	return fmt.Sprintf("client %d goes on", p.client), p.err
 }
+
+// noObstacle is for faults that need nothing of the cluster.
+func noObstacle(cluster.Cluster) string { return "" }

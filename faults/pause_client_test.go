@@ -40,6 +40,7 @@ type oneProcess struct{ *child.Process }
 
 func (o oneProcess) Stop(int) error     { return o.Process.Stop() }
 func (o oneProcess) Continue(int) error { return o.Process.Continue() }
+func (o oneProcess) Crash(int) error    { return o.Process.Kill() }
 
 func TestPauseClientOnARealProcess(t *testing.T) {
 	p, err := child.Start(child.Spec{Path: "sleep", Args: []string{"600"}})

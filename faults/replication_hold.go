@@ -14,10 +14,11 @@ import (
 // A stopped replica would not do: its kernel has the bytes already.
 var replicationHoldSpec = Spec{
 	Name:    "replication-hold",
-	Doc:     "holds the replication stream between the master and every replica; healing delivers it late.",
+	Doc:     "holds the replication stream from the master to all replicas, or to one (n2>n1); healing delivers it late.",
 	Source:  "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",
-	Targets: []Target{Master},
-	Needs:   cluster.Sentinel,
+	Targets: []Target{Master, Servers},
+	Needs:   []string{cluster.Replicated, cluster.Sentinel},
+	Grips:   replicationLinks,
 	Unable:  func(c cluster.Cluster) string { return can[cluster.Links](c, "hold a link") },
 	Inject:  injectReplicationHold,
 }
@@ -25,33 +26,43 @@ var replicationHoldSpec = Spec{
 type heldReplication struct {
 	links  cluster.Links
 	master string
-	held   []cluster.Link
+	held   []Grip
 	once   sync.Once
 	err    error
 }
 
 func injectReplicationHold(ctx context.Context, env Env, target string) (Injection, error) {
-	h := &heldReplication{links: env.Cluster.(cluster.Links), master: target}
-	for _, n := range env.Cluster.Nodes() {
-		if n.Name != target {
-			h.held = append(h.held, cluster.Link{From: n.Name, To: target})
-		}
-	}
-	for _, l := range h.held {
-		if err := h.links.SetRule(l, cluster.Back, cluster.Rule{Mode: cluster.Hold}); err != nil {
+	h := &heldReplication{links: env.Cluster.(cluster.Links), master: target, held: replicationLinks(env.Cluster, target)}
+	for _, g := range h.held {
+		if err := h.links.SetRule(g.Link, g.Dir, cluster.Rule{Mode: cluster.Hold}); err != nil {
 			_, _ = h.Heal(ctx) // half a hold is none: nobody would heal it
-			return nil, fmt.Errorf("holding replication from %s to %s: %w", l.To, l.From, err)
+			return nil, fmt.Errorf("holding replication from %s to %s: %w", g.Link.To, g.Link.From, err)
 		}
 	}
 	return h, nil
+}
+
+// replicationLinks is how what a master writes reaches its replicas, all of
+// them or the one of a pair: they have dialled.
+func replicationLinks(c cluster.Cluster, target string) (all []Grip) {
+	replica, master, pair := cutPair(target)
+	if pair {
+		return []Grip{{Link: cluster.Link{From: replica, To: master}, Dir: cluster.Back}}
+	}
+	for _, n := range c.Nodes() {
+		if n.Name != target {
+			all = append(all, Grip{Link: cluster.Link{From: n.Name, To: target}, Dir: cluster.Back})
+		}
+	}
+	return all
 }
 
 // Bite waits until every replica misses something that the master has written.
 func (h *heldReplication) Bite(ctx context.Context) (string, error) {
 	return await(ctx, "a write held back from every replica", func() (string, bool) {
 		var waiting int64
-		for _, l := range h.held {
-			t, err := h.links.Traffic(l, cluster.Back)
+		for _, g := range h.held {
+			t, err := h.links.Traffic(g.Link, g.Dir)
 			if err != nil || t.Waiting == 0 {
 				return "", false
 			}
@@ -64,9 +75,9 @@ func (h *heldReplication) Bite(ctx context.Context) (string, error) {
 
 func (h *heldReplication) Heal(context.Context) (string, error) {
 	h.once.Do(func() {
-		for _, l := range h.held {
-			if err := h.links.SetRule(l, cluster.Back, cluster.Rule{}); err != nil && h.err == nil {
-				h.err = fmt.Errorf("letting replication to %s pass: %w", l.From, err)
+		for _, g := range h.held {
+			if err := h.links.SetRule(g.Link, g.Dir, cluster.Rule{}); err != nil && h.err == nil {
+				h.err = fmt.Errorf("letting replication to %s pass: %w", g.Link.From, err)
 			}
 		}
 	})

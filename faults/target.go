@@ -1,8 +1,12 @@
 package faults
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,14 +20,24 @@ import (
 // Target is a word for whom a fault is aimed at.
 type Target string
 
-// The words. Node and Client stand for any name ("n2", "client:3").
+// The words. Node and Client stand for any name ("n2", "client:3"), Pair and
+// Servers for two with a > between, of which each may be a word ("holder>n1").
 const (
-	Master  Target = "master"   // who is master now; the first node of a quorum
-	Replica Target = "replica"  // the first replica
-	Holder  Target = "holder"   // the client that holds the lock, or got it last
-	Waiter  Target = "waiter"   // a client that waits for it
-	Node    Target = "n1"       // stands for any node name
-	Client  Target = "client:0" // stands for any client name
+	Master   Target = "master"      // who is master now; the first node of a quorum
+	Replica  Target = "replica"     // the first replica
+	Behind   Target = "behind"      // the replica that has the least of the master's data
+	Deciding Target = "deciding"    // a node of a quorum without which the holder would have no majority
+	Minority Target = "minority"    // the greatest part of a quorum's masters that is none, n1 first
+	Majority Target = "majority"    // the smallest majority of a quorum's masters, n1 first
+	Ring     Target = "ring"        // every node, as long as it talks to others than its neighbours
+	Bridge   Target = "bridge"      // two halves of the nodes, and one between that both can reach
+	Holder   Target = "holder"      // the client that holds the lock, or got it last
+	Waiter   Target = "waiter"      // a client that waits for it
+	Everyone Target = "all"         // every client and node
+	Node     Target = "n1"          // stands for any node name
+	Client   Target = "client:0"    // stands for any client name
+	Pair     Target = "client:0>n1" // stands for a client and a server
+	Servers  Target = "n2>n1"       // stands for two servers
 )
 
 var (
@@ -33,7 +47,12 @@ var (
 
 // shape is the catalogue's word for a target as a user wrote it.
 func shape(target string) Target {
+	a, b, pair := cutPair(target)
 	switch {
+	case pair && among(shape(a), Client, Holder, Waiter) && isNode(b):
+		return Pair
+	case pair && isNode(a) && isNode(b):
+		return Servers
 	case nodeName.MatchString(target):
 		return Node
 	case clientName.MatchString(target):
@@ -41,6 +60,15 @@ func shape(target string) Target {
 	}
 	return Target(target)
 }
+
+func isNode(word string) bool { return among(shape(word), Node, Master, Replica) }
+
+func among(t Target, list ...Target) bool { return slices.Contains(list, t) }
+
+func cutPair(target string) (from, to string, ok bool) { return strings.Cut(target, ">") }
+
+// names are the nodes of a target of several, such as "n1+n2".
+func names(target string) []string { return strings.Split(target, "+") }
 
 // Aims says why target is not one of the fault's; "" is its default and always good.
 func (s Spec) Aims(target string) error {
@@ -62,9 +90,20 @@ func (s Spec) Misses(target string, t cluster.Topology, clients int) string {
 	}
 	number, _ := strconv.Atoi(strings.TrimLeft(target, "client:")) // of n3 or client:3; too great is the greatest
 	switch shape(target) {
-	case Replica:
+	case Pair, Servers:
+		a, b, _ := cutPair(target)
+		return cmp.Or(s.Misses(a, t, clients), s.Misses(b, t, clients))
+	case Replica, Behind:
 		if t.Replicas == 0 {
 			return "topology " + t.Kind + " has no replica"
+		}
+	case Deciding, Minority, Majority:
+		if t.Kind != cluster.Quorum {
+			return fmt.Sprintf("target %s is of topology quorum", target)
+		}
+	case Ring, Bridge:
+		if t.Size() < 4 || t.Kind == cluster.Quorum {
+			return fmt.Sprintf("target %s is of four or more nodes that talk to each other", target)
 		}
 	case Node:
 		if number < 1 || number > t.Size() {
@@ -82,6 +121,7 @@ func (s Spec) Misses(target string, t cluster.Topology, clients int) string {
 type Crowd interface {
 	Holder() (client int, ok bool) // holds the lock now, or was the last to get it
 	Waiter() (client int, ok bool)
+	Keys() []string // names of the locks
 }
 
 // Resolve turns a target word into a name, at the moment of the injection.
@@ -90,10 +130,23 @@ func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, crowd Crowd, targe
 		target = string(s.Targets[0])
 	}
 	switch shape(target) {
+	case Pair, Servers:
+		a, b, _ := cutPair(target)
+		from, err1 := s.Resolve(ctx, c, crowd, a)
+		to, err2 := s.Resolve(ctx, c, crowd, b)
+		return from + ">" + to, errors.Join(err1, err2)
 	case Master:
 		return masterOf(ctx, c)
 	case Replica:
 		return replicaOf(ctx, c)
+	case Behind:
+		return behind(ctx, c)
+	case Deciding:
+		return deciding(ctx, c, crowd)
+	case Minority:
+		return some(c, (c.Topology().Heads()-1)/2), nil
+	case Majority:
+		return some(c, c.Topology().Heads()/2+1), nil
 	case Holder:
 		return clientNamed(crowd.Holder, "holds the lock")
 	case Waiter:
@@ -114,6 +167,52 @@ func clientNamed(who func() (int, bool), what string) (string, error) {
 		return fmt.Sprintf("client:%d", c), nil
 	}
 	return "", fmt.Errorf("no client %s now", what)
+}
+
+// some is the first n nodes, as one target.
+func some(c cluster.Cluster, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = c.Nodes()[i].Name
+	}
+	return strings.Join(all, "+")
+}
+
+// behind is the replica that has the least: the lowest offset of those that say one.
+func behind(ctx context.Context, c cluster.Cluster) (string, error) {
+	node, least := "", int64(math.MaxInt64)
+	for _, s := range sampleAll(ctx, c) {
+		if s.Up && s.Role == "slave" && s.Offset < least {
+			node, least = s.Node, s.Offset
+		}
+	}
+	if node == "" {
+		return "", errors.New("no node says that it is a replica")
+	}
+	return node, nil
+}
+
+// deciding is the first of the masters that have the holder's key, of which
+// there must be no more than a majority: with more, none of them decides.
+func deciding(ctx context.Context, c cluster.Cluster, crowd Crowd) (string, error) {
+	w, ok := c.(cluster.Witness)
+	if !ok {
+		return "", errors.New("nobody can look at the nodes")
+	}
+	have := map[string][]string{} // nodes, by owner
+	majority := c.Topology().Heads()/2 + 1
+	for _, n := range c.Nodes() {
+		for key, seen := range w.Sample(ctx, n.Name, crowd.Keys()).Keys { // order does not matter: one owner for each
+			id := key + " " + seen.Owner
+			have[id] = append(have[id], n.Name)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(have)) {
+		if len(have[id]) == majority {
+			return have[id][0], nil
+		}
+	}
+	return "", errors.New("no lock is held by exactly a majority, so no node decides")
 }
 
 // masterOf asks the nodes themselves: what Sentinel or a client believes is

@@ -116,3 +116,47 @@ func TestMisses(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetsOfQuorumsAndLinks: words for several nodes, for the one that
+// decides, for the one that is behind, and for two ends of a link.
+func TestTargetsOfQuorumsAndLinks(t *testing.T) {
+	quorum, sentinel := newFake(cluster.Quorum), newFake(cluster.Sentinel)
+	quorum.holds = map[string]string{"n2": "a", "n3": "a", "n5": "a", "n1": "b"}
+	sentinel.offsets = map[string]int64{"n1": 90, "n2": 70, "n3": 80}
+	for _, test := range []struct {
+		f           *fake
+		word, where string
+	}{
+		{quorum, "minority", "n1+n2"}, {quorum, "majority", "n1+n2+n3"}, {quorum, "deciding", "n2"},
+		{sentinel, "behind", "n2"}, {quorum, "holder>n3", "client:4>n3"}, {sentinel, "waiter>master", "client:1>n1"},
+		{sentinel, "n3>master", "n3>n1"}, {sentinel, "replica>master", "n2>n1"}, {quorum, "client:2>n5", "client:2>n5"},
+	} {
+		row := partitionSpec
+		row.Targets = append(row.Targets, Behind)
+		if err := row.Aims(test.word); err != nil {
+			t.Errorf("%s: %v", test.word, err)
+		}
+		if why := row.Misses(test.word, test.f.Topology(), 5); why != "" {
+			t.Errorf("%s: %s", test.word, why)
+		}
+		got, err := row.Resolve(t.Context(), test.f, crowd{holder: 4, waiter: 1}, test.word)
+		if err != nil || got != test.where {
+			t.Errorf("%s is %q, %v, want %s", test.word, got, err, test.where)
+		}
+	}
+	quorum.holds["n1"] = "a" // four have it: none decides
+	if got, err := partitionSpec.Resolve(t.Context(), quorum, crowd{}, "deciding"); err == nil {
+		t.Errorf("of four, %s decides", got)
+	}
+	for _, word := range []string{"n1>client:0", "holder>waiter", "n1>", ">n1", "n1>n2>n3", "holder>the moon"} {
+		if err := partitionSpec.Aims(word); err == nil {
+			t.Errorf("partition can be aimed at %q", word)
+		}
+	}
+	for word, f := range map[string]*fake{"majority": sentinel, "ring": quorum, "bridge": sentinel, "behind": quorum,
+		"client:7>n1": quorum, "holder>n9": quorum} {
+		if why := partitionSpec.Misses(word, f.Topology(), 5); why == "" {
+			t.Errorf("%s has a target %s", f.Topology().Kind, word)
+		}
+	}
+}

@@ -159,6 +159,7 @@ func checkStep(c *complaints, path string, s Scenario, step Step) {
 		return
 	default:
 		checkFault(c, path+".fault", s, step.Fault, step.Target)
+		checkAmount(c, path+".amount", step)
 	}
 	if step.When != "" && !slices.Contains(triggers, step.When) {
 		c.at(path+".when", "no trigger is called %q%s", step.When, nearest.Hint(step.When, triggers))
@@ -171,6 +172,16 @@ func checkStep(c *complaints, path string, s Scenario, step Step) {
 	}
 	if step.After >= s.Duration && s.Duration > 0 {
 		c.at(path+".after", "this fault comes after %v, when the run of %v is over", step.After, s.Duration)
+	}
+}
+
+func checkAmount(c *complaints, path string, step Step) {
+	row, err := faults.Lookup(step.Fault)
+	if err != nil {
+		return // said elsewhere
+	}
+	if err := row.Refuses(step.Amount); err != nil {
+		c.at(path, "%v", err)
 	}
 }
 
@@ -191,6 +202,8 @@ func checkRandom(c *complaints, path string, s Scenario, r Random) {
 		c.at(path+".until", "until %v is after the run of %v is over", until, s.Duration)
 	case s.Duration > 0 && r.Every > until:
 		c.at(path+".every", "one fault every %v is none in %v", r.Every, until)
+	case r.Most < 0:
+		c.at(path+".most", "at most %d faults at once is fewer than none", r.Most)
 	case until/r.Every > maxDrawn:
 		c.at(path+".every", "one fault every %v makes %d, more than %d", r.Every, until/r.Every, maxDrawn)
 	}

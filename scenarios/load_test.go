@@ -25,9 +25,29 @@ func drawn(with string) string { return good("faults: [{random: {" + with + "}}]
 
 func edited(old, now string) string { return strings.Replace(good(""), old, now, 1) }
 
+// badText is a scenario in words.
+type badText struct{ name, text string }
+
 // bad are texts that are refused; the golden file has the words.
-func bad() []struct{ name, text string } {
-	return []struct{ name, text string }{
+func bad() []badText { return append(badTexts(), badAmounts()...) }
+
+// badAmounts ask for too much of a fault, or aim it at what is not there.
+func badAmounts() []badText {
+	return []badText{
+		{"an amount of a fault that takes none", good("faults: [{fault: kill, amount: 3s}]\n")},
+		{"too great an amount", good("faults:\n  - {fault: clock-jump, target: n2, amount: 25h}\n")},
+		{"an amount in another unit", good("faults: [{fault: latency, amount: 3}]\n")},
+		{"an amount of something random", good("faults: [{amount: 3s, random: {of: [kill], every: 1s}}]\n")},
+		{"fewer than none at once", drawn("of: [kill], every: 1s, most: -1")},
+		{"a key that is not for files", good("faults: [{fault: kill, Most: 1}]\n")},
+		{"a quorum's target elsewhere", good("faults: [{fault: partition, target: majority}]\n")},
+		{"a link to a client", good("faults: [{fault: partition, target: \"n1>client:0\"}]\n")},
+		{"a link to a node that is not there", good("faults: [{fault: partition, target: \"holder>n4\"}]\n")},
+	}
+}
+
+func badTexts() []badText {
+	return []badText{
 		{"empty", ""},
 		{"only a comment", "# nothing\n"},
 		{"a list", "- a\n"},
@@ -265,8 +285,9 @@ func TestYAMLKeepsEverything(t *testing.T) {
 			Lease: 90 * time.Second, Wait: time.Second, Fenced: true},
 		Faults: []Step{
 			{After: time.Second, When: "waiting", Delay: 1, Fault: "kill", Target: "n3", For: 1500 * time.Millisecond},
+			{When: "releasing", Fault: "clock-jump", Target: "n2", Amount: -3 * time.Second},
 			{Random: &Random{Of: []string{"kill", "pause-client"}, Every: time.Second, For: time.Second,
-				Until: 5 * time.Second}},
+				Until: 5 * time.Second, Most: 2}},
 		},
 		Duration: time.Minute, Expect: map[string]string{"verdict": "safe", "class": "broken promise"},
 	}

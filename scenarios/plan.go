@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/faults"
 )
 
@@ -45,7 +46,7 @@ func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 		name := want.Of[r.IntN(len(want.Of))]
 		steps = append(steps, Step{
 			After: start + time.Duration(r.Int64N(int64(want.Every))), Fault: name, For: healAfter,
-			Target: s.drawTarget(name, r),
+			Target: s.drawTarget(name, r), Most: want.Most,
 		})
 	}
 	return steps
@@ -58,20 +59,55 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	if err != nil {
 		return ""
 	}
-	switch target := row.Targets[r.IntN(len(row.Targets))]; target {
+	t := s.Topology.Cluster()
+	p, _ := s.Workload.Params()
+	there := slices.DeleteFunc(slices.Clone(row.Targets), func(word faults.Target) bool {
+		return row.Misses(string(word), t, p.Clients) != ""
+	})
+	if len(there) == 0 { // checkFault has seen that its default is there
+		return ""
+	}
+	node := func() string { return fmt.Sprintf("n%d", 1+r.IntN(t.Size())) }
+	switch target := there[r.IntN(len(there))]; target {
 	case faults.Node:
-		return fmt.Sprintf("n%d", 1+r.IntN(s.Topology.Cluster().Size()))
+		return node()
 	case faults.Client:
-		p, _ := s.Workload.Params()
 		return fmt.Sprintf("client:%d", r.IntN(p.Clients))
-	case faults.Replica:
-		if s.Topology.Cluster().Replicas == 0 {
-			return string(faults.Master)
-		}
-		return string(target)
+	case faults.Pair:
+		return fmt.Sprintf("client:%d>%s", r.IntN(p.Clients), node())
+	case faults.Servers:
+		return string(faults.Replica + ">" + faults.Master)
 	default:
 		return string(target)
 	}
+}
+
+// Equipment is what servers have to be started with for the faults that s may have.
+func (s Scenario) Equipment() (e cluster.Equipment) {
+	for _, step := range s.Faults {
+		e.Add(equipment(step.Fault))
+		if step.Random != nil {
+			e.Add(equipment(step.Random.Of...))
+		}
+	}
+	return e
+}
+
+// Equipment is what servers have to be started with for the faults of p.
+func (p Plan) Equipment() (e cluster.Equipment) {
+	for _, step := range p.All() {
+		e.Add(equipment(step.Fault))
+	}
+	return e
+}
+
+func equipment(names ...string) (e cluster.Equipment) {
+	for _, name := range names {
+		if row, err := faults.Lookup(name); err == nil {
+			e.Add(row.Equip)
+		}
+	}
+	return e
 }
 
 // All are the steps and the drawn ones, for listing.
@@ -82,6 +118,9 @@ func (s Step) String() string {
 	text := fmt.Sprintf("%s: %s", s.Due(), s.Fault)
 	if s.Target != "" {
 		text += " " + s.Target
+	}
+	if s.Amount != 0 {
+		text += fmt.Sprintf(" by %v", s.Amount)
 	}
 	if s.For > 0 {
 		text += fmt.Sprintf(", healed after %v", s.For)

@@ -137,6 +137,7 @@ func TestStepForPeople(t *testing.T) {
 	for want, step := range map[string]Step{
 		"after 0s: kill":                     {Fault: "kill"},
 		"after 1s: kill n2, healed after 3s": {After: time.Second, Fault: "kill", Target: "n2", For: 3 * time.Second},
+		"after 0s: clock-jump n1 by -3s":     {Fault: "clock-jump", Target: "n1", Amount: -3 * time.Second},
 		"when acquired: kill master":         {When: "acquired", Fault: "kill", Target: "master"},
 		"when lost, not before 500ms: kill":  {When: "lost", After: 500 * time.Millisecond, Fault: "kill"},
 		"2s after acquired: kill":            {When: "acquired", Delay: 2 * time.Second, Fault: "kill"},

@@ -57,7 +57,9 @@ type Step struct {
 	Delay  time.Duration `yaml:"delay,omitempty"`  // so long after the trigger
 	Fault  string        `yaml:"fault,omitempty"`  // name in the catalogue
 	Target string        `yaml:"target,omitempty"` // word or name; "" is the fault's default
-	For    time.Duration `yaml:"for,omitempty"`    // healed after so long; 0: when the run ends
+	For    time.Duration `yaml:"for,omitempty"`    // healed after so long; 0: at the end, or when the fault is over by itself
+	Amount time.Duration `yaml:"amount,omitempty"` // how much, for faults that take one; 0 is the fault's default
+	Most   int           `yaml:"-"`                // of a drawn step: no more than so many drawn faults at once; 0: any number
 	Random *Random       `yaml:"random,omitempty"` // instead of fault: drawn from the seed
 }
 
@@ -67,10 +69,11 @@ type Random struct {
 	Every time.Duration `yaml:"every"`           // one in each such stretch, at a random instant
 	For   time.Duration `yaml:"for,omitempty"`   // healed after so long; 0 is half of Every
 	Until time.Duration `yaml:"until,omitempty"` // none later; 0 is the duration
+	Most  int           `yaml:"most,omitempty"`  // no more than so many drawn faults at once; 0 is any number
 }
 
 // Triggers are the words for Step.When.
-var triggers = []string{"acquired", "waiting", "renewed", "released", "promoted", "lost"}
+var triggers = []string{"acquired", "waiting", "renewed", "releasing", "released", "promoted", "lost"}
 
 // Triggers are the words that a step's when understands.
 func Triggers() []string { return append([]string(nil), triggers...) }

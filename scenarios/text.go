@@ -145,6 +145,9 @@ func keys(t reflect.Type) []string {
 	}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if name == "-" { // set by the plan
+			continue
+		}
 		names = append(append(names, name), keys(t.Field(i).Type)...)
 	}
 	slices.Sort(names)

@@ -123,8 +123,8 @@ func faultItems() ([]item, error) {
 			targets = append(targets, targetWord(t))
 		}
 		more := "aimed at " + strings.Join(targets, ", ")
-		if row.Needs != "" {
-			more += "; topology " + row.Needs
+		if row.Needs != nil {
+			more += "; topology " + strings.Join(row.Needs, ", ")
 		}
 		items = append(items, item{row.Name, row.Doc, more})
 	}

@@ -14,6 +14,7 @@ import (
 type Site struct {
 	Topology cluster.Topology
 	Seed     uint64
+	Equip    cluster.Equipment // what the plan's faults need of the servers
 	Clients  int
 	Lock     string
 	Dir      *rundir.Dir

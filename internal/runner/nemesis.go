@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +26,7 @@ type nemesis struct {
 	record *history.Recorder
 	track  *tracker
 	start  time.Time // the history's time 0
+	seed   uint64
 
 	mu     sync.Mutex
 	nextID int
@@ -37,6 +40,9 @@ type active struct {
 	name   string
 	target string
 	last   bool // healed only when the workload has ended
+	stroke bool // healed when it has bitten
+	drawn  bool
+	grips  []faults.Grip
 	in     faults.Injection
 	once   sync.Once
 	healed bool // guarded by nemesis.mu
@@ -102,12 +108,15 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	if err != nil {
 		return err.Error()
 	}
-	a := &active{id: n.id(), name: row.Name, target: target, last: row.HealLast}
-	if other := n.claim(a); other != nil {
-		return fmt.Sprintf("fault %d has %s in its power in the same way", other.id, target)
+	a := &active{
+		id: n.id(), name: row.Name, target: target, last: row.HealLast, stroke: row.Stroke && step.For == 0,
+		drawn: step.Most > 0, grips: row.Held(n.env.Cluster, target),
 	}
-	n.note(row.Name, a.id, history.Injected, target, row.Doc)
-	if a.in, err = row.Inject(ctx, n.env, target); err != nil {
+	if why := n.claim(a, step.Most); why != "" {
+		return why
+	}
+	n.note(row.Name, a.id, history.Injected, target, describe(row, step))
+	if a.in, err = row.Inject(ctx, n.envOf(a, step), target); err != nil {
 		n.drop(a)
 		n.note(row.Name, a.id, history.Healed, target, "it could not be injected: "+err.Error())
 		return err.Error()
@@ -139,18 +148,51 @@ func (n *nemesis) resolve(ctx context.Context, row faults.Spec, word string) (ta
 	}
 }
 
-// claim puts a among the faults in force, unless the same fault has the same
-// target already: two of them would heal each other. Then that one is returned.
-func (n *nemesis) claim(a *active) *active {
+// envOf is what one injection works with. Each draws for itself, so that what
+// one draws does not hang on which others came before.
+func (n *nemesis) envOf(a *active, step scenarios.Step) faults.Env {
+	env := n.env
+	env.Amount = step.Amount
+	env.Rand = rand.New(rand.NewPCG(n.seed, uint64(a.id)+0xFA17))
+	return env
+}
+
+// describe is the fault for the record: what it does, and how much of it.
+func describe(row faults.Spec, step scenarios.Step) string {
+	switch {
+	case row.Amount == nil:
+		return row.Doc
+	case step.Amount == 0:
+		return fmt.Sprintf("%s Amount: %v.", row.Doc, row.Amount.Default)
+	}
+	return fmt.Sprintf("%s Amount: %v.", row.Doc, step.Amount)
+}
+
+// claim puts a among the faults in force, or says why not: what it would have in
+// its power is in another one's already, and they would heal each other; or so
+// many drawn ones are in force already as the scenario allows at once (most; 0: any number).
+func (n *nemesis) claim(a *active, most int) (why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	drawn := 0
 	for _, other := range n.active {
-		if other.name == a.name && other.target == a.target && !other.healed {
-			return other
+		if other.healed {
+			continue
+		}
+		if other.drawn {
+			drawn++
+		}
+		for _, g := range a.grips {
+			if slices.ContainsFunc(other.grips, g.Overlaps) {
+				return fmt.Sprintf("fault %d (%s) has %s in its power", other.id, other.name, g)
+			}
 		}
 	}
+	if most > 0 && drawn >= most {
+		return fmt.Sprintf("%d drawn faults are in force, and no more are allowed at once", drawn)
+	}
 	n.active = append(n.active, a)
-	return nil
+	return ""
 }
 
 func (n *nemesis) drop(a *active) {
@@ -168,6 +210,9 @@ func (n *nemesis) bite(ctx context.Context, a *active) {
 		return
 	}
 	n.note(a.name, a.id, history.Bit, a.target, proof)
+	if a.stroke {
+		n.end(context.WithoutCancel(ctx), a)
+	}
 }
 
 // heal ends every fault that is in force; those that are healed last only if

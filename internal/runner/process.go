@@ -21,15 +21,27 @@ import (
 // process: real redis-server processes on loopback, clients in processes of
 // their own.
 var processSpec = BackendSpec{
-	Name: "process",
-	Doc:  "real redis-server and Sentinel processes on loopback, every client a process of its own.",
-	Unable: func(scenarios.Scenario) string {
-		if _, err := process.Version(context.Background(), ""); err != nil {
-			return err.Error()
+	Name:   "process",
+	Doc:    "real redis-server and Sentinel processes on loopback, every client a process of its own.",
+	Unable: processLacks,
+	New:    func() Backend { return &processBackend{versions: map[string]string{}} },
+}
+
+// processLacks is what this machine lacks for s on real servers; "" if nothing.
+func processLacks(s scenarios.Scenario) string {
+	if _, err := process.Version(context.Background(), ""); err != nil {
+		return err.Error()
+	}
+	need := s.Equipment()
+	if need.Clocks {
+		if why := process.MissingClocks(); why != "" {
+			return why
 		}
-		return ""
-	},
-	New: func() Backend { return &processBackend{versions: map[string]string{}} },
+	}
+	if need.Disks {
+		return process.MissingDisks()
+	}
+	return ""
 }
 
 type processBackend struct {
@@ -58,7 +70,9 @@ func (b *processBackend) Start(ctx context.Context, s Site) (cluster.Cluster, er
 	if f, err := s.Dir.LogFile("harness.log"); err == nil {
 		surprises = slog.New(slog.NewTextHandler(f, nil)) // closed when the program ends
 	}
-	c, err := process.Start(ctx, process.Config{Topology: s.Topology, Dir: logs, Ledger: s.Ledger, Log: surprises})
+	c, err := process.Start(ctx, process.Config{
+		Topology: s.Topology, Equip: s.Equip, Dir: logs, Ledger: s.Ledger, Log: surprises,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -55,12 +55,12 @@ type stage struct {
 // an error, if there is anything to close.
 func (r *run) open(ctx context.Context) (*stage, error) {
 	s := &stage{
-		run: r, track: newTracker(r.params.Clients),
+		run: r, track: newTracker(r.params.Clients, r.params.KeyNames()),
 		allGone: make(chan struct{}), stop: make(chan struct{}), calmed: make(chan struct{}),
 	}
 	site := Site{
 		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock,
-		Clients: r.params.Clients, Seed: r.Seed,
+		Clients: r.params.Clients, Seed: r.Seed, Equip: r.plan.Equipment(),
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {
@@ -166,8 +166,8 @@ func (s *stage) openFiles() error {
 	}
 	s.nemesis = &nemesis{
 		time:   s.run.Backend,
-		env:    faults.Env{Cluster: s.cluster, Clients: s},
-		record: s.record, track: s.track, start: start,
+		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames()},
+		record: s.record, track: s.track, start: start, seed: s.run.Seed,
 	}
 	return nil
 }
@@ -339,6 +339,18 @@ func (s *stage) Continue(i int) error {
 		return err
 	}
 	return c.Continue()
+}
+
+// Crash ends client i, as package faults asks. Its session finds it gone.
+func (s *stage) Crash(i int) error {
+	if i < 0 || i >= len(s.clients) {
+		return fmt.Errorf("there is no client %d: the workload has %d", i, len(s.clients))
+	}
+	c, ok := s.clients[i].(client.Crasher)
+	if !ok {
+		return fmt.Errorf("client %d cannot be ended on this backend", i)
+	}
+	return c.Kill()
 }
 
 func (s *stage) stopper(i int) (client.Stopper, error) {

@@ -11,6 +11,7 @@ import (
 // happened so far. It feeds the live display, aims faults and pulls triggers.
 type tracker struct {
 	clients int
+	keys    []string
 
 	mu      sync.Mutex
 	holders map[string][]stay // by key; more than one is what we are looking for
@@ -32,9 +33,9 @@ type trap struct {
 	sprung chan history.Event // 1 deep
 }
 
-func newTracker(clients int) *tracker {
+func newTracker(clients int, keys []string) *tracker {
 	return &tracker{
-		clients: clients, holders: map[string][]stay{}, waiting: map[history.Process]string{}, last: -1,
+		clients: clients, keys: keys, holders: map[string][]stay{}, waiting: map[history.Process]string{}, last: -1,
 		status: Status{Faults: map[int]string{}},
 	}
 }
@@ -119,6 +120,8 @@ func trigger(e history.Event, held bool) string {
 		return "waiting"
 	case e.F == history.Renewed, e.F == history.Renew && e.Type == history.OK:
 		return "renewed"
+	case e.F == history.Release && e.Type == history.Invoke:
+		return "releasing"
 	case e.F == history.Release && e.Type == history.OK:
 		return "released"
 	case e.F == history.Lost:
@@ -168,6 +171,9 @@ func (t *tracker) Waiter() (client int, ok bool) {
 	}
 	return best, best >= 0
 }
+
+// Keys are the names of all locks of the run.
+func (t *tracker) Keys() []string { return t.keys }
 
 // snapshot is the status now, for showing.
 func (t *tracker) snapshot() Status {

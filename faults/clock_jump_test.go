@@ -1,0 +1,46 @@
+package faults
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+func TestClockJump(t *testing.T) {
+	f := newFake(cluster.Quorum)
+	env := f.env()
+	env.Amount = time.Minute
+	in := inject(t, clockJumpSpec, env, "n2")
+	did(t, f, "clock n2 1m0s 0")
+	tell := func(ahead time.Duration) {
+		now := time.Now().Add(ahead)
+		f.replies["TIME"] = []any{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)}
+	}
+	f.set(func() { tell(0) })
+	doesNotBite(t, in)
+	f.set(func() { tell(60 * time.Second) })
+	bites(t, in)
+	f.done()
+	heals(t, in)
+	did(t, f, "clock n2 0s 0")
+	f.errs["clock n2 1m0s 0"] = errBroken
+	if in, err := clockJumpSpec.Inject(t.Context(), env, "n2"); !errors.Is(err, errBroken) || in != nil {
+		t.Errorf("Inject = %v, %v", in, err)
+	}
+}
+
+func TestClockJumpOfARealServer(t *testing.T) {
+	c := equipped(t, cluster.Topology{Kind: cluster.Single}, clockJumpSpec.Equip)
+	command(t, c, "n1", "SET", "k", "v", "PX", "20000")
+	in := inject(t, clockJumpSpec, Env{Cluster: c, Amount: time.Minute}, "n1")
+	bites(t, in)
+	for end := time.Now().Add(15 * time.Second); command(t, c, "n1", "GET", "k") != nil; {
+		if time.Now().After(end) {
+			t.Fatal("a lease of 20 s has not run out")
+		}
+	}
+	heals(t, in)
+}

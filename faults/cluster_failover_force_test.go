@@ -1,0 +1,17 @@
+package faults
+
+import (
+	"testing"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+func TestClusterFailoverForce(t *testing.T) {
+	f := newFake(cluster.Sharded)
+	in := inject(t, clusterFailoverForceSpec, f.env(), "n5")
+	did(t, f, "n5: CLUSTER FAILOVER FORCE")
+	doesNotBite(t, in)
+	f.set(func() { f.roles["n5"] = "master" })
+	bites(t, in)
+	heals(t, in)
+}

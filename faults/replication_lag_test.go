@@ -1,0 +1,32 @@
+package faults
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+func TestReplicationLag(t *testing.T) {
+	f := newFake(cluster.Sentinel)
+	inject(t, replicationLagSpec, f.env(), "n1")
+	did(t, f, "rule n2>n1 2 0", "rule n3>n1 2 0")
+	inject(t, replicationLagSpec, f.env(), "n3>n1")
+	did(t, f, "rule n3>n1 2 0")
+}
+
+func TestReplicationLagOfRealServers(t *testing.T) {
+	c := servers(t, cluster.Replicated)
+	in := inject(t, replicationLagSpec, Env{Cluster: c, Amount: 300 * time.Millisecond}, "n1")
+	command(t, c, "n1", "SET", "k", "v")
+	if got := command(t, c, "n2", "GET", "k"); got != nil {
+		t.Errorf("the replica has it at once: %v", got)
+	}
+	bites(t, in)
+	for end := time.Now().Add(15 * time.Second); command(t, c, "n2", "GET", "k") != "v"; {
+		if time.Now().After(end) {
+			t.Fatal("the replica never gets it")
+		}
+	}
+	heals(t, in)
+}

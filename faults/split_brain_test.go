@@ -1,0 +1,34 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+func TestSplitBrain(t *testing.T) {
+	f := newFake(cluster.Sentinel)
+	in := inject(t, splitBrainSpec, f.env(), "n1")
+	did(t, f, "rule n2>n1 3 1", "rule n1>n2 3 1", "rule n3>n1 3 1", "rule n1>n3 3 1",
+		"rule s1>n1 3 1", "rule s2>n1 3 1", "rule s3>n1 3 1")
+	doesNotBite(t, in)
+	f.set(func() { f.roles["n3"] = "master" })
+	if proof := bites(t, in); proof != "n1 and n3 are both master" {
+		t.Error(proof)
+	}
+	heals(t, in)
+	if got := strings.Join(f.done(), " "); strings.Count(got, " 3 0") != 7 {
+		t.Error(got)
+	}
+}
+
+func TestSplitBrainOfRealServers(t *testing.T) {
+	c := servers(t, cluster.Sentinel)
+	client := dial(t, c, 1)
+	in := inject(t, splitBrainSpec, Env{Cluster: c}, "n1")
+	bites(t, in)
+	client.say(t, "SET k v") // the old master still serves its clients
+	client.hears(t, "+OK")
+	heals(t, in) // Sentinel makes a replica of it some ten seconds later
+}

@@ -1,0 +1,20 @@
+package faults
+
+import "github.com/lockchaos/lockchaos/cluster"
+
+// wait-starved holds back what the replicas acknowledge: they have everything,
+// and their master does not know. Whoever asks it to WAIT for them waits in vain.
+var waitStarvedSpec = held.spec(Spec{
+	Name:    "wait-starved",
+	Doc:     "holds back the replicas' acknowledgements, so that WAIT answers 0 although they have the write.",
+	Source:  "redis.io, WAIT; redisson#5256",
+	Targets: []Target{Master, Servers},
+	Needs:   []string{cluster.Replicated, cluster.Sentinel},
+	Grips: func(c cluster.Cluster, target string) []Grip {
+		all := replicationLinks(c, target)
+		for i := range all {
+			all[i].Dir = cluster.Forward
+		}
+		return all
+	},
+})

@@ -1,0 +1,33 @@
+package faults
+
+import (
+	"testing"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+func TestWaitStarved(t *testing.T) {
+	f := newFake(cluster.Sentinel)
+	inject(t, waitStarvedSpec, f.env(), "n1")
+	did(t, f, "rule n2>n1 1 1", "rule n3>n1 1 1")
+}
+
+// TestWaitStarvedOfRealServers: the replicas have the write, and WAIT does not know.
+func TestWaitStarvedOfRealServers(t *testing.T) {
+	c := servers(t, cluster.Replicated)
+	in := inject(t, waitStarvedSpec, Env{Cluster: c}, "n1")
+	client := dial(t, c, 1)
+	client.say(t, "SET k v")
+	client.hears(t, "+OK")
+	client.say(t, "WAIT 1 200")
+	client.hears(t, ":0")
+	bites(t, in)
+	if got := command(t, c, "n2", "GET", "k"); got != "v" {
+		t.Errorf("the replica has %v", got)
+	}
+	heals(t, in)
+	client.say(t, "WAIT 1 10000")
+	if got := client.hear(15e9); got != ":1" && got != ":2" {
+		t.Errorf("WAIT = %s after healing", got)
+	}
+}
