@@ -23,7 +23,7 @@ func (o overLinks) spec(s Spec) Spec {
 	s.Unable = func(c cluster.Cluster) string { return can[cluster.Links](c, "hold, delay or cut connections") }
 	row := s
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
-		in := &ruled{links: env.Cluster.(cluster.Links), held: row.Grips(env.Cluster, target), how: o, before: cluster.Traffic{}}
+		in := &ruled{links: env.Cluster.(cluster.Links), held: row.Grips(env.Cluster, target), how: o}
 		var err error
 		if in.before, err = in.traffic(); err != nil {
 			return nil, err
