@@ -152,10 +152,14 @@ func fields(reply any) map[string]string {
 
 // poll waits until missing answers nothing; the error says what was missing at the end.
 func poll(ctx context.Context, missing func() string) error {
+	last := ""
 	for {
-		last := missing()
-		if last == "" {
+		now := missing()
+		if now == "" {
 			return nil
+		}
+		if last == "" || ctx.Err() == nil { // a question that the end of ctx cut short tells nothing
+			last = now
 		}
 		select {
 		case <-ctx.Done():

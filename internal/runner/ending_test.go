@@ -26,7 +26,11 @@ func TestInterruptedInEachPhase(t *testing.T) {
 		t.Run(phase, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			o := options(t, load(t, "failover", "duration=2s"))
+			duration := "duration=2s"
+			if phase == "run" { // until the first grant, however long that takes
+				duration = "duration=1m"
+			}
+			o := options(t, load(t, "failover", duration))
 			o.Watch = func(s Status) {
 				if s.Phase == phase && (phase != "run" || s.Grants > 0) {
 					cancel()
@@ -65,7 +69,7 @@ func noChildren(t *testing.T) {
 // file and however the run ends.
 func TestEveryFaultHeals(t *testing.T) {
 	needRedis(t)
-	s := load(t, "failover", "duration=2s", `faults=[{fault: replication-hold}, {when: acquired, fault: pause-client}, `+
+	s := load(t, "failover", "duration=4s", `faults=[{fault: replication-hold}, {when: acquired, fault: pause-client}, `+
 		`{fault: pause-node, target: n2}, {fault: kill, target: n3}]`)
 	out, err := Run(context.Background(), options(t, s))
 	if err != nil {
@@ -98,15 +102,12 @@ func TestEveryFaultHeals(t *testing.T) {
 // TestClientThatDies: a client that ends by itself is a finding of the run.
 func TestClientThatDies(t *testing.T) {
 	needRedis(t)
-	s := load(t, "gc-pause", "faults=[]", "duration=1s", "expect={}", "workload.clients=2", "workload.hold=20ms")
+	// The run ends when both are dead: the second when the lease of the first is over.
+	s := load(t, "gc-pause", "faults=[]", "duration=1m", "expect={}", "workload.clients=2", "workload.hold=20ms",
+		"workload.lease=500ms")
 	o := options(t, s)
-	script := filepath.Join(t.TempDir(), "client")
-	// It is a good client that is killed after a while, as if it had crashed.
-	text := "#!/bin/sh\nexec timeout -s KILL 0.6 " + strings.Join(o.Client, " ") + "\n"
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	o.Client = []string{script}
+	// It is set up, takes the lock, works and dies when it is asked to release.
+	o.Client = append([]string{"env", asCrash + "=3"}, o.Client...)
 	out, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func TestKilledHarness(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(20 * time.Second)
 	for _, pid := range children {
 		for syscall.Kill(pid, 0) == nil && !zombie(pid) {
 			if time.Now().After(deadline) {
@@ -181,7 +182,7 @@ func TestHarnessToBeKilled(t *testing.T) {
 	if dir == "" {
 		t.Skip("only as the child of TestKilledHarness, which runs it")
 	}
-	o := options(t, load(t, "failover", "duration=30s"))
+	o := options(t, load(t, "failover", "duration=2m")) // it is killed long before
 	o.Out = dir
 	o.Watch = func(s Status) {
 		if s.Grants > 0 {

@@ -1,10 +1,15 @@
 package runner
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -18,13 +23,41 @@ const asClient = "LOCKCHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
-		if err := client.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+		if err := client.Serve(context.Background(), requests(), os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// asCrash is after how many requests the client dies of a signal; unset: it does not.
+const asCrash = "LOCKCHAOS_TEST_CRASH"
+
+// requests is what a client is asked on standard input.
+func requests() io.Reader {
+	left, err := strconv.Atoi(os.Getenv(asCrash))
+	if err != nil {
+		return os.Stdin
+	}
+	return &mortal{bufio.NewReader(os.Stdin), left}
+}
+
+// mortal kills the program instead of reading one line more than left.
+type mortal struct {
+	in   *bufio.Reader
+	left int
+}
+
+func (m *mortal) Read(p []byte) (int, error) {
+	n, err := m.in.Read(p[:1])
+	if n == 1 && p[0] == '\n' {
+		if m.left--; m.left < 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+	}
+	return n, err
 }
 
 // clientCommand is the command of a native client.
@@ -62,22 +95,31 @@ func options(t *testing.T, s scenarios.Scenario) Options {
 
 // TestScenarios runs every named scenario on real servers and compares it with
 // what it expects of itself.
+//
+// Real servers take their time to elect a master, and a hold does not wait for
+// them: a run may show less than it should (docs/design.md, section 7, asks for
+// 19 of 20), and then there is another one. One that shows what must not be fails at once.
 func TestScenarios(t *testing.T) {
 	needRedis(t)
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
-			out, err := Run(context.Background(), options(t, load(t, name)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, wrong := range checker.Unexpected(out.Judgement, out.Manifest.Expect) {
-				t.Error(wrong)
-			}
-			if t.Failed() {
+			const tries = 4
+			for try := 1; ; try++ {
+				out, err := Run(context.Background(), options(t, load(t, name)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if out.Manifest.State != rundir.Complete {
+					t.Errorf("state %s", out.Manifest.State)
+				}
+				wrong := checker.Unexpected(out.Judgement, out.Manifest.Expect)
+				if len(wrong) == 0 {
+					return
+				}
 				t.Logf("%s: %s", out.Judgement.Verdict, out.Judgement.Sentence)
-			}
-			if out.Manifest.State != rundir.Complete {
-				t.Errorf("state %s", out.Manifest.State)
+				if out.Judgement.Verdict == checker.Unsafe || try == tries {
+					t.Fatal(strings.Join(wrong, "\n"))
+				}
 			}
 		})
 	}
