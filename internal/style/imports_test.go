@@ -21,6 +21,7 @@ var imports = map[string][]string{
 	"cluster/process": {"cluster", "cluster/gate", "history", "internal/child", "internal/ledger",
 		"internal/lossydisk"},
 	"cluster/sim":        {"cluster", "cluster/sim/engine", "history"},
+	"cluster/sim/engine": {},
 	"cluster/sim/bubble": {},
 	"client":             {"cluster", "history", "lock", "lock/historic"},
 	"faults":             {"cluster", "history"},

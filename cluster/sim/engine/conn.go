@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"time"
+)
+
+// Conn is the connection of one client. After Close, and after the server has
+// ended it, its methods do nothing.
+type Conn struct {
+	s       *Server
+	id      int64
+	addr    string
+	push    func([]byte) // nil: the one that scripts call commands through
+	since   time.Time
+	name    string
+	db      int
+	resp    int
+	closed  bool
+	closing bool // to be closed when the reply is out
+	failed  bool // the command that runs has written an error
+	script  bool
+	noEvict bool
+	cmds    int64
+	last    string // the command that came last
+
+	out     []byte
+	pending bool
+
+	in    []byte     // came in, and is not executed yet
+	argv  [][]byte   // of the command that runs
+	queue [][][]byte // came in by Do while the connection was blocked
+
+	multi    *transaction
+	watches  []watch
+	dirtyCAS bool // a watched key was changed
+
+	wait     *waiting
+	channels dict[struct{}]
+	shards   dict[struct{}]
+	patterns dict[struct{}]
+	tracking bool
+}
+
+// waiting is what a blocked connection waits for.
+type waiting struct {
+	until   time.Time // zero: for ever
+	timeout func()    // writes the reply when nothing came
+	keys    []place
+	serve   func(key []byte) bool // tries to answer from a key that has got elements
+}
+
+// Open makes a connection from addr, as host:port.
+//
+// push gets replies and messages in order; the bytes are valid during the call
+// only, and the call must not come back to the server. push(nil) says that the
+// server has closed the connection.
+func (s *Server) Open(addr string, push func([]byte)) *Conn {
+	s.lastID++
+	s.stats.connections++
+	c := &Conn{s: s, id: s.lastID, addr: addr, push: push, resp: 2, since: s.cfg.Now()}
+	s.conns = append(s.conns, c)
+	return c
+}
+
+// ID is what CLIENT ID answers. The first connection of a server is 1.
+func (c *Conn) ID() int64 { return c.id }
+
+// Addr is where the client is.
+func (c *Conn) Addr() string { return c.addr }
+
+// DB is the number of the database that the client has selected.
+func (c *Conn) DB() int { return c.db }
+
+// Server is the server of the connection.
+func (c *Conn) Server() *Server { return c.s }
+
+// Scripted says whether the command that runs was called by a script.
+func (c *Conn) Scripted() bool { return c.script }
+
+// Queueing says whether a transaction is being put together.
+func (c *Conn) Queueing() bool { return c.multi != nil && !c.multi.running }
+
+// MayBlock says whether the command that runs may wait: not in a script or a
+// transaction.
+func (c *Conn) MayBlock() bool { return !c.script && c.multi == nil }
+
+// Do executes one command. While the connection is blocked, commands wait.
+func (c *Conn) Do(args [][]byte) {
+	if c.closed || c.closing || len(args) == 0 {
+		return
+	}
+	if c.wait != nil || len(c.queue) > 0 || len(c.in) > 0 {
+		c.queue = append(c.queue, cloneArgs(args))
+		return
+	}
+	c.s.enter()
+	c.execute(args)
+	c.s.leave()
+}
+
+// Close ends the connection; nothing is pushed any more.
+func (c *Conn) Close() {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	c.Unblock()
+	c.unwatch()
+	c.unsubscribeAll()
+	c.s.conns = slices.DeleteFunc(c.s.conns, func(o *Conn) bool { return o == c })
+	c.in, c.out, c.queue, c.multi = nil, nil, nil, nil
+}
+
+// end closes the connection from the server's side, after what was written.
+func (c *Conn) end() {
+	c.closing = true
+	c.dirtyOut()
+}
+
+func (c *Conn) flush() {
+	c.pending = false
+	if c.closed {
+		return
+	}
+	if len(c.out) > 0 {
+		c.push(c.out)
+		c.out = c.out[:0]
+		if cap(c.out) > 1<<16 {
+			c.out = nil
+		}
+	}
+	if c.closing {
+		c.Close()
+		c.push(nil)
+	}
+}
+
+// Block parks the connection until Unblock, or until an instant of the node's
+// clock (zero: for ever), when timeout is called to write the reply. The command
+// must not have written one, and [Conn.MayBlock] must be true.
+func (c *Conn) Block(until time.Time, timeout func()) {
+	c.wait = &waiting{until: until, timeout: timeout}
+	c.s.blocked = append(c.s.blocked, c)
+}
+
+// Unblock ends the wait of the connection, if it waits; it has to be called, and
+// the reply written, inside [Server.Serve]. Commands that came meanwhile follow.
+func (c *Conn) Unblock() {
+	w := c.wait
+	if w == nil {
+		return
+	}
+	c.wait = nil
+	c.s.blocked = slices.DeleteFunc(c.s.blocked, func(o *Conn) bool { return o == c })
+	for _, k := range w.keys {
+		rest := slices.DeleteFunc(c.s.waiting[k], func(o *Conn) bool { return o == c })
+		if len(rest) == 0 {
+			delete(c.s.waiting, k)
+		} else {
+			c.s.waiting[k] = rest
+		}
+	}
+	c.s.resumed = append(c.s.resumed, c)
+}
+
+// Serve runs f, which may unblock connections, write replies to them and
+// publish, and then hands everything over.
+func (s *Server) Serve(f func()) {
+	s.enter()
+	f()
+	s.leave()
+}
+
+// resume executes what came while the connection was blocked.
+func (c *Conn) resume() {
+	for len(c.queue) > 0 && c.wait == nil && !c.closed && !c.closing {
+		args := c.queue[0]
+		c.queue = c.queue[1:]
+		c.execute(args)
+		c.s.flushEffects()
+	}
+	if len(c.queue) == 0 && len(c.in) > 0 && c.wait == nil && !c.closed && !c.closing {
+		in := c.in
+		c.in = nil
+		c.consume(in)
+	}
+}
+
+func cloneArgs(args [][]byte) [][]byte {
+	n := 0
+	for _, a := range args {
+		n += len(a)
+	}
+	all := make([]byte, 0, n)
+	out := make([][]byte, len(args))
+	for i, a := range args {
+		from := len(all)
+		all = append(all, a...)
+		out[i] = all[from:len(all):len(all)]
+	}
+	return out
+}
+
+// Feed takes bytes as they come in from the network: arrays of bulk strings, or
+// inline commands. What is not complete is kept.
+func (c *Conn) Feed(p []byte) {
+	if c.closed || c.closing {
+		return
+	}
+	if c.wait != nil || len(c.queue) > 0 {
+		c.in = append(c.in, p...)
+		return
+	}
+	if len(c.in) > 0 {
+		p = append(c.in, p...)
+		c.in = nil
+	}
+	c.s.enter()
+	c.consume(p)
+	c.s.leave()
+}
+
+// consume executes the commands in p, and keeps the rest.
+func (c *Conn) consume(p []byte) {
+	for len(p) > 0 && c.wait == nil && !c.closed && !c.closing {
+		n, err := c.parse(p)
+		if err != "" {
+			c.WriteError("ERR Protocol error: " + err)
+			c.end()
+			return
+		}
+		if n == 0 {
+			break
+		}
+		p = p[n:]
+		if len(c.argv) > 0 {
+			c.execute(c.argv)
+			c.s.settle()
+		}
+	}
+	if len(p) > 0 && !c.closed && !c.closing {
+		c.in = append(c.in, bytes.Clone(p)...)
+	}
+}

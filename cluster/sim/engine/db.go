@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+)
+
+type kind uint8
+
+const (
+	kindString kind = iota
+	kindHash
+	kindList
+	kindSet
+	kindZSet
+)
+
+func (k kind) String() string {
+	return [...]string{"string", "hash", "list", "set", "zset"}[k]
+}
+
+// never is the expiry of a key that has none.
+const never = math.MinInt64
+
+// object is a value. A string is in str, everything else in val.
+type object struct {
+	kind    kind
+	raw     bool  // a string that was changed in place, or a collection that outgrew its compact encoding
+	plain   bool  // a string that OBJECT ENCODING does not call an int
+	expires int64 // Unix milliseconds, or never
+	str     []byte
+	val     any // *hash, *list, *set or *zset
+}
+
+type database struct {
+	id   int
+	keys dict[*object]
+}
+
+// expiry is a key and when it ends; one whose key has another end by now is
+// stale, and skipped.
+type expiry struct {
+	at int64
+	place
+}
+
+type expiryHeap []expiry
+
+func (h expiryHeap) Len() int           { return len(h) }
+func (h expiryHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h expiryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *expiryHeap) Push(x any)        { *h = append(*h, x.(expiry)) }
+func (h *expiryHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// expired says whether a value is over. One ends only after its last
+// millisecond, as in Redis.
+func (s *Server) expired(o *object) bool {
+	return o.expires != never && s.ms > o.expires && !s.applying
+}
+
+// peek finds a key without removing it if it is over.
+func (s *Server) peek(db int, key string) *object {
+	o, ok := s.dbs[db].keys.get(key)
+	if !ok || s.expired(o) {
+		return nil
+	}
+	return o
+}
+
+// find finds a key, and removes it if it is over, unless a master will say so.
+func (s *Server) find(db int, key string) *object {
+	o, ok := s.dbs[db].keys.get(key)
+	if !ok {
+		return nil
+	}
+	if s.expired(o) {
+		if !s.replica {
+			s.expire(db, key)
+		}
+		return nil
+	}
+	return o
+}
+
+// expire removes a key that is over.
+func (s *Server) expire(db int, key string) {
+	name := []byte(key)
+	s.touchExpired(db, key)
+	s.remove(db, key)
+	s.stats.expired++
+	s.propagate(db, [][]byte{[]byte("DEL"), name})
+}
+
+// remove takes a key out, and says whether it was there.
+func (s *Server) remove(db int, key string) bool {
+	o, ok := s.dbs[db].keys.del(key)
+	if ok && o.expires != never {
+		s.volatile--
+	}
+	return ok
+}
+
+// store puts o at key, in place of whatever was there.
+func (s *Server) store(db int, key []byte, o *object) {
+	d := s.dbs[db]
+	if i := d.keys.find(view(key)); i >= 0 {
+		if d.keys.list[i].val.expires != never {
+			s.volatile--
+		}
+		d.keys.list[i].val = o
+	} else {
+		d.keys.set(view(key), o)
+	}
+	if at := o.expires; at != never {
+		o.expires = never
+		s.setExpiry(db, key, o, at)
+	}
+	s.signalReady(db, key, o)
+}
+
+// setExpiry sets when o, which is at key, ends; never: not at all.
+func (s *Server) setExpiry(db int, key []byte, o *object, at int64) {
+	if o.expires != never {
+		s.volatile--
+	}
+	o.expires = at
+	if at == never {
+		return
+	}
+	s.volatile++
+	heap.Push(&s.expiries, expiry{at, place{db, string(key)}})
+	if len(s.expiries) > 64+4*s.volatile {
+		s.expiries = slices.DeleteFunc(s.expiries, func(e expiry) bool { return !s.due(e) })
+		heap.Init(&s.expiries)
+	}
+}
+
+// due says whether an expiry is not stale.
+func (s *Server) due(e expiry) bool {
+	o, ok := s.dbs[e.db].keys.get(e.key)
+	return ok && o.expires == e.at
+}
+
+// nextExpiry is when the next key ends.
+func (s *Server) nextExpiry() (int64, bool) {
+	for len(s.expiries) > 0 {
+		if s.due(s.expiries[0]) {
+			return s.expiries[0].at, true
+		}
+		heap.Pop(&s.expiries)
+	}
+	return 0, false
+}
+
+// expireDue removes all keys that are over.
+func (s *Server) expireDue() {
+	for {
+		at, ok := s.nextExpiry()
+		if !ok || at >= s.ms {
+			return
+		}
+		e := heap.Pop(&s.expiries).(expiry)
+		s.expire(e.db, e.key)
+		s.flushEffects() // each on its own
+	}
+}
+
+// find is Server.find in the database of the connection.
+func (c *Conn) find(key []byte) *object {
+	o := c.s.find(c.db, view(key))
+	if o == nil {
+		c.s.stats.misses++
+	} else {
+		c.s.stats.hits++
+	}
+	return o
+}
+
+const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+// findKind finds a key that must be of a kind if it is there; otherwise it
+// writes the error, and ok is false.
+func (c *Conn) findKind(key []byte, k kind) (o *object, ok bool) {
+	o = c.find(key)
+	if o != nil && o.kind != k {
+		c.WriteError(wrongType)
+		return nil, false
+	}
+	return o, true
+}
+
+// changed tells that key was changed: watchers, the count of changes.
+func (c *Conn) changed(key []byte) {
+	c.s.touch(c.db, view(key))
+	c.s.dirty++
+}
+
+// dropEmpty removes a collection that has no elements left.
+func (c *Conn) dropEmpty(key []byte, n int) {
+	if n == 0 {
+		c.s.remove(c.db, view(key))
+	}
+}

@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// hash is the value of a hash: its fields in order of insertion.
+type hash struct{ fields dict[[]byte] }
+
+// Limits up to which Redis keeps a collection in a listpack.
+const (
+	packEntries  = 128
+	packBytes    = 64
+	intsetLength = 512
+)
+
+func (o *object) hash() *hash { return o.val.(*hash) }
+
+// hashAt finds the hash at key, or makes one.
+func (c *Conn) hashAt(key []byte) (*object, bool) {
+	o, ok := c.findKind(key, kindHash)
+	if ok && o == nil {
+		o = &object{kind: kindHash, expires: never, val: &hash{}}
+		c.s.store(c.db, key, o)
+	}
+	return o, ok
+}
+
+// setField says whether the field is new.
+func (o *object) setField(field, value []byte) bool {
+	h := o.hash()
+	added := true
+	if i := h.fields.find(view(field)); i >= 0 {
+		e := &h.fields.list[i]
+		e.val = append(e.val[:0], value...)
+		added = false
+	} else {
+		h.fields.set(view(field), bytes.Clone(value))
+	}
+	if len(field) > packBytes || len(value) > packBytes || h.fields.len() > packEntries {
+		o.raw = true
+	}
+	return added
+}
+
+func cmdHset(c *Conn, args [][]byte) { c.hset(args, "hset") }
+
+func cmdHmset(c *Conn, args [][]byte) { c.hset(args, "hmset") }
+
+func (c *Conn) hset(args [][]byte, name string) {
+	if len(args)%2 == 1 {
+		c.WriteError(wrongArgs(name))
+		return
+	}
+	o, ok := c.hashAt(args[1])
+	if !ok {
+		return
+	}
+	added := 0
+	for i := 2; i < len(args); i += 2 {
+		if o.setField(args[i], args[i+1]) {
+			added++
+		}
+	}
+	c.changed(args[1])
+	if name == "hset" {
+		c.WriteInt(int64(added))
+	} else {
+		c.writeOK()
+	}
+}
+
+func cmdHsetnx(c *Conn, args [][]byte) {
+	o, ok := c.findKind(args[1], kindHash)
+	if !ok {
+		return
+	}
+	if o != nil && o.hash().fields.has(view(args[2])) {
+		c.WriteInt(0)
+		return
+	}
+	o, _ = c.hashAt(args[1])
+	o.setField(args[2], args[3])
+	c.changed(args[1])
+	c.WriteInt(1)
+}
+
+// field finds the value of a field; nil: there is none.
+func (o *object) field(name []byte) []byte {
+	if o == nil {
+		return nil
+	}
+	v, ok := o.hash().fields.get(view(name))
+	if ok && v == nil {
+		return []byte{}
+	}
+	return v
+}
+
+func (c *Conn) writeOptional(b []byte) {
+	if b == nil {
+		c.WriteNull()
+		return
+	}
+	c.WriteBulk(b)
+}
+
+func cmdHget(c *Conn, args [][]byte) {
+	if o, ok := c.findKind(args[1], kindHash); ok {
+		c.writeOptional(o.field(args[2]))
+	}
+}
+
+func cmdHmget(c *Conn, args [][]byte) {
+	o, ok := c.findKind(args[1], kindHash)
+	if !ok {
+		return
+	}
+	c.WriteArray(len(args) - 2)
+	for _, f := range args[2:] {
+		c.writeOptional(o.field(f))
+	}
+}
+
+func cmdHstrlen(c *Conn, args [][]byte) {
+	if o, ok := c.findKind(args[1], kindHash); ok {
+		c.WriteInt(int64(len(o.field(args[2]))))
+	}
+}
+
+func cmdHexists(c *Conn, args [][]byte) {
+	if o, ok := c.findKind(args[1], kindHash); ok {
+		c.writeBool(o.field(args[2]) != nil)
+	}
+}
+
+func cmdHlen(c *Conn, args [][]byte) {
+	o, ok := c.findKind(args[1], kindHash)
+	switch {
+	case !ok:
+	case o == nil:
+		c.WriteInt(0)
+	default:
+		c.WriteInt(int64(o.hash().fields.len()))
+	}
+}
+
+func cmdHdel(c *Conn, args [][]byte) {
+	o, ok := c.findKind(args[1], kindHash)
+	if !ok {
+		return
+	}
+	n := 0
+	if o != nil {
+		for _, f := range args[2:] {
+			if _, was := o.hash().fields.del(view(f)); was {
+				n++
+			}
+		}
+	}
+	if n > 0 {
+		c.dropEmpty(args[1], o.hash().fields.len())
+		c.changed(args[1])
+	}
+	c.WriteInt(int64(n))
+}
+
+func cmdHgetall(c *Conn, args [][]byte) { c.hgetall(args[1], true, true) }
+func cmdHkeys(c *Conn, args [][]byte)   { c.hgetall(args[1], true, false) }
+func cmdHvals(c *Conn, args [][]byte)   { c.hgetall(args[1], false, true) }
+
+func (c *Conn) hgetall(key []byte, names, values bool) {
+	o, ok := c.findKind(key, kindHash)
+	if !ok {
+		return
+	}
+	h := &hash{}
+	if o != nil {
+		h = o.hash()
+	}
+	if names && values {
+		c.WriteMap(h.fields.len())
+	} else {
+		c.WriteArray(h.fields.len())
+	}
+	for name, value := range h.fields.all() {
+		if names {
+			c.WriteBulkString(name)
+		}
+		if values {
+			c.WriteBulk(value)
+		}
+	}
+}
+
+func cmdHincrby(c *Conn, args [][]byte) {
+	by, ok := c.integer(args[3])
+	if !ok {
+		return
+	}
+	o, ok := c.findKind(args[1], kindHash)
+	if !ok {
+		return
+	}
+	var n int64
+	if v := o.field(args[2]); v != nil {
+		if n, ok = parseInt(v); !ok {
+			c.WriteError("ERR hash value is not an integer")
+			return
+		}
+	}
+	if overflows(n, by) {
+		c.WriteError("ERR increment or decrement would overflow")
+		return
+	}
+	o, _ = c.hashAt(args[1])
+	var buf [20]byte
+	o.setField(args[2], strconv.AppendInt(buf[:0], n+by, 10))
+	c.changed(args[1])
+	c.WriteInt(n + by)
+}
+
+func cmdHincrbyfloat(c *Conn, args [][]byte) {
+	if f, ok := c.float(args[3]); !ok {
+		return
+	} else if math.IsInf(f, 0) {
+		c.WriteError("ERR value is NaN or Infinity")
+		return
+	}
+	o, ok := c.findKind(args[1], kindHash)
+	if !ok {
+		return
+	}
+	sum := []byte("0")
+	if v := o.field(args[2]); v != nil {
+		sum = v
+	}
+	if sum, ok = c.addFloat(sum, args[3], "ERR hash value is not a float"); !ok {
+		return
+	}
+	o, _ = c.hashAt(args[1])
+	o.setField(args[2], sum)
+	c.changed(args[1])
+	c.s.rewrite([]byte("HSET"), args[1], args[2], sum)
+	c.WriteBulk(sum)
+}
+
+func cmdHscan(c *Conn, args [][]byte) {
+	c.scanElements(args, kindHash, func(o *object, opts scanOptions) (uint64, []string) {
+		var found []string
+		next := scan(&o.hash().fields, opts, !o.raw, func(name string, value []byte) {
+			found = append(found, name, string(value))
+		})
+		return next, found
+	})
+}
+
+func cmdHrandfield(c *Conn, args [][]byte) {
+	if len(args) > 4 || len(args) == 4 && !is(args[3], "withvalues") {
+		c.WriteError(errSyntax)
+		return
+	}
+	count, ok := int64(1), true
+	if len(args) > 2 {
+		if count, ok = c.randomCount(args[2]); !ok {
+			return
+		}
+	}
+	o, ok := c.findKind(args[1], kindHash)
+	switch {
+	case !ok:
+	case len(args) == 2 && o == nil:
+		c.WriteNull()
+	case len(args) == 2:
+		c.WriteBulkString(o.hash().fields.any(c.s.random))
+	case o == nil:
+		c.WriteArray(0)
+	default:
+		c.randomFields(o, count, len(args) == 4)
+	}
+}
+
+func (c *Conn) randomFields(o *object, count int64, values bool) {
+	names := pick(&o.hash().fields, c.s.random, count)
+	switch {
+	case values && c.resp == 2:
+		c.WriteArray(2 * len(names))
+	default:
+		c.WriteArray(len(names))
+	}
+	for _, name := range names {
+		if values && c.resp == 3 {
+			c.WriteArray(2)
+		}
+		c.WriteBulkString(name)
+		if values {
+			c.WriteBulk(o.field([]byte(name)))
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// section is a part of INFO.
+type section struct {
+	name string
+	text func(s *Server) string
+}
+
+// sections are those of INFO, in Redis' order.
+func sections() []section {
+	return []section{
+		{"server", infoServer},
+		{"clients", infoClients},
+		{"memory", func(*Server) string { return "used_memory:0\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n" }},
+		{"persistence", func(*Server) string {
+			return "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:0\r\n" +
+				"aof_enabled:0\r\naof_last_write_status:ok\r\n"
+		}},
+		{"stats", infoStats},
+		{"replication", infoReplication},
+		{"cpu", func(*Server) string { return "used_cpu_sys:0.000000\r\nused_cpu_user:0.000000\r\n" }},
+		{"cluster", func(s *Server) string { return fmt.Sprintf("cluster_enabled:%d\r\n", bit(s.cfg.Cluster)) }},
+		{"keyspace", infoKeyspace},
+	}
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func infoServer(s *Server) string {
+	mode := "standalone"
+	if s.cfg.Cluster {
+		mode = "cluster"
+	}
+	now := s.cfg.Now()
+	return fmt.Sprintf("redis_version:%s\r\nredis_mode:%s\r\nos:simulated\r\narch_bits:64\r\n"+
+		"process_id:1\r\nrun_id:%s\r\ntcp_port:%d\r\nserver_time_usec:%d\r\nuptime_in_seconds:%d\r\nhz:10\r\n",
+		s.cfg.Version, mode, s.runID, s.cfg.Port, now.UnixMicro(), int64(now.Sub(s.started).Seconds()))
+}
+
+func infoClients(s *Server) string {
+	return fmt.Sprintf("connected_clients:%d\r\nmaxclients:10000\r\n"+"blocked_clients:%d\r\n",
+		len(s.conns), len(s.blocked))
+}
+
+func infoStats(s *Server) string {
+	return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nexpired_keys:%d\r\n"+
+		"evicted_keys:0\r\nkeyspace_hits:%d\r\nkeyspace_misses:%d\r\n"+
+		"pubsub_channels:%d\r\npubsub_patterns:%d\r\npubsubshard_channels:%d\r\n",
+		s.stats.connections, s.stats.commands, s.stats.expired, s.stats.hits, s.stats.misses,
+		s.channels.len(), s.patterns.len(), s.shards.len())
+}
+
+func infoReplication(s *Server) string {
+	return fmt.Sprintf("role:master\r\nconnected_slaves:0\r\nmaster_replid:%s\r\nmaster_repl_offset:0\r\n", s.runID)
+}
+
+func infoKeyspace(s *Server) string {
+	var b strings.Builder
+	for _, db := range s.dbs {
+		if db.keys.len() == 0 {
+			continue
+		}
+		expires := 0
+		for _, o := range db.keys.all() {
+			expires += bit(o.expires != never)
+		}
+		fmt.Fprintf(&b, "db%d:keys=%d,expires=%d,avg_ttl=0\r\n", db.id, db.keys.len(), expires)
+	}
+	return b.String()
+}
+
+func cmdInfo(c *Conn, args [][]byte) {
+	want := func(name string) bool {
+		return slices.ContainsFunc(args[1:], func(a []byte) bool { return is(a, name) })
+	}
+	all := len(args) == 1 || want("all") || want("default") || want("everything")
+	var parts []string
+	for _, sec := range sections() {
+		if !all && !want(sec.name) {
+			continue
+		}
+		text := ""
+		if c.s.cfg.Info != nil {
+			text = c.s.cfg.Info(sec.name)
+		}
+		if text == "" {
+			text = sec.text(c.s)
+		}
+		parts = append(parts, "# "+strings.ToUpper(sec.name[:1])+sec.name[1:]+"\r\n"+text)
+	}
+	c.WriteVerbatim(strings.Join(parts, "\r\n"))
+}
+
+// defaults are the settings that CONFIG GET tells; to set one changes nothing
+// but what is told.
+func defaults() map[string]string {
+	return map[string]string{
+		"maxmemory": "0", "maxmemory-policy": "noeviction", "save": "", "appendonly": "no", "appendfsync": "everysec",
+		"dir": "/", "timeout": "0", "databases": strconv.Itoa(Databases), "notify-keyspace-events": "",
+		"min-replicas-to-write": "0", "min-replicas-max-lag": "10", "replica-read-only": "yes",
+		"replica-serve-stale-data": "yes", "replica-priority": "100", "lua-time-limit": "5000", "maxclients": "10000",
+		"repl-diskless-sync": "yes", "tcp-keepalive": "300", "hz": "10", "busy-reply-threshold": "5000",
+	}
+}
+
+func cmdConfigGet(c *Conn, args [][]byte) {
+	var names []string
+	for name := range c.s.config {
+		if slices.ContainsFunc(args[2:], func(p []byte) bool { return match(strings.ToLower(string(p)), name) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	c.WriteMap(len(names))
+	for _, name := range names {
+		c.WriteBulkString(name)
+		c.WriteBulkString(c.s.config[name])
+	}
+}
+
+func cmdConfigSet(c *Conn, args [][]byte) {
+	if len(args)%2 == 1 {
+		c.WriteError(wrongArgs("config|set"))
+		return
+	}
+	for i := 2; i < len(args); i += 2 {
+		if _, known := c.s.config[strings.ToLower(string(args[i]))]; !known {
+			c.WriteError("ERR Unknown option or number of arguments for CONFIG SET - '" + string(args[i]) + "'")
+			return
+		}
+	}
+	for i := 2; i < len(args); i += 2 {
+		c.s.config[strings.ToLower(string(args[i]))] = string(args[i+1])
+	}
+	c.writeOK()
+}
+
+// Setting is what CONFIG GET tells of a setting; "" if there is none.
+func (s *Server) Setting(name string) string { return s.config[name] }
+
+// SetSetting changes what CONFIG GET tells.
+func (s *Server) SetSetting(name, value string) { s.config[name] = value }
+
+func cmdConfigResetstat(c *Conn, _ [][]byte) {
+	c.s.stats = stats{}
+	c.writeOK()
+}
+
+func cmdCommand(c *Conn, _ [][]byte) {
+	var rows []*Spec
+	for _, name := range c.s.Commands() {
+		if spec := c.s.table[name]; !strings.Contains(name, "|") {
+			rows = append(rows, spec)
+		}
+	}
+	c.WriteArray(len(rows))
+	for _, spec := range rows {
+		c.writeSpec(spec)
+	}
+}
+
+// writeSpec is one command as COMMAND describes it, without categories, tips and
+// key specifications.
+func (c *Conn) writeSpec(spec *Spec) {
+	c.WriteArray(10)
+	c.WriteBulkString(spec.Name)
+	c.WriteInt(int64(spec.Arity))
+	names := spec.Flags.names()
+	c.WriteSet(len(names))
+	for _, name := range names {
+		c.WriteStatus(name)
+	}
+	for _, n := range []int{spec.First, spec.Last, spec.Step} {
+		c.WriteInt(int64(n))
+	}
+	c.WriteSet(0)
+	c.WriteArray(0)
+	c.WriteArray(0)
+	c.WriteArray(0)
+}
+
+func (f Flags) names() []string {
+	all := []string{"write", "readonly", "denyoom", "fast", "admin", "pubsub", "noscript", "blocking", "loading", "stale",
+		"movablekeys", "no_multi", "allow_busy", "no_auth", "no_mandatory_keys"}
+	var names []string
+	for i, name := range all {
+		if f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func cmdCommandCount(c *Conn, _ [][]byte) {
+	n := 0
+	for name := range c.s.table {
+		n += bit(!strings.Contains(name, "|"))
+	}
+	c.WriteInt(int64(n))
+}
+
+func cmdCommandDocs(c *Conn, _ [][]byte) { c.WriteMap(0) }
+
+func cmdCommandInfo(c *Conn, args [][]byte) {
+	c.WriteArray(len(args) - 2)
+	for _, name := range args[2:] {
+		if spec := c.s.table[strings.ToLower(string(name))]; spec != nil {
+			c.writeSpec(spec)
+		} else {
+			c.WriteNullArray()
+		}
+	}
+}
+
+func cmdCommandList(c *Conn, args [][]byte) {
+	if len(args) > 2 {
+		c.WriteError(errSyntax)
+		return
+	}
+	var names []string
+	for _, name := range c.s.Commands() {
+		if !strings.Contains(name, "|") {
+			names = append(names, name)
+		}
+	}
+	c.WriteArray(len(names))
+	for _, name := range names {
+		c.WriteBulkString(name)
+	}
+}

@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// interpreter runs scripts. One Lua state serves all of them: to make a state
+// takes longer than most scripts run, and scripts cannot leave anything behind
+// in it, because their globals and the libraries are read-only.
+type interpreter struct {
+	s       *Server
+	state   *lua.LState
+	env     *lua.LTable // the globals as scripts see them
+	globals *lua.LTable
+	onError *lua.LFunction
+	scripts dict[*script]
+	conn    *Conn // what scripts call commands through
+	args    [][]byte
+	numbers []byte // memory for numbers among args
+
+	readOnly bool
+}
+
+// script is compiled once, under the digest of its text.
+type script struct {
+	run      *lua.LFunction
+	readOnly bool // says so itself, in its first line
+}
+
+// scripts is the interpreter, which is made when the first script comes.
+func (s *Server) scripts() *interpreter {
+	if s.lua == nil {
+		s.lua = &interpreter{s: s, conn: &Conn{s: s, resp: 2, script: true}}
+		s.lua.open()
+	}
+	return s.lua
+}
+
+const chunk = "user_script"
+
+// compile makes a function of a text, or says what is wrong with it.
+func (in *interpreter) compile(text string) (*lua.LFunction, error) {
+	stmts, err := parse.Parse(strings.NewReader(text), chunk)
+	if err != nil {
+		return nil, fmt.Errorf("%s", syntaxError(err))
+	}
+	rewriteBlock(stmts)
+	proto, err := lua.Compile(stmts, chunk)
+	if err != nil {
+		return nil, fmt.Errorf("%s", syntaxError(err))
+	}
+	f := in.state.NewFunctionFromProto(proto)
+	f.Env = in.env
+	return f, nil
+}
+
+// syntaxError words an error of the parser as nearly as it can like Lua's.
+func syntaxError(err error) string {
+	if e, ok := err.(*parse.Error); ok {
+		near := "'" + e.Token + "'"
+		line := e.Pos.Line
+		if e.Token == "" || line < 0 {
+			near, line = "'<eof>'", max(line, 1)
+		}
+		return fmt.Sprintf("%s:%d: syntax error near %s", chunk, line, near)
+	}
+	return strings.TrimSpace(strings.SplitN(err.Error(), "\n", 2)[0])
+}
+
+// load compiles a script and keeps it.
+func (in *interpreter) load(text string) (digest string, sc *script, bad string) {
+	sum := sha1.Sum([]byte(text))
+	digest = hex.EncodeToString(sum[:])
+	if sc, ok := in.scripts.get(digest); ok {
+		return digest, sc, ""
+	}
+	sc = &script{}
+	code, bad := shebang(text, sc)
+	if bad != "" {
+		return "", nil, bad
+	}
+	f, err := in.compile(code)
+	if err != nil {
+		return "", nil, "ERR Error compiling script (new function): " + err.Error()
+	}
+	sc.run = f
+	in.scripts.set(digest, sc)
+	return digest, sc, ""
+}
+
+// shebang reads the first line of a script if it begins with "#!", and takes it
+// out of the code.
+func shebang(text string, sc *script) (code, bad string) {
+	if !strings.HasPrefix(text, "#!") {
+		return text, ""
+	}
+	line, rest, found := strings.Cut(text, "\n")
+	if !found {
+		return "", "ERR Invalid script shebang"
+	}
+	words := strings.Fields(line[2:])
+	if len(words) == 0 || words[0] != "lua" {
+		engine := ""
+		if len(words) > 0 {
+			engine = words[0]
+		}
+		return "", "ERR Unexpected engine in script shebang: " + engine
+	}
+	for _, w := range words[1:] {
+		flags, is := strings.CutPrefix(w, "flags=")
+		if !is {
+			return "", "ERR Unknown lua shebang option: " + w
+		}
+		for _, f := range strings.Split(flags, ",") {
+			switch f {
+			case "no-writes":
+				sc.readOnly = true
+			case "", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys":
+			default:
+				return "", "ERR Unexpected flag in script shebang: " + f
+			}
+		}
+	}
+	return "\n" + rest, ""
+}
+
+func cmdEval(c *Conn, args [][]byte)           { c.eval(args, false, false) }
+func cmdEvalRo(c *Conn, args [][]byte)         { c.eval(args, false, true) }
+func cmdEvalsha(c *Conn, args [][]byte)        { c.eval(args, true, false) }
+func cmdEvalshaRo(c *Conn, args [][]byte)      { c.eval(args, true, true) }
+func cmdScriptKill(c *Conn, _ [][]byte)        { c.WriteError("NOTBUSY No scripts in execution right now.") }
+func noScript(c *Conn)                         { c.WriteError("NOSCRIPT No matching script. Please use EVAL.") }
+func (in *interpreter) digest(b []byte) string { return strings.ToLower(string(b)) }
+
+func (c *Conn) eval(args [][]byte, bySHA, readOnly bool) {
+	n, ok := c.integer(args[2])
+	if !ok {
+		return
+	}
+	if n > int64(len(args)-3) {
+		c.WriteError("ERR Number of keys can't be greater than number of args")
+		return
+	}
+	if n < 0 {
+		c.WriteError("ERR Number of keys can't be negative")
+		return
+	}
+	in := c.s.scripts()
+	var sc *script
+	digest := view(args[1])
+	if bySHA {
+		if sc, ok = in.scripts.get(digest); !ok {
+			digest = in.digest(args[1])
+			sc, ok = in.scripts.get(digest)
+		}
+		if !ok {
+			noScript(c)
+			return
+		}
+	} else {
+		var bad string
+		if digest, sc, bad = in.load(string(args[1])); bad != "" {
+			c.WriteError(bad)
+			return
+		}
+	}
+	in.readOnly = readOnly || sc.readOnly
+	in.run(c, sc, digest, args[3:3+n], args[3+n:])
+}
+
+func (in *interpreter) list(items [][]byte) *lua.LTable {
+	t := in.state.CreateTable(len(items), 0)
+	for _, b := range items {
+		t.Append(lua.LString(b))
+	}
+	return t
+}
+
+// run executes a script and writes its reply.
+func (in *interpreter) run(c *Conn, sc *script, digest string, keys, argv [][]byte) {
+	L := in.state
+	in.conn.db, in.conn.resp = c.db, 2
+	in.globals.RawSetString("KEYS", in.list(keys))
+	in.globals.RawSetString("ARGV", in.list(argv))
+	top := L.GetTop()
+	L.Push(sc.run)
+	if err := L.PCall(0, 1, in.onError); err != nil {
+		L.SetTop(top)
+		c.WriteError(scriptError(err, digest))
+		return
+	}
+	v := L.Get(-1)
+	L.SetTop(top)
+	in.reply(c, v, 0)
+}
+
+// scriptError words an error that ended a script as Redis does, with the place.
+func scriptError(err error, digest string) string {
+	apiErr, ok := err.(*lua.ApiError)
+	if !ok {
+		return "ERR " + err.Error()
+	}
+	t, ok := apiErr.Object.(*lua.LTable)
+	if !ok {
+		text := err.Error()
+		if apiErr.Object != nil && apiErr.Object != lua.LNil {
+			text = toText(apiErr.Object)
+		}
+		return "ERR " + text
+	}
+	text := toText(t.RawGetString("err"))
+	if _, ok := t.RawGetString("err").(lua.LString); !ok {
+		text = "ERR unknown error"
+	}
+	source, line := t.RawGetString("source"), t.RawGetString("line")
+	if source == lua.LNil || line == lua.LNil {
+		return text
+	}
+	return text + " script: " + digest + ", on " + toText(source) + ":" + toText(line) + "."
+}
+
+// handleError is what runs at the place of an error: it makes a table of it that
+// knows the place.
+func (in *interpreter) handleError(L *lua.LState) int {
+	t, ok := L.Get(1).(*lua.LTable)
+	if !ok {
+		t = L.NewTable()
+		t.RawSetString("err", lua.LString("ERR "+toText(L.Get(1))))
+	}
+	for level := 1; level < 4; level++ {
+		dbg, ok := L.GetStack(level)
+		if !ok {
+			break
+		}
+		if _, err := L.GetInfo("Sl", dbg, lua.LNil); err != nil || dbg.CurrentLine < 0 || dbg.What == "Go" {
+			continue
+		}
+		t.RawSetString("source", lua.LString("@"+chunk))
+		t.RawSetString("line", lua.LNumber(dbg.CurrentLine))
+		break
+	}
+	L.Push(t)
+	return 1
+}
+
+func cmdScriptLoad(c *Conn, args [][]byte) {
+	digest, _, bad := c.s.scripts().load(string(args[2]))
+	if bad != "" {
+		c.WriteError(bad)
+		return
+	}
+	c.WriteBulkString(digest)
+}
+
+func cmdScriptExists(c *Conn, args [][]byte) {
+	c.WriteArray(len(args) - 2)
+	for _, a := range args[2:] {
+		c.writeBool(c.s.lua != nil && c.s.lua.scripts.has(c.s.lua.digest(a)))
+	}
+}
+
+func cmdScriptFlush(c *Conn, args [][]byte) {
+	if len(args) > 3 || len(args) == 3 && !is(args[2], "sync") && !is(args[2], "async") {
+		c.WriteError("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+		return
+	}
+	if c.s.lua != nil {
+		c.s.lua.scripts = dict[*script]{}
+	}
+	c.writeOK()
+}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// parseInt reads an integer as strictly as Redis does: no plus, no blanks, no
+// leading zeros, no "-0".
+func parseInt(b []byte) (int64, bool) {
+	digits := b
+	if len(b) > 0 && b[0] == '-' {
+		digits = b[1:]
+	}
+	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(b) > 1 {
+		return 0, false
+	}
+	var n uint64
+	for _, d := range digits {
+		if d < '0' || d > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(d-'0')
+	}
+	if len(b) > len(digits) {
+		return -int64(n), n <= 1<<63
+	}
+	return int64(n), n <= math.MaxInt64
+}
+
+// parseFloat reads a double as C's strtod does, all of it; no NaN.
+func parseFloat(b []byte) (float64, bool) {
+	s := string(b)
+	if s == "" || isSpace(s[0]) || strings.ContainsRune(s, '_') {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(hexFloat(s), 64)
+	if err != nil && !math.IsInf(f, 0) || math.IsNaN(f) {
+		return 0, false
+	}
+	return f, true
+}
+
+// hexFloat makes a hexadecimal number readable for strconv, which wants an
+// exponent.
+func hexFloat(s string) string {
+	l := strings.ToLower(strings.TrimLeft(s, "+-"))
+	if strings.HasPrefix(l, "0x") && !strings.Contains(l, "p") {
+		return s + "p0"
+	}
+	return s
+}
+
+// extended is how many bits of precision C's long double has on x86, in which
+// INCRBYFLOAT counts.
+const extended = 64
+
+func parseExtended(b []byte) (*big.Float, bool) {
+	f, ok := parseFloat(b)
+	if !ok {
+		return nil, false
+	}
+	if math.IsInf(f, 0) {
+		return new(big.Float).SetPrec(extended).SetInf(f < 0), strings.Contains(strings.ToLower(string(b)), "inf")
+	}
+	x, _, err := big.ParseFloat(string(b), 0, extended, big.ToNearestEven)
+	if err != nil { // such as "010", which big reads as octal
+		return new(big.Float).SetPrec(extended).SetFloat64(f), true
+	}
+	return x, true
+}
+
+// formatExtended prints a long double as Redis does for people: 17 digits behind
+// the point, without the zeros at the end.
+func formatExtended(x *big.Float) string {
+	s := x.Text('f', 17)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	if s == "-0" {
+		return "0"
+	}
+	return s
+}
+
+const (
+	errNotInt   = "ERR value is not an integer or out of range"
+	errNotFloat = "ERR value is not a valid float"
+	errSyntax   = "ERR syntax error"
+)
+
+// integer reads an argument, or writes the error.
+func (c *Conn) integer(b []byte) (int64, bool) {
+	n, ok := parseInt(b)
+	if !ok {
+		c.WriteError(errNotInt)
+	}
+	return n, ok
+}
+
+// float reads an argument, or writes the error.
+func (c *Conn) float(b []byte) (float64, bool) {
+	f, ok := parseFloat(b)
+	if !ok {
+		c.WriteError(errNotFloat)
+	}
+	return f, ok
+}
+
+// is compares an argument with a word in lower case.
+func is(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i, x := range b {
+		if lower(x) != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// span turns the ends of a range that may count from the back into a slice's;
+// from >= to: it is empty.
+func span(start, end int64, n int) (from, to int) {
+	size := int64(n)
+	if start < 0 {
+		start = max(start+size, 0)
+	}
+	if end < 0 {
+		end += size
+	}
+	if start > end || start >= size || end < 0 {
+		return 0, 0
+	}
+	return int(start), int(min(end, size-1)) + 1
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"math"
+	"strconv"
+)
+
+// The Write methods append to the reply of the command that runs. Those of
+// RESP3 write what RESP2 has for it, unless the client has said HELLO 3.
+
+// WriteStatus writes a simple string, as in "OK".
+func (c *Conn) WriteStatus(s string) { c.line('+', s) }
+
+// WriteError writes an error, which begins with its code, as in "ERR no such key".
+func (c *Conn) WriteError(s string) {
+	c.failed = true
+	c.dirtyOut()
+	c.out = append(c.out, '-')
+	for i := 0; i < len(s); i++ {
+		b := s[i]
+		if b == '\r' || b == '\n' { // would end the reply
+			b = ' '
+		}
+		c.out = append(c.out, b)
+	}
+	c.out = append(c.out, '\r', '\n')
+}
+
+// WriteInt writes an integer.
+func (c *Conn) WriteInt(n int64) { c.number(':', n) }
+
+// WriteBulk writes a string of bytes.
+func (c *Conn) WriteBulk(b []byte) { c.WriteBulkString(view(b)) }
+
+// WriteBulkString writes a string of bytes.
+func (c *Conn) WriteBulkString(s string) {
+	c.number('$', int64(len(s)))
+	c.out = append(c.out, s...)
+	c.out = append(c.out, '\r', '\n')
+}
+
+// WriteNull writes that there is no value.
+func (c *Conn) WriteNull() {
+	if c.resp == 3 {
+		c.line('_', "")
+		return
+	}
+	c.line('$', "-1")
+}
+
+// WriteNullArray writes that there is no array.
+func (c *Conn) WriteNullArray() {
+	if c.resp == 3 {
+		c.line('_', "")
+		return
+	}
+	c.line('*', "-1")
+}
+
+// WriteArray begins an array of n elements, which have to be written next.
+func (c *Conn) WriteArray(n int) { c.number('*', int64(n)) }
+
+// WriteMap begins a map of n pairs.
+func (c *Conn) WriteMap(n int) {
+	if c.resp == 3 {
+		c.number('%', int64(n))
+		return
+	}
+	c.number('*', int64(2*n))
+}
+
+// WriteSet begins a set of n elements.
+func (c *Conn) WriteSet(n int) {
+	if c.resp == 3 {
+		c.number('~', int64(n))
+		return
+	}
+	c.number('*', int64(n))
+}
+
+// WritePush begins a message that nobody asked for, of n elements.
+func (c *Conn) WritePush(n int) {
+	if c.resp == 3 {
+		c.number('>', int64(n))
+		return
+	}
+	c.number('*', int64(n))
+}
+
+// WriteDouble writes a number with a fraction.
+func (c *Conn) WriteDouble(f float64) {
+	if c.resp == 3 {
+		c.line(',', formatScore(f))
+		return
+	}
+	c.WriteBulkString(formatScore(f))
+}
+
+// WriteVerbatim writes a text for people to read.
+func (c *Conn) WriteVerbatim(s string) {
+	if c.resp != 3 {
+		c.WriteBulkString(s)
+		return
+	}
+	c.number('=', int64(len(s)+4))
+	c.out = append(c.out, "txt:"...)
+	c.out = append(c.out, s...)
+	c.out = append(c.out, '\r', '\n')
+}
+
+func (c *Conn) writeOK() { c.line('+', "OK") }
+
+func (c *Conn) writeBool(b bool) {
+	if b {
+		c.WriteInt(1)
+		return
+	}
+	c.WriteInt(0)
+}
+
+func (c *Conn) line(kind byte, s string) {
+	c.dirtyOut()
+	c.out = append(c.out, kind)
+	c.out = append(c.out, s...)
+	c.out = append(c.out, '\r', '\n')
+}
+
+func (c *Conn) number(kind byte, n int64) {
+	c.dirtyOut()
+	c.out = append(c.out, kind)
+	c.out = strconv.AppendInt(c.out, n, 10)
+	c.out = append(c.out, '\r', '\n')
+}
+
+// dirtyOut makes the connection be flushed at the end of the unit.
+func (c *Conn) dirtyOut() {
+	if !c.pending && c.push != nil {
+		c.pending = true
+		c.s.unflushed = append(c.s.unflushed, c)
+	}
+}
+
+// formatScore writes a double as Redis 7.0 does, with %.17g.
+func formatScore(f float64) string { return formatG(f, 17) }
+
+// formatG is what C prints with %.*g.
+func formatG(f float64, precision int) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case math.IsNaN(f) && math.Signbit(f):
+		return "-nan"
+	case math.IsNaN(f):
+		return "nan"
+	}
+	return strconv.FormatFloat(f, 'g', precision, 64)
+}
