@@ -38,7 +38,7 @@ func TestTenThousandPairs(t *testing.T) {
 	if n := len(rdb.Keys(context.Background(), "pair-*").Val()); n != 0 {
 		t.Errorf("%d locks left behind", n)
 	}
-	eventually(t, 10*time.Second, "the latches end", func() bool {
+	eventually(t, prompt, "the latches end", func() bool {
 		return len(rdb.Keys(context.Background(), "*:latch:*").Val()) == 0
 	})
 }
@@ -47,14 +47,19 @@ func TestTenThousandPairs(t *testing.T) {
 func TestThousandContendersOneGetsIt(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	results := contend(c, 1000, 300*time.Millisecond, func(h *Hold) error { return nil })
+	ctx, cancel := context.WithTimeout(context.Background(), prompt)
+	defer cancel()
+	results := contend(ctx, c, 1000, func(h *Hold) error { // the others wait for 300 ms more
+		time.AfterFunc(300*time.Millisecond, cancel)
+		return nil
+	})
 	got := 0
 	for err := range results {
 		switch {
 		case err == nil:
 			got++
-		case !errors.Is(err, ErrHeld) && !errors.Is(err, context.DeadlineExceeded):
-			t.Errorf("error %v, want ErrHeld or DeadlineExceeded", err)
+		case !errors.Is(err, ErrHeld) && !errors.Is(err, context.Canceled):
+			t.Errorf("error %v, want ErrHeld or Canceled", err)
 		}
 	}
 	if got != 1 || rdb.HGet(context.Background(), "one", "count").Val() != "1" {
@@ -66,11 +71,13 @@ func TestThousandContendersOneGetsIt(t *testing.T) {
 // grow, at three commands for each grant at most.
 func TestHundredContendersAllGetIt(t *testing.T) {
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, Options{})
+	c := newTestClient(t, rdb, patient)
 	before := scriptsRun(t, rdb)
 	var mu sync.Mutex
 	var last uint64
-	results := contend(c, 100, 30*time.Second, func(h *Hold) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	results := contend(ctx, c, 100, func(h *Hold) error {
 		if !mu.TryLock() {
 			return errors.New("two are inside")
 		}
@@ -93,9 +100,8 @@ func TestHundredContendersAllGetIt(t *testing.T) {
 	}
 }
 
-func contend(c *Client, n int, wait time.Duration, inside func(*Hold) error) <-chan error {
+func contend(ctx context.Context, c *Client, n int, inside func(*Hold) error) <-chan error {
 	results := make(chan error, n)
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
@@ -108,7 +114,6 @@ func contend(c *Client, n int, wait time.Duration, inside func(*Hold) error) <-c
 	}
 	go func() {
 		wg.Wait()
-		cancel()
 		close(results)
 	}()
 	return results
@@ -134,10 +139,12 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 3 * time.Second})
 	h := acquire(t, c.Mutex("one"), AcquireOptions{Lease: time.Hour})
-	results := contend(c, 1000, time.Minute, func(h *Hold) error { return h.Release(context.Background()) })
-	eventually(t, 20*time.Second, "a thousand wait", func() bool { return asleepIn(c, "{one}:free") == 1000 })
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	results := contend(ctx, c, 1000, func(h *Hold) error { return h.Release(context.Background()) })
+	eventually(t, prompt, "a thousand wait", func() bool { return asleepIn(c, "{one}:free") == 1000 })
 	// Who has a place asks once more before it sleeps; none of those questions is to be counted below.
-	eventually(t, 20*time.Second, "a thousand sleep", func() bool { return stacks("lock.(*attempt).sleep(") == 1000 })
+	eventually(t, prompt, "a thousand sleep", func() bool { return stacks("lock.(*attempt).sleep(") == 1000 })
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -186,7 +193,7 @@ func asleepIn(c *Client, channel string) int {
 func TestTenThousandHoldsRenewed(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := &told{make(chan *Hold, 50000), make(chan *Hold, 50000)}
-	c := newTestClient(t, rdb, s.options(6*time.Second))
+	c := newTestClient(t, rdb, s.options(12*time.Second))
 	var wg sync.WaitGroup
 	holds := make([]*Hold, 10000)
 	for w := range 50 {
@@ -205,12 +212,12 @@ func TestTenThousandHoldsRenewed(t *testing.T) {
 	renewed, most := make(map[*Hold]bool), 0
 	asked := scriptsRun(t, rdb)
 	for len(renewed) < len(holds) {
-		renewed[within(t, 20*time.Second, "renewal of every hold", s.renewed)] = true
+		renewed[within(t, prompt, "renewal of every hold", s.renewed)] = true
 		if len(renewed)%500 == 0 {
 			most = max(most, runtime.NumGoroutine())
 		}
 	}
-	if most > 150 {
+	if most > 250 {
 		t.Errorf("%d goroutines, want a bounded number", most)
 	}
 	if n := scriptsRun(t, rdb) - asked; n > 1000 {

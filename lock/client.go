@@ -25,6 +25,8 @@ type Client struct {
 	signals *signals // nil: waiters are not told, they ask again
 	dog     *watchdog
 	single  bool
+	grace   time.Duration // see undoGrace
+	beatMax time.Duration // see beat
 
 	// Other kinds of locks; nil: there are several masters.
 	fair             *fairStore
@@ -144,7 +146,7 @@ func newClient(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, bg: newBackground(), random: newRandom(o.Rand)}
+	c := &Client{o: o, bg: newBackground(), random: newRandom(o.Rand), grace: undoGrace, beatMax: beatMax}
 	c.dog = newWatchdog(c)
 	return c, nil
 }

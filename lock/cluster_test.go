@@ -39,12 +39,12 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 	}
 	for _, s := range servers {
 		rdb := s.dial(t)
-		eventually(t, 20*time.Second, "the cluster is complete", func() bool {
+		eventually(t, prompt, "the cluster is complete", func() bool {
 			info := rdb.ClusterInfo(ctx).Val()
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
 		})
 	}
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, DialTimeout: time.Second, ReadTimeout: time.Second})
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, DialTimeout: answering, ReadTimeout: answering})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return servers, rdb
 }
@@ -73,14 +73,14 @@ func TestCluster(t *testing.T) {
 // Holds in many slots are renewed, each slot by itself.
 func clusterRenews(t *testing.T, rdb *redis.ClusterClient) {
 	s := newTold()
-	c := newTestClient(t, rdb, s.options(time.Second))
+	c := newTestClient(t, rdb, s.options(watched))
 	holds := make(map[*Hold]bool)
 	for i := range 60 {
 		holds[acquire(t, c.Mutex(fmt.Sprintf("spread-%d", i)), AcquireOptions{})] = true
 	}
 	renewed := make(map[*Hold]bool)
 	for len(renewed) < len(holds) {
-		renewed[within(t, 5*time.Second, "renewal of every hold", s.renewed)] = true
+		renewed[within(t, prompt, "renewal of every hold", s.renewed)] = true
 	}
 	for h := range holds {
 		release(t, h)
@@ -107,7 +107,7 @@ func clusterWakes(t *testing.T, rdb *redis.ClusterClient) {
 		}()
 		waitSubscribed(t, waiter, "{"+name+"}:free")
 		release(t, h)
-		release(t, within(t, 5*time.Second, "the waiter", served))
+		release(t, within(t, prompt, "the waiter", served))
 	}
 }
 
@@ -129,10 +129,10 @@ func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	must(to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID).Err())
 	must(from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID).Err())
 	host, p, _ := net.SplitHostPort(to.Options().Addr)
-	must(from.Do(ctx, "MIGRATE", host, p, "moving", 0, 1000).Err())
+	must(from.Do(ctx, "MIGRATE", host, p, "moving", 0, 10000).Err())
 	done := make(chan error, 1)
 	go func() { done <- h.Renew(ctx) }() // one key, and that is there: ASK
-	must(within(t, 5*time.Second, "the renewal", done))
+	must(within(t, prompt, "the renewal", done))
 	inner := make(chan error, 1)
 	go func() { // several keys, some here and some there: TRYAGAIN, until the move is over
 		second, err := c.Mutex("moving").Acquire(h.Context(), AcquireOptions{})
@@ -141,10 +141,10 @@ func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 		}
 		inner <- err
 	}()
-	must(from.Do(ctx, "MIGRATE", host, p, "{moving}:token", 0, 1000).Err())
+	must(from.Do(ctx, "MIGRATE", host, p, "{moving}:token", 0, 10000).Err())
 	must(to.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
 	must(from.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
-	must(within(t, 10*time.Second, "the re-entry", inner))
+	must(within(t, prompt, "the re-entry", inner))
 	release(t, h)
 	if n := rdb.Exists(ctx, "moving").Val(); n != 0 {
 		t.Error("the lock is still there")

@@ -127,7 +127,7 @@ func (c *Client) undo(ctx context.Context, why error, back func(ctx context.Cont
 	if !c.bg.start(func() { undone <- c.insist(context.WithoutCancel(ctx), back) }) {
 		return fmt.Errorf("%w: %w", ErrUnknown, why)
 	}
-	timer := time.NewTimer(undoGrace)
+	timer := time.NewTimer(c.grace)
 	defer timer.Stop()
 	select {
 	case err := <-undone:

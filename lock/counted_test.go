@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 )
 
 // When permits are back and locks are free, nothing runs for them any more, and
@@ -39,7 +38,7 @@ func TestCountedAndMultiLeaveNothing(t *testing.T) {
 	}
 	arm(t, c.Latch("latch"), 1)
 	count(t, c.Latch("latch"), CountDownOptions{})
-	eventually(t, 5*time.Second, "nothing runs for what is over", func() bool { return running() <= before })
+	eventually(t, prompt, "nothing runs for what is over", func() bool { return running() <= before })
 	kept := map[string]bool{"plain": true, "leased": true, "latch": true}
 	for _, key := range rdb.Keys(ctx, "*").Val() {
 		if !kept[key] && !strings.HasSuffix(key, ":token") && rdb.PTTL(ctx, key).Val() < 0 {

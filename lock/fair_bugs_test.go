@@ -42,12 +42,13 @@ func serverTime(t *testing.T, rdb *redis.Client) time.Duration {
 // others and never told.
 func TestB23FairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 	rdb := startRedis(t).dial(t)
-	c, other := newTestClient(t, rdb, impatient), newTestClient(t, rdb, impatient)
+	o := Options{PollMax: time.Second} // who is silent for 3 s is dead
+	c, other := newTestClient(t, rdb, o), newTestClient(t, rdb, o)
 	h := take(t, c.FairMutex("old"), AcquireOptions{})
 	served := inTurn(t, rdb, c.FairMutex("old"), "old")
 	first := deadline(t, rdb, "old", "old")
 	served = append(served, inTurn(t, rdb, other.FairMutex("old"), "young")...)
-	eventually(t, 5*time.Second, "the first deadline is long over", func() bool {
+	eventually(t, prompt, "the first deadline is long over", func() bool {
 		return serverTime(t, rdb) > first+500*time.Millisecond
 	})
 	if diff := cmp.Diff([]string{"old", "young"}, queued(t, rdb, "old")); diff != "" {
@@ -57,9 +58,9 @@ func TestB23FairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 		t.Errorf("the old one counts as dead since %v", -left)
 	}
 	release(t, h)
-	old := within(t, time.Second, "the old one", served[0])
+	old := within(t, prompt, "the old one", served[0])
 	release(t, old)
-	young := within(t, time.Second, "the young one", served[1])
+	young := within(t, prompt, "the young one", served[1])
 	if young.Token() <= old.Token() {
 		t.Errorf("tokens %d and %d, want the old one's first", old.Token(), young.Token())
 	}
@@ -89,8 +90,8 @@ func TestB24FairDeadlinesStayNear(t *testing.T) {
 		}
 	}
 	release(t, h)
-	release(t, within(t, 5*time.Second, "the head", served[0]))
-	release(t, within(t, 5*time.Second, "the last", last[0]))
+	release(t, within(t, prompt, "the head", served[0]))
+	release(t, within(t, prompt, "the last", last[0]))
 }
 
 // redisson#2883, #3730: holders let their lease run out, so nobody was told,
@@ -103,12 +104,9 @@ func TestB25FairExpiredHoldersAreFollowed(t *testing.T) {
 	for i := range 3 {
 		served = append(served, wait(context.Background(), t, c.FairMutex("let"),
 			AcquireOptions{Owner: fmt.Sprint(i), Lease: 150 * time.Millisecond}))
-		eventually(t, 5*time.Second, "it waits or has it", func() bool {
-			return len(queued(t, rdb, "let")) == i+1 || rdb.HGet(context.Background(), "let", "owner").Val() == "0"
-		})
 	}
 	for i, s := range served {
-		h := within(t, time.Second, fmt.Sprint("waiter ", i), s)
+		h := within(t, prompt, fmt.Sprint("waiter ", i), s)
 		<-h.Context().Done()
 	}
 }
@@ -158,7 +156,7 @@ func TestB27FairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 	rdb.Persist(ctx, "stuck")
 	served := inTurn(t, rdb, c.FairMutex("stuck"), "next")
 	rdb.Del(ctx, "stuck") // nobody is told
-	release(t, within(t, time.Second, "the next", served[0]))
+	release(t, within(t, prompt, "the next", served[0]))
 	_ = h.Release(ctx)
 }
 
@@ -183,7 +181,7 @@ func TestB28FairQueueAndScoresDisagree(t *testing.T) {
 			h := take(t, c.FairMutex(name), AcquireOptions{})
 			served := inTurn(t, rdb, c.FairMutex(name), "a")
 			harm(tagged(name, "queue"), tagged(name, "waiters"))
-			eventually(t, 5*time.Second, "queue and scores agree again", func() bool {
+			eventually(t, prompt, "queue and scores agree again", func() bool {
 				if name == "exchanged" { // as many of both: they agree when the lock is free
 					return true
 				}
@@ -192,7 +190,7 @@ func TestB28FairQueueAndScoresDisagree(t *testing.T) {
 				return cmp.Equal(entries, scores) && len(entries) == 1
 			})
 			release(t, h)
-			release(t, within(t, time.Second, "the waiter", served[0]))
+			release(t, within(t, prompt, "the waiter", served[0]))
 			checkGone(t, rdb, name)
 		})
 	}
@@ -225,7 +223,7 @@ func TestS05FairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = child.Process.Kill() }()
-	eventually(t, 20*time.Second, "the child waits", func() bool {
+	eventually(t, prompt, "the child waits", func() bool {
 		return cmp.Equal(queued(t, rdb, "dead"), []string{"child"})
 	})
 	served := inTurn(t, rdb, c.FairMutex("dead"), "next")
@@ -233,14 +231,15 @@ func TestS05FairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	_ = child.Wait()
 	start, before, handed := time.Now(), calls(t, rdb, "evalsha"), calls(t, rdb, "publish")
 	release(t, h)
-	next := within(t, 6*time.Second, "the next", served[0])
+	next := within(t, prompt, "the next", served[0])
 	if n := calls(t, rdb, "publish") - handed; n < 1 || n > 2 || next.Token() <= h.Token() {
 		t.Errorf("handed over %d times, token %d after %d: want once to the dead one, and then to the next",
 			n, next.Token(), h.Token())
 	}
 	t.Logf("served %v after the death, by %d scripts", time.Since(start), calls(t, rdb, "evalsha")-before)
-	if n := calls(t, rdb, "evalsha") - before; n > 12 {
-		t.Errorf("%d scripts were run while waiting, want a dozen at most", n)
+	// A heartbeat a second, and a few scripts for the grants.
+	if n := calls(t, rdb, "evalsha") - before; n > 8+2*int(time.Since(start)/time.Second) {
+		t.Errorf("%d scripts were run in %v of waiting, want one a second", n, time.Since(start))
 	}
 	release(t, next)
 }

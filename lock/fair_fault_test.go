@@ -46,7 +46,7 @@ func TestB01B05FairAnswersLost(t *testing.T) {
 		handed := calls(t, direct, "publish")
 		p.loseNext.Store(losses)
 		release(t, h)
-		next := within(t, 5*time.Second, "the next", served[0])
+		next := within(t, prompt, "the next", served[0])
 		if n := calls(t, direct, "publish") - handed; n != 1 || next.Token() <= h.Token() {
 			t.Errorf("handed over %d times, token %d after %d: want once", n, next.Token(), h.Token())
 		}
@@ -69,7 +69,10 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 		"heartbeat":    func() {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+			waiter := newTestClient(t, s.dial(t), patient)
+			if name == "heartbeat" {
+				waiter.beatMax = 2 * time.Second
+			}
 			h := take(t, c.FairMutex(name), AcquireOptions{})
 			served := inTurn(t, direct, waiter.FairMutex(name), "w")
 			waitSubscribed(t, waiter, grantChannel(name))
@@ -81,7 +84,7 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 			}
 			start := time.Now()
 			help()
-			next := within(t, 3*time.Second, "the waiter", served[0])
+			next := within(t, prompt, "the waiter", served[0])
 			if next.Token() <= h.Token() {
 				t.Errorf("token %d after %d", next.Token(), h.Token())
 			}
@@ -95,7 +98,7 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 // A waiter leaves just when it is granted the lock: it goes to the next at once.
 func TestB33FairCancelMeetsGrant(t *testing.T) {
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, Options{})
+	c := newTestClient(t, rdb, patient)
 	for range 50 {
 		h := take(t, c.FairMutex("meet"), AcquireOptions{})
 		ctx, cancel := context.WithCancel(context.Background())
@@ -106,11 +109,11 @@ func TestB33FairCancelMeetsGrant(t *testing.T) {
 				_ = h.Release(ctx)
 			}
 		}()
-		eventually(t, 5*time.Second, "the leaver waits", func() bool { return len(queued(t, rdb, "meet")) == 1 })
+		eventually(t, prompt, "the leaver waits", func() bool { return len(queued(t, rdb, "meet")) == 1 })
 		served := inTurn(t, rdb, c.FairMutex("meet"), "next")
 		go cancel()
 		release(t, h)
-		release(t, within(t, time.Second, "the next", served[0]))
+		release(t, within(t, prompt, "the next", served[0]))
 		<-gone
 	}
 	checkGone(t, rdb, "meet")
@@ -131,7 +134,7 @@ func TestB49FairServerRestartsEmpty(t *testing.T) {
 		go func() { one <- <-s }()
 	}
 	for range 2 {
-		release(t, within(t, 5*time.Second, "a waiter", one))
+		release(t, within(t, prompt, "a waiter", one))
 	}
 	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
 		t.Errorf("release of the old hold: %v, want ErrLost", err)
@@ -148,7 +151,7 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 	asleep(t, c, grantChannel("try"), 1)
 	rdb.Del(context.Background(), "try")
 	mustBeHeld(t, c.FairMutex("try"))
-	next := within(t, time.Second, "the waiter", served[0]) // his next heartbeat is further away
+	next := within(t, prompt, "the waiter", served[0]) // by the message: his next heartbeat is an hour away
 	if next.Token() <= h.Token() {
 		t.Errorf("token %d after %d", next.Token(), h.Token())
 	}
@@ -161,14 +164,14 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 func TestFairFetchedGrantIsALease(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, Options{})
+	c := newTestClient(t, rdb, Options{PollMax: time.Hour}) // a grant waits for three hours
 	h := take(t, c.FairMutex("fetch"), AcquireOptions{})
-	short := wait(ctx, t, c.FairMutex("fetch"), AcquireOptions{Lease: time.Second})
-	eventually(t, 5*time.Second, "it waits", func() bool { return len(queued(t, rdb, "fetch")) == 1 })
+	short := wait(ctx, t, c.FairMutex("fetch"), AcquireOptions{Lease: time.Minute})
+	eventually(t, prompt, "it waits", func() bool { return len(queued(t, rdb, "fetch")) == 1 })
 	release(t, h)
-	h = within(t, 5*time.Second, "the grant", short)
-	if ttl := rdb.PTTL(ctx, "fetch").Val(); ttl > time.Second {
-		t.Errorf("the lock lasts %v, want the lease of 1 s", ttl)
+	h = within(t, prompt, "the grant", short)
+	if ttl := rdb.PTTL(ctx, "fetch").Val(); ttl > time.Minute {
+		t.Errorf("the lock lasts %v, want the lease of a minute", ttl)
 	}
 	if hash := hashOf(t, rdb, "fetch"); hash["granted"] != "" {
 		t.Errorf("still marked as not fetched: %v", hash)
@@ -183,17 +186,17 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	c := newTestClient(t, rdb, patient)
 	h := take(t, c.FairMutex("past"), AcquireOptions{})
 	for _, id := range []string{"1", "2"} {
-		dead := claim{name: "past", owner: "dead" + id, id: id, lease: 1000, keep: 200}
+		dead := claim{name: "past", owner: "dead" + id, id: id, lease: 1000, keep: 2000}
 		if g, err := c.fair.acquire(ctx, dead); err != nil || g.ok {
 			t.Fatalf("acquire: %+v, %v", g, err)
 		}
 	}
 	served := inTurn(t, rdb, c.FairMutex("past"), "live")
 	last := deadline(t, rdb, "past", "dead2")
-	eventually(t, 5*time.Second, "their time is over", func() bool { return serverTime(t, rdb) > last })
+	eventually(t, prompt, "their time is over", func() bool { return serverTime(t, rdb) > last })
 	handed := calls(t, rdb, "publish")
 	release(t, h)
-	next := within(t, time.Second, "the live one", served[0])
+	next := within(t, prompt, "the live one", served[0])
 	if n := calls(t, rdb, "publish") - handed; n != 1 || next.Token() <= h.Token() {
 		t.Errorf("handed over %d times, token %d after %d: want once, to the live one", n, next.Token(), h.Token())
 	}
@@ -210,5 +213,5 @@ func TestFairScriptFlush(t *testing.T) {
 	rdb.ScriptFlush(context.Background())
 	release(t, h)
 	rdb.ScriptFlush(context.Background())
-	release(t, within(t, time.Second, "the waiter", served[0]))
+	release(t, within(t, prompt, "the waiter", served[0]))
 }

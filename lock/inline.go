@@ -10,10 +10,11 @@ import (
 // its queue, or its set of readers, would have to agree on all of them.
 var ErrOneMaster = errors.New("this kind of lock lives on one master: make its client with New")
 
+// beatMax bounds beat, whatever the poll limit is: the dead are skipped after three of them.
+const beatMax = 2 * time.Second
+
 // beat is how often a waiter that has a place at the server says that it lives.
-// It is bounded whatever the poll limit is, since the dead are skipped after
-// three of them.
-func (c *Client) beat() time.Duration { return min(c.o.PollMax, 2*time.Second) }
+func (c *Client) beat() time.Duration { return min(c.o.PollMax, c.beatMax) }
 
 // placeLife is for how many milliseconds a place is kept without a heartbeat.
 func (c *Client) placeLife() int64 { return milliseconds(3 * c.beat()) }
@@ -29,12 +30,7 @@ type inline struct {
 // sleeps, for to ask is to take a place, and gives the place up in the end.
 func (a *attempt) stand(ctx context.Context, in inline) (*Hold, error) {
 	granted, unasked := false, false
-	defer func() {
-		if unasked && a.place != nil {
-			a.client.signals.passOn(a.place) // it may have been woken, and has not found out what for
-		}
-		a.leave(granted)
-	}()
+	defer func() { a.quit(granted, unasked) }()
 	a.place, _ = a.client.signals.joinLive(in.channel)
 	for {
 		if in.named && a.place != nil {

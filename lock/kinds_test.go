@@ -15,7 +15,7 @@ func TestFairQueueAndForce(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
-	c := newTestClient(t, rdb, s.options(900*time.Millisecond))
+	c := newTestClient(t, rdb, s.options(watched))
 	m := c.FairMutex("force")
 	if was, err := m.ForceRelease(ctx); was || err != nil {
 		t.Errorf("nobody has it: %v, %v", was, err)
@@ -28,12 +28,12 @@ func TestFairQueueAndForce(t *testing.T) {
 	if was, err := m.ForceRelease(ctx); !was || err != nil {
 		t.Errorf("force: %v, %v", was, err)
 	}
-	first := within(t, 5*time.Second, "the first who waits", served[0])
-	if lost := within(t, 5*time.Second, "the holder is told", s.lost); lost != h {
+	first := within(t, prompt, "the first who waits", served[0])
+	if lost := within(t, prompt, "the holder is told", s.lost); lost != h {
 		t.Errorf("lost %v, want the one that was forced", lost.Owner())
 	}
 	release(t, first)
-	release(t, within(t, 5*time.Second, "the second who waits", served[1]))
+	release(t, within(t, prompt, "the second who waits", served[1]))
 	rdb.Set(ctx, "force", "mine", 0)
 	if _, err := m.ForceRelease(ctx); !errors.Is(err, ErrForeign) || rdb.Get(ctx, "force").Val() != "mine" {
 		t.Errorf("foreign key: %v, want ErrForeign and the key untouched", err)
@@ -73,7 +73,7 @@ func TestRWInspectAndForce(t *testing.T) {
 	if was, err := rw.ForceRelease(ctx); !was || err != nil {
 		t.Errorf("force: %v, %v", was, err)
 	}
-	next := within(t, 5*time.Second, "the writer who waits", served[0])
+	next := within(t, prompt, "the writer who waits", served[0])
 	if err := w.Release(ctx); !errors.Is(err, ErrNotOwner) {
 		t.Errorf("release of what was forced: %v, want ErrNotOwner", err)
 	}
@@ -93,7 +93,7 @@ func clusterOfOne(t *testing.T) *server {
 	if err := rdb.ClusterAddSlotsRange(context.Background(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, "the cluster is complete", func() bool {
+	eventually(t, prompt, "the cluster is complete", func() bool {
 		return rdb.Set(context.Background(), "probe", 1, time.Second).Err() == nil
 	})
 	return s
@@ -110,7 +110,7 @@ func TestB40KindsInAClusterAndBehindAProxy(t *testing.T) {
 	for name, rdb := range map[string]redis.UniversalClient{"cluster": cluster, "hidden": dialRedis(t, addr)} {
 		t.Run(name, func(t *testing.T) {
 			s := newTold()
-			c := newTestClient(t, rdb, s.options(900*time.Millisecond))
+			c := newTestClient(t, rdb, s.options(watched))
 			kinds := map[*Hold]bool{}
 			for _, key := range []string{"a", "b", "c"} {
 				kinds[take(t, c.FairMutex("fair-"+key), AcquireOptions{})] = true
@@ -130,7 +130,7 @@ func TestB40KindsInAClusterAndBehindAProxy(t *testing.T) {
 			for h := range kinds {
 				release(t, h)
 			}
-			release(t, within(t, 5*time.Second, "the next", served[0]))
+			release(t, within(t, prompt, "the next", served[0]))
 			if len(s.lost) != 0 {
 				t.Errorf("%d holds were lost", len(s.lost))
 			}

@@ -61,7 +61,7 @@ func passes(t *testing.T, waiter chan error, want error) {
 		if !errors.Is(err, want) {
 			t.Errorf("wait: %v, want %v", err, want)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(prompt):
 		t.Fatal("the waiter sleeps on")
 	}
 }

@@ -29,9 +29,13 @@ type waiter struct {
 func (c *Client) await(ctx context.Context, channel string, ask func(ctx context.Context) (turn, error)) error {
 	w := &waiter{client: c}
 	served := false
+	var known error // what the last answer said
 	defer func() { w.leave(served) }()
 	for {
 		a, err := ask(ctx)
+		if err == nil && !a.done {
+			known = a.why
+		}
 		switch {
 		case err != nil && final(err):
 			return err
@@ -46,6 +50,9 @@ func (c *Client) await(ctx context.Context, channel string, ask func(ctx context
 			w.decline(a.spare)
 		}
 		if !w.sleep(ctx, w.delay(a, err)) {
+			if known != nil && ctx.Err() != nil { // a question that was cut short says less
+				err = known
+			}
 			return c.stopped(ctx, err)
 		}
 	}

@@ -115,8 +115,8 @@ func (a *attempt) now(ctx context.Context) (*Hold, error) {
 // then sleeps until it is told that the lock is free, for no longer than the
 // other owner's lease and PollMax.
 func (a *attempt) run(ctx context.Context) (*Hold, error) {
-	granted := false
-	defer func() { a.leave(granted) }()
+	granted, unasked := false, false
+	defer func() { a.quit(granted, unasked) }()
 	if a.lines() {
 		var others bool
 		a.place, others = a.client.signals.joinLive(a.claim.freeChannel())
@@ -126,6 +126,7 @@ func (a *attempt) run(ctx context.Context) (*Hold, error) {
 	}
 	for n := 0; ; n++ {
 		h, ttl, err := a.ask(ctx)
+		unasked = err != nil
 		switch {
 		case h != nil:
 			granted = true
@@ -152,7 +153,9 @@ func (a *attempt) ask(ctx context.Context) (*Hold, time.Duration, error) {
 	switch {
 	case err != nil:
 		a.maybe = a.maybe || fateOf(err) == unknown || fateOf(err) == unsafe
-		a.last = err
+		if a.last == nil || ctx.Err() == nil { // a question that was cut short says less than the answer before it
+			a.last = err
+		}
 		return nil, 0, err
 	case !g.ok:
 		a.last = ErrHeld
@@ -223,10 +226,16 @@ func (a *attempt) sleep(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-func (a *attempt) leave(granted bool) {
-	if a.place != nil {
-		a.client.signals.leave(a.place, granted)
+// quit gives the place up. Who asked in vain may have been woken, and has not
+// found out what for: the next in the line is to (redisson#4744).
+func (a *attempt) quit(granted, unasked bool) {
+	if a.place == nil {
+		return
 	}
+	if unasked {
+		a.client.signals.passOn(a.place)
+	}
+	a.client.signals.leave(a.place, granted)
 }
 
 // because is why an attempt that has not got the lock ends.
@@ -273,7 +282,7 @@ func (a *attempt) undo(ctx context.Context, why error) error {
 	}) {
 		return fmt.Errorf("%w: %w", ErrUnknown, why)
 	}
-	timer := time.NewTimer(undoGrace)
+	timer := time.NewTimer(a.client.grace)
 	defer timer.Stop()
 	select {
 	case err := <-undone:

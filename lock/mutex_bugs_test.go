@@ -15,7 +15,7 @@ func TestB52S22S32S37ResentByTheConnectionItself(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	rdb := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: 3, ReadTimeout: time.Second})
+	rdb := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: 3, ReadTimeout: answering})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c := newTestClient(t, rdb, Options{})
 	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
@@ -78,12 +78,12 @@ func TestB42LeaseIsOfThisCall(t *testing.T) {
 	if ttl := rdb.PTTL(ctx, "lease").Val(); ttl > 30*time.Second {
 		t.Errorf("lease %v, want the client's 30 s", ttl)
 	}
-	inner, err := m.Acquire(h.Context(), AcquireOptions{Lease: time.Second})
+	inner, err := m.Acquire(h.Context(), AcquireOptions{Lease: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	release(t, inner)
-	if ttl := rdb.PTTL(ctx, "lease").Val(); ttl < 25*time.Second {
+	if ttl := rdb.PTTL(ctx, "lease").Val(); ttl < 10*time.Second {
 		t.Errorf("an inner hold has shortened the lease to %v", ttl)
 	}
 	release(t, h)
@@ -96,7 +96,7 @@ func TestB56B63B66B68ReleaseAfterExpiry(t *testing.T) {
 	each(t, map[string]func(t *testing.T, p pair){
 		"nobody-else": func(t *testing.T, p pair) {
 			h := acquire(t, p.m, AcquireOptions{Lease: 50 * time.Millisecond})
-			eventually(t, 5*time.Second, "the lease is over", func() bool { return p.rdb.Exists(ctx, p.m.name).Val() == 0 })
+			eventually(t, prompt, "the lease is over", func() bool { return p.rdb.Exists(ctx, p.m.name).Val() == 0 })
 			if err := h.Release(ctx); !errors.Is(err, ErrLost) || errors.Is(err, ErrNotOwner) {
 				t.Errorf("release: %v, want ErrLost and not ErrNotOwner", err)
 			}
@@ -168,10 +168,10 @@ func TestB58B64B74S23S27CancelledRequestLeavesNothing(t *testing.T) {
 	<-p.lost // executed
 	p.hang.Store(false)
 	cancel()
-	if err := within(t, 10*time.Second, "the end of the acquire", failed); err == nil {
+	if err := within(t, prompt, "the end of the acquire", failed); err == nil {
 		t.Error("granted without an answer")
 	}
-	eventually(t, 5*time.Second, "nothing is left", func() bool {
+	eventually(t, prompt, "nothing is left", func() bool {
 		return direct.Exists(context.Background(), "web").Val() == 0
 	})
 	if n := len(c.dog.holds); n != 0 {
@@ -216,7 +216,7 @@ func TestB83S36OneMutexTwoGoroutines(t *testing.T) {
 			}()
 		}
 		for range cap(turns) {
-			if err := within(t, 10*time.Second, "a turn", turns); err != nil {
+			if err := within(t, prompt, "a turn", turns); err != nil {
 				t.Error(err)
 			}
 		}

@@ -27,10 +27,10 @@ func TestPipeThatHangs(t *testing.T) {
 	ask := func() { wg.Go(func() { results <- p.do(ctx, call{}).err }) }
 	for range crew {
 		ask()
-		within(t, 5*time.Second, "a sender", began)
+		within(t, prompt, "a sender", began)
 	}
 	ask()
-	eventually(t, 5*time.Second, "the last one waits", func() bool {
+	eventually(t, prompt, "the last one waits", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.waiting) == 1
@@ -38,7 +38,7 @@ func TestPipeThatHangs(t *testing.T) {
 	cancel()
 	fates := make(map[fate]int)
 	for range crew + 1 {
-		fates[fateOf(within(t, 5*time.Second, "an answer", results))]++
+		fates[fateOf(within(t, prompt, "an answer", results))]++
 	}
 	if fates[unknown] != crew || fates[notDone] != 1 {
 		t.Errorf("fates %v, want %d unknown and 1 not done", fates, crew)
@@ -73,7 +73,7 @@ func TestPipeKeepsAnswersApart(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, 5*time.Second, "the senders have gone", func() bool {
+	eventually(t, prompt, "the senders have gone", func() bool {
 		c.node.plain.mu.Lock()
 		defer c.node.plain.mu.Unlock()
 		return c.node.plain.senders == 0
@@ -85,7 +85,7 @@ func TestPipeKeepsAnswersApart(t *testing.T) {
 func TestPipeStandsNoLongerThanItShould(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
-	rdb := redis.NewClient(&redis.Options{Addr: p.addr, ContextTimeoutEnabled: true})
+	rdb := redis.NewClient(&redis.Options{Addr: p.addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 	defer rdb.Close()
 	c := newTestClient(t, rdb, Options{Timeout: 300 * time.Millisecond})
 	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
@@ -96,14 +96,10 @@ func TestPipeStandsNoLongerThanItShould(t *testing.T) {
 		_, err := c.Mutex("cut").TryAcquire(ctx, AcquireOptions{})
 		failed <- err
 	}()
-	within(t, 5*time.Second, "an answer that is lost", p.lost)
-	start := time.Now()
+	within(t, prompt, "an answer that is lost", p.lost)
 	cancel()
-	if err := within(t, 5*time.Second, "the end", failed); !errors.Is(err, ErrUnknown) {
+	if err := within(t, prompt, "the end", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)
-	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("took %v", took)
 	}
 	if c.node.plain.begin(context.Background()) {
 		t.Error("the next one would stand at the wire of a server that hangs")

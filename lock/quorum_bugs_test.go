@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func farMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pro
 // Masters that are slower than the lease: each has granted it, and it is over
 // by the time a majority has said so. It is not granted, and nothing stays.
 func TestB30B53S04S30S33SlowMajorityGrantsNothing(t *testing.T) {
-	direct, proxies, c := farMasters(t, Options{NodeTimeout: time.Second})
+	direct, proxies, c := farMasters(t, Options{NodeTimeout: answering})
 	for _, p := range proxies {
 		p.delay.Store(int64(250 * time.Millisecond))
 	}
@@ -36,7 +37,7 @@ func TestB30B53S04S30S33SlowMajorityGrantsNothing(t *testing.T) {
 		t.Error("granted after its lease")
 	}
 	for i, rdb := range direct {
-		eventually(t, 5*time.Second, "the claim is withdrawn everywhere", func() bool {
+		eventually(t, prompt, "the claim is withdrawn everywhere", func() bool {
 			return rdb.Exists(context.Background(), "slow").Val() == 0
 		})
 		t.Logf("master %d keeps nothing", i+1)
@@ -54,10 +55,11 @@ func TestB32S24FailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
 	}
 	proxies[2].loseNext.Store(1)
 	_, err := c.Mutex("split").TryAcquire(ctx, AcquireOptions{Lease: time.Minute})
-	if err == nil || len(proxies[2].lost) == 0 {
-		t.Fatalf("error %v after %d lost answers", err, len(proxies[2].lost))
+	if err == nil {
+		t.Fatal("granted, and another owner has a majority")
 	}
-	eventually(t, 5*time.Second, "the third master keeps nothing", func() bool {
+	within(t, prompt, "the answer that is lost", proxies[2].lost)
+	eventually(t, prompt, "the third master keeps nothing", func() bool {
 		return direct[2].Exists(ctx, "split").Val() == 0
 	})
 	for i, rdb := range direct[:2] {
@@ -71,14 +73,14 @@ func TestB32S24FailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
 // there, so that losing one more does not lose the lock.
 func TestB54EmptyMasterIsClaimedAgain(t *testing.T) {
 	s := newTold()
-	m := startMasters(t, 3, s.options(time.Second))
+	m := startMasters(t, 3, s.options(watched))
 	h := acquire(t, m.client.Mutex("mend"), AcquireOptions{})
-	eventually(t, 5*time.Second, "all masters keep it", func() bool { return m.keep("mend") == 3 })
+	eventually(t, prompt, "all masters keep it", func() bool { return m.keep("mend") == 3 })
 	m.servers[0].kill()
 	startRedisAt(t, m.servers[0].addr)
-	eventually(t, 10*time.Second, "the new master keeps it, too", func() bool { return m.keep("mend") == 3 })
+	eventually(t, prompt, "the new master keeps it, too", func() bool { return m.keep("mend") == 3 })
 	m.servers[1].kill()
-	within(t, 10*time.Second, "a renewal without the second", s.renewed)
+	within(t, prompt, "a renewal without the second", s.renewed)
 	if err := context.Cause(h.Context()); err != nil {
 		t.Errorf("the hold ended: %v", err)
 	}
@@ -89,30 +91,29 @@ func TestB54EmptyMasterIsClaimedAgain(t *testing.T) {
 // holds goes on in time.
 func TestB55S12S25DeafMasterDelaysNothing(t *testing.T) {
 	s := newTold()
-	o := s.options(1200 * time.Millisecond)
-	o.NodeTimeout = time.Second
-	m := startMasters(t, 3, o)
-	release(t, acquire(t, m.client.Mutex("warm"), AcquireOptions{}))
+	o := s.options(watched)
+	o.NodeTimeout = time.Hour
+	m := startMasters(t, 3, Options{})
+	var rdbs []redis.UniversalClient
+	for _, s := range m.servers { // nothing but the lock itself ends the wait for an answer
+		rdb := redis.NewClient(&redis.Options{Addr: s.addr, ReadTimeout: time.Hour})
+		t.Cleanup(func() { _ = rdb.Close() })
+		rdbs = append(rdbs, rdb)
+	}
+	c := newQuorumClient(t, rdbs, o)
+	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
 	m.servers[2].cmd.Process.Signal(stop)
 	defer m.servers[2].cmd.Process.Signal(cont)
 	var holds []*Hold
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		begun := time.Now()
-		holds = append(holds, acquire(t, m.client.Mutex(name), AcquireOptions{}))
-		if took := time.Since(begun); took > o.NodeTimeout/2 {
-			t.Errorf("an acquire took %v, with a majority at hand", took)
-		}
+		holds = append(holds, acquire(t, c.Mutex(name), AcquireOptions{}))
 	}
-	<-time.After(2 * o.Lease)
+	<-time.After(2 * o.Lease) // that they last is a matter of time alone
 	for _, h := range holds {
 		if err := context.Cause(h.Context()); err != nil {
 			t.Errorf("hold %s ended: %v", h.Name(), err)
 		}
-		begun := time.Now()
 		release(t, h)
-		if took := time.Since(begun); took > o.NodeTimeout/2 {
-			t.Errorf("a release took %v, with a majority at hand", took)
-		}
 	}
 }
 
@@ -135,7 +136,13 @@ func TestB01B05QuorumAnswersLost(t *testing.T) {
 			p.loseNext.Store(1)
 		}
 	}
-	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	lost := func(n int) {
+		t.Helper()
+		for i, p := range proxies {
+			eventually(t, prompt, fmt.Sprintf("proxy %d has lost %d", i+1, n), func() bool { return len(p.lost) == n })
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, prompt)
 	defer cancel()
 	lose()
 	h, err := c.Mutex("q").Acquire(wait, AcquireOptions{})
@@ -145,16 +152,13 @@ func TestB01B05QuorumAnswersLost(t *testing.T) {
 	if h.Count() != 1 {
 		t.Errorf("count %d, want 1", h.Count())
 	}
+	lost(1) // the last answer of the three may be late
 	lose()
 	if err := h.Release(ctx); err != nil && !errors.Is(err, ErrUnknown) {
 		t.Errorf("release: %v", err)
 	}
 	for _, rdb := range direct {
-		eventually(t, 5*time.Second, "no master keeps it", func() bool { return rdb.Exists(ctx, "q").Val() == 0 })
+		eventually(t, prompt, "no master keeps it", func() bool { return rdb.Exists(ctx, "q").Val() == 0 })
 	}
-	for i, p := range proxies {
-		if len(p.lost) != 2 {
-			t.Errorf("proxy %d lost %d answers, want 2", i+1, len(p.lost))
-		}
-	}
+	lost(2)
 }

@@ -17,16 +17,48 @@ import (
 
 // server is a redis-server of its own on a free loopback port.
 type server struct {
-	addr string
-	cmd  *exec.Cmd
+	addr  string
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it has
 }
+
+// A test may run on a machine that is busy with other things, so these are no
+// measures of speed. What must not come by itself within such a time is kept
+// from coming by other means, as a poll limit of an hour.
+const (
+	// prompt is for what must come without anybody's help.
+	prompt = 20 * time.Second
+	// answering is for one answer of a server that may be stopped on purpose.
+	answering = 3 * time.Second
+	// shortly is a wait that is to run out, after the first answer has come.
+	shortly = 2 * time.Second
+	// watched is a lease that the watchdog keeps although the machine stands still for a while.
+	watched = 3 * time.Second
+)
 
 func startRedis(t testing.TB, args ...string) *server {
 	t.Helper()
-	return startRedisAt(t, freeAddr(t), args...)
+	for range 4 { // somebody else may take the port before the server does
+		if s := tryRedis(t, freeAddr(t), args...); s != nil {
+			return s
+		}
+	}
+	t.Fatal("no redis-server came up")
+	return nil
 }
 
+// startRedisAt is for a server that others know by its address.
 func startRedisAt(t testing.TB, addr string, args ...string) *server {
+	t.Helper()
+	var s *server
+	eventually(t, prompt, "the address "+addr+" is free", func() bool {
+		s = tryRedis(t, addr, args...)
+		return s != nil
+	})
+	return s
+}
+
+func tryRedis(t testing.TB, addr string, args ...string) *server {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -38,27 +70,48 @@ func startRedisAt(t testing.TB, addr string, args ...string) *server {
 	return launch(t, addr, exec.Command(bin, all...))
 }
 
-// launch starts cmd, waits until it answers at addr, and ends it with the test.
+// launch starts cmd, waits until it, and nobody else, answers at addr, and ends
+// it with the test. It is nil if cmd has ended.
 func launch(t testing.TB, addr string, cmd *exec.Cmd) *server {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", cmd.Path, err)
 	}
-	s := &server{addr: addr, cmd: cmd}
+	s := &server{addr: addr, cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		_ = cmd.Wait()
+	}()
 	t.Cleanup(s.kill)
 	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer rdb.Close()
-	eventually(t, 10*time.Second, "redis-server answers", func() bool {
-		return rdb.Ping(context.Background()).Err() == nil
+	pid := fmt.Sprint(cmd.Process.Pid)
+	up := false
+	eventually(t, prompt, "redis-server answers", func() bool {
+		info, err := rdb.InfoMap(context.Background(), "server").Result()
+		up = err == nil && info["Server"]["process_id"] == pid
+		return up || isClosed(s.ended)
 	})
+	if !up {
+		return nil
+	}
 	return s
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // kill ends the server as a crash does. It may be called twice.
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	<-s.ended
 }
 
 func (s *server) dial(t testing.TB) *redis.Client {
@@ -69,7 +122,7 @@ func (s *server) dial(t testing.TB) *redis.Client {
 func dialRedis(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, DialTimeout: time.Second, ReadTimeout: time.Second, PoolSize: 100, DialerRetries: 1,
+		Addr: addr, DialTimeout: answering, ReadTimeout: answering, PoolSize: 100, DialerRetries: 1,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
@@ -86,13 +139,23 @@ func newTestClient(t testing.TB, rdb redis.UniversalClient, o Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	settle(c)
 	t.Cleanup(func() { closeClient(t, c) })
 	return c
 }
 
+// settle gives c limits for a busy machine, and has one that is told not to poll
+// send no heartbeats either.
+func settle(c *Client) {
+	c.grace = prompt
+	if c.o.PollMax == time.Hour {
+		c.beatMax = time.Hour
+	}
+}
+
 func closeClient(t testing.TB, c *Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), prompt)
 	defer cancel()
 	if err := c.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
@@ -116,7 +179,7 @@ func eventually(t testing.TB, limit time.Duration, what string, cond func() bool
 
 func acquire(t testing.TB, m *Mutex, o AcquireOptions) *Hold {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), prompt)
 	defer cancel()
 	h, err := m.Acquire(ctx, o)
 	if err != nil {

@@ -29,11 +29,11 @@ func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
 		host, port, _ := net.SplitHostPort(link.addr)
 		s := replica{startRedisAt(t, freeAddr(t), "--replicaof", host+" "+port), link}
 		copies = append(copies, s)
-		eventually(t, 20*time.Second, "the replica is in step", func() bool { return replicaReady(s.dial(t)) })
+		eventually(t, prompt, "the replica is in step", func() bool { return replicaReady(s.dial(t)) })
 	}
 	// A replica takes its link for up before its master counts it: until its first ACK.
 	direct := master.dial(t)
-	eventually(t, 20*time.Second, "the master counts its replicas", func() bool {
+	eventually(t, prompt, "the master counts its replicas", func() bool {
 		role, err := direct.Do(context.Background(), "ROLE").Slice()
 		if err != nil {
 			return false
@@ -56,7 +56,7 @@ func promote(t *testing.T, s replica) *redis.Client {
 
 // patiently and briefly are for how long to wait for replicas that answer, and for those that do not.
 const (
-	patiently = 5 * time.Second
+	patiently = prompt
 	briefly   = 150 * time.Millisecond
 )
 
@@ -126,7 +126,7 @@ func TestB12NoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 	if err := master.dial(t).ConfigSet(context.Background(), "appendfsync", "no").Err(); err != nil {
 		t.Fatal(err)
 	}
-	c := newTestClient(t, master.dial(t), Options{Replicas: AllReplicas, ReplicaTimeout: 5 * time.Second})
+	c := newTestClient(t, master.dial(t), Options{Replicas: AllReplicas, ReplicaTimeout: patiently})
 	for range 20 {
 		release(t, acquire(t, c.Mutex("fsync"), AcquireOptions{}))
 	}
@@ -165,7 +165,7 @@ func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {
 	master, copies := startReplicas(t, 1)
 	old := newTestClient(t, master.dial(t), Options{})
 	release(t, acquire(t, old.Mutex("fence"), AcquireOptions{}))
-	eventually(t, 5*time.Second, "the replica has a token", func() bool {
+	eventually(t, prompt, "the replica has a token", func() bool {
 		return copies[0].dial(t).Exists(context.Background(), "{fence}:token").Val() == 1
 	})
 	copies[0].hold()

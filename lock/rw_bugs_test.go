@@ -16,7 +16,7 @@ var patient = Options{PollMax: time.Hour}
 // asleep waits until n waiters of c sleep on a subscribed channel.
 func asleep(t *testing.T, c *Client, channel string, n int) {
 	t.Helper()
-	eventually(t, 5*time.Second, fmt.Sprint(n, " waiters sleep"), func() bool {
+	eventually(t, prompt, fmt.Sprint(n, " waiters sleep"), func() bool {
 		c.signals.mu.Lock()
 		defer c.signals.mu.Unlock()
 		ch := c.signals.channels[channel]
@@ -43,14 +43,14 @@ func TestB04DeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
-	live := newTestClient(t, rdb, s.options(900*time.Millisecond))
+	live := newTestClient(t, rdb, s.options(watched))
 	dead := claim{name: "dead", owner: "dead", id: "1", lease: 400}
 	if g, err := live.readers.acquire(ctx, dead); err != nil || !g.ok { // nobody renews it
 		t.Fatalf("acquire: %+v, %v", g, err)
 	}
 	h := take(t, live.RW("dead").Read(), AcquireOptions{})
-	for range 3 { // twice as long as the dead one's lease
-		within(t, 5*time.Second, "a renewal", s.renewed)
+	for range 2 { // each takes more than twice as long as the dead one's lease
+		within(t, prompt, "a renewal", s.renewed)
 	}
 	release(t, h)
 	start := time.Now()
@@ -65,7 +65,7 @@ func TestB04DeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 func TestB03ReadReentryLeavesNothingToRenew(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := newTold()
-	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
+	c := newTestClient(t, rdb, s.options(30*time.Second))
 	var holds []*Hold
 	for i := range 5 {
 		h := take(t, c.RW("many").Read(), AcquireOptions{Owner: "x"})
@@ -103,7 +103,7 @@ func TestB16B17WriteReleaseWakesAllReaders(t *testing.T) {
 	release(t, w)
 	var inside []*Hold
 	for _, s := range served { // nobody leaves before all are in
-		inside = append(inside, within(t, 5*time.Second, "a reader", s))
+		inside = append(inside, within(t, prompt, "a reader", s))
 	}
 	t.Logf("20 readers inside %v after the release", time.Since(start))
 	if got := readers(t, rdb, "all"); got != "20" {
@@ -129,7 +129,7 @@ func TestB18S08DowngradeAdmitsReaders(t *testing.T) {
 	served := wait(ctx, t, c.RW("down").Read(), AcquireOptions{})
 	asleep(t, c, "{down}:read", 1)
 	release(t, w)
-	other := within(t, 5*time.Second, "the reader", served)
+	other := within(t, prompt, "the reader", served)
 	if _, err := c.RW("down").Write().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
 		t.Errorf("write after the downgrade: %v, want ErrHeld", err)
 	}
@@ -169,7 +169,7 @@ func TestB20S09S10LeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 	c := newTestClient(t, rdb, Options{})
 	ttl := func(t *testing.T, name string, want time.Duration) {
 		t.Helper()
-		if got := rdb.PTTL(ctx, name).Val(); got > want || got < want-2*time.Second {
+		if got := rdb.PTTL(ctx, name).Val(); got > want || got < want-20*time.Second {
 			t.Errorf("the lock lasts %v, want just under %v", got, want)
 		}
 	}
@@ -184,14 +184,14 @@ func TestB20S09S10LeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 	})
 	t.Run("S09", func(t *testing.T) {
 		for range 6 {
-			take(t, c.RW("s09").Write(), AcquireOptions{Owner: "x", Lease: 10 * time.Second})
+			take(t, c.RW("s09").Write(), AcquireOptions{Owner: "x", Lease: time.Minute})
 		}
-		ttl(t, "s09", 10*time.Second)
+		ttl(t, "s09", time.Minute)
 	})
 	t.Run("S10", func(t *testing.T) {
 		take(t, c.RW("s10").Write(), AcquireOptions{Owner: "x", Lease: time.Minute})
-		take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 5 * time.Second})
-		release(t, take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 5 * time.Second}))
+		take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 20 * time.Second})
+		release(t, take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 20 * time.Second}))
 		ttl(t, "s10", time.Minute)
 	})
 }
@@ -202,16 +202,16 @@ func TestB21WatchdogRenewsTheHoldsThemselves(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
-	c := newTestClient(t, rdb, s.options(900*time.Millisecond))
-	short := take(t, newTestClient(t, rdb, Options{}).RW("dog").Read(), AcquireOptions{Lease: 20 * time.Second})
+	c := newTestClient(t, rdb, s.options(watched))
+	short := take(t, newTestClient(t, rdb, Options{}).RW("dog").Read(), AcquireOptions{Lease: time.Minute})
 	first := rdb.ZScore(ctx, "{dog}:leases", short.claim.id).Val()
 	h := take(t, c.RW("dog").Read(), AcquireOptions{})
 	begin := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val()
-	for range 4 {
-		within(t, 5*time.Second, "a renewal", s.renewed)
+	for range 2 {
+		within(t, prompt, "a renewal", s.renewed)
 	}
-	if got := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val(); got < begin+900 {
-		t.Errorf("its own deadline moved by %v ms in four renewals", got-begin)
+	if got := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val(); got < begin+1500 {
+		t.Errorf("its own deadline moved by %v ms in two renewals", got-begin)
 	}
 	if got := rdb.ZScore(ctx, "{dog}:leases", short.claim.id).Val(); got != first {
 		t.Errorf("another's deadline moved by %v ms", got-first)

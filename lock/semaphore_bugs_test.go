@@ -64,7 +64,7 @@ func (s *tested) queue(t *testing.T, permits ...int) []chan *Permits {
 // inLine waits until n waiters of c are subscribed and asleep.
 func inLine(t *testing.T, c *Client, channel string, n int) {
 	t.Helper()
-	eventually(t, 5*time.Second, "waiters are subscribed and asleep", func() bool {
+	eventually(t, prompt, "waiters are subscribed and asleep", func() bool {
 		c.signals.mu.Lock()
 		defer c.signals.mu.Unlock()
 		ch := c.signals.channels[channel]
@@ -85,7 +85,7 @@ func soon(t *testing.T, served chan *Permits) *Permits {
 	select {
 	case p := <-served:
 		return p
-	case <-time.After(5 * time.Second):
+	case <-time.After(prompt):
 		t.Fatal("the waiter sleeps on")
 		return nil
 	}
@@ -127,7 +127,7 @@ func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
 				mustGive(t, p)
 			case p := <-served[1]:
 				mustGive(t, p)
-			case <-time.After(5 * time.Second):
+			case <-time.After(prompt):
 				t.Fatal("the waiters sleep on")
 			}
 		}

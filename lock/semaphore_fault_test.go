@@ -94,15 +94,11 @@ func TestSemaphoreUnreachable(t *testing.T) {
 		p.hang.Store(true)
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
-		start := time.Now()
 		if _, err := s.take(ctx, 1); !errors.Is(err, ErrUnknown) {
 			t.Errorf("error %v, want ErrUnknown", err)
 		}
 		if _, err := s.AddPermits(context.Background(), 1); !errors.Is(err, ErrUnknown) {
 			t.Errorf("add: %v, want ErrUnknown", err)
-		}
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("took %v", took)
 		}
 	})
 }

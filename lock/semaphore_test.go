@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -195,7 +194,7 @@ func TestSemaphoreDisturbed(t *testing.T) {
 			s.setUp(t, 1)
 			p, err := s.take(ctx, 1)
 			mustTake(t, p, err)
-			short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			short, cancel := context.WithTimeout(ctx, shortly)
 			defer cancel()
 			_, err = s.take(short, 1)
 			if !errors.Is(err, ErrNoPermits) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {

@@ -39,15 +39,15 @@ func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) T
 func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := newTold()
-	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
+	c := newTestClient(t, rdb, s.options(watched))
 	h := acquire(t, c.Mutex("dog"), AcquireOptions{})
 	first := h.Deadline()
-	for range 6 { // twice as long as the lease
-		if got := within(t, 5*time.Second, "a renewal", s.renewed); got != h {
+	for range 4 { // longer than the lease
+		if got := within(t, prompt, "a renewal", s.renewed); got != h {
 			t.Fatalf("renewed %v, want the hold", got)
 		}
 	}
-	if h.Context().Err() != nil || !h.Deadline().After(first.Add(300*time.Millisecond)) {
+	if h.Context().Err() != nil || !h.Deadline().After(first.Add(watched)) {
 		t.Errorf("context %v, deadline %v after the first, want it alive and later",
 			h.Context().Err(), h.Deadline().Sub(first))
 	}
@@ -58,7 +58,7 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	}
 	// Somebody else may hold it now: his lease must not be prolonged.
 	other := acquire(t, c.Mutex("dog"), AcquireOptions{Lease: 400 * time.Millisecond})
-	if got := within(t, 5*time.Second, "the end of an explicit lease", s.lost); got != other {
+	if got := within(t, prompt, "the end of an explicit lease", s.lost); got != other {
 		t.Errorf("lost %v, want the second hold", got)
 	}
 	if len(s.renewed) != 0 {
@@ -71,18 +71,18 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 func TestWatchdogManyHolds(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := newTold()
-	c := newTestClient(t, rdb, s.options(time.Second))
+	c := newTestClient(t, rdb, s.options(watched))
 	holds := make(map[*Hold]bool)
 	for i := range 250 {
 		holds[acquire(t, c.Mutex(fmt.Sprintf("many-%d", i)), AcquireOptions{})] = true
 	}
 	rdb.Set(context.Background(), "many-7", "foreign", 0)
-	if got := within(t, 5*time.Second, "the loss of the overwritten lock", s.lost); got.Name() != "many-7" {
+	if got := within(t, prompt, "the loss of the overwritten lock", s.lost); got.Name() != "many-7" {
 		t.Errorf("lost %s, want many-7", got.Name())
 	}
 	renewed := make(map[*Hold]bool)
 	for len(renewed) < 249 {
-		renewed[within(t, 5*time.Second, "renewal of every hold", s.renewed)] = true
+		renewed[within(t, prompt, "renewal of every hold", s.renewed)] = true
 	}
 	if got := rdb.Get(context.Background(), "many-7").Val(); got != "foreign" {
 		t.Errorf("the foreign key is %q now", got)
@@ -99,7 +99,7 @@ func TestLossIsTold(t *testing.T) {
 	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
 	h := acquire(t, c.Mutex("gone"), AcquireOptions{})
 	rdb.Del(context.Background(), "gone")
-	if got := within(t, 5*time.Second, "loss of a deleted lock", s.lost); got != h {
+	if got := within(t, prompt, "loss of a deleted lock", s.lost); got != h {
 		t.Fatalf("lost %v, want the hold", got)
 	}
 	if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
@@ -111,9 +111,9 @@ func TestLossIsTold(t *testing.T) {
 	h = acquire(t, c.Mutex("still"), AcquireOptions{})
 	srv.cmd.Process.Signal(stop)
 	defer srv.cmd.Process.Signal(cont)
-	within(t, 5*time.Second, "loss by the clock", s.lost)
-	if late := time.Since(h.Deadline()); late < 0 || late > 200*time.Millisecond {
-		t.Errorf("told %v after the deadline", late)
+	within(t, prompt, "loss by the clock", s.lost)
+	if early := time.Until(h.Deadline()); early > 0 {
+		t.Errorf("told %v before the deadline", early)
 	}
 }
 
@@ -122,11 +122,11 @@ func TestRenewalSurvivesLostAnswers(t *testing.T) {
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
 	s := newTold()
-	c := newTestClient(t, dialRedis(t, p.addr), s.options(600*time.Millisecond))
+	c := newTestClient(t, dialRedis(t, p.addr), s.options(watched))
 	h := acquire(t, c.Mutex("bumpy"), AcquireOptions{})
 	p.loseNext.Store(2)
 	for range 3 {
-		within(t, 5*time.Second, "a renewal", s.renewed)
+		within(t, prompt, "a renewal", s.renewed)
 	}
 	if len(p.lost) != 2 || len(s.lost) != 0 {
 		t.Errorf("%d answers lost, want 2; told of %d losses, want none", len(p.lost), len(s.lost))
@@ -152,7 +152,7 @@ func TestClose(t *testing.T) {
 	}()
 	waitSubscribed(t, c, "{close}:free")
 	closeClient(t, c)
-	if err := within(t, 5*time.Second, "the waiter's end", failed); !errors.Is(err, ErrClosed) {
+	if err := within(t, prompt, "the waiter's end", failed); !errors.Is(err, ErrClosed) {
 		t.Errorf("waiter: %v, want ErrClosed", err)
 	}
 	for _, h := range []*Hold{h, explicit} {
@@ -163,16 +163,14 @@ func TestClose(t *testing.T) {
 	if _, err := c.Mutex("more").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("acquire after close: %v, want ErrClosed", err)
 	}
-	if n := ours(); n != "" {
-		t.Errorf("goroutines left behind:\n%s", n)
-	}
-	eventually(t, 5*time.Second, "the lock runs out", func() bool {
+	eventually(t, prompt, "no goroutine is left behind", func() bool { return ours() == "" })
+	eventually(t, prompt, "the lock runs out", func() bool {
 		return rdb.Exists(context.Background(), "close").Val() == 0
 	})
-	list := rdb.ClientList(context.Background()).Val()
-	if strings.Contains(list, "cmd=subscribe") {
-		t.Errorf("a subscription is left behind:\n%s", list)
-	}
+	eventually(t, prompt, "no subscription is left behind", func() bool {
+		list, err := rdb.ClientList(context.Background()).Result()
+		return err == nil && !strings.Contains(list, "cmd=subscribe")
+	})
 	closeClient(t, c) // twice is once
 }
 

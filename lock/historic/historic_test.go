@@ -63,7 +63,7 @@ func TestEveryLockExcludesInPeace(t *testing.T) {
 				t.Error("waiting has granted a lock that is held")
 			}
 			served := make(chan error, 1)
-			long, cancel := context.WithTimeout(ctx, 10*time.Second)
+			long, cancel := context.WithTimeout(ctx, 30*time.Second)
 			defer cancel()
 			go func() {
 				_, err := Acquire(long, b, row.Name, "b", 0)
@@ -127,7 +127,7 @@ func (s *stopBefore) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // over waits until the lease of name is over at the server.
 func over(t *testing.T, rdb *redis.Client, name string) {
 	t.Helper()
-	locktest.Eventually(t, 5*time.Second, "the lease is over", func() bool {
+	locktest.Eventually(t, 20*time.Second, "the lease is over", func() bool {
 		return rdb.Exists(context.Background(), name).Val() == 0
 	})
 }

@@ -126,12 +126,12 @@ func leasedPermit(ctx context.Context, c *lock.Client, name string, o Ask, wait 
 }
 
 // ownLease is what the clients under test give to holds that ask for none.
-const ownLease = 450 * time.Millisecond
+const ownLease = 2 * time.Second
 
 // opener connects a client of package lock to servers of kind.
 func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
 	return func(t testing.TB, addrs []string) Locker {
-		o := lock.Options{Lease: ownLease, PollMax: 2 * time.Second, Timeout: 3 * time.Second}
+		o := lock.Options{Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: time.Second}
 		conns := connect(t, kind, addrs)
 		var c *lock.Client
 		var err error
@@ -149,7 +149,7 @@ func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
 
 func connect(t testing.TB, kind Topology, addrs []string) []redis.UniversalClient {
 	t.Helper()
-	const limit = 400 * time.Millisecond
+	const limit = 2 * time.Second
 	switch kind {
 	case Sentinel:
 		return []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{

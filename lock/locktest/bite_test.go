@@ -28,7 +28,7 @@ func TestTheSuiteBites(t *testing.T) {
 		"redisson":  {"acquire-sent-again-counts-once", "release-sent-again-is-no-error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
 			asked := "lease-runs-out|release-after-lease-is-told|released-twice|sent-again|try-does-not-wait|contenders"
 			cmd := exec.CommandContext(ctx, os.Args[0], "-test.v", "-test.run", "^TestSubject$/("+asked+")")

@@ -12,7 +12,7 @@ import (
 const short = 250 * time.Millisecond
 
 // late is by how much a busy machine may be late with a timer.
-const late = 150 * time.Millisecond
+const late = 2 * time.Second
 
 // endings is how holds end, in all ways.
 var endings = []behaviour{
@@ -35,7 +35,7 @@ var endings = []behaviour{
 	}},
 	{"lease-is-renewed", renews, func(t *testing.T, s *scene) {
 		h := s.acquire(t, s.a, Ask{})
-		ended := time.After(3 * s.spec.Lease)
+		ended := time.After(2 * s.spec.Lease)
 		ctx := context.Background()
 		if s.spec.Tells {
 			ctx = h.Context()
@@ -76,7 +76,9 @@ var endings = []behaviour{
 		select {
 		case <-h.Context().Done():
 		case <-time.After(short + late):
-			t.Error("the lease is over and the context of the hold lives on")
+			if h.Context().Err() == nil {
+				t.Error("the lease is over and the context of the hold lives on")
+			}
 		}
 	}},
 	{"released-twice", nil, func(t *testing.T, s *scene) {

@@ -35,11 +35,11 @@ func ExampleRun() {
 	test := func(t *testing.T) {
 		locktest.Run(t, locktest.Spec{
 			Topology: locktest.Single,
-			Lease:    time.Second,
+			Lease:    3 * time.Second,
 			Held:     lock.ErrHeld, Lost: lock.ErrLost,
 			Renews: true, Tells: true, Idempotent: true, Reentrant: true, Fences: true,
 			Open: func(t testing.TB, addrs []string) locktest.Locker {
-				locks, err := lock.New(locktest.Dial(t, addrs[0]), lock.Options{Lease: time.Second})
+				locks, err := lock.New(locktest.Dial(t, addrs[0]), lock.Options{Lease: 3 * time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -25,7 +22,7 @@ func Run(t *testing.T, s Spec) {
 	if s.Open == nil || s.Held == nil || s.Lost == nil {
 		t.Fatal("a lock under test needs Open, Held and Lost")
 	}
-	b := start(t, s)
+	b := set(t, s)
 	for _, c := range table() {
 		t.Run(c.name, func(t *testing.T) {
 			if c.needs != nil && !c.needs(s) {
@@ -64,7 +61,7 @@ type scene struct {
 	a, b  Locker
 }
 
-func start(t *testing.T, s Spec) *bench {
+func set(t *testing.T, s Spec) *bench {
 	t.Helper()
 	b := &bench{spec: s}
 	n := 1
@@ -102,7 +99,7 @@ func formCluster(t *testing.T, rdb *redis.Client, addr string) {
 	if err := rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, 10*time.Second, "the cluster is up", func() bool {
+	Eventually(t, patience, "the cluster is up", func() bool {
 		return strings.Contains(rdb.ClusterInfo(ctx).Val(), "cluster_state:ok")
 	})
 }
@@ -110,30 +107,16 @@ func formCluster(t *testing.T, rdb *redis.Client, addr string) {
 // startSentinel starts a Sentinel that knows the master at addr as m.
 func startSentinel(t *testing.T, addr string) string {
 	t.Helper()
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("no redis-server on the PATH: install Redis 7 or later to run this test")
-	}
-	own := FreeAddr(t)
-	_, port, _ := net.SplitHostPort(own)
 	host, masterPort, _ := net.SplitHostPort(addr)
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor m %s %s 1\n",
-		port, filepath.Dir(conf), host, masterPort)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{Addr: own, cmd: exec.Command(bin, conf, "--sentinel")}
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Kill)
-	rdb := s.Dial(t)
-	Eventually(t, 10*time.Second, "Sentinel answers", func() bool {
-		return rdb.Ping(context.Background()).Err() == nil
-	})
-	return own
+	return start(t, func(port string) []string {
+		conf := filepath.Join(t.TempDir(), "sentinel.conf")
+		text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor m %s %s 1\n",
+			port, filepath.Dir(conf), host, masterPort)
+		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{conf, "--sentinel"}
+	}).Addr
 }
 
 // open makes a Locker that is closed with t.
@@ -146,7 +129,7 @@ func (b *bench) open(t *testing.T) Locker {
 
 func shut(t *testing.T, l Locker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := l.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)

@@ -52,8 +52,8 @@ type Spec struct {
 	// Open makes a Locker on the servers at addrs. What it needs beside is
 	// ended by t. It is called several times.
 	Open func(t testing.TB, addrs []string) Locker
-	// Lease is the lease of those who ask for none, as Open has set it; at most
-	// a second, or the suite is slow. 0: the lock has none and never ends.
+	// Lease is the lease of those who ask for none, as Open has set it; a few
+	// seconds: the suite waits for two of them. 0: the lock has none and never ends.
 	Lease time.Duration
 	// Keeps are the patterns (as for KEYS) of what the lock on name leaves at the
 	// servers for good, such as the counter of its tokens, and for a while, such
@@ -74,14 +74,14 @@ type Spec struct {
 	// Requests is a word that is on the wire in every request of an acquire or a
 	// release, in lower case. Empty is eval: they are scripts.
 	Requests string
-	// Wakes is within what time of a release a waiter is served. 0 is 5 s.
+	// Wakes is within what time of a release a waiter is served. 0 is 10 s.
 	Wakes time.Duration
 }
 
 // wakes is Wakes, or its default.
 func (s Spec) wakes() time.Duration {
 	if s.Wakes == 0 {
-		return 5 * time.Second
+		return 10 * time.Second
 	}
 	return s.Wakes
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // patience is for what must come at once, on a machine that has other things to do.
-const patience = 10 * time.Second
+const patience = 20 * time.Second
 
 // long is a lease that does not run out within a test.
 const long = time.Minute
