@@ -163,7 +163,7 @@ func (v *view) isLatest(t *history.Touched) bool {
 	h := &v.holds[holds[at]]
 	for n := end - 1; n >= 0 && v.holds[holds[n]].from >= h.called; n-- {
 		g := &v.holds[holds[n]]
-		if n != at && (g.from > h.from || g.until > h.from || !h.promisedAt(h.from)) {
+		if n != at && !(g.inner && g.owner == t.Owner) && (g.from > h.from || g.until > h.from || !h.promisedAt(h.from)) {
 			return false
 		}
 	}

@@ -116,13 +116,16 @@ func (c *reports) others() {
 // came after it can have taken the lock from it. What the owner held tells whether
 // it shares with readers: a release or a renewal does not say in which mode it is.
 func (c *reports) within(i int32, s *history.Span, n int) {
-	holds, mine := c.byKey[s.Key], int32(-1)
-	other, writer := int32(-1), int32(-1) // who came after; and who of these writes
+	holds, mine, over := c.byKey[s.Key], int32(-1), int32(-1) // over: a hold of its own that had ended before
+	other, writer := int32(-1), int32(-1)                     // who came after; and who of these writes
 	for m := n - 1; m >= 0 && n-m <= holdsBack && mine < 0; m-- {
 		h := &c.holds[holds[m]]
 		switch {
-		case h.owner == s.Owner:
+		case h.owner == s.Owner && h.until >= s.Call:
 			mine = holds[m]
+		case h.owner == s.Owner:
+			over = max(over, holds[m])
+		case over >= 0: // it had come before
 		case h.until-c.o.ClockError <= s.Return:
 		case c.o.obeys(honestPromise) && !(h.promisedAt(s.Call) && h.promisedAt(s.Return)):
 		default:
@@ -133,6 +136,9 @@ func (c *reports) within(i int32, s *history.Span, n int) {
 	}
 	if mine >= 0 && other < 0 {
 		return
+	}
+	if mine < 0 {
+		mine = over
 	}
 	if mine < 0 {
 		if i, held := c.lastHold(s.Owner, s.Key, s.Return); held {
@@ -248,7 +254,7 @@ func (c *reports) takenBy(i int32, t time.Duration) bool {
 		if y.from > later(t, c.o.slack()) {
 			break
 		}
-		if holds[m] != i && y.called <= t && y.until >= h.from {
+		if y.owner != h.owner && y.called <= t && y.until >= h.from {
 			return true
 		}
 	}

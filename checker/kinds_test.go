@@ -93,6 +93,10 @@ func (d *sketcher) drawFrom(bytes []byte) *history.History {
 	return d.make()
 }
 
+// A fuzzer may always decide for more; a search takes time exponential in the tries
+// that are under way at once.
+const mostRefusals, mostSpoils = 8, 24
+
 func (d *sketcher) make() *history.History {
 	d.ops, d.owners, d.used, d.permits = d.ops[:0], 0, [96]int32{}, 1
 	if d.kind.shared() {
@@ -104,10 +108,10 @@ func (d *sketcher) make() *history.History {
 	for n := 2 + d.r.IntN(4); n > 0; n-- {
 		d.hold()
 	}
-	for d.once(25) {
+	for n := 0; d.once(25) && n < mostRefusals; n++ {
 		d.refusal()
 	}
-	for d.once(55) {
+	for n := 0; d.once(55) && n < mostSpoils; n++ {
 		d.spoil()
 	}
 	for i := range d.ops {

@@ -32,7 +32,8 @@ type judgingFlags struct {
 func (f *judgingFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	f.flags = flags
-	flags.StringArrayVar(&f.properties, "property", nil, "judge only this property; may be repeated")
+	flags.StringArrayVar(&f.properties, "property", nil,
+		"judge only this property, and whether the run tested anything; may be repeated")
 	flags.DurationVar(&f.clockError, "clock-error", 0,
 		"error of the clock that recorded the times: overlaps that are not longer are not certain")
 	flags.DurationVar(&f.slack, "slack", time.Second,
