@@ -13,10 +13,11 @@ import (
 // proxy stands between a client and a server, and loses answers.
 type proxy struct {
 	addr     string
-	loseNext atomic.Int32  // so many answers to scripts are lost, and their connections with them
-	hang     atomic.Bool   // answers to scripts are kept back for ever
-	delay    atomic.Int64  // nanoseconds that every answer is late
-	lost     chan struct{} // one element for each answer lost or kept back
+	loseNext atomic.Int32           // so many answers to scripts are lost, and their connections with them
+	hang     atomic.Bool            // answers to scripts are kept back for ever
+	delay    atomic.Int64           // nanoseconds that every answer is late
+	swallow  atomic.Pointer[string] // requests that have this in them never arrive, and lose their connection; nil: none
+	lost     chan struct{}          // one element for each answer lost or kept back
 	done     chan struct{}
 
 	mu    sync.Mutex
@@ -74,6 +75,9 @@ func (p *proxy) requests(in, out net.Conn, script *atomic.Bool) {
 		n, err := in.Read(buf)
 		if n > 0 {
 			script.Store(bytes.Contains(buf[:n], []byte("eval")))
+			if word := p.swallow.Load(); word != nil && bytes.Contains(buf[:n], []byte(*word)) {
+				return
+			}
 			if _, err := out.Write(buf[:n]); err != nil {
 				return
 			}

@@ -15,6 +15,7 @@ type quorum struct {
 	bg     *background
 	o      Options
 	random *random
+	owed   owed
 }
 
 var _ store = (*quorum)(nil)
@@ -56,7 +57,7 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	lease := time.Duration(c.lease) * time.Millisecond
 	sent := time.Now()
 	votes := poll(ctx, q, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
-		return q.nodes[i].acquire(ctx, c)
+		return q.claimAt(ctx, i, c)
 	})
 	t := tally{sure: make(map[int]bool)}
 	for seen := 0; seen < len(q.nodes) && t.granted < q.need(); seen++ {
@@ -147,17 +148,11 @@ func (q *quorum) fail(c claim, t *tally, why error) error {
 // the claim; a minority is no hold, and its keys end with the lease.
 func (q *quorum) withdraw(c claim, t *tally) error {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
-	votes := poll(context.Background(), q, limit, func(ctx context.Context, i int) (int, error) {
-		return q.nodes[i].release(ctx, c)
-	})
+	votes := q.giveBack(context.Background(), c, limit)
 	unsure := 0
 	for range q.nodes {
 		v := <-votes
-		if v.err == nil {
-			continue
-		}
-		q.releaseLater(c, v.node)
-		if !t.sure[v.node] {
+		if v.err != nil && !t.sure[v.node] {
 			unsure++
 		}
 	}
@@ -167,35 +162,9 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 	return nil
 }
 
-// releaseLater asks a master that did not answer a few times more.
-func (q *quorum) releaseLater(c claim, node int) {
-	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
-	q.bg.start(func() {
-		for range tries {
-			select {
-			case <-time.After(q.random.between(limit, 2*limit)):
-			case <-q.bg.ctx.Done():
-				return
-			}
-			ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
-			_, err := q.nodes[node].release(ctx, c)
-			cancel()
-			if err == nil {
-				return
-			}
-		}
-	})
-}
-
 func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
-	votes := poll(ctx, q, limit, func(ctx context.Context, i int) (int, error) {
-		left, err := q.nodes[i].release(ctx, c)
-		if err != nil {
-			q.releaseLater(c, i)
-		}
-		return left, err
-	})
+	votes := q.giveBack(ctx, c, limit)
 	released, gone, left, why := 0, 0, 0, -1
 	var errs []string
 	for range q.nodes {

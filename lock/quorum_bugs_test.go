@@ -162,3 +162,45 @@ func TestB01B05QuorumAnswersLost(t *testing.T) {
 	}
 	lost(2)
 }
+
+// A release has reached a majority and not the third master, which keeps the old
+// hold for a while. The same owner's next hold is its only one all the same,
+// although one of the majority that grants it counts two.
+func TestQuorumReleaseThatOneMasterDidNotHear(t *testing.T) {
+	ctx := context.Background()
+	direct, proxies, c := farMasters(t, Options{NodeTimeout: 2 * time.Second})
+	mine := AcquireOptions{Owner: "x", Lease: time.Minute}
+	old := acquire(t, c.Mutex("again"), mine)
+	id := "h:" + old.claim.id
+	eventually(t, 10*time.Second, "all masters keep it", func() bool {
+		kept := 0
+		for _, rdb := range direct {
+			if rdb.HExists(ctx, "again", id).Val() {
+				kept++
+			}
+		}
+		return kept == len(direct)
+	})
+	proxies[2].swallow.Store(&old.claim.id)
+	release(t, old)
+	proxies[0].hang.Store(true) // so that the third one's answer is needed
+	h := acquire(t, c.Mutex("again"), mine)
+	if !direct[2].HExists(ctx, "again", id).Val() || !direct[2].HExists(ctx, "again", "h:"+h.claim.id).Val() {
+		t.Fatal("the third master does not keep both: nothing was tested")
+	}
+	if h.Count() != 1 {
+		t.Errorf("count %d, want 1: the old hold was released", h.Count())
+	}
+	inner := acquire(t, c.Mutex("again"), mine)
+	if inner.Count() != 2 {
+		t.Errorf("count of the inner hold %d, want 2", inner.Count())
+	}
+	release(t, inner)
+	if inner.Count() != 1 {
+		t.Errorf("%d left after the release of the inner hold, want 1", inner.Count())
+	}
+	release(t, h)
+	if h.Count() != 0 {
+		t.Errorf("%d left after the last release, want 0", h.Count())
+	}
+}
