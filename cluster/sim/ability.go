@@ -126,6 +126,7 @@ func (c *Cluster) Promote(ctx context.Context) error {
 		err := cluster.ErrDown
 		if s.up && !s.paused {
 			if err = s.forceFailover(); err == nil {
+				s.done()
 				return nil
 			}
 		}
@@ -227,7 +228,7 @@ func (c *Cluster) PowerOff(ctx context.Context, node string) error {
 	c.act(ctx)
 	defer c.world.mu.Unlock()
 	n.kill()
-	n.disk.powerOff(n.now())
+	n.disk.powerOff(c.world.now())
 	return nil
 }
 

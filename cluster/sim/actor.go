@@ -27,6 +27,7 @@ type Actor struct {
 	thawing  bool
 	deferred waiters // what reaches it when it thaws
 	melt     *sync.Cond
+	follower follower
 }
 
 func newActor(c *Cluster, name string, slot int, narrow bool) *Actor {
@@ -87,6 +88,14 @@ func (a *Actor) gate() {
 	for a.frozen && !a.world.closed {
 		a.melt.Wait()
 	}
+}
+
+// ready is that of an end at the actor.
+func (a *Actor) ready() (*waiters, int64) {
+	if a.frozen {
+		return &a.deferred, 0
+	}
+	return nil, 0
 }
 
 // key is that of an actor in a context.

@@ -16,7 +16,9 @@ type conn struct {
 	to    *host
 	flows [2]flow
 	ends  [2]end // the dialler's and the server's
-	over  bool
+
+	source string // address of the dialler, as the server sees it
+	over   bool
 }
 
 // end is who sends and receives at one end of a connection.

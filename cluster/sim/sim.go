@@ -136,11 +136,11 @@ func (c *Cluster) Nodes() []cluster.Node {
 }
 
 // Endpoints is how a client reaches the cluster, with the Dial of its actor: who
-// calls is known by that, so Source is empty.
+// calls is known by that, so Source is empty. With Sentinels Addrs is [MasterAddr].
 func (c *Cluster) Endpoints(int) cluster.Endpoints {
 	e := cluster.Endpoints{Kind: c.topology.Kind}
 	if c.topology.Kind == cluster.Sentinel {
-		e.MasterName = MasterName
+		e.MasterName, e.Addrs = MasterName, []string{MasterAddr}
 		for _, s := range c.sentinels {
 			e.Sentinels = append(e.Sentinels, s.addr)
 		}

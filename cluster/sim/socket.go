@@ -38,24 +38,30 @@ type socket struct {
 // still accepts and is silent, and a partition lets nothing be heard until it
 // heals or ctx ends.
 func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	w := a.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
 	a.gate()
-	s := &socket{actor: a, changed: sync.NewCond(&w.mu), ring: never}
+	if addr == MasterAddr && len(a.cluster.sentinels) > 0 {
+		return a.dialMaster(ctx, network)
+	}
+	s, err := a.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err // not a nil socket in an interface
+	}
+	return s, nil
+}
+
+// dial connects to addr; the world is locked, but not while it waits.
+func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error) {
+	w := a.world
+	s := &socket{actor: a, changed: sync.NewCond(&w.mu), ring: never, remote: address(addr)}
 	h := a.cluster.hosts[addr]
 	if h == nil || w.closed {
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(addr),
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
 			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
 	}
-	k := a.dials[h]
-	a.dials[h]++
-	slot := a.slot
-	if !a.narrow {
-		slot = w.lanes.connection(a.slot, h.index, k)
-	}
-	s.local, s.remote = text(fmt.Sprintf("%s:%d", a.addr(), 20000+1000*h.index+k%1000)), address(addr)
-	s.conn = w.connect(a.name, h, s, slot, k)
+	s.conn = a.connect(h, s)
+	s.local = address(s.conn.source)
 	wake := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -75,14 +81,14 @@ func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error
 		if err == nil || errors.Is(err, context.DeadlineExceeded) {
 			err = os.ErrDeadlineExceeded // net.Error with Timeout, as package net answers
 		}
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Source: s.local, Addr: s.remote, Err: err}
 	}
 	return s, nil
 }
 
-// addr is the IP address that servers see the actor under.
-func (a *Actor) addr() string {
-	return fmt.Sprintf("10.%d.%d.%d", 100+a.slot>>16, a.slot>>8&0xff, a.slot&0xff)
+// addr is the address under which h sees the actor's k-th connection.
+func (a *Actor) addr(h *host, k int) string {
+	return fmt.Sprintf("10.%d.%d.%d:%d", 100+a.slot>>16, a.slot>>8&0xff, a.slot&0xff, 20000+1000*h.index+k%1000)
 }
 
 // failure is s.err in the words of package net.
@@ -98,12 +104,7 @@ func (s *socket) failure(op, call string) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
 }
 
-func (s *socket) ready() (*waiters, int64) {
-	if s.actor.frozen {
-		return &s.actor.deferred, 0
-	}
-	return nil, 0
-}
+func (s *socket) ready() (*waiters, int64) { return s.actor.ready() }
 
 func (s *socket) receive(seg segment) {
 	switch seg.kind {

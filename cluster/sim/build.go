@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// How long a start may take, and how often it looks whether it is over, in
+// virtual time.
+const (
+	readyWait  = time.Minute
+	readyEvery = 10 * time.Millisecond
+
+	// settledMS is for how long every Sentinel has to know that the master is one: a master that dies in
+	// its first second is replaced a second later than otherwise, on real servers too.
+	settledMS = 1100
+)
+
+// build makes the hosts of the topology, starts them and waits until they are ready.
+func (c *Cluster) build(ctx context.Context) error {
+	if err := c.checkOptions(); err != nil {
+		return err
+	}
+	for i := range c.topology.Size() {
+		c.newNode(i)
+	}
+	for i := range c.topology.Sentinels {
+		c.newSentinel(i)
+	}
+	c.Actor("main").Turn()
+	c.launch(c.ordered()[:len(c.nodes)])
+	if err := c.await(ctx, c.unattached); err != nil || len(c.sentinels) == 0 {
+		return err
+	}
+	c.launch(c.ordered()[len(c.nodes):])
+	return c.await(ctx, c.unwatched)
+}
+
+func (c *Cluster) launch(hosts []*host) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	for _, h := range hosts {
+		h.start()
+	}
+}
+
+// checkOptions refuses what the simulation would have to ignore and that
+// changes what a lock may rely on.
+func (c *Cluster) checkOptions() error {
+	for name, value := range c.topology.Options {
+		switch strings.ToLower(name) {
+		case "appendfsync":
+			if value != "always" && value != "everysec" && value != "no" {
+				return fmt.Errorf("option appendfsync is always, everysec or no, not %q", value)
+			}
+		case "save":
+			if strings.Trim(value, `"'`) != "" {
+				return fmt.Errorf("option save %q: snapshots are not simulated; take appendonly, or real servers", value)
+			}
+		case "maxmemory":
+			if value != "0" {
+				return fmt.Errorf("option maxmemory %q: memory is not limited in a simulation; take real servers", value)
+			}
+		}
+	}
+	return nil
+}
+
+// await polls until missing says nothing.
+func (c *Cluster) await(ctx context.Context, missing func() string) error {
+	for end := c.world.now() + int64(readyWait); ; {
+		c.world.mu.Lock()
+		what := missing()
+		c.world.mu.Unlock()
+		switch {
+		case what == "":
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %s", ctx.Err(), what)
+		case c.world.now() > end:
+			return fmt.Errorf("it was not ready after %v: %s", readyWait, what)
+		}
+		time.Sleep(readyEvery) // in virtual time; stays on the lane
+	}
+}
+
+// unattached says which replica is not attached yet.
+func (c *Cluster) unattached() string {
+	for _, n := range c.nodes {
+		if n.repl.master == "" {
+			continue
+		}
+		if n.linkState() != linkConnected {
+			return fmt.Sprintf("%s's link to its master: %s", n.name, n.linkState())
+		}
+		master := c.hosts[n.repl.master].program.(*node)
+		found := false
+		for _, a := range master.online() {
+			found = found || a.addr == n.addr
+		}
+		if !found {
+			return master.name + " does not know " + n.name
+		}
+	}
+	return ""
+}
+
+// unwatched says what a Sentinel does not see yet.
+func (c *Cluster) unwatched() string {
+	for _, s := range c.sentinels {
+		for _, i := range s.all() {
+			switch {
+			case i.wire == nil || !i.wire.up || i.sdown || i.odown:
+				return fmt.Sprintf("%s sees %s as %s", s.name, i.addr, i.flags())
+			case i.kind == aMaster && (i.infoAt == 0 || s.ms()-i.roleAt < settledMS):
+				return fmt.Sprintf("%s has known the master for less than %d ms", s.name, settledMS)
+			case i.kind == aReplica && (i.infoAt == 0 || !i.linkUp):
+				return fmt.Sprintf("%s does not know whether %s is in sync", s.name, i.addr)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// MasterAddr is an address that nobody has: [Actor.Dial] asks the Sentinels who
+// is master and connects to that server. It also subscribes at a Sentinel, and
+// closes the connections that it made in this way when they lead elsewhere than
+// to the new master. That is what go-redis' failover client does; the client
+// itself cannot run in a bubble, because it asks Sentinels while it holds mutexes.
+const MasterAddr = "10.3.0.1:6379"
+
+// askWait is how long Sentinels may take to say who is master.
+const askWait = 2 * time.Second
+
+// follower is what an actor keeps in order to follow the master.
+type follower struct {
+	made    []*socket // connections to who was master
+	ear     *ear      // nil: not subscribed, or never asked
+	tried   int
+	waiting bool // for the next try
+}
+
+// dialMaster is Dial of MasterAddr. The world is locked.
+func (a *Actor) dialMaster(ctx context.Context, network string) (net.Conn, error) {
+	addr, err := a.askMaster(ctx)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(MasterAddr), Err: err}
+	}
+	s, err := a.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	f := &a.follower
+	f.made = append(f.made, s)
+	if f.ear == nil && !f.waiting {
+		a.listen()
+	}
+	return s, nil
+}
+
+var errNoSentinel = errors.New("no Sentinel says who is master")
+
+// askMaster asks all Sentinels at once; the first answer counts.
+func (a *Actor) askMaster(ctx context.Context) (string, error) {
+	w := a.world
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	q := &question{actor: a, changed: sync.NewCond(&w.mu), left: len(a.cluster.sentinels)}
+	var conns []*conn
+	for _, s := range a.cluster.sentinels {
+		conns = append(conns, a.connect(&s.host, q))
+		conns[len(conns)-1].send(forward, command("SENTINEL", "get-master-addr-by-name", MasterName))
+	}
+	stop := q.wakeAfter(ctx)
+	defer stop()
+	for q.addr == "" && q.left > 0 && ctx.Err() == nil && !w.closed {
+		q.changed.Wait()
+	}
+	a.gate()
+	for _, c := range conns {
+		c.die(forward)
+	}
+	switch {
+	case q.addr != "":
+		return q.addr, nil
+	case ctx.Err() != nil:
+		return "", os.ErrDeadlineExceeded
+	}
+	return "", errNoSentinel
+}
+
+// connect opens one more connection of the actor to h.
+func (a *Actor) connect(h *host, near end) *conn {
+	k := a.dials[h]
+	a.dials[h]++
+	slot := a.slot
+	if !a.narrow {
+		slot = a.world.lanes.connection(a.slot, h.index, k)
+	}
+	c := a.world.connect(a.name, h, near, slot, k)
+	c.source = a.addr(h, k)
+	return c
+}
+
+func command(words ...string) segment {
+	p := bulks(nil, words...)
+	return segment{data: p, size: int64(len(p))}
+}
+
+// question is the client's end of connections that ask who is master.
+type question struct {
+	actor   *Actor
+	changed *sync.Cond
+	left    int
+	addr    string
+}
+
+func (q *question) wakeAfter(ctx context.Context) func() bool {
+	return context.AfterFunc(ctx, func() {
+		q.changed.L.Lock()
+		defer q.changed.L.Unlock()
+		q.changed.Broadcast()
+	})
+}
+
+func (q *question) ready() (*waiters, int64) { return q.actor.ready() }
+
+func (q *question) receive(seg segment) {
+	if reply, _, err := parse(seg.data); err == nil && seg.kind == payload {
+		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
+			q.addr = words[0].(string) + ":" + words[1].(string)
+		}
+		q.changed.Broadcast()
+	}
+}
+
+func (q *question) broken(error) {
+	q.left--
+	q.changed.Broadcast()
+}
+
+// ear is the client's end of a subscription at a Sentinel. It needs no
+// goroutine: it hears when a message arrives.
+type ear struct {
+	actor *Actor
+	conn  *conn
+	buf   []byte
+}
+
+// listenAgain is how long it takes until another Sentinel is tried.
+const listenAgain = int64(100 * time.Millisecond)
+
+// listen subscribes at the next Sentinel in turn.
+func (a *Actor) listen() {
+	f := &a.follower
+	f.waiting = false
+	s := a.cluster.sentinels[f.tried%len(a.cluster.sentinels)]
+	f.tried++
+	f.ear = &ear{actor: a}
+	f.ear.conn = a.connect(&s.host, f.ear)
+	f.ear.conn.send(forward, command("SUBSCRIBE", "+switch-master"))
+}
+
+func (e *ear) ready() (*waiters, int64) { return e.actor.ready() }
+
+func (e *ear) receive(seg segment) {
+	e.buf = append(e.buf, seg.data...)
+	for len(e.buf) > 0 {
+		reply, rest, err := parse(e.buf)
+		if err != nil {
+			return
+		}
+		e.buf = rest
+		if words, ok := reply.([]any); ok && len(words) == 3 && words[0] == "message" {
+			e.switched(words[2].(string))
+		}
+	}
+	e.buf = nil
+}
+
+// switched closes the connections to those who are not master any more; the
+// text is "name oldip oldport newip newport".
+func (e *ear) switched(text string) {
+	words := strings.Fields(text)
+	if len(words) != 5 || words[0] != MasterName {
+		return
+	}
+	f := &e.actor.follower
+	var kept []*socket
+	for _, s := range f.made {
+		switch {
+		case s.closed || s.err != nil:
+		case s.remote.String() == words[3]+":"+words[4]:
+			kept = append(kept, s)
+		default:
+			s.conn.die(forward)
+			s.broken(syscall.ECONNABORTED)
+		}
+	}
+	f.made = kept
+}
+
+func (e *ear) broken(error) {
+	a := e.actor
+	f := &a.follower
+	if f.ear != e {
+		return
+	}
+	f.ear, f.waiting = nil, true
+	w := a.world
+	w.at(w.lanes.snap(w.now()+listenAgain, a.slot), rank(a.slot, back), call(func() {
+		if f.waiting {
+			a.listen()
+		}
+	}))
+}

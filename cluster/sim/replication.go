@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What masters and replicas say to each other, in place of the bytes that they
+// would send. The sizes are those that the bytes would have.
+type (
+	// syncRequest is PSYNC: who asks, what it has.
+	syncRequest struct {
+		addr   string
+		replid string
+		offset int64 // of the last byte that it has
+	}
+	// syncFull is FULLRESYNC and the data.
+	syncFull struct {
+		replid string
+		offset int64
+		data   []byte
+	}
+	// syncPart is CONTINUE; what is missing follows.
+	syncPart struct{ replid string }
+	// entry is a piece of the stream of replication: what one command, script or transaction wrote; or,
+	// without commands, a PING or a request for an acknowledgement.
+	entry struct {
+		end    int64 // offset of its last byte
+		size   int64
+		db     int
+		cmds   [][][]byte
+		getack bool
+	}
+	// ack is REPLCONF ACK.
+	ack struct{ offset int64 }
+)
+
+const (
+	pingSize   = 14 // *1 $4 PING
+	getackSize = 37 // *3 $8 REPLCONF $6 GETACK $1 *
+	ackSize    = 43
+	psyncSize  = 150 // of the whole handshake, about
+
+	replCron    = int64(time.Second)
+	replTimeout = int64(60 * time.Second) // repl-timeout
+
+	// backlogSize is how many bytes of the stream a server keeps for replicas that
+	// come back (repl-backlog-size).
+	backlogSize = 1 << 20
+)
+
+// replication is a server's part in the copying of data: as a master, as a
+// replica, or as both.
+type replication struct {
+	master  string // address of its master; "": it is one itself
+	saved   string // the same, as its configuration file has it
+	replid  string
+	replid2 string // that of its former master, whose history it shares up to offset2
+	offset  int64
+	offset2 int64
+	backlog []entry
+	kept    int64 // bytes in backlog
+
+	replicas []*attached
+	up       *upstream // to its master; nil: not connected
+	downAt   int64     // instant at which that link was lost
+	dials    int
+	getack   bool // asked for acknowledgements at this instant already
+}
+
+// attached is a replica as its master sees it.
+type attached struct {
+	session *session
+	addr    string
+	offset  int64 // acknowledged
+	heard   int64 // instant of the last acknowledgement
+	online  bool
+}
+
+// bytes is the size of commands in the protocol.
+func bytes(cmds [][][]byte) int64 {
+	digits := func(n int) int64 {
+		d := int64(1)
+		for ; n >= 10; n /= 10 {
+			d++
+		}
+		return d
+	}
+	n := int64(0)
+	for _, words := range cmds {
+		n += 3 + digits(len(words))
+		for _, w := range words {
+			n += 5 + digits(len(w)) + int64(len(w))
+		}
+	}
+	if len(cmds) > 1 {
+		n += 15 + 14 // MULTI and EXEC
+	}
+	return n
+}
+
+// wrote is told what a command has changed.
+func (n *node) wrote(db int, cmds [][][]byte) {
+	if n.repl.master != "" {
+		return // a message published at a replica: nobody is told
+	}
+	n.disk.append(record{at: n.world.now(), db: db, cmds: kept(cmds)})
+	if n.lonely {
+		return
+	}
+	n.feed(entry{size: bytes(cmds), db: db, cmds: cmds})
+}
+
+// kept is what of cmds belongs on a disk: all but published messages.
+func kept(cmds [][][]byte) [][][]byte {
+	message := func(words [][]byte) bool {
+		return len(words) > 0 && (strings.EqualFold(string(words[0]), "publish") ||
+			strings.EqualFold(string(words[0]), "spublish"))
+	}
+	if !slices.ContainsFunc(cmds, message) {
+		return cmds
+	}
+	return slices.DeleteFunc(slices.Clone(cmds), message)
+}
+
+// feed adds e to the stream of a master.
+func (n *node) feed(e entry) {
+	n.repl.offset += e.size
+	e.end = n.repl.offset
+	n.pass(e)
+}
+
+// pass keeps e and sends it on to the replicas.
+func (n *node) pass(e entry) {
+	r := &n.repl
+	r.backlog = append(r.backlog, e)
+	for r.kept += e.size; r.kept > backlogSize && len(r.backlog) > 1; r.backlog = r.backlog[1:] {
+		r.kept -= r.backlog[0].size
+	}
+	for _, a := range r.replicas {
+		a.session.conn.send(back, segment{msg: e, size: e.size})
+	}
+}
+
+// replicationCron is what a server does once a second.
+func (n *node) replicationCron() {
+	r, now := &n.repl, n.world.now()
+	if r.master != "" {
+		if r.up != nil && now-r.up.heard > replTimeout {
+			r.up.drop()
+		}
+		if r.up == nil {
+			n.connectMaster()
+		} else if r.up.state == linkConnected {
+			r.up.acknowledge()
+		}
+	}
+	for _, a := range slices.Clone(r.replicas) {
+		if a.online && now-a.heard > replTimeout {
+			n.detach(a)
+			a.session.conn.reset()
+		}
+	}
+	if r.master == "" && len(r.replicas) > 0 {
+		n.feed(entry{size: pingSize})
+	}
+	n.after(replCron, n.replicationCron)
+}
+
+// fromReplica is a message of a replica.
+func (n *node) fromReplica(s *session, msg any) {
+	switch m := msg.(type) {
+	case syncRequest:
+		n.attach(s, m)
+	case ack:
+		for _, a := range n.repl.replicas {
+			if a.session == s {
+				a.offset, a.heard, a.online = max(a.offset, m.offset), n.world.now(), true
+			}
+		}
+		n.endWaits()
+	}
+}
+
+// attach answers PSYNC: with what the replica lacks, if this server still has
+// it and the replica's data are a past of its own; else with all data.
+func (n *node) attach(s *session, m syncRequest) {
+	r := &n.repl
+	if r.master != "" && (r.up == nil || r.up.state != linkConnected) {
+		s.conn.die(back) // NOMASTERLINK: it has no data that it could vouch for
+		return
+	}
+	s.conn.flows[back].extra = span{0, n.cluster.config.ReplicaLag}
+	a := &attached{session: s, addr: m.addr, heard: n.world.now(), offset: m.offset}
+	r.replicas = append(r.replicas, a)
+	known := m.replid == r.replid || m.replid == r.replid2 && m.offset < r.offset2
+	if known && m.offset <= r.offset && m.offset >= r.offset-r.kept {
+		s.conn.send(back, segment{msg: syncPart{r.replid}, size: psyncSize})
+		for _, e := range r.backlog {
+			if e.end > m.offset {
+				s.conn.send(back, segment{msg: e, size: e.size})
+			}
+		}
+		return
+	}
+	data := n.snapshot()
+	a.offset = 0
+	s.conn.send(back, segment{msg: syncFull{r.replid, r.offset, data}, size: psyncSize + int64(len(data))})
+}
+
+func (n *node) detach(a *attached) {
+	n.repl.replicas = slices.DeleteFunc(n.repl.replicas, func(b *attached) bool { return a == b })
+}
+
+// good is how many replicas are near enough for min-replicas-to-write.
+func (n *node) good() int {
+	count := 0
+	for _, a := range n.repl.replicas {
+		if a.online && n.world.now()-a.heard <= n.maxLag {
+			count++
+		}
+	}
+	return count
+}
+
+// follow makes the server a replica of the one at addr, or, if that is empty, a master.
+func (n *node) follow(addr string) {
+	r := &n.repl
+	if r.master == addr {
+		return
+	}
+	wasReplica := r.master != ""
+	r.master = addr
+	if r.up != nil {
+		r.up.leave()
+	}
+	if addr == "" {
+		if wasReplica {
+			r.replid2, r.offset2 = r.replid, r.offset+1
+			r.replid = n.newID()
+		}
+		n.roleChanged()
+		return
+	}
+	for _, a := range r.replicas { // they must find out from whom to go on
+		a.session.conn.die(back)
+	}
+	r.replicas = nil
+	r.downAt = n.world.now()
+	n.roleChanged()
+	n.endWaits()
+	n.connectMaster()
+}
+
+// newID is a new identity of the data, or of the server.
+func (n *node) newID() string {
+	return fmt.Sprintf("%016x%016x%08x", n.chance.Uint64(), n.chance.Uint64(), n.chance.Uint32())
+}

@@ -1,0 +1,129 @@
+package sim
+
+// refreshInfo takes note of what INFO of i says (sentinelRefreshInstanceInfo).
+func (s *sentinel) refreshInfo(i *instance, r report) {
+	now := s.ms()
+	i.infoAt, i.id = now, r.id
+	role := aMaster
+	if r.replica {
+		role = aReplica
+	}
+	if i.role != role {
+		i.role, i.roleAt = role, now
+		if role == aReplica {
+			i.confAt = now
+		}
+		s.event(map[bool]string{true: "+role-change", false: "-role-change"}[role == i.kind], i)
+	}
+	if role == aReplica {
+		if i.master != r.master {
+			i.master, i.confAt = r.master, now
+		}
+		i.linkUp, i.linkDown, i.priority, i.offset = r.linkUp, r.linkDown, r.priority, r.offset
+	} else {
+		i.linkDown = 0
+		for _, addr := range r.replicas {
+			s.found(i, addr)
+		}
+	}
+	if s.tilt != 0 {
+		return
+	}
+	if i.kind == aReplica && role == aMaster {
+		s.unexpectedMaster(i)
+	}
+	if i.kind == aReplica && role == aReplica {
+		s.checkFollows(i)
+		s.checkReconfigured(i)
+	}
+}
+
+// found adds a replica that the master names.
+func (s *sentinel) found(m *instance, addr string) {
+	if m.kind != aMaster {
+		return
+	}
+	for _, r := range s.replicas {
+		if r.addr == addr {
+			return
+		}
+	}
+	r := s.newInstance(aReplica, addr)
+	s.replicas = append(s.replicas, r)
+	s.event("+slave", r)
+}
+
+// unexpectedMaster: a replica says that it is a master. Either it was promoted
+// by this Sentinel, or it must be told to follow, after a wait in which a newer
+// configuration may arrive.
+func (s *sentinel) unexpectedMaster(i *instance) {
+	m, now := s.master, s.ms()
+	if i.promoted && m.inProgress && m.state == waitPromotion {
+		m.configEpoch = m.failoverEpoch
+		m.state, m.stateChange = reconfReplicas, now
+		s.event("+promoted-slave", i)
+		s.event("+failover-state-reconf-slaves", m)
+		s.helloSoon()
+		return
+	}
+	const wait = publishPeriod * 4
+	if !i.promoted && s.sane() && s.noDownFor(i, wait) && now-i.roleAt > wait {
+		s.tellToFollow(i, m.addr)
+		s.event("+convert-to-slave", i)
+	}
+}
+
+// checkFollows: a replica follows somebody else than the master.
+func (s *sentinel) checkFollows(i *instance) {
+	m := s.master
+	if i.master != m.addr && m.state == noFailover && s.sane() && s.noDownFor(i, failoverTimeout) &&
+		s.ms()-i.confAt > failoverTimeout {
+		s.tellToFollow(i, m.addr)
+		s.event("+fix-slave-config", i)
+	}
+}
+
+// checkReconfigured: how far is a replica that was told to follow the new master?
+func (s *sentinel) checkReconfigured(i *instance) {
+	m := s.master
+	if i.reconfSent && m.winner != nil && i.master == m.winner.addr {
+		i.reconfSent, i.reconfInProgress = false, true
+		s.event("+slave-reconf-inprog", i)
+	}
+	if i.reconfInProgress && i.linkUp {
+		i.reconfInProgress, i.reconfDone = false, true
+		s.event("+slave-reconf-done", i)
+	}
+}
+
+func (s *sentinel) tellToFollow(i *instance, addr string) {
+	if i.wire != nil {
+		i.wire.say(replicaOf{addr}, smallSize*6)
+	}
+}
+
+// switchMaster makes the server at addr the one that is watched; the former
+// master is a replica from now on, or will be when it comes back.
+func (s *sentinel) switchMaster(addr string) {
+	m := s.master
+	was := m.addr
+	s.publish("+switch-master", MasterName+" "+hostPort(was)+" "+hostPort(addr))
+	var replicas []*instance
+	for _, r := range s.replicas {
+		if r.wire != nil {
+			r.wire.close()
+		}
+		if r.addr != addr {
+			replicas = append(replicas, s.newInstance(aReplica, r.addr))
+		}
+	}
+	if was != addr {
+		replicas = append(replicas, s.newInstance(aReplica, was))
+	}
+	if m.wire != nil {
+		m.wire.close()
+	}
+	m.addr, m.id = addr, ""
+	s.refresh(m)
+	s.replicas = replicas
+}

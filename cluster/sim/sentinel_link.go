@@ -1,0 +1,220 @@
+package sim
+
+// What Sentinels say to servers and to each other, in place of the bytes of the
+// commands and replies of the same names.
+type (
+	ping      struct{}
+	pong      struct{}
+	askInfo   struct{}
+	gotInfo   struct{ info report }
+	subscribe struct{}
+	hello     struct {
+		from, addr, master string
+		epoch, configEpoch int64
+	}
+	replicaOf struct{ addr string } // also CONFIG REWRITE and CLIENT KILL
+	isDown    struct {
+		master, id string
+		epoch      int64
+	}
+	gotIsDown struct {
+		down   bool
+		leader string
+		epoch  int64
+	}
+)
+
+// report is what INFO says of a server.
+type report struct {
+	id       string
+	replica  bool
+	replicas []string // addresses
+	master   string
+	linkUp   bool
+	linkDown int64 // milliseconds
+	priority int
+	offset   int64
+}
+
+// wire is a Sentinel's connection to an instance.
+type wire struct {
+	sentinel *sentinel
+	life     int
+	instance *instance
+	conn     *conn
+	up       bool
+	since    int64
+}
+
+// reconnect connects to i if it is not, once a ping period at most.
+func (s *sentinel) reconnect(i *instance) {
+	now := s.ms()
+	if i.wire != nil || now-i.lastReconn < pingPeriod {
+		return
+	}
+	i.lastReconn = now
+	h := s.cluster.hosts[i.addr]
+	w := &wire{sentinel: s, life: s.life, instance: i, since: now}
+	i.wire = w
+	s.dials++
+	w.conn = s.world.connect(s.name, h, w, s.world.lanes.server(nameHash(s.name)^nameHash(h.name)), s.dials)
+	s.sendPing(i) // it leaves when the connection is there; the wait for an answer counts from now on
+}
+
+func (s *sentinel) sendPing(i *instance) {
+	now := s.ms()
+	i.lastPing = now
+	if i.actPing == 0 {
+		i.actPing = now
+	}
+	i.wire.say(ping{}, smallSize)
+}
+
+func (w *wire) say(msg any, size int64) { w.conn.send(forward, segment{msg: msg, size: size}) }
+
+func (w *wire) ready() (*waiters, int64) { return w.sentinel.ready() }
+
+func (w *wire) current() bool {
+	return w.sentinel.up && w.sentinel.life == w.life && w.instance.wire == w
+}
+
+func (w *wire) receive(seg segment) {
+	s, i := w.sentinel, w.instance
+	if !w.current() {
+		return
+	}
+	if seg.kind == accepted {
+		w.up = true
+		if i.kind != aSentinel {
+			w.say(subscribe{}, smallSize)
+		}
+		return
+	}
+	switch m := seg.msg.(type) {
+	case pong:
+		i.lastPong, i.lastAvail, i.actPing = s.ms(), s.ms(), 0
+	case gotInfo:
+		s.refreshInfo(i, m.info)
+	case hello:
+		s.greeted(m)
+	case gotIsDown:
+		i.downReplyAt, i.saysDown = s.ms(), m.down
+		if m.leader != "" {
+			i.leader, i.leaderEpoch = m.leader, m.epoch
+		}
+	}
+	s.done()
+}
+
+func (w *wire) broken(error) {
+	if w.current() {
+		w.instance.wire = nil
+	}
+}
+
+// close gives the connection up.
+func (w *wire) close() {
+	w.instance.wire = nil
+	w.conn.die(forward)
+}
+
+// talk sends i what is due.
+func (s *sentinel) talk(i *instance) {
+	if i.wire == nil || !i.wire.up {
+		return
+	}
+	now, every := s.ms(), int64(infoPeriod)
+	m := s.master
+	if i.kind == aReplica && (m.odown || m.inProgress || i.linkDown != 0) {
+		every = 1000
+	}
+	if i.kind != aSentinel && (i.infoAt == 0 || now-i.infoAt > every) {
+		i.wire.say(askInfo{}, smallSize)
+	}
+	period := min(s.downAfter(), pingPeriod)
+	if now-i.lastPong > period && now-i.lastPing > period/2 {
+		s.sendPing(i)
+	}
+	if now-i.lastPub > publishPeriod {
+		i.lastPub = now
+		i.wire.say(s.hello(), helloSize)
+	}
+}
+
+func (s *sentinel) hello() hello {
+	return hello{from: s.id, addr: s.addr, epoch: s.epoch, master: s.currentMaster(), configEpoch: s.master.configEpoch}
+}
+
+// helloSoon has everybody greeted at the next timer.
+func (s *sentinel) helloSoon() {
+	for _, i := range s.all() {
+		i.lastPub = min(i.lastPub, s.ms()-publishPeriod-1)
+	}
+}
+
+// greeted is a hello message of another Sentinel.
+func (s *sentinel) greeted(m hello) {
+	if m.from == s.id {
+		return
+	}
+	known := false
+	for _, o := range s.others {
+		known = known || o.id == m.from
+	}
+	if !known {
+		o := s.newInstance(aSentinel, m.addr)
+		o.id = m.from
+		s.others = append(s.others, o)
+		s.event("+sentinel", o)
+	}
+	if m.epoch > s.epoch {
+		s.epoch = m.epoch
+		s.event("+new-epoch", s.master)
+	}
+	if m.configEpoch <= s.master.configEpoch {
+		return
+	}
+	s.master.configEpoch = m.configEpoch
+	if m.master != s.master.addr {
+		s.event("+config-update-from", s.master)
+		s.switchMaster(m.master)
+	}
+}
+
+// fromSentinel is a message of a Sentinel to a data server.
+func (n *node) fromSentinel(s *session, msg any) {
+	say := func(msg any, size int64) { s.conn.send(back, segment{msg: msg, size: size}) }
+	switch m := msg.(type) {
+	case ping:
+		say(pong{}, smallSize)
+	case askInfo:
+		say(gotInfo{n.report()}, infoReplySize)
+	case subscribe:
+		n.listeners = append(n.listeners, s)
+	case hello:
+		for _, l := range n.listeners {
+			l.conn.send(back, segment{msg: m, size: helloSize})
+		}
+	case replicaOf:
+		n.follow(m.addr)
+		n.repl.saved = m.addr
+		n.harness.ask([]string{"CLIENT", "KILL", "TYPE", "normal"}, []string{"CLIENT", "KILL", "TYPE", "pubsub"})
+		n.done()
+	}
+}
+
+// report is what INFO says.
+func (n *node) report() report {
+	r := &n.repl
+	all := report{id: n.id, replica: r.master != "", master: r.master, priority: n.priority, offset: r.offset}
+	for _, a := range r.replicas {
+		all.replicas = append(all.replicas, a.addr)
+	}
+	if all.replica {
+		all.linkUp = n.linkState() == linkConnected
+		if !all.linkUp {
+			all.linkDown = max(1000, (n.world.now()-r.downAt)/1e6)
+		}
+	}
+	return all
+}
