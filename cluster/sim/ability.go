@@ -114,9 +114,15 @@ func (c *Cluster) standing(ctx context.Context, doing, node string, do func(*hos
 	return nil
 }
 
-// Promote asks the Sentinels, one after the other until one accepts, for a failover.
+// Promote asks the Sentinels, one after the other until one accepts, for a
+// failover. In a replicated topology it does by hand what an operator does: see
+// promoteByHand.
 func (c *Cluster) Promote(ctx context.Context) error {
-	if c.topology.Kind != cluster.Sentinel {
+	switch c.topology.Kind {
+	case cluster.Sentinel:
+	case cluster.Replicated:
+		return c.promoteByHand(ctx)
+	default:
 		return fmt.Errorf("promoting a replica in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
 	}
 	c.act(ctx)

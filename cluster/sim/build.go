@@ -95,8 +95,7 @@ func (c *Cluster) unattached() string {
 		if n.linkState() != linkConnected {
 			return fmt.Sprintf("%s's link to its master: %s", n.name, n.linkState())
 		}
-		master := c.hosts[n.repl.master].program.(*node)
-		found := false
+		master, found := c.hosts[n.repl.master].program.(*node), false
 		for _, a := range master.online() {
 			found = found || a.addr == n.addr
 		}

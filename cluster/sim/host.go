@@ -131,9 +131,12 @@ func (t *task) again() { t.schedule(t.host.world.now() + 1) }
 
 // ordered is all hosts in the order of their index.
 func (c *Cluster) ordered() []*host {
-	all := make([]*host, len(c.hosts))
-	for _, h := range c.hosts { // order does not matter: each has its place
-		all[h.index] = h
+	var all []*host
+	for _, n := range c.nodes {
+		all = append(all, &n.host)
+	}
+	for _, s := range c.sentinels {
+		all = append(all, &s.host)
 	}
 	return all
 }

@@ -53,8 +53,8 @@ func (c *Cluster) newNode(i int) *node {
 	n.priority = n.number("replica-priority")
 	n.least = n.number("min-replicas-to-write")
 	n.maxLag = int64(n.number("min-replicas-max-lag")) * int64(time.Second)
-	if !n.lonely && i > 0 {
-		n.repl.saved = nodeAddr(0)
+	if head := c.topology.MasterOf(i + 1); head > 0 {
+		n.repl.saved = nodeAddr(head - 1)
 	}
 	c.nodes = append(c.nodes, n)
 	c.hosts[n.addr] = &n.host

@@ -146,7 +146,7 @@ func (c *Cluster) Endpoints(int) cluster.Endpoints {
 		}
 		return e
 	}
-	for _, n := range c.nodes {
+	for _, n := range c.nodes[:c.topology.Heads()] {
 		e.Addrs = append(e.Addrs, n.addr)
 	}
 	return e
@@ -203,7 +203,7 @@ func (c *Cluster) Close(context.Context) error {
 		return nil
 	}
 	w.close()
-	for _, h := range c.hosts {
+	for _, h := range c.ordered() {
 		h.stop()
 	}
 	for _, a := range c.clients {
