@@ -31,6 +31,9 @@ func (c *Cluster) build(ctx context.Context) error {
 	}
 	c.Actor("main").Turn()
 	c.launch(c.ordered()[:len(c.nodes)])
+	if err := c.await(ctx, c.unjoined); err != nil {
+		return err
+	}
 	if err := c.await(ctx, c.unattached); err != nil || len(c.sentinels) == 0 {
 		return err
 	}

@@ -12,21 +12,30 @@ import (
 
 // engineConfig is a data server's: what the interpreter cannot know by itself.
 func (n *node) engineConfig() engine.Config {
+	extra := map[string]engine.Command{
+		"role": n.cmdRole, "wait": n.cmdWait, "replicaof": n.cmdReplicaOf, "slaveof": n.cmdReplicaOf,
+		"config|rewrite": n.cmdRewrite, "shutdown": n.cmdShutdown, "debug|sleep": n.cmdSleep,
+	}
+	if n.bus != nil {
+		extra["cluster"] = n.cmdCluster
+	}
 	return engine.Config{
 		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: Version, Port: 6379,
 		Guard: n.guard, Propagate: n.wrote, Info: n.info,
-		Extra: map[string]engine.Command{
-			"role": n.cmdRole, "wait": n.cmdWait, "replicaof": n.cmdReplicaOf, "slaveof": n.cmdReplicaOf,
-			"config|rewrite": n.cmdRewrite, "shutdown": n.cmdShutdown, "debug|sleep": n.cmdSleep,
-		},
+		Extra: extra, Cluster: n.bus != nil,
 	}
 }
 
 // guard counts a client's command and refuses what the server's part in
 // replication does not allow.
-func (n *node) guard(c *engine.Conn, cmd *engine.Spec, _ [][]byte) string {
+func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	if !c.Scripted() {
 		n.world.commands++
+		if n.bus != nil && c != n.harness.peer {
+			if elsewhere := n.routed(cmd.Keys(args)); elsewhere != "" {
+				return elsewhere
+			}
+		}
 	}
 	if cmd.Flags&engine.Write == 0 {
 		return ""

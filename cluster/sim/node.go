@@ -38,6 +38,7 @@ type node struct {
 	listeners []*session // of Sentinels: subscribed to what others greet with
 	wakeAt    int64      // instant of the next Wake that is planned; never: none
 	harness   *harness
+	bus       *bus // of a Redis Cluster; nil: the node is not in one
 }
 
 func (c *Cluster) newNode(i int) *node {
@@ -55,6 +56,9 @@ func (c *Cluster) newNode(i int) *node {
 	n.maxLag = int64(n.number("min-replicas-max-lag")) * int64(time.Second)
 	if head := c.topology.MasterOf(i + 1); head > 0 {
 		n.repl.saved = nodeAddr(head - 1)
+	}
+	if c.sharded() {
+		n.bus = n.newBus()
 	}
 	c.nodes = append(c.nodes, n)
 	c.hosts[n.addr] = &n.host
@@ -95,6 +99,9 @@ func (n *node) start() {
 	n.harness = newHarness(n)
 	n.roleChanged()
 	n.done()
+	if n.bus != nil {
+		n.join()
+	}
 	if n.lonely {
 		return
 	}
@@ -109,6 +116,9 @@ func (n *node) stop() {
 	n.disk.settle(n.world.now())
 	n.server, n.dirty, n.waits, n.then, n.listeners, n.harness = nil, nil, nil, nil, nil, nil
 	n.repl.up, n.repl.replicas = nil, nil
+	if n.bus != nil {
+		n.bus.peers = nil
+	}
 }
 
 // wall is the server's own clock.
@@ -193,7 +203,13 @@ func (n *node) accept(c *conn) end { return &session{node: n, life: n.life, conn
 
 func (s *session) alive() bool { return s.node.up && s.node.life == s.life }
 
-func (s *session) ready() (*waiters, int64) { return s.node.ready() }
+// ready: clients wait while a manual failover of their master is under way.
+func (s *session) ready() (*waiters, int64) {
+	if b := s.node.bus; s.peer != nil && b != nil && b.manual.until != 0 && s.node.repl.master == "" {
+		return &b.manual.writers, 0
+	}
+	return s.node.ready()
+}
 
 // receive carries out commands.
 func (s *session) receive(seg segment) {
@@ -231,7 +247,9 @@ func (n *node) heard(s *session, msg any) {
 	case syncRequest, ack:
 		n.fromReplica(s, m)
 	default:
-		n.fromSentinel(s, m)
+		if !n.fromBus(s, m) {
+			n.fromSentinel(s, m)
+		}
 	}
 }
 

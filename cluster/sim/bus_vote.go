@@ -1,0 +1,326 @@
+package sim
+
+import "time"
+
+// busWire is a node's connection to another one's bus. It is an end of that connection.
+type busWire struct {
+	node  *node
+	life  int
+	peer  *peer
+	conn  *conn
+	up    bool
+	since int64
+}
+
+func (n *node) dialPeer(p *peer) {
+	h := &p.node.host
+	w := &busWire{node: n, life: n.life, peer: p, since: n.ms()}
+	p.wire = w
+	n.repl.dials++
+	slot := n.world.lanes.server(nameHash(n.name) ^ nameHash(h.name))
+	w.conn = n.world.connect(n.name, h, w, slot, n.repl.dials)
+}
+
+func (w *busWire) say(msg any) { w.conn.send(forward, segment{msg: msg, size: headerSize}) }
+
+func (p *peer) say(msg any) {
+	if p.wire != nil && p.wire.up {
+		p.wire.say(msg)
+	}
+}
+
+func (w *busWire) ready() (*waiters, int64) { return w.node.ready() }
+
+func (w *busWire) current() bool { return w.node.up && w.node.life == w.life && w.peer.wire == w }
+
+func (w *busWire) receive(s segment) {
+	if !w.current() {
+		return
+	}
+	n, p := w.node, w.peer
+	if s.kind == accepted {
+		w.up = true
+		n.ping(p)
+		return
+	}
+	switch m := s.msg.(type) {
+	case busPong:
+		p.pongAt, p.pingAt = n.ms(), 0
+		n.alive(p)
+		n.gossip(m.header)
+	case giveVote:
+		n.gotVote(m.epoch)
+	case mfOffset:
+		n.bus.manual.target = m.offset
+	}
+}
+
+func (w *busWire) broken(error) {
+	if w.current() {
+		w.peer.wire = nil
+		if w.peer.pingAt == 0 {
+			w.peer.pingAt = w.node.ms()
+		}
+	}
+}
+
+func (w *busWire) close() {
+	w.conn.die(forward)
+	w.broken(nil)
+	w.node.dialPeer(w.peer)
+}
+
+// alive: p has answered.
+func (n *node) alive(p *peer) {
+	p.pfail = false
+	if p.fail && (!n.votes(p.node.place()) || n.ms()-p.failAt > nodeTimeout*2) {
+		p.fail = false
+	}
+	n.updateState()
+}
+
+// fromBus is a message of another node, over its connection.
+func (n *node) fromBus(s *session, msg any) bool {
+	if n.bus == nil {
+		return false
+	}
+	say := func(msg any) { s.conn.send(back, segment{msg: msg, size: headerSize}) }
+	switch m := msg.(type) {
+	case busPing:
+		n.gossip(m.header)
+		say(busPong{n.header()})
+	case busPong: // told without having been asked, by one who has taken over
+		n.gossip(m.header)
+	case busFail:
+		if p := n.peer(m.who); p != nil {
+			n.failed(p)
+		}
+	case busUpdate:
+		n.claim(m.owner, []int{m.shard}, m.config, false)
+	case askVote:
+		if n.grants(m) {
+			n.bus.lastVote = m.epoch
+			n.peer(m.master).votedAt = n.ms()
+			say(giveVote{m.epoch})
+		}
+	case mfStart:
+		n.bus.manual.until = n.ms() + manualTimeout
+		say(mfOffset{n.repl.offset})
+	default:
+		return false
+	}
+	return true
+}
+
+// gossip takes note of what a node says of itself and of others.
+func (n *node) gossip(h header) {
+	b := n.bus
+	b.epoch = max(b.epoch, h.epoch)
+	p := n.peer(h.from)
+	p.master, p.offset = h.master, h.offset
+	if h.master < 0 {
+		p.config = h.config
+		n.claim(h.from, h.shards, h.config, true)
+	}
+	if !n.votes(h.from) {
+		return
+	}
+	for _, q := range b.peers {
+		says := among(q.node.place(), h.pfail) || among(q.node.place(), h.fail)
+		switch {
+		case says:
+			q.reports[h.from] = n.ms()
+			n.countReports(q)
+		default:
+			delete(q.reports, h.from)
+		}
+	}
+}
+
+func among(x int, list []int) bool {
+	for _, y := range list {
+		if x == y {
+			return true
+		}
+	}
+	return false
+}
+
+// claim: owner says, or is said, to own shards since an epoch. The newest epoch
+// wins; who claims with an older one is told (clusterUpdateSlotsConfigWith).
+func (n *node) claim(owner int, shards []int, config int64, tell bool) {
+	b, me := n.bus, n.place()
+	if owner == me {
+		return
+	}
+	for _, s := range shards {
+		was := b.owner[s]
+		switch {
+		case was == owner:
+			b.ownerAt[s] = max(b.ownerAt[s], config)
+			continue
+		case b.ownerAt[s] >= config:
+			if p := n.peer(owner); tell && p != nil {
+				p.say(busUpdate{shard: s, owner: was, config: b.ownerAt[s]})
+			}
+			continue
+		}
+		b.owner[s], b.ownerAt[s] = owner, config
+		if was == me && len(n.owned()) == 0 || was == n.masterPlace() && was >= 0 {
+			n.follow(n.cluster.nodes[owner].addr)
+			n.repl.saved = n.repl.master
+			n.endManual()
+			n.done()
+		}
+	}
+	n.updateState()
+}
+
+// grants says whether this node votes for a replica (clusterSendFailoverAuthIfNeeded).
+func (n *node) grants(m askVote) bool {
+	b := n.bus
+	b.epoch = max(b.epoch, m.epoch)
+	master := n.peer(m.master)
+	if n.masterPlace() >= 0 || len(n.owned()) == 0 || m.epoch < b.epoch || b.lastVote >= b.epoch || master == nil {
+		return false
+	}
+	if !master.fail && !m.force || master.votedAt != 0 && n.ms()-master.votedAt < nodeTimeout*2 {
+		return false
+	}
+	return b.ownerAt[m.shard] <= m.was
+}
+
+// electionCron plans and holds the election of a replica whose master has failed
+// (clusterHandleSlaveFailover).
+func (n *node) electionCron() {
+	b, e, now := n.bus, &n.bus.election, n.ms()
+	m := n.peer(n.masterPlace())
+	manual := b.manual.until != 0 && b.manual.target >= 0 && n.repl.offset >= b.manual.target
+	if m == nil || !n.votes(m.node.place()) || !m.fail && !manual {
+		return
+	}
+	limit := int64(max(nodeTimeout*2, 2000))
+	switch {
+	case e.at == 0 || now-e.at > limit*2:
+		*e = election{at: now + electionWait + n.chance.Int64N(electionWait) + rankWait*n.rank(m)}
+		if manual {
+			e.at, e.force = now, true
+		}
+		for _, p := range b.peers { // its other replicas learn how far this one has come
+			if p.master == m.node.place() {
+				p.say(busPong{n.header()})
+			}
+		}
+	case !e.asked && manual && !e.force:
+		e.at, e.force = now, true
+	}
+	if now < e.at || e.asked || now-e.at > limit {
+		return
+	}
+	b.epoch++
+	e.asked, e.epoch = true, b.epoch
+	shard := n.shardOfMaster(m.node.place())
+	h := n.header()
+	for _, p := range b.peers {
+		p.say(askVote{header: h, shard: shard, was: b.ownerAt[shard], force: e.force})
+	}
+}
+
+// rank is how many other replicas of the master have more data.
+func (n *node) rank(m *peer) int64 {
+	count := int64(0)
+	for _, p := range n.bus.peers {
+		if p.master == m.node.place() && p.offset > n.repl.offset {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *node) shardOfMaster(place int) int {
+	for s, owner := range n.bus.owner {
+		if owner == place {
+			return s
+		}
+	}
+	return 0
+}
+
+func (n *node) gotVote(epoch int64) {
+	e := &n.bus.election
+	if !e.asked || epoch != e.epoch || n.masterPlace() < 0 {
+		return
+	}
+	if e.votes++; e.votes >= n.quorum() {
+		n.takeOver(e.epoch)
+	}
+}
+
+// takeOver makes the replica the owner of what its master had.
+func (n *node) takeOver(epoch int64) {
+	b, old := n.bus, n.masterPlace()
+	b.config = epoch
+	for s, owner := range b.owner {
+		if owner == old {
+			b.owner[s], b.ownerAt[s] = n.place(), epoch
+		}
+	}
+	n.follow("")
+	n.repl.saved = ""
+	b.election = election{}
+	n.endManual()
+	n.updateState()
+	for _, p := range b.peers {
+		p.say(busPong{n.header()})
+	}
+	n.done()
+}
+
+// manualCron ends a manual failover that takes too long.
+func (n *node) manualCron() {
+	if m := &n.bus.manual; m.until != 0 && n.ms() > m.until {
+		n.endManual()
+	}
+}
+
+// endManual lets clients of the former master go on.
+func (n *node) endManual() {
+	m := &n.bus.manual
+	m.until, m.target = 0, -1
+	m.writers.release()
+}
+
+// manualFailover is CLUSTER FAILOVER at a replica; it answers the error.
+func (n *node) manualFailover(how string) string {
+	m := n.peer(n.masterPlace())
+	switch {
+	case m == nil:
+		return "ERR You should send CLUSTER FAILOVER to a replica"
+	case how == "" && (m.fail || m.wire == nil || !m.wire.up):
+		return "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"
+	}
+	mf := &n.bus.manual
+	mf.until, mf.target = n.ms()+manualTimeout, -1
+	n.bus.election = election{}
+	switch how {
+	case "TAKEOVER":
+		n.bus.epoch++
+		epoch := n.bus.epoch
+		n.then = append(n.then, func() { n.takeOver(epoch) })
+	case "FORCE":
+		mf.target = 0
+		n.after(int64(time.Millisecond), n.electionCron)
+	default:
+		m.say(mfStart{n.place()})
+		n.hurry()
+	}
+	return ""
+}
+
+// hurry looks often whether a manual failover may go on.
+func (n *node) hurry() {
+	if n.bus.manual.until != 0 && n.masterPlace() >= 0 {
+		n.electionCron()
+		n.after(int64(time.Millisecond), n.hurry)
+	}
+}
