@@ -9,7 +9,7 @@ type disk struct {
 	on     bool   // appendonly yes
 	policy string // appendfsync: always, everysec, no
 
-	base    []byte // what a rewrite of the file has put in place of what was before it
+	base    *image // what a rewrite of the file has put in place of what was before it
 	records []record
 	synced  int   // so many records are safe from a power cut
 	second  int64 // in which the file was last fsynced, as Redis counts (aof_last_fsync)
@@ -69,7 +69,7 @@ func (d *disk) settle(now int64) {
 func (d *disk) full() bool { return len(d.records) >= rewriteAt }
 
 // rewrite replaces the file by a snapshot, which is fsynced before it counts.
-func (d *disk) rewrite(snapshot []byte) {
+func (d *disk) rewrite(snapshot *image) {
 	if d.on {
 		d.base, d.records, d.synced = snapshot, nil, 0
 	}

@@ -182,10 +182,6 @@ func (n *node) wake() {
 	n.done()
 }
 
-func (n *node) snapshot() []byte { return n.server.Snapshot() }
-
-func (n *node) load(data []byte) { n.server.Load(data) }
-
 // session is the server's end of a connection.
 type session struct {
 	node  *node

@@ -20,7 +20,7 @@ type (
 	syncFull struct {
 		replid string
 		offset int64
-		data   []byte
+		data   *image
 	}
 	// syncPart is CONTINUE; what is missing follows.
 	syncPart struct{ replid string }
@@ -207,7 +207,7 @@ func (n *node) attach(s *session, m syncRequest) {
 	}
 	data := n.snapshot()
 	a.offset = 0
-	s.conn.send(back, segment{msg: syncFull{r.replid, r.offset, data}, size: psyncSize + int64(len(data))})
+	s.conn.send(back, segment{msg: syncFull{r.replid, r.offset, data}, size: psyncSize + data.size})
 }
 
 func (n *node) detach(a *attached) {
