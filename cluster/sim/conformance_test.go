@@ -45,7 +45,7 @@ func (n *narrator) until(what string, done func() bool) {
 			n.t.Errorf("%s did not come about; so far: %s", what, strings.Join(n.told, "; "))
 			return
 		}
-		// polling, with an end: servers send no event that they have another role
+		// not a wait for a fixed time but polling, with an end: servers send no event when their role changes
 		time.Sleep(20 * time.Millisecond)
 	}
 	n.told = append(n.told, what)

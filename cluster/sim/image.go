@@ -54,7 +54,8 @@ func remake(h *harness, key engine.Key) [][][]byte {
 	if read == nil {
 		return nil
 	}
-	got := h.ask([]string{"SELECT", strconv.Itoa(key.DB)}, read, []string{"PEXPIRETIME", key.Name}, []string{"SELECT", "0"})
+	got := h.ask([]string{"SELECT", strconv.Itoa(key.DB)}, read, []string{"PEXPIRETIME", key.Name},
+		[]string{"SELECT", "0"})
 	if len(got) != 4 {
 		return nil
 	}
