@@ -5,19 +5,11 @@ import (
 	"strconv"
 )
 
-// Replies of this package's own commands, in RESP2, which is also valid RESP3.
-
 func bulk(b []byte, s string) []byte {
 	b = append(b, '$')
 	b = strconv.AppendInt(b, int64(len(s)), 10)
 	b = append(b, "\r\n"...)
 	b = append(b, s...)
-	return append(b, "\r\n"...)
-}
-
-func integer(b []byte, n int64) []byte {
-	b = append(b, ':')
-	b = strconv.AppendInt(b, n, 10)
 	return append(b, "\r\n"...)
 }
 
@@ -34,10 +26,6 @@ func bulks(b []byte, list ...string) []byte {
 	}
 	return b
 }
-
-func simple(s string) []byte { return []byte("+" + s + "\r\n") }
-
-func failed(s string) []byte { return []byte("-" + s + "\r\n") }
 
 // replyError is an error that a server answered.
 type replyError string
