@@ -67,7 +67,6 @@ type replication struct {
 	up       *upstream // to its master; nil: not connected
 	downAt   int64     // instant at which that link was lost
 	dials    int
-	getack   bool // asked for acknowledgements at this instant already
 }
 
 // attached is a replica as its master sees it.
