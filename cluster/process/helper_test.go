@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/history"
 )
 
 var (
@@ -99,9 +101,43 @@ func waitFor(t *testing.T, what string, ok func() bool) time.Duration {
 	began := time.Now()
 	// not a wait for a fixed time but polling, with a deadline: servers send no event
 	for ; !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(began) > 15*time.Second {
-			t.Fatalf("waited 15 s in vain for %s", what)
+		if time.Since(began) > time.Minute {
+			t.Fatalf("waited a minute in vain for %s", what)
 		}
 	}
 	return time.Since(began)
+}
+
+// look is a sample of a node that is up: one that a busy machine does not answer
+// within a sample's time is asked again.
+func look(t *testing.T, c *Cluster, node string, keys ...string) (s history.Sample) {
+	t.Helper()
+	waitFor(t, node+" to be up", func() bool {
+		s = c.Sample(t.Context(), node, keys)
+		return s.Up
+	})
+	return s
+}
+
+// fastest is how long do takes when the machine lets it: the shortest of a few
+// times. What waits on purpose, waits each time.
+func fastest(do func()) time.Duration {
+	best := time.Duration(math.MaxInt64)
+	for range 5 {
+		began := time.Now()
+		do()
+		best = min(best, time.Since(began))
+	}
+	return best
+}
+
+// roleOf is what a node says of itself, asked again as look does.
+func roleOf(t *testing.T, c *Cluster, node string) (role string) {
+	t.Helper()
+	waitFor(t, node+" to say what it is", func() bool {
+		var err error
+		role, err = c.Role(t.Context(), node)
+		return err == nil
+	})
+	return role
 }

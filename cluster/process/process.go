@@ -38,10 +38,11 @@ const MasterName = "mymaster"
 
 // readyWait is how long Start waits for the cluster if its context sets no
 // earlier end. A Sentinel cluster takes 1.2 s on an idle machine.
-const readyWait = 20 * time.Second
+const readyWait = time.Minute
 
-// portTries is how often Start begins again with another port when somebody
-// takes the port between the choice and the server's start.
+// portTries is how often Start begins, with another port each time: somebody may
+// take the port between the choice and the server's start, and the Sentinels may
+// replace a master that stood still for a moment.
 const portTries = 5
 
 // Config is what to start and where.
@@ -114,7 +115,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 			return c, nil
 		}
 		err = errors.Join(fmt.Errorf("starting a %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
-		if try == portTries || !errors.Is(err, errPortTaken) {
+		if try == portTries || !errors.Is(err, errPortTaken) && !errors.Is(err, errReplaced) {
 			return nil, err
 		}
 		firstPort += try
@@ -156,7 +157,10 @@ func (c *Cluster) start(ctx context.Context, firstPort int) error {
 	if err := c.launchSentinels(ctx); err != nil {
 		return err
 	}
-	return c.waitWatched(ctx)
+	if err := c.waitWatched(ctx); err != nil {
+		return err
+	}
+	return c.unreplaced(ctx)
 }
 
 // launchSentinels starts the Sentinels, which look for each other at once. One

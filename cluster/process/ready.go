@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,6 +61,25 @@ func (c *Cluster) waitWatched(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// errReplaced says that the topology is not the one asked for any more.
+var errReplaced = errors.New("the Sentinels have replaced the first master already, which did not answer in time: " +
+	"this machine is too busy")
+
+// unreplaced checks that n1 is the master still. On a machine that stands still
+// for downAfterMS while the cluster starts, it may not be.
+func (c *Cluster) unreplaced(ctx context.Context) error {
+	var n1 role
+	err := poll(ctx, func() string {
+		var err error
+		n1, err = c.nodes[0].role(ctx)
+		return message(err)
+	})
+	if err == nil && n1.name != "master" {
+		return fmt.Errorf("%w: %w", cluster.ErrEnvironment, errReplaced)
+	}
+	return err
 }
 
 // settledMS is for how long every Sentinel has to know that the master is one, in
