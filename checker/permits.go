@@ -60,8 +60,7 @@ func checkPermits(v *view, o Options) Result {
 		r.Outcome, r.Summary = NotApplicable, "no key was used as a semaphore"
 	case unknown != "":
 		r.Outcome = Undecided
-		r.Summary = fmt.Sprintf("nobody told how many permits %s has: give every acquire a limit, or use --permits",
-			unknown)
+		r.Summary = unknownSize(unknown)
 	case v.tangled > 0:
 		r.Outcome = Undecided
 		r.Summary = plural(v.tangled, "owner") + " had two operations under way at once, so that their permits cannot be told"
@@ -69,6 +68,11 @@ func checkPermits(v *view, o Options) Result {
 		r.Summary = fmt.Sprintf("never more permits out than there are: at most %d", most)
 	}
 	return r
+}
+
+// unknownSize says what is missing if nobody told how many permits a semaphore has.
+func unknownSize(name string) string {
+	return fmt.Sprintf("nobody told how many permits %s has: give every acquire a limit, or use --permits", name)
 }
 
 // overUntil is until when, inside s, the active holds are more than the limit.

@@ -87,8 +87,8 @@ func (r Reading) With(a Assumption) Reading {
 	return r
 }
 
-// foreign says that the reading asks for something that only histories of other suites need.
-func (r Reading) foreign() bool {
+// Foreign says that the reading asks for something that only histories of other suites need.
+func (r Reading) Foreign() bool {
 	return r.Unit != 0 || r.Owner != "" || r.Key != "" || r.Token != "" || len(r.Assume) > 0
 }
 

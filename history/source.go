@@ -70,7 +70,7 @@ func (s *source) choose(r *bufio.Reader, how Reading) (err error) {
 		if s.Format, s.Why, err = Detect(r); err != nil {
 			return s.whole(err)
 		}
-		if s.Format == FormatJSONL && how.foreign() {
+		if s.Format == FormatJSONL && how.Foreign() {
 			s.Format, s.Why = FormatJSON, "it is JSON lines, and how to read them was asked for"
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,7 @@ import (
 type checkOptions struct {
 	readingFlags
 	judgingFlags
-	json bool
+	json, stream, follow bool
 }
 
 func newCheck(s streams) *cobra.Command {
@@ -41,6 +42,8 @@ one asked for.
   chaos check lock.json --owner value.client --time-unit ms --assume empty-refuses
   chaos check chaos-runs/failover/latest --json
   zcat history.jsonl.gz | chaos check -
+  chaos check --stream chaos-runs/latest
+  ssh host tail -n +1 -f history.jsonl | chaos check --stream -
   chaos check queue.jsonl --fair --max-bypass 2 --slack 3s
   chaos check latest --lock-kind mutex
   chaos check pool.jsonl --permits db=10 --permits 4 --clock-error 2ms`,
@@ -49,6 +52,9 @@ one asked for.
 	}
 	o.judgingFlags.add(c)
 	o.readingFlags.add(c)
+	c.Flags().BoolVar(&o.stream, "stream", false,
+		"judge as it comes, in bounded memory: "+strings.Join(propertyList(checker.Streamed()), ", "))
+	c.Flags().BoolVar(&o.follow, "follow", false, "with --stream: wait for more at the end of the file, until Ctrl-C")
 	c.Flags().BoolVar(&o.json, "json", false, "print the judgement as one JSON object")
 	return c
 }
@@ -61,6 +67,12 @@ func check(s streams, path string, o checkOptions) error {
 	options, err := o.options(mayBeDown(path))
 	if err != nil {
 		return err
+	}
+	switch {
+	case o.stream:
+		return checkStream(s, path, o, how, options)
+	case o.follow:
+		return usage(errors.New("--follow waits for more, which only --stream can judge"))
 	}
 	in, err := openInput(s, path)
 	if err != nil {

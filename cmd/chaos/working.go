@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,6 +32,7 @@ type working struct {
 	every       time.Duration
 	last        stage // at the time before, for the speed
 	lastAt      time.Time
+	mu          sync.Mutex
 	drawn       bool
 
 	stop, stopped chan struct{}
@@ -93,6 +95,8 @@ func (w *working) tick(now time.Time) {
 	if runes := []rune(text); len(runes) > w.width-1 {
 		text = string(runes[:w.width-1])
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	fmt.Fprintf(w.out, "\r%s\x1b[K", text)
 	w.drawn = true
 }
@@ -121,8 +125,18 @@ func (w *working) end() {
 	if w.stop != nil {
 		close(w.stop)
 		<-w.stopped
+		w.stop = nil
 	}
+	w.say(func() {})
+}
+
+// say has something else written, above the line.
+func (w *working) say(write func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.drawn {
 		fmt.Fprint(w.out, "\r\x1b[K")
 	}
+	w.drawn = false
+	write()
 }

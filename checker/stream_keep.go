@@ -1,0 +1,241 @@
+package checker
+
+import (
+	"math"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file decides what a [Stream] has to remember.
+//
+// Two holds overlap only if one of them had not ended when the other was granted:
+// so what exclusion, lease-exclusion, permits and readers-writer can still find
+// is about holds that have not ended, or about grants that are still to come.
+// Fencing compares a grant with the greatest token of those that were certainly
+// before it, and with the tokens of those that were not: with all that came after the
+// grant was asked for.
+
+// chain is a stretch of one owner's operations on one key, before and after which it held
+// nothing: from the event that asked for the first hold to the one that ended the last.
+type chain struct {
+	from, to int32 // event indices
+	kept     bool
+}
+
+// keeping is what is to be kept of a history.
+type keeping struct {
+	*view
+	chains map[place][]chain
+	of     []int32         // by hold: number of its chain
+	open   map[place]bool  // owners that have an operation on a key under way
+	first  map[int32]int32 // by owner: the event that began the first operation that is under way
+	since  []time.Duration // by key: the tokens of grants from then on may be compared one by one
+	sure   []time.Duration // by key: until then it is certain who was in
+	oldest int32           // event with which the first chain that is kept begins
+	proof  map[int32]bool  // spans: operations that an owner did at once
+	touch  []int32         // by key: the touch with the greatest token; -1: none
+}
+
+// trim forgets what cannot matter any more.
+func (s *Stream) trim() {
+	h := s.b.Pairing()
+	v, err := safeView(s.o.limited(h), s.o.LockKind)
+	if err != nil {
+		return
+	}
+	k := keeping{view: v, chains: make(map[place][]chain), open: make(map[place]bool), first: make(map[int32]int32),
+		oldest: math.MaxInt32}
+	k.pending(s.o.ClockError)
+	k.evidence()
+	k.link()
+	k.mark()
+	k.recent()
+	k.tokens()
+	k.settle()
+	was := len(h.Spans)
+	s.b.Trim(history.Keep{Span: k.span, Notice: k.notice, Touch: k.touched})
+	s.before += was - len(h.Spans)
+	s.limit = max(streamBatch, 3*len(h.Spans), 3*len(h.Notices), 3*len(h.Touches), len(h.Keys))
+}
+
+// pending looks at the operations that are under way.
+func (k *keeping) pending(clockError time.Duration) {
+	k.since, k.sure = make([]time.Duration, len(k.h.Keys)), make([]time.Duration, len(k.h.Keys))
+	for key := range k.since {
+		k.since[key], k.sure[key] = k.h.End-clockError, k.h.End-clockError
+	}
+	dead := make(map[int]int32) // clients that crashed: the event
+	for i := range k.h.Notices {
+		if n := &k.h.Notices[i]; n.F == history.Crash {
+			dead[n.Process.Client(k.h.Clients)] = n.Index
+		}
+	}
+	for i := range k.h.Spans {
+		s := &k.h.Spans[i]
+		if s.Ended >= 0 {
+			continue
+		}
+		k.open[place{s.Owner, s.Key}] = true
+		if s.Op == history.OpRelease { // see endNow
+			k.sure[s.Key] = min(k.sure[s.Key], s.Call-clockError)
+		}
+		if _, known := k.first[s.Owner]; !known {
+			k.first[s.Owner] = s.Invoked
+		}
+		if at, crashed := dead[s.Process.Client(k.h.Clients)]; crashed && at > s.Invoked {
+			continue // it will not be granted any more
+		}
+		if isLockOp(s) {
+			k.since[s.Key] = min(k.since[s.Key], s.Call-clockError)
+		}
+	}
+}
+
+// evidence keeps, of each owner that did two operations at once, the first two.
+func (k *keeping) evidence() {
+	k.proof = make(map[int32]bool)
+	last := make(map[int32]int32) // by owner: 1 + the operation that was completed last; -1: the proof is found
+	for i := range k.h.Spans {
+		s := &k.h.Spans[i]
+		before := last[s.Owner]
+		if k.order[s.Owner] != tangled || !isLockOp(s) || before < 0 {
+			continue
+		}
+		if before > 0 && s.Invoked < k.h.Spans[before-1].Ended {
+			k.proof[before-1], k.proof[int32(i)] = true, true
+			last[s.Owner] = -1
+			continue
+		}
+		if s.Outcome != history.Info {
+			last[s.Owner] = int32(i) + 1
+		}
+	}
+}
+
+// link finds the chains. Holds come in the order of their grants.
+func (k *keeping) link() {
+	k.of = make([]int32, len(k.holds))
+	for i := range k.holds {
+		h := &k.holds[i]
+		at := place{h.owner, h.key}
+		list := k.chains[at]
+		end := int32(math.MaxInt32)
+		if h.until != never && h.ended >= 0 {
+			end = h.ended
+		}
+		if begin := k.h.Spans[h.span].Invoked; len(list) == 0 || begin > list[len(list)-1].to {
+			list = append(list, chain{from: begin, to: end})
+		} else {
+			list[len(list)-1].to = max(list[len(list)-1].to, end)
+		}
+		k.chains[at] = list
+		k.of[i] = int32(len(list) - 1)
+	}
+}
+
+// mark keeps the chains that are not over.
+func (k *keeping) mark() {
+	for at, list := range k.chains { // order does not matter
+		last := &list[len(list)-1]
+		last.kept = last.to == math.MaxInt32 || k.open[at] || k.order[at.owner] != plain
+	}
+}
+
+// recent keeps the holds that ended so short a time ago that it is not certain yet
+// who was in with them, nor for how long: what goes on may end in this very instant.
+func (k *keeping) recent() {
+	for i := range k.holds {
+		if h := &k.holds[i]; max(h.from, h.until) >= k.sure[h.key] {
+			k.keep(int32(i))
+		}
+	}
+}
+
+// tokens keeps the holds whose tokens may be asked for.
+func (k *keeping) tokens() {
+	for key, holds := range k.byKey {
+		best, ended := none, none // the greatest token, and the greatest of a hold that has ended
+		for _, i := range holds {
+			h := &k.holds[i]
+			switch {
+			case !k.minted(i):
+				continue
+			case h.from >= k.since[key]:
+				k.keep(i)
+				continue
+			}
+			if best < 0 || h.token > k.holds[best].token {
+				best = i
+			}
+			if h.until != never && (ended < 0 || h.token > k.holds[ended].token) {
+				ended = i
+			}
+		}
+		for _, i := range []int32{best, ended} {
+			if i >= 0 {
+				k.keep(i)
+			}
+		}
+	}
+	k.touch = make([]int32, len(k.h.Keys))
+	for key := range k.touch {
+		k.touch[key] = none
+	}
+	for i := range k.h.Touches {
+		t := &k.h.Touches[i]
+		if best := k.touch[t.Key]; best < 0 || t.Token > k.h.Touches[best].Token {
+			k.touch[t.Key] = int32(i)
+		}
+	}
+}
+
+func (k *keeping) keep(i int32) {
+	h := &k.holds[i]
+	k.chains[place{h.owner, h.key}][k.of[i]].kept = true
+}
+
+// settle leaves only the chains that are kept.
+func (k *keeping) settle() {
+	for at, list := range k.chains { // order does not matter
+		kept := list[:0]
+		for _, c := range list {
+			if c.kept {
+				kept = append(kept, c)
+				k.oldest = min(k.oldest, c.from)
+			}
+		}
+		k.chains[at] = kept
+	}
+}
+
+// span says whether a completed operation is kept. What an operation of unknown
+// outcome may have done is never over, and an owner that did something while
+// another operation of it was under way did two at once.
+func (k *keeping) span(i int32, s *history.Span) bool {
+	if first, open := k.first[s.Owner]; open && s.Invoked >= first {
+		return true
+	}
+	if s.Op == history.OpRelease && k.order[s.Owner] != plain && s.Return >= k.h.End {
+		return true // it may have given back what is asked for in this very instant
+	}
+	return s.Outcome == history.Info || k.proof[i] || k.within(place{s.Owner, s.Key}, s.Invoked)
+}
+
+func (k *keeping) within(at place, event int32) bool {
+	for _, c := range k.chains[at] {
+		if c.from <= event && event <= c.to {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *keeping) notice(n *history.Notice) bool {
+	if n.F == history.Crash {
+		return n.Index >= k.oldest
+	}
+	return k.within(place{n.Owner, n.Key}, n.Index)
+}
+
+func (k *keeping) touched(i int32, t *history.Touched) bool { return k.touch[t.Key] == i }

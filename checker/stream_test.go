@@ -1,0 +1,267 @@
+package checker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// streamed judges events as a stream that forgets what it can after every so many.
+func streamed(t *testing.T, events []history.Event, o Options, every int) Judgement {
+	t.Helper()
+	s := NewStream(o, 0)
+	for i := range events {
+		if err := s.Add(&events[i], 0); err != nil {
+			t.Fatal(err)
+		}
+		if i%every == every-1 {
+			s.look(false)
+			s.trim()
+		}
+	}
+	return s.Judgement()
+}
+
+// differs says in what a stream's judgement is another one than that of the
+// whole history; vague is when the stream leaves undecided what the other decides.
+func differs(whole, stream Judgement) (diff string, vague bool) {
+	for _, r := range stream.Results {
+		if r.Property == Bite {
+			continue
+		}
+		switch w := whole.Result(r.Property); {
+		case w.Outcome == r.Outcome && (r.Property != Exclusion || w.Total == r.Total):
+		case r.Outcome == Undecided && (w.Outcome != Violated || r.Property == Permits): // of a sum nothing can be taken back
+			vague = true
+		default:
+			return fmt.Sprintf("%s is %s (%d: %s), and of the whole %s (%d: %s)", r.Property, r.Outcome, r.Total, r.Summary,
+				w.Outcome, w.Total, w.Summary), vague
+		}
+	}
+	return "", vague
+}
+
+// TestStreamOfTestdata compares every history of testdata, forgetting after each event.
+func TestStreamOfTestdata(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.history")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d histories found: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\n#! ") || strings.HasPrefix(string(text), "#! ") {
+			continue // options that only TestTeeth reads; none concerns a stream but permits, see below
+		}
+		events, _, err := history.NotationEvents(strings.NewReader(string(text)), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareStream(t, file, events, Options{}, 1)
+		compareStream(t, file, events, Options{}, 3)
+	}
+}
+
+func compareStream(t *testing.T, name string, events []history.Event, o Options, every int) (Judgement, bool) {
+	t.Helper()
+	o.Search = -1
+	h, err := history.Build(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := Judge(h, o)
+	diff, vague := differs(whole, streamed(t, events, o, every))
+	if diff != "" {
+		t.Errorf("%s, forgetting after every %d: %s\n%s", name, every, diff, jsonLines(events))
+	}
+	return whole, vague
+}
+
+// jsonLines is events as JSON lines.
+func jsonLines(events []history.Event) string {
+	var b []byte
+	for i := range events {
+		b = append(events[i].AppendJSON(b), '\n')
+	}
+	return string(b)
+}
+
+// TestStreamOfRandom compares random histories of every kind of lock.
+func TestStreamOfRandom(t *testing.T) {
+	convicted, acquitted, vague := make(map[Property]int), make(map[Property]int), 0
+	for kind := plainMutex; kind < unmodelled; kind++ {
+		d := newSketcher(kind)
+		for seed := range uint64(1500) {
+			h := d.draw(seed)
+			if h.Limits = nil; kind == semaphore {
+				h.Limits = []int32{d.permits}
+			}
+			events := eventsOf(h)
+			whole, unsure := compareStream(t, fmt.Sprintf("%s, seed %d", kind, seed), events,
+				Options{ClockError: time.Duration(seed / 4 % 3)}, 1+int(seed%4))
+			if t.Failed() {
+				return
+			}
+			if unsure {
+				vague++
+			}
+			for _, r := range whole.Results {
+				switch r.Outcome {
+				case Violated:
+					convicted[r.Property]++
+				case Holds:
+					acquitted[r.Property]++
+				}
+			}
+		}
+	}
+	t.Logf("convicted %v, acquitted %v, left undecided by the stream alone %d", convicted, acquitted, vague)
+	for _, p := range Streamed() {
+		if p != Bite && (convicted[p] < 100 || acquitted[p] < 100) {
+			t.Errorf("%s: %d histories convicted and %d acquitted: the test shows too little", p, convicted[p], acquitted[p])
+		}
+	}
+	if vague > 9000/20 { // of owners that did two things at once, late
+		t.Errorf("the stream left %d undecided that the whole history decides", vague)
+	}
+}
+
+// eventsOf is a history as the events that it was made of.
+func eventsOf(h *history.History) []history.Event {
+	told := make(map[int32]time.Duration)
+	for _, u := range h.Unknown {
+		told[u.Span] = u.Time
+	}
+	words := map[history.Op]string{history.OpAcquire: history.Acquire, history.OpTry: history.Try,
+		history.OpRelease: history.Release, history.OpRenew: history.Renew}
+	var events []history.Event
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		mode := ""
+		if !s.Write {
+			mode = "read"
+		}
+		owner := fmt.Sprint("o", s.Owner)
+		asked := history.Value{Owner: owner, Lease: s.Lease, Mode: mode}
+		if limit := h.Limit(s.Key); limit != 0 {
+			asked.Permits, asked.Limit = int(s.Permits), int(max(0, limit))
+		}
+		e := history.Event{Index: int64(s.Invoked), Time: s.Call, Type: history.Invoke, Process: history.Process(i),
+			F: words[s.Op], Key: "k", Value: &asked}
+		events = append(events, e)
+		if s.Ended < 0 {
+			continue
+		}
+		e.Index, e.Type, e.Held = int64(s.Ended), s.Outcome, s.Held
+		if e.Time = s.Return; s.Outcome == history.Info {
+			e.Time = max(s.Call, told[int32(i)])
+		}
+		answer := history.Value{Owner: owner, Token: s.Token, Count: int(s.Count)}
+		if s.Valid != 0 && s.Valid != never {
+			answer.Valid = s.Valid - s.Return
+		}
+		if e.Value = &answer; s.Outcome == history.Fail && !s.Busy {
+			e.Error = &history.Error{Code: "other"}
+		}
+		events = append(events, e)
+	}
+	for _, n := range h.Notices {
+		e := history.Event{Index: int64(n.Index), Time: n.Time, Type: history.Info, Process: n.Process, F: n.F, Key: "k"}
+		e.Value = &history.Value{Owner: fmt.Sprint("o", n.Owner)}
+		events = append(events, e)
+	}
+	slices.SortFunc(events, func(a, b history.Event) int { return int(a.Index - b.Index) })
+	for i := range events {
+		events[i].Index = int64(i)
+	}
+	return events
+}
+
+// TestStreamConvictsWhileItGoesOn wants two holders to be told of before they leave, and once.
+func TestStreamConvictsWhileItGoesOn(t *testing.T) {
+	text := "client 0 acquire k 1.0-1.1 ok owner=a\nclient 1 acquire k 1.2-1.3 ok owner=b\n" +
+		"client 2 acquire k 1.4- owner=c\n" +
+		"client 0 release k 3.0-3.1 ok owner=a\nclient 1 release k 3.2-3.3 ok owner=b\n"
+	events, _, err := history.NotationEvents(strings.NewReader(text), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewStream(Options{Only: []Property{Exclusion}}, 0)
+	found := 0
+	for i := range events {
+		if err := s.Add(&events[i], 0); err != nil {
+			t.Fatal(err)
+		}
+		news := s.Look()
+		found += len(news)
+		if len(news) > 0 && (events[i].Time != 1400*time.Millisecond || !strings.Contains(news[0].Text, "both held k")) {
+			t.Errorf("told at %v: %+v", events[i].Time, news)
+		}
+	}
+	j := s.Judgement()
+	r := j.Result(Exclusion)
+	if found != 1 || j.Verdict != Unsafe || r.Total != 1 || !strings.Contains(r.Summary, "1.70 s") {
+		t.Errorf("told %d times; %s: %s", found, j.Verdict, r.Summary)
+	}
+}
+
+// TestStreamForgets wants the memory of a long run to be that of a short one, and the same verdict.
+func TestStreamForgets(t *testing.T) {
+	events := longHistory(200_000, 10, 3, 3)
+	s := NewStream(Options{}, 0)
+	most := 0
+	for i := range events {
+		if err := s.Add(&events[i], 0); err != nil {
+			t.Fatal(err)
+		}
+		h := s.b.Pairing()
+		most = max(most, len(h.Spans), len(h.Owners), len(h.Notices))
+	}
+	j := s.Judgement()
+	t.Logf("%s; at most %d operations or owners kept of %d", j.Sentence, most, j.Spans)
+	if most > 2*streamBatch || j.Verdict != Safe || j.Spans != len(events)/2 {
+		t.Errorf("%d kept, %d operations, %s: %s", most, j.Spans, j.Verdict, j.Sentence)
+	}
+}
+
+// BenchmarkStream judges events as they come; B/held is what the stream has allocated at the end.
+func BenchmarkStream(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		events := longHistory(n, 50, 1, 3)
+		b.Run(fmt.Sprintf("%dk", n/1000), func(b *testing.B) {
+			held := uint64(0)
+			for b.Loop() {
+				var before, after runtime.MemStats
+				b.StopTimer()
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				b.StartTimer()
+				s := NewStream(Options{}, 0)
+				for i := range events {
+					if err := s.Add(&events[i], 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StopTimer()
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				held = after.HeapAlloc - before.HeapAlloc
+				b.StartTimer()
+				if j := s.Judgement(); j.Verdict != Safe {
+					b.Fatal(j.Sentence)
+				}
+			}
+			b.ReportMetric(float64(len(events))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(held), "B/held")
+		})
+	}
+}
