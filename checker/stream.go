@@ -34,7 +34,6 @@ type Stream struct {
 	news    []Violation
 	bite    contest
 	limit   int // operations at which it judges again
-	spans   int // operations seen
 	before  int // of them before the last Trim, less those that it kept
 	tangled map[string]bool
 	readers map[string][]string // by key: the first owners that took it to read
