@@ -2,6 +2,8 @@ package faults
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 
 	"github.com/lockchaos/lockchaos/cluster"
@@ -15,7 +17,7 @@ var restartSpec = Spec{
 	Name:    "restart",
 	Doc:     "ends a server (SIGKILL) and starts it again with what its disk has kept, at once or after a while (for).",
 	Source:  "redis.io, Distributed Locks: performance, crash recovery and fsync",
-	Targets: []Target{Master, Replica, Deciding, Node},
+	Targets: []Target{Master, Replica, Deciding, Node, Minority, Majority},
 	Stroke:  true,
 	Grips:   serverProcess,
 	Unable:  func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
@@ -25,26 +27,45 @@ var restartSpec = Spec{
 	},
 }
 
-// downed is a server that was ended in some way and comes back in some way.
+// downed is servers that were ended in some way and come back in some way.
 type downed struct {
-	node   string
+	nodes  []string
 	revive func(ctx context.Context, node string) error
 	once   sync.Once
 	err    error
 }
 
-// down ends node and remembers how to bring it back.
-func down(ctx context.Context, node string, end, revive func(context.Context, string) error) (Injection, error) {
-	if err := end(ctx, node); err != nil {
-		return nil, err
+// down ends the nodes of target and remembers how to bring them back. If one of
+// them cannot be ended, those before it come back at once.
+func down(ctx context.Context, target string, end, revive func(context.Context, string) error) (Injection, error) {
+	d := &downed{revive: revive}
+	for _, node := range names(target) {
+		if err := end(ctx, node); err != nil {
+			_, _ = d.Heal(ctx)
+			return nil, err
+		}
+		d.nodes = append(d.nodes, node)
 	}
-	return &downed{node: node, revive: revive}, nil
+	return d, nil
 }
 
-// Bite has nothing to wait for: whoever ended the server returned when it was gone.
-func (d *downed) Bite(context.Context) (string, error) { return d.node + " is gone", nil }
+// Bite has nothing to wait for: whoever ended a server returned when it was gone.
+func (d *downed) Bite(context.Context) (string, error) { return d.all() + " gone", nil }
+
+func (d *downed) all() string {
+	if len(d.nodes) == 1 {
+		return d.nodes[0] + " is"
+	}
+	return strings.Join(d.nodes, ", ") + " are"
+}
 
 func (d *downed) Heal(ctx context.Context) (string, error) {
-	d.once.Do(func() { d.err = d.revive(ctx, d.node) })
-	return d.node + " was started again", d.err
+	d.once.Do(func() {
+		errs := make([]error, len(d.nodes))
+		for i, node := range d.nodes {
+			errs[i] = d.revive(ctx, node)
+		}
+		d.err = errors.Join(errs...)
+	})
+	return d.all() + " running again", d.err
 }
