@@ -47,10 +47,6 @@ type holdID struct{ key, owner string }
 func openLock(
 	s Setup, notify func(Reply), open func([]redis.UniversalClient, lock.Options) (*lock.Client, error),
 ) (Locker, error) {
-	conns, err := connect(s)
-	if err != nil {
-		return nil, err
-	}
 	tell := func(event string) func(h *lock.Hold) {
 		return func(h *lock.Hold) {
 			notify(Reply{Event: event, Key: h.Name(), Owner: h.Owner(), until: h.Deadline()})
@@ -59,6 +55,13 @@ func openLock(
 	options := lock.Options{
 		Rand:   rand.NewPCG(s.Seed, 1),
 		OnLost: tell("lost"), OnRenewed: tell("renewed"),
+	}
+	if err := apply(s.Options, &options); err != nil {
+		return nil, err
+	}
+	conns, err := connect(s)
+	if err != nil {
+		return nil, err
 	}
 	c, err := open(conns, options)
 	if err != nil {

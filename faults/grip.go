@@ -42,8 +42,11 @@ func (s Spec) Held(c cluster.Cluster, target string) []Grip {
 }
 
 // serverProcess is the grip of faults that end and start servers.
-func serverProcess(_ cluster.Cluster, node string) []Grip {
-	return []Grip{{Thing: "the process of " + node}}
+func serverProcess(_ cluster.Cluster, target string) (all []Grip) {
+	for _, node := range names(target) {
+		all = append(all, Grip{Thing: "the process of " + node})
+	}
+	return all
 }
 
 // wallClock is the grip of faults that set clocks.

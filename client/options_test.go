@@ -1,0 +1,29 @@
+package client
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+func TestOptionsOfTheLibrary(t *testing.T) {
+	var o lock.Options
+	err := apply(map[string]string{"lease": "2s", "replicas": "all", "replica_timeout": "300ms"}, &o)
+	if err != nil || o.Lease != 2*time.Second || o.Replicas != lock.AllReplicas || o.ReplicaTimeout != 300*time.Millisecond {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if err := apply(map[string]string{"replicas": "2"}, &o); err != nil || o.Replicas != 2 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for option, want := range map[string]string{
+		"lease=2": "not a positive duration", "lease=-1s": "not a positive duration", "replicas=some": "not a number",
+		"replicas=-1": "not a number", "mode=1": "no option of this lock is called", "replica_timeout=": "not a positive",
+	} {
+		name, value, _ := strings.Cut(option, "=")
+		if err := apply(map[string]string{name: value}, &o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", option, err)
+		}
+	}
+}
