@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: help setup build run test check bench bench-locks clean
+.PHONY: help setup build run scenarios test check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -18,6 +18,9 @@ bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -na
 
 run: setup build ## lose a distributed lock in a failover, with proof and a picture
 	./bin/chaos run --scenario failover --expect
+
+scenarios: build ## run every scenario N times (default 5) and print the table of docs/scenarios.md
+	scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
 
 test: setup ## all tests, with the race detector; real servers are started by the tests
 	go test -race -timeout 10m ./...

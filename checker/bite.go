@@ -30,7 +30,8 @@ func biteRules() []string {
 // evidence only if clients were in each other's way and the faults hit: a
 // grant is contended if another owner asked for the lock while it lasted, and a
 // fault landed if it was injected, or bit, while somebody held it; one aimed at
-// a client, while that client held it. A run whose only faults stop clients asks
+// a client, while that client held it, or (unless it stops the client) waited for
+// an answer about it. A run whose only faults stop clients asks
 // what happens when a holder outlives its lease: some stall has to last that long.
 func checkBite(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)

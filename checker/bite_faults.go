@@ -41,7 +41,7 @@ func (v *view) faults(o Options) (s struck) {
 		bit[f.ID] = bit[f.ID] || f.Phase == history.Bit
 		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
 		if client, ok := strings.CutPrefix(end, "client:"); ok {
-			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time)
+			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) || f.Name != stall && v.asking(client, f.Time)
 		} else {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
@@ -172,6 +172,22 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 			return false
 		}
 		if h.until > t && strconv.Itoa(v.client(h.span)) == client {
+			return true
+		}
+	}
+	return false
+}
+
+// asking says whether the client of that number, as a word, had asked a server
+// for something about a lock at time t and had no answer yet: what happens to
+// its connections then happens to the lock.
+func (v *view) asking(client string, t time.Duration) bool {
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Call > t {
+			return false
+		}
+		if s.Return >= t && isLockOp(s) && strconv.Itoa(v.client(int32(i))) == client {
 			return true
 		}
 	}

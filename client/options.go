@@ -11,6 +11,7 @@ import (
 // Options of a scenario that package lock's locks understand.
 const (
 	optionLease          = "lease"           // of holds that ask for none, renewed by the watchdog
+	optionPoll           = "poll"            // the longest that a waiter sleeps before it asks again
 	optionReplicas       = "replicas"        // that must have a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // for how long they are waited for
 )
@@ -22,13 +23,15 @@ func apply(options map[string]string, o *lock.Options) (err error) {
 		switch name {
 		case optionLease:
 			o.Lease, err = positive(name, text)
+		case optionPoll:
+			o.PollMax, err = positive(name, text)
 		case optionReplicaTimeout:
 			o.ReplicaTimeout, err = positive(name, text)
 		case optionReplicas:
 			o.Replicas, err = replicas(text)
 		default:
-			err = fmt.Errorf("no option of this lock is called %q; there is: %s, %s, %s",
-				name, optionLease, optionReplicas, optionReplicaTimeout)
+			err = fmt.Errorf("no option of this lock is called %q; there is: %s, %s, %s, %s",
+				name, optionLease, optionPoll, optionReplicas, optionReplicaTimeout)
 		}
 		if err != nil {
 			return err

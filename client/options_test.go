@@ -10,8 +10,9 @@ import (
 
 func TestOptionsOfTheLibrary(t *testing.T) {
 	var o lock.Options
-	err := apply(map[string]string{"lease": "2s", "replicas": "all", "replica_timeout": "300ms"}, &o)
-	if err != nil || o.Lease != 2*time.Second || o.Replicas != lock.AllReplicas || o.ReplicaTimeout != 300*time.Millisecond {
+	err := apply(map[string]string{"lease": "2s", "poll": "200ms", "replicas": "all", "replica_timeout": "300ms"}, &o)
+	if err != nil || o.Lease != 2*time.Second || o.PollMax != 200*time.Millisecond ||
+		o.Replicas != lock.AllReplicas || o.ReplicaTimeout != 300*time.Millisecond {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if err := apply(map[string]string{"replicas": "2"}, &o); err != nil || o.Replicas != 2 {

@@ -14,7 +14,7 @@ var partitionSpec = held.spec(Spec{
 		"ring, bridge) and the rest; healing delivers it late.",
 	Source: "Kleppmann 2016; Jepsen's partitions: majorities-ring, bridge",
 	Targets: []Target{
-		Holder, Waiter, Client, Master, Replica, Deciding, Node, Pair, Servers, Minority, Majority, Ring, Bridge,
+		Holder, Waiter, Client, Master, Replica, Deciding, Node, Nodes, Pair, Servers, Minority, Majority, Ring, Bridge,
 	},
 	Grips: partitioned,
 })

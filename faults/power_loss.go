@@ -13,7 +13,7 @@ var powerLossSpec = Spec{
 	Name:    "power-loss",
 	Doc:     "cuts the power of a server: what it had not fsynced is lost; it comes back at once or after a while (for).",
 	Source:  "redis.io, Distributed Locks: fsync=always, or an instance may come back without the key",
-	Targets: []Target{Master, Replica, Deciding, Node, Minority, Majority},
+	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Stroke:  true,
 	Grips:   serverProcess,
 	Equip:   cluster.Equipment{Disks: true},

@@ -17,7 +17,7 @@ var restartSpec = Spec{
 	Name:    "restart",
 	Doc:     "ends a server (SIGKILL) and starts it again with what its disk has kept, at once or after a while (for).",
 	Source:  "redis.io, Distributed Locks: performance, crash recovery and fsync",
-	Targets: []Target{Master, Replica, Deciding, Node, Minority, Majority},
+	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Stroke:  true,
 	Grips:   serverProcess,
 	Unable:  func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },

@@ -14,7 +14,7 @@ var restartEmptySpec = Spec{
 	Name:    "restart-empty",
 	Doc:     "ends a server (SIGKILL), empties its disk and starts it again, at once or after a while (for).",
 	Source:  "Kleppmann 2016; redis.io, Distributed Locks: a restarted instance without persistence",
-	Targets: []Target{Master, Replica, Deciding, Node, Minority, Majority},
+	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Stroke:  true,
 	Grips:   serverProcess,
 	Unable: func(c cluster.Cluster) string {

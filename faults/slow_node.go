@@ -12,7 +12,7 @@ var slowNodeSpec = exact(delayed).spec(Spec{
 	Name:    "slow-node",
 	Doc:     "has a server's answers come late (amount) until healed.",
 	Source:  "redis.io, Diagnosing latency issues; redlock: talk to a slow instance for a short time only",
-	Targets: []Target{Master, Replica, Deciding, Node, Minority, Majority},
+	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Amount:  &Amount{"the delay of every answer", 500 * time.Millisecond, time.Millisecond, time.Minute},
 	Grips: func(_ cluster.Cluster, target string) (all []Grip) {
 		for _, node := range names(target) {

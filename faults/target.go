@@ -36,12 +36,14 @@ const (
 	Everyone Target = "all"         // every client and node
 	Node     Target = "n1"          // stands for any node name
 	Client   Target = "client:0"    // stands for any client name
+	Nodes    Target = "n1+n2"       // stands for several nodes
 	Pair     Target = "client:0>n1" // stands for a client and a server
 	Servers  Target = "n2>n1"       // stands for two servers
 )
 
 var (
 	nodeName   = regexp.MustCompile(`^n[1-9][0-9]*$`)
+	nodeNames  = regexp.MustCompile(`^n[1-9][0-9]*(\+n[1-9][0-9]*)+$`)
 	clientName = regexp.MustCompile(`^client:(0|[1-9][0-9]*)$`)
 )
 
@@ -55,6 +57,8 @@ func shape(target string) Target {
 		return Servers
 	case nodeName.MatchString(target):
 		return Node
+	case nodeNames.MatchString(target):
+		return Nodes
 	case clientName.MatchString(target):
 		return Client
 	}
@@ -93,6 +97,12 @@ func (s Spec) Misses(target string, t cluster.Topology, clients int) string {
 	case Pair, Servers:
 		a, b, _ := cutPair(target)
 		return cmp.Or(s.Misses(a, t, clients), s.Misses(b, t, clients))
+	case Nodes:
+		for _, node := range names(target) {
+			if why := s.Misses(node, t, clients); why != "" {
+				return why
+			}
+		}
 	case Replica, Behind:
 		if t.Replicas == 0 {
 			return "topology " + t.Kind + " has no replica"

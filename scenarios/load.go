@@ -20,7 +20,16 @@ import (
 var files embed.FS
 
 // order is the one in which people read the scenarios.
-var order = []string{"failover", "gc-pause", "redlock-two-masters-down"}
+var order = []string{
+	"failover", "failover-wait-1", "failover-wait-all", "wait-starved", "split-brain", "min-replicas",
+	"skewed-replica", "token-failover", "gc-pause", "gc-pause-replies", "fenced-pause", "clock-jump", "clock-drift",
+	"power-loss-single", "expiry-while-down", "key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release",
+	"lost-wake-up", "thundering-herd", "script-flush", "read-only-demotion", "watchdog-dead-client", "setnx-crash",
+	"expire-lost", "plain-del", "client-clocks", "redlock-two-masters-down", "redlock-contention",
+	"redlock-restart-empty", "redlock-restart-delayed", "redlock-everysec", "redlock-always", "redlock-clock-jump",
+	"redlock-slow-majority", "redlock-no-validity", "redlock-partitioned-holder", "cluster-failover",
+	"swarm",
+}
 
 // Catalog is every named scenario, in the order in which people read them.
 func Catalog() ([]Scenario, error) {

@@ -69,7 +69,7 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	}
 	node := func() string { return fmt.Sprintf("n%d", 1+r.IntN(t.Size())) }
 	switch target := there[r.IntN(len(there))]; target {
-	case faults.Node:
+	case faults.Node, faults.Nodes:
 		return node()
 	case faults.Client:
 		return fmt.Sprintf("client:%d", r.IntN(p.Clients))

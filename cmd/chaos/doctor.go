@@ -80,7 +80,8 @@ func printFindings(s streams, findings []finding) {
 
 func examine(ctx context.Context) []finding {
 	return []finding{
-		redisFound(ctx), linuxFound(), loopbackFound(), tempFound(), chromiumFound(),
+		redisFound(ctx), linuxFound(), loopbackFound(), tempFound(),
+		clocksFound(), faketimeFound(), disksFound(), namespacesFound(ctx), dockerFound(ctx), chromiumFound(),
 	}
 }
 

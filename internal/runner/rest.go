@@ -17,6 +17,7 @@ const (
 	restWait  = 12 * time.Second // for every lease to run out
 	restEvery = 20 * time.Millisecond
 	probeWait = 2 * time.Second // for the harness's own acquire
+	probes    = 3               // that may have an unknown outcome
 	maxProbed = 100             // keys; more would make the end longer than the run
 )
 
@@ -36,8 +37,9 @@ func (s *stage) rest(ctx context.Context) {
 	}
 }
 
-// calmAtLast waits until no master has a lock on any of keys: every hold was
-// given back or has run out. False: it did not come to that, or ctx ended.
+// calmAtLast waits until no master has a lock on any of keys that could still
+// come free by itself: every hold was given back or has run out, or never will,
+// because it has no lease. False: it did not come to that, or ctx ended.
 func (s *stage) calmAtLast(ctx context.Context, keys []string) bool {
 	end := time.Now().Add(min(restWait, s.run.params.Lease+time.Second))
 	for {
@@ -52,8 +54,11 @@ func (s *stage) calmAtLast(ctx context.Context, keys []string) bool {
 
 func (s *stage) held(ctx context.Context, keys []string) bool {
 	for _, n := range s.cluster.Nodes() {
-		if seen := s.witness.look.Sample(ctx, n.Name, keys); seen.Role == "master" && len(seen.Keys) > 0 {
-			return true
+		seen := s.witness.look.Sample(ctx, n.Name, keys)
+		for _, key := range seen.Keys { // order does not matter: one is enough
+			if seen.Role == "master" && key.TTL >= 0 {
+				return true
+			}
 		}
 	}
 	return false
@@ -116,6 +121,9 @@ func (s *stage) probe(ctx context.Context, key string) {
 			continue
 		}
 		outcome, why := s.ask(ctx, i, key)
+		for again := 1; outcome == history.Info && again < probes; again++ { // who runs out of time cannot know
+			outcome, why = s.ask(ctx, i, key)
+		}
 		s.record.Complete(history.Event{Process: history.Nemesis, F: history.Probed, Key: key}, outcome, nil, why)
 		return
 	}

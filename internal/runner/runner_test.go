@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -93,6 +94,13 @@ func options(t *testing.T, s scenarios.Scenario) Options {
 	}
 }
 
+// Scenarios run beside each other, because they mostly wait; so many at once
+// that two processors are not overtaxed by it.
+const (
+	scenariosAtOnce = 4
+	manyClients     = 50
+)
+
 // TestScenarios runs every named scenario on real servers and compares it with
 // what it expects of itself.
 //
@@ -101,26 +109,41 @@ func options(t *testing.T, s scenarios.Scenario) Options {
 // 19 of 20), and then there is another one. One that shows what must not be fails at once.
 func TestScenarios(t *testing.T) {
 	needRedis(t)
+	turns := make(chan struct{}, scenariosAtOnce)
+	var all sync.WaitGroup
 	for _, name := range scenarios.Names() {
-		t.Run(name, func(t *testing.T) {
-			const tries = 4
-			for try := 1; ; try++ {
-				out, err := Run(context.Background(), options(t, load(t, name)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if out.Manifest.State != rundir.Complete {
-					t.Errorf("state %s", out.Manifest.State)
-				}
-				wrong := checker.Unexpected(out.Judgement, out.Manifest.Expect)
-				if len(wrong) == 0 {
-					return
-				}
-				t.Logf("%s: %s", out.Judgement.Verdict, out.Judgement.Sentence)
-				if out.Judgement.Verdict == checker.Unsafe || try == tries {
-					t.Fatal(strings.Join(wrong, "\n"))
-				}
-			}
+		all.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			t.Run(name, func(t *testing.T) { runScenario(t, load(t, name)) })
 		})
+	}
+	all.Wait()
+}
+
+func runScenario(t *testing.T, s scenarios.Scenario) {
+	if why := processLacks(s); why != "" {
+		t.Skip("NOT RUN: ", why)
+	}
+	if s.Workload.Clients > manyClients {
+		t.Skipf("NOT RUN: %d processes beside the other tests; make scenarios runs it", s.Workload.Clients)
+	}
+	const tries = 4
+	for try := 1; ; try++ {
+		out, err := Run(context.Background(), options(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Manifest.State != rundir.Complete {
+			t.Errorf("state %s", out.Manifest.State)
+		}
+		wrong := checker.Unexpected(out.Judgement, out.Manifest.Expect)
+		if len(wrong) == 0 {
+			return
+		}
+		t.Logf("%s: %s", out.Judgement.Verdict, out.Judgement.Sentence)
+		if out.Judgement.Verdict == checker.Unsafe || try == tries {
+			t.Fatal(strings.Join(wrong, "\n"))
+		}
 	}
 }

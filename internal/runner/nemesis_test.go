@@ -1,0 +1,83 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+func active1(name string, drawn bool, thing string) *active {
+	return &active{name: name, drawn: drawn, grips: []faults.Grip{{Thing: thing}}}
+}
+
+// TestWhatIsInAnothersPower: a fault is refused as long as another one has what
+// it needs in its power, and says which.
+func TestWhatIsInAnothersPower(t *testing.T) {
+	n := &nemesis{}
+	first := active1("kill", false, "the process of n1")
+	if why := n.claim(first, 0); why != "" {
+		t.Fatal(why)
+	}
+	if why := n.claim(active1("restart", false, "the process of n1"), 0); !strings.Contains(why, "kill") {
+		t.Errorf("restart beside kill: %q", why)
+	}
+	if why := n.claim(active1("restart", false, "the process of n2"), 0); why != "" {
+		t.Error(why)
+	}
+	n.drop(first)
+	if why := n.claim(active1("restart", false, "the process of n1"), 0); why != "" {
+		t.Error("after it was healed: ", why)
+	}
+}
+
+// TestNoMoreDrawnFaultsThanAllowed: listed ones do not count.
+func TestNoMoreDrawnFaultsThanAllowed(t *testing.T) {
+	n := &nemesis{}
+	one, two := active1("kill", true, "1"), active1("kill", true, "2")
+	for _, a := range []*active{one, active1("kill", false, "3"), two} {
+		if why := n.claim(a, 2); why != "" {
+			t.Fatal(why)
+		}
+	}
+	if why := n.claim(active1("kill", true, "4"), 2); !strings.Contains(why, "no more are allowed") {
+		t.Errorf("a third drawn fault: %q", why)
+	}
+	n.drop(one)
+	if why := n.claim(active1("kill", true, "5"), 2); why != "" {
+		t.Error("when one was healed: ", why)
+	}
+}
+
+// TestReleasingComesBeforeReleased: the one when the client asks, the other when it is answered.
+func TestReleasingComesBeforeReleased(t *testing.T) {
+	track := newTracker(1, []string{"orders"})
+	before, after := track.arm("releasing"), track.arm("released")
+	e := history.Event{F: history.Release, Key: "orders", Type: history.Invoke, Value: &history.Value{Owner: "a"}}
+	track.see(e)
+	if len(before.sprung) != 1 || len(after.sprung) != 0 {
+		t.Errorf("asked: %d and %d traps sprang", len(before.sprung), len(after.sprung))
+	}
+	e.Type = history.OK
+	track.see(e)
+	if len(after.sprung) != 1 {
+		t.Error("answered, and nothing sprang")
+	}
+}
+
+// TestAmountIsInTheRecord: what was asked for, or the fault's own default.
+func TestAmountIsInTheRecord(t *testing.T) {
+	row, err := faults.Lookup("slow-node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := describe(row, scenarios.Step{Amount: 3 * time.Second}); !strings.Contains(text, "Amount: 3s.") {
+		t.Error(text)
+	}
+	if text := describe(row, scenarios.Step{}); !strings.Contains(text, "Amount: 500ms.") {
+		t.Error(text)
+	}
+}
