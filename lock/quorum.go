@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -82,13 +83,13 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	case time.Since(sent) >= validity(lease):
 		return grant{}, q.fail(c, &t, errors.New("a majority answered after the lease was over"))
 	}
-	return grant{ok: true, count: t.holds, sent: sent}, nil
+	return grant{ok: true, count: t.holds(), sent: sent}, nil
 }
 
 // tally counts the answers to a claim.
 type tally struct {
 	granted, held int
-	holds         int           // greatest hold count
+	counts        []int         // hold counts of those that granted it
 	ttl           time.Duration // shortest that another owner has left
 	errs          []string
 	refused       int
@@ -107,7 +108,7 @@ func (t *tally) count(v vote[grant]) {
 		}
 	case v.value.ok:
 		t.granted++
-		t.holds = max(t.holds, v.value.count)
+		t.counts = append(t.counts, v.value.count)
 	default:
 		t.sure[v.node] = true
 		if t.held == 0 || v.value.ttl < t.ttl {
@@ -115,6 +116,14 @@ func (t *tally) count(v vote[grant]) {
 		}
 		t.held++
 	}
+}
+
+// holds is the hold count that stands in the middle: a master that has missed
+// an earlier hold counts too few, and one that is slow too many, because it still has
+// attempts that were given up and that it has not been told of.
+func (t *tally) holds() int {
+	slices.Sort(t.counts)
+	return t.counts[len(t.counts)/2]
 }
 
 func (t *tally) noQuorum(n int) error {

@@ -14,7 +14,7 @@ import (
 // clocksFound looks for what sets the wall clocks of servers.
 func clocksFound() finding {
 	f := finding{
-		Ability: "clocks of servers", For: "faults clock-jump and clock-drift: a library that is built for each run and preloaded",
+		Ability: "clocks of servers", For: "faults clock-jump and clock-drift: a library that is built for each run",
 		Mend: "a C compiler; Debian, Ubuntu: apt-get install gcc libc6-dev; Alpine: apk add build-base",
 	}
 	return f.lacking(process.MissingClocks(), "cc builds the library that sets them")
