@@ -215,7 +215,7 @@ func start(t *testing.T, role string) (*Stdio, *child.Process) {
 // soon is a context that no step of a good client outlasts.
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	return within(t, 10*time.Second)
+	return within(t, 20*time.Second)
 }
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -236,7 +236,7 @@ func noLeaks(t *testing.T) {
 	t.Cleanup(func() {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; <-tick.C {
+		for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; <-tick.C {
 			if time.Now().After(end) {
 				stacks := make([]byte, 1<<16)
 				t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])

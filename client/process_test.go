@@ -37,12 +37,12 @@ func TestRealProcess(t *testing.T) {
 		t.Errorf("PID %d, want that of the process, %d", c.PID(), p.PID())
 	}
 	for token := range uint64(3) {
-		reply := do(t, c, Request{Op: "acquire", Key: "k", Owner: "me", WaitMS: 100, LeaseMS: 2000})
+		reply := do(t, c, Request{Op: "acquire", Key: "k", Owner: "me", WaitMS: 100, LeaseMS: 60_000})
 		if reply.Type != "ok" || reply.Token != token+1 || reply.Count != 1 {
 			t.Fatalf("acquire: %+v", reply)
 		}
-		if v := reply.ValidFor(time.Second, Mono()); v <= time.Second || v > 2*time.Second {
-			t.Errorf("valid for %v, want a little less than 2 s", v)
+		if v := reply.ValidFor(time.Second, Mono()); v <= 30*time.Second || v > time.Minute {
+			t.Errorf("valid for %v, want a little less than a minute", v)
 		}
 		if reply := do(t, c, Request{Op: "release", Key: "k", Owner: "me"}); reply.Type != "ok" {
 			t.Fatalf("release: %+v", reply)
@@ -94,9 +94,10 @@ func TestStopIsForTheWorkToo(t *testing.T) {
 	s, _ := start(t, "native")
 	c := s.Client("")
 	initialize(t, c)
+	const work = 500 // ms; it is stopped before they are over
 	answered := make(chan error, 1)
 	go func() {
-		_, err := c.Do(soon(t), Request{Op: "work", MS: 20})
+		_, err := c.Do(soon(t), Request{Op: "work", MS: work})
 		answered <- err
 	}()
 	if err := c.Stop(); err != nil {
@@ -104,7 +105,7 @@ func TestStopIsForTheWorkToo(t *testing.T) {
 	}
 	stopped := make(chan bool)
 	go func() {
-		<-time.After(200 * time.Millisecond)
+		<-time.After(2 * work * time.Millisecond)
 		select {
 		case <-answered:
 			stopped <- false
@@ -113,7 +114,7 @@ func TestStopIsForTheWorkToo(t *testing.T) {
 		}
 	}()
 	if !<-stopped {
-		t.Error("its work of 20 ms ended while the client stood still, or before it was stopped")
+		t.Error("its work ended while the client stood still, or before it was stopped")
 	}
 	if err := c.Continue(); err != nil {
 		t.Fatal(err)
@@ -196,7 +197,7 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 	initialize(t, quick)
 	slept := make(chan error, 1)
 	go func() {
-		_, err := slow.Do(soon(t), Request{Op: "work", MS: 400})
+		_, err := slow.Do(within(t, time.Minute), Request{Op: "work", MS: 60_000})
 		slept <- err
 	}()
 	for range 20 {
@@ -205,16 +206,21 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 	}
 	select {
 	case err := <-slept:
-		t.Errorf("twenty quick acquires took longer than 400 ms of work beside them (%v)", err)
+		t.Errorf("twenty quick acquires took longer than a minute of work beside them (%v)", err)
 	default:
-		if err := <-slept; err != nil {
-			t.Error(err)
-		}
 	}
-	for _, c := range []*StdioClient{quick, slow} {
-		if err := c.Close(soon(t)); err != nil {
-			t.Error(err)
-		}
+	if err := quick.Close(soon(t)); err != nil {
+		t.Error(err)
+	}
+	if err := slow.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := <-slept; !errors.Is(err, ErrGone) {
+		t.Errorf("the work ended with %v, want ErrGone", err)
+	}
+	drained(slow)
+	if err := slow.Close(soon(t)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -233,13 +239,13 @@ func TestAThousandClientsInOneProcess(t *testing.T) {
 		initialize(t, all[i])
 	}
 	var wg sync.WaitGroup
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	tokens := make([]uint64, clients)
 	began := time.Now()
 	for i, c := range all {
 		wg.Go(func() {
 			owner := fmt.Sprint("owner ", i)
-			reply, err := c.Do(ctx, Request{Op: "acquire", Key: "k", Owner: owner, WaitMS: 30_000})
+			reply, err := c.Do(ctx, Request{Op: "acquire", Key: "k", Owner: owner, WaitMS: 60_000})
 			tokens[i] = reply.Token
 			if err == nil && reply.Type == "ok" {
 				reply, err = c.Do(ctx, Request{Op: "release", Key: "k", Owner: owner})

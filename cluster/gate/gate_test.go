@@ -319,7 +319,7 @@ func TestRedirect(t *testing.T) {
 	s, g, a, _ := connected(t)
 	other := newServer(t)
 	g.Redirect(other.listener.Addr().String())
-	if got := a.hear(5 * time.Second); got != "RST" {
+	if got := a.hear(20 * time.Second); got != "RST" {
 		t.Errorf("heard %q, want a reset", got)
 	}
 	again := dial(t, g, "127.0.0.8")

@@ -80,7 +80,7 @@ func (s *server) expect(t *testing.T, want ...string) {
 			if got != w {
 				t.Fatalf("the server heard %q, want %q", got, w)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(20 * time.Second):
 			t.Fatalf("the server did not hear %q", w)
 		}
 	}
@@ -152,7 +152,7 @@ func (c client) hear(wait time.Duration) string {
 func (c client) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if got := c.hear(5 * time.Second); got != w {
+		if got := c.hear(20 * time.Second); got != w {
 			t.Fatalf("heard %q, want %q", got, w)
 		}
 	}
@@ -183,7 +183,7 @@ func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
 	// not a wait for a fixed time but polling, with a deadline: counters send no event
 	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > 5*time.Second {
+		if time.Since(began) > 20*time.Second {
 			t.Fatal("it did not come about")
 		}
 	}

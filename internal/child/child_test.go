@@ -192,7 +192,7 @@ func TestParseStat(t *testing.T) {
 // ends says whether the process is gone, or dead and only waiting for its parent, within a deadline.
 func ends(pid int) bool {
 	// not a wait for a fixed time but polling, with a deadline: somebody else's child sends no event
-	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
 		if state, _, err := Stat(pid); err != nil || state == 'Z' {
 			return true
 		}
