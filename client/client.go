@@ -45,6 +45,7 @@ type Setup struct {
 	Seed      uint64            `json:"seed,omitempty"`    // for whatever the client draws by chance
 
 	// Dial reaches the endpoints where they are no addresses of this machine: native clients in this process only.
+	// With Sentinels it finds the master itself, under the one address in Endpoints.Addrs.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) `json:"-"`
 }
 

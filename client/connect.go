@@ -40,7 +40,7 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Kind == cluster.Sentinel {
+	if e.Kind == cluster.Sentinel && s.Dial == nil {
 		return []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{
 			MasterName: e.MasterName, SentinelAddrs: e.Sentinels, Dialer: dial,
 			MaxRetries: retries, DialerRetries: 1, PoolSize: poolSize,

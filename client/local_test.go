@@ -14,7 +14,7 @@ func local(t *testing.T, l Locker, turn func()) *Local {
 	if turn == nil {
 		turn = func() {}
 	}
-	c := NewLocal(func() int64 { return 1 }, Turns{Work: turn, Tell: turn})
+	c := NewLocal(func() int64 { return 1 }, Turns{Work: turn, Tell: turn}, nil)
 	c.native.find = oneLock(l)
 	reply, err := c.Do(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}})
 	if err != nil || reply.Type != "ok" {

@@ -63,8 +63,9 @@ func newLanes(clients, hosts int) (lanes, error) {
 	return l, nil
 }
 
-// width is the slots of one client: its own and those of its connections.
-func (l lanes) width() int { return 1 + l.hosts*l.each }
+// width is the slots of one client: its own, those of its connections, and that
+// of what it tells unasked.
+func (l lanes) width() int { return 2 + l.hosts*l.each }
 
 func (l lanes) harness() int {
 	n := otherLanes
@@ -89,6 +90,9 @@ func (l lanes) named(name string) int {
 	n, err := 0, error(nil)
 	if numbered {
 		n, err = strconv.Atoi(strings.TrimLeft(number, "ns")) // "witness-n1"
+	}
+	if first == "notices" && err == nil && n >= 0 && n < l.clients {
+		return l.client(n) + l.width() - 1
 	}
 	base := l.clients * l.width()
 	for _, w := range words() {

@@ -158,8 +158,8 @@ func (c *Cluster) Client(i int) *Actor { return c.clients[i] }
 
 // Actor is the actor of that name: "client-0", or a part of the harness: main,
 // plan, drawn, nemesis, witness, bite, heal, check, probe, guard, test, each also
-// with a number ("bite-3", up to 1023 of bite and heal and 63 of the others). Any other name
-// shares one of 64 lanes with names of the same hash.
+// with a number ("bite-3", up to 1023 of bite and heal and 63 of the others); "notices-0" is for
+// what client 0 tells unasked. Any other name shares one of 64 lanes with names of the same hash.
 func (c *Cluster) Actor(name string) *Actor {
 	if number, ok := strings.CutPrefix(strings.Replace(name, ":", "-", 1), "client-"); ok {
 		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(c.clients) {

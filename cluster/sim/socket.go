@@ -151,13 +151,14 @@ func (s *socket) Read(b []byte) (int, error) {
 	}
 }
 
-// Write sends b. It waits only while the client is frozen: the buffers of a
-// system are larger than what a client sends.
+// Write sends b. It never waits: the buffers of a system are larger than what a
+// client sends. What a frozen client writes leaves when it thaws; its Write
+// returns at once all the same, because it may hold a mutex that another
+// goroutine of that client waits for, and time would stand still.
 func (s *socket) Write(b []byte) (int, error) {
 	w := s.actor.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.actor.gate()
 	switch {
 	case s.closed || w.closed:
 		return 0, s.misuse("write")
@@ -169,16 +170,34 @@ func (s *socket) Write(b []byte) (int, error) {
 	case past(s.writeBy):
 		return 0, s.late("write")
 	}
-	s.conn.send(forward, segment{data: append([]byte(nil), b...), size: int64(len(b))})
+	s.send(segment{data: append([]byte(nil), b...), size: int64(len(b))})
 	return len(b), nil
 }
+
+// send has seg leave, or if the client is frozen, leave when it thaws.
+func (s *socket) send(seg segment) {
+	if s.actor.frozen {
+		s.actor.deferred = append(s.actor.deferred, unsent{s, seg})
+		return
+	}
+	s.conn.send(forward, seg)
+}
+
+// unsent is what a frozen client has written.
+type unsent struct {
+	socket *socket
+	segment
+}
+
+func (unsent) fire() {}
+
+func (u unsent) again() { u.socket.conn.send(forward, u.segment) }
 
 // Close ends the connection: what was sent still arrives.
 func (s *socket) Close() error {
 	w := s.actor.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.actor.gate()
 	if s.closed {
 		return s.misuse("close")
 	}
@@ -189,7 +208,7 @@ func (s *socket) Close() error {
 func (s *socket) shut() {
 	s.closed = true
 	s.buf = nil
-	s.conn.send(forward, segment{kind: finished})
+	s.send(segment{kind: finished})
 	s.changed.Broadcast()
 }
 
