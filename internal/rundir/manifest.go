@@ -36,23 +36,25 @@ const (
 
 // Manifest is run.json: what was run, on what, and how it ended.
 type Manifest struct {
-	Format   int           `json:"format"` // version of this layout, 1
-	ID       string        `json:"id"`     // scenario/UTC time-seed
-	State    State         `json:"state"`
-	Failure  string        `json:"failure,omitempty"` // why State is Broken
-	Scenario string        `json:"scenario"`          // name
-	Summary  string        `json:"summary"`           // one sentence, from the scenario
-	Source   string        `json:"source,omitempty"`  // where the claim comes from
-	YAML     string        `json:"yaml"`              // the scenario as it was run, after all overrides
-	Seed     uint64        `json:"seed"`
-	Repeat   string        `json:"repeat"`  // the command that runs it again
-	Backend  string        `json:"backend"` // process, sim, docker
-	Why      string        `json:"why"`     // why this backend
-	Lock     string        `json:"lock"`
-	Workload string        `json:"workload"`
-	Clients  int           `json:"clients"`
-	Keys     []string      `json:"keys"`
-	Lease    time.Duration `json:"lease_ns"` // asked by the workload; 0: the lock renews by itself
+	Format   int    `json:"format"` // version of this layout, 1
+	ID       string `json:"id"`     // scenario/UTC time-seed
+	State    State  `json:"state"`
+	Failure  string `json:"failure,omitempty"` // why State is Broken
+	Scenario string `json:"scenario"`          // name
+	Summary  string `json:"summary"`           // one sentence, from the scenario
+	Source   string `json:"source,omitempty"`  // where the claim comes from
+	YAML     string `json:"yaml"`              // the scenario as it was run, after all overrides
+	Seed     uint64 `json:"seed"`
+	// Variation other than 0 is the seed's plan with other timing.
+	Variation uint64        `json:"variation,omitempty"`
+	Repeat    string        `json:"repeat"`  // the command that runs it again
+	Backend   string        `json:"backend"` // process, sim, docker
+	Why       string        `json:"why"`     // why this backend
+	Lock      string        `json:"lock"`
+	Workload  string        `json:"workload"`
+	Clients   int           `json:"clients"`
+	Keys      []string      `json:"keys"`
+	Lease     time.Duration `json:"lease_ns"` // asked by the workload; 0: the lock renews by itself
 
 	Topology cluster.Topology  `json:"topology"`
 	Nodes    []cluster.Node    `json:"nodes"`

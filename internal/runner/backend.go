@@ -17,6 +17,7 @@ type Site struct {
 	Equip    cluster.Equipment // what the plan's faults need of the servers
 	Clients  int
 	Lock     string
+	Row      *client.Spec // a lock that is in no catalogue, instead of Lock; nil: none
 	Dir      *rundir.Dir
 	Ledger   *ledger.Ledger
 	Client   []string // the command that is a native client on stdio
@@ -72,4 +73,4 @@ type BackendSpec struct {
 }
 
 // Backends is every backend, the one that auto prefers first.
-func Backends() []BackendSpec { return []BackendSpec{processSpec} }
+func Backends() []BackendSpec { return []BackendSpec{processSpec, simSpec} }

@@ -68,7 +68,7 @@ func (s *stage) held(ctx context.Context, keys []string) bool {
 // if nobody could look.
 func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
-	row, err := client.Lookup(s.run.Scenario.Lock)
+	row, err := s.run.row()
 	if !ok || err != nil || row.Open == nil { // a client of the user's own: what it may keep is not known
 		return nil, false
 	}

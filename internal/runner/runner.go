@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -27,13 +28,23 @@ import (
 type Options struct {
 	Scenario scenarios.Scenario
 	Seed     uint64
-	Backend  Backend
-	Why      string   // why this backend, for the report
-	Out      string   // folder for runs; "" is rundir.Root
-	Repeat   string   // the command that runs it again
-	Version  string   // of this program
-	Client   []string // the command that is a native client on stdio; needed by backends with processes
-	Search   []string // the command that answers checker questions, see checker.Options.SearchCommand
+	// Variation other than 0 leaves the plan of faults as the seed draws it, and draws all else anew.
+	Variation uint64
+	Backend   Backend
+	Why       string   // why this backend, for the report
+	Out       string   // folder for runs; "" is rundir.Root
+	Repeat    string   // the command that runs it again
+	Version   string   // of this program
+	Client    []string // the command that is a native client on stdio; needed by backends with processes
+	Search    []string // the command that answers checker questions, see checker.Options.SearchCommand
+
+	// Row is a lock that is in no catalogue, in place of the scenario's; backends whose clients
+	// are processes cannot have it. nil: the scenario's.
+	Row *client.Spec
+
+	// Stalled is told who keeps virtual time from passing (backend sim). Nothing can stop that
+	// but the end of the program: Stalled should bring it about. nil: it panics.
+	Stalled func(advice string)
 
 	// Watch is told of the state of the run ten times a second, and at every
 	// change of phase. nil: nobody looks.
@@ -43,6 +54,7 @@ type Options struct {
 // Status is what can be seen of a run while it goes on.
 type Status struct {
 	Phase    string
+	Passed   time.Duration // since the command began, by the run's own clock: virtual time counts as it passes there
 	Left     time.Duration // until clients stop starting operations; 0 outside phase run
 	Time     time.Duration // of the last event
 	Events   int
@@ -82,6 +94,9 @@ type run struct {
 	from    time.Time     // zero: the clock stands still
 }
 
+// dice is the seed of all but the plan.
+func (o Options) dice() uint64 { return o.Seed ^ o.Variation*0x9E3779B97F4A7C15 } // 2^64 divided by the golden ratio
+
 // Run carries out o.Scenario. When ctx ends the run is cut short: clients
 // finish what they are doing, faults are healed, the history is judged, and the
 // error is ErrInterrupted. With any other error there may be a run directory
@@ -101,6 +116,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	defer r.ledger.Close()
+	if b, ok := o.Backend.(*Sim); ok && o.Stalled != nil {
+		b.stalled = o.Stalled
+	}
 	r.describe()
 	if err := errors.Join(r.dir.WriteManifest(r.m), r.beginRecords()); err != nil {
 		return nil, err
@@ -230,13 +248,14 @@ func (r *run) phase(name string) {
 // refresh tells whoever watches.
 func (r *run) refresh() {
 	r.mu.Lock()
-	name, left, status := r.current, r.since+r.Scenario.Duration-r.clock(), r.status
+	name, now, status := r.current, r.clock(), r.status
+	left := r.since + r.Scenario.Duration - now
 	r.mu.Unlock()
 	if r.Watch == nil || name == "" {
 		return
 	}
 	s := status()
-	s.Phase = name
+	s.Phase, s.Passed = name, now
 	if name == "run" {
 		s.Left = max(0, left)
 	}
@@ -255,14 +274,30 @@ func (r *run) describe() {
 	s := r.Scenario
 	r.m = rundir.Manifest{
 		Format: rundir.Format, ID: r.dir.ID, State: rundir.Running,
-		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(), Seed: r.Seed, Repeat: r.Repeat,
-		Backend: r.Backend.Name(), Why: r.Why, Lock: s.Lock, Workload: r.params.Kind, Clients: r.params.Clients,
+		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(),
+		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
+		Backend: r.Backend.Name(), Why: r.Why, Lock: r.lockName(), Workload: r.params.Kind, Clients: r.params.Clients,
 		Keys: r.params.KeyNames(), Lease: r.params.Lease, Topology: s.Topology.Cluster(), Expect: s.Expect,
 		Started: r.begun, Versions: versions(r.Version), Machine: machine(),
 	}
 	for _, step := range r.plan.All() {
 		r.m.Plan = append(r.m.Plan, describeStep(step))
 	}
+}
+
+// row is the lock under test, as its catalogue has it.
+func (r *run) row() (client.Spec, error) {
+	if r.Row != nil {
+		return *r.Row, nil
+	}
+	return client.Lookup(r.Scenario.Lock)
+}
+
+func (r *run) lockName() string {
+	if r.Row != nil {
+		return r.Row.Name
+	}
+	return r.Scenario.Lock
 }
 
 // longestPause is for how long the plan may have a client stand still.

@@ -59,8 +59,8 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		allGone: make(chan struct{}), stop: make(chan struct{}), calmed: make(chan struct{}),
 	}
 	site := Site{
-		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock,
-		Clients: r.params.Clients, Seed: r.Seed, Equip: r.plan.Equipment(),
+		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock, Row: r.Row,
+		Clients: r.params.Clients, Seed: r.dice(), Equip: r.plan.Equipment(),
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {
@@ -127,7 +127,7 @@ func (s *stage) startClient(ctx context.Context, site Site, i int) error {
 	defer cancel()
 	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
 		Lock: s.run.Scenario.Lock, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options,
-		Seed: s.run.Seed + uint64(i),
+		Seed: s.run.dice() + uint64(i),
 	}})
 	if err != nil {
 		return fmt.Errorf("setting up client %d: %w (see %s)", i, err, s.run.dir.File(rundir.LogsDir))
@@ -209,7 +209,7 @@ func (s *stage) begin() {
 		env := workloads.Env{
 			Params: r.params, Session: session, Guard: guard,
 			Until: time.Now().Add(r.Scenario.Duration),
-			Rand:  rand.New(rand.NewPCG(r.Seed, uint64(i)+0x10C5)),
+			Rand:  rand.New(rand.NewPCG(r.dice(), uint64(i)+0x10C5)),
 		}
 		mine := r.Backend.Lane(work, fmt.Sprintf("client-%d", i))
 		s.loops.Go(func() {

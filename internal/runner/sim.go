@@ -1,0 +1,212 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/sim"
+	"github.com/lockchaos/lockchaos/cluster/sim/bubble"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// SimName is the name of the backend on which the same seed makes the same run.
+const SimName = "sim"
+
+// sim: servers, network and clients in this process, in virtual time. The lock's
+// code is the real one, and so is go-redis; what they talk to is simulated.
+var simSpec = BackendSpec{
+	Name:   SimName,
+	Doc:    "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
+	Unable: simUnable,
+	New:    func() Backend { return NewSim() },
+}
+
+func simUnable(s scenarios.Scenario) string {
+	if client.Command(s.Lock) != nil {
+		return "a client that is a program of its own lives in real time; take backend process"
+	}
+	if err := bubble.Check(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Sim is the backend sim. Its methods are those of a [Backend], and two more.
+type Sim struct {
+	cluster *sim.Cluster // nil before Start
+	epoch   time.Time    // of Mono
+	passed  time.Duration
+	stalled func(advice string)
+	dog     bubble.Watchdog
+}
+
+// NewSim is a simulation that has yet to begin. One serves one run. See
+// [Options.Stalled] for a lock that brings virtual time to a stop.
+func NewSim() *Sim { return &Sim{stalled: func(advice string) { panic(advice) }} }
+
+// linger is the virtual time that goroutines of client libraries have, after all
+// is closed, to end by themselves; go-redis looks once a second for a server that
+// refused it. It costs nothing.
+const linger = time.Minute
+
+// stalledAfter is for how long, in real time, virtual time may stand still.
+const stalledAfter = 10 * time.Second
+
+// Name is sim.
+func (*Sim) Name() string { return SimName }
+
+// Mono is the time since the simulation began; never 0, which would mean that it is not known.
+func (b *Sim) Mono() int64 { return int64(time.Since(b.epoch)) + 1 }
+
+// Passed is the virtual time that the run took, once it is over.
+func (b *Sim) Passed() time.Duration { return b.passed }
+
+// Commands is how many commands the simulated servers have carried out.
+func (b *Sim) Commands() int64 {
+	if b.cluster == nil {
+		return 0
+	}
+	return b.cluster.Commands()
+}
+
+// Versions are of what is simulated and of what is real.
+func (b *Sim) Versions() map[string]string {
+	redis := "simulated"
+	if b.cluster != nil {
+		redis += ", as " + b.cluster.Version()
+	}
+	return map[string]string{"redis": redis, "go-redis": moduleVersion("github.com/redis/go-redis/v9")}
+}
+
+// moduleVersion is the version of a module that this program was built with; "" if it does not say.
+func moduleVersion(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	return ""
+}
+
+// interruptEvery is how often, in virtual time, it is looked whether the user has had enough.
+const interruptEvery = 50 * time.Millisecond
+
+// Live runs f in a bubble. A context from outside must not be waited for in
+// there (time would stand still), so that f gets one of its own.
+func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) error {
+	watching, enough := context.WithCancel(context.Background())
+	defer enough()
+	go b.dog.Watch(watching, stalledAfter, func(s bubble.Stall) {
+		if !s.Busy {
+			b.stalled(s.Advice())
+		}
+	})
+	var failed error
+	err := bubble.Run(func() {
+		begun := time.Now()
+		ctx, cancel := context.WithCancel(context.Background())
+		over, end := context.WithCancel(context.Background())
+		var helpers sync.WaitGroup
+		helpers.Go(func() { b.dog.Beat(over) })
+		helpers.Go(func() { follow(over, outer, cancel) })
+		failed = f(ctx)
+		end()
+		helpers.Wait()
+		cancel()
+		b.passed = time.Since(begun)
+		<-time.After(linger)
+	})
+	return errors.Join(failed, err)
+}
+
+// follow cancels when outer has ended, until ctx ends.
+func follow(ctx, outer context.Context, cancel func()) {
+	tick := time.NewTicker(interruptEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if outer.Err() != nil {
+				cancel()
+			}
+		}
+	}
+}
+
+// Start starts the simulated servers.
+func (b *Sim) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
+	b.epoch = time.Now()
+	c, err := sim.Start(ctx, sim.Config{Seed: s.Seed, Topology: s.Topology, Actors: s.Clients})
+	if err != nil {
+		return nil, err
+	}
+	b.cluster = c
+	return c, nil
+}
+
+// Client is client i in this process. Each of its two voices, the answers and
+// the notices, has turns of its own.
+func (b *Sim) Client(_ context.Context, s Site, i int) (client.Client, error) {
+	actor, teller := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
+	c := &simClient{actor: actor}
+	c.Local = client.NewLocal(b.Mono, client.Turns{
+		Work: func() { actor.Gate(); actor.Turn() },
+		Tell: func() { actor.Gate(); teller.Turn() },
+	}, s.Row)
+	return c, nil
+}
+
+type simClient struct {
+	*client.Local
+	actor *sim.Actor
+}
+
+// Do is recorded on both ends, so that it begins and ends when it is the client's turn.
+func (c *simClient) Do(ctx context.Context, r client.Request) (client.Reply, error) {
+	if r.Setup != nil {
+		setup := *r.Setup
+		setup.Dial = c.actor.Dial
+		if setup.Endpoints.Kind == cluster.Sentinel {
+			setup.Endpoints.Addrs = []string{sim.MasterAddr}
+		}
+		r.Setup = &setup
+	}
+	defer c.actor.Turn()
+	return c.Local.Do(ctx, r)
+}
+
+func (c *simClient) Stop() error     { c.actor.Freeze(); return nil }
+func (c *simClient) Continue() error { c.actor.Thaw(); return nil }
+func (c *simClient) PID() int        { return 0 }
+
+// Lane is ctx with the actor of that name.
+func (b *Sim) Lane(ctx context.Context, name string) context.Context {
+	if b.cluster == nil {
+		return ctx
+	}
+	return sim.With(ctx, b.cluster.Actor(name))
+}
+
+// Turn waits for the turn of the actor in ctx.
+func (*Sim) Turn(ctx context.Context) {
+	if a := sim.ActorOf(ctx); a != nil {
+		a.Turn()
+	}
+}
+
+var (
+	_ Backend        = (*Sim)(nil)
+	_ client.Stopper = (*simClient)(nil)
+)
