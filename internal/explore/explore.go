@@ -276,7 +276,7 @@ func (e *explorer) differ(ctx context.Context, j Job) Difference {
 		}
 		var again Answer
 		if again, err = e.pool.Do(ctx, j); err == nil && again.Hash != first.Hash {
-			d.Line, d.First, d.Again = firstDifference(first.History, again.History)
+			d.Line, d.First, d.Again = FirstDifference(first.History, again.History)
 			return d
 		}
 	}

@@ -23,7 +23,7 @@ type Job struct {
 	Seed      uint64 `json:"seed"`                //
 	Variation uint64 `json:"variation,omitempty"` // the same plan with other timing; 0: none
 	Keep      string `json:"keep,omitempty"`      // folder for a whole run directory with its report; "": keep nothing
-	Name      string `json:"name,omitempty"`      // how the scenario was named on the command line, for Keep
+	Name      string `json:"name,omitempty"`      // the scenario and the flags that change it, as a shell reads them, for Keep
 	Events    bool   `json:"events,omitempty"`    // send the history along
 }
 
@@ -105,9 +105,9 @@ func Serve(in io.Reader, out io.Writer, run func(Job) Answer) error {
 	}
 }
 
-// firstDifference is the number (from 1) of the first line in which a and b
+// FirstDifference is the number (from 1) of the first line in which a and b
 // differ, and both lines; 0 if they do not differ.
-func firstDifference(a, b string) (n int, inA, inB string) {
+func FirstDifference(a, b string) (n int, inA, inB string) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range max(len(x), len(y)) {
 		inA, inB = "(nothing)", "(nothing)"

@@ -29,7 +29,7 @@ var imports = map[string][]string{
 	"scenarios":          {"checker", "client", "cluster", "faults", "workloads", "internal/nearest"},
 	"reports":            {"checker", "cluster", "history", "internal/rundir"},
 	"internal/child":     {},
-	"internal/explore":   {"checker", "scenarios", "internal/child"},
+	"internal/explore":   {"checker", "history", "scenarios", "internal/child"},
 	"internal/ledger":    {"internal/child"},
 	"internal/lossydisk": {},
 	"internal/nearest":   {},
@@ -37,12 +37,13 @@ var imports = map[string][]string{
 	"internal/style":     {},
 	"internal/runner":    {"*"},
 	"cmd/chaos":          {"*"},
+	"simtest":            {"checker", "client", "scenarios", "internal/rundir", "internal/runner"},
 	"bench":              {"*"},
 }
 
 // never holds also where anything may be imported.
 var never = map[string][]string{
-	"internal/runner": {"reports", "cmd/chaos"},
+	"internal/runner": {"reports", "cmd/chaos", "simtest"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {
