@@ -1,0 +1,81 @@
+package simtest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/simtest"
+)
+
+// naive is a lock as many people write it first: it asks whether the key is
+// there, and sets it if not. atomic sets it only if it is not there.
+type naive struct {
+	rdb    *redis.Client
+	atomic bool
+}
+
+var errHeld = errors.New("held by another")
+
+func (l *naive) Acquire(ctx context.Context, a client.Ask) (client.Grant, error) {
+	for asked := time.Now(); ; asked = time.Now() {
+		got, err := l.take(ctx, a)
+		if got || err != nil {
+			return client.Grant{Deadline: asked.Add(a.Lease)}, err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return client.Grant{}, errHeld
+		}
+	}
+}
+
+func (l *naive) take(ctx context.Context, a client.Ask) (bool, error) {
+	if l.atomic {
+		return l.rdb.SetNX(ctx, a.Key, a.Owner, a.Lease).Result()
+	}
+	if n, err := l.rdb.Exists(ctx, a.Key).Result(); n > 0 || err != nil {
+		return false, err
+	}
+	return true, l.rdb.Set(ctx, a.Key, a.Owner, a.Lease).Err()
+}
+
+func (l *naive) Renew(context.Context, string, string) (client.Grant, error) {
+	return client.Grant{}, client.ErrNotHeld
+}
+
+func (l *naive) Release(ctx context.Context, key, _ string) (int, error) {
+	return 0, l.rdb.Del(ctx, key).Err()
+}
+
+func (l *naive) Close(context.Context) error { return l.rdb.Close() }
+
+func naiveLock(atomic bool) simtest.Lock {
+	return simtest.Lock{
+		Name: "naive",
+		Open: func(s client.Setup, _ func(client.Reply)) (client.Locker, error) {
+			return &naive{atomic: atomic, rdb: redis.NewClient(&redis.Options{
+				Addr: s.Endpoints.Addrs[0], Dialer: s.Dial, MaxRetries: -1,
+				MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+			})}, nil
+		},
+		Definite: func(err error) bool { return errors.Is(err, errHeld) },
+	}
+}
+
+// A test of a lock: the first is convicted, the second acquitted.
+func TestNaiveLock(t *testing.T) {
+	c := simtest.Config{Scenario: "testdata/crowd.yaml", Seeds: 10}
+	if r := simtest.Run(t, c, naiveLock(false)); r.Unsafe == 0 {
+		t.Errorf("asking first and setting then was never unsafe: %+v", r)
+	}
+	if r := simtest.Run(t, c, naiveLock(true)); r.Unsafe > 0 || r.Safe == 0 {
+		t.Errorf("SET NX is safe when nothing breaks: %+v", r)
+	}
+}
