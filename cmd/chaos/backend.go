@@ -28,6 +28,8 @@ func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, 
 		}
 		unable := row.Unable(s)
 		switch {
+		case unable == "" && lacks != nil:
+			return row, fmt.Sprintf("chosen because of %v; %s", lacks, row.Doc), nil
 		case unable == "" && name == "auto":
 			return row, "chosen because this machine can do what the scenario needs; " + row.Doc, nil
 		case unable == "":
@@ -45,7 +47,7 @@ func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, 
 func noBackend(name string) error {
 	there := strings.Join(backendNames(), ", ")
 	switch name {
-	case "sim", "docker":
+	case "docker":
 		return fmt.Errorf("backend %s is planned and not built (docs/design.md); there is: %s", name, there)
 	}
 	if near := nearest.To(name, backendNames()); near != "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,7 +26,8 @@ var update = flag.Bool("update", false, "write golden files anew")
 // TestMain makes the test binary the program itself when it is started as a
 // child: chaos run starts its own file as client.
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && (os.Args[1] == "client" || os.Args[1] == "search") {
+	children := []string{"client", "search", "worker"}
+	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && slices.Contains(children, os.Args[1]) {
 		os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 	}
 	os.Exit(m.Run())
@@ -187,9 +189,13 @@ func TestNoFolderForRuns(t *testing.T) {
 
 func TestNoRedisServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	code, _, stderr := chaos("run", "--scenario", "failover", "--out", t.TempDir())
+	code, _, stderr := chaos("run", "--scenario", "failover", "--backend", "process", "--out", t.TempDir())
 	if code != exitEnvironment || !strings.Contains(stderr, "apt-get install redis-server") {
 		t.Errorf("run: exit code %d\n%s", code, stderr)
+	}
+	code, stdout, stderr := chaos("run", "--scenario", "failover", "--expect", "--out", t.TempDir())
+	if code != exitSafe || !strings.Contains(stderr, "backend sim") || !strings.Contains(stderr, "chosen because of") {
+		t.Errorf("run on sim: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if code, stdout, _ := chaos("doctor"); code != exitEnvironment || !strings.Contains(stdout, "MISSING") {
 		t.Errorf("doctor: exit code %d\n%s", code, stdout)

@@ -22,19 +22,19 @@ const heartbeat = 10 * time.Second
 type progress struct {
 	out   io.Writer
 	width int // of the terminal; 0: a log
-	start time.Time
 
 	mu     sync.Mutex
 	phase  string
-	said   time.Time // last line in a log
-	lines  int       // of the block on the terminal
-	events int       // at the last tick, for the rate
-	ticked time.Time
+	now    time.Duration // by the run's clock, which is virtual on backend sim
+	said   time.Duration // last line in a log
+	lines  int           // of the block on the terminal
+	events int           // at the last tick, for the rate
+	ticked time.Duration
 	rate   float64
 }
 
 func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
-	p := &progress{out: s.err, start: time.Now(), ticked: time.Now()}
+	p := &progress{out: s.err}
 	if os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
 		p.width = terminal(s.err)
 	}
@@ -56,8 +56,9 @@ func (p *progress) begin(backend, why string) {
 func (p *progress) see(s runner.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	if past := now.Sub(p.ticked); past >= time.Second {
+	now := s.Passed
+	p.now = now
+	if past := now - p.ticked; past >= time.Second {
 		p.rate = float64(s.Events-p.events) / past.Seconds()
 		p.events, p.ticked = s.Events, now
 	}
@@ -65,9 +66,9 @@ func (p *progress) see(s runner.Status) {
 		p.draw(s)
 		return
 	}
-	if s.Phase != p.phase || now.Sub(p.said) >= heartbeat {
+	if s.Phase != p.phase || now-p.said >= heartbeat {
 		p.phase, p.said = s.Phase, now
-		fmt.Fprintf(p.out, "%6.1fs  %s\n", now.Sub(p.start).Seconds(), p.line(s))
+		fmt.Fprintf(p.out, "%6.1fs  %s\n", now.Seconds(), p.line(s))
 	}
 }
 
@@ -88,7 +89,7 @@ func (p *progress) line(s runner.Status) string {
 
 // draw repaints the live block.
 func (p *progress) draw(s runner.Status) {
-	lines := []string{fmt.Sprintf("%6.1fs  %s", time.Since(p.start).Seconds(), p.line(s))}
+	lines := []string{fmt.Sprintf("%6.1fs  %s", p.now.Seconds(), p.line(s))}
 	if s.Phase == "run" {
 		lines = append(lines, fmt.Sprintf("         %.1fs left, %.0f events/s", s.Left.Seconds(), p.rate))
 	}
@@ -122,7 +123,7 @@ func (p *progress) end(result bool) {
 	defer p.mu.Unlock()
 	p.wipe()
 	if p.width == 0 && result {
-		fmt.Fprintf(p.out, "%6.1fs  writing the report\n", time.Since(p.start).Seconds())
+		fmt.Fprintf(p.out, "%6.1fs  writing the report\n", p.now.Seconds())
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,18 +21,20 @@ import (
 )
 
 type runOptions struct {
-	scenario string
-	lock     string
-	backend  string
-	seed     uint64
-	duration time.Duration
-	clients  int
-	set      []string
-	out      string
-	json     bool
-	junit    string
-	expect   bool
-	dryRun   bool
+	scenario  string
+	lock      string
+	backend   string
+	seed      uint64
+	variation uint64
+	again     string // the command that runs it again; "": made from the flags
+	duration  time.Duration
+	clients   int
+	set       []string
+	out       string
+	json      bool
+	junit     string
+	expect    bool
+	dryRun    bool
 }
 
 func newRun(s streams) *cobra.Command {
@@ -67,8 +70,9 @@ workload and the plan of faults; on real servers it cannot fix the timing of the
 	f := c.Flags()
 	f.StringVar(&o.scenario, "scenario", "", "name (see chaos list scenarios), or a YAML file")
 	f.StringVar(&o.lock, "lock", "", "another lock than the scenario's; exec:COMMAND is a client of your own")
-	f.StringVar(&o.backend, "backend", "auto", "what to run on: auto, process")
+	f.StringVar(&o.backend, "backend", "auto", "what to run on: auto, process, sim")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of workload and plan (default: drawn, and printed)")
+	f.Uint64Var(&o.variation, "variation", 0, "the seed's plan with other timing, as chaos explore tries it (backend sim)")
 	f.DurationVar(&o.duration, "duration", 0, "how long clients start new operations (default: the scenario's)")
 	f.IntVar(&o.clients, "clients", 0, "number of clients (default: the scenario's)")
 	f.StringArrayVar(&o.set, "set", nil, "change the scenario, as path=value; may be repeated")
@@ -96,25 +100,35 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	if o.dryRun {
 		return dryRun(s, scenario, o)
 	}
-	spec, why, err := chooseBackend(o.backend, scenario)
-	if err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program on disk: %w", err)
-	}
-	show := newProgress(s, scenario, o.seed)
-	show.begin(spec.Name, why)
-	out, err := runner.Run(ctx, runner.Options{
-		Scenario: scenario, Seed: o.seed, Backend: spec.New(), Why: why, Out: o.out, Repeat: o.repeat(),
-		Version: version, Client: []string{self, "client"}, Search: searchCommand(), Watch: show.see,
-	})
-	show.end(out != nil && out.Dir != nil)
+	out, err := perform(ctx, s, o, scenario)
 	if out == nil || out.Dir == nil {
 		return err
 	}
 	return errors.Join(err, publish(s, out, o, err))
+}
+
+// perform makes the run and shows how it goes.
+func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Scenario) (*runner.Outcome, error) {
+	spec, why, err := chooseBackend(o.backend, scenario)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program on disk: %w", err)
+	}
+	if spec.Name == runner.SimName {
+		o.backend = spec.Name // elsewhere auto may choose another, and the run would not be the same
+	}
+	show := newProgress(s, scenario, o.seed)
+	show.begin(spec.Name, why)
+	out, err := runner.Run(ctx, runner.Options{
+		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: spec.New(), Why: why, Out: o.out,
+		Repeat: o.repeat(), Version: version, Client: []string{self, "client"}, Search: searchCommand(), Watch: show.see,
+		Stalled: endStalled,
+	})
+	show.end(out != nil && out.Dir != nil)
+	return out, err
 }
 
 // publish writes the report, prints the result and finds the exit code.
@@ -179,12 +193,24 @@ func (o runOptions) overrides() []scenarios.Override {
 
 // repeat is the command that runs the same again.
 func (o runOptions) repeat() string {
-	words := []string{"chaos", "run", "--scenario", shellQuote(o.scenario), "--seed", strconv.FormatUint(o.seed, 10)}
-	if o.lock != "" {
-		words = append(words, "--lock", shellQuote(o.lock))
+	if o.again != "" {
+		return o.again
+	}
+	words := fmt.Sprintf("chaos run --scenario %s --seed %d", o.words(), o.seed)
+	if o.variation != 0 {
+		words += fmt.Sprintf(" --variation %d", o.variation)
 	}
 	if o.backend != "auto" {
-		words = append(words, "--backend", o.backend)
+		words += " --backend " + o.backend
+	}
+	return words
+}
+
+// words are the scenario and the flags that change it, as a shell reads them.
+func (o runOptions) words() string {
+	words := []string{shellQuote(o.scenario)}
+	if o.lock != "" {
+		words = append(words, "--lock", shellQuote(o.lock))
 	}
 	if o.duration != 0 {
 		words = append(words, "--duration", o.duration.String())

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestExploreShrinkReplay goes from many seeds to one small run that is the same again.
+func TestExploreShrinkReplay(t *testing.T) {
+	out := t.TempDir()
+	code, stdout, stderr := chaos("explore", "--scenario", "failover", "--seeds", "3", "--first-seed", "1", "--jobs", "2",
+		"--check-determinism", "2", "--out", out, "--json")
+	if code != exitUnsafe {
+		t.Fatalf("explore: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	var found explored
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Runs != 3 || found.Unsafe != 3 || len(found.Findings) == 0 || found.States["two holders at once"] != 3 {
+		t.Errorf("%s", stdout)
+	}
+	dir := found.Findings[0].Dir
+	if _, err := os.Stat(filepath.Join(dir, "report.html")); err != nil {
+		t.Errorf("the run of the first finding: %v", err)
+	}
+
+	code, stdout, stderr = chaos("shrink", dir)
+	if code != exitSafe || !strings.Contains(stdout, "2 clients instead of 5") || !strings.Contains(stdout, "what is left") {
+		t.Errorf("shrink: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	small := filepath.Join(dir, "smaller-exclusion.yaml")
+	code, _, stderr = chaos("run", "--scenario", small, "--backend", "sim", "--out", t.TempDir(), "--seed",
+		fmt.Sprint(found.Findings[0].Seed))
+	if code != exitUnsafe {
+		t.Errorf("the smaller scenario: exit code %d\n%s", code, stderr)
+	}
+
+	code, stdout, stderr = chaos("replay", dir, "--out", t.TempDir())
+	if code != exitSafe || !strings.Contains(stderr, "the history is the same, byte by byte") {
+		t.Errorf("replay: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	history := filepath.Join(dir, "history.jsonl")
+	text, err := os.ReadFile(history)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(history, append(text, "{}\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr = chaos("replay", dir, "--out", t.TempDir()); code != exitInternal ||
+		!strings.Contains(stderr, "the history is not the same; line") {
+		t.Errorf("replay of another history: exit code %d\n%s", code, stderr)
+	}
+}
+
+func TestExploreRefuses(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"explore"}, exitUsage, "name a scenario"},
+		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "at least 1"},
+		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "at least 1"},
+		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},
+		{[]string{"explore", "--scenario", "failover", "--lock", "exec:true"}, exitEnvironment, "real time"},
+		{[]string{"shrink", "no-such-folder"}, exitUsage, "no-such-folder"},
+		{[]string{"replay", "no-such-folder"}, exitUsage, "no-such-folder"},
+		{[]string{"shrink"}, exitUsage, "a run directory"},
+	} {
+		code, stdout, stderr := chaos(test.args...)
+		if code != test.code || !strings.Contains(stderr, test.want) {
+			t.Errorf("%v: exit code %d, want %d and %q\n%s%s", test.args, code, test.code, test.want, stdout, stderr)
+		}
+	}
+}
+
+func TestSafeScenarioIsExploredSafely(t *testing.T) {
+	code, stdout, stderr := chaos("explore", "--scenario", "redlock-two-masters-down", "--seeds", "4", "--first-seed", "9",
+		"--no-variations", "--out", t.TempDir(), "--expect")
+	if code != exitSafe || !strings.Contains(stdout, "unsafe 0 · safe 4") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/reports"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+func newWorker(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "worker",
+		Short: "run seeds in virtual time, as asked on standard input",
+		Long: "Runs scenarios in virtual time, a job on each line of standard input, an answer on each of standard output. " +
+			"chaos explore starts one for each processor.",
+		Hidden: true,
+		Args:   exactly(0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return explore.Serve(s.in, s.out, func(j explore.Job) explore.Answer { return simulate(c.Context(), j) })
+		},
+	}
+}
+
+// workerCommand is how a pool starts newWorker.
+func workerCommand() ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program on disk: %w", err)
+	}
+	return []string{self, "worker"}, nil
+}
+
+// simulate makes one run. Its directory is kept only if the job says so.
+func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
+	scenario, err := scenarios.Parse([]byte(j.Scenario), nil)
+	if err != nil {
+		return explore.Answer{Failure: err.Error()}
+	}
+	folder := j.Keep
+	if folder == "" {
+		if folder, err = os.MkdirTemp("", "lockchaos-sim-"); err != nil {
+			return explore.Answer{Failure: err.Error()}
+		}
+		defer os.RemoveAll(folder)
+	}
+	backend := runner.NewSim()
+	o := runner.Options{
+		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: backend, Why: "explored", Out: folder,
+		Version: version, Repeat: repeatOf(j), Stalled: endStalled,
+	}
+	if j.Keep != "" {
+		o.Search = searchCommand()
+	}
+	out, err := runner.Run(ctx, o)
+	// Package-level pools of go-redis keep timers of a bubble, which must not reach the next one.
+	runtime.GC()
+	runtime.GC()
+	if out == nil || out.Dir == nil {
+		return explore.Answer{Failure: fmt.Sprint(err)}
+	}
+	a = answerOf(out, j)
+	a.Commands, a.Virtual = backend.Commands(), backend.Passed()
+	if err != nil {
+		a.Failure = err.Error()
+	}
+	if j.Keep != "" {
+		a.Dir = out.Dir.Path
+		if err := writeReports(out.Dir); err != nil {
+			a.Failure = err.Error()
+		}
+	}
+	return a
+}
+
+// endStalled ends the program when a lock has brought virtual time to a stop:
+// its goroutines cannot be stopped in any other way.
+func endStalled(advice string) {
+	fmt.Fprintln(os.Stderr, "chaos: "+harmless(advice))
+	os.Exit(exitInternal)
+}
+
+func writeReports(dir *rundir.Dir) error {
+	run, err := reports.Load(dir)
+	if err != nil {
+		return err
+	}
+	return reports.WriteAll(run)
+}
+
+func answerOf(out *runner.Outcome, j explore.Job) explore.Answer {
+	a := explore.Answer{
+		Verdict: out.Judgement.Verdict, Sentence: out.Judgement.Sentence, Kinds: explore.KindsOf(out.Judgement),
+		Events: out.Judgement.Events,
+	}
+	text, err := os.ReadFile(out.Dir.File(rundir.HistoryFile))
+	if err != nil {
+		a.Failure = err.Error()
+		return a
+	}
+	sum := sha256.Sum256(text)
+	a.Hash, a.States = hex.EncodeToString(sum[:]), explore.States(text)
+	if j.Events {
+		a.History = string(text)
+	}
+	for _, r := range out.Judgement.Results {
+		if r.Property == checker.Bite {
+			a.Grants, a.Faults = int(r.Counts["grants"]), int(r.Counts["faults_that_bit"])
+		}
+	}
+	return a
+}
+
+// repeatOf is the command that makes the run of j again.
+func repeatOf(j explore.Job) string {
+	name := j.Name
+	if name == "" {
+		name = "FILE"
+	}
+	text := fmt.Sprintf("chaos run --scenario %s --backend sim --seed %d", name, j.Seed)
+	if j.Variation != 0 {
+		text += fmt.Sprintf(" --variation %d", j.Variation)
+	}
+	return text
+}
