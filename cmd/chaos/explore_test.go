@@ -30,7 +30,8 @@ func TestExploreShrinkReplay(t *testing.T) {
 	}
 
 	code, stdout, stderr = chaos("shrink", dir)
-	if code != exitSafe || !strings.Contains(stdout, "2 clients instead of 5") || !strings.Contains(stdout, "what is left") {
+	if code != exitSafe || !strings.Contains(stdout, "2 clients instead of 5") ||
+		!strings.Contains(stdout, "what is left") {
 		t.Errorf("shrink: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	small := filepath.Join(dir, "smaller-exclusion.yaml")
