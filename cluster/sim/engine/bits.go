@@ -106,16 +106,16 @@ func (c *Conn) parseBits(args [][]byte, o *object) (r bitRange, ok bool) {
 }
 
 func cmdBitcount(c *Conn, args [][]byte) {
-	if len(args) == 3 || len(args) > 5 {
-		c.WriteError(errSyntax)
-		return
-	}
 	o, ok := c.findKind(args[1], kindString)
 	if !ok {
 		return
 	}
 	if o == nil { // Redis does not look at the rest
 		c.WriteInt(0)
+		return
+	}
+	if len(args) == 3 || len(args) > 5 {
+		c.WriteError(errSyntax)
 		return
 	}
 	r, ok := c.parseBits(args[2:], o)

@@ -68,7 +68,7 @@ func (c *Conn) flagLetters() string {
 	return b.String()
 }
 
-func errClientType(b []byte) string { return "ERR Unknown client type '" + string(b) + "'" }
+func errClientType(b []byte) string { return "ERR Unknown client type '" + cString(b) + "'" }
 
 // ofType says whether a connection is of a type; false, false: there is none such.
 func (c *Conn) ofType(b []byte) (yes, known bool) {
@@ -195,7 +195,7 @@ func parseKill(c *Conn, args [][]byte) (f killFilter, bad string) {
 			f.laddr = string(value)
 		case is(args[i], "user"):
 			if string(value) != "default" {
-				return f, "ERR No such user '" + string(value) + "'"
+				return f, "ERR No such user '" + cString(value) + "'"
 			}
 		case is(args[i], "skipme") && (is(value, "yes") || is(value, "no")):
 			f.skipSelf = is(value, "yes")
@@ -247,9 +247,13 @@ func cmdClientGetredir(c *Conn, _ [][]byte) {
 
 func cmdClientUnblock(c *Conn, args [][]byte) {
 	fail := false
+	if len(args) > 4 {
+		c.WriteError("ERR unknown subcommand or wrong number of arguments for 'unblock'. Try CLIENT HELP.")
+		return
+	}
 	if len(args) == 4 && is(args[3], "error") {
 		fail = true
-	} else if len(args) > 3 && (len(args) != 4 || !is(args[3], "timeout")) {
+	} else if len(args) == 4 && !is(args[3], "timeout") {
 		c.WriteError("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
 		return
 	}

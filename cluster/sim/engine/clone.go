@@ -1,6 +1,9 @@
 package engine
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // clone copies a value with its expiry.
 func (o *object) clone() *object {
@@ -13,6 +16,24 @@ func (o *object) clone() *object {
 			h.fields.set(name, bytes.Clone(value))
 		}
 		c.val = h
+	case *list:
+		l := &list{}
+		for _, b := range v.all() {
+			l.push(b, false)
+		}
+		c.val = l
+	case *set:
+		m := &set{}
+		for name := range v.members.all() {
+			m.members.set(name, struct{}{})
+		}
+		c.val = m
+	case *zset:
+		z := &zset{sorted: slices.Clone(v.sorted)}
+		for name, score := range v.scores.all() {
+			z.scores.set(name, score)
+		}
+		c.val = z
 	}
 	return &c
 }

@@ -1,11 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
 
-// lookup finds the command of args, or says why there is none.
+// lookup finds the command of args, and says what is wrong with them.
 func (s *Server) lookup(args [][]byte) (*Spec, string) {
 	if len(args) == 0 {
 		return nil, "ERR unknown command ''"
@@ -20,11 +21,11 @@ func (s *Server) lookup(args [][]byte) (*Spec, string) {
 		sub := lowerInto(append(name, '|'), args[1])
 		if spec = s.table[view(sub)]; spec == nil {
 			return nil, fmt.Sprintf("ERR unknown subcommand '%.128s'. Try %s HELP.",
-				args[1], strings.ToUpper(string(args[0])))
+				cString(args[1]), strings.ToUpper(string(args[0])))
 		}
 	}
 	if spec.Arity > 0 && len(args) != spec.Arity || len(args) < -spec.Arity {
-		return nil, wrongArgs(spec.Name)
+		return spec, wrongArgs(spec.Name)
 	}
 	return spec, ""
 }
@@ -42,10 +43,18 @@ func unknown(args [][]byte) string {
 		if b.Len() >= 128 {
 			break
 		}
-		fmt.Fprintf(&b, "'%s' ", a[:min(len(a), 128-b.Len())])
+		fmt.Fprintf(&b, "'%s' ", cString(a[:min(len(a), 128-b.Len())]))
 	}
-	name := args[0][:min(len(args[0]), 128)]
+	name := cString(args[0][:min(len(args[0]), 128)])
 	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", name, b.String())
+}
+
+// cString is b up to its first zero byte: all that C prints of it.
+func cString(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
 }
 
 func wrongArgs(name string) string {
@@ -60,7 +69,7 @@ func (c *Conn) execute(args [][]byte) {
 	c.cmds++
 	c.failed = false
 	spec, bad := s.lookup(args)
-	if spec != nil {
+	if bad == "" {
 		c.last = spec.Name
 		bad = c.refuse(spec, args)
 	}
@@ -109,7 +118,7 @@ func (c *Conn) reject(spec *Spec, bad string) {
 		c.WriteError(bad)
 		return
 	}
-	c.WriteError("EXECABORT Transaction discarded because of: " + bad)
+	c.WriteError("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(bad, "ERR "))
 }
 
 // FlagsOf are the flags of a command that is about to be executed: for EXEC also
@@ -201,7 +210,7 @@ func (s *Server) Apply(db int, cmds [][][]byte) {
 	defer func() { s.applying = false }()
 	c := &Conn{s: s, resp: 2, db: db, script: true}
 	for _, args := range cmds {
-		if spec, _ := s.lookup(args); spec != nil {
+		if spec, bad := s.lookup(args); bad == "" {
 			s.call(c, spec, args)
 		}
 		c.out = c.out[:0]

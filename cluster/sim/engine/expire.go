@@ -22,7 +22,7 @@ func parseExpireOptions(args [][]byte) (o expireOptions, bad string) {
 		case is(a, "lt"):
 			o.lt = true
 		default:
-			return o, "ERR Unsupported option " + string(a)
+			return o, "ERR Unsupported option " + cString(a)
 		}
 	}
 	if o.nx && (o.xx || o.gt || o.lt) {

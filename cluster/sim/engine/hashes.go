@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"math"
 	"strconv"
 )
 
@@ -223,9 +222,10 @@ func cmdHincrby(c *Conn, args [][]byte) {
 }
 
 func cmdHincrbyfloat(c *Conn, args [][]byte) {
-	if f, ok := c.float(args[3]); !ok {
+	if f, ok := parseExtended(args[3]); !ok {
+		c.WriteError(errNotFloat)
 		return
-	} else if math.IsInf(f, 0) {
+	} else if f.IsInf() {
 		c.WriteError("ERR value is NaN or Infinity")
 		return
 	}
@@ -258,15 +258,9 @@ func cmdHscan(c *Conn, args [][]byte) {
 }
 
 func cmdHrandfield(c *Conn, args [][]byte) {
-	if len(args) > 4 || len(args) == 4 && !is(args[3], "withvalues") {
-		c.WriteError(errSyntax)
+	count, pairs, ok := c.randomPairs(args, "withvalues")
+	if !ok {
 		return
-	}
-	count, ok := int64(1), true
-	if len(args) > 2 {
-		if count, ok = c.randomCount(args[2]); !ok {
-			return
-		}
 	}
 	o, ok := c.findKind(args[1], kindHash)
 	switch {
@@ -278,7 +272,7 @@ func cmdHrandfield(c *Conn, args [][]byte) {
 	case o == nil:
 		c.WriteArray(0)
 	default:
-		c.randomFields(o, count, len(args) == 4)
+		c.randomFields(o, count, pairs)
 	}
 }
 

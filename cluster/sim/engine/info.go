@@ -132,12 +132,12 @@ func cmdConfigGet(c *Conn, args [][]byte) {
 
 func cmdConfigSet(c *Conn, args [][]byte) {
 	if len(args)%2 == 1 {
-		c.WriteError(wrongArgs("config|set"))
+		c.WriteError(errSyntax)
 		return
 	}
 	for i := 2; i < len(args); i += 2 {
 		if _, known := c.s.config[strings.ToLower(string(args[i]))]; !known {
-			c.WriteError("ERR Unknown option or number of arguments for CONFIG SET - '" + string(args[i]) + "'")
+			c.WriteError("ERR Unknown option or number of arguments for CONFIG SET - '" + cString(args[i]) + "'")
 			return
 		}
 	}

@@ -110,7 +110,7 @@ func shebang(text string, sc *script) (code, bad string) {
 		if len(words) > 0 {
 			engine = words[0]
 		}
-		return "", "ERR Unexpected engine in script shebang: " + engine
+		return "", "ERR Unexpected engine in script shebang: #!" + engine
 	}
 	for _, w := range words[1:] {
 		flags, is := strings.CutPrefix(w, "flags=")

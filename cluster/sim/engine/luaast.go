@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -13,6 +14,39 @@ import (
 // them ends in keys and values: 1.7e+15, not 1700000000000000. Its concatenation
 // cannot be replaced, so it is rewritten before it is compiled.
 const concatName = "\x00concat"
+
+// modName is what a%b becomes a call of: Lua 5.1 computes it in a way that shows
+// where numbers are large.
+const modName = "\x00mod"
+
+func luaMod(L *lua.LState) int {
+	for i := 1; i <= 2; i++ {
+		v := L.Get(i)
+		if f := L.GetMetaField(v, "__mod"); v.Type() != lua.LTNumber && f != lua.LNil {
+			L.Push(f)
+			L.Push(L.Get(1))
+			L.Push(L.Get(2))
+			L.Call(2, 1)
+			return 1
+		}
+	}
+	var n [2]float64
+	for i := range n {
+		v := L.Get(i + 1)
+		f, ok := v.(lua.LNumber)
+		if s, is := v.(lua.LString); is {
+			var x float64
+			x, ok = readNumber(string(s), 10)
+			f = lua.LNumber(x)
+		}
+		if !ok {
+			L.RaiseError("attempt to perform arithmetic on a %s value", v.Type().String())
+		}
+		n[i] = float64(f)
+	}
+	L.Push(lua.LNumber(n[0] - math.Floor(n[0]/n[1])*n[1]))
+	return 1
+}
 
 func luaConcat(L *lua.LState) int {
 	n := L.GetTop()
@@ -135,6 +169,9 @@ func rewrite(e ast.Expr) ast.Expr {
 		e.Lhs, e.Rhs = rewrite(e.Lhs), rewrite(e.Rhs)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = rewrite(e.Lhs), rewrite(e.Rhs)
+		if e.Operator == "%" {
+			return callOf(modName, e, single(e.Lhs), single(e.Rhs))
+		}
 	case *ast.UnaryMinusOpExpr:
 		e.Expr = rewrite(e.Expr)
 	case *ast.UnaryNotOpExpr:
@@ -160,9 +197,14 @@ func rewriteConcat(e *ast.StringConcatOpExpr) ast.Expr {
 		rest = c.Rhs
 	}
 	parts = append(parts, single(rewrite(rest)))
-	name := &ast.IdentExpr{Value: concatName}
-	call := &ast.FuncCallExpr{Func: name, Args: parts, AdjustRet: true}
-	for _, n := range []ast.PositionHolder{name, call} {
+	return callOf(concatName, e, parts...)
+}
+
+// callOf is a call of a function of ours in place of an expression.
+func callOf(name string, e ast.PositionHolder, args ...ast.Expr) ast.Expr {
+	f := &ast.IdentExpr{Value: name}
+	call := &ast.FuncCallExpr{Func: f, Args: args, AdjustRet: true}
+	for _, n := range []ast.PositionHolder{f, call} {
 		n.SetLine(e.Line())
 		n.SetLastLine(e.LastLine())
 	}

@@ -17,7 +17,7 @@ func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)
 // errorTable is how scripts see an error; text is as in a reply, with or without
 // its dash; what has no code gets ERR.
 func errorTable(L *lua.LState, text string) *lua.LTable {
-	text = strings.Trim(text, "\r\n")
+	text = strings.Trim(cString([]byte(text)), "\r\n")
 	if rest, dashed := strings.CutPrefix(text, "-"); dashed {
 		if strings.Contains(rest, " ") {
 			text = rest
@@ -71,7 +71,7 @@ func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 	}
 	in.args, in.numbers = args, numbers
 	spec, why := c.s.lookup(args)
-	if spec == nil {
+	if why != "" {
 		if strings.HasPrefix(why, "ERR wrong number") {
 			return nil, "Wrong number of args calling Redis command from script"
 		}
@@ -80,7 +80,7 @@ func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 	if spec.has(NoScript) {
 		return nil, "This Redis command is not allowed from script"
 	}
-	if in.readOnly && spec.has(Write) {
+	if in.readOnly && spec.has(Write|mayReplicate) {
 		return nil, "Write commands are not allowed from read-only scripts."
 	}
 	if guard := c.s.cfg.Guard; guard != nil {
@@ -230,11 +230,11 @@ func (in *interpreter) replyBool(c *Conn, b bool) {
 
 func (in *interpreter) replyTable(c *Conn, t *lua.LTable, depth int) {
 	if s, ok := t.RawGetString("err").(lua.LString); ok {
-		c.WriteError(strings.TrimPrefix(string(s), "-"))
+		c.WriteError(strings.TrimPrefix(cString([]byte(s)), "-"))
 		return
 	}
 	if s, ok := t.RawGetString("ok").(lua.LString); ok {
-		c.WriteStatus(strings.NewReplacer("\r", " ", "\n", " ").Replace(string(s)))
+		c.WriteStatus(strings.NewReplacer("\r", " ", "\n", " ").Replace(cString([]byte(s))))
 		return
 	}
 	if f, ok := t.RawGetString("double").(lua.LNumber); ok {

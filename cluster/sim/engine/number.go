@@ -30,15 +30,20 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(n), n <= math.MaxInt64
 }
 
-// parseFloat reads a double as C's strtod does, all of it; no NaN.
+// parseFloat reads a double as C's strtod does, all of it; no NaN, and nothing
+// that a double cannot hold.
 func parseFloat(b []byte) (float64, bool) {
 	s := string(b)
-	if s == "" || isSpace(s[0]) || strings.ContainsRune(s, '_') {
+	if s == "" || isSpace(s[0]) || strings.Contains(s, "_") {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(hexFloat(s), 64)
-	if err != nil && !math.IsInf(f, 0) || math.IsNaN(f) {
+	if err != nil || math.IsNaN(f) {
 		return 0, false
+	}
+	if f == 0 { // perhaps too small
+		x, ok := parseExtended(b)
+		return f, ok && x.Sign() == 0
 	}
 	return f, true
 }
@@ -57,17 +62,26 @@ func hexFloat(s string) string {
 // INCRBYFLOAT counts.
 const extended = 64
 
+// parseExtended reads a long double as C's strtold does, all of it; no NaN.
 func parseExtended(b []byte) (*big.Float, bool) {
-	f, ok := parseFloat(b)
-	if !ok {
+	s := strings.ToLower(string(b))
+	if s == "" || strings.Contains(s, "_") {
 		return nil, false
 	}
-	if math.IsInf(f, 0) {
-		return new(big.Float).SetPrec(extended).SetInf(f < 0), strings.Contains(strings.ToLower(string(b)), "inf")
+	body := s
+	if s[0] == '-' || s[0] == '+' {
+		body = s[1:]
 	}
-	x, _, err := big.ParseFloat(string(b), 0, extended, big.ToNearestEven)
-	if err != nil { // such as "010", which big reads as octal
-		return new(big.Float).SetPrec(extended).SetFloat64(f), true
+	if body == "inf" || body == "infinity" {
+		return new(big.Float).SetPrec(extended).SetInf(s[0] == '-'), true
+	}
+	base := 10
+	if strings.HasPrefix(body, "0x") {
+		base = 0
+	}
+	x, _, err := big.ParseFloat(s, base, extended, big.ToNearestEven)
+	if err != nil || base == 10 && strings.ContainsAny(s, "pi") || x.MantExp(nil) > 16384 {
+		return nil, false
 	}
 	return x, true
 }
@@ -136,4 +150,14 @@ func span(start, end int64, n int) (from, to int) {
 		return 0, 0
 	}
 	return int(start), int(min(end, size-1)) + 1
+}
+
+// positive reads a count that must not be negative, or writes the error.
+func (c *Conn) positive(b []byte) (int64, bool) {
+	n, ok := parseInt(b)
+	if !ok || n < 0 {
+		c.WriteError("ERR value is out of range, must be positive")
+		return 0, false
+	}
+	return n, true
 }

@@ -155,7 +155,7 @@ func cmdPubsubShardchannels(c *Conn, args [][]byte) { c.listChannels(&c.s.shards
 func (c *Conn) listChannels(all *dict[*subscribers], args [][]byte) {
 	pattern := args[2:]
 	if len(pattern) > 1 {
-		c.WriteError("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try PUBSUB HELP.")
+		c.WriteError("ERR unknown subcommand or wrong number of arguments for '" + cString(args[1]) + "'. Try PUBSUB HELP.")
 		return
 	}
 	var found []string

@@ -6,26 +6,47 @@ import (
 )
 
 // randomCount reads how many random elements are wanted, or writes the error;
-// fewer than none: they may come again. Where Redis would exhaust its memory,
-// it is refused.
+// fewer than none: they may come again.
 func (c *Conn) randomCount(b []byte) (int64, bool) {
 	n, ok := c.integer(b)
-	if ok && (n < -1<<24 || n > math.MaxInt64/2) {
-		c.WriteError("ERR value is out of range")
+	if ok && n == math.MinInt64 {
+		c.WriteError("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
 		return 0, false
 	}
 	return n, ok
 }
 
+// randomPairs reads the count and the option of HRANDFIELD and ZRANDMEMBER, or
+// writes the error.
+func (c *Conn) randomPairs(args [][]byte, option string) (count int64, pairs, ok bool) {
+	if len(args) < 3 {
+		return 1, false, true
+	}
+	if count, ok = c.randomCount(args[2]); !ok {
+		return 0, false, false
+	}
+	pairs = len(args) == 4 && is(args[3], option)
+	switch {
+	case len(args) > 3 && !pairs:
+		c.WriteError(errSyntax)
+		return 0, false, false
+	case pairs && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
+		c.WriteError("ERR value is out of range")
+		return 0, false, false
+	}
+	return count, pairs, true
+}
+
 // pick draws count different keys, all if there are no more; if count is
-// negative, -count keys, each of which may come again.
+// negative, -count keys, each of which may come again; those above 2^24, with
+// which Redis would exhaust its memory, are left out.
 func pick[V any](d *dict[V], r *rand.Rand, count int64) []string {
 	if d.len() == 0 || count == 0 {
 		return nil
 	}
 	if count < 0 {
 		names := make([]string, 0, min(-count, 1<<20))
-		for ; count < 0; count++ {
+		for count = max(count, -1<<24); count < 0; count++ {
 			names = append(names, d.any(r))
 		}
 		return names

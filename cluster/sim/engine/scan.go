@@ -1,6 +1,9 @@
 package engine
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // scanOptions are those of SCAN, HSCAN, SSCAN and ZSCAN.
 type scanOptions struct {
@@ -38,11 +41,17 @@ func (c *Conn) parseScan(args [][]byte, keys bool) (o scanOptions, ok bool) {
 }
 
 func (c *Conn) cursor(b []byte) (uint64, bool) {
-	n, err := strconv.ParseUint(string(b), 10, 64)
-	if err != nil {
+	// As C's strtoul: a sign is allowed, and a negative number counts from 2^64.
+	digits := strings.TrimLeft(string(b), "+-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || len(b)-len(digits) > 1 {
 		c.WriteError("ERR invalid cursor")
+		return 0, false
 	}
-	return n, err == nil
+	if b[0] == '-' {
+		n = -n
+	}
+	return n, true
 }
 
 // scan goes on behind a cursor, which is the number of the last insertion that

@@ -95,7 +95,7 @@ func cmdHello(c *Conn, args [][]byte) {
 			name, named = string(args[i+1]), true
 			i++
 		default:
-			c.WriteError("ERR Syntax error in HELLO option '" + string(args[i]) + "'")
+			c.WriteError("ERR Syntax error in HELLO option '" + cString(args[i]) + "'")
 			return
 		}
 	}

@@ -30,6 +30,7 @@ const (
 	container      // has subcommands
 	gathers        // executes other commands, whose effects count
 	immediate      // is executed although a transaction is being put together
+	mayReplicate   // reaches replicas although it changes no key
 	whenSubscribed // allowed to a subscriber of RESP2
 )
 
@@ -90,7 +91,7 @@ func (spec *Spec) movable(args [][]byte) [][]byte {
 var baseTable = sync.OnceValue(func() map[string]*Spec {
 	t := map[string]*Spec{}
 	for _, rows := range [][]Spec{
-		stringRows(), keyRows(), hashRows(),
+		stringRows(), keyRows(), hashRows(), listRows(), setRows(), zsetRows(),
 		sessionRows(), pubsubRows(), serverRows(),
 	} {
 		for i := range rows {

@@ -133,7 +133,7 @@ func sessionRows() []Spec {
 func pubsubRows() []Spec {
 	return []Spec{
 		{"psubscribe", -2, PubSub | NoScript | Loading | Stale | whenSubscribed, 0, 0, 0, cmdPsubscribe},
-		{"publish", 3, PubSub | Loading | Stale | Fast, 0, 0, 0, cmdPublish},
+		{"publish", 3, PubSub | Loading | Stale | Fast | mayReplicate, 0, 0, 0, cmdPublish},
 		{"pubsub", -2, container, 0, 0, 0, nothing},
 		{"pubsub|channels", -2, PubSub | Loading | Stale, 0, 0, 0, cmdPubsubChannels},
 		{"pubsub|numpat", 2, PubSub | Loading | Stale, 0, 0, 0, cmdPubsubNumpat},
@@ -141,7 +141,7 @@ func pubsubRows() []Spec {
 		{"pubsub|shardchannels", -2, PubSub | Loading | Stale, 0, 0, 0, cmdPubsubShardchannels},
 		{"pubsub|shardnumsub", -2, PubSub | Loading | Stale, 0, 0, 0, cmdPubsubShardnumsub},
 		{"punsubscribe", -1, PubSub | NoScript | Loading | Stale | whenSubscribed, 0, 0, 0, cmdPunsubscribe},
-		{"spublish", 3, PubSub | Loading | Stale | Fast, 1, 1, 1, cmdSpublish},
+		{"spublish", 3, PubSub | Loading | Stale | Fast | mayReplicate, 1, 1, 1, cmdSpublish},
 		{"ssubscribe", -2, PubSub | NoScript | Loading | Stale | whenSubscribed, 1, -1, 1, cmdSsubscribe},
 		{"subscribe", -2, PubSub | NoScript | Loading | Stale | whenSubscribed, 0, 0, 0, cmdSubscribe},
 		{"sunsubscribe", -1, PubSub | NoScript | Loading | Stale | whenSubscribed, 1, -1, 1, cmdSunsubscribe},
@@ -163,5 +163,94 @@ func serverRows() []Spec {
 		{"info", -1, Loading | Stale, 0, 0, 0, cmdInfo},
 		{"role", 1, NoScript | Loading | Stale | Fast, 0, 0, 0, cmdRole},
 		{"time", 1, Loading | Stale | Fast, 0, 0, 0, cmdTime},
+	}
+}
+
+func listRows() []Spec {
+	return []Spec{
+		{"blmove", 6, Write | DenyOOM | NoScript | Blocking, 1, 2, 1, cmdBlmove},
+		{"blmpop", -5, Write | Blocking | MovableKeys, 0, 0, 0, cmdBlmpop},
+		{"blpop", -3, Write | NoScript | Blocking, 1, -2, 1, cmdBlpop},
+		{"brpop", -3, Write | NoScript | Blocking, 1, -2, 1, cmdBrpop},
+		{"brpoplpush", 4, Write | DenyOOM | NoScript | Blocking, 1, 2, 1, cmdBrpoplpush},
+		{"lindex", 3, ReadOnly, 1, 1, 1, cmdLindex},
+		{"linsert", 5, Write | DenyOOM, 1, 1, 1, cmdLinsert},
+		{"llen", 2, ReadOnly | Fast, 1, 1, 1, cmdLlen},
+		{"lmove", 5, Write | DenyOOM, 1, 2, 1, cmdLmove},
+		{"lmpop", -4, Write | MovableKeys, 0, 0, 0, cmdLmpop},
+		{"lpop", -2, Write | Fast, 1, 1, 1, cmdLpop},
+		{"lpos", -3, ReadOnly, 1, 1, 1, cmdLpos},
+		{"lpush", -3, Write | DenyOOM | Fast, 1, 1, 1, cmdLpush},
+		{"lpushx", -3, Write | DenyOOM | Fast, 1, 1, 1, cmdLpushx},
+		{"lrange", 4, ReadOnly, 1, 1, 1, cmdLrange},
+		{"lrem", 4, Write, 1, 1, 1, cmdLrem},
+		{"lset", 4, Write | DenyOOM, 1, 1, 1, cmdLset},
+		{"ltrim", 4, Write, 1, 1, 1, cmdLtrim},
+		{"rpop", -2, Write | Fast, 1, 1, 1, cmdRpop},
+		{"rpoplpush", 3, Write | DenyOOM, 1, 2, 1, cmdRpoplpush},
+		{"rpush", -3, Write | DenyOOM | Fast, 1, 1, 1, cmdRpush},
+		{"rpushx", -3, Write | DenyOOM | Fast, 1, 1, 1, cmdRpushx},
+	}
+}
+
+func setRows() []Spec {
+	return []Spec{
+		{"sadd", -3, Write | DenyOOM | Fast, 1, 1, 1, cmdSadd},
+		{"scard", 2, ReadOnly | Fast, 1, 1, 1, cmdScard},
+		{"sdiff", -2, ReadOnly, 1, -1, 1, cmdSdiff},
+		{"sdiffstore", -3, Write | DenyOOM, 1, -1, 1, cmdSdiffstore},
+		{"sinter", -2, ReadOnly, 1, -1, 1, cmdSinter},
+		{"sintercard", -3, ReadOnly | MovableKeys, 0, 0, 0, cmdSintercard},
+		{"sinterstore", -3, Write | DenyOOM, 1, -1, 1, cmdSinterstore},
+		{"sismember", 3, ReadOnly | Fast, 1, 1, 1, cmdSismember},
+		{"smembers", 2, ReadOnly, 1, 1, 1, cmdSmembers},
+		{"smismember", -3, ReadOnly | Fast, 1, 1, 1, cmdSmismember},
+		{"smove", 4, Write | Fast, 1, 2, 1, cmdSmove},
+		{"spop", -2, Write | Fast, 1, 1, 1, cmdSpop},
+		{"srandmember", -2, ReadOnly, 1, 1, 1, cmdSrandmember},
+		{"srem", -3, Write | Fast, 1, 1, 1, cmdSrem},
+		{"sscan", -3, ReadOnly, 1, 1, 1, cmdSscan},
+		{"sunion", -2, ReadOnly, 1, -1, 1, cmdSunion},
+		{"sunionstore", -3, Write | DenyOOM, 1, -1, 1, cmdSunionstore},
+	}
+}
+
+func zsetRows() []Spec {
+	return []Spec{
+		{"bzmpop", -5, Write | Blocking | MovableKeys, 0, 0, 0, cmdBzmpop},
+		{"bzpopmax", -3, Write | NoScript | Blocking | Fast, 1, -2, 1, cmdBzpopmax},
+		{"bzpopmin", -3, Write | NoScript | Blocking | Fast, 1, -2, 1, cmdBzpopmin},
+		{"zadd", -4, Write | DenyOOM | Fast, 1, 1, 1, cmdZadd},
+		{"zcard", 2, ReadOnly | Fast, 1, 1, 1, cmdZcard},
+		{"zcount", 4, ReadOnly | Fast, 1, 1, 1, cmdZcount},
+		{"zdiff", -3, ReadOnly | MovableKeys, 0, 0, 0, cmdZdiff},
+		{"zdiffstore", -4, Write | DenyOOM | MovableKeys, 1, 1, 1, cmdZdiffstore},
+		{"zincrby", 4, Write | DenyOOM | Fast, 1, 1, 1, cmdZincrby},
+		{"zinter", -3, ReadOnly | MovableKeys, 0, 0, 0, cmdZinter},
+		{"zintercard", -3, ReadOnly | MovableKeys, 0, 0, 0, cmdZintercard},
+		{"zinterstore", -4, Write | DenyOOM | MovableKeys, 1, 1, 1, cmdZinterstore},
+		{"zlexcount", 4, ReadOnly | Fast, 1, 1, 1, cmdZlexcount},
+		{"zmpop", -4, Write | MovableKeys, 0, 0, 0, cmdZmpop},
+		{"zmscore", -3, ReadOnly | Fast, 1, 1, 1, cmdZmscore},
+		{"zpopmax", -2, Write | Fast, 1, 1, 1, cmdZpopmax},
+		{"zpopmin", -2, Write | Fast, 1, 1, 1, cmdZpopmin},
+		{"zrandmember", -2, ReadOnly, 1, 1, 1, cmdZrandmember},
+		{"zrange", -4, ReadOnly, 1, 1, 1, cmdZrange},
+		{"zrangebylex", -4, ReadOnly, 1, 1, 1, cmdZrangebylex},
+		{"zrangebyscore", -4, ReadOnly, 1, 1, 1, cmdZrangebyscore},
+		{"zrangestore", -5, Write | DenyOOM, 1, 2, 1, cmdZrangestore},
+		{"zrank", 3, ReadOnly | Fast, 1, 1, 1, cmdZrank},
+		{"zrem", -3, Write | Fast, 1, 1, 1, cmdZrem},
+		{"zremrangebylex", 4, Write, 1, 1, 1, cmdZremrangebylex},
+		{"zremrangebyrank", 4, Write, 1, 1, 1, cmdZremrangebyrank},
+		{"zremrangebyscore", 4, Write, 1, 1, 1, cmdZremrangebyscore},
+		{"zrevrange", -4, ReadOnly, 1, 1, 1, cmdZrevrange},
+		{"zrevrangebylex", -4, ReadOnly, 1, 1, 1, cmdZrevrangebylex},
+		{"zrevrangebyscore", -4, ReadOnly, 1, 1, 1, cmdZrevrangebyscore},
+		{"zrevrank", 3, ReadOnly | Fast, 1, 1, 1, cmdZrevrank},
+		{"zscan", -3, ReadOnly, 1, 1, 1, cmdZscan},
+		{"zscore", 3, ReadOnly | Fast, 1, 1, 1, cmdZscore},
+		{"zunion", -3, ReadOnly | MovableKeys, 0, 0, 0, cmdZunion},
+		{"zunionstore", -4, Write | DenyOOM | MovableKeys, 1, 1, 1, cmdZunionstore},
 	}
 }

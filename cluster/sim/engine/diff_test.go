@@ -1,0 +1,288 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	sequences = flag.Int("sequences", 2000, "how many random sequences of commands to compare with Redis")
+	diffSeed  = flag.Uint64("diffseed", 1, "seed of the first of them")
+)
+
+func digestOf(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// move is a command that one of the clients sends; pause: time passes first, so
+// that what lasts a millisecond is over.
+type move struct {
+	client int
+	pause  bool
+	args   []string
+}
+
+func (m move) String() string {
+	if m.pause {
+		return "pause 5ms"
+	}
+	return fmt.Sprintf("%d: %q", m.client, m.args)
+}
+
+const clients = 3
+
+// sequence draws what three clients do.
+func (g *generator) sequence() []move {
+	var moves []move
+	for range 10 + g.IntN(30) {
+		m := move{client: g.IntN(clients)}
+		switch n := g.IntN(100); {
+		case n < 20:
+			m.args = g.script()
+		case n < 26:
+			m.args = []string{[]string{"MULTI", "EXEC", "WATCH"}[g.IntN(3)]}
+			if m.args[0] == "WATCH" {
+				m.args = append(m.args, g.word("k"))
+			}
+		case n < 27:
+			key := g.word("k")
+			moves = append(moves, move{client: m.client, args: []string{"PEXPIRE", key, "1"}}, move{pause: true})
+			m.args = []string{"EXISTS", key}
+		default:
+			m.args = g.command()
+		}
+		moves = append(moves, m)
+	}
+	return moves
+}
+
+// both are the two servers, and the connections of the three clients to each.
+type both struct {
+	real   *realServer
+	engine *Server
+	conns  [clients]*realConn
+	users  [clients]*user
+	vague  [clients]bool // has queued what cannot be compared
+}
+
+func newBoth(t testing.TB, real *realServer) *both {
+	b := &both{real: real}
+	t.Cleanup(b.close)
+	return b
+}
+
+func (b *both) close() {
+	for _, c := range b.conns {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+// reset makes both servers empty, and all clients new.
+func (b *both) reset() error {
+	b.engine = New(Config{Now: time.Now, Seed: 1})
+	for _, args := range [][]string{{"FLUSHALL"}, {"SCRIPT", "FLUSH"}, {"CONFIG", "SET", "maxmemory", "0"}} {
+		if v, err := b.real.control.ask(args...); err != nil || v.kind != '+' {
+			return fmt.Errorf("%v answers %v: %w", args, v, err)
+		}
+	}
+	for i := range clients {
+		if b.conns[i] != nil {
+			b.conns[i].Close()
+		}
+		var err error
+		if b.conns[i], err = b.real.open(); err != nil {
+			return err
+		}
+		u := &user{}
+		u.Conn = b.engine.Open("127.0.0.1:1", func(p []byte) { u.got.Write(p) })
+		b.users[i], b.vague[i] = u, false
+	}
+	return nil
+}
+
+// run plays a sequence on both servers, and says where they differ first.
+func (b *both) run(moves []move) (at int, difference string) {
+	if err := b.reset(); err != nil {
+		return 0, err.Error()
+	}
+	for i, m := range moves {
+		if m.pause {
+			<-time.After(5 * time.Millisecond)
+			continue
+		}
+		if d := b.step(m); d != "" {
+			return i, d
+		}
+	}
+	return 0, ""
+}
+
+func (b *both) step(m move) string {
+	b.users[m.client].Feed(encode(m.args))
+	if _, err := b.conns[m.client].Write(encode(m.args)); err != nil {
+		return "the connection to Redis is gone: " + err.Error()
+	}
+	if b.users[m.client].got.Len() == 0 {
+		// No answer tells that the command was executed; another connection's does.
+		if _, err := b.real.control.ask("PING"); err != nil {
+			return "Redis does not answer any more: " + err.Error()
+		}
+	}
+	t := b.tolerance(m)
+	for i := range clients {
+		got, err := values(b.users[i].got.String())
+		if err != nil {
+			return fmt.Sprintf("the engine writes what is no reply: %v", err)
+		}
+		b.users[i].got.Reset()
+		want, err := b.conns[i].readAll(len(got))
+		if err != nil {
+			return err.Error()
+		}
+		if rest := b.conns[i].r.Buffered(); rest > 0 {
+			extra, _ := b.conns[i].r.Peek(rest)
+			return fmt.Sprintf("client %d: Redis says more: %q after %v", i, extra, want)
+		}
+		if !sameAll(t, got, want) {
+			return fmt.Sprintf("client %d\n  engine: %v\n  Redis:  %v", i, got, want)
+		}
+	}
+	return ""
+}
+
+// values takes apart all that was pushed.
+func values(text string) ([]value, error) {
+	r := bufio.NewReader(strings.NewReader(text))
+	var all []value
+	for {
+		if _, err := r.Peek(1); err != nil {
+			return all, nil
+		}
+		v, err := readValue(r)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+}
+
+// tolerance is how the answer to a move is to be compared; EXEC answers for all
+// that was queued.
+func (b *both) tolerance(m move) tolerance {
+	t := how(m.args)
+	b.users[m.client].EachQueued(func(_ *Spec, args [][]byte) {
+		var words []string
+		for _, a := range args {
+			words = append(words, string(a))
+		}
+		if how(words).kindOnly {
+			b.vague[m.client] = true
+		}
+	})
+	if among(m.args[0], "exec") {
+		t.kindOnly = b.vague[m.client]
+		b.vague[m.client] = false
+	}
+	return t
+}
+
+func sameAll(t tolerance, got, want []value) bool {
+	if len(got) != len(want) {
+		return false
+	}
+	got, want = messages(got), messages(want)
+	for i := range got {
+		if !same(t, got[i], want[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// shrink makes a sequence that differs as short as possible.
+func (b *both) shrink(moves []move) []move {
+	for size := len(moves) / 2; size > 0; size /= 2 {
+		for from := 0; from+size <= len(moves); {
+			shorter := slices.Delete(slices.Clone(moves), from, from+size)
+			if _, d := b.run(shorter); d != "" {
+				moves = shorter
+			} else {
+				from += size
+			}
+		}
+	}
+	return moves
+}
+
+func TestSameAsRedis(t *testing.T) {
+	b := newBoth(t, startReal(t))
+	scripts := append(lockScripts(t), ownScripts...)
+	used := map[string]int{}
+	n := *sequences
+	if testing.Short() {
+		n = min(n, 200)
+	}
+	commands, failures := 0, 0
+	for i := range n {
+		seed := *diffSeed + uint64(i)
+		moves := newGenerator(seed, time.Now().UnixMilli(), scripts).sequence()
+		at, d := b.run(moves)
+		for _, m := range moves {
+			if spec := b.engine.Lookup(bytesList(m.args)); spec != nil {
+				used[spec.Name]++
+				commands++
+			}
+		}
+		if d == "" {
+			continue
+		}
+		if _, err := b.real.control.ask("PING"); err != nil {
+			t.Fatalf("seed %d: Redis has died of\n  %s", seed, join(moves[:at+1]))
+		}
+		short := b.shrink(moves)
+		_, d2 := b.run(short)
+		t.Errorf("seed %d: after\n  %s\n%s\n(at first: %s)", seed, join(short), d2, d)
+		if failures++; failures == 5 {
+			t.FailNow()
+		}
+	}
+	t.Logf("%d sequences, %d commands compared", n, commands)
+	if n < 1000 {
+		return
+	}
+	for _, name := range b.engine.Commands() {
+		if !b.engine.table[name].has(container) && used[name] == 0 && !endsConnection(name) {
+			t.Errorf("%s was never compared", name)
+		}
+	}
+}
+
+// endsConnection: what these do is tested by the engine's own tests.
+func endsConnection(name string) bool { return name == "quit" }
+
+func bytesList(args []string) [][]byte {
+	out := make([][]byte, len(args))
+	for i, a := range args {
+		out[i] = bytes.Clone([]byte(a))
+	}
+	return out
+}
+
+func join(moves []move) string {
+	var lines []string
+	for _, m := range moves {
+		lines = append(lines, m.String())
+	}
+	return strings.Join(lines, "\n  ")
+}

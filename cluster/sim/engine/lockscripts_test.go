@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// lockScript is a script of package lock or lock/historic, and how it is called:
+// patterns of the grammar for its keys and its arguments.
+type lockScript struct{ name, text, keys, args string }
+
+// lockFolder is where the locks are, as seen from here.
+const lockFolder = "../../../lock"
+
+// lockScripts are all scripts of the locks, put together as package lock does.
+func lockScripts(t testing.TB) []lockScript {
+	t.Helper()
+	fair := "{L} {P} {Q} {W} {T} {c}"
+	rw := "{L} {W} {Q} {P} {T} {c} {c}"
+	var all []lockScript
+	for _, row := range [][3]string{
+		{"mint acquire", "{L} {T} {P}", "{o} {H} {lease} (0|1) (0|1)"},
+		{"release", "{L} {P} {c}", "{H} {o} {lease}"},
+		{"renew", "{L} {L}", "{H} {lease} {H} {lease}"},
+		{"inspect", "{L}", ""},
+		{"force", "{L} {c}", ""},
+		{"mint fair_queue fair_acquire", fair, "{o} {H} {lease} {lease} (0|1) (0|1)"},
+		{"mint fair_queue fair_release", fair, "{H} {o} {lease}"},
+		{"mint fair_queue fair_queue_of", fair, ""},
+		{"mint fair_queue fair_force", fair, ""},
+		{"mint rw_state rw_acquire", rw, "{o} {H} {lease} (r|w) (0|5000)"},
+		{"rw_state rw_release", rw, "{H} {o} {lease}"},
+		{"rw_state rw_force", rw, ""},
+		{"rw_state rw_inspect", rw, ""},
+		{"rw_renew", "{L} {W}", "{H} {lease}"},
+		{"counted semaphore_set", "{L} {W} {P} {c}", "(semaphore|permits) (try|set|add) (1|2|3|-1) {lease}"},
+		{"counted semaphore_acquire", "{L} {P}", "{H} (1|2|5)"},
+		{"counted semaphore_release", "{L} {P} {c}", "{lease} {H} [{H}]"},
+		{"counted semaphore_state", "{L} {W} {c}", "(semaphore|permits)"},
+		{"counted permits_acquire", "{L} {W} {P} {c}", "{lease} {H} [{H}]"},
+		{"counted permits_release", "{L} {W} {P} {c}", "{lease} {H} [{H}]"},
+		{"counted permits_renew", "{L} {W} {c}", "{lease} {H} [{H}]"},
+		{"counted latch_arm", "{L} {P} {c}", "(1|2|3) {lease}"},
+		{"counted latch_count", "{L} {P} {c}", "{H} 0 {lease}"},
+		{"counted latch_state", "{L}", "0"},
+		{"counted latch_delete", "{L} {P} {c}", "{lease}"},
+	} {
+		all = append(all, lockScript{row[0], scriptText(t, strings.Fields(row[0])...), row[1], row[2]})
+	}
+	together := "local function take(KEYS, ARGV)\n" + scriptText(t, "mint", "acquire") + "\nend\n" +
+		scriptText(t, "multi_acquire")
+	all = append(all, lockScript{"multi_acquire", together, "{P} {P} {L} {T} {P} {L} {T} {P}",
+		"2 {o} {H} {lease} 1 0 {o} {H} {lease} 1 0"})
+	guarded := scriptText(t, "fence") + "\nreturn redis.call('SET', KEYS[1], ARGV[1])"
+	all = append(all, lockScript{"fence", guarded, "{s} {T}", "{v} (1|2|10|99999999999999999)"})
+	return append(all, historicScripts(t)...)
+}
+
+func scriptText(t testing.TB, names ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(lockFolder, "script", name+".lua"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(text)
+	}
+	return b.String()
+}
+
+// historicScripts are the scripts among the constants of package historic.
+func historicScripts(t testing.TB) []lockScript {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(lockFolder, "historic", "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("the files of lock/historic: %v, %v", paths, err)
+	}
+	var all []lockScript
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if ok && lit.Kind == token.STRING && strings.Contains(lit.Value, "redis.call") {
+				text, _ := strconv.Unquote(lit.Value)
+				all = append(all, lockScript{filepath.Base(path), text, "{L} {c}", "({o}|{lease}) {H}"})
+			}
+			return true
+		})
+	}
+	if len(all) < 4 {
+		t.Fatalf("only %d scripts found in lock/historic", len(all))
+	}
+	return all
+}
+
+func TestEveryLockScriptIsCompared(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(lockFolder, "script", "*.lua"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the scripts of package lock: %v, %v", files, err)
+	}
+	names := ""
+	for _, s := range lockScripts(t) {
+		names += " " + s.name + " "
+	}
+	for _, f := range files {
+		if name := strings.TrimSuffix(filepath.Base(f), ".lua"); !strings.Contains(names, " "+name+" ") {
+			t.Errorf("%s is not among the scripts that are compared with Redis", f)
+		}
+	}
+}
+
+// ownScripts try what scripts can do, in a way whose words are the same
+// everywhere.
+var ownScripts = []lockScript{
+	{"value", "return {1, 2.9, -1.5, 'a', true, false, {3, {}}, nil, 4}", "", ""},
+	{"status", "return redis.status_reply(ARGV[1])", "", "{v}"},
+	{"error", "return redis.error_reply(ARGV[1])", "", "(FOO|FOO bar|-FOO bar)"},
+	{"raise", "error(ARGV[1])", "", "(boom|x y)"},
+	{"raise table", "\n\nerror({err = ARGV[1] or 'FOREIGN'})", "", "(FOREIGN|FOREIGN x)"},
+	{"call", "return redis.call(unpack(ARGV))", "",
+		"(get {s}|hget {k} f|foo|get|set {s} {v}|incr {s}|lpush {l} {v}|multi|{v})"},
+	{"pcall", "local r = redis.pcall(unpack(ARGV)) if type(r) == 'table' and r.err then return r.err end return r", "",
+		"(get {s}|hget {k} f|foo|get|set {s} {v} px {ms}|subscribe x|blpop {l} 0|zadd {z} 1 a|type {k}|ping)"},
+	{"numbers", "local n = tonumber(ARGV[1]) or 0 return {n, tostring(n), n .. '', tostring(n * 3.7), n % 7, " +
+		"string.format('%d %5.2f %s %x', n, n, n, 255), math.floor(n / 3)}", "", "" +
+		"(0|1|-3|10|010|0x10|1e3|1700000000000|1.5)"},
+	{"concat", "return ARGV[1] .. 1 .. '|' .. 1e15 .. '|' .. 2^53 .. '|' .. 0.1 .. '|' .. -0.5 .. '|' .. 1e100",
+		"", "{v}"},
+	{"arguments", "redis.call('set', KEYS[1], 1700000000000000) redis.call('append', KEYS[1], 0.1) " +
+		"return redis.call('get', KEYS[1])", "{s}", ""},
+	{"json", "return cjson.encode({1, 'x', 2.5, {a = ARGV[1]}, {}, true, cjson.null, 1e15})",
+		"", "(a|b|x)"},
+	{"json back", "local t = cjson.decode(ARGV[1]) return {t.a, t.b and t.b[2], type(t.c), t.c == cjson.null, t.d}", "",
+		"{json}"},
+	{"bits", "return {bit.band(12, 10), bit.bor(12, 10), bit.bxor(12, 10), bit.bnot(0), bit.lshift(1, 31), " +
+		"bit.rshift(-1, 28), bit.arshift(-16, 2), bit.rol(1, 33), bit.tobit(4294967295), bit.tohex(255, 4), bit.bswap(1)}",
+		"", ""},
+	{"strings", "local s = ARGV[1] return {#s, s:upper(), string.rep(s, 2, 'x'), s:sub(2, -2), " +
+		"s:find('o', 1, true) or -1, (s:gsub('o', '0')), string.format('%q', 'a\"b'), " +
+		"table.concat({1, 'b', 2.5}, ','), string.byte('A')}", "", "(foo|a|boot)"},
+	{"tables", "local t = {3, 1, 2} table.sort(t) table.insert(t, 4) table.remove(t, 1) " +
+		"return {#t, t[1], t[2], t[3], unpack({7, 8})}", "", ""},
+	{"protected", "local ok, e = pcall(function() return nosuch end) local ok2, e2 = pcall(redis.call, 'get') " +
+		"local ok3, e3 = pcall(error, {err = 'X y'}) return {e, e2, e3, tostring(ok)}", "", ""},
+	{"missing", "\nreturn nosuch", "", ""},
+	{"global", "x = 1", "", ""},
+	{"library", "redis.call = nil", "", ""},
+	{"missing number", "return redis.call()", "", ""},
+	{"argument", "return redis.call('get', {})", "", ""},
+	{"sha", "return redis.sha1hex(ARGV[1])", "", "{v}"},
+	{"resp", "redis.setresp(3) local h = redis.call('hgetall', KEYS[1]) redis.call('del', 'none') " +
+		"return {h.map and h.map.a or false, redis.call('get', 'none') == nil, " +
+		"type(redis.call('zscore', KEYS[2], 'a'))}", "{h} {z}", ""},
+	{"select", "redis.call('select', 1) redis.call('set', KEYS[1], 'x') return redis.call('dbsize') > 0", "{s}", ""},
+	{"spread", "local r = redis.call('hmget', KEYS[1], 'a', 'b', 'c') return {type(r[1]), r[2], #r}", "{h}", ""},
+	{"publish", "return redis.call('publish', KEYS[1], ARGV[1])", "{c}", "{v}"},
+	{"loop", "local n = 0 for i = 1, 10 do if i % 2 == 0 then n = n + i end end while n > 20 do n = n - 1 end " +
+		"for _, k in ipairs(KEYS) do n = n + redis.call('exists', k) end return n", "{k} {k}", ""},
+	{"shebang", "#!lua flags=no-writes\nreturn redis.pcall('set', KEYS[1], 'x')", "{s}", ""},
+	{"syntax of the shebang", "#!nolua\nreturn 1", "", ""},
+}
+
+// script draws a call of a script of the locks or of ours.
+func (g *generator) script() []string {
+	s := g.scripts[g.IntN(len(g.scripts))]
+	keys, args := g.expand(s.keys), g.expand(s.args)
+	if g.IntN(40) == 0 && len(args) > 0 {
+		args[g.IntN(len(args))] = g.word("v")
+	}
+	name, what := "EVAL", s.text
+	switch g.IntN(12) {
+	case 0:
+		name = "EVAL_RO"
+	case 1:
+		name, what = "EVALSHA", digestOf(s.text)
+	case 2:
+		name, what = "EVALSHA_RO", digestOf(s.text)
+	case 3:
+		return []string{"SCRIPT", "LOAD", s.text}
+	}
+	n := strconv.Itoa(len(keys))
+	if g.IntN(100) == 0 {
+		n = g.word("num")
+	}
+	return append(append([]string{name, what, n}, keys...), args...)
+}

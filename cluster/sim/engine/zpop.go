@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+func cmdZpopmin(c *Conn, args [][]byte) { c.zpop(args, true) }
+func cmdZpopmax(c *Conn, args [][]byte) { c.zpop(args, false) }
+
+func (c *Conn) zpop(args [][]byte, least bool) {
+	if len(args) > 3 {
+		c.WriteError(errSyntax)
+		return
+	}
+	count, ok := int64(1), true
+	if len(args) == 3 {
+		if count, ok = c.positive(args[2]); !ok {
+			return
+		}
+	}
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	if o == nil || count == 0 {
+		c.WriteArray(0)
+		return
+	}
+	items := c.takeItems(args[1], o, least, count)
+	if len(args) == 2 && c.resp == 3 { // one pair, not a list of pairs
+		c.WriteArray(2)
+		c.WriteBulkString(items[0].name)
+		c.WriteDouble(items[0].score)
+		return
+	}
+	c.writeItems(items, true)
+}
+
+// takeItems takes the least or the greatest off, in their order.
+func (c *Conn) takeItems(key []byte, o *object, least bool, count int64) []zitem {
+	n := int(min(count, int64(len(o.items()))))
+	from := 0
+	if !least {
+		from = len(o.items()) - n
+	}
+	items := slices.Clone(o.items()[from : from+n])
+	if !least {
+		slices.Reverse(items)
+	}
+	c.dropItems(key, o, from, from+n)
+	return items
+}
+
+func cmdBzpopmin(c *Conn, args [][]byte) { c.bzpop(args, true) }
+func cmdBzpopmax(c *Conn, args [][]byte) { c.bzpop(args, false) }
+
+func popName(least bool) []byte {
+	if least {
+		return []byte("ZPOPMIN")
+	}
+	return []byte("ZPOPMAX")
+}
+
+func (c *Conn) bzpop(args [][]byte, least bool) {
+	until, ok := c.timeout(args[len(args)-1])
+	if !ok {
+		return
+	}
+	c.zpopFirst(args[1:len(args)-1], until, c.MayBlock(), func(key []byte, o *object) {
+		item := c.takeItems(key, o, least, 1)[0]
+		c.WriteArray(3)
+		c.WriteBulk(key)
+		c.WriteBulkString(item.name)
+		c.WriteDouble(item.score)
+		c.s.rewrite(popName(least), key)
+	})
+}
+
+// zpopFirst takes from the first key that has a sorted set, or waits for one.
+func (c *Conn) zpopFirst(keys [][]byte, until time.Time, block bool, take func(key []byte, o *object)) {
+	serve := func(key []byte) bool {
+		o := c.s.find(c.db, view(key))
+		if o == nil || o.kind != kindZSet {
+			return false
+		}
+		take(key, o)
+		return true
+	}
+	for _, key := range keys {
+		if o, ok := c.findKind(key, kindZSet); !ok || o != nil && serve(key) {
+			return
+		}
+	}
+	if !block {
+		c.WriteNullArray()
+		return
+	}
+	c.blockOn(keys, until, c.WriteNullArray, serve)
+}
+
+func cmdZmpop(c *Conn, args [][]byte) {
+	if r, ok := c.parsePops(args[1:], "min", "max"); ok {
+		c.zmpop(r, time.Time{}, false)
+	}
+}
+
+func cmdBzmpop(c *Conn, args [][]byte) {
+	r, ok := c.parsePops(args[2:], "min", "max")
+	if !ok {
+		return
+	}
+	if until, ok := c.timeout(args[1]); ok {
+		c.zmpop(r, until, c.MayBlock())
+	}
+}
+
+func (c *Conn) zmpop(r popRequest, until time.Time, block bool) {
+	c.zpopFirst(r.keys, until, block, func(key []byte, o *object) {
+		items := c.takeItems(key, o, r.first, r.count)
+		c.WriteArray(2)
+		c.WriteBulk(key)
+		c.WriteArray(len(items))
+		for _, item := range items {
+			c.WriteArray(2)
+			c.WriteBulkString(item.name)
+			c.WriteDouble(item.score)
+		}
+		c.s.rewrite(popName(r.first), key, itob(int64(len(items))))
+	})
+}

@@ -1,0 +1,340 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// bound is an end of a range by score or by name.
+type bound struct {
+	score     float64
+	name      string
+	exclusive bool
+	infinite  int // of names: -1 before all, 1 behind all
+}
+
+// limits are both ends; lex: by name.
+type limits struct {
+	min, max bound
+	lex      bool
+}
+
+// above says whether an item is not below the bound.
+func (b bound) above(item zitem, lex bool) bool {
+	cmp := b.compare(item, lex)
+	return cmp > 0 || cmp == 0 && !b.exclusive
+}
+
+// below says whether an item is not above the bound.
+func (b bound) below(item zitem, lex bool) bool {
+	cmp := b.compare(item, lex)
+	return cmp < 0 || cmp == 0 && !b.exclusive
+}
+
+func (b bound) compare(item zitem, lex bool) int {
+	if !lex {
+		switch {
+		case item.score < b.score:
+			return -1
+		case item.score > b.score:
+			return 1
+		}
+		return 0
+	}
+	if b.infinite != 0 {
+		return -b.infinite
+	}
+	return strings.Compare(item.name, b.name)
+}
+
+// part is where the items between the limits are, as Redis looks for them: from
+// the end that is told first. Where a range is asked for by name and the scores
+// are not all alike, it stops at the first that does not fit.
+func (l limits) part(items []zitem, rev bool) (from, to int) {
+	n := len(items)
+	if n == 0 || !l.min.above(items[n-1], l.lex) || !l.max.below(items[0], l.lex) {
+		return 0, 0
+	}
+	if rev {
+		for to = n; to > 0 && !l.max.below(items[to-1], l.lex); {
+			to--
+		}
+		for from = to; from > 0 && l.min.above(items[from-1], l.lex); {
+			from--
+		}
+		return from, to
+	}
+	for from < n && !l.min.above(items[from], l.lex) {
+		from++
+	}
+	for to = from; to < n && l.max.below(items[to], l.lex); {
+		to++
+	}
+	return from, to
+}
+
+func parseScoreBound(b []byte) (bound, bool) {
+	var out bound
+	if len(b) > 0 && b[0] == '(' {
+		out.exclusive = true
+		b = b[1:]
+	}
+	if len(b) == 0 && !out.exclusive { // strtod reads nothing as zero
+		return out, true
+	}
+	f, ok := parseFloat(b)
+	if len(b) == 0 {
+		f, ok = 0, true
+	}
+	out.score = f
+	return out, ok && !math.IsNaN(f)
+}
+
+func parseLexBound(b []byte) (bound, bool) {
+	if len(b) == 0 {
+		return bound{}, false
+	}
+	switch {
+	case string(b) == "+":
+		return bound{infinite: 1}, true
+	case string(b) == "-":
+		return bound{infinite: -1}, true
+	case b[0] == '(':
+		return bound{name: string(b[1:]), exclusive: true}, true
+	case b[0] == '[':
+		return bound{name: string(b[1:])}, true
+	}
+	return bound{}, false
+}
+
+// parseLimits reads both ends, or writes the error.
+func (c *Conn) parseLimits(lo, hi []byte, lex bool) (l limits, ok bool) {
+	parse, bad := parseScoreBound, "ERR min or max is not a float"
+	if lex {
+		parse, bad = parseLexBound, "ERR min or max not valid string range item"
+	}
+	var okMin, okMax bool
+	l.lex = lex
+	l.min, okMin = parse(lo)
+	l.max, okMax = parse(hi)
+	if !okMin || !okMax {
+		c.WriteError(bad)
+		return l, false
+	}
+	return l, true
+}
+
+// rangeRequest is what a command of the family of ZRANGE asks for.
+type rangeRequest struct {
+	by            byte // 'i'ndex, 's'core, 'l'ex
+	rev           bool
+	scores        bool
+	offset, count int64
+	store         []byte // destination, or nil
+}
+
+func cmdZrange(c *Conn, args [][]byte) {
+	c.zrange(args[1], args[2:], rangeRequest{by: 'i'}, true)
+}
+
+func cmdZrangestore(c *Conn, args [][]byte) {
+	c.zrange(args[2], args[3:], rangeRequest{by: 'i', store: args[1]}, true)
+}
+
+func cmdZrevrange(c *Conn, args [][]byte) {
+	c.zrange(args[1], args[2:], rangeRequest{by: 'i', rev: true}, false)
+}
+
+func cmdZrangebyscore(c *Conn, args [][]byte) {
+	c.zrange(args[1], args[2:], rangeRequest{by: 's'}, false)
+}
+
+func cmdZrevrangebyscore(c *Conn, args [][]byte) {
+	c.zrange(args[1], args[2:], rangeRequest{by: 's', rev: true}, false)
+}
+
+func cmdZrangebylex(c *Conn, args [][]byte) {
+	c.zrange(args[1], args[2:], rangeRequest{by: 'l'}, false)
+}
+
+func cmdZrevrangebylex(c *Conn, args [][]byte) {
+	c.zrange(args[1], args[2:], rangeRequest{by: 'l', rev: true}, false)
+}
+
+// parseRange reads the options behind both ends, or writes the error; general:
+// those of ZRANGE, which chooses by them.
+func (c *Conn) parseRange(args [][]byte, r rangeRequest, general bool) (rangeRequest, bool) {
+	r.count = -1
+	limited := false
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case is(a, "withscores") && r.store == nil:
+			r.scores = true
+		case is(a, "limit") && i+2 < len(args):
+			var ok bool
+			if r.offset, ok = c.integer(args[i+1]); !ok {
+				return r, false
+			}
+			if r.count, ok = c.integer(args[i+2]); !ok {
+				return r, false
+			}
+			limited = true
+			i += 2
+		case general && is(a, "rev"):
+			r.rev = true
+		case general && is(a, "bylex"):
+			r.by = 'l'
+		case general && is(a, "byscore"):
+			r.by = 's'
+		default:
+			c.WriteError(errSyntax)
+			return r, false
+		}
+	}
+	if limited && r.count != -1 && r.by == 'i' {
+		c.WriteError("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
+		return r, false
+	}
+	if r.scores && r.by == 'l' {
+		c.WriteError("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
+		return r, false
+	}
+	return r, true
+}
+
+func (c *Conn) zrange(key []byte, args [][]byte, r rangeRequest, general bool) {
+	r, ok := c.parseRange(args[2:], r, general)
+	if !ok {
+		return
+	}
+	var start, end int64
+	var l limits
+	if r.by == 'i' {
+		if start, ok = c.integer(args[0]); !ok {
+			return
+		}
+		end, ok = c.integer(args[1])
+	} else {
+		lo, hi := args[0], args[1]
+		if r.rev {
+			lo, hi = hi, lo
+		}
+		l, ok = c.parseLimits(lo, hi, r.by == 'l')
+	}
+	if !ok {
+		return
+	}
+	o, ok := c.findKind(key, kindZSet)
+	if !ok {
+		return
+	}
+	items := slices.Clone(o.items())
+	if r.by != 'i' {
+		from, to := l.part(items, r.rev)
+		items = items[from:to]
+	}
+	if r.rev {
+		slices.Reverse(items)
+	}
+	if r.by == 'i' {
+		from, to := span(start, end, len(items))
+		items = items[from:to]
+	} else {
+		items = limitItems(items, r.offset, r.count)
+	}
+	c.answerRange(items, r)
+}
+
+// limitItems is LIMIT; a negative offset leaves nothing.
+func limitItems(items []zitem, offset, count int64) []zitem {
+	if offset < 0 || offset >= int64(len(items)) {
+		return nil
+	}
+	items = items[offset:]
+	if count >= 0 && count < int64(len(items)) {
+		items = items[:count]
+	}
+	return items
+}
+
+func (c *Conn) answerRange(items []zitem, r rangeRequest) {
+	if r.store == nil {
+		c.writeItems(items, r.scores)
+		return
+	}
+	c.storeItems(r.store, items)
+}
+
+// storeItems puts a sorted set at key, or removes it if there are no items.
+func (c *Conn) storeItems(key []byte, items []zitem) {
+	if len(items) == 0 {
+		c.delete(key)
+		c.WriteInt(0)
+		return
+	}
+	o := newZSet()
+	for _, item := range items {
+		o.setScore(item.name, item.score)
+	}
+	c.s.find(c.db, view(key))
+	c.s.store(c.db, key, o)
+	c.changed(key)
+	c.WriteInt(int64(len(items)))
+}
+
+func cmdZcount(c *Conn, args [][]byte)    { c.zcount(args, false) }
+func cmdZlexcount(c *Conn, args [][]byte) { c.zcount(args, true) }
+
+func (c *Conn) zcount(args [][]byte, lex bool) {
+	l, ok := c.parseLimits(args[2], args[3], lex)
+	if !ok {
+		return
+	}
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	from, to := l.part(o.items(), false)
+	c.WriteInt(int64(to - from))
+}
+
+func cmdZremrangebyscore(c *Conn, args [][]byte) { c.zremrange(args, false) }
+func cmdZremrangebylex(c *Conn, args [][]byte)   { c.zremrange(args, true) }
+
+func (c *Conn) zremrange(args [][]byte, lex bool) {
+	l, ok := c.parseLimits(args[2], args[3], lex)
+	if !ok {
+		return
+	}
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	from, to := l.part(o.items(), false)
+	if to > from {
+		c.dropItems(args[1], o, from, to)
+	}
+	c.WriteInt(int64(to - from))
+}
+
+func cmdZremrangebyrank(c *Conn, args [][]byte) {
+	start, ok := c.integer(args[2])
+	if !ok {
+		return
+	}
+	end, ok := c.integer(args[3])
+	if !ok {
+		return
+	}
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	from, to := span(start, end, len(o.items()))
+	if to > from {
+		c.dropItems(args[1], o, from, to)
+	}
+	c.WriteInt(int64(to - from))
+}

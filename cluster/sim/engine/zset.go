@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// zset is the value of a sorted set: scores by member, and the members sorted by
+// score and then by name.
+type zset struct {
+	scores dict[float64]
+	sorted []zitem
+}
+
+type zitem struct {
+	score float64
+	name  string
+}
+
+func (o *object) zset() *zset { return o.val.(*zset) }
+
+func newZSet() *object { return &object{kind: kindZSet, expires: never, val: &zset{}} }
+
+func compareItems(a, b zitem) int {
+	switch {
+	case a.score < b.score:
+		return -1
+	case a.score > b.score:
+		return 1
+	}
+	return strings.Compare(a.name, b.name)
+}
+
+// rank is the place of a member that is there.
+func (z *zset) rank(item zitem) int {
+	i, _ := slices.BinarySearchFunc(z.sorted, item, compareItems)
+	return i
+}
+
+// setScore adds a member or gives it another score.
+func (o *object) setScore(name string, score float64) {
+	z := o.zset()
+	if i := z.scores.find(name); i >= 0 {
+		e := &z.scores.list[i]
+		at := z.rank(zitem{e.val, e.key})
+		z.sorted = slices.Delete(z.sorted, at, at+1)
+		e.val = score
+		item := zitem{score, e.key}
+		z.sorted = slices.Insert(z.sorted, z.rank(item), item)
+		return
+	}
+	item := zitem{score, strings.Clone(name)}
+	z.scores.set(item.name, score)
+	z.sorted = slices.Insert(z.sorted, z.rank(item), item)
+	if len(name) > packBytes || len(z.sorted) > packEntries {
+		o.raw = true
+	}
+}
+
+// drop removes a member, and says whether it was there.
+func (z *zset) drop(name string) bool {
+	score, ok := z.scores.get(name)
+	if !ok {
+		return false
+	}
+	at := z.rank(zitem{score, name})
+	z.sorted = slices.Delete(z.sorted, at, at+1)
+	z.scores.del(name)
+	return true
+}
+
+// items are the members in order; nil where there is no set.
+func (o *object) items() []zitem {
+	if o == nil {
+		return nil
+	}
+	return o.zset().sorted
+}
+
+// dropItems removes a part of the sorted members.
+func (c *Conn) dropItems(key []byte, o *object, from, to int) {
+	z := o.zset()
+	for _, item := range z.sorted[from:to] {
+		z.scores.del(item.name)
+	}
+	z.sorted = slices.Delete(z.sorted, from, to)
+	c.dropEmpty(key, len(z.sorted))
+	c.changed(key)
+}
+
+type zaddOptions struct{ nx, xx, gt, lt, ch, incr bool }
+
+// parseZadd reads the options, and says where the pairs begin; it writes the
+// error.
+func (c *Conn) parseZadd(args [][]byte) (o zaddOptions, at int, ok bool) {
+	at = 2
+options:
+	for ; at < len(args); at++ {
+		switch a := args[at]; {
+		case is(a, "nx"):
+			o.nx = true
+		case is(a, "xx"):
+			o.xx = true
+		case is(a, "gt"):
+			o.gt = true
+		case is(a, "lt"):
+			o.lt = true
+		case is(a, "ch"):
+			o.ch = true
+		case is(a, "incr"):
+			o.incr = true
+		default:
+			break options
+		}
+	}
+	pairs := len(args) - at
+	bad := ""
+	switch {
+	case pairs == 0 || pairs%2 == 1:
+		bad = errSyntax
+	case o.nx && o.xx:
+		bad = "ERR XX and NX options at the same time are not compatible"
+	case o.gt && o.nx || o.lt && o.nx || o.gt && o.lt:
+		bad = "ERR GT, LT, and/or NX options at the same time are not compatible"
+	case o.incr && pairs > 2:
+		bad = "ERR INCR option supports a single increment-element pair"
+	}
+	if bad != "" {
+		c.WriteError(bad)
+	}
+	return o, at, bad == ""
+}
+
+func cmdZadd(c *Conn, args [][]byte) {
+	if o, at, ok := c.parseZadd(args); ok {
+		c.zadd(args[1], args[at:], o)
+	}
+}
+
+func cmdZincrby(c *Conn, args [][]byte) { c.zadd(args[1], args[2:], zaddOptions{incr: true}) }
+
+func (c *Conn) zadd(key []byte, pairs [][]byte, opts zaddOptions) {
+	scores := make([]float64, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		f, ok := c.float(pairs[i])
+		if !ok {
+			return
+		}
+		scores = append(scores, f)
+	}
+	o, ok := c.findKind(key, kindZSet)
+	if !ok {
+		return
+	}
+	if o == nil && opts.xx {
+		c.writeZadd(opts, 0, 0, 0, false)
+		return
+	}
+	fresh := o == nil
+	if fresh {
+		o = newZSet()
+	}
+	added, updated, done, last := 0, 0, false, 0.0
+	for i, score := range scores {
+		name := view(pairs[2*i+1])
+		was, there := o.zset().scores.get(name)
+		if opts.incr && there {
+			score += was
+		}
+		if math.IsNaN(score) {
+			c.WriteError("ERR resulting score is not a number (NaN)")
+			return
+		}
+		if there && (opts.nx || opts.gt && score <= was || opts.lt && score >= was) || !there && opts.xx {
+			continue
+		}
+		done, last = true, score
+		switch {
+		case !there:
+			added++
+		case score != was:
+			updated++
+		default:
+			continue
+		}
+		o.setScore(name, score)
+	}
+	if fresh && added > 0 {
+		c.s.store(c.db, key, o)
+	}
+	if added+updated > 0 {
+		c.changed(key)
+	}
+	c.writeZadd(opts, added, updated, last, done)
+}
+
+func (c *Conn) writeZadd(opts zaddOptions, added, updated int, last float64, done bool) {
+	switch {
+	case opts.incr && done:
+		c.WriteDouble(last)
+	case opts.incr:
+		c.WriteNull()
+	case opts.ch:
+		c.WriteInt(int64(added + updated))
+	default:
+		c.WriteInt(int64(added))
+	}
+}
+
+func cmdZrem(c *Conn, args [][]byte) {
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	n := 0
+	if o != nil {
+		for _, b := range args[2:] {
+			n += bit(o.zset().drop(view(b)))
+		}
+	}
+	if n > 0 {
+		c.dropEmpty(args[1], len(o.items()))
+		c.changed(args[1])
+	}
+	c.WriteInt(int64(n))
+}
+
+func cmdZcard(c *Conn, args [][]byte) {
+	if o, ok := c.findKind(args[1], kindZSet); ok {
+		c.WriteInt(int64(len(o.items())))
+	}
+}
+
+func (o *object) score(name []byte) (float64, bool) {
+	if o == nil {
+		return 0, false
+	}
+	return o.zset().scores.get(view(name))
+}
+
+func cmdZscore(c *Conn, args [][]byte) {
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	if f, ok := o.score(args[2]); ok {
+		c.WriteDouble(f)
+	} else {
+		c.WriteNull()
+	}
+}
+
+func cmdZmscore(c *Conn, args [][]byte) {
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	c.WriteArray(len(args) - 2)
+	for _, name := range args[2:] {
+		if f, ok := o.score(name); ok {
+			c.WriteDouble(f)
+		} else {
+			c.WriteNull()
+		}
+	}
+}
+
+func cmdZrank(c *Conn, args [][]byte)    { c.zrank(args, false) }
+func cmdZrevrank(c *Conn, args [][]byte) { c.zrank(args, true) }
+
+func (c *Conn) zrank(args [][]byte, rev bool) {
+	o, ok := c.findKind(args[1], kindZSet)
+	if !ok {
+		return
+	}
+	f, ok := o.score(args[2])
+	if !ok {
+		c.WriteNull()
+		return
+	}
+	i := o.zset().rank(zitem{f, string(args[2])})
+	if rev {
+		i = len(o.items()) - 1 - i
+	}
+	c.WriteInt(int64(i))
+}
+
+func cmdZscan(c *Conn, args [][]byte) {
+	c.scanElements(args, kindZSet, func(o *object, opts scanOptions) (uint64, []string) {
+		var found []string
+		if !o.raw {
+			for _, item := range o.items() {
+				if match(opts.pattern, item.name) {
+					found = append(found, item.name, formatScore(item.score))
+				}
+			}
+			return 0, found
+		}
+		next := scan(&o.zset().scores, opts, false, func(name string, score float64) {
+			found = append(found, name, formatScore(score))
+		})
+		return next, found
+	})
+}
+
+func cmdZrandmember(c *Conn, args [][]byte) {
+	count, pairs, ok := c.randomPairs(args, "withscores")
+	if !ok {
+		return
+	}
+	o, ok := c.findKind(args[1], kindZSet)
+	switch {
+	case !ok:
+	case o == nil && len(args) == 2:
+		c.WriteNull()
+	case o == nil:
+		c.WriteArray(0)
+	case len(args) == 2:
+		c.WriteBulkString(o.zset().scores.any(c.s.random))
+	default:
+		var items []zitem
+		for _, name := range pick(&o.zset().scores, c.s.random, count) {
+			f, _ := o.zset().scores.get(name)
+			items = append(items, zitem{f, name})
+		}
+		c.writeItems(items, pairs)
+	}
+}
+
+// writeItems writes members, and their scores if that is asked for: flat in
+// RESP2, in pairs in RESP3.
+func (c *Conn) writeItems(items []zitem, scores bool) {
+	n := len(items)
+	if scores && c.resp == 2 {
+		n *= 2
+	}
+	c.WriteArray(n)
+	for _, item := range items {
+		if scores && c.resp == 3 {
+			c.WriteArray(2)
+		}
+		c.WriteBulkString(item.name)
+		if scores {
+			c.WriteDouble(item.score)
+		}
+	}
+}
