@@ -25,8 +25,9 @@ type watchdog struct {
 
 // duty is what the watchdog owes a hold.
 type duty struct {
-	due  time.Time
-	busy bool // a renewal is on its way
+	due   time.Time
+	busy  bool // a renewal is on its way
+	again bool // the last one had no answer: the next is not to come early
 }
 
 // batch is how many holds one request renews, as in Redisson.
@@ -121,7 +122,9 @@ func (w *watchdog) collect(now time.Time) (due []*Hold, next time.Time) {
 	for h, d := range w.holds {
 		switch {
 		case d == nil || d.busy:
-		case d.due.Sub(now) <= h.lease/30:
+		// One that is asked again waits as long as it was told to: where nobody listens, every request fails at
+		// once, and without a wait the next would follow without end.
+		case d.due.Sub(now) <= h.lease/30 && !d.again || !now.Before(d.due):
 			d.busy = true
 			due = append(due, h)
 		case d.due.Before(next):
@@ -161,7 +164,7 @@ func (w *watchdog) settle(h *Hold, r renewal) {
 	w.mu.Lock()
 	d := w.holds[h]
 	if d != nil {
-		d.due, d.busy = due, false
+		d.due, d.busy, d.again = due, false, r.err != nil
 	}
 	w.mu.Unlock()
 	if d == nil || r.err != nil {

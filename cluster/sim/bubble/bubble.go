@@ -8,6 +8,7 @@
 package bubble
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -17,7 +18,7 @@ import (
 )
 
 // Run runs f in a bubble and returns when f and every goroutine that it started
-// have ended. The clock starts at midnight UTC 2000-01-01. A panic in f, a
+// have ended; those have five more virtual seconds for that. The clock starts at midnight UTC 2000-01-01. A panic in f, a
 // deadlock, and goroutines left behind come back as an error. A panic in another
 // goroutine of the bubble ends the program, as anywhere in Go. Several bubbles may
 // run at the same time.
@@ -29,7 +30,6 @@ func Run(f func()) error {
 		// T's zero value does: Test uses its name, its locks and its parents, which may be none. Check finds out
 		// whether that is still so.
 		synctest.Test(new(testing.T), func(*testing.T) { r.inside() })
-		r.ended = true
 	}()
 	return <-done
 }
@@ -38,17 +38,31 @@ func Run(f func()) error {
 type runner struct {
 	f      func()
 	failed error // f panicked
-	ended  bool  // Test returned
+	ended  bool  // f returned
 }
 
+// inside runs f on one more goroutine: T's own must not end early, because what
+// follows then needs what a zero T has not.
 func (r *runner) inside() {
-	defer func() {
-		if p := recover(); p != nil {
-			r.failed = fmt.Errorf("panic in virtual time: %v\n%s", p, debug.Stack())
-		}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				r.failed = fmt.Errorf("panic in virtual time: %v\n%s", p, debug.Stack())
+			}
+		}()
+		r.f()
+		r.ended = true
+		time.Sleep(afterglow)
 	}()
-	r.f()
+	<-done
 }
+
+// afterglow is the virtual time that passes when f has returned: goroutines that
+// look only now and then whether they are still wanted (go-redis', that tries to
+// connect, once a second) come to their end in it.
+const afterglow = 5 * time.Second
 
 // outcome is the error of the run; p is what Test panicked with.
 func (r *runner) outcome(p any) error {
@@ -56,9 +70,9 @@ func (r *runner) outcome(p any) error {
 	case r.failed != nil:
 		return r.failed
 	case p != nil: // "deadlock: main bubble goroutine has exited but blocked goroutines remain", and the like
-		return fmt.Errorf("running in virtual time: %v", p)
+		return fmt.Errorf("running in virtual time: %v%s", p, remaining())
 	case !r.ended:
-		return fmt.Errorf("running in virtual time: the function ended its goroutine (runtime.Goexit)")
+		return errors.New("running in virtual time: the function ended its goroutine (runtime.Goexit)")
 	}
 	return nil
 }

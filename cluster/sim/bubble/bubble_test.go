@@ -2,6 +2,7 @@ package bubble_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ func TestRunTellsWhatWentWrong(t *testing.T) {
 		want string
 	}{
 		"a panic":          {func() { panic("oh no") }, "oh no"},
+		"an early end":     {func() { runtime.Goexit() }, "Goexit"},
 		"a deadlock":       {func() { <-make(chan int) }, "deadlock"},
 		"left behind":      {func() { go func() { <-make(chan int) }() }, "blocked goroutines remain"},
 		"a nil map, later": {func() { pass(time.Hour); map[string]int(nil)["x"] = 1 }, "nil map"},

@@ -113,12 +113,33 @@ func stacks() string {
 // culprits finds, in the text of runtime.Stack, those goroutines of bubbles that
 // the runtime does not call durably blocked.
 func culprits(text string) []Goroutine {
+	return bubbled(text, func(state string) bool { return !strings.Contains(state, "(durable)") })
+}
+
+// remaining tells the goroutines that the end of a bubble has left behind; they
+// are there still. Other bubbles' may be among them.
+func remaining() string {
+	var b strings.Builder
+	for i, g := range bubbled(stacks(), func(string) bool { return true }) {
+		if i == maxTold {
+			b.WriteString("\n  and more")
+			break
+		}
+		fmt.Fprintf(&b, "\n  goroutine %s waits in %q at %s", g.ID, g.State, strings.Join(g.Frames, " < "))
+	}
+	return b.String()
+}
+
+// maxTold is how many goroutines are told.
+const maxTold = 8
+
+// bubbled finds the goroutines of bubbles whose state is one of those wanted.
+func bubbled(text string, want func(state string) bool) []Goroutine {
 	var all []Goroutine
 	for block := range strings.SplitSeq(text, "\n\n") {
 		head, rest, _ := strings.Cut(block, "\n")
 		id, state, ok := strings.Cut(strings.TrimSuffix(head, ":"), " [")
-		if !ok || !strings.Contains(state, "synctest bubble") || strings.Contains(state, "(durable)") ||
-			strings.Contains(state, "synctest.Run") {
+		if !ok || !strings.Contains(state, "synctest bubble") || strings.Contains(state, "synctest.Run") || !want(state) {
 			continue
 		}
 		state, _, _ = strings.Cut(strings.TrimSuffix(state, "]"), ",")
