@@ -18,10 +18,10 @@ import (
 )
 
 // Run runs f in a bubble and returns when f and every goroutine that it started
-// have ended; those have five more virtual seconds for that. The clock starts at midnight UTC 2000-01-01. A panic in f, a
-// deadlock, and goroutines left behind come back as an error. A panic in another
-// goroutine of the bubble ends the program, as anywhere in Go. Several bubbles may
-// run at the same time.
+// have ended; those have five more virtual seconds for that. The clock starts at
+// midnight UTC 2000-01-01. A panic in f, a deadlock, and goroutines left behind
+// come back as an error. A panic in another goroutine of the bubble ends the
+// program, as anywhere in Go. Several bubbles may run at the same time.
 func Run(f func()) error {
 	done := make(chan error, 1)
 	go func() { // a goroutine of its own: a failing T ends the one that it runs on
