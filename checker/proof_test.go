@@ -131,7 +131,7 @@ func (p *proof) fast(v *view, k *keyOps, illegal bool) error {
 }
 
 // TestDifferential draws from -differential.seed on. One seed is known to make the
-// judges disagree, see docs/checkers.md: 29707714 of the reentrant fenced mutex.
+// judges disagree: 29707714 of the reentrant fenced mutex, see docs/checkers.md.
 func TestDifferential(t *testing.T) {
 	for kind := range unmodelled {
 		if *differentialKind != "" && *differentialKind != kind.String() {
