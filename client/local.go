@@ -18,9 +18,11 @@ type Local struct {
 	end    context.CancelFunc
 	idle   chan struct{} // closed when the lock is closed
 	gone   chan struct{} // closed when the last notice was told
+	dead   chan struct{} // closed by Kill
 
 	mu     sync.Mutex
 	closed bool
+	killed bool
 }
 
 // errand is a request and whoever waits for its answer.
@@ -52,7 +54,7 @@ func NewLocal(mono func() int64, turns Turns, row *Spec) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{
 		turns: turns, queue: make(chan *errand, 16), raw: make(chan Reply, localNotices), out: make(chan Reply, noticeQueue),
-		end: cancel, idle: make(chan struct{}), gone: make(chan struct{}),
+		end: cancel, idle: make(chan struct{}), gone: make(chan struct{}), dead: make(chan struct{}),
 	}
 	l.native = NewNative(l.notify, mono)
 	if row != nil {
@@ -114,6 +116,8 @@ func (l *Local) tell() {
 				pass(<-l.raw)
 			}
 			return
+		case <-l.dead:
+			return
 		}
 	}
 }
@@ -128,6 +132,8 @@ func (l *Local) Do(ctx context.Context, r Request) (Reply, error) {
 	select {
 	case reply := <-e.answer:
 		return reply, nil
+	case <-l.dead:
+		return Reply{ID: r.ID}, ErrGone
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
@@ -156,15 +162,34 @@ func (l *Local) put(e *errand) error {
 // Notices is what the client says of its own accord.
 func (l *Local) Notices() <-chan Reply { return l.out }
 
-// Close ends what is under way, gives up every connection and waits for that
-// until ctx ends. Somebody has to read Notices meanwhile.
-func (l *Local) Close(ctx context.Context) error {
+// Kill ends the client as a crash does: what is under way is never answered, and
+// nobody gives back what it held. Whoever calls it has cut its connections off
+// before, because the code of the lock still runs until it finds that out.
+func (l *Local) Kill() error {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.killed {
+		l.killed = true
+		close(l.dead)
+		l.shut()
+	}
+	return nil
+}
+
+// shut begins the end. l.mu is held.
+func (l *Local) shut() {
 	if !l.closed {
 		l.closed = true
 		close(l.queue)
 		l.end()
 	}
+}
+
+// Close ends what is under way, gives up every connection and waits for that
+// until ctx ends. Somebody has to read Notices meanwhile.
+func (l *Local) Close(ctx context.Context) error {
+	l.mu.Lock()
+	l.shut()
 	l.mu.Unlock()
 	select {
 	case <-l.gone:

@@ -83,3 +83,32 @@ func TestLocalTellsUntilItIsClosed(t *testing.T) {
 		c.native.notify(Reply{Event: "lost"}) // does not block and does not panic
 	})
 }
+
+func TestLocalIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := local(t, &scripted{}, nil)
+		failed := make(chan error, 1)
+		go func() {
+			_, err := c.Do(t.Context(), Request{Op: "work", MS: 3.6e6})
+			failed <- err
+		}()
+		synctest.Wait()
+		for range 2 {
+			if err := c.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := <-failed; !errors.Is(err, ErrGone) {
+			t.Errorf("what was under way: %v, want ErrGone", err)
+		}
+		if _, open := <-c.Notices(); open {
+			t.Error("a dead client tells something")
+		}
+		if _, err := c.Do(t.Context(), Request{Op: "try"}); !errors.Is(err, ErrGone) {
+			t.Errorf("after Kill: %v", err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type Actor struct {
 	// Guarded by world.mu.
 	dials    map[*host]int
 	frozen   bool
+	dead     bool
 	thawing  bool
 	deferred waiters // what reaches it when it thaws
 	melt     *sync.Cond
@@ -65,6 +67,32 @@ func (a *Actor) Thaw() {
 	}
 	a.thawing = true
 	w.at(w.lanes.snap(w.now()+1, a.slot), rank(a.slot, forward), call(a.thawed))
+}
+
+// Crash ends the actor as the end of its process does: its connections are
+// reset, what is on its way to it is lost, and it reaches nobody any more. Its
+// goroutines find that out.
+func (a *Actor) Crash() {
+	w := a.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a.dead {
+		return
+	}
+	a.dead, a.frozen, a.thawing = true, false, false
+	a.deferred = nil
+	for _, h := range a.cluster.ordered() {
+		caller := h.callers[a.name]
+		if caller == nil {
+			continue
+		}
+		for _, c := range append([]*conn(nil), caller.conns...) {
+			near := c.ends[0]
+			c.die(forward)
+			near.broken(syscall.ECONNABORTED)
+		}
+	}
+	a.melt.Broadcast()
 }
 
 func (a *Actor) thawed() {

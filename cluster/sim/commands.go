@@ -219,9 +219,9 @@ func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
 		c.WriteStatus("OK Already connected to specified master")
 		return
 	}
-	if n.lonely {
-		c.WriteError("ERR this simulated topology has no replication")
-		return
+	if n.lonely { // it has not kept what replicas would need, and begins to
+		n.lonely = false
+		n.after(replCron, n.replicationCron)
 	}
 	c.WriteStatus("OK")
 	n.then = append(n.then, func() { n.follow(addr) })

@@ -56,7 +56,7 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	w := a.world
 	s := &socket{actor: a, changed: sync.NewCond(&w.mu), ring: never, remote: address(addr)}
 	h := a.cluster.hosts[addr]
-	if h == nil || w.closed {
+	if h == nil || w.closed || a.dead {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
 			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
 	}

@@ -191,6 +191,12 @@ func (c *simClient) Stop() error     { c.actor.Freeze(); return nil }
 func (c *simClient) Continue() error { c.actor.Thaw(); return nil }
 func (c *simClient) PID() int        { return 0 }
 
+// Kill ends the client as a crash does.
+func (c *simClient) Kill() error {
+	c.actor.Crash()
+	return c.Local.Kill()
+}
+
 // Lane is ctx with the actor of that name.
 func (b *Sim) Lane(ctx context.Context, name string) context.Context {
 	if b.cluster == nil {
@@ -209,4 +215,5 @@ func (*Sim) Turn(ctx context.Context) {
 var (
 	_ Backend        = (*Sim)(nil)
 	_ client.Stopper = (*simClient)(nil)
+	_ client.Crasher = (*simClient)(nil)
 )

@@ -110,6 +110,8 @@ type effect struct {
 
 type stats struct {
 	commands, connections, expired, hits, misses int64
+
+	errors map[string]int64 // by code
 }
 
 // New makes an empty server. It panics if cfg has no clock.

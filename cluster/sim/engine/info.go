@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ func sections() []section {
 		{"stats", infoStats},
 		{"replication", infoReplication},
 		{"cpu", func(*Server) string { return "used_cpu_sys:0.000000\r\nused_cpu_user:0.000000\r\n" }},
+		{"errorstats", infoErrors},
 		{"cluster", func(s *Server) string { return fmt.Sprintf("cluster_enabled:%d\r\n", bit(s.cfg.Cluster)) }},
 		{"keyspace", infoKeyspace},
 	}
@@ -47,6 +49,24 @@ func infoServer(s *Server) string {
 	return fmt.Sprintf("redis_version:%s\r\nredis_mode:%s\r\nos:simulated\r\narch_bits:64\r\n"+
 		"process_id:1\r\nrun_id:%s\r\ntcp_port:%d\r\nserver_time_usec:%d\r\nuptime_in_seconds:%d\r\nhz:10\r\n",
 		s.cfg.Version, mode, s.runID, s.cfg.Port, now.UnixMicro(), int64(now.Sub(s.started).Seconds()))
+}
+
+// infoErrors is how many error replies of each code there were.
+func infoErrors(s *Server) string {
+	var b strings.Builder
+	for _, code := range slices.Sorted(maps.Keys(s.stats.errors)) {
+		fmt.Fprintf(&b, "errorstat_%s:count=%d\r\n", code, s.stats.errors[code])
+	}
+	return b.String()
+}
+
+// countError counts an error reply by the word that it begins with.
+func (s *Server) countError(text string) {
+	code, _, _ := strings.Cut(text, " ")
+	if s.stats.errors == nil {
+		s.stats.errors = map[string]int64{}
+	}
+	s.stats.errors[strings.Clone(code)]++
 }
 
 func infoClients(s *Server) string {

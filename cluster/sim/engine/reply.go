@@ -14,6 +14,7 @@ func (c *Conn) WriteStatus(s string) { c.line('+', s) }
 // WriteError writes an error, which begins with its code, as in "ERR no such key".
 func (c *Conn) WriteError(s string) {
 	c.failed = true
+	c.s.countError(s)
 	c.dirtyOut()
 	c.out = append(c.out, '-')
 	for i := 0; i < len(s); i++ {
