@@ -18,6 +18,7 @@ func TestClusterFailover(t *testing.T) {
 
 // TestTakeOversOfRealServers: each of the three ways, one after the other, on one cluster.
 func TestTakeOversOfRealServers(t *testing.T) {
+	t.Parallel()
 	c := servers(t, cluster.Sharded)
 	for _, step := range []struct {
 		row  Spec

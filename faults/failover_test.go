@@ -38,6 +38,7 @@ func TestFailoverThatIsGivenUp(t *testing.T) {
 }
 
 func TestFailoverOnRealServers(t *testing.T) {
+	t.Parallel()
 	c := servers(t, cluster.Sentinel)
 	in := inject(t, failoverSpec, Env{Cluster: c}, "n1")
 	bites(t, in)

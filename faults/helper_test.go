@@ -161,7 +161,7 @@ func inject(t *testing.T, s Spec, e Env, target string) Injection {
 // bites waits for the proof.
 func bites(t *testing.T, in Injection) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	proof, err := in.Bite(ctx)
 	if err != nil || proof == "" {
@@ -226,7 +226,7 @@ func becomes(t *testing.T, c cluster.Cluster, roles ...string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(20 * time.Second); ; <-tick.C {
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
 		var now []string
 		for _, n := range c.Nodes() {
 			now = append(now, role(t, c, n.Name))
@@ -259,6 +259,22 @@ func command(t *testing.T, c *process.Cluster, node string, args ...any) any {
 	return reply
 }
 
+// gets waits until node has that at key: replicas follow in their own time.
+func gets(t *testing.T, c *process.Cluster, node, key string, want any) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		got := command(t, c, node, "GET", key)
+		if got == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s of %s is %v, want %v", key, node, got, want)
+		}
+	}
+}
+
 // dial is a connection of client:0 to a node's gate, that has said hello.
 func dial(t *testing.T, c *process.Cluster, node int) *caller {
 	t.Helper()
@@ -270,7 +286,7 @@ func dial(t *testing.T, c *process.Cluster, node int) *caller {
 	t.Cleanup(func() { _ = conn.Close() })
 	caller := &caller{conn, bufio.NewReader(conn)}
 	caller.say(t, "PING")
-	if got := caller.hear(10 * time.Second); got != "+PONG" {
+	if got := caller.hear(20 * time.Second); got != "+PONG" {
 		t.Fatalf("heard %q", got)
 	}
 	return caller
@@ -305,7 +321,7 @@ func (c *caller) hear(most time.Duration) string {
 // hears fails the test unless that is what comes next; "silence" is waited for briefly.
 func (c *caller) hears(t *testing.T, want string) {
 	t.Helper()
-	most := 10 * time.Second
+	most := 20 * time.Second
 	if want == "silence" {
 		most = 50 * time.Millisecond
 	}

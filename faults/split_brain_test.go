@@ -24,6 +24,7 @@ func TestSplitBrain(t *testing.T) {
 }
 
 func TestSplitBrainOfRealServers(t *testing.T) {
+	t.Parallel()
 	c := servers(t, cluster.Sentinel)
 	client := dial(t, c, 1)
 	in := inject(t, splitBrainSpec, Env{Cluster: c}, "n1")
