@@ -108,6 +108,6 @@ func (c *Conn) ttl(key []byte, base, unit int64) {
 	case unit == 1:
 		c.WriteInt(max(o.expires-base, 0))
 	default:
-		c.WriteInt((max(o.expires-base, 0) + 500) / 1000)
+		c.WriteInt(int64((uint64(max(o.expires-base, 0)) + 500) / 1000))
 	}
 }

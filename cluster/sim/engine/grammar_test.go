@@ -239,7 +239,7 @@ var words = map[string]string{
 	"sc":   "1 2 3 1.5 -1 0 inf -inf nan x 1e3 (1 3.14 0.1",
 	"b":    "-inf +inf 0 1 2 (1 (2 1.5 (x x 3 inf",
 	"lex":  "- + [a [c (b (a [field x", "pat": "* s* ?1 [a-l]1 c* [^a]* \\* h1 ch <empty>",
-	"L": "lk1 lk1 lk1 lk2 s1", "P": "la1 la2 la3 la4 h1", "Q": "q1 q1 q1 l1 s1", "W": "w1 w1 w1 z1 s2", "T": "tk1 tk1 s1",
+	"L": "lk1 lk1 lk1 lk2 s1", "P": "la1 la2 la3 la4 w1", "Q": "q1 q1 q1 l1 s1", "W": "w1 w1 w1 lk2", "T": "tk1 tk1 tk1 h1",
 	"o": "owner1 owner2", "H": "o1 o2 o3 o4", "lease": "100000 300000 900000",
 	"json": `{"a":1,"b":[1,"x\u00e9\n"],"c":null,"d":"y"} {"a":-1.5e2} {} {"b":[1,true]}`,
 	"c":    "ch c2 s1", "sha": "e0e1f9fabfc9d4800c877a703b823ac0578ff8db aaaa E0E1F9FABFC9D4800C877A703B823AC0578FF8DB",
@@ -285,7 +285,11 @@ func (g *generator) word(name string) string {
 func (g *generator) command() []string {
 	pattern := g.patterns[g.IntN(len(g.patterns))]
 	args := g.expand(pattern)
-	switch g.IntN(60) {
+	way := g.IntN(60)
+	if args[0] == "config" { // what is set wrongly would stay
+		way = 60
+	}
+	switch way {
 	case 0:
 		args = args[:len(args)-1]
 	case 1:

@@ -96,9 +96,17 @@ func (c *Conn) unsubscribeAll() {
 	}
 }
 
-func cmdSubscribe(c *Conn, args [][]byte)    { c.subscribe(c.channelFeed(), args[1:]) }
-func cmdPsubscribe(c *Conn, args [][]byte)   { c.subscribe(c.patternFeed(), args[1:]) }
-func cmdSsubscribe(c *Conn, args [][]byte)   { c.subscribe(c.shardFeed(), args[1:]) }
+func cmdSubscribe(c *Conn, args [][]byte)  { c.subscribe(c.channelFeed(), args[1:]) }
+func cmdPsubscribe(c *Conn, args [][]byte) { c.subscribe(c.patternFeed(), args[1:]) }
+
+func cmdSsubscribe(c *Conn, args [][]byte) {
+	if !c.MayBlock() {
+		c.WriteError("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
+		return
+	}
+	c.subscribe(c.shardFeed(), args[1:])
+}
+
 func cmdUnsubscribe(c *Conn, args [][]byte)  { c.unsubscribe(c.channelFeed(), args[1:]) }
 func cmdPunsubscribe(c *Conn, args [][]byte) { c.unsubscribe(c.patternFeed(), args[1:]) }
 func cmdSunsubscribe(c *Conn, args [][]byte) { c.unsubscribe(c.shardFeed(), args[1:]) }
