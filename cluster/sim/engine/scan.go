@@ -41,7 +41,11 @@ func (c *Conn) parseScan(args [][]byte, keys bool) (o scanOptions, ok bool) {
 }
 
 func (c *Conn) cursor(b []byte) (uint64, bool) {
-	// As C's strtoul: a sign is allowed, and a negative number counts from 2^64.
+	// As C's strtoul: a sign is allowed, and a negative number counts from 2^64, and
+	// nothing is zero.
+	if len(b) == 0 {
+		return 0, true
+	}
 	digits := strings.TrimLeft(string(b), "+-")
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || len(b)-len(digits) > 1 {
