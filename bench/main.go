@@ -22,7 +22,7 @@ func main() {
 	flag.DurationVar(&c.span, "span", time.Second, "how long one round of a throughput takes")
 	flag.IntVar(&c.crowd, "crowd", 1000, "waiters of the crowd")
 	flag.IntVar(&c.watched, "watched", 10000, "holds that are watched at once")
-	flag.StringVar(&c.only, "only", "", "run this part alone: pairs, waiters, crowd or watched")
+	flag.StringVar(&c.only, "only", "", "run this part alone: costs, pairs, waiters, crowd or watched")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -55,7 +55,7 @@ func run(ctx context.Context, c config) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, *server, config) error
-	}{{"pairs", pairs}, {"waiters", waiters}, {"crowd", crowd}, {"watched", watched}} {
+	}{{"costs", costs}, {"pairs", pairs}, {"waiters", waiters}, {"crowd", crowd}, {"watched", watched}} {
 		if c.only != "" && c.only != part.name {
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 // Ten thousand pairs on distinct keys: nothing is left but latches that end by themselves.
 func TestTenThousandPairs(t *testing.T) {
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, Options{Timeout: 500 * time.Millisecond})
+	c := newTestClient(t, rdb, Options{Timeout: 3 * time.Second})
 	var wg sync.WaitGroup
 	for w := range 50 {
 		wg.Go(func() {

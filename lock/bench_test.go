@@ -13,7 +13,9 @@ import (
 func BenchmarkPair(b *testing.B) {
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
-			c := newTestClient(b, startRedis(b).dial(b), Options{})
+			rdb := redis.NewClient(&redis.Options{Addr: startRedis(b).addr, PoolSize: 100, ContextTimeoutEnabled: true})
+			defer rdb.Close()
+			c := newTestClient(b, rdb, Options{})
 			spread(b, n, func(ctx context.Context, name string) error {
 				h, err := c.Mutex(name).Acquire(ctx, AcquireOptions{})
 				if err != nil {

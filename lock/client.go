@@ -171,13 +171,25 @@ func (c *Client) Close(ctx context.Context) error {
 // giveBack releases cl, asking again until there is an answer or the client's
 // timeout is over, even if ctx has ended.
 func (c *Client) giveBack(ctx context.Context, cl claim) (left int, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.Timeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
+	end := time.Now().Add(c.o.Timeout)
+	if c.single { // most often there is an answer at once, and nobody has to be told of the end
+		ctx = until{ctx, end}
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end)
+		defer cancel()
+	}
 	maybe := false
 	for {
 		left, err = c.store.release(ctx, cl)
 		if err == nil || fateOf(err) == refused && !maybe {
 			return left, err
+		}
+		if u, is := ctx.(until); is {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(u.Context, end)
+			defer cancel()
 		}
 		maybe = maybe || fateOf(err) == unknown
 		if fateOf(err) == refused || !c.pause(ctx, c.backoff()) {

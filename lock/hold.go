@@ -17,15 +17,17 @@ type Hold struct {
 	lease  time.Duration
 	auto   bool // the watchdog renews it
 	token  uint64
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	asked  context.Context // of the acquire
+	duty   duty            // the watchdog's
 
 	mu       sync.Mutex
+	ctx      context.Context // nil: nobody has asked for it yet
+	cancel   context.CancelCauseFunc
 	deadline time.Time
 	count    int
 	over     error       // why the hold has ended; nil while it lasts
 	released bool        // a release was answered
-	timer    *time.Timer // at the deadline
+	timer    *time.Timer // at the deadline; nil: the watchdog comes before that, and makes it
 }
 
 // ownerKey finds the owner of a lock in the context of a hold.
@@ -43,26 +45,44 @@ func newHold(ctx context.Context, a *attempt, g grant) *Hold {
 		lease:    a.lease,
 		auto:     a.auto,
 		token:    g.token,
+		asked:    ctx,
 		deadline: g.sent.Add(validity(a.lease)),
 		count:    g.count,
 	}
-	key := ownerKey{a.client, a.claim.name}
-	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), key, a.claim.owner))
-	h.mu.Lock()
-	added := h.client.dog.add(h, g.sent)
-	h.timer = time.AfterFunc(time.Until(h.deadline), h.expire)
-	h.mu.Unlock()
-	if !added {
+	if !h.auto {
+		h.arm()
+	}
+	if !h.client.dog.add(h, g.sent) {
 		h.end(ErrClosed)
 	}
 	return h
+}
+
+// arm has the hold end at its deadline by itself.
+func (h *Hold) arm() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer == nil && h.over == nil {
+		h.timer = time.AfterFunc(time.Until(h.deadline), h.expire)
+	}
 }
 
 // Context ends when the hold does; context.Cause is then [ErrLost],
 // [ErrReleased] or [ErrClosed]. It has the values of the context that was given
 // to Acquire, but not its end, which bounded the waiting and not the work.
 // An Acquire of the same lock under it is a re-entry.
-func (h *Hold) Context() context.Context { return h.ctx }
+func (h *Hold) Context() context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx == nil {
+		key := ownerKey{h.client, h.claim.name}
+		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(h.asked), key, h.claim.owner))
+		if h.over != nil {
+			h.cancel(h.over)
+		}
+	}
+	return h.ctx
+}
 
 // Name is the name of the lock.
 func (h *Hold) Name() string { return h.claim.name }
@@ -193,13 +213,16 @@ func (h *Hold) end(why error) (before error) {
 	h.client.dog.remove(h)
 	h.mu.Lock()
 	before = h.over
+	cancel := h.cancel
 	if before == nil {
 		h.over = why
-		h.timer.Stop()
+		if h.timer != nil {
+			h.timer.Stop()
+		}
 	}
 	h.mu.Unlock()
-	if before == nil {
-		h.cancel(why)
+	if before == nil && cancel != nil {
+		cancel(why)
 	}
 	return before
 }

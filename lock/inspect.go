@@ -78,7 +78,7 @@ func (m *Mutex) everywhere(ctx context.Context, source string) ([]any, error) {
 		return nil, err
 	}
 	cl := claim{name: m.name}
-	what := call{script: newScript(source), keys: []string{m.name, cl.freeChannel()}}
+	what := call{script: newScript(source), keys: []string{m.name, cl.freeChannel()}, whole: true}
 	answers := make(chan answer, len(m.client.masters))
 	for _, s := range m.client.masters {
 		ask := func() {

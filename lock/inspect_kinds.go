@@ -123,6 +123,7 @@ func (c *Client) runOn(ctx context.Context, cl claim, what call) (any, error) {
 	if err := checkName(cl.name); err != nil {
 		return nil, err
 	}
+	what.whole = true
 	for i := 1; ; i++ {
 		value, err := c.node.do(ctx, what)
 		if err == nil || i == tries || fateOf(err) != notDone || !c.pause(ctx, c.backoff()) {

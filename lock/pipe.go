@@ -23,7 +23,7 @@ type pipe struct {
 	senders int
 	taken   time.Time // when a sender last took requests
 	alone   bool      // somebody sends for himself
-	slow    time.Time // until then nobody does: the server was not quick
+	slow    bool      // nobody does: the last answer was not quick
 }
 
 // request is a call on its way through a pipe.
@@ -43,9 +43,8 @@ const (
 	hangs = 100 * time.Millisecond
 	// standing is for how long a caller stands at the wire himself. To hand a request
 	// to another goroutine and to be woken by it takes as long as a quick server.
+	// When an answer took longer, nobody does so until one has come in half of it.
 	standing = 100 * time.Millisecond
-	// sulk is for how long nobody does so after a server took longer.
-	sulk = 5 * time.Second
 	// together is how many calls one pipeline carries at most.
 	together = 128
 )
@@ -54,8 +53,13 @@ const (
 // does not look at ctx while it reads, so the read is left to end by itself.
 // Only who is alone stands at the wire himself, for a short time.
 func (p *pipe) do(ctx context.Context, c call) answer {
-	if p.begin(ctx) {
+	if !c.whole && p.begin(ctx) {
 		return p.stand(ctx, c)
+	}
+	if u, is := ctx.(until); is { // it has to be told of its end
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(u.Context, u.end)
+		defer cancel()
 	}
 	r := &request{call: c, done: make(chan answer, 1)}
 	if !p.push(r) {
@@ -82,38 +86,41 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 
 // begin is whether the caller may send for himself.
 func (p *pipe) begin(ctx context.Context) bool {
-	if ctx.Done() != nil && !p.heeds {
-		return false
-	}
-	now := time.Now()
-	if end, is := ctx.Deadline(); is && end.Sub(now) < 2*standing {
+	end, ends := ctx.Deadline()
+	if !p.heeds && (ends || ctx.Done() != nil) || ends && time.Until(end) < 2*standing {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.alone || p.senders > 0 || now.Before(p.slow) || !p.bg.enter() {
+	if p.alone || p.senders > 0 || p.slow || !p.bg.enter() {
 		return false
 	}
 	p.alone = true
 	return true
 }
 
+// until is a context with a deadline that costs no timer: it says when it ends
+// to whoever asks, as connections do, and tells nobody.
+type until struct {
+	context.Context
+	end time.Time
+}
+
+// Deadline is that of context.Context.
+func (u until) Deadline() (time.Time, bool) { return u.end, true }
+
 // stand sends c for the caller.
 func (p *pipe) stand(ctx context.Context, c call) answer {
 	sent := time.Now()
 	limited := ctx
-	if ctx.Done() != nil {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithDeadline(ctx, sent.Add(standing))
-		defer cancel()
+	if _, ends := ctx.Deadline(); ends || ctx.Done() != nil {
+		limited = until{ctx, sent.Add(standing)}
 	}
 	a := p.send(limited, []call{c})[0]
 	slow := time.Since(sent) >= standing
 	p.mu.Lock()
 	p.alone = false
-	if slow {
-		p.slow = time.Now().Add(sulk)
-	}
+	p.slow = slow
 	p.mu.Unlock()
 	p.bg.done()
 	return a
@@ -163,10 +170,22 @@ func (p *pipe) work() {
 		for i, r := range some {
 			calls[i] = r.call
 		}
-		for i, a := range p.send(p.bg.ctx, calls) {
+		sent := time.Now()
+		answers := p.send(p.bg.ctx, calls)
+		if time.Since(sent) < standing/2 {
+			p.quick()
+		}
+		for i, a := range answers {
 			some[i].done <- a
 		}
 	}
+}
+
+// quick is called when an answer has come in good time.
+func (p *pipe) quick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slow = false
 }
 
 // take is what to send next; nothing: the sender is to go.
@@ -219,8 +238,8 @@ type processor interface {
 func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []answer {
 	out := make([]answer, len(calls))
 	cmds := make([]once, len(calls))
-	for i, c := range calls {
-		cmds[i] = once{redis.NewCmd(ctx, c.line(sources)...)}
+	for i := range calls {
+		cmds[i] = once{redis.NewCmd(ctx, calls[i].line(sources)...)}
 	}
 	if one, is := rdb.(processor); is && len(calls) == 1 {
 		_ = one.Process(ctx, cmds[0]) // the command has the error too
@@ -238,16 +257,17 @@ func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []a
 	return out
 }
 
-// line is the command that runs c.
-func (c call) line(source bool) []any {
+// line is the command that runs c. Strings are pointed at: as they are, each
+// would be copied into an interface.
+func (c *call) line(source bool) []any {
 	args := make([]any, 0, 3+len(c.keys)+len(c.args))
 	if source {
-		args = append(args, "eval", c.script.source, len(c.keys))
+		args = append(args, "eval", &c.script.source, len(c.keys))
 	} else {
-		args = append(args, "evalsha", c.script.digest, len(c.keys))
+		args = append(args, "evalsha", &c.script.digest, len(c.keys))
 	}
-	for _, k := range c.keys {
-		args = append(args, k)
+	for i := range c.keys {
+		args = append(args, &c.keys[i])
 	}
 	return append(args, c.args...)
 }

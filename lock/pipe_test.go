@@ -63,7 +63,7 @@ func TestPipeKeepsAnswersApart(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			want := fmt.Sprint(i)
-			got, err := c.node.do(context.Background(), call{echo, []string{"k"}, []any{want}})
+			got, err := c.node.do(context.Background(), call{script: echo, keys: []string{"k"}, args: []any{want}})
 			if err != nil || got != want {
 				t.Errorf("answer %v, %v, want %s", got, err, want)
 			}
@@ -119,6 +119,9 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 	}
 	defer closeClient(t, c)
 	h := acquire(t, c.Mutex("most"), AcquireOptions{Owner: "x", Lease: time.Minute})
+	for i, rdb := range rdbs { // the last one may be late
+		eventually(t, prompt, fmt.Sprintf("master %d has it", i+1), func() bool { return rdb.Exists(ctx, "most").Val() == 1 })
+	}
 	rdbs[0].Del(ctx, "most")
 	if got, err := c.Mutex("most").Inspect(ctx); err != nil || got.Owner != "x" || got.Count != 1 {
 		t.Errorf("state %+v, %v, want x once", got, err)

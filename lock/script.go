@@ -71,6 +71,7 @@ type call struct {
 	script script
 	keys   []string
 	args   []any
+	whole  bool // nobody would ask again if the wait for its answer were cut short
 }
 
 type answer struct {

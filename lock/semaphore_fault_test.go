@@ -118,9 +118,9 @@ func TestSemaphoreLateAcquire(t *testing.T) {
 		t.Fatalf("release of what is not held: %d, %v", n, err)
 	}
 	for _, request := range []call{
-		{counted.acquire, []string{"plain", "{plain}:latch:late"}, []any{"late", 1}},
-		{counted.lease, []string{"leased", "{leased}:permits", "{leased}:latch:late", "{leased}:free"},
-			[]any{60000, "late.1"}},
+		{script: counted.acquire, keys: []string{"plain", "{plain}:latch:late"}, args: []any{"late", 1}},
+		{script: counted.lease, keys: []string{"leased", "{leased}:permits", "{leased}:latch:late", "{leased}:free"},
+			args: []any{60000, "late.1"}},
 	} {
 		got, err := c.counts(ctx, 3, request)
 		if err != nil || got[0] != -1 {

@@ -27,7 +27,7 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 
 // request is the run of the script that asks for c.
 func (s *single) request(c claim) call {
-	mint, sole := "1", "0"
+	mint, sole := any("1"), any("0")
 	if s.noToken {
 		mint = "0"
 	}
@@ -37,7 +37,7 @@ func (s *single) request(c claim) call {
 	return call{
 		script: s.scripts.acquire,
 		keys:   []string{c.name, c.tokenKey(), c.latchKey()},
-		args:   []any{c.owner, c.id, c.lease, mint, sole},
+		args:   []any{&c.owner, &c.id, &c.lease, mint, sole},
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *single) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
 		script: s.scripts.release,
 		keys:   []string{c.name, c.latchKey(), c.freeChannel()},
-		args:   []any{c.id, c.owner, s.latch},
+		args:   []any{&c.id, &c.owner, &s.latch},
 	})
 	if err != nil {
 		return 0, err

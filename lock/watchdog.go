@@ -17,17 +17,17 @@ type watchdog struct {
 	poke   chan struct{} // something is due earlier than thought
 
 	mu      sync.Mutex
-	holds   map[*Hold]*duty // nil duty: nothing to renew
-	next    time.Time       // when the loop wakes; zero: it does not run
+	holds   map[*Hold]struct{}
+	next    time.Time // when the loop wakes; zero: it does not run
 	closed  bool
 	running bool
 }
 
-// duty is what the watchdog owes a hold.
+// duty is what the watchdog owes a hold. Its mutex guards it.
 type duty struct {
-	due   time.Time
-	busy  bool // a renewal is on its way
-	again bool // the last one had no answer: the next is not to come early
+	due   time.Time // zero: nothing is to be renewed
+	busy  bool      // a renewal is on its way
+	again bool      // the last one had no answer: the next is not to come early
 }
 
 // batch is how many holds one request renews, as in Redisson.
@@ -38,7 +38,7 @@ const batch = 100
 const batches = 16
 
 func newWatchdog(c *Client) *watchdog {
-	return &watchdog{client: c, poke: make(chan struct{}, 1), holds: make(map[*Hold]*duty)}
+	return &watchdog{client: c, poke: make(chan struct{}, 1), holds: make(map[*Hold]struct{})}
 }
 
 // add takes charge of h, whose lease was asked for at sent. It is false after close.
@@ -48,17 +48,14 @@ func (w *watchdog) add(h *Hold, sent time.Time) bool {
 	if w.closed {
 		return false
 	}
-	var d *duty
-	if h.auto {
-		d = &duty{due: sent.Add(h.lease / 3)}
-	}
-	w.holds[h] = d
-	if d == nil {
+	w.holds[h] = struct{}{}
+	if !h.auto {
 		return true
 	}
+	h.duty.due = sent.Add(h.lease / 3)
 	if !w.running {
 		w.running = w.client.bg.start(w.loop)
-	} else if d.due.Before(w.next) {
+	} else if h.duty.due.Before(w.next) {
 		w.wake()
 	}
 	return true
@@ -119,9 +116,10 @@ func (w *watchdog) collect(now time.Time) (due []*Hold, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next = now.Add(time.Minute)
-	for h, d := range w.holds {
+	for h := range w.holds {
+		d := &h.duty
 		switch {
-		case d == nil || d.busy:
+		case d.due.IsZero() || d.busy:
 		// One that is asked again waits as long as it was told to: where nobody listens, every request fails at
 		// once, and without a wait the next would follow without end.
 		case d.due.Sub(now) <= h.lease/30 && !d.again || !now.Before(d.due):
@@ -142,6 +140,7 @@ func (w *watchdog) send(holds []*Hold) {
 		limit := holds[0].lease
 		claims := make([]claim, len(holds))
 		for i, h := range holds {
+			h.arm()
 			claims[i] = h.claim
 			limit = min(limit, h.lease)
 		}
@@ -162,12 +161,12 @@ func (w *watchdog) settle(h *Hold, r renewal) {
 		due = time.Now().Add(min(w.client.backoff(), h.lease/10))
 	}
 	w.mu.Lock()
-	d := w.holds[h]
-	if d != nil {
-		d.due, d.busy, d.again = due, false, r.err != nil
+	_, here := w.holds[h]
+	if here {
+		h.duty = duty{due: due, again: r.err != nil}
 	}
 	w.mu.Unlock()
-	if d == nil || r.err != nil {
+	if !here || r.err != nil {
 		return // released or lost meanwhile, or to be asked again
 	}
 	if h.settle(r) != nil {

@@ -126,7 +126,7 @@ func leasedPermit(ctx context.Context, c *lock.Client, name string, o Ask, wait 
 }
 
 // ownLease is what the clients under test give to holds that ask for none.
-const ownLease = 2 * time.Second
+const ownLease = 4 * time.Second
 
 // opener connects a client of package lock to servers of kind.
 func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
