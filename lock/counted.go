@@ -97,18 +97,35 @@ func (c *Client) counts(ctx context.Context, n int, run call) ([]int64, error) {
 	return integers(value, n)
 }
 
+// keeps is counts for a script whose change is to be on replicas, if that is
+// asked for: its answer begins with 1 if it has changed, or had changed, anything.
+func (c *Client) keeps(ctx context.Context, n int, run call) ([]int64, error) {
+	value, err := c.node.take(ctx, run)
+	if err != nil {
+		return nil, crossSlot(err)
+	}
+	return integers(value, n)
+}
+
 // insist asks until there is an answer, or ctx or the client's timeout is over.
 // What it asks must be answered alike, however often it is asked.
 func (c *Client) insist(ctx context.Context, ask func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	maybe := false
+	var last error
 	for {
 		err := ask(ctx)
+		if err != nil && last != nil && ctx.Err() != nil {
+			err = last // a question that was cut short says less than the answer before it
+		}
+		last = err
 		if err == nil || fateOf(err) == refused && !maybe {
 			return err
 		}
-		maybe = maybe || fateOf(err) == unknown
+		// What too few replicas have is asked for again: the answer is the same, and
+		// WAIT waits for all that was written before.
+		maybe = maybe || fateOf(err) == unknown || fateOf(err) == unsafe
 		if fateOf(err) != refused && c.pause(ctx, c.backoff()) {
 			continue
 		}

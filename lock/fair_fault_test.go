@@ -78,7 +78,9 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 			waitSubscribed(t, waiter, grantChannel(name))
 			deaf := fairKeys(h.claim)
 			deaf[5] = tagged(name, "nowhere")
-			_, err := c.node.do(context.Background(), call{script: c.fair.give, keys: deaf, args: []any{h.claim.id, h.claim.owner, 1000}})
+			_, err := c.node.do(context.Background(), call{
+				script: c.fair.give, keys: deaf, args: []any{h.claim.id, h.claim.owner, 1000},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

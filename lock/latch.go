@@ -147,7 +147,7 @@ func (l *Latch) change(ctx context.Context, s script, n int, args ...any) (got [
 	}
 	id := l.client.random.id()
 	err = l.client.insist(ctx, func(ctx context.Context) (err error) {
-		got, err = l.client.counts(ctx, n, call{
+		got, err = l.client.keeps(ctx, n, call{
 			script: s,
 			keys:   []string{l.name, tagged(l.name, "latch:"+id), tagged(l.name, "open")},
 			args:   args,

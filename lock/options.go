@@ -26,7 +26,9 @@ type Options struct {
 	// none, AllReplicas is every one that is connected, at least one. A grant that
 	// too few of them have within ReplicaTimeout is taken back, and the error is
 	// [ErrTooFewReplicas]. It holds for what one script takes: mutexes, fair and
-	// readers-writer locks, several as one. Redis does not promise that the
+	// readers-writer locks, several as one, and permits. What is no grant and is not
+	// taken back - the total of a semaphore, the counts of a latch - is asked for
+	// again until Timeout, and then the error is also [ErrUnknown]. Redis does not promise that the
 	// replica which is promoted is one of those (redisson#5256); only all of them
 	// make sure, and only as long as none of them restarts empty. Renewals do not wait.
 	Replicas int

@@ -112,7 +112,7 @@ func (s *PermitSemaphore) take(ctx context.Context, n int, o PermitOptions, how 
 // bind makes t ask for its ids, give them back and renew them.
 func (s *PermitSemaphore) bind(t *taking, id string) {
 	t.ask = func(ctx context.Context) ([]int64, error) {
-		return s.client.counts(ctx, 3, call{
+		return s.client.keeps(ctx, 3, call{
 			script: counted.lease,
 			keys: []string{s.name, s.pool().permitsKey(),
 				tagged(s.name, "latch:"+id), tagged(s.name, "free")},

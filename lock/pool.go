@@ -42,7 +42,7 @@ func (p pool) set(ctx context.Context, how string, n int) (code, total int, err 
 		args: []any{p.kind, how, n, p.client.o.latchLife()},
 	}
 	err = p.client.insist(ctx, func(ctx context.Context) error {
-		got, err := p.client.counts(ctx, 2, request)
+		got, err := p.client.keeps(ctx, 2, request)
 		if err == nil {
 			code, total = int(got[0]), int(got[1])
 		}
@@ -179,7 +179,7 @@ func (t *taking) turn(ctx context.Context) (turn, error) {
 	t.sent = time.Now()
 	got, err := t.ask(ctx)
 	if err != nil {
-		t.maybe = t.maybe || fateOf(err) == unknown
+		t.maybe = t.maybe || fateOf(err) == unknown || fateOf(err) == unsafe
 		return turn{}, err
 	}
 	switch got[0] {

@@ -159,6 +159,44 @@ func TestS18TokenPathIsUndoneToo(t *testing.T) {
 	}
 }
 
+// Permits that too few replicas have are given back at once. A count cannot be
+// taken back: it is asked for again until replicas have it.
+func TestB10CountedKindsWaitForReplicas(t *testing.T) {
+	master, copies := startReplicas(t, 1)
+	direct, ctx := master.dial(t), context.Background()
+	sure := copied(t, master, 1, patiently)
+	for kind, build := range builders() {
+		t.Run(kind, func(t *testing.T) {
+			build(sure, direct, kind).setUp(t, 2)
+			if copies[0].dial(t).HGet(ctx, kind, "total").Val() != "2" {
+				t.Error("set up, and the replica has not got it")
+			}
+			copies[0].cmd.Process.Signal(stop)
+			defer copies[0].cmd.Process.Signal(cont)
+			s := build(copied(t, master, 1, briefly), direct, kind)
+			if _, err := s.take(ctx, 2); !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
+				t.Errorf("error %v, want a definite ErrTooFewReplicas", err)
+			}
+			build(newTestClient(t, master.dial(t), Options{}), direct, kind).want(t, 2, 2)
+		})
+	}
+	gen := arm(t, sure.Latch("latch"), 2)
+	copies[0].cmd.Process.Signal(stop)
+	c := newTestClient(t, master.dial(t), Options{Replicas: 1, ReplicaTimeout: briefly, Timeout: shortly})
+	o := CountDownOptions{Participant: "me", Generation: gen}
+	_, err := c.Latch("latch").CountDown(ctx, o)
+	if !errors.Is(err, ErrTooFewReplicas) || !errors.Is(err, ErrUnknown) {
+		t.Errorf("count: %v, want ErrTooFewReplicas and ErrUnknown", err)
+	}
+	copies[0].cmd.Process.Signal(cont)
+	if got := count(t, sure.Latch("latch"), o); got.Count != 1 {
+		t.Errorf("%d left after one participant has counted twice, want 1", got.Count)
+	}
+	if n := copies[0].dial(t).HGet(ctx, "latch", "count").Val(); n != "1" {
+		t.Errorf("the replica has a count of %q, want 1", n)
+	}
+}
+
 // A replica that never heard of the last grants is promoted: the next token is
 // greater even so (redisson's counter repeats; Kleppmann 2016).
 func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {

@@ -87,7 +87,7 @@ func (s *Semaphore) take(ctx context.Context, n int, how patience) (*Permits, er
 	id := s.client.random.id()
 	t := &taking{pool: s.pool(), permits: n, ids: []string{id}}
 	t.ask = func(ctx context.Context) ([]int64, error) {
-		return s.client.counts(ctx, 3, call{
+		return s.client.keeps(ctx, 3, call{
 			script: counted.acquire,
 			keys:   []string{s.name, tagged(s.name, "latch:"+id)},
 			args:   []any{id, n},
