@@ -129,10 +129,13 @@ func TestWaitCountsReplicas(t *testing.T) {
 		if n, err := c.Do(w.ctx, "WAIT", 2, 1000).Int(); n != 2 || err != nil {
 			t.Errorf("WAIT answered %d, %v", n, err)
 		}
-		for _, from := range []string{"n2", "n3"} {
-			w.rule(cluster.Link{From: from, To: "n1"}, cluster.Back, cluster.Hold)
-		}
+		w.rule(cluster.Link{From: "n2", To: "n1"}, cluster.Back, cluster.Hold)
 		w.ok(c.Set(w.ctx, "k", "w", 0).Err())
+		if n, err := c.Do(w.ctx, "WAIT", 2, 100).Int(); n != 1 || err != nil {
+			t.Errorf("one of two is held back, and WAIT answered %d, %v", n, err)
+		}
+		w.rule(cluster.Link{From: "n3", To: "n1"}, cluster.Back, cluster.Hold)
+		w.ok(c.Set(w.ctx, "k", "x", 0).Err())
 		began := w.Now()
 		n, err := c.Do(w.ctx, "WAIT", 1, 500).Int()
 		if took := w.Now() - began; n != 0 || err != nil || took < 500*time.Millisecond || took > 505*time.Millisecond {
