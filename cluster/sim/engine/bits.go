@@ -146,10 +146,6 @@ func bothBehind(a, b []byte) bool {
 }
 
 func cmdBitpos(c *Conn, args [][]byte) {
-	if len(args) > 6 {
-		c.WriteError(errSyntax)
-		return
-	}
 	want, ok := c.integer(args[2])
 	if !ok {
 		return
@@ -164,6 +160,10 @@ func cmdBitpos(c *Conn, args [][]byte) {
 	}
 	if o == nil {
 		c.WriteInt(-want)
+		return
+	}
+	if len(args) > 6 {
+		c.WriteError(errSyntax)
 		return
 	}
 	r, ok := c.parseBits(args[3:], o)

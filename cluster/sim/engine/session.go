@@ -77,7 +77,6 @@ func cmdHello(c *Conn, args [][]byte) {
 		}
 		resp, next = int(n), 2
 	}
-	name, named := "", false
 	for i := next; i < len(args); i++ {
 		more := len(args) - i - 1
 		switch {
@@ -92,15 +91,12 @@ func cmdHello(c *Conn, args [][]byte) {
 				c.WriteError(errBadName)
 				return
 			}
-			name, named = string(args[i+1]), true
+			c.name = string(args[i+1]) // also if something is wrong behind it
 			i++
 		default:
 			c.WriteError("ERR Syntax error in HELLO option '" + cString(args[i]) + "'")
 			return
 		}
-	}
-	if named {
-		c.name = name
 	}
 	c.resp = resp
 	c.writeHello()
