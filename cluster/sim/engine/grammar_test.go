@@ -252,6 +252,7 @@ type generator struct {
 	patterns []string
 	now      int64 // Unix milliseconds when it was made
 	scripts  []lockScript
+	theme    string // what keys of a sequence are of, or ""
 }
 
 func newGenerator(seed uint64, now int64, scripts []lockScript) *generator {
@@ -285,9 +286,12 @@ func (g *generator) word(name string) string {
 // command draws one from the grammar; one in twenty is made wrong.
 func (g *generator) command() []string {
 	pattern := g.patterns[g.IntN(len(g.patterns))]
+	for g.theme != "" && !strings.Contains(pattern, g.theme) && g.IntN(20) > 0 {
+		pattern = g.patterns[g.IntN(len(g.patterns))]
+	}
 	args := g.expand(pattern)
 	way := g.IntN(60)
-	if args[0] == "config" { // what is set wrongly would stay
+	if args[0] == "config" || args[0] == "spop" { // what is set wrongly, or drawn, would stay
 		way = 60
 	}
 	switch way {

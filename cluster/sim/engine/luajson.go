@@ -25,6 +25,9 @@ func (in *interpreter) jsonLibrary() *lua.LTable {
 		},
 		"decode": func(L *lua.LState) int {
 			d := jsonDecoder{L: L, null: null, text: checkText(L, 1)}
+			if len(d.text) > 1 && (d.text[0] == 0 || d.text[1] == 0) {
+				L.RaiseError("JSON parser does not support UTF-16 or UTF-32")
+			}
 			v := d.value(0)
 			if at, what := d.next(); what != "T_END" {
 				d.fail("the end", at, what)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
@@ -74,21 +73,21 @@ func (l limits) part(items []zitem, rev bool) (from, to int) {
 	return from, to
 }
 
+// parseScoreBound reads a number as strtod does: up to a zero byte, blanks before
+// it allowed, and nothing is zero.
 func parseScoreBound(b []byte) (bound, bool) {
 	var out bound
 	if len(b) > 0 && b[0] == '(' {
 		out.exclusive = true
 		b = b[1:]
 	}
-	if len(b) == 0 && !out.exclusive { // strtod reads nothing as zero
+	text := strings.TrimLeft(cString(b), " \t\n\v\f\r")
+	if text == "" {
 		return out, true
 	}
-	f, ok := parseFloat(b)
-	if len(b) == 0 {
-		f, ok = 0, true
-	}
+	f, ok := parseFloat([]byte(text))
 	out.score = f
-	return out, ok && !math.IsNaN(f)
+	return out, ok
 }
 
 func parseLexBound(b []byte) (bound, bool) {
