@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -27,10 +28,15 @@ func newWorker(s streams) *cobra.Command {
 		Hidden: true,
 		Args:   exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
+			debug.SetGCPercent(workerGC)
 			return explore.Serve(s.in, s.out, func(j explore.Job) explore.Answer { return simulate(c.Context(), j) })
 		},
 	}
 }
+
+// workerGC has a worker collect garbage less often than by itself: a run leaves
+// nothing, and everything is collected between two of them.
+const workerGC = 800
 
 // workerCommand is how a pool starts newWorker.
 func workerCommand() ([]string, error) {

@@ -55,6 +55,9 @@ func NewSim() *Sim { return &Sim{stalled: func(advice string) { panic(advice) }}
 // refused it. It costs nothing.
 const linger = time.Minute
 
+// simSamples is how often, at most, each node is looked at in a simulated run.
+const simSamples = 500
+
 // stalledAfter is for how long, in real time, virtual time may stand still.
 const stalledAfter = 10 * time.Second
 

@@ -28,6 +28,7 @@ type witness struct {
 	keys    *interest
 	clock   func() time.Duration
 	thin    bool                          // keep only what is news, due, or near an event of the nemesis
+	every   time.Duration                 // between two samples of a node
 	changed func(old, new history.Sample) // called when a node's role or reachability changed
 
 	mu     sync.Mutex
@@ -47,7 +48,7 @@ func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() tim
 	return &witness{
 		cluster: c, look: look, keys: keys, clock: clock, out: w,
 		nodes: map[string]history.Sample{}, told: map[string]history.Sample{}, misses: map[string]int{},
-		changed: func(_, _ history.Sample) {},
+		changed: func(_, _ history.Sample) {}, every: sampleEvery,
 	}, nil
 }
 
@@ -63,7 +64,7 @@ func (w *witness) run(ctx context.Context, t Time) {
 }
 
 func (w *witness) watch(ctx context.Context, node string, t Time) {
-	tick := time.NewTicker(sampleEvery)
+	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	var kept time.Duration
 	for {
