@@ -61,7 +61,11 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	}
 	t := s.Topology.Cluster()
 	p, _ := s.Workload.Params()
+	const link = faults.Replica + ">" + faults.Master // the one of two servers that talk to each other everywhere
 	there := slices.DeleteFunc(slices.Clone(row.Targets), func(word faults.Target) bool {
+		if word == faults.Servers {
+			word = link
+		}
 		return row.Misses(string(word), t, p.Clients) != ""
 	})
 	if len(there) == 0 { // checkFault has seen that its default is there
@@ -76,7 +80,7 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	case faults.Pair:
 		return fmt.Sprintf("client:%d>%s", r.IntN(p.Clients), node())
 	case faults.Servers:
-		return string(faults.Replica + ">" + faults.Master)
+		return string(link)
 	default:
 		return string(target)
 	}

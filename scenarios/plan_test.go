@@ -114,6 +114,16 @@ func TestPlanKeepsToUntilAndFor(t *testing.T) {
 	}
 }
 
+// TestDrawnLinksAreThere: servers that do not talk to each other are not drawn as two ends of a link.
+func TestDrawnLinksAreThere(t *testing.T) {
+	for _, kind := range []string{"single", "quorum", "sentinel", "cluster"} {
+		s := randomScenario(t, kind, "{of: [connection-reset, reply-lost], every: 500ms}")
+		for seed := range uint64(50) {
+			checkPlan(t, s, s.Plan(seed))
+		}
+	}
+}
+
 // TestTwoRandomStepsDrawApart: each draws from the seed by itself.
 func TestTwoRandomStepsDrawApart(t *testing.T) {
 	text := "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 20s\nfaults:\n" +
