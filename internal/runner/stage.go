@@ -157,7 +157,7 @@ func (s *stage) openFiles() error {
 	s.witness = w
 	w.thin = s.run.Scenario.Duration > keepAll
 	if s.run.Backend.Name() == SimName { // where a sample costs as much as a command, and thousands of runs are made
-		w.thin, w.every = true, max(sampleEvery, (s.run.Scenario.Duration / simSamples).Truncate(time.Millisecond))
+		w.thin, w.every = true, max(sampleEvery, (s.run.Scenario.Duration/simSamples).Truncate(time.Millisecond))
 	}
 	w.changed = s.noteChange
 	s.record.OnEvent = func(e history.Event) {
