@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -86,10 +85,13 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	return grant{ok: true, count: t.holds(), sent: sent}, nil
 }
 
+// span is a number that is not known exactly.
+type span struct{ least, most int }
+
 // tally counts the answers to a claim.
 type tally struct {
 	granted, held int
-	counts        []int         // hold counts of those that granted it
+	counts        []span        // hold counts of those that granted it
 	ttl           time.Duration // shortest that another owner has left
 	errs          []string
 	refused       int
@@ -108,7 +110,7 @@ func (t *tally) count(v vote[grant]) {
 		}
 	case v.value.ok:
 		t.granted++
-		t.counts = append(t.counts, v.value.count)
+		t.counts = append(t.counts, span{max(v.value.count-v.value.owed, 1), v.value.count})
 	default:
 		t.sure[v.node] = true
 		if t.held == 0 || v.value.ttl < t.ttl {
@@ -118,12 +120,30 @@ func (t *tally) count(v vote[grant]) {
 	}
 }
 
-// holds is the hold count that stands in the middle: a master that has missed
-// an earlier hold counts too few, and one that is slow too many, because it still has
-// attempts that were given up and that it has not been told of.
+// holds is the hold count that most of the masters may mean, the greater of two
+// that as many do: one that has missed an earlier hold counts too few, and one
+// that is slow may count as many too many as it owes, and more if nobody knows of them.
 func (t *tally) holds() int {
-	slices.Sort(t.counts)
-	return t.counts[len(t.counts)/2]
+	best, most := 0, 0
+	for _, c := range t.counts {
+		for n := c.least; n <= c.most; n++ {
+			if agree := t.agree(n); agree > most || agree == most && n > best {
+				best, most = n, agree
+			}
+		}
+	}
+	return best
+}
+
+// agree is how many masters may mean n holds.
+func (t *tally) agree(n int) int {
+	agree := 0
+	for _, c := range t.counts {
+		if c.least <= n && n <= c.most {
+			agree++
+		}
+	}
+	return agree
 }
 
 func (t *tally) noQuorum(n int) error {

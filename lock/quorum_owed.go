@@ -47,21 +47,18 @@ func (o *owed) count(d debt) int {
 	return o.claims[d]
 }
 
-// claimAt asks one master for c. The count of the grant is without what the
-// master owes: exact, or too small if it has paid and the answer is on its way. Of
-// a majority one at least is exact, since a majority confirms each release before
-// it is over; so the greatest count is that of the owner's holds.
+// claimAt asks one master for c, and notes what it owes: its count may have all
+// of that in it, or, if it has paid and the answer is on its way, nothing.
 func (q *quorum) claimAt(ctx context.Context, i int, c claim) (grant, error) {
 	still := q.owed.count(debtOf(i, c))
 	g, err := q.nodes[i].acquire(ctx, c)
-	if g.ok {
-		g.count = max(g.count-still, 1)
-	}
+	g.owed = still
 	return g, err
 }
 
 // giveBack asks every master to release c, those that do not answer a few times
-// more. The holds that are left are counted as in claimAt.
+// more. The holds that are left are counted without what the master owes beside: too
+// few if it has paid meanwhile. Of a majority one at least counts right.
 func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration) <-chan vote[int] {
 	for i := range q.nodes {
 		q.owed.add(debtOf(i, c))
