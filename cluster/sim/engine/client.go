@@ -34,13 +34,15 @@ func (c *Conn) describe() string {
 	if c.multi != nil {
 		multi = len(c.multi.cmds)
 	}
-	port := c.s.cfg.Port
-	return fmt.Sprintf("id=%d addr=%s laddr=127.0.0.1:%d fd=%d name=%s age=%d idle=0 flags=%s db=%d sub=%d psub=%d "+
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=0 flags=%s db=%d sub=%d psub=%d "+
 		"ssub=%d multi=%d qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=1024 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r "+
-		"cmd=%s user=default redir=-1 resp=%d", c.id, c.addr, port, c.id+7, c.name,
+		"cmd=%s user=default redir=-1 resp=%d", c.id, c.addr, c.s.localAddr(), c.id+7, c.name,
 		int64(c.s.cfg.Now().Sub(c.since).Seconds()), flags, c.db, c.channels.len(), c.patterns.len(),
 		c.shards.len(), multi, c.lastName(), c.resp)
 }
+
+// localAddr is where the server listens.
+func (s *Server) localAddr() string { return fmt.Sprintf("127.0.0.1:%d", s.cfg.Port) }
 
 func (c *Conn) lastName() string {
 	if c.last == "" {
@@ -119,8 +121,8 @@ func cmdClientList(c *Conn, args [][]byte) {
 // killFilter is what CLIENT KILL looks for.
 type killFilter struct {
 	id       int64
-	addr     string
-	laddr    string
+	addr     *string
+	laddr    *string
 	kind     []byte
 	skipSelf bool
 }
@@ -163,8 +165,8 @@ func cmdClientKill(c *Conn, args [][]byte) {
 		if f.kind != nil {
 			kind, _ = o.ofType(f.kind)
 		}
-		return kind && (f.id == 0 || o.id == f.id) && (f.addr == "" || o.addr == f.addr) &&
-			f.laddr == "" && !(f.skipSelf && o == c)
+		return kind && (f.id == 0 || o.id == f.id) && (f.addr == nil || o.addr == *f.addr) &&
+			(f.laddr == nil || *f.laddr == c.s.localAddr()) && !(f.skipSelf && o == c)
 	})
 	c.WriteInt(int64(n))
 }
@@ -190,9 +192,11 @@ func parseKill(c *Conn, args [][]byte) (f killFilter, bad string) {
 			}
 			f.kind = value
 		case is(args[i], "addr"):
-			f.addr = string(value)
+			addr := string(value)
+			f.addr = &addr
 		case is(args[i], "laddr"):
-			f.laddr = string(value)
+			addr := string(value)
+			f.laddr = &addr
 		case is(args[i], "user"):
 			if string(value) != "default" {
 				return f, "ERR No such user '" + cString(value) + "'"

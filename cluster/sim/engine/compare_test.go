@@ -78,8 +78,8 @@ func same(t tolerance, a, b value) bool {
 		return true
 	}
 	if a.items == nil || b.items == nil {
-		if a.kind == '-' {
-			a.text, b.text = failure(a.text), failure(b.text)
+		if a.kind == '-' && sameFailure(a.text, b.text) {
+			return true
 		}
 		return a.text == b.text && (a.items == nil) == (b.items == nil) || near(a.text, b.text, t.loose)
 	}
@@ -101,19 +101,20 @@ func same(t tolerance, a, b value) bool {
 	return true
 }
 
-// failure makes alike how two interpreters of Lua say that a script failed by
-// itself; the script and the line stay.
-func failure(text string) string {
-	_, place, found := strings.Cut(text, " script: ")
-	if !found || !strings.HasPrefix(text, "ERR user_script:") {
-		return text
+// sameFailure says whether two interpreters of Lua mean the same when a script
+// fails by itself: their words differ, the script and the line do not.
+func sameFailure(engine, redis string) bool {
+	_, here, ok := strings.Cut(engine, " script: ")
+	text, there, ok2 := strings.Cut(redis, " script: ")
+	if !ok || !ok2 || here != there || !strings.HasPrefix(engine, "ERR user_script:") {
+		return false
 	}
-	for _, words := range []string{"attempt to ", "cannot perform", "bad argument"} {
+	for _, words := range []string{"attempt to ", "bad argument", "'for' "} {
 		if strings.Contains(text, words) {
-			return "failure " + place
+			return true
 		}
 	}
-	return text
+	return false
 }
 
 // sorted orders values, or pairs of them.

@@ -210,7 +210,7 @@ func (b *both) tolerance(m move) tolerance {
 	for _, a := range m.args {
 		b.large = b.large || len(a) > packBytes
 	}
-	if b.large && among(m.args[0], "hgetall", "hkeys", "hvals", "hscan") {
+	if b.large && among(m.args[0], "hgetall", "hkeys", "hvals", "hscan", "zscan") {
 		t.unordered, t.pairs = true, among(m.args[0], "hgetall")
 	}
 	b.users[m.client].EachQueued(func(_ *Spec, args [][]byte) {

@@ -240,7 +240,7 @@ var words = map[string]string{
 	"b":    "-inf +inf 0 1 2 (1 (2 1.5 (x x 3 inf",
 	"lex":  "- + [a [c (b (a [field x", "pat": "* s* ?1 [a-l]1 c* [^a]* \\* h1 ch <empty>",
 	"L": "lk1 lk1 lk1 lk2 s1", "P": "la1 la2 la3 la4 w1", "Q": "q1 q1 q1 l1 s1", "W": "w1 w1 w1 lk2",
-	"T": "tk1 tk1 tk1 h1",
+	"T": "tk1 tk1 tk1 lk2",
 	"o": "owner1 owner2", "H": "o1 o2 o3 o4", "lease": "100000 300000 900000",
 	"json": `{"a":1,"b":[1,"x\u00e9\n"],"c":null,"d":"y"} {"a":-1.5e2} {} {"b":[1,true]}`,
 	"c":    "ch c2 s1", "sha": "e0e1f9fabfc9d4800c877a703b823ac0578ff8db aaaa E0E1F9FABFC9D4800C877A703B823AC0578FF8DB",
@@ -291,7 +291,7 @@ func (g *generator) command() []string {
 	}
 	args := g.expand(pattern)
 	way := g.IntN(60)
-	if args[0] == "config" || args[0] == "spop" { // what is set wrongly, or drawn, would stay
+	if among(args[0], "config", "spop", "scan", "sscan") { // what is set wrongly, or drawn, would stay
 		way = 60
 	}
 	switch way {

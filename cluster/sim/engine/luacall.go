@@ -308,7 +308,10 @@ func (in *interpreter) redisLibrary() map[string]lua.LGFunction {
 			if L.GetTop() != 1 {
 				return plain("wrong number of arguments")(L)
 			}
-			sum := sha1.Sum([]byte(toText(L.Get(1))))
+			sum := sha1.Sum([]byte(lua.LVAsString(L.Get(1))))
+			if n, ok := L.Get(1).(lua.LNumber); ok {
+				sum = sha1.Sum([]byte(toText(n)))
+			}
 			L.Push(lua.LString(hex.EncodeToString(sum[:])))
 			return 1
 		},

@@ -43,16 +43,17 @@ func (c *Conn) parseScan(args [][]byte, keys bool) (o scanOptions, ok bool) {
 func (c *Conn) cursor(b []byte) (uint64, bool) {
 	// As C's strtoul: a sign is allowed, and a negative number counts from 2^64, and
 	// nothing is zero.
-	if len(b) == 0 {
+	text := cString(b)
+	if text == "" {
 		return 0, true
 	}
-	digits := strings.TrimLeft(string(b), "+-")
+	digits := strings.TrimLeft(text, "+-")
 	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || len(b)-len(digits) > 1 {
+	if err != nil || len(text)-len(digits) > 1 {
 		c.WriteError("ERR invalid cursor")
 		return 0, false
 	}
-	if b[0] == '-' {
+	if text[0] == '-' {
 		n = -n
 	}
 	return n, true
