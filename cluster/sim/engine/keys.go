@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // delete removes a key and tells it; it says whether the key was there.
 func (c *Conn) delete(key []byte) bool {
@@ -105,6 +108,10 @@ func (c *Conn) database(b []byte, notNumber string) (int, bool) {
 	n, ok := parseInt(b)
 	if !ok {
 		c.WriteError(notNumber)
+		return 0, false
+	}
+	if n < math.MinInt32 || n > math.MaxInt32 {
+		c.WriteError("ERR value is out of range, value must between -2147483648 and 2147483647")
 		return 0, false
 	}
 	if n < 0 || n >= Databases {

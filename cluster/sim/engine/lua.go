@@ -212,9 +212,9 @@ func scriptError(err error, digest string) string {
 		if apiErr.Object != nil && apiErr.Object != lua.LNil {
 			text = toText(apiErr.Object)
 		}
-		return "ERR " + text
+		return "ERR " + cString([]byte(text))
 	}
-	text := toText(t.RawGetString("err"))
+	text := cString([]byte(toText(t.RawGetString("err"))))
 	if _, ok := t.RawGetString("err").(lua.LString); !ok {
 		text = "ERR unknown error"
 	}

@@ -13,7 +13,7 @@ import (
 func (in *interpreter) stringLibrary(t *lua.LTable) {
 	L := in.state
 	for name, strs := range map[string][]int{
-		"len": {1}, "sub": {1}, "rep": {1}, "upper": {1}, "lower": {1}, "reverse": {1}, "byte": {1},
+		"len": {1}, "sub": {1}, "rep": {1}, "reverse": {1}, "byte": {1},
 		"find": {1, 2}, "match": {1, 2}, "gsub": {1, 2, 3},
 	} {
 		f := t.RawGetString(name).(*lua.LFunction).GFunction
@@ -27,6 +27,17 @@ func (in *interpreter) stringLibrary(t *lua.LTable) {
 		}))
 	}
 	t.RawSetString("format", L.NewFunction(luaFormat))
+	// Those of the interpreter take the bytes for UTF-8.
+	for name, f := range map[string]func(byte) byte{"upper": upper, "lower": lower} {
+		t.RawSetString(name, L.NewFunction(func(L *lua.LState) int {
+			b := []byte(checkText(L, 1))
+			for i := range b {
+				b[i] = f(b[i])
+			}
+			L.Push(lua.LString(b))
+			return 1
+		}))
+	}
 }
 
 func luaFormat(L *lua.LState) int {

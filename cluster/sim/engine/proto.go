@@ -162,6 +162,13 @@ func unescape(p []byte) (b byte, n int) {
 
 func hexDigit(b byte) int { return strings.IndexByte("0123456789abcdef", lower(b)) }
 
+func upper(b byte) byte {
+	if 'a' <= b && b <= 'z' {
+		return b - 'a' + 'A'
+	}
+	return b
+}
+
 func lower(b byte) byte {
 	if 'A' <= b && b <= 'Z' {
 		return b + 'a' - 'A'
