@@ -63,6 +63,9 @@ func (c *Conn) cursor(b []byte) (uint64, bool) {
 // was seen: what is there all the time is seen once. whole: all at once, as
 // Redis does where a collection is small.
 func scan[V any](d *dict[V], o scanOptions, whole bool, visit func(key string, v V)) (next uint64) {
+	if whole {
+		o.cursor = 0 // whatever was asked for
+	}
 	for i := d.after(o.cursor); i < len(d.list); i++ {
 		e := &d.list[i]
 		if !e.live {
