@@ -2,6 +2,11 @@
 
 package lossydisk
 
+import "errors"
+
+// errUnsupported is the error where there is no FUSE.
+var errUnsupported = errors.New("a disk that forgets needs Linux, FUSE and root")
+
 // Disk is one mounted file system. Where there is no Linux it cannot be had.
 type Disk struct{}
 

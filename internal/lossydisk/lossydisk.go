@@ -8,10 +8,5 @@
 // Read [Disk] first. It needs Linux, FUSE and root.
 package lossydisk
 
-import "errors"
-
 // FSName is the name under which its mounts appear in /proc/mounts.
 const FSName = "lockchaos-disk"
-
-// errUnsupported is the error where there is no FUSE.
-var errUnsupported = errors.New("a disk that forgets needs Linux, FUSE and root")
