@@ -3,6 +3,7 @@ package lock
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ func TestEvents(t *testing.T) {
 			if e.What == Lost {
 				close(lost)
 			}
-			if e.Lock != "told" || e.Owner == "" {
+			if e.Lock != "told" || e.Owner == "" || e.Kind != "lock" {
 				t.Errorf("event %+v: want the lock and its owner", e)
 			}
 			if e.What == Acquired && (e.Token == 0 || e.Took <= 0 || e.Err != nil) {
@@ -55,6 +56,75 @@ func TestEvents(t *testing.T) {
 		t.Errorf("events: %s", diff)
 	}
 	for _, line := range []string{"level=DEBUG msg=\"lock acquired\"", "level=WARN msg=\"lock lost\" lock=told"} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log has no %s:\n%s", line, log.String())
+		}
+	}
+}
+
+// Permits and latches tell of themselves as locks do, and permits of renewals and loss.
+func TestEventsOfCountedKinds(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	var mu sync.Mutex
+	seen := map[string][]Happening{}
+	renewed, lost := make(chan *Permits, 100), make(chan *Permits, 1)
+	var log bytes.Buffer
+	c := newTestClient(t, rdb, Options{
+		Lease:            watched,
+		OnPermitsRenewed: func(p *Permits) { renewed <- p },
+		OnPermitsLost:    func(p *Permits) { lost <- p },
+		Observe: func(e Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.What != Renewed { // as many as there are
+				seen[e.Kind] = append(seen[e.Kind], e.What)
+			}
+			if e.Lock != "told-"+e.Kind || (e.Kind != "latch") != (e.Permits == 2 && e.Owner != "") {
+				t.Errorf("event %+v: want its name, and of permits how many and whose", e)
+			}
+			if e.Took <= 0 && e.What != Renewed && e.What != Lost {
+				t.Errorf("event %+v: want a duration", e)
+			}
+		},
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	for kind, build := range map[string]maker{"semaphore": plainSem, "permits": leasedSem} {
+		s := build(c, rdb, "told-"+kind)
+		s.setUp(t, 2)
+		p, err := s.take(ctx, 2)
+		mustTake(t, p, err)
+		if _, err := s.try(ctx, 2); !errors.Is(err, ErrNoPermits) {
+			t.Errorf("%s: %v, want ErrNoPermits", kind, err)
+		}
+		if kind == "permits" {
+			if got := within(t, prompt, "a renewal", renewed); got != p {
+				t.Errorf("renewed %v, want the permits", got.IDs())
+			}
+			rdb.Del(ctx, "told-permits", "{told-permits}:permits")
+			if got := within(t, prompt, "the loss", lost); got != p || p.Context().Err() == nil {
+				t.Errorf("lost %v, want the permits, and their context ended", got.IDs())
+			}
+		}
+		_ = p.Release(ctx)
+	}
+	arm(t, c.Latch("told-latch"), 1)
+	count(t, c.Latch("told-latch"), CountDownOptions{})
+	if err := c.Latch("told-latch").Wait(ctx); err != nil {
+		t.Error(err)
+	}
+	closeClient(t, c)
+	mu.Lock()
+	defer mu.Unlock()
+	want := map[string][]Happening{
+		"semaphore": {Acquired, NotAcquired, Released},
+		"permits":   {Acquired, NotAcquired, Lost, Released},
+		"latch":     {Armed, Counted, Passed},
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("events: %s", diff)
+	}
+	for _, line := range []string{"msg=\"semaphore acquired\" semaphore=told-semaphore", "level=WARN msg=\"permits lost\""} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log has no %s:\n%s", line, log.String())
 		}

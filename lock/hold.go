@@ -164,10 +164,7 @@ func (h *Hold) settle(r renewal) error {
 // [ErrReleased] if it was released before; and [ErrUnknown] if no answer came:
 // then it may be called again, and the lease ends the hold at the latest.
 func (h *Hold) Release(ctx context.Context) error {
-	var begun time.Time
-	if h.client.observed() {
-		begun = time.Now()
-	}
+	begun := h.client.begun()
 	err := h.giveBack(ctx)
 	h.tell(Released, begun, err)
 	return err

@@ -49,6 +49,7 @@ type CountDownOptions struct {
 // TrySetCount arms a latch that is open or not there, with a count of n, at least
 // one, and returns its generation. Its error is [ErrArmed] if it is counting still.
 func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err error) {
+	begun := l.client.begun()
 	if err = checkCount(n, 1); err == nil {
 		var got []int64
 		got, err = l.change(ctx, counted.arm, 2, n, l.client.o.latchLife())
@@ -59,6 +60,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err 
 			generation = uint64(got[1])
 		}
 	}
+	l.tell(Armed, "", begun, err)
 	return generation, failed("arm", "latch", l.name, err)
 }
 
@@ -69,10 +71,12 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 	if o.Participant == "" {
 		o.Participant = l.client.random.id()
 	}
+	begun := l.client.begun()
 	got, err := l.change(ctx, counted.countDown, 3, o.Participant, o.Generation, l.client.o.latchLife())
 	if err == nil {
 		err = latchError(got[0])
 	}
+	l.tell(Counted, o.Participant, begun, err)
 	if err != nil {
 		return LatchState{}, failed("count down", "latch", l.name, err)
 	}
@@ -105,6 +109,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 	if err := l.client.checkCounted(l.name); err != nil {
 		return failed("wait for", "latch", l.name, err)
 	}
+	begun := l.client.begun()
 	err := l.client.await(ctx, tagged(l.name, "open"), func(ctx context.Context) (turn, error) {
 		got, err := l.look(ctx, generation)
 		if err != nil {
@@ -116,6 +121,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 		}
 		return turn{why: errCounting}, nil
 	})
+	l.tell(Passed, "", begun, err)
 	return failed("wait for", "latch", l.name, err)
 }
 

@@ -70,10 +70,7 @@ func (m *Mutex) attempt(ctx context.Context, o AcquireOptions) (*attempt, error)
 	if err := checkName(m.name); err != nil {
 		return nil, err
 	}
-	a := &attempt{client: m.client, lease: o.Lease, spin: m.spin}
-	if m.client.observed() {
-		a.begun = time.Now()
-	}
+	a := &attempt{client: m.client, lease: o.Lease, spin: m.spin, begun: m.client.begun()}
 	if a.auto = o.Lease == 0; a.auto {
 		a.lease = m.client.o.Lease
 	}

@@ -44,7 +44,9 @@ type Options struct {
 	// OnLost is told, once, of a hold that ended before it was released; its
 	// context has ended already. Nil is nobody. It must return at once.
 	OnLost func(h *Hold)
-	// Observe is told of everything that happens to holds, for metrics; several
+	// OnPermitsRenewed and OnPermitsLost are the same for permits with a lease.
+	OnPermitsRenewed, OnPermitsLost func(p *Permits)
+	// Observe is told of everything that happens to holds, permits and latches, for metrics; several
 	// goroutines call it. Nil is nobody. It must return at once.
 	Observe func(Event)
 	// Logger gets the same, as debug messages, and as warnings what went wrong.

@@ -159,6 +159,7 @@ type taking struct {
 }
 
 func (t *taking) run(ctx context.Context, how patience) (*Permits, error) {
+	begun := t.pool.client.begun()
 	err := how(ctx, tagged(t.pool.name, "free"), t.turn)
 	if err != nil {
 		if t.maybe {
@@ -167,11 +168,14 @@ func (t *taking) run(ctx context.Context, how patience) (*Permits, error) {
 				return err
 			})
 		}
+		t.tell(NotAcquired, begun, err)
 		return nil, err
 	}
-	s := &stay{client: t.pool.client, auto: t.auto, lease: t.lease, renew: t.renew}
-	s.begin(ctx, t.sent)
-	return &Permits{stay: s, pool: t.pool, permits: t.permits, ids: t.ids, back: t.back}, nil
+	p := &Permits{pool: t.pool, permits: t.permits, ids: t.ids, back: t.back}
+	p.stay = &stay{client: t.pool.client, auto: t.auto, lease: t.lease, renew: t.renew, notice: p.notice}
+	t.tell(Acquired, begun, nil)
+	p.stay.begin(ctx, t.sent)
+	return p, nil
 }
 
 // turn asks once.

@@ -169,5 +169,8 @@ func (p *Permits) Extend(ctx context.Context, lease time.Duration) error {
 // nothing is given back twice (redisson#5066). After [ErrUnknown] it may be
 // called again.
 func (p *Permits) Release(ctx context.Context) error {
-	return failed("release permits of", p.pool.kind, p.pool.name, p.stay.giveBack(ctx, p.back))
+	begun := p.pool.client.begun()
+	err := failed("release permits of", p.pool.kind, p.pool.name, p.stay.giveBack(ctx, p.back))
+	p.tell(Released, begun, err)
+	return err
 }

@@ -15,6 +15,7 @@ type stay struct {
 	auto   bool // renewed every third of the lease
 	// renew asks for the lease from now on; nil: there is no lease.
 	renew  func(ctx context.Context, lease time.Duration) (kept bool, err error)
+	notice func(what Happening, err error) // of a renewal by itself, and of the loss
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -87,7 +88,9 @@ func (s *stay) look() {
 			s.mu.Lock()
 			s.due = time.Now().Add(min(s.client.backoff(), lease/10))
 			s.mu.Unlock()
+			return
 		}
+		s.notice(Renewed, nil)
 	}
 }
 
@@ -152,6 +155,9 @@ func (s *stay) end(why error) (before error) {
 	s.mu.Unlock()
 	if before == nil {
 		s.cancel(why)
+		if errors.Is(why, ErrLost) {
+			s.notice(Lost, why)
+		}
 	}
 	return before
 }
