@@ -29,7 +29,7 @@ type Spec struct {
 
 // Catalog is every lock that has a native client, in the order in which people read it.
 func Catalog() []Spec {
-	return append([]Spec{reentrantSpec, redlockSpec}, historicSpecs()...)
+	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), historicSpecs())
 }
 
 // Lookup finds a row by name.

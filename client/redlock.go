@@ -17,7 +17,7 @@ var redlockSpec = Spec{
 	Topologies: []string{cluster.Quorum},
 	Reentrant:  true,
 	Open: func(s Setup, notify func(Reply)) (Locker, error) {
-		return openLock(s, notify, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
+		return openLock(s, notify, mutexes, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
 			return lock.NewQuorum(all, o)
 		})
 	},

@@ -20,41 +20,49 @@ var reentrantSpec = Spec{
 	Source:     "Redisson's RLock, made idempotent (redisson#7367)",
 	Topologies: []string{cluster.Single, cluster.Replicated, cluster.Sentinel, cluster.Sharded},
 	Fences:     true, Reentrant: true,
-	Keeps:    func(key string) []string { return []string{"{" + key + "}:token"} },
+	Keeps:    tokenOf,
 	Open:     openReentrant,
 	Definite: lock.Definite,
 	Code:     lockCode,
 }
 
 func openReentrant(s Setup, notify func(Reply)) (Locker, error) {
-	return openLock(s, notify, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
+	return openLock(s, notify, mutexes, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
 		return lock.New(all[0], o)
 	})
 }
 
+// mutexes takes plain mutexes.
+var mutexes = holds(func(c *lock.Client, a Ask) taken { return c.Mutex(a.Key) }, false)
+
 // library is package lock behind the harness's words. It remembers the holds
 // of this client by key and owner: the innermost one is released first.
 type library struct {
-	conns []redis.UniversalClient
-	lock  *lock.Client
+	conns   []redis.UniversalClient
+	lock    *lock.Client
+	take    taker
+	notify  func(Reply)
+	permits *permitsOf
 
 	mu    sync.Mutex
-	holds map[holdID][]*lock.Hold
+	holds map[holdID][]held
 }
 
 type holdID struct{ key, owner string }
 
 func openLock(
-	s Setup, notify func(Reply), open func([]redis.UniversalClient, lock.Options) (*lock.Client, error),
+	s Setup, notify func(Reply), take taker, open func([]redis.UniversalClient, lock.Options) (*lock.Client, error),
 ) (Locker, error) {
 	tell := func(event string) func(h *lock.Hold) {
 		return func(h *lock.Hold) {
-			notify(Reply{Event: event, Key: h.Name(), Owner: h.Owner(), until: h.Deadline()})
+			notify(Reply{Event: event, Key: keyOf(h.Name()), Owner: h.Owner(), until: h.Deadline()})
 		}
 	}
+	permits := &permitsOf{known: map[*lock.Permits]holdID{}}
 	options := lock.Options{
 		Rand:   rand.NewPCG(s.Seed, 1),
 		OnLost: tell("lost"), OnRenewed: tell("renewed"),
+		OnPermitsRenewed: func(p *lock.Permits) { permits.renewed(p, notify) },
 	}
 	if err := apply(s.Options, &options); err != nil {
 		return nil, err
@@ -67,17 +75,14 @@ func openLock(
 	if err != nil {
 		return nil, errors.Join(err, closeAll(conns))
 	}
-	return &library{conns: conns, lock: c, holds: map[holdID][]*lock.Hold{}}, nil
+	return &library{
+		conns: conns, lock: c, take: take, notify: notify, permits: permits, holds: map[holdID][]held{},
+	}, nil
 }
 
 // Acquire takes the lock.
 func (l *library) Acquire(ctx context.Context, a Ask) (Grant, error) {
-	m, o := l.lock.Mutex(a.Key), lock.AcquireOptions{Owner: a.Owner, Lease: a.Lease}
-	take := m.TryAcquire
-	if a.Wait {
-		take = m.Acquire
-	}
-	h, err := take(ctx, o)
+	h, err := l.take(ctx, l.lock, a)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -85,7 +90,10 @@ func (l *library) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	l.mu.Lock()
 	l.holds[id] = append(l.holds[id], h)
 	l.mu.Unlock()
-	return Grant{Token: h.Token(), Deadline: h.Deadline(), Count: h.Count()}, nil
+	if p, is := h.(*lock.Permits); is {
+		l.permits.follow(p, id, l.notify)
+	}
+	return grantOf(h), nil
 }
 
 // Renew prolongs the innermost hold.
@@ -97,7 +105,7 @@ func (l *library) Renew(ctx context.Context, key, owner string) (Grant, error) {
 	if err := h.Renew(ctx); err != nil {
 		return Grant{}, err
 	}
-	return Grant{Token: h.Token(), Deadline: h.Deadline(), Count: h.Count()}, nil
+	return grantOf(h), nil
 }
 
 // Release gives the innermost hold back.
@@ -111,7 +119,7 @@ func (l *library) Release(ctx context.Context, key, owner string) (int, error) {
 	if err == nil || lock.Definite(err) {
 		l.forget(id)
 	}
-	return h.Count(), err
+	return grantOf(h).Count, err
 }
 
 // Close gives up every connection; what is held is left to its lease.
@@ -119,7 +127,7 @@ func (l *library) Close(ctx context.Context) error {
 	return errors.Join(l.lock.Close(ctx), closeAll(l.conns))
 }
 
-func (l *library) innermost(id holdID) *lock.Hold {
+func (l *library) innermost(id holdID) held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	holds := l.holds[id]
@@ -147,7 +155,7 @@ func lockCode(err error) string {
 	}{
 		{ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
-		{lock.ErrForeign, "foreign-key"}, {lock.ErrClosed, "closed"}, {context.DeadlineExceeded, "timeout"},
+		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"}, {lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrClosed, "closed"}, {context.DeadlineExceeded, "timeout"},
 	} {
 		if errors.Is(err, row.err) {
 			return row.code

@@ -80,6 +80,15 @@ func (m *MultiHold) Token(name string) uint64 {
 	return 0
 }
 
+// Count is as [Hold.Count], of the lock of which the owner had the fewest holds.
+func (m *MultiHold) Count() int {
+	least := m.holds[0].Count()
+	for _, h := range m.holds[1:] {
+		least = min(least, h.Count())
+	}
+	return least
+}
+
 // Deadline is until when the hold may be relied on: the earliest of its locks'.
 func (m *MultiHold) Deadline() time.Time {
 	first := m.holds[0].Deadline()

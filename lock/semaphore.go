@@ -132,6 +132,9 @@ type Permits struct {
 // tells that the permits were taken away by force.
 func (p *Permits) Context() context.Context { return p.stay.ctx }
 
+// Name is the name of the semaphore.
+func (p *Permits) Name() string { return p.pool.name }
+
 // Count is how many permits these are.
 func (p *Permits) Count() int { return p.permits }
 
