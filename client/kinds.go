@@ -61,7 +61,8 @@ func kindSpecs() []Spec {
 			},
 		}
 	}
-	fair := row("fair", "package lock's fair mutex: first come, first served by the server's clock, handed over within the server.",
+	fair := row("fair",
+		"package lock's fair mutex: first come, first served by the server's clock, handed over within the server.",
 		"Redisson's fair lock, with heartbeats of seconds (redisson#3004, #1104)",
 		holds(func(c *lock.Client, a Ask) taken { return c.FairMutex(a.Key) }, false))
 	sole := row("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
@@ -70,7 +71,8 @@ func kindSpecs() []Spec {
 	sole.Reentrant = false
 	spin := row("spin", "package lock's spin mutex: who waits asks again and again, without a subscription.",
 		"Redisson's spin lock", holds(func(c *lock.Client, a Ask) taken { return c.SpinMutex(a.Key) }, false))
-	sides := row("readers-writer", "package lock's readers-writer lock: mode read or write; a workload that names none writes.",
+	sides := row("readers-writer",
+		"package lock's readers-writer lock: mode read or write; a workload that names none writes.",
 		"Redisson's RReadWriteLock", holds(readOrWrite, false))
 	several := row("multi", "package lock's multi-lock: two keys under one tag, taken by one script, all or none.",
 		"Redisson's RMultiLock (redisson#2172)", takeSeveral)

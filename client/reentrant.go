@@ -155,7 +155,8 @@ func lockCode(err error) string {
 	}{
 		{ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
-		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"}, {lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrClosed, "closed"}, {context.DeadlineExceeded, "timeout"},
+		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"},
+		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrClosed, "closed"}, {context.DeadlineExceeded, "timeout"},
 	} {
 		if errors.Is(err, row.err) {
 			return row.code

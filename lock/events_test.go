@@ -124,7 +124,9 @@ func TestEventsOfCountedKinds(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("events: %s", diff)
 	}
-	for _, line := range []string{"msg=\"semaphore acquired\" semaphore=told-semaphore", "level=WARN msg=\"permits lost\""} {
+	for _, line := range []string{
+		"msg=\"semaphore acquired\" semaphore=told-semaphore", "level=WARN msg=\"permits lost\"",
+	} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log has no %s:\n%s", line, log.String())
 		}
