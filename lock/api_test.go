@@ -50,10 +50,6 @@ func TestBadInput(t *testing.T) {
 		"negative lease":       take("x", -time.Second),
 		"endless lease":        take("x", math.MaxInt64),
 		"inspect no name":      func() error { _, err := c.Mutex("").Inspect(context.Background()); return err },
-		"sole fair": func() error {
-			_, err := c.FairMutex("x").TryAcquire(context.Background(), AcquireOptions{Sole: true})
-			return err
-		},
 	} {
 		if err := try(); err == nil || !Definite(err) {
 			t.Errorf("%s: error %v, want a definite one", name, err)
@@ -85,6 +81,42 @@ func TestSoleOwner(t *testing.T) {
 			mustExist(t, p.rdb, p.m.name, false)
 		},
 	})
+}
+
+// The same of the other kinds; of a readers-writer lock in every combination. A
+// heartbeat or a request that comes again is no re-entry.
+func TestSoleOwnerOfOtherKinds(t *testing.T) {
+	ctx := context.Background()
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	rdb, c := s.dial(t), newTestClient(t, dialRedis(t, p.addr), Options{PollMax: 50 * time.Millisecond})
+	sole := AcquireOptions{Owner: "x", Sole: true}
+	for name, tt := range map[string]struct{ first, second taker }{
+		"fair":        {c.FairMutex("fair"), c.FairMutex("fair")},
+		"read-read":   {c.RW("read-read").Read(), c.RW("read-read").Read()},
+		"read-write":  {c.RW("read-write").Read(), c.RW("read-write").Write()},
+		"write-read":  {c.RW("write-read").Write(), c.RW("write-read").Read()},
+		"write-write": {c.RW("write-write").Write(), c.RW("write-write").Write()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.loseNext.Store(1)
+			h := take(t, tt.first, sole)
+			for what, ask := range map[string]func(context.Context, AcquireOptions) (*Hold, error){
+				"acquire": tt.second.Acquire, "try": tt.second.TryAcquire,
+			} {
+				if _, err := ask(ctx, sole); !errors.Is(err, ErrReentered) || !Definite(err) {
+					t.Errorf("%s: %v, want a definite ErrReentered", what, err)
+				}
+			}
+			served := wait(ctx, t, tt.second, AcquireOptions{Owner: "y", Sole: true})
+			release(t, h)
+			release(t, within(t, prompt, "another owner", served))
+			checkGone(t, rdb, name)
+		})
+	}
+	if len(p.lost) != 5 {
+		t.Errorf("%d answers were lost, want 5: the test tested less than it should", len(p.lost))
+	}
 }
 
 // A request that is sent again is no re-entry, though its owner holds the lock.

@@ -20,7 +20,7 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 	var addrs []string
 	for i := range 3 {
 		s := startRedisAt(t, freeAddr(t), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
-			"--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i), "--cluster-port", port(freeAddr(t)))
+			"--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i), "--cluster-port", portOf(freeAddr(t)))
 		servers, addrs = append(servers, s), append(addrs, s.addr)
 	}
 	for i, s := range servers {
@@ -29,10 +29,8 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 			t.Fatal(err)
 		}
 		host, p, _ := net.SplitHostPort(servers[0].addr)
-		bus := strings.Split(servers[0].dial(t).ClusterNodes(ctx).Val(), "@")[1]
-		bus = strings.FieldsFunc(bus, func(r rune) bool { return r == ' ' || r == ',' })[0]
 		if i > 0 {
-			if err := rdb.Do(ctx, "CLUSTER", "MEET", host, p, bus).Err(); err != nil {
+			if err := rdb.Do(ctx, "CLUSTER", "MEET", host, p, busOf(t, servers[0])).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,7 +47,7 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 	return servers, rdb
 }
 
-func port(addr string) string {
+func portOf(addr string) string {
 	_, p, _ := net.SplitHostPort(addr)
 	return p
 }

@@ -88,7 +88,7 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	value, err := s.node.take(ctx, call{
 		script: s.take,
 		keys:   fairKeys(c),
-		args:   []any{c.owner, c.id, c.lease, c.keep},
+		args:   []any{c.owner, c.id, c.lease, c.keep, yesNo(c.sole)},
 	})
 	if err != nil {
 		return grant{}, err

@@ -3,8 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"net"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -231,56 +229,6 @@ func killSubscribers(t *testing.T, rdb *redis.Client) {
 	n, err := rdb.ClientKillByFilter(context.Background(), "TYPE", "pubsub").Result()
 	if err != nil || n == 0 {
 		t.Fatalf("kill subscribers: %d, %v", n, err)
-	}
-}
-
-// Behind Sentinel the master dies while somebody waits: the waiter goes on at
-// the new master, without an error.
-func TestSentinelFailover(t *testing.T) {
-	master := startRedis(t)
-	host, port, _ := net.SplitHostPort(master.addr)
-	replica := startRedisAt(t, freeAddr(t), "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	direct := replica.dial(t)
-	eventually(t, prompt, "the replica is in step", func() bool {
-		return replicaReady(direct)
-	})
-	addr := freeAddr(t)
-	bin, _ := exec.LookPath("redis-server")
-	launch(t, addr, exec.Command(bin, sentinelConf(t, addr, master.addr), "--sentinel"))
-	rdb := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: "m", SentinelAddrs: []string{addr}, ReadTimeout: answering, DialTimeout: answering,
-	})
-	defer rdb.Close()
-	sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
-	defer sentinel.Close()
-	eventually(t, prompt, "Sentinel knows the replica", func() bool {
-		list, err := sentinel.Replicas(context.Background(), "m").Result()
-		return err == nil && len(list) == 1 && list[0]["master-link-status"] == "ok"
-	})
-	c := newTestClient(t, rdb, Options{})
-	h := acquire(t, c.Mutex("fail"), AcquireOptions{Lease: 2 * time.Second})
-	eventually(t, prompt, "the lock is on the replica", func() bool {
-		return direct.Exists(context.Background(), "fail").Val() == 1
-	})
-	served := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		next, err := c.Mutex("fail").Acquire(ctx, AcquireOptions{})
-		if err == nil && next.Token() <= h.Token() {
-			err = errors.New("the token did not grow")
-		}
-		served <- err
-	}()
-	waitSubscribed(t, c, "{fail}:free")
-	master.kill()
-	start := time.Now()
-	if err := <-served; err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("served %v after the master died", time.Since(start))
-	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
-		t.Errorf("release of the old hold: %v, want ErrLost", err)
 	}
 }
 

@@ -62,9 +62,6 @@ func (c *Client) attemptOf(ctx context.Context, name string, via store, o Acquir
 	if !c.single {
 		return nil, ErrOneMaster
 	}
-	if o.Sole {
-		return nil, errors.New("this kind of lock has no option Sole: leave it out")
-	}
 	a, err := c.Mutex(name).attempt(ctx, o)
 	if err != nil {
 		return nil, err
@@ -84,6 +81,8 @@ func granted(value any, sent time.Time) (grant, error) {
 		return grant{}, &requestError{refused, ErrReleased}
 	case -2:
 		return grant{}, &requestError{refused, ErrUpgrade}
+	case -3:
+		return grant{}, &requestError{refused, ErrReentered}
 	}
 	return grant{
 		ok:    n[0] == 1,

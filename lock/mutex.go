@@ -24,8 +24,8 @@ type AcquireOptions struct {
 	// Lease is for how long the hold lasts unless it is renewed by hand; at
 	// least 10 ms. 0 is the client's lease, which the watchdog renews.
 	Lease time.Duration
-	// Sole refuses, with [ErrReentered], an owner that holds the lock already. It
-	// is for the plain mutex.
+	// Sole refuses, with [ErrReentered], an owner that holds the lock already; a
+	// [RW], in whatever way.
 	Sole bool
 }
 

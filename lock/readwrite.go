@@ -126,7 +126,7 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 	value, err := s.node.take(ctx, call{
 		script: s.scripts.acquire,
 		keys:   rwKeys(c),
-		args:   []any{c.owner, c.id, c.lease, s.kind, c.keep},
+		args:   []any{c.owner, c.id, c.lease, s.kind, c.keep, yesNo(c.sole)},
 	})
 	if err != nil {
 		return grant{}, err

@@ -27,18 +27,19 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 
 // request is the run of the script that asks for c.
 func (s *single) request(c claim) call {
-	mint, sole := any("1"), any("0")
-	if s.noToken {
-		mint = "0"
-	}
-	if c.sole {
-		sole = "1"
-	}
 	return call{
 		script: s.scripts.acquire,
 		keys:   []string{c.name, c.tokenKey(), c.latchKey()},
-		args:   []any{&c.owner, &c.id, &c.lease, mint, sole},
+		args:   []any{&c.owner, &c.id, &c.lease, yesNo(!s.noToken), yesNo(c.sole)},
 	}
+}
+
+// yesNo is how scripts are told yes or no.
+func yesNo(yes bool) any {
+	if yes {
+		return "1"
+	}
+	return "0"
 }
 
 // grantOf reads the answer to a request that was sent at sent.

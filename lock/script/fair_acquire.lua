@@ -2,9 +2,10 @@
 -- Comes after fair_queue.lua.
 --
 -- ARGV: owner, hold, lease in ms, for how many ms the place is kept without a
---   heartbeat (0: take no place)
+--   heartbeat (0: take no place), "1" to refuse an owner that holds the lock
 -- Answer: {granted, count, token, ttl}
---   granted  1: held by this hold; 0: not; -1: this hold was given back before
+--   granted  1: held by this hold; 0: not; -1: this hold was given back before;
+--            -3: the owner holds it, and must not hold it twice
 --   ttl      ms until it is worth asking again, negative: no end is known
 --
 -- A request that arrives twice finds its hold or its place and changes nothing
@@ -23,6 +24,9 @@ if not holder and redis.call('EXISTS', KEYS[1]) == 1 then
 end
 if not known and redis.call('EXISTS', KEYS[2]) == 1 then
   return {-1, 0, 0, 0}
+end
+if not known and holder == owner and ARGV[5] == '1' then
+  return {-3, 0, 0, 0}
 end
 
 if not holder and keep > 0 then

@@ -2,10 +2,12 @@
 -- after mint.lua and rw_state.lua.
 --
 -- ARGV: owner, hold, lease in ms, "r" or "w", for how many ms readers are to be
---   kept away from a writer that waits without a heartbeat (0: they are not)
+--   kept away from a writer that waits without a heartbeat (0: they are not),
+--   "1" to refuse an owner that has the lock in whatever way
 -- Answer: {granted, count, token, ttl}
 --   granted  1: held by this hold; 0: not; -1: this hold was given back before;
---            -2: the owner reads, and would wait for itself to write
+--            -2: the owner reads, and would wait for itself to write;
+--            -3: the owner has it, and must not have it twice
 --   count    holds of this kind that the owner has
 --   ttl      ms until it is worth asking again, negative: no end is known
 local owner, hold, lease, kind, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -21,6 +23,9 @@ local writer = redis.call('HGET', KEYS[1], 'writer')
 local reading = redis.call('HEXISTS', KEYS[1], mine) == 1
 local known = redis.call('HEXISTS', KEYS[1], field) == 1
 
+if not known and ARGV[6] == '1' and (reading or writer == owner) then
+  return {-3, 0, 0, 0}
+end
 if not known and writer ~= owner then
   if kind == 'w' and reading then
     return {-2, 0, 0, 0}

@@ -1,0 +1,166 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// movable are the kinds of lock that must outlive the loss of their master, and
+// the channels on which those who wait for them are told.
+func movable() map[string]struct {
+	of      func(c *Client, name string) taker
+	channel string
+} {
+	return map[string]struct {
+		of      func(c *Client, name string) taker
+		channel string
+	}{
+		"mutex": {func(c *Client, name string) taker { return c.Mutex(name) }, "free"},
+		"fair":  {func(c *Client, name string) taker { return c.FairMutex(name) }, "grant"},
+		"write": {func(c *Client, name string) taker { return c.RW(name).Write() }, "write"},
+	}
+}
+
+// startSentinel starts a master, a replica that is in step, and a Sentinel that knows both.
+func startSentinel(t *testing.T) (master, replica *server, rdb *redis.Client) {
+	t.Helper()
+	master = startRedis(t)
+	host, port, _ := net.SplitHostPort(master.addr)
+	replica = startRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	direct := replica.dial(t)
+	eventually(t, prompt, "the replica is in step", func() bool { return replicaReady(direct) })
+	addr := freeAddr(t)
+	bin, _ := exec.LookPath("redis-server")
+	if launch(t, addr, exec.Command(bin, sentinelConf(t, addr, master.addr), "--sentinel")) == nil {
+		t.Fatal("the Sentinel did not come up")
+	}
+	rdb = redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: "m", SentinelAddrs: []string{addr}, ReadTimeout: answering, DialTimeout: answering,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	defer sentinel.Close()
+	eventually(t, prompt, "Sentinel knows the replica", func() bool {
+		list, err := sentinel.Replicas(context.Background(), "m").Result()
+		return err == nil && len(list) == 1 && list[0]["master-link-status"] == "ok"
+	})
+	return master, replica, rdb
+}
+
+// Behind Sentinel the master dies while each kind of lock is held and waited for:
+// the waiters go on at the new master, without an error, after the lease of
+// those who have not been heard of; and tokens grow.
+func TestSentinelFailover(t *testing.T) {
+	master, replica, rdb := startSentinel(t)
+	c := newTestClient(t, rdb, Options{})
+	direct := replica.dial(t)
+	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
+	for kind, tt := range movable() {
+		held[kind] = take(t, tt.of(c, kind), AcquireOptions{Lease: 10 * time.Second})
+		served[kind] = wait(context.Background(), t, tt.of(c, kind), AcquireOptions{})
+		waitSubscribed(t, c, tagged(kind, tt.channel))
+		eventually(t, prompt, "the lock is on the replica", func() bool {
+			return direct.Exists(context.Background(), kind).Val() == 1
+		})
+	}
+	master.kill()
+	start := time.Now()
+	for kind := range movable() {
+		next := within(t, time.Minute, kind+" at the new master", served[kind])
+		if next.Token() <= held[kind].Token() {
+			t.Errorf("%s: token %d after %d", kind, next.Token(), held[kind].Token())
+		}
+		if err := held[kind].Release(context.Background()); !errors.Is(err, ErrLost) {
+			t.Errorf("%s: release of the old hold: %v, want ErrLost", kind, err)
+		}
+		release(t, next)
+	}
+	t.Logf("served %v after the master died", time.Since(start))
+}
+
+// In a cluster, the replica of a master takes over on demand (CLUSTER FAILOVER
+// loses nothing that was written) while each kind of lock is held by the watchdog
+// and waited for: the hold stays, and its release wakes the waiter.
+func TestClusterFailover(t *testing.T) {
+	ctx := context.Background()
+	servers, rdb := startCluster(t)
+	host, port, _ := net.SplitHostPort(servers[0].addr)
+	spare := startRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		"--cluster-config-file", "nodes-spare.conf", "--cluster-port", portOf(freeAddr(t)))
+	s := spare.dial(t)
+	if err := s.Do(ctx, "CLUSTER", "MEET", host, port, busOf(t, servers[0])).Err(); err != nil {
+		t.Fatal(err)
+	}
+	id := servers[0].dial(t).Do(ctx, "CLUSTER", "MYID").Val()
+	eventually(t, prompt, "the spare node is a replica", func() bool {
+		return s.Do(ctx, "CLUSTER", "REPLICATE", id).Err() == nil
+	})
+	eventually(t, prompt, "the replica is in step", func() bool { return replicaReady(s) })
+	told := newTold()
+	c := newTestClient(t, rdb, told.options(10*time.Second)) // a failover takes a while on a busy machine
+	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
+	for kind, tt := range movable() {
+		name := nameAt(kind, 0)
+		held[kind] = take(t, tt.of(c, name), AcquireOptions{})
+		served[kind] = wait(ctx, t, tt.of(c, name), AcquireOptions{})
+		waitSubscribed(t, c, tagged(name, tt.channel))
+	}
+	eventually(t, prompt, "the failover has been agreed to", func() bool {
+		return s.Do(ctx, "CLUSTER", "FAILOVER").Err() == nil
+	})
+	eventually(t, prompt, "the spare node is the master", func() bool {
+		role, err := s.Do(ctx, "ROLE").Slice()
+		return err == nil && role[0] == "master"
+	})
+	for len(told.renewed) > 0 {
+		<-told.renewed
+	}
+	renewed := map[*Hold]bool{}
+	for len(renewed) < len(held) { // each at the new master
+		renewed[within(t, prompt, "renewal of every hold", told.renewed)] = true
+	}
+	for kind, h := range held {
+		if s.Exists(ctx, h.Name()).Val() != 1 {
+			t.Errorf("%s: the new master has not got it", kind)
+		}
+		release(t, h)
+		next := within(t, prompt, kind+" after the release", served[kind])
+		if next.Token() <= h.Token() {
+			t.Errorf("%s: token %d after %d", kind, next.Token(), h.Token())
+		}
+		release(t, next)
+	}
+	if n := len(told.lost); n != 0 {
+		t.Errorf("%d holds were lost", n)
+	}
+}
+
+// nameAt is a name of a lock in the slots of the given third of the cluster.
+func nameAt(kind string, third int) string {
+	for i := 0; ; i++ {
+		if name := fmt.Sprint(kind, "-", i); slotOf(name)/5462 == third {
+			return name
+		}
+	}
+}
+
+// busOf is the port on which the nodes of a cluster talk to s.
+func busOf(t *testing.T, s *server) string {
+	t.Helper()
+	for _, line := range strings.Split(s.dial(t).ClusterNodes(context.Background()).Val(), "\n") {
+		if strings.Contains(line, "myself") {
+			bus := strings.Split(line, "@")[1]
+			return strings.FieldsFunc(bus, func(r rune) bool { return r == ' ' || r == ',' })[0]
+		}
+	}
+	t.Fatal("the node does not know itself")
+	return ""
+}
