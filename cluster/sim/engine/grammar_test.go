@@ -291,7 +291,7 @@ func (g *generator) command() []string {
 	}
 	args := g.expand(pattern)
 	way := g.IntN(60)
-	if among(args[0], "config", "spop", "scan", "sscan", "hscan", "zscan") { // what is set wrongly, or drawn, would stay
+	if among(args[0], "client", "config", "spop", "scan", "sscan", "hscan", "zscan") { // what is set wrongly, or drawn, would stay
 		way = 60
 	}
 	switch way {
