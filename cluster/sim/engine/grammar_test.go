@@ -125,19 +125,19 @@ sunionstore {e} {e}+
 bzmpop {to} {num} {z} {z} (min|max) [count {n}]
 bzpopmax {z}+ {to}
 bzpopmin {z}+ {to}
-zadd {z} [nx|xx] [gt|lt] [ch] [incr] {sc} {m} [{sc} {m}]
-zadd {z} {sc} {m} {sc} {m} {sc} {m}
+zadd {z} [nx|xx] [gt|lt] [ch] [incr] {sc} {zm} [{sc} {zm}]
+zadd {z} {sc} {zm} {sc} {zm} {sc} {zm}
 zcard {z}
 zcount {z} {b} {b}
 zdiff {num} {z} {z} [withscores]
 zdiffstore {z} {num} {z} {z}
-zincrby {z} {sc} {m}
+zincrby {z} {sc} {zm}
 zinter {num} {z} {e} [weights {f} {f}] [aggregate (sum|min|max)] [withscores]
 zintercard {num} {z} {z} [limit {n}]
 zinterstore {z} {num} {z} {z} [weights {f} {f}] [aggregate (sum|min|max)]
 zlexcount {z} {lex} {lex}
 zmpop {num} {z} {z} (min|max) [count {n}]
-zmscore {z} {m}+
+zmscore {z} {zm}+
 zpopmax {z} [{n}]
 zpopmin {z} [{n}]
 zrandmember {z} [100] [withscores]
@@ -147,17 +147,17 @@ zrange {z} {lex} {lex} bylex [rev] [limit {x} {x}]
 zrangebylex {z} {lex} {lex} [limit {x} {x}]
 zrangebyscore {z} {b} {b} [withscores] [limit {x} {x}]
 zrangestore {z} {z} {x} {x} [rev]
-zrank {z} {m}
-zrem {z} {m}+
+zrank {z} {zm}
+zrem {z} {zm}+
 zremrangebylex {z} {lex} {lex}
 zremrangebyrank {z} {x} {x}
 zremrangebyscore {z} {b} {b}
 zrevrange {z} {x} {x} [withscores]
 zrevrangebylex {z} {lex} {lex} [limit {x} {x}]
 zrevrangebyscore {z} {b} {b} [withscores] [limit {x} {x}]
-zrevrank {z} {m}
+zrevrank {z} {zm}
 zscan {z} 0 [match {pat}]
-zscore {z} {m}
+zscore {z} {zm}
 zunion {num} {z} {e} [weights {f} {f}] [aggregate (sum|min|max)] [withscores]
 zunionstore {z} {num} {z} {e} [weights {f} {f}] [aggregate (sum|min|max)]
 asking
@@ -241,7 +241,7 @@ var words = map[string]string{
 	"lex":  "- + [a [c (b (a [field x", "pat": "* s* ?1 [a-l]1 c* [^a]* \\* h1 ch <empty>",
 	"L": "lk1 lk1 lk1 lk2 s1", "P": "la1 la2 la3 la4 w1", "Q": "q1 q1 q1 l1 s1", "W": "w1 w1 w1 lk2",
 	"T": "tk1 tk1 tk1 lk2",
-	"o": "owner1 owner2", "H": "o1 o2 o3 o4", "lease": "100000 300000 900000",
+	"o": "owner1 owner2", "H": "o1 o2 o3 o4", "lease": "100000 300000 900000", "zm": "a b c d 1 2 field <empty>",
 	"json": `{"a":1,"b":[1,"x\u00e9\n"],"c":null,"d":"y"} {"a":-1.5e2} {} {"b":[1,true]}`,
 	"c":    "ch c2 s1", "sha": "e0e1f9fabfc9d4800c877a703b823ac0578ff8db aaaa E0E1F9FABFC9D4800C877A703B823AC0578FF8DB",
 }
@@ -291,7 +291,8 @@ func (g *generator) command() []string {
 	}
 	args := g.expand(pattern)
 	way := g.IntN(60)
-	if among(args[0], "client", "config", "spop", "scan", "sscan", "hscan", "zscan") { // what is set wrongly, or drawn, would stay
+	if among(args[0], "client", "config", "spop", "scan", "sscan", "hscan", "zscan", "srandmember", "hrandfield",
+		"zrandmember") { // what is set wrongly, or drawn, would stay
 		way = 60
 	}
 	switch way {
