@@ -42,9 +42,19 @@ func holds(of func(c *lock.Client, a Ask) taken, sole bool) taker {
 		if err != nil {
 			return nil, err
 		}
+		if a.Mode == "read" {
+			return reading{h}, nil
+		}
 		return h, nil
 	}
 }
+
+// reading is a hold of a reader. What it has is the token of the last writer, and
+// no number of its own that grows with its grant: to the harness it has none.
+type reading struct{ *lock.Hold }
+
+// Token is 0.
+func (reading) Token() uint64 { return 0 }
 
 // kindSpecs are the other kinds of lock of package lock. The semaphores have one
 // permit here, so that they exclude as a mutex does.

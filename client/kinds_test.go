@@ -130,8 +130,8 @@ func TestReadersWriterTakesModes(t *testing.T) {
 		r := n.Handle(t.Context(), Request{
 			ID: 2, Op: history.Try, Key: "k", Owner: string(rune('a' + i)), Mode: tt.mode, LeaseMS: 60000,
 		})
-		if r.Type != tt.want {
-			t.Errorf("ask %d, mode %q: %+v, want %s", i+1, tt.mode, r, tt.want)
+		if r.Type != tt.want || r.Token != 0 {
+			t.Errorf("ask %d, mode %q: %+v, want %s, and no token for readers", i+1, tt.mode, r, tt.want)
 		}
 	}
 }

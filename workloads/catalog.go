@@ -4,7 +4,7 @@ import "fmt"
 
 // Catalog is every workload, in the order in which people read it.
 func Catalog() []Spec {
-	return []Spec{mutexSpec}
+	return []Spec{mutexSpec, readersWriterSpec}
 }
 
 // Lookup finds a row by name.

@@ -78,11 +78,16 @@ func (s *Session) Closing() {
 // Acquire waits at most wait for key. Each attempt has an owner of its own, so
 // that whatever a lost one left behind cannot be taken for another's hold.
 func (s *Session) Acquire(ctx context.Context, key string, lease, wait time.Duration) (Hold, history.Type) {
+	return s.AcquireMode(ctx, key, "", lease, wait)
+}
+
+// AcquireMode is Acquire for reading ("read") or writing ("write").
+func (s *Session) AcquireMode(ctx context.Context, key, mode string, lease, wait time.Duration) (Hold, history.Type) {
 	h := Hold{Key: key, Owner: s.nextOwner()}
-	v := &history.Value{Owner: h.Owner, Lease: lease, Wait: wait}
+	v := &history.Value{Owner: h.Owner, Lease: lease, Wait: wait, Mode: mode}
 	reply, t := s.do(ctx, call{
 		f: history.Acquire, key: key, value: v, patience: wait + patience + s.bear,
-		request: client.Request{Owner: h.Owner, LeaseMS: ms(lease), WaitMS: ms(wait)},
+		request: client.Request{Owner: h.Owner, LeaseMS: ms(lease), WaitMS: ms(wait), Mode: mode},
 	})
 	h.Token = reply.Token
 	return h, t
