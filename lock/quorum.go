@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -191,10 +192,19 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 	return nil
 }
 
+// middle is the middle one of the hold counts that masters tell at a release: a
+// minority that still keeps a claim it has not heard the end of counts too many,
+// one that has missed a hold too few.
+func middle(counts []int) int {
+	slices.Sort(counts)
+	return counts[(len(counts)-1)/2]
+}
+
 func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
 	votes := q.giveBack(ctx, c, limit)
-	released, gone, left, why := 0, 0, 0, -1
+	gone, why := 0, -1
+	var left []int // hold counts of the masters that have released it
 	var errs []string
 	for range q.nodes {
 		v := <-votes
@@ -202,15 +212,14 @@ func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 		case v.err != nil:
 			errs = append(errs, fmt.Sprintf("master %d: %v", v.node+1, v.err))
 		case v.value >= 0:
-			released++
-			left = max(left, v.value)
+			left = append(left, v.value)
 		default:
 			gone++
 			why = min(why, v.value)
 		}
 		switch {
-		case released >= q.need():
-			return left, nil
+		case len(left) >= q.need():
+			return middle(left), nil
 		case gone > len(q.nodes)-q.need():
 			return why, nil
 		}

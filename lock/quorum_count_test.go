@@ -30,3 +30,18 @@ func TestHoldCountOfAMajority(t *testing.T) {
 		}
 	}
 }
+
+// A slow master keeps a claim that it has not heard the end of: what it counts
+// at a release is not what the owner holds.
+func TestReleaseCountsWhatMostMastersCount(t *testing.T) {
+	for _, test := range []struct {
+		counts []int
+		want   int
+	}{
+		{[]int{0, 0, 1}, 0}, {[]int{1, 0, 0}, 0}, {[]int{1, 0, 1}, 1}, {[]int{2, 2, 2}, 2}, {[]int{0, 3}, 0}, {[]int{1}, 1},
+	} {
+		if got := middle(test.counts); got != test.want {
+			t.Errorf("middle(%v) = %d, want %d", test.counts, got, test.want)
+		}
+	}
+}
