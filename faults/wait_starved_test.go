@@ -15,8 +15,15 @@ func TestWaitStarved(t *testing.T) {
 // TestWaitStarvedOfRealServers: the replicas have the write, and WAIT does not know.
 func TestWaitStarvedOfRealServers(t *testing.T) {
 	c := servers(t, cluster.Replicated)
-	in := inject(t, waitStarvedSpec, Env{Cluster: c}, "n1")
 	client := dial(t, c, 1)
+	// A master sends a replica nothing before its first ACK, which the fault would hold back.
+	client.say(t, "SET before v")
+	client.hears(t, "+OK")
+	client.say(t, "WAIT 2 20000")
+	if got := client.hear(30e9); got != ":2" {
+		t.Fatalf("WAIT = %s before anything is broken", got)
+	}
+	in := inject(t, waitStarvedSpec, Env{Cluster: c}, "n1")
 	client.say(t, "SET k v")
 	client.hears(t, "+OK")
 	client.say(t, "WAIT 1 200")
