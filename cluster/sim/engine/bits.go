@@ -101,7 +101,7 @@ func (c *Conn) parseBits(args [][]byte, o *object) (r bitRange, ok bool) {
 	if end < 0 {
 		end = max(end+size, 0)
 	}
-	end = min(end, size-1)
+	start, end = min(start, size), min(end, size-1) // so that neither overflows as a number of bits
 	return bitRange{int(start * unit), int(end*unit + unit - 1)}, true
 }
 

@@ -22,6 +22,8 @@ func TestStringsAndHashes(t *testing.T) {
 		{"EXISTS h a", ":1"},
 		{"nosuch x y", "-ERR unknown command 'nosuch', with args beginning with: 'x' 'y'"},
 		{"get", "-ERR wrong number of arguments for 'get' command"},
+		{"BITPOS a 1 9223372036854775807", ":-1"},
+		{"BITCOUNT a 9223372036854775807 -1", ":0"},
 		{"INCRBYFLOAT f 10.5", "$4 10.5"},
 		{"INCRBYFLOAT f 0.1", "$4 10.6"},
 	})
