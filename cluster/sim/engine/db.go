@@ -194,6 +194,19 @@ func (c *Conn) findKind(key []byte, k kind) (o *object, ok bool) {
 	return o, true
 }
 
+// findRange reads KEY START END after the name of a command and finds the key as
+// [Conn.findKind] does; what is wrong is written, and ok is false.
+func (c *Conn) findRange(args [][]byte, k kind) (start, end int64, o *object, ok bool) {
+	if start, ok = c.integer(args[2]); !ok {
+		return 0, 0, nil, false
+	}
+	if end, ok = c.integer(args[3]); !ok {
+		return 0, 0, nil, false
+	}
+	o, ok = c.findKind(args[1], k)
+	return start, end, o, ok
+}
+
 // changed tells that key was changed: watchers, the count of changes.
 func (c *Conn) changed(key []byte) {
 	c.s.touch(c.db, view(key))

@@ -149,15 +149,7 @@ func cmdLlen(c *Conn, args [][]byte) {
 }
 
 func cmdLrange(c *Conn, args [][]byte) {
-	start, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	end, ok := c.integer(args[3])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindList)
+	start, end, o, ok := c.findRange(args, kindList)
 	if !ok {
 		return
 	}
@@ -173,15 +165,7 @@ func cmdLrange(c *Conn, args [][]byte) {
 }
 
 func cmdLtrim(c *Conn, args [][]byte) {
-	start, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	end, ok := c.integer(args[3])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindList)
+	start, end, o, ok := c.findRange(args, kindList)
 	if !ok {
 		return
 	}

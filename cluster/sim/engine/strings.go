@@ -354,15 +354,7 @@ func (c *Conn) grown(key []byte, o *object, n int) *object {
 }
 
 func cmdGetrange(c *Conn, args [][]byte) {
-	start, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	end, ok := c.integer(args[3])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindString)
+	start, end, o, ok := c.findRange(args, kindString)
 	if !ok {
 		return
 	}

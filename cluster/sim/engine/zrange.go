@@ -319,15 +319,7 @@ func (c *Conn) zremrange(args [][]byte, lex bool) {
 }
 
 func cmdZremrangebyrank(c *Conn, args [][]byte) {
-	start, ok := c.integer(args[2])
-	if !ok {
-		return
-	}
-	end, ok := c.integer(args[3])
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindZSet)
+	start, end, o, ok := c.findRange(args, kindZSet)
 	if !ok {
 		return
 	}
