@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -50,11 +49,6 @@ type Sim struct {
 // [Options.Stalled] for a lock that brings virtual time to a stop.
 func NewSim() *Sim { return &Sim{stalled: func(advice string) { panic(advice) }} }
 
-// linger is the virtual time that goroutines of client libraries have, after all
-// is closed, to end by themselves; go-redis looks once a second for a server that
-// refused it. It costs nothing.
-const linger = time.Minute
-
 // simSamples is how often, at most, each node is looked at in a simulated run.
 const simSamples = 500
 
@@ -78,27 +72,13 @@ func (b *Sim) Commands() int64 {
 	return b.cluster.Commands()
 }
 
-// Versions are of what is simulated and of what is real.
+// Versions is the Redis that is simulated.
 func (b *Sim) Versions() map[string]string {
 	redis := "simulated"
 	if b.cluster != nil {
 		redis += ", as " + b.cluster.Version()
 	}
-	return map[string]string{"redis": redis, "go-redis": moduleVersion("github.com/redis/go-redis/v9")}
-}
-
-// moduleVersion is the version of a module that this program was built with; "" if it does not say.
-func moduleVersion(path string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, m := range info.Deps {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return ""
+	return map[string]string{"redis": redis}
 }
 
 // interruptEvery is how often, in virtual time, it is looked whether the user has had enough.
@@ -127,7 +107,6 @@ func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) err
 		helpers.Wait()
 		cancel()
 		b.passed = time.Since(begun)
-		<-time.After(linger)
 	})
 	return errors.Join(failed, err)
 }
@@ -181,9 +160,6 @@ func (c *simClient) Do(ctx context.Context, r client.Request) (client.Reply, err
 	if r.Setup != nil {
 		setup := *r.Setup
 		setup.Dial = c.actor.Dial
-		if setup.Endpoints.Kind == cluster.Sentinel {
-			setup.Endpoints.Addrs = []string{sim.MasterAddr}
-		}
 		r.Setup = &setup
 	}
 	defer c.actor.Turn()
