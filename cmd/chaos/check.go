@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,9 +95,7 @@ func check(s streams, path string, o checkOptions) error {
 		return err
 	}
 	if o.json {
-		e := json.NewEncoder(s.out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(j); err != nil {
+		if err := s.json(j); err != nil {
 			return err
 		}
 		return verdictCode(j.Verdict)

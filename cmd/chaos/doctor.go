@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -44,9 +43,7 @@ Exit code 0 if scenarios can run here, 69 if not.`,
 func doctor(ctx context.Context, s streams, asJSON bool) error {
 	findings := examine(ctx)
 	if asJSON {
-		e := json.NewEncoder(s.out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(findings); err != nil {
+		if err := s.json(findings); err != nil {
 			return err
 		}
 	} else {

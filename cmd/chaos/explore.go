@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -152,9 +151,7 @@ type explored struct {
 
 func (r explored) print(s streams, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(s.out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return s.json(r)
 	}
 	fmt.Fprintf(s.out, "%s\n", speed(r.Report))
 	fmt.Fprintf(s.out, "unsafe %s · safe %s · inconclusive %s · failed %s\n", share(r.Unsafe, r.Runs),

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -86,12 +85,9 @@ func same(s streams, a, b *rundir.Dir) error {
 
 // openRun opens a run directory with its manifest.
 func openRun(path string) (*rundir.Dir, rundir.Manifest, error) {
-	dir, err := rundir.Open(path)
-	if errors.Is(err, fs.ErrNotExist) && !exists(path) {
-		return nil, rundir.Manifest{}, badPath(err)
-	}
+	dir, err := openDir(path)
 	if err != nil {
-		return nil, rundir.Manifest{}, usage(err)
+		return nil, rundir.Manifest{}, err
 	}
 	m, err := dir.ReadManifest()
 	if err != nil {

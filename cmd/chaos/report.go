@@ -42,12 +42,9 @@ func report(s streams, path, format, to string) error {
 	if format != "" && !slices.Contains(formatNames(), format) {
 		return usage(fmt.Errorf("no format is called %q%s", format, nearest.Hint(format, formatNames())))
 	}
-	dir, err := rundir.Open(path)
-	if errors.Is(err, fs.ErrNotExist) && !exists(path) {
-		return badPath(err)
-	}
+	dir, err := openDir(path)
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	run, err := reports.Load(dir)
 	if err != nil {
@@ -72,6 +69,15 @@ func report(s streams, path, format, to string) error {
 		return reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Colour: colour(s.out)})
 	}
 	return reports.Render(run, format, s.out)
+}
+
+// openDir opens a run directory that the user has named.
+func openDir(path string) (*rundir.Dir, error) {
+	dir, err := rundir.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !exists(path) {
+		return nil, badPath(err)
+	}
+	return dir, usage(err)
 }
 
 func exists(path string) bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,13 @@ type streams struct {
 
 func (s streams) note(format string, args ...any) {
 	fmt.Fprintln(s.err, harmless(fmt.Sprintf(format, args...)))
+}
+
+// json prints v as one JSON object, or list, on standard output.
+func (s streams) json(v any) error {
+	e := json.NewEncoder(s.out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // terminal is the width of w in columns, or 0 if it is not a terminal.

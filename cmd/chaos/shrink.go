@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -78,9 +77,7 @@ func shrinkRun(c *cobra.Command, s streams, path string, property checker.Proper
 		return fmt.Errorf("writing the smaller scenario: %w", err)
 	}
 	if asJSON {
-		enc := json.NewEncoder(s.out)
-		enc.SetIndent("", "  ")
-		return errors.Join(enc.Encode(sh), err)
+		return errors.Join(s.json(sh), err)
 	}
 	fmt.Fprint(s.out, sh.text())
 	return err

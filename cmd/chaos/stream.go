@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,9 +88,7 @@ func checkStream(s streams, path string, o checkOptions, how history.Reading, op
 
 func endStream(s streams, j judged, asJSON bool) error {
 	if asJSON {
-		e := json.NewEncoder(s.out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(j); err != nil {
+		if err := s.json(j); err != nil {
 			return err
 		}
 		return verdictCode(j.Verdict)

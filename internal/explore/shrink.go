@@ -207,7 +207,6 @@ func (sh *shrinker) shorter(ctx context.Context) error {
 			if s.Duration < shortest {
 				break
 			}
-			// The words are those of the last step: one sentence for all of them.
 			took, err := sh.better(ctx, s, fmt.Sprintf("%v instead of %v", s.Duration, was))
 			if err != nil {
 				return err
