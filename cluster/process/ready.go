@@ -13,7 +13,7 @@ import (
 )
 
 // waitAttached waits until every replica is connected to its master and has its
-// data, and every master knows it.
+// data, and every master has heard from it.
 func (c *Cluster) waitAttached(ctx context.Context) error {
 	replicas := map[int]int{} // by master, from 1
 	for _, s := range c.nodes {
@@ -37,18 +37,28 @@ func (c *Cluster) waitAttached(ctx context.Context) error {
 		}
 	}
 	for m, want := range replicas { // order does not matter: all are waited for
-		err := poll(ctx, func() string {
-			role, err := c.nodes[m-1].role(ctx)
-			if err == nil && role.links < want {
-				return fmt.Sprintf("n%d has %d replicas, want %d", m, role.links, want)
-			}
-			return message(err)
-		})
-		if err != nil {
+		if err := poll(ctx, func() string { return c.unheard(ctx, c.nodes[m-1], want) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unheard says how many of its replicas a master has not heard from, empty if it has
+// from all. After a full synchronization it sends them nothing until their first
+// acknowledgement (replicaStartCommandStream in Redis' replication.c), and
+// counts them as attached all the same: one whose acknowledgements are held just then
+// would never get a write. So something is sent that leaves nothing, and waited for.
+func (c *Cluster) unheard(ctx context.Context, master *server, want int) string {
+	replies, err := master.admin.ask(ctx, []string{"PUBLISH", "lockchaos:start", "heard?"},
+		[]string{"WAIT", strconv.Itoa(want), strconv.FormatInt(askWait.Milliseconds()/2, 10)})
+	if err != nil {
+		return err.Error()
+	}
+	if heard, _ := replies[1].(int64); heard < int64(want) {
+		return fmt.Sprintf("%s has heard from %v replicas, want %d", master.name, replies[1], want)
+	}
+	return ""
 }
 
 // waitWatched waits until every Sentinel sees everything in good health. To ask
