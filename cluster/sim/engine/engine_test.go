@@ -24,6 +24,7 @@ func TestStringsAndHashes(t *testing.T) {
 		{"get", "-ERR wrong number of arguments for 'get' command"},
 		{"BITPOS a 1 9223372036854775807", ":-1"},
 		{"BITCOUNT a 9223372036854775807 -1", ":0"},
+		{"BITPOS a 0 -9223372036854775808 9223372036854775807 BIT", ":0"},
 		{"INCRBYFLOAT f 10.5", "$4 10.5"},
 		{"INCRBYFLOAT f 0.1", "$4 10.6"},
 	})

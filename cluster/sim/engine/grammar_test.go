@@ -229,7 +229,7 @@ var words = map[string]string{
 	"m": "a b c d 1 2 field <long> <empty>",
 	"i": "1 2 -1 5 100 -7 9223372036854775807 -9223372036854775808 x 1.5 01",
 	"f": "0.1 0.2 1 -1.5 3.14 1e3 5.0e-2 10.5 inf -inf nan x 1e400 0x10 123456789.123",
-	"x": "0 1 2 -1 -2 3 5 -5 100 -100 7 13 x",
+	"x": "0 1 2 -1 -2 3 5 -5 100 -100 7 13 x 0 1 2 -1 -2 3 huge",
 	"n": "1 2 3 0 -1 x", "num": "2 2 2 2 2 1 0 3 x", "db": "0 0 0 1 15 16 -1 x",
 	"sec":  "100 200 300 1000 0 -1 x 9223372036854775807 9223372036854775",
 	"ms":   "100000 200000 900000 0 -5 x 9223372036854775807",
@@ -264,6 +264,9 @@ func newGenerator(seed uint64, now int64, scripts []lockScript) *generator {
 func (g *generator) word(name string) string {
 	options := strings.Fields(words[name])
 	w := options[g.IntN(len(options))]
+	if w == "huge" { // but nothing that would fill the memory
+		return []string{"9223372036854775807", "-9223372036854775808", "4294967296"}[g.IntN(3)]
+	}
 	if len(w) < 3 || w[0] != '<' {
 		return w
 	}
