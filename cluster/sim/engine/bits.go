@@ -223,7 +223,7 @@ func cmdBitop(c *Conn, args [][]byte) {
 	}
 	c.overwrite(args[2], combine(sources, longest, op), c.s.find(c.db, view(args[2])), never, false)
 	if o := c.s.peek(c.db, view(args[2])); o != nil {
-		o.plain = true
+		o.raw = true
 	}
 	c.WriteInt(int64(longest))
 }

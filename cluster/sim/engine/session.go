@@ -44,7 +44,7 @@ func cmdQuit(c *Conn, _ [][]byte) {
 func cmdReset(c *Conn, _ [][]byte) {
 	c.unsubscribeAll()
 	c.discard()
-	c.db, c.resp, c.name = 0, 2, ""
+	c.db, c.resp, c.name, c.tracking = 0, 2, "", false
 	c.WriteStatus("RESET")
 }
 
