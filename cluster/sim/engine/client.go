@@ -219,8 +219,8 @@ func cmdClientNoEvict(c *Conn, args [][]byte) {
 	c.writeOK()
 }
 
-// cmdClientTracking accepts the plain form; nothing is told of keys that change,
-// which is what a client sees whose keys do not.
+// cmdClientTracking accepts the plain form, but a client is never told that a key
+// has changed.
 func cmdClientTracking(c *Conn, args [][]byte) {
 	if !is(args[2], "on") && !is(args[2], "off") || len(args) > 3 {
 		c.WriteError(errSyntax)

@@ -22,6 +22,7 @@ func TestStringsAndHashes(t *testing.T) {
 		{"EXISTS h a", ":1"},
 		{"nosuch x y", "-ERR unknown command 'nosuch', with args beginning with: 'x' 'y'"},
 		{"get", "-ERR wrong number of arguments for 'get' command"},
+		{"CLIENT TRACKING ON", "+OK"}, {"CLIENT GETREDIR", ":0"}, {"RESET", "+RESET"}, {"CLIENT GETREDIR", ":-1"},
 		{"BITPOS a 1 9223372036854775807", ":-1"},
 		{"BITCOUNT a 9223372036854775807 -1", ":0"},
 		{"BITPOS a 0 -9223372036854775808 9223372036854775807 BIT", ":0"},

@@ -173,7 +173,7 @@ client list [type (normal|pubsub|foo)]
 client no-evict (on|off|foo)
 client setname {m}
 client setinfo lib-name x
-client tracking (on|off|foo)
+client tracking (off|foo)
 client trackinginfo
 client unblock 999999999 [timeout|error|foo]
 discard

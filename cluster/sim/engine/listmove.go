@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"math"
 	"time"
 )
 
@@ -302,6 +303,9 @@ func (l *list) positions(b []byte, rank, count, limit int64) []int {
 	skip, back := rank-1, rank < 0
 	if back {
 		skip = -(rank + 1)
+	}
+	if rank == math.MinInt64 { // Redis negates it, and it stays what it is
+		skip = 0
 	}
 	for i := range n {
 		at := i

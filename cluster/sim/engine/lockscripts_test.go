@@ -175,7 +175,8 @@ func (g *generator) script() []string {
 	s := g.scripts[g.IntN(len(g.scripts))]
 	keys, args := g.expand(s.keys), g.expand(s.args)
 	if g.IntN(40) == 0 && len(args) > 0 {
-		args[g.IntN(len(args))] = g.word("v")
+		// Never a short lease: whether it is over would hang on a millisecond.
+		args[g.IntN(len(args))] = []string{"foo", "-3", "", "9223372036854775807"}[g.IntN(4)]
 	}
 	name, what := "EVAL", s.text
 	switch g.IntN(12) {
