@@ -13,12 +13,13 @@
 // What it leaves out answers as a command that is unknown: streams,
 // HyperLogLog, geo, BITFIELD, functions, ACL, SORT, DUMP and RESTORE, MONITOR,
 // DEBUG, MEMORY, CLIENT REPLY and CLIENT PAUSE; scripts have no cmsgpack and no
-// struct. CLIENT TRACKING is accepted, but tells of no changes. Memory is not limited, and nothing stops a script that does not end.
-// Expired keys go at the instant at which they end, not up to a tenth of a
-// second later. The order of the elements of a set, or of a large hash, is the one in
-// which they were inserted; that of Redis depends on a random number. Where a
-// script fails by itself, the text is that of the Lua interpreter used here,
-// which names no variables.
+// struct. CLIENT TRACKING is accepted, but tells of no changes. Memory is not
+// limited, and nothing stops a script that does not end. Expired keys go at the
+// instant at which they end, not up to a tenth of a second later. The order of
+// the elements of a set, or of a large hash, is the one in which they were
+// inserted; that of Redis depends on a random number. Where a script fails by
+// itself, the text is that of the Lua interpreter used here, which names no
+// variables.
 package engine
 
 import (
