@@ -154,6 +154,9 @@ func (h *Hold) settle(r renewal) error {
 	}
 	if until := r.sent.Add(validity(h.lease)); until.After(h.deadline) {
 		h.deadline = until
+		if h.timer != nil { // or it would wake a goroutine to learn that there is time left
+			h.timer.Reset(time.Until(until))
+		}
 	}
 	return nil
 }
