@@ -19,8 +19,8 @@ bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -na
 run: setup build ## lose a distributed lock in a failover, with proof and a picture
 	./bin/chaos run --scenario failover --expect
 
-scenarios: build ## run every scenario N times (default 5) and print the table of docs/scenarios.md
-	scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
+scenarios: build ## run every scenario N times (default 5), JOBS side by side, and print the table of docs/scenarios.md
+	JOBS=$(or $(JOBS),1) scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
 
 test: setup ## all tests, with the race detector; real servers are started by the tests
 	go test -race -timeout 10m ./...
