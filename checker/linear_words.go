@@ -87,6 +87,11 @@ func (c *linearCheck) crowdedViolation(f finding) Violation {
 	}
 	x := &c.stays[f.x]
 	other := &c.h.Spans[x.span]
+	for _, i := range c.byKey[s.Key] {
+		if c.holds[i].span == y.span {
+			w.Class = c.crowdClass(&c.holds[i], Options{})
+		}
+	}
 	w.Clients = append([]int{c.client(x.span)}, w.Clients...)
 	w.Owners = append([]string{c.h.Owners[x.owner]}, w.Owners...)
 	w.Events = append([]int{int(other.Ended)}, w.Events...)

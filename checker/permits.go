@@ -116,7 +116,7 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 		w.Events = append(w.Events, int(x.ended))
 	}
 	var names []string
-	sum, promised := int64(0), int64(0)
+	sum := int64(0)
 	for _, i := range v.byKey[y.key] {
 		h := &v.holds[i]
 		out := v.outAfter(i, y.from, o.ClockError)
@@ -127,17 +127,30 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 			continue
 		}
 		sum += out
-		if h.promisedAt(y.from) {
-			promised += out
-		}
 		w.Clients, w.Owners = append(w.Clients, v.client(h.span)), append(w.Owners, v.h.Owners[h.owner])
 		names = append(names, fmt.Sprintf("client %d (%d)", v.client(h.span), out))
 	}
-	w.Class = OutlivedLease
-	if promised > int64(limit) {
-		w.Class = BrokenPromise
-	}
+	w.Class = v.crowdClass(y, o)
 	w.Text = fmt.Sprintf("%d permits of %s were out for %s (%s to %s), and there are %d: %s", sum, keyName(key),
 		long(f.end-f.start), at(f.start), at(f.end), limit, strings.Join(names, ", "))
 	return w
+}
+
+// crowdClass blames the lock only if more permits were promised when y was
+// granted than there are. What is out beyond its promise outlived its lease.
+func (v *view) crowdClass(y *hold, o Options) Class {
+	promised := int64(0)
+	for _, i := range v.byKey[y.key] {
+		h := &v.holds[i]
+		switch {
+		case h == y:
+			promised += v.weight(i)
+		case h.from <= y.from && h.promisedAt(y.from):
+			promised += v.outAfter(i, y.from, o.ClockError)
+		}
+	}
+	if promised > int64(v.h.Limit(y.key)) {
+		return BrokenPromise
+	}
+	return OutlivedLease
 }

@@ -14,6 +14,7 @@ type Spec struct {
 	Topologies []string // kinds it runs on; nil: all
 	Fences     bool     // its grants carry a fencing token
 	Reentrant  bool     // its owner may acquire it again
+	Permits    bool     // several may hold it at once, as many as the workload says that it has permits
 
 	// Keeps are the keys that the lock on a key leaves at the servers for good,
 	// as documented, such as the counter of its tokens. nil: none.

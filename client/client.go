@@ -33,7 +33,8 @@ type Request struct {
 	LeaseMS float64 `json:"lease_ms,omitempty"` // 0: the library renews by itself
 	MS      float64 `json:"ms,omitempty"`       // work: how long to sleep
 	Mode    string  `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
-	Permits int     `json:"permits,omitempty"`  // 0 is 1
+	Permits int     `json:"permits,omitempty"`  // acquire, release: how many; 0 is 1
+	Limit   int     `json:"limit,omitempty"`    // acquire: permits that the key has in all; 0: it is no semaphore
 	Setup   *Setup  `json:"setup,omitempty"`    // init only
 }
 

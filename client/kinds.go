@@ -57,7 +57,7 @@ type reading struct{ *lock.Hold }
 func (reading) Token() uint64 { return 0 }
 
 // kindSpecs are the other kinds of lock of package lock. The semaphores have one
-// permit here, so that they exclude as a mutex does.
+// permit, so that they exclude as a mutex does, unless the workload is one of semaphores.
 func kindSpecs() []Spec {
 	one := []string{cluster.Single, cluster.Replicated, cluster.Sentinel, cluster.Sharded}
 	row := func(name, doc, source string, take taker) Spec {
@@ -90,12 +90,13 @@ func kindSpecs() []Spec {
 		names := parts(key)
 		return []string{names[0] + ":token", names[1] + ":token"}
 	}
-	plain := row("semaphore", "package lock's semaphore with one permit and no lease: that of a dead holder stays out.",
+	plain := row("semaphore", "package lock's semaphore, without a lease: what a dead holder had stays out. "+
+		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", takePermit)
-	leased := row("permits", "package lock's semaphore of leased permits, with one permit.",
+	leased := row("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", takeLeased)
 	for _, s := range []*Spec{&plain, &leased} {
-		s.Fences, s.Reentrant = false, false
+		s.Fences, s.Reentrant, s.Permits = false, false, true
 		s.Keeps = func(key string) []string { return []string{key} }
 	}
 	return []Spec{fair, sole, spin, sides, several, plain, leased}
@@ -149,13 +150,13 @@ func takeSeveral(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	return several{h}, nil
 }
 
-// setUp has take find the one permit there, whoever lost it.
-func setUp(ctx context.Context, s interface {
+// setUp has take find the limit's permits there, whoever lost them.
+func setUp(ctx context.Context, limit int, s interface {
 	TrySetPermits(ctx context.Context, n int) (bool, error)
 }, take func() (*lock.Permits, error)) (held, error) {
 	p, err := take()
 	if errors.Is(err, lock.ErrAbsent) {
-		if _, err = s.TrySetPermits(ctx, 1); err == nil {
+		if _, err = s.TrySetPermits(ctx, limit); err == nil {
 			p, err = take()
 		}
 	}
@@ -167,7 +168,7 @@ func setUp(ctx context.Context, s interface {
 
 func takePermit(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	s := c.Semaphore(a.Key)
-	return setUp(ctx, s, func() (*lock.Permits, error) {
+	return setUp(ctx, a.Limit, s, func() (*lock.Permits, error) {
 		if a.Wait {
 			return s.Acquire(ctx, a.Permits)
 		}
@@ -177,7 +178,7 @@ func takePermit(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 
 func takeLeased(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	s := c.PermitSemaphore(a.Key)
-	return setUp(ctx, s, func() (*lock.Permits, error) {
+	return setUp(ctx, a.Limit, s, func() (*lock.Permits, error) {
 		if a.Wait {
 			return s.Acquire(ctx, a.Permits, lock.PermitOptions{Lease: a.Lease})
 		}

@@ -118,6 +118,35 @@ func TestKindsTellOfLossAndRenewal(t *testing.T) {
 	}
 }
 
+// A semaphore has as many permits as the workload says, and gives out no more.
+func TestSemaphoresTakeTheLimit(t *testing.T) {
+	server := locktest.StartServer(t)
+	for _, row := range kindSpecs() {
+		if !row.Permits {
+			continue
+		}
+		t.Run(row.Name, func(t *testing.T) {
+			server.Dial(t).FlushAll(t.Context())
+			n, _ := onServer(t, row, server.Addr, 1, nil)
+			for i, step := range []struct {
+				op, owner string
+				permits   int
+				want      string
+			}{
+				{history.Try, "o1", 2, "ok"}, {history.Try, "o2", 2, "fail"}, {history.Try, "o3", 1, "ok"},
+				{history.Try, "o4", 1, "fail"}, {history.Release, "o1", 2, "ok"}, {history.Try, "o5", 2, "ok"},
+			} {
+				r := n.Handle(t.Context(), Request{
+					ID: int64(2 + i), Op: step.op, Key: "k", Owner: step.owner, LeaseMS: 60000, Permits: step.permits, Limit: 3,
+				})
+				if r.Type != step.want || r.Count != 0 {
+					t.Fatalf("step %d, %s of %d by %s: %+v, want %s", i, step.op, step.permits, step.owner, r, step.want)
+				}
+			}
+		})
+	}
+}
+
 // A reader and a reader go together, a reader and a writer do not.
 func TestReadersWriterTakesModes(t *testing.T) {
 	server := locktest.StartServer(t)

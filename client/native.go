@@ -16,6 +16,7 @@ type Ask struct {
 	Wait    bool          // false: only if it is free now
 	Mode    string        // "read" or "write"; empty: exclusive
 	Permits int           // at least 1
+	Limit   int           // permits that there are in all; at least 1
 }
 
 // Grant is what a lock gave.
@@ -139,7 +140,7 @@ func (n *Native) close(ctx context.Context, locker Locker) Reply {
 func (n *Native) acquire(ctx context.Context, locker Locker, r Request) Reply {
 	ask := Ask{
 		Key: r.Key, Owner: r.Owner, Lease: millis(r.LeaseMS), Mode: r.Mode,
-		Permits: max(1, r.Permits), Wait: r.Op == opAcquire && r.WaitMS > 0,
+		Permits: max(1, r.Permits), Limit: max(1, r.Limit), Wait: r.Op == opAcquire && r.WaitMS > 0,
 	}
 	if ask.Wait {
 		var cancel context.CancelFunc

@@ -49,9 +49,12 @@ func (p *pair) chain() []Moment {
 }
 
 func (p *pair) granted(h *hold, seen []sighting) string {
-	text := fmt.Sprintf("%s is granted %s", clientName(h.client), quote(p.key))
+	text := fmt.Sprintf("%s is granted %s", clientName(h.client), h.what(quote(p.key)))
+	if h.permits > 0 {
+		text += " of " + quote(p.key)
+	}
 	if h == p.a && p.inferred {
-		text += ", with " + p.r.seen.name(p.ga.node) + " the only master seen,"
+		text += ", with " + p.r.seen.name(p.ga.node) + " the only master seen"
 	} else if len(seen) > 0 {
 		text += " by " + p.nodes(seen)
 	}
@@ -66,10 +69,10 @@ func (p *pair) granted(h *hold, seen []sighting) string {
 
 func (p *pair) stillHeld() string {
 	if p.validTill > p.b.from {
-		return fmt.Sprintf(": %s still holds it, with %s of its promise left",
-			clientName(p.a.client), length(p.validTill-p.b.from))
+		return fmt.Sprintf(": %s still holds %s, with %s of its promise left",
+			clientName(p.a.client), p.a.what("it"), length(p.validTill-p.b.from))
 	}
-	return fmt.Sprintf(": %s still believes that it holds it", clientName(p.a.client))
+	return fmt.Sprintf(": %s still believes that it holds %s", clientName(p.a.client), p.a.what("it"))
 }
 
 func (p *pair) staleStep() string {

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"sort"
 	"time"
 
@@ -27,6 +28,7 @@ type hold struct {
 	key, owner int32
 	token      uint64
 	write      bool
+	permits    int32         // of a semaphore; 0: the lock is none
 	asked      time.Duration // acquire invoked
 	from       time.Duration // acquire returned
 	to         time.Duration // release invoked, loss told, crash, or end of the history
@@ -44,6 +46,17 @@ func (h *hold) validUntil() time.Duration {
 	return until
 }
 
+// what is held, for people: permits of a semaphore, or the lock, in the words given.
+func (h *hold) what(lock string) string {
+	switch h.permits {
+	case 0:
+		return lock
+	case 1:
+		return "1 permit"
+	}
+	return fmt.Sprintf("%d permits", h.permits)
+}
+
 // holdID tells holds apart across processes: a client goes on under a new
 // process number after an unknown outcome, and its owner id stays.
 type holdID struct {
@@ -53,7 +66,8 @@ type holdID struct {
 
 // findHolds pairs grants with what ended them.
 func findHolds(h *history.History, clients int) []hold {
-	f := holdFinder{clients: clients, end: h.End, open: map[holdID]int{}, depth: map[int]int{}, byID: map[holdID][]int{}}
+	f := holdFinder{clients: clients, end: h.End, limit: h.Limit,
+		open: map[holdID]int{}, depth: map[int]int{}, byID: map[holdID][]int{}}
 	for i := range h.Spans {
 		f.span(&h.Spans[i])
 	}
@@ -67,6 +81,7 @@ func findHolds(h *history.History, clients int) []hold {
 type holdFinder struct {
 	clients int
 	end     time.Duration
+	limit   func(key int32) int32 // permits of a key in all; 0: it is no semaphore
 	holds   []hold
 	open    map[holdID]int   // the hold that is open under this id
 	depth   map[int]int      // nested acquisitions of an open hold
@@ -104,6 +119,9 @@ func (f *holdFinder) span(s *history.Span) {
 func (f *holdFinder) begin(id holdID, s *history.Span) {
 	hd := hold{client: id.client, key: s.Key, owner: s.Owner, token: s.Token, write: s.Write,
 		asked: s.Call, from: s.Return, to: f.end, how: stillOn, grant: s.Ended, end: -1}
+	if f.limit(s.Key) != 0 {
+		hd.permits = s.Permits
+	}
 	if s.Valid > 0 {
 		hd.promises = []promise{{s.Return, s.Valid}}
 	}

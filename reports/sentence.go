@@ -13,7 +13,7 @@ func (p *pair) sentence() string {
 	if p.cause == byStall {
 		return p.stallSentence()
 	}
-	lead := fmt.Sprintf("%s both held %s for %s", p.who(), quote(p.key), length(p.overlap()))
+	lead := p.lead()
 	var why string
 	switch p.cause {
 	case byFailover:
@@ -21,13 +21,27 @@ func (p *pair) sentence() string {
 	case byRestart:
 		why = p.restartClause()
 	case byExpiry:
-		why = fmt.Sprintf("the lease of %s had ended at %s and it went on until %s%s; %s was granted the lock at %s%s",
+		why = fmt.Sprintf("the lease of %s had ended at %s and it went on until %s%s; %s was granted %s at %s%s",
 			clientName(p.a.client), instant(p.validTill), instant(p.a.to), p.howAEnded(),
-			clientName(p.b.client), instant(p.b.from), p.staleClause())
+			clientName(p.b.client), p.b.what("the lock"), instant(p.b.from), p.staleClause())
 	default:
 		why = p.plainClause()
 	}
 	return lead + ": " + why
+}
+
+// lead says who held what at once.
+func (p *pair) lead() string {
+	if p.a.permits == 0 {
+		return fmt.Sprintf("%s both held %s for %s", p.who(), quote(p.key), length(p.overlap()))
+	}
+	limit := p.r.History.Limit(p.a.key)
+	text := fmt.Sprintf("%s held %d and %d of the %d permits of %s",
+		p.who(), p.a.permits, p.b.permits, limit, quote(p.key))
+	if p.a.permits+p.b.permits <= limit {
+		text += ", and others the rest and more,"
+	}
+	return text + " for " + length(p.overlap())
 }
 
 // failoverClause: granted by a node that went away, then by the one that took its place.
@@ -94,10 +108,10 @@ func (p *pair) stallSentence() string {
 		first := p.a.promises[0]
 		text += fmt.Sprintf(" with a promise of %s", length(first.until-first.from))
 	}
-	text += fmt.Sprintf("; the promise ended at %s, %s was granted the lock at %s%s",
-		instant(p.validTill), b, instant(p.b.from), p.staleClause())
+	text += fmt.Sprintf("; the promise ended at %s, %s was granted %s at %s%s",
+		instant(p.validTill), b, p.b.what("the lock"), instant(p.b.from), p.staleClause())
 	if p.stale == nil {
-		text += fmt.Sprintf(", and %s still held it, as it believed, until %s", a, instant(p.a.to))
+		text += fmt.Sprintf(", and %s still held %s, as it believed, until %s", a, p.a.what("it"), instant(p.a.to))
 	}
 	return text
 }

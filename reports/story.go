@@ -139,7 +139,7 @@ func survivedOne(r *Run, name string, lives []*faultLife) string {
 	held := 0
 	targets := map[string]bool{}
 	for _, f := range lives {
-		if r.heldAt(f.hit()) {
+		if r.heldAt(f.inject) || r.heldAt(f.hit()) { // a client that is killed has ended when it is seen to be dead
 			held++
 		}
 		targets[f.target] = true

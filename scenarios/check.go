@@ -128,10 +128,23 @@ func checkLock(c *complaints, s Scenario) {
 		c.at("$.lock", "%v%s", err, nearest.Hint(s.Lock, names))
 		return
 	}
+	if s.Workload.Kind == "semaphore" && !row.Permits && client.Command(s.Lock) == nil {
+		c.at("$.lock", "lock %s has no permits, which the workload %s asks for; there are the locks %s", s.Lock,
+			s.Workload.Kind, strings.Join(locksWithPermits(), ", "))
+	}
 	if known := slices.Contains(topologies(), s.Topology.Kind); known && !row.Runs(s.Topology.Kind) {
 		c.at("$.lock", "lock %s does not run on topology %s, only on %s",
 			s.Lock, s.Topology.Kind, strings.Join(row.Topologies, ", "))
 	}
+}
+
+func locksWithPermits() (names []string) {
+	for _, row := range client.Catalog() {
+		if row.Permits {
+			names = append(names, row.Name)
+		}
+	}
+	return names
 }
 
 func hintWorkload(kind string) string {

@@ -28,7 +28,7 @@ var order = []string{
 	"expire-lost", "plain-del", "client-clocks", "redlock-two-masters-down", "redlock-contention",
 	"redlock-restart-empty", "redlock-restart-delayed", "redlock-everysec", "redlock-always", "redlock-clock-jump",
 	"redlock-slow-majority", "redlock-no-validity", "redlock-partitioned-holder", "cluster-failover",
-	"swarm",
+	"semaphore-failover", "permits-dead-client", "readers-writer-pause", "swarm",
 }
 
 // Catalog is every named scenario, in the order in which people read them.

@@ -47,6 +47,7 @@ type Workload struct {
 	Lease   time.Duration `yaml:"lease,omitempty"`
 	Wait    time.Duration `yaml:"wait,omitempty"`
 	Fenced  bool          `yaml:"fenced,omitempty"`
+	Permits int           `yaml:"permits,omitempty"`
 }
 
 // Step is one fault of the plan. Steps are armed in order: a step with a
@@ -90,7 +91,7 @@ func (t Topology) Cluster() cluster.Topology {
 func (w Workload) Params() (workloads.Params, error) {
 	p := workloads.Params{
 		Kind: w.Kind, Clients: w.Clients, Keys: w.Keys, Hold: w.Hold, Jitter: w.Jitter,
-		Think: w.Think, Lease: w.Lease, Wait: w.Wait, Fenced: w.Fenced,
+		Think: w.Think, Lease: w.Lease, Wait: w.Wait, Fenced: w.Fenced, Permits: w.Permits,
 	}
 	return p, p.Fill()
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 // Catalog is every workload, in the order in which people read it.
 func Catalog() []Spec {
-	return []Spec{mutexSpec, readersWriterSpec}
+	return []Spec{mutexSpec, readersWriterSpec, semaphoreSpec}
 }
 
 // Lookup finds a row by name.

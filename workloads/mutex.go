@@ -22,7 +22,7 @@ func mutexClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	keys := e.Params.KeyNames()
 	for going(ctx, stop) && e.Session.Alive() {
 		key := keys[e.Rand.IntN(len(keys))]
-		h, got := e.Session.Acquire(ctx, key, e.Params.Lease, e.wait())
+		h, got := e.Session.Acquire(ctx, Want{Key: key, Lease: e.Params.Lease, Wait: e.wait()})
 		if got != history.OK {
 			pause(ctx, stop, backoff(e))
 			continue

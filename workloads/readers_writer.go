@@ -28,7 +28,7 @@ func readersWriterClient(ctx context.Context, stop <-chan struct{}, e Env) {
 		if e.Rand.IntN(readersOf) == 0 {
 			mode = "write"
 		}
-		h, got := e.Session.AcquireMode(ctx, key, mode, e.Params.Lease, e.wait())
+		h, got := e.Session.Acquire(ctx, Want{Key: key, Mode: mode, Lease: e.Params.Lease, Wait: e.wait()})
 		if got != history.OK {
 			pause(ctx, stop, backoff(e))
 			continue

@@ -36,11 +36,22 @@ type Session struct {
 	stopping bool
 }
 
+// Want is what a session asks a lock for.
+type Want struct {
+	Key     string
+	Mode    string        // "read" or "write"; empty: exclusive
+	Permits int           // of a semaphore; 0 of every other lock
+	Limit   int           // permits that the semaphore has in all; 0 of every other lock
+	Lease   time.Duration // 0: the lock renews by itself
+	Wait    time.Duration // gives up after so long
+}
+
 // Hold is one stay in a lock, as the harness knows it.
 type Hold struct {
-	Key   string
-	Owner string
-	Token uint64
+	Key     string
+	Owner   string
+	Token   uint64
+	Permits int // as asked
 }
 
 // NewSession is client number n of total. mono is the clock that the client
@@ -75,19 +86,18 @@ func (s *Session) Closing() {
 	s.stopping = true
 }
 
-// Acquire waits at most wait for key. Each attempt has an owner of its own, so
-// that whatever a lost one left behind cannot be taken for another's hold.
-func (s *Session) Acquire(ctx context.Context, key string, lease, wait time.Duration) (Hold, history.Type) {
-	return s.AcquireMode(ctx, key, "", lease, wait)
-}
-
-// AcquireMode is Acquire for reading ("read") or writing ("write").
-func (s *Session) AcquireMode(ctx context.Context, key, mode string, lease, wait time.Duration) (Hold, history.Type) {
-	h := Hold{Key: key, Owner: s.nextOwner()}
-	v := &history.Value{Owner: h.Owner, Lease: lease, Wait: wait, Mode: mode}
+// Acquire asks for w. Each attempt has an owner of its own, so that whatever a
+// lost one left behind cannot be taken for another's hold.
+func (s *Session) Acquire(ctx context.Context, w Want) (Hold, history.Type) {
+	h := Hold{Key: w.Key, Owner: s.nextOwner(), Permits: w.Permits}
+	v := &history.Value{
+		Owner: h.Owner, Lease: w.Lease, Wait: w.Wait, Mode: w.Mode, Permits: w.Permits, Limit: w.Limit,
+	}
 	reply, t := s.do(ctx, call{
-		f: history.Acquire, key: key, value: v, patience: wait + patience + s.bear,
-		request: client.Request{Owner: h.Owner, LeaseMS: ms(lease), WaitMS: ms(wait), Mode: mode},
+		f: history.Acquire, key: w.Key, value: v, patience: w.Wait + patience + s.bear,
+		request: client.Request{
+			Owner: h.Owner, LeaseMS: ms(w.Lease), WaitMS: ms(w.Wait), Mode: w.Mode, Permits: w.Permits, Limit: w.Limit,
+		},
 	})
 	h.Token = reply.Token
 	return h, t
@@ -114,8 +124,8 @@ func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) histor
 // Release gives h back.
 func (s *Session) Release(ctx context.Context, h Hold) history.Type {
 	_, t := s.do(ctx, call{
-		f: history.Release, key: h.Key, value: &history.Value{Owner: h.Owner, Token: h.Token},
-		patience: 3*patience + s.bear, request: client.Request{Owner: h.Owner},
+		f: history.Release, key: h.Key, value: &history.Value{Owner: h.Owner, Token: h.Token, Permits: h.Permits},
+		patience: 3*patience + s.bear, request: client.Request{Owner: h.Owner, Permits: h.Permits},
 	})
 	return t
 }

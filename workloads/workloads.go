@@ -27,6 +27,7 @@ type Params struct {
 	Lease   time.Duration // 0: the lock renews by itself
 	Wait    time.Duration // longest wait for the lock; 0 is 10 s
 	Fenced  bool          // the guarded resource refuses tokens older than one it has seen
+	Permits int           // of each key in all, semaphore only; 0 is 3 there
 }
 
 // Fill puts the default in place of every zero that means one, and says what
@@ -44,6 +45,9 @@ func (p *Params) Fill() error {
 		return fmt.Errorf("workload: %d clients on %d keys: clients go from 1 to %d, keys from 1 to %d",
 			p.Clients, p.Keys, MaxClients, MaxKeys)
 	}
+	if err := p.fillPermits(); err != nil {
+		return err
+	}
 	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait) < 0 {
 		return fmt.Errorf("workload: no duration may be negative")
 	}
@@ -56,10 +60,29 @@ func (p *Params) Fill() error {
 	return nil
 }
 
+// fillPermits is Fill for what semaphores alone have.
+func (p *Params) fillPermits() error {
+	if p.Kind != semaphoreSpec.Name {
+		if p.Permits != 0 {
+			return fmt.Errorf("workload: %d permits: only the workload %s has permits", p.Permits, semaphoreSpec.Name)
+		}
+		return nil
+	}
+	setDefault(&p.Permits, 3)
+	if p.Permits < 1 || p.Permits > MaxPermits {
+		return fmt.Errorf("workload: %d permits: a key has from 1 to %d", p.Permits, MaxPermits)
+	}
+	if p.Fenced {
+		return fmt.Errorf("workload: the workload %s has no fenced resource, for several may be at it at once", p.Kind)
+	}
+	return nil
+}
+
 // Bounds of a workload on one machine.
 const (
 	MaxClients  = 1000
 	MaxKeys     = 10_000
+	MaxPermits  = 10_000         // of one key
 	MaxDuration = 24 * time.Hour // of each of its durations
 )
 
