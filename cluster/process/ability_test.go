@@ -56,7 +56,7 @@ func TestGatedFailover(t *testing.T) {
 		s := c.Sample(ctx, "n1", []string{"lock"})
 		return s.Role == "slave" && s.Keys["lock"].Owner == "B"
 	})
-	if err := c.unreplaced(ctx); !errors.Is(err, errReplaced) {
+	if err := c.unreplaced(ctx); !errors.Is(err, ErrReplaced) {
 		t.Errorf("n2 is master now, and a start would say %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestKillAndRestart(t *testing.T) {
 			topology.Options = test.options
 			c := up(t, topology)
 			wantReply(t, dialFrom(t, c, 0, "n1"), "SET k v", "OK")
-			pid := c.nodes[0].proc.Load().PID()
+			pid := pidOf(c.nodes[0])
 			must(t, c.Kill(t.Context(), "n1"))
 			if exists(pid) {
 				t.Error("the process is still there")
@@ -126,7 +126,7 @@ func TestCrash(t *testing.T) {
 	if got := log.String(); got != "" {
 		t.Errorf("an end that was asked for is told: %s", got)
 	}
-	must(t, syscall.Kill(c.nodes[0].proc.Load().PID(), syscall.SIGKILL))
+	must(t, syscall.Kill(pidOf(c.nodes[0]), syscall.SIGKILL))
 	waitFor(t, "the crash to be told", func() bool { return strings.Contains(log.String(), "node=n1") })
 	if s := c.Sample(t.Context(), "n1", nil); s.Up {
 		t.Error("a crashed node is up")

@@ -37,36 +37,23 @@ const (
 // Unknown is who calls from an address that belongs to nobody in the run.
 const Unknown = "client:?"
 
-// errPortTaken says that somebody has taken the port after it was chosen.
-var errPortTaken = errors.New("port is taken")
-
-// host is a server's place: node or Sentinel number i, from 1.
-type host struct {
-	sentinel bool
-	i        int
-}
-
-func (h host) String() string {
-	if h.sentinel {
-		return fmt.Sprintf("s%d", h.i)
-	}
-	return fmt.Sprintf("n%d", h.i)
-}
+// ErrPortTaken says that somebody has taken the port after it was chosen: another try will do.
+var ErrPortTaken = errors.New("port is taken")
 
 // real is where the server listens and connects from.
-func (h host) real() netip.Addr {
-	if h.sentinel {
-		return netip.AddrFrom4([4]byte{127, 0, sentinelNet, byte(h.i)})
+func (h Host) real() netip.Addr {
+	if h.Sentinel {
+		return netip.AddrFrom4([4]byte{127, 0, sentinelNet, byte(h.I)})
 	}
-	return netip.AddrFrom4([4]byte{127, 0, nodeNet, byte(h.i)})
+	return netip.AddrFrom4([4]byte{127, 0, nodeNet, byte(h.I)})
 }
 
 // known is where its gate listens, the address that everybody is told.
-func (h host) known() netip.Addr {
-	if h.sentinel {
-		return netip.AddrFrom4([4]byte{127, 0, sentinelGateNet, byte(h.i)})
+func (h Host) known() netip.Addr {
+	if h.Sentinel {
+		return netip.AddrFrom4([4]byte{127, 0, sentinelGateNet, byte(h.I)})
 	}
-	return netip.AddrFrom4([4]byte{127, 0, nodeGateNet, byte(h.i)})
+	return netip.AddrFrom4([4]byte{127, 0, nodeGateNet, byte(h.I)})
 }
 
 // clientAddr is where a client (from 0) connects from.
@@ -79,13 +66,23 @@ func clientAddr(client int) netip.Addr {
 }
 
 // identify names whoever calls from addr.
-func identify(addr netip.Addr) string {
+func (c *Cluster) identify(addr netip.Addr) string {
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
+		if s.place.IP == addr {
+			return s.name
+		}
+	}
+	return clientAt(addr)
+}
+
+// clientAt names the client that calls from addr.
+func clientAt(addr netip.Addr) string {
+	if !addr.Is4() {
+		return Unknown
+	}
 	b := addr.As4()
 	switch {
-	case b[1] == 0 && b[2] == nodeNet:
-		return host{i: int(b[3])}.String()
-	case b[1] == 0 && b[2] == sentinelNet:
-		return host{sentinel: true, i: int(b[3])}.String()
+	case b[0] != 127:
 	case b[1] == 0 && b[2] == clientNet && b[3] > 0:
 		return fmt.Sprintf("client:%d", b[3]-1)
 	case b[1] == clientNet && b[3] > 0:
@@ -99,7 +96,8 @@ func identify(addr netip.Addr) string {
 func (c *Cluster) claim(first int) error {
 	var err error
 	for try := range portTried {
-		c.port = lowPort + (first*31+try*7)%portRange
+		c.port = Port(first, try)
+		c.ground = &loopback{program: c.program, port: c.port, ledger: c.ledger}
 		err = c.claimPort()
 		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
 			break
@@ -112,30 +110,57 @@ func (c *Cluster) claim(first int) error {
 	return nil
 }
 
+// Port is the port that whoever begins at first takes at the given try (from 0).
+func Port(first, try int) int { return lowPort + (first*31+try*7)%portRange }
+
 func (c *Cluster) claimPort() (err error) {
-	c.nodes, c.sentinels = nil, nil
-	defer func() {
-		if err != nil {
-			c.releasePort()
-		}
-	}()
 	claim := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, nodeGateNet, claimHost}), uint16(c.port))
 	if c.claimed, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(claim)); err != nil {
 		return err
 	}
-	for i := range c.topology.Size() {
-		s := c.newServer(host{i: i + 1})
-		if err := c.openGate(s); err != nil {
-			return err
+	if err = c.openGates(); err == nil {
+		err = c.probe()
+	}
+	if err != nil {
+		c.releasePort()
+	}
+	return err
+}
+
+// probe makes sure that nobody else has the addresses that the servers will listen on.
+func (c *Cluster) probe() error {
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
+		ports := []int{s.place.Port}
+		if s.bus != nil {
+			ports = append(ports, s.place.BusPort)
 		}
-		c.nodes = append(c.nodes, s)
+		for _, port := range ports {
+			l, err := net.Listen("tcp", netip.AddrPortFrom(s.place.IP, uint16(port)).String())
+			if err != nil {
+				return err
+			}
+			if err := l.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// openGates makes the servers that the topology has, each with its gates open
+// and its folder there.
+func (c *Cluster) openGates() error {
+	c.nodes, c.sentinels = nil, nil
+	for i := range c.topology.Size() {
+		c.nodes = append(c.nodes, c.newServer(Host{I: i + 1}))
 	}
 	for i := range c.topology.Sentinels {
-		s := c.newServer(host{sentinel: true, i: i + 1})
+		c.sentinels = append(c.sentinels, c.newServer(Host{Sentinel: true, I: i + 1}))
+	}
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
 		if err := c.openGate(s); err != nil {
 			return err
 		}
-		c.sentinels = append(c.sentinels, s)
 	}
 	return nil
 }
@@ -144,32 +169,16 @@ func (c *Cluster) openGate(s *server) (err error) {
 	if err := os.MkdirAll(s.disk, 0o755); err != nil {
 		return err
 	}
-	if s.gate, err = c.gateTo(s, c.port); err != nil || c.topology.Kind != cluster.Sharded {
+	p := s.place
+	if s.gate, err = c.gateTo(p.Gate, p.target()); err != nil || c.topology.Kind != cluster.Sharded {
 		return err
 	}
-	s.bus, err = c.gateTo(s, c.port+1)
-	return errors.Join(err, closeIf(err, s.gate))
+	s.bus, err = c.gateTo(p.BusGate, netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String())
+	return err
 }
 
-// gateTo opens a gate in front of one port of s, which nobody else may have.
-func (c *Cluster) gateTo(s *server, port int) (*gate.Gate, error) {
-	target := netip.AddrPortFrom(s.real(), uint16(port)).String()
-	probe, err := net.Listen("tcp", target)
-	if err != nil {
-		return nil, err
-	}
-	if err := probe.Close(); err != nil {
-		return nil, err
-	}
-	listen := netip.AddrPortFrom(s.known(), uint16(port)).String()
-	return gate.Open(gate.Config{Listen: listen, Target: target, Identify: identify})
-}
-
-func closeIf(err error, g *gate.Gate) error {
-	if err == nil {
-		return nil
-	}
-	return g.Close()
+func (c *Cluster) gateTo(listen netip.AddrPort, target string) (*gate.Gate, error) {
+	return gate.Open(gate.Config{Listen: listen.String(), Target: target, Identify: c.identify})
 }
 
 func (c *Cluster) releasePort() {

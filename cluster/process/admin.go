@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ const (
 // speaks just enough of the protocol (RESP2) to ask questions in one round
 // trip, with an end to every wait. It may be used by several goroutines, which take turns.
 type admin struct {
-	addr   string
+	addr   string        // host:port, or the path of a Unix socket
 	source string        // IP to connect from; empty: any
 	turn   chan struct{} // holds one token
 	conn   net.Conn      // nil: not connected
@@ -72,7 +73,11 @@ func (a *admin) exchange(ctx context.Context, commands [][]string) ([]any, error
 		if a.source != "" {
 			dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(a.source)}
 		}
-		conn, err := dialer.DialContext(ctx, "tcp", a.addr)
+		network := "tcp"
+		if filepath.IsAbs(a.addr) {
+			network = "unix"
+		}
+		conn, err := dialer.DialContext(ctx, network, a.addr)
 		if err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ func (c *Cluster) buildShim(ctx context.Context) error {
 		if err := os.WriteFile(s.page, make([]byte, pageSize), 0o644); err != nil {
 			return err
 		}
-		s.env = append(os.Environ(), "LD_PRELOAD="+shim, "LOCKCHAOS_CLOCK="+s.page)
+		s.env = []string{"LD_PRELOAD=" + shim, "LOCKCHAOS_CLOCK=" + s.page}
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ var reserved = []string{"bind", "bind-source-addr", "cluster-announce-bus-port",
 	"loadmodule", "logfile", "pidfile", "port", "protected-mode", "replica-announce-ip", "replica-announce-port",
 	"replicaof", "requirepass", "slaveof", "supervised", "syslog-enabled", "unixsocket"}
 
-// validate checks the topology and that its options leave the harness's own alone.
-func validate(t cluster.Topology) error {
+// Validate checks the topology, with its defaults filled in, and that its options leave the harness's own alone.
+func Validate(t cluster.Topology) error {
 	if err := t.Validate(); err != nil {
 		return err
 	}
@@ -47,15 +47,26 @@ func validate(t cluster.Topology) error {
 // what it last was, as in production.
 func (c *Cluster) config(s *server) string {
 	directives := c.common(s)
-	if s.sentinel {
+	if s.Sentinel {
 		return directives + c.sentinelConfig(s)
 	}
 	return directives + c.nodeConfig(s)
 }
 
 func (c *Cluster) common(s *server) string {
-	return fmt.Sprintf("port %d\nbind %s\nbind-source-addr %[2]s\nprotected-mode no\ndaemonize no\ndir %q\n",
-		c.port, s.real(), s.disk)
+	var b strings.Builder
+	p := s.place
+	fmt.Fprintf(&b, "port %d\nprotected-mode no\ndaemonize no\ndir %q\n", p.Port, s.inside(s.disk))
+	if p.Bind {
+		fmt.Fprintf(&b, "bind %s\nbind-source-addr %[1]s\n", p.IP)
+	}
+	if p.Log != "" {
+		fmt.Fprintf(&b, "logfile %q\n", p.Log)
+	}
+	if p.Socket != "" {
+		fmt.Fprintf(&b, "unixsocket %q\nunixsocketperm 700\n", s.inside(filepath.Join(s.dir, p.Socket)))
+	}
+	return b.String()
 }
 
 func (c *Cluster) nodeConfig(s *server) string {
@@ -72,7 +83,7 @@ func (c *Cluster) nodeConfig(s *server) string {
 	}
 	maps.Copy(options, c.topology.Options)
 	var b strings.Builder
-	fmt.Fprintf(&b, "replica-announce-ip %s\nreplica-announce-port %d\n", s.known(), c.port)
+	fmt.Fprintf(&b, "replica-announce-ip %s\nreplica-announce-port %d\n", s.place.Gate.Addr(), s.place.Gate.Port())
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		value := options[name]
 		if value == "" {
@@ -82,8 +93,9 @@ func (c *Cluster) nodeConfig(s *server) string {
 	}
 	if c.topology.Kind == cluster.Sharded {
 		c.sharded(&b, s)
-	} else if m := c.topology.MasterOf(s.i); m > 0 {
-		fmt.Fprintf(&b, "replicaof %s %d\n", c.nodes[m-1].known(), c.port)
+	} else if m := c.topology.MasterOf(s.I); m > 0 {
+		gate := c.nodes[m-1].place.Gate
+		fmt.Fprintf(&b, "replicaof %s %d\n", gate.Addr(), gate.Port())
 	}
 	return b.String()
 }
@@ -97,9 +109,9 @@ const nodeTimeoutMS = 500
 // so that partitions between nodes cut votes and gossip as well as replication.
 func (c *Cluster) sharded(b *strings.Builder, s *server) {
 	fmt.Fprintf(b, "cluster-enabled yes\ncluster-config-file %q\ncluster-port %d\n",
-		filepath.Join(s.dir, "nodes.conf"), c.port+1)
+		s.inside(filepath.Join(s.dir, "nodes.conf")), s.place.BusPort)
 	fmt.Fprintf(b, "cluster-announce-ip %s\ncluster-announce-port %d\ncluster-announce-bus-port %d\n",
-		s.known(), c.port, c.port+1)
+		s.place.Gate.Addr(), s.place.Gate.Port(), s.place.BusGate.Port())
 	options := map[string]string{"cluster-node-timeout": fmt.Sprint(nodeTimeoutMS), "cluster-replica-validity-factor": "0"}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if _, given := c.topology.Options[name]; !given {
@@ -111,10 +123,10 @@ func (c *Cluster) sharded(b *strings.Builder, s *server) {
 // priority is different for each node, so that Sentinel's choice does not hang
 // on chance (lowest first): n2, n3, …, and n1 last.
 func (c *Cluster) priority(s *server) int {
-	if s.i == 1 {
+	if s.I == 1 {
 		return 10 * (len(c.nodes) + 1)
 	}
-	return 10 * s.i
+	return 10 * s.I
 }
 
 // sentinelConfig also tells a Sentinel, in the words of its own saved state,
@@ -124,18 +136,19 @@ func (c *Cluster) sentinelConfig(s *server) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, "sentinel "+format+"\n", args...) }
 	add("myid %s", c.sentinelID(s))
-	add("announce-ip %s", s.known())
-	add("announce-port %d", c.port)
-	add("monitor %s %s %d %d", MasterName, c.nodes[0].known(), c.port, len(c.sentinels)/2+1)
+	at := func(s *server) string { return fmt.Sprintf("%s %d", s.place.Gate.Addr(), s.place.Gate.Port()) }
+	add("announce-ip %s", s.place.Gate.Addr())
+	add("announce-port %d", s.place.Gate.Port())
+	add("monitor %s %s %d", MasterName, at(c.nodes[0]), len(c.sentinels)/2+1)
 	add("down-after-milliseconds %s %d", MasterName, downAfterMS)
 	add("failover-timeout %s %d", MasterName, failoverTimeoutMS)
 	add("parallel-syncs %s %d", MasterName, len(c.nodes)-1)
 	for _, n := range c.nodes[1:] {
-		add("known-replica %s %s %d", MasterName, n.known(), c.port)
+		add("known-replica %s %s", MasterName, at(n))
 	}
 	for _, other := range c.sentinels {
 		if other != s {
-			add("known-sentinel %s %s %d %s", MasterName, other.known(), c.port, c.sentinelID(other))
+			add("known-sentinel %s %s %s", MasterName, at(other), c.sentinelID(other))
 		}
 	}
 	return b.String()
@@ -143,5 +156,5 @@ func (c *Cluster) sentinelConfig(s *server) string {
 
 // sentinelID is the 40 hexadecimal digits by which Sentinels know each other.
 func (c *Cluster) sentinelID(s *server) string {
-	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "lockchaos %s %d", s.name, c.port)))
+	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "lockchaos %s %s", s.name, s.place.Gate)))
 }

@@ -78,7 +78,7 @@ func (c *Cluster) Wipe(_ context.Context, node string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.proc.Load(); p != nil && p.PID() != 0 {
+	if s.runs() {
 		return fmt.Errorf("wiping the disk of %s: it runs: kill it first", node)
 	}
 	entries, err := os.ReadDir(s.disk)

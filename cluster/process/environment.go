@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
@@ -83,4 +84,19 @@ func askVersion(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("no answer within %v: %w", versionWait, ctx.Err())
 	}
 	return out, err
+}
+
+// askVersion is what a running server calls itself.
+func (s *server) askVersion(ctx context.Context) (string, error) {
+	replies, err := s.admin.ask(ctx, []string{"INFO", "server"})
+	if err != nil {
+		return "", err
+	}
+	text, _ := replies[0].(string)
+	_, rest, found := strings.Cut(text, "redis_version:")
+	version, _, _ := strings.Cut(rest, "\r\n")
+	if !found {
+		return "", fmt.Errorf("asking %s for its version: %w: it answers %.60q", s.name, cluster.ErrEnvironment, text)
+	}
+	return version, nil
 }

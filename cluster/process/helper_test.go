@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/child"
 )
 
 var (
@@ -35,7 +36,7 @@ func up(t *testing.T, topology cluster.Topology) *Cluster {
 	t.Cleanup(func() {
 		var pids []int
 		for _, s := range append(c.nodes, c.sentinels...) {
-			pids = append(pids, s.proc.Load().PID())
+			pids = append(pids, pidOf(s))
 		}
 		if err := c.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -51,6 +52,9 @@ func up(t *testing.T, topology cluster.Topology) *Cluster {
 	})
 	return c
 }
+
+// pidOf is the process of s, 0 if it has ended.
+func pidOf(s *server) int { return s.proc.Load().Process.(*child.Process).PID() }
 
 func exists(pid int) bool {
 	_, err := os.Stat("/proc/" + strconv.Itoa(pid))

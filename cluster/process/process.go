@@ -15,6 +15,9 @@
 // nothing strange: every server is announced under its gate's address, and the
 // address that Sentinel monitors is the one that replicas replicate from. (If
 // these differed, Sentinel would point the replicas to the one it monitors.)
+//
+// What of this is about Redis and not about processes serves other grounds too:
+// see [Ground].
 package process
 
 import (
@@ -27,6 +30,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
@@ -62,7 +66,8 @@ type Cluster struct {
 	topology cluster.Topology
 	program  string
 	version  string
-	port     int
+	ground   Ground
+	port     int              // on loopback
 	claimed  *net.TCPListener // keeps other runs from the port
 	data     string           // temporary folder, removed by Close
 	logs     string
@@ -97,7 +102,7 @@ var (
 // downAfterMS.) The caller closes the cluster. Errors that the machine is to blame for wrap [cluster.ErrEnvironment].
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg.Topology = cfg.Topology.Defaults()
-	if err := validate(cfg.Topology); err != nil {
+	if err := Validate(cfg.Topology); err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
 	program, version, err := find(ctx, cfg.RedisServer)
@@ -110,26 +115,52 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	for try := 1; ; try++ {
 		c := &Cluster{topology: cfg.Topology, program: program, version: version,
 			equip: cfg.Equip, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
-		err := c.start(ctx, firstPort)
+		err := c.start(ctx, func() error { return c.claim(firstPort) })
 		if err == nil {
 			return c, nil
 		}
 		err = errors.Join(fmt.Errorf("starting a %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
-		if try == portTries || !errors.Is(err, errPortTaken) && !errors.Is(err, errReplaced) {
+		if try == portTries || !errors.Is(err, ErrPortTaken) && !errors.Is(err, ErrReplaced) {
 			return nil, err
 		}
 		firstPort += try
 	}
 }
 
-func (c *Cluster) start(ctx context.Context, firstPort int) error {
+// StartOn is Start on another ground, which has to be there already and stays when
+// the cluster closes. Config.RedisServer and the version are the ground's business.
+// The error wraps [ErrPortTaken] or [ErrReplaced] if another try may do.
+func StartOn(ctx context.Context, cfg Config, ground Ground) (*Cluster, error) {
+	cfg.Topology = cfg.Topology.Defaults()
+	if err := Validate(cfg.Topology); err != nil {
+		return nil, fmt.Errorf("starting a cluster: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
+	c := &Cluster{topology: cfg.Topology, ground: ground,
+		equip: cfg.Equip, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
+	err := c.start(ctx, c.openGates)
+	if err == nil {
+		c.version, err = c.nodes[0].askVersion(ctx)
+	}
+	if err == nil {
+		return c, nil
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w: %w: %w", cluster.ErrEnvironment, ErrPortTaken, err)
+	}
+	return nil, errors.Join(fmt.Errorf("starting a %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
+}
+
+// start starts everything; claim settles the addresses and opens the gates.
+func (c *Cluster) start(ctx context.Context, claim func() error) error {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if err := c.makeFolders(); err != nil {
 		return err
 	}
-	if err := c.claim(firstPort); err != nil {
+	if err := claim(); err != nil {
 		return err
 	}
 	if err := c.equipServers(ctx); err != nil {
@@ -289,12 +320,15 @@ func (c *Cluster) server(name string) (*server, error) {
 }
 
 // newServer describes server i (from 1) of a kind: its files and addresses.
-func (c *Cluster) newServer(h host) *server {
-	s := &server{host: h, name: h.String(), program: c.program, ledger: c.ledger, log: c.log}
+func (c *Cluster) newServer(h Host) *server {
+	s := &server{Host: h, name: h.String(), ground: c.ground, place: c.ground.Place(h), log: c.log}
 	s.dir = filepath.Join(c.data, s.name)
 	s.disk = filepath.Join(s.dir, "disk")
 	s.conf = filepath.Join(s.dir, "redis.conf")
 	s.logFile = filepath.Join(c.logs, s.name+".log")
-	s.admin = newAdmin(fmt.Sprintf("%s:%d", h.real(), c.port))
+	s.admin = newAdmin(s.place.target())
+	if s.place.Socket != "" {
+		s.admin = newAdmin(filepath.Join(s.dir, s.place.Socket))
+	}
 	return s
 }

@@ -17,7 +17,7 @@ import (
 func (c *Cluster) waitAttached(ctx context.Context) error {
 	replicas := map[int]int{} // by master, from 1
 	for _, s := range c.nodes {
-		m := c.topology.MasterOf(s.i)
+		m := c.topology.MasterOf(s.I)
 		if m == 0 {
 			continue
 		}
@@ -73,8 +73,8 @@ func (c *Cluster) waitWatched(ctx context.Context) error {
 	return nil
 }
 
-// errReplaced says that the topology is not the one asked for any more.
-var errReplaced = errors.New("the Sentinels have replaced the first master already, which did not answer in time: " +
+// ErrReplaced says that the topology is not the one asked for any more.
+var ErrReplaced = errors.New("the Sentinels have replaced the first master already, which did not answer in time: " +
 	"this machine is too busy")
 
 // unreplaced checks that n1 is the master still. On a machine that stands still
@@ -87,7 +87,7 @@ func (c *Cluster) unreplaced(ctx context.Context) error {
 		return message(err)
 	})
 	if err == nil && n1.name != "master" {
-		return fmt.Errorf("%w: %w", cluster.ErrEnvironment, errReplaced)
+		return fmt.Errorf("%w: %w", cluster.ErrEnvironment, ErrReplaced)
 	}
 	return err
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/child"
-	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/lossydisk"
 )
 
@@ -27,23 +26,23 @@ const (
 
 // server is one redis-server or Sentinel and the gate in front of it.
 type server struct {
-	host
+	Host
 	name    string
-	program string
+	ground  Ground
+	place   Place
 	dir     string // its configuration, and what a cluster's node knows of the others
 	disk    string // its data: the folder below dir that a power cut empties
 	conf    string
 	page    string          // of memory from which it reads its clock; empty: it has this machine's
-	env     []string        // nil: this program's
+	env     []string        // beside what the ground gives
 	power   *lossydisk.Disk // nil: its disk forgets nothing
 	logFile string
-	ledger  *ledger.Ledger
 	log     *slog.Logger
 	gate    *gate.Gate
 	bus     *gate.Gate // in front of its cluster bus; nil: it is in no cluster
 	admin   *admin
 
-	proc   atomic.Pointer[child.Process] // nil before the first start
+	proc   atomic.Pointer[running] // nil before the first start
 	paused atomic.Bool
 
 	mu     sync.Mutex // start, kill, pause and resume take turns
@@ -52,12 +51,17 @@ type server struct {
 
 // up says whether there is any use in asking the server something.
 func (s *server) up() bool {
+	return s.runs() && !s.paused.Load()
+}
+
+// runs says whether it has been launched and has not ended, paused or not.
+func (s *server) runs() bool {
 	p := s.proc.Load()
-	if p == nil || s.paused.Load() {
+	if p == nil {
 		return false
 	}
 	select {
-	case <-p.Done():
+	case <-p.done:
 		return false
 	default:
 		return true
@@ -68,23 +72,21 @@ func (s *server) up() bool {
 func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.proc.Load(); p != nil && p.PID() != 0 {
+	if s.runs() {
 		return fmt.Errorf("starting %s: it runs already", s.name)
 	}
-	args := []string{s.conf}
-	if s.sentinel {
+	args := []string{s.inside(s.conf)}
+	if s.Sentinel {
 		args = append(args, "--sentinel")
 	}
-	p, err := child.Start(child.Spec{Path: s.program, Args: args, Dir: s.dir, Env: s.env, Stderr: s.logFile})
+	launched, err := s.ground.Launch(ctx, Launch{Host: s.Host, Args: args, Dir: s.dir, Env: s.env, Log: s.logFile})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
+	p := follow(launched)
 	s.wanted = true
 	s.paused.Store(false)
 	s.proc.Store(p)
-	if err := s.ledger.Process(p.PID()); err != nil {
-		return err
-	}
 	if err := s.waitAnswer(ctx, p); err != nil {
 		return err
 	}
@@ -96,26 +98,26 @@ func (s *server) start(ctx context.Context) error {
 }
 
 // watch tells of an end that nobody asked for.
-func (s *server) watch(p *child.Process) {
-	<-p.Done()
+func (s *server) watch(p *running) {
+	<-p.done
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wanted && s.proc.Load() == p {
 		_ = s.eachGate((*gate.Gate).Refuse)
-		s.log.Warn("server ended by itself", "node", s.name, "how", p.Wait(), "log", s.logFile)
+		s.log.Warn("server ended by itself", "node", s.name, "how", p.how, "log", s.logFile)
 	}
 }
 
 // waitAnswer waits until the server answers PING with PONG: one that still
 // loads its data answers with an error.
-func (s *server) waitAnswer(ctx context.Context, p *child.Process) error {
+func (s *server) waitAnswer(ctx context.Context, p *running) error {
 	for {
 		replies, err := s.admin.ask(ctx, []string{"PING"})
 		if err == nil && replies[0] == "PONG" {
 			return nil
 		}
 		select {
-		case <-p.Done():
+		case <-p.done:
 			return s.obituary(p)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s to answer: %w: %w; its log ends:\n%s",
@@ -126,16 +128,16 @@ func (s *server) waitAnswer(ctx context.Context, p *child.Process) error {
 }
 
 // obituary is the error of a server that died at its start.
-func (s *server) obituary(p *child.Process) error {
+func (s *server) obituary(p *running) error {
 	tail := s.tail()
 	if strings.Contains(tail, "Address already in use") {
-		return fmt.Errorf("starting %s at %s: %w: %w", s.name, s.admin.addr, cluster.ErrEnvironment, errPortTaken)
+		return fmt.Errorf("starting %s at %s: %w: %w", s.name, s.admin.addr, cluster.ErrEnvironment, ErrPortTaken)
 	}
 	if _, words, found := strings.Cut(tail, "*** FATAL CONFIG FILE ERROR"); found {
 		return fmt.Errorf("starting %s: %w: %s", s.name, cluster.ErrOption, strings.Join(strings.Fields(words), " "))
 	}
-	return fmt.Errorf("starting %s: %w: %s ended (%v); its log ends:\n%s",
-		s.name, cluster.ErrEnvironment, s.program, p.Wait(), tail)
+	return fmt.Errorf("starting %s: %w: it ended (%v); its log ends:\n%s",
+		s.name, cluster.ErrEnvironment, p.how, tail)
 }
 
 // tail is the end of the log.
@@ -210,9 +212,11 @@ func downIfGone(err error) error {
 func (s *server) closeGates() error { return s.eachGate((*gate.Gate).Close) }
 
 func (s *server) eachGate(do func(*gate.Gate) error) error {
-	err := do(s.gate)
-	if s.bus != nil {
-		err = errors.Join(err, do(s.bus))
+	var errs []error
+	for _, g := range []*gate.Gate{s.gate, s.bus} {
+		if g != nil { // a start that failed half way has not opened all
+			errs = append(errs, do(g))
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }

@@ -21,8 +21,9 @@ func (c *Cluster) join(ctx context.Context) error {
 				fmt.Sprint(slots * i / heads), fmt.Sprint(slots*(i+1)/heads - 1)})
 		}
 		if i > 0 {
-			first := c.nodes[0].known().String()
-			commands = append(commands, []string{"CLUSTER", "MEET", first, fmt.Sprint(c.port), fmt.Sprint(c.port + 1)})
+			first := c.nodes[0].place
+			commands = append(commands, []string{"CLUSTER", "MEET", first.Gate.Addr().String(),
+				fmt.Sprint(first.Gate.Port()), fmt.Sprint(first.BusGate.Port())})
 		}
 		if err := s.order(ctx, commands...); err != nil {
 			return fmt.Errorf("joining the cluster: %w", err)
@@ -33,7 +34,7 @@ func (c *Cluster) join(ctx context.Context) error {
 		return err
 	}
 	for _, s := range c.nodes[heads:] {
-		id := ids[c.topology.MasterOf(s.i)-1]
+		id := ids[c.topology.MasterOf(s.I)-1]
 		if err := s.order(ctx, []string{"CLUSTER", "REPLICATE", id}); err != nil {
 			return fmt.Errorf("joining the cluster: %w", err)
 		}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -247,7 +249,7 @@ func TestLedgerKnowsEverything(t *testing.T) {
 	must(t, err)
 	want := []string{fmt.Sprintf("%q", c.data)}
 	for _, s := range c.nodes {
-		want = append(want, fmt.Sprintf(`"pid":%d,`, s.proc.Load().PID()))
+		want = append(want, fmt.Sprintf(`"pid":%d,`, pidOf(s)))
 	}
 	for _, w := range want {
 		if !strings.Contains(string(text), w) {
@@ -258,16 +260,24 @@ func TestLedgerKnowsEverything(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for _, client := range []int{0, 1, 249, 250, 251, 999, 5000} {
-		if got, want := identify(clientAddr(client)), fmt.Sprintf("client:%d", client); got != want {
+		if got, want := clientAt(clientAddr(client)), fmt.Sprintf("client:%d", client); got != want {
 			t.Errorf("%s calls from %s and is taken for %s", want, clientAddr(client), got)
 		}
 	}
-	for _, h := range []host{{i: 1}, {i: 15}, {sentinel: true, i: 3}} {
-		if got := identify(h.real()); got != h.String() {
-			t.Errorf("%s is taken for %s", h, got)
+	c := &Cluster{ground: &loopback{port: 1}}
+	for i := range 15 {
+		c.nodes = append(c.nodes, c.newServer(Host{I: i + 1}))
+		c.sentinels = append(c.sentinels, c.newServer(Host{Sentinel: true, I: i + 1}))
+	}
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
+		if got := c.identify(s.place.IP); got != s.name {
+			t.Errorf("%s is taken for %s", s.name, got)
 		}
-		if got := identify(h.known()); got != Unknown {
-			t.Errorf("the gate of %s is taken for %s", h, got)
+		if got := c.identify(s.place.Gate.Addr()); got != Unknown {
+			t.Errorf("the gate of %s is taken for %s", s.name, got)
 		}
+	}
+	if got := c.identify(netip.MustParseAddr("172.20.4.1")); got != Unknown {
+		t.Errorf("an address of another network is taken for %s", got)
 	}
 }

@@ -23,7 +23,7 @@ const perKey = 3
 func (c *Cluster) Sample(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
 	s, err := c.server(node)
-	if err != nil || s.sentinel || !s.up() {
+	if err != nil || s.Sentinel || !s.up() {
 		return sample
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleWait)

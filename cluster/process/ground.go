@@ -1,0 +1,129 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/ledger"
+)
+
+// Ground is what servers stand on. Here that is the processes and the loopback
+// addresses of this machine, see [Start]; package cluster/docker brings
+// containers, see [StartOn]. Everything else about real servers - their
+// configuration, when they are ready, gates, witness, Sentinels, shards - is the
+// same on every ground.
+type Ground interface {
+	// Place says where server h is to be. It is asked once, before anything is launched.
+	Place(h Host) Place
+	// Launch starts the server, also again after it has ended. It is called from several goroutines.
+	Launch(ctx context.Context, l Launch) (Process, error)
+}
+
+// Host is a server of a cluster: node or Sentinel number I, from 1.
+type Host struct {
+	Sentinel bool
+	I        int
+}
+
+// String is its name: n1, s1.
+func (h Host) String() string {
+	if h.Sentinel {
+		return fmt.Sprintf("s%d", h.I)
+	}
+	return fmt.Sprintf("n%d", h.I)
+}
+
+// Place is where a server is: its own addresses, and those of the gates in
+// front of it, which are all that anybody else is told.
+type Place struct {
+	IP            netip.Addr // it listens there and calls from there; this program can reach it
+	Port, BusPort int        // that it listens on; BusPort in a cluster only
+	Gate, BusGate netip.AddrPort
+	Bind          bool   // IP is one of several of its machine: it has to be told to keep to it
+	Dir           string // its folder, as it sees it itself; empty: as this program does
+	Log           string // the file that it writes its log to, as it sees it; empty: what it prints is its log
+	Socket        string // name of the Unix socket in its folder for this program's own questions; empty: they go to IP
+}
+
+// target is where a gate reaches the server.
+func (p Place) target() string { return netip.AddrPortFrom(p.IP, uint16(p.Port)).String() }
+
+// Launch is a server that is to be started.
+type Launch struct {
+	Host
+	Args []string // of redis-server
+	Dir  string   // its folder, as this program sees it
+	Env  []string // beside what the ground gives
+	Log  string   // file for what it prints; appended to
+}
+
+// Process is a server that was launched. Its methods may be called from several
+// goroutines.
+type Process interface {
+	Wait() error // returns when it has ended; the error is how
+	Kill() error // ends it at once and returns when it is gone; may be called after the end
+	// Stop has it stand still and returns when it does. The error wraps [cluster.ErrDown]
+	// or [child.ErrGone] if it has ended.
+	Stop() error
+	Continue() error
+}
+
+// running is a process whose end can be waited for beside other events.
+type running struct {
+	Process
+	done chan struct{} // closed when it has ended
+	how  error         // valid once done is closed
+}
+
+func follow(p Process) *running {
+	r := &running{Process: p, done: make(chan struct{})}
+	go func() {
+		r.how = p.Wait()
+		close(r.done)
+	}()
+	return r
+}
+
+// inside is a path below the server's folder as the server sees it.
+func (s *server) inside(path string) string {
+	if s.place.Dir == "" {
+		return path
+	}
+	return filepath.Join(s.place.Dir, strings.TrimPrefix(path, s.dir))
+}
+
+// loopback is the ground of package process: addresses of 127.0.0.0/8 and one
+// port for all (two in a cluster).
+type loopback struct {
+	program string
+	port    int
+	ledger  *ledger.Ledger
+}
+
+// Place gives every server an address of its own.
+func (l *loopback) Place(h Host) Place {
+	return Place{
+		IP: h.real(), Port: l.port, BusPort: l.port + 1, Bind: true,
+		Gate: netip.AddrPortFrom(h.known(), uint16(l.port)), BusGate: netip.AddrPortFrom(h.known(), uint16(l.port+1)),
+	}
+}
+
+// Launch starts a child process.
+func (l *loopback) Launch(_ context.Context, s Launch) (Process, error) {
+	p, err := child.Start(child.Spec{
+		Path: l.program, Args: s.Args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.ledger.Process(p.PID()); err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return p, nil
+}
