@@ -185,11 +185,12 @@ func TestWhatALockIsAsked(t *testing.T) {
 		request Request
 		want    Ask
 	}{
-		{Request{Op: "try", Key: "k", Owner: "o", WaitMS: 9}, Ask{Key: "k", Owner: "o", Permits: 1}},
-		{Request{Op: "acquire", LeaseMS: 1.5}, Ask{Lease: 1500 * time.Microsecond, Permits: 1}},
-		{Request{Op: "acquire", WaitMS: 9, Mode: "read", Permits: 3}, Ask{Wait: true, Mode: "read", Permits: 3}},
-		{Request{Op: "acquire", WaitMS: 1e300, LeaseMS: 1e300}, Ask{Wait: true, Permits: 1, Lease: century}},
-		{Request{Op: "acquire", WaitMS: -1e300, LeaseMS: -1e300, Permits: -7}, Ask{Permits: 1, Lease: -century}},
+		{Request{Op: "try", Key: "k", Owner: "o", WaitMS: 9}, Ask{Key: "k", Owner: "o", Permits: 1, Limit: 1}},
+		{Request{Op: "acquire", LeaseMS: 1.5}, Ask{Lease: 1500 * time.Microsecond, Permits: 1, Limit: 1}},
+		{Request{Op: "acquire", WaitMS: 9, Mode: "read", Permits: 3, Limit: 7},
+			Ask{Wait: true, Mode: "read", Permits: 3, Limit: 7}},
+		{Request{Op: "acquire", WaitMS: 1e300, LeaseMS: 1e300}, Ask{Wait: true, Permits: 1, Limit: 1, Lease: century}},
+		{Request{Op: "acquire", WaitMS: -1e300, LeaseMS: -1e300, Permits: -7}, Ask{Permits: 1, Limit: 1, Lease: -century}},
 	} {
 		l := &scripted{}
 		opened(t, l).Handle(t.Context(), test.request)
