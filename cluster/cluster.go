@@ -123,18 +123,36 @@ const (
 )
 
 // Rule is what a gate does in one direction of a link. The zero value passes
-// everything at once. Delay is added to every byte and keeps their order.
+// everything at once. Whatever delays bytes keeps their order, and ends with
+// the rule: what was on its way then arrives at once.
 type Rule struct {
-	Mode  Mode
-	Delay time.Duration
+	Mode   Mode
+	Delay  time.Duration // added to everything
+	Jitter time.Duration // up to so much more, drawn for each packet
+	Seed   uint64        // of what Jitter draws; each connection draws for itself
+	Rate   int64         // bytes per second of all connections of a caller together; 0: any number
+	Mute   bool          // published messages are lost, of [Back] only; all else passes
 }
+
+// Late says whether r delays anything.
+func (r Rule) Late() bool { return r.Delay > 0 || r.Jitter > 0 || r.Rate > 0 }
 
 // Traffic counts what a gate has done since it was opened.
 type Traffic struct {
-	Passed  int64 // bytes delivered
-	Waiting int64 // bytes held now
-	Dropped int64 // bytes forgotten
-	Resets  int64 // connections reset by the gate
+	Passed   int64 // bytes delivered
+	Waiting  int64 // bytes held now
+	Dropped  int64 // bytes forgotten
+	Resets   int64 // connections reset by the gate
+	Messages int64 // published messages lost, see Rule.Mute
+}
+
+// Add counts what more has counted as well.
+func (t *Traffic) Add(more Traffic) {
+	t.Passed += more.Passed
+	t.Waiting += more.Waiting
+	t.Dropped += more.Dropped
+	t.Resets += more.Resets
+	t.Messages += more.Messages
 }
 
 // Links sets the gates between clients, servers and Sentinels.

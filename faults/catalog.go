@@ -32,8 +32,8 @@ func serverFaults() []Spec {
 // networkFaults are of what is under way.
 func networkFaults() []Spec {
 	return []Spec{
-		partitionSpec, partitionOneWaySpec, latencySpec, slowNodeSpec, connectionResetSpec, replyLostSpec, replyLateSpec,
-		replicationHoldSpec, replicationLagSpec, waitStarvedSpec,
+		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, connectionResetSpec,
+		replyLostSpec, replyLateSpec, messageLostSpec, replicationHoldSpec, replicationLagSpec, waitStarvedSpec,
 	}
 }
 

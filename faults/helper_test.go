@@ -46,6 +46,7 @@ type fake struct {
 	traffic cluster.Traffic   // beside what is waiting
 	offsets map[string]int64  // of replication, by node
 	holds   map[string]string // owner of the key orders, by node
+	rules   []cluster.Rule    // all that were set
 }
 
 func newFake(kind string) *fake {
@@ -105,6 +106,9 @@ func (f *fake) Sample(_ context.Context, node string, _ []string) history.Sample
 }
 
 func (f *fake) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
+	f.mu.Lock()
+	f.rules = append(f.rules, rule)
+	f.mu.Unlock()
 	return f.do("rule %s>%s %d %d", link.From, link.To, dir, rule.Mode)
 }
 
@@ -278,7 +282,13 @@ func gets(t *testing.T, c *process.Cluster, node, key string, want any) {
 // dial is a connection of client:0 to a node's gate, that has said hello.
 func dial(t *testing.T, c *process.Cluster, node int) *caller {
 	t.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(0).Source)}}
+	return dialAs(t, c, 0, node)
+}
+
+// dialAs is dial of another client.
+func dialAs(t *testing.T, c *process.Cluster, client, node int) *caller {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(client).Source)}}
 	conn, err := d.DialContext(t.Context(), "tcp", c.Nodes()[node-1].Addr)
 	if err != nil {
 		t.Fatal(err)

@@ -56,10 +56,7 @@ func (r *ruled) traffic() (sum cluster.Traffic, err error) {
 		if err != nil {
 			return sum, fmt.Errorf("counting on %s: %w", g, err)
 		}
-		sum.Passed += t.Passed
-		sum.Waiting += t.Waiting
-		sum.Dropped += t.Dropped
-		sum.Resets += t.Resets
+		sum.Add(t)
 	}
 	return sum, nil
 }
@@ -74,6 +71,7 @@ func (r *ruled) Bite(ctx context.Context) (string, error) {
 		now.Passed -= r.before.Passed
 		now.Dropped -= r.before.Dropped
 		now.Resets -= r.before.Resets
+		now.Messages -= r.before.Messages
 		return r.how.proof(now)
 	})
 }
@@ -108,6 +106,27 @@ var (
 		},
 		heal: "bytes pass at once again",
 	}
+	jittered = overLinks{
+		rule: func(env Env, s Spec) cluster.Rule {
+			return cluster.Rule{Jitter: s.amount(env), Seed: dice(env)}
+		},
+		proof: delayed.proof,
+		heal:  delayed.heal,
+	}
+	narrowed = overLinks{
+		rule: func(env Env, s Spec) cluster.Rule {
+			return cluster.Rule{Rate: max(1, int64(1000*time.Second/s.amount(env)))}
+		},
+		proof: delayed.proof,
+		heal:  delayed.heal,
+	}
+	muted = overLinks{
+		rule: func(Env, Spec) cluster.Rule { return cluster.Rule{Mute: true} },
+		proof: func(t cluster.Traffic) (string, bool) {
+			return fmt.Sprintf("%d published messages were lost", t.Messages), t.Messages > 0
+		},
+		heal: "messages come again",
+	}
 	dropped = overLinks{
 		rule: func(Env, Spec) cluster.Rule { return cluster.Rule{Mode: cluster.Drop} },
 		proof: func(t cluster.Traffic) (string, bool) {
@@ -130,6 +149,14 @@ func jitter(env Env, d time.Duration) time.Duration {
 		return d
 	}
 	return d/2 + time.Duration(env.Rand.Int64N(int64(d)))
+}
+
+// dice is the seed of what is drawn for each packet.
+func dice(env Env) uint64 {
+	if env.Rand == nil {
+		return 0
+	}
+	return env.Rand.Uint64()
 }
 
 // exact is delayed without chance.

@@ -17,7 +17,7 @@ var replicationHoldSpec = Spec{
 	Doc:     "holds the replication stream from the master to all replicas, or to one (n2>n1); healing delivers it late.",
 	Source:  "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",
 	Targets: []Target{Master, Servers},
-	Needs:   []string{cluster.Replicated, cluster.Sentinel},
+	Needs:   []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
 	Grips:   replicationLinks,
 	Unable:  func(c cluster.Cluster) string { return can[cluster.Links](c, "hold a link") },
 	Inject:  injectReplicationHold,
@@ -49,7 +49,10 @@ func replicationLinks(c cluster.Cluster, target string) (all []Grip) {
 	if pair {
 		return []Grip{{Link: cluster.Link{From: replica, To: master}, Dir: cluster.Back}}
 	}
-	for _, n := range c.Nodes() {
+	for i, n := range c.Nodes() {
+		if t := c.Topology(); t.Kind == cluster.Sharded && fmt.Sprintf("n%d", t.MasterOf(i+1)) != target {
+			continue // of another master, or one itself
+		}
 		if n.Name != target {
 			all = append(all, Grip{Link: cluster.Link{From: n.Name, To: target}, Dir: cluster.Back})
 		}

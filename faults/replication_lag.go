@@ -13,7 +13,7 @@ var replicationLagSpec = exact(delayed).spec(Spec{
 	Doc:     "delays the replication stream from the master to its replicas, or to one (n2>n1), by the amount.",
 	Source:  "redis.io, Replication: asynchronous by default",
 	Targets: []Target{Master, Servers},
-	Needs:   []string{cluster.Replicated, cluster.Sentinel},
+	Needs:   []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
 	Amount:  &Amount{"how late the replicas are", 500 * time.Millisecond, time.Millisecond, time.Minute},
 	Grips:   replicationLinks,
 })

@@ -21,13 +21,17 @@ var files embed.FS
 
 // order is the one in which people read the scenarios.
 var order = []string{
-	"failover", "failover-wait-1", "failover-wait-all", "wait-starved", "split-brain", "min-replicas",
-	"skewed-replica", "token-failover", "gc-pause", "gc-pause-replies", "fenced-pause", "clock-jump", "clock-drift",
-	"power-loss-single", "expiry-while-down", "key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release",
-	"lost-wake-up", "thundering-herd", "script-flush", "read-only-demotion", "watchdog-dead-client", "setnx-crash",
-	"expire-lost", "plain-del", "client-clocks", "redlock-two-masters-down", "redlock-contention",
-	"redlock-restart-empty", "redlock-restart-delayed", "redlock-everysec", "redlock-always", "redlock-clock-jump",
-	"redlock-slow-majority", "redlock-no-validity", "redlock-partitioned-holder", "cluster-failover",
+	"failover", "failover-wait-1", "failover-wait-all", "failover-wait-only-replica", "wait-starved",
+	"master-restart-empty", "split-brain", "min-replicas", "skewed-replica", "token-failover", "cluster-failover",
+	"cluster-lost-write", "gc-pause", "gc-pause-replies", "fenced-pause", "plain-del", "compare-and-delete",
+	"clock-jump", "clock-jump-back", "clock-drift", "client-clocks", "power-loss-single", "expiry-while-down",
+	"key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release", "lost-wake-up", "message-lost",
+	"message-trusted", "thundering-herd", "contention", "narrow-network", "script-flush", "read-only-demotion",
+	"watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost", "redlock-contention", "redlock-jitter",
+	"redlock-two-masters-down", "redlock-restart-empty", "redlock-restart-delayed", "redlock-restart-early",
+	"redlock-everysec", "redlock-always",
+	"redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority", "redlock-replies-late",
+	"redlock-no-validity", "redlock-reply-lost", "redlock-partitioned-holder", "redlock-fenced-pause",
 	"semaphore-failover", "permits-dead-client", "readers-writer-pause", "swarm",
 }
 

@@ -3,7 +3,8 @@
 // them late, loses them, or cuts the line - for one caller and not another, in
 // one direction and not the other. It is not a packet filter: it needs no
 // rights, and it cannot lose a single packet of a connection that goes on
-// (TCP would send that again).
+// (TCP would send that again); but it can lose a published message of one, as
+// nobody but the subscriber would ever notice.
 //
 // Read [Gate] first. Callers are told apart by the address they call from.
 //
@@ -23,6 +24,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/pubsub"
 )
 
 // Config is what a gate stands in front of.
@@ -51,6 +53,7 @@ type Gate struct {
 type caller struct {
 	lanes [2]lane // forward, back
 	conns map[*conn]struct{}
+	count uint64 // of its connections so far
 }
 
 // Open starts listening.
@@ -237,7 +240,8 @@ func (g *Gate) admit(client *net.TCPConn) (*conn, *caller) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from := g.caller(name)
-	c := newConn(client, &from.lanes)
+	from.count++
+	c := newConn(client, &from.lanes, from.count)
 	for d := range from.lanes {
 		if from.lanes[d].rule().Mode == cluster.Cut {
 			c.reset(&from.lanes[d])
@@ -253,13 +257,14 @@ func (g *Gate) admit(client *net.TCPConn) (*conn, *caller) {
 	return c, from
 }
 
-// newConn makes the connection of a caller that was just accepted.
-func newConn(client *net.TCPConn, lanes *[2]lane) *conn {
+// newConn makes the connection of a caller that was just accepted, its number so many.
+func newConn(client *net.TCPConn, lanes *[2]lane, number uint64) *conn {
 	c := &conn{client: client}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for d := range c.pumps {
-		c.pumps[d] = pump{conn: c, lane: &lanes[d], peer: &c.pumps[1-d],
+		c.pumps[d] = pump{conn: c, lane: &lanes[d], peer: &c.pumps[1-d], number: 2*number + uint64(d),
 			more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	}
+	c.pumps[1].messages = new(pubsub.Filter)
 	return c
 }

@@ -3,12 +3,14 @@ package gate
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/pubsub"
 )
 
 const (
@@ -40,6 +42,13 @@ type pump struct {
 	room    chan struct{}
 	started bool // the writer; of run alone
 	writer  sync.WaitGroup
+
+	// Of run alone.
+	number   uint64         // of the connection among those of its caller
+	messages *pubsub.Filter // nil: requests have none
+	dice     *rand.Rand     // of the rule with seed diced
+	diced    uint64
+	last     time.Time // when what was kept last is due: order is kept
 
 	mu    sync.Mutex
 	queue []chunk
@@ -75,17 +84,52 @@ func (p *pump) run() {
 // forward does with c what the rule says. The data belongs to the caller again when it returns.
 func (p *pump) forward(c chunk) {
 	rule := p.lane.rule()
+	if p.messages != nil && !c.end {
+		if c.data = p.mute(c.data, rule.Mute); len(c.data) == 0 {
+			return
+		}
+	}
 	switch {
 	case p.conn.ctx.Err() != nil:
 	case p.lost.Load() || rule.Mode == cluster.Drop:
 		p.lose(c)
-	case rule == cluster.Rule{} && p.pending.Load() == 0:
+	case rule.Mode == cluster.Pass && !rule.Late() && p.pending.Load() == 0:
 		p.deliver(c)
 	default:
 		c.data = append([]byte(nil), c.data...)
-		c.due = time.Now().Add(rule.Delay)
+		c.due = p.due(rule, len(c.data))
 		p.keep(c)
 	}
+}
+
+// mute takes the published messages out of data, if they are to be lost, and what they are counted as.
+func (p *pump) mute(data []byte, muted bool) []byte {
+	rest, lost := p.messages.Pass(data, muted)
+	if lost > 0 {
+		p.lane.messages.Add(int64(lost))
+	}
+	return rest
+}
+
+// due is when a packet of n bytes that is read now arrives under rule, never before the one that was read before it.
+func (p *pump) due(rule cluster.Rule, n int) time.Time {
+	at := p.lane.due(rule, n).Add(p.draw(rule))
+	if rule.Late() && at.Before(p.last) {
+		at = p.last
+	}
+	p.last = at
+	return at
+}
+
+// draw is for how much longer than others the next packet is under way.
+func (p *pump) draw(rule cluster.Rule) time.Duration {
+	if rule.Jitter <= 0 {
+		return 0
+	}
+	if p.dice == nil || p.diced != rule.Seed {
+		p.dice, p.diced = rand.New(rand.NewPCG(rule.Seed, p.number)), rule.Seed
+	}
+	return time.Duration(p.dice.Int64N(int64(rule.Jitter) + 1))
 }
 
 // deliver gives c to dst.

@@ -86,7 +86,7 @@ func (p *pump) await(due time.Time) cluster.Mode {
 			return cluster.Drop
 		case cluster.Pass:
 			left := time.Until(due)
-			if left <= 0 {
+			if left <= 0 || !now.rule.Late() {
 				return cluster.Pass
 			}
 			ripe = time.After(left)

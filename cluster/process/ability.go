@@ -99,11 +99,7 @@ func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Tra
 	}
 	var sum cluster.Traffic
 	for _, g := range gates {
-		t := g.Traffic(link.From, dir)
-		sum.Passed += t.Passed
-		sum.Waiting += t.Waiting
-		sum.Dropped += t.Dropped
-		sum.Resets += t.Resets
+		sum.Add(g.Traffic(link.From, dir))
 	}
 	return sum, nil
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/pubsub"
 )
 
 // conn is a connection: two flows between the end that dialled and a server.
@@ -62,6 +63,10 @@ type flow struct {
 	last  int64 // arrival of the last segment
 	queue []segment
 	lost  bool // a part was dropped: what follows would be nonsense
+
+	messages pubsub.Filter // of what a server sends
+	dice     *rand.Rand    // of the rule with seed diced
+	diced    uint64
 }
 
 // rank orders what happens at one instant.
@@ -90,8 +95,9 @@ func (c *conn) sendAfter(d int, s segment, wait int64) {
 	}
 	f := &c.flows[d]
 	w := c.world
-	leaves := w.now() + wait + int64(f.lane.rule.Delay) + w.latency.draw(f.rng) + f.extra.draw(f.rng)
-	s.due = w.lanes.snap(max(leaves, f.last+1), f.slot)
+	leaves := w.now() + wait
+	arrives := leaves + f.lane.delay(f, leaves, s.size) + w.latency.draw(f.rng) + f.extra.draw(f.rng)
+	s.due = w.lanes.snap(max(arrives, f.last+1), f.slot)
 	f.last = s.due
 	f.queue = append(f.queue, s)
 	if len(f.queue) == 1 {
@@ -129,8 +135,31 @@ func (f *flow) fire() {
 		}
 	}
 	f.take()
+	if f.dir == back && s.data != nil {
+		rest, lost := f.messages.Pass(s.data, f.lane.rule.Mute)
+		f.lane.lost += int64(lost)
+		if len(rest) == 0 {
+			return
+		}
+		s.data, s.size = rest, int64(len(rest))
+	}
 	f.lane.passed += s.size
 	c.deliver(f.dir, s)
+}
+
+// hurry has everything that a slow line still has arrive at once, in order.
+func (f *flow) hurry() {
+	w := f.conn.world
+	if len(f.queue) == 0 || f.queue[0].due <= w.now() {
+		return
+	}
+	at := w.now()
+	for i := range f.queue {
+		at = min(w.lanes.snap(at+1, f.slot), f.queue[i].due)
+		f.queue[i].due = at
+	}
+	f.last = at
+	w.at(f.queue[0].due, rank(f.slot, f.dir), f)
 }
 
 // take removes the first segment and sees to the next.

@@ -1,6 +1,11 @@
 package sim
 
-import "github.com/lockchaos/lockchaos/cluster"
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
 
 // Directions of a connection, as indexes.
 const (
@@ -23,7 +28,26 @@ type lane struct {
 	passed  int64
 	dropped int64
 	resets  int64
-	lose    int // replies to lose from now on
+	lost    int64 // published messages
+	free    int64 // when a line with a rate has sent what it was given so far
+	lose    int   // replies to lose from now on
+}
+
+// delay is for how much longer than otherwise what flow f sends now is under
+// way, size bytes that leave at an instant.
+func (l *lane) delay(f *flow, leaves, size int64) int64 {
+	wait := int64(l.rule.Delay)
+	if l.rule.Rate > 0 {
+		l.free = max(l.free, leaves) + int64(float64(size)/float64(l.rule.Rate)*float64(time.Second))
+		wait += l.free - leaves
+	}
+	if l.rule.Jitter > 0 {
+		if f.dice == nil || f.diced != l.rule.Seed {
+			f.dice, f.diced = rand.New(rand.NewPCG(l.rule.Seed, mix(f.conn.id, uint64(f.dir)))), l.rule.Seed
+		}
+		wait += f.dice.Int64N(int64(l.rule.Jitter) + 1)
+	}
+	return wait
 }
 
 // caller finds or makes the caller of that name at the server.
@@ -63,11 +87,17 @@ func (h *host) setRule(from string, d int, rule cluster.Rule) {
 // line is cut, those with a hole in them if bytes pass again.
 func (c *caller) set(d int, rule cluster.Rule) {
 	l := &c.lanes[d]
+	was := l.rule
 	l.rule = rule
+	if rule.Rate == 0 {
+		l.free = 0
+	}
 	for _, conn := range append([]*conn(nil), c.conns...) {
 		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.flows[d].lost {
 			l.resets++
 			conn.reset()
+		} else if was.Late() && !rule.Late() {
+			conn.flows[d].hurry()
 		}
 	}
 	if rule.Mode != cluster.Hold {
@@ -85,6 +115,7 @@ func (c *caller) addTo(sum *cluster.Traffic, d int) {
 	sum.Passed += l.passed
 	sum.Dropped += l.dropped
 	sum.Resets += l.resets
+	sum.Messages += l.lost
 	if l.rule == (cluster.Rule{}) {
 		return
 	}

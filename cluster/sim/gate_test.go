@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/cluster"
 )
@@ -152,6 +155,75 @@ func TestGateDelays(t *testing.T) {
 		w.ok(c.Ping(w.ctx).Err())
 		if took := w.Now() - began; took < 300*time.Millisecond || took > 303*time.Millisecond {
 			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// TestGateJittersAndIsNarrow: packets draw apart, the same for the same seed; a rate makes long replies late; both end
+// with their rule.
+func TestGateJittersAndIsNarrow(t *testing.T) {
+	simulate(t, single(), func(w *world) {
+		c := w.client(0)
+		w.ok(c.Set(w.ctx, "k", strings.Repeat("x", 1000), 0).Err())
+		rule := func(r cluster.Rule) { w.ok(w.SetRule(link0(), cluster.Back, r)) }
+		took := func() time.Duration {
+			began := w.Now()
+			w.ok(c.Get(w.ctx, "k").Err())
+			return w.Now() - began
+		}
+		rule(cluster.Rule{Jitter: 100 * time.Millisecond, Seed: 5})
+		seen := map[time.Duration]bool{}
+		for range 20 {
+			d := took().Truncate(5 * time.Millisecond)
+			if d > 105*time.Millisecond {
+				t.Errorf("it took %v", d)
+			}
+			seen[d] = true
+		}
+		if len(seen) < 5 {
+			t.Errorf("20 packets were late by %v", seen)
+		}
+		rule(cluster.Rule{Rate: 10_000})
+		if d := took(); d < 100*time.Millisecond || d > 110*time.Millisecond {
+			t.Errorf("1,000 bytes at 10,000 per second took %v", d)
+		}
+		rule(cluster.Rule{Delay: 2 * time.Second})
+		go func() {
+			pass(500 * time.Millisecond)
+			w.Actor("nemesis").Turn()
+			rule(cluster.Rule{})
+		}()
+		if d := took(); d < 500*time.Millisecond || d > 510*time.Millisecond {
+			t.Errorf("what was late when its rule ended took %v", d)
+		}
+	})
+}
+
+// TestGateMutes: a message is lost on its way to one subscriber; another one gets it.
+func TestGateMutes(t *testing.T) {
+	simulate(t, single(), func(w *world) {
+		deaf, other := w.client(0), w.client(1)
+		var got [2]<-chan *redis.Message
+		for i, c := range []redis.UniversalClient{deaf, other} {
+			sub := c.Subscribe(w.ctx, "news")
+			defer sub.Close()
+			_, err := sub.Receive(w.ctx)
+			w.ok(err)
+			got[i] = sub.Channel()
+		}
+		w.ok(w.SetRule(link0(), cluster.Back, cluster.Rule{Mute: true}))
+		w.ok(other.Publish(w.ctx, "news", "lost").Err())
+		if m := <-got[1]; m.Payload != "lost" {
+			t.Errorf("the other heard %v", m)
+		}
+		pass(10 * time.Millisecond)
+		w.ok(w.SetRule(link0(), cluster.Back, cluster.Rule{}))
+		if traffic, err := w.Traffic(link0(), cluster.Back); err != nil || traffic.Messages != 1 || traffic.Resets != 0 {
+			t.Errorf("%+v, %v", traffic, err)
+		}
+		w.ok(other.Publish(w.ctx, "news", "later").Err())
+		if m := <-got[0]; m.Payload != "later" {
+			t.Errorf("the deaf one heard %v", m)
 		}
 	})
 }
