@@ -165,6 +165,7 @@ func (s *server) kill() error {
 	if err := errors.Join(s.eachGate((*gate.Gate).Refuse), p.Kill()); err != nil {
 		return fmt.Errorf("killing %s: %w", s.name, err)
 	}
+	<-p.done // or it would seem to run for a moment more
 	s.paused.Store(false)
 	return nil
 }
