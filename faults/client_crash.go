@@ -15,6 +15,7 @@ var clientCrashSpec = Spec{
 	Source:  "redis.io, Distributed Locks, liveness property A: locks of crashed clients come free",
 	Targets: []Target{Holder, Waiter, Client},
 	Stroke:  true,
+	Process: true,
 	Unable:  noObstacle,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		n, err := strconv.Atoi(strings.TrimPrefix(target, "client:"))

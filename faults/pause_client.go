@@ -19,6 +19,7 @@ var pauseClientSpec = Spec{
 	Doc:     "stops a client's whole process (SIGSTOP), timers and watchdog included, until healed.",
 	Source:  "Kleppmann 2016, How to do distributed locking: a stop-the-world pause",
 	Targets: []Target{Holder, Waiter, Client},
+	Process: true,
 	Unable:  noObstacle,
 	Inject:  injectPauseClient,
 }

@@ -89,6 +89,9 @@ func check(s Scenario, file *ast.File) error {
 	if _, err := s.Workload.Params(); err != nil {
 		c.at("$.workload", "%v%s", err, hintWorkload(s.Workload.Kind))
 	}
+	if n := s.Workload.PerProcess; n < 0 || n > workloads.MaxClients {
+		c.at("$.workload.per_process", "a process has 1 to %d clients, not %d", workloads.MaxClients, n)
+	}
 	for i := 0; i < len(s.Faults) && !c.full(); i++ {
 		checkStep(c, fmt.Sprintf("$.faults[%d]", i), s, s.Faults[i])
 	}
@@ -245,6 +248,11 @@ func checkFault(c *complaints, path string, s Scenario, name, target string) {
 	}
 	if err := row.Aims(target); err != nil {
 		c.at(aim, "%v", err)
+		return
+	}
+	if n := s.Workload.PerProcess; n > 1 && row.Process {
+		c.at(path, "fault %s is one of a client's whole process, and %d clients share one: leave out workload.per_process",
+			name, n)
 		return
 	}
 	p, _ := s.Workload.Params() // what is wrong with it is said elsewhere

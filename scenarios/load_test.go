@@ -42,6 +42,10 @@ func badAmounts() []badText {
 		{"a key that is not for files", good("faults: [{fault: kill, Most: 1}]\n")},
 		{"a quorum's target elsewhere", good("faults: [{fault: partition, target: majority}]\n")},
 		{"a link to a client", good("faults: [{fault: partition, target: \"n1>client:0\"}]\n")},
+		{"a pause of clients that share a process",
+			good("workload: {per_process: 5}\nfaults: [{fault: pause-client}, {random: {of: [client-crash], every: 1s}}]\n")},
+		{"too many clients in a process", good("workload: {per_process: 1001}\n")},
+		{"fewer than none in a process", good("workload: {per_process: -1}\n")},
 		{"a link to a node that is not there", good("faults: [{fault: partition, target: \"holder>n4\"}]\n")},
 	}
 }

@@ -46,8 +46,12 @@ type Workload struct {
 	Think   time.Duration `yaml:"think,omitempty"`
 	Lease   time.Duration `yaml:"lease,omitempty"`
 	Wait    time.Duration `yaml:"wait,omitempty"`
+	Ramp    time.Duration `yaml:"ramp,omitempty"`
 	Fenced  bool          `yaml:"fenced,omitempty"`
 	Permits int           `yaml:"permits,omitempty"`
+	// PerProcess is how many clients share a process, on backends where clients are processes; 0 is 1. A pause or a
+	// crash of a client is that of its process, so that faults of that kind need 1.
+	PerProcess int `yaml:"per_process,omitempty"`
 }
 
 // Step is one fault of the plan. Steps are armed in order: a step with a
@@ -91,7 +95,7 @@ func (t Topology) Cluster() cluster.Topology {
 func (w Workload) Params() (workloads.Params, error) {
 	p := workloads.Params{
 		Kind: w.Kind, Clients: w.Clients, Keys: w.Keys, Hold: w.Hold, Jitter: w.Jitter,
-		Think: w.Think, Lease: w.Lease, Wait: w.Wait, Fenced: w.Fenced, Permits: w.Permits,
+		Think: w.Think, Lease: w.Lease, Wait: w.Wait, Ramp: w.Ramp, Fenced: w.Fenced, Permits: w.Permits,
 	}
 	return p, p.Fill()
 }

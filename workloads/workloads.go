@@ -26,6 +26,7 @@ type Params struct {
 	Think   time.Duration // pause after a release; 0 is none
 	Lease   time.Duration // 0: the lock renews by itself
 	Wait    time.Duration // longest wait for the lock; 0 is 10 s
+	Ramp    time.Duration // clients begin one after the other, the last so long after the first; 0: all at once
 	Fenced  bool          // the guarded resource refuses tokens older than one it has seen
 	Permits int           // of each key in all, semaphore only; 0 is 3 there
 }
@@ -48,10 +49,10 @@ func (p *Params) Fill() error {
 	if err := p.fillPermits(); err != nil {
 		return err
 	}
-	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait) < 0 {
+	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp) < 0 {
 		return fmt.Errorf("workload: no duration may be negative")
 	}
-	if longest := max(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait); longest > MaxDuration {
+	if longest := max(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp); longest > MaxDuration {
 		return fmt.Errorf("workload: %v is too long, nothing may last longer than %v", longest, MaxDuration)
 	}
 	if p.Lease > 0 && p.Lease < time.Millisecond {
@@ -110,6 +111,14 @@ type Env struct {
 // wait is how long a client may wait for the lock now, at least a millisecond.
 func (e Env) wait() time.Duration {
 	return max(time.Millisecond, min(e.Params.Wait, time.Until(e.Until)))
+}
+
+// Begins waits for the turn of client i under a ramp; false: the run ended before.
+func (p Params) Begins(ctx context.Context, stop <-chan struct{}, i int) bool {
+	if p.Ramp > 0 && p.Clients > 1 {
+		pause(ctx, stop, (p.Ramp * time.Duration(i) / time.Duration(p.Clients-1)).Truncate(grain))
+	}
+	return going(ctx, stop)
 }
 
 // Spec is a row of the catalogue.

@@ -16,11 +16,13 @@ type Site struct {
 	Seed     uint64
 	Equip    cluster.Equipment // what the plan's faults need of the servers
 	Clients  int
-	Lock     string
-	Row      *client.Spec // a lock that is in no catalogue, instead of Lock; nil: none
-	Dir      *rundir.Dir
-	Ledger   *ledger.Ledger
-	Client   []string // the command that is a native client on stdio
+	// PerProcess is how many clients share a process where clients are processes; 0 and 1: none do.
+	PerProcess int
+	Lock       string
+	Row        *client.Spec // a lock that is in no catalogue, instead of Lock; nil: none
+	Dir        *rundir.Dir
+	Ledger     *ledger.Ledger
+	Client     []string // the command that is a native client on stdio
 }
 
 // Backend starts clusters and clients of one kind: real processes, containers,

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -24,7 +25,7 @@ var processSpec = BackendSpec{
 	Name:   "process",
 	Doc:    "real redis-server and Sentinel processes on loopback, every client a process of its own.",
 	Unable: processLacks,
-	New:    func() Backend { return &processBackend{versions: map[string]string{}} },
+	New:    func() Backend { return newProcessBackend() },
 }
 
 // processLacks is what this machine lacks for s on real servers; "" if nothing.
@@ -48,6 +49,18 @@ type processBackend struct {
 	realTime
 	mu       sync.Mutex
 	versions map[string]string
+	hosts    map[int]*clientHost // processes of several clients, by number
+}
+
+// clientHost is a process that several clients live in.
+type clientHost struct {
+	once  sync.Once
+	stdio *client.Stdio
+	err   error
+}
+
+func newProcessBackend() *processBackend {
+	return &processBackend{versions: map[string]string{}, hosts: map[int]*clientHost{}}
 }
 
 func (*processBackend) Name() string { return "process" }
@@ -109,9 +122,33 @@ func enoughFiles(most uint64, t cluster.Topology, clients int) error {
 		"raise the limit (ulimit -n %d) or take fewer clients (--clients)", cluster.ErrEnvironment, clients, need, most, need)
 }
 
-// Client starts client i as a process: this program's own client, or the
-// user's command.
+// Client starts client i: in a process of its own, or in one that it shares
+// with the others of its number, which the first of them starts.
 func (b *processBackend) Client(_ context.Context, s Site, i int) (client.Client, error) {
+	if s.PerProcess < 2 {
+		stdio, err := startClientProcess(s, i)
+		if err != nil {
+			return nil, err
+		}
+		return stdio.Client(""), nil
+	}
+	b.mu.Lock()
+	h := b.hosts[i/s.PerProcess]
+	if h == nil {
+		h = &clientHost{}
+		b.hosts[i/s.PerProcess] = h
+	}
+	b.mu.Unlock()
+	h.once.Do(func() { h.stdio, h.err = startClientProcess(s, i) })
+	if h.err != nil {
+		return nil, h.err
+	}
+	return h.stdio.Client(strconv.Itoa(i)), nil
+}
+
+// startClientProcess starts this program's own client, or the user's command.
+// Its log is called after client i.
+func startClientProcess(s Site, i int) (*client.Stdio, error) {
 	command := s.Client
 	if own := client.Command(s.Lock); own != nil {
 		command = own
@@ -130,7 +167,7 @@ func (b *processBackend) Client(_ context.Context, s Site, i int) (client.Client
 	if err := s.Ledger.Process(p.PID()); err != nil {
 		return nil, errors.Join(err, p.Kill())
 	}
-	return client.NewStdio(p.Stdin(), p.Stdout(), p).Client(""), nil
+	return client.NewStdio(p.Stdin(), p.Stdout(), p), nil
 }
 
 var (

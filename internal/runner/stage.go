@@ -60,7 +60,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	}
 	site := Site{
 		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock, Row: r.Row,
-		Clients: r.params.Clients, Seed: r.dice(), Equip: r.plan.Equipment(),
+		Clients: r.params.Clients, PerProcess: r.Scenario.Workload.PerProcess, Seed: r.dice(), Equip: r.plan.Equipment(),
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {
@@ -217,7 +217,9 @@ func (s *stage) begin() {
 		mine := r.Backend.Lane(work, fmt.Sprintf("client-%d", i))
 		s.loops.Go(func() {
 			r.Backend.Turn(mine)
-			row.Client(mine, s.stop, env)
+			if r.params.Begins(mine, s.stop, i) {
+				row.Client(mine, s.stop, env)
+			}
 		})
 	}
 	s.shadows.Go(func() { s.witness.run(look, r.Backend) })

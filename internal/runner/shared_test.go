@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+// TestClientsShareProcesses: five clients in two processes are five clients still, each with grants of its own.
+func TestClientsShareProcesses(t *testing.T) {
+	needRedis(t)
+	s := load(t, "contention", "workload.clients=5", "workload.per_process=3", "workload.ramp=20ms", "duration=1500ms",
+		"workload.keys=5", "expect={}")
+	out, err := Run(context.Background(), options(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(out.Dir.File(rundir.LogsDir), "client-*.log"))
+	if err != nil || len(logs) != 2 {
+		t.Errorf("%d processes have a log, want 2: %v", len(logs), logs)
+	}
+	h, err := history.ReadFile(out.Dir.File(rundir.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Clients = out.Manifest.Clients
+	grants := map[int]int{}
+	for _, span := range h.Spans {
+		if span.Op == history.OpAcquire && span.Outcome == history.OK {
+			grants[span.Process.Client(h.Clients)]++
+		}
+	}
+	if len(grants) != 5 || out.Judgement.Verdict != "safe" {
+		t.Errorf("%s: grants by client: %v", out.Judgement.Sentence, grants)
+	}
+	noChildren(t)
+}
+
+// TestSharedProcessThatCannotStart: every client of it says why.
+func TestSharedProcessThatCannotStart(t *testing.T) {
+	needRedis(t)
+	o := options(t, load(t, "contention", "workload.clients=4", "workload.per_process=2"))
+	o.Client = []string{filepath.Join(t.TempDir(), "nothing")}
+	if _, err := Run(context.Background(), o); err == nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Run: %v", err)
+	}
+	noChildren(t)
+}
