@@ -59,7 +59,7 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := row.Open(historic.Config{Masters: conns, Now: now})
+	l, err := row.Open(historic.Config{Masters: conns, Now: now, Rand: rand.NewPCG(s.Seed, 3)})
 	if err != nil {
 		return nil, errors.Join(err, closeAll(conns))
 	}

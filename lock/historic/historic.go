@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -52,6 +53,11 @@ type Config struct {
 	Masters []redis.UniversalClient
 	// Now is the clock of this client, for locks that ask it. Nil is time.Now.
 	Now func() time.Time
+	// Rand draws the pauses of those who wait. Nil draws from the runtime's own source.
+	// It is used by one goroutine at a time.
+	Rand rand.Source
+
+	dice *dice // made by Open
 }
 
 // Row is a row of the catalogue.
@@ -100,7 +106,48 @@ func (r Row) Open(c Config) (Lock, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return r.open(c), nil
+	c.dice = &dice{source: c.Rand}
+	l := r.open(c)
+	if _, ok := l.(waiter); !ok {
+		l = polling{l, c.dice}
+	}
+	return l, nil
+}
+
+// polling is a lock whose user asks again and again.
+type polling struct {
+	Lock
+	dice *dice
+}
+
+func (l polling) acquire(
+	ctx context.Context, name, owner string, lease time.Duration,
+) (asked time.Time, err error) {
+	for {
+		asked = time.Now()
+		err = l.TryAcquire(ctx, name, owner, lease)
+		if !errors.Is(err, ErrHeld) || !pause(ctx, l.dice.pause()) {
+			return asked, err
+		}
+	}
+}
+
+// dice draws pauses, for several goroutines.
+type dice struct {
+	mu     sync.Mutex
+	source rand.Source // nil: the runtime's
+}
+
+// pause is from 5 to 50 ms, in whole milliseconds: a simulation keeps those who
+// act at instants of their own by it.
+func (d *dice) pause() time.Duration {
+	const least, most = 5, 50
+	if d.source == nil {
+		return time.Duration(least+rand.IntN(most-least+1)) * time.Millisecond
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Duration(least+rand.New(d.source).IntN(most-least+1)) * time.Millisecond
 }
 
 // Acquire asks for the lock until it is granted or ctx ends, after pauses of
@@ -112,13 +159,7 @@ func Acquire(
 	if w, ok := l.(waiter); ok {
 		return w.acquire(ctx, name, owner, lease)
 	}
-	for {
-		asked = time.Now()
-		err = l.TryAcquire(ctx, name, owner, lease)
-		if !errors.Is(err, ErrHeld) || !pause(ctx, 5*time.Millisecond+rand.N(45*time.Millisecond)) {
-			return asked, err
-		}
-	}
+	return polling{l, &dice{}}.acquire(ctx, name, owner, lease)
 }
 
 // pause waits for d and reports whether ctx still lives.

@@ -13,7 +13,6 @@ package historic
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,7 +23,7 @@ var redissonRedlockRow = Row{
 	Flaw:   "Redisson's RedLock: asks masters in order and computes no validity; grants after its lease was over.",
 	Source: "redisson#624; Redis documentation, Distributed Locks: the algorithm",
 	open: func(c Config) Lock {
-		l := &redissonRedlock{masters: c.Masters}
+		l := &redissonRedlock{masters: c.Masters, dice: c.dice}
 		for _, rdb := range c.Masters {
 			l.locks = append(l.locks, newRedisson(rdb))
 		}
@@ -35,6 +34,7 @@ var redissonRedlockRow = Row{
 type redissonRedlock struct {
 	masters []redis.UniversalClient
 	locks   []*redisson
+	dice    *dice
 }
 
 // TryAcquire asks one master after the other.
@@ -81,7 +81,7 @@ func (l *redissonRedlock) acquire(
 	for {
 		asked = time.Now()
 		err := l.TryAcquire(ctx, name, owner, lease)
-		if err == nil || !pause(ctx, 5*time.Millisecond+rand.N(45*time.Millisecond)) {
+		if err == nil || !pause(ctx, l.dice.pause()) {
 			return asked, err
 		}
 	}
