@@ -247,6 +247,17 @@ func (s *socket) fire() {
 // again is an alarm that rang while the client was frozen.
 func (s *socket) again() { s.alarm(s.readBy) }
 
+// own is the instant of the connection's slot that follows t, if t is to come. A
+// deadline is often that of a context too: who reads would be woken in the
+// instant in which the context ends, and which of them came first would be chance.
+func (s *socket) own(t time.Time) time.Time {
+	if t.IsZero() || past(t) {
+		return t
+	}
+	w := s.actor.world
+	return w.epoch.Add(time.Duration(w.lanes.snap(int64(t.Sub(w.epoch))+1, s.conn.flows[back].slot)))
+}
+
 func past(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }
 
 func (s *socket) misuse(op string) error {
@@ -274,7 +285,7 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 	w := s.actor.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.readBy = t
+	s.readBy = s.own(t)
 	s.changed.Broadcast()
 	return nil
 }
@@ -284,7 +295,7 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	w := s.actor.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.writeBy = t
+	s.writeBy = s.own(t)
 	return nil
 }
 
