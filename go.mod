@@ -2,6 +2,9 @@ module github.com/lockchaos/lockchaos
 
 go 1.26.0
 
+// A simulation seeds the source of chance that go-redis draws from; see internal/runner.
+godebug randseednop=0
+
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
 	codeberg.org/go-latex/latex v0.2.0 // indirect

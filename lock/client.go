@@ -112,9 +112,10 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	q := &quorum{bg: c.bg, o: c.o, random: c.random}
+	q := &quorum{bg: c.bg, o: c.o}
 	for _, rdb := range rdbs {
 		n := newNode(rdb, c.bg)
+		q.random = append(q.random, c.random.branch())
 		q.nodes = append(q.nodes, &single{node: n, scripts: newScripts(), latch: c.o.latchLife(), noToken: true})
 	}
 	c.masters = q.nodes

@@ -15,7 +15,7 @@ type quorum struct {
 	nodes  []*single
 	bg     *background
 	o      Options
-	random *random
+	random []*random // one for each node: what is drawn for one does not depend on the others
 	owed   owed
 }
 
@@ -31,6 +31,9 @@ type vote[T any] struct {
 	err   error
 }
 
+// givingUp is the time between one silent master's limit and the next one's.
+const givingUp = time.Microsecond
+
 // poll asks every master at once, each for no longer than limit, whatever
 // becomes of ctx: a request that has been sent is part of the claim, and its
 // answer is awaited as long as anybody wants to know.
@@ -39,7 +42,9 @@ func poll[T any](ctx context.Context, q *quorum, limit time.Duration,
 	votes := make(chan vote[T], len(q.nodes))
 	for i := range q.nodes {
 		started := q.bg.start(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+			// Those that are silent are given up one after the other: what comes of it
+			// does not depend on which of several timers is served first.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+time.Duration(i)*givingUp)
 			defer cancel()
 			value, err := ask(ctx, i)
 			votes <- vote[T]{i, value, err}

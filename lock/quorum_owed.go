@@ -85,7 +85,7 @@ func (q *quorum) releaseLater(c claim, node int) {
 		defer q.owed.settle(debtOf(node, c))
 		for range tries {
 			select {
-			case <-time.After(q.random.between(limit, 2*limit)):
+			case <-time.After(q.random[node].between(limit, 2*limit)):
 			case <-q.bg.ctx.Done():
 				return
 			}

@@ -28,6 +28,13 @@ func newRandom(source rand.Source) *random {
 	return r
 }
 
+// branch is a source of pauses of its own, which follows from r.
+func (r *random) branch() *random {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &random{source: rand.NewPCG(r.source.Uint64(), r.source.Uint64())}
+}
+
 // id is different from every id of this client and, but for chance in 2^128, of any other.
 func (r *random) id() string {
 	return r.client + "-" + strconv.FormatUint(r.last.Add(1), 36)

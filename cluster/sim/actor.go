@@ -28,13 +28,12 @@ type Actor struct {
 	dead     bool
 	thawing  bool
 	deferred waiters // what reaches it when it thaws
-	melt     *sync.Cond
+	stuck    []stuck
 	follower follower
 }
 
 func newActor(c *Cluster, name string, slot int, narrow bool) *Actor {
-	return &Actor{cluster: c, world: c.world, name: name, slot: slot, narrow: narrow, dials: map[*host]int{},
-		melt: sync.NewCond(&c.world.mu)}
+	return &Actor{cluster: c, world: c.world, name: name, slot: slot, narrow: narrow, dials: map[*host]int{}}
 }
 
 // Name is "client:0" or the name that [Cluster.Actor] was asked for.
@@ -81,6 +80,7 @@ func (a *Actor) Crash() {
 	}
 	a.dead, a.frozen, a.thawing = true, false, false
 	a.deferred = nil
+	a.melt()
 	for _, h := range a.cluster.ordered() {
 		caller := h.callers[a.name]
 		if caller == nil {
@@ -92,7 +92,6 @@ func (a *Actor) Crash() {
 			near.broken(syscall.ECONNABORTED)
 		}
 	}
-	a.melt.Broadcast()
 }
 
 func (a *Actor) thawed() {
@@ -101,20 +100,43 @@ func (a *Actor) thawed() {
 	}
 	a.frozen, a.thawing = false, false
 	a.deferred.release()
-	a.melt.Broadcast()
+	a.melt()
+}
+
+// stuck is a goroutine of a frozen actor that wants to go on, and the slot of
+// its turn. If all went on at once, what they have in common (a pool of
+// connections, a channel) would be had in the order in which Go runs them.
+type stuck struct {
+	goOn *sync.Cond
+	slot int
+}
+
+// fire is the turn of a goroutine.
+func (s stuck) fire() { s.goOn.Broadcast() }
+
+// melt has every goroutine that is stuck go on, each at its turn.
+func (a *Actor) melt() {
+	w := a.world
+	for _, s := range a.stuck {
+		w.at(w.lanes.snap(w.now()+1, s.slot), rank(s.slot, back), s)
+	}
+	a.stuck = nil
 }
 
 // Gate returns when the actor is not frozen; at once, if it is not.
 func (a *Actor) Gate() {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
-	a.gate()
+	a.gate(a.slot)
 }
 
-// gate is Gate with the world locked. The wait gives the lock back meanwhile.
-func (a *Actor) gate() {
+// gate is Gate with the world locked, for a goroutine whose turns are those of
+// slot. The wait gives the lock back meanwhile.
+func (a *Actor) gate(slot int) {
 	for a.frozen && !a.world.closed {
-		a.melt.Wait()
+		goOn := sync.NewCond(&a.world.mu)
+		a.stuck = append(a.stuck, stuck{goOn, slot})
+		goOn.Wait()
 	}
 }
 
@@ -140,4 +162,9 @@ func ActorOf(ctx context.Context) *Actor {
 }
 
 // end wakes whoever waits for a frozen actor, when the cluster is closed.
-func (a *Actor) end() { a.melt.Broadcast() }
+func (a *Actor) end() {
+	for _, s := range a.stuck {
+		s.fire()
+	}
+	a.stuck = nil
+}

@@ -65,7 +65,7 @@ func (a *Actor) askMaster(ctx context.Context) (string, error) {
 	for q.addr == "" && q.left > 0 && ctx.Err() == nil && !w.closed {
 		q.changed.Wait()
 	}
-	a.gate()
+	a.gate(a.slot)
 	for _, c := range conns {
 		c.die(forward)
 	}

@@ -25,6 +25,7 @@ type socket struct {
 	opened  bool
 	buf     []byte
 	err     error // why no more comes: refused, reset, io.EOF
+	told    bool  // err was returned by Read
 	closed  bool
 
 	readBy  time.Time // zero: no end
@@ -40,7 +41,7 @@ type socket struct {
 func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
-	a.gate()
+	a.gate(a.slot)
 	if addr == MasterAddr && len(a.cluster.sentinels) > 0 {
 		return a.dialMaster(ctx, network)
 	}
@@ -65,13 +66,13 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	wake := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		s.changed.Broadcast()
+		w.at(w.lanes.snap(w.now()+1, s.slot()), rank(s.slot(), back), call(s.changed.Broadcast))
 	})
 	defer wake()
 	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
 		s.changed.Wait()
 	}
-	a.gate()
+	a.gate(s.slot())
 	switch {
 	case s.err != nil:
 		return nil, s.failure("dial", "connect")
@@ -123,13 +124,21 @@ func (s *socket) broken(err error) {
 	s.changed.Broadcast()
 }
 
-// Read waits for bytes, the end of the connection, or the deadline.
+// Read waits for bytes, the end of the connection, or the deadline. A connection
+// that has come to its end before fails at its next turn, not at once: a client
+// that finds five of them broken at one instant would act on them in the order in
+// which Go runs its goroutines.
 func (s *socket) Read(b []byte) (int, error) {
 	w := s.actor.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	turn := int64(0)
+	if s.err != nil && len(s.buf) == 0 {
+		turn = w.lanes.snap(w.now()+1, s.slot())
+		w.at(turn, rank(s.slot(), back), call(s.changed.Broadcast))
+	}
 	for {
-		s.actor.gate()
+		s.actor.gate(s.slot())
 		switch {
 		case s.closed || w.closed:
 			return 0, s.misuse("read")
@@ -139,7 +148,8 @@ func (s *socket) Read(b []byte) (int, error) {
 				s.buf = nil
 			}
 			return n, nil
-		case s.err != nil:
+		case s.err != nil && w.now() >= turn:
+			s.told = true
 			return 0, s.failure("read", "read")
 		case len(b) == 0:
 			return 0, nil
@@ -154,7 +164,9 @@ func (s *socket) Read(b []byte) (int, error) {
 // Write sends b. It never waits: the buffers of a system are larger than what a
 // client sends. What a frozen client writes leaves when it thaws; its Write
 // returns at once all the same, because it may hold a mutex that another
-// goroutine of that client waits for, and time would stand still.
+// goroutine of that client waits for, and time would stand still. What is written
+// to a broken connection is lost, as if the system had not yet learned that it is,
+// until Read has told so.
 func (s *socket) Write(b []byte) (int, error) {
 	w := s.actor.world
 	w.mu.Lock()
@@ -162,13 +174,15 @@ func (s *socket) Write(b []byte) (int, error) {
 	switch {
 	case s.closed || w.closed:
 		return 0, s.misuse("write")
-	case errors.Is(s.err, io.EOF):
-		return 0, &net.OpError{Op: "write", Net: "tcp", Source: s.local, Addr: s.remote,
-			Err: os.NewSyscallError("write", syscall.EPIPE)}
-	case s.err != nil:
-		return 0, s.failure("write", "write")
 	case past(s.writeBy):
 		return 0, s.late("write")
+	case s.told && errors.Is(s.err, io.EOF):
+		return 0, &net.OpError{Op: "write", Net: "tcp", Source: s.local, Addr: s.remote,
+			Err: os.NewSyscallError("write", syscall.EPIPE)}
+	case s.told:
+		return 0, s.failure("write", "write")
+	case s.err != nil:
+		return len(b), nil
 	}
 	s.send(segment{data: append([]byte(nil), b...), size: int64(len(b))})
 	return len(b), nil
@@ -219,13 +233,16 @@ func (s *socket) alarm(t time.Time) {
 	if t.IsZero() {
 		return
 	}
-	at := max(int64(t.Sub(w.epoch)), w.now())
+	at := w.lanes.snap(max(int64(t.Sub(w.epoch)), w.now()), s.slot())
 	if at >= s.ring {
 		return
 	}
 	s.ring = at
-	w.at(at, rank(s.conn.flows[back].slot, back), s)
+	w.at(at, rank(s.slot(), back), s)
 }
+
+// slot is that of the instants at which the connection's reader is woken.
+func (s *socket) slot() int { return s.conn.flows[back].slot }
 
 // fire is the alarm.
 func (s *socket) fire() {

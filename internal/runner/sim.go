@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand"
 	"sync"
 	"time"
 
@@ -43,6 +45,7 @@ type Sim struct {
 	passed  time.Duration
 	stalled func(advice string)
 	dog     bubble.Watchdog
+	trace   io.Writer // see sim.Config.Trace; nil: none
 }
 
 // NewSim is a simulation that has yet to begin. One serves one run. See
@@ -130,12 +133,23 @@ func follow(ctx, outer context.Context, cancel func()) {
 // Start starts the simulated servers.
 func (b *Sim) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
 	b.epoch = time.Now()
-	c, err := sim.Start(ctx, sim.Config{Seed: s.Seed, Topology: s.Topology, Actors: s.Clients})
+	seedLibraries(s.Seed)
+	c, err := sim.Start(ctx, sim.Config{
+		Seed: s.Seed, Topology: s.Topology, Actors: s.Clients, Trace: b.trace,
+	})
 	if err != nil {
 		return nil, err
 	}
 	b.cluster = c
 	return c, nil
+}
+
+// seedLibraries has the client libraries draw from the seed that take math/rand's
+// own source: go-redis' cluster client chooses by it whom it asks for the slots.
+// It has an effect where GODEBUG has randseednop=0, as it is in this module's go.mod.
+func seedLibraries(seed uint64) {
+	//lint:ignore SA1019 nothing else reaches a source that a library does not let be chosen
+	rand.Seed(int64(seed))
 }
 
 // Client is client i in this process. Each of its two voices, the answers and

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -33,6 +38,7 @@ func simulate(t *testing.T, s scenarios.Scenario, seed, variation uint64) (*Outc
 }
 
 // TestScenariosEndOnSimAsTheyExpect: the verdicts of real servers, see TestScenariosEndAsTheyExpect.
+// Each is made a second time, with another number of processors, and is the same.
 func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +46,11 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 			if why := simSpec.Unable(s); why != "" {
 				t.Skipf("NOT RUN: %s", why)
 			}
-			out, _ := simulate(t, s, 1, 0)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			out, first := simulate(t, s, 1, 0)
+			runtime.GOMAXPROCS(2)
+			_, again := simulate(t, s, 1, 0)
+			equal(t, first, again)
 			for _, wrong := range checker.Unexpected(out.Judgement, out.Manifest.Expect) {
 				t.Errorf("%s (%s)", wrong, out.Judgement.Sentence)
 			}
@@ -48,18 +58,90 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 	}
 }
 
+// equal fails t at the first line in which two histories differ.
+func equal(t *testing.T, first, again []byte) {
+	t.Helper()
+	if n, a, b := explore.FirstDifference(string(first), string(again)); n > 0 {
+		t.Fatalf("the same seed made another history; line %d was\n%s\nand is\n%s", n, a, b)
+	}
+}
+
+// busy has the processors do something else until the end of the test.
+func busy(t *testing.T) {
+	t.Helper()
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for n := uint64(1); ; n *= 6364136223846793005 {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if n%64 == 1 { // or each turn of the others would cost ten milliseconds
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	t.Cleanup(func() { close(done); all.Wait() })
+}
+
+// TestTheSameSeedIsTheSameRun: ten times, with one processor and with two, the
+// last five of them beside goroutines that never rest. Clients of swarm are
+// stopped, and their connections reset, while they talk to five masters.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
-	s := load(t, "failover")
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	s := load(t, "swarm", "duration=5s")
 	_, first := simulate(t, s, 7, 0)
-	for range 3 {
-		if _, again := simulate(t, s, 7, 0); !bytes.Equal(first, again) {
-			t.Fatal("the same seed made another history")
+	for i := range 10 {
+		if i == 5 {
+			busy(t)
 		}
+		runtime.GOMAXPROCS(1 + i%2)
+		_, again := simulate(t, s, 7, 0)
+		equal(t, first, again)
 	}
 	for what, seeds := range map[string][2]uint64{"another seed": {8, 0}, "a variation": {7, 1}} {
 		if _, other := simulate(t, s, seeds[0], seeds[1]); bytes.Equal(first, other) {
 			t.Errorf("%s made the same history", what)
 		}
+	}
+}
+
+// TestChanceThatIsNotSeededIsFound: a lock that draws from it makes another
+// history each time, and the first event that differs is named.
+func TestChanceThatIsNotSeededIsFound(t *testing.T) {
+	row, err := client.Lookup("set-nx-px")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := row.Open
+	row.Open = func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {
+		s.Seed = rand.Uint64()
+		return open(s, notify)
+	}
+	var texts [2]string
+	for i := range texts {
+		out, err := Run(context.Background(), Options{
+			Scenario: load(t, "redlock-contention", "topology={kind: single}", "lock=set-nx-px"), Seed: 1, Row: &row,
+			Backend: NewSim(), Out: t.TempDir(), Version: "test",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(out.Dir.File(rundir.HistoryFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+		runtime.GC()
+		runtime.GC()
+	}
+	n, a, b := explore.FirstDifference(texts[0], texts[1])
+	if n == 0 || a == b || !strings.Contains(a, `"f":"`) {
+		t.Errorf("line %d:\n%s\n%s", n, a, b)
 	}
 }
 
