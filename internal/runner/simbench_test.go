@@ -3,17 +3,27 @@ package runner
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// BenchmarkSim is 30 virtual seconds of five busy clients, faults included, from
-// the scenario to the verdict.
+// BenchmarkSim is 30 virtual seconds of five busy clients, from the scenario to
+// the verdict, as a worker of chaos explore makes them: with one processor,
+// and with garbage collected when there is much of it.
 func BenchmarkSim(b *testing.B) {
-	for _, name := range []string{"gc-pause", "failover", "redlock-two-masters-down"} {
-		b.Run(name, func(b *testing.B) {
-			s, err := scenarios.Load(name, []string{"duration=30s", "workload.hold=50ms"})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
+	for _, c := range []struct{ name, scenario string }{
+		{"failover", "failover"},
+		{"gc-pause", "gc-pause"},
+		{"calm", "testdata/calm.yaml"},
+		{"redlock-always", "redlock-always"},
+		{"redlock-two-masters-down", "redlock-two-masters-down"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s, err := scenarios.Load(c.scenario, []string{"duration=30s", "workload.clients=5"})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -29,6 +39,7 @@ func BenchmarkSim(b *testing.B) {
 				runtime.GC()
 				runtime.GC()
 			}
+			b.ReportMetric(float64(commands)/float64(b.N), "commands/seed")
 			b.ReportMetric(float64(commands)/b.Elapsed().Seconds(), "commands/s")
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "seeds/s")
 		})
