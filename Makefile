@@ -3,10 +3,10 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: help setup build run scenarios test check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios test check bench bench-locks clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## install what is missing (Debian, Ubuntu), or say what it is
 	@./scripts/setup
@@ -18,6 +18,9 @@ bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -na
 
 run: setup build ## lose a distributed lock in a failover, with proof and a picture
 	./bin/chaos run --scenario failover --expect
+
+docker-image: ## make lockchaos-redis:local of this machine's redis-server, for backend docker without a registry
+	scripts/docker-image
 
 scenarios: build ## run every scenario N times (default 5), JOBS side by side, and print the table of docs/scenarios.md
 	JOBS=$(or $(JOBS),1) scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')

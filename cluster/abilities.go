@@ -10,12 +10,14 @@ import (
 type Equipment struct {
 	Clocks bool // wall clocks that Clocks can set
 	Disks  bool // disks that forget what was not fsynced, for Disks.PowerOff
+	Cables bool // a network of their own, that Network can take servers off
 }
 
 // Add gives e what more has as well.
 func (e *Equipment) Add(more Equipment) {
 	e.Clocks = e.Clocks || more.Clocks
 	e.Disks = e.Disks || more.Disks
+	e.Cables = e.Cables || more.Cables
 }
 
 // Clock is how a node's wall clock differs from true time. The zero value is a
@@ -61,4 +63,21 @@ type Slower interface {
 	// Slow has every command at node take perCommand longer, one after the other;
 	// 0: as fast as before.
 	Slow(node string, perCommand time.Duration) error
+}
+
+// Network takes servers off the network that they stand on, as a pulled cable
+// does: packets are lost and nothing is reset, so that connections hang, for the
+// server's own calls as well. What [Witness] and [Admin] ask still arrives.
+type Network interface {
+	// Unplug returns when nothing reaches node any more, nor comes from it.
+	Unplug(ctx context.Context, node string) error
+	// Plug puts it back under the same address: connections that are still open on both ends go on.
+	Plug(ctx context.Context, node string) error
+}
+
+// Footing tells when what all servers of a cluster stand on is gone, such as the
+// engine of their containers: nothing that is seen afterwards says anything.
+type Footing interface {
+	Gone() <-chan struct{} // closed when it is
+	Err() error            // why; nil as long as it is there
 }

@@ -4,7 +4,7 @@
 // Read [Cluster] first. Everything that can be done to a cluster beyond
 // reaching and closing it is an ability of its own, a small interface that a
 // backend has or has not: [Killer], [Pauser], [Links], [Witness], [Promoter],
-// [Clocks], [Disks], [Admin], [Replies], [Slower].
+// [Clocks], [Disks], [Admin], [Replies], [Slower], [Network], [Footing].
 // Package cluster holds no fault: a fault is a use of these abilities, in a
 // certain order and with a proof that it bit.
 package cluster

@@ -34,6 +34,7 @@ func networkFaults() []Spec {
 	return []Spec{
 		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, connectionResetSpec,
 		replyLostSpec, replyLateSpec, messageLostSpec, replicationHoldSpec, replicationLagSpec, waitStarvedSpec,
+		unplugSpec,
 	}
 }
 

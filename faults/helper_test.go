@@ -134,6 +134,8 @@ func (f *fake) SetClock(_ context.Context, node string, c cluster.Clock) error {
 }
 
 func (f *fake) PowerOff(_ context.Context, node string) error { return f.do("power off %s", node) }
+func (f *fake) Unplug(_ context.Context, node string) error   { return f.do("unplug %s", node) }
+func (f *fake) Plug(_ context.Context, node string) error     { return f.do("plug %s", node) }
 func (f *fake) Wipe(_ context.Context, node string) error     { return f.do("wipe %s", node) }
 
 // Stop, Continue and Crash make it the clients as well.

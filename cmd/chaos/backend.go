@@ -43,13 +43,9 @@ func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, 
 	return spec, "", lacks
 }
 
-// noBackend says what there is, and of those that are only planned that they are.
+// noBackend says what there is.
 func noBackend(name string) error {
 	there := strings.Join(backendNames(), ", ")
-	switch name {
-	case "docker":
-		return fmt.Errorf("backend %s is planned and not built (docs/design.md); there is: %s", name, there)
-	}
 	if near := nearest.To(name, backendNames()); near != "" {
 		return fmt.Errorf("no backend is called %q (did you mean %s?)", name, near)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
@@ -20,7 +21,7 @@ the very one: same number, same start time. Runs under way and run directories a
 		Example: "  chaos clean",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			report, err := ledger.Sweep(c.Context())
+			report, err := ledger.Sweep(c.Context(), docker.Remove)
 			if asJSON {
 				return json.NewEncoder(s.out).Encode(report)
 			}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/cluster/docker"
 	"github.com/lockchaos/lockchaos/cluster/process"
 )
 
@@ -69,10 +71,18 @@ func namespacesFound(ctx context.Context) finding {
 // dockerFound asks the Docker engine for its version.
 func dockerFound(ctx context.Context) finding {
 	f := finding{
-		Ability: "Docker", For: "nothing yet: backend docker is planned",
-		Mend: "a Docker engine that this user may talk to",
+		Ability: "Docker", For: "backend docker: servers in containers, partitions by the network (fault unplug)",
+		Mend: "an engine of this machine that this user may talk to (Debian, Ubuntu: apt-get install docker.io; " +
+			"usermod -aG docker, or root), or DOCKER_HOST",
 	}
-	return f.try(ctx, "engine", "docker", "version", "--format", "{{.Server.Version}}")
+	ctx, cancel := context.WithTimeout(ctx, tryWait)
+	defer cancel()
+	version, err := docker.Version(ctx)
+	f.OK, f.Detail = err == nil, "engine "+version
+	if missing := (*docker.EngineError)(nil); errors.As(err, &missing) {
+		f.Detail = missing.Short()
+	}
+	return f
 }
 
 // try runs a command and puts the last line of what it says behind what.

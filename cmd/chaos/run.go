@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -24,6 +25,7 @@ type runOptions struct {
 	scenario  string
 	lock      string
 	backend   string
+	image     string // of containers
 	seed      uint64
 	variation uint64
 	again     string // the command that runs it again; "": made from the flags
@@ -53,6 +55,7 @@ workload and the plan of faults; on real servers it cannot fix the timing of the
   chaos run --scenario gc-pause --seed 7 --clients 8
   chaos run --scenario ./mine.yaml --set workload.lease=2s --json
   chaos run --scenario failover --lock 'exec:python3 examples/client.py'
+  chaos run --scenario failover --backend docker --docker-image redis:7.2
   chaos run --scenario failover --expect --junit result.xml      (for CI)`,
 		Args: exactly(0, "no arguments: name the scenario with --scenario"),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -70,7 +73,9 @@ workload and the plan of faults; on real servers it cannot fix the timing of the
 	f := c.Flags()
 	f.StringVar(&o.scenario, "scenario", "", "name (see chaos list scenarios), or a YAML file")
 	f.StringVar(&o.lock, "lock", "", "another lock than the scenario's; exec:COMMAND is a client of your own")
-	f.StringVar(&o.backend, "backend", "auto", "what to run on: auto, process, sim")
+	f.StringVar(&o.backend, "backend", "auto", "what to run on: "+strings.Join(backendNames(), ", "))
+	f.StringVar(&o.image, "docker-image", docker.Image(), "image with redis-server, for backend docker ($"+
+		docker.ImageVariable+"; see make docker-image)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of workload and plan (default: drawn, and printed)")
 	f.Uint64Var(&o.variation, "variation", 0, "the seed's plan with other timing, as chaos explore tries it (backend sim)")
 	f.DurationVar(&o.duration, "duration", 0, "how long clients start new operations (default: the scenario's)")
@@ -124,8 +129,8 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	show.begin(spec.Name, why)
 	out, err := runner.Run(ctx, runner.Options{
 		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: spec.New(), Why: why, Out: o.out,
-		Repeat: o.repeat(), Version: version, Client: []string{self, "client"}, Search: searchCommand(), Watch: show.see,
-		Stalled: endStalled,
+		Image: o.image, Repeat: o.repeat(), Version: version, Client: []string{self, "client"},
+		Search: searchCommand(), Watch: show.see, Stalled: endStalled,
 	})
 	show.end(out != nil && out.Dir != nil)
 	return out, err
@@ -202,6 +207,9 @@ func (o runOptions) repeat() string {
 	}
 	if o.backend != "auto" {
 		words += " --backend " + o.backend
+	}
+	if o.backend == "docker" && o.image != docker.DefaultImage {
+		words += " --docker-image " + shellQuote(o.image)
 	}
 	return words
 }

@@ -106,7 +106,6 @@ func TestErrorsSpeakToUsers(t *testing.T) {
 		{run("--set", "workload=3"), `--set "workload=3": this has to be a section`},
 		{run("--set", "topology={kind: quorum}", "--lock", "redlock"), `with --lock redlock, --set "topology={kind: quorum}": faults[0]`},
 		{[]string{"run", "--scenario", mine, "--duration", "3s"}, `lock: reentrent`}, // the user's own text, with its line
-		{run("--backend", "docker"), "backend docker is planned and not built (docs/design.md); there is: auto, process"},
 		{run("--backend", "podman"), "there is: auto, process"},
 		{[]string{"list", "foo"}, "there are lists of scenarios, locks, "},
 		{[]string{"list"}, "and was given none"},

@@ -1,6 +1,7 @@
 // Package ledger is what a run has started, on disk as it happens: processes,
-// folders and mounts. It is not how a run ends what it has started (that is the work
-// of whoever started it); it is how somebody else can, when the run was killed.
+// folders, mounts, and which engine has containers of it. It is not how a run ends
+// what it has started (that is the work of whoever started it); it is how somebody
+// else can, when the run was killed.
 //
 // Read [Ledger] first, then [Sweep]. A ledger is a file in the temporary
 // folder, locked by its run (flock) for as long as that run lives: so a sweep
@@ -36,6 +37,7 @@ type entry struct {
 	Started uint64 `json:"started,omitempty"` // clock ticks since boot
 	Dir     string `json:"dir,omitempty"`
 	Mount   string `json:"mount,omitempty"`
+	Engine  string `json:"engine,omitempty"` // of containers labelled with the run
 }
 
 // Ledger is the ledger of a running run. Its methods may be called from several
@@ -46,6 +48,7 @@ type Ledger struct {
 
 	mu   sync.Mutex
 	file *os.File // nil once closed
+	keep bool     // Close leaves it to a sweep
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -167,7 +170,39 @@ func (l *Ledger) Mount(path string) error {
 	return nil
 }
 
-// Close removes the ledger. It may be called twice.
+// Run is the name under which a sweep reports the run, unique on this machine;
+// empty for a nil Ledger.
+func (l *Ledger) Run() string {
+	if l == nil {
+		return ""
+	}
+	return runOf(l.path)
+}
+
+// Engine writes down that the container engine at host (as DOCKER_HOST has it) is
+// about to get containers and networks with this run's name as label.
+func (l *Ledger) Engine(host string) error {
+	if l == nil {
+		return nil
+	}
+	if err := l.write(entry{Engine: host}); err != nil {
+		return fmt.Errorf("writing engine %s into the ledger: %w", host, err)
+	}
+	return nil
+}
+
+// Keep has Close leave the ledger where it is: something in it could not be ended,
+// and a later sweep has to try again.
+func (l *Ledger) Keep() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keep = true
+}
+
+// Close removes the ledger, unless Keep was called. It may be called twice.
 func (l *Ledger) Close() error {
 	if l == nil {
 		return nil
@@ -176,6 +211,11 @@ func (l *Ledger) Close() error {
 	defer l.mu.Unlock()
 	if l.file == nil {
 		return nil
+	}
+	if l.keep {
+		err := l.file.Close()
+		l.file = nil
+		return err
 	}
 	err := os.Remove(l.path) // before the lock is given up
 	if errors.Is(err, os.ErrNotExist) {

@@ -92,7 +92,7 @@ func TestSweepEndsWhatAKilledRunLeft(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	pids, dir, kill := killedRun(t)
 
-	before, err := Sweep(t.Context())
+	before, err := Sweep(t.Context(), nil)
 	if err != nil || len(before.Swept) != 0 || len(before.Running) != 1 {
 		t.Fatalf("sweep beside a running run = %+v, %v, want it left alone", before, err)
 	}
@@ -107,7 +107,7 @@ func TestSweepEndsWhatAKilledRunLeft(t *testing.T) {
 		}
 	}
 
-	after, err := Sweep(t.Context())
+	after, err := Sweep(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestSweepEndsWhatAKilledRunLeft(t *testing.T) {
 			t.Errorf("process %d is still there, state %c", pid, state)
 		}
 	}
-	again, err := Sweep(t.Context())
+	again, err := Sweep(t.Context(), nil)
 	if diff := cmp.Diff(Report{}, again); err != nil || diff != "" {
 		t.Errorf("second sweep: %v\n%s", err, diff)
 	}
@@ -136,7 +136,7 @@ func TestTwoSweepsAtOnceDoTheWorkOnce(t *testing.T) {
 	for i := range reports {
 		all.Go(func() {
 			var err error
-			if reports[i], err = Sweep(t.Context()); err != nil {
+			if reports[i], err = Sweep(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -183,7 +183,7 @@ func TestSweepSparesOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report, err := Sweep(t.Context())
+	report, err := Sweep(t.Context(), nil)
 	if err != nil || len(report.Swept) != 6 {
 		t.Fatalf("sweep = %+v, %v, want six dead runs", report, err)
 	}
@@ -246,7 +246,7 @@ func TestFolderOfSomebodyElseIsRefused(t *testing.T) {
 	if _, err := Open("x"); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("Open in a folder open to all = %v, want a refusal that says what to do", err)
 	}
-	if _, err := Sweep(t.Context()); err == nil {
+	if _, err := Sweep(t.Context(), nil); err == nil {
 		t.Error("Sweep believed a folder open to all")
 	}
 }
@@ -260,7 +260,7 @@ func TestSweepEndsWithItsContext(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	cancel()
-	if _, err := Sweep(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := Sweep(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Sweep = %v, want context.Canceled", err)
 	}
 }
@@ -295,7 +295,7 @@ func TestSweepFindsGrandchildren(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if _, err := Sweep(t.Context()); err != nil {
+	if _, err := Sweep(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -306,7 +306,7 @@ func TestSweepFindsGrandchildren(t *testing.T) {
 	l.mu.Lock()
 	_ = l.file.Close() // as when the run is killed: the lock is gone, the file stays
 	l.mu.Unlock()
-	report, err := Sweep(t.Context())
+	report, err := Sweep(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestSweepUnmounts(t *testing.T) {
 	if err := l.file.Close(); err != nil { // as the death of its run does
 		t.Fatal(err)
 	}
-	report, err := Sweep(t.Context())
+	report, err := Sweep(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

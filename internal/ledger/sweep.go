@@ -47,22 +47,30 @@ type Swept struct {
 	Killed    []int    // processes ended
 	Removed   []string // folders removed
 	Unmounted []string // mounts taken out of the tree
+	Contained []string // containers and networks removed from an engine
 	Failed    []string // what could not be done, and why; the ledger is kept then
 }
 
-// mounts is the mounts for people, nothing if there were none.
-func (s Swept) mounts() string {
-	if len(s.Unmounted) == 0 {
-		return ""
+// mounts is mounts, containers and networks for people, nothing if there were none.
+func (s Swept) mounts() (text string) {
+	if len(s.Unmounted) > 0 {
+		text += fmt.Sprintf(", unmounted %d disks", len(s.Unmounted))
 	}
-	return fmt.Sprintf(", unmounted %d disks", len(s.Unmounted))
+	if len(s.Contained) > 0 {
+		text += fmt.Sprintf(", removed %d containers and networks", len(s.Contained))
+	}
+	return text
 }
+
+// Containers removes the containers and networks of a dead run at an engine, and
+// says what they were. The packages that make them bring it.
+type Containers func(ctx context.Context, engine, run string) (removed []string, err error)
 
 // Sweep ends what dead runs of this user have left behind: processes that are
 // still exactly those that the run had started, and folders. It leaves running
 // runs alone. Several sweeps may be at work at once. The error is about the
 // sweep as a whole; what went wrong with one run is in the report.
-func Sweep(ctx context.Context) (Report, error) {
+func Sweep(ctx context.Context, containers Containers) (Report, error) {
 	var report Report
 	root, err := folder()
 	if err != nil {
@@ -77,14 +85,14 @@ func Sweep(ctx context.Context) (Report, error) {
 		if err := ctx.Err(); err != nil {
 			return report, fmt.Errorf("sweeping %s: %w", root, err)
 		}
-		if err := sweepOne(ctx, path, &report); err != nil {
+		if err := sweepOne(ctx, path, containers, &report); err != nil {
 			return report, fmt.Errorf("sweeping %s: %w", path, err)
 		}
 	}
 	return report, nil
 }
 
-func sweepOne(ctx context.Context, path string, report *Report) error {
+func sweepOne(ctx context.Context, path string, containers Containers, report *Report) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // its run, or another sweep, was quicker
@@ -110,6 +118,7 @@ func sweepOne(ctx context.Context, path string, report *Report) error {
 		return err
 	}
 	swept := Swept{Run: name}
+	uncontain(ctx, entries, containers, &swept) // first: servers in them write to the folders
 	undo(ctx, entries, &swept)
 	report.Swept = append(report.Swept, swept)
 	if len(swept.Failed) > 0 {
@@ -171,6 +180,24 @@ func undo(ctx context.Context, entries []entry, swept *Swept) {
 			continue
 		}
 		swept.Removed = append(swept.Removed, e.Dir)
+	}
+}
+
+// uncontain has the containers removed that the run had, at every engine that it wrote down.
+func uncontain(ctx context.Context, entries []entry, containers Containers, swept *Swept) {
+	for _, e := range entries {
+		if e.Engine == "" {
+			continue
+		}
+		if containers == nil {
+			swept.Failed = append(swept.Failed, "the run has containers at "+e.Engine+": chaos clean removes them")
+			continue
+		}
+		removed, err := containers(ctx, e.Engine, swept.Run)
+		swept.Contained = append(swept.Contained, removed...)
+		if err != nil {
+			swept.Failed = append(swept.Failed, err.Error())
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type Site struct {
 	Dir        *rundir.Dir
 	Ledger     *ledger.Ledger
 	Client     []string // the command that is a native client on stdio
+	Image      string   // of containers; empty: the default
 }
 
 // Backend starts clusters and clients of one kind: real processes, containers,
@@ -75,4 +76,4 @@ type BackendSpec struct {
 }
 
 // Backends is every backend, the one that auto prefers first.
-func Backends() []BackendSpec { return []BackendSpec{processSpec, simSpec} }
+func Backends() []BackendSpec { return []BackendSpec{processSpec, simSpec, dockerSpec} }

@@ -34,6 +34,9 @@ func processLacks(s scenarios.Scenario) string {
 		return err.Error()
 	}
 	need := s.Equipment()
+	if need.Cables {
+		return "servers on loopback have no network that they could be taken off: take backend docker"
+	}
 	if need.Clocks {
 		if why := process.MissingClocks(); why != "" {
 			return why
@@ -78,13 +81,8 @@ func (b *processBackend) Start(ctx context.Context, s Site) (cluster.Cluster, er
 	if err := enoughFiles(maxFiles(), s.Topology, s.Clients); err != nil {
 		return nil, err
 	}
-	logs := s.Dir.File(rundir.LogsDir)
-	var surprises *slog.Logger
-	if f, err := s.Dir.LogFile("harness.log"); err == nil {
-		surprises = slog.New(slog.NewTextHandler(f, nil)) // closed when the program ends
-	}
 	c, err := process.Start(ctx, process.Config{
-		Topology: s.Topology, Equip: s.Equip, Dir: logs, Ledger: s.Ledger, Log: surprises,
+		Topology: s.Topology, Equip: s.Equip, Dir: s.Dir.File(rundir.LogsDir), Ledger: s.Ledger, Log: harnessLog(s.Dir),
 	})
 	if err != nil {
 		return nil, err
@@ -93,6 +91,15 @@ func (b *processBackend) Start(ctx context.Context, s Site) (cluster.Cluster, er
 	defer b.mu.Unlock()
 	b.versions["redis"] = c.Version()
 	return c, nil
+}
+
+// harnessLog is where a cluster tells what nobody has asked for; nil if it cannot be written.
+func harnessLog(dir *rundir.Dir) *slog.Logger {
+	f, err := dir.LogFile("harness.log") // closed when the program ends
+	if err != nil {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(f, nil))
 }
 
 // Every connection of a client through a gate is two open files of this

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -36,6 +37,7 @@ type Options struct {
 	Repeat    string   // the command that runs it again
 	Version   string   // of this program
 	Client    []string // the command that is a native client on stdio; needed by backends with processes
+	Image     string   // of containers, for backend docker; "" is its default
 	Search    []string // the command that answers checker questions, see checker.Options.SearchCommand
 
 	// Row is a lock that is in no catalogue, in place of the scenario's; backends whose clients
@@ -192,6 +194,8 @@ func (r *run) perform(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	ctx, release := founded(ctx, s.cluster)
+	defer release()
 	ctx = r.Backend.Lane(ctx, "main")
 	r.follow(s.track.snapshot)
 	r.phase("run")
@@ -205,10 +209,35 @@ func (r *run) perform(ctx context.Context) (err error) {
 	s.end(ctx)
 	r.m.State = rundir.Complete
 	if ctx.Err() != nil {
-		r.m.State = rundir.Interrupted
-		return ErrInterrupted
+		return r.cutShort(ctx)
 	}
 	return s.failure()
+}
+
+// founded is ctx that also ends, with its cause, when what c stands on is gone.
+func founded(ctx context.Context, c cluster.Cluster) (context.Context, func()) {
+	footing, ok := c.(cluster.Footing)
+	if !ok {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-footing.Gone():
+			cancel(footing.Err())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// cutShort says why the run came to its end before its time.
+func (r *run) cutShort(ctx context.Context) error {
+	if why := context.Cause(ctx); !errors.Is(why, context.Canceled) && !errors.Is(why, context.DeadlineExceeded) {
+		return why
+	}
+	r.m.State = rundir.Interrupted
+	return ErrInterrupted
 }
 
 // judge reads back what is on disk and judges it.

@@ -32,6 +32,9 @@ func simUnable(s scenarios.Scenario) string {
 	if client.Command(s.Lock) != nil {
 		return "a client that is a program of its own lives in real time; take backend process"
 	}
+	if s.Equipment().Cables {
+		return "simulated servers have gates and no network that they could be taken off: take backend docker"
+	}
 	if err := bubble.Check(); err != nil {
 		return err.Error()
 	}

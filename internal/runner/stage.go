@@ -61,6 +61,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	site := Site{
 		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock, Row: r.Row,
 		Clients: r.params.Clients, PerProcess: r.Scenario.Workload.PerProcess, Seed: r.dice(), Equip: r.plan.Equipment(),
+		Image: r.Image,
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {

@@ -1,0 +1,89 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/moby/moby/client"
+)
+
+// Remove removes the containers and networks of a run that is gone, at the engine
+// where it had them, and says what they were. For [ledger.Sweep].
+func Remove(ctx context.Context, host, run string) (removed []string, err error) {
+	e, err := dial(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 3*callWait)
+	defer cancel()
+	removed, err = e.remove(ctx, labelled(runLabel, run))
+	if err != nil {
+		return removed, fmt.Errorf("removing the containers of run %s: %w", run, err)
+	}
+	return removed, nil
+}
+
+// RemoveOrphans removes what runs of this machine have left at the engine and no
+// ledger knows of any more, such as after the temporary folder was emptied. Without
+// an engine there is nothing to be removed, which is no error.
+func RemoveOrphans(ctx context.Context) (removed []string, err error) {
+	e, err := dial(ctx, "")
+	if missing := (*EngineError)(nil); errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer e.Client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 3*callWait)
+	defer cancel()
+	runs, err := e.orphans(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for containers that no run has: %w", err)
+	}
+	for _, run := range runs {
+		more, err := e.remove(ctx, labelled(runLabel, run))
+		removed = append(removed, more...)
+		if err != nil {
+			return removed, fmt.Errorf("removing the containers of run %s: %w", run, err)
+		}
+	}
+	return removed, nil
+}
+
+// orphans are the runs of this machine that have something at the engine, and had
+// a ledger that is not there any more: a run removes its ledger last.
+func (e *engine) orphans(ctx context.Context) ([]string, error) {
+	mine := labelled(machineLabel, machine())
+	containers, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
+	if err != nil {
+		return nil, err
+	}
+	networks, err := e.NetworkList(ctx, client.NetworkListOptions{Filters: mine})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]map[string]string, 0, len(containers.Items)+len(networks.Items))
+	for _, c := range containers.Items {
+		all = append(all, c.Labels)
+	}
+	for _, n := range networks.Items {
+		all = append(all, n.Labels)
+	}
+	var runs []string
+	seen := map[string]bool{"": true}
+	for _, labels := range all {
+		run, ledger := labels[runLabel], labels[ledgerLabel]
+		if seen[run] || ledger == "" {
+			continue
+		}
+		seen[run] = true
+		if _, err := os.Stat(ledger); errors.Is(err, os.ErrNotExist) {
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}

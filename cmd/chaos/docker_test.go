@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster/docker"
+)
+
+// needDocker skips the test where there is no engine with the image.
+func needDocker(t *testing.T) {
+	t.Helper()
+	if _, err := docker.Version(t.Context()); err != nil {
+		t.Skip("NOT RUN: needs a Docker engine: ", err)
+	}
+	if out, err := exec.Command("docker", "image", "inspect", docker.Image()).CombinedOutput(); err != nil {
+		t.Skipf("NOT RUN: needs image %s at the engine (make docker-image, %s=%s): %v %s",
+			docker.Image(), docker.ImageVariable, docker.LocalImage, err, out)
+	}
+}
+
+const unpluggedScenario = `
+name: unplugged
+summary: a quorum loses one master to the network and then another one to the freezer
+topology: {kind: quorum, masters: 3}
+lock: redlock
+workload: {clients: 3, hold: 50ms, lease: 1s}
+faults:
+  - {when: acquired, fault: unplug, target: n1, for: 1s}
+  - {after: 1500ms, when: acquired, fault: pause-node, target: n2, for: 1s}
+duration: 3s
+expect: {verdict: safe}
+`
+
+// TestDockerScenarios: the same verdicts as on processes - a failover, a client
+// that stands still, a holder behind a partition - and faults that only containers
+// have: a partition by the network, and the freezer.
+func TestDockerScenarios(t *testing.T) {
+	needDocker(t)
+	for _, scenario := range []string{
+		"failover", "gc-pause", "redlock-partitioned-holder", writeScenario(t, unpluggedScenario),
+	} {
+		t.Run(filepath.Base(scenario), func(t *testing.T) {
+			out := t.TempDir()
+			code, stdout, stderr := chaos("run", "--scenario", scenario, "--backend", "docker", "--seed", "1",
+				"--out", out, "--expect")
+			if code != exitSafe {
+				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+			for _, name := range []string{"report.html", "logs/n1.log", "logs/client-0.log"} {
+				if _, err := os.Stat(filepath.Join(out, "latest", name)); err != nil {
+					t.Error(err)
+				}
+			}
+			if text := readFile(t, filepath.Join(out, "latest", "run.json")); !strings.Contains(text, docker.Image()) {
+				t.Errorf("run.json does not name the image %s:\n%s", docker.Image(), text)
+			}
+			nothingContained(t)
+		})
+	}
+}
+
+// nothingContained fails the test if there is a container or network of this project.
+func nothingContained(t *testing.T) {
+	t.Helper()
+	for _, list := range [][]string{{"ps", "-aq"}, {"network", "ls", "-q"}} {
+		out, err := exec.Command("docker", append(list, "--filter", "label=lockchaos.ledger")...).CombinedOutput()
+		if err != nil || len(out) > 0 {
+			t.Errorf("docker %s: %v, left behind: %s", strings.Join(list, " "), err, out)
+		}
+	}
+}
+
+// atWork starts a run of containers as a process of its own, and does something
+// to it, once, when its clients are at work.
+func atWork(t *testing.T, out string, env []string, do func(*exec.Cmd)) (cmd *exec.Cmd, temp, said string) {
+	t.Helper()
+	cmd, temp = program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker", "--set",
+		"faults=[]", "--set", "expect={}", "--duration", "2m", "--out", out)
+	cmd.Env = append(cmd.Env, env...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said += lines.Text() + "\n"
+		if strings.Contains(lines.Text(), "clients are at work") {
+			do(cmd)
+		}
+	}
+	_ = cmd.Wait()
+	return cmd, temp, said
+}
+
+// TestDockerInterrupted: Ctrl-C removes every container before the report is written.
+func TestDockerInterrupted(t *testing.T) {
+	needDocker(t)
+	out := t.TempDir()
+	cmd, temp, said := atWork(t, out, nil, func(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGINT) })
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, exitInterrupted, said)
+	}
+	if _, err := os.Stat(filepath.Join(out, "latest", "report.html")); err != nil {
+		t.Error(err)
+	}
+	nothingContained(t)
+	nothingIn(t, temp)
+}
+
+// TestDockerKilledAndCleaned: what kill -9 leaves behind, chaos clean removes.
+func TestDockerKilledAndCleaned(t *testing.T) {
+	needDocker(t)
+	_, temp, said := atWork(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
+	clean, _ := program(t, "clean")
+	clean.Env = append(clean.Env, "TMPDIR="+temp)
+	out, err := clean.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "removed 2 containers and networks") {
+		t.Errorf("clean: %v\n%s%s", err, out, said)
+	}
+	nothingContained(t)
+	nothingIn(t, temp)
+}
+
+// TestDockerEngineDies: a run whose engine is killed ends soon, inconclusive and
+// with its report; chaos clean removes the rest when the engine is back.
+func TestDockerEngineDies(t *testing.T) {
+	engine := ownEngine(t)
+	out := t.TempDir()
+	cmd, temp, said := atWork(t, out, engine.env(), func(*exec.Cmd) { engine.kill() })
+	if code := cmd.ProcessState.ExitCode(); code != exitEnvironment {
+		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, exitEnvironment, said)
+	}
+	if !strings.Contains(said, "does not answer any more") {
+		t.Errorf("it does not say why:\n%s", said)
+	}
+	dir := filepath.Join(out, "latest")
+	if text := readFile(t, filepath.Join(dir, "verdict.json")); !strings.Contains(text, `"inconclusive"`) {
+		t.Errorf("the verdict:\n%s", text)
+	}
+	if text := readFile(t, filepath.Join(dir, "run.json")); !strings.Contains(text, `"state": "broken"`) {
+		t.Errorf("the manifest:\n%s", text)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "report.html")); err != nil {
+		t.Error(err)
+	}
+	if known := ended(t, temp); known < 4 { // a server, three clients
+		t.Errorf("the ledger knows %d processes", known)
+	}
+	clean := func() string {
+		c, _ := program(t, "clean")
+		c.Env = append(append(c.Env, engine.env()...), "TMPDIR="+temp)
+		said, err := c.CombinedOutput()
+		if err != nil {
+			t.Errorf("clean: %v\n%s", err, said)
+		}
+		return string(said)
+	}
+	if said := clean(); !strings.Contains(said, "not done: no Docker engine answers") {
+		t.Errorf("clean without the engine: %s", said)
+	}
+	engine.start(t)
+	if said := clean(); !strings.Contains(said, "containers and networks") || strings.Contains(said, "not done") {
+		t.Errorf("clean with the engine back: %s", said)
+	}
+	nothingIn(t, temp)
+}
+
+// ended fails the test if a process in the ledger that a run kept still lives, and
+// says how many there are in it.
+func ended(t *testing.T, temp string) (known int) {
+	t.Helper()
+	ledgers, err := filepath.Glob(filepath.Join(temp, "lockchaos-*", "*.jsonl"))
+	if err != nil || len(ledgers) != 1 {
+		t.Fatalf("ledgers %v, %v", ledgers, err)
+	}
+	for _, m := range regexp.MustCompile(`"pid":(\d+)`).FindAllStringSubmatch(readFile(t, ledgers[0]), -1) {
+		known++
+		if name, err := os.ReadFile("/proc/" + m[1] + "/comm"); err == nil {
+			t.Errorf("process %s (%s) lives on", m[1], bytes.TrimSpace(name))
+		}
+	}
+	return known
+}
+
+// bridge is what every engine makes for containers that name no network.
+const bridge = "/sys/class/net/docker0"
+
+// dockerd is an engine of a test's own, which touches no firewall. (It shares the
+// bridge with any other: told to have none, it would remove it.)
+type dockerd struct {
+	dir string
+	cmd *exec.Cmd
+}
+
+// ownEngine starts one with the image in it; the test's end stops it.
+func ownEngine(t *testing.T) *dockerd {
+	t.Helper()
+	needDocker(t)
+	if _, err := exec.LookPath("dockerd"); err != nil || os.Getuid() != 0 {
+		t.Skip("NOT RUN: needs root and a dockerd of its own to kill (Debian, Ubuntu: apt-get install docker.io): ", err)
+	}
+	dir, err := os.MkdirTemp("", "dockerd-") // not t.TempDir: its name is too long for containerd's sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &dockerd{dir: dir}
+	_, noBridge := os.Stat(bridge)
+	t.Cleanup(func() {
+		d.stop()
+		d.sweep(t)
+		if noBridge != nil {
+			_ = exec.Command("ip", "link", "del", filepath.Base(bridge)).Run()
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	d.start(t)
+	save := exec.Command("docker", "save", docker.Image())
+	load := exec.Command("docker", "load")
+	load.Env = append(os.Environ(), d.env()...)
+	if load.Stdin, err = save.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := save.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := load.CombinedOutput()
+	if err := save.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatalf("docker load: %v\n%s", err, said)
+	}
+	return d
+}
+
+func (d *dockerd) env() []string { return []string{"DOCKER_HOST=unix://" + d.dir + "/d.sock"} }
+
+// start returns when the engine answers.
+func (d *dockerd) start(t *testing.T) {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	d.cmd = exec.Command("dockerd", "--data-root", d.dir+"/data", "--exec-root", d.dir+"/exec", "--pidfile", d.dir+"/pid",
+		"-H", "unix://"+d.dir+"/d.sock", "--iptables=false", "--ip-masq=false")
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ask := exec.CommandContext(ctx, "docker", "version")
+		ask.Env = append(os.Environ(), d.env()...)
+		if ask.Run() == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			text, _ := os.ReadFile(log.Name())
+			t.Skipf("NOT RUN: dockerd does not start here:\n%s", text)
+		}
+	}
+}
+
+// kill ends the engine as a crash does, and its containerd, whose number the next
+// engine would otherwise find and wait for. The containers live on.
+func (d *dockerd) kill() {
+	_ = d.cmd.Process.Kill()
+	_ = d.cmd.Wait()
+	file := filepath.Join(d.dir, "exec", "containerd", "containerd.pid")
+	if text, err := os.ReadFile(file); err == nil {
+		if pid, err := strconv.Atoi(string(text)); err == nil && pid > 1 {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	_ = os.Remove(file)
+}
+
+// sweep ends and unmounts what an engine that was killed has left in d.dir.
+func (d *dockerd) sweep(t *testing.T) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, path := range lines {
+		line, _ := os.ReadFile(path) // it may have ended
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if bytes.Contains(line, []byte(d.dir+"/")) && pid > 1 && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	mounts := strings.Split(readFile(t, "/proc/mounts"), "\n")
+	slices.Reverse(mounts) // what is mounted last, first
+	for _, line := range mounts {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], d.dir+"/") {
+			_ = exec.Command("umount", "-l", f[1]).Run()
+		}
+	}
+}
+
+// stop ends it in peace, and with it what it has started.
+func (d *dockerd) stop() {
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	_ = d.cmd.Wait()
+}

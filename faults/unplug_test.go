@@ -1,0 +1,59 @@
+package faults
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+// TestUnplug: what was taken off the network comes back, also if only half of it
+// could be taken off. What a server without a cable does is in package cluster/docker.
+func TestUnplug(t *testing.T) {
+	f := newFake(cluster.Quorum)
+	in := inject(t, unplugSpec, f.env(), "n2+n4")
+	if how := bites(t, in); how != "n2, n4 are off the network" {
+		t.Errorf("bit: %s", how)
+	}
+	if how := heals(t, in); how != "n2, n4 are on the network again" {
+		t.Errorf("healed: %s", how)
+	}
+	did(t, f, "unplug n2", "unplug n4", "plug n2", "plug n4")
+
+	f.errs["unplug n4"] = errBroken
+	if in, err := unplugSpec.Inject(t.Context(), f.env(), "n2+n4"); !errors.Is(err, errBroken) || in != nil {
+		t.Errorf("Inject = %v, %v", in, err)
+	}
+	did(t, f, "unplug n2", "unplug n4", "plug n2")
+	delete(f.errs, "unplug n4")
+	f.errs["plug n2"] = errBroken
+	if _, err := inject(t, unplugSpec, f.env(), "n2").Heal(t.Context()); !errors.Is(err, errBroken) {
+		t.Errorf("Heal = %v", err)
+	}
+}
+
+// TestUnplugHoldsLinksAndProcess: nothing else may hold the links of a server
+// without a cable, nor start it anew.
+func TestUnplugHoldsLinksAndProcess(t *testing.T) {
+	f := newFake(cluster.Sentinel)
+	for _, other := range []struct {
+		fault, target string
+		want          bool
+	}{
+		{"kill", "n1", true}, {"kill", "n2", false}, {"partition", "client:0/n1", true}, {"pause-client", "client:0", false},
+	} {
+		row, err := Lookup(other.fault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := false
+		for _, mine := range unplugSpec.Held(f, "n1") {
+			for _, theirs := range row.Held(f, other.target) {
+				got = got || mine.Overlaps(theirs)
+			}
+		}
+		if got != other.want {
+			t.Errorf("unplug n1 and %s %s meet: %v", other.fault, other.target, got)
+		}
+	}
+}

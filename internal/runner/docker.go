@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// docker: real servers in containers on a network of their own, clients as on
+// backend process.
+var dockerSpec = BackendSpec{
+	Name:   "docker",
+	Doc:    "real servers in containers of a Docker engine on this machine, every client a process of its own.",
+	Unable: dockerLacks,
+	New:    func() Backend { return &dockerBackend{newProcessBackend()} },
+}
+
+// engineWait is how long an engine may take to say that it is there.
+const engineWait = 5 * time.Second
+
+// dockerLacks is what this machine or containers lack for s; "" if nothing.
+func dockerLacks(s scenarios.Scenario) string {
+	if why := docker.Missing(s.Equipment()); why != "" {
+		return why
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), engineWait)
+	defer cancel()
+	if _, err := docker.Version(ctx); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+type dockerBackend struct{ *processBackend }
+
+func (*dockerBackend) Name() string { return "docker" }
+
+// Start removes what dead runs have left at the engine, and starts containers.
+func (b *dockerBackend) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
+	if err := enoughFiles(maxFiles(), s.Topology, s.Clients); err != nil {
+		return nil, err
+	}
+	surprises := harnessLog(s.Dir)
+	swept, err := ledger.Sweep(ctx, docker.Remove)
+	if err == nil {
+		_, err = docker.RemoveOrphans(ctx)
+	}
+	if err != nil && surprises != nil {
+		surprises.Warn("what dead runs left behind could not be removed", "error", err, "swept", swept)
+	}
+	c, err := docker.Start(ctx, docker.Config{
+		Topology: s.Topology, Equip: s.Equip, Image: s.Image, Dir: s.Dir.File(rundir.LogsDir),
+		Ledger: s.Ledger, Log: surprises,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.versions["redis"], b.versions["image"], b.versions["docker"] = c.Version(), c.Image(), c.Engine()
+	return c, nil
+}
