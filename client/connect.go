@@ -24,6 +24,11 @@ const (
 // that a replica has been promoted.
 const poolSize = 64
 
+// slotsEvery is how often a cluster is asked who has which slots. go-redis asks
+// once a minute unless a node redirects it, and a master that is dead redirects
+// nobody: for so long nobody would find the replica that has taken over.
+const slotsEvery = time.Second
+
 // maxRedirects is how often a request to a cluster may be sent on to another
 // node: a redirection is an answer, and says that nothing was done.
 const maxRedirects = 3
@@ -49,8 +54,10 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 	}
 	if e.Kind == cluster.Sharded {
 		return []redis.UniversalClient{redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: e.Addrs, Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1, PoolSize: poolSize,
-			DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
+			Addrs: e.Addrs, Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects,
+			DialerRetries: 1, PoolSize: poolSize,
+			ClusterStateReloadInterval: slotsEvery, ContextTimeoutEnabled: true,
+			DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		})}, nil
 	}

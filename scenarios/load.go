@@ -22,12 +22,12 @@ var files embed.FS
 // order is the one in which people read the scenarios.
 var order = []string{
 	"failover", "failover-wait-1", "failover-wait-all", "failover-wait-only-replica", "wait-starved",
-	"master-restart-empty", "split-brain", "min-replicas", "skewed-replica", "token-failover", "cluster-failover",
-	"cluster-lost-write", "gc-pause", "gc-pause-replies", "fenced-pause", "plain-del", "compare-and-delete",
-	"clock-jump", "clock-jump-back", "clock-drift", "client-clocks", "power-loss-single", "expiry-while-down",
-	"key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release", "lost-wake-up", "message-lost",
-	"message-trusted", "thundering-herd", "herd-in-line", "contention", "narrow-network", "script-flush",
-	"read-only-demotion", "watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
+	"master-restart-empty", "split-brain", "min-replicas", "no-min-replicas", "skewed-replica", "token-failover",
+	"cluster-failover", "cluster-lost-write", "gc-pause", "gc-pause-replies", "fenced-pause", "plain-del",
+	"compare-and-delete", "clock-jump", "clock-jump-back", "clock-drift", "client-clocks", "power-loss-single",
+	"expiry-while-down", "key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release", "lost-wake-up",
+	"message-lost", "message-trusted", "thundering-herd", "herd-in-line", "contention", "narrow-network",
+	"script-flush", "read-only-demotion", "watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
 	"redlock-contention", "redlock-jitter", "redlock-two-masters-down", "redlock-restart-empty",
 	"redlock-restart-delayed", "redlock-restart-early", "redlock-everysec", "redlock-always",
 	"redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority", "redlock-replies-late",
