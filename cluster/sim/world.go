@@ -11,8 +11,9 @@ import (
 
 // world is the one queue of everything that is going to happen, in the order of
 // its instants, and the lock under which it happens. A timer of the bubble
-// rings at the next instant; everything that is due then happens on the timer's
-// goroutine, one after the other. Nobody waits for time while holding the lock.
+// rings at the next instant; everything that is due then happens on one goroutine,
+// always the same (a new one would grow its stack for the first script that it
+// runs), one after the other. Nobody waits for time while holding the lock.
 type world struct {
 	epoch time.Time // instant 0
 	seed  uint64
@@ -22,6 +23,7 @@ type world struct {
 	queue    queue
 	count    uint64 // of events ever put into the queue
 	timer    *time.Timer
+	over     chan struct{} // closed by close
 	armed    int64 // instant that the timer is set to; never: it is not
 	closed   bool
 	hash     uint64
@@ -48,9 +50,22 @@ func (f call) fire() { f() }
 func newWorld(seed uint64, l lanes, trace io.Writer, latency span) *world {
 	w := &world{epoch: time.Now(), seed: seed, lanes: l, trace: trace, latency: latency, armed: never,
 		names: map[string]uint64{}, hash: seed}
-	w.timer = time.AfterFunc(time.Hour, w.pump)
+	w.timer, w.over = time.NewTimer(time.Hour), make(chan struct{})
 	w.timer.Stop()
+	go w.turn()
 	return w
+}
+
+// turn has the world go on until it is closed.
+func (w *world) turn() {
+	for {
+		select {
+		case <-w.timer.C:
+			w.pump()
+		case <-w.over:
+			return
+		}
+	}
 }
 
 // now is the instant that it is, in nanoseconds since the epoch.
@@ -96,6 +111,7 @@ func (w *world) close() {
 	w.closed = true
 	w.queue = nil
 	w.timer.Stop()
+	close(w.over)
 }
 
 // stream is a source of chance that belongs to whatever the numbers name, and to

@@ -53,16 +53,10 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
 	if err != nil {
 		return explore.Answer{Failure: err.Error()}
 	}
-	folder := j.Keep
-	if folder == "" {
-		if folder, err = os.MkdirTemp("", "lockchaos-sim-"); err != nil {
-			return explore.Answer{Failure: err.Error()}
-		}
-		defer os.RemoveAll(folder)
-	}
 	backend := runner.NewSim()
 	o := runner.Options{
-		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: backend, Why: "explored", Out: folder,
+		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: backend, Why: "explored",
+		Out: j.Keep, Memory: j.Keep == "",
 		Version: version, Repeat: repeatOf(j), Stalled: endStalled,
 	}
 	if j.Keep != "" {
@@ -72,7 +66,7 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
 	// Package-level pools of go-redis keep timers of a bubble, which must not reach the next one.
 	runtime.GC()
 	runtime.GC()
-	if out == nil || out.Dir == nil {
+	if out == nil {
 		return explore.Answer{Failure: fmt.Sprint(err)}
 	}
 	a = answerOf(out, j)
@@ -109,10 +103,13 @@ func answerOf(out *runner.Outcome, j explore.Job) explore.Answer {
 		Verdict: out.Judgement.Verdict, Sentence: out.Judgement.Sentence, Kinds: explore.KindsOf(out.Judgement),
 		Events: out.Judgement.Events,
 	}
-	text, err := os.ReadFile(out.Dir.File(rundir.HistoryFile))
-	if err != nil {
-		a.Failure = err.Error()
-		return a
+	text := out.History
+	if out.Dir != nil {
+		var err error
+		if text, err = os.ReadFile(out.Dir.File(rundir.HistoryFile)); err != nil {
+			a.Failure = err.Error()
+			return a
+		}
 	}
 	sum := sha256.Sum256(text)
 	a.Hash, a.States = hex.EncodeToString(sum[:]), explore.States(text)

@@ -1,9 +1,7 @@
 package explore
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -15,13 +13,9 @@ import (
 // a lock has to be right in and that few runs come to. They are read from what was recorded alone.
 func States(text []byte) []string {
 	s := scout{holds: map[string]map[string]time.Duration{}, faults: map[int]bool{}, seen: map[string]bool{}}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
-		var e history.Event
-		if json.Unmarshal(lines.Bytes(), &e) == nil {
-			s.see(e)
-		}
+	events := history.Read(bytes.NewReader(text))
+	for events.Next() {
+		s.see(*events.Event())
 	}
 	return slices.Sorted(maps.Keys(s.seen))
 }

@@ -11,15 +11,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/cluster"
-	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -34,6 +31,7 @@ type Options struct {
 	Backend   Backend
 	Why       string   // why this backend, for the report
 	Out       string   // folder for runs; "" is rundir.Root
+	Memory    bool     // leave nothing on disk: see Outcome.History
 	Repeat    string   // the command that runs it again
 	Version   string   // of this program
 	Client    []string // the command that is a native client on stdio; needed by backends with processes
@@ -69,7 +67,8 @@ type Status struct {
 
 // Outcome is a run that has been judged.
 type Outcome struct {
-	Dir       *rundir.Dir
+	Dir       *rundir.Dir // nil with Options.Memory
+	History   []byte      // JSON lines, with Options.Memory
 	Manifest  rundir.Manifest
 	Judgement checker.Judgement
 }
@@ -83,8 +82,7 @@ type run struct {
 	Options
 	params workloads.Params
 	plan   scenarios.Plan
-	dir    *rundir.Dir
-	ledger *ledger.Ledger
+	keep   records
 	m      rundir.Manifest
 	begun  time.Time // of the command, as the world outside has it
 
@@ -111,21 +109,18 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	r := &run{Options: o, params: params, plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
 	r.resume()
 	r.status = func() Status { return Status{} }
-	if r.dir, err = rundir.Create(o.Out, o.Scenario.Name, o.Seed, r.begun); err != nil {
+	if err := r.keep.create(o, r.begun); err != nil {
 		return nil, err
 	}
-	if r.ledger, err = ledger.Open(strings.ReplaceAll(r.dir.ID, "/", ".")); err != nil {
-		return nil, err
-	}
-	defer r.ledger.Close()
+	defer r.keep.ledger.Close()
 	if b, ok := o.Backend.(*Sim); ok && o.Stalled != nil {
 		b.stalled = o.Stalled
 	}
 	r.describe()
-	if err := errors.Join(r.dir.WriteManifest(r.m), r.beginRecords()); err != nil {
+	if err := r.keep.begin(r.m); err != nil {
 		return nil, err
 	}
-	out := &Outcome{Dir: r.dir}
+	out := &Outcome{Dir: r.keep.dir}
 	r.halt()
 	failed := r.Backend.Live(ctx, r.live)
 	r.resume()
@@ -134,19 +129,8 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	judged := r.judge(out)
 	r.m.Finished = time.Now()
-	out.Manifest = r.m
-	return out, errors.Join(failed, judged, r.dir.WriteManifest(r.m))
-}
-
-// beginRecords makes the records, still empty, before anything is started: a
-// run that ends before its first event can be checked and shown like any other.
-func (r *run) beginRecords() error {
-	for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile} {
-		if err := r.dir.WriteFile(name, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	out.Manifest, out.History = r.m, r.keep.text.Bytes()
+	return out, errors.Join(failed, judged, r.keep.manifest(r.m))
 }
 
 // live is the run where the backend's time passes.
@@ -240,18 +224,18 @@ func (r *run) cutShort(ctx context.Context) error {
 	return ErrInterrupted
 }
 
-// judge reads back what is on disk and judges it.
+// judge reads back what was recorded and judges it.
 func (r *run) judge(out *Outcome) error {
 	r.phase("judge")
 	defer r.phase("")
-	h, err := history.ReadFile(r.dir.File(rundir.HistoryFile))
+	h, err := r.keep.history()
 	if err != nil {
 		return err
 	}
 	h.Clients = r.params.Clients
 	out.Judgement = checker.Judge(h, r.judgeOptions())
 	out.Judgement = r.m.Weigh(out.Judgement)
-	return r.dir.WriteVerdict(out.Judgement)
+	return r.keep.verdict(out.Judgement)
 }
 
 // judgeOptions are what the judge cannot read in the history.
@@ -302,7 +286,7 @@ func (r *run) follow(f func() Status) {
 func (r *run) describe() {
 	s := r.Scenario
 	r.m = rundir.Manifest{
-		Format: rundir.Format, ID: r.dir.ID, State: rundir.Running,
+		Format: rundir.Format, ID: r.keep.id(), State: rundir.Running,
 		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
 		Backend: r.Backend.Name(), Why: r.Why, Lock: r.lockName(), Workload: r.params.Kind, Clients: r.params.Clients,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -36,7 +34,6 @@ type stage struct {
 	track   *tracker
 	nemesis *nemesis
 	witness *witness
-	files   []*os.File
 
 	allGone  chan struct{} // closed when every client loop has ended
 	stop     chan struct{} // closed: start no new operations
@@ -59,7 +56,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		allGone: make(chan struct{}), stop: make(chan struct{}), calmed: make(chan struct{}),
 	}
 	site := Site{
-		Topology: r.m.Topology, Dir: r.dir, Ledger: r.ledger, Client: r.Client, Lock: r.Scenario.Lock, Row: r.Row,
+		Topology: r.m.Topology, Dir: r.keep.dir, Ledger: r.keep.ledger, Client: r.Client, Lock: r.Scenario.Lock, Row: r.Row,
 		Clients: r.params.Clients, PerProcess: r.Scenario.Workload.PerProcess, Seed: r.dice(), Equip: r.plan.Equipment(),
 		Image: r.Image,
 	}
@@ -77,7 +74,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	for k, v := range r.Backend.Versions() { // order does not matter: a copy
 		r.m.Versions[k] = v
 	}
-	return s, errors.Join(s.openFiles(), r.dir.WriteManifest(r.m))
+	return s, errors.Join(s.openFiles(), r.keep.manifest(r.m))
 }
 
 // able says before anything is broken which fault this cluster cannot have.
@@ -131,7 +128,7 @@ func (s *stage) startClient(ctx context.Context, site Site, i int) error {
 		Seed: s.run.dice() + uint64(i),
 	}})
 	if err != nil {
-		return fmt.Errorf("setting up client %d: %w (see %s)", i, err, s.run.dir.File(rundir.LogsDir))
+		return fmt.Errorf("setting up client %d: %w (%s)", i, err, s.run.keep.logs())
 	}
 	if reply.Type != "ok" {
 		return fmt.Errorf("setting up client %d: %s: %s", i, reply.Code, reply.Error)
@@ -141,17 +138,14 @@ func (s *stage) startClient(ctx context.Context, site Site, i int) error {
 
 // openFiles opens the records; the history's time 0 is now.
 func (s *stage) openFiles() error {
-	for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile} {
-		f, err := os.OpenFile(s.run.dir.File(name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o644)
-		if err != nil {
-			return fmt.Errorf("opening a record of the run: %w", err)
-		}
-		s.files = append(s.files, f)
+	events, samples, err := s.run.keep.open()
+	if err != nil {
+		return err
 	}
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
-	s.record = history.NewRecorder(s.files[0], clock)
-	w, err := newWitness(s.cluster, newInterest(s.run.params), s.files[1], clock)
+	s.record = history.NewRecorder(events, clock)
+	w, err := newWitness(s.cluster, newInterest(s.run.params), samples, clock)
 	if err != nil {
 		return err
 	}
@@ -323,10 +317,7 @@ func (s *stage) close(ctx context.Context) error {
 	if s.cluster != nil {
 		all = append(all, s.cluster.Close(ctx))
 	}
-	for _, f := range s.files {
-		all = append(all, f.Close())
-	}
-	return errors.Join(all...)
+	return errors.Join(append(all, s.run.keep.close())...)
 }
 
 // Stop stops client i, as package faults asks.

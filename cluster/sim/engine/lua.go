@@ -55,6 +55,8 @@ func (in *interpreter) compile(text string) (*lua.LFunction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s", syntaxError(err))
 	}
+	// The table arg of Lua 5.0, which would be made at each call, has no name in a main chunk.
+	proto.IsVarArg &^= lua.VarArgNeedsArg
 	f := in.state.NewFunctionFromProto(proto)
 	f.Env = in.env
 	return f, nil
