@@ -24,7 +24,7 @@ type world struct {
 	count    uint64 // of events ever put into the queue
 	timer    *time.Timer
 	over     chan struct{} // closed by close
-	armed    int64 // instant that the timer is set to; never: it is not
+	armed    int64         // instant that the timer is set to; never: it is not
 	closed   bool
 	hash     uint64
 	commands int64
