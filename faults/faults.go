@@ -55,6 +55,8 @@ type Spec struct {
 	HealLast bool
 	// Stroke: it is over when it has bitten, and healed then, unless the step says for how long.
 	Stroke bool
+	// Down: a node that it is aimed at does not serve its clients while it is in force.
+	Down bool
 	// Process: it is one of a client's whole process, and of all others that live in it.
 	Process bool
 	// Amount says how much of it there is, for a step's amount; nil: it comes in one size.

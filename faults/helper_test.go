@@ -206,10 +206,16 @@ func servers(t *testing.T, kind string) *process.Cluster {
 // equipped are real servers with more than plain ones have.
 func equipped(t *testing.T, topology cluster.Topology, e cluster.Equipment) *process.Cluster {
 	t.Helper()
-	c, err := process.Start(t.Context(), process.Config{Topology: topology, Equip: e, Dir: t.TempDir()})
-	if errors.Is(err, cluster.ErrEnvironment) {
+	if _, err := process.Version(t.Context(), ""); err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)
 	}
+	if why := process.MissingClocks(); e.Clocks && why != "" {
+		t.Skip("NOT RUN: ", why)
+	}
+	if why := process.MissingDisks(); e.Disks && why != "" {
+		t.Skip("NOT RUN: ", why)
+	}
+	c, err := process.Start(t.Context(), process.Config{Topology: topology, Equip: e, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

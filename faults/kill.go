@@ -17,6 +17,7 @@ var killSpec = Spec{
 	Source:   "redis.io, Distributed Locks: why failover-based implementations are not enough",
 	Targets:  []Target{Master, Replica, Node},
 	HealLast: true,
+	Down:     true,
 	Grips:    serverProcess,
 	Unable:   func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
 	Inject:   injectKill,

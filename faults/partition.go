@@ -16,6 +16,7 @@ var partitionSpec = held.spec(Spec{
 	Targets: []Target{
 		Holder, Waiter, Client, Master, Replica, Deciding, Node, Nodes, Pair, Servers, Minority, Majority, Ring, Bridge,
 	},
+	Down:  true,
 	Grips: partitioned,
 })
 

@@ -11,6 +11,7 @@ var partitionOneWaySpec = held.spec(Spec{
 	Source: "Jepsen: one-way partitions; Alquraan et al., OSDI 2018: simplex partitions",
 	Targets: []Target{Master, Holder, Waiter, Client, Replica, Deciding, Node, Pair, Servers, Minority,
 		Majority},
+	Down:  true,
 	Grips: said,
 })
 

@@ -17,6 +17,7 @@ var pauseNodeSpec = Spec{
 	Doc:     "stops a server without ending it (SIGSTOP) until healed.",
 	Source:  "jepsen hammer-time; redis.io Sentinel: a partitioned master",
 	Targets: []Target{Master, Replica, Node},
+	Down:    true,
 	Unable:  func(c cluster.Cluster) string { return can[cluster.Pauser](c, "pause a server") },
 	Inject:  injectPauseNode,
 }

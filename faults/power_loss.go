@@ -15,6 +15,7 @@ var powerLossSpec = Spec{
 	Source:  "redis.io, Distributed Locks: fsync=always, or an instance may come back without the key",
 	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Stroke:  true,
+	Down:    true,
 	Grips:   serverProcess,
 	Equip:   cluster.Equipment{Disks: true},
 	Unable: func(c cluster.Cluster) string {

@@ -17,6 +17,7 @@ var readOnlyDemotionSpec = Spec{
 	Source:  "redis/go-redis#2127, redisson#2639: READONLY after a failover",
 	Targets: []Target{Master, Deciding, Node},
 	Needs:   []string{cluster.Single, cluster.Replicated, cluster.Quorum},
+	Down:    true,
 	Grips:   func(_ cluster.Cluster, node string) []Grip { return []Grip{{Thing: "the role of " + node}} },
 	Unable:  unableToCommand,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {

@@ -19,6 +19,7 @@ var restartSpec = Spec{
 	Source:  "redis.io, Distributed Locks: performance, crash recovery and fsync",
 	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Stroke:  true,
+	Down:    true,
 	Grips:   serverProcess,
 	Unable:  func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {

@@ -16,6 +16,7 @@ var restartEmptySpec = Spec{
 	Source:  "Kleppmann 2016; redis.io, Distributed Locks: a restarted instance without persistence",
 	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Stroke:  true,
+	Down:    true,
 	Grips:   serverProcess,
 	Unable: func(c cluster.Cluster) string {
 		if why := can[cluster.Killer](c, "kill a server"); why != "" {

@@ -79,19 +79,22 @@ func (s Spec) Aims(target string) error {
 	if target == "" || slices.Contains(s.Targets, shape(target)) {
 		return nil
 	}
+	return fmt.Errorf("fault %s cannot be aimed at %q: it takes %s", s.Name, target, strings.Join(s.Words(), ", "))
+}
+
+// Words are the targets of s, as users write them.
+func (s Spec) Words() []string {
 	words := make([]string, len(s.Targets))
 	for i, t := range s.Targets {
 		words[i] = string(t)
 	}
-	return fmt.Errorf("fault %s cannot be aimed at %q: it takes %s", s.Name, target, strings.Join(words, ", "))
+	return words
 }
 
 // Misses says why a run of topology t with so many clients has no such target;
 // "" if it has, or may have when the time comes.
 func (s Spec) Misses(target string, t cluster.Topology, clients int) string {
-	if target == "" {
-		target = string(s.Targets[0])
-	}
+	target = s.or(target)
 	number, _ := strconv.Atoi(strings.TrimLeft(target, "client:")) // of n3 or client:3; too great is the greatest
 	switch shape(target) {
 	case Pair, Servers:
@@ -136,9 +139,7 @@ type Crowd interface {
 
 // Resolve turns a target word into a name, at the moment of the injection.
 func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, crowd Crowd, target string) (string, error) {
-	if target == "" {
-		target = string(s.Targets[0])
-	}
+	target = s.or(target)
 	switch shape(target) {
 	case Pair, Servers:
 		a, b, _ := cutPair(target)
@@ -178,6 +179,9 @@ func clientNamed(who func() (int, bool), what string) (string, error) {
 	}
 	return "", fmt.Errorf("no client %s now", what)
 }
+
+// nodeNumber is the name of node i, from 1.
+func nodeNumber(i int) string { return fmt.Sprintf("n%d", i) }
 
 // some is the first n nodes, as one target.
 func some(c cluster.Cluster, n int) string {

@@ -95,6 +95,9 @@ func check(s Scenario, file *ast.File) error {
 	for i := 0; i < len(s.Faults) && !c.full(); i++ {
 		checkStep(c, fmt.Sprintf("$.faults[%d]", i), s, s.Faults[i])
 	}
+	if !c.full() {
+		checkTogether(c, s)
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Expect)) {
 		checkExpect(c, name, s.Expect[name])
 	}
@@ -247,7 +250,11 @@ func checkFault(c *complaints, path string, s Scenario, name, target string) {
 		aim = path
 	}
 	if err := row.Aims(target); err != nil {
-		c.at(aim, "%v", err)
+		hint := ""
+		if name := nearest.To(target, row.Words()); name != "" && !strings.ContainsAny(name, "0123456789") {
+			hint = fmt.Sprintf(" (did you mean %s?)", name)
+		}
+		c.at(aim, "%v%s", err, hint)
 		return
 	}
 	if n := s.Workload.PerProcess; n > 1 && row.Process {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func edited(old, now string) string { return strings.Replace(good(""), old, now,
 type badText struct{ name, text string }
 
 // bad are texts that are refused; the golden file has the words.
-func bad() []badText { return append(badTexts(), badAmounts()...) }
+func bad() []badText { return slices.Concat(badTexts(), badAmounts(), badTogether()) }
 
 // badAmounts ask for too much of a fault, or aim it at what is not there.
 func badAmounts() []badText {
@@ -47,6 +48,43 @@ func badAmounts() []badText {
 		{"too many clients in a process", good("workload: {per_process: 1001}\n")},
 		{"fewer than none in a process", good("workload: {per_process: -1}\n")},
 		{"a link to a node that is not there", good("faults: [{fault: partition, target: \"holder>n4\"}]\n")},
+	}
+}
+
+// badTogether have faults that cannot be in force together.
+func badTogether() []badText {
+	quorum := func(add string) string {
+		return "name: x\ntopology: {kind: quorum}\nlock: redlock\nduration: 10s\n" + add
+	}
+	return []badText{
+		{"a target that is nearly one", good("faults: [{fault: kill, target: mater}]\n")},
+		{"a process that is killed twice",
+			good("faults:\n  - {fault: kill, target: n2}\n  - {after: 1s, fault: restart, target: n2}\n")},
+		{"a link that two delay",
+			good("faults:\n  - {fault: latency, target: all}\n  - {after: 1s, fault: jitter, target: n2}\n")},
+		{"three away of five, of which three are kept", quorum("keep: 3\nfaults:\n" +
+			"  - {fault: restart, target: n1+n2, for: 2s}\n  - {after: 1s, fault: pause-node, target: n3, for: 1s}\n")},
+		{"more away than are kept, when nobody knows", quorum("keep: 4\nfaults:\n" +
+			"  - {when: acquired, fault: partition, target: deciding, for: 1s}\n  - {after: 5s, fault: kill, target: n1}\n")},
+		{"a majority away that is kept", quorum("keep: 3\nfaults: [{fault: partition, target: majority}]\n")},
+		{"more kept than there are", quorum("keep: 6\n")},
+		{"fewer kept than none", quorum("keep: -1\n")},
+	}
+}
+
+// TestFaultsThatGoTogether: one after the other, of links, and of one node twice.
+func TestFaultsThatGoTogether(t *testing.T) {
+	for _, steps := range []string{
+		"  - {fault: restart, target: n1+n2, for: 2s}\n  - {after: 2s, fault: pause-node, target: n3, for: 1s}\n",
+		"  - {fault: pause-node, target: n1}\n  - {fault: partition, target: n1}\n  - {fault: kill, target: n2}\n",
+		"  - {fault: partition, target: minority}\n  - {fault: partition, target: \"client:0>n5\"}\n",
+		"  - {fault: latency, target: n1, for: 1s}\n  - {after: 1s, fault: jitter, target: n1}\n",
+		"  - {fault: kill, target: n1}\n  - {fault: slow-node, target: majority}\n",
+	} {
+		text := "name: x\ntopology: {kind: quorum}\nlock: redlock\nduration: 10s\nkeep: 3\nfaults:\n" + steps
+		if _, err := Parse([]byte(text), nil); err != nil {
+			t.Errorf("%s\n%v", steps, err)
+		}
 	}
 }
 

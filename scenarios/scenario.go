@@ -23,7 +23,8 @@ type Scenario struct {
 	Options  map[string]string `yaml:"options,omitempty"` // of the lock
 	Workload Workload          `yaml:"workload,omitempty"`
 	Faults   []Step            `yaml:"faults,omitempty"`
-	Duration time.Duration     `yaml:"duration"` // how long clients start new operations
+	Keep     int               `yaml:"keep,omitempty"` // servers that no faults may take away together; 0: all may go
+	Duration time.Duration     `yaml:"duration"`       // how long clients start new operations
 	Expect   map[string]string `yaml:"expect,omitempty"`
 }
 

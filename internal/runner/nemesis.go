@@ -27,6 +27,7 @@ type nemesis struct {
 	track  *tracker
 	start  time.Time // the history's time 0
 	seed   uint64
+	spare  int // servers that faults may take away together; negative: any number
 
 	mu     sync.Mutex
 	nextID int
@@ -42,6 +43,7 @@ type active struct {
 	last   bool // healed only when the workload has ended
 	stroke bool // healed when it has bitten
 	drawn  bool
+	downs  []string // nodes that do not serve while it is in force
 	grips  []faults.Grip
 	in     faults.Injection
 	once   sync.Once
@@ -112,6 +114,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		id: n.id(), name: row.Name, target: target, last: row.HealLast, stroke: row.Stroke && step.For == 0,
 		drawn: step.Most > 0, grips: row.Held(n.env.Cluster, target),
 	}
+	a.downs, _ = row.Downs(target, n.env.Cluster.Topology())
 	if why := n.claim(a, step.Most); why != "" {
 		return why
 	}
@@ -170,14 +173,22 @@ func describe(row faults.Spec, step scenarios.Step) string {
 
 // claim puts a among the faults in force, or says why not: what it would have in
 // its power is in another one's already, and they would heal each other; or so
-// many drawn ones are in force already as the scenario allows at once (most; 0: any number).
+// many drawn ones are in force already as the scenario allows at once (most; 0:
+// any number); or fewer servers would be left than the scenario keeps.
 func (n *nemesis) claim(a *active, most int) (why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	drawn := 0
+	down := map[string]bool{}
+	for _, node := range a.downs {
+		down[node] = true
+	}
 	for _, other := range n.active {
 		if other.healed {
 			continue
+		}
+		for _, node := range other.downs {
+			down[node] = true
 		}
 		if other.drawn {
 			drawn++
@@ -190,6 +201,9 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 	}
 	if most > 0 && drawn >= most {
 		return fmt.Sprintf("%d drawn faults are in force, and no more are allowed at once", drawn)
+	}
+	if n.spare >= 0 && len(a.downs) > 0 && len(down) > n.spare {
+		return fmt.Sprintf("%d servers would be away, and the scenario lets no more than %d be", len(down), n.spare)
 	}
 	n.active = append(n.active, a)
 	return ""

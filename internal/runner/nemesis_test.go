@@ -17,7 +17,7 @@ func active1(name string, drawn bool, thing string) *active {
 // TestWhatIsInAnothersPower: a fault is refused as long as another one has what
 // it needs in its power, and says which.
 func TestWhatIsInAnothersPower(t *testing.T) {
-	n := &nemesis{}
+	n := &nemesis{spare: -1}
 	first := active1("kill", false, "the process of n1")
 	if why := n.claim(first, 0); why != "" {
 		t.Fatal(why)
@@ -36,7 +36,7 @@ func TestWhatIsInAnothersPower(t *testing.T) {
 
 // TestNoMoreDrawnFaultsThanAllowed: listed ones do not count.
 func TestNoMoreDrawnFaultsThanAllowed(t *testing.T) {
-	n := &nemesis{}
+	n := &nemesis{spare: -1}
 	one, two := active1("kill", true, "1"), active1("kill", true, "2")
 	for _, a := range []*active{one, active1("kill", false, "3"), two} {
 		if why := n.claim(a, 2); why != "" {
@@ -48,6 +48,29 @@ func TestNoMoreDrawnFaultsThanAllowed(t *testing.T) {
 	}
 	n.drop(one)
 	if why := n.claim(active1("kill", true, "5"), 2); why != "" {
+		t.Error("when one was healed: ", why)
+	}
+}
+
+// TestServersThatAreKept: no fault, drawn or listed, takes more away than may be spared; one node is away once.
+func TestServersThatAreKept(t *testing.T) {
+	n := &nemesis{spare: 2}
+	hit := func(thing string, nodes ...string) *active {
+		a := active1("pause-node", false, thing)
+		a.downs = nodes
+		return a
+	}
+	first := hit("1", "n1")
+	for _, a := range []*active{first, hit("2", "n1", "n2"), hit("a client")} {
+		if why := n.claim(a, 0); why != "" {
+			t.Fatal(why)
+		}
+	}
+	if why := n.claim(hit("3", "n3"), 0); !strings.Contains(why, "3 servers would be away") {
+		t.Errorf("a third server: %q", why)
+	}
+	n.drop(n.active[1])
+	if why := n.claim(hit("3", "n3"), 0); why != "" {
 		t.Error("when one was healed: ", why)
 	}
 }

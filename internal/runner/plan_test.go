@@ -17,7 +17,7 @@ func TestPlannedFaultThatNeverCame(t *testing.T) {
 	needRedis(t)
 	for name, faults := range map[string]string{
 		"trigger that nothing pulls":  `[{when: lost, fault: kill, target: n1}]`,
-		"the same target twice":       `[{fault: pause-node, target: n1}, {fault: pause-node, target: n1}]`,
+		"the same target twice":       `[{fault: pause-node, target: master}, {fault: pause-node, target: n1}]`,
 		"one that comes, one that is": `[{when: acquired, fault: kill, target: n1}, {when: promoted, fault: kill, target: n2}]`,
 	} {
 		t.Run(name, func(t *testing.T) {

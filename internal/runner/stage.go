@@ -165,7 +165,7 @@ func (s *stage) openFiles() error {
 	s.nemesis = &nemesis{
 		time:   s.run.Backend,
 		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames()},
-		record: s.record, track: s.track, start: start, seed: s.run.Seed,
+		record: s.record, track: s.track, start: start, seed: s.run.Seed, spare: s.run.Scenario.Spare(),
 	}
 	return nil
 }

@@ -1,0 +1,61 @@
+package faults
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/cluster"
+)
+
+// TestDowns: which servers a fault takes away, as far as the plan says.
+func TestDowns(t *testing.T) {
+	quorum := cluster.Topology{Kind: cluster.Quorum}
+	for _, test := range []struct {
+		fault, target string
+		nodes         []string
+		others        int
+	}{
+		{"kill", "n2", []string{"n2"}, 0},
+		{"kill", "", nil, 1},
+		{"restart", "n1+n4", []string{"n1", "n4"}, 0},
+		{"restart-empty", "minority", []string{"n1", "n2"}, 0},
+		{"power-loss", "majority", []string{"n1", "n2", "n3"}, 0},
+		{"partition", "deciding", nil, 1},
+		{"partition", "holder", nil, 0},
+		{"partition", "client:0>n1", nil, 0},
+		{"partition-one-way", "n3", []string{"n3"}, 0},
+		{"slow-node", "n3", nil, 0},
+		{"pause-client", "holder", nil, 0},
+	} {
+		row, err := Lookup(test.fault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes, others := row.Downs(test.target, quorum)
+		if !slices.Equal(nodes, test.nodes) || others != test.others {
+			t.Errorf("%s %s: %v and %d others, want %v and %d", test.fault, test.target, nodes, others, test.nodes, test.others)
+		}
+	}
+}
+
+// TestPlanned: what is in whose power on paper is what it is in a cluster.
+func TestPlanned(t *testing.T) {
+	for _, row := range Catalog() {
+		kind := cluster.Sentinel
+		if row.Needs != nil {
+			kind = row.Needs[0]
+		}
+		f := newFake(kind)
+		for _, target := range []string{"n1", "client:0", "n2>n1", "all"} {
+			if row.Aims(target) != nil {
+				continue
+			}
+			if got, want := row.Planned(target, f.Topology()), row.Held(f, target); !slices.Equal(got, want) {
+				t.Errorf("%s %s: %v on paper, %v in a cluster", row.Name, target, got, want)
+			}
+		}
+	}
+	if got := killSpec.Planned("master", cluster.Topology{Kind: cluster.Sentinel}); got != nil {
+		t.Errorf("nobody knows who is master, and yet %v", got)
+	}
+}
