@@ -4,6 +4,7 @@ go 1.26.0
 
 // A simulation seeds the source of chance that go-redis draws from; see internal/runner.
 godebug randseednop=0
+
 require github.com/hanwen/go-fuse/v2 v2.12.1
 
 require (

@@ -19,6 +19,7 @@ func TestOneServer(t *testing.T) {
 		"appendonly": "yes", "appendfsync": "always"}}, nil)
 	ctx := t.Context()
 	call(t, c, 0, 1).answers(t, "SET k v", "+OK")
+	hasNoRights(t, c)
 
 	must(t, c.Kill(ctx, "n1"))
 	must(t, c.Kill(ctx, "n1")) // twice does no harm
@@ -64,6 +65,20 @@ func TestOneServer(t *testing.T) {
 	if log, err := os.ReadFile(filepath.Join(c.ground.boxes[hostN1].log)); err != nil ||
 		!strings.Contains(string(log), "Ready to accept connections") {
 		t.Errorf("its log: %v\n%s", err, log)
+	}
+}
+
+// hasNoRights: a container may do nothing that a server does not need, and says whose it is.
+func hasNoRights(t *testing.T, c *Cluster) {
+	t.Helper()
+	r, err := c.ground.engine.ContainerInspect(t.Context(), c.ground.boxes[hostN1].id, client.ContainerInspectOptions{})
+	must(t, err)
+	h, cfg := r.Container.HostConfig, r.Container.Config
+	if h.Privileged || h.PublishAllPorts || len(h.CapAdd) > 0 || len(h.CapDrop) != 1 || h.CapDrop[0] != "ALL" {
+		t.Errorf("its rights: %+v", h)
+	}
+	if cfg.Labels[runLabel] != c.ground.run || cfg.Labels[machineLabel] == "" || len(r.Container.Mounts) != 2 {
+		t.Errorf("its labels: %v, its mounts: %v", cfg.Labels, r.Container.Mounts)
 	}
 }
 
@@ -181,25 +196,6 @@ func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "nonsense")
 	if _, err := Version(t.Context()); !errors.As(err, &missing) {
 		t.Errorf("error %v", err)
-	}
-}
-
-// TestContainersHaveNoRights that a server does not need, and never run twice.
-func TestContainersHaveNoRights(t *testing.T) {
-	c := up(t, cluster.Topology{Kind: cluster.Single}, nil)
-	e := c.ground.engine
-	r, err := e.ContainerInspect(t.Context(), c.ground.boxes[hostN1].id, client.ContainerInspectOptions{})
-	must(t, err)
-	h, cfg := r.Container.HostConfig, r.Container.Config
-	if h.Privileged || h.PublishAllPorts || len(h.CapAdd) > 0 || len(h.CapDrop) != 1 || h.CapDrop[0] != "ALL" {
-		t.Errorf("its rights: %+v", h)
-	}
-	if cfg.Labels[runLabel] != c.ground.run || cfg.Labels[machineLabel] == "" {
-		t.Errorf("its labels: %v", cfg.Labels)
-	}
-	second := up(t, cluster.Topology{Kind: cluster.Single}, nil) // beside the first
-	if second.ground.boxes[hostN1].id == c.ground.boxes[hostN1].id {
-		t.Error("a container was used again")
 	}
 }
 

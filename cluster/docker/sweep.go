@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/moby/moby/client"
+
+	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
 // Remove removes the containers and networks of a run that is gone, at the engine
@@ -26,8 +29,8 @@ func Remove(ctx context.Context, host, run string) (removed []string, err error)
 	return removed, nil
 }
 
-// RemoveOrphans removes what runs of this machine have left at the engine and no
-// ledger knows of any more, such as after the temporary folder was emptied. Without
+// RemoveOrphans removes what runs of this user on this machine have left at the engine
+// and no ledger knows of any more, such as after the temporary folder was emptied. Without
 // an engine there is nothing to be removed, which is no error.
 func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 	e, err := dial(ctx, "")
@@ -54,8 +57,8 @@ func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 	return removed, nil
 }
 
-// orphans are the runs of this machine that have something at the engine, and had
-// a ledger that is not there any more: a run removes its ledger last.
+// orphans are the runs that have something at the engine, and had a ledger in this
+// user's folder that is not there any more: a run removes its ledger last.
 func (e *engine) orphans(ctx context.Context) ([]string, error) {
 	mine := labelled(machineLabel, machine())
 	containers, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
@@ -76,12 +79,12 @@ func (e *engine) orphans(ctx context.Context) ([]string, error) {
 	var runs []string
 	seen := map[string]bool{"": true}
 	for _, labels := range all {
-		run, ledger := labels[runLabel], labels[ledgerLabel]
-		if seen[run] || ledger == "" {
+		run, path := labels[runLabel], labels[ledgerLabel]
+		if seen[run] || filepath.Dir(path) != ledger.Folder() {
 			continue
 		}
 		seen[run] = true
-		if _, err := os.Stat(ledger); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			runs = append(runs, run)
 		}
 	}

@@ -80,10 +80,19 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("a run that lives: %v, %v", removed, err)
 	}
 	must(t, os.Remove(l.Path()))
+	temp := os.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	if removed, err := RemoveOrphans(t.Context()); err != nil || len(removed) > 0 {
+		t.Errorf("from another temporary folder: %v, %v", removed, err)
+	}
+	t.Setenv("TMPDIR", temp)
 	removed, err := RemoveOrphans(t.Context())
 	want := []string{"container " + c.ground.run + "-n1", "network " + c.ground.run}
 	if err != nil || !slices.Equal(removed, want) {
 		t.Errorf("removed %v, %v, want %v", removed, err, want)
 	}
 	call(t, private, 0, 1).answers(t, "PING", "+PONG")
+	if private.ground.boxes[hostN1].id == c.ground.boxes[hostN1].id {
+		t.Error("a container was used again")
+	}
 }

@@ -244,11 +244,14 @@ func (l *Ledger) write(e entry) error {
 	return err
 }
 
-// folder is where ledgers are, made if need be. Everybody can write to the
+// Folder is where this user's ledgers are, whether it is there or not.
+func Folder() string { return filepath.Join(os.TempDir(), fmt.Sprintf("lockchaos-%d", os.Getuid())) }
+
+// folder is Folder, made if need be. Everybody can write to the
 // temporary folder, and a sweep believes what it reads: so the folder must be
 // this user's alone.
 func folder() (string, error) {
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("lockchaos-%d", os.Getuid()))
+	path := Folder()
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
