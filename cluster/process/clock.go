@@ -2,12 +2,7 @@ package process
 
 import (
 	"context"
-	_ "embed"
-	"encoding/binary"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
@@ -15,76 +10,50 @@ import (
 	"github.com/lockchaos/lockchaos/cluster"
 )
 
-// shimSource makes a server read its wall clock from a page of memory that the
-// harness writes. libfaketime can do the same and is not used: as Debian ships
-// it, redis-server does not start with it (wolfcw/libfaketime#130), and a change
-// of pace with it is a jump as well.
-//
-//go:embed shim/skew.c
-var shimSource []byte
-
-// shimWait is how long the compiler may take; it takes a tenth of a second.
-const shimWait = 30 * time.Second
+// clockwork sets the wall clock of one server. Its methods are called by one
+// goroutine at a time (under server.mu).
+type clockwork interface {
+	// set has the clock jump now, also that of a server that does not run.
+	set(clock cluster.Clock, now time.Time) error
+	// begins is called before the server is started, each time.
+	begins(now time.Time) error
+	// ended is called when the process has ended.
+	ended(pid int)
+}
 
 // MissingClocks is what this machine lacks in order to set servers' clocks; ""
 // if nothing.
 func MissingClocks() string {
+	_, missing := ClocksBy()
+	return missing
+}
+
+// ClocksBy is what sets servers' clocks on this machine, for people, or what is missing for it.
+func ClocksBy() (by, missing string) {
 	if runtime.GOOS != "linux" {
-		return "clocks of servers are set by a preloaded library, which needs Linux"
+		return "", "clocks of servers are set by a preloaded library, which needs Linux"
 	}
-	if _, err := compiler(); err != nil {
-		return fmt.Sprintf("a C compiler builds the library that sets servers' clocks, and there is none (%v): "+
-			"Debian, Ubuntu: apt-get install gcc libc6-dev", err)
+	path, err := compiler()
+	if err == nil {
+		return path + " builds the library that sets them", ""
 	}
-	return ""
+	if lib, _, why := findFaketime(); why == "" {
+		return lib + " sets them: there is no C compiler to build a library that costs less", ""
+	}
+	return "", fmt.Sprintf("a C compiler builds the library that sets servers' clocks, and there is none (%v), "+
+		"nor libfaketime, which can do it too: Debian, Ubuntu: apt-get install gcc libc6-dev, or libfaketime", err)
 }
 
-func compiler() (string, error) {
-	for _, name := range []string{"cc", "gcc"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return exec.LookPath("clang")
-}
-
-// buildShim compiles the library into the run's folder.
-func (c *Cluster) buildShim(ctx context.Context) error {
+// fitClocks gives every node a clock that can be set.
+func (c *Cluster) fitClocks(ctx context.Context) error {
 	if why := MissingClocks(); why != "" {
 		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)
 	}
-	cc, err := compiler()
-	if err != nil {
-		return err
+	if cc, err := compiler(); err == nil {
+		return c.buildShim(ctx, cc)
 	}
-	ctx, cancel := context.WithTimeout(ctx, shimWait)
-	defer cancel()
-	source := filepath.Join(c.data, "skew.c")
-	if err := os.WriteFile(source, shimSource, 0o644); err != nil {
-		return err
-	}
-	shim := filepath.Join(c.data, "skew.so")
-	out, err := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", shim, source).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("building the library that sets servers' clocks: %w: %w: %s", cluster.ErrEnvironment, err, out)
-	}
-	for _, s := range c.nodes {
-		s.page = filepath.Join(s.dir, "clock")
-		if err := os.WriteFile(s.page, make([]byte, pageSize), 0o644); err != nil {
-			return err
-		}
-		s.env = []string{"LD_PRELOAD=" + shim, "LOCKCHAOS_CLOCK=" + s.page}
-	}
-	return nil
+	return c.fitFaketime()
 }
-
-// The page as shim/skew.c reads it: which slot counts, and two slots of three
-// numbers each.
-const (
-	wordSize = 8
-	slotSize = 3 * wordSize
-	pageSize = wordSize + 2*slotSize
-)
 
 // SetClock has the wall clock of node jump. It returns when the node answers
 // TIME with the new time; one that does not run finds it when it starts.
@@ -93,13 +62,13 @@ func (c *Cluster) SetClock(ctx context.Context, node string, clock cluster.Clock
 	if err != nil {
 		return fmt.Errorf("setting the clock of %w", err)
 	}
-	if s.page == "" {
+	if s.clock == nil {
 		return fmt.Errorf("setting the clock of %s: %w: the servers were started without clocks of their own",
 			node, cluster.ErrEnvironment)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := writeClock(s.page, clock); err != nil {
+	if err := s.clock.set(clock, time.Now()); err != nil {
 		return fmt.Errorf("setting the clock of %s: %w", node, err)
 	}
 	if !s.up() {
@@ -139,28 +108,4 @@ func (s *server) ahead(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("reading %v as a time: %w", replies[0], errProtocol)
 	}
 	return time.Unix(seconds, micros*1000).Sub(now.Round(0)), nil
-}
-
-// writeClock writes the slot that is not in force, and then puts it in force:
-// who reads meanwhile reads the one or the other, and nothing between.
-func writeClock(path string, clock cluster.Clock) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	which := make([]byte, wordSize)
-	if _, err := f.ReadAt(which, 0); err != nil {
-		return err
-	}
-	next := 1 - binary.NativeEndian.Uint64(which)&1
-	var slot []byte
-	for _, v := range []int64{time.Now().UnixNano(), int64(clock.Offset), int64(clock.Drift * float64(time.Second))} {
-		slot = binary.NativeEndian.AppendUint64(slot, uint64(v))
-	}
-	if _, err := f.WriteAt(slot, wordSize+int64(next)*slotSize); err != nil {
-		return err
-	}
-	_, err = f.WriteAt(binary.NativeEndian.AppendUint64(nil, next), 0)
-	return err
 }

@@ -2,7 +2,10 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -143,5 +146,63 @@ func TestDo(t *testing.T) {
 	must(t, c.Kill(t.Context(), "n1"))
 	if _, err := c.Do(t.Context(), "n1", "PING"); !errors.Is(err, cluster.ErrDown) {
 		t.Errorf("a dead node: %v", err)
+	}
+}
+
+// onlyFaketime takes the compiler away.
+func onlyFaketime(t *testing.T) {
+	t.Helper()
+	path, err := exec.LookPath(Program)
+	if err != nil {
+		t.Skip("NOT RUN: ", err)
+	}
+	folder := t.TempDir()
+	must(t, os.Symlink(path, filepath.Join(folder, Program)))
+	t.Setenv("PATH", folder)
+	if _, _, missing := findFaketime(); missing != "" {
+		t.Skip("NOT RUN: ", missing)
+	}
+	if by, missing := ClocksBy(); missing != "" || !strings.Contains(by, "libfaketime") {
+		t.Fatalf("clocks are set by %q, %q is missing", by, missing)
+	}
+}
+
+// TestClocksWithoutACompiler: libfaketime does what the library does that is built, and leaves nothing behind.
+func TestClocksWithoutACompiler(t *testing.T) {
+	onlyFaketime(t)
+	t.Run("jumps", TestClockJumps)
+	t.Run("drifts", TestClockDrifts)
+	c := equipped(t, single, cluster.Equipment{Clocks: true})
+	s, err := c.server("n1")
+	must(t, err)
+	pid := s.pid
+	if left := sharedMemoryOf(t, pid); len(left) == 0 {
+		t.Error("the library has nothing in /dev/shm: this test would find nothing")
+	}
+	must(t, c.Kill(t.Context(), "n1"))
+	if left := sharedMemoryOf(t, pid); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func sharedMemoryOf(t *testing.T, pid int) []string {
+	t.Helper()
+	found, err := filepath.Glob(fmt.Sprintf("/dev/shm/*faketime*_%d", pid))
+	must(t, err)
+	return found
+}
+
+// TestNothingSetsClocks: both ways are named where there is neither.
+func TestNothingSetsClocks(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, missing := ClocksBy()
+	if _, _, none := findFaketime(); none == "" {
+		if missing != "" {
+			t.Errorf("libfaketime is here, and yet: %s", missing)
+		}
+		return
+	}
+	if !strings.Contains(missing, "gcc") || !strings.Contains(missing, "libfaketime") {
+		t.Errorf("it does not say how to get either: %q", missing)
 	}
 }

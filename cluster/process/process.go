@@ -210,7 +210,7 @@ func (c *Cluster) launchSentinels(ctx context.Context) error {
 
 func (c *Cluster) equipServers(ctx context.Context) error {
 	if c.equip.Clocks {
-		if err := c.buildShim(ctx); err != nil {
+		if err := c.fitClocks(ctx); err != nil {
 			return err
 		}
 	}

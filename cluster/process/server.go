@@ -33,7 +33,8 @@ type server struct {
 	dir     string // its configuration, and what a cluster's node knows of the others
 	disk    string // its data: the folder below dir that a power cut empties
 	conf    string
-	page    string          // of memory from which it reads its clock; empty: it has this machine's
+	clock   clockwork       // nil: it has this machine's
+	pid     int             // of the process started last; 0: its ground does not tell
 	env     []string        // beside what the ground gives
 	power   *lossydisk.Disk // nil: its disk forgets nothing
 	logFile string
@@ -79,11 +80,20 @@ func (s *server) start(ctx context.Context) error {
 	if s.Sentinel {
 		args = append(args, "--sentinel")
 	}
+	if s.clock != nil {
+		if err := s.clock.begins(time.Now()); err != nil {
+			return fmt.Errorf("starting %s: %w", s.name, err)
+		}
+	}
 	launched, err := s.ground.Launch(ctx, Launch{Host: s.Host, Args: args, Dir: s.dir, Env: s.env, Log: s.logFile})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
 	p := follow(launched)
+	s.pid = 0
+	if known, ok := launched.(interface{ PID() int }); ok {
+		s.pid = known.PID()
+	}
 	s.wanted = true
 	s.paused.Store(false)
 	s.proc.Store(p)
@@ -166,6 +176,10 @@ func (s *server) kill() error {
 		return fmt.Errorf("killing %s: %w", s.name, err)
 	}
 	<-p.done // or it would seem to run for a moment more
+	if s.clock != nil {
+		s.clock.ended(s.pid)
+		s.pid = 0 // by now it may be somebody else's
+	}
 	s.paused.Store(false)
 	return nil
 }

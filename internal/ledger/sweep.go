@@ -45,7 +45,7 @@ func (r Report) String() string {
 type Swept struct {
 	Run       string   // name of its ledger
 	Killed    []int    // processes ended
-	Removed   []string // folders removed
+	Removed   []string // folders and shared memory removed
 	Unmounted []string // mounts taken out of the tree
 	Contained []string // containers and networks removed from an engine
 	Failed    []string // what could not be done, and why; the ledger is kept then
@@ -156,6 +156,11 @@ func undo(ctx context.Context, entries []entry, swept *Swept) {
 			swept.Killed = append(swept.Killed, e.PID)
 		}
 	}
+	if sameBoot {
+		for _, e := range entries {
+			swept.Removed = append(swept.Removed, sharedMemory(e)...)
+		}
+	}
 	for _, e := range entries {
 		if e.Mount == "" || !removable(e.Mount) {
 			continue
@@ -199,6 +204,27 @@ func uncontain(ctx context.Context, entries []entry, containers Containers, swep
 			swept.Failed = append(swept.Failed, err.Error())
 		}
 	}
+}
+
+// shared is where Linux has what processes share by name.
+const shared = "/dev/shm"
+
+// sharedMemory removes what libfaketime leaves behind of a process that was
+// killed, unless another process has its number now.
+func sharedMemory(e entry) (removed []string) {
+	if e.PID <= 0 {
+		return nil
+	}
+	if state, _, err := child.Stat(e.PID); err == nil && state != 'Z' && state != 'X' {
+		return nil
+	}
+	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
+		path := filepath.Join(shared, fmt.Sprintf(name, e.PID))
+		if os.Remove(path) == nil {
+			removed = append(removed, path)
+		}
+	}
+	return removed
 }
 
 // end kills the process of e if it still is that process. The handle is opened
