@@ -3,11 +3,14 @@ package docker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +21,8 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/child"
 )
 
 // box is one stay of a server in its container, from its start to its end. It
@@ -28,10 +33,22 @@ type box struct {
 	name   string
 	log    string
 	began  time.Time
-	pid    int // of the server, as this machine counts; 0: not known
+	pid    int    // of the server, as this machine counts; 0: not known
+	born   uint64 // when that process started, in clock ticks
 
-	ended chan struct{} // closed when the server has ended
-	how   error         // valid then
+	frozen atomic.Bool
+	noted  chan struct{} // closed when the engine knows of the end, or never will
+	once   sync.Once
+	ended  chan struct{} // closed when the server has ended
+	how    error         // valid then
+}
+
+// finish says once that the server has ended, and how.
+func (b *box) finish(how error) {
+	b.once.Do(func() {
+		b.how = how
+		close(b.ended)
+	})
 }
 
 // user is this program's own, so that what servers write can be removed by it.
@@ -63,6 +80,10 @@ func (b *box) identify(ctx context.Context) error {
 		return nil
 	}
 	b.pid = r.Container.State.Pid
+	if _, b.born, err = child.Stat(b.pid); err != nil { // it has ended already
+		b.pid = 0
+		return nil
+	}
 	return b.ground.ledger.Process(b.pid)
 }
 
@@ -75,9 +96,27 @@ func (b *box) is(pid int) bool {
 	return err == nil && bytes.Contains(groups, []byte(b.id))
 }
 
+// preloaded makes sure that every node has loaded the library that sets its clock: it
+// is built for this machine's C library, and the image may have another one.
+func (g *ground) preloaded() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for h, b := range g.boxes { // order does not matter: all are looked at
+		if h.Sentinel {
+			continue
+		}
+		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(b.pid), "maps"))
+		if err != nil || !bytes.Contains(maps, []byte("/"+process.Shim)) {
+			return fmt.Errorf("%w: %s does not load the library that sets clocks (%v): take an image with the C library "+
+				"of this machine (make docker-image), or backend process", cluster.ErrEnvironment, g.image, err)
+		}
+	}
+	return nil
+}
+
 // await waits for the server's end, as long as there is an engine to tell of it.
 func (b *box) await() {
-	defer close(b.ended)
+	defer close(b.noted)
 	for {
 		ctx, cancel := context.WithCancel(context.Background())
 		w := b.ground.engine.ContainerWait(ctx, b.id, client.ContainerWaitOptions{})
@@ -85,22 +124,22 @@ func (b *box) await() {
 		select {
 		case r := <-w.Result:
 			cancel()
-			b.how = fmt.Errorf("exit status %d", r.StatusCode)
 			b.keepOutput()
+			b.finish(fmt.Errorf("exit status %d", r.StatusCode))
 			return
 		case err = <-w.Error:
 		}
 		cancel()
 		if errdefs.IsNotFound(err) {
-			b.how = fmt.Errorf("container %s was removed: %w", b.name, err)
+			b.finish(fmt.Errorf("container %s was removed: %w", b.name, err))
 			return
 		}
 		select {
 		case <-b.ground.gone:
-			b.how = b.ground.lost()
+			b.finish(b.ground.lost())
 			return
 		case <-b.ground.over:
-			b.how = err
+			b.finish(err)
 			return
 		case <-time.After(pingEvery):
 		}
@@ -133,8 +172,10 @@ func (b *box) Wait() error {
 	return b.how
 }
 
-// Kill ends the server with SIGKILL and returns when it is gone. Without an engine
-// it does so by itself.
+// Kill ends the server with SIGKILL and returns when it is gone. It does so by
+// itself if it can: the engine takes a quarter of a second for it, and several servers that
+// are to die at once would die one after the other. A frozen process dies when it
+// thaws, which is the engine's work.
 func (b *box) Kill() error {
 	if b.ground.lost() != nil {
 		return b.end()
@@ -143,6 +184,13 @@ func (b *box) Kill() error {
 	case <-b.ended:
 		return nil
 	default:
+	}
+	if b.pid > 0 && !b.frozen.Load() {
+		if err := b.end(); err != nil {
+			return err
+		}
+		b.finish(errors.New("killed"))
+		return nil
 	}
 	err := b.call(func(ctx context.Context) error {
 		_, err := b.ground.engine.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "SIGKILL"})
@@ -166,18 +214,27 @@ func (b *box) Kill() error {
 
 // Stop freezes the server (docker pause: the freezer control group).
 func (b *box) Stop() error {
-	return b.freezer("pausing", func(ctx context.Context) error {
+	b.frozen.Store(true)
+	err := b.freezer("pausing", func(ctx context.Context) error {
 		_, err := b.ground.engine.ContainerPause(ctx, b.id, client.ContainerPauseOptions{})
 		return err
 	})
+	if err != nil {
+		b.frozen.Store(false)
+	}
+	return err
 }
 
 // Continue lets it go on.
 func (b *box) Continue() error {
-	return b.freezer("resuming", func(ctx context.Context) error {
+	err := b.freezer("resuming", func(ctx context.Context) error {
 		_, err := b.ground.engine.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
 		return err
 	})
+	if err == nil {
+		b.frozen.Store(false)
+	}
+	return err
 }
 
 // freezer carries out what is wanted, which the engine refuses as a conflict if it
@@ -214,13 +271,27 @@ func (b *box) call(do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// end kills the server without an engine, if it still is that process.
+// end kills the server without the engine, if it still is that process, and
+// returns when it is gone.
 func (b *box) end() error {
-	if !b.is(b.pid) {
+	if b.pid == 0 || !b.is(b.pid) || !b.lives() {
 		return nil
 	}
-	if err := syscall.Kill(b.pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+	if err := syscall.Kill(b.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("killing process %d of container %s: %w", b.pid, b.name, err)
 	}
+	tick := time.NewTicker(time.Millisecond) // it is another program's child: its end sends no event here
+	defer tick.Stop()
+	for end := time.Now().Add(callWait); b.lives(); <-tick.C {
+		if time.Now().After(end) {
+			return fmt.Errorf("killing process %d of container %s: still there after %v", b.pid, b.name, callWait)
+		}
+	}
 	return nil
+}
+
+// lives says whether the very process is there and not merely unreaped.
+func (b *box) lives() bool {
+	state, born, err := child.Stat(b.pid)
+	return err == nil && born == b.born && state != 'Z' && state != 'X'
 }

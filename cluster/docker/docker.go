@@ -43,7 +43,7 @@ const (
 // Config is what to start and where.
 type Config struct {
 	Topology cluster.Topology
-	Equip    cluster.Equipment // clocks and disks are refused; see Missing
+	Equip    cluster.Equipment // what the servers have beyond plain ones
 	// Image has redis-server 7.0 or newer on its PATH; it is pulled if the engine does not
 	// have it. Empty: what ImageVariable names, else DefaultImage.
 	Image  string
@@ -61,25 +61,12 @@ func Image() string {
 	return DefaultImage
 }
 
-// Missing is what no cluster of containers has of need, whatever the machine;
-// "" if nothing.
-func Missing(need cluster.Equipment) string {
-	switch {
-	case need.Clocks:
-		return "clocks of servers in containers cannot be set (faults clock-jump, clock-drift): take backend process"
-	case need.Disks:
-		return "disks of servers in containers forget nothing (fault power-loss): take backend process"
-	}
-	return ""
-}
-
 // startTries is how often Start begins, each time with other ports and perhaps
 // another subnet: somebody may take them between the choice and the use.
 const startTries = 5
 
-// Cluster is servers in containers. Beside the abilities of [process.Cluster],
-// apart from clocks and disks, it has those of [cluster.Network] and
-// [cluster.Footing].
+// Cluster is servers in containers. Beside the abilities of [process.Cluster] it
+// has those of [cluster.Network] and [cluster.Footing].
 type Cluster struct {
 	*process.Cluster
 	ground *ground
@@ -98,9 +85,6 @@ var (
 // The caller closes it. Errors that the machine is to blame for wrap
 // [cluster.ErrEnvironment]: no engine, no image, networks that are elsewhere.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
-	if why := Missing(cfg.Equip); why != "" {
-		return nil, fmt.Errorf("starting containers: %w: %s", cluster.ErrEnvironment, why)
-	}
 	if cfg.Image == "" {
 		cfg.Image = Image()
 	}
@@ -137,9 +121,15 @@ func (g *ground) start(ctx context.Context, cfg Config, try int) (*process.Clust
 		return nil, err
 	}
 	g.firstPort = process.Port(os.Getpid(), try)
-	return process.StartOn(ctx, process.Config{
-		Topology: cfg.Topology, Dir: cfg.Dir, Ledger: cfg.Ledger, Log: cfg.Log,
+	c, err := process.StartOn(ctx, process.Config{
+		Topology: cfg.Topology, Equip: cfg.Equip, Dir: cfg.Dir, Ledger: cfg.Ledger, Log: cfg.Log,
 	}, g)
+	if err == nil && cfg.Equip.Clocks {
+		if err = g.preloaded(); err != nil {
+			err = errors.Join(err, c.Close(ctx))
+		}
+	}
+	return c, err
 }
 
 // Close removes every container and the network, and frees every address and

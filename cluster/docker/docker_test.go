@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/process"
 )
 
 // TestOneServer takes one container through everything that can be done to it.
@@ -55,7 +56,7 @@ func TestOneServer(t *testing.T) {
 	must(t, c.Kill(ctx, "n1")) // a frozen one can be killed
 	must(t, c.Restart(ctx, "n1"))
 	call(t, c, 3, 1).answers(t, "PING", "+PONG")
-	for what, err := range map[string]error{
+	for what, err := range map[string]error{ // it was started without
 		"clock": c.SetClock(ctx, "n1", cluster.Clock{Offset: time.Second}), "power": c.PowerOff(ctx, "n1"),
 	} {
 		if !errors.Is(err, cluster.ErrEnvironment) {
@@ -148,6 +149,42 @@ func TestUnpluggedShardIsReplaced(t *testing.T) {
 	becomes(t, c, "n1", "slave")
 }
 
+// TestClockAndPower: a container reads the clock that it is given, and loses what
+// it had not fsynced.
+func TestClockAndPower(t *testing.T) {
+	needEngine(t)
+	options := map[string]string{"appendonly": "yes", "appendfsync": "no"}
+	c, err := Start(t.Context(), Config{
+		Topology: cluster.Topology{Kind: cluster.Single, Options: options},
+		Equip:    cluster.Equipment{Clocks: process.MissingClocks() == "", Disks: process.MissingDisks() == ""},
+	})
+	must(t, err)
+	t.Cleanup(func() {
+		must(t, c.Close(t.Context()))
+		nothingOf(t, c.ground.run)
+	})
+	a := call(t, c, 0, 1)
+	a.answers(t, "SET k v PX 20000", "+OK")
+	if why := process.MissingClocks(); why == "" {
+		must(t, c.SetClock(t.Context(), "n1", cluster.Clock{Offset: time.Minute}))
+		a.answers(t, "EXISTS k", ":0")
+		must(t, c.SetClock(t.Context(), "n1", cluster.Clock{}))
+	} else {
+		t.Log("NOT RUN: clocks: ", why)
+	}
+	a.answers(t, "SET kept v", "+OK")
+	want := ":1"
+	if why := process.MissingDisks(); why == "" {
+		must(t, c.PowerOff(t.Context(), "n1"))
+		want = ":0"
+	} else {
+		t.Log("NOT RUN: power: ", why)
+		must(t, c.Kill(t.Context(), "n1"))
+	}
+	must(t, c.Restart(t.Context(), "n1"))
+	call(t, c, 1, 1).answers(t, "EXISTS kept", want)
+}
+
 // TestRefusals: what cannot be done is said before anything runs, and leaves nothing.
 func TestRefusals(t *testing.T) {
 	needEngine(t)
@@ -159,8 +196,6 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no image": {Config{Topology: single, Image: "lockchaos-none.invalid/none:1"}, cluster.ErrEnvironment,
 			"make docker-image"},
-		"clocks": {Config{Topology: single, Equip: cluster.Equipment{Clocks: true}}, cluster.ErrEnvironment, "clock-jump"},
-		"disks":  {Config{Topology: single, Equip: cluster.Equipment{Disks: true}}, cluster.ErrEnvironment, "power-loss"},
 		"option": {Config{Topology: cluster.Topology{Kind: cluster.Single, Options: map[string]string{"maxmemory": "lots"}}},
 			cluster.ErrOption, "argument must be a memory"},
 		"own option": {Config{Topology: cluster.Topology{Kind: cluster.Single, Options: map[string]string{"port": "1"}}},

@@ -198,12 +198,20 @@ func (g *ground) Launch(ctx context.Context, l process.Launch) (process.Process,
 		id, err = g.create(ctx, l)
 	} else {
 		id = old.id
+		select {
+		case <-old.noted: // the engine would not start what it believes to run
+		case <-ctx.Done():
+			return nil, fmt.Errorf("starting container %s again: its end was not noted: %w", old.name, ctx.Err())
+		}
 		_, err = g.engine.ContainerStart(ctx, id, client.ContainerStartOptions{})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("starting container %s: %w: %w", g.nameOf(l.Host), cluster.ErrEnvironment, err)
 	}
-	b := &box{ground: g, id: id, name: g.nameOf(l.Host), log: l.Log, began: began, ended: make(chan struct{})}
+	b := &box{
+		ground: g, id: id, name: g.nameOf(l.Host), log: l.Log, began: began,
+		ended: make(chan struct{}), noted: make(chan struct{}),
+	}
 	g.mu.Lock()
 	g.boxes[l.Host] = b
 	g.mu.Unlock()

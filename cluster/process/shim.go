@@ -20,6 +20,9 @@ import (
 //go:embed shim/skew.c
 var shimSource []byte
 
+// Shim is the name of the library in a server's folder.
+const Shim = "skew.so"
+
 // shimWait is how long the compiler may take; it takes a tenth of a second.
 const shimWait = 30 * time.Second
 
@@ -40,7 +43,7 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 	if err := os.WriteFile(source, shimSource, 0o644); err != nil {
 		return err
 	}
-	shim := filepath.Join(c.data, "skew.so")
+	shim := filepath.Join(c.data, Shim)
 	out, err := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", shim, source).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building the library that sets servers' clocks: %w: %w: %s", cluster.ErrEnvironment, err, out)
@@ -51,7 +54,11 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 			return err
 		}
 		s.clock = page
-		s.env = []string{"LD_PRELOAD=" + shim, "LOCKCHAOS_CLOCK=" + string(page)}
+		own := filepath.Join(s.dir, Shim) // a server in a container sees its own folder alone
+		if err := os.Link(shim, own); err != nil {
+			return err
+		}
+		s.env = []string{"LD_PRELOAD=" + s.inside(own), "LOCKCHAOS_CLOCK=" + s.inside(string(page))}
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const engineWait = 5 * time.Second
 
 // dockerLacks is what this machine or containers lack for s; "" if nothing.
 func dockerLacks(s scenarios.Scenario) string {
-	if why := docker.Missing(s.Equipment()); why != "" {
+	if why := unequipped(s.Equipment()); why != "" {
 		return why
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), engineWait)

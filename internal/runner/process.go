@@ -37,6 +37,11 @@ func processLacks(s scenarios.Scenario) string {
 	if need.Cables {
 		return "servers on loopback have no network that they could be taken off: take backend docker"
 	}
+	return unequipped(need)
+}
+
+// unequipped is what this machine lacks to give real servers what is needed; "" if nothing.
+func unequipped(need cluster.Equipment) string {
 	if need.Clocks {
 		if why := process.MissingClocks(); why != "" {
 			return why

@@ -21,7 +21,7 @@ var imports = map[string][]string{
 	"cluster/pubsub": {},
 	"cluster/process": {"cluster", "cluster/gate", "history", "internal/child", "internal/ledger",
 		"internal/lossydisk"},
-	"cluster/docker":     {"cluster", "cluster/process", "internal/ledger"},
+	"cluster/docker":     {"cluster", "cluster/process", "internal/child", "internal/ledger"},
 	"cluster/sim":        {"cluster", "cluster/pubsub", "cluster/sim/engine", "history"},
 	"cluster/sim/engine": {},
 	"cluster/sim/bubble": {},
