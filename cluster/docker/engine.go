@@ -105,12 +105,25 @@ func hostName(host string) string {
 // Version is what the engine calls itself, such as "20.10.24". The error is an
 // [*EngineError] if none answers.
 func Version(ctx context.Context) (string, error) {
+	version, _, err := Look(ctx, "")
+	return version, err
+}
+
+// Look says the engine's version, and whether it has the image; "" asks for none.
+func Look(ctx context.Context, image string) (version string, has bool, err error) {
 	e, err := dial(ctx, "")
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer e.Client.Close()
-	return e.version(ctx)
+	ctx, cancel := context.WithTimeout(ctx, pingWait)
+	defer cancel()
+	if image != "" {
+		_, missing := e.ImageInspect(ctx, image)
+		has = missing == nil
+	}
+	version, err = e.version(ctx)
+	return version, has, err
 }
 
 func (e *engine) version(ctx context.Context) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,6 +134,23 @@ func TestDockerKilledAndCleaned(t *testing.T) {
 	}
 	nothingContained(t, temp)
 	nothingIn(t, temp)
+}
+
+// TestDockerOrphans: chaos clean removes containers whose ledger was deleted.
+func TestDockerOrphans(t *testing.T) {
+	needDocker(t)
+	_, temp, _ := atWork(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
+	for i, want := range []string{"without a ledger: removed container ", "nothing was left behind"} {
+		if err := os.RemoveAll(filepath.Join(temp, fmt.Sprintf("lockchaos-%d", os.Getuid()))); err != nil {
+			t.Fatal(err)
+		}
+		clean, _ := program(t, "clean")
+		clean.Env = append(clean.Env, "TMPDIR="+temp)
+		if said, err := clean.CombinedOutput(); err != nil || !strings.HasPrefix(string(said), want) {
+			t.Errorf("clean %d: %v\n%s", i, err, said)
+		}
+	}
+	nothingContained(t, temp)
 }
 
 // TestDockerEngineDies: a run whose engine is killed ends soon, inconclusive and

@@ -78,8 +78,12 @@ func dockerFound(ctx context.Context) finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryWait)
 	defer cancel()
-	version, err := docker.Version(ctx)
-	f.OK, f.Detail = err == nil, "engine "+version
+	version, has, err := docker.Look(ctx, docker.Image())
+	f.OK, f.Detail = err == nil, fmt.Sprintf("engine %s, with image %s", version, docker.Image())
+	if !has {
+		f.Detail = fmt.Sprintf("engine %s, without image %s: a run pulls it; without a registry: make docker-image, "+
+			"and %s=%s", version, docker.Image(), docker.ImageVariable, docker.LocalImage)
+	}
 	if missing := (*docker.EngineError)(nil); errors.As(err, &missing) {
 		f.Detail = missing.Short()
 	}

@@ -21,6 +21,7 @@ const endWait = 5 * time.Second
 type Report struct {
 	Swept   []Swept  // runs that were gone, and what they had left behind
 	Running []string // runs that are alive, left alone
+	Orphans []string // containers and networks that no ledger knew of, which whoever asked for the sweep has removed
 }
 
 // String is the report for people, a line for each run.
@@ -34,6 +35,9 @@ func (r Report) String() string {
 	}
 	for _, name := range r.Running {
 		fmt.Fprintf(&b, "%s: is running, left alone\n", name)
+	}
+	if len(r.Orphans) > 0 {
+		fmt.Fprintf(&b, "without a ledger: removed %s\n", strings.Join(r.Orphans, ", "))
 	}
 	if b.Len() == 0 {
 		return "nothing was left behind\n"
