@@ -146,8 +146,9 @@ func (p *pump) deliver(c chunk) {
 	if p.broken.Load() {
 		return
 	}
+	p.lane.passed.Add(int64(len(c.data))) // before: who has heard of it finds it counted
 	n, err := p.dst.Write(c.data)
-	p.lane.passed.Add(int64(n))
+	p.lane.passed.Add(int64(n - len(c.data)))
 	if err == nil {
 		return
 	}
