@@ -18,12 +18,8 @@ func (s *Server) signalReady(db int, key []byte, o *object) {
 }
 
 // serveReady answers those who are blocked on keys that have got elements, first
-// come first served, each as a unit of its own; it says whether there were any
-// such keys.
-func (s *Server) serveReady() bool {
-	if len(s.ready) == 0 {
-		return false
-	}
+// come first served, each as a unit of its own.
+func (s *Server) serveReady() {
 	for len(s.ready) > 0 {
 		p := s.ready[0]
 		s.ready = s.ready[1:]
@@ -46,7 +42,6 @@ func (s *Server) serveReady() bool {
 			s.flushEffects()
 		}
 	}
-	return true
 }
 
 // blockOn waits until serve can answer from one of the keys, or until it is over.

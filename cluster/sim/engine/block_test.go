@@ -24,6 +24,35 @@ func TestBlockedClientsAreServedInTurn(t *testing.T) {
 	c.play(t, []step{{"LRANGE l 0 -1", "*1 $1 3"}, {"LRANGE m 0 -1", "*1 $1 2"}})
 }
 
+// TestWhoGoesOnWaitsForItsTurn: a client that was served goes on when the one
+// that served it has nothing more to execute, whatever that brings.
+func TestWhoGoesOnWaitsForItsTurn(t *testing.T) {
+	w := newWorld(t)
+	a, b, c := w.open("a:1"), w.open("b:1"), w.open("c:1")
+	a.play(t, []step{{"BLPOP l 0", ""}, {"GET k", ""}})
+	b.play(t, []step{{"BLPOP m 0", ""}, {"RPUSH l 1", ""}, {"SET k late", ""}})
+	c.play(t, []step{{"RPUSH m 1", ":1"}})
+	if got := a.heard(); got != "*2 $1 l $1 1 $4 late" {
+		t.Errorf("heard %q", got)
+	}
+}
+
+// TestOverwrittenKeysServeNobody: Redis 7.0 does not look who waits for a key
+// that it overwrites; RENAME and COPY remove what was there.
+func TestOverwrittenKeysServeNobody(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.open("a:1"), w.open("b:1")
+	a.play(t, []step{{"BZPOPMIN z 0", ""}})
+	b.play(t, []step{{"ZADD one 1 x", ":1"}, {"SADD z y", ":1"}, {"ZUNIONSTORE z 1 one", ":1"}})
+	if got := a.heard(); got != "" {
+		t.Errorf("heard %q", got)
+	}
+	b.play(t, []step{{"COPY one z REPLACE", ":1"}})
+	if got := a.heard(); got != "*3 $1 z $1 x $1 1" {
+		t.Errorf("heard %q", got)
+	}
+}
+
 func TestBlockedClientsTimeOut(t *testing.T) {
 	w := newWorld(t)
 	a := w.open("a:1")

@@ -179,7 +179,7 @@ func (c *Conn) resume() {
 		args := c.queue[0]
 		c.queue = c.queue[1:]
 		c.execute(args)
-		c.s.flushEffects()
+		c.s.executed()
 	}
 	if len(c.queue) == 0 && len(c.in) > 0 && c.wait == nil && !c.closed && !c.closing {
 		in := c.in
@@ -237,7 +237,7 @@ func (c *Conn) consume(p []byte) {
 		p = p[n:]
 		if len(c.argv) > 0 {
 			c.execute(c.argv)
-			c.s.settle()
+			c.s.executed()
 		}
 	}
 	if len(p) > 0 && !c.closed && !c.closing {

@@ -105,7 +105,8 @@ func (s *Server) remove(db int, key string) bool {
 	return ok
 }
 
-// store puts o at key, in place of whatever was there.
+// store puts o at key, in place of whatever was there. Who is blocked on the key
+// is served if nothing was: Redis 7.0 does not look when a key is overwritten.
 func (s *Server) store(db int, key []byte, o *object) {
 	d := s.dbs[db]
 	if i := d.keys.find(view(key)); i >= 0 {
@@ -115,12 +116,12 @@ func (s *Server) store(db int, key []byte, o *object) {
 		d.keys.list[i].val = o
 	} else {
 		d.keys.set(view(key), o)
+		s.signalReady(db, key, o)
 	}
 	if at := o.expires; at != never {
 		o.expires = never
 		s.setExpiry(db, key, o, at)
 	}
-	s.signalReady(db, key, o)
 }
 
 // setExpiry sets when o, which is at key, ends; never: not at all.

@@ -178,17 +178,23 @@ func (s *Server) leave() {
 	s.depth--
 }
 
-// settle is what follows each command: its effects are told, whoever waited for
-// what it brought is served, and those go on with what they sent meanwhile.
+// settle is what follows when a client has nothing more to execute: whoever was
+// served meanwhile goes on with what he sent while he was blocked.
 func (s *Server) settle() {
-	s.flushEffects()
-	for s.serveReady() || len(s.resumed) > 0 {
-		list := s.resumed
-		s.resumed = nil
-		for _, c := range list {
-			c.resume()
-		}
+	s.executed()
+	for len(s.resumed) > 0 {
+		c := s.resumed[0]
+		s.resumed = s.resumed[1:]
+		c.resume()
+		s.executed()
 	}
+}
+
+// executed is what follows each command: its effects are told, and whoever
+// waited for what it brought is served.
+func (s *Server) executed() {
+	s.flushEffects()
+	s.serveReady()
 }
 
 // flushReplies hands over what was written, in the order in which connections

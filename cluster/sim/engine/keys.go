@@ -72,6 +72,7 @@ func (c *Conn) rename(args [][]byte, nx bool) {
 	}
 	c.s.find(c.db, view(to)) // one that is over goes first
 	c.s.remove(c.db, view(from))
+	c.s.remove(c.db, view(to))
 	c.s.store(c.db, to, o)
 	c.s.touch(c.db, view(from))
 	c.changed(to)
@@ -148,7 +149,9 @@ func cmdCopy(c *Conn, args [][]byte) {
 		c.WriteInt(0)
 		return
 	}
-	c.s.store(db, to, o.clone())
+	o = o.clone()
+	c.s.remove(db, view(to))
+	c.s.store(db, to, o)
 	c.s.touch(db, view(to))
 	c.s.dirty++
 	c.WriteInt(1)
