@@ -220,6 +220,7 @@ func (p *page) clients(r *Run) {
 func (p *page) configuration(r *Run) {
 	m := &r.Manifest
 	all := []pairOfWords{{"Run", m.ID}, {"Backend", m.Backend}, {"Why this backend", m.Why},
+		{"Messages arrive", m.Delivery},
 		{"Source of the claim", m.Source}, {"Lease asked", leaseText(m.Lease)}, {"Keys", strings.Join(m.Keys, ", ")}}
 	for _, n := range m.Nodes {
 		all = append(all, pairOfWords{n.Name, n.Addr})

@@ -100,6 +100,7 @@ func (c *conn) sendAfter(d int, s segment, wait int64) {
 	s.due = w.lanes.snap(max(arrives, f.last+1), f.slot)
 	f.last = s.due
 	f.queue = append(f.queue, s)
+	w.order.sent(f, s.due)
 	if len(f.queue) == 1 {
 		w.at(s.due, rank(f.slot, f.dir), f)
 	}
@@ -114,6 +115,10 @@ func (f *flow) fire() {
 	now := w.now()
 	if due := f.queue[0].due; due > now {
 		w.at(due, rank(f.slot, f.dir), f)
+		return
+	}
+	if until := w.order.wait(f); until > now {
+		w.at(until, rank(f.slot, f.dir), f)
 		return
 	}
 	if f.lost || f.lane.rule.Mode == cluster.Drop {

@@ -37,6 +37,8 @@ type Config struct {
 	ReplicaLag time.Duration
 	// DownAfter is for how long a master is silent before a Sentinel calls it down. 0 is 500 ms.
 	DownAfter time.Duration
+	// Priorities orders what arrives, once the cluster has started; see there. nil: latencies do.
+	Priorities *Priorities
 	// Trace gets a line for every piece of data that arrives: instant in nanoseconds, ends, connection, data. It
 	// must not wait for anything in the bubble. nil: none.
 	Trace io.Writer
@@ -66,6 +68,7 @@ type Cluster struct {
 	hosts     map[string]*host  // by address
 	nodes     []*node
 	sentinels []*sentinel
+	delivery  string // see Delivery
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -114,8 +117,17 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := c.build(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a simulated %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
 	}
+	if cfg.Priorities != nil {
+		c.world.mu.Lock()
+		defer c.world.mu.Unlock()
+		c.world.order = newOrder(c.world, *cfg.Priorities)
+		c.delivery = c.world.order.String()
+	}
 	return c, nil
 }
+
+// Delivery says in what order messages arrive, if not by their latencies alone.
+func (c *Cluster) Delivery() string { return c.delivery }
 
 // clientName is how links name client i.
 func clientName(i int) string { return "client:" + strconv.Itoa(i) }

@@ -31,6 +31,7 @@ type world struct {
 	trace    io.Writer
 	names    map[string]uint64 // hashes of names
 	latency  span
+	order    *order // nil: messages arrive when their latencies are over
 }
 
 // never is later than every instant.

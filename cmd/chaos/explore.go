@@ -41,6 +41,7 @@ func newExplore(s streams) *cobra.Command {
 		Long: `Runs a scenario with many seeds on simulated servers, in virtual time and with the real code of the lock,
 and keeps the first run of each kind of violation as a run directory. A plan that reaches an interesting
 state (a replica promoted while the lock is held, say) for the first time is run again with other timing.
+In one of three seeds messages arrive by priorities: some connections are slow for as long as others are busy.
 
 ` + exploreExit,
 		Example: `  chaos explore --scenario failover --seeds 1000
@@ -68,7 +69,7 @@ state (a replica promoted while the lock is held, say) for the first time is run
 	f.IntVar(&o.jobs, "jobs", 0, "runs at a time (default: one for each processor)")
 	f.IntVar(&o.check, "check-determinism", 0, "make each run so often and compare the histories, byte by byte")
 	f.BoolVar(&o.shrink, "shrink", false, "make the first run of each kind of violation as small as it goes")
-	f.BoolVar(&o.steady, "no-variations", false, "run each seed once, and nothing else")
+	f.BoolVar(&o.steady, "no-variations", false, "run each seed once, with latencies alone, and nothing else")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if violations were found, or none, as the scenario expects")
 	f.BoolVar(&o.json, "json", false, "print the result as one JSON object")
 	_ = c.RegisterFlagCompletionFunc("scenario", completeNames(scenarios.Names))
@@ -156,6 +157,10 @@ func (r explored) print(s streams, asJSON bool) error {
 	fmt.Fprintf(s.out, "%s\n", speed(r.Report))
 	fmt.Fprintf(s.out, "unsafe %s · safe %s · inconclusive %s · failed %s\n", share(r.Unsafe, r.Runs),
 		share(r.Safe, r.Runs), share(r.Inconclusive, r.Runs), share(r.Failed, r.Runs))
+	if r.Varied+r.Priorities > 0 {
+		fmt.Fprintf(s.out, "of the runs, %d had a plan that had reached something new, %d messages by priorities\n",
+			r.Varied, r.Priorities)
+	}
 	if r.Stopped != "" {
 		fmt.Fprintf(s.out, "ended before all seeds were run: %s\n", r.Stopped)
 	}

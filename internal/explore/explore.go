@@ -21,7 +21,7 @@ type Options struct {
 	Jobs     int           // runs at a time; 0: one for each processor
 	Out      string        // folder for the runs that are kept; "": keep none
 	Repeat   int           // make each run so often and compare; 0 or 1: once
-	Steady   bool          // do not vary runs that reached what no other has
+	Steady   bool          // do not vary runs that reached what no other has, and deliver nothing by priorities
 
 	// Watch is told after each run. nil: nobody looks.
 	Watch func(Report)
@@ -34,7 +34,8 @@ type Report struct {
 	Unsafe       int            `json:"unsafe"`
 	Inconclusive int            `json:"inconclusive"`
 	Failed       int            `json:"failed"`
-	Varied       int            `json:"varied"` // of the runs, those with a plan that had reached something new
+	Varied       int            `json:"varied"`     // of the runs, those with a plan that had reached something new
+	Priorities   int            `json:"priorities"` // of the runs, those whose messages arrived by priorities
 	Virtual      time.Duration  `json:"virtual_ns"`
 	Took         time.Duration  `json:"took_ns"`
 	Commands     int64          `json:"commands"`
@@ -72,6 +73,7 @@ const (
 	maxDiffer     = 10
 	perNewState   = 8 // variations of a plan that reached what no other had
 	maxVariations = 1000
+	perPriorities = 3 // one of so many seeds has its messages delivered by priorities
 )
 
 // explorer is an exploration under way.
@@ -162,7 +164,12 @@ func (e *explorer) take() (Job, bool) {
 		e.report.Varied++
 		return j, true
 	}
-	return Job{Scenario: e.Scenario, Seed: e.First + uint64(e.next-1-e.report.Varied)}, true
+	n := e.next - 1 - e.report.Varied
+	j := Job{Scenario: e.Scenario, Seed: e.First + uint64(n)}
+	if n%perPriorities == perPriorities-1 && !e.Steady {
+		j.Variation = 1 // an odd one: by priorities
+	}
+	return j, true
 }
 
 func (e *explorer) fail(ctx context.Context, err error) {
@@ -179,6 +186,9 @@ func (e *explorer) count(j Job, a Answer) (fresh []int) {
 	defer e.mu.Unlock()
 	r := &e.report
 	r.Runs++
+	if j.ByPriorities() {
+		r.Priorities++
+	}
 	r.Virtual += a.Virtual
 	r.Commands += a.Commands
 	r.Grants += int64(a.Grants)

@@ -21,11 +21,14 @@ import (
 type Job struct {
 	Scenario  string `json:"scenario"`            // YAML, as it is to be run
 	Seed      uint64 `json:"seed"`                //
-	Variation uint64 `json:"variation,omitempty"` // the same plan with other timing; 0: none
+	Variation uint64 `json:"variation,omitempty"` // the same plan with other timing; 0: none; odd: by priorities
 	Keep      string `json:"keep,omitempty"`      // folder for a whole run directory with its report; "": keep nothing
 	Name      string `json:"name,omitempty"`      // the scenario and the flags that change it, as a shell reads them, for Keep
 	Events    bool   `json:"events,omitempty"`    // send the history along
 }
+
+// ByPriorities says whether messages of the run arrive by priorities: see package runner's Options.Variation.
+func (j Job) ByPriorities() bool { return j.Variation%2 == 1 }
 
 // Answer is one line from a worker: how the run went.
 type Answer struct {

@@ -45,6 +45,8 @@ type Manifest struct {
 	Source   string `json:"source,omitempty"`  // where the claim comes from
 	YAML     string `json:"yaml"`              // the scenario as it was run, after all overrides
 	Seed     uint64 `json:"seed"`
+	// Delivery says in what order simulated messages arrived, if not by their latencies alone.
+	Delivery string `json:"delivery,omitempty"`
 	// Variation other than 0 is the seed's plan with other timing.
 	Variation uint64        `json:"variation,omitempty"`
 	Repeat    string        `json:"repeat"`  // the command that runs it again

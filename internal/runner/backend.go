@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/cluster"
@@ -14,6 +15,7 @@ import (
 type Site struct {
 	Topology cluster.Topology
 	Seed     uint64
+	Order    time.Duration     // where messages may arrive by priorities: for how long priorities change; 0: they may not
 	Equip    cluster.Equipment // what the plan's faults need of the servers
 	Clients  int
 	// PerProcess is how many clients share a process where clients are processes; 0 and 1: none do.

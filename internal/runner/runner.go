@@ -26,7 +26,8 @@ import (
 type Options struct {
 	Scenario scenarios.Scenario
 	Seed     uint64
-	// Variation other than 0 leaves the plan of faults as the seed draws it, and draws all else anew.
+	// Variation other than 0 leaves the plan of faults as the seed draws it, and draws all else anew. With an odd
+	// one simulated messages arrive by priorities, which it draws too.
 	Variation uint64
 	Backend   Backend
 	Why       string   // why this backend, for the report
@@ -96,6 +97,9 @@ type run struct {
 
 // dice is the seed of all but the plan.
 func (o Options) dice() uint64 { return o.Seed ^ o.Variation*0x9E3779B97F4A7C15 } // 2^64 divided by the golden ratio
+
+// byPriorities: every other variation.
+func (o Options) byPriorities() bool { return o.Variation%2 == 1 }
 
 // Run carries out o.Scenario. When ctx ends the run is cut short: clients
 // finish what they are doing, faults are healed, the history is judged, and the

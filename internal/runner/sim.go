@@ -137,9 +137,11 @@ func follow(ctx, outer context.Context, cancel func()) {
 func (b *Sim) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
 	b.epoch = time.Now()
 	seedLibraries(s.Seed)
-	c, err := sim.Start(ctx, sim.Config{
-		Seed: s.Seed, Topology: s.Topology, Actors: s.Clients, Trace: b.trace,
-	})
+	cfg := sim.Config{Seed: s.Seed, Topology: s.Topology, Actors: s.Clients, Trace: b.trace}
+	if s.Order > 0 {
+		cfg.Priorities = &sim.Priorities{Seed: s.Seed, Horizon: s.Order}
+	}
+	c, err := sim.Start(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -60,11 +60,17 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		Clients: r.params.Clients, PerProcess: r.Scenario.Workload.PerProcess, Seed: r.dice(), Equip: r.plan.Equipment(),
 		Image: r.Image,
 	}
+	if r.byPriorities() {
+		site.Order = r.Scenario.Duration
+	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {
 		return s, err
 	}
 	r.m.Nodes = s.cluster.Nodes()
+	if c, ok := s.cluster.(interface{ Delivery() string }); ok {
+		r.m.Delivery = c.Delivery()
+	}
 	if err := s.able(); err != nil {
 		return s, err
 	}

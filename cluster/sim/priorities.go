@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Priorities has messages arrive by priorities instead of by their latencies
+// alone: Burckhardt et al. 2010, "A randomized scheduler with probabilistic guarantees
+// of finding bugs". What needs one message to be slower than ten others that follow each other
+// is hardly ever drawn from latencies, and is one of few orders here.
+//
+// Chance decides what has a priority: each client or server, each pair of the
+// two, or each connection. A message waits while others of a higher priority
+// are under way, and for a moment more, because who answers sends again soon; up to a limit, so
+// that nobody starves. At a few instants whoever sends next gets the lowest priority of all.
+type Priorities struct {
+	Seed    uint64
+	Horizon time.Duration // from the end of Start: in it priorities change
+}
+
+// group is what has a priority.
+type group int
+
+const (
+	groupActors group = iota
+	groupLinks
+	groupConnections
+)
+
+func (g group) String() string {
+	return [...]string{"clients and servers", "links", "connections"}[g]
+}
+
+const (
+	priorityLevels = 16
+	maxChanges     = 3
+)
+
+// limits are for how long a message may have to wait: short beside timeouts
+// and leases, long beside latencies.
+func limits() []time.Duration {
+	return []time.Duration{5 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond}
+}
+
+// order is priorities at work. Its methods are called with the world locked; on
+// nil they do nothing.
+type order struct {
+	world   *world
+	seed    uint64
+	by      group
+	limit   int64
+	changes []int64 // instants to come
+	lowered map[uint64]int
+	under   [maxChanges + priorityLevels]int64 // by level: until when something is under way
+}
+
+func newOrder(w *world, p Priorities) *order {
+	dice := rand.New(rand.NewPCG(p.Seed, nameHash("priorities")))
+	o := &order{world: w, seed: dice.Uint64(), lowered: map[uint64]int{}}
+	o.by = group(min(dice.IntN(4), int(groupConnections))) // half of the time connections
+	o.limit = int64(limits()[dice.IntN(len(limits()))])
+	for range dice.IntN(maxChanges + 1) {
+		o.changes = append(o.changes, w.now()+dice.Int64N(max(int64(p.Horizon), 1)))
+	}
+	slices.Sort(o.changes)
+	return o
+}
+
+// String says it in words.
+func (o *order) String() string {
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("by priorities of %s, of which %d change; nothing waits longer than %v",
+		o.by, len(o.changes), time.Duration(o.limit))
+}
+
+// member is the number of what f has its priority from.
+func (o *order) member(f *flow) uint64 {
+	switch o.by {
+	case groupActors:
+		return nameHash(f.conn.from.name)
+	case groupLinks:
+		return mix(nameHash(f.conn.from.name), nameHash(f.conn.to.name))
+	}
+	return f.conn.id
+}
+
+func (o *order) level(f *flow) int {
+	m := o.member(f)
+	if l, ok := o.lowered[m]; ok {
+		return l
+	}
+	return maxChanges + int(mix(o.seed, m)>>32%priorityLevels)
+}
+
+// sent notes that f has sent something that is to arrive at due.
+func (o *order) sent(f *flow, due int64) {
+	if o == nil {
+		return
+	}
+	if len(o.changes) > 0 && o.world.now() >= o.changes[0] {
+		o.changes = o.changes[1:]
+		o.lowered[o.member(f)] = len(o.changes) // the last change is the lowest of all
+	}
+	l := o.level(f)
+	o.under[l] = max(o.under[l], due+o.limit/2)
+}
+
+// wait is until when the first message of f, which was due, has to wait; not
+// later than now: it need not.
+func (o *order) wait(f *flow) int64 {
+	if o == nil {
+		return 0
+	}
+	now, end := o.world.now(), f.queue[0].due+o.limit
+	if now >= end {
+		return 0
+	}
+	l, until := o.level(f), int64(0)
+	for _, u := range o.under[l+1:] {
+		until = max(until, u)
+	}
+	if until <= now {
+		return 0
+	}
+	until = o.world.lanes.snap(min(until+1, end), f.slot)
+	o.under[l] = max(o.under[l], until)
+	return until
+}
