@@ -1,0 +1,171 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/process"
+)
+
+// inForce is for how long each fault is left in force: a Sentinel, or a cluster, has replaced a master by then.
+const inForce = 3 * time.Second
+
+// BenchmarkHealToHealthy is, for each fault of servers and of the network, the
+// time from the beginning of its healing until all is well again: every node
+// answers in a role, every replica's link is up, and a client can write. A client writes
+// all the time, through the gates, so that there is something to break.
+func BenchmarkHealToHealthy(b *testing.B) {
+	for _, row := range Catalog() {
+		if row.Process {
+			continue // of clients, which heal themselves
+		}
+		kind := cluster.Sentinel
+		if row.NeedsTopology(kind) != "" {
+			kind = row.Needs[0]
+		}
+		b.Run(row.Name+"/"+kind, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				healOnce(b, row, kind)
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+func healOnce(b *testing.B, row Spec, kind string) {
+	b.Helper()
+	config := process.Config{Topology: cluster.Topology{Kind: kind}, Equip: row.Equip, Dir: b.TempDir()}
+	c, err := process.Start(b.Context(), config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	writing, stop := context.WithCancel(b.Context())
+	var traffic sync.WaitGroup
+	traffic.Go(func() { writeOn(writing, c) })
+	defer func() {
+		stop()
+		traffic.Wait()
+		if err := c.Close(context.Background()); err != nil {
+			b.Error(err)
+		}
+	}()
+	target := string(Master)
+	if row.Aims(target) != nil {
+		target = ""
+	}
+	target, err = row.Resolve(b.Context(), c, crowd{}, target)
+	if err != nil {
+		b.Fatal(err)
+	}
+	in, err := row.Inject(b.Context(), Env{Cluster: c, Keys: []string{"orders"}}, target)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(b.Context(), inForce)
+	defer cancel()
+	proof, err := in.Bite(ctx)
+	if err != nil {
+		proof = "(no bite: " + err.Error() + ")"
+	}
+	if !row.Stroke {
+		<-ctx.Done()
+	}
+	began := time.Now()
+	if _, err := in.Heal(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	healed := time.Since(began)
+	well, giveUp := context.WithTimeout(b.Context(), time.Minute)
+	defer giveUp()
+	why := ""
+	if _, err := await(well, "health", func() (string, bool) {
+		why = unwell(well, c)
+		return why, why == ""
+	}); err != nil {
+		b.Fatalf("%v: %s", err, why)
+	}
+	b.ReportMetric(float64(healed.Milliseconds()), "ms-to-heal")
+	b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-to-healthy")
+	b.Logf("%s", proof)
+}
+
+// writeOn writes to every node through its gate, as client 0, and connects again whenever that fails.
+func writeOn(ctx context.Context, c *process.Cluster) {
+	var all sync.WaitGroup
+	for _, n := range c.Nodes() {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_ = writeTo(ctx, c, n.Addr)
+				select {
+				case <-time.After(20 * time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// writeTo subscribes, writes once and closes.
+func writeTo(ctx context.Context, c *process.Cluster, addr string) error {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(0).Source)}, Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := fmt.Fprint(conn, "SET orders v\r\nEVALSHA 0123 0\r\nSUBSCRIBE news\r\n"); err != nil {
+		return err
+	}
+	answer := make([]byte, 256)
+	n, err := conn.Read(answer)
+	if err != nil {
+		return err
+	}
+	if said := string(answer[:n]); !strings.HasPrefix(said, "+OK") && !strings.HasPrefix(said, "-MOVED") {
+		return errors.New(said)
+	}
+	return nil
+}
+
+// unwell says what is wrong with the cluster; "" if nothing.
+func unwell(ctx context.Context, c *process.Cluster) string {
+	masters := 0
+	for _, n := range c.Nodes() {
+		reply, err := c.Do(ctx, n.Name, "INFO", "replication")
+		if err != nil {
+			return err.Error()
+		}
+		text, _ := reply.(string)
+		switch {
+		case strings.Contains(text, "role:master"):
+			masters++
+			if c.Topology().Kind == cluster.Sentinel && masters == 1 {
+				if err := writeTo(ctx, c, n.Addr); err != nil {
+					return n.Name + ": " + err.Error()
+				}
+			}
+		case !strings.Contains(text, "master_link_status:up"):
+			return n.Name + ": its link is down"
+		}
+		if c.Topology().Kind == cluster.Sharded {
+			info, err := c.Do(ctx, n.Name, "CLUSTER", "INFO")
+			if err != nil || !strings.Contains(fmt.Sprint(info), "cluster_state:ok") {
+				return n.Name + ": the cluster is not well"
+			}
+		}
+	}
+	if masters != c.Topology().Heads() {
+		return fmt.Sprintf("%d masters, not %d", masters, c.Topology().Heads())
+	}
+	return ""
+}
