@@ -50,6 +50,9 @@ In one of three seeds messages arrive by priorities: some connections are slow f
   chaos explore --scenario failover --seeds 20 --check-determinism 10   (is the same seed the same run?)`,
 		Args: exactly(0, "no arguments: name the scenario with --scenario"),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := notZero(c); err != nil {
+				return err
+			}
 			if !c.Flags().Changed("first-seed") {
 				o.first = uint64(rand.Uint32())
 			}
@@ -88,6 +91,9 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := rundir.Writable(o.out); err != nil {
+		return &codeError{exitEnvironment, err}
+	}
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
 	if o.jobs == 0 {
@@ -108,7 +114,7 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	result := explored{Scenario: scenario.Name, First: o.first, Report: report}
+	result := explored{Scenario: scenario.Name, First: o.first, Report: report, words: o.words()}
 	if o.shrink {
 		if result.Shrunk, err = shrinkAll(ctx, s, pool, scenario, report); err != nil {
 			return err
@@ -148,6 +154,8 @@ type explored struct {
 	First    uint64 `json:"first_seed"`
 	explore.Report
 	Shrunk []shrunk `json:"shrunk,omitempty"`
+
+	words string // the scenario and its flags, as a shell reads them
 }
 
 func (r explored) print(s streams, asJSON bool) error {
@@ -164,13 +172,7 @@ func (r explored) print(s streams, asJSON bool) error {
 	if r.Stopped != "" {
 		fmt.Fprintf(s.out, "ended before all seeds were run: %s\n", r.Stopped)
 	}
-	for _, f := range r.Findings {
-		fmt.Fprintf(s.out, "\n%s: %s, first with seed %d after %.2fs\n  rule: %s\n  %s\n", f.Kind,
-			plural(f.Runs, "run"), f.Seed, f.At.Seconds(), f.Kind.Rule, harmless(f.Sentence))
-		if f.Dir != "" {
-			fmt.Fprintf(s.out, "  kept in %s\n", f.Dir)
-		}
-	}
+	r.findings(s)
 	for _, sh := range r.Shrunk {
 		fmt.Fprintf(s.out, "\n%s", sh.text())
 	}
@@ -188,6 +190,29 @@ func (r explored) print(s streams, asJSON bool) error {
 			d.Seed, d.Line, harmless(d.First), harmless(d.Again))
 	}
 	return nil
+}
+
+// findings prints each kind of violation, and the run that showed it first once.
+func (r explored) findings(s streams) {
+	if len(r.Findings) > 0 {
+		fmt.Fprintf(s.out, "%s of violation:\n", plural(len(r.Findings), "kind"))
+	}
+	for i, f := range r.Findings {
+		fmt.Fprintf(s.out, "\n%s: %s, first with seed %d after %.2fs\n  rule: %s\n", f.Kind, plural(f.Runs, "run"), f.Seed,
+			f.At.Seconds(), f.Kind.Rule)
+		if i > 0 && f.Seed == r.Findings[i-1].Seed && f.Varied == r.Findings[i-1].Varied {
+			fmt.Fprintf(s.out, "  the same run as above\n")
+			continue
+		}
+		fmt.Fprintf(s.out, "  %s\n", harmless(f.Sentence))
+		if f.Dir != "" {
+			fmt.Fprintf(s.out, "  kept in %s\n", f.Dir)
+		}
+		if f.NotKept != "" {
+			fmt.Fprintf(s.out, "  it could not be kept: %s\n", harmless(f.NotKept))
+		}
+		fmt.Fprintf(s.out, "  %s\n", repeatOf(explore.Job{Name: r.words, Seed: f.Seed, Variation: f.Varied}))
+	}
 }
 
 // speed says how much was run in how long.

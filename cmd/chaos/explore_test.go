@@ -60,6 +60,10 @@ func TestExploreShrinkReplay(t *testing.T) {
 }
 
 func TestExploreRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args []string
 		code int
@@ -69,6 +73,14 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "at least 1"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "at least 1"},
 		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},
+		{[]string{"explore", "--scenario", "failover", "--clients", "0"}, exitUsage, "makes no run"},
+		{[]string{"explore", "--scenario", "failover", "--duration", "0s"}, exitUsage, "makes no run"},
+		{[]string{"explore", "--scenario", "failover", "--clients", "-2"}, exitUsage, "clients go from 1"},
+		{[]string{"explore", "--scenario", "failover", "--duration", "-3s"}, exitUsage, "from 1ms"},
+		{[]string{"explore", "--scenario", "failover", "--out", file + "/runs"}, exitEnvironment, "is a file"},
+		{[]string{"explore", "--scenario", "failover", "--set", "topology={kind: single}"}, exitUsage, "only topology"},
+		{[]string{"explore", "--scenario", "swarm", "--set", "faults=[{random: {of: [failover], every: 1s}}]"}, exitUsage,
+			"only topology"},
 		{[]string{"explore", "--scenario", "failover", "--lock", "exec:true"}, exitEnvironment, "real time"},
 		{[]string{"shrink", "no-such-folder"}, exitUsage, "no-such-folder"},
 		{[]string{"replay", "no-such-folder"}, exitUsage, "no-such-folder"},

@@ -30,8 +30,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && slices.Contains(children, os.Args[1]) {
 		os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 	}
+	if len(os.Args) == 2 && os.Args[1] == stalls {
+		endStalled("virtual time has stood still: a goroutine waits")
+	}
 	os.Exit(m.Run())
 }
+
+// stalls has the test binary end as a simulation that stands still does.
+const stalls = "stalled-simulation"
 
 const asProgram = "LOCKCHAOS_TEST_PROGRAM"
 

@@ -42,9 +42,7 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 	if err != nil {
 		return usage(fmt.Errorf("the scenario of that run: %w", err))
 	}
-	if was := m.Versions["chaos"]; was != version {
-		s.note("that run was made by chaos %s, this is %s: what differs may differ because of that", was, version)
-	}
+	noteVersion(s, m)
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
 	out, failed := perform(ctx, s, runOptions{
@@ -62,6 +60,13 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 		return errors.Join(failed, err)
 	}
 	return same(s, dir, out.Dir)
+}
+
+// noteVersion says so if another program made the run.
+func noteVersion(s streams, m rundir.Manifest) {
+	if was := m.Versions["chaos"]; was != version {
+		s.note("that run was made by chaos %s, this is %s: what differs may differ because of that", was, version)
+	}
 }
 
 // same compares two histories.

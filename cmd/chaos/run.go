@@ -59,10 +59,8 @@ workload and the plan of faults; on real servers it cannot fix the timing of the
   chaos run --scenario failover --expect --junit result.xml      (for CI)`,
 		Args: exactly(0, "no arguments: name the scenario with --scenario"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, name := range []string{"duration", "clients"} {
-				if f := c.Flags().Lookup(name); f.Changed && (f.Value.String() == "0" || f.Value.String() == "0s") {
-					return usage(fmt.Errorf("--%s 0 makes no run: leave it out for the scenario's own", name))
-				}
+			if err := notZero(c); err != nil {
+				return err
 			}
 			if !c.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32())
@@ -110,6 +108,16 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 		return err
 	}
 	return errors.Join(err, publish(s, out, o, err))
+}
+
+// notZero refuses zeros that would be taken for a flag that is not there.
+func notZero(c *cobra.Command) error {
+	for _, name := range []string{"duration", "clients"} {
+		if f := c.Flags().Lookup(name); f.Changed && (f.Value.String() == "0" || f.Value.String() == "0s") {
+			return usage(fmt.Errorf("--%s 0 makes no run: leave it out for the scenario's own", name))
+		}
+	}
+	return nil
 }
 
 // perform makes the run and shows how it goes.

@@ -58,6 +58,7 @@ func shrinkRun(c *cobra.Command, s streams, path string, property checker.Proper
 	if err != nil {
 		return err
 	}
+	noteVersion(s, m)
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
 	pool, err := openPool(1)

@@ -55,8 +55,9 @@ type Finding struct {
 	Seed     uint64        `json:"seed"`
 	Varied   uint64        `json:"variation,omitempty"`
 	Sentence string        `json:"sentence"`
-	Dir      string        `json:"dir,omitempty"` // where that run is kept
-	At       time.Duration `json:"at_ns"`         // real time since the beginning
+	Dir      string        `json:"dir,omitempty"`      // where that run is kept
+	NotKept  string        `json:"not_kept,omitempty"` // why it is not, or not whole
+	At       time.Duration `json:"at_ns"`              // real time since the beginning
 }
 
 // Difference is a run that was not the same when it was repeated.
@@ -73,6 +74,7 @@ const (
 	maxDiffer     = 10
 	perNewState   = 8 // variations of a plan that reached what no other had
 	maxVariations = 1000
+	keepWait      = 20 * time.Second
 	perPriorities = 3 // one of so many seeds has its messages delivered by priorities
 )
 
@@ -237,20 +239,23 @@ func (e *explorer) reach(j Job, a Answer) {
 	}
 }
 
-// keep makes the run again, whole and with its report, if it shows something new.
+// keep makes the run again, whole and with its report, if it shows something
+// new; also when the user has just had enough.
 func (e *explorer) keep(ctx context.Context, j Job, fresh []int) {
 	if len(fresh) == 0 || e.Out == "" {
 		return
 	}
 	j.Keep, j.Name = e.Out, e.Name
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWait)
+	defer cancel()
 	a, err := e.pool.Do(ctx, j)
-	if err != nil || a.Dir == "" {
-		return
+	if err != nil {
+		a.Failure = err.Error()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, i := range fresh {
-		e.report.Findings[i].Dir = a.Dir
+		e.report.Findings[i].Dir, e.report.Findings[i].NotKept = a.Dir, a.Failure
 	}
 }
 

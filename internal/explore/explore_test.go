@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 
 // Seeds with which the pretended worker does what real ones do on a bad day.
 const (
+	killed  = 12 // it is killed
 	deadly  = 13 // it dies
 	babbles = 14 // it writes nonsense
 	unequal = 15 // the run differs each time
@@ -45,6 +46,11 @@ func pretend() func(Job) Answer {
 		runs++
 		a := Answer{Verdict: checker.Safe, Hash: fmt.Sprint(j.Seed, j.Variation), Virtual: time.Second, Commands: 100}
 		switch j.Seed {
+		case killed:
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Kill()
+			}
+			select {}
 		case deadly:
 			fmt.Fprintln(os.Stderr, "panic: oh no")
 			os.Exit(3)
@@ -69,7 +75,9 @@ func pretend() func(Job) Answer {
 			a.Kinds = []Kind{{checker.Exclusion, checker.BrokenPromise, "no two holders"}}
 			a.States = []string{"promoted while held"}
 		}
-		if j.Keep != "" {
+		if j.Keep == full {
+			a.Failure = "no space left on device"
+		} else if j.Keep != "" {
 			a.Dir = filepath.Join(j.Keep, fmt.Sprint(j.Seed))
 		}
 		return a
@@ -97,6 +105,9 @@ func pool(t *testing.T, n int) *Pool {
 	return p
 }
 
+// full is the folder on a disk without room.
+const full = "full"
+
 const plan = `{name: x, summary: y, topology: {kind: single}, lock: reentrant, duration: 8s,
 workload: {clients: 7, keys: 4, jitter: 20ms}, faults: [
 {after: 100ms, fault: pause-client, for: 1s}, {after: 1s, fault: kill, for: 2s},
@@ -110,8 +121,9 @@ func TestExploreCountsAndKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 13 and 14 cost their worker, 16 failed; 5, 10, 20, 25, 30, 35 and 40 are unsafe, and so is 15, whatever its hash.
-	if r.Runs != 40 || r.Failed != 3 || r.Unsafe != 8 || r.Safe != 29 || len(r.Findings) != 1 || r.Findings[0].Runs != 8 {
+	// 12, 13 and 14 cost their worker, 16 failed;
+	// 5, 10, 20, 25, 30, 35 and 40 are unsafe, and so is 15, whatever its hash.
+	if r.Runs != 40 || r.Failed != 4 || r.Unsafe != 8 || r.Safe != 28 || len(r.Findings) != 1 || r.Findings[0].Runs != 8 {
 		t.Errorf("%+v", r)
 	}
 	f := r.Findings[0]
@@ -122,13 +134,27 @@ func TestExploreCountsAndKeeps(t *testing.T) {
 	for _, f := range r.Failures {
 		said += fmt.Sprintf("%d: %s\n", f.Seed, f.Failure)
 	}
-	for _, want := range []string{"13: the worker died", "panic: oh no", "14: the worker died", "16: virtual time"} {
+	for _, want := range []string{
+		"12: the worker died (signal: killed)", "13: the worker died (exit status 3)", "panic: oh no",
+		"14: the worker died", "16: virtual time",
+	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the failures lack %q:\n%s", want, said)
 		}
 	}
-	if watched == 0 || r.States["promoted while held"] != 8 || r.Virtual != 38*time.Second {
+	if watched == 0 || r.States["promoted while held"] != 8 || r.Virtual != 37*time.Second {
 		t.Errorf("watched %d times, %+v", watched, r)
+	}
+}
+
+// TestWhatCannotBeKeptIsTold: the finding stays, and says why its run is not there.
+func TestWhatCannotBeKeptIsTold(t *testing.T) {
+	r, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 5, Seeds: 1, Out: full, Steady: true})
+	if err != nil || len(r.Findings) != 1 {
+		t.Fatalf("%+v, %v", r.Findings, err)
+	}
+	if f := r.Findings[0]; f.Dir != "" || f.NotKept != "no space left on device" {
+		t.Errorf("%+v", f)
 	}
 }
 

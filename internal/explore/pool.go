@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,12 +81,15 @@ func (p *Pool) Do(ctx context.Context, j Job) (Answer, error) {
 		return a, nil
 	}
 	p.end(w)
-	said := p.lastWords(w)
+	said, ended := p.lastWords(w), w.proc.Wait()
 	w.proc = nil
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}
 	why := fmt.Sprintf("the worker died: %v", err)
+	if errors.Is(err, io.EOF) && ended != nil { // by itself, and not because of what it said
+		why = fmt.Sprintf("the worker died (%v)", ended)
+	}
 	if said != "" {
 		why += ": " + said
 	}

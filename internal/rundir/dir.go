@@ -62,6 +62,37 @@ func Create(root, scenario string, seed uint64, now time.Time) (*Dir, error) {
 	return &Dir{Path: path, ID: name + "/" + made, LinkErr: linkErr}, nil
 }
 
+// Writable finds out whether runs can be kept under root, before there is one.
+// It leaves nothing behind. An empty root is [Root].
+func Writable(root string) error {
+	if root == "" {
+		root = Root
+	}
+	made := ""
+	for dir := filepath.Clean(root); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			break
+		}
+		made = dir
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return explain("creating folder for runs "+root, err)
+	}
+	f, err := os.CreateTemp(root, ".writable-*")
+	if err == nil {
+		_, err = f.Write(make([]byte, 4<<10))
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	if made != "" { // empty folders of our own
+		for dir := filepath.Clean(root); os.Remove(dir) == nil && dir != made; dir = filepath.Dir(dir) {
+		}
+	}
+	if err != nil {
+		return explain("writing to folder for runs "+root, err)
+	}
+	return nil
+}
+
 // mkdirNew makes base, or base-2, base-3 … if two runs began in one millisecond.
 func mkdirNew(parent, base string) (string, error) {
 	name := base

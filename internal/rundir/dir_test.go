@@ -79,6 +79,26 @@ func TestCreateInFile(t *testing.T) {
 	}
 }
 
+// TestWritable: it says what Create would say, and leaves nothing behind.
+func TestWritable(t *testing.T) {
+	root := t.TempDir()
+	if err := Writable(filepath.Join(root, "a", "b")); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Writable(filepath.Join(root, "file", "x")); err == nil || !strings.Contains(err.Error(), "--out") {
+		t.Errorf("in a file: %v", err)
+	}
+	if err := Writable(root); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 func TestSafeName(t *testing.T) {
 	tests := map[string]string{
 		"failover": "failover", "../../etc/passwd": "-..-etc-passwd", "": "run-", "latest": "run-latest",

@@ -47,13 +47,14 @@ type Sim struct {
 	epoch   time.Time    // of Mono
 	passed  time.Duration
 	stalled func(advice string)
+	limit   time.Duration // see stalledAfter
 	dog     bubble.Watchdog
 	trace   io.Writer // see sim.Config.Trace; nil: none
 }
 
 // NewSim is a simulation that has yet to begin. One serves one run. See
 // [Options.Stalled] for a lock that brings virtual time to a stop.
-func NewSim() *Sim { return &Sim{stalled: func(advice string) { panic(advice) }} }
+func NewSim() *Sim { return &Sim{stalled: func(advice string) { panic(advice) }, limit: stalledAfter} }
 
 // simSamples is how often, at most, each node is looked at in a simulated run.
 const simSamples = 500
@@ -95,7 +96,7 @@ const interruptEvery = 50 * time.Millisecond
 func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) error {
 	watching, enough := context.WithCancel(context.Background())
 	defer enough()
-	go b.dog.Watch(watching, stalledAfter, func(s bubble.Stall) {
+	go b.dog.Watch(watching, b.limit, func(s bubble.Stall) {
 		if !s.Busy {
 			b.stalled(s.Advice())
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
@@ -142,6 +143,85 @@ func TestChanceThatIsNotSeededIsFound(t *testing.T) {
 	n, a, b := explore.FirstDifference(texts[0], texts[1])
 	if n == 0 || a == b || !strings.Contains(a, `"f":"`) {
 		t.Errorf("line %d:\n%s\n%s", n, a, b)
+	}
+}
+
+// TestLockThatStopsTimeIsNamed: one waits for a mutex that a goroutine outside holds, the other reads from a
+// pipe. The watchdog names the function; both go on when the test has seen that.
+func TestLockThatStopsTimeIsNamed(t *testing.T) {
+	for name, wait := range waysToWait(t) {
+		t.Run(name, func(t *testing.T) {
+			row, err := client.Lookup("reentrant")
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := row.Open
+			row.Open = func(s client.Setup, notify func(client.Reply)) (client.Locker, error) {
+				l, err := open(s, notify)
+				return slow{l, wait.begin}, err
+			}
+			b := NewSim()
+			b.limit = 500 * time.Millisecond
+			said := ""
+			_, err = Run(context.Background(), Options{
+				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Row: &row,
+				Backend: b, Memory: true, Version: "test",
+				Stalled: func(advice string) {
+					said += advice
+					wait.end()
+				},
+			})
+			runtime.GC()
+			runtime.GC()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"virtual time has stood still", "slow.Acquire", wait.state, "real input or output"} {
+				if !strings.Contains(said, want) {
+					t.Errorf("the advice lacks %q:\n%s", want, said)
+				}
+			}
+		})
+	}
+}
+
+// slow is a lock that does something before each Acquire.
+type slow struct {
+	client.Locker
+	before func()
+}
+
+// Acquire is that of client.Locker.
+func (s slow) Acquire(ctx context.Context, a client.Ask) (client.Grant, error) {
+	s.before()
+	return s.Locker.Acquire(ctx, a)
+}
+
+// wayToWait is something that brings virtual time to a stop until end is called.
+type wayToWait struct {
+	begin, end func()
+	state      string // what the runtime calls it
+}
+
+func waysToWait(t *testing.T) map[string]wayToWait {
+	t.Helper()
+	var mu sync.Mutex
+	mu.Lock()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	var unlock, closed sync.Once
+	return map[string]wayToWait{
+		"mutex": {
+			begin: func() { mu.Lock(); defer mu.Unlock() },
+			end:   func() { unlock.Do(mu.Unlock) }, state: "sync.Mutex.Lock",
+		},
+		"input": {
+			begin: func() { _, _ = r.Read(make([]byte, 1)) },
+			end:   func() { closed.Do(func() { _ = w.Close() }) }, state: "IO wait",
+		},
 	}
 }
 

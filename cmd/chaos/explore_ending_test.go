@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestExploreInterrupted: Ctrl-C ends an exploration at once, and what it has found by then is kept and told.
+func TestExploreInterrupted(t *testing.T) {
+	out := t.TempDir()
+	cmd, temp := program(t, "explore", "--scenario", "failover", "--seeds", "1000000000", "--jobs", "1", "--json",
+		"--out", out)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline, tick := time.Now().Add(time.Minute), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for kept := false; !kept; <-tick.C {
+		_, err := os.Stat(filepath.Join(out, "latest", "history.jsonl"))
+		kept = err == nil
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			t.Fatalf("nothing found in a minute\n%s", stderr.String())
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("%v, want exit code %d\n%s", err, exitInterrupted, stderr.String())
+	}
+	var found explored
+	if err := json.Unmarshal(stdout.Bytes(), &found); err != nil {
+		t.Fatalf("%v\n%s", err, stdout.String())
+	}
+	if found.Runs == 0 || found.Stopped != "interrupted" || len(found.Findings) == 0 {
+		t.Fatalf("%+v", found)
+	}
+	if _, err := os.Stat(filepath.Join(found.Findings[0].Dir, "report.html")); err != nil {
+		t.Errorf("the run of the first finding: %v", err)
+	}
+	nothingIn(t, temp)
+}
+
+// TestStalledSimulationEndsTheProgram with the code for what is no verdict, and the advice.
+func TestStalledSimulationEndsTheProgram(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, stalls)
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitInternal || !strings.Contains(string(text), "a goroutine waits") {
+		t.Errorf("%v, want exit code %d\n%s", err, exitInternal, text)
+	}
+}
+
+// TestRunsOfOtherVersions: another layout is refused, another program is told.
+func TestRunsOfOtherVersions(t *testing.T) {
+	out := t.TempDir()
+	code, stdout, stderr := chaos("explore", "--scenario", "failover", "--seeds", "1", "--first-seed", "1", "--out", out)
+	if code != exitUnsafe {
+		t.Fatalf("explore: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	file := filepath.Join(out, "latest", "run.json")
+	change := func(from, to string) {
+		text, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(text, []byte(from)) {
+			t.Fatalf("%s lacks %s: %v", file, from, err)
+		}
+		if err := os.WriteFile(file, bytes.Replace(text, []byte(from), []byte(to), 1), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(`"format": 1`, `"format": 99`)
+	for _, command := range []string{"replay", "shrink"} {
+		code, _, stderr := chaos(command, filepath.Join(out, "latest"))
+		if code != exitUsage || !strings.Contains(stderr, "format is version 99, and this program reads version 1") {
+			t.Errorf("%s: exit code %d\n%s", command, code, stderr)
+		}
+	}
+	change(`"format": 99`, `"format": 1`)
+	change(`"chaos": "`+version+`"`, `"chaos": "v0.0.9"`)
+	code, _, stderr = chaos("replay", filepath.Join(out, "latest"), "--out", t.TempDir())
+	if code != exitSafe || !strings.Contains(stderr, "was made by chaos v0.0.9") {
+		t.Errorf("replay: exit code %d\n%s", code, stderr)
+	}
+	code, _, stderr = chaos("shrink", filepath.Join(out, "latest"))
+	if code != exitSafe || !strings.Contains(stderr, "was made by chaos v0.0.9") {
+		t.Errorf("shrink: exit code %d\n%s", code, stderr)
+	}
+}
