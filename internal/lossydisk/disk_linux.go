@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -52,14 +53,41 @@ func Mount(dir, backing string) (*Disk, error) {
 	}
 	top := &node{gofuse.LoopbackNode{RootData: root}, d}
 	root.RootNode = top
-	server, err := gofuse.Mount(dir, top, &gofuse.Options{MountOptions: fuse.MountOptions{
-		DirectMountStrict: true, FsName: FSName, Name: FSName,
-	}})
+	server, err := mountAlone(dir, top)
 	if err != nil {
 		return nil, fmt.Errorf("mounting a disk that forgets at %s: %w", dir, err)
 	}
 	d.server = server
 	return d, nil
+}
+
+// mountAlone mounts, and keeps what FUSE is spoken through from programs that
+// are started later: go-fuse opens it so that they would have it too. A server
+// that has it, and files of the disk, could not even be killed when this program
+// was: it waits for an answer while it closes its files, and is who keeps
+// the kernel from seeing that nobody is left to answer.
+func mountAlone(dir string, top gofuse.InodeEmbedder) (*fuse.Server, error) {
+	syscall.ForkLock.RLock() // nothing is started between opening and marking
+	defer syscall.ForkLock.RUnlock()
+	server, err := gofuse.Mount(dir, top, &gofuse.Options{MountOptions: fuse.MountOptions{
+		DirectMountStrict: true, FsName: FSName, Name: FSName,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		return nil, errors.Join(err, server.Unmount())
+	}
+	for _, path := range open {
+		if to, err := os.Readlink(path); err != nil || to != device {
+			continue
+		}
+		if fd, err := strconv.Atoi(filepath.Base(path)); err == nil {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return server, nil
 }
 
 // Cut forgets everything that was not fsynced, and says how many bytes that

@@ -2,6 +2,7 @@ package lossydisk
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -128,5 +129,15 @@ func TestMountWhereItCannotBe(t *testing.T) {
 	}
 	if d, err := Mount(filepath.Join(t.TempDir(), "none"), t.TempDir()); err == nil {
 		t.Error("mounted where no folder is: ", d.Close())
+	}
+}
+
+// TestProgramsDoNotInheritTheDevice: a program that has what the disk is spoken through, and a file of the disk, cannot
+// be killed once nobody answers.
+func TestProgramsDoNotInheritTheDevice(t *testing.T) {
+	mounted(t)
+	said, err := exec.Command("ls", "-l", "/proc/self/fd").CombinedOutput()
+	if err != nil || strings.Contains(string(said), "/dev/fuse") {
+		t.Errorf("%v, a program that was started has:\n%s", err, said)
 	}
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/cluster/process"
+)
+
+// equippedScenario has servers with clocks and disks of their own, as far as this machine can have them, and clients
+// that stand still: everything that a run can leave behind.
+func equippedScenario(t *testing.T) string {
+	t.Helper()
+	faults := "  - {when: acquired, fault: pause-client, target: holder}\n  - {fault: pause-node, target: n3}\n"
+	if process.MissingClocks() == "" {
+		faults += "  - {fault: clock-jump, target: n2, amount: 5s}\n"
+	}
+	if why := process.MissingDisks(); why == "" {
+		faults += "  - {fault: power-loss, target: n1, for: 1m}\n"
+	} else {
+		t.Log("NOT TESTED: mounted disks: ", why)
+	}
+	return writeScenario(t, "name: equipped\n"+
+		"topology: {kind: quorum, masters: 3, options: {appendonly: \"yes\"}}\nlock: redlock\n"+
+		"workload: {clients: 3, hold: 50ms, lease: 1s}\nfaults:\n"+faults+"duration: 2s\n")
+}
+
+// runLimit is far longer than a run of equippedScenario takes to its end.
+const runLimit = time.Minute
+
+// TestNothingIsLeftBehind: whatever the phase, Ctrl-C leaves the run's folder and nothing else, and so does a kill
+// with chaos clean after it: no process, mount or temporary file.
+func TestNothingIsLeftBehind(t *testing.T) {
+	needRedis(t)
+	scenario := equippedScenario(t)
+	for _, phase := range []string{"starting servers", "clients are at work", "healing faults"} {
+		for name, signal := range map[string]syscall.Signal{"Ctrl-C": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
+			t.Run(phase+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				cmd, temp := program(t, "run", "--scenario", scenario, "--backend", "process", "--out", t.TempDir())
+				stderr, err := cmd.StderrPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				tooLong := time.AfterFunc(runLimit, func() { _ = cmd.Process.Kill() })
+				defer tooLong.Stop()
+				sent := false // a second Ctrl-C forces
+				for lines := bufio.NewScanner(stderr); lines.Scan(); {
+					if !sent && strings.Contains(lines.Text(), phase) {
+						_ = cmd.Process.Signal(signal)
+						sent = true
+					}
+				}
+				_ = cmd.Wait()
+				if code := cmd.ProcessState.ExitCode(); signal == syscall.SIGINT && code != exitInterrupted {
+					t.Errorf("it ended with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
+				}
+				if signal == syscall.SIGKILL {
+					clean, _ := program(t, "clean")
+					clean.Env = append(clean.Env, "TMPDIR="+temp)
+					if said, err := clean.CombinedOutput(); err != nil {
+						t.Errorf("clean: %v\n%s", err, said)
+					}
+				}
+				nothingIn(t, temp)
+				nothingOf(t, temp)
+			})
+		}
+	}
+}
+
+// nothingOf fails if a process was started with that temporary folder and lives, or something is mounted in it.
+// (What libfaketime leaves in shared memory is tested where it is started, and in package ledger.)
+func nothingOf(t *testing.T, temp string) {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/mounts")
+	if err != nil || bytes.Contains(mounts, []byte(temp)) {
+		t.Errorf("%v, still mounted:\n%s", err, mounts)
+	}
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environs {
+		environ, err := os.ReadFile(path) // empty of a process that has ended and was not waited for
+		if err == nil && bytes.Contains(environ, []byte("TMPDIR="+temp)) {
+			t.Errorf("left behind: process %s", filepath.Base(filepath.Dir(path)))
+		}
+	}
+}
