@@ -13,7 +13,7 @@ import (
 // run out, and a master goes on to believe that it is one.
 var unplugSpec = Spec{
 	Name:    "unplug",
-	Doc:     "takes a server off the network, with every connection left hanging, until healed (backend docker).",
+	Doc:     "takes a server off the network, connections left hanging, until healed (docker, or root on process).",
 	Source:  "jepsen nemesis partition-node (packets dropped, nothing reset); docker network disconnect",
 	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Equip:   cluster.Equipment{Cables: true},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/cluster/process"
 )
 
 // TestUnplug: what was taken off the network comes back, also if only half of it
@@ -56,4 +57,25 @@ func TestUnplugHoldsLinksAndProcess(t *testing.T) {
 			t.Errorf("unplug n1 and %s %s meet: %v", other.fault, other.target, got)
 		}
 	}
+}
+
+// TestUnplugOnRealServers: a connection is silent while it lasts and goes on after it.
+func TestUnplugOnRealServers(t *testing.T) {
+	if why := process.MissingCables(); why != "" {
+		t.Skip("NOT RUN: ", why)
+	}
+	c := equipped(t, cluster.Topology{Kind: cluster.Single}, cluster.Equipment{Cables: true})
+	if err := unplugSpec.Check(c); err != nil {
+		t.Fatal(err)
+	}
+	a := dial(t, c, 1)
+	in := inject(t, unplugSpec, Env{Cluster: c}, "n1")
+	bites(t, in)
+	a.say(t, "PING")
+	a.hears(t, "silence")
+	if got := role(t, c, "n1"); got != "master" {
+		t.Errorf("past the network it says that it is %q", got)
+	}
+	heals(t, in)
+	a.hears(t, "+PONG")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -25,12 +24,15 @@ func (g *ground) unplug(ctx context.Context, node string) error {
 	})
 }
 
+// serverPort is where servers listen in their containers, see process.Behind.
+const serverPort = "6379"
+
 // silence is how long a call to a server without a cable is given to fail to fail.
 const silence = 100 * time.Millisecond
 
 // unreachable makes sure that nothing reaches the server any more.
 func (g *ground) unreachable(ctx context.Context, b *box) error {
-	at := net.JoinHostPort(g.addressOf(b).String(), strconv.Itoa(port))
+	at := net.JoinHostPort(g.addressOf(b).String(), serverPort)
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	var dialer net.Dialer

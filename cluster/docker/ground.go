@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,22 +22,13 @@ import (
 
 // What a server sees in its container.
 const (
-	port    = 6379
-	busPort = 16379
-	folder  = "/data" // its folder; official images want a volume there, which it replaces
-	logs    = "/logs"
-	socket  = "sock"
+	folder = "/data" // its folder; official images want a volume there, which it replaces
+	logs   = "/logs"
+	socket = "sock"
 )
 
-// Last parts of addresses, see the package comment. A topology has at most 15 of each.
-const (
-	firstNode     = 10
-	firstSentinel = 50
-	smallest      = 26 // bits of the smallest subnet with room for them
-)
-
-// longestTemp leaves room for a server's folder and socket in the 107 bytes of unix(7).
-const longestTemp = 107 - len("/lockchaos-data-1234567890/n15/sock")
+// smallest is the bits of the smallest subnet that has room for a topology.
+const smallest = 26
 
 // errSubnetTaken says that another network has got the subnet in between.
 var errSubnetTaken = errors.New("the subnet is taken")
@@ -109,10 +99,6 @@ func (g *ground) ensureImage(ctx context.Context) error {
 func (g *ground) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
-	if temp := os.TempDir(); len(temp) > longestTemp {
-		return fmt.Errorf("%w: the path of the temporary folder (%s) is so long that sockets in it cannot be called: "+
-			"set TMPDIR to one of at most %d bytes", cluster.ErrEnvironment, temp, longestTemp)
-	}
 	g.engine.settle("", netip.Prefix{})
 	trial, err := g.makeNetwork(ctx)
 	if err != nil {
@@ -165,17 +151,8 @@ func (e *engine) settle(net string, subnet netip.Prefix) {
 // Place gives every server the same ports and an address of its own, and its
 // gates two ports of this machine.
 func (g *ground) Place(h process.Host) process.Place {
-	last, ports := firstNode+h.I, g.firstPort+2*h.I
-	if h.Sentinel {
-		last, ports = firstSentinel+h.I-1, g.firstPort+2*(firstSentinel+h.I)
-	}
-	bytes := g.subnet.Addr().As4()
-	bytes[3] += byte(last)
-	p := process.Place{
-		IP: netip.AddrFrom4(bytes), Port: port, BusPort: busPort,
-		Gate: netip.AddrPortFrom(g.gateway, uint16(ports)), BusGate: netip.AddrPortFrom(g.gateway, uint16(ports+1)),
-		Dir: folder, Log: logs + "/" + h.String() + ".log", Socket: socket,
-	}
+	p := process.Behind(g.subnet, g.gateway, g.firstPort, h)
+	p.Dir, p.Log, p.Socket = folder, logs+"/"+h.String()+".log", socket
 	g.engine.mu.Lock()
 	defer g.engine.mu.Unlock()
 	g.engine.places[g.nameOf(h)] = p.IP

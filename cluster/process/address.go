@@ -169,6 +169,9 @@ func (c *Cluster) openGate(s *server) (err error) {
 	if err := os.MkdirAll(s.disk, 0o755); err != nil {
 		return err
 	}
+	if err := s.checkSocket(); err != nil {
+		return err
+	}
 	p := s.place
 	if s.gate, err = c.gateTo(p.Gate, p.target()); err != nil || c.topology.Kind != cluster.Sharded {
 		return err

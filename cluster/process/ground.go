@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
@@ -49,6 +50,44 @@ type Place struct {
 	Dir           string // its folder, as it sees it itself; empty: as this program does
 	Log           string // the file that it writes its log to, as it sees it; empty: what it prints is its log
 	Socket        string // name of the Unix socket in its folder for this program's own questions; empty: they go to IP
+}
+
+// Last parts of addresses in a network that servers have for themselves. A
+// topology has at most 15 nodes and as many Sentinels.
+const (
+	firstNode     = 10
+	firstSentinel = 50
+	networkPort   = 6379
+	networkBus    = 16379
+)
+
+// Behind is the place of h in a network that servers have for themselves, subnet of
+// at least 64 addresses: each has an address of its own and the same ports; all
+// gates are at gateway, which is this machine's own address in it, at ports from
+// firstPort on.
+func Behind(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Place {
+	last, gate := firstNode+h.I, firstPort+2*h.I
+	if h.Sentinel {
+		last, gate = firstSentinel+h.I-1, firstPort+2*(firstSentinel+h.I)
+	}
+	bytes := subnet.Addr().As4()
+	bytes[3] += byte(last)
+	return Place{
+		IP: netip.AddrFrom4(bytes), Port: networkPort, BusPort: networkBus,
+		Gate: netip.AddrPortFrom(gateway, uint16(gate)), BusGate: netip.AddrPortFrom(gateway, uint16(gate+1)),
+	}
+}
+
+// longestSocket is what unix(7) allows for the path of a socket.
+const longestSocket = 107
+
+// checkSocket refuses a folder in which the server's socket could not be called.
+func (s *server) checkSocket() error {
+	if s.place.Socket == "" || len(s.admin.addr) <= longestSocket {
+		return nil
+	}
+	return fmt.Errorf("%w: the path of the temporary folder is so long that the socket %s cannot be called: set TMPDIR "+
+		"to one of at most %d bytes", cluster.ErrEnvironment, s.admin.addr, len(os.TempDir())+longestSocket-len(s.admin.addr))
 }
 
 // target is where a gate reaches the server.
@@ -116,13 +155,18 @@ func (l *loopback) Place(h Host) Place {
 
 // Launch starts a child process.
 func (l *loopback) Launch(_ context.Context, s Launch) (Process, error) {
-	p, err := child.Start(child.Spec{
+	return launch(l.ledger, child.Spec{
 		Path: l.program, Args: s.Args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
 	})
+}
+
+// launch starts a child and writes it down.
+func launch(ledger *ledger.Ledger, spec child.Spec) (Process, error) {
+	p, err := child.Start(spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.ledger.Process(p.PID()); err != nil {
+	if err := ledger.Process(p.PID()); err != nil {
 		return nil, errors.Join(err, p.Kill())
 	}
 	return p, nil

@@ -16,6 +16,10 @@
 // address that Sentinel monitors is the one that replicas replicate from. (If
 // these differed, Sentinel would point the replicas to the one it monitors.)
 //
+// Servers that faults take off the network ([cluster.Equipment.Cables]; needs root)
+// are in network namespaces instead, .11 on for nodes and .51 on for Sentinels of a
+// subnet of 10.192.0.0/10, with all gates at this machine's own address in it.
+//
 // What of this is about Redis and not about processes serves other grounds too:
 // see [Ground].
 package process
@@ -69,6 +73,7 @@ type Cluster struct {
 	ground   Ground
 	port     int              // on loopback
 	claimed  *net.TCPListener // keeps other runs from the port
+	cables   *namespaces      // nil: the servers are on loopback, or on somebody else's ground
 	data     string           // temporary folder, removed by Close
 	logs     string
 	equip    cluster.Equipment
@@ -93,6 +98,7 @@ var (
 	_ cluster.Admin     = (*Cluster)(nil)
 	_ cluster.Clocks    = (*Cluster)(nil)
 	_ cluster.Disks     = (*Cluster)(nil)
+	_ cluster.Network   = (*Cluster)(nil)
 )
 
 // Start starts a cluster and returns when it is really ready: every server
@@ -115,7 +121,11 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	for try := 1; ; try++ {
 		c := &Cluster{topology: cfg.Topology, program: program, version: version,
 			equip: cfg.Equip, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
-		err := c.start(ctx, func() error { return c.claim(firstPort) })
+		claim := func() error { return c.claim(firstPort) }
+		if cfg.Equip.Cables {
+			claim = func() error { return c.claimCables(ctx, firstPort) }
+		}
+		err := c.start(ctx, claim)
 		if err == nil {
 			return c, nil
 		}
@@ -298,7 +308,7 @@ func (c *Cluster) Close(context.Context) error {
 		if c.claimed != nil {
 			_ = c.claimed.Close()
 		}
-		errs = append(errs, c.closeDisks())
+		errs = append(errs, c.closeDisks(), c.cables.close(c.topology))
 		if c.data != "" {
 			errs = append(errs, os.RemoveAll(c.data))
 		}

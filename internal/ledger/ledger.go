@@ -1,5 +1,5 @@
 // Package ledger is what a run has started, on disk as it happens: processes,
-// folders, mounts, and which engine has containers of it. It is not how a run ends
+// folders, mounts, network namespaces, and which engine has containers of it. It is not how a run ends
 // what it has started (that is the work of whoever started it); it is how somebody
 // else can, when the run was killed.
 //
@@ -38,6 +38,8 @@ type entry struct {
 	Dir     string `json:"dir,omitempty"`
 	Mount   string `json:"mount,omitempty"`
 	Engine  string `json:"engine,omitempty"` // of containers labelled with the run
+	Netns   string `json:"netns,omitempty"`  // a network namespace
+	Bridge  string `json:"bridge,omitempty"` // a network device
 }
 
 // Ledger is the ledger of a running run. Its methods may be called from several
@@ -50,6 +52,10 @@ type Ledger struct {
 	file *os.File // nil once closed
 	keep bool     // Close leaves it to a sweep
 }
+
+// ourNetwork is what namespaces and devices of runs are called: the last guard
+// between a spoilt ledger and somebody's network.
+var ourNetwork = regexp.MustCompile(`^lc[0-9a-f]{8}([ns][0-9]{1,2})?$`)
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
@@ -187,6 +193,26 @@ func (l *Ledger) Engine(host string) error {
 	}
 	if err := l.write(entry{Engine: host}); err != nil {
 		return fmt.Errorf("writing engine %s into the ledger: %w", host, err)
+	}
+	return nil
+}
+
+// Namespace writes down a network namespace that is about to be made. Its name
+// must be one that a sweep believes to be ours: lc, 8 hexadecimal digits, and a server.
+func (l *Ledger) Namespace(name string) error { return l.network(name, entry{Netns: name}) }
+
+// Bridge writes down a bridge that is about to be made, with a name of that kind.
+func (l *Ledger) Bridge(name string) error { return l.network(name, entry{Bridge: name}) }
+
+func (l *Ledger) network(name string, e entry) error {
+	if l == nil {
+		return nil
+	}
+	if !ourNetwork.MatchString(name) {
+		return fmt.Errorf("writing %q into the ledger: that is not the name of one of ours", name)
+	}
+	if err := l.write(e); err != nil {
+		return fmt.Errorf("writing %s into the ledger: %w", name, err)
 	}
 	return nil
 }

@@ -315,3 +315,23 @@ func TestSweepFindsGrandchildren(t *testing.T) {
 	}
 	<-ended
 }
+
+// TestOnlyOurNetworks can be written down: a sweep removes what it reads.
+func TestOnlyOurNetworks(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	l, err := Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for name, want := range map[string]bool{
+		"lc01234567": true, "lc01234567n1": true, "lc89abcdefs15": true, "eth0": false, "": false, "../x": false,
+		"lc01234567x1": false, "lc0123456": false, "lc01234567n1; reboot": false, "docker0": false,
+	} {
+		for what, err := range map[string]error{"namespace": l.Namespace(name), "bridge": l.Bridge(name)} {
+			if (err == nil) != want {
+				t.Errorf("%s %q: %v", what, name, err)
+			}
+		}
+	}
+}

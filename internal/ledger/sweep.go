@@ -2,11 +2,13 @@ package ledger
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -51,6 +53,7 @@ type Swept struct {
 	Killed    []int    // processes ended
 	Removed   []string // folders and shared memory removed
 	Unmounted []string // mounts taken out of the tree
+	Unlinked  []string // network namespaces and devices removed
 	Contained []string // containers and networks removed from an engine
 	Failed    []string // what could not be done, and why; the ledger is kept then
 }
@@ -59,6 +62,9 @@ type Swept struct {
 func (s Swept) mounts() (text string) {
 	if len(s.Unmounted) > 0 {
 		text += fmt.Sprintf(", unmounted %d disks", len(s.Unmounted))
+	}
+	if len(s.Unlinked) > 0 {
+		text += fmt.Sprintf(", removed %d network namespaces and devices", len(s.Unlinked))
 	}
 	if len(s.Contained) > 0 {
 		text += fmt.Sprintf(", removed %d containers and networks", len(s.Contained))
@@ -165,6 +171,7 @@ func undo(ctx context.Context, entries []entry, swept *Swept) {
 			swept.Removed = append(swept.Removed, sharedMemory(e)...)
 		}
 	}
+	unlink(ctx, entries, swept) // when no process is left in them
 	for _, e := range entries {
 		if e.Mount == "" || !removable(e.Mount) {
 			continue
@@ -189,6 +196,32 @@ func undo(ctx context.Context, entries []entry, swept *Swept) {
 			continue
 		}
 		swept.Removed = append(swept.Removed, e.Dir)
+	}
+}
+
+// unlink removes the network namespaces and bridges that are still there, and each
+// namespace's cable, which has its name: with the namespace it would go too, but later.
+func unlink(ctx context.Context, entries []entry, swept *Swept) {
+	remove := func(name, path string, args ...string) {
+		if !ourNetwork.MatchString(name) {
+			return
+		}
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, endWait)
+		defer cancel()
+		if out, err := exec.CommandContext(ctx, "ip", append(args, name)...).CombinedOutput(); err != nil {
+			swept.Failed = append(swept.Failed, fmt.Sprintf("ip %s %s: %v %s", strings.Join(args, " "), name, err,
+				bytes.TrimSpace(out)))
+			return
+		}
+		swept.Unlinked = append(swept.Unlinked, name)
+	}
+	for _, e := range entries {
+		remove(e.Netns, "/sys/class/net/"+e.Netns, "link", "delete")
+		remove(e.Netns, "/run/netns/"+e.Netns, "netns", "delete")
+		remove(e.Bridge, "/sys/class/net/"+e.Bridge, "link", "delete")
 	}
 }
 

@@ -35,7 +35,9 @@ func processLacks(s scenarios.Scenario) string {
 	}
 	need := s.Equipment()
 	if need.Cables {
-		return "servers on loopback have no network that they could be taken off: take backend docker"
+		if why := process.MissingCables(); why != "" {
+			return why
+		}
 	}
 	return unequipped(need)
 }

@@ -33,7 +33,7 @@ func simUnable(s scenarios.Scenario) string {
 		return "a client that is a program of its own lives in real time; take backend process"
 	}
 	if s.Equipment().Cables {
-		return "simulated servers have gates and no network that they could be taken off: take backend docker"
+		return "simulated servers have gates and no network that they could be taken off: take backend process or docker"
 	}
 	if err := bubble.Check(); err != nil {
 		return err.Error()
