@@ -47,6 +47,10 @@ func healOnce(b *testing.B, row Spec, kind string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	if err := row.Check(c); err != nil {
+		_ = c.Close(context.Background())
+		b.Skip(err)
+	}
 	writing, stop := context.WithCancel(b.Context())
 	var traffic sync.WaitGroup
 	traffic.Go(func() { writeOn(writing, c) })
