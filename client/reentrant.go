@@ -60,6 +60,7 @@ func openLock(
 	}
 	permits := &permitsOf{known: map[*lock.Permits]holdID{}}
 	options := lock.Options{
+		Tokens: true, // the reports show what fencing would have refused
 		Rand:   rand.NewPCG(s.Seed, 1),
 		OnLost: tell("lost"), OnRenewed: tell("renewed"),
 		OnPermitsRenewed: func(p *lock.Permits) { permits.renewed(p, notify) },

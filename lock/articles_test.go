@@ -71,7 +71,9 @@ func TestThousandContendersOneGetsIt(t *testing.T) {
 // grow, at three commands for each grant at most.
 func TestHundredContendersAllGetIt(t *testing.T) {
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, patient)
+	o := patient
+	o.Tokens = true
+	c := newTestClient(t, rdb, o)
 	before := scriptsRun(t, rdb)
 	var mu sync.Mutex
 	var last uint64

@@ -24,6 +24,7 @@ type Client struct {
 	where   string   // addresses of its servers
 	signals *signals // nil: waiters are not told, they ask again
 	dog     *watchdog
+	spent   spentLatches
 	single  bool
 	grace   time.Duration // see undoGrace
 	beatMax time.Duration // see beat
@@ -84,7 +85,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	}
 	c.node = n
 	c.where = where(rdb)
-	plain := &single{node: n, scripts: newScripts(), latch: c.o.latchLife()}
+	plain := &single{node: n, scripts: newScripts(c.o), latch: c.o.latchLife(), tokens: c.o.Tokens}
 	c.store, c.fair = kinds{plain}, newFairStore(plain)
 	c.readers, c.writers = newRWStores(plain)
 	c.masters = []*single{plain}
@@ -116,7 +117,7 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	for _, rdb := range rdbs {
 		n := newNode(rdb, c.bg)
 		q.random = append(q.random, c.random.branch())
-		q.nodes = append(q.nodes, &single{node: n, scripts: newScripts(), latch: c.o.latchLife(), noToken: true})
+		q.nodes = append(q.nodes, &single{node: n, scripts: newScripts(c.o), latch: c.o.latchLife()})
 	}
 	c.masters = q.nodes
 	c.where = where(rdbs...)
@@ -156,6 +157,12 @@ func newClient(o Options) (*Client, error) {
 // Mutex is the lock of that name. It costs nothing and needs no closing.
 func (c *Client) Mutex(name string) *Mutex { return &Mutex{client: c, name: name} }
 
+// FencedMutex is the same lock, and each of its grants has a fencing token, also
+// where [Options].Tokens asks for none. All who use a lock of that name should
+// take it so: a grant to a plain mutex has no token, nor have its inner holds. On
+// a client of several masters there is none either.
+func (c *Client) FencedMutex(name string) *Mutex { return &Mutex{client: c, name: name, fenced: true} }
+
 // SpinMutex is the same lock, but who waits for it asks again and again, after
 // delays drawn by chance that grow up to 128 ms: no subscription is made. It
 // suits very many locks that are seldom contended.
@@ -173,10 +180,12 @@ func (c *Client) Close(ctx context.Context) error {
 // giveBack releases cl, asking again until there is an answer or the client's
 // timeout is over, even if ctx has ended.
 func (c *Client) giveBack(ctx context.Context, cl claim) (left int, err error) {
-	ctx = context.WithoutCancel(ctx)
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	end := time.Now().Add(c.o.Timeout)
 	if c.single { // most often there is an answer at once, and nobody has to be told of the end
-		ctx = until{ctx, end}
+		ctx = &until{ctx, end}
 	} else {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end)
@@ -188,7 +197,7 @@ func (c *Client) giveBack(ctx context.Context, cl claim) (left int, err error) {
 		if err == nil || fateOf(err) == refused && !maybe {
 			return left, err
 		}
-		if u, is := ctx.(until); is {
+		if u, is := ctx.(*until); is {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadline(u.Context, end)
 			defer cancel()

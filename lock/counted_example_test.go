@@ -35,7 +35,7 @@ func ExamplePermitSemaphore() {
 // Two accounts are locked as one, in whatever order they are named.
 func ExampleClient_Multi() {
 	ctx := context.Background()
-	c, err := lock.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}), lock.Options{})
+	c, err := lock.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}), lock.Options{Tokens: true})
 	if err != nil {
 		fmt.Println(err)
 		return

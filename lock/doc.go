@@ -16,16 +16,19 @@
 //
 //	owner     who holds the lock; a mutex has one owner
 //	count     how many holds the owner has
-//	token     fencing number of the grant; 0 on a majority of masters
 //	h:<hold>  one field for each hold of the owner
+//	token     fencing number of the grant, if it was asked for
+//	waits     somebody is asleep who wants to be told that the lock is free
 //
 // Beside it, under the same hash tag, so that one script may touch them all:
 //
 //	{orders}:token         the last fencing number; forgotten after a day without a grant
 //	{orders}:latch:<hold>  short-lived: this hold was given back, and what the answer was
-//	{orders}:free          the channel that says that the lock is free
+//	{orders}:free          the channel that says that the lock is free, to those who have left their mark
 //
-// Fencing numbers are no less than the server's clock in microseconds, so that they
+// A plain mutex has no fencing numbers unless [Options].Tokens or
+// [Client.FencedMutex] asks for them: they take the server as long as the rest of
+// the grant. They are no less than the server's clock in microseconds, so that they
 // do not go back when a replica is promoted that has not heard of the last grants,
 // or when the server comes back empty. That holds as long as the new master's
 // clock is not behind the old one's by more than the time since its last grant;

@@ -21,7 +21,8 @@ func TestEvents(t *testing.T) {
 	lost := make(chan struct{})
 	var log bytes.Buffer
 	c := newTestClient(t, rdb, Options{
-		Lease: 10 * time.Second,
+		Lease:  10 * time.Second,
+		Tokens: true,
 		Observe: func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -25,7 +25,7 @@ func Example() {
 
 	wait, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	hold, err := locks.Mutex("orders").Acquire(wait, lock.AcquireOptions{})
+	hold, err := locks.FencedMutex("orders").Acquire(wait, lock.AcquireOptions{})
 	switch {
 	case errors.Is(err, lock.ErrHeld):
 		fmt.Println("somebody else is at it")

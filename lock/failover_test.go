@@ -60,7 +60,7 @@ func startSentinel(t *testing.T) (master, replica *server, rdb *redis.Client) {
 // those who have not been heard of; and tokens grow.
 func TestSentinelFailover(t *testing.T) {
 	master, replica, rdb := startSentinel(t)
-	c := newTestClient(t, rdb, Options{})
+	c := newTestClient(t, rdb, Options{Tokens: true})
 	direct := replica.dial(t)
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
 	for kind, tt := range movable() {
@@ -105,7 +105,9 @@ func TestClusterFailover(t *testing.T) {
 	})
 	eventually(t, prompt, "the replica is in step", func() bool { return replicaReady(s) })
 	told := newTold()
-	c := newTestClient(t, rdb, told.options(10*time.Second)) // a failover takes a while on a busy machine
+	o := told.options(10 * time.Second) // a failover takes a while on a busy machine
+	o.Tokens = true
+	c := newTestClient(t, rdb, o)
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
 	for kind, tt := range movable() {
 		name := nameAt(kind, 0)

@@ -13,9 +13,9 @@ func TestFence(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx := context.Background()
-	asleep := acquire(t, c.Mutex("res"), AcquireOptions{Lease: 50 * time.Millisecond})
+	asleep := acquire(t, c.FencedMutex("res"), AcquireOptions{Lease: 50 * time.Millisecond})
 	<-asleep.Context().Done()
-	awake := acquire(t, c.Mutex("res"), AcquireOptions{})
+	awake := acquire(t, c.FencedMutex("res"), AcquireOptions{})
 	var local Fence
 	remote := NewRedisFence(rdb, "{data}:guard")
 	write := func(h *Hold, value string) error {

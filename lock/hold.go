@@ -16,6 +16,7 @@ type Hold struct {
 	claim  claim
 	lease  time.Duration
 	auto   bool // the watchdog renews it
+	sure   bool // no request for it is on its way
 	token  uint64
 	asked  context.Context // of the acquire
 	duty   duty            // the watchdog's
@@ -44,6 +45,7 @@ func newHold(ctx context.Context, a *attempt, g grant) *Hold {
 		claim:    a.claim,
 		lease:    a.lease,
 		auto:     a.auto,
+		sure:     !a.maybe,
 		token:    g.token,
 		asked:    ctx,
 		deadline: g.sent.Add(validity(a.lease)),
@@ -90,8 +92,9 @@ func (h *Hold) Name() string { return h.claim.name }
 // Owner is the id of the owner.
 func (h *Hold) Owner() string { return h.claim.owner }
 
-// Token is the fencing number of the grant: greater than that of every grant
-// before, the same for all holds of one owner. 0: the lock mints none.
+// Token is the fencing number of the grant, if [Options].Tokens or the kind of
+// lock asks for one: greater than that of every grant before, the same for all
+// holds of one owner. 0: the lock mints none.
 func (h *Hold) Token() uint64 { return h.token }
 
 // Count is how many holds the owner had, this one included, when it was
@@ -178,7 +181,13 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	if h.isReleased() {
 		return wrapErr("release", h.claim.name, ErrReleased)
 	}
-	left, err := h.client.giveBack(ctx, h.claim)
+	cl := h.claim
+	var latch string
+	if plain := cl.via == nil && h.client.single; plain {
+		cl.wake = h.client.signals.known.Load() > 0 && h.client.signals.waiting(cl.freeChannel()) > 0
+		cl.spent, latch = h.client.spent.take(cl.name), cl.latchKey()
+	}
+	left, err := h.client.giveBack(ctx, cl)
 	if err != nil {
 		return wrapErr("release", h.claim.name, err)
 	}
@@ -186,6 +195,9 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	h.released = true
 	h.count = max(left, 0)
 	h.mu.Unlock()
+	if latch != "" && h.sure {
+		h.client.spent.put(cl.name, latch)
+	}
 	switch {
 	case left == -2:
 		return wrapErr("release", h.claim.name, fmt.Errorf("%w: %w", ErrLost, ErrNotOwner))

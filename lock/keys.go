@@ -13,21 +13,44 @@ type claim struct {
 	lease int64  // milliseconds
 	keep  int64  // milliseconds that a waiter's place lasts without a heartbeat; 0: it takes none
 	sole  bool   // refuse an owner that holds the lock already
+	fence bool   // mint a fencing token, whatever the client's option says
+	waits bool   // whoever asks will wait, and wants to be told
 	via   store  // the store of its kind of lock; nil: the client's own
+
+	// For a release.
+	wake  bool   // say that the lock is free, whether anybody has left a mark or not
+	spent string // a latch to remove with the lock; empty: none
+}
+
+// letters tells a script what is special about c.
+func (c *claim) letters() string {
+	switch {
+	case c.sole && c.waits:
+		return "sw"
+	case c.sole:
+		return "s"
+	case c.waits:
+		return "w"
+	}
+	return ""
 }
 
 func (c claim) tokenKey() string { return tagged(c.name, "token") }
-func (c claim) latchKey() string { return tagged(c.name, "latch:"+c.id) }
+func (c claim) latchKey() string { return tagged(c.name, "latch:", c.id) }
 func (c claim) freeChannel() string {
 	return tagged(c.name, "free")
 }
 
 // tagged is a key beside the lock's own that lives in the same cluster slot.
-func tagged(name, suffix string) string {
-	if strings.IndexByte(name, '{') >= 0 && hasTag(name) {
-		return name + ":" + suffix
+func tagged(name, suffix string, more ...string) string {
+	end := ""
+	if len(more) > 0 {
+		end = more[0]
 	}
-	return "{" + name + "}:" + suffix
+	if strings.IndexByte(name, '{') >= 0 && hasTag(name) {
+		return name + ":" + suffix + end
+	}
+	return "{" + name + "}:" + suffix + end
 }
 
 // hasTag reports whether Redis hashes only a part of name: what stands between

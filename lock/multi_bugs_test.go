@@ -164,7 +164,7 @@ func takenAgain(t *testing.T, rdb *redis.Client, name string) {
 func TestB30LeaseShorterThanTheWait(t *testing.T) {
 	ctx := context.Background()
 	x := startCouple(t)
-	first, second := x.mutexes(t, Options{})
+	first, second := x.mutexes(t, Options{Tokens: true})
 	_, busy := x.mutexes(t, Options{})
 	h := acquire(t, busy, AcquireOptions{})
 	const lease = 400 * time.Millisecond
@@ -220,7 +220,7 @@ func TestS03LockLostWhileCollecting(t *testing.T) {
 func TestS02LeaseIsWhatWasAsked(t *testing.T) {
 	ctx := context.Background()
 	x := startCouple(t)
-	first, second := x.mutexes(t, Options{PollMax: 20 * time.Millisecond})
+	first, second := x.mutexes(t, Options{PollMax: 20 * time.Millisecond, Tokens: true})
 	_, busy := x.mutexes(t, Options{})
 	h := acquire(t, busy, AcquireOptions{})
 	done := make(chan *MultiHold, 1)

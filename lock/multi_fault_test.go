@@ -15,7 +15,7 @@ func TestB01MultiAnswersLost(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Tokens: true})
 	p.loseNext.Store(2)
 	h, err := multi(t, c.Mutex("a"), c.Mutex("b")).TryAcquire(context.Background(), MultiOptions{})
 	if err != nil {

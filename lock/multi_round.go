@@ -12,8 +12,8 @@ import (
 var multiSource string
 
 // togetherScript takes several locks with the script that takes one.
-var togetherScript = newScript("local function take(KEYS, ARGV)\n" + mintSource + acquireSource + "\nend\n" +
-	multiSource)
+var togetherScript = newScript("local function take(KEYS, ARGV)\nlocal standard\n" + mintSource + acquireSource +
+	"\nend\n" + multiSource)
 
 // round is one try to take all groups.
 type round struct {
@@ -127,7 +127,9 @@ func newBundle(ctx context.Context, g group, r *round) *bundle {
 	id := g.client.random.id()
 	for _, name := range g.names {
 		owner := r.owner(ctx, g.client, name)
-		b.claims = append(b.claims, claim{name: name, owner: owner, id: id, lease: milliseconds(b.lease)})
+		b.claims = append(b.claims, claim{
+			name: name, owner: owner, id: id, lease: milliseconds(b.lease), waits: r.wait,
+		})
 	}
 	return b
 }
@@ -150,7 +152,8 @@ func (b *bundle) run(ctx context.Context) ([]*Hold, error) {
 	}
 	holds := make([]*Hold, len(b.claims))
 	for i, cl := range b.claims {
-		holds[i] = newHold(ctx, &attempt{client: b.client, claim: cl, lease: b.lease, auto: b.auto}, b.grants[i])
+		a := &attempt{client: b.client, claim: cl, lease: b.lease, auto: b.auto, maybe: b.maybe}
+		holds[i] = newHold(ctx, a, b.grants[i])
 	}
 	return holds, nil
 }
@@ -207,9 +210,11 @@ func (b *bundle) request() call {
 		c.keys = append(c.keys, cl.latchKey())
 	}
 	for _, cl := range b.claims {
-		one := (&single{}).request(cl)
-		c.keys = append(c.keys, one.keys...)
-		c.args = append(c.args, one.args...)
+		c.keys = append(c.keys, cl.name, cl.latchKey())
+		if b.client.o.Tokens {
+			c.keys = append(c.keys, cl.tokenKey())
+		}
+		c.args = append(c.args, cl.id, cl.lease, cl.owner, cl.letters())
 	}
 	return c
 }

@@ -48,7 +48,7 @@ type trio struct {
 func eachTrio(t *testing.T, cases map[string]func(t *testing.T, x trio)) {
 	t.Helper()
 	rdb := startRedis(t).dial(t)
-	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
+	c, other := newTestClient(t, rdb, Options{Tokens: true}), newTestClient(t, rdb, Options{})
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, trio{rdb, c, other, name + "-a", name + "-b", name + "-d"}) })
 	}

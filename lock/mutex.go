@@ -13,6 +13,7 @@ type Mutex struct {
 	client *Client
 	name   string
 	spin   bool
+	fenced bool
 }
 
 // AcquireOptions of one acquire. The zero value is a good start.
@@ -85,7 +86,7 @@ func (m *Mutex) attempt(ctx context.Context, o AcquireOptions) (*attempt, error)
 	if a.anew = owner == ""; a.anew {
 		owner = id
 	}
-	a.claim = claim{name: m.name, owner: owner, id: id, lease: milliseconds(a.lease), sole: o.Sole}
+	a.claim = claim{name: m.name, owner: owner, id: id, lease: milliseconds(a.lease), sole: o.Sole, fence: m.fenced}
 	return a, nil
 }
 
@@ -115,8 +116,11 @@ func (a *attempt) run(ctx context.Context) (*Hold, error) {
 	granted, unasked := false, false
 	defer func() { a.quit(granted, unasked) }()
 	if a.lines() {
+		a.claim.waits = true
 		var others bool
-		a.place, others = a.client.signals.joinLive(a.claim.freeChannel())
+		if a.client.signals.known.Load() > 0 {
+			a.place, others = a.client.signals.joinLive(a.claim.freeChannel())
+		}
 		if others && a.anew && !a.sleep(ctx, a.client.o.PollMax) {
 			return nil, a.giveUp(ctx, a.because(ctx))
 		}

@@ -38,7 +38,7 @@ func TestB07B08UnconfirmedReleaseIsNotReentered(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond})
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond, Tokens: true})
 	h := acquire(t, c.Mutex("job"), AcquireOptions{})
 	before := hashOf(t, direct, "job")["owner"]
 	p.hang.Store(true)

@@ -28,14 +28,28 @@ func each(t *testing.T, cases map[string]func(t *testing.T, p pair)) {
 	}
 }
 
+func tokensWhenAskedFor(t *testing.T, p pair) {
+	fenced := p.m.client.FencedMutex(p.m.name)
+	h := acquire(t, fenced, AcquireOptions{})
+	inner := acquire(t, p.m, AcquireOptions{Owner: h.Owner()})
+	if h.Token() == 0 || inner.Token() != h.Token() {
+		t.Errorf("token %d, of the inner hold %d, want some and the same", h.Token(), inner.Token())
+	}
+	release(t, inner)
+	release(t, h)
+	if next := acquire(t, fenced, AcquireOptions{}); next.Token() <= h.Token() {
+		t.Errorf("next token %d, want more than %d", next.Token(), h.Token())
+	}
+}
+
 // The plain life of a hold.
 func TestMutex(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"taken-and-given-back": func(t *testing.T, p pair) {
 			h := acquire(t, p.m, AcquireOptions{})
-			if h.Token() == 0 || h.Count() != 1 {
-				t.Errorf("token %d, count %d, want some token and 1", h.Token(), h.Count())
+			if h.Token() != 0 || h.Count() != 1 {
+				t.Errorf("token %d, count %d, want none and 1", h.Token(), h.Count())
 			}
 			if left := time.Until(h.Deadline()); left < 10*time.Second || left > 30*time.Second {
 				t.Errorf("valid for %v, want a little less than 30 s", left)
@@ -45,10 +59,9 @@ func TestMutex(t *testing.T) {
 			if got := context.Cause(h.Context()); !errors.Is(got, ErrReleased) {
 				t.Errorf("cause %v, want ErrReleased", got)
 			}
-			if got := acquire(t, p.theirs, AcquireOptions{}).Token(); got <= h.Token() {
-				t.Errorf("next token %d, want more than %d", got, h.Token())
-			}
+			acquire(t, p.theirs, AcquireOptions{})
 		},
+		"tokens-when-asked-for": tokensWhenAskedFor,
 		"held-by-another": func(t *testing.T, p pair) {
 			acquire(t, p.m, AcquireOptions{})
 			_, err := p.theirs.TryAcquire(ctx, AcquireOptions{})
@@ -238,7 +251,7 @@ func TestRefusedArguments(t *testing.T) {
 func TestLayout(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	h := acquire(t, c.Mutex("orders"), AcquireOptions{Owner: "me"})
+	h := acquire(t, c.FencedMutex("orders"), AcquireOptions{Owner: "me"})
 	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.Token()), "h:" + h.claim.id: "1"}
 	if diff := cmp.Diff(want, hashOf(t, rdb, "orders")); diff != "" {
 		t.Errorf("hash of a held lock: %s", diff)
@@ -291,7 +304,8 @@ func TestManyPairs(t *testing.T) {
 // Contenders on one key: everybody is served, one at a time, with tokens that grow.
 func TestContenders(t *testing.T) {
 	s := startRedis(t)
-	clients := []*Client{newTestClient(t, s.dial(t), Options{}), newTestClient(t, s.dial(t), Options{})}
+	tokens := Options{Tokens: true}
+	clients := []*Client{newTestClient(t, s.dial(t), tokens), newTestClient(t, s.dial(t), tokens)}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	var mu sync.Mutex

@@ -34,6 +34,11 @@ type Options struct {
 	Replicas int
 	// ReplicaTimeout is for how long to wait for them. 0 is 1 s.
 	ReplicaTimeout time.Duration
+	// Tokens has every grant of a [Mutex], of whatever kind, and of a [MultiLock] come
+	// with a fencing token; see [Hold.Token]. Without it only those of [Client.FencedMutex],
+	// [FairMutex] and [RW] do. It costs two commands within the script at the server, and
+	// on several masters there are none at all.
+	Tokens bool
 	// Rand is where owner ids and delays are drawn from; nil is a source of its
 	// own, seeded by the system. It is used by one goroutine at a time. Two
 	// clients must not be given sources of the same seed: their owners would be alike.

@@ -16,6 +16,7 @@ import (
 type pipe struct {
 	bg    *background
 	send  func(ctx context.Context, calls []call) []answer // one answer for each
+	one   func(ctx context.Context, c *call) answer        // the same for one call; nil: send does that too
 	heeds bool                                             // send ends with its context, even while it reads
 
 	mu      sync.Mutex
@@ -56,7 +57,7 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 	if !c.whole && p.begin(ctx) {
 		return p.stand(ctx, c)
 	}
-	if u, is := ctx.(until); is { // it has to be told of its end
+	if u, is := ctx.(*until); is { // it has to be told of its end
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(u.Context, u.end)
 		defer cancel()
@@ -107,16 +108,21 @@ type until struct {
 }
 
 // Deadline is that of context.Context.
-func (u until) Deadline() (time.Time, bool) { return u.end, true }
+func (u *until) Deadline() (time.Time, bool) { return u.end, true }
 
 // stand sends c for the caller.
 func (p *pipe) stand(ctx context.Context, c call) answer {
 	sent := time.Now()
 	limited := ctx
 	if _, ends := ctx.Deadline(); ends || ctx.Done() != nil {
-		limited = until{ctx, sent.Add(standing)}
+		limited = &until{ctx, sent.Add(standing)}
 	}
-	a := p.send(limited, []call{c})[0]
+	var a answer
+	if p.one != nil {
+		a = p.one(limited, &c)
+	} else {
+		a = p.send(limited, []call{c})[0]
+	}
 	slow := time.Since(sent) >= standing
 	p.mu.Lock()
 	p.alone = false
@@ -229,6 +235,17 @@ func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
 	return out
 }
 
+// sendOne is sendAll for one call.
+func sendOne(ctx context.Context, rdb processor, c *call) answer {
+	cmd := redis.NewCmd(ctx, c.line(false)...)
+	if err := rdb.Process(ctx, once{cmd}); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = redis.NewCmd(ctx, c.line(true)...)
+		_ = rdb.Process(ctx, once{cmd}) // the command has the error too
+	}
+	value, err := cmd.Result()
+	return answer{value, err}
+}
+
 // processor is what sends one command: every client of go-redis.
 type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
@@ -260,6 +277,12 @@ func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []a
 // line is the command that runs c. Strings are pointed at: as they are, each
 // would be copied into an interface.
 func (c *call) line(source bool) []any {
+	if c.ready != nil && !source {
+		return c.ready
+	}
+	if c.ready != nil {
+		return append([]any{"eval", &c.script.source}, c.ready[2:]...)
+	}
 	args := make([]any, 0, 3+len(c.keys)+len(c.args))
 	if source {
 		args = append(args, "eval", &c.script.source, len(c.keys))
@@ -270,4 +293,13 @@ func (c *call) line(source bool) []any {
 		args = append(args, &c.keys[i])
 	}
 	return append(args, c.args...)
+}
+
+// key is the first key of c, by which a cluster finds its place.
+func (c *call) key() string {
+	if c.ready == nil {
+		return c.keys[0]
+	}
+	key, _ := c.ready[3].(*string)
+	return *key
 }

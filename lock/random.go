@@ -2,6 +2,8 @@ package lock
 
 import (
 	crand "crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -24,7 +26,10 @@ func newRandom(source rand.Source) *random {
 		source = rand.NewChaCha8(seed)
 	}
 	r := &random{source: source}
-	r.client = strconv.FormatUint(source.Uint64(), 36) + strconv.FormatUint(source.Uint64(), 36)
+	var b [12]byte
+	binary.LittleEndian.PutUint64(b[:], source.Uint64())
+	binary.LittleEndian.PutUint32(b[8:], uint32(source.Uint64()))
+	r.client = base64.RawURLEncoding.EncodeToString(b[:])
 	return r
 }
 
@@ -35,9 +40,10 @@ func (r *random) branch() *random {
 	return &random{source: rand.NewPCG(r.source.Uint64(), r.source.Uint64())}
 }
 
-// id is different from every id of this client and, but for chance in 2^128, of any other.
+// id is different from every id of this client and, but for chance in 2^96, of any other.
 func (r *random) id() string {
-	return r.client + "-" + strconv.FormatUint(r.last.Add(1), 36)
+	var b [64]byte
+	return string(strconv.AppendUint(append(append(b[:0], r.client...), '-'), r.last.Add(1), 36))
 }
 
 // between is a duration of at least low and less than high.

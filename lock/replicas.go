@@ -33,7 +33,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 	}
 	out := make([]answer, 0, len(calls))
 	for _, c := range calls {
-		master, err := cluster.MasterForKey(ctx, c.keys[0])
+		master, err := cluster.MasterForKey(ctx, c.key())
 		if err != nil {
 			out = append(out, answer{err: &requestError{notDone, err}})
 			continue

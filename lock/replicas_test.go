@@ -146,6 +146,7 @@ func TestS18TokenPathIsUndoneToo(t *testing.T) {
 	}
 	for name, try := range map[string]func() error{
 		"mutex":  func() error { _, err := c.Mutex("m").Acquire(ctx, AcquireOptions{}); return err },
+		"fenced": func() error { _, err := c.FencedMutex("n").Acquire(ctx, AcquireOptions{}); return err },
 		"fair":   func() error { _, err := c.FairMutex("f").TryAcquire(ctx, AcquireOptions{}); return err },
 		"writer": func() error { _, err := c.RW("w").Write().TryAcquire(ctx, AcquireOptions{}); return err },
 		"multi":  func() error { _, err := several.TryAcquire(ctx, MultiOptions{}); return err },
@@ -154,7 +155,7 @@ func TestS18TokenPathIsUndoneToo(t *testing.T) {
 			t.Errorf("%s: error %v, want a definite ErrTooFewReplicas", name, err)
 		}
 	}
-	for _, name := range []string{"m", "f", "w", "a", "b"} {
+	for _, name := range []string{"m", "n", "f", "w", "a", "b"} {
 		mustExist(t, master.dial(t), name, false)
 	}
 }
@@ -202,14 +203,14 @@ func TestB10CountedKindsWaitForReplicas(t *testing.T) {
 func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {
 	master, copies := startReplicas(t, 1)
 	old := newTestClient(t, master.dial(t), Options{})
-	release(t, acquire(t, old.Mutex("fence"), AcquireOptions{}))
+	release(t, acquire(t, old.FencedMutex("fence"), AcquireOptions{}))
 	eventually(t, prompt, "the replica has a token", func() bool {
 		return copies[0].dial(t).Exists(context.Background(), "{fence}:token").Val() == 1
 	})
 	copies[0].hold()
 	var last uint64
 	for range 10 {
-		h := acquire(t, old.Mutex("fence"), AcquireOptions{})
+		h := acquire(t, old.FencedMutex("fence"), AcquireOptions{})
 		last = h.Token()
 		release(t, h)
 	}
@@ -218,7 +219,7 @@ func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {
 	if known, _ := copies[0].dial(t).Get(context.Background(), "{fence}:token").Uint64(); known >= last {
 		t.Fatalf("the replica has token %d: the test tests nothing", known)
 	}
-	if h := acquire(t, next.Mutex("fence"), AcquireOptions{}); h.Token() <= last {
+	if h := acquire(t, next.FencedMutex("fence"), AcquireOptions{}); h.Token() <= last {
 		t.Errorf("token %d after %d", h.Token(), last)
 	}
 }
@@ -230,7 +231,7 @@ func TestTokenWithClockBehind(t *testing.T) {
 	const ahead = 4_000_000_000_000_000 // in the year 2096
 	rdb.Set(context.Background(), "{late}:token", ahead, 0)
 	for want := uint64(ahead + 1); want < ahead+4; want++ {
-		h := acquire(t, c.Mutex("late"), AcquireOptions{})
+		h := acquire(t, c.FencedMutex("late"), AcquireOptions{})
 		if h.Token() != want {
 			t.Errorf("token %d, want %d", h.Token(), want)
 		}

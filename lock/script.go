@@ -30,14 +30,22 @@ func newScript(source string) script {
 	return script{source: source, digest: hex.EncodeToString(sum[:])}
 }
 
-// scripts are all that this package sends.
-type scripts struct{ acquire, release, renew script }
+// scripts are those of a mutex. What is the same for all requests of a client is
+// part of them: an argument takes the server as long as a cheap command.
+type scripts struct {
+	acquire, fenced, release, renew script
+	lease                           int64 // of an acquire that names none, in milliseconds
+}
 
-func newScripts() scripts {
-	return scripts{
-		acquire: newScript(mintSource + acquireSource),
-		release: newScript(releaseSource),
+func newScripts(o Options) *scripts {
+	lease := milliseconds(o.Lease)
+	head := fmt.Sprintf("local standard = '%d'\n", lease)
+	return &scripts{
+		acquire: newScript(head + acquireSource),
+		fenced:  newScript(head + mintSource + acquireSource),
+		release: newScript(fmt.Sprintf("local life = '%d'\n", o.latchLife()) + releaseSource),
 		renew:   newScript(renewSource),
+		lease:   lease,
 	}
 }
 
@@ -59,7 +67,11 @@ type node struct {
 
 func newNode(rdb redis.UniversalClient, bg *background) *node {
 	n := &node{rdb: rdb, bg: bg}
-	n.plain = &pipe{bg: bg, send: func(ctx context.Context, calls []call) []answer { return sendAll(ctx, rdb, calls) }}
+	n.plain = &pipe{
+		bg:   bg,
+		send: func(ctx context.Context, calls []call) []answer { return sendAll(ctx, rdb, calls) },
+		one:  func(ctx context.Context, c *call) answer { return sendOne(ctx, rdb, c) },
+	}
 	if c, is := rdb.(*redis.Client); is {
 		n.plain.heeds = c.Options().ContextTimeoutEnabled
 	}
@@ -71,7 +83,8 @@ type call struct {
 	script script
 	keys   []string
 	args   []any
-	whole  bool // nobody would ask again if the wait for its answer were cut short
+	ready  []any // if not nil, the command by the digest; else made of the above
+	whole  bool  // nobody would ask again if the wait for its answer were cut short
 }
 
 type answer struct {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,6 +31,7 @@ type signals struct {
 
 	mu       sync.Mutex
 	channels map[string]*channel
+	known    atomic.Int32 // how many channels there are: most often none, and nobody has to look
 	running  bool
 }
 
@@ -70,6 +72,7 @@ func (s *signals) join(name string) *place {
 	if ch == nil {
 		ch = &channel{name: name}
 		s.channels[name] = ch
+		s.known.Add(1)
 		s.look()
 	}
 	return ch.join()
@@ -245,6 +248,7 @@ func (s *signals) wanted(now time.Time) map[string]bool {
 	for name, ch := range s.channels {
 		if len(ch.places) == 0 && now.Sub(ch.left) > linger {
 			delete(s.channels, name)
+			s.known.Add(-1)
 			continue
 		}
 		names[name] = true

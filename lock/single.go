@@ -9,9 +9,9 @@ import (
 // single keeps locks on one master. It is also one voice of a quorum.
 type single struct {
 	node    *node
-	scripts scripts
+	scripts *scripts
 	latch   int64 // life of a latch in milliseconds
-	noToken bool  // one of several masters: mint no fencing token
+	tokens  bool  // mint a fencing token with each grant
 }
 
 var _ store = (*single)(nil)
@@ -25,13 +25,35 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	return grantOf(c, value, sent)
 }
 
+// message is a request that is sent most often: all of it in one piece of memory.
+type message struct {
+	claim claim
+	latch string
+	line  [10]any
+}
+
 // request is the run of the script that asks for c.
 func (s *single) request(c claim) call {
-	return call{
-		script: s.scripts.acquire,
-		keys:   []string{c.name, c.tokenKey(), c.latchKey()},
-		args:   []any{&c.owner, &c.id, &c.lease, yesNo(!s.noToken), yesNo(c.sole)},
+	m := &message{claim: c, latch: c.latchKey()}
+	script := &s.scripts.acquire
+	line := append(m.line[:0], "evalsha", nil, 2, &m.claim.name, &m.latch)
+	if s.tokens || c.fence {
+		script, line[2] = &s.scripts.fenced, 3
+		line = append(line, c.tokenKey())
 	}
+	line[1] = &script.digest
+	line = append(line, &m.claim.id)
+	what := c.letters()
+	if what != "" || c.owner != c.id || c.lease != s.scripts.lease {
+		line = append(line, &m.claim.lease)
+	}
+	if what != "" || c.owner != c.id {
+		line = append(line, &m.claim.owner)
+	}
+	if what != "" {
+		line = append(line, what)
+	}
+	return call{script: *script, ready: line}
 }
 
 // yesNo is how scripts are told yes or no.
@@ -66,11 +88,20 @@ func grantOf(c claim, value any, sent time.Time) (grant, error) {
 }
 
 func (s *single) release(ctx context.Context, c claim) (int, error) {
-	value, err := s.node.do(ctx, call{
-		script: s.scripts.release,
-		keys:   []string{c.name, c.latchKey(), c.freeChannel()},
-		args:   []any{&c.id, &c.owner, &s.latch},
-	})
+	m := &message{claim: c, latch: c.latchKey()}
+	line := append(m.line[:0], "evalsha", &s.scripts.release.digest, 3, &m.claim.name, &m.latch, c.freeChannel())
+	if c.spent != "" {
+		line[2] = 4
+		line = append(line, &m.claim.spent)
+	}
+	line = append(line, &m.claim.id)
+	if c.wake || c.owner != c.id {
+		line = append(line, &m.claim.owner)
+	}
+	if c.wake {
+		line = append(line, "1")
+	}
+	value, err := s.node.do(ctx, call{script: s.scripts.release, ready: line})
 	if err != nil {
 		return 0, err
 	}

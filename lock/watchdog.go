@@ -18,7 +18,7 @@ type watchdog struct {
 
 	mu      sync.Mutex
 	holds   map[*Hold]struct{}
-	next    time.Time // when the loop wakes; zero: it does not run
+	next    time.Time // when the loop wakes
 	closed  bool
 	running bool
 }
@@ -54,6 +54,7 @@ func (w *watchdog) add(h *Hold, sent time.Time) bool {
 	}
 	h.duty.due = sent.Add(h.lease / 3)
 	if !w.running {
+		w.next = time.Now().Add(w.client.o.Lease / 3)
 		w.running = w.client.bg.start(w.loop)
 	} else if h.duty.due.Before(w.next) {
 		w.wake()
@@ -88,8 +89,11 @@ func (w *watchdog) wake() {
 	}
 }
 
+// loop looks every third of the client's lease, which is what all that it renews
+// have: a hold that is taken meanwhile is due later, so nobody has to wake the
+// loop for it, and most holds have gone before it looks. It ends when nothing is held.
 func (w *watchdog) loop() {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(w.client.o.Lease / 3)
 	defer timer.Stop()
 	for {
 		select {
@@ -100,6 +104,9 @@ func (w *watchdog) loop() {
 		}
 		now := time.Now()
 		due, next := w.collect(now)
+		if next.IsZero() {
+			return
+		}
 		size := max(batch, (len(due)+batches-1)/batches)
 		for len(due) > 0 {
 			n := min(size, len(due))
@@ -111,11 +118,15 @@ func (w *watchdog) loop() {
 }
 
 // collect takes out what is due now or so soon that it can go along, and says
-// when to look again.
+// when to look again; zero: there is nothing to look at any more.
 func (w *watchdog) collect(now time.Time) (due []*Hold, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	next = now.Add(time.Minute)
+	if len(w.holds) == 0 && !now.Before(w.next) {
+		w.running = false
+		return nil, time.Time{}
+	}
+	next = now.Add(w.client.o.Lease / 3)
 	for h := range w.holds {
 		d := &h.duty
 		switch {

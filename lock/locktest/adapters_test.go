@@ -131,7 +131,9 @@ const ownLease = 4 * time.Second
 // opener connects a client of package lock to servers of kind.
 func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
 	return func(t testing.TB, addrs []string) Locker {
-		o := lock.Options{Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: time.Second}
+		o := lock.Options{
+			Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: time.Second, Tokens: true,
+		}
 		conns := connect(t, kind, addrs)
 		var c *lock.Client
 		var err error

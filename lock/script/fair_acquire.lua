@@ -54,7 +54,7 @@ if holder == owner then
   if redis.call('HDEL', KEYS[1], 'granted') == 1 or redis.call('PTTL', KEYS[1]) < lease then
     redis.call('PEXPIRE', KEYS[1], lease)
   end
-  return {1, tonumber(redis.call('HGET', KEYS[1], 'count')), tonumber(redis.call('HGET', KEYS[1], 'token')), 0}
+  return {1, tonumber(redis.call('HGET', KEYS[1], 'count')), tonumber(redis.call('HGET', KEYS[1], 'token') or 0), 0}
 end
 
 if keep > 0 then

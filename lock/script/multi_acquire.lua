@@ -2,7 +2,7 @@
 -- function take, the script that takes one of them.
 --
 -- KEYS: latches of this hold, one for each lock; then, for each, the keys of take, the lock first
--- ARGV: how many locks; then, for each, the arguments of take, the owner first
+-- ARGV: how many locks; then, for each, the arguments of take, all four
 -- Answer: {1, answer of take, …}; or {0, which, ttl}: another owner has that lock, for so many ms;
 --         or {-1}: given back before
 --
@@ -23,11 +23,15 @@ for i = 1, n do
     return {-1}
   end
   local lock = KEYS[n + (i - 1) * keys + 1]
+  local mine = (i - 1) * args + 1
   local holder = redis.call('HGET', lock, 'owner')
   if not holder and redis.call('EXISTS', lock) == 1 then
     return redis.error_reply('FOREIGN a key holds a hash that is not a lock')
   end
-  if holder and holder ~= ARGV[(i - 1) * args + 2] then
+  if holder and holder ~= ARGV[mine + 3] then
+    if string.find(ARGV[mine + 4], 'w', 1, true) then
+      redis.pcall('HSET', lock, 'waits', '1')
+    end
     return {0, i, redis.call('PTTL', lock)}
   end
 end
