@@ -61,7 +61,7 @@ func TestBadInput(t *testing.T) {
 func TestNameWithTag(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	release(t, acquire(t, c.Mutex("{user}:7"), AcquireOptions{}))
+	release(t, acquire(t, c.FencedMutex("{user}:7"), AcquireOptions{}))
 	mustExist(t, rdb, "{user}:7:token", true)
 }
 

@@ -109,7 +109,8 @@ func (a *attempt) now(ctx context.Context) (*Hold, error) {
 }
 
 // run asks until the lock is granted. While it is held, it waits in line: asks,
-// takes a place, asks again (the lock may have become free in between), and
+// takes a place, asks again (the lock may have become free in between) unless others
+// do so before it or the server has still to confirm the subscription, and
 // then sleeps until it is told that the lock is free, for no longer than the
 // other owner's lease and PollMax.
 func (a *attempt) run(ctx context.Context) (*Hold, error) {
@@ -119,7 +120,7 @@ func (a *attempt) run(ctx context.Context) (*Hold, error) {
 		a.claim.waits = true
 		var others bool
 		if a.client.signals.known.Load() > 0 {
-			a.place, others = a.client.signals.joinLive(a.claim.freeChannel())
+			a.place, others = a.client.signals.joinBehind(a.claim.freeChannel())
 		}
 		if others && a.anew && !a.sleep(ctx, a.client.o.PollMax) {
 			return nil, a.giveUp(ctx, a.because(ctx))
@@ -135,8 +136,10 @@ func (a *attempt) run(ctx context.Context) (*Hold, error) {
 		case err != nil && final(err):
 			return nil, a.giveUp(ctx, err)
 		case err == nil && a.lines() && a.place == nil:
-			a.place = a.client.signals.join(a.claim.freeChannel())
-			continue
+			served := false
+			if a.place, served = a.client.signals.joinLast(a.claim.freeChannel()); !served {
+				continue
+			}
 		}
 		if !a.sleep(ctx, a.delay(n, ttl, err)) {
 			return nil, a.giveUp(ctx, a.because(ctx))

@@ -19,6 +19,7 @@ type pipe struct {
 	one   func(ctx context.Context, c *call) answer        // the same for one call; nil: send does that too
 	heeds bool                                             // send ends with its context, even while it reads
 
+	spare   sync.Pool // of requests that were answered
 	mu      sync.Mutex
 	waiting []*request
 	senders int
@@ -37,7 +38,7 @@ type request struct {
 const (
 	// crew is how many pipelines are on their way at once: while one waits for
 	// the server, the next is gathered.
-	crew = 3
+	crew = 2
 	// crewMax is how many there are at most when those before hang.
 	crewMax = 32
 	// hangs is after what time without movement a pipe does not wait for its crew.
@@ -62,15 +63,18 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 		ctx, cancel = context.WithDeadline(u.Context, u.end)
 		defer cancel()
 	}
-	r := &request{call: c, done: make(chan answer, 1)}
+	r, _ := p.spare.Get().(*request)
+	if r == nil {
+		r = &request{done: make(chan answer, 1)}
+	}
+	r.call = c
 	if !p.push(r) {
 		return answer{err: &requestError{refused, ErrClosed}}
 	}
-	if ctx.Done() == nil {
-		return <-r.done
-	}
 	select {
 	case a := <-r.done:
+		r.call, r.taken = call{}, false
+		p.spare.Put(r)
 		return a
 	case <-ctx.Done():
 	}
@@ -165,6 +169,7 @@ func (p *pipe) drop(r *request) bool {
 
 // work sends what waits until nothing does.
 func (p *pipe) work() {
+	var calls []call
 	for {
 		// Whoever is about to ask is let ask first: then it goes along.
 		runtime.Gosched()
@@ -172,9 +177,9 @@ func (p *pipe) work() {
 		if len(some) == 0 {
 			return
 		}
-		calls := make([]call, len(some))
-		for i, r := range some {
-			calls[i] = r.call
+		calls = calls[:0]
+		for _, r := range some {
+			calls = append(calls, r.call)
 		}
 		sent := time.Now()
 		answers := p.send(p.bg.ctx, calls)

@@ -23,11 +23,13 @@ var releaseSource string
 var renewSource string
 
 // script is a Lua program and the digest under which servers keep it.
-type script struct{ source, digest string }
+type script struct{ *text }
+
+type text struct{ source, digest string }
 
 func newScript(source string) script {
 	sum := sha1.Sum([]byte(source))
-	return script{source: source, digest: hex.EncodeToString(sum[:])}
+	return script{&text{source: source, digest: hex.EncodeToString(sum[:])}}
 }
 
 // scripts are those of a mutex. What is the same for all requests of a client is

@@ -15,8 +15,9 @@ import (
 // one connection; a channel is subscribed while it has waiters, and a while
 // longer.
 //
-// A message wakes the waiter that has waited longest; a new or renewed
-// subscription wakes all, for a message may have been lost before it. A
+// A message wakes the waiter that has waited longest; a renewed subscription
+// wakes all, for messages may have been lost before it, and a new one all but those
+// of whom one is enough: who waits for a mutex tells the next when he has had it. A
 // waiter that leaves without using its wake-up passes it on. Messages only
 // save time: every waiter asks again by itself in the end.
 //
@@ -39,6 +40,7 @@ type signals struct {
 type channel struct {
 	name   string
 	live   bool     // the server has confirmed the subscription
+	was    bool     // it was live before, and may have missed more than one message
 	places []*place // longest waiting first
 	left   time.Time
 	named  int // how many places have a hold of their own to be told of
@@ -49,6 +51,7 @@ type place struct {
 	channel *channel
 	told    chan struct{} // holds one wake-up
 	hold    string        // told only of this hold, or with all others; empty: of any
+	chain   bool          // serves the others in the end: whoever is granted the lock tells the next
 }
 
 // linger is for how long a channel without waiters stays subscribed: a lock that
@@ -89,6 +92,32 @@ func (s *signals) joinLive(name string) (p *place, others bool) {
 	}
 	others = len(ch.places) > 0
 	return ch.join(), others
+}
+
+// joinBehind is joinLive for a waiter who serves the others in the end: it
+// takes a place behind others too who wait for the subscription.
+func (s *signals) joinBehind(name string) (p *place, others bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := s.channels[name]
+	if ch == nil || !ch.live && len(ch.places) == 0 {
+		return nil, false
+	}
+	others = len(ch.places) > 0
+	p = ch.join()
+	p.chain = true
+	return p, others
+}
+
+// joinLast is join for such a waiter, who need not ask again if it will be told:
+// by those before it, or, where the server has not confirmed the subscription yet,
+// when it does.
+func (s *signals) joinLast(name string) (p *place, served bool) {
+	p = s.join(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.chain = true
+	return p, p.channel.places[0] != p || !p.channel.live && !p.channel.was
 }
 
 func (ch *channel) join() *place {
@@ -142,10 +171,8 @@ func (s *signals) waiting(name string) int {
 // tellOne wakes the longest waiting of those who are not awake already.
 func (ch *channel) tellOne() {
 	for _, p := range ch.places {
-		select {
-		case p.told <- struct{}{}:
+		if p.tell() {
 			return
-		default:
 		}
 	}
 }
@@ -164,24 +191,17 @@ func (s *signals) name(p *place, hold string) {
 // tellNamed wakes the waiter for hold, if it is here.
 func (ch *channel) tellNamed(hold string) {
 	for _, p := range ch.places {
-		if p.hold != hold {
-			continue
+		if p.hold == hold {
+			p.tell()
+			return
 		}
-		select {
-		case p.told <- struct{}{}:
-		default:
-		}
-		return
 	}
 }
 
 // tellAll wakes everybody in the line.
 func (ch *channel) tellAll() {
 	for _, p := range ch.places {
-		select {
-		case p.told <- struct{}{}:
-		default:
-		}
+		p.tell()
 	}
 }
 
@@ -225,9 +245,33 @@ func (s *signals) message(name, says string) {
 func (s *signals) confirmed(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ch := s.channels[name]; ch != nil {
-		ch.live = true
+	ch := s.channels[name]
+	if ch == nil {
+		return
+	}
+	first := !ch.was
+	ch.live, ch.was = true, true
+	if !first {
 		ch.tellAll()
+		return
+	}
+	chained := false
+	for _, p := range ch.places {
+		if p.chain && chained {
+			continue
+		}
+		chained = chained || p.chain
+		p.tell()
+	}
+}
+
+// tell wakes p, and is false if it is awake already.
+func (p *place) tell() bool {
+	select {
+	case p.told <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 

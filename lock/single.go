@@ -35,10 +35,10 @@ type message struct {
 // request is the run of the script that asks for c.
 func (s *single) request(c claim) call {
 	m := &message{claim: c, latch: c.latchKey()}
-	script := &s.scripts.acquire
+	script := s.scripts.acquire
 	line := append(m.line[:0], "evalsha", nil, 2, &m.claim.name, &m.latch)
 	if s.tokens || c.fence {
-		script, line[2] = &s.scripts.fenced, 3
+		script, line[2] = s.scripts.fenced, 3
 		line = append(line, c.tokenKey())
 	}
 	line[1] = &script.digest
@@ -53,7 +53,7 @@ func (s *single) request(c claim) call {
 	if what != "" {
 		line = append(line, what)
 	}
-	return call{script: *script, ready: line}
+	return call{script: script, ready: line}
 }
 
 // yesNo is how scripts are told yes or no.
