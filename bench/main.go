@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -22,7 +23,7 @@ func main() {
 	flag.DurationVar(&c.span, "span", time.Second, "how long one round of a throughput takes")
 	flag.IntVar(&c.crowd, "crowd", 1000, "waiters of the crowd")
 	flag.IntVar(&c.watched, "watched", 10000, "holds that are watched at once")
-	flag.StringVar(&c.only, "only", "", "run this part alone: costs, pairs, waiters, crowd or watched")
+	flag.StringVar(&c.only, "only", "", "run this part alone: costs, guarantees, pairs, waiters, crowd or watched")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -52,10 +53,15 @@ func run(ctx context.Context, c config) error {
 	fmt.Printf("redis-server %s on loopback, %s, %d CPUs (GOMAXPROCS %d); medians of %d rounds\n",
 		version, runtime.Version(), runtime.NumCPU(), runtime.GOMAXPROCS(0), c.rounds)
 	fmt.Println(settings)
+	fmt.Println("load average of the machine at the start:", loadAverage())
+	defer func() { fmt.Println("\nload average of the machine at the end:", loadAverage()) }()
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, *server, config) error
-	}{{"costs", costs}, {"pairs", pairs}, {"waiters", waiters}, {"crowd", crowd}, {"watched", watched}} {
+	}{
+		{"costs", costs}, {"guarantees", guarantees}, {"pairs", pairs},
+		{"waiters", waiters}, {"crowd", crowd}, {"watched", watched},
+	} {
 		if c.only != "" && c.only != part.name {
 			continue
 		}
@@ -64,4 +70,14 @@ func run(ctx context.Context, c config) error {
 		}
 	}
 	return nil
+}
+
+// loadAverage is the load average of the machine: of the last one, five and fifteen minutes.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 3 {
+		return "not known"
+	}
+	return strings.Join(fields[:3], " ")
 }

@@ -179,8 +179,8 @@ func look() func() (goroutines int, heap uint64) {
 	}
 }
 
-// inTurns measures every subject once in each round.
-func inTurns(ctx context.Context, srv *server, all []subject, rounds int, l load) ([]round, error) {
+// inTurns measures every subject once in each round; what it returns is of each subject all rounds.
+func inTurns(ctx context.Context, srv *server, all []subject, rounds int, l load) ([][]round, error) {
 	got := make([][]round, len(all))
 	for n := range rounds {
 		for i := range all {
@@ -192,11 +192,18 @@ func inTurns(ctx context.Context, srv *server, all []subject, rounds int, l load
 			got[at] = append(got[at], r)
 		}
 	}
-	var out []round
-	for _, rounds := range got {
-		out = append(out, medians(rounds))
+	return got, nil
+}
+
+// times is how many times as many grants a made in a round as b: the median over
+// the rounds, for what slows the machine down for a while slows down both.
+func times(a, b []round) float64 {
+	all := make([]float64, len(a))
+	for i := range a {
+		all[i] = a[i].perSecond / max(b[i].perSecond, 1)
 	}
-	return out, nil
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // table prints rows under a head.

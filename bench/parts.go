@@ -17,19 +17,21 @@ func pairs(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
+	const oursAt = 2
 	for _, n := range []int{1, 64} {
-		got, err := inTurns(ctx, srv, all, c.rounds, load{n: n, span: c.span, pairs: true,
+		got, err := inTurns(ctx, srv, all, 2*c.rounds-1, load{n: n, span: c.span / 2, pairs: true,
 			key: func(i int) string { return fmt.Sprintf("bench-%d", i) }})
 		if err != nil {
 			return err
 		}
 		var rows []string
-		for i, r := range got {
-			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%s\t%s",
-				all[i].name, r.perSecond, r.perSecond/got[0].perSecond, short(r.p50), short(r.p99)))
+		for i, rounds := range got {
+			r := medians(rounds)
+			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%.2f\t%s\t%s", all[i].name, r.perSecond,
+				times(rounds, got[0]), times(got[oursAt], rounds), short(r.p50), short(r.p99)))
 		}
 		table(fmt.Sprintf("Nobody else wants it: %d goroutine(s), each a key of its own, acquire and release", n),
-			"lock\tpairs/s\tof raw\tp50\tp99", rows)
+			"lock\tpairs/s\tof raw\tlockchaos makes\tp50\tp99", rows)
 	}
 	return nil
 }
@@ -43,13 +45,14 @@ func waiters(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
-	got, err := inTurns(ctx, srv, all, c.rounds, load{n: 16, span: 2 * c.span, hold: time.Millisecond,
+	got, err := inTurns(ctx, srv, all, c.rounds, load{n: 16, span: c.span, hold: time.Millisecond,
 		key: func(int) string { return "bench" }})
 	if err != nil {
 		return err
 	}
 	var rows []string
-	for i, r := range got {
+	for i, rounds := range got {
+		r := medians(rounds)
 		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.1f\t%d",
 			all[i].name, r.perSecond, short(r.p50), short(r.p99), r.perGrant, r.starved))
 	}
@@ -71,7 +74,8 @@ func crowd(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	var rows []string
-	for i, r := range got {
+	for i, rounds := range got {
+		r := medians(rounds)
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%.1f\t%.1f\t%d\t%d",
 			all[i].name, short(r.took), short(r.p99), r.perGrant, float64(r.heap)/(1<<20), r.goroutines, r.starved))
 	}

@@ -19,7 +19,7 @@ import (
 const settings = `subjects and their settings (each has connections of its own; holds are not renewed within a round):
   raw-evalsha    two scripts, SET NX PX and compare-and-delete, by go-redis with a pool of 100: no lock, the limit
   raw-set        the first of them as a command
-  lockchaos      lock.Options{}: watchdog, fencing tokens, messages; go-redis with a pool of 100
+  lockchaos      lock.Options{}: watchdog, messages, no fencing tokens, as the others; go-redis with a pool of 100
   lockchaos-fair the same client's fair mutex
   rueidislock    KeyMajority 1, NoLoopTracking (what its README says for one Redis of 7.0.5 or later)
   redislock      bsm/redislock, TTL 30 s, LinearBackoff(100 ms) as in its README; go-redis with a pool of 100

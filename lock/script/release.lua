@@ -12,7 +12,7 @@
 -- A hold that is there has no latch. One that is not may be the view of a replica
 -- that is behind: the first command then is a write, which a replica refuses.
 local field = 'h:' .. ARGV[1]
-local lock = redis.call('HMGET', KEYS[1], 'count', field, 'waits', 'owner')
+local lock = redis.call('HMGET', KEYS[1], 'count', field, 'waits')
 if lock[1] == '1' and lock[2] then
   redis.call('SET', KEYS[2], '0', 'PX', life)
   redis.call('DEL', KEYS[1], KEYS[4] or KEYS[1])
@@ -30,8 +30,11 @@ local left = -1
 if lock[2] then
   redis.call('HDEL', KEYS[1], field)
   left = redis.call('HINCRBY', KEYS[1], 'count', -1)
-elseif lock[4] and lock[4] ~= (ARGV[2] or ARGV[1]) then
-  left = -2
+else
+  local owner = redis.call('HGET', KEYS[1], 'owner')
+  if owner and owner ~= (ARGV[2] or ARGV[1]) then
+    left = -2
+  end
 end
 redis.call('SET', KEYS[2], left, 'PX', life)
 return left

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// step is a pair of scripts that does a little more than the step before it: from
+// the bare lock to the two scripts of lockchaos' mutex, without their rarer branches.
+type step struct {
+	what             string
+	acquire, release string
+	keys             int // of the release
+}
+
+// steps are what the server does for one pair, each with one thing more.
+func steps() []step {
+	const (
+		set     = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 30000) then return 0 end return 1`
+		del     = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) return 0 end return 1`
+		exists  = `if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end `
+		latched = `if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 1 end `
+		hset    = `redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'count', '1', 'h:' .. ARGV[1], '1') `
+		expire  = `redis.call('PEXPIRE', KEYS[1], 30000) return 0`
+		hget    = `local l = redis.call('HMGET', KEYS[1], 'count', 'h:' .. ARGV[1]) `
+		waits   = `local l = redis.call('HMGET', KEYS[1], 'count', 'h:' .. ARGV[1], 'waits') `
+		held    = `if not (l[1] == '1' and l[2]) then return 1 end `
+		drop    = `redis.call('DEL', KEYS[1]) `
+		latch   = `redis.call('SET', KEYS[2], '0', 'PX', 10000) redis.call('DEL', KEYS[1], KEYS[#KEYS]) `
+		tell    = `if l[3] then redis.call('PUBLISH', KEYS[3], '0') end `
+		always  = `redis.call('PUBLISH', KEYS[3], '0') `
+		done    = `return 0`
+		mint    = `local t = redis.call('TIME') redis.call('SET', KEYS[3], t[1] * 1000000 + t[2], 'PX', 86400000, 'GET') `
+	)
+	return []step{
+		{"SET NX PX; GET and DEL: the bare lock", set, del, 1},
+		{"a hash with owner, count and hold: re-entry", exists + hset + expire, hget + held + drop + done, 1},
+		{"the acquire looks for a latch: one that comes late takes nothing", latched + hset + expire,
+			hget + held + drop + done, 1},
+		{"the release leaves a latch, and removes the one before: asked again, it answers the same", latched + hset + expire,
+			hget + held + latch + done, 3},
+		{"a message, if somebody has left a mark", latched + hset + expire, waits + held + latch + tell + done, 4},
+		{"a message in any case", latched + hset + expire, waits + held + latch + always + done, 4},
+		{"a fencing token, too", latched + mint + hset + expire, waits + held + latch + always + done, 4},
+	}
+}
+
+// guarantees measures what each of the mutex's promises costs the server, in CPU
+// time without the network: many pairs in one pipeline.
+func guarantees(ctx context.Context, srv *server, c config) error {
+	all := steps()
+	got := make([][]costOf, len(all))
+	for range 2*c.rounds - 1 {
+		for i, s := range all {
+			used, err := s.cost(ctx, srv)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.what, err)
+			}
+			got[i] = append(got[i], costOf{server: used})
+		}
+	}
+	var rows []string
+	for i, s := range all {
+		rows = append(rows, fmt.Sprintf("%s\t%s", s.what, tenths(got[i], func(c costOf) time.Duration { return c.server })))
+	}
+	table("What each promise costs the server: its CPU time for a pair, pipelined; each row has one thing more",
+		"what\tserver", rows)
+	return nil
+}
+
+// cost is the server's CPU time for one pair.
+func (s step) cost(ctx context.Context, srv *server) (time.Duration, error) {
+	const pairs, together = 4000, 50
+	if err := srv.fresh(ctx); err != nil {
+		return 0, err
+	}
+	acquire, release := redis.NewScript(s.acquire), redis.NewScript(s.release)
+	for _, script := range []*redis.Script{acquire, release} {
+		if err := script.Load(ctx, srv.rdb).Err(); err != nil {
+			return 0, err
+		}
+	}
+	before := srv.cpu(ctx)
+	for n := 0; n < pairs; n += together {
+		pipe := srv.rdb.Pipeline()
+		for i := range together {
+			lock, id := fmt.Sprint("job-", i), fmt.Sprintf("uE2rXhWqPz0aBcDe-%d", n+i)
+			latch, last := "{"+lock+"}:latch:"+id, fmt.Sprintf("{%s}:latch:uE2rXhWqPz0aBcDe-%d", lock, n+i-together)
+			keys := []string{lock, latch, "{" + lock + "}:free", last}
+			if s.keys == 3 { // no channel yet
+				keys = slices.Delete(keys, 2, 3)
+			}
+			mine := keys[:min(s.keys, 2)]
+			if strings.Contains(s.acquire, "KEYS[3]") {
+				mine = []string{lock, latch, "{" + lock + "}:token"}
+			} else if strings.Contains(s.acquire, "KEYS[2]") {
+				mine = []string{lock, latch}
+			}
+			acquire.EvalSha(ctx, pipe, mine, id)
+			release.EvalSha(ctx, pipe, keys[:s.keys], id)
+		}
+		cmds, err := pipe.Exec(ctx)
+		if err != nil {
+			return 0, err
+		}
+		for _, cmd := range cmds {
+			if n, err := cmd.(*redis.Cmd).Int(); err != nil || n != 0 {
+				return 0, fmt.Errorf("%v answered %d, %v: the scripts do not fit each other", cmd.Args(), n, err)
+			}
+		}
+	}
+	return (srv.cpu(ctx) - before) / pairs, nil
+}
