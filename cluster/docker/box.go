@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -277,7 +276,12 @@ func (b *box) end() error {
 	if b.pid == 0 || !b.is(b.pid) || !b.lives() {
 		return nil
 	}
-	if err := syscall.Kill(b.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	proc, err := os.FindProcess(b.pid)
+	if err != nil {
+		return nil // it has ended
+	}
+	defer proc.Release()
+	if err := proc.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("killing process %d of container %s: %w", b.pid, b.name, err)
 	}
 	tick := time.NewTicker(time.Millisecond) // it is another program's child: its end sends no event here
