@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -131,7 +132,10 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 		return nil, fmt.Errorf("finding this program on disk: %w", err)
 	}
 	if spec.Name == runner.SimName {
-		o.backend = spec.Name // elsewhere auto may choose another, and the run would not be the same
+		// Elsewhere auto may choose another, and the run would not be the same; and with one processor, as a
+		// worker of chaos explore has it, Go has fewer orders for the goroutines of one client.
+		o.backend = spec.Name
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	show := newProgress(s, scenario, o.seed)
 	show.begin(spec.Name, why)
