@@ -18,7 +18,7 @@ var flushallSpec = Spec{
 	Unable:  unableToCommand,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		admin := env.Cluster.(cluster.Admin)
-		return &stroke{node: target, do: func(ctx context.Context) (string, bool, error) {
+		return newStroke(target, func(ctx context.Context) (string, bool, error) {
 			reply, err := admin.Do(ctx, target, "DBSIZE")
 			n, _ := reply.(int64)
 			if err != nil || n == 0 {
@@ -26,6 +26,6 @@ var flushallSpec = Spec{
 			}
 			_, err = admin.Do(ctx, target, "FLUSHALL")
 			return fmt.Sprintf("%d keys of %s were removed", n, target), err == nil, err
-		}}, nil
+		}), nil
 	},
 }

@@ -17,7 +17,7 @@ var keyDeletedSpec = Spec{
 	Stroke:  true,
 	Unable:  unableToCommand,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		return &stroke{node: target, do: func(ctx context.Context) (string, bool, error) {
+		return newStroke(target, func(ctx context.Context) (string, bool, error) {
 			var deleted int64
 			for _, key := range env.Keys { // one by one: in a cluster they need not be in one slot
 				reply, err := env.Cluster.(cluster.Admin).Do(ctx, target, "DEL", key)
@@ -28,6 +28,6 @@ var keyDeletedSpec = Spec{
 				deleted += n
 			}
 			return fmt.Sprintf("%d keys of locks at %s were deleted", deleted, target), deleted > 0, nil
-		}}, nil
+		}), nil
 	},
 }

@@ -17,10 +17,10 @@ var pubsubCutSpec = Spec{
 	Stroke:  true,
 	Unable:  unableToCommand,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		return &stroke{node: target, do: func(ctx context.Context) (string, bool, error) {
+		return newStroke(target, func(ctx context.Context) (string, bool, error) {
 			reply, err := env.Cluster.(cluster.Admin).Do(ctx, target, "CLIENT", "KILL", "TYPE", "pubsub")
 			n, _ := reply.(int64)
 			return fmt.Sprintf("%d subscriptions at %s were ended", n, target), n > 0, err
-		}}, nil
+		}), nil
 	},
 }

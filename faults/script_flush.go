@@ -26,10 +26,10 @@ var scriptFlushSpec = Spec{
 		if _, err := admin.Do(ctx, target, "SCRIPT", "FLUSH"); err != nil {
 			return nil, err
 		}
-		return &stroke{node: target, do: func(ctx context.Context) (string, bool, error) {
+		return newStroke(target, func(ctx context.Context) (string, bool, error) {
 			now, err := noScripts(ctx, admin, target)
 			return fmt.Sprintf("%s has answered NOSCRIPT %d times", target, now-before), now > before, err
-		}}, nil
+		}), nil
 	},
 }
 

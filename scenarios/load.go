@@ -32,7 +32,7 @@ var order = []string{
 	"redlock-restart-delayed", "redlock-restart-early", "redlock-everysec", "redlock-always",
 	"redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority", "redlock-replies-late",
 	"redlock-no-validity", "redlock-reply-lost", "redlock-partitioned-holder", "redlock-fenced-pause",
-	"semaphore-failover", "permits-dead-client", "readers-writer-pause", "swarm",
+	"semaphore-failover", "permits-dead-client", "readers-writer-pause", "swarm-single", "swarm",
 }
 
 // Catalog is every named scenario, in the order in which people read them.
