@@ -32,8 +32,9 @@ func (g *ground) watch() {
 			continue
 		}
 		g.mu.Lock()
-		g.failure = fmt.Errorf("%w: the Docker engine at %s does not answer any more (%v): start it again, "+
-			"then chaos clean removes the containers", cluster.ErrEnvironment, g.engine.DaemonHost(), err)
+		gone := &EngineError{Host: g.engine.DaemonHost(), Err: err}
+		g.failure = fmt.Errorf("%w: the Docker engine does not answer any more: %s: start it again, "+
+			"then chaos clean removes the containers", cluster.ErrEnvironment, gone.Short())
 		g.mu.Unlock()
 		close(g.gone)
 		return
@@ -71,7 +72,11 @@ func (g *ground) explain(err error) error {
 
 // clear removes every container and the network, for another try or for good.
 func (g *ground) clear() error {
-	ctx, cancel := context.WithTimeout(context.Background(), callWait)
+	wait := callWait
+	if g.lost() != nil {
+		wait = pingWait // it may be back
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	if _, err := g.engine.remove(ctx, labelled(runLabel, g.run)); err != nil {
 		return fmt.Errorf("removing the containers of run %s: %w", g.run, err)

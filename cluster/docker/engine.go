@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -63,6 +64,9 @@ func (e *EngineError) Error() string {
 // Short leaves out what to do.
 func (e *EngineError) Short() string {
 	why := e.Err
+	if ask := (*url.Error)(nil); errors.As(why, &ask) {
+		why = ask.Err
+	}
 	if call := (*net.OpError)(nil); errors.As(why, &call) { // the client says the address twice more
 		why = call.Err
 	}

@@ -136,6 +136,21 @@ func TestDockerKilledAndCleaned(t *testing.T) {
 	nothingIn(t, temp)
 }
 
+// TestDockerNextRunSweeps: what kill -9 leaves behind, the next run removes.
+func TestDockerNextRunSweeps(t *testing.T) {
+	needDocker(t)
+	_, temp, _ := atWork(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
+	next, _ := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker",
+		"--out", t.TempDir(), "--set", "faults=[]", "--set", "expect={}", "--duration", "500ms")
+	next.Env = append(next.Env, "TMPDIR="+temp)
+	said, _ := next.CombinedOutput()
+	if code := next.ProcessState.ExitCode(); code != exitSafe && code != exitInconclusive { // too short to prove much
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	nothingContained(t, temp)
+	nothingIn(t, temp)
+}
+
 // TestDockerOrphans: chaos clean removes containers whose ledger was deleted.
 func TestDockerOrphans(t *testing.T) {
 	needDocker(t)

@@ -47,6 +47,7 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 	defer stop()
 	out, failed := perform(ctx, s, runOptions{
 		scenario: m.Scenario, backend: m.Backend, seed: m.Seed, variation: m.Variation, out: folder, again: m.Repeat,
+		image: m.Versions["image"],
 	}, scenario)
 	if out == nil || out.Dir == nil {
 		return failed
