@@ -56,6 +56,8 @@ func TestCluster(t *testing.T) {
 	servers, rdb := startCluster(t)
 	t.Run("renewed-in-all-slots", func(t *testing.T) { clusterRenews(t, rdb) })
 	t.Run("waiter-is-woken", func(t *testing.T) { clusterWakes(t, rdb) })
+	t.Run("messages-stay-with-the-slot", func(t *testing.T) { clusterShards(t, rdb, servers) })
+	t.Run("slot-moves-under-the-waiter", func(t *testing.T) { clusterWaiterMoves(t, rdb, servers) })
 	t.Run("slot-moves-under-the-holder", func(t *testing.T) { clusterMoves(t, rdb, servers) })
 	t.Run("replicas-none-connected", func(t *testing.T) {
 		c := newTestClient(t, rdb, Options{Replicas: AllReplicas})
@@ -107,6 +109,79 @@ func clusterWakes(t *testing.T, rdb *redis.ClusterClient) {
 		release(t, h)
 		release(t, within(t, prompt, "the waiter", served))
 	}
+}
+
+// shardListeners is how many connections of rdb's server are subscribed to a channel of one of its slots.
+func shardListeners(t *testing.T, rdb *redis.Client, channel string) int {
+	t.Helper()
+	got, err := rdb.PubSubShardNumSub(context.Background(), channel).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(got[channel])
+}
+
+// What wakes a waiter for a mutex, or for several as one, goes to the nodes of its
+// slot alone (redisson#3349: the network of twenty nodes was full of PUBLISH).
+func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
+	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
+	ctx := context.Background()
+	before := make([]string, len(servers))
+	calls := func(s *server, command string) string {
+		return s.dial(t).InfoMap(ctx, "commandstats").Item("Commandstats", "cmdstat_"+command)
+	}
+	for i, s := range servers {
+		before[i] = calls(s, "publish")
+	}
+	h := acquire(t, c.Mutex("near"), AcquireOptions{})
+	master := servers[slotOf("near")/5462].dial(t)
+	served := wait(ctx, t, c.Mutex("near"), AcquireOptions{})
+	eventually(t, prompt, "the waiter is subscribed at the slot's master", func() bool {
+		return shardListeners(t, master, "{near}:free") == 1
+	})
+	several := make(chan *MultiHold, 1)
+	go func() { several <- acquireAll(t, multi(t, c.Mutex("near"), c.Mutex("{near}:too")), MultiOptions{}) }()
+	inLine(t, c, "{near}:free", 2)
+	release(t, h)
+	release(t, within(t, prompt, "the waiter", served))
+	releaseAll(t, within(t, prompt, "who waits for two", several))
+	for i, s := range servers {
+		if now := calls(s, "publish"); now != before[i] {
+			t.Errorf("PUBLISH at master %d: %q, before %q", i+1, now, before[i])
+		}
+	}
+}
+
+// The slot goes to another master while somebody waits for the lock: his subscription
+// follows, and the release there wakes him.
+func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
+	ctx := context.Background()
+	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
+	h := acquire(t, c.Mutex("travels"), AcquireOptions{})
+	slot := slotOf("travels")
+	from, to := servers[slot/5462].dial(t), servers[(slot/5462+1)%3].dial(t)
+	served := wait(ctx, t, c.Mutex("travels"), AcquireOptions{})
+	eventually(t, prompt, "the waiter is subscribed", func() bool {
+		return shardListeners(t, from, "{travels}:free") == 1
+	})
+	fromID, toID := from.Do(ctx, "CLUSTER", "MYID").Val(), to.Do(ctx, "CLUSTER", "MYID").Val()
+	host, p, _ := net.SplitHostPort(to.Options().Addr)
+	for _, err := range []error{
+		to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID).Err(),
+		from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID).Err(),
+		from.Do(ctx, "MIGRATE", host, p, "travels", 0, 10000).Err(),
+		to.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err(),
+		from.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, prompt, "the waiter is subscribed at the new master", func() bool {
+		return shardListeners(t, to, "{travels}:free") == 1
+	})
+	release(t, h)
+	release(t, within(t, prompt, "the waiter", served))
 }
 
 // The slot of a held lock goes to another master: first half (ASK, TRYAGAIN),

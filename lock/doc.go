@@ -18,7 +18,7 @@
 //	count     how many holds the owner has
 //	h:<hold>  one field for each hold of the owner
 //	token     fencing number of the grant, if it was asked for
-//	waits     somebody is asleep who wants to be told that the lock is free
+//	waits     how those who are asleep want to be told that the lock is free
 //
 // Beside it, under the same hash tag, so that one script may touch them all:
 //
@@ -36,7 +36,9 @@
 //
 // A grant may be lost with its master. [Options].Replicas makes it wait for
 // replicas, and takes it back if too few have it; what that does not promise is
-// said there. In a cluster, messages go to all nodes, as PUBLISH does.
+// said there. In a cluster, what wakes those who wait for a mutex stays with the
+// nodes of its slot (SPUBLISH), if the servers can do that, as Redis 7.0 can; the
+// messages of all other kinds go to all nodes, as PUBLISH does.
 //
 // A hold has an id of its own, made once for each Acquire. Every script that
 // changes anything names it, so that a request which is sent again because its

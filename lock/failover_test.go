@@ -122,6 +122,9 @@ func TestClusterFailover(t *testing.T) {
 		role, err := s.Do(ctx, "ROLE").Slice()
 		return err == nil && role[0] == "master"
 	})
+	eventually(t, prompt, "the mutex' waiter is subscribed at the new master", func() bool {
+		return shardListeners(t, s, tagged(nameAt("mutex", 0), "free")) == 1
+	})
 	for len(told.renewed) > 0 {
 		<-told.renewed
 	}

@@ -184,7 +184,9 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	cl := h.claim
 	var latch string
 	if plain := cl.via == nil && h.client.single; plain {
-		cl.wake = h.client.signals.known.Load() > 0 && h.client.signals.waiting(cl.freeChannel()) > 0
+		if s := h.client.signals; s.known.Load() > 0 && s.waiting(cl.freeChannel()) > 0 {
+			cl.wake = s.letter(context.Background()) // known, for somebody waits
+		}
 		cl.spent, latch = h.client.spent.take(cl.name), cl.latchKey()
 	}
 	left, err := h.client.giveBack(ctx, cl)

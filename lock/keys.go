@@ -14,25 +14,20 @@ type claim struct {
 	keep  int64  // milliseconds that a waiter's place lasts without a heartbeat; 0: it takes none
 	sole  bool   // refuse an owner that holds the lock already
 	fence bool   // mint a fencing token, whatever the client's option says
-	waits bool   // whoever asks will wait, and wants to be told
+	waits string // whoever asks will wait, and wants to be told so; empty: he will not
 	via   store  // the store of its kind of lock; nil: the client's own
 
 	// For a release.
-	wake  bool   // say that the lock is free, whether anybody has left a mark or not
+	wake  string // say so that the lock is free, whether anybody has left a mark or not
 	spent string // a latch to remove with the lock; empty: none
 }
 
 // letters tells a script what is special about c.
 func (c *claim) letters() string {
-	switch {
-	case c.sole && c.waits:
-		return "sw"
-	case c.sole:
-		return "s"
-	case c.waits:
-		return "w"
+	if c.sole {
+		return "s" + c.waits
 	}
-	return ""
+	return c.waits
 }
 
 func (c claim) tokenKey() string { return tagged(c.name, "token") }

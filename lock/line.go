@@ -95,7 +95,9 @@ func (w *waiter) join(channel, other string) bool {
 		return false
 	}
 	w.leave(false)
-	w.place, w.woken = w.client.signals.join(channel), false
+	// Another line than its own is that of a mutex.
+	shard := other != "" && w.client.signals.letter(context.Background()) == toShard
+	w.place, w.woken = w.client.signals.joinOn(channel, shard), false
 	return true
 }
 

@@ -124,11 +124,14 @@ func newBundle(ctx context.Context, g group, r *round) *bundle {
 	if b.auto {
 		b.lease = g.client.o.Lease
 	}
-	id := g.client.random.id()
+	id, waits := g.client.random.id(), ""
+	if r.wait {
+		waits = g.client.signals.letter(ctx)
+	}
 	for _, name := range g.names {
 		owner := r.owner(ctx, g.client, name)
 		b.claims = append(b.claims, claim{
-			name: name, owner: owner, id: id, lease: milliseconds(b.lease), waits: r.wait,
+			name: name, owner: owner, id: id, lease: milliseconds(b.lease), waits: waits,
 		})
 	}
 	return b

@@ -117,7 +117,7 @@ func (a *attempt) run(ctx context.Context) (*Hold, error) {
 	granted, unasked := false, false
 	defer func() { a.quit(granted, unasked) }()
 	if a.lines() {
-		a.claim.waits = true
+		a.claim.waits = a.client.signals.letter(ctx)
 		var others bool
 		if a.client.signals.known.Load() > 0 {
 			a.place, others = a.client.signals.joinBehind(a.claim.freeChannel())

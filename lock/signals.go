@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,10 +26,14 @@ import (
 // (see keeper.go); the mutex guards memory only and is never held over it.
 type signals struct {
 	rdb     redis.UniversalClient
+	cluster *redis.ClusterClient // rdb, if it is one
 	bg      *background
 	random  *random
 	timeout time.Duration
 	changed chan struct{} // the keeper should look
+	asked   atomic.Bool   // somebody asks whether messages can stay with the slot
+	told    chan struct{} // closed when the answer is there
+	shards  atomic.Int32  // the answer, see letter
 
 	mu       sync.Mutex
 	channels map[string]*channel
@@ -39,6 +44,7 @@ type signals struct {
 // channel is one lock's line of waiters.
 type channel struct {
 	name   string
+	shard  bool     // its messages stay with the slot
 	live   bool     // the server has confirmed the subscription
 	was    bool     // it was live before, and may have missed more than one message
 	places []*place // longest waiting first
@@ -59,21 +65,26 @@ type place struct {
 const linger = 5 * time.Second
 
 func newSignals(rdb redis.UniversalClient, bg *background, r *random, timeout time.Duration) *signals {
+	cluster, _ := rdb.(*redis.ClusterClient)
 	return &signals{
-		rdb: rdb, bg: bg, random: r, timeout: timeout,
+		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: timeout,
 		changed:  make(chan struct{}, 1),
+		told:     make(chan struct{}),
 		channels: make(map[string]*channel),
 	}
 }
 
 // join takes the last place in the line of channel name. The caller must ask
 // for the lock after that, before it sleeps, and leave in the end.
-func (s *signals) join(name string) *place {
+func (s *signals) join(name string) *place { return s.joinOn(name, false) }
+
+// joinOn is join on a channel whose messages, with shard, stay with the slot.
+func (s *signals) joinOn(name string, shard bool) *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ch := s.channels[name]
 	if ch == nil {
-		ch = &channel{name: name}
+		ch = &channel{name: name, shard: shard}
 		s.channels[name] = ch
 		s.known.Add(1)
 		s.look()
@@ -113,7 +124,7 @@ func (s *signals) joinBehind(name string) (p *place, others bool) {
 // by those before it, or, where the server has not confirmed the subscription yet,
 // when it does.
 func (s *signals) joinLast(name string) (p *place, served bool) {
-	p = s.join(name)
+	p = s.joinOn(name, s.letter(context.Background()) == toShard)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.chain = true
@@ -275,16 +286,19 @@ func (p *place) tell() bool {
 	}
 }
 
-// broken is called when the connection has gone, and every subscription with it.
-func (s *signals) broken() {
+// broken is called when a connection has gone, and its subscriptions with it.
+func (s *signals) broken(names map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, ch := range s.channels {
-		ch.live = false
+	for name := range names {
+		if ch := s.channels[name]; ch != nil {
+			ch.live = false
+		}
 	}
 }
 
-// wanted are the channels to be subscribed; those long without waiters are dropped.
+// wanted are the channels to be subscribed, and whether their messages stay with the
+// slot; those long without waiters are dropped.
 func (s *signals) wanted(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,7 +309,7 @@ func (s *signals) wanted(now time.Time) map[string]bool {
 			s.known.Add(-1)
 			continue
 		}
-		names[name] = true
+		names[name] = ch.shard
 	}
 	return names
 }
@@ -304,9 +318,14 @@ func (s *signals) wanted(now time.Time) map[string]bool {
 // The caller holds the mutex.
 func (s *signals) look() {
 	if !s.running {
-		k := &keeper{signals: s}
+		k := &keeper{signals: s, lines: make(map[string]*line)}
 		s.running = s.bg.start(k.run)
 	}
+	s.poke()
+}
+
+// poke makes the keeper look.
+func (s *signals) poke() {
 	select {
 	case s.changed <- struct{}{}:
 	default:

@@ -95,11 +95,11 @@ func (s *single) release(ctx context.Context, c claim) (int, error) {
 		line = append(line, &m.claim.spent)
 	}
 	line = append(line, &m.claim.id)
-	if c.wake || c.owner != c.id {
+	if c.wake != "" || c.owner != c.id {
 		line = append(line, &m.claim.owner)
 	}
-	if c.wake {
-		line = append(line, "1")
+	if c.wake != "" {
+		line = append(line, c.wake)
 	}
 	value, err := s.node.do(ctx, call{script: s.scripts.release, ready: line})
 	if err != nil {

@@ -4,6 +4,7 @@
 -- KEYS: lock, latch of this hold, and, if a fencing token is to be minted, the token counter
 -- ARGV: hold; then, if they say anything: lease in ms, owner (else the hold is its own), and letters:
 --       "s" to refuse an owner that holds the lock, "w" if the asker will wait to be told that it is free
+--       by PUBLISH, "W" by SPUBLISH
 -- Answer: the token, or 0, if the lock was free; else {granted, count, token, ttl}
 --   granted  1: held by this hold; 0: another owner has it; -1: this hold was given back before;
 --            -2: the owner holds it, and must not hold it twice
@@ -31,10 +32,11 @@ end
 local what = ARGV[4] or ''
 local lock = redis.call('HMGET', KEYS[1], 'owner', 'waits', hold)
 if lock[1] and lock[1] ~= owner then
-  if not lock[2] and string.find(what, 'w', 1, true) then
+  local marks, mine = lock[2] or '', string.match(what, '[wW]')
+  if mine and not string.find(marks, mine, 1, true) then
     -- A mark, so that only a release for which somebody waits says so. Where it cannot be
     -- written, the waiter asks by itself in the end.
-    redis.pcall('HSET', KEYS[1], 'waits', '1')
+    redis.pcall('HSET', KEYS[1], 'waits', marks .. mine)
   end
   return {0, 0, 0, redis.call('PTTL', KEYS[1])}
 end

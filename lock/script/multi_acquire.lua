@@ -29,8 +29,9 @@ for i = 1, n do
     return redis.error_reply('FOREIGN a key holds a hash that is not a lock')
   end
   if holder and holder ~= ARGV[mine + 3] then
-    if string.find(ARGV[mine + 4], 'w', 1, true) then
-      redis.pcall('HSET', lock, 'waits', '1')
+    local marks, letter = redis.call('HGET', lock, 'waits') or '', string.match(ARGV[mine + 4], '[wW]')
+    if letter and not string.find(marks, letter, 1, true) then
+      redis.pcall('HSET', lock, 'waits', marks .. letter)
     end
     return {0, i, redis.call('PTTL', lock)}
   end

@@ -2,8 +2,8 @@
 -- Comes after a line that says how long a latch lives.
 --
 -- KEYS: lock, latch of this hold, channel of the lock; then, if there is one, a latch that nobody asks for any more
--- ARGV: hold; then, if they say anything: owner (else the hold is its own), and "1" to say that the
---       lock is free even if nobody has left a mark
+-- ARGV: hold; then, if they say anything: owner (else the hold is its own), and "w" (by PUBLISH) or "W"
+--       (by SPUBLISH) to say that the lock is free even if nobody has left such a mark
 -- Answer: holds that are left to the owner; -1: not held; -2: not held, and another owner has the lock
 --
 -- The latch remembers the answer, so that a request that arrives twice is
@@ -17,7 +17,13 @@ if lock[1] == '1' and lock[2] then
   redis.call('SET', KEYS[2], '0', 'PX', life)
   redis.call('DEL', KEYS[1], KEYS[4] or KEYS[1])
   if lock[3] or ARGV[3] then
-    redis.call('PUBLISH', KEYS[3], '0')
+    local marks = (lock[3] or '') .. (ARGV[3] or '')
+    if string.find(marks, 'w', 1, true) then
+      redis.call('PUBLISH', KEYS[3], '0')
+    end
+    if string.find(marks, 'W', 1, true) then
+      redis.call('SPUBLISH', KEYS[3], '0')
+    end
   end
   return 0
 end
