@@ -49,7 +49,11 @@ func TestBadInput(t *testing.T) {
 		"lease of nanoseconds": take("x", time.Nanosecond),
 		"negative lease":       take("x", -time.Second),
 		"endless lease":        take("x", math.MaxInt64),
-		"inspect no name":      func() error { _, err := c.Mutex("").Inspect(context.Background()); return err },
+		"negative longest": func() error {
+			_, err := c.Mutex("x").TryAcquire(context.Background(), AcquireOptions{Longest: -1})
+			return err
+		},
+		"inspect no name": func() error { _, err := c.Mutex("").Inspect(context.Background()); return err },
 	} {
 		if err := try(); err == nil || !Definite(err) {
 			t.Errorf("%s: error %v, want a definite one", name, err)

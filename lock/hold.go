@@ -54,6 +54,9 @@ func newHold(ctx context.Context, a *attempt, g grant) *Hold {
 	if !h.auto {
 		h.arm()
 	}
+	if a.most > 0 {
+		h.duty.last = g.sent.Add(a.most)
+	}
 	if !h.client.dog.add(h, g.sent) {
 		h.end(ErrClosed)
 	}

@@ -25,6 +25,11 @@ type AcquireOptions struct {
 	// Lease is for how long the hold lasts unless it is renewed by hand; at
 	// least 10 ms. 0 is the client's lease, which the watchdog renews.
 	Lease time.Duration
+	// Longest is for how long the watchdog renews the hold at most; after that, it
+	// ends with its lease, as lost. So a holder that lives and is stuck does not keep
+	// the lock for good: the documentation of RedLock asks for such a bound. 0 is none.
+	// It means nothing where a Lease is given.
+	Longest time.Duration
 	// Sole refuses, with [ErrReentered], an owner that holds the lock already; a
 	// [RW], in whatever way.
 	Sole bool
@@ -58,9 +63,10 @@ type attempt struct {
 	client *Client
 	claim  claim
 	lease  time.Duration
-	auto   bool // the watchdog is to renew it
-	anew   bool // the owner is new, so it holds nothing yet
-	maybe  bool // a request of unknown outcome was sent
+	auto   bool          // the watchdog is to renew it
+	most   time.Duration // for so long at most; 0: without end
+	anew   bool          // the owner is new, so it holds nothing yet
+	maybe  bool          // a request of unknown outcome was sent
 	last   error
 	begun  time.Time
 	spin   bool   // wait in no line
@@ -77,6 +83,9 @@ func (m *Mutex) attempt(ctx context.Context, o AcquireOptions) (*attempt, error)
 	}
 	if err := checkLease(a.lease); err != nil {
 		return nil, err
+	}
+	if a.most = o.Longest; a.most < 0 {
+		return nil, fmt.Errorf("longest hold %v is negative: give a positive duration, or 0 for no limit", a.most)
 	}
 	owner := o.Owner
 	if owner == "" {

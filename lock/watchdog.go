@@ -26,6 +26,7 @@ type watchdog struct {
 // duty is what the watchdog owes a hold. Its mutex guards it.
 type duty struct {
 	due   time.Time // zero: nothing is to be renewed
+	last  time.Time // nothing is to be renewed after that; zero: there is no end
 	busy  bool      // a renewal is on its way
 	again bool      // the last one had no answer: the next is not to come early
 }
@@ -104,6 +105,7 @@ func (w *watchdog) loop() {
 		}
 		now := time.Now()
 		due, next := w.collect(now)
+		due = w.dismiss(due, now)
 		if next.IsZero() {
 			return
 		}
@@ -144,6 +146,26 @@ func (w *watchdog) collect(now time.Time) (due []*Hold, next time.Time) {
 	return due, next
 }
 
+// dismiss sends away what has been renewed for as long as it may be, to end with its
+// lease, and returns the rest.
+func (w *watchdog) dismiss(due []*Hold, now time.Time) []*Hold {
+	rest := due[:0]
+	for _, h := range due {
+		w.mu.Lock()
+		over := !h.duty.last.IsZero() && !now.Before(h.duty.last)
+		if over {
+			h.duty = duty{}
+		}
+		w.mu.Unlock()
+		if over {
+			h.arm()
+			continue
+		}
+		rest = append(rest, h)
+	}
+	return rest
+}
+
 // send renews holds in one request, beside all others that are on their way: a
 // server that hangs must not keep the rest from being renewed.
 func (w *watchdog) send(holds []*Hold) {
@@ -174,7 +196,7 @@ func (w *watchdog) settle(h *Hold, r renewal) {
 	w.mu.Lock()
 	_, here := w.holds[h]
 	if here {
-		h.duty = duty{due: due, again: r.err != nil}
+		h.duty = duty{due: due, last: h.duty.last, again: r.err != nil}
 	}
 	w.mu.Unlock()
 	if !here || r.err != nil {
