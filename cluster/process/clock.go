@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"time"
@@ -17,6 +18,8 @@ type clockwork interface {
 	set(clock cluster.Clock, now time.Time) error
 	// begins is called before the server is started, each time.
 	begins(now time.Time) error
+	// vague is how much later than begins the clock may have begun to count.
+	vague() time.Duration
 	// ended is called when the process has ended.
 	ended(pid int)
 }
@@ -68,18 +71,27 @@ func (c *Cluster) SetClock(ctx context.Context, node string, clock cluster.Clock
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.clock.set(clock, time.Now()); err != nil {
+	set := time.Now()
+	if err := s.clock.set(clock, set); err != nil {
 		return fmt.Errorf("setting the clock of %s: %w", node, err)
 	}
 	if !s.up() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, clockWait)
+	defer cancel()
 	err = poll(ctx, func() string {
+		asked := time.Now()
 		ahead, err := s.ahead(ctx)
-		if off := (ahead - clock.Offset).Abs(); err == nil && off > clockError {
-			return fmt.Sprintf("its clock is %v ahead, not %v", ahead, clock.Offset)
+		if err != nil {
+			return err.Error()
 		}
-		return message(err)
+		took := time.Since(asked)
+		want := clock.Offset + time.Duration(clock.Drift*float64(asked.Sub(set)))
+		if off := (ahead - want).Abs(); off > clockError+took+gained(clock, took+s.clock.vague()) {
+			return fmt.Sprintf("its clock is %v ahead, not %v", ahead, want)
+		}
+		return ""
 	})
 	if err != nil {
 		return fmt.Errorf("setting the clock of %s: %w", node, err)
@@ -87,9 +99,16 @@ func (c *Cluster) SetClock(ctx context.Context, node string, clock cluster.Clock
 	return nil
 }
 
-// clockError is how far off TIME may be: the time that the answer takes, and
-// what a drift has made since the jump.
-const clockError = 250 * time.Millisecond
+// How long a server may take to read its new clock, and how far off that may be.
+const (
+	clockWait  = 10 * time.Second
+	clockError = 250 * time.Millisecond
+)
+
+// gained is what clock gains or loses in a time.
+func gained(clock cluster.Clock, in time.Duration) time.Duration {
+	return time.Duration(math.Abs(clock.Drift) * float64(in))
+}
 
 // ahead is how far the clock of s is ahead of this machine's.
 func (s *server) ahead(ctx context.Context) (time.Duration, error) {

@@ -192,6 +192,20 @@ func sharedMemoryOf(t *testing.T, pid int) []string {
 	return found
 }
 
+// TestSlowAnswersFromAFastClock: a clock that gains nine seconds in each is set also if the server answers late.
+func TestSlowAnswersFromAFastClock(t *testing.T) {
+	c := equipped(t, single, cluster.Equipment{Clocks: true})
+	done := make(chan error, 1)
+	must(t, c.Pause(t.Context(), "n1"))
+	s, err := c.server("n1")
+	must(t, err)
+	s.paused.Store(false) // it stands still, and is asked all the same
+	go func() { done <- c.SetClock(t.Context(), "n1", cluster.Clock{Drift: 9}) }()
+	<-time.After(300 * time.Millisecond) // 2.7 s of that clock
+	must(t, s.proc.Load().Continue())
+	must(t, <-done)
+}
+
 // TestNothingSetsClocks: both ways are named where there is neither.
 func TestNothingSetsClocks(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())

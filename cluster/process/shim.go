@@ -67,6 +67,7 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 type pageClock string
 
 func (pageClock) begins(time.Time) error { return nil }
+func (pageClock) vague() time.Duration   { return 0 }
 func (pageClock) ended(int)              {}
 
 // The page as shim/skew.c reads it: which slot counts, and two slots of three
