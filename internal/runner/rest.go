@@ -16,9 +16,11 @@ import (
 const (
 	restWait  = 12 * time.Second // for every lease to run out
 	restEvery = 20 * time.Millisecond
-	probeWait = 2 * time.Second // for the harness's own acquire
-	probes    = 3               // that may have an unknown outcome
-	maxProbed = 100             // keys; more would make the end longer than the run
+	probeWait = 2 * time.Second  // for the harness's own acquire
+	probes    = 3                // that may have an unknown outcome
+	healWait  = 10 * time.Second // for servers that refuse for a reason of their own
+	healEvery = 100 * time.Millisecond
+	maxProbed = 100 // keys; more would make the end longer than the run
 )
 
 // rest looks at the cluster when everything is over: what was left behind, and
@@ -120,12 +122,30 @@ func (s *stage) probe(ctx context.Context, key string) {
 		if !session.Alive() {
 			continue
 		}
-		outcome, why := s.ask(ctx, i, key)
-		for again := 1; outcome == history.Info && again < probes; again++ { // who runs out of time cannot know
-			outcome, why = s.ask(ctx, i, key)
-		}
+		outcome, why := s.settled(ctx, i, key)
 		s.record.Complete(history.Event{Process: history.Nemesis, F: history.Probed, Key: key}, outcome, nil, why)
 		return
+	}
+}
+
+// settled asks until the answer is about the lock. Who runs out of time cannot
+// know; and a server that has come back may need a while to be whole again: a
+// grant that has to be at a replica is refused while the old master is not one yet.
+func (s *stage) settled(ctx context.Context, i int, key string) (outcome history.Type, why *history.Error) {
+	end := time.Now().Add(healWait)
+	for unknown := 0; ; {
+		outcome, why = s.ask(ctx, i, key)
+		switch {
+		case outcome == history.OK, outcome == history.Fail && (why.Code == "held" || why.Code == "timeout"):
+			return outcome, why
+		case outcome == history.Info:
+			if unknown++; unknown == probes {
+				return outcome, why
+			}
+		}
+		if time.Now().After(end) || !sleep(ctx, healEvery) {
+			return outcome, why
+		}
 	}
 }
 
@@ -136,7 +156,7 @@ func (s *stage) ask(ctx context.Context, i int, key string) (history.Type, *hist
 	lease := float64(s.run.params.Lease) / float64(time.Millisecond)
 	wait := float64(probeWait) / float64(time.Millisecond)
 	reply, err := s.clients[i].Do(ctx, client.Request{
-		Op: history.Acquire, Key: key, Owner: owner, WaitMS: wait, LeaseMS: lease,
+		Op: history.Acquire, Key: key, Owner: owner, WaitMS: wait, LeaseMS: lease, Limit: s.run.params.Permits,
 	})
 	if err != nil {
 		return history.Info, &history.Error{Code: "client-error", Text: err.Error()}
