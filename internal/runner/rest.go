@@ -16,9 +16,9 @@ import (
 const (
 	restWait  = 12 * time.Second // for every lease to run out
 	restEvery = 20 * time.Millisecond
-	probeWait = 2 * time.Second  // for the harness's own acquire
-	probes    = 3                // that may have an unknown outcome
-	healWait  = 10 * time.Second // for servers that refuse for a reason of their own
+	probeWait = 2 * time.Second // for the harness's own acquire
+	probes    = 3               // that may have an unknown outcome
+	healWait  = 3 * time.Second // for a replica to come back
 	healEvery = 100 * time.Millisecond
 	maxProbed = 100 // keys; more would make the end longer than the run
 )
@@ -129,22 +129,24 @@ func (s *stage) probe(ctx context.Context, key string) {
 }
 
 // settled asks until the answer is about the lock. Who runs out of time cannot
-// know; and a server that has come back may need a while to be whole again: a
-// grant that has to be at a replica is refused while the old master is not one yet.
+// know. A grant that has to be at a replica is refused until the old master is
+// one, which Sentinel takes ten seconds for: that says nothing of the lock, and is
+// not waited for to the end.
 func (s *stage) settled(ctx context.Context, i int, key string) (outcome history.Type, why *history.Error) {
 	end := time.Now().Add(healWait)
 	for unknown := 0; ; {
 		outcome, why = s.ask(ctx, i, key)
+		lone := outcome == history.Fail && why.Code == "too-few-replicas"
 		switch {
-		case outcome == history.OK, outcome == history.Fail && (why.Code == "held" || why.Code == "timeout"):
-			return outcome, why
 		case outcome == history.Info:
 			if unknown++; unknown == probes {
 				return outcome, why
 			}
+		case !lone:
+			return outcome, why
 		}
 		if time.Now().After(end) || !sleep(ctx, healEvery) {
-			return outcome, why
+			return history.Info, why
 		}
 	}
 }

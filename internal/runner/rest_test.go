@@ -49,7 +49,8 @@ func TestAProbeWaitsForServersNotForLocks(t *testing.T) {
 		{"waited in vain", []string{"timeout"}, history.Fail, 1},
 		{"no replica yet", []string{"too-few-replicas", "too-few-replicas"}, history.OK, 3},
 		{"no replica yet, then held", []string{"too-few-replicas", "held"}, history.Fail, 2},
-		{"never a replica", many("too-few-replicas", 1000), history.Fail, 102},
+		{"never a replica", many("too-few-replicas", 1000), history.Info, 32},
+		{"any other refusal", []string{"error"}, history.Fail, 1},
 		{"unknown once", []string{"unknown"}, history.OK, 2},
 		{"never known", many("unknown", 1000), history.Info, probes},
 	} {
