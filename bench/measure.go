@@ -56,19 +56,22 @@ type load struct {
 	key  func(i int) string
 	// pairs measures acquire and release together, instead of the wait for the grant.
 	pairs bool
+	drain time.Duration
 }
 
-// drain is for how long after the end of a round those who still wait are
-// waited for: longer than any subject's own bounds. Who has nothing by then is
-// starved, and so is who got nothing at all.
-const drain = 15 * time.Second
+// For how long after the end of a round those who still wait are waited for. Who has
+// nothing by then is starved, and so is who got nothing at all.
+const (
+	drainContended = 15 * time.Second // longer than any subject's own bounds
+	drainFree      = 2 * time.Second  // nobody else has the lock
+)
 
 // apply puts l on s and says what came of it.
 func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	if err := srv.fresh(ctx); err != nil {
 		return round{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.span+drain)
+	ctx, cancel := context.WithTimeout(ctx, l.span+l.drain)
 	defer cancel()
 	var stop atomic.Bool
 	if l.span > 0 {
@@ -78,12 +81,13 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	errs := make([]error, l.n)
 	watch := look()
 	begun := time.Now()
+	served := make([]time.Time, l.n) // the last time
 	var wg sync.WaitGroup
 	for i := range l.n {
-		wg.Go(func() { took[i], errs[i] = l.work(ctx, s, i, &stop) })
+		wg.Go(func() { took[i], served[i], errs[i] = l.work(ctx, s, i, &stop) })
 	}
 	wg.Wait()
-	r := round{took: time.Since(begun)}
+	r := round{took: slices.MaxFunc(served, time.Time.Compare).Sub(begun)} // who is stuck then is starved
 	r.goroutines, r.heap = watch()
 	for _, err := range errs {
 		switch {
@@ -101,31 +105,34 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 // errStarved says that a goroutine was still waiting when the round was over.
 var errStarved = errors.New("not served in time")
 
-// work is what one goroutine does.
-func (l load) work(ctx context.Context, s subject, i int, stop *atomic.Bool) (took []time.Duration, err error) {
+// work is what one goroutine does; served is when it was done for the last time.
+func (l load) work(
+	ctx context.Context, s subject, i int, stop *atomic.Bool,
+) (took []time.Duration, served time.Time, err error) {
 	key := l.key(i)
 	for !stop.Load() && (l.span > 0 || len(took) == 0) {
 		asked := time.Now()
 		release, err := s.acquire(ctx, key)
 		waited := time.Since(asked)
 		if err != nil && ctx.Err() != nil {
-			return append(took, waited), errStarved
+			return append(took, waited), served, errStarved
 		}
 		if err != nil {
-			return took, err
+			return took, served, err
 		}
 		if l.hold > 0 {
 			time.Sleep(l.hold)
 		}
-		if err := release(); err != nil {
-			return took, err
+		if err := release(); err != nil && ctx.Err() == nil {
+			return took, served, err
 		}
+		served = time.Now()
 		if l.pairs {
-			waited = time.Since(asked)
+			waited = served.Sub(asked)
 		}
 		took = append(took, waited)
 	}
-	return took, nil
+	return took, served, nil
 }
 
 func (r *round) sum(took [][]time.Duration, sent int64) {
@@ -141,7 +148,7 @@ func (r *round) sum(took [][]time.Duration, sent int64) {
 	}
 	slices.Sort(all)
 	r.p50, r.p99 = all[len(all)/2], all[len(all)*99/100]
-	r.perSecond = float64(len(all)) / r.took.Seconds()
+	r.perSecond = float64(len(all)) / max(r.took, time.Millisecond).Seconds()
 	r.perGrant = float64(sent) / float64(len(all))
 }
 

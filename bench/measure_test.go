@@ -34,7 +34,7 @@ func TestSubjectsExclude(t *testing.T) {
 	}
 	defer closeAll(all)
 	for _, s := range all {
-		r, err := apply(ctx, srv, s, load{n: 2, span: 100 * time.Millisecond, hold: time.Millisecond,
+		r, err := apply(ctx, srv, s, load{n: 2, span: 100 * time.Millisecond, drain: drainContended, hold: time.Millisecond,
 			key: func(int) string { return "k" }})
 		if err != nil || r.perSecond == 0 || r.perSecond > 1000 || r.perGrant < 1 {
 			t.Errorf("%s: %+v, %v: more than one at a time, or nothing was counted", s.name, r, err)

@@ -19,7 +19,7 @@ func pairs(ctx context.Context, srv *server, c config) error {
 	defer closeAll(all)
 	const oursAt = 2
 	for _, n := range []int{1, 64} {
-		got, err := inTurns(ctx, srv, all, 2*c.rounds-1, load{n: n, span: c.span / 2, pairs: true,
+		got, err := inTurns(ctx, srv, all, 2*c.rounds-1, load{n: n, span: c.span / 2, pairs: true, drain: drainFree,
 			key: func(i int) string { return fmt.Sprintf("bench-%d", i) }})
 		if err != nil {
 			return err
@@ -27,11 +27,11 @@ func pairs(ctx context.Context, srv *server, c config) error {
 		var rows []string
 		for i, rounds := range got {
 			r := medians(rounds)
-			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%.2f\t%s\t%s", all[i].name, r.perSecond,
-				times(rounds, got[0]), times(got[oursAt], rounds), short(r.p50), short(r.p99)))
+			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%.2f\t%s\t%s\t%d", all[i].name, r.perSecond,
+				times(rounds, got[0]), times(got[oursAt], rounds), short(r.p50), short(r.p99), r.starved))
 		}
 		table(fmt.Sprintf("Nobody else wants it: %d goroutine(s), each a key of its own, acquire and release", n),
-			"lock\tpairs/s\tof raw\tlockchaos makes\tp50\tp99", rows)
+			"lock\tpairs/s\tof raw\tlockchaos makes\tp50\tp99\tstuck at worst", rows)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func waiters(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
-	got, err := inTurns(ctx, srv, all, c.rounds, load{n: 16, span: c.span, hold: time.Millisecond,
+	got, err := inTurns(ctx, srv, all, c.rounds, load{n: 16, span: c.span, drain: drainContended, hold: time.Millisecond,
 		key: func(int) string { return "bench" }})
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func crowd(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
-	got, err := inTurns(ctx, srv, all, c.rounds, load{n: c.crowd, key: func(int) string { return "bench" }})
+	got, err := inTurns(ctx, srv, all, c.rounds, load{n: c.crowd, drain: drainContended, key: func(int) string { return "bench" }})
 	if err != nil {
 		return err
 	}
