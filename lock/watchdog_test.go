@@ -207,30 +207,41 @@ func TestCloseInTime(t *testing.T) {
 // A holder that is alive and stuck does not keep the lock for good, if it was asked
 // for with a bound: the hold is renewed for so long, and then lost with its lease.
 func TestLongestHold(t *testing.T) {
-	told := newTold()
-	one := newTestClient(t, startRedis(t).dial(t), told.options(watched))
-	many := startMasters(t, 3, told.options(watched)).client
-	for name, c := range map[string]*Client{"one master": one, "three masters": many} {
-		h := acquire(t, c.Mutex("stuck"), AcquireOptions{Longest: watched})
-		kept := acquire(t, c.Mutex("kept"), AcquireOptions{})
-		if got := within(t, prompt, name+": the loss", told.lost); got != h {
+	type stay struct {
+		told     *told
+		bound, h *Hold
+	}
+	stays := map[string]stay{}
+	for name, open := range map[string]func(o Options) *Client{
+		"one master":    func(o Options) *Client { return newTestClient(t, startRedis(t).dial(t), o) },
+		"three masters": func(o Options) *Client { return startMasters(t, 3, o).client },
+	} {
+		told := newTold()
+		c := open(told.options(watched))
+		stays[name] = stay{
+			told,
+			acquire(t, c.Mutex("stuck"), AcquireOptions{Longest: watched}), acquire(t, c.Mutex("kept"), AcquireOptions{}),
+		}
+	}
+	for name, s := range stays {
+		if got := within(t, prompt, name+": the loss", s.told.lost); got != s.bound {
 			t.Errorf("%s: lost %q, want the one with a bound", name, got.Name())
 		}
-		if kept.Context().Err() != nil {
+		if s.h.Context().Err() != nil {
 			t.Errorf("%s: the hold without a bound has ended", name)
 		}
-		if early := time.Until(h.Deadline()); early > 0 {
+		if early := time.Until(s.bound.Deadline()); early > 0 {
 			t.Errorf("%s: lost %v before its deadline", name, early)
 		}
 		renewals := 0
-		for len(told.renewed) > 0 {
-			if got := <-told.renewed; got == h {
+		for len(s.told.renewed) > 0 {
+			if got := <-s.told.renewed; got == s.bound {
 				renewals++
 			}
 		}
 		if renewals == 0 {
 			t.Errorf("%s: it was never renewed", name)
 		}
-		release(t, kept)
+		release(t, s.h)
 	}
 }
