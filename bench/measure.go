@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -114,7 +115,7 @@ func (l load) work(
 		asked := time.Now()
 		release, err := s.acquire(ctx, key)
 		waited := time.Since(asked)
-		if err != nil && ctx.Err() != nil {
+		if err != nil && (ctx.Err() != nil || timedOut(err)) {
 			return append(took, waited), served, errStarved
 		}
 		if err != nil {
@@ -123,7 +124,7 @@ func (l load) work(
 		if l.hold > 0 {
 			time.Sleep(l.hold)
 		}
-		if err := release(); err != nil && ctx.Err() == nil {
+		if err := release(); err != nil && ctx.Err() == nil && !timedOut(err) {
 			return took, served, err
 		}
 		served = time.Now()
@@ -133,6 +134,13 @@ func (l load) work(
 		took = append(took, waited)
 	}
 	return took, served, nil
+}
+
+// timedOut is whether the server did not answer in time: on a machine that is busy, to be
+// asked by a thousand who poll is more than it can do.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func (r *round) sum(took [][]time.Duration, sent int64) {

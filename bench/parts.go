@@ -45,8 +45,10 @@ func waiters(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
-	got, err := inTurns(ctx, srv, all, c.rounds, load{n: 16, span: c.span, drain: drainContended, hold: time.Millisecond,
-		key: func(int) string { return "bench" }})
+	got, err := inTurns(ctx, srv, all, c.rounds, load{
+		n: 16, span: c.span, drain: drainContended, hold: time.Millisecond,
+		key: func(int) string { return "bench" },
+	})
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,9 @@ func crowd(ctx context.Context, srv *server, c config) error {
 		return err
 	}
 	defer closeAll(all)
-	got, err := inTurns(ctx, srv, all, c.rounds, load{n: c.crowd, drain: drainContended, key: func(int) string { return "bench" }})
+	got, err := inTurns(ctx, srv, all, c.rounds, load{
+		n: c.crowd, drain: drainContended, key: func(int) string { return "bench" },
+	})
 	if err != nil {
 		return err
 	}
