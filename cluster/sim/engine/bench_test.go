@@ -62,14 +62,15 @@ func BenchmarkSetNxAndCompareAndDelete(b *testing.B) {
 // its own script, with a token.
 func BenchmarkMutex(b *testing.B) {
 	c, now := benchServer()
-	acquire, renew, release := scriptText(b, "mint", "acquire"), scriptText(b, "renew"), scriptText(b, "release")
+	acquire := "local standard = '10000'\n" + scriptText(b, "mint", "acquire")
+	renew, release := scriptText(b, "renew"), "local life = '1000'\n"+scriptText(b, "release")
 	for _, text := range []string{acquire, renew, release} {
 		c.Feed(encode([]string{"SCRIPT", "LOAD", text}))
 	}
 	feedAll(b, c, now,
-		[]string{"EVALSHA", digestOf(acquire), "3", "{l}", "{l}:t", "{l}:p", "owner", "hold", "10000", "1", "0"},
+		[]string{"EVALSHA", digestOf(acquire), "3", "{l}", "{l}:p", "{l}:t", "hold", "10000", "owner"},
 		[]string{"EVALSHA", digestOf(renew), "1", "{l}", "hold", "20000"},
-		[]string{"EVALSHA", digestOf(release), "3", "{l}", "{l}:p", "{l}:c", "hold", "owner", "1"})
+		[]string{"EVALSHA", digestOf(release), "3", "{l}", "{l}:p", "{l}:c", "hold", "owner"})
 }
 
 func BenchmarkPublish(b *testing.B) {

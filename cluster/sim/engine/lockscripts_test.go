@@ -23,10 +23,16 @@ func lockScripts(t testing.TB) []lockScript {
 	t.Helper()
 	fair := "{L} {P} {Q} {W} {T} {c}"
 	rw := "{L} {W} {Q} {P} {T} {c} {c}"
+	ask := "{H} [{lease}|{lease} {o}|{lease} {o} s|{lease} {o} w|{lease} {o} sW]"
+	heads := map[string]string{ // what package lock writes before a script
+		"acquire": "local standard = '5000'\n", "mint acquire": "local standard = '5000'\n",
+		"release": "local life = '1000'\n",
+	}
 	var all []lockScript
 	for _, row := range [][3]string{
-		{"mint acquire", "{L} {T} {P}", "{o} {H} {lease} (0|1) (0|1)"},
-		{"release", "{L} {P} {c}", "{H} {o} {lease}"},
+		{"acquire", "{L} {P}", ask},
+		{"mint acquire", "{L} {P} {T}", ask},
+		{"release", "{L} {P} {c} [{P}]", "{H} [{o}|{o} w|{o} W|{o} wW]"},
 		{"renew", "{L} {L}", "{H} {lease} {H} {lease}"},
 		{"inspect", "{L}", ""},
 		{"force", "{L} {c}", ""},
@@ -51,12 +57,15 @@ func lockScripts(t testing.TB) []lockScript {
 		{"counted latch_state", "{L}", "0"},
 		{"counted latch_delete", "{L} {P} {c}", "{lease}"},
 	} {
-		all = append(all, lockScript{row[0], scriptText(t, strings.Fields(row[0])...), row[1], row[2]})
+		text := heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
+		all = append(all, lockScript{row[0], text, row[1], row[2]})
 	}
-	together := "local function take(KEYS, ARGV)\n" + scriptText(t, "mint", "acquire") + "\nend\n" +
+	together := "local function take(KEYS, ARGV)\nlocal standard\n" + scriptText(t, "mint", "acquire") + "\nend\n" +
 		scriptText(t, "multi_acquire")
-	all = append(all, lockScript{"multi_acquire", together, "{P} {P} {L} {T} {P} {L} {T} {P}",
-		"2 {o} {H} {lease} 1 0 {o} {H} {lease} 1 0"})
+	for _, keys := range []string{"{P} {P} {L} {P} {L} {P}", "{P} {P} {L} {P} {T} {L} {P} {T}"} {
+		all = append(all, lockScript{"multi_acquire", together, keys,
+			"2 {H} {lease} {o} (s|w|W|sw) {H} {lease} {o} (s|w|W|sw)"})
+	}
 	guarded := scriptText(t, "fence") + "\nreturn redis.call('SET', KEYS[1], ARGV[1])"
 	all = append(all, lockScript{"fence", guarded, "{s} {T}", "{v} (1|2|10|99999999999999999)"})
 	return append(all, historicScripts(t)...)
