@@ -72,15 +72,20 @@ func Run(t testing.TB, c Config, l Lock) Result {
 
 func (r *Result) one(t testing.TB, c Config, scenario scenarios.Scenario, l Lock, seed uint64) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "lockchaos-simtest-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	out, err := runner.Run(context.Background(), runner.Options{
-		Scenario: scenario, Seed: seed, Backend: runner.NewSim(), Why: "asked for by a test", Out: folder, Row: l.row(),
+	o := runner.Options{
+		Scenario: scenario, Seed: seed, Backend: runner.NewSim(), Why: "asked for by a test", Row: l.row(),
 		Version: "simtest", Repeat: "go test -run '^" + t.Name() + "$'",
-	})
+		Memory: c.Out == "" || r.Dir != "", // or it may have to be kept
+	}
+	if !o.Memory {
+		folder, err := os.MkdirTemp("", "lockchaos-simtest-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(folder)
+		o.Out = folder
+	}
+	out, err := runner.Run(context.Background(), o)
 	// What package-level pools keep of one simulation must not reach the next (go-redis keeps timers).
 	runtime.GC()
 	runtime.GC()
