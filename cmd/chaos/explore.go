@@ -208,8 +208,10 @@ func (r explored) findings(s streams) {
 		if f.Dir != "" {
 			fmt.Fprintf(s.out, "  kept in %s\n", f.Dir)
 		}
-		if f.NotKept != "" {
-			fmt.Fprintf(s.out, "  it could not be kept: %s\n", harmless(f.NotKept))
+		if first, _, _ := strings.Cut(f.NotKept, "\n"); first != "" && f.Dir == "" {
+			fmt.Fprintf(s.out, "  it could not be kept: %s\n", harmless(first))
+		} else if first != "" {
+			fmt.Fprintf(s.out, "  but not all of it: %s\n", harmless(first))
 		}
 		fmt.Fprintf(s.out, "  %s\n", repeatOf(explore.Job{Name: r.words, Seed: f.Seed, Variation: f.Varied}))
 	}
