@@ -116,8 +116,17 @@ func (g *ground) preloaded() error {
 // await waits for the server's end, as long as there is an engine to tell of it.
 func (b *box) await() {
 	defer close(b.noted)
+	engine, leave := context.WithCancel(context.Background())
+	defer leave()
+	go func() {
+		select {
+		case <-b.ground.gone: // an engine that hangs breaks no connection
+			leave()
+		case <-engine.Done():
+		}
+	}()
 	for {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(engine)
 		w := b.ground.engine.ContainerWait(ctx, b.id, client.ContainerWaitOptions{})
 		var err error
 		select {
