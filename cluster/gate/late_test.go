@@ -45,9 +45,14 @@ func TestJitterKeepsOrder(t *testing.T) {
 	s, g, a, _ := connected(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{Jitter: 30 * time.Millisecond, Seed: 7})
 	want := []string{"1", "2", "3", "4", "5", "6", "7", "8"}
+	sent := g.Traffic("a", cluster.Forward).Passed
 	for _, line := range want {
 		a.say(t, line)
-		waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting > 0 }) // so that each is a packet
+		sent += int64(len(line) + 1)
+		waitFor(t, func() bool { // so that each is a packet; it may have gone on by the time that somebody looks
+			now := g.Traffic("a", cluster.Forward)
+			return now.Waiting+now.Passed >= sent
+		})
 	}
 	s.expect(t, want...)
 }
