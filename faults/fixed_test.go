@@ -20,6 +20,8 @@ func TestDowns(t *testing.T) {
 		{"restart", "n1+n4", []string{"n1", "n4"}, 0},
 		{"restart-empty", "minority", []string{"n1", "n2"}, 0},
 		{"power-loss", "majority", []string{"n1", "n2", "n3"}, 0},
+		{"unplug", "n2+n4", []string{"n2", "n4"}, 0},
+		{"unplug", "", nil, 1},
 		{"partition", "deciding", nil, 1},
 		{"partition", "holder", nil, 0},
 		{"partition", "client:0>n1", nil, 0},

@@ -16,6 +16,7 @@ var unplugSpec = Spec{
 	Doc:     "takes a server off the network, connections left hanging, until healed (docker, or root on process).",
 	Source:  "jepsen nemesis partition-node (packets dropped, nothing reset); docker network disconnect",
 	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
+	Down:    true,
 	Equip:   cluster.Equipment{Cables: true},
 	Grips: func(c cluster.Cluster, target string) []Grip {
 		return append(serverProcess(c, target), around(target, cluster.Both)...) // what was started without a cable has none
