@@ -7,7 +7,7 @@
 // chose for the run's network:
 //
 //	.0.10+i    node i: it listens and calls from there, always at the same port
-//	.0.50+i    Sentinel i, likewise
+//	.0.40+i    Sentinel i, likewise
 //	gateway    this machine's own address in that network: all gates, each at a port of its own
 //	127.0.4.1… the clients, as in package process
 //

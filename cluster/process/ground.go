@@ -56,7 +56,7 @@ type Place struct {
 // topology has at most 15 nodes and as many Sentinels.
 const (
 	firstNode     = 10
-	firstSentinel = 50
+	firstSentinel = 40
 	networkPort   = 6379
 	networkBus    = 16379
 )
@@ -66,10 +66,11 @@ const (
 // gates are at gateway, which is this machine's own address in it, at ports from
 // firstPort on.
 func Behind(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Place {
-	last, gate := firstNode+h.I, firstPort+2*h.I
+	last := firstNode + h.I
 	if h.Sentinel {
-		last, gate = firstSentinel+h.I-1, firstPort+2*(firstSentinel+h.I)
+		last = firstSentinel + h.I
 	}
+	gate := firstPort + 2*last
 	bytes := subnet.Addr().As4()
 	bytes[3] += byte(last)
 	return Place{

@@ -17,7 +17,7 @@
 // these differed, Sentinel would point the replicas to the one it monitors.)
 //
 // Servers that faults take off the network ([cluster.Equipment.Cables]; needs root)
-// are in network namespaces instead, .11 on for nodes and .51 on for Sentinels of a
+// are in network namespaces instead, .11 on for nodes and .41 on for Sentinels of a
 // subnet of 10.192.0.0/10, with all gates at this machine's own address in it.
 //
 // What of this is about Redis and not about processes serves other grounds too:

@@ -1,0 +1,37 @@
+package process
+
+import (
+	"net/netip"
+	"testing"
+)
+
+// TestEveryServerHasAPlace: also the last Sentinel of the greatest topology is in the smallest subnet, under an address
+// of its own that is neither the gateway's nor the subnet's own first or last.
+func TestEveryServerHasAPlace(t *testing.T) {
+	const most = 15 // see package cluster
+	for _, text := range []string{"172.20.0.0/26", "172.20.1.192/26", "10.193.7.0/24"} {
+		subnet := netip.MustParsePrefix(text)
+		gateway := subnet.Addr().Next()
+		taken := map[netip.Addr]string{subnet.Addr(): "the subnet's first", gateway: "the gateway's"}
+		gates := map[netip.AddrPort]string{}
+		for _, sentinel := range []bool{false, true} {
+			for i := range most {
+				h := Host{Sentinel: sentinel, I: i + 1}
+				p := Behind(subnet, gateway, lowPort, h)
+				if !subnet.Contains(p.IP) || !subnet.Contains(p.IP.Next()) { // the last is for everybody
+					t.Errorf("%s: %s is at %s, outside", subnet, h, p.IP)
+				}
+				if whose, ok := taken[p.IP]; ok {
+					t.Errorf("%s: %s is at %s, which is %s", subnet, h, p.IP, whose)
+				}
+				taken[p.IP] = h.String()
+				for _, gate := range []netip.AddrPort{p.Gate, p.BusGate} {
+					if whose, ok := gates[gate]; ok || gate.Addr() != gateway {
+						t.Errorf("%s: %s has its gate at %s, which is %s", subnet, h, gate, whose)
+					}
+					gates[gate] = h.String()
+				}
+			}
+		}
+	}
+}
