@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ a ledger that is not there any more. Runs under way and run directories are left
 				report.Orphans, err = docker.RemoveOrphans(c.Context())
 			}
 			if asJSON {
-				return json.NewEncoder(s.out).Encode(report)
+				return errors.Join(json.NewEncoder(s.out).Encode(report), err)
 			}
 			fmt.Fprint(s.out, report)
 			return err

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCleanThatFails: who asks for JSON reads of a failure as everybody does.
+func TestCleanThatFails(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	open := filepath.Join(temp, fmt.Sprintf("lockchaos-%d", os.Getuid())) // to all: ledgers in it are not believed
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"clean"}, {"clean", "--json"}} {
+		if code, _, stderr := chaos(args...); code == exitSafe || !strings.Contains(stderr, "TMPDIR") {
+			t.Errorf("chaos %v: exit code %d, want a failure\n%s", args, code, stderr)
+		}
+	}
+}
