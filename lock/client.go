@@ -25,6 +25,7 @@ type Client struct {
 	signals *signals // nil: waiters are not told, they ask again
 	dog     *watchdog
 	spent   spentLatches
+	known   *knownHolds // of a quorum; nil: one master's count is the count
 	single  bool
 	grace   time.Duration // see undoGrace
 	beatMax time.Duration // see beat
@@ -122,6 +123,7 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	c.masters = q.nodes
 	c.where = where(rdbs...)
 	c.store = kinds{q}
+	c.known = &q.known
 	return c, nil
 }
 

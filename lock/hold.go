@@ -51,6 +51,9 @@ func newHold(ctx context.Context, a *attempt, g grant) *Hold {
 		deadline: g.sent.Add(validity(a.lease)),
 		count:    g.count,
 	}
+	if k := h.client.known; k != nil {
+		k.add(h.claim, 1)
+	}
 	if !h.auto {
 		h.arm()
 	}
@@ -238,6 +241,9 @@ func (h *Hold) end(why error) (before error) {
 		}
 	}
 	h.mu.Unlock()
+	if k := h.client.known; before == nil && k != nil {
+		k.add(h.claim, -1)
+	}
 	if before == nil && cancel != nil {
 		cancel(why)
 	}

@@ -17,6 +17,7 @@ type quorum struct {
 	o      Options
 	random []*random // one for each node: what is drawn for one does not depend on the others
 	owed   owed
+	known  knownHolds
 }
 
 var _ store = (*quorum)(nil)
@@ -65,7 +66,7 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	votes := poll(ctx, q, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
 		return q.claimAt(ctx, i, c)
 	})
-	t := tally{sure: make(map[int]bool)}
+	t := tally{sure: make(map[int]bool), known: q.known.count(c.name, c.owner) + 1}
 	for seen := 0; seen < len(q.nodes) && t.granted < q.need(); seen++ {
 		select {
 		case v := <-votes:
@@ -98,6 +99,7 @@ type span struct{ least, most int }
 type tally struct {
 	granted, held int
 	counts        []span        // hold counts of those that granted it
+	known         int           // the count as far as this client knows; 0: it does not
 	ttl           time.Duration // shortest that another owner has left
 	errs          []string
 	refused       int
@@ -126,9 +128,10 @@ func (t *tally) count(v vote[grant]) {
 	}
 }
 
-// holds is the hold count that most of the masters may mean, the greater of two
-// that as many do: one that has missed an earlier hold counts too few, and one
-// that is slow may count as many too many as it owes, and more if nobody knows of them.
+// holds is the hold count that most of the masters may mean. Of two that as many
+// do it is the one that this client knows of, else the greater: one that has missed an earlier hold
+// counts too few, and one that is slow may count as many too many as it owes, and
+// more if nobody knows of them.
 func (t *tally) holds() int {
 	best, most := 0, 0
 	for _, c := range t.counts {
@@ -137,6 +140,9 @@ func (t *tally) holds() int {
 				best, most = n, agree
 			}
 		}
+	}
+	if t.agree(t.known) == most {
+		return t.known
 	}
 	return best
 }

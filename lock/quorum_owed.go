@@ -47,6 +47,34 @@ func (o *owed) count(d debt) int {
 	return o.claims[d]
 }
 
+// knownHolds are the holds that this client has been granted and that have not
+// ended. They are not all that an owner may have: another client may have been
+// granted one in its name.
+type knownHolds struct {
+	mu    sync.Mutex
+	holds map[ownedLock]int
+}
+
+type ownedLock struct{ name, owner string }
+
+func (k *knownHolds) add(c claim, n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.holds == nil {
+		k.holds = make(map[ownedLock]int)
+	}
+	of := ownedLock{c.name, c.owner}
+	if k.holds[of] += n; k.holds[of] <= 0 {
+		delete(k.holds, of)
+	}
+}
+
+func (k *knownHolds) count(name, owner string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.holds[ownedLock{name, owner}]
+}
+
 // claimAt asks one master for c, and notes what it owes: its count may have all
 // of that in it, or, if it has paid and the answer is on its way, nothing.
 func (q *quorum) claimAt(ctx context.Context, i int, c claim) (grant, error) {
