@@ -136,7 +136,7 @@ func (a *Actor) gate(slot int) {
 	for a.frozen && !a.world.closed {
 		goOn := sync.NewCond(&a.world.mu)
 		a.stuck = append(a.stuck, stuck{goOn, slot})
-		goOn.Wait()
+		a.world.wait(goOn)
 	}
 }
 
@@ -159,12 +159,4 @@ func With(ctx context.Context, a *Actor) context.Context { return context.WithVa
 func ActorOf(ctx context.Context) *Actor {
 	a, _ := ctx.Value(key{}).(*Actor)
 	return a
-}
-
-// end wakes whoever waits for a frozen actor, when the cluster is closed.
-func (a *Actor) end() {
-	for _, s := range a.stuck {
-		s.fire()
-	}
-	a.stuck = nil
 }

@@ -63,7 +63,7 @@ func (a *Actor) askMaster(ctx context.Context) (string, error) {
 	stop := q.wakeAfter(ctx)
 	defer stop()
 	for q.addr == "" && q.left > 0 && ctx.Err() == nil && !w.closed {
-		q.changed.Wait()
+		w.wait(q.changed)
 	}
 	a.gate(a.slot)
 	for _, c := range conns {

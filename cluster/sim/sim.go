@@ -218,11 +218,5 @@ func (c *Cluster) Close(context.Context) error {
 	for _, h := range c.ordered() {
 		h.stop()
 	}
-	for _, a := range c.clients {
-		a.end()
-	}
-	for _, a := range c.others {
-		a.end()
-	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	})
 	defer wake()
 	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
-		s.changed.Wait()
+		w.wait(s.changed)
 	}
 	a.gate(s.slot())
 	switch {
@@ -157,7 +157,7 @@ func (s *socket) Read(b []byte) (int, error) {
 			return 0, s.late("read")
 		}
 		s.alarm(s.readBy)
-		s.changed.Wait()
+		w.wait(s.changed)
 	}
 }
 

@@ -1,10 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -31,7 +34,8 @@ type world struct {
 	trace    io.Writer
 	names    map[string]uint64 // hashes of names
 	latency  span
-	order    *order // nil: messages arrive when their latencies are over
+	sleepers map[*sync.Cond]uint64 // who waits for what is to happen, since which event
+	order    *order                // nil: messages arrive when their latencies are over
 }
 
 // never is later than every instant.
@@ -50,7 +54,7 @@ func (f call) fire() { f() }
 
 func newWorld(seed uint64, l lanes, trace io.Writer, latency span) *world {
 	w := &world{epoch: time.Now(), seed: seed, lanes: l, trace: trace, latency: latency, armed: never,
-		names: map[string]uint64{}, hash: seed}
+		names: map[string]uint64{}, sleepers: map[*sync.Cond]uint64{}, hash: seed}
 	w.timer, w.over = time.NewTimer(time.Hour), make(chan struct{})
 	w.timer.Stop()
 	go w.turn()
@@ -107,12 +111,27 @@ func (w *world) pump() {
 	}
 }
 
-// close ends time for the world: nothing that was still to come happens.
+// wait is c.Wait, which close ends too: what was to wake the caller may be on its
+// way then, and never comes. One goroutine at a time waits for c.
+func (w *world) wait(c *sync.Cond) {
+	w.count++
+	w.sleepers[c] = w.count
+	c.Wait()
+	delete(w.sleepers, c)
+}
+
+// close ends time for the world: nothing that was still to come happens, and
+// whoever waits for it goes on, the longest waiting first.
 func (w *world) close() {
 	w.closed = true
 	w.queue = nil
 	w.timer.Stop()
 	close(w.over)
+	for _, c := range slices.SortedFunc(maps.Keys(w.sleepers), func(a, b *sync.Cond) int {
+		return cmp.Compare(w.sleepers[a], w.sleepers[b])
+	}) {
+		c.Broadcast()
+	}
 }
 
 // stream is a source of chance that belongs to whatever the numbers name, and to
