@@ -163,7 +163,9 @@ func (c *Client) Mutex(name string) *Mutex { return &Mutex{client: c, name: name
 // where [Options].Tokens asks for none. All who use a lock of that name should
 // take it so: a grant to a plain mutex has no token, nor have its inner holds. On
 // a client of several masters there is none either.
-func (c *Client) FencedMutex(name string) *Mutex { return &Mutex{client: c, name: name, fenced: true} }
+func (c *Client) FencedMutex(name string) *Mutex {
+	return &Mutex{client: c, name: name, fenced: c.single}
+}
 
 // SpinMutex is the same lock, but who waits for it asks again and again, after
 // delays drawn by chance that grow up to 128 ms: no subscription is made. It

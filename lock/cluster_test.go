@@ -57,6 +57,7 @@ func TestCluster(t *testing.T) {
 	t.Run("renewed-in-all-slots", func(t *testing.T) { clusterRenews(t, rdb) })
 	t.Run("waiter-is-woken", func(t *testing.T) { clusterWakes(t, rdb) })
 	t.Run("messages-stay-with-the-slot", func(t *testing.T) { clusterShards(t, rdb, servers) })
+	t.Run("forced-release-wakes", func(t *testing.T) { clusterForces(t, rdb) })
 	t.Run("slot-moves-under-the-waiter", func(t *testing.T) { clusterWaiterMoves(t, rdb, servers) })
 	t.Run("slot-moves-under-the-holder", func(t *testing.T) { clusterMoves(t, rdb, servers) })
 	t.Run("replicas-none-connected", func(t *testing.T) {
@@ -150,6 +151,34 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 			t.Errorf("PUBLISH at master %d: %q, before %q", i+1, now, before[i])
 		}
 	}
+}
+
+// The hold of one of two waiters of a client is ended by force: the other, for whom
+// nobody has left a mark in that hold, is told.
+func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
+	ctx := context.Background()
+	c := newTestClient(t, rdb, Options{PollMax: time.Hour, Lease: time.Hour})
+	m := c.Mutex("forced")
+	h := acquire(t, m, AcquireOptions{})
+	first := wait(ctx, t, m, AcquireOptions{})
+	waitSubscribed(t, c, "{forced}:free")
+	inLine(t, c, "{forced}:free", 1)
+	second := wait(ctx, t, m, AcquireOptions{})
+	inLine(t, c, "{forced}:free", 2)
+	release(t, h)
+	var next <-chan *Hold
+	select {
+	case <-first:
+		next = second
+	case <-second:
+		next = first
+	case <-time.After(prompt):
+		t.Fatal("nobody was served")
+	}
+	if _, err := m.ForceRelease(ctx); err != nil {
+		t.Fatal(err)
+	}
+	release(t, within(t, prompt, "the other waiter", next))
 }
 
 // The slot goes to another master while somebody waits for the lock: his subscription

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -102,7 +103,8 @@ func (k *keeper) serve() time.Duration {
 			k.hangUp(at)
 		}
 	}
-	for at, names := range wanted {
+	for _, at := range slices.Sorted(maps.Keys(wanted)) {
+		names := wanted[at]
 		var failed error
 		if k.lines[at] == nil {
 			failed = k.dial(ctx, at, names)

@@ -22,6 +22,7 @@ type MultiLock struct {
 type group struct {
 	client *Client
 	names  []string
+	fence  bool // one of them is fenced, and so all are: one script takes them
 }
 
 // together reports whether the locks are taken by one script.
@@ -87,9 +88,10 @@ func grouped(mutexes []*Mutex) []group {
 		last := len(groups) - 1
 		if last >= 0 && groups[last].fits(m) {
 			groups[last].names = append(groups[last].names, m.name)
+			groups[last].fence = groups[last].fence || m.fenced
 			continue
 		}
-		groups = append(groups, group{m.client, []string{m.name}})
+		groups = append(groups, group{m.client, []string{m.name}, m.fenced})
 	}
 	return groups
 }
@@ -109,7 +111,7 @@ func bySlot(groups []group) []group {
 		from := 0
 		for i := range g.names {
 			if i+1 == len(g.names) || slotOf(g.names[i]) != slotOf(g.names[i+1]) {
-				out = append(out, group{g.client, g.names[from : i+1]})
+				out = append(out, group{g.client, g.names[from : i+1], g.fence})
 				from = i + 1
 			}
 		}

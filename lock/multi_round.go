@@ -73,7 +73,7 @@ func (r *round) get(ctx context.Context, g group) ([]*Hold, error) {
 	if g.together() {
 		return newBundle(ctx, g, r).run(ctx)
 	}
-	m := g.client.Mutex(g.names[0])
+	m := &Mutex{client: g.client, name: g.names[0], fenced: g.fence}
 	o := AcquireOptions{Owner: r.owner(ctx, g.client, m.name), Lease: r.o.Lease}
 	acquire := m.TryAcquire
 	if r.wait {
@@ -131,7 +131,7 @@ func newBundle(ctx context.Context, g group, r *round) *bundle {
 	for _, name := range g.names {
 		owner := r.owner(ctx, g.client, name)
 		b.claims = append(b.claims, claim{
-			name: name, owner: owner, id: id, lease: milliseconds(b.lease), waits: waits,
+			name: name, owner: owner, id: id, lease: milliseconds(b.lease), waits: waits, fence: g.fence,
 		})
 	}
 	return b
@@ -214,7 +214,7 @@ func (b *bundle) request() call {
 	}
 	for _, cl := range b.claims {
 		c.keys = append(c.keys, cl.name, cl.latchKey())
-		if b.client.o.Tokens {
+		if b.client.o.Tokens || cl.fence {
 			c.keys = append(c.keys, cl.tokenKey())
 		}
 		c.args = append(c.args, cl.id, cl.lease, cl.owner, cl.letters())

@@ -119,6 +119,44 @@ func TestMulti(t *testing.T) {
 }
 
 // What is wrong with one of them is wrong with all, and harms none.
+// Fenced mutexes have their tokens as parts of a lock of several, too, whether one script
+// takes them or each has one of its own; and plain ones have none.
+func TestMultiOfFenced(t *testing.T) {
+	rdb := startRedis(t).dial(t)
+	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
+	for name, m := range map[string]*MultiLock{
+		"one":               multi(t, c.FencedMutex("a")),
+		"two by one script": multi(t, c.FencedMutex("a"), c.Mutex("b")),
+		"a script for each": multi(t, c.FencedMutex("a"), other.Mutex("b")),
+	} {
+		h := acquireAll(t, m, MultiOptions{})
+		if h.Token("a") == 0 {
+			t.Errorf("%s: the fenced mutex has no token", name)
+		}
+		releaseAll(t, h)
+	}
+	h := acquireAll(t, multi(t, c.Mutex("c"), c.Mutex("d")), MultiOptions{})
+	if h.Token("c") != 0 || h.Token("d") != 0 {
+		t.Errorf("tokens %d and %d of plain mutexes", h.Token("c"), h.Token("d"))
+	}
+	releaseAll(t, h)
+}
+
+// A fenced mutex on several masters has no token, and has none of them count.
+func TestFencedOnSeveralMasters(t *testing.T) {
+	x := startMasters(t, 3, Options{})
+	h := acquire(t, x.client.FencedMutex("job"), AcquireOptions{})
+	if h.Token() != 0 {
+		t.Errorf("token %d", h.Token())
+	}
+	for i, rdb := range x.direct {
+		if n := rdb.Exists(context.Background(), h.claim.tokenKey()).Val(); n != 0 {
+			t.Errorf("master %d counts grants", i+1)
+		}
+	}
+	release(t, h)
+}
+
 func TestMultiPartBad(t *testing.T) {
 	ctx := context.Background()
 	eachTrio(t, map[string]func(t *testing.T, x trio){

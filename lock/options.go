@@ -36,7 +36,7 @@ type Options struct {
 	ReplicaTimeout time.Duration
 	// Tokens has every grant of a [Mutex], of whatever kind, and of a [MultiLock] come
 	// with a fencing token; see [Hold.Token]. Without it only those of [Client.FencedMutex],
-	// [FairMutex] and [RW] do. It costs two commands within the script at the server, and
+	// also as a part of a MultiLock, [FairMutex] and [RW] do. It costs two commands within the script at the server, and
 	// on several masters there are none at all.
 	Tokens bool
 	// Rand is where owner ids and delays are drawn from; nil is a source of its

@@ -39,13 +39,16 @@ func (s *signals) letter(ctx context.Context) string {
 // learn waits for the answer, and has the question asked if nobody has.
 func (s *signals) learn(ctx context.Context) {
 	if s.asked.CompareAndSwap(false, true) {
-		s.bg.start(func() {
+		started := s.bg.start(func() {
 			defer close(s.told)
 			list, err := s.cluster.Do(s.bg.ctx, "COMMAND", "INFO", "SSUBSCRIBE", "SPUBLISH").Slice()
 			if err == nil && len(list) == 2 && list[0] != nil && list[1] != nil {
 				s.shards.CompareAndSwap(unasked, theyStay)
 			}
 		})
+		if !started { // the client is closed
+			close(s.told)
+		}
 	}
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
