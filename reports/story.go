@@ -2,10 +2,12 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -137,19 +139,21 @@ func survived(r *Run) string {
 
 func survivedOne(r *Run, name string, lives []*faultLife) string {
 	held := 0
-	targets := map[string]bool{}
+	hit := map[string]bool{}
 	for _, f := range lives {
 		if r.heldAt(f.inject) || r.heldAt(f.hit()) { // a client that is killed has ended when it is seen to be dead
 			held++
 		}
-		targets[f.target] = true
+		for target := range strings.SplitSeq(f.target, "+") {
+			hit[target] = true
+		}
 	}
 	text := fmt.Sprintf("%s bit %s", quote(name), count(len(lives), "time"))
 	if len(lives) == 1 {
 		text = fmt.Sprintf("%s bit once", quote(name))
 	}
-	if nodes := len(r.Manifest.Nodes); nodes > 1 && len(targets) <= nodes && !targets[""] && onNodes(targets) {
-		text = fmt.Sprintf("%s hit %d of %d nodes", quote(name), len(targets), nodes)
+	if nodes := len(r.Manifest.Nodes); nodes > 1 && r.onNodes(hit) {
+		text = fmt.Sprintf("%s hit %d of %d nodes", quote(name), len(hit), nodes)
 	}
 	switch {
 	case held == len(lives):
@@ -160,10 +164,10 @@ func survivedOne(r *Run, name string, lives []*faultLife) string {
 	return fmt.Sprintf("%s, %d of %d times while the lock was held", text, held, len(lives))
 }
 
-// onNodes says whether every target is a node rather than a client.
-func onNodes(targets map[string]bool) bool {
-	for t := range targets {
-		if strings.Contains(t, ":") || strings.Contains(t, "*") {
+// onNodes says whether every target is a node, rather than a client, a link or a group.
+func (r *Run) onNodes(targets map[string]bool) bool {
+	for target := range targets {
+		if !slices.ContainsFunc(r.Manifest.Nodes, func(n cluster.Node) bool { return n.Name == target }) {
 			return false
 		}
 	}
