@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lockchaos/lockchaos/cluster"
 )
@@ -36,14 +37,20 @@ type downed struct {
 	err    error
 }
 
+// undoWait bounds bringing back what was ended in vain.
+const undoWait = 15 * time.Second
+
 // down ends the nodes of target and remembers how to bring them back. If one of
-// them cannot be ended, those before it come back at once.
+// them cannot be ended, those before it come back at once, also when the reason is that
+// ctx is over: nobody else would do it.
 func down(ctx context.Context, target string, end, revive func(context.Context, string) error) (Injection, error) {
 	d := &downed{revive: revive}
 	for _, node := range names(target) {
 		if err := end(ctx, node); err != nil {
-			_, _ = d.Heal(ctx)
-			return nil, err
+			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWait)
+			defer cancel()
+			_, undone := d.Heal(undo)
+			return nil, errors.Join(err, undone)
 		}
 		d.nodes = append(d.nodes, node)
 	}
