@@ -169,6 +169,9 @@ func (r explored) print(s streams, asJSON bool) error {
 		fmt.Fprintf(s.out, "of the runs, %d had a plan that had reached something new, %d messages by priorities\n",
 			r.Varied, r.Priorities)
 	}
+	if r.Same > 0 {
+		fmt.Fprintf(s.out, "%s made again and the same, byte by byte\n", plural(r.Same, "run"))
+	}
 	if r.Stopped != "" {
 		fmt.Fprintf(s.out, "ended before all seeds were run: %s\n", r.Stopped)
 	}

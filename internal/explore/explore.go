@@ -44,6 +44,7 @@ type Report struct {
 	Findings     []Finding      `json:"findings,omitempty"` // each kind of violation, in the order of their finding
 	States       map[string]int `json:"states,omitempty"`   // interesting states, and in how many runs
 	Failures     []Answer       `json:"failures,omitempty"` // runs that did not come to an end, the first few
+	Same         int            `json:"same,omitempty"`     // runs that were repeated and were the same
 	Unequal      []Difference   `json:"unequal,omitempty"`  // runs that differed when they were repeated
 	Stopped      string         `json:"stopped,omitempty"`  // why it ended before all seeds were run
 }
@@ -259,23 +260,32 @@ func (e *explorer) keep(ctx context.Context, j Job, fresh []int) {
 	}
 }
 
-// repeat makes the run again as often as was asked and compares.
+// repeat makes the run again as often as was asked and compares. A run that fails
+// when it is made again is not the same.
 func (e *explorer) repeat(ctx context.Context, j Job, a Answer) {
 	for n := 1; n < e.Repeat && a.Failure == ""; n++ {
 		again, err := e.pool.Do(ctx, j)
-		if err != nil || again.Failure != "" {
+		if err != nil {
 			return
 		}
-		if again.Hash == a.Hash {
+		if again.Failure == "" && again.Hash == a.Hash {
 			continue
 		}
-		d := e.differ(ctx, j)
+		d := Difference{Seed: j.Seed, Variation: j.Variation, First: "it had a verdict", Again: again.Failure}
+		if again.Failure == "" {
+			d = e.differ(ctx, j)
+		}
 		e.mu.Lock()
 		if len(e.report.Unequal) < maxDiffer {
 			e.report.Unequal = append(e.report.Unequal, d)
 		}
 		e.mu.Unlock()
 		return
+	}
+	if e.Repeat > 1 && a.Failure == "" {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.report.Same++
 	}
 }
 

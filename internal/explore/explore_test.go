@@ -37,6 +37,7 @@ const (
 	babbles = 14 // it writes nonsense
 	unequal = 15 // the run differs each time
 	fails   = 16 // the run fails
+	frail   = 99 // the run fails when it is made again
 )
 
 // pretend makes up runs: one is unsafe if at least two clients meet a kill for
@@ -52,6 +53,11 @@ func pretend() func(Job) Answer {
 				_ = self.Kill()
 			}
 			select {}
+		case frail:
+			if runs > 1 {
+				a.Failure = "it was well the first time"
+				return a
+			}
 		case deadly:
 			fmt.Fprintln(os.Stderr, "panic: oh no")
 			os.Exit(3)
@@ -224,8 +230,12 @@ func TestUnequalRunsAreShown(t *testing.T) {
 		t.Errorf("%+v", r.Unequal)
 	}
 	r, err = Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 17, Seeds: 3, Repeat: 3})
-	if err != nil || len(r.Unequal) != 0 {
-		t.Errorf("equal runs: %+v, %v", r.Unequal, err)
+	if err != nil || len(r.Unequal) != 0 || r.Same != 3 {
+		t.Errorf("equal runs: %d, %+v, %v", r.Same, r.Unequal, err)
+	}
+	r, err = Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: frail, Seeds: 1, Repeat: 3})
+	if err != nil || r.Same != 0 || len(r.Unequal) != 1 || r.Unequal[0].Again != "it was well the first time" {
+		t.Errorf("a run that fails when it is made again: %d, %+v, %v", r.Same, r.Unequal, err)
 	}
 }
 
