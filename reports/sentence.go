@@ -170,7 +170,11 @@ func (p *pair) nodes(all []sighting) string {
 		for _, s := range all {
 			names = append(names, s.node)
 		}
-		return fmt.Sprintf("%d of %d nodes (%s)", len(all), len(w.nodes), strings.Join(names, ", "))
+		text := fmt.Sprintf("%d of %d nodes (%s)", len(all), len(w.nodes), strings.Join(names, ", "))
+		if len(all) < len(w.nodes)/2+1 { // more of them granted it than were looked at in time
+			return "a majority, seen on " + text
+		}
+		return text
 	}
 	return w.name(w.granter(all).node)
 }

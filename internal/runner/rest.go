@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -128,6 +129,9 @@ func (s *stage) probe(ctx context.Context, key string) {
 	}
 }
 
+// noReplicas begins the refusal of a server with min-replicas-to-write.
+const noReplicas = "NOREPLICAS"
+
 // settled asks until the answer is about the lock. Who runs out of time cannot
 // know. A grant that has to be at a replica is refused until the old master is
 // one, which Sentinel takes ten seconds for: that says nothing of the lock, and is
@@ -136,7 +140,7 @@ func (s *stage) settled(ctx context.Context, i int, key string) (outcome history
 	end := time.Now().Add(healWait)
 	for unknown := 0; ; {
 		outcome, why = s.ask(ctx, i, key)
-		lone := outcome == history.Fail && why.Code == "too-few-replicas"
+		lone := outcome == history.Fail && (why.Code == "too-few-replicas" || strings.Contains(why.Text, noReplicas))
 		switch {
 		case outcome == history.Info:
 			if unknown++; unknown == probes {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -27,7 +28,8 @@ func (a *answering) Do(_ context.Context, r client.Request) (client.Reply, error
 	if code == "unknown" {
 		return client.Reply{Type: "info", Code: code}, nil
 	}
-	return client.Reply{Type: "fail", Code: code}, nil
+	code, text, _ := strings.Cut(code, " ")
+	return client.Reply{Type: "fail", Code: code, Error: text}, nil
 }
 
 // A probe asks again while servers refuse for reasons of their own, and takes an answer about the lock as it is.
@@ -49,6 +51,7 @@ func TestAProbeWaitsForServersNotForLocks(t *testing.T) {
 		{"waited in vain", []string{"timeout"}, history.Fail, 1},
 		{"no replica yet", []string{"too-few-replicas", "too-few-replicas"}, history.OK, 3},
 		{"no replica yet, then held", []string{"too-few-replicas", "held"}, history.Fail, 2},
+		{"no replica for the server", []string{"timeout acquire lock: NOREPLICAS Not enough", "held"}, history.Fail, 2},
 		{"never a replica", many("too-few-replicas", 1000), history.Info, 32},
 		{"any other refusal", []string{"error"}, history.Fail, 1},
 		{"unknown once", []string{"unknown"}, history.OK, 2},
