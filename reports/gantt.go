@@ -87,7 +87,7 @@ func (g *gantt) overlaps() []*checker.Violation {
 	var all []*checker.Violation
 	for i := range g.r.Judgement.Results {
 		res := &g.r.Judgement.Results[i]
-		if res.Property != checker.Exclusion && res.Property != checker.LeaseExclusion {
+		if !overlaps(res.Property) {
 			continue
 		}
 		for k := range res.Violations {
@@ -98,6 +98,11 @@ func (g *gantt) overlaps() []*checker.Violation {
 		}
 	}
 	return all
+}
+
+// overlaps says whether violations of p are holds that were on at once.
+func overlaps(p checker.Property) bool {
+	return p == checker.Exclusion || p == checker.LeaseExclusion || p == checker.Permits || p == checker.ReadersWriter
 }
 
 // Plot draws the lanes.

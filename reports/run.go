@@ -217,7 +217,7 @@ func (r *Run) worst() *checker.Violation {
 // before what followed from it, a broken promise before an outlived lease.
 func rankOf(p checker.Property, v *checker.Violation) int {
 	rank := 1
-	if p == checker.Exclusion || p == checker.LeaseExclusion {
+	if overlaps(p) {
 		rank += 2
 	}
 	if v.Class == checker.BrokenPromise {

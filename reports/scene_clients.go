@@ -103,6 +103,9 @@ func (s *scene) hold(h *hold, colour int) {
 	if s.d.shows(w) {
 		s.d.bar(w, s.y+8, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(colour)))
 		texts := []string{"holds"}
+		if h.permits > 0 {
+			texts = []string{"holds " + h.what(""), h.what(""), fmt.Sprint(h.permits)}
+		}
 		if h.token > 0 {
 			texts = []string{fmt.Sprintf("holds · token %d", h.token), fmt.Sprintf("token %d", h.token), fmt.Sprint(h.token)}
 		}

@@ -236,8 +236,7 @@ func (s *scene) overlaps() {
 		for i := range res.Violations {
 			v := &res.Violations[i]
 			w := s.r.during(v)
-			about := res.Property == checker.Exclusion || res.Property == checker.LeaseExclusion
-			if seen[w] || !s.d.shows(w) || s.pair != nil && !about {
+			if seen[w] || !s.d.shows(w) || s.pair != nil && !overlaps(res.Property) {
 				continue
 			}
 			seen[w] = true
