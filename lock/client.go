@@ -51,7 +51,6 @@ type store interface {
 type grant struct {
 	ok    bool
 	count int
-	owed  int // so many of count at most were given back, which this master had not heard of when it was asked
 	token uint64
 	ttl   time.Duration // not ok: what the other owner has left; negative: no end
 	sent  time.Time     // when the question was sent: the lease counts from here

@@ -104,7 +104,8 @@ func (h *Hold) Owner() string { return h.claim.owner }
 func (h *Hold) Token() uint64 { return h.token }
 
 // Count is how many holds the owner had, this one included, when it was
-// granted; after Release, how many were left.
+// granted; after Release, how many were left. On a quorum only those count that
+// this client was granted.
 func (h *Hold) Count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -16,7 +15,6 @@ type quorum struct {
 	bg     *background
 	o      Options
 	random []*random // one for each node: what is drawn for one does not depend on the others
-	owed   owed
 	known  knownHolds
 }
 
@@ -64,9 +62,9 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	lease := time.Duration(c.lease) * time.Millisecond
 	sent := time.Now()
 	votes := poll(ctx, q, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
-		return q.claimAt(ctx, i, c)
+		return q.nodes[i].acquire(ctx, c)
 	})
-	t := tally{sure: make(map[int]bool), known: q.known.count(c.name, c.owner) + 1}
+	t := tally{sure: make(map[int]bool)}
 	for seen := 0; seen < len(q.nodes) && t.granted < q.need(); seen++ {
 		select {
 		case v := <-votes:
@@ -89,17 +87,12 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	case time.Since(sent) >= validity(lease):
 		return grant{}, q.fail(c, &t, errors.New("a majority answered after the lease was over"))
 	}
-	return grant{ok: true, count: t.holds(), sent: sent}, nil
+	return grant{ok: true, count: q.known.count(c.name, c.owner) + 1, sent: sent}, nil
 }
-
-// span is a number that is not known exactly.
-type span struct{ least, most int }
 
 // tally counts the answers to a claim.
 type tally struct {
 	granted, held int
-	counts        []span        // hold counts of those that granted it
-	known         int           // the count as far as this client knows; 0: it does not
 	ttl           time.Duration // shortest that another owner has left
 	errs          []string
 	refused       int
@@ -118,7 +111,6 @@ func (t *tally) count(v vote[grant]) {
 		}
 	case v.value.ok:
 		t.granted++
-		t.counts = append(t.counts, span{max(v.value.count-v.value.owed, 1), v.value.count})
 	default:
 		t.sure[v.node] = true
 		if t.held == 0 || v.value.ttl < t.ttl {
@@ -126,36 +118,6 @@ func (t *tally) count(v vote[grant]) {
 		}
 		t.held++
 	}
-}
-
-// holds is the hold count that most of the masters may mean. Of two that as many
-// do it is the one that this client knows of, else the greater: one that has missed an earlier hold
-// counts too few, and one that is slow may count as many too many as it owes, and
-// more if nobody knows of them.
-func (t *tally) holds() int {
-	best, most := 0, 0
-	for _, c := range t.counts {
-		for n := c.least; n <= c.most; n++ {
-			if agree := t.agree(n); agree > most || agree == most && n > best {
-				best, most = n, agree
-			}
-		}
-	}
-	if t.agree(t.known) == most {
-		return t.known
-	}
-	return best
-}
-
-// agree is how many masters may mean n holds.
-func (t *tally) agree(n int) int {
-	agree := 0
-	for _, c := range t.counts {
-		if c.least <= n && n <= c.most {
-			agree++
-		}
-	}
-	return agree
 }
 
 func (t *tally) noQuorum(n int) error {
@@ -203,19 +165,11 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 	return nil
 }
 
-// middle is the middle one of the hold counts that masters tell at a release: a
-// minority that still keeps a claim it has not heard the end of counts too many,
-// one that has missed a hold too few.
-func middle(counts []int) int {
-	slices.Sort(counts)
-	return counts[(len(counts)-1)/2]
-}
-
 func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
 	votes := q.giveBack(ctx, c, limit)
 	gone, why := 0, -1
-	var left []int // hold counts of the masters that have released it
+	released := 0
 	var errs []string
 	for range q.nodes {
 		v := <-votes
@@ -223,14 +177,14 @@ func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 		case v.err != nil:
 			errs = append(errs, fmt.Sprintf("master %d: %v", v.node+1, v.err))
 		case v.value >= 0:
-			left = append(left, v.value)
+			released++
 		default:
 			gone++
 			why = min(why, v.value)
 		}
 		switch {
-		case len(left) >= q.need():
-			return middle(left), nil
+		case released >= q.need():
+			return q.known.count(c.name, c.owner), nil
 		case gone > len(q.nodes)-q.need():
 			return why, nil
 		}

@@ -172,11 +172,14 @@ func TestLockThatStopsTimeIsNamed(t *testing.T) {
 			}
 			b := NewSim()
 			b.limit = 500 * time.Millisecond
+			var mu sync.Mutex // the watchdog may tell once more while the run ends
 			said := ""
 			_, err = Run(context.Background(), Options{
 				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Row: &row,
 				Backend: b, Memory: true, Version: "test",
 				Stalled: func(advice string) {
+					mu.Lock()
+					defer mu.Unlock()
 					if said = advice; strings.Contains(advice, "slow.Acquire") { // or the machine was busy with other things
 						wait.end()
 					}
@@ -187,6 +190,8 @@ func TestLockThatStopsTimeIsNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			for _, want := range []string{"virtual time has stood still", "slow.Acquire", wait.state, "real input or output"} {
 				if !strings.Contains(said, want) {
 					t.Errorf("the advice lacks %q:\n%s", want, said)
