@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockchaos/lockchaos/cluster/docker"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -250,6 +251,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	t.Setenv(docker.ImageVariable, "") // which the help would tell as the default
 	var all strings.Builder
 	for _, args := range [][]string{{}, {"run"}, {"check"}, {"report"}, {"list"}, {"doctor"}, {"clean"}} {
 		code, stdout, _ := chaos(append(args, "--help")...)
