@@ -26,6 +26,7 @@ type Client struct {
 	dog     *watchdog
 	spent   spentLatches
 	known   *knownHolds // of a quorum; nil: one master's count is the count
+	giving  *background // of a quorum: releases that a majority need not wait for
 	single  bool
 	grace   time.Duration // see undoGrace
 	beatMax time.Duration // see beat
@@ -113,7 +114,7 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	q := &quorum{bg: c.bg, o: c.o}
+	q := &quorum{bg: c.bg, o: c.o, giving: newBackground()}
 	for _, rdb := range rdbs {
 		n := newNode(rdb, c.bg)
 		q.random = append(q.random, c.random.branch())
@@ -122,7 +123,7 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	c.masters = q.nodes
 	c.where = where(rdbs...)
 	c.store = kinds{q}
-	c.known = &q.known
+	c.known, c.giving = &q.known, q.giving
 	return c, nil
 }
 
@@ -177,6 +178,9 @@ func (c *Client) SpinMutex(name string) *Mutex { return &Mutex{client: c, name: 
 // runs out, since their holders may still be at work. It may be called twice.
 func (c *Client) Close(ctx context.Context) error {
 	c.dog.close()
+	if c.giving != nil { // a master that heard of no release would keep the hold until its lease is over
+		_ = c.giving.close(ctx) // if ctx ends, c.bg says so too
+	}
 	return c.bg.close(ctx)
 }
 

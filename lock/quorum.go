@@ -16,6 +16,7 @@ type quorum struct {
 	o      Options
 	random []*random // one for each node: what is drawn for one does not depend on the others
 	known  knownHolds
+	giving *background // releases on their way, which Close lets arrive
 }
 
 var _ store = (*quorum)(nil)
@@ -36,11 +37,11 @@ const givingUp = time.Microsecond
 // poll asks every master at once, each for no longer than limit, whatever
 // becomes of ctx: a request that has been sent is part of the claim, and its
 // answer is awaited as long as anybody wants to know.
-func poll[T any](ctx context.Context, q *quorum, limit time.Duration,
+func poll[T any](ctx context.Context, q *quorum, bg *background, limit time.Duration,
 	ask func(ctx context.Context, node int) (T, error)) <-chan vote[T] {
 	votes := make(chan vote[T], len(q.nodes))
 	for i := range q.nodes {
-		started := q.bg.start(func() {
+		started := bg.start(func() {
 			// Those that are silent are given up one after the other: what comes of it
 			// does not depend on which of several timers is served first.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+time.Duration(i)*givingUp)
@@ -61,7 +62,7 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	}
 	lease := time.Duration(c.lease) * time.Millisecond
 	sent := time.Now()
-	votes := poll(ctx, q, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
+	votes := poll(ctx, q, q.bg, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
 		return q.nodes[i].acquire(ctx, c)
 	})
 	t := tally{sure: make(map[int]bool)}

@@ -38,7 +38,7 @@ func (k *knownHolds) count(name, owner string) int {
 
 // giveBack asks every master to release c, those that do not answer a few times more.
 func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration) <-chan vote[int] {
-	return poll(ctx, q, limit, func(ctx context.Context, i int) (int, error) {
+	return poll(ctx, q, q.giving, limit, func(ctx context.Context, i int) (int, error) {
 		left, err := q.nodes[i].release(ctx, c)
 		if err != nil {
 			q.releaseLater(c, i)
