@@ -19,16 +19,26 @@ var mutexSpec = Spec{
 }
 
 func mutexClient(ctx context.Context, stop <-chan struct{}, e Env) {
+	again(ctx, stop, e, true, func(*Want) {})
+}
+
+// again is what the clients of every workload do until stop is closed: ask for
+// a key, read the guarded counter, work, write it if the workload and the mode
+// of the hold do, and release. draw says what else is wanted.
+func again(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw func(*Want)) {
 	keys := e.Params.KeyNames()
 	for going(ctx, stop) && e.Session.Alive() {
-		key := keys[e.Rand.IntN(len(keys))]
-		h, got := e.Session.Acquire(ctx, Want{Key: key, Lease: e.Params.Lease, Wait: e.wait()})
+		want := Want{Key: keys[e.Rand.IntN(len(keys))], Lease: e.Params.Lease}
+		draw(&want)
+		want.Wait = e.wait()
+		h, got := e.Session.Acquire(ctx, want)
 		if got != history.OK {
 			pause(ctx, stop, backoff(e))
 			continue
 		}
-		read := e.Guard.Read(key)
-		if e.Session.Work(ctx, h, e.Params.Hold+chance(e, e.Params.Jitter)) == history.OK {
+		read := e.Guard.Read(want.Key)
+		worked := e.Session.Work(ctx, h, e.Params.Hold+chance(e, e.Params.Jitter))
+		if worked == history.OK && writes && want.Mode != "read" {
 			e.Session.Touch(h, e.Guard, read)
 		}
 		e.Session.Release(ctx, h)

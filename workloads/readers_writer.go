@@ -1,10 +1,6 @@
 package workloads
 
-import (
-	"context"
-
-	"github.com/lockchaos/lockchaos/history"
-)
+import "context"
 
 // readersWriter is what a readers-writer lock is used for: most look, some
 // change. Who looks spends its time in the lock and writes nothing; who changes
@@ -22,23 +18,10 @@ var readersWriterSpec = Spec{
 const readersOf = 4
 
 func readersWriterClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	keys := e.Params.KeyNames()
-	for going(ctx, stop) && e.Session.Alive() {
-		key, mode := keys[e.Rand.IntN(len(keys))], "read"
+	again(ctx, stop, e, true, func(w *Want) {
+		w.Mode = "read"
 		if e.Rand.IntN(readersOf) == 0 {
-			mode = "write"
+			w.Mode = "write"
 		}
-		h, got := e.Session.Acquire(ctx, Want{Key: key, Mode: mode, Lease: e.Params.Lease, Wait: e.wait()})
-		if got != history.OK {
-			pause(ctx, stop, backoff(e))
-			continue
-		}
-		read := e.Guard.Read(key)
-		worked := e.Session.Work(ctx, h, e.Params.Hold+chance(e, e.Params.Jitter))
-		if worked == history.OK && mode == "write" {
-			e.Session.Touch(h, e.Guard, read)
-		}
-		e.Session.Release(ctx, h)
-		pause(ctx, stop, e.Params.Think+chance(e, e.Params.Jitter))
-	}
+	})
 }

@@ -1,10 +1,6 @@
 package workloads
 
-import (
-	"context"
-
-	"github.com/lockchaos/lockchaos/history"
-)
+import "context"
 
 // semaphore is what a pool of connections or a limit of calls does: several may
 // be inside, as many as there are permits. Nobody writes at the guarded
@@ -22,22 +18,10 @@ var semaphoreSpec = Spec{
 const severalOf = 4
 
 func semaphoreClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	keys := e.Params.KeyNames()
-	for going(ctx, stop) && e.Session.Alive() {
-		want := Want{
-			Key: keys[e.Rand.IntN(len(keys))], Permits: 1, Limit: e.Params.Permits,
-			Lease: e.Params.Lease, Wait: e.wait(),
-		}
+	again(ctx, stop, e, false, func(w *Want) {
+		w.Permits, w.Limit = 1, e.Params.Permits
 		if e.Params.Permits > 1 && e.Rand.IntN(severalOf) == 0 {
-			want.Permits = 2 + e.Rand.IntN(e.Params.Permits-1)
+			w.Permits = 2 + e.Rand.IntN(e.Params.Permits-1)
 		}
-		h, got := e.Session.Acquire(ctx, want)
-		if got != history.OK {
-			pause(ctx, stop, backoff(e))
-			continue
-		}
-		e.Session.Work(ctx, h, e.Params.Hold+chance(e, e.Params.Jitter))
-		e.Session.Release(ctx, h)
-		pause(ctx, stop, e.Params.Think+chance(e, e.Params.Jitter))
-	}
+	})
 }
