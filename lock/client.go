@@ -25,8 +25,7 @@ type Client struct {
 	signals *signals // nil: waiters are not told, they ask again
 	dog     *watchdog
 	spent   spentLatches
-	known   *knownHolds // of a quorum; nil: one master's count is the count
-	giving  *background // of a quorum: releases that a majority need not wait for
+	quorum  *quorum // of several masters; nil: there is one
 	single  bool
 	grace   time.Duration // see undoGrace
 	beatMax time.Duration // see beat
@@ -123,7 +122,7 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	c.masters = q.nodes
 	c.where = where(rdbs...)
 	c.store = kinds{q}
-	c.known, c.giving = &q.known, q.giving
+	c.quorum = q
 	return c, nil
 }
 
@@ -178,8 +177,8 @@ func (c *Client) SpinMutex(name string) *Mutex { return &Mutex{client: c, name: 
 // runs out, since their holders may still be at work. It may be called twice.
 func (c *Client) Close(ctx context.Context) error {
 	c.dog.close()
-	if c.giving != nil { // a master that heard of no release would keep the hold until its lease is over
-		_ = c.giving.close(ctx) // if ctx ends, c.bg says so too
+	if c.quorum != nil { // a master that heard of no release would keep the hold until its lease is over
+		_ = c.quorum.giving.close(ctx) // if ctx ends, c.bg says so too
 	}
 	return c.bg.close(ctx)
 }

@@ -51,8 +51,8 @@ func newHold(ctx context.Context, a *attempt, g grant) *Hold {
 		deadline: g.sent.Add(validity(a.lease)),
 		count:    g.count,
 	}
-	if k := h.client.known; k != nil {
-		k.add(h.claim, 1)
+	if q := h.client.quorum; q != nil {
+		q.known.add(h.claim, 1)
 	}
 	if !h.auto {
 		h.arm()
@@ -242,8 +242,8 @@ func (h *Hold) end(why error) (before error) {
 		}
 	}
 	h.mu.Unlock()
-	if k := h.client.known; before == nil && k != nil {
-		k.add(h.claim, -1)
+	if q := h.client.quorum; before == nil && q != nil {
+		q.known.add(h.claim, -1)
 	}
 	if before == nil && cancel != nil {
 		cancel(why)
