@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -90,20 +89,7 @@ func atWork(t *testing.T, out string, env []string, do func(*exec.Cmd)) (cmd *ex
 	cmd, temp = program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker", "--set",
 		"faults=[]", "--set", "expect={}", "--duration", "2m", "--out", out)
 	cmd.Env = append(cmd.Env, env...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		said += lines.Text() + "\n"
-		if strings.Contains(lines.Text(), "clients are at work") {
-			do(cmd)
-		}
-	}
-	_ = cmd.Wait()
+	said = when(t, cmd, 0, "clients are at work", func() { do(cmd) })
 	return cmd, temp, said
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // program is this program as a process of its own, with a temporary folder of
@@ -26,6 +27,33 @@ func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	return cmd, temp
 }
 
+// when starts cmd, does something once, when it tells of a phase of its run, and
+// returns what it had told when it has ended. After limit it is killed; 0: never.
+func when(t *testing.T, cmd *exec.Cmd, limit time.Duration, phase string, do func()) (said string) {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if limit > 0 {
+		tooLong := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+		defer tooLong.Stop()
+	}
+	done := false // a second Ctrl-C forces
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said += lines.Text() + "\n"
+		if !done && strings.Contains(lines.Text(), phase) {
+			done = true
+			do()
+		}
+	}
+	_ = cmd.Wait()
+	return said
+}
+
 // TestHangUp: a terminal that is closed ends a run as Ctrl-C does.
 func TestHangUp(t *testing.T) {
 	needRedis(t)
@@ -34,21 +62,11 @@ func TestHangUp(t *testing.T) {
 	}
 	out := t.TempDir()
 	cmd, temp := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--duration", "1m", "--out", out)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		if strings.Contains(lines.Text(), "clients are at work") {
-			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+	when(t, cmd, 0, "clients are at work", func() {
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
 		}
-	}
-	_ = cmd.Wait()
+	})
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Errorf("it ended with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
 	}

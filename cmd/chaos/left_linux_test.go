@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,23 +42,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Run(phase+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				cmd, temp := program(t, "run", "--scenario", scenario, "--backend", "process", "--out", t.TempDir())
-				stderr, err := cmd.StderrPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				tooLong := time.AfterFunc(runLimit, func() { _ = cmd.Process.Kill() })
-				defer tooLong.Stop()
-				sent := false // a second Ctrl-C forces
-				for lines := bufio.NewScanner(stderr); lines.Scan(); {
-					if !sent && strings.Contains(lines.Text(), phase) {
-						_ = cmd.Process.Signal(signal)
-						sent = true
-					}
-				}
-				_ = cmd.Wait()
+				when(t, cmd, runLimit, phase, func() { _ = cmd.Process.Signal(signal) })
 				if code := cmd.ProcessState.ExitCode(); signal == syscall.SIGINT && code != exitInterrupted {
 					t.Errorf("it ended with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
 				}
