@@ -32,3 +32,32 @@ func TestKnownHoldsEndWithTheHold(t *testing.T) {
 		t.Errorf("%d owners known after all holds have ended, want none", n)
 	}
 }
+
+// Releases are on their way apart from everything else, and Close lets them
+// arrive before it ends the rest.
+func TestCloseLetsReleasesArrive(t *testing.T) {
+	m := startMasters(t, 3, Options{})
+	q := m.client.quorum
+	if !q.giving.enter() {
+		t.Fatal("it is closed already")
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- m.client.Close(t.Context()) }()
+	eventually(t, prompt, "Close lets no more releases begin", func() bool {
+		if q.giving.enter() {
+			q.giving.done()
+			return false
+		}
+		return true
+	})
+	if err := q.bg.ctx.Err(); err != nil {
+		t.Errorf("requests are ended while a release is on its way: %v", err)
+	}
+	if v := <-q.giveBack(t.Context(), claim{name: "k", lease: 1000}, time.Second); v.err == nil {
+		t.Error("a release that nobody waits for has begun")
+	}
+	q.giving.done()
+	if err := <-closed; err != nil || q.bg.ctx.Err() == nil {
+		t.Errorf("closed: %v, and requests go on: %v", err, q.bg.ctx.Err() == nil)
+	}
+}
