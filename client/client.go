@@ -12,7 +12,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -41,7 +40,7 @@ type Request struct {
 // Setup is what a client needs to know once.
 type Setup struct {
 	Lock      string            `json:"lock"` // name in the catalogue, or whatever a foreign client understands
-	Endpoints cluster.Endpoints `json:"endpoints"`
+	Endpoints Endpoints         `json:"endpoints"`
 	Options   map[string]string `json:"options,omitempty"` // options of the lock, as the scenario has them
 	Seed      uint64            `json:"seed,omitempty"`    // for whatever the client draws by chance
 

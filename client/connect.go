@@ -8,8 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"github.com/lockchaos/lockchaos/cluster"
 )
 
 // Limits of a native client's connections: short enough that a dead node is
@@ -45,14 +43,14 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Kind == cluster.Sentinel && s.Dial == nil {
+	if e.Kind == Sentinel && s.Dial == nil {
 		return []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{
 			MasterName: e.MasterName, SentinelAddrs: e.Sentinels, Dialer: dial,
 			MaxRetries: retries, DialerRetries: 1, PoolSize: poolSize,
 			DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
 		})}, nil
 	}
-	if e.Kind == cluster.Sharded {
+	if e.Kind == Sharded {
 		return []redis.UniversalClient{redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: e.Addrs, Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects,
 			DialerRetries: 1, PoolSize: poolSize,

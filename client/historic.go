@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/lock/historic"
 )
 
@@ -19,9 +18,9 @@ import (
 func historicSpecs() []Spec {
 	var rows []Spec
 	for _, row := range historic.Catalog() {
-		kinds := []string{cluster.Single, cluster.Replicated, cluster.Sentinel}
+		kinds := []string{Single, Replicated, Sentinel}
 		if row.Many {
-			kinds = []string{cluster.Quorum}
+			kinds = []string{Quorum}
 		}
 		rows = append(rows, Spec{
 			Name: row.Name, Doc: row.Flaw, Source: row.Source, Topologies: kinds, Reentrant: row.Reentrant,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/lock/historic"
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
@@ -22,7 +21,7 @@ func TestHistoricRows(t *testing.T) {
 		if err != nil || got.Doc != row.Flaw {
 			t.Errorf("%s: %v; says %q", row.Name, err, got.Doc)
 		}
-		if got.Runs(cluster.Quorum) != row.Many || got.Runs(cluster.Single) == row.Many {
+		if got.Runs(Quorum) != row.Many || got.Runs(Single) == row.Many {
 			t.Errorf("%s runs on %v", row.Name, got.Topologies)
 		}
 	}
@@ -51,7 +50,7 @@ func TestHistoricErrors(t *testing.T) {
 // has no lease, else the lease.
 func TestHistoricPromises(t *testing.T) {
 	ctx := context.Background()
-	setup := Setup{Endpoints: cluster.Endpoints{Kind: cluster.Single, Addrs: []string{locktest.StartServer(t).Addr}}}
+	setup := Setup{Endpoints: Endpoints{Kind: Single, Addrs: []string{locktest.StartServer(t).Addr}}}
 	for name, promised := range map[string]bool{"setnx": false, "set-nx-px": true, "redisson": true} {
 		l, err := historicLock(t, name).Open(setup, nil)
 		if err != nil {
@@ -86,7 +85,7 @@ func TestHistoricClockSkew(t *testing.T) {
 	open := func(seed uint64, skew string) (Locker, error) {
 		return historicLock(t, "setnx-getset").Open(Setup{
 			Seed: seed, Options: map[string]string{clockSkew: skew},
-			Endpoints: cluster.Endpoints{Kind: cluster.Single, Addrs: []string{server.Addr}},
+			Endpoints: Endpoints{Kind: Single, Addrs: []string{server.Addr}},
 		}, nil)
 	}
 	var granted []bool

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -59,7 +58,7 @@ func (reading) Token() uint64 { return 0 }
 // kindSpecs are the other kinds of lock of package lock. The semaphores have one
 // permit, so that they exclude as a mutex does, unless the workload is one of semaphores.
 func kindSpecs() []Spec {
-	one := []string{cluster.Single, cluster.Replicated, cluster.Sentinel, cluster.Sharded}
+	one := []string{Single, Replicated, Sentinel, Sharded}
 	row := func(name, doc, source string, take taker) Spec {
 		return Spec{
 			Name: name, Doc: doc, Source: source, Topologies: one, Fences: true, Reentrant: true,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
@@ -22,7 +21,7 @@ func onServer(t *testing.T, row Spec, addr string, seed uint64, options map[stri
 	n := NewNative(func(r Reply) { notices <- r }, Mono)
 	setup := Setup{
 		Lock: row.Name, Seed: seed, Options: options,
-		Endpoints: cluster.Endpoints{Kind: cluster.Single, Addrs: []string{addr}},
+		Endpoints: Endpoints{Kind: Single, Addrs: []string{addr}},
 	}
 	if reply := n.Handle(t.Context(), Request{ID: 1, Op: Init, Setup: &setup}); reply.Type != "ok" {
 		t.Fatalf("init: %+v", reply)

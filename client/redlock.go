@@ -3,7 +3,6 @@ package client
 import (
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -14,7 +13,7 @@ var redlockSpec = Spec{
 	Doc: "package lock's quorum mutex: a majority of independent masters, " +
 		"validity = lease - elapsed - drift, enforced.",
 	Source:     "redis.io, Distributed Locks: the Redlock algorithm",
-	Topologies: []string{cluster.Quorum},
+	Topologies: []string{Quorum},
 	Reentrant:  true,
 	Open: func(s Setup, notify func(Reply)) (Locker, error) {
 		return openLock(s, notify, mutexes, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
@@ -18,7 +17,7 @@ var reentrantSpec = Spec{
 	Doc: "package lock's reentrant mutex: a hash with owner and count, Lua scripts, watchdog, pub/sub, " +
 		"fencing tokens.",
 	Source:     "Redisson's RLock, made idempotent (redisson#7367)",
-	Topologies: []string{cluster.Single, cluster.Replicated, cluster.Sentinel, cluster.Sharded},
+	Topologies: []string{Single, Replicated, Sentinel, Sharded},
 	Fences:     true, Reentrant: true,
 	Keeps:    tokenOf,
 	Open:     openReentrant,

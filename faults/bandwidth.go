@@ -3,7 +3,7 @@ package faults
 import (
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // bandwidth makes the lines of its target narrow: what is sent while others are

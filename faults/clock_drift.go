@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // clock-drift has the wall clock of a server gain or lose time: a bad quartz,

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 func TestClockDrift(t *testing.T) {

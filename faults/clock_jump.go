@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // clock-jump sets the wall clock of a server: an administrator, an NTP step, a

@@ -1,6 +1,6 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/cluster"
+import "github.com/lockchaos/lockchaos/internal/cluster"
 
 // connection-reset ends the connections of its target once (RST): a firewall
 // that forgets its state, a proxy that is restarted. Subscriptions go with them.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Env is what a fault works on, and how hard.

@@ -4,16 +4,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // paper is a cluster that is only planned.
 type paper struct{ topology cluster.Topology }
 
-func (p paper) Topology() cluster.Topology      { return p.topology.Defaults() }
-func (p paper) Nodes() []cluster.Node           { return Planned(p.topology) }
-func (p paper) Endpoints(int) cluster.Endpoints { return cluster.Endpoints{} }
-func (p paper) Close(context.Context) error     { return nil }
+func (p paper) Topology() cluster.Topology     { return p.topology.Defaults() }
+func (p paper) Nodes() []cluster.Node          { return Planned(p.topology) }
+func (p paper) Endpoints(int) client.Endpoints { return client.Endpoints{} }
+func (p paper) Close(context.Context) error    { return nil }
 
 // Planned are the nodes that a cluster of topology t will have, without addresses.
 func Planned(t cluster.Topology) (nodes []cluster.Node) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // TestDowns: which servers a fault takes away, as far as the plan says.

@@ -3,7 +3,7 @@ package faults
 import (
 	"fmt"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Grip is one thing that a fault has in its power as long as it is in force:

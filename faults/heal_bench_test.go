@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
-	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 // inForce is for how long each fault is left in force: a Sentinel, or a cluster, has replaced a master by then.

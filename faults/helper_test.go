@@ -16,17 +16,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/lockchaos/lockchaos/cluster"
-	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 // bare is a cluster without abilities.
 type bare struct{ topology cluster.Topology }
 
-func (b bare) Topology() cluster.Topology      { return b.topology.Defaults() }
-func (b bare) Endpoints(int) cluster.Endpoints { return cluster.Endpoints{} }
-func (b bare) Close(context.Context) error     { return nil }
+func (b bare) Topology() cluster.Topology     { return b.topology.Defaults() }
+func (b bare) Endpoints(int) client.Endpoints { return client.Endpoints{} }
+func (b bare) Close(context.Context) error    { return nil }
 func (b bare) Nodes() (nodes []cluster.Node) {
 	for i := range b.topology.Size() {
 		nodes = append(nodes, cluster.Node{Name: fmt.Sprintf("n%d", i+1)})

@@ -3,7 +3,7 @@ package faults
 import (
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // jitter has packets take each its own time: up to the amount more, drawn from

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // TestJitter: the seed of the packets is drawn from the run's, for each link anew.

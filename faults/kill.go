@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // kill ends a server as the kernel's OOM killer or a power switch does; what

@@ -3,7 +3,7 @@ package faults
 import (
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // latency makes the network slow in both directions. Each link has a delay of

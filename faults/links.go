@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // overLinks is a fault that is rules for links: which ones, what the gates do,

@@ -1,7 +1,7 @@
 package faults
 
 import (
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // partition holds back all bytes of its target in both directions, as a network

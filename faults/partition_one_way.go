@@ -1,6 +1,6 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/cluster"
+import "github.com/lockchaos/lockchaos/internal/cluster"
 
 // partition-one-way holds back what its target says, while it hears everybody:
 // a broken firewall rule, a full queue in one direction. The requests of a

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // pause-client stops a lock user as a garbage collector, a live migration or a

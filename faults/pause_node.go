@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // pause-node stops a server without ending it: its connections stay open, its

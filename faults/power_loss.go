@@ -3,7 +3,7 @@ package faults
 import (
 	"context"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // power-loss ends a machine and not only a process: what the server had written

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // read-only-demotion makes a replica of a master while clients are connected

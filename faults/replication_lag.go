@@ -3,7 +3,7 @@ package faults
 import (
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // replication-lag has replicas follow their master late: what a failover loses

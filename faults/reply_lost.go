@@ -1,6 +1,6 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/cluster"
+import "github.com/lockchaos/lockchaos/internal/cluster"
 
 // reply-lost loses what the servers answer to a client, after they have done
 // what it asked for, and then resets the connection: the client cannot know

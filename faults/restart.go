@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // restart ends a server and starts it again with what its disk has kept: an

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 func TestRestart(t *testing.T) {

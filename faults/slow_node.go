@@ -3,7 +3,7 @@ package faults
 import (
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // slow-node has a server answer late: one that swaps, that saves, that works on

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 func TestSlowNode(t *testing.T) {

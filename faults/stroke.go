@@ -3,7 +3,7 @@ package faults
 import (
 	"context"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // stroke is a fault that is one command of an operator, and is tried until it

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // takeOver is a row for one of the ways in which a cluster's replica becomes master.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Target is a word for whom a fault is aimed at.

@@ -3,7 +3,7 @@ package faults
 import (
 	"context"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // unplug takes a server off the network that the servers stand on. What gates do

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/lockchaos/lockchaos/cluster"
-	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 // TestUnplug: what was taken off the network comes back, also if only half of it
-// could be taken off. What a server without a cable does is in package cluster/docker.
+// could be taken off. What a server without a cable does is in package internal/cluster/docker.
 func TestUnplug(t *testing.T) {
 	f := newFake(cluster.Quorum)
 	in := inject(t, unplugSpec, f.env(), "n2+n4")

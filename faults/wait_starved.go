@@ -1,6 +1,6 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/cluster"
+import "github.com/lockchaos/lockchaos/internal/cluster"
 
 // wait-starved holds back what the replicas acknowledge: they have everything,
 // and their master does not know. Whoever asks it to WAIT for them waits in vain.

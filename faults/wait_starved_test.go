@@ -3,7 +3,7 @@ package faults
 import (
 	"testing"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 func TestWaitStarved(t *testing.T) {

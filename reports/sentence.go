@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // sentence says who held what at once, for how long, and why.

@@ -3,8 +3,8 @@ package reports
 import (
 	"testing"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // TestNodesThatWereHitAreCounted: each by itself where a fault hits several, and none where it hits a client, a link

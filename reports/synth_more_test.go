@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/checker"
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // stallRun: a client is stopped for longer than its lease and writes late.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // witness is the samples of a run by node. A state is known at the instants

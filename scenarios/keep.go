@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Spare is how many servers the faults of s may take away together; -1: any number.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // Plan is the faults of a run, every random choice made.

@@ -8,7 +8,7 @@ package scenarios
 import (
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 

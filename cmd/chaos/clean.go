@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockchaos/lockchaos/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 )
 
 // needDocker skips the test where there is no engine with the image.

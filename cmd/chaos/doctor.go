@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 // finding is one ability of this machine.

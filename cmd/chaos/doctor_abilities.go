@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster/docker"
-	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 // clocksFound looks for what sets the wall clocks of servers.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
 // equippedScenario has servers with clocks and disks of their own, as far as this machine can have them, and clients

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lockchaos/lockchaos/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 

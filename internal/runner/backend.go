@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"

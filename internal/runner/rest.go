@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // How the end of a run is looked at. Watchdogs' leases are longer than anybody

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/cluster"
-	"github.com/lockchaos/lockchaos/cluster/sim"
-	"github.com/lockchaos/lockchaos/cluster/sim/bubble"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/cluster"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // How often nodes are looked at, and how much of it is kept when nothing

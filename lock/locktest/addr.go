@@ -16,7 +16,7 @@ const (
 	lowPort   = 10000
 	portRange = 20000
 	portTried = 500
-	claimHost = "127.0.2.250" // nobody's; package cluster/process claims its ports there too
+	claimHost = "127.0.2.250" // nobody's; package internal/cluster/process claims its ports there too
 )
 
 // FreeAddr is an address of loopback for a server that the test starts. Until

@@ -1,0 +1,310 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+
+	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
+)
+
+// box is one stay of a server in its container, from its start to its end. It
+// is a [process.Process].
+type box struct {
+	ground *ground
+	id     string
+	name   string
+	log    string
+	began  time.Time
+	pid    int    // of the server, as this machine counts; 0: not known
+	born   uint64 // when that process started, in clock ticks
+
+	frozen atomic.Bool
+	noted  chan struct{} // closed when the engine knows of the end, or never will
+	once   sync.Once
+	ended  chan struct{} // closed when the server has ended
+	how    error         // valid then
+}
+
+// finish says once that the server has ended, and how.
+func (b *box) finish(how error) {
+	b.once.Do(func() {
+		b.how = how
+		close(b.ended)
+	})
+}
+
+// user is this program's own, so that what servers write can be removed by it.
+func user() string { return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()) }
+
+// hostConfig gives a container its folders and network, and no rights beyond.
+func (g *ground) hostConfig(dir, logDir string) func(*container.HostConfig) {
+	return func(h *container.HostConfig) {
+		h.PublishAllPorts = false
+		h.NetworkMode = container.NetworkMode(g.run)
+		h.CapDrop = []string{"ALL"}
+		h.SecurityOpt = []string{"no-new-privileges"}
+		h.Mounts = []mount.Mount{
+			{Type: mount.TypeBind, Source: dir, Target: folder},
+			{Type: mount.TypeBind, Source: logDir, Target: logs},
+		}
+	}
+}
+
+// identify finds out which process of this machine the server is, so that it can
+// be ended without the engine. An engine that counts processes for itself alone
+// names others: that is seen by the control group.
+func (b *box) identify(ctx context.Context) error {
+	r, err := b.ground.engine.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
+	if err != nil {
+		return fmt.Errorf("inspecting container %s: %w: %w", b.name, cluster.ErrEnvironment, err)
+	}
+	if r.Container.State == nil || !b.is(r.Container.State.Pid) {
+		return nil
+	}
+	b.pid = r.Container.State.Pid
+	if _, b.born, err = child.Stat(b.pid); err != nil { // it has ended already
+		b.pid = 0
+		return nil
+	}
+	return b.ground.ledger.Process(b.pid)
+}
+
+// is says whether process pid of this machine is in this very container.
+func (b *box) is(pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
+	return err == nil && bytes.Contains(groups, []byte(b.id))
+}
+
+// preloaded makes sure that every node has loaded the library that sets its clock: it
+// is built for this machine's C library, and the image may have another one.
+func (g *ground) preloaded() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for h, b := range g.boxes { // order does not matter: all are looked at
+		if h.Sentinel {
+			continue
+		}
+		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(b.pid), "maps"))
+		if err != nil || !bytes.Contains(maps, []byte("/"+process.Shim)) {
+			return fmt.Errorf("%w: %s does not load the library that sets clocks (%v): take an image with the C library "+
+				"of this machine (make docker-image), or backend process", cluster.ErrEnvironment, g.image, err)
+		}
+	}
+	return nil
+}
+
+// await waits for the server's end, as long as there is an engine to tell of it.
+func (b *box) await() {
+	defer close(b.noted)
+	engine, leave := context.WithCancel(context.Background())
+	defer leave()
+	go func() {
+		select {
+		case <-b.ground.gone: // an engine that hangs breaks no connection
+			leave()
+		case <-engine.Done():
+		}
+	}()
+	for {
+		ctx, cancel := context.WithCancel(engine)
+		w := b.ground.engine.ContainerWait(ctx, b.id, client.ContainerWaitOptions{})
+		var err error
+		select {
+		case r := <-w.Result:
+			cancel()
+			b.keepOutput()
+			b.finish(fmt.Errorf("exit status %d", r.StatusCode))
+			return
+		case err = <-w.Error:
+		}
+		cancel()
+		if errdefs.IsNotFound(err) {
+			b.finish(fmt.Errorf("container %s was removed: %w", b.name, err))
+			return
+		}
+		select {
+		case <-b.ground.gone:
+			b.finish(b.ground.lost())
+			return
+		case <-b.ground.over:
+			b.finish(err)
+			return
+		case <-time.After(pingEvery):
+		}
+	}
+}
+
+// keepOutput appends to the log what the server printed since it began: it writes its
+// log itself, but for what it says of a configuration that it cannot read.
+func (b *box) keepOutput() {
+	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
+	defer cancel()
+	out, err := b.ground.engine.ContainerLogs(ctx, b.id, client.ContainerLogsOptions{
+		ShowStdout: true, ShowStderr: true, Since: strconv.FormatInt(b.began.Unix(), 10),
+	})
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	f, err := os.OpenFile(b.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_, _ = stdcopy.StdCopy(f, f, io.LimitReader(out, 1<<20))
+}
+
+// Wait returns when the server has ended.
+func (b *box) Wait() error {
+	<-b.ended
+	return b.how
+}
+
+// Kill ends the server with SIGKILL and returns when it is gone. It does so by
+// itself if it can: the engine takes a quarter of a second for it, and several servers that
+// are to die at once would die one after the other. A frozen process dies when it
+// thaws, which is the engine's work.
+func (b *box) Kill() error {
+	if b.ground.lost() != nil {
+		return b.end()
+	}
+	select {
+	case <-b.ended:
+		return nil
+	default:
+	}
+	if b.pid > 0 && !b.frozen.Load() {
+		if err := b.end(); err != nil {
+			return err
+		}
+		b.finish(errors.New("killed"))
+		return nil
+	}
+	err := b.call(func(ctx context.Context) error {
+		_, err := b.ground.engine.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "SIGKILL"})
+		return err
+	})
+	if errdefs.IsConflict(err) || errdefs.IsNotFound(err) { // it has ended already
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("killing container %s: %w", b.name, err)
+	}
+	timer := time.NewTimer(callWait)
+	defer timer.Stop()
+	select {
+	case <-b.ended:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("killing container %s: %w: still there after %v", b.name, cluster.ErrEnvironment, callWait)
+	}
+}
+
+// Stop freezes the server (docker pause: the freezer control group).
+func (b *box) Stop() error {
+	b.frozen.Store(true)
+	err := b.freezer("pausing", func(ctx context.Context) error {
+		_, err := b.ground.engine.ContainerPause(ctx, b.id, client.ContainerPauseOptions{})
+		return err
+	})
+	if err != nil {
+		b.frozen.Store(false)
+	}
+	return err
+}
+
+// Continue lets it go on.
+func (b *box) Continue() error {
+	err := b.freezer("resuming", func(ctx context.Context) error {
+		_, err := b.ground.engine.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
+		return err
+	})
+	if err == nil {
+		b.frozen.Store(false)
+	}
+	return err
+}
+
+// freezer carries out what is wanted, which the engine refuses as a conflict if it
+// is so already, or if the server does not run.
+func (b *box) freezer(what string, want func(context.Context) error) error {
+	select {
+	case <-b.ended:
+		return fmt.Errorf("%s container %s: %w", what, b.name, cluster.ErrDown)
+	default:
+	}
+	err := b.call(want)
+	if err == nil {
+		return nil
+	}
+	r, inspected := b.ground.engine.ContainerInspect(context.Background(), b.id, client.ContainerInspectOptions{})
+	if inspected == nil && r.Container.State != nil {
+		switch {
+		case !r.Container.State.Running:
+			err = fmt.Errorf("%w: %w", cluster.ErrDown, err)
+		case r.Container.State.Paused == (what == "pausing"):
+			return nil
+		}
+	}
+	return fmt.Errorf("%s container %s: %w", what, b.name, err)
+}
+
+// call asks the engine something, within bounds.
+func (b *box) call(do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callWait)
+	defer cancel()
+	if err := b.ground.lost(); err != nil {
+		return err
+	}
+	return do(ctx)
+}
+
+// end kills the server without the engine, if it still is that process, and
+// returns when it is gone.
+func (b *box) end() error {
+	if b.pid == 0 || !b.is(b.pid) || !b.lives() {
+		return nil
+	}
+	proc, err := os.FindProcess(b.pid)
+	if err != nil {
+		return nil // it has ended
+	}
+	defer proc.Release()
+	if err := proc.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing process %d of container %s: %w", b.pid, b.name, err)
+	}
+	tick := time.NewTicker(time.Millisecond) // it is another program's child: its end sends no event here
+	defer tick.Stop()
+	for end := time.Now().Add(callWait); b.lives(); <-tick.C {
+		if time.Now().After(end) {
+			return fmt.Errorf("killing process %d of container %s: still there after %v", b.pid, b.name, callWait)
+		}
+	}
+	return nil
+}
+
+// lives says whether the very process is there and not merely unreaped.
+func (b *box) lives() bool {
+	state, born, err := child.Stat(b.pid)
+	return err == nil && born == b.born && state != 'Z' && state != 'X'
+}

@@ -1,0 +1,91 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// unplug takes a server's container off the network. Linux keeps its connections:
+// what they send is lost and sent again, and what was on its way never arrives.
+func (g *ground) unplug(ctx context.Context, node string) error {
+	return g.withNetwork(ctx, "unplugging", node, func(ctx context.Context, b *box) error {
+		_, err := g.engine.NetworkDisconnect(ctx, g.network.ID(), client.NetworkDisconnectOptions{Container: b.id})
+		if err != nil {
+			return err
+		}
+		return g.unreachable(ctx, b)
+	})
+}
+
+// serverPort is where servers listen in their containers, see process.Behind.
+const serverPort = "6379"
+
+// silence is how long a call to a server without a cable is given to fail to fail.
+const silence = 100 * time.Millisecond
+
+// unreachable makes sure that nothing reaches the server any more.
+func (g *ground) unreachable(ctx context.Context, b *box) error {
+	at := net.JoinHostPort(g.addressOf(b).String(), serverPort)
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", at)
+	if err != nil {
+		return nil
+	}
+	_ = conn.Close()
+	return fmt.Errorf("it still answers at %s", at)
+}
+
+func (g *ground) addressOf(b *box) netip.Addr {
+	g.engine.mu.Lock()
+	defer g.engine.mu.Unlock()
+	return g.engine.places[b.name]
+}
+
+// plug puts it back. The address is the one that it had, so that connections go on.
+func (g *ground) plug(ctx context.Context, node string) error {
+	return g.withNetwork(ctx, "plugging in", node, func(ctx context.Context, b *box) error {
+		_, err := g.engine.NetworkConnect(ctx, g.network.ID(), client.NetworkConnectOptions{
+			Container: b.id, EndpointConfig: fixed(g.addressOf(b)),
+		})
+		return err
+	})
+}
+
+func (g *ground) withNetwork(
+	ctx context.Context, what, node string, do func(context.Context, *box) error,
+) error {
+	b := g.boxOf(node)
+	if b == nil {
+		return fmt.Errorf("%s %s: %w", what, node, cluster.ErrNoNode)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callWait)
+	defer cancel()
+	err := g.lost()
+	if err == nil {
+		err = do(ctx, b)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, node, err)
+	}
+	return nil
+}
+
+func (g *ground) boxOf(node string) *box {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for h, b := range g.boxes { // order does not matter: names differ
+		if h.String() == node {
+			return b
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+	"github.com/ory/dockertest/v4"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Bounds of what is asked of the engine. Here a container started within 0.4 s,
+// was killed within 0.25 s and paused within 0.04 s.
+const (
+	pingWait  = 3 * time.Second
+	callWait  = 20 * time.Second // one call that does something
+	pingEvery = 500 * time.Millisecond
+	pingTries = 3 // without an answer until the engine is given up
+)
+
+// Labels of containers and networks.
+const (
+	runLabel     = "lockchaos.run"     // which run it belongs to
+	ledgerLabel  = "lockchaos.ledger"  // that run's ledger; empty: it has none
+	machineLabel = "lockchaos.machine" // the machine that the ledger is on
+)
+
+// engine is a Docker engine, as dockertest and this package use it. It adds what
+// dockertest's own options cannot say: the subnet of a network, and the address
+// of a container in it.
+type engine struct {
+	*client.Client
+	pool dockertest.ClosablePool
+
+	mu     sync.Mutex
+	subnet netip.Prefix          // of the next network; zero: the engine's choice
+	places map[string]netip.Addr // addresses by container name
+	net    string                // name of the network
+}
+
+// EngineError says that there is no engine to talk to. It wraps [cluster.ErrEnvironment].
+type EngineError struct {
+	Host string // where it was looked for
+	Err  error  // what the attempt said
+}
+
+// Error says what to do.
+func (e *EngineError) Error() string {
+	return e.Short() + ": start one (Debian, Ubuntu: apt-get install docker.io; systemctl start docker), " +
+		"be in group docker or root, or name another with DOCKER_HOST"
+}
+
+// Short leaves out what to do.
+func (e *EngineError) Short() string {
+	why := e.Err
+	if ask := (*url.Error)(nil); errors.As(why, &ask) {
+		why = ask.Err
+	}
+	if call := (*net.OpError)(nil); errors.As(why, &call) { // the client says the address twice more
+		why = call.Err
+	}
+	return fmt.Sprintf("no Docker engine answers at %s (%v)", e.Host, why)
+}
+
+// Unwrap gives the cause and the class of the error.
+func (e *EngineError) Unwrap() []error { return []error{cluster.ErrEnvironment, e.Err} }
+
+// dial connects to the engine at host; empty: what DOCKER_HOST names, else the
+// system's. The caller closes it.
+func dial(ctx context.Context, host string) (*engine, error) {
+	options := []client.Opt{client.FromEnv}
+	if host != "" {
+		options = append(options, client.WithHost(host))
+	}
+	c, err := client.New(options...)
+	if err != nil {
+		return nil, &EngineError{Host: hostName(host), Err: err}
+	}
+	e := &engine{Client: c, places: map[string]netip.Addr{}}
+	if err := e.ping(ctx); err != nil {
+		_ = c.Close()
+		return nil, &EngineError{Host: c.DaemonHost(), Err: err}
+	}
+	if e.pool, err = dockertest.NewPool(ctx, "", dockertest.WithMobyClient(e)); err != nil {
+		_ = c.Close()
+		return nil, &EngineError{Host: c.DaemonHost(), Err: err}
+	}
+	return e, nil
+}
+
+func hostName(host string) string {
+	if host == "" {
+		return os.Getenv("DOCKER_HOST")
+	}
+	return host
+}
+
+// Version is what the engine calls itself, such as "20.10.24". The error is an
+// [*EngineError] if none answers.
+func Version(ctx context.Context) (string, error) {
+	version, _, err := Look(ctx, "")
+	return version, err
+}
+
+// Look says the engine's version, and whether it has the image; "" asks for none.
+func Look(ctx context.Context, image string) (version string, has bool, err error) {
+	e, err := dial(ctx, "")
+	if err != nil {
+		return "", false, err
+	}
+	defer e.Client.Close()
+	ctx, cancel := context.WithTimeout(ctx, pingWait)
+	defer cancel()
+	if image != "" {
+		_, missing := e.ImageInspect(ctx, image)
+		has = missing == nil
+	}
+	version, err = e.version(ctx)
+	return version, has, err
+}
+
+func (e *engine) version(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, pingWait)
+	defer cancel()
+	v, err := e.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return "", &EngineError{Host: e.DaemonHost(), Err: err}
+	}
+	return v.Version, nil
+}
+
+func (e *engine) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingWait)
+	defer cancel()
+	_, err := e.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+	return err
+}
+
+// NetworkCreate makes the network with the subnet that was settled.
+func (e *engine) NetworkCreate(
+	ctx context.Context, name string, o client.NetworkCreateOptions,
+) (client.NetworkCreateResult, error) {
+	e.mu.Lock()
+	if e.subnet.IsValid() {
+		o.IPAM = &network.IPAM{Config: []network.IPAMConfig{{Subnet: e.subnet}}}
+	}
+	e.mu.Unlock()
+	return e.Client.NetworkCreate(ctx, name, o)
+}
+
+// ContainerCreate makes a container that has its address for good.
+func (e *engine) ContainerCreate(
+	ctx context.Context, o client.ContainerCreateOptions,
+) (client.ContainerCreateResult, error) {
+	e.mu.Lock()
+	if addr, ok := e.places[o.Name]; ok {
+		o.NetworkingConfig = &network.NetworkingConfig{
+			EndpointsConfig: map[string]*network.EndpointSettings{e.net: fixed(addr)},
+		}
+	}
+	e.mu.Unlock()
+	return e.Client.ContainerCreate(ctx, o)
+}
+
+func fixed(addr netip.Addr) *network.EndpointSettings {
+	return &network.EndpointSettings{IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: addr}}
+}
+
+// labelled selects what has the label.
+func labelled(name, value string) client.Filters {
+	return client.Filters{}.Add("label", name+"="+value)
+}
+
+// labels are those of everything that a run makes.
+func labels(run, ledger string) map[string]string {
+	all := map[string]string{runLabel: run, ledgerLabel: ledger, machineLabel: machine()}
+	maps.DeleteFunc(all, func(_, v string) bool { return v == "" })
+	return all
+}
+
+// machine is a name that no other machine that uses the same engine has.
+func machine() string {
+	if id, err := os.ReadFile("/etc/machine-id"); err == nil && len(strings.TrimSpace(string(id))) > 0 {
+		return strings.TrimSpace(string(id))
+	}
+	name, _ := os.Hostname()
+	return name
+}

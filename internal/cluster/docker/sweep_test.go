@@ -1,0 +1,98 @@
+package docker
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/ledger"
+)
+
+var (
+	hostN1 = process.Host{I: 1}
+	quorum = cluster.Topology{Kind: cluster.Quorum, Masters: 3}
+)
+
+// TestSweepOfADeadRun: a run that was killed has left a ledger; a sweep removes its
+// containers and network, and those of no other run.
+func TestSweepOfADeadRun(t *testing.T) {
+	needEngine(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	dead, err := ledger.Open("dead")
+	must(t, err)
+	alive, err := ledger.Open("alive")
+	must(t, err)
+	defer alive.Close()
+	other := up(t, cluster.Topology{Kind: cluster.Single}, alive)
+	c := up(t, quorum, dead)
+	run := dead.Run()
+	if other.ground.run != alive.Run() || c.ground.run != run {
+		t.Fatalf("runs %s and %s", other.ground.run, c.ground.run)
+	}
+	dead.Keep()
+	must(t, dead.Close()) // as the kernel does for a process that dies
+	report, err := ledger.Sweep(t.Context(), Remove)
+	must(t, err)
+	if len(report.Swept) != 1 || report.Swept[0].Run != run || len(report.Swept[0].Failed) > 0 ||
+		len(report.Swept[0].Contained) != 4 || !slices.Equal(report.Running, []string{alive.Run()}) {
+		t.Errorf("report %+v", report)
+	}
+	nothingOf(t, run)
+	call(t, other, 0, 1).answers(t, "PING", "+PONG")
+	if again, err := ledger.Sweep(t.Context(), Remove); err != nil || len(again.Swept) > 0 {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+}
+
+// TestSweepWithoutAnEngine keeps the ledger for a time when there is one.
+func TestSweepWithoutAnEngine(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	l, err := ledger.Open("dead")
+	must(t, err)
+	must(t, l.Engine("unix://"+t.TempDir()+"/nobody.sock"))
+	l.Keep()
+	must(t, l.Close())
+	report, err := ledger.Sweep(t.Context(), Remove)
+	must(t, err)
+	if len(report.Swept) != 1 || len(report.Swept[0].Failed) != 1 ||
+		!strings.Contains(report.Swept[0].Failed[0], "no Docker engine answers") {
+		t.Errorf("report %+v", report)
+	}
+	if _, err := os.Stat(l.Path()); err != nil {
+		t.Errorf("the ledger: %v", err)
+	}
+}
+
+// TestOrphans: containers whose ledger was removed from under them are found by
+// their labels; those of a run without a ledger are somebody's business.
+func TestOrphans(t *testing.T) {
+	needEngine(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	l, err := ledger.Open("orphan")
+	must(t, err)
+	defer l.Close()
+	c := up(t, cluster.Topology{Kind: cluster.Single}, l)
+	private := up(t, cluster.Topology{Kind: cluster.Single}, nil)
+	if removed, err := RemoveOrphans(t.Context()); err != nil || len(removed) > 0 {
+		t.Errorf("a run that lives: %v, %v", removed, err)
+	}
+	must(t, os.Remove(l.Path()))
+	temp := os.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	if removed, err := RemoveOrphans(t.Context()); err != nil || len(removed) > 0 {
+		t.Errorf("from another temporary folder: %v, %v", removed, err)
+	}
+	t.Setenv("TMPDIR", temp)
+	removed, err := RemoveOrphans(t.Context())
+	want := []string{"container " + c.ground.run + "-n1", "network " + c.ground.run}
+	if err != nil || !slices.Equal(removed, want) {
+		t.Errorf("removed %v, %v, want %v", removed, err, want)
+	}
+	call(t, private, 0, 1).answers(t, "PING", "+PONG")
+	if private.ground.boxes[hostN1].id == c.ground.boxes[hostN1].id {
+		t.Error("a container was used again")
+	}
+}

@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// dialTimeout bounds the gate's own connecting to the server, which is on the
+// same machine; it is reached if the server stands still and its backlog is full.
+const dialTimeout = 10 * time.Second
+
+// conn is one connection through the gate: two sockets, two pumps.
+type conn struct {
+	client *net.TCPConn
+	target string // of the server
+	pumps  [2]pump
+	ctx    context.Context // done when the connection is over
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	server *net.TCPConn // nil until it is dialled
+	ended  bool
+}
+
+// serve relays until both sides have ended, or the connection is reset.
+func (c *conn) serve() {
+	defer c.reset(nil) // by now both sides have had their ends; frees the sockets
+	for !c.dial(c.target) {
+		if !c.heldBack() {
+			return
+		}
+	}
+	c.pumps[0].src, c.pumps[0].dst = c.client, c.server
+	c.pumps[1].src, c.pumps[1].dst = c.server, c.client
+	var both sync.WaitGroup
+	both.Go(c.pumps[0].run)
+	both.Go(c.pumps[1].run)
+	both.Wait()
+	for d := range c.pumps {
+		c.pumps[d].forget()
+	}
+}
+
+func (c *conn) dial(target string) bool {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	server, err := dialer.DialContext(c.ctx, "tcp", target)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		_ = server.Close()
+		return false
+	}
+	c.server = server.(*net.TCPConn)
+	return true
+}
+
+// heldBack keeps the news that the server is dead from a caller to whom nothing
+// may be told now. True: a hold has ended, and as a held request to connect
+// would reach the server only now, it is worth another try.
+func (c *conn) heldBack() (again bool) {
+	for d := 0; d < len(c.pumps); {
+		s := c.pumps[d].lane.now.Load()
+		if s.rule.Mode != cluster.Hold && s.rule.Mode != cluster.Drop {
+			d++
+			continue
+		}
+		again = s.rule.Mode == cluster.Hold
+		select {
+		case <-s.changed:
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+	return again
+}
+
+// reset ends the connection at once; by is the lane whose rule asked for it,
+// nil if none did. With a linger of zero the kernel sends RST instead of FIN,
+// and keeps no TIME_WAIT, of which a thousand clients would leave many.
+func (c *conn) reset(by *lane) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.ended = true
+	if by != nil {
+		by.resets.Add(1)
+	}
+	c.cancel()
+	for _, socket := range []*net.TCPConn{c.client, c.server} {
+		if socket != nil {
+			_ = socket.SetLinger(0)
+			_ = socket.Close()
+		}
+	}
+}

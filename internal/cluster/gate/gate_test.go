@@ -1,0 +1,331 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+const (
+	hold = cluster.Hold
+	drop = cluster.Drop
+	cut  = cluster.Cut
+)
+
+func TestHoldDeliversLateAndInOrder(t *testing.T) {
+	s, g, a, b := connected(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
+	a.say(t, "1")
+	a.say(t, "2")
+	s.quiet(t)
+	b.say(t, "other") // another caller is not touched
+	s.expect(t, "other")
+	b.expect(t, "re other")
+	late := dial(t, g, "127.0.0.7") // nor is a new connection spared
+	late.say(t, "3")
+	s.quiet(t)
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 6 })
+
+	g.SetRule("a", cluster.Forward, cluster.Rule{})
+	a.expect(t, "re 1", "re 2")
+	late.expect(t, "re 3")
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 0 })
+	a.say(t, "4")
+	a.expect(t, "re 4")
+	got := g.Traffic("a", cluster.Forward)
+	if diff := cmp.Diff(cluster.Traffic{Passed: int64(len("hi.1.2.3.4."))}, got); diff != "" {
+		t.Errorf("traffic (-want +got):\n%s", diff)
+	}
+}
+
+func TestHoldBackKeepsReplies(t *testing.T) {
+	s, g, a, _ := connected(t)
+	g.SetRule("a", cluster.Back, cluster.Rule{Mode: hold})
+	a.say(t, "1")
+	s.expect(t, "1") // it happened, only the reply is kept
+	a.silent(t)
+	g.SetRule("a", cluster.Back, cluster.Rule{})
+	a.expect(t, "re 1")
+}
+
+func TestHeldEndArrivesAfterTheBytes(t *testing.T) {
+	s, g, a, _ := connected(t)
+	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{Mode: hold})
+	a.say(t, "late")
+	a.Close()
+	s.quiet(t)
+	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
+	s.expect(t, "late", "EOF")
+}
+
+func TestDropLosesThenResets(t *testing.T) {
+	s, g, a, b := connected(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: drop})
+	a.say(t, "lost")
+	s.quiet(t)
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Dropped == 5 })
+	idle := dial(t, g, "127.0.0.7") // loses nothing, so it lives on
+	g.SetRule("a", cluster.Forward, cluster.Rule{})
+	a.expect(t, "RST")
+	s.expect(t, "RST")
+	idle.say(t, "alive")
+	s.expect(t, "alive")
+	b.say(t, "too")
+	s.expect(t, "too")
+	if got := g.Traffic("a", cluster.Both).Resets; got != 1 {
+		t.Errorf("%d resets, want 1", got)
+	}
+}
+
+func TestDropSwallowsHeldBytesAndTheEnd(t *testing.T) {
+	s, g, a, _ := connected(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
+	a.say(t, "held")
+	a.CloseWrite()
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 5 })
+	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: drop})
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Dropped == 5 })
+	s.quiet(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
+	s.quiet(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{})
+	s.expect(t, "RST")
+}
+
+func TestCutResetsAndRefuses(t *testing.T) {
+	s, g, a, b := connected(t)
+	g.SetRule("a", cluster.Both, cluster.Rule{Mode: cut})
+	a.expect(t, "RST")
+	s.expect(t, "RST")
+	expectRefusal(t, g, "127.0.0.7")
+	b.say(t, "1")
+	b.expect(t, "re 1")
+	g.SetRule("a", cluster.Both, cluster.Rule{})
+	healed := dial(t, g, "127.0.0.7")
+	healed.say(t, "2")
+	healed.expect(t, "re 2")
+}
+
+func TestDelayKeepsOrderAndThroughput(t *testing.T) {
+	s, g, a, _ := connected(t)
+	const delay, lines = 60 * time.Millisecond, 200
+	g.SetRule("a", cluster.Forward, cluster.Rule{Delay: delay})
+	began := time.Now()
+	for i := range lines {
+		a.say(t, fmt.Sprint(i))
+	}
+	if took := time.Since(began); took >= delay {
+		t.Logf("slow machine: sending took %v", took)
+	}
+	for i := range lines {
+		s.expect(t, fmt.Sprint(i))
+		a.expect(t, fmt.Sprintf("re %d", i))
+	}
+	took := time.Since(began)
+	if took < delay || took > delay*lines/2 {
+		t.Errorf("%d lines took %v, want a little over %v, not %d times that", lines, took, delay, lines)
+	}
+	g.SetRule("a", cluster.Forward, cluster.Rule{})
+	a.say(t, "last")
+	a.expect(t, "re last")
+}
+
+func TestAnyReplacesEarlierRules(t *testing.T) {
+	s, g, a, b := connected(t)
+	g.SetRule("a", cluster.Both, cluster.Rule{Mode: hold})
+	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{Mode: hold})
+	g.SetRule("b", cluster.Both, cluster.Rule{})
+	a.say(t, "1")
+	b.say(t, "2")
+	s.expect(t, "2")
+	b.expect(t, "re 2")
+	s.quiet(t)
+	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
+	a.expect(t, "re 1")
+	if sum, a, b := g.Traffic(cluster.Any, cluster.Both).Passed, g.Traffic("a", cluster.Both).Passed,
+		g.Traffic("b", cluster.Both).Passed; sum != a+b || a == 0 || b == 0 {
+		t.Errorf("traffic %d, want %d + %d", sum, a, b)
+	}
+}
+
+func TestHalfClose(t *testing.T) {
+	s, _, a, _ := connected(t)
+	a.say(t, "last words")
+	a.CloseWrite()
+	s.expect(t, "last words", "EOF")
+	a.expect(t, "re last words", "EOF")
+}
+
+func TestServerGone(t *testing.T) {
+	s := newServer(t)
+	g := openGate(t, s.listener.Addr().String())
+	s.listener.Close()
+	expectRefusal(t, g, "127.0.0.7")
+
+	g.SetRule("a", cluster.Back, cluster.Rule{Mode: hold}) // the news is held too
+	c := dial(t, g, "127.0.0.7")
+	c.silent(t)
+	g.SetRule("a", cluster.Back, cluster.Rule{})
+	c.expect(t, "RST")
+}
+
+func TestBigDataPassesUnharmed(t *testing.T) {
+	s, g, a, _ := connected(t)
+	line := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
+	go fmt.Fprintln(a, line)
+	s.expect(t, line)
+	a.expect(t, "re "+line)
+	g.SetRule("a", cluster.Both, cluster.Rule{Mode: hold})
+	a.say(t, line) // back pressure is far away
+	g.SetRule("a", cluster.Both, cluster.Rule{})
+	a.expect(t, "re "+line)
+}
+
+func TestRulesUnderLoadLoseNothing(t *testing.T) {
+	_, g, a, _ := connected(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 300 {
+			rule := []cluster.Rule{{}, {Mode: hold}, {Delay: time.Millisecond}}[i%3]
+			g.SetRule([]string{"a", cluster.Any}[i%2], cluster.Direction(1+i%3), rule)
+			// not a wait for anything: it spreads the changes over the time that the bytes take
+			time.Sleep(200 * time.Microsecond)
+		}
+		g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
+	}()
+	const lines = 500
+	go func() {
+		for i := range lines {
+			fmt.Fprintln(a, i)
+		}
+	}()
+	for i := range lines {
+		a.expect(t, fmt.Sprintf("re %d", i))
+	}
+	<-done
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	s, g, a, b := connected(t)
+	g.SetRule("a", cluster.Both, cluster.Rule{Mode: hold})
+	a.say(t, "never")
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 6 })
+	if err := g.Close(); err != nil { // waits for every goroutine of the gate
+		t.Fatal(err)
+	}
+	a.expect(t, "RST")
+	b.expect(t, "RST")
+	s.expect(t, "RST", "RST")
+	if got := g.Traffic(cluster.Any, cluster.Both).Waiting; got != 0 {
+		t.Errorf("%d bytes still waiting", got)
+	}
+	if err := g.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if c, err := net.Dial("tcp", g.Addr()); err == nil {
+		c.Close()
+		t.Error("the address is still served")
+	}
+}
+
+func TestHeldBytesAreBounded(t *testing.T) {
+	_, g, a, _ := connected(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
+	_ = a.SetWriteDeadline(time.Now().Add(30 * time.Second))
+	flooded := make(chan int64, 1)
+	go func() {
+		n, _ := io.Copy(a, io.LimitReader(zeros{}, 4*keepLimit))
+		flooded <- n
+	}()
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting >= keepLimit })
+	if got := g.Traffic("a", cluster.Forward).Waiting; got >= keepLimit+lastBuffer {
+		t.Errorf("%d bytes kept, want at most one buffer more than %d", got, keepLimit)
+	}
+	g.SetRule("a", cluster.Both, cluster.Rule{Mode: cut})
+	if n := <-flooded; n < keepLimit || n == 4*keepLimit {
+		t.Errorf("the sender got rid of %d bytes, want more than is kept and less than all", n)
+	}
+}
+
+// zeros is an endless line.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
+func TestHeldCallReachesAServerThatCameBack(t *testing.T) {
+	s := newServer(t)
+	addr := s.listener.Addr().String()
+	g := openGate(t, addr)
+	s.listener.Close()
+	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{Mode: hold})
+	c := dial(t, g, "127.0.0.7")
+	c.say(t, "patient")
+	c.silent(t)
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := &server{listener: l, heard: make(chan string, 10)}
+	back.tasks.Go(func() {
+		if conn, err := l.Accept(); err == nil {
+			back.answer(conn)
+		}
+	})
+	defer back.tasks.Wait()
+	defer g.Close()
+	defer l.Close()
+	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
+	c.expect(t, "re patient")
+}
+
+func TestRefuseAndAdmit(t *testing.T) {
+	_, g, a, _ := connected(t)
+	for range 2 {
+		if err := g.Refuse(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, err := net.Dial("tcp", g.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err == nil {
+			c.Close()
+		}
+		t.Errorf("dialling = %v, want it refused", err)
+	}
+	a.say(t, "open connections go on")
+	a.expect(t, "re open connections go on")
+	for range 2 {
+		if err := g.Admit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := dial(t, g, "127.0.0.7")
+	b.say(t, "again")
+	b.expect(t, "re again")
+}
+
+// TestRedirect: an address that moves to another server resets who is
+// connected, and whoever comes again meets the new one.
+func TestRedirect(t *testing.T) {
+	s, g, a, _ := connected(t)
+	other := newServer(t)
+	g.Redirect(other.listener.Addr().String())
+	if got := a.hear(20 * time.Second); got != "RST" {
+		t.Errorf("heard %q, want a reset", got)
+	}
+	again := dial(t, g, "127.0.0.8")
+	again.say(t, "new")
+	other.expect(t, "new")
+	again.expect(t, "re new")
+	s.expect(t, "RST", "RST") // of both that were connected, and nothing else
+	s.quiet(t)
+}

@@ -1,0 +1,109 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// keep puts c into the queue, waiting while it is full.
+func (p *pump) keep(c chunk) {
+	for p.kept.Load() >= keepLimit {
+		select {
+		case <-p.room:
+		case <-p.conn.ctx.Done():
+			return
+		}
+	}
+	p.pending.Add(1)
+	p.kept.Add(int64(len(c.data)))
+	p.lane.waiting.Add(int64(len(c.data)))
+	p.mu.Lock()
+	p.queue = append(p.queue, c)
+	p.mu.Unlock()
+	signal(p.more)
+	if !p.started {
+		p.started = true
+		p.writer.Go(p.empty)
+	}
+}
+
+// empty delivers the queue in order, each chunk when it is due and may pass,
+// until the end of the stream or of the connection.
+func (p *pump) empty() {
+	for {
+		c, ok := p.take()
+		if !ok {
+			return
+		}
+		switch p.await(c.due) {
+		case cluster.Pass:
+			p.deliver(c)
+		case cluster.Drop:
+			p.lose(c)
+		default:
+			return
+		}
+		p.kept.Add(-int64(len(c.data)))
+		p.lane.waiting.Add(-int64(len(c.data)))
+		p.pending.Add(-1)
+		signal(p.room)
+		if c.end {
+			return
+		}
+	}
+}
+
+// take waits for a chunk; false: the connection is over.
+func (p *pump) take() (chunk, bool) {
+	for {
+		p.mu.Lock()
+		if len(p.queue) > 0 {
+			c := p.queue[0]
+			p.queue[0] = chunk{} // free the data
+			p.queue = p.queue[1:]
+			p.mu.Unlock()
+			return c, true
+		}
+		p.queue = nil
+		p.mu.Unlock()
+		select {
+		case <-p.more:
+		case <-p.conn.ctx.Done():
+			return chunk{}, false
+		}
+	}
+}
+
+// await waits until a chunk that is due then may go on, and says how: Pass,
+// Drop, or Cut when the connection is over.
+func (p *pump) await(due time.Time) cluster.Mode {
+	for {
+		now := p.lane.now.Load()
+		var ripe <-chan time.Time // nil: nothing but a change ends the waiting
+		switch now.rule.Mode {
+		case cluster.Drop:
+			return cluster.Drop
+		case cluster.Pass:
+			left := time.Until(due)
+			if left <= 0 || !now.rule.Late() {
+				return cluster.Pass
+			}
+			ripe = time.After(left)
+		}
+		select {
+		case <-now.changed:
+		case <-ripe:
+		case <-p.conn.ctx.Done():
+			return cluster.Cut
+		}
+	}
+}
+
+// signal leaves a mark in a channel of capacity one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

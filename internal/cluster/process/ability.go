@@ -1,0 +1,128 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+)
+
+// Kill ends a node, or a Sentinel ("s1"), with SIGKILL.
+func (c *Cluster) Kill(_ context.Context, node string) error {
+	s, err := c.server(node)
+	if err != nil {
+		return fmt.Errorf("killing %w", err)
+	}
+	return s.kill()
+}
+
+// Restart starts a killed node or Sentinel at the same address with the same disk.
+func (c *Cluster) Restart(ctx context.Context, node string) error {
+	s, err := c.server(node)
+	if err != nil {
+		return fmt.Errorf("restarting %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
+	return s.start(ctx)
+}
+
+// Pause stops a node or Sentinel with SIGSTOP. The error wraps
+// [cluster.ErrDown] if it does not run.
+func (c *Cluster) Pause(_ context.Context, node string) error {
+	s, err := c.server(node)
+	if err != nil {
+		return fmt.Errorf("pausing %w", err)
+	}
+	return s.pause()
+}
+
+// Resume lets a paused node or Sentinel go on.
+func (c *Cluster) Resume(_ context.Context, node string) error {
+	s, err := c.server(node)
+	if err != nil {
+		return fmt.Errorf("resuming %w", err)
+	}
+	return s.resume()
+}
+
+// Promote asks the Sentinels, one after the other until one accepts, for a
+// failover. In a replicated topology it does by hand what an operator does: see
+// promoteByHand.
+func (c *Cluster) Promote(ctx context.Context) error {
+	switch c.topology.Kind {
+	case cluster.Sentinel:
+	case cluster.Replicated:
+		return c.promoteByHand(ctx)
+	default:
+		return fmt.Errorf("promoting a replica in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
+	}
+	var errs []error
+	for _, s := range c.sentinels {
+		if !s.up() {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name, cluster.ErrDown))
+			continue
+		}
+		replies, err := s.admin.ask(ctx, []string{"SENTINEL", "FAILOVER", MasterName})
+		if err == nil && replies[0] == "OK" {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s: %v", s.name, replies[0])
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("asking for a failover: %w", errors.Join(errs...))
+}
+
+// SetRule sets the gates of every link that matches. From may be any client,
+// node or Sentinel, also one that has not called yet, or [Unknown].
+func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
+	gates, err := c.gates(link)
+	if err != nil {
+		return fmt.Errorf("setting a rule for %s to %s: %w", link.From, link.To, err)
+	}
+	for _, g := range gates {
+		g.SetRule(link.From, dir, rule)
+	}
+	return nil
+}
+
+// Traffic sums up what the gates of every link that matches have done.
+func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Traffic, error) {
+	gates, err := c.gates(link)
+	if err != nil {
+		return cluster.Traffic{}, fmt.Errorf("counting from %s to %s: %w", link.From, link.To, err)
+	}
+	var sum cluster.Traffic
+	for _, g := range gates {
+		sum.Add(g.Traffic(link.From, dir))
+	}
+	return sum, nil
+}
+
+// gates is the gates in front of the link's far end.
+func (c *Cluster) gates(link cluster.Link) ([]*gate.Gate, error) {
+	if err := c.checkEnd(link.From); err != nil {
+		return nil, err
+	}
+	servers := slices.Concat(c.nodes, c.sentinels)
+	if link.To != cluster.Any {
+		s, err := c.server(link.To)
+		if err != nil {
+			return nil, err
+		}
+		servers = []*server{s}
+	}
+	var all []*gate.Gate
+	for _, s := range servers {
+		all = append(all, s.gate)
+		if s.bus != nil {
+			all = append(all, s.bus)
+		}
+	}
+	return all, nil
+}

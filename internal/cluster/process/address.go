@@ -1,0 +1,209 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+)
+
+// Third octets of 127.0.x.y, see the package comment.
+const (
+	nodeNet         = 1
+	nodeGateNet     = 2
+	sentinelNet     = 3
+	clientNet       = 4
+	sentinelGateNet = 5
+
+	clientsPerNet = 250
+	claimHost     = 250 // 127.0.2.250 is nobody's; whoever listens there has the port
+)
+
+// Ports are chosen below the range from which Linux takes the ports of outgoing connections (from 32768 on).
+const (
+	lowPort   = 10000
+	portRange = 20000
+	portTried = 200
+)
+
+// Unknown is who calls from an address that belongs to nobody in the run.
+const Unknown = "client:?"
+
+// ErrPortTaken says that somebody has taken the port after it was chosen: another try will do.
+var ErrPortTaken = errors.New("port is taken")
+
+// real is where the server listens and connects from.
+func (h Host) real() netip.Addr {
+	if h.Sentinel {
+		return netip.AddrFrom4([4]byte{127, 0, sentinelNet, byte(h.I)})
+	}
+	return netip.AddrFrom4([4]byte{127, 0, nodeNet, byte(h.I)})
+}
+
+// known is where its gate listens, the address that everybody is told.
+func (h Host) known() netip.Addr {
+	if h.Sentinel {
+		return netip.AddrFrom4([4]byte{127, 0, sentinelGateNet, byte(h.I)})
+	}
+	return netip.AddrFrom4([4]byte{127, 0, nodeGateNet, byte(h.I)})
+}
+
+// clientAddr is where a client (from 0) connects from.
+func clientAddr(client int) netip.Addr {
+	net, i := client/clientsPerNet, byte(client%clientsPerNet+1)
+	if net == 0 {
+		return netip.AddrFrom4([4]byte{127, 0, clientNet, i})
+	}
+	return netip.AddrFrom4([4]byte{127, clientNet, byte(net), i})
+}
+
+// identify names whoever calls from addr.
+func (c *Cluster) identify(addr netip.Addr) string {
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
+		if s.place.IP == addr {
+			return s.name
+		}
+	}
+	return clientAt(addr)
+}
+
+// clientAt names the client that calls from addr.
+func clientAt(addr netip.Addr) string {
+	if !addr.Is4() {
+		return Unknown
+	}
+	b := addr.As4()
+	switch {
+	case b[0] != 127:
+	case b[1] == 0 && b[2] == clientNet && b[3] > 0:
+		return fmt.Sprintf("client:%d", b[3]-1)
+	case b[1] == clientNet && b[3] > 0:
+		return fmt.Sprintf("client:%d", int(b[2])*clientsPerNet+int(b[3])-1)
+	}
+	return Unknown
+}
+
+// claim finds a port that is free on every address of the run, and keeps other
+// runs away from it: each listens on the same address first, as long as it lives.
+func (c *Cluster) claim(first int) error {
+	var err error
+	for try := range portTried {
+		c.port = Port(first, try)
+		c.ground = &loopback{program: c.program, port: c.port, ledger: c.ledger}
+		err = c.claimPort()
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w (servers need a free port from %d on and the addresses 127.0.1.1 to 127.0.5.15, "+
+			"which Linux has of its own accord)", cluster.ErrEnvironment, err, lowPort)
+	}
+	return nil
+}
+
+// Port is the port that whoever begins at first takes at the given try (from 0).
+func Port(first, try int) int { return lowPort + (first*31+try*7)%portRange }
+
+func (c *Cluster) claimPort() (err error) {
+	claim := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, nodeGateNet, claimHost}), uint16(c.port))
+	if c.claimed, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(claim)); err != nil {
+		return err
+	}
+	if err = c.openGates(); err == nil {
+		err = c.probe()
+	}
+	if err != nil {
+		c.releasePort()
+	}
+	return err
+}
+
+// probe makes sure that nobody else has the addresses that the servers will listen on.
+func (c *Cluster) probe() error {
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
+		ports := []int{s.place.Port}
+		if s.bus != nil {
+			ports = append(ports, s.place.BusPort)
+		}
+		for _, port := range ports {
+			l, err := net.Listen("tcp", netip.AddrPortFrom(s.place.IP, uint16(port)).String())
+			if err != nil {
+				return err
+			}
+			if err := l.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// openGates makes the servers that the topology has, each with its gates open
+// and its folder there.
+func (c *Cluster) openGates() error {
+	c.nodes, c.sentinels = nil, nil
+	for i := range c.topology.Size() {
+		c.nodes = append(c.nodes, c.newServer(Host{I: i + 1}))
+	}
+	for i := range c.topology.Sentinels {
+		c.sentinels = append(c.sentinels, c.newServer(Host{Sentinel: true, I: i + 1}))
+	}
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
+		if err := c.openGate(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) openGate(s *server) (err error) {
+	if err := os.MkdirAll(s.disk, 0o755); err != nil {
+		return err
+	}
+	if err := s.checkSocket(); err != nil {
+		return err
+	}
+	p := s.place
+	if s.gate, err = c.gateTo(p.Gate, p.target()); err != nil || c.topology.Kind != cluster.Sharded {
+		return err
+	}
+	s.bus, err = c.gateTo(p.BusGate, netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String())
+	return err
+}
+
+func (c *Cluster) gateTo(listen netip.AddrPort, target string) (*gate.Gate, error) {
+	return gate.Open(gate.Config{Listen: listen.String(), Target: target, Identify: c.identify})
+}
+
+func (c *Cluster) releasePort() {
+	for _, s := range slices.Concat(c.nodes, c.sentinels) {
+		_ = s.closeGates()
+	}
+	c.nodes, c.sentinels = nil, nil
+	if c.claimed != nil {
+		_ = c.claimed.Close()
+	}
+}
+
+// checkEnd says whether name is a possible end of a link.
+func (c *Cluster) checkEnd(name string) error {
+	if name == cluster.Any || name == Unknown {
+		return nil
+	}
+	if number, ok := strings.CutPrefix(name, "client:"); ok {
+		if n, err := strconv.Atoi(number); err == nil && n >= 0 {
+			return nil
+		}
+	}
+	_, err := c.server(name)
+	return err
+}

@@ -1,0 +1,168 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/ledger"
+)
+
+// cabled is a cluster in network namespaces, of which nothing is left at the end.
+func cabled(t *testing.T, topology cluster.Topology) *Cluster {
+	t.Helper()
+	if why := MissingCables(); why != "" {
+		t.Skip("NOT RUN: ", why)
+	}
+	c := equipped(t, topology, cluster.Equipment{Cables: true})
+	name := c.cables.name
+	t.Cleanup(func() {
+		must(t, c.Close(context.Background()))
+		nothingNamed(t, name)
+	})
+	return c
+}
+
+// nothingNamed fails the test if there is a device or namespace whose name begins so.
+func nothingNamed(t *testing.T, name string) {
+	t.Helper()
+	for _, folder := range []string{"/sys/class/net", "/run/netns"} {
+		left, err := filepath.Glob(filepath.Join(folder, name+"*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	}
+}
+
+// silentFor says whether no reply comes to command within a moment.
+func silentFor(t *testing.T, a *admin, command string) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := a.ask(ctx, strings.Fields(command))
+	return errors.Is(err, context.DeadlineExceeded)
+}
+
+// TestUnpluggedMasterIsReplaced: off the network a master hears nobody and is heard
+// by nobody but its witness, and Sentinels replace it.
+func TestUnpluggedMasterIsReplaced(t *testing.T) {
+	t.Parallel()
+	c := cabled(t, sentinel)
+	a := dialFrom(t, c, 0, "n1")
+	wantReply(t, a, "SET k v", "OK")
+	must(t, c.Unplug(t.Context(), "n1"))
+	if !silentFor(t, a, "PING") {
+		t.Error("a server without a cable answers")
+	}
+	if reply, err := c.Do(t.Context(), "n1", "SET", "alone", "1"); err != nil || reply != "OK" {
+		t.Errorf("past the network: %v, %v", reply, err)
+	}
+	waitFor(t, "n2 to be master", func() bool {
+		role, err := c.Role(t.Context(), "n2")
+		return err == nil && role == "master"
+	})
+	if role := roleOf(t, c, "n1"); role != "master" {
+		t.Errorf("the old master believes that it is %q", role)
+	}
+	must(t, c.Plug(t.Context(), "n1"))
+	wantReply(t, dialFrom(t, c, 1, "n1"), "GET alone", "1")
+}
+
+// TestConnectionGoesOnWhenPluggedIn: a connection that hung is not reset.
+func TestConnectionGoesOnWhenPluggedIn(t *testing.T) {
+	c := cabled(t, single)
+	a := dialFrom(t, c, 0, "n1")
+	wantReply(t, a, "SET k 1", "OK")
+	must(t, c.Unplug(t.Context(), "n1"))
+	answer := make(chan error, 1)
+	patient, cancel := context.WithTimeout(t.Context(), askWait)
+	defer cancel()
+	go func() {
+		_, err := a.ask(patient, []string{"APPEND", "k", "2"})
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		t.Fatalf("a server without a cable answered: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	must(t, c.Plug(t.Context(), "n1"))
+	<-answer // in time or not
+	waitFor(t, "the write to arrive", func() bool {
+		reply, err := c.Do(t.Context(), "n1", "GET", "k")
+		return err == nil && reply == "12"
+	})
+	must(t, c.Kill(t.Context(), "n1"))
+	must(t, c.Restart(t.Context(), "n1"))
+	wantReply(t, dialFrom(t, c, 1, "n1"), "PING", "PONG")
+	if err := c.Unplug(t.Context(), "n7"); !errors.Is(err, cluster.ErrNoNode) {
+		t.Errorf("no such node: %v", err)
+	}
+	if err := up(t, single).Unplug(t.Context(), "n1"); !errors.Is(err, cluster.ErrEnvironment) {
+		t.Errorf("a server on loopback: %v", err)
+	}
+}
+
+// TestSweepOfCables: what a killed run leaves of its network, a sweep removes.
+func TestSweepOfCables(t *testing.T) {
+	if why := MissingCables(); why != "" {
+		t.Skip("NOT RUN: ", why)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	l, err := ledger.Open("dead")
+	must(t, err)
+	with := cluster.Equipment{Cables: true}
+	c, err := Start(t.Context(), Config{Topology: quorum, Ledger: l, Equip: with}) // three cables and namespaces, a bridge
+	if errors.Is(err, cluster.ErrEnvironment) {
+		t.Skip("NOT RUN: ", err)
+	}
+	must(t, err)
+	l.Keep()
+	must(t, l.Close()) // as the kernel does for a process that dies
+	report, err := ledger.Sweep(t.Context(), nil)
+	must(t, err)
+	if len(report.Swept) != 1 || len(report.Swept[0].Unlinked) != 7 || len(report.Swept[0].Failed) > 0 {
+		t.Errorf("report %+v", report)
+	}
+	nothingNamed(t, c.cables.name)
+	must(t, c.Close(t.Context())) // finds nothing
+}
+
+func TestSubnetsAreFree(t *testing.T) {
+	seen := map[netip.Prefix]bool{}
+	for first := range 200 {
+		subnet, err := freeSubnet(first)
+		must(t, err)
+		if !subnet.IsValid() || subnet != subnet.Masked() || !netip.MustParsePrefix("10.192.0.0/10").Contains(subnet.Addr()) {
+			t.Errorf("subnet %v", subnet)
+		}
+		seen[subnet] = true
+	}
+	if len(seen) < 100 {
+		t.Errorf("only %d different ones", len(seen))
+	}
+}
+
+// TestLongSocketsAreRefused: the path of a socket has an end, which is told.
+func TestLongSocketsAreRefused(t *testing.T) {
+	if why := MissingCables(); why != "" {
+		t.Skip("NOT RUN: ", why)
+	}
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
+	must(t, os.Mkdir(long, 0o755))
+	t.Setenv("TMPDIR", long)
+	c, err := Start(t.Context(), Config{Topology: single, Equip: cluster.Equipment{Cables: true}})
+	if err == nil {
+		_ = c.Close(t.Context())
+		t.Fatal("it was started")
+	}
+	if !errors.Is(err, cluster.ErrEnvironment) || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,116 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/lossydisk"
+)
+
+// MissingDisks is what this machine lacks for disks that forget what was not
+// fsynced; "" if nothing.
+func MissingDisks() string { return lossydisk.Missing() }
+
+// mountDisks puts a disk that forgets under the data of every node.
+func (c *Cluster) mountDisks() error {
+	if why := MissingDisks(); why != "" {
+		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)
+	}
+	for _, s := range c.nodes {
+		backing := filepath.Join(s.dir, "platters")
+		if err := os.Mkdir(backing, 0o755); err != nil {
+			return err
+		}
+		if err := c.ledger.Mount(s.disk); err != nil {
+			return err
+		}
+		disk, err := lossydisk.Mount(s.disk, backing)
+		if err != nil {
+			return fmt.Errorf("%w: %w", cluster.ErrEnvironment, err)
+		}
+		s.power = disk
+	}
+	return nil
+}
+
+// closeDisks unmounts them, when no server runs any more.
+func (c *Cluster) closeDisks() error {
+	var errs []error
+	for _, s := range c.nodes {
+		if s.power != nil {
+			errs = append(errs, s.power.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// PowerOff kills a node and has its disk forget what was not fsynced.
+func (c *Cluster) PowerOff(_ context.Context, node string) error {
+	s, err := c.server(node)
+	if err != nil {
+		return fmt.Errorf("cutting the power of %w", err)
+	}
+	if s.power == nil {
+		return fmt.Errorf("cutting the power of %s: %w: the servers were started with disks that forget nothing",
+			node, cluster.ErrEnvironment)
+	}
+	if err := s.kill(); err != nil {
+		return err
+	}
+	lost, err := s.power.Cut()
+	if err != nil {
+		return err
+	}
+	c.log.Info("power cut", "node", node, "bytes lost", lost)
+	return nil
+}
+
+// Wipe empties the disk of a node that does not run. What it knows of its role
+// and of the other nodes is configuration, and stays.
+func (c *Cluster) Wipe(_ context.Context, node string) error {
+	s, err := c.server(node)
+	if err != nil {
+		return fmt.Errorf("wiping the disk of %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs() {
+		return fmt.Errorf("wiping the disk of %s: it runs: kill it first", node)
+	}
+	entries, err := os.ReadDir(s.disk)
+	errs := []error{err}
+	for _, e := range entries {
+		errs = append(errs, os.RemoveAll(filepath.Join(s.disk, e.Name())))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("wiping the disk of %s: %w", node, err)
+	}
+	return nil
+}
+
+// Do runs one command at a node or Sentinel, past the gates.
+func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error) {
+	s, err := c.server(node)
+	if err == nil && !s.up() {
+		err = fmt.Errorf("%s: %w", node, cluster.ErrDown)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("commanding %w", err)
+	}
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = fmt.Sprint(a)
+	}
+	replies, err := s.admin.ask(ctx, words)
+	if err != nil {
+		return nil, fmt.Errorf("commanding %s: %w", node, err)
+	}
+	if err, refused := replies[0].(replyError); refused {
+		return nil, fmt.Errorf("commanding %s: %s: %w", node, words[0], err)
+	}
+	return replies[0], nil
+}

@@ -1,0 +1,147 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+var (
+	single   = cluster.Topology{Kind: cluster.Single}
+	sentinel = cluster.Topology{Kind: cluster.Sentinel}
+	quorum   = cluster.Topology{Kind: cluster.Quorum, Masters: 3}
+)
+
+// up starts a cluster that the test's end closes, and makes sure that nothing is left of it.
+func up(t *testing.T, topology cluster.Topology) *Cluster {
+	t.Helper()
+	began := time.Now()
+	c, err := Start(t.Context(), Config{Topology: topology, Dir: t.TempDir()})
+	if missing := (*MissingError)(nil); errors.As(err, &missing) {
+		t.Skip("no real server to test with: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s ready after %v", topology.Kind, time.Since(began).Round(time.Millisecond))
+	t.Cleanup(func() {
+		var pids []int
+		for _, s := range append(c.nodes, c.sentinels...) {
+			pids = append(pids, pidOf(s))
+		}
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		for _, pid := range pids {
+			if pid != 0 && exists(pid) {
+				t.Errorf("process %d is still there", pid)
+			}
+		}
+		if _, err := os.Stat(c.data); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there (%v)", c.data, err)
+		}
+	})
+	return c
+}
+
+// pidOf is the process of s, 0 if it has ended.
+func pidOf(s *server) int { return s.proc.Load().Process.(*child.Process).PID() }
+
+func exists(pid int) bool {
+	_, err := os.Stat("/proc/" + strconv.Itoa(pid))
+	return err == nil
+}
+
+// dialFrom is a connection from a client's own address to a node's gate.
+func dialFrom(t *testing.T, c *Cluster, client int, node string) *admin {
+	t.Helper()
+	s, err := c.server(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAdmin(s.gate.Addr())
+	a.source = c.Endpoints(client).Source
+	t.Cleanup(func() { _ = a.close() })
+	return a
+}
+
+// do asks one question, and fails the test if there is no answer.
+func do(t *testing.T, a *admin, command string) any {
+	t.Helper()
+	replies, err := a.ask(t.Context(), strings.Fields(command))
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return replies[0]
+}
+
+func wantReply(t *testing.T, a *admin, command string, want any) {
+	t.Helper()
+	if got := do(t, a, command); got != want {
+		t.Fatalf("%s answered %v, want %v", command, got, want)
+	}
+}
+
+// must fails the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitFor polls with a deadline.
+func waitFor(t *testing.T, what string, ok func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	// not a wait for a fixed time but polling, with a deadline: servers send no event
+	for ; !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("waited a minute in vain for %s", what)
+		}
+	}
+	return time.Since(began)
+}
+
+// look is a sample of a node that is up: one that a busy machine does not answer
+// within a sample's time is asked again.
+func look(t *testing.T, c *Cluster, node string, keys ...string) (s history.Sample) {
+	t.Helper()
+	waitFor(t, node+" to be up", func() bool {
+		s = c.Sample(t.Context(), node, keys)
+		return s.Up
+	})
+	return s
+}
+
+// fastest is how long do takes when the machine lets it: the shortest of a few
+// times. What waits on purpose, waits each time.
+func fastest(do func()) time.Duration {
+	best := time.Duration(math.MaxInt64)
+	for range 5 {
+		began := time.Now()
+		do()
+		best = min(best, time.Since(began))
+	}
+	return best
+}
+
+// roleOf is what a node says of itself, asked again as look does.
+func roleOf(t *testing.T, c *Cluster, node string) (role string) {
+	t.Helper()
+	waitFor(t, node+" to say what it is", func() bool {
+		var err error
+		role, err = c.Role(t.Context(), node)
+		return err == nil
+	})
+	return role
+}

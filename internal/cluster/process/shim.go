@@ -1,0 +1,103 @@
+package process
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// shimSource makes a server read its wall clock from a page of memory that the
+// harness writes. libfaketime, which can do it too, costs half of the
+// throughput, and is taken only where there is no compiler: see faketime.
+//
+//go:embed shim/skew.c
+var shimSource []byte
+
+// Shim is the name of the library in a server's folder.
+const Shim = "skew.so"
+
+// shimWait is how long the compiler may take; it takes a tenth of a second.
+const shimWait = 30 * time.Second
+
+func compiler() (string, error) {
+	for _, name := range []string{"cc", "gcc"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return exec.LookPath("clang")
+}
+
+// buildShim compiles the library into the run's folder.
+func (c *Cluster) buildShim(ctx context.Context, cc string) error {
+	ctx, cancel := context.WithTimeout(ctx, shimWait)
+	defer cancel()
+	source := filepath.Join(c.data, "skew.c")
+	if err := os.WriteFile(source, shimSource, 0o644); err != nil {
+		return err
+	}
+	shim := filepath.Join(c.data, Shim)
+	out, err := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", shim, source, "-ldl").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("building the library that sets servers' clocks: %w: %w: %s", cluster.ErrEnvironment, err, out)
+	}
+	for _, s := range c.nodes {
+		page := pageClock(filepath.Join(s.dir, "clock"))
+		if err := os.WriteFile(string(page), make([]byte, pageSize), 0o644); err != nil {
+			return err
+		}
+		s.clock = page
+		own := filepath.Join(s.dir, Shim) // a server in a container sees its own folder alone
+		if err := os.Link(shim, own); err != nil {
+			return err
+		}
+		s.env = []string{"LD_PRELOAD=" + s.inside(own), "LOCKCHAOS_CLOCK=" + s.inside(string(page))}
+	}
+	return nil
+}
+
+// pageClock is the page of memory, a file, from which one server reads its clock.
+type pageClock string
+
+func (pageClock) begins(time.Time) error { return nil }
+func (pageClock) vague() time.Duration   { return 0 }
+func (pageClock) ended(int)              {}
+
+// The page as shim/skew.c reads it: which slot counts, and two slots of three
+// numbers each.
+const (
+	wordSize = 8
+	slotSize = 3 * wordSize
+	pageSize = wordSize + 2*slotSize
+)
+
+// set writes the slot that is not in force, and then puts it in force:
+// who reads meanwhile reads the one or the other, and nothing between.
+func (p pageClock) set(clock cluster.Clock, now time.Time) error {
+	f, err := os.OpenFile(string(p), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	which := make([]byte, wordSize)
+	if _, err := f.ReadAt(which, 0); err != nil {
+		return err
+	}
+	next := 1 - binary.NativeEndian.Uint64(which)&1
+	var slot []byte
+	for _, v := range []int64{now.UnixNano(), int64(clock.Offset), int64(clock.Drift * float64(time.Second))} {
+		slot = binary.NativeEndian.AppendUint64(slot, uint64(v))
+	}
+	if _, err := f.WriteAt(slot, wordSize+int64(next)*slotSize); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(binary.NativeEndian.AppendUint64(nil, next), 0)
+	return err
+}

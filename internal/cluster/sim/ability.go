@@ -1,0 +1,273 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+var (
+	_ cluster.Killer    = (*Cluster)(nil)
+	_ cluster.Pauser    = (*Cluster)(nil)
+	_ cluster.Promoter  = (*Cluster)(nil)
+	_ cluster.Witness   = (*Cluster)(nil)
+	_ cluster.Inventory = (*Cluster)(nil)
+	_ cluster.Links     = (*Cluster)(nil)
+	_ cluster.Clocks    = (*Cluster)(nil)
+	_ cluster.Disks     = (*Cluster)(nil)
+	_ cluster.Admin     = (*Cluster)(nil)
+	_ cluster.Replies   = (*Cluster)(nil)
+	_ cluster.Slower    = (*Cluster)(nil)
+)
+
+// act locks the world at the next instant of the actor in ctx, for what that
+// actor does to the cluster. The caller unlocks.
+func (c *Cluster) act(ctx context.Context) {
+	a := ActorOf(ctx)
+	if a == nil {
+		a = c.Actor("nobody")
+	}
+	a.Turn()
+	c.world.mu.Lock()
+}
+
+// host finds a node or Sentinel by name.
+func (c *Cluster) host(name string) (*host, error) {
+	for _, n := range c.nodes {
+		if n.name == name {
+			return &n.host, nil
+		}
+	}
+	for _, s := range c.sentinels {
+		if s.name == name {
+			return &s.host, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
+}
+
+// node finds a node by name.
+func (c *Cluster) node(name string) (*node, error) {
+	for _, n := range c.nodes {
+		if n.name == name {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
+}
+
+// Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it has written
+// to its append-only file is still there when it starts again, fsynced or not.
+func (c *Cluster) Kill(ctx context.Context, node string) error {
+	h, err := c.host(node)
+	if err != nil {
+		return fmt.Errorf("killing %w", err)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	h.kill()
+	return nil
+}
+
+// Restart starts a killed node or Sentinel at the same address with the same disk.
+func (c *Cluster) Restart(ctx context.Context, node string) error {
+	h, err := c.host(node)
+	if err != nil {
+		return fmt.Errorf("restarting %w", err)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	if h.up {
+		return fmt.Errorf("starting %s: it runs already", node)
+	}
+	h.start()
+	return nil
+}
+
+// Pause stops a node or Sentinel as SIGSTOP does. The error wraps
+// [cluster.ErrDown] if it does not run.
+func (c *Cluster) Pause(ctx context.Context, node string) error {
+	return c.standing(ctx, "pausing", node, (*host).pause)
+}
+
+// Resume lets a paused node or Sentinel go on.
+func (c *Cluster) Resume(ctx context.Context, node string) error {
+	return c.standing(ctx, "resuming", node, (*host).resume)
+}
+
+func (c *Cluster) standing(ctx context.Context, doing, node string, do func(*host)) error {
+	h, err := c.host(node)
+	if err != nil {
+		return fmt.Errorf("%s %w", doing, err)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	if !h.up {
+		return fmt.Errorf("%s %s: %w", doing, node, cluster.ErrDown)
+	}
+	do(h)
+	return nil
+}
+
+// Promote asks the Sentinels, one after the other until one accepts, for a
+// failover. In a replicated topology it does by hand what an operator does: see
+// promoteByHand.
+func (c *Cluster) Promote(ctx context.Context) error {
+	switch c.topology.Kind {
+	case cluster.Sentinel:
+	case cluster.Replicated:
+		return c.promoteByHand(ctx)
+	default:
+		return fmt.Errorf("promoting a replica in topology %s: %w", c.topology.Kind, errors.ErrUnsupported)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	var errs []error
+	for _, s := range c.sentinels {
+		err := cluster.ErrDown
+		if s.up && !s.paused {
+			if err = s.forceFailover(); err == nil {
+				s.done()
+				return nil
+			}
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+	}
+	return fmt.Errorf("asking for a failover: %w", errors.Join(errs...))
+}
+
+// SetRule sets the gates of every link that matches. From may be any client,
+// node or Sentinel, also one that has not called yet. The caller is on its lane, see [Actor.Turn].
+func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
+	return c.each(link, "setting a rule for", func(h *host) {
+		for d := range 2 {
+			if dir&(1<<d) != 0 {
+				h.setRule(link.From, d, rule)
+			}
+		}
+	})
+}
+
+// Traffic sums up what the gates of every link that matches have done.
+func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Traffic, error) {
+	var sum cluster.Traffic
+	err := c.each(link, "counting", func(h *host) {
+		for _, caller := range h.match(link.From) {
+			for d := range 2 {
+				if dir&(1<<d) != 0 {
+					caller.addTo(&sum, d)
+				}
+			}
+		}
+	})
+	return sum, err
+}
+
+// LoseReply has the next n replies on link get lost, see [cluster.Replies].
+// What a server sends on its own (a published message) is no reply.
+func (c *Cluster) LoseReply(link cluster.Link, n int) error {
+	return c.each(link, "losing replies", func(h *host) {
+		for _, caller := range h.match(link.From) {
+			caller.lanes[back].lose = n
+		}
+	})
+}
+
+// each calls do for the servers of a link, with the world locked.
+func (c *Cluster) each(link cluster.Link, doing string, do func(*host)) error {
+	if err := c.checkEnd(link.From); err != nil {
+		return fmt.Errorf("%s %s to %s: %w", doing, link.From, link.To, err)
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	if link.To == cluster.Any {
+		for _, h := range c.ordered() {
+			do(h)
+		}
+		return nil
+	}
+	h, err := c.host(link.To)
+	if err != nil {
+		return fmt.Errorf("%s %s to %s: %w", doing, link.From, link.To, err)
+	}
+	do(h)
+	return nil
+}
+
+// checkEnd says whether name is a possible end of a link.
+func (c *Cluster) checkEnd(name string) error {
+	if name == cluster.Any {
+		return nil
+	}
+	if number, ok := strings.CutPrefix(name, "client:"); ok {
+		if n, err := strconv.Atoi(number); err == nil && n >= 0 {
+			return nil
+		}
+	}
+	_, err := c.host(name)
+	return err
+}
+
+// SetClock has node's clock jump to k and go on from there, also while the node is down.
+func (c *Cluster) SetClock(ctx context.Context, node string, k cluster.Clock) error {
+	n, err := c.node(node)
+	if err != nil {
+		return fmt.Errorf("setting the clock of %w", err)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	n.setClock(k)
+	return nil
+}
+
+// PowerOff ends the server, and what it had not fsynced is lost.
+func (c *Cluster) PowerOff(ctx context.Context, node string) error {
+	n, err := c.node(node)
+	if err != nil {
+		return fmt.Errorf("cutting the power of %w", err)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	n.kill()
+	n.disk.powerOff(c.world.now())
+	return nil
+}
+
+// Wipe empties the disk of a server that does not run.
+func (c *Cluster) Wipe(ctx context.Context, node string) error {
+	n, err := c.node(node)
+	if err != nil {
+		return fmt.Errorf("wiping the disk of %w", err)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	if n.up {
+		return fmt.Errorf("wiping the disk of %s: it runs: end it first", node)
+	}
+	n.disk.wipe()
+	return nil
+}
+
+// Slow has every command at node take perCommand longer.
+func (c *Cluster) Slow(node string, perCommand time.Duration) error {
+	n, err := c.node(node)
+	if err != nil || perCommand < 0 {
+		return fmt.Errorf("slowing down %s by %v: %w", node, perCommand, errors.Join(err, negative(perCommand)))
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	n.slow = int64(perCommand)
+	return nil
+}
+
+func negative(d time.Duration) error {
+	if d < 0 {
+		return errors.New("a duration must not be negative")
+	}
+	return nil
+}

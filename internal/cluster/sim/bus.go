@@ -1,0 +1,372 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// What follows, in the files bus*.go, is Redis' cluster.c (7.0): how the nodes of
+// a Redis Cluster watch each other, vote and take over. All know each other from
+// the start, and the slots of a master stay together: resharding is not simulated.
+// Times are in milliseconds of the cluster.
+const (
+	slots         = 16384
+	nodeTimeout   = 500 // as package process sets it
+	busCron       = 100
+	writableDelay = 2000 // a master that starts waits for so long before it serves
+	maxRejoin     = 5000
+	manualTimeout = 5000
+	electionWait  = 500 // and up to as much again by chance
+	rankWait      = 1000
+	headerSize    = 2256 // a message with its bitmap of slots
+)
+
+// bus is a node's part in a Redis Cluster.
+type bus struct {
+	// What nodes.conf keeps.
+	id       string
+	epoch    int64 // currentEpoch
+	lastVote int64
+	config   int64 // epoch of what it owns itself
+	owner    []int // of each shard, by number of the node
+	ownerAt  []int64
+
+	peers   []*peer // all others, in their order
+	ok      bool    // cluster_state
+	started int64
+	lonely  int64 // when it was last in a minority
+
+	election election
+	manual   manual
+}
+
+// peer is another node as this one sees it.
+type peer struct {
+	node   *node // who it is: number, address, id; nothing else of it is looked at
+	wire   *busWire
+	pingAt int64 // of the ping that was not answered yet; 0: none
+	pongAt int64
+
+	pfail, fail bool
+	failAt      int64
+	reports     map[int]int64 // who else says that it fails, and when they said so
+	votedAt     int64         // when a replica of it got this node's vote
+
+	master int // number of its master; -1: it is one
+	config int64
+	offset int64
+}
+
+type election struct {
+	at    int64 // when to ask for votes; 0: none is planned
+	asked bool
+	epoch int64
+	votes int
+	force bool
+}
+
+// manual is a manual failover, at the replica or at its master.
+type manual struct {
+	until   int64
+	target  int64   // offset at which the replica has everything; -1: not known yet
+	writers waiters // at the master: what may not go on meanwhile
+}
+
+// Messages of the bus.
+type (
+	header struct {
+		from, master          int
+		epoch, config, offset int64
+		shards                []int // owned
+		pfail, fail           []int
+	}
+	busPing   struct{ header }
+	busPong   struct{ header }
+	busFail   struct{ who int }
+	busUpdate struct {
+		shard, owner int
+		config       int64
+	}
+	askVote struct {
+		header
+		shard int
+		was   int64 // epoch of the shard as the replica knows it
+		force bool
+	}
+	giveVote struct{ epoch int64 }
+	mfStart  struct{ from int }
+	mfOffset struct{ offset int64 }
+)
+
+func (c *Cluster) sharded() bool { return c.topology.Kind == cluster.Sharded }
+
+// number is the place of the node among all, from 0.
+func (n *node) place() int { return n.index }
+
+// newBus is what nodes.conf says when the cluster was made.
+func (n *node) newBus() *bus {
+	c := n.cluster
+	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.place() + 1)}
+	for i := range c.topology.Heads() {
+		b.owner = append(b.owner, i)
+		b.ownerAt = append(b.ownerAt, int64(i+1))
+	}
+	return b
+}
+
+// join starts the node's part in the cluster.
+func (n *node) join() {
+	b, now := n.bus, n.ms()
+	b.peers, b.ok, b.started, b.lonely = nil, false, now, 0
+	b.election, b.manual = election{}, manual{}
+	for _, other := range n.cluster.nodes {
+		if other == n {
+			continue
+		}
+		p := &peer{node: other, pongAt: now, reports: map[int]int64{}, master: -1, config: int64(other.place() + 1)}
+		if head := n.cluster.topology.MasterOf(other.place() + 1); head > 0 {
+			p.master = head - 1
+		}
+		b.peers = append(b.peers, p)
+	}
+	n.after(1, n.busTimer)
+}
+
+func (n *node) ms() int64 { return n.world.now()/int64(time.Millisecond) + 1 }
+
+func (n *node) peer(place int) *peer {
+	for _, p := range n.bus.peers {
+		if p.node.place() == place {
+			return p
+		}
+	}
+	return nil
+}
+
+// owned is the shards that the node owns, as it knows itself.
+func (n *node) owned() []int {
+	var list []int
+	for shard, owner := range n.bus.owner {
+		if owner == n.place() {
+			list = append(list, shard)
+		}
+	}
+	return list
+}
+
+// masterPlace is the number of the node's master; -1: it is one.
+func (n *node) masterPlace() int {
+	if n.repl.master == "" {
+		return -1
+	}
+	return n.cluster.hosts[n.repl.master].index
+}
+
+func (n *node) header() header {
+	b := n.bus
+	h := header{from: n.place(), master: n.masterPlace(), epoch: b.epoch, config: b.config, offset: n.repl.offset,
+		shards: n.owned()}
+	if m := n.peer(h.master); m != nil { // a replica speaks with the epoch of its master
+		h.config = m.config
+	}
+	for _, p := range b.peers {
+		if p.pfail {
+			h.pfail = append(h.pfail, p.node.place())
+		}
+		if p.fail {
+			h.fail = append(h.fail, p.node.place())
+		}
+	}
+	return h
+}
+
+// busTimer is clusterCron.
+func (n *node) busTimer() {
+	for _, p := range n.bus.peers {
+		n.watch(p)
+	}
+	n.manualCron()
+	n.electionCron()
+	n.updateState()
+	n.after(busCron*int64(time.Millisecond), n.busTimer)
+}
+
+// watch keeps the connection to p, pings it, and calls it failing.
+func (n *node) watch(p *peer) {
+	now := n.ms()
+	if p.wire == nil {
+		n.dialPeer(p)
+	}
+	if p.wire.up && p.pingAt == 0 && now-p.pongAt > nodeTimeout/2 {
+		n.ping(p)
+	}
+	if p.pingAt == 0 {
+		return
+	}
+	silent := now - p.pingAt
+	if p.wire.up && silent > nodeTimeout/2 && now-p.pongAt > nodeTimeout/2 && now-p.wire.since > nodeTimeout {
+		p.wire.close()
+	}
+	if silent > nodeTimeout && !p.pfail && !p.fail {
+		p.pfail = true
+		n.countReports(p)
+	}
+}
+
+func (n *node) ping(p *peer) {
+	if p.pingAt == 0 {
+		p.pingAt = n.ms()
+	}
+	p.wire.say(busPing{n.header()})
+}
+
+// countReports calls p failed when a majority of masters says so.
+func (n *node) countReports(p *peer) {
+	if !p.pfail || p.fail {
+		return
+	}
+	count := 0
+	if n.masterPlace() < 0 && len(n.owned()) > 0 {
+		count = 1
+	}
+	for who, at := range p.reports { // a count: order does not matter
+		if q := n.peer(who); q != nil && n.votes(who) && n.ms()-at < nodeTimeout*2 {
+			count++
+		}
+	}
+	if count < n.quorum() {
+		return
+	}
+	n.failed(p)
+	for _, other := range n.bus.peers {
+		other.say(busFail{p.node.place()})
+	}
+}
+
+func (n *node) failed(p *peer) {
+	if !p.fail {
+		p.fail, p.pfail, p.failAt = true, false, n.ms()
+		n.updateState()
+	}
+}
+
+// votes says whether a node has a vote: a master with slots.
+func (n *node) votes(place int) bool {
+	for _, owner := range n.bus.owner {
+		if owner == place {
+			return true
+		}
+	}
+	return false
+}
+
+// voters is how many nodes have a vote.
+func (n *node) voters() int {
+	count := 0
+	for i := range n.cluster.nodes {
+		if n.votes(i) {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *node) quorum() int { return n.voters()/2 + 1 }
+
+// updateState decides whether the node serves (clusterUpdateState).
+func (n *node) updateState() {
+	b, now := n.bus, n.ms()
+	master := n.masterPlace() < 0
+	if master && !b.ok && now-b.started < writableDelay && n.life > 1 {
+		return
+	}
+	ok, reachable := true, 0
+	for i := range n.cluster.nodes {
+		p := n.peer(i)
+		if !n.votes(i) {
+			continue
+		}
+		if p != nil && p.fail {
+			ok = false
+		}
+		if p == nil || !p.fail && !p.pfail {
+			reachable++
+		}
+	}
+	if reachable < n.quorum() {
+		ok, b.lonely = false, now
+	}
+	if ok && !b.ok && master && b.lonely != 0 && now-b.lonely < min(max(nodeTimeout, 500), maxRejoin) {
+		return
+	}
+	b.ok = ok
+}
+
+// keySlot is the slot of a key: of what is between the first braces, if there is anything.
+func keySlot(key []byte) int {
+	for i, ch := range key {
+		if ch != '{' {
+			continue
+		}
+		for j := i + 1; j < len(key); j++ {
+			if key[j] == '}' {
+				if j > i+1 {
+					key = key[i+1 : j]
+				}
+				break
+			}
+		}
+		break
+	}
+	crc := uint16(0)
+	for _, ch := range key { // CRC-16/XMODEM
+		crc ^= uint16(ch) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc) % slots
+}
+
+// shardOf is the shard of a slot, and bounds what slots a shard has.
+func (c *Cluster) shardOf(slot int) int {
+	heads := c.topology.Heads()
+	for s := range heads {
+		if _, last := c.bounds(s); slot <= last {
+			return s
+		}
+	}
+	return heads - 1
+}
+
+func (c *Cluster) bounds(shard int) (first, last int) {
+	heads := c.topology.Heads()
+	return slots * shard / heads, slots*(shard+1)/heads - 1
+}
+
+// routed says what a node of a cluster answers instead of carrying out a command with keys.
+func (n *node) routed(keys [][]byte) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	slot := keySlot(keys[0])
+	for _, key := range keys[1:] {
+		if keySlot(key) != slot {
+			return "CROSSSLOT Keys in request don't hash to the same slot"
+		}
+	}
+	if !n.bus.ok {
+		return "CLUSTERDOWN The cluster is down"
+	}
+	owner := n.bus.owner[n.cluster.shardOf(slot)]
+	if owner == n.place() {
+		return ""
+	}
+	return "MOVED " + strconv.Itoa(slot) + " " + n.cluster.nodes[owner].addr
+}

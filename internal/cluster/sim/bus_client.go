@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// cmdCluster is CLUSTER and its subcommands.
+func (n *node) cmdCluster(c *engine.Conn, args [][]byte) {
+	if len(args) < 2 {
+		c.WriteError("ERR wrong number of arguments for 'cluster' command")
+		return
+	}
+	switch sub := strings.ToLower(string(args[1])); {
+	case sub == "slots":
+		n.cmdClusterSlots(c)
+	case sub == "shards":
+		n.cmdClusterShards(c)
+	case sub == "nodes":
+		n.cmdClusterNodes(c)
+	case sub == "info":
+		n.cmdClusterInfo(c)
+	case sub == "failover":
+		n.cmdClusterFailover(c, args)
+	case sub == "myid":
+		c.WriteBulkString(n.bus.id)
+	case sub == "keyslot" && len(args) == 3:
+		c.WriteInt(int64(keySlot(args[2])))
+	default:
+		c.WriteError(fmt.Sprintf("ERR unknown subcommand '%.128s'. Try CLUSTER HELP.", args[1]))
+	}
+}
+
+// group is a shard's master and replicas, as this node knows them.
+func (n *node) group(shard int) (master *node, replicas []*node) {
+	owner := n.bus.owner[shard]
+	for i, other := range n.cluster.nodes {
+		of := n.masterPlace()
+		if p := n.peer(i); p != nil {
+			of = p.master
+			if p.fail {
+				continue
+			}
+		}
+		if of == owner && i != owner {
+			replicas = append(replicas, other)
+		}
+	}
+	return n.cluster.nodes[owner], replicas
+}
+
+func (n *node) cmdClusterSlots(c *engine.Conn) {
+	c.WriteArray(len(n.bus.owner))
+	for s := range n.bus.owner {
+		master, replicas := n.group(s)
+		first, last := n.cluster.bounds(s)
+		c.WriteArray(3 + len(replicas))
+		c.WriteInt(int64(first))
+		c.WriteInt(int64(last))
+		for _, o := range append([]*node{master}, replicas...) {
+			host, port := split(o.addr)
+			c.WriteArray(4)
+			c.WriteBulkString(host)
+			c.WriteInt(int64(port))
+			c.WriteBulkString(o.bus.id)
+			c.WriteArray(0)
+		}
+	}
+}
+
+func (n *node) cmdClusterShards(c *engine.Conn) {
+	c.WriteArray(len(n.bus.owner))
+	for s := range n.bus.owner {
+		master, replicas := n.group(s)
+		first, last := n.cluster.bounds(s)
+		c.WriteMap(2)
+		c.WriteBulkString("slots")
+		c.WriteArray(2)
+		c.WriteInt(int64(first))
+		c.WriteInt(int64(last))
+		c.WriteBulkString("nodes")
+		c.WriteArray(1 + len(replicas))
+		for i, o := range append([]*node{master}, replicas...) {
+			n.writeShardNode(c, o, i == 0)
+		}
+	}
+}
+
+func (n *node) writeShardNode(c *engine.Conn, o *node, master bool) {
+	host, port := split(o.addr)
+	role, offset, health := "replica", n.repl.offset, "online"
+	if master {
+		role = "master"
+	}
+	if p := n.peer(o.place()); p != nil {
+		offset = p.offset
+		if p.fail {
+			health = "fail"
+		}
+	}
+	c.WriteMap(7)
+	for _, f := range [][2]string{{"id", o.bus.id}, {"ip", host}, {"endpoint", host}, {"role", role}, {"health", health}} {
+		c.WriteBulkString(f[0])
+		c.WriteBulkString(f[1])
+	}
+	c.WriteBulkString("port")
+	c.WriteInt(int64(port))
+	c.WriteBulkString("replication-offset")
+	c.WriteInt(offset)
+}
+
+func (n *node) cmdClusterNodes(c *engine.Conn) {
+	var b strings.Builder
+	for i, o := range n.cluster.nodes {
+		host, port := split(o.addr)
+		p, of, config := n.peer(i), n.masterPlace(), n.bus.config
+		flags, link, pingAt, pongAt := "myself,", "connected", int64(0), int64(0)
+		if p != nil {
+			flags, of, config, pingAt, pongAt = "", p.master, p.config, p.pingAt, p.pongAt
+			if p.wire == nil || !p.wire.up {
+				link = "disconnected"
+			}
+		}
+		master := "-"
+		if of >= 0 {
+			flags += "slave"
+			master = n.cluster.nodes[of].bus.id
+		} else {
+			flags += "master"
+		}
+		if p != nil && p.fail {
+			flags += ",fail"
+		} else if p != nil && p.pfail {
+			flags += ",fail?"
+		}
+		fmt.Fprintf(&b, "%s %s:%d@%d %s %s %d %d %d %s", o.bus.id, host, port, port+10000, flags, master, pingAt, pongAt,
+			config, link)
+		for s, owner := range n.bus.owner {
+			if owner == i {
+				first, last := n.cluster.bounds(s)
+				fmt.Fprintf(&b, " %d-%d", first, last)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	c.WriteVerbatim(b.String())
+}
+
+func (n *node) cmdClusterInfo(c *engine.Conn) {
+	pfail, fail := 0, 0
+	for s, owner := range n.bus.owner {
+		first, last := n.cluster.bounds(s)
+		if p := n.peer(owner); p != nil && p.fail {
+			fail += last - first + 1
+		} else if p != nil && p.pfail {
+			pfail += last - first + 1
+		}
+	}
+	state := map[bool]string{true: "ok", false: "fail"}[n.bus.ok]
+	c.WriteVerbatim(fmt.Sprintf("cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"+
+		"cluster_slots_pfail:%d\r\ncluster_slots_fail:%d\r\ncluster_known_nodes:%d\r\ncluster_size:%d\r\n"+
+		"cluster_current_epoch:%d\r\ncluster_my_epoch:%d\r\n", state, slots, slots-pfail-fail, pfail, fail,
+		len(n.cluster.nodes), n.voters(), n.bus.epoch, n.bus.config))
+}
+
+func (n *node) cmdClusterFailover(c *engine.Conn, args [][]byte) {
+	how := ""
+	if len(args) > 2 {
+		how = strings.ToUpper(string(args[2]))
+	}
+	if len(args) > 3 || how != "" && how != "FORCE" && how != "TAKEOVER" {
+		c.WriteError("ERR syntax error")
+		return
+	}
+	if why := n.manualFailover(how); why != "" {
+		c.WriteError(why)
+		return
+	}
+	c.WriteStatus("OK")
+}
+
+// unjoined says who does not see a whole cluster yet.
+func (c *Cluster) unjoined() string {
+	for _, n := range c.nodes {
+		if n.bus == nil {
+			return ""
+		}
+		if !n.bus.ok {
+			return n.name + " says that the cluster is not well"
+		}
+		for _, p := range n.bus.peers {
+			if p.wire == nil || !p.wire.up || p.pongAt == n.bus.started || p.fail || p.pfail {
+				return n.name + " has not met n" + strconv.Itoa(p.node.place()+1)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,50 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim"
+)
+
+// TestCloseEndsEverybody who waits for what was on its way in the instant in which the cluster is closed.
+func TestCloseEndsEverybody(t *testing.T) {
+	for name, last := range map[string]func(w *world, a *sim.Actor){
+		"a frozen client is let go": func(_ *world, a *sim.Actor) {
+			a.Freeze()
+			go func() { a.Turn(); a.Gate() }()
+			pass(time.Second)
+			a.Crash()
+		},
+		"a connection is reset": func(w *world, a *sim.Actor) {
+			reader(w, a)
+			w.ok(w.SetRule(link0(), cluster.Both, cluster.Rule{Mode: cluster.Cut}))
+		},
+		"a frozen client's connection is reset": func(w *world, a *sim.Actor) {
+			reader(w, a)
+			a.Freeze()
+			w.ok(w.SetRule(link0(), cluster.Both, cluster.Rule{Mode: cluster.Cut}))
+			pass(time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, single(), func(w *world) { last(w, w.Client(0)) })
+		})
+	}
+}
+
+// reader has a connect and wait for what does not come.
+func reader(w *world, a *sim.Actor) {
+	conn, err := a.Dial(w.ctx, "tcp", w.Endpoints(0).Addrs[0])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		a.Turn()
+		if n, err := conn.Read(make([]byte, 1)); err == nil {
+			w.t.Errorf("%d bytes were read", n)
+		}
+	}()
+	pass(time.Second)
+}

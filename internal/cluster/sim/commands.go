@@ -1,0 +1,326 @@
+package sim
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// engineConfig is a data server's: what the interpreter cannot know by itself.
+func (n *node) engineConfig() engine.Config {
+	extra := map[string]engine.Command{
+		"role": n.cmdRole, "wait": n.cmdWait, "replicaof": n.cmdReplicaOf, "slaveof": n.cmdReplicaOf,
+		"config|rewrite": n.cmdRewrite, "shutdown": n.cmdShutdown, "debug|sleep": n.cmdSleep,
+	}
+	if n.bus != nil {
+		extra["cluster"] = n.cmdCluster
+	}
+	return engine.Config{
+		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: Version, Port: 6379,
+		Guard: n.guard, Propagate: n.wrote, Info: n.info,
+		Extra: extra, Cluster: n.bus != nil,
+	}
+}
+
+// guard counts a client's command and refuses what the server's part in
+// replication does not allow.
+func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
+	if !c.Scripted() {
+		n.world.commands++
+		if n.bus != nil && c != n.harness.peer {
+			if elsewhere := n.routed(cmd.Keys(args)); elsewhere != "" {
+				return elsewhere
+			}
+		}
+	}
+	if cmd.Flags&engine.Write == 0 {
+		return ""
+	}
+	if n.repl.master != "" {
+		return "READONLY You can't write against a read only replica."
+	}
+	if least := n.least; least > 0 && n.good() < least {
+		return "NOREPLICAS Not enough good replicas to write."
+	}
+	return ""
+}
+
+// roleChanged tells the interpreter whether it is a replica's.
+func (n *node) roleChanged() { n.server.SetReplica(n.repl.master != "") }
+
+// cmdRole is ROLE.
+func (n *node) cmdRole(c *engine.Conn, _ [][]byte) {
+	r := &n.repl
+	if r.master != "" {
+		host, port := split(r.master)
+		c.WriteArray(5)
+		c.WriteBulkString("slave")
+		c.WriteBulkString(host)
+		c.WriteInt(int64(port))
+		c.WriteBulkString(n.linkState())
+		c.WriteInt(n.shownOffset())
+		return
+	}
+	c.WriteArray(3)
+	c.WriteBulkString("master")
+	c.WriteInt(r.offset)
+	online := n.online()
+	c.WriteArray(len(online))
+	for _, a := range online {
+		host, port := split(a.addr)
+		c.WriteArray(3)
+		c.WriteBulkString(host)
+		c.WriteBulkString(strconv.Itoa(port))
+		c.WriteBulkString(strconv.FormatInt(a.offset, 10))
+	}
+}
+
+// shownOffset is a replica's, which it does not know while it is not connected.
+func (n *node) shownOffset() int64 {
+	if n.linkState() != linkConnected {
+		return -1
+	}
+	return n.repl.offset
+}
+
+func (n *node) online() []*attached {
+	var list []*attached
+	for _, a := range n.repl.replicas {
+		if a.online {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// wait is a client that waits for acknowledgements.
+type wait struct {
+	conn   *engine.Conn
+	offset int64
+	need   int
+}
+
+// cmdWait is WAIT: it counts the replicas that have what this connection wrote last.
+func (n *node) cmdWait(c *engine.Conn, args [][]byte) {
+	if n.repl.master != "" {
+		c.WriteError("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a " +
+			"replica is configured to be writable (which is not the default) writes to replicas are just local and " +
+			"are not propagated.")
+		return
+	}
+	need, err1 := strconv.Atoi(string(args[1]))
+	ms, err2 := strconv.ParseInt(string(args[2]), 10, 64)
+	switch {
+	case err1 != nil:
+		c.WriteError("ERR value is not an integer or out of range")
+		return
+	case err2 != nil:
+		c.WriteError("ERR timeout is not an integer or out of range")
+		return
+	case ms < 0:
+		c.WriteError("ERR timeout is negative")
+		return
+	}
+	w := &wait{conn: c, need: need}
+	if s := n.feeding; s != nil && s.peer == c {
+		n.keepOffset(s)
+		w.offset = s.wrote
+	}
+	if have := n.acknowledged(w.offset); have >= need || !c.MayBlock() {
+		c.WriteInt(int64(have))
+		return
+	}
+	until := time.Time{}
+	if ms > 0 {
+		until = n.wall().Add(time.Duration(ms) * time.Millisecond)
+	}
+	n.waits = append(n.waits, w)
+	c.Block(until, func() {
+		n.forgetWait(w)
+		c.WriteInt(int64(n.acknowledged(w.offset)))
+	})
+	if !n.lonely {
+		n.feed(entry{size: getackSize, getack: true})
+	}
+}
+
+// keepOffset notes that what was written since the session's data came was its own.
+func (n *node) keepOffset(s *session) {
+	if n.repl.offset > n.fedFrom {
+		s.wrote = n.repl.offset
+		n.fedFrom = n.repl.offset
+	}
+}
+
+func (n *node) acknowledged(offset int64) int {
+	count := 0
+	for _, a := range n.online() {
+		if a.offset >= offset {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *node) forgetWait(gone *wait) {
+	for i, w := range n.waits {
+		if w == gone {
+			n.waits = append(n.waits[:i], n.waits[i+1:]...)
+			return
+		}
+	}
+}
+
+// endWaits answers those whose replicas have acknowledged, and those that wait
+// at what is a replica now.
+func (n *node) endWaits() {
+	var ended []*wait
+	for _, w := range n.waits {
+		if n.repl.master != "" || n.acknowledged(w.offset) >= w.need {
+			ended = append(ended, w)
+		}
+	}
+	if len(ended) == 0 {
+		return
+	}
+	n.server.Serve(func() {
+		for _, w := range ended {
+			n.forgetWait(w)
+			w.conn.Unblock()
+			if n.repl.master != "" {
+				w.conn.WriteError("UNBLOCKED force unblock from blocking operation, instance state changed " +
+					"(master -> replica?)")
+				continue
+			}
+			w.conn.WriteInt(int64(n.acknowledged(w.offset)))
+		}
+	})
+	n.done()
+}
+
+// cmdReplicaOf is REPLICAOF. What it does takes place after the command: it may
+// end other waits, which must not happen within one.
+func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
+	if len(args) != 3 {
+		c.WriteError("ERR wrong number of arguments for '" + strings.ToLower(string(args[0])) + "' command")
+		return
+	}
+	addr := net.JoinHostPort(string(args[1]), string(args[2]))
+	if strings.EqualFold(string(args[1]), "no") && strings.EqualFold(string(args[2]), "one") {
+		addr = ""
+	} else if port, err := strconv.Atoi(string(args[2])); err != nil || port < 0 || port > 65535 {
+		c.WriteError("ERR Invalid master port")
+		return
+	} else if addr == n.repl.master {
+		c.WriteStatus("OK Already connected to specified master")
+		return
+	}
+	if n.lonely { // it has not kept what replicas would need, and begins to
+		n.lonely = false
+		n.after(replCron, n.replicationCron)
+	}
+	c.WriteStatus("OK")
+	n.then = append(n.then, func() { n.follow(addr) })
+}
+
+// cmdRewrite is CONFIG REWRITE: the role it has now is the one that it starts with.
+func (n *node) cmdRewrite(c *engine.Conn, _ [][]byte) {
+	n.then = append(n.then, func() { n.repl.saved = n.repl.master })
+	c.WriteStatus("OK")
+}
+
+func (n *node) cmdShutdown(*engine.Conn, [][]byte) { n.after(1, n.kill) }
+
+// cmdSleep is DEBUG SLEEP: the server does nothing for so many seconds.
+func (n *node) cmdSleep(c *engine.Conn, args [][]byte) {
+	if len(args) == 3 {
+		if seconds, err := strconv.ParseFloat(string(args[2]), 64); err == nil && seconds >= 0 {
+			n.busy = n.world.now() + int64(seconds*float64(time.Second))
+		}
+	}
+	c.WriteStatus("OK")
+}
+
+// info is INFO replication.
+func (n *node) info(section string) string {
+	if section != "replication" {
+		return ""
+	}
+	r := &n.repl
+	var b strings.Builder
+	line := func(name string, value any) { fmt.Fprintf(&b, "%s:%v\r\n", name, value) }
+	b.WriteString("# Replication\r\n")
+	if r.master == "" {
+		line("role", "master")
+	} else {
+		n.replicaInfo(line)
+	}
+	online := n.online()
+	line("connected_slaves", len(online))
+	for i, a := range online {
+		host, port := split(a.addr)
+		line("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%d,state=online,offset=%d,lag=%d",
+			host, port, a.offset, (n.world.now()-a.heard)/int64(time.Second)))
+	}
+	if r.master == "" && n.least > 0 {
+		line("min_slaves_good_slaves", n.good())
+	}
+	replid2, second := r.replid2, r.offset2
+	if replid2 == "" {
+		replid2, second = strings.Repeat("0", 40), -1
+	}
+	line("master_failover_state", "no-failover")
+	line("master_replid", r.replid)
+	line("master_replid2", replid2)
+	line("master_repl_offset", r.offset)
+	line("second_repl_offset", second)
+	line("repl_backlog_active", boolInt(r.kept > 0))
+	line("repl_backlog_size", backlogSize)
+	line("repl_backlog_first_byte_offset", r.offset-r.kept+1)
+	line("repl_backlog_histlen", r.kept)
+	return b.String()
+}
+
+func (n *node) replicaInfo(line func(string, any)) {
+	r := &n.repl
+	host, port := split(r.master)
+	up, ago := n.linkState() == linkConnected, int64(-1)
+	if r.up != nil && up {
+		ago = (n.world.now() - r.up.heard) / int64(time.Second)
+	}
+	line("role", "slave")
+	line("master_host", host)
+	line("master_port", port)
+	line("master_link_status", map[bool]string{true: "up", false: "down"}[up])
+	line("master_last_io_seconds_ago", ago)
+	line("master_sync_in_progress", boolInt(n.linkState() == linkSync))
+	line("slave_read_repl_offset", r.offset)
+	line("slave_repl_offset", r.offset)
+	if !up {
+		line("master_link_down_since_seconds", (n.world.now()-r.downAt)/int64(time.Second))
+	}
+	line("slave_priority", n.priority)
+	line("slave_read_only", 1)
+	line("replica_announced", 1)
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// split is an address of the simulation in two.
+func split(addr string) (host string, port int) {
+	host, text, _ := strings.Cut(addr, ":")
+	port, _ = strconv.Atoi(text)
+	return host, port
+}
+
+// hostPort is an address as Sentinel writes it.
+func hostPort(addr string) string { return strings.Replace(addr, ":", " ", 1) }

@@ -1,0 +1,319 @@
+package sim
+
+import (
+	"io"
+	"math/rand/v2"
+	"syscall"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/pubsub"
+)
+
+// conn is a connection: two flows between the end that dialled and a server.
+type conn struct {
+	world *world
+	id    uint64
+	from  *caller
+	to    *host
+	flows [2]flow
+	ends  [2]end // the dialler's and the server's
+
+	source string // address of the dialler, as the server sees it
+	over   bool
+}
+
+// end is who sends and receives at one end of a connection.
+type end interface {
+	// ready says whether the end can take a segment now; if not, in which list to wait, or until when.
+	ready() (wait *waiters, until int64)
+	receive(s segment)
+	broken(err error) // nothing comes any more: refused, reset or ended (io.EOF)
+}
+
+// segment is what is sent at one time.
+type segment struct {
+	kind kind
+	data []byte
+	msg  any   // between servers, in place of data
+	size int64 // bytes that it counts as
+	due  int64 // instant of its arrival
+}
+
+type kind uint8
+
+const (
+	payload kind = iota
+	open         // the request to connect
+	accepted
+	refused
+	finished // no more is sent
+	reset
+)
+
+// flow is one direction of a connection. What is sent arrives in order, after a
+// latency of its own, at instants of the connection's slot; unless the rule of
+// the lane, or the receiver, has it wait.
+type flow struct {
+	conn  *conn
+	lane  *lane
+	dir   int
+	slot  int
+	extra span // added to the latency
+	rng   *rand.Rand
+	last  int64 // arrival of the last segment
+	queue []segment
+	lost  bool // a part was dropped: what follows would be nonsense
+
+	messages pubsub.Filter // of what a server sends
+	dice     *rand.Rand    // of the rule with seed diced
+	diced    uint64
+}
+
+// rank orders what happens at one instant.
+func rank(slot, dir int) int32 { return int32(2*slot + dir) }
+
+// connect asks host h to take a connection from caller name. near hears what comes of it.
+func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
+	c := &conn{world: w, from: h.caller(name), to: h}
+	c.id = mix(mix(nameHash(name), nameHash(h.name)), uint64(k))
+	c.ends = [2]end{near, door{c}}
+	for d := range c.flows {
+		c.flows[d] = flow{conn: c, lane: &c.from.lanes[d], dir: d, slot: slot, rng: w.stream(c.id, uint64(d))}
+	}
+	c.from.conns = append(c.from.conns, c)
+	c.send(forward, segment{kind: open})
+	return c
+}
+
+// send has s arrive at the other end in direction d.
+func (c *conn) send(d int, s segment) { c.sendAfter(d, s, 0) }
+
+// sendAfter is send of what leaves wait nanoseconds from now.
+func (c *conn) sendAfter(d int, s segment, wait int64) {
+	if c.over {
+		return
+	}
+	f := &c.flows[d]
+	w := c.world
+	leaves := w.now() + wait
+	arrives := leaves + f.lane.delay(f, leaves, s.size) + w.latency.draw(f.rng) + f.extra.draw(f.rng)
+	s.due = w.lanes.snap(max(arrives, f.last+1), f.slot)
+	f.last = s.due
+	f.queue = append(f.queue, s)
+	w.order.sent(f, s.due)
+	if len(f.queue) == 1 {
+		w.at(s.due, rank(f.slot, f.dir), f)
+	}
+}
+
+// fire has the first segment arrive, if it may.
+func (f *flow) fire() {
+	c, w := f.conn, f.conn.world
+	if c.over || len(f.queue) == 0 {
+		return
+	}
+	now := w.now()
+	if due := f.queue[0].due; due > now {
+		w.at(due, rank(f.slot, f.dir), f)
+		return
+	}
+	if until := w.order.wait(f); until > now {
+		w.at(until, rank(f.slot, f.dir), f)
+		return
+	}
+	if f.lost || f.lane.rule.Mode == cluster.Drop {
+		f.lose()
+		return
+	}
+	if f.lane.rule.Mode == cluster.Hold {
+		f.lane.held = append(f.lane.held, f)
+		return
+	}
+	s := f.queue[0]
+	if s.kind != open { // the system takes connections for a process that stands still
+		if wait, until := c.ends[1-f.dir].ready(); wait != nil {
+			*wait = append(*wait, f)
+			return
+		} else if until > now {
+			w.at(w.lanes.snap(until, f.slot), rank(f.slot, f.dir), f)
+			return
+		}
+	}
+	f.take()
+	if f.dir == back && s.data != nil {
+		rest, lost := f.messages.Pass(s.data, f.lane.rule.Mute)
+		f.lane.lost += int64(lost)
+		if len(rest) == 0 {
+			return
+		}
+		s.data, s.size = rest, int64(len(rest))
+	}
+	f.lane.passed += s.size
+	c.deliver(f.dir, s)
+}
+
+// hurry has everything that a slow line still has arrive at once, in order.
+func (f *flow) hurry() {
+	w := f.conn.world
+	if len(f.queue) == 0 || f.queue[0].due <= w.now() {
+		return
+	}
+	at := w.now()
+	for i := range f.queue {
+		at = min(w.lanes.snap(at+1, f.slot), f.queue[i].due)
+		f.queue[i].due = at
+	}
+	f.last = at
+	w.at(f.queue[0].due, rank(f.slot, f.dir), f)
+}
+
+// take removes the first segment and sees to the next.
+func (f *flow) take() {
+	f.queue[0] = segment{}
+	f.queue = f.queue[1:]
+	if len(f.queue) == 0 {
+		f.queue = nil
+		return
+	}
+	w := f.conn.world
+	at := max(f.queue[0].due, w.lanes.snap(w.now()+1, f.slot))
+	w.at(at, rank(f.slot, f.dir), f)
+}
+
+// lose forgets the first segment. A request to connect is not lost for good:
+// the system sends it again until it passes.
+func (f *flow) lose() {
+	s := f.queue[0]
+	if s.kind == open || s.kind == accepted {
+		f.lane.held = append(f.lane.held, f)
+		return
+	}
+	f.lost = true
+	f.lane.dropped += s.size
+	f.take()
+	if f.lane.rule.Mode == cluster.Pass {
+		f.lane.resets++
+		f.conn.reset()
+	}
+}
+
+// again: what was held arrives a latency after it may pass.
+func (f *flow) again() {
+	c, w := f.conn, f.conn.world
+	if c.over || len(f.queue) == 0 {
+		return
+	}
+	at := w.lanes.snap(max(w.now()+1+w.latency.draw(f.rng), f.queue[0].due), f.slot)
+	f.last = max(f.last, at)
+	w.at(at, rank(f.slot, f.dir), f)
+}
+
+// deliver gives s to the end that it was sent to.
+func (c *conn) deliver(d int, s segment) {
+	to := c.ends[1-d]
+	switch s.kind {
+	case refused:
+		c.end()
+		to.broken(syscall.ECONNREFUSED)
+	case reset:
+		c.end()
+		to.broken(syscall.ECONNRESET)
+	case finished:
+		// Nobody here sends on after the other has finished, so both directions end.
+		c.end()
+		to.broken(io.EOF)
+	case payload:
+		if s.data != nil {
+			c.world.note(c, d, s.data)
+		}
+		to.receive(s)
+	default:
+		to.receive(s)
+	}
+}
+
+// end forgets the connection: nothing arrives any more.
+func (c *conn) end() {
+	if c.over {
+		return
+	}
+	c.over = true
+	c.from.forget(c)
+	for d := range c.flows {
+		c.flows[d].queue = nil
+	}
+}
+
+// reset ends the connection in the middle: both ends learn of it, each when it can.
+func (c *conn) reset() {
+	if c.over {
+		return
+	}
+	c.end()
+	for i, e := range c.ends {
+		n := &news{conn: c, to: e, dir: 1 - i, err: syscall.ECONNRESET}
+		n.again()
+	}
+}
+
+// die is the end of one end of the connection: d is the direction in which it
+// sends. What it has sent still arrives, then the reset; what arrives there is lost.
+func (c *conn) die(d int) {
+	if c.over {
+		return
+	}
+	c.ends[d] = grave{}
+	c.send(d, segment{kind: reset})
+}
+
+// grave is an end that is no more.
+type grave struct{}
+
+func (grave) ready() (*waiters, int64) { return nil, 0 }
+func (grave) receive(segment)          {}
+func (grave) broken(error)             {}
+
+// news is the end of a connection on its way to one of its ends.
+type news struct {
+	conn *conn
+	to   end
+	dir  int
+	err  error
+}
+
+func (n *news) fire() {
+	if wait, until := n.to.ready(); wait != nil {
+		*wait = append(*wait, n)
+		return
+	} else if until > n.conn.world.now() {
+		n.at(until)
+		return
+	}
+	n.to.broken(n.err)
+}
+
+func (n *news) again() { n.at(n.conn.world.now() + 1) }
+
+func (n *news) at(instant int64) {
+	w, f := n.conn.world, &n.conn.flows[n.dir]
+	w.at(w.lanes.snap(instant, f.slot), rank(f.slot, n.dir), n)
+}
+
+// door is the server's end of a connection that is not yet made.
+type door struct{ conn *conn }
+
+func (door) ready() (*waiters, int64) { return nil, 0 }
+
+func (d door) receive(s segment) {
+	c := d.conn
+	switch {
+	case s.kind != open:
+	case c.from.cut() || !c.to.up:
+		c.send(back, segment{kind: refused})
+	default:
+		c.ends[1] = c.to.program.accept(c)
+		c.send(back, segment{kind: accepted})
+	}
+}
+
+func (door) broken(error) {}

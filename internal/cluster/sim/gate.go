@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Directions of a connection, as indexes.
+const (
+	forward = 0 // from the dialler
+	back    = 1
+)
+
+// caller is everything between one end that dials and one server: what package
+// gate is on real servers.
+type caller struct {
+	name  string
+	lanes [2]lane
+	conns []*conn
+}
+
+// lane is one direction of a caller: the rule in force and what was done.
+type lane struct {
+	rule    cluster.Rule
+	held    waiters // flows whose next bytes may not pass now
+	passed  int64
+	dropped int64
+	resets  int64
+	lost    int64 // published messages
+	free    int64 // when a line with a rate has sent what it was given so far
+	lose    int   // replies to lose from now on
+}
+
+// delay is for how much longer than otherwise what flow f sends now is under
+// way, size bytes that leave at an instant.
+func (l *lane) delay(f *flow, leaves, size int64) int64 {
+	wait := int64(l.rule.Delay)
+	if l.rule.Rate > 0 {
+		l.free = max(l.free, leaves) + int64(float64(size)/float64(l.rule.Rate)*float64(time.Second))
+		wait += l.free - leaves
+	}
+	if l.rule.Jitter > 0 {
+		if f.dice == nil || f.diced != l.rule.Seed {
+			f.dice, f.diced = rand.New(rand.NewPCG(l.rule.Seed, mix(f.conn.id, uint64(f.dir)))), l.rule.Seed
+		}
+		wait += f.dice.Int64N(int64(l.rule.Jitter) + 1)
+	}
+	return wait
+}
+
+// caller finds or makes the caller of that name at the server.
+func (h *host) caller(name string) *caller {
+	c := h.callers[name]
+	if c == nil {
+		c = &caller{name: name}
+		for d := range c.lanes {
+			c.lanes[d].rule = h.rules[d]
+		}
+		h.callers[name] = c
+		h.order = append(h.order, c)
+	}
+	return c
+}
+
+// match is the callers of that name, or all.
+func (h *host) match(name string) []*caller {
+	if name == cluster.Any {
+		return h.order
+	}
+	return []*caller{h.caller(name)}
+}
+
+// setRule puts rule in force for one direction of what comes from caller from,
+// or from everybody.
+func (h *host) setRule(from string, d int, rule cluster.Rule) {
+	if from == cluster.Any {
+		h.rules[d] = rule
+	}
+	for _, c := range h.match(from) {
+		c.set(d, rule)
+	}
+}
+
+// set also resets the connections that cannot go on under the rule: all if the
+// line is cut, those with a hole in them if bytes pass again.
+func (c *caller) set(d int, rule cluster.Rule) {
+	l := &c.lanes[d]
+	was := l.rule
+	l.rule = rule
+	if rule.Rate == 0 {
+		l.free = 0
+	}
+	for _, conn := range append([]*conn(nil), c.conns...) {
+		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.flows[d].lost {
+			l.resets++
+			conn.reset()
+		} else if was.Late() && !rule.Late() {
+			conn.flows[d].hurry()
+		}
+	}
+	if rule.Mode != cluster.Hold {
+		l.held.release()
+	}
+}
+
+func (c *caller) cut() bool {
+	return c.lanes[forward].rule.Mode == cluster.Cut || c.lanes[back].rule.Mode == cluster.Cut
+}
+
+// addTo counts what was done in direction d.
+func (c *caller) addTo(sum *cluster.Traffic, d int) {
+	l := &c.lanes[d]
+	sum.Passed += l.passed
+	sum.Dropped += l.dropped
+	sum.Resets += l.resets
+	sum.Messages += l.lost
+	if l.rule == (cluster.Rule{}) {
+		return
+	}
+	for _, conn := range c.conns {
+		for _, s := range conn.flows[d].queue {
+			sum.Waiting += s.size
+		}
+	}
+}
+
+func (c *caller) forget(gone *conn) {
+	for i, conn := range c.conns {
+		if conn == gone {
+			last := len(c.conns) - 1
+			c.conns[i] = c.conns[last]
+			c.conns[last] = nil
+			c.conns = c.conns[:last]
+			return
+		}
+	}
+}
+
+// waiters is what cannot happen now and is to happen later.
+type waiters []waiter
+
+// waiter goes on when again is called, at an instant of its own.
+type waiter interface{ again() }
+
+func (w *waiters) release() {
+	list := *w
+	*w = nil
+	for _, one := range list {
+		one.again()
+	}
+}

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// harness is the harness's own connection to a server, past the network: what
+// it asks is answered at once, at the instant at which it asks.
+type harness struct {
+	node *node
+	life int
+	peer *engine.Conn
+	got  []byte
+}
+
+func newHarness(n *node) *harness {
+	h := &harness{node: n, life: n.life}
+	h.peer = n.server.Open("harness", func(p []byte) { h.got = append(h.got, p...) })
+	return h
+}
+
+// ask carries out commands and reads their replies. The world is locked. A
+// command that waits for something is not answered yet: its reply is missing.
+func (h *harness) ask(commands ...[]string) []any {
+	h.got = h.got[:0]
+	before := h.node.world.commands
+	for _, words := range commands {
+		args := make([][]byte, len(words))
+		for i, w := range words {
+			args[i] = []byte(w)
+		}
+		h.peer.Do(args)
+	}
+	h.node.world.commands = before // they are not a client's
+	return h.replies()
+}
+
+func (h *harness) replies() []any {
+	var replies []any
+	for rest := h.got; len(rest) > 0; {
+		reply, after, err := parse(rest)
+		if err != nil {
+			break
+		}
+		replies, rest = append(replies, reply), after
+	}
+	return replies
+}
+
+// await waits for what ask is still owed, with the world unlocked, for d at most.
+func (h *harness) await(d time.Duration) []any {
+	w := h.node.world
+	for end := w.now() + int64(d); len(h.got) == 0 && w.now() < end; {
+		w.mu.Unlock()
+		time.Sleep(time.Millisecond) // whole milliseconds keep the caller on its lane
+		w.mu.Lock()
+	}
+	return h.replies()
+}

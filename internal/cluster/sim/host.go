@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"net"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// host is a place in the network where a server, or a Sentinel, runs or does not.
+type host struct {
+	cluster *Cluster
+	world   *world
+	name    string // "n1", "s1"
+	addr    string // IP:port
+	index   int    // among all hosts
+	program program
+
+	callers map[string]*caller
+	order   []*caller       // the same, as they came
+	rules   [2]cluster.Rule // for callers not seen yet
+
+	up       bool
+	life     int // counts starts: what belongs to an earlier life is void
+	paused   bool
+	deferred waiters // what reaches it when it goes on
+	busy     int64   // instant until which it is at work
+}
+
+// program is what runs on a host.
+type program interface {
+	start()
+	stop()
+	accept(c *conn) end // a connection that the system has taken
+}
+
+func (c *Cluster) newHost(name, addr string) host {
+	return host{cluster: c, world: c.world, name: name, addr: addr, index: len(c.hosts), callers: map[string]*caller{}}
+}
+
+// start starts the program.
+func (h *host) start() {
+	h.up, h.paused, h.busy = true, false, 0
+	h.life++
+	h.program.start()
+}
+
+// kill ends the program as a crash does: its connections are reset, and who
+// calls is refused.
+func (h *host) kill() {
+	if !h.up {
+		return
+	}
+	h.up, h.paused = false, false
+	h.program.stop()
+	h.deferred = nil
+	for _, caller := range h.order {
+		for _, c := range append([]*conn(nil), caller.conns...) {
+			c.die(back)
+		}
+	}
+	// Connections that the host has dialled itself.
+	for _, other := range h.cluster.ordered() {
+		if caller := other.callers[h.name]; caller != nil {
+			for _, c := range append([]*conn(nil), caller.conns...) {
+				c.die(forward)
+			}
+		}
+	}
+}
+
+// stop ends everything at the end of the cluster.
+func (h *host) stop() {
+	h.up = false
+	for _, caller := range h.order {
+		for _, c := range append([]*conn(nil), caller.conns...) {
+			c.end()
+			c.ends[0].broken(net.ErrClosed)
+		}
+	}
+}
+
+func (h *host) pause() { h.paused = true }
+
+func (h *host) resume() {
+	h.paused = false
+	h.deferred.release()
+}
+
+// ready is that of an end on this host.
+func (h *host) ready() (*waiters, int64) {
+	if h.paused {
+		return &h.deferred, 0
+	}
+	return nil, h.busy
+}
+
+// after has do happen on the host in d nanoseconds, if it is still the same
+// life of it then; and when it goes on, if it stands still then.
+func (h *host) after(d int64, do func()) { h.at(h.world.now()+max(d, 1), do) }
+
+func (h *host) at(instant int64, do func()) {
+	t := &task{host: h, life: h.life, do: do}
+	t.schedule(instant)
+}
+
+// task is something that a program does at an instant.
+type task struct {
+	host *host
+	life int
+	do   func()
+}
+
+func (t *task) schedule(instant int64) {
+	w := t.host.world
+	slot := w.lanes.server(nameHash(t.host.name))
+	w.at(w.lanes.snap(instant, slot), rank(slot, forward), t)
+}
+
+func (t *task) fire() {
+	h := t.host
+	switch {
+	case t.life != h.life || !h.up:
+	case h.paused:
+		h.deferred = append(h.deferred, t)
+	default:
+		t.do()
+	}
+}
+
+func (t *task) again() { t.schedule(t.host.world.now() + 1) }
+
+// ordered is all hosts in the order of their index.
+func (c *Cluster) ordered() []*host {
+	var all []*host
+	for _, n := range c.nodes {
+		all = append(all, &n.host)
+	}
+	for _, s := range c.sentinels {
+		all = append(all, &s.host)
+	}
+	return all
+}

@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// image is all data of a server, as the commands that make them: what a replica
+// gets that cannot go on where it was, and what a rewritten append-only file has.
+type image struct {
+	dbs  []int
+	cmds [][][][]byte // of each database
+	size int64
+}
+
+// snapshot is what the server has now, key after key in the order in which they came.
+func (n *node) snapshot() *image {
+	img := &image{}
+	for _, key := range n.server.Keys() {
+		if len(img.dbs) == 0 || img.dbs[len(img.dbs)-1] != key.DB {
+			img.dbs, img.cmds = append(img.dbs, key.DB), append(img.cmds, nil)
+		}
+		last := len(img.cmds) - 1
+		img.cmds[last] = append(img.cmds[last], remake(n.harness, key)...)
+	}
+	for _, cmds := range img.cmds {
+		img.size += bytes(cmds)
+	}
+	return img
+}
+
+// load puts img in place of all that the server has.
+func (n *node) load(img *image) {
+	n.server.Apply(0, [][][]byte{argv("FLUSHALL")})
+	for i, db := range img.dbs {
+		n.server.Apply(db, img.cmds[i])
+	}
+}
+
+func argv(list ...string) [][]byte {
+	all := make([][]byte, len(list))
+	for i, w := range list {
+		all[i] = []byte(w)
+	}
+	return all
+}
+
+// remake is the commands that make a key anew.
+func remake(h *harness, key engine.Key) [][][]byte {
+	read := map[string][]string{"string": {"GET", key.Name}, "hash": {"HGETALL", key.Name},
+		"list": {"LRANGE", key.Name, "0", "-1"}, "set": {"SMEMBERS", key.Name},
+		"zset": {"ZRANGE", key.Name, "0", "-1", "WITHSCORES"}}[key.Type]
+	if read == nil {
+		return nil
+	}
+	got := h.ask([]string{"SELECT", strconv.Itoa(key.DB)}, read, []string{"PEXPIRETIME", key.Name},
+		[]string{"SELECT", "0"})
+	if len(got) != 4 {
+		return nil
+	}
+	make := []string{map[string]string{"string": "SET", "hash": "HSET", "list": "RPUSH", "set": "SADD",
+		"zset": "ZADD"}[key.Type], key.Name}
+	switch v := got[1].(type) {
+	case string:
+		make = append(make, v)
+	case []any:
+		for i := range v {
+			if key.Type == "zset" {
+				i ^= 1 // score before member
+			}
+			s, _ := v[i].(string)
+			make = append(make, s)
+		}
+	}
+	cmds := [][][]byte{argv(make...)}
+	if ms, ok := got[2].(int64); ok && ms >= 0 {
+		cmds = append(cmds, argv("PEXPIREAT", key.Name, strconv.FormatInt(ms, 10)))
+	}
+	return cmds
+}

@@ -1,0 +1,130 @@
+package sim
+
+import "github.com/lockchaos/lockchaos/internal/cluster"
+
+// States of a replica's link to its master, in the words of ROLE.
+const (
+	linkConnect    = "connect"    // not there; it tries again soon
+	linkConnecting = "connecting" // it has called, or asks to be synchronised
+	linkSync       = "sync"       // it is being synchronised
+	linkConnected  = "connected"
+)
+
+// upstream is a replica's connection to its master. It is an end of that connection.
+type upstream struct {
+	node  *node
+	conn  *conn
+	state string
+	heard int64 // instant
+}
+
+// connectMaster calls the master.
+func (n *node) connectMaster() {
+	r := &n.repl
+	h := n.cluster.hosts[r.master]
+	if h == nil {
+		return // an address that nobody has
+	}
+	u := &upstream{node: n, state: linkConnecting, heard: n.world.now()}
+	r.up = u
+	r.dials++
+	u.conn = n.world.connect(n.name, h, u, n.world.lanes.server(nameHash(n.name)^nameHash(h.name)), r.dials)
+}
+
+func (u *upstream) ready() (*waiters, int64) { return u.node.ready() }
+
+func (u *upstream) current() bool { return u.node.up && u.node.repl.up == u }
+
+func (u *upstream) receive(s segment) {
+	if !u.current() {
+		return
+	}
+	n, r := u.node, &u.node.repl
+	u.heard = n.world.now()
+	if s.kind == accepted {
+		u.conn.send(forward, segment{msg: syncRequest{n.addr, r.replid, r.offset}, size: psyncSize})
+		return
+	}
+	switch m := s.msg.(type) {
+	case syncPart:
+		if m.replid != r.replid {
+			r.replid2, r.offset2, r.replid = r.replid, r.offset+1, m.replid
+		}
+		u.state = linkConnected
+		u.acknowledge()
+	case syncFull:
+		u.state = linkSync
+		n.load(m.data)
+		n.disk.rewrite(m.data)
+		r.replid, r.replid2, r.offset, r.offset2 = m.replid, "", m.offset, 0
+		r.backlog, r.kept = nil, 0
+		for _, a := range r.replicas { // theirs is another past now
+			a.session.conn.die(back)
+		}
+		r.replicas = nil
+		u.state = linkConnected
+		u.acknowledge()
+	case entry:
+		u.apply(m)
+	}
+}
+
+// apply carries out what the master has.
+func (u *upstream) apply(e entry) {
+	n := u.node
+	if e.cmds != nil {
+		n.disk.append(record{at: n.world.now(), db: e.db, cmds: kept(e.cmds)})
+		n.server.Apply(e.db, e.cmds)
+		n.done()
+	}
+	n.repl.offset = e.end
+	n.pass(e)
+	if e.getack {
+		u.acknowledge()
+	}
+}
+
+func (u *upstream) acknowledge() {
+	u.conn.send(forward, segment{msg: ack{u.node.repl.offset}, size: ackSize})
+}
+
+// broken: the link is lost. A link that was up is tried again at once (Redis
+// since 6.2), any other with the next second.
+func (u *upstream) broken(error) {
+	if !u.current() {
+		return
+	}
+	n, r := u.node, &u.node.repl
+	was := u.state
+	r.up = nil
+	if was == linkConnected {
+		r.downAt = n.world.now()
+		n.connectMaster()
+	}
+}
+
+// drop gives the connection up, because nothing was heard.
+func (u *upstream) drop() {
+	u.conn.die(forward)
+	u.broken(nil)
+}
+
+// leave ends the connection, because there is another master now.
+func (u *upstream) leave() {
+	if u.state == linkConnected {
+		u.node.repl.downAt = u.node.world.now()
+	}
+	u.node.repl.up = nil
+	u.conn.die(forward)
+}
+
+// linkState is the state of the link to the master, in the words of ROLE.
+func (n *node) linkState() string {
+	if n.repl.up == nil {
+		return linkConnect
+	}
+	return n.repl.up.state
+}
+
+// replicates says whether servers of the topology copy from each other.
+func replicates(t cluster.Topology) bool { return t.Replicas > 0 }

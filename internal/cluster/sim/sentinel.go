@@ -1,0 +1,303 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// What follows, in the files sentinel*.go, is Redis' sentinel.c (7.0): the same
+// periods, conditions and states, under names of this package. Times are in
+// milliseconds of the cluster, as there.
+const (
+	pingPeriod         = 1000
+	infoPeriod         = 10_000
+	askPeriod          = 1000
+	publishPeriod      = 2000
+	electionTimeout    = 10_000
+	maxDesync          = 1000
+	reconfTimeout      = 10_000
+	minLinkReconnect   = 15_000
+	tiltTrigger        = 2000
+	tiltPeriod         = 30_000
+	failoverTimeout    = 2000 // as package process sets it
+	slowestTimer       = 100  // hz 10
+	fastestTimer       = 52   // hz 19: Sentinels draw theirs, so as not to act together
+	helloSize          = 180
+	infoReplySize      = 3000
+	smallSize          = 30
+	sentinelPort       = ":26379"
+	noFailover         = failoverState(0)
+	waitStart          = failoverState(1)
+	selectReplica      = failoverState(2)
+	sendReplicaOfNoOne = failoverState(3)
+	waitPromotion      = failoverState(4)
+	reconfReplicas     = failoverState(5)
+	updateConfig       = failoverState(6)
+)
+
+type failoverState int
+
+// sentinel is one Sentinel that watches one master.
+type sentinel struct {
+	host
+	id     string
+	chance *rand.Rand
+	quorum int
+	server *engine.Server // for its clients
+	events *engine.Conn   // publishes to them
+
+	// What its configuration file keeps.
+	epoch    int64 // current_epoch
+	master   *instance
+	replicas []*instance
+	others   []*instance
+
+	dirty    []*visitor
+	owed     [][2]string // messages to be published
+	previous int64       // last run of the timer
+	tilt     int64       // since when; 0: not
+	dials    int
+	history  []string // of events, for tests and people
+}
+
+// kindOf is what an instance is to a Sentinel.
+type kindOf int
+
+const (
+	aMaster kindOf = iota
+	aReplica
+	aSentinel
+)
+
+// instance is a server or Sentinel as one Sentinel sees it (sentinelRedisInstance).
+type instance struct {
+	kind kindOf
+	addr string
+	id   string // run id
+	wire *wire  // nil: disconnected
+
+	actPing, lastPing, lastPong, lastAvail, lastReconn, lastPub int64
+
+	sdown, odown           bool
+	sdownSince, odownSince int64
+
+	// What its INFO says.
+	infoAt   int64
+	role     kindOf
+	roleAt   int64
+	confAt   int64 // when its master's address, as it says, last changed
+	master   string
+	linkUp   bool
+	linkDown int64 // for so long
+	priority int
+	offset   int64
+
+	// A replica in a failover.
+	promoted, reconfSent, reconfInProgress, reconfDone bool
+	reconfSentAt                                       int64
+
+	// Another Sentinel, or the master in the place of this one.
+	saysDown    bool
+	leader      string
+	leaderEpoch int64
+	downReplyAt int64
+
+	// The master.
+	configEpoch   int64
+	state         failoverState
+	inProgress    bool
+	forced        bool
+	failoverEpoch int64
+	failoverStart int64
+	stateChange   int64
+	winner        *instance
+}
+
+func (c *Cluster) newSentinel(i int) *sentinel {
+	s := &sentinel{host: c.newHost("s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort)}
+	s.program = s
+	s.chance = c.world.stream(nameHash(s.name))
+	s.id = s.newID()
+	s.quorum = c.topology.Sentinels/2 + 1
+	c.sentinels = append(c.sentinels, s)
+	c.hosts[s.addr] = &s.host
+	return s
+}
+
+func (s *sentinel) newID() string {
+	return fmt.Sprintf("%016x%016x%08x", s.chance.Uint64(), s.chance.Uint64(), s.chance.Uint32())
+}
+
+// know tells a Sentinel that never ran everything that is there, as its configuration file does.
+func (s *sentinel) know() {
+	s.master = s.newInstance(aMaster, s.cluster.nodes[0].addr)
+	for _, n := range s.cluster.nodes[1:] {
+		s.replicas = append(s.replicas, s.newInstance(aReplica, n.addr))
+	}
+	for _, o := range s.cluster.sentinels {
+		if o != s {
+			other := s.newInstance(aSentinel, o.addr)
+			other.id = o.id
+			s.others = append(s.others, other)
+		}
+	}
+}
+
+func (s *sentinel) newInstance(kind kindOf, addr string) *instance {
+	i := &instance{kind: kind, addr: addr}
+	s.refresh(i)
+	return i
+}
+
+// refresh has i begin anew, as when it was just found.
+func (s *sentinel) refresh(i *instance) {
+	now := s.ms()
+	*i = instance{kind: i.kind, addr: i.addr, id: i.id, role: i.kind, priority: 100, configEpoch: i.configEpoch,
+		leaderEpoch: i.leaderEpoch, actPing: now, lastPong: now, lastAvail: now, roleAt: now, confAt: now}
+}
+
+// ms is the time in milliseconds.
+func (s *sentinel) ms() int64 { return s.world.now()/int64(time.Millisecond) + 1 } // 0 means never
+
+// start starts the process. It remembers epochs, masters and others, and votes.
+func (s *sentinel) start() {
+	s.server = engine.New(s.engineConfig())
+	s.events = s.server.Open("events", func([]byte) {})
+	s.dirty, s.owed, s.tilt = nil, nil, 0
+	if s.master == nil {
+		s.know()
+	}
+	for _, i := range s.all() {
+		s.refresh(i)
+	}
+	s.previous = s.ms()
+	s.after(1, s.timer)
+}
+
+func (s *sentinel) stop() {
+	s.server, s.events, s.dirty = nil, nil, nil
+	for _, i := range s.all() {
+		i.wire = nil
+	}
+}
+
+// all is everything it watches, in the order in which it sees to it.
+func (s *sentinel) all() []*instance {
+	list := []*instance{s.master}
+	list = append(list, s.replicas...)
+	return append(list, s.others...)
+}
+
+// timer is what it does ten times a second and more.
+func (s *sentinel) timer() {
+	now := s.ms()
+	if delta := now - s.previous; delta < 0 || delta > tiltTrigger {
+		s.tilt = now
+		s.event("+tilt", nil)
+	}
+	s.previous = now
+	for _, i := range s.all() {
+		s.handle(i)
+	}
+	if s.master.state == updateConfig {
+		s.switchMaster(s.master.winner.addr)
+	}
+	s.done()
+	next := fastestTimer + s.chance.Int64N(slowestTimer-fastestTimer+1)
+	s.after(next*int64(time.Millisecond), s.timer)
+}
+
+func (s *sentinel) handle(i *instance) {
+	s.reconnect(i)
+	s.talk(i)
+	if s.tilt != 0 {
+		if s.ms()-s.tilt < tiltPeriod {
+			return
+		}
+		s.tilt = 0
+		s.event("-tilt", nil)
+	}
+	s.checkSubjectively(i)
+	if i.kind != aMaster {
+		return
+	}
+	s.checkObjectively(i)
+	if s.startIfNeeded(i) {
+		s.askOthers(i, true)
+	}
+	s.advance(i)
+	s.askOthers(i, false)
+}
+
+// checkSubjectively: has i been silent for too long?
+func (s *sentinel) checkSubjectively(i *instance) {
+	now, silent := s.ms(), int64(0)
+	down := s.downAfter()
+	switch {
+	case i.actPing != 0:
+		silent = now - i.actPing
+	case i.wire == nil || !i.wire.up:
+		silent = now - i.lastAvail
+	}
+	if i.wire != nil && now-i.wire.since > minLinkReconnect && i.actPing != 0 &&
+		now-i.actPing > down/2 && now-i.lastPong > down/2 {
+		i.wire.close()
+	}
+	demoted := i.kind == aMaster && i.role == aReplica && now-i.roleAt > down+infoPeriod*2
+	switch is := silent > down || demoted; {
+	case is && !i.sdown:
+		i.sdown, i.sdownSince = true, now
+		s.event("+sdown", i)
+	case !is && i.sdown:
+		i.sdown = false
+		s.event("-sdown", i)
+	}
+}
+
+// checkObjectively: do enough Sentinels say that the master is down?
+func (s *sentinel) checkObjectively(m *instance) {
+	count := 0
+	if m.sdown {
+		count = 1
+		for _, o := range s.others {
+			if o.saysDown {
+				count++
+			}
+		}
+	}
+	switch is := count >= s.quorum; {
+	case is && !m.odown:
+		m.odown, m.odownSince = true, s.ms()
+		s.event("+odown", m)
+	case !is && m.odown:
+		m.odown = false
+		s.event("-odown", m)
+	}
+}
+
+// downAfter is down-after-milliseconds.
+func (s *sentinel) downAfter() int64 { return s.cluster.config.DownAfter.Milliseconds() }
+
+// noDownFor says that i was not down in the last ms milliseconds.
+func (s *sentinel) noDownFor(i *instance, ms int64) bool {
+	last := max(i.sdownSince, i.odownSince)
+	return !i.sdown && !i.odown && (last == 0 || s.ms()-last > ms)
+}
+
+// sane says that the master looks like one, so that others may be told to follow it.
+func (s *sentinel) sane() bool {
+	m := s.master
+	return m.role == aMaster && !m.sdown && !m.odown && s.ms()-m.infoAt < infoPeriod*2
+}
+
+// currentMaster is the address that clients are told.
+func (s *sentinel) currentMaster() string {
+	if m := s.master; m.winner != nil && m.state >= reconfReplicas {
+		return m.winner.addr
+	}
+	return s.master.addr
+}

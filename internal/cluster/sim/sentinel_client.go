@@ -1,0 +1,317 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// engineConfig is that of a Sentinel: an interpreter with few commands, and no data.
+func (s *sentinel) engineConfig() engine.Config {
+	return engine.Config{
+		Now: time.Now, Seed: mix(s.world.seed, nameHash(s.name)+uint64(s.life)), Version: Version, Port: 26379,
+		Guard: s.guard, Info: s.info,
+		Extra: map[string]engine.Command{"sentinel": s.cmdSentinel, "role": s.cmdRole},
+	}
+}
+
+// allowed are the commands that a Sentinel knows.
+func allowed(name string) bool {
+	switch name {
+	case "ping", "sentinel", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "publish", "info", "role",
+		"client", "shutdown", "auth", "hello", "acl", "command", "quit", "reset":
+		return true
+	}
+	return false
+}
+
+func (s *sentinel) guard(_ *engine.Conn, _ *engine.Spec, args [][]byte) string {
+	name := string(args[0])
+	if allowed(strings.ToLower(name)) {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "ERR unknown command '%.128s', with args beginning with: ", name)
+	for _, a := range args[1:] {
+		if b.Len() > 128 {
+			break
+		}
+		fmt.Fprintf(&b, "'%.*s' ", 128, a)
+	}
+	return b.String()
+}
+
+func (s *sentinel) info(section string) string {
+	if section != "sentinel" {
+		return ""
+	}
+	status := "ok"
+	if s.master.odown {
+		status = "odown"
+	} else if s.master.sdown {
+		status = "sdown"
+	}
+	return fmt.Sprintf("# Sentinel\r\nsentinel_masters:1\r\nsentinel_tilt:%d\r\nsentinel_tilt_since_seconds:%d\r\n"+
+		"sentinel_running_scripts:0\r\nsentinel_scripts_queue_length:0\r\nsentinel_simulate_failure_flags:0\r\n"+
+		"master0:name=%s,status=%s,address=%s,slaves=%d,sentinels=%d\r\n", boolInt(s.tilt != 0), -1, MasterName, status,
+		s.currentMaster(), len(s.replicas), len(s.others)+1)
+}
+
+func (s *sentinel) cmdRole(c *engine.Conn, _ [][]byte) {
+	c.WriteArray(2)
+	c.WriteBulkString("sentinel")
+	c.WriteArray(1)
+	c.WriteBulkString(MasterName)
+}
+
+// cmdSentinel is SENTINEL and its subcommands.
+func (s *sentinel) cmdSentinel(c *engine.Conn, args [][]byte) {
+	if len(args) < 2 {
+		c.WriteError("ERR wrong number of arguments for 'sentinel' command")
+		return
+	}
+	sub := strings.ToLower(string(args[1]))
+	switch sub {
+	case "masters":
+		c.WriteArray(1)
+		s.writeInstance(c, s.master)
+		return
+	case "myid":
+		c.WriteBulkString(s.id)
+		return
+	}
+	known := map[string]func(*engine.Conn){
+		"get-master-addr-by-name": s.writeMasterAddr, "ckquorum": s.writeQuorum, "failover": s.writeFailover,
+		"master": func(c *engine.Conn) { s.writeInstance(c, s.master) },
+		"slaves": s.writeReplicas, "replicas": s.writeReplicas, "sentinels": s.writeOthers,
+	}
+	do := known[sub]
+	switch {
+	case do == nil:
+		c.WriteError(fmt.Sprintf("ERR unknown subcommand '%.128s'. Try SENTINEL HELP.", args[1]))
+	case len(args) != 3:
+		c.WriteError("ERR wrong number of arguments for 'sentinel|" + sub + "' command")
+	case string(args[2]) == MasterName:
+		do(c)
+	case sub == "get-master-addr-by-name":
+		c.WriteNullArray()
+	default:
+		c.WriteError("ERR No such master with that name")
+	}
+}
+
+func (s *sentinel) writeMasterAddr(c *engine.Conn) {
+	host, port := split(s.currentMaster())
+	c.WriteArray(2)
+	c.WriteBulkString(host)
+	c.WriteBulkString(strconv.Itoa(port))
+}
+
+func (s *sentinel) writeReplicas(c *engine.Conn) { s.writeList(c, s.replicas) }
+
+func (s *sentinel) writeOthers(c *engine.Conn) { s.writeList(c, s.others) }
+
+func (s *sentinel) writeList(c *engine.Conn, list []*instance) {
+	c.WriteArray(len(list))
+	for _, i := range list {
+		s.writeInstance(c, i)
+	}
+}
+
+func (s *sentinel) writeFailover(c *engine.Conn) {
+	if err := s.forceFailover(); err != nil {
+		c.WriteError(err.Error())
+		return
+	}
+	c.WriteStatus("OK")
+}
+
+// writeQuorum is SENTINEL CKQUORUM.
+func (s *sentinel) writeQuorum(c *engine.Conn) {
+	usable := 1
+	for _, o := range s.others {
+		if !o.sdown {
+			usable++
+		}
+	}
+	voters := len(s.others) + 1
+	switch {
+	case usable < s.quorum:
+		c.WriteError(fmt.Sprintf("NOQUORUM %d usable Sentinels. Not enough available Sentinels to reach the specified "+
+			"quorum for this master", usable))
+	case usable < voters/2+1:
+		c.WriteError(fmt.Sprintf("NOQUORUM %d usable Sentinels. Not enough available Sentinels to reach the majority "+
+			"and authorize a failover", usable))
+	default:
+		c.WriteStatus(fmt.Sprintf("OK %d usable Sentinels. Quorum and failover authorization can be reached", usable))
+	}
+}
+
+// flags are those of SENTINEL MASTER and the like.
+func (i *instance) flags() string {
+	list := []string{map[kindOf]string{aMaster: "master", aReplica: "slave", aSentinel: "sentinel"}[i.kind]}
+	add := func(on bool, flag string) {
+		if on {
+			list = append(list, flag)
+		}
+	}
+	add(i.sdown, "s_down")
+	add(i.odown, "o_down")
+	add(i.wire == nil || !i.wire.up, "disconnected")
+	add(i.saysDown, "master_down")
+	add(i.inProgress, "failover_in_progress")
+	add(i.promoted, "promoted")
+	add(i.reconfSent, "reconf_sent")
+	add(i.reconfInProgress, "reconf_inprog")
+	add(i.reconfDone, "reconf_done")
+	return strings.Join(list, ",")
+}
+
+// writeInstance writes what SENTINEL MASTER, REPLICAS and SENTINELS say of one.
+func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
+	host, port := split(i.addr)
+	now := s.ms()
+	name := i.addr
+	switch i.kind {
+	case aMaster:
+		name = MasterName
+	case aSentinel:
+		name = i.id
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	f := []string{"name", name, "ip", host, "port", strconv.Itoa(port), "runid", i.id, "flags", i.flags(),
+		"last-ok-ping-reply", number(now - i.lastAvail), "last-ping-reply", number(now - i.lastPong),
+		"down-after-milliseconds", number(s.downAfter())}
+	if i.kind != aSentinel {
+		f = append(f, "info-refresh", number(now-i.infoAt),
+			"role-reported", map[kindOf]string{aMaster: "master", aReplica: "slave"}[i.role],
+			"role-reported-time", number(now-i.roleAt))
+	}
+	switch i.kind {
+	case aMaster:
+		f = append(f, "config-epoch", number(i.configEpoch), "num-slaves", strconv.Itoa(len(s.replicas)),
+			"num-other-sentinels", strconv.Itoa(len(s.others)), "quorum", strconv.Itoa(s.quorum),
+			"failover-timeout", number(failoverTimeout), "parallel-syncs", strconv.Itoa(len(s.cluster.nodes)-1))
+	case aReplica:
+		masterHost, masterPort := split(i.master)
+		f = append(f, "master-link-down-time", number(i.linkDown),
+			"master-link-status", map[bool]string{true: "ok", false: "err"}[i.linkUp],
+			"master-host", masterHost, "master-port", strconv.Itoa(masterPort),
+			"slave-priority", strconv.Itoa(i.priority), "slave-repl-offset", number(i.offset), "replica-announced", "1")
+	case aSentinel:
+		leader := i.leader
+		if leader == "" {
+			leader = "?"
+		}
+		f = append(f, "voted-leader", leader, "voted-leader-epoch", number(i.leaderEpoch))
+	}
+	c.WriteMap(len(f) / 2)
+	for _, word := range f {
+		c.WriteBulkString(word)
+	}
+}
+
+// event tells the Sentinel's clients what has happened to i.
+func (s *sentinel) event(name string, i *instance) {
+	text := ""
+	if i != nil {
+		kind := map[kindOf]string{aMaster: "master " + MasterName, aReplica: "slave " + i.addr, aSentinel: "sentinel " + i.id}
+		text = kind[i.kind] + " " + hostPort(i.addr)
+		if i.kind != aMaster {
+			text += " @ " + MasterName + " " + hostPort(s.master.addr)
+		}
+	}
+	s.publish(name, text)
+}
+
+// publish sends a message to those who have subscribed; they get it when the
+// Sentinel is done.
+func (s *sentinel) publish(channel, text string) {
+	s.history = append(s.history, channel+" "+text)
+	s.owed = append(s.owed, [2]string{channel, text})
+}
+
+// done hands over what was published and answered.
+func (s *sentinel) done() {
+	for len(s.owed) > 0 {
+		m := s.owed[0]
+		s.owed = s.owed[1:]
+		s.events.Do([][]byte{[]byte("PUBLISH"), []byte(m[0]), []byte(m[1])})
+	}
+	for len(s.dirty) > 0 {
+		list := s.dirty
+		s.dirty = nil
+		for _, c := range list {
+			c.flush()
+		}
+	}
+}
+
+// caller of a Sentinel: a client, or another Sentinel.
+type visitor struct {
+	sentinel *sentinel
+	life     int
+	conn     *conn
+	peer     *engine.Conn // nil: no client's data came
+	out      []byte
+	dirty    bool
+	ended    bool
+}
+
+func (s *sentinel) accept(c *conn) end { return &visitor{sentinel: s, life: s.life, conn: c} }
+
+func (v *visitor) ready() (*waiters, int64) { return v.sentinel.ready() }
+
+func (v *visitor) alive() bool { return v.sentinel.up && v.sentinel.life == v.life }
+
+func (v *visitor) receive(seg segment) {
+	if !v.alive() {
+		return
+	}
+	s := v.sentinel
+	say := func(msg any, size int64) { v.conn.send(back, segment{msg: msg, size: size}) }
+	switch m := seg.msg.(type) {
+	case ping:
+		say(pong{}, smallSize)
+	case hello:
+		s.greeted(m)
+	case isDown:
+		say(s.answerIsDown(m), smallSize*2)
+	case nil:
+		if v.peer == nil {
+			v.peer = s.server.Open(v.conn.source, v.push)
+		}
+		v.peer.Feed(seg.data)
+	}
+	s.done()
+}
+
+func (v *visitor) push(p []byte) {
+	v.ended = v.ended || p == nil
+	v.out = append(v.out, p...)
+	if !v.dirty {
+		v.dirty = true
+		v.sentinel.dirty = append(v.sentinel.dirty, v)
+	}
+}
+
+func (v *visitor) flush() {
+	v.dirty = false
+	if len(v.out) > 0 {
+		v.conn.send(back, segment{data: v.out, size: int64(len(v.out))})
+		v.out = nil
+	}
+	if v.ended && !v.conn.over {
+		v.conn.ends[1] = grave{}
+		v.conn.send(back, segment{kind: finished})
+	}
+}
+
+func (v *visitor) broken(error) {
+	if v.alive() && v.peer != nil {
+		v.peer.Close()
+	}
+}

@@ -1,0 +1,223 @@
+// Package sim is a cluster of Redis servers that exists in memory and in virtual
+// time: servers, replication, Sentinels and the network between them, whose
+// every event follows from a seed. Real client libraries reach it through
+// [Actor.Dial]. It does what package process does on real servers, thousands of
+// times faster for a lock that is held for seconds, and the same way every time.
+//
+// It is not Redis: the servers answer as redis-server 7.0.15 does for the
+// commands that locks use (package engine), and take as long as they are told to.
+// It runs only inside a bubble (package bubble), and client code must keep to
+// its rules: no real input or output, no mutex held while waiting for a reply.
+//
+// Read [Start] and [Actor] first. What makes a run repeat itself is that no two
+// actors are ever awake at the same instant, see Actor.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Config is what to simulate. Seed and Topology are enough.
+type Config struct {
+	Seed     uint64
+	Topology cluster.Topology
+	Actors   int // clients, from client 0; 0 is 1
+
+	// Latency of one way between two ends: every piece of data draws its own. Zero is 100 µs to 1 ms.
+	MinLatency, MaxLatency time.Duration
+	// ReplicaLag is added to what a master sends its replicas: up to so much, drawn anew each time.
+	ReplicaLag time.Duration
+	// DownAfter is for how long a master is silent before a Sentinel calls it down. 0 is 500 ms.
+	DownAfter time.Duration
+	// Priorities orders what arrives, once the cluster has started; see there. nil: latencies do.
+	Priorities *Priorities
+	// Trace gets a line for every piece of data that arrives: instant in nanoseconds, ends, connection, data. It
+	// must not wait for anything in the bubble. nil: none.
+	Trace io.Writer
+}
+
+// Defaults of Config.
+const (
+	defaultMinLatency = 100 * time.Microsecond
+	defaultMaxLatency = time.Millisecond
+	defaultDownAfter  = 500 * time.Millisecond
+)
+
+// Version is what the servers say that they are.
+const Version = "7.0.15"
+
+// MasterName is the name by which the Sentinels know the master.
+const MasterName = "lockchaos"
+
+// Cluster is simulated servers. Its methods may be called from several
+// goroutines of the bubble. Close stops every timer of it; the bubble cannot end before.
+type Cluster struct {
+	config    Config
+	topology  cluster.Topology
+	world     *world
+	clients   []*Actor
+	others    map[string]*Actor // guarded by world.mu
+	hosts     map[string]*host  // by address
+	nodes     []*node
+	sentinels []*sentinel
+	delivery  string // see Delivery
+}
+
+var _ cluster.Cluster = (*Cluster)(nil)
+
+// withDefaults is c with defaults in place of zeros.
+func (c Config) withDefaults() Config {
+	c.Topology = c.Topology.Defaults()
+	c.Actors = max(c.Actors, 1)
+	if c.MaxLatency == 0 {
+		c.MinLatency, c.MaxLatency = defaultMinLatency, defaultMaxLatency
+	}
+	if c.DownAfter == 0 {
+		c.DownAfter = defaultDownAfter
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if err := c.Topology.Validate(); err != nil {
+		return err
+	}
+	if c.MinLatency < 0 || c.MaxLatency < c.MinLatency || c.ReplicaLag < 0 || c.DownAfter < 0 {
+		return fmt.Errorf("latency from %v to %v, replica lag %v, down after %v: none may be negative, and the "+
+			"smallest latency not above the largest", c.MinLatency, c.MaxLatency, c.ReplicaLag, c.DownAfter)
+	}
+	return nil
+}
+
+// Start starts a cluster, in the bubble of the caller, and returns when it is
+// ready: every replica is attached, and every Sentinel sees all replicas, all
+// other Sentinels and a healthy master. That takes about two virtual seconds with Sentinels.
+func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
+	}
+	l, err := newLanes(cfg.Actors, cfg.Topology.Size()+cfg.Topology.Sentinels)
+	if err != nil {
+		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
+	}
+	c := &Cluster{config: cfg, topology: cfg.Topology, others: map[string]*Actor{}, hosts: map[string]*host{}}
+	c.world = newWorld(cfg.Seed, l, cfg.Trace, span{cfg.MinLatency, cfg.MaxLatency})
+	for i := range cfg.Actors {
+		c.clients = append(c.clients, newActor(c, clientName(i), l.client(i), false))
+	}
+	if err := c.build(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting a simulated %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
+	}
+	if cfg.Priorities != nil {
+		c.world.mu.Lock()
+		defer c.world.mu.Unlock()
+		c.world.order = newOrder(c.world, *cfg.Priorities)
+		c.delivery = c.world.order.String()
+	}
+	return c, nil
+}
+
+// Delivery says in what order messages arrive, if not by their latencies alone.
+func (c *Cluster) Delivery() string { return c.delivery }
+
+// clientName is how links name client i.
+func clientName(i int) string { return "client:" + strconv.Itoa(i) }
+
+// Topology is what was started, every default filled in.
+func (c *Cluster) Topology() cluster.Topology { return c.topology }
+
+// Version is what the servers say that they are, "7.0.15".
+func (c *Cluster) Version() string { return Version }
+
+// Nodes is the data servers, n1 first.
+func (c *Cluster) Nodes() []cluster.Node {
+	nodes := make([]cluster.Node, len(c.nodes))
+	for i, n := range c.nodes {
+		nodes[i] = cluster.Node{Name: n.name, Addr: n.addr}
+	}
+	return nodes
+}
+
+// Endpoints is how a client reaches the cluster, with the Dial of its actor: who
+// calls is known by that, so Source is empty. With Sentinels Addrs is [MasterAddr].
+func (c *Cluster) Endpoints(int) client.Endpoints {
+	e := client.Endpoints{Kind: c.topology.Kind}
+	if c.topology.Kind == cluster.Sentinel {
+		e.MasterName, e.Addrs = MasterName, []string{MasterAddr}
+		for _, s := range c.sentinels {
+			e.Sentinels = append(e.Sentinels, s.addr)
+		}
+		return e
+	}
+	for _, n := range c.nodes[:c.topology.Heads()] {
+		e.Addrs = append(e.Addrs, n.addr)
+	}
+	return e
+}
+
+// Client is the actor that is client i, from 0. It panics if there are not so
+// many: see Config.Actors.
+func (c *Cluster) Client(i int) *Actor { return c.clients[i] }
+
+// Actor is the actor of that name: "client-0", or a part of the harness: main,
+// plan, drawn, nemesis, witness, bite, heal, check, probe, guard, test, each also
+// with a number ("bite-3", up to 1023 of bite and heal and 63 of the others); "notices-0" is for
+// what client 0 tells unasked. Any other name shares one of 64 lanes with names of the same hash.
+func (c *Cluster) Actor(name string) *Actor {
+	if number, ok := strings.CutPrefix(strings.Replace(name, ":", "-", 1), "client-"); ok {
+		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(c.clients) {
+			return c.clients[i]
+		}
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	a := c.others[name]
+	if a == nil {
+		a = newActor(c, name, c.world.lanes.named(name), true)
+		c.others[name] = a
+	}
+	return a
+}
+
+// Hash is a hash of everything that has arrived anywhere so far: every byte of
+// every command and reply, who sent it, and when.
+func (c *Cluster) Hash() uint64 {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.world.hash
+}
+
+// Commands is how many commands of clients the servers have carried out.
+func (c *Cluster) Commands() int64 {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.world.commands
+}
+
+// Now is the virtual time since the cluster began to start.
+func (c *Cluster) Now() time.Duration { return time.Duration(c.world.now()) }
+
+// Close ends every server and timer. Clients find their connections closed.
+func (c *Cluster) Close(context.Context) error {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.close()
+	for _, h := range c.ordered() {
+		h.stop()
+	}
+	return nil
+}

@@ -1,0 +1,335 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// socket is a client's end of a connection, a [net.Conn].
+type socket struct {
+	actor  *Actor
+	conn   *conn
+	local  net.Addr
+	remote net.Addr
+
+	// Guarded by world.mu, as everything else of the world.
+	changed *sync.Cond
+	opened  bool
+	buf     []byte
+	err     error // why no more comes: refused, reset, io.EOF
+	told    bool  // err was returned by Read
+	closed  bool
+
+	readBy  time.Time // zero: no end
+	writeBy time.Time
+	ring    int64 // instant of the earliest alarm that is set; never: none
+}
+
+// Dial connects to a server of the cluster; addr is one of [client.Endpoints],
+// or one that a server has named. It may be used as go-redis' Options.Dialer.
+// As on a real network, a server that does not run refuses, one that stands
+// still accepts and is silent, and a partition lets nothing be heard until it
+// heals or ctx ends.
+func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.gate(a.slot)
+	if addr == MasterAddr && len(a.cluster.sentinels) > 0 {
+		return a.dialMaster(ctx, network)
+	}
+	s, err := a.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err // not a nil socket in an interface
+	}
+	return s, nil
+}
+
+// dial connects to addr; the world is locked, but not while it waits.
+func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error) {
+	w := a.world
+	s := &socket{actor: a, changed: sync.NewCond(&w.mu), ring: never, remote: address(addr)}
+	h := a.cluster.hosts[addr]
+	if h == nil || w.closed || a.dead {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
+			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
+	}
+	s.conn = a.connect(h, s)
+	s.local = address(s.conn.source)
+	wake := context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.at(w.lanes.snap(w.now()+1, s.slot()), rank(s.slot(), back), call(s.changed.Broadcast))
+	})
+	defer wake()
+	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
+		w.wait(s.changed)
+	}
+	a.gate(s.slot())
+	switch {
+	case s.err != nil:
+		return nil, s.failure("dial", "connect")
+	case !s.opened:
+		s.shut()
+		err := ctx.Err()
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			err = os.ErrDeadlineExceeded // net.Error with Timeout, as package net answers
+		}
+		return nil, &net.OpError{Op: "dial", Net: network, Source: s.local, Addr: s.remote, Err: err}
+	}
+	return s, nil
+}
+
+// addr is the address under which h sees the actor's k-th connection.
+func (a *Actor) addr(h *host, k int) string {
+	return fmt.Sprintf("10.%d.%d.%d:%d", 100+a.slot>>16, a.slot>>8&0xff, a.slot&0xff, 20000+1000*h.index+k%1000)
+}
+
+// failure is s.err in the words of package net.
+func (s *socket) failure(op, call string) error {
+	err := s.err
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		err = os.NewSyscallError(call, number)
+	}
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
+}
+
+func (s *socket) ready() (*waiters, int64) { return s.actor.ready() }
+
+func (s *socket) receive(seg segment) {
+	switch seg.kind {
+	case accepted:
+		s.opened = true
+	case payload:
+		s.buf = append(s.buf, seg.data...)
+	}
+	s.changed.Broadcast()
+}
+
+func (s *socket) broken(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.changed.Broadcast()
+}
+
+// Read waits for bytes, the end of the connection, or the deadline. A connection
+// that has come to its end before fails at its next turn, not at once: a client
+// that finds five of them broken at one instant would act on them in the order in
+// which Go runs its goroutines.
+func (s *socket) Read(b []byte) (int, error) {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	turn := int64(0)
+	if s.err != nil && len(s.buf) == 0 {
+		turn = w.lanes.snap(w.now()+1, s.slot())
+		w.at(turn, rank(s.slot(), back), call(s.changed.Broadcast))
+	}
+	for {
+		s.actor.gate(s.slot())
+		switch {
+		case s.closed || w.closed:
+			return 0, s.misuse("read")
+		case len(s.buf) > 0:
+			n := copy(b, s.buf)
+			if s.buf = s.buf[n:]; len(s.buf) == 0 {
+				s.buf = nil
+			}
+			return n, nil
+		case s.err != nil && w.now() >= turn:
+			s.told = true
+			return 0, s.failure("read", "read")
+		case len(b) == 0:
+			return 0, nil
+		case past(s.readBy):
+			return 0, s.late("read")
+		}
+		s.alarm(s.readBy)
+		w.wait(s.changed)
+	}
+}
+
+// Write sends b. It never waits: the buffers of a system are larger than what a
+// client sends. What a frozen client writes leaves when it thaws; its Write
+// returns at once all the same, because it may hold a mutex that another
+// goroutine of that client waits for, and time would stand still. What is written
+// to a broken connection is lost, as if the system had not yet learned that it is,
+// until Read has told so.
+func (s *socket) Write(b []byte) (int, error) {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case s.closed || w.closed:
+		return 0, s.misuse("write")
+	case past(s.writeBy):
+		return 0, s.late("write")
+	case s.told && errors.Is(s.err, io.EOF):
+		return 0, &net.OpError{Op: "write", Net: "tcp", Source: s.local, Addr: s.remote,
+			Err: os.NewSyscallError("write", syscall.EPIPE)}
+	case s.told:
+		return 0, s.failure("write", "write")
+	case s.err != nil:
+		return len(b), nil
+	}
+	s.send(segment{data: append([]byte(nil), b...), size: int64(len(b))})
+	return len(b), nil
+}
+
+// send has seg leave, or if the client is frozen, leave when it thaws.
+func (s *socket) send(seg segment) {
+	if s.actor.frozen {
+		s.actor.deferred = append(s.actor.deferred, unsent{s, seg})
+		return
+	}
+	s.conn.send(forward, seg)
+}
+
+// unsent is what a frozen client has written.
+type unsent struct {
+	socket *socket
+	segment
+}
+
+func (unsent) fire() {}
+
+func (u unsent) again() { u.socket.conn.send(forward, u.segment) }
+
+// Close ends the connection: what was sent still arrives.
+func (s *socket) Close() error {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.closed {
+		return s.misuse("close")
+	}
+	s.shut()
+	return nil
+}
+
+func (s *socket) shut() {
+	s.closed = true
+	s.buf = nil
+	s.send(segment{kind: finished})
+	s.changed.Broadcast()
+}
+
+// alarm has the reader look again at an instant. There is one alarm at most for
+// most sockets: a later deadline waits for the earlier alarm.
+func (s *socket) alarm(t time.Time) {
+	w := s.actor.world
+	if t.IsZero() {
+		return
+	}
+	at := w.lanes.snap(max(int64(t.Sub(w.epoch)), w.now()), s.slot())
+	if at >= s.ring {
+		return
+	}
+	s.ring = at
+	w.at(at, rank(s.slot(), back), s)
+}
+
+// slot is that of the instants at which the connection's reader is woken.
+func (s *socket) slot() int { return s.conn.flows[back].slot }
+
+// fire is the alarm.
+func (s *socket) fire() {
+	s.ring = never
+	if s.closed || s.err != nil {
+		return
+	}
+	if s.actor.frozen {
+		s.actor.deferred = append(s.actor.deferred, s)
+		return
+	}
+	if past(s.readBy) {
+		s.changed.Broadcast()
+		return
+	}
+	s.alarm(s.readBy)
+}
+
+// again is an alarm that rang while the client was frozen.
+func (s *socket) again() { s.alarm(s.readBy) }
+
+// own is the instant of the connection's slot that follows t, if t is to come. A
+// deadline is often that of a context too: who reads would be woken in the
+// instant in which the context ends, and which of them came first would be chance.
+func (s *socket) own(t time.Time) time.Time {
+	if t.IsZero() || past(t) {
+		return t
+	}
+	w := s.actor.world
+	return w.epoch.Add(time.Duration(w.lanes.snap(int64(t.Sub(w.epoch))+1, s.conn.flows[back].slot)))
+}
+
+func past(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }
+
+func (s *socket) misuse(op string) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: net.ErrClosed}
+}
+
+func (s *socket) late(op string) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.ErrDeadlineExceeded}
+}
+
+// LocalAddr is an address that says which client it is.
+func (s *socket) LocalAddr() net.Addr { return s.local }
+
+// RemoteAddr is the server's.
+func (s *socket) RemoteAddr() net.Addr { return s.remote }
+
+// SetDeadline sets both deadlines.
+func (s *socket) SetDeadline(t time.Time) error {
+	_ = s.SetWriteDeadline(t)
+	return s.SetReadDeadline(t)
+}
+
+// SetReadDeadline sets the end of every Read, also of one that waits now.
+func (s *socket) SetReadDeadline(t time.Time) error {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.readBy = s.own(t)
+	s.changed.Broadcast()
+	return nil
+}
+
+// SetWriteDeadline sets the end of every Write.
+func (s *socket) SetWriteDeadline(t time.Time) error {
+	w := s.actor.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.writeBy = s.own(t)
+	return nil
+}
+
+// address is a TCP address, because that is what programs expect of a connection.
+func address(addr string) net.Addr {
+	if ap, err := netip.ParseAddrPort(addr); err == nil {
+		return net.TCPAddrFromAddrPort(ap)
+	}
+	return text(addr)
+}
+
+// text is an address that is no more than its text.
+type text string
+
+// Network is that of the simulation.
+func (text) Network() string { return "tcp" }
+
+func (t text) String() string { return string(t) }
+
+var _ net.Conn = (*socket)(nil)

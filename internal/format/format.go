@@ -1,0 +1,108 @@
+// Package format turns counts, durations and instants into text for people. Every error, progress line and
+// report uses it, so that the same value reads the same everywhere. JSON carries plain numbers instead.
+package format
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Forever marks a duration or an instant without end. It equals history.Never.
+const Forever = time.Duration(math.MaxInt64)
+
+// Count is n with its noun: "1 grant", "3 grants", "1,200 retries". The noun is given in the singular; of
+// several words the last one is inflected.
+func Count[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
+	return Number(n) + " " + Plural(n, noun)
+}
+
+// Plural is the noun alone, in the number that n asks for.
+func Plural[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
+	switch {
+	case n == 1:
+		return noun
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"),
+		strings.HasSuffix(noun, "x"):
+		return noun + "es"
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay") && !strings.HasSuffix(noun, "ey") &&
+		!strings.HasSuffix(noun, "oy"):
+		return noun[:len(noun)-1] + "ies"
+	}
+	return noun + "s"
+}
+
+// Number is n with a comma between groups of three digits: "12,345".
+func Number[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
+	s := fmt.Sprint(n)
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Duration is d with about three digits and one unit: "53.4 ms", "1.30 s". From ten minutes on it has the
+// units of [time.Duration.String]; [Forever] is "forever".
+func Duration(d time.Duration) string {
+	switch {
+	case d == Forever:
+		return "forever"
+	case d < 0:
+		return "-" + Duration(-max(d, -Forever))
+	case d == 0:
+		return "0 s"
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", d.Nanoseconds())
+	case d < time.Millisecond:
+		return digits(float64(d)/1e3) + " µs"
+	case d < time.Second:
+		return digits(float64(d)/1e6) + " ms"
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// digits keeps about three digits: 1.23, 12.3, 123.
+func digits(x float64) string {
+	decimals := 2 - int(math.Floor(math.Log10(math.Max(x, 1))))
+	s := strconv.FormatFloat(x, 'f', max(decimals, 0), 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// Instant is a time since the start of the run, to the millisecond: "1.713 s". [Forever] is "never".
+func Instant(t time.Duration) string {
+	if t == Forever {
+		return "never"
+	}
+	return fmt.Sprintf("%.3f s", t.Seconds())
+}
+
+// Truncate cuts s after n runes and ends it with an ellipsis where it does.
+func Truncate(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:max(n-1, 0)]) + "…"
+}
+
+// Capitalize makes the first letter of s a capital.
+func Capitalize(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return s
+	}
+	return string(unicode.ToUpper(r)) + s[n:]
+}

@@ -1,0 +1,74 @@
+package format
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"0 keys":         Count(0, "key"),
+		"1 key":          Count(1, "key"),
+		"2 retries":      Count(2, "retry"),
+		"2 branches":     Count(2, "branch"),
+		"3 delays":       Count(3, "delay"),
+		"2 addresses":    Count(2, "address"),
+		"1,234 grants":   Count(int64(1234), "grant"),
+		"-1,234,567 ops": Count(-1234567, "op"),
+		"100 lost locks": Count(uint64(100), "lost lock"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                        "0 s",
+		7:                        "7 ns",
+		1500:                     "1.5 µs",
+		53400 * time.Microsecond: "53.4 ms",
+		1300 * time.Millisecond:  "1.30 s",
+		-2 * time.Second:         "-2.00 s",
+		9*time.Minute + 59*time.Second + 999*time.Millisecond: "600.00 s",
+		15 * time.Minute: "15m0s",
+		history.Never:    "forever",
+		-1 << 63:         "-forever",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%d) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestInstant(t *testing.T) {
+	if got := Instant(1713 * time.Millisecond); got != "1.713 s" {
+		t.Error(got)
+	}
+	if got := Instant(history.Never); got != "never" {
+		t.Error(got)
+	}
+}
+
+func TestTruncate(t *testing.T) {
+	for want, got := range map[string]string{
+		"größ…": Truncate("größer", 5), "größer": Truncate("größer", 6), "…": Truncate("ab", 0),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestCapitalize(t *testing.T) {
+	for want, got := range map[string]string{
+		"": Capitalize(""), "Öl": Capitalize("öl"), "Client 1": Capitalize("client 1"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
