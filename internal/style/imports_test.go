@@ -28,7 +28,7 @@ var imports = map[string][]string{
 	"internal/cluster/sim/engine": {},
 	"internal/cluster/sim/bubble": {},
 	"client":                      {"history", "lock", "lock/historic"},
-	"faults":                      {"internal/cluster", "history"},
+	"faults":                      {"client", "internal/cluster", "history"},
 	"workloads":                   {"client", "history"},
 	"scenarios":                   {"checker", "client", "internal/cluster", "faults", "workloads", "internal/nearest"},
 	"reports":                     {"checker", "internal/cluster", "history", "internal/rundir"},
