@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // advise says what would have prevented the overlap, chosen by its cause. What
@@ -54,11 +55,11 @@ func fencingAdvice(r *Run, class checker.Class) []Advice {
 	switch {
 	case stale > 0 && refused == stale:
 		return []Advice{{Measured: true, Text: fmt.Sprintf("The guarded resource checked tokens and refused %s.",
-			count(stale, "stale write"))}}
+			format.Count(stale, "stale write"))}}
 	case stale > 0:
 		return []Advice{{Measured: true, Text: fmt.Sprintf("Fencing: had the guarded resource refused tokens older "+
 			"than one already seen, it would have refused %s of this run (%d were refused).",
-			count(stale, "stale write"), refused)}}
+			format.Count(stale, "stale write"), refused)}}
 	case !minted:
 		return []Advice{{Text: "Fencing: this lock gives out no token. With a number that grows with every grant, checked " +
 			"by what the lock protects, a late writer is refused whatever the lock believes."}}

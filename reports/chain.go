@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // maxSteps is how many moments a reader takes in at a glance.
@@ -40,7 +41,7 @@ func (p *pair) chain() []Moment {
 	if p.b.to < p.a.to {
 		end, last = p.b, b
 	}
-	text := fmt.Sprintf("%s %s: the overlap ends after %s", last, endingVerb(end.how), length(p.overlap()))
+	text := fmt.Sprintf("%s %s: the overlap ends after %s", last, endingVerb(end.how), format.Duration(p.overlap()))
 	if end.how == stillOn {
 		text = fmt.Sprintf("the history ends; both still hold %s", quote(p.key))
 	}
@@ -62,7 +63,7 @@ func (p *pair) granted(h *hold, seen []sighting) string {
 		text += fmt.Sprintf(" with token %d", h.token)
 	}
 	if until := h.validUntil(); until > 0 && h == p.a && p.cause != byStall {
-		text += fmt.Sprintf(", and is promised it until %s", instant(until))
+		text += fmt.Sprintf(", and is promised it until %s", format.Instant(until))
 	}
 	return text
 }
@@ -70,7 +71,7 @@ func (p *pair) granted(h *hold, seen []sighting) string {
 func (p *pair) stillHeld() string {
 	if p.validTill > p.b.from {
 		return fmt.Sprintf(": %s still holds %s, with %s of its promise left",
-			clientName(p.a.client), p.a.what("it"), length(p.validTill-p.b.from))
+			clientName(p.a.client), p.a.what("it"), format.Duration(p.validTill-p.b.from))
 	}
 	return fmt.Sprintf(": %s still believes that it holds %s", clientName(p.a.client), p.a.what("it"))
 }
@@ -172,7 +173,7 @@ func chainOfFaults(r *Run) []Moment {
 		if next := r.nextGrant(f.hit()); next != nil && len(r.faults) <= maxSteps/2 {
 			steps = append(steps, Moment{Time: next.from, Event: int(next.grant), weight: 1,
 				Text: fmt.Sprintf("%s is granted %s, %s after it",
-					clientName(next.client), quote(r.keyName(next.key)), length(next.from-f.hit()))})
+					clientName(next.client), quote(r.keyName(next.key)), format.Duration(next.from-f.hit()))})
 		}
 	}
 	return number(r, steps)

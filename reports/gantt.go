@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // maxLanes is how many clients the Gantt plot shows; those of the violations come first.
@@ -39,7 +40,7 @@ func overlapPlot(r *Run) (*plot.Plot, vg.Length) {
 	}
 	g := &gantt{r: r, key: s.key, win: s.window(), lane: map[int]int{}}
 	p := newPlot(r, fmt.Sprintf("Who held %s (solid), was promised it (outlined, open: cut short), overlap (red)",
-		short(plain(s.key), 40)), "")
+		format.Truncate(plain(s.key), 40)), "")
 	p.X.Min, p.X.Max = g.win.from.Seconds(), g.win.until.Seconds()
 	clients := g.clients()
 	var names []plot.Tick
@@ -148,7 +149,7 @@ func (g *gantt) drawOverlaps(c draw.Canvas, style draw.TextStyle, at func(time.D
 		bar := area{from, max(min(at(w.until), c.Max.X), from+1), mid - half, mid + half}
 		box(c, area{bar.x1, bar.x2, c.Min.Y, c.Max.Y}, clear(0xb3122b, 36))
 		box(c, area{bar.x1, max(bar.x2-0.6, bar.x1+0.4), bar.y1, bar.y2}, rgb(0xb3122b))
-		bars, texts = append(bars, bar), append(texts, length(w.length()))
+		bars, texts = append(bars, bar), append(texts, format.Duration(w.length()))
 	}
 	for i, place := range labelPlaces(bars, texts, style, area{x1: c.Min.X, x2: c.Max.X + vg.Points(14)}) {
 		if place.x2 <= place.x1 {

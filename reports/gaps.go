@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // How near to a moment of a fault a look at the nodes counts as around it, and
@@ -76,14 +78,14 @@ func (g *gaps) wide() bool { return g.Faults > wideGap }
 // text is the gaps in a sentence.
 func (g *gaps) text() string {
 	s := fmt.Sprintf("Each node was looked at every %s (median); the longest time between two looks was %s (%s)",
-		length(g.Median), length(g.Largest), g.Node)
+		format.Duration(g.Median), format.Duration(g.Largest), g.Node)
 	if g.Faults == 0 {
 		return s + "."
 	}
-	s += fmt.Sprintf(", and %s within %s of a fault.", length(g.Faults), length(aroundFault))
+	s += fmt.Sprintf(", and %s within %s of a fault.", format.Duration(g.Faults), format.Duration(aroundFault))
 	if g.wide() {
 		s += fmt.Sprintf(" That is more than %s: a state that was shorter may have been missed, and a bar at a node may "+
-			"begin so much later than what it shows.", length(wideGap))
+			"begin so much later than what it shows.", format.Duration(wideGap))
 	}
 	return s
 }

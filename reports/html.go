@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -169,7 +170,7 @@ func (p *page) header(r *Run) {
 	p.Essentials = kept([]pairOfWords{
 		{"Lock", m.Lock}, {"Topology", topologyText(r)}, {"Clients", fmt.Sprint(r.clients())}, {"Workload", m.Workload},
 		{"Backend", m.Backend}, {"Seed", fmt.Sprint(m.Seed)}, {"Started", timeText(m.Started)},
-		{"Events", fmt.Sprint(r.History.Events)}, {"Judged in", length(r.Judgement.Took)},
+		{"Events", fmt.Sprint(r.History.Events)}, {"Judged in", format.Duration(r.Judgement.Took)},
 	})
 }
 
@@ -199,7 +200,7 @@ func (p *page) story(r *Run) {
 	p.Facts = r.story.Facts
 	for _, m := range r.story.Steps {
 		_, link := r.cited[m.Event]
-		p.Steps = append(p.Steps, stepRow{m.N, instant(m.Time), codes(m.Text), m.Event, link})
+		p.Steps = append(p.Steps, stepRow{m.N, format.Instant(m.Time), codes(m.Text), m.Event, link})
 	}
 	for _, a := range r.story.Advice {
 		p.Advice = append(p.Advice, adviceRow{a.Measured, codes(a.Text)})

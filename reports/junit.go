@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The elements of JUnit XML that every CI service understands.
@@ -108,7 +109,7 @@ func junitOut(r *Run, e Expectation, res *checker.Result) string {
 			lines = append(lines, fmt.Sprintf("and %d more", res.Total-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s (events %v)", instant(v.Start), v.Text, v.Events))
+		lines = append(lines, fmt.Sprintf("%s: %s (events %v)", format.Instant(v.Start), v.Text, v.Events))
 	}
 	if e.Expected != "" {
 		lines = append(lines, "expected: "+e.Expected)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // maxMarkdown is the size of a job summary that CI services accept (1 MiB for
@@ -20,7 +22,7 @@ func writeMarkdown(r *Run, w io.Writer) error {
 		fmt.Fprintf(&b, "> %s\n\n", md(m))
 	}
 	for _, m := range r.story.Steps {
-		fmt.Fprintf(&b, "%d. **%s** %s\n", m.N, instant(m.Time), mdCodes(m.Text))
+		fmt.Fprintf(&b, "%d. **%s** %s\n", m.N, format.Instant(m.Time), mdCodes(m.Text))
 	}
 	b.WriteString("\n| property | outcome | expected | what was found |\n| --- | --- | --- | --- |\n")
 	var silentOnes []string
@@ -77,8 +79,8 @@ func mdViolations(b *strings.Builder, r *Run) {
 			if n++; n > most {
 				continue
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", res.Property, instant(v.Start),
-				length(r.during(&v).length()), v.Class, md(v.Text), strings.Trim(fmt.Sprint(v.Events), "[]"))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", res.Property, format.Instant(v.Start),
+				format.Duration(r.during(&v).length()), v.Class, md(v.Text), strings.Trim(fmt.Sprint(v.Events), "[]"))
 		}
 	}
 	if n > most {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Measures of the picture, in units of its view box.
@@ -49,7 +50,7 @@ func (r *Run) picture() (template.HTML, window, []string) {
 	s.d = &drawing{id: "p", win: s.window(), left: sceneLeft, right: sceneRight}
 	s.chooseClients()
 	s.draw()
-	label := fmt.Sprintf("Time line of %s from %s to %s", s.key, instant(s.d.win.from), instant(s.d.win.until))
+	label := fmt.Sprintf("Time line of %s from %s to %s", s.key, format.Instant(s.d.win.from), format.Instant(s.d.win.until))
 	return s.d.done(sceneWidth, label, "scene"), s.d.win, s.notes
 }
 
@@ -154,7 +155,7 @@ func (s *scene) chooseClients() {
 	if len(rest) > room {
 		s.others = len(rest) - room
 		s.notes = append(s.notes, fmt.Sprintf("%s more were active in this window and are not drawn",
-			count(s.others, "client")))
+			format.Count(s.others, "client")))
 		rest = rest[:room]
 	}
 	s.clients = append(s.clients, rest...)
@@ -236,7 +237,7 @@ func (s *scene) markers() {
 	last := -1e9
 	for _, m := range s.r.story.Steps {
 		if m.Time < s.d.win.from || m.Time > s.d.win.until {
-			s.notes = append(s.notes, fmt.Sprintf("step %d, at %s, is outside this window", m.N, instant(m.Time)))
+			s.notes = append(s.notes, fmt.Sprintf("step %d, at %s, is outside this window", m.N, format.Instant(m.Time)))
 			continue
 		}
 		x := s.d.x(m.Time)
@@ -248,7 +249,7 @@ func (s *scene) markers() {
 			m.Time.Microseconds(), at-x, x, at)
 		s.d.raw(`<g class="t" data-a="%d" data-dx="%.1f" data-y="14" transform="translate(%.1f 14)">`+
 			`<circle r="10.5" class="dot"/><text y="4" class="num">%d</text>%s</g></g>`,
-			m.Time.Microseconds(), at-x, at, m.N, title(instant(m.Time)+": "+m.Text))
+			m.Time.Microseconds(), at-x, at, m.N, title(format.Instant(m.Time)+": "+m.Text))
 	}
 }
 

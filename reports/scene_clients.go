@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 func (s *scene) clientRows() {
@@ -57,14 +58,14 @@ func (s *scene) waits(c int) {
 			s.d.level(b.window, y, fmt.Sprintf("%d requests", b.n), `class="wait"`)
 			continue
 		case sp.Outcome == history.Info:
-			s.d.level(b.window, y, "asked at "+instant(sp.Call)+"; the outcome is unknown", `class="wait unknown"`)
+			s.d.level(b.window, y, "asked at "+format.Instant(sp.Call)+"; the outcome is unknown", `class="wait unknown"`)
 			s.d.mark(sp.Call, y, "", `<circle r="3" class="ask"/>`)
 			continue
 		case sp.Outcome == history.Fail:
-			s.d.mark(sp.Return, y, "did not get it at "+instant(sp.Return), `<path d="M0-5V5" class="denied"/>`)
+			s.d.mark(sp.Return, y, "did not get it at "+format.Instant(sp.Return), `<path d="M0-5V5" class="denied"/>`)
 		}
-		s.d.level(b.window, y, fmt.Sprintf("waits from %s to %s (%s)", instant(sp.Call), instant(sp.Return),
-			length(sp.Return-sp.Call)), `class="wait"`)
+		s.d.level(b.window, y, fmt.Sprintf("waits from %s to %s (%s)", format.Instant(sp.Call), format.Instant(sp.Return),
+			format.Duration(sp.Return-sp.Call)), `class="wait"`)
 		s.d.mark(sp.Call, y, "", `<circle r="3" class="ask"/>`)
 	}
 }
@@ -78,7 +79,7 @@ func (s *scene) holds(c int, all []*hold) {
 	colour := s.colour(c)
 	for _, b := range s.d.blocks(wins, keep) {
 		if b.n > 1 {
-			s.d.bar(b.window, s.y+8, 16, fmt.Sprintf("%s, each too short to be drawn alone", count(b.n, "hold")),
+			s.d.bar(b.window, s.y+8, 16, fmt.Sprintf("%s, each too short to be drawn alone", format.Count(b.n, "hold")),
 				fmt.Sprintf(`fill="%s" opacity=".55"`, palette(colour)))
 			continue
 		}
@@ -88,16 +89,16 @@ func (s *scene) holds(c int, all []*hold) {
 
 func (s *scene) hold(h *hold, colour int) {
 	w := window{h.from, h.to}
-	tip := fmt.Sprintf("%s holds %s from %s to %s (%s): %s", clientName(h.client), s.key, instant(h.from),
-		instant(h.to), length(h.to-h.from), h.how)
+	tip := fmt.Sprintf("%s holds %s from %s to %s (%s): %s", clientName(h.client), s.key, format.Instant(h.from),
+		format.Instant(h.to), format.Duration(h.to-h.from), h.how)
 	if until, _ := h.promised(); until > 0 {
 		p := window{h.from, until}
 		if until > s.d.win.until {
-			s.d.mark(s.d.win.until, s.y+30, "the promise goes on until "+instant(until),
+			s.d.mark(s.d.win.until, s.y+30, "the promise goes on until "+format.Instant(until),
 				fmt.Sprintf(`<path d="M2-5 9 0 2 5z" fill="%s"/>`, palette(colour)))
 		}
 		s.d.bar(p, s.y+26, 8, fmt.Sprintf("%s was promised %s until %s", clientName(h.client), s.key,
-			instant(h.validUntil())), fmt.Sprintf(`fill="url(#p-c%d)" stroke="%s" class="promise"`,
+			format.Instant(h.validUntil())), fmt.Sprintf(`fill="url(#p-c%d)" stroke="%s" class="promise"`,
 			pattern(colour), palette(colour)))
 	}
 	if s.d.shows(w) {
@@ -113,9 +114,9 @@ func (s *scene) hold(h *hold, colour int) {
 	}
 	switch h.how {
 	case lost:
-		s.d.mark(h.to, s.y+3, "told at "+instant(h.to)+" that the lock was lost", `<path d="M-6-4H6L0 5z" class="lost"/>`)
+		s.d.mark(h.to, s.y+3, "told at "+format.Instant(h.to)+" that the lock was lost", `<path d="M-6-4H6L0 5z" class="lost"/>`)
 	case crashed:
-		s.d.mark(h.to, s.y+16, "crashed at "+instant(h.to), `<path d="M-5-5 5 5M5-5-5 5" class="crash"/>`)
+		s.d.mark(h.to, s.y+16, "crashed at "+format.Instant(h.to), `<path d="M-5-5 5 5M5-5-5 5" class="crash"/>`)
 	}
 }
 
@@ -136,7 +137,7 @@ func (s *scene) touches(c int) {
 		if t.Process.Client(n) != c || !s.mine(t.Key) || !s.d.shows(window{t.Time, t.Time}) {
 			continue
 		}
-		tip := instant(t.Time) + ": " + s.r.touchText(t)
+		tip := format.Instant(t.Time) + ": " + s.r.touchText(t)
 		if t.Read != t.Found || t.Token > 0 && t.Token < t.MaxSeen {
 			s.d.mark(t.Time, s.y+16, tip, `<circle r="9" class="halo"/><path d="M-5-5 5 5M5-5-5 5" class="stale"/>`)
 			continue
@@ -146,7 +147,7 @@ func (s *scene) touches(c int) {
 			continue
 		}
 		if skipped > 0 {
-			tip = fmt.Sprintf("%s (and %s just before it)", tip, count(skipped, "write"))
+			tip = fmt.Sprintf("%s (and %s just before it)", tip, format.Count(skipped, "write"))
 		}
 		last, skipped = s.d.x(t.Time), 0
 		s.d.mark(t.Time, s.y+16, tip, `<circle r="4" class="touch"/>`)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // block is one or more neighbouring stretches of time that are drawn as one,
@@ -62,7 +63,7 @@ func (s *scene) faults() {
 		s.y += 22
 	}
 	if more > 0 {
-		s.notes = append(s.notes, count(more, "fault")+" more in this window are not drawn")
+		s.notes = append(s.notes, format.Count(more, "fault")+" more in this window are not drawn")
 	}
 	s.y += 6
 }
@@ -72,21 +73,21 @@ func (s *scene) fault(f *faultLife, w window) {
 	if f.target != "" {
 		name += " · " + targetName(f.target)
 	}
-	tip := fmt.Sprintf("%s: injected at %s", name, instant(f.inject))
+	tip := fmt.Sprintf("%s: injected at %s", name, format.Instant(f.inject))
 	if f.heal != history.Never {
-		tip += ", healed at " + instant(f.heal)
+		tip += ", healed at " + format.Instant(f.heal)
 	} else {
 		tip += ", not healed"
 	}
 	s.d.bar(w, s.y+3, 17, tip+". "+f.detail, `class="fault" rx="2"`)
 	texts := []string{name}
 	if len(f.bites) > 0 && f.bites[0].Detail != "" {
-		texts = []string{name + ": " + short(f.bites[0].Detail, 60), name}
+		texts = []string{name + ": " + format.Truncate(f.bites[0].Detail, 60), name}
 	}
 	s.faultLabel(w, f.bites, texts)
 	for _, b := range f.bites {
 		if s.d.shows(window{b.Time, b.Time}) {
-			s.d.mark(b.Time, s.y+11.5, "bit at "+instant(b.Time)+": "+b.Detail, `<path d="M0-8 5 0 0 8-5 0z" class="bite"/>`)
+			s.d.mark(b.Time, s.y+11.5, "bit at "+format.Instant(b.Time)+": "+b.Detail, `<path d="M0-8 5 0 0 8-5 0z" class="bite"/>`)
 		}
 	}
 	s.y += 22
@@ -128,7 +129,7 @@ func (s *scene) masters() {
 				continue
 			}
 			any = true
-			tip := fmt.Sprintf("%s said that it is master, from %s to %s", s.r.seen.name(node), instant(st.from), instant(st.to))
+			tip := fmt.Sprintf("%s said that it is master, from %s to %s", s.r.seen.name(node), format.Instant(st.from), format.Instant(st.to))
 			s.d.bar(window{st.from, st.to}, s.y+3, 17, tip, `class="master" rx="2"`)
 			s.d.inBar(window{st.from, st.to}, s.y+15.5, "#ffffff", s.r.seen.name(node), node)
 		}
@@ -147,7 +148,7 @@ func (s *scene) keys() {
 	s.group("KEY AT")
 	for i, node := range s.r.seen.nodes {
 		if i == maxNodes {
-			s.notes = append(s.notes, count(len(s.r.seen.nodes)-i, "node")+" more are not drawn")
+			s.notes = append(s.notes, format.Count(len(s.r.seen.nodes)-i, "node")+" more are not drawn")
 			break
 		}
 		s.d.text(sceneLeft-14, s.y+16, node, `class="row"`)
@@ -173,7 +174,7 @@ func (s *scene) keyRow(node string) {
 		case b.n > 1:
 			s.d.bar(b.window, s.y+4, 16, fmt.Sprintf("%s: %d short states", node, b.n), `class="many"`)
 		case !st.first.Up:
-			s.d.bar(b.window, s.y+4, 16, node+" does not answer from "+instant(st.from), `fill="url(#p-down)"`)
+			s.d.bar(b.window, s.y+4, 16, node+" does not answer from "+format.Instant(st.from), `fill="url(#p-down)"`)
 			s.d.inBar(b.window, s.y+16, "#51606c", "does not answer", "down")
 		case held:
 			s.keyHeld(node, b.window, k, st)
@@ -189,8 +190,8 @@ func (s *scene) keyHeld(node string, w window, k history.KeySeen, st stretch) {
 		who, colour = clientName(c), s.colour(c)
 	}
 	left, leftEnd := ttlText(k.TTL), ttlText(st.last.Keys[s.key].TTL)
-	tip := fmt.Sprintf("%s: held by %s (%s); %s at %s, %s at %s", node, who, k.Owner, left, instant(st.from),
-		leftEnd, instant(st.last.Time))
+	tip := fmt.Sprintf("%s: held by %s (%s); %s at %s, %s at %s", node, who, k.Owner, left, format.Instant(st.from),
+		leftEnd, format.Instant(st.last.Time))
 	s.d.bar(w, s.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(colour)))
 	s.d.inBar(w, s.y+16, inkOn(max(colour, 0)), who+" · "+left, who, strings.TrimPrefix(who, "client "))
 }
@@ -199,7 +200,7 @@ func ttlText(ttl time.Duration) string {
 	if ttl < 0 {
 		return "no expiry"
 	}
-	return length(ttl) + " left"
+	return format.Duration(ttl) + " left"
 }
 
 // clientOf is the client that an owner seen at a server belongs to.
@@ -255,9 +256,9 @@ func (s *scene) overlap(w window, v *checker.Violation) {
 		wide.until += s.d.win.length()/1000 + 1
 	}
 	s.d.bar(wide, s.y+3, 19, v.Text, `class="red" rx="2"`)
-	text := length(w.length())
+	text := format.Duration(w.length())
 	if w.length() == 0 {
-		text = instant(w.from)
+		text = format.Instant(w.from)
 	}
 	if textWidth(text)+12 <= s.d.width(w.from, w.until) {
 		mid := max(w.from, s.d.win.from)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // sentence says who held what at once, for how long, and why.
@@ -22,8 +23,8 @@ func (p *pair) sentence() string {
 		why = p.restartClause()
 	case byExpiry:
 		why = fmt.Sprintf("the lease of %s had ended at %s and it went on until %s%s; %s was granted %s at %s%s",
-			clientName(p.a.client), instant(p.validTill), instant(p.a.to), p.howAEnded(),
-			clientName(p.b.client), p.b.what("the lock"), instant(p.b.from), p.staleClause())
+			clientName(p.a.client), format.Instant(p.validTill), format.Instant(p.a.to), p.howAEnded(),
+			clientName(p.b.client), p.b.what("the lock"), format.Instant(p.b.from), p.staleClause())
 	default:
 		why = p.plainClause()
 	}
@@ -33,7 +34,7 @@ func (p *pair) sentence() string {
 // lead says who held what at once.
 func (p *pair) lead() string {
 	if p.a.permits == 0 {
-		return fmt.Sprintf("%s both held %s for %s", p.who(), quote(p.key), length(p.overlap()))
+		return fmt.Sprintf("%s both held %s for %s", p.who(), quote(p.key), format.Duration(p.overlap()))
 	}
 	limit := p.r.History.Limit(p.a.key)
 	text := fmt.Sprintf("%s held %d and %d of the %d permits of %s",
@@ -41,7 +42,7 @@ func (p *pair) lead() string {
 	if p.a.permits+p.b.permits <= limit {
 		text += ", and others the rest and more,"
 	}
-	return text + " for " + length(p.overlap())
+	return text + " for " + format.Duration(p.overlap())
 }
 
 // failoverClause: granted by a node that went away, then by the one that took its place.
@@ -61,9 +62,9 @@ func (p *pair) failoverClause() string {
 	}
 	fmt.Fprintf(&b, "; %s", w.name(p.gb.node))
 	if p.promoted > 0 {
-		fmt.Fprintf(&b, " was seen as master from %s and", instant(p.promoted))
+		fmt.Fprintf(&b, " was seen as master from %s and", format.Instant(p.promoted))
 	}
-	fmt.Fprintf(&b, " granted it to %s at %s", clientName(p.b.client), instant(p.b.from))
+	fmt.Fprintf(&b, " granted it to %s at %s", clientName(p.b.client), format.Instant(p.b.from))
 	return b.String()
 }
 
@@ -83,19 +84,19 @@ func (p *pair) restartClause() string {
 	if p.hit != nil {
 		text += fmt.Sprintf("; %s %s %s", p.ga.node, hitVerb(p.hit.name), after(p.hit.hit()-p.a.from))
 	} else if t, ok := w.down(p.ga.node, p.a.from, p.b.from); ok {
-		text += fmt.Sprintf("; %s did not answer at %s", p.ga.node, instant(t))
+		text += fmt.Sprintf("; %s did not answer at %s", p.ga.node, format.Instant(t))
 	}
 	return text + fmt.Sprintf("; %s was granted it at %s by %s",
-		clientName(p.b.client), instant(p.b.from), p.nodes(p.seenB))
+		clientName(p.b.client), format.Instant(p.b.from), p.nodes(p.seenB))
 }
 
 // plainClause says what is known and what is not.
 func (p *pair) plainClause() string {
 	text := fmt.Sprintf("%s was granted it at %s by %s, %s at %s by %s",
-		clientName(p.a.client), instant(p.a.from), p.nodes(p.seenA),
-		clientName(p.b.client), instant(p.b.from), p.nodes(p.seenB))
+		clientName(p.a.client), format.Instant(p.a.from), p.nodes(p.seenA),
+		clientName(p.b.client), format.Instant(p.b.from), p.nodes(p.seenB))
 	if p.validTill > p.b.from {
-		text += fmt.Sprintf("; %s had been promised the lock until %s", clientName(p.a.client), instant(p.validTill))
+		text += fmt.Sprintf("; %s had been promised the lock until %s", clientName(p.a.client), format.Instant(p.validTill))
 	}
 	return text
 }
@@ -106,19 +107,19 @@ func (p *pair) stallSentence() string {
 	text := fmt.Sprintf("%s stalled%s while it held %s", a, p.stallLength(), quote(p.key))
 	if len(p.a.promises) > 0 {
 		first := p.a.promises[0]
-		text += fmt.Sprintf(" with a promise of %s", length(first.until-first.from))
+		text += fmt.Sprintf(" with a promise of %s", format.Duration(first.until-first.from))
 	}
 	text += fmt.Sprintf("; the promise ended at %s, %s was granted %s at %s%s",
-		instant(p.validTill), b, p.b.what("the lock"), instant(p.b.from), p.staleClause())
+		format.Instant(p.validTill), b, p.b.what("the lock"), format.Instant(p.b.from), p.staleClause())
 	if p.stale == nil {
-		text += fmt.Sprintf(", and %s still held %s, as it believed, until %s", a, p.a.what("it"), instant(p.a.to))
+		text += fmt.Sprintf(", and %s still held %s, as it believed, until %s", a, p.a.what("it"), format.Instant(p.a.to))
 	}
 	return text
 }
 
 func (p *pair) stallLength() string {
 	if p.hit.heal <= p.r.History.End {
-		return " for " + length(p.hit.heal-p.hit.inject)
+		return " for " + format.Duration(p.hit.heal-p.hit.inject)
 	}
 	return ""
 }
@@ -129,7 +130,7 @@ func (p *pair) staleClause() string {
 	if t == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", and %s wrote at %s", clientName(p.a.client), instant(t.Time))
+	text := fmt.Sprintf(", and %s wrote at %s", clientName(p.a.client), format.Instant(t.Time))
 	if t.Token == 0 {
 		return text + " without a token: the lock mints none, so nothing could have refused that write"
 	}
@@ -182,9 +183,9 @@ func (p *pair) nodes(all []sighting) string {
 // after puts a distance in time into words.
 func after(d time.Duration) string {
 	if d < 0 {
-		return length(-d) + " earlier"
+		return format.Duration(-d) + " earlier"
 	}
-	return length(d) + " later"
+	return format.Duration(d) + " later"
 }
 
 // hitVerb is what a fault does to its target, in the passive voice; a fault

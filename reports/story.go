@@ -9,6 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Story is a run in words, generated from its data alone. Text may have names in
@@ -56,7 +57,7 @@ func tell(r *Run) Story {
 	if len(s.Steps) == 0 {
 		s.Steps = chainOfFaults(r)
 	}
-	s.Sentence = capital(s.Sentence)
+	s.Sentence = format.Capitalize(s.Sentence)
 	s.Facts = facts(r)
 	return s
 }
@@ -104,11 +105,11 @@ func tellSafe(r *Run) string {
 		parts = append(parts, hits)
 	}
 	if n := len(r.holds); n > 0 {
-		parts = append(parts, count(n, "grant")+", no overlap")
+		parts = append(parts, format.Count(n, "grant")+", no overlap")
 	}
 	if gap := longestGap(r); gap.length() > 0 {
 		parts = append(parts, fmt.Sprintf("longest time that the lock was free while somebody waited: %s",
-			length(gap.length())))
+			format.Duration(gap.length())))
 	}
 	if len(parts) == 0 {
 		return r.Judgement.Sentence
@@ -148,7 +149,7 @@ func survivedOne(r *Run, name string, lives []*faultLife) string {
 			hit[target] = true
 		}
 	}
-	text := fmt.Sprintf("%s bit %s", quote(name), count(len(lives), "time"))
+	text := fmt.Sprintf("%s bit %s", quote(name), format.Count(len(lives), "time"))
 	if len(lives) == 1 {
 		text = fmt.Sprintf("%s bit once", quote(name))
 	}
@@ -187,19 +188,19 @@ func (r *Run) heldAt(t time.Duration) bool {
 // facts are the numbers that every summary shows.
 func facts(r *Run) []string {
 	h := r.History
-	all := []string{fmt.Sprintf("%s by %s in %s", count(len(r.holds), "grant"),
-		count(len(r.perClient()), "client"), length(h.End))}
+	all := []string{fmt.Sprintf("%s by %s in %s", format.Count(len(r.holds), "grant"),
+		format.Count(len(r.perClient()), "client"), format.Duration(h.End))}
 	for _, n := range h.Notices {
 		if n.F == history.Crash {
 			all = append(all, fmt.Sprintf("client %d ended by itself at %s: what it held is left to its lease",
-				n.Process.Client(r.clients()), instant(n.Time)))
+				n.Process.Client(r.clients()), format.Instant(n.Time)))
 		}
 	}
 	if n := ambiguous(h); n > 0 {
-		all = append(all, fmt.Sprintf("%s of unknown outcome (no answer is not a refusal)", count(n, "operation")))
+		all = append(all, fmt.Sprintf("%s of unknown outcome (no answer is not a refusal)", format.Count(n, "operation")))
 	}
 	if t := r.tally(); t.Injected+t.Missed > 0 {
-		text := fmt.Sprintf("%d of %s bit", t.Bit, count(t.Injected+t.Missed, "fault"))
+		text := fmt.Sprintf("%d of %s bit", t.Bit, format.Count(t.Injected+t.Missed, "fault"))
 		if t.Missed > 0 {
 			text += fmt.Sprintf(", %d never came", t.Missed)
 		}
@@ -207,14 +208,14 @@ func facts(r *Run) []string {
 	}
 	if r.gaps != nil && r.gaps.wide() {
 		all = append(all, fmt.Sprintf("around a fault a node was not looked at for %s: what was shorter may have been missed",
-			length(r.gaps.Faults)))
+			format.Duration(r.gaps.Faults)))
 	}
 	if stale, refused := staleWrites(h); stale > 0 {
 		all = append(all, fmt.Sprintf("%s with a token older than one already seen reached the guarded resource, "+
-			"%d refused", count(stale, "write"), refused))
+			"%d refused", format.Count(stale, "write"), refused))
 	}
 	if n := len(h.Problems); n > 0 {
-		all = append(all, fmt.Sprintf("%s in the recorded history", count(n, "problem")))
+		all = append(all, fmt.Sprintf("%s in the recorded history", format.Count(n, "problem")))
 	}
 	return all
 }

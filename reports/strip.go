@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // stripBins is how many columns the whole run is counted in.
@@ -20,7 +21,7 @@ func (r *Run) strip(shown window) template.HTML {
 	y = r.stripGrants(d, y)
 	y = r.stripViolations(d, y)
 	frame := window{max(shown.from, 0), min(shown.until, d.win.until)}
-	d.bar(frame, 2, y-2, fmt.Sprintf("the picture above: %s to %s", instant(frame.from), instant(frame.until)),
+	d.bar(frame, 2, y-2, fmt.Sprintf("the picture above: %s to %s", format.Instant(frame.from), format.Instant(frame.until)),
 		`class="frame" rx="3"`)
 	all := ticks(d.win, 12)
 	for _, t := range all {
@@ -51,9 +52,9 @@ func (r *Run) stripFaults(d *drawing, y float64) float64 {
 		free[lane] = max(free[lane], w.until)
 		used = max(used, lane+1)
 		top := y + 13*float64(lane)
-		d.bar(w, top+2, 10, fmt.Sprintf("%s on %s from %s", f.name, targetName(f.target), instant(f.inject)), `class="fault"`)
+		d.bar(w, top+2, 10, fmt.Sprintf("%s on %s from %s", f.name, targetName(f.target), format.Instant(f.inject)), `class="fault"`)
 		for _, b := range f.bites {
-			d.mark(b.Time, top+7, "bit at "+instant(b.Time), `<path d="M0-5 3 0 0 5-3 0z" class="bite"/>`)
+			d.mark(b.Time, top+7, "bit at "+format.Instant(b.Time), `<path d="M0-5 3 0 0 5-3 0z" class="bite"/>`)
 		}
 	}
 	return y + max(13*float64(used), 18) + 6
@@ -76,10 +77,10 @@ func (r *Run) stripGrants(d *drawing, y float64) float64 {
 		}
 		h := tall * float64(n) / float64(most)
 		w := window{step * time.Duration(i), step * time.Duration(i+1)}
-		d.bar(w, y+tall-h, h, fmt.Sprintf("%s between %s and %s", count(n, "grant"), instant(w.from), instant(w.until)),
+		d.bar(w, y+tall-h, h, fmt.Sprintf("%s between %s and %s", format.Count(n, "grant"), format.Instant(w.from), format.Instant(w.until)),
 			`class="grant"`)
 	}
-	d.text(0, y+28, fmt.Sprintf("up to %d in %s", most, length(step)), `class="sub"`)
+	d.text(0, y+28, fmt.Sprintf("up to %d in %s", most, format.Duration(step)), `class="sub"`)
 	d.raw(`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" class="free"/>`, sceneLeft, sceneRight, y+tall, y+tall)
 	return y + tall + 8
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -57,7 +58,7 @@ func (p *page) tables(r *Run) {
 	p.ambiguous(r)
 	p.clients(r)
 	for _, l := range r.latencies() {
-		p.Latencies = append(p.Latencies, latencyCells{l.Op, l.N, length(l.P50), length(l.P90), length(l.P99), length(l.Max)})
+		p.Latencies = append(p.Latencies, latencyCells{l.Op, l.N, format.Duration(l.P50), format.Duration(l.P90), format.Duration(l.P99), format.Duration(l.Max)})
 	}
 }
 
@@ -68,13 +69,13 @@ func (p *page) faults(r *Run) {
 			break
 		}
 		f := &r.faults[i]
-		row := faultRow{Name: f.name, Target: targetName(f.target), Inject: instant(f.inject), Heal: "not healed",
+		row := faultRow{Name: f.name, Target: targetName(f.target), Inject: format.Instant(f.inject), Heal: "not healed",
 			Bit: len(f.bites) > 0, BitText: "✕ no", Detail: "no effect was observed", Doc: f.detail}
 		if f.heal != history.Never {
-			row.Heal = instant(f.heal)
+			row.Heal = format.Instant(f.heal)
 		}
 		if row.Bit {
-			row.BitText = "✓ at " + instant(f.hit())
+			row.BitText = "✓ at " + format.Instant(f.hit())
 			row.Detail = f.bites[0].Detail
 			if len(f.bites) > 1 {
 				row.BitText += fmt.Sprintf(", %d times", len(f.bites))
@@ -88,7 +89,7 @@ func (p *page) faults(r *Run) {
 			p.Notes = append(p.Notes, fmt.Sprintf("%d more", len(r.notes)-maxFaultRows))
 			break
 		}
-		p.Notes = append(p.Notes, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", instant(n.Time), n.Name,
+		p.Notes = append(p.Notes, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", format.Instant(n.Time), n.Name,
 			targetName(n.Target), n.Detail)))
 	}
 }
@@ -160,14 +161,14 @@ func (p *page) violations(r *Run) {
 		res := &r.Judgement.Results[i]
 		if res.Total > len(res.Violations) && len(res.Violations) > 0 {
 			p.ViolationNotes = append(p.ViolationNotes, fmt.Sprintf("%s: the %s kept of %d in all.",
-				res.Property, count(len(res.Violations), "violation"), res.Total))
+				res.Property, format.Count(len(res.Violations), "violation"), res.Total))
 		}
 		for k := range res.Violations {
 			v := &res.Violations[k]
-			row := violationRow{Property: string(res.Property), Start: instant(v.Start), Class: string(v.Class),
+			row := violationRow{Property: string(res.Property), Start: format.Instant(v.Start), Class: string(v.Class),
 				Text: v.Text, Rule: v.Rule, First: v == worst}
 			if w := r.during(v); w.length() > 0 {
-				row.Length = length(w.length())
+				row.Length = format.Duration(w.length())
 			}
 			for _, e := range v.Events {
 				_, link := r.cited[e]
@@ -194,7 +195,7 @@ func (p *page) ambiguous(r *Run) {
 			answered = fmt.Sprintf("unknown, event %d", s.Ended)
 		}
 		p.Ambiguous = append(p.Ambiguous, ambiguousRow{clientName(s.Process.Client(r.clients())),
-			opName(s.Op) + " " + r.keyName(s.Key), instant(s.Call), answered, int(s.Invoked)})
+			opName(s.Op) + " " + r.keyName(s.Key), format.Instant(s.Call), answered, int(s.Invoked)})
 	}
 	if more > 0 {
 		p.MoreAmbiguous = fmt.Sprintf("The first %d are shown, %d more are in history.jsonl.", maxAmbiguousRows, more)
@@ -213,7 +214,7 @@ func (p *page) clients(r *Run) {
 			colour = c.Client
 		}
 		p.Clients = append(p.Clients, clientCells{clientRow: c, Name: clientName(c.Client), Colour: palette(colour),
-			Held: length(c.Held), Longest: length(c.Longest)})
+			Held: format.Duration(c.Held), Longest: format.Duration(c.Longest)})
 	}
 }
 
@@ -229,7 +230,7 @@ func (p *page) configuration(r *Run) {
 		all = append(all, pairOfWords{"redis: " + k, m.Topology.Options[k]})
 	}
 	for _, ph := range m.Phases {
-		all = append(all, pairOfWords{"Phase " + ph.Name, length(ph.End - ph.Start)})
+		all = append(all, pairOfWords{"Phase " + ph.Name, format.Duration(ph.End - ph.Start)})
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Versions)) {
 		all = append(all, pairOfWords{k, m.Versions[k]})
@@ -249,7 +250,7 @@ func leaseText(lease time.Duration) string {
 	if lease == 0 {
 		return "none: the lock renews by itself"
 	}
-	return length(lease)
+	return format.Duration(lease)
 }
 
 func timeText(t time.Time) string {
@@ -265,8 +266,8 @@ func topologyText(r *Run) string {
 	case cluster.Quorum:
 		return fmt.Sprintf("quorum of %d masters", len(r.Manifest.Nodes))
 	case cluster.Sentinel:
-		return fmt.Sprintf("sentinel: 1 master, %s, %s", count(max(len(r.Manifest.Nodes)-1, 0), "replica"),
-			count(t.Sentinels, "Sentinel"))
+		return fmt.Sprintf("sentinel: 1 master, %s, %s", format.Count(max(len(r.Manifest.Nodes)-1, 0), "replica"),
+			format.Count(t.Sentinels, "Sentinel"))
 	}
 	return t.Kind
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -36,7 +37,7 @@ func Text(w io.Writer, r *Run, o TextOptions) error {
 	t.wrap("", plain(r.story.Sentence))
 	t.b.WriteString("\n")
 	for _, m := range r.story.Steps {
-		t.wrap(fmt.Sprintf("%10s  ", instant(m.Time)), plain(m.Text))
+		t.wrap(fmt.Sprintf("%10s  ", format.Instant(m.Time)), plain(m.Text))
 	}
 	if len(r.story.Steps) > 0 {
 		t.b.WriteString("\n")
@@ -107,7 +108,7 @@ func (t *texter) facts(r *Run) {
 		t.wrap("  undecided   ", strings.Join(open, ", "))
 	}
 	if good > 0 {
-		t.wrap("  holds       ", count(good, "property"))
+		t.wrap("  holds       ", format.Count(good, "property"))
 	}
 	if len(r.Manifest.Expect) > 0 && r.Judged {
 		text := "as the scenario expects"
