@@ -12,13 +12,13 @@ type Spec struct {
 	Doc        string   // one sentence: what kind of lock it is
 	Source     string   // where the lock is described
 	Topologies []string // kinds it runs on; nil: all
-	Fences     bool     // its grants carry a fencing token
+	Fenced     bool     // its grants carry a fencing token
 	Reentrant  bool     // its owner may acquire it again
 	Permits    bool     // several may hold it at once, as many as the workload says that it has permits
 
-	// Keeps are the keys that the lock on a key leaves at the servers for good,
+	// PersistentKeys are the keys that the lock on a key leaves at the servers for good,
 	// as documented, such as the counter of its tokens. nil: none.
-	Keeps func(key string) []string
+	PersistentKeys func(key string) []string
 
 	// Open connects to the cluster. It tells notify of lost and renewed holds.
 	Open func(s Setup, notify func(Reply)) (Locker, error)

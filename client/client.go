@@ -15,7 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Ops of a [Request]. Work and the lock operations are those of package history.
+// Ops of a [Request]. BeforeStep and the lock operations are those of package history.
 const (
 	Init  = "init"  // set up: lock name, endpoints, options; answered before anything else is asked
 	Close = "close" // give up every connection and end; nothing is asked after it

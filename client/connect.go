@@ -37,7 +37,7 @@ func connect(s Setup) ([]redis.UniversalClient, error) { return connectRetrying(
 
 // connectRetrying is connect with clients that send a request up to retries times again.
 func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
-	redis.SetLogger(quiet{})
+	redis.SetLogger(discardLogger{})
 	e := s.Endpoints
 	dial, err := dialer(s)
 	if err != nil {
@@ -96,9 +96,9 @@ func dialer(s Setup) (dialFunc, error) {
 
 // quiet keeps go-redis from writing to standard error about every lost
 // connection: that is what runs are made of.
-type quiet struct{}
+type discardLogger struct{}
 
-func (quiet) Printf(context.Context, string, ...any) {}
+func (discardLogger) Printf(context.Context, string, ...any) {}
 
 // closeAll closes clients and keeps the first error.
 func closeAll(clients []redis.UniversalClient) error {

@@ -36,7 +36,7 @@ func play(role string) int {
 	in := bufio.NewScanner(os.Stdin)
 	switch role {
 	case "native":
-		if err := serve(context.Background(), os.Stdin, os.Stdout, oneLock(newMemory())); err != nil {
+		if err := serve(context.Background(), os.Stdin, os.Stdout, singleLock(newMemory())); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -73,20 +73,20 @@ func play(role string) int {
 }
 
 // memory is a lock that lives in this process: a [Locker] for tests.
-type memory struct {
+type memoryLocker struct {
 	mu      sync.Mutex
 	holders map[string]string
 	free    chan struct{} // closed, and replaced, at every release
 	tokens  uint64
 }
 
-func newMemory() *memory {
-	return &memory{holders: map[string]string{}, free: make(chan struct{})}
+func newMemory() *memoryLocker {
+	return &memoryLocker{holders: map[string]string{}, free: make(chan struct{})}
 }
 
 var errBusy = errors.New("somebody has it")
 
-func (m *memory) Acquire(ctx context.Context, a Ask) (Grant, error) {
+func (m *memoryLocker) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	for {
 		m.mu.Lock()
 		if _, held := m.holders[a.Key]; !held {
@@ -109,7 +109,7 @@ func (m *memory) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	}
 }
 
-func (m *memory) Renew(_ context.Context, key, owner string) (Grant, error) {
+func (m *memoryLocker) Renew(_ context.Context, key, owner string) (Grant, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.holders[key] != owner {
@@ -118,7 +118,7 @@ func (m *memory) Renew(_ context.Context, key, owner string) (Grant, error) {
 	return Grant{Count: 1}, nil
 }
 
-func (m *memory) Release(_ context.Context, key, owner string) (int, error) {
+func (m *memoryLocker) Release(_ context.Context, key, owner string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.holders[key] != owner {
@@ -130,10 +130,10 @@ func (m *memory) Release(_ context.Context, key, owner string) (int, error) {
 	return 0, nil
 }
 
-func (m *memory) Close(context.Context) error { return nil }
+func (m *memoryLocker) Close(context.Context) error { return nil }
 
-// oneLock is a catalogue of one lock, called memory.
-func oneLock(l Locker) lookup {
+// singleLock is a catalogue of one lock, called memory.
+func singleLock(l Locker) lookup {
 	return func(name string) (Spec, error) {
 		if name != "memory" {
 			return Spec{}, fmt.Errorf("no lock is called %q", name)
@@ -147,7 +147,7 @@ func oneLock(l Locker) lookup {
 }
 
 // puppet is a client whose every word the test says itself.
-type puppet struct {
+type scriptedProcess struct {
 	*Stdio
 	hears *bufio.Scanner // what it is asked
 	says  *io.PipeWriter
@@ -179,22 +179,22 @@ func (p *fakeProc) killed() bool {
 	return p.dead
 }
 
-func newPuppet() *puppet {
+func newPuppet() *scriptedProcess {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	proc := &fakeProc{end: func() { _, _ = inR.Close(), outW.Close() }}
-	return &puppet{Stdio: NewStdio(inW, outR, proc), hears: bufio.NewScanner(inR), says: outW, proc: proc}
+	return &scriptedProcess{Stdio: NewStdio(inW, outR, proc), hears: bufio.NewScanner(inR), says: outW, proc: proc}
 }
 
 // hear is the next request; false if its input has ended.
-func (p *puppet) hear() (r Request, ok bool) {
+func (p *scriptedProcess) hear() (r Request, ok bool) {
 	if !p.hears.Scan() {
 		return r, false
 	}
 	return r, json.Unmarshal(p.hears.Bytes(), &r) == nil
 }
 
-func (p *puppet) say(text string) { _, _ = io.WriteString(p.says, text+"\n") }
+func (p *scriptedProcess) say(text string) { _, _ = io.WriteString(p.says, text+"\n") }
 
 // start runs this test binary as a client of that kind.
 func start(t *testing.T, role string) (*Stdio, *child.Process) {
@@ -213,12 +213,12 @@ func start(t *testing.T, role string) (*Stdio, *child.Process) {
 }
 
 // soon is a context that no step of a good client outlasts.
-func soon(t *testing.T) context.Context {
+func testContext(t *testing.T) context.Context {
 	t.Helper()
-	return within(t, 20*time.Second)
+	return timeoutContext(t, 20*time.Second)
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
+func timeoutContext(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
@@ -246,7 +246,7 @@ func noLeaks(t *testing.T) {
 }
 
 // drained is everything that c was told, once it is gone.
-func drained(c *StdioClient) []Reply {
+func drain(c *StdioClient) []Reply {
 	var all []Reply
 	for r := range c.Notices() {
 		all = append(all, r)

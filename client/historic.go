@@ -38,7 +38,7 @@ func historicSpecs() []Spec {
 const clockSkew = "clock_skew"
 
 // resend is go-redis' own default, for locks whose flaw is to be sent again.
-const resend = 3
+const resends = 3
 
 func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	now := time.Now
@@ -52,7 +52,7 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	}
 	retries := -1
 	if row.Retries {
-		retries = resend
+		retries = resends
 	}
 	conns, err := connectRetrying(s, retries)
 	if err != nil {
@@ -62,11 +62,11 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeAll(conns))
 	}
-	return &article{row: row, lock: l, conns: conns}, nil
+	return &historicLocker{row: row, lock: l, conns: conns}, nil
 }
 
 // article is a lock of package historic behind the harness's words.
-type article struct {
+type historicLocker struct {
 	row   historic.Row
 	lock  historic.Lock
 	conns []redis.UniversalClient
@@ -75,7 +75,7 @@ type article struct {
 // Acquire takes the lock. What these locks promise is what their users believe:
 // the lease, from the moment at which they asked, or from the answer on where
 // the lock sets the lease anew at the end.
-func (l *article) Acquire(ctx context.Context, a Ask) (Grant, error) {
+func (l *historicLocker) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	asked := time.Now()
 	var err error
 	if a.Wait {
@@ -89,7 +89,7 @@ func (l *article) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	return Grant{Deadline: l.promise(asked, a.Lease)}, nil
 }
 
-func (l *article) promise(asked time.Time, lease time.Duration) time.Time {
+func (l *historicLocker) promise(asked time.Time, lease time.Duration) time.Time {
 	switch {
 	case l.row.Endless, lease == 0:
 		return time.Time{}
@@ -100,15 +100,17 @@ func (l *article) promise(asked time.Time, lease time.Duration) time.Time {
 }
 
 // Renew says that the hold is not there: none of these locks can be renewed by hand.
-func (l *article) Renew(context.Context, string, string) (Grant, error) { return Grant{}, ErrNotHeld }
+func (l *historicLocker) Renew(context.Context, string, string) (Grant, error) {
+	return Grant{}, ErrNotHeld
+}
 
 // Release gives the lock back.
-func (l *article) Release(ctx context.Context, key, owner string) (int, error) {
+func (l *historicLocker) Release(ctx context.Context, key, owner string) (int, error) {
 	return 0, l.lock.Release(ctx, key, owner)
 }
 
 // Close gives up every connection; what is held is left as it is.
-func (l *article) Close(context.Context) error {
+func (l *historicLocker) Close(context.Context) error {
 	l.lock.Close()
 	return closeAll(l.conns)
 }

@@ -21,16 +21,16 @@ type held interface {
 }
 
 // taker asks for a lock of one kind.
-type taker func(ctx context.Context, c *lock.Client, a Ask) (held, error)
+type acquireFunc func(ctx context.Context, c *lock.Client, a Ask) (held, error)
 
 // taken is what both kinds of a lock's methods come to.
-type taken interface {
+type acquirer interface {
 	Acquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
 	TryAcquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
 }
 
 // holds takes a lock whose stays are of the type lock.Hold.
-func holds(of func(c *lock.Client, a Ask) taken, sole bool) taker {
+func acquireHold(of func(c *lock.Client, a Ask) acquirer, sole bool) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 		l := of(c, a)
 		take := l.TryAcquire
@@ -42,7 +42,7 @@ func holds(of func(c *lock.Client, a Ask) taken, sole bool) taker {
 			return nil, err
 		}
 		if a.Mode == "read" {
-			return reading{h}, nil
+			return readHold{h}, nil
 		}
 		return h, nil
 	}
@@ -50,19 +50,19 @@ func holds(of func(c *lock.Client, a Ask) taken, sole bool) taker {
 
 // reading is a hold of a reader. What it has is the token of the last writer, and
 // no number of its own that grows with its grant: to the harness it has none.
-type reading struct{ *lock.Hold }
+type readHold struct{ *lock.Hold }
 
 // Token is 0.
-func (reading) Token() uint64 { return 0 }
+func (readHold) Token() uint64 { return 0 }
 
 // kindSpecs are the other kinds of lock of package lock. The semaphores have one
 // permit, so that they exclude as a mutex does, unless the workload is one of semaphores.
 func kindSpecs() []Spec {
 	one := []string{Single, Replicated, Sentinel, Sharded}
-	row := func(name, doc, source string, take taker) Spec {
+	row := func(name, doc, source string, take acquireFunc) Spec {
 		return Spec{
-			Name: name, Doc: doc, Source: source, Topologies: one, Fences: true, Reentrant: true,
-			Keeps: tokenOf, Definite: lock.Definite, Code: lockCode,
+			Name: name, Doc: doc, Source: source, Topologies: one, Fenced: true, Reentrant: true,
+			PersistentKeys: tokenKey, Definite: lock.Definite, Code: lockCode,
 			Open: func(s Setup, notify func(Reply)) (Locker, error) {
 				return openLock(s, notify, take, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
 					return lock.New(all[0], o)
@@ -73,38 +73,38 @@ func kindSpecs() []Spec {
 	fair := row("fair",
 		"package lock's fair mutex: first come, first served by the server's clock, handed over within the server.",
 		"Redisson's fair lock, with heartbeats of seconds (redisson#3004, #1104)",
-		holds(func(c *lock.Client, a Ask) taken { return c.FairMutex(a.Key) }, false))
+		acquireHold(func(c *lock.Client, a Ask) acquirer { return c.FairMutex(a.Key) }, false))
 	sole := row("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)",
-		holds(func(c *lock.Client, a Ask) taken { return c.Mutex(a.Key) }, true))
+		acquireHold(func(c *lock.Client, a Ask) acquirer { return c.Mutex(a.Key) }, true))
 	sole.Reentrant = false
 	spin := row("spin", "package lock's spin mutex: who waits asks again and again, without a subscription.",
-		"Redisson's spin lock", holds(func(c *lock.Client, a Ask) taken { return c.SpinMutex(a.Key) }, false))
+		"Redisson's spin lock", acquireHold(func(c *lock.Client, a Ask) acquirer { return c.SpinMutex(a.Key) }, false))
 	sides := row("readers-writer",
 		"package lock's readers-writer lock: mode read or write; a workload that names none writes.",
-		"Redisson's RReadWriteLock", holds(readOrWrite, false))
+		"Redisson's RReadWriteLock", acquireHold(readOrWrite, false))
 	several := row("multi", "package lock's multi-lock: two keys under one tag, taken by one script, all or none.",
-		"Redisson's RMultiLock (redisson#2172)", takeSeveral)
-	several.Keeps = func(key string) []string {
-		names := parts(key)
+		"Redisson's RMultiLock (redisson#2172)", acquireMulti)
+	several.PersistentKeys = func(key string) []string {
+		names := multiKeys(key)
 		return []string{names[0] + ":token", names[1] + ":token"}
 	}
 	plain := row("semaphore", "package lock's semaphore, without a lease: what a dead holder had stays out. "+
 		"One permit, unless the workload has more.",
-		"Redisson's RSemaphore", takePermit)
+		"Redisson's RSemaphore", acquirePermits)
 	leased := row("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
-		"Redisson's RPermitExpirableSemaphore", takeLeased)
+		"Redisson's RPermitExpirableSemaphore", acquireLeasedPermits)
 	for _, s := range []*Spec{&plain, &leased} {
-		s.Fences, s.Reentrant, s.Permits = false, false, true
-		s.Keeps = func(key string) []string { return []string{key} }
+		s.Fenced, s.Reentrant, s.Permits = false, false, true
+		s.PersistentKeys = func(key string) []string { return []string{key} }
 	}
 	return []Spec{fair, sole, spin, sides, several, plain, leased}
 }
 
-// tokenOf is what a lock that mints tokens leaves behind.
-func tokenOf(key string) []string { return []string{"{" + key + "}:token"} }
+// tokenKey is what a lock that mints tokens leaves behind.
+func tokenKey(key string) []string { return []string{"{" + key + "}:token"} }
 
-func readOrWrite(c *lock.Client, a Ask) taken {
+func readOrWrite(c *lock.Client, a Ask) acquirer {
 	if a.Mode == "read" {
 		return c.RW(a.Key).Read()
 	}
@@ -112,7 +112,7 @@ func readOrWrite(c *lock.Client, a Ask) taken {
 }
 
 // parts are the keys of a multi-lock: one slot of a cluster has both.
-func parts(key string) [2]string { return [2]string{"{" + key + "}:a", "{" + key + "}:b"} }
+func multiKeys(key string) [2]string { return [2]string{"{" + key + "}:a", "{" + key + "}:b"} }
 
 // keyOf is the harness's key of a lock whose name package lock tells of.
 func keyOf(name string) string {
@@ -127,13 +127,13 @@ func keyOf(name string) string {
 }
 
 // several is a hold of both parts, with the token of the first.
-type several struct{ *lock.MultiHold }
+type multiHold struct{ *lock.MultiHold }
 
 // Token is the fencing number.
-func (s several) Token() uint64 { return s.MultiHold.Token(s.Names()[0]) }
+func (s multiHold) Token() uint64 { return s.MultiHold.Token(s.Names()[0]) }
 
-func takeSeveral(ctx context.Context, c *lock.Client, a Ask) (held, error) {
-	names := parts(a.Key)
+func acquireMulti(ctx context.Context, c *lock.Client, a Ask) (held, error) {
+	names := multiKeys(a.Key)
 	m, err := c.Multi(names[0], names[1])
 	if err != nil {
 		return nil, err
@@ -146,11 +146,11 @@ func takeSeveral(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	if err != nil {
 		return nil, err
 	}
-	return several{h}, nil
+	return multiHold{h}, nil
 }
 
-// setUp has take find the limit's permits there, whoever lost them.
-func setUp(ctx context.Context, limit int, s interface {
+// withPermits has take find the limit's permits there, whoever lost them.
+func withPermits(ctx context.Context, limit int, s interface {
 	TrySetPermits(ctx context.Context, n int) (bool, error)
 }, take func() (*lock.Permits, error)) (held, error) {
 	p, err := take()
@@ -165,9 +165,9 @@ func setUp(ctx context.Context, limit int, s interface {
 	return p, nil
 }
 
-func takePermit(ctx context.Context, c *lock.Client, a Ask) (held, error) {
+func acquirePermits(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	s := c.Semaphore(a.Key)
-	return setUp(ctx, a.Limit, s, func() (*lock.Permits, error) {
+	return withPermits(ctx, a.Limit, s, func() (*lock.Permits, error) {
 		if a.Wait {
 			return s.Acquire(ctx, a.Permits)
 		}
@@ -175,9 +175,9 @@ func takePermit(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	})
 }
 
-func takeLeased(ctx context.Context, c *lock.Client, a Ask) (held, error) {
+func acquireLeasedPermits(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	s := c.PermitSemaphore(a.Key)
-	return setUp(ctx, a.Limit, s, func() (*lock.Permits, error) {
+	return withPermits(ctx, a.Limit, s, func() (*lock.Permits, error) {
 		if a.Wait {
 			return s.Acquire(ctx, a.Permits, lock.PermitOptions{Lease: a.Lease})
 		}
@@ -198,20 +198,20 @@ func grantOf(h held) Grant {
 	return g
 }
 
-// permitsOf tells of permits, which do not know whose they are, as openLock does of holds.
-type permitsOf struct {
-	mu    sync.Mutex
-	known map[*lock.Permits]holdID
+// permitOwners tells of permits, which do not know whose they are, as openLock does of holds.
+type permitOwners struct {
+	mu  sync.Mutex
+	ids map[*lock.Permits]holdID
 }
 
 // follow tells notify if p is lost, however early, and remembers whose it is.
-func (o *permitsOf) follow(p *lock.Permits, id holdID, notify func(Reply)) {
+func (o *permitOwners) follow(p *lock.Permits, id holdID, notify func(Reply)) {
 	o.mu.Lock()
-	o.known[p] = id
+	o.ids[p] = id
 	o.mu.Unlock()
 	context.AfterFunc(p.Context(), func() {
 		o.mu.Lock()
-		delete(o.known, p)
+		delete(o.ids, p)
 		o.mu.Unlock()
 		if errors.Is(context.Cause(p.Context()), lock.ErrLost) {
 			notify(Reply{Event: "lost", Key: id.key, Owner: id.owner, until: p.Deadline()})
@@ -220,9 +220,9 @@ func (o *permitsOf) follow(p *lock.Permits, id holdID, notify func(Reply)) {
 }
 
 // renewed tells notify of a renewal of p.
-func (o *permitsOf) renewed(p *lock.Permits, notify func(Reply)) {
+func (o *permitOwners) renewed(p *lock.Permits, notify func(Reply)) {
 	o.mu.Lock()
-	id, known := o.known[p]
+	id, known := o.ids[p]
 	o.mu.Unlock()
 	if known {
 		notify(Reply{Event: "renewed", Key: id.key, Owner: id.owner, until: p.Deadline()})

@@ -49,8 +49,8 @@ func TestKindsAsTheHarnessSeesThem(t *testing.T) {
 				return r
 			}
 			first := ask(a, history.Acquire, "o1", "ok")
-			if row.Fences != (first.Token > 0) || (first.ValidMS > 0) != (row.Name != "semaphore") {
-				t.Errorf("grant %+v: want a token: %v, and a promise unless there is no lease", first, row.Fences)
+			if row.Fenced != (first.Token > 0) || (first.ValidMS > 0) != (row.Name != "semaphore") {
+				t.Errorf("grant %+v: want a token: %v, and a promise unless there is no lease", first, row.Fenced)
 			}
 			if r := ask(b, history.Try, "o2", "fail"); r.Code != "held" {
 				t.Errorf("try: %+v, want code held", r)
@@ -67,7 +67,7 @@ func TestKindsAsTheHarnessSeesThem(t *testing.T) {
 			ask(a, history.Renew, "o1", "ok")
 			ask(a, history.Release, "o1", "ok")
 			ask(a, history.Release, "o1", "fail")
-			if next := ask(b, history.Acquire, "o2", "ok"); row.Fences && next.Token <= first.Token {
+			if next := ask(b, history.Acquire, "o2", "ok"); row.Fenced && next.Token <= first.Token {
 				t.Errorf("token %d after %d", next.Token, first.Token)
 			}
 			ask(b, history.Release, "o2", "ok")
@@ -75,7 +75,7 @@ func TestKindsAsTheHarnessSeesThem(t *testing.T) {
 				return strings.Contains(key, ":latch:") // they end by themselves
 			})
 			slices.Sort(keys)
-			if diff := cmp.Diff(row.Keeps("k"), keys); diff != "" {
+			if diff := cmp.Diff(row.PersistentKeys("k"), keys); diff != "" {
 				t.Errorf("left behind (-want +got):\n%s", diff)
 			}
 		})

@@ -11,8 +11,8 @@ import (
 // It obeys one request at a time, like a client behind standard input.
 type Local struct {
 	native *Native
-	turns  Turns
-	queue  chan *errand
+	turns  Hooks
+	queue  chan *call
 	raw    chan Reply // notices on their way
 	out    chan Reply
 	end    context.CancelFunc
@@ -26,9 +26,9 @@ type Local struct {
 }
 
 // errand is a request and whoever waits for its answer.
-type errand struct {
+type call struct {
 	request Request
-	answer  chan Reply // 1 deep
+	reply   chan Reply // 1 deep
 
 	mu   sync.Mutex
 	late bool // Do has given up
@@ -41,38 +41,38 @@ var _ Client = (*Local)(nil)
 // itself has to wait.
 const localNotices = 256
 
-// Turns wait for a moment at which nobody else acts, and for as long as the
+// Hooks wait for a moment at which nobody else acts, and for as long as the
 // client stands still.
-type Turns struct {
-	Work func() // before a request is begun, and before its answer is given
-	Tell func() // before a notice is told
+type Hooks struct {
+	BeforeStep   func() // before a request is begun, and before its answer is given
+	BeforeNotice func() // before a notice is told
 }
 
 // NewLocal is a client whose promises are stamped by mono. Its lock is row, or
 // with nil the one of the catalogue that init names.
-func NewLocal(mono func() int64, turns Turns, row *Spec) *Local {
+func NewLocal(mono func() int64, turns Hooks, row *Spec) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{
-		turns: turns, queue: make(chan *errand, 16), raw: make(chan Reply, localNotices), out: make(chan Reply, noticeQueue),
+		turns: turns, queue: make(chan *call, 16), raw: make(chan Reply, localNotices), out: make(chan Reply, noticeQueue),
 		end: cancel, idle: make(chan struct{}), gone: make(chan struct{}), dead: make(chan struct{}),
 	}
 	l.native = NewNative(l.notify, mono)
 	if row != nil {
-		l.native.find = func(string) (Spec, error) { return *row, nil }
+		l.native.lookup = func(string) (Spec, error) { return *row, nil }
 	}
-	go l.work(ctx)
-	go l.tell()
+	go l.serve(ctx)
+	go l.forward()
 	return l
 }
 
 // work does one errand after the other until Close.
-func (l *Local) work(ctx context.Context) {
+func (l *Local) serve(ctx context.Context) {
 	for e := range l.queue {
-		l.turns.Work()
+		l.turns.BeforeStep()
 		reply := l.native.Handle(ctx, e.request)
 		reply.ID = e.request.ID
-		l.turns.Work()
-		l.give(e, reply)
+		l.turns.BeforeStep()
+		l.reply(e, reply)
 	}
 	l.native.Handle(context.WithoutCancel(ctx), Request{Op: Close})
 	close(l.idle)
@@ -86,7 +86,7 @@ func (l *Local) notify(r Reply) {
 }
 
 // give answers e, or, if nobody waits any more, says so late.
-func (l *Local) give(e *errand, reply Reply) {
+func (l *Local) reply(e *call, reply Reply) {
 	e.mu.Lock()
 	late := e.late
 	e.done = true
@@ -96,15 +96,15 @@ func (l *Local) give(e *errand, reply Reply) {
 		l.notify(reply)
 		return
 	}
-	e.answer <- reply
+	e.reply <- reply
 }
 
 // tell passes notices on, one at a time, until the lock is closed.
-func (l *Local) tell() {
+func (l *Local) forward() {
 	defer close(l.gone)
 	defer close(l.out)
 	pass := func(r Reply) {
-		l.turns.Tell()
+		l.turns.BeforeNotice()
 		l.out <- r
 	}
 	for {
@@ -123,39 +123,39 @@ func (l *Local) tell() {
 }
 
 // Do has the client do r and waits for its answer. If ctx ends first the error
-// is ErrLate, and the answer that comes later goes to Notices as [EventLate].
+// is ErrTimeout, and the answer that comes later goes to Notices as [EventLate].
 func (l *Local) Do(ctx context.Context, r Request) (Reply, error) {
-	e := &errand{request: r, answer: make(chan Reply, 1)}
-	if err := l.put(e); err != nil {
+	e := &call{request: r, reply: make(chan Reply, 1)}
+	if err := l.enqueue(e); err != nil {
 		return Reply{ID: r.ID}, err
 	}
 	select {
-	case reply := <-e.answer:
+	case reply := <-e.reply:
 		return reply, nil
 	case <-l.dead:
-		return Reply{ID: r.ID}, ErrGone
+		return Reply{ID: r.ID}, ErrExited
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.done {
-		return <-e.answer, nil
+		return <-e.reply, nil
 	}
 	e.late = true
-	return Reply{ID: r.ID}, fmt.Errorf("%w: %s: %w", ErrLate, r.Op, ctx.Err())
+	return Reply{ID: r.ID}, fmt.Errorf("%w: %s: %w", ErrTimeout, r.Op, ctx.Err())
 }
 
-func (l *Local) put(e *errand) error {
+func (l *Local) enqueue(e *call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return ErrGone
+		return ErrExited
 	}
 	select {
 	case l.queue <- e:
 		return nil
 	default:
-		return fmt.Errorf("%w: %d requests wait already", ErrLate, cap(l.queue))
+		return fmt.Errorf("%w: %d requests wait already", ErrTimeout, cap(l.queue))
 	}
 }
 
@@ -171,13 +171,13 @@ func (l *Local) Kill() error {
 	if !l.killed {
 		l.killed = true
 		close(l.dead)
-		l.shut()
+		l.shutdown()
 	}
 	return nil
 }
 
 // shut begins the end. l.mu is held.
-func (l *Local) shut() {
+func (l *Local) shutdown() {
 	if !l.closed {
 		l.closed = true
 		close(l.queue)
@@ -189,7 +189,7 @@ func (l *Local) shut() {
 // until ctx ends. Somebody has to read Notices meanwhile.
 func (l *Local) Close(ctx context.Context) error {
 	l.mu.Lock()
-	l.shut()
+	l.shutdown()
 	l.mu.Unlock()
 	select {
 	case <-l.gone:

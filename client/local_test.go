@@ -14,8 +14,8 @@ func local(t *testing.T, l Locker, turn func()) *Local {
 	if turn == nil {
 		turn = func() {}
 	}
-	c := NewLocal(func() int64 { return 1 }, Turns{Work: turn, Tell: turn}, nil)
-	c.native.find = oneLock(l)
+	c := NewLocal(func() int64 { return 1 }, Hooks{BeforeStep: turn, BeforeNotice: turn}, nil)
+	c.native.lookup = singleLock(l)
 	reply, err := c.Do(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}})
 	if err != nil || reply.Type != "ok" {
 		t.Fatalf("init: %+v, %v", reply, err)
@@ -25,7 +25,7 @@ func local(t *testing.T, l Locker, turn func()) *Local {
 
 func TestLocalObeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lock := &scripted{grant: Grant{Token: 7}}
+		lock := &stubLocker{grant: Grant{Token: 7}}
 		c := local(t, lock, nil)
 		reply, err := c.Do(t.Context(), Request{ID: 2, Op: "try", Key: "k", Owner: "o"})
 		if err != nil || reply.ID != 2 || reply.Type != "ok" || reply.Token != 7 {
@@ -39,7 +39,7 @@ func TestLocalObeys(t *testing.T) {
 		if lock.closed != 1 {
 			t.Errorf("the lock was closed %d times", lock.closed)
 		}
-		if _, err := c.Do(t.Context(), Request{Op: "try"}); !errors.Is(err, ErrGone) {
+		if _, err := c.Do(t.Context(), Request{Op: "try"}); !errors.Is(err, ErrExited) {
 			t.Errorf("after Close: %v", err)
 		}
 		if _, open := <-c.Notices(); open {
@@ -53,11 +53,11 @@ func TestLocalStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var until time.Time
 		still := func() { <-time.After(time.Until(until)) } // in virtual time
-		c := local(t, &scripted{}, still)
+		c := local(t, &stubLocker{}, still)
 		until = time.Now().Add(time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := c.Do(ctx, Request{ID: 3, Op: "work", MS: 1, Key: "k"}); !errors.Is(err, ErrLate) {
+		if _, err := c.Do(ctx, Request{ID: 3, Op: "work", MS: 1, Key: "k"}); !errors.Is(err, ErrTimeout) {
 			t.Fatalf("error %v, want ErrLate", err)
 		}
 		late := <-c.Notices()
@@ -72,7 +72,7 @@ func TestLocalStandsStill(t *testing.T) {
 
 func TestLocalTellsUntilItIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := local(t, &scripted{}, nil)
+		c := local(t, &stubLocker{}, nil)
 		go c.native.notify(Reply{Event: "lost", Key: "k"})
 		if r := <-c.Notices(); r.Event != "lost" {
 			t.Errorf("%+v", r)
@@ -86,7 +86,7 @@ func TestLocalTellsUntilItIsClosed(t *testing.T) {
 
 func TestLocalIsKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := local(t, &scripted{}, nil)
+		c := local(t, &stubLocker{}, nil)
 		failed := make(chan error, 1)
 		go func() {
 			_, err := c.Do(t.Context(), Request{Op: "work", MS: 3.6e6})
@@ -98,13 +98,13 @@ func TestLocalIsKilled(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := <-failed; !errors.Is(err, ErrGone) {
+		if err := <-failed; !errors.Is(err, ErrExited) {
 			t.Errorf("what was under way: %v, want ErrGone", err)
 		}
 		if _, open := <-c.Notices(); open {
 			t.Error("a dead client tells something")
 		}
-		if _, err := c.Do(t.Context(), Request{Op: "try"}); !errors.Is(err, ErrGone) {
+		if _, err := c.Do(t.Context(), Request{Op: "try"}); !errors.Is(err, ErrExited) {
 			t.Errorf("after Kill: %v", err)
 		}
 		if err := c.Close(t.Context()); err != nil {

@@ -44,7 +44,7 @@ var ErrNotHeld = errors.New("this client has no such hold")
 type Native struct {
 	notify func(Reply)
 	mono   func() int64
-	find   lookup
+	lookup lookup
 
 	mu     sync.Mutex
 	row    Spec
@@ -55,7 +55,7 @@ type Native struct {
 // called from several goroutines and must not block for long. mono is the clock
 // that stamps promises: [Mono] in a process of its own, the harness's otherwise.
 func NewNative(notify func(Reply), mono func() int64) *Native {
-	n := &Native{mono: mono, find: Lookup}
+	n := &Native{mono: mono, lookup: Lookup}
 	n.notify = func(r Reply) {
 		if !r.until.IsZero() {
 			r.promise(r.until, mono())
@@ -93,10 +93,10 @@ func (n *Native) Handle(ctx context.Context, r Request) (reply Reply) {
 		return n.acquire(ctx, locker, r)
 	case opRenew:
 		g, err := locker.Renew(ctx, r.Key, r.Owner)
-		return n.answer(r, g, err)
+		return n.reply(r, g, err)
 	case opRelease:
 		count, err := locker.Release(ctx, r.Key, r.Owner)
-		return n.answer(r, Grant{Count: count}, err)
+		return n.reply(r, Grant{Count: count}, err)
 	case opWork:
 		return work(ctx, r)
 	}
@@ -107,7 +107,7 @@ func (n *Native) open(r Request) Reply {
 	if r.Setup == nil {
 		return refuse(r, "bad-request", "init has no setup")
 	}
-	row, err := n.find(r.Setup.Lock)
+	row, err := n.lookup(r.Setup.Lock)
 	if err == nil && row.Open == nil {
 		err = fmt.Errorf("%q is not a native lock", row.Name)
 	}
@@ -148,12 +148,12 @@ func (n *Native) acquire(ctx context.Context, locker Locker, r Request) Reply {
 		defer cancel()
 	}
 	g, err := locker.Acquire(ctx, ask)
-	return n.answer(r, g, err)
+	return n.reply(r, g, err)
 }
 
 // answer is the one place where a native lock's error becomes fail or info:
 // what is not certainly undone is info.
-func (n *Native) answer(r Request, g Grant, err error) Reply {
+func (n *Native) reply(r Request, g Grant, err error) Reply {
 	if err == nil {
 		reply := Reply{ID: r.ID, Type: "ok", Token: g.Token, Count: g.Count}
 		reply.promise(g.Deadline, n.mono())

@@ -19,7 +19,7 @@ import (
 )
 
 // scripted is a [Locker] that answers every call alike.
-type scripted struct {
+type stubLocker struct {
 	grant  Grant
 	err    error
 	panics bool
@@ -27,7 +27,7 @@ type scripted struct {
 	closed int
 }
 
-func (s *scripted) Acquire(_ context.Context, a Ask) (Grant, error) {
+func (s *stubLocker) Acquire(_ context.Context, a Ask) (Grant, error) {
 	s.asked = append(s.asked, a)
 	if s.panics {
 		panic("out of locks")
@@ -35,11 +35,13 @@ func (s *scripted) Acquire(_ context.Context, a Ask) (Grant, error) {
 	return s.grant, s.err
 }
 
-func (s *scripted) Renew(context.Context, string, string) (Grant, error) { return s.grant, s.err }
+func (s *stubLocker) Renew(context.Context, string, string) (Grant, error) { return s.grant, s.err }
 
-func (s *scripted) Release(context.Context, string, string) (int, error) { return s.grant.Count, s.err }
+func (s *stubLocker) Release(context.Context, string, string) (int, error) {
+	return s.grant.Count, s.err
+}
 
-func (s *scripted) Close(context.Context) error {
+func (s *stubLocker) Close(context.Context) error {
 	s.closed++
 	return s.err
 }
@@ -48,7 +50,7 @@ func (s *scripted) Close(context.Context) error {
 func opened(t *testing.T, l Locker) *Native {
 	t.Helper()
 	n := NewNative(func(Reply) {}, func() int64 { return 77 })
-	n.find = oneLock(l)
+	n.lookup = singleLock(l)
 	if reply := n.Handle(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}}); reply.Type != "ok" {
 		t.Fatalf("init: %+v", reply)
 	}
@@ -65,7 +67,7 @@ func TestErrorsBecomeFailOrInfo(t *testing.T) {
 		{nil, "ok"}, {errBusy, "fail"}, {ErrNotHeld, "fail"}, {fmt.Errorf("renewing: %w", ErrNotHeld), "fail"},
 		{lost, "info"}, {context.DeadlineExceeded, "info"}, {context.Canceled, "info"}, {io.EOF, "info"},
 	} {
-		n := opened(t, &scripted{err: test.err})
+		n := opened(t, &stubLocker{err: test.err})
 		for _, op := range []string{"acquire", "try", "renew", "release"} {
 			reply := n.Handle(t.Context(), Request{ID: 9, Op: op, WaitMS: 10})
 			if reply.Type != test.want || reply.ID != 9 {
@@ -127,7 +129,7 @@ func TestHandleRefuses(t *testing.T) {
 		{"after close", []Request{{Op: Init, Setup: setup}, {Op: Close}, {Op: "acquire"}}, "not-ready"},
 	} {
 		n := NewNative(func(Reply) {}, Mono)
-		n.find = oneLock(&scripted{})
+		n.lookup = singleLock(&stubLocker{})
 		var reply Reply
 		for i, r := range test.requests {
 			r.ID = int64(i + 1)
@@ -148,7 +150,7 @@ func TestForeignLocksAreNotNative(t *testing.T) {
 }
 
 func TestCloseTwiceAndCloseThatFails(t *testing.T) {
-	l := &scripted{}
+	l := &stubLocker{}
 	n := opened(t, l)
 	for range 2 {
 		if reply := n.Handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "ok" || reply.ID != 3 {
@@ -158,7 +160,7 @@ func TestCloseTwiceAndCloseThatFails(t *testing.T) {
 	if l.closed != 1 {
 		t.Errorf("the lock was closed %d times", l.closed)
 	}
-	n = opened(t, &scripted{err: io.ErrClosedPipe})
+	n = opened(t, &stubLocker{err: io.ErrClosedPipe})
 	if reply := n.Handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "info" || reply.Code != "close" {
 		t.Errorf("%+v", reply)
 	}
@@ -167,7 +169,7 @@ func TestCloseTwiceAndCloseThatFails(t *testing.T) {
 // TestPanicIsAFinding: what a lock had done when it panicked is unknown, and
 // the client goes on.
 func TestPanicIsAFinding(t *testing.T) {
-	l := &scripted{panics: true}
+	l := &stubLocker{panics: true}
 	n := opened(t, l)
 	reply := n.Handle(t.Context(), Request{ID: 5, Op: "try"})
 	want := Reply{ID: 5, Type: "info", Code: "panic", Error: "the lock panicked: out of locks"}
@@ -192,7 +194,7 @@ func TestWhatALockIsAsked(t *testing.T) {
 		{Request{Op: "acquire", WaitMS: 1e300, LeaseMS: 1e300}, Ask{Wait: true, Permits: 1, Limit: 1, Lease: century}},
 		{Request{Op: "acquire", WaitMS: -1e300, LeaseMS: -1e300, Permits: -7}, Ask{Permits: 1, Limit: 1, Lease: -century}},
 	} {
-		l := &scripted{}
+		l := &stubLocker{}
 		opened(t, l).Handle(t.Context(), test.request)
 		if diff := cmp.Diff([]Ask{test.want}, l.asked); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.request, diff)
@@ -203,7 +205,7 @@ func TestWhatALockIsAsked(t *testing.T) {
 func TestPromises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deadline := time.Now().Add(1500 * time.Millisecond)
-		n := opened(t, &scripted{grant: Grant{Token: 4, Count: 2, Deadline: deadline}})
+		n := opened(t, &stubLocker{grant: Grant{Token: 4, Count: 2, Deadline: deadline}})
 		reply := n.Handle(t.Context(), Request{ID: 2, Op: "acquire"})
 		want := Reply{ID: 2, Type: "ok", Token: 4, Count: 2, ValidMS: 1500, MonoNS: 77}
 		if diff := cmp.Diff(want, reply, cmp.AllowUnexported(Reply{})); diff != "" {
@@ -220,7 +222,7 @@ func TestPromises(t *testing.T) {
 
 func TestWorkTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := opened(t, &scripted{})
+		n := opened(t, &stubLocker{})
 		began := time.Now()
 		if reply := n.Handle(t.Context(), Request{ID: 2, Op: "work", MS: 250}); reply.Type != "ok" || reply.ID != 2 {
 			t.Errorf("%+v", reply)
@@ -295,7 +297,7 @@ func TestServe(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			noLeaks(t)
 			var out bytes.Buffer
-			err := serve(t.Context(), strings.NewReader(test.in), &out, oneLock(newMemory()))
+			err := serve(t.Context(), strings.NewReader(test.in), &out, singleLock(newMemory()))
 			if (err != nil) != (test.err != "") || !strings.Contains(fmt.Sprint(err), test.err) && err != nil {
 				t.Errorf("serve = %v, want %q", err, test.err)
 			}
@@ -322,7 +324,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		answers, out := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- serve(ctx, in, out, oneLock(newMemory())) }()
+		go func() { ended <- serve(ctx, in, out, singleLock(newMemory())) }()
 		lines := json.NewDecoder(answers)
 		_, _ = io.WriteString(asks, `{"id":1,"op":"init","setup":{"lock":"memory"}}`+"\n")
 		var r Reply
@@ -354,7 +356,7 @@ func FuzzServe(f *testing.F) {
 		var out bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_ = serve(ctx, strings.NewReader(in), &out, oneLock(&scripted{}))
+		_ = serve(ctx, strings.NewReader(in), &out, singleLock(&stubLocker{}))
 		for d := json.NewDecoder(&out); d.More(); {
 			var r Reply
 			if err := d.Decode(&r); err != nil || r.Type != "ok" && r.Type != "fail" && r.Type != "info" {

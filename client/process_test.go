@@ -14,7 +14,7 @@ import (
 // do asks c and fails the test if it cannot answer.
 func do(t *testing.T, c *StdioClient, r Request) Reply {
 	t.Helper()
-	reply, err := c.Do(soon(t), r)
+	reply, err := c.Do(testContext(t), r)
 	if err != nil {
 		t.Fatalf("%s: %v", r.Op, err)
 	}
@@ -48,17 +48,17 @@ func TestRealProcess(t *testing.T) {
 			t.Fatalf("release: %+v", reply)
 		}
 	}
-	if err := c.Close(soon(t)); err != nil {
+	if err := c.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
-	drained(c)
+	drain(c)
 	if c.PID() != 0 {
 		t.Error("the process is still there")
 	}
-	if _, err := c.Do(soon(t), Request{Op: "acquire"}); !errors.Is(err, ErrGone) {
+	if _, err := c.Do(testContext(t), Request{Op: "acquire"}); !errors.Is(err, ErrExited) {
 		t.Errorf("asked after Close: %v, want ErrGone", err)
 	}
-	if err := c.Close(soon(t)); err != nil {
+	if err := c.Close(testContext(t)); err != nil {
 		t.Errorf("closed again: %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestStoppedProcessAnswersAfterwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	const late = 50 * time.Millisecond
-	if _, err := c.Do(within(t, late), Request{Op: "acquire", Key: "k", Owner: "me"}); !errors.Is(err, ErrLate) {
+	if _, err := c.Do(timeoutContext(t, late), Request{Op: "acquire", Key: "k", Owner: "me"}); !errors.Is(err, ErrTimeout) {
 		t.Fatalf("a stopped client: %v, want ErrLate", err)
 	}
 	if err := c.Continue(); err != nil {
@@ -84,7 +84,7 @@ func TestStoppedProcessAnswersAfterwards(t *testing.T) {
 	if reply := do(t, c, Request{Op: "try", Key: "k", Owner: "other"}); reply.Type != "fail" || reply.Code != "busy" {
 		t.Errorf("the late acquire left no hold: %+v", reply)
 	}
-	if err := c.Close(soon(t)); err != nil {
+	if err := c.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -97,7 +97,7 @@ func TestStopIsForTheWorkToo(t *testing.T) {
 	const work = 500 // ms; it is stopped before they are over
 	answered := make(chan error, 1)
 	go func() {
-		_, err := c.Do(soon(t), Request{Op: "work", MS: work})
+		_, err := c.Do(testContext(t), Request{Op: "work", MS: work})
 		answered <- err
 	}()
 	if err := c.Stop(); err != nil {
@@ -122,7 +122,7 @@ func TestStopIsForTheWorkToo(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-	if err := c.Close(soon(t)); err != nil {
+	if err := c.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -137,11 +137,11 @@ func TestBadProcesses(t *testing.T) {
 		do       error
 		close    error
 	}{
-		{"dies", long, ErrGone, nil},
-		{"half", long, ErrBabble, ErrBabble},
-		{"mute", short, ErrLate, ErrLate},
-		{"hides", long, ErrGone, nil},
-		{"deaf", long, ErrGone, nil},
+		{"dies", long, ErrExited, nil},
+		{"half", long, ErrProtocol, ErrProtocol},
+		{"mute", short, ErrTimeout, ErrTimeout},
+		{"hides", long, ErrExited, nil},
+		{"deaf", long, ErrExited, nil},
 		{"clings", short, nil, nil}, // late, or gone when the heir is
 	} {
 		t.Run(test.role, func(t *testing.T) {
@@ -151,15 +151,15 @@ func TestBadProcesses(t *testing.T) {
 			if test.role == "deaf" {
 				<-c.Notices() // from now on its input is closed
 			}
-			_, err := c.Do(within(t, test.patience), Request{Op: "acquire", Key: "k"})
+			_, err := c.Do(timeoutContext(t, test.patience), Request{Op: "acquire", Key: "k"})
 			if test.do != nil && !errors.Is(err, test.do) || err == nil {
 				t.Errorf("Do = %v, want %v", err, test.do)
 			}
-			err = c.Close(within(t, test.patience))
+			err = c.Close(timeoutContext(t, test.patience))
 			if test.close != nil && !errors.Is(err, test.close) {
 				t.Errorf("Close = %v, want %v", err, test.close)
 			}
-			drained(c)
+			drain(c)
 			if p.PID() != 0 {
 				t.Errorf("process %d is still there", p.PID())
 			}
@@ -174,17 +174,17 @@ func TestKilledProcessIsGoneInTheMiddleOfARequest(t *testing.T) {
 	initialize(t, c)
 	asked := make(chan error, 1)
 	go func() {
-		_, err := c.Do(soon(t), Request{Op: "work", MS: 60_000})
+		_, err := c.Do(testContext(t), Request{Op: "work", MS: 60_000})
 		asked <- err
 	}()
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-asked; !errors.Is(err, ErrGone) {
+	if err := <-asked; !errors.Is(err, ErrExited) {
 		t.Errorf("Do = %v, want ErrGone", err)
 	}
-	drained(c)
-	if err := c.Close(soon(t)); err != nil {
+	drain(c)
+	if err := c.Close(testContext(t)); err != nil {
 		t.Errorf("Close of a client that is gone = %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 	initialize(t, quick)
 	slept := make(chan error, 1)
 	go func() {
-		_, err := slow.Do(within(t, time.Minute), Request{Op: "work", MS: 60_000})
+		_, err := slow.Do(timeoutContext(t, time.Minute), Request{Op: "work", MS: 60_000})
 		slept <- err
 	}()
 	for range 20 {
@@ -209,17 +209,17 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 		t.Errorf("twenty quick acquires took longer than a minute of work beside them (%v)", err)
 	default:
 	}
-	if err := quick.Close(soon(t)); err != nil {
+	if err := quick.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
 	if err := slow.Kill(); err != nil {
 		t.Error(err)
 	}
-	if err := <-slept; !errors.Is(err, ErrGone) {
+	if err := <-slept; !errors.Is(err, ErrExited) {
 		t.Errorf("the work ended with %v, want ErrGone", err)
 	}
-	drained(slow)
-	if err := slow.Close(soon(t)); err != nil {
+	drain(slow)
+	if err := slow.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -239,7 +239,7 @@ func TestAThousandClientsInOneProcess(t *testing.T) {
 		initialize(t, all[i])
 	}
 	var wg sync.WaitGroup
-	ctx := within(t, time.Minute)
+	ctx := timeoutContext(t, time.Minute)
 	tokens := make([]uint64, clients)
 	began := time.Now()
 	for i, c := range all {
@@ -274,10 +274,10 @@ func TestAThousandClientsInOneProcess(t *testing.T) {
 	}
 	for _, c := range all {
 		wg.Go(func() {
-			if err := c.Close(soon(t)); err != nil {
+			if err := c.Close(testContext(t)); err != nil {
 				t.Error(err)
 			}
-			drained(c)
+			drain(c)
 		})
 	}
 	wg.Wait()

@@ -18,11 +18,11 @@ var reentrantSpec = Spec{
 		"fencing tokens.",
 	Source:     "Redisson's RLock, made idempotent (redisson#7367)",
 	Topologies: []string{Single, Replicated, Sentinel, Sharded},
-	Fences:     true, Reentrant: true,
-	Keeps:    tokenOf,
-	Open:     openReentrant,
-	Definite: lock.Definite,
-	Code:     lockCode,
+	Fenced:     true, Reentrant: true,
+	PersistentKeys: tokenKey,
+	Open:           openReentrant,
+	Definite:       lock.Definite,
+	Code:           lockCode,
 }
 
 func openReentrant(s Setup, notify func(Reply)) (Locker, error) {
@@ -32,16 +32,16 @@ func openReentrant(s Setup, notify func(Reply)) (Locker, error) {
 }
 
 // mutexes takes plain mutexes.
-var mutexes = holds(func(c *lock.Client, a Ask) taken { return c.Mutex(a.Key) }, false)
+var mutexes = acquireHold(func(c *lock.Client, a Ask) acquirer { return c.Mutex(a.Key) }, false)
 
 // library is package lock behind the harness's words. It remembers the holds
 // of this client by key and owner: the innermost one is released first.
 type library struct {
 	conns   []redis.UniversalClient
 	lock    *lock.Client
-	take    taker
+	acquire acquireFunc
 	notify  func(Reply)
-	permits *permitsOf
+	permits *permitOwners
 
 	mu    sync.Mutex
 	holds map[holdID][]held
@@ -50,14 +50,14 @@ type library struct {
 type holdID struct{ key, owner string }
 
 func openLock(
-	s Setup, notify func(Reply), take taker, open func([]redis.UniversalClient, lock.Options) (*lock.Client, error),
+	s Setup, notify func(Reply), take acquireFunc, open func([]redis.UniversalClient, lock.Options) (*lock.Client, error),
 ) (Locker, error) {
 	tell := func(event string) func(h *lock.Hold) {
 		return func(h *lock.Hold) {
 			notify(Reply{Event: event, Key: keyOf(h.Name()), Owner: h.Owner(), until: h.Deadline()})
 		}
 	}
-	permits := &permitsOf{known: map[*lock.Permits]holdID{}}
+	permits := &permitOwners{ids: map[*lock.Permits]holdID{}}
 	options := lock.Options{
 		Tokens: true, // the reports show what fencing would have refused
 		Rand:   rand.NewPCG(s.Seed, 1),
@@ -76,13 +76,13 @@ func openLock(
 		return nil, errors.Join(err, closeAll(conns))
 	}
 	return &library{
-		conns: conns, lock: c, take: take, notify: notify, permits: permits, holds: map[holdID][]held{},
+		conns: conns, lock: c, acquire: take, notify: notify, permits: permits, holds: map[holdID][]held{},
 	}, nil
 }
 
 // Acquire takes the lock.
 func (l *library) Acquire(ctx context.Context, a Ask) (Grant, error) {
-	h, err := l.take(ctx, l.lock, a)
+	h, err := l.acquire(ctx, l.lock, a)
 	if err != nil {
 		return Grant{}, err
 	}

@@ -34,14 +34,14 @@ type lookup func(name string) (Spec, error)
 
 func serve(ctx context.Context, in io.Reader, out io.Writer, find lookup) error {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &server{out: json.NewEncoder(out), find: find, desks: map[string]*desk{}}
-	defer s.hang(cancel)
+	s := &server{out: json.NewEncoder(out), lookup: find, workers: map[string]*worker{}}
+	defer s.shutdown(cancel)
 	requests, ended := make(chan Request), make(chan error, 1)
 	go func() { ended <- readRequests(ctx, in, requests) }()
 	for {
 		select {
 		case r := <-requests:
-			s.hand(ctx, r)
+			s.dispatch(ctx, r)
 		case err := <-ended:
 			return err
 		case <-ctx.Done():
@@ -60,7 +60,7 @@ func readRequests(ctx context.Context, in io.Reader, to chan<- Request) error {
 		}
 		var r Request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("reading a request: %q: %w", clip(lines.Text()), err)
+			return fmt.Errorf("reading a request: %q: %w", truncate(lines.Text()), err)
 		}
 		select {
 		case to <- r:
@@ -75,33 +75,33 @@ func readRequests(ctx context.Context, in io.Reader, to chan<- Request) error {
 }
 
 type server struct {
-	find    lookup
+	lookup  lookup
 	writing sync.Mutex
 	out     *json.Encoder
-	desks   map[string]*desk // only the reading goroutine touches it
+	workers map[string]*worker // only the reading goroutine touches it
 }
 
 // desk is where the requests of one client are worked on, one at a time.
-type desk struct {
+type worker struct {
 	native *Native
 	queue  chan Request
 	done   chan struct{}
 }
 
-func (s *server) desk(ctx context.Context, name string) *desk {
-	if d, ok := s.desks[name]; ok {
+func (s *server) worker(ctx context.Context, name string) *worker {
+	if d, ok := s.workers[name]; ok {
 		return d
 	}
-	d := &desk{queue: make(chan Request, 16), done: make(chan struct{})}
-	d.native = NewNative(func(r Reply) { s.say(name, r) }, Mono)
-	d.native.find = s.find
-	s.desks[name] = d
+	d := &worker{queue: make(chan Request, 16), done: make(chan struct{})}
+	d.native = NewNative(func(r Reply) { s.send(name, r) }, Mono)
+	d.native.lookup = s.lookup
+	s.workers[name] = d
 	go func() {
 		defer close(d.done)
 		for r := range d.queue {
 			reply := d.native.Handle(ctx, r)
 			reply.ID = r.ID
-			s.say(name, reply)
+			s.send(name, reply)
 		}
 		d.native.Handle(context.WithoutCancel(ctx), Request{Op: Close})
 	}()
@@ -110,14 +110,14 @@ func (s *server) desk(ctx context.Context, name string) *desk {
 
 // hand puts r on the desk of its client. A client with a full desk is not
 // waited for beyond the end of ctx.
-func (s *server) hand(ctx context.Context, r Request) {
+func (s *server) dispatch(ctx context.Context, r Request) {
 	select {
-	case s.desk(ctx, r.Client).queue <- r:
+	case s.worker(ctx, r.Client).queue <- r:
 	case <-ctx.Done():
 	}
 }
 
-func (s *server) say(name string, r Reply) {
+func (s *server) send(name string, r Reply) {
 	r.Client = name
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -126,12 +126,12 @@ func (s *server) say(name string, r Reply) {
 
 // hang ends every desk: what is under way is cancelled, what is held is left
 // to its lease, as when a process ends.
-func (s *server) hang(cancel context.CancelFunc) {
+func (s *server) shutdown(cancel context.CancelFunc) {
 	cancel()
-	for _, d := range s.desks { // order does not matter: each is waited for
+	for _, d := range s.workers { // order does not matter: each is waited for
 		close(d.queue)
 	}
-	for _, d := range s.desks { // order does not matter: all are waited for
+	for _, d := range s.workers { // order does not matter: all are waited for
 		<-d.done
 	}
 }

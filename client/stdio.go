@@ -14,11 +14,11 @@ import (
 )
 
 // Why a client did not answer. After any of them the outcome of the request is
-// unknown; after ErrGone and ErrBabble nothing more can be asked.
+// unknown; after ErrExited and ErrProtocol nothing more can be asked.
 var (
-	ErrGone   = errors.New("the client process has ended")
-	ErrBabble = errors.New("the client answered nonsense")
-	ErrLate   = errors.New("the client did not answer in time")
+	ErrExited   = errors.New("the client process has ended")
+	ErrProtocol = errors.New("the client answered nonsense")
+	ErrTimeout  = errors.New("the client did not answer in time")
 )
 
 // EventLate is the Event of a reply that came after the harness had given up
@@ -58,13 +58,13 @@ type Stdio struct {
 	clients map[string]*StdioClient
 	open    int   // clients that have not been closed
 	err     error // why the output ended
-	hungUp  bool  // closing is closed
+	closed  bool  // closing is closed
 }
 
 type pending struct {
 	client *StdioClient
 	op     string
-	answer chan Reply // 1 deep
+	reply  chan Reply // 1 deep
 	late   bool       // Do has given up; guarded by Stdio.mu
 }
 
@@ -112,31 +112,31 @@ var (
 	_ Stopper = (*StdioClient)(nil)
 )
 
-// Do sends r and waits for its answer. If ctx ends first the error is ErrLate,
+// Do sends r and waits for its answer. If ctx ends first the error is ErrTimeout,
 // and a reply that comes later goes to Notices as [EventLate].
 func (c *StdioClient) Do(ctx context.Context, r Request) (Reply, error) {
 	s := c.stdio
 	r.Client = c.name
-	p := &pending{client: c, op: r.Op, answer: make(chan Reply, 1)}
+	p := &pending{client: c, op: r.Op, reply: make(chan Reply, 1)}
 	id, err := s.send(ctx, r, p)
 	if err != nil {
 		return Reply{ID: id}, err
 	}
 	select {
-	case reply := <-p.answer:
+	case reply := <-p.reply:
 		return reply, nil
 	case <-s.done:
 		select {
-		case reply := <-p.answer: // the answer was the last thing it said
+		case reply := <-p.reply: // the answer was the last thing it said
 			return reply, nil
 		default:
 			return Reply{ID: id}, s.reason()
 		}
 	case <-ctx.Done():
 		if s.abandon(id, p) {
-			return Reply{ID: id}, fmt.Errorf("%w: %s: %w", ErrLate, r.Op, ctx.Err())
+			return Reply{ID: id}, fmt.Errorf("%w: %s: %w", ErrTimeout, r.Op, ctx.Err())
 		}
-		return <-p.answer, nil
+		return <-p.reply, nil
 	}
 }
 
@@ -174,17 +174,17 @@ func (c *StdioClient) PID() int { return c.stdio.proc.PID() }
 // error says so. It may be called twice, and for a client that is gone.
 func (c *StdioClient) Close(ctx context.Context) error {
 	_, err := c.Do(ctx, Request{Op: Close})
-	if errors.Is(err, ErrGone) {
+	if errors.Is(err, ErrExited) {
 		err = nil
 	}
-	if last := c.stdio.leave(c); !last && err == nil {
+	if last := c.stdio.remove(c); !last && err == nil {
 		return nil
 	}
-	return errors.Join(err, c.stdio.hangUp(ctx, err == nil))
+	return errors.Join(err, c.stdio.shutdown(ctx, err == nil))
 }
 
 // leave counts c out; true if no client of the process is left.
-func (s *Stdio) leave(c *StdioClient) bool {
+func (s *Stdio) remove(c *StdioClient) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !c.closed {
@@ -194,12 +194,12 @@ func (s *Stdio) leave(c *StdioClient) bool {
 	return s.open == 0
 }
 
-// hangUp ends the process: politely, by the end of its input, for as long as
+// shutdown ends the process: politely, by the end of its input, for as long as
 // ctx allows, then by force.
-func (s *Stdio) hangUp(ctx context.Context, politely bool) error {
+func (s *Stdio) shutdown(ctx context.Context, politely bool) error {
 	s.mu.Lock()
-	if !s.hungUp {
-		s.hungUp = true
+	if !s.closed {
+		s.closed = true
 		close(s.closing)
 	}
 	s.mu.Unlock()
@@ -237,7 +237,7 @@ func (s *Stdio) send(ctx context.Context, r Request, p *pending) (int64, error) 
 		return r.ID, s.reason()
 	case <-ctx.Done():
 		s.abandon(r.ID, p)
-		return r.ID, fmt.Errorf("%w: it does not even take the %s request: %w", ErrLate, r.Op, ctx.Err())
+		return r.ID, fmt.Errorf("%w: it does not even take the %s request: %w", ErrTimeout, r.Op, ctx.Err())
 	}
 }
 
@@ -268,13 +268,13 @@ func (s *Stdio) read() {
 	var err error
 	for err == nil && lines.Scan() {
 		if text := strings.TrimSpace(lines.Text()); text != "" {
-			err = s.take(text)
+			err = s.handleLine(text)
 		}
 	}
 	if err == nil {
-		err = ErrGone
+		err = ErrExited
 		if errors.Is(lines.Err(), bufio.ErrTooLong) {
-			err = fmt.Errorf("%w: a line of more than %d bytes", ErrBabble, maxLine)
+			err = fmt.Errorf("%w: a line of more than %d bytes", ErrProtocol, maxLine)
 		}
 	}
 	_ = s.proc.Kill() // nothing it says can be believed, or nothing will come
@@ -288,16 +288,16 @@ func (s *Stdio) read() {
 	close(s.done)
 }
 
-func (s *Stdio) take(line string) error {
+func (s *Stdio) handleLine(line string) error {
 	var r Reply
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
-		return fmt.Errorf("%w: %q: %w", ErrBabble, clip(line), err)
+		return fmt.Errorf("%w: %q: %w", ErrProtocol, truncate(line), err)
 	}
 	if r.Event != "" {
-		return s.takeEvent(r, line)
+		return s.handleNotice(r, line)
 	}
 	if r.Type != "ok" && r.Type != "fail" && r.Type != "info" {
-		return fmt.Errorf("%w: %q: type is not ok, fail or info", ErrBabble, clip(line))
+		return fmt.Errorf("%w: %q: type is not ok, fail or info", ErrProtocol, truncate(line))
 	}
 	s.mu.Lock()
 	p := s.waiting[r.ID]
@@ -305,33 +305,33 @@ func (s *Stdio) take(line string) error {
 	s.mu.Unlock()
 	switch {
 	case p == nil:
-		return fmt.Errorf("%w: %q: nobody asked for id %d", ErrBabble, clip(line), r.ID)
+		return fmt.Errorf("%w: %q: nobody asked for id %d", ErrProtocol, truncate(line), r.ID)
 	case p.late:
 		r.Event, r.Op = EventLate, p.op
-		s.tell(p.client, r)
+		s.notify(p.client, r)
 	default:
-		p.answer <- r
+		p.reply <- r
 	}
 	return nil
 }
 
-func (s *Stdio) takeEvent(r Reply, line string) error {
+func (s *Stdio) handleNotice(r Reply, line string) error {
 	if r.Event != history.Lost && r.Event != history.Renewed {
-		return fmt.Errorf("%w: %q: event is not lost or renewed", ErrBabble, clip(line))
+		return fmt.Errorf("%w: %q: event is not lost or renewed", ErrProtocol, truncate(line))
 	}
 	s.mu.Lock()
 	c := s.clients[r.Client]
 	s.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%w: %q: it has no client %q", ErrBabble, clip(line), r.Client)
+		return fmt.Errorf("%w: %q: it has no client %q", ErrProtocol, truncate(line), r.Client)
 	}
-	s.tell(c, r)
+	s.notify(c, r)
 	return nil
 }
 
 // tell puts r into c's notices. When the process is being ended, what nobody
 // has room for is dropped, so that the end does not wait for a reader.
-func (s *Stdio) tell(c *StdioClient, r Reply) {
+func (s *Stdio) notify(c *StdioClient, r Reply) {
 	select {
 	case c.notices <- r:
 	default:
@@ -348,7 +348,7 @@ func (s *Stdio) reason() error {
 	return s.err
 }
 
-func clip(s string) string {
+func truncate(s string) string {
 	if len(s) > 120 {
 		return s[:120] + "…"
 	}

@@ -37,8 +37,8 @@ func TestAnswersAreMatchedByID(t *testing.T) {
 			t.Error(text)
 		}
 		_ = p.proc.Kill()
-		drained(a)
-		drained(b)
+		drain(a)
+		drain(b)
 	})
 }
 
@@ -53,7 +53,7 @@ func TestLateAnswerBecomesANotice(t *testing.T) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := c.Do(ctx, Request{Op: "work", MS: 5}); !errors.Is(err, ErrLate) ||
+		if _, err := c.Do(ctx, Request{Op: "work", MS: 5}); !errors.Is(err, ErrTimeout) ||
 			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Do = %v, want ErrLate", err)
 		}
@@ -64,7 +64,7 @@ func TestLateAnswerBecomesANotice(t *testing.T) {
 			t.Errorf("notice (-want +got):\n%s", diff)
 		}
 		_ = p.proc.Kill()
-		drained(c)
+		drain(c)
 	})
 }
 
@@ -96,23 +96,23 @@ func TestNonsense(t *testing.T) {
 				}()
 				_, err := c.Do(t.Context(), Request{Op: "acquire"})
 				if strings.HasPrefix(test.name, "answered twice") && err == nil {
-					drained(c)
+					drain(c)
 					_, err = c.Do(t.Context(), Request{Op: "release"})
 				}
-				if !errors.Is(err, ErrBabble) || !strings.Contains(fmt.Sprint(err), test.why) {
+				if !errors.Is(err, ErrProtocol) || !strings.Contains(fmt.Sprint(err), test.why) {
 					t.Errorf("Do = %v, want ErrBabble: %s", err, test.why)
 				}
 				if len(fmt.Sprint(err)) > 400 {
 					t.Errorf("the error has %d bytes", len(fmt.Sprint(err)))
 				}
-				drained(c)
+				drain(c)
 				if !p.proc.killed() {
 					t.Error("it was not killed")
 				}
-				if _, err := c.Do(t.Context(), Request{Op: "acquire"}); !errors.Is(err, ErrBabble) {
+				if _, err := c.Do(t.Context(), Request{Op: "acquire"}); !errors.Is(err, ErrProtocol) {
 					t.Errorf("asked again: %v, want ErrBabble", err)
 				}
-				if err := c.Close(t.Context()); !errors.Is(err, ErrBabble) {
+				if err := c.Close(t.Context()); !errors.Is(err, ErrProtocol) {
 					t.Errorf("Close = %v, want ErrBabble", err)
 				}
 			})
@@ -133,7 +133,7 @@ func TestBlankLinesAndUnknownFieldsAreForgiven(t *testing.T) {
 			t.Errorf("Do = %+v, %v", reply, err)
 		}
 		_ = p.proc.Kill()
-		drained(c)
+		drain(c)
 	})
 }
 
@@ -145,20 +145,20 @@ func TestClientThatReadsNothing(t *testing.T) {
 		c := p.Client("")
 		for range 20 { // more than are queued
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if _, err := c.Do(ctx, Request{Op: "renew"}); !errors.Is(err, ErrLate) {
+			if _, err := c.Do(ctx, Request{Op: "renew"}); !errors.Is(err, ErrTimeout) {
 				t.Fatalf("Do = %v, want ErrLate", err)
 			}
 			cancel()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.Close(ctx); !errors.Is(err, ErrLate) {
+		if err := c.Close(ctx); !errors.Is(err, ErrTimeout) {
 			t.Errorf("Close = %v, want ErrLate", err)
 		}
 		if !p.proc.killed() {
 			t.Error("it was not killed")
 		}
-		drained(c)
+		drain(c)
 	})
 }
 
@@ -175,10 +175,10 @@ func TestUnheardNoticesDoNotKeepClose(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.Close(ctx); !errors.Is(err, ErrLate) {
+		if err := c.Close(ctx); !errors.Is(err, ErrTimeout) {
 			t.Errorf("Close = %v, want ErrLate", err)
 		}
-		if got := len(drained(c)); got != noticeQueue {
+		if got := len(drain(c)); got != noticeQueue {
 			t.Errorf("%d notices kept, want %d", got, noticeQueue)
 		}
 	})
@@ -210,7 +210,7 @@ func TestCloseOfOneLeavesTheOthers(t *testing.T) {
 			}
 		}
 		<-ended
-		if late := p.Client("c"); len(drained(late)) != 0 {
+		if late := p.Client("c"); len(drain(late)) != 0 {
 			t.Error("a client of an ended process has notices")
 		}
 	})
@@ -233,7 +233,7 @@ func FuzzStdio(f *testing.F) {
 			_ = p.says.Close()
 		}()
 		notices := make(chan []Reply)
-		go func() { notices <- drained(c) }()
+		go func() { notices <- drain(c) }()
 		reply, err := c.Do(t.Context(), Request{Op: "acquire"})
 		for _, r := range append(<-notices, reply) {
 			if v := r.ValidFor(time.Second, 1<<40); v > century || v < -2*century {
@@ -243,7 +243,7 @@ func FuzzStdio(f *testing.F) {
 		switch {
 		case err == nil && reply.Type != "ok" && reply.Type != "fail" && reply.Type != "info":
 			t.Errorf("%q was taken for an answer: %+v", says, reply)
-		case err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrBabble):
+		case err != nil && !errors.Is(err, ErrExited) && !errors.Is(err, ErrProtocol):
 			t.Errorf("%q: %v", says, err)
 		}
 	})

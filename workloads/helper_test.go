@@ -58,7 +58,7 @@ func (c *clientFake) Do(ctx context.Context, r client.Request) (client.Reply, er
 		case <-time.After(time.Duration(r.MS * float64(time.Millisecond))):
 			return client.Reply{Type: "ok"}, nil
 		case <-ctx.Done():
-			return client.Reply{}, fmt.Errorf("%w: %w", client.ErrLate, ctx.Err())
+			return client.Reply{}, fmt.Errorf("%w: %w", client.ErrTimeout, ctx.Err())
 		}
 	}
 	return client.Reply{Type: "ok"}, nil
@@ -89,7 +89,7 @@ func (l *lockFake) acquire(ctx context.Context, r client.Request) (client.Reply,
 		case <-late:
 			return client.Reply{Type: "fail", Code: "held"}, nil
 		case <-ctx.Done():
-			return client.Reply{}, fmt.Errorf("%w: %w", client.ErrLate, ctx.Err())
+			return client.Reply{}, fmt.Errorf("%w: %w", client.ErrTimeout, ctx.Err())
 		}
 	}
 }
@@ -175,5 +175,5 @@ type silent struct{ *clientFake }
 
 func (silent) Do(ctx context.Context, r client.Request) (client.Reply, error) {
 	<-ctx.Done()
-	return client.Reply{}, fmt.Errorf("%w: %s: %w", client.ErrLate, r.Op, ctx.Err())
+	return client.Reply{}, fmt.Errorf("%w: %s: %w", client.ErrTimeout, r.Op, ctx.Err())
 }

@@ -62,7 +62,7 @@ func TestMutexAsksInOrder(t *testing.T) {
 // did not go well, and under which process.
 func TestMutexAfterEachOutcome(t *testing.T) {
 	fail, info := &client.Reply{Type: "fail", Code: "held"}, &client.Reply{Type: "info", Code: "unknown"}
-	late, dead := fmt.Errorf("%w: work", client.ErrLate), client.ErrGone
+	late, dead := fmt.Errorf("%w: work", client.ErrTimeout), client.ErrExited
 	for _, test := range []struct {
 		name  string
 		op    string
@@ -75,7 +75,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 		{"acquire unknown", "acquire", info, nil, []string{
 			"0 acquire invoke", "0 acquire info unknown", "3 acquire invoke"}},
 		{"acquire late", "acquire", nil, late, []string{
-			"0 acquire invoke", "0 acquire info client-late", "3 acquire invoke"}},
+			"0 acquire invoke", "0 acquire info client-timeout", "3 acquire invoke"}},
 		{"work failed", "work", fail, nil, []string{
 			"0 work invoke", "0 work fail held", "0 release invoke", "0 release ok", "0 acquire invoke"}},
 		{"work unknown: no touch, another process", "work", info, nil, []string{
@@ -83,11 +83,11 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 		{"release unknown", "release", info, nil, []string{
 			"0 release invoke", "0 release info unknown", "3 acquire invoke"}},
 		{"acquire: dead", "acquire", nil, dead, []string{
-			"0 acquire invoke", "0 acquire info client-gone", "0 crash info"}},
+			"0 acquire invoke", "0 acquire info client-exited", "0 crash info"}},
 		{"work: dead", "work", nil, dead, []string{
-			"0 work invoke", "0 work info client-gone", "0 crash info", "3 release invoke", "3 release info client-gone"}},
-		{"release: babble", "release", nil, client.ErrBabble, []string{
-			"0 release invoke", "0 release info client-babble", "0 crash info"}},
+			"0 work invoke", "0 work info client-exited", "0 crash info", "3 release invoke", "3 release info client-exited"}},
+		{"release: babble", "release", nil, client.ErrProtocol, []string{
+			"0 release invoke", "0 release info client-protocol", "0 crash info"}},
 		{"acquire: another error", "acquire", nil, errors.New("x"), []string{
 			"0 acquire invoke", "0 acquire info client-error", "3 acquire invoke"}},
 	} {
@@ -95,7 +95,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hit := false
 				tape, _ := run(t, func(_ int, r client.Request) (*client.Reply, error) {
-					if errors.Is(test.err, client.ErrGone) && hit {
+					if errors.Is(test.err, client.ErrExited) && hit {
 						return nil, test.err
 					}
 					if r.Op != test.op || hit {
@@ -111,7 +111,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 				if diff := cmp.Diff(test.want, words[:min(len(words), len(test.want))]); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
-				if dies := test.err == dead || errors.Is(test.err, client.ErrBabble); dies && len(words) > len(test.want) {
+				if dies := test.err == dead || errors.Is(test.err, client.ErrProtocol); dies && len(words) > len(test.want) {
 					t.Errorf("a dead client was asked: %v", words[len(test.want):])
 				}
 				built(t, tape)
@@ -184,7 +184,7 @@ func TestMutexIsAbandoned(t *testing.T) {
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		if diff := cmp.Diff([]string{"0 acquire invoke", "0 acquire info client-late"}, tape.words()); diff != "" {
+		if diff := cmp.Diff([]string{"0 acquire invoke", "0 acquire info client-timeout"}, tape.words()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})

@@ -206,12 +206,12 @@ func (s *Session) do(ctx context.Context, c call) (client.Reply, history.Type) {
 func failure(err error) *history.Error {
 	code := "client-error"
 	switch {
-	case errors.Is(err, client.ErrGone):
-		code = "client-gone"
-	case errors.Is(err, client.ErrBabble):
-		code = "client-babble"
-	case errors.Is(err, client.ErrLate):
-		code = "client-late"
+	case errors.Is(err, client.ErrExited):
+		code = "client-exited"
+	case errors.Is(err, client.ErrProtocol):
+		code = "client-protocol"
+	case errors.Is(err, client.ErrTimeout):
+		code = "client-timeout"
 	}
 	return &history.Error{Code: code, Text: err.Error()}
 }
@@ -220,8 +220,8 @@ func failure(err error) *history.Error {
 // outcome is open for ever, and a process has one operation at a time.
 func (s *Session) retire(err error) {
 	s.mu.Lock()
-	crashed := !s.gone && !s.stopping && (errors.Is(err, client.ErrGone) || errors.Is(err, client.ErrBabble))
-	s.gone = s.gone || errors.Is(err, client.ErrGone) || errors.Is(err, client.ErrBabble)
+	crashed := !s.gone && !s.stopping && (errors.Is(err, client.ErrExited) || errors.Is(err, client.ErrProtocol))
+	s.gone = s.gone || errors.Is(err, client.ErrExited) || errors.Is(err, client.ErrProtocol)
 	p := s.process
 	s.process += history.Process(s.of)
 	s.mu.Unlock()

@@ -62,7 +62,7 @@ func TestACrashIsRecordedOnce(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tape, c := newTape(), newClientFake(newLockFake())
-			c.script = func(int, client.Request) (*client.Reply, error) { return nil, client.ErrGone }
+			c.script = func(int, client.Request) (*client.Reply, error) { return nil, client.ErrExited }
 			s := NewSession(c, tape, 0, 1, client.Mono)
 			for _, step := range test.steps {
 				switch step {
@@ -128,7 +128,7 @@ func TestNoAnswer(t *testing.T) {
 			if took := time.Since(began); took != test.want {
 				t.Errorf("%s is given up after %v, want %v", test.op, took, test.want)
 			}
-			if last := tape.words()[1]; last != "0 "+test.op+" info client-late" {
+			if last := tape.words()[1]; last != "0 "+test.op+" info client-timeout" {
 				t.Error(last)
 			}
 		})

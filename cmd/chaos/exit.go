@@ -91,7 +91,7 @@ func environmental(err error) bool {
 	for _, cause := range []error{
 		cluster.ErrEnvironment, exec.ErrNotFound, fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EADDRINUSE,
 		syscall.ENOTDIR, syscall.EROFS, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE,
-		client.ErrGone, client.ErrBabble, client.ErrLate, // a client that cannot even be set up
+		client.ErrExited, client.ErrProtocol, client.ErrTimeout, // a client that cannot even be set up
 	} {
 		if errors.Is(err, cause) {
 			return true

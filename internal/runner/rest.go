@@ -79,10 +79,10 @@ func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftValue, 
 	kept := map[string]bool{}
 	for _, key := range s.run.params.KeyNames() {
 		left[key] = &history.LeftValue{}
-		if row.Keeps == nil {
+		if row.PersistentKeys == nil {
 			continue
 		}
-		for _, name := range row.Keeps(key) {
+		for _, name := range row.PersistentKeys(key) {
 			kept[name] = true
 		}
 	}

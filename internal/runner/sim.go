@@ -163,9 +163,9 @@ func seedLibraries(seed uint64) {
 func (b *Sim) Client(_ context.Context, s Site, i int) (client.Client, error) {
 	actor, teller := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	c := &simClient{actor: actor}
-	c.Local = client.NewLocal(b.Mono, client.Turns{
-		Work: func() { actor.Gate(); actor.Turn() },
-		Tell: func() { actor.Gate(); teller.Turn() },
+	c.Local = client.NewLocal(b.Mono, client.Hooks{
+		BeforeStep:   func() { actor.Gate(); actor.Turn() },
+		BeforeNotice: func() { actor.Gate(); teller.Turn() },
 	}, s.Row)
 	return c, nil
 }
