@@ -86,7 +86,7 @@ func check(s Scenario, file *ast.File) error {
 	}
 	checkTopology(c, s)
 	checkLock(c, s)
-	if _, err := s.Workload.Params(); err != nil {
+	if err := s.Workload.Defaults().Validate(); err != nil {
 		c.at("$.workload", "%v%s", err, hintWorkload(s.Workload.Kind))
 	}
 	if n := s.Workload.PerProcess; n < 0 || n > workloads.MaxClients {
@@ -119,7 +119,7 @@ func checkTopology(c *complaints, s Scenario) {
 		c.at("$.topology.kind", "no topology is called %q%s", s.Topology.Kind, nearest.Hint(s.Topology.Kind, kinds))
 		return
 	}
-	if err := s.Topology.Cluster().Validate(); err != nil {
+	if err := s.Topology.Defaults().Validate(); err != nil {
 		c.at("$.topology", "%v", err)
 	}
 }
@@ -262,8 +262,7 @@ func checkFault(c *complaints, path string, s Scenario, name, target string) {
 			name, n)
 		return
 	}
-	p, _ := s.Workload.Params() // what is wrong with it is said elsewhere
-	if why := row.Misses(target, s.Topology.Cluster(), p.Clients); why != "" {
+	if why := row.Misses(target, s.Topology.Defaults(), s.Workload.Defaults().Clients); why != "" {
 		c.at(aim, "fault %s: %s", name, why)
 	}
 }

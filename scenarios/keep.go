@@ -14,7 +14,7 @@ func (s Scenario) Spare() int {
 	if s.Keep == 0 {
 		return -1
 	}
-	return s.Topology.Cluster().Size() - s.Keep
+	return s.Topology.Defaults().Size() - s.Keep
 }
 
 // planned is a listed step with what is known of it before the run.
@@ -32,7 +32,7 @@ const never = time.Duration(1<<63 - 1)
 // have one thing in their power, and those that take away servers that the
 // scenario keeps. What only the run can tell (who is master then) it leaves to the run.
 func checkTogether(c *complaints, s Scenario) {
-	t := s.Topology.Cluster()
+	t := s.Topology.Defaults()
 	if t.Validate() != nil {
 		return // said elsewhere
 	}

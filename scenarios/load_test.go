@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/workloads"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -321,11 +324,13 @@ func TestEveryNamedScenario(t *testing.T) {
 func TestYAMLKeepsEverything(t *testing.T) {
 	want := Scenario{
 		Name: "all", Summary: "it's \"all\": here, # and there", Source: "- a", About: "one\n\n  two\n", Lock: "redlock",
-		Topology: Topology{Kind: "quorum", Masters: 3, Options: map[string]string{"save": "3600 1", "appendonly": "yes"}},
+		Topology: cluster.Topology{
+			Kind: "quorum", Masters: 3, Options: map[string]string{"save": "3600 1", "appendonly": "yes"},
+		},
 		Options: map[string]string{"a": "1", "b": "true", "c": "null", "d": "", "e": "~", "f": "0x1F", "g": "1e3",
 			"h": " x "},
-		Workload: Workload{Kind: "mutex", Clients: 4, Keys: 2, Hold: 1500 * time.Microsecond, Jitter: 1, Think: time.Hour,
-			Lease: 90 * time.Second, Wait: time.Second, Fenced: true},
+		Workload: workloads.Params{Kind: "mutex", Clients: 4, Keys: 2, Hold: 1500 * time.Microsecond, Jitter: 1,
+			Think: time.Hour, Lease: 90 * time.Second, Wait: time.Second, Fenced: true},
 		Faults: []Step{
 			{After: time.Second, When: "waiting", Delay: 1, Fault: "kill", Target: "n3", For: 1500 * time.Millisecond},
 			{When: "releasing", Fault: "clock-jump", Target: "n2", Amount: -3 * time.Second},

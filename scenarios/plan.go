@@ -59,8 +59,8 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	if err != nil {
 		return ""
 	}
-	t := s.Topology.Cluster()
-	p, _ := s.Workload.Params()
+	t := s.Topology.Defaults()
+	p := s.Workload.Defaults()
 	const link = faults.Replica + ">" + faults.Master // the one of two servers that talk to each other everywhere
 	there := slices.DeleteFunc(slices.Clone(row.Targets), func(word faults.Target) bool {
 		if word == faults.Servers {

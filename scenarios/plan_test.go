@@ -15,11 +15,8 @@ import (
 // at what the run has.
 func checkPlan(t *testing.T, s Scenario, p Plan) {
 	t.Helper()
-	topology := s.Topology.Cluster()
-	params, err := s.Workload.Params()
-	if err != nil {
-		t.Fatal(err)
-	}
+	topology := s.Topology.Defaults()
+	params := s.Workload.Defaults()
 	if !slices.IsSortedFunc(p.Drawn, func(a, b Step) int { return int(a.After - b.After) }) {
 		t.Error("the drawn steps are not in order")
 	}
@@ -90,7 +87,7 @@ func TestPlanIsMadeByTheSeed(t *testing.T) {
 		if !different {
 			t.Errorf("%s: all seeds make one plan", kind)
 		}
-		for i := range s.Topology.Cluster().Size() {
+		for i := range s.Topology.Defaults().Size() {
 			if node := fmt.Sprintf("n%d", i+1); !targets[node] {
 				t.Errorf("%s: %s was never a target in 200 plans", kind, node)
 			}

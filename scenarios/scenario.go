@@ -18,41 +18,14 @@ type Scenario struct {
 	Summary  string            `yaml:"summary"`          // one sentence: what happens
 	Source   string            `yaml:"source,omitempty"` // where the claim comes from
 	About    string            `yaml:"about,omitempty"`  // a paragraph for the reader
-	Topology Topology          `yaml:"topology"`
+	Topology cluster.Topology  `yaml:"topology"`
 	Lock     string            `yaml:"lock"`
 	Options  map[string]string `yaml:"options,omitempty"` // of the lock
-	Workload Workload          `yaml:"workload,omitempty"`
+	Workload workloads.Params  `yaml:"workload,omitempty"`
 	Faults   []Step            `yaml:"faults,omitempty"`
 	Keep     int               `yaml:"keep,omitempty"` // servers that no faults may take away together; 0: all may go
 	Duration time.Duration     `yaml:"duration"`       // how long clients start new operations
 	Expect   map[string]string `yaml:"expect,omitempty"`
-}
-
-// Topology is what to start; zero counts are the kind's defaults.
-type Topology struct {
-	Kind      string            `yaml:"kind"`
-	Masters   int               `yaml:"masters,omitempty"`
-	Replicas  int               `yaml:"replicas,omitempty"`
-	Sentinels int               `yaml:"sentinels,omitempty"`
-	Options   map[string]string `yaml:"options,omitempty"` // redis.conf directives
-}
-
-// Workload is what clients do; see workloads.Params for units and defaults.
-type Workload struct {
-	Kind    string        `yaml:"kind,omitempty"`
-	Clients int           `yaml:"clients,omitempty"`
-	Keys    int           `yaml:"keys,omitempty"`
-	Hold    time.Duration `yaml:"hold,omitempty"`
-	Jitter  time.Duration `yaml:"jitter,omitempty"`
-	Think   time.Duration `yaml:"think,omitempty"`
-	Lease   time.Duration `yaml:"lease,omitempty"`
-	Wait    time.Duration `yaml:"wait,omitempty"`
-	Ramp    time.Duration `yaml:"ramp,omitempty"`
-	Fenced  bool          `yaml:"fenced,omitempty"`
-	Permits int           `yaml:"permits,omitempty"`
-	// PerProcess is how many clients share a process, on backends where clients are processes; 0 is 1. A pause or a
-	// crash of a client is that of its process, so that faults of that kind need 1.
-	PerProcess int `yaml:"per_process,omitempty"`
 }
 
 // Step is one fault of the plan. Steps are armed in order: a step with a
@@ -83,20 +56,3 @@ var triggers = []string{"acquired", "waiting", "renewed", "releasing", "released
 
 // Triggers are the words that a step's when understands.
 func Triggers() []string { return append([]string(nil), triggers...) }
-
-// Cluster is the topology in the words of package cluster.
-func (t Topology) Cluster() cluster.Topology {
-	c := cluster.Topology{
-		Kind: t.Kind, Masters: t.Masters, Replicas: t.Replicas, Sentinels: t.Sentinels, Options: t.Options,
-	}
-	return c.Defaults()
-}
-
-// Params are the workload's, in the words of package workloads, with defaults filled in.
-func (w Workload) Params() (workloads.Params, error) {
-	p := workloads.Params{
-		Kind: w.Kind, Clients: w.Clients, Keys: w.Keys, Hold: w.Hold, Jitter: w.Jitter,
-		Think: w.Think, Lease: w.Lease, Wait: w.Wait, Ramp: w.Ramp, Fenced: w.Fenced, Permits: w.Permits,
-	}
-	return p, p.Fill()
-}

@@ -63,7 +63,8 @@ func TestPermitsOfWorkloads(t *testing.T) {
 		{Params{Kind: "mutex", Permits: 1}, -1},
 		{Params{Kind: "readers-writer", Permits: 2}, -1},
 	} {
-		if err := c.p.Fill(); (err != nil) != (c.want < 0) || err == nil && c.p.Permits != c.want {
+		p := c.p.Defaults()
+		if err := p.Validate(); (err != nil) != (c.want < 0) || err == nil && p.Permits != c.want {
 			t.Errorf("%+v: %v, want %d permits", c.p, err, c.want)
 		}
 	}

@@ -158,7 +158,7 @@ func TestValueOfAnAnswer(t *testing.T) {
 	})
 }
 
-func TestFill(t *testing.T) {
+func TestParams(t *testing.T) {
 	for _, test := range []struct {
 		in   Params
 		want string // part of the error; "": none
@@ -176,16 +176,13 @@ func TestFill(t *testing.T) {
 		{Params{Lease: time.Millisecond - 1}, "less than the millisecond"},
 		{Params{Think: MaxDuration + 1}, "nothing may last longer"},
 	} {
-		p := test.in
-		err := p.Fill()
+		err := test.in.Defaults().Validate()
 		if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("Fill(%+v) = %v, want %q", test.in, err, test.want)
+			t.Errorf("%+v: %v, want %q", test.in, err, test.want)
 		}
 	}
-	var p Params
-	_ = p.Fill()
 	want := Params{Kind: "mutex", Clients: 5, Keys: 1, Hold: 100 * time.Millisecond, Wait: 10 * time.Second}
-	if diff := cmp.Diff(want, p); diff != "" {
+	if diff := cmp.Diff(want, Params{}.Defaults()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }

@@ -7,6 +7,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -15,30 +16,39 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Params are what a scenario says about its workload. Zero values mean the
-// defaults that Fill sets.
+// Params are a scenario's workload section. The zero value of a field stands for its default.
 type Params struct {
-	Kind    string        // name in the catalogue; "" is mutex
-	Clients int           // 0 is 5
-	Keys    int           // 0 is 1
-	Hold    time.Duration // length of the critical section; 0 is 100 ms
-	Jitter  time.Duration // up to so much is added to Hold and to Think, by chance
-	Think   time.Duration // pause after a release; 0 is none
-	Lease   time.Duration // 0: the lock renews by itself
-	Wait    time.Duration // longest wait for the lock; 0 is 10 s
-	Ramp    time.Duration // clients begin one after the other, the last so long after the first; 0: all at once
-	Fenced  bool          // the guarded resource refuses tokens older than one it has seen
-	Permits int           // of each key in all, semaphore only; 0 is 3 there
+	Kind    string        `yaml:"kind,omitempty"`    // name in the catalogue; default mutex
+	Clients int           `yaml:"clients,omitempty"` // default 5
+	Keys    int           `yaml:"keys,omitempty"`    // default 1
+	Hold    time.Duration `yaml:"hold,omitempty"`    // length of the critical section; default 100 ms
+	Jitter  time.Duration `yaml:"jitter,omitempty"`  // a random extra, up to this, for each Hold and Think
+	Think   time.Duration `yaml:"think,omitempty"`   // pause after a release
+	Lease   time.Duration `yaml:"lease,omitempty"`   // 0: the lock renews by itself
+	Wait    time.Duration `yaml:"wait,omitempty"`    // acquire timeout; default 10 s
+	Ramp    time.Duration `yaml:"ramp,omitempty"`    // spreads the start of the clients; 0: all start at once
+	Fenced  bool          `yaml:"fenced,omitempty"`  // the guarded resource rejects tokens older than the newest it has seen
+	Permits int           `yaml:"permits,omitempty"` // of each key, semaphore only; default 3
+	// PerProcess is the number of clients per process where clients are processes; default 1. Faults that pause or
+	// crash a client act on its whole process and therefore need 1.
+	PerProcess int `yaml:"per_process,omitempty"`
 }
 
-// Fill puts the default in place of every zero that means one, and says what
-// is out of bounds.
-func (p *Params) Fill() error {
-	setDefault(&p.Kind, "mutex")
-	setDefault(&p.Clients, 5)
-	setDefault(&p.Keys, 1)
-	setDefault(&p.Hold, 100*time.Millisecond)
-	setDefault(&p.Wait, 10*time.Second)
+// Defaults is p with the default in place of every zero value that stands for one.
+func (p Params) Defaults() Params {
+	p.Kind = cmp.Or(p.Kind, mutexSpec.Name)
+	p.Clients = cmp.Or(p.Clients, 5)
+	p.Keys = cmp.Or(p.Keys, 1)
+	p.Hold = cmp.Or(p.Hold, 100*time.Millisecond)
+	p.Wait = cmp.Or(p.Wait, 10*time.Second)
+	if p.Kind == semaphoreSpec.Name {
+		p.Permits = cmp.Or(p.Permits, 3)
+	}
+	return p
+}
+
+// Validate reports what is out of bounds in p, after Defaults.
+func (p Params) Validate() error {
 	if _, err := Lookup(p.Kind); err != nil {
 		return err
 	}
@@ -46,7 +56,7 @@ func (p *Params) Fill() error {
 		return fmt.Errorf("workload: %d clients on %d keys: clients go from 1 to %d, keys from 1 to %d",
 			p.Clients, p.Keys, MaxClients, MaxKeys)
 	}
-	if err := p.fillPermits(); err != nil {
+	if err := p.validatePermits(); err != nil {
 		return err
 	}
 	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp) < 0 {
@@ -61,15 +71,13 @@ func (p *Params) Fill() error {
 	return nil
 }
 
-// fillPermits is Fill for what semaphores alone have.
-func (p *Params) fillPermits() error {
+func (p Params) validatePermits() error {
 	if p.Kind != semaphoreSpec.Name {
 		if p.Permits != 0 {
 			return fmt.Errorf("workload: %d permits: only the workload %s has permits", p.Permits, semaphoreSpec.Name)
 		}
 		return nil
 	}
-	setDefault(&p.Permits, 3)
 	if p.Permits < 1 || p.Permits > MaxPermits {
 		return fmt.Errorf("workload: %d permits: a key has from 1 to %d", p.Permits, MaxPermits)
 	}
@@ -129,13 +137,6 @@ type Spec struct {
 	// Client runs one client until stop is closed. It finishes the hold that it
 	// is in; ctx ends only when the run is abandoned.
 	Client func(ctx context.Context, stop <-chan struct{}, e Env)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Recorder is the part of history.Recorder that workloads use.

@@ -167,7 +167,7 @@ func backendItems() ([]item, error) {
 	var items []item
 	for _, row := range runner.Backends() {
 		more := "ready on this machine"
-		if why := row.Unable(scenarios.Scenario{Topology: scenarios.Topology{Kind: cluster.Single}}); why != "" {
+		if why := row.Unable(scenarios.Scenario{Topology: cluster.Topology{Kind: cluster.Single}}); why != "" {
 			more = "not on this machine: " + why
 		}
 		items = append(items, item{row.Name, row.Doc, more})

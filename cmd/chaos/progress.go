@@ -44,7 +44,7 @@ func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
 }
 
 func clientsOf(sc scenarios.Scenario) int {
-	params, _ := sc.Workload.Params()
+	params := sc.Workload.Defaults()
 	return params.Clients
 }
 

@@ -116,7 +116,7 @@ func (sh shrunk) text() string {
 	for _, line := range sh.Story {
 		fmt.Fprintf(&b, "  - %s\n", line)
 	}
-	p, _ := sh.Scenario.Workload.Params()
+	p := sh.Scenario.Workload.Defaults()
 	fmt.Fprintf(&b, "  what is left: %s on %s for %v\n",
 		plural(p.Clients, "client"), plural(p.Keys, "key"), sh.Scenario.Duration)
 	for _, f := range sh.Scenario.Faults {

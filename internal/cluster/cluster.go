@@ -28,12 +28,12 @@ const (
 
 // Topology is what to start. The zero value is not valid; see Validate.
 type Topology struct {
-	Kind    string `json:"kind"`              // Single, Replicated, Sentinel, Sharded or Quorum
-	Masters int    `json:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
+	Kind    string `json:"kind" yaml:"kind"`                           // Single, Replicated, Sentinel, Sharded or Quorum
+	Masters int    `json:"masters,omitempty" yaml:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
 	// Replicas are those of the one master (0 is 2), or of each master (cluster: 0 is 1; quorum: 0 is none).
-	Replicas  int               `json:"replicas,omitempty"`
-	Sentinels int               `json:"sentinels,omitempty"` // sentinel: how many; 0 is 3
-	Options   map[string]string `json:"options,omitempty"`   // redis.conf directives for every data server
+	Replicas  int               `json:"replicas,omitempty" yaml:"replicas,omitempty"`
+	Sentinels int               `json:"sentinels,omitempty" yaml:"sentinels,omitempty"` // sentinel: how many; 0 is 3
+	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"`     // redis.conf directives, data servers
 }
 
 // Node is a data server of a cluster.

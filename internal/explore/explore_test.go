@@ -79,7 +79,7 @@ func pretend() func(Job) Answer {
 			a.Failure = err.Error()
 			return a
 		}
-		p, _ := s.Workload.Params()
+		p := s.Workload.Defaults()
 		killed := slices.ContainsFunc(s.Faults, func(f scenarios.Step) bool { return f.Fault == "kill" })
 		if killed && p.Clients >= 2 && s.Duration >= time.Second && j.Seed%5 == 0 && j.Seed > 0 {
 			a.Verdict, a.Sentence = checker.Unsafe, "two held it"
@@ -276,7 +276,7 @@ func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
 	if len(got.Scenario.Faults) != 1 || got.Scenario.Faults[0].Fault != "kill" || got.Scenario.Faults[0].For != 0 {
 		t.Errorf("faults left: %v", got.Scenario.Faults)
 	}
-	p, _ := got.Scenario.Workload.Params()
+	p := got.Scenario.Workload.Defaults()
 	if p.Clients != 2 || p.Keys != 1 || p.Jitter != 0 || got.Scenario.Duration > 1200*time.Millisecond {
 		t.Errorf("left: %+v for %v", p, got.Scenario.Duration)
 	}

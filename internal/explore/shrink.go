@@ -142,10 +142,7 @@ func list(steps []scenarios.Step) string {
 
 // fewerClients finds the smallest number of clients that is enough.
 func (sh *shrinker) fewerClients(ctx context.Context) error {
-	p, err := sh.best.Workload.Params()
-	if err != nil {
-		return err
-	}
+	p := sh.best.Workload.Defaults()
 	for n := 1; n < p.Clients; n++ {
 		s := sh.best
 		s.Workload.Clients = n

@@ -106,11 +106,7 @@ func (o Options) byPriorities() bool { return o.Variation%2 == 1 }
 // error is ErrInterrupted. With any other error there may be a run directory
 // all the same; then the outcome has it.
 func Run(ctx context.Context, o Options) (*Outcome, error) {
-	params, err := o.Scenario.Workload.Params()
-	if err != nil {
-		return nil, err
-	}
-	r := &run{Options: o, params: params, plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
+	r := &run{Options: o, params: o.Scenario.Workload.Defaults(), plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
 	r.resume()
 	r.status = func() Status { return Status{} }
 	if err := r.keep.create(o, r.begun); err != nil {
@@ -294,7 +290,7 @@ func (r *run) describe() {
 		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
 		Backend: r.Backend.Name(), Why: r.Why, Lock: r.lockName(), Workload: r.params.Kind, Clients: r.params.Clients,
-		Keys: r.params.KeyNames(), Lease: r.params.Lease, Topology: s.Topology.Cluster(), Expect: s.Expect,
+		Keys: r.params.KeyNames(), Lease: r.params.Lease, Topology: s.Topology.Defaults(), Expect: s.Expect,
 		Started: r.begun, Versions: versions(r.Version), Machine: machine(),
 	}
 	for _, step := range r.plan.All() {
