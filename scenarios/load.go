@@ -26,7 +26,7 @@ var order = []string{
 	"cluster-failover", "cluster-lost-write", "gc-pause", "gc-pause-replies", "fenced-pause", "plain-del",
 	"compare-and-delete", "clock-jump", "clock-jump-back", "clock-drift", "client-clocks", "power-loss-single",
 	"expiry-while-down", "key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release", "lost-wake-up",
-	"message-lost", "message-trusted", "thundering-herd", "herd-in-line", "contention", "narrow-network",
+	"message-lost", "message-trusted", "thundering-herd", "fair-herd", "contention", "narrow-network",
 	"script-flush", "read-only-demotion", "watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
 	"redlock-contention", "redlock-jitter", "redlock-two-masters-down", "redlock-restart-empty",
 	"redlock-restart-delayed", "redlock-restart-early", "redlock-everysec", "redlock-always",
