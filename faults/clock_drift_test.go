@@ -33,7 +33,7 @@ func TestClockDrift(t *testing.T) {
 }
 
 func TestClockDriftOfARealServer(t *testing.T) {
-	c := equipped(t, cluster.Topology{Kind: cluster.Single}, clockDriftSpec.Equip)
+	c := startWith(t, cluster.Topology{Kind: cluster.Single}, clockDriftSpec.Requires)
 	command(t, c, "n1", "SET", "k", "v", "PX", "50000")
 	in := inject(t, clockDriftSpec, Env{Cluster: c, Amount: time.Minute}, "n1")
 	bites(t, in)

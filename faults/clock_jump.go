@@ -14,14 +14,14 @@ import (
 // virtual machine that was resumed. Redis counts leases on that clock: forwards
 // they end at once, backwards they last too long.
 var clockJumpSpec = Spec{
-	Name:    "clock-jump",
-	Doc:     "sets a server's wall clock forwards or back (amount) until healed.",
-	Source:  "Kleppmann 2016: a clock of one Redis node jumps forward",
-	Targets: []Target{Master, Replica, Behind, Deciding, Node},
-	Amount:  &Amount{"how far the clock jumps", usualJump, -24 * time.Hour, 24 * time.Hour},
-	Equip:   cluster.Equipment{Clocks: true},
-	Grips:   wallClock,
-	Unable:  func(c cluster.Cluster) string { return can[cluster.Clocks](c, "set the clock of a server") },
+	Name:      "clock-jump",
+	Doc:       "sets a server's wall clock forwards or back (amount) until healed.",
+	Source:    "Kleppmann 2016: a clock of one Redis node jumps forward",
+	Targets:   []Target{Master, Replica, Behind, Deciding, Node},
+	Amount:    &Amount{"how far the clock jumps", usualJump, -24 * time.Hour, 24 * time.Hour},
+	Requires:  cluster.Requirements{Clocks: true},
+	Resources: wallClock,
+	Unable:    func(c cluster.Cluster) string { return can[cluster.Clocks](c, "set the clock of a server") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		jump := cmp.Or(env.Amount, usualJump)
 		return setClock(ctx, env, target, cluster.Clock{Offset: jump}, func(ahead time.Duration) bool {

@@ -33,7 +33,7 @@ func TestClockJump(t *testing.T) {
 }
 
 func TestClockJumpOfARealServer(t *testing.T) {
-	c := equipped(t, cluster.Topology{Kind: cluster.Single}, clockJumpSpec.Equip)
+	c := startWith(t, cluster.Topology{Kind: cluster.Single}, clockJumpSpec.Requires)
 	command(t, c, "n1", "SET", "k", "v", "PX", "50000")
 	in := inject(t, clockJumpSpec, Env{Cluster: c, Amount: time.Minute}, "n1")
 	bites(t, in)

@@ -5,10 +5,10 @@ import "github.com/lockchaos/lockchaos/internal/cluster"
 // connection-reset ends the connections of its target once (RST): a firewall
 // that forgets its state, a proxy that is restarted. Subscriptions go with them.
 var connectionResetSpec = severed.spec(Spec{
-	Name:    "connection-reset",
-	Doc:     "resets every open connection of its target, once.",
-	Source:  "redis/go-redis#2127 and many like it: a pool full of dead connections",
-	Targets: []Target{Holder, Waiter, Client, Master, Replica, Node, Pair, Servers, Everyone},
-	Stroke:  true,
-	Grips:   func(_ cluster.Cluster, target string) []Grip { return around(target, cluster.Both) },
+	Name:      "connection-reset",
+	Doc:       "resets every open connection of its target, once.",
+	Source:    "redis/go-redis#2127 and many like it: a pool full of dead connections",
+	Targets:   []Target{Holder, Waiter, Client, Master, Replica, Node, Pair, Servers, Everyone},
+	Stroke:    true,
+	Resources: func(_ cluster.Cluster, target string) []Resource { return around(target, cluster.Both) },
 })

@@ -63,12 +63,12 @@ type Spec struct {
 	Amount *Amount
 	// Needs is the kinds of topology that can have it; nil is any.
 	Needs []string
-	// Equip is what servers have to be started with.
-	Equip cluster.Equipment
+	// Requires is what servers have to be started with.
+	Requires cluster.Requirements
 	// Unable says what this backend lacks for it; "" if nothing.
 	Unable func(c cluster.Cluster) string
-	// Grips is what it has in its power while it is in force; nil: its target, against its own kind.
-	Grips func(c cluster.Cluster, target string) []Grip
+	// Resources is what it has in its power while it is in force; nil: its target, against its own kind.
+	Resources func(c cluster.Cluster, target string) []Resource
 	// Inject breaks target, which is a resolved name: "n2", "client:3".
 	Inject func(ctx context.Context, env Env, target string) (Injection, error)
 }

@@ -12,27 +12,27 @@ import (
 type paper struct{ topology cluster.Topology }
 
 func (p paper) Topology() cluster.Topology     { return p.topology.Defaults() }
-func (p paper) Nodes() []cluster.Node          { return Planned(p.topology) }
+func (p paper) Nodes() []cluster.Node          { return PlannedNodes(p.topology) }
 func (p paper) Endpoints(int) client.Endpoints { return client.Endpoints{} }
 func (p paper) Close(context.Context) error    { return nil }
 
-// Planned are the nodes that a cluster of topology t will have, without addresses.
-func Planned(t cluster.Topology) (nodes []cluster.Node) {
+// PlannedNodes are the nodes that a cluster of topology t will have, without addresses.
+func PlannedNodes(t cluster.Topology) (nodes []cluster.Node) {
 	for i := range t.Size() {
 		nodes = append(nodes, cluster.Node{Name: nodeNumber(i + 1)})
 	}
 	return nodes
 }
 
-// Planned are the things that a fault of row s would have in its power at
+// PlannedNodes are the things that a fault of row s would have in its power at
 // target, as far as that can be known before the run; none for words such as
 // master and holder.
-func (s Spec) Planned(target string, t cluster.Topology) []Grip {
+func (s Spec) PlannedResources(target string, t cluster.Topology) []Resource {
 	name, ok := fixed(s.or(target), t)
 	if !ok {
 		return nil
 	}
-	return s.Held(paper{t}, name)
+	return s.ResourcesAt(paper{t}, name)
 }
 
 // fixed is the name that a target stands for in every run.
@@ -41,9 +41,9 @@ func fixed(target string, t cluster.Topology) (name string, ok bool) {
 	case Node, Nodes, Client, Everyone:
 		return target, true
 	case Minority:
-		return some(paper{t}, (t.Heads()-1)/2), true
+		return some(paper{t}, (t.MasterCount()-1)/2), true
 	case Majority:
-		return some(paper{t}, t.Heads()/2+1), true
+		return some(paper{t}, t.MasterCount()/2+1), true
 	case Pair, Servers:
 		a, b, _ := cutPair(target)
 		from, ok1 := fixed(a, t)

@@ -52,12 +52,12 @@ func TestPlanned(t *testing.T) {
 			if row.Aims(target) != nil {
 				continue
 			}
-			if got, want := row.Planned(target, f.Topology()), row.Held(f, target); !slices.Equal(got, want) {
+			if got, want := row.PlannedResources(target, f.Topology()), row.ResourcesAt(f, target); !slices.Equal(got, want) {
 				t.Errorf("%s %s: %v on paper, %v in a cluster", row.Name, target, got, want)
 			}
 		}
 	}
-	if got := killSpec.Planned("master", cluster.Topology{Kind: cluster.Sentinel}); got != nil {
+	if got := killSpec.PlannedResources("master", cluster.Topology{Kind: cluster.Sentinel}); got != nil {
 		t.Errorf("nobody knows who is master, and yet %v", got)
 	}
 }

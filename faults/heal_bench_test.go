@@ -42,7 +42,7 @@ func BenchmarkHealToHealthy(b *testing.B) {
 
 func healOnce(b *testing.B, row Spec, kind string) {
 	b.Helper()
-	config := process.Config{Topology: cluster.Topology{Kind: kind}, Equip: row.Equip, Dir: b.TempDir()}
+	config := process.Config{Topology: cluster.Topology{Kind: kind}, Requirements: row.Requires, Dir: b.TempDir()}
 	c, err := process.Start(b.Context(), config)
 	if err != nil {
 		b.Fatal(err)
@@ -168,8 +168,8 @@ func unwell(ctx context.Context, c *process.Cluster) string {
 			}
 		}
 	}
-	if masters != c.Topology().Heads() {
-		return fmt.Sprintf("%d masters, not %d", masters, c.Topology().Heads())
+	if masters != c.Topology().MasterCount() {
+		return fmt.Sprintf("%d masters, not %d", masters, c.Topology().MasterCount())
 	}
 	return ""
 }

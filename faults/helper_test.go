@@ -134,10 +134,10 @@ func (f *fake) SetClock(_ context.Context, node string, c cluster.Clock) error {
 	return f.do("clock %s %v %v", node, c.Offset, c.Drift)
 }
 
-func (f *fake) PowerOff(_ context.Context, node string) error { return f.do("power off %s", node) }
-func (f *fake) Unplug(_ context.Context, node string) error   { return f.do("unplug %s", node) }
-func (f *fake) Plug(_ context.Context, node string) error     { return f.do("plug %s", node) }
-func (f *fake) Wipe(_ context.Context, node string) error     { return f.do("wipe %s", node) }
+func (f *fake) PowerOff(_ context.Context, node string) error   { return f.do("power off %s", node) }
+func (f *fake) Disconnect(_ context.Context, node string) error { return f.do("unplug %s", node) }
+func (f *fake) Reconnect(_ context.Context, node string) error  { return f.do("plug %s", node) }
+func (f *fake) Wipe(_ context.Context, node string) error       { return f.do("wipe %s", node) }
 
 // Stop, Continue and Crash make it the clients as well.
 func (f *fake) Crash(client int) error    { return f.do("crash %d", client) }
@@ -201,11 +201,11 @@ func heals(t *testing.T, in Injection) string {
 // servers are real ones.
 func servers(t *testing.T, kind string) *process.Cluster {
 	t.Helper()
-	return equipped(t, cluster.Topology{Kind: kind}, cluster.Equipment{})
+	return startWith(t, cluster.Topology{Kind: kind}, cluster.Requirements{})
 }
 
-// equipped are real servers with more than plain ones have.
-func equipped(t *testing.T, topology cluster.Topology, e cluster.Equipment) *process.Cluster {
+// startWith starts real servers with more than plain ones have.
+func startWith(t *testing.T, topology cluster.Topology, e cluster.Requirements) *process.Cluster {
 	t.Helper()
 	if _, err := process.Version(t.Context(), ""); err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)
@@ -216,7 +216,7 @@ func equipped(t *testing.T, topology cluster.Topology, e cluster.Equipment) *pro
 	if why := process.MissingDisks(); e.Disks && why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
-	c, err := process.Start(t.Context(), process.Config{Topology: topology, Equip: e, Dir: t.TempDir()})
+	c, err := process.Start(t.Context(), process.Config{Topology: topology, Requirements: e, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

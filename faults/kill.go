@@ -12,15 +12,15 @@ import (
 // kept, which by default is nothing. It cannot lose what the operating system
 // had not written yet: for that the machine has to die, not the process.
 var killSpec = Spec{
-	Name:     "kill",
-	Doc:      "ends a server at once (SIGKILL); healing starts it again with what its disk has kept.",
-	Source:   "redis.io, Distributed Locks: why failover-based implementations are not enough",
-	Targets:  []Target{Master, Replica, Node},
-	HealLast: true,
-	Down:     true,
-	Grips:    serverProcess,
-	Unable:   func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
-	Inject:   injectKill,
+	Name:      "kill",
+	Doc:       "ends a server at once (SIGKILL); healing starts it again with what its disk has kept.",
+	Source:    "redis.io, Distributed Locks: why failover-based implementations are not enough",
+	Targets:   []Target{Master, Replica, Node},
+	HealLast:  true,
+	Down:      true,
+	Resources: serverProcess,
+	Unable:    func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
+	Inject:    injectKill,
 }
 
 type killed struct {

@@ -14,6 +14,6 @@ var latencySpec = delayed.spec(Spec{
 	Source: "redis.io, Distributed Locks: an instance that is slow takes validity away",
 	Targets: []Target{Everyone, Master, Holder, Waiter, Client, Replica, Deciding, Node, Nodes, Pair, Servers, Minority,
 		Majority},
-	Amount: &Amount{"the delay of each direction", 100 * time.Millisecond, time.Millisecond, time.Minute},
-	Grips:  func(_ cluster.Cluster, target string) []Grip { return around(target, cluster.Both) },
+	Amount:    &Amount{"the delay of each direction", 100 * time.Millisecond, time.Millisecond, time.Minute},
+	Resources: func(_ cluster.Cluster, target string) []Resource { return around(target, cluster.Both) },
 })

@@ -18,12 +18,12 @@ type overLinks struct {
 	heal  string // how it was undone, for people
 }
 
-// spec completes a row whose Grips are the links.
+// spec completes a row whose Resources are the links.
 func (o overLinks) spec(s Spec) Spec {
 	s.Unable = func(c cluster.Cluster) string { return can[cluster.Links](c, "hold, delay or cut connections") }
 	row := s
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
-		in := &ruled{links: env.Cluster.(cluster.Links), held: row.Grips(env.Cluster, target), how: o}
+		in := &ruled{links: env.Cluster.(cluster.Links), held: row.Resources(env.Cluster, target), how: o}
 		var err error
 		if in.before, err = in.traffic(); err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ func (o overLinks) spec(s Spec) Spec {
 // ruled is links under a rule.
 type ruled struct {
 	links  cluster.Links
-	held   []Grip
+	held   []Resource
 	how    overLinks
 	before cluster.Traffic
 	once   sync.Once
@@ -166,8 +166,8 @@ func exact(o overLinks) overLinks {
 }
 
 // between is all bytes from one end to the other and back, whoever has dialled.
-func between(a, b string) []Grip {
-	return []Grip{
+func between(a, b string) []Resource {
+	return []Resource{
 		{Link: cluster.Link{From: a, To: b}, Dir: cluster.Both},
 		{Link: cluster.Link{From: b, To: a}, Dir: cluster.Both},
 	}
@@ -175,23 +175,23 @@ func between(a, b string) []Grip {
 
 // around is every link of a target of the words of [Spec.Resolve], in one
 // direction (seen from the end that dials) or both.
-func around(target string, dir cluster.Direction) (all []Grip) {
+func around(target string, dir cluster.Direction) (all []Resource) {
 	if a, b, pair := cutPair(target); pair {
-		all = append(all, Grip{Link: cluster.Link{From: a, To: b}, Dir: dir})
+		all = append(all, Resource{Link: cluster.Link{From: a, To: b}, Dir: dir})
 		if shape(a) == Node {
-			all = append(all, Grip{Link: cluster.Link{From: b, To: a}, Dir: dir})
+			all = append(all, Resource{Link: cluster.Link{From: b, To: a}, Dir: dir})
 		}
 		return all
 	}
 	if target == string(Everyone) {
-		return []Grip{{Link: cluster.Link{From: cluster.Any, To: cluster.Any}, Dir: dir}}
+		return []Resource{{Link: cluster.Link{From: cluster.Any, To: cluster.Any}, Dir: dir}}
 	}
 	if shape(target) == Client {
-		return []Grip{{Link: cluster.Link{From: target, To: cluster.Any}, Dir: dir}}
+		return []Resource{{Link: cluster.Link{From: target, To: cluster.Any}, Dir: dir}}
 	}
 	for _, node := range names(target) {
-		all = append(all, Grip{Link: cluster.Link{From: cluster.Any, To: node}, Dir: dir},
-			Grip{Link: cluster.Link{From: node, To: cluster.Any}, Dir: dir})
+		all = append(all, Resource{Link: cluster.Link{From: cluster.Any, To: node}, Dir: dir},
+			Resource{Link: cluster.Link{From: node, To: cluster.Any}, Dir: dir})
 	}
 	return all
 }

@@ -16,11 +16,11 @@ var partitionSpec = held.spec(Spec{
 	Targets: []Target{
 		Holder, Waiter, Client, Master, Replica, Deciding, Node, Nodes, Pair, Servers, Minority, Majority, Ring, Bridge,
 	},
-	Down:  true,
-	Grips: partitioned,
+	Down:      true,
+	Resources: partitioned,
 })
 
-func partitioned(c cluster.Cluster, target string) (all []Grip) {
+func partitioned(c cluster.Cluster, target string) (all []Resource) {
 	nodes := c.Nodes()
 	apart := func(i, j int) { all = append(all, between(nodes[i].Name, nodes[j].Name)...) }
 	switch Target(target) {

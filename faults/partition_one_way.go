@@ -11,16 +11,16 @@ var partitionOneWaySpec = held.spec(Spec{
 	Source: "Jepsen: one-way partitions; Alquraan et al., OSDI 2018: simplex partitions",
 	Targets: []Target{Master, Holder, Waiter, Client, Replica, Deciding, Node, Pair, Servers, Minority,
 		Majority},
-	Down:  true,
-	Grips: said,
+	Down:      true,
+	Resources: said,
 })
 
 // said is the bytes that a target sends.
-func said(_ cluster.Cluster, target string) (all []Grip) {
+func said(_ cluster.Cluster, target string) (all []Resource) {
 	if from, to, pair := cutPair(target); pair {
-		all = append(all, Grip{Link: cluster.Link{From: from, To: to}, Dir: cluster.Forward})
+		all = append(all, Resource{Link: cluster.Link{From: from, To: to}, Dir: cluster.Forward})
 		if shape(from) == Node {
-			all = append(all, Grip{Link: cluster.Link{From: to, To: from}, Dir: cluster.Back})
+			all = append(all, Resource{Link: cluster.Link{From: to, To: from}, Dir: cluster.Back})
 		}
 		return all
 	}
@@ -28,8 +28,8 @@ func said(_ cluster.Cluster, target string) (all []Grip) {
 		return around(target, cluster.Forward)
 	}
 	for _, node := range names(target) {
-		all = append(all, Grip{Link: cluster.Link{From: cluster.Any, To: node}, Dir: cluster.Back},
-			Grip{Link: cluster.Link{From: node, To: cluster.Any}, Dir: cluster.Forward})
+		all = append(all, Resource{Link: cluster.Link{From: cluster.Any, To: node}, Dir: cluster.Back},
+			Resource{Link: cluster.Link{From: node, To: cluster.Any}, Dir: cluster.Forward})
 	}
 	return all
 }

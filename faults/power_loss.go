@@ -10,14 +10,14 @@ import (
 // and not fsynced is gone, which a SIGKILL cannot show. With appendfsync
 // everysec that is up to a second of grants, with no up to half a minute.
 var powerLossSpec = Spec{
-	Name:    "power-loss",
-	Doc:     "cuts the power of a server: what it had not fsynced is lost; it comes back at once or after a while (for).",
-	Source:  "redis.io, Distributed Locks: fsync=always, or an instance may come back without the key",
-	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Stroke:  true,
-	Down:    true,
-	Grips:   serverProcess,
-	Equip:   cluster.Equipment{Disks: true},
+	Name:      "power-loss",
+	Doc:       "cuts the power of a server: what it had not fsynced is lost; it restarts at once or after a while (for).",
+	Source:    "redis.io, Distributed Locks: fsync=always, or an instance may come back without the key",
+	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
+	Stroke:    true,
+	Down:      true,
+	Resources: serverProcess,
+	Requires:  cluster.Requirements{Disks: true},
 	Unable: func(c cluster.Cluster) string {
 		if why := can[cluster.Killer](c, "start a server again"); why != "" {
 			return why

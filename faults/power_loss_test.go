@@ -17,8 +17,8 @@ func TestPowerLoss(t *testing.T) {
 }
 
 func TestPowerLossOfARealServer(t *testing.T) {
-	c := equipped(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
-		"appendonly": "yes", "appendfsync": "no"}}, powerLossSpec.Equip)
+	c := startWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
+		"appendonly": "yes", "appendfsync": "no"}}, powerLossSpec.Requires)
 	command(t, c, "n1", "SET", "k", "v")
 	in := inject(t, powerLossSpec, Env{Cluster: c}, "n1")
 	bites(t, in)

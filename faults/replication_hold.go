@@ -13,20 +13,20 @@ import (
 // replication that every failover has, made long enough to happen in each run.
 // A stopped replica would not do: its kernel has the bytes already.
 var replicationHoldSpec = Spec{
-	Name:    "replication-hold",
-	Doc:     "holds the replication stream from the master to all replicas, or to one (n2>n1); healing delivers it late.",
-	Source:  "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",
-	Targets: []Target{Master, Servers},
-	Needs:   []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
-	Grips:   replicationLinks,
-	Unable:  func(c cluster.Cluster) string { return can[cluster.Links](c, "hold a link") },
-	Inject:  injectReplicationHold,
+	Name:      "replication-hold",
+	Doc:       "holds the replication stream from the master to all replicas, or to one (n2>n1); healing delivers it.",
+	Source:    "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",
+	Targets:   []Target{Master, Servers},
+	Needs:     []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
+	Resources: replicationLinks,
+	Unable:    func(c cluster.Cluster) string { return can[cluster.Links](c, "hold a link") },
+	Inject:    injectReplicationHold,
 }
 
 type heldReplication struct {
 	links  cluster.Links
 	master string
-	held   []Grip
+	held   []Resource
 	once   sync.Once
 	err    error
 }
@@ -44,17 +44,17 @@ func injectReplicationHold(ctx context.Context, env Env, target string) (Injecti
 
 // replicationLinks is how what a master writes reaches its replicas, all of
 // them or the one of a pair: they have dialled.
-func replicationLinks(c cluster.Cluster, target string) (all []Grip) {
+func replicationLinks(c cluster.Cluster, target string) (all []Resource) {
 	replica, master, pair := cutPair(target)
 	if pair {
-		return []Grip{{Link: cluster.Link{From: replica, To: master}, Dir: cluster.Back}}
+		return []Resource{{Link: cluster.Link{From: replica, To: master}, Dir: cluster.Back}}
 	}
 	for i, n := range c.Nodes() {
 		if t := c.Topology(); t.Kind == cluster.Sharded && fmt.Sprintf("n%d", t.MasterOf(i+1)) != target {
 			continue // of another master, or one itself
 		}
 		if n.Name != target {
-			all = append(all, Grip{Link: cluster.Link{From: n.Name, To: target}, Dir: cluster.Back})
+			all = append(all, Resource{Link: cluster.Link{From: n.Name, To: target}, Dir: cluster.Back})
 		}
 	}
 	return all

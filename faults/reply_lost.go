@@ -6,13 +6,13 @@ import "github.com/lockchaos/lockchaos/internal/cluster"
 // what it asked for, and then resets the connection: the client cannot know
 // whether it has the lock. Most clients ask again, and most locks count twice.
 var replyLostSpec = dropped.spec(Spec{
-	Name:    "reply-lost",
-	Doc:     "loses the servers' answers to a client, done though they are, and resets its connections.",
-	Source:  "redisson#7367: an acquire whose answer was lost is sent again and counted twice",
-	Targets: []Target{Holder, Waiter, Client, Pair},
-	Stroke:  true,
-	Grips:   answersTo,
+	Name:      "reply-lost",
+	Doc:       "loses the servers' answers to a client, done though they are, and resets its connections.",
+	Source:    "redisson#7367: an acquire whose answer was lost is sent again and counted twice",
+	Targets:   []Target{Holder, Waiter, Client, Pair},
+	Stroke:    true,
+	Resources: answersTo,
 })
 
 // answersTo is the bytes that come back to a client.
-func answersTo(_ cluster.Cluster, target string) []Grip { return around(target, cluster.Back) }
+func answersTo(_ cluster.Cluster, target string) []Resource { return around(target, cluster.Back) }

@@ -15,14 +15,14 @@ import (
 // once; with one, after so long, as an operator does who waits until every lease
 // that it may have granted has run out (antirez 2016: delayed restarts).
 var restartSpec = Spec{
-	Name:    "restart",
-	Doc:     "ends a server (SIGKILL) and starts it again with what its disk has kept, at once or after a while (for).",
-	Source:  "redis.io, Distributed Locks: performance, crash recovery and fsync",
-	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Stroke:  true,
-	Down:    true,
-	Grips:   serverProcess,
-	Unable:  func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
+	Name:      "restart",
+	Doc:       "ends a server (SIGKILL) and starts it again with what its disk has kept, at once or after a while (for).",
+	Source:    "redis.io, Distributed Locks: performance, crash recovery and fsync",
+	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
+	Stroke:    true,
+	Down:      true,
+	Resources: serverProcess,
+	Unable:    func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		nodes := env.Cluster.(cluster.Killer)
 		return down(ctx, target, nodes.Kill, nodes.Restart)

@@ -11,13 +11,13 @@ import (
 // container whose volume was not kept, a replacement by the orchestrator. Of a
 // quorum it votes a second time.
 var restartEmptySpec = Spec{
-	Name:    "restart-empty",
-	Doc:     "ends a server (SIGKILL), empties its disk and starts it again, at once or after a while (for).",
-	Source:  "Kleppmann 2016; redis.io, Distributed Locks: a restarted instance without persistence",
-	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Stroke:  true,
-	Down:    true,
-	Grips:   serverProcess,
+	Name:      "restart-empty",
+	Doc:       "ends a server (SIGKILL), empties its disk and starts it again, at once or after a while (for).",
+	Source:    "Kleppmann 2016; redis.io, Distributed Locks: a restarted instance without persistence",
+	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
+	Stroke:    true,
+	Down:      true,
+	Resources: serverProcess,
 	Unable: func(c cluster.Cluster) string {
 		if why := can[cluster.Killer](c, "kill a server"); why != "" {
 			return why

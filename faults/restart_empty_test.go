@@ -25,8 +25,8 @@ func TestRestartEmpty(t *testing.T) {
 }
 
 func TestRestartEmptyOfARealServer(t *testing.T) {
-	c := equipped(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
-		cluster.Equipment{})
+	c := startWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
+		cluster.Requirements{})
 	command(t, c, "n1", "SET", "k", "v")
 	in := inject(t, restartEmptySpec, Env{Cluster: c}, "n1")
 	bites(t, in)

@@ -27,8 +27,8 @@ func TestRestart(t *testing.T) {
 }
 
 func TestRestartOfARealServer(t *testing.T) {
-	c := equipped(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
-		cluster.Equipment{})
+	c := startWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
+		cluster.Requirements{})
 	command(t, c, "n1", "SET", "k", "v")
 	in := inject(t, restartSpec, Env{Cluster: c}, "n1")
 	bites(t, in)

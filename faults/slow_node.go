@@ -14,9 +14,9 @@ var slowNodeSpec = exact(delayed).spec(Spec{
 	Source:  "redis.io, Diagnosing latency issues; redlock: talk to a slow instance for a short time only",
 	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Amount:  &Amount{"the delay of every answer", 500 * time.Millisecond, time.Millisecond, time.Minute},
-	Grips: func(_ cluster.Cluster, target string) (all []Grip) {
+	Resources: func(_ cluster.Cluster, target string) (all []Resource) {
 		for _, node := range names(target) {
-			all = append(all, Grip{Link: cluster.Link{From: cluster.Any, To: node}, Dir: cluster.Back})
+			all = append(all, Resource{Link: cluster.Link{From: cluster.Any, To: node}, Dir: cluster.Back})
 		}
 		return all
 	},

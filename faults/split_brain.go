@@ -12,18 +12,18 @@ import (
 // promoted and serves the others. Healing delivers what was held back; Sentinel
 // then makes a replica of the old master, and its last writes are thrown away.
 var splitBrainSpec = Spec{
-	Name:    "split-brain",
-	Doc:     "cuts the master off from Sentinels and replicas, but not from its clients, so that there are two.",
-	Source:  "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
-	Targets: []Target{Master},
-	Needs:   []string{cluster.Sentinel},
-	Grips:   backOfClients,
-	Unable:  func(c cluster.Cluster) string { return can[cluster.Links](c, "cut a link") },
-	Inject:  injectSplitBrain,
+	Name:      "split-brain",
+	Doc:       "cuts the master off from Sentinels and replicas, but not from its clients, so that there are two.",
+	Source:    "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
+	Targets:   []Target{Master},
+	Needs:     []string{cluster.Sentinel},
+	Resources: backOfClients,
+	Unable:    func(c cluster.Cluster) string { return can[cluster.Links](c, "cut a link") },
+	Inject:    injectSplitBrain,
 }
 
 // backOfClients is every link of a master but those of its clients.
-func backOfClients(c cluster.Cluster, master string) (all []Grip) {
+func backOfClients(c cluster.Cluster, master string) (all []Resource) {
 	for _, n := range c.Nodes() {
 		if n.Name != master {
 			all = append(all, between(n.Name, master)...)
@@ -31,7 +31,7 @@ func backOfClients(c cluster.Cluster, master string) (all []Grip) {
 	}
 	for i := range c.Topology().Sentinels {
 		from := fmt.Sprintf("s%d", i+1)
-		all = append(all, Grip{Link: cluster.Link{From: from, To: master}, Dir: cluster.Both})
+		all = append(all, Resource{Link: cluster.Link{From: from, To: master}, Dir: cluster.Both})
 	}
 	return all
 }
@@ -44,7 +44,7 @@ type splitBrain struct {
 }
 
 func injectSplitBrain(ctx context.Context, env Env, target string) (Injection, error) {
-	links := held.spec(Spec{Name: "split-brain", Grips: backOfClients})
+	links := held.spec(Spec{Name: "split-brain", Resources: backOfClients})
 	in, err := links.Inject(ctx, env, target)
 	if err != nil {
 		return nil, err

@@ -155,9 +155,9 @@ func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, crowd Crowd, targe
 	case Deciding:
 		return deciding(ctx, c, crowd)
 	case Minority:
-		return some(c, (c.Topology().Heads()-1)/2), nil
+		return some(c, (c.Topology().MasterCount()-1)/2), nil
 	case Majority:
-		return some(c, c.Topology().Heads()/2+1), nil
+		return some(c, c.Topology().MasterCount()/2+1), nil
 	case Holder:
 		return clientNamed(crowd.Holder, "holds the lock")
 	case Waiter:
@@ -214,7 +214,7 @@ func deciding(ctx context.Context, c cluster.Cluster, crowd Crowd) (string, erro
 		return "", errors.New("nobody can look at the nodes")
 	}
 	have := map[string][]string{} // nodes, by owner
-	majority := c.Topology().Heads()/2 + 1
+	majority := c.Topology().MasterCount()/2 + 1
 	for _, n := range c.Nodes() {
 		for key, seen := range w.Sample(ctx, n.Name, crowd.Keys()).Keys { // order does not matter: one owner for each
 			id := key + " " + seen.Owner

@@ -12,19 +12,19 @@ import (
 // cable, a switch port, a security group. Leases of clients that it cannot hear
 // run out, and a master goes on to believe that it is one.
 var unplugSpec = Spec{
-	Name:    "unplug",
-	Doc:     "takes a server off the network, connections left hanging, until healed (docker, or root on process).",
-	Source:  "jepsen nemesis partition-node (packets dropped, nothing reset); docker network disconnect",
-	Targets: []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Down:    true,
-	Equip:   cluster.Equipment{Cables: true},
-	Grips: func(c cluster.Cluster, target string) []Grip {
+	Name:     "unplug",
+	Doc:      "takes a server off the network, connections left hanging, until healed (docker, or root on process).",
+	Source:   "jepsen nemesis partition-node (packets dropped, nothing reset); docker network disconnect",
+	Targets:  []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
+	Down:     true,
+	Requires: cluster.Requirements{Network: true},
+	Resources: func(c cluster.Cluster, target string) []Resource {
 		return append(serverProcess(c, target), around(target, cluster.Both)...) // what was started without a cable has none
 	},
 	Unable: func(c cluster.Cluster) string { return can[cluster.Network](c, "take a server off the network") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		n := env.Cluster.(cluster.Network)
-		in, err := down(ctx, target, n.Unplug, n.Plug)
+		in, err := down(ctx, target, n.Disconnect, n.Reconnect)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ var unplugSpec = Spec{
 // unplugged tells of servers without a cable, which run all the same.
 type unplugged struct{ *downed }
 
-// Bite has nothing to wait for: Unplug returned when nothing reached the server.
+// Bite has nothing to wait for: Disconnect returned when nothing reached the server.
 func (u unplugged) Bite(context.Context) (string, error) { return u.all() + " off the network", nil }
 
 func (u unplugged) Heal(ctx context.Context) (string, error) {

@@ -48,8 +48,8 @@ func TestUnplugHoldsLinksAndProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := false
-		for _, mine := range unplugSpec.Held(f, "n1") {
-			for _, theirs := range row.Held(f, other.target) {
+		for _, mine := range unplugSpec.ResourcesAt(f, "n1") {
+			for _, theirs := range row.ResourcesAt(f, other.target) {
 				got = got || mine.Overlaps(theirs)
 			}
 		}
@@ -64,7 +64,7 @@ func TestUnplugOnRealServers(t *testing.T) {
 	if why := process.MissingCables(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
-	c := equipped(t, cluster.Topology{Kind: cluster.Single}, cluster.Equipment{Cables: true})
+	c := startWith(t, cluster.Topology{Kind: cluster.Single}, cluster.Requirements{Network: true})
 	if err := unplugSpec.Check(c); err != nil {
 		t.Fatal(err)
 	}

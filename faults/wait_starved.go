@@ -10,7 +10,7 @@ var waitStarvedSpec = held.spec(Spec{
 	Source:  "redis.io, WAIT; redisson#5256",
 	Targets: []Target{Master, Servers},
 	Needs:   []string{cluster.Replicated, cluster.Sentinel},
-	Grips: func(c cluster.Cluster, target string) []Grip {
+	Resources: func(c cluster.Cluster, target string) []Resource {
 		all := replicationLinks(c, target)
 		for i := range all {
 			all[i].Dir = cluster.Forward

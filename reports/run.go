@@ -93,7 +93,7 @@ func judgement(dir *rundir.Dir, m rundir.Manifest, h *history.History) (j checke
 		note = "no " + rundir.VerdictFile + ": the run ended before it was judged, or goes on still; " +
 			"what it had recorded was judged for this report"
 	}
-	return m.Weigh(checker.Judge(h, checker.Options{MayBeDown: m.MayBeDown()})), note
+	return m.Downgrade(checker.Judge(h, checker.Options{MayBeDown: m.MayBeDown()})), note
 }
 
 // New makes a Run of parts in memory: a simulation that wrote no files, or a test.

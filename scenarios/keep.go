@@ -77,8 +77,8 @@ func checkPower(c *complaints, t cluster.Topology, before []planned, p planned) 
 		if b.step.For > 0 || b.row.Stroke {
 			continue
 		}
-		for _, g := range b.row.Planned(b.step.Target, t) {
-			if slices.ContainsFunc(p.row.Planned(p.step.Target, t), g.Overlaps) {
+		for _, g := range b.row.PlannedResources(b.step.Target, t) {
+			if slices.ContainsFunc(p.row.PlannedResources(p.step.Target, t), g.Overlaps) {
 				c.at(p.path+".fault", "fault %s: %s has %s in its power from %v on, until the run ends: give that one a for",
 					p.row.Name, b.row.Name, g, b.step.Due())
 				return

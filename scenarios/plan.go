@@ -86,29 +86,29 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	}
 }
 
-// Equipment is what servers have to be started with for the faults that s may have.
-func (s Scenario) Equipment() (e cluster.Equipment) {
+// Requirements is what servers have to be started with for the faults that s may have.
+func (s Scenario) Requirements() (e cluster.Requirements) {
 	for _, step := range s.Faults {
-		e.Add(equipment(step.Fault))
+		e.Add(requirements(step.Fault))
 		if step.Random != nil {
-			e.Add(equipment(step.Random.Of...))
+			e.Add(requirements(step.Random.Of...))
 		}
 	}
 	return e
 }
 
-// Equipment is what servers have to be started with for the faults of p.
-func (p Plan) Equipment() (e cluster.Equipment) {
+// Requirements is what servers have to be started with for the faults of p.
+func (p Plan) Requirements() (e cluster.Requirements) {
 	for _, step := range p.All() {
-		e.Add(equipment(step.Fault))
+		e.Add(requirements(step.Fault))
 	}
 	return e
 }
 
-func equipment(names ...string) (e cluster.Equipment) {
+func requirements(names ...string) (e cluster.Requirements) {
 	for _, name := range names {
 		if row, err := faults.Lookup(name); err == nil {
-			e.Add(row.Equip)
+			e.Add(row.Requires)
 		}
 	}
 	return e

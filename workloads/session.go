@@ -22,12 +22,12 @@ const (
 // through it and is recorded on both ends. It retires the process after an
 // unknown outcome. One goroutine at a time may ask; Listen runs beside it.
 type Session struct {
-	client client.Client
-	record Recorder
-	number int // of the client, from 0
-	of     int // number of clients
-	mono   func() int64
-	bear   time.Duration
+	client       client.Client
+	record       Recorder
+	number       int // of the client, from 0
+	of           int // number of clients
+	mono         func() int64
+	allowedPause time.Duration
 
 	mu       sync.Mutex
 	process  history.Process
@@ -60,9 +60,9 @@ func NewSession(c client.Client, r Recorder, n, total int, mono func() int64) *S
 	return &Session{client: c, record: r, number: n, of: total, process: history.Process(n), mono: mono}
 }
 
-// Bear makes the session wait d longer for every answer: for so long the plan
+// AllowPause makes the session wait d longer for every answer: for so long the plan
 // may have the client stand still. Call it before the first operation.
-func (s *Session) Bear(d time.Duration) { s.bear = d }
+func (s *Session) AllowPause(d time.Duration) { s.allowedPause = d }
 
 // Alive is false once the client has ended, answered nonsense or is being closed.
 func (s *Session) Alive() bool {
@@ -94,7 +94,7 @@ func (s *Session) Acquire(ctx context.Context, w Want) (Hold, history.Type) {
 		Owner: h.Owner, Lease: w.Lease, Wait: w.Wait, Mode: w.Mode, Permits: w.Permits, Limit: w.Limit,
 	}
 	reply, t := s.do(ctx, call{
-		f: history.Acquire, key: w.Key, value: v, patience: w.Wait + patience + s.bear,
+		f: history.Acquire, key: w.Key, value: v, patience: w.Wait + patience + s.allowedPause,
 		request: client.Request{
 			Owner: h.Owner, LeaseMS: ms(w.Lease), WaitMS: ms(w.Wait), Mode: w.Mode, Permits: w.Permits, Limit: w.Limit,
 		},
@@ -107,7 +107,7 @@ func (s *Session) Acquire(ctx context.Context, w Want) (Hold, history.Type) {
 func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Type {
 	_, t := s.do(ctx, call{
 		f: history.Work, key: h.Key, value: &history.Value{Owner: h.Owner, Spend: d},
-		patience: d + workPatience + s.bear, request: client.Request{Owner: h.Owner, MS: ms(d)},
+		patience: d + workPatience + s.allowedPause, request: client.Request{Owner: h.Owner, MS: ms(d)},
 	})
 	return t
 }
@@ -116,7 +116,7 @@ func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Typ
 func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) history.Type {
 	_, t := s.do(ctx, call{
 		f: history.Renew, key: h.Key, value: &history.Value{Owner: h.Owner, Lease: lease},
-		patience: patience + s.bear, request: client.Request{Owner: h.Owner, LeaseMS: ms(lease)},
+		patience: patience + s.allowedPause, request: client.Request{Owner: h.Owner, LeaseMS: ms(lease)},
 	})
 	return t
 }
@@ -125,7 +125,7 @@ func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) histor
 func (s *Session) Release(ctx context.Context, h Hold) history.Type {
 	_, t := s.do(ctx, call{
 		f: history.Release, key: h.Key, value: &history.Value{Owner: h.Owner, Token: h.Token, Permits: h.Permits},
-		patience: 3*patience + s.bear, request: client.Request{Owner: h.Owner, Permits: h.Permits},
+		patience: 3*patience + s.allowedPause, request: client.Request{Owner: h.Owner, Permits: h.Permits},
 	})
 	return t
 }

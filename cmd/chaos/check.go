@@ -88,7 +88,7 @@ func check(s streams, path string, o checkOptions) error {
 	if o.explain {
 		explain(s, how, source)
 	}
-	j := judged{Judgement: weigh(path, judge(s, h, options)), Format: source.Format, Assumed: how.Assume}
+	j := judged{Judgement: downgrade(path, judge(s, h, options)), Format: source.Format, Assumed: how.Assume}
 	h = nil // the other readings need the memory
 	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
 	if j.Others, err = others.find(how, source); err != nil {
@@ -116,8 +116,8 @@ func judge(s streams, h *history.History, options checker.Options) checker.Judge
 	return checker.Judge(h, options)
 }
 
-// weigh takes into account how a run ended, if path is the directory of one.
-func weigh(path string, j checker.Judgement) checker.Judgement {
+// downgrade takes into account how a run ended, if path is the directory of one.
+func downgrade(path string, j checker.Judgement) checker.Judgement {
 	dir, err := rundir.Open(path)
 	if err != nil {
 		return j
@@ -126,7 +126,7 @@ func weigh(path string, j checker.Judgement) checker.Judgement {
 	if err != nil {
 		return j
 	}
-	return m.Weigh(j)
+	return m.Downgrade(j)
 }
 
 // mayBeDown is how many servers a run can bear to lose, if path is the directory of one.

@@ -81,7 +81,7 @@ func checkStream(s streams, path string, o checkOptions, how history.Reading, op
 		explain(s, how, source)
 	}
 	judging.Name(source.Named)
-	j := judged{Judgement: weigh(path, judging.Judgement()), Format: source.Format, Assumed: how.Assume}
+	j := judged{Judgement: downgrade(path, judging.Judgement()), Format: source.Format, Assumed: how.Assume}
 	j.Problems = append(j.Problems, source.Problems...)
 	return endStream(s, j, o.json)
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Equipment is what servers have to be started with for abilities that cannot
+// Requirements is what servers have to be started with for abilities that cannot
 // be given to a running one. The zero value is a plain server.
-type Equipment struct {
-	Clocks bool // wall clocks that Clocks can set
-	Disks  bool // disks that forget what was not fsynced, for Disks.PowerOff
-	Cables bool // a network of their own, that Network can take servers off
+type Requirements struct {
+	Clocks  bool // wall clocks that Clocks can set
+	Disks   bool // disks that forget what was not fsynced, for Disks.PowerOff
+	Network bool // a network of their own, that Network can take servers off
 }
 
 // Add gives e what more has as well.
-func (e *Equipment) Add(more Equipment) {
+func (e *Requirements) Add(more Requirements) {
 	e.Clocks = e.Clocks || more.Clocks
 	e.Disks = e.Disks || more.Disks
-	e.Cables = e.Cables || more.Cables
+	e.Network = e.Network || more.Network
 }
 
 // Clock is how a node's wall clock differs from true time. The zero value is a
@@ -51,33 +51,33 @@ type Admin interface {
 	Do(ctx context.Context, node string, args ...any) (any, error)
 }
 
-// Replies loses replies of commands that were carried out.
-type Replies interface {
-	// LoseReply has the next n replies on link, whose To is a server, get lost: the
+// ReplyDropper loses replies of commands that were carried out.
+type ReplyDropper interface {
+	// DropReplies has the next n replies on link, whose To is a server, get lost: the
 	// command is carried out, and its connection reset instead of an answer.
-	LoseReply(link Link, n int) error
+	DropReplies(link Link, n int) error
 }
 
-// Slower slows servers down without stopping them.
-type Slower interface {
-	// Slow has every command at node take perCommand longer, one after the other;
+// CommandDelayer slows servers down without stopping them.
+type CommandDelayer interface {
+	// DelayCommands has every command at node take perCommand longer, one after the other;
 	// 0: as fast as before.
-	Slow(node string, perCommand time.Duration) error
+	DelayCommands(node string, perCommand time.Duration) error
 }
 
 // Network takes servers off the network that they stand on, as a pulled cable
 // does: packets are lost and nothing is reset, so that connections hang, for the
 // server's own calls as well. What [Witness] and [Admin] ask still arrives.
 type Network interface {
-	// Unplug returns when nothing reaches node any more, nor comes from it.
-	Unplug(ctx context.Context, node string) error
-	// Plug puts it back under the same address: connections that are still open on both ends go on.
-	Plug(ctx context.Context, node string) error
+	// Disconnect returns when nothing reaches node any more, nor comes from it.
+	Disconnect(ctx context.Context, node string) error
+	// Reconnect puts it back under the same address: connections that are still open on both ends go on.
+	Reconnect(ctx context.Context, node string) error
 }
 
-// Footing tells when what all servers of a cluster stand on is gone, such as the
+// Substrate tells when what all servers of a cluster stand on is gone, such as the
 // engine of their containers: nothing that is seen afterwards says anything.
-type Footing interface {
-	Gone() <-chan struct{} // closed when it is
+type Substrate interface {
+	Lost() <-chan struct{} // closed when it is
 	Err() error            // why; nil as long as it is there
 }

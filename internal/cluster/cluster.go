@@ -4,7 +4,7 @@
 // Read [Cluster] first. Everything that can be done to a cluster beyond
 // reaching and closing it is an ability of its own, a small interface that a
 // backend has or has not: [Killer], [Pauser], [Links], [Witness], [Promoter],
-// [Clocks], [Disks], [Admin], [Replies], [Slower], [Network], [Footing].
+// [Clocks], [Disks], [Admin], [ReplyDropper], [CommandDelayer], [Network], [Substrate].
 // Package cluster holds no fault: a fault is a use of these abilities, in a
 // certain order and with a proof that it bit.
 package cluster
@@ -126,8 +126,8 @@ type Rule struct {
 	Mute   bool          // published messages are lost, of [Back] only; all else passes
 }
 
-// Late says whether r delays anything.
-func (r Rule) Late() bool { return r.Delay > 0 || r.Jitter > 0 || r.Rate > 0 }
+// Delays says whether r delays anything.
+func (r Rule) Delays() bool { return r.Delay > 0 || r.Jitter > 0 || r.Rate > 0 }
 
 // Traffic counts what a gate has done since it was opened.
 type Traffic struct {

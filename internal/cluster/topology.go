@@ -87,12 +87,12 @@ func (t Topology) Validate() error {
 // Size is the number of data servers.
 func (t Topology) Size() int {
 	t = t.Defaults()
-	return t.Heads() * (1 + min(max(t.Replicas, 0), maxNodes))
+	return t.MasterCount() * (1 + min(max(t.Replicas, 0), maxNodes))
 }
 
-// Heads is the number of masters that a cluster starts with: the nodes n1, n2, …
+// MasterCount is the number of masters that a cluster starts with: the nodes n1, n2, …
 // up to it. Those after them are replicas, of the masters in turn (see MasterOf).
-func (t Topology) Heads() int {
+func (t Topology) MasterCount() int {
 	t = t.Defaults()
 	if t.Kind == Quorum || t.Kind == Sharded {
 		return t.Masters
@@ -103,7 +103,7 @@ func (t Topology) Heads() int {
 // MasterOf is the number of the master that node i (from 1) replicates from at
 // the start; 0 if it is one itself.
 func (t Topology) MasterOf(i int) int {
-	heads := t.Heads()
+	heads := t.MasterCount()
 	if i <= heads {
 		return 0
 	}

@@ -152,16 +152,16 @@ func TestManifestAndVerdictRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWeigh: what was found counts however a run ended; that nothing was found
+// TestDowngrade: what was found counts however a run ended; that nothing was found
 // counts only if it came to its end.
-func TestWeigh(t *testing.T) {
+func TestDowngrade(t *testing.T) {
 	for _, state := range []State{Running, Complete, Interrupted, Broken, ""} {
 		for _, verdict := range []checker.Verdict{checker.Safe, checker.Unsafe, checker.Inconclusive} {
 			want := verdict
 			if verdict == checker.Safe && state != Complete && state != "" {
 				want = checker.Inconclusive
 			}
-			got := Manifest{State: state}.Weigh(checker.Judgement{Verdict: verdict, Sentence: "So it is."})
+			got := Manifest{State: state}.Downgrade(checker.Judgement{Verdict: verdict, Sentence: "So it is."})
 			if got.Verdict != want || !strings.HasSuffix(got.Sentence, "So it is.") {
 				t.Errorf("a %q run judged %s became %s (%s), want %s", state, verdict, got.Verdict, got.Sentence, want)
 			}

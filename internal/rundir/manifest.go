@@ -93,10 +93,10 @@ func (m Manifest) MayBeDown() int {
 	return (m.Topology.Masters - 1) / 2
 }
 
-// Weigh is what may be said of a run that was judged as j. A run that did not
+// Downgrade is what may be said of a run that was judged as j. A run that did not
 // come to its end has tested less than its scenario says: what was found in it
 // counts, but that nothing was found does not make it safe.
-func (m Manifest) Weigh(j checker.Judgement) checker.Judgement {
+func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 	why := map[State]string{
 		Running:     "The run was killed, or goes on still. ",
 		Interrupted: "The run was interrupted before its end. ",

@@ -11,13 +11,13 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Site is where and for what a backend starts servers and clients.
-type Site struct {
-	Topology cluster.Topology
-	Seed     uint64
-	Order    time.Duration     // where messages may arrive by priorities: for how long priorities change; 0: they may not
-	Equip    cluster.Equipment // what the plan's faults need of the servers
-	Clients  int
+// RunEnv is where and for what a backend starts servers and clients.
+type RunEnv struct {
+	Topology     cluster.Topology
+	Seed         uint64
+	Order        time.Duration        // how long message priorities change, with a scheduler that has them; 0: they may not
+	Requirements cluster.Requirements // what the plan's faults need of the servers
+	Clients      int
 	// PerProcess is how many clients share a process where clients are processes; 0 and 1: none do.
 	PerProcess int
 	Lock       string
@@ -33,9 +33,9 @@ type Site struct {
 type Backend interface {
 	Name() string
 	// Start returns when the cluster is ready for clients.
-	Start(ctx context.Context, s Site) (cluster.Cluster, error)
+	Start(ctx context.Context, s RunEnv) (cluster.Cluster, error)
 	// Client starts client number i, which has still to be set up.
-	Client(ctx context.Context, s Site, i int) (client.Client, error)
+	Client(ctx context.Context, s RunEnv, i int) (client.Client, error)
 	Clock
 }
 

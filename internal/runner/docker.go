@@ -25,7 +25,7 @@ const engineWait = 5 * time.Second
 
 // dockerLacks is what this machine or containers lack for s; "" if nothing.
 func dockerLacks(s scenarios.Scenario) string {
-	if why := unequipped(s.Equipment()); why != "" {
+	if why := missingRequirements(s.Requirements()); why != "" {
 		return why
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), engineWait)
@@ -41,7 +41,7 @@ type dockerBackend struct{ *processBackend }
 func (*dockerBackend) Name() string { return "docker" }
 
 // Start removes what dead runs have left at the engine, and starts containers.
-func (b *dockerBackend) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
+func (b *dockerBackend) Start(ctx context.Context, s RunEnv) (cluster.Cluster, error) {
 	if err := enoughFiles(maxFiles(), s.Topology, s.Clients); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (b *dockerBackend) Start(ctx context.Context, s Site) (cluster.Cluster, err
 		surprises.Warn("what dead runs left behind could not be removed", "error", err, "swept", swept)
 	}
 	c, err := docker.Start(ctx, docker.Config{
-		Topology: s.Topology, Equip: s.Equip, Image: s.Image, Dir: s.Dir.File(rundir.LogsDir),
+		Topology: s.Topology, Requirements: s.Requirements, Image: s.Image, Dir: s.Dir.File(rundir.LogsDir),
 		Ledger: s.Ledger, Log: surprises,
 	})
 	if err != nil {

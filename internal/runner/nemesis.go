@@ -37,17 +37,17 @@ type nemesis struct {
 
 // active is a fault that was injected.
 type active struct {
-	id     int
-	name   string
-	target string
-	last   bool // healed only when the workload has ended
-	stroke bool // healed when it has bitten
-	drawn  bool
-	downs  []string // nodes that do not serve while it is in force
-	grips  []faults.Grip
-	in     faults.Injection
-	once   sync.Once
-	healed bool // guarded by nemesis.mu
+	id        int
+	name      string
+	target    string
+	last      bool // healed only when the workload has ended
+	stroke    bool // healed when it has bitten
+	drawn     bool
+	downs     []string // nodes that do not serve while it is in force
+	resources []faults.Resource
+	in        faults.Injection
+	once      sync.Once
+	healed    bool // guarded by nemesis.mu
 }
 
 // run carries out the plan until ctx ends, and returns when nothing of it is
@@ -112,7 +112,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	}
 	a := &active{
 		id: n.id(), name: row.Name, target: target, last: row.HealLast, stroke: row.Stroke && step.For == 0,
-		drawn: step.Most > 0, grips: row.Held(n.env.Cluster, target),
+		drawn: step.Most > 0, resources: row.ResourcesAt(n.env.Cluster, target),
 	}
 	a.downs, _ = row.Downs(target, n.env.Cluster.Topology())
 	if why := n.claim(a, step.Most); why != "" {
@@ -193,8 +193,8 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 		if other.drawn {
 			drawn++
 		}
-		for _, g := range a.grips {
-			if slices.ContainsFunc(other.grips, g.Overlaps) {
+		for _, g := range a.resources {
+			if slices.ContainsFunc(other.resources, g.Overlaps) {
 				return fmt.Sprintf("fault %d (%s) has %s in its power", other.id, other.name, g)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func active1(name string, drawn bool, thing string) *active {
-	return &active{name: name, drawn: drawn, grips: []faults.Grip{{Thing: thing}}}
+	return &active{name: name, drawn: drawn, resources: []faults.Resource{{Name: thing}}}
 }
 
 // TestWhatIsInAnothersPower: a fault is refused as long as another one has what

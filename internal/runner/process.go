@@ -33,17 +33,17 @@ func processLacks(s scenarios.Scenario) string {
 	if _, err := process.Version(context.Background(), ""); err != nil {
 		return err.Error()
 	}
-	need := s.Equipment()
-	if need.Cables {
+	need := s.Requirements()
+	if need.Network {
 		if why := process.MissingCables(); why != "" {
 			return why
 		}
 	}
-	return unequipped(need)
+	return missingRequirements(need)
 }
 
 // unequipped is what this machine lacks to give real servers what is needed; "" if nothing.
-func unequipped(need cluster.Equipment) string {
+func missingRequirements(need cluster.Requirements) string {
 	if need.Clocks {
 		if why := process.MissingClocks(); why != "" {
 			return why
@@ -84,12 +84,13 @@ func (b *processBackend) Versions() map[string]string {
 	return maps.Clone(b.versions)
 }
 
-func (b *processBackend) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
+func (b *processBackend) Start(ctx context.Context, s RunEnv) (cluster.Cluster, error) {
 	if err := enoughFiles(maxFiles(), s.Topology, s.Clients); err != nil {
 		return nil, err
 	}
 	c, err := process.Start(ctx, process.Config{
-		Topology: s.Topology, Equip: s.Equip, Dir: s.Dir.File(rundir.LogsDir), Ledger: s.Ledger, Log: harnessLog(s.Dir),
+		Topology: s.Topology, Requirements: s.Requirements, Dir: s.Dir.File(rundir.LogsDir),
+		Ledger: s.Ledger, Log: harnessLog(s.Dir),
 	})
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func enoughFiles(most uint64, t cluster.Topology, clients int) error {
 
 // Client starts client i: in a process of its own, or in one that it shares
 // with the others of its number, which the first of them starts.
-func (b *processBackend) Client(_ context.Context, s Site, i int) (client.Client, error) {
+func (b *processBackend) Client(_ context.Context, s RunEnv, i int) (client.Client, error) {
 	if s.PerProcess < 2 {
 		stdio, err := startClientProcess(s, i)
 		if err != nil {
@@ -162,7 +163,7 @@ func (b *processBackend) Client(_ context.Context, s Site, i int) (client.Client
 
 // startClientProcess starts this program's own client, or the user's command.
 // Its log is called after client i.
-func startClientProcess(s Site, i int) (*client.Stdio, error) {
+func startClientProcess(s RunEnv, i int) (*client.Stdio, error) {
 	command := s.Client
 	if own := client.Command(s.Lock); own != nil {
 		command = own

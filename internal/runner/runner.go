@@ -200,15 +200,15 @@ func (r *run) perform(ctx context.Context) (err error) {
 
 // founded is ctx that also ends, with its cause, when what c stands on is gone.
 func founded(ctx context.Context, c cluster.Cluster) (context.Context, func()) {
-	footing, ok := c.(cluster.Footing)
+	substrate, ok := c.(cluster.Substrate)
 	if !ok {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-footing.Gone():
-			cancel(footing.Err())
+		case <-substrate.Lost():
+			cancel(substrate.Err())
 		case <-ctx.Done():
 		}
 	}()
@@ -234,7 +234,7 @@ func (r *run) judge(out *Outcome) error {
 	}
 	h.Clients = r.params.Clients
 	out.Judgement = checker.Judge(h, r.judgeOptions())
-	out.Judgement = r.m.Weigh(out.Judgement)
+	out.Judgement = r.m.Downgrade(out.Judgement)
 	return r.keep.verdict(out.Judgement)
 }
 

@@ -32,7 +32,7 @@ func simUnable(s scenarios.Scenario) string {
 	if client.Command(s.Lock) != nil {
 		return "a client that is a program of its own lives in real time; take backend process"
 	}
-	if s.Equipment().Cables {
+	if s.Requirements().Network {
 		return "simulated servers have gates and no network that they could be taken off: take backend process or docker"
 	}
 	if err := bubble.Check(); err != nil {
@@ -135,7 +135,7 @@ func follow(ctx, outer context.Context, cancel func()) {
 }
 
 // Start starts the simulated servers.
-func (b *Sim) Start(ctx context.Context, s Site) (cluster.Cluster, error) {
+func (b *Sim) Start(ctx context.Context, s RunEnv) (cluster.Cluster, error) {
 	b.epoch = time.Now()
 	seedLibraries(s.Seed)
 	cfg := sim.Config{Seed: s.Seed, Topology: s.Topology, Actors: s.Clients, Trace: b.trace}
@@ -160,7 +160,7 @@ func seedLibraries(seed uint64) {
 
 // Client is client i in this process. Each of its two voices, the answers and
 // the notices, has turns of its own.
-func (b *Sim) Client(_ context.Context, s Site, i int) (client.Client, error) {
+func (b *Sim) Client(_ context.Context, s RunEnv, i int) (client.Client, error) {
 	actor, teller := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	c := &simClient{actor: actor}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{

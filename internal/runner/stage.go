@@ -55,16 +55,17 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		run: r, track: newTracker(r.params.Clients, r.params.KeyNames()),
 		allGone: make(chan struct{}), stop: make(chan struct{}), calmed: make(chan struct{}),
 	}
-	site := Site{
+	env := RunEnv{
 		Topology: r.m.Topology, Dir: r.keep.dir, Ledger: r.keep.ledger, Client: r.Client, Lock: r.Scenario.Lock, Row: r.Row,
-		Clients: r.params.Clients, PerProcess: r.Scenario.Workload.PerProcess, Seed: r.dice(), Equip: r.plan.Equipment(),
-		Image: r.Image,
+		Clients: r.params.Clients, PerProcess: r.Scenario.Workload.PerProcess, Seed: r.dice(),
+		Requirements: r.plan.Requirements(),
+		Image:        r.Image,
 	}
 	if r.byPriorities() {
-		site.Order = r.Scenario.Duration
+		env.Order = r.Scenario.Duration
 	}
 	var err error
-	if s.cluster, err = r.Backend.Start(ctx, site); err != nil {
+	if s.cluster, err = r.Backend.Start(ctx, env); err != nil {
 		return s, err
 	}
 	r.m.Nodes = s.cluster.Nodes()
@@ -74,7 +75,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	if err := s.able(); err != nil {
 		return s, err
 	}
-	if err := s.startClients(ctx, site); err != nil {
+	if err := s.startClients(ctx, env); err != nil {
 		return s, err
 	}
 	for k, v := range r.Backend.Versions() { // order does not matter: a copy
@@ -99,13 +100,13 @@ func (s *stage) able() error {
 }
 
 // startClients starts all clients at once and has each of them set up.
-func (s *stage) startClients(ctx context.Context, site Site) error {
+func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 	n := s.run.params.Clients
 	s.clients = make([]client.Client, n)
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { errs[i] = s.startClient(ctx, site, i) })
+		wg.Go(func() { errs[i] = s.startClient(ctx, env, i) })
 	}
 	wg.Wait()
 	return firstOf(errs)
@@ -121,8 +122,8 @@ func firstOf(errs []error) error {
 	return fmt.Errorf("%w; and so, or likewise, for %d more clients", errs[0], len(errs)-1)
 }
 
-func (s *stage) startClient(ctx context.Context, site Site, i int) error {
-	c, err := s.run.Backend.Client(ctx, site, i)
+func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
+	c, err := s.run.Backend.Client(ctx, env, i)
 	if err != nil {
 		return fmt.Errorf("starting client %d: %w", i, err)
 	}
@@ -207,7 +208,7 @@ func (s *stage) begin() {
 	row, _ := workloads.Lookup(r.params.Kind) // Fill has looked it up before
 	for i, c := range s.clients {
 		session := workloads.NewSession(c, s.record, i, r.params.Clients, r.Backend.Mono)
-		session.Bear(r.longestPause())
+		session.AllowPause(r.longestPause())
 		s.session = append(s.session, session)
 		s.ears.Go(session.Listen)
 		env := workloads.Env{

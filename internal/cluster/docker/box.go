@@ -27,13 +27,13 @@ import (
 // box is one stay of a server in its container, from its start to its end. It
 // is a [process.Process].
 type box struct {
-	ground *ground
-	id     string
-	name   string
-	log    string
-	began  time.Time
-	pid    int    // of the server, as this machine counts; 0: not known
-	born   uint64 // when that process started, in clock ticks
+	launcher *launcher
+	id       string
+	name     string
+	log      string
+	began    time.Time
+	pid      int    // of the server, as this machine counts; 0: not known
+	born     uint64 // when that process started, in clock ticks
 
 	frozen atomic.Bool
 	noted  chan struct{} // closed when the engine knows of the end, or never will
@@ -54,7 +54,7 @@ func (b *box) finish(how error) {
 func user() string { return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()) }
 
 // hostConfig gives a container its folders and network, and no rights beyond.
-func (g *ground) hostConfig(dir, logDir string) func(*container.HostConfig) {
+func (g *launcher) hostConfig(dir, logDir string) func(*container.HostConfig) {
 	return func(h *container.HostConfig) {
 		h.PublishAllPorts = false
 		h.NetworkMode = container.NetworkMode(g.run)
@@ -71,7 +71,7 @@ func (g *ground) hostConfig(dir, logDir string) func(*container.HostConfig) {
 // be ended without the engine. An engine that counts processes for itself alone
 // names others: that is seen by the control group.
 func (b *box) identify(ctx context.Context) error {
-	r, err := b.ground.engine.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
+	r, err := b.launcher.engine.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
 	if err != nil {
 		return fmt.Errorf("inspecting container %s: %w: %w", b.name, cluster.ErrEnvironment, err)
 	}
@@ -83,7 +83,7 @@ func (b *box) identify(ctx context.Context) error {
 		b.pid = 0
 		return nil
 	}
-	return b.ground.ledger.Process(b.pid)
+	return b.launcher.ledger.Process(b.pid)
 }
 
 // is says whether process pid of this machine is in this very container.
@@ -97,7 +97,7 @@ func (b *box) is(pid int) bool {
 
 // preloaded makes sure that every node has loaded the library that sets its clock: it
 // is built for this machine's C library, and the image may have another one.
-func (g *ground) preloaded() error {
+func (g *launcher) preloaded() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for h, b := range g.boxes { // order does not matter: all are looked at
@@ -120,14 +120,14 @@ func (b *box) await() {
 	defer leave()
 	go func() {
 		select {
-		case <-b.ground.gone: // an engine that hangs breaks no connection
+		case <-b.launcher.gone: // an engine that hangs breaks no connection
 			leave()
 		case <-engine.Done():
 		}
 	}()
 	for {
 		ctx, cancel := context.WithCancel(engine)
-		w := b.ground.engine.ContainerWait(ctx, b.id, client.ContainerWaitOptions{})
+		w := b.launcher.engine.ContainerWait(ctx, b.id, client.ContainerWaitOptions{})
 		var err error
 		select {
 		case r := <-w.Result:
@@ -143,10 +143,10 @@ func (b *box) await() {
 			return
 		}
 		select {
-		case <-b.ground.gone:
-			b.finish(b.ground.lost())
+		case <-b.launcher.gone:
+			b.finish(b.launcher.lost())
 			return
-		case <-b.ground.over:
+		case <-b.launcher.over:
 			b.finish(err)
 			return
 		case <-time.After(pingEvery):
@@ -159,7 +159,7 @@ func (b *box) await() {
 func (b *box) keepOutput() {
 	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
 	defer cancel()
-	out, err := b.ground.engine.ContainerLogs(ctx, b.id, client.ContainerLogsOptions{
+	out, err := b.launcher.engine.ContainerLogs(ctx, b.id, client.ContainerLogsOptions{
 		ShowStdout: true, ShowStderr: true, Since: strconv.FormatInt(b.began.Unix(), 10),
 	})
 	if err != nil {
@@ -185,7 +185,7 @@ func (b *box) Wait() error {
 // are to die at once would die one after the other. A frozen process dies when it
 // thaws, which is the engine's work.
 func (b *box) Kill() error {
-	if b.ground.lost() != nil {
+	if b.launcher.lost() != nil {
 		return b.end()
 	}
 	select {
@@ -201,7 +201,7 @@ func (b *box) Kill() error {
 		return nil
 	}
 	err := b.call(func(ctx context.Context) error {
-		_, err := b.ground.engine.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "SIGKILL"})
+		_, err := b.launcher.engine.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "SIGKILL"})
 		return err
 	})
 	if errdefs.IsConflict(err) || errdefs.IsNotFound(err) { // it has ended already
@@ -224,7 +224,7 @@ func (b *box) Kill() error {
 func (b *box) Stop() error {
 	b.frozen.Store(true)
 	err := b.freezer("pausing", func(ctx context.Context) error {
-		_, err := b.ground.engine.ContainerPause(ctx, b.id, client.ContainerPauseOptions{})
+		_, err := b.launcher.engine.ContainerPause(ctx, b.id, client.ContainerPauseOptions{})
 		return err
 	})
 	if err != nil {
@@ -236,7 +236,7 @@ func (b *box) Stop() error {
 // Continue lets it go on.
 func (b *box) Continue() error {
 	err := b.freezer("resuming", func(ctx context.Context) error {
-		_, err := b.ground.engine.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
+		_, err := b.launcher.engine.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
 		return err
 	})
 	if err == nil {
@@ -257,7 +257,7 @@ func (b *box) freezer(what string, want func(context.Context) error) error {
 	if err == nil {
 		return nil
 	}
-	r, inspected := b.ground.engine.ContainerInspect(context.Background(), b.id, client.ContainerInspectOptions{})
+	r, inspected := b.launcher.engine.ContainerInspect(context.Background(), b.id, client.ContainerInspectOptions{})
 	if inspected == nil && r.Container.State != nil {
 		switch {
 		case !r.Container.State.Running:
@@ -273,7 +273,7 @@ func (b *box) freezer(what string, want func(context.Context) error) error {
 func (b *box) call(do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callWait)
 	defer cancel()
-	if err := b.ground.lost(); err != nil {
+	if err := b.launcher.lost(); err != nil {
 		return err
 	}
 	return do(ctx)

@@ -14,7 +14,7 @@ import (
 
 // unplug takes a server's container off the network. Linux keeps its connections:
 // what they send is lost and sent again, and what was on its way never arrives.
-func (g *ground) unplug(ctx context.Context, node string) error {
+func (g *launcher) disconnect(ctx context.Context, node string) error {
 	return g.withNetwork(ctx, "unplugging", node, func(ctx context.Context, b *box) error {
 		_, err := g.engine.NetworkDisconnect(ctx, g.network.ID(), client.NetworkDisconnectOptions{Container: b.id})
 		if err != nil {
@@ -24,14 +24,14 @@ func (g *ground) unplug(ctx context.Context, node string) error {
 	})
 }
 
-// serverPort is where servers listen in their containers, see process.Behind.
+// serverPort is where servers listen in their containers, see process.InSubnet.
 const serverPort = "6379"
 
 // silence is how long a call to a server without a cable is given to fail to fail.
 const silence = 100 * time.Millisecond
 
 // unreachable makes sure that nothing reaches the server any more.
-func (g *ground) unreachable(ctx context.Context, b *box) error {
+func (g *launcher) unreachable(ctx context.Context, b *box) error {
 	at := net.JoinHostPort(g.addressOf(b).String(), serverPort)
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
@@ -44,14 +44,14 @@ func (g *ground) unreachable(ctx context.Context, b *box) error {
 	return fmt.Errorf("it still answers at %s", at)
 }
 
-func (g *ground) addressOf(b *box) netip.Addr {
+func (g *launcher) addressOf(b *box) netip.Addr {
 	g.engine.mu.Lock()
 	defer g.engine.mu.Unlock()
 	return g.engine.places[b.name]
 }
 
 // plug puts it back. The address is the one that it had, so that connections go on.
-func (g *ground) plug(ctx context.Context, node string) error {
+func (g *launcher) reconnect(ctx context.Context, node string) error {
 	return g.withNetwork(ctx, "plugging in", node, func(ctx context.Context, b *box) error {
 		_, err := g.engine.NetworkConnect(ctx, g.network.ID(), client.NetworkConnectOptions{
 			Container: b.id, EndpointConfig: fixed(g.addressOf(b)),
@@ -60,7 +60,7 @@ func (g *ground) plug(ctx context.Context, node string) error {
 	})
 }
 
-func (g *ground) withNetwork(
+func (g *launcher) withNetwork(
 	ctx context.Context, what, node string, do func(context.Context, *box) error,
 ) error {
 	b := g.boxOf(node)
@@ -79,7 +79,7 @@ func (g *ground) withNetwork(
 	return nil
 }
 
-func (g *ground) boxOf(node string) *box {
+func (g *launcher) boxOf(node string) *box {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for h, b := range g.boxes { // order does not matter: names differ

@@ -13,7 +13,7 @@ import (
 )
 
 // watch asks after the engine until the cluster closes.
-func (g *ground) watch() {
+func (g *launcher) watch() {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	missed := 0
@@ -42,14 +42,14 @@ func (g *ground) watch() {
 }
 
 // lost is why the engine is gone, nil if it is not.
-func (g *ground) lost() error {
+func (g *launcher) lost() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failure
 }
 
 // end says that the cluster closes.
-func (g *ground) end() {
+func (g *launcher) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
@@ -59,7 +59,7 @@ func (g *ground) end() {
 }
 
 // explain adds to what went wrong with a start what it is probably about.
-func (g *ground) explain(err error) error {
+func (g *launcher) explain(err error) error {
 	if failed := g.engine.ping(context.Background()); failed != nil {
 		return fmt.Errorf("%w: %w", &EngineError{Host: g.engine.DaemonHost(), Err: failed}, err)
 	}
@@ -71,7 +71,7 @@ func (g *ground) explain(err error) error {
 }
 
 // clear removes every container and the network, for another try or for good.
-func (g *ground) clear() error {
+func (g *launcher) clear() error {
 	wait := callWait
 	if g.lost() != nil {
 		wait = pingWait // it may be back
@@ -87,9 +87,9 @@ func (g *ground) clear() error {
 	return nil
 }
 
-// close is the end of the ground. Without an engine the servers are ended all the
+// close is the end of the launcher. Without an engine the servers are ended all the
 // same, and what only an engine can remove is left to a sweep.
-func (g *ground) close() error {
+func (g *launcher) close() error {
 	g.end()
 	defer g.engine.Client.Close()
 	err := g.clear()

@@ -42,8 +42,8 @@ const (
 
 // Config is what to start and where.
 type Config struct {
-	Topology cluster.Topology
-	Equip    cluster.Equipment // what the servers have beyond plain ones
+	Topology     cluster.Topology
+	Requirements cluster.Requirements // what the servers have beyond plain ones
 	// Image has redis-server 7.0 or newer on its PATH; it is pulled if the engine does not
 	// have it. Empty: what ImageVariable names, else DefaultImage.
 	Image  string
@@ -66,19 +66,19 @@ func Image() string {
 const startTries = 5
 
 // Cluster is servers in containers. Beside the abilities of [process.Cluster] it
-// has those of [cluster.Network] and [cluster.Footing].
+// has those of [cluster.Network] and [cluster.Substrate].
 type Cluster struct {
 	*process.Cluster
-	ground *ground
+	launcher *launcher
 
 	close    sync.Once
 	closeErr error
 }
 
 var (
-	_ cluster.Cluster = (*Cluster)(nil)
-	_ cluster.Network = (*Cluster)(nil)
-	_ cluster.Footing = (*Cluster)(nil)
+	_ cluster.Cluster   = (*Cluster)(nil)
+	_ cluster.Network   = (*Cluster)(nil)
+	_ cluster.Substrate = (*Cluster)(nil)
 )
 
 // Start starts a cluster and returns when it is ready, as process.Start does.
@@ -94,7 +94,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if cfg.Run == "" {
 		cfg.Run = fmt.Sprintf("lockchaos-%d-%d", os.Getpid(), time.Now().UnixNano())
 	}
-	g, err := newGround(ctx, cfg)
+	g, err := newLauncher(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting containers: %w", err)
 	}
@@ -102,7 +102,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		servers, err := g.start(ctx, cfg, try)
 		if err == nil {
 			go g.watch()
-			return &Cluster{Cluster: servers, ground: g}, nil
+			return &Cluster{Cluster: servers, launcher: g}, nil
 		}
 		err = fmt.Errorf("starting containers of %s: %w", cfg.Image, g.explain(err))
 		again := errors.Is(err, process.ErrPortTaken) || errors.Is(err, process.ErrReplaced) || errors.Is(err, errSubnetTaken)
@@ -116,15 +116,15 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 }
 
 // start makes the network and has package process start the servers on it.
-func (g *ground) start(ctx context.Context, cfg Config, try int) (*process.Cluster, error) {
+func (g *launcher) start(ctx context.Context, cfg Config, try int) (*process.Cluster, error) {
 	if err := g.connect(ctx); err != nil {
 		return nil, err
 	}
 	g.firstPort = process.Port(os.Getpid(), try)
-	c, err := process.StartOn(ctx, process.Config{
-		Topology: cfg.Topology, Equip: cfg.Equip, Dir: cfg.Dir, Ledger: cfg.Ledger, Log: cfg.Log,
+	c, err := process.StartWith(ctx, process.Config{
+		Topology: cfg.Topology, Requirements: cfg.Requirements, Dir: cfg.Dir, Ledger: cfg.Ledger, Log: cfg.Log,
 	}, g)
-	if err == nil && cfg.Equip.Clocks {
+	if err == nil && cfg.Requirements.Clocks {
 		if err = g.preloaded(); err != nil {
 			err = errors.Join(err, c.Close(ctx))
 		}
@@ -137,33 +137,37 @@ func (g *ground) start(ctx context.Context, cfg Config, try int) (*process.Clust
 // the servers if it may, and leaves the ledger to chaos clean.
 func (c *Cluster) Close(ctx context.Context) error {
 	c.close.Do(func() {
-		c.ground.end()
-		c.closeErr = errors.Join(c.Cluster.Close(ctx), c.ground.close())
+		c.launcher.end()
+		c.closeErr = errors.Join(c.Cluster.Close(ctx), c.launcher.close())
 	})
 	return c.closeErr
 }
 
 // Image is what the containers are made of.
-func (c *Cluster) Image() string { return c.ground.image }
+func (c *Cluster) Image() string { return c.launcher.image }
 
 // Engine is the version of the engine, empty if it does not say.
 func (c *Cluster) Engine() string {
-	v, err := c.ground.engine.version(context.Background())
+	v, err := c.launcher.engine.version(context.Background())
 	if err != nil {
 		return ""
 	}
 	return v
 }
 
-// Gone is closed when the engine does not answer any more.
-func (c *Cluster) Gone() <-chan struct{} { return c.ground.gone }
+// Lost is closed when the engine does not answer any more.
+func (c *Cluster) Lost() <-chan struct{} { return c.launcher.gone }
 
 // Err says what became of the engine, nil as long as it answers.
-func (c *Cluster) Err() error { return c.ground.lost() }
+func (c *Cluster) Err() error { return c.launcher.lost() }
 
-// Unplug takes a node or Sentinel off the network. The error wraps
+// Disconnect takes a node or Sentinel off the network. The error wraps
 // [cluster.ErrNoNode] if there is none of that name.
-func (c *Cluster) Unplug(ctx context.Context, node string) error { return c.ground.unplug(ctx, node) }
+func (c *Cluster) Disconnect(ctx context.Context, node string) error {
+	return c.launcher.disconnect(ctx, node)
+}
 
-// Plug puts it back under the address that it had.
-func (c *Cluster) Plug(ctx context.Context, node string) error { return c.ground.plug(ctx, node) }
+// Reconnect puts it back under the address that it had.
+func (c *Cluster) Reconnect(ctx context.Context, node string) error {
+	return c.launcher.reconnect(ctx, node)
+}

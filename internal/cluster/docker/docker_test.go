@@ -63,7 +63,7 @@ func TestOneServer(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if log, err := os.ReadFile(filepath.Join(c.ground.boxes[hostN1].log)); err != nil ||
+	if log, err := os.ReadFile(filepath.Join(c.launcher.boxes[hostN1].log)); err != nil ||
 		!strings.Contains(string(log), "Ready to accept connections") {
 		t.Errorf("its log: %v\n%s", err, log)
 	}
@@ -72,13 +72,14 @@ func TestOneServer(t *testing.T) {
 // hasNoRights: a container may do nothing that a server does not need, and says whose it is.
 func hasNoRights(t *testing.T, c *Cluster) {
 	t.Helper()
-	r, err := c.ground.engine.ContainerInspect(t.Context(), c.ground.boxes[hostN1].id, client.ContainerInspectOptions{})
+	id := c.launcher.boxes[hostN1].id
+	r, err := c.launcher.engine.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
 	must(t, err)
 	h, cfg := r.Container.HostConfig, r.Container.Config
 	if h.Privileged || h.PublishAllPorts || len(h.CapAdd) > 0 || len(h.CapDrop) != 1 || h.CapDrop[0] != "ALL" {
 		t.Errorf("its rights: %+v", h)
 	}
-	if cfg.Labels[runLabel] != c.ground.run || cfg.Labels[machineLabel] == "" || len(r.Container.Mounts) != 2 {
+	if cfg.Labels[runLabel] != c.launcher.run || cfg.Labels[machineLabel] == "" || len(r.Container.Mounts) != 2 {
 		t.Errorf("its labels: %v, its mounts: %v", cfg.Labels, r.Container.Mounts)
 	}
 }
@@ -90,7 +91,7 @@ func TestUnpluggedServerHangs(t *testing.T) {
 	ctx := t.Context()
 	a := call(t, c, 0, 1)
 	a.answers(t, "SET k 1", "+OK")
-	must(t, c.Unplug(ctx, "n1"))
+	must(t, c.Disconnect(ctx, "n1"))
 	a.say(t, "APPEND k 2")
 	if got := a.hear(200 * time.Millisecond); got != "silence" {
 		t.Fatalf("a server without a cable answered %q", got)
@@ -98,7 +99,7 @@ func TestUnpluggedServerHangs(t *testing.T) {
 	if reply, err := c.Do(ctx, "n1", "SET", "alone", "1"); err != nil || reply != "OK" {
 		t.Errorf("past the network: %v, %v", reply, err)
 	}
-	must(t, c.Plug(ctx, "n1"))
+	must(t, c.Reconnect(ctx, "n1"))
 	if got := a.hear(patience); got != ":2" {
 		t.Errorf("back on the network it answered %q", got)
 	}
@@ -106,7 +107,7 @@ func TestUnpluggedServerHangs(t *testing.T) {
 		reply, err := c.Do(ctx, "n2", "GET", "alone")
 		return err == nil && reply == "1"
 	})
-	for _, err := range []error{c.Unplug(ctx, "n7"), c.Plug(ctx, "n7")} {
+	for _, err := range []error{c.Disconnect(ctx, "n7"), c.Reconnect(ctx, "n7")} {
 		if !errors.Is(err, cluster.ErrNoNode) {
 			t.Errorf("no such node: %v", err)
 		}
@@ -142,10 +143,10 @@ func TestGatedFailover(t *testing.T) {
 // they do not hear, and it follows when it is back.
 func TestUnpluggedShardIsReplaced(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Sharded}, nil)
-	must(t, c.Unplug(t.Context(), "n1"))
+	must(t, c.Disconnect(t.Context(), "n1"))
 	becomes(t, c, "n4", "master")
 	becomes(t, c, "n1", "master") // so it believes
-	must(t, c.Plug(t.Context(), "n1"))
+	must(t, c.Reconnect(t.Context(), "n1"))
 	becomes(t, c, "n1", "slave")
 }
 
@@ -155,13 +156,13 @@ func TestClockAndPower(t *testing.T) {
 	needEngine(t)
 	options := map[string]string{"appendonly": "yes", "appendfsync": "no"}
 	c, err := Start(t.Context(), Config{
-		Topology: cluster.Topology{Kind: cluster.Single, Options: options},
-		Equip:    cluster.Equipment{Clocks: process.MissingClocks() == "", Disks: process.MissingDisks() == ""},
+		Topology:     cluster.Topology{Kind: cluster.Single, Options: options},
+		Requirements: cluster.Requirements{Clocks: process.MissingClocks() == "", Disks: process.MissingDisks() == ""},
 	})
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, c.Close(t.Context()))
-		nothingOf(t, c.ground.run)
+		nothingOf(t, c.launcher.run)
 	})
 	a := call(t, c, 0, 1)
 	a.answers(t, "SET k v PX 20000", "+OK")

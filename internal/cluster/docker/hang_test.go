@@ -41,8 +41,8 @@ func TestEngineThatHangs(t *testing.T) {
 	e, err := dial(t.Context(), host)
 	must(t, err)
 	defer e.Client.Close()
-	g := &ground{engine: e, gone: make(chan struct{}), over: make(chan struct{})}
-	b := &box{ground: g, id: "c0ffee", name: "n1", ended: make(chan struct{}), noted: make(chan struct{})}
+	g := &launcher{engine: e, gone: make(chan struct{}), over: make(chan struct{})}
+	b := &box{launcher: g, id: "c0ffee", name: "n1", ended: make(chan struct{}), noted: make(chan struct{})}
 	go b.await()
 	select {
 	case path := <-asked:

@@ -46,7 +46,7 @@ func up(t *testing.T, topology cluster.Topology, l *ledger.Ledger) *Cluster {
 		must(t, c.Close(context.Background()))
 		must(t, c.Close(context.Background()))
 		t.Logf("closed after %v", time.Since(began).Round(time.Millisecond))
-		nothingOf(t, c.ground.run)
+		nothingOf(t, c.launcher.run)
 	})
 	return c
 }

@@ -29,8 +29,8 @@ func TestSweepOfADeadRun(t *testing.T) {
 	other := up(t, cluster.Topology{Kind: cluster.Single}, alive)
 	c := up(t, quorum, dead)
 	run := dead.Run()
-	if other.ground.run != alive.Run() || c.ground.run != run {
-		t.Fatalf("runs %s and %s", other.ground.run, c.ground.run)
+	if other.launcher.run != alive.Run() || c.launcher.run != run {
+		t.Fatalf("runs %s and %s", other.launcher.run, c.launcher.run)
 	}
 	dead.Keep()
 	must(t, dead.Close()) // as the kernel does for a process that dies
@@ -87,12 +87,12 @@ func TestOrphans(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", temp)
 	removed, err := RemoveOrphans(t.Context())
-	want := []string{"container " + c.ground.run + "-n1", "network " + c.ground.run}
+	want := []string{"container " + c.launcher.run + "-n1", "network " + c.launcher.run}
 	if err != nil || !slices.Equal(removed, want) {
 		t.Errorf("removed %v, %v, want %v", removed, err, want)
 	}
 	call(t, private, 0, 1).answers(t, "PING", "+PONG")
-	if private.ground.boxes[hostN1].id == c.ground.boxes[hostN1].id {
+	if private.launcher.boxes[hostN1].id == c.launcher.boxes[hostN1].id {
 		t.Error("a container was used again")
 	}
 }

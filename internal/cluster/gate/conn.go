@@ -66,7 +66,7 @@ func (c *conn) dial(target string) bool {
 // would reach the server only now, it is worth another try.
 func (c *conn) heldBack() (again bool) {
 	for d := 0; d < len(c.pumps); {
-		s := c.pumps[d].lane.now.Load()
+		s := c.pumps[d].dir.now.Load()
 		if s.rule.Mode != cluster.Hold && s.rule.Mode != cluster.Drop {
 			d++
 			continue
@@ -81,10 +81,10 @@ func (c *conn) heldBack() (again bool) {
 	return again
 }
 
-// reset ends the connection at once; by is the lane whose rule asked for it,
+// reset ends the connection at once; by is the direction whose rule asked for it,
 // nil if none did. With a linger of zero the kernel sends RST instead of FIN,
 // and keeps no TIME_WAIT, of which a thousand clients would leave many.
-func (c *conn) reset(by *lane) {
+func (c *conn) reset(by *direction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {

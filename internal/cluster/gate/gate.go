@@ -51,9 +51,9 @@ type Gate struct {
 
 // caller is everything between one caller and the server.
 type caller struct {
-	lanes [2]lane // forward, back
-	conns map[*conn]struct{}
-	count uint64 // of its connections so far
+	directions [2]direction // forward, back
+	conns      map[*conn]struct{}
+	count      uint64 // of its connections so far
 }
 
 // Open starts listening.
@@ -173,9 +173,9 @@ func (g *Gate) Traffic(from string, dir cluster.Direction) cluster.Traffic {
 		if from != cluster.Any && from != name {
 			continue
 		}
-		for d := range c.lanes {
+		for d := range c.directions {
 			if dir&(1<<d) != 0 {
-				c.lanes[d].addTo(&sum)
+				c.directions[d].addTo(&sum)
 			}
 		}
 	}
@@ -187,8 +187,8 @@ func (g *Gate) caller(name string) *caller {
 	c := g.callers[name]
 	if c == nil {
 		c = &caller{conns: map[*conn]struct{}{}}
-		for d := range c.lanes {
-			c.lanes[d].set(g.defaults[d])
+		for d := range c.directions {
+			c.directions[d].set(g.defaults[d])
 		}
 		g.callers[name] = c
 	}
@@ -198,7 +198,7 @@ func (g *Gate) caller(name string) *caller {
 // set puts a rule in force and resets the connections that cannot go on under
 // it: all if the line is cut, those with a hole in them if bytes pass again.
 func (c *caller) set(d int, rule cluster.Rule) {
-	l := &c.lanes[d]
+	l := &c.directions[d]
 	l.set(rule)
 	for conn := range c.conns {
 		doomed := rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.pumps[d].lost.Load()
@@ -241,10 +241,10 @@ func (g *Gate) admit(client *net.TCPConn) (*conn, *caller) {
 	defer g.mu.Unlock()
 	from := g.caller(name)
 	from.count++
-	c := newConn(client, &from.lanes, from.count)
-	for d := range from.lanes {
-		if from.lanes[d].rule().Mode == cluster.Cut {
-			c.reset(&from.lanes[d])
+	c := newConn(client, &from.directions, from.count)
+	for d := range from.directions {
+		if from.directions[d].rule().Mode == cluster.Cut {
+			c.reset(&from.directions[d])
 			return nil, nil
 		}
 	}
@@ -258,11 +258,11 @@ func (g *Gate) admit(client *net.TCPConn) (*conn, *caller) {
 }
 
 // newConn makes the connection of a caller that was just accepted, its number so many.
-func newConn(client *net.TCPConn, lanes *[2]lane, number uint64) *conn {
+func newConn(client *net.TCPConn, directions *[2]direction, number uint64) *conn {
 	c := &conn{client: client}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for d := range c.pumps {
-		c.pumps[d] = pump{conn: c, lane: &lanes[d], peer: &c.pumps[1-d], number: 2*number + uint64(d),
+		c.pumps[d] = pump{conn: c, dir: &directions[d], peer: &c.pumps[1-d], number: 2*number + uint64(d),
 			more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	}
 	c.pumps[1].messages = new(pubsub.Filter)

@@ -28,7 +28,7 @@ const (
 // Otherwise bytes go into a queue, which a second goroutine empties.
 type pump struct {
 	conn     *conn
-	lane     *lane
+	dir      *direction
 	peer     *pump // the other direction
 	src, dst *net.TCPConn
 
@@ -83,7 +83,7 @@ func (p *pump) run() {
 
 // forward does with c what the rule says. The data belongs to the caller again when it returns.
 func (p *pump) forward(c chunk) {
-	rule := p.lane.rule()
+	rule := p.dir.rule()
 	if p.messages != nil && !c.end {
 		if c.data = p.mute(c.data, rule.Mute); len(c.data) == 0 {
 			return
@@ -93,7 +93,7 @@ func (p *pump) forward(c chunk) {
 	case p.conn.ctx.Err() != nil:
 	case p.lost.Load() || rule.Mode == cluster.Drop:
 		p.lose(c)
-	case rule.Mode == cluster.Pass && !rule.Late() && p.pending.Load() == 0:
+	case rule.Mode == cluster.Pass && !rule.Delays() && p.pending.Load() == 0:
 		p.deliver(c)
 	default:
 		c.data = append([]byte(nil), c.data...)
@@ -106,15 +106,15 @@ func (p *pump) forward(c chunk) {
 func (p *pump) mute(data []byte, muted bool) []byte {
 	rest, lost := p.messages.Pass(data, muted)
 	if lost > 0 {
-		p.lane.messages.Add(int64(lost))
+		p.dir.messages.Add(int64(lost))
 	}
 	return rest
 }
 
 // due is when a packet of n bytes that is read now arrives under rule, never before the one that was read before it.
 func (p *pump) due(rule cluster.Rule, n int) time.Time {
-	at := p.lane.due(rule, n).Add(p.draw(rule))
-	if rule.Late() && at.Before(p.last) {
+	at := p.dir.due(rule, n).Add(p.draw(rule))
+	if rule.Delays() && at.Before(p.last) {
 		at = p.last
 	}
 	p.last = at
@@ -146,9 +146,9 @@ func (p *pump) deliver(c chunk) {
 	if p.broken.Load() {
 		return
 	}
-	p.lane.passed.Add(int64(len(c.data))) // before: who has heard of it finds it counted
+	p.dir.passed.Add(int64(len(c.data))) // before: who has heard of it finds it counted
 	n, err := p.dst.Write(c.data)
-	p.lane.passed.Add(int64(n - len(c.data)))
+	p.dir.passed.Add(int64(n - len(c.data)))
 	if err == nil {
 		return
 	}
@@ -163,10 +163,10 @@ func (p *pump) deliver(c chunk) {
 // lose forgets c. The connection is reset as soon as bytes pass again; this
 // may be now, if the rule has just changed.
 func (p *pump) lose(c chunk) {
-	p.lane.dropped.Add(int64(len(c.data)))
+	p.dir.dropped.Add(int64(len(c.data)))
 	p.lost.Store(true)
-	if p.lane.rule().Mode == cluster.Pass {
-		p.conn.reset(p.lane)
+	if p.dir.rule().Mode == cluster.Pass {
+		p.conn.reset(p.dir)
 		return
 	}
 	if c.end {
@@ -175,4 +175,4 @@ func (p *pump) lose(c chunk) {
 }
 
 // forget takes what was never delivered out of the count.
-func (p *pump) forget() { p.lane.waiting.Add(-p.kept.Swap(0)) }
+func (p *pump) forget() { p.dir.waiting.Add(-p.kept.Swap(0)) }

@@ -17,7 +17,7 @@ func (p *pump) keep(c chunk) {
 	}
 	p.pending.Add(1)
 	p.kept.Add(int64(len(c.data)))
-	p.lane.waiting.Add(int64(len(c.data)))
+	p.dir.waiting.Add(int64(len(c.data)))
 	p.mu.Lock()
 	p.queue = append(p.queue, c)
 	p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *pump) empty() {
 			return
 		}
 		p.kept.Add(-int64(len(c.data)))
-		p.lane.waiting.Add(-int64(len(c.data)))
+		p.dir.waiting.Add(-int64(len(c.data)))
 		p.pending.Add(-1)
 		signal(p.room)
 		if c.end {
@@ -79,14 +79,14 @@ func (p *pump) take() (chunk, bool) {
 // Drop, or Cut when the connection is over.
 func (p *pump) await(due time.Time) cluster.Mode {
 	for {
-		now := p.lane.now.Load()
+		now := p.dir.now.Load()
 		var ripe <-chan time.Time // nil: nothing but a change ends the waiting
 		switch now.rule.Mode {
 		case cluster.Drop:
 			return cluster.Drop
 		case cluster.Pass:
 			left := time.Until(due)
-			if left <= 0 || !now.rule.Late() {
+			if left <= 0 || !now.rule.Delays() {
 				return cluster.Pass
 			}
 			ripe = time.After(left)

@@ -68,7 +68,7 @@ func clientAddr(client int) netip.Addr {
 // identify names whoever calls from addr.
 func (c *Cluster) identify(addr netip.Addr) string {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
-		if s.place.IP == addr {
+		if s.location.IP == addr {
 			return s.name
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Cluster) claim(first int) error {
 	var err error
 	for try := range portTried {
 		c.port = Port(first, try)
-		c.ground = &loopback{program: c.program, port: c.port, ledger: c.ledger}
+		c.launcher = &loopback{program: c.program, port: c.port, ledger: c.ledger}
 		err = c.claimPort()
 		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
 			break
@@ -130,12 +130,12 @@ func (c *Cluster) claimPort() (err error) {
 // probe makes sure that nobody else has the addresses that the servers will listen on.
 func (c *Cluster) probe() error {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
-		ports := []int{s.place.Port}
+		ports := []int{s.location.Port}
 		if s.bus != nil {
-			ports = append(ports, s.place.BusPort)
+			ports = append(ports, s.location.BusPort)
 		}
 		for _, port := range ports {
-			l, err := net.Listen("tcp", netip.AddrPortFrom(s.place.IP, uint16(port)).String())
+			l, err := net.Listen("tcp", netip.AddrPortFrom(s.location.IP, uint16(port)).String())
 			if err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func (c *Cluster) openGate(s *server) (err error) {
 	if err := s.checkSocket(); err != nil {
 		return err
 	}
-	p := s.place
+	p := s.location
 	if s.gate, err = c.gateTo(p.Gate, p.target()); err != nil || c.topology.Kind != cluster.Sharded {
 		return err
 	}

@@ -32,7 +32,7 @@ func (c *Cluster) promoteByHand(ctx context.Context) error {
 		return fmt.Errorf("promoting %s by hand: %w", chosen.name, err)
 	}
 	address := c.nodes[0].gate
-	address.Redirect(chosen.place.target())
+	address.Redirect(chosen.location.target())
 	return address.Admit()
 }
 

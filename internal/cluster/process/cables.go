@@ -20,7 +20,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// namespaces is a ground on which every server is a process in a network
+// namespaces is a launcher with which every server is a process in a network
 // namespace of its own, with a cable (a pair of virtual Ethernet devices) to a
 // bridge that is this machine's address in their network. Names of devices and
 // namespaces begin with a word of the run's own.
@@ -84,7 +84,7 @@ func (c *Cluster) claimCables(ctx context.Context, first int) error {
 	}
 	unique := sha1.Sum(fmt.Appendf(nil, "%s %d %d", c.data, os.Getpid(), first))
 	c.cables = &namespaces{program: c.program, name: fmt.Sprintf("lc%x", unique[:4]), ledger: c.ledger}
-	c.ground = c.cables
+	c.launcher = c.cables
 	if err := c.cables.lay(ctx, c.topology, first); err != nil {
 		return fmt.Errorf("laying the cables of the servers: %w", err)
 	}
@@ -131,7 +131,7 @@ func (n *namespaces) lay(ctx context.Context, t cluster.Topology, first int) err
 	}
 	for _, h := range hosts {
 		inside := []string{
-			"link set lo up", fmt.Sprintf("addr add %s/%d dev eth0", n.Place(h).IP, subnetBits), "link set eth0 up",
+			"link set lo up", fmt.Sprintf("addr add %s/%d dev eth0", n.Locate(h).IP, subnetBits), "link set eth0 up",
 		}
 		if err := ip(ctx, inside, "-n", n.of(h)); err != nil {
 			return err
@@ -187,15 +187,15 @@ func ip(ctx context.Context, lines []string, options ...string) error {
 
 func (n *namespaces) of(h Host) string { return n.name + h.String() }
 
-// Place gives every server an address in the network, and its gates ports at the bridge.
-func (n *namespaces) Place(h Host) Place {
-	p := Behind(n.subnet, n.gateway, n.firstPort, h)
+// Location gives every server an address in the network, and its gates ports at the bridge.
+func (n *namespaces) Locate(h Host) Location {
+	p := InSubnet(n.subnet, n.gateway, n.firstPort, h)
 	p.Socket = "sock"
 	return p
 }
 
-// Launch starts a child process in its namespace.
-func (n *namespaces) Launch(_ context.Context, s Launch) (Process, error) {
+// LaunchSpec starts a child process in its namespace.
+func (n *namespaces) Launch(_ context.Context, s LaunchSpec) (Process, error) {
 	args := append([]string{"--net=" + netnsFolder + n.of(s.Host), n.program}, s.Args...)
 	return launch(n.ledger, child.Spec{
 		Path: "nsenter", Args: args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
@@ -223,15 +223,15 @@ func (n *namespaces) close(t cluster.Topology) error {
 	return ip(ctx, lines, "-force")
 }
 
-// Unplug takes the cable of a node or Sentinel out of the bridge: what either end
-// sends is lost, and neither sees the cable go. [cluster.Equipment.Cables] has to
+// Disconnect takes the cable of a node or Sentinel out of the bridge: what either end
+// sends is lost, and neither sees the cable go. [cluster.Requirements.Network] has to
 // be given at the start.
-func (c *Cluster) Unplug(ctx context.Context, node string) error {
+func (c *Cluster) Disconnect(ctx context.Context, node string) error {
 	return c.cable(ctx, "unplugging", node, "nomaster")
 }
 
-// Plug puts it back.
-func (c *Cluster) Plug(ctx context.Context, node string) error {
+// Reconnect puts it back.
+func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	master := ""
 	if c.cables != nil {
 		master = "master " + c.cables.name

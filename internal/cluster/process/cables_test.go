@@ -20,7 +20,7 @@ func cabled(t *testing.T, topology cluster.Topology) *Cluster {
 	if why := MissingCables(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
-	c := equipped(t, topology, cluster.Equipment{Cables: true})
+	c := startWith(t, topology, cluster.Requirements{Network: true})
 	name := c.cables.name
 	t.Cleanup(func() {
 		must(t, c.Close(context.Background()))
@@ -56,7 +56,7 @@ func TestUnpluggedMasterIsReplaced(t *testing.T) {
 	c := cabled(t, sentinel)
 	a := dialFrom(t, c, 0, "n1")
 	wantReply(t, a, "SET k v", "OK")
-	must(t, c.Unplug(t.Context(), "n1"))
+	must(t, c.Disconnect(t.Context(), "n1"))
 	if !silentFor(t, a, "PING") {
 		t.Error("a server without a cable answers")
 	}
@@ -70,7 +70,7 @@ func TestUnpluggedMasterIsReplaced(t *testing.T) {
 	if role := roleOf(t, c, "n1"); role != "master" {
 		t.Errorf("the old master believes that it is %q", role)
 	}
-	must(t, c.Plug(t.Context(), "n1"))
+	must(t, c.Reconnect(t.Context(), "n1"))
 	wantReply(t, dialFrom(t, c, 1, "n1"), "GET alone", "1")
 }
 
@@ -79,7 +79,7 @@ func TestConnectionGoesOnWhenPluggedIn(t *testing.T) {
 	c := cabled(t, single)
 	a := dialFrom(t, c, 0, "n1")
 	wantReply(t, a, "SET k 1", "OK")
-	must(t, c.Unplug(t.Context(), "n1"))
+	must(t, c.Disconnect(t.Context(), "n1"))
 	answer := make(chan error, 1)
 	patient, cancel := context.WithTimeout(t.Context(), askWait)
 	defer cancel()
@@ -92,7 +92,7 @@ func TestConnectionGoesOnWhenPluggedIn(t *testing.T) {
 		t.Fatalf("a server without a cable answered: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
-	must(t, c.Plug(t.Context(), "n1"))
+	must(t, c.Reconnect(t.Context(), "n1"))
 	<-answer // in time or not
 	waitFor(t, "the write to arrive", func() bool {
 		reply, err := c.Do(t.Context(), "n1", "GET", "k")
@@ -101,10 +101,10 @@ func TestConnectionGoesOnWhenPluggedIn(t *testing.T) {
 	must(t, c.Kill(t.Context(), "n1"))
 	must(t, c.Restart(t.Context(), "n1"))
 	wantReply(t, dialFrom(t, c, 1, "n1"), "PING", "PONG")
-	if err := c.Unplug(t.Context(), "n7"); !errors.Is(err, cluster.ErrNoNode) {
+	if err := c.Disconnect(t.Context(), "n7"); !errors.Is(err, cluster.ErrNoNode) {
 		t.Errorf("no such node: %v", err)
 	}
-	if err := up(t, single).Unplug(t.Context(), "n1"); !errors.Is(err, cluster.ErrEnvironment) {
+	if err := up(t, single).Disconnect(t.Context(), "n1"); !errors.Is(err, cluster.ErrEnvironment) {
 		t.Errorf("a server on loopback: %v", err)
 	}
 }
@@ -117,8 +117,8 @@ func TestSweepOfCables(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	l, err := ledger.Open("dead")
 	must(t, err)
-	with := cluster.Equipment{Cables: true}
-	c, err := Start(t.Context(), Config{Topology: quorum, Ledger: l, Equip: with}) // three cables and namespaces, a bridge
+	with := cluster.Requirements{Network: true}
+	c, err := Start(t.Context(), Config{Topology: quorum, Ledger: l, Requirements: with})
 	if errors.Is(err, cluster.ErrEnvironment) {
 		t.Skip("NOT RUN: ", err)
 	}
@@ -157,7 +157,7 @@ func TestLongSocketsAreRefused(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
 	must(t, os.Mkdir(long, 0o755))
 	t.Setenv("TMPDIR", long)
-	c, err := Start(t.Context(), Config{Topology: single, Equip: cluster.Equipment{Cables: true}})
+	c, err := Start(t.Context(), Config{Topology: single, Requirements: cluster.Requirements{Network: true}})
 	if err == nil {
 		_ = c.Close(t.Context())
 		t.Fatal("it was started")

@@ -55,7 +55,7 @@ func (c *Cluster) config(s *server) string {
 
 func (c *Cluster) common(s *server) string {
 	var b strings.Builder
-	p := s.place
+	p := s.location
 	fmt.Fprintf(&b, "port %d\nprotected-mode no\ndaemonize no\ndir %q\n", p.Port, s.inside(s.disk))
 	if p.Bind {
 		fmt.Fprintf(&b, "bind %s\nbind-source-addr %[1]s\n", p.IP)
@@ -83,7 +83,7 @@ func (c *Cluster) nodeConfig(s *server) string {
 	}
 	maps.Copy(options, c.topology.Options)
 	var b strings.Builder
-	fmt.Fprintf(&b, "replica-announce-ip %s\nreplica-announce-port %d\n", s.place.Gate.Addr(), s.place.Gate.Port())
+	fmt.Fprintf(&b, "replica-announce-ip %s\nreplica-announce-port %d\n", s.location.Gate.Addr(), s.location.Gate.Port())
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		value := options[name]
 		if value == "" {
@@ -94,7 +94,7 @@ func (c *Cluster) nodeConfig(s *server) string {
 	if c.topology.Kind == cluster.Sharded {
 		c.sharded(&b, s)
 	} else if m := c.topology.MasterOf(s.I); m > 0 {
-		gate := c.nodes[m-1].place.Gate
+		gate := c.nodes[m-1].location.Gate
 		fmt.Fprintf(&b, "replicaof %s %d\n", gate.Addr(), gate.Port())
 	}
 	return b.String()
@@ -109,9 +109,9 @@ const nodeTimeoutMS = 500
 // so that partitions between nodes cut votes and gossip as well as replication.
 func (c *Cluster) sharded(b *strings.Builder, s *server) {
 	fmt.Fprintf(b, "cluster-enabled yes\ncluster-config-file %q\ncluster-port %d\n",
-		s.inside(filepath.Join(s.dir, "nodes.conf")), s.place.BusPort)
+		s.inside(filepath.Join(s.dir, "nodes.conf")), s.location.BusPort)
 	fmt.Fprintf(b, "cluster-announce-ip %s\ncluster-announce-port %d\ncluster-announce-bus-port %d\n",
-		s.place.Gate.Addr(), s.place.Gate.Port(), s.place.BusGate.Port())
+		s.location.Gate.Addr(), s.location.Gate.Port(), s.location.BusGate.Port())
 	options := map[string]string{"cluster-node-timeout": fmt.Sprint(nodeTimeoutMS), "cluster-replica-validity-factor": "0"}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if _, given := c.topology.Options[name]; !given {
@@ -136,9 +136,9 @@ func (c *Cluster) sentinelConfig(s *server) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, "sentinel "+format+"\n", args...) }
 	add("myid %s", c.sentinelID(s))
-	at := func(s *server) string { return fmt.Sprintf("%s %d", s.place.Gate.Addr(), s.place.Gate.Port()) }
-	add("announce-ip %s", s.place.Gate.Addr())
-	add("announce-port %d", s.place.Gate.Port())
+	at := func(s *server) string { return fmt.Sprintf("%s %d", s.location.Gate.Addr(), s.location.Gate.Port()) }
+	add("announce-ip %s", s.location.Gate.Addr())
+	add("announce-port %d", s.location.Gate.Port())
 	add("monitor %s %s %d", MasterName, at(c.nodes[0]), len(c.sentinels)/2+1)
 	add("down-after-milliseconds %s %d", MasterName, downAfterMS)
 	add("failover-timeout %s %d", MasterName, failoverTimeoutMS)
@@ -156,5 +156,5 @@ func (c *Cluster) sentinelConfig(s *server) string {
 
 // sentinelID is the 40 hexadecimal digits by which Sentinels know each other.
 func (c *Cluster) sentinelID(s *server) string {
-	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "lockchaos %s %s", s.name, s.place.Gate)))
+	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "lockchaos %s %s", s.name, s.location.Gate)))
 }

@@ -16,12 +16,12 @@
 // address that Sentinel monitors is the one that replicas replicate from. (If
 // these differed, Sentinel would point the replicas to the one it monitors.)
 //
-// Servers that faults take off the network ([cluster.Equipment.Cables]; needs root)
+// Servers that faults take off the network ([cluster.Requirements.Network]; needs root)
 // are in network namespaces instead, .11 on for nodes and .41 on for Sentinels of a
 // subnet of 10.192.0.0/10, with all gates at this machine's own address in it.
 //
 // What of this is about Redis and not about processes serves other grounds too:
-// see [Ground].
+// see [Launcher].
 package process
 
 import (
@@ -56,30 +56,30 @@ const portTries = 5
 
 // Config is what to start and where.
 type Config struct {
-	Topology    cluster.Topology
-	Equip       cluster.Equipment // what servers have beyond the plain ones
-	Dir         string            // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
-	RedisServer string            // program; empty: redis-server on the PATH
-	Ledger      *ledger.Ledger    // where processes and folders are written down; nil: nowhere
-	Log         *slog.Logger      // tells when a server ends without being asked; nil: nobody
+	Topology     cluster.Topology
+	Requirements cluster.Requirements // what servers have beyond the plain ones
+	Dir          string               // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
+	RedisServer  string               // program; empty: redis-server on the PATH
+	Ledger       *ledger.Ledger       // where processes and folders are written down; nil: nowhere
+	Log          *slog.Logger         // tells when a server ends without being asked; nil: nobody
 }
 
 // Cluster is a set of running redis-server processes. It has every ability
 // that package cluster names; those that the topology has no use for answer
 // [errors.ErrUnsupported]. Its methods may be called from several goroutines.
 type Cluster struct {
-	topology cluster.Topology
-	program  string
-	version  string
-	ground   Ground
-	port     int              // on loopback
-	claimed  *net.TCPListener // keeps other runs from the port
-	cables   *namespaces      // nil: the servers are on loopback, or on somebody else's ground
-	data     string           // temporary folder, removed by Close
-	logs     string
-	equip    cluster.Equipment
-	ledger   *ledger.Ledger
-	log      *slog.Logger
+	topology     cluster.Topology
+	program      string
+	version      string
+	launcher     Launcher
+	port         int              // on loopback
+	claimed      *net.TCPListener // keeps other runs from the port
+	cables       *namespaces      // nil: the servers are on loopback, or started with another launcher
+	data         string           // temporary folder, removed by Close
+	logs         string
+	requirements cluster.Requirements
+	ledger       *ledger.Ledger
+	log          *slog.Logger
 
 	nodes     []*server
 	sentinels []*server
@@ -121,9 +121,9 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	firstPort := os.Getpid()
 	for try := 1; ; try++ {
 		c := &Cluster{topology: cfg.Topology, program: program, version: version,
-			equip: cfg.Equip, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
+			requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
 		claim := func() error { return c.claim(firstPort) }
-		if cfg.Equip.Cables {
+		if cfg.Requirements.Network {
 			claim = func() error { return c.claimCables(ctx, firstPort) }
 		}
 		err := c.start(ctx, claim)
@@ -138,18 +138,18 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	}
 }
 
-// StartOn is Start on another ground, which has to be there already and stays when
-// the cluster closes. Config.RedisServer and the version are the ground's business.
+// StartWith is Start with another launcher, which has to be there already and stays when
+// the cluster closes. Config.RedisServer and the version are the launcher's business.
 // The error wraps [ErrPortTaken] or [ErrReplaced] if another try may do.
-func StartOn(ctx context.Context, cfg Config, ground Ground) (*Cluster, error) {
+func StartWith(ctx context.Context, cfg Config, launcher Launcher) (*Cluster, error) {
 	cfg.Topology = cfg.Topology.Defaults()
 	if err := Validate(cfg.Topology); err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyWait)
 	defer cancel()
-	c := &Cluster{topology: cfg.Topology, ground: ground,
-		equip: cfg.Equip, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
+	c := &Cluster{topology: cfg.Topology, launcher: launcher,
+		requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
 	err := c.start(ctx, c.openGates)
 	if err == nil {
 		c.version, err = c.nodes[0].askVersion(ctx)
@@ -178,7 +178,7 @@ func (c *Cluster) start(ctx context.Context, claim func() error) error {
 		return err
 	}
 	// A replica that finds its master at the first try is attached at once; the next try is a second later.
-	heads := c.topology.Heads()
+	heads := c.topology.MasterCount()
 	if err := c.launch(ctx, c.nodes[:heads]); err != nil {
 		return err
 	}
@@ -220,12 +220,12 @@ func (c *Cluster) launchSentinels(ctx context.Context) error {
 }
 
 func (c *Cluster) equipServers(ctx context.Context) error {
-	if c.equip.Clocks {
+	if c.requirements.Clocks {
 		if err := c.fitClocks(ctx); err != nil {
 			return err
 		}
 	}
-	if c.equip.Disks {
+	if c.requirements.Disks {
 		return c.mountDisks()
 	}
 	return nil
@@ -282,7 +282,7 @@ func (c *Cluster) Nodes() []cluster.Node {
 func (c *Cluster) Endpoints(i int) client.Endpoints {
 	e := client.Endpoints{Kind: c.topology.Kind, Source: clientAddr(i).String()}
 	if c.topology.Kind != cluster.Sentinel {
-		for _, s := range c.nodes[:c.topology.Heads()] {
+		for _, s := range c.nodes[:c.topology.MasterCount()] {
 			e.Addrs = append(e.Addrs, s.gate.Addr())
 		}
 		return e
@@ -332,14 +332,14 @@ func (c *Cluster) server(name string) (*server, error) {
 
 // newServer describes server i (from 1) of a kind: its files and addresses.
 func (c *Cluster) newServer(h Host) *server {
-	s := &server{Host: h, name: h.String(), ground: c.ground, place: c.ground.Place(h), log: c.log}
+	s := &server{Host: h, name: h.String(), launcher: c.launcher, location: c.launcher.Locate(h), log: c.log}
 	s.dir = filepath.Join(c.data, s.name)
 	s.disk = filepath.Join(s.dir, "disk")
 	s.conf = filepath.Join(s.dir, "redis.conf")
 	s.logFile = filepath.Join(c.logs, s.name+".log")
-	s.admin = newAdmin(s.place.target())
-	if s.place.Socket != "" {
-		s.admin = newAdmin(filepath.Join(s.dir, s.place.Socket))
+	s.admin = newAdmin(s.location.target())
+	if s.location.Socket != "" {
+		s.admin = newAdmin(filepath.Join(s.dir, s.location.Socket))
 	}
 	return s
 }

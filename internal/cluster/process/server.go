@@ -27,21 +27,21 @@ const (
 // server is one redis-server or Sentinel and the gate in front of it.
 type server struct {
 	Host
-	name    string
-	ground  Ground
-	place   Place
-	dir     string // its configuration, and what a cluster's node knows of the others
-	disk    string // its data: the folder below dir that a power cut empties
-	conf    string
-	clock   clockwork       // nil: it has this machine's
-	pid     int             // of the process started last; 0: its ground does not tell
-	env     []string        // beside what the ground gives
-	power   *lossydisk.Disk // nil: its disk forgets nothing
-	logFile string
-	log     *slog.Logger
-	gate    *gate.Gate
-	bus     *gate.Gate // in front of its cluster bus; nil: it is in no cluster
-	admin   *admin
+	name     string
+	launcher Launcher
+	location Location
+	dir      string // its configuration, and what a cluster's node knows of the others
+	disk     string // its data: the folder below dir that a power cut empties
+	conf     string
+	clock    clockwork       // nil: it has this machine's
+	pid      int             // of the process started last; 0: its launcher does not know it
+	env      []string        // beside what the launcher adds
+	power    *lossydisk.Disk // nil: its disk forgets nothing
+	logFile  string
+	log      *slog.Logger
+	gate     *gate.Gate
+	bus      *gate.Gate // in front of its cluster bus; nil: it is in no cluster
+	admin    *admin
 
 	proc   atomic.Pointer[running] // nil before the first start
 	paused atomic.Bool
@@ -85,7 +85,7 @@ func (s *server) start(ctx context.Context) error {
 			return fmt.Errorf("starting %s: %w", s.name, err)
 		}
 	}
-	launched, err := s.ground.Launch(ctx, Launch{Host: s.Host, Args: args, Dir: s.dir, Env: s.env, Log: s.logFile})
+	launched, err := s.launcher.Launch(ctx, LaunchSpec{Host: s.Host, Args: args, Dir: s.dir, Env: s.env, Log: s.logFile})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}

@@ -13,7 +13,7 @@ const slots = 16384
 // introduced to the first, replicas attached when they know their master. It
 // returns when every node says that all is well.
 func (c *Cluster) join(ctx context.Context) error {
-	heads := c.topology.Heads()
+	heads := c.topology.MasterCount()
 	for i, s := range c.nodes {
 		commands := [][]string{{"CLUSTER", "SET-CONFIG-EPOCH", fmt.Sprint(i + 1)}}
 		if i < heads {
@@ -21,7 +21,7 @@ func (c *Cluster) join(ctx context.Context) error {
 				fmt.Sprint(slots * i / heads), fmt.Sprint(slots*(i+1)/heads - 1)})
 		}
 		if i > 0 {
-			first := c.nodes[0].place
+			first := c.nodes[0].location
 			commands = append(commands, []string{"CLUSTER", "MEET", first.Gate.Addr().String(),
 				fmt.Sprint(first.Gate.Port()), fmt.Sprint(first.BusGate.Port())})
 		}
@@ -84,7 +84,7 @@ func (c *Cluster) waitKnown(ctx context.Context) ([]string, error) {
 // waitJoined waits until every node sees a whole cluster, with every replica in
 // its role: a master that dies before the others know its replica is not replaced.
 func (c *Cluster) waitJoined(ctx context.Context) error {
-	heads := c.topology.Heads()
+	heads := c.topology.MasterCount()
 	for _, s := range c.nodes {
 		err := poll(ctx, func() string {
 			replies, err := s.admin.ask(ctx, []string{"CLUSTER", "INFO"}, []string{"CLUSTER", "NODES"})

@@ -264,16 +264,16 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s calls from %s and is taken for %s", want, clientAddr(client), got)
 		}
 	}
-	c := &Cluster{ground: &loopback{port: 1}}
+	c := &Cluster{launcher: &loopback{port: 1}}
 	for i := range 15 {
 		c.nodes = append(c.nodes, c.newServer(Host{I: i + 1}))
 		c.sentinels = append(c.sentinels, c.newServer(Host{Sentinel: true, I: i + 1}))
 	}
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
-		if got := c.identify(s.place.IP); got != s.name {
+		if got := c.identify(s.location.IP); got != s.name {
 			t.Errorf("%s is taken for %s", s.name, got)
 		}
-		if got := c.identify(s.place.Gate.Addr()); got != Unknown {
+		if got := c.identify(s.location.Gate.Addr()); got != Unknown {
 			t.Errorf("the gate of %s is taken for %s", s.name, got)
 		}
 	}

@@ -12,17 +12,17 @@ import (
 )
 
 var (
-	_ cluster.Killer    = (*Cluster)(nil)
-	_ cluster.Pauser    = (*Cluster)(nil)
-	_ cluster.Promoter  = (*Cluster)(nil)
-	_ cluster.Witness   = (*Cluster)(nil)
-	_ cluster.Inventory = (*Cluster)(nil)
-	_ cluster.Links     = (*Cluster)(nil)
-	_ cluster.Clocks    = (*Cluster)(nil)
-	_ cluster.Disks     = (*Cluster)(nil)
-	_ cluster.Admin     = (*Cluster)(nil)
-	_ cluster.Replies   = (*Cluster)(nil)
-	_ cluster.Slower    = (*Cluster)(nil)
+	_ cluster.Killer         = (*Cluster)(nil)
+	_ cluster.Pauser         = (*Cluster)(nil)
+	_ cluster.Promoter       = (*Cluster)(nil)
+	_ cluster.Witness        = (*Cluster)(nil)
+	_ cluster.Inventory      = (*Cluster)(nil)
+	_ cluster.Links          = (*Cluster)(nil)
+	_ cluster.Clocks         = (*Cluster)(nil)
+	_ cluster.Disks          = (*Cluster)(nil)
+	_ cluster.Admin          = (*Cluster)(nil)
+	_ cluster.ReplyDropper   = (*Cluster)(nil)
+	_ cluster.CommandDelayer = (*Cluster)(nil)
 )
 
 // act locks the world at the next instant of the actor in ctx, for what that
@@ -168,9 +168,9 @@ func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Tra
 	return sum, err
 }
 
-// LoseReply has the next n replies on link get lost, see [cluster.Replies].
+// DropReplies has the next n replies on link get lost, see [cluster.ReplyDropper].
 // What a server sends on its own (a published message) is no reply.
-func (c *Cluster) LoseReply(link cluster.Link, n int) error {
+func (c *Cluster) DropReplies(link cluster.Link, n int) error {
 	return c.each(link, "losing replies", func(h *host) {
 		for _, caller := range h.match(link.From) {
 			caller.lanes[back].lose = n
@@ -253,8 +253,8 @@ func (c *Cluster) Wipe(ctx context.Context, node string) error {
 	return nil
 }
 
-// Slow has every command at node take perCommand longer.
-func (c *Cluster) Slow(node string, perCommand time.Duration) error {
+// DelayCommands has every command at node take perCommand longer.
+func (c *Cluster) DelayCommands(node string, perCommand time.Duration) error {
 	n, err := c.node(node)
 	if err != nil || perCommand < 0 {
 		return fmt.Errorf("slowing down %s by %v: %w", node, perCommand, errors.Join(err, negative(perCommand)))

@@ -108,14 +108,14 @@ func TestSlowServer(t *testing.T) {
 	simulate(t, single(), func(w *world) {
 		c := w.client(0)
 		w.ok(c.Ping(w.ctx).Err())
-		w.ok(w.Slow("n1", 50*time.Millisecond))
+		w.ok(w.DelayCommands("n1", 50*time.Millisecond))
 		began := w.Now()
 		w.ok(c.Ping(w.ctx).Err())
 		if took := w.Now() - began; took < 50*time.Millisecond || took > 53*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		w.ok(w.Slow("n1", 0))
-		if err := w.Slow("n1", -1); err == nil {
+		w.ok(w.DelayCommands("n1", 0))
+		if err := w.DelayCommands("n1", -1); err == nil {
 			t.Error("a negative time was taken")
 		}
 	})

@@ -109,7 +109,7 @@ func (n *node) place() int { return n.index }
 func (n *node) newBus() *bus {
 	c := n.cluster
 	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.place() + 1)}
-	for i := range c.topology.Heads() {
+	for i := range c.topology.MasterCount() {
 		b.owner = append(b.owner, i)
 		b.ownerAt = append(b.ownerAt, int64(i+1))
 	}
@@ -336,7 +336,7 @@ func keySlot(key []byte) int {
 
 // shardOf is the shard of a slot, and bounds what slots a shard has.
 func (c *Cluster) shardOf(slot int) int {
-	heads := c.topology.Heads()
+	heads := c.topology.MasterCount()
 	for s := range heads {
 		if _, last := c.bounds(s); slot <= last {
 			return s
@@ -346,7 +346,7 @@ func (c *Cluster) shardOf(slot int) int {
 }
 
 func (c *Cluster) bounds(shard int) (first, last int) {
-	heads := c.topology.Heads()
+	heads := c.topology.MasterCount()
 	return slots * shard / heads, slots*(shard+1)/heads - 1
 }
 

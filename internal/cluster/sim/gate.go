@@ -96,7 +96,7 @@ func (c *caller) set(d int, rule cluster.Rule) {
 		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.flows[d].lost {
 			l.resets++
 			conn.reset()
-		} else if was.Late() && !rule.Late() {
+		} else if was.Delays() && !rule.Delays() {
 			conn.flows[d].hurry()
 		}
 	}

@@ -350,7 +350,7 @@ func TestLostReply(t *testing.T) {
 	simulate(t, single(), func(w *world) {
 		c, other := w.client(0), w.client(1)
 		w.ok(c.Ping(w.ctx).Err())
-		w.ok(w.LoseReply(link0(), 1))
+		w.ok(w.DropReplies(link0(), 1))
 		if err := c.Incr(w.ctx, "n").Err(); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("the reply was to be lost: %v", err)
 		}

@@ -159,7 +159,7 @@ func (c *Cluster) Endpoints(int) client.Endpoints {
 		}
 		return e
 	}
-	for _, n := range c.nodes[:c.topology.Heads()] {
+	for _, n := range c.nodes[:c.topology.MasterCount()] {
 		e.Addrs = append(e.Addrs, n.addr)
 	}
 	return e

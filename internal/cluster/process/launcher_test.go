@@ -17,7 +17,7 @@ func TestEveryServerHasAPlace(t *testing.T) {
 		for _, sentinel := range []bool{false, true} {
 			for i := range most {
 				h := Host{Sentinel: sentinel, I: i + 1}
-				p := Behind(subnet, gateway, lowPort, h)
+				p := InSubnet(subnet, gateway, lowPort, h)
 				if !subnet.Contains(p.IP) || !subnet.Contains(p.IP.Next()) { // the last is for everybody
 					t.Errorf("%s: %s is at %s, outside", subnet, h, p.IP)
 				}

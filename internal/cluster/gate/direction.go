@@ -8,10 +8,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// lane is one direction of everything between one caller and the server: the
+// direction is one direction of everything between one caller and the server: the
 // rule in force and what was done so far. Reading the rule takes no lock: it
 // happens for every piece of data.
-type lane struct {
+type direction struct {
 	now                              atomic.Pointer[state]
 	passed, waiting, dropped, resets atomic.Int64
 	messages                         atomic.Int64
@@ -21,7 +21,7 @@ type lane struct {
 }
 
 // due is when n bytes that are sent now have arrived, but for what is drawn.
-func (l *lane) due(rule cluster.Rule, n int) time.Time {
+func (l *direction) due(rule cluster.Rule, n int) time.Time {
 	now := time.Now()
 	if rule.Rate > 0 {
 		l.mu.Lock()
@@ -42,7 +42,7 @@ type state struct {
 }
 
 // set is called by one goroutine at a time (under Gate.mu).
-func (l *lane) set(rule cluster.Rule) {
+func (l *direction) set(rule cluster.Rule) {
 	old := l.now.Swap(&state{rule: rule, changed: make(chan struct{})})
 	if rule.Rate == 0 {
 		l.mu.Lock()
@@ -54,9 +54,9 @@ func (l *lane) set(rule cluster.Rule) {
 	}
 }
 
-func (l *lane) rule() cluster.Rule { return l.now.Load().rule }
+func (l *direction) rule() cluster.Rule { return l.now.Load().rule }
 
-func (l *lane) addTo(sum *cluster.Traffic) {
+func (l *direction) addTo(sum *cluster.Traffic) {
 	sum.Passed += l.passed.Load()
 	sum.Waiting += l.waiting.Load()
 	sum.Dropped += l.dropped.Load()

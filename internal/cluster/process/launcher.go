@@ -14,16 +14,16 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// Ground is what servers stand on. Here that is the processes and the loopback
+// Launcher is what servers stand on. Here that is the processes and the loopback
 // addresses of this machine, see [Start]; package cluster/docker brings
-// containers, see [StartOn]. Everything else about real servers - their
+// containers, see [StartWith]. Everything else about real servers - their
 // configuration, when they are ready, gates, witness, Sentinels, shards - is the
-// same on every ground.
-type Ground interface {
-	// Place says where server h is to be. It is asked once, before anything is launched.
-	Place(h Host) Place
-	// Launch starts the server, also again after it has ended. It is called from several goroutines.
-	Launch(ctx context.Context, l Launch) (Process, error)
+// same on every launcher.
+type Launcher interface {
+	// Location says where server h is to be. It is asked once, before anything is launched.
+	Locate(h Host) Location
+	// LaunchSpec starts the server, also again after it has ended. It is called from several goroutines.
+	Launch(ctx context.Context, l LaunchSpec) (Process, error)
 }
 
 // Host is a server of a cluster: node or Sentinel number I, from 1.
@@ -40,9 +40,9 @@ func (h Host) String() string {
 	return fmt.Sprintf("n%d", h.I)
 }
 
-// Place is where a server is: its own addresses, and those of the gates in
+// Location is where a server is: its own addresses, and those of the gates in
 // front of it, which are all that anybody else is told.
-type Place struct {
+type Location struct {
 	IP            netip.Addr // it listens there and calls from there; this program can reach it
 	Port, BusPort int        // that it listens on; BusPort in a cluster only
 	Gate, BusGate netip.AddrPort
@@ -61,11 +61,11 @@ const (
 	networkBus    = 16379
 )
 
-// Behind is the place of h in a network that servers have for themselves, subnet of
+// InSubnet is the place of h in a network that servers have for themselves, subnet of
 // at least 64 addresses: each has an address of its own and the same ports; all
 // gates are at gateway, which is this machine's own address in it, at ports from
 // firstPort on.
-func Behind(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Place {
+func InSubnet(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Location {
 	last := firstNode + h.I
 	if h.Sentinel {
 		last = firstSentinel + h.I
@@ -73,7 +73,7 @@ func Behind(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Plac
 	gate := firstPort + 2*last
 	bytes := subnet.Addr().As4()
 	bytes[3] += byte(last)
-	return Place{
+	return Location{
 		IP: netip.AddrFrom4(bytes), Port: networkPort, BusPort: networkBus,
 		Gate: netip.AddrPortFrom(gateway, uint16(gate)), BusGate: netip.AddrPortFrom(gateway, uint16(gate+1)),
 	}
@@ -84,7 +84,7 @@ const longestSocket = 107
 
 // checkSocket refuses a folder in which the server's socket could not be called.
 func (s *server) checkSocket() error {
-	if s.place.Socket == "" || len(s.admin.addr) <= longestSocket {
+	if s.location.Socket == "" || len(s.admin.addr) <= longestSocket {
 		return nil
 	}
 	return fmt.Errorf("%w: the path of the temporary folder is so long that the socket %s cannot be called: set TMPDIR "+
@@ -92,14 +92,14 @@ func (s *server) checkSocket() error {
 }
 
 // target is where a gate reaches the server.
-func (p Place) target() string { return netip.AddrPortFrom(p.IP, uint16(p.Port)).String() }
+func (p Location) target() string { return netip.AddrPortFrom(p.IP, uint16(p.Port)).String() }
 
-// Launch is a server that is to be started.
-type Launch struct {
+// LaunchSpec is a server that is to be started.
+type LaunchSpec struct {
 	Host
 	Args []string // of redis-server
 	Dir  string   // its folder, as this program sees it
-	Env  []string // beside what the ground gives
+	Env  []string // beside what the launcher adds
 	Log  string   // file for what it prints; appended to
 }
 
@@ -132,13 +132,13 @@ func follow(p Process) *running {
 
 // inside is a path below the server's folder as the server sees it.
 func (s *server) inside(path string) string {
-	if s.place.Dir == "" {
+	if s.location.Dir == "" {
 		return path
 	}
-	return filepath.Join(s.place.Dir, strings.TrimPrefix(path, s.dir))
+	return filepath.Join(s.location.Dir, strings.TrimPrefix(path, s.dir))
 }
 
-// loopback is the ground of package process: addresses of 127.0.0.0/8 and one
+// loopback is the launcher of package process: addresses of 127.0.0.0/8 and one
 // port for all (two in a cluster).
 type loopback struct {
 	program string
@@ -146,16 +146,16 @@ type loopback struct {
 	ledger  *ledger.Ledger
 }
 
-// Place gives every server an address of its own.
-func (l *loopback) Place(h Host) Place {
-	return Place{
+// Location gives every server an address of its own.
+func (l *loopback) Locate(h Host) Location {
+	return Location{
 		IP: h.real(), Port: l.port, BusPort: l.port + 1, Bind: true,
 		Gate: netip.AddrPortFrom(h.known(), uint16(l.port)), BusGate: netip.AddrPortFrom(h.known(), uint16(l.port+1)),
 	}
 }
 
-// Launch starts a child process.
-func (l *loopback) Launch(_ context.Context, s Launch) (Process, error) {
+// LaunchSpec starts a child process.
+func (l *loopback) Launch(_ context.Context, s LaunchSpec) (Process, error) {
 	return launch(l.ledger, child.Spec{
 		Path: l.program, Args: s.Args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
 	})

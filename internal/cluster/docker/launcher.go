@@ -33,8 +33,8 @@ const smallest = 26
 // errSubnetTaken says that another network has got the subnet in between.
 var errSubnetTaken = errors.New("the subnet is taken")
 
-// ground is the [process.Ground] of containers: an engine and the run's network.
-type ground struct {
+// launcher is the [process.Launcher] of containers: an engine and the run's network.
+type launcher struct {
 	engine *engine
 	image  string
 	run    string
@@ -54,13 +54,13 @@ type ground struct {
 	closed  bool
 }
 
-// newGround connects to the engine and sees to it that it has the image.
-func newGround(ctx context.Context, cfg Config) (*ground, error) {
+// newLauncher connects to the engine and sees to it that it has the image.
+func newLauncher(ctx context.Context, cfg Config) (*launcher, error) {
 	e, err := dial(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{
+	g := &launcher{
 		engine: e, image: cfg.Image, run: cfg.Run, labels: labels(cfg.Run, cfg.Ledger.Path()), ledger: cfg.Ledger,
 		boxes: map[process.Host]*box{}, gone: make(chan struct{}), over: make(chan struct{}),
 	}
@@ -74,7 +74,7 @@ func newGround(ctx context.Context, cfg Config) (*ground, error) {
 }
 
 // ensureImage pulls the image if the engine does not have it.
-func (g *ground) ensureImage(ctx context.Context) error {
+func (g *launcher) ensureImage(ctx context.Context) error {
 	_, err := g.engine.ImageInspect(ctx, g.image)
 	if err == nil {
 		return nil
@@ -96,7 +96,7 @@ func (g *ground) ensureImage(ctx context.Context) error {
 // connect makes the run's network. The engine chooses a subnet that nobody has;
 // fixed addresses are to be had only in one that was asked for by name
 // (moby, "user configured subnets"), so that the network is made twice.
-func (g *ground) connect(ctx context.Context) error {
+func (g *launcher) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
 	g.engine.settle("", netip.Prefix{})
@@ -130,7 +130,7 @@ func (g *ground) connect(ctx context.Context) error {
 	return l.Close()
 }
 
-func (g *ground) makeNetwork(ctx context.Context) (dockertest.ClosableNetwork, error) {
+func (g *launcher) makeNetwork(ctx context.Context) (dockertest.ClosableNetwork, error) {
 	network, err := g.engine.pool.CreateNetwork(ctx, g.run, &dockertest.NetworkCreateOptions{Labels: g.labels})
 	if err == nil {
 		return network, nil
@@ -148,10 +148,10 @@ func (e *engine) settle(net string, subnet netip.Prefix) {
 	e.net, e.subnet = net, subnet
 }
 
-// Place gives every server the same ports and an address of its own, and its
+// Locate gives every server the same ports and an address of its own, and its
 // gates two ports of this machine.
-func (g *ground) Place(h process.Host) process.Place {
-	p := process.Behind(g.subnet, g.gateway, g.firstPort, h)
+func (g *launcher) Locate(h process.Host) process.Location {
+	p := process.InSubnet(g.subnet, g.gateway, g.firstPort, h)
 	p.Dir, p.Log, p.Socket = folder, logs+"/"+h.String()+".log", socket
 	g.engine.mu.Lock()
 	defer g.engine.mu.Unlock()
@@ -159,10 +159,10 @@ func (g *ground) Place(h process.Host) process.Place {
 	return p
 }
 
-func (g *ground) nameOf(h process.Host) string { return g.run + "-" + h.String() }
+func (g *launcher) nameOf(h process.Host) string { return g.run + "-" + h.String() }
 
 // Launch makes the server's container, or starts the one that it has.
-func (g *ground) Launch(ctx context.Context, l process.Launch) (process.Process, error) {
+func (g *launcher) Launch(ctx context.Context, l process.LaunchSpec) (process.Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
 	began := time.Now()
@@ -186,7 +186,7 @@ func (g *ground) Launch(ctx context.Context, l process.Launch) (process.Process,
 		return nil, fmt.Errorf("starting container %s: %w: %w", g.nameOf(l.Host), cluster.ErrEnvironment, err)
 	}
 	b := &box{
-		ground: g, id: id, name: g.nameOf(l.Host), log: l.Log, began: began,
+		launcher: g, id: id, name: g.nameOf(l.Host), log: l.Log, began: began,
 		ended: make(chan struct{}), noted: make(chan struct{}),
 	}
 	g.mu.Lock()
@@ -200,7 +200,7 @@ func (g *ground) Launch(ctx context.Context, l process.Launch) (process.Process,
 }
 
 // create has dockertest run the container: a new one, never one that ran before.
-func (g *ground) create(ctx context.Context, l process.Launch) (string, error) {
+func (g *launcher) create(ctx context.Context, l process.LaunchSpec) (string, error) {
 	repository, tag := splitImage(g.image)
 	dir, err := filepath.Abs(l.Dir)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// equipped is a cluster whose servers have more than plain ones.
-func equipped(t *testing.T, topology cluster.Topology, e cluster.Equipment) *Cluster {
+// startWith is a cluster whose servers have more than plain ones.
+func startWith(t *testing.T, topology cluster.Topology, e cluster.Requirements) *Cluster {
 	t.Helper()
-	c, err := Start(t.Context(), Config{Topology: topology, Equip: e, Dir: t.TempDir()})
+	c, err := Start(t.Context(), Config{Topology: topology, Requirements: e, Dir: t.TempDir()})
 	if errors.Is(err, cluster.ErrEnvironment) {
 		t.Skip("NOT RUN: ", err)
 	}
@@ -33,7 +33,7 @@ func equipped(t *testing.T, topology cluster.Topology, e cluster.Equipment) *Clu
 // TestClockJumps: a server expires keys by the clock that it was given; the
 // timeouts of its blocked clients, which are no wall clock's business, go on.
 func TestClockJumps(t *testing.T) {
-	c := equipped(t, single, cluster.Equipment{Clocks: true})
+	c := startWith(t, single, cluster.Requirements{Clocks: true})
 	a := dialFrom(t, c, 0, "n1")
 	wantReply(t, a, "SET k v PX 20000", "OK")
 	must(t, c.SetClock(t.Context(), "n1", cluster.Clock{Offset: 30 * time.Second}))
@@ -57,7 +57,7 @@ func TestClockJumps(t *testing.T) {
 // TestClockDrifts: a clock that gains nine seconds in each second ends a lease of
 // ten seconds after one; the clock of the restarted server goes on like that.
 func TestClockDrifts(t *testing.T) {
-	c := equipped(t, single, cluster.Equipment{Clocks: true})
+	c := startWith(t, single, cluster.Requirements{Clocks: true})
 	must(t, c.SetClock(t.Context(), "n1", cluster.Clock{Drift: 9}))
 	a := dialFrom(t, c, 0, "n1")
 	wantReply(t, a, "SET k v PX 10000", "OK")
@@ -79,8 +79,8 @@ func TestClockDrifts(t *testing.T) {
 func TestPowerOff(t *testing.T) {
 	for policy, want := range map[string]any{"always": "v", "no": nil} {
 		t.Run(policy, func(t *testing.T) {
-			c := equipped(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
-				"appendonly": "yes", "appendfsync": policy}}, cluster.Equipment{Disks: true})
+			c := startWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
+				"appendonly": "yes", "appendfsync": policy}}, cluster.Requirements{Disks: true})
 			wantReply(t, dialFrom(t, c, 0, "n1"), "SET k v", "OK")
 			must(t, c.PowerOff(t.Context(), "n1"))
 			must(t, c.Restart(t.Context(), "n1"))
@@ -92,8 +92,8 @@ func TestPowerOff(t *testing.T) {
 // TestKillForgetsNothing: what the operating system has is not lost when only
 // the server dies; an emptied disk is empty.
 func TestKillForgetsNothing(t *testing.T) {
-	c := equipped(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
-		"appendonly": "yes", "appendfsync": "no"}}, cluster.Equipment{Disks: true})
+	c := startWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
+		"appendonly": "yes", "appendfsync": "no"}}, cluster.Requirements{Disks: true})
 	wantReply(t, dialFrom(t, c, 0, "n1"), "SET k v", "OK")
 	if err := c.Wipe(t.Context(), "n1"); err == nil {
 		t.Error("the disk of a running server was wiped")
@@ -172,7 +172,7 @@ func TestClocksWithoutACompiler(t *testing.T) {
 	onlyFaketime(t)
 	t.Run("jumps", TestClockJumps)
 	t.Run("drifts", TestClockDrifts)
-	c := equipped(t, single, cluster.Equipment{Clocks: true})
+	c := startWith(t, single, cluster.Requirements{Clocks: true})
 	s, err := c.server("n1")
 	must(t, err)
 	pid := s.pid
@@ -194,7 +194,7 @@ func sharedMemoryOf(t *testing.T, pid int) []string {
 
 // TestSlowAnswersFromAFastClock: a clock that gains nine seconds in each is set also if the server answers late.
 func TestSlowAnswersFromAFastClock(t *testing.T) {
-	c := equipped(t, single, cluster.Equipment{Clocks: true})
+	c := startWith(t, single, cluster.Requirements{Clocks: true})
 	done := make(chan error, 1)
 	must(t, c.Pause(t.Context(), "n1"))
 	s, err := c.server("n1")

@@ -10,12 +10,12 @@ import (
 // their power are seen to.
 func TestFaultsThatWouldHealEachOther(t *testing.T) {
 	c := newFake(cluster.Sentinel)
-	held := func(name, target string) []Grip {
+	held := func(name, target string) []Resource {
 		row, err := Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return row.Held(c, target)
+		return row.ResourcesAt(c, target)
 	}
 	for _, test := range []struct {
 		a, on, b, with string
