@@ -185,8 +185,10 @@ func TestBadOverrides(t *testing.T) {
 		"duration", "=5s", "duration=", "duration=[", "workload.clinets=3", "name.x=1", "workload..clients=3", ".=1",
 		"workload.clients=many", "lock=&a b", "about=" + strings.Repeat("x", maxText),
 		"options=" + strings.Repeat("[", 40), "faults.0.after=1s", "duration=1s\n---\n2s",
+		"faults.fault=kill", "faults[1].fault=kill", "faults[-1].fault=kill", "faults[x].fault=kill", "faults[0].fault=kil",
+		"faults[0].fault.name=kill", "duration[0]=3s", "faults[0]=3", "[0]=3",
 	} {
-		s, err := Parse([]byte(good("")), []string{set})
+		s, err := Parse([]byte(good("faults: [{fault: pause-node}]\n")), []string{set})
 		if err == nil {
 			t.Errorf("--set %q was taken: %+v", set, s)
 			continue
@@ -273,7 +275,19 @@ func TestHostileTexts(t *testing.T) {
 }
 
 func TestOverrides(t *testing.T) {
-	s, err := Load("gc-pause", []string{
+	s, err := Parse([]byte(good("faults: [{fault: pause-node, for: 1s}, {random: {of: [kill], every: 2s}}]\n")), []string{
+		"faults[0].fault=kill", "faults[0].target=n2", "faults[1].random.of[0]=restart",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []Step{
+		{Fault: "kill", Target: "n2", For: time.Second}, {Random: &Random{Of: []string{"restart"}, Every: 2 * time.Second}},
+	}
+	if diff := cmp.Diff(steps, s.Faults); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	s, err = Load("gc-pause", []string{
 		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={mode: 1}", "expect={}",
 	})
 	if err != nil {

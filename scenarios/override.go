@@ -1,18 +1,22 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Override is one change of a scenario before it is judged.
 type Override struct {
 	As    string // how its author wrote it, such as "--clients 0": errors speak of it in these words
-	Path  string // keys with dots between them, such as workload.clients
+	Path  string // keys separated by dots, list entries by index: workload.clients, faults[0].target
 	Value string // YAML
 }
 
@@ -64,26 +68,68 @@ func override(source []byte, overrides []Override) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s", o.As, bare(err))
 		}
-		if err := set(tree, strings.Split(o.Path, "."), value); err != nil {
+		if _, err := set(tree, keysOf(o.Path), 0, value); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.As, err)
 		}
 	}
 	return yaml.Marshal(tree)
 }
 
-func set(tree map[string]any, path []string, value any) error {
-	for _, name := range path[:len(path)-1] {
-		if tree[name] == nil {
-			tree[name] = map[string]any{}
+// keysOf are the keys and indexes of a path: faults, 0 and fault of faults[0].fault.
+func keysOf(path string) (keys []any) {
+	for _, part := range strings.Split(strings.ReplaceAll(path, "[", ".["), ".") {
+		if number, ok := strings.CutPrefix(part, "["); ok && strings.HasSuffix(number, "]") {
+			if i, err := strconv.Atoi(strings.TrimSuffix(number, "]")); err == nil {
+				keys = append(keys, i)
+				continue
+			}
 		}
-		next, ok := tree[name].(map[string]any)
-		if !ok {
-			return fmt.Errorf("%s is not a section", name)
-		}
-		tree = next
+		keys = append(keys, part)
 	}
-	tree[path[len(path)-1]] = value
-	return nil
+	return keys
+}
+
+// set returns node, the value at keys[:at], with value at keys in it. A missing section is added.
+func set(node any, keys []any, at int, value any) (_ any, err error) {
+	if at == len(keys) {
+		return value, nil
+	}
+	if node == nil {
+		node = map[string]any{}
+	}
+	switch key := keys[at].(type) {
+	case string:
+		section, ok := node.(map[string]any)
+		if _, list := node.([]any); list {
+			return nil, fmt.Errorf("%s is a list: give an index, such as %[1]s[0]", pathTo(keys[:at]))
+		} else if !ok {
+			return nil, fmt.Errorf("%s is not a section", pathTo(keys[:at]))
+		}
+		section[key], err = set(section[key], keys, at+1, value)
+	case int:
+		list, ok := node.([]any)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s is not a list", pathTo(keys[:at]))
+		case key < 0 || key >= len(list):
+			return nil, fmt.Errorf("there is no %s: the list has %s, numbered from 0", pathTo(keys[:at+1]), format.Count(len(list), "entry"))
+		}
+		list[key], err = set(list[key], keys, at+1, value)
+	}
+	return node, err
+}
+
+// pathTo is the reverse of keysOf.
+func pathTo(keys []any) string {
+	var path strings.Builder
+	for _, key := range keys {
+		if i, ok := key.(int); ok {
+			fmt.Fprintf(&path, "[%d]", i)
+		} else {
+			fmt.Fprintf(&path, ".%v", key)
+		}
+	}
+	return cmp.Or(strings.TrimPrefix(path.String(), "."), `""`)
 }
 
 // blame words what is wrong with a text that overrides have changed. Nobody ever

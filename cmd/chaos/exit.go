@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -70,11 +71,11 @@ func exitCode(err error, io streams) int {
 	var coded *codeError
 	if errors.As(err, &coded) {
 		if coded.err != nil {
-			io.note("chaos: %v", coded.err)
+			noteAll(coded.err, io)
 		}
 		return coded.code
 	}
-	io.note("chaos: %v", err)
+	noteAll(err, io)
 	switch {
 	case errors.Is(err, runner.ErrInterrupted):
 		return exitInterrupted
@@ -84,6 +85,23 @@ func exitCode(err error, io streams) int {
 		return exitEnvironment
 	}
 	return exitInternal
+}
+
+// noteAll prints each of the errors that errors.Join has put together with the program's name.
+func noteAll(err error, io streams) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var texts []string
+		for _, one := range joined.Unwrap() {
+			texts = append(texts, one.Error())
+		}
+		if strings.Join(texts, "\n") == err.Error() { // not one sentence of fmt.Errorf with several causes
+			for _, one := range joined.Unwrap() {
+				noteAll(one, io)
+			}
+			return
+		}
+	}
+	io.note("chaos: %v", err)
 }
 
 // environmental errors are those that no change of chaos would mend.

@@ -128,3 +128,30 @@ func TestErrorsSpeakToUsers(t *testing.T) {
 		}
 	}
 }
+
+// TestEachMistakeHasThePrefix: several mistakes in one scenario are several messages.
+func TestEachMistakeHasThePrefix(t *testing.T) {
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	text := "name: x\ntopology: {kind: single}\nlock: none\nduration: 0s\nfaults: [{fault: none}]\n"
+	if err := os.WriteFile(wrong, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"run", "--scenario", wrong, "--dry-run"},
+		{"run", "--scenario", "gc-pause", "--dry-run", "--lock", "none", "--duration", "-1s", "--set", "faults[0].fault=none"},
+	} {
+		_, _, stderr := chaos(args...)
+		messages := 0
+		for line := range strings.Lines(stderr) {
+			switch {
+			case strings.HasPrefix(line, "chaos: "):
+				messages++
+			case !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ">"): // an excerpt
+				t.Errorf("%q has no prefix", line)
+			}
+		}
+		if messages != 3 {
+			t.Errorf("%d messages, want 3:\n%s", messages, stderr)
+		}
+	}
+}
