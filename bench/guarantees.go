@@ -21,32 +21,32 @@ type step struct {
 // steps are what the server does for one pair, each with one thing more.
 func steps() []step {
 	const (
-		set     = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 30000) then return 0 end return 1`
-		del     = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) return 0 end return 1`
-		exists  = `if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end `
-		latched = `if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 1 end `
-		hset    = `redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'count', '1', 'h:' .. ARGV[1], '1') `
-		expire  = `redis.call('PEXPIRE', KEYS[1], 30000) return 0`
-		hget    = `local l = redis.call('HMGET', KEYS[1], 'count', 'h:' .. ARGV[1]) `
-		waits   = `local l = redis.call('HMGET', KEYS[1], 'count', 'h:' .. ARGV[1], 'waits') `
-		held    = `if not (l[1] == '1' and l[2]) then return 1 end `
-		drop    = `redis.call('DEL', KEYS[1]) `
-		latch   = `redis.call('SET', KEYS[2], '0', 'PX', 10000) redis.call('DEL', KEYS[1], KEYS[#KEYS]) `
-		tell    = `if l[3] then redis.call('PUBLISH', KEYS[3], '0') end `
-		always  = `redis.call('PUBLISH', KEYS[3], '0') `
-		done    = `return 0`
-		mint    = `local t = redis.call('TIME') redis.call('SET', KEYS[3], t[1] * 1000000 + t[2], 'PX', 86400000, 'GET') `
+		set         = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 30000) then return 0 end return 1`
+		del         = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) return 0 end return 1`
+		exists      = `if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end `
+		notReleased = `if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 1 end `
+		hset        = `redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'count', '1', 'h:' .. ARGV[1], '1') `
+		expire      = `redis.call('PEXPIRE', KEYS[1], 30000) return 0`
+		hget        = `local l = redis.call('HMGET', KEYS[1], 'count', 'h:' .. ARGV[1]) `
+		marked      = `local l = redis.call('HMGET', KEYS[1], 'count', 'h:' .. ARGV[1], 'notify') `
+		held        = `if not (l[1] == '1' and l[2]) then return 1 end `
+		drop        = `redis.call('DEL', KEYS[1]) `
+		tombstone   = `redis.call('SET', KEYS[2], '0', 'PX', 10000) redis.call('DEL', KEYS[1], KEYS[#KEYS]) `
+		tell        = `if l[3] then redis.call('PUBLISH', KEYS[3], '0') end `
+		always      = `redis.call('PUBLISH', KEYS[3], '0') `
+		done        = `return 0`
+		mint        = `local t = redis.call('TIME') redis.call('SET', KEYS[3], t[1] * 1000000 + t[2], 'PX', 86400000, 'GET') `
 	)
 	return []step{
 		{"SET NX PX; GET and DEL: the bare lock", set, del, 1},
 		{"a hash with owner, count and hold: re-entry", exists + hset + expire, hget + held + drop + done, 1},
-		{"the acquire looks for a latch: one that comes late takes nothing", latched + hset + expire,
+		{"the acquire looks for a tombstone: one that comes late takes nothing", notReleased + hset + expire,
 			hget + held + drop + done, 1},
-		{"the release leaves a latch, and removes the one before: asked again, it answers the same", latched + hset + expire,
-			hget + held + latch + done, 3},
-		{"a message, if somebody has left a mark", latched + hset + expire, waits + held + latch + tell + done, 4},
-		{"a message in any case", latched + hset + expire, waits + held + latch + always + done, 4},
-		{"a fencing token, too", latched + mint + hset + expire, waits + held + latch + always + done, 4},
+		{"the release leaves a tombstone, and removes the one before: asked again, it answers the same", notReleased + hset + expire,
+			hget + held + tombstone + done, 3},
+		{"a message, if somebody has left a mark", notReleased + hset + expire, marked + held + tombstone + tell + done, 4},
+		{"a message in any case", notReleased + hset + expire, marked + held + tombstone + always + done, 4},
+		{"a fencing token, too", notReleased + mint + hset + expire, marked + held + tombstone + always + done, 4},
 	}
 }
 
@@ -90,16 +90,16 @@ func (s step) cost(ctx context.Context, srv *server) (time.Duration, error) {
 		pipe := srv.rdb.Pipeline()
 		for i := range together {
 			lock, id := fmt.Sprint("job-", i), fmt.Sprintf("uE2rXhWqPz0aBcDe-%d", n+i)
-			latch, last := "{"+lock+"}:latch:"+id, fmt.Sprintf("{%s}:latch:uE2rXhWqPz0aBcDe-%d", lock, n+i-together)
-			keys := []string{lock, latch, "{" + lock + "}:free", last}
+			tombstone, last := "{"+lock+"}:tombstone:"+id, fmt.Sprintf("{%s}:tombstone:uE2rXhWqPz0aBcDe-%d", lock, n+i-together)
+			keys := []string{lock, tombstone, "{" + lock + "}:free", last}
 			if s.keys == 3 { // no channel yet
 				keys = slices.Delete(keys, 2, 3)
 			}
 			mine := keys[:min(s.keys, 2)]
 			if strings.Contains(s.acquire, "KEYS[3]") {
-				mine = []string{lock, latch, "{" + lock + "}:token"}
+				mine = []string{lock, tombstone, "{" + lock + "}:token"}
 			} else if strings.Contains(s.acquire, "KEYS[2]") {
-				mine = []string{lock, latch}
+				mine = []string{lock, tombstone}
 			}
 			acquire.EvalSha(ctx, pipe, mine, id)
 			release.EvalSha(ctx, pipe, keys[:s.keys], id)

@@ -37,7 +37,7 @@ func acquireHold(of func(c *lock.Client, a Ask) acquirer, sole bool) acquireFunc
 		if a.Wait {
 			take = l.Acquire
 		}
-		h, err := take(ctx, lock.AcquireOptions{Owner: a.Owner, Lease: a.Lease, Sole: sole})
+		h, err := take(ctx, lock.AcquireOptions{Owner: a.Owner, Lease: a.Lease, NonReentrant: sole})
 		if err != nil {
 			return nil, err
 		}

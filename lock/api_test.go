@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 		"negative lease":       take("x", -time.Second),
 		"endless lease":        take("x", math.MaxInt64),
 		"negative longest": func() error {
-			_, err := c.Mutex("x").TryAcquire(context.Background(), AcquireOptions{Longest: -1})
+			_, err := c.Mutex("x").TryAcquire(context.Background(), AcquireOptions{MaxHold: -1})
 			return err
 		},
 		"inspect no name": func() error { _, err := c.Mutex("").Inspect(context.Background()); return err },
@@ -73,8 +73,8 @@ func TestSoleOwner(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"refused": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Sole: true})
-			_, err := p.m.Acquire(h.Context(), AcquireOptions{Sole: true})
+			h := acquire(t, p.m, AcquireOptions{NonReentrant: true})
+			_, err := p.m.Acquire(h.Context(), AcquireOptions{NonReentrant: true})
 			if !errors.Is(err, ErrReentered) || !Definite(err) {
 				t.Errorf("re-entry: %v, want a definite ErrReentered", err)
 			}
@@ -94,7 +94,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	rdb, c := s.dial(t), newTestClient(t, dialRedis(t, p.addr), Options{PollMax: 50 * time.Millisecond})
-	sole := AcquireOptions{Owner: "x", Sole: true}
+	sole := AcquireOptions{Owner: "x", NonReentrant: true}
 	for name, tt := range map[string]struct{ first, second taker }{
 		"fair":        {c.FairMutex("fair"), c.FairMutex("fair")},
 		"read-read":   {c.RW("read-read").Read(), c.RW("read-read").Read()},
@@ -112,7 +112,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 					t.Errorf("%s: %v, want a definite ErrReentered", what, err)
 				}
 			}
-			served := wait(ctx, t, tt.second, AcquireOptions{Owner: "y", Sole: true})
+			served := wait(ctx, t, tt.second, AcquireOptions{Owner: "y", NonReentrant: true})
 			release(t, h)
 			release(t, within(t, prompt, "another owner", served))
 			checkGone(t, rdb, name)
@@ -129,7 +129,7 @@ func TestSoleOwnerAnswerLost(t *testing.T) {
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	p.loseNext.Store(1)
-	h, err := c.Mutex("lost").TryAcquire(context.Background(), AcquireOptions{Sole: true})
+	h, err := c.Mutex("lost").TryAcquire(context.Background(), AcquireOptions{NonReentrant: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestSpinMutex(t *testing.T) {
 	eventually(t, prompt, "it asks again and again", func() bool { return scriptsRun(t, rdb) > asked+3 })
 	release(t, h)
 	release(t, within(t, prompt, "the one who spins", served))
-	if len(c.signals.channels) != 0 {
+	if len(c.queues.channels) != 0 {
 		t.Error("a subscription was made")
 	}
 }

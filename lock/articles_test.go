@@ -15,7 +15,7 @@ import (
 
 // The test cases of the articles that this kind of lock was explained with.
 
-// Ten thousand pairs on distinct keys: nothing is left but latches that end by themselves.
+// Ten thousand pairs on distinct keys: nothing is left but tombstones that end by themselves.
 func TestTenThousandPairs(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{Timeout: 3 * time.Second})
@@ -38,8 +38,8 @@ func TestTenThousandPairs(t *testing.T) {
 	if n := len(rdb.Keys(context.Background(), "pair-*").Val()); n != 0 {
 		t.Errorf("%d locks left behind", n)
 	}
-	eventually(t, prompt, "the latches end", func() bool {
-		return len(rdb.Keys(context.Background(), "*:latch:*").Val()) == 0
+	eventually(t, prompt, "the tombstones expire", func() bool {
+		return len(rdb.Keys(context.Background(), "*:tombstone:*").Val()) == 0
 	})
 }
 
@@ -176,15 +176,15 @@ func stacks(function string) int {
 
 // asleepIn is how many wait in line and have not been told.
 func asleepIn(c *Client, channel string) int {
-	c.signals.mu.Lock()
-	defer c.signals.mu.Unlock()
-	ch := c.signals.channels[channel]
+	c.queues.mu.Lock()
+	defer c.queues.mu.Unlock()
+	ch := c.queues.channels[channel]
 	if ch == nil || !ch.live {
 		return 0
 	}
 	n := 0
-	for _, p := range ch.places {
-		if len(p.told) == 0 {
+	for _, p := range ch.waiters {
+		if len(p.wake) == 0 {
 			n++
 		}
 	}

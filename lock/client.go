@@ -15,20 +15,20 @@ import (
 // long as the program runs: its watchdog and its one subscription serve all of
 // its locks. Several goroutines may use it. The caller closes it.
 type Client struct {
-	o       Options
-	bg      *background
-	random  *random
-	store   store
-	masters []*single
-	node    *node    // the one master; nil: there are several
-	where   string   // addresses of its servers
-	signals *signals // nil: waiters are not told, they ask again
-	dog     *watchdog
-	spent   spentLatches
-	quorum  *quorum // of several masters; nil: there is one
-	single  bool
-	grace   time.Duration // see undoGrace
-	beatMax time.Duration // see beat
+	o             Options
+	bg            *background
+	random        *random
+	store         store
+	masters       []*single
+	node          *node       // the one master; nil: there are several
+	where         string      // addresses of its servers
+	queues        *waitQueues // nil: waiters are not told, they ask again
+	dog           *watchdog
+	oldTombstones oldTombstones
+	quorum        *quorum // of several masters; nil: there is one
+	single        bool
+	grace         time.Duration // see undoGrace
+	maxHeartbeat  time.Duration // see beat
 
 	// Other kinds of locks; nil: there are several masters.
 	fair             *fairStore
@@ -85,11 +85,11 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	}
 	c.node = n
 	c.where = where(rdb)
-	plain := &single{node: n, scripts: newScripts(c.o), latch: c.o.latchLife(), tokens: c.o.Tokens}
+	plain := &single{node: n, scripts: newScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(), tokens: c.o.Tokens}
 	c.store, c.fair = kinds{plain}, newFairStore(plain)
 	c.readers, c.writers = newRWStores(plain)
 	c.masters = []*single{plain}
-	c.signals = newSignals(rdb, c.bg, c.random, c.o.Timeout)
+	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout)
 	c.single = true
 	return c, nil
 }
@@ -117,7 +117,7 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	for _, rdb := range rdbs {
 		n := newNode(rdb, c.bg)
 		q.random = append(q.random, c.random.branch())
-		q.nodes = append(q.nodes, &single{node: n, scripts: newScripts(c.o), latch: c.o.latchLife()})
+		q.nodes = append(q.nodes, &single{node: n, scripts: newScripts(c.o), tombstoneTTL: c.o.tombstoneTTL()})
 	}
 	c.masters = q.nodes
 	c.where = where(rdbs...)
@@ -150,7 +150,7 @@ func newClient(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, bg: newBackground(), random: newRandom(o.Rand), grace: undoGrace, beatMax: beatMax}
+	c := &Client{o: o, bg: newBackground(), random: newRandom(o.Rand), grace: undoGrace, maxHeartbeat: maxHeartbeat}
 	c.dog = newWatchdog(c)
 	return c, nil
 }
@@ -200,7 +200,7 @@ func (c *Client) giveBack(ctx context.Context, cl claim) (left int, err error) {
 	maybe := false
 	for {
 		left, err = c.store.release(ctx, cl)
-		if err == nil || fateOf(err) == refused && !maybe {
+		if err == nil || outcomeOf(err) == rejected && !maybe {
 			return left, err
 		}
 		if u, is := ctx.(*until); is {
@@ -208,8 +208,8 @@ func (c *Client) giveBack(ctx context.Context, cl claim) (left int, err error) {
 			ctx, cancel = context.WithDeadline(u.Context, end)
 			defer cancel()
 		}
-		maybe = maybe || fateOf(err) == unknown
-		if fateOf(err) == refused || !c.pause(ctx, c.backoff()) {
+		maybe = maybe || outcomeOf(err) == unknown
+		if outcomeOf(err) == rejected || !c.pause(ctx, c.backoff()) {
 			break
 		}
 	}

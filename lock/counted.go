@@ -109,7 +109,7 @@ func (c *Client) keeps(ctx context.Context, n int, run call) ([]int64, error) {
 
 // insist asks until there is an answer, or ctx or the client's timeout is over.
 // What it asks must be answered alike, however often it is asked.
-func (c *Client) insist(ctx context.Context, ask func(ctx context.Context) error) error {
+func (c *Client) retry(ctx context.Context, ask func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	maybe := false
@@ -120,13 +120,13 @@ func (c *Client) insist(ctx context.Context, ask func(ctx context.Context) error
 			err = last // a question that was cut short says less than the answer before it
 		}
 		last = err
-		if err == nil || fateOf(err) == refused && !maybe {
+		if err == nil || outcomeOf(err) == rejected && !maybe {
 			return err
 		}
 		// What too few replicas have is asked for again: the answer is the same, and
 		// WAIT waits for all that was written before.
-		maybe = maybe || fateOf(err) == unknown || fateOf(err) == unsafe
-		if fateOf(err) != refused && c.pause(ctx, c.backoff()) {
+		maybe = maybe || outcomeOf(err) == unknown || outcomeOf(err) == underReplicated
+		if outcomeOf(err) != rejected && c.pause(ctx, c.backoff()) {
 			continue
 		}
 		if maybe {
@@ -139,9 +139,9 @@ func (c *Client) insist(ctx context.Context, ask func(ctx context.Context) error
 // undo takes back what may have been done, even if ctx has ended, and returns
 // why, marked with [ErrUnknown] unless it is certain that nothing is left.
 func (c *Client) undo(ctx context.Context, why error, back func(ctx context.Context) error) error {
-	why = certain{why}
+	why = definiteError{why}
 	undone := make(chan error, 1)
-	if !c.bg.start(func() { undone <- c.insist(context.WithoutCancel(ctx), back) }) {
+	if !c.bg.start(func() { undone <- c.retry(context.WithoutCancel(ctx), back) }) {
 		return fmt.Errorf("%w: %w", ErrUnknown, why)
 	}
 	timer := time.NewTimer(c.grace)

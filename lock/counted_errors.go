@@ -44,5 +44,5 @@ func crossSlot(err error) error {
 	if err == nil || errors.Is(err, ErrCrossSlot) || !strings.Contains(err.Error(), "CROSSSLOT") {
 		return err
 	}
-	return &requestError{refused, fmt.Errorf("%w: %w", ErrCrossSlot, err)}
+	return &requestError{rejected, fmt.Errorf("%w: %w", ErrCrossSlot, err)}
 }

@@ -23,7 +23,7 @@
 // Beside it, under the same hash tag, so that one script may touch them all:
 //
 //	{orders}:token         the last fencing number; forgotten after a day without a grant
-//	{orders}:latch:<hold>  short-lived: this hold was given back, and what the answer was
+//	{orders}:tombstone:<hold>  short-lived: this hold was given back, and what the answer was
 //	{orders}:free          the channel that says that the lock is free, to those who have left their mark
 //
 // A plain mutex has no fencing numbers unless [Options].Tokens or

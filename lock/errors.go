@@ -44,65 +44,65 @@ func Definite(err error) bool {
 }
 
 // fate is what an error of a request says about the request.
-type fate int
+type outcome int
 
 const (
-	notDone fate = iota + 1 // certainly not executed; the next try may succeed
-	refused                 // certainly not executed; the next try will not be either
-	unknown                 // it may have been executed
-	unsafe                  // executed, but too few replicas have it: to be undone
+	notExecuted     outcome = iota + 1 // certainly not executed; the next try may succeed
+	rejected                           // certainly not executed; the next try will not be either
+	unknown                            // it may have been executed
+	underReplicated                    // executed, but too few replicas have it: to be undone
 )
 
 // requestError is the error of one request to the servers.
 type requestError struct {
-	fate fate
-	err  error
+	outcome outcome
+	err     error
 }
 
 // final is whether err is the last word: to ask again is in vain, or harmful.
-func final(err error) bool {
-	f := fateOf(err)
-	return f == refused || f == unsafe
+func isFinal(err error) bool {
+	f := outcomeOf(err)
+	return f == rejected || f == underReplicated
 }
 
 func (e *requestError) Error() string { return e.err.Error() }
 func (e *requestError) Unwrap() error { return e.err }
 
 // Is makes an unknown fate match [ErrUnknown].
-func (e *requestError) Is(target error) bool { return target == ErrUnknown && e.fate == unknown }
+func (e *requestError) Is(target error) bool { return target == ErrUnknown && e.outcome == unknown }
 
 // certain is an error from which every doubt was removed: the operation was undone.
-type certain struct{ err error }
+type definiteError struct{ err error }
 
-func (c certain) Error() string { return c.err.Error() }
+func (c definiteError) Error() string { return c.err.Error() }
 
 // Is matches what the error matched, but for [ErrUnknown].
-func (c certain) Is(target error) bool { return target != ErrUnknown && errors.Is(c.err, target) }
+func (c definiteError) Is(target error) bool { return target != ErrUnknown && errors.Is(c.err, target) }
 
 // fateOf is the fate that err carries; an error that carries none is unknown.
-func fateOf(err error) fate {
+func outcomeOf(err error) outcome {
 	var r *requestError
 	if errors.As(err, &r) {
-		return r.fate
+		return r.outcome
 	}
 	return unknown
 }
 
 // judge decides, here and nowhere else, what an error of go-redis says about a
 // request that was given to it once.
-func judge(err error) *requestError {
+func classify(err error) *requestError {
 	var server redis.Error
 	var dial *net.OpError
 	switch {
 	case strings.HasPrefix(err.Error(), "redis: all sentinels"): // no connection was made
-		return &requestError{notDone, err}
+		return &requestError{notExecuted, err}
 	case errors.As(err, &server):
-		return judgeServer(err)
+		return classifyServer(err)
 	case errors.Is(err, redis.ErrClosed):
-		return &requestError{refused, fmt.Errorf("the redis client is closed: %w", err)}
+		return &requestError{rejected, fmt.Errorf("the redis client is closed: %w", err)}
 	case errors.As(err, &dial) && dial.Op == "dial",
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return &requestError{notDone, err}
+		return &requestError{notExecuted, err}
 	}
 	return &requestError{unknown, err}
 }
@@ -110,10 +110,10 @@ func judge(err error) *requestError {
 // judgeServer is judge for an error that a server has answered. The scripts
 // write only after all their checks, and their first write decides: an error
 // means that nothing was written.
-func judgeServer(err error) *requestError {
+func classifyServer(err error) *requestError {
 	for _, prefix := range []string{"WRONGTYPE", "FOREIGN"} {
 		if strings.Contains(err.Error(), prefix) {
-			return &requestError{refused, fmt.Errorf("%w: %w", ErrForeign, err)}
+			return &requestError{rejected, fmt.Errorf("%w: %w", ErrForeign, err)}
 		}
 	}
 	passing := redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsMasterDownError(err) ||
@@ -123,12 +123,12 @@ func judgeServer(err error) *requestError {
 		passing = passing || redis.HasErrorPrefix(err, prefix)
 	}
 	if passing {
-		return &requestError{notDone, err}
+		return &requestError{notExecuted, err}
 	}
-	return &requestError{refused, err}
+	return &requestError{rejected, err}
 }
 
 // notSent is the error of a request that was never given to go-redis.
-func notSent(ctx context.Context) *requestError {
-	return &requestError{notDone, context.Cause(ctx)}
+func notSentError(ctx context.Context) *requestError {
+	return &requestError{notExecuted, context.Cause(ctx)}
 }

@@ -20,27 +20,27 @@ func (serverError) RedisError()     {}
 func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
-		want fate
+		want outcome
 	}{
-		{&net.OpError{Op: "dial", Err: errors.New("refused")}, notDone},
-		{redis.ErrPoolTimeout, notDone},
-		{redis.ErrClosed, refused},
-		{errors.New("redis: all sentinels specified in configuration are unreachable: x"), notDone},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, notExecuted},
+		{redis.ErrPoolTimeout, notExecuted},
+		{redis.ErrClosed, rejected},
+		{errors.New("redis: all sentinels specified in configuration are unreachable: x"), notExecuted},
 		{io.EOF, unknown},
 		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, unknown},
 		{context.DeadlineExceeded, unknown},
-		{serverError("READONLY You can't write against a read only replica."), notDone},
-		{serverError("LOADING Redis is loading the dataset in memory"), notDone},
-		{serverError("MASTERDOWN Link with MASTER is down"), notDone},
-		{serverError("BUSY Redis is busy running a script"), notDone},
-		{serverError("NOSCRIPT No matching script"), notDone},
-		{serverError("WRONGTYPE Operation against a key"), refused},
-		{serverError("NOAUTH Authentication required."), refused},
-		{serverError("OOM command not allowed"), refused},
+		{serverError("READONLY You can't write against a read only replica."), notExecuted},
+		{serverError("LOADING Redis is loading the dataset in memory"), notExecuted},
+		{serverError("MASTERDOWN Link with MASTER is down"), notExecuted},
+		{serverError("BUSY Redis is busy running a script"), notExecuted},
+		{serverError("NOSCRIPT No matching script"), notExecuted},
+		{serverError("WRONGTYPE Operation against a key"), rejected},
+		{serverError("NOAUTH Authentication required."), rejected},
+		{serverError("OOM command not allowed"), rejected},
 	} {
-		got := judge(tt.err)
-		if got.fate != tt.want {
-			t.Errorf("%v: fate %d, want %d", tt.err, got.fate, tt.want)
+		got := classify(tt.err)
+		if got.outcome != tt.want {
+			t.Errorf("%v: fate %d, want %d", tt.err, got.outcome, tt.want)
 		}
 		if Definite(got) != (tt.want != unknown) {
 			t.Errorf("%v: definite %v with fate %d", tt.err, Definite(got), tt.want)
@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestCertain(t *testing.T) {
-	err := certain{&requestError{unknown, context.Canceled}}
+	err := definiteError{&requestError{unknown, context.Canceled}}
 	if !Definite(err) || !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnknown) {
 		t.Errorf("%v: definite %v", err, Definite(err))
 	}

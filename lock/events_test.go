@@ -17,7 +17,7 @@ import (
 func TestEvents(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	var mu sync.Mutex
-	var seen []Happening
+	var seen []EventKind
 	lost := make(chan struct{})
 	var log bytes.Buffer
 	c := newTestClient(t, rdb, Options{
@@ -26,14 +26,14 @@ func TestEvents(t *testing.T) {
 		Observe: func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			seen = append(seen, e.What)
-			if e.What == Lost {
+			seen = append(seen, e.Kind)
+			if e.Kind == Lost {
 				close(lost)
 			}
-			if e.Lock != "told" || e.Owner == "" || e.Kind != "lock" {
+			if e.Name != "told" || e.Owner == "" || e.Primitive != "lock" {
 				t.Errorf("event %+v: want the lock and its owner", e)
 			}
-			if e.What == Acquired && (e.Token == 0 || e.Took <= 0 || e.Err != nil) {
+			if e.Kind == Acquired && (e.Token == 0 || e.Took <= 0 || e.Err != nil) {
 				t.Errorf("event %+v: want a token, a duration and no error", e)
 			}
 		},
@@ -52,7 +52,7 @@ func TestEvents(t *testing.T) {
 	closeClient(t, c)
 	mu.Lock()
 	defer mu.Unlock()
-	want := []Happening{Acquired, NotAcquired, Released, Acquired, Lost, Released}
+	want := []EventKind{Acquired, NotAcquired, Released, Acquired, Lost, Released}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("events: %s", diff)
 	}
@@ -68,7 +68,7 @@ func TestEventsOfCountedKinds(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	var mu sync.Mutex
-	seen := map[string][]Happening{}
+	seen := map[string][]EventKind{}
 	renewed, lost := make(chan *Permits, 100), make(chan *Permits, 1)
 	var log bytes.Buffer
 	c := newTestClient(t, rdb, Options{
@@ -78,13 +78,13 @@ func TestEventsOfCountedKinds(t *testing.T) {
 		Observe: func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			if e.What != Renewed { // as many as there are
-				seen[e.Kind] = append(seen[e.Kind], e.What)
+			if e.Kind != Renewed { // as many as there are
+				seen[e.Primitive] = append(seen[e.Primitive], e.Kind)
 			}
-			if e.Lock != "told-"+e.Kind || (e.Kind != "latch") != (e.Permits == 2 && e.Owner != "") {
+			if e.Name != "told-"+e.Primitive || (e.Primitive != "latch") != (e.Permits == 2 && e.Owner != "") {
 				t.Errorf("event %+v: want its name, and of permits how many and whose", e)
 			}
-			if e.Took <= 0 && e.What != Renewed && e.What != Lost {
+			if e.Took <= 0 && e.Kind != Renewed && e.Kind != Lost {
 				t.Errorf("event %+v: want a duration", e)
 			}
 		},
@@ -117,7 +117,7 @@ func TestEventsOfCountedKinds(t *testing.T) {
 	closeClient(t, c)
 	mu.Lock()
 	defer mu.Unlock()
-	want := map[string][]Happening{
+	want := map[string][]EventKind{
 		"semaphore": {Acquired, NotAcquired, Released},
 		"permits":   {Acquired, NotAcquired, Lost, Released},
 		"latch":     {Armed, Counted, Passed},

@@ -42,8 +42,8 @@ func (m *FairMutex) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error
 	if err != nil {
 		return nil, wrapErr("acquire", m.name, err)
 	}
-	a.claim.keep = m.client.placeLife()
-	h, err := a.stand(ctx, inline{grantChannel(m.name), true, m.client.beat()})
+	a.claim.waiterTTL = m.client.waiterTTL()
+	h, err := a.stand(ctx, inline{grantChannel(m.name), true, m.client.heartbeat()})
 	return h, wrapErr("acquire", m.name, err)
 }
 
@@ -88,7 +88,7 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	value, err := s.node.take(ctx, call{
 		script: s.take,
 		keys:   fairKeys(c),
-		args:   []any{c.owner, c.id, c.lease, c.keep, yesNo(c.sole)},
+		args:   []any{c.owner, c.id, c.lease, c.waiterTTL, yesNo(c.nonReentrant)},
 	})
 	if err != nil {
 		return grant{}, err
@@ -100,7 +100,7 @@ func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
 		script: s.give,
 		keys:   fairKeys(c),
-		args:   []any{c.id, c.owner, s.latch},
+		args:   []any{c.id, c.owner, s.tombstoneTTL},
 	})
 	if err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
 // fairKeys are in the order of fair_queue.lua.
 func fairKeys(c claim) []string {
 	return []string{
-		c.name, c.latchKey(), tagged(c.name, "queue"), tagged(c.name, "waiters"), c.tokenKey(), grantChannel(c.name),
+		c.name, c.tombstoneKey(), tagged(c.name, "queue"), tagged(c.name, "waiters"), c.tokenKey(), grantChannel(c.name),
 	}
 }
 

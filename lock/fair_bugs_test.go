@@ -137,7 +137,7 @@ func TestB26FairGiveUpAnswerLost(t *testing.T) {
 		t.Errorf("%d answers were lost, want 2: the test tested nothing", len(p.lost))
 	}
 	id, owner, _ := strings.Cut(entry, " ")
-	late := claim{name: "place", owner: owner, id: id, lease: 1000, keep: 1000}
+	late := claim{name: "place", owner: owner, id: id, lease: 1000, waiterTTL: 1000}
 	if _, err := c.fair.acquire(context.Background(), late); !errors.Is(err, ErrReleased) {
 		t.Errorf("late heartbeat: %v, want ErrReleased", err)
 	}

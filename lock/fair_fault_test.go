@@ -71,7 +71,7 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			waiter := newTestClient(t, s.dial(t), patient)
 			if name == "heartbeat" {
-				waiter.beatMax = 2 * time.Second
+				waiter.maxHeartbeat = 2 * time.Second
 			}
 			h := take(t, c.FairMutex(name), AcquireOptions{})
 			served := inTurn(t, direct, waiter.FairMutex(name), "w")
@@ -188,7 +188,7 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	c := newTestClient(t, rdb, patient)
 	h := take(t, c.FairMutex("past"), AcquireOptions{})
 	for _, id := range []string{"1", "2"} {
-		dead := claim{name: "past", owner: "dead" + id, id: id, lease: 1000, keep: 2000}
+		dead := claim{name: "past", owner: "dead" + id, id: id, lease: 1000, waiterTTL: 2000}
 		if g, err := c.fair.acquire(ctx, dead); err != nil || g.ok {
 			t.Fatalf("acquire: %+v, %v", g, err)
 		}

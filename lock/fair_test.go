@@ -130,11 +130,11 @@ func TestFairServesInOrder(t *testing.T) {
 	checkGone(t, rdb, "row")
 }
 
-// checkGone fails if anything of a lock but its token and latches is left.
+// checkGone fails if anything of a lock but its token and tombstones is left.
 func checkGone(t *testing.T, rdb *redis.Client, name string) {
 	t.Helper()
 	for _, key := range rdb.Keys(context.Background(), "*"+name+"*").Val() {
-		if !strings.HasSuffix(key, ":token") && !strings.Contains(key, ":latch:") {
+		if !strings.HasSuffix(key, ":token") && !strings.Contains(key, ":tombstone:") {
 			t.Errorf("key %s is left", key)
 		}
 	}

@@ -217,10 +217,10 @@ func TestMessageMissed(t *testing.T) {
 func waitSubscribed(t *testing.T, c *Client, channel string) {
 	t.Helper()
 	eventually(t, prompt, "a waiter is subscribed and asleep", func() bool {
-		c.signals.mu.Lock()
-		defer c.signals.mu.Unlock()
-		ch := c.signals.channels[channel]
-		return ch != nil && ch.live && len(ch.places) == 1 && len(ch.places[0].told) == 0
+		c.queues.mu.Lock()
+		defer c.queues.mu.Unlock()
+		ch := c.queues.channels[channel]
+		return ch != nil && ch.live && len(ch.waiters) == 1 && len(ch.waiters[0].wake) == 0
 	})
 }
 

@@ -45,7 +45,7 @@ func newHold(ctx context.Context, a *attempt, g grant) *Hold {
 		claim:    a.claim,
 		lease:    a.lease,
 		auto:     a.auto,
-		sure:     !a.maybe,
+		sure:     !a.uncertain,
 		token:    g.token,
 		asked:    ctx,
 		deadline: g.sent.Add(validity(a.lease)),
@@ -57,8 +57,8 @@ func newHold(ctx context.Context, a *attempt, g grant) *Hold {
 	if !h.auto {
 		h.arm()
 	}
-	if a.most > 0 {
-		h.duty.last = g.sent.Add(a.most)
+	if a.maxHold > 0 {
+		h.duty.last = g.sent.Add(a.maxHold)
 	}
 	if !h.client.dog.add(h, g.sent) {
 		h.end(ErrClosed)
@@ -129,7 +129,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 			return fmt.Errorf("renew lock %q: %w", h.claim.name, err)
 		}
 		err := h.renewOnce(ctx)
-		if err == nil || errors.Is(err, ErrLost) || fateOf(err) == refused {
+		if err == nil || errors.Is(err, ErrLost) || outcomeOf(err) == rejected {
 			return wrapErr("renew", h.claim.name, err)
 		}
 		if !h.client.pause(ctx, h.client.backoff()) {
@@ -177,9 +177,9 @@ func (h *Hold) settle(r renewal) error {
 // [ErrReleased] if it was released before; and [ErrUnknown] if no answer came:
 // then it may be called again, and the lease ends the hold at the latest.
 func (h *Hold) Release(ctx context.Context) error {
-	begun := h.client.begun()
+	begun := h.client.startTime()
 	err := h.giveBack(ctx)
-	h.tell(Released, begun, err)
+	h.emit(Released, begun, err)
 	return err
 }
 
@@ -189,12 +189,12 @@ func (h *Hold) giveBack(ctx context.Context) error {
 		return wrapErr("release", h.claim.name, ErrReleased)
 	}
 	cl := h.claim
-	var latch string
-	if plain := cl.via == nil && h.client.single; plain {
-		if s := h.client.signals; s.known.Load() > 0 && s.waiting(cl.freeChannel()) > 0 {
-			cl.wake = s.letter(context.Background()) // known, for somebody waits
+	var tombstone string
+	if plain := cl.store == nil && h.client.single; plain {
+		if s := h.client.queues; s.count.Load() > 0 && s.waiting(cl.freeChannel()) > 0 {
+			cl.releaseNotify = s.notifyMode(context.Background()) // known, for somebody waits
 		}
-		cl.spent, latch = h.client.spent.take(cl.name), cl.latchKey()
+		cl.oldTombstone, tombstone = h.client.oldTombstones.take(cl.name), cl.tombstoneKey()
 	}
 	left, err := h.client.giveBack(ctx, cl)
 	if err != nil {
@@ -204,8 +204,8 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	h.released = true
 	h.count = max(left, 0)
 	h.mu.Unlock()
-	if latch != "" && h.sure {
-		h.client.spent.put(cl.name, latch)
+	if tombstone != "" && h.sure {
+		h.client.oldTombstones.put(cl.name, tombstone)
 	}
 	switch {
 	case left == -2:
@@ -256,7 +256,7 @@ func (h *Hold) lose() {
 	if h.end(ErrLost) != nil {
 		return
 	}
-	h.tell(Lost, time.Time{}, ErrLost)
+	h.emit(Lost, time.Time{}, ErrLost)
 	if h.client.o.OnLost != nil {
 		h.client.o.OnLost(h)
 	}

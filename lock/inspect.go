@@ -52,8 +52,8 @@ func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 			}
 		}
 	}
-	if m.client.signals != nil {
-		state.Waiting = m.client.signals.waiting(claim{name: m.name}.freeChannel())
+	if m.client.queues != nil {
+		state.Waiting = m.client.queues.waiting(claim{name: m.name}.freeChannel())
 	}
 	return state, nil
 }
@@ -111,7 +111,7 @@ func (m *Mutex) everywhere(ctx context.Context, source string) ([]any, error) {
 func (n *node) insist(ctx context.Context, c *Client, what call) (any, error) {
 	for i := 1; ; i++ {
 		value, err := n.do(ctx, what)
-		if err == nil || i == tries || fateOf(err) != notDone || !c.pause(ctx, c.backoff()) {
+		if err == nil || i == tries || outcomeOf(err) != notExecuted || !c.pause(ctx, c.backoff()) {
 			return value, err
 		}
 	}

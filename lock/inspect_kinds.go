@@ -126,7 +126,7 @@ func (c *Client) runOn(ctx context.Context, cl claim, what call) (any, error) {
 	what.whole = true
 	for i := 1; ; i++ {
 		value, err := c.node.do(ctx, what)
-		if err == nil || i == tries || fateOf(err) != notDone || !c.pause(ctx, c.backoff()) {
+		if err == nil || i == tries || outcomeOf(err) != notExecuted || !c.pause(ctx, c.backoff()) {
 			return value, err
 		}
 	}

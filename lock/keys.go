@@ -7,31 +7,31 @@ import (
 
 // claim is one hold as the servers know it.
 type claim struct {
-	name  string // the lock, and its key
-	owner string
-	id    string // of the hold
-	lease int64  // milliseconds
-	keep  int64  // milliseconds that a waiter's place lasts without a heartbeat; 0: it takes none
-	sole  bool   // refuse an owner that holds the lock already
-	fence bool   // mint a fencing token, whatever the client's option says
-	waits string // whoever asks will wait, and wants to be told so; empty: he will not
-	via   store  // the store of its kind of lock; nil: the client's own
+	name         string // the lock, and its key
+	owner        string
+	id           string // of the hold
+	lease        int64  // milliseconds
+	waiterTTL    int64  // milliseconds that a waiter's place lasts without a heartbeat; 0: it takes none
+	nonReentrant bool   // refuse an owner that holds the lock already
+	fence        bool   // mint a fencing token, whatever the client's option says
+	notify       string // whoever asks will wait, and wants to be told so; empty: he will not
+	store        store  // the store of its kind of lock; nil: the client's own
 
 	// For a release.
-	wake  string // say so that the lock is free, whether anybody has left a mark or not
-	spent string // a latch to remove with the lock; empty: none
+	releaseNotify string // say so that the lock is free, whether anybody has left a mark or not
+	oldTombstone  string // a tombstone to remove with the lock; empty: none
 }
 
 // letters tells a script what is special about c.
-func (c *claim) letters() string {
-	if c.sole {
-		return "s" + c.waits
+func (c *claim) flags() string {
+	if c.nonReentrant {
+		return "s" + c.notify
 	}
-	return c.waits
+	return c.notify
 }
 
-func (c claim) tokenKey() string { return tagged(c.name, "token") }
-func (c claim) latchKey() string { return tagged(c.name, "latch:", c.id) }
+func (c claim) tokenKey() string     { return tagged(c.name, "token") }
+func (c claim) tombstoneKey() string { return tagged(c.name, "tombstone:", c.id) }
 func (c claim) freeChannel() string {
 	return tagged(c.name, "free")
 }

@@ -7,8 +7,8 @@ import "context"
 type kinds struct{ store }
 
 func (k kinds) of(c claim) store {
-	if c.via != nil {
-		return c.via
+	if c.store != nil {
+		return c.store
 	}
 	return k.store
 }

@@ -18,7 +18,7 @@ import (
 //	since            first of the generations that followed each other without a deletion
 //	d:<participant>  one field for each that has counted it down
 //
-//	{start}:latch:<id>  short-lived: what was answered to a request, should it come again
+//	{start}:tombstone:<id>  short-lived: what was answered to a request, should it come again
 //	{start}:open        the channel that says that the latch has changed
 //
 // It has no expiry: [Latch.Delete] removes it.
@@ -49,10 +49,10 @@ type CountDownOptions struct {
 // TrySetCount arms a latch that is open or not there, with a count of n, at least
 // one, and returns its generation. Its error is [ErrArmed] if it is counting still.
 func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err error) {
-	begun := l.client.begun()
+	begun := l.client.startTime()
 	if err = checkCount(n, 1); err == nil {
 		var got []int64
-		got, err = l.change(ctx, counted.arm, 2, n, l.client.o.latchLife())
+		got, err = l.change(ctx, counted.arm, 2, n, l.client.o.tombstoneTTL())
 		switch {
 		case err == nil && got[0] == 0:
 			err = ErrArmed
@@ -60,7 +60,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err 
 			generation = uint64(got[1])
 		}
 	}
-	l.tell(Armed, "", begun, err)
+	l.emit(Armed, "", begun, err)
 	return generation, failed("arm", "latch", l.name, err)
 }
 
@@ -71,12 +71,12 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 	if o.Participant == "" {
 		o.Participant = l.client.random.id()
 	}
-	begun := l.client.begun()
-	got, err := l.change(ctx, counted.countDown, 3, o.Participant, o.Generation, l.client.o.latchLife())
+	begun := l.client.startTime()
+	got, err := l.change(ctx, counted.countDown, 3, o.Participant, o.Generation, l.client.o.tombstoneTTL())
 	if err == nil {
 		err = latchError(got[0])
 	}
-	l.tell(Counted, o.Participant, begun, err)
+	l.emit(Counted, o.Participant, begun, err)
 	if err != nil {
 		return LatchState{}, failed("count down", "latch", l.name, err)
 	}
@@ -86,7 +86,7 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 // State is how the latch stands; [ErrAbsent] if it is not there.
 func (l *Latch) State(ctx context.Context) (s LatchState, err error) {
 	if err = l.client.checkCounted(l.name); err == nil {
-		err = l.client.insist(ctx, func(ctx context.Context) error {
+		err = l.client.retry(ctx, func(ctx context.Context) error {
 			got, err := l.look(ctx, 0)
 			if err == nil {
 				s = LatchState{Count: int(got[1]), Generation: uint64(got[2])}
@@ -109,7 +109,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 	if err := l.client.checkCounted(l.name); err != nil {
 		return failed("wait for", "latch", l.name, err)
 	}
-	begun := l.client.begun()
+	begun := l.client.startTime()
 	err := l.client.await(ctx, tagged(l.name, "open"), func(ctx context.Context) (turn, error) {
 		got, err := l.look(ctx, generation)
 		if err != nil {
@@ -121,7 +121,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 		}
 		return turn{why: errCounting}, nil
 	})
-	l.tell(Passed, "", begun, err)
+	l.emit(Passed, "", begun, err)
 	return failed("wait for", "latch", l.name, err)
 }
 
@@ -129,7 +129,7 @@ var errCounting = errors.New("it is not open")
 
 // Delete removes the latch, if it is there. Its waiters get [ErrAbsent].
 func (l *Latch) Delete(ctx context.Context) error {
-	_, err := l.change(ctx, counted.deleteOne, 1, l.client.o.latchLife())
+	_, err := l.change(ctx, counted.deleteOne, 1, l.client.o.tombstoneTTL())
 	return failed("delete", "latch", l.name, err)
 }
 
@@ -152,10 +152,10 @@ func (l *Latch) change(ctx context.Context, s script, n int, args ...any) (got [
 		return nil, err
 	}
 	id := l.client.random.id()
-	err = l.client.insist(ctx, func(ctx context.Context) (err error) {
+	err = l.client.retry(ctx, func(ctx context.Context) (err error) {
 		got, err = l.client.keeps(ctx, n, call{
 			script: s,
-			keys:   []string{l.name, tagged(l.name, "latch:"+id), tagged(l.name, "open")},
+			keys:   []string{l.name, tagged(l.name, "tombstone:"+id), tagged(l.name, "open")},
 			args:   args,
 		})
 		return err
@@ -167,9 +167,9 @@ func (l *Latch) change(ctx context.Context, s script, n int, args ...any) (got [
 func latchError(code int64) error {
 	switch code {
 	case -2:
-		return &requestError{refused, ErrAbsent}
+		return &requestError{rejected, ErrAbsent}
 	case -4:
-		return &requestError{refused, ErrRearmed}
+		return &requestError{rejected, ErrRearmed}
 	}
 	return nil
 }

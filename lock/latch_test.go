@@ -166,7 +166,7 @@ func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
 	request := call{script: counted.countDown,
-		keys: []string{"start", "{start}:latch:r", "{start}:open"}, args: []any{"r", 0, 10000}}
+		keys: []string{"start", "{start}:tombstone:r", "{start}:open"}, args: []any{"r", 0, 10000}}
 	for range 2 {
 		if got, err := x.latch.client.counts(ctx, 3, request); err != nil || got[0] != 1 || got[1] != 0 {
 			t.Fatalf("count: %v, %v", got, err)

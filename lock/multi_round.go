@@ -66,7 +66,7 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 	}
 	holds, err := r.get(limited, g)
 	r.holds = append(r.holds, holds...)
-	return Definite(err) && (errors.Is(err, ErrHeld) || limited.Err() != nil || fateOf(err) == notDone), err
+	return Definite(err) && (errors.Is(err, ErrHeld) || limited.Err() != nil || outcomeOf(err) == notExecuted), err
 }
 
 func (r *round) get(ctx context.Context, g group) ([]*Hold, error) {
@@ -110,13 +110,13 @@ func (r *round) verify(ctx context.Context) error {
 
 // bundle is one call for locks that are taken by one script.
 type bundle struct {
-	client *Client
-	claims []claim
-	lease  time.Duration
-	auto   bool
-	wait   bool
-	maybe  bool
-	grants []grant
+	client    *Client
+	claims    []claim
+	lease     time.Duration
+	auto      bool
+	wait      bool
+	uncertain bool
+	grants    []grant
 }
 
 func newBundle(ctx context.Context, g group, r *round) *bundle {
@@ -126,12 +126,12 @@ func newBundle(ctx context.Context, g group, r *round) *bundle {
 	}
 	id, waits := g.client.random.id(), ""
 	if r.wait {
-		waits = g.client.signals.letter(ctx)
+		waits = g.client.queues.notifyMode(ctx)
 	}
 	for _, name := range g.names {
 		owner := r.owner(ctx, g.client, name)
 		b.claims = append(b.claims, claim{
-			name: name, owner: owner, id: id, lease: milliseconds(b.lease), waits: waits, fence: g.fence,
+			name: name, owner: owner, id: id, lease: milliseconds(b.lease), notify: waits, fence: g.fence,
 		})
 	}
 	return b
@@ -147,7 +147,7 @@ func (b *bundle) run(ctx context.Context) ([]*Hold, error) {
 	default:
 		err = b.client.now(ctx, b.turn)
 	}
-	if err != nil && b.maybe {
+	if err != nil && b.uncertain {
 		err = b.client.undo(ctx, err, b.back)
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (b *bundle) run(ctx context.Context) ([]*Hold, error) {
 	}
 	holds := make([]*Hold, len(b.claims))
 	for i, cl := range b.claims {
-		a := &attempt{client: b.client, claim: cl, lease: b.lease, auto: b.auto, maybe: b.maybe}
+		a := &attempt{client: b.client, claim: cl, lease: b.lease, auto: b.auto, uncertain: b.uncertain}
 		holds[i] = newHold(ctx, a, b.grants[i])
 	}
 	return holds, nil
@@ -178,7 +178,7 @@ func (b *bundle) turn(ctx context.Context) (turn, error) {
 	if err != nil {
 		err = crossSlot(err)
 		// One script may have taken some before it met what it cannot take.
-		b.maybe = b.maybe || fateOf(err) != notDone && !errors.Is(err, ErrCrossSlot)
+		b.uncertain = b.uncertain || outcomeOf(err) != notExecuted && !errors.Is(err, ErrCrossSlot)
 		return turn{}, err
 	}
 	list, _ := value.([]any)
@@ -188,20 +188,20 @@ func (b *bundle) turn(ctx context.Context) (turn, error) {
 		left := time.Duration(integer(list[2])) * time.Millisecond
 		return turn{left: left, why: ErrHeld, other: b.claims[i].freeChannel()}, nil
 	case len(list) != len(b.claims)+1:
-		return turn{}, &requestError{refused, fmt.Errorf("locks taken together: %w", ErrReleased)}
+		return turn{}, &requestError{rejected, fmt.Errorf("locks taken together: %w", ErrReleased)}
 	}
 	b.grants = b.grants[:0]
 	for i, cl := range b.claims {
 		g, err := grantOf(cl, list[i+1], sent)
 		if err != nil {
-			b.maybe = true
+			b.uncertain = true
 			return turn{}, err
 		}
 		b.grants = append(b.grants, g)
 	}
 	if time.Until(sent.Add(validity(b.lease))) <= 0 {
-		b.maybe = true
-		return turn{}, &requestError{refused, errors.New("the answer came after the lease was over; ask for a longer one")}
+		b.uncertain = true
+		return turn{}, &requestError{rejected, errors.New("the answer came after the lease was over; ask for a longer one")}
 	}
 	return turn{done: true}, nil
 }
@@ -210,14 +210,14 @@ func (b *bundle) turn(ctx context.Context) (turn, error) {
 func (b *bundle) request() call {
 	c := call{script: togetherScript, args: []any{len(b.claims)}}
 	for _, cl := range b.claims {
-		c.keys = append(c.keys, cl.latchKey())
+		c.keys = append(c.keys, cl.tombstoneKey())
 	}
 	for _, cl := range b.claims {
-		c.keys = append(c.keys, cl.name, cl.latchKey())
+		c.keys = append(c.keys, cl.name, cl.tombstoneKey())
 		if b.client.o.Tokens || cl.fence {
 			c.keys = append(c.keys, cl.tokenKey())
 		}
-		c.args = append(c.args, cl.id, cl.lease, cl.owner, cl.letters())
+		c.args = append(c.args, cl.id, cl.lease, cl.owner, cl.flags())
 	}
 	return c
 }

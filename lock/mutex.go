@@ -29,10 +29,10 @@ type AcquireOptions struct {
 	// ends with its lease, as lost. So a holder that lives and is stuck does not keep
 	// the lock for good: the documentation of RedLock asks for such a bound. 0 is none.
 	// It means nothing where a Lease is given.
-	Longest time.Duration
+	MaxHold time.Duration
 	// Sole refuses, with [ErrReentered], an owner that holds the lock already; a
 	// [RW], in whatever way.
-	Sole bool
+	NonReentrant bool
 }
 
 // Acquire waits for the lock until ctx ends. Its error is [ErrHeld] if another
@@ -60,42 +60,42 @@ func (m *Mutex) TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error)
 
 // attempt is one call of Acquire or TryAcquire.
 type attempt struct {
-	client *Client
-	claim  claim
-	lease  time.Duration
-	auto   bool          // the watchdog is to renew it
-	most   time.Duration // for so long at most; 0: without end
-	anew   bool          // the owner is new, so it holds nothing yet
-	maybe  bool          // a request of unknown outcome was sent
-	last   error
-	begun  time.Time
-	spin   bool   // wait in no line
-	place  *place // in the line of waiters; nil: not yet, or there is none
+	client    *Client
+	claim     claim
+	lease     time.Duration
+	auto      bool          // the watchdog is to renew it
+	maxHold   time.Duration // for so long at most; 0: without end
+	newOwner  bool          // the owner is new, so it holds nothing yet
+	uncertain bool          // a request of unknown outcome was sent
+	last      error
+	started   time.Time
+	spin      bool    // wait in no line
+	waiter    *waiter // in the line of waiters; nil: not yet, or there is none
 }
 
 func (m *Mutex) attempt(ctx context.Context, o AcquireOptions) (*attempt, error) {
 	if err := checkName(m.name); err != nil {
 		return nil, err
 	}
-	a := &attempt{client: m.client, lease: o.Lease, spin: m.spin, begun: m.client.begun()}
+	a := &attempt{client: m.client, lease: o.Lease, spin: m.spin, started: m.client.startTime()}
 	if a.auto = o.Lease == 0; a.auto {
 		a.lease = m.client.o.Lease
 	}
 	if err := checkLease(a.lease); err != nil {
 		return nil, err
 	}
-	if a.most = o.Longest; a.most < 0 {
-		return nil, fmt.Errorf("longest hold %v is negative: give a positive duration, or 0 for no limit", a.most)
+	if a.maxHold = o.MaxHold; a.maxHold < 0 {
+		return nil, fmt.Errorf("longest hold %v is negative: give a positive duration, or 0 for no limit", a.maxHold)
 	}
 	owner := o.Owner
 	if owner == "" {
 		owner, _ = ctx.Value(ownerKey{m.client, m.name}).(string)
 	}
 	id := m.client.random.id()
-	if a.anew = owner == ""; a.anew {
+	if a.newOwner = owner == ""; a.newOwner {
 		owner = id
 	}
-	a.claim = claim{name: m.name, owner: owner, id: id, lease: milliseconds(a.lease), sole: o.Sole, fence: m.fenced}
+	a.claim = claim{name: m.name, owner: owner, id: id, lease: milliseconds(a.lease), nonReentrant: o.NonReentrant, fence: m.fenced}
 	return a, nil
 }
 
@@ -111,7 +111,7 @@ func (a *attempt) now(ctx context.Context) (*Hold, error) {
 			return h, nil
 		case err == nil:
 			return nil, a.giveUp(ctx, ErrHeld)
-		case i == tries || final(err) || !a.client.pause(ctx, a.client.backoff()):
+		case i == tries || isFinal(err) || !a.client.pause(ctx, a.client.backoff()):
 			return nil, a.giveUp(ctx, a.because(ctx))
 		}
 	}
@@ -126,12 +126,12 @@ func (a *attempt) run(ctx context.Context) (*Hold, error) {
 	granted, unasked := false, false
 	defer func() { a.quit(granted, unasked) }()
 	if a.lines() {
-		a.claim.waits = a.client.signals.letter(ctx)
+		a.claim.notify = a.client.queues.notifyMode(ctx)
 		var others bool
-		if a.client.signals.known.Load() > 0 {
-			a.place, others = a.client.signals.joinBehind(a.claim.freeChannel())
+		if a.client.queues.count.Load() > 0 {
+			a.waiter, others = a.client.queues.joinBehind(a.claim.freeChannel())
 		}
-		if others && a.anew && !a.sleep(ctx, a.client.o.PollMax) {
+		if others && a.newOwner && !a.sleep(ctx, a.client.o.PollMax) {
 			return nil, a.giveUp(ctx, a.because(ctx))
 		}
 	}
@@ -142,11 +142,11 @@ func (a *attempt) run(ctx context.Context) (*Hold, error) {
 		case h != nil:
 			granted = true
 			return h, nil
-		case err != nil && final(err):
+		case err != nil && isFinal(err):
 			return nil, a.giveUp(ctx, err)
-		case err == nil && a.lines() && a.place == nil:
+		case err == nil && a.lines() && a.waiter == nil:
 			served := false
-			if a.place, served = a.client.signals.joinLast(a.claim.freeChannel()); !served {
+			if a.waiter, served = a.client.queues.joinLast(a.claim.freeChannel()); !served {
 				continue
 			}
 		}
@@ -165,7 +165,7 @@ func (a *attempt) ask(ctx context.Context) (*Hold, time.Duration, error) {
 	g, err := a.client.store.acquire(ctx, a.claim)
 	switch {
 	case err != nil:
-		a.maybe = a.maybe || fateOf(err) == unknown || fateOf(err) == unsafe
+		a.uncertain = a.uncertain || outcomeOf(err) == unknown || outcomeOf(err) == underReplicated
 		if a.last == nil || ctx.Err() == nil { // a question that was cut short says less than the answer before it
 			a.last = err
 		}
@@ -174,12 +174,12 @@ func (a *attempt) ask(ctx context.Context) (*Hold, time.Duration, error) {
 		a.last = ErrHeld
 		return nil, g.ttl, nil
 	case time.Until(g.sent.Add(validity(a.lease))) <= 0:
-		a.last = &requestError{notDone, errors.New("the answer came after the lease was over")}
+		a.last = &requestError{notExecuted, errors.New("the answer came after the lease was over")}
 		a.client.forget(a.claim)
 		a.renumber()
 		return nil, 0, a.last
 	}
-	a.tell(Acquired, g.token, nil)
+	a.emit(Acquired, g.token, nil)
 	return newHold(ctx, a, g), 0, nil
 }
 
@@ -201,13 +201,13 @@ func (a *attempt) delay(n int, ttl time.Duration, err error) time.Duration {
 		}
 		return max(r.between(0, limit), 200*time.Microsecond)
 	}
-	if a.place == nil { // several masters: a delay drawn by chance parts those who split the vote
+	if a.waiter == nil { // several masters: a delay drawn by chance parts those who split the vote
 		limit := min(10*time.Millisecond<<min(n, 5), a.client.o.PollMax)
 		return r.between(limit/4, limit)
 	}
 	// Who is further back asks later: what the first of the line finds out by
 	// asking helps all of them, and a thousand need not ask each second.
-	ahead := time.Duration(a.client.signals.ahead(a.place))
+	ahead := time.Duration(a.client.queues.ahead(a.waiter))
 	limit := a.client.o.PollMax
 	if limit < time.Hour/1000 {
 		limit *= 1 + min(ahead, 1000)
@@ -219,17 +219,17 @@ func (a *attempt) delay(n int, ttl time.Duration, err error) time.Duration {
 }
 
 // lines is whether those who wait stand in line.
-func (a *attempt) lines() bool { return a.client.signals != nil && !a.spin }
+func (a *attempt) lines() bool { return a.client.queues != nil && !a.spin }
 
 // sleep waits until told or for d. It is false when ctx or the client has ended.
 func (a *attempt) sleep(ctx context.Context, d time.Duration) bool {
-	if a.place == nil {
+	if a.waiter == nil {
 		return a.client.pause(ctx, d)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-a.place.told:
+	case <-a.waiter.wake:
 		return true
 	case <-timer.C:
 		return true
@@ -242,13 +242,13 @@ func (a *attempt) sleep(ctx context.Context, d time.Duration) bool {
 // quit gives the place up. Who asked in vain may have been woken, and has not
 // found out what for: the next in the line is to (redisson#4744).
 func (a *attempt) quit(granted, unasked bool) {
-	if a.place == nil {
+	if a.waiter == nil {
 		return
 	}
 	if unasked {
-		a.client.signals.passOn(a.place)
+		a.client.queues.passOn(a.waiter)
 	}
-	a.client.signals.leave(a.place, granted)
+	a.client.queues.leave(a.waiter, granted)
 }
 
 // because is why an attempt that has not got the lock ends.
@@ -276,15 +276,15 @@ const undoGrace = 250 * time.Millisecond
 // [ErrUnknown] unless it is certain that nothing was or will be granted.
 func (a *attempt) giveUp(ctx context.Context, why error) error {
 	err := a.undo(ctx, why)
-	a.tell(NotAcquired, 0, err)
+	a.emit(NotAcquired, 0, err)
 	return err
 }
 
 func (a *attempt) undo(ctx context.Context, why error) error {
-	if !a.maybe {
+	if !a.uncertain {
 		return why
 	}
-	why = certain{why} // the fate of a single request is not that of the whole
+	why = definiteError{why} // the fate of a single request is not that of the whole
 	if !a.client.single {
 		return fmt.Errorf("%w: %w", ErrUnknown, why) // the quorum is at it already
 	}

@@ -258,11 +258,11 @@ func TestLayout(t *testing.T) {
 	}
 	release(t, h)
 	keys := rdb.Keys(context.Background(), "*").Val()
-	if len(keys) != 2 { // the token counter and a latch that ends by itself
+	if len(keys) != 2 { // the token counter and a tombstone that expires by itself
 		t.Errorf("keys left behind: %v", keys)
 	}
-	if ttl := rdb.PTTL(context.Background(), h.claim.latchKey()).Val(); ttl <= 0 || ttl > 10*time.Second {
-		t.Errorf("latch lives for %v, want at most twice the timeout", ttl)
+	if ttl := rdb.PTTL(context.Background(), h.claim.tombstoneKey()).Val(); ttl <= 0 || ttl > 10*time.Second {
+		t.Errorf("tombstone lives for %v, want at most twice the timeout", ttl)
 	}
 }
 

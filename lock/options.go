@@ -103,9 +103,9 @@ func checkLease(lease time.Duration) error {
 	return nil
 }
 
-// latchLife is for how long a server remembers that a hold was given back:
+// tombstoneTTL is for how long a server remembers that a hold was given back:
 // longer than anybody asks for it again.
-func (o Options) latchLife() int64 { return milliseconds(2 * o.Timeout) }
+func (o Options) tombstoneTTL() int64 { return milliseconds(2 * o.Timeout) }
 
 // nodeLimit bounds a request to one of several masters (the Redis documentation
 // on distributed locks asks for a small fraction of the lease).

@@ -21,7 +21,7 @@ import (
 //	free   permits that nobody has, but for those that are over and not yet taken back
 //
 //	{pool}:permits     sorted set: each permit that is out, and when it is over, in ms of the server's clock
-//	{pool}:latch:<id>  short-lived: what was answered to a request, should it come again
+//	{pool}:tombstone:<id>  short-lived: what was answered to a request, should it come again
 //	{pool}:free        the channel that says how many permits are free, as "+n"
 type PermitSemaphore struct {
 	client *Client
@@ -115,7 +115,7 @@ func (s *PermitSemaphore) bind(t *taking, id string) {
 		return s.client.keeps(ctx, 3, call{
 			script: counted.lease,
 			keys: []string{s.name, s.pool().permitsKey(),
-				tagged(s.name, "latch:"+id), tagged(s.name, "free")},
+				tagged(s.name, "tombstone:"+id), tagged(s.name, "free")},
 			args: withIDs(milliseconds(t.lease), t.ids),
 		})
 	}
@@ -137,8 +137,8 @@ func (s *PermitSemaphore) release(ctx context.Context, request string, ids []str
 	got, err := s.client.counts(ctx, 2, call{
 		script: counted.giveBack,
 		keys: []string{s.name, s.pool().permitsKey(),
-			tagged(s.name, "latch:"+request), tagged(s.name, "free")},
-		args: withIDs(s.client.o.latchLife(), ids),
+			tagged(s.name, "tombstone:"+request), tagged(s.name, "free")},
+		args: withIDs(s.client.o.tombstoneTTL(), ids),
 	})
 	if err != nil {
 		return 0, err

@@ -69,7 +69,7 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 	}
 	r.call = c
 	if !p.push(r) {
-		return answer{err: &requestError{refused, ErrClosed}}
+		return answer{err: &requestError{rejected, ErrClosed}}
 	}
 	select {
 	case a := <-r.done:
@@ -79,7 +79,7 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 	case <-ctx.Done():
 	}
 	if p.drop(r) {
-		return answer{err: notSent(ctx)}
+		return answer{err: notSentError(ctx)}
 	}
 	select {
 	case a := <-r.done:

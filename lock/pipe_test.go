@@ -36,11 +36,11 @@ func TestPipeThatHangs(t *testing.T) {
 		return len(p.waiting) == 1
 	})
 	cancel()
-	fates := make(map[fate]int)
+	fates := make(map[outcome]int)
 	for range crew + 1 {
-		fates[fateOf(within(t, prompt, "an answer", results))]++
+		fates[outcomeOf(within(t, prompt, "an answer", results))]++
 	}
-	if fates[unknown] != crew || fates[notDone] != 1 {
+	if fates[unknown] != crew || fates[notExecuted] != 1 {
 		t.Errorf("fates %v, want %d unknown and 1 not done", fates, crew)
 	}
 	close(hang)
@@ -135,10 +135,10 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 	if err := h.Release(ctx); !errors.Is(err, ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
-	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", Sole: true}); err != nil {
+	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", NonReentrant: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", Sole: true}); !errors.Is(err, ErrReentered) {
+	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", NonReentrant: true}); !errors.Is(err, ErrReentered) {
 		t.Errorf("re-entry: %v, want ErrReentered", err)
 	}
 }

@@ -38,10 +38,10 @@ func (p pool) set(ctx context.Context, how string, n int) (code, total int, err 
 	request := call{
 		script: counted.set,
 		keys: []string{p.name, p.permitsKey(),
-			tagged(p.name, "latch:"+p.client.random.id()), tagged(p.name, "free")},
-		args: []any{p.kind, how, n, p.client.o.latchLife()},
+			tagged(p.name, "tombstone:"+p.client.random.id()), tagged(p.name, "free")},
+		args: []any{p.kind, how, n, p.client.o.tombstoneTTL()},
 	}
-	err = p.client.insist(ctx, func(ctx context.Context) error {
+	err = p.client.retry(ctx, func(ctx context.Context) error {
 		got, err := p.client.keeps(ctx, 2, request)
 		if err == nil {
 			code, total = int(got[0]), int(got[1])
@@ -93,7 +93,7 @@ func (p pool) look(ctx context.Context) (SemaphoreState, error) {
 		return SemaphoreState{}, err
 	}
 	var list []any
-	err := p.client.insist(ctx, func(ctx context.Context) error {
+	err := p.client.retry(ctx, func(ctx context.Context) error {
 		value, err := p.client.node.do(ctx, call{
 			script: counted.state,
 			keys:   []string{p.name, p.permitsKey(), tagged(p.name, "free")},
@@ -125,7 +125,7 @@ func (p pool) force(ctx context.Context, give func(ctx context.Context, request 
 	err := p.client.checkCounted(p.name)
 	if err == nil {
 		request := p.client.random.id()
-		err = p.client.insist(ctx, func(ctx context.Context) (err error) {
+		err = p.client.retry(ctx, func(ctx context.Context) (err error) {
 			n, err = give(ctx, request)
 			return err
 		})
@@ -154,27 +154,27 @@ type taking struct {
 	back    func(ctx context.Context) (held bool, err error)
 	renew   func(ctx context.Context, lease time.Duration) (bool, error)
 
-	sent  time.Time // when the question was sent whose answer was yes
-	maybe bool      // a request of unknown outcome was sent
+	sent      time.Time // when the question was sent whose answer was yes
+	uncertain bool      // a request of unknown outcome was sent
 }
 
 func (t *taking) run(ctx context.Context, how patience) (*Permits, error) {
-	begun := t.pool.client.begun()
+	begun := t.pool.client.startTime()
 	err := how(ctx, tagged(t.pool.name, "free"), t.turn)
 	if err != nil {
-		if t.maybe {
+		if t.uncertain {
 			err = t.pool.client.undo(ctx, err, func(ctx context.Context) error {
 				_, err := t.back(ctx)
 				return err
 			})
 		}
-		t.tell(NotAcquired, begun, err)
+		t.emit(NotAcquired, begun, err)
 		return nil, err
 	}
 	p := &Permits{pool: t.pool, permits: t.permits, ids: t.ids, back: t.back}
-	p.stay = &stay{client: t.pool.client, auto: t.auto, lease: t.lease, renew: t.renew, notice: p.notice}
-	t.tell(Acquired, begun, nil)
-	p.stay.begin(ctx, t.sent)
+	p.lease = &leaseKeeper{client: t.pool.client, auto: t.auto, lease: t.lease, renew: t.renew, notice: p.onRenewal}
+	t.emit(Acquired, begun, nil)
+	p.lease.begin(ctx, t.sent)
 	return p, nil
 }
 
@@ -183,23 +183,23 @@ func (t *taking) turn(ctx context.Context) (turn, error) {
 	t.sent = time.Now()
 	got, err := t.ask(ctx)
 	if err != nil {
-		t.maybe = t.maybe || fateOf(err) == unknown || fateOf(err) == unsafe
+		t.uncertain = t.uncertain || outcomeOf(err) == unknown || outcomeOf(err) == underReplicated
 		return turn{}, err
 	}
 	switch got[0] {
 	case -3:
-		return turn{}, &requestError{refused, fmt.Errorf("%w: %d of %d permits", ErrPermits, t.permits, got[1])}
+		return turn{}, &requestError{rejected, fmt.Errorf("%w: %d of %d permits", ErrPermits, t.permits, got[1])}
 	case -2:
-		return turn{}, &requestError{refused, ErrAbsent}
+		return turn{}, &requestError{rejected, ErrAbsent}
 	case -1:
-		return turn{}, &requestError{refused, ErrReleased}
+		return turn{}, &requestError{rejected, ErrReleased}
 	case 0:
 		left := time.Duration(got[2]) * time.Millisecond
 		return turn{left: left, spare: got[1] > 0, why: ErrNoPermits}, nil
 	}
 	if t.lease > 0 && time.Until(t.sent.Add(validity(t.lease))) <= 0 {
-		t.maybe = true // it is to be given back
-		return turn{}, &requestError{refused, errors.New("the answer came after the lease was over; ask for a longer one")}
+		t.uncertain = true // it is to be given back
+		return turn{}, &requestError{rejected, errors.New("the answer came after the lease was over; ask for a longer one")}
 	}
 	return turn{done: true}, nil
 }

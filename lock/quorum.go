@@ -50,7 +50,7 @@ func poll[T any](ctx context.Context, q *quorum, bg *background, limit time.Dura
 			votes <- vote[T]{i, value, err}
 		})
 		if !started {
-			votes <- vote[T]{node: i, err: &requestError{refused, ErrClosed}}
+			votes <- vote[T]{node: i, err: &requestError{rejected, ErrClosed}}
 		}
 	}
 	return votes
@@ -58,7 +58,7 @@ func poll[T any](ctx context.Context, q *quorum, bg *background, limit time.Dura
 
 func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	if ctx.Err() != nil {
-		return grant{}, notSent(ctx)
+		return grant{}, notSentError(ctx)
 	}
 	lease := time.Duration(c.lease) * time.Millisecond
 	sent := time.Now()
@@ -105,8 +105,8 @@ func (t *tally) count(v vote[grant]) {
 	switch {
 	case v.err != nil:
 		t.errs = append(t.errs, fmt.Sprintf("master %d: %v", v.node+1, v.err))
-		t.sure[v.node] = fateOf(v.err) != unknown
-		if fateOf(v.err) == refused {
+		t.sure[v.node] = outcomeOf(v.err) != unknown
+		if outcomeOf(v.err) == rejected {
 			t.why = v.err
 			t.refused++
 		}
@@ -123,7 +123,7 @@ func (t *tally) count(v vote[grant]) {
 
 func (t *tally) noQuorum(n int) error {
 	if t.refused > n-(n/2+1) {
-		return &requestError{refused, fmt.Errorf("%w: %s (%w)", ErrNoQuorum, strings.Join(t.errs, "; "), t.why)}
+		return &requestError{rejected, fmt.Errorf("%w: %s (%w)", ErrNoQuorum, strings.Join(t.errs, "; "), t.why)}
 	}
 	return fmt.Errorf("%w: %d of %d: %s", ErrNoQuorum, n-len(t.errs), n, strings.Join(t.errs, "; "))
 }
@@ -144,7 +144,7 @@ func (q *quorum) fail(c claim, t *tally, why error) error {
 	if r := (*requestError)(nil); errors.As(why, &r) {
 		return r
 	}
-	return &requestError{notDone, why}
+	return &requestError{notExecuted, why}
 }
 
 // withdraw gives c back on all masters, those included that have not answered,

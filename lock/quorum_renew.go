@@ -101,7 +101,7 @@ func (q *quorum) verdict(c claim, b ballot, sent time.Time) renewal {
 }
 
 // mend claims c again on a master that has lost it, while a majority keeps it. If
-// the hold is released meanwhile, the latch keeps this from landing too late.
+// the hold is released meanwhile, the tombstone keeps this from landing too late.
 func (q *quorum) mend(c claim, node int) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
 	q.bg.start(func() {

@@ -38,7 +38,7 @@ var ErrUpgrade = errors.New("the owner holds the lock for reading; release that 
 //	{orders}:leases        sorted set of the holds, by the time in ms at which they end
 //	{orders}:intents       sorted set of the writers that keep readers away, by the time at which they are presumed dead
 //	{orders}:token         the last fencing number, as of a mutex
-//	{orders}:latch:<hold>  short-lived: this hold was given back, and what the answer was
+//	{orders}:tombstone:<hold>  short-lived: this hold was given back, and what the answer was
 //	{orders}:read, {orders}:write  the channels on which readers and writers are told
 //
 // A mutex of the same name is refused with [ErrForeign], and the other way round.
@@ -83,7 +83,7 @@ func (s *RWSide) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
 		in.channel = writeChannel(s.lock.name)
 	}
 	if s.write && s.lock.prefer {
-		a.claim.keep, in.wake = s.lock.client.placeLife(), s.lock.client.beat()
+		a.claim.waiterTTL, in.wake = s.lock.client.waiterTTL(), s.lock.client.heartbeat()
 	}
 	h, err := a.stand(ctx, in)
 	return h, wrapErr("acquire", s.lock.name, err)
@@ -113,10 +113,10 @@ func writeChannel(name string) string { return tagged(name, "write") }
 
 // rwStore keeps one side of readers-writer locks on one master.
 type rwStore struct {
-	node    *node
-	scripts *rwScripts
-	latch   int64  // life of a latch in milliseconds
-	kind    string // r or w
+	node         *node
+	scripts      *rwScripts
+	tombstoneTTL int64  // milliseconds
+	kind         string // r or w
 }
 
 var _ store = (*rwStore)(nil)
@@ -126,7 +126,7 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 	value, err := s.node.take(ctx, call{
 		script: s.scripts.acquire,
 		keys:   rwKeys(c),
-		args:   []any{c.owner, c.id, c.lease, s.kind, c.keep, yesNo(c.sole)},
+		args:   []any{c.owner, c.id, c.lease, s.kind, c.waiterTTL, yesNo(c.nonReentrant)},
 	})
 	if err != nil {
 		return grant{}, err
@@ -138,7 +138,7 @@ func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
 		script: s.scripts.release,
 		keys:   rwKeys(c),
-		args:   []any{c.id, c.owner, s.latch},
+		args:   []any{c.id, c.owner, s.tombstoneTTL},
 	})
 	if err != nil {
 		return 0, err
@@ -170,7 +170,7 @@ func leasesKey(c claim) string { return tagged(c.name, "leases") }
 // rwKeys are in the order of rw_state.lua.
 func rwKeys(c claim) []string {
 	return []string{
-		c.name, leasesKey(c), tagged(c.name, "intents"), c.latchKey(), c.tokenKey(),
+		c.name, leasesKey(c), tagged(c.name, "intents"), c.tombstoneKey(), c.tokenKey(),
 		readChannel(c.name), writeChannel(c.name),
 	}
 }

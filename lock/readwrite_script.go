@@ -31,5 +31,5 @@ func newRWStores(s *single) (readers, writers *rwStore) {
 		force:   newScript(rwStateSource + rwForceSource),
 		inspect: newScript(rwStateSource + rwInspectSource),
 	}
-	return &rwStore{s.node, scripts, s.latch, "r"}, &rwStore{s.node, scripts, s.latch, "w"}
+	return &rwStore{s.node, scripts, s.tombstoneTTL, "r"}, &rwStore{s.node, scripts, s.tombstoneTTL, "w"}
 }

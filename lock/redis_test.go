@@ -149,7 +149,7 @@ func newTestClient(t testing.TB, rdb redis.UniversalClient, o Options) *Client {
 func settle(c *Client) {
 	c.grace = prompt
 	if c.o.PollMax == time.Hour {
-		c.beatMax = time.Hour
+		c.maxHeartbeat = time.Hour
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 	for _, c := range calls {
 		master, err := cluster.MasterForKey(ctx, c.key())
 		if err != nil {
-			out = append(out, answer{err: &requestError{notDone, err}})
+			out = append(out, answer{err: &requestError{notExecuted, err}})
 			continue
 		}
 		a := r.sendOn(ctx, master, []call{c})[0]
@@ -50,7 +50,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 func refuse(calls []call, why error) []answer {
 	out := make([]answer, len(calls))
 	for i := range out {
-		out[i].err = &requestError{refused, why}
+		out[i].err = &requestError{rejected, why}
 	}
 	return out
 }
@@ -69,7 +69,7 @@ func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call) 
 	if err := r.wait(ctx, conn); err != nil {
 		for i, a := range out {
 			if a.granted() {
-				out[i].err = &requestError{unsafe, err}
+				out[i].err = &requestError{underReplicated, err}
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func TestPreferredWriterThatLeaves(t *testing.T) {
 	t.Run("dies", func(t *testing.T) {
 		c := newTestClient(t, rdb, Options{})
 		r := take(t, c.RW("dies").Read(), AcquireOptions{})
-		dead := claim{name: "dies", owner: "dead", id: "1", lease: 1000, keep: 300}
+		dead := claim{name: "dies", owner: "dead", id: "1", lease: 1000, waiterTTL: 300}
 		if g, err := c.writers.acquire(context.Background(), dead); err != nil || g.ok {
 			t.Fatalf("acquire: %+v, %v", g, err)
 		}

@@ -45,7 +45,7 @@ func newScripts(o Options) *scripts {
 	return &scripts{
 		acquire: newScript(head + acquireSource),
 		fenced:  newScript(head + mintSource + acquireSource),
-		release: newScript(fmt.Sprintf("local life = '%d'\n", o.latchLife()) + releaseSource),
+		release: newScript(fmt.Sprintf("local life = '%d'\n", o.tombstoneTTL()) + releaseSource),
 		renew:   newScript(renewSource),
 		lease:   lease,
 	}
@@ -109,10 +109,10 @@ func (n *node) take(ctx context.Context, c call) (any, error) {
 
 func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
 	if ctx.Err() != nil {
-		return nil, notSent(ctx)
+		return nil, notSentError(ctx)
 	}
 	if n.bg.ctx.Err() != nil {
-		return nil, &requestError{refused, ErrClosed}
+		return nil, &requestError{rejected, ErrClosed}
 	}
 	a := p.do(ctx, c)
 	if a.err == nil {
@@ -121,7 +121,7 @@ func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
 	if r, is := a.err.(*requestError); is {
 		return nil, r
 	}
-	return nil, judge(a.err)
+	return nil, classify(a.err)
 }
 
 // integers reads an answer that is a list of n integers.

@@ -20,7 +20,7 @@ import (
 //	free      permits that nobody has; negative after the total was lowered below what is out
 //	h:<hold>  permits of one hold
 //
-//	{pool}:latch:<id>  short-lived: what was answered to a request, should it come again
+//	{pool}:tombstone:<id>  short-lived: what was answered to a request, should it come again
 //	{pool}:free        the channel that says how many permits are free, as "+n"
 type Semaphore struct {
 	client *Client
@@ -89,7 +89,7 @@ func (s *Semaphore) take(ctx context.Context, n int, how patience) (*Permits, er
 	t.ask = func(ctx context.Context) ([]int64, error) {
 		return s.client.keeps(ctx, 3, call{
 			script: counted.acquire,
-			keys:   []string{s.name, tagged(s.name, "latch:"+id)},
+			keys:   []string{s.name, tagged(s.name, "tombstone:"+id)},
 			args:   []any{id, n},
 		})
 	}
@@ -101,13 +101,13 @@ func (s *Semaphore) take(ctx context.Context, n int, how patience) (*Permits, er
 }
 
 func (s *Semaphore) release(ctx context.Context, request string, ids []string) (permits, holds int, err error) {
-	args := []any{s.client.o.latchLife()}
+	args := []any{s.client.o.tombstoneTTL()}
 	for _, id := range ids {
 		args = append(args, id)
 	}
 	got, err := s.client.counts(ctx, 2, call{
 		script: counted.release,
-		keys:   []string{s.name, tagged(s.name, "latch:"+request), tagged(s.name, "free")},
+		keys:   []string{s.name, tagged(s.name, "tombstone:"+request), tagged(s.name, "free")},
 		args:   args,
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Semaphore) release(ctx context.Context, request string, ids []string) (
 // Permits are permits of a semaphore, from Acquire until Release. Several
 // goroutines may use it.
 type Permits struct {
-	stay    *stay
+	lease   *leaseKeeper
 	pool    pool
 	permits int
 	ids     []string
@@ -130,7 +130,7 @@ type Permits struct {
 // context.Cause is then [ErrReleased], [ErrLost] or [ErrClosed]. It has the values of the
 // context that was given to Acquire, but not its end. Without a lease nothing
 // tells that the permits were taken away by force.
-func (p *Permits) Context() context.Context { return p.stay.ctx }
+func (p *Permits) Context() context.Context { return p.lease.ctx }
 
 // Name is the name of the semaphore.
 func (p *Permits) Name() string { return p.pool.name }
@@ -144,24 +144,24 @@ func (p *Permits) IDs() []string { return append([]string(nil), p.ids...) }
 
 // Deadline is until when the permits may be relied on, on the monotonic clock;
 // zero: they have no lease. The watchdog, Renew and Extend move it on.
-func (p *Permits) Deadline() time.Time { return p.stay.until() }
+func (p *Permits) Deadline() time.Time { return p.lease.until() }
 
 // Renew prolongs the permits to their full lease from now on. Its error is
 // [ErrLost] if they are not held any more, and [ErrUnknown] if no answer came.
 // It does nothing for permits without a lease.
 func (p *Permits) Renew(ctx context.Context) error {
-	p.stay.mu.Lock()
-	lease := p.stay.lease
-	p.stay.mu.Unlock()
+	p.lease.mu.Lock()
+	lease := p.lease.lease
+	p.lease.mu.Unlock()
 	return p.Extend(ctx, lease)
 }
 
 // Extend is Renew for another lease, this once. It never shortens.
 func (p *Permits) Extend(ctx context.Context, lease time.Duration) error {
-	err := p.stay.ended()
-	if err == nil && p.stay.renew != nil {
+	err := p.lease.ended()
+	if err == nil && p.lease.renew != nil {
 		if err = checkLease(lease); err == nil {
-			err = p.stay.prolong(ctx, lease)
+			err = p.lease.prolong(ctx, lease)
 		}
 	}
 	return failed("renew permits of", p.pool.kind, p.pool.name, err)
@@ -172,8 +172,8 @@ func (p *Permits) Extend(ctx context.Context, lease time.Duration) error {
 // nothing is given back twice (redisson#5066). After [ErrUnknown] it may be
 // called again.
 func (p *Permits) Release(ctx context.Context) error {
-	begun := p.pool.client.begun()
-	err := failed("release permits of", p.pool.kind, p.pool.name, p.stay.giveBack(ctx, p.back))
-	p.tell(Released, begun, err)
+	begun := p.pool.client.startTime()
+	err := failed("release permits of", p.pool.kind, p.pool.name, p.lease.giveBack(ctx, p.back))
+	p.emit(Released, begun, err)
 	return err
 }

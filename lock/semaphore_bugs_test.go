@@ -65,14 +65,14 @@ func (s *tested) queue(t *testing.T, permits ...int) []chan *Permits {
 func inLine(t *testing.T, c *Client, channel string, n int) {
 	t.Helper()
 	eventually(t, prompt, "waiters are subscribed and asleep", func() bool {
-		c.signals.mu.Lock()
-		defer c.signals.mu.Unlock()
-		ch := c.signals.channels[channel]
-		if ch == nil || !ch.live || len(ch.places) != n {
+		c.queues.mu.Lock()
+		defer c.queues.mu.Unlock()
+		ch := c.queues.channels[channel]
+		if ch == nil || !ch.live || len(ch.waiters) != n {
 			return false
 		}
-		for _, p := range ch.places {
-			if len(p.told) > 0 {
+		for _, p := range ch.waiters {
+			if len(p.wake) > 0 {
 				return false
 			}
 		}

@@ -118,8 +118,8 @@ func TestSemaphoreLateAcquire(t *testing.T) {
 		t.Fatalf("release of what is not held: %d, %v", n, err)
 	}
 	for _, request := range []call{
-		{script: counted.acquire, keys: []string{"plain", "{plain}:latch:late"}, args: []any{"late", 1}},
-		{script: counted.lease, keys: []string{"leased", "{leased}:permits", "{leased}:latch:late", "{leased}:free"},
+		{script: counted.acquire, keys: []string{"plain", "{plain}:tombstone:late"}, args: []any{"late", 1}},
+		{script: counted.lease, keys: []string{"leased", "{leased}:permits", "{leased}:tombstone:late", "{leased}:free"},
 			args: []any{60000, "late.1"}},
 	} {
 		got, err := c.counts(ctx, 3, request)

@@ -8,10 +8,10 @@ import (
 
 // single keeps locks on one master. It is also one voice of a quorum.
 type single struct {
-	node    *node
-	scripts *scripts
-	latch   int64 // life of a latch in milliseconds
-	tokens  bool  // mint a fencing token with each grant
+	node         *node
+	scripts      *scripts
+	tombstoneTTL int64 // milliseconds
+	tokens       bool  // mint a fencing token with each grant
 }
 
 var _ store = (*single)(nil)
@@ -27,23 +27,23 @@ func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 
 // message is a request that is sent most often: all of it in one piece of memory.
 type message struct {
-	claim claim
-	latch string
-	line  [10]any
+	claim     claim
+	tombstone string
+	args      [10]any
 }
 
 // request is the run of the script that asks for c.
 func (s *single) request(c claim) call {
-	m := &message{claim: c, latch: c.latchKey()}
+	m := &message{claim: c, tombstone: c.tombstoneKey()}
 	script := s.scripts.acquire
-	line := append(m.line[:0], "evalsha", nil, 2, &m.claim.name, &m.latch)
+	line := append(m.args[:0], "evalsha", nil, 2, &m.claim.name, &m.tombstone)
 	if s.tokens || c.fence {
 		script, line[2] = s.scripts.fenced, 3
 		line = append(line, c.tokenKey())
 	}
 	line[1] = &script.digest
 	line = append(line, &m.claim.id)
-	what := c.letters()
+	what := c.flags()
 	if what != "" || c.owner != c.id || c.lease != s.scripts.lease {
 		line = append(line, &m.claim.lease)
 	}
@@ -74,9 +74,9 @@ func grantOf(c claim, value any, sent time.Time) (grant, error) {
 	case err != nil:
 		return grant{}, err
 	case n[0] == -1:
-		return grant{}, &requestError{refused, fmt.Errorf("hold %s: %w", c.id, ErrReleased)}
+		return grant{}, &requestError{rejected, fmt.Errorf("hold %s: %w", c.id, ErrReleased)}
 	case n[0] == -2:
-		return grant{}, &requestError{refused, ErrReentered}
+		return grant{}, &requestError{rejected, ErrReentered}
 	}
 	return grant{
 		ok:    n[0] == 1,
@@ -88,18 +88,18 @@ func grantOf(c claim, value any, sent time.Time) (grant, error) {
 }
 
 func (s *single) release(ctx context.Context, c claim) (int, error) {
-	m := &message{claim: c, latch: c.latchKey()}
-	line := append(m.line[:0], "evalsha", &s.scripts.release.digest, 3, &m.claim.name, &m.latch, c.freeChannel())
-	if c.spent != "" {
+	m := &message{claim: c, tombstone: c.tombstoneKey()}
+	line := append(m.args[:0], "evalsha", &s.scripts.release.digest, 3, &m.claim.name, &m.tombstone, c.freeChannel())
+	if c.oldTombstone != "" {
 		line[2] = 4
-		line = append(line, &m.claim.spent)
+		line = append(line, &m.claim.oldTombstone)
 	}
 	line = append(line, &m.claim.id)
-	if c.wake != "" || c.owner != c.id {
+	if c.releaseNotify != "" || c.owner != c.id {
 		line = append(line, &m.claim.owner)
 	}
-	if c.wake != "" {
-		line = append(line, c.wake)
+	if c.releaseNotify != "" {
+		line = append(line, c.releaseNotify)
 	}
 	value, err := s.node.do(ctx, call{script: s.scripts.release, ready: line})
 	if err != nil {

@@ -205,7 +205,7 @@ func (w *watchdog) settle(h *Hold, r renewal) {
 	if h.settle(r) != nil {
 		return
 	}
-	h.tell(Renewed, time.Time{}, nil)
+	h.emit(Renewed, time.Time{}, nil)
 	if w.client.o.OnRenewed != nil {
 		w.client.o.OnRenewed(h)
 	}

@@ -220,7 +220,7 @@ func TestLongestHold(t *testing.T) {
 		c := open(told.options(watched))
 		stays[name] = stay{
 			told,
-			acquire(t, c.Mutex("stuck"), AcquireOptions{Longest: watched}), acquire(t, c.Mutex("kept"), AcquireOptions{}),
+			acquire(t, c.Mutex("stuck"), AcquireOptions{MaxHold: watched}), acquire(t, c.Mutex("kept"), AcquireOptions{}),
 		}
 	}
 	for name, s := range stays {

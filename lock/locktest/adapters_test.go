@@ -56,7 +56,7 @@ func sole(ctx context.Context, c *lock.Client, name string, o Ask, wait bool) (H
 	if wait {
 		take = c.Mutex(name).Acquire
 	}
-	h, err := take(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease, Sole: true})
+	h, err := take(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease, NonReentrant: true})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func ExampleRun() {
 				}
 				return mine{locks}
 			},
-			Keeps: func(name string) []string { return []string{"*:token", "*:latch:*"} },
+			Keeps: func(name string) []string { return []string{"*:token", "*:tombstone:*"} },
 		})
 	}
 	_ = test // in your own project: func TestMyLock(t *testing.T)

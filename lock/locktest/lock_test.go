@@ -10,10 +10,10 @@ import (
 )
 
 // mutexKeeps are the keys beside a lock that may stay: see package lock.
-func mutexKeeps(name string) []string { return []string{"*:token", "*:latch:*"} }
+func mutexKeeps(name string) []string { return []string{"*:token", "*:tombstone:*"} }
 
 // semaphoreKeeps: a semaphore is there until it is deleted.
-func semaphoreKeeps(name string) []string { return []string{name, name + "-other", "*:latch:*"} }
+func semaphoreKeeps(name string) []string { return []string{name, name + "-other", "*:tombstone:*"} }
 
 // Every kind of lock, on every topology that it runs on, held to the same table.
 func TestKinds(t *testing.T) {

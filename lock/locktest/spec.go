@@ -57,7 +57,7 @@ type Spec struct {
 	Lease time.Duration
 	// Keeps are the patterns (as for KEYS) of what the lock on name leaves at the
 	// servers for good, such as the counter of its tokens, and for a while, such
-	// as the latch of a release.
+	// as the tombstone of a release.
 	Keeps func(name string) []string
 
 	Held error // what a refusal is, for errors.Is

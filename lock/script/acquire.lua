@@ -1,7 +1,7 @@
 -- Takes a lock for one hold, or says for how long another owner has it. Comes
 -- after a line that says what lease is standard, and, for fencing tokens, mint.lua.
 --
--- KEYS: lock, latch of this hold, and, if a fencing token is to be minted, the token counter
+-- KEYS: lock, tombstone of this hold, and, if a fencing token is to be minted, the token counter
 -- ARGV: hold; then, if they say anything: lease in ms, owner (else the hold is its own), and letters:
 --       "s" to refuse an owner that holds the lock, "w" if the asker will wait to be told that it is free
 --       by PUBLISH, "W" by SPUBLISH
@@ -12,7 +12,7 @@
 --
 -- A request that arrives twice finds its own hold field and is not
 -- counted again (redisson#7367). One that arrives after its hold was given back
--- finds the latch and takes nothing.
+-- finds the tombstone and takes nothing.
 local hold = 'h:' .. ARGV[1]
 local owner = ARGV[3] or ARGV[1]
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
@@ -30,13 +30,13 @@ if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
 end
 
 local what = ARGV[4] or ''
-local lock = redis.call('HMGET', KEYS[1], 'owner', 'waits', hold)
+local lock = redis.call('HMGET', KEYS[1], 'owner', 'notify', hold)
 if lock[1] and lock[1] ~= owner then
   local marks, mine = lock[2] or '', string.match(what, '[wW]')
   if mine and not string.find(marks, mine, 1, true) then
     -- A mark, so that only a release for which somebody waits says so. Where it cannot be
     -- written, the waiter asks by itself in the end.
-    redis.pcall('HSET', KEYS[1], 'waits', marks .. mine)
+    redis.pcall('HSET', KEYS[1], 'notify', marks .. mine)
   end
   return {0, 0, 0, redis.call('PTTL', KEYS[1])}
 end

@@ -34,8 +34,8 @@ local function wake(channel, free)
 end
 
 -- What was answered to this request before, as a list of integers, or nothing.
-local function answered(latch)
-  local text = redis.call('GET', latch)
+local function answered(tombstone)
+  local text = redis.call('GET', tombstone)
   if not text then
     return nil
   end
@@ -46,12 +46,12 @@ local function answered(latch)
   return list
 end
 
-local function answer(latch, life, list)
+local function answer(tombstone, life, list)
   local text = {}
   for i, n in ipairs(list) do
     text[i] = string.format('%d', n)
   end
-  redis.call('SET', latch, table.concat(text, ' '), 'PX', life)
+  redis.call('SET', tombstone, table.concat(text, ' '), 'PX', life)
   return list
 end
 

@@ -1,7 +1,7 @@
 -- What all scripts of a fair mutex share. Comes after mint.lua. An entry of the queue is a hold, a
 -- blank, and the owner: all that is needed to give the lock to one who is away.
 --
--- KEYS: lock, latch of this hold, queue, waiters, token counter, channel
+-- KEYS: lock, tombstone of this hold, queue, waiters, token counter, channel
 --
 -- Times are the server's own, in milliseconds: by a client's clock that is
 -- wrong, the waiters of others would die too early or never.

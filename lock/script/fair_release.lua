@@ -1,10 +1,10 @@
 -- Gives back one hold of a fair mutex, or the place of its waiter; after the
 -- last one the lock goes to the first in the queue. Comes after fair_queue.lua.
 --
--- ARGV: hold, owner, life of the latch in ms
+-- ARGV: hold, owner, TTL of the tombstone in ms
 -- Answer: holds that are left to the owner; -1: not held; -2: not held, and another owner has the lock
 --
--- The latch remembers the answer, and keeps an acquire of this hold that is
+-- The tombstone remembers the answer, and keeps an acquire of this hold that is
 -- still on its way from landing later (redisson#4871, #5019).
 local hold, owner = ARGV[1], ARGV[2]
 local me = hold .. ' ' .. owner

@@ -1,7 +1,7 @@
 -- Arms a latch that is open or not there.
 --
--- KEYS: latch, latch of this request, channel
--- ARGV: count, life of the latch of the request in ms
+-- KEYS: latch, tombstone of this request, channel
+-- ARGV: count, TTL of the tombstone in ms
 -- Answer: {code, generation}; code 1: armed; 0: it is counting still
 --
 -- Generations are taken from the server's clock, so that those of a latch that

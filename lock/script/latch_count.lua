@@ -1,7 +1,7 @@
 -- Counts a latch down, once for each participant.
 --
--- KEYS: latch, latch of this request, channel
--- ARGV: participant, generation or "0" for any, life of the latch of the request in ms
+-- KEYS: latch, tombstone of this request, channel
+-- ARGV: participant, generation or "0" for any, TTL of the tombstone in ms
 -- Answer: {code, count, generation}
 --   code  1: counted, now or before; -2: there is no latch; -4: there is another, the one meant was deleted
 local before = answered(KEYS[2])

@@ -1,7 +1,7 @@
 -- Removes a latch; its waiters are told.
 --
--- KEYS: latch, latch of this request, channel
--- ARGV: life of the latch of the request in ms
+-- KEYS: latch, tombstone of this request, channel
+-- ARGV: TTL of the tombstone in ms
 -- Answer: {1}: removed; {0}: it was not there
 local before = answered(KEYS[2])
 if before then

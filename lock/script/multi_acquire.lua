@@ -1,7 +1,7 @@
 -- Takes several locks for one hold, all or none. Before it stands, as the
 -- function take, the script that takes one of them.
 --
--- KEYS: latches of this hold, one for each lock; then, for each, the keys of take, the lock first
+-- KEYS: tombstones of this hold, one for each lock; then, for each, the keys of take, the lock first
 -- ARGV: how many locks; then, for each, the arguments of take, all four
 -- Answer: {1, answer of take, …}; or {0, which, ttl}: another owner has that lock, for so many ms;
 --         or {-1}: given back before
@@ -29,9 +29,9 @@ for i = 1, n do
     return redis.error_reply('FOREIGN a key holds a hash that is not a lock')
   end
   if holder and holder ~= ARGV[mine + 3] then
-    local marks, letter = redis.call('HGET', lock, 'waits') or '', string.match(ARGV[mine + 4], '[wW]')
-    if letter and not string.find(marks, letter, 1, true) then
-      redis.pcall('HSET', lock, 'waits', marks .. letter)
+    local marks, mode = redis.call('HGET', lock, 'notify') or '', string.match(ARGV[mine + 4], '[wW]')
+    if mode and not string.find(marks, mode, 1, true) then
+      redis.pcall('HSET', lock, 'notify', marks .. mode)
     end
     return {0, i, redis.call('PTTL', lock)}
   end

@@ -1,6 +1,6 @@
 -- Takes leased permits, all or none; their ids are chosen by the asker.
 --
--- KEYS: semaphore, permits, latch of this hold, channel
+-- KEYS: semaphore, permits, tombstone of this hold, channel
 -- ARGV: lease in ms, ids
 -- Answer: {code, free or total, ms until the next lease is over, or 0}
 --   code  as in semaphore_acquire.lua

@@ -1,7 +1,7 @@
 -- Gives leased permits back.
 --
--- KEYS: semaphore, permits, latch of this request, channel
--- ARGV: life of the latch in ms, ids
+-- KEYS: semaphore, permits, tombstone of this request, channel
+-- ARGV: TTL of the tombstone in ms, ids
 -- Answer: {permits given back, the same}; one whose lease was over is not among them
 local before = answered(KEYS[3])
 if before then

@@ -1,18 +1,18 @@
 -- Gives one hold back; the last one frees the lock and wakes a waiter, if one has left its mark.
--- Comes after a line that says how long a latch lives.
+-- Comes after a line that says how long a tombstone lives.
 --
--- KEYS: lock, latch of this hold, channel of the lock; then, if there is one, a latch that nobody asks for any more
+-- KEYS: lock, tombstone of this hold, channel of the lock; then, if there is one, a tombstone that nobody asks for any more
 -- ARGV: hold; then, if they say anything: owner (else the hold is its own), and "w" (by PUBLISH) or "W"
 --       (by SPUBLISH) to say that the lock is free even if nobody has left such a mark
 -- Answer: holds that are left to the owner; -1: not held; -2: not held, and another owner has the lock
 --
--- The latch remembers the answer, so that a request that arrives twice is
+-- The tombstone remembers the answer, so that a request that arrives twice is
 -- answered twice alike (redisson#4871). It is left behind even when nothing was
 -- held: an acquire of this hold that is still on its way must not land later.
--- A hold that is there has no latch. One that is not may be the view of a replica
+-- A hold that is there has no tombstone. One that is not may be the view of a replica
 -- that is behind: the first command then is a write, which a replica refuses.
 local field = 'h:' .. ARGV[1]
-local lock = redis.call('HMGET', KEYS[1], 'count', field, 'waits')
+local lock = redis.call('HMGET', KEYS[1], 'count', field, 'notify')
 if lock[1] == '1' and lock[2] then
   redis.call('SET', KEYS[2], '0', 'PX', life)
   redis.call('DEL', KEYS[1], KEYS[4] or KEYS[1])

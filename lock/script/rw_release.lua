@@ -1,11 +1,11 @@
 -- Gives back one hold of a readers-writer lock, or the intent of a writer.
 -- Comes after rw_state.lua.
 --
--- ARGV: hold, owner, life of the latch in ms
+-- ARGV: hold, owner, TTL of the tombstone in ms
 -- Answer: holds of this kind that are left to the owner; -1: not held; -2: not
 --   held, and another owner writes
 --
--- The latch remembers the answer, and keeps an acquire of this hold that is
+-- The tombstone remembers the answer, and keeps an acquire of this hold that is
 -- still on its way from landing later. A replica that is behind refuses at the
 -- first write instead of guessing.
 local hold = ARGV[1]

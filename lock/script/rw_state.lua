@@ -1,6 +1,6 @@
 -- What all scripts of a readers-writer lock but the renewal share.
 --
--- KEYS: lock, leases, intents, latch of this hold, token counter, channel of readers, channel of writers
+-- KEYS: lock, leases, intents, tombstone of this hold, token counter, channel of readers, channel of writers
 --
 -- Each hold has its own deadline, by the clock of the server alone; the keys
 -- last as long as the last of them. What one owner renews keeps nobody else's

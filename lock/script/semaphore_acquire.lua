@@ -1,6 +1,6 @@
 -- Takes permits of a semaphore without leases, all or none.
 --
--- KEYS: semaphore, latch of this hold
+-- KEYS: semaphore, tombstone of this hold
 -- ARGV: hold, permits
 -- Answer: {code, free or total, 0}
 --   code  1: taken; 0: too few are free; -1: given back before; -2: nobody has set the semaphore up;

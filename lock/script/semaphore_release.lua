@@ -1,10 +1,10 @@
 -- Gives holds of a semaphore without leases back.
 --
--- KEYS: semaphore, latch of this request, channel
--- ARGV: life of the latch in ms, holds
+-- KEYS: semaphore, tombstone of this request, channel
+-- ARGV: TTL of the tombstone in ms, holds
 -- Answer: {permits given back, holds that were held}
 --
--- The latch is left behind even when nothing was held: an acquire of this hold
+-- The tombstone is left behind even when nothing was held: an acquire of this hold
 -- that is still on its way must not land later.
 local before = answered(KEYS[2])
 if before then

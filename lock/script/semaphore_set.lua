@@ -1,11 +1,11 @@
 -- Sets or changes how many permits a semaphore has, of either kind.
 --
--- KEYS: semaphore, permits, latch of this request, channel
--- ARGV: kind, how ("try", "set" or "add"), permits, life of the latch in ms
+-- KEYS: semaphore, permits, tombstone of this request, channel
+-- ARGV: kind, how ("try", "set" or "add"), permits, TTL of the tombstone in ms
 -- Answer: {code, total}
 --   code  1: done; 0: "try", and it was set before; -2: "add", and nobody has set it; -3: less than none
 --
--- The latch makes a request that arrives twice count once (redisson's addPermits
+-- The tombstone makes a request that arrives twice count once (redisson's addPermits
 -- counts it twice).
 local before = answered(KEYS[3])
 if before then

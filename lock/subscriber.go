@@ -17,13 +17,13 @@ import (
 //
 // There is one connection for all channels; in a cluster whose messages stay
 // with the slot (SSUBSCRIBE), one for each master that has any.
-type keeper struct {
-	signals *signals
-	lines   map[string]*line // by the address of the master; empty: for messages that go everywhere
+type subscriber struct {
+	queues *waitQueues
+	conns  map[string]*subConn // by the address of the master; empty: for messages that go everywhere
 }
 
 // line is one connection and what is subscribed on it.
-type line struct {
+type subConn struct {
 	pubsub     *redis.PubSub
 	sharded    bool
 	subscribed map[string]bool
@@ -36,26 +36,26 @@ type line struct {
 // check is how often a connection is asked whether it still lives.
 const check = 2 * time.Second
 
-func (k *keeper) run() {
+func (k *subscriber) run() {
 	timer := time.NewTimer(check)
 	defer timer.Stop()
 	defer func() {
-		for at := range k.lines {
-			k.hangUp(at)
+		for at := range k.conns {
+			k.closeConn(at)
 		}
 	}()
 	for {
 		select {
-		case <-k.signals.bg.ctx.Done():
+		case <-k.queues.bg.ctx.Done():
 			return
-		case <-k.signals.changed:
-			if k.clear() {
+		case <-k.queues.wakeSubscriber:
+			if k.dropBroken() {
 				// Who has the slots now is being found out: not to ask at once is to ask less often.
-				timer.Reset(k.signals.random.between(20*time.Millisecond, 100*time.Millisecond))
+				timer.Reset(k.queues.random.between(20*time.Millisecond, 100*time.Millisecond))
 				continue
 			}
 		case <-timer.C:
-			for _, at := range k.places() {
+			for _, at := range k.addrs() {
 				k.check(at)
 			}
 		}
@@ -64,20 +64,20 @@ func (k *keeper) run() {
 }
 
 // clear hangs up what has broken, and says whether a cluster's master was among it.
-func (k *keeper) clear() (shard bool) {
-	for _, at := range k.places() {
-		if l := k.lines[at]; isOver(l.dead) {
+func (k *subscriber) dropBroken() (shard bool) {
+	for _, at := range k.addrs() {
+		if l := k.conns[at]; isOver(l.dead) {
 			shard = shard || l.sharded
-			k.hangUp(at)
+			k.closeConn(at)
 		}
 	}
 	return shard
 }
 
 // places are where there are lines, in the same order each time.
-func (k *keeper) places() []string {
-	out := make([]string, 0, len(k.lines))
-	for at := range k.lines {
+func (k *subscriber) addrs() []string {
+	out := make([]string, 0, len(k.conns))
+	for at := range k.conns {
 		out = append(out, at)
 	}
 	slices.Sort(out)
@@ -94,51 +94,51 @@ func isOver(c chan struct{}) bool {
 }
 
 // serve makes the subscriptions what is wanted and says when to look again.
-func (k *keeper) serve() time.Duration {
-	ctx, cancel := context.WithTimeout(k.signals.bg.ctx, k.signals.timeout)
+func (k *subscriber) serve() time.Duration {
+	ctx, cancel := context.WithTimeout(k.queues.bg.ctx, k.queues.timeout)
 	defer cancel()
-	wanted, err := k.signals.wantedAt(ctx, time.Now())
-	for _, at := range k.places() {
+	wanted, err := k.queues.wantedAt(ctx, time.Now())
+	for _, at := range k.addrs() {
 		if len(wanted[at]) == 0 {
-			k.hangUp(at)
+			k.closeConn(at)
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(wanted)) {
 		names := wanted[at]
 		var failed error
-		if k.lines[at] == nil {
+		if k.conns[at] == nil {
 			failed = k.dial(ctx, at, names)
 		} else {
-			failed = k.change(ctx, k.lines[at], names)
+			failed = k.change(ctx, k.conns[at], names)
 		}
 		if failed != nil {
-			k.hangUp(at)
+			k.closeConn(at)
 			err = failed
 		}
 	}
 	switch {
 	case err != nil:
-		return k.signals.random.between(20*time.Millisecond, 100*time.Millisecond)
+		return k.queues.random.between(20*time.Millisecond, 100*time.Millisecond)
 	case len(wanted) == 0:
 		return time.Hour // a waiter who comes will say so
 	}
 	return check
 }
 
-func (k *keeper) dial(ctx context.Context, at string, wanted map[string]bool) error {
-	pubsub, err := k.signals.open(ctx, at, wanted)
+func (k *subscriber) dial(ctx context.Context, at string, wanted map[string]bool) error {
+	pubsub, err := k.queues.open(ctx, at, wanted)
 	if err != nil {
 		return err
 	}
-	l := &line{
+	l := &subConn{
 		pubsub: pubsub, sharded: at != "", subscribed: wanted, dead: make(chan struct{}), checked: time.Now(),
 	}
-	k.lines[at] = l
+	k.conns[at] = l
 	if err := l.subscribe(ctx, wanted); err != nil {
 		close(l.dead) // nobody reads it
 		return err
 	}
-	if !k.signals.bg.start(func() { k.read(l) }) {
+	if !k.queues.bg.start(func() { k.read(l) }) {
 		close(l.dead)
 		return ErrClosed
 	}
@@ -147,7 +147,7 @@ func (k *keeper) dial(ctx context.Context, at string, wanted map[string]bool) er
 
 // subscribe asks for channels; those of a cluster's slots one by one, for one
 // request may name those of one slot alone.
-func (l *line) subscribe(ctx context.Context, set map[string]bool) error {
+func (l *subConn) subscribe(ctx context.Context, set map[string]bool) error {
 	if !l.sharded {
 		return l.pubsub.Subscribe(ctx, names(set)...)
 	}
@@ -159,7 +159,7 @@ func (l *line) subscribe(ctx context.Context, set map[string]bool) error {
 	return nil
 }
 
-func (l *line) unsubscribe(ctx context.Context, set map[string]bool) error {
+func (l *subConn) unsubscribe(ctx context.Context, set map[string]bool) error {
 	if !l.sharded {
 		return l.pubsub.Unsubscribe(ctx, names(set)...)
 	}
@@ -172,7 +172,7 @@ func (l *line) unsubscribe(ctx context.Context, set map[string]bool) error {
 }
 
 // change subscribes what is missing and unsubscribes what is too much.
-func (k *keeper) change(ctx context.Context, l *line, wanted map[string]bool) error {
+func (k *subscriber) change(ctx context.Context, l *subConn, wanted map[string]bool) error {
 	more, less := map[string]bool{}, map[string]bool{}
 	for name := range wanted {
 		if !l.subscribed[name] {
@@ -198,8 +198,8 @@ func (k *keeper) change(ctx context.Context, l *line, wanted map[string]bool) er
 
 // read tells waiters what the server says, until the connection breaks, or a
 // master has to give up a slot that somebody wants to hear of.
-func (k *keeper) read(l *line) {
-	defer k.signals.poke()
+func (k *subscriber) read(l *subConn) {
+	defer k.queues.notifySubscriber()
 	defer close(l.dead)
 	// With a context that has ended, go-redis reads as ever but does not
 	// connect again by itself, under its mutex: that is for the keeper.
@@ -213,12 +213,12 @@ func (k *keeper) read(l *line) {
 		l.heard.Store(true)
 		switch m := got.(type) {
 		case *redis.Message:
-			k.signals.message(m.Channel, m.Payload)
+			k.queues.message(m.Channel, m.Payload)
 		case *redis.Subscription:
 			switch {
 			case m.Kind == "subscribe" || m.Kind == "ssubscribe":
-				k.signals.confirmed(m.Channel)
-			case m.Kind == "sunsubscribe" && k.signals.wants(m.Channel):
+				k.queues.confirmed(m.Channel)
+			case m.Kind == "sunsubscribe" && k.queues.wants(m.Channel):
 				return
 			}
 		}
@@ -227,38 +227,38 @@ func (k *keeper) read(l *line) {
 
 // check hangs up on a server from which nothing was heard since it was last
 // asked, and asks again: a dead host closes no connection.
-func (k *keeper) check(at string) {
-	l := k.lines[at]
+func (k *subscriber) check(at string) {
+	l := k.conns[at]
 	if time.Since(l.checked) < check/2 {
 		return // the timer was set for another reason
 	}
 	l.checked = time.Now()
 	heard := l.heard.Swap(false)
 	if l.asked && !heard {
-		k.hangUp(at)
+		k.closeConn(at)
 		return
 	}
-	ctx, cancel := context.WithTimeout(k.signals.bg.ctx, k.signals.timeout)
+	ctx, cancel := context.WithTimeout(k.queues.bg.ctx, k.queues.timeout)
 	defer cancel()
 	l.asked = true
 	if l.pubsub.Ping(ctx) != nil {
-		k.hangUp(at)
+		k.closeConn(at)
 	}
 }
 
 // hangUp closes a connection, if it is there, and waits for its reader.
-func (k *keeper) hangUp(at string) {
-	l := k.lines[at]
+func (k *subscriber) closeConn(at string) {
+	l := k.conns[at]
 	if l == nil {
 		return
 	}
 	_ = l.pubsub.Close() // there is nobody to tell
 	<-l.dead
-	delete(k.lines, at)
+	delete(k.conns, at)
 	if l.sharded {
-		k.signals.cluster.ReloadState(k.signals.bg.ctx) // the slots may have gone elsewhere
+		k.queues.cluster.ReloadState(k.queues.bg.ctx) // the slots may have gone elsewhere
 	}
-	k.signals.broken(l.subscribed)
+	k.queues.broken(l.subscribed)
 }
 
 func names(set map[string]bool) []string {

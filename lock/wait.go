@@ -17,9 +17,9 @@ type turn struct {
 }
 
 // waiter asks until it is its turn, and sleeps in line between the questions.
-type waiter struct {
+type queueWait struct {
 	client *Client
-	place  *place
+	waiter *waiter
 	woken  bool // a wake-up was taken and has not served yet
 }
 
@@ -27,7 +27,7 @@ type waiter struct {
 // a place in the line of channel, asks again (it may have come to be between),
 // and then sleeps until it is told, for no longer than left and PollMax.
 func (c *Client) await(ctx context.Context, channel string, ask func(ctx context.Context) (turn, error)) error {
-	w := &waiter{client: c}
+	w := &queueWait{client: c}
 	served := false
 	var known error // what the last answer said
 	defer func() { w.leave(served) }()
@@ -37,7 +37,7 @@ func (c *Client) await(ctx context.Context, channel string, ask func(ctx context
 			known = a.why
 		}
 		switch {
-		case err != nil && final(err):
+		case err != nil && isFinal(err):
 			return err
 		case err == nil && a.done:
 			served = true
@@ -67,7 +67,7 @@ func (c *Client) now(ctx context.Context, ask func(ctx context.Context) (turn, e
 			return nil
 		case err == nil:
 			return a.why
-		case i == tries || final(err) || !c.pause(ctx, c.backoff()):
+		case i == tries || isFinal(err) || !c.pause(ctx, c.backoff()):
 			return c.stopped(ctx, err)
 		}
 	}
@@ -87,21 +87,21 @@ func (c *Client) stopped(ctx context.Context, last error) error {
 
 // join takes a place in the line, and reports false if it has it already. Who
 // goes from one line to another passes on what woke it: that one is free.
-func (w *waiter) join(channel, other string) bool {
+func (w *queueWait) join(channel, other string) bool {
 	if other != "" {
 		channel = other
 	}
-	if w.place != nil && w.place.channel.name == channel {
+	if w.waiter != nil && w.waiter.queue.channel == channel {
 		return false
 	}
 	w.leave(false)
 	// Another line than its own is that of a mutex.
-	shard := other != "" && w.client.signals.letter(context.Background()) == toShard
-	w.place, w.woken = w.client.signals.joinOn(channel, shard), false
+	shard := other != "" && w.client.queues.notifyMode(context.Background()) == notifyShard
+	w.waiter, w.woken = w.client.queues.joinOn(channel, shard), false
 	return true
 }
 
-func (w *waiter) delay(a turn, err error) time.Duration {
+func (w *queueWait) delay(a turn, err error) time.Duration {
 	limit := w.client.o.PollMax
 	switch {
 	case a.why == nil && err != nil:
@@ -113,22 +113,22 @@ func (w *waiter) delay(a turn, err error) time.Duration {
 }
 
 // decline passes the wake-up on to those behind if there is something for them.
-func (w *waiter) decline(spare bool) {
+func (w *queueWait) decline(spare bool) {
 	if w.woken && spare {
-		w.client.signals.passOn(w.place)
+		w.client.queues.passOn(w.waiter)
 	}
 	w.woken = false
 }
 
 // sleep waits until told or for d. It is false when ctx or the client has ended.
-func (w *waiter) sleep(ctx context.Context, d time.Duration) bool {
-	if w.place == nil {
+func (w *queueWait) sleep(ctx context.Context, d time.Duration) bool {
+	if w.waiter == nil {
 		return w.client.pause(ctx, d)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-w.place.told:
+	case <-w.waiter.wake:
 		w.woken = true
 		return true
 	case <-timer.C:
@@ -141,22 +141,22 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) bool {
 
 // leave gives the place up. A wake-up that has not served is passed on: one that
 // was taken before the waiter gave up, and one that came while it was served.
-func (w *waiter) leave(served bool) {
-	if w.place == nil {
+func (w *queueWait) leave(served bool) {
+	if w.waiter == nil {
 		return
 	}
 	if w.woken && !served {
-		w.client.signals.passOn(w.place)
+		w.client.queues.passOn(w.waiter)
 	}
-	w.client.signals.leave(w.place, false)
+	w.client.queues.leave(w.waiter, false)
 }
 
 // passOn wakes the next behind p who is not awake already.
-func (s *signals) passOn(p *place) {
+func (s *waitQueues) passOn(p *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	behind := false
-	for _, other := range p.channel.places {
+	for _, other := range p.queue.waiters {
 		if other == p {
 			behind = true
 			continue
@@ -165,7 +165,7 @@ func (s *signals) passOn(p *place) {
 			continue
 		}
 		select {
-		case other.told <- struct{}{}:
+		case other.wake <- struct{}{}:
 			return
 		default:
 		}

@@ -11,13 +11,13 @@ import (
 var ErrOneMaster = errors.New("this kind of lock lives on one master: make its client with New")
 
 // beatMax bounds beat, whatever the poll limit is: the dead are skipped after three of them.
-const beatMax = 2 * time.Second
+const maxHeartbeat = 2 * time.Second
 
 // beat is how often a waiter that has a place at the server says that it lives.
-func (c *Client) beat() time.Duration { return min(c.o.PollMax, c.beatMax) }
+func (c *Client) heartbeat() time.Duration { return min(c.o.PollMax, c.maxHeartbeat) }
 
 // placeLife is for how many milliseconds a place is kept without a heartbeat.
-func (c *Client) placeLife() int64 { return milliseconds(3 * c.beat()) }
+func (c *Client) waiterTTL() int64 { return milliseconds(3 * c.heartbeat()) }
 
 // inline is how an attempt waits for a lock that has its waiters at the server.
 type inline struct {
@@ -31,10 +31,10 @@ type inline struct {
 func (a *attempt) stand(ctx context.Context, in inline) (*Hold, error) {
 	granted, unasked := false, false
 	defer func() { a.quit(granted, unasked) }()
-	a.place, _ = a.client.signals.joinLive(in.channel)
+	a.waiter, _ = a.client.queues.joinLive(in.channel)
 	for {
-		if in.named && a.place != nil {
-			a.client.signals.name(a.place, a.claim.id)
+		if in.named && a.waiter != nil {
+			a.client.queues.setHold(a.waiter, a.claim.id)
 		}
 		h, ttl, err := a.ask(ctx)
 		unasked = err != nil
@@ -42,13 +42,13 @@ func (a *attempt) stand(ctx context.Context, in inline) (*Hold, error) {
 		case h != nil:
 			granted = true
 			return h, nil
-		case err != nil && final(err):
+		case err != nil && isFinal(err):
 			return nil, a.giveUp(ctx, err)
 		case err == nil:
-			a.maybe = a.maybe || a.claim.keep > 0
+			a.uncertain = a.uncertain || a.claim.waiterTTL > 0
 		}
-		if err == nil && a.place == nil {
-			a.place = a.client.signals.join(in.channel)
+		if err == nil && a.waiter == nil {
+			a.waiter = a.client.queues.join(in.channel)
 			continue // what was said in between was not heard
 		}
 		if !a.sleep(ctx, min(a.delay(0, ttl, err), in.wake)) {
@@ -66,7 +66,7 @@ func (c *Client) attemptOf(ctx context.Context, name string, via store, o Acquir
 	if err != nil {
 		return nil, err
 	}
-	a.claim.via = via
+	a.claim.store = via
 	return a, nil
 }
 
@@ -78,11 +78,11 @@ func granted(value any, sent time.Time) (grant, error) {
 	}
 	switch n[0] {
 	case -1:
-		return grant{}, &requestError{refused, ErrReleased}
+		return grant{}, &requestError{rejected, ErrReleased}
 	case -2:
-		return grant{}, &requestError{refused, ErrUpgrade}
+		return grant{}, &requestError{rejected, ErrUpgrade}
 	case -3:
-		return grant{}, &requestError{refused, ErrReentered}
+		return grant{}, &requestError{rejected, ErrReentered}
 	}
 	return grant{
 		ok:    n[0] == 1,

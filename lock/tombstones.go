@@ -2,21 +2,21 @@ package lock
 
 import "sync"
 
-// spentLatches remembers, for each lock, one latch that nobody will ask for any
+// oldTombstones remembers, for each lock, one tombstone that nobody will ask for any
 // more: the release that left it was answered, and no acquire of its hold is on
 // its way. The next release of the lock removes it along with the lock itself, so
-// that whoever takes and releases a lock without end has one latch at the server,
+// that whoever takes and releases a lock without end has one tombstone at the server,
 // and not all those of the last seconds. What is forgotten here ends by itself.
-type spentLatches struct {
+type oldTombstones struct {
 	mu   sync.Mutex
 	keys map[string]string // by the name of the lock
 }
 
 // spentMax bounds how many locks are remembered.
-const spentMax = 4096
+const maxOldTombstones = 4096
 
-// take is the latch to remove with the lock of that name; empty: there is none.
-func (s *spentLatches) take(name string) string {
+// take is the tombstone to remove with the lock of that name; empty: there is none.
+func (s *oldTombstones) take(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := s.keys[name]
@@ -26,11 +26,11 @@ func (s *spentLatches) take(name string) string {
 	return key
 }
 
-// put remembers the latch of a hold of the lock of that name.
-func (s *spentLatches) put(name, key string) {
+// put remembers the tombstone of a hold of the lock of that name.
+func (s *oldTombstones) put(name, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.keys == nil || len(s.keys) >= spentMax {
+	if s.keys == nil || len(s.keys) >= maxOldTombstones {
 		s.keys = make(map[string]string)
 	}
 	s.keys[name] = key

@@ -85,9 +85,9 @@ func TestMarksOutliveHandovers(t *testing.T) {
 	wg.Wait()
 }
 
-// Whoever takes and releases one lock again and again leaves one latch behind, not
+// Whoever takes and releases one lock again and again leaves one tombstone behind, not
 // one for each time; and the answer to a release that is asked for again is still there.
-func TestLatchesDoNotPileUp(t *testing.T) {
+func TestTombstonesDoNotPileUp(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -96,10 +96,10 @@ func TestLatchesDoNotPileUp(t *testing.T) {
 		t.Helper()
 		release(t, acquire(t, c.Mutex("job"), AcquireOptions{}))
 	}
-	latches := func() int {
+	tombstones := func() int {
 		n := 0
 		for _, key := range direct.Keys(context.Background(), "*").Val() {
-			if strings.HasPrefix(key, "{job}:latch:") {
+			if strings.HasPrefix(key, "{job}:tombstone:") {
 				n++
 			}
 		}
@@ -108,20 +108,20 @@ func TestLatchesDoNotPileUp(t *testing.T) {
 	for range 20 {
 		pair()
 	}
-	if n := latches(); n != 1 {
-		t.Errorf("%d latches after 20 releases, want 1", n)
+	if n := tombstones(); n != 1 {
+		t.Errorf("%d tombstones after 20 releases, want 1", n)
 	}
 	h := acquire(t, c.Mutex("job"), AcquireOptions{})
 	p.loseNext.Store(1)
 	release(t, h)
 	pair()
-	// An acquire that may still be on its way must find the latch of its hold, so that stays.
+	// An acquire that may still be on its way must find the tombstone of its hold, so that stays.
 	p.loseNext.Store(1)
 	late := acquire(t, c.Mutex("job"), AcquireOptions{})
 	release(t, late)
 	pair()
 	pair()
-	if n := direct.Exists(context.Background(), late.claim.latchKey()).Val(); n != 1 {
-		t.Error("the latch of a hold whose acquire was sent twice has gone")
+	if n := direct.Exists(context.Background(), late.claim.tombstoneKey()).Val(); n != 1 {
+		t.Error("the tombstone of a hold whose acquire was sent twice has gone")
 	}
 }

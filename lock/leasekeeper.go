@@ -10,12 +10,12 @@ import (
 // stay is what a hold of leased things has in common: a context that ends with
 // it, a deadline, and somebody who moves the deadline on. One goroutine looks
 // after it until it ends.
-type stay struct {
+type leaseKeeper struct {
 	client *Client
 	auto   bool // renewed every third of the lease
 	// renew asks for the lease from now on; nil: there is no lease.
 	renew  func(ctx context.Context, lease time.Duration) (kept bool, err error)
-	notice func(what Happening, err error) // of a renewal by itself, and of the loss
+	notice func(what EventKind, err error) // of a renewal by itself, and of the loss
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -28,7 +28,7 @@ type stay struct {
 }
 
 // begin starts a stay whose lease was asked for at sent.
-func (s *stay) begin(ctx context.Context, sent time.Time) {
+func (s *leaseKeeper) begin(ctx context.Context, sent time.Time) {
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if s.renew != nil {
 		s.deadline = sent.Add(validity(s.lease))
@@ -40,7 +40,7 @@ func (s *stay) begin(ctx context.Context, sent time.Time) {
 }
 
 // watch renews the stay, ends it at its deadline, and ends it with the client.
-func (s *stay) watch() {
+func (s *leaseKeeper) watch() {
 	timer := time.NewTimer(s.idle())
 	defer timer.Stop()
 	for {
@@ -58,7 +58,7 @@ func (s *stay) watch() {
 }
 
 // idle is for how long nothing needs to be done.
-func (s *stay) idle() time.Duration {
+func (s *leaseKeeper) idle() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -71,7 +71,7 @@ func (s *stay) idle() time.Duration {
 }
 
 // look does what is due.
-func (s *stay) look() {
+func (s *leaseKeeper) look() {
 	s.mu.Lock()
 	now := time.Now()
 	over := !s.deadline.IsZero() && !now.Before(s.deadline)
@@ -96,7 +96,7 @@ func (s *stay) look() {
 
 // renewOnce asks once. The lease counts from when it was asked for; an answer
 // that comes after the end changes nothing.
-func (s *stay) renewOnce(ctx context.Context, lease time.Duration) error {
+func (s *leaseKeeper) renewOnce(ctx context.Context, lease time.Duration) error {
 	s.mu.Lock()
 	deadline := s.deadline
 	s.mu.Unlock()
@@ -124,13 +124,13 @@ func (s *stay) renewOnce(ctx context.Context, lease time.Duration) error {
 }
 
 // prolong asks until there is an answer, and ctx and the stay last.
-func (s *stay) prolong(ctx context.Context, lease time.Duration) error {
+func (s *leaseKeeper) prolong(ctx context.Context, lease time.Duration) error {
 	for {
 		if over := s.ended(); over != nil {
 			return over
 		}
 		err := s.renewOnce(ctx, lease)
-		if err == nil || errors.Is(err, ErrLost) || fateOf(err) == refused {
+		if err == nil || errors.Is(err, ErrLost) || outcomeOf(err) == rejected {
 			return err
 		}
 		if !s.client.pause(ctx, s.client.backoff()) {
@@ -139,14 +139,14 @@ func (s *stay) prolong(ctx context.Context, lease time.Duration) error {
 	}
 }
 
-func (s *stay) ended() error {
+func (s *leaseKeeper) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.over
 }
 
 // end ends the stay, once, and returns why it had ended before.
-func (s *stay) end(why error) (before error) {
+func (s *leaseKeeper) end(why error) (before error) {
 	s.mu.Lock()
 	before = s.over
 	if before == nil {
@@ -163,7 +163,7 @@ func (s *stay) end(why error) (before error) {
 }
 
 // until is the deadline; zero: there is none.
-func (s *stay) until() time.Time {
+func (s *leaseKeeper) until() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.deadline
@@ -172,7 +172,7 @@ func (s *stay) until() time.Time {
 // giveBack ends the stay and gives it back, even if ctx has ended. Its error is
 // [ErrLost] if the answer is that it was not held any more, and [ErrReleased]
 // if it was given back before.
-func (s *stay) giveBack(ctx context.Context, back func(ctx context.Context) (held bool, err error)) error {
+func (s *leaseKeeper) giveBack(ctx context.Context, back func(ctx context.Context) (held bool, err error)) error {
 	before := s.end(ErrReleased)
 	s.mu.Lock()
 	released := s.released
@@ -181,7 +181,7 @@ func (s *stay) giveBack(ctx context.Context, back func(ctx context.Context) (hel
 		return ErrReleased
 	}
 	held := false
-	err := s.client.insist(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+	err := s.client.retry(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
 		held, err = back(ctx)
 		return err
 	})
