@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,9 +141,9 @@ workload: {clients: 7, keys: 4, jitter: 20ms}, faults: [
 {random: {of: [pause-node], every: 1s}}]}`
 
 func TestExploreCountsAndKeeps(t *testing.T) {
-	watched := 0
+	var watched atomic.Int64 // two workers report
 	r, err := Explore(t.Context(), pool(t, 2), Options{
-		Scenario: plan, First: 1, Seeds: 40, Jobs: 2, Out: "kept", Steady: true, Watch: func(Report) { watched++ },
+		Scenario: plan, First: 1, Seeds: 40, Jobs: 2, Out: "kept", Steady: true, Watch: func(Report) { watched.Add(1) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -168,8 +169,8 @@ func TestExploreCountsAndKeeps(t *testing.T) {
 			t.Errorf("the failures lack %q:\n%s", want, said)
 		}
 	}
-	if watched == 0 || r.States["promoted while held"] != 8 || r.Virtual != 37*time.Second {
-		t.Errorf("watched %d times, %+v", watched, r)
+	if watched.Load() != 40 || r.States["promoted while held"] != 8 || r.Virtual != 37*time.Second {
+		t.Errorf("watched %d times, %+v", watched.Load(), r)
 	}
 }
 
