@@ -21,7 +21,7 @@ func TestCatalog(t *testing.T) {
 			if !strings.HasSuffix(row.Doc, ".") || strings.Count(row.Doc, ". ") > 0 {
 				t.Errorf("its Doc is not one sentence: %q", row.Doc)
 			}
-			if row.Source == "" || len(row.Targets) == 0 || row.Inject == nil || row.Unable == nil {
+			if row.Source == "" || len(row.Targets) == 0 || row.Inject == nil || row.Lacks == nil {
 				t.Errorf("it lacks a source, targets, Inject or Unable: %+v", row)
 			}
 			for _, file := range []string{".go", "_test.go"} {
@@ -31,11 +31,11 @@ func TestCatalog(t *testing.T) {
 				}
 			}
 			for _, target := range row.Targets {
-				if err := row.Aims(string(target)); err != nil {
+				if err := row.CheckTarget(string(target)); err != nil {
 					t.Errorf("it does not take its own target: %v", err)
 				}
 			}
-			if err := row.Aims("the moon"); err == nil {
+			if err := row.CheckTarget("the moon"); err == nil {
 				t.Error("it can be aimed at the moon")
 			}
 			if found, err := Lookup(row.Name); err != nil || found.Name != row.Name {
@@ -54,19 +54,19 @@ func TestAbilities(t *testing.T) {
 	for _, row := range Catalog() {
 		for _, kind := range cluster.Topologies() {
 			err := row.Check(newFake(kind.Name))
-			if possible := row.Needs == nil || slices.Contains(row.Needs, kind.Name); possible != (err == nil) {
+			if possible := row.Topologies == nil || slices.Contains(row.Topologies, kind.Name); possible != (err == nil) {
 				t.Errorf("%s on %s: %v", row.Name, kind.Name, err)
 			}
-			if err != nil && (row.NeedsTopology(kind.Name) == "" || !strings.Contains(err.Error(), row.Name)) {
+			if err != nil && (row.WrongTopology(kind.Name) == "" || !strings.Contains(err.Error(), row.Name)) {
 				t.Errorf("%s on %s: %v does not say why", row.Name, kind.Name, err)
 			}
 		}
 		kind := cluster.Single
-		if row.Needs != nil {
-			kind = row.Needs[0]
+		if row.Topologies != nil {
+			kind = row.Topologies[0]
 		}
 		err := row.Check(bare{cluster.Topology{Kind: kind}})
-		if row.Unable(bare{}) != "" && (err == nil || !strings.Contains(err.Error(), "this backend cannot")) {
+		if row.Lacks(bare{}) != "" && (err == nil || !strings.Contains(err.Error(), "this backend cannot")) {
 			t.Errorf("%s on a cluster without abilities: %v", row.Name, err)
 		}
 	}
@@ -86,8 +86,8 @@ var whenTheyCan = []string{"key-deleted", "flushall", "pubsub-cut"}
 func TestWholeLifeOfEveryRow(t *testing.T) {
 	for _, row := range Catalog() {
 		kind := cluster.Sentinel
-		if row.Needs != nil {
-			kind = row.Needs[0]
+		if row.Topologies != nil {
+			kind = row.Topologies[0]
 		}
 		f := newFake(kind)
 		target, err := row.Resolve(t.Context(), f, crowd{holder: 1, waiter: 2}, "")

@@ -10,13 +10,13 @@ import (
 // client-crash ends a lock user for good: whatever it held is given back by
 // nobody, and must come free with its lease. Its watchdog dies with it.
 var clientCrashSpec = Spec{
-	Name:    "client-crash",
-	Doc:     "ends a client's process at once (SIGKILL); nothing starts it again.",
-	Source:  "redis.io, Distributed Locks, liveness property A: locks of crashed clients come free",
-	Targets: []Target{Holder, Waiter, Client},
-	Stroke:  true,
-	Process: true,
-	Unable:  noObstacle,
+	Name:         "client-crash",
+	Doc:          "ends a client's process at once (SIGKILL); nothing starts it again.",
+	Source:       "redis.io, Distributed Locks, liveness property A: locks of crashed clients come free",
+	Targets:      []Target{Holder, Waiter, Client},
+	OneShot:      true,
+	WholeProcess: true,
+	Lacks:        noObstacle,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		n, err := strconv.Atoi(strings.TrimPrefix(target, "client:"))
 		if err != nil {

@@ -19,7 +19,7 @@ var clockDriftSpec = Spec{
 	Amount:    &Amount{"what the clock gains in each second", usualDrift, -900 * time.Millisecond, time.Minute},
 	Requires:  cluster.Requirements{Clocks: true},
 	Resources: wallClock,
-	Unable:    func(c cluster.Cluster) string { return can[cluster.Clocks](c, "set the clock of a server") },
+	Lacks:     func(c cluster.Cluster) string { return can[cluster.Clocks](c, "set the clock of a server") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		rate := cmp.Or(env.Amount, usualDrift)
 		return setClock(ctx, env, target, cluster.Clock{Drift: rate.Seconds()}, func(ahead time.Duration) bool {

@@ -21,7 +21,7 @@ var clockJumpSpec = Spec{
 	Amount:    &Amount{"how far the clock jumps", usualJump, -24 * time.Hour, 24 * time.Hour},
 	Requires:  cluster.Requirements{Clocks: true},
 	Resources: wallClock,
-	Unable:    func(c cluster.Cluster) string { return can[cluster.Clocks](c, "set the clock of a server") },
+	Lacks:     func(c cluster.Cluster) string { return can[cluster.Clocks](c, "set the clock of a server") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		jump := cmp.Or(env.Amount, usualJump)
 		return setClock(ctx, env, target, cluster.Clock{Offset: jump}, func(ahead time.Duration) bool {

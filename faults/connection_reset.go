@@ -8,7 +8,7 @@ var connectionResetSpec = severed.spec(Spec{
 	Name:      "connection-reset",
 	Doc:       "resets every open connection of its target, once.",
 	Source:    "redis/go-redis#2127 and many like it: a pool full of dead connections",
-	Targets:   []Target{Holder, Waiter, Client, Master, Replica, Node, Pair, Servers, Everyone},
-	Stroke:    true,
+	Targets:   []Target{Holder, Waiter, Client, Master, Replica, Node, Pair, Servers, All},
+	OneShot:   true,
 	Resources: func(_ cluster.Cluster, target string) []Resource { return around(target, cluster.Both) },
 })

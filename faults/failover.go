@@ -12,14 +12,14 @@ import (
 // master: Sentinel's announcement comes about a second later and clients'
 // knowledge later still, which is part of what is tested.
 var failoverSpec = Spec{
-	Name:    "failover",
-	Doc:     "has Sentinel (or, in topology replicated, an operator) promote a replica in place of the master.",
-	Source:  "redis.io, Sentinel: SENTINEL FAILOVER",
-	Targets: []Target{Master},
-	Needs:   []string{cluster.Sentinel, cluster.Replicated},
-	Stroke:  true,
-	Unable:  func(c cluster.Cluster) string { return can[cluster.Promoter](c, "promote a replica") },
-	Inject:  injectFailover,
+	Name:       "failover",
+	Doc:        "has Sentinel (or, in topology replicated, an operator) promote a replica in place of the master.",
+	Source:     "redis.io, Sentinel: SENTINEL FAILOVER",
+	Targets:    []Target{Master},
+	Topologies: []string{cluster.Sentinel, cluster.Replicated},
+	OneShot:    true,
+	Lacks:      func(c cluster.Cluster) string { return can[cluster.Promoter](c, "promote a replica") },
+	Inject:     injectFailover,
 }
 
 type failedOver struct {

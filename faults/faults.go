@@ -54,19 +54,19 @@ type Spec struct {
 	// under load would be another fault (a master that comes back empty).
 	HealLast bool
 	// Stroke: it is over when it has bitten, and healed then, unless the step says for how long.
-	Stroke bool
+	OneShot bool
 	// Down: a node that it is aimed at does not serve its clients while it is in force.
 	Down bool
 	// Process: it is one of a client's whole process, and of all others that live in it.
-	Process bool
+	WholeProcess bool
 	// Amount says how much of it there is, for a step's amount; nil: it comes in one size.
 	Amount *Amount
 	// Needs is the kinds of topology that can have it; nil is any.
-	Needs []string
+	Topologies []string
 	// Requires is what servers have to be started with.
 	Requires cluster.Requirements
 	// Unable says what this backend lacks for it; "" if nothing.
-	Unable func(c cluster.Cluster) string
+	Lacks func(c cluster.Cluster) string
 	// Resources is what it has in its power while it is in force; nil: its target, against its own kind.
 	Resources func(c cluster.Cluster, target string) []Resource
 	// Inject breaks target, which is a resolved name: "n2", "client:3".
@@ -75,21 +75,21 @@ type Spec struct {
 
 // Amount is the one number that a fault may take from a step.
 type Amount struct {
-	Doc         string        // what it is, for people
-	Default     time.Duration // of a step that says nothing
-	Least, Most time.Duration // bounds, both allowed; 0 is never allowed
+	Doc      string        // what it is, for people
+	Default  time.Duration // of a step that says nothing
+	Min, Max time.Duration // bounds, both allowed; 0 is never allowed
 }
 
 // Refuses says why amount cannot be the fault's; 0 is the default and always good.
-func (s Spec) Refuses(amount time.Duration) error {
+func (s Spec) CheckAmount(amount time.Duration) error {
 	a := s.Amount
 	switch {
 	case amount == 0:
 		return nil
 	case a == nil:
 		return fmt.Errorf("fault %s takes no amount: leave it out", s.Name)
-	case amount < a.Least || amount > a.Most:
-		return fmt.Errorf("fault %s: amount is %s, from %v to %v, not %v", s.Name, a.Doc, a.Least, a.Most, amount)
+	case amount < a.Min || amount > a.Max:
+		return fmt.Errorf("fault %s: amount is %s, from %v to %v, not %v", s.Name, a.Doc, a.Min, a.Max, amount)
 	}
 	return nil
 }
@@ -103,18 +103,18 @@ func (s Spec) amount(env Env) time.Duration {
 }
 
 // NeedsTopology says why that kind of topology cannot have the fault; "" if it can.
-func (s Spec) NeedsTopology(kind string) string {
-	if s.Needs == nil || slices.Contains(s.Needs, kind) {
+func (s Spec) WrongTopology(kind string) string {
+	if s.Topologies == nil || slices.Contains(s.Topologies, kind) {
 		return ""
 	}
-	return "only topology " + strings.Join(s.Needs, ", ") + " can have it"
+	return "only topology " + strings.Join(s.Topologies, ", ") + " can have it"
 }
 
 // Check says, before anything is broken, why cluster c cannot have the fault.
 func (s Spec) Check(c cluster.Cluster) error {
-	why := s.NeedsTopology(c.Topology().Kind)
+	why := s.WrongTopology(c.Topology().Kind)
 	if why == "" {
-		why = s.Unable(c)
+		why = s.Lacks(c)
 	}
 	if why != "" {
 		return fmt.Errorf("fault %s: %s", s.Name, why)

@@ -38,7 +38,7 @@ func (s Spec) PlannedResources(target string, t cluster.Topology) []Resource {
 // fixed is the name that a target stands for in every run.
 func fixed(target string, t cluster.Topology) (name string, ok bool) {
 	switch shape(target) {
-	case Node, Nodes, Client, Everyone:
+	case Node, Nodes, Client, All:
 		return target, true
 	case Minority:
 		return some(paper{t}, (t.MasterCount()-1)/2), true
@@ -55,7 +55,7 @@ func fixed(target string, t cluster.Topology) (name string, ok bool) {
 
 // Downs are the nodes that do not serve their clients while a fault of row s is in
 // force at target. Those whom only the run can name are counted: others.
-func (s Spec) Downs(target string, t cluster.Topology) (nodes []string, others int) {
+func (s Spec) NodesDown(target string, t cluster.Topology) (nodes []string, others int) {
 	if !s.Down {
 		return nil, 0
 	}

@@ -33,7 +33,7 @@ func TestDowns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes, others := row.Downs(test.target, quorum)
+		nodes, others := row.NodesDown(test.target, quorum)
 		if !slices.Equal(nodes, test.nodes) || others != test.others {
 			t.Errorf("%s %s: %v and %d others, want %v and %d", test.fault, test.target, nodes, others, test.nodes, test.others)
 		}
@@ -44,12 +44,12 @@ func TestDowns(t *testing.T) {
 func TestPlanned(t *testing.T) {
 	for _, row := range Catalog() {
 		kind := cluster.Sentinel
-		if row.Needs != nil {
-			kind = row.Needs[0]
+		if row.Topologies != nil {
+			kind = row.Topologies[0]
 		}
 		f := newFake(kind)
 		for _, target := range []string{"n1", "client:0", "n2>n1", "all"} {
-			if row.Aims(target) != nil {
+			if row.CheckTarget(target) != nil {
 				continue
 			}
 			if got, want := row.PlannedResources(target, f.Topology()), row.ResourcesAt(f, target); !slices.Equal(got, want) {

@@ -14,8 +14,8 @@ var flushallSpec = Spec{
 	Doc:     "removes every key of a server (FLUSHALL), once, when there are any.",
 	Source:  "every post-mortem of a shared cache that was also the lock server",
 	Targets: []Target{Master, Deciding, Node},
-	Stroke:  true,
-	Unable:  unableToCommand,
+	OneShot: true,
+	Lacks:   unableToCommand,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		admin := env.Cluster.(cluster.Admin)
 		return newStroke(target, func(ctx context.Context) (string, bool, error) {

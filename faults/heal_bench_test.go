@@ -23,12 +23,12 @@ const inForce = 3 * time.Second
 // all the time, through the gates, so that there is something to break.
 func BenchmarkHealToHealthy(b *testing.B) {
 	for _, row := range Catalog() {
-		if row.Process {
+		if row.WholeProcess {
 			continue // of clients, which heal themselves
 		}
 		kind := cluster.Sentinel
-		if row.NeedsTopology(kind) != "" {
-			kind = row.Needs[0]
+		if row.WrongTopology(kind) != "" {
+			kind = row.Topologies[0]
 		}
 		b.Run(row.Name+"/"+kind, func(b *testing.B) {
 			for b.Loop() {
@@ -62,7 +62,7 @@ func healOnce(b *testing.B, row Spec, kind string) {
 		}
 	}()
 	target := string(Master)
-	if row.Aims(target) != nil {
+	if row.CheckTarget(target) != nil {
 		target = ""
 	}
 	target, err = row.Resolve(b.Context(), c, crowd{}, target)
@@ -79,7 +79,7 @@ func healOnce(b *testing.B, row Spec, kind string) {
 	if err != nil {
 		proof = "(no bite: " + err.Error() + ")"
 	}
-	if !row.Stroke {
+	if !row.OneShot {
 		<-ctx.Done()
 	}
 	began := time.Now()

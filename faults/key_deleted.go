@@ -14,8 +14,8 @@ var keyDeletedSpec = Spec{
 	Doc:     "deletes the locks' own keys at a server (DEL), once, when there are any.",
 	Source:  "rueidislock's README: a deleted key is a lost lock; maxmemory with an allkeys policy evicts locks",
 	Targets: []Target{Master, Deciding, Node},
-	Stroke:  true,
-	Unable:  unableToCommand,
+	OneShot: true,
+	Lacks:   unableToCommand,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		return newStroke(target, func(ctx context.Context) (string, bool, error) {
 			var deleted int64

@@ -19,7 +19,7 @@ var killSpec = Spec{
 	HealLast:  true,
 	Down:      true,
 	Resources: serverProcess,
-	Unable:    func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
+	Lacks:     func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
 	Inject:    injectKill,
 }
 

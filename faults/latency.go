@@ -12,7 +12,7 @@ var latencySpec = delayed.spec(Spec{
 	Name:   "latency",
 	Doc:    "delays everything to and from its target (amount each way, a half less or more by the seed).",
 	Source: "redis.io, Distributed Locks: an instance that is slow takes validity away",
-	Targets: []Target{Everyone, Master, Holder, Waiter, Client, Replica, Deciding, Node, Nodes, Pair, Servers, Minority,
+	Targets: []Target{All, Master, Holder, Waiter, Client, Replica, Deciding, Node, Nodes, Pair, Servers, Minority,
 		Majority},
 	Amount:    &Amount{"the delay of each direction", 100 * time.Millisecond, time.Millisecond, time.Minute},
 	Resources: func(_ cluster.Cluster, target string) []Resource { return around(target, cluster.Both) },

@@ -20,7 +20,7 @@ type overLinks struct {
 
 // spec completes a row whose Resources are the links.
 func (o overLinks) spec(s Spec) Spec {
-	s.Unable = func(c cluster.Cluster) string { return can[cluster.Links](c, "hold, delay or cut connections") }
+	s.Lacks = func(c cluster.Cluster) string { return can[cluster.Links](c, "hold, delay or cut connections") }
 	row := s
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
 		in := &ruled{links: env.Cluster.(cluster.Links), held: row.Resources(env.Cluster, target), how: o}
@@ -183,7 +183,7 @@ func around(target string, dir cluster.Direction) (all []Resource) {
 		}
 		return all
 	}
-	if target == string(Everyone) {
+	if target == string(All) {
 		return []Resource{{Link: cluster.Link{From: cluster.Any, To: cluster.Any}, Dir: dir}}
 	}
 	if shape(target) == Client {

@@ -8,6 +8,6 @@ var messageLostSpec = muted.spec(Spec{
 	Doc:       "loses published messages on their way to a client: one message, or all of them for a while (for).",
 	Source:    "redis.io, Pub/Sub: at most once; redisson#4744: waiters that nobody wakes",
 	Targets:   []Target{Waiter, Holder, Client, Pair},
-	Stroke:    true,
+	OneShot:   true,
 	Resources: answersTo,
 })

@@ -15,13 +15,13 @@ import (
 // stands still, while its lease at the server runs on. When it goes on it does
 // not know that time has passed.
 var pauseClientSpec = Spec{
-	Name:    "pause-client",
-	Doc:     "stops a client's whole process (SIGSTOP), timers and watchdog included, until healed.",
-	Source:  "Kleppmann 2016, How to do distributed locking: a stop-the-world pause",
-	Targets: []Target{Holder, Waiter, Client},
-	Process: true,
-	Unable:  noObstacle,
-	Inject:  injectPauseClient,
+	Name:         "pause-client",
+	Doc:          "stops a client's whole process (SIGSTOP), timers and watchdog included, until healed.",
+	Source:       "Kleppmann 2016, How to do distributed locking: a stop-the-world pause",
+	Targets:      []Target{Holder, Waiter, Client},
+	WholeProcess: true,
+	Lacks:        noObstacle,
+	Inject:       injectPauseClient,
 }
 
 type pausedClient struct {

@@ -18,7 +18,7 @@ var pauseNodeSpec = Spec{
 	Source:  "jepsen hammer-time; redis.io Sentinel: a partitioned master",
 	Targets: []Target{Master, Replica, Node},
 	Down:    true,
-	Unable:  func(c cluster.Cluster) string { return can[cluster.Pauser](c, "pause a server") },
+	Lacks:   func(c cluster.Cluster) string { return can[cluster.Pauser](c, "pause a server") },
 	Inject:  injectPauseNode,
 }
 

@@ -14,11 +14,11 @@ var powerLossSpec = Spec{
 	Doc:       "cuts the power of a server: what it had not fsynced is lost; it restarts at once or after a while (for).",
 	Source:    "redis.io, Distributed Locks: fsync=always, or an instance may come back without the key",
 	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Stroke:    true,
+	OneShot:   true,
 	Down:      true,
 	Resources: serverProcess,
 	Requires:  cluster.Requirements{Disks: true},
-	Unable: func(c cluster.Cluster) string {
+	Lacks: func(c cluster.Cluster) string {
 		if why := can[cluster.Killer](c, "start a server again"); why != "" {
 			return why
 		}

@@ -14,8 +14,8 @@ var pubsubCutSpec = Spec{
 	Doc:     "ends every subscription at a server (CLIENT KILL TYPE pubsub), once.",
 	Source:  "redisson#4744, redisson#3287: waiters that nobody wakes",
 	Targets: []Target{Master, Replica, Node},
-	Stroke:  true,
-	Unable:  unableToCommand,
+	OneShot: true,
+	Lacks:   unableToCommand,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		return newStroke(target, func(ctx context.Context) (string, bool, error) {
 			reply, err := env.Cluster.(cluster.Admin).Do(ctx, target, "CLIENT", "KILL", "TYPE", "pubsub")

@@ -12,14 +12,14 @@ import (
 // and whose address they have not forgotten. It follows nobody (the address that
 // it is given answers nothing), so that it keeps its data.
 var readOnlyDemotionSpec = Spec{
-	Name:      "read-only-demotion",
-	Doc:       "makes a read-only replica of a master (REPLICAOF nobody) until healed.",
-	Source:    "redis/go-redis#2127, redisson#2639: READONLY after a failover",
-	Targets:   []Target{Master, Deciding, Node},
-	Needs:     []string{cluster.Single, cluster.Replicated, cluster.Quorum},
-	Down:      true,
-	Resources: func(_ cluster.Cluster, node string) []Resource { return []Resource{{Name: "the role of " + node}} },
-	Unable:    unableToCommand,
+	Name:       "read-only-demotion",
+	Doc:        "makes a read-only replica of a master (REPLICAOF nobody) until healed.",
+	Source:     "redis/go-redis#2127, redisson#2639: READONLY after a failover",
+	Targets:    []Target{Master, Deciding, Node},
+	Topologies: []string{cluster.Single, cluster.Replicated, cluster.Quorum},
+	Down:       true,
+	Resources:  func(_ cluster.Cluster, node string) []Resource { return []Resource{{Name: "the role of " + node}} },
+	Lacks:      unableToCommand,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		d := &demoted{cluster: env.Cluster, admin: env.Cluster.(cluster.Admin), node: target}
 		if _, err := d.admin.Do(ctx, target, "REPLICAOF", nobody, "1"); err != nil {

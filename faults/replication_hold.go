@@ -13,14 +13,14 @@ import (
 // replication that every failover has, made long enough to happen in each run.
 // A stopped replica would not do: its kernel has the bytes already.
 var replicationHoldSpec = Spec{
-	Name:      "replication-hold",
-	Doc:       "holds the replication stream from the master to all replicas, or to one (n2>n1); healing delivers it.",
-	Source:    "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",
-	Targets:   []Target{Master, Servers},
-	Needs:     []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
-	Resources: replicationLinks,
-	Unable:    func(c cluster.Cluster) string { return can[cluster.Links](c, "hold a link") },
-	Inject:    injectReplicationHold,
+	Name:       "replication-hold",
+	Doc:        "holds the replication stream from the master to all replicas, or to one (n2>n1); healing delivers it.",
+	Source:     "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",
+	Targets:    []Target{Master, Servers},
+	Topologies: []string{cluster.Replicated, cluster.Sentinel, cluster.Sharded},
+	Resources:  replicationLinks,
+	Lacks:      func(c cluster.Cluster) string { return can[cluster.Links](c, "hold a link") },
+	Inject:     injectReplicationHold,
 }
 
 type heldReplication struct {

@@ -10,7 +10,7 @@ var replyLostSpec = dropped.spec(Spec{
 	Doc:       "loses the servers' answers to a client, done though they are, and resets its connections.",
 	Source:    "redisson#7367: an acquire whose answer was lost is sent again and counted twice",
 	Targets:   []Target{Holder, Waiter, Client, Pair},
-	Stroke:    true,
+	OneShot:   true,
 	Resources: answersTo,
 })
 

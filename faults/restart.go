@@ -19,10 +19,10 @@ var restartSpec = Spec{
 	Doc:       "ends a server (SIGKILL) and starts it again with what its disk has kept, at once or after a while (for).",
 	Source:    "redis.io, Distributed Locks: performance, crash recovery and fsync",
 	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Stroke:    true,
+	OneShot:   true,
 	Down:      true,
 	Resources: serverProcess,
-	Unable:    func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
+	Lacks:     func(c cluster.Cluster) string { return can[cluster.Killer](c, "kill a server") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		nodes := env.Cluster.(cluster.Killer)
 		return down(ctx, target, nodes.Kill, nodes.Restart)

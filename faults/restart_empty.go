@@ -15,10 +15,10 @@ var restartEmptySpec = Spec{
 	Doc:       "ends a server (SIGKILL), empties its disk and starts it again, at once or after a while (for).",
 	Source:    "Kleppmann 2016; redis.io, Distributed Locks: a restarted instance without persistence",
 	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Stroke:    true,
+	OneShot:   true,
 	Down:      true,
 	Resources: serverProcess,
-	Unable: func(c cluster.Cluster) string {
+	Lacks: func(c cluster.Cluster) string {
 		if why := can[cluster.Killer](c, "kill a server"); why != "" {
 			return why
 		}

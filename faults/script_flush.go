@@ -15,8 +15,8 @@ var scriptFlushSpec = Spec{
 	Doc:     "makes a server forget its scripts (SCRIPT FLUSH); it has bitten when somebody was answered NOSCRIPT.",
 	Source:  "redisson#3387 and many like it: NOSCRIPT after a restart or failover",
 	Targets: []Target{Master, Replica, Deciding, Node},
-	Stroke:  true,
-	Unable:  unableToCommand,
+	OneShot: true,
+	Lacks:   unableToCommand,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		admin := env.Cluster.(cluster.Admin)
 		before, err := noScripts(ctx, admin, target)

@@ -12,14 +12,14 @@ import (
 // promoted and serves the others. Healing delivers what was held back; Sentinel
 // then makes a replica of the old master, and its last writes are thrown away.
 var splitBrainSpec = Spec{
-	Name:      "split-brain",
-	Doc:       "cuts the master off from Sentinels and replicas, but not from its clients, so that there are two.",
-	Source:    "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
-	Targets:   []Target{Master},
-	Needs:     []string{cluster.Sentinel},
-	Resources: backOfClients,
-	Unable:    func(c cluster.Cluster) string { return can[cluster.Links](c, "cut a link") },
-	Inject:    injectSplitBrain,
+	Name:       "split-brain",
+	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients, so that there are two.",
+	Source:     "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
+	Targets:    []Target{Master},
+	Topologies: []string{cluster.Sentinel},
+	Resources:  backOfClients,
+	Lacks:      func(c cluster.Cluster) string { return can[cluster.Links](c, "cut a link") },
+	Inject:     injectSplitBrain,
 }
 
 // backOfClients is every link of a master but those of its clients.

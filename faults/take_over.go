@@ -11,10 +11,10 @@ import (
 func takeOver(name, mode, doc, source string) Spec {
 	return Spec{
 		Name: name, Doc: doc, Source: source,
-		Targets: []Target{Replica, Behind, Node},
-		Needs:   []string{cluster.Sharded},
-		Stroke:  true,
-		Unable:  unableToCommand,
+		Targets:    []Target{Replica, Behind, Node},
+		Topologies: []string{cluster.Sharded},
+		OneShot:    true,
+		Lacks:      unableToCommand,
 		Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 			args := []any{"CLUSTER", "FAILOVER"}
 			if mode != "" {

@@ -33,7 +33,7 @@ const (
 	Bridge   Target = "bridge"      // two halves of the nodes, and one between that both can reach
 	Holder   Target = "holder"      // the client that holds the lock, or got it last
 	Waiter   Target = "waiter"      // a client that waits for it
-	Everyone Target = "all"         // every client and node
+	All      Target = "all"         // every client and node
 	Node     Target = "n1"          // stands for any node name
 	Client   Target = "client:0"    // stands for any client name
 	Nodes    Target = "n1+n2"       // stands for several nodes
@@ -75,15 +75,15 @@ func cutPair(target string) (from, to string, ok bool) { return strings.Cut(targ
 func names(target string) []string { return strings.Split(target, "+") }
 
 // Aims says why target is not one of the fault's; "" is its default and always good.
-func (s Spec) Aims(target string) error {
+func (s Spec) CheckTarget(target string) error {
 	if target == "" || slices.Contains(s.Targets, shape(target)) {
 		return nil
 	}
-	return fmt.Errorf("fault %s cannot be aimed at %q: it takes %s", s.Name, target, strings.Join(s.Words(), ", "))
+	return fmt.Errorf("fault %s cannot be aimed at %q: it takes %s", s.Name, target, strings.Join(s.TargetWords(), ", "))
 }
 
 // Words are the targets of s, as users write them.
-func (s Spec) Words() []string {
+func (s Spec) TargetWords() []string {
 	words := make([]string, len(s.Targets))
 	for i, t := range s.Targets {
 		words[i] = string(t)
@@ -93,16 +93,16 @@ func (s Spec) Words() []string {
 
 // Misses says why a run of topology t with so many clients has no such target;
 // "" if it has, or may have when the time comes.
-func (s Spec) Misses(target string, t cluster.Topology, clients int) string {
+func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) string {
 	target = s.or(target)
 	number, _ := strconv.Atoi(strings.TrimLeft(target, "client:")) // of n3 or client:3; too great is the greatest
 	switch shape(target) {
 	case Pair, Servers:
 		a, b, _ := cutPair(target)
-		return cmp.Or(s.Misses(a, t, clients), s.Misses(b, t, clients))
+		return cmp.Or(s.MissingTarget(a, t, clients), s.MissingTarget(b, t, clients))
 	case Nodes:
 		for _, node := range names(target) {
-			if why := s.Misses(node, t, clients); why != "" {
+			if why := s.MissingTarget(node, t, clients); why != "" {
 				return why
 			}
 		}
@@ -131,14 +131,14 @@ func (s Spec) Misses(target string, t cluster.Topology, clients int) string {
 }
 
 // Crowd is what is known of the clients when a target is resolved.
-type Crowd interface {
+type ClientState interface {
 	Holder() (client int, ok bool) // holds the lock now, or was the last to get it
 	Waiter() (client int, ok bool)
 	Keys() []string // names of the locks
 }
 
 // Resolve turns a target word into a name, at the moment of the injection.
-func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, crowd Crowd, target string) (string, error) {
+func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, crowd ClientState, target string) (string, error) {
 	target = s.or(target)
 	switch shape(target) {
 	case Pair, Servers:
@@ -208,7 +208,7 @@ func behind(ctx context.Context, c cluster.Cluster) (string, error) {
 
 // deciding is the first of the masters that have the holder's key, of which
 // there must be no more than a majority: with more, none of them decides.
-func deciding(ctx context.Context, c cluster.Cluster, crowd Crowd) (string, error) {
+func deciding(ctx context.Context, c cluster.Cluster, crowd ClientState) (string, error) {
 	w, ok := c.(cluster.Witness)
 	if !ok {
 		return "", errors.New("nobody can look at the nodes")

@@ -23,7 +23,7 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		cluster cluster.Cluster
-		crowd   Crowd
+		crowd   ClientState
 		target  string
 		want    string
 		err     string
@@ -83,7 +83,7 @@ func TestAims(t *testing.T) {
 		"cluster": "", "s1": "",
 	} {
 		for _, s := range []Spec{killSpec, pauseClientSpec} {
-			err := s.Aims(target)
+			err := s.CheckTarget(target)
 			if good := strings.Contains(" "+words+" ", " "+s.Name+" "); good != (err == nil) {
 				t.Errorf("%s at %q: %v, want it good: %v", s.Name, target, err, good)
 			}
@@ -110,7 +110,7 @@ func TestMisses(t *testing.T) {
 		{"client:4", single, ""}, {"client:5", single, "there is no client:5: the workload has 5 clients"},
 		{"client:99999999999999999999", single, "there is no client:99999999999999999999"},
 	} {
-		got := every.Misses(test.target, test.topology, 5)
+		got := every.MissingTarget(test.target, test.topology, 5)
 		if (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
 			t.Errorf("Misses(%q, %s) = %q, want %q", test.target, test.topology.Kind, got, test.want)
 		}
@@ -133,10 +133,10 @@ func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 	} {
 		row := partitionSpec
 		row.Targets = append(row.Targets, Behind)
-		if err := row.Aims(test.word); err != nil {
+		if err := row.CheckTarget(test.word); err != nil {
 			t.Errorf("%s: %v", test.word, err)
 		}
-		if why := row.Misses(test.word, test.f.Topology(), 5); why != "" {
+		if why := row.MissingTarget(test.word, test.f.Topology(), 5); why != "" {
 			t.Errorf("%s: %s", test.word, why)
 		}
 		got, err := row.Resolve(t.Context(), test.f, crowd{holder: 4, waiter: 1}, test.word)
@@ -149,13 +149,13 @@ func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 		t.Errorf("of four, %s decides", got)
 	}
 	for _, word := range []string{"n1>client:0", "holder>waiter", "n1>", ">n1", "n1>n2>n3", "holder>the moon"} {
-		if err := partitionSpec.Aims(word); err == nil {
+		if err := partitionSpec.CheckTarget(word); err == nil {
 			t.Errorf("partition can be aimed at %q", word)
 		}
 	}
 	for word, f := range map[string]*fake{"majority": sentinel, "ring": quorum, "bridge": sentinel, "behind": quorum,
 		"client:7>n1": quorum, "holder>n9": quorum} {
-		if why := partitionSpec.Misses(word, f.Topology(), 5); why == "" {
+		if why := partitionSpec.MissingTarget(word, f.Topology(), 5); why == "" {
 			t.Errorf("%s has a target %s", f.Topology().Kind, word)
 		}
 	}

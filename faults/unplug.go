@@ -21,7 +21,7 @@ var unplugSpec = Spec{
 	Resources: func(c cluster.Cluster, target string) []Resource {
 		return append(serverProcess(c, target), around(target, cluster.Both)...) // what was started without a cable has none
 	},
-	Unable: func(c cluster.Cluster) string { return can[cluster.Network](c, "take a server off the network") },
+	Lacks: func(c cluster.Cluster) string { return can[cluster.Network](c, "take a server off the network") },
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		n := env.Cluster.(cluster.Network)
 		in, err := down(ctx, target, n.Disconnect, n.Reconnect)

@@ -199,7 +199,7 @@ func checkAmount(c *complaints, path string, step Step) {
 	if err != nil {
 		return // said elsewhere
 	}
-	if err := row.Refuses(step.Amount); err != nil {
+	if err := row.CheckAmount(step.Amount); err != nil {
 		c.at(path, "%v", err)
 	}
 }
@@ -241,7 +241,7 @@ func checkFault(c *complaints, path string, s Scenario, name, target string) {
 		c.at(path, "%v%s", err, nearest.Hint(name, names))
 		return
 	}
-	if why := row.NeedsTopology(s.Topology.Kind); why != "" {
+	if why := row.WrongTopology(s.Topology.Kind); why != "" {
 		c.at(path, "fault %s: %s, and this is topology %s", name, why, s.Topology.Kind)
 		return
 	}
@@ -249,20 +249,20 @@ func checkFault(c *complaints, path string, s Scenario, name, target string) {
 	if target == "" {
 		aim = path
 	}
-	if err := row.Aims(target); err != nil {
+	if err := row.CheckTarget(target); err != nil {
 		hint := ""
-		if name := nearest.To(target, row.Words()); name != "" && !strings.ContainsAny(name, "0123456789") {
+		if name := nearest.To(target, row.TargetWords()); name != "" && !strings.ContainsAny(name, "0123456789") {
 			hint = fmt.Sprintf(" (did you mean %s?)", name)
 		}
 		c.at(aim, "%v%s", err, hint)
 		return
 	}
-	if n := s.Workload.PerProcess; n > 1 && row.Process {
+	if n := s.Workload.PerProcess; n > 1 && row.WholeProcess {
 		c.at(path, "fault %s is one of a client's whole process, and %d clients share one: leave out workload.per_process",
 			name, n)
 		return
 	}
-	if why := row.Misses(target, s.Topology.Defaults(), s.Workload.Defaults().Clients); why != "" {
+	if why := row.MissingTarget(target, s.Topology.Defaults(), s.Workload.Defaults().Clients); why != "" {
 		c.at(aim, "fault %s: %s", name, why)
 	}
 }

@@ -57,7 +57,7 @@ func timetable(s Scenario) (all []planned) {
 	triggered := false
 	for i, step := range s.Faults {
 		row, err := faults.Lookup(step.Fault)
-		if step.Random != nil || err != nil || row.Aims(step.Target) != nil {
+		if step.Random != nil || err != nil || row.CheckTarget(step.Target) != nil {
 			continue
 		}
 		from = max(from, step.After)
@@ -74,7 +74,7 @@ func timetable(s Scenario) (all []planned) {
 // checkPower complains if a step needs what one before it keeps in its power until the end.
 func checkPower(c *complaints, t cluster.Topology, before []planned, p planned) {
 	for _, b := range before {
-		if b.step.For > 0 || b.row.Stroke {
+		if b.step.For > 0 || b.row.OneShot {
 			continue
 		}
 		for _, g := range b.row.PlannedResources(b.step.Target, t) {
@@ -90,7 +90,7 @@ func checkPower(c *complaints, t cluster.Topology, before []planned, p planned) 
 // checkKept complains about the last of steps if it may take away more than is spared.
 func checkKept(c *complaints, s Scenario, t cluster.Topology, steps []planned) {
 	last := steps[len(steps)-1]
-	if nodes, others := last.row.Downs(last.step.Target, t); s.Keep == 0 || len(nodes)+others == 0 {
+	if nodes, others := last.row.NodesDown(last.step.Target, t); s.Keep == 0 || len(nodes)+others == 0 {
 		return
 	}
 	away := map[string]bool{}
@@ -99,7 +99,7 @@ func checkKept(c *complaints, s Scenario, t cluster.Topology, steps []planned) {
 		if p.to <= last.from {
 			continue
 		}
-		nodes, others := p.row.Downs(p.step.Target, t)
+		nodes, others := p.row.NodesDown(p.step.Target, t)
 		for _, node := range nodes {
 			away[node] = true
 		}

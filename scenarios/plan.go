@@ -66,7 +66,7 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 		if word == faults.Servers {
 			word = link
 		}
-		return row.Misses(string(word), t, p.Clients) != ""
+		return row.MissingTarget(string(word), t, p.Clients) != ""
 	})
 	if len(there) == 0 { // checkFault has seen that its default is there
 		return ""

@@ -28,10 +28,10 @@ func checkPlan(t *testing.T, s Scenario, p Plan) {
 		if err != nil {
 			t.Fatalf("%v: %v", step, err)
 		}
-		if err := row.Aims(step.Target); err != nil {
+		if err := row.CheckTarget(step.Target); err != nil {
 			t.Errorf("%v: %v", step, err)
 		}
-		if why := row.Misses(step.Target, topology, params.Clients); why != "" {
+		if why := row.MissingTarget(step.Target, topology, params.Clients); why != "" {
 			t.Errorf("%v: %s", step, why)
 		}
 		if step.After < 0 || step.After >= s.Duration || step.Random != nil || step.String() == "" {

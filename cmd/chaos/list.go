@@ -120,8 +120,8 @@ func faultItems() ([]item, error) {
 			targets = append(targets, targetWord(t))
 		}
 		more := "aimed at " + strings.Join(targets, ", ")
-		if row.Needs != nil {
-			more += "; topology " + strings.Join(row.Needs, ", ")
+		if row.Topologies != nil {
+			more += "; topology " + strings.Join(row.Topologies, ", ")
 		}
 		items = append(items, item{row.Name, row.Doc, more})
 	}

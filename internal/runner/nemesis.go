@@ -111,10 +111,10 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		return err.Error()
 	}
 	a := &active{
-		id: n.id(), name: row.Name, target: target, last: row.HealLast, stroke: row.Stroke && step.For == 0,
+		id: n.id(), name: row.Name, target: target, last: row.HealLast, stroke: row.OneShot && step.For == 0,
 		drawn: step.Most > 0, resources: row.ResourcesAt(n.env.Cluster, target),
 	}
-	a.downs, _ = row.Downs(target, n.env.Cluster.Topology())
+	a.downs, _ = row.NodesDown(target, n.env.Cluster.Topology())
 	if why := n.claim(a, step.Most); why != "" {
 		return why
 	}
