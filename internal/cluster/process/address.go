@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -84,9 +82,9 @@ func clientAt(addr netip.Addr) string {
 	switch {
 	case b[0] != 127:
 	case b[1] == 0 && b[2] == clientNet && b[3] > 0:
-		return fmt.Sprintf("client:%d", b[3]-1)
+		return cluster.ClientName(int(b[3]) - 1)
 	case b[1] == clientNet && b[3] > 0:
-		return fmt.Sprintf("client:%d", int(b[2])*clientsPerNet+int(b[3])-1)
+		return cluster.ClientName(int(b[2])*clientsPerNet + int(b[3]) - 1)
 	}
 	return Unknown
 }
@@ -199,10 +197,8 @@ func (c *Cluster) checkEnd(name string) error {
 	if name == cluster.Any || name == Unknown {
 		return nil
 	}
-	if number, ok := strings.CutPrefix(name, "client:"); ok {
-		if n, err := strconv.Atoi(number); err == nil && n >= 0 {
-			return nil
-		}
+	if _, ok := cluster.ClientNumber(name); ok {
+		return nil
 	}
 	_, err := c.server(name)
 	return err

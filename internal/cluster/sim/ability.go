@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -204,10 +202,8 @@ func (c *Cluster) checkEnd(name string) error {
 	if name == cluster.Any {
 		return nil
 	}
-	if number, ok := strings.CutPrefix(name, "client:"); ok {
-		if n, err := strconv.Atoi(number); err == nil && n >= 0 {
-			return nil
-		}
+	if _, ok := cluster.ClientNumber(name); ok {
+		return nil
 	}
 	_, err := c.host(name)
 	return err

@@ -113,7 +113,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	c := &Cluster{config: cfg, topology: cfg.Topology, others: map[string]*Actor{}, hosts: map[string]*host{}}
 	c.world = newWorld(cfg.Seed, l, cfg.Trace, span{cfg.MinLatency, cfg.MaxLatency})
 	for i := range cfg.Actors {
-		c.clients = append(c.clients, newActor(c, clientName(i), l.client(i), false))
+		c.clients = append(c.clients, newActor(c, cluster.ClientName(i), l.client(i), false))
 	}
 	if err := c.build(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a simulated %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
@@ -129,9 +129,6 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 
 // Delivery says in what order messages arrive, if not by their latencies alone.
 func (c *Cluster) Delivery() string { return c.delivery }
-
-// clientName is how links name client i.
-func clientName(i int) string { return "client:" + strconv.Itoa(i) }
 
 // Topology is what was started, every default filled in.
 func (c *Cluster) Topology() cluster.Topology { return c.topology }

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// Ask sends commands to one server in one round trip and returns one reply for
+// each: string, int64, nil, []any, or another type for an error reply.
+type Ask func(commands ...[]string) ([]any, error)
+
+// commandsPerKey is how many commands [KeyCommands] has for each key.
+const commandsPerKey = 3
+
+// noKey is PTTL's reply for a key that does not exist (redis.io, PTTL).
+const noKey = -2
+
+// KeyCommands are the commands whose replies [KeysSeen] reads: who holds each key.
+func KeyCommands(keys []string) [][]string {
+	commands := make([][]string, 0, commandsPerKey*len(keys))
+	for _, key := range keys {
+		// The reader of the other type replies WRONGTYPE, which is cheaper than asking for the type first.
+		commands = append(commands, []string{"HGETALL", key}, []string{"GET", key}, []string{"PTTL", key})
+	}
+	return commands
+}
+
+// KeysSeen reads the replies to KeyCommands(keys). Free keys are left out; the
+// result is nil if all are free. A held key whose type names no owner (a set, a
+// list) has an empty Owner.
+func KeysSeen(keys []string, replies []any) map[string]history.KeySeen {
+	var all map[string]history.KeySeen
+	for i, key := range keys[:min(len(keys), len(replies)/commandsPerKey)] {
+		seen, held := keySeen(replies[commandsPerKey*i:][:commandsPerKey])
+		if !held {
+			continue
+		}
+		if all == nil {
+			all = make(map[string]history.KeySeen, len(keys))
+		}
+		all[key] = seen
+	}
+	return all
+}
+
+func keySeen(replies []any) (seen history.KeySeen, held bool) {
+	ttl, ok := replies[2].(int64)
+	if !ok || ttl == noKey { // an error: the key belongs to another shard
+		return history.KeySeen{}, false
+	}
+	seen.TTL = time.Duration(ttl) * time.Millisecond
+	if value, ok := replies[1].(string); ok {
+		seen.Owner = value
+	} else if hash, ok := replies[0].([]any); ok {
+		seen.Owner, seen.Count = holder(hash)
+	}
+	return seen, true
+}
+
+// holder finds the owner of a lock that is a hash. Ours has the fields owner
+// and count; others (Redisson and its successors) have one field per holder, whose
+// value is the hold count, and may have a field mode.
+func holder(hash []any) (owner string, count int) {
+	first := ""
+	fields := make(map[string]string, len(hash)/2)
+	for i := 0; i+1 < len(hash); i += 2 {
+		name := fmt.Sprint(hash[i])
+		fields[name] = fmt.Sprint(hash[i+1])
+		if first == "" && name != "mode" {
+			first = name
+		}
+	}
+	owner, counter := fields["owner"], "count"
+	if owner == "" {
+		owner, counter = first, first
+	}
+	count, _ = strconv.Atoi(fields[counter])
+	return owner, count
+}
+
+// KeyTTLs lists the keys of a server with their remaining time to live; see
+// [Inventory]. It blocks a real server while it lists: for the end of a run.
+func KeyTTLs(ask Ask) (map[string]time.Duration, error) {
+	replies, err := ask([]string{"KEYS", "*"})
+	if err != nil || len(replies) == 0 {
+		return nil, err
+	}
+	names, _ := replies[0].([]any)
+	keys := make(map[string]time.Duration, len(names))
+	if len(names) == 0 {
+		return keys, nil
+	}
+	commands := make([][]string, len(names))
+	for i, name := range names {
+		commands[i] = []string{"PTTL", fmt.Sprint(name)}
+	}
+	if replies, err = ask(commands...); err != nil {
+		return nil, err
+	}
+	for i, reply := range replies {
+		if ms, ok := reply.(int64); ok && ms != noKey { // noKey: it has expired since KEYS
+			keys[commands[i][1]] = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return keys, nil
+}
+
+const clientPrefix = "client:"
+
+// ClientName is the name of client i (from 0) as an end of a [Link]: "client:0".
+func ClientName(i int) string { return clientPrefix + strconv.Itoa(i) }
+
+// ClientNumber is the number in a name that [ClientName] made; false: it is no such name.
+func ClientNumber(name string) (i int, ok bool) {
+	number, ok := strings.CutPrefix(name, clientPrefix)
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(number)
+	return i, err == nil && i >= 0
+}

@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// TestKeysSeen: who holds a key, for each way in which a lock is stored.
+func TestKeysSeen(t *testing.T) {
+	wrongType := errors.New("WRONGTYPE")
+	hash := func(pairs ...any) []any { return []any{pairs, wrongType, int64(1500)} }
+	const left = 1500 * time.Millisecond
+	for name, test := range map[string]struct {
+		replies []any // to HGETALL, GET, PTTL
+		want    map[string]history.KeySeen
+	}{
+		"free":           {[]any{[]any{}, nil, int64(-2)}, nil},
+		"another shard":  {[]any{wrongType, wrongType, errors.New("MOVED 1 127.0.0.1:1")}, nil},
+		"string":         {[]any{wrongType, "a", int64(1500)}, map[string]history.KeySeen{"k": {Owner: "a", TTL: left}}},
+		"no expiry":      {[]any{wrongType, "a", int64(-1)}, map[string]history.KeySeen{"k": {Owner: "a", TTL: -time.Millisecond}}},
+		"set":            {[]any{wrongType, wrongType, int64(1500)}, map[string]history.KeySeen{"k": {TTL: left}}},
+		"owner, count":   {hash("token", "7", "count", "2", "owner", "a"), map[string]history.KeySeen{"k": {Owner: "a", Count: 2, TTL: left}}},
+		"one per holder": {hash("mode", "write", "a:1", "3"), map[string]history.KeySeen{"k": {Owner: "a:1", Count: 3, TTL: left}}},
+		"cut short":      {[]any{"a"}, nil},
+	} {
+		if diff := cmp.Diff(test.want, KeysSeen([]string{"k"}, test.replies)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestKeyTTLs: a key that expires between KEYS and PTTL is left out.
+func TestKeyTTLs(t *testing.T) {
+	got, err := KeyTTLs(func(commands ...[]string) ([]any, error) {
+		if commands[0][0] == "KEYS" {
+			return []any{[]any{"a", "b", "c"}}, nil
+		}
+		return []any{int64(-1), int64(-2), int64(20)}, nil
+	})
+	want := map[string]time.Duration{"a": -time.Millisecond, "c": 20 * time.Millisecond}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestClientNumber(t *testing.T) {
+	for name, want := range map[string]int{ClientName(0): 0, "client:12": 12, "client:?": -1, "client:-1": -1, "n1": -1} {
+		got, ok := ClientNumber(name)
+		if ok != (want >= 0) || ok && got != want {
+			t.Errorf("ClientNumber(%q) = %d, %v, want %d", name, got, ok, want)
+		}
+	}
+}
