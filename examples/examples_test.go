@@ -31,7 +31,8 @@ func perform(t *testing.T, command string, set ...string) *history.History {
 		t.Fatal(err)
 	}
 	out, err := runner.Run(context.Background(), runner.Options{
-		Scenario: s, Seed: 1, Backend: runner.Backends()[0].New(), Out: t.TempDir(), Version: "test",
+		Scenario: s, Seed: 1, Backend: runner.Backends()[0].New(runner.BackendOptions{}), Out: t.TempDir(),
+		Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)

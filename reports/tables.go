@@ -241,7 +241,7 @@ func (p *page) configuration(r *Run) {
 	p.Config, p.Plan, p.YAML = kept(all), m.Plan, m.YAML
 	p.SeedNote = "The seed fixes the workload and the plan of faults. On real servers it cannot fix the timing of the " +
 		"kernel, so a repetition may differ in detail."
-	if m.Backend == "sim" {
+	if m.Deterministic {
 		p.SeedNote = "The seed fixes everything in a simulation: a repetition has the same history, byte by byte."
 	}
 }

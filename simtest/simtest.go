@@ -73,7 +73,7 @@ func Run(t testing.TB, c Config, l Lock) Result {
 func (r *Result) one(t testing.TB, c Config, scenario scenarios.Scenario, l Lock, seed uint64) {
 	t.Helper()
 	o := runner.Options{
-		Scenario: scenario, Seed: seed, Backend: runner.NewSim(), Why: "asked for by a test", Row: l.row(),
+		Scenario: scenario, Seed: seed, Backend: runner.NewSim(nil), Why: "asked for by a test", Lock: l.row(),
 		Version: "simtest", Repeat: "go test -run '^" + t.Name() + "$'",
 		Memory: c.Out == "" || r.Dir != "", // or it may have to be kept
 	}

@@ -136,7 +136,7 @@ func simulated(name string, overrides []scenarios.Override) (scenarios.Scenario,
 	if err != nil {
 		return scenario, usage(err)
 	}
-	_, _, err = chooseBackend("sim", scenario)
+	_, _, err = chooseBackend(runner.NewSim(nil).Name(), scenario)
 	return scenario, err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/rundir"
-	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -57,7 +56,7 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 	if errors.As(err, &verdict) && verdict.err == nil {
 		err = nil // what the run was found to be is no error of a replay
 	}
-	if err != nil || failed != nil || m.Backend != runner.SimName {
+	if err != nil || failed != nil || !m.Deterministic {
 		return errors.Join(failed, err)
 	}
 	return same(s, dir, out.Dir)
@@ -105,7 +104,7 @@ func openRun(path string) (*rundir.Dir, rundir.Manifest, error) {
 // simulatedRun opens the directory of a run on sim.
 func simulatedRun(path string) (*rundir.Dir, rundir.Manifest, error) {
 	dir, m, err := openRun(path)
-	if err == nil && m.Backend != runner.SimName {
+	if err == nil && !m.Deterministic {
 		err = usage(fmt.Errorf("that run was on backend %s, and only simulated ones are the same again: "+
 			"chaos run --backend sim --scenario %s", m.Backend, m.Scenario))
 	}

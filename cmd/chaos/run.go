@@ -131,7 +131,9 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	if err != nil {
 		return nil, fmt.Errorf("finding this program on disk: %w", err)
 	}
-	if spec.Name == runner.SimName {
+	options := runner.BackendOptions{Client: []string{self, "client"}, Image: o.image, Stalled: endStalled}
+	backend := spec.New(options)
+	if backend.Facts().Deterministic {
 		// Elsewhere auto may choose another, and the run would not be the same; and with one processor, as a
 		// worker of chaos explore has it, Go has fewer orders for the goroutines of one client.
 		o.backend = spec.Name
@@ -140,9 +142,8 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	show := newProgress(s, scenario, o.seed)
 	show.begin(spec.Name, why)
 	out, err := runner.Run(ctx, runner.Options{
-		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: spec.New(), Why: why, Out: o.out,
-		Image: o.image, Repeat: o.repeat(), Version: version, Client: []string{self, "client"},
-		Search: searchCommand(), Watch: show.see, Stalled: endStalled,
+		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: backend, Why: why, Out: o.out,
+		Repeat: o.repeat(spec.Flags(options)), Version: version, Search: searchCommand(), Watch: show.see,
 	})
 	show.end(out != nil && out.Dir != nil)
 	return out, err
@@ -208,8 +209,8 @@ func (o runOptions) overrides() []scenarios.Override {
 	return append(list, scenarios.Sets(o.set)...)
 }
 
-// repeat is the command that runs the same again.
-func (o runOptions) repeat() string {
+// repeat is the command that runs the same again; flags are those of the backend.
+func (o runOptions) repeat(flags []string) string {
 	if o.again != "" {
 		return o.again
 	}
@@ -220,8 +221,8 @@ func (o runOptions) repeat() string {
 	if o.backend != "auto" {
 		words += " --backend " + o.backend
 	}
-	if o.backend == "docker" && o.image != docker.DefaultImage {
-		words += " --docker-image " + shellQuote(o.image)
+	for _, flag := range flags {
+		words += " " + shellQuote(flag)
 	}
 	return words
 }

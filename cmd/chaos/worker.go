@@ -70,11 +70,11 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
 	if err != nil {
 		return explore.Answer{Failure: err.Error()}
 	}
-	backend := runner.NewSim()
+	backend := runner.NewSim(endStalled)
 	o := runner.Options{
 		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: backend, Why: "explored",
 		Out: j.Keep, Memory: j.Keep == "",
-		Version: version, Repeat: repeatOf(j), Stalled: endStalled,
+		Version: version, Repeat: repeatOf(j),
 	}
 	if j.Keep != "" {
 		o.Search = searchCommand()

@@ -48,15 +48,17 @@ type Manifest struct {
 	// Delivery says in what order simulated messages arrived, if not by their latencies alone.
 	Delivery string `json:"delivery,omitempty"`
 	// Variation other than 0 is the seed's plan with other timing.
-	Variation uint64        `json:"variation,omitempty"`
-	Repeat    string        `json:"repeat"`  // the command that runs it again
-	Backend   string        `json:"backend"` // process, sim, docker
-	Why       string        `json:"why"`     // why this backend
-	Lock      string        `json:"lock"`
-	Workload  string        `json:"workload"`
-	Clients   int           `json:"clients"`
-	Keys      []string      `json:"keys"`
-	Lease     time.Duration `json:"lease_ns"` // asked by the workload; 0: the lock renews by itself
+	Variation uint64 `json:"variation,omitempty"`
+	Repeat    string `json:"repeat"` // the command that runs it again
+	Backend   string `json:"backend"`
+	// Deterministic says that the same seed makes the same history on this backend.
+	Deterministic bool          `json:"deterministic,omitempty"`
+	Why           string        `json:"why"` // why this backend
+	Lock          string        `json:"lock"`
+	Workload      string        `json:"workload"`
+	Clients       int           `json:"clients"`
+	Keys          []string      `json:"keys"`
+	Lease         time.Duration `json:"lease_ns"` // asked by the workload; 0: the lock renews by itself
 
 	Topology cluster.Topology  `json:"topology"`
 	Nodes    []cluster.Node    `json:"nodes"`

@@ -11,53 +11,59 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// RunEnv is where and for what a backend starts servers and clients.
+// RunEnv is what a backend gets to know about the run that it starts servers and clients for.
 type RunEnv struct {
 	Topology     cluster.Topology
-	Seed         uint64
-	Order        time.Duration        // how long message priorities change, with a scheduler that has them; 0: they may not
-	Requirements cluster.Requirements // what the plan's faults need of the servers
+	Requirements cluster.Requirements // what the plan's faults need from the servers
+	Lock         client.Spec
 	Clients      int
-	// PerProcess is how many clients share a process where clients are processes; 0 and 1: none do.
-	PerProcess int
-	Lock       string
-	Row        *client.Spec // a lock that is in no catalogue, instead of Lock; nil: none
-	Dir        *rundir.Dir
-	Ledger     *ledger.Ledger
-	Client     []string // the command that is a native client on stdio
-	Image      string   // of containers; empty: the default
+	PerProcess   int           // clients per process, where clients are processes; 0 is 1
+	Duration     time.Duration // how long clients start new operations
+	Seed         uint64        // of everything that the backend draws
+	Priorities   bool          // deliver messages by random priorities, if the backend decides their order
+	Dir          *rundir.Dir   // nil: the run leaves nothing on disk
+	Ledger       *ledger.Ledger
 }
 
-// Backend starts clusters and clients of one kind: real processes, containers,
-// or a simulation.
+// Backend starts servers and clients of one kind: processes, containers or simulated ones. One Backend serves one
+// run.
 type Backend interface {
 	Name() string
 	// Start returns when the cluster is ready for clients.
-	Start(ctx context.Context, s RunEnv) (cluster.Cluster, error)
-	// Client starts client number i, which has still to be set up.
-	Client(ctx context.Context, s RunEnv, i int) (client.Client, error)
-	Clock
-}
-
-// Clock is the rest of what a backend knows.
-type Clock interface {
+	Start(ctx context.Context, e RunEnv) (cluster.Cluster, error)
+	// Client starts client i, which has not been set up yet.
+	Client(ctx context.Context, e RunEnv, i int) (client.Client, error)
+	// Facts is complete once Start has returned.
+	Facts() Facts
 	Time
-	Mono() int64                 // the clock that its clients stamp their promises with, in nanoseconds
-	Versions() map[string]string // of what it runs, such as redis
 }
 
-// Time is how time passes on a backend, and in what order those act who act at
-// one instant. On real servers time is real and nothing orders anybody; in a
-// simulation time is virtual, and everybody who may act has a lane of his own,
-// so that the same seed makes the same run.
+// Facts is what differs between the runs of one backend and those of another.
+type Facts struct {
+	Deterministic bool              // the same seed makes the same history
+	Versions      map[string]string // of the programs that it runs, such as redis
+	Delivery      string            // the order in which messages arrive, if not that of their latencies
+	Sampling      Sampling
+}
+
+// Sampling is how the witness samples nodes.
+type Sampling struct {
+	Every time.Duration // between two samples of one node
+	Thin  bool          // record only samples that show a change, are due, or are close to a fault
+}
+
+// Time is how time passes on a backend, and who acts first at one instant. On real servers the machine decides. In
+// a simulation time is virtual and every actor has a scheduler slot of its own, so that the seed decides.
 type Time interface {
-	// Live calls f where the backend's time passes and returns its error. The
-	// context that f gets ends when ctx does, or soon after.
+	// Live calls f where the backend's time passes and returns its error. The context of f ends when ctx does, or
+	// shortly after.
 	Live(ctx context.Context, f func(ctx context.Context) error) error
-	// Lane is ctx with a lane of that name, which nobody else has at the time.
+	// Lane returns ctx with the scheduler slot of that name, which no other actor may use at the same time.
 	Lane(ctx context.Context, name string) context.Context
-	// Turn returns when it is the turn of the lane in ctx, at once without one.
+	// Turn waits for the scheduler slot in ctx, if it has one.
 	Turn(ctx context.Context)
+	// Mono is the clock, in nanoseconds, with which clients stamp until when a hold is valid.
+	Mono() int64
 }
 
 // realTime is the [Time] of real servers.
@@ -69,13 +75,29 @@ func (realTime) Lane(ctx context.Context, _ string) context.Context { return ctx
 
 func (realTime) Turn(context.Context) {}
 
+// Mono is CLOCK_MONOTONIC, which all processes of a machine share.
+func (realTime) Mono() int64 { return client.Mono() }
+
 // BackendSpec is a row of the catalogue of backends.
 type BackendSpec struct {
 	Name   string
 	Doc    string                            // one sentence
-	Unable func(s scenarios.Scenario) string // what this machine or the backend lacks for it; "" if nothing
-	New    func() Backend
+	Unable func(s scenarios.Scenario) string // what this machine or the backend lacks for s; "" if nothing
+	New    func(o BackendOptions) Backend
+	// Flags are those of chaos run that repeat o.
+	Flags func(o BackendOptions) []string
 }
 
-// Backends is every backend, the one that auto prefers first.
+// BackendOptions is what users choose about backends. Each backend takes what concerns it.
+type BackendOptions struct {
+	Client []string // process, docker: the command that is a native client on standard input and output
+	Image  string   // docker: of the containers; "" is the default image
+	// Stalled (sim) is called with advice when the code of the lock keeps virtual time from passing. Only the end of
+	// the program can stop such code, so Stalled should exit. nil: it panics.
+	Stalled func(advice string)
+}
+
+func noFlags(BackendOptions) []string { return nil }
+
+// Backends is every backend; auto takes the first that is able to run the scenario.
 func Backends() []BackendSpec { return []BackendSpec{processSpec, simSpec, dockerSpec} }

@@ -17,7 +17,13 @@ var dockerSpec = BackendSpec{
 	Name:   "docker",
 	Doc:    "real servers in containers of a Docker engine on this machine, every client a process of its own.",
 	Unable: dockerLacks,
-	New:    func() Backend { return &dockerBackend{newProcessBackend()} },
+	New:    func(o BackendOptions) Backend { return &dockerBackend{newProcessBackend(o), o.Image} },
+	Flags: func(o BackendOptions) []string {
+		if o.Image == "" || o.Image == docker.DefaultImage {
+			return nil
+		}
+		return []string{"--docker-image", o.Image}
+	},
 }
 
 // engineWait is how long an engine may take to say that it is there.
@@ -36,16 +42,19 @@ func dockerLacks(s scenarios.Scenario) string {
 	return ""
 }
 
-type dockerBackend struct{ *processBackend }
+type dockerBackend struct {
+	*processBackend
+	image string
+}
 
-func (*dockerBackend) Name() string { return "docker" }
+func (*dockerBackend) Name() string { return dockerSpec.Name }
 
 // Start removes what dead runs have left at the engine, and starts containers.
-func (b *dockerBackend) Start(ctx context.Context, s RunEnv) (cluster.Cluster, error) {
-	if err := enoughFiles(maxFiles(), s.Topology, s.Clients); err != nil {
+func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
+	if err := enoughFiles(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
-	surprises := harnessLog(s.Dir)
+	surprises := harnessLog(e.Dir)
 	swept, err := ledger.Sweep(ctx, docker.Remove)
 	if err == nil {
 		_, err = docker.RemoveOrphans(ctx)
@@ -54,14 +63,12 @@ func (b *dockerBackend) Start(ctx context.Context, s RunEnv) (cluster.Cluster, e
 		surprises.Warn("what dead runs left behind could not be removed", "error", err, "swept", swept)
 	}
 	c, err := docker.Start(ctx, docker.Config{
-		Topology: s.Topology, Requirements: s.Requirements, Image: s.Image, Dir: s.Dir.File(rundir.LogsDir),
-		Ledger: s.Ledger, Log: surprises,
+		Topology: e.Topology, Requirements: e.Requirements, Image: b.image, Dir: e.Dir.File(rundir.LogsDir),
+		Ledger: e.Ledger, Log: surprises,
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.versions["redis"], b.versions["image"], b.versions["docker"] = c.Version(), c.Image(), c.Engine()
+	b.facts = realFacts(e, map[string]string{"redis": c.Version(), "image": c.Image(), "docker": c.Engine()})
 	return c, nil
 }

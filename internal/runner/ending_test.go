@@ -107,7 +107,7 @@ func TestClientThatDies(t *testing.T) {
 		"workload.lease=500ms")
 	o := options(t, s)
 	// It is set up, takes the lock, works and dies when it is asked to release.
-	o.Client = append([]string{"env", asCrash + "=3"}, o.Client...)
+	o.Backend = newProcessBackend(BackendOptions{Client: append([]string{"env", asCrash + "=3"}, clientCommand(t)...)})
 	out, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 		"workload.hold=20ms", "duration=3s", "expect={}")
 	run := func(seed, variation uint64) (unsafe bool, history []byte) {
 		out, err := Run(context.Background(), Options{
-			Scenario: s, Seed: seed, Variation: variation, Row: hastyRow(), Backend: NewSim(), Memory: true, Version: "test",
+			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), Memory: true, Version: "test",
 		})
 		runtime.GC()
 		runtime.GC()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,7 +24,8 @@ var processSpec = BackendSpec{
 	Name:   "process",
 	Doc:    "real redis-server and Sentinel processes on loopback, every client a process of its own.",
 	Unable: processLacks,
-	New:    func() Backend { return newProcessBackend() },
+	New:    func(o BackendOptions) Backend { return newProcessBackend(o) },
+	Flags:  noFlags,
 }
 
 // processLacks is what this machine lacks for s on real servers; "" if nothing.
@@ -57,9 +57,11 @@ func missingRequirements(need cluster.Requirements) string {
 
 type processBackend struct {
 	realTime
-	mu       sync.Mutex
-	versions map[string]string
-	hosts    map[int]*clientHost // processes of several clients, by number
+	command []string // a native client
+	facts   Facts
+
+	mu    sync.Mutex
+	hosts map[int]*clientHost // processes of several clients, by number
 }
 
 // clientHost is a process that several clients live in.
@@ -69,35 +71,31 @@ type clientHost struct {
 	err   error
 }
 
-func newProcessBackend() *processBackend {
-	return &processBackend{versions: map[string]string{}, hosts: map[int]*clientHost{}}
+func newProcessBackend(o BackendOptions) *processBackend {
+	return &processBackend{command: o.Client, hosts: map[int]*clientHost{}}
 }
 
-func (*processBackend) Name() string { return "process" }
+func (*processBackend) Name() string { return processSpec.Name }
 
-// Mono is CLOCK_MONOTONIC, which every process of the machine shares.
-func (*processBackend) Mono() int64 { return client.Mono() }
+func (b *processBackend) Facts() Facts { return b.facts }
 
-func (b *processBackend) Versions() map[string]string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.versions)
+// realFacts are the facts of a run on real servers. A long run keeps only the samples that matter.
+func realFacts(e RunEnv, versions map[string]string) Facts {
+	return Facts{Versions: versions, Sampling: Sampling{Every: sampleEvery, Thin: e.Duration > keepAll}}
 }
 
-func (b *processBackend) Start(ctx context.Context, s RunEnv) (cluster.Cluster, error) {
-	if err := enoughFiles(maxFiles(), s.Topology, s.Clients); err != nil {
+func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
+	if err := enoughFiles(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
 	c, err := process.Start(ctx, process.Config{
-		Topology: s.Topology, Requirements: s.Requirements, Dir: s.Dir.File(rundir.LogsDir),
-		Ledger: s.Ledger, Log: harnessLog(s.Dir),
+		Topology: e.Topology, Requirements: e.Requirements, Dir: e.Dir.File(rundir.LogsDir),
+		Ledger: e.Ledger, Log: harnessLog(e.Dir),
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.versions["redis"] = c.Version()
+	b.facts = realFacts(e, map[string]string{"redis": c.Version()})
 	return c, nil
 }
 
@@ -139,33 +137,33 @@ func enoughFiles(most uint64, t cluster.Topology, clients int) error {
 
 // Client starts client i: in a process of its own, or in one that it shares
 // with the others of its number, which the first of them starts.
-func (b *processBackend) Client(_ context.Context, s RunEnv, i int) (client.Client, error) {
-	if s.PerProcess < 2 {
-		stdio, err := startClientProcess(s, i)
+func (b *processBackend) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
+	if e.PerProcess < 2 {
+		stdio, err := b.startClient(e, i)
 		if err != nil {
 			return nil, err
 		}
 		return stdio.Client(""), nil
 	}
 	b.mu.Lock()
-	h := b.hosts[i/s.PerProcess]
+	h := b.hosts[i/e.PerProcess]
 	if h == nil {
 		h = &clientHost{}
-		b.hosts[i/s.PerProcess] = h
+		b.hosts[i/e.PerProcess] = h
 	}
 	b.mu.Unlock()
-	h.once.Do(func() { h.stdio, h.err = startClientProcess(s, i) })
+	h.once.Do(func() { h.stdio, h.err = b.startClient(e, i) })
 	if h.err != nil {
 		return nil, h.err
 	}
 	return h.stdio.Client(strconv.Itoa(i)), nil
 }
 
-// startClientProcess starts this program's own client, or the user's command.
+// startClient starts this program's own client, or the user's command.
 // Its log is called after client i.
-func startClientProcess(s RunEnv, i int) (*client.Stdio, error) {
-	command := s.Client
-	if own := client.Command(s.Lock); own != nil {
+func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
+	command := b.command
+	if own := client.Command(e.Lock.Name); own != nil {
 		command = own
 	}
 	if len(command) == 0 {
@@ -173,13 +171,13 @@ func startClientProcess(s RunEnv, i int) (*client.Stdio, error) {
 	}
 	p, err := child.Start(child.Spec{
 		Path: command[0], Args: command[1:], Pipes: true,
-		Env:    append(os.Environ(), "GOMAXPROCS=1", s.Ledger.Mark()),
-		Stderr: filepath.Join(s.Dir.File(rundir.LogsDir), fmt.Sprintf("client-%d.log", i)),
+		Env:    append(os.Environ(), "GOMAXPROCS=1", e.Ledger.Mark()),
+		Stderr: filepath.Join(e.Dir.File(rundir.LogsDir), fmt.Sprintf("client-%d.log", i)),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Ledger.Process(p.PID()); err != nil {
+	if err := e.Ledger.Process(p.PID()); err != nil {
 		return nil, errors.Join(err, p.Kill())
 	}
 	return client.NewStdio(p.Stdin(), p.Stdout(), p), nil

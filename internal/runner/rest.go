@@ -71,18 +71,17 @@ func (s *stage) held(ctx context.Context, keys []string) bool {
 // if nobody could look.
 func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
-	row, err := s.run.row()
-	if !ok || err != nil || row.Open == nil { // a client of the user's own: what it may keep is not known
+	if !ok || s.run.lock.Open == nil { // a client of the user's own: what it may keep is not known
 		return nil, false
 	}
 	left := map[string]*history.LeftValue{}
 	kept := map[string]bool{}
 	for _, key := range s.run.params.KeyNames() {
 		left[key] = &history.LeftValue{}
-		if row.PersistentKeys == nil {
+		if s.run.lock.PersistentKeys == nil {
 			continue
 		}
-		for _, name := range row.PersistentKeys(key) {
+		for _, name := range s.run.lock.PersistentKeys(key) {
 			kept[name] = true
 		}
 	}

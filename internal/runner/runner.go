@@ -35,17 +35,11 @@ type Options struct {
 	Memory    bool     // leave nothing on disk: see Outcome.History
 	Repeat    string   // the command that runs it again
 	Version   string   // of this program
-	Client    []string // the command that is a native client on stdio; needed by backends with processes
-	Image     string   // of containers, for backend docker; "" is its default
 	Search    []string // the command that answers checker questions, see checker.Options.SearchCommand
 
-	// Row is a lock that is in no catalogue, in place of the scenario's; backends whose clients
-	// are processes cannot have it. nil: the scenario's.
-	Row *client.Spec
-
-	// Stalled is told who keeps virtual time from passing (backend sim). Nothing can stop that
-	// but the end of the program: Stalled should bring it about. nil: it panics.
-	Stalled func(advice string)
+	// Lock is a lock from outside the catalogue instead of the scenario's. A client in a process of its own does not
+	// know it and refuses to be set up. nil: the scenario's.
+	Lock *client.Spec
 
 	// Watch is told of the state of the run ten times a second, and at every
 	// change of phase. nil: nobody looks.
@@ -82,6 +76,7 @@ var ErrInterrupted = errors.New("the run was interrupted")
 type run struct {
 	Options
 	params workloads.Params
+	lock   client.Spec // under test
 	plan   scenarios.Plan
 	keep   records
 	m      rundir.Manifest
@@ -101,21 +96,30 @@ func (o Options) dice() uint64 { return o.Seed ^ o.Variation*0x9E3779B97F4A7C15 
 // byPriorities: every other variation.
 func (o Options) byPriorities() bool { return o.Variation%2 == 1 }
 
+// lockSpec is the lock under test.
+func (o Options) lockSpec() (client.Spec, error) {
+	if o.Lock != nil {
+		return *o.Lock, nil
+	}
+	return client.Lookup(o.Scenario.Lock)
+}
+
 // Run carries out o.Scenario. When ctx ends the run is cut short: clients
 // finish what they are doing, faults are healed, the history is judged, and the
 // error is ErrInterrupted. With any other error there may be a run directory
 // all the same; then the outcome has it.
 func Run(ctx context.Context, o Options) (*Outcome, error) {
-	r := &run{Options: o, params: o.Scenario.Workload.Defaults(), plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
+	lock, err := o.lockSpec()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, lock: lock, params: o.Scenario.Workload.Defaults(), plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
 	r.resume()
 	r.status = func() Status { return Status{} }
 	if err := r.keep.create(o, r.begun); err != nil {
 		return nil, err
 	}
 	defer r.keep.ledger.Close()
-	if b, ok := o.Backend.(*Sim); ok && o.Stalled != nil {
-		b.stalled = o.Stalled
-	}
 	r.describe()
 	if err := r.keep.begin(r.m); err != nil {
 		return nil, err
@@ -289,28 +293,13 @@ func (r *run) describe() {
 		Format: rundir.Format, ID: r.keep.id(), State: rundir.Running,
 		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
-		Backend: r.Backend.Name(), Why: r.Why, Lock: r.lockName(), Workload: r.params.Kind, Clients: r.params.Clients,
+		Backend: r.Backend.Name(), Why: r.Why, Deterministic: r.Backend.Facts().Deterministic, Lock: r.lock.Name, Workload: r.params.Kind, Clients: r.params.Clients,
 		Keys: r.params.KeyNames(), Lease: r.params.Lease, Topology: s.Topology.Defaults(), Expect: s.Expect,
 		Started: r.begun, Versions: versions(r.Version), Machine: machine(),
 	}
 	for _, step := range r.plan.All() {
 		r.m.Plan = append(r.m.Plan, describeStep(step))
 	}
-}
-
-// row is the lock under test, as its catalogue has it.
-func (r *run) row() (client.Spec, error) {
-	if r.Row != nil {
-		return *r.Row, nil
-	}
-	return client.Lookup(r.Scenario.Lock)
-}
-
-func (r *run) lockName() string {
-	if r.Row != nil {
-		return r.Row.Name
-	}
-	return r.Scenario.Lock
 }
 
 // longestPause is for how long the plan may have a client stand still.

@@ -90,7 +90,8 @@ func load(t *testing.T, name string, set ...string) scenarios.Scenario {
 func options(t *testing.T, s scenarios.Scenario) Options {
 	t.Helper()
 	return Options{
-		Scenario: s, Seed: 1, Backend: processSpec.New(), Out: t.TempDir(), Client: clientCommand(t), Version: "test",
+		Scenario: s, Seed: 1, Backend: newProcessBackend(BackendOptions{Client: clientCommand(t)}), Out: t.TempDir(),
+		Version: "test",
 	}
 }
 

@@ -45,7 +45,7 @@ func TestClientsShareProcesses(t *testing.T) {
 func TestSharedProcessThatCannotStart(t *testing.T) {
 	needRedis(t)
 	o := options(t, load(t, "contention", "workload.clients=4", "workload.per_process=2"))
-	o.Client = []string{filepath.Join(t.TempDir(), "nothing")}
+	o.Backend = newProcessBackend(BackendOptions{Client: []string{filepath.Join(t.TempDir(), "nothing")}})
 	if _, err := Run(context.Background(), o); err == nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Run: %v", err)
 	}

@@ -16,16 +16,14 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// SimName is the name of the backend on which the same seed makes the same run.
-const SimName = "sim"
-
 // sim: servers, network and clients in this process, in virtual time. The lock's
 // code is the real one, and so is go-redis; what they talk to is simulated.
 var simSpec = BackendSpec{
-	Name:   SimName,
+	Name:   "sim",
 	Doc:    "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
 	Unable: simUnable,
-	New:    func() Backend { return NewSim() },
+	New:    func(o BackendOptions) Backend { return NewSim(o.Stalled) },
+	Flags:  noFlags,
 }
 
 func simUnable(s scenarios.Scenario) string {
@@ -48,22 +46,28 @@ type Sim struct {
 	passed  time.Duration
 	stalled func(advice string)
 	limit   time.Duration // see stalledAfter
+	facts   Facts
 	dog     bubble.Watchdog
 	trace   io.Writer // see sim.Config.Trace; nil: none
 }
 
-// NewSim is a simulation that has yet to begin. One serves one run. See
-// [Options.Stalled] for a lock that brings virtual time to a stop.
-func NewSim() *Sim { return &Sim{stalled: func(advice string) { panic(advice) }, limit: stalledAfter} }
+// NewSim returns a simulation that has not begun. See [BackendOptions] for stalled.
+func NewSim(stalled func(advice string)) *Sim {
+	if stalled == nil {
+		stalled = func(advice string) { panic(advice) }
+	}
+	return &Sim{stalled: stalled, limit: stalledAfter, facts: Facts{Deterministic: true}}
+}
 
-// simSamples is how often, at most, each node is looked at in a simulated run.
+// simSamples is how often, at most, each node is sampled in a simulated run: a sample costs as much as a command,
+// and explorations make thousands of runs.
 const simSamples = 500
 
 // stalledAfter is for how long, in real time, virtual time may stand still.
 const stalledAfter = 10 * time.Second
 
 // Name is sim.
-func (*Sim) Name() string { return SimName }
+func (*Sim) Name() string { return simSpec.Name }
 
 // Mono is the time since the simulation began; never 0, which would mean that it is not known.
 func (b *Sim) Mono() int64 { return int64(time.Since(b.epoch)) + 1 }
@@ -79,14 +83,8 @@ func (b *Sim) Commands() int64 {
 	return b.cluster.Commands()
 }
 
-// Versions is the Redis that is simulated.
-func (b *Sim) Versions() map[string]string {
-	redis := "simulated"
-	if b.cluster != nil {
-		redis += ", as " + b.cluster.Version()
-	}
-	return map[string]string{"redis": redis}
-}
+// Facts is the Redis that is simulated, and how it is sampled.
+func (b *Sim) Facts() Facts { return b.facts }
 
 // interruptEvery is how often, in virtual time, it is looked whether the user has had enough.
 const interruptEvery = 50 * time.Millisecond
@@ -135,18 +133,23 @@ func follow(ctx, outer context.Context, cancel func()) {
 }
 
 // Start starts the simulated servers.
-func (b *Sim) Start(ctx context.Context, s RunEnv) (cluster.Cluster, error) {
+func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	b.epoch = time.Now()
-	seedLibraries(s.Seed)
-	cfg := sim.Config{Seed: s.Seed, Topology: s.Topology, Actors: s.Clients, Trace: b.trace}
-	if s.Order > 0 {
-		cfg.Priorities = &sim.Priorities{Seed: s.Seed, Horizon: s.Order}
+	seedLibraries(e.Seed)
+	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.trace}
+	if e.Priorities {
+		cfg.Priorities = &sim.Priorities{Seed: e.Seed, Horizon: e.Duration}
 	}
 	c, err := sim.Start(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	b.cluster = c
+	b.facts.Delivery = c.Delivery()
+	b.facts.Versions = map[string]string{"redis": "simulated, as " + c.Version()}
+	b.facts.Sampling = Sampling{
+		Every: max(sampleEvery, (e.Duration / simSamples).Truncate(time.Millisecond)), Thin: true,
+	}
 	return c, nil
 }
 
@@ -160,13 +163,13 @@ func seedLibraries(seed uint64) {
 
 // Client is client i in this process. Each of its two voices, the answers and
 // the notices, has turns of its own.
-func (b *Sim) Client(_ context.Context, s RunEnv, i int) (client.Client, error) {
+func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
 	actor, teller := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	c := &simClient{actor: actor}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
 		BeforeStep:   func() { actor.Gate(); actor.Turn() },
 		BeforeNotice: func() { actor.Gate(); teller.Turn() },
-	}, s.Row)
+	}, &e.Lock)
 	return c, nil
 }
 

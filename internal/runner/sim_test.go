@@ -24,7 +24,7 @@ import (
 func simulate(t *testing.T, s scenarios.Scenario, seed, variation uint64) (*Outcome, []byte) {
 	t.Helper()
 	out, err := Run(context.Background(), Options{
-		Scenario: s, Seed: seed, Variation: variation, Backend: NewSim(), Out: t.TempDir(), Version: "test",
+		Scenario: s, Seed: seed, Variation: variation, Backend: NewSim(nil), Out: t.TempDir(), Version: "test",
 	})
 	// go-redis keeps timers of one bubble in pools, which must not reach the next.
 	runtime.GC()
@@ -136,8 +136,8 @@ func TestChanceThatIsNotSeededIsFound(t *testing.T) {
 	var texts [2]string
 	for i := range texts {
 		out, err := Run(context.Background(), Options{
-			Scenario: load(t, "redlock-contention", "topology={kind: single}", "lock=set-nx-px"), Seed: 1, Row: &row,
-			Backend: NewSim(), Out: t.TempDir(), Version: "test",
+			Scenario: load(t, "redlock-contention", "topology={kind: single}", "lock=set-nx-px"), Seed: 1, Lock: &row,
+			Backend: NewSim(nil), Out: t.TempDir(), Version: "test",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -170,20 +170,19 @@ func TestLockThatStopsTimeIsNamed(t *testing.T) {
 				l, err := open(s, notify)
 				return slow{l, wait.begin}, err
 			}
-			b := NewSim()
-			b.limit = 500 * time.Millisecond
-			var mu sync.Mutex // the watchdog may tell once more while the run ends
+			var mu sync.Mutex // the watchdog may report once more while the run ends
 			said := ""
+			b := NewSim(func(advice string) {
+				mu.Lock()
+				defer mu.Unlock()
+				if said = advice; strings.Contains(advice, "slow.Acquire") { // or the machine was busy with other things
+					wait.end()
+				}
+			})
+			b.limit = 500 * time.Millisecond
 			_, err = Run(context.Background(), Options{
-				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Row: &row,
+				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Lock: &row,
 				Backend: b, Memory: true, Version: "test",
-				Stalled: func(advice string) {
-					mu.Lock()
-					defer mu.Unlock()
-					if said = advice; strings.Contains(advice, "slow.Acquire") { // or the machine was busy with other things
-						wait.end()
-					}
-				},
 			})
 			runtime.GC()
 			runtime.GC()
@@ -245,7 +244,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out, err := Run(ctx, Options{
-		Scenario: load(t, "failover", "duration=1h"), Seed: 1, Backend: NewSim(), Out: t.TempDir(), Version: "test",
+		Scenario: load(t, "failover", "duration=1h"), Seed: 1, Backend: NewSim(nil), Out: t.TempDir(), Version: "test",
 		Watch: func(s Status) {
 			if s.Grants > 0 {
 				cancel()

@@ -33,7 +33,7 @@ func BenchmarkSim(b *testing.B) {
 			}
 			commands, used := int64(0), cpu(b)
 			for i := 0; b.Loop(); i++ {
-				backend := NewSim()
+				backend := NewSim(nil)
 				if _, err := Run(context.Background(), Options{
 					Scenario: s, Seed: uint64(i), Backend: backend, Memory: true, Version: "bench",
 				}); err != nil {

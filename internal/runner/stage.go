@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -56,30 +57,23 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		allGone: make(chan struct{}), stop: make(chan struct{}), calmed: make(chan struct{}),
 	}
 	env := RunEnv{
-		Topology: r.m.Topology, Dir: r.keep.dir, Ledger: r.keep.ledger, Client: r.Client, Lock: r.Scenario.Lock, Row: r.Row,
-		Clients: r.params.Clients, PerProcess: r.Scenario.Workload.PerProcess, Seed: r.dice(),
-		Requirements: r.plan.Requirements(),
-		Image:        r.Image,
-	}
-	if r.byPriorities() {
-		env.Order = r.Scenario.Duration
+		Topology: r.m.Topology, Dir: r.keep.dir, Ledger: r.keep.ledger, Lock: r.lock,
+		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
+		Seed: r.dice(), Priorities: r.byPriorities(), Requirements: r.plan.Requirements(),
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, env); err != nil {
 		return s, err
 	}
 	r.m.Nodes = s.cluster.Nodes()
-	if c, ok := s.cluster.(interface{ Delivery() string }); ok {
-		r.m.Delivery = c.Delivery()
-	}
+	facts := r.Backend.Facts()
+	r.m.Delivery = facts.Delivery
+	maps.Copy(r.m.Versions, facts.Versions)
 	if err := s.able(); err != nil {
 		return s, err
 	}
 	if err := s.startClients(ctx, env); err != nil {
 		return s, err
-	}
-	for k, v := range r.Backend.Versions() { // order does not matter: a copy
-		r.m.Versions[k] = v
 	}
 	return s, errors.Join(s.openFiles(), r.keep.manifest(r.m))
 }
@@ -131,7 +125,7 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
-		Lock: s.run.Scenario.Lock, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options,
+		Lock: s.run.lock.Name, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options,
 		Seed: s.run.dice() + uint64(i),
 	}})
 	if err != nil {
@@ -152,15 +146,11 @@ func (s *stage) openFiles() error {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
 	s.record = history.NewRecorder(events, clock)
-	w, err := newWitness(s.cluster, newInterest(s.run.params), samples, clock)
+	w, err := newWitness(s.cluster, newInterest(s.run.params), samples, clock, s.run.Backend.Facts().Sampling)
 	if err != nil {
 		return err
 	}
 	s.witness = w
-	w.thin = s.run.Scenario.Duration > keepAll
-	if s.run.Backend.Name() == SimName { // where a sample costs as much as a command, and thousands of runs are made
-		w.thin, w.every = true, max(sampleEvery, (s.run.Scenario.Duration/simSamples).Truncate(time.Millisecond))
-	}
 	w.changed = s.noteChange
 	s.record.OnEvent = func(e history.Event) {
 		s.track.see(e)

@@ -27,8 +27,7 @@ type witness struct {
 	look    cluster.Witness
 	keys    *interest
 	clock   func() time.Duration
-	thin    bool                          // keep only what is news, due, or near an event of the nemesis
-	every   time.Duration                 // between two samples of a node
+	how     Sampling
 	changed func(old, new history.Sample) // called when a node's role or reachability changed
 
 	mu     sync.Mutex
@@ -40,7 +39,7 @@ type witness struct {
 	misses map[string]int            // samples of each in a row that were not answered
 }
 
-func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() time.Duration) (*witness, error) {
+func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() time.Duration, how Sampling) (*witness, error) {
 	look, ok := c.(cluster.Witness)
 	if !ok {
 		return nil, fmt.Errorf("this backend cannot look at its nodes")
@@ -48,7 +47,7 @@ func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() tim
 	return &witness{
 		cluster: c, look: look, keys: keys, clock: clock, out: w,
 		nodes: map[string]history.Sample{}, told: map[string]history.Sample{}, misses: map[string]int{},
-		changed: func(_, _ history.Sample) {}, every: sampleEvery,
+		changed: func(_, _ history.Sample) {}, how: how,
 	}, nil
 }
 
@@ -64,7 +63,7 @@ func (w *witness) run(ctx context.Context, t Time) {
 }
 
 func (w *witness) watch(ctx context.Context, node string, t Time) {
-	tick := time.NewTicker(w.every)
+	tick := time.NewTicker(w.how.Every)
 	defer tick.Stop()
 	var kept time.Duration
 	for {
@@ -92,7 +91,7 @@ func (w *witness) take(s history.Sample, due bool) bool {
 	old, known := w.nodes[s.Node]
 	w.nodes[s.Node] = s
 	news := !known || differs(old, s)
-	write := news || due || !w.thin || s.Time < w.busy
+	write := news || due || !w.how.Thin || s.Time < w.busy
 	if write {
 		w.write(s)
 	}
