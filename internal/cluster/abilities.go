@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Requirements is what servers have to be started with for abilities that cannot
-// be given to a running one. The zero value is a plain server.
+// Requirements are the abilities that servers must be started with, because they
+// cannot be added to a running server. The zero value is a plain server.
 type Requirements struct {
-	Clocks  bool // wall clocks that Clocks can set
-	Disks   bool // disks that forget what was not fsynced, for Disks.PowerOff
-	Network bool // a network of their own, that Network can take servers off
+	Clocks  bool // wall clocks that can be set, for [Clocks]
+	Disks   bool // disks that lose what was not fsynced, for Disks.PowerOff
+	Network bool // a network of their own, for [Network]
 }
 
-// Add gives e what more has as well.
-func (e *Requirements) Add(more Requirements) {
-	e.Clocks = e.Clocks || more.Clocks
-	e.Disks = e.Disks || more.Disks
-	e.Network = e.Network || more.Network
+// Add adds more to r.
+func (r *Requirements) Add(more Requirements) {
+	r.Clocks = r.Clocks || more.Clocks
+	r.Disks = r.Disks || more.Disks
+	r.Network = r.Network || more.Network
 }
 
 // Clock is how a node's wall clock differs from true time. The zero value is a
@@ -27,57 +27,43 @@ type Clock struct {
 	Drift  float64       // seconds gained per true second from now on; negative: lost
 }
 
-// Clocks sets wall clocks of nodes, which Redis expires keys by. Monotonic
-// clocks and the true pace of timers stay as they are.
+// Clocks sets the wall clocks of nodes, by which Redis expires keys. Monotonic
+// clocks and timers are not affected.
 type Clocks interface {
-	// SetClock has node's clock jump to c and go on from there. It returns when
-	// the node reads the new time. A clock set before is replaced.
+	// SetClock makes node's clock jump to c and run from there, replacing an earlier
+	// setting. It returns when the node reads the new time.
 	SetClock(ctx context.Context, node string, c Clock) error
 }
 
-// Disks decides what a server finds when it comes back.
+// Disks decides what data a server finds when it restarts.
 type Disks interface {
-	// PowerOff ends the server as a power cut does: what it had not fsynced is
-	// lost, unlike with Killer.Kill. Killer.Restart starts it again.
+	// PowerOff ends the server as a power cut does: unlike with Killer.Kill, what
+	// it had not fsynced is lost. Killer.Restart starts it again.
 	PowerOff(ctx context.Context, node string) error
-	// Wipe empties the disk of a server that does not run.
+	// Wipe empties the disk of a server that is not running.
 	Wipe(ctx context.Context, node string) error
 }
 
 // Admin runs commands at a node as an operator does, past the gates.
 type Admin interface {
-	// Do answers as go-redis' Cmd does: string, int64, []any, nil. An error reply
-	// of the server is an error.
+	// Do returns the reply as go-redis' Cmd does: string, int64, []any, nil. An error
+	// reply is an error.
 	Do(ctx context.Context, node string, args ...any) (any, error)
 }
 
-// ReplyDropper loses replies of commands that were carried out.
-type ReplyDropper interface {
-	// DropReplies has the next n replies on link, whose To is a server, get lost: the
-	// command is carried out, and its connection reset instead of an answer.
-	DropReplies(link Link, n int) error
-}
-
-// CommandDelayer slows servers down without stopping them.
-type CommandDelayer interface {
-	// DelayCommands has every command at node take perCommand longer, one after the other;
-	// 0: as fast as before.
-	DelayCommands(node string, perCommand time.Duration) error
-}
-
-// Network takes servers off the network that they stand on, as a pulled cable
-// does: packets are lost and nothing is reset, so that connections hang, for the
-// server's own calls as well. What [Witness] and [Admin] ask still arrives.
+// Network disconnects servers from their network, as a pulled cable does: packets
+// are lost and nothing is reset, so connections hang, also those that the server
+// itself has opened. [Witness] and [Admin] still reach it.
 type Network interface {
-	// Disconnect returns when nothing reaches node any more, nor comes from it.
+	// Disconnect returns when no packet reaches or leaves node.
 	Disconnect(ctx context.Context, node string) error
-	// Reconnect puts it back under the same address: connections that are still open on both ends go on.
+	// Reconnect restores the same address; connections still open at both ends continue.
 	Reconnect(ctx context.Context, node string) error
 }
 
-// Substrate tells when what all servers of a cluster stand on is gone, such as the
-// engine of their containers: nothing that is seen afterwards says anything.
+// Substrate reports the loss of what all servers of a cluster run on, such as
+// the engine of their containers. Nothing observed after that is evidence.
 type Substrate interface {
-	Lost() <-chan struct{} // closed when it is
+	Lost() <-chan struct{} // closed when it is lost
 	Err() error            // why; nil as long as it is there
 }

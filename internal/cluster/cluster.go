@@ -1,12 +1,11 @@
-// Package cluster says what a set of lock servers is and what can be done to
-// it, for all backends alike; the backends are the packages below this one.
+// Package cluster defines a set of lock servers and what can be done to it,
+// independent of the backend; the packages below this one are the backends.
 //
-// Read [Cluster] first. Everything that can be done to a cluster beyond
-// reaching and closing it is an ability of its own, a small interface that a
-// backend has or has not: [Killer], [Pauser], [Links], [Witness], [Promoter],
-// [Clocks], [Disks], [Admin], [ReplyDropper], [CommandDelayer], [Network], [Substrate].
-// Package cluster holds no fault: a fault is a use of these abilities, in a
-// certain order and with a proof that it bit.
+// Read [Cluster] first. Every operation beyond connecting and closing is a small
+// interface that a backend may implement: [Killer], [Pauser], [Links], [Witness],
+// [Inventory], [Promoter], [Clocks], [Disks], [Admin], [Network], [Substrate].
+// This package contains no faults: package faults combines these operations, and
+// checks that each fault took effect.
 package cluster
 
 import (
@@ -26,7 +25,7 @@ const (
 	Quorum     = client.Quorum
 )
 
-// Topology is what to start. The zero value is not valid; see Validate.
+// Topology is what to start. The zero value is invalid; see Validate.
 type Topology struct {
 	Kind    string `json:"kind" yaml:"kind"`                           // Single, Replicated, Sentinel, Sharded or Quorum
 	Masters int    `json:"masters,omitempty" yaml:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
@@ -42,9 +41,8 @@ type Node struct {
 	Addr string `json:"addr"` // host:port under which clients know it
 }
 
-// Cluster is a set of running servers. Its methods may be called from several
-// goroutines. Close ends every server and frees every address and file; it may
-// be called twice.
+// Cluster is a set of running servers. Its methods may be called concurrently.
+// Close ends every server and frees every address and file; it may be called twice.
 type Cluster interface {
 	Topology() Topology
 	Nodes() []Node
@@ -52,51 +50,51 @@ type Cluster interface {
 	Close(ctx context.Context) error
 }
 
-// Killer ends servers as a crash does and starts them again.
+// Killer ends servers as a crash does, and restarts them.
 type Killer interface {
-	// Kill ends the server at once (SIGKILL) and returns when it is gone.
+	// Kill ends the server at once (SIGKILL) and returns when the process has exited.
 	Kill(ctx context.Context, node string) error
-	// Restart starts a killed server with what its disk has kept and returns when it answers.
+	// Restart starts a killed server with the data on its disk and returns when it replies.
 	Restart(ctx context.Context, node string) error
 }
 
-// Pauser stops servers without ending them: no packet is lost, no timer runs.
+// Pauser stops servers without ending them: no packet is lost, no timer fires.
 type Pauser interface {
-	Pause(ctx context.Context, node string) error  // SIGSTOP; returns when it stands still
+	Pause(ctx context.Context, node string) error  // SIGSTOP; returns when every thread is stopped
 	Resume(ctx context.Context, node string) error // SIGCONT
 }
 
-// Promoter asks for a failover in the cluster's own way (SENTINEL FAILOVER).
-// It returns when the request was accepted, not when it has happened.
+// Promoter requests a failover in the cluster's own way (SENTINEL FAILOVER). It
+// returns when the request is accepted, before the failover is complete.
 type Promoter interface {
 	Promote(ctx context.Context) error
 }
 
-// Witness reads nodes through connections that no fault touches.
+// Witness samples nodes through connections that no fault affects.
 type Witness interface {
-	// Sample says what node looks like now. A node that does not answer is a
+	// Sample is the state of node and keys now. A node that does not reply is a
 	// Sample with Up false, not an error. Time and Asked are left zero.
 	Sample(ctx context.Context, node string, keys []string) history.Sample
 }
 
 // Inventory lists what nodes have in memory, past the gates.
 type Inventory interface {
-	// Keys are the keys of a node and what is left of their time to live;
-	// negative: they have none, and stay until somebody removes them.
+	// Keys are the keys of a node with their remaining time to live; negative: none,
+	// the key stays until it is removed.
 	Keys(ctx context.Context, node string) (map[string]time.Duration, error)
 }
 
-// Link is the way that connections dialled by From take to To. Ends are names:
-// "n1", "s1" (a Sentinel), "client:0"; Any stands for all.
+// Link is the connections that From dials to To. Ends are names: "n1", "s1" (a
+// Sentinel), "client:0", or [Any].
 type Link struct{ From, To string }
 
-// Any is every end of a kind of link.
+// Any matches every end of a link.
 const Any = "*"
 
 // Direction of bytes on a link.
 type Direction int
 
-// The directions. Both is a set, not a third way.
+// The directions. Both is the set of them.
 const (
 	Forward Direction = 1 << iota // from the dialler to the server: requests
 	Back                          // from the server to the dialler: replies, replicated writes
@@ -110,35 +108,35 @@ type Mode int
 const (
 	Pass Mode = iota
 	Hold      // keep bytes and deliver them, in order, when the gate passes again: a partition that heals
-	Drop      // read and forget bytes; a connection that lost any is reset when the gate passes again
+	Drop      // read and discard bytes; a connection that lost any is reset when the gate passes again
 	Cut       // reset open connections and refuse new ones
 )
 
 // Rule is what a gate does in one direction of a link. The zero value passes
-// everything at once. Whatever delays bytes keeps their order, and ends with
-// the rule: what was on its way then arrives at once.
+// everything at once. Delays keep the order of bytes, and end with the rule:
+// delayed bytes are then delivered at once.
 type Rule struct {
 	Mode   Mode
-	Delay  time.Duration // added to everything
-	Jitter time.Duration // up to so much more, drawn for each packet
-	Seed   uint64        // of what Jitter draws; each connection draws for itself
-	Rate   int64         // bytes per second of all connections of a caller together; 0: any number
-	Mute   bool          // published messages are lost, of [Back] only; all else passes
+	Delay  time.Duration // added to every packet
+	Jitter time.Duration // the most that is added on top, drawn for each packet
+	Seed   uint64        // of Jitter; each connection draws from its own sequence
+	Rate   int64         // bytes per second of all connections of a caller together; 0: unlimited
+	Mute   bool          // drop published messages, and nothing else; in direction [Back] only
 }
 
-// Delays says whether r delays anything.
+// Delays reports whether r delays anything.
 func (r Rule) Delays() bool { return r.Delay > 0 || r.Jitter > 0 || r.Rate > 0 }
 
 // Traffic counts what a gate has done since it was opened.
 type Traffic struct {
 	Passed   int64 // bytes delivered
 	Waiting  int64 // bytes held now
-	Dropped  int64 // bytes forgotten
+	Dropped  int64 // bytes discarded
 	Resets   int64 // connections reset by the gate
-	Messages int64 // published messages lost, see Rule.Mute
+	Messages int64 // published messages dropped, see Rule.Mute
 }
 
-// Add counts what more has counted as well.
+// Add adds more to t.
 func (t *Traffic) Add(more Traffic) {
 	t.Passed += more.Passed
 	t.Waiting += more.Waiting
@@ -149,9 +147,9 @@ func (t *Traffic) Add(more Traffic) {
 
 // Links sets the gates between clients, servers and Sentinels.
 type Links interface {
-	// SetRule puts rule in force for dir of every link that matches; a later
-	// rule replaces an earlier one of the same link and direction.
+	// SetRule applies rule to dir of every matching link. It replaces an earlier rule
+	// of the same link and direction.
 	SetRule(link Link, dir Direction, rule Rule) error
-	// Traffic sums up what the gates of every matching link have done in dir.
+	// Traffic is the sum over the gates of every matching link in dir.
 	Traffic(link Link, dir Direction) (Traffic, error)
 }

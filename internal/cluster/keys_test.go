@@ -15,17 +15,20 @@ func TestKeysSeen(t *testing.T) {
 	wrongType := errors.New("WRONGTYPE")
 	hash := func(pairs ...any) []any { return []any{pairs, wrongType, int64(1500)} }
 	const left = 1500 * time.Millisecond
+	held := func(owner string, count int, ttl time.Duration) map[string]history.KeySeen {
+		return map[string]history.KeySeen{"k": {Owner: owner, Count: count, TTL: ttl}}
+	}
 	for name, test := range map[string]struct {
 		replies []any // to HGETALL, GET, PTTL
 		want    map[string]history.KeySeen
 	}{
 		"free":           {[]any{[]any{}, nil, int64(-2)}, nil},
 		"another shard":  {[]any{wrongType, wrongType, errors.New("MOVED 1 127.0.0.1:1")}, nil},
-		"string":         {[]any{wrongType, "a", int64(1500)}, map[string]history.KeySeen{"k": {Owner: "a", TTL: left}}},
-		"no expiry":      {[]any{wrongType, "a", int64(-1)}, map[string]history.KeySeen{"k": {Owner: "a", TTL: -time.Millisecond}}},
-		"set":            {[]any{wrongType, wrongType, int64(1500)}, map[string]history.KeySeen{"k": {TTL: left}}},
-		"owner, count":   {hash("token", "7", "count", "2", "owner", "a"), map[string]history.KeySeen{"k": {Owner: "a", Count: 2, TTL: left}}},
-		"one per holder": {hash("mode", "write", "a:1", "3"), map[string]history.KeySeen{"k": {Owner: "a:1", Count: 3, TTL: left}}},
+		"string":         {[]any{wrongType, "a", int64(1500)}, held("a", 0, left)},
+		"no expiry":      {[]any{wrongType, "a", int64(-1)}, held("a", 0, -time.Millisecond)},
+		"set":            {[]any{wrongType, wrongType, int64(1500)}, held("", 0, left)},
+		"owner, count":   {hash("token", "7", "count", "2", "owner", "a"), held("a", 2, left)},
+		"one per holder": {hash("mode", "write", "a:1", "3"), held("a:1", 3, left)},
 		"cut short":      {[]any{"a"}, nil},
 	} {
 		if diff := cmp.Diff(test.want, KeysSeen([]string{"k"}, test.replies)); diff != "" {

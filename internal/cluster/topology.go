@@ -19,7 +19,7 @@ func Topologies() []TopologySpec {
 	}
 }
 
-// Defaults is t with the kind's default in place of every zero count.
+// Defaults replaces every zero count in t by the kind's default.
 func (t Topology) Defaults() Topology {
 	set := func(n *int, d int) {
 		if *n == 0 {
@@ -44,11 +44,11 @@ func (t Topology) Defaults() Topology {
 // Bounds of a topology on one machine.
 const (
 	maxNodes     = 15
-	minSentinels = 3 // with two, nobody has a majority when one is gone (redis.io, Sentinel)
-	minShards    = 3 // with two, nobody has a majority to vote with when one is gone (redis.io, Cluster)
+	minSentinels = 3 // of two, the one that is left has no majority (redis.io, Sentinel)
+	minShards    = 3 // of two, the one that is left has no majority to vote with (redis.io, Cluster)
 )
 
-// Validate says what is wrong with t, after Defaults.
+// Validate checks t, after Defaults.
 func (t Topology) Validate() error {
 	if t.Kind != Sentinel && t.Sentinels != 0 {
 		return fmt.Errorf("topology %s has no sentinels: leave them out", t.Kind)
@@ -79,7 +79,7 @@ func (t Topology) Validate() error {
 				maxNodes, t.Masters, t.Replicas)
 		}
 	default:
-		return fmt.Errorf("no topology is called %q", t.Kind)
+		return fmt.Errorf("unknown topology %q", t.Kind)
 	}
 	return nil
 }
@@ -90,8 +90,8 @@ func (t Topology) Size() int {
 	return t.MasterCount() * (1 + min(max(t.Replicas, 0), maxNodes))
 }
 
-// MasterCount is the number of masters that a cluster starts with: the nodes n1, n2, …
-// up to it. Those after them are replicas, of the masters in turn (see MasterOf).
+// MasterCount is the number of masters that a cluster starts with: nodes n1, n2, …
+// The nodes after them are replicas, of the masters in turn (see MasterOf).
 func (t Topology) MasterCount() int {
 	t = t.Defaults()
 	if t.Kind == Quorum || t.Kind == Sharded {
@@ -103,9 +103,9 @@ func (t Topology) MasterCount() int {
 // MasterOf is the number of the master that node i (from 1) replicates from at
 // the start; 0 if it is one itself.
 func (t Topology) MasterOf(i int) int {
-	heads := t.MasterCount()
-	if i <= heads {
+	masters := t.MasterCount()
+	if i <= masters {
 		return 0
 	}
-	return (i-heads-1)%heads + 1
+	return (i-masters-1)%masters + 1
 }

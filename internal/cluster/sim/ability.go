@@ -4,23 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 var (
-	_ cluster.Killer         = (*Cluster)(nil)
-	_ cluster.Pauser         = (*Cluster)(nil)
-	_ cluster.Promoter       = (*Cluster)(nil)
-	_ cluster.Witness        = (*Cluster)(nil)
-	_ cluster.Inventory      = (*Cluster)(nil)
-	_ cluster.Links          = (*Cluster)(nil)
-	_ cluster.Clocks         = (*Cluster)(nil)
-	_ cluster.Disks          = (*Cluster)(nil)
-	_ cluster.Admin          = (*Cluster)(nil)
-	_ cluster.ReplyDropper   = (*Cluster)(nil)
-	_ cluster.CommandDelayer = (*Cluster)(nil)
+	_ cluster.Killer    = (*Cluster)(nil)
+	_ cluster.Pauser    = (*Cluster)(nil)
+	_ cluster.Promoter  = (*Cluster)(nil)
+	_ cluster.Witness   = (*Cluster)(nil)
+	_ cluster.Inventory = (*Cluster)(nil)
+	_ cluster.Links     = (*Cluster)(nil)
+	_ cluster.Clocks    = (*Cluster)(nil)
+	_ cluster.Disks     = (*Cluster)(nil)
+	_ cluster.Admin     = (*Cluster)(nil)
 )
 
 // act locks the world at the next instant of the actor in ctx, for what that
@@ -166,16 +163,6 @@ func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Tra
 	return sum, err
 }
 
-// DropReplies has the next n replies on link get lost, see [cluster.ReplyDropper].
-// What a server sends on its own (a published message) is no reply.
-func (c *Cluster) DropReplies(link cluster.Link, n int) error {
-	return c.each(link, "losing replies", func(h *host) {
-		for _, caller := range h.match(link.From) {
-			caller.lanes[back].lose = n
-		}
-	})
-}
-
 // each calls do for the servers of a link, with the world locked.
 func (c *Cluster) each(link cluster.Link, doing string, do func(*host)) error {
 	if err := c.checkEnd(link.From); err != nil {
@@ -246,24 +233,5 @@ func (c *Cluster) Wipe(ctx context.Context, node string) error {
 		return fmt.Errorf("wiping the disk of %s: it runs: end it first", node)
 	}
 	n.disk.wipe()
-	return nil
-}
-
-// DelayCommands has every command at node take perCommand longer.
-func (c *Cluster) DelayCommands(node string, perCommand time.Duration) error {
-	n, err := c.node(node)
-	if err != nil || perCommand < 0 {
-		return fmt.Errorf("slowing down %s by %v: %w", node, perCommand, errors.Join(err, negative(perCommand)))
-	}
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	n.slow = int64(perCommand)
-	return nil
-}
-
-func negative(d time.Duration) error {
-	if d < 0 {
-		return errors.New("a duration must not be negative")
-	}
 	return nil
 }

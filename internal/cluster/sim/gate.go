@@ -30,7 +30,6 @@ type lane struct {
 	resets  int64
 	lost    int64 // published messages
 	free    int64 // when a line with a rate has sent what it was given so far
-	lose    int   // replies to lose from now on
 }
 
 // delay is for how much longer than otherwise what flow f sends now is under

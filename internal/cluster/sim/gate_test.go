@@ -346,21 +346,6 @@ func TestAReplyWaitsForAFrozenClient(t *testing.T) {
 	})
 }
 
-func TestLostReply(t *testing.T) {
-	simulate(t, single(), func(w *world) {
-		c, other := w.client(0), w.client(1)
-		w.ok(c.Ping(w.ctx).Err())
-		w.ok(w.DropReplies(link0(), 1))
-		if err := c.Incr(w.ctx, "n").Err(); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("the reply was to be lost: %v", err)
-		}
-		if v := other.Get(w.ctx, "n").Val(); v != "1" {
-			t.Errorf("the command was to be carried out once: %q", v)
-		}
-		w.ok(c.Incr(w.ctx, "n").Err())
-	})
-}
-
 func TestLinksThatAreNotThere(t *testing.T) {
 	simulate(t, single(), func(w *world) {
 		for _, l := range []cluster.Link{{From: "client:0", To: "n2"}, {From: "x", To: "n1"}, {From: "client:-1", To: "n1"}} {

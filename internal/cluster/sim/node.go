@@ -22,11 +22,11 @@ type node struct {
 	chance   *rand.Rand
 	id       string // INFO's run_id, new with every start
 
-	disk   disk
-	repl   replication
-	clock  cluster.Clock
-	set    int64 // instant at which clock was set
-	slow   int64 // nanoseconds for each command
+	disk  disk
+	repl  replication
+	clock cluster.Clock
+	set   int64 // instant at which clock was set
+
 	maxLag int64 // min-replicas-max-lag
 	least  int   // min-replicas-to-write
 
@@ -220,20 +220,10 @@ func (s *session) receive(seg segment) {
 	if s.peer == nil {
 		s.peer = n.server.Open(s.conn.source, s.push)
 	}
-	before := n.world.commands
 	n.feeding, n.fedFrom = s, n.repl.offset
 	s.peer.Feed(seg.data)
 	n.keepOffset(s)
 	n.feeding = nil
-	if n.slow > 0 {
-		n.busy = max(n.busy, n.world.now()) + n.slow*(n.world.commands-before)
-	}
-	l := &s.conn.from.lanes[back]
-	if l.lose > 0 && len(s.out) > 0 {
-		l.lose--
-		s.out = nil
-		s.conn.reset()
-	}
 	n.done()
 }
 
