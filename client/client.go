@@ -1,10 +1,11 @@
-// Package client is a lock under test as the harness sees it: something that
-// obeys one request at a time and answers. The same requests reach a native
-// client inside this process (simulation), a native client in a process of its
-// own, and a client in any language over standard input and output.
+// Package client is promised API: what a lock under test implements, and both ends of the client protocol
+// (docs/protocol.md).
 //
-// Read [Client] first. A client decides nothing: which operation comes next is
-// the workload's, what the answers mean is the checkers'.
+// A [Client] executes one request at a time and replies. The same requests reach a native client in the harness's
+// process (simulation), a native client in a process of its own, and a client in any language over standard input and
+// output. The workload chooses the operations and the checkers judge the replies; a client only executes.
+//
+// Read [Client] first. A lock written in Go implements [Locker].
 package client
 
 import (
@@ -15,84 +16,85 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Ops of a [Request]. BeforeStep and the lock operations are those of package history.
+// Values of [Request.Op], beside history.Acquire, Try, Work, Renew and Release.
 const (
-	Init  = "init"  // set up: lock name, endpoints, options; answered before anything else is asked
-	Close = "close" // give up every connection and end; nothing is asked after it
+	Init  = "init"  // first request: lock name, endpoints, options
+	Close = "close" // last request: close every connection and exit
 )
 
-// Request is one line to a client. Durations are milliseconds, as the wire has them.
+// Request is one line to a client. Durations are in milliseconds, as on the wire.
 type Request struct {
 	ID      int64   `json:"id"`
 	Op      string  `json:"op"`               // init, acquire, try, work, renew, release, close
-	Client  string  `json:"client,omitempty"` // which client of this process; empty: the only one
+	Client  string  `json:"client,omitempty"` // name of the client in its process; empty: the only one
 	Key     string  `json:"key,omitempty"`
-	Owner   string  `json:"owner,omitempty"`    // id of the holder, unique per hold; re-entry repeats it
-	WaitMS  float64 `json:"wait_ms,omitempty"`  // acquire: give up after; 0: do not wait
-	LeaseMS float64 `json:"lease_ms,omitempty"` // 0: the library renews by itself
+	Owner   string  `json:"owner,omitempty"`    // unique for each hold; a re-entry repeats it
+	WaitMS  float64 `json:"wait_ms,omitempty"`  // acquire: how long to wait; 0: do not wait
+	LeaseMS float64 `json:"lease_ms,omitempty"` // 0: the lock renews by itself
 	MS      float64 `json:"ms,omitempty"`       // work: how long to sleep
 	Mode    string  `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
-	Permits int     `json:"permits,omitempty"`  // acquire, release: how many; 0 is 1
-	Limit   int     `json:"limit,omitempty"`    // acquire: permits that the key has in all; 0: it is no semaphore
+	Permits int     `json:"permits,omitempty"`  // acquire, release: how many; 0 means 1
+	Limit   int     `json:"limit,omitempty"`    // acquire: size of the semaphore; 0: not a semaphore
 	Setup   *Setup  `json:"setup,omitempty"`    // init only
 }
 
-// Setup is what a client needs to know once.
+// Setup is the argument of the first request, [Init].
 type Setup struct {
-	Lock      string            `json:"lock"` // name in the catalogue, or whatever a foreign client understands
+	Lock      string            `json:"lock"` // name in the catalogue, or any name that a client of your own understands
 	Endpoints Endpoints         `json:"endpoints"`
-	Options   map[string]string `json:"options,omitempty"` // options of the lock, as the scenario has them
-	Seed      uint64            `json:"seed,omitempty"`    // for whatever the client draws by chance
+	Options   map[string]string `json:"options,omitempty"` // options of the lock, as written in the scenario
+	Seed      uint64            `json:"seed,omitempty"`    // of every random choice; differs between the clients of a run
 
-	// Dial reaches the endpoints where they are no addresses of this machine: native clients in this process only.
-	// With Sentinels it finds the master itself, under the one address in Endpoints.Addrs.
+	// Dial replaces net.Dialer for clients in the harness's process, where the endpoints are simulated.
+	// With Sentinels it connects to the current master, under the one address in Endpoints.Addrs. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) `json:"-"`
 }
 
-// Reply is one line from a client: the answer to a request (ID set), or an
-// event of its own accord (Event set).
+// Reply is one line from a client: the reply to a request (ID set), or a notice
+// that the client sends without a request (Event set).
 type Reply struct {
 	ID      int64   `json:"id,omitempty"`
 	Type    string  `json:"type,omitempty"`  // "ok", "fail" (certainly did not happen) or "info" (unknown)
-	Event   string  `json:"event,omitempty"` // "lost" or "renewed"
-	Op      string  `json:"-"`               // late answers: what had been asked
+	Event   string  `json:"event,omitempty"` // notices: "lost", "renewed" or EventLate
+	Op      string  `json:"-"`               // late replies: Op of the request
 	Client  string  `json:"client,omitempty"`
-	Key     string  `json:"key,omitempty"`      // events: which hold
-	Owner   string  `json:"owner,omitempty"`    // events: which hold
-	Token   uint64  `json:"token,omitempty"`    // acquire: fencing number; 0: none
-	ValidMS float64 `json:"valid_ms,omitempty"` // acquire, renew, renewed: for how long the hold is promised
-	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC when valid_ms was computed; 0: not told
+	Key     string  `json:"key,omitempty"`      // notices: of the hold
+	Owner   string  `json:"owner,omitempty"`    // notices: of the hold
+	Token   uint64  `json:"token,omitempty"`    // acquire: fencing token; 0: none
+	ValidMS float64 `json:"valid_ms,omitempty"` // acquire, renew, renewed: validity of the hold; 0: none promised
+	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC when valid_ms was computed; 0: unknown
 	Count   int     `json:"count,omitempty"`    // hold count after the operation
 	Code    string  `json:"code,omitempty"`     // of the error, short and stable
 	Error   string  `json:"error,omitempty"`    // for people
 
-	until time.Time // native events: end of the promise, put into valid_ms on the way out
+	until time.Time // notices of native locks: end of the validity; becomes ValidMS when the notice is sent
 }
 
-// Client is one lock user under test. Do is called by one goroutine at a time;
-// the other methods by any. Do answers what the client answered; its error is
-// about the client itself (dead, babbling, too late), after which the outcome
-// of the request is unknown. Notices is closed when the client is gone.
+// Client is one lock user under test. Do must not be called concurrently; the other methods may.
 type Client interface {
+	// Do sends r and returns the client's reply. An error is ErrExited, ErrProtocol or ErrTimeout: the outcome
+	// of the request is unknown.
 	Do(ctx context.Context, r Request) (Reply, error)
+	// Notices returns what the client sends without a request. The channel is closed when the client has exited.
 	Notices() <-chan Reply
+	// Close ends the client and waits for that until ctx is done.
 	Close(ctx context.Context) error
 }
 
-// Stopper is a client whose process can be stopped as a garbage collector
-// would: every goroutine, timer and watchdog in it stands still.
+// Stopper is a client whose process can be stopped the way a long garbage collection
+// stops it: with every goroutine, timer and watchdog.
 type Stopper interface {
-	Stop() error     // returns when the process stands still
-	Continue() error //
-	PID() int        // 0 once it has ended
+	Stop() error     // returns when the process is stopped
+	Continue() error // resumes the process
+	PID() int        // 0 once the process has exited
 }
 
-// Crasher is a client whose process can be ended as a crash ends it.
+// Crasher is a client whose process can be killed without warning.
 type Crasher interface {
-	Kill() error // returns when it is gone; nil if it was gone already
+	Kill() error // returns when the process has exited; nil if it had exited before
 }
 
-// TypeOf turns the type of a reply into the history's.
+// TypeOf maps the type of a reply to that of the history; an unknown one to Info.
 func TypeOf(r Reply) history.Type {
 	switch r.Type {
 	case "ok":

@@ -9,11 +9,11 @@ const (
 	Quorum     = "quorum"     // N independent masters
 )
 
-// Endpoints says how a client reaches the lock servers.
+// Endpoints are the addresses of the lock servers, as "host:port".
 type Endpoints struct {
-	Kind       string   `json:"kind"`                // Single, Replicated, Sentinel, Sharded or Quorum
-	Addrs      []string `json:"addrs,omitempty"`     // the first master (single, replicated), all masters (quorum, cluster); none for sentinel
-	Sentinels  []string `json:"sentinels,omitempty"` // Sentinel addresses
-	MasterName string   `json:"master_name,omitempty"`
-	Source     string   `json:"source,omitempty"` // IP to connect from, so that faults can tell clients apart; empty: any
+	Kind       string   `json:"kind"`                  // Single, Replicated, Sentinel, Sharded or Quorum
+	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster: all masters; sentinel: none; else one
+	Sentinels  []string `json:"sentinels,omitempty"`   // sentinel: where to ask for the master
+	MasterName string   `json:"master_name,omitempty"` // sentinel: name of the master
+	Source     string   `json:"source,omitempty"`      // IP to connect from: faults identify a client by it; empty: any
 }

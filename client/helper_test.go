@@ -20,7 +20,7 @@ import (
 
 var _ Proc = (*child.Process)(nil)
 
-// roleVar makes this test binary a client of the kind that the variable names.
+// roleVar makes this test binary the client process that the variable names.
 const roleVar = "LOCKCHAOS_CLIENT_ROLE"
 
 func TestMain(m *testing.M) {
@@ -31,40 +31,40 @@ func TestMain(m *testing.M) {
 	os.Exit(play(role))
 }
 
-// play is a client process that behaves in the way that role says.
+// play runs the client process called role.
 func play(role string) int {
 	in := bufio.NewScanner(os.Stdin)
 	switch role {
 	case "native":
-		if err := serve(context.Background(), os.Stdin, os.Stdout, singleLock(newMemory())); err != nil {
+		if err := serve(context.Background(), os.Stdin, os.Stdout, singleLock(newMemoryLocker())); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return 0
-	case "dies": // in the middle of its first request
+	case "exits": // during its first request
 		in.Scan()
 		return 3
-	case "half": // writes half a line, and dies
+	case "half": // exits after half a line
 		in.Scan()
 		fmt.Print(`{"id":1,"type":"o`)
 		return 0
-	case "mute": // hears everything, also the end of its input, and says nothing
+	case "silent": // reads everything, ignores EOF, never replies
 		for in.Scan() {
 		}
 		select {}
-	case "hides": // closes its output and lives on
+	case "stdout-closed": // keeps running
 		in.Scan()
 		_ = os.Stdout.Close()
 		select {}
-	case "deaf": // closes its input and lives on
+	case "stdin-closed": // keeps running
 		_ = os.Stdin.Close()
 		fmt.Println(`{"event":"lost","key":"k"}`)
 		select {}
-	case "clings": // ends, and leaves behind a child in a session of its own that holds the output open
+	case "orphan": // exits, and leaves a child in a session of its own that keeps the output open
 		in.Scan()
-		heir := exec.Command("setsid", "sleep", "1")
-		heir.Stdout = os.Stdout
-		if err := heir.Start(); err != nil {
+		orphan := exec.Command("setsid", "sleep", "1")
+		orphan.Stdout = os.Stdout
+		if err := orphan.Start(); err != nil {
 			return 1
 		}
 		return 0
@@ -72,7 +72,7 @@ func play(role string) int {
 	return 2
 }
 
-// memory is a lock that lives in this process: a [Locker] for tests.
+// memoryLocker is a correct lock in this process.
 type memoryLocker struct {
 	mu      sync.Mutex
 	holders map[string]string
@@ -80,11 +80,11 @@ type memoryLocker struct {
 	tokens  uint64
 }
 
-func newMemory() *memoryLocker {
+func newMemoryLocker() *memoryLocker {
 	return &memoryLocker{holders: map[string]string{}, free: make(chan struct{})}
 }
 
-var errBusy = errors.New("somebody has it")
+var errBusy = errors.New("lock is held")
 
 func (m *memoryLocker) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	for {
@@ -132,11 +132,11 @@ func (m *memoryLocker) Release(_ context.Context, key, owner string) (int, error
 
 func (m *memoryLocker) Close(context.Context) error { return nil }
 
-// singleLock is a catalogue of one lock, called memory.
+// singleLock is the lookup of a catalogue with one lock, called memory.
 func singleLock(l Locker) lookup {
 	return func(name string) (Spec, error) {
 		if name != "memory" {
-			return Spec{}, fmt.Errorf("no lock is called %q", name)
+			return Spec{}, fmt.Errorf("unknown lock %q", name)
 		}
 		return Spec{
 			Name: name, Open: func(Setup, func(Reply)) (Locker, error) { return l, nil },
@@ -146,15 +146,15 @@ func singleLock(l Locker) lookup {
 	}
 }
 
-// puppet is a client whose every word the test says itself.
+// scriptedProcess is a client process whose output the test writes.
 type scriptedProcess struct {
 	*Stdio
-	hears *bufio.Scanner // what it is asked
-	says  *io.PipeWriter
-	proc  *fakeProc
+	in   *bufio.Scanner // its standard input
+	out  *io.PipeWriter // its standard output
+	proc *fakeProc
 }
 
-// fakeProc is a process that has only ends of pipes.
+// fakeProc is a process of which only the pipes exist.
 type fakeProc struct {
 	mu   sync.Mutex
 	dead bool
@@ -179,31 +179,31 @@ func (p *fakeProc) killed() bool {
 	return p.dead
 }
 
-func newPuppet() *scriptedProcess {
+func newScriptedProcess() *scriptedProcess {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	proc := &fakeProc{end: func() { _, _ = inR.Close(), outW.Close() }}
-	return &scriptedProcess{Stdio: NewStdio(inW, outR, proc), hears: bufio.NewScanner(inR), says: outW, proc: proc}
+	return &scriptedProcess{Stdio: NewStdio(inW, outR, proc), in: bufio.NewScanner(inR), out: outW, proc: proc}
 }
 
-// hear is the next request; false if its input has ended.
-func (p *scriptedProcess) hear() (r Request, ok bool) {
-	if !p.hears.Scan() {
+// read returns the next request; false at the end of the input.
+func (p *scriptedProcess) read() (r Request, ok bool) {
+	if !p.in.Scan() {
 		return r, false
 	}
-	return r, json.Unmarshal(p.hears.Bytes(), &r) == nil
+	return r, json.Unmarshal(p.in.Bytes(), &r) == nil
 }
 
-func (p *scriptedProcess) say(text string) { _, _ = io.WriteString(p.says, text+"\n") }
+func (p *scriptedProcess) print(text string) { _, _ = io.WriteString(p.out, text+"\n") }
 
-// start runs this test binary as a client of that kind.
+// start runs this test binary as the client process called role.
 func start(t *testing.T, role string) (*Stdio, *child.Process) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), roleVar+"="+role, "GORACE=atexit_sleep_ms=0") // or it lingers for a second
+	env := append(os.Environ(), roleVar+"="+role, "GORACE=atexit_sleep_ms=0") // no second of sleep at exit
 	p, err := child.Start(child.Spec{Path: self, Env: env, Pipes: true})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func start(t *testing.T, role string) (*Stdio, *child.Process) {
 	return NewStdio(p.Stdin(), p.Stdout(), p), p
 }
 
-// soon is a context that no step of a good client outlasts.
+// testContext ends long after any step of a correct client.
 func testContext(t *testing.T) context.Context {
 	t.Helper()
 	return timeoutContext(t, 20*time.Second)
@@ -225,10 +225,10 @@ func timeoutContext(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// noLeaks fails the test if goroutines outlive it.
+// noLeaks fails the test if it leaves goroutines behind.
 func noLeaks(t *testing.T) {
 	t.Helper()
-	// Its first use starts a process that stays.
+	// The first start of a child starts a helper process that keeps running.
 	if p, err := child.Start(child.Spec{Path: "true"}); err != nil || p.Wait() != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func noLeaks(t *testing.T) {
 	})
 }
 
-// drained is everything that c was told, once it is gone.
+// drain waits for the exit of c and returns its unread notices.
 func drain(c *StdioClient) []Reply {
 	var all []Reply
 	for r := range c.Notices() {
@@ -254,7 +254,7 @@ func drain(c *StdioClient) []Reply {
 	return all
 }
 
-// statusField is a number of KiB from /proc/PID/status.
+// statusField returns a number of KiB from /proc/PID/status.
 func statusField(pid int, name string) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

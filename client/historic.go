@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -13,8 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock/historic"
 )
 
-// historicSpecs are the locks of the articles: rows of this catalogue made from
-// those of package historic.
+// historicSpecs are the locks of package historic as rows of this catalogue.
 func historicSpecs() []Spec {
 	var rows []Spec
 	for _, row := range historic.Catalog() {
@@ -32,22 +30,21 @@ func historicSpecs() []Spec {
 	return rows
 }
 
-// clockSkew is the option that sets the clocks of clients apart: each is off by
-// a time drawn from its seed, at most so much, either way. Locks that believe
-// the clocks of clients are broken by it; the others do not notice.
+// clockSkew is the option that sets the clocks of clients apart: each is off by a duration drawn from
+// its seed, at most this much, either way. It breaks locks that compare clocks of clients; others ignore it.
 const clockSkew = "clock_skew"
 
-// resend is go-redis' own default, for locks whose flaw is to be sent again.
+// resends is go-redis' default of MaxRetries, for locks whose flaw is that commands are sent again.
 const resends = 3
 
 func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	now := time.Now
 	if text := s.Options[clockSkew]; text != "" {
-		most, err := time.ParseDuration(text)
-		if err != nil || most <= 0 {
-			return nil, fmt.Errorf("option %s: %q is not a positive duration such as 5s", clockSkew, text)
+		limit, err := positive(clockSkew, text)
+		if err != nil {
+			return nil, err
 		}
-		off := time.Duration(rand.New(rand.NewPCG(s.Seed, 2)).Int64N(2*int64(most))) - most
+		off := time.Duration(rand.New(rand.NewPCG(s.Seed, 2)).Int64N(2*int64(limit))) - limit
 		now = func() time.Time { return time.Now().Add(off) }
 	}
 	retries := -1
@@ -65,58 +62,57 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	return &historicLocker{row: row, lock: l, conns: conns}, nil
 }
 
-// article is a lock of package historic behind the harness's words.
+// historicLocker is a [Locker] on a lock of package historic.
 type historicLocker struct {
 	row   historic.Row
 	lock  historic.Lock
 	conns []redis.UniversalClient
 }
 
-// Acquire takes the lock. What these locks promise is what their users believe:
-// the lease, from the moment at which they asked, or from the answer on where
-// the lock sets the lease anew at the end.
+// Acquire acquires the lock. The validity is what users of these locks rely on: the lease, counted from the
+// request, or from the reply where the lock's last step sets the lease again.
 func (l *historicLocker) Acquire(ctx context.Context, a Ask) (Grant, error) {
-	asked := time.Now()
+	requested := time.Now()
 	var err error
 	if a.Wait {
-		asked, err = historic.Acquire(ctx, l.lock, a.Key, a.Owner, a.Lease)
+		requested, err = historic.Acquire(ctx, l.lock, a.Key, a.Owner, a.Lease)
 	} else {
 		err = l.lock.TryAcquire(ctx, a.Key, a.Owner, a.Lease)
 	}
 	if err != nil {
 		return Grant{}, err
 	}
-	return Grant{Deadline: l.promise(asked, a.Lease)}, nil
+	return Grant{Deadline: l.deadline(requested, a.Lease)}, nil
 }
 
-func (l *historicLocker) promise(asked time.Time, lease time.Duration) time.Time {
+func (l *historicLocker) deadline(requested time.Time, lease time.Duration) time.Time {
 	switch {
 	case l.row.Endless, lease == 0:
 		return time.Time{}
 	case l.row.Late:
 		return time.Now().Add(lease)
 	}
-	return asked.Add(lease)
+	return requested.Add(lease)
 }
 
-// Renew says that the hold is not there: none of these locks can be renewed by hand.
+// Renew fails: none of these locks has a renewal for its users.
 func (l *historicLocker) Renew(context.Context, string, string) (Grant, error) {
 	return Grant{}, ErrNotHeld
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *historicLocker) Release(ctx context.Context, key, owner string) (int, error) {
 	return 0, l.lock.Release(ctx, key, owner)
 }
 
-// Close gives up every connection; what is held is left as it is.
+// Close closes every connection; holds are left as they are.
 func (l *historicLocker) Close(context.Context) error {
 	l.lock.Close()
 	return closeAll(l.conns)
 }
 
-// historicDefinite: these locks know two answers. Besides, a connection that
-// was never made has carried nothing.
+// historicDefinite accepts the two errors that are replies of these locks, and a failed dial,
+// which has sent nothing.
 func historicDefinite(err error) bool {
 	var dial *net.OpError
 	return errors.Is(err, historic.ErrHeld) || errors.Is(err, historic.ErrNotOwner) ||

@@ -14,12 +14,12 @@ import (
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
-// Every lock of the articles is a row here, and names its flaw.
+// Every lock of package historic is a row here; its Doc is its flaw.
 func TestHistoricRows(t *testing.T) {
 	for _, row := range historic.Catalog() {
 		got, err := Lookup(row.Name)
 		if err != nil || got.Doc != row.Flaw {
-			t.Errorf("%s: %v; says %q", row.Name, err, got.Doc)
+			t.Errorf("%s: %v; Doc %q", row.Name, err, got.Doc)
 		}
 		if got.Runs(Quorum) != row.Many || got.Runs(Single) == row.Many {
 			t.Errorf("%s runs on %v", row.Name, got.Topologies)
@@ -46,9 +46,8 @@ func TestHistoricErrors(t *testing.T) {
 	}
 }
 
-// What a lock of the articles promises is what its user believes: nothing if it
-// has no lease, else the lease.
-func TestHistoricPromises(t *testing.T) {
+// The validity of a historic lock is its lease; without one it promises nothing.
+func TestHistoricValidity(t *testing.T) {
 	ctx := context.Background()
 	setup := Setup{Endpoints: Endpoints{Kind: Single, Addrs: []string{locktest.StartServer(t).Addr}}}
 	for name, promised := range map[string]bool{"setnx": false, "set-nx-px": true, "redisson": true} {
@@ -63,7 +62,7 @@ func TestHistoricPromises(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, g, err)
 			}
 			if late := g.Deadline.Sub(before.Add(time.Minute)); promised && (late < 0 || late > 10*time.Second) {
-				t.Errorf("%s: promised until %v after the lease from the question on", name, late)
+				t.Errorf("%s: valid until %v after the end of a lease that starts with the request", name, late)
 			}
 			if _, err := l.Release(ctx, name, "a"); err != nil {
 				t.Errorf("%s: release: %v", name, err)
@@ -78,7 +77,7 @@ func TestHistoricPromises(t *testing.T) {
 	}
 }
 
-// The option sets clocks apart, each by its seed, and is refused if it is none.
+// The option clock_skew sets clocks apart, each by its seed; a bad value is rejected.
 func TestHistoricClockSkew(t *testing.T) {
 	ctx := context.Background()
 	server := locktest.StartServer(t)
@@ -98,7 +97,7 @@ func TestHistoricClockSkew(t *testing.T) {
 			}
 			defer l.Close(ctx)
 			_, err = l.Acquire(ctx, Ask{Key: "k" + skew, Owner: "o", Lease: time.Minute})
-			taken = taken || seed > 0 && err == nil // from the one who has it
+			taken = taken || seed > 0 && err == nil // from its holder
 		}
 		granted = append(granted, taken)
 	}

@@ -6,57 +6,57 @@ import (
 	"sync"
 )
 
-// Local is a native client in the harness's own process: for backends where
-// time is virtual and a stopped client is one that nothing leaves or reaches.
-// It obeys one request at a time, like a client behind standard input.
+// Local is a native client in the harness's own process, for backends with virtual time, where a client is stopped by
+// blocking its [Hooks] and its network. Like a client on standard input it executes one request at a time.
+// Its methods may be called concurrently.
 type Local struct {
-	native *Native
-	turns  Hooks
-	queue  chan *call
-	raw    chan Reply // notices on their way
-	out    chan Reply
-	end    context.CancelFunc
-	idle   chan struct{} // closed when the lock is closed
-	gone   chan struct{} // closed when the last notice was told
-	dead   chan struct{} // closed by Kill
+	native  *native
+	hooks   Hooks
+	queue   chan *call
+	raw     chan Reply // notices of the lock
+	notices chan Reply // notices after their hook
+	cancel  context.CancelFunc
+	idle    chan struct{} // closed when the lock is closed
+	done    chan struct{} // closed after the last notice
+	dead    chan struct{} // closed by Kill
 
 	mu     sync.Mutex
 	closed bool
 	killed bool
 }
 
-// errand is a request and whoever waits for its answer.
+// call is a request that waits for its reply.
 type call struct {
 	request Request
 	reply   chan Reply // 1 deep
 
 	mu   sync.Mutex
-	late bool // Do has given up
-	done bool // the answer was given
+	late bool // Do has timed out
+	done bool // the reply was sent
 }
 
 var _ Client = (*Local)(nil)
 
-// localNotices is how many notices may wait for their reader before the lock
-// itself has to wait.
-const localNotices = 256
+// rawNotices is how many notices are buffered before the lock itself has to wait.
+const rawNotices = 256
 
-// Hooks wait for a moment at which nobody else acts, and for as long as the
-// client stands still.
+// Hooks block until the client may act: until its scheduler slot comes, and
+// for as long as it is stopped.
 type Hooks struct {
-	BeforeStep   func() // before a request is begun, and before its answer is given
-	BeforeNotice func() // before a notice is told
+	BeforeStep   func() // before a request is executed, and before its reply is sent
+	BeforeNotice func() // before a notice is sent
 }
 
-// NewLocal is a client whose promises are stamped by mono. Its lock is row, or
+// NewLocal returns a client that stamps Reply.MonoNS with mono. Its lock is row, or
 // with nil the one of the catalogue that init names.
-func NewLocal(mono func() int64, turns Hooks, row *Spec) *Local {
+func NewLocal(mono func() int64, hooks Hooks, row *Spec) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{
-		turns: turns, queue: make(chan *call, 16), raw: make(chan Reply, localNotices), out: make(chan Reply, noticeQueue),
-		end: cancel, idle: make(chan struct{}), gone: make(chan struct{}), dead: make(chan struct{}),
+		hooks: hooks, queue: make(chan *call, 16), cancel: cancel,
+		raw: make(chan Reply, rawNotices), notices: make(chan Reply, noticeQueue),
+		idle: make(chan struct{}), done: make(chan struct{}), dead: make(chan struct{}),
 	}
-	l.native = NewNative(l.notify, mono)
+	l.native = newNative(l.notify, mono)
 	if row != nil {
 		l.native.lookup = func(string) (Spec, error) { return *row, nil }
 	}
@@ -65,55 +65,55 @@ func NewLocal(mono func() int64, turns Hooks, row *Spec) *Local {
 	return l
 }
 
-// work does one errand after the other until Close.
+// serve executes one request after the other until Close.
 func (l *Local) serve(ctx context.Context) {
-	for e := range l.queue {
-		l.turns.BeforeStep()
-		reply := l.native.Handle(ctx, e.request)
-		reply.ID = e.request.ID
-		l.turns.BeforeStep()
-		l.reply(e, reply)
+	for c := range l.queue {
+		l.hooks.BeforeStep()
+		reply := l.native.handle(ctx, c.request)
+		reply.ID = c.request.ID
+		l.hooks.BeforeStep()
+		l.reply(c, reply)
 	}
-	l.native.Handle(context.WithoutCancel(ctx), Request{Op: Close})
+	l.native.handle(context.WithoutCancel(ctx), Request{Op: Close})
 	close(l.idle)
 }
 
 func (l *Local) notify(r Reply) {
 	select {
 	case l.raw <- r:
-	case <-l.gone: // a lock that tells after it was closed is not heard
+	case <-l.done: // the lock was closed
 	}
 }
 
-// give answers e, or, if nobody waits any more, says so late.
-func (l *Local) reply(e *call, reply Reply) {
-	e.mu.Lock()
-	late := e.late
-	e.done = true
-	e.mu.Unlock()
+// reply sends the reply of c, or makes it a late one if Do has timed out.
+func (l *Local) reply(c *call, reply Reply) {
+	c.mu.Lock()
+	late := c.late
+	c.done = true
+	c.mu.Unlock()
 	if late {
-		reply.Event, reply.Op, reply.Key = EventLate, e.request.Op, e.request.Key
+		reply.Event, reply.Op, reply.Key = EventLate, c.request.Op, c.request.Key
 		l.notify(reply)
 		return
 	}
-	e.reply <- reply
+	c.reply <- reply
 }
 
-// tell passes notices on, one at a time, until the lock is closed.
+// forward sends notices, one at a time, until the lock is closed.
 func (l *Local) forward() {
-	defer close(l.gone)
-	defer close(l.out)
-	pass := func(r Reply) {
-		l.turns.BeforeNotice()
-		l.out <- r
+	defer close(l.done)
+	defer close(l.notices)
+	send := func(r Reply) {
+		l.hooks.BeforeNotice()
+		l.notices <- r
 	}
 	for {
 		select {
 		case r := <-l.raw:
-			pass(r)
+			send(r)
 		case <-l.idle:
 			for len(l.raw) > 0 {
-				pass(<-l.raw)
+				send(<-l.raw)
 			}
 			return
 		case <-l.dead:
@@ -122,49 +122,48 @@ func (l *Local) forward() {
 	}
 }
 
-// Do has the client do r and waits for its answer. If ctx ends first the error
-// is ErrTimeout, and the answer that comes later goes to Notices as [EventLate].
+// Do executes r and waits for the reply. If ctx ends first the error is ErrTimeout, and the
+// reply that comes later is delivered to Notices as [EventLate].
 func (l *Local) Do(ctx context.Context, r Request) (Reply, error) {
-	e := &call{request: r, reply: make(chan Reply, 1)}
-	if err := l.enqueue(e); err != nil {
+	c := &call{request: r, reply: make(chan Reply, 1)}
+	if err := l.enqueue(c); err != nil {
 		return Reply{ID: r.ID}, err
 	}
 	select {
-	case reply := <-e.reply:
+	case reply := <-c.reply:
 		return reply, nil
 	case <-l.dead:
 		return Reply{ID: r.ID}, ErrExited
 	case <-ctx.Done():
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.done {
-		return <-e.reply, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done {
+		return <-c.reply, nil
 	}
-	e.late = true
+	c.late = true
 	return Reply{ID: r.ID}, fmt.Errorf("%w: %s: %w", ErrTimeout, r.Op, ctx.Err())
 }
 
-func (l *Local) enqueue(e *call) error {
+func (l *Local) enqueue(c *call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return ErrExited
 	}
 	select {
-	case l.queue <- e:
+	case l.queue <- c:
 		return nil
 	default:
-		return fmt.Errorf("%w: %d requests wait already", ErrTimeout, cap(l.queue))
+		return fmt.Errorf("%w: %d requests are queued already", ErrTimeout, cap(l.queue))
 	}
 }
 
-// Notices is what the client says of its own accord.
-func (l *Local) Notices() <-chan Reply { return l.out }
+// Notices returns what the client sends without a request, and late replies.
+func (l *Local) Notices() <-chan Reply { return l.notices }
 
-// Kill ends the client as a crash does: what is under way is never answered, and
-// nobody gives back what it held. Whoever calls it has cut its connections off
-// before, because the code of the lock still runs until it finds that out.
+// Kill ends the client as a crash does: requests in progress get no reply, and holds are not released. The
+// caller must cut its connections first, because the code of the lock still runs until it notices.
 func (l *Local) Kill() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,23 +175,23 @@ func (l *Local) Kill() error {
 	return nil
 }
 
-// shut begins the end. l.mu is held.
+// shutdown starts the end of the client; l.mu is held.
 func (l *Local) shutdown() {
 	if !l.closed {
 		l.closed = true
 		close(l.queue)
-		l.end()
+		l.cancel()
 	}
 }
 
-// Close ends what is under way, gives up every connection and waits for that
-// until ctx ends. Somebody has to read Notices meanwhile.
+// Close cancels requests in progress, closes every connection and waits for that until ctx ends.
+// Notices must be read meanwhile.
 func (l *Local) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.shutdown()
 	l.mu.Unlock()
 	select {
-	case <-l.gone:
+	case <-l.done:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("closing a client: %w", ctx.Err())

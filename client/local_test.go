@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// local is a client in this process whose lock is l; turn may be nil.
-func local(t *testing.T, l Locker, turn func()) *Local {
+// local is an initialized client in this process whose lock is l; hook may be nil.
+func local(t *testing.T, l Locker, hook func()) *Local {
 	t.Helper()
-	if turn == nil {
-		turn = func() {}
+	if hook == nil {
+		hook = func() {}
 	}
-	c := NewLocal(func() int64 { return 1 }, Hooks{BeforeStep: turn, BeforeNotice: turn}, nil)
+	c := NewLocal(func() int64 { return 1 }, Hooks{BeforeStep: hook, BeforeNotice: hook}, nil)
 	c.native.lookup = singleLock(l)
 	reply, err := c.Do(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}})
 	if err != nil || reply.Type != "ok" {
@@ -23,7 +23,7 @@ func local(t *testing.T, l Locker, turn func()) *Local {
 	return c
 }
 
-func TestLocalObeys(t *testing.T) {
+func TestLocalExecutesRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := &stubLocker{grant: Grant{Token: 7}}
 		c := local(t, lock, nil)
@@ -48,17 +48,17 @@ func TestLocalObeys(t *testing.T) {
 	})
 }
 
-// A client that stands still does nothing, says nothing, and is late.
-func TestLocalStandsStill(t *testing.T) {
+// A stopped client executes nothing and sends nothing; its reply is late.
+func TestLocalStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var until time.Time
-		still := func() { <-time.After(time.Until(until)) } // in virtual time
-		c := local(t, &stubLocker{}, still)
+		stopped := func() { <-time.After(time.Until(until)) } // in virtual time
+		c := local(t, &stubLocker{}, stopped)
 		until = time.Now().Add(time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := c.Do(ctx, Request{ID: 3, Op: "work", MS: 1, Key: "k"}); !errors.Is(err, ErrTimeout) {
-			t.Fatalf("error %v, want ErrLate", err)
+			t.Fatalf("error %v, want ErrTimeout", err)
 		}
 		late := <-c.Notices()
 		if late.Event != EventLate || late.Op != "work" || late.ID != 3 || time.Now().Before(until) {
@@ -70,7 +70,7 @@ func TestLocalStandsStill(t *testing.T) {
 	})
 }
 
-func TestLocalTellsUntilItIsClosed(t *testing.T) {
+func TestLocalSendsNoticesUntilItIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := local(t, &stubLocker{}, nil)
 		go c.native.notify(Reply{Event: "lost", Key: "k"})
@@ -84,7 +84,7 @@ func TestLocalTellsUntilItIsClosed(t *testing.T) {
 	})
 }
 
-func TestLocalIsKilled(t *testing.T) {
+func TestLocalKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := local(t, &stubLocker{}, nil)
 		failed := make(chan error, 1)
@@ -99,10 +99,10 @@ func TestLocalIsKilled(t *testing.T) {
 			}
 		}
 		if err := <-failed; !errors.Is(err, ErrExited) {
-			t.Errorf("what was under way: %v, want ErrGone", err)
+			t.Errorf("request in progress: %v, want ErrExited", err)
 		}
 		if _, open := <-c.Notices(); open {
-			t.Error("a dead client tells something")
+			t.Error("a killed client sends notices")
 		}
 		if _, err := c.Do(t.Context(), Request{Op: "try"}); !errors.Is(err, ErrExited) {
 			t.Errorf("after Kill: %v", err)

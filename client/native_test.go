@@ -18,17 +18,17 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// scripted is a [Locker] that answers every call alike.
+// stubLocker is a [Locker] whose calls all have the same result.
 type stubLocker struct {
 	grant  Grant
 	err    error
 	panics bool
-	asked  []Ask
+	asks   []Ask
 	closed int
 }
 
 func (s *stubLocker) Acquire(_ context.Context, a Ask) (Grant, error) {
-	s.asked = append(s.asked, a)
+	s.asks = append(s.asks, a)
 	if s.panics {
 		panic("out of locks")
 	}
@@ -46,30 +46,30 @@ func (s *stubLocker) Close(context.Context) error {
 	return s.err
 }
 
-// opened is a native client whose lock is l.
-func opened(t *testing.T, l Locker) *Native {
+// opened is an initialized native client whose lock is l.
+func opened(t *testing.T, l Locker) *native {
 	t.Helper()
-	n := NewNative(func(Reply) {}, func() int64 { return 77 })
+	n := newNative(func(Reply) {}, func() int64 { return 77 })
 	n.lookup = singleLock(l)
-	if reply := n.Handle(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}}); reply.Type != "ok" {
+	if reply := n.handle(t.Context(), Request{ID: 1, Op: Init, Setup: &Setup{Lock: "memory"}}); reply.Type != "ok" {
 		t.Fatalf("init: %+v", reply)
 	}
 	return n
 }
 
-// TestErrorsBecomeFailOrInfo: what is not certainly undone is info.
+// TestErrorsBecomeFailOrInfo: an error whose effect is unknown is info.
 func TestErrorsBecomeFailOrInfo(t *testing.T) {
-	lost := errors.New("the line went dead")
+	broken := errors.New("connection broken")
 	for _, test := range []struct {
 		err  error
 		want string
 	}{
 		{nil, "ok"}, {errBusy, "fail"}, {ErrNotHeld, "fail"}, {fmt.Errorf("renewing: %w", ErrNotHeld), "fail"},
-		{lost, "info"}, {context.DeadlineExceeded, "info"}, {context.Canceled, "info"}, {io.EOF, "info"},
+		{broken, "info"}, {context.DeadlineExceeded, "info"}, {context.Canceled, "info"}, {io.EOF, "info"},
 	} {
 		n := opened(t, &stubLocker{err: test.err})
 		for _, op := range []string{"acquire", "try", "renew", "release"} {
-			reply := n.Handle(t.Context(), Request{ID: 9, Op: op, WaitMS: 10})
+			reply := n.handle(t.Context(), Request{ID: 9, Op: op, WaitMS: 10})
 			if reply.Type != test.want || reply.ID != 9 {
 				t.Errorf("%s with %v: %+v, want %s", op, test.err, reply, test.want)
 			}
@@ -80,15 +80,15 @@ func TestErrorsBecomeFailOrInfo(t *testing.T) {
 	}
 }
 
-// TestEveryNativeLockJudgesItsErrors: a conformance test over the catalogue.
-func TestEveryNativeLockJudgesItsErrors(t *testing.T) {
+// TestEveryNativeLockClassifiesItsErrors: a conformance test over the catalogue.
+func TestEveryNativeLockClassifiesItsErrors(t *testing.T) {
 	for _, row := range Catalog() {
 		if row.Doc == "" || !strings.HasSuffix(row.Doc, ".") || row.Source == "" || row.Open == nil {
 			t.Errorf("%s: no sentence, no source or nothing to open: %+v", row.Name, row)
 		}
 		for _, unknown := range []error{lock.ErrUnknown, fmt.Errorf("x: %w", lock.ErrUnknown)} {
 			if row.Definite(unknown) {
-				t.Errorf("%s calls %v definite", row.Name, unknown)
+				t.Errorf("%s: Definite(%v) = true", row.Name, unknown)
 			}
 		}
 		for err, code := range map[error]string{lock.ErrHeld: "held", ErrNotHeld: "not-held", lock.ErrUnknown: "unknown",
@@ -112,28 +112,28 @@ func TestEveryNativeLockJudgesItsErrors(t *testing.T) {
 	}
 }
 
-func TestHandleRefuses(t *testing.T) {
+func TestHandleRejects(t *testing.T) {
 	setup := &Setup{Lock: "memory"}
 	for _, test := range []struct {
 		name     string
 		requests []Request
-		code     string // of the last answer
+		code     string // of the last reply
 	}{
 		{"before init", []Request{{Op: "acquire"}}, "not-ready"},
-		{"unknown before init", []Request{{Op: "dance"}}, "not-ready"},
-		{"unknown", []Request{{Op: Init, Setup: setup}, {Op: "dance"}}, "unknown-op"},
+		{"unknown before init", []Request{{Op: "unknown"}}, "not-ready"},
+		{"unknown", []Request{{Op: Init, Setup: setup}, {Op: "unknown"}}, "unknown-op"},
 		{"no op", []Request{{Op: Init, Setup: setup}, {}}, "unknown-op"},
 		{"no setup", []Request{{Op: Init}}, "bad-request"},
 		{"unknown lock", []Request{{Op: Init, Setup: &Setup{Lock: "nothing"}}}, "unknown-lock"},
 		{"init twice", []Request{{Op: Init, Setup: setup}, {Op: Init, Setup: setup}}, "bad-request"},
 		{"after close", []Request{{Op: Init, Setup: setup}, {Op: Close}, {Op: "acquire"}}, "not-ready"},
 	} {
-		n := NewNative(func(Reply) {}, Mono)
+		n := newNative(func(Reply) {}, MonotonicNow)
 		n.lookup = singleLock(&stubLocker{})
 		var reply Reply
 		for i, r := range test.requests {
 			r.ID = int64(i + 1)
-			reply = n.Handle(t.Context(), r)
+			reply = n.handle(t.Context(), r)
 		}
 		if reply.Type != "fail" || reply.Code != test.code || reply.Error == "" || reply.ID != int64(len(test.requests)) {
 			t.Errorf("%s: %+v, want fail %s", test.name, reply, test.code)
@@ -141,9 +141,9 @@ func TestHandleRefuses(t *testing.T) {
 	}
 }
 
-func TestForeignLocksAreNotNative(t *testing.T) {
-	n := NewNative(func(Reply) {}, Mono)
-	reply := n.Handle(t.Context(), Request{Op: Init, Setup: &Setup{Lock: "exec:true"}})
+func TestExecLocksAreNotNative(t *testing.T) {
+	n := newNative(func(Reply) {}, MonotonicNow)
+	reply := n.handle(t.Context(), Request{Op: Init, Setup: &Setup{Lock: "exec:true"}})
 	if reply.Type != "fail" || reply.Code != "unknown-lock" {
 		t.Errorf("%+v", reply)
 	}
@@ -153,7 +153,7 @@ func TestCloseTwiceAndCloseThatFails(t *testing.T) {
 	l := &stubLocker{}
 	n := opened(t, l)
 	for range 2 {
-		if reply := n.Handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "ok" || reply.ID != 3 {
+		if reply := n.handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "ok" || reply.ID != 3 {
 			t.Errorf("%+v", reply)
 		}
 	}
@@ -161,28 +161,28 @@ func TestCloseTwiceAndCloseThatFails(t *testing.T) {
 		t.Errorf("the lock was closed %d times", l.closed)
 	}
 	n = opened(t, &stubLocker{err: io.ErrClosedPipe})
-	if reply := n.Handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "info" || reply.Code != "close" {
+	if reply := n.handle(t.Context(), Request{ID: 3, Op: Close}); reply.Type != "info" || reply.Code != "close" {
 		t.Errorf("%+v", reply)
 	}
 }
 
-// TestPanicIsAFinding: what a lock had done when it panicked is unknown, and
-// the client goes on.
-func TestPanicIsAFinding(t *testing.T) {
+// TestPanicBecomesInfo: the effect of an operation that panicked is unknown, and
+// the client continues.
+func TestPanicBecomesInfo(t *testing.T) {
 	l := &stubLocker{panics: true}
 	n := opened(t, l)
-	reply := n.Handle(t.Context(), Request{ID: 5, Op: "try"})
-	want := Reply{ID: 5, Type: "info", Code: "panic", Error: "the lock panicked: out of locks"}
+	reply := n.handle(t.Context(), Request{ID: 5, Op: "try"})
+	want := Reply{ID: 5, Type: "info", Code: "panic", Error: "lock panicked: out of locks"}
 	if diff := cmp.Diff(want, reply, cmp.AllowUnexported(Reply{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	l.panics = false
-	if reply := n.Handle(t.Context(), Request{Op: "try"}); reply.Type != "ok" {
+	if reply := n.handle(t.Context(), Request{Op: "try"}); reply.Type != "ok" {
 		t.Errorf("after the panic: %+v", reply)
 	}
 }
 
-func TestWhatALockIsAsked(t *testing.T) {
+func TestAcquireRequestsBecomeAsks(t *testing.T) {
 	for _, test := range []struct {
 		request Request
 		want    Ask
@@ -195,36 +195,36 @@ func TestWhatALockIsAsked(t *testing.T) {
 		{Request{Op: "acquire", WaitMS: -1e300, LeaseMS: -1e300, Permits: -7}, Ask{Permits: 1, Limit: 1, Lease: -century}},
 	} {
 		l := &stubLocker{}
-		opened(t, l).Handle(t.Context(), test.request)
-		if diff := cmp.Diff([]Ask{test.want}, l.asked); diff != "" {
+		opened(t, l).handle(t.Context(), test.request)
+		if diff := cmp.Diff([]Ask{test.want}, l.asks); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.request, diff)
 		}
 	}
 }
 
-func TestPromises(t *testing.T) {
+func TestValidity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deadline := time.Now().Add(1500 * time.Millisecond)
 		n := opened(t, &stubLocker{grant: Grant{Token: 4, Count: 2, Deadline: deadline}})
-		reply := n.Handle(t.Context(), Request{ID: 2, Op: "acquire"})
+		reply := n.handle(t.Context(), Request{ID: 2, Op: "acquire"})
 		want := Reply{ID: 2, Type: "ok", Token: 4, Count: 2, ValidMS: 1500, MonoNS: 77}
 		if diff := cmp.Diff(want, reply, cmp.AllowUnexported(Reply{})); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		var told Reply
-		n = NewNative(func(r Reply) { told = r }, func() int64 { return 78 })
+		var notice Reply
+		n = newNative(func(r Reply) { notice = r }, func() int64 { return 78 })
 		n.notify(Reply{Event: "renewed", until: deadline})
-		if told.ValidMS != 1500 || told.MonoNS != 78 {
-			t.Errorf("told %+v", told)
+		if notice.ValidMS != 1500 || notice.MonoNS != 78 {
+			t.Errorf("notice %+v", notice)
 		}
 	})
 }
 
-func TestWorkTakesItsTime(t *testing.T) {
+func TestWorkSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := opened(t, &stubLocker{})
 		began := time.Now()
-		if reply := n.Handle(t.Context(), Request{ID: 2, Op: "work", MS: 250}); reply.Type != "ok" || reply.ID != 2 {
+		if reply := n.handle(t.Context(), Request{ID: 2, Op: "work", MS: 250}); reply.Type != "ok" || reply.ID != 2 {
 			t.Errorf("%+v", reply)
 		}
 		if took := time.Since(began); took != 250*time.Millisecond {
@@ -232,7 +232,7 @@ func TestWorkTakesItsTime(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if reply := n.Handle(ctx, Request{Op: "work", MS: 1e300}); reply.Type != "info" || reply.Code != "closing" {
+		if reply := n.handle(ctx, Request{Op: "work", MS: 1e300}); reply.Type != "info" || reply.Code != "closing" {
 			t.Errorf("%+v", reply)
 		}
 	})
@@ -248,26 +248,26 @@ func TestValidFor(t *testing.T) {
 		want  time.Duration
 	}{
 		{"nothing promised", Reply{MonoNS: now}, time.Second, 0},
-		{"not stamped: as when it was asked for", Reply{ValidMS: 2000}, 300 * time.Millisecond, 1700 * time.Millisecond},
+		{"not stamped: counts from the request", Reply{ValidMS: 2000}, 300 * time.Millisecond, 1700 * time.Millisecond},
 		{"stamped", Reply{ValidMS: 2000, MonoNS: at(99 * time.Second)}, 3 * time.Second, time.Second},
-		{"over", Reply{ValidMS: 2000, MonoNS: at(90 * time.Second)}, 11 * time.Second, -8 * time.Second},
-		{"over from the start", Reply{ValidMS: -1, MonoNS: now}, time.Second, -time.Millisecond},
-		{"just over", Reply{ValidMS: 1000, MonoNS: at(99 * time.Second)}, 2 * time.Second, -1},
-		{"stamped before it was asked", Reply{ValidMS: 2000, MonoNS: 5}, time.Second, time.Second},
+		{"ended", Reply{ValidMS: 2000, MonoNS: at(90 * time.Second)}, 11 * time.Second, -8 * time.Second},
+		{"ended from the start", Reply{ValidMS: -1, MonoNS: now}, time.Second, -time.Millisecond},
+		{"just ended", Reply{ValidMS: 1000, MonoNS: at(99 * time.Second)}, 2 * time.Second, -1},
+		{"stamped before the request", Reply{ValidMS: 2000, MonoNS: 5}, time.Second, time.Second},
 		{"stamped in the future", Reply{ValidMS: 2000, MonoNS: 2 * now}, time.Second, time.Second},
 		{"stamped below zero", Reply{ValidMS: 2000, MonoNS: -1 << 63}, time.Second, time.Second},
-		{"event, stamped", Reply{ValidMS: 2000, MonoNS: at(99 * time.Second)}, 0, time.Second},
-		{"event, not stamped: nobody knows", Reply{ValidMS: 2000}, 0, 0},
-		{"event of another clock", Reply{ValidMS: 2000, MonoNS: 2 * now}, 0, 0},
-		{"for ever", Reply{ValidMS: 1e300, MonoNS: now}, time.Second, century},
-		{"for ever ago", Reply{ValidMS: -1e300}, time.Second, -century - time.Second},
+		{"notice, stamped", Reply{ValidMS: 2000, MonoNS: at(99 * time.Second)}, 0, time.Second},
+		{"notice, not stamped: unknown", Reply{ValidMS: 2000}, 0, 0},
+		{"notice stamped by another clock", Reply{ValidMS: 2000, MonoNS: 2 * now}, 0, 0},
+		{"endless", Reply{ValidMS: 1e300, MonoNS: now}, time.Second, century},
+		{"ended long ago", Reply{ValidMS: -1e300}, time.Second, -century - time.Second},
 	} {
 		if got := test.reply.ValidFor(test.took, now); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
-	if a, b := Mono(), Mono(); a <= 0 || b < a {
-		t.Errorf("Mono says %d, then %d", a, b)
+	if a, b := MonotonicNow(), MonotonicNow(); a <= 0 || b < a {
+		t.Errorf("MonotonicNow = %d, then %d", a, b)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestTypeOf(t *testing.T) {
 	}
 }
 
-// TestServe is the client's end alone.
+// TestServe tests the client's end alone.
 func TestServe(t *testing.T) {
 	setup := `{"id":1,"op":"init","setup":{"lock":"memory","endpoints":{"kind":"single"}}}`
 	for _, test := range []struct{ name, in, out, err string }{
@@ -290,14 +290,14 @@ func TestServe(t *testing.T) {
 		{"one client", setup + "\n" + `{"id":2,"op":"try","key":"k","owner":"o"}` + "\n" + `{"id":3,"op":"close"}` + "\n",
 			`1 ok, 2 ok, 3 ok`, ""},
 		{"no newline at the end", setup, "1 ok", ""},
-		{"not JSON", setup + "\nhello\n", "1 ok", `reading a request: "hello"`},
+		{"not JSON", setup + "\nhello\n", "1 ok", `reading a request: expected one JSON object per line`},
 		{"half a request", `{"id":1,"op`, "", "reading a request"},
 		{"a line of 2 MiB", strings.Repeat("x", 2<<20), "", "token too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			noLeaks(t)
 			var out bytes.Buffer
-			err := serve(t.Context(), strings.NewReader(test.in), &out, singleLock(newMemory()))
+			err := serve(t.Context(), strings.NewReader(test.in), &out, singleLock(newMemoryLocker()))
 			if (err != nil) != (test.err != "") || !strings.Contains(fmt.Sprint(err), test.err) && err != nil {
 				t.Errorf("serve = %v, want %q", err, test.err)
 			}
@@ -310,45 +310,44 @@ func TestServe(t *testing.T) {
 				got = append(got, fmt.Sprint(r.ID, " ", r.Type))
 			}
 			if diff := cmp.Diff(test.out, strings.Join(got, ", ")); diff != "" {
-				t.Errorf("answers (-want +got):\n%s", diff)
+				t.Errorf("replies (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestServeEndsWithItsContext: also while a request is worked on and nobody
-// ends its input.
+// TestServeEndsWithItsContext: also during a request, with the input still open.
 func TestServeEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in, asks := io.Pipe()
-		answers, out := io.Pipe()
+		in, requests := io.Pipe()
+		replies, out := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- serve(ctx, in, out, singleLock(newMemory())) }()
-		lines := json.NewDecoder(answers)
-		_, _ = io.WriteString(asks, `{"id":1,"op":"init","setup":{"lock":"memory"}}`+"\n")
+		go func() { ended <- serve(ctx, in, out, singleLock(newMemoryLocker())) }()
+		lines := json.NewDecoder(replies)
+		_, _ = io.WriteString(requests, `{"id":1,"op":"init","setup":{"lock":"memory"}}`+"\n")
 		var r Reply
 		if err := lines.Decode(&r); err != nil || r.Type != "ok" {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		_, _ = io.WriteString(asks, `{"id":2,"op":"work","ms":1e9}`+"\n")
+		_, _ = io.WriteString(requests, `{"id":2,"op":"work","ms":1e9}`+"\n")
 		synctest.Wait()
 		cancel()
 		if err := lines.Decode(&r); err != nil || r.Type != "info" || r.Code != "closing" {
-			t.Errorf("its work ended with %+v, %v", r, err)
+			t.Errorf("work ended with %+v, %v", r, err)
 		}
 		if err := <-ended; err != nil {
 			t.Errorf("serve = %v", err)
 		}
-		_ = asks.Close()
+		_ = requests.Close()
 	})
 }
 
-// FuzzServe feeds the client's end whatever a harness may write.
+// FuzzServe feeds arbitrary requests to the client's end.
 func FuzzServe(f *testing.F) {
 	for _, seed := range []string{
-		"", "\n", "{}", `{"id":1,"op":"init"}`, `{"id":1,"op":"init","setup":{"lock":"memory"}}` + "\n" + `{"id":2,"op":"try"}`,
-		`{"op":"work","ms":-1}`, `{"client":"x","op":"close"}`, "nil", `{"id":1e30}`, "\xff", `[1]`,
+		"", "\n", "{}", `{"id":1,"op":"init"}`, `{"id":1,"op":"init","setup":{"lock":"memory"}}` + "\n" +
+			`{"id":2,"op":"try"}`, `{"op":"work","ms":-1}`, `{"client":"x","op":"close"}`, "nil", `{"id":1e30}`, "\xff", `[1]`,
 	} {
 		f.Add(seed)
 	}
@@ -360,7 +359,7 @@ func FuzzServe(f *testing.F) {
 		for d := json.NewDecoder(&out); d.More(); {
 			var r Reply
 			if err := d.Decode(&r); err != nil || r.Type != "ok" && r.Type != "fail" && r.Type != "info" {
-				t.Fatalf("%q was answered with %+v, %v", in, r, err)
+				t.Fatalf("reply to %q: %+v, %v", in, r, err)
 			}
 		}
 	})

@@ -8,18 +8,18 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// Options of a scenario that package lock's locks understand.
+// Options of a scenario for the locks of package lock.
 const (
-	optionLease          = "lease"           // of holds that ask for none, renewed by the watchdog
-	optionPoll           = "poll"            // the longest that a waiter sleeps before it asks again
-	optionReplicas       = "replicas"        // that must have a grant: a number, or all
-	optionReplicaTimeout = "replica_timeout" // for how long they are waited for
+	optionLease          = "lease"           // of holds that request none, renewed by the watchdog
+	optionPoll           = "poll"            // longest sleep of a waiter before it retries
+	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
+	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 )
 
-// apply puts a scenario's options into o. One that is not known is an error: a
-// scenario that says more than it does would be believed.
+// apply copies a scenario's options into o. An unknown one is an error: ignored, it
+// would make the scenario claim what it does not test.
 func apply(options map[string]string, o *lock.Options) (err error) {
-	for name, text := range options { // order does not matter: each is for itself
+	for name, text := range options { // order does not matter: they are independent
 		switch name {
 		case optionLease:
 			o.Lease, err = positive(name, text)
@@ -30,7 +30,7 @@ func apply(options map[string]string, o *lock.Options) (err error) {
 		case optionReplicas:
 			o.Replicas, err = replicas(text)
 		default:
-			err = fmt.Errorf("no option of this lock is called %q; there is: %s, %s, %s, %s",
+			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s and %s",
 				name, optionLease, optionPoll, optionReplicas, optionReplicaTimeout)
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func replicas(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("option %s: %q is not a number of replicas, nor all", optionReplicas, text)
+		return 0, fmt.Errorf("option %s: %q is neither a number of replicas nor \"all\"", optionReplicas, text)
 	}
 	return n, nil
 }

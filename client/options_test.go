@@ -19,8 +19,8 @@ func TestOptionsOfTheLibrary(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for option, want := range map[string]string{
-		"lease=2": "not a positive duration", "lease=-1s": "not a positive duration", "replicas=some": "not a number",
-		"replicas=-1": "not a number", "mode=1": "no option of this lock is called", "replica_timeout=": "not a positive",
+		"lease=2": "not a positive duration", "lease=-1s": "not a positive duration", "replicas=some": "neither a number",
+		"replicas=-1": "neither a number", "mode=1": `unknown option "mode"; this lock has lease, poll`, "replica_timeout=": "not a positive",
 	} {
 		name, value, _ := strings.Cut(option, "=")
 		if err := apply(map[string]string{name: value}, &o); err == nil || !strings.Contains(err.Error(), want) {

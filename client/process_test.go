@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 )
 
-// do asks c and fails the test if it cannot answer.
+// do sends r to c and fails the test without a reply.
 func do(t *testing.T, c *StdioClient, r Request) Reply {
 	t.Helper()
 	reply, err := c.Do(testContext(t), r)
@@ -41,7 +41,7 @@ func TestRealProcess(t *testing.T) {
 		if reply.Type != "ok" || reply.Token != token+1 || reply.Count != 1 {
 			t.Fatalf("acquire: %+v", reply)
 		}
-		if v := reply.ValidFor(time.Second, Mono()); v <= 30*time.Second || v > time.Minute {
+		if v := reply.ValidFor(time.Second, MonotonicNow()); v <= 30*time.Second || v > time.Minute {
 			t.Errorf("valid for %v, want a little less than a minute", v)
 		}
 		if reply := do(t, c, Request{Op: "release", Key: "k", Owner: "me"}); reply.Type != "ok" {
@@ -53,17 +53,17 @@ func TestRealProcess(t *testing.T) {
 	}
 	drain(c)
 	if c.PID() != 0 {
-		t.Error("the process is still there")
+		t.Error("the process is still running")
 	}
 	if _, err := c.Do(testContext(t), Request{Op: "acquire"}); !errors.Is(err, ErrExited) {
-		t.Errorf("asked after Close: %v, want ErrGone", err)
+		t.Errorf("after Close: %v, want ErrExited", err)
 	}
 	if err := c.Close(testContext(t)); err != nil {
-		t.Errorf("closed again: %v", err)
+		t.Errorf("second Close: %v", err)
 	}
 }
 
-func TestStoppedProcessAnswersAfterwards(t *testing.T) {
+func TestStoppedProcessRepliesLate(t *testing.T) {
 	noLeaks(t)
 	s, _ := start(t, "native")
 	c := s.Client("")
@@ -72,8 +72,9 @@ func TestStoppedProcessAnswersAfterwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	const late = 50 * time.Millisecond
-	if _, err := c.Do(timeoutContext(t, late), Request{Op: "acquire", Key: "k", Owner: "me"}); !errors.Is(err, ErrTimeout) {
-		t.Fatalf("a stopped client: %v, want ErrLate", err)
+	_, err := c.Do(timeoutContext(t, late), Request{Op: "acquire", Key: "k", Owner: "me"})
+	if !errors.Is(err, ErrTimeout) {
+		t.Fatalf("a stopped client: %v, want ErrTimeout", err)
 	}
 	if err := c.Continue(); err != nil {
 		t.Fatal(err)
@@ -89,16 +90,16 @@ func TestStoppedProcessAnswersAfterwards(t *testing.T) {
 	}
 }
 
-// TestStopIsForTheWorkToo: the critical section stands still with its process.
-func TestStopIsForTheWorkToo(t *testing.T) {
+// TestStopSuspendsWork: the critical section is suspended with its process.
+func TestStopSuspendsWork(t *testing.T) {
 	s, _ := start(t, "native")
 	c := s.Client("")
 	initialize(t, c)
-	const work = 500 // ms; it is stopped before they are over
-	answered := make(chan error, 1)
+	const work = 500 // ms; the process is stopped before they are over
+	replied := make(chan error, 1)
 	go func() {
 		_, err := c.Do(testContext(t), Request{Op: "work", MS: work})
-		answered <- err
+		replied <- err
 	}()
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
@@ -107,19 +108,19 @@ func TestStopIsForTheWorkToo(t *testing.T) {
 	go func() {
 		<-time.After(2 * work * time.Millisecond)
 		select {
-		case <-answered:
+		case <-replied:
 			stopped <- false
 		default:
 			stopped <- true
 		}
 	}()
 	if !<-stopped {
-		t.Error("its work ended while the client stood still, or before it was stopped")
+		t.Error("work ended while the client was stopped, or before")
 	}
 	if err := c.Continue(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-answered; err != nil {
+	if err := <-replied; err != nil {
 		t.Error(err)
 	}
 	if err := c.Close(testContext(t)); err != nil {
@@ -127,65 +128,65 @@ func TestStopIsForTheWorkToo(t *testing.T) {
 	}
 }
 
-// TestBadProcesses: whatever a client's process does, Do comes back, the
-// notices end, and the process is gone after Close.
+// TestBadProcesses: whatever a client's process does, Do returns, the
+// notices end, and the process has exited after Close.
 func TestBadProcesses(t *testing.T) {
 	const short, long = 300 * time.Millisecond, 10 * time.Second
 	for _, test := range []struct {
-		role     string
-		patience time.Duration
-		do       error
-		close    error
+		role    string
+		timeout time.Duration
+		do      error
+		close   error
 	}{
-		{"dies", long, ErrExited, nil},
+		{"exits", long, ErrExited, nil},
 		{"half", long, ErrProtocol, ErrProtocol},
-		{"mute", short, ErrTimeout, ErrTimeout},
-		{"hides", long, ErrExited, nil},
-		{"deaf", long, ErrExited, nil},
-		{"clings", short, nil, nil}, // late, or gone when the heir is
+		{"silent", short, ErrTimeout, ErrTimeout},
+		{"stdout-closed", long, ErrExited, nil},
+		{"stdin-closed", long, ErrExited, nil},
+		{"orphan", short, nil, nil}, // ErrTimeout, or ErrExited once the orphan has exited
 	} {
 		t.Run(test.role, func(t *testing.T) {
 			noLeaks(t)
 			s, p := start(t, test.role)
 			c := s.Client("")
-			if test.role == "deaf" {
-				<-c.Notices() // from now on its input is closed
+			if test.role == "stdin-closed" {
+				<-c.Notices() // its input is closed now
 			}
-			_, err := c.Do(timeoutContext(t, test.patience), Request{Op: "acquire", Key: "k"})
+			_, err := c.Do(timeoutContext(t, test.timeout), Request{Op: "acquire", Key: "k"})
 			if test.do != nil && !errors.Is(err, test.do) || err == nil {
 				t.Errorf("Do = %v, want %v", err, test.do)
 			}
-			err = c.Close(timeoutContext(t, test.patience))
+			err = c.Close(timeoutContext(t, test.timeout))
 			if test.close != nil && !errors.Is(err, test.close) {
 				t.Errorf("Close = %v, want %v", err, test.close)
 			}
 			drain(c)
 			if p.PID() != 0 {
-				t.Errorf("process %d is still there", p.PID())
+				t.Errorf("process %d is still running", p.PID())
 			}
 		})
 	}
 }
 
-func TestKilledProcessIsGoneInTheMiddleOfARequest(t *testing.T) {
+func TestKillDuringARequest(t *testing.T) {
 	noLeaks(t)
 	s, _ := start(t, "native")
 	c := s.Client("")
 	initialize(t, c)
-	asked := make(chan error, 1)
+	failed := make(chan error, 1)
 	go func() {
 		_, err := c.Do(testContext(t), Request{Op: "work", MS: 60_000})
-		asked <- err
+		failed <- err
 	}()
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-asked; !errors.Is(err, ErrExited) {
-		t.Errorf("Do = %v, want ErrGone", err)
+	if err := <-failed; !errors.Is(err, ErrExited) {
+		t.Errorf("Do = %v, want ErrExited", err)
 	}
 	drain(c)
 	if err := c.Close(testContext(t)); err != nil {
-		t.Errorf("Close of a client that is gone = %v", err)
+		t.Errorf("Close of a client that has exited = %v", err)
 	}
 }
 
@@ -206,7 +207,7 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 	}
 	select {
 	case err := <-slept:
-		t.Errorf("twenty quick acquires took longer than a minute of work beside them (%v)", err)
+		t.Errorf("work of a minute ended (%v) before twenty quick acquires", err)
 	default:
 	}
 	if err := quick.Close(testContext(t)); err != nil {
@@ -216,7 +217,7 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-slept; !errors.Is(err, ErrExited) {
-		t.Errorf("the work ended with %v, want ErrGone", err)
+		t.Errorf("the work ended with %v, want ErrExited", err)
 	}
 	drain(slow)
 	if err := slow.Close(testContext(t)); err != nil {
@@ -224,11 +225,10 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 	}
 }
 
-// TestAThousandClientsInOneProcess has a thousand contenders on one key, each
-// of which gets the lock once.
+// TestAThousandClientsInOneProcess: a thousand clients acquire the lock on one key, each once.
 func TestAThousandClientsInOneProcess(t *testing.T) {
 	const clients = 1000
-	const mostPerClient = 64 << 10 // bytes, of the harness's end
+	const maxPerClient = 64 << 10 // bytes, at the harness's end
 	s, p := start(t, "native")
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -269,8 +269,8 @@ func TestAThousandClientsInOneProcess(t *testing.T) {
 	each := (int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse)) / clients
 	t.Logf("%d clients served in %v, %d bytes each at the harness, %s", clients, took.Round(time.Millisecond),
 		each, resident(t, p))
-	if each > mostPerClient {
-		t.Errorf("%d bytes for each client, more than %d", each, mostPerClient)
+	if each > maxPerClient {
+		t.Errorf("%d bytes for each client, more than %d", each, maxPerClient)
 	}
 	for _, c := range all {
 		wg.Go(func() {
@@ -282,18 +282,18 @@ func TestAThousandClientsInOneProcess(t *testing.T) {
 	}
 	wg.Wait()
 	if p.PID() != 0 {
-		t.Error("the process is still there")
+		t.Error("the process is still running")
 	}
 }
 
-// resident is how much memory the process has, for the log.
+// resident returns the memory of the process, for the log.
 func resident(t *testing.T, p *child.Process) string {
 	t.Helper()
 	kib, err := statusField(p.PID(), "VmRSS:")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := 64 << 10; kib > most && !raceDetector {
+	if limit := 64 << 10; kib > limit && !raceDetector {
 		t.Errorf("the process of a thousand clients has %d KiB", kib)
 	}
 	return fmt.Sprintf("%d KiB in their process", kib)

@@ -2,5 +2,5 @@
 
 package client
 
-// raceDetector: memory is not what it would be.
+// raceDetector: limits on memory do not apply.
 const raceDetector = true

@@ -1,13 +1,8 @@
 package client
 
-import (
-	"github.com/redis/go-redis/v9"
+import "github.com/lockchaos/lockchaos/lock"
 
-	"github.com/lockchaos/lockchaos/lock"
-)
-
-// redlock is the same mutex on a majority of independent masters, its
-// validity enforced.
+// redlockSpec is the reentrant mutex on a majority of independent masters.
 var redlockSpec = Spec{
 	Name: "redlock",
 	Doc: "package lock's quorum mutex: a majority of independent masters, " +
@@ -15,11 +10,7 @@ var redlockSpec = Spec{
 	Source:     "redis.io, Distributed Locks: the Redlock algorithm",
 	Topologies: []string{Quorum},
 	Reentrant:  true,
-	Open: func(s Setup, notify func(Reply)) (Locker, error) {
-		return openLock(s, notify, mutexes, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
-			return lock.NewQuorum(all, o)
-		})
-	},
-	Definite: lock.Definite,
-	Code:     lockCode,
+	Open:       opener(lock.NewQuorum, acquireMutex),
+	Definite:   lock.Definite,
+	Code:       lockCode,
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// reentrant is this project's mutex on one master, alone or behind Sentinel.
+// reentrantSpec is the mutex of package lock on one master, alone or behind Sentinel.
 var reentrantSpec = Spec{
 	Name: "reentrant",
 	Doc: "package lock's reentrant mutex: a hash with owner and count, Lua scripts, watchdog, pub/sub, " +
@@ -20,22 +21,15 @@ var reentrantSpec = Spec{
 	Topologies: []string{Single, Replicated, Sentinel, Sharded},
 	Fenced:     true, Reentrant: true,
 	PersistentKeys: tokenKey,
-	Open:           openReentrant,
+	Open:           opener(newClient, acquireMutex),
 	Definite:       lock.Definite,
 	Code:           lockCode,
 }
 
-func openReentrant(s Setup, notify func(Reply)) (Locker, error) {
-	return openLock(s, notify, mutexes, func(all []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
-		return lock.New(all[0], o)
-	})
-}
+var acquireMutex = acquireHold(func(c *lock.Client, a Ask) acquirer { return c.Mutex(a.Key) }, false)
 
-// mutexes takes plain mutexes.
-var mutexes = acquireHold(func(c *lock.Client, a Ask) acquirer { return c.Mutex(a.Key) }, false)
-
-// library is package lock behind the harness's words. It remembers the holds
-// of this client by key and owner: the innermost one is released first.
+// library is a [Locker] on package lock. It stores the holds of this client by key
+// and owner; the innermost one is released first.
 type library struct {
 	conns   []redis.UniversalClient
 	lock    *lock.Client
@@ -49,38 +43,46 @@ type library struct {
 
 type holdID struct{ key, owner string }
 
-func openLock(
-	s Setup, notify func(Reply), take acquireFunc, open func([]redis.UniversalClient, lock.Options) (*lock.Client, error),
-) (Locker, error) {
-	tell := func(event string) func(h *lock.Hold) {
-		return func(h *lock.Hold) {
-			notify(Reply{Event: event, Key: keyOf(h.Name()), Owner: h.Owner(), until: h.Deadline()})
-		}
-	}
-	permits := &permitOwners{ids: map[*lock.Permits]holdID{}}
-	options := lock.Options{
-		Tokens: true, // the reports show what fencing would have refused
-		Rand:   rand.NewPCG(s.Seed, 1),
-		OnLost: tell("lost"), OnRenewed: tell("renewed"),
-		OnPermitsRenewed: func(p *lock.Permits) { permits.renewed(p, notify) },
-	}
-	if err := apply(s.Options, &options); err != nil {
-		return nil, err
-	}
-	conns, err := connect(s)
-	if err != nil {
-		return nil, err
-	}
-	c, err := open(conns, options)
-	if err != nil {
-		return nil, errors.Join(err, closeAll(conns))
-	}
-	return &library{
-		conns: conns, lock: c, acquire: take, notify: notify, permits: permits, holds: map[holdID][]held{},
-	}, nil
+// newClientFunc makes a client of package lock: [newClient] or lock.NewQuorum.
+type newClientFunc func(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error)
+
+func newClient(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
+	return lock.New(conns[0], o)
 }
 
-// Acquire takes the lock.
+// opener returns the Open of a [Spec].
+func opener(newClient newClientFunc, acquire acquireFunc) func(Setup, func(Reply)) (Locker, error) {
+	return func(s Setup, notify func(Reply)) (Locker, error) {
+		report := func(event string) func(*lock.Hold) {
+			return func(h *lock.Hold) {
+				notify(Reply{Event: event, Key: keyOf(h.Name()), Owner: h.Owner(), until: h.Deadline()})
+			}
+		}
+		permits := &permitOwners{ids: map[*lock.Permits]holdID{}}
+		options := lock.Options{
+			Tokens: true, // the reports show what fencing would have rejected
+			Rand:   rand.NewPCG(s.Seed, 1),
+			OnLost: report(history.Lost), OnRenewed: report(history.Renewed),
+			OnPermitsRenewed: func(p *lock.Permits) { permits.renewed(p, notify) },
+		}
+		if err := apply(s.Options, &options); err != nil {
+			return nil, err
+		}
+		conns, err := connect(s)
+		if err != nil {
+			return nil, err
+		}
+		c, err := newClient(conns, options)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(conns))
+		}
+		return &library{
+			conns: conns, lock: c, acquire: acquire, notify: notify, permits: permits, holds: map[holdID][]held{},
+		}, nil
+	}
+}
+
+// Acquire acquires the lock.
 func (l *library) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	h, err := l.acquire(ctx, l.lock, a)
 	if err != nil {
@@ -90,13 +92,13 @@ func (l *library) Acquire(ctx context.Context, a Ask) (Grant, error) {
 	l.mu.Lock()
 	l.holds[id] = append(l.holds[id], h)
 	l.mu.Unlock()
-	if p, is := h.(*lock.Permits); is {
-		l.permits.follow(p, id, l.notify)
+	if p, ok := h.(*lock.Permits); ok {
+		l.permits.watch(p, id, l.notify)
 	}
 	return grantOf(h), nil
 }
 
-// Renew prolongs the innermost hold.
+// Renew renews the innermost hold.
 func (l *library) Renew(ctx context.Context, key, owner string) (Grant, error) {
 	h := l.innermost(holdID{key, owner})
 	if h == nil {
@@ -108,7 +110,7 @@ func (l *library) Renew(ctx context.Context, key, owner string) (Grant, error) {
 	return grantOf(h), nil
 }
 
-// Release gives the innermost hold back.
+// Release releases the innermost hold.
 func (l *library) Release(ctx context.Context, key, owner string) (int, error) {
 	id := holdID{key, owner}
 	h := l.innermost(id)
@@ -122,7 +124,7 @@ func (l *library) Release(ctx context.Context, key, owner string) (int, error) {
 	return grantOf(h).Count, err
 }
 
-// Close gives up every connection; what is held is left to its lease.
+// Close closes every connection; holds are left to their lease.
 func (l *library) Close(ctx context.Context) error {
 	return errors.Join(l.lock.Close(ctx), closeAll(l.conns))
 }
@@ -147,7 +149,7 @@ func (l *library) forget(id holdID) {
 	delete(l.holds, id)
 }
 
-// lockCode is a short word for an error of package lock.
+// lockCode is the short word for an error of package lock.
 func lockCode(err error) string {
 	for _, row := range []struct {
 		err  error

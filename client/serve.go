@@ -9,22 +9,13 @@ import (
 	"io"
 	"sync"
 
-	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-const (
-	opAcquire = history.Acquire
-	opTry     = history.Try
-	opRenew   = history.Renew
-	opRelease = history.Release
-	opWork    = history.Work
-)
-
-// Serve is the client's end of the protocol for native locks: it reads
-// requests from in and answers on out until in ends or ctx is done. Every
-// value of Request.Client is a client of its own; each works on one request at
-// a time. Connections are closed before it returns. When ctx is what ended it,
-// a read of in may still be under way and will swallow one line.
+// Serve is the client's end of the protocol for native locks: it reads requests from in and writes replies to out until
+// in ends or ctx is done. Every value of Request.Client is a client of its own; each executes one request at a time.
+// Serve closes all connections before it returns. When ctx ended it, a read of in may still be blocked and will
+// consume one more line.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return serve(ctx, in, out, Lookup)
 }
@@ -50,8 +41,8 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, find lookup) error 
 	}
 }
 
-// readRequests puts every line of in into to, until in or ctx ends.
-func readRequests(ctx context.Context, in io.Reader, to chan<- Request) error {
+// readRequests sends every line of in to requests, until in or ctx ends.
+func readRequests(ctx context.Context, in io.Reader, requests chan<- Request) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	for lines.Scan() {
@@ -60,10 +51,11 @@ func readRequests(ctx context.Context, in io.Reader, to chan<- Request) error {
 		}
 		var r Request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("reading a request: %q: %w", truncate(lines.Text()), err)
+			return fmt.Errorf("reading a request: expected one JSON object per line: %w in %q", err,
+				format.Truncate(lines.Text(), 120))
 		}
 		select {
-		case to <- r:
+		case requests <- r:
 		case <-ctx.Done():
 			return nil
 		}
@@ -78,38 +70,36 @@ type server struct {
 	lookup  lookup
 	writing sync.Mutex
 	out     *json.Encoder
-	workers map[string]*worker // only the reading goroutine touches it
+	workers map[string]*worker // by the name of their client; only the goroutine of serve touches it
 }
 
-// desk is where the requests of one client are worked on, one at a time.
+// worker executes the requests of one client, one at a time.
 type worker struct {
-	native *Native
-	queue  chan Request
-	done   chan struct{}
+	queue chan Request
+	done  chan struct{}
 }
 
 func (s *server) worker(ctx context.Context, name string) *worker {
-	if d, ok := s.workers[name]; ok {
-		return d
+	if w, ok := s.workers[name]; ok {
+		return w
 	}
-	d := &worker{queue: make(chan Request, 16), done: make(chan struct{})}
-	d.native = NewNative(func(r Reply) { s.send(name, r) }, Mono)
-	d.native.lookup = s.lookup
-	s.workers[name] = d
+	w := &worker{queue: make(chan Request, 16), done: make(chan struct{})}
+	native := newNative(func(r Reply) { s.send(name, r) }, MonotonicNow)
+	native.lookup = s.lookup
+	s.workers[name] = w
 	go func() {
-		defer close(d.done)
-		for r := range d.queue {
-			reply := d.native.Handle(ctx, r)
+		defer close(w.done)
+		for r := range w.queue {
+			reply := native.handle(ctx, r)
 			reply.ID = r.ID
 			s.send(name, reply)
 		}
-		d.native.Handle(context.WithoutCancel(ctx), Request{Op: Close})
+		native.handle(context.WithoutCancel(ctx), Request{Op: Close})
 	}()
-	return d
+	return w
 }
 
-// hand puts r on the desk of its client. A client with a full desk is not
-// waited for beyond the end of ctx.
+// dispatch queues r for its client.
 func (s *server) dispatch(ctx context.Context, r Request) {
 	select {
 	case s.worker(ctx, r.Client).queue <- r:
@@ -121,17 +111,17 @@ func (s *server) send(name string, r Reply) {
 	r.Client = name
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	_ = s.out.Encode(r) // a harness that is gone also ends our input
+	_ = s.out.Encode(r) // if the harness has exited, our input ends as well
 }
 
-// hang ends every desk: what is under way is cancelled, what is held is left
-// to its lease, as when a process ends.
+// shutdown ends every worker. Requests in progress are cancelled, and holds are
+// left to their lease, as when a process exits.
 func (s *server) shutdown(cancel context.CancelFunc) {
 	cancel()
-	for _, d := range s.workers { // order does not matter: each is waited for
-		close(d.queue)
+	for _, w := range s.workers { // order does not matter: each is waited for
+		close(w.queue)
 	}
-	for _, d := range s.workers { // order does not matter: all are waited for
-		<-d.done
+	for _, w := range s.workers { // order does not matter: all are waited for
+		<-w.done
 	}
 }

@@ -7,56 +7,57 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Why a client did not answer. After any of them the outcome of the request is
-// unknown; after ErrExited and ErrProtocol nothing more can be asked.
+// Why a client did not reply. The outcome of the request is unknown after each of them;
+// after ErrExited and ErrProtocol every further request fails as well.
 var (
-	ErrExited   = errors.New("the client process has ended")
-	ErrProtocol = errors.New("the client answered nonsense")
-	ErrTimeout  = errors.New("the client did not answer in time")
+	ErrExited   = errors.New("client exited")
+	ErrProtocol = errors.New("client violated the protocol")
+	ErrTimeout  = errors.New("client did not reply in time")
 )
 
-// EventLate is the Event of a reply that came after the harness had given up
-// waiting for it; a late "work" is a client that arrives late at the guarded
-// resource, and matters.
+// EventLate is the Event of a reply that came after [ErrTimeout]. A late reply to "work" is
+// a client that arrives late at the guarded resource.
 const EventLate = "late"
 
-// maxLine bounds one line of a client: longer is nonsense.
+// maxLine bounds one line of the protocol, in bytes.
 const maxLine = 1 << 20
 
-// noticeQueue is how many notices of one client may wait for their reader. It
-// is small because there may be a thousand clients.
+// noticeQueue is how many notices of one client are buffered: few, because there may be a thousand clients.
 const noticeQueue = 32
 
-// Proc is the operating system's side of a client in a process of its own.
+// Proc is the operating-system process of a client.
 type Proc interface {
-	Stop() error     // SIGSTOP; returns when the process stands still
+	Stop() error     // SIGSTOP; returns when the process is stopped
 	Continue() error // SIGCONT
-	Kill() error     // SIGKILL; nil if it has ended already
-	PID() int        // 0 once it has ended
+	Kill() error     // SIGKILL; nil if the process has exited already
+	PID() int        // 0 once the process has exited
 }
 
-// Stdio is the harness's end of the client protocol: it writes requests to a
-// client's standard input and reads replies from its standard output. Several
-// clients may live in one process; each is a [Client] of its own, see Client.
+// Stdio is the harness's end of the client protocol: it writes requests to a client's standard input and reads
+// replies from its standard output. One process may host several clients; [Stdio.Client] returns each. Its methods
+// may be called concurrently.
 type Stdio struct {
 	proc    Proc
 	in      io.WriteCloser
 	out     io.ReadCloser
-	outbox  chan []byte   // requests on their way to the one goroutine that writes
-	done    chan struct{} // closed when the output has ended and the process with it
-	closing chan struct{} // closed when nobody has to hear notices any more
+	outbox  chan []byte   // requests for the goroutine that writes
+	done    chan struct{} // closed at the end of the output, after the process was killed
+	closing chan struct{} // closed when notices need not be delivered any more
 
 	mu      sync.Mutex
 	nextID  int64
 	waiting map[int64]*pending
 	clients map[string]*StdioClient
-	open    int   // clients that have not been closed
+	open    int   // clients that are not closed
 	err     error // why the output ended
 	closed  bool  // closing is closed
 }
@@ -65,13 +66,11 @@ type pending struct {
 	client *StdioClient
 	op     string
 	reply  chan Reply // 1 deep
-	late   bool       // Do has given up; guarded by Stdio.mu
+	late   bool       // Do has timed out; guarded by Stdio.mu
 }
 
-// NewStdio speaks with a client through its standard input and output, which
-// it owns and closes. When the output ends the client is gone, whatever its
-// process still does; so proc is killed then, lest a watchdog of it go on
-// renewing a lock that counts as given up.
+// NewStdio talks to a client through its standard input and output, which it owns and closes. At the end of the output
+// it kills proc: a client that closed its output must not keep renewing locks that the harness counts as given up.
 func NewStdio(in io.WriteCloser, out io.ReadCloser, proc Proc) *Stdio {
 	s := &Stdio{
 		proc: proc, in: in, out: out, done: make(chan struct{}), closing: make(chan struct{}),
@@ -82,8 +81,8 @@ func NewStdio(in io.WriteCloser, out io.ReadCloser, proc Proc) *Stdio {
 	return s
 }
 
-// Client is the client of that name in this process; the empty name is the
-// only one. It must be called before the first Do of that client.
+// Client returns the client of that name in this process; the empty name is that of
+// an only client.
 func (s *Stdio) Client(name string) *StdioClient {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,8 +111,8 @@ var (
 	_ Stopper = (*StdioClient)(nil)
 )
 
-// Do sends r and waits for its answer. If ctx ends first the error is ErrTimeout,
-// and a reply that comes later goes to Notices as [EventLate].
+// Do sends r and waits for the reply. If ctx ends first the error is ErrTimeout, and a reply
+// that comes later is delivered to Notices as [EventLate].
 func (c *StdioClient) Do(ctx context.Context, r Request) (Reply, error) {
 	s := c.stdio
 	r.Client = c.name
@@ -127,7 +126,7 @@ func (c *StdioClient) Do(ctx context.Context, r Request) (Reply, error) {
 		return reply, nil
 	case <-s.done:
 		select {
-		case reply := <-p.reply: // the answer was the last thing it said
+		case reply := <-p.reply: // the last line before the end of the output
 			return reply, nil
 		default:
 			return Reply{ID: id}, s.reason()
@@ -140,8 +139,8 @@ func (c *StdioClient) Do(ctx context.Context, r Request) (Reply, error) {
 	}
 }
 
-// abandon makes the answer to id, should it still come, a late notice. It is
-// false if the answer is there already.
+// abandon makes the reply to id, should it still come, a late one. It reports false
+// if the reply has come already.
 func (s *Stdio) abandon(id int64, p *pending) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,26 +151,25 @@ func (s *Stdio) abandon(id int64, p *pending) bool {
 	return true
 }
 
-// Notices tells what the client said of its own accord, late answers included.
-// Closed when the client is gone. Nobody reading blocks the client's replies
-// once some are queued.
+// Notices returns what the client sends without a request, and late replies. The channel is closed when the client
+// has exited. It must be read: when its buffer is full, the replies of the whole process wait.
 func (c *StdioClient) Notices() <-chan Reply { return c.notices }
 
-// Stop stops the client's process; with it every other client in that process.
+// Stop stops the client's process, and with it every other client of that process.
 func (c *StdioClient) Stop() error { return c.stdio.proc.Stop() }
 
-// Continue lets the client's process go on.
+// Continue resumes the client's process.
 func (c *StdioClient) Continue() error { return c.stdio.proc.Continue() }
 
-// Kill ends the client's process at once, as a crash does.
+// Kill kills the client's process.
 func (c *StdioClient) Kill() error { return c.stdio.proc.Kill() }
 
-// PID is the client's process id, or 0 once it has ended.
+// PID is the client's process id, or 0 once the process has exited.
 func (c *StdioClient) PID() int { return c.stdio.proc.PID() }
 
-// Close asks the client to close. The last client of a process ends the
-// process with it. One that does not obey until ctx ends is killed, and the
-// error says so. It may be called twice, and for a client that is gone.
+// Close sends the request close, and ends the process with its last client. If the client does not
+// comply until ctx ends, the process is killed and the error says so. Close may be repeated,
+// and called for a client that has exited.
 func (c *StdioClient) Close(ctx context.Context) error {
 	_, err := c.Do(ctx, Request{Op: Close})
 	if errors.Is(err, ErrExited) {
@@ -183,7 +181,7 @@ func (c *StdioClient) Close(ctx context.Context) error {
 	return errors.Join(err, c.stdio.shutdown(ctx, err == nil))
 }
 
-// leave counts c out; true if no client of the process is left.
+// remove counts c as closed and reports whether it was the last client of the process.
 func (s *Stdio) remove(c *StdioClient) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,16 +192,15 @@ func (s *Stdio) remove(c *StdioClient) bool {
 	return s.open == 0
 }
 
-// shutdown ends the process: politely, by the end of its input, for as long as
-// ctx allows, then by force.
-func (s *Stdio) shutdown(ctx context.Context, politely bool) error {
+// shutdown ends the process: if graceful, by EOF on its input until ctx ends, then by SIGKILL.
+func (s *Stdio) shutdown(ctx context.Context, graceful bool) error {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
 		close(s.closing)
 	}
 	s.mu.Unlock()
-	if politely {
+	if graceful {
 		select {
 		case <-s.done:
 			return nil
@@ -211,7 +208,7 @@ func (s *Stdio) shutdown(ctx context.Context, politely bool) error {
 		}
 	}
 	err := s.proc.Kill()
-	_ = s.out.Close() // whoever inherited the other end must not keep us
+	_ = s.out.Close() // a child process of the client may hold the other end open
 	<-s.done
 	return err
 }
@@ -237,20 +234,19 @@ func (s *Stdio) send(ctx context.Context, r Request, p *pending) (int64, error) 
 		return r.ID, s.reason()
 	case <-ctx.Done():
 		s.abandon(r.ID, p)
-		return r.ID, fmt.Errorf("%w: it does not even take the %s request: %w", ErrTimeout, r.Op, ctx.Err())
+		return r.ID, fmt.Errorf("%w: %s: request not accepted (stdin blocked): %w", ErrTimeout, r.Op, ctx.Err())
 	}
 }
 
-// write sends requests, in a goroutine of its own because a client that does
-// not read its input (one that stands still) blocks it, and must block nobody
-// else. The input is closed at the end, which tells the client to end.
+// write sends requests. It is a goroutine of its own because a client that does not read its input
+// (a stopped one) blocks it. At the end it closes the input, which ends the client.
 func (s *Stdio) write() {
 	defer s.in.Close()
 	for {
 		select {
 		case line := <-s.outbox:
 			if _, err := s.in.Write(line); err != nil {
-				_ = s.proc.Kill() // it lives perhaps, but can be asked nothing; its output ends with it
+				_ = s.proc.Kill() // it has closed its input but may still run; its output ends with it
 				return
 			}
 		case <-s.closing:
@@ -261,23 +257,26 @@ func (s *Stdio) write() {
 	}
 }
 
-// read turns the client's output into answers and notices until it ends.
+// read turns the client's output into replies and notices until it ends.
 func (s *Stdio) read() {
 	lines := bufio.NewScanner(s.out)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	var err error
-	for err == nil && lines.Scan() {
-		if text := strings.TrimSpace(lines.Text()); text != "" {
-			err = s.handleLine(text)
+	n := 1
+	for ; err == nil && lines.Scan(); n++ {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			if problem := s.handleLine(line); problem != nil {
+				err = fmt.Errorf("%w: output line %d: %w in %q", ErrProtocol, n, problem, format.Truncate(line, 120))
+			}
 		}
 	}
 	if err == nil {
 		err = ErrExited
 		if errors.Is(lines.Err(), bufio.ErrTooLong) {
-			err = fmt.Errorf("%w: a line of more than %d bytes", ErrProtocol, maxLine)
+			err = fmt.Errorf("%w: output line %d: longer than %d bytes", ErrProtocol, n, maxLine)
 		}
 	}
-	_ = s.proc.Kill() // nothing it says can be believed, or nothing will come
+	_ = s.proc.Kill()
 	_ = s.out.Close()
 	s.mu.Lock()
 	s.err = err
@@ -288,16 +287,17 @@ func (s *Stdio) read() {
 	close(s.done)
 }
 
+// handleLine delivers one line of output. An error says what was expected instead.
 func (s *Stdio) handleLine(line string) error {
 	var r Reply
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
-		return fmt.Errorf("%w: %q: %w", ErrProtocol, truncate(line), err)
+		return replyError(err)
 	}
 	if r.Event != "" {
-		return s.handleNotice(r, line)
+		return s.handleNotice(r)
 	}
 	if r.Type != "ok" && r.Type != "fail" && r.Type != "info" {
-		return fmt.Errorf("%w: %q: type is not ok, fail or info", ErrProtocol, truncate(line))
+		return fmt.Errorf(`field type: expected "ok", "fail" or "info", got %q`, r.Type)
 	}
 	s.mu.Lock()
 	p := s.waiting[r.ID]
@@ -305,7 +305,7 @@ func (s *Stdio) handleLine(line string) error {
 	s.mu.Unlock()
 	switch {
 	case p == nil:
-		return fmt.Errorf("%w: %q: nobody asked for id %d", ErrProtocol, truncate(line), r.ID)
+		return fmt.Errorf("field id: expected one of the open requests %s, got %d", s.openRequests(), r.ID)
 	case p.late:
 		r.Event, r.Op = EventLate, p.op
 		s.notify(p.client, r)
@@ -315,22 +315,46 @@ func (s *Stdio) handleLine(line string) error {
 	return nil
 }
 
-func (s *Stdio) handleNotice(r Reply, line string) error {
+// openRequests lists the ids that have no reply yet.
+func (s *Stdio) openRequests() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return format.Truncate(fmt.Sprint(slices.Sorted(maps.Keys(s.waiting))), 60)
+}
+
+// replyError names what a reply needs in the terms of JSON, for people who write their client in another language.
+func replyError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return fmt.Errorf("expected one JSON object per line: %w", err)
+	}
+	if wrong.Field == "" {
+		return fmt.Errorf("expected a JSON object, got a JSON %s", wrong.Value)
+	}
+	kind := map[string]string{"float64": "a number", "string": "a string", "uint64": "an integer from 0 to 2^64-1"}
+	expected, ok := kind[wrong.Type.String()]
+	if !ok {
+		expected = "an integer"
+	}
+	return fmt.Errorf("field %s: expected %s, got %s", wrong.Field, expected, wrong.Value)
+}
+
+func (s *Stdio) handleNotice(r Reply) error {
 	if r.Event != history.Lost && r.Event != history.Renewed {
-		return fmt.Errorf("%w: %q: event is not lost or renewed", ErrProtocol, truncate(line))
+		return fmt.Errorf("field event: expected %q or %q, got %q", history.Lost, history.Renewed, r.Event)
 	}
 	s.mu.Lock()
 	c := s.clients[r.Client]
 	s.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%w: %q: it has no client %q", ErrProtocol, truncate(line), r.Client)
+		return fmt.Errorf("field client: expected one named in a request, got %q", r.Client)
 	}
 	s.notify(c, r)
 	return nil
 }
 
-// tell puts r into c's notices. When the process is being ended, what nobody
-// has room for is dropped, so that the end does not wait for a reader.
+// notify puts r into c's notices. While the process is shut down, a notice that finds
+// the buffer full is dropped, so that the end does not wait for a reader.
 func (s *Stdio) notify(c *StdioClient, r Reply) {
 	select {
 	case c.notices <- r:
@@ -346,11 +370,4 @@ func (s *Stdio) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
-}
-
-func truncate(s string) string {
-	if len(s) > 120 {
-		return s[:120] + "…"
-	}
-	return s
 }

@@ -12,27 +12,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAnswersAreMatchedByID(t *testing.T) {
+func TestRepliesAreMatchedByID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPuppet()
+		p := newScriptedProcess()
 		a, b := p.Client("a"), p.Client("b")
 		got := make(chan string, 2)
-		ask := func(c *StdioClient, key string) {
+		acquire := func(c *StdioClient, key string) {
 			reply, err := c.Do(t.Context(), Request{Op: "acquire", Key: key})
 			got <- fmt.Sprint(key, " ", reply.Token, " ", err)
 		}
-		go ask(a, "first")
-		one, _ := p.hear()
-		go ask(b, "second")
-		two, _ := p.hear()
+		go acquire(a, "first")
+		one, _ := p.read()
+		go acquire(b, "second")
+		two, _ := p.read()
 		if one.Client != "a" || two.Client != "b" || one.ID == two.ID {
-			t.Errorf("asked %+v and %+v", one, two)
+			t.Errorf("requests %+v and %+v", one, two)
 		}
-		p.say(fmt.Sprintf(`{"id":%d,"type":"ok","token":2,"client":"b"}`, two.ID)) // the later one first: a is slow
+		p.print(fmt.Sprintf(`{"id":%d,"type":"ok","token":2,"client":"b"}`, two.ID)) // out of order
 		if text := <-got; text != "second 2 <nil>" {
 			t.Error(text)
 		}
-		p.say(fmt.Sprintf(`{"id":%d,"type":"ok","token":1,"client":"a"}`, one.ID))
+		p.print(fmt.Sprintf(`{"id":%d,"type":"ok","token":1,"client":"a"}`, one.ID))
 		if text := <-got; text != "first 1 <nil>" {
 			t.Error(text)
 		}
@@ -42,23 +42,23 @@ func TestAnswersAreMatchedByID(t *testing.T) {
 	})
 }
 
-func TestLateAnswerBecomesANotice(t *testing.T) {
+func TestLateReplyBecomesANotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPuppet()
+		p := newScriptedProcess()
 		c := p.Client("")
-		asked := make(chan Request, 1)
+		requests := make(chan Request, 1)
 		go func() {
-			r, _ := p.hear()
-			asked <- r
+			r, _ := p.read()
+			requests <- r
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.Do(ctx, Request{Op: "work", MS: 5}); !errors.Is(err, ErrTimeout) ||
 			!errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Do = %v, want ErrLate", err)
+			t.Errorf("Do = %v, want ErrTimeout", err)
 		}
-		r := <-asked
-		p.say(fmt.Sprintf(`{"id":%d,"type":"ok","key":"k"}`, r.ID))
+		r := <-requests
+		p.print(fmt.Sprintf(`{"id":%d,"type":"ok","key":"k"}`, r.ID))
 		want := Reply{ID: r.ID, Type: "ok", Event: EventLate, Op: "work", Key: "k"}
 		if diff := cmp.Diff(want, <-c.Notices(), cmp.AllowUnexported(Reply{})); diff != "" {
 			t.Errorf("notice (-want +got):\n%s", diff)
@@ -68,65 +68,72 @@ func TestLateAnswerBecomesANotice(t *testing.T) {
 	})
 }
 
-// TestNonsense: whatever a client says, the harness goes on; who babbles is
-// killed, asked no more, and its notices end.
-func TestNonsense(t *testing.T) {
-	for _, test := range []struct{ name, says, why string }{
-		{"not JSON", "hello", "invalid character"},
-		{"a number", "42", "cannot unmarshal"},
-		{"no type", `{"id":1}`, "type is not ok, fail or info"},
-		{"unknown type", `{"id":1,"type":"maybe"}`, "type is not ok, fail or info"},
-		{"wrong kind of field", `{"id":"one","type":"ok"}`, "cannot unmarshal"},
-		{"negative token", `{"id":1,"type":"ok","token":-1}`, "cannot unmarshal"},
-		{"nobody asked", `{"id":99,"type":"ok"}`, "nobody asked for id 99"},
-		{"no id", `{"type":"ok"}`, "nobody asked for id 0"},
-		{"answered twice", `{"id":1,"type":"ok"}` + "\n" + `{"id":1,"type":"ok"}`, "nobody asked for id 1"},
-		{"unknown client", `{"event":"lost","client":"zoe","key":"k"}`, `it has no client "zoe"`},
-		{"unknown event", `{"event":"bored","key":"k"}`, "event is not lost or renewed"},
-		{"an event that is the harness's own", `{"event":"late","key":"k"}`, "event is not lost or renewed"},
-		{"a line of 2 MiB", strings.Repeat("x", 2<<20), "a line of more than"},
+// TestProtocolErrors: a client that violates the protocol is killed, every later request fails with the same error,
+// its notices end, and the error says what was expected.
+func TestProtocolErrors(t *testing.T) {
+	for _, test := range []struct{ name, output, want string }{
+		{"not JSON", "hello",
+			"output line 1: expected one JSON object per line: invalid character 'h' looking for beginning of value " +
+				`in "hello"`},
+		{"half a line", `{"id":1,"ty`, "expected one JSON object per line: unexpected end of JSON input"},
+		{"a number", "42", "expected a JSON object, got a JSON number"},
+		{"no type", `{"id":1}`, `field type: expected "ok", "fail" or "info", got ""`},
+		{"unknown type", `{"id":1,"type":"maybe"}`, `field type: expected "ok", "fail" or "info", got "maybe"`},
+		{"wrong kind of field", `{"id":"one","type":"ok"}`, "field id: expected an integer, got string"},
+		{"a string for a number", `{"id":1,"type":"ok","valid_ms":"5"}`, "field valid_ms: expected a number, got string"},
+		{"negative token", `{"id":1,"type":"ok","token":-1}`,
+			"field token: expected an integer from 0 to 2^64-1, got number -1"},
+		{"unknown id", `{"id":99,"type":"ok"}`, "field id: expected one of the open requests [1], got 99"},
+		{"no id", `{"type":"ok"}`, "field id: expected one of the open requests [1], got 0"},
+		{"two replies", `{"id":1,"type":"ok"}` + "\n" + `{"id":1,"type":"ok"}`,
+			"output line 2: field id: expected one of the open requests [], got 1"},
+		{"unknown client", `{"event":"lost","client":"zoe","key":"k"}`,
+			`field client: expected one named in a request, got "zoe"`},
+		{"unknown event", `{"event":"idle","key":"k"}`, `field event: expected "lost" or "renewed", got "idle"`},
+		{"reserved event", `{"event":"late","key":"k"}`, `field event: expected "lost" or "renewed", got "late"`},
+		{"a line of 2 MiB", strings.Repeat("x", 2<<20), "output line 1: longer than 1048576 bytes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPuppet()
+				p := newScriptedProcess()
 				c := p.Client("")
 				go func() {
-					p.hear()
-					p.say(test.says)
+					p.read()
+					p.print(test.output)
 				}()
 				_, err := c.Do(t.Context(), Request{Op: "acquire"})
-				if strings.HasPrefix(test.name, "answered twice") && err == nil {
+				if test.name == "two replies" && err == nil {
 					drain(c)
 					_, err = c.Do(t.Context(), Request{Op: "release"})
 				}
-				if !errors.Is(err, ErrProtocol) || !strings.Contains(fmt.Sprint(err), test.why) {
-					t.Errorf("Do = %v, want ErrBabble: %s", err, test.why)
+				if !errors.Is(err, ErrProtocol) || !strings.Contains(fmt.Sprint(err), test.want) {
+					t.Errorf("Do = %v, want ErrProtocol: %s", err, test.want)
 				}
 				if len(fmt.Sprint(err)) > 400 {
 					t.Errorf("the error has %d bytes", len(fmt.Sprint(err)))
 				}
 				drain(c)
 				if !p.proc.killed() {
-					t.Error("it was not killed")
+					t.Error("the process was not killed")
 				}
 				if _, err := c.Do(t.Context(), Request{Op: "acquire"}); !errors.Is(err, ErrProtocol) {
-					t.Errorf("asked again: %v, want ErrBabble", err)
+					t.Errorf("next request: %v, want ErrProtocol", err)
 				}
 				if err := c.Close(t.Context()); !errors.Is(err, ErrProtocol) {
-					t.Errorf("Close = %v, want ErrBabble", err)
+					t.Errorf("Close = %v, want ErrProtocol", err)
 				}
 			})
 		})
 	}
 }
 
-func TestBlankLinesAndUnknownFieldsAreForgiven(t *testing.T) {
+func TestBlankLinesAndUnknownFieldsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPuppet()
+		p := newScriptedProcess()
 		c := p.Client("")
 		go func() {
-			r, _ := p.hear()
-			p.say(fmt.Sprintf("\n  \r\n"+`{"id":%d,"type":"fail","code":"held","mood":"bad"}`+"\r", r.ID))
+			r, _ := p.read()
+			p.print(fmt.Sprintf("\n  \r\n"+`{"id":%d,"type":"fail","code":"held","mood":"bad"}`+"\r", r.ID))
 		}()
 		reply, err := c.Do(t.Context(), Request{Op: "try"})
 		if err != nil || reply.Type != "fail" || reply.Code != "held" {
@@ -137,46 +144,45 @@ func TestBlankLinesAndUnknownFieldsAreForgiven(t *testing.T) {
 	})
 }
 
-// TestClientThatReadsNothing: neither its own requests nor the end of the run
-// wait for a client that stands still with a full pipe.
+// TestClientThatReadsNothing: neither Do nor Close waits for a stopped client whose input pipe is full.
 func TestClientThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPuppet()
+		p := newScriptedProcess()
 		c := p.Client("")
 		for range 20 { // more than are queued
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := c.Do(ctx, Request{Op: "renew"}); !errors.Is(err, ErrTimeout) {
-				t.Fatalf("Do = %v, want ErrLate", err)
+				t.Fatalf("Do = %v, want ErrTimeout", err)
 			}
 			cancel()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := c.Close(ctx); !errors.Is(err, ErrTimeout) {
-			t.Errorf("Close = %v, want ErrLate", err)
+			t.Errorf("Close = %v, want ErrTimeout", err)
 		}
 		if !p.proc.killed() {
-			t.Error("it was not killed")
+			t.Error("the process was not killed")
 		}
 		drain(c)
 	})
 }
 
-// TestUnheardNoticesDoNotKeepClose: a client may talk for ever to nobody.
-func TestUnheardNoticesDoNotKeepClose(t *testing.T) {
+// TestUnreadNoticesDoNotBlockClose: a client may send notices that are never read.
+func TestUnreadNoticesDoNotBlockClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPuppet()
+		p := newScriptedProcess()
 		c := p.Client("")
 		go func() {
 			for range 3 * noticeQueue {
-				p.say(`{"event":"renewed","key":"k"}`)
+				p.print(`{"event":"renewed","key":"k"}`)
 			}
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := c.Close(ctx); !errors.Is(err, ErrTimeout) {
-			t.Errorf("Close = %v, want ErrLate", err)
+			t.Errorf("Close = %v, want ErrTimeout", err)
 		}
 		if got := len(drain(c)); got != noticeQueue {
 			t.Errorf("%d notices kept, want %d", got, noticeQueue)
@@ -186,17 +192,17 @@ func TestUnheardNoticesDoNotKeepClose(t *testing.T) {
 
 func TestCloseOfOneLeavesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPuppet()
+		p := newScriptedProcess()
 		a, b := p.Client("a"), p.Client("b")
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for r, ok := p.hear(); ok; r, ok = p.hear() {
-				p.say(fmt.Sprintf(`{"id":%d,"type":"ok"}`, r.ID))
+			for r, ok := p.read(); ok; r, ok = p.read() {
+				p.print(fmt.Sprintf(`{"id":%d,"type":"ok"}`, r.ID))
 			}
-			_ = p.says.Close()
+			_ = p.out.Close()
 		}()
-		for range 2 { // the second time is no second client
+		for range 2 { // Close may be repeated
 			if err := a.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +222,7 @@ func TestCloseOfOneLeavesTheOthers(t *testing.T) {
 	})
 }
 
-// FuzzStdio feeds the harness's end whatever a client may say.
+// FuzzStdio feeds arbitrary output of a client to the harness's end.
 func FuzzStdio(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n\n", `{"id":1,"type":"ok"}`, `{"id":1,"type":"ok","valid_ms":1e308,"mono_ns":-5}`, `{"event":"lost"}`,
@@ -224,13 +230,13 @@ func FuzzStdio(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, says string) {
-		p := newPuppet()
+	f.Fuzz(func(t *testing.T, output string) {
+		p := newScriptedProcess()
 		c := p.Client("")
 		go func() {
-			p.hear()
-			p.say(says)
-			_ = p.says.Close()
+			p.read()
+			p.print(output)
+			_ = p.out.Close()
 		}()
 		notices := make(chan []Reply)
 		go func() { notices <- drain(c) }()
@@ -242,9 +248,9 @@ func FuzzStdio(f *testing.F) {
 		}
 		switch {
 		case err == nil && reply.Type != "ok" && reply.Type != "fail" && reply.Type != "info":
-			t.Errorf("%q was taken for an answer: %+v", says, reply)
+			t.Errorf("%q was accepted as a reply: %+v", output, reply)
 		case err != nil && !errors.Is(err, ErrExited) && !errors.Is(err, ErrProtocol):
-			t.Errorf("%q: %v", says, err)
+			t.Errorf("%q: %v", output, err)
 		}
 	})
 }

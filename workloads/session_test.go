@@ -63,7 +63,7 @@ func TestACrashIsRecordedOnce(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tape, c := newTape(), newClientFake(newLockFake())
 			c.script = func(int, client.Request) (*client.Reply, error) { return nil, client.ErrExited }
-			s := NewSession(c, tape, 0, 1, client.Mono)
+			s := NewSession(c, tape, 0, 1, client.MonotonicNow)
 			for _, step := range test.steps {
 				switch step {
 				case "ask":
@@ -90,7 +90,7 @@ func TestACrashIsRecordedOnce(t *testing.T) {
 func TestProcessIsRetiredForEver(t *testing.T) {
 	tape, c := newTape(), newClientFake(newLockFake())
 	c.script = func(int, client.Request) (*client.Reply, error) { return &client.Reply{Type: "info"}, nil }
-	s := NewSession(c, tape, 3, 10, client.Mono)
+	s := NewSession(c, tape, 3, 10, client.MonotonicNow)
 	for n := range 4 {
 		if got := s.Process(); got != history.Process(3+10*n) || got.Client(10) != 3 {
 			t.Errorf("after %d unknown outcomes the process is %d", n, got)
@@ -120,7 +120,7 @@ func TestNoAnswer(t *testing.T) {
 		synctest.Test(t, func(*testing.T) {
 			c := newClientFake(newLockFake())
 			tape := newTape()
-			s := NewSession(silent{c}, tape, 0, 1, client.Mono)
+			s := NewSession(silent{c}, tape, 0, 1, client.MonotonicNow)
 			began := time.Now()
 			if got := test.ask(s); got != history.Info {
 				t.Errorf("%s without an answer is %v", test.op, got)

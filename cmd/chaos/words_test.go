@@ -99,7 +99,7 @@ func TestErrorsSpeakToUsers(t *testing.T) {
 		{run("--json=yes!"), "it takes true or false"},
 		{run("--duration", "-5s"), "--duration -5s: a scenario needs a duration from"},
 		{run("--clients", "-1"), "--clients -1: workload: -1 clients on 1 keys: clients go from 1"},
-		{run("--lock", "redlok"), `--lock redlok: no lock is called "redlok" (did you mean redlock?)`},
+		{run("--lock", "redlok"), `--lock redlok: unknown lock "redlok" (did you mean redlock?)`},
 		{run("--lock", "redlock"), "--lock redlock: lock redlock does not run on topology sentinel"},
 		{run("--set", "workload.clinets=3"), `--set "workload.clinets=3": no key is called "clinets" (did you mean clients?)`},
 		{run("--set", "duration=5"), `--set "duration=5": "5" is not a time`},

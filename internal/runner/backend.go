@@ -76,7 +76,7 @@ func (realTime) Lane(ctx context.Context, _ string) context.Context { return ctx
 func (realTime) Turn(context.Context) {}
 
 // Mono is CLOCK_MONOTONIC, which all processes of a machine share.
-func (realTime) Mono() int64 { return client.Mono() }
+func (realTime) Mono() int64 { return client.MonotonicNow() }
 
 // BackendSpec is a row of the catalogue of backends.
 type BackendSpec struct {
