@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/nearest"
@@ -10,44 +9,38 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
+// autoBackend chooses the first backend that can run the scenario.
+const autoBackend = "auto"
+
 func backendNames() []string {
-	names := []string{"auto"}
-	for _, row := range runner.Backends() {
-		names = append(names, row.Name)
-	}
-	return names
+	rows := namesOf(runner.Backends(), func(row runner.BackendSpec) string { return row.Name })
+	return append([]string{autoBackend}, rows...)
 }
 
-// chooseBackend is the backend of that name, or with auto the first that can
-// do what the scenario needs; why is for people.
-func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, why string, err error) {
-	var lacks error
+// chooseBackend finds the backend of that name, or with auto the first one that
+// can run the scenario. The reason is for people.
+func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, reason string, err error) {
+	refused := ""
 	for _, row := range runner.Backends() {
-		if name != "auto" && name != row.Name {
+		if name != autoBackend && name != row.Name {
 			continue
 		}
 		unable := row.Unable(s)
 		switch {
-		case unable == "" && lacks != nil:
-			return row, fmt.Sprintf("chosen because of %v; %s", lacks, row.Doc), nil
-		case unable == "" && name == "auto":
-			return row, "chosen because this machine can do what the scenario needs; " + row.Doc, nil
-		case unable == "":
-			return row, "asked for; " + row.Doc, nil
+		case unable != "":
+			refused = fmt.Sprintf("backend %s cannot run this scenario: %s", row.Name, unable)
+			continue
+		case refused != "":
+			reason = refused
+		case name == autoBackend:
+			reason = "this machine has what the scenario needs"
+		default:
+			reason = "chosen with --backend"
 		}
-		lacks = fmt.Errorf("%w: backend %s: %s", cluster.ErrEnvironment, row.Name, unable)
+		return row, reason + "; " + row.Doc, nil
 	}
-	if lacks == nil {
-		return spec, "", usage(noBackend(name))
+	if refused == "" {
+		return spec, "", usage(fmt.Errorf("--backend: unknown backend %q%s", name, nearest.Hint(name, backendNames())))
 	}
-	return spec, "", lacks
-}
-
-// noBackend says what there is.
-func noBackend(name string) error {
-	there := strings.Join(backendNames(), ", ")
-	if near := nearest.To(name, backendNames()); near != "" {
-		return fmt.Errorf("no backend is called %q (did you mean %s?)", name, near)
-	}
-	return fmt.Errorf("no backend is called %q; there is: %s", name, there)
+	return spec, "", fmt.Errorf("%w: %s", cluster.ErrEnvironment, refused)
 }

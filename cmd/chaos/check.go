@@ -12,8 +12,12 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
+
+// historyArg is the argument of check and convert.
+const historyArg = "a history file, a run directory, or - for standard input"
 
 type checkOptions struct {
 	readingFlags
@@ -25,14 +29,16 @@ func newCheck(s streams) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check FILE|DIR|-",
-		Short: "judge any recorded history",
-		Long: `Judges a history, alone or in a run directory, also of a run that was killed: an operation
-without completion is of unknown outcome, and a torn last line is reported and ignored.
-Read are our own history.jsonl, Jepsen's history.edn and history.txt, JSON arrays of events, and
-the notation of checker/testdata; what a file is, is told by its content. - is standard input.
+		Short: "Judge a recorded history",
+		Long: `Judges a history: a file, the history of a run directory, or standard input (-). A run that was
+killed can be judged too: an operation without a completion has an unknown outcome, and a torn
+last line is reported and skipped.
+It reads chaos' own history.jsonl, Jepsen's history.edn and history.txt, JSON arrays of events,
+and the notation of checker/testdata. The format is detected from the content.
 
-` + readingHelp() + `If another reading gives another verdict, both are shown; the exit code is that of the
-one asked for.
+` + readingHelp() + `
+If another reading leads to another verdict, both are printed; the exit code is that of the
+requested reading.
 
 ` + exitHelp,
 		Example: `  chaos check chaos-runs/latest
@@ -46,103 +52,93 @@ one asked for.
   chaos check queue.jsonl --fair --max-bypass 2 --slack 3s
   chaos check latest --lock-kind mutex
   chaos check pool.jsonl --permits db=10 --permits 4 --clock-error 2ms`,
-		Args: exactly(1, "a history file, a run directory, or - for standard input"),
+		Args: oneArg(historyArg),
 		RunE: func(_ *cobra.Command, args []string) error { return check(s, args[0], o) },
 	}
 	o.judgingFlags.add(c)
 	o.readingFlags.add(c)
 	c.Flags().BoolVar(&o.stream, "stream", false,
-		"judge as it comes, in bounded memory: "+strings.Join(propertyList(checker.Streamed()), ", "))
-	c.Flags().BoolVar(&o.follow, "follow", false, "with --stream: wait for more at the end of the file, until Ctrl-C")
-	c.Flags().BoolVar(&o.json, "json", false, "print the judgement as one JSON object")
+		"judge while reading, in bounded memory; properties: "+strings.Join(streamedNames(), ", "))
+	c.Flags().BoolVar(&o.follow, "follow", false, "with --stream: at the end of the file, wait for more until Ctrl-C")
+	c.Flags().BoolVar(&o.json, "json", false, "print the judgement as a JSON object")
 	return c
 }
 
 func check(s streams, path string, o checkOptions) error {
-	how, err := o.reading()
+	reading, err := o.reading()
 	if err != nil {
 		return err
 	}
-	options, err := o.options(mayBeDown(path))
+	manifest := manifestOf(path)
+	options, err := o.options(manifest.MayBeDown())
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.stream:
-		return checkStream(s, path, o, how, options)
+		return checkStream(s, path, o, reading, options)
 	case o.follow:
-		return usage(errors.New("--follow waits for more, which only --stream can judge"))
+		return usage(errors.New("--follow needs --stream"))
 	}
 	in, err := openInput(s, path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	h, source, err := readHistory(s, in, how)
+	h, source, err := readHistory(s, in, reading)
 	if err != nil {
 		return err
 	}
-	if err := o.known(h); err != nil {
+	if err := o.checkPermits(h); err != nil {
 		return err
 	}
 	if o.explain {
-		explain(s, how, source)
+		explain(s, reading, source)
 	}
-	j := judged{Judgement: downgrade(path, judge(s, h, options)), Format: source.Format, Assumed: how.Assume}
+	j := judged{Judgement: manifest.Downgrade(judge(s, h, options)), Format: source.Format, Assumed: reading.Assume}
 	h = nil // the other readings need the memory
 	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
-	if j.Others, err = others.find(how, source); err != nil {
+	if j.Others, err = others.find(reading, source); err != nil {
 		return err
 	}
-	if o.json {
+	return printJudged(s, j, o.json)
+}
+
+// printJudged prints a judgement and returns the exit code of its verdict.
+func printJudged(s streams, j judged, asJSON bool) error {
+	if asJSON {
 		if err := s.json(j); err != nil {
 			return err
 		}
-		return verdictCode(j.Verdict)
+		return verdictError(j.Verdict)
 	}
-	printJudgement(streams{out: harmlessWriter{s.out}}, j)
-	return verdictCode(j.Verdict)
+	printJudgement(streams{out: printableWriter{s.out}}, j)
+	return verdictError(j.Verdict)
 }
 
-// judge judges, and tells how far it is if that takes long.
+// judge judges a history, with a status line if that takes long.
 func judge(s streams, h *history.History, options checker.Options) checker.Judgement {
 	p := new(checker.Progress)
 	options.Progress = p
-	w := work(s, func() stage {
+	line := showStatus(s, func() status {
 		done, total := p.Done()
-		return stage{text: "judging " + p.Doing(), done: done, total: total}
+		return status{text: "judging " + p.Doing(), done: done, total: total}
 	})
-	defer w.end()
+	defer line.end()
 	return checker.Judge(h, options)
 }
 
-// downgrade takes into account how a run ended, if path is the directory of one.
-func downgrade(path string, j checker.Judgement) checker.Judgement {
+// manifestOf is run.json if path is a run directory, else the zero manifest.
+func manifestOf(path string) rundir.Manifest {
 	dir, err := rundir.Open(path)
 	if err != nil {
-		return j
+		return rundir.Manifest{}
 	}
-	m, err := dir.ReadManifest()
-	if err != nil {
-		return j
-	}
-	return m.Downgrade(j)
+	m, _ := dir.ReadManifest()
+	return m
 }
 
-// mayBeDown is how many servers a run can bear to lose, if path is the directory of one.
-func mayBeDown(path string) int {
-	dir, err := rundir.Open(path)
-	if err != nil {
-		return 0
-	}
-	m, err := dir.ReadManifest()
-	if err != nil {
-		return 0
-	}
-	return m.MayBeDown()
-}
-
-// judged is a judgement with the reading that it rests upon.
+// judged is a judgement and the reading that it is based on.
 type judged struct {
 	checker.Judgement
 	Format  history.Format       `json:"format"`
@@ -157,23 +153,24 @@ type otherReading struct {
 	Sentence string               `json:"sentence"`
 }
 
-// others looks for what else a history may mean.
+// others searches for readings of a history that lead to another verdict.
 type others struct {
 	streams
 	in      *input
 	options checker.Options
-	verdict checker.Verdict // of the reading that was asked for
+	verdict checker.Verdict // of the requested reading
 	found   []otherReading
 }
 
-// find reads strictly, if anything was assumed; else with each assumption that
-// would change an event, and with all of them, of which one may need the other.
-func (o *others) find(how history.Reading, source history.Source) ([]otherReading, error) {
+// find tries the strict reading if the requested one assumes something;
+// otherwise each assumption that would change an event, and then all of them
+// together, because one may matter only with another.
+func (o *others) find(reading history.Reading, source history.Source) ([]otherReading, error) {
 	if !source.Foreign {
 		return nil, nil
 	}
-	if len(how.Assume) > 0 {
-		_, err := o.judge(how.Strict())
+	if len(reading.Assume) > 0 {
+		_, err := o.judge(reading.Strict())
 		return o.found, err
 	}
 	matter, single := source.Matter, 0
@@ -182,14 +179,14 @@ func (o *others) find(how history.Reading, source history.Source) ([]otherReadin
 			continue
 		}
 		single++
-		with, err := o.judge(how.With(a.Name))
+		with, err := o.judge(reading.With(a.Name))
 		if err != nil {
 			return nil, err
 		}
 		matter = maps.Clone(matter)
 		maps.Copy(matter, with.Matter)
 	}
-	all := how
+	all := reading
 	for _, a := range history.Assumptions() {
 		if source.Matter[a.Name] > 0 || matter[a.Name] > 0 {
 			all = all.With(a.Name)
@@ -202,47 +199,48 @@ func (o *others) find(how history.Reading, source history.Source) ([]otherReadin
 	return o.found, err
 }
 
-// judge keeps a reading that leads to a verdict that none before it led to.
-func (o *others) judge(how history.Reading) (history.Source, error) {
-	h, source, err := readHistory(o.streams, o.in, how)
+// judge judges another reading, and keeps it if no reading before it had the same verdict.
+func (o *others) judge(reading history.Reading) (history.Source, error) {
+	h, source, err := readHistory(o.streams, o.in, reading)
 	if err != nil {
 		return source, err
 	}
 	j := judge(o.streams, h, o.options)
 	same := func(r otherReading) bool { return r.Verdict == j.Verdict }
 	if j.Verdict != o.verdict && !slices.ContainsFunc(o.found, same) {
-		o.found = append(o.found, otherReading{how.Assume, j.Verdict, j.Sentence})
+		o.found = append(o.found, otherReading{reading.Assume, j.Verdict, j.Sentence})
 	}
 	return source, nil
 }
 
-// kind says in a sentence what sort of violation it is: a lock that let two in
-// and a lock whose answers do not add up need different remedies.
-func kind(j *checker.Judgement) string {
-	exclusion, order := j.Result(checker.Exclusion), j.Result(checker.Linearizable)
+// exclusionNote says whether two clients held the lock at once. A lock that
+// lets two in and a lock with wrong replies need different fixes.
+func exclusionNote(j *checker.Judgement) string {
+	exclusion, linear := j.Result(checker.Exclusion), j.Result(checker.Linearizable)
 	switch {
 	case exclusion != nil && exclusion.Outcome == checker.Violated:
 		return "There were two holders at once."
-	case exclusion == nil || order == nil || order.Outcome != checker.Violated:
+	case exclusion == nil || linear == nil || linear.Outcome != checker.Violated:
 		return ""
 	case exclusion.Outcome == checker.Holds:
 		return "There were never two holders at once, but the history is not linearizable: " +
-			"no legal order explains the answers."
+			"no legal order of the operations explains the replies."
 	}
 	return ""
 }
 
 func printJudgement(s streams, j judged) {
 	fmt.Fprintf(s.out, "%s: %s\n", strings.ToUpper(string(j.Verdict)), j.Sentence)
-	if text := kind(&j.Judgement); text != "" {
+	if text := exclusionNote(&j.Judgement); text != "" {
 		fmt.Fprintln(s.out, text)
 	}
 	for _, other := range j.Others {
-		how := "strictly"
+		reading := "strictly"
 		if len(other.Assumed) > 0 {
-			how = fmt.Sprintf("assuming %s", wordList(other.Assumed))
+			names := namesOf(other.Assumed, func(a history.Assumption) history.Assumption { return a })
+			reading = "assuming " + strings.Join(names, " and ")
 		}
-		fmt.Fprintf(s.out, "Read %s it is %s: %s\n", how, strings.ToUpper(string(other.Verdict)), other.Sentence)
+		fmt.Fprintf(s.out, "Read %s, it is %s: %s\n", reading, strings.ToUpper(string(other.Verdict)), other.Sentence)
 	}
 	fmt.Fprintln(s.out)
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
@@ -253,7 +251,7 @@ func printJudgement(s streams, j judged) {
 	for _, r := range j.Results {
 		for i, v := range r.Violations {
 			if i == 3 {
-				fmt.Fprintf(s.out, "  … and %d more (--json has them)\n", r.Total-i)
+				fmt.Fprintf(s.out, "\n  %s: %s more (--json lists them)\n", r.Property, format.Number(r.Total-i))
 				break
 			}
 			fmt.Fprintf(s.out, "\n  %s, events %v: %s\n", r.Property, v.Events, v.Text)
@@ -262,21 +260,17 @@ func printJudgement(s streams, j judged) {
 	for _, p := range j.Problems {
 		fmt.Fprintf(s.out, "\n  note: %s\n", problemText(p))
 	}
-	fmt.Fprintf(s.out, "\n%d events, %d operations, judged in %v\n", j.Events, j.Spans, j.Took.Round(10e3))
+	fmt.Fprintf(s.out, "\n%s, %s, judged in %s\n", format.Count(j.Events, "event"), format.Count(j.Spans, "operation"),
+		format.Duration(j.Took))
 }
 
-func wordList(assumed []history.Assumption) string {
-	var names []string
-	for _, a := range assumed {
-		names = append(names, string(a))
+func problemText(p history.Problem) string {
+	if p.Line > 0 {
+		return fmt.Sprintf("line %d: %s", p.Line, p.Text)
 	}
-	return strings.Join(names, " and ")
+	return p.Text
 }
 
 func propertyNames() []string {
-	var names []string
-	for _, row := range checker.Catalog() {
-		names = append(names, string(row.Name))
-	}
-	return names
+	return namesOf(checker.Catalog(), func(row checker.Spec) checker.Property { return row.Name })
 }

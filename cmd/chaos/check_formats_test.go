@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,15 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chaosRun is the program with its output.
-func chaosRun(args ...string) (code int, out, errs string) {
-	var o, e bytes.Buffer
-	code = run(args, streams{in: strings.NewReader(""), out: &o, err: &e})
-	return code, o.String(), e.String()
-}
-
-// TestForeignVerdicts judges histories in the style of other suites, under
-// every reading that matters to them.
+// TestForeignVerdicts judges histories in the format of other suites under
+// every reading that changes a verdict.
 func TestForeignVerdicts(t *testing.T) {
 	const never = "There were never two holders at once, but the history is not linearizable"
 	const twice = "There were two holders at once."
@@ -29,17 +21,17 @@ func TestForeignVerdicts(t *testing.T) {
 		code        int
 		says        []string // in the output
 	}{
-		{"etcd.edn", "", exitUnsafe, []string{never, "Read assuming not-held-ends it is SAFE"}},
-		{"etcd.edn", "--dialect etcd", exitSafe, []string{"Read strictly it is UNSAFE"}},
+		{"etcd.edn", "", exitUnsafe, []string{never, "Read assuming not-held-ends, it is SAFE"}},
+		{"etcd.edn", "--dialect etcd", exitSafe, []string{"Read strictly, it is UNSAFE"}},
 		{"etcd.edn", "--assume not-held-ends --property exclusion", exitSafe, nil},
-		{"hazelcast.edn", "", exitUnsafe, []string{"got token 0", "Read assuming zero-is-none it is SAFE"}},
-		{"hazelcast.edn", "--dialect hazelcast", exitSafe, []string{"Read strictly it is UNSAFE"}},
+		{"hazelcast.edn", "", exitUnsafe, []string{"got token 0", "Read assuming zero-is-none, it is SAFE"}},
+		{"hazelcast.edn", "--dialect hazelcast", exitSafe, []string{"Read strictly, it is UNSAFE"}},
 		{"hazelcast.edn", "--assume zero-is-none --owner value.client", exitSafe, nil},
-		{"atlasdb.json", "", exitUnsafe, []string{twice, "Read assuming empty-refuses and not-held-ends it is SAFE"}},
-		{"atlasdb.json", "--dialect atlasdb", exitSafe, []string{"Read strictly it is UNSAFE"}},
+		{"atlasdb.json", "", exitUnsafe, []string{twice, "Read assuming empty-refuses and not-held-ends, it is SAFE"}},
+		{"atlasdb.json", "--dialect atlasdb", exitSafe, []string{"Read strictly, it is UNSAFE"}},
 		{"atlasdb.json", "--assume empty-refuses", exitUnsafe, []string{never}},
-		{"reused.json", "--time-unit ms", exitInconclusive, []string{"Read assuming numbers-reused it is SAFE"}},
-		{"reused.json", "--time-unit ms --assume numbers-reused", exitSafe, []string{"Read strictly it is INCONCLUSIVE"}},
+		{"reused.json", "--time-unit ms", exitInconclusive, []string{"Read assuming numbers-reused, it is SAFE"}},
+		{"reused.json", "--time-unit ms --assume numbers-reused", exitSafe, []string{"Read strictly, it is INCONCLUSIVE"}},
 		{"two-holders.edn", "", exitUnsafe, []string{twice}},
 		{"history.txt", "", exitSafe, []string{"17 events have no time"}},
 		{"jepsen.log", "", exitUnsafe, []string{twice, "2 lines of the log"}},
@@ -47,7 +39,7 @@ func TestForeignVerdicts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.file+" "+test.flags, func(t *testing.T) {
 			args := append([]string{"check", filepath.Join("testdata/histories", test.file)}, strings.Fields(test.flags)...)
-			code, out, errs := chaosRun(args...)
+			code, out, errs := chaos(args...)
 			t.Logf("exit %d: %s", code, strings.SplitN(out, "\n", 2)[0])
 			if code != test.code {
 				t.Errorf("exit %d, want %d\n%s%s", code, test.code, out, errs)
@@ -101,14 +93,14 @@ func TestBadHistories(t *testing.T) {
 		{"endless line", `{"type":"` + strings.Repeat("x", 17<<20), "--format jsonl", exitUsage,
 			"a line of more than 16 MiB is not an event"},
 		{"endless map", `{:type "` + strings.Repeat("x", 17<<20), "", exitUsage, "a form of more than 16 MiB is not an event"},
-		{"unknown format", "", "--format ednn", exitUsage, `no format is called "ednn" (did you mean edn?)`},
-		{"unknown dialect", "", "--dialect etcdd", exitUsage, `no dialect is called "etcdd" (did you mean etcd?)`},
-		{"unknown assumption", "", "--assume zero-is-nine", exitUsage, `no assumption is called "zero-is-nine" (did you mean zero-is-none?)`},
+		{"unknown format", "", "--format ednn", exitUsage, `--format: unknown value "ednn" (did you mean edn?)`},
+		{"unknown dialect", "", "--dialect etcdd", exitUsage, `--dialect: unknown value "etcdd" (did you mean etcd?)`},
+		{"unknown assumption", "", "--assume zero-is-nine", exitUsage, `--assume: unknown value "zero-is-nine" (did you mean zero-is-none?)`},
 		{"unknown unit", "", "--time-unit h", exitUsage, `--time-unit: "h" is no unit of time: want ns, us, ms or s`},
 	})
 }
 
-// TestBadEvents is about single events that cannot be meant as they stand.
+// TestBadEvents: single events with invalid values.
 func TestBadEvents(t *testing.T) {
 	invoke := `{"index":0,"time":5,"type":"invoke","process":1,"f":"acquire","key":"k"}` + "\n"
 	judgeBad(t, []badHistory{
@@ -136,7 +128,7 @@ func TestBadEvents(t *testing.T) {
 	})
 }
 
-// badHistory is a text, and what chaos check says of it.
+// badHistory is a text and what chaos check prints about it.
 type badHistory struct {
 	name, text, flags string
 	code              int
@@ -151,7 +143,7 @@ func judgeBad(t *testing.T, tests []badHistory) {
 			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, out, errs := chaosRun(append([]string{"check", path}, strings.Fields(test.flags)...)...)
+			code, out, errs := chaos(append([]string{"check", path}, strings.Fields(test.flags)...)...)
 			text := strings.ReplaceAll(out+errs, path, "FILE")
 			if code != test.code || !strings.Contains(text, test.says) {
 				t.Errorf("exit %d, want %d and %q in\n%s", code, test.code, test.says, text)
@@ -162,7 +154,7 @@ func judgeBad(t *testing.T, tests []badHistory) {
 
 func TestDirectories(t *testing.T) {
 	dir := t.TempDir()
-	if code, _, errs := chaosRun("check", dir); code != exitUsage || errs == "" {
+	if code, _, errs := chaos("check", dir); code != exitUsage || errs == "" {
 		t.Errorf("an empty directory: exit %d, %s", code, errs)
 	}
 	text, err := os.ReadFile("testdata/histories/two-holders.edn")
@@ -172,16 +164,16 @@ func TestDirectories(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "history.edn"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errs := chaosRun("check", dir); code != exitUnsafe {
+	if code, out, errs := chaos("check", dir); code != exitUnsafe {
 		t.Errorf("a run of Jepsen: exit %d\n%s%s", code, out, errs)
 	}
 }
 
 func TestCheckExplainsAndPrintsJSON(t *testing.T) {
-	code, out, errs := chaosRun("check", "testdata/histories/etcd.edn", "--explain", "--json")
+	code, out, errs := chaos("check", "testdata/histories/etcd.edn", "--explain", "--json")
 	if code != exitUnsafe || !strings.Contains(errs, "read as edn: it begins with a comment or tag of EDN") ||
-		!strings.Contains(errs, "not-held-ends: not assumed, strictly: "+
-			"what failed had no effect, so the lock is held as before (1 events)") {
+		!strings.Contains(errs, "not-held-ends: not assumed (strictly: "+
+			"what failed had no effect, so the lock is held as before); 1 event affected") {
 		t.Errorf("exit %d, explained:\n%s", code, errs)
 	}
 	var got struct {
@@ -210,20 +202,20 @@ func TestConvert(t *testing.T) {
 		first := filepath.Join(dir, "first")
 		source := filepath.Join("testdata/histories", test.file)
 		args := []string{"convert", source, "--dialect", test.dialect, "--to", "jsonl", "--out", first}
-		if code, _, errs := chaosRun(args...); code != 0 {
+		if code, _, errs := chaos(args...); code != 0 {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 		second := filepath.Join(dir, "second")
-		if code, _, errs := chaosRun("convert", first, "--to", "edn", "--out", second); code != 0 {
+		if code, _, errs := chaos("convert", first, "--to", "edn", "--out", second); code != 0 {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 		for _, path := range []string{first, second} {
-			if code, out, errs := chaosRun("check", path); code != test.code {
+			if code, out, errs := chaos("check", path); code != test.code {
 				t.Errorf("%s as %s, converted to %s: exit %d, want %d\n%s%s",
 					test.file, test.dialect, filepath.Base(path), code, test.code, out, errs)
 			}
 		}
-		code, out, _ := chaosRun("convert", second, "--to", "jsonl")
+		code, out, _ := chaos("convert", second, "--to", "jsonl")
 		want, err := os.ReadFile(first)
 		if err != nil || code != 0 {
 			t.Fatal(err, code)
@@ -238,7 +230,7 @@ func TestConvert(t *testing.T) {
 	}
 	for _, bad := range []string{"", "--to xml", "--to edn --out " + dir + "/no/such", "--to edn --format nothing"} {
 		args := append([]string{"convert", "testdata/histories/etcd.edn"}, strings.Fields(bad)...)
-		if code, _, errs := chaosRun(args...); code == 0 || errs == "" {
+		if code, _, errs := chaos(args...); code == 0 || errs == "" {
 			t.Errorf("convert %s: exit %d", bad, code)
 		}
 	}

@@ -15,13 +15,14 @@ func newClean(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "clean",
-		Short: "end whatever an interrupted run left behind",
-		Long: `Ends the processes and removes the temporary folders, containers and networks of runs whose
-chaos process is gone. Only what such a run wrote down in its ledger is touched, and a process
-only if it still is the very one: same number, same start time; and containers whose labels name
-a ledger that is not there any more. Runs under way and run directories are left alone.`,
-		Example: "  chaos clean",
-		Args:    exactly(0, "no arguments"),
+		Short: "Remove what killed runs left behind",
+		Long: `Kills the processes and removes the temporary directories, mounts, containers and networks of
+runs whose chaos process no longer exists. It touches only what such a run recorded in its ledger
+(a process only if its id and start time still match), and containers and networks whose labels
+name a ledger that no longer exists. Runs in progress and run directories are left alone.`,
+		Example: `  chaos clean
+  chaos clean --json`,
+		Args: noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			report, err := ledger.Sweep(c.Context(), docker.Remove)
 			if err == nil {
@@ -34,6 +35,6 @@ a ledger that is not there any more. Runs under way and run directories are left
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print what was removed as a JSON object")
 	return c
 }

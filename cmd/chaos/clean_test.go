@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// TestCleanThatFails: who asks for JSON reads of a failure as everybody does.
+// TestCleanThatFails: a failure is printed with --json too.
 func TestCleanThatFails(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	open := filepath.Join(temp, fmt.Sprintf("lockchaos-%d", os.Getuid())) // to all: ledgers in it are not believed
+	open := filepath.Join(temp, fmt.Sprintf("lockchaos-%d", os.Getuid())) // world-writable: its ledgers are not trusted
 	if err := os.Mkdir(open, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,12 @@ import (
 func newClient(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "client",
-		Short: "be one native client on standard input and output",
-		Long: "Speaks the client protocol (docs/protocol.md): one JSON object a line. " +
-			"chaos run starts it; people need it to try the protocol out.",
-		Hidden: true,
-		Args:   exactly(0, "no arguments"),
+		Short: "Serve the client protocol on standard input and output",
+		Long: `Serves the client protocol (docs/protocol.md) for the built-in locks: one JSON object per line.
+chaos run starts it; run it by hand to try the protocol out.`,
+		Example: `  echo '{"id":1,"op":"close"}' | chaos client`,
+		Hidden:  true,
+		Args:    noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return client.Serve(c.Context(), s.in, s.out)
 		},

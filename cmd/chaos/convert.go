@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,19 +23,20 @@ func newConvert(s streams) *cobra.Command {
 	var o convertOptions
 	c := &cobra.Command{
 		Use:   "convert FILE|DIR --to edn|jsonl",
-		Short: "write a history in another form",
-		Long: `Reads a history in any form that chaos check reads, and writes it as Jepsen's history.edn, for Knossos
-and Jepsen's own tools, or as our JSON lines. What the reading understood is what is written.
+		Short: "Convert a history to another format",
+		Long: `Reads a history in any format that chaos check reads and writes it as EDN (Jepsen's history.edn, for
+Knossos and Jepsen's tools) or as JSON lines (chaos' own history.jsonl). It writes the events as the
+reading below interprets them.
 
 ` + readingHelp(),
 		Example: `  chaos convert chaos-runs/latest --to edn --out history.edn
   chaos convert history.edn --to jsonl --dialect etcd > history.jsonl`,
-		Args: exactly(1, "a history file, a run directory, or - for standard input"),
+		Args: oneArg(historyArg),
 		RunE: func(_ *cobra.Command, args []string) error { return convert(s, args[0], o) },
 	}
 	o.readingFlags.add(c)
-	c.Flags().StringVar(&o.to, "to", "", "form to write: edn or jsonl")
-	c.Flags().StringVar(&o.out, "out", "", "file to write (default: standard output)")
+	c.Flags().StringVar(&o.to, "to", "", "`FORMAT` to write: edn or jsonl")
+	c.Flags().StringVar(&o.out, "out", "", "`FILE` to write (default: standard output)")
 	_ = c.RegisterFlagCompletionFunc("to", completeNames(convertNames))
 	return c
 }
@@ -49,11 +51,11 @@ func convert(s streams, path string, o convertOptions) error {
 	case history.FormatJSONL:
 		appendEvent = (*history.Event).AppendJSON
 	case "":
-		return usage(fmt.Errorf("convert wants --to edn or --to jsonl"))
+		return usage(errors.New("convert needs --to edn or --to jsonl"))
 	default:
-		return usage(fmt.Errorf("--to: nothing is written as %q%s", o.to, nearest.Hint(o.to, convertNames())))
+		return usage(fmt.Errorf("--to: cannot write format %q%s", o.to, nearest.Hint(o.to, convertNames())))
 	}
-	how, err := o.reading()
+	reading, err := o.reading()
 	if err != nil {
 		return err
 	}
@@ -62,18 +64,18 @@ func convert(s streams, path string, o convertOptions) error {
 		return err
 	}
 	defer in.Close()
-	how.Seen = &in.events
+	reading.Seen = &in.events
 	return writeTo(s, o.out, func(w io.Writer) error {
-		shown := work(s, in.progress)
-		defer shown.end()
+		progress := showStatus(s, in.status)
+		defer progress.end()
 		var line []byte
-		source, err := history.Each(in.reader(), in.name, how, func(e *history.Event, _ int) error {
+		source, err := history.Each(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
 			line = append(appendEvent(e, line[:0]), '\n')
 			_, err := w.Write(line)
 			return err
 		})
 		if o.explain {
-			explain(s, how, source)
+			explain(s, reading, source)
 		}
 		for _, p := range source.Problems {
 			s.note("note: %s", problemText(p))
@@ -82,8 +84,8 @@ func convert(s streams, path string, o convertOptions) error {
 	})
 }
 
-// writeTo has write fill a file, which is there only if all went well, or
-// standard output if path is empty.
+// writeTo calls write for standard output, or for a temporary file that is
+// renamed to path if write succeeds.
 func writeTo(s streams, path string, write func(io.Writer) error) error {
 	if path == "" {
 		b := bufio.NewWriter(s.out)
@@ -96,7 +98,7 @@ func writeTo(s streams, path string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer os.Remove(f.Name()) // of no effect once it has its name
+	defer os.Remove(f.Name()) // fails once the file is renamed
 	defer f.Close()
 	b := bufio.NewWriter(f)
 	if err := write(b); err != nil {
@@ -112,11 +114,4 @@ func writeTo(s streams, path string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return os.Rename(f.Name(), path)
-}
-
-func problemText(p history.Problem) string {
-	if p.Line > 0 {
-		return fmt.Sprintf("line %d: %s", p.Line, p.Text)
-	}
-	return p.Text
 }

@@ -32,7 +32,7 @@ func needDocker(t *testing.T) {
 
 const unpluggedScenario = `
 name: unplugged
-summary: the only server loses its cable for a while, and then stands still for a while
+summary: the only server is disconnected for a while, then paused for a while
 topology: {kind: single}
 lock: reentrant
 workload: {clients: 3, hold: 50ms, lease: 5s}
@@ -43,8 +43,8 @@ duration: 3s
 expect: {verdict: safe}
 `
 
-// TestDockerScenarios: the same verdicts as on processes - a failover, a holder
-// behind a partition - and a partition by the network, and the freezer.
+// TestDockerScenarios: the verdicts of backend process for a failover and a
+// partitioned holder; a network partition; the cgroup freezer.
 func TestDockerScenarios(t *testing.T) {
 	needDocker(t)
 	for _, scenario := range []string{
@@ -70,8 +70,8 @@ func TestDockerScenarios(t *testing.T) {
 	}
 }
 
-// nothingContained fails the test if there is a container or network of a run that
-// had its ledger in that temporary folder: other tests may have theirs.
+// nothingContained fails if a container or network exists whose run had its ledger in
+// that temporary directory; other tests may have theirs.
 func nothingContained(t *testing.T, temp string) {
 	t.Helper()
 	for _, list := range [][]string{{"ps", "-a"}, {"network", "ls"}} {
@@ -82,24 +82,24 @@ func nothingContained(t *testing.T, temp string) {
 	}
 }
 
-// atWork starts a run of containers as a process of its own, and does something
-// to it, once, when its clients are at work.
-func atWork(t *testing.T, out string, env []string, do func(*exec.Cmd)) (cmd *exec.Cmd, temp, said string) {
+// runningDocker starts a run on backend docker as a child process and calls do when
+// its clients run.
+func runningDocker(t *testing.T, out string, env []string, do func(*exec.Cmd)) (cmd *exec.Cmd, temp, stderr string) {
 	t.Helper()
 	cmd, temp = program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker", "--set",
 		"faults=[]", "--set", "expect={}", "--duration", "2m", "--out", out)
 	cmd.Env = append(cmd.Env, env...)
-	said = when(t, cmd, 0, "clients are at work", func() { do(cmd) })
-	return cmd, temp, said
+	stderr = when(t, cmd, 0, "running the workload", func() { do(cmd) })
+	return cmd, temp, stderr
 }
 
 // TestDockerInterrupted: Ctrl-C removes every container before the report is written.
 func TestDockerInterrupted(t *testing.T) {
 	needDocker(t)
 	out := t.TempDir()
-	cmd, temp, said := atWork(t, out, nil, func(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGINT) })
+	cmd, temp, said := runningDocker(t, out, nil, func(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGINT) })
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, exitInterrupted, said)
+		t.Errorf("exited with %v, want exit code %d\n%s", cmd.ProcessState, exitInterrupted, said)
 	}
 	if _, err := os.Stat(filepath.Join(out, "latest", "report.html")); err != nil {
 		t.Error(err)
@@ -108,10 +108,10 @@ func TestDockerInterrupted(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// TestDockerKilledAndCleaned: what kill -9 leaves behind, chaos clean removes.
+// TestDockerKilledAndCleaned: chaos clean removes what kill -9 leaves behind.
 func TestDockerKilledAndCleaned(t *testing.T) {
 	needDocker(t)
-	_, temp, said := atWork(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
+	_, temp, said := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
 	clean, _ := program(t, "clean")
 	clean.Env = append(clean.Env, "TMPDIR="+temp)
 	out, err := clean.CombinedOutput()
@@ -122,15 +122,15 @@ func TestDockerKilledAndCleaned(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// TestDockerNextRunSweeps: what kill -9 leaves behind, the next run removes.
+// TestDockerNextRunSweeps: the next run removes what kill -9 leaves behind.
 func TestDockerNextRunSweeps(t *testing.T) {
 	needDocker(t)
-	_, temp, _ := atWork(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
+	_, temp, _ := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
 	next, _ := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker",
 		"--out", t.TempDir(), "--set", "faults=[]", "--set", "expect={}", "--duration", "500ms")
 	next.Env = append(next.Env, "TMPDIR="+temp)
 	said, _ := next.CombinedOutput()
-	if code := next.ProcessState.ExitCode(); code != exitSafe && code != exitInconclusive { // too short to prove much
+	if code := next.ProcessState.ExitCode(); code != exitSafe && code != exitInconclusive { // too short to decide
 		t.Errorf("exit code %d\n%s", code, said)
 	}
 	nothingContained(t, temp)
@@ -140,7 +140,7 @@ func TestDockerNextRunSweeps(t *testing.T) {
 // TestDockerOrphans: chaos clean removes containers whose ledger was deleted.
 func TestDockerOrphans(t *testing.T) {
 	needDocker(t)
-	_, temp, _ := atWork(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
+	_, temp, _ := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
 	for i, want := range []string{"without a ledger: removed container ", "nothing was left behind"} {
 		if err := os.RemoveAll(filepath.Join(temp, fmt.Sprintf("lockchaos-%d", os.Getuid()))); err != nil {
 			t.Fatal(err)
@@ -155,13 +155,13 @@ func TestDockerOrphans(t *testing.T) {
 }
 
 // TestDockerEngineDies: a run whose engine is killed ends soon, inconclusive and
-// with its report; chaos clean removes the rest when the engine is back.
+// with a report; chaos clean removes the rest once the engine is back.
 func TestDockerEngineDies(t *testing.T) {
 	engine := ownEngine(t)
 	out := t.TempDir()
-	cmd, temp, said := atWork(t, out, engine.env(), func(*exec.Cmd) { engine.kill() })
+	cmd, temp, said := runningDocker(t, out, engine.env(), func(*exec.Cmd) { engine.kill() })
 	if code := cmd.ProcessState.ExitCode(); code != exitEnvironment {
-		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, exitEnvironment, said)
+		t.Errorf("exited with %v, want exit code %d\n%s", cmd.ProcessState, exitEnvironment, said)
 	}
 	if !strings.Contains(said, "does not answer any more") {
 		t.Errorf("it does not say why:\n%s", said)
@@ -176,7 +176,7 @@ func TestDockerEngineDies(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "report.html")); err != nil {
 		t.Error(err)
 	}
-	if known := ended(t, temp); known < 4 { // a server, three clients
+	if known := processesExited(t, temp); known < 4 { // a server, three clients
 		t.Errorf("the ledger knows %d processes", known)
 	}
 	clean := func() string {
@@ -198,9 +198,9 @@ func TestDockerEngineDies(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// ended fails the test if a process in the ledger that a run kept still lives, and
-// says how many there are in it.
-func ended(t *testing.T, temp string) (known int) {
+// processesExited fails if a process in the ledger of a run still exists, and returns
+// how many the ledger has.
+func processesExited(t *testing.T, temp string) (known int) {
 	t.Helper()
 	ledgers, err := filepath.Glob(filepath.Join(temp, "lockchaos-*", "*.jsonl"))
 	if err != nil || len(ledgers) != 1 {
@@ -209,23 +209,23 @@ func ended(t *testing.T, temp string) (known int) {
 	for _, m := range regexp.MustCompile(`"pid":(\d+)`).FindAllStringSubmatch(readFile(t, ledgers[0]), -1) {
 		known++
 		if name, err := os.ReadFile("/proc/" + m[1] + "/comm"); err == nil {
-			t.Errorf("process %s (%s) lives on", m[1], bytes.TrimSpace(name))
+			t.Errorf("process %s (%s) still exists", m[1], bytes.TrimSpace(name))
 		}
 	}
 	return known
 }
 
-// bridge is what every engine makes for containers that name no network.
+// bridge is the default network of every engine.
 const bridge = "/sys/class/net/docker0"
 
-// dockerd is an engine of a test's own, which touches no firewall. (It shares the
-// bridge with any other: told to have none, it would remove it.)
+// dockerd is an engine for one test, which does not touch the firewall. (It shares the
+// bridge with other engines: with --bridge=none it would remove it.)
 type dockerd struct {
 	dir string
 	cmd *exec.Cmd
 }
 
-// ownEngine starts one with the image in it; the test's end stops it.
+// ownEngine starts an engine with the image, and stops it when the test ends.
 func ownEngine(t *testing.T) *dockerd {
 	t.Helper()
 	needDocker(t)
@@ -270,7 +270,7 @@ func ownEngine(t *testing.T) *dockerd {
 
 func (d *dockerd) env() []string { return []string{"DOCKER_HOST=unix://" + d.dir + "/d.sock"} }
 
-// start returns when the engine answers.
+// start returns when the engine replies.
 func (d *dockerd) start(t *testing.T) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -289,9 +289,9 @@ func (d *dockerd) start(t *testing.T) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		ask := exec.CommandContext(ctx, "docker", "version")
-		ask.Env = append(os.Environ(), d.env()...)
-		if ask.Run() == nil {
+		request := exec.CommandContext(ctx, "docker", "version")
+		request.Env = append(os.Environ(), d.env()...)
+		if request.Run() == nil {
 			return
 		}
 		select {
@@ -303,8 +303,8 @@ func (d *dockerd) start(t *testing.T) {
 	}
 }
 
-// kill ends the engine as a crash does, and its containerd, whose number the next
-// engine would otherwise find and wait for. The containers live on.
+// kill kills the engine and its containerd, for whose pid the next engine would
+// otherwise wait. The containers keep running.
 func (d *dockerd) kill() {
 	_ = d.cmd.Process.Kill()
 	_ = d.cmd.Wait()
@@ -317,7 +317,7 @@ func (d *dockerd) kill() {
 	_ = os.Remove(file)
 }
 
-// sweep ends and unmounts what an engine that was killed has left in d.dir.
+// sweep kills and unmounts what a killed engine left in d.dir.
 func (d *dockerd) sweep(t *testing.T) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -325,14 +325,14 @@ func (d *dockerd) sweep(t *testing.T) {
 		t.Error(err)
 	}
 	for _, path := range lines {
-		line, _ := os.ReadFile(path) // it may have ended
+		line, _ := os.ReadFile(path) // it may have exited
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if bytes.Contains(line, []byte(d.dir+"/")) && pid > 1 && pid != os.Getpid() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 	mounts := strings.Split(readFile(t, "/proc/mounts"), "\n")
-	slices.Reverse(mounts) // what is mounted last, first
+	slices.Reverse(mounts) // the last mount first
 	for _, line := range mounts {
 		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], d.dir+"/") {
 			_ = exec.Command("umount", "-l", f[1]).Run()
@@ -340,7 +340,7 @@ func (d *dockerd) sweep(t *testing.T) {
 	}
 }
 
-// stop ends it in peace, and with it what it has started.
+// stop shuts the engine down with everything that it started.
 func (d *dockerd) stop() {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	_ = d.cmd.Wait()

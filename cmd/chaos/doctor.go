@@ -15,140 +15,140 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// finding is one ability of this machine.
-type finding struct {
-	Ability string `json:"ability"`
-	OK      bool   `json:"ok"`
-	Needed  bool   `json:"needed"` // without it no scenario runs here
-	Detail  string `json:"detail"` // what was found
-	For     string `json:"for"`    // what it is good for
-	Mend    string `json:"mend"`   // how to get it
+// diagnosis is the result of one check of this machine.
+type diagnosis struct {
+	Feature  string `json:"feature"`
+	OK       bool   `json:"ok"`
+	Required bool   `json:"required"` // by every scenario on real servers
+	Detail   string `json:"detail"`   // what was found
+	UsedFor  string `json:"used_for"`
+	Fix      string `json:"fix"` // how to get it
 }
 
 func newDoctor(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "say what this machine can and cannot do, and how to mend it",
-		Long: `Tries out each ability that scenarios need and says what it is for and how to get it.
-Exit code 0 if scenarios can run here, 69 if not.`,
-		Example: "  chaos doctor\n  chaos doctor --json",
-		Args:    exactly(0, "no arguments"),
-		RunE:    func(c *cobra.Command, _ []string) error { return doctor(c.Context(), s, asJSON) },
+		Short: "Show what this machine supports and how to add the rest",
+		Long: `Checks each feature that scenarios need, and prints what it is used for and how to install it.
+Exit code 0 if scenarios can run on real servers here, 69 if not.`,
+		Example: `  chaos doctor
+  chaos doctor --json`,
+		Args: noArgs(""),
+		RunE: func(c *cobra.Command, _ []string) error { return doctor(c.Context(), s, asJSON) },
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as a JSON array")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c
 }
 
 func doctor(ctx context.Context, s streams, asJSON bool) error {
-	findings := examine(ctx)
+	all := diagnose(ctx)
 	if asJSON {
-		if err := s.json(findings); err != nil {
+		if err := s.json(all); err != nil {
 			return err
 		}
 	} else {
-		printFindings(s, findings)
+		printDiagnoses(s, all)
 	}
-	for _, f := range findings {
-		if f.Needed && !f.OK {
+	for _, d := range all {
+		if d.Required && !d.OK {
 			return &codeError{code: exitEnvironment}
 		}
 	}
 	return nil
 }
 
-func printFindings(s streams, findings []finding) {
+func printDiagnoses(s streams, all []diagnosis) {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	for _, f := range findings {
+	for _, d := range all {
 		mark := "ok"
 		switch {
-		case !f.OK && f.Needed:
+		case !d.OK && d.Required:
 			mark = "MISSING"
-		case !f.OK:
+		case !d.OK:
 			mark = "no"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, f.Ability, f.Detail)
-		if !f.OK {
-			fmt.Fprintf(w, "\t\tfor: %s; get it: %s\n", f.For, f.Mend)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, d.Feature, d.Detail)
+		if !d.OK {
+			fmt.Fprintf(w, "\t\tused for: %s\n\t\tto add it: %s\n", d.UsedFor, d.Fix)
 		}
 	}
 	_ = w.Flush()
 }
 
-func examine(ctx context.Context) []finding {
-	return []finding{
-		redisFound(ctx), linuxFound(), loopbackFound(), tempFound(),
-		clocksFound(), faketimeFound(), disksFound(), namespacesFound(), dockerFound(ctx), chromiumFound(),
+func diagnose(ctx context.Context) []diagnosis {
+	return []diagnosis{
+		checkRedis(ctx), checkLinux(), checkLoopback(), checkTemp(),
+		checkClocks(), checkFaketime(), checkDisks(), checkNamespaces(), checkDocker(ctx), checkChromium(),
 	}
 }
 
-func redisFound(ctx context.Context) finding {
-	f := finding{
-		Ability: "redis-server", Needed: true, For: "backend process: every scenario on real servers, Sentinel included",
-		Mend: "Debian, Ubuntu: apt-get install redis-server; Fedora: dnf install redis",
+func checkRedis(ctx context.Context) diagnosis {
+	d := diagnosis{
+		Feature: "redis-server", Required: true, UsedFor: "backend process: every scenario on real servers and Sentinels",
+		Fix: "Debian, Ubuntu: apt-get install redis-server; Fedora: dnf install redis",
 	}
 	version, err := process.Version(ctx, "")
-	f.OK = err == nil
-	f.Detail = "version " + version
-	if err != nil {
-		f.Detail = err.Error()
-	}
-	return f
+	return d.result(err, "version "+version)
 }
 
-func linuxFound() finding {
-	return finding{
-		Ability: "Linux", OK: runtime.GOOS == "linux", Needed: true, Detail: runtime.GOOS + "/" + runtime.GOARCH,
-		For:  "stopping processes with proof, ending them when chaos dies, addresses of their own on loopback",
-		Mend: "run in a Linux machine or container",
+func checkLinux() diagnosis {
+	return diagnosis{
+		Feature: "Linux", OK: runtime.GOOS == "linux", Required: true, Detail: runtime.GOOS + "/" + runtime.GOARCH,
+		UsedFor: "verifying that a process is stopped, killing children when chaos dies, one loopback address per server",
+		Fix:     "use a Linux machine or container",
 	}
 }
 
-// loopbackFound tries the addresses by which gates tell callers apart.
-func loopbackFound() finding {
-	f := finding{
-		Ability: "loopback addresses", OK: true, Needed: true, Detail: "127.0.1.1 to 127.0.5.1 can be bound",
-		For:  "telling clients, servers and Sentinels apart at the gates",
-		Mend: "ip addr add 127.0.1.1/8 dev lo (Linux has all of 127.0.0.0/8 by default)",
+// checkLoopback binds the addresses by which gates identify their callers.
+func checkLoopback() diagnosis {
+	d := diagnosis{
+		Feature: "loopback addresses", Required: true,
+		UsedFor: "identifying clients, servers and Sentinels by their address",
+		Fix:     "ip addr add 127.0.1.1/8 dev lo (the default on Linux)",
 	}
 	for i := 1; i <= 5; i++ {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.%d.1:0", i))
 		if err != nil {
-			f.OK, f.Detail = false, err.Error()
-			return f
+			return d.result(err, "")
 		}
 		_ = l.Close()
 	}
-	return f
+	return d.result(nil, "127.0.1.1 to 127.0.5.1 can be bound")
 }
 
-func tempFound() finding {
-	f := finding{
-		Ability: "temporary folder", OK: true, Needed: true, Detail: os.TempDir() + " can be written",
-		For: "the servers' data and the ledger of what a run has started", Mend: "set TMPDIR to a folder that can be written",
+func checkTemp() diagnosis {
+	d := diagnosis{
+		Feature: "temporary directory", Required: true,
+		UsedFor: "data of the servers, and the ledger of what a run has started",
+		Fix:     "set TMPDIR to a writable directory",
 	}
 	dir, err := os.MkdirTemp("", "lockchaos-doctor-")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600)
 		_ = os.RemoveAll(dir)
 	}
-	if err != nil {
-		f.OK, f.Detail = false, err.Error()
-	}
-	return f
+	return d.result(err, os.TempDir()+" is writable")
 }
 
-func chromiumFound() finding {
-	f := finding{
-		Ability: "Chromium", For: "this project's own tests of the report page; reading a report needs any browser",
-		Mend: "Debian, Ubuntu: apt-get install chromium",
+func checkChromium() diagnosis {
+	d := diagnosis{
+		Feature: "Chromium", UsedFor: "this project's tests of the report page; any browser can show a report",
+		Fix: "Debian, Ubuntu: apt-get install chromium", Detail: "not on the PATH",
 	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
-			f.OK, f.Detail = true, path
-			return f
+			return d.result(nil, path)
 		}
 	}
-	f.Detail = "not on the PATH"
-	return f
+	return d
+}
+
+// result completes a diagnosis: with the error if there is one, else with what was found.
+func (d diagnosis) result(err error, found string) diagnosis {
+	d.OK, d.Detail = err == nil, found
+	if err != nil {
+		d.Detail = err.Error()
+	}
+	return d
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/runner"
 )
 
-// Exit codes; the root command's help has the same list.
+// Exit codes, as in exitHelp. From 64 on they are those of sysexits.h, or 128
+// plus the number of a signal.
 const (
 	exitSafe         = 0
 	exitUnsafe       = 1
@@ -23,22 +24,22 @@ const (
 	exitEnvironment  = 69
 	exitInternal     = 70
 	exitInterrupted  = 130
-	exitBrokenPipe   = 141 // what a shell shows for SIGPIPE
+	exitBrokenPipe   = 141
 )
 
 const exitHelp = `Exit codes:
-  0    safe (with --expect: as the scenario expects)
-  1    unsafe (with --expect: not as the scenario expects)
-  2    inconclusive: the run tested too little to say
-  64   the command line or a scenario is wrong
-  69   the environment is wrong: no redis-server, no permission, disk full, or a
-       client of your own that cannot be set up
-  70   chaos itself failed
+  0    safe (with --expect: the outcome that the scenario expects)
+  1    unsafe (with --expect: another outcome)
+  2    inconclusive: the run did not test enough to decide
+  64   usage: wrong command line or invalid scenario
+  69   environment: no redis-server, no permission, disk full, or your own client
+       (exec:COMMAND) could not be set up
+  70   internal error
   130  interrupted
-  141  nobody reads the output any more (a run ends, and writes its report, all the same)`
+  141  stdout closed (SIGPIPE); a run still completes and writes its report`
 
-// codeError is an error with the exit code that it ends the program with. A
-// nil err ends it without a word.
+// codeError is an error with the exit code to end the program with. With a nil
+// err the program ends without a message.
 type codeError struct {
 	code int
 	err  error
@@ -60,43 +61,44 @@ func usage(err error) error {
 	return &codeError{exitUsage, err}
 }
 
-// exitCode says what is wrong, and with which code to end.
+// exitCode prints err, unless the output is closed, and chooses the exit code.
 func exitCode(err error, io streams) int {
 	if err == nil {
 		return exitSafe
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return exitBrokenPipe // nobody reads; there is nothing to say and nobody to say it to
+		return exitBrokenPipe
 	}
 	var coded *codeError
 	if errors.As(err, &coded) {
 		if coded.err != nil {
-			noteAll(coded.err, io)
+			printError(coded.err, io)
 		}
 		return coded.code
 	}
-	noteAll(err, io)
+	printError(err, io)
 	switch {
 	case errors.Is(err, runner.ErrInterrupted):
 		return exitInterrupted
 	case errors.Is(err, cluster.ErrOption):
 		return exitUsage
-	case environmental(err):
+	case isEnvironment(err):
 		return exitEnvironment
 	}
 	return exitInternal
 }
 
-// noteAll prints each of the errors that errors.Join has put together with the program's name.
-func noteAll(err error, io streams) {
+// printError prints err with the name of the program, and each error of an
+// errors.Join on a line of its own.
+func printError(err error, io streams) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var texts []string
-		for _, one := range joined.Unwrap() {
-			texts = append(texts, one.Error())
+		for _, e := range joined.Unwrap() {
+			texts = append(texts, e.Error())
 		}
-		if strings.Join(texts, "\n") == err.Error() { // not one sentence of fmt.Errorf with several causes
-			for _, one := range joined.Unwrap() {
-				noteAll(one, io)
+		if strings.Join(texts, "\n") == err.Error() { // not a fmt.Errorf with several %w
+			for _, e := range joined.Unwrap() {
+				printError(e, io)
 			}
 			return
 		}
@@ -104,12 +106,12 @@ func noteAll(err error, io streams) {
 	io.note("chaos: %v", err)
 }
 
-// environmental errors are those that no change of chaos would mend.
-func environmental(err error) bool {
+// isEnvironment says whether err is about this machine and not about chaos.
+func isEnvironment(err error) bool {
 	for _, cause := range []error{
 		cluster.ErrEnvironment, exec.ErrNotFound, fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EADDRINUSE,
 		syscall.ENOTDIR, syscall.EROFS, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE,
-		client.ErrExited, client.ErrProtocol, client.ErrTimeout, // a client that cannot even be set up
+		client.ErrExited, client.ErrProtocol, client.ErrTimeout, // a client that fails before the run begins
 	} {
 		if errors.Is(err, cause) {
 			return true
@@ -118,8 +120,8 @@ func environmental(err error) bool {
 	return false
 }
 
-// verdictCode is the exit code of a judgement.
-func verdictCode(v checker.Verdict) error {
+// verdictError ends the program with the exit code of a verdict; nil for safe.
+func verdictError(v checker.Verdict) error {
 	switch v {
 	case checker.Safe:
 		return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestExploreShrinkReplay goes from many seeds to one small run that is the same again.
+// TestExploreShrinkReplay goes from many seeds to one small run that can be replayed.
 func TestExploreShrinkReplay(t *testing.T) {
 	out := t.TempDir()
 	code, stdout, stderr := chaos("explore", "--scenario", "failover", "--seeds", "3", "--first-seed", "1", "--jobs", "2",
@@ -31,14 +31,14 @@ func TestExploreShrinkReplay(t *testing.T) {
 
 	code, stdout, stderr = chaos("shrink", dir)
 	if code != exitSafe || !strings.Contains(stdout, "2 clients instead of 5") ||
-		!strings.Contains(stdout, "what is left") {
+		!strings.Contains(stdout, "remaining: ") {
 		t.Errorf("shrink: exit code %d\n%s%s", code, stdout, stderr)
 	}
-	small := filepath.Join(dir, "smaller-exclusion.yaml")
+	small := filepath.Join(dir, "shrunk-exclusion.yaml")
 	code, _, stderr = chaos("run", "--scenario", small, "--backend", "sim", "--out", t.TempDir(), "--seed",
 		fmt.Sprint(found.Findings[0].Seed))
 	if code != exitUnsafe {
-		t.Errorf("the smaller scenario: exit code %d\n%s", code, stderr)
+		t.Errorf("the shrunk scenario: exit code %d\n%s", code, stderr)
 	}
 
 	code, stdout, stderr = chaos("replay", dir, "--out", t.TempDir())
@@ -54,7 +54,7 @@ func TestExploreShrinkReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, stderr = chaos("replay", dir, "--out", t.TempDir()); code != exitInternal ||
-		!strings.Contains(stderr, "the history is not the same; line") {
+		!strings.Contains(stderr, "the history differs; line") {
 		t.Errorf("replay of another history: exit code %d\n%s", code, stderr)
 	}
 }
@@ -69,12 +69,12 @@ func TestExploreRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"explore"}, exitUsage, "name a scenario"},
-		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "at least 1"},
-		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "at least 1"},
+		{[]string{"explore"}, exitUsage, "missing --scenario"},
+		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "--seeds must be positive"},
+		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},
-		{[]string{"explore", "--scenario", "failover", "--clients", "0"}, exitUsage, "makes no run"},
-		{[]string{"explore", "--scenario", "failover", "--duration", "0s"}, exitUsage, "makes no run"},
+		{[]string{"explore", "--scenario", "failover", "--clients", "0"}, exitUsage, "must be positive; omit it to use the scenario's value"},
+		{[]string{"explore", "--scenario", "failover", "--duration", "0s"}, exitUsage, "must be positive; omit it to use the scenario's value"},
 		{[]string{"explore", "--scenario", "failover", "--clients", "-2"}, exitUsage, "clients go from 1"},
 		{[]string{"explore", "--scenario", "failover", "--duration", "-3s"}, exitUsage, "from 1ms"},
 		{[]string{"explore", "--scenario", "failover", "--out", file + "/runs"}, exitEnvironment, "is a file"},
@@ -93,7 +93,7 @@ func TestExploreRefuses(t *testing.T) {
 	}
 }
 
-func TestSafeScenarioIsExploredSafely(t *testing.T) {
+func TestExploreSafeScenario(t *testing.T) {
 	code, stdout, stderr := chaos("explore", "--scenario", "redlock-two-masters-down", "--seeds", "4", "--first-seed", "9",
 		"--no-variations", "--out", t.TempDir(), "--expect")
 	if code != exitSafe || !strings.Contains(stdout, "unsafe 0 · safe 4") {

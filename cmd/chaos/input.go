@@ -8,27 +8,26 @@ import (
 	"sync/atomic"
 )
 
-// keptInMemory is how much of what comes through a pipe is kept in memory; what
-// is more goes to a temporary file.
+// keptInMemory is how much of a pipe is kept in memory; the rest goes to a
+// temporary file.
 const keptInMemory = 64 << 20
 
-// input is a history that can be read more than once, wherever it comes from: a
-// second reading is needed when it may mean two things. What comes through a pipe
-// is kept while it is read for the first time. It belongs to one goroutine, but
-// for its counts; Close ends it.
+// input is a history that can be read more than once, because an ambiguous
+// history is judged under several readings. A pipe is kept while it is read for
+// the first time. Only done and events may be used by other goroutines.
 type input struct {
 	name    string   // for messages
-	clients int      // of the run that it belongs to; 0: not known
-	file    *os.File // closed at the end; nil: nothing is to be closed
+	clients int      // of the run that it belongs to; 0: unknown
+	file    *os.File // closed by Close; nil: nothing to close
 
 	whole io.ReaderAt // a regular file; nil: a pipe
 	begin int64       // of the history in it
-	size  int64       // of the history; 0: not known
+	size  int64       // of the history; 0: unknown
 	pipe  io.Reader   // what has not been read yet
-	kept  spool       // what has
+	kept  spool       // what has been read of the pipe
 
-	done   atomic.Int64 // bytes of this reading
-	events atomic.Int64 // the same in events
+	done   atomic.Int64 // bytes read in this reading
+	events atomic.Int64 // events read in this reading
 }
 
 // openInput opens a file, a run directory, or with "-" standard input.
@@ -51,7 +50,7 @@ func openInput(s streams, path string) (*input, error) {
 	return in, nil
 }
 
-// from finds out whether r can be read again from where it stands.
+// from sets the source, and whether it can be read again from its current offset.
 func (in *input) from(r io.Reader) {
 	in.pipe = r
 	f, ok := r.(*os.File)
@@ -67,7 +66,7 @@ func (in *input) from(r io.Reader) {
 	}
 }
 
-// reader reads the history from its beginning. The one before is not to be used any more.
+// reader reads the history from its beginning. It invalidates the reader before.
 func (in *input) reader() io.Reader {
 	in.done.Store(0)
 	in.events.Store(0)
@@ -77,7 +76,7 @@ func (in *input) reader() io.Reader {
 	return &counting{io.MultiReader(in.kept.reader(), io.TeeReader(in.pipe, &in.kept)), &in.done}
 }
 
-// Close closes the file and forgets what was kept. Standard input stays open.
+// Close closes the file and drops what was kept. Standard input stays open.
 func (in *input) Close() error {
 	in.kept.close()
 	if in.file == nil {
@@ -86,33 +85,31 @@ func (in *input) Close() error {
 	return in.file.Close()
 }
 
-// progress is how far the reading is; for another goroutine.
-func (in *input) progress() stage {
-	return stage{text: "reading", done: in.done.Load(), total: in.size, count: in.events.Load(), noun: "events"}
+// status is the status line of reading.
+func (in *input) status() status {
+	return status{text: "reading", done: in.done.Load(), total: in.size, count: in.events.Load(), noun: "event"}
 }
 
-// counting tells how many bytes were read.
+// counting counts the bytes that are read.
 type counting struct {
 	r io.Reader
 	n *atomic.Int64
 }
 
-// Read reads.
 func (c *counting) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n.Add(int64(n))
 	return n, err
 }
 
-// spool keeps what is written: in memory, and what is more in a file that has no
-// name any more, so that nothing is left of it however the program ends.
+// spool keeps what is written: in memory, and beyond keptInMemory in a file
+// that is unlinked at once, so that it never outlives the program.
 type spool struct {
 	mem  []byte
 	file *os.File
-	size int64 // of the file's part
+	size int64 // of the file
 }
 
-// Write keeps b.
 func (k *spool) Write(b []byte) (int, error) {
 	if k.file == nil && len(k.mem)+len(b) <= keptInMemory {
 		k.mem = append(k.mem, b...)
@@ -121,19 +118,23 @@ func (k *spool) Write(b []byte) (int, error) {
 	if k.file == nil {
 		f, err := os.CreateTemp("", "chaos-check-*")
 		if err != nil {
-			return 0, fmt.Errorf("keeping what came through the pipe: %w (write it to a file, and check that)", err)
+			return 0, spoolError(err)
 		}
 		k.file = f
 		if err := os.Remove(f.Name()); err != nil {
-			return 0, fmt.Errorf("keeping what came through the pipe: %w", err)
+			return 0, spoolError(err)
 		}
 	}
 	n, err := k.file.WriteAt(b, k.size)
 	k.size += int64(n)
 	if err != nil {
-		return n, fmt.Errorf("keeping what came through the pipe: %w (write it to a file, and check that)", err)
+		return n, spoolError(err)
 	}
 	return n, nil
+}
+
+func spoolError(err error) error {
+	return fmt.Errorf("buffering the pipe: %w (write the history to a file and check that)", err)
 }
 
 // reader reads what was kept so far.

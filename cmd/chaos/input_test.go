@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// TestStandardInput judges what comes through a pipe as if it came from a file:
-// the other readings too, for which it is read again.
+// TestStandardInput: a pipe is judged like a file, under the other readings too,
+// for which it is read again.
 func TestStandardInput(t *testing.T) {
 	for _, name := range []string{"etcd.edn", "atlasdb.json", "history.txt", "two-holders.edn", "hazelcast.edn"} {
 		t.Run(name, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestStandardInput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantCode, want, _ := chaosRun("check", path)
+			wantCode, want, _ := chaos("check", path)
 			var out, errs bytes.Buffer
 			code := run([]string{"check", "-"}, streams{in: iotest.HalfReader(bytes.NewReader(text)), out: &out, err: &errs})
 			if code != wantCode || untimed(out.String()) != untimed(want) {
@@ -32,13 +32,13 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// untimed is a judgement without how long it took.
+// untimed is a judgement without its duration.
 func untimed(s string) string {
 	head, _, _ := strings.Cut(s, "judged in")
 	return head
 }
 
-// TestNamedPipe reads a pipe that has a path, as a shell's <(…) has.
+// TestNamedPipe reads a pipe with a path, such as a shell's <(…).
 func TestNamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -50,8 +50,8 @@ func TestNamedPipe(t *testing.T) {
 	}
 	wrote := make(chan error, 1)
 	go func() { wrote <- os.WriteFile(path, text, 0o600) }()
-	code, out, errs := chaosRun("check", path)
-	if code != exitUnsafe || !strings.Contains(out, "Read assuming not-held-ends it is SAFE") {
+	code, out, errs := chaos("check", path)
+	if code != exitUnsafe || !strings.Contains(out, "Read assuming not-held-ends, it is SAFE") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	if err := <-wrote; err != nil {
@@ -59,7 +59,7 @@ func TestNamedPipe(t *testing.T) {
 	}
 }
 
-// TestStandardInputIsAFile begins where the file stands, and reads it twice.
+// TestStandardInputIsAFile begins at the offset of the file, and reads it twice.
 func TestStandardInputIsAFile(t *testing.T) {
 	text, err := os.ReadFile("testdata/histories/etcd.edn")
 	if err != nil {
@@ -79,12 +79,12 @@ func TestStandardInputIsAFile(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	code := run([]string{"check", "-"}, streams{in: f, out: &out, err: &errs})
-	if code != exitUnsafe || !strings.Contains(out.String(), "Read assuming not-held-ends it is SAFE") {
+	if code != exitUnsafe || !strings.Contains(out.String(), "Read assuming not-held-ends, it is SAFE") {
 		t.Errorf("exit %d\n%s%s", code, out.String(), errs.String())
 	}
 }
 
-// TestSpool keeps more than fits into memory, and leaves no file behind.
+// TestSpool: what exceeds the memory limit goes to a file, and no file is left behind.
 func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -109,11 +109,11 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSpoolNowhere says what to do if there is no room for what is kept.
-func TestSpoolNowhere(t *testing.T) {
+// TestSpoolError: without a temporary directory the error says what to do.
+func TestSpoolError(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
 	k := spool{mem: make([]byte, keptInMemory)}
-	if _, err := k.Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "write it to a file") ||
+	if _, err := k.Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "write the history to a file") ||
 		!errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -136,34 +136,34 @@ func TestJudgingFlags(t *testing.T) {
 		{"--property permits --permits db=1", exitUnsafe, "permits"},
 		{"--property permits --permits 1", exitUnsafe, "permits"},
 		{"--property permits --permits db=2", -1, "permits  holds"},
-		{"--property permits --permits dbb=2", exitUsage, "no key of that name (did you mean db?)"},
-		{"--permits db=-4", exitUsage, "want a number from 1"},
-		{"--permits db=", exitUsage, "want a number from 1"},
-		{"--permits =3", exitUsage, "there is no key before the ="},
-		{"--permits 3 --permits 4", exitUsage, "it was told before"},
-		{"--permits 4294967297", exitUsage, "want a number from 1"},
-		{"--fair --property order --in-line 10ms", exitUnsafe, "order  violated"},
-		{"--fair --property order --in-line 10ms --max-bypass 1", -1, "order  holds"},
-		{"--fair --property order --in-line 10s", -1, "order  holds"},
-		{"--max-bypass 1", exitUsage, "without --fair none is"},
-		{"--fair --max-bypass -1", exitUsage, "it takes a whole number from 0"},
-		{"--fair --in-line 0s", exitUsage, "it takes a time longer than 0"},
-		{"--slack -1s", exitUsage, "a time cannot be negative"},
-		{"--slack 0s", exitUsage, "it takes a time longer than 0"},
-		{"--clock-error -1s", exitUsage, "a time cannot be negative"},
+		{"--property permits --permits dbb=2", exitUsage, "the history has no such key (did you mean db?)"},
+		{"--permits db=-4", exitUsage, "must be a number from 1"},
+		{"--permits db=", exitUsage, "must be a number from 1"},
+		{"--permits =3", exitUsage, "no key before the ="},
+		{"--permits 3 --permits 4", exitUsage, "given twice"},
+		{"--permits 4294967297", exitUsage, "must be a number from 1"},
+		{"--fair --property order --queue-delay 10ms", exitUnsafe, "order  violated"},
+		{"--fair --property order --queue-delay 10ms --max-bypass 1", -1, "order  holds"},
+		{"--fair --property order --queue-delay 10s", -1, "order  holds"},
+		{"--max-bypass 1", exitUsage, "--max-bypass needs --fair"},
+		{"--fair --max-bypass -1", exitUsage, "must not be negative"},
+		{"--fair --queue-delay 0s", exitUsage, "must be positive, such as 500ms"},
+		{"--slack -1s", exitUsage, "must not be negative"},
+		{"--slack 0s", exitUsage, "must be positive, such as 500ms"},
+		{"--clock-error -1s", exitUsage, "must not be negative"},
 		{"--property exclusion", exitUnsafe, "for 2 ms"},
 		{"--clock-error 5ms --property exclusion", -1, "exclusion  holds"},
-		{"--may-be-down -1", exitUsage, "it takes a whole number from 0"},
-		{"--search -1s", exitUsage, "a time cannot be negative"},
-		{"--clients -3", exitUsage, "it takes a whole number from 0"},
+		{"--may-be-down -1", exitUsage, "must not be negative"},
+		{"--search -1s", exitUsage, "must not be negative"},
+		{"--clients -3", exitUsage, "must not be negative"},
 		{"--key --explain", exitUsage, "it takes the names on the way to a field"},
 		{"--owner value..client", exitUsage, "it takes the names on the way to a field"},
-		{"--lock-kind mutx", exitUsage, `no kind of lock is called "mutx" (did you mean mutex?)`},
+		{"--lock-kind mutx", exitUsage, `--lock-kind: unknown kind "mutx" (did you mean mutex?)`},
 		{"--lock-kind mutex --property exclusion", exitUnsafe, "for 2 ms"},
 		{"--property bit", exitUsage, "did you mean bite?"},
 	}
 	for _, test := range tests {
-		code, out, errs := chaosRun(append([]string{"check", path}, strings.Fields(test.flags)...)...)
+		code, out, errs := chaos(append([]string{"check", path}, strings.Fields(test.flags)...)...)
 		if code != test.code && test.code >= 0 || !strings.Contains(out+errs, test.says) {
 			t.Errorf("%s: exit %d, want %d and %q in\n%s%s", test.flags, code, test.code, test.says, out, errs)
 		}

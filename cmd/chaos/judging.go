@@ -15,12 +15,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
-// judgingFlags are the flags that tell the checkers what a history does not say.
+// judgingFlags give the checkers what a history does not contain.
 type judgingFlags struct {
 	properties        []string
 	fair              bool
 	maxBypass         int
-	inLine            time.Duration
+	queueDelay        time.Duration
 	clockError, slack time.Duration
 	mayBeDown         int
 	permits           []string
@@ -33,31 +33,31 @@ func (f *judgingFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	f.flags = flags
 	flags.StringArrayVar(&f.properties, "property", nil,
-		"judge only this property, and whether the run tested anything; may be repeated")
+		"judge only property `NAME` (and bite: whether the run tested enough); may be repeated")
 	flags.DurationVar(&f.clockError, "clock-error", 0,
-		"error of the clock that recorded the times: overlaps that are not longer are not certain")
+		"error of the clock that recorded the times; shorter overlaps are not counted as violations")
 	flags.DurationVar(&f.slack, "slack", time.Second,
-		"how long the lock may take to wake a waiter, end a lease, tell a loss, find its servers again")
+		"how late the lock may wake a waiter, end a lease, report a loss or find its servers again")
 	flags.IntVar(&f.mayBeDown, "may-be-down", 0,
-		"servers that may be away at once without excusing the lock (default: from run.json, else none)")
+		"number of servers that may be down while the lock must still be live (default: from run.json, else 0)")
 	flags.StringArrayVar(&f.permits, "permits", nil,
-		"permits that a key has in all, such as db=10, or 10 for every key that is not named; may be repeated")
-	flags.BoolVar(&f.fair, "fair", false, "the lock promises an order: judge who was overtaken")
-	flags.IntVar(&f.maxBypass, "max-bypass", 0, "with --fair: later comers that may be granted the lock before a waiter")
-	flags.DurationVar(&f.inLine, "in-line", 100*time.Millisecond,
-		"with --fair: how long after it asked a waiter's place in the line is certain")
-	flags.DurationVar(&f.search, "search", 5*time.Second, "longest search for a legal order (linearizable); 0: none")
+		"number of permits of a key, as `KEY=N`, or N for all other keys; may be repeated")
+	flags.BoolVar(&f.fair, "fair", false, "the lock promises first come, first served: judge the order of grants")
+	flags.IntVar(&f.maxBypass, "max-bypass", 0, "with --fair: how many later requests may be granted before a waiter")
+	flags.DurationVar(&f.queueDelay, "queue-delay", 100*time.Millisecond,
+		"with --fair: how long after its request a waiter certainly is in the wait queue")
+	flags.DurationVar(&f.search, "search", 5*time.Second, "time limit of the linearizability search; 0: no search")
 	flags.StringVar(&f.lockKind, "lock-kind", "",
-		"what the lock is meant to be: "+strings.Join(lockKindNames(), ", ")+" (default: whatever the history shows)")
+		"`KIND` of lock: "+strings.Join(lockKindNames(), ", ")+" (default: inferred from the history)")
 	_ = c.RegisterFlagCompletionFunc("lock-kind", completeNames(lockKindNames))
 	_ = c.RegisterFlagCompletionFunc("property", completeNames(propertyNames))
 }
 
-// options are the checkers' options; downByRun is how many servers a run can bear to lose.
-func (f *judgingFlags) options(downByRun int) (checker.Options, error) {
+// options are the options of the checkers; mayBeDown is the default of that flag.
+func (f *judgingFlags) options(mayBeDown int) (checker.Options, error) {
 	o := checker.Options{
-		SearchCommand: searchCommand(), ClockError: f.clockError, Slack: f.slack, MayBeDown: downByRun,
-		Fair: f.fair, MaxBypass: f.maxBypass, InLine: f.inLine, Search: f.search,
+		SearchCommand: searchCommand(), ClockError: f.clockError, Slack: f.slack, MayBeDown: mayBeDown,
+		Fair: f.fair, MaxBypass: f.maxBypass, InLine: f.queueDelay, Search: f.search,
 	}
 	if f.flags.Changed("may-be-down") {
 		o.MayBeDown = f.mayBeDown
@@ -67,16 +67,16 @@ func (f *judgingFlags) options(downByRun int) (checker.Options, error) {
 	}
 	for _, name := range f.properties {
 		if !slices.Contains(propertyNames(), name) {
-			return o, usage(fmt.Errorf("no property is called %q%s", name, nearest.Hint(name, propertyNames())))
+			return o, usage(fmt.Errorf("--property: unknown property %q%s", name, nearest.Hint(name, propertyNames())))
 		}
 		o.Only = append(o.Only, checker.Property(name))
 	}
 	if f.lockKind != "" && !slices.Contains(lockKindNames(), f.lockKind) {
-		return o, usage(fmt.Errorf("--lock-kind: no kind of lock is called %q%s", f.lockKind,
+		return o, usage(fmt.Errorf("--lock-kind: unknown kind %q%s", f.lockKind,
 			nearest.Hint(f.lockKind, lockKindNames())))
 	}
 	o.LockKind = checker.LockKind(f.lockKind)
-	if err := f.sensible(); err != nil {
+	if err := f.validate(); err != nil {
 		return o, usage(err)
 	}
 	var err error
@@ -84,74 +84,72 @@ func (f *judgingFlags) options(downByRun int) (checker.Options, error) {
 	return o, usage(err)
 }
 
-// sensible refuses what cannot be meant.
-func (f *judgingFlags) sensible() error {
+// validate refuses values that make no sense.
+func (f *judgingFlags) validate() error {
 	for _, d := range []struct {
-		name string
-		is   time.Duration
-		from time.Duration
-	}{{"clock-error", f.clockError, 0}, {"slack", f.slack, 1}, {"in-line", f.inLine, 1}, {"search", f.search, 0}} {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{{"clock-error", f.clockError, 0}, {"slack", f.slack, 1}, {"queue-delay", f.queueDelay, 1}, {"search", f.search, 0}} {
 		switch {
-		case d.is < 0:
-			return fmt.Errorf("--%s %v: a time cannot be negative", d.name, d.is)
-		case d.is < d.from:
-			return fmt.Errorf("--%s %v: it takes a time longer than 0, such as 500ms", d.name, d.is)
+		case d.value < 0:
+			return fmt.Errorf("--%s %v: must not be negative", d.name, d.value)
+		case d.value < d.least:
+			return fmt.Errorf("--%s %v: must be positive, such as 500ms", d.name, d.value)
 		}
 	}
 	for _, n := range []struct {
-		name string
-		is   int
+		name  string
+		value int
 	}{{"may-be-down", f.mayBeDown}, {"max-bypass", f.maxBypass}} {
-		if n.is < 0 {
-			return fmt.Errorf("--%s %d: it takes a whole number from 0", n.name, n.is)
+		if n.value < 0 {
+			return fmt.Errorf("--%s %d: must not be negative", n.name, n.value)
 		}
 	}
-	for _, name := range []string{"max-bypass", "in-line"} {
+	for _, name := range []string{"max-bypass", "queue-delay"} {
 		if f.flags.Changed(name) && !f.fair {
-			return fmt.Errorf("--%s says how an order is judged, and without --fair none is", name)
+			return fmt.Errorf("--%s needs --fair", name)
 		}
 	}
 	return nil
 }
 
-func lockKindNames() (names []string) {
-	for _, kind := range checker.LockKinds() {
-		names = append(names, string(kind))
-	}
-	return names
+func lockKindNames() []string {
+	return namesOf(checker.LockKinds(), func(k checker.LockKind) checker.LockKind { return k })
 }
 
-// known refuses permits of a key that is not in the history: a slip of the pen
-// would leave the key that was meant unjudged.
-func (f *judgingFlags) known(h *history.History) error {
+// checkPermits refuses --permits of a key that the history lacks: with a
+// misspelt key, the intended one would be judged without its permits.
+func (f *judgingFlags) checkPermits(h *history.History) error {
 	permits, err := permitsOf(f.permits)
 	for key := range permits { // order does not matter: any of them is an error
 		if err == nil && key != "" && !slices.Contains(h.Keys, key) {
-			err = fmt.Errorf("--permits %s=%d: the history has no key of that name%s", key, permits[key],
+			err = fmt.Errorf("--permits %s=%d: the history has no such key%s", key, permits[key],
 				nearest.Hint(key, h.Keys))
 		}
 	}
 	return usage(err)
 }
 
-// permitsOf reads KEY=N, or N for every key; a key may have = in its name.
-func permitsOf(words []string) (map[string]int, error) {
-	if len(words) == 0 {
+// permitsOf parses KEY=N, or N for every other key. A key may contain "=".
+func permitsOf(values []string) (map[string]int, error) {
+	if len(values) == 0 {
 		return nil, nil
 	}
 	permits := make(map[string]int)
-	for _, word := range words {
-		at := strings.LastIndexByte(word, '=')
-		key, number := word[:max(at, 0)], word[at+1:]
-		n, err := strconv.ParseInt(number, 10, 64)
+	for _, value := range values {
+		at := strings.LastIndexByte(value, '=')
+		key, number := value[:max(at, 0)], value[at+1:]
+		n, err := strconv.ParseInt(number, 10, 32)
 		switch {
-		case err != nil || n < 1 || n > math.MaxInt32:
-			return nil, fmt.Errorf("--permits %s: want a number from 1 to %d, or KEY=NUMBER", shellQuote(word), math.MaxInt32)
+		case err != nil || n < 1:
+			return nil, fmt.Errorf("--permits %s: must be a number from 1 to %d, or KEY=NUMBER", shellQuote(value),
+				math.MaxInt32)
 		case at == 0:
-			return nil, fmt.Errorf("--permits %s: there is no key before the =", shellQuote(word))
+			return nil, fmt.Errorf("--permits %s: no key before the =", shellQuote(value))
 		}
 		if _, twice := permits[key]; twice {
-			return nil, fmt.Errorf("--permits %s: it was told before", shellQuote(word))
+			return nil, fmt.Errorf("--permits %s: given twice", shellQuote(value))
 		}
 		permits[key] = int(n)
 	}

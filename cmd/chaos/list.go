@@ -18,21 +18,21 @@ import (
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
-// item is a row of any catalogue, as list shows it.
+// item is a row of a catalogue.
 type item struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"`
-	More string `json:"more,omitempty"` // where it runs, what is expected, where it comes from
+	More string `json:"more,omitempty"` // where it runs, what is expected, its source
 }
 
-// shelf is one catalogue.
-type shelf struct {
+// catalog is a list that chaos list can print.
+type catalog struct {
 	name  string
 	items func() ([]item, error)
 }
 
-func shelves() []shelf {
-	return []shelf{
+func catalogs() []catalog {
+	return []catalog{
 		{"scenarios", scenarioItems}, {"locks", lockItems}, {"faults", faultItems}, {"workloads", workloadItems},
 		{"checkers", checkerItems}, {"topologies", topologyItems}, {"backends", backendItems}, {"reports", reportItems},
 	}
@@ -40,39 +40,31 @@ func shelves() []shelf {
 
 func newList(s streams) *cobra.Command {
 	var asJSON bool
-	var names []string
-	for _, shelf := range shelves() {
-		names = append(names, shelf.name)
-	}
+	names := namesOf(catalogs(), func(c catalog) string { return c.name })
 	c := &cobra.Command{
-		Use:       "list " + strings.Join(names, "|"),
-		Short:     "list what there is of a kind",
-		Example:   "  chaos list scenarios\n  chaos list faults --json",
+		Use:   "list " + strings.Join(names, "|"),
+		Short: "List scenarios, locks, faults, …",
+		Long: `Lists what is built in: scenarios to run, locks to test, faults to inject, workloads of the clients,
+checkers of a history, topologies and backends of the servers, and formats of reports.`,
+		Example: `  chaos list scenarios
+  chaos list faults --json`,
 		ValidArgs: names,
-		Args:      exactly(1, "the name of a list: "+strings.Join(names, ", ")),
+		Args:      oneArg("a catalogue: " + strings.Join(names, ", ")),
 		RunE: func(_ *cobra.Command, args []string) error {
-			for _, shelf := range shelves() {
-				if shelf.name == args[0] {
-					return list(s, shelf, asJSON)
+			for _, c := range catalogs() {
+				if c.name == args[0] {
+					return list(s, c, asJSON)
 				}
 			}
-			return usage(fmt.Errorf("there is no list of %q%s", args[0], listHint(args[0], names)))
+			return usage(fmt.Errorf("unknown catalogue %q%s", args[0], nearest.Hint(args[0], names)))
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as a JSON array")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c
 }
 
-// listHint suggests a list, or says what lists there are.
-func listHint(word string, names []string) string {
-	if name := nearest.To(word, names); name != "" {
-		return " (did you mean " + name + "?)"
-	}
-	return "; there are lists of " + strings.Join(names, ", ")
-}
-
-func list(s streams, shelf shelf, asJSON bool) error {
-	items, err := shelf.items()
+func list(s streams, c catalog, asJSON bool) error {
+	items, err := c.items()
 	if err != nil {
 		return err
 	}
@@ -93,7 +85,7 @@ func scenarioItems() ([]item, error) {
 	all, err := scenarios.Catalog()
 	var items []item
 	for _, row := range all {
-		more := fmt.Sprintf("%s on %s, expected %s", row.Lock, row.Topology.Kind, row.Expect["verdict"])
+		more := fmt.Sprintf("lock %s, topology %s, expected %s", row.Lock, row.Topology.Kind, row.Expect["verdict"])
 		if class := row.Expect["class"]; class != "" {
 			more += " (" + class + ")"
 		}
@@ -107,7 +99,7 @@ func lockItems() ([]item, error) {
 	for _, row := range client.Catalog() {
 		items = append(items, item{row.Name, row.Doc, "on " + strings.Join(row.Topologies, ", ") + "; " + row.Source})
 	}
-	own := "a lock of your own, in any language: a program that speaks the client protocol on standard input and output."
+	own := "your own lock, in any language: a program that serves the client protocol on standard input and output"
 	items = append(items, item{client.ExecPrefix + "COMMAND", own, "see docs/protocol.md"})
 	return items, nil
 }
@@ -117,19 +109,19 @@ func faultItems() ([]item, error) {
 	for _, row := range faults.Catalog() {
 		var targets []string
 		for _, t := range row.Targets {
-			targets = append(targets, targetWord(t))
+			targets = append(targets, targetText(t))
 		}
-		more := "aimed at " + strings.Join(targets, ", ")
+		more := "targets: " + strings.Join(targets, ", ")
 		if row.Topologies != nil {
-			more += "; topology " + strings.Join(row.Topologies, ", ")
+			more += "; topologies: " + strings.Join(row.Topologies, ", ")
 		}
 		items = append(items, item{row.Name, row.Doc, more})
 	}
 	return items, nil
 }
 
-// targetWord is t, or what it stands for.
-func targetWord(t faults.Target) string {
+// targetText is t with examples where it is a placeholder.
+func targetText(t faults.Target) string {
 	switch t {
 	case faults.Node:
 		return "a node (n1, n2, …)"
@@ -166,9 +158,9 @@ func topologyItems() ([]item, error) {
 func backendItems() ([]item, error) {
 	var items []item
 	for _, row := range runner.Backends() {
-		more := "ready on this machine"
+		more := "available on this machine"
 		if why := row.Unable(scenarios.Scenario{Topology: cluster.Topology{Kind: cluster.Single}}); why != "" {
-			more = "not on this machine: " + why
+			more = "not available on this machine: " + why
 		}
 		items = append(items, item{row.Name, row.Doc, more})
 	}

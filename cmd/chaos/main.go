@@ -1,7 +1,7 @@
-// Command chaos finds out whether a distributed lock keeps its promise when
-// masters die, replicas are promoted, clients stall and replies are lost, and
-// shows in one picture why it did not. It is thin: it parses, calls, prints
-// and exits; what it calls is in internal/runner, scenarios and reports.
+// Command chaos tests whether a distributed lock is safe when masters die,
+// replicas are promoted, clients stall and replies are lost, and shows why it
+// is not. It parses flags, calls internal/runner, scenarios and reports, prints
+// the result and exits.
 package main
 
 import (
@@ -15,37 +15,37 @@ func main() {
 	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
-// run is the whole program but for the exit.
+// run is the program without the call of os.Exit.
 func run(args []string, io streams) int {
 	root := newRoot(io)
 	root.SetArgs(args)
 	return exitCode(root.ExecuteContext(context.Background()), io)
 }
 
-// interruptible is a context that the first Ctrl-C ends, so that everything a
-// run has begun is healed and reported. (Other commands have begun nothing, and
-// end as any program does.) The second one ends the program at once: children get
-// their kill from the kernel, and chaos clean removes what files are left.
+// interruptible returns a context that is cancelled by the first SIGINT,
+// SIGTERM or SIGHUP, so that a run heals its faults and writes its report.
+// (Commands that start nothing keep the default action.) The second signal ends
+// the program at once: the kernel kills its children (PR_SET_PDEATHSIG), and
+// chaos clean removes the files that are left.
 func interruptible(ctx context.Context, io streams) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup wants the run to live on
+	if !signal.Ignored(syscall.SIGHUP) { // nohup sets it to ignored: the run is to outlive the terminal
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	// A reader that is gone (| head -1, a terminal that was closed) must not end a run before it has healed
-	// and written its report: with somebody listening the write fails instead. To ignore the signal would do
-	// as well, but children inherit that.
+	// With a handler for SIGPIPE, a write to a closed stdout (| head -1) returns EPIPE instead of ending the run
+	// before its faults are healed. Ignoring the signal would do too, but children inherit that.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	go func() {
 		if _, ok := <-signals; !ok {
 			return
 		}
-		io.note("interrupted: healing faults, ending servers and writing the report (again to force)")
+		io.note("interrupted: healing faults, stopping servers, writing the report (interrupt again to exit at once)")
 		cancel()
 		if _, ok := <-signals; ok {
-			io.note("forced: nothing more is written; `chaos clean` removes what is left")
+			io.note("exiting without a report; `chaos clean` removes what the run left behind")
 			os.Exit(exitInterrupted)
 		}
 	}()

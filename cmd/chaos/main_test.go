@@ -16,28 +16,28 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// update writes golden files anew; look at the difference before committing it.
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestMain makes the test binary the program itself when it is started as a
-// child: chaos run starts its own file as client.
+// TestMain makes the test binary behave as chaos when it is started as a child:
+// chaos run starts its own executable as client.
 func TestMain(m *testing.M) {
 	children := []string{"client", "search", "worker"}
 	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && slices.Contains(children, os.Args[1]) {
 		os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 	}
 	if len(os.Args) == 2 && os.Args[1] == stalls {
-		endStalled("virtual time has stood still: a goroutine waits")
+		endStalled("virtual time is blocked: a goroutine waits")
 	}
 	os.Exit(m.Run())
 }
 
-// stalls has the test binary end as a simulation that stands still does.
+// stalls makes the test binary end like a simulation whose virtual time is blocked.
 const stalls = "stalled-simulation"
 
 const asProgram = "LOCKCHAOS_TEST_PROGRAM"
@@ -77,8 +77,8 @@ func writeScenario(t *testing.T, text string) string {
 	return path
 }
 
-// TestNewcomersPath goes from a scenario file to every way of looking at its run.
-func TestNewcomersPath(t *testing.T) {
+// TestRunCheckReport runs a scenario file, judges its history and renders every format.
+func TestRunCheckReport(t *testing.T) {
 	needRedis(t)
 	out, junit := t.TempDir(), filepath.Join(t.TempDir(), "sub", "result.xml")
 	code, stdout, stderr := chaos("run", "--scenario", writeScenario(t, quickScenario), "--seed", "3", "--out", out,
@@ -120,7 +120,7 @@ func TestNewcomersPath(t *testing.T) {
 	}
 }
 
-func TestExpectTurnsTheExitCode(t *testing.T) {
+func TestExpectChangesTheExitCode(t *testing.T) {
 	needRedis(t)
 	path := writeScenario(t, quickScenario)
 	if code, _, stderr := chaos("run", "--scenario", path, "--out", t.TempDir(), "--expect", "--json"); code != exitSafe {
@@ -129,7 +129,7 @@ func TestExpectTurnsTheExitCode(t *testing.T) {
 	code, stdout, stderr := chaos("run", "--scenario", path, "--out", t.TempDir(), "--expect", "--json",
 		"--set", "expect.exclusion=holds")
 	if code != exitUnsafe || !strings.Contains(stderr, "exclusion: expected holds, got violated") {
-		t.Errorf("otherwise: exit code %d\n%s", code, stderr)
+		t.Errorf("not as expected: exit code %d\n%s", code, stderr)
 	}
 	if !json.Valid([]byte(stdout)) {
 		t.Errorf("--json printed more than one JSON object:\n%s", stdout)
@@ -151,7 +151,7 @@ func TestBadInput(t *testing.T) {
 		says string
 	}{
 		{[]string{"rnu"}, exitUsage, "did you mean run?"},
-		{[]string{"run"}, exitUsage, "--scenario failover|"},
+		{[]string{"run"}, exitUsage, "missing --scenario; one of: failover, "},
 		{[]string{"run", "--scenaro", "x"}, exitUsage, "did you mean --scenario?"},
 		{[]string{"run", "--seed", "x"}, exitUsage, "--seed"},
 		{[]string{"run", "x"}, exitUsage, "name the scenario with --scenario"},
@@ -182,7 +182,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-func TestNoFolderForRuns(t *testing.T) {
+func TestRunsDirectoryIsAFile(t *testing.T) {
 	needRedis(t)
 	file := filepath.Join(t.TempDir(), "a-file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
@@ -201,7 +201,7 @@ func TestNoRedisServer(t *testing.T) {
 		t.Errorf("run: exit code %d\n%s", code, stderr)
 	}
 	code, stdout, stderr := chaos("run", "--scenario", "failover", "--expect", "--out", t.TempDir())
-	if code != exitSafe || !strings.Contains(stderr, "backend sim") || !strings.Contains(stderr, "chosen because of") {
+	if code != exitSafe || !strings.Contains(stderr, "backend sim") || !strings.Contains(stderr, "backend process cannot run this scenario") {
 		t.Errorf("run on sim: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if code, stdout, _ := chaos("doctor"); code != exitEnvironment || !strings.Contains(stdout, "MISSING") {
@@ -250,31 +250,36 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestHelp: every command has a long help text and an example.
 func TestHelp(t *testing.T) {
-	t.Setenv(docker.ImageVariable, "") // which the help would tell as the default
+	t.Setenv(docker.ImageVariable, "") // the default of --docker-image
 	var all strings.Builder
-	for _, args := range [][]string{{}, {"run"}, {"check"}, {"report"}, {"list"}, {"doctor"}, {"clean"}} {
-		code, stdout, _ := chaos(append(args, "--help")...)
+	for _, c := range append([]*cobra.Command{newRoot(streams{})}, newRoot(streams{}).Commands()...) {
+		name := strings.TrimSpace(strings.TrimPrefix(c.CommandPath(), "chaos"))
+		code, stdout, _ := chaos(append(strings.Fields(name), "--help")...)
 		if code != exitSafe {
-			t.Errorf("%v --help: exit code %d", args, code)
+			t.Errorf("chaos %s --help: exit code %d", name, code)
 		}
-		fmt.Fprintf(&all, "==== chaos %s --help\n%s\n", strings.Join(args, " "), stdout)
+		if c.Short == "" || c.Long == "" || c.Example == "" {
+			t.Errorf("chaos %s: short help %q, long help %q, example %q", name, c.Short, c.Long, c.Example)
+		}
+		fmt.Fprintf(&all, "==== chaos %s --help\n%s\n", name, stdout)
 	}
 	golden(t, "help.txt", all.String())
 }
 
 func TestLists(t *testing.T) {
 	var all strings.Builder
-	for _, shelf := range shelves() {
-		code, stdout, stderr := chaos("list", shelf.name)
+	for _, c := range catalogs() {
+		code, stdout, stderr := chaos("list", c.name)
 		if code != exitSafe {
-			t.Errorf("list %s: exit code %d\n%s", shelf.name, code, stderr)
+			t.Errorf("list %s: exit code %d\n%s", c.name, code, stderr)
 		}
-		if code, stdout, _ := chaos("list", shelf.name, "--json"); code != exitSafe || !json.Valid([]byte(stdout)) {
-			t.Errorf("list %s --json: %d\n%s", shelf.name, code, stdout)
+		if code, stdout, _ := chaos("list", c.name, "--json"); code != exitSafe || !json.Valid([]byte(stdout)) {
+			t.Errorf("list %s --json: %d\n%s", c.name, code, stdout)
 		}
-		if shelf.name != "backends" { // they tell of this machine
-			fmt.Fprintf(&all, "==== chaos list %s\n%s\n", shelf.name, stdout)
+		if c.name != "backends" { // they depend on the machine
+			fmt.Fprintf(&all, "==== chaos list %s\n%s\n", c.name, stdout)
 		}
 	}
 	golden(t, "lists.txt", all.String())

@@ -3,155 +3,130 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// heartbeat is how often a log is told that the run is alive (a line each
-// 100 ms floods CI logs: grafana/k6#1376).
-const heartbeat = 10 * time.Second
-
-// progress shows a run while it goes on: on a terminal one live block, in a
-// log a line per phase and a heartbeat.
+// progress shows a run in progress: a block that is redrawn on a terminal, a
+// line for each phase and every ten seconds in a log.
 type progress struct {
 	out   io.Writer
 	width int // of the terminal; 0: a log
 
 	mu     sync.Mutex
 	phase  string
-	now    time.Duration // by the run's clock, which is virtual on backend sim
-	said   time.Duration // last line in a log
+	now    time.Duration // on the run's clock, which is virtual on backend sim
+	logged time.Duration // when the last line of a log was written
 	lines  int           // of the block on the terminal
-	events int           // at the last tick, for the rate
+	events int           // at ticked, for the rate
 	ticked time.Duration
 	rate   float64
 }
 
 func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
-	p := &progress{out: s.err}
-	if os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
-		p.width = terminal(s.err)
-	}
-	fmt.Fprintf(p.out, "scenario %s: %s\n", sc.Name, harmless(sc.Summary))
-	fmt.Fprintf(p.out, "lock %s on %s, %d clients, seed %d\n", harmless(sc.Lock), sc.Topology.Kind, clientsOf(sc), seed)
-	return p
+	s.note("scenario %s: %s", sc.Name, sc.Summary)
+	s.note("lock %s on topology %s, %s, seed %d", sc.Lock, sc.Topology.Kind, format.Count(sc.Workload.Defaults().Clients, "client"), seed)
+	return &progress{out: s.err, width: liveWidth(s.err)}
 }
 
-func clientsOf(sc scenarios.Scenario) int {
-	params := sc.Workload.Defaults()
-	return params.Clients
-}
-
-func (p *progress) begin(backend, why string) {
-	fmt.Fprintf(p.out, "backend %s: %s\n", backend, why)
-}
-
-// see is told of the run by the runner.
-func (p *progress) see(s runner.Status) {
+// update is called by the runner.
+func (p *progress) update(s runner.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := s.Passed
-	p.now = now
-	if past := now - p.ticked; past >= time.Second {
+	p.now = s.Passed
+	if past := p.now - p.ticked; past >= time.Second {
 		p.rate = float64(s.Events-p.events) / past.Seconds()
-		p.events, p.ticked = s.Events, now
+		p.events, p.ticked = s.Events, p.now
 	}
 	if p.width > 0 {
 		p.draw(s)
 		return
 	}
-	if s.Phase != p.phase || now-p.said >= heartbeat {
-		p.phase, p.said = s.Phase, now
-		fmt.Fprintf(p.out, "%6.1fs  %s\n", now.Seconds(), p.line(s))
+	if s.Phase != p.phase || p.now-p.logged >= logEvery {
+		p.phase, p.logged = s.Phase, p.now
+		fmt.Fprintf(p.out, "%6.1fs  %s\n", p.now.Seconds(), p.line(s))
 	}
 }
 
 func (p *progress) line(s runner.Status) string {
-	words := map[string]string{
-		"start": "starting servers and clients", "run": "clients are at work", "heal": "healing faults, clients finish",
+	phases := map[string]string{
+		"start": "starting servers and clients", "run": "running the workload", "heal": "healing faults, clients finish",
 		"judge": "judging the history",
 	}
-	text := words[s.Phase]
+	text := phases[s.Phase]
 	if s.Events > 0 {
-		text += fmt.Sprintf(": %d grants, %d events, %d unknown", s.Grants, s.Events, s.Unknown)
+		text += fmt.Sprintf(": %s, %s, %s of unknown outcome", format.Count(s.Grants, "grant"),
+			format.Count(s.Events, "event"), format.Number(s.Unknown))
 	}
 	if s.Overlaps {
-		text += ", two holders at once"
+		text += ", TWO HOLDERS AT ONCE"
 	}
 	return text
 }
 
-// draw repaints the live block.
+// draw redraws the block.
 func (p *progress) draw(s runner.Status) {
 	lines := []string{fmt.Sprintf("%6.1fs  %s", p.now.Seconds(), p.line(s))}
 	if s.Phase == "run" {
-		lines = append(lines, fmt.Sprintf("         %.1fs left, %.0f events/s", s.Left.Seconds(), p.rate))
+		lines = append(lines, fmt.Sprintf("         %.1fs left, %s/s", s.Left.Seconds(), format.Count(int(p.rate), "event")))
 	}
 	if len(s.Holders) > 0 {
-		lines = append(lines, "         held: "+holders(s.Holders))
+		lines = append(lines, "         holders: "+holdersText(s.Holders))
 	}
 	if len(s.Faults) > 0 {
-		lines = append(lines, "         broken: "+inOrder(s.Faults))
+		lines = append(lines, "         faults: "+inOrder(s.Faults))
 	}
-	p.wipe()
+	p.erase()
 	for _, line := range lines {
-		if runes := []rune(line); len(runes) > p.width-1 {
-			line = string(runes[:p.width-1])
-		}
-		fmt.Fprintln(p.out, line)
+		fmt.Fprintln(p.out, fit(line, p.width))
 	}
 	p.lines = len(lines)
 }
 
-// wipe removes the block from the terminal.
-func (p *progress) wipe() {
+// erase removes the block from the terminal.
+func (p *progress) erase() {
 	if p.lines > 0 {
 		fmt.Fprintf(p.out, "\x1b[%dA\x1b[J", p.lines)
 	}
 	p.lines = 0
 }
 
-// end leaves the terminal to the result, if there is one.
-func (p *progress) end(result bool) {
+// end erases the block; written says whether a report follows.
+func (p *progress) end(written bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wipe()
-	if p.width == 0 && result {
+	p.erase()
+	if p.width == 0 && written {
 		fmt.Fprintf(p.out, "%6.1fs  writing the report\n", p.now.Seconds())
 	}
 }
 
-// holders says who holds which key, at most three of them.
-func holders(byKey map[string][]int) string {
+// holdersText lists who holds which key, for at most three keys.
+func holdersText(byKey map[string][]int) string {
 	var parts []string
-	for key, clients := range byKey { // order does not matter: sorted below
-		part := fmt.Sprintf("%s by client %v", key, clients[0])
-		for _, c := range clients[1:] {
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		part := fmt.Sprintf("%s: client %d", key, byKey[key][0])
+		for _, c := range byKey[key][1:] {
 			part += fmt.Sprintf(" AND client %d", c)
 		}
 		parts = append(parts, part)
 	}
-	slices.Sort(parts)
 	if len(parts) > 3 {
-		parts = append(parts[:3], fmt.Sprintf("%d more", len(byKey)-3))
+		parts = append(parts[:3], format.Number(len(byKey)-3)+" more")
 	}
 	return strings.Join(parts, ", ")
 }
 
 func inOrder(byID map[int]string) string {
-	var ids []int
-	for id := range byID { // order does not matter: sorted below
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
 	var parts []string
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		parts = append(parts, byID[id])
 	}
 	return strings.Join(parts, ", ")

@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// readingFlags are the flags that say how a history is to be understood.
+// readingFlags are the flags that say how to interpret a history.
 type readingFlags struct {
 	format, dialect, unit string
 	owner, key, token     string
@@ -28,20 +29,21 @@ type readingFlags struct {
 func (f *readingFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.format, "format", string(history.FormatAuto),
-		"form of the file: "+strings.Join(historyFormats(), ", "))
-	flags.StringVar(&f.dialect, "dialect", "strict", "suite that wrote it: "+strings.Join(dialectNames(), ", "))
-	flags.StringArrayVar(&f.assume, "assume", nil, "assume what the file does not say: "+
+		"format of the file: "+strings.Join(historyFormats(), ", "))
+	flags.StringVar(&f.dialect, "dialect", "strict",
+		"conventions of the suite that wrote it: "+strings.Join(dialectNames(), ", "))
+	flags.StringArrayVar(&f.assume, "assume", nil, "assumption about what the file leaves open: "+
 		strings.Join(assumptionNames(), ", ")+"; may be repeated")
 	flags.StringVar(&f.owner, "owner", "",
-		"where the owner is, such as value.client, or process (default value.owner, else the process)")
+		"`PATH` of the owner, such as value.client, or process (default: value.owner, else the process)")
 	flags.StringVar(&f.key, "key", "",
-		"where the name of the lock is, such as value.0 (default key, value.key or value.lock)")
+		"`PATH` of the lock's name, such as value.0 (default: key, value.key or value.lock)")
 	flags.StringVar(&f.token, "token", "",
-		"where the fencing number is (default value.token, value.fence or value.revision)")
+		"`PATH` of the fencing token (default: value.token, value.fence or value.revision)")
 	flags.StringVar(&f.unit, "time-unit", "", "unit of the times: ns, us, ms or s (default ns)")
 	flags.IntVar(&f.clients, "clients", 0,
-		"number of clients of the run (default: from run.json, else the processes are the clients)")
-	flags.BoolVar(&f.explain, "explain", false, "say on standard error how the file was read, and why")
+		"number of clients of the run (default: from run.json, else each process is a client)")
+	flags.BoolVar(&f.explain, "explain", false, "print to standard error how the file was read, and why")
 	for flag, names := range map[string]func() []string{
 		"format": historyFormats, "dialect": dialectNames, "assume": assumptionNames, // order does not matter
 	} {
@@ -49,18 +51,18 @@ func (f *readingFlags) add(c *cobra.Command) {
 	}
 }
 
-// reading is the dialect with whatever was asked for besides.
+// reading is the dialect with the other flags applied.
 func (f *readingFlags) reading() (history.Reading, error) {
 	d, err := history.FindDialect(f.dialect)
 	if err != nil {
-		return history.Reading{}, usage(fmt.Errorf("%w%s", err, nearest.Hint(f.dialect, dialectNames())))
+		return history.Reading{}, unknown("dialect", f.dialect, dialectNames())
 	}
 	r := d.Reading
 	if !slices.Contains(historyFormats(), f.format) {
-		return r, usage(fmt.Errorf("no format is called %q%s", f.format, nearest.Hint(f.format, historyFormats())))
+		return r, unknown("format", f.format, historyFormats())
 	}
 	if f.clients < 0 {
-		return r, usage(fmt.Errorf("--clients %d: it takes a whole number from 0", f.clients))
+		return r, usage(fmt.Errorf("--clients %d: must not be negative", f.clients))
 	}
 	r.Format, r.Clients = history.Format(f.format), f.clients
 	if r.Unit, err = history.ParseUnit(f.unit); err != nil {
@@ -68,41 +70,46 @@ func (f *readingFlags) reading() (history.Reading, error) {
 	}
 	for _, name := range f.assume {
 		if !slices.Contains(assumptionNames(), name) {
-			return r, usage(fmt.Errorf("no assumption is called %q%s", name, nearest.Hint(name, assumptionNames())))
+			return r, unknown("assume", name, assumptionNames())
 		}
 		if a := history.Assumption(name); !slices.Contains(r.Assume, a) {
 			r = r.With(a)
 		}
 	}
 	for _, path := range []struct {
-		to         *string
-		name, from string
+		to          *string
+		flag, value string
 	}{{&r.Owner, "owner", f.owner}, {&r.Key, "key", f.key}, {&r.Token, "token", f.token}} {
-		if err := history.CheckPath(path.from); err != nil {
-			return r, usage(fmt.Errorf("--%s %s: %w", path.name, shellQuote(path.from), err))
+		if err := history.CheckPath(path.value); err != nil {
+			return r, usage(fmt.Errorf("--%s %s: %w", path.flag, shellQuote(path.value), err))
 		}
-		if path.from != "" {
-			*path.to = path.from
+		if path.value != "" {
+			*path.to = path.value
 		}
 	}
 	return r, nil
 }
 
-// readHistory reads a history; how it is to be understood may be another the next time.
-func readHistory(s streams, in *input, how history.Reading) (*history.History, history.Source, error) {
-	if how.Clients == 0 {
-		how.Clients = in.clients
+// unknown is the error about a value of a flag that is not one of names.
+func unknown(flag, value string, names []string) error {
+	return usage(fmt.Errorf("--%s: unknown value %q%s", flag, value, nearest.Hint(value, names)))
+}
+
+// readHistory reads a history from its beginning, with that reading.
+func readHistory(s streams, in *input, reading history.Reading) (*history.History, history.Source, error) {
+	if reading.Clients == 0 {
+		reading.Clients = in.clients
 	}
-	how.Seen = &in.events
+	reading.Seen = &in.events
 	r := in.reader()
-	w := work(s, in.progress)
-	defer w.end()
-	h, source, err := history.ReadAny(r, in.name, how)
+	line := showStatus(s, in.status)
+	defer line.end()
+	h, source, err := history.ReadAny(r, in.name, reading)
 	return h, source, badPath(err)
 }
 
-// historyFile is the file to read if path is named: itself, or the history in
-// the directory of a run of ours, or of Jepsen's.
+// historyFile is the file to read for path: the file itself, or the history in a
+// run directory of chaos or of Jepsen.
 func historyFile(path string) (file string, clients int, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -118,7 +125,7 @@ func historyFile(path string) (file string, clients int, err error) {
 		}
 		return dir.File(rundir.HistoryFile), clients, nil
 	}
-	for _, name := range []string{"history.edn", "history.txt"} { // a run of Jepsen
+	for _, name := range []string{"history.edn", "history.txt"} { // Jepsen's
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
 			return filepath.Join(path, name), 0, nil
 		}
@@ -126,13 +133,13 @@ func historyFile(path string) (file string, clients int, err error) {
 	return "", 0, usage(err)
 }
 
-// badPath is a usage error if the user named something that is not there or
-// is not a history; a disk that fails is not the user's fault.
+// badPath makes err a usage error if the path does not exist or is not a
+// history. Other errors, such as those of a failing disk, stay as they are.
 func badPath(err error) error {
 	var line *history.LineError
-	if absent := (*fs.PathError)(nil); errors.As(err, &absent) && errors.Is(err, fs.ErrNotExist) {
-		return usage(fmt.Errorf("there is no %s: name a history file or the directory of a run; the newest is %s",
-			absent.Path, filepath.Join(rundir.Root, rundir.Latest)))
+	if missing := (*fs.PathError)(nil); errors.As(err, &missing) && errors.Is(err, fs.ErrNotExist) {
+		return usage(fmt.Errorf("%s: no such file or run directory (the latest run is %s)",
+			missing.Path, filepath.Join(rundir.Root, rundir.Latest)))
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &line) || errors.Is(err, history.ErrNotHistory) {
 		return usage(err)
@@ -140,47 +147,38 @@ func badPath(err error) error {
 	return err
 }
 
-// explain says how a history was read.
-func explain(s streams, how history.Reading, source history.Source) {
+// explain prints how a history was read.
+func explain(s streams, reading history.Reading, source history.Source) {
 	s.note("read as %s: %s", source.Format, source.Why)
 	if !source.Foreign {
-		s.note("in our own words: nothing is assumed")
+		s.note("written by chaos: nothing is assumed")
 		return
 	}
 	for _, a := range history.Assumptions() {
-		text := "not assumed, strictly: " + a.Strict
-		if slices.Contains(how.Assume, a.Name) {
+		text := "not assumed (strictly: " + a.Strict + ")"
+		if slices.Contains(reading.Assume, a.Name) {
 			text = "assumed: " + a.Doc
 		}
-		s.note("  %s: %s (%d events)", a.Name, text, source.Matter[a.Name])
+		s.note("  %s: %s; %s affected", a.Name, text, format.Count(source.Matter[a.Name], "event"))
 	}
 }
 
-func historyFormats() (names []string) {
-	for _, f := range history.Formats() {
-		names = append(names, string(f))
-	}
-	return names
+func historyFormats() []string {
+	return namesOf(history.Formats(), func(f history.Format) history.Format { return f })
 }
 
-func dialectNames() (names []string) {
-	for _, d := range history.Dialects() {
-		names = append(names, d.Name)
-	}
-	return names
+func dialectNames() []string {
+	return namesOf(history.Dialects(), func(d history.Dialect) string { return d.Name })
 }
 
-func assumptionNames() (names []string) {
-	for _, a := range history.Assumptions() {
-		names = append(names, string(a.Name))
-	}
-	return names
+func assumptionNames() []string {
+	return namesOf(history.Assumptions(), func(a history.AssumptionRow) history.Assumption { return a.Name })
 }
 
-// readingHelp is the part of a help text that lists what can be assumed.
+// readingHelp is the part of a help text that lists assumptions and dialects.
 func readingHelp() string {
 	var b strings.Builder
-	b.WriteString("A history of another suite does not say everything. Nothing is assumed unless asked for:\n")
+	b.WriteString("Histories of other suites leave questions open. By default nothing is assumed; --assume can assume:\n")
 	for _, a := range history.Assumptions() {
 		fmt.Fprintf(&b, "  %-15s %s\n  %-15s (strictly: %s; for %s)\n", a.Name, a.Doc, "", a.Strict, a.Source)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -18,17 +19,17 @@ func newReplay(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "replay DIR",
-		Short: "run the same scenario with the same seed and plan again",
-		Long: `Runs what a run directory holds again: the scenario as it was run, the seed, the backend. A simulated run is
-the same again, byte by byte, and it is an error (70) if it is not; on real servers the seed fixes workload and
-plan, and the kernel decides the rest.`,
+		Short: "Repeat a run with the same scenario, seed and plan",
+		Long: `Repeats the run of a run directory: the same scenario, seed and backend. A run on backend sim gives
+the same history, byte by byte; if it does not, the exit code is 70. On real servers the seed
+determines the workload and the fault plan, but not the timing.`,
 		Example: `  chaos replay chaos-runs/latest
   chaos replay chaos-runs/failover/latest --json`,
-		Args: exactly(1, "a run directory"),
+		Args: oneArg(runDirArg),
 		RunE: func(c *cobra.Command, args []string) error { return replay(c, s, args[0], out, asJSON) },
 	}
-	c.Flags().StringVar(&out, "out", rundir.Root, "folder for run directories")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the result as one JSON object")
+	c.Flags().StringVar(&out, "out", rundir.Root, "`DIR` for run directories")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as a JSON object")
 	return c
 }
 
@@ -37,15 +38,15 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	scenario, err := scenarios.Parse([]byte(m.YAML), nil)
+	scenario, err := scenarioOf(m)
 	if err != nil {
-		return usage(fmt.Errorf("the scenario of that run: %w", err))
+		return err
 	}
 	noteVersion(s, m)
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
 	out, failed := perform(ctx, s, runOptions{
-		scenario: m.Scenario, backend: m.Backend, seed: m.Seed, variation: m.Variation, out: folder, again: m.Repeat,
+		scenario: m.Scenario, backend: m.Backend, seed: m.Seed, variation: m.Variation, out: folder, command: m.Repeat,
 		image: m.Versions["image"],
 	}, scenario)
 	if out == nil || out.Dir == nil {
@@ -54,7 +55,7 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 	err = publish(s, out, runOptions{json: asJSON}, failed)
 	var verdict *codeError
 	if errors.As(err, &verdict) && verdict.err == nil {
-		err = nil // what the run was found to be is no error of a replay
+		err = nil // an unsafe verdict is no failure of a replay
 	}
 	if err != nil || failed != nil || !m.Deterministic {
 		return errors.Join(failed, err)
@@ -62,14 +63,14 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 	return same(s, dir, out.Dir)
 }
 
-// noteVersion says so if another program made the run.
+// noteVersion warns if another version of chaos made the run.
 func noteVersion(s streams, m rundir.Manifest) {
 	if was := m.Versions["chaos"]; was != version {
-		s.note("that run was made by chaos %s, this is %s: what differs may differ because of that", was, version)
+		s.note("warning: the run was made by chaos %s, this is %s; the result may differ for that reason", was, version)
 	}
 }
 
-// same compares two histories.
+// same compares the histories of two runs.
 func same(s streams, a, b *rundir.Dir) error {
 	x, err := os.ReadFile(a.File(rundir.HistoryFile))
 	if err != nil {
@@ -80,12 +81,21 @@ func same(s streams, a, b *rundir.Dir) error {
 		return err
 	}
 	if bytes.Equal(x, y) {
-		s.note("the history is the same, byte by byte: %d bytes", len(x))
+		s.note("the history is the same, byte by byte (%s)", format.Count(len(x), "byte"))
 		return nil
 	}
-	n, first, again := explore.FirstDifference(string(x), string(y))
+	n, first, second := explore.FirstDifference(string(x), string(y))
 	return &codeError{exitInternal,
-		fmt.Errorf("the history is not the same; line %d was\n  %s\nand is\n  %s", n, first, again)}
+		fmt.Errorf("the history differs; line %d was\n  %s\nand is\n  %s", n, first, second)}
+}
+
+// scenarioOf parses the scenario of a run.
+func scenarioOf(m rundir.Manifest) (scenarios.Scenario, error) {
+	scenario, err := scenarios.Parse([]byte(m.YAML), nil)
+	if err != nil {
+		return scenario, usage(fmt.Errorf("the scenario in %s: %w", rundir.ManifestFile, err))
+	}
+	return scenario, nil
 }
 
 // openRun opens a run directory with its manifest.
@@ -101,11 +111,11 @@ func openRun(path string) (*rundir.Dir, rundir.Manifest, error) {
 	return dir, m, nil
 }
 
-// simulatedRun opens the directory of a run on sim.
+// simulatedRun opens the directory of a run on backend sim.
 func simulatedRun(path string) (*rundir.Dir, rundir.Manifest, error) {
 	dir, m, err := openRun(path)
 	if err == nil && !m.Deterministic {
-		err = usage(fmt.Errorf("that run was on backend %s, and only simulated ones are the same again: "+
+		err = usage(fmt.Errorf("the run was on backend %s; only runs on sim can be shrunk: "+
 			"chaos run --backend sim --scenario %s", m.Backend, m.Scenario))
 	}
 	return dir, m, err

@@ -17,30 +17,33 @@ import (
 	"github.com/lockchaos/lockchaos/reports"
 )
 
+// runDirArg is the argument of the commands that read a run directory.
+const runDirArg = "a run directory"
+
 func newReport(s streams) *cobra.Command {
 	var format, to string
 	c := &cobra.Command{
 		Use:   "report DIR",
-		Short: "render the report of a run again",
-		Long: `Renders a run directory, and nothing but it: no server has to run. Without --format the page and the
-plots in the directory are written again; with it that format is printed, or written to --to.
+		Short: "Render the report of a run again",
+		Long: `Renders a run directory; it needs no server. Without --format it writes report.html and the plots
+in the directory again; with it, it prints that format or writes it to --to.
 A run that was killed before it was judged is judged first.`,
 		Example: `  chaos report chaos-runs/latest
   chaos report chaos-runs/failover/latest --format markdown >> "$GITHUB_STEP_SUMMARY"
   chaos report chaos-runs/latest --format png --to plots/`,
-		Args: exactly(1, "a run directory"),
+		Args: oneArg(runDirArg),
 		RunE: func(_ *cobra.Command, args []string) error { return report(s, args[0], format, to) },
 	}
-	c.Flags().StringVar(&format, "format", "", "one of "+fmt.Sprint(formatNames()))
+	c.Flags().StringVar(&format, "format", "", "output format: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVar(&to, "to", "",
-		"file to write to; svg and png: a folder gets every plot (default: standard output)")
+		"`FILE` to write to; for svg and png a directory gets every plot (default: standard output)")
 	_ = c.RegisterFlagCompletionFunc("format", completeNames(formatNames))
 	return c
 }
 
 func report(s streams, path, format, to string) error {
 	if format != "" && !slices.Contains(formatNames(), format) {
-		return usage(fmt.Errorf("no format is called %q%s", format, nearest.Hint(format, formatNames())))
+		return usage(fmt.Errorf("--format: unknown format %q%s", format, nearest.Hint(format, formatNames())))
 	}
 	dir, err := openDir(path)
 	if err != nil {
@@ -57,7 +60,7 @@ func report(s streams, path, format, to string) error {
 		}
 		fmt.Fprintln(s.out, dir.File(rundir.ReportFile))
 		return nil
-	case (format == "svg" || format == "png") && (strings.HasSuffix(to, "/") || isFolder(to)):
+	case (format == "svg" || format == "png") && (strings.HasSuffix(to, "/") || isDir(to)):
 		paths, err := reports.WritePlots(run, format, to)
 		for _, path := range paths {
 			fmt.Fprintln(s.out, path)
@@ -85,7 +88,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func isFolder(path string) bool {
+func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
@@ -105,9 +108,5 @@ func renderFile(run *reports.Run, format, path string) error {
 }
 
 func formatNames() []string {
-	var names []string
-	for _, row := range reports.Catalog() {
-		names = append(names, row.Name)
-	}
-	return names
+	return namesOf(reports.Catalog(), func(row reports.Format) string { return row.Name })
 }

@@ -6,70 +6,53 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
 // version is set by the build (-ldflags "-X main.version=…").
 var version = "dev"
 
-// streams are where the program reads and writes: results on out, progress and
-// complaints on err.
+// streams are where the program reads and writes: results go to out, progress
+// and errors to err.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-func (s streams) note(format string, args ...any) {
-	fmt.Fprintln(s.err, harmless(fmt.Sprintf(format, args...)))
+func (s streams) note(text string, args ...any) {
+	fmt.Fprintln(s.err, format.Printable(fmt.Sprintf(text, args...)))
 }
 
-// json prints v as one JSON object, or list, on standard output.
+// json prints v, indented, on standard output.
 func (s streams) json(v any) error {
 	e := json.NewEncoder(s.out)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-// terminal is the width of w in columns, or 0 if it is not a terminal.
-func terminal(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 80
-	}
-	return width
-}
-
-// colour says whether w should get colours (https://no-color.org).
-func colour(w io.Writer) bool { return terminal(w) > 0 && os.Getenv("NO_COLOR") == "" }
-
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "chaos",
-		Short: "finds out whether a distributed lock keeps its promise when things break",
-		Long: `chaos drives a distributed lock with concurrent clients, breaks what it stands on
-- kills masters, forces failovers, stops clients - and judges the recorded history.
-Every run leaves one HTML page that shows what happened and why.
+		Short: "Test a distributed lock while servers and clients fail",
+		Long: `chaos drives a distributed lock with concurrent clients, injects faults (it kills masters,
+forces failovers, stops clients), records the history and judges it.
+Every run leaves an HTML page that shows what happened and why.
 
 ` + exitHelp,
-		Example: `  chaos run --scenario failover        lose a lock in a failover, in under ten seconds
-  chaos list scenarios                 what there is to run
+		Example: `  chaos run --scenario failover        break a lock with a failover, in less than ten seconds
+  chaos list scenarios                 list the built-in scenarios
   chaos check chaos-runs/latest        judge a recorded history again
-  chaos doctor                         what this machine can do`,
+  chaos doctor                         show which scenarios can run on this machine`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          noSuchCommand,
+		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(s.in)
@@ -82,7 +65,7 @@ Every run leaves one HTML page that shows what happened and why.
 	return root
 }
 
-func noSuchCommand(c *cobra.Command, args []string) error {
+func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -92,15 +75,15 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usage(fmt.Errorf("no command is called %q%s", args[0], nearest.Hint(args[0], names)))
+	return usage(fmt.Errorf("unknown command %q%s", args[0], nearest.Hint(args[0], names)))
 }
 
 // flagError suggests the flag that was probably meant.
 func flagError(c *cobra.Command, err error) error {
-	var wrong *pflag.InvalidValueError
-	if errors.As(err, &wrong) {
-		return usage(fmt.Errorf("--%s %s: %s (see %s --help)", wrong.GetFlag().Name, shellQuote(wrong.GetValue()),
-			takes(wrong.GetFlag().Value.Type()), c.CommandPath()))
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return usage(fmt.Errorf("--%s %s: must be %s (see %s --help)", invalid.GetFlag().Name,
+			shellQuote(invalid.GetValue()), valueHelp(invalid.GetFlag().Value.Type()), c.CommandPath()))
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
@@ -114,31 +97,58 @@ func flagError(c *cobra.Command, err error) error {
 	return usage(fmt.Errorf("%w (see %s --help)", err, c.CommandPath()))
 }
 
-// takes says what a flag of that type wants, in words that no programmer is needed for.
-func takes(kind string) string {
+// valueHelp describes the values of a flag of that pflag type.
+func valueHelp(kind string) string {
 	switch kind {
 	case "uint64":
-		return fmt.Sprintf("it takes a whole number from 0 to %d", uint64(math.MaxUint64))
+		return fmt.Sprintf("an integer from 0 to %d", uint64(math.MaxUint64))
 	case "int":
-		return "it takes a whole number"
+		return "an integer"
 	case "duration":
-		return "it takes a time with its unit, such as 5s or 500ms"
+		return "a duration with a unit, such as 5s or 500ms"
 	case "bool":
-		return "it takes true or false"
+		return "true or false"
 	}
-	return "it takes a " + kind
+	return "a " + kind
 }
 
-// exactly is cobra.ExactArgs with our exit code and what is missing.
-func exactly(n int, what string) cobra.PositionalArgs {
+// noArgs refuses positional arguments; hint says what to use instead, if anything.
+func noArgs(hint string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
-			given := fmt.Sprintf("%d", len(args))
-			if len(args) == 0 {
-				given = "none"
-			}
-			return usage(fmt.Errorf("%s takes %s, and was given %s (see %s --help)", c.Name(), what, given, c.CommandPath()))
+		if len(args) == 0 {
+			return nil
 		}
-		return nil
+		return usage(fmt.Errorf("%s takes no arguments, got %s%s (see %s --help)", c.Name(), shellQuote(args[0]), hint,
+			c.CommandPath()))
+	}
+}
+
+// oneArg is cobra.ExactArgs(1), with the name of what is missing and exit code 64.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch len(args) {
+		case 1:
+			return nil
+		case 0:
+			return usage(fmt.Errorf("%s needs %s (see %s --help)", c.Name(), what, c.CommandPath()))
+		}
+		return usage(fmt.Errorf("%s takes one argument, %s; got %d (see %s --help)", c.Name(), what, len(args),
+			c.CommandPath()))
+	}
+}
+
+// namesOf are the names of the rows of a catalogue.
+func namesOf[Row any, Name ~string](rows []Row, name func(Row) Name) []string {
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = string(name(row))
+	}
+	return names
+}
+
+// completeNames completes a flag with one of names.
+func completeNames(names func() []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return names(), cobra.ShellCompDirectiveNoFileComp
 	}
 }

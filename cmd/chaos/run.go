@@ -16,6 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -29,7 +30,7 @@ type runOptions struct {
 	image     string // of containers
 	seed      uint64
 	variation uint64
-	again     string // the command that runs it again; "": made from the flags
+	command   string // that repeats the run; "": made from the flags
 	duration  time.Duration
 	clients   int
 	set       []string
@@ -40,16 +41,19 @@ type runOptions struct {
 	dryRun    bool
 }
 
+// scenarioHint follows the error about an argument of run or explore.
+const scenarioHint = "; name the scenario with --scenario"
+
 func newRun(s streams) *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run --scenario NAME|FILE",
-		Short: "run one scenario and judge it",
-		Long: `Starts real servers and clients, lets the scenario's faults loose on them, judges the
-recorded history and writes a report. Everything it starts ends with it.
+		Short: "Run a scenario and judge it",
+		Long: `Starts servers and clients, injects the scenario's faults, judges the recorded history and writes
+a report. Everything that it starts is stopped before it exits.
 
-The result is printed on standard output, progress on standard error. The seed fixes the
-workload and the plan of faults; on real servers it cannot fix the timing of the kernel.
+The result goes to standard output, progress to standard error. The seed determines the workload
+and the fault plan, and with backend sim everything; on real servers it cannot determine timing.
 
 ` + exitHelp,
 		Example: `  chaos run --scenario failover
@@ -58,9 +62,9 @@ workload and the plan of faults; on real servers it cannot fix the timing of the
   chaos run --scenario failover --lock 'exec:python3 examples/client.py'
   chaos run --scenario failover --backend docker --docker-image redis:7.2
   chaos run --scenario failover --expect --junit result.xml      (for CI)`,
-		Args: exactly(0, "no arguments: name the scenario with --scenario"),
+		Args: noArgs(scenarioHint),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := notZero(c); err != nil {
+			if err := positive(c); err != nil {
 				return err
 			}
 			if !c.Flags().Changed("seed") {
@@ -69,37 +73,40 @@ workload and the plan of faults; on real servers it cannot fix the timing of the
 			return runScenario(c, s, o)
 		},
 	}
+	o.scenarioFlags(c)
 	f := c.Flags()
-	f.StringVar(&o.scenario, "scenario", "", "name (see chaos list scenarios), or a YAML file")
-	f.StringVar(&o.lock, "lock", "", "another lock than the scenario's; exec:COMMAND is a client of your own")
-	f.StringVar(&o.backend, "backend", "auto", "what to run on: "+strings.Join(backendNames(), ", "))
-	f.StringVar(&o.image, "docker-image", docker.Image(), "image with redis-server, for backend docker ($"+
+	f.StringVar(&o.backend, "backend", autoBackend, "where servers run: "+strings.Join(backendNames(), ", "))
+	f.StringVar(&o.image, "docker-image", docker.Image(), "`IMAGE` with redis-server, for backend docker ($"+
 		docker.ImageVariable+"; see make docker-image)")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of workload and plan (default: drawn, and printed)")
-	f.Uint64Var(&o.variation, "variation", 0, "the seed's plan with other timing, as chaos explore tries it (backend sim)")
-	f.DurationVar(&o.duration, "duration", 0, "how long clients start new operations (default: the scenario's)")
-	f.IntVar(&o.clients, "clients", 0, "number of clients (default: the scenario's)")
-	f.StringArrayVar(&o.set, "set", nil, "change the scenario, as path=value; may be repeated")
-	f.StringVar(&o.out, "out", rundir.Root, "folder for run directories")
-	f.BoolVar(&o.json, "json", false, "print the result as one JSON object")
-	f.StringVar(&o.junit, "junit", "", "write the result as JUnit XML to this file")
-	f.BoolVar(&o.expect, "expect", false, "exit 0 if the run ends as the scenario expects, else 1")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the scenario and the plan of faults, start nothing")
-	_ = c.RegisterFlagCompletionFunc("scenario", completeNames(scenarios.Names))
-	_ = c.RegisterFlagCompletionFunc("lock", completeNames(lockNames))
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the workload and the fault plan (default: random, printed)")
+	f.Uint64Var(&o.variation, "variation", 0, "other timing for the same plan, as printed by chaos explore (backend sim)")
+	f.StringVar(&o.junit, "junit", "", "also write the result to `FILE` as JUnit XML")
+	f.BoolVar(&o.expect, "expect", false, "exit 0 if the outcome is the one that the scenario expects, else 1")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the scenario and the fault plan; start nothing")
 	_ = c.RegisterFlagCompletionFunc("backend", completeNames(backendNames))
 	return c
+}
+
+// scenarioFlags adds the flags that run and explore share.
+func (o *runOptions) scenarioFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.scenario, "scenario", "", "`NAME` of a scenario (see chaos list scenarios), or a YAML file")
+	f.StringVar(&o.lock, "lock", "", "test the lock `NAME` instead of the scenario's; exec:COMMAND is your own client")
+	f.DurationVar(&o.duration, "duration", 0, "how long clients start operations (default: the scenario's)")
+	f.IntVar(&o.clients, "clients", 0, "number of clients (default: the scenario's)")
+	f.StringArrayVar(&o.set, "set", nil, "override a key of the scenario, as `PATH=VALUE`; may be repeated")
+	f.StringVar(&o.out, "out", rundir.Root, "`DIR` for run directories")
+	f.BoolVar(&o.json, "json", false, "print the result as a JSON object")
+	_ = c.RegisterFlagCompletionFunc("scenario", completeNames(scenarios.Names))
+	_ = c.RegisterFlagCompletionFunc("lock", completeNames(lockNames))
 }
 
 func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
-	if o.scenario == "" {
-		return usage(fmt.Errorf("name a scenario: --scenario %s", strings.Join(scenarios.Names(), "|")))
-	}
-	scenario, err := scenarios.LoadWith(o.scenario, o.overrides())
+	scenario, err := loadScenario(o.scenario, o.overrides())
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	if o.dryRun {
 		return dryRun(s, scenario, o)
@@ -111,17 +118,26 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	return errors.Join(err, publish(s, out, o, err))
 }
 
-// notZero refuses zeros that would be taken for a flag that is not there.
-func notZero(c *cobra.Command) error {
+func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenario, error) {
+	if name == "" {
+		return scenarios.Scenario{}, usage(fmt.Errorf("missing --scenario; one of: %s, or a YAML file",
+			strings.Join(scenarios.Names(), ", ")))
+	}
+	scenario, err := scenarios.LoadWith(name, overrides)
+	return scenario, usage(err)
+}
+
+// positive refuses --duration 0 and --clients 0, which would otherwise mean the scenario's value.
+func positive(c *cobra.Command) error {
 	for _, name := range []string{"duration", "clients"} {
 		if f := c.Flags().Lookup(name); f.Changed && (f.Value.String() == "0" || f.Value.String() == "0s") {
-			return usage(fmt.Errorf("--%s 0 makes no run: leave it out for the scenario's own", name))
+			return usage(fmt.Errorf("--%s must be positive; omit it to use the scenario's value", name))
 		}
 	}
 	return nil
 }
 
-// perform makes the run and shows how it goes.
+// perform makes the run and shows its progress.
 func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Scenario) (*runner.Outcome, error) {
 	spec, why, err := chooseBackend(o.backend, scenario)
 	if err != nil {
@@ -134,29 +150,29 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 	options := runner.BackendOptions{Client: []string{self, "client"}, Image: o.image, Stalled: endStalled}
 	backend := spec.New(options)
 	if backend.Facts().Deterministic {
-		// Elsewhere auto may choose another, and the run would not be the same; and with one processor, as a
-		// worker of chaos explore has it, Go has fewer orders for the goroutines of one client.
+		// The command that repeats the run must name sim: on another machine auto may choose another backend. One
+		// processor, as a worker of chaos explore has, leaves Go fewer orders for the goroutines of one client.
 		o.backend = spec.Name
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	show := newProgress(s, scenario, o.seed)
-	show.begin(spec.Name, why)
+	s.note("backend %s: %s", spec.Name, why)
 	out, err := runner.Run(ctx, runner.Options{
 		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: backend, Why: why, Out: o.out,
-		Repeat: o.repeat(spec.Flags(options)), Version: version, Search: searchCommand(), Watch: show.see,
+		Repeat: o.repeat(spec.Flags(options)), Version: version, Search: searchCommand(), Watch: show.update,
 	})
 	show.end(out != nil && out.Dir != nil)
 	return out, err
 }
 
-// publish writes the report, prints the result and finds the exit code.
-// failed is what went wrong in the run, if anything.
+// publish writes the report, prints the result and returns the exit code of the
+// verdict, unless the run itself failed: then that error decides.
 func publish(s streams, out *runner.Outcome, o runOptions, failed error) error {
 	run, err := reports.Load(out.Dir)
 	if err != nil {
 		return err
 	}
-	unwritten := reports.WriteAll(run) // a full disk, mostly: the result is told all the same
+	unwritten := reports.WriteAll(run) // the result is printed even if the disk is full
 	if o.json {
 		err = reports.Render(run, "json", s.out)
 	} else {
@@ -172,21 +188,21 @@ func publish(s streams, out *runner.Outcome, o runOptions, failed error) error {
 	}
 	switch {
 	case failed != nil:
-		return nil // its own exit code counts
+		return nil
 	case o.expect:
 		return asExpected(s, out)
 	}
-	return verdictCode(out.Judgement.Verdict)
+	return verdictError(out.Judgement.Verdict)
 }
 
-// asExpected is nil if the run ended as its scenario says.
+// asExpected is nil if the outcome is the one that the scenario expects.
 func asExpected(s streams, out *runner.Outcome) error {
-	wrong := checker.Unexpected(out.Judgement, out.Manifest.Expect)
-	if len(wrong) == 0 {
+	unexpected := checker.Unexpected(out.Judgement, out.Manifest.Expect)
+	if len(unexpected) == 0 {
 		return nil
 	}
-	for _, w := range wrong {
-		s.note("not as expected: %s", w)
+	for _, u := range unexpected {
+		s.note("unexpected outcome: %s", u)
 	}
 	return &codeError{code: exitUnsafe}
 }
@@ -209,26 +225,26 @@ func (o runOptions) overrides() []scenarios.Override {
 	return append(list, scenarios.Sets(o.set)...)
 }
 
-// repeat is the command that runs the same again; flags are those of the backend.
+// repeat is the command that repeats the run; flags are those of the backend.
 func (o runOptions) repeat(flags []string) string {
-	if o.again != "" {
-		return o.again
+	if o.command != "" {
+		return o.command
 	}
-	words := fmt.Sprintf("chaos run --scenario %s --seed %d", o.words(), o.seed)
+	command := fmt.Sprintf("chaos run --scenario %s --seed %d", o.scenarioArgs(), o.seed)
 	if o.variation != 0 {
-		words += fmt.Sprintf(" --variation %d", o.variation)
+		command += fmt.Sprintf(" --variation %d", o.variation)
 	}
-	if o.backend != "auto" {
-		words += " --backend " + o.backend
+	if o.backend != autoBackend {
+		command += " --backend " + o.backend
 	}
 	for _, flag := range flags {
-		words += " " + shellQuote(flag)
+		command += " " + shellQuote(flag)
 	}
-	return words
+	return command
 }
 
-// words are the scenario and the flags that change it, as a shell reads them.
-func (o runOptions) words() string {
+// scenarioArgs are the scenario and the flags that change it, quoted for a shell.
+func (o runOptions) scenarioArgs() string {
 	words := []string{shellQuote(o.scenario)}
 	if o.lock != "" {
 		words = append(words, "--lock", shellQuote(o.lock))
@@ -245,7 +261,7 @@ func (o runOptions) words() string {
 	return strings.Join(words, " ")
 }
 
-// shellQuote is word as a shell reads it back.
+// shellQuote quotes a word for a shell if it needs quotes.
 func shellQuote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+") == "" {
 		return word
@@ -254,7 +270,7 @@ func shellQuote(word string) string {
 }
 
 func dryRun(s streams, scenario scenarios.Scenario, o runOptions) error {
-	fmt.Fprintf(s.out, "%s\nseed: %d\nplan:\n", harmless(scenario.YAML()), o.seed)
+	fmt.Fprintf(s.out, "%s\nseed: %d\nplan:\n", format.Printable(scenario.YAML()), o.seed)
 	for _, step := range scenario.Plan(o.seed).All() {
 		fmt.Fprintf(s.out, "  - %s\n", step)
 	}
@@ -262,15 +278,5 @@ func dryRun(s streams, scenario scenarios.Scenario, o runOptions) error {
 }
 
 func lockNames() []string {
-	var names []string
-	for _, row := range client.Catalog() {
-		names = append(names, row.Name)
-	}
-	return names
-}
-
-func completeNames(names func() []string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return names(), cobra.ShellCompDirectiveNoFileComp
-	}
+	return namesOf(client.Catalog(), func(row client.Spec) string { return row.Name })
 }

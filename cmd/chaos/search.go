@@ -11,17 +11,18 @@ import (
 func newSearch(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "search",
-		Short: "answer one question of the checker on standard input",
-		Long: "Searches a legal order for a few operations, as a process of its own whose memory is bounded. chaos run and " +
-			"chaos check start it where a search is hard.",
-		Hidden: true,
-		Args:   exactly(0, "no arguments"),
-		RunE:   func(*cobra.Command, []string) error { return checker.ServeSearch(s.in, s.out) },
+		Short: "Serve linearizability searches of the checker on standard input",
+		Long: `Searches for a legal order of a few operations, in a process of its own so that its memory is
+bounded. chaos run and chaos check start it for searches that are hard.`,
+		Example: `  chaos search < request.json`,
+		Hidden:  true,
+		Args:    noArgs(""),
+		RunE:    func(*cobra.Command, []string) error { return checker.ServeSearch(s.in, s.out) },
 	}
 }
 
-// searchCommand is how the checker starts newSearch. Without a file of this
-// program hard searches are given up sooner, and the result says so.
+// searchCommand is the command with which the checker starts newSearch. If the
+// executable is not found, the checker gives up hard searches sooner and says so.
 func searchCommand() []string {
 	self, err := os.Executable()
 	if err != nil {

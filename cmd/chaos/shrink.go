@@ -11,8 +11,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 func newShrink(s streams) *cobra.Command {
@@ -20,20 +20,21 @@ func newShrink(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "shrink DIR",
-		Short: "find the smallest run that still violates the same",
-		Long: `Takes a simulated run that was unsafe and leaves out whatever it can - faults, clients, keys, time, chance -
-as long as the run still violates the same property in the same way. The smaller scenario is written
-into the run directory, and the story of what was left out is told.`,
+		Short: "Find the smallest run with the same violation",
+		Long: `Takes an unsafe run of backend sim and removes what it can (faults, clients, keys, time, random
+durations) as long as the run still violates the same property in the same way. It writes the
+smaller scenario into the run directory and prints what was removed and what was needed.`,
 		Example: `  chaos explore --scenario failover --seeds 100
   chaos shrink chaos-runs/latest
   chaos shrink chaos-runs/latest --property fencing --json`,
-		Args: exactly(1, "a run directory"),
+		Args: oneArg(runDirArg),
 		RunE: func(c *cobra.Command, args []string) error {
 			return shrinkRun(c, s, args[0], checker.Property(property), asJSON)
 		},
 	}
-	c.Flags().StringVar(&property, "property", "", "the violated property to keep (default: the first one)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the result as one JSON object")
+	c.Flags().StringVar(&property, "property", "", "violated property to keep (default: the first one)")
+	_ = c.RegisterFlagCompletionFunc("property", completeNames(propertyNames))
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as a JSON object")
 	return c
 }
 
@@ -50,9 +51,9 @@ func shrinkRun(c *cobra.Command, s streams, path string, property checker.Proper
 	if err != nil {
 		return err
 	}
-	scenario, err := scenarios.Parse([]byte(m.YAML), nil)
+	scenario, err := scenarioOf(m)
 	if err != nil {
-		return usage(fmt.Errorf("the scenario of that run: %w", err))
+		return err
 	}
 	kind, err := kindOf(dir, property)
 	if err != nil {
@@ -73,9 +74,9 @@ func shrinkRun(c *cobra.Command, s streams, path string, property checker.Proper
 	case err != nil && got.YAML == "":
 		return err
 	}
-	sh := shrunk{Shrunk: got, Seed: m.Seed, Variation: m.Variation, File: smallFile(dir.Path, kind)}
+	sh := shrunk{Shrunk: got, Seed: m.Seed, Variation: m.Variation, File: shrunkFile(dir.Path, kind)}
 	if err := os.WriteFile(sh.File, []byte(got.YAML), 0o644); err != nil {
-		return fmt.Errorf("writing the smaller scenario: %w", err)
+		return fmt.Errorf("writing the shrunk scenario: %w", err)
 	}
 	if asJSON {
 		return errors.Join(s.json(sh), err)
@@ -84,9 +85,9 @@ func shrinkRun(c *cobra.Command, s streams, path string, property checker.Proper
 	return err
 }
 
-// smallFile is where the scenario of a smaller run is written.
-func smallFile(dir string, k explore.Kind) string {
-	return filepath.Join(dir, rundir.SafeName("smaller-"+string(k.Property)+".yaml"))
+// shrunkFile is the path of the shrunk scenario.
+func shrunkFile(dir string, k explore.Kind) string {
+	return filepath.Join(dir, rundir.SafeName("shrunk-"+string(k.Property)+".yaml"))
 }
 
 // kindOf is the first kind of violation of the run, of that property if one is named.
@@ -101,28 +102,28 @@ func kindOf(dir *rundir.Dir, property checker.Property) (explore.Kind, error) {
 		}
 	}
 	if property == "" {
-		return explore.Kind{}, usage(fmt.Errorf("that run violates nothing: it was %s", j.Verdict))
+		return explore.Kind{}, usage(fmt.Errorf("nothing to shrink: the run violates no property (verdict: %s)", j.Verdict))
 	}
-	return explore.Kind{}, usage(fmt.Errorf("that run does not violate %q", property))
+	return explore.Kind{}, usage(fmt.Errorf("nothing to shrink: the run does not violate %q", property))
 }
 
-// text is the story for people.
+// text is the result for people.
 func (sh shrunk) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, seed %d, made smaller in %s:\n", sh.Kind, sh.Seed, plural(sh.Tried, "run"))
+	fmt.Fprintf(&b, "%s, seed %d, shrunk in %s:\n", sh.Kind, sh.Seed, format.Count(sh.Tried, "run"))
 	if len(sh.Story) == 0 {
-		b.WriteString("  nothing could be left out\n")
+		b.WriteString("  nothing could be removed\n")
 	}
 	for _, line := range sh.Story {
 		fmt.Fprintf(&b, "  - %s\n", line)
 	}
 	p := sh.Scenario.Workload.Defaults()
-	fmt.Fprintf(&b, "  what is left: %s on %s for %v\n",
-		plural(p.Clients, "client"), plural(p.Keys, "key"), sh.Scenario.Duration)
+	fmt.Fprintf(&b, "  remaining: %s on %s for %s\n",
+		format.Count(p.Clients, "client"), format.Count(p.Keys, "key"), format.Duration(sh.Scenario.Duration))
 	for _, f := range sh.Scenario.Faults {
 		fmt.Fprintf(&b, "    %s\n", f)
 	}
-	fmt.Fprintf(&b, "  %s\n", harmless(sh.Answer.Sentence))
+	fmt.Fprintf(&b, "  %s\n", format.Printable(sh.Answer.Sentence))
 	if sh.File != "" {
 		job := explore.Job{Name: shellQuote(sh.File), Seed: sh.Seed, Variation: sh.Variation}
 		fmt.Fprintf(&b, "  %s\n", repeatOf(job))

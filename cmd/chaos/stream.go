@@ -20,14 +20,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// pollEvery is how often a file that has been read to its end is looked at again.
+// pollEvery is how often a file is polled at its end.
 const pollEvery = 100 * time.Millisecond
 
-// maxHead is how much of a stream is read before its format is known, at most.
+// maxHead is how much of a stream is read at most to detect its format.
 const maxHead = 64 << 10
 
-// checkStream judges a history as it comes.
-func checkStream(s streams, path string, o checkOptions, how history.Reading, options checker.Options) error {
+// checkStream judges a history while it is written.
+func checkStream(s streams, path string, o checkOptions, reading history.Reading, options checker.Options) error {
 	if err := streamable(o); err != nil {
 		return usage(err)
 	}
@@ -36,103 +36,86 @@ func checkStream(s streams, path string, o checkOptions, how history.Reading, op
 		return err
 	}
 	defer in.Close()
-	if how.Clients == 0 {
-		how.Clients = in.clients
+	if reading.Clients == 0 {
+		reading.Clients = in.clients
 	}
-	how.Seen = &in.events
+	reading.Seen = &in.events
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	judging := checker.NewStream(options, how.Clients)
-	shown := work(s, in.progress)
-	defer shown.end()
-	tell := func() {
+	judging := checker.NewStream(options, reading.Clients)
+	line := showStatus(s, in.status)
+	defer line.end()
+	printViolations := func() {
 		for _, v := range judging.Look() {
-			shown.say(func() { s.note("VIOLATED, events %v: %s", v.Events, v.Text) })
+			line.above(func() { s.note("VIOLATED, events %v: %s", v.Events, v.Text) })
 		}
 	}
-	waits := sync.OnceFunc(func() {
-		shown.say(func() { s.note("read to the end; waiting for more (Ctrl-C ends, and judges what has come)") })
+	noteWaiting := sync.OnceFunc(func() {
+		line.above(func() { s.note("end of file; waiting for more (Ctrl-C stops and judges what was read)") })
 	})
 	r := &following{ctx: ctx, r: &counting{in.pipe, &in.done}, more: growing(path, o.follow), idle: func() {
-		tell()
-		waits()
+		printViolations()
+		noteWaiting()
 	}}
-	head, err := detectHead(r, &how)
+	head, err := detectHead(r, &reading)
 	if err != nil {
 		return badPath(fmt.Errorf("reading %s: %w", in.name, err))
 	}
 	next := time.Now().Add(time.Second)
 	whole := io.MultiReader(bytes.NewReader(head), r)
-	source, err := history.Each(whole, in.name, how, func(e *history.Event, line int) error {
-		if err := judging.Add(e, line); err != nil {
+	source, err := history.Each(whole, in.name, reading, func(e *history.Event, number int) error {
+		if err := judging.Add(e, number); err != nil {
 			return err
 		}
 		if now := time.Now(); in.events.Load()%256 == 0 && now.After(next) {
 			next = now.Add(time.Second)
-			tell()
+			printViolations()
 		}
 		return nil
 	})
-	shown.end()
+	line.end()
 	if err != nil {
 		return badPath(err)
 	}
 	if o.explain {
-		explain(s, how, source)
+		explain(s, reading, source)
 	}
 	judging.Name(source.Named)
-	j := judged{Judgement: downgrade(path, judging.Judgement()), Format: source.Format, Assumed: how.Assume}
+	j := judged{Judgement: manifestOf(path).Downgrade(judging.Judgement()), Format: source.Format, Assumed: reading.Assume}
 	j.Problems = append(j.Problems, source.Problems...)
-	return endStream(s, j, o.json)
-}
-
-func endStream(s streams, j judged, asJSON bool) error {
-	if asJSON {
-		if err := s.json(j); err != nil {
-			return err
-		}
-		return verdictCode(j.Verdict)
+	err = printJudged(s, j, o.json)
+	if !o.json {
+		fmt.Fprintf(s.out, "judged as a stream, without %s (chaos check without --stream judges them)\n",
+			strings.Join(notStreamed(), ", "))
 	}
-	out := streams{out: harmlessWriter{s.out}}
-	printJudgement(out, j)
-	fmt.Fprintf(out.out, "judged as a stream; not judged: %s (chaos check without --stream judges them)\n",
-		strings.Join(notStreamed(), ", "))
-	return verdictCode(j.Verdict)
+	return err
 }
 
-// notStreamed is the properties that a stream cannot judge.
-func notStreamed() (names []string) {
-	for _, row := range checker.Catalog() {
-		if !slices.Contains(checker.Streamed(), row.Name) {
-			names = append(names, string(row.Name))
-		}
-	}
-	return names
+func streamedNames() []string {
+	return namesOf(checker.Streamed(), func(p checker.Property) checker.Property { return p })
 }
 
-// streamable refuses what can only be done with the whole history.
+// notStreamed are the properties that need the whole history.
+func notStreamed() []string {
+	return slices.DeleteFunc(propertyNames(), func(name string) bool { return slices.Contains(streamedNames(), name) })
+}
+
+// streamable refuses what needs the whole history.
 func streamable(o checkOptions) error {
 	for _, name := range o.properties {
 		if slices.Contains(notStreamed(), name) {
-			return fmt.Errorf("--stream cannot judge %s, for which the whole history is needed; it judges %s", name,
-				strings.Join(propertyList(checker.Streamed()), ", "))
+			return fmt.Errorf("--stream cannot judge %s, which needs the whole history; it can judge %s", name,
+				strings.Join(streamedNames(), ", "))
 		}
 	}
 	if o.format == string(history.FormatText) {
-		return errors.New("--stream cannot read the notation, whose lines may be in any order")
+		return errors.New("--stream cannot read format text: its lines may be in any order")
 	}
 	return nil
 }
 
-func propertyList(ps []checker.Property) (names []string) {
-	for _, p := range ps {
-		names = append(names, string(p))
-	}
-	return names
-}
-
-// growing says whether more may come after the end of what is read: as long as
-// the run goes on whose directory it is, or until somebody interrupts.
+// growing returns whether the history may still grow: while the run of the
+// directory at path is in progress, or with --follow until an interrupt.
 func growing(path string, follow bool) func() bool {
 	dir, err := rundir.Open(path)
 	if err != nil {
@@ -149,11 +132,10 @@ type following struct {
 	ctx  context.Context
 	r    io.Reader
 	more func() bool
-	idle func() // called whenever it waits
-	last bool   // nothing will be added any more
+	idle func() // called before each wait
+	last bool   // no more will be added
 }
 
-// Read reads, and waits if there is nothing yet.
 func (f *following) Read(b []byte) (int, error) {
 	for {
 		n, err := f.r.Read(b)
@@ -163,7 +145,7 @@ func (f *following) Read(b []byte) (int, error) {
 		if f.last || f.ctx.Err() != nil {
 			return 0, io.EOF
 		}
-		f.last = !f.more() // what was written before the run ended is still to be read
+		f.last = !f.more() // read once more what was written before the run ended
 		if f.last {
 			continue
 		}
@@ -175,12 +157,12 @@ func (f *following) Read(b []byte) (int, error) {
 	}
 }
 
-// detectHead reads as many lines as it takes to know the format, so that a
-// stream of which little has come yet is judged at once. It returns what it read.
-func detectHead(r io.Reader, how *history.Reading) ([]byte, error) {
+// detectHead reads only as many lines as it needs to detect the format, so that
+// a slow stream is judged from its first events. It returns what it read.
+func detectHead(r io.Reader, reading *history.Reading) ([]byte, error) {
 	var head []byte
 	buf := make([]byte, 4096)
-	for how.Format == "" || how.Format == history.FormatAuto {
+	for reading.Format == "" || reading.Format == history.FormatAuto {
 		n, err := r.Read(buf)
 		head = append(head, buf[:n]...)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -198,12 +180,11 @@ func detectHead(r io.Reader, how *history.Reading) ([]byte, error) {
 			return head, unknown
 		}
 		if format == history.FormatText {
-			return head, fmt.Errorf("%w as a stream: it is in the notation, whose lines may be in any order",
-				history.ErrNotHistory)
+			return head, fmt.Errorf("%w for --stream: lines of format text may be in any order", history.ErrNotHistory)
 		}
-		how.Format = format
-		if format == history.FormatJSONL && how.Foreign() {
-			how.Format = history.FormatJSON
+		reading.Format = format
+		if format == history.FormatJSONL && reading.Foreign() {
+			reading.Format = history.FormatJSON
 		}
 	}
 	return head, nil

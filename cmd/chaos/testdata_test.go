@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestCheckJudgesTheTestdata: what the tests of the checkers read, people can
-// look at with the command, and it says the same.
+// TestCheckJudgesTheTestdata: the command reads the histories that the checkers are tested with.
 func TestCheckJudgesTheTestdata(t *testing.T) {
 	paths, err := filepath.Glob("../../checker/testdata/*.history")
 	if err != nil || len(paths) < 50 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/reports"
@@ -22,40 +23,42 @@ import (
 func newWorker(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "worker",
-		Short: "run seeds in virtual time, as asked on standard input",
-		Long: "Runs scenarios in virtual time, a job on each line of standard input, an answer on each of standard output. " +
-			"chaos explore starts one for each processor.",
-		Hidden: true,
-		Args:   exactly(0, "no arguments"),
+		Short: "Serve simulated runs on standard input and output",
+		Long: `Runs scenarios in virtual time: reads a job per line from standard input and writes a result per line
+to standard output. chaos explore starts one worker per CPU.`,
+		Example: `  chaos worker < jobs.jsonl`,
+		Hidden:  true,
+		Args:    noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			debug.SetGCPercent(workerGC)
 			for range deepStacks {
-				go deep(make(chan struct{}))
+				go blockDeep(make(chan struct{}))
 			}
 			return explore.Serve(s.in, s.out, func(j explore.Job) explore.Answer { return simulate(c.Context(), j) })
 		},
 	}
 }
 
-// workerGC has a worker collect garbage less often than by itself: a run leaves
-// nothing, and everything is collected between two of them.
+// workerGC is the GOGC of a worker: it collects rarely during a run, because
+// simulate collects everything between two runs.
 const workerGC = 800
 
-// deepStacks is how many goroutines of a worker wait for ever with a few
-// kilobytes on their stacks. Go begins a goroutine with as much stack as the last
-// collection found goroutines to use on average (runtime, gcComputeStartingStackSize).
-// Between two runs there are hardly any, and each of the thousands of the next run would
-// have to grow its own: a tenth to a fifth of the time of a run on five masters.
+// deepStacks is the number of goroutines of a worker that block for ever with a
+// few kilobytes on their stacks. Go starts a goroutine with the average stack
+// size that the last collection found (runtime, gcComputeStartingStackSize).
+// Between two runs there are hardly any goroutines, and each of the thousands of
+// the next run would have to grow its stack, which costs 10 to 20 % of a run on
+// five masters.
 const deepStacks = 40
 
-func deep(never <-chan struct{}) byte {
+func blockDeep(never <-chan struct{}) byte {
 	var frame [6 << 10]byte
-	frame[len(never)] = 1 // or it would not be on the stack
+	frame[len(never)] = 1 // keeps it on the stack
 	<-never
 	return frame[cap(never)]
 }
 
-// workerCommand is how a pool starts newWorker.
+// workerCommand is the command with which a pool starts newWorker.
 func workerCommand() ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,7 +67,7 @@ func workerCommand() ([]string, error) {
 	return []string{self, "worker"}, nil
 }
 
-// simulate makes one run. Its directory is kept only if the job says so.
+// simulate makes one run and keeps its directory if the job says so.
 func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
 	scenario, err := scenarios.Parse([]byte(j.Scenario), nil)
 	if err != nil {
@@ -80,7 +83,7 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
 		o.Search = searchCommand()
 	}
 	out, err := runner.Run(ctx, o)
-	// Package-level pools of go-redis keep timers of a bubble, which must not reach the next one.
+	// The package-level pools of go-redis keep timers of a synctest bubble, which must not reach the next one.
 	runtime.GC()
 	runtime.GC()
 	if out == nil {
@@ -100,10 +103,10 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
 	return a
 }
 
-// endStalled ends the program when a lock has brought virtual time to a stop:
-// its goroutines cannot be stopped in any other way.
+// endStalled ends the program when a lock blocks virtual time: nothing else can
+// stop the lock's goroutines.
 func endStalled(advice string) {
-	fmt.Fprintln(os.Stderr, "chaos: "+harmless(advice))
+	fmt.Fprintln(os.Stderr, "chaos: "+format.Printable(advice))
 	os.Exit(exitInternal)
 }
 
@@ -141,7 +144,7 @@ func answerOf(out *runner.Outcome, j explore.Job) explore.Answer {
 	return a
 }
 
-// repeatOf is the command that makes the run of j again.
+// repeatOf is the command that repeats the run of j.
 func repeatOf(j explore.Job) string {
 	name := j.Name
 	if name == "" {

@@ -106,3 +106,16 @@ func Capitalize(s string) string {
 	}
 	return string(unicode.ToUpper(r)) + s[n:]
 }
+
+// Printable replaces what a terminal may interpret: control characters, escape
+// sequences, invisible and bidirectional marks. Line breaks and tabs stay.
+// Scenarios, clients and histories come from others, and a name in them must not
+// overwrite a verdict.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}

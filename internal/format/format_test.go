@@ -72,3 +72,13 @@ func TestCapitalize(t *testing.T) {
 		}
 	}
 }
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\x1b[2Jb": "a\uFFFD[2Jb", "a\u202eb": "a\uFFFDb", "\xff": "\uFFFD", "größe\t`k`\n": "größe\t`k`\n",
+	} {
+		if got := Printable(in); got != want {
+			t.Errorf("Printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

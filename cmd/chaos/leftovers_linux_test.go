@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// equippedScenario has servers with clocks and disks of their own, as far as this machine can have them, and clients
-// that stand still: everything that a run can leave behind.
+// equippedScenario has servers with fake clocks and FUSE disks, as far as this machine supports them, and paused
+// clients and servers: everything that a run can leave behind.
 func equippedScenario(t *testing.T) string {
 	t.Helper()
 	faults := "  - {when: acquired, fault: pause-client, target: holder}\n  - {fault: pause-node, target: n3}\n"
@@ -29,28 +29,28 @@ func equippedScenario(t *testing.T) string {
 		"workload: {clients: 3, hold: 50ms, lease: 1s}\nfaults:\n"+faults+"duration: 2s\n")
 }
 
-// runLimit is far longer than a run of equippedScenario takes to its end.
+// runLimit is much longer than a run of equippedScenario takes.
 const runLimit = time.Minute
 
-// TestNothingIsLeftBehind: whatever the phase, Ctrl-C leaves the run's folder and nothing else, and so does a kill
-// with chaos clean after it: no process, mount or temporary file.
+// TestNothingIsLeftBehind: in every phase, Ctrl-C leaves the run directory and nothing else (no process, mount or
+// temporary file), and so does kill -9 followed by chaos clean.
 func TestNothingIsLeftBehind(t *testing.T) {
 	needRedis(t)
 	scenario := equippedScenario(t)
-	for _, phase := range []string{"starting servers", "clients are at work", "healing faults"} {
+	for _, phase := range []string{"starting servers", "running the workload", "healing faults"} {
 		for name, signal := range map[string]syscall.Signal{"Ctrl-C": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
 			t.Run(phase+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				cmd, temp := program(t, "run", "--scenario", scenario, "--backend", "process", "--out", t.TempDir())
 				when(t, cmd, runLimit, phase, func() { _ = cmd.Process.Signal(signal) })
 				if code := cmd.ProcessState.ExitCode(); signal == syscall.SIGINT && code != exitInterrupted {
-					t.Errorf("it ended with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
+					t.Errorf("exited with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
 				}
 				if signal == syscall.SIGKILL {
 					clean, _ := program(t, "clean")
 					clean.Env = append(clean.Env, "TMPDIR="+temp)
-					if said, err := clean.CombinedOutput(); err != nil {
-						t.Errorf("clean: %v\n%s", err, said)
+					if output, err := clean.CombinedOutput(); err != nil {
+						t.Errorf("clean: %v\n%s", err, output)
 					}
 				}
 				nothingIn(t, temp)
@@ -60,8 +60,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// nothingOf fails if a process was started with that temporary folder and lives, or something is mounted in it.
-// (What libfaketime leaves in shared memory is tested where it is started, and in package ledger.)
+// nothingOf fails if a process with that temporary directory still exists, or something is mounted in it. (The shared
+// memory of libfaketime is tested in packages process and ledger.)
 func nothingOf(t *testing.T, temp string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/mounts")
@@ -70,7 +70,7 @@ func nothingOf(t *testing.T, temp string) {
 	}
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range environs {
-		environ, err := os.ReadFile(path) // empty of a process that has ended and was not waited for
+		environ, err := os.ReadFile(path) // empty for a zombie
 		if err == nil && bytes.Contains(environ, []byte("TMPDIR="+temp)) {
 			t.Errorf("left behind: process %s", filepath.Base(filepath.Dir(path)))
 		}

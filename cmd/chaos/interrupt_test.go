@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// program is this program as a process of its own, with a temporary folder of
-// its own.
+// program is chaos as a child process with its own temporary directory.
 func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -27,11 +26,11 @@ func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	return cmd, temp
 }
 
-// when starts cmd, does something once, when it tells of a phase of its run, and
-// returns what it had told when it has ended. After limit it is killed; 0: never.
-func when(t *testing.T, cmd *exec.Cmd, limit time.Duration, phase string, do func()) (said string) {
+// when starts cmd, calls do when it prints that phase of its run, and returns
+// its standard error when it has exited. After limit it is killed; 0: never.
+func when(t *testing.T, cmd *exec.Cmd, limit time.Duration, phase string, do func()) (stderr string) {
 	t.Helper()
-	stderr, err := cmd.StderrPipe()
+	pipe, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,33 +41,33 @@ func when(t *testing.T, cmd *exec.Cmd, limit time.Duration, phase string, do fun
 		tooLong := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
 		defer tooLong.Stop()
 	}
-	done := false // a second Ctrl-C forces
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		said += lines.Text() + "\n"
+	done := false // a second Ctrl-C would exit at once
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		stderr += lines.Text() + "\n"
 		if !done && strings.Contains(lines.Text(), phase) {
 			done = true
 			do()
 		}
 	}
 	_ = cmd.Wait()
-	return said
+	return stderr
 }
 
-// TestHangUp: a terminal that is closed ends a run as Ctrl-C does.
+// TestHangUp: SIGHUP, from a closed terminal, ends a run like Ctrl-C.
 func TestHangUp(t *testing.T) {
 	needRedis(t)
 	if signal.Ignored(syscall.SIGHUP) {
-		t.Skip("NOT RUN: this program was started to outlive its terminal (nohup), and so is what it starts")
+		t.Skip("NOT RUN: SIGHUP is ignored (nohup), and children inherit that")
 	}
 	out := t.TempDir()
 	cmd, temp := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--duration", "1m", "--out", out)
-	when(t, cmd, 0, "clients are at work", func() {
+	when(t, cmd, 0, "running the workload", func() {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 	})
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("it ended with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
+		t.Errorf("exited with %v, want exit code %d", cmd.ProcessState, exitInterrupted)
 	}
 	if _, err := os.Stat(filepath.Join(out, "latest", "report.html")); err != nil {
 		t.Error(err)
@@ -76,9 +75,9 @@ func TestHangUp(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// TestNobodyReads: a run whose output nobody reads any more (| head -1) goes on
-// to its end, and leaves nothing but its directory.
-func TestNobodyReads(t *testing.T) {
+// TestClosedStdout: a run whose output is closed (| head -1) completes, and
+// leaves only its run directory.
+func TestClosedStdout(t *testing.T) {
 	needRedis(t)
 	out := t.TempDir()
 	cmd, temp := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--out", out)
@@ -91,7 +90,7 @@ func TestNobodyReads(t *testing.T) {
 	err = cmd.Run()
 	_ = write.Close()
 	if code := cmd.ProcessState.ExitCode(); code != exitBrokenPipe {
-		t.Errorf("it ended with %v (%v), want exit code %d", cmd.ProcessState, err, exitBrokenPipe)
+		t.Errorf("exited with %v (%v), want exit code %d", cmd.ProcessState, err, exitBrokenPipe)
 	}
 	if _, err := os.Stat(filepath.Join(out, "latest", "report.html")); err != nil {
 		t.Error(err)
@@ -99,8 +98,8 @@ func TestNobodyReads(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// TestKilledAtOnce: the directory of a run that was killed before its first
-// event can be checked and shown.
+// TestKilledAtOnce: a run that was killed before its first event can be judged
+// and rendered.
 func TestKilledAtOnce(t *testing.T) {
 	needRedis(t)
 	out := t.TempDir()
@@ -128,15 +127,15 @@ func TestKilledAtOnce(t *testing.T) {
 	}
 	clean, _ := program(t, "clean")
 	clean.Env = append(clean.Env, "TMPDIR="+temp)
-	if said, err := clean.CombinedOutput(); err != nil || !bytes.Contains(said, []byte("removed")) {
-		t.Errorf("clean: %v\n%s", err, said)
+	if output, err := clean.CombinedOutput(); err != nil || !bytes.Contains(output, []byte("removed")) {
+		t.Errorf("clean: %v\n%s", err, output)
 	}
 	nothingIn(t, temp)
 }
 
-func nothingIn(t *testing.T, folder string) {
+func nothingIn(t *testing.T, dir string) {
 	t.Helper()
-	left, err := os.ReadDir(folder)
+	left, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestExploreInterrupted: Ctrl-C ends an exploration at once, and what it has found by then is kept and told.
+// TestExploreInterrupted: Ctrl-C ends an exploration at once; its findings are kept and printed.
 func TestExploreInterrupted(t *testing.T) {
 	out := t.TempDir()
 	cmd, temp := program(t, "explore", "--scenario", "failover", "--seeds", "1000000000", "--jobs", "1", "--json",
@@ -52,7 +52,7 @@ func TestExploreInterrupted(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// TestStalledSimulationEndsTheProgram with the code for what is no verdict, and the advice.
+// TestStalledSimulationEndsTheProgram: with the exit code of an internal error, and advice.
 func TestStalledSimulationEndsTheProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -65,7 +65,7 @@ func TestStalledSimulationEndsTheProgram(t *testing.T) {
 	}
 }
 
-// TestRunsOfOtherVersions: another layout is refused, another program is told.
+// TestRunsOfOtherVersions: a run of another layout is refused, one of another version is noted.
 func TestRunsOfOtherVersions(t *testing.T) {
 	out := t.TempDir()
 	code, stdout, stderr := chaos("explore", "--scenario", "failover", "--seeds", "1", "--first-seed", "1", "--out", out)

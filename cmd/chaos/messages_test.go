@@ -21,9 +21,9 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestExitCodesAreTold: the help, the README and the design list the same codes,
-// those of this package. What the design marks as planned is not built.
-func TestExitCodesAreTold(t *testing.T) {
+// TestExitCodesAreDocumented: the help, the README and the design list the exit
+// codes of this package, and besides them only what is marked as planned.
+func TestExitCodesAreDocumented(t *testing.T) {
 	var want []string
 	for _, code := range []int{exitSafe, exitUnsafe, exitInconclusive, exitUsage, exitEnvironment, exitInternal,
 		exitInterrupted, exitBrokenPipe} {
@@ -51,9 +51,9 @@ func TestExitCodesAreTold(t *testing.T) {
 	}
 }
 
-// TestCommandsAreTold: the README and the design name every command, and the
-// design marks those that are not there as planned.
-func TestCommandsAreTold(t *testing.T) {
+// TestCommandsAreDocumented: the README and the design name every command, and the
+// design marks the missing ones as planned.
+func TestCommandsAreDocumented(t *testing.T) {
 	var want []string
 	for _, c := range newRoot(streams{}).Commands() {
 		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
@@ -79,10 +79,9 @@ func TestCommandsAreTold(t *testing.T) {
 	}
 }
 
-// TestErrorsSpeakToUsers: a mistake on the command line is told in the words of
-// the command line, with what to write instead, and without any text that the
-// user never wrote.
-func TestErrorsSpeakToUsers(t *testing.T) {
+// TestUsageErrors: an error names the flag as it was given and says what to write
+// instead, and quotes only text that the user wrote.
+func TestUsageErrors(t *testing.T) {
 	mine := filepath.Join(t.TempDir(), "mine.yaml")
 	wrong := strings.Replace(quickScenario, "lock: reentrant", "lock: reentrent", 1)
 	if err := os.WriteFile(mine, []byte(wrong), 0o644); err != nil {
@@ -93,10 +92,10 @@ func TestErrorsSpeakToUsers(t *testing.T) {
 		args []string
 		says string
 	}{
-		{run("--seed", "-1"), "--seed -1: it takes a whole number from 0 to 18446744073709551615"},
-		{run("--duration", "5"), "--duration 5: it takes a time with its unit, such as 5s"},
-		{run("--clients", "five"), "--clients five: it takes a whole number"},
-		{run("--json=yes!"), "it takes true or false"},
+		{run("--seed", "-1"), "--seed -1: must be an integer from 0 to 18446744073709551615"},
+		{run("--duration", "5"), "--duration 5: must be a duration with a unit, such as 5s"},
+		{run("--clients", "five"), "--clients five: must be an integer"},
+		{run("--json=yes!"), "must be true or false"},
 		{run("--duration", "-5s"), "--duration -5s: a scenario needs a duration from"},
 		{run("--clients", "-1"), "--clients -1: workload: -1 clients on 1 keys: clients go from 1"},
 		{run("--lock", "redlok"), `--lock redlok: unknown lock "redlok" (did you mean redlock?)`},
@@ -105,14 +104,14 @@ func TestErrorsSpeakToUsers(t *testing.T) {
 		{run("--set", "duration=5"), `--set "duration=5": "5" is not a time`},
 		{run("--set", "workload=3"), `--set "workload=3": this has to be a section`},
 		{run("--set", "topology={kind: quorum}", "--lock", "redlock"), `with --lock redlock, --set "topology={kind: quorum}": faults[0]`},
-		{[]string{"run", "--scenario", mine, "--duration", "3s"}, `lock: reentrent`}, // the user's own text, with its line
-		{run("--backend", "podman"), "there is: auto, process"},
-		{[]string{"list", "foo"}, "there are lists of scenarios, locks, "},
-		{[]string{"list"}, "and was given none"},
-		{[]string{"check", "/nonexist"}, "there is no /nonexist: name a history file or the directory of a run"},
-		{[]string{"report", "/nonexist"}, "there is no /nonexist: name a history file or the directory of a run"},
-		{[]string{"convert", "/nonexist", "--to", "edn"}, "there is no /nonexist: "},
-		{[]string{"check", mine, "--clients", "-3"}, "--clients -3: it takes a whole number from 0"},
+		{[]string{"run", "--scenario", mine, "--duration", "3s"}, `lock: reentrent`}, // the user's text, with its line number
+		{run("--backend", "podman"), `--backend: unknown backend "podman"; known are auto, process`},
+		{[]string{"list", "foo"}, `unknown catalogue "foo"; known are scenarios, locks, `},
+		{[]string{"list"}, "list needs a catalogue: scenarios, locks, "},
+		{[]string{"check", "/nonexist"}, "/nonexist: no such file or run directory"},
+		{[]string{"report", "/nonexist"}, "/nonexist: no such file or run directory"},
+		{[]string{"convert", "/nonexist", "--to", "edn"}, "/nonexist: no such file or run directory"},
+		{[]string{"check", mine, "--clients", "-3"}, "--clients -3: must not be negative"},
 	} {
 		code, _, stderr := chaos(c.args...)
 		if code != exitUsage || !strings.Contains(stderr, c.says) {
@@ -120,7 +119,7 @@ func TestErrorsSpeakToUsers(t *testing.T) {
 		}
 		for _, word := range []string{"strconv", "invalid argument", "lstat", "Redis replicates"} {
 			if strings.Contains(stderr, word) {
-				t.Errorf("chaos %s speaks of %q:\n%s", strings.Join(c.args, " "), word, stderr)
+				t.Errorf("chaos %s mentions %q:\n%s", strings.Join(c.args, " "), word, stderr)
 			}
 		}
 		if excerpt := strings.Contains(stderr, "\n>"); excerpt != (c.says == "lock: reentrent") {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestHostileTexts: no escape sequence of a scenario, a path or a history gets
-// through to the terminal.
-func TestHostileTexts(t *testing.T) {
+// TestEscapeSequences: an escape sequence in a scenario, a path or a history does
+// not reach the terminal.
+func TestEscapeSequences(t *testing.T) {
 	const esc = "\x1b"
 	scenario := writeScenario(t, strings.Replace(quickScenario, "summary: a", `summary: "\x1b[2J\u202e a`, 1)+"\n")
 	text, err := os.ReadFile(scenario)
@@ -49,6 +49,6 @@ func TestHostileTexts(t *testing.T) {
 		}
 	}
 	if _, stdout, _ := chaos("check", history); !strings.HasPrefix(stdout, "UNSAFE") {
-		t.Errorf("the hostile history proves nothing: %s", stdout)
+		t.Errorf("check: %s", stdout)
 	}
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStatusLine drives the clock by hand.
+func TestStatusLine(t *testing.T) {
+	reading := func(percent int64) status {
+		return status{text: "reading", done: percent, total: 100, count: percent * 1000, noun: "event"}
+	}
+	tests := []struct {
+		name  string
+		width int
+		at    []time.Duration // of the ticks; done is the percentage then
+		done  []int64
+		want  string
+	}{
+		{"a log gets no line in the first ten seconds", 0, []time.Duration{5 * time.Second}, []int64{50}, ""},
+		{"a log gets a line each ten seconds", 0, []time.Duration{10 * time.Second, 15 * time.Second, 20 * time.Second},
+			[]int64{20, 30, 40}, "  10.0s  reading: 20 %, 20,000 events, 2,000 events/s\n" +
+				"  20.0s  reading: 40 %, 40,000 events, 2,000 events/s\n"},
+		{"a terminal gets no line in the first two seconds", 80, []time.Duration{1900 * time.Millisecond}, []int64{90}, ""},
+		{"a terminal is redrawn", 80, []time.Duration{2 * time.Second, 3 * time.Second}, []int64{10, 20},
+			"\r   2.0s  reading: 10 %, 10,000 events, 5,000 events/s\x1b[K" +
+				"\r   3.0s  reading: 20 %, 20,000 events, 10,000 events/s\x1b[K\r\x1b[K"},
+		{"a narrow terminal", 12, []time.Duration{2 * time.Second}, []int64{10}, "\r   2.0s  re\x1b[K\r\x1b[K"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			now := status{}
+			begin := time.Unix(0, 0)
+			w := newStatusLine(&out, test.width, func() status { return now }, begin)
+			for i, at := range test.at {
+				now = reading(test.done[i])
+				w.tick(begin.Add(at))
+			}
+			w.end()
+			if got := out.String(); got != test.want {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestStatusLineEnds: nothing is written after end.
+func TestStatusLineEnds(t *testing.T) {
+	var out bytes.Buffer
+	calls := make(chan bool, 1000)
+	w := showStatus(streams{err: &out}, func() status { calls <- true; return status{text: "x"} })
+	w.end()
+	if len(calls) > 0 || out.Len() > 0 || strings.Contains(out.String(), "x") {
+		t.Errorf("called %d times, wrote %q", len(calls), out.String())
+	}
+}

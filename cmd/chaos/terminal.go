@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// terminal is the width of w in columns, or 0 if it is not a terminal.
+func terminal(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 80
+	}
+	return width
+}
+
+// liveWidth is the width of w if its lines may be redrawn; 0 if w is a log: no
+// terminal, a dumb one, or that of a CI job.
+func liveWidth(w io.Writer) int {
+	if os.Getenv("CI") != "" || os.Getenv("TERM") == "dumb" {
+		return 0
+	}
+	return terminal(w)
+}
+
+// colour says whether w gets colours (https://no-color.org).
+func colour(w io.Writer) bool { return terminal(w) > 0 && os.Getenv("NO_COLOR") == "" }
+
+// fit cuts a line so that it does not wrap in a terminal of that width.
+func fit(line string, width int) string {
+	r := []rune(line)
+	return string(r[:min(len(r), max(width-1, 0))])
+}
+
+// printableWriter passes what is written through format.Printable. Each Write
+// must hold whole runes.
+type printableWriter struct{ w io.Writer }
+
+func (p printableWriter) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(p.w, format.Printable(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
