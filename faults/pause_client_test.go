@@ -50,11 +50,11 @@ func TestPauseClientOnARealProcess(t *testing.T) {
 	defer p.Kill()
 	in := inject(t, pauseClientSpec, Env{Clients: oneProcess{p}}, "client:0")
 	bites(t, in)
-	if state, _, err := child.Stat(p.PID()); err != nil || state != 'T' {
-		t.Errorf("state %c, %v, want T", state, err)
+	if s, err := child.Stat(p.PID()); err != nil || s.State != 'T' {
+		t.Errorf("state %c, %v, want T", s.State, err)
 	}
 	heals(t, in)
-	if state, _, err := child.Stat(p.PID()); err != nil || state == 'T' {
-		t.Errorf("state %c, %v after healing", state, err)
+	if s, err := child.Stat(p.PID()); err != nil || s.State == 'T' {
+		t.Errorf("state %c, %v after healing", s.State, err)
 	}
 }

@@ -1,11 +1,11 @@
 // Package child starts programs that must not outlive this one: servers and
 // clients under test. It is not a supervisor: it restarts nothing and reads no
-// output; what was started is written down by package ledger.
+// output. Package ledger records what was started.
 //
-// Read [Process] first. On Linux a child gets SIGKILL when this program dies,
-// however it dies, sits in a process group of its own (so that Ctrl-C in the
-// terminal does not reach it), and can be stopped and continued with proof.
-// Elsewhere Stop and Continue answer [errors.ErrUnsupported].
+// Read [Process] first. On Linux a child gets SIGKILL when this program exits for
+// any reason, has its own process group (so that Ctrl-C in the terminal does not
+// reach it), and Stop and Continue return when the kernel has carried them out.
+// Elsewhere these two return [errors.ErrUnsupported].
 package child
 
 import (
@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// killWait is how long Kill waits for the kernel to end a process, and Stop for
-// it to stand still; both take less than a millisecond unless the disk hangs.
-const killWait = 10 * time.Second
+// signalWait is how long Kill, Stop and Continue wait for the effect of their
+// signal, which takes less than a millisecond unless the disk hangs.
+const signalWait = 10 * time.Second
 
-// ErrGone says that the process has ended.
-var ErrGone = errors.New("process has ended")
+// ErrExited: the process has exited.
+var ErrExited = errors.New("process has exited")
 
 // Spec is what to start.
 type Spec struct {
@@ -32,28 +32,28 @@ type Spec struct {
 	Args   []string // without the program's own name
 	Dir    string   // working directory; empty: this program's
 	Env    []string // "K=V"; nil: this program's
-	Pipes  bool     // open Stdin and Stdout; without it both are elsewhere, see Stderr
-	Stderr string   // file to which standard error (without Pipes: also standard output) is appended; empty: nowhere
-	Orphan bool     // let it live on when this program dies; the ledger's sweep then has to end it
+	Pipes  bool     // open Stdin and Stdout
+	Stderr string   // file to which standard error (without Pipes: also standard output) is appended; empty: discarded
+	Orphan bool     // may outlive this program; the ledger's sweep then ends it
 }
 
-// Process is a running child. Its methods may be called from several
-// goroutines. Whoever started it calls Kill or Wait.
+// Process is a running child. Its methods may be called concurrently. The caller
+// of [Start] calls Kill or Wait.
 type Process struct {
 	cmd    *exec.Cmd
 	pid    int
 	stdin  *os.File
 	stdout *os.File
-	done   chan struct{} // closed when it has ended and was waited for
+	done   chan struct{} // closed when it has exited and was reaped
 
-	mu    sync.Mutex // signals are sent under it, so that none reaches a process that took over the number
+	mu    sync.Mutex // held while signalling, so that no signal reaches another process that reuses the number
 	ended bool
 	state *os.ProcessState
 }
 
-// forks is the one goroutine that starts children. Pdeathsig follows the
-// thread that forked, not the program (prctl(2), golang/go#27505): that thread
-// must live as long as the program does, so the goroutine keeps it for itself.
+// forks is the one goroutine that starts children. Pdeathsig is sent when the
+// thread that forked exits, not the program (prctl(2), golang/go#27505): that
+// thread must live as long as the program, so the goroutine locks it.
 var forks = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
 	go func() {
@@ -90,7 +90,7 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// open connects the child's files; those returned belong to the child and are closed here once it runs.
+// open opens the child's files. Those returned are the child's ends, which Start closes once it runs.
 func (p *Process) open(spec Spec) (theirs []*os.File, err error) {
 	if spec.Stderr != "" {
 		log, err := os.OpenFile(spec.Stderr, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -133,8 +133,7 @@ func (p *Process) closePipes() {
 	}
 }
 
-// Stdin is the writing end of the child's standard input, nil without
-// Spec.Pipes. The caller closes it.
+// Stdin writes to the child's standard input, nil without Spec.Pipes. The caller closes it.
 func (p *Process) Stdin() io.WriteCloser {
 	if p.stdin == nil {
 		return nil
@@ -142,8 +141,8 @@ func (p *Process) Stdin() io.WriteCloser {
 	return p.stdin
 }
 
-// Stdout is the reading end of the child's standard output, nil without
-// Spec.Pipes. It ends when the child has ended; the caller closes it.
+// Stdout reads the child's standard output, nil without Spec.Pipes. It ends when
+// the child has exited; the caller closes it.
 func (p *Process) Stdout() io.ReadCloser {
 	if p.stdout == nil {
 		return nil
@@ -151,7 +150,7 @@ func (p *Process) Stdout() io.ReadCloser {
 	return p.stdout
 }
 
-// PID is the number of the process, 0 once it has ended.
+// PID is the number of the process, 0 once it has exited.
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,10 +160,10 @@ func (p *Process) PID() int {
 	return p.pid
 }
 
-// Done is closed when the process has ended.
+// Done is closed when the process has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait returns when the process has ended; the error is how, nil for exit code 0.
+// Wait returns when the process has exited; the error is nil for exit code 0.
 func (p *Process) Wait() error {
 	<-p.done
 	p.mu.Lock()
@@ -175,24 +174,24 @@ func (p *Process) Wait() error {
 	return &exec.ExitError{ProcessState: p.state}
 }
 
-// Kill ends the process, and everything in its process group, at once and
-// returns when it is gone. It may be called twice, and after the end.
+// Kill sends SIGKILL to the process and its process group and returns when it has
+// exited. It may be called twice, and after the exit.
 func (p *Process) Kill() error {
-	if err := p.kill(); err != nil && !errors.Is(err, ErrGone) {
+	if err := p.kill(); err != nil && !errors.Is(err, ErrExited) {
 		return fmt.Errorf("killing process %d: %w", p.pid, err)
 	}
-	timer := time.NewTimer(killWait)
+	timer := time.NewTimer(signalWait)
 	defer timer.Stop()
 	select {
 	case <-p.done:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("killing process %d: still there after %v", p.pid, killWait)
+		return fmt.Errorf("killing process %d: still running after %v", p.pid, signalWait)
 	}
 }
 
-// Stop stops the process as SIGSTOP does and returns when every thread of it
-// stands still. The error wraps [ErrGone] if it has ended.
+// Stop sends SIGSTOP to the process group and returns when every thread in it is
+// stopped. The error wraps [ErrExited] if the process has exited.
 func (p *Process) Stop() error {
 	if err := p.stop(); err != nil {
 		return fmt.Errorf("stopping process %d: %w", p.pid, err)
@@ -200,7 +199,7 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// Continue lets a stopped process go on; on a running one it does nothing.
+// Continue sends SIGCONT; a running process is not affected.
 func (p *Process) Continue() error {
 	if err := p.resume(); err != nil {
 		return fmt.Errorf("continuing process %d: %w", p.pid, err)

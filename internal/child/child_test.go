@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestMain plays the child: with CHILD_ROLE set, this binary is the program under test.
+// TestMain runs the child: with CHILD_ROLE set, this binary is the program under test.
 func TestMain(m *testing.M) {
 	switch os.Getenv("CHILD_ROLE") {
 	case "":
@@ -68,15 +68,15 @@ func TestPipesAndExitCode(t *testing.T) {
 	if p.PID() != 0 {
 		t.Errorf("PID = %d after the end, want 0", p.PID())
 	}
-	if err := p.Stop(); !errors.Is(err, ErrGone) {
-		t.Errorf("Stop after the end = %v, want ErrGone", err)
+	if err := p.Stop(); !errors.Is(err, ErrExited) {
+		t.Errorf("Stop after the end = %v, want ErrExited", err)
 	}
 	if err := p.Kill(); err != nil {
 		t.Errorf("Kill after the end = %v", err)
 	}
 }
 
-func TestStopStandsStill(t *testing.T) {
+func TestStopAndContinue(t *testing.T) {
 	p := start(t, self(t, "echo"))
 	out := bufio.NewReader(p.Stdout())
 	fmt.Fprintln(p.Stdin(), "one")
@@ -86,8 +86,8 @@ func TestStopStandsStill(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if state, _, err := Stat(p.PID()); err != nil || state != 'T' {
-		t.Fatalf("state %c, %v, want T", state, err)
+	if s, err := Stat(p.PID()); err != nil || s.State != 'T' {
+		t.Fatalf("state %c, %v, want T", s.State, err)
 	}
 	fmt.Fprintln(p.Stdin(), "two")
 	got := make(chan string, 1)
@@ -97,7 +97,7 @@ func TestStopStandsStill(t *testing.T) {
 	}()
 	select {
 	case line := <-got:
-		t.Fatalf("a stopped process answered %q", line)
+		t.Fatalf("a stopped process wrote %q", line)
 	case <-time.After(50 * time.Millisecond):
 	}
 	if err := p.Continue(); err != nil {
@@ -121,7 +121,7 @@ func TestKillEndsAStoppedProcessAndItsGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !ends(grandchild) {
-		t.Errorf("process %d, started by the child, lives on", grandchild)
+		t.Errorf("process %d, started by the child, is still running", grandchild)
 	}
 }
 
@@ -131,14 +131,14 @@ func TestChildrenDieWithTheProgram(t *testing.T) {
 	if _, err := fmt.Fscan(p.Stdout(), &grandchild); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Stat(grandchild); err != nil {
+	if _, err := Stat(grandchild); err != nil {
 		t.Fatal(err)
 	}
 	proc, err := os.FindProcess(p.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := proc.Kill(); err != nil { // the program alone, not its group: the child sits in another
+	if err := proc.Kill(); err != nil { // the program alone: its child is in another process group
 		t.Fatal(err)
 	}
 	if !ends(grandchild) {
@@ -168,32 +168,55 @@ func TestStderrIsAppended(t *testing.T) {
 }
 
 func TestParseStat(t *testing.T) {
-	rest := " 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 7788 0 0"
+	rest := " 1 5 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 7788 0 0"
 	for _, c := range []struct {
-		line  string
-		state byte
-		start uint64
-		bad   bool
+		line string
+		want Status
+		bad  bool
 	}{
-		{line: "12 (redis-server) S" + rest, state: 'S', start: 7788},
-		{line: "12 (a) b (c)) T" + rest, state: 'T', start: 7788},
+		{line: "12 (redis-server) S" + rest, want: Status{'S', 5, 7788}},
+		{line: "12 (a) b (c)) T" + rest, want: Status{'T', 5, 7788}},
 		{line: "12 (short) S 1", bad: true},
 		{line: "no brackets", bad: true},
 		{line: "12 (x) S" + strings.Replace(rest, "7788", "x", 1), bad: true},
 		{line: "", bad: true},
 	} {
-		state, start, err := parseStat([]byte(c.line))
-		if (err != nil) != c.bad || state != c.state || start != c.start {
-			t.Errorf("parseStat(%q) = %c, %d, %v", c.line, state, start, err)
+		got, err := parseStat([]byte(c.line))
+		if (err != nil) != c.bad || got != c.want {
+			t.Errorf("parseStat(%q) = %v, %v", c.line, got, err)
 		}
 	}
 }
 
-// ends says whether the process is gone, or dead and only waiting for its parent, within a deadline.
+// TestIdentity: only the process with the same start time is killed; a zombie has exited.
+func TestIdentity(t *testing.T) {
+	p := start(t, Spec{Path: "sleep", Args: []string{"600"}})
+	id, err := Identify(p.PID())
+	if err != nil || !id.Alive() {
+		t.Fatalf("%+v, %v, alive: %v", id, err, id.Alive())
+	}
+	reused := Identity{PID: id.PID, Started: id.Started - 1}
+	if killed, err := reused.Kill(t.Context()); killed || err != nil || reused.Alive() || !id.Alive() {
+		t.Errorf("another process with the number: %v, %v", killed, err)
+	}
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if killed, err := id.Kill(t.Context()); killed != want || err != nil {
+			t.Errorf("killed %v, %v, want %v", killed, err, want)
+		}
+	}
+	if killed, err := (Identity{}).Kill(t.Context()); killed || err != nil {
+		t.Errorf("the zero identity: %v, %v", killed, err)
+	}
+}
+
+// ends reports whether the process has exited within a deadline.
 func ends(pid int) bool {
-	// not a wait for a fixed time but polling, with a deadline: somebody else's child sends no event
+	// Polling: the exit of another program's child sends no event.
 	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
-		if state, _, err := Stat(pid); err != nil || state == 'Z' {
+		if s, err := Stat(pid); err != nil || !s.Alive() {
 			return true
 		}
 	}

@@ -1,13 +1,11 @@
 package child
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,8 +20,8 @@ func attributes(orphan bool) *syscall.SysProcAttr {
 	return a
 }
 
-// reap waits for the end. It leaves the dead process unreaped until the lock is
-// held: as long as it is a zombie nobody else can get its number.
+// reap waits for the exit. It reaps the process only with the lock held: the
+// number of a zombie is not reused.
 func (p *Process) reap() {
 	var info unix.Siginfo
 	for {
@@ -34,17 +32,17 @@ func (p *Process) reap() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // what the child itself has started
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // its own children
 	p.state, _ = p.cmd.Process.Wait()
 	p.ended = true
 }
 
-// signal sends sig to the process and to what it has started.
+// signal sends sig to the process and its process group.
 func (p *Process) signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {
-		return ErrGone
+		return ErrExited
 	}
 	return syscall.Kill(-p.pid, sig)
 }
@@ -55,35 +53,35 @@ func (p *Process) stop() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	return p.await(func() bool { return standsStill(p.pid) && groupStandsStill(p.pid) })
+	return p.await(func() bool { return stopped(p.pid) && groupStopped(p.pid) })
 }
 
 func (p *Process) resume() error {
 	if err := p.signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	return p.await(func() bool { return !standsStill(p.pid) })
+	return p.await(func() bool { return !stopped(p.pid) })
 }
 
-// await polls until ok, the end of the process or a deadline; the kernel offers no event for it to a
-// parent that must not take the exit status away (WNOWAIT and WSTOPPED do not mix with reap).
+// await polls until ok, the exit of the process or a deadline. The kernel has no event for a parent
+// that must not consume the exit status (WSTOPPED with WNOWAIT interferes with reap).
 func (p *Process) await(ok func() bool) error {
 	for began := time.Now(); !ok(); time.Sleep(100 * time.Microsecond) {
 		select {
 		case <-p.done:
-			return ErrGone
+			return ErrExited
 		default:
 		}
-		if time.Since(began) > killWait {
-			return fmt.Errorf("no change after %v", killWait)
+		if time.Since(began) > signalWait {
+			return fmt.Errorf("no effect after %v", signalWait)
 		}
 	}
 	return nil
 }
 
-// standsStill says whether every thread of pid is stopped: a thread that was
-// inside a system call stops a little later than the first one.
-func standsStill(pid int) bool {
+// stopped reports whether every thread of pid is stopped: one inside a system
+// call stops a little later than the others.
+func stopped(pid int) bool {
 	threads, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
 	if err != nil || len(threads) == 0 {
 		return false
@@ -91,19 +89,19 @@ func standsStill(pid int) bool {
 	for _, file := range threads {
 		line, err := os.ReadFile(file)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // a thread that ended in between
+			continue // a thread that exited in between
 		}
-		state, _, err := parseStat(line)
-		if err != nil || (state != 'T' && state != 't') {
+		s, err := parseStat(line)
+		if err != nil || s.State != 'T' && s.State != 't' {
 			return false
 		}
 	}
 	return true
 }
 
-// groupStandsStill says the same of every process in the group of leader: what
-// a wrapper script has started is the client too.
-func groupStandsStill(leader int) bool {
+// groupStopped reports whether every live process in the group of leader is stopped:
+// the client may be a child of a wrapper script.
+func groupStopped(leader int) bool {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return false
@@ -111,11 +109,9 @@ func groupStandsStill(leader int) bool {
 	for _, file := range files {
 		line, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // it has exited
 		}
-		// pid (name) state ppid pgrp …, and the name may have anything in it: proc(5).
-		fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
-		if len(fields) > 2 && fields[2] == strconv.Itoa(leader) && !strings.ContainsAny(fields[0], "TtZX") {
+		if s, err := parseStat(line); err == nil && s.Group == leader && s.Alive() && s.State != 'T' && s.State != 't' {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ func (p *Process) kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {
-		return ErrGone
+		return ErrExited
 	}
 	return p.cmd.Process.Kill()
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 )
 
-// TestMain plays the run that is killed: it opens a ledger, starts two
-// children that outlive it, makes a folder, and waits.
+// TestMain is the run that is killed: it opens a ledger, starts two children that
+// outlive it, creates a folder, and waits.
 func TestMain(m *testing.M) {
 	if os.Getenv("LEDGER_ROLE") == "run" {
 		if err := run(); err != nil {
@@ -97,12 +97,12 @@ func TestSweepEndsWhatAKilledRunLeft(t *testing.T) {
 		t.Fatalf("sweep beside a running run = %+v, %v, want it left alone", before, err)
 	}
 	kill()
-	// Not before: the kernel sends SIGHUP to a stopped group whose parent dies (setpgid(2), "orphaned").
+	// Not before the kill: the kernel sends SIGHUP to a stopped group whose parent exits (setpgid(2), "orphaned").
 	if err := syscall.Kill(pids[0], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
-		if _, _, err := child.Stat(pid); err != nil {
+		if _, err := child.Stat(pid); err != nil {
 			t.Fatalf("process %d should have outlived its run: %v", pid, err)
 		}
 	}
@@ -116,8 +116,8 @@ func TestSweepEndsWhatAKilledRunLeft(t *testing.T) {
 		t.Errorf("sweep (-want +got):\n%s", diff)
 	}
 	for _, pid := range pids {
-		if state, _, err := child.Stat(pid); err == nil && state != 'Z' {
-			t.Errorf("process %d is still there, state %c", pid, state)
+		if s, err := child.Stat(pid); err == nil && s.Alive() {
+			t.Errorf("process %d is still running, state %c", pid, s.State)
 		}
 	}
 	again, err := Sweep(t.Context(), nil)
@@ -127,7 +127,7 @@ func TestSweepEndsWhatAKilledRunLeft(t *testing.T) {
 	expectEmpty(t)
 }
 
-func TestTwoSweepsAtOnceDoTheWorkOnce(t *testing.T) {
+func TestConcurrentSweepsKillOnce(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	pids, _, kill := killedRun(t)
 	kill()
@@ -154,19 +154,20 @@ func TestTwoSweepsAtOnceDoTheWorkOnce(t *testing.T) {
 	expectEmpty(t)
 }
 
-func TestSweepSparesOthers(t *testing.T) {
+// TestSweepKillsOnlyItsOwn: a ledger that does not match a process or folder of its run removes nothing.
+func TestSweepKillsOnlyItsOwn(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	bystander, err := child.Start(child.Spec{Path: "sleep", Args: []string{"600"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = bystander.Kill() })
-	_, started, err := child.Stat(bystander.PID())
+	id, err := child.Identify(bystander.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	foreign := t.TempDir() // below another temporary folder than this test's
-	pid := bystander.PID()
+	pid, started := id.PID, id.Started
 	for name, lines := range map[string]string{
 		"number-reused": fmt.Sprintf("{\"boot\":%q}\n{\"pid\":%d,\"started\":%d}\n", bootID(), pid, started-1),
 		"other-boot":    fmt.Sprintf("{\"boot\":\"before\"}\n{\"pid\":%d,\"started\":%d}\n", pid, started),
@@ -192,11 +193,11 @@ func TestSweepSparesOthers(t *testing.T) {
 			t.Errorf("%s: %+v, want nothing touched", s.Run, s)
 		}
 	}
-	if state, _, err := child.Stat(pid); err != nil || state == 'Z' {
-		t.Errorf("the bystander was killed (state %c, %v)", state, err)
+	if !id.Alive() {
+		t.Error("the bystander was killed")
 	}
 	if _, err := os.Stat(foreign); err != nil {
-		t.Errorf("the foreign folder is gone: %v", err)
+		t.Errorf("the foreign folder was removed: %v", err)
 	}
 	expectEmpty(t)
 }
@@ -234,7 +235,7 @@ func TestLedger(t *testing.T) {
 	expectEmpty(t)
 }
 
-func TestFolderOfSomebodyElseIsRefused(t *testing.T) {
+func TestSharedFolderIsRefused(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	root, err := folder()
 	if err != nil {
@@ -244,10 +245,10 @@ func TestFolderOfSomebodyElseIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open("x"); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
-		t.Errorf("Open in a folder open to all = %v, want a refusal that says what to do", err)
+		t.Errorf("Open in a world-writable folder = %v, want an error that says what to do", err)
 	}
 	if _, err := Sweep(t.Context(), nil); err == nil {
-		t.Error("Sweep believed a folder open to all")
+		t.Error("Sweep trusted a world-writable folder")
 	}
 }
 
@@ -277,8 +278,8 @@ func expectEmpty(t *testing.T) {
 	}
 }
 
-// TestSweepFindsGrandchildren: what a client has started itself has no line in
-// the ledger, but it carries the run's mark.
+// TestSweepFindsGrandchildren: a process that a client has started is not in the
+// ledger, but has inherited the run's mark.
 func TestSweepFindsGrandchildren(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("NOT RUN: needs /proc to read the environment of processes")
@@ -300,11 +301,11 @@ func TestSweepFindsGrandchildren(t *testing.T) {
 	}
 	select {
 	case <-ended:
-		t.Fatal("a sweep ended a process of a run that is alive")
+		t.Fatal("a sweep killed a process of a live run")
 	default:
 	}
 	l.mu.Lock()
-	_ = l.file.Close() // as when the run is killed: the lock is gone, the file stays
+	_ = l.file.Close() // as when the run is killed: the lock is released, the file stays
 	l.mu.Unlock()
 	report, err := Sweep(t.Context(), nil)
 	if err != nil {
@@ -316,8 +317,8 @@ func TestSweepFindsGrandchildren(t *testing.T) {
 	<-ended
 }
 
-// TestOnlyOurNetworks can be written down: a sweep removes what it reads.
-func TestOnlyOurNetworks(t *testing.T) {
+// TestNetworkNames: only names of our own form can be recorded, because a sweep removes what it reads.
+func TestNetworkNames(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	l, err := Open("run")
 	if err != nil {

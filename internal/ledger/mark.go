@@ -5,17 +5,17 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/child"
 )
 
-// markName is the variable in the environment of everything that a run starts.
-// Whatever those processes start themselves inherits it: so a sweep also finds
-// grandchildren, which no ledger has a line for.
+// markName is a variable in the environment of every process of a run. Their
+// children inherit it, so a sweep also finds grandchildren, which are in no ledger.
 const markName = "LOCKCHAOS_RUN"
 
-// Mark is the variable of this run, as name=value, for the environment of the
-// processes that it starts. Empty for a nil Ledger.
+// Mark is that variable as name=value, for the environment of the processes that
+// the run starts; empty for a nil Ledger.
 func (l *Ledger) Mark() string {
 	if l == nil {
 		return ""
@@ -23,30 +23,27 @@ func (l *Ledger) Mark() string {
 	return markName + "=" + runOf(l.path)
 }
 
-// runOf is the name under which a sweep reports the run of a ledger.
-func runOf(path string) string {
-	base := filepath.Base(path)
-	return base[:len(base)-len(suffix)]
-}
+// runOf is the name of the run that has the ledger at path.
+func runOf(path string) string { return strings.TrimSuffix(filepath.Base(path), suffix) }
 
-// marked are the processes of this user that carry the mark of a dead run. On
-// systems without /proc there are none to be found.
-func marked(run string) []entry {
+// marked are this user's processes that have the mark of run in their
+// environment; none on systems without /proc.
+func marked(run string) []child.Identity {
 	mark := []byte(markName + "=" + run)
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	var found []entry
+	var found []child.Identity
 	for _, path := range paths {
 		environ, err := os.ReadFile(path)
 		if err != nil {
-			continue // somebody else's, or gone
+			continue // another user's process, or it has exited
 		}
-		for _, variable := range bytes.Split(environ, []byte{0}) {
+		for variable := range bytes.SplitSeq(environ, []byte{0}) {
 			if !bytes.Equal(variable, mark) {
 				continue
 			}
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if _, started, err := child.Stat(pid); err == nil && pid != os.Getpid() {
-				found = append(found, entry{PID: pid, Started: started})
+			if id, err := child.Identify(pid); err == nil && pid != os.Getpid() {
+				found = append(found, id)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSweepUnmounts: what a dead run has mounted is taken out of the tree before
-// its folder is removed; a mount that never came to be is no mistake.
+// TestSweepUnmounts: mounts of a dead run are detached before their folder is
+// removed; a recorded mount that does not exist is no error.
 func TestSweepUnmounts(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	l, err := Open("mounts")
@@ -33,9 +33,9 @@ func TestSweepUnmounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.Mount("/usr"); err == nil {
-		t.Error("a mount outside of the temporary folder was taken")
+		t.Error("a mount outside of the temporary folder was accepted")
 	}
-	if err := l.file.Close(); err != nil { // as the death of its run does
+	if err := l.file.Close(); err != nil { // as when its run exits
 		t.Fatal(err)
 	}
 	report, err := Sweep(t.Context(), nil)
@@ -46,7 +46,7 @@ func TestSweepUnmounts(t *testing.T) {
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if text := report.String(); !strings.Contains(text, "unmounted 1 disks") {
+	if text := report.String(); !strings.Contains(text, "killed 0 processes, removed 1 folder, unmounted 1 disk\n") {
 		t.Error(text)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {

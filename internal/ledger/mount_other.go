@@ -2,5 +2,5 @@
 
 package ledger
 
-// unmount has nothing to do where nothing is mounted.
+// unmount does nothing: runs mount disks on Linux only.
 func unmount(string) (bool, error) { return false, nil }

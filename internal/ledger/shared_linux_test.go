@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/internal/child"
 )
 
-// TestSharedMemoryOfTheDead: what a killed process has left in /dev/shm goes; that of one that lives stays.
-func TestSharedMemoryOfTheDead(t *testing.T) {
+// TestSweepRemovesFaketime: what libfaketime left in /dev/shm for a dead process is removed, that of a live one is not.
+func TestSweepRemovesFaketime(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -23,7 +25,7 @@ func TestSharedMemoryOfTheDead(t *testing.T) {
 	_ = cmd.Wait()
 	leave := func(pid int) (all []string) {
 		for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
-			path := filepath.Join(shared, fmt.Sprintf(name, pid))
+			path := filepath.Join(sharedMemory, fmt.Sprintf(name, pid))
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				t.Skip("NOT RUN: ", err)
 			}
@@ -33,18 +35,19 @@ func TestSharedMemoryOfTheDead(t *testing.T) {
 		return all
 	}
 	left, ours := leave(dead), leave(os.Getpid())
-	if diff := cmp.Diff(left, sharedMemory(entry{PID: dead})); diff != "" {
-		t.Errorf("removed (-want +got):\n%s", diff)
+	entries := []entry{
+		{Identity: child.Identity{PID: dead, Started: 1}}, {Identity: child.Identity{PID: os.Getpid(), Started: 1}}, {Dir: "/x"},
 	}
-	if removed := sharedMemory(entry{PID: os.Getpid()}); removed != nil {
-		t.Errorf("of a process that lives: %v", removed)
+	for _, want := range [][]string{left, nil} {
+		var swept Swept
+		swept.kill(t.Context(), entries)
+		if diff := cmp.Diff(want, swept.Removed); diff != "" {
+			t.Errorf("removed (-want +got):\n%s", diff)
+		}
 	}
 	for _, path := range ours {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
-	}
-	if removed := append(sharedMemory(entry{PID: dead}), sharedMemory(entry{Dir: "/x"})...); removed != nil {
-		t.Errorf("again: %v", removed)
 	}
 }

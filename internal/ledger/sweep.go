@@ -10,33 +10,35 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// endWait is how long a sweep waits for a process that got SIGKILL.
+// endWait is how long a sweep waits for a process that got SIGKILL, and for the command ip.
 const endWait = 5 * time.Second
 
 // Report is what a sweep found and did.
 type Report struct {
-	Swept   []Swept  // runs that were gone, and what they had left behind
-	Running []string // runs that are alive, left alone
-	Orphans []string // containers and networks that no ledger knew of, which whoever asked for the sweep has removed
+	Swept   []Swept  // dead runs, and what they had left behind
+	Running []string // live runs, not touched
+	Orphans []string // containers and networks in no ledger, removed by the caller of Sweep
 }
 
 // String is the report for people, a line for each run.
 func (r Report) String() string {
 	var b strings.Builder
 	for _, s := range r.Swept {
-		fmt.Fprintf(&b, "%s: ended %d processes, removed %d folders%s\n", s.Run, len(s.Killed), len(s.Removed), s.mounts())
+		fmt.Fprintf(&b, "%s: %s\n", s.Run, s.summary())
 		for _, f := range s.Failed {
-			fmt.Fprintf(&b, "  not done: %s\n", f)
+			fmt.Fprintf(&b, "  failed: %s\n", f)
 		}
 	}
 	for _, name := range r.Running {
-		fmt.Fprintf(&b, "%s: is running, left alone\n", name)
+		fmt.Fprintf(&b, "%s: still running, not touched\n", name)
 	}
 	if len(r.Orphans) > 0 {
 		fmt.Fprintf(&b, "without a ledger: removed %s\n", strings.Join(r.Orphans, ", "))
@@ -49,44 +51,52 @@ func (r Report) String() string {
 
 // Swept is one dead run.
 type Swept struct {
-	Run       string   // name of its ledger
-	Killed    []int    // processes ended
-	Removed   []string // folders and shared memory removed
-	Unmounted []string // mounts taken out of the tree
-	Unlinked  []string // network namespaces and devices removed
-	Contained []string // containers and networks removed from an engine
-	Failed    []string // what could not be done, and why; the ledger is kept then
+	Run        string   // name of its ledger
+	Killed     []int    // processes killed
+	Removed    []string // folders and shared memory removed
+	Unmounted  []string // mounts removed
+	Networks   []string // network namespaces and devices removed
+	Containers []string // containers and their networks removed from an engine
+	Failed     []string // what failed, and why; the ledger is kept then
 }
 
-// mounts is mounts, containers and networks for people, nothing if there were none.
-func (s Swept) mounts() (text string) {
-	if len(s.Unmounted) > 0 {
-		text += fmt.Sprintf(", unmounted %d disks", len(s.Unmounted))
-	}
-	if len(s.Unlinked) > 0 {
-		text += fmt.Sprintf(", removed %d network namespaces and devices", len(s.Unlinked))
-	}
-	if len(s.Contained) > 0 {
-		text += fmt.Sprintf(", removed %d containers and networks", len(s.Contained))
+// summary is the counts for people; those that are always there, and others if not zero.
+func (s Swept) summary() string {
+	text := "killed " + format.Count(len(s.Killed), "process") + ", removed " + format.Count(len(s.Removed), "folder")
+	for _, more := range []struct {
+		count int
+		text  string
+	}{
+		{len(s.Unmounted), "unmounted " + format.Count(len(s.Unmounted), "disk")},
+		{len(s.Networks), "removed " + format.Count(len(s.Networks), "network device")},
+		{len(s.Containers), "removed " + format.Count(len(s.Containers), "Docker object")},
+	} {
+		if more.count > 0 {
+			text += ", " + more.text
+		}
 	}
 	return text
 }
 
-// Containers removes the containers and networks of a dead run at an engine, and
-// says what they were. The packages that make them bring it.
-type Containers func(ctx context.Context, engine, run string) (removed []string, err error)
+func (s *Swept) failed(text string, args ...any) {
+	s.Failed = append(s.Failed, fmt.Sprintf(text, args...))
+}
 
-// Sweep ends what dead runs of this user have left behind: processes that are
-// still exactly those that the run had started, and folders. It leaves running
-// runs alone. Several sweeps may be at work at once. The error is about the
-// sweep as a whole; what went wrong with one run is in the report.
-func Sweep(ctx context.Context, containers Containers) (Report, error) {
+// RemoveContainers removes the containers and networks of a dead run from an
+// engine, and returns their names.
+type RemoveContainers func(ctx context.Context, engine, run string) (removed []string, err error)
+
+// Sweep removes what dead runs of this user have left behind: processes with the
+// identity that the run recorded, containers, networks, mounts and folders. Live
+// runs are not touched. Sweeps may run concurrently. The error is about the sweep
+// as a whole; what failed for one run is in the report.
+func Sweep(ctx context.Context, containers RemoveContainers) (Report, error) {
 	var report Report
 	root, err := folder()
 	if err != nil {
 		return report, fmt.Errorf("sweeping: %w", err)
 	}
-	defer os.Remove(root) // if it is empty; not an error if it is not
+	defer os.Remove(root) // fails, as it should, if it is not empty
 	paths, err := filepath.Glob(filepath.Join(root, "*"+suffix))
 	if err != nil {
 		return report, fmt.Errorf("sweeping %s: %w", root, err)
@@ -102,10 +112,10 @@ func Sweep(ctx context.Context, containers Containers) (Report, error) {
 	return report, nil
 }
 
-func sweepOne(ctx context.Context, path string, containers Containers, report *Report) error {
+func sweepOne(ctx context.Context, path string, containers RemoveContainers, report *Report) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // its run, or another sweep, was quicker
+		return nil // its run, or another sweep, has removed it
 	}
 	if err != nil {
 		return err
@@ -128,8 +138,13 @@ func sweepOne(ctx context.Context, path string, containers Containers, report *R
 		return err
 	}
 	swept := Swept{Run: name}
-	uncontain(ctx, entries, containers, &swept) // first: servers in them write to the folders
-	undo(ctx, entries, &swept)
+	swept.removeContainers(ctx, entries, containers) // first: servers in them write to the folders
+	if len(entries) > 0 && entries[0].Boot == bootID() {
+		swept.kill(ctx, entries) // before the folders: a live process fills them again
+	}
+	swept.removeNetworks(ctx, entries) // when no process is left in them
+	swept.unmount(entries)             // before the folders: nothing can be removed through a dead mount
+	swept.removeFolders(entries)
 	report.Swept = append(report.Swept, swept)
 	if len(swept.Failed) > 0 {
 		return nil
@@ -137,7 +152,7 @@ func sweepOne(ctx context.Context, path string, containers Containers, report *R
 	return os.Remove(path)
 }
 
-// read reads a ledger. A torn line is skipped: whoever wrote it was killed.
+// read reads a ledger. A partial line is skipped: its writer was killed.
 func read(file *os.File) ([]entry, error) {
 	var entries []entry
 	lines := bufio.NewScanner(file)
@@ -150,40 +165,48 @@ func read(file *os.File) ([]entry, error) {
 	return entries, lines.Err()
 }
 
-// undo ends the processes first: a folder in use fills up again.
-func undo(ctx context.Context, entries []entry, swept *Swept) {
-	boot := bootID()
-	sameBoot := len(entries) > 0 && entries[0].Boot == boot
-	for _, e := range append(entries, marked(swept.Run)...) {
-		if e.PID <= 0 || !sameBoot {
-			continue
+// kill kills the processes in the ledger and those that carry the run's mark.
+func (s *Swept) kill(ctx context.Context, entries []entry) {
+	var processes []child.Identity
+	for _, e := range entries {
+		if e.PID > 0 {
+			processes = append(processes, e.Identity)
 		}
-		killed, err := end(ctx, e)
+	}
+	for _, id := range slices.Concat(processes, marked(s.Run)) {
+		ctx, cancel := context.WithTimeout(ctx, endWait)
+		killed, err := id.Kill(ctx)
+		cancel()
 		if err != nil {
-			swept.Failed = append(swept.Failed, err.Error())
+			s.failed("%v", err)
 		}
 		if killed {
-			swept.Killed = append(swept.Killed, e.PID)
+			s.Killed = append(s.Killed, id.PID)
 		}
 	}
-	if sameBoot {
-		for _, e := range entries {
-			swept.Removed = append(swept.Removed, sharedMemory(e)...)
+	for _, id := range processes {
+		if now, err := child.Stat(id.PID); err != nil || !now.Alive() { // else another process has the number
+			s.Removed = append(s.Removed, RemoveFaketime(id.PID)...)
 		}
 	}
-	unlink(ctx, entries, swept) // when no process is left in them
+}
+
+func (s *Swept) unmount(entries []entry) {
 	for _, e := range entries {
 		if e.Mount == "" || !removable(e.Mount) {
 			continue
 		}
-		gone, err := unmount(e.Mount) // before its folder goes: nothing can be removed through a dead mount
+		unmounted, err := unmount(e.Mount)
 		if err != nil {
-			swept.Failed = append(swept.Failed, fmt.Sprintf("unmounting %s: %v", e.Mount, err))
+			s.failed("unmounting %s: %v", e.Mount, err)
 		}
-		if gone {
-			swept.Unmounted = append(swept.Unmounted, e.Mount)
+		if unmounted {
+			s.Unmounted = append(s.Unmounted, e.Mount)
 		}
 	}
+}
+
+func (s *Swept) removeFolders(entries []entry) {
 	for _, e := range entries {
 		if e.Dir == "" || !removable(e.Dir) {
 			continue
@@ -192,110 +215,74 @@ func undo(ctx context.Context, entries []entry, swept *Swept) {
 			continue
 		}
 		if err := os.RemoveAll(e.Dir); err != nil {
-			swept.Failed = append(swept.Failed, err.Error())
+			s.failed("%v", err)
 			continue
 		}
-		swept.Removed = append(swept.Removed, e.Dir)
+		s.Removed = append(s.Removed, e.Dir)
 	}
 }
 
-// unlink removes the network namespaces and bridges that are still there, and each
-// namespace's cable, which has its name: with the namespace it would go too, but later.
-func unlink(ctx context.Context, entries []entry, swept *Swept) {
-	remove := func(name, path string, args ...string) {
-		if !ourNetwork.MatchString(name) {
-			return
-		}
-		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		ctx, cancel := context.WithTimeout(ctx, endWait)
-		defer cancel()
-		if out, err := exec.CommandContext(ctx, "ip", append(args, name)...).CombinedOutput(); err != nil {
-			swept.Failed = append(swept.Failed, fmt.Sprintf("ip %s %s: %v %s", strings.Join(args, " "), name, err,
-				bytes.TrimSpace(out)))
-			return
-		}
-		swept.Unlinked = append(swept.Unlinked, name)
-	}
+func (s *Swept) removeNetworks(ctx context.Context, entries []entry) {
 	for _, e := range entries {
-		remove(e.Netns, "/sys/class/net/"+e.Netns, "link", "delete")
-		remove(e.Netns, "/run/netns/"+e.Netns, "netns", "delete")
-		remove(e.Bridge, "/sys/class/net/"+e.Bridge, "link", "delete")
+		name := e.Netns + e.Bridge // an entry has one of them
+		if !ourNetwork.MatchString(name) {
+			continue
+		}
+		removed, err := RemoveNetwork(ctx, name)
+		if err != nil {
+			s.failed("%v", err)
+		}
+		if removed {
+			s.Networks = append(s.Networks, name)
+		}
 	}
 }
 
-// uncontain has the containers removed that the run had, at every engine that it wrote down.
-func uncontain(ctx context.Context, entries []entry, containers Containers, swept *Swept) {
+func (s *Swept) removeContainers(ctx context.Context, entries []entry, containers RemoveContainers) {
 	for _, e := range entries {
 		if e.Engine == "" {
 			continue
 		}
 		if containers == nil {
-			swept.Failed = append(swept.Failed, "the run has containers at "+e.Engine+": chaos clean removes them")
+			s.failed("the run has containers at %s: remove them with chaos clean", e.Engine)
 			continue
 		}
-		removed, err := containers(ctx, e.Engine, swept.Run)
-		swept.Contained = append(swept.Contained, removed...)
+		removed, err := containers(ctx, e.Engine, s.Run)
+		s.Containers = append(s.Containers, removed...)
 		if err != nil {
-			swept.Failed = append(swept.Failed, err.Error())
+			s.failed("%v", err)
 		}
 	}
 }
 
-// shared is where Linux has what processes share by name.
-const shared = "/dev/shm"
+// RemoveNetwork removes the network device and the namespace of that name that
+// exist; removed is false if there was neither. (A device disappears with its
+// namespace too, but later.)
+func RemoveNetwork(ctx context.Context, name string) (removed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, endWait)
+	defer cancel()
+	for _, kind := range []struct{ object, folder string }{{"link", "/sys/class/net/"}, {"netns", "/run/netns/"}} {
+		if _, err := os.Lstat(kind.folder + name); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if out, err := exec.CommandContext(ctx, "ip", kind.object, "delete", name).CombinedOutput(); err != nil {
+			return false, fmt.Errorf("ip %s delete %s: %w: %s", kind.object, name, err, bytes.TrimSpace(out))
+		}
+		removed = true
+	}
+	return removed, nil
+}
 
-// sharedMemory removes what libfaketime leaves behind of a process that was
-// killed, unless another process has its number now.
-func sharedMemory(e entry) (removed []string) {
-	if e.PID <= 0 {
-		return nil
-	}
-	if state, _, err := child.Stat(e.PID); err == nil && state != 'Z' && state != 'X' {
-		return nil
-	}
+// sharedMemory is the folder in which Linux has named shared memory.
+const sharedMemory = "/dev/shm"
+
+// RemoveFaketime removes what libfaketime leaves behind of a process that was killed.
+func RemoveFaketime(pid int) (removed []string) {
 	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
-		path := filepath.Join(shared, fmt.Sprintf(name, e.PID))
+		path := filepath.Join(sharedMemory, fmt.Sprintf(name, pid))
 		if os.Remove(path) == nil {
 			removed = append(removed, path)
 		}
 	}
 	return removed
-}
-
-// end kills the process of e if it still is that process. The handle is opened
-// before the start time is compared: on Linux it is a pidfd, which stays with
-// the process that it was opened for, so nobody else can be hit. SIGKILL also
-// ends a process that stands still (signal(7)); it needs no SIGCONT before.
-func end(ctx context.Context, e entry) (bool, error) {
-	proc, err := os.FindProcess(e.PID)
-	if err != nil {
-		return false, nil
-	}
-	defer proc.Release()
-	if !alive(e) {
-		return false, nil
-	}
-	if err := proc.Kill(); errors.Is(err, os.ErrProcessDone) {
-		return false, nil
-	} else if err != nil {
-		return false, fmt.Errorf("killing process %d: %w", e.PID, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, endWait)
-	defer cancel()
-	for alive(e) {
-		select {
-		case <-ctx.Done():
-			return false, fmt.Errorf("killing process %d: still there: %w", e.PID, ctx.Err())
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return true, nil
-}
-
-// alive says whether the very process of e is there and not merely unreaped.
-func alive(e entry) bool {
-	state, started, err := child.Stat(e.PID)
-	return err == nil && started == e.Started && state != 'Z' && state != 'X'
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Without flock nobody can tell a running run from a dead one: ledgers are not kept there.
+// Without flock a live run cannot be distinguished from a dead one: there are no ledgers here.
 func lock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 func private(os.FileInfo) bool { return true }

@@ -32,8 +32,7 @@ type box struct {
 	name     string
 	log      string
 	began    time.Time
-	pid      int    // of the server, as this machine counts; 0: not known
-	born     uint64 // when that process started, in clock ticks
+	process  child.Identity // the server on this machine; zero: not known
 
 	frozen atomic.Bool
 	noted  chan struct{} // closed when the engine knows of the end, or never will
@@ -78,12 +77,10 @@ func (b *box) identify(ctx context.Context) error {
 	if r.Container.State == nil || !b.is(r.Container.State.Pid) {
 		return nil
 	}
-	b.pid = r.Container.State.Pid
-	if _, b.born, err = child.Stat(b.pid); err != nil { // it has ended already
-		b.pid = 0
-		return nil
+	if b.process, err = child.Identify(r.Container.State.Pid); err != nil {
+		return nil // it has exited already
 	}
-	return b.launcher.ledger.Process(b.pid)
+	return b.launcher.ledger.Process(b.process.PID)
 }
 
 // is says whether process pid of this machine is in this very container.
@@ -104,7 +101,7 @@ func (g *launcher) preloaded() error {
 		if h.Sentinel {
 			continue
 		}
-		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(b.pid), "maps"))
+		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(b.process.PID), "maps"))
 		if err != nil || !bytes.Contains(maps, []byte("/"+process.Shim)) {
 			return fmt.Errorf("%w: %s does not load the library that sets clocks (%v): take an image with the C library "+
 				"of this machine (make docker-image), or backend process", cluster.ErrEnvironment, g.image, err)
@@ -193,7 +190,7 @@ func (b *box) Kill() error {
 		return nil
 	default:
 	}
-	if b.pid > 0 && !b.frozen.Load() {
+	if b.process.PID > 0 && !b.frozen.Load() {
 		if err := b.end(); err != nil {
 			return err
 		}
@@ -280,31 +277,15 @@ func (b *box) call(do func(context.Context) error) error {
 }
 
 // end kills the server without the engine, if it still is that process, and
-// returns when it is gone.
+// returns when it has exited.
 func (b *box) end() error {
-	if b.pid == 0 || !b.is(b.pid) || !b.lives() {
+	if !b.is(b.process.PID) {
 		return nil
 	}
-	proc, err := os.FindProcess(b.pid)
-	if err != nil {
-		return nil // it has ended
-	}
-	defer proc.Release()
-	if err := proc.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("killing process %d of container %s: %w", b.pid, b.name, err)
-	}
-	tick := time.NewTicker(time.Millisecond) // it is another program's child: its end sends no event here
-	defer tick.Stop()
-	for end := time.Now().Add(callWait); b.lives(); <-tick.C {
-		if time.Now().After(end) {
-			return fmt.Errorf("killing process %d of container %s: still there after %v", b.pid, b.name, callWait)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), callWait)
+	defer cancel()
+	if _, err := b.process.Kill(ctx); err != nil {
+		return fmt.Errorf("container %s: %w", b.name, err)
 	}
 	return nil
-}
-
-// lives says whether the very process is there and not merely unreaped.
-func (b *box) lives() bool {
-	state, born, err := child.Stat(b.pid)
-	return err == nil && born == b.born && state != 'Z' && state != 'X'
 }

@@ -37,7 +37,7 @@ func TestSweepOfADeadRun(t *testing.T) {
 	report, err := ledger.Sweep(t.Context(), Remove)
 	must(t, err)
 	if len(report.Swept) != 1 || report.Swept[0].Run != run || len(report.Swept[0].Failed) > 0 ||
-		len(report.Swept[0].Contained) != 4 || !slices.Equal(report.Running, []string{alive.Run()}) {
+		len(report.Swept[0].Containers) != 4 || !slices.Equal(report.Running, []string{alive.Run()}) {
 		t.Errorf("report %+v", report)
 	}
 	nothingOf(t, run)

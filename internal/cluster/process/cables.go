@@ -31,7 +31,7 @@ type namespaces struct {
 	gateway   netip.Addr
 	firstPort int
 	ledger    *ledger.Ledger
-	made      bool // something may be there
+	created   bool // something may exist
 }
 
 const (
@@ -39,7 +39,6 @@ const (
 	subnetTried = 50
 	subnetBits  = 24
 
-	devices     = "/sys/class/net/"
 	netnsFolder = "/run/netns/"
 )
 
@@ -106,7 +105,7 @@ func (n *namespaces) lay(ctx context.Context, t cluster.Topology, first int) err
 		return err
 	}
 	n.gateway = n.subnet.Addr().Next()
-	n.made = true
+	n.created = true
 	if err := n.ledger.Bridge(n.name); err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func (n *namespaces) lay(ctx context.Context, t cluster.Topology, first int) err
 	}
 	hosts := hostsOf(t)
 	for _, h := range hosts {
-		ns := n.of(h)
+		ns := n.nameOf(h)
 		if err := n.ledger.Namespace(ns); err != nil {
 			return err
 		}
@@ -133,7 +132,7 @@ func (n *namespaces) lay(ctx context.Context, t cluster.Topology, first int) err
 		inside := []string{
 			"link set lo up", fmt.Sprintf("addr add %s/%d dev eth0", n.Locate(h).IP, subnetBits), "link set eth0 up",
 		}
-		if err := ip(ctx, inside, "-n", n.of(h)); err != nil {
+		if err := ip(ctx, inside, "-n", n.nameOf(h)); err != nil {
 			return err
 		}
 	}
@@ -185,7 +184,7 @@ func ip(ctx context.Context, lines []string, options ...string) error {
 	return nil
 }
 
-func (n *namespaces) of(h Host) string { return n.name + h.String() }
+func (n *namespaces) nameOf(h Host) string { return n.name + h.String() }
 
 // Location gives every server an address in the network, and its gates ports at the bridge.
 func (n *namespaces) Locate(h Host) Location {
@@ -196,31 +195,26 @@ func (n *namespaces) Locate(h Host) Location {
 
 // LaunchSpec starts a child process in its namespace.
 func (n *namespaces) Launch(_ context.Context, s LaunchSpec) (Process, error) {
-	args := append([]string{"--net=" + netnsFolder + n.of(s.Host), n.program}, s.Args...)
+	args := append([]string{"--net=" + netnsFolder + n.nameOf(s.Host), n.program}, s.Args...)
 	return launch(n.ledger, child.Spec{
 		Path: "nsenter", Args: args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
 	})
 }
 
-// close takes everything away. It may be called when nothing is there.
+// close removes the bridge, the namespaces and their devices, as far as they exist.
 func (n *namespaces) close(t cluster.Topology) error {
-	if n == nil || !n.made {
+	if n == nil || !n.created {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), ipWait)
 	defer cancel()
-	var lines []string
-	remove := func(what, folder, name string) { // a start that failed half way has not made all
-		if _, err := os.Lstat(folder + name); err == nil {
-			lines = append(lines, what+" del "+name)
-		}
-	}
+	var errs []error
 	for _, h := range hostsOf(t) {
-		remove("link", devices, n.of(h)) // with its namespace it would go too, but later
-		remove("netns", netnsFolder, n.of(h))
+		_, err := ledger.RemoveNetwork(ctx, n.nameOf(h))
+		errs = append(errs, err)
 	}
-	remove("link", devices, n.name)
-	return ip(ctx, lines, "-force")
+	_, err := ledger.RemoveNetwork(ctx, n.name)
+	return errors.Join(append(errs, err)...)
 }
 
 // Disconnect takes the cable of a node or Sentinel out of the bridge: what either end
@@ -245,7 +239,7 @@ func (c *Cluster) cable(ctx context.Context, what, node, how string) error {
 		err = fmt.Errorf("%s: %w: the servers were started without cables", node, cluster.ErrEnvironment)
 	}
 	if err == nil {
-		err = ip(ctx, []string{"link set " + c.cables.of(s.Host) + " " + how})
+		err = ip(ctx, []string{"link set " + c.cables.nameOf(s.Host) + " " + how})
 	}
 	if err != nil {
 		return fmt.Errorf("%s %w", what, err)

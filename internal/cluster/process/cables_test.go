@@ -127,7 +127,7 @@ func TestSweepOfCables(t *testing.T) {
 	must(t, l.Close()) // as the kernel does for a process that dies
 	report, err := ledger.Sweep(t.Context(), nil)
 	must(t, err)
-	if len(report.Swept) != 1 || len(report.Swept[0].Unlinked) != 7 || len(report.Swept[0].Failed) > 0 {
+	if len(report.Swept) != 1 || len(report.Swept[0].Networks) != 4 || len(report.Swept[0].Failed) > 0 {
 		t.Errorf("report %+v", report)
 	}
 	nothingNamed(t, c.cables.name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
 // faketime is a server's clock in the hands of libfaketime. It reads a file at
@@ -90,12 +91,4 @@ func (f *faketime) write() error {
 	return os.Rename(next, f.file) // the library never reads half of it
 }
 
-// ended removes what the library of a killed process leaves behind.
-func (f *faketime) ended(pid int) {
-	if pid <= 0 {
-		return
-	}
-	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
-		_ = os.Remove(filepath.Join("/dev/shm", fmt.Sprintf(name, pid)))
-	}
-}
+func (*faketime) ended(pid int) { ledger.RemoveFaketime(pid) }

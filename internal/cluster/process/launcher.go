@@ -109,7 +109,7 @@ type Process interface {
 	Wait() error // returns when it has ended; the error is how
 	Kill() error // ends it at once and returns when it is gone; may be called after the end
 	// Stop has it stand still and returns when it does. The error wraps [cluster.ErrDown]
-	// or [child.ErrGone] if it has ended.
+	// or [child.ErrExited] if it has ended.
 	Stop() error
 	Continue() error
 }

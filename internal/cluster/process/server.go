@@ -218,7 +218,7 @@ func (s *server) resume() error {
 
 // downIfGone adds the class by which other packages know that a node is down.
 func downIfGone(err error) error {
-	if errors.Is(err, child.ErrGone) {
+	if errors.Is(err, child.ErrExited) {
 		return fmt.Errorf("%w: %w", cluster.ErrDown, err)
 	}
 	return err
