@@ -22,20 +22,26 @@ const (
 	Close = "close" // last request: close every connection and exit
 )
 
-// Request is one line to a client. Durations are in milliseconds, as on the wire.
+// Acquire is a request for a lock. Requests that concern the hold afterwards repeat its key and owner, and a release
+// its permits.
+type Acquire struct {
+	Key     string        `json:"key,omitempty"`
+	Owner   string        `json:"owner,omitempty"`   // unique for each hold; a re-entry repeats it
+	Lease   time.Duration `json:"-"`                 // 0: the lock renews by itself
+	Wait    time.Duration `json:"-"`                 // how long to wait; 0: acquire it only if it is free
+	Mode    string        `json:"mode,omitempty"`    // "read" or "write"; empty: exclusive
+	Permits int           `json:"permits,omitempty"` // 0 means 1
+	Limit   int           `json:"limit,omitempty"`   // size of the semaphore, the same in all requests; 0: not a semaphore
+}
+
+// Request is one line to a client. On the wire its durations are in milliseconds: lease_ms, wait_ms and ms.
 type Request struct {
-	ID      int64   `json:"id"`
-	Op      string  `json:"op"`               // init, acquire, try, work, renew, release, close
-	Client  string  `json:"client,omitempty"` // name of the client in its process; empty: the only one
-	Key     string  `json:"key,omitempty"`
-	Owner   string  `json:"owner,omitempty"`    // unique for each hold; a re-entry repeats it
-	WaitMS  float64 `json:"wait_ms,omitempty"`  // acquire: how long to wait; 0: do not wait
-	LeaseMS float64 `json:"lease_ms,omitempty"` // 0: the lock renews by itself
-	MS      float64 `json:"ms,omitempty"`       // work: how long to sleep
-	Mode    string  `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
-	Permits int     `json:"permits,omitempty"`  // acquire, release: how many; 0 means 1
-	Limit   int     `json:"limit,omitempty"`    // acquire: size of the semaphore; 0: not a semaphore
-	Setup   *Setup  `json:"setup,omitempty"`    // init only
+	ID     int64  `json:"id"`
+	Op     string `json:"op"`               // init, acquire, try, work, renew, release, close
+	Client string `json:"client,omitempty"` // name of the client in its process; empty: the only one
+	Acquire
+	Work  time.Duration `json:"-"`               // work: how long to sleep
+	Setup *Setup        `json:"setup,omitempty"` // init only
 }
 
 // Setup is the argument of the first request, [Init].

@@ -86,7 +86,7 @@ func newMemoryLocker() *memoryLocker {
 
 var errBusy = errors.New("lock is held")
 
-func (m *memoryLocker) Acquire(ctx context.Context, a Ask) (Grant, error) {
+func (m *memoryLocker) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	for {
 		m.mu.Lock()
 		if _, held := m.holders[a.Key]; !held {
@@ -98,7 +98,7 @@ func (m *memoryLocker) Acquire(ctx context.Context, a Ask) (Grant, error) {
 		}
 		free := m.free
 		m.mu.Unlock()
-		if !a.Wait {
+		if a.Wait == 0 {
 			return Grant{}, errBusy
 		}
 		select {

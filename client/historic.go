@@ -71,10 +71,10 @@ type historicLocker struct {
 
 // Acquire acquires the lock. The validity is what users of these locks rely on: the lease, counted from the
 // request, or from the reply where the lock's last step sets the lease again.
-func (l *historicLocker) Acquire(ctx context.Context, a Ask) (Grant, error) {
+func (l *historicLocker) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	requested := time.Now()
 	var err error
-	if a.Wait {
+	if a.Wait > 0 {
 		requested, err = historic.Acquire(ctx, l.lock, a.Key, a.Owner, a.Lease)
 	} else {
 		err = l.lock.TryAcquire(ctx, a.Key, a.Owner, a.Lease)

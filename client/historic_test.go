@@ -55,9 +55,9 @@ func TestHistoricValidity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, wait := range []bool{false, true} {
+		for _, wait := range []time.Duration{0, time.Minute} {
 			before := time.Now()
-			g, err := l.Acquire(ctx, Ask{Key: name, Owner: "a", Lease: time.Minute, Wait: wait})
+			g, err := l.Acquire(ctx, Acquire{Key: name, Owner: "a", Lease: time.Minute, Wait: wait})
 			if err != nil || g.Deadline.IsZero() == promised {
 				t.Errorf("%s: %+v, %v", name, g, err)
 			}
@@ -96,7 +96,7 @@ func TestHistoricClockSkew(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close(ctx)
-			_, err = l.Acquire(ctx, Ask{Key: "k" + skew, Owner: "o", Lease: time.Minute})
+			_, err = l.Acquire(ctx, Acquire{Key: "k" + skew, Owner: "o", Lease: time.Minute})
 			taken = taken || seed > 0 && err == nil // from its holder
 		}
 		granted = append(granted, taken)

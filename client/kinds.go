@@ -20,7 +20,7 @@ type held interface {
 }
 
 // acquireFunc acquires a lock of one kind.
-type acquireFunc func(ctx context.Context, c *lock.Client, a Ask) (held, error)
+type acquireFunc func(ctx context.Context, c *lock.Client, a Acquire) (held, error)
 
 // acquirer is any lock of package lock whose holds are of type lock.Hold.
 type acquirer interface {
@@ -28,11 +28,11 @@ type acquirer interface {
 	TryAcquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
 }
 
-func acquireHold(of func(c *lock.Client, a Ask) acquirer, nonReentrant bool) acquireFunc {
-	return func(ctx context.Context, c *lock.Client, a Ask) (held, error) {
+func acquireHold(of func(c *lock.Client, a Acquire) acquirer, nonReentrant bool) acquireFunc {
+	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 		l := of(c, a)
 		acquire := l.TryAcquire
-		if a.Wait {
+		if a.Wait > 0 {
 			acquire = l.Acquire
 		}
 		h, err := acquire(ctx, lock.AcquireOptions{Owner: a.Owner, Lease: a.Lease, NonReentrant: nonReentrant})
@@ -66,13 +66,13 @@ func kindSpecs() []Spec {
 	fair := row("fair",
 		"package lock's fair mutex: first come, first served by the server's clock, handed over within the server.",
 		"Redisson's fair lock, with heartbeats of seconds (redisson#3004, #1104)",
-		acquireHold(func(c *lock.Client, a Ask) acquirer { return c.FairMutex(a.Key) }, false))
+		acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.FairMutex(a.Key) }, false))
 	nonReentrant := row("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)",
-		acquireHold(func(c *lock.Client, a Ask) acquirer { return c.Mutex(a.Key) }, true))
+		acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, true))
 	nonReentrant.Reentrant = false
 	spin := row("spin", "package lock's spin mutex: a waiter polls, without a subscription.",
-		"Redisson's spin lock", acquireHold(func(c *lock.Client, a Ask) acquirer { return c.SpinMutex(a.Key) }, false))
+		"Redisson's spin lock", acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.SpinMutex(a.Key) }, false))
 	rw := row("readers-writer",
 		"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
 		"Redisson's RReadWriteLock", acquireHold(readOrWrite, false))
@@ -97,7 +97,7 @@ func kindSpecs() []Spec {
 // tokenKey is the counter of fencing tokens, which has no TTL.
 func tokenKey(key string) []string { return []string{"{" + key + "}:token"} }
 
-func readOrWrite(c *lock.Client, a Ask) acquirer {
+func readOrWrite(c *lock.Client, a Acquire) acquirer {
 	if a.Mode == "read" {
 		return c.RW(a.Key).Read()
 	}
@@ -124,14 +124,14 @@ type multiHold struct{ *lock.MultiHold }
 // Token is the fencing token.
 func (h multiHold) Token() uint64 { return h.MultiHold.Token(h.Names()[0]) }
 
-func acquireMulti(ctx context.Context, c *lock.Client, a Ask) (held, error) {
+func acquireMulti(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 	names := multiKeys(a.Key)
 	m, err := c.Multi(names[0], names[1])
 	if err != nil {
 		return nil, err
 	}
 	acquire := m.TryAcquire
-	if a.Wait {
+	if a.Wait > 0 {
 		acquire = m.Acquire
 	}
 	h, err := acquire(ctx, lock.MultiOptions{Owner: a.Owner, Lease: a.Lease, Atomic: true})
@@ -141,20 +141,20 @@ func acquireMulti(ctx context.Context, c *lock.Client, a Ask) (held, error) {
 	return multiHold{h}, nil
 }
 
-func acquirePermits(ctx context.Context, c *lock.Client, a Ask) (held, error) {
+func acquirePermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 	s := c.Semaphore(a.Key)
 	return createIfAbsent(ctx, a.Limit, s, func() (*lock.Permits, error) {
-		if a.Wait {
+		if a.Wait > 0 {
 			return s.Acquire(ctx, a.Permits)
 		}
 		return s.TryAcquire(ctx, a.Permits)
 	})
 }
 
-func acquireLeasedPermits(ctx context.Context, c *lock.Client, a Ask) (held, error) {
+func acquireLeasedPermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 	s := c.PermitSemaphore(a.Key)
 	return createIfAbsent(ctx, a.Limit, s, func() (*lock.Permits, error) {
-		if a.Wait {
+		if a.Wait > 0 {
 			return s.Acquire(ctx, a.Permits, lock.PermitOptions{Lease: a.Lease})
 		}
 		return s.TryAcquire(ctx, a.Permits, lock.PermitOptions{Lease: a.Lease})

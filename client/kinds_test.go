@@ -42,7 +42,8 @@ func TestKindsConformToTheirRows(t *testing.T) {
 			b, _ := onServer(t, row, server.Addr, 2, nil)
 			do := func(n *native, op, owner, want string) Reply {
 				t.Helper()
-				r := n.handle(t.Context(), Request{ID: 2, Op: op, Key: "k", Owner: owner, LeaseMS: 60000, WaitMS: 20000})
+				a := Acquire{Key: "k", Owner: owner, Lease: time.Minute, Wait: 20 * time.Second}
+				r := n.handle(t.Context(), Request{ID: 2, Op: op, Acquire: a})
 				if r.Type != want {
 					t.Fatalf("%s of %s: %+v, want %s", op, owner, r, want)
 				}
@@ -91,7 +92,8 @@ func TestKindsReportLossAndRenewal(t *testing.T) {
 		}
 		t.Run(row.Name, func(t *testing.T) {
 			n, notices := onServer(t, row, server.Addr, 1, map[string]string{"lease": "3s"})
-			n.handle(t.Context(), Request{ID: 2, Op: history.Acquire, Key: "k", Owner: "me", WaitMS: 20000})
+			a := Acquire{Key: "k", Owner: "me", Wait: 20 * time.Second}
+			n.handle(t.Context(), Request{ID: 2, Op: history.Acquire, Acquire: a})
 			expect := func(event string) {
 				t.Helper()
 				limit := time.After(30 * time.Second)
@@ -135,7 +137,8 @@ func TestSemaphoresTakeTheLimit(t *testing.T) {
 				{history.Try, "o4", 1, "fail"}, {history.Release, "o1", 2, "ok"}, {history.Try, "o5", 2, "ok"},
 			} {
 				r := n.handle(t.Context(), Request{
-					ID: int64(2 + i), Op: step.op, Key: "k", Owner: step.owner, LeaseMS: 60000, Permits: step.permits, Limit: 3,
+					ID: int64(2 + i), Op: step.op,
+					Acquire: Acquire{Key: "k", Owner: step.owner, Lease: time.Minute, Permits: step.permits, Limit: 3},
 				})
 				if r.Type != step.want || r.Count != 0 {
 					t.Fatalf("step %d, %s of %d by %s: %+v, want %s", i, step.op, step.permits, step.owner, r, step.want)
@@ -155,7 +158,8 @@ func TestReadersWriterTakesModes(t *testing.T) {
 	n, _ := onServer(t, row, server.Addr, 1, nil)
 	for i, tt := range []struct{ mode, want string }{{"read", "ok"}, {"read", "ok"}, {"write", "fail"}, {"", "fail"}} {
 		r := n.handle(t.Context(), Request{
-			ID: 2, Op: history.Try, Key: "k", Owner: string(rune('a' + i)), Mode: tt.mode, LeaseMS: 60000,
+			ID: 2, Op: history.Try,
+			Acquire: Acquire{Key: "k", Owner: string(rune('a' + i)), Mode: tt.mode, Lease: time.Minute},
 		})
 		if r.Type != tt.want || r.Token != 0 {
 			t.Errorf("try %d, mode %q: %+v, want %s, and no token for readers", i+1, tt.mode, r, tt.want)

@@ -27,7 +27,7 @@ func TestLocalExecutesRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := &stubLocker{grant: Grant{Token: 7}}
 		c := local(t, lock, nil)
-		reply, err := c.Do(t.Context(), Request{ID: 2, Op: "try", Key: "k", Owner: "o"})
+		reply, err := c.Do(t.Context(), Request{ID: 2, Op: "try", Acquire: Acquire{Key: "k", Owner: "o"}})
 		if err != nil || reply.ID != 2 || reply.Type != "ok" || reply.Token != 7 {
 			t.Errorf("try: %+v, %v", reply, err)
 		}
@@ -57,7 +57,8 @@ func TestLocalStopped(t *testing.T) {
 		until = time.Now().Add(time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := c.Do(ctx, Request{ID: 3, Op: "work", MS: 1, Key: "k"}); !errors.Is(err, ErrTimeout) {
+		r := Request{ID: 3, Op: "work", Work: time.Millisecond, Acquire: Acquire{Key: "k"}}
+		if _, err := c.Do(ctx, r); !errors.Is(err, ErrTimeout) {
 			t.Fatalf("error %v, want ErrTimeout", err)
 		}
 		late := <-c.Notices()
@@ -89,7 +90,7 @@ func TestLocalKill(t *testing.T) {
 		c := local(t, &stubLocker{}, nil)
 		failed := make(chan error, 1)
 		go func() {
-			_, err := c.Do(t.Context(), Request{Op: "work", MS: 3.6e6})
+			_, err := c.Do(t.Context(), Request{Op: "work", Work: time.Hour})
 			failed <- err
 		}()
 		synctest.Wait()

@@ -9,17 +9,6 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Ask is a request to acquire a lock.
-type Ask struct {
-	Key     string
-	Owner   string        // of the hold; a re-entry repeats it
-	Lease   time.Duration // 0: the lock renews by itself
-	Wait    bool          // until ctx ends; false: acquire it only if it is free
-	Mode    string        // "read" or "write"; empty: exclusive
-	Permits int           // at least 1
-	Limit   int           // size of the semaphore, at least 1; its workload gives all requests the same
-}
-
 // Grant is the result of an acquire or a renewal.
 type Grant struct {
 	Token    uint64    // fencing token; 0: none
@@ -31,7 +20,8 @@ type Grant struct {
 // that is [ErrNotHeld], or one that [Spec.Definite] accepts, means that the operation had no effect and never will;
 // the effect of every other error is unknown.
 type Locker interface {
-	Acquire(ctx context.Context, a Ask) (Grant, error)
+	// Acquire gets Permits and Limit of at least 1, and a ctx that ends after Wait, if that is not 0.
+	Acquire(ctx context.Context, a Acquire) (Grant, error)
 	Renew(ctx context.Context, key, owner string) (Grant, error)
 	Release(ctx context.Context, key, owner string) (count int, err error) // count: holds that the owner still has
 	Close(ctx context.Context) error                                       // closes connections, releases nothing
@@ -126,16 +116,17 @@ func (n *native) close(ctx context.Context, r Request) Reply {
 }
 
 func (n *native) acquire(ctx context.Context, r Request) Reply {
-	ask := Ask{
-		Key: r.Key, Owner: r.Owner, Lease: millis(r.LeaseMS), Mode: r.Mode,
-		Permits: max(1, r.Permits), Limit: max(1, r.Limit), Wait: r.Op == history.Acquire && r.WaitMS > 0,
+	a := r.Acquire
+	a.Permits, a.Limit = max(1, a.Permits), max(1, a.Limit)
+	if a.Wait = max(0, a.Wait); r.Op == history.Try {
+		a.Wait = 0
 	}
-	if ask.Wait {
+	if a.Wait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, millis(r.WaitMS))
+		ctx, cancel = context.WithTimeout(ctx, a.Wait)
 		defer cancel()
 	}
-	g, err := n.locker.Acquire(ctx, ask)
+	g, err := n.locker.Acquire(ctx, a)
 	return n.reply(r, g, err)
 }
 
@@ -164,7 +155,7 @@ func (r *Reply) setValidity(deadline time.Time, mono int64) {
 
 // work is the critical section. It runs in the client's process, so that a stopped client is late.
 func work(ctx context.Context, r Request) Reply {
-	t := time.NewTimer(millis(r.MS))
+	t := time.NewTimer(r.Work)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -176,13 +167,4 @@ func work(ctx context.Context, r Request) Reply {
 
 func fail(r Request, code, text string) Reply {
 	return Reply{ID: r.ID, Type: "fail", Code: code, Error: text}
-}
-
-// century bounds every duration from a client, so that a sum of two cannot overflow.
-const century = 100 * 365 * 24 * time.Hour
-
-// millis is ms milliseconds, at most a century either side of zero.
-func millis(ms float64) time.Duration {
-	most := float64(century / time.Millisecond)
-	return time.Duration(max(-most, min(most, ms)) * float64(time.Millisecond))
 }

@@ -23,11 +23,11 @@ type stubLocker struct {
 	grant  Grant
 	err    error
 	panics bool
-	asks   []Ask
+	asks   []Acquire
 	closed int
 }
 
-func (s *stubLocker) Acquire(_ context.Context, a Ask) (Grant, error) {
+func (s *stubLocker) Acquire(_ context.Context, a Acquire) (Grant, error) {
 	s.asks = append(s.asks, a)
 	if s.panics {
 		panic("out of locks")
@@ -69,7 +69,7 @@ func TestErrorsBecomeFailOrInfo(t *testing.T) {
 	} {
 		n := opened(t, &stubLocker{err: test.err})
 		for _, op := range []string{"acquire", "try", "renew", "release"} {
-			reply := n.handle(t.Context(), Request{ID: 9, Op: op, WaitMS: 10})
+			reply := n.handle(t.Context(), Request{ID: 9, Op: op, Acquire: Acquire{Wait: 10 * time.Millisecond}})
 			if reply.Type != test.want || reply.ID != 9 {
 				t.Errorf("%s with %v: %+v, want %s", op, test.err, reply, test.want)
 			}
@@ -182,23 +182,52 @@ func TestPanicBecomesInfo(t *testing.T) {
 	}
 }
 
-func TestAcquireRequestsBecomeAsks(t *testing.T) {
-	for _, test := range []struct {
-		request Request
-		want    Ask
-	}{
-		{Request{Op: "try", Key: "k", Owner: "o", WaitMS: 9}, Ask{Key: "k", Owner: "o", Permits: 1, Limit: 1}},
-		{Request{Op: "acquire", LeaseMS: 1.5}, Ask{Lease: 1500 * time.Microsecond, Permits: 1, Limit: 1}},
-		{Request{Op: "acquire", WaitMS: 9, Mode: "read", Permits: 3, Limit: 7},
-			Ask{Wait: true, Mode: "read", Permits: 3, Limit: 7}},
-		{Request{Op: "acquire", WaitMS: 1e300, LeaseMS: 1e300}, Ask{Wait: true, Permits: 1, Limit: 1, Lease: century}},
-		{Request{Op: "acquire", WaitMS: -1e300, LeaseMS: -1e300, Permits: -7}, Ask{Permits: 1, Limit: 1, Lease: -century}},
+// TestAcquireFromTheWire: what a lock is asked for, from a line of the protocol.
+func TestAcquireFromTheWire(t *testing.T) {
+	for line, want := range map[string]Acquire{
+		`{"op":"try","key":"k","owner":"o","wait_ms":9}`:    {Key: "k", Owner: "o", Permits: 1, Limit: 1},
+		`{"op":"acquire","lease_ms":1.5}`:                   {Lease: 1500 * time.Microsecond, Permits: 1, Limit: 1},
+		`{"op":"acquire","wait_ms":1e300,"lease_ms":1e300}`: {Wait: century, Lease: century, Permits: 1, Limit: 1},
+		`{"op":"acquire","wait_ms":9,"mode":"read","permits":3,"limit":7}`: {
+			Wait: 9 * time.Millisecond, Mode: "read", Permits: 3, Limit: 7,
+		},
+		`{"op":"acquire","wait_ms":-1e300,"lease_ms":-1e300,"permits":-7}`: {Lease: -century, Permits: 1, Limit: 1},
 	} {
-		l := &stubLocker{}
-		opened(t, l).handle(t.Context(), test.request)
-		if diff := cmp.Diff([]Ask{test.want}, l.asks); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", test.request, diff)
+		var r Request
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
 		}
+		l := &stubLocker{}
+		opened(t, l).handle(t.Context(), r)
+		if diff := cmp.Diff([]Acquire{want}, l.asks); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+// TestRequestOnTheWire: one line has every field of a request, with durations in milliseconds.
+func TestRequestOnTheWire(t *testing.T) {
+	r := Request{
+		ID: 7, Op: "acquire", Client: "3", Work: time.Second, Setup: &Setup{Lock: "l"},
+		Acquire: Acquire{
+			Key: "k", Owner: "o", Lease: 1500 * time.Microsecond, Wait: time.Minute, Mode: "read", Permits: 2, Limit: 5,
+		},
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"id":7,"op":"acquire","client":"3","key":"k","owner":"o","mode":"read","permits":2,"limit":5,` +
+		`"setup":{"lock":"l","endpoints":{"kind":""}},"lease_ms":1.5,"wait_ms":60000,"ms":1000}`
+	if string(line) != want {
+		t.Errorf("got  %s\nwant %s", line, want)
+	}
+	var back Request
+	if err := json.Unmarshal(line, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, back); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }
 
@@ -224,7 +253,8 @@ func TestWorkSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := opened(t, &stubLocker{})
 		began := time.Now()
-		if reply := n.handle(t.Context(), Request{ID: 2, Op: "work", MS: 250}); reply.Type != "ok" || reply.ID != 2 {
+		reply := n.handle(t.Context(), Request{ID: 2, Op: "work", Work: 250 * time.Millisecond})
+		if reply.Type != "ok" || reply.ID != 2 {
 			t.Errorf("%+v", reply)
 		}
 		if took := time.Since(began); took != 250*time.Millisecond {
@@ -232,7 +262,7 @@ func TestWorkSleeps(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if reply := n.handle(ctx, Request{Op: "work", MS: 1e300}); reply.Type != "info" || reply.Code != "closing" {
+		if reply := n.handle(ctx, Request{Op: "work", Work: century}); reply.Type != "info" || reply.Code != "closing" {
 			t.Errorf("%+v", reply)
 		}
 	})

@@ -37,14 +37,15 @@ func TestRealProcess(t *testing.T) {
 		t.Errorf("PID %d, want that of the process, %d", c.PID(), p.PID())
 	}
 	for token := range uint64(3) {
-		reply := do(t, c, Request{Op: "acquire", Key: "k", Owner: "me", WaitMS: 100, LeaseMS: 60_000})
+		a := Acquire{Key: "k", Owner: "me", Wait: 100 * time.Millisecond, Lease: time.Minute}
+		reply := do(t, c, Request{Op: "acquire", Acquire: a})
 		if reply.Type != "ok" || reply.Token != token+1 || reply.Count != 1 {
 			t.Fatalf("acquire: %+v", reply)
 		}
 		if v := reply.ValidFor(time.Second, MonotonicNow()); v <= 30*time.Second || v > time.Minute {
 			t.Errorf("valid for %v, want a little less than a minute", v)
 		}
-		if reply := do(t, c, Request{Op: "release", Key: "k", Owner: "me"}); reply.Type != "ok" {
+		if reply := do(t, c, Request{Op: "release", Acquire: Acquire{Key: "k", Owner: "me"}}); reply.Type != "ok" {
 			t.Fatalf("release: %+v", reply)
 		}
 	}
@@ -72,7 +73,7 @@ func TestStoppedProcessRepliesLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	const late = 50 * time.Millisecond
-	_, err := c.Do(timeoutContext(t, late), Request{Op: "acquire", Key: "k", Owner: "me"})
+	_, err := c.Do(timeoutContext(t, late), Request{Op: "acquire", Acquire: Acquire{Key: "k", Owner: "me"}})
 	if !errors.Is(err, ErrTimeout) {
 		t.Fatalf("a stopped client: %v, want ErrTimeout", err)
 	}
@@ -82,7 +83,8 @@ func TestStoppedProcessRepliesLate(t *testing.T) {
 	if n := <-c.Notices(); n.Event != EventLate || n.Op != "acquire" || n.Type != "ok" {
 		t.Errorf("notice %+v, want the late acquire", n)
 	}
-	if reply := do(t, c, Request{Op: "try", Key: "k", Owner: "other"}); reply.Type != "fail" || reply.Code != "busy" {
+	reply := do(t, c, Request{Op: "try", Acquire: Acquire{Key: "k", Owner: "other"}})
+	if reply.Type != "fail" || reply.Code != "busy" {
 		t.Errorf("the late acquire left no hold: %+v", reply)
 	}
 	if err := c.Close(testContext(t)); err != nil {
@@ -98,7 +100,7 @@ func TestStopSuspendsWork(t *testing.T) {
 	const work = 500 // ms; the process is stopped before they are over
 	replied := make(chan error, 1)
 	go func() {
-		_, err := c.Do(testContext(t), Request{Op: "work", MS: work})
+		_, err := c.Do(testContext(t), Request{Op: "work", Work: work * time.Millisecond})
 		replied <- err
 	}()
 	if err := c.Stop(); err != nil {
@@ -152,7 +154,7 @@ func TestBadProcesses(t *testing.T) {
 			if test.role == "stdin-closed" {
 				<-c.Notices() // its input is closed now
 			}
-			_, err := c.Do(timeoutContext(t, test.timeout), Request{Op: "acquire", Key: "k"})
+			_, err := c.Do(timeoutContext(t, test.timeout), Request{Op: "acquire", Acquire: Acquire{Key: "k"}})
 			if test.do != nil && !errors.Is(err, test.do) || err == nil {
 				t.Errorf("Do = %v, want %v", err, test.do)
 			}
@@ -175,7 +177,7 @@ func TestKillDuringARequest(t *testing.T) {
 	initialize(t, c)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Do(testContext(t), Request{Op: "work", MS: 60_000})
+		_, err := c.Do(testContext(t), Request{Op: "work", Work: time.Minute})
 		failed <- err
 	}()
 	if err := c.Kill(); err != nil {
@@ -198,12 +200,12 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 	initialize(t, quick)
 	slept := make(chan error, 1)
 	go func() {
-		_, err := slow.Do(timeoutContext(t, time.Minute), Request{Op: "work", MS: 60_000})
+		_, err := slow.Do(timeoutContext(t, time.Minute), Request{Op: "work", Work: time.Minute})
 		slept <- err
 	}()
 	for range 20 {
-		do(t, quick, Request{Op: "acquire", Key: "k", Owner: "q", WaitMS: 100})
-		do(t, quick, Request{Op: "release", Key: "k", Owner: "q"})
+		do(t, quick, Request{Op: "acquire", Acquire: Acquire{Key: "k", Owner: "q", Wait: 100 * time.Millisecond}})
+		do(t, quick, Request{Op: "release", Acquire: Acquire{Key: "k", Owner: "q"}})
 	}
 	select {
 	case err := <-slept:
@@ -245,10 +247,10 @@ func TestAThousandClientsInOneProcess(t *testing.T) {
 	for i, c := range all {
 		wg.Go(func() {
 			owner := fmt.Sprint("owner ", i)
-			reply, err := c.Do(ctx, Request{Op: "acquire", Key: "k", Owner: owner, WaitMS: 60_000})
+			reply, err := c.Do(ctx, Request{Op: "acquire", Acquire: Acquire{Key: "k", Owner: owner, Wait: time.Minute}})
 			tokens[i] = reply.Token
 			if err == nil && reply.Type == "ok" {
-				reply, err = c.Do(ctx, Request{Op: "release", Key: "k", Owner: owner})
+				reply, err = c.Do(ctx, Request{Op: "release", Acquire: Acquire{Key: "k", Owner: owner}})
 			}
 			if err != nil || reply.Type != "ok" {
 				t.Errorf("client %d: %+v, %v", i, reply, err)

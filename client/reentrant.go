@@ -26,7 +26,7 @@ var reentrantSpec = Spec{
 	Code:           lockCode,
 }
 
-var acquireMutex = acquireHold(func(c *lock.Client, a Ask) acquirer { return c.Mutex(a.Key) }, false)
+var acquireMutex = acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, false)
 
 // library is a [Locker] on package lock. It stores the holds of this client by key
 // and owner; the innermost one is released first.
@@ -83,7 +83,7 @@ func opener(newClient newClientFunc, acquire acquireFunc) func(Setup, func(Reply
 }
 
 // Acquire acquires the lock.
-func (l *library) Acquire(ctx context.Context, a Ask) (Grant, error) {
+func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	h, err := l.acquire(ctx, l.lock, a)
 	if err != nil {
 		return Grant{}, err

@@ -18,7 +18,7 @@ func TestRepliesAreMatchedByID(t *testing.T) {
 		a, b := p.Client("a"), p.Client("b")
 		got := make(chan string, 2)
 		acquire := func(c *StdioClient, key string) {
-			reply, err := c.Do(t.Context(), Request{Op: "acquire", Key: key})
+			reply, err := c.Do(t.Context(), Request{Op: "acquire", Acquire: Acquire{Key: key}})
 			got <- fmt.Sprint(key, " ", reply.Token, " ", err)
 		}
 		go acquire(a, "first")
@@ -53,7 +53,7 @@ func TestLateReplyBecomesANotice(t *testing.T) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := c.Do(ctx, Request{Op: "work", MS: 5}); !errors.Is(err, ErrTimeout) ||
+		if _, err := c.Do(ctx, Request{Op: "work", Work: 5 * time.Millisecond}); !errors.Is(err, ErrTimeout) ||
 			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Do = %v, want ErrTimeout", err)
 		}

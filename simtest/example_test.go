@@ -22,7 +22,7 @@ type naive struct {
 
 var errHeld = errors.New("held by another")
 
-func (l *naive) Acquire(ctx context.Context, a client.Ask) (client.Grant, error) {
+func (l *naive) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	for asked := time.Now(); ; asked = time.Now() {
 		got, err := l.take(ctx, a)
 		if got || err != nil {
@@ -36,7 +36,7 @@ func (l *naive) Acquire(ctx context.Context, a client.Ask) (client.Grant, error)
 	}
 }
 
-func (l *naive) take(ctx context.Context, a client.Ask) (bool, error) {
+func (l *naive) take(ctx context.Context, a client.Acquire) (bool, error) {
 	if l.atomic {
 		return l.rdb.SetNX(ctx, a.Key, a.Owner, a.Lease).Result()
 	}

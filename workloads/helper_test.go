@@ -55,7 +55,7 @@ func (c *clientFake) Do(ctx context.Context, r client.Request) (client.Reply, er
 		return c.lock.release(r), nil
 	case history.Work:
 		select {
-		case <-time.After(time.Duration(r.MS * float64(time.Millisecond))):
+		case <-time.After(r.Work):
 			return client.Reply{Type: "ok"}, nil
 		case <-ctx.Done():
 			return client.Reply{}, fmt.Errorf("%w: %w", client.ErrTimeout, ctx.Err())
@@ -72,13 +72,13 @@ func (c *clientFake) Close(context.Context) error {
 }
 
 func (l *lockFake) acquire(ctx context.Context, r client.Request) (client.Reply, error) {
-	late := time.After(time.Duration(r.WaitMS * float64(time.Millisecond)))
+	late := time.After(r.Wait)
 	for {
 		l.mu.Lock()
 		if l.owner[r.Key] == "" {
 			l.owner[r.Key] = r.Owner
 			l.tokens++
-			reply := client.Reply{Type: "ok", Token: l.tokens, Count: 1, ValidMS: r.LeaseMS}
+			reply := client.Reply{Type: "ok", Token: l.tokens, Count: 1, ValidMS: float64(r.Lease) / float64(time.Millisecond)}
 			l.mu.Unlock()
 			return reply, nil
 		}

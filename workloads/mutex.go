@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -19,16 +20,16 @@ var mutexSpec = Spec{
 }
 
 func mutexClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	again(ctx, stop, e, true, func(*Want) {})
+	again(ctx, stop, e, true, func(*client.Acquire) {})
 }
 
 // again is what the clients of every workload do until stop is closed: ask for
 // a key, read the guarded counter, work, write it if the workload and the mode
 // of the hold do, and release. draw says what else is wanted.
-func again(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw func(*Want)) {
+func again(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw func(*client.Acquire)) {
 	keys := e.Params.KeyNames()
 	for going(ctx, stop) && e.Session.Alive() {
-		want := Want{Key: keys[e.Rand.IntN(len(keys))], Lease: e.Params.Lease}
+		want := client.Acquire{Key: keys[e.Rand.IntN(len(keys))], Lease: e.Params.Lease}
 		draw(&want)
 		want.Wait = e.wait()
 		h, got := e.Session.Acquire(ctx, want)

@@ -39,9 +39,9 @@ func TestMutexAsksInOrder(t *testing.T) {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		asked := []client.Request{
-			{Op: "acquire", Key: "orders", Owner: "c0-1", WaitMS: 1000, LeaseMS: 1000},
-			{Op: "work", Key: "orders", Owner: "c0-1", MS: 10},
-			{Op: "release", Key: "orders", Owner: "c0-1"},
+			{Op: "acquire", Acquire: client.Acquire{Key: "orders", Owner: "c0-1", Wait: time.Second, Lease: time.Second}},
+			{Op: "work", Acquire: client.Acquire{Key: "orders", Owner: "c0-1"}, Work: 10 * time.Millisecond},
+			{Op: "release", Acquire: client.Acquire{Key: "orders", Owner: "c0-1"}},
 		}
 		if diff := cmp.Diff(asked, c.asked[:3]); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
@@ -216,7 +216,7 @@ func choices(t *testing.T, seed uint64) []string {
 	mutexClient(t.Context(), stopAfter(c, 60), e)
 	var all []string
 	for _, r := range c.asked {
-		all = append(all, fmt.Sprint(r.Op, r.Key, r.MS))
+		all = append(all, fmt.Sprint(r.Op, r.Key, r.Work))
 	}
 	return all
 }

@@ -1,6 +1,10 @@
 package workloads
 
-import "context"
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/client"
+)
 
 // readersWriter is what a readers-writer lock is used for: most look, some
 // change. Who looks spends its time in the lock and writes nothing; who changes
@@ -18,10 +22,10 @@ var readersWriterSpec = Spec{
 const readersOf = 4
 
 func readersWriterClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	again(ctx, stop, e, true, func(w *Want) {
-		w.Mode = "read"
+	again(ctx, stop, e, true, func(a *client.Acquire) {
+		a.Mode = "read"
 		if e.Rand.IntN(readersOf) == 0 {
-			w.Mode = "write"
+			a.Mode = "write"
 		}
 	})
 }

@@ -1,6 +1,10 @@
 package workloads
 
-import "context"
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/client"
+)
 
 // semaphore is what a pool of connections or a limit of calls does: several may
 // be inside, as many as there are permits. Nobody writes at the guarded
@@ -18,10 +22,10 @@ var semaphoreSpec = Spec{
 const severalOf = 4
 
 func semaphoreClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	again(ctx, stop, e, false, func(w *Want) {
-		w.Permits, w.Limit = 1, e.Params.Permits
+	again(ctx, stop, e, false, func(a *client.Acquire) {
+		a.Permits, a.Limit = 1, e.Params.Permits
 		if e.Params.Permits > 1 && e.Rand.IntN(severalOf) == 0 {
-			w.Permits = 2 + e.Rand.IntN(e.Params.Permits-1)
+			a.Permits = 2 + e.Rand.IntN(e.Params.Permits-1)
 		}
 	})
 }

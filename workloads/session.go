@@ -36,16 +36,6 @@ type Session struct {
 	stopping bool
 }
 
-// Want is what a session asks a lock for.
-type Want struct {
-	Key     string
-	Mode    string        // "read" or "write"; empty: exclusive
-	Permits int           // of a semaphore; 0 of every other lock
-	Limit   int           // permits that the semaphore has in all; 0 of every other lock
-	Lease   time.Duration // 0: the lock renews by itself
-	Wait    time.Duration // gives up after so long
-}
-
 // Hold is one stay in a lock, as the harness knows it.
 type Hold struct {
 	Key     string
@@ -86,47 +76,35 @@ func (s *Session) Closing() {
 	s.stopping = true
 }
 
-// Acquire asks for w. Each attempt has an owner of its own, so that whatever a
-// lost one left behind cannot be taken for another's hold.
-func (s *Session) Acquire(ctx context.Context, w Want) (Hold, history.Type) {
-	h := Hold{Key: w.Key, Owner: s.nextOwner(), Permits: w.Permits}
+// Acquire requests a lock. Each attempt has an owner of its own, so that what a failed attempt left behind cannot be
+// taken for the hold of another.
+func (s *Session) Acquire(ctx context.Context, a client.Acquire) (Hold, history.Type) {
+	a.Owner = s.nextOwner()
 	v := &history.Value{
-		Owner: h.Owner, Lease: w.Lease, Wait: w.Wait, Mode: w.Mode, Permits: w.Permits, Limit: w.Limit,
+		Owner: a.Owner, Lease: a.Lease, Wait: a.Wait, Mode: a.Mode, Permits: a.Permits, Limit: a.Limit,
 	}
-	reply, t := s.do(ctx, call{
-		f: history.Acquire, key: w.Key, value: v, patience: w.Wait + patience + s.allowedPause,
-		request: client.Request{
-			Owner: h.Owner, LeaseMS: ms(w.Lease), WaitMS: ms(w.Wait), Mode: w.Mode, Permits: w.Permits, Limit: w.Limit,
-		},
-	})
-	h.Token = reply.Token
-	return h, t
+	reply, t := s.do(ctx, client.Request{Op: history.Acquire, Acquire: a}, v, a.Wait+patience)
+	return Hold{Key: a.Key, Owner: a.Owner, Permits: a.Permits, Token: reply.Token}, t
 }
 
 // Work spends d in the critical section, inside the client.
 func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Type {
-	_, t := s.do(ctx, call{
-		f: history.Work, key: h.Key, value: &history.Value{Owner: h.Owner, Spend: d},
-		patience: d + workPatience + s.allowedPause, request: client.Request{Owner: h.Owner, MS: ms(d)},
-	})
+	r := client.Request{Op: history.Work, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}, Work: d}
+	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Spend: d}, d+workPatience)
 	return t
 }
 
-// Renew prolongs the lease of h.
+// Renew extends the lease of h.
 func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) history.Type {
-	_, t := s.do(ctx, call{
-		f: history.Renew, key: h.Key, value: &history.Value{Owner: h.Owner, Lease: lease},
-		patience: patience + s.allowedPause, request: client.Request{Owner: h.Owner, LeaseMS: ms(lease)},
-	})
+	r := client.Request{Op: history.Renew, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Lease: lease}}
+	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Lease: lease}, patience)
 	return t
 }
 
 // Release gives h back.
 func (s *Session) Release(ctx context.Context, h Hold) history.Type {
-	_, t := s.do(ctx, call{
-		f: history.Release, key: h.Key, value: &history.Value{Owner: h.Owner, Token: h.Token, Permits: h.Permits},
-		patience: 3*patience + s.allowedPause, request: client.Request{Owner: h.Owner, Permits: h.Permits},
-	})
+	r := client.Request{Op: history.Release, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Permits: h.Permits}}
+	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Token: h.Token, Permits: h.Permits}, 3*patience)
 	return t
 }
 
@@ -164,22 +142,16 @@ func (s *Session) Listen() {
 	}
 }
 
-type call struct {
-	f, key   string
-	value    *history.Value
-	request  client.Request
-	patience time.Duration
-}
-
-// do is the one place where an operation is sent and recorded, and where an
-// answer, or the lack of one, becomes ok, fail or info.
-func (s *Session) do(ctx context.Context, c call) (client.Reply, history.Type) {
-	inv := s.record.Invoke(s.Process(), c.f, c.key, c.value)
-	ctx, cancel := context.WithTimeout(ctx, c.patience)
+// do sends one operation, records it on both ends, and turns the reply, or the lack of one, into ok, fail or info.
+// The outcome is unknown after timeout.
+func (s *Session) do(
+	ctx context.Context, r client.Request, v *history.Value, timeout time.Duration,
+) (client.Reply, history.Type) {
+	inv := s.record.Invoke(s.Process(), r.Op, r.Key, v)
+	ctx, cancel := context.WithTimeout(ctx, timeout+s.allowedPause)
 	defer cancel()
 	start := time.Now()
-	c.request.Op, c.request.Key = c.f, c.key
-	reply, err := s.client.Do(ctx, c.request)
+	reply, err := s.client.Do(ctx, r)
 	if err != nil {
 		s.record.Complete(inv, history.Info, nil, failure(err))
 		s.retire(err)
@@ -188,15 +160,12 @@ func (s *Session) do(ctx context.Context, c call) (client.Reply, history.Type) {
 	now := s.mono()
 	took := time.Since(start) // after now: the request is never younger than the promise
 	t := client.TypeOf(reply)
-	v := &history.Value{
-		Owner: c.value.Owner, Token: reply.Token, Count: reply.Count,
-		Valid: reply.ValidFor(took, now),
-	}
+	got := &history.Value{Owner: v.Owner, Token: reply.Token, Count: reply.Count, Valid: reply.ValidFor(took, now)}
 	var e *history.Error
 	if t != history.OK {
 		e = &history.Error{Code: reply.Code, Text: reply.Error}
 	}
-	s.record.Complete(inv, t, v, e)
+	s.record.Complete(inv, t, got, e)
 	if t == history.Info {
 		s.retire(nil)
 	}
@@ -236,5 +205,3 @@ func (s *Session) nextOwner() string {
 	s.attempts++
 	return fmt.Sprintf("c%d-%d", s.number, s.attempts)
 }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -67,7 +67,7 @@ func TestACrashIsRecordedOnce(t *testing.T) {
 			for _, step := range test.steps {
 				switch step {
 				case "ask":
-					if _, got := s.Acquire(t.Context(), Want{Key: "k", Wait: time.Second}); got != history.Info {
+					if _, got := s.Acquire(t.Context(), client.Acquire{Key: "k", Wait: time.Second}); got != history.Info {
 						t.Errorf("acquire is %v", got)
 					}
 				case "end":
@@ -108,7 +108,7 @@ func TestNoAnswer(t *testing.T) {
 		want time.Duration
 	}{
 		{"acquire", func(s *Session) history.Type {
-			_, got := s.Acquire(context.Background(), Want{Key: "k", Wait: 3 * time.Second})
+			_, got := s.Acquire(context.Background(), client.Acquire{Key: "k", Wait: 3 * time.Second})
 			return got
 		}, 8 * time.Second},
 		{"work", func(s *Session) history.Type { return s.Work(context.Background(), Hold{}, time.Second) },
@@ -143,7 +143,7 @@ func TestValueOfAnAnswer(t *testing.T) {
 			return &client.Reply{Type: "ok", Token: 7, Count: 2, ValidMS: 2000}, nil
 		}
 		s := NewSession(c, tape, 0, 1, func() int64 { return time.Now().UnixNano() })
-		h, _ := s.Acquire(t.Context(), Want{Key: "k", Lease: 2 * time.Second, Wait: time.Second})
+		h, _ := s.Acquire(t.Context(), client.Acquire{Key: "k", Lease: 2 * time.Second, Wait: time.Second})
 		if diff := cmp.Diff(Hold{Key: "k", Owner: "c0-1", Token: 7}, h); diff != "" {
 			t.Errorf("hold (-want +got):\n%s", diff)
 		}

@@ -31,7 +31,7 @@ var errBusy = errors.New("somebody else has raised a flag")
 // latencies of a simulation are a millisecond at most.
 const raised = 2 * time.Millisecond
 
-func (l *hasty) Acquire(ctx context.Context, a client.Ask) (client.Grant, error) {
+func (l *hasty) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	for {
 		asked := time.Now()
 		told := make(chan error, 1)

@@ -158,17 +158,15 @@ func (s *stage) ask(ctx context.Context, i int, key string) (history.Type, *hist
 	ctx, cancel := context.WithTimeout(ctx, 2*probeWait)
 	defer cancel()
 	owner := fmt.Sprintf("probe-%d", i)
-	lease := float64(s.run.params.Lease) / float64(time.Millisecond)
-	wait := float64(probeWait) / float64(time.Millisecond)
-	reply, err := s.clients[i].Do(ctx, client.Request{
-		Op: history.Acquire, Key: key, Owner: owner, WaitMS: wait, LeaseMS: lease, Limit: s.run.params.Permits,
-	})
+	p := s.run.params
+	a := client.Acquire{Key: key, Owner: owner, Wait: probeWait, Lease: p.Lease, Limit: p.Permits}
+	reply, err := s.clients[i].Do(ctx, client.Request{Op: history.Acquire, Acquire: a})
 	if err != nil {
 		return history.Info, &history.Error{Code: "client-error", Text: err.Error()}
 	}
 	if t := client.TypeOf(reply); t != history.OK {
 		return t, &history.Error{Code: reply.Code, Text: reply.Error}
 	}
-	_, _ = s.clients[i].Do(ctx, client.Request{Op: history.Release, Key: key, Owner: owner})
+	_, _ = s.clients[i].Do(ctx, client.Request{Op: history.Release, Acquire: client.Acquire{Key: key, Owner: owner}})
 	return history.OK, nil
 }

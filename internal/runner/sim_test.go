@@ -207,7 +207,7 @@ type slow struct {
 }
 
 // Acquire is that of client.Locker.
-func (s slow) Acquire(ctx context.Context, a client.Ask) (client.Grant, error) {
+func (s slow) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	s.before()
 	return s.Locker.Acquire(ctx, a)
 }
