@@ -165,7 +165,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
-			s := history.Read(bytes.NewReader(text))
+			s := history.NewScanner(bytes.NewReader(text))
 			n := 0
 			for s.Next() {
 				n++

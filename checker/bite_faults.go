@@ -34,11 +34,11 @@ func (v *view) faults(o Options) (s struck) {
 	held := sync.OnceValue(v.heldAt)
 	bit, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
 	for _, f := range v.h.Faults {
-		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.Bit) {
+		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.TookEffect) {
 			continue
 		}
 		counted[f.ID] = true
-		bit[f.ID] = bit[f.ID] || f.Phase == history.Bit
+		bit[f.ID] = bit[f.ID] || f.Phase == history.TookEffect
 		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
 		if client, ok := strings.CutPrefix(end, "client:"); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) || f.Name != stall && v.asking(client, f.Time)

@@ -85,7 +85,7 @@ func FuzzNotation(f *testing.F) {
 	f.Add("clients 3\nclient 7 try k 90-99 fail code=held\n" +
 		"client 1 renew k 1-2 info\nclient 1 crash 3\nclient 1 lost k 4")
 	f.Fuzz(func(t *testing.T, text string) {
-		events, _, err := history.NotationEvents(strings.NewReader(text), "fuzz")
+		events, _, err := history.ReadTextEvents(strings.NewReader(text), "fuzz")
 		if err != nil || len(events) > 200 {
 			return
 		}
@@ -93,7 +93,7 @@ func FuzzNotation(f *testing.F) {
 		for i := range events {
 			lines = append(events[i].AppendJSON(lines), '\n')
 		}
-		for i, scan := 0, history.Read(bytes.NewReader(lines)); i < len(events); i++ {
+		for i, scan := 0, history.NewScanner(bytes.NewReader(lines)); i < len(events); i++ {
 			if !scan.Next() {
 				t.Fatalf("event %d cannot be read again: %v\n%s", i, scan.Err(), lines)
 			}
@@ -101,7 +101,7 @@ func FuzzNotation(f *testing.F) {
 				t.Fatalf("event %d, written and read again (-want +got):\n%s", i, diff)
 			}
 		}
-		h, err := history.ReadNotation(strings.NewReader(text), "fuzz")
+		h, err := history.ReadText(strings.NewReader(text), "fuzz")
 		if err != nil {
 			t.Fatal(err)
 		}

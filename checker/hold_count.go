@@ -121,7 +121,7 @@ func (c *depths) walk() {
 			c.first[h.owner] = -1
 		}
 	}
-	gaveUp, orphans := slices.Sorted(slices.Values(c.h.GaveUp)), slices.Sorted(slices.Values(c.orphans))
+	gaveUp, orphans := slices.Sorted(slices.Values(c.h.TimedOut)), slices.Sorted(slices.Values(c.orphans))
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
 		for len(gaveUp) > 0 && int(gaveUp[0]) < i {

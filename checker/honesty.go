@@ -104,7 +104,7 @@ func (c *reports) others() {
 			n++
 		}
 		before[s.Key] = n
-		if c.order[s.Owner] == tangled || c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.Unlimited {
+		if c.order[s.Owner] == tangled || c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
 			continue
 		}
 		c.within(int32(i), s, n)

@@ -133,7 +133,7 @@ func (d *idle) meet(v *view, slack time.Duration) {
 			add(int32(i))
 		}
 	}
-	for _, i := range v.h.GaveUp {
+	for _, i := range v.h.TimedOut {
 		add(i)
 	}
 	slices.SortFunc(d.waits, func(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.span, b.span)) })

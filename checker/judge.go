@@ -141,14 +141,14 @@ func (j *Judgement) decide(o Options) {
 
 // name puts the names of clients into what was worded with their numbers.
 func (j *Judgement) name(h *history.History) {
-	if len(h.Named) == 0 {
+	if len(h.ProcessNames) == 0 {
 		return
 	}
 	for i := range j.Results {
 		r := &j.Results[i]
-		r.Summary = h.WithNames(r.Summary)
+		r.Summary = h.NameProcesses(r.Summary)
 		for n := range r.Violations {
-			r.Violations[n].Text = h.WithNames(r.Violations[n].Text)
+			r.Violations[n].Text = h.NameProcesses(r.Violations[n].Text)
 		}
 	}
 }

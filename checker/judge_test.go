@@ -14,7 +14,7 @@ import (
 
 func read(t *testing.T, text string) *history.History {
 	t.Helper()
-	h, err := history.ReadNotation(strings.NewReader(text), "text")
+	h, err := history.ReadText(strings.NewReader(text), "text")
 	if err != nil {
 		t.Fatal(err)
 	}

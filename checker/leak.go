@@ -38,18 +38,18 @@ func checkLeak(v *view, o Options) Result {
 	found := newFindings(o)
 	v.sleepers(o, excuses{acquireLeaked, leakAway, leakPaused}, found, imagined)
 	looked := 0
-	for i := range v.h.Lefts {
+	for i := range v.h.Leftovers {
 		if v.judgeLeft(int32(i), o, found) {
 			looked++
 		}
 	}
 	r := found.result(Leak, v.leakViolation)
-	r.Counts = map[string]int64{"looked_at": int64(looked), "noted": int64(len(v.h.Lefts))}
+	r.Counts = map[string]int64{"looked_at": int64(looked), "noted": int64(len(v.h.Leftovers))}
 	switch {
 	case r.Outcome == Violated:
 	case looked > 0:
 		r.Summary = fmt.Sprintf("nothing was left behind at the end, %s looked at", plural(looked, "key"))
-	case len(v.h.Lefts) > 0:
+	case len(v.h.Leftovers) > 0:
 		r.Outcome = NotApplicable
 		r.Summary = "when the servers were looked at, the lock may still have been held"
 	default:
@@ -60,7 +60,7 @@ func checkLeak(v *view, o Options) Result {
 
 // judgeLeft judges one note, and says whether it could be judged.
 func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
-	l := &v.h.Lefts[i]
+	l := &v.h.Leftovers[i]
 	free := &v.idleTimes(o.slack()).free[l.Key]
 	if free.last < 0 {
 		return false // nobody used the key: nothing to point at
@@ -106,7 +106,7 @@ func (v *view) leakViolation(f finding) Violation {
 	if f.rule == acquireLeaked {
 		return v.leakedViolation(f)
 	}
-	l := &v.h.Lefts[f.y]
+	l := &v.h.Leftovers[f.y]
 	s := &v.h.Spans[v.spanOf(l.Key, f.x)]
 	key := v.h.Keys[l.Key]
 	w := Violation{Key: key, Clients: []int{s.Process.Client(v.h.Clients)}, Owners: []string{v.h.Owners[s.Owner]}}

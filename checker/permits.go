@@ -43,7 +43,7 @@ func checkPermits(v *view, o Options) Result {
 			continue
 		}
 		keys++
-		if limit == history.Unlimited {
+		if limit == history.UnknownLimit {
 			unknown = keyName(v.h.Keys[key])
 			continue
 		}

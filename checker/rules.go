@@ -60,7 +60,7 @@ func (o Options) limited(h *history.History) *history.History {
 			}
 		}
 		if c.Limits[key] == 0 && o.LockKind == PermitCounter {
-			c.Limits[key] = history.Unlimited
+			c.Limits[key] = history.UnknownLimit
 		}
 	}
 	return &c
@@ -70,7 +70,7 @@ func (o Options) limited(h *history.History) *history.History {
 // leaves open how many there are.
 func countable(permits int) int32 {
 	if permits > history.MaxPermits {
-		return history.Unlimited
+		return history.UnknownLimit
 	}
 	return int32(max(0, permits))
 }

@@ -64,7 +64,7 @@ func NewStream(o Options, clients int) *Stream {
 	s.o.Keep = maxTold
 	s.bite.clients = clients
 	s.bite.keys = make(map[string]*contested)
-	s.b.Pairing().Clients = clients
+	s.b.Current().Clients = clients
 	if len(s.o.Only) == 0 {
 		s.o.Only = Streamed()
 	}
@@ -79,7 +79,7 @@ func NewStream(o Options, clients int) *Stream {
 }
 
 // Name tells the names of processes that have no number, as far as they are known.
-func (s *Stream) Name(named []string) { s.b.Pairing().Named = named }
+func (s *Stream) Name(named []string) { s.b.Current().ProcessNames = named }
 
 // Add takes the next event, from the given line of a file (0: from no file).
 func (s *Stream) Add(e *history.Event, line int) error {
@@ -87,7 +87,7 @@ func (s *Stream) Add(e *history.Event, line int) error {
 		return err
 	}
 	s.bite.see(e)
-	h := s.b.Pairing()
+	h := s.b.Current()
 	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
 		s.trim()
@@ -108,7 +108,7 @@ func (s *Stream) Look() []Violation {
 // look judges what is kept. Unless it is over, a hold that has not ended has
 // certainly lasted until now, and no longer.
 func (s *Stream) look(over bool) {
-	h := s.o.limited(s.b.Pairing())
+	h := s.o.limited(s.b.Current())
 	v, err := safeView(h, s.o.LockKind)
 	s.last = s.last[:0]
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Stream) look(over bool) {
 		if v.holds[i].reader && len(list) < maxReaders && !slices.Contains(list, owner) {
 			s.readers[h.Keys[key]] = append(list, owner)
 		}
-		if h.Limit(key) == history.Unlimited {
+		if h.Limit(key) == history.UnknownLimit {
 			s.unsized[h.Keys[key]] = true
 		}
 	}
@@ -202,7 +202,7 @@ func about(p Property, w Violation) [2]int {
 func (s *Stream) Judgement() Judgement {
 	start := time.Now()
 	s.look(true)
-	h := s.b.Pairing()
+	h := s.b.Current()
 	j := Judgement{Spans: s.before + len(h.Spans), Events: h.Events, Problems: h.Problems, LockKind: s.o.LockKind}
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
@@ -247,9 +247,9 @@ func (s *Stream) result(p Property) Result {
 
 // unknownSize is a semaphore of which it was never told how many permits it has; "" if there is none.
 func (s *Stream) unknownSize() string {
-	h := s.o.limited(s.b.Pairing())
+	h := s.o.limited(s.b.Current())
 	for key, name := range h.Keys {
-		if s.unsized[name] && h.Limit(int32(key)) == history.Unlimited {
+		if s.unsized[name] && h.Limit(int32(key)) == history.UnknownLimit {
 			return keyName(name)
 		}
 	}
@@ -265,7 +265,7 @@ func (s *Stream) read(key string) bool {
 // an owner whose holds cannot be told, or a key that has permits. A writer who met
 // one before anybody took the key to read breaks the rule of readers and writers too.
 func (s *Stream) stands(p Property) (list []Violation) {
-	h := s.o.limited(s.b.Pairing())
+	h := s.o.limited(s.b.Current())
 	permits := make(map[string]bool)
 	for key, name := range h.Keys {
 		if limit := h.Limit(int32(key)); limit != 0 && limit != 1 {

@@ -39,7 +39,7 @@ type keeping struct {
 
 // trim forgets what cannot matter any more.
 func (s *Stream) trim() {
-	h := s.b.Pairing()
+	h := s.b.Current()
 	v, err := safeView(s.o.limited(h), s.o.LockKind)
 	if err != nil {
 		return

@@ -62,7 +62,7 @@ func TestStreamOfTestdata(t *testing.T) {
 		if strings.Contains(string(text), "\n#! ") || strings.HasPrefix(string(text), "#! ") {
 			continue // options that only TestTeeth reads; none concerns a stream but permits, see below
 		}
-		events, _, err := history.NotationEvents(strings.NewReader(string(text)), file)
+		events, _, err := history.ReadTextEvents(strings.NewReader(string(text)), file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestStreamConvictsWhileItGoesOn(t *testing.T) {
 	text := "client 0 acquire k 1.0-1.1 ok owner=a\nclient 1 acquire k 1.2-1.3 ok owner=b\n" +
 		"client 2 acquire k 1.4- owner=c\n" +
 		"client 0 release k 3.0-3.1 ok owner=a\nclient 1 release k 3.2-3.3 ok owner=b\n"
-	events, _, err := history.NotationEvents(strings.NewReader(text), "")
+	events, _, err := history.ReadTextEvents(strings.NewReader(text), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestStreamForgets(t *testing.T) {
 		if err := s.Add(&events[i], 0); err != nil {
 			t.Fatal(err)
 		}
-		h := s.b.Pairing()
+		h := s.b.Current()
 		most = max(most, len(h.Spans), len(h.Owners), len(h.Notices))
 	}
 	j := s.Judgement()

@@ -30,7 +30,7 @@ func stories(t *testing.T) (all []story) {
 			t.Fatal(err)
 		}
 		told, _, _ := strings.Cut(string(text), separator)
-		h, err := history.ReadNotation(strings.NewReader(told), file)
+		h, err := history.ReadText(strings.NewReader(told), file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func TestTeeth(t *testing.T) {
 				t.Fatal(err)
 			}
 			story, want, _ := strings.Cut(string(text), separator)
-			h, err := history.ReadNotation(strings.NewReader(story), file)
+			h, err := history.ReadText(strings.NewReader(story), file)
 			if err != nil {
 				t.Fatal(err)
 			}

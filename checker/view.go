@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-const never = history.Never
+const never = history.Infinity
 
 // view is a history as the checkers see it: holds instead of operations. It is
 // made once per judgement, in linear time, and not changed afterwards.

@@ -28,7 +28,7 @@ func wakeUpRules() []string {
 // than the time between two looks of a lock that polls.
 func checkWakeUp(v *view, o Options) Result {
 	found := newFindings(o)
-	asked := len(v.h.GaveUp)
+	asked := len(v.h.TimedOut)
 	for i := range v.holds {
 		if v.h.Spans[v.holds[i].span].Op == history.OpAcquire {
 			asked++

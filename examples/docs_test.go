@@ -74,7 +74,7 @@ func TestPagesNameEveryWord(t *testing.T) {
 	for _, word := range []string{history.Acquire, history.Try, history.Work, history.Renew, history.Release,
 		history.Touch, history.Lost, history.Renewed, history.Crash,
 		"client-exited", "client-protocol", "client-timeout", "client-error",
-		string(history.Injected), string(history.Bit), string(history.Healed), string(history.Noted)} {
+		string(history.Injected), string(history.TookEffect), string(history.Healed), string(history.Noted)} {
 		if !strings.Contains(record, "`"+word+"`") {
 			t.Errorf("history.md does not tell of %s", word)
 		}

@@ -101,7 +101,7 @@ func (f *fake) Sample(_ context.Context, node string, _ []string) history.Sample
 	role, up := f.roles[node]
 	s := history.Sample{Node: node, Up: up, Role: role, Offset: f.offsets[node]}
 	if owner := f.holds[node]; owner != "" {
-		s.Keys = map[string]history.KeySeen{"orders": {Owner: owner}}
+		s.Keys = map[string]history.KeyState{"orders": {Owner: owner}}
 	}
 	return s
 }

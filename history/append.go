@@ -53,7 +53,7 @@ func (v *Value) appendJSON(b []byte) []byte {
 	b = appendNonZero(b, `,"count":`, time.Duration(v.Count))
 	b = appendNonZero(b, `,"lease_ns":`, v.Lease)
 	b = appendNonZero(b, `,"wait_ns":`, v.Wait)
-	b = appendNonZero(b, `,"spend_ns":`, v.Spend)
+	b = appendNonZero(b, `,"work_ns":`, v.Work)
 	b = appendField(b, `,"mode":`, v.Mode)
 	b = appendNonZero(b, `,"permits":`, time.Duration(v.Permits))
 	b = appendNonZero(b, `,"limit":`, time.Duration(v.Limit))

@@ -55,7 +55,7 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				seen := 0
-				_, err := history.Each(strings.NewReader(form.text), form.name, history.Reading{},
+				_, err := history.ReadEvents(strings.NewReader(form.text), form.name, history.ReadOptions{},
 					func(*history.Event, int) error { seen++; return nil })
 				if err != nil || seen != n {
 					b.Fatal(err, seen)

@@ -84,7 +84,7 @@ func (b *Builder) Add(e *Event, line int) error {
 }
 
 // Problems adds what was found wrong before an event came about.
-func (b *Builder) Problems(ps []Problem) {
+func (b *Builder) AddProblems(ps []Problem) {
 	for _, p := range ps {
 		b.keep(p)
 	}
@@ -149,7 +149,7 @@ func (b *Builder) fault(e numbered) {
 
 func (b *Builder) invoke(e numbered) {
 	s := Span{
-		Call: e.time, Return: Never, Invoked: e.at, Ended: -1, Process: e.Process,
+		Call: e.time, Return: Infinity, Invoked: e.at, Ended: -1, Process: e.Process,
 		Op: opOf(e.F), Outcome: Info, Permits: 1, Write: true,
 	}
 	s.Key = intern(&b.h.Keys, b.keys, e.Key)
@@ -236,8 +236,8 @@ func validity(t, valid time.Duration) time.Duration {
 	if valid == 0 {
 		return 0
 	}
-	if valid > 0 && t > Never-valid {
-		return Never
+	if valid > 0 && t > Infinity-valid {
+		return Infinity
 	}
 	return max(1, t+valid)
 }

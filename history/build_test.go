@@ -12,7 +12,7 @@ import (
 
 func notation(t *testing.T, text string) *history.History {
 	t.Helper()
-	h, err := history.ReadNotation(strings.NewReader(text), "text")
+	h, err := history.ReadText(strings.NewReader(text), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestBuildPairs(t *testing.T) {
 		Spans: []history.Span{
 			{Call: s, Return: 1100 * time.Millisecond, Valid: 3100 * time.Millisecond, Lease: 5 * s, Token: 7, Invoked: 0,
 				Ended: 2, Count: 1, Permits: 1, Op: history.OpAcquire, Outcome: history.OK, Write: true},
-			{Call: 1050 * time.Millisecond, Return: history.Never, Invoked: 1, Ended: -1, Process: 1, Owner: 1,
+			{Call: 1050 * time.Millisecond, Return: history.Infinity, Invoked: 1, Ended: -1, Process: 1, Owner: 1,
 				Permits: 1, Op: history.OpAcquire, Outcome: history.Info, Write: true},
 			{Call: 1200 * time.Millisecond, Return: 1300 * time.Millisecond, Invoked: 3, Ended: 4, Process: 2, Owner: 2,
 				Permits: 1, Op: history.OpTry, Outcome: history.Fail, Write: true, Busy: true},
@@ -46,7 +46,7 @@ func TestBuildPairs(t *testing.T) {
 		},
 		Touches: []history.Touched{{TouchValue: history.TouchValue{Read: 4, Found: 4, MaxSeen: 6},
 			Time: 2100 * time.Millisecond, Token: 7, Index: 6, Accepted: true}},
-		Faults: []history.Fault{{FaultValue: history.FaultValue{ID: 1, Phase: history.Bit, Target: "n1", Detail: "is gone"},
+		Faults: []history.Fault{{FaultValue: history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1", Detail: "is gone"},
 			Name: "kill", Time: 2200 * time.Millisecond, Index: 7}},
 		Keys: []string{"orders", ""}, Owners: []string{"a", "b", "process 2", "process 0"},
 		Clients: 3, End: 2500 * time.Millisecond, Events: 9,
@@ -130,7 +130,7 @@ func TestNotationErrors(t *testing.T) {
 		{"nemesis kill 1 bite color=red", `text:1: "color": a fault has id, target and detail`},
 	}
 	for _, test := range tests {
-		_, err := history.ReadNotation(strings.NewReader(test.text), "text")
+		_, err := history.ReadText(strings.NewReader(test.text), "text")
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
 		}

@@ -60,20 +60,20 @@ type Event struct {
 // Value is what an operation asked for (on invoke) or got (on completion).
 // A field that does not apply is zero and is not written.
 type Value struct {
-	Owner   string        `json:"owner,omitempty"`    // random id of the holder
-	Token   uint64        `json:"token,omitempty"`    // fencing number; 0: the lock mints none
-	Zero    bool          `json:"zero,omitempty"`     // the token is the number 0, which some other suite's lock minted
-	Valid   time.Duration `json:"valid_ns,omitempty"` // promised from this event's time on
-	Count   int           `json:"count,omitempty"`    // hold count after the operation
-	Lease   time.Duration `json:"lease_ns,omitempty"` // asked time to live; 0: the lock renews by itself
-	Wait    time.Duration `json:"wait_ns,omitempty"`  // asked longest wait
-	Spend   time.Duration `json:"spend_ns,omitempty"` // asked length of the work
-	Mode    string        `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
-	Permits int           `json:"permits,omitempty"`  // asked or given; 0 is 1
-	Limit   int           `json:"limit,omitempty"`    // on invoke: permits of the key in all; 0: not told
-	Touch   *TouchValue   `json:"touch,omitempty"`    // at the guarded resource
-	Fault   *FaultValue   `json:"fault,omitempty"`    // under process nemesis
-	Left    *LeftValue    `json:"left,omitempty"`     // with f leftover
+	Owner   string         `json:"owner,omitempty"`    // random id of the holder
+	Token   uint64         `json:"token,omitempty"`    // fencing number; 0: the lock mints none
+	Zero    bool           `json:"zero,omitempty"`     // the token is the number 0, which some other suite's lock minted
+	Valid   time.Duration  `json:"valid_ns,omitempty"` // promised from this event's time on
+	Count   int            `json:"count,omitempty"`    // hold count after the operation
+	Lease   time.Duration  `json:"lease_ns,omitempty"` // asked time to live; 0: the lock renews by itself
+	Wait    time.Duration  `json:"wait_ns,omitempty"`  // asked longest wait
+	Work    time.Duration  `json:"work_ns,omitempty"`  // asked length of the work
+	Mode    string         `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
+	Permits int            `json:"permits,omitempty"`  // asked or given; 0 is 1
+	Limit   int            `json:"limit,omitempty"`    // on invoke: permits of the key in all; 0: not told
+	Touch   *TouchValue    `json:"touch,omitempty"`    // at the guarded resource
+	Fault   *FaultValue    `json:"fault,omitempty"`    // under process nemesis
+	Left    *LeftoverValue `json:"left,omitempty"`     // with f leftover
 }
 
 // TouchValue is what the guarded resource saw: a counter that a client read
@@ -90,11 +90,11 @@ type Phase string
 
 // The phases. A fault that never reports Bit tested nothing.
 const (
-	Injected Phase = "inject"
-	Bit      Phase = "bite" // its effect was observed
-	Healed   Phase = "heal"
-	Missed   Phase = "missed" // planned, and it never came; its id is of its own
-	Noted    Phase = "note"   // something observed that explains the run, such as a promotion
+	Injected   Phase = "inject"
+	TookEffect Phase = "bite" // its effect was observed
+	Healed     Phase = "heal"
+	Missed     Phase = "missed" // planned, and it never came; its id is of its own
+	Noted      Phase = "note"   // something observed that explains the run, such as a promotion
 )
 
 // FaultValue tells what the fault injector did or saw.

@@ -22,7 +22,7 @@ func ReadFile(path string) (*History, error) {
 
 // ReadAll reads and pairs the JSON lines of r; name is for error messages.
 func ReadAll(r io.Reader, name string) (*History, error) {
-	s := Read(r)
+	s := NewScanner(r)
 	s.File = name
 	b := NewBuilder()
 	for s.Next() {
@@ -33,14 +33,14 @@ func ReadAll(r io.Reader, name string) (*History, error) {
 	if err := s.Err(); err != nil {
 		return nil, err
 	}
-	b.Problems(s.Problems())
+	b.AddProblems(s.Problems())
 	return b.History(), nil
 }
 
 // ReadSamples reads witness.jsonl. A torn last line is a problem and is ignored.
 func ReadSamples(r io.Reader, name string) ([]Sample, []Problem, error) {
 	var samples []Sample
-	lines := Read(r).lines
+	lines := NewScanner(r).lines
 	for {
 		line, whole, err := lines.next()
 		if errors.Is(err, io.EOF) {

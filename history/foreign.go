@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/history/edn"
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // mapper makes our events out of those of other suites. It is the one place
 // where their words get a meaning; what is in doubt is decided by a [Reading].
 type mapper struct {
-	reading  Reading
+	reading  ReadOptions
 	matter   map[Assumption]int // events that each assumption would change
 	problems []Problem
 	untimed  int // events without a time
@@ -50,7 +50,7 @@ func pathsTo(asked string, usual ...string) (paths []path) {
 	return paths
 }
 
-func newMapper(r Reading) *mapper {
+func newMapper(r ReadOptions) *mapper {
 	return &mapper{
 		keyPaths: pathsTo(r.Key, "key", "value.key", "value.lock"),
 		tokPaths: pathsTo(r.Token, "value.token", "value.fence", "value.revision"),
@@ -103,7 +103,7 @@ func (m *mapper) head(form edn.Value, e *Event) (err error) {
 	if err != nil {
 		return err
 	}
-	if e.Type, err = ParseType(word); err != nil {
+	if e.Type, err = parseType(word); err != nil {
 		return err
 	}
 	process, ok := form.Get("process")
@@ -117,7 +117,7 @@ func (m *mapper) head(form edn.Value, e *Event) (err error) {
 		return err
 	}
 	if e.F = strings.TrimPrefix(e.F, ":"); e.Process != Nemesis {
-		e.F = OpName(e.F)
+		e.F = canonicalOp(e.F)
 	}
 	if e.F == "" {
 		return errors.New("event without :f")
@@ -222,7 +222,7 @@ func (m *mapper) body(form edn.Value, e *Event) error {
 	e.Key = m.keyOf(form)
 	if e.Key != "" {
 		m.keys[e.Process] = e.Key
-	} else if m.reading.Key != "" || OpName(e.F) == e.F && opOf(e.F) != OpOther {
+	} else if m.reading.Key != "" || canonicalOp(e.F) == e.F && opOf(e.F) != OpOther {
 		e.Key = m.keys[e.Process]
 	}
 	return nil

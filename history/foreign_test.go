@@ -18,9 +18,9 @@ import (
 )
 
 // events is every event of a text, read as asked.
-func events(text string, how history.Reading) ([]history.Event, history.Source, error) {
+func events(text string, how history.ReadOptions) ([]history.Event, history.ReadInfo, error) {
 	var got []history.Event
-	source, err := history.Each(strings.NewReader(text), "x", how, func(e *history.Event, _ int) error {
+	source, err := history.ReadEvents(strings.NewReader(text), "x", how, func(e *history.Event, _ int) error {
 		got = append(got, e.Clone())
 		return nil
 	})
@@ -65,7 +65,7 @@ func TestEveryFormIsTheSame(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, source, err := events(test.text, history.Reading{})
+			got, source, err := events(test.text, history.ReadOptions{})
 			if err != nil || source.Format != test.format || len(source.Problems) > 0 {
 				t.Fatalf("err %v, source %+v", err, source)
 			}
@@ -79,7 +79,7 @@ func TestEveryFormIsTheSame(t *testing.T) {
 func TestTabs(t *testing.T) {
 	text := "INFO  jepsen.core - Setting up\nINFO  jepsen.util - 0\t:invoke\t:acquire\tnil\n" +
 		"1\t:info\t:release\t{:fence 3}\t[:timeout \"gone\"]\n:nemesis\t:info\t:start\tCut off {n1\n0\t:ok\t:acqu"
-	got, source, err := events(text, history.Reading{})
+	got, source, err := events(text, history.ReadOptions{})
 	if err != nil || source.Format != history.FormatTSV {
 		t.Fatalf("err %v, source %+v", err, source)
 	}
@@ -119,12 +119,12 @@ func TestAssumptions(t *testing.T) {
 		strict, assumed answer
 		matter          int
 	}{
-		{"lock refused", `{"type":"ok","f":"lock","value":""}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: fail}, 1},
-		{"lock refused by nil", `{"type":"ok","f":"lock","value":null}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: fail}, 0},
-		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: ok}, 0},
-		{"lock without a value", `{"type":"ok","f":"lock"}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: ok}, 0},
-		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: fail, Held: true}, 1},
-		{"unlock without an answer", `{"type":"ok","f":"unlock","value":null}`, history.EmptyRefuses, answer{Type: ok}, answer{Type: ok}, 0},
+		{"lock refused", `{"type":"ok","f":"lock","value":""}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: fail}, 1},
+		{"lock refused by nil", `{"type":"ok","f":"lock","value":null}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: fail}, 0},
+		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: ok}, 0},
+		{"lock without a value", `{"type":"ok","f":"lock"}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: ok}, 0},
+		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: fail, Held: true}, 1},
+		{"unlock without an answer", `{"type":"ok","f":"unlock","value":null}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: ok}, 0},
 		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
 		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
 		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail, Held: true}, 0},
@@ -137,7 +137,7 @@ func TestAssumptions(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			line := strings.Replace(test.line, "{", `{"process":1,"time":1,`, 1)
-			for _, how := range []history.Reading{
+			for _, how := range []history.ReadOptions{
 				{Format: "json"}, {Format: "json", Assume: []history.Assumption{test.assume}},
 			} {
 				got, source, err := events(line, how)
@@ -153,9 +153,9 @@ func TestAssumptions(t *testing.T) {
 				if len(how.Assume) > 0 {
 					want = test.assumed
 				}
-				if is != want || source.Matter[test.assume] != test.matter {
+				if is != want || source.Affected[test.assume] != test.matter {
 					t.Errorf("assuming %v: got %+v, want %+v; it matters %d times, want %d",
-						how.Assume, is, want, source.Matter[test.assume], test.matter)
+						how.Assume, is, want, source.Affected[test.assume], test.matter)
 				}
 			}
 		})
@@ -166,12 +166,12 @@ func TestNumbersReused(t *testing.T) {
 	text := `{:process 1 :type :invoke :f :acquire} {:process 1 :type :info :f :acquire}
 		{:process 1 :type :invoke :f :acquire} {:process 1 :type :ok :f :acquire} {:process 1 :type :invoke :f :release}`
 	for _, test := range []struct {
-		how      history.Reading
+		how      history.ReadOptions
 		owners   []string
 		problems int
 	}{
-		{history.Reading{}, []string{"process 1"}, 2}, // and that there are no times
-		{history.Reading{Assume: []history.Assumption{history.NumbersReused}}, []string{"process 1", "process 1, life 2"}, 1},
+		{history.ReadOptions{}, []string{"process 1"}, 2}, // and that there are no times
+		{history.ReadOptions{Assume: []history.Assumption{history.NumbersReused}}, []string{"process 1", "process 1, life 2"}, 1},
 	} {
 		h, _, err := history.ReadAny(strings.NewReader(text), "x", test.how)
 		if err != nil || len(h.Problems) != test.problems || !cmp.Equal(h.Owners, test.owners) {
@@ -187,7 +187,7 @@ func TestOwnersAndKeysAndTimes(t *testing.T) {
 		{:process 0 :type :info :f :release :time 4}
 		{:process "worker-7" :type :invoke :f :acquire :time 5 :value ["j" "u2"]}
 		{:process 5 :type :invoke :f :try-lock :time 6 :value ["k"]}]`
-	how := history.Reading{
+	how := history.ReadOptions{
 		Owner: "value.1.client", Key: "value.0", Token: "value.1.fence", Unit: time.Millisecond, Clients: 5,
 	}
 	// On an invocation the path to the fence leads nowhere, which is no error.
@@ -229,8 +229,8 @@ func TestEDNRoundTrip(t *testing.T) {
 				e.Value = &history.Value{Fault: e.Value.Fault}
 			}
 			if r.IntN(3) == 0 {
-				left := &history.LeftValue{Keys: []string{"a", e.Key, "b"}[:r.IntN(3)], Waiters: r.IntN(2), Renewals: r.IntN(2)}
-				e.F, e.Value = history.Leftover, &history.Value{Left: left}
+				left := &history.LeftoverValue{Keys: []string{"a", e.Key, "b"}[:r.IntN(3)], Waiters: r.IntN(2), Renewals: r.IntN(2)}
+				e.F, e.Value = history.LeftoverEvent, &history.Value{Left: left}
 			}
 		} else if e.Value != nil {
 			e.Value.Fault = nil
@@ -245,7 +245,7 @@ func TestEDNRoundTrip(t *testing.T) {
 	if err := history.WriteEDN(&out, want); err != nil {
 		t.Fatal(err)
 	}
-	got, source, err := events(out.String(), history.Reading{Format: history.FormatEDN})
+	got, source, err := events(out.String(), history.ReadOptions{Format: history.FormatEDN})
 	if err != nil || len(got) != len(want) || len(source.Problems) != 0 {
 		t.Fatalf("err %v, %d events, source %+v", err, len(got), source)
 	}
@@ -266,7 +266,7 @@ func TestWriteEDNIsJepsens(t *testing.T) {
 		{Index: 2, Time: 11, Type: history.Fail, Process: 3, F: history.Release,
 			Error: &history.Error{Code: "not-held", Text: "lease ended\n"}},
 		{Index: 3, Time: 12, Type: history.Info, Process: history.Nemesis, F: "kill",
-			Value: &history.Value{Fault: &history.FaultValue{ID: 1, Phase: history.Bit, Target: "n1"}}},
+			Value: &history.Value{Fault: &history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1"}}},
 	}
 	want := `{:index 0, :time 5, :type :invoke, :process 3, :f :acquire, :value nil, :key "orders"}
 {:index 1, :time 9, :type :ok, :process 3, :f :acquire, :value {:owner "o\"1", :token 4}}
@@ -307,11 +307,11 @@ func FuzzEach(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
 		formats := history.Formats()
-		how := history.Reading{Format: formats[int(n)%len(formats)], Owner: "value.client"}
+		how := history.ReadOptions{Format: formats[int(n)%len(formats)], Owner: "value.client"}
 		for _, a := range history.Assumptions() {
 			how.Assume = append(how.Assume, a.Name)
 		}
-		for _, how := range []history.Reading{how, {Format: how.Format}} {
+		for _, how := range []history.ReadOptions{how, {Format: how.Format}} {
 			h, source, err := history.ReadAny(bytes.NewReader(b), "x", how)
 			if err != nil && err.Error() == "" {
 				t.Fatal("an error without words")
@@ -332,7 +332,7 @@ func FuzzEach(f *testing.F) {
 func FuzzEDNRoundTrip(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
-		first, _, err := events(string(b), history.Reading{Format: history.Formats()[int(n)%len(history.Formats())]})
+		first, _, err := events(string(b), history.ReadOptions{Format: history.Formats()[int(n)%len(history.Formats())]})
 		if err != nil {
 			return
 		}
@@ -341,7 +341,7 @@ func FuzzEDNRoundTrip(f *testing.F) {
 			t.Fatal(err)
 		}
 		text := out.String()
-		second, _, err := events(text, history.Reading{Format: history.FormatEDN})
+		second, _, err := events(text, history.ReadOptions{Format: history.FormatEDN})
 		if err != nil || len(second) != len(first) {
 			t.Fatalf("%q: %d events written, %d read: %v", text, len(first), len(second), err)
 		}
@@ -349,7 +349,7 @@ func FuzzEDNRoundTrip(f *testing.F) {
 		if err := history.WriteEDN(&out, second); err != nil {
 			t.Fatal(err)
 		}
-		third, _, err := events(out.String(), history.Reading{Format: history.FormatEDN})
+		third, _, err := events(out.String(), history.ReadOptions{Format: history.FormatEDN})
 		if err != nil || !cmp.Equal(second, third) {
 			t.Fatalf("%q: %v\n%s", text, err, cmp.Diff(second, third))
 		}

@@ -109,7 +109,7 @@ func ourOwn(line []byte) bool {
 	if p.skip(); !quick || p.i != len(p.b) {
 		return bytes.HasPrefix(line, []byte(`{"index":`)) // beyond the quick path, or torn
 	}
-	return p.event.Process == Nemesis || OpName(p.event.F) == p.event.F
+	return p.event.Process == Nemesis || canonicalOp(p.event.F) == p.event.F
 }
 
 func detectVector(body []byte) (Format, string) {

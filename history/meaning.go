@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/history/edn"
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // maxDetail is how much of a foreign value is kept for people, in bytes.
@@ -43,9 +43,9 @@ func (m *mapper) emptyAnswer(form edn.Value, e *Event) {
 		return
 	}
 	if !isNil { // Jepsen's clients leave the value nil where they have nothing to say
-		m.matter[EmptyRefuses]++
+		m.matter[EmptyIsFail]++
 	}
-	if !m.assumes(EmptyRefuses) {
+	if !m.assumes(EmptyIsFail) {
 		return
 	}
 	e.Type = Fail
@@ -174,9 +174,9 @@ func faultOf(form edn.Value) *Value {
 }
 
 // leftOf is what our own runs found left at the servers.
-func leftOf(v edn.Value) *LeftValue {
+func leftOf(v edn.Value) *LeftoverValue {
 	n := fields{from: v}
-	l := &LeftValue{Waiters: int(n.int("waiters")), Permits: int(n.int("permits")), Renewals: int(n.int("renewals"))}
+	l := &LeftoverValue{Waiters: int(n.int("waiters")), Permits: int(n.int("permits")), Renewals: int(n.int("renewals"))}
 	keys, _ := v.Get("keys")
 	for _, key := range keys.Bare().Items {
 		l.Keys = append(l.Keys, plainText(key))
@@ -196,7 +196,7 @@ func valueOf(form edn.Value, value *Value) error {
 	value.Count = int(n.int("count"))
 	value.Lease = time.Duration(n.int("lease_ns"))
 	value.Wait = time.Duration(n.int("wait_ns"))
-	value.Spend = time.Duration(n.int("spend_ns"))
+	value.Work = time.Duration(n.int("work_ns"))
 	value.Permits = int(n.int("permits"))
 	value.Limit = int(n.int("limit"))
 	mode, _ := v.Get("mode")

@@ -15,7 +15,7 @@ var namedNumber = regexp.MustCompile(`\b(client|process) ([0-9]{7,10})\b`)
 
 // WithNames puts names into a text that speaks of "client 1000003" or "process
 // 1000003": of processes that a history names and does not number.
-func (h *History) WithNames(text string) string { return withNames(text, h.Named) }
+func (h *History) NameProcesses(text string) string { return withNames(text, h.ProcessNames) }
 
 func withNames(text string, named []string) string {
 	if len(named) == 0 {

@@ -10,7 +10,7 @@ func TestWithNames(t *testing.T) {
 	text := `{:process "n5 worker" :type :invoke :f :lock :time 1}
 {:process :w1 :type :ok :f :unlock :time 2}
 {:process "n5 worker" :type :invoke :f :lock :time 3}`
-	h, _, err := ReadAny(strings.NewReader(text), "h", Reading{Clients: 5})
+	h, _, err := ReadAny(strings.NewReader(text), "h", ReadOptions{Clients: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestWithNames(t *testing.T) {
 	if a, b := h.Spans[0].Process.Client(5), h.Spans[1].Process.Client(5); a != b || a < int(firstNamed) {
 		t.Errorf("one process is the clients %d and %d", a, b)
 	}
-	got := h.WithNames("client 1000001 and client 1000000, process 1000002, client 3, order 1000001")
+	got := h.NameProcesses("client 1000001 and client 1000000, process 1000002, client 3, order 1000001")
 	if want := "client w1 and client n5 worker, process 1000002, client 3, order 1000001"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

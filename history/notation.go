@@ -30,8 +30,8 @@ import (
 // client is the process of the history. An operation without an end, or with
 // the word info and no end, has no completion. owner, lease, wait, spend, mode,
 // permits and limit are asked; token, valid, count, code and text are answered.
-func ReadNotation(r io.Reader, name string) (*History, error) {
-	events, clients, err := NotationEvents(r, name)
+func ReadText(r io.Reader, name string) (*History, error) {
+	events, clients, err := ReadTextEvents(r, name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ const notationEnd = "----"
 
 // NotationEvents reads what [ReadNotation] reads, as events in the order of
 // their times; those of the same time stay in the order of the lines.
-func NotationEvents(r io.Reader, name string) (events []Event, clients int, err error) {
+func ReadTextEvents(r io.Reader, name string) (events []Event, clients int, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		fields, err := words(lines.Text())
@@ -118,7 +118,7 @@ func notationLine(events []Event, fields []string) ([]Event, error) {
 		return notationClient(events, fields[1:])
 	case "nemesis":
 		return notationNemesis(events, fields[1:])
-	case Probed, Leftover:
+	case ProbeEvent, LeftoverEvent:
 		return notationRest(events, fields)
 	}
 	return nil, fmt.Errorf("%q: a line begins with client, nemesis, clients, probe or leftover", fields[0])
@@ -172,7 +172,7 @@ func notationClient(events []Event, fields []string) ([]Event, error) {
 	}
 	rest = rest[1:]
 	if len(rest) > 0 && !strings.Contains(rest[0], "=") && rest[0] != "fenced" {
-		if e.Type, err = ParseType(rest[0]); err != nil {
+		if e.Type, err = parseType(rest[0]); err != nil {
 			return nil, err
 		}
 		rest = rest[1:]
@@ -207,7 +207,7 @@ func merge(asked, answered *Value) *Value {
 		v = *answered
 	}
 	if asked != nil {
-		v.Owner, v.Lease, v.Wait, v.Spend = asked.Owner, asked.Lease, asked.Wait, asked.Spend
+		v.Owner, v.Lease, v.Wait, v.Work = asked.Owner, asked.Lease, asked.Wait, asked.Work
 		v.Mode, v.Permits, v.Limit = asked.Mode, asked.Permits, asked.Limit
 	}
 	if v == (Value{}) {
@@ -264,8 +264,8 @@ func notationValue(name, value string, asked, answered *Value) (err error) {
 		asked.Lease, err = notationTime(value)
 	case "wait":
 		asked.Wait, err = notationTime(value)
-	case "spend":
-		asked.Spend, err = notationTime(value)
+	case "work":
+		asked.Work, err = notationTime(value)
 	case "token":
 		answered.Token, err = unsigned(value)
 	case "valid":

@@ -134,9 +134,9 @@ func (p *parser) valueField(name []byte) bool {
 	case "wait_ns":
 		p.once(15, name)
 		return p.duration(&v.Wait)
-	case "spend_ns":
+	case "work_ns":
 		p.once(16, name)
-		return p.duration(&v.Spend)
+		return p.duration(&v.Work)
 	case "mode":
 		p.once(17, name)
 		return p.word(&v.Mode)

@@ -15,7 +15,7 @@ type Assumption string
 
 // The assumptions; see [Assumptions] for what each means.
 const (
-	EmptyRefuses  Assumption = "empty-refuses"
+	EmptyIsFail   Assumption = "empty-is-fail"
 	NotHeldEnds   Assumption = "not-held-ends"
 	ZeroIsNone    Assumption = "zero-is-none"
 	NumbersReused Assumption = "numbers-reused"
@@ -33,7 +33,7 @@ type AssumptionRow struct {
 func Assumptions() []AssumptionRow {
 	return []AssumptionRow{
 		{
-			Name: EmptyRefuses,
+			Name: EmptyIsFail,
 			Doc: `"ok" with an empty value ("", nil, false, []) did not happen: ` +
 				`an acquire was not granted, a release of nothing`,
 			Strict: `"ok" is ok, whatever the value`,
@@ -63,32 +63,32 @@ func Assumptions() []AssumptionRow {
 // Reading is how a history is to be understood. The zero value finds the format
 // out by itself and is strict. Everything but Format and Clients concerns
 // histories of other suites only: ours say what they mean.
-type Reading struct {
+type ReadOptions struct {
 	Format Format        // empty: FormatAuto
 	Unit   time.Duration // of :time; 0 is a nanosecond
 	// Owner is the path to the owner, such as value.client; empty: value.owner, else the process; "process": the process.
-	Owner   string
-	Key     string // path to what is locked; empty: key, value.key, value.lock, else what the process named before
-	Token   string // path to the fencing number; empty: value.token, value.fence, value.revision
-	Clients int    // number of clients, so that process 8 of 5 is known to be client 3; 0: not known
-	Assume  []Assumption
-	Seen    *atomic.Int64 // counts the events as they are read, for whoever shows progress; nil: nobody does
+	Owner    string
+	Key      string // path to what is locked; empty: key, value.key, value.lock, else what the process named before
+	Token    string // path to the fencing number; empty: value.token, value.fence, value.revision
+	Clients  int    // number of clients, so that process 8 of 5 is known to be client 3; 0: not known
+	Assume   []Assumption
+	Progress *atomic.Int64 // counts the events as they are read, for whoever shows progress; nil: nobody does
 }
 
 // Strict is the same reading without any assumption.
-func (r Reading) Strict() Reading {
+func (r ReadOptions) Strict() ReadOptions {
 	r.Assume = nil
 	return r
 }
 
 // With is the same reading with one more assumption.
-func (r Reading) With(a Assumption) Reading {
+func (r ReadOptions) With(a Assumption) ReadOptions {
 	r.Assume = append(slices.Clone(r.Assume), a)
 	return r
 }
 
 // Foreign says that the reading asks for something that only histories of other suites need.
-func (r Reading) Foreign() bool {
+func (r ReadOptions) Foreign() bool {
 	return r.Unit != 0 || r.Owner != "" || r.Key != "" || r.Token != "" || len(r.Assume) > 0
 }
 
@@ -110,25 +110,25 @@ func CheckPath(p string) error {
 type Dialect struct {
 	Name    string
 	Doc     string // a sentence
-	Reading Reading
+	Options ReadOptions
 }
 
 // Dialects is every dialect.
 func Dialects() []Dialect {
 	return []Dialect{
-		{"strict", "Nothing is assumed.", Reading{}},
+		{"strict", "Nothing is assumed.", ReadOptions{}},
 		{"hazelcast", "The owner is the client that the answer names, fence 0 is none, a release by another is evidence " +
 			"of a lost session.",
-			Reading{Owner: "value.client", Token: "value.fence", Assume: []Assumption{NotHeldEnds, ZeroIsNone}}},
+			ReadOptions{Owner: "value.client", Token: "value.fence", Assume: []Assumption{NotHeldEnds, ZeroIsNone}}},
 		{"atlasdb", "An empty answer is a refusal, and a refused unlock or refresh means that the lease had ended.",
-			Reading{Assume: []Assumption{EmptyRefuses, NotHeldEnds}}},
+			ReadOptions{Assume: []Assumption{EmptyIsFail, NotHeldEnds}}},
 		{"etcd", "A release that fails with not-held means that the lease had ended.",
-			Reading{Assume: []Assumption{NotHeldEnds}}},
+			ReadOptions{Assume: []Assumption{NotHeldEnds}}},
 	}
 }
 
 // FindDialect is the dialect of that name.
-func FindDialect(name string) (Dialect, error) {
+func LookupDialect(name string) (Dialect, error) {
 	for _, d := range Dialects() {
 		if d.Name == name {
 			return d, nil
@@ -139,7 +139,7 @@ func FindDialect(name string) (Dialect, error) {
 
 // OpName is our word for an operation that other suites call by another name;
 // f itself if it is none of them.
-func OpName(f string) string {
+func canonicalOp(f string) string {
 	switch f {
 	case "lock", "take", "obtain", "acquire-lock", "acquire_lock":
 		return Acquire

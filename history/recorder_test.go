@@ -18,7 +18,7 @@ import (
 // readAll is every event that a scanner finds.
 func readAll(t *testing.T, text string) []history.Event {
 	t.Helper()
-	s := history.Read(strings.NewReader(text))
+	s := history.NewScanner(strings.NewReader(text))
 	var events []history.Event
 	for s.Next() {
 		events = append(events, s.Event().Clone())
@@ -40,14 +40,14 @@ func anyEvent(r *rand.Rand, index int64) history.Event {
 	if r.IntN(2) == 0 {
 		e.Value = &history.Value{
 			Owner: name(), Token: r.Uint64() >> r.IntN(64), Valid: time.Duration(r.Int64()) >> r.IntN(64), Count: r.IntN(3),
-			Lease: time.Duration(r.IntN(2)), Wait: -time.Duration(r.IntN(2)), Spend: time.Duration(r.IntN(2)),
+			Lease: time.Duration(r.IntN(2)), Wait: -time.Duration(r.IntN(2)), Work: time.Duration(r.IntN(2)),
 			Mode: name(), Permits: r.IntN(2),
 		}
 		if r.IntN(2) == 0 {
 			e.Value.Touch = &history.TouchValue{Read: -r.Int64(), Found: r.Int64(), MaxSeen: r.Uint64(), Fenced: r.IntN(2) == 0}
 		}
 		if r.IntN(2) == 0 {
-			e.Value.Fault = &history.FaultValue{ID: r.IntN(3), Phase: history.Bit, Target: name(), Detail: name()}
+			e.Value.Fault = &history.FaultValue{ID: r.IntN(3), Phase: history.TookEffect, Target: name(), Detail: name()}
 		}
 	}
 	if r.IntN(3) == 0 {
@@ -84,7 +84,7 @@ func TestRecorderWritesTheDocumentedLine(t *testing.T) {
 	inv := r.Invoke(3, history.Acquire, "orders", nil)
 	r.Complete(inv, history.OK, &history.Value{Token: 42, Valid: 1950 * time.Millisecond, Count: 1}, nil)
 	r.Complete(inv, history.Info, nil, &history.Error{Code: "timeout", Text: "no answer"})
-	r.Note(history.Nemesis, "kill", "", &history.Value{Fault: &history.FaultValue{ID: 1, Phase: history.Bit}})
+	r.Note(history.Nemesis, "kill", "", &history.Value{Fault: &history.FaultValue{ID: 1, Phase: history.TookEffect}})
 	want := `{"index":0,"time":3208502930,"type":"invoke","process":3,"f":"acquire","key":"orders"}
 {"index":1,"time":3208502930,"type":"ok","process":3,"f":"acquire","key":"orders",` +
 		`"value":{"token":42,"valid_ns":1950000000,"count":1}}

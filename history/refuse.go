@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lockchaos/lockchaos/history/edn"
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // sensible refuses what nobody can have asked or answered, of what is judged. (A

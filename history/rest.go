@@ -14,14 +14,14 @@ import (
 const (
 	// Probed is one acquire by the harness itself: ok if it was granted (and given
 	// back), fail if the lock could not be had, info if no server answered.
-	Probed = "probe"
+	ProbeEvent = "probe"
 	// Leftover is what was found at the servers (always info), clean or not.
-	Leftover = "leftover"
+	LeftoverEvent = "leftover"
 )
 
 // LeftValue is what a lock has left behind at the servers: only what should be
 // gone. What a lock documents to keep, such as the counter of its tokens, is not named.
-type LeftValue struct {
+type LeftoverValue struct {
 	Keys     []string `json:"keys,omitempty"`     // names of keys at the servers
 	Waiters  int      `json:"waiters,omitempty"`  // entries of the queue
 	Permits  int      `json:"permits,omitempty"`  // permits that are out
@@ -37,8 +37,8 @@ type Probe struct {
 }
 
 // Left is a [Leftover] event.
-type Left struct {
-	LeftValue
+type Leftover struct {
+	LeftoverValue
 	Time  time.Duration
 	Index int32
 	Key   int32
@@ -47,25 +47,27 @@ type Left struct {
 // GaveUp says whether an event is an acquire that waited in vain: its wait ran
 // out, and it says that somebody else held the lock. An acquire that failed for
 // another reason, such as a server out of reach, did not wait for the lock.
-func (e *Event) GaveUp() bool {
+func (e *Event) TimedOut() bool {
 	return e.F == Acquire && e.Type == Fail && e.Error != nil &&
 		(e.Error.Code == CodeHeld || e.Error.Code == "busy" || e.Error.Code == "timeout")
 }
 
-func (e *Event) atRest() bool { return e.Process == Nemesis && (e.F == Probed || e.F == Leftover) }
+func (e *Event) atRest() bool {
+	return e.Process == Nemesis && (e.F == ProbeEvent || e.F == LeftoverEvent)
+}
 
 func (b *Builder) rest(e numbered) {
 	key := intern(&b.h.Keys, b.keys, e.Key)
-	if e.F == Probed {
+	if e.F == ProbeEvent {
 		b.h.Probes = append(b.h.Probes, Probe{Time: e.time, Index: e.at, Key: key, Outcome: e.Type})
 		return
 	}
-	l := Left{Time: e.time, Index: e.at, Key: key}
+	l := Leftover{Time: e.time, Index: e.at, Key: key}
 	if e.Value != nil && e.Value.Left != nil {
-		l.LeftValue = *e.Value.Left
+		l.LeftoverValue = *e.Value.Left
 		l.Keys = slices.Clone(l.Keys)
 	}
-	b.h.Lefts = append(b.h.Lefts, l)
+	b.h.Leftovers = append(b.h.Leftovers, l)
 }
 
 // sortOut lists the few operations of which more is kept than their span.
@@ -73,8 +75,8 @@ func (b *Builder) sortOut(i int32, e numbered) {
 	switch {
 	case e.Type == Info:
 		b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i})
-	case e.GaveUp():
-		b.h.GaveUp = append(b.h.GaveUp, i)
+	case e.TimedOut():
+		b.h.TimedOut = append(b.h.TimedOut, i)
 	}
 }
 
@@ -102,13 +104,13 @@ func (b *Builder) limit(e numbered, key int32) {
 			n, MaxPermits)
 	}
 	if *is = max(*is, int32(min(v.Limit, MaxPermits))); *is <= 0 || b.beyond[key] {
-		*is = Unlimited
+		*is = UnknownLimit
 	}
 }
 
 // Unlimited is the limit of a key for which permits were asked, but nobody told
 // how many there are.
-const Unlimited = -1
+const UnknownLimit = -1
 
 // Limit is how many permits the key has in all; 0: it is no semaphore;
 // [Unlimited]: it is one, of unknown size.
@@ -130,13 +132,13 @@ func notationRest(events []Event, fields []string) ([]Event, error) {
 		return nil, err
 	}
 	e := Event{Time: at, Type: Info, Process: Nemesis, F: fields[0], Key: fields[1]}
-	if e.F == Probed {
+	if e.F == ProbeEvent {
 		if len(fields) == 4 {
-			e.Type, err = ParseType(fields[3])
+			e.Type, err = parseType(fields[3])
 		}
 		return append(events, e), err
 	}
-	l := &LeftValue{}
+	l := &LeftoverValue{}
 	for _, field := range fields[3:] {
 		if err := l.set(field); err != nil {
 			return nil, err
@@ -146,7 +148,7 @@ func notationRest(events []Event, fields []string) ([]Event, error) {
 	return append(events, e), nil
 }
 
-func (l *LeftValue) set(field string) (err error) {
+func (l *LeftoverValue) set(field string) (err error) {
 	name, value, _ := strings.Cut(field, "=")
 	switch name {
 	case "keys":

@@ -21,25 +21,25 @@ leftover other 6`
 // TestRest: what is told of a run at rest comes back from the notation and from
 // the lines of a file, by the quick reader and by the slow one.
 func TestRest(t *testing.T) {
-	h, err := ReadNotation(strings.NewReader(restStory), "text")
+	h, err := ReadText(strings.NewReader(restStory), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := LeftValue{Keys: []string{"x", "y"}, Waiters: 1, Permits: 2, Renewals: 3}
-	wantLefts := []Left{{LeftValue: full, Time: 6 * time.Second, Index: 9}, {Time: 6 * time.Second, Index: 10, Key: 1}}
+	full := LeftoverValue{Keys: []string{"x", "y"}, Waiters: 1, Permits: 2, Renewals: 3}
+	wantLefts := []Leftover{{LeftoverValue: full, Time: 6 * time.Second, Index: 9}, {Time: 6 * time.Second, Index: 10, Key: 1}}
 	check := func(what string, h *History) {
 		t.Helper()
-		if diff := cmp.Diff(wantLefts, h.Lefts); diff != "" {
+		if diff := cmp.Diff(wantLefts, h.Leftovers); diff != "" {
 			t.Errorf("%s: left over (-want +got):\n%s", what, diff)
 		}
 		if diff := cmp.Diff([]Probe{{Time: 5 * time.Second, Index: 8, Outcome: Fail}}, h.Probes); diff != "" {
 			t.Errorf("%s: probes (-want +got):\n%s", what, diff)
 		}
 		limits := []int32{h.Limit(0), h.Limit(1), h.Limit(2), h.Limit(99)}
-		if diff := cmp.Diff([]int32{5, Unlimited, 0, 0}, limits); diff != "" {
+		if diff := cmp.Diff([]int32{5, UnknownLimit, 0, 0}, limits); diff != "" {
 			t.Errorf("%s: limits (-want +got):\n%s", what, diff)
 		}
-		if diff := cmp.Diff([]int32{1}, h.GaveUp); diff != "" {
+		if diff := cmp.Diff([]int32{1}, h.TimedOut); diff != "" {
 			t.Errorf("%s: gave up (-want +got):\n%s", what, diff)
 		}
 		if diff := cmp.Diff([]Unknown{{Time: 2200 * time.Millisecond, Span: 2}}, h.Unknown); diff != "" {
@@ -50,7 +50,7 @@ func TestRest(t *testing.T) {
 		}
 	}
 	check("notation", h)
-	events, _, err := NotationEvents(strings.NewReader(restStory), "text")
+	events, _, err := ReadTextEvents(strings.NewReader(restStory), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestRest(t *testing.T) {
 func TestRestNotationErrors(t *testing.T) {
 	for _, line := range []string{"probe orders", "probe orders x ok", "probe orders 1 maybe", "leftover orders 1 what=1",
 		"leftover orders 1 waiters=x"} {
-		if _, err := ReadNotation(strings.NewReader(line), "text"); err == nil {
+		if _, err := ReadText(strings.NewReader(line), "text"); err == nil {
 			t.Errorf("%q was read", line)
 		}
 	}
@@ -82,15 +82,15 @@ func TestRestNotationErrors(t *testing.T) {
 // TestPermitsBeyondCounting: what does not fit is not cut off into a number that
 // looks right; the key is of unknown size, and a problem says why.
 func TestPermitsBeyondCounting(t *testing.T) {
-	h, err := ReadNotation(strings.NewReader(`
+	h, err := ReadText(strings.NewReader(`
 client 0 acquire a 1.0-1.1 ok permits=4294967297 limit=4294967297 count=4294967297
 client 0 acquire a 1.2-1.3 ok permits=1 limit=5
 client 1 acquire b 1.0-1.1 ok permits=2147483647 limit=2147483647`), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := h.Limit(0), h.Limit(1); a != Unlimited || b != MaxPermits {
-		t.Errorf("limits %d and %d, want %d and %d", a, b, Unlimited, MaxPermits)
+	if a, b := h.Limit(0), h.Limit(1); a != UnknownLimit || b != MaxPermits {
+		t.Errorf("limits %d and %d, want %d and %d", a, b, UnknownLimit, MaxPermits)
 	}
 	if s := h.Spans[0]; s.Permits != MaxPermits || s.Count <= 1 {
 		t.Errorf("%d permits and count %d", s.Permits, s.Count)

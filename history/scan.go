@@ -48,7 +48,7 @@ type Scanner struct {
 }
 
 // Read makes a scanner of r, which it does not close.
-func Read(r io.Reader) *Scanner {
+func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{
 		lines:  lines{r: bufio.NewReaderSize(r, 256<<10)},
 		parser: parser{words: make(map[string]string)},

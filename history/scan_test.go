@@ -94,17 +94,17 @@ func TestReadLongLineAndBrokenReader(t *testing.T) {
 }
 
 func TestReadSamples(t *testing.T) {
-	text := `{"time":7,"asked":5,"node":"n1","up":true,"role":"master","keys":{"orders":{"owner":"a","ttl_ns":9}}}
-{"time":8,"asked":8,"node":"n2","up":false}
+	text := `{"time":7,"sent":5,"node":"n1","up":true,"role":"master","keys":{"orders":{"owner":"a","ttl_ns":9}}}
+{"time":8,"sent":8,"node":"n2","up":false}
 {"time":9,"as`
 	got, problems, err := history.ReadSamples(strings.NewReader(text), "w")
 	if err != nil || len(problems) != 1 {
 		t.Fatal(err, problems)
 	}
-	keys := map[string]history.KeySeen{"orders": {Owner: "a", TTL: 9}}
+	keys := map[string]history.KeyState{"orders": {Owner: "a", TTL: 9}}
 	want := []history.Sample{
-		{Time: 7, Asked: 5, Node: "n1", Up: true, Role: "master", Keys: keys},
-		{Time: 8, Asked: 8, Node: "n2"},
+		{Time: 7, Sent: 5, Node: "n1", Up: true, Role: "master", Keys: keys},
+		{Time: 8, Sent: 8, Node: "n2"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("samples (-want +got):\n%s", diff)
@@ -123,7 +123,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"index":3,"type":"ok","process":0,"f":"touch","value":{"token":4,"touch":{"read":-1,"found":2}}}`))
 	f.Add([]byte(`{"type":"fail","process":2,"f":"try","error":["held","by x"],"value":{"owner":"o","count":1}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := history.Read(bytes.NewReader(b))
+		s := history.NewScanner(bytes.NewReader(b))
 		if !s.Next() {
 			return
 		}
@@ -142,7 +142,7 @@ func FuzzRead(f *testing.F) {
 		if diff := cmp.Diff(want.Event, got); diff != "" {
 			t.Fatalf("encoding/json and the quick parser (-want +got):\n%s", diff)
 		}
-		again := history.Read(bytes.NewReader(got.AppendJSON(nil)))
+		again := history.NewScanner(bytes.NewReader(got.AppendJSON(nil)))
 		if !again.Next() || !cmp.Equal(got, *again.Event()) {
 			t.Fatalf("written and read again: %+v became %+v (%v)", got, again.Event(), again.Err())
 		}

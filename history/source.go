@@ -9,18 +9,18 @@ import (
 	"os"
 	"time"
 
-	"github.com/lockchaos/lockchaos/history/edn"
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // Source tells how a history was read.
-type Source struct {
-	Format   Format             // never FormatAuto
-	Why      string             // what the format was told by
-	Matter   map[Assumption]int // events that each assumption changes, or would change
-	Foreign  bool               // the events went through a [Reading]
-	Clients  int                // number of clients, if the history tells it, as the notation can
-	Problems []Problem          // what had to be ignored or made up
-	Named    []string           // names of the processes that have no number, see [History.WithNames]
+type ReadInfo struct {
+	Format       Format             // never FormatAuto
+	Reason       string             // what the format was told by
+	Affected     map[Assumption]int // events that each assumption changes, or would change
+	Foreign      bool               // the events went through a [Reading]
+	Clients      int                // number of clients, if the history tells it, as the notation can
+	Problems     []Problem          // what had to be ignored or made up
+	ProcessNames []string           // names of the processes that have no number, see [History.WithNames]
 }
 
 // visitor is given every event; e is overwritten afterwards.
@@ -28,7 +28,7 @@ type visitor func(e *Event, line int) error
 
 // source is a reading that is going on.
 type source struct {
-	Source
+	ReadInfo
 	name   string
 	mapper *mapper
 }
@@ -37,9 +37,9 @@ type source struct {
 // visit with its line; the event is overwritten afterwards. Memory does not grow with
 // the text. An error is a [*LineError] for a text that is not a history at that
 // place, [ErrNotHistory] for one that is none at all, what visit said, or the reader's own.
-func Each(r io.Reader, name string, how Reading, visit func(e *Event, line int) error) (Source, error) {
+func ReadEvents(r io.Reader, name string, how ReadOptions, visit func(e *Event, line int) error) (ReadInfo, error) {
 	s := source{name: name, mapper: newMapper(how)}
-	if seen := how.Seen; seen != nil {
+	if seen := how.Progress; seen != nil {
 		unseen := visit
 		visit = func(e *Event, line int) error {
 			seen.Add(1)
@@ -51,27 +51,27 @@ func Each(r io.Reader, name string, how Reading, visit func(e *Event, line int) 
 	if err == nil {
 		err = s.read(buffered, visit)
 	}
-	s.Matter = s.mapper.matter
+	s.Affected = s.mapper.matter
 	s.Problems = append(s.Problems, s.mapper.problems...)
 	if n := s.mapper.untimed; n > 0 {
 		s.note(fmt.Sprintf("%d events have no time: their order stands in for it, a nanosecond each, so that lengths of "+
 			"time mean nothing", n))
 	}
-	s.Named = s.mapper.named
+	s.ProcessNames = s.mapper.named
 	for i := range s.Problems {
-		s.Problems[i].Text = withNames(s.Problems[i].Text, s.Named)
+		s.Problems[i].Text = withNames(s.Problems[i].Text, s.ProcessNames)
 	}
-	return s.Source, err
+	return s.ReadInfo, err
 }
 
-func (s *source) choose(r *bufio.Reader, how Reading) (err error) {
-	s.Format, s.Why = how.Format, "it was asked for"
+func (s *source) choose(r *bufio.Reader, how ReadOptions) (err error) {
+	s.Format, s.Reason = how.Format, "it was asked for"
 	if how.Format == "" || how.Format == FormatAuto {
-		if s.Format, s.Why, err = Detect(r); err != nil {
+		if s.Format, s.Reason, err = Detect(r); err != nil {
 			return s.whole(err)
 		}
 		if s.Format == FormatJSONL && how.Foreign() {
-			s.Format, s.Why = FormatJSON, "it is JSON lines, and how to read them was asked for"
+			s.Format, s.Reason = FormatJSON, "it is JSON lines, and how to read them was asked for"
 		}
 	}
 	s.Foreign = s.Format == FormatJSON || s.Format == FormatEDN || s.Format == FormatTSV
@@ -98,7 +98,7 @@ func (s *source) read(r *bufio.Reader, visit visitor) error {
 }
 
 func (s *source) readLines(r io.Reader, visit visitor) error {
-	scan := Read(r)
+	scan := NewScanner(r)
 	scan.File = s.name
 	for scan.Next() {
 		if err := visit(scan.Event(), scan.Line()); err != nil {
@@ -146,7 +146,7 @@ func (s *source) readForms(forms *edn.Reader, visit visitor) error {
 // readText reads the notation, whose lines may be in any order: it is kept whole.
 func (s *source) readText(r io.Reader, visit visitor) error {
 	limited := &io.LimitedReader{R: r, N: maxLine}
-	events, clients, err := NotationEvents(limited, s.name)
+	events, clients, err := ReadTextEvents(limited, s.name)
 	if err == nil && limited.N == 0 {
 		err = s.whole(fmt.Errorf("it is longer than %d MiB: write JSON lines", maxLine>>20))
 	}
@@ -193,17 +193,17 @@ func (s *source) torn(line, bytes int) {
 
 // ReadAny reads and pairs a history in any format; name is for error messages.
 // For errors see [Each].
-func ReadAny(r io.Reader, name string, how Reading) (*History, Source, error) {
+func ReadAny(r io.Reader, name string, how ReadOptions) (*History, ReadInfo, error) {
 	b := NewBuilder()
-	s, err := Each(r, name, how, b.Add)
+	s, err := ReadEvents(r, name, how, b.Add)
 	if err != nil {
 		return nil, s, err
 	}
-	b.Problems(s.Problems)
+	b.AddProblems(s.Problems)
 	h := b.History()
-	h.Named = s.Named
+	h.ProcessNames = s.ProcessNames
 	for i := range h.Problems {
-		h.Problems[i].Text = h.WithNames(h.Problems[i].Text)
+		h.Problems[i].Text = h.NameProcesses(h.Problems[i].Text)
 	}
 	h.Clients = cmp.Or(how.Clients, s.Clients)
 	if s.Foreign && how.Owner != "" && how.Owner != "process" {
@@ -213,10 +213,10 @@ func ReadAny(r io.Reader, name string, how Reading) (*History, Source, error) {
 }
 
 // ReadAnyFile is [ReadAny] of a file.
-func ReadAnyFile(path string, how Reading) (*History, Source, error) {
+func ReadAnyFile(path string, how ReadOptions) (*History, ReadInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, Source{}, fmt.Errorf("reading a history: %w", err)
+		return nil, ReadInfo{}, fmt.Errorf("reading a history: %w", err)
 	}
 	defer f.Close()
 	return ReadAny(f, path, how)

@@ -7,7 +7,7 @@ import (
 
 // Never is the return time of an operation of unknown outcome, and the end of
 // anything that has not ended.
-const Never = time.Duration(math.MaxInt64)
+const Infinity = time.Duration(math.MaxInt64)
 
 // Op is the operation of a [Span], in one byte.
 type Op uint8
@@ -94,20 +94,20 @@ type Problem struct {
 // History is a recorded run as checkers read it. It is not changed after [Build],
 // except that whoever knows the number of clients sets Clients before judging.
 type History struct {
-	Spans    []Span // in the order of their invocations
-	Notices  []Notice
-	Touches  []Touched
-	Faults   []Fault
-	Unknown  []Unknown     // when it was told that an outcome is unknown, in that order
-	GaveUp   []int32       // indices of the acquires that waited in vain, see [Event.GaveUp]
-	Limits   []int32       // by key, as far as told: see [History.Limit]
-	Probes   []Probe       // of keys at the end of the run
-	Lefts    []Left        // what was left at the servers at the end of the run
-	Problems []Problem     // what had to be repaired or ignored in reading
-	Keys     []string      // names of the keys
-	Owners   []string      // names of the owners
-	Named    []string      // names of the processes that have no number, see [History.WithNames]
-	Clients  int           // number of clients of the run; 0 if unknown
-	End      time.Duration // time of the last event
-	Events   int           // number of events read
+	Spans        []Span // in the order of their invocations
+	Notices      []Notice
+	Touches      []Touched
+	Faults       []Fault
+	Unknown      []Unknown     // when it was told that an outcome is unknown, in that order
+	TimedOut     []int32       // indices of the acquires that waited in vain, see [Event.GaveUp]
+	Limits       []int32       // by key, as far as told: see [History.Limit]
+	Probes       []Probe       // of keys at the end of the run
+	Leftovers    []Leftover    // what was left at the servers at the end of the run
+	Problems     []Problem     // what had to be repaired or ignored in reading
+	Keys         []string      // names of the keys
+	Owners       []string      // names of the owners
+	ProcessNames []string      // names of the processes that have no number, see [History.WithNames]
+	Clients      int           // number of clients of the run; 0 if unknown
+	End          time.Duration // time of the last event
+	Events       int           // number of events read
 }

@@ -3,7 +3,7 @@ package history
 // Pairing is the history as far as it has been read, for whoever judges it while
 // it goes on; the builder changes it with the next event. Operations that are open have no
 // completion, and are of unknown outcome.
-func (b *Builder) Pairing() *History { return b.h }
+func (b *Builder) Current() *History { return b.h }
 
 // Keep says what [Builder.Trim] leaves.
 type Keep struct {
@@ -32,13 +32,13 @@ func (b *Builder) Trim(keep Keep) {
 			unknown = append(unknown, u)
 		}
 	}
-	gaveUp := b.h.GaveUp[:0:0]
-	for _, i := range b.h.GaveUp {
+	gaveUp := b.h.TimedOut[:0:0]
+	for _, i := range b.h.TimedOut {
 		if to[i] >= 0 {
 			gaveUp = append(gaveUp, to[i])
 		}
 	}
-	b.h.Unknown, b.h.GaveUp = unknown, gaveUp
+	b.h.Unknown, b.h.TimedOut = unknown, gaveUp
 	notices := b.h.Notices[:0:0]
 	for i := range b.h.Notices {
 		if n := &b.h.Notices[i]; keep.Notice(n) {

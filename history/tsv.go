@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/lockchaos/lockchaos/history/edn"
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // tsvLine is a line of Jepsen's history.txt, cut at its tabs.
@@ -25,7 +25,7 @@ func cutTSV(line string) (tsvLine, bool) {
 	if len(words) == 0 || !strings.HasPrefix(parts[1], ":") {
 		return tsvLine{}, false
 	}
-	if _, err := ParseType(parts[1]); err != nil {
+	if _, err := parseType(parts[1]); err != nil {
 		return tsvLine{}, false
 	}
 	t := tsvLine{process: words[len(words)-1], typ: parts[1], f: parts[2]}

@@ -30,7 +30,7 @@ func (t Type) String() string {
 
 // ParseType is the inverse of [Type.String]; a leading colon, as in a Clojure
 // keyword, is allowed.
-func ParseType(word string) (Type, error) {
+func parseType(word string) (Type, error) {
 	switch strings.TrimPrefix(word, ":") {
 	case "invoke":
 		return Invoke, nil
@@ -54,7 +54,7 @@ func (t Type) MarshalText() ([]byte, error) {
 
 // UnmarshalText reads the word for a type.
 func (t *Type) UnmarshalText(b []byte) error {
-	parsed, err := ParseType(string(b))
+	parsed, err := parseType(string(b))
 	*t = parsed
 	return err
 }

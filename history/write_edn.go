@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lockchaos/lockchaos/history/edn"
+	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
 // WriteEDN writes events as Jepsen's history.edn: one map per line, which
@@ -97,7 +97,7 @@ func (v *Value) appendEDN(b []byte) []byte {
 	for _, d := range []struct {
 		name string
 		time.Duration
-	}{{"valid_ns", v.Valid}, {"lease_ns", v.Lease}, {"wait_ns", v.Wait}, {"spend_ns", v.Spend}} {
+	}{{"valid_ns", v.Valid}, {"lease_ns", v.Lease}, {"wait_ns", v.Wait}, {"work_ns", v.Work}} {
 		m.number(d.name, int64(d.Duration))
 	}
 	m.number("count", int64(v.Count))
@@ -119,7 +119,7 @@ func (v *Value) appendEDN(b []byte) []byte {
 	return append(m.b, '}')
 }
 
-func (l *LeftValue) appendEDN(b []byte) []byte {
+func (l *LeftoverValue) appendEDN(b []byte) []byte {
 	m := ednMap{b: append(b, '{')}
 	if len(l.Keys) > 0 {
 		m.name("keys")

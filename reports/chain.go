@@ -229,7 +229,7 @@ func (r *Run) describe(index int) (time.Duration, string, bool) {
 			return s.Call, fmt.Sprintf("%s asks to %s %s", who, opName(s.Op), quote(r.keyName(s.Key))), true
 		case int(s.Ended):
 			t := s.Return
-			if t == history.Never {
+			if t == history.Infinity {
 				t = s.Call
 			}
 			return t, fmt.Sprintf("%s: %s of %s %s", who, opName(s.Op), quote(r.keyName(s.Key)), outcomeText(s)), true

@@ -176,7 +176,7 @@ type faultLife struct {
 	target string
 	inject time.Duration
 	bites  []history.Fault // where its effect was observed; empty: it tested nothing
-	heal   time.Duration   // history.Never if it was not healed
+	heal   time.Duration   // history.Infinity if it was not healed
 	detail string
 	event  int32 // index of the injection
 }
@@ -210,11 +210,11 @@ func findFaults(h *history.History) (lives []faultLife, missed, notes []history.
 			at = len(lives)
 			byID[e.ID] = at
 			lives = append(lives, faultLife{id: e.ID, name: e.Name, target: e.Target, inject: e.Time,
-				heal: history.Never, detail: e.Detail, event: e.Index})
+				heal: history.Infinity, detail: e.Detail, event: e.Index})
 		}
 		life := &lives[at]
 		switch e.Phase {
-		case history.Bit:
+		case history.TookEffect:
 			life.bites = append(life.bites, e)
 		case history.Healed:
 			life.heal = e.Time

@@ -201,7 +201,7 @@ func bigSynth() *synth {
 		s.hold(history.Process(i%50), fmt.Sprintf("owner-%06d", i), uint64(i+1), st)
 	}
 	s.fault(9000, "kill", history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1"})
-	s.fault(9001, "kill", history.FaultValue{ID: 1, Phase: history.Bit, Target: "n1", Detail: "n1 is gone"})
+	s.fault(9001, "kill", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1", Detail: "n1 is gone"})
 	s.number()
 	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Exclusion,
 		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "the needle in the haystack",

@@ -24,7 +24,7 @@ func longestGap(r *Run) window {
 	}
 	for i := range r.History.Spans {
 		s := &r.History.Spans[i]
-		if s.Op == history.OpAcquire && s.Outcome != history.Info && s.Return != history.Never {
+		if s.Op == history.OpAcquire && s.Outcome != history.Info && s.Return != history.Infinity {
 			byKey[s.Key] = append(byKey[s.Key], edge{s.Call, 0, +1}, edge{s.Return, 0, -1})
 		}
 	}
@@ -131,7 +131,7 @@ func (r *Run) latencies() []latencyRow {
 	took := map[history.Op][]time.Duration{}
 	for i := range r.History.Spans {
 		s := &r.History.Spans[i]
-		if s.Outcome == history.OK && s.Return != history.Never {
+		if s.Outcome == history.OK && s.Return != history.Infinity {
 			took[s.Op] = append(took[s.Op], s.Return-s.Call)
 		}
 	}

@@ -74,7 +74,7 @@ func (s *scene) fault(f *faultLife, w window) {
 		name += " · " + targetName(f.target)
 	}
 	tip := fmt.Sprintf("%s: injected at %s", name, format.Instant(f.inject))
-	if f.heal != history.Never {
+	if f.heal != history.Infinity {
 		tip += ", healed at " + format.Instant(f.heal)
 	} else {
 		tip += ", not healed"
@@ -184,7 +184,7 @@ func (s *scene) keyRow(node string) {
 	}
 }
 
-func (s *scene) keyHeld(node string, w window, k history.KeySeen, st stretch) {
+func (s *scene) keyHeld(node string, w window, k history.KeyState, st stretch) {
 	who, colour := "unknown owner", -1
 	if c, ok := s.r.clientOf(k.Owner); ok {
 		who, colour = clientName(c), s.colour(c)

@@ -204,12 +204,12 @@ func TestFaultInBetweenIsTold(t *testing.T) {
 	for i := range 8 {
 		at := 100 * float64(i+1)
 		s.fault(at, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Injected, Target: "n1"})
-		s.fault(at+1, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Bit, Target: "n1"})
+		s.fault(at+1, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.TookEffect, Target: "n1"})
 		s.fault(at+50, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Healed, Target: "n1"})
 	}
 	s.hold(0, "c0-1", 16, stay{asked: 900, from: 901, to: 950, valid: 2000})
 	s.fault(960, "kill", history.FaultValue{ID: 9, Phase: history.Injected, Target: "n1"})
-	s.fault(961, "kill", history.FaultValue{ID: 9, Phase: history.Bit, Target: "n1"})
+	s.fault(961, "kill", history.FaultValue{ID: 9, Phase: history.TookEffect, Target: "n1"})
 	s.hold(1, "c1-1", 1, stay{asked: 1000, from: 1100, to: 1150, valid: 2000})
 	s.number()
 	h, err := history.Build(s.events)

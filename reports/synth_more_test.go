@@ -19,7 +19,7 @@ func stallRun() *synth {
 	s.touch(5100, 2, "own-2-aaaa", 7, history.TouchValue{Read: 5, Found: 6, MaxSeen: 8})
 	s.touch(5290, 1, "own-1-cccc", 9, history.TouchValue{Read: 6, Found: 7, MaxSeen: 8})
 	s.fault(1130, "pause-client", history.FaultValue{ID: 1, Phase: history.Injected, Target: "client:2"})
-	s.fault(1131, "pause-client", history.FaultValue{ID: 1, Phase: history.Bit,
+	s.fault(1131, "pause-client", history.FaultValue{ID: 1, Phase: history.TookEffect,
 		Target: "client:2", Detail: "the process stands still"})
 	s.fault(5098, "pause-client", history.FaultValue{ID: 1, Phase: history.Healed, Target: "client:2"})
 	s.watch("n1", "master", 0, 5400, func(t float64) (string, float64) {
@@ -63,7 +63,7 @@ func safeRun() *synth {
 	for i, node := range []string{"n2", "n4"} {
 		t := 1050 + 1280*float64(i)
 		s.fault(t, "kill", history.FaultValue{ID: i + 1, Phase: history.Injected, Target: node})
-		s.fault(t+2, "kill", history.FaultValue{ID: i + 1, Phase: history.Bit, Target: node, Detail: node + " is gone"})
+		s.fault(t+2, "kill", history.FaultValue{ID: i + 1, Phase: history.TookEffect, Target: node, Detail: node + " is gone"})
 	}
 	down := map[string]float64{"n2": 1052, "n4": 2332}
 	for _, n := range s.m.Nodes {

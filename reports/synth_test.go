@@ -72,9 +72,9 @@ func (s *synth) fault(t float64, name string, f history.FaultValue) {
 // watch samples a node every 20 ms from one time to another; a node without a role is down.
 func (s *synth) watch(node, role string, from, to float64, holder func(t float64) (string, float64)) {
 	for t := from; t < to; t += 20 {
-		smp := history.Sample{Time: ms(t), Asked: ms(t - 0.2), Node: node, Up: role != "", Role: role}
+		smp := history.Sample{Time: ms(t), Sent: ms(t - 0.2), Node: node, Up: role != "", Role: role}
 		if owner, ttl := holder(t); owner != "" {
-			smp.Keys = map[string]history.KeySeen{s.key: {Owner: owner, Count: 1, TTL: ms(ttl)}}
+			smp.Keys = map[string]history.KeyState{s.key: {Owner: owner, Count: 1, TTL: ms(ttl)}}
 		}
 		s.samples = append(s.samples, smp)
 	}
@@ -159,10 +159,10 @@ func failoverRun(key string) *synth {
 	s.add(1900, history.Info, 4, history.Acquire, nil)
 	s.fault(1000, "replication-hold", history.FaultValue{ID: 1, Phase: history.Injected,
 		Target: "n1", Detail: "links n2 and n3 to n1"})
-	s.fault(1425, "replication-hold", history.FaultValue{ID: 1, Phase: history.Bit,
+	s.fault(1425, "replication-hold", history.FaultValue{ID: 1, Phase: history.TookEffect,
 		Target: "n1", Detail: "61 bytes held back"})
 	s.fault(1432, "kill", history.FaultValue{ID: 2, Phase: history.Injected, Target: "n1"})
-	s.fault(1434, "kill", history.FaultValue{ID: 2, Phase: history.Bit, Target: "n1", Detail: "n1 is gone"})
+	s.fault(1434, "kill", history.FaultValue{ID: 2, Phase: history.TookEffect, Target: "n1", Detail: "n1 is gone"})
 	s.fault(6200, "replication-hold", history.FaultValue{ID: 1, Phase: history.Healed, Target: "n1"})
 	s.fault(6200, "kill", history.FaultValue{ID: 2, Phase: history.Healed, Target: "n1"})
 	first := func(t float64) (string, float64) {

@@ -71,7 +71,7 @@ func (p *page) faults(r *Run) {
 		f := &r.faults[i]
 		row := faultRow{Name: f.name, Target: targetName(f.target), Inject: format.Instant(f.inject), Heal: "not healed",
 			Bit: len(f.bites) > 0, BitText: "✕ no", Detail: "no effect was observed", Doc: f.detail}
-		if f.heal != history.Never {
+		if f.heal != history.Infinity {
 			row.Heal = format.Instant(f.heal)
 		}
 		if row.Bit {

@@ -90,7 +90,7 @@ func (s *Session) Acquire(ctx context.Context, a client.Acquire) (Hold, history.
 // Work spends d in the critical section, inside the client.
 func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Type {
 	r := client.Request{Op: history.Work, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}, Work: d}
-	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Spend: d}, d+workPatience)
+	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Work: d}, d+workPatience)
 	return t
 }
 

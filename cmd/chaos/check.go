@@ -44,7 +44,7 @@ requested reading.
 		Example: `  chaos check chaos-runs/latest
   chaos check history.jsonl --property exclusion --property fencing
   chaos check store/latest/history.edn --dialect etcd
-  chaos check lock.json --owner value.client --time-unit ms --assume empty-refuses
+  chaos check lock.json --owner value.client --time-unit ms --assume empty-is-fail
   chaos check chaos-runs/failover/latest --json
   zcat history.jsonl.gz | chaos check -
   chaos check --stream chaos-runs/latest
@@ -165,7 +165,7 @@ type others struct {
 // find tries the strict reading if the requested one assumes something;
 // otherwise each assumption that would change an event, and then all of them
 // together, because one may matter only with another.
-func (o *others) find(reading history.Reading, source history.Source) ([]otherReading, error) {
+func (o *others) find(reading history.ReadOptions, source history.ReadInfo) ([]otherReading, error) {
 	if !source.Foreign {
 		return nil, nil
 	}
@@ -173,9 +173,9 @@ func (o *others) find(reading history.Reading, source history.Source) ([]otherRe
 		_, err := o.judge(reading.Strict())
 		return o.found, err
 	}
-	matter, single := source.Matter, 0
+	matter, single := source.Affected, 0
 	for _, a := range history.Assumptions() {
-		if source.Matter[a.Name] == 0 {
+		if source.Affected[a.Name] == 0 {
 			continue
 		}
 		single++
@@ -184,11 +184,11 @@ func (o *others) find(reading history.Reading, source history.Source) ([]otherRe
 			return nil, err
 		}
 		matter = maps.Clone(matter)
-		maps.Copy(matter, with.Matter)
+		maps.Copy(matter, with.Affected)
 	}
 	all := reading
 	for _, a := range history.Assumptions() {
-		if source.Matter[a.Name] > 0 || matter[a.Name] > 0 {
+		if source.Affected[a.Name] > 0 || matter[a.Name] > 0 {
 			all = all.With(a.Name)
 		}
 	}
@@ -200,7 +200,7 @@ func (o *others) find(reading history.Reading, source history.Source) ([]otherRe
 }
 
 // judge judges another reading, and keeps it if no reading before it had the same verdict.
-func (o *others) judge(reading history.Reading) (history.Source, error) {
+func (o *others) judge(reading history.ReadOptions) (history.ReadInfo, error) {
 	h, source, err := readHistory(o.streams, o.in, reading)
 	if err != nil {
 		return source, err

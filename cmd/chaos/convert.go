@@ -64,12 +64,12 @@ func convert(s streams, path string, o convertOptions) error {
 		return err
 	}
 	defer in.Close()
-	reading.Seen = &in.events
+	reading.Progress = &in.events
 	return writeTo(s, o.out, func(w io.Writer) error {
 		progress := showStatus(s, in.status)
 		defer progress.end()
 		var line []byte
-		source, err := history.Each(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
+		source, err := history.ReadEvents(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
 			line = append(appendEvent(e, line[:0]), '\n')
 			_, err := w.Write(line)
 			return err

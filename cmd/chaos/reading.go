@@ -52,12 +52,12 @@ func (f *readingFlags) add(c *cobra.Command) {
 }
 
 // reading is the dialect with the other flags applied.
-func (f *readingFlags) reading() (history.Reading, error) {
-	d, err := history.FindDialect(f.dialect)
+func (f *readingFlags) reading() (history.ReadOptions, error) {
+	d, err := history.LookupDialect(f.dialect)
 	if err != nil {
-		return history.Reading{}, unknown("dialect", f.dialect, dialectNames())
+		return history.ReadOptions{}, unknown("dialect", f.dialect, dialectNames())
 	}
-	r := d.Reading
+	r := d.Options
 	if !slices.Contains(historyFormats(), f.format) {
 		return r, unknown("format", f.format, historyFormats())
 	}
@@ -96,11 +96,11 @@ func unknown(flag, value string, names []string) error {
 }
 
 // readHistory reads a history from its beginning, with that reading.
-func readHistory(s streams, in *input, reading history.Reading) (*history.History, history.Source, error) {
+func readHistory(s streams, in *input, reading history.ReadOptions) (*history.History, history.ReadInfo, error) {
 	if reading.Clients == 0 {
 		reading.Clients = in.clients
 	}
-	reading.Seen = &in.events
+	reading.Progress = &in.events
 	r := in.reader()
 	line := showStatus(s, in.status)
 	defer line.end()
@@ -148,8 +148,8 @@ func badPath(err error) error {
 }
 
 // explain prints how a history was read.
-func explain(s streams, reading history.Reading, source history.Source) {
-	s.note("read as %s: %s", source.Format, source.Why)
+func explain(s streams, reading history.ReadOptions, source history.ReadInfo) {
+	s.note("read as %s: %s", source.Format, source.Reason)
 	if !source.Foreign {
 		s.note("written by chaos: nothing is assumed")
 		return
@@ -159,7 +159,7 @@ func explain(s streams, reading history.Reading, source history.Source) {
 		if slices.Contains(reading.Assume, a.Name) {
 			text = "assumed: " + a.Doc
 		}
-		s.note("  %s: %s; %s affected", a.Name, text, format.Count(source.Matter[a.Name], "event"))
+		s.note("  %s: %s; %s affected", a.Name, text, format.Count(source.Affected[a.Name], "event"))
 	}
 }
 

@@ -27,7 +27,7 @@ const pollEvery = 100 * time.Millisecond
 const maxHead = 64 << 10
 
 // checkStream judges a history while it is written.
-func checkStream(s streams, path string, o checkOptions, reading history.Reading, options checker.Options) error {
+func checkStream(s streams, path string, o checkOptions, reading history.ReadOptions, options checker.Options) error {
 	if err := streamable(o); err != nil {
 		return usage(err)
 	}
@@ -39,7 +39,7 @@ func checkStream(s streams, path string, o checkOptions, reading history.Reading
 	if reading.Clients == 0 {
 		reading.Clients = in.clients
 	}
-	reading.Seen = &in.events
+	reading.Progress = &in.events
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	judging := checker.NewStream(options, reading.Clients)
@@ -63,7 +63,7 @@ func checkStream(s streams, path string, o checkOptions, reading history.Reading
 	}
 	next := time.Now().Add(time.Second)
 	whole := io.MultiReader(bytes.NewReader(head), r)
-	source, err := history.Each(whole, in.name, reading, func(e *history.Event, number int) error {
+	source, err := history.ReadEvents(whole, in.name, reading, func(e *history.Event, number int) error {
 		if err := judging.Add(e, number); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func checkStream(s streams, path string, o checkOptions, reading history.Reading
 	if o.explain {
 		explain(s, reading, source)
 	}
-	judging.Name(source.Named)
+	judging.Name(source.ProcessNames)
 	j := judged{Judgement: manifestOf(path).Downgrade(judging.Judgement()), Format: source.Format, Assumed: reading.Assume}
 	j.Problems = append(j.Problems, source.Problems...)
 	err = printJudged(s, j, o.json)
@@ -159,7 +159,7 @@ func (f *following) Read(b []byte) (int, error) {
 
 // detectHead reads only as many lines as it needs to detect the format, so that
 // a slow stream is judged from its first events. It returns what it read.
-func detectHead(r io.Reader, reading *history.Reading) ([]byte, error) {
+func detectHead(r io.Reader, reading *history.ReadOptions) ([]byte, error) {
 	var head []byte
 	buf := make([]byte, 4096)
 	for reading.Format == "" || reading.Format == history.FormatAuto {

@@ -32,25 +32,25 @@ func KeyCommands(keys []string) [][]string {
 // KeysSeen reads the replies to KeyCommands(keys). Free keys are left out; the
 // result is nil if all are free. A held key whose type names no owner (a set, a
 // list) has an empty Owner.
-func KeysSeen(keys []string, replies []any) map[string]history.KeySeen {
-	var all map[string]history.KeySeen
+func KeysSeen(keys []string, replies []any) map[string]history.KeyState {
+	var all map[string]history.KeyState
 	for i, key := range keys[:min(len(keys), len(replies)/commandsPerKey)] {
 		seen, held := keySeen(replies[commandsPerKey*i:][:commandsPerKey])
 		if !held {
 			continue
 		}
 		if all == nil {
-			all = make(map[string]history.KeySeen, len(keys))
+			all = make(map[string]history.KeyState, len(keys))
 		}
 		all[key] = seen
 	}
 	return all
 }
 
-func keySeen(replies []any) (seen history.KeySeen, held bool) {
+func keySeen(replies []any) (seen history.KeyState, held bool) {
 	ttl, ok := replies[2].(int64)
 	if !ok || ttl == noKey { // an error: the key belongs to another shard
-		return history.KeySeen{}, false
+		return history.KeyState{}, false
 	}
 	seen.TTL = time.Duration(ttl) * time.Millisecond
 	if value, ok := replies[1].(string); ok {

@@ -15,12 +15,12 @@ func TestKeysSeen(t *testing.T) {
 	wrongType := errors.New("WRONGTYPE")
 	hash := func(pairs ...any) []any { return []any{pairs, wrongType, int64(1500)} }
 	const left = 1500 * time.Millisecond
-	held := func(owner string, count int, ttl time.Duration) map[string]history.KeySeen {
-		return map[string]history.KeySeen{"k": {Owner: owner, Count: count, TTL: ttl}}
+	held := func(owner string, count int, ttl time.Duration) map[string]history.KeyState {
+		return map[string]history.KeyState{"k": {Owner: owner, Count: count, TTL: ttl}}
 	}
 	for name, test := range map[string]struct {
 		replies []any // to HGETALL, GET, PTTL
-		want    map[string]history.KeySeen
+		want    map[string]history.KeyState
 	}{
 		"free":           {[]any{[]any{}, nil, int64(-2)}, nil},
 		"another shard":  {[]any{wrongType, wrongType, errors.New("MOVED 1 127.0.0.1:1")}, nil},

@@ -13,7 +13,7 @@ import (
 // a lock has to be right in and that few runs come to. They are read from what was recorded alone.
 func States(text []byte) []string {
 	s := scout{holds: map[string]map[string]time.Duration{}, faults: map[int]bool{}, seen: map[string]bool{}}
-	events := history.Read(bytes.NewReader(text))
+	events := history.NewScanner(bytes.NewReader(text))
 	for events.Next() {
 		s.see(*events.Event())
 	}
@@ -116,7 +116,7 @@ func (s *scout) seeFault(e history.Event) {
 		}
 	case history.Healed:
 		delete(s.faults, f.ID)
-	case history.Bit:
+	case history.TookEffect:
 		if held {
 			s.seen[e.F+" bit while the lock was held"] = true
 		}

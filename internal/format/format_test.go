@@ -35,7 +35,7 @@ func TestDuration(t *testing.T) {
 		-2 * time.Second:         "-2.00 s",
 		9*time.Minute + 59*time.Second + 999*time.Millisecond: "600.00 s",
 		15 * time.Minute: "15m0s",
-		history.Never:    "forever",
+		history.Infinity: "forever",
 		-1 << 63:         "-forever",
 	} {
 		if got := Duration(d); got != want {
@@ -48,7 +48,7 @@ func TestInstant(t *testing.T) {
 	if got := Instant(1713 * time.Millisecond); got != "1.713 s" {
 		t.Error(got)
 	}
-	if got := Instant(history.Never); got != "never" {
+	if got := Instant(history.Infinity); got != "never" {
 		t.Error(got)
 	}
 }

@@ -223,7 +223,7 @@ func (n *nemesis) bite(ctx context.Context, a *active) {
 		n.note(a.name, a.id, history.Noted, a.target, "it did not bite: "+err.Error())
 		return
 	}
-	n.note(a.name, a.id, history.Bit, a.target, proof)
+	n.note(a.name, a.id, history.TookEffect, a.target, proof)
 	if a.stroke {
 		n.end(context.WithoutCancel(ctx), a)
 	}

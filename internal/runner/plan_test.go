@@ -52,7 +52,7 @@ func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
 	var begin, end int64
 	for _, f := range h.Faults {
 		switch f.Phase {
-		case history.Bit:
+		case history.TookEffect:
 			begin = int64(f.Time)
 		case history.Healed:
 			end = int64(f.Time)

@@ -34,7 +34,7 @@ func (s *stage) rest(ctx context.Context) {
 	left, looked := s.leftBehind(ctx)
 	for _, key := range keys {
 		if looked {
-			s.record.Note(history.Nemesis, history.Leftover, key, &history.Value{Left: left[key]})
+			s.record.Note(history.Nemesis, history.LeftoverEvent, key, &history.Value{Left: left[key]})
 		}
 		s.probe(ctx, key)
 	}
@@ -69,15 +69,15 @@ func (s *stage) held(ctx context.Context, keys []string) bool {
 
 // leftBehind lists, by lock, the keys that no time to live will remove. False
 // if nobody could look.
-func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftValue, bool) {
+func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
 	if !ok || s.run.lock.Open == nil { // a client of the user's own: what it may keep is not known
 		return nil, false
 	}
-	left := map[string]*history.LeftValue{}
+	left := map[string]*history.LeftoverValue{}
 	kept := map[string]bool{}
 	for _, key := range s.run.params.KeyNames() {
-		left[key] = &history.LeftValue{}
+		left[key] = &history.LeftoverValue{}
 		if s.run.lock.PersistentKeys == nil {
 			continue
 		}
@@ -104,7 +104,7 @@ func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftValue, 
 
 // ownerOf is the lock that a key at a server belongs to: its own key, or one
 // with its name as hash tag; "" if it is none of ours.
-func ownerOf(name string, locks map[string]*history.LeftValue) string {
+func ownerOf(name string, locks map[string]*history.LeftoverValue) string {
 	if _, ok := locks[name]; ok {
 		return name
 	}
@@ -123,7 +123,7 @@ func (s *stage) probe(ctx context.Context, key string) {
 			continue
 		}
 		outcome, why := s.settled(ctx, i, key)
-		s.record.Complete(history.Event{Process: history.Nemesis, F: history.Probed, Key: key}, outcome, nil, why)
+		s.record.Complete(history.Event{Process: history.Nemesis, F: history.ProbeEvent, Key: key}, outcome, nil, why)
 		return
 	}
 }

@@ -73,7 +73,7 @@ func (w *witness) watch(ctx context.Context, node string, t Time) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.Node, s.Asked, s.Time = node, asked, w.clock()
+		s.Node, s.Sent, s.Time = node, asked, w.clock()
 		if w.take(s, s.Time-kept >= keepEvery) {
 			kept = s.Time
 		}
@@ -144,7 +144,7 @@ func (w *witness) stir(now time.Duration) {
 
 // differs says whether b tells anything that a did not, apart from the passing of time.
 func differs(a, b history.Sample) bool {
-	if a.Up != b.Up || a.Role != b.Role || a.Links != b.Links || len(a.Keys) != len(b.Keys) {
+	if a.Up != b.Up || a.Role != b.Role || a.Replicas != b.Replicas || len(a.Keys) != len(b.Keys) {
 		return true
 	}
 	for key, x := range a.Keys { // order does not matter: any difference counts

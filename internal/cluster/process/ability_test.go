@@ -210,7 +210,7 @@ func TestWitnessReadsLocksOfEveryKind(t *testing.T) {
 	wantReply(t, n1, "WAIT 2 0", int64(2))
 	keys := []string{"ours", "plain", "redisson", "rw", "set", "free"}
 	forever := -time.Millisecond
-	want := map[string]history.KeySeen{
+	want := map[string]history.KeyState{
 		"ours": {Owner: "me", Count: 2, TTL: time.Minute}, "plain": {Owner: "you", TTL: time.Minute},
 		"redisson": {Owner: "8f:12", Count: 3, TTL: forever}, "rw": {Owner: "8f:12:write", Count: 1, TTL: forever},
 		"set": {TTL: forever},
@@ -226,7 +226,7 @@ func TestWitnessReadsLocksOfEveryKind(t *testing.T) {
 		}
 	}
 	got := []history.Sample{look(t, c, "n1"), look(t, c, "n2"), c.Sample(ctx, "n9", nil)}
-	samples := []history.Sample{{Node: "n1", Up: true, Role: "master", Links: 2}, {Node: "n2", Up: true, Role: "slave"},
+	samples := []history.Sample{{Node: "n1", Up: true, Role: "master", Replicas: 2}, {Node: "n2", Up: true, Role: "slave"},
 		{Node: "n9"}}
 	if diff := cmp.Diff(samples, got, cmpopts.IgnoreFields(history.Sample{}, "Offset")); diff != "" {
 		t.Errorf("samples (-want +got):\n%s", diff)

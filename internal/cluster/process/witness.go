@@ -34,7 +34,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	if err != nil {
 		return sample
 	}
-	sample.Up, sample.Role, sample.Offset, sample.Links = true, role.name, role.offset, role.links
+	sample.Up, sample.Role, sample.Offset, sample.Replicas = true, role.name, role.offset, role.links
 	sample.Keys = cluster.KeysSeen(keys, replies[2:])
 	return sample
 }

@@ -30,7 +30,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	}
 	for _, a := range n.repl.replicas {
 		if a.online {
-			sample.Links++
+			sample.Replicas++
 		}
 	}
 	sample.Keys = cluster.KeysSeen(keys, replies)
