@@ -18,23 +18,23 @@ func TestBandwidth(t *testing.T) {
 		if rule := f.rules[0]; rule != (cluster.Rule{Rate: rate}) {
 			t.Errorf("%v: the rule is %+v", amount, rule)
 		}
-		doesNotBite(t, in)
+		noEffectYet(t, in)
 		f.set(func() { f.waiting["*"] = 1 })
-		bites(t, in)
+		takesEffect(t, in)
 		f.set(func() { f.waiting["*"] = 0 })
 	}
 }
 
-func TestBandwidthOfARealClient(t *testing.T) {
-	c := servers(t, cluster.Single)
+func TestBandwidthWithARealClient(t *testing.T) {
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	in := inject(t, bandwidthSpec, Env{Cluster: c, Amount: 100 * time.Millisecond}, "client:0")
 	began := time.Now()
-	client.say(t, "ECHO "+strings.Repeat("x", 2000))
-	bites(t, in)
-	client.hears(t, "$2000")
+	client.send(t, "ECHO "+strings.Repeat("x", 2000))
+	takesEffect(t, in)
+	client.expect(t, "$2000")
 	if took := time.Since(began); took < 400*time.Millisecond {
-		t.Errorf("2,000 bytes there and back at 10,000 per second took %v", took)
+		t.Errorf("2,000 bytes each way at 10,000 per second took %v", took)
 	}
 	heals(t, in)
 }

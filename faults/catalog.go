@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Catalog is every fault, in the order in which people read it.
+// Catalog lists every fault in display order.
 func Catalog() []Spec {
 	return slices.Concat(serverFaults(), networkFaults(), clientFaults())
 }
@@ -20,7 +20,7 @@ func Lookup(name string) (Spec, error) {
 	return Spec{}, fmt.Errorf("no fault is called %q", name)
 }
 
-// serverFaults are of servers, their clocks, disks and data.
+// serverFaults act on servers, their clocks, disks and data.
 func serverFaults() []Spec {
 	return []Spec{
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
@@ -29,7 +29,7 @@ func serverFaults() []Spec {
 	}
 }
 
-// networkFaults are of what is under way.
+// networkFaults act on traffic.
 func networkFaults() []Spec {
 	return []Spec{
 		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, connectionResetSpec,
@@ -38,5 +38,5 @@ func networkFaults() []Spec {
 	}
 }
 
-// clientFaults are of lock users.
+// clientFaults act on lock users.
 func clientFaults() []Spec { return []Spec{pauseClientSpec, clientCrashSpec} }

@@ -9,34 +9,34 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestCatalog holds every row to what the folder promises of it.
+// TestCatalog: every row is complete, has files of its own and can be looked up.
 func TestCatalog(t *testing.T) {
 	seen := map[string]bool{}
 	for _, row := range Catalog() {
 		t.Run(row.Name, func(t *testing.T) {
 			if seen[row.Name] {
-				t.Error("there are two of that name")
+				t.Error("the name is used twice")
 			}
 			seen[row.Name] = true
 			if !strings.HasSuffix(row.Doc, ".") || strings.Count(row.Doc, ". ") > 0 {
-				t.Errorf("its Doc is not one sentence: %q", row.Doc)
+				t.Errorf("Doc is not one sentence: %q", row.Doc)
 			}
 			if row.Source == "" || len(row.Targets) == 0 || row.Inject == nil || row.Lacks == nil {
-				t.Errorf("it lacks a source, targets, Inject or Unable: %+v", row)
+				t.Errorf("no source, targets, Inject or Lacks: %+v", row)
 			}
 			for _, file := range []string{".go", "_test.go"} {
 				name := strings.ReplaceAll(row.Name, "-", "_") + file
 				if _, err := os.Stat(name); err != nil {
-					t.Errorf("it has no file of its own: %v", err)
+					t.Errorf("no file of its own: %v", err)
 				}
 			}
 			for _, target := range row.Targets {
 				if err := row.CheckTarget(string(target)); err != nil {
-					t.Errorf("it does not take its own target: %v", err)
+					t.Errorf("it refuses its own target: %v", err)
 				}
 			}
 			if err := row.CheckTarget("the moon"); err == nil {
-				t.Error("it can be aimed at the moon")
+				t.Error("it takes the target \"the moon\"")
 			}
 			if found, err := Lookup(row.Name); err != nil || found.Name != row.Name {
 				t.Errorf("Lookup = %q, %v", found.Name, err)
@@ -44,13 +44,13 @@ func TestCatalog(t *testing.T) {
 		})
 	}
 	if _, err := Lookup("nothing"); err == nil {
-		t.Error("there is a fault called nothing")
+		t.Error("found a fault called nothing")
 	}
 }
 
-// TestAbilities: every row runs on the kinds of cluster that it says it runs
-// on if they have every ability, and says what is missing if they have none.
-func TestAbilities(t *testing.T) {
+// TestCheckNamesWhatIsMissing: every row runs on its topologies if the backend has every ability, and names what is
+// missing if it has none.
+func TestCheckNamesWhatIsMissing(t *testing.T) {
 	for _, row := range Catalog() {
 		for _, kind := range cluster.Topologies() {
 			err := row.Check(newFake(kind.Name))
@@ -65,32 +65,32 @@ func TestAbilities(t *testing.T) {
 		if row.Topologies != nil {
 			kind = row.Topologies[0]
 		}
-		err := row.Check(bare{cluster.Topology{Kind: kind}})
-		if row.Lacks(bare{}) != "" && (err == nil || !strings.Contains(err.Error(), "this backend cannot")) {
+		err := row.Check(planned{cluster.Topology{Kind: kind}})
+		if row.Lacks(planned{}) != "" && (err == nil || !strings.Contains(err.Error(), "this backend cannot")) {
 			t.Errorf("%s on a cluster without abilities: %v", row.Name, err)
 		}
 	}
 }
 
-// nothingToUndo are the faults that do not undo as many things as they did; their own tests say what they do.
-var nothingToUndo = []string{
+// asymmetric are the faults that do not undo as many things as they did; see their own tests.
+var asymmetric = []string{
 	"failover", "cluster-failover", "cluster-failover-force", "cluster-takeover", "client-crash", "restart-empty",
 	"key-deleted", "flushall", "script-flush", "pubsub-cut",
 }
 
-// whenTheyCan are the faults that wait for something to break.
-var whenTheyCan = []string{"key-deleted", "flushall", "pubsub-cut"}
+// waitForWork are the faults that wait for something to break.
+var waitForWork = []string{"key-deleted", "flushall", "pubsub-cut"}
 
-// TestWholeLifeOfEveryRow: injected at its default target on a cluster with
-// every ability, and healed twice, a fault undoes as much as it did.
-func TestWholeLifeOfEveryRow(t *testing.T) {
+// TestEveryFaultUndoesWhatItDid: injected at its default target on a cluster with every ability, and healed twice, a fault
+// undoes as much as it did.
+func TestEveryFaultUndoesWhatItDid(t *testing.T) {
 	for _, row := range Catalog() {
 		kind := cluster.Sentinel
 		if row.Topologies != nil {
 			kind = row.Topologies[0]
 		}
 		f := newFake(kind)
-		target, err := row.Resolve(t.Context(), f, crowd{holder: 1, waiter: 2}, "")
+		target, err := row.Resolve(t.Context(), f, clientState{holder: 1, waiter: 2}, "")
 		if err != nil {
 			t.Fatalf("%s: %v", row.Name, err)
 		}
@@ -98,10 +98,10 @@ func TestWholeLifeOfEveryRow(t *testing.T) {
 		broke := f.done()
 		heals(t, in)
 		undone := f.done()
-		if len(broke) == 0 && !slices.Contains(whenTheyCan, row.Name) {
+		if len(broke) == 0 && !slices.Contains(waitForWork, row.Name) {
 			t.Errorf("%s did nothing", row.Name)
 		}
-		if len(undone) != len(broke) && !slices.Contains(nothingToUndo, row.Name) {
+		if len(undone) != len(broke) && !slices.Contains(asymmetric, row.Name) {
 			t.Errorf("%s did %q and undid %q", row.Name, broke, undone)
 		}
 	}

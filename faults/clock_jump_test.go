@@ -15,14 +15,14 @@ func TestClockJump(t *testing.T) {
 	env.Amount = time.Minute
 	in := inject(t, clockJumpSpec, env, "n2")
 	did(t, f, "clock n2 1m0s 0")
-	tell := func(ahead time.Duration) {
+	setTime := func(ahead time.Duration) {
 		now := time.Now().Add(ahead)
 		f.replies["TIME"] = []any{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)}
 	}
-	f.set(func() { tell(0) })
-	doesNotBite(t, in)
-	f.set(func() { tell(60 * time.Second) })
-	bites(t, in)
+	f.set(func() { setTime(0) })
+	noEffectYet(t, in)
+	f.set(func() { setTime(60 * time.Second) })
+	takesEffect(t, in)
 	f.done()
 	heals(t, in)
 	did(t, f, "clock n2 0s 0")
@@ -33,13 +33,13 @@ func TestClockJump(t *testing.T) {
 }
 
 func TestClockJumpOfARealServer(t *testing.T) {
-	c := startWith(t, cluster.Topology{Kind: cluster.Single}, clockJumpSpec.Requires)
-	command(t, c, "n1", "SET", "k", "v", "PX", "50000")
+	c := startServersWith(t, cluster.Topology{Kind: cluster.Single}, clockJumpSpec.Requires)
+	run(t, c, "n1", "SET", "k", "v", "PX", "50000")
 	in := inject(t, clockJumpSpec, Env{Cluster: c, Amount: time.Minute}, "n1")
-	bites(t, in)
-	for end := time.Now().Add(40 * time.Second); command(t, c, "n1", "GET", "k") != nil; {
+	takesEffect(t, in)
+	for end := time.Now().Add(40 * time.Second); run(t, c, "n1", "GET", "k") != nil; {
 		if time.Now().After(end) {
-			t.Fatal("a lease of 50 s has not run out")
+			t.Fatal("a lease of 50 s has not expired")
 		}
 	}
 	heals(t, in)

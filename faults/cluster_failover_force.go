@@ -1,7 +1,7 @@
 package faults
 
-// cluster-failover-force: the keys move with the slots; a write that the replica has not heard of is lost,
-// except where the master waits for it.
-var clusterFailoverForceSpec = takeOver("cluster-failover-force", "FORCE",
-	"has a cluster's replica take over without asking its master, by vote (CLUSTER FAILOVER FORCE).",
-	"redis.io, CLUSTER FAILOVER: FORCE, when the master is down")
+var clusterFailoverForceSpec = takeover([]any{"FORCE"}, Spec{
+	Name:   "cluster-failover-force",
+	Doc:    "makes a Redis Cluster replica take over by vote, without its master's consent (CLUSTER FAILOVER FORCE).",
+	Source: "redis.io, CLUSTER FAILOVER: FORCE, when the master is down",
+})

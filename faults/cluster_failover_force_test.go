@@ -10,8 +10,8 @@ func TestClusterFailoverForce(t *testing.T) {
 	f := newFake(cluster.Sharded)
 	in := inject(t, clusterFailoverForceSpec, f.env(), "n5")
 	did(t, f, "n5: CLUSTER FAILOVER FORCE")
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	f.set(func() { f.roles["n5"] = "master" })
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 }

@@ -10,8 +10,8 @@ func TestClusterTakeover(t *testing.T) {
 	f := newFake(cluster.Sharded)
 	in := inject(t, clusterTakeoverSpec, f.env(), "n5")
 	did(t, f, "n5: CLUSTER FAILOVER TAKEOVER")
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	f.set(func() { f.roles["n5"] = "master" })
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 }

@@ -10,19 +10,19 @@ func TestConnectionReset(t *testing.T) {
 	f := newFake(cluster.Single)
 	in := inject(t, connectionResetSpec, f.env(), "client:0")
 	did(t, f, "rule client:0>* 3 3")
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	f.set(func() { f.traffic.Resets = 2 })
-	if proof := bites(t, in); proof != "2 connections were reset" {
-		t.Error(proof)
+	if effect := takesEffect(t, in); effect != "2 connections reset" {
+		t.Error(effect)
 	}
 }
 
-func TestConnectionResetOfARealClient(t *testing.T) {
-	c := servers(t, cluster.Single)
+func TestConnectionResetWithARealClient(t *testing.T) {
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	in := inject(t, connectionResetSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
-	client.hears(t, "over")
+	takesEffect(t, in)
+	client.expect(t, "closed")
 	heals(t, in)
-	dial(t, c, 1) // and comes through
+	dial(t, c, 1) // is accepted
 }

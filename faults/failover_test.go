@@ -13,10 +13,10 @@ import (
 func TestFailover(t *testing.T) {
 	f := newFake(cluster.Sentinel)
 	in := inject(t, failoverSpec, f.env(), "n1")
-	doesNotBite(t, in)                         // accepted is not done
-	f.set(func() { f.roles["n3"] = "master" }) // n1 still says that it is master too
-	if proof := bites(t, in); proof != "n3 is master in place of n1" {
-		t.Error(proof)
+	noEffectYet(t, in)                         // accepted, not yet done
+	f.set(func() { f.roles["n3"] = "master" }) // n1 still reports that it is master too
+	if effect := takesEffect(t, in); effect != "n3 is master instead of n1" {
+		t.Error(effect)
 	}
 	heals(t, in)
 	if diff := cmp.Diff([]string{"promote"}, f.done()); diff != "" {
@@ -28,23 +28,23 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-func TestFailoverThatIsGivenUp(t *testing.T) {
+func TestFailoverObservationIsCancelled(t *testing.T) {
 	in := inject(t, failoverSpec, newFake(cluster.Sentinel).env(), "n1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if proof, err := in.Bite(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Bite = %q, %v", proof, err)
+	if effect, err := in.Observe(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Observe = %q, %v", effect, err)
 	}
 }
 
 func TestFailoverOnRealServers(t *testing.T) {
 	t.Parallel()
-	c := servers(t, cluster.Sentinel)
+	c := startServers(t, cluster.Sentinel)
 	in := inject(t, failoverSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 	if testing.Short() {
-		t.Log("not waited for: Sentinel turns the old master into a replica about ten seconds later")
+		t.Log("not awaited: Sentinel demotes the old master about ten seconds later")
 		return
 	}
 	becomes(t, c, "master", "slave", "slave")

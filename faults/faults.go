@@ -1,10 +1,8 @@
-// Package faults breaks what locks stand on: one file for each fault. A fault
-// is injected, proves by an observed effect that it bit, and is healed. It
-// knows the cluster's abilities and the clients' processes, and nothing of the
-// workload or of what is judged.
+// Package faults injects the failures of a run; its Go API is not a promise and may change. Each fault has a file of
+// its own. A fault is injected, shows an observed effect, and is healed. It uses the abilities of the cluster and the
+// clients' processes, and knows neither the workload nor the checkers.
 //
-// Read [Spec] and [Injection] first. What to break when is not decided here:
-// that is a plan, and plans are part of scenarios.
+// Read [Spec] and [Injection] first. What to break when is decided by the plan of a scenario, not here.
 package faults
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// Env is what a fault works on, and how hard.
+// Env is what a fault works on, and its parameters.
 type Env struct {
 	Cluster cluster.Cluster
 	Clients Clients
@@ -29,17 +27,16 @@ type Env struct {
 
 // Clients is what can be done to the lock users. Clients count from 0.
 type Clients interface {
-	Stop(client int) error     // returns when the client stands still
+	Stop(client int) error     // returns when the client has stopped
 	Continue(client int) error // no error if it was not stopped
-	Crash(client int) error    // ends it at once; nothing starts it again
+	Crash(client int) error    // kills it; it is not restarted
 }
 
-// Injection is a fault that is in force. Its methods may be called from several goroutines.
+// Injection is a fault in force. Its methods may be called from several goroutines.
 type Injection interface {
-	// Bite waits until the fault's effect has been observed and says what it
-	// was, for people. An error means that it has not bitten (ctx ended).
-	Bite(ctx context.Context) (proof string, err error)
-	// Heal undoes the fault and says how. Twice is once.
+	// Observe waits until the fault's effect has been observed and describes it. It returns an error if ctx ends first.
+	Observe(ctx context.Context) (effect string, err error)
+	// Heal undoes the fault and says how. The second call does nothing and returns the same.
 	Heal(ctx context.Context) (how string, err error)
 }
 
@@ -47,49 +44,49 @@ type Injection interface {
 type Spec struct {
 	Name   string
 	Doc    string // one sentence
-	Source string // the paper, article or issue whose fault this is
-	// Targets are the target words it understands; the first is the default.
+	Source string // the paper, article or issue that describes the fault
+	// Targets are the kinds of target it takes; the first is the default.
 	Targets []Target
-	// HealLast: healed only when the workload has ended, because healing it
-	// under load would be another fault (a master that comes back empty).
+	// HealLast: healed only when the workload has ended, because healing it under load would be another fault (a master
+	// that restarts empty).
 	HealLast bool
-	// Stroke: it is over when it has bitten, and healed then, unless the step says for how long.
+	// OneShot: healed as soon as its effect was observed, unless the step has a duration.
 	OneShot bool
-	// Down: a node that it is aimed at does not serve its clients while it is in force.
+	// Down: a node that it targets does not serve clients while it is in force.
 	Down bool
-	// Process: it is one of a client's whole process, and of all others that live in it.
+	// WholeProcess: it affects a client's process, and so all other clients in that process.
 	WholeProcess bool
-	// Amount says how much of it there is, for a step's amount; nil: it comes in one size.
+	// Amount is the number that a step may set; nil: none.
 	Amount *Amount
-	// Needs is the kinds of topology that can have it; nil is any.
+	// Topologies are the kinds that can have it; nil: all.
 	Topologies []string
 	// Requires is what servers have to be started with.
 	Requires cluster.Requirements
-	// Unable says what this backend lacks for it; "" if nothing.
+	// Lacks names what this backend lacks for it; "" if nothing.
 	Lacks func(c cluster.Cluster) string
-	// Resources is what it has in its power while it is in force; nil: its target, against its own kind.
+	// Resources are what it controls while it is in force; nil: its target, against faults of the same name.
 	Resources func(c cluster.Cluster, target string) []Resource
-	// Inject breaks target, which is a resolved name: "n2", "client:3".
+	// Inject breaks target, a resolved name such as "n2" or "client:3".
 	Inject func(ctx context.Context, env Env, target string) (Injection, error)
 }
 
 // Amount is the one number that a fault may take from a step.
 type Amount struct {
-	Doc      string        // what it is, for people
-	Default  time.Duration // of a step that says nothing
-	Min, Max time.Duration // bounds, both allowed; 0 is never allowed
+	Doc      string        // what it measures, for people
+	Default  time.Duration // where a step sets none
+	Min, Max time.Duration // inclusive; 0 is never allowed
 }
 
-// Refuses says why amount cannot be the fault's; 0 is the default and always good.
+// CheckAmount refuses an amount that the fault cannot have; 0 stands for the default.
 func (s Spec) CheckAmount(amount time.Duration) error {
 	a := s.Amount
 	switch {
 	case amount == 0:
 		return nil
 	case a == nil:
-		return fmt.Errorf("fault %s takes no amount: leave it out", s.Name)
+		return fmt.Errorf("fault %s takes no amount", s.Name)
 	case amount < a.Min || amount > a.Max:
-		return fmt.Errorf("fault %s: amount is %s, from %v to %v, not %v", s.Name, a.Doc, a.Min, a.Max, amount)
+		return fmt.Errorf("fault %s: the amount (%s) must be between %v and %v, not %v", s.Name, a.Doc, a.Min, a.Max, amount)
 	}
 	return nil
 }
@@ -102,12 +99,12 @@ func (s Spec) amount(env Env) time.Duration {
 	return s.Amount.Default
 }
 
-// NeedsTopology says why that kind of topology cannot have the fault; "" if it can.
+// WrongTopology says why that kind of topology cannot have the fault; "" if it can.
 func (s Spec) WrongTopology(kind string) string {
 	if s.Topologies == nil || slices.Contains(s.Topologies, kind) {
 		return ""
 	}
-	return "only topology " + strings.Join(s.Topologies, ", ") + " can have it"
+	return "it needs topology " + strings.Join(s.Topologies, " or ")
 }
 
 // Check says, before anything is broken, why cluster c cannot have the fault.
@@ -122,29 +119,20 @@ func (s Spec) Check(c cluster.Cluster) error {
 	return nil
 }
 
-// pollEvery is how often an effect is looked for that announces itself by nothing.
-const pollEvery = 2 * time.Millisecond
-
-// await polls seen until it says how the effect was observed, or ctx ends.
-func await(ctx context.Context, what string, seen func() (string, bool)) (string, error) {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		if proof, ok := seen(); ok {
-			return proof, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return "", fmt.Errorf("%s was not seen: %w", what, ctx.Err())
-		}
-	}
-}
-
-// can says whether cluster c has ability A, and what it lacks if not.
-func can[A any](c cluster.Cluster, what string) string {
+// lacks names what a backend without ability A cannot do; "" if c has it.
+func lacks[A any](c cluster.Cluster, what string) string {
 	if _, ok := c.(A); ok {
 		return ""
 	}
 	return "this backend cannot " + what
 }
+
+func lacksKiller(c cluster.Cluster) string {
+	return lacks[cluster.Killer](c, "kill and restart a server")
+}
+
+func lacksAdmin(c cluster.Cluster) string {
+	return lacks[cluster.Admin](c, "send commands to a server")
+}
+
+func lacksNothing(cluster.Cluster) string { return "" }

@@ -10,37 +10,36 @@ func TestFlushall(t *testing.T) {
 	f := newFake(cluster.Single)
 	in := inject(t, flushallSpec, f.env(), "n1")
 	f.set(func() { f.replies["DBSIZE"] = int64(0) })
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	f.done()
 	f.set(func() { f.replies["DBSIZE"] = int64(2) })
-	if proof := bites(t, in); proof != "2 keys of n1 were removed" {
-		t.Error(proof)
+	if effect := takesEffect(t, in); effect != "2 keys removed" {
+		t.Error(effect)
 	}
 	did(t, f, "n1: DBSIZE", "n1: FLUSHALL")
 	heals(t, in)
 }
 
 func TestFlushallOfARealServer(t *testing.T) {
-	c := servers(t, cluster.Single)
-	command(t, c, "n1", "SET", "k", "v")
+	c := startServers(t, cluster.Single)
+	run(t, c, "n1", "SET", "k", "v")
 	in := inject(t, flushallSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
-	if got := command(t, c, "n1", "DBSIZE"); got != int64(0) {
+	takesEffect(t, in)
+	if got := run(t, c, "n1", "DBSIZE"); got != int64(0) {
 		t.Errorf("%v keys are left", got)
 	}
 	heals(t, in)
 }
 
-// TestAStrokeThatWasHealedIsOver: what had nothing to break until then breaks
-// nothing later.
-func TestAStrokeThatWasHealedIsOver(t *testing.T) {
-	c := servers(t, cluster.Single)
+// TestHealedCommandDoesNothing: a command that had nothing to break before it was healed breaks nothing afterwards.
+func TestHealedCommandDoesNothing(t *testing.T) {
+	c := startServers(t, cluster.Single)
 	in := inject(t, flushallSpec, Env{Cluster: c}, "n1")
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	heals(t, in)
-	command(t, c, "n1", "SET", "k", "v")
-	doesNotBite(t, in)
-	if got := command(t, c, "n1", "GET", "k"); got != "v" {
+	run(t, c, "n1", "SET", "k", "v")
+	noEffectYet(t, in)
+	if got := run(t, c, "n1", "GET", "k"); got != "v" {
 		t.Errorf("k is %v", got)
 	}
 }

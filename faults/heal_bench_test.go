@@ -65,7 +65,7 @@ func healOnce(b *testing.B, row Spec, kind string) {
 	if row.CheckTarget(target) != nil {
 		target = ""
 	}
-	target, err = row.Resolve(b.Context(), c, crowd{}, target)
+	target, err = row.Resolve(b.Context(), c, clientState{}, target)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func healOnce(b *testing.B, row Spec, kind string) {
 	}
 	ctx, cancel := context.WithTimeout(b.Context(), inForce)
 	defer cancel()
-	proof, err := in.Bite(ctx)
+	proof, err := in.Observe(ctx)
 	if err != nil {
 		proof = "(no bite: " + err.Error() + ")"
 	}

@@ -16,33 +16,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// bare is a cluster without abilities.
-type bare struct{ topology cluster.Topology }
-
-func (b bare) Topology() cluster.Topology     { return b.topology.Defaults() }
-func (b bare) Endpoints(int) client.Endpoints { return client.Endpoints{} }
-func (b bare) Close(context.Context) error    { return nil }
-func (b bare) Nodes() (nodes []cluster.Node) {
-	for i := range b.topology.Size() {
-		nodes = append(nodes, cluster.Node{Name: fmt.Sprintf("n%d", i+1)})
-	}
-	return nodes
-}
-
-// fake is a cluster with every ability, that writes down what was done to it.
+// fake is a cluster with every ability that records what was done to it.
 type fake struct {
-	bare
+	planned
 	mu      sync.Mutex
 	did     []string
-	roles   map[string]string // by node; a node that is not there is down
-	waiting map[string]int64  // bytes held, by the replica that called
-	errs    map[string]error  // what goes wrong, by what was done
+	roles   map[string]string // by node; a node without a role is down
+	waiting map[string]int64  // bytes held, by the end that opened the connection
+	errs    map[string]error  // what fails, by what was done
 	replies map[string]any    // to commands
 	traffic cluster.Traffic   // beside what is waiting
 	offsets map[string]int64  // of replication, by node
@@ -52,8 +38,8 @@ type fake struct {
 
 func newFake(kind string) *fake {
 	f := &fake{
-		bare:  bare{cluster.Topology{Kind: kind}},
-		roles: map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
+		planned: planned{cluster.Topology{Kind: kind}},
+		roles:   map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
 		offsets: map[string]int64{}, holds: map[string]string{},
 	}
 	for i, n := range f.Nodes() {
@@ -65,7 +51,7 @@ func newFake(kind string) *fake {
 	return f
 }
 
-// do writes down what was done and says what goes wrong with it.
+// do records what was done and returns its error.
 func (f *fake) do(format string, args ...any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +60,7 @@ func (f *fake) do(format string, args ...any) error {
 	return f.errs[what]
 }
 
-// done is what was done since it was last asked.
+// done returns what was done since the last call.
 func (f *fake) done() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +68,7 @@ func (f *fake) done() []string {
 	return f.did
 }
 
-// set changes what the witness and the gates see.
+// set changes what the witness and the gates report.
 func (f *fake) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +107,7 @@ func (f *fake) Traffic(link cluster.Link, _ cluster.Direction) (cluster.Traffic,
 	return t, f.errs["traffic"]
 }
 
-// Do answers an operator's command with what was put into replies.
+// Do replies to an operator's command with what was put into replies.
 func (f *fake) Do(_ context.Context, node string, args ...any) (any, error) {
 	command := strings.TrimSpace(fmt.Sprintln(args...))
 	err := f.do("%s: %s", node, command)
@@ -139,21 +125,21 @@ func (f *fake) Disconnect(_ context.Context, node string) error { return f.do("u
 func (f *fake) Reconnect(_ context.Context, node string) error  { return f.do("plug %s", node) }
 func (f *fake) Wipe(_ context.Context, node string) error       { return f.do("wipe %s", node) }
 
-// Stop, Continue and Crash make it the clients as well.
+// Crash, Stop and Continue make it the clients as well.
 func (f *fake) Crash(client int) error    { return f.do("crash %d", client) }
 func (f *fake) Stop(client int) error     { return f.do("stop %d", client) }
 func (f *fake) Continue(client int) error { return f.do("continue %d", client) }
 
 func (f *fake) env() Env { return Env{Cluster: f, Clients: f, Keys: []string{"orders"}} }
 
-var errBroken = errors.New("it is broken")
+var errBroken = errors.New("broken on purpose")
 
-// crowd is what is known of the clients.
-type crowd struct{ holder, waiter int }
+// clientState is what is known of the clients.
+type clientState struct{ holder, waiter int }
 
-func (c crowd) Holder() (int, bool) { return c.holder, c.holder >= 0 }
-func (c crowd) Waiter() (int, bool) { return c.waiter, c.waiter >= 0 }
-func (c crowd) Keys() []string      { return []string{"orders"} }
+func (c clientState) Holder() (int, bool) { return c.holder, c.holder >= 0 }
+func (c clientState) Waiter() (int, bool) { return c.waiter, c.waiter >= 0 }
+func (c clientState) Keys() []string      { return []string{"orders"} }
 
 // inject injects and fails the test if that does not work.
 func inject(t *testing.T, s Spec, e Env, target string) Injection {
@@ -165,29 +151,29 @@ func inject(t *testing.T, s Spec, e Env, target string) Injection {
 	return in
 }
 
-// bites waits for the proof.
-func bites(t *testing.T, in Injection) string {
+// takesEffect waits for the effect.
+func takesEffect(t *testing.T, in Injection) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	proof, err := in.Bite(ctx)
-	if err != nil || proof == "" {
-		t.Fatalf("it did not bite: %q, %v", proof, err)
+	effect, err := in.Observe(ctx)
+	if err != nil || effect == "" {
+		t.Fatalf("it had no effect: %q, %v", effect, err)
 	}
-	return proof
+	return effect
 }
 
-// doesNotBite makes sure that there is no proof yet.
-func doesNotBite(t *testing.T, in Injection) {
+// noEffectYet checks that no effect is observed yet.
+func noEffectYet(t *testing.T, in Injection) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if proof, err := in.Bite(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("it bit before it could: %q, %v", proof, err)
+	if effect, err := in.Observe(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("an effect was observed too early: %q, %v", effect, err)
 	}
 }
 
-// heals heals twice, which is once, and says how.
+// heals heals twice, which must be the same as once, and returns how.
 func heals(t *testing.T, in Injection) string {
 	t.Helper()
 	how, err := in.Heal(t.Context())
@@ -198,14 +184,14 @@ func heals(t *testing.T, in Injection) string {
 	return how
 }
 
-// servers are real ones.
-func servers(t *testing.T, kind string) *process.Cluster {
+// startServers starts real servers.
+func startServers(t *testing.T, kind string) *process.Cluster {
 	t.Helper()
-	return startWith(t, cluster.Topology{Kind: kind}, cluster.Requirements{})
+	return startServersWith(t, cluster.Topology{Kind: kind}, cluster.Requirements{})
 }
 
-// startWith starts real servers with more than plain ones have.
-func startWith(t *testing.T, topology cluster.Topology, e cluster.Requirements) *process.Cluster {
+// startServersWith starts real servers that meet requirements.
+func startServersWith(t *testing.T, topology cluster.Topology, e cluster.Requirements) *process.Cluster {
 	t.Helper()
 	if _, err := process.Version(t.Context(), ""); err != nil {
 		t.Skip("NOT RUN: needs real servers: ", err)
@@ -228,13 +214,13 @@ func startWith(t *testing.T, topology cluster.Topology, e cluster.Requirements) 
 	return c
 }
 
-// role is what node says of itself; "" if it does not answer.
+// role is what node reports; "" if it does not reply.
 func role(t *testing.T, c cluster.Cluster, node string) string {
 	t.Helper()
 	return c.(cluster.Witness).Sample(t.Context(), node, nil).Role
 }
 
-// becomes polls until every node is in its role, links included.
+// becomes polls until the nodes are in these roles.
 func becomes(t *testing.T, c cluster.Cluster, roles ...string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -254,7 +240,7 @@ func becomes(t *testing.T, c cluster.Cluster, roles ...string) {
 	}
 }
 
-// did fails the test unless exactly this was done since it was last asked.
+// did fails the test unless exactly this was done since the last call.
 func did(t *testing.T, f *fake, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, f.done(), cmpopts.EquateEmpty()); diff != "" {
@@ -262,8 +248,8 @@ func did(t *testing.T, f *fake, want ...string) {
 	}
 }
 
-// command runs one at a real node.
-func command(t *testing.T, c *process.Cluster, node string, args ...any) any {
+// run executes a command on a real node.
+func run(t *testing.T, c *process.Cluster, node string, args ...any) any {
 	t.Helper()
 	reply, err := c.Do(t.Context(), node, args...)
 	if err != nil {
@@ -272,13 +258,13 @@ func command(t *testing.T, c *process.Cluster, node string, args ...any) any {
 	return reply
 }
 
-// gets waits until node has that at key: replicas follow in their own time.
+// gets waits until node has that value at key: replicas follow asynchronously.
 func gets(t *testing.T, c *process.Cluster, node, key string, want any) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(time.Minute); ; <-tick.C {
-		got := command(t, c, node, "GET", key)
+		got := run(t, c, node, "GET", key)
 		if got == want {
 			return
 		}
@@ -288,13 +274,13 @@ func gets(t *testing.T, c *process.Cluster, node, key string, want any) {
 	}
 }
 
-// dial is a connection of client:0 to a node's gate, that has said hello.
+// dial opens a connection of client:0 to a node's gate and exchanges a PING.
 func dial(t *testing.T, c *process.Cluster, node int) *caller {
 	t.Helper()
 	return dialAs(t, c, 0, node)
 }
 
-// dialAs is dial of another client.
+// dialAs is dial for another client.
 func dialAs(t *testing.T, c *process.Cluster, client, node int) *caller {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.Endpoints(client).Source)}}
@@ -304,47 +290,47 @@ func dialAs(t *testing.T, c *process.Cluster, client, node int) *caller {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	caller := &caller{conn, bufio.NewReader(conn)}
-	caller.say(t, "PING")
-	if got := caller.hear(20 * time.Second); got != "+PONG" {
-		t.Fatalf("heard %q", got)
+	caller.send(t, "PING")
+	if got := caller.receive(20 * time.Second); got != "+PONG" {
+		t.Fatalf("received %q, want +PONG", got)
 	}
 	return caller
 }
 
-// caller speaks to a server in lines.
+// caller exchanges lines with a server.
 type caller struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-func (c *caller) say(t *testing.T, line string) {
+func (c *caller) send(t *testing.T, line string) {
 	t.Helper()
 	if _, err := c.Write([]byte(line + "\r\n")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// hear is the next line, "silence" if none comes, or "over" when the connection is.
-func (c *caller) hear(most time.Duration) string {
+// receive returns the next line, "silence" if none comes, or "closed" when the connection is.
+func (c *caller) receive(most time.Duration) string {
 	_ = c.SetReadDeadline(time.Now().Add(most))
 	line, err := c.in.ReadString('\n')
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "silence"
 	case err != nil:
-		return "over"
+		return "closed"
 	}
 	return strings.TrimSpace(line)
 }
 
-// hears fails the test unless that is what comes next; "silence" is waited for briefly.
-func (c *caller) hears(t *testing.T, want string) {
+// expect fails the test unless that is received next; for "silence" it waits briefly.
+func (c *caller) expect(t *testing.T, want string) {
 	t.Helper()
 	most := 20 * time.Second
 	if want == "silence" {
 		most = 50 * time.Millisecond
 	}
-	if got := c.hear(most); got != want {
-		t.Fatalf("heard %q, want %q", got, want)
+	if got := c.receive(most); got != want {
+		t.Fatalf("received %q, want %q", got, want)
 	}
 }

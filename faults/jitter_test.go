@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestJitter: the seed of the packets is drawn from the run's, for each link anew.
+// TestJitter: the seed of the packets is drawn from the run's, for each link separately.
 func TestJitter(t *testing.T) {
 	rules := func(seed uint64) []cluster.Rule {
 		f := newFake(cluster.Quorum)
@@ -16,9 +16,9 @@ func TestJitter(t *testing.T) {
 		env.Rand, env.Amount = rand.New(rand.NewPCG(seed, 1)), 30*time.Millisecond
 		in := inject(t, jitterSpec, env, "n2")
 		did(t, f, "rule *>n2 3 0", "rule n2>* 3 0")
-		doesNotBite(t, in)
+		noEffectYet(t, in)
 		f.set(func() { f.waiting["*"] = 1 })
-		bites(t, in)
+		takesEffect(t, in)
 		return f.rules
 	}
 	a, again, other := rules(1), rules(1), rules(2)
@@ -32,22 +32,22 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestJitterOfARealClient: packets are late, and in order.
-func TestJitterOfARealClient(t *testing.T) {
-	c := servers(t, cluster.Single)
+// TestJitterWithARealClient: packets are late, and in order.
+func TestJitterWithARealClient(t *testing.T) {
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	env := Env{Cluster: c, Amount: 60 * time.Millisecond, Rand: rand.New(rand.NewPCG(3, 1))}
 	in := inject(t, jitterSpec, env, "client:0")
 	began := time.Now()
 	for range 10 {
-		client.say(t, "PING")
-		client.hears(t, "+PONG")
+		client.send(t, "PING")
+		client.expect(t, "+PONG")
 	}
 	if took := time.Since(began); took < 100*time.Millisecond { // 600 ms on average
-		t.Errorf("ten times there and back took %v", took)
+		t.Errorf("ten round trips took %v", took)
 	}
-	client.say(t, "PING")
-	bites(t, in)
-	client.hears(t, "+PONG")
+	client.send(t, "PING")
+	takesEffect(t, in)
+	client.expect(t, "+PONG")
 	heals(t, in)
 }

@@ -2,32 +2,31 @@ package faults
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// key-deleted removes the keys of the locks under their holders: an operator
-// who helps, an eviction when the memory is full.
+// key-deleted removes the keys of the locks under their holders: an operator who wants to help, an eviction when memory
+// is full.
 var keyDeletedSpec = Spec{
 	Name:    "key-deleted",
-	Doc:     "deletes the locks' own keys at a server (DEL), once, when there are any.",
+	Doc:     "deletes the locks' keys on a server (DEL), once, as soon as there are any.",
 	Source:  "rueidislock's README: a deleted key is a lost lock; maxmemory with an allkeys policy evicts locks",
 	Targets: []Target{Master, Deciding, Node},
 	OneShot: true,
-	Lacks:   unableToCommand,
+	Lacks:   lacksAdmin,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		return newStroke(target, func(ctx context.Context) (string, bool, error) {
+		return newCommand(target, func(ctx context.Context) (string, bool, error) {
 			var deleted int64
-			for _, key := range env.Keys { // one by one: in a cluster they need not be in one slot
-				reply, err := env.Cluster.(cluster.Admin).Do(ctx, target, "DEL", key)
+			for _, key := range env.Keys { // one by one: in a Redis Cluster they may be in different slots
+				n, err := number(ctx, env.Cluster.(cluster.Admin), target, "DEL", key)
 				if err != nil {
 					return "", false, err
 				}
-				n, _ := reply.(int64)
 				deleted += n
 			}
-			return fmt.Sprintf("%d keys of locks at %s were deleted", deleted, target), deleted > 0, nil
+			return format.Count(deleted, "key") + " deleted", deleted > 0, nil
 		}), nil
 	},
 }

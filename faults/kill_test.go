@@ -12,7 +12,7 @@ import (
 func TestKill(t *testing.T) {
 	f := newFake(cluster.Quorum)
 	in := inject(t, killSpec, f.env(), "n2")
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 	if diff := cmp.Diff([]string{"kill n2", "restart n2"}, f.done()); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
@@ -26,7 +26,7 @@ func TestKillThatFails(t *testing.T) {
 		t.Errorf("Inject = %v, %v", in, err)
 	}
 	f.errs = map[string]error{"restart n1": errBroken}
-	delete(f.roles, "n1") // and it is down
+	delete(f.roles, "n1") // it is down
 	in := inject(t, killSpec, f.env(), "n1")
 	if _, err := in.Heal(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("Heal = %v", err)
@@ -34,11 +34,11 @@ func TestKillThatFails(t *testing.T) {
 }
 
 func TestKillOnRealServers(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	once := inject(t, killSpec, Env{Cluster: c}, "n1")
-	bites(t, once)
+	takesEffect(t, once)
 	if got := role(t, c, "n1"); got != "" {
-		t.Errorf("a killed node says that it is %s", got)
+		t.Errorf("a killed node reports the role %s", got)
 	}
 	twice := inject(t, killSpec, Env{Cluster: c}, "n1") // as a random plan may
 	paused, err := pauseNodeSpec.Inject(t.Context(), Env{Cluster: c}, "n1")
@@ -46,7 +46,7 @@ func TestKillOnRealServers(t *testing.T) {
 		t.Errorf("pausing a dead node = %v, %v, want ErrDown", paused, err)
 	}
 	heals(t, once)
-	if how := heals(t, twice); how != "n1 runs already" {
+	if how := heals(t, twice); how != "n1 already runs" {
 		t.Errorf("healed the second time: %s", how)
 	}
 	becomes(t, c, "master")

@@ -4,34 +4,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// overLinks is a fault that is rules for links: which ones, what the gates do,
-// and what in their counts proves it.
-type overLinks struct {
-	rule  func(env Env, s Spec) cluster.Rule
-	proof func(since cluster.Traffic) (string, bool)
-	heal  string // how it was undone, for people
+// linkFault is a fault that is a rule for links: what the gates do, and what in their counters shows it.
+type linkFault struct {
+	rule   func(env Env, s Spec) cluster.Rule
+	effect func(since []cluster.Traffic) (string, bool) // by link
+	healed string                                       // how it was undone, for people
 }
 
-// spec completes a row whose Resources are the links.
-func (o overLinks) spec(s Spec) Spec {
-	s.Lacks = func(c cluster.Cluster) string { return can[cluster.Links](c, "hold, delay or cut connections") }
+// spec completes a row whose Resources are links.
+func (l linkFault) spec(s Spec) Spec {
+	s.Lacks = func(c cluster.Cluster) string {
+		return lacks[cluster.Links](c, "hold, delay or cut connections")
+	}
 	row := s
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
-		in := &ruled{links: env.Cluster.(cluster.Links), held: row.Resources(env.Cluster, target), how: o}
-		var err error
-		if in.before, err = in.traffic(); err != nil {
+		links := env.Cluster.(cluster.Links)
+		held := row.Resources(env.Cluster, target)
+		before, err := trafficOf(links, held)
+		if err != nil {
 			return nil, err
 		}
-		for _, g := range in.held {
-			if err := in.links.SetRule(g.Link, g.Dir, o.rule(env, row)); err != nil {
-				_, _ = in.Heal(ctx) // half of it is none: nobody would heal it
-				return nil, fmt.Errorf("setting a rule for %s: %w", g, err)
+		in := &injection{
+			observe: func(ctx context.Context) (string, error) {
+				return await(ctx, "an effect on any connection", func() (string, bool) {
+					now, err := trafficOf(links, held)
+					if err != nil {
+						return "", false
+					}
+					return l.effect(difference(now, before))
+				})
+			},
+			undo: func(context.Context) (string, error) { return l.healed, passAll(links, held) },
+		}
+		for _, r := range held {
+			if err := links.SetRule(r.Link, r.Dir, l.rule(env, row)); err != nil {
+				_, _ = in.Heal(ctx) // the caller gets no Injection to heal
+				return nil, fmt.Errorf("setting a rule for %s: %w", r, err)
 			}
 		}
 		return in, nil
@@ -39,159 +53,110 @@ func (o overLinks) spec(s Spec) Spec {
 	return s
 }
 
-// ruled is links under a rule.
-type ruled struct {
-	links  cluster.Links
-	held   []Resource
-	how    overLinks
-	before cluster.Traffic
-	once   sync.Once
-	err    error
-}
-
-// traffic sums up what the gates of all links have done so far.
-func (r *ruled) traffic() (sum cluster.Traffic, err error) {
-	for _, g := range r.held {
-		t, err := r.links.Traffic(g.Link, g.Dir)
-		if err != nil {
-			return sum, fmt.Errorf("counting on %s: %w", g, err)
+// passAll removes the rules of all links, also when one of them cannot be removed.
+func passAll(links cluster.Links, held []Resource) error {
+	var errs []error
+	for _, r := range held {
+		if err := links.SetRule(r.Link, r.Dir, cluster.Rule{}); err != nil {
+			errs = append(errs, fmt.Errorf("removing the rule for %s: %w", r, err))
 		}
-		sum.Add(t)
 	}
-	return sum, nil
+	return errors.Join(errs...)
 }
 
-// Bite waits until the gates have done to somebody's bytes what they should.
-func (r *ruled) Bite(ctx context.Context) (string, error) {
-	return await(ctx, "an effect on any connection", func() (string, bool) {
-		now, err := r.traffic()
+// trafficOf is what the gates have done so far, by link.
+func trafficOf(links cluster.Links, held []Resource) ([]cluster.Traffic, error) {
+	all := make([]cluster.Traffic, len(held))
+	for i, r := range held {
+		t, err := links.Traffic(r.Link, r.Dir)
 		if err != nil {
-			return "", false
+			return nil, fmt.Errorf("reading the counters of %s: %w", r, err)
 		}
-		now.Passed -= r.before.Passed
-		now.Dropped -= r.before.Dropped
-		now.Resets -= r.before.Resets
-		now.Messages -= r.before.Messages
-		return r.how.proof(now)
-	})
+		all[i] = t
+	}
+	return all, nil
 }
 
-// Heal lets everything pass again.
-func (r *ruled) Heal(context.Context) (string, error) {
-	r.once.Do(func() {
-		var errs []error
-		for _, g := range r.held {
-			if err := r.links.SetRule(g.Link, g.Dir, cluster.Rule{}); err != nil {
-				errs = append(errs, fmt.Errorf("letting bytes pass on %s: %w", g, err))
-			}
-		}
-		r.err = errors.Join(errs...)
-	})
-	return r.how.heal, r.err
+// difference is what happened between two counts. Waiting is not a count but a level, and stays as it is now.
+func difference(now, before []cluster.Traffic) []cluster.Traffic {
+	for i, b := range before {
+		now[i].Passed -= b.Passed
+		now[i].Dropped -= b.Dropped
+		now[i].Resets -= b.Resets
+		now[i].Messages -= b.Messages
+	}
+	return now
 }
 
-// What gates do, and how it shows.
+// counted is an effect that shows as soon as the counter of any link is above zero.
+func counted(
+	counter func(cluster.Traffic) int64, noun, what string,
+) func([]cluster.Traffic) (string, bool) {
+	return func(since []cluster.Traffic) (string, bool) {
+		var n int64
+		for _, t := range since {
+			n += counter(t)
+		}
+		return format.Count(n, noun) + " " + what, n > 0
+	}
+}
+
+func waiting(t cluster.Traffic) int64 { return t.Waiting }
+
+// always is the same rule for every link.
+func always(r cluster.Rule) func(Env, Spec) cluster.Rule {
+	return func(Env, Spec) cluster.Rule { return r }
+}
+
 var (
-	held = overLinks{
-		rule: func(Env, Spec) cluster.Rule { return cluster.Rule{Mode: cluster.Hold} },
-		proof: func(t cluster.Traffic) (string, bool) {
-			return fmt.Sprintf("%d bytes are held back", t.Waiting), t.Waiting > 0
-		},
-		heal: "what was held back was delivered, in order",
+	hold = linkFault{
+		rule:   always(cluster.Rule{Mode: cluster.Hold}),
+		effect: counted(waiting, "byte", "held"),
+		healed: "held traffic was delivered in order",
 	}
-	delayed = overLinks{
-		rule: func(env Env, s Spec) cluster.Rule { return cluster.Rule{Delay: jitter(env, s.amount(env))} },
-		proof: func(t cluster.Traffic) (string, bool) {
-			return fmt.Sprintf("%d bytes are under way for longer than before", t.Waiting), t.Waiting > 0
-		},
-		heal: "bytes pass at once again",
+	drop = linkFault{
+		rule:   always(cluster.Rule{Mode: cluster.Drop}),
+		effect: counted(func(t cluster.Traffic) int64 { return t.Dropped }, "byte", "lost"),
+		healed: "connections that had lost bytes were reset",
 	}
-	jittered = overLinks{
-		rule: func(env Env, s Spec) cluster.Rule {
-			return cluster.Rule{Jitter: s.amount(env), Seed: dice(env)}
-		},
-		proof: delayed.proof,
-		heal:  delayed.heal,
+	cut = linkFault{
+		rule:   always(cluster.Rule{Mode: cluster.Cut}),
+		effect: counted(func(t cluster.Traffic) int64 { return t.Resets }, "connection", "reset"),
+		healed: "new connections are accepted",
 	}
-	narrowed = overLinks{
-		rule: func(env Env, s Spec) cluster.Rule {
-			return cluster.Rule{Rate: max(1, int64(1000*time.Second/s.amount(env)))}
-		},
-		proof: delayed.proof,
-		heal:  delayed.heal,
+	mute = linkFault{
+		rule:   always(cluster.Rule{Mute: true}),
+		effect: counted(func(t cluster.Traffic) int64 { return t.Messages }, "published message", "lost"),
+		healed: "messages are delivered again",
 	}
-	muted = overLinks{
-		rule: func(Env, Spec) cluster.Rule { return cluster.Rule{Mute: true} },
-		proof: func(t cluster.Traffic) (string, bool) {
-			return fmt.Sprintf("%d published messages were lost", t.Messages), t.Messages > 0
-		},
-		heal: "messages come again",
-	}
-	dropped = overLinks{
-		rule: func(Env, Spec) cluster.Rule { return cluster.Rule{Mode: cluster.Drop} },
-		proof: func(t cluster.Traffic) (string, bool) {
-			return fmt.Sprintf("%d bytes were lost", t.Dropped), t.Dropped > 0
-		},
-		heal: "connections that had lost bytes were reset",
-	}
-	severed = overLinks{
-		rule: func(Env, Spec) cluster.Rule { return cluster.Rule{Mode: cluster.Cut} },
-		proof: func(t cluster.Traffic) (string, bool) {
-			return fmt.Sprintf("%d connections were reset", t.Resets), t.Resets > 0
-		},
-		heal: "new connections are accepted again",
-	}
+	// delay is the amount; spread is a delay of each link's own, jittered one of each packet's own.
+	delay    = slow(func(env Env, s Spec) cluster.Rule { return cluster.Rule{Delay: s.amount(env)} })
+	spread   = slow(func(env Env, s Spec) cluster.Rule { return cluster.Rule{Delay: halfMoreOrLess(env, s.amount(env))} })
+	jittered = slow(func(env Env, s Spec) cluster.Rule {
+		return cluster.Rule{Jitter: s.amount(env), Seed: packetSeed(env)}
+	})
+	throttle = slow(func(env Env, s Spec) cluster.Rule {
+		return cluster.Rule{Rate: max(1, int64(1000*time.Second/s.amount(env)))}
+	})
 )
 
-// jitter is d, from a half less to a half more by chance: links differ.
-func jitter(env Env, d time.Duration) time.Duration {
+// slow is a rule that makes traffic late.
+func slow(rule func(Env, Spec) cluster.Rule) linkFault {
+	return linkFault{rule: rule, effect: counted(waiting, "byte", "delayed"), healed: "traffic is no longer delayed"}
+}
+
+// halfMoreOrLess draws a delay between d/2 and 3d/2, so that links differ.
+func halfMoreOrLess(env Env, d time.Duration) time.Duration {
 	if env.Rand == nil || d < 2 {
 		return d
 	}
 	return d/2 + time.Duration(env.Rand.Int64N(int64(d)))
 }
 
-// dice is the seed of what is drawn for each packet.
-func dice(env Env) uint64 {
+// packetSeed seeds what is drawn for each packet.
+func packetSeed(env Env) uint64 {
 	if env.Rand == nil {
 		return 0
 	}
 	return env.Rand.Uint64()
-}
-
-// exact is delayed without chance.
-func exact(o overLinks) overLinks {
-	o.rule = func(env Env, s Spec) cluster.Rule { return cluster.Rule{Delay: s.amount(env)} }
-	return o
-}
-
-// between is all bytes from one end to the other and back, whoever has dialled.
-func between(a, b string) []Resource {
-	return []Resource{
-		{Link: cluster.Link{From: a, To: b}, Dir: cluster.Both},
-		{Link: cluster.Link{From: b, To: a}, Dir: cluster.Both},
-	}
-}
-
-// around is every link of a target of the words of [Spec.Resolve], in one
-// direction (seen from the end that dials) or both.
-func around(target string, dir cluster.Direction) (all []Resource) {
-	if a, b, pair := cutPair(target); pair {
-		all = append(all, Resource{Link: cluster.Link{From: a, To: b}, Dir: dir})
-		if shape(a) == Node {
-			all = append(all, Resource{Link: cluster.Link{From: b, To: a}, Dir: dir})
-		}
-		return all
-	}
-	if target == string(All) {
-		return []Resource{{Link: cluster.Link{From: cluster.Any, To: cluster.Any}, Dir: dir}}
-	}
-	if shape(target) == Client {
-		return []Resource{{Link: cluster.Link{From: target, To: cluster.Any}, Dir: dir}}
-	}
-	for _, node := range names(target) {
-		all = append(all, Resource{Link: cluster.Link{From: cluster.Any, To: node}, Dir: dir},
-			Resource{Link: cluster.Link{From: node, To: cluster.Any}, Dir: dir})
-	}
-	return all
 }

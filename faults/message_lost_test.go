@@ -14,54 +14,54 @@ func TestMessageLost(t *testing.T) {
 	if rule := f.rules[0]; rule != (cluster.Rule{Mute: true}) {
 		t.Errorf("the rule is %+v", rule)
 	}
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	f.set(func() { f.traffic.Messages = 1 })
-	if proof := bites(t, in); proof != "1 published messages were lost" {
-		t.Error(proof)
+	if effect := takesEffect(t, in); effect != "1 published message lost" {
+		t.Error(effect)
 	}
 	heals(t, in)
 }
 
-// TestMessageLostOfARealSubscriber: in both protocols a message never comes, another subscriber has it, the
-// connection lives on and answers, and after the healing messages come again.
+// TestMessageLostOfARealSubscriber: in both protocols a message is lost, another subscriber receives it, the connection
+// stays up and replies, and after healing messages arrive again.
 func TestMessageLostOfARealSubscriber(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	for protocol, pong := range map[int][]string{2: {"*2", "$4", "pong", "$0", ""}, 3: {"+PONG"}} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
-			deaf, other, sender := dial(t, c, 1), dialAs(t, c, 1, 1), dialAs(t, c, 2, 1)
+			cutOff, other, sender := dial(t, c, 1), dialAs(t, c, 1, 1), dialAs(t, c, 2, 1)
 			kind := map[int]string{2: "*3", 3: ">3"}[protocol]
-			for _, subscriber := range []*caller{deaf, other} {
+			for _, subscriber := range []*caller{cutOff, other} {
 				if protocol == 3 {
-					subscriber.say(t, "HELLO 3")
-					for line := ""; line != "*0"; line = subscriber.hear(20e9) { // modules: none
-						if line == "silence" || line == "over" {
-							t.Fatal("HELLO 3 was not answered")
+					subscriber.send(t, "HELLO 3")
+					for line := ""; line != "*0"; line = subscriber.receive(20e9) { // modules: none
+						if line == "silence" || line == "closed" {
+							t.Fatal("no reply to HELLO 3")
 						}
 					}
 				}
-				subscriber.say(t, "SUBSCRIBE news")
+				subscriber.send(t, "SUBSCRIBE news")
 				for _, want := range []string{kind, "$9", "subscribe", "$4", "news", ":1"} {
-					subscriber.hears(t, want)
+					subscriber.expect(t, want)
 				}
 			}
 			in := inject(t, messageLostSpec, Env{Cluster: c}, "client:0")
-			sender.say(t, "PUBLISH news lost")
-			sender.hears(t, ":2")
-			bites(t, in)
+			sender.send(t, "PUBLISH news lost")
+			sender.expect(t, ":2")
+			takesEffect(t, in)
 			for _, want := range []string{kind, "$7", "message", "$4", "news", "$4", "lost"} {
-				other.hears(t, want)
+				other.expect(t, want)
 			}
-			deaf.say(t, "PING")
+			cutOff.send(t, "PING")
 			for _, want := range pong {
-				deaf.hears(t, want)
+				cutOff.expect(t, want)
 			}
 			heals(t, in)
-			sender.say(t, "PUBLISH news later")
-			sender.hears(t, ":2")
+			sender.send(t, "PUBLISH news later")
+			sender.expect(t, ":2")
 			for _, want := range []string{kind, "$7", "message", "$4", "news", "$5", "later"} {
-				deaf.hears(t, want)
+				cutOff.expect(t, want)
 			}
-			for _, caller := range []*caller{deaf, other, sender} {
+			for _, caller := range []*caller{cutOff, other, sender} {
 				_ = caller.Close()
 			}
 		})

@@ -1,17 +1,14 @@
 package faults
 
-import (
-	"github.com/lockchaos/lockchaos/internal/cluster"
-)
+import "github.com/lockchaos/lockchaos/internal/cluster"
 
-// partition holds back all bytes of its target in both directions, as a network
-// does that has come apart: nothing is refused, nobody is told, and what was
-// under way arrives, late, when it is healed. That is what breaks locks, and
-// what a reset connection cannot show.
-var partitionSpec = held.spec(Spec{
+// partition holds all traffic of its target in both directions, as a partitioned network does: nothing is refused, no
+// end is notified, and what was in flight arrives late when it is healed. That late arrival is what breaks locks; a
+// reset connection does not show it.
+var partitionSpec = hold.spec(Spec{
 	Name: "partition",
-	Doc: "holds back everything between its target (a client, a node, a client and a node, a minority or majority, " +
-		"ring, bridge) and the rest; healing delivers it late.",
+	Doc: "holds all traffic between its target (a client, a node, a client and a node, a minority or majority, ring, " +
+		"bridge) and the rest; healing delivers it late.",
 	Source: "Kleppmann 2016; Jepsen's partitions: majorities-ring, bridge",
 	Targets: []Target{
 		Holder, Waiter, Client, Master, Replica, Deciding, Node, Nodes, Pair, Servers, Minority, Majority, Ring, Bridge,
@@ -24,7 +21,7 @@ func partitioned(c cluster.Cluster, target string) (all []Resource) {
 	nodes := c.Nodes()
 	apart := func(i, j int) { all = append(all, between(nodes[i].Name, nodes[j].Name)...) }
 	switch Target(target) {
-	case Ring: // who is not next to each other
+	case Ring: // each node reaches its two neighbours only
 		for i := range nodes {
 			for j := i + 2; j < len(nodes); j++ {
 				if i > 0 || j < len(nodes)-1 {
@@ -33,7 +30,7 @@ func partitioned(c cluster.Cluster, target string) (all []Resource) {
 			}
 		}
 		return all
-	case Bridge: // the halves, and the first of the second half between them
+	case Bridge: // two halves, and the first node of the second half reaches both
 		middle := len(nodes) / 2
 		for i := range middle {
 			for j := middle + 1; j < len(nodes); j++ {

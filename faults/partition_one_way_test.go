@@ -19,17 +19,17 @@ func TestPartitionOneWay(t *testing.T) {
 	}
 }
 
-// TestPartitionOneWayOfARealServer: it does what it is asked for, and cannot say so.
+// TestPartitionOneWayOfARealServer: it executes a request, and its reply does not arrive.
 func TestPartitionOneWayOfARealServer(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	in := inject(t, partitionOneWaySpec, Env{Cluster: c}, "n1")
-	client.say(t, "SET k v")
-	bites(t, in)
-	client.hears(t, "silence")
-	if got := command(t, c, "n1", "GET", "k"); got != "v" {
+	client.send(t, "SET k v")
+	takesEffect(t, in)
+	client.expect(t, "silence")
+	if got := run(t, c, "n1", "GET", "k"); got != "v" {
 		t.Errorf("the request has not arrived: %v", got)
 	}
 	heals(t, in)
-	client.hears(t, "+OK")
+	client.expect(t, "+OK")
 }

@@ -18,9 +18,9 @@ func TestPartition(t *testing.T) {
 		f := newFake(cluster.Quorum)
 		in := inject(t, partitionSpec, f.env(), target)
 		did(t, f, want...)
-		doesNotBite(t, in)
+		noEffectYet(t, in)
 		f.set(func() { f.waiting[strings.Fields(strings.ReplaceAll(want[0], ">", " "))[1]] = 7 })
-		bites(t, in)
+		takesEffect(t, in)
 		heals(t, in)
 		if undone := f.done(); len(undone) != len(want) || !strings.HasSuffix(undone[0], " 3 0") {
 			t.Errorf("%s: healed by %q", target, undone)
@@ -46,18 +46,18 @@ func TestPartitionShapes(t *testing.T) {
 	}
 }
 
-// TestPartitionOfARealClient: what it asks for meanwhile is done when the
+// TestPartitionWithARealClient: what it asks for meanwhile is done when the
 // partition has healed, on the same connection.
-func TestPartitionOfARealClient(t *testing.T) {
-	c := servers(t, cluster.Single)
+func TestPartitionWithARealClient(t *testing.T) {
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	in := inject(t, partitionSpec, Env{Cluster: c}, "client:0")
-	client.say(t, "SET k v")
-	client.hears(t, "silence")
-	bites(t, in)
-	if got := command(t, c, "n1", "GET", "k"); got != nil {
+	client.send(t, "SET k v")
+	client.expect(t, "silence")
+	takesEffect(t, in)
+	if got := run(t, c, "n1", "GET", "k"); got != nil {
 		t.Errorf("the request has arrived: %v", got)
 	}
 	heals(t, in)
-	client.hears(t, "+OK")
+	client.expect(t, "+OK")
 }

@@ -14,7 +14,7 @@ import (
 func TestPauseClient(t *testing.T) {
 	f := newFake(cluster.Single)
 	in := inject(t, pauseClientSpec, f.env(), "client:3")
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 	if diff := cmp.Diff([]string{"stop 3", "continue 3"}, f.done()); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
@@ -49,7 +49,7 @@ func TestPauseClientOnARealProcess(t *testing.T) {
 	}
 	defer p.Kill()
 	in := inject(t, pauseClientSpec, Env{Clients: oneProcess{p}}, "client:0")
-	bites(t, in)
+	takesEffect(t, in)
 	if s, err := child.Stat(p.PID()); err != nil || s.State != 'T' {
 		t.Errorf("state %c, %v, want T", s.State, err)
 	}

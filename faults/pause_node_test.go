@@ -13,7 +13,7 @@ import (
 func TestPauseNode(t *testing.T) {
 	f := newFake(cluster.Quorum)
 	in := inject(t, pauseNodeSpec, f.env(), "n4")
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 	if diff := cmp.Diff([]string{"pause n4", "resume n4"}, f.done()); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
@@ -31,18 +31,18 @@ func TestPauseNode(t *testing.T) {
 }
 
 func TestPauseNodeOnRealServers(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	in := inject(t, pauseNodeSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
+	takesEffect(t, in)
 	if got := role(t, c, "n1"); got != "" {
-		t.Errorf("a node that stands still says that it is %s", got)
+		t.Errorf("a stopped node reports the role %s", got)
 	}
 	heals(t, in)
 	becomes(t, c, "master")
 
 	paused := inject(t, pauseNodeSpec, Env{Cluster: c}, "n1")
 	killed := inject(t, killSpec, Env{Cluster: c}, "n1") // another fault, meanwhile
-	if how := heals(t, paused); how != "n1 is gone, and cannot go on" {
+	if how := heals(t, paused); how != "n1 was killed while stopped" {
 		t.Errorf("healed: %s", how)
 	}
 	heals(t, killed)

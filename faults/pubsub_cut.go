@@ -2,25 +2,24 @@ package faults
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// pubsub-cut ends every subscription at a server, once. A message that is
-// published before the subscriber is back has gone to nobody: pub/sub keeps nothing.
+// pubsub-cut disconnects every subscriber of a server, once. A message that is published before a subscriber is back is
+// lost to it: pub/sub stores nothing.
 var pubsubCutSpec = Spec{
 	Name:    "pubsub-cut",
-	Doc:     "ends every subscription at a server (CLIENT KILL TYPE pubsub), once.",
-	Source:  "redisson#4744, redisson#3287: waiters that nobody wakes",
+	Doc:     "disconnects every subscriber of a server (CLIENT KILL TYPE pubsub), once.",
+	Source:  "redisson#4744, redisson#3287: waiters that are never woken",
 	Targets: []Target{Master, Replica, Node},
 	OneShot: true,
-	Lacks:   unableToCommand,
+	Lacks:   lacksAdmin,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
-		return newStroke(target, func(ctx context.Context) (string, bool, error) {
-			reply, err := env.Cluster.(cluster.Admin).Do(ctx, target, "CLIENT", "KILL", "TYPE", "pubsub")
-			n, _ := reply.(int64)
-			return fmt.Sprintf("%d subscriptions at %s were ended", n, target), n > 0, err
+		return newCommand(target, func(ctx context.Context) (string, bool, error) {
+			n, err := number(ctx, env.Cluster.(cluster.Admin), target, "CLIENT", "KILL", "TYPE", "pubsub")
+			return format.Count(n, "subscriber") + " disconnected", n > 0, err
 		}), nil
 	},
 }

@@ -10,27 +10,27 @@ func TestPubsubCut(t *testing.T) {
 	f := newFake(cluster.Single)
 	in := inject(t, pubsubCutSpec, f.env(), "n1")
 	f.set(func() { f.replies["CLIENT KILL TYPE pubsub"] = int64(0) })
-	doesNotBite(t, in) // there is no subscription yet
+	noEffectYet(t, in) // there is no subscription yet
 	f.set(func() { f.replies["CLIENT KILL TYPE pubsub"] = int64(3) })
-	if proof := bites(t, in); proof != "3 subscriptions at n1 were ended" {
-		t.Error(proof)
+	if effect := takesEffect(t, in); effect != "3 subscribers disconnected" {
+		t.Error(effect)
 	}
 	heals(t, in)
 }
 
 func TestPubsubCutOfARealSubscriber(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	client, other := dial(t, c, 1), dial(t, c, 1)
-	client.say(t, "SUBSCRIBE news")
-	client.hears(t, "*3")
+	client.send(t, "SUBSCRIBE news")
+	client.expect(t, "*3")
 	in := inject(t, pubsubCutSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
-	for got := ""; got != "over"; got = client.hear(10e9) {
+	takesEffect(t, in)
+	for got := ""; got != "closed"; got = client.receive(10e9) {
 		if got == "silence" {
-			t.Fatal("the subscription lives")
+			t.Fatal("the subscription is still open")
 		}
 	}
-	other.say(t, "PING")
-	other.hears(t, "+PONG")
+	other.send(t, "PING")
+	other.expect(t, "+PONG")
 	heals(t, in)
 }

@@ -10,25 +10,25 @@ func TestReadOnlyDemotion(t *testing.T) {
 	f := newFake(cluster.Single)
 	in := inject(t, readOnlyDemotionSpec, f.env(), "n1")
 	did(t, f, "n1: REPLICAOF 127.0.9.9 1")
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	f.set(func() { f.roles["n1"] = "slave" })
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 	did(t, f, "n1: REPLICAOF NO ONE")
 }
 
 func TestReadOnlyDemotionOfARealServer(t *testing.T) {
-	c := servers(t, cluster.Single)
-	command(t, c, "n1", "SET", "before", "v")
+	c := startServers(t, cluster.Single)
+	run(t, c, "n1", "SET", "before", "v")
 	client := dial(t, c, 1)
 	in := inject(t, readOnlyDemotionSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
-	client.say(t, "SET k v")
-	client.hears(t, "-READONLY You can't write against a read only replica.")
+	takesEffect(t, in)
+	client.send(t, "SET k v")
+	client.expect(t, "-READONLY You can't write against a read only replica.")
 	heals(t, in)
-	client.say(t, "SET k v")
-	client.hears(t, "+OK")
-	if got := command(t, c, "n1", "GET", "before"); got != "v" {
-		t.Errorf("what was there before is %v", got)
+	client.send(t, "SET k v")
+	client.expect(t, "+OK")
+	if got := run(t, c, "n1", "GET", "before"); got != "v" {
+		t.Errorf("the key set before is %v", got)
 	}
 }

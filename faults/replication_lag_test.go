@@ -17,13 +17,13 @@ func TestReplicationLag(t *testing.T) {
 
 func TestReplicationLagOfRealServers(t *testing.T) {
 	t.Parallel()
-	c := servers(t, cluster.Replicated)
+	c := startServers(t, cluster.Replicated)
 	in := inject(t, replicationLagSpec, Env{Cluster: c, Amount: 1500 * time.Millisecond}, "n1")
-	command(t, c, "n1", "SET", "k", "v")
-	if got := command(t, c, "n2", "GET", "k"); got != nil {
-		t.Errorf("the replica has it at once: %v", got)
+	run(t, c, "n1", "SET", "k", "v")
+	if got := run(t, c, "n2", "GET", "k"); got != nil {
+		t.Errorf("the replica has the write at once: %v", got)
 	}
-	bites(t, in)
+	takesEffect(t, in)
 	gets(t, c, "n2", "k", "v")
 	heals(t, in)
 }

@@ -1,11 +1,10 @@
 package faults
 
-// reply-late keeps what the servers answer to a client and delivers it later: a
-// grant that arrives when its lease is over must not be taken for one.
-var replyLateSpec = held.spec(Spec{
+// reply-late holds the servers' replies to a client: a grant that arrives after its lease has expired must not be used.
+var replyLateSpec = hold.spec(Spec{
 	Name:      "reply-late",
-	Doc:       "holds back the servers' answers to a client and delivers them late.",
-	Source:    "Kleppmann 2016: a pause, or a delay in the network, before the answers arrive",
+	Doc:       "holds the servers' replies to a client; healing delivers them late.",
+	Source:    "Kleppmann 2016: a pause, or a delay in the network, before the replies arrive",
 	Targets:   []Target{Holder, Waiter, Client, Pair},
-	Resources: answersTo,
+	Resources: repliesTo,
 })

@@ -13,12 +13,12 @@ func TestReplyLate(t *testing.T) {
 }
 
 func TestReplyLateToARealClient(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	in := inject(t, replyLateSpec, Env{Cluster: c}, "client:0")
-	client.say(t, "INCR k")
-	bites(t, in)
-	client.hears(t, "silence")
+	client.send(t, "INCR k")
+	takesEffect(t, in)
+	client.expect(t, "silence")
 	heals(t, in)
-	client.hears(t, ":1")
+	client.expect(t, ":1")
 }

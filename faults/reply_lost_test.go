@@ -11,25 +11,24 @@ func TestReplyLost(t *testing.T) {
 	f.traffic.Dropped = 5
 	in := inject(t, replyLostSpec, f.env(), "client:3")
 	did(t, f, "rule client:3>* 2 2")
-	doesNotBite(t, in) // these were lost before
+	noEffectYet(t, in) // lost before the fault
 	f.set(func() { f.traffic.Dropped = 9 })
-	if proof := bites(t, in); proof != "4 bytes were lost" {
-		t.Error(proof)
+	if effect := takesEffect(t, in); effect != "4 bytes lost" {
+		t.Error(effect)
 	}
 }
 
-// TestReplyLostToARealClient: what it asked for was done, and it learns no more
-// than that its connection is over.
+// TestReplyLostToARealClient: the request was executed, and the client sees a closed connection.
 func TestReplyLostToARealClient(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	in := inject(t, replyLostSpec, Env{Cluster: c}, "client:0")
-	client.say(t, "INCR k")
-	bites(t, in)
-	client.hears(t, "silence")
+	client.send(t, "INCR k")
+	takesEffect(t, in)
+	client.expect(t, "silence")
 	heals(t, in)
-	client.hears(t, "over")
-	if got := command(t, c, "n1", "GET", "k"); got != "1" {
+	client.expect(t, "closed")
+	if got := run(t, c, "n1", "GET", "k"); got != "1" {
 		t.Errorf("k is %v", got)
 	}
 }

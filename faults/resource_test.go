@@ -6,9 +6,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestFaultsThatWouldHealEachOther: faults that have something in common in
-// their power are seen to.
-func TestFaultsThatWouldHealEachOther(t *testing.T) {
+// TestOverlaps: faults that control the same resource are found.
+func TestOverlaps(t *testing.T) {
 	c := newFake(cluster.Sentinel)
 	held := func(name, target string) []Resource {
 		row, err := Lookup(name)

@@ -11,7 +11,7 @@ func TestRestartEmpty(t *testing.T) {
 	f := newFake(cluster.Single)
 	in := inject(t, restartEmptySpec, f.env(), "n1")
 	did(t, f, "kill n1")
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
 	did(t, f, "wipe n1", "restart n1")
 	f.errs["kill n1"] = errBroken
@@ -25,13 +25,13 @@ func TestRestartEmpty(t *testing.T) {
 }
 
 func TestRestartEmptyOfARealServer(t *testing.T) {
-	c := startWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
+	c := startServersWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
 		cluster.Requirements{})
-	command(t, c, "n1", "SET", "k", "v")
+	run(t, c, "n1", "SET", "k", "v")
 	in := inject(t, restartEmptySpec, Env{Cluster: c}, "n1")
-	bites(t, in)
+	takesEffect(t, in)
 	heals(t, in)
-	if got := command(t, c, "n1", "GET", "k"); got != nil {
+	if got := run(t, c, "n1", "GET", "k"); got != nil {
 		t.Errorf("the key is %v", got)
 	}
 }

@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// script-flush makes a server forget its scripts, as a restart does: whoever
-// calls them by their digest is answered NOSCRIPT, and has to send them again.
+// script-flush drops a server's script cache, as a restart does: a client that calls a script by its digest gets
+// NOSCRIPT and has to send the script again.
 var scriptFlushSpec = Spec{
 	Name:    "script-flush",
-	Doc:     "makes a server forget its scripts (SCRIPT FLUSH); it has bitten when somebody was answered NOSCRIPT.",
-	Source:  "redisson#3387 and many like it: NOSCRIPT after a restart or failover",
+	Doc:     "drops a server's cached scripts (SCRIPT FLUSH); it takes effect when a client gets NOSCRIPT.",
+	Source:  "redisson#3387 and similar issues: NOSCRIPT after a restart or failover",
 	Targets: []Target{Master, Replica, Deciding, Node},
 	OneShot: true,
-	Lacks:   unableToCommand,
+	Lacks:   lacksAdmin,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		admin := env.Cluster.(cluster.Admin)
 		before, err := noScripts(ctx, admin, target)
@@ -26,14 +27,14 @@ var scriptFlushSpec = Spec{
 		if _, err := admin.Do(ctx, target, "SCRIPT", "FLUSH"); err != nil {
 			return nil, err
 		}
-		return newStroke(target, func(ctx context.Context) (string, bool, error) {
+		return newCommand(target, func(ctx context.Context) (string, bool, error) {
 			now, err := noScripts(ctx, admin, target)
-			return fmt.Sprintf("%s has answered NOSCRIPT %d times", target, now-before), now > before, err
+			return format.Count(now-before, "NOSCRIPT reply"), now > before, err
 		}), nil
 	},
 }
 
-// noScripts is how often a server has answered NOSCRIPT.
+// noScripts is how often a server has replied NOSCRIPT.
 func noScripts(ctx context.Context, a cluster.Admin, node string) (n int, err error) {
 	reply, err := a.Do(ctx, node, "INFO", "errorstats")
 	if err != nil {

@@ -11,21 +11,21 @@ func TestScriptFlush(t *testing.T) {
 	f.replies["INFO errorstats"] = "# Errorstats\r\nerrorstat_NOSCRIPT:count=4\r\n"
 	in := inject(t, scriptFlushSpec, f.env(), "n1")
 	did(t, f, "n1: INFO errorstats", "n1: SCRIPT FLUSH")
-	doesNotBite(t, in) // nobody has asked for a script
+	noEffectYet(t, in) // no script was called
 	f.set(func() { f.replies["INFO errorstats"] = "# Errorstats\r\nerrorstat_NOSCRIPT:count=6\r\n" })
-	if proof := bites(t, in); proof != "n1 has answered NOSCRIPT 2 times" {
-		t.Error(proof)
+	if effect := takesEffect(t, in); effect != "2 NOSCRIPT replies" {
+		t.Error(effect)
 	}
 }
 
 func TestScriptFlushOfARealServer(t *testing.T) {
-	c := servers(t, cluster.Single)
-	digest := command(t, c, "n1", "SCRIPT", "LOAD", "return 1").(string)
+	c := startServers(t, cluster.Single)
+	digest := run(t, c, "n1", "SCRIPT", "LOAD", "return 1").(string)
 	in := inject(t, scriptFlushSpec, Env{Cluster: c}, "n1")
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	client := dial(t, c, 1)
-	client.say(t, "EVALSHA "+digest+" 0")
-	client.hears(t, "-NOSCRIPT No matching script. Please use EVAL.")
-	bites(t, in)
+	client.send(t, "EVALSHA "+digest+" 0")
+	client.expect(t, "-NOSCRIPT No matching script. Please use EVAL.")
+	takesEffect(t, in)
 	heals(t, in)
 }

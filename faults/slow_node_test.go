@@ -14,15 +14,15 @@ func TestSlowNode(t *testing.T) {
 }
 
 func TestSlowNodeOfRealServers(t *testing.T) {
-	c := servers(t, cluster.Single)
+	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)
 	in := inject(t, slowNodeSpec, Env{Cluster: c, Amount: 150 * time.Millisecond}, "n1")
 	began := time.Now()
-	client.say(t, "PING")
-	bites(t, in)
-	client.hears(t, "+PONG")
+	client.send(t, "PING")
+	takesEffect(t, in)
+	client.expect(t, "+PONG")
 	if took := time.Since(began); took < 150*time.Millisecond {
-		t.Errorf("the answer took %v, want 150 ms", took)
+		t.Errorf("the reply took %v, want 150 ms", took)
 	}
 	heals(t, in)
 }

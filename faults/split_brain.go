@@ -3,68 +3,52 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// split-brain cuts the master off from its Sentinels and replicas, and from
-// nobody else: it goes on to serve the clients that it has, while a replica is
-// promoted and serves the others. Healing delivers what was held back; Sentinel
-// then makes a replica of the old master, and its last writes are thrown away.
-var splitBrainSpec = Spec{
+// split-brain cuts the master off from its Sentinels and replicas only: it still serves its clients, while a replica is
+// promoted and serves the others. Healing delivers the held traffic; Sentinel then demotes the old master, and its last
+// writes are discarded.
+var splitBrainSpec = twoMasters(hold.spec(Spec{
 	Name:       "split-brain",
-	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients, so that there are two.",
+	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients, so that there are two masters.",
 	Source:     "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
 	Targets:    []Target{Master},
 	Topologies: []string{cluster.Sentinel},
-	Resources:  backOfClients,
-	Lacks:      func(c cluster.Cluster) string { return can[cluster.Links](c, "cut a link") },
-	Inject:     injectSplitBrain,
-}
+	Resources:  serverSide,
+}))
 
-// backOfClients is every link of a master but those of its clients.
-func backOfClients(c cluster.Cluster, master string) (all []Resource) {
+// serverSide is every link of a master except those of its clients.
+func serverSide(c cluster.Cluster, master string) (all []Resource) {
 	for _, n := range c.Nodes() {
 		if n.Name != master {
 			all = append(all, between(n.Name, master)...)
 		}
 	}
 	for i := range c.Topology().Sentinels {
-		from := fmt.Sprintf("s%d", i+1)
-		all = append(all, Resource{Link: cluster.Link{From: from, To: master}, Dir: cluster.Both})
+		all = append(all, link(fmt.Sprintf("s%d", i+1), master, cluster.Both))
 	}
 	return all
 }
 
-// splitBrain is held links with another proof: that there are two masters.
-type splitBrain struct {
-	Injection
-	cluster cluster.Cluster
-	old     string
-}
-
-func injectSplitBrain(ctx context.Context, env Env, target string) (Injection, error) {
-	links := held.spec(Spec{Name: "split-brain", Resources: backOfClients})
-	in, err := links.Inject(ctx, env, target)
-	if err != nil {
-		return nil, err
-	}
-	return &splitBrain{Injection: in, cluster: env.Cluster, old: target}, nil
-}
-
-// Bite waits until two nodes say at one time that they are master.
-func (s *splitBrain) Bite(ctx context.Context) (string, error) {
-	return await(ctx, "a second master", func() (string, bool) {
-		other, still := "", false
-		for _, n := range sampleAll(ctx, s.cluster) {
-			if n.Up && n.Role == "master" {
-				if n.Node == s.old {
-					still = true
-				} else {
-					other = n.Node
-				}
-			}
+// twoMasters gives a fault at a master another effect: that two nodes report at the same time that they are master.
+func twoMasters(s Spec) Spec {
+	inject := s.Inject
+	s.Inject = func(ctx context.Context, env Env, old string) (Injection, error) {
+		in, err := inject(ctx, env, old)
+		if err != nil {
+			return nil, err
 		}
-		return fmt.Sprintf("%s and %s are both master", s.old, other), still && other != ""
-	})
+		observe := awaitRole(env.Cluster, roleMaster, "a second master", func(masters []string) (string, bool) {
+			others := slices.DeleteFunc(slices.Clone(masters), func(node string) bool { return node == old })
+			if len(others) == 0 || len(others) == len(masters) {
+				return "", false
+			}
+			return fmt.Sprintf("%s and %s are both master", old, others[len(others)-1]), true
+		})
+		return &injection{observe: observe, undo: in.Heal}, nil
+	}
+	return s
 }

@@ -12,10 +12,10 @@ func TestSplitBrain(t *testing.T) {
 	in := inject(t, splitBrainSpec, f.env(), "n1")
 	did(t, f, "rule n2>n1 3 1", "rule n1>n2 3 1", "rule n3>n1 3 1", "rule n1>n3 3 1",
 		"rule s1>n1 3 1", "rule s2>n1 3 1", "rule s3>n1 3 1")
-	doesNotBite(t, in)
+	noEffectYet(t, in)
 	f.set(func() { f.roles["n3"] = "master" })
-	if proof := bites(t, in); proof != "n1 and n3 are both master" {
-		t.Error(proof)
+	if effect := takesEffect(t, in); effect != "n1 and n3 are both master" {
+		t.Error(effect)
 	}
 	heals(t, in)
 	if got := strings.Join(f.done(), " "); strings.Count(got, " 3 0") != 7 {
@@ -25,11 +25,11 @@ func TestSplitBrain(t *testing.T) {
 
 func TestSplitBrainOfRealServers(t *testing.T) {
 	t.Parallel()
-	c := servers(t, cluster.Sentinel)
+	c := startServers(t, cluster.Sentinel)
 	client := dial(t, c, 1)
 	in := inject(t, splitBrainSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
-	client.say(t, "SET k v") // the old master still serves its clients
-	client.hears(t, "+OK")
-	heals(t, in) // Sentinel makes a replica of it some ten seconds later
+	takesEffect(t, in)
+	client.send(t, "SET k v") // the old master still serves its clients
+	client.expect(t, "+OK")
+	heals(t, in) // Sentinel demotes it about ten seconds later
 }

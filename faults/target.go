@@ -13,76 +13,96 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Target is a word for whom a fault is aimed at.
+// Target is a kind of target, named by the word or by an example that users write.
 type Target string
 
-// The words. Node and Client stand for any name ("n2", "client:3"), Pair and
-// Servers for two with a > between, of which each may be a word ("holder>n1").
+// The kinds. Node and Client stand for any name ("n2", "client:3"), Pair and Servers for two ends with a > between
+// them, each of which may be a word ("holder>n1").
 const (
-	Master   Target = "master"      // who is master now; the first node of a quorum
+	Master   Target = "master"      // the node that is master now; the first node of a quorum
 	Replica  Target = "replica"     // the first replica
-	Behind   Target = "behind"      // the replica that has the least of the master's data
-	Deciding Target = "deciding"    // a node of a quorum without which the holder would have no majority
-	Minority Target = "minority"    // the greatest part of a quorum's masters that is none, n1 first
+	Behind   Target = "behind"      // the replica with the lowest replication offset
+	Deciding Target = "deciding"    // a node of a quorum without which the holder has no majority
+	Minority Target = "minority"    // the largest minority of a quorum's masters, n1 first
 	Majority Target = "majority"    // the smallest majority of a quorum's masters, n1 first
-	Ring     Target = "ring"        // every node, as long as it talks to others than its neighbours
-	Bridge   Target = "bridge"      // two halves of the nodes, and one between that both can reach
-	Holder   Target = "holder"      // the client that holds the lock, or got it last
-	Waiter   Target = "waiter"      // a client that waits for it
-	All      Target = "all"         // every client and node
-	Node     Target = "n1"          // stands for any node name
-	Client   Target = "client:0"    // stands for any client name
-	Nodes    Target = "n1+n2"       // stands for several nodes
-	Pair     Target = "client:0>n1" // stands for a client and a server
-	Servers  Target = "n2>n1"       // stands for two servers
+	Ring     Target = "ring"        // all nodes, each of which reaches its two neighbours only
+	Bridge   Target = "bridge"      // two halves of the nodes, and one node that reaches both
+	Holder   Target = "holder"      // the client that holds the lock, or held it last
+	Waiter   Target = "waiter"      // a client that waits for the lock
+	All      Target = "all"         // all clients and nodes
+	Node     Target = "n1"          // any node name
+	Client   Target = "client:0"    // any client name
+	Nodes    Target = "n1+n2"       // several nodes
+	Pair     Target = "client:0>n1" // a client and a server
+	Servers  Target = "n2>n1"       // two servers
 )
 
 var (
-	nodeName   = regexp.MustCompile(`^n[1-9][0-9]*$`)
-	nodeNames  = regexp.MustCompile(`^n[1-9][0-9]*(\+n[1-9][0-9]*)+$`)
-	clientName = regexp.MustCompile(`^client:(0|[1-9][0-9]*)$`)
+	nodePattern   = regexp.MustCompile(`^n[1-9][0-9]*$`)
+	nodesPattern  = regexp.MustCompile(`^n[1-9][0-9]*(\+n[1-9][0-9]*)+$`)
+	clientPattern = regexp.MustCompile(`^client:(0|[1-9][0-9]*)$`)
 )
 
-// shape is the catalogue's word for a target as a user wrote it.
+// shape is the kind of a target as a user wrote it.
 func shape(target string) Target {
 	a, b, pair := cutPair(target)
 	switch {
-	case pair && among(shape(a), Client, Holder, Waiter) && isNode(b):
+	case pair && slices.Contains([]Target{Client, Holder, Waiter}, shape(a)) && isNode(b):
 		return Pair
 	case pair && isNode(a) && isNode(b):
 		return Servers
-	case nodeName.MatchString(target):
+	case nodePattern.MatchString(target):
 		return Node
-	case nodeNames.MatchString(target):
+	case nodesPattern.MatchString(target):
 		return Nodes
-	case clientName.MatchString(target):
+	case clientPattern.MatchString(target):
 		return Client
 	}
 	return Target(target)
 }
 
-func isNode(word string) bool { return among(shape(word), Node, Master, Replica) }
-
-func among(t Target, list ...Target) bool { return slices.Contains(list, t) }
+func isNode(word string) bool { return slices.Contains([]Target{Node, Master, Replica}, shape(word)) }
 
 func cutPair(target string) (from, to string, ok bool) { return strings.Cut(target, ">") }
 
-// names are the nodes of a target of several, such as "n1+n2".
-func names(target string) []string { return strings.Split(target, "+") }
+// nodesOf are the nodes of a target of one or several, such as "n1+n2".
+func nodesOf(target string) []string { return strings.Split(target, "+") }
 
-// Aims says why target is not one of the fault's; "" is its default and always good.
+// nodeName is the name of node i, from 1.
+func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
+
+// firstNodes is the first n nodes, as one target.
+func firstNodes(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = nodeName(i + 1)
+	}
+	return strings.Join(names, "+")
+}
+
+// numberIn is the number in the name of a node or client. One that is too large for an int becomes the largest int.
+func numberIn(name string) int {
+	digits, client := strings.CutPrefix(name, "client:")
+	if !client {
+		digits = strings.TrimPrefix(name, "n")
+	}
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+// CheckTarget refuses a target of a kind that the fault does not take; "" stands for the default.
 func (s Spec) CheckTarget(target string) error {
 	if target == "" || slices.Contains(s.Targets, shape(target)) {
 		return nil
 	}
-	return fmt.Errorf("fault %s cannot be aimed at %q: it takes %s", s.Name, target, strings.Join(s.TargetWords(), ", "))
+	return fmt.Errorf("fault %s cannot target %q; use %s", s.Name, target, strings.Join(s.TargetWords(), ", "))
 }
 
-// Words are the targets of s, as users write them.
+// TargetWords are the targets of s, as users write them.
 func (s Spec) TargetWords() []string {
 	words := make([]string, len(s.Targets))
 	for i, t := range s.Targets {
@@ -91,17 +111,19 @@ func (s Spec) TargetWords() []string {
 	return words
 }
 
-// Misses says why a run of topology t with so many clients has no such target;
-// "" if it has, or may have when the time comes.
+// orDefault is target, or the default of s.
+func (s Spec) orDefault(target string) string { return cmp.Or(target, string(s.Targets[0])) }
+
+// MissingTarget says why a run of topology t with so many clients has no such target; "" if it has, or may have one
+// later.
 func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) string {
-	target = s.or(target)
-	number, _ := strconv.Atoi(strings.TrimLeft(target, "client:")) // of n3 or client:3; too great is the greatest
+	target = s.orDefault(target)
 	switch shape(target) {
 	case Pair, Servers:
 		a, b, _ := cutPair(target)
 		return cmp.Or(s.MissingTarget(a, t, clients), s.MissingTarget(b, t, clients))
 	case Nodes:
-		for _, node := range names(target) {
+		for _, node := range nodesOf(target) {
 			if why := s.MissingTarget(node, t, clients); why != "" {
 				return why
 			}
@@ -112,63 +134,63 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 		}
 	case Deciding, Minority, Majority:
 		if t.Kind != cluster.Quorum {
-			return fmt.Sprintf("target %s is of topology quorum", target)
+			return fmt.Sprintf("target %s needs topology quorum", target)
 		}
 	case Ring, Bridge:
 		if t.Size() < 4 || t.Kind == cluster.Quorum {
-			return fmt.Sprintf("target %s is of four or more nodes that talk to each other", target)
+			return fmt.Sprintf("target %s needs four or more nodes that are connected to each other", target)
 		}
 	case Node:
-		if number < 1 || number > t.Size() {
-			return fmt.Sprintf("there is no node %s: the topology has %d", target, t.Size())
+		if n := numberIn(target); n < 1 || n > t.Size() {
+			return noNode(target, t.Size())
 		}
 	case Client:
-		if number >= clients {
-			return fmt.Sprintf("there is no %s: the workload has %d clients, from client:0 on", target, clients)
+		if numberIn(target) >= clients {
+			return fmt.Sprintf("%s does not exist: the workload has %s, counted from client:0", target, format.Count(clients, "client"))
 		}
 	}
 	return ""
 }
 
-// Crowd is what is known of the clients when a target is resolved.
+func noNode(name string, size int) string {
+	return fmt.Sprintf("node %s does not exist: the topology has %s", name, format.Count(size, "node"))
+}
+
+// ClientState is what is known of the clients when a target is resolved.
 type ClientState interface {
-	Holder() (client int, ok bool) // holds the lock now, or was the last to get it
+	Holder() (client int, ok bool) // holds the lock now, or was the last to hold it
 	Waiter() (client int, ok bool)
 	Keys() []string // names of the locks
 }
 
-// Resolve turns a target word into a name, at the moment of the injection.
-func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, crowd ClientState, target string) (string, error) {
-	target = s.or(target)
+// Resolve turns a target into a name at the moment of the injection.
+func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, clients ClientState, target string) (string, error) {
+	target = s.orDefault(target)
 	switch shape(target) {
 	case Pair, Servers:
 		a, b, _ := cutPair(target)
-		from, err1 := s.Resolve(ctx, c, crowd, a)
-		to, err2 := s.Resolve(ctx, c, crowd, b)
+		from, err1 := s.Resolve(ctx, c, clients, a)
+		to, err2 := s.Resolve(ctx, c, clients, b)
 		return from + ">" + to, errors.Join(err1, err2)
 	case Master:
-		return masterOf(ctx, c)
+		return nodeInRole(ctx, c, roleMaster)
 	case Replica:
-		return replicaOf(ctx, c)
+		return nodeInRole(ctx, c, roleReplica)
 	case Behind:
 		return behind(ctx, c)
 	case Deciding:
-		return deciding(ctx, c, crowd)
-	case Minority:
-		return some(c, (c.Topology().MasterCount()-1)/2), nil
-	case Majority:
-		return some(c, c.Topology().MasterCount()/2+1), nil
+		return deciding(ctx, c, clients)
+	case Minority, Majority:
+		name, _ := plannedName(target, c.Topology())
+		return name, nil
 	case Holder:
-		return clientNamed(crowd.Holder, "holds the lock")
+		return clientNamed(clients.Holder, "holds the lock")
 	case Waiter:
-		return clientNamed(crowd.Waiter, "waits for the lock")
+		return clientNamed(clients.Waiter, "waits for the lock")
 	case Node:
-		for _, n := range c.Nodes() {
-			if n.Name == target {
-				return target, nil
-			}
+		if !slices.ContainsFunc(c.Nodes(), func(n cluster.Node) bool { return n.Name == target }) {
+			return "", errors.New(noNode(target, len(c.Nodes())))
 		}
-		return "", fmt.Errorf("there is no node %s: the topology has %d", target, len(c.Nodes()))
 	}
 	return target, nil
 }
@@ -180,103 +202,63 @@ func clientNamed(who func() (int, bool), what string) (string, error) {
 	return "", fmt.Errorf("no client %s now", what)
 }
 
-// nodeNumber is the name of node i, from 1.
-func nodeNumber(i int) string { return fmt.Sprintf("n%d", i) }
-
-// some is the first n nodes, as one target.
-func some(c cluster.Cluster, n int) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = c.Nodes()[i].Name
-	}
-	return strings.Join(all, "+")
-}
-
-// behind is the replica that has the least: the lowest offset of those that say one.
+// behind is the replica with the lowest replication offset.
 func behind(ctx context.Context, c cluster.Cluster) (string, error) {
-	node, least := "", int64(math.MaxInt64)
+	node, lowest := "", int64(math.MaxInt64)
 	for _, s := range sampleAll(ctx, c) {
-		if s.Up && s.Role == "slave" && s.Offset < least {
-			node, least = s.Node, s.Offset
+		if s.Up && s.Role == roleReplica && s.Offset < lowest {
+			node, lowest = s.Node, s.Offset
 		}
 	}
 	if node == "" {
-		return "", errors.New("no node says that it is a replica")
+		return "", errors.New("no node reports that it is a replica")
 	}
 	return node, nil
 }
 
-// deciding is the first of the masters that have the holder's key, of which
-// there must be no more than a majority: with more, none of them decides.
-func deciding(ctx context.Context, c cluster.Cluster, crowd ClientState) (string, error) {
+// deciding is the first of the masters that have the holder's key, of which there must be exactly a majority: with
+// more, no single master decides.
+func deciding(ctx context.Context, c cluster.Cluster, clients ClientState) (string, error) {
 	w, ok := c.(cluster.Witness)
 	if !ok {
-		return "", errors.New("nobody can look at the nodes")
+		return "", errors.New("this backend cannot sample nodes")
 	}
-	have := map[string][]string{} // nodes, by owner
-	majority := c.Topology().MasterCount()/2 + 1
+	nodes := map[string][]string{} // by key and owner
 	for _, n := range c.Nodes() {
-		for key, seen := range w.Sample(ctx, n.Name, crowd.Keys()).Keys { // order does not matter: one owner for each
-			id := key + " " + seen.Owner
-			have[id] = append(have[id], n.Name)
+		for key, seen := range w.Sample(ctx, n.Name, clients.Keys()).Keys { // in any order: one owner for each key
+			hold := key + " " + seen.Owner
+			nodes[hold] = append(nodes[hold], n.Name)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(have)) {
-		if len(have[id]) == majority {
-			return have[id][0], nil
+	majority := c.Topology().MasterCount()/2 + 1
+	for _, hold := range slices.Sorted(maps.Keys(nodes)) {
+		if len(nodes[hold]) == majority {
+			return nodes[hold][0], nil
 		}
 	}
-	return "", errors.New("no lock is held by exactly a majority, so no node decides")
+	return "", errors.New("no lock is held by exactly a majority, so no node is deciding")
 }
 
-// masterOf asks the nodes themselves: what Sentinel or a client believes is
-// part of what is tested. The first one that says so counts.
-func masterOf(ctx context.Context, c cluster.Cluster) (string, error) {
-	return withRole(ctx, c, "master")
-}
+// roleLimit bounds the wait for the nodes' roles: two hundred clients that arrive at once keep a server from replying
+// in time, and the scenario's fault would not be injected.
+const roleLimit = 500 * time.Millisecond
 
-func replicaOf(ctx context.Context, c cluster.Cluster) (string, error) {
-	return withRole(ctx, c, "slave")
-}
-
-func withRole(ctx context.Context, c cluster.Cluster, role string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, rolePatience)
+// nodeInRole is the first node that reports that role. Nodes that do not reply are asked again.
+func nodeInRole(ctx context.Context, c cluster.Cluster, role string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, roleLimit)
 	defer cancel()
 	node, _ := await(ctx, "a "+role, func() (string, bool) {
-		silent := false
+		allUp := true
 		for _, s := range sampleAll(ctx, c) {
 			if s.Up && s.Role == role {
 				return s.Node, true
 			}
-			silent = silent || !s.Up
+			allUp = allUp && s.Up
 		}
-		return "", !silent
+		return "", allUp
 	})
 	if node == "" {
-		return "", fmt.Errorf("no node says that it is a %s", role)
+		return "", fmt.Errorf("no node reports the role of %s", role)
 	}
 	return node, nil
-}
-
-// rolePatience is how long nodes may take to say what they are: two hundred
-// clients that arrive at once keep a server from answering in time, and the
-// fault that the scenario is about would not happen.
-const rolePatience = 500 * time.Millisecond
-
-func sampleAll(ctx context.Context, c cluster.Cluster) []history.Sample {
-	w, ok := c.(cluster.Witness)
-	if !ok {
-		return nil
-	}
-	samples := make([]history.Sample, 0, len(c.Nodes()))
-	for _, n := range c.Nodes() {
-		samples = append(samples, w.Sample(ctx, n.Name, nil))
-	}
-	return samples
-}
-
-// answers says whether node is seen to be up.
-func answers(ctx context.Context, c cluster.Cluster, node string) bool {
-	w, ok := c.(cluster.Witness)
-	return ok && w.Sample(ctx, node, nil).Up
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// every takes every target.
-var every = Spec{Name: "every", Targets: []Target{Master, Replica, Holder, Waiter, Node, Client}}
+// anyTarget takes most kinds of target.
+var anyTarget = Spec{Name: "any", Targets: []Target{Master, Replica, Holder, Waiter, Node, Client}}
 
 func TestResolve(t *testing.T) {
 	sentinel := newFake(cluster.Sentinel)
@@ -19,63 +20,62 @@ func TestResolve(t *testing.T) {
 	moved.roles = map[string]string{"n2": "master", "n3": "slave"} // n1 is down
 	dead := newFake(cluster.Sentinel)
 	dead.roles = nil
-	people, nobody := crowd{holder: 4, waiter: 2}, crowd{holder: -1, waiter: -1}
+	clients, idle := clientState{holder: 4, waiter: 2}, clientState{holder: -1, waiter: -1}
 	for _, test := range []struct {
 		name    string
 		cluster cluster.Cluster
-		crowd   ClientState
+		clients ClientState
 		target  string
 		want    string
 		err     string
 	}{
-		{"default", sentinel, nobody, "", "n1", ""},
-		{"master", sentinel, nobody, "master", "n1", ""},
-		{"the master that is one now", moved, nobody, "master", "n2", ""},
-		{"replica", sentinel, nobody, "replica", "n2", ""},
-		{"the replica that is one now", moved, nobody, "replica", "n3", ""},
-		{"master of a quorum", newFake(cluster.Quorum), nobody, "master", "n1", ""},
-		{"no master", dead, nobody, "master", "", "no node says that it is a master"},
-		{"no replica", newFake(cluster.Quorum), nobody, "replica", "", "no node says that it is a slave"},
-		{"no witness", bare{cluster.Topology{Kind: cluster.Single}}, nobody, "master", "", "no node says"},
-		{"holder", sentinel, people, "holder", "client:4", ""},
-		{"no holder", sentinel, nobody, "holder", "", "no client holds the lock now"},
-		{"waiter", sentinel, people, "waiter", "client:2", ""},
-		{"no waiter", sentinel, nobody, "waiter", "", "no client waits for the lock now"},
-		{"node", sentinel, nobody, "n3", "n3", ""},
-		{"node that is not there", sentinel, nobody, "n4", "", "there is no node n4: the topology has 3"},
-		{"client", sentinel, nobody, "client:7", "client:7", ""},
-		{"cluster", sentinel, nobody, "cluster", "cluster", ""},
+		{"default", sentinel, idle, "", "n1", ""},
+		{"master", sentinel, idle, "master", "n1", ""},
+		{"the current master", moved, idle, "master", "n2", ""},
+		{"replica", sentinel, idle, "replica", "n2", ""},
+		{"the current replica", moved, idle, "replica", "n3", ""},
+		{"master of a quorum", newFake(cluster.Quorum), idle, "master", "n1", ""},
+		{"no master", dead, idle, "master", "", "no node reports the role of master"},
+		{"no replica", newFake(cluster.Quorum), idle, "replica", "", "no node reports the role of slave"},
+		{"no witness", planned{cluster.Topology{Kind: cluster.Single}}, idle, "master", "", "no node reports"},
+		{"holder", sentinel, clients, "holder", "client:4", ""},
+		{"no holder", sentinel, idle, "holder", "", "no client holds the lock now"},
+		{"waiter", sentinel, clients, "waiter", "client:2", ""},
+		{"no waiter", sentinel, idle, "waiter", "", "no client waits for the lock now"},
+		{"node", sentinel, idle, "n3", "n3", ""},
+		{"missing node", sentinel, idle, "n4", "", "node n4 does not exist: the topology has 3 nodes"},
+		{"client", sentinel, idle, "client:7", "client:7", ""},
+		{"cluster", sentinel, idle, "cluster", "cluster", ""},
 	} {
-		got, err := every.Resolve(t.Context(), test.cluster, test.crowd, test.target)
+		got, err := anyTarget.Resolve(t.Context(), test.cluster, test.clients, test.target)
 		if got != test.want || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: Resolve(%q) = %q, %v, want %q, %q", test.name, test.target, got, err, test.want, test.err)
 		}
 	}
 }
 
-// slow is a cluster that is too busy to answer the first looks.
-type slow struct {
+// busy is a cluster that does not reply to the first samples.
+type busy struct {
 	*fake
-	looks atomic.Int32
+	samples atomic.Int32
 }
 
-func (s *slow) Sample(ctx context.Context, node string, keys []string) history.Sample {
-	if s.looks.Add(1) <= 7 {
+func (b *busy) Sample(ctx context.Context, node string, keys []string) history.Sample {
+	if b.samples.Add(1) <= 7 {
 		return history.Sample{Node: node}
 	}
-	return s.fake.Sample(ctx, node, keys)
+	return b.fake.Sample(ctx, node, keys)
 }
 
-// TestResolveWaitsForABusyCluster: two hundred clients that came at once made
-// replication-hold miss its master.
+// TestResolveWaitsForABusyCluster: two hundred clients that arrived at once made replication-hold miss its master.
 func TestResolveWaitsForABusyCluster(t *testing.T) {
-	got, err := Spec{Targets: []Target{Master}}.Resolve(t.Context(), &slow{fake: newFake(cluster.Sentinel)}, crowd{}, "")
+	got, err := Spec{Targets: []Target{Master}}.Resolve(t.Context(), &busy{fake: newFake(cluster.Sentinel)}, clientState{}, "")
 	if got != "n1" || err != nil {
 		t.Errorf("Resolve = %q, %v, want n1", got, err)
 	}
 }
 
-func TestAims(t *testing.T) {
+func TestCheckTarget(t *testing.T) {
 	for target, words := range map[string]string{
 		"": "kill pause-client", "master": "kill", "replica": "kill", "n1": "kill", "n15": "kill",
 		"holder": "pause-client", "waiter": "pause-client", "client:0": "pause-client", "client:999": "pause-client",
@@ -85,16 +85,16 @@ func TestAims(t *testing.T) {
 		for _, s := range []Spec{killSpec, pauseClientSpec} {
 			err := s.CheckTarget(target)
 			if good := strings.Contains(" "+words+" ", " "+s.Name+" "); good != (err == nil) {
-				t.Errorf("%s at %q: %v, want it good: %v", s.Name, target, err, good)
+				t.Errorf("%s at %q: %v, want it valid: %v", s.Name, target, err, good)
 			}
 			if err != nil && !strings.Contains(err.Error(), string(s.Targets[0])) {
-				t.Errorf("%v does not say what it takes", err)
+				t.Errorf("%v does not name the valid targets", err)
 			}
 		}
 	}
 }
 
-func TestMisses(t *testing.T) {
+func TestMissingTarget(t *testing.T) {
 	sentinel := cluster.Topology{Kind: cluster.Sentinel}.Defaults()
 	single := cluster.Topology{Kind: cluster.Single}
 	for _, test := range []struct {
@@ -104,21 +104,21 @@ func TestMisses(t *testing.T) {
 	}{
 		{"", single, ""}, {"master", single, ""}, {"holder", single, ""}, {"cluster", single, ""},
 		{"replica", sentinel, ""}, {"replica", single, "topology single has no replica"},
-		{"n1", single, ""}, {"n2", single, "there is no node n2: the topology has 1"},
-		{"n3", sentinel, ""}, {"n4", sentinel, "there is no node n4: the topology has 3"},
-		{"n99999999999999999999", sentinel, "there is no node n99999999999999999999"},
-		{"client:4", single, ""}, {"client:5", single, "there is no client:5: the workload has 5 clients"},
-		{"client:99999999999999999999", single, "there is no client:99999999999999999999"},
+		{"n1", single, ""}, {"n2", single, "node n2 does not exist: the topology has 1 node"},
+		{"n3", sentinel, ""}, {"n4", sentinel, "node n4 does not exist: the topology has 3 nodes"},
+		{"n99999999999999999999", sentinel, "node n99999999999999999999 does not exist"},
+		{"client:4", single, ""}, {"client:5", single, "client:5 does not exist: the workload has 5 clients"},
+		{"client:99999999999999999999", single, "client:99999999999999999999 does not exist"},
 	} {
-		got := every.MissingTarget(test.target, test.topology, 5)
+		got := anyTarget.MissingTarget(test.target, test.topology, 5)
 		if (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
 			t.Errorf("Misses(%q, %s) = %q, want %q", test.target, test.topology.Kind, got, test.want)
 		}
 	}
 }
 
-// TestTargetsOfQuorumsAndLinks: words for several nodes, for the one that
-// decides, for the one that is behind, and for two ends of a link.
+// TestTargetsOfQuorumsAndLinks: words for several nodes, for a deciding node, for the replica that is behind, and for the
+// ends of a link.
 func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 	quorum, sentinel := newFake(cluster.Quorum), newFake(cluster.Sentinel)
 	quorum.holds = map[string]string{"n2": "a", "n3": "a", "n5": "a", "n1": "b"}
@@ -139,24 +139,35 @@ func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 		if why := row.MissingTarget(test.word, test.f.Topology(), 5); why != "" {
 			t.Errorf("%s: %s", test.word, why)
 		}
-		got, err := row.Resolve(t.Context(), test.f, crowd{holder: 4, waiter: 1}, test.word)
+		got, err := row.Resolve(t.Context(), test.f, clientState{holder: 4, waiter: 1}, test.word)
 		if err != nil || got != test.where {
 			t.Errorf("%s is %q, %v, want %s", test.word, got, err, test.where)
 		}
 	}
-	quorum.holds["n1"] = "a" // four have it: none decides
-	if got, err := partitionSpec.Resolve(t.Context(), quorum, crowd{}, "deciding"); err == nil {
-		t.Errorf("of four, %s decides", got)
+	quorum.holds["n1"] = "a" // four have the key: no single one decides
+	if got, err := partitionSpec.Resolve(t.Context(), quorum, clientState{}, "deciding"); err == nil {
+		t.Errorf("with four keys, %s is deciding", got)
 	}
 	for _, word := range []string{"n1>client:0", "holder>waiter", "n1>", ">n1", "n1>n2>n3", "holder>the moon"} {
 		if err := partitionSpec.CheckTarget(word); err == nil {
-			t.Errorf("partition can be aimed at %q", word)
+			t.Errorf("partition takes the target %q", word)
 		}
 	}
 	for word, f := range map[string]*fake{"majority": sentinel, "ring": quorum, "bridge": sentinel, "behind": quorum,
 		"client:7>n1": quorum, "holder>n9": quorum} {
 		if why := partitionSpec.MissingTarget(word, f.Topology(), 5); why == "" {
 			t.Errorf("%s has a target %s", f.Topology().Kind, word)
+		}
+	}
+}
+
+func TestNumberInAName(t *testing.T) {
+	for name, want := range map[string]int{
+		"n3": 3, "n15": 15, "client:0": 0, "client:7": 7, "n99999999999999999999": math.MaxInt,
+		"nn3": 0, "client3": 0, "lice:n3": 0, "master": 0, "": 0,
+	} {
+		if got := numberIn(name); got != want {
+			t.Errorf("numberIn(%q) = %d, want %d", name, got, want)
 		}
 	}
 }

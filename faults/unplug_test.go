@@ -8,15 +8,15 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// TestUnplug: what was taken off the network comes back, also if only half of it
-// could be taken off. What a server without a cable does is in package internal/cluster/docker.
+// TestUnplug: disconnected servers are reconnected, also when only some of them could be disconnected. What a disconnected
+// server does is tested in package internal/cluster/docker.
 func TestUnplug(t *testing.T) {
 	f := newFake(cluster.Quorum)
 	in := inject(t, unplugSpec, f.env(), "n2+n4")
-	if how := bites(t, in); how != "n2, n4 are off the network" {
-		t.Errorf("bit: %s", how)
+	if effect := takesEffect(t, in); effect != "disconnected" {
+		t.Errorf("effect: %s", effect)
 	}
-	if how := heals(t, in); how != "n2, n4 are on the network again" {
+	if how := heals(t, in); how != "n2, n4 reconnected" {
 		t.Errorf("healed: %s", how)
 	}
 	did(t, f, "unplug n2", "unplug n4", "plug n2", "plug n4")
@@ -33,9 +33,8 @@ func TestUnplug(t *testing.T) {
 	}
 }
 
-// TestUnplugHoldsLinksAndProcess: nothing else may hold the links of a server
-// without a cable, nor start it anew.
-func TestUnplugHoldsLinksAndProcess(t *testing.T) {
+// TestUnplugControlsLinksAndProcess: no other fault may control the links of a disconnected server, nor restart it.
+func TestUnplugControlsLinksAndProcess(t *testing.T) {
 	f := newFake(cluster.Sentinel)
 	for _, other := range []struct {
 		fault, target string
@@ -54,28 +53,28 @@ func TestUnplugHoldsLinksAndProcess(t *testing.T) {
 			}
 		}
 		if got != other.want {
-			t.Errorf("unplug n1 and %s %s meet: %v", other.fault, other.target, got)
+			t.Errorf("unplug n1 and %s %s overlap: %v", other.fault, other.target, got)
 		}
 	}
 }
 
-// TestUnplugOnRealServers: a connection is silent while it lasts and goes on after it.
+// TestUnplugOnRealServers: a connection hangs while the server is disconnected and works again afterwards.
 func TestUnplugOnRealServers(t *testing.T) {
 	if why := process.MissingCables(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
-	c := startWith(t, cluster.Topology{Kind: cluster.Single}, cluster.Requirements{Network: true})
+	c := startServersWith(t, cluster.Topology{Kind: cluster.Single}, cluster.Requirements{Network: true})
 	if err := unplugSpec.Check(c); err != nil {
 		t.Fatal(err)
 	}
 	a := dial(t, c, 1)
 	in := inject(t, unplugSpec, Env{Cluster: c}, "n1")
-	bites(t, in)
-	a.say(t, "PING")
-	a.hears(t, "silence")
+	takesEffect(t, in)
+	a.send(t, "PING")
+	a.expect(t, "silence")
 	if got := role(t, c, "n1"); got != "master" {
-		t.Errorf("past the network it says that it is %q", got)
+		t.Errorf("a disconnected server reports the role %q, want master", got)
 	}
 	heals(t, in)
-	a.hears(t, "+PONG")
+	a.expect(t, "+PONG")
 }

@@ -12,27 +12,27 @@ func TestWaitStarved(t *testing.T) {
 	did(t, f, "rule n2>n1 1 1", "rule n3>n1 1 1")
 }
 
-// TestWaitStarvedOfRealServers: the replicas have the write, and WAIT does not know.
+// TestWaitStarvedOfRealServers: the replicas have the write, and WAIT returns 0.
 func TestWaitStarvedOfRealServers(t *testing.T) {
-	c := servers(t, cluster.Replicated)
+	c := startServers(t, cluster.Replicated)
 	client := dial(t, c, 1)
-	// A master sends a replica nothing before its first ACK, which the fault would hold back.
-	client.say(t, "SET before v")
-	client.hears(t, "+OK")
-	client.say(t, "WAIT 2 20000")
-	if got := client.hear(30e9); got != ":2" {
-		t.Fatalf("WAIT = %s before anything is broken", got)
+	// A master sends a replica nothing before its first ACK, which the fault would hold.
+	client.send(t, "SET before v")
+	client.expect(t, "+OK")
+	client.send(t, "WAIT 2 20000")
+	if got := client.receive(30e9); got != ":2" {
+		t.Fatalf("WAIT = %s before the fault", got)
 	}
 	in := inject(t, waitStarvedSpec, Env{Cluster: c}, "n1")
-	client.say(t, "SET k v")
-	client.hears(t, "+OK")
-	client.say(t, "WAIT 1 200")
-	client.hears(t, ":0")
-	bites(t, in)
+	client.send(t, "SET k v")
+	client.expect(t, "+OK")
+	client.send(t, "WAIT 1 200")
+	client.expect(t, ":0")
+	takesEffect(t, in)
 	gets(t, c, "n2", "k", "v")
 	heals(t, in)
-	client.say(t, "WAIT 1 10000")
-	if got := client.hear(15e9); got != ":1" && got != ":2" {
+	client.send(t, "WAIT 1 10000")
+	if got := client.receive(15e9); got != ":1" && got != ":2" {
 		t.Errorf("WAIT = %s after healing", got)
 	}
 }

@@ -217,7 +217,7 @@ func (n *nemesis) drop(a *active) {
 
 func (n *nemesis) bite(ctx context.Context, a *active) {
 	n.time.Turn(ctx)
-	proof, err := a.in.Bite(ctx)
+	proof, err := a.in.Observe(ctx)
 	n.time.Turn(ctx)
 	if err != nil {
 		n.note(a.name, a.id, history.Noted, a.target, "it did not bite: "+err.Error())

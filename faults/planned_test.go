@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestDowns: which servers a fault takes away, as far as the plan says.
-func TestDowns(t *testing.T) {
+// TestNodesDown: which servers a fault takes down, as far as the plan says.
+func TestNodesDown(t *testing.T) {
 	quorum := cluster.Topology{Kind: cluster.Quorum}
 	for _, test := range []struct {
 		fault, target string
@@ -40,8 +40,8 @@ func TestDowns(t *testing.T) {
 	}
 }
 
-// TestPlanned: what is in whose power on paper is what it is in a cluster.
-func TestPlanned(t *testing.T) {
+// TestPlannedResources: a fault controls the same resources in the plan as in a cluster.
+func TestPlannedResources(t *testing.T) {
 	for _, row := range Catalog() {
 		kind := cluster.Sentinel
 		if row.Topologies != nil {
@@ -53,11 +53,11 @@ func TestPlanned(t *testing.T) {
 				continue
 			}
 			if got, want := row.PlannedResources(target, f.Topology()), row.ResourcesAt(f, target); !slices.Equal(got, want) {
-				t.Errorf("%s %s: %v on paper, %v in a cluster", row.Name, target, got, want)
+				t.Errorf("%s %s: %v in the plan, %v in a cluster", row.Name, target, got, want)
 			}
 		}
 	}
 	if got := killSpec.PlannedResources("master", cluster.Topology{Kind: cluster.Sentinel}); got != nil {
-		t.Errorf("nobody knows who is master, and yet %v", got)
+		t.Errorf("the master is not known in the plan, got %v", got)
 	}
 }

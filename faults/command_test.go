@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// Healing waits for a command that is under way, in virtual time too, and no
-// command follows it.
-func TestStrokeIsHealedWhileAServerIsAsked(t *testing.T) {
+// Healing waits for a command in flight, in virtual time too, and no command follows it.
+func TestCommandIsHealedWhileInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		s := newStroke("n1", func(context.Context) (string, bool, error) {
-			asked++
+		calls := 0
+		s := newCommand("n1", func(context.Context) (string, bool, error) {
+			calls++
 			pass(time.Second)
 			return "", false, nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		bitten := make(chan error, 1)
+		observed := make(chan error, 1)
 		go func() {
-			_, err := s.Bite(ctx)
-			bitten <- err
+			_, err := s.Observe(ctx)
+			observed <- err
 		}()
 		pass(500 * time.Millisecond)
 		began := time.Now()
@@ -29,25 +28,25 @@ func TestStrokeIsHealedWhileAServerIsAsked(t *testing.T) {
 			t.Errorf("healed after %v: %v, want half a second and no error", time.Since(began), err)
 		}
 		pass(10 * time.Second)
-		if asked != 1 {
-			t.Errorf("asked %d times, want once: it was healed", asked)
+		if calls != 1 {
+			t.Errorf("executed %d times, want once: it was healed", calls)
 		}
 		cancel()
-		if err := <-bitten; err == nil {
-			t.Error("it bit although nothing was ever done")
+		if err := <-observed; err == nil {
+			t.Error("an effect was observed although nothing was done")
 		}
 	})
 }
 
-// A stroke whose server never answers is not waited for longer than the healing may take.
-func TestStrokeThatIsStuckIsGivenUp(t *testing.T) {
+// Healing gives up on a command whose server never replies.
+func TestHealingOfAStuckCommandTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStroke("n1", func(ctx context.Context) (string, bool, error) {
+		s := newCommand("n1", func(ctx context.Context) (string, bool, error) {
 			<-ctx.Done()
 			return "", false, ctx.Err()
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = s.Bite(ctx) }()
+		go func() { _, _ = s.Observe(ctx) }()
 		synctest.Wait()
 		healing, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
@@ -60,6 +59,5 @@ func TestStrokeThatIsStuckIsGivenUp(t *testing.T) {
 
 // pass lets virtual time pass.
 func pass(d time.Duration) {
-	// not a wait in real time: the clock jumps
-	time.Sleep(d)
+	time.Sleep(d) // in virtual time: the clock jumps
 }

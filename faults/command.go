@@ -1,0 +1,56 @@
+package faults
+
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// command is a fault that is one command of an operator. It is retried until it has had an effect: there may be nothing
+// to break yet. There is nothing to heal.
+type command struct {
+	node string
+	do   func(ctx context.Context) (effect string, done bool, err error)
+
+	// turn is held while the command is executed and while its fields are used. It is not a mutex: virtual time does
+	// not pass while a goroutine waits for a mutex, and it is held while the server is asked.
+	turn   chan struct{}
+	effect string // of the first time that it did something; "": it has not yet
+	healed bool
+}
+
+func newCommand(node string, do func(ctx context.Context) (string, bool, error)) *command {
+	return &command{node: node, do: do, turn: make(chan struct{}, 1)}
+}
+
+func (c *command) Observe(ctx context.Context) (string, error) {
+	return await(ctx, "anything to break on "+c.node, func() (string, bool) {
+		c.turn <- struct{}{}
+		defer func() { <-c.turn }()
+		if c.effect == "" && !c.healed {
+			if effect, done, err := c.do(ctx); err == nil && done {
+				c.effect = effect
+			}
+		}
+		return c.effect, c.effect != ""
+	})
+}
+
+// Heal prevents the command from being executed later.
+func (c *command) Heal(ctx context.Context) (string, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	c.healed = true
+	return nothingToUndo(ctx)
+}
+
+// number runs a command whose reply is a number; 0 for any other reply.
+func number(ctx context.Context, a cluster.Admin, node string, args ...any) (int64, error) {
+	reply, err := a.Do(ctx, node, args...)
+	n, _ := reply.(int64)
+	return n, err
+}
