@@ -10,32 +10,43 @@ import (
 )
 
 func TestClockJump(t *testing.T) {
+	clockShowsEffect(t, clockJumpSpec, "clock n2 1m0s 0", 60*time.Second)
+}
+
+func TestClockJumpOfARealServer(t *testing.T) { clockEndsLease(t, clockJumpSpec) }
+
+// clockShowsEffect injects a fault of a minute, which sets the clock by that rule, and lets the server report a clock
+// that is correct and then one that is so far ahead.
+func clockShowsEffect(t *testing.T, s Spec, rule string, ahead time.Duration) {
+	t.Helper()
 	f := newFake(cluster.Quorum)
 	env := f.env()
 	env.Amount = time.Minute
-	in := inject(t, clockJumpSpec, env, "n2")
-	did(t, f, "clock n2 1m0s 0")
-	setTime := func(ahead time.Duration) {
+	in := inject(t, s, env, "n2")
+	did(t, f, rule)
+	report := func(ahead time.Duration) {
 		now := time.Now().Add(ahead)
 		f.replies["TIME"] = []any{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)}
 	}
-	f.set(func() { setTime(0) })
+	f.set(func() { report(0) })
 	noEffectYet(t, in)
-	f.set(func() { setTime(60 * time.Second) })
+	f.set(func() { report(ahead) })
 	takesEffect(t, in)
 	f.done()
 	heals(t, in)
 	did(t, f, "clock n2 0s 0")
-	f.errs["clock n2 1m0s 0"] = errBroken
-	if in, err := clockJumpSpec.Inject(t.Context(), env, "n2"); !errors.Is(err, errBroken) || in != nil {
+	f.errs[rule] = errBroken
+	if in, err := s.Inject(t.Context(), env, "n2"); !errors.Is(err, errBroken) || in != nil {
 		t.Errorf("Inject = %v, %v", in, err)
 	}
 }
 
-func TestClockJumpOfARealServer(t *testing.T) {
-	c := startServersWith(t, cluster.Topology{Kind: cluster.Single}, clockJumpSpec.Requires)
+// clockEndsLease checks that a lease of 50 s on a real server expires within 40 s of a fault of a minute.
+func clockEndsLease(t *testing.T, s Spec) {
+	t.Helper()
+	c := startServersWith(t, cluster.Topology{Kind: cluster.Single}, s.Requires)
 	run(t, c, "n1", "SET", "k", "v", "PX", "50000")
-	in := inject(t, clockJumpSpec, Env{Cluster: c, Amount: time.Minute}, "n1")
+	in := inject(t, s, Env{Cluster: c, Amount: time.Minute}, "n1")
 	takesEffect(t, in)
 	for end := time.Now().Add(40 * time.Second); run(t, c, "n1", "GET", "k") != nil; {
 		if time.Now().After(end) {
