@@ -90,7 +90,7 @@ func TestEveryFaultUndoesWhatItDid(t *testing.T) {
 			kind = row.Topologies[0]
 		}
 		f := newFake(kind)
-		target, err := row.Resolve(t.Context(), f, clientState{holder: 1, waiter: 2}, "")
+		target, err := Resolve(t.Context(), f, clientState{holder: 1, waiter: 2}, row.PlannedTarget("", f.Topology()))
 		if err != nil {
 			t.Fatalf("%s: %v", row.Name, err)
 		}

@@ -65,7 +65,7 @@ func healOnce(b *testing.B, row Spec, kind string) {
 	if row.CheckTarget(target) != nil {
 		target = ""
 	}
-	target, err = row.Resolve(b.Context(), c, clientState{}, target)
+	target, err = Resolve(b.Context(), c, clientState{}, row.PlannedTarget(target, c.Topology()))
 	if err != nil {
 		b.Fatal(err)
 	}

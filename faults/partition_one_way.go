@@ -10,7 +10,7 @@ var partitionOneWaySpec = hold.spec(Spec{
 	Doc:    "holds what its target sends, while what is sent to it arrives; healing delivers it late.",
 	Source: "Jepsen: one-way partitions; Alquraan et al., OSDI 2018: simplex partitions",
 	Targets: []Target{Master, Holder, Waiter, Client, Replica, Deciding, Node, Pair, Servers, Minority,
-		Majority},
+		Majority, Nodes},
 	Down:      true,
 	Resources: sentBy,
 })

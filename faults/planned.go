@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"slices"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -24,47 +23,50 @@ func PlannedNodes(t cluster.Topology) (nodes []cluster.Node) {
 	return nodes
 }
 
-// PlannedResources are what a fault of row s would control at target, as far as that is known before the run: nothing
-// for words such as master and holder.
+// PlannedTarget is target as far as it is known before the run: the fault's default instead of "", and the nodes of
+// minority and majority. [Resolve] does the rest.
+func (s Spec) PlannedTarget(target string, t cluster.Topology) string {
+	switch target = s.orDefault(target); shape(target) {
+	case Minority:
+		return firstNodes((t.MasterCount() - 1) / 2)
+	case Majority:
+		return firstNodes(t.MasterCount()/2 + 1)
+	}
+	return target
+}
+
+// PlannedResources are what a fault of row s would control at a planned target; nothing at words such as master and
+// holder, which only the run can resolve.
 func (s Spec) PlannedResources(target string, t cluster.Topology) []Resource {
-	name, ok := plannedName(s.orDefault(target), t)
-	if !ok {
+	if !isName(target) {
 		return nil
 	}
-	return s.ResourcesAt(planned{t}, name)
+	return s.ResourcesAt(planned{t}, target)
 }
 
-// plannedName is what a target stands for in every run of topology t.
-func plannedName(target string, t cluster.Topology) (name string, ok bool) {
+// isName reports whether a planned target is the same in every run.
+func isName(target string) bool {
 	switch shape(target) {
 	case Node, Nodes, Client, All:
-		return target, true
-	case Minority:
-		return firstNodes((t.MasterCount() - 1) / 2), true
-	case Majority:
-		return firstNodes(t.MasterCount()/2 + 1), true
+		return true
 	case Pair, Servers:
-		a, b, _ := cutPair(target)
-		from, ok1 := plannedName(a, t)
-		to, ok2 := plannedName(b, t)
-		return from + ">" + to, ok1 && ok2
+		from, to, _ := cutPair(target)
+		return isName(from) && isName(to)
 	}
-	return "", false
+	return false
 }
 
-// NodesDown are the nodes that do not serve clients while a fault of row s is in force at target. Those that only the
-// run can name are counted in others.
-func (s Spec) NodesDown(target string, t cluster.Topology) (nodes []string, others int) {
+// NodesDown are the nodes that do not serve clients while a fault of row s is in force at a planned target. Those that
+// only the run can name are counted in others.
+func (s Spec) NodesDown(target string) (nodes []string, others int) {
 	if !s.Down {
 		return nil, 0
 	}
-	target = s.orDefault(target)
-	name, ok := plannedName(target, t)
-	switch {
-	case !ok && slices.Contains([]Target{Master, Replica, Behind, Deciding}, shape(target)):
+	switch shape(target) {
+	case Node, Nodes:
+		return nodesOf(target), 0
+	case Master, Replica, Behind, Deciding:
 		return nil, 1
-	case !ok || !slices.Contains([]Target{Node, Nodes}, shape(name)):
-		return nil, 0 // a link, or a client
 	}
-	return nodesOf(name), 0
+	return nil, 0 // a link, or a client
 }

@@ -33,7 +33,7 @@ func TestNodesDown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes, others := row.NodesDown(test.target, quorum)
+		nodes, others := row.NodesDown(row.PlannedTarget(test.target, quorum))
 		if !slices.Equal(nodes, test.nodes) || others != test.others {
 			t.Errorf("%s %s: %v and %d others, want %v and %d", test.fault, test.target, nodes, others, test.nodes, test.others)
 		}

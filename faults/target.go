@@ -142,7 +142,7 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 		}
 	case Node:
 		if n := numberIn(target); n < 1 || n > t.Size() {
-			return noNode(target, t.Size())
+			return fmt.Sprintf("node %s does not exist: the topology has %s", target, format.Count(t.Size(), "node"))
 		}
 	case Client:
 		if numberIn(target) >= clients {
@@ -152,10 +152,6 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 	return ""
 }
 
-func noNode(name string, size int) string {
-	return fmt.Sprintf("node %s does not exist: the topology has %s", name, format.Count(size, "node"))
-}
-
 // ClientState is what is known of the clients when a target is resolved.
 type ClientState interface {
 	Holder() (client int, ok bool) // holds the lock now, or was the last to hold it
@@ -163,14 +159,13 @@ type ClientState interface {
 	Keys() []string // names of the locks
 }
 
-// Resolve turns a target into a name at the moment of the injection.
-func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, clients ClientState, target string) (string, error) {
-	target = s.orDefault(target)
+// Resolve turns a planned target into a name at the moment of the injection.
+func Resolve(ctx context.Context, c cluster.Cluster, clients ClientState, target string) (string, error) {
 	switch shape(target) {
 	case Pair, Servers:
 		a, b, _ := cutPair(target)
-		from, err1 := s.Resolve(ctx, c, clients, a)
-		to, err2 := s.Resolve(ctx, c, clients, b)
+		from, err1 := Resolve(ctx, c, clients, a)
+		to, err2 := Resolve(ctx, c, clients, b)
 		return from + ">" + to, errors.Join(err1, err2)
 	case Master:
 		return nodeInRole(ctx, c, roleMaster)
@@ -180,17 +175,10 @@ func (s Spec) Resolve(ctx context.Context, c cluster.Cluster, clients ClientStat
 		return behind(ctx, c)
 	case Deciding:
 		return deciding(ctx, c, clients)
-	case Minority, Majority:
-		name, _ := plannedName(target, c.Topology())
-		return name, nil
 	case Holder:
 		return clientNamed(clients.Holder, "holds the lock")
 	case Waiter:
 		return clientNamed(clients.Waiter, "waits for the lock")
-	case Node:
-		if !slices.ContainsFunc(c.Nodes(), func(n cluster.Node) bool { return n.Name == target }) {
-			return "", errors.New(noNode(target, len(c.Nodes())))
-		}
 	}
 	return target, nil
 }

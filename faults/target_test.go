@@ -29,7 +29,6 @@ func TestResolve(t *testing.T) {
 		want    string
 		err     string
 	}{
-		{"default", sentinel, idle, "", "n1", ""},
 		{"master", sentinel, idle, "master", "n1", ""},
 		{"the current master", moved, idle, "master", "n2", ""},
 		{"replica", sentinel, idle, "replica", "n2", ""},
@@ -43,11 +42,10 @@ func TestResolve(t *testing.T) {
 		{"waiter", sentinel, clients, "waiter", "client:2", ""},
 		{"no waiter", sentinel, idle, "waiter", "", "no client waits for the lock now"},
 		{"node", sentinel, idle, "n3", "n3", ""},
-		{"missing node", sentinel, idle, "n4", "", "node n4 does not exist: the topology has 3 nodes"},
 		{"client", sentinel, idle, "client:7", "client:7", ""},
 		{"cluster", sentinel, idle, "cluster", "cluster", ""},
 	} {
-		got, err := anyTarget.Resolve(t.Context(), test.cluster, test.clients, test.target)
+		got, err := Resolve(t.Context(), test.cluster, test.clients, test.target)
 		if got != test.want || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: Resolve(%q) = %q, %v, want %q, %q", test.name, test.target, got, err, test.want, test.err)
 		}
@@ -69,7 +67,7 @@ func (b *busy) Sample(ctx context.Context, node string, keys []string) history.S
 
 // TestResolveWaitsForABusyCluster: two hundred clients that arrived at once made replication-hold miss its master.
 func TestResolveWaitsForABusyCluster(t *testing.T) {
-	got, err := Spec{Targets: []Target{Master}}.Resolve(t.Context(), &busy{fake: newFake(cluster.Sentinel)}, clientState{}, "")
+	got, err := Resolve(t.Context(), &busy{fake: newFake(cluster.Sentinel)}, clientState{}, "master")
 	if got != "n1" || err != nil {
 		t.Errorf("Resolve = %q, %v, want n1", got, err)
 	}
@@ -139,13 +137,14 @@ func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 		if why := row.MissingTarget(test.word, test.f.Topology(), 5); why != "" {
 			t.Errorf("%s: %s", test.word, why)
 		}
-		got, err := row.Resolve(t.Context(), test.f, clientState{holder: 4, waiter: 1}, test.word)
+		planned := row.PlannedTarget(test.word, test.f.Topology())
+		got, err := Resolve(t.Context(), test.f, clientState{holder: 4, waiter: 1}, planned)
 		if err != nil || got != test.where {
 			t.Errorf("%s is %q, %v, want %s", test.word, got, err, test.where)
 		}
 	}
 	quorum.holds["n1"] = "a" // four have the key: no single one decides
-	if got, err := partitionSpec.Resolve(t.Context(), quorum, clientState{}, "deciding"); err == nil {
+	if got, err := Resolve(t.Context(), quorum, clientState{}, "deciding"); err == nil {
 		t.Errorf("with four keys, %s is deciding", got)
 	}
 	for _, word := range []string{"n1>client:0", "holder>waiter", "n1>", ">n1", "n1>n2>n3", "holder>the moon"} {

@@ -62,7 +62,7 @@ func timetable(s Scenario) (all []planned) {
 		}
 		from = max(from, step.After)
 		triggered = triggered || step.When != ""
-		p := planned{path: fmt.Sprintf("$.faults[%d]", i), row: row, step: step, from: from, to: never}
+		p := planned{path: fmt.Sprintf("$.faults[%d]", i), row: row, step: s.aimed(step), from: from, to: never}
 		if step.For > 0 && !triggered {
 			p.to = from + step.For
 		}
@@ -90,7 +90,7 @@ func checkPower(c *complaints, t cluster.Topology, before []planned, p planned) 
 // checkKept complains about the last of steps if it may take away more than is spared.
 func checkKept(c *complaints, s Scenario, t cluster.Topology, steps []planned) {
 	last := steps[len(steps)-1]
-	if nodes, others := last.row.NodesDown(last.step.Target, t); s.Keep == 0 || len(nodes)+others == 0 {
+	if nodes, others := last.row.NodesDown(last.step.Target); s.Keep == 0 || len(nodes)+others == 0 {
 		return
 	}
 	away := map[string]bool{}
@@ -99,7 +99,7 @@ func checkKept(c *complaints, s Scenario, t cluster.Topology, steps []planned) {
 		if p.to <= last.from {
 			continue
 		}
-		nodes, others := p.row.NodesDown(p.step.Target, t)
+		nodes, others := p.row.NodesDown(p.step.Target)
 		for _, node := range nodes {
 			away[node] = true
 		}

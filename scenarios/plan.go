@@ -22,7 +22,7 @@ func (s Scenario) Plan(seed uint64) Plan {
 	var plan Plan
 	for i, step := range s.Faults {
 		if step.Random == nil {
-			plan.Steps = append(plan.Steps, step)
+			plan.Steps = append(plan.Steps, s.aimed(step))
 			continue
 		}
 		r := rand.New(rand.NewPCG(seed, uint64(i)+1))
@@ -30,6 +30,14 @@ func (s Scenario) Plan(seed uint64) Plan {
 	}
 	slices.SortStableFunc(plan.Drawn, func(a, b Step) int { return cmp.Compare(a.After, b.After) })
 	return plan
+}
+
+// aimed is step with its target as far as it is known before the run.
+func (s Scenario) aimed(step Step) Step {
+	if row, err := faults.Lookup(step.Fault); err == nil {
+		step.Target = row.PlannedTarget(step.Target, s.Topology.Defaults())
+	}
+	return step
 }
 
 func (s Scenario) draw(want Random, r *rand.Rand) []Step {
@@ -44,10 +52,10 @@ func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 	var steps []Step
 	for start := time.Duration(0); start+want.Every <= until; start += want.Every {
 		name := want.Of[r.IntN(len(want.Of))]
-		steps = append(steps, Step{
+		steps = append(steps, s.aimed(Step{
 			After: start + time.Duration(r.Int64N(int64(want.Every))), Fault: name, For: healAfter,
 			Target: s.drawTarget(name, r), Most: want.Most,
-		})
+		}))
 	}
 	return steps
 }

@@ -106,7 +106,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	if err != nil {
 		return err.Error()
 	}
-	target, err := n.resolve(ctx, row, step.Target)
+	target, err := n.resolve(ctx, step.Target)
 	if err != nil {
 		return err.Error()
 	}
@@ -114,7 +114,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		id: n.id(), name: row.Name, target: target, last: row.HealLast, stroke: row.OneShot && step.For == 0,
 		drawn: step.Most > 0, resources: row.ResourcesAt(n.env.Cluster, target),
 	}
-	a.downs, _ = row.NodesDown(target, n.env.Cluster.Topology())
+	a.downs, _ = row.NodesDown(target)
 	if why := n.claim(a, step.Most); why != "" {
 		return why
 	}
@@ -142,9 +142,9 @@ const (
 	aimEvery = 10 * time.Millisecond
 )
 
-func (n *nemesis) resolve(ctx context.Context, row faults.Spec, word string) (target string, err error) {
+func (n *nemesis) resolve(ctx context.Context, word string) (target string, err error) {
 	for end := time.Now().Add(aimFor); ; {
-		target, err = row.Resolve(ctx, n.env.Cluster, n.track, word)
+		target, err = faults.Resolve(ctx, n.env.Cluster, n.track, word)
 		if err == nil || time.Now().After(end) || !sleep(ctx, aimEvery) {
 			return target, err
 		}
