@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 //go:embed templates
@@ -65,7 +66,7 @@ type page struct {
 	MoreClients    string
 	Latencies      []latencyCells
 	Config         []pairOfWords
-	Plan           []rundir.Step
+	Plan           []scenarios.Step
 	YAML, SeedNote string
 	Files          []string
 	Problems       []string

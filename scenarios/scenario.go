@@ -31,15 +31,15 @@ type Scenario struct {
 // Step is one fault of the plan. Steps are armed in order: a step with a
 // trigger waits until all steps above it have been injected.
 type Step struct {
-	After  time.Duration `yaml:"after,omitempty"`  // since the run began; with when: not before
-	When   string        `yaml:"when,omitempty"`   // a trigger; "" is none
-	Delay  time.Duration `yaml:"delay,omitempty"`  // so long after the trigger
-	Fault  string        `yaml:"fault,omitempty"`  // name in the catalogue
-	Target string        `yaml:"target,omitempty"` // word or name; "" is the fault's default
-	For    time.Duration `yaml:"for,omitempty"`    // healed after so long; 0: at the end, or when the fault is over by itself
-	Amount time.Duration `yaml:"amount,omitempty"` // how much, for faults that take one; 0 is the fault's default
-	Most   int           `yaml:"-"`                // of a drawn step: no more than so many drawn faults at once; 0: any number
-	Random *Random       `yaml:"random,omitempty"` // instead of fault: drawn from the seed
+	After  time.Duration `yaml:"after,omitempty" json:"after_ns,omitempty"`   // since the run began; with when: not before
+	When   string        `yaml:"when,omitempty" json:"when,omitempty"`        // a trigger; "": none
+	Delay  time.Duration `yaml:"delay,omitempty" json:"delay_ns,omitempty"`   // since the trigger
+	Fault  string        `yaml:"fault,omitempty" json:"fault"`                // name in the catalogue
+	Target string        `yaml:"target,omitempty" json:"target"`              // word or name; "": the fault's default
+	For    time.Duration `yaml:"for,omitempty" json:"for_ns,omitempty"`       // until healed; 0: at the end, or by itself
+	Amount time.Duration `yaml:"amount,omitempty" json:"amount_ns,omitempty"` // how much of it; 0: the fault's default
+	Most   int           `yaml:"-" json:"most,omitempty"`                     // drawn: faults at once; 0: any number
+	Random *Random       `yaml:"random,omitempty" json:"-"`                   // instead of fault: drawn from the seed
 }
 
 // Random asks for faults drawn from the seed, all through the run.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // Names of the files in a run directory.
@@ -63,20 +64,12 @@ type Manifest struct {
 	Topology cluster.Topology  `json:"topology"`
 	Nodes    []cluster.Node    `json:"nodes"`
 	Expect   map[string]string `json:"expect,omitempty"` // property → outcome, and "verdict"
-	Plan     []Step            `json:"plan,omitempty"`   // faults as data
+	Plan     []scenarios.Step  `json:"plan,omitempty"`   // faults as data
 	Phases   []Phase           `json:"phases"`           // in order
 	Started  time.Time         `json:"started"`          // wall clock; the history's time 0 is Phases' "run"
 	Finished time.Time         `json:"finished"`         //
 	Versions map[string]string `json:"versions"`         // chaos, go, redis, os, kernel
 	Machine  map[string]string `json:"machine"`          // cpus, memory
-}
-
-// Step is one step of the fault plan as it was drawn.
-type Step struct {
-	Fault  string `json:"fault"`
-	Target string `json:"target,omitempty"`
-	When   string `json:"when"` // "after 1s" or "when acquired"
-	Heal   string `json:"heal,omitempty"`
 }
 
 // Phase is a part of the run. Start and End count from the start of the command.

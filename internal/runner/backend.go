@@ -28,18 +28,18 @@ type RunEnv struct {
 // Backend starts servers and clients of one kind: processes, containers or simulated ones. One Backend serves one
 // run.
 type Backend interface {
-	Name() string
 	// Start returns when the cluster is ready for clients.
 	Start(ctx context.Context, e RunEnv) (cluster.Cluster, error)
 	// Client starts client i, which has not been set up yet.
 	Client(ctx context.Context, e RunEnv, i int) (client.Client, error)
-	// Facts is complete once Start has returned.
+	// Facts is complete once Start has returned; Name and Deterministic are always set.
 	Facts() Facts
 	Time
 }
 
 // Facts is what differs between the runs of one backend and those of another.
 type Facts struct {
+	Name          string
 	Deterministic bool              // the same seed makes the same history
 	Versions      map[string]string // of the programs that it runs, such as redis
 	Delivery      string            // the order in which messages arrive, if not that of their latencies

@@ -17,7 +17,7 @@ var dockerSpec = BackendSpec{
 	Name:   "docker",
 	Doc:    "real servers in containers of a Docker engine on this machine, every client a process of its own.",
 	Unable: dockerLacks,
-	New:    func(o BackendOptions) Backend { return &dockerBackend{newProcessBackend(o), o.Image} },
+	New:    newDockerBackend,
 	Flags: func(o BackendOptions) []string {
 		if o.Image == "" || o.Image == docker.DefaultImage {
 			return nil
@@ -47,7 +47,11 @@ type dockerBackend struct {
 	image string
 }
 
-func (*dockerBackend) Name() string { return dockerSpec.Name }
+func newDockerBackend(o BackendOptions) Backend {
+	b := &dockerBackend{newProcessBackend(o), o.Image}
+	b.facts.Name = "docker"
+	return b
+}
 
 // Start removes what dead runs have left at the engine, and starts containers.
 func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
@@ -69,6 +73,6 @@ func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, e
 	if err != nil {
 		return nil, err
 	}
-	b.facts = realFacts(e, map[string]string{"redis": c.Version(), "image": c.Image(), "docker": c.Engine()})
+	b.started(e, map[string]string{"redis": c.Version(), "image": c.Image(), "docker": c.Engine()})
 	return c, nil
 }

@@ -72,16 +72,14 @@ type clientHost struct {
 }
 
 func newProcessBackend(o BackendOptions) *processBackend {
-	return &processBackend{command: o.Client, hosts: map[int]*clientHost{}}
+	return &processBackend{command: o.Client, facts: Facts{Name: "process"}, hosts: map[int]*clientHost{}}
 }
-
-func (*processBackend) Name() string { return processSpec.Name }
 
 func (b *processBackend) Facts() Facts { return b.facts }
 
-// realFacts are the facts of a run on real servers. A long run keeps only the samples that matter.
-func realFacts(e RunEnv, versions map[string]string) Facts {
-	return Facts{Versions: versions, Sampling: Sampling{Every: sampleEvery, Thin: e.Duration > keepAll}}
+// started completes the facts. A long run keeps only the samples that matter.
+func (b *processBackend) started(e RunEnv, versions map[string]string) {
+	b.facts.Versions, b.facts.Sampling = versions, Sampling{Every: sampleEvery, Thin: e.Duration > keepAll}
 }
 
 func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
@@ -95,7 +93,7 @@ func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	b.facts = realFacts(e, map[string]string{"redis": c.Version()})
+	b.started(e, map[string]string{"redis": c.Version()})
 	return c, nil
 }
 

@@ -10,7 +10,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -288,17 +287,14 @@ func (r *run) follow(f func() Status) {
 
 // describe fills in what is known of the run before it begins.
 func (r *run) describe() {
-	s := r.Scenario
+	s, facts := r.Scenario, r.Backend.Facts()
 	r.m = rundir.Manifest{
 		Format: rundir.Format, ID: r.keep.id(), State: rundir.Running,
 		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
-		Backend: r.Backend.Name(), Why: r.Why, Deterministic: r.Backend.Facts().Deterministic, Lock: r.lock.Name, Workload: r.params.Kind, Clients: r.params.Clients,
+		Backend: facts.Name, Why: r.Why, Deterministic: facts.Deterministic, Lock: r.lock.Name, Workload: r.params.Kind, Clients: r.params.Clients,
 		Keys: r.params.KeyNames(), Lease: r.params.Lease, Topology: s.Topology.Defaults(), Expect: s.Expect,
-		Started: r.begun, Versions: versions(r.Version), Machine: machine(),
-	}
-	for _, step := range r.plan.All() {
-		r.m.Plan = append(r.m.Plan, describeStep(step))
+		Started: r.begun, Plan: r.plan.All(), Versions: versions(r.Version), Machine: machine(),
 	}
 }
 
@@ -312,12 +308,4 @@ func (r *run) longestPause() time.Duration {
 		longest = max(longest, step.For)
 	}
 	return longest
-}
-
-func describeStep(s scenarios.Step) rundir.Step {
-	d := rundir.Step{Fault: s.Fault, Target: s.Target, When: s.Due()}
-	if s.For > 0 {
-		d.Heal = fmt.Sprintf("after %v", s.For)
-	}
-	return d
 }

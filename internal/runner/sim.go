@@ -56,7 +56,7 @@ func NewSim(stalled func(advice string)) *Sim {
 	if stalled == nil {
 		stalled = func(advice string) { panic(advice) }
 	}
-	return &Sim{stalled: stalled, limit: stalledAfter, facts: Facts{Deterministic: true}}
+	return &Sim{stalled: stalled, limit: stalledAfter, facts: Facts{Name: "sim", Deterministic: true}}
 }
 
 // simSamples is how often, at most, each node is sampled in a simulated run: a sample costs as much as a command,
@@ -65,9 +65,6 @@ const simSamples = 500
 
 // stalledAfter is for how long, in real time, virtual time may stand still.
 const stalledAfter = 10 * time.Second
-
-// Name is sim.
-func (*Sim) Name() string { return simSpec.Name }
 
 // Mono is the time since the simulation began; never 0, which would mean that it is not known.
 func (b *Sim) Mono() int64 { return int64(time.Since(b.epoch)) + 1 }
