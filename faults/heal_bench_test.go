@@ -14,17 +14,16 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// inForce is for how long each fault is left in force: a Sentinel, or a cluster, has replaced a master by then.
+// inForce is how long each fault stays in force: Sentinel, or a Redis Cluster, has replaced a master by then.
 const inForce = 3 * time.Second
 
-// BenchmarkHealToHealthy is, for each fault of servers and of the network, the
-// time from the beginning of its healing until all is well again: every node
-// answers in a role, every replica's link is up, and a client can write. A client writes
-// all the time, through the gates, so that there is something to break.
+// BenchmarkHealToHealthy measures, for each fault of servers and of the network, the time from the start of its healing
+// until the cluster is healthy: every node reports a role, every replica's link is up, and a client can write. A client
+// writes through the gates all the time, so that there is something to break.
 func BenchmarkHealToHealthy(b *testing.B) {
 	for _, row := range Catalog() {
 		if row.WholeProcess {
-			continue // of clients, which heal themselves
+			continue // of clients
 		}
 		kind := cluster.Sentinel
 		if row.WrongTopology(kind) != "" {
@@ -53,7 +52,7 @@ func healOnce(b *testing.B, row Spec, kind string) {
 	}
 	writing, stop := context.WithCancel(b.Context())
 	var traffic sync.WaitGroup
-	traffic.Go(func() { writeOn(writing, c) })
+	traffic.Go(func() { keepWriting(writing, c) })
 	defer func() {
 		stop()
 		traffic.Wait()
@@ -75,9 +74,9 @@ func healOnce(b *testing.B, row Spec, kind string) {
 	}
 	ctx, cancel := context.WithTimeout(b.Context(), inForce)
 	defer cancel()
-	proof, err := in.Observe(ctx)
+	effect, err := in.Observe(ctx)
 	if err != nil {
-		proof = "(no bite: " + err.Error() + ")"
+		effect = "(no effect: " + err.Error() + ")"
 	}
 	if !row.OneShot {
 		<-ctx.Done()
@@ -87,22 +86,22 @@ func healOnce(b *testing.B, row Spec, kind string) {
 		b.Fatal(err)
 	}
 	healed := time.Since(began)
-	well, giveUp := context.WithTimeout(b.Context(), time.Minute)
+	healthy, giveUp := context.WithTimeout(b.Context(), time.Minute)
 	defer giveUp()
 	why := ""
-	if _, err := await(well, "health", func() (string, bool) {
-		why = unwell(well, c)
+	if _, err := await(healthy, "health", func() (string, bool) {
+		why = unhealthy(healthy, c)
 		return why, why == ""
 	}); err != nil {
 		b.Fatalf("%v: %s", err, why)
 	}
 	b.ReportMetric(float64(healed.Milliseconds()), "ms-to-heal")
 	b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-to-healthy")
-	b.Logf("%s", proof)
+	b.Log(effect)
 }
 
-// writeOn writes to every node through its gate, as client 0, and connects again whenever that fails.
-func writeOn(ctx context.Context, c *process.Cluster) {
+// keepWriting writes to every node through its gate, as client 0, over a new connection each time.
+func keepWriting(ctx context.Context, c *process.Cluster) {
 	var all sync.WaitGroup
 	for _, n := range c.Nodes() {
 		all.Go(func() {
@@ -130,19 +129,19 @@ func writeTo(ctx context.Context, c *process.Cluster, addr string) error {
 	if _, err := fmt.Fprint(conn, "SET orders v\r\nEVALSHA 0123 0\r\nSUBSCRIBE news\r\n"); err != nil {
 		return err
 	}
-	answer := make([]byte, 256)
-	n, err := conn.Read(answer)
+	reply := make([]byte, 256)
+	n, err := conn.Read(reply)
 	if err != nil {
 		return err
 	}
-	if said := string(answer[:n]); !strings.HasPrefix(said, "+OK") && !strings.HasPrefix(said, "-MOVED") {
-		return errors.New(said)
+	if text := string(reply[:n]); !strings.HasPrefix(text, "+OK") && !strings.HasPrefix(text, "-MOVED") {
+		return errors.New(text)
 	}
 	return nil
 }
 
-// unwell says what is wrong with the cluster; "" if nothing.
-func unwell(ctx context.Context, c *process.Cluster) string {
+// unhealthy says what is wrong with the cluster; "" if nothing.
+func unhealthy(ctx context.Context, c *process.Cluster) string {
 	masters := 0
 	for _, n := range c.Nodes() {
 		reply, err := c.Do(ctx, n.Name, "INFO", "replication")
@@ -164,7 +163,7 @@ func unwell(ctx context.Context, c *process.Cluster) string {
 		if c.Topology().Kind == cluster.Sharded {
 			info, err := c.Do(ctx, n.Name, "CLUSTER", "INFO")
 			if err != nil || !strings.Contains(fmt.Sprint(info), "cluster_state:ok") {
-				return n.Name + ": the cluster is not well"
+				return n.Name + ": the cluster is not healthy"
 			}
 		}
 	}

@@ -28,8 +28,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// TestPartitionShapes: in a ring everybody talks to two, over a bridge the
-// halves do not meet.
+// TestPartitionShapes: in a ring each node reaches two others; with a bridge the halves do not reach each other.
 func TestPartitionShapes(t *testing.T) {
 	for target, want := range map[string][]string{
 		"ring":   {"n1 n3", "n1 n4", "n1 n5", "n2 n4", "n2 n5", "n2 n6", "n3 n5", "n3 n6", "n4 n6"},
@@ -46,8 +45,7 @@ func TestPartitionShapes(t *testing.T) {
 	}
 }
 
-// TestPartitionWithARealClient: what it asks for meanwhile is done when the
-// partition has healed, on the same connection.
+// TestPartitionWithARealClient: a request sent during the partition is executed after healing, on the same connection.
 func TestPartitionWithARealClient(t *testing.T) {
 	c := startServers(t, cluster.Single)
 	client := dial(t, c, 1)

@@ -71,7 +71,7 @@ func naiveLock(atomic bool) simtest.Lock {
 
 // A test of a lock: the first is convicted, the second acquitted.
 func TestNaiveLock(t *testing.T) {
-	c := simtest.Config{Scenario: "testdata/crowd.yaml", Seeds: 10}
+	c := simtest.Config{Scenario: "testdata/contention.yaml", Seeds: 10}
 	if r := simtest.Run(t, c, naiveLock(false)); r.Unsafe == 0 {
 		t.Errorf("asking first and setting then was never unsafe: %+v", r)
 	}

@@ -22,7 +22,7 @@ func BenchmarkSim(b *testing.B) {
 	for _, c := range []struct{ name, scenario string }{
 		{"failover", "failover"},
 		{"gc-pause", "gc-pause"},
-		{"calm", "testdata/calm.yaml"},
+		{"no-faults", "testdata/no-faults.yaml"},
 		{"redlock-always", "redlock-always"},
 		{"redlock-two-masters-down", "redlock-two-masters-down"},
 	} {
