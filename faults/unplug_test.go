@@ -60,7 +60,7 @@ func TestUnplugControlsLinksAndProcess(t *testing.T) {
 
 // TestUnplugOnRealServers: a connection hangs while the server is disconnected and works again afterwards.
 func TestUnplugOnRealServers(t *testing.T) {
-	if why := process.MissingCables(); why != "" {
+	if why := process.MissingNetwork(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	c := startServersWith(t, cluster.Topology{Kind: cluster.Single}, cluster.Requirements{Network: true})

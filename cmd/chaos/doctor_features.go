@@ -17,7 +17,7 @@ func checkClocks() diagnosis {
 		Feature: "server clocks", UsedFor: "faults clock-jump and clock-drift (a library preloaded into the servers)",
 		Fix: "a C compiler (Debian, Ubuntu: apt-get install gcc libc6-dev; Alpine: apk add build-base) or libfaketime",
 	}
-	by, missing := process.ClocksBy()
+	by, missing := process.ClockMethod()
 	return d.lacking(missing, by)
 }
 
@@ -58,7 +58,7 @@ func checkNamespaces() diagnosis {
 		Feature: "network namespaces", UsedFor: "fault unplug on backend process (it disconnects a server from the network)",
 		Fix: "run as root, with ip and nsenter (Debian, Ubuntu: apt-get install iproute2 util-linux); or use backend docker",
 	}
-	return d.lacking(process.MissingCables(), "root, ip and nsenter are available")
+	return d.lacking(process.MissingNetwork(), "root, ip and nsenter are available")
 }
 
 // dockerTimeout bounds a request to the Docker engine.
@@ -73,7 +73,7 @@ func checkDocker(ctx context.Context) diagnosis {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
 	defer cancel()
-	version, has, err := docker.Look(ctx, docker.Image())
+	version, has, err := docker.Inspect(ctx, docker.Image())
 	if missing := (*docker.EngineError)(nil); errors.As(err, &missing) {
 		err = errors.New(missing.Short())
 	}

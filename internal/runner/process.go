@@ -35,7 +35,7 @@ func processLacks(s scenarios.Scenario) string {
 	}
 	need := s.Requirements()
 	if need.Network {
-		if why := process.MissingCables(); why != "" {
+		if why := process.MissingNetwork(); why != "" {
 			return why
 		}
 	}

@@ -19,7 +19,7 @@ func (g *launcher) watch() {
 	missed := 0
 	for {
 		select {
-		case <-g.over:
+		case <-g.closing:
 			return
 		case <-tick.C:
 		}
@@ -36,25 +36,25 @@ func (g *launcher) watch() {
 		g.failure = fmt.Errorf("%w: the Docker engine does not answer any more: %s: start it again, "+
 			"then chaos clean removes the containers", cluster.ErrEnvironment, gone.Short())
 		g.mu.Unlock()
-		close(g.gone)
+		close(g.failed)
 		return
 	}
 }
 
-// lost is why the engine is gone, nil if it is not.
-func (g *launcher) lost() error {
+// err is why the engine is gone, nil if it is not.
+func (g *launcher) err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failure
 }
 
-// end says that the cluster closes.
-func (g *launcher) end() {
+// stopWatching says that the cluster closes.
+func (g *launcher) stopWatching() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
 		g.closed = true
-		close(g.over)
+		close(g.closing)
 	}
 }
 
@@ -73,7 +73,7 @@ func (g *launcher) explain(err error) error {
 // clear removes every container and the network, for another try or for good.
 func (g *launcher) clear() error {
 	wait := callWait
-	if g.lost() != nil {
+	if g.err() != nil {
 		wait = pingWait // it may be back
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
@@ -83,28 +83,28 @@ func (g *launcher) clear() error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	clear(g.boxes)
+	clear(g.servers)
 	return nil
 }
 
 // close is the end of the launcher. Without an engine the servers are ended all the
 // same, and what only an engine can remove is left to a sweep.
 func (g *launcher) close() error {
-	g.end()
+	g.stopWatching()
 	defer g.engine.Client.Close()
 	err := g.clear()
 	if err == nil {
 		return nil
 	}
 	g.ledger.Keep()
-	if why := g.lost(); why != nil {
+	if why := g.err(); why != nil {
 		err = why // it says more than what the last call met
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	errs := []error{err}
-	for _, b := range g.boxes { // order does not matter: all of them
-		errs = append(errs, b.end())
+	for _, b := range g.servers { // order does not matter: all of them
+		errs = append(errs, b.killDirectly())
 	}
 	return errors.Join(errs...)
 }

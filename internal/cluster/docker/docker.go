@@ -125,7 +125,7 @@ func (g *launcher) start(ctx context.Context, cfg Config, try int) (*process.Clu
 		Topology: cfg.Topology, Requirements: cfg.Requirements, Dir: cfg.Dir, Ledger: cfg.Ledger, Log: cfg.Log,
 	}, g)
 	if err == nil && cfg.Requirements.Clocks {
-		if err = g.preloaded(); err != nil {
+		if err = g.checkClockLibrary(); err != nil {
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}
@@ -137,7 +137,7 @@ func (g *launcher) start(ctx context.Context, cfg Config, try int) (*process.Clu
 // the servers if it may, and leaves the ledger to chaos clean.
 func (c *Cluster) Close(ctx context.Context) error {
 	c.close.Do(func() {
-		c.launcher.end()
+		c.launcher.stopWatching()
 		c.closeErr = errors.Join(c.Cluster.Close(ctx), c.launcher.close())
 	})
 	return c.closeErr
@@ -156,10 +156,10 @@ func (c *Cluster) Engine() string {
 }
 
 // Lost is closed when the engine does not answer any more.
-func (c *Cluster) Lost() <-chan struct{} { return c.launcher.gone }
+func (c *Cluster) Lost() <-chan struct{} { return c.launcher.failed }
 
 // Err says what became of the engine, nil as long as it answers.
-func (c *Cluster) Err() error { return c.launcher.lost() }
+func (c *Cluster) Err() error { return c.launcher.err() }
 
 // Disconnect takes a node or Sentinel off the network. The error wraps
 // [cluster.ErrNoNode] if there is none of that name.

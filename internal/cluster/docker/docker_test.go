@@ -63,7 +63,7 @@ func TestOneServer(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if log, err := os.ReadFile(filepath.Join(c.launcher.boxes[hostN1].log)); err != nil ||
+	if log, err := os.ReadFile(filepath.Join(c.launcher.servers[hostN1].log)); err != nil ||
 		!strings.Contains(string(log), "Ready to accept connections") {
 		t.Errorf("its log: %v\n%s", err, log)
 	}
@@ -72,7 +72,7 @@ func TestOneServer(t *testing.T) {
 // hasNoRights: a container may do nothing that a server does not need, and says whose it is.
 func hasNoRights(t *testing.T, c *Cluster) {
 	t.Helper()
-	id := c.launcher.boxes[hostN1].id
+	id := c.launcher.servers[hostN1].id
 	r, err := c.launcher.engine.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
 	must(t, err)
 	h, cfg := r.Container.HostConfig, r.Container.Config
@@ -162,7 +162,7 @@ func TestClockAndPower(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, c.Close(t.Context()))
-		nothingOf(t, c.launcher.run)
+		checkRemoved(t, c.launcher.run)
 	})
 	a := call(t, c, 0, 1)
 	a.answers(t, "SET k v PX 20000", "+OK")
@@ -212,7 +212,7 @@ func TestRefusals(t *testing.T) {
 			if !strings.Contains(err.Error(), test.says) || test.is != nil && !errors.Is(err, test.is) {
 				t.Errorf("error %q, want %q in it, class %v", err, test.says, test.is)
 			}
-			nothingOf(t, test.cfg.Run)
+			checkRemoved(t, test.cfg.Run)
 		})
 	}
 }

@@ -43,10 +43,10 @@ type engine struct {
 	*client.Client
 	pool dockertest.ClosablePool
 
-	mu     sync.Mutex
-	subnet netip.Prefix          // of the next network; zero: the engine's choice
-	places map[string]netip.Addr // addresses by container name
-	net    string                // name of the network
+	mu        sync.Mutex
+	subnet    netip.Prefix          // of the next network; zero: the engine's choice
+	addresses map[string]netip.Addr // addresses by container name
+	net       string                // name of the network
 }
 
 // EngineError says that there is no engine to talk to. It wraps [cluster.ErrEnvironment].
@@ -87,7 +87,7 @@ func dial(ctx context.Context, host string) (*engine, error) {
 	if err != nil {
 		return nil, &EngineError{Host: hostName(host), Err: err}
 	}
-	e := &engine{Client: c, places: map[string]netip.Addr{}}
+	e := &engine{Client: c, addresses: map[string]netip.Addr{}}
 	if err := e.ping(ctx); err != nil {
 		_ = c.Close()
 		return nil, &EngineError{Host: c.DaemonHost(), Err: err}
@@ -109,12 +109,12 @@ func hostName(host string) string {
 // Version is what the engine calls itself, such as "20.10.24". The error is an
 // [*EngineError] if none answers.
 func Version(ctx context.Context) (string, error) {
-	version, _, err := Look(ctx, "")
+	version, _, err := Inspect(ctx, "")
 	return version, err
 }
 
-// Look says the engine's version, and whether it has the image; "" asks for none.
-func Look(ctx context.Context, image string) (version string, has bool, err error) {
+// Inspect says the engine's version, and whether it has the image; "" asks for none.
+func Inspect(ctx context.Context, image string) (version string, has bool, err error) {
 	e, err := dial(ctx, "")
 	if err != nil {
 		return "", false, err
@@ -164,7 +164,7 @@ func (e *engine) ContainerCreate(
 	ctx context.Context, o client.ContainerCreateOptions,
 ) (client.ContainerCreateResult, error) {
 	e.mu.Lock()
-	if addr, ok := e.places[o.Name]; ok {
+	if addr, ok := e.addresses[o.Name]; ok {
 		o.NetworkingConfig = &network.NetworkingConfig{
 			EndpointsConfig: map[string]*network.EndpointSettings{e.net: fixed(addr)},
 		}

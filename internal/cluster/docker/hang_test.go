@@ -41,9 +41,9 @@ func TestEngineThatHangs(t *testing.T) {
 	e, err := dial(t.Context(), host)
 	must(t, err)
 	defer e.Client.Close()
-	g := &launcher{engine: e, gone: make(chan struct{}), over: make(chan struct{})}
-	b := &box{launcher: g, id: "c0ffee", name: "n1", ended: make(chan struct{}), noted: make(chan struct{})}
-	go b.await()
+	g := &launcher{engine: e, failed: make(chan struct{}), closing: make(chan struct{})}
+	b := &containerServer{launcher: g, id: "c0ffee", name: "n1", ended: make(chan struct{}), recorded: make(chan struct{})}
+	go b.watch()
 	select {
 	case path := <-asked:
 		if !strings.Contains(path, "/containers/c0ffee/wait") {
@@ -55,8 +55,8 @@ func TestEngineThatHangs(t *testing.T) {
 	g.mu.Lock()
 	g.failure = cluster.ErrEnvironment
 	g.mu.Unlock()
-	close(g.gone)
-	for what, done := range map[string]chan struct{}{"the end": b.ended, "that it is known": b.noted} {
+	close(g.failed)
+	for what, done := range map[string]chan struct{}{"the end": b.ended, "that it is known": b.recorded} {
 		select {
 		case <-done:
 		case <-time.After(patience):

@@ -46,13 +46,13 @@ func up(t *testing.T, topology cluster.Topology, l *ledger.Ledger) *Cluster {
 		must(t, c.Close(context.Background()))
 		must(t, c.Close(context.Background()))
 		t.Logf("closed after %v", time.Since(began).Round(time.Millisecond))
-		nothingOf(t, c.launcher.run)
+		checkRemoved(t, c.launcher.run)
 	})
 	return c
 }
 
-// nothingOf fails the test if the engine has anything of a run.
-func nothingOf(t *testing.T, run string) {
+// checkRemoved fails the test if the engine has anything of a run.
+func checkRemoved(t *testing.T, run string) {
 	t.Helper()
 	e, err := dial(context.Background(), "")
 	must(t, err)

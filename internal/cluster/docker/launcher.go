@@ -27,8 +27,8 @@ const (
 	socket = "sock"
 )
 
-// smallest is the bits of the smallest subnet that has room for a topology.
-const smallest = 26
+// maxSubnetBits is the bits of the smallest subnet that has room for a topology.
+const maxSubnetBits = 26
 
 // errSubnetTaken says that another network has got the subnet in between.
 var errSubnetTaken = errors.New("the subnet is taken")
@@ -47,10 +47,10 @@ type launcher struct {
 	firstPort int
 
 	mu      sync.Mutex
-	boxes   map[process.Host]*box
+	servers map[process.Host]*containerServer
 	failure error         // why the engine is gone
-	gone    chan struct{} // closed when it is
-	over    chan struct{} // closed when the cluster closes
+	failed  chan struct{} // closed when it is
+	closing chan struct{} // closed when the cluster closes
 	closed  bool
 }
 
@@ -62,7 +62,7 @@ func newLauncher(ctx context.Context, cfg Config) (*launcher, error) {
 	}
 	g := &launcher{
 		engine: e, image: cfg.Image, run: cfg.Run, labels: labels(cfg.Run, cfg.Ledger.Path()), ledger: cfg.Ledger,
-		boxes: map[process.Host]*box{}, gone: make(chan struct{}), over: make(chan struct{}),
+		servers: map[process.Host]*containerServer{}, failed: make(chan struct{}), closing: make(chan struct{}),
 	}
 	if err := g.ensureImage(ctx); err != nil {
 		return nil, errors.Join(err, g.close())
@@ -99,8 +99,8 @@ func (g *launcher) ensureImage(ctx context.Context) error {
 func (g *launcher) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
-	g.engine.settle("", netip.Prefix{})
-	trial, err := g.makeNetwork(ctx)
+	g.engine.setNetwork("", netip.Prefix{})
+	trial, err := g.createNetwork(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,13 +112,13 @@ func (g *launcher) connect(ctx context.Context) error {
 	if err := trial.Close(ctx); err != nil {
 		return fmt.Errorf("removing network %s: %w", g.run, err)
 	}
-	if !g.subnet.IsValid() || g.subnet.Bits() > smallest {
+	if !g.subnet.IsValid() || g.subnet.Bits() > maxSubnetBits {
 		return fmt.Errorf("%w: the engine gives networks the subnet %v: servers need one of IPv4 with 64 addresses "+
 			"(default-address-pools in the engine's daemon.json)", cluster.ErrEnvironment, g.subnet)
 	}
-	g.engine.settle(g.run, g.subnet)
+	g.engine.setNetwork(g.run, g.subnet)
 	g.gateway = g.subnet.Addr().Next()
-	if g.network, err = g.makeNetwork(ctx); err != nil {
+	if g.network, err = g.createNetwork(ctx); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", netip.AddrPortFrom(g.gateway, 0).String())
@@ -130,7 +130,7 @@ func (g *launcher) connect(ctx context.Context) error {
 	return l.Close()
 }
 
-func (g *launcher) makeNetwork(ctx context.Context) (dockertest.ClosableNetwork, error) {
+func (g *launcher) createNetwork(ctx context.Context) (dockertest.ClosableNetwork, error) {
 	network, err := g.engine.pool.CreateNetwork(ctx, g.run, &dockertest.NetworkCreateOptions{Labels: g.labels})
 	if err == nil {
 		return network, nil
@@ -141,8 +141,8 @@ func (g *launcher) makeNetwork(ctx context.Context) (dockertest.ClosableNetwork,
 	return nil, fmt.Errorf("making network %s: %w: %w", g.run, cluster.ErrEnvironment, err)
 }
 
-// settle says what the next network and its containers are to get.
-func (e *engine) settle(net string, subnet netip.Prefix) {
+// setNetwork says what the next network and its containers are to get.
+func (e *engine) setNetwork(net string, subnet netip.Prefix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.net, e.subnet = net, subnet
@@ -155,7 +155,7 @@ func (g *launcher) Locate(h process.Host) process.Location {
 	p.Dir, p.Log, p.Socket = folder, logs+"/"+h.String()+".log", socket
 	g.engine.mu.Lock()
 	defer g.engine.mu.Unlock()
-	g.engine.places[g.nameOf(h)] = p.IP
+	g.engine.addresses[g.nameOf(h)] = p.IP
 	return p
 }
 
@@ -167,7 +167,7 @@ func (g *launcher) Launch(ctx context.Context, l process.LaunchSpec) (process.Pr
 	defer cancel()
 	began := time.Now()
 	g.mu.Lock()
-	old := g.boxes[l.Host]
+	old := g.servers[l.Host]
 	g.mu.Unlock()
 	var id string
 	var err error
@@ -176,7 +176,7 @@ func (g *launcher) Launch(ctx context.Context, l process.LaunchSpec) (process.Pr
 	} else {
 		id = old.id
 		select {
-		case <-old.noted: // the engine would not start what it believes to run
+		case <-old.recorded: // the engine would not start what it believes to run
 		case <-ctx.Done():
 			return nil, fmt.Errorf("starting container %s again: its end was not noted: %w", old.name, ctx.Err())
 		}
@@ -185,17 +185,17 @@ func (g *launcher) Launch(ctx context.Context, l process.LaunchSpec) (process.Pr
 	if err != nil {
 		return nil, fmt.Errorf("starting container %s: %w: %w", g.nameOf(l.Host), cluster.ErrEnvironment, err)
 	}
-	b := &box{
-		launcher: g, id: id, name: g.nameOf(l.Host), log: l.Log, began: began,
-		ended: make(chan struct{}), noted: make(chan struct{}),
+	b := &containerServer{
+		launcher: g, id: id, name: g.nameOf(l.Host), log: l.Log, started: began,
+		ended: make(chan struct{}), recorded: make(chan struct{}),
 	}
 	g.mu.Lock()
-	g.boxes[l.Host] = b
+	g.servers[l.Host] = b
 	g.mu.Unlock()
 	if err := b.identify(ctx); err != nil {
 		return nil, err
 	}
-	go b.await()
+	go b.watch()
 	return b, nil
 }
 

@@ -40,7 +40,7 @@ func TestSweepOfADeadRun(t *testing.T) {
 		len(report.Swept[0].Containers) != 4 || !slices.Equal(report.Running, []string{alive.Run()}) {
 		t.Errorf("report %+v", report)
 	}
-	nothingOf(t, run)
+	checkRemoved(t, run)
 	call(t, other, 0, 1).answers(t, "PING", "+PONG")
 	if again, err := ledger.Sweep(t.Context(), Remove); err != nil || len(again.Swept) > 0 {
 		t.Errorf("again: %+v, %v", again, err)
@@ -92,7 +92,7 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("removed %v, %v, want %v", removed, err, want)
 	}
 	call(t, private, 0, 1).answers(t, "PING", "+PONG")
-	if private.launcher.boxes[hostN1].id == c.launcher.boxes[hostN1].id {
+	if private.launcher.servers[hostN1].id == c.launcher.servers[hostN1].id {
 		t.Error("a container was used again")
 	}
 }

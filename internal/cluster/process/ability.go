@@ -25,13 +25,13 @@ func (c *Cluster) Restart(ctx context.Context, node string) error {
 	if err != nil {
 		return fmt.Errorf("restarting %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	return s.start(ctx)
 }
 
 // Pause stops a node or Sentinel with SIGSTOP. The error wraps
-// [cluster.ErrDown] if it does not run.
+// [cluster.ErrDown] if it is not running.
 func (c *Cluster) Pause(_ context.Context, node string) error {
 	s, err := c.server(node)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Cluster) Pause(_ context.Context, node string) error {
 	return s.pause()
 }
 
-// Resume lets a paused node or Sentinel go on.
+// Resume continues a paused node or Sentinel with SIGCONT.
 func (c *Cluster) Resume(_ context.Context, node string) error {
 	s, err := c.server(node)
 	if err != nil {
@@ -49,9 +49,8 @@ func (c *Cluster) Resume(_ context.Context, node string) error {
 	return s.resume()
 }
 
-// Promote asks the Sentinels, one after the other until one accepts, for a
-// failover. In a replicated topology it does by hand what an operator does: see
-// promoteByHand.
+// Promote requests a failover from each Sentinel in turn until one accepts. In a
+// replicated topology it does what an operator does: see promoteByHand.
 func (c *Cluster) Promote(ctx context.Context) error {
 	switch c.topology.Kind {
 	case cluster.Sentinel:
@@ -62,11 +61,11 @@ func (c *Cluster) Promote(ctx context.Context) error {
 	}
 	var errs []error
 	for _, s := range c.sentinels {
-		if !s.up() {
+		if !s.responsive() {
 			errs = append(errs, fmt.Errorf("%s: %w", s.name, cluster.ErrDown))
 			continue
 		}
-		replies, err := s.admin.ask(ctx, []string{"SENTINEL", "FAILOVER", MasterName})
+		replies, err := s.admin.do(ctx, []string{"SENTINEL", "FAILOVER", masterName})
 		if err == nil && replies[0] == "OK" {
 			return nil
 		}
@@ -75,11 +74,11 @@ func (c *Cluster) Promote(ctx context.Context) error {
 		}
 		errs = append(errs, err)
 	}
-	return fmt.Errorf("asking for a failover: %w", errors.Join(errs...))
+	return fmt.Errorf("requesting a failover: %w", errors.Join(errs...))
 }
 
-// SetRule sets the gates of every link that matches. From may be any client,
-// node or Sentinel, also one that has not called yet, or [Unknown].
+// SetRule sets the gates of every matching link. From may be any client, node or
+// Sentinel, including one that has not connected yet, or [unknownClient].
 func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
 	gates, err := c.gates(link)
 	if err != nil {
@@ -91,11 +90,11 @@ func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster
 	return nil
 }
 
-// Traffic sums up what the gates of every link that matches have done.
+// Traffic is the sum over the gates of every matching link.
 func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Traffic, error) {
 	gates, err := c.gates(link)
 	if err != nil {
-		return cluster.Traffic{}, fmt.Errorf("counting from %s to %s: %w", link.From, link.To, err)
+		return cluster.Traffic{}, fmt.Errorf("counting traffic from %s to %s: %w", link.From, link.To, err)
 	}
 	var sum cluster.Traffic
 	for _, g := range gates {
@@ -104,7 +103,7 @@ func (c *Cluster) Traffic(link cluster.Link, dir cluster.Direction) (cluster.Tra
 	return sum, nil
 }
 
-// gates is the gates in front of the link's far end.
+// gates are the gates in front of link.To.
 func (c *Cluster) gates(link cluster.Link) ([]*gate.Gate, error) {
 	if err := c.checkEnd(link.From); err != nil {
 		return nil, err

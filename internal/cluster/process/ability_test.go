@@ -20,8 +20,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestGatedFailover loses a lock for certain: the master's last write is held
-// on its way to the replicas when it dies.
+// TestGatedFailover loses a lock deterministically: the master's last write is held
+// on its way to the replicas when the master is killed.
 func TestGatedFailover(t *testing.T) {
 	t.Parallel()
 	c := up(t, sentinel)
@@ -52,18 +52,18 @@ func TestGatedFailover(t *testing.T) {
 
 	must(t, c.SetRule(cluster.Link{From: cluster.Any, To: cluster.Any}, cluster.Both, cluster.Rule{}))
 	must(t, c.Restart(ctx, "n1"))
-	waitFor(t, "the old master to come back as replica with the new owner", func() bool {
+	waitFor(t, "the old master to become a replica with the new owner", func() bool {
 		s := c.Sample(ctx, "n1", []string{"lock"})
 		return s.Role == "slave" && s.Keys["lock"].Owner == "B"
 	})
-	if err := c.unreplaced(ctx); !errors.Is(err, ErrReplaced) {
-		t.Errorf("n2 is master now, and a start would say %v", err)
+	if err := c.checkMaster(ctx); !errors.Is(err, ErrReplaced) {
+		t.Errorf("checkMaster with n2 as master = %v, want ErrReplaced", err)
 	}
 }
 
 func TestPromote(t *testing.T) {
 	c := up(t, sentinel)
-	must(t, c.Pause(t.Context(), "s1")) // the next one is asked
+	must(t, c.Pause(t.Context(), "s1")) // the next one accepts
 	must(t, c.Promote(t.Context()))
 	took := waitFor(t, "n2 to be master", func() bool {
 		role, err := c.Role(t.Context(), "n2")
@@ -95,18 +95,18 @@ func TestKillAndRestart(t *testing.T) {
 			pid := pidOf(c.nodes[0])
 			must(t, c.Kill(t.Context(), "n1"))
 			if exists(pid) {
-				t.Error("the process is still there")
+				t.Error("the process is still running")
 			}
 			if s := c.Sample(t.Context(), "n1", nil); s.Up {
-				t.Error("a dead node is up")
+				t.Error("a killed node is up")
 			}
 			if _, err := c.Role(t.Context(), "n1"); !errors.Is(err, cluster.ErrDown) {
-				t.Errorf("role of a dead node: %v, want ErrDown", err)
+				t.Errorf("role of a killed node: %v, want ErrDown", err)
 			}
 			if err := c.Pause(t.Context(), "n1"); !errors.Is(err, cluster.ErrDown) {
-				t.Errorf("pausing a dead node: %v, want ErrDown", err)
+				t.Errorf("pausing a killed node: %v, want ErrDown", err)
 			}
-			must(t, c.Kill(t.Context(), "n1")) // twice does no harm
+			must(t, c.Kill(t.Context(), "n1")) // may be called twice
 			must(t, c.Restart(t.Context(), "n1"))
 			wantReply(t, dialFrom(t, c, 0, "n1"), "GET k", test.kept)
 			if err := c.Restart(t.Context(), "n1"); err == nil {
@@ -116,7 +116,7 @@ func TestKillAndRestart(t *testing.T) {
 	}
 }
 
-// TestCrash is an end that nobody asked for: it is told, and can be mended.
+// TestCrash: an unexpected exit is logged, connections are refused, and the node can be restarted.
 func TestCrash(t *testing.T) {
 	c := up(t, single)
 	var log lockedBuffer
@@ -124,10 +124,10 @@ func TestCrash(t *testing.T) {
 	must(t, c.Kill(t.Context(), "n1"))
 	must(t, c.Restart(t.Context(), "n1"))
 	if got := log.String(); got != "" {
-		t.Errorf("an end that was asked for is told: %s", got)
+		t.Errorf("an expected exit is logged: %s", got)
 	}
 	must(t, syscall.Kill(pidOf(c.nodes[0]), syscall.SIGKILL))
-	waitFor(t, "the crash to be told", func() bool { return strings.Contains(log.String(), "node=n1") })
+	waitFor(t, "the crash to be logged", func() bool { return strings.Contains(log.String(), "node=n1") })
 	if s := c.Sample(t.Context(), "n1", nil); s.Up {
 		t.Error("a crashed node is up")
 	}
@@ -135,13 +135,13 @@ func TestCrash(t *testing.T) {
 		if err == nil {
 			conn.Close()
 		}
-		t.Errorf("calling a crashed node = %v, want it refused", err)
+		t.Errorf("connecting to a crashed node = %v, want ECONNREFUSED", err)
 	}
 	must(t, c.Restart(t.Context(), "n1"))
 	wantReply(t, dialFrom(t, c, 0, "n1"), "PING", "PONG")
 }
 
-// lockedBuffer is a log that several goroutines write and read.
+// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -159,7 +159,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-func TestPauseStandsStillAndSamplesDoNotWait(t *testing.T) {
+func TestPausedNodeDoesNotReplyAndSamplesDoNotWait(t *testing.T) {
 	c := up(t, single)
 	ctx := t.Context()
 	client := dialFrom(t, c, 0, "n1")
@@ -174,19 +174,19 @@ func TestPauseStandsStillAndSamplesDoNotWait(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
-	if _, err := client.ask(short, []string{"PING"}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a paused node answered a client: %v", err)
+	if _, err := client.do(short, []string{"PING"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a paused node replied to a client: %v", err)
 	}
 	must(t, c.Resume(ctx, "n1"))
 	waitFor(t, "n1 to be up", func() bool { return c.Sample(ctx, "n1", nil).Up })
 
-	must(t, c.nodes[0].proc.Load().Stop()) // behind the cluster's back
+	must(t, c.nodes[0].proc.Load().Stop()) // without the cluster's knowledge
 	if took := fastest(func() {
 		if s := c.Sample(ctx, "n1", nil); s.Up {
 			t.Error("a stopped node is up")
 		}
 	}); took > 2*sampleWait {
-		t.Errorf("a sample of a node that stands still took %v, want about %v", took, sampleWait)
+		t.Errorf("a sample of a stopped node took %v, want about %v", took, sampleWait)
 	}
 	must(t, c.Resume(ctx, "n1"))
 	waitFor(t, "n1 to be up again", func() bool { return c.Sample(ctx, "n1", nil).Up })
@@ -195,7 +195,7 @@ func TestPauseStandsStillAndSamplesDoNotWait(t *testing.T) {
 	must(t, c.Restart(ctx, "n1"))
 }
 
-func TestWitnessReadsLocksOfEveryKind(t *testing.T) {
+func TestSampleReadsLocksOfEveryType(t *testing.T) {
 	c := up(t, sentinel)
 	ctx := t.Context()
 	n1 := dialFrom(t, c, 0, "n1")
@@ -233,7 +233,7 @@ func TestWitnessReadsLocksOfEveryKind(t *testing.T) {
 	}
 }
 
-func TestLinksTellCallersApart(t *testing.T) {
+func TestRulesApplyToOneCaller(t *testing.T) {
 	c := up(t, single)
 	a, b := dialFrom(t, c, 0, "n1"), dialFrom(t, c, 300, "n1")
 	wantReply(t, a, "PING", "PONG")
@@ -241,24 +241,24 @@ func TestLinksTellCallersApart(t *testing.T) {
 	link := cluster.Link{From: "client:300", To: "n1"}
 	must(t, c.SetRule(link, cluster.Back, cluster.Rule{Mode: cluster.Hold}))
 	wantReply(t, a, "PING", "PONG")
-	answered := make(chan any, 1)
+	reply := make(chan any, 1)
 	go func() {
-		replies, err := b.ask(context.Background(), []string{"INCR", "k"})
+		replies, err := b.do(context.Background(), []string{"INCR", "k"})
 		if err != nil {
 			replies = []any{err}
 		}
-		answered <- replies[0]
+		reply <- replies[0]
 	}()
 	waitFor(t, "the reply to be held", func() bool {
 		traffic, err := c.Traffic(link, cluster.Back)
 		return err == nil && traffic.Waiting > 0
 	})
-	wantReply(t, a, "GET k", "1") // it has happened, only b does not know
+	wantReply(t, a, "GET k", "1") // it was executed; only its reply is held
 	must(t, c.SetRule(cluster.Link{From: cluster.Any, To: cluster.Any}, cluster.Both, cluster.Rule{}))
-	if got := <-answered; got != int64(1) {
+	if got := <-reply; got != int64(1) {
 		t.Errorf("the held reply is %v, want 1", got)
 	}
-	for _, bad := range []cluster.Link{{From: "n1", To: "n9"}, {From: "nobody", To: "n1"}, {From: "client:x", To: "n1"}} {
+	for _, bad := range []cluster.Link{{From: "n1", To: "n9"}, {From: "x1", To: "n1"}, {From: "client:x", To: "n1"}} {
 		if err := c.SetRule(bad, cluster.Both, cluster.Rule{}); !errors.Is(err, cluster.ErrNoNode) {
 			t.Errorf("SetRule(%v) = %v, want ErrNoNode", bad, err)
 		}

@@ -22,32 +22,32 @@ const (
 	sentinelGateNet = 5
 
 	clientsPerNet = 250
-	claimHost     = 250 // 127.0.2.250 is nobody's; whoever listens there has the port
+	claimAddr     = 250 // 127.0.2.250 belongs to no server; the run that listens there owns the port
 )
 
-// Ports are chosen below the range from which Linux takes the ports of outgoing connections (from 32768 on).
+// Ports are below the range from which Linux chooses ports of outgoing connections (from 32768 on).
 const (
-	lowPort   = 10000
-	portRange = 20000
-	portTried = 200
+	lowPort    = 10000
+	portRange  = 20000
+	portsTried = 200
 )
 
-// Unknown is who calls from an address that belongs to nobody in the run.
-const Unknown = "client:?"
+// unknownClient names a caller whose address belongs to no server or client of the run.
+const unknownClient = "client:?"
 
-// ErrPortTaken says that somebody has taken the port after it was chosen: another try will do.
+// ErrPortTaken: another program took the port after it was chosen. A retry will do.
 var ErrPortTaken = errors.New("port is taken")
 
-// real is where the server listens and connects from.
-func (h Host) real() netip.Addr {
+// serverAddr is where the server itself listens and connects from.
+func (h Host) serverAddr() netip.Addr {
 	if h.Sentinel {
 		return netip.AddrFrom4([4]byte{127, 0, sentinelNet, byte(h.I)})
 	}
 	return netip.AddrFrom4([4]byte{127, 0, nodeNet, byte(h.I)})
 }
 
-// known is where its gate listens, the address that everybody is told.
-func (h Host) known() netip.Addr {
+// gateAddr is where its gate listens, the only address that is announced.
+func (h Host) gateAddr() netip.Addr {
 	if h.Sentinel {
 		return netip.AddrFrom4([4]byte{127, 0, sentinelGateNet, byte(h.I)})
 	}
@@ -63,7 +63,7 @@ func clientAddr(client int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, clientNet, byte(net), i})
 }
 
-// identify names whoever calls from addr.
+// identify names the caller at addr.
 func (c *Cluster) identify(addr netip.Addr) string {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
 		if s.location.IP == addr {
@@ -73,10 +73,10 @@ func (c *Cluster) identify(addr netip.Addr) string {
 	return clientAt(addr)
 }
 
-// clientAt names the client that calls from addr.
+// clientAt names the client at addr.
 func clientAt(addr netip.Addr) string {
 	if !addr.Is4() {
-		return Unknown
+		return unknownClient
 	}
 	b := addr.As4()
 	switch {
@@ -86,14 +86,14 @@ func clientAt(addr netip.Addr) string {
 	case b[1] == clientNet && b[3] > 0:
 		return cluster.ClientName(int(b[2])*clientsPerNet + int(b[3]) - 1)
 	}
-	return Unknown
+	return unknownClient
 }
 
-// claim finds a port that is free on every address of the run, and keeps other
-// runs away from it: each listens on the same address first, as long as it lives.
+// claim finds a port that is free on every address of the run. It also locks the
+// port against other runs: each run first listens on the same address.
 func (c *Cluster) claim(first int) error {
 	var err error
-	for try := range portTried {
+	for try := range portsTried {
 		c.port = Port(first, try)
 		c.launcher = &loopback{program: c.program, port: c.port, ledger: c.ledger}
 		err = c.claimPort()
@@ -102,17 +102,17 @@ func (c *Cluster) claim(first int) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w (servers need a free port from %d on and the addresses 127.0.1.1 to 127.0.5.15, "+
-			"which Linux has of its own accord)", cluster.ErrEnvironment, err, lowPort)
+		return fmt.Errorf("%w: %w (servers need a free port from %d on and the loopback addresses 127.0.1.1 to "+
+			"127.0.5.15, which Linux has by default)", cluster.ErrEnvironment, err, lowPort)
 	}
 	return nil
 }
 
-// Port is the port that whoever begins at first takes at the given try (from 0).
+// Port is the port of a given try (from 0). Runs with different first try different ports first.
 func Port(first, try int) int { return lowPort + (first*31+try*7)%portRange }
 
 func (c *Cluster) claimPort() (err error) {
-	claim := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, nodeGateNet, claimHost}), uint16(c.port))
+	claim := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, nodeGateNet, claimAddr}), uint16(c.port))
 	if c.claimed, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(claim)); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (c *Cluster) claimPort() (err error) {
 	return err
 }
 
-// probe makes sure that nobody else has the addresses that the servers will listen on.
+// probe checks that the addresses that the servers will listen on are free.
 func (c *Cluster) probe() error {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
 		ports := []int{s.location.Port}
@@ -145,8 +145,7 @@ func (c *Cluster) probe() error {
 	return nil
 }
 
-// openGates makes the servers that the topology has, each with its gates open
-// and its folder there.
+// openGates sets up the servers of the topology, each with its folder and open gates.
 func (c *Cluster) openGates() error {
 	c.nodes, c.sentinels = nil, nil
 	for i := range c.topology.Size() {
@@ -184,7 +183,7 @@ func (c *Cluster) gateTo(listen netip.AddrPort, target string) (*gate.Gate, erro
 
 func (c *Cluster) releasePort() {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
-		_ = s.closeGates()
+		_ = s.eachGate((*gate.Gate).Close)
 	}
 	c.nodes, c.sentinels = nil, nil
 	if c.claimed != nil {
@@ -192,9 +191,9 @@ func (c *Cluster) releasePort() {
 	}
 }
 
-// checkEnd says whether name is a possible end of a link.
+// checkEnd checks that name is a possible end of a link.
 func (c *Cluster) checkEnd(name string) error {
-	if name == cluster.Any || name == Unknown {
+	if name == cluster.Any || name == unknownClient {
 		return nil
 	}
 	if _, ok := cluster.ClientNumber(name); ok {

@@ -14,55 +14,55 @@ import (
 )
 
 const (
-	// askWait bounds one exchange if the context has no earlier end. The servers
-	// are on this machine; one that does not answer for so long stands still.
-	askWait = time.Second
+	// commandWait bounds one exchange if the context has no earlier deadline. The servers
+	// are on this machine; one that does not reply within this time hangs.
+	commandWait = time.Second
 
 	maxBulk  = 64 << 20 // bytes of one string
 	maxItems = 1 << 20  // of one array
 )
 
-// admin is the harness's own connection to one server, past the gate. It
-// speaks just enough of the protocol (RESP2) to ask questions in one round
-// trip, with an end to every wait. It may be used by several goroutines, which take turns.
+// admin is the harness's own connection to one server, past the gate. It speaks
+// enough of RESP2 to send commands in one round trip, and bounds every wait. It
+// may be used concurrently; exchanges are serialised.
 type admin struct {
 	addr   string        // host:port, or the path of a Unix socket
 	source string        // IP to connect from; empty: any
-	turn   chan struct{} // holds one token
+	mutex  chan struct{} // capacity 1: full while unlocked
 	conn   net.Conn      // nil: not connected
 	in     *bufio.Reader
 }
 
-// replyError is an error that the server answered.
+// replyError is an error reply of the server.
 type replyError string
 
 func (e replyError) Error() string { return string(e) }
 
 func newAdmin(addr string) *admin {
-	a := &admin{addr: addr, turn: make(chan struct{}, 1)}
-	a.turn <- struct{}{}
+	a := &admin{addr: addr, mutex: make(chan struct{}, 1)}
+	a.mutex <- struct{}{}
 	return a
 }
 
-// ask sends commands together and reads as many replies: string, int64, nil,
-// []any or replyError. The error is about the connection, which is then closed;
+// do sends commands in one round trip and returns a reply for each: string, int64,
+// nil, []any or replyError. The error is about the connection, which is then closed;
 // the next call opens another.
-func (a *admin) ask(ctx context.Context, commands ...[]string) ([]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWait)
+func (a *admin) do(ctx context.Context, commands ...[]string) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandWait)
 	defer cancel()
 	select {
-	case <-a.turn:
-		defer func() { a.turn <- struct{}{} }()
+	case <-a.mutex:
+		defer func() { a.mutex <- struct{}{} }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("asking %s: %w", a.addr, ctx.Err())
+		return nil, fmt.Errorf("sending a command to %s: %w", a.addr, ctx.Err())
 	}
 	replies, err := a.exchange(ctx, commands)
 	if err != nil {
 		a.drop()
-		if ctx.Err() != nil { // then the other error only says what the end of the context looks like from below
+		if ctx.Err() != nil { // the cause: exchange sees only the closed connection
 			err = ctx.Err()
 		}
-		return nil, fmt.Errorf("asking %s: %w", a.addr, err)
+		return nil, fmt.Errorf("sending a command to %s: %w", a.addr, err)
 	}
 	return replies, nil
 }
@@ -83,7 +83,7 @@ func (a *admin) exchange(ctx context.Context, commands [][]string) ([]any, error
 		}
 		a.conn, a.in = conn, bufio.NewReader(conn)
 	}
-	conn := a.conn // the function may run after drop has forgotten it
+	conn := a.conn // the function may run after drop has cleared the field
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var b strings.Builder
@@ -103,13 +103,13 @@ func (a *admin) exchange(ctx context.Context, commands [][]string) ([]any, error
 			return nil, err
 		}
 	}
-	if !stop() { // the deadline is, or will be, set: the connection is no good any more
+	if !stop() { // the deadline is, or will be, set: the connection is unusable
 		return nil, ctx.Err()
 	}
 	return replies, nil
 }
 
-// drop closes the connection. The caller has the turn.
+// drop closes the connection. The caller holds the mutex.
 func (a *admin) drop() {
 	if a.conn != nil {
 		_ = a.conn.Close()
@@ -117,15 +117,14 @@ func (a *admin) drop() {
 	}
 }
 
-// close closes the connection for good or until the next question.
-func (a *admin) close() error {
-	<-a.turn
+// close closes the connection; the next command opens another.
+func (a *admin) close() {
+	<-a.mutex
 	a.drop()
-	a.turn <- struct{}{}
-	return nil
+	a.mutex <- struct{}{}
 }
 
-var errProtocol = errors.New("not an answer in the protocol of Redis")
+var errProtocol = errors.New("unexpected reply")
 
 // readReply reads one reply of RESP2.
 func readReply(in *bufio.Reader) (any, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// BenchmarkStart is how long it takes until servers of each kind are ready for
-// clients: in their roles, and settled so that a master that dies is replaced.
+// BenchmarkStart is how long it takes until the servers of each topology are ready
+// for clients: in their roles, and able to replace a master that is killed.
 func BenchmarkStart(b *testing.B) {
 	for _, kind := range cluster.Topologies() {
 		b.Run(kind.Name, func(b *testing.B) {

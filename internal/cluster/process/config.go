@@ -11,29 +11,29 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// Sentinel's times. With these, 0.80 to 0.88 s after the kill of a master a
-// replica was master (10 runs, redis-server 7.0.15). If the kill falls into the
-// Sentinels' first second it was 1.82 to 1.92 s (5 runs): a Sentinel connects
-// to a server once a second at most, and counts the attempt as a sign of life.
+// Sentinel's timeouts. With these, a replica was promoted 0.80 to 0.88 s after the
+// kill of the master (10 runs, redis-server 7.0.15); 1.82 to 1.92 s if the kill fell
+// into the Sentinels' first second (5 runs): a Sentinel connects to a server once a
+// second at most, and counts the attempt as a sign of life.
 const (
 	downAfterMS       = 500
 	failoverTimeoutMS = 2000
 )
 
-// reserved are the directives that the address scheme and the clean-up rest on.
+// reserved are the directives that addresses and clean-up depend on.
 var reserved = []string{"bind", "bind-source-addr", "cluster-announce-bus-port", "cluster-announce-ip",
 	"cluster-announce-port", "cluster-config-file", "cluster-enabled", "cluster-port", "daemonize", "dir", "include",
 	"loadmodule", "logfile", "pidfile", "port", "protected-mode", "replica-announce-ip", "replica-announce-port",
 	"replicaof", "requirepass", "slaveof", "supervised", "syslog-enabled", "unixsocket"}
 
-// Validate checks the topology, with its defaults filled in, and that its options leave the harness's own alone.
-func Validate(t cluster.Topology) error {
+// validate checks the topology, with its defaults filled in, and its options.
+func validate(t cluster.Topology) error {
 	if err := t.Validate(); err != nil {
 		return err
 	}
 	for name, value := range t.Options {
 		if slices.Contains(reserved, strings.ToLower(name)) {
-			return fmt.Errorf("option %q of the topology is the harness's own: leave it out", name)
+			return fmt.Errorf("option %q of the topology is reserved for the harness: leave it out", name)
 		}
 		if name == "" || strings.ContainsAny(name, " \t\r\n\"'#") || strings.ContainsAny(value, "\r\n") {
 			return fmt.Errorf("option %q with value %q of the topology is not one redis.conf directive", name, value)
@@ -43,8 +43,8 @@ func Validate(t cluster.Topology) error {
 }
 
 // config is the configuration file of s. Redis rewrites it when a role changes
-// (Sentinel asks for CONFIG REWRITE), so that a restarted server comes back as
-// what it last was, as in production.
+// (Sentinel sends CONFIG REWRITE), so a restarted server has its last role, as in
+// production.
 func (c *Cluster) config(s *server) string {
 	directives := c.common(s)
 	if s.Sentinel {
@@ -100,13 +100,13 @@ func (c *Cluster) nodeConfig(s *server) string {
 	return b.String()
 }
 
-// nodeTimeoutMS is after how long a cluster's node calls another one failing. With
-// 500 ms a replica had taken over 1.4 to 2.0 s after the kill of its master, with
-// 1,000 ms 2.2 to 2.9 s; the spread is the election's own delay by chance.
+// nodeTimeoutMS is cluster-node-timeout. With 500 ms a replica was promoted 1.4 to
+// 2.0 s after the kill of its master, with 1,000 ms 2.2 to 2.9 s; the spread is the
+// random delay of the election.
 const nodeTimeoutMS = 500
 
-// sharded is what makes s a node of a cluster. Its bus has a gate of its own,
-// so that partitions between nodes cut votes and gossip as well as replication.
+// sharded makes s a node of a Redis Cluster. Its cluster bus has its own gate, so
+// that partitions between nodes cut votes and gossip as well as replication.
 func (c *Cluster) sharded(b *strings.Builder, s *server) {
 	fmt.Fprintf(b, "cluster-enabled yes\ncluster-config-file %q\ncluster-port %d\n",
 		s.inside(filepath.Join(s.dir, "nodes.conf")), s.location.BusPort)
@@ -120,8 +120,7 @@ func (c *Cluster) sharded(b *strings.Builder, s *server) {
 	}
 }
 
-// priority is different for each node, so that Sentinel's choice does not hang
-// on chance (lowest first): n2, n3, …, and n1 last.
+// priority makes Sentinel's choice deterministic (lowest first): n2, n3, …, and n1 last.
 func (c *Cluster) priority(s *server) int {
 	if s.I == 1 {
 		return 10 * (len(c.nodes) + 1)
@@ -129,9 +128,9 @@ func (c *Cluster) priority(s *server) int {
 	return 10 * s.I
 }
 
-// sentinelConfig also tells a Sentinel, in the words of its own saved state,
-// the replicas and Sentinels that it would otherwise have to find out: that
-// takes more than two seconds, because they greet each other every two seconds only.
+// sentinelConfig also lists the replicas and Sentinels, as a Sentinel's saved state
+// does. To discover them would take more than two seconds: Sentinels publish their
+// hello messages every two seconds.
 func (c *Cluster) sentinelConfig(s *server) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, "sentinel "+format+"\n", args...) }
@@ -139,16 +138,16 @@ func (c *Cluster) sentinelConfig(s *server) string {
 	at := func(s *server) string { return fmt.Sprintf("%s %d", s.location.Gate.Addr(), s.location.Gate.Port()) }
 	add("announce-ip %s", s.location.Gate.Addr())
 	add("announce-port %d", s.location.Gate.Port())
-	add("monitor %s %s %d", MasterName, at(c.nodes[0]), len(c.sentinels)/2+1)
-	add("down-after-milliseconds %s %d", MasterName, downAfterMS)
-	add("failover-timeout %s %d", MasterName, failoverTimeoutMS)
-	add("parallel-syncs %s %d", MasterName, len(c.nodes)-1)
+	add("monitor %s %s %d", masterName, at(c.nodes[0]), len(c.sentinels)/2+1)
+	add("down-after-milliseconds %s %d", masterName, downAfterMS)
+	add("failover-timeout %s %d", masterName, failoverTimeoutMS)
+	add("parallel-syncs %s %d", masterName, len(c.nodes)-1)
 	for _, n := range c.nodes[1:] {
-		add("known-replica %s %s", MasterName, at(n))
+		add("known-replica %s %s", masterName, at(n))
 	}
 	for _, other := range c.sentinels {
 		if other != s {
-			add("known-sentinel %s %s %s", MasterName, at(other), c.sentinelID(other))
+			add("known-sentinel %s %s %s", masterName, at(other), c.sentinelID(other))
 		}
 	}
 	return b.String()

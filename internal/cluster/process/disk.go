@@ -11,17 +11,17 @@ import (
 	"github.com/lockchaos/lockchaos/internal/lossydisk"
 )
 
-// MissingDisks is what this machine lacks for disks that forget what was not
+// MissingDisks is what this machine lacks for disks that lose what was not
 // fsynced; "" if nothing.
 func MissingDisks() string { return lossydisk.Missing() }
 
-// mountDisks puts a disk that forgets under the data of every node.
+// mountDisks mounts such a disk at the data folder of every node.
 func (c *Cluster) mountDisks() error {
 	if why := MissingDisks(); why != "" {
 		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)
 	}
 	for _, s := range c.nodes {
-		backing := filepath.Join(s.dir, "platters")
+		backing := filepath.Join(s.dir, "backing")
 		if err := os.Mkdir(backing, 0o755); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (c *Cluster) mountDisks() error {
 	return nil
 }
 
-// closeDisks unmounts them, when no server runs any more.
+// closeDisks unmounts them, when all servers have exited.
 func (c *Cluster) closeDisks() error {
 	var errs []error
 	for _, s := range c.nodes {
@@ -48,14 +48,14 @@ func (c *Cluster) closeDisks() error {
 	return errors.Join(errs...)
 }
 
-// PowerOff kills a node and has its disk forget what was not fsynced.
+// PowerOff kills a node and drops what it had not fsynced.
 func (c *Cluster) PowerOff(_ context.Context, node string) error {
 	s, err := c.server(node)
 	if err != nil {
 		return fmt.Errorf("cutting the power of %w", err)
 	}
 	if s.power == nil {
-		return fmt.Errorf("cutting the power of %s: %w: the servers were started with disks that forget nothing",
+		return fmt.Errorf("cutting the power of %s: %w: the servers were started with plain disks",
 			node, cluster.ErrEnvironment)
 	}
 	if err := s.kill(); err != nil {
@@ -69,8 +69,8 @@ func (c *Cluster) PowerOff(_ context.Context, node string) error {
 	return nil
 }
 
-// Wipe empties the disk of a node that does not run. What it knows of its role
-// and of the other nodes is configuration, and stays.
+// Wipe empties the disk of a node that is not running. Its role and the addresses
+// of other nodes are configuration, and stay.
 func (c *Cluster) Wipe(_ context.Context, node string) error {
 	s, err := c.server(node)
 	if err != nil {
@@ -78,8 +78,8 @@ func (c *Cluster) Wipe(_ context.Context, node string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.runs() {
-		return fmt.Errorf("wiping the disk of %s: it runs: kill it first", node)
+	if s.running() {
+		return fmt.Errorf("wiping the disk of %s: it is running: kill it first", node)
 	}
 	entries, err := os.ReadDir(s.disk)
 	errs := []error{err}
@@ -95,22 +95,24 @@ func (c *Cluster) Wipe(_ context.Context, node string) error {
 // Do runs one command at a node or Sentinel, past the gates.
 func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error) {
 	s, err := c.server(node)
-	if err == nil && !s.up() {
+	if err == nil && !s.responsive() {
 		err = fmt.Errorf("%s: %w", node, cluster.ErrDown)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("commanding %w", err)
+		return nil, fmt.Errorf("sending a command to %w", err)
 	}
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = fmt.Sprint(a)
 	}
-	replies, err := s.admin.ask(ctx, words)
-	if err != nil {
-		return nil, fmt.Errorf("commanding %s: %w", node, err)
+	replies, err := s.admin.do(ctx, words)
+	if err == nil {
+		if reply, isError := replies[0].(replyError); isError {
+			err = reply
+		}
 	}
-	if err, refused := replies[0].(replyError); refused {
-		return nil, fmt.Errorf("commanding %s: %s: %w", node, words[0], err)
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", words[0], node, err)
 	}
 	return replies[0], nil
 }

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -15,40 +14,39 @@ import (
 // Program is the server's name on the PATH.
 const Program = "redis-server"
 
-// oldest is the first major version that lets a server choose the address it
-// connects from (bind-source-addr), without which gates cannot tell callers apart.
-const oldest = 7
+// oldestMajor is the first major version with bind-source-addr, the address that a
+// server connects from. Without it gates cannot identify callers.
+const oldestMajor = 7
 
-// versionWait is how long redis-server may take to say its version; it takes
-// milliseconds.
+// versionWait bounds redis-server --version, which takes milliseconds.
 const versionWait = 5 * time.Second
 
-// MissingError says that there is no redis-server. It wraps [cluster.ErrEnvironment].
+// MissingError: there is no redis-server. It wraps [cluster.ErrEnvironment].
 type MissingError struct {
-	Program string // what was looked for
-	Err     error  // what the search said
+	Program string
+	Err     error // of the search
 }
 
-// Error says what is missing and how to get it.
+// Error includes how to install it.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not here (%v): install it (Debian, Ubuntu: apt-get install redis-server; "+
+	return fmt.Sprintf("%s not found (%v): install it (Debian, Ubuntu: apt-get install redis-server; "+
 		"Fedora: dnf install redis; Alpine: apk add redis)", e.Program, e.Err)
 }
 
-// Unwrap gives the cause and the class of the error.
+// Unwrap returns the class and the cause of the error.
 func (e *MissingError) Unwrap() []error { return []error{cluster.ErrEnvironment, e.Err} }
 
-// Version is what redis-server (empty: the one on the PATH) calls itself, such as
+// Version is the version of redis-server (empty: the one on the PATH), such as
 // "7.0.15". The error is a [*MissingError] if there is none.
 func Version(ctx context.Context, program string) (string, error) {
-	_, version, err := find(ctx, program)
+	_, version, err := findServer(ctx, program)
 	return version, err
 }
 
 var versionWord = regexp.MustCompile(`\bv=((\d+)\.[0-9.]+)`)
 
-// find looks for the program and makes sure that it can do what is needed.
-func find(ctx context.Context, program string) (path, version string, err error) {
+// findServer finds the program and checks its version.
+func findServer(ctx context.Context, program string) (path, version string, err error) {
 	if program == "" {
 		program = Program
 	}
@@ -56,47 +54,39 @@ func find(ctx context.Context, program string) (path, version string, err error)
 	if err != nil {
 		return "", "", &MissingError{Program: program, Err: err}
 	}
-	out, err := askVersion(ctx, path)
+	out, err := printVersion(ctx, path)
 	if err != nil {
-		return "", "", fmt.Errorf("asking %s for its version: %w: %w", path, cluster.ErrEnvironment, err)
+		return "", "", fmt.Errorf("%s --version: %w: %w", path, cluster.ErrEnvironment, err)
 	}
 	words := versionWord.FindSubmatch(out)
 	if words == nil {
-		return "", "", fmt.Errorf("asking %s for its version: %w: it answers %q", path, cluster.ErrEnvironment,
-			out[:min(len(out), 60)])
+		return "", "", fmt.Errorf("%s --version: %w: it prints %.60q", path, cluster.ErrEnvironment, out)
 	}
-	if major, err := strconv.Atoi(string(words[2])); err != nil || major < oldest {
+	if major, err := strconv.Atoi(string(words[2])); err != nil || major < oldestMajor {
 		return "", "", fmt.Errorf("%s is version %s: %w: version %d.0 or newer is needed",
-			path, words[1], cluster.ErrEnvironment, oldest)
+			path, words[1], cluster.ErrEnvironment, oldestMajor)
 	}
 	return path, string(words[1]), nil
 }
 
-// askVersion is what path prints for --version. A program of that name that
-// never ends is none of ours.
-func askVersion(ctx context.Context, path string) ([]byte, error) {
+// printVersion is what path prints for --version, within bounds: the program may be another one of that name.
+func printVersion(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.WaitDelay = time.Second // for a child of its own that keeps the output open
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("no answer within %v: %w", versionWait, ctx.Err())
+		return nil, fmt.Errorf("no output within %v: %w", versionWait, ctx.Err())
 	}
 	return out, err
 }
 
-// askVersion is what a running server calls itself.
-func (s *server) askVersion(ctx context.Context) (string, error) {
-	replies, err := s.admin.ask(ctx, []string{"INFO", "server"})
-	if err != nil {
-		return "", err
+// version is the version of a running server.
+func (s *server) version(ctx context.Context) (string, error) {
+	version, err := s.info(ctx, "server", "redis_version")
+	if err == nil && version == "" {
+		err = fmt.Errorf("reading the version of %s: %w: INFO has none", s.name, cluster.ErrEnvironment)
 	}
-	text, _ := replies[0].(string)
-	_, rest, found := strings.Cut(text, "redis_version:")
-	version, _, _ := strings.Cut(rest, "\r\n")
-	if !found {
-		return "", fmt.Errorf("asking %s for its version: %w: it answers %.60q", s.name, cluster.ErrEnvironment, text)
-	}
-	return version, nil
+	return version, err
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// faketime is a server's clock in the hands of libfaketime. It reads a file at
-// every look at the clock, which costs half of a server's throughput. Two traps:
-// redis-server as Debian builds it does not start with it alone, because
-// jemalloc asks for the time before the library is ready (wolfcw/libfaketime#130),
-// and does with the C library preloaded behind it, whose malloc it takes then;
-// and the monotonic clock must be left alone, or a jump back stops its event loop.
+// faketime sets a server's clock with libfaketime, which reads a file whenever the
+// server reads the clock; that costs half of the server's throughput. Two pitfalls:
+// Debian's redis-server does not start with it alone, because jemalloc reads the clock
+// before the library is initialised (wolfcw/libfaketime#130); with the C library
+// preloaded after it, malloc is that of the C library. And the monotonic clock must
+// not be faked, or a jump back stops the server's event loop.
 type faketime struct {
-	file    string // what the library reads
+	file    string // that the library reads
 	started time.Time
-	was     time.Time // when clock was set
+	setAt   time.Time // when clock was set
 	clock   cluster.Clock
 }
 
-// findFaketime looks for the library, and for the C library that is preloaded behind it.
+// findFaketime finds the library, and the C library to preload after it.
 func findFaketime() (lib, libc, missing string) {
 	first := func(patterns ...string) string {
 		for _, pattern := range patterns {
@@ -37,15 +37,15 @@ func findFaketime() (lib, libc, missing string) {
 	libc = first("/lib/*/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6")
 	switch {
 	case lib == "":
-		return "", "", "libfaketime is not here (Debian, Ubuntu: apt-get install libfaketime)"
+		return "", "", "libfaketime not found (Debian, Ubuntu: apt-get install libfaketime)"
 	case libc == "":
-		return "", "", "the C library is not where it is known to be, and libfaketime does not start redis-server without it"
+		return "", "", "libc.so.6 not found, which redis-server needs to start with libfaketime"
 	}
 	return lib, libc, ""
 }
 
-// fitFaketime gives every node a clock of libfaketime.
-func (c *Cluster) fitFaketime() error {
+// addFaketime preloads libfaketime in every node.
+func (c *Cluster) addFaketime() error {
 	lib, libc, missing := findFaketime()
 	if missing != "" {
 		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, missing)
@@ -62,33 +62,33 @@ func (c *Cluster) fitFaketime() error {
 }
 
 func (f *faketime) set(clock cluster.Clock, now time.Time) error {
-	f.clock, f.was = clock, now
+	f.clock, f.setAt = clock, now
 	return f.write()
 }
 
-func (f *faketime) begins(now time.Time) error {
+func (f *faketime) starting(now time.Time) error {
 	f.started = now
-	if f.was.IsZero() {
-		f.was = now
+	if f.setAt.IsZero() {
+		f.setAt = now
 	}
 	return f.write()
 }
 
-// startup is far longer than a server takes from its launch until its clock counts.
-const startup = 2 * time.Second
+// faketimeStartup is far longer than a server takes from its launch until its clock drifts.
+const faketimeStartup = 2 * time.Second
 
-func (*faketime) vague() time.Duration { return startup }
+func (*faketime) startUncertainty() time.Duration { return faketimeStartup }
 
-// write says the clock in the library's words. A pace counts from the start of
-// the process there, and here from when the clock was set: the offset makes up for it.
+// write writes the clock in the library's format. Its drift counts from the start
+// of the process, ours from when the clock was set: the offset corrects for that.
 func (f *faketime) write() error {
-	offset := f.clock.Offset.Seconds() + f.started.Sub(f.was).Seconds()*f.clock.Drift
+	offset := f.clock.Offset.Seconds() + f.started.Sub(f.setAt).Seconds()*f.clock.Drift
 	next := f.file + ".next"
 	text := fmt.Sprintf("%+.6f x%.6f\n", offset, 1+f.clock.Drift)
 	if err := os.WriteFile(next, []byte(text), 0o644); err != nil {
 		return err
 	}
-	return os.Rename(next, f.file) // the library never reads half of it
+	return os.Rename(next, f.file) // atomic for the library
 }
 
-func (*faketime) ended(pid int) { ledger.RemoveFaketime(pid) }
+func (*faketime) exited(pid int) { ledger.RemoveFaketime(pid) }

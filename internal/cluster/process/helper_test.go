@@ -21,7 +21,7 @@ var (
 	quorum   = cluster.Topology{Kind: cluster.Quorum, Masters: 3}
 )
 
-// up starts a cluster that the test's end closes, and makes sure that nothing is left of it.
+// up starts a cluster, closes it when the test ends, and checks that nothing is left.
 func up(t *testing.T, topology cluster.Topology) *Cluster {
 	t.Helper()
 	began := time.Now()
@@ -43,17 +43,17 @@ func up(t *testing.T, topology cluster.Topology) *Cluster {
 		}
 		for _, pid := range pids {
 			if pid != 0 && exists(pid) {
-				t.Errorf("process %d is still there", pid)
+				t.Errorf("process %d is still running", pid)
 			}
 		}
 		if _, err := os.Stat(c.data); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is still there (%v)", c.data, err)
+			t.Errorf("%s still exists (%v)", c.data, err)
 		}
 	})
 	return c
 }
 
-// pidOf is the process of s, 0 if it has ended.
+// pidOf is the process of s, 0 if it has exited.
 func pidOf(s *server) int { return s.proc.Load().Process.(*child.Process).PID() }
 
 func exists(pid int) bool {
@@ -70,14 +70,14 @@ func dialFrom(t *testing.T, c *Cluster, client int, node string) *admin {
 	}
 	a := newAdmin(s.gate.Addr())
 	a.source = c.Endpoints(client).Source
-	t.Cleanup(func() { _ = a.close() })
+	t.Cleanup(a.close)
 	return a
 }
 
-// do asks one question, and fails the test if there is no answer.
+// do sends one command, and fails the test if there is no reply.
 func do(t *testing.T, a *admin, command string) any {
 	t.Helper()
-	replies, err := a.ask(t.Context(), strings.Fields(command))
+	replies, err := a.do(t.Context(), strings.Fields(command))
 	if err != nil {
 		t.Fatalf("%s: %v", command, err)
 	}
@@ -87,7 +87,7 @@ func do(t *testing.T, a *admin, command string) any {
 func wantReply(t *testing.T, a *admin, command string, want any) {
 	t.Helper()
 	if got := do(t, a, command); got != want {
-		t.Fatalf("%s answered %v, want %v", command, got, want)
+		t.Fatalf("%s replied %v, want %v", command, got, want)
 	}
 }
 
@@ -99,21 +99,19 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// waitFor polls with a deadline.
+// waitFor polls with a deadline: servers send no event.
 func waitFor(t *testing.T, what string, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
-	// not a wait for a fixed time but polling, with a deadline: servers send no event
 	for ; !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Since(began) > time.Minute {
-			t.Fatalf("waited a minute in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 	return time.Since(began)
 }
 
-// look is a sample of a node that is up: one that a busy machine does not answer
-// within a sample's time is asked again.
+// look is a sample of a node that is up. On a busy machine one may time out; look retries.
 func look(t *testing.T, c *Cluster, node string, keys ...string) (s history.Sample) {
 	t.Helper()
 	waitFor(t, node+" to be up", func() bool {
@@ -123,8 +121,7 @@ func look(t *testing.T, c *Cluster, node string, keys ...string) (s history.Samp
 	return s
 }
 
-// fastest is how long do takes when the machine lets it: the shortest of a few
-// times. What waits on purpose, waits each time.
+// fastest is the shortest of several calls: without the delays of a busy machine.
 func fastest(do func()) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 5 {
@@ -135,10 +132,10 @@ func fastest(do func()) time.Duration {
 	return best
 }
 
-// roleOf is what a node says of itself, asked again as look does.
+// roleOf is the role that a node reports; it retries as look does.
 func roleOf(t *testing.T, c *Cluster, node string) (role string) {
 	t.Helper()
-	waitFor(t, node+" to say what it is", func() bool {
+	waitFor(t, node+" to report its role", func() bool {
 		var err error
 		role, err = c.Role(t.Context(), node)
 		return err == nil

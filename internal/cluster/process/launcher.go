@@ -14,15 +14,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// Launcher is what servers stand on. Here that is the processes and the loopback
-// addresses of this machine, see [Start]; package cluster/docker brings
-// containers, see [StartWith]. Everything else about real servers - their
-// configuration, when they are ready, gates, witness, Sentinels, shards - is the
-// same on every launcher.
+// Launcher starts servers at addresses that it chooses. [Start] uses processes on
+// loopback addresses; package docker has a launcher for containers, see
+// [StartWith]. Everything else about real servers - configuration, readiness, gates,
+// samples, Sentinels, shards - does not depend on the launcher.
 type Launcher interface {
-	// Location says where server h is to be. It is asked once, before anything is launched.
+	// Locate chooses the location of server h. It is called once, before any launch.
 	Locate(h Host) Location
-	// LaunchSpec starts the server, also again after it has ended. It is called from several goroutines.
+	// Launch starts the server, and restarts it after it has exited. It is called concurrently.
 	Launch(ctx context.Context, l LaunchSpec) (Process, error)
 }
 
@@ -40,20 +39,20 @@ func (h Host) String() string {
 	return fmt.Sprintf("n%d", h.I)
 }
 
-// Location is where a server is: its own addresses, and those of the gates in
-// front of it, which are all that anybody else is told.
+// Location is where a server is: its own addresses, and those of its gates, the
+// only ones that clients and other servers know.
 type Location struct {
-	IP            netip.Addr // it listens there and calls from there; this program can reach it
+	IP            netip.Addr // it listens there and connects from there; this program can reach it
 	Port, BusPort int        // that it listens on; BusPort in a cluster only
 	Gate, BusGate netip.AddrPort
-	Bind          bool   // IP is one of several of its machine: it has to be told to keep to it
-	Dir           string // its folder, as it sees it itself; empty: as this program does
-	Log           string // the file that it writes its log to, as it sees it; empty: what it prints is its log
-	Socket        string // name of the Unix socket in its folder for this program's own questions; empty: they go to IP
+	Bind          bool   // its machine has other addresses: it needs bind directives
+	Dir           string // its folder, as seen by the server; empty: as seen by this program
+	Log           string // its log file, as seen by the server; empty: it logs to standard output
+	Socket        string // name of the Unix socket in its folder for this program's commands; empty: they go to IP
 }
 
-// Last parts of addresses in a network that servers have for themselves. A
-// topology has at most 15 nodes and as many Sentinels.
+// Last bytes of addresses in a network of servers. A topology has at most 15
+// nodes and as many Sentinels.
 const (
 	firstNode     = 10
 	firstSentinel = 40
@@ -61,10 +60,9 @@ const (
 	networkBus    = 16379
 )
 
-// InSubnet is the place of h in a network that servers have for themselves, subnet of
-// at least 64 addresses: each has an address of its own and the same ports; all
-// gates are at gateway, which is this machine's own address in it, at ports from
-// firstPort on.
+// InSubnet is the location of h in a network of servers, a subnet of at least 64
+// addresses: each server has its own address and the same ports; all gates are at
+// gateway, which is this machine's address in it, at ports from firstPort on.
 func InSubnet(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Location {
 	last := firstNode + h.I
 	if h.Sentinel {
@@ -79,58 +77,57 @@ func InSubnet(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Lo
 	}
 }
 
-// longestSocket is what unix(7) allows for the path of a socket.
-const longestSocket = 107
+// maxSocketPath is the longest path of a socket (unix(7)).
+const maxSocketPath = 107
 
-// checkSocket refuses a folder in which the server's socket could not be called.
+// checkSocket rejects a folder in which the path of the server's socket is too long.
 func (s *server) checkSocket() error {
-	if s.location.Socket == "" || len(s.admin.addr) <= longestSocket {
+	if s.location.Socket == "" || len(s.admin.addr) <= maxSocketPath {
 		return nil
 	}
-	return fmt.Errorf("%w: the path of the temporary folder is so long that the socket %s cannot be called: set TMPDIR "+
-		"to one of at most %d bytes", cluster.ErrEnvironment, s.admin.addr, len(os.TempDir())+longestSocket-len(s.admin.addr))
+	return fmt.Errorf("%w: the path of socket %s is too long: set TMPDIR to a path of at most %d bytes",
+		cluster.ErrEnvironment, s.admin.addr, len(os.TempDir())+maxSocketPath-len(s.admin.addr))
 }
 
-// target is where a gate reaches the server.
+// target is the address that the gate connects to.
 func (p Location) target() string { return netip.AddrPortFrom(p.IP, uint16(p.Port)).String() }
 
-// LaunchSpec is a server that is to be started.
+// LaunchSpec is a server to start.
 type LaunchSpec struct {
 	Host
 	Args []string // of redis-server
-	Dir  string   // its folder, as this program sees it
-	Env  []string // beside what the launcher adds
-	Log  string   // file for what it prints; appended to
+	Dir  string   // its folder, as seen by this program
+	Env  []string // in addition to the launcher's own
+	Log  string   // file to which its output is appended
 }
 
-// Process is a server that was launched. Its methods may be called from several
-// goroutines.
+// Process is a server that was launched. Its methods may be called concurrently.
 type Process interface {
-	Wait() error // returns when it has ended; the error is how
-	Kill() error // ends it at once and returns when it is gone; may be called after the end
-	// Stop has it stand still and returns when it does. The error wraps [cluster.ErrDown]
-	// or [child.ErrExited] if it has ended.
+	Wait() error // returns when it has exited; the error has the exit status
+	Kill() error // SIGKILL; returns when it has exited, and may be called after that
+	// Stop returns when it is stopped. The error wraps [cluster.ErrDown] or
+	// [child.ErrExited] if it has exited.
 	Stop() error
 	Continue() error
 }
 
-// running is a process whose end can be waited for beside other events.
-type running struct {
+// launched adds a channel to wait for the exit.
+type launched struct {
 	Process
-	done chan struct{} // closed when it has ended
-	how  error         // valid once done is closed
+	done chan struct{} // closed when it has exited
+	err  error         // of Wait; valid once done is closed
 }
 
-func follow(p Process) *running {
-	r := &running{Process: p, done: make(chan struct{})}
+func watchExit(p Process) *launched {
+	r := &launched{Process: p, done: make(chan struct{})}
 	go func() {
-		r.how = p.Wait()
+		r.err = p.Wait()
 		close(r.done)
 	}()
 	return r
 }
 
-// inside is a path below the server's folder as the server sees it.
+// inside is a path below the server's folder, as seen by the server.
 func (s *server) inside(path string) string {
 	if s.location.Dir == "" {
 		return path
@@ -138,31 +135,30 @@ func (s *server) inside(path string) string {
 	return filepath.Join(s.location.Dir, strings.TrimPrefix(path, s.dir))
 }
 
-// loopback is the launcher of package process: addresses of 127.0.0.0/8 and one
-// port for all (two in a cluster).
+// loopback launches processes on addresses of 127.0.0.0/8, with one port for all (two in a cluster).
 type loopback struct {
 	program string
 	port    int
 	ledger  *ledger.Ledger
 }
 
-// Location gives every server an address of its own.
+// Locate gives every server its own address.
 func (l *loopback) Locate(h Host) Location {
 	return Location{
-		IP: h.real(), Port: l.port, BusPort: l.port + 1, Bind: true,
-		Gate: netip.AddrPortFrom(h.known(), uint16(l.port)), BusGate: netip.AddrPortFrom(h.known(), uint16(l.port+1)),
+		IP: h.serverAddr(), Port: l.port, BusPort: l.port + 1, Bind: true,
+		Gate: netip.AddrPortFrom(h.gateAddr(), uint16(l.port)), BusGate: netip.AddrPortFrom(h.gateAddr(), uint16(l.port+1)),
 	}
 }
 
-// LaunchSpec starts a child process.
+// Launch starts a child process.
 func (l *loopback) Launch(_ context.Context, s LaunchSpec) (Process, error) {
-	return launch(l.ledger, child.Spec{
+	return startChild(l.ledger, child.Spec{
 		Path: l.program, Args: s.Args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
 	})
 }
 
-// launch starts a child and writes it down.
-func launch(ledger *ledger.Ledger, spec child.Spec) (Process, error) {
+// startChild starts a child and records it in the ledger.
+func startChild(ledger *ledger.Ledger, spec child.Spec) (Process, error) {
 	p, err := child.Start(spec)
 	if err != nil {
 		return nil, err

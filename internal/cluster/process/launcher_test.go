@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestEveryServerHasAPlace: also the last Sentinel of the greatest topology is in the smallest subnet, under an address
-// of its own that is neither the gateway's nor the subnet's own first or last.
-func TestEveryServerHasAPlace(t *testing.T) {
+// TestInSubnet: every server of the largest topology has a unique address in the smallest subnet, which is neither
+// the gateway nor the first or last address.
+func TestInSubnet(t *testing.T) {
 	const most = 15 // see package cluster
 	for _, text := range []string{"172.20.0.0/26", "172.20.1.192/26", "10.193.7.0/24"} {
 		subnet := netip.MustParsePrefix(text)
@@ -18,7 +18,7 @@ func TestEveryServerHasAPlace(t *testing.T) {
 			for i := range most {
 				h := Host{Sentinel: sentinel, I: i + 1}
 				p := InSubnet(subnet, gateway, lowPort, h)
-				if !subnet.Contains(p.IP) || !subnet.Contains(p.IP.Next()) { // the last is for everybody
+				if !subnet.Contains(p.IP) || !subnet.Contains(p.IP.Next()) { // the last one is for broadcast
 					t.Errorf("%s: %s is at %s, outside", subnet, h, p.IP)
 				}
 				if whose, ok := taken[p.IP]; ok {

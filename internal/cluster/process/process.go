@@ -1,27 +1,27 @@
 // Package process runs real redis-server processes on loopback, with a gate in
-// front of each. It needs Linux, redis-server 7.0 or newer, and no rights. It
-// is not a way to run Redis for anything but a test.
+// front of each. It needs Linux and redis-server 7.0 or newer, but no privileges.
+// It is for tests only.
 //
 // Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
 //
 //	127.0.1.i    node i itself; it also connects to others from here
-//	127.0.2.i    the gate in front of node i: the only address that anybody is told;
+//	127.0.2.i    the gate in front of node i: the only address that is announced;
 //	             in a cluster also the gate in front of its bus, one port higher
 //	127.0.3.i    Sentinel i itself; it also connects to others from here
 //	127.0.5.i    the gate in front of Sentinel i
 //	127.0.4.1…   the clients; from the 251st on 127.4.x.y
 //
-// So a gate sees from the caller's address who is calling, and Sentinel sees
-// nothing strange: every server is announced under its gate's address, and the
-// address that Sentinel monitors is the one that replicas replicate from. (If
-// these differed, Sentinel would point the replicas to the one it monitors.)
+// So a gate identifies a caller by its address, and Sentinel needs no special
+// configuration: every server is announced under its gate's address, and Sentinel
+// monitors the address that replicas replicate from. (If these differed, Sentinel
+// would reconfigure the replicas to the address that it monitors.)
 //
-// Servers that faults take off the network ([cluster.Requirements.Network]; needs root)
-// are in network namespaces instead, .11 on for nodes and .41 on for Sentinels of a
-// subnet of 10.192.0.0/10, with all gates at this machine's own address in it.
+// Servers that faults disconnect ([cluster.Requirements.Network]; needs root) are in
+// network namespaces instead, with addresses from .11 (nodes) and .41 (Sentinels) in
+// a subnet of 10.192.0.0/10. All gates are at this machine's address in it.
 //
-// What of this is about Redis and not about processes serves other grounds too:
-// see [Launcher].
+// What is about Redis and not about processes is shared with other launchers: see
+// [Launcher].
 package process
 
 import (
@@ -39,42 +39,42 @@ import (
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/gate"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// MasterName is the name under which Sentinels know the master.
-const MasterName = "mymaster"
+// masterName is the name under which Sentinels know the master.
+const masterName = "mymaster"
 
-// readyWait is how long Start waits for the cluster if its context sets no
-// earlier end. A Sentinel cluster takes 1.2 s on an idle machine.
-const readyWait = time.Minute
+// startWait bounds Start if its context has no earlier deadline. A Sentinel cluster
+// takes 1.2 s on an idle machine.
+const startWait = time.Minute
 
-// portTries is how often Start begins, with another port each time: somebody may
-// take the port between the choice and the server's start, and the Sentinels may
-// replace a master that stood still for a moment.
-const portTries = 5
+// startTries is how often Start tries, with another port each time: another program
+// may take the port before the server starts, and Sentinels may replace a master
+// that hangs for a moment.
+const startTries = 5
 
 // Config is what to start and where.
 type Config struct {
 	Topology     cluster.Topology
-	Requirements cluster.Requirements // what servers have beyond the plain ones
-	Dir          string               // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
-	RedisServer  string               // program; empty: redis-server on the PATH
-	Ledger       *ledger.Ledger       // where processes and folders are written down; nil: nowhere
-	Log          *slog.Logger         // tells when a server ends without being asked; nil: nobody
+	Requirements cluster.Requirements
+	Dir          string         // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
+	RedisServer  string         // program; empty: redis-server on the PATH
+	Ledger       *ledger.Ledger // records processes and folders; nil: none
+	Log          *slog.Logger   // for servers that exit unexpectedly; nil: none
 }
 
-// Cluster is a set of running redis-server processes. It has every ability
-// that package cluster names; those that the topology has no use for answer
-// [errors.ErrUnsupported]. Its methods may be called from several goroutines.
+// Cluster is a set of running redis-server processes. Methods that do not apply to
+// its topology return [errors.ErrUnsupported]. They may be called concurrently.
 type Cluster struct {
 	topology     cluster.Topology
 	program      string
 	version      string
 	launcher     Launcher
 	port         int              // on loopback
-	claimed      *net.TCPListener // keeps other runs from the port
-	cables       *namespaces      // nil: the servers are on loopback, or started with another launcher
+	claimed      *net.TCPListener // locks the port against other runs
+	namespaces   *namespaces      // nil: the servers are on loopback, or started with another launcher
 	data         string           // temporary folder, removed by Close
 	logs         string
 	requirements cluster.Requirements
@@ -102,21 +102,21 @@ var (
 	_ cluster.Network   = (*Cluster)(nil)
 )
 
-// Start starts a cluster and returns when it is really ready: every server
-// answers in its role, every replica is attached, and every Sentinel sees all
-// replicas, all other Sentinels and a healthy master. (A failover within a
-// second of the start takes a second longer than later ones: see
-// downAfterMS.) The caller closes the cluster. Errors that the machine is to blame for wrap [cluster.ErrEnvironment].
+// Start starts a cluster and returns when it is ready: every server replies in its
+// role, every replica is attached, and every Sentinel sees all replicas, all other
+// Sentinels and a healthy master. (A failover within a second of the start takes a
+// second longer than later ones: see downAfterMS.) The caller closes the cluster.
+// Errors caused by the machine wrap [cluster.ErrEnvironment].
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg.Topology = cfg.Topology.Defaults()
-	if err := Validate(cfg.Topology); err != nil {
+	if err := validate(cfg.Topology); err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
-	program, version, err := find(ctx, cfg.RedisServer)
+	program, version, err := findServer(ctx, cfg.RedisServer)
 	if err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	firstPort := os.Getpid()
 	for try := 1; ; try++ {
@@ -124,35 +124,35 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 			requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
 		claim := func() error { return c.claim(firstPort) }
 		if cfg.Requirements.Network {
-			claim = func() error { return c.claimCables(ctx, firstPort) }
+			claim = func() error { return c.claimNetwork(ctx, firstPort) }
 		}
 		err := c.start(ctx, claim)
 		if err == nil {
 			return c, nil
 		}
 		err = errors.Join(fmt.Errorf("starting a %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
-		if try == portTries || !errors.Is(err, ErrPortTaken) && !errors.Is(err, ErrReplaced) {
+		if try == startTries || !errors.Is(err, ErrPortTaken) && !errors.Is(err, ErrReplaced) {
 			return nil, err
 		}
 		firstPort += try
 	}
 }
 
-// StartWith is Start with another launcher, which has to be there already and stays when
-// the cluster closes. Config.RedisServer and the version are the launcher's business.
-// The error wraps [ErrPortTaken] or [ErrReplaced] if another try may do.
+// StartWith is Start with another launcher, which the caller creates and closes.
+// Config.RedisServer is ignored. The error wraps [ErrPortTaken] or [ErrReplaced] if
+// a retry may succeed.
 func StartWith(ctx context.Context, cfg Config, launcher Launcher) (*Cluster, error) {
 	cfg.Topology = cfg.Topology.Defaults()
-	if err := Validate(cfg.Topology); err != nil {
+	if err := validate(cfg.Topology); err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	c := &Cluster{topology: cfg.Topology, launcher: launcher,
 		requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
 	err := c.start(ctx, c.openGates)
 	if err == nil {
-		c.version, err = c.nodes[0].askVersion(ctx)
+		c.version, err = c.nodes[0].version(ctx)
 	}
 	if err == nil {
 		return c, nil
@@ -163,7 +163,7 @@ func StartWith(ctx context.Context, cfg Config, launcher Launcher) (*Cluster, er
 	return nil, errors.Join(fmt.Errorf("starting a %s cluster: %w", cfg.Topology.Kind, err), c.Close(ctx))
 }
 
-// start starts everything; claim settles the addresses and opens the gates.
+// start starts everything; claim chooses the addresses and opens the gates.
 func (c *Cluster) start(ctx context.Context, claim func() error) error {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -174,15 +174,15 @@ func (c *Cluster) start(ctx context.Context, claim func() error) error {
 	if err := claim(); err != nil {
 		return err
 	}
-	if err := c.equipServers(ctx); err != nil {
+	if err := c.addRequirements(ctx); err != nil {
 		return err
 	}
-	// A replica that finds its master at the first try is attached at once; the next try is a second later.
-	heads := c.topology.MasterCount()
-	if err := c.launch(ctx, c.nodes[:heads]); err != nil {
+	// Masters first: a replica that cannot connect to its master retries a second later.
+	masters := c.topology.MasterCount()
+	if err := c.launch(ctx, c.nodes[:masters]); err != nil {
 		return err
 	}
-	if err := c.launch(ctx, c.nodes[heads:]); err != nil {
+	if err := c.launch(ctx, c.nodes[masters:]); err != nil {
 		return err
 	}
 	if c.topology.Kind == cluster.Sharded {
@@ -190,7 +190,7 @@ func (c *Cluster) start(ctx context.Context, claim func() error) error {
 			return err
 		}
 	}
-	if err := c.waitAttached(ctx); err != nil {
+	if err := c.waitReplicas(ctx); err != nil {
 		return err
 	}
 	if c.topology.Kind != cluster.Sentinel {
@@ -199,15 +199,15 @@ func (c *Cluster) start(ctx context.Context, claim func() error) error {
 	if err := c.launchSentinels(ctx); err != nil {
 		return err
 	}
-	if err := c.waitWatched(ctx); err != nil {
+	if err := c.waitSentinels(ctx); err != nil {
 		return err
 	}
-	return c.unreplaced(ctx)
+	return c.checkMaster(ctx)
 }
 
-// launchSentinels starts the Sentinels, which look for each other at once. One
-// that is told that another is not there looks again a second later; so the
-// gates hold these calls until all are there.
+// launchSentinels starts the Sentinels, which connect to each other at once. One
+// whose connection is refused retries a second later; so the gates hold connections
+// until all Sentinels run.
 func (c *Cluster) launchSentinels(ctx context.Context) error {
 	each := func(rule cluster.Rule) {
 		for _, s := range c.sentinels {
@@ -219,9 +219,9 @@ func (c *Cluster) launchSentinels(ctx context.Context) error {
 	return c.launch(ctx, c.sentinels)
 }
 
-func (c *Cluster) equipServers(ctx context.Context) error {
+func (c *Cluster) addRequirements(ctx context.Context) error {
 	if c.requirements.Clocks {
-		if err := c.fitClocks(ctx); err != nil {
+		if err := c.addClocks(ctx); err != nil {
 			return err
 		}
 	}
@@ -245,7 +245,7 @@ func (c *Cluster) makeFolders() (err error) {
 	return os.MkdirAll(c.logs, 0o755)
 }
 
-// launch starts servers, all at once, and waits until each of them answers.
+// launch starts servers concurrently and waits until each of them replies.
 func (c *Cluster) launch(ctx context.Context, servers []*server) error {
 	errs := make([]error, len(servers))
 	var all sync.WaitGroup
@@ -262,13 +262,13 @@ func (c *Cluster) launch(ctx context.Context, servers []*server) error {
 	return errors.Join(errs...)
 }
 
-// Topology is what was started, every default filled in.
+// Topology is what was started, with its defaults filled in.
 func (c *Cluster) Topology() cluster.Topology { return c.topology }
 
-// Version is redis-server's, such as "7.0.15".
+// Version is the version of redis-server, such as "7.0.15".
 func (c *Cluster) Version() string { return c.version }
 
-// Nodes is the data servers, n1 first.
+// Nodes are the data servers, n1 first.
 func (c *Cluster) Nodes() []cluster.Node {
 	nodes := make([]cluster.Node, len(c.nodes))
 	for i, s := range c.nodes {
@@ -277,8 +277,8 @@ func (c *Cluster) Nodes() []cluster.Node {
 	return nodes
 }
 
-// Endpoints is how client (from 0) reaches the cluster. A client that connects
-// from elsewhere is served too; to the gates it is "client:?".
+// Endpoints is how client i (from 0) connects to the cluster. A client that connects
+// from another address is served too; the gates name it "client:?".
 func (c *Cluster) Endpoints(i int) client.Endpoints {
 	e := client.Endpoints{Kind: c.topology.Kind, Source: clientAddr(i).String()}
 	if c.topology.Kind != cluster.Sentinel {
@@ -287,7 +287,7 @@ func (c *Cluster) Endpoints(i int) client.Endpoints {
 		}
 		return e
 	}
-	e.MasterName = MasterName
+	e.MasterName = masterName
 	for _, s := range c.sentinels {
 		e.Sentinels = append(e.Sentinels, s.gate.Addr())
 	}
@@ -295,21 +295,24 @@ func (c *Cluster) Endpoints(i int) client.Endpoints {
 }
 
 // Close kills every server and frees every address and file, except logs in
-// Config.Dir. Its waits are bounded; ctx does not shorten them, because what
-// is left behind spoils the next run.
+// Config.Dir. Its waits are bounded; ctx does not shorten them, because leftovers
+// would disturb the next run.
 func (c *Cluster) Close(context.Context) error {
 	c.close.Do(func() {
 		servers := slices.Concat(c.nodes, c.sentinels)
 		errs := make([]error, len(servers))
 		var all sync.WaitGroup
 		for i, s := range servers {
-			all.Go(func() { errs[i] = errors.Join(s.kill(), s.closeGates(), s.admin.close()) })
+			all.Go(func() {
+				errs[i] = errors.Join(s.kill(), s.eachGate((*gate.Gate).Close))
+				s.admin.close()
+			})
 		}
 		all.Wait()
 		if c.claimed != nil {
 			_ = c.claimed.Close()
 		}
-		errs = append(errs, c.closeDisks(), c.cables.close(c.topology))
+		errs = append(errs, c.closeDisks(), c.namespaces.close(c.topology))
 		if c.data != "" {
 			errs = append(errs, os.RemoveAll(c.data))
 		}
@@ -330,7 +333,7 @@ func (c *Cluster) server(name string) (*server, error) {
 	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
 }
 
-// newServer describes server i (from 1) of a kind: its files and addresses.
+// newServer sets up the files and addresses of server h.
 func (c *Cluster) newServer(h Host) *server {
 	s := &server{Host: h, name: h.String(), launcher: c.launcher, location: c.launcher.Locate(h), log: c.log}
 	s.dir = filepath.Join(c.data, s.name)

@@ -12,9 +12,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// waitAttached waits until every replica is connected to its master and has its
-// data, and every master has heard from it.
-func (c *Cluster) waitAttached(ctx context.Context) error {
+// waitReplicas waits until every replica is connected to its master and in sync,
+// and its master has received an acknowledgement.
+func (c *Cluster) waitReplicas(ctx context.Context) error {
 	replicas := map[int]int{} // by master, from 1
 	for _, s := range c.nodes {
 		m := c.topology.MasterOf(s.I)
@@ -36,55 +36,57 @@ func (c *Cluster) waitAttached(ctx context.Context) error {
 			return fmt.Errorf("waiting for %s to attach to its master: %w", s.name, err)
 		}
 	}
-	for m, want := range replicas { // order does not matter: all are waited for
-		if err := poll(ctx, func() string { return c.unheard(ctx, c.nodes[m-1], want) }); err != nil {
+	for m, want := range replicas { // order does not matter: it waits for all
+		if err := poll(ctx, func() string { return c.missingAcks(ctx, c.nodes[m-1], want) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unheard says how many of its replicas a master has not heard from, empty if it has
-// from all. After a full synchronization it sends them nothing until their first
-// acknowledgement (replicaStartCommandStream in Redis' replication.c), and
-// counts them as attached all the same: one whose acknowledgements are held just then
-// would never get a write. So something is sent that leaves nothing, and waited for.
-func (c *Cluster) unheard(ctx context.Context, master *server, want int) string {
-	replies, err := master.admin.ask(ctx, []string{"PUBLISH", "lockchaos:start", "heard?"},
-		[]string{"WAIT", strconv.Itoa(want), strconv.FormatInt(askWait.Milliseconds()/2, 10)})
+// missingAcks describes the acknowledgements that a master lacks, empty if none.
+// After a full synchronisation it sends a replica nothing until the first one
+// (replicaStartCommandStream in Redis' replication.c), but counts it as attached: a
+// replica whose acknowledgements are held just then would never get a write. PUBLISH
+// is replicated and leaves no key.
+func (c *Cluster) missingAcks(ctx context.Context, master *server, want int) string {
+	replies, err := master.admin.do(ctx, []string{"PUBLISH", "lockchaos:start", ""},
+		[]string{"WAIT", strconv.Itoa(want), strconv.FormatInt(commandWait.Milliseconds()/2, 10)})
 	if err != nil {
 		return err.Error()
 	}
-	if heard, _ := replies[1].(int64); heard < int64(want) {
-		return fmt.Sprintf("%s has heard from %v replicas, want %d", master.name, replies[1], want)
+	if acks, _ := replies[1].(int64); acks < int64(want) {
+		return fmt.Sprintf("%s has acknowledgements of %v replicas, want %d", master.name, replies[1], want)
 	}
 	return ""
 }
 
-// waitWatched waits until every Sentinel sees everything in good health. To ask
-// only one is not enough: a master killed when the others are not ready yet is
-// replaced after nine seconds instead of one (measured).
-func (c *Cluster) waitWatched(ctx context.Context) error {
+// waitSentinels waits until every Sentinel sees all servers as healthy. One is not
+// enough: a master killed before the others are ready is replaced after nine
+// seconds instead of one (measured).
+func (c *Cluster) waitSentinels(ctx context.Context) error {
 	for _, s := range c.sentinels {
-		if err := poll(ctx, func() string { return c.unwatched(ctx, s) }); err != nil {
+		if err := poll(ctx, func() string { return c.sentinelView(ctx, s) }); err != nil {
 			return fmt.Errorf("waiting for Sentinel %s: %w", s.name, err)
 		}
 	}
 	return nil
 }
 
-// ErrReplaced says that the topology is not the one asked for any more.
-var ErrReplaced = errors.New("the Sentinels have replaced the first master already, which did not answer in time: " +
+// ErrReplaced: the topology is no longer the one that was started.
+var ErrReplaced = errors.New("the Sentinels have already replaced the first master, which did not reply in time: " +
 	"this machine is too busy")
 
-// unreplaced checks that n1 is the master still. On a machine that stands still
-// for downAfterMS while the cluster starts, it may not be.
-func (c *Cluster) unreplaced(ctx context.Context) error {
+// checkMaster checks that n1 is still the master. On a machine that hangs for
+// downAfterMS while the cluster starts, it may not be.
+func (c *Cluster) checkMaster(ctx context.Context) error {
 	var n1 role
 	err := poll(ctx, func() string {
 		var err error
-		n1, err = c.nodes[0].role(ctx)
-		return message(err)
+		if n1, err = c.nodes[0].role(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
 	})
 	if err == nil && n1.name != "master" {
 		return fmt.Errorf("%w: %w", cluster.ErrEnvironment, ErrReplaced)
@@ -92,19 +94,19 @@ func (c *Cluster) unreplaced(ctx context.Context) error {
 	return err
 }
 
-// settledMS is for how long every Sentinel has to know that the master is one, in
-// milliseconds by its own count. In the first second it may not connect again yet, and a
-// master that dies then is replaced after 1.8 s instead of 0.8 s (measured).
+// settledMS is for how long every Sentinel must have seen the master as one, in
+// milliseconds by its own count. Within the first second it may not reconnect, and a
+// master that is killed then is replaced after 1.8 s instead of 0.8 s (measured).
 const settledMS = 1100
 
-// unwatched says what Sentinel s does not see yet, empty if it sees all.
-func (c *Cluster) unwatched(ctx context.Context, s *server) string {
-	replies, err := s.admin.ask(ctx, []string{"SENTINEL", "MASTER", MasterName},
-		[]string{"SENTINEL", "REPLICAS", MasterName}, []string{"SENTINEL", "SENTINELS", MasterName})
+// sentinelView describes what Sentinel s does not see yet, empty if it sees all.
+func (c *Cluster) sentinelView(ctx context.Context, s *server) string {
+	replies, err := s.admin.do(ctx, []string{"SENTINEL", "MASTER", masterName},
+		[]string{"SENTINEL", "REPLICAS", masterName}, []string{"SENTINEL", "SENTINELS", masterName})
 	if err != nil {
 		return err.Error()
 	}
-	// "disconnected", "s_down" and the like appear in flags as long as they are so.
+	// flags also has "disconnected", "s_down" etc. while they apply.
 	master := fields(replies[0])
 	if master["flags"] != "master" {
 		return fmt.Sprintf("%s sees the master as %q", s.name, master["flags"])
@@ -126,13 +128,13 @@ func (c *Cluster) unwatched(ctx context.Context, s *server) string {
 	replicas := healthy(replies[1], "slave", "master-link-status", "ok")
 	others := healthy(replies[2], "sentinel")
 	if replicas != len(c.nodes)-1 || others != len(c.sentinels)-1 {
-		return fmt.Sprintf("%s sees %d of %d replicas and %d of %d other Sentinels in good health",
+		return fmt.Sprintf("%s sees %d of %d replicas and %d of %d other Sentinels as healthy",
 			s.name, replicas, len(c.nodes)-1, others, len(c.sentinels)-1)
 	}
 	return ""
 }
 
-// role is what ROLE answers.
+// role is the reply to ROLE.
 type role struct {
 	name   string // "master" or "slave"
 	offset int64  // of replication
@@ -141,14 +143,14 @@ type role struct {
 }
 
 func (s *server) role(ctx context.Context) (role, error) {
-	replies, err := s.admin.ask(ctx, []string{"ROLE"})
+	replies, err := s.admin.do(ctx, []string{"ROLE"})
 	if err != nil {
 		return role{}, err
 	}
 	return parseRole(replies[0])
 }
 
-// parseRole reads the answer to ROLE:
+// parseRole parses the reply to ROLE:
 // "master", offset, replicas - or "slave", host, port, state, offset.
 func parseRole(reply any) (role, error) {
 	if err, ok := reply.(replyError); ok {
@@ -165,7 +167,7 @@ func parseRole(reply any) (role, error) {
 		offset, _ := items[4].(int64)
 		return role{name: "slave", offset: offset, link: link}, nil
 	}
-	return role{}, fmt.Errorf("reading %v as a role: %w", reply, errProtocol)
+	return role{}, fmt.Errorf("ROLE: %w %v", errProtocol, reply)
 }
 
 // fields turns a flat list of names and values into a map.
@@ -180,7 +182,7 @@ func fields(reply any) map[string]string {
 	return m
 }
 
-// poll waits until missing answers nothing; the error says what was missing at the end.
+// poll waits until missing returns nothing; the error has its last result.
 func poll(ctx context.Context, missing func() string) error {
 	last := ""
 	for {
@@ -188,7 +190,7 @@ func poll(ctx context.Context, missing func() string) error {
 		if now == "" {
 			return nil
 		}
-		if last == "" || ctx.Err() == nil { // a question that the end of ctx cut short tells nothing
+		if last == "" || ctx.Err() == nil { // a command that the end of ctx interrupted has no result
 			last = now
 		}
 		select {
@@ -197,11 +199,4 @@ func poll(ctx context.Context, missing func() string) error {
 		case <-time.After(pollEvery):
 		}
 	}
-}
-
-func message(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// startWith is a cluster whose servers have more than plain ones.
+// startWith starts a cluster with requirements.
 func startWith(t *testing.T, topology cluster.Topology, e cluster.Requirements) *Cluster {
 	t.Helper()
 	c, err := Start(t.Context(), Config{Topology: topology, Requirements: e, Dir: t.TempDir()})
@@ -30,8 +30,8 @@ func startWith(t *testing.T, topology cluster.Topology, e cluster.Requirements) 
 	return c
 }
 
-// TestClockJumps: a server expires keys by the clock that it was given; the
-// timeouts of its blocked clients, which are no wall clock's business, go on.
+// TestClockJumps: a server expires keys by the clock that was set; the timeouts of
+// its blocked clients, which use the monotonic clock, are not affected.
 func TestClockJumps(t *testing.T) {
 	c := startWith(t, single, cluster.Requirements{Clocks: true})
 	a := dialFrom(t, c, 0, "n1")
@@ -46,7 +46,7 @@ func TestClockJumps(t *testing.T) {
 	began := time.Now()
 	wantReply(t, a, "BLPOP none 0.3", nil)
 	if took := time.Since(began); took < 250*time.Millisecond {
-		t.Errorf("BLPOP came back after %v, not after 300 ms", took)
+		t.Errorf("BLPOP returned after %v, not after 300 ms", took)
 	}
 	must(t, c.SetClock(t.Context(), "n1", cluster.Clock{}))
 	if left, _ := do(t, a, "PTTL k").(int64); left < 35_000 || left > 51_000 {
@@ -54,8 +54,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestClockDrifts: a clock that gains nine seconds in each second ends a lease of
-// ten seconds after one; the clock of the restarted server goes on like that.
+// TestClockDrifts: with a clock that gains nine seconds per second a lease of ten
+// seconds expires after one; a restart keeps the clock.
 func TestClockDrifts(t *testing.T) {
 	c := startWith(t, single, cluster.Requirements{Clocks: true})
 	must(t, c.SetClock(t.Context(), "n1", cluster.Clock{Drift: 9}))
@@ -69,13 +69,12 @@ func TestClockDrifts(t *testing.T) {
 	must(t, c.Restart(t.Context(), "n1"))
 	s, err := c.server("n1")
 	must(t, err)
-	if ahead, err := s.ahead(t.Context()); err != nil || ahead < 5*time.Second {
+	if ahead, err := s.clockOffset(t.Context()); err != nil || ahead < 5*time.Second {
 		t.Errorf("after a restart its clock is %v ahead, %v", ahead, err)
 	}
 }
 
-// TestPowerOff: acknowledged writes are lost as the server's policy says: none of
-// those that were fsynced, all of the others.
+// TestPowerOff: fsynced writes survive, others are lost, though acknowledged.
 func TestPowerOff(t *testing.T) {
 	for policy, want := range map[string]any{"always": "v", "no": nil} {
 		t.Run(policy, func(t *testing.T) {
@@ -89,9 +88,9 @@ func TestPowerOff(t *testing.T) {
 	}
 }
 
-// TestKillForgetsNothing: what the operating system has is not lost when only
-// the server dies; an emptied disk is empty.
-func TestKillForgetsNothing(t *testing.T) {
+// TestKillLosesNothing: writes that the operating system has survive a kill of the
+// server; a wiped disk is empty.
+func TestKillLosesNothing(t *testing.T) {
 	c := startWith(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
 		"appendonly": "yes", "appendfsync": "no"}}, cluster.Requirements{Disks: true})
 	wantReply(t, dialFrom(t, c, 0, "n1"), "SET k v", "OK")
@@ -107,9 +106,8 @@ func TestKillForgetsNothing(t *testing.T) {
 	wantReply(t, dialFrom(t, c, 2, "n1"), "GET k", nil)
 }
 
-// TestPlainServersSayWhatTheyLack: abilities that servers were not started for
-// are refused, and not believed.
-func TestPlainServersSayWhatTheyLack(t *testing.T) {
+// TestMissingRequirements: abilities that servers were not started with are errors.
+func TestMissingRequirements(t *testing.T) {
 	c := up(t, single)
 	for what, err := range map[string]error{
 		"clock": c.SetClock(t.Context(), "n1", cluster.Clock{Offset: time.Second}), "power": c.PowerOff(t.Context(), "n1"),
@@ -128,7 +126,7 @@ func TestPlainServersSayWhatTheyLack(t *testing.T) {
 	}
 }
 
-// TestDo: an operator's command, its answer, and the server's refusal.
+// TestDo: an operator's command, its reply, and an error reply.
 func TestDo(t *testing.T) {
 	c := up(t, single)
 	if reply, err := c.Do(t.Context(), "n1", "SET", "k", 1); err != nil || reply != "OK" {
@@ -145,11 +143,11 @@ func TestDo(t *testing.T) {
 	}
 	must(t, c.Kill(t.Context(), "n1"))
 	if _, err := c.Do(t.Context(), "n1", "PING"); !errors.Is(err, cluster.ErrDown) {
-		t.Errorf("a dead node: %v", err)
+		t.Errorf("a killed node: %v", err)
 	}
 }
 
-// onlyFaketime takes the compiler away.
+// onlyFaketime hides the compiler.
 func onlyFaketime(t *testing.T) {
 	t.Helper()
 	path, err := exec.LookPath(Program)
@@ -162,12 +160,12 @@ func onlyFaketime(t *testing.T) {
 	if _, _, missing := findFaketime(); missing != "" {
 		t.Skip("NOT RUN: ", missing)
 	}
-	if by, missing := ClocksBy(); missing != "" || !strings.Contains(by, "libfaketime") {
+	if by, missing := ClockMethod(); missing != "" || !strings.Contains(by, "libfaketime") {
 		t.Fatalf("clocks are set by %q, %q is missing", by, missing)
 	}
 }
 
-// TestClocksWithoutACompiler: libfaketime does what the library does that is built, and leaves nothing behind.
+// TestClocksWithoutACompiler: libfaketime does the same, and leaves nothing behind.
 func TestClocksWithoutACompiler(t *testing.T) {
 	onlyFaketime(t)
 	t.Run("jumps", TestClockJumps)
@@ -177,7 +175,7 @@ func TestClocksWithoutACompiler(t *testing.T) {
 	must(t, err)
 	pid := s.pid
 	if left := sharedMemoryOf(t, pid); len(left) == 0 {
-		t.Error("the library has nothing in /dev/shm: this test would find nothing")
+		t.Error("libfaketime has nothing in /dev/shm: this test would find nothing")
 	}
 	must(t, c.Kill(t.Context(), "n1"))
 	if left := sharedMemoryOf(t, pid); len(left) > 0 {
@@ -192,31 +190,31 @@ func sharedMemoryOf(t *testing.T, pid int) []string {
 	return found
 }
 
-// TestSlowAnswersFromAFastClock: a clock that gains nine seconds in each is set also if the server answers late.
-func TestSlowAnswersFromAFastClock(t *testing.T) {
+// TestSetClockWithLateReplies: a fast clock can be set even if the server replies late.
+func TestSetClockWithLateReplies(t *testing.T) {
 	c := startWith(t, single, cluster.Requirements{Clocks: true})
 	done := make(chan error, 1)
 	must(t, c.Pause(t.Context(), "n1"))
 	s, err := c.server("n1")
 	must(t, err)
-	s.paused.Store(false) // it stands still, and is asked all the same
+	s.paused.Store(false) // so that it gets commands although it is stopped
 	go func() { done <- c.SetClock(t.Context(), "n1", cluster.Clock{Drift: 9}) }()
 	<-time.After(300 * time.Millisecond) // 2.7 s of that clock
 	must(t, s.proc.Load().Continue())
 	must(t, <-done)
 }
 
-// TestNothingSetsClocks: both ways are named where there is neither.
-func TestNothingSetsClocks(t *testing.T) {
+// TestMissingClocksNamesBothMethods: where there is neither, the text has both.
+func TestMissingClocksNamesBothMethods(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, missing := ClocksBy()
+	_, missing := ClockMethod()
 	if _, _, none := findFaketime(); none == "" {
 		if missing != "" {
-			t.Errorf("libfaketime is here, and yet: %s", missing)
+			t.Errorf("libfaketime is installed, yet missing: %s", missing)
 		}
 		return
 	}
 	if !strings.Contains(missing, "gcc") || !strings.Contains(missing, "libfaketime") {
-		t.Errorf("it does not say how to get either: %q", missing)
+		t.Errorf("the text does not say how to install either: %q", missing)
 	}
 }

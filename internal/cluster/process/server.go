@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	pollEvery = 2 * time.Millisecond // while waiting for something that sends no event
-	tailLines = 8                    // of a dead server's log, shown in the error
+	pollEvery = 2 * time.Millisecond // for conditions without an event
+	tailLines = 8                    // of the log of a server that failed to start, shown in the error
 	tailBytes = 4 << 10
 )
 
@@ -30,33 +30,33 @@ type server struct {
 	name     string
 	launcher Launcher
 	location Location
-	dir      string // its configuration, and what a cluster's node knows of the others
-	disk     string // its data: the folder below dir that a power cut empties
+	dir      string // its configuration, and nodes.conf
+	disk     string // its data: a folder below dir
 	conf     string
-	clock    clockwork       // nil: it has this machine's
-	pid      int             // of the process started last; 0: its launcher does not know it
-	env      []string        // beside what the launcher adds
-	power    *lossydisk.Disk // nil: its disk forgets nothing
+	clock    wallClock       // nil: it has this machine's
+	pid      int             // of the last process; 0: unknown
+	env      []string        // in addition to the launcher's own
+	power    *lossydisk.Disk // nil: a plain disk
 	logFile  string
 	log      *slog.Logger
 	gate     *gate.Gate
-	bus      *gate.Gate // in front of its cluster bus; nil: it is in no cluster
+	bus      *gate.Gate // in front of its cluster bus; nil: not in a Redis Cluster
 	admin    *admin
 
-	proc   atomic.Pointer[running] // nil before the first start
+	proc   atomic.Pointer[launched] // nil before the first start
 	paused atomic.Bool
 
-	mu     sync.Mutex // start, kill, pause and resume take turns
-	wanted bool       // it should be running; false once it was killed
+	mu       sync.Mutex // held by start, kill, pause and resume
+	expected bool       // to be running; false once it was killed
 }
 
-// up says whether there is any use in asking the server something.
-func (s *server) up() bool {
-	return s.runs() && !s.paused.Load()
+// responsive reports whether it is running and not paused.
+func (s *server) responsive() bool {
+	return s.running() && !s.paused.Load()
 }
 
-// runs says whether it has been launched and has not ended, paused or not.
-func (s *server) runs() bool {
+// running reports whether it has been launched and has not exited, paused or not.
+func (s *server) running() bool {
 	p := s.proc.Load()
 	if p == nil {
 		return false
@@ -69,19 +69,19 @@ func (s *server) runs() bool {
 	}
 }
 
-// start starts the process and waits until it answers.
+// start starts the process and waits until it replies.
 func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.runs() {
-		return fmt.Errorf("starting %s: it runs already", s.name)
+	if s.running() {
+		return fmt.Errorf("starting %s: already running", s.name)
 	}
 	args := []string{s.inside(s.conf)}
 	if s.Sentinel {
 		args = append(args, "--sentinel")
 	}
 	if s.clock != nil {
-		if err := s.clock.begins(time.Now()); err != nil {
+		if err := s.clock.starting(time.Now()); err != nil {
 			return fmt.Errorf("starting %s: %w", s.name, err)
 		}
 	}
@@ -89,15 +89,15 @@ func (s *server) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
-	p := follow(launched)
+	p := watchExit(launched)
 	s.pid = 0
 	if known, ok := launched.(interface{ PID() int }); ok {
 		s.pid = known.PID()
 	}
-	s.wanted = true
+	s.expected = true
 	s.paused.Store(false)
 	s.proc.Store(p)
-	if err := s.waitAnswer(ctx, p); err != nil {
+	if err := s.waitReply(ctx, p); err != nil {
 		return err
 	}
 	if err := s.eachGate((*gate.Gate).Admit); err != nil {
@@ -107,38 +107,38 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// watch tells of an end that nobody asked for.
-func (s *server) watch(p *running) {
+// watch logs an unexpected exit. Like kill it closes the gates, so that clients are refused.
+func (s *server) watch(p *launched) {
 	<-p.done
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.wanted && s.proc.Load() == p {
+	if s.expected && s.proc.Load() == p {
 		_ = s.eachGate((*gate.Gate).Refuse)
-		s.log.Warn("server ended by itself", "node", s.name, "how", p.how, "log", s.logFile)
+		s.log.Warn("server exited unexpectedly", "node", s.name, "status", p.err, "log", s.logFile)
 	}
 }
 
-// waitAnswer waits until the server answers PING with PONG: one that still
-// loads its data answers with an error.
-func (s *server) waitAnswer(ctx context.Context, p *running) error {
+// waitReply waits until the server replies to PING with PONG: one that is still
+// loading its data replies with an error.
+func (s *server) waitReply(ctx context.Context, p *launched) error {
 	for {
-		replies, err := s.admin.ask(ctx, []string{"PING"})
+		replies, err := s.admin.do(ctx, []string{"PING"})
 		if err == nil && replies[0] == "PONG" {
 			return nil
 		}
 		select {
 		case <-p.done:
-			return s.obituary(p)
+			return s.startError(p)
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s to answer: %w: %w; its log ends:\n%s",
+			return fmt.Errorf("waiting for %s to reply: %w: %w; its log ends with:\n%s",
 				s.name, cluster.ErrEnvironment, ctx.Err(), s.tail())
 		case <-time.After(pollEvery):
 		}
 	}
 }
 
-// obituary is the error of a server that died at its start.
-func (s *server) obituary(p *running) error {
+// startError is the error of a server that exited during its start.
+func (s *server) startError(p *launched) error {
 	tail := s.tail()
 	if strings.Contains(tail, "Address already in use") {
 		return fmt.Errorf("starting %s at %s: %w: %w", s.name, s.admin.addr, cluster.ErrEnvironment, ErrPortTaken)
@@ -146,8 +146,8 @@ func (s *server) obituary(p *running) error {
 	if _, words, found := strings.Cut(tail, "*** FATAL CONFIG FILE ERROR"); found {
 		return fmt.Errorf("starting %s: %w: %s", s.name, cluster.ErrOption, strings.Join(strings.Fields(words), " "))
 	}
-	return fmt.Errorf("starting %s: %w: it ended (%v); its log ends:\n%s",
-		s.name, cluster.ErrEnvironment, p.how, tail)
+	return fmt.Errorf("starting %s: %w: it exited (%v); its log ends with:\n%s",
+		s.name, cluster.ErrEnvironment, p.err, tail)
 }
 
 // tail is the end of the log.
@@ -161,13 +161,13 @@ func (s *server) tail() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// kill ends the process if it runs. Its gate stops listening just before, so
-// that callers are refused, as where no server runs. To be accepted and then
-// reset is not the same to them: a request may have been carried out.
+// kill kills the process if it is running. Its gates stop listening first, so that
+// connections are refused, as where no server listens. A connection that is accepted
+// and then reset is not the same to a client: the request may have been executed.
 func (s *server) kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted = false
+	s.expected = false
 	p := s.proc.Load()
 	if p == nil {
 		return nil
@@ -175,17 +175,17 @@ func (s *server) kill() error {
 	if err := errors.Join(s.eachGate((*gate.Gate).Refuse), p.Kill()); err != nil {
 		return fmt.Errorf("killing %s: %w", s.name, err)
 	}
-	<-p.done // or it would seem to run for a moment more
+	<-p.done // for running
 	if s.clock != nil {
-		s.clock.ended(s.pid)
-		s.pid = 0 // by now it may be somebody else's
+		s.clock.exited(s.pid)
+		s.pid = 0 // the number may be reused
 	}
 	s.paused.Store(false)
 	return nil
 }
 
-// pause stops the process. It counts as paused from before the signal on, so
-// that no sample waits for an answer that cannot come.
+// pause stops the process. It counts as paused before the signal is sent, so that
+// no sample waits for a reply.
 func (s *server) pause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *server) pause() error {
 	was := s.paused.Swap(true)
 	if err := p.Stop(); err != nil {
 		s.paused.Store(was)
-		return fmt.Errorf("pausing %s: %w", s.name, downIfGone(err))
+		return fmt.Errorf("pausing %s: %w", s.name, downIfExited(err))
 	}
 	return nil
 }
@@ -211,25 +211,23 @@ func (s *server) resume() error {
 	err := p.Continue()
 	s.paused.Store(false)
 	if err != nil {
-		return fmt.Errorf("resuming %s: %w", s.name, downIfGone(err))
+		return fmt.Errorf("resuming %s: %w", s.name, downIfExited(err))
 	}
 	return nil
 }
 
-// downIfGone adds the class by which other packages know that a node is down.
-func downIfGone(err error) error {
+// downIfExited wraps the error of a process that has exited in [cluster.ErrDown].
+func downIfExited(err error) error {
 	if errors.Is(err, child.ErrExited) {
 		return fmt.Errorf("%w: %w", cluster.ErrDown, err)
 	}
 	return err
 }
 
-func (s *server) closeGates() error { return s.eachGate((*gate.Gate).Close) }
-
 func (s *server) eachGate(do func(*gate.Gate) error) error {
 	var errs []error
 	for _, g := range []*gate.Gate{s.gate, s.bus} {
-		if g != nil { // a start that failed half way has not opened all
+		if g != nil { // nil after a failed start, and the bus outside of a Redis Cluster
 			errs = append(errs, do(g))
 		}
 	}

@@ -6,63 +6,63 @@ import (
 	"strings"
 )
 
-// slots is how many hash slots a cluster has (redis.io, Cluster specification).
+// slots is the number of hash slots (redis.io, Cluster specification).
 const slots = 16384
 
-// join makes one cluster of the nodes: slots and epochs by hand, everybody
-// introduced to the first, replicas attached when they know their master. It
-// returns when every node says that all is well.
+// join makes the nodes one Redis Cluster: it assigns slots and epochs, makes every
+// node meet the first one, and attaches replicas when they know their master. It
+// returns when every node reports a healthy cluster.
 func (c *Cluster) join(ctx context.Context) error {
-	heads := c.topology.MasterCount()
+	masters := c.topology.MasterCount()
 	for i, s := range c.nodes {
 		commands := [][]string{{"CLUSTER", "SET-CONFIG-EPOCH", fmt.Sprint(i + 1)}}
-		if i < heads {
+		if i < masters {
 			commands = append(commands, []string{"CLUSTER", "ADDSLOTSRANGE",
-				fmt.Sprint(slots * i / heads), fmt.Sprint(slots*(i+1)/heads - 1)})
+				fmt.Sprint(slots * i / masters), fmt.Sprint(slots*(i+1)/masters - 1)})
 		}
 		if i > 0 {
 			first := c.nodes[0].location
 			commands = append(commands, []string{"CLUSTER", "MEET", first.Gate.Addr().String(),
 				fmt.Sprint(first.Gate.Port()), fmt.Sprint(first.BusGate.Port())})
 		}
-		if err := s.order(ctx, commands...); err != nil {
+		if err := s.execute(ctx, commands...); err != nil {
 			return fmt.Errorf("joining the cluster: %w", err)
 		}
 	}
-	ids, err := c.waitKnown(ctx)
+	ids, err := c.waitHandshakes(ctx)
 	if err != nil {
 		return err
 	}
-	for _, s := range c.nodes[heads:] {
+	for _, s := range c.nodes[masters:] {
 		id := ids[c.topology.MasterOf(s.I)-1]
-		if err := s.order(ctx, []string{"CLUSTER", "REPLICATE", id}); err != nil {
+		if err := s.execute(ctx, []string{"CLUSTER", "REPLICATE", id}); err != nil {
 			return fmt.Errorf("joining the cluster: %w", err)
 		}
 	}
 	return c.waitJoined(ctx)
 }
 
-// order sends commands that answer OK if they are carried out.
-func (s *server) order(ctx context.Context, commands ...[]string) error {
-	replies, err := s.admin.ask(ctx, commands...)
+// execute sends commands and checks that each reply is OK.
+func (s *server) execute(ctx context.Context, commands ...[]string) error {
+	replies, err := s.admin.do(ctx, commands...)
 	if err != nil {
-		return fmt.Errorf("ordering %s: %w", s.name, err)
+		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	for i, reply := range replies {
 		if reply != "OK" {
-			return fmt.Errorf("ordering %s to %s: %v", s.name, strings.Join(commands[i], " "), reply)
+			return fmt.Errorf("%s on %s: %v", strings.Join(commands[i], " "), s.name, reply)
 		}
 	}
 	return nil
 }
 
-// waitKnown waits until every node knows every other one by its own name, and
-// returns these names in the order of the nodes.
-func (c *Cluster) waitKnown(ctx context.Context) ([]string, error) {
+// waitHandshakes waits until every node has completed its handshake with every other
+// one, and returns the node IDs in order.
+func (c *Cluster) waitHandshakes(ctx context.Context) ([]string, error) {
 	ids := make([]string, len(c.nodes))
 	for i, s := range c.nodes {
 		err := poll(ctx, func() string {
-			replies, err := s.admin.ask(ctx, []string{"CLUSTER", "MYID"}, []string{"CLUSTER", "NODES"})
+			replies, err := s.admin.do(ctx, []string{"CLUSTER", "MYID"}, []string{"CLUSTER", "NODES"})
 			if err != nil {
 				return err.Error()
 			}
@@ -75,19 +75,19 @@ func (c *Cluster) waitKnown(ctx context.Context) ([]string, error) {
 			return ""
 		})
 		if err != nil {
-			return nil, fmt.Errorf("waiting for %s to know the cluster: %w", s.name, err)
+			return nil, fmt.Errorf("waiting for the handshakes of %s: %w", s.name, err)
 		}
 	}
 	return ids, nil
 }
 
-// waitJoined waits until every node sees a whole cluster, with every replica in
-// its role: a master that dies before the others know its replica is not replaced.
+// waitJoined waits until every node sees a healthy cluster, with every replica in its
+// role: a master that is killed before the others know its replica is not replaced.
 func (c *Cluster) waitJoined(ctx context.Context) error {
-	heads := c.topology.MasterCount()
+	want := c.topology.MasterCount()
 	for _, s := range c.nodes {
 		err := poll(ctx, func() string {
-			replies, err := s.admin.ask(ctx, []string{"CLUSTER", "INFO"}, []string{"CLUSTER", "NODES"})
+			replies, err := s.admin.do(ctx, []string{"CLUSTER", "INFO"}, []string{"CLUSTER", "NODES"})
 			if err != nil {
 				return err.Error()
 			}
@@ -96,8 +96,8 @@ func (c *Cluster) waitJoined(ctx context.Context) error {
 			masters, replicas := countRoles(nodes)
 			switch {
 			case !strings.Contains(info, "cluster_state:ok"):
-				return s.name + " says that the cluster is not well"
-			case masters != heads || replicas != len(c.nodes)-heads:
+				return s.name + " does not report cluster_state:ok"
+			case masters != want || replicas != len(c.nodes)-want:
 				return fmt.Sprintf("%s sees %d masters and %d replicas", s.name, masters, replicas)
 			}
 			return ""
@@ -109,8 +109,8 @@ func (c *Cluster) waitJoined(ctx context.Context) error {
 	return nil
 }
 
-// countRoles reads CLUSTER NODES: "id addr flags master …", a line for each node.
-// Nodes that are failing, or not reached yet, do not count.
+// countRoles parses CLUSTER NODES: "id addr flags master …", a line for each node.
+// Nodes that are failing, or not connected yet, do not count.
 func countRoles(text string) (masters, replicas int) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)

@@ -13,9 +13,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// shimSource makes a server read its wall clock from a page of memory that the
-// harness writes. libfaketime, which can do it too, costs half of the
-// throughput, and is taken only where there is no compiler: see faketime.
+// shimSource is a library that makes a server read its wall clock from a page of
+// memory that the harness writes. libfaketime costs half of the throughput, and is
+// used only where there is no compiler: see faketime.
 //
 //go:embed shim/skew.c
 var shimSource []byte
@@ -23,7 +23,7 @@ var shimSource []byte
 // Shim is the name of the library in a server's folder.
 const Shim = "skew.so"
 
-// shimWait is how long the compiler may take; it takes a tenth of a second.
+// shimWait bounds the compiler, which takes 0.1 s.
 const shimWait = 30 * time.Second
 
 func compiler() (string, error) {
@@ -54,7 +54,7 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 			return err
 		}
 		s.clock = page
-		own := filepath.Join(s.dir, Shim) // a server in a container sees its own folder alone
+		own := filepath.Join(s.dir, Shim) // a server in a container sees only its own folder
 		if err := os.Link(shim, own); err != nil {
 			return err
 		}
@@ -63,23 +63,23 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 	return nil
 }
 
-// pageClock is the page of memory, a file, from which one server reads its clock.
+// pageClock is the page of memory, a file, that one server reads its clock from.
 type pageClock string
 
-func (pageClock) begins(time.Time) error { return nil }
-func (pageClock) vague() time.Duration   { return 0 }
-func (pageClock) ended(int)              {}
+func (pageClock) starting(time.Time) error        { return nil }
+func (pageClock) startUncertainty() time.Duration { return 0 }
+func (pageClock) exited(int)                      {}
 
-// The page as shim/skew.c reads it: which slot counts, and two slots of three
-// numbers each.
+// The layout of the page, as in shim/skew.c: the index of the current slot, and two
+// slots of three numbers each.
 const (
 	wordSize = 8
 	slotSize = 3 * wordSize
 	pageSize = wordSize + 2*slotSize
 )
 
-// set writes the slot that is not in force, and then puts it in force:
-// who reads meanwhile reads the one or the other, and nothing between.
+// set writes the other slot and then makes it current, so that a concurrent reader
+// sees the old or the new clock.
 func (p pageClock) set(clock cluster.Clock, now time.Time) error {
 	f, err := os.OpenFile(string(p), os.O_RDWR, 0)
 	if err != nil {

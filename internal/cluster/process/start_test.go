@@ -21,9 +21,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// TestSentinelStartsTenTimesInARow: ready means ready. A machine that stands still
-// just then may make a Sentinel doubt again, but not in most of the starts.
-func TestSentinelStartsTenTimesInARow(t *testing.T) {
+// TestSentinelsAreReadyAfterStart: on a busy machine a Sentinel may lose sight of a
+// server right after the start, but not in most of ten starts.
+func TestSentinelsAreReadyAfterStart(t *testing.T) {
 	t.Parallel()
 	var longest time.Duration
 	unready := 0
@@ -32,7 +32,7 @@ func TestSentinelStartsTenTimesInARow(t *testing.T) {
 		c := up(t, sentinel)
 		longest = max(longest, time.Since(began))
 		for _, s := range c.sentinels {
-			if missing := c.unwatched(t.Context(), s); missing != "" {
+			if missing := c.sentinelView(t.Context(), s); missing != "" {
 				t.Logf("started, but %s", missing)
 				unready++
 				break
@@ -78,15 +78,15 @@ func TestRolesAndEndpoints(t *testing.T) {
 				a := newAdmin(addr)
 				a.source = e.Source
 				wantReply(t, a, "PING", "PONG")
-				must(t, a.close())
+				a.close()
 			}
 		})
 	}
 }
 
-// TestPortTakenInBetween lets the first server find its port taken; Start tries another.
+// TestPortTakenInBetween: the first server finds its port taken; Start tries another.
 func TestPortTakenInBetween(t *testing.T) {
-	path, _, err := find(t.Context(), "")
+	path, _, err := findServer(t.Context(), "")
 	if err != nil {
 		t.Skip("no real server to test with: ", err)
 	}
@@ -104,29 +104,29 @@ exec %s "$@"
 	defer c.Close(context.Background())
 	wantReply(t, dialFrom(t, c, 0, "n1"), "PING", "PONG")
 	if _, err := os.Stat(unlucky + ".once"); err != nil {
-		t.Error("the first server was not unlucky: ", err)
+		t.Error("the first start did not fail: ", err)
 	}
 }
 
-// TestSentinelTellsTheGates holds what clients of a Sentinel cluster discover: gates only.
-func TestSentinelTellsTheGates(t *testing.T) {
+// TestSentinelAnnouncesGates: clients of a Sentinel cluster discover gates only.
+func TestSentinelAnnouncesGates(t *testing.T) {
 	c := up(t, sentinel)
 	a := newAdmin(c.Endpoints(0).Sentinels[0])
 	defer a.close()
 	want := []any{"127.0.2.1", fmt.Sprint(c.port)}
-	if diff := cmp.Diff(want, do(t, a, "SENTINEL get-master-addr-by-name "+MasterName)); diff != "" {
+	if diff := cmp.Diff(want, do(t, a, "SENTINEL get-master-addr-by-name "+masterName)); diff != "" {
 		t.Errorf("master (-want +got):\n%s", diff)
 	}
 	for what, prefix := range map[string]string{"REPLICAS": "127.0.2.", "SENTINELS": "127.0.5."} {
-		for _, item := range do(t, a, "SENTINEL "+what+" "+MasterName).([]any) {
+		for _, item := range do(t, a, "SENTINEL "+what+" "+masterName).([]any) {
 			if ip := fields(item)["ip"]; !strings.HasPrefix(ip, prefix) {
-				t.Errorf("%s tells of %s, which is not a gate", what, ip)
+				t.Errorf("%s has %s, which is not a gate", what, ip)
 			}
 		}
 	}
 }
 
-func TestSeveralRunsAtOnce(t *testing.T) {
+func TestConcurrentRuns(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -147,11 +147,11 @@ func TestSeveralRunsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-func TestTakenPortIsPassedOver(t *testing.T) {
+func TestTakenPortIsSkipped(t *testing.T) {
 	first := up(t, single)
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.1.1:%d", first.port+7)) // the next that is tried
 	if errors.Is(err, syscall.EADDRINUSE) {
-		t.Log("another program was quicker; that will do")
+		t.Log("another program has taken it, which is as good")
 	} else {
 		must(t, err)
 		defer l.Close()
@@ -169,7 +169,7 @@ func TestOptionsOfTheTopology(t *testing.T) {
 		_ = c.Close(t.Context())
 		t.Error("maxmemory plenty was accepted")
 	} else if missing := (*MissingError)(nil); !errors.As(err, &missing) && !strings.Contains(err.Error(), "maxmemory") {
-		t.Errorf("a server that dies at its start: %v, want the end of its log", err)
+		t.Errorf("a server that exits during its start: %v, want the end of its log", err)
 	}
 	delete(with.Options, "maxmemory")
 	c := up(t, with)
@@ -181,14 +181,14 @@ func TestOptionsOfTheTopology(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old-server")
 	must(t, os.WriteFile(old, []byte("#!/bin/sh\necho 'Redis server v=6.2.7 sha=0'\n"), 0o755))
 	odd := filepath.Join(dir, "odd-server")
 	must(t, os.WriteFile(odd, []byte("#!/bin/sh\necho hello\n"), 0o755))
-	dying := filepath.Join(dir, "dying-server")
-	must(t, os.WriteFile(dying, []byte("#!/bin/sh\n[ $1 = --version ] && echo v=7.9.9 && exit\necho alas\nexit 9\n"),
+	exits := filepath.Join(dir, "exiting-server")
+	must(t, os.WriteFile(exits, []byte("#!/bin/sh\n[ $1 = --version ] && echo v=7.9.9 && exit\necho alas\nexit 9\n"),
 		0o755))
 	option := func(name, value string) cluster.Topology {
 		return cluster.Topology{Kind: cluster.Single, Options: map[string]string{name: value}}
@@ -203,7 +203,7 @@ func TestRefusals(t *testing.T) {
 			"apt-get install redis-server"},
 		{"too old", Config{Topology: single, RedisServer: old}, cluster.ErrEnvironment, "6.2.7"},
 		{"something else", Config{Topology: single, RedisServer: odd}, cluster.ErrEnvironment, "hello"},
-		{"dies at its start", Config{Topology: single, RedisServer: dying}, cluster.ErrEnvironment, "alas"},
+		{"exits during its start", Config{Topology: single, RedisServer: exits}, cluster.ErrEnvironment, "alas"},
 		{"reserved option", Config{Topology: option("Port", "1")}, nil, "leave it out"},
 		{"two directives", Config{Topology: option("save", "1 1\nport 1")}, nil, "one redis.conf directive"},
 		{"no topology", Config{}, nil, "topology"},
@@ -221,7 +221,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestVersionOfAHangingProgram: whoever asks is answered, and may go before.
+// TestVersionOfAHangingProgram: Version returns when its context ends.
 func TestVersionOfAHangingProgram(t *testing.T) {
 	hanging := filepath.Join(t.TempDir(), "hanging-server")
 	must(t, os.WriteFile(hanging, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755))
@@ -233,8 +233,8 @@ func TestVersionOfAHangingProgram(t *testing.T) {
 	}
 }
 
-// TestLedgerKnowsEverything that a sweep would have to end if the run did not close.
-func TestLedgerKnowsEverything(t *testing.T) {
+// TestLedgerHasEverything that a sweep would have to remove if the run were killed.
+func TestLedgerHasEverything(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	l, err := ledger.Open("test")
 	must(t, err)
@@ -253,7 +253,7 @@ func TestLedgerKnowsEverything(t *testing.T) {
 	}
 	for _, w := range want {
 		if !strings.Contains(string(text), w) {
-			t.Errorf("the ledger does not know %s:\n%s", w, text)
+			t.Errorf("the ledger does not have %s:\n%s", w, text)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestLedgerKnowsEverything(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	for _, client := range []int{0, 1, 249, 250, 251, 999, 5000} {
 		if got, want := clientAt(clientAddr(client)), fmt.Sprintf("client:%d", client); got != want {
-			t.Errorf("%s calls from %s and is taken for %s", want, clientAddr(client), got)
+			t.Errorf("%s at %s is identified as %s", want, clientAddr(client), got)
 		}
 	}
 	c := &Cluster{launcher: &loopback{port: 1}}
@@ -271,13 +271,13 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
 		if got := c.identify(s.location.IP); got != s.name {
-			t.Errorf("%s is taken for %s", s.name, got)
+			t.Errorf("%s is identified as %s", s.name, got)
 		}
-		if got := c.identify(s.location.Gate.Addr()); got != Unknown {
-			t.Errorf("the gate of %s is taken for %s", s.name, got)
+		if got := c.identify(s.location.Gate.Addr()); got != unknownClient {
+			t.Errorf("the gate of %s is identified as %s", s.name, got)
 		}
 	}
-	if got := c.identify(netip.MustParseAddr("172.20.4.1")); got != Unknown {
-		t.Errorf("an address of another network is taken for %s", got)
+	if got := c.identify(netip.MustParseAddr("172.20.4.1")); got != unknownClient {
+		t.Errorf("an address of another network is identified as %s", got)
 	}
 }

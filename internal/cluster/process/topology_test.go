@@ -9,8 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestOptionsReachTheServers: what a scenario sets is what the servers run with,
-// also where the harness has a default of its own.
+// TestOptionsReachTheServers: options of a scenario override the harness's defaults.
 func TestOptionsReachTheServers(t *testing.T) {
 	options := map[string]string{
 		"appendonly": "yes", "appendfsync": "always", "min-replicas-to-write": "1", "maxmemory": "64mb",
@@ -26,16 +25,15 @@ func TestOptionsReachTheServers(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	replies, err := a.ask(t.Context(), []string{"SET", "k", "v"})
+	replies, err := a.do(t.Context(), []string{"SET", "k", "v"})
 	must(t, err)
 	if err, ok := replies[0].(replyError); !ok || !strings.HasPrefix(err.Error(), "NOREPLICAS") {
-		t.Errorf("SET with no replica answered %v, want NOREPLICAS", replies[0])
+		t.Errorf("SET with no replica replied %v, want NOREPLICAS", replies[0])
 	}
 }
 
-// TestOptionsAreRefusedInTheServersWords: who mistypes an option reads what
-// redis-server says of it, and nothing of it runs on.
-func TestOptionsAreRefusedInTheServersWords(t *testing.T) {
+// TestInvalidOptions: the error has redis-server's own text, and no server keeps running.
+func TestInvalidOptions(t *testing.T) {
 	for name, want := range map[string]string{
 		"appendfsync sometimes":      "argument(s) must be one of the following",
 		"maxmemory lots":             "argument must be a memory",
@@ -53,14 +51,14 @@ func TestOptionsAreRefusedInTheServersWords(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 		if c != nil {
-			t.Errorf("%s: there is a cluster beside the error", name)
+			t.Errorf("%s: Start returned a cluster and an error", name)
 			_ = c.Close(t.Context())
 		}
 	}
 }
 
-// TestPromoteByHand: the address of the master leads to the replica with the
-// most data, the other replica follows, and the old master cannot be reached.
+// TestPromoteByHand: the master's address leads to the replica with the highest
+// offset, the other replica follows, and the old master cannot be reached.
 func TestPromoteByHand(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Replicated})
 	a := dialFrom(t, c, 0, "n1")
@@ -85,20 +83,20 @@ func TestPromoteByHand(t *testing.T) {
 	}
 }
 
-// TestShardsTakeOver: a cluster's replica takes over from its dead master by the
-// votes of the others, through the gates; a client is sent on to gates only.
-func TestShardsTakeOver(t *testing.T) {
+// TestClusterFailover: a replica is promoted by vote when its master is killed, and
+// redirections lead to gates only.
+func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	c := up(t, cluster.Topology{Kind: cluster.Sharded})
 	a := dialFrom(t, c, 0, "n1")
 	if reply := fmt.Sprint(do(t, a, "SET a 1")); !strings.HasPrefix(reply, "MOVED 15495 127.0.2.3:") { // slot of "a"
-		t.Errorf("SET answered %s, want to be sent on to n3's gate", reply)
+		t.Errorf("SET replied %s, want a redirection to n3's gate", reply)
 	}
 	n3 := dialFrom(t, c, 0, "n3")
 	wantReply(t, n3, "SET a 1", "OK")
 	wantReply(t, n3, "WAIT 1 0", int64(1)) // the replica has it
 	must(t, c.Kill(t.Context(), "n3"))
-	took := waitFor(t, "n6 to take over", func() bool {
+	took := waitFor(t, "n6 to be master", func() bool {
 		role, err := c.Role(t.Context(), "n6")
 		return err == nil && role == "master"
 	})
@@ -106,9 +104,9 @@ func TestShardsTakeOver(t *testing.T) {
 	waitFor(t, "the write to be there", func() bool { return do(t, dialFrom(t, c, 1, "n6"), "GET a") == "1" })
 }
 
-// TestPartitionedShardIsNotHeard: a rule for a node's links holds for its bus as
-// well as for its data, so that a master cut off from the others is replaced.
-func TestPartitionedShardIsNotHeard(t *testing.T) {
+// TestPartitionedShardIsReplaced: a rule for a node's links applies to its cluster
+// bus too, so that a partitioned master is replaced.
+func TestPartitionedShardIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := up(t, cluster.Topology{Kind: cluster.Sharded})
 	each := func(mode cluster.Mode) {
@@ -118,12 +116,12 @@ func TestPartitionedShardIsNotHeard(t *testing.T) {
 		}
 	}
 	each(cluster.Hold)
-	waitFor(t, "n4 to take over", func() bool {
+	waitFor(t, "n4 to be master", func() bool {
 		role, err := c.Role(t.Context(), "n4")
 		return err == nil && role == "master"
 	})
 	if role := roleOf(t, c, "n1"); role != "master" {
-		t.Errorf("n1, cut off, is %q", role)
+		t.Errorf("n1, partitioned, is %q", role)
 	}
 	each(cluster.Pass)
 	waitFor(t, "n1 to be a replica", func() bool {
@@ -132,9 +130,8 @@ func TestPartitionedShardIsNotHeard(t *testing.T) {
 	})
 }
 
-// TestWitnessOfShards: a key is seen at its master and its replica, and is not
-// taken for one that the other shards have.
-func TestWitnessOfShards(t *testing.T) {
+// TestSampleOfShards: a key is seen at its master and its replica only.
+func TestSampleOfShards(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Sharded})
 	wantReply(t, dialFrom(t, c, 0, "n3"), "SET a owner PX 60000", "OK")
 	waitFor(t, "the replica to have it", func() bool {

@@ -10,23 +10,22 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// sampleWait bounds a sample: whoever takes them does so many times a second. It
-// is long enough that a healthy node on a busy machine is not taken for a dead one.
+// sampleWait bounds a sample, of which there are many per second. It is long enough
+// that a healthy node on a busy machine is not taken for a dead one.
 const sampleWait = 200 * time.Millisecond
 
-// Sample looks at a node: its role and who holds keys, in one round trip past
-// the gates. It takes at most 200 ms, also when the node stands still. A key
-// whose type holds no owner that it could name has an empty one.
+// Sample reads a node's role and who holds keys in one round trip, past the gates. It
+// takes at most 200 ms, even if the node hangs.
 func (c *Cluster) Sample(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
 	s, err := c.server(node)
-	if err != nil || s.Sentinel || !s.up() {
+	if err != nil || s.Sentinel || !s.responsive() {
 		return sample
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleWait)
 	defer cancel()
 	commands := slices.Concat([][]string{c.reader(), {"ROLE"}}, cluster.KeyCommands(keys))
-	replies, err := s.admin.ask(ctx, commands...)
+	replies, err := s.admin.do(ctx, commands...)
 	if err != nil {
 		return sample
 	}
@@ -39,8 +38,8 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	return sample
 }
 
-// reader is the command to which a cluster's replica needs to have listened
-// before it speaks of keys (redis.io, READONLY); others say something harmless.
+// reader is the command that lets a replica of a Redis Cluster read keys (redis.io,
+// READONLY); PING elsewhere.
 func (c *Cluster) reader() []string {
 	if c.topology.Kind == cluster.Sharded {
 		return []string{"READONLY"}
@@ -48,15 +47,14 @@ func (c *Cluster) reader() []string {
 	return []string{"PING"}
 }
 
-// Role is "master" or "slave", as the node itself says now. It waits for
-// nothing but the answer, for at most 200 ms.
+// Role is "master" or "slave", as the node itself reports. It takes at most 200 ms.
 func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
 	s, err := c.server(node)
-	if err == nil && !s.up() {
+	if err == nil && !s.responsive() {
 		err = fmt.Errorf("%s: %w", node, cluster.ErrDown)
 	}
 	if err != nil {
-		return "", fmt.Errorf("asking for the role of %w", err)
+		return "", fmt.Errorf("reading the role of %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleWait)
 	defer cancel()
@@ -72,7 +70,7 @@ func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Durati
 		return nil, fmt.Errorf("listing the keys of %w", err)
 	}
 	keys, err := cluster.KeyTTLs(func(commands ...[]string) ([]any, error) {
-		replies, err := s.admin.ask(ctx, slices.Concat([][]string{c.reader()}, commands)...)
+		replies, err := s.admin.do(ctx, slices.Concat([][]string{c.reader()}, commands)...)
 		if err != nil {
 			return nil, err
 		}

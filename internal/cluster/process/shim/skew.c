@@ -1,8 +1,8 @@
 /*
- * The wall clock of one server: true time, plus an offset, plus a drift, both read from a page that the harness
- * shares and changes. CLOCK_MONOTONIC and the pace of timers stay true: a server whose event loop stands still
- * shows nothing. Until this library is set up time is read by system call, for jemalloc asks for it before dlsym can be
- * called; from then on by the C library's own function, which enters no kernel.
+ * The wall clock of one server: true time plus an offset and a drift, both read from a page of memory that the harness
+ * writes. CLOCK_MONOTONIC and timers are not changed: a server whose event loop is stopped would not show the fault.
+ * Until the library is initialised, time is read by system call, because jemalloc reads it before dlsym can be called;
+ * after that by the C library's function, which needs no system call (vDSO).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 struct slot {
-	int64_t base, offset, drift; /* true time when it was set, ns ahead of true time then, ns gained per second since */
+	int64_t base, offset, drift; /* true time when it was set, ns ahead of true time, ns gained per second since */
 };
 struct page {
-	int64_t which; /* the slot in force; the harness writes the other one, and then this */
+	int64_t which; /* the current slot; the harness writes the other one, then this */
 	struct slot slot[2];
 };
-static struct page still;
-static volatile struct page *page = &still;
-static int (*next)(clockid_t, struct timespec *); /* 0: not set up yet */
+static struct page true_time;
+static volatile struct page *page = &true_time;
+static int (*next)(clockid_t, struct timespec *); /* 0: not initialised */
 
 __attribute__((constructor)) static void open_page(void) {
 	const char *path = getenv("LOCKCHAOS_CLOCK");

@@ -20,13 +20,13 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// namespaces is a launcher with which every server is a process in a network
-// namespace of its own, with a cable (a pair of virtual Ethernet devices) to a
-// bridge that is this machine's address in their network. Names of devices and
-// namespaces begin with a word of the run's own.
+// namespaces is a launcher that runs every server in a network namespace of its
+// own, connected by a pair of virtual Ethernet devices (veth(4)) to a bridge, which
+// has this machine's address in their network. The names of devices and namespaces
+// begin with a prefix that is unique to the run.
 type namespaces struct {
 	program   string
-	name      string // of the bridge, and what all other names begin with
+	name      string // of the bridge, and the prefix of all other names
 	subnet    netip.Prefix
 	gateway   netip.Addr
 	firstPort int
@@ -35,34 +35,34 @@ type namespaces struct {
 }
 
 const (
-	ipWait      = 20 * time.Second // for all of the ip commands of a start; they take 0.1 s
+	ipWait      = 20 * time.Second // for all ip commands of a start, which take 0.1 s
 	subnetTried = 50
 	subnetBits  = 24
 
 	netnsFolder = "/run/netns/"
 )
 
-// MissingCables is what this machine lacks for servers that can be taken off
-// their network; "" if nothing.
-func MissingCables() string {
+// MissingNetwork is what this machine lacks for servers that can be disconnected
+// from their network; "" if nothing.
+func MissingNetwork() string {
 	if runtime.GOOS != "linux" {
 		return "network namespaces need Linux"
 	}
 	if !mayMakeNetworks() {
-		return "servers in network namespaces, which can be taken off their network, need root with the capabilities " +
-			"NET_ADMIN and SYS_ADMIN; or take backend docker"
+		return "network namespaces, in which servers can be disconnected, need root with the capabilities " +
+			"NET_ADMIN and SYS_ADMIN; or use backend docker"
 	}
 	for _, name := range []string{"ip", "nsenter"} {
 		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Sprintf("%s is not here (%v), which makes network namespaces: "+
-				"Debian, Ubuntu: apt-get install iproute2 util-linux; or take backend docker", name, err)
+			return fmt.Sprintf("network namespaces need %s (%v): "+
+				"Debian, Ubuntu: apt-get install iproute2 util-linux; or use backend docker", name, err)
 		}
 	}
 	return ""
 }
 
-// mayMakeNetworks says whether this process has the capabilities (capabilities(7))
-// that devices, and namespaces with a name, need: in a container root may lack them.
+// mayMakeNetworks reports whether this process has the capabilities (capabilities(7))
+// that devices and named namespaces need: in a container, root may lack them.
 func mayMakeNetworks() bool {
 	const netAdmin, sysAdmin = 12, 21
 	const need = 1<<netAdmin | 1<<sysAdmin
@@ -76,30 +76,30 @@ func mayMakeNetworks() bool {
 	return err == nil && has&need == need
 }
 
-// claimCables makes a network of namespaces and opens the gates in it.
-func (c *Cluster) claimCables(ctx context.Context, first int) error {
-	if why := MissingCables(); why != "" {
+// claimNetwork creates a network of namespaces and opens the gates in it.
+func (c *Cluster) claimNetwork(ctx context.Context, first int) error {
+	if why := MissingNetwork(); why != "" {
 		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)
 	}
 	unique := sha1.Sum(fmt.Appendf(nil, "%s %d %d", c.data, os.Getpid(), first))
-	c.cables = &namespaces{program: c.program, name: fmt.Sprintf("lc%x", unique[:4]), ledger: c.ledger}
-	c.launcher = c.cables
-	if err := c.cables.lay(ctx, c.topology, first); err != nil {
-		return fmt.Errorf("laying the cables of the servers: %w", err)
+	c.namespaces = &namespaces{program: c.program, name: fmt.Sprintf("lc%x", unique[:4]), ledger: c.ledger}
+	c.launcher = c.namespaces
+	if err := c.namespaces.create(ctx, c.topology, first); err != nil {
+		return fmt.Errorf("creating the network of the servers: %w", err)
 	}
-	for try := range portTried {
-		c.cables.firstPort = Port(first, try)
+	for try := range portsTried {
+		c.namespaces.firstPort = Port(first, try)
 		err := c.openGates()
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return err
 		}
 		c.releasePort()
 	}
-	return fmt.Errorf("%w: no free ports at %v from %d on", cluster.ErrEnvironment, c.cables.gateway, lowPort)
+	return fmt.Errorf("%w: no free ports at %v from %d on", cluster.ErrEnvironment, c.namespaces.gateway, lowPort)
 }
 
-// lay makes bridge, namespaces and cables, each written down before.
-func (n *namespaces) lay(ctx context.Context, t cluster.Topology, first int) error {
+// create creates the bridge, the namespaces and their devices; each is recorded in the ledger first.
+func (n *namespaces) create(ctx context.Context, t cluster.Topology, first int) error {
 	var err error
 	if n.subnet, err = freeSubnet(first); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (n *namespaces) lay(ctx context.Context, t cluster.Topology, first int) err
 	return nil
 }
 
-// hostsOf is every server of a topology.
+// hostsOf are the servers of a topology.
 func hostsOf(t cluster.Topology) (all []Host) {
 	for i := range t.Size() {
 		all = append(all, Host{I: i + 1})
@@ -150,11 +150,11 @@ func hostsOf(t cluster.Topology) (all []Host) {
 	return all
 }
 
-// freeSubnet is a network of which this machine knows nothing.
+// freeSubnet is a subnet that overlaps with none of this machine's networks.
 func freeSubnet(first int) (netip.Prefix, error) {
 	taken, err := net.InterfaceAddrs()
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("looking at this machine's networks: %w", err)
+		return netip.Prefix{}, fmt.Errorf("listing this machine's networks: %w", err)
 	}
 	for try := range subnetTried {
 		word := uint16(first*31 + try*7)
@@ -169,10 +169,10 @@ func freeSubnet(first int) (netip.Prefix, error) {
 			return subnet, nil
 		}
 	}
-	return netip.Prefix{}, fmt.Errorf("%w: this machine is in every network from 10.192.0.0 on", cluster.ErrEnvironment)
+	return netip.Prefix{}, fmt.Errorf("%w: no free subnet in 10.192.0.0/10", cluster.ErrEnvironment)
 }
 
-// ip runs lines of the command of that name, all of them or none of what follows the first that fails.
+// ip runs lines of ip(8) in one process, up to the first that fails.
 func ip(ctx context.Context, lines []string, options ...string) error {
 	cmd := exec.CommandContext(ctx, "ip", append(options, "-batch", "-")...)
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
@@ -186,17 +186,17 @@ func ip(ctx context.Context, lines []string, options ...string) error {
 
 func (n *namespaces) nameOf(h Host) string { return n.name + h.String() }
 
-// Location gives every server an address in the network, and its gates ports at the bridge.
+// Locate gives every server an address in the network, and its gates ports at the bridge.
 func (n *namespaces) Locate(h Host) Location {
 	p := InSubnet(n.subnet, n.gateway, n.firstPort, h)
 	p.Socket = "sock"
 	return p
 }
 
-// LaunchSpec starts a child process in its namespace.
+// Launch starts a child process in its namespace.
 func (n *namespaces) Launch(_ context.Context, s LaunchSpec) (Process, error) {
 	args := append([]string{"--net=" + netnsFolder + n.nameOf(s.Host), n.program}, s.Args...)
-	return launch(n.ledger, child.Spec{
+	return startChild(n.ledger, child.Spec{
 		Path: "nsenter", Args: args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
 	})
 }
@@ -217,29 +217,29 @@ func (n *namespaces) close(t cluster.Topology) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// Disconnect takes the cable of a node or Sentinel out of the bridge: what either end
-// sends is lost, and neither sees the cable go. [cluster.Requirements.Network] has to
-// be given at the start.
+// Disconnect removes the device of a node or Sentinel from the bridge: packets in
+// both directions are lost, and neither side sees its link go down. The cluster must
+// have been started with [cluster.Requirements.Network].
 func (c *Cluster) Disconnect(ctx context.Context, node string) error {
-	return c.cable(ctx, "unplugging", node, "nomaster")
+	return c.setLink(ctx, "disconnecting", node, "nomaster")
 }
 
-// Reconnect puts it back.
+// Reconnect adds it to the bridge again.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	master := ""
-	if c.cables != nil {
-		master = "master " + c.cables.name
+	if c.namespaces != nil {
+		master = "master " + c.namespaces.name
 	}
-	return c.cable(ctx, "plugging in", node, master)
+	return c.setLink(ctx, "reconnecting", node, master)
 }
 
-func (c *Cluster) cable(ctx context.Context, what, node, how string) error {
+func (c *Cluster) setLink(ctx context.Context, what, node, how string) error {
 	s, err := c.server(node)
-	if err == nil && c.cables == nil {
-		err = fmt.Errorf("%s: %w: the servers were started without cables", node, cluster.ErrEnvironment)
+	if err == nil && c.namespaces == nil {
+		err = fmt.Errorf("%s: %w: the servers were started without a network of their own", node, cluster.ErrEnvironment)
 	}
 	if err == nil {
-		err = ip(ctx, []string{"link set " + c.cables.nameOf(s.Host) + " " + how})
+		err = ip(ctx, []string{"link set " + c.namespaces.nameOf(s.Host) + " " + how})
 	}
 	if err != nil {
 		return fmt.Errorf("%s %w", what, err)

@@ -24,27 +24,27 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// box is one stay of a server in its container, from its start to its end. It
+// containerServer is one stay of a server in its container, from its start to its end. It
 // is a [process.Process].
-type box struct {
+type containerServer struct {
 	launcher *launcher
 	id       string
 	name     string
 	log      string
-	began    time.Time
+	started  time.Time
 	process  child.Identity // the server on this machine; zero: not known
 
-	frozen atomic.Bool
-	noted  chan struct{} // closed when the engine knows of the end, or never will
-	once   sync.Once
-	ended  chan struct{} // closed when the server has ended
-	how    error         // valid then
+	paused   atomic.Bool
+	recorded chan struct{} // closed when the engine knows of the end, or never will
+	once     sync.Once
+	ended    chan struct{} // closed when the server has ended
+	exitErr  error         // valid then
 }
 
 // finish says once that the server has ended, and how.
-func (b *box) finish(how error) {
+func (b *containerServer) finish(how error) {
 	b.once.Do(func() {
-		b.how = how
+		b.exitErr = how
 		close(b.ended)
 	})
 }
@@ -69,12 +69,12 @@ func (g *launcher) hostConfig(dir, logDir string) func(*container.HostConfig) {
 // identify finds out which process of this machine the server is, so that it can
 // be ended without the engine. An engine that counts processes for itself alone
 // names others: that is seen by the control group.
-func (b *box) identify(ctx context.Context) error {
+func (b *containerServer) identify(ctx context.Context) error {
 	r, err := b.launcher.engine.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
 	if err != nil {
 		return fmt.Errorf("inspecting container %s: %w: %w", b.name, cluster.ErrEnvironment, err)
 	}
-	if r.Container.State == nil || !b.is(r.Container.State.Pid) {
+	if r.Container.State == nil || !b.contains(r.Container.State.Pid) {
 		return nil
 	}
 	if b.process, err = child.Identify(r.Container.State.Pid); err != nil {
@@ -83,8 +83,8 @@ func (b *box) identify(ctx context.Context) error {
 	return b.launcher.ledger.Process(b.process.PID)
 }
 
-// is says whether process pid of this machine is in this very container.
-func (b *box) is(pid int) bool {
+// contains says whether process pid of this machine is in this very container.
+func (b *containerServer) contains(pid int) bool {
 	if pid <= 0 {
 		return false
 	}
@@ -92,12 +92,12 @@ func (b *box) is(pid int) bool {
 	return err == nil && bytes.Contains(groups, []byte(b.id))
 }
 
-// preloaded makes sure that every node has loaded the library that sets its clock: it
+// checkClockLibrary makes sure that every node has loaded the library that sets its clock: it
 // is built for this machine's C library, and the image may have another one.
-func (g *launcher) preloaded() error {
+func (g *launcher) checkClockLibrary() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for h, b := range g.boxes { // order does not matter: all are looked at
+	for h, b := range g.servers { // order does not matter: all are looked at
 		if h.Sentinel {
 			continue
 		}
@@ -110,14 +110,14 @@ func (g *launcher) preloaded() error {
 	return nil
 }
 
-// await waits for the server's end, as long as there is an engine to tell of it.
-func (b *box) await() {
-	defer close(b.noted)
+// watch waits for the server's end, as long as there is an engine to tell of it.
+func (b *containerServer) watch() {
+	defer close(b.recorded)
 	engine, leave := context.WithCancel(context.Background())
 	defer leave()
 	go func() {
 		select {
-		case <-b.launcher.gone: // an engine that hangs breaks no connection
+		case <-b.launcher.failed: // an engine that hangs breaks no connection
 			leave()
 		case <-engine.Done():
 		}
@@ -140,10 +140,10 @@ func (b *box) await() {
 			return
 		}
 		select {
-		case <-b.launcher.gone:
-			b.finish(b.launcher.lost())
+		case <-b.launcher.failed:
+			b.finish(b.launcher.err())
 			return
-		case <-b.launcher.over:
+		case <-b.launcher.closing:
 			b.finish(err)
 			return
 		case <-time.After(pingEvery):
@@ -153,11 +153,11 @@ func (b *box) await() {
 
 // keepOutput appends to the log what the server printed since it began: it writes its
 // log itself, but for what it says of a configuration that it cannot read.
-func (b *box) keepOutput() {
+func (b *containerServer) keepOutput() {
 	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
 	defer cancel()
 	out, err := b.launcher.engine.ContainerLogs(ctx, b.id, client.ContainerLogsOptions{
-		ShowStdout: true, ShowStderr: true, Since: strconv.FormatInt(b.began.Unix(), 10),
+		ShowStdout: true, ShowStderr: true, Since: strconv.FormatInt(b.started.Unix(), 10),
 	})
 	if err != nil {
 		return
@@ -172,26 +172,26 @@ func (b *box) keepOutput() {
 }
 
 // Wait returns when the server has ended.
-func (b *box) Wait() error {
+func (b *containerServer) Wait() error {
 	<-b.ended
-	return b.how
+	return b.exitErr
 }
 
 // Kill ends the server with SIGKILL and returns when it is gone. It does so by
 // itself if it can: the engine takes a quarter of a second for it, and several servers that
 // are to die at once would die one after the other. A frozen process dies when it
 // thaws, which is the engine's work.
-func (b *box) Kill() error {
-	if b.launcher.lost() != nil {
-		return b.end()
+func (b *containerServer) Kill() error {
+	if b.launcher.err() != nil {
+		return b.killDirectly()
 	}
 	select {
 	case <-b.ended:
 		return nil
 	default:
 	}
-	if b.process.PID > 0 && !b.frozen.Load() {
-		if err := b.end(); err != nil {
+	if b.process.PID > 0 && !b.paused.Load() {
+		if err := b.killDirectly(); err != nil {
 			return err
 		}
 		b.finish(errors.New("killed"))
@@ -218,33 +218,33 @@ func (b *box) Kill() error {
 }
 
 // Stop freezes the server (docker pause: the freezer control group).
-func (b *box) Stop() error {
-	b.frozen.Store(true)
+func (b *containerServer) Stop() error {
+	b.paused.Store(true)
 	err := b.freezer("pausing", func(ctx context.Context) error {
 		_, err := b.launcher.engine.ContainerPause(ctx, b.id, client.ContainerPauseOptions{})
 		return err
 	})
 	if err != nil {
-		b.frozen.Store(false)
+		b.paused.Store(false)
 	}
 	return err
 }
 
 // Continue lets it go on.
-func (b *box) Continue() error {
+func (b *containerServer) Continue() error {
 	err := b.freezer("resuming", func(ctx context.Context) error {
 		_, err := b.launcher.engine.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
 		return err
 	})
 	if err == nil {
-		b.frozen.Store(false)
+		b.paused.Store(false)
 	}
 	return err
 }
 
 // freezer carries out what is wanted, which the engine refuses as a conflict if it
 // is so already, or if the server does not run.
-func (b *box) freezer(what string, want func(context.Context) error) error {
+func (b *containerServer) freezer(what string, want func(context.Context) error) error {
 	select {
 	case <-b.ended:
 		return fmt.Errorf("%s container %s: %w", what, b.name, cluster.ErrDown)
@@ -267,19 +267,19 @@ func (b *box) freezer(what string, want func(context.Context) error) error {
 }
 
 // call asks the engine something, within bounds.
-func (b *box) call(do func(context.Context) error) error {
+func (b *containerServer) call(do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callWait)
 	defer cancel()
-	if err := b.launcher.lost(); err != nil {
+	if err := b.launcher.err(); err != nil {
 		return err
 	}
 	return do(ctx)
 }
 
-// end kills the server without the engine, if it still is that process, and
+// killDirectly kills the server without the engine, if it still is that process, and
 // returns when it has exited.
-func (b *box) end() error {
-	if !b.is(b.process.PID) {
+func (b *containerServer) killDirectly() error {
+	if !b.contains(b.process.PID) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callWait)

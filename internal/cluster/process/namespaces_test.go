@@ -14,14 +14,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// cabled is a cluster in network namespaces, of which nothing is left at the end.
-func cabled(t *testing.T, topology cluster.Topology) *Cluster {
+// inNamespaces is a cluster in network namespaces. It checks that none is left when the test ends.
+func inNamespaces(t *testing.T, topology cluster.Topology) *Cluster {
 	t.Helper()
-	if why := MissingCables(); why != "" {
+	if why := MissingNetwork(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	c := startWith(t, topology, cluster.Requirements{Network: true})
-	name := c.cables.name
+	name := c.namespaces.name
 	t.Cleanup(func() {
 		must(t, c.Close(context.Background()))
 		nothingNamed(t, name)
@@ -29,7 +29,7 @@ func cabled(t *testing.T, topology cluster.Topology) *Cluster {
 	return c
 }
 
-// nothingNamed fails the test if there is a device or namespace whose name begins so.
+// nothingNamed fails the test if there is a device or namespace whose name begins with name.
 func nothingNamed(t *testing.T, name string) {
 	t.Helper()
 	for _, folder := range []string{"/sys/class/net", "/run/netns"} {
@@ -40,25 +40,25 @@ func nothingNamed(t *testing.T, name string) {
 	}
 }
 
-// silentFor says whether no reply comes to command within a moment.
-func silentFor(t *testing.T, a *admin, command string) bool {
+// hangs reports whether command gets no reply.
+func hangs(t *testing.T, a *admin, command string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err := a.ask(ctx, strings.Fields(command))
+	_, err := a.do(ctx, strings.Fields(command))
 	return errors.Is(err, context.DeadlineExceeded)
 }
 
-// TestUnpluggedMasterIsReplaced: off the network a master hears nobody and is heard
-// by nobody but its witness, and Sentinels replace it.
-func TestUnpluggedMasterIsReplaced(t *testing.T) {
+// TestDisconnectedMasterIsReplaced: only samples and admin commands still reach a
+// disconnected master, and Sentinels replace it.
+func TestDisconnectedMasterIsReplaced(t *testing.T) {
 	t.Parallel()
-	c := cabled(t, sentinel)
+	c := inNamespaces(t, sentinel)
 	a := dialFrom(t, c, 0, "n1")
 	wantReply(t, a, "SET k v", "OK")
 	must(t, c.Disconnect(t.Context(), "n1"))
-	if !silentFor(t, a, "PING") {
-		t.Error("a server without a cable answers")
+	if !hangs(t, a, "PING") {
+		t.Error("a disconnected server replied")
 	}
 	if reply, err := c.Do(t.Context(), "n1", "SET", "alone", "1"); err != nil || reply != "OK" {
 		t.Errorf("past the network: %v, %v", reply, err)
@@ -68,32 +68,32 @@ func TestUnpluggedMasterIsReplaced(t *testing.T) {
 		return err == nil && role == "master"
 	})
 	if role := roleOf(t, c, "n1"); role != "master" {
-		t.Errorf("the old master believes that it is %q", role)
+		t.Errorf("the old master reports role %q", role)
 	}
 	must(t, c.Reconnect(t.Context(), "n1"))
 	wantReply(t, dialFrom(t, c, 1, "n1"), "GET alone", "1")
 }
 
-// TestConnectionGoesOnWhenPluggedIn: a connection that hung is not reset.
-func TestConnectionGoesOnWhenPluggedIn(t *testing.T) {
-	c := cabled(t, single)
+// TestConnectionSurvivesReconnect: a connection that hung is not reset.
+func TestConnectionSurvivesReconnect(t *testing.T) {
+	c := inNamespaces(t, single)
 	a := dialFrom(t, c, 0, "n1")
 	wantReply(t, a, "SET k 1", "OK")
 	must(t, c.Disconnect(t.Context(), "n1"))
-	answer := make(chan error, 1)
-	patient, cancel := context.WithTimeout(t.Context(), askWait)
+	replied := make(chan error, 1)
+	patient, cancel := context.WithTimeout(t.Context(), commandWait)
 	defer cancel()
 	go func() {
-		_, err := a.ask(patient, []string{"APPEND", "k", "2"})
-		answer <- err
+		_, err := a.do(patient, []string{"APPEND", "k", "2"})
+		replied <- err
 	}()
 	select {
-	case err := <-answer:
-		t.Fatalf("a server without a cable answered: %v", err)
+	case err := <-replied:
+		t.Fatalf("a disconnected server replied: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
 	must(t, c.Reconnect(t.Context(), "n1"))
-	<-answer // in time or not
+	<-replied // perhaps with a timeout
 	waitFor(t, "the write to arrive", func() bool {
 		reply, err := c.Do(t.Context(), "n1", "GET", "k")
 		return err == nil && reply == "12"
@@ -109,9 +109,9 @@ func TestConnectionGoesOnWhenPluggedIn(t *testing.T) {
 	}
 }
 
-// TestSweepOfCables: what a killed run leaves of its network, a sweep removes.
-func TestSweepOfCables(t *testing.T) {
-	if why := MissingCables(); why != "" {
+// TestSweepRemovesNamespaces: a sweep removes the network of a killed run.
+func TestSweepRemovesNamespaces(t *testing.T) {
+	if why := MissingNetwork(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	t.Setenv("TMPDIR", t.TempDir())
@@ -124,14 +124,14 @@ func TestSweepOfCables(t *testing.T) {
 	}
 	must(t, err)
 	l.Keep()
-	must(t, l.Close()) // as the kernel does for a process that dies
+	must(t, l.Close()) // as when its run is killed
 	report, err := ledger.Sweep(t.Context(), nil)
 	must(t, err)
 	if len(report.Swept) != 1 || len(report.Swept[0].Networks) != 4 || len(report.Swept[0].Failed) > 0 {
 		t.Errorf("report %+v", report)
 	}
-	nothingNamed(t, c.cables.name)
-	must(t, c.Close(t.Context())) // finds nothing
+	nothingNamed(t, c.namespaces.name)
+	must(t, c.Close(t.Context())) // nothing is left
 }
 
 func TestSubnetsAreFree(t *testing.T) {
@@ -149,9 +149,9 @@ func TestSubnetsAreFree(t *testing.T) {
 	}
 }
 
-// TestLongSocketsAreRefused: the path of a socket has an end, which is told.
-func TestLongSocketsAreRefused(t *testing.T) {
-	if why := MissingCables(); why != "" {
+// TestLongSocketPathsAreRefused: the error says what to do.
+func TestLongSocketPathsAreRefused(t *testing.T) {
+	if why := MissingNetwork(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
