@@ -28,9 +28,8 @@ type planned struct {
 // never is when a step ends that is healed at the end of the run, or at nobody knows when.
 const never = time.Duration(1<<63 - 1)
 
-// checkTogether looks for faults that cannot be in force together: two that
-// have one thing in their power, and those that take away servers that the
-// scenario keeps. What only the run can tell (who is master then) it leaves to the run.
+// checkTogether looks for faults that cannot be in force at the same time: two that control the same resource, and those
+// that take down servers that the scenario keeps. Targets that only the run can resolve are checked by the run.
 func checkTogether(c *complaints, s Scenario) {
 	t := s.Topology.Defaults()
 	if t.Validate() != nil {
@@ -45,7 +44,7 @@ func checkTogether(c *complaints, s Scenario) {
 		if c.full() {
 			return
 		}
-		checkPower(c, t, steps[:i], steps[i])
+		checkResources(c, t, steps[:i], steps[i])
 		checkKept(c, s, t, steps[:i+1])
 	}
 }
@@ -71,16 +70,16 @@ func timetable(s Scenario) (all []planned) {
 	return all
 }
 
-// checkPower complains if a step needs what one before it keeps in its power until the end.
-func checkPower(c *complaints, t cluster.Topology, before []planned, p planned) {
+// checkResources complains if a step needs a resource that an earlier step controls until the end of the run.
+func checkResources(c *complaints, t cluster.Topology, before []planned, p planned) {
 	for _, b := range before {
 		if b.step.For > 0 || b.row.OneShot {
 			continue
 		}
 		for _, g := range b.row.PlannedResources(b.step.Target, t) {
 			if slices.ContainsFunc(p.row.PlannedResources(p.step.Target, t), g.Overlaps) {
-				c.at(p.path+".fault", "fault %s: %s has %s in its power from %v on, until the run ends: give that one a for",
-					p.row.Name, b.row.Name, g, b.step.Due())
+				c.at(p.path+".fault", "fault %s: %s is controlled by %s (%s) until the run ends; give %[3]s a duration (for)",
+					p.row.Name, g, b.row.Name, b.step.Due())
 				return
 			}
 		}

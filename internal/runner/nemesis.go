@@ -195,7 +195,7 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 		}
 		for _, g := range a.resources {
 			if slices.ContainsFunc(other.resources, g.Overlaps) {
-				return fmt.Sprintf("fault %d (%s) has %s in its power", other.id, other.name, g)
+				return fmt.Sprintf("fault %d (%s) already controls %s", other.id, other.name, g)
 			}
 		}
 	}

@@ -14,9 +14,9 @@ func active1(name string, drawn bool, thing string) *active {
 	return &active{name: name, drawn: drawn, resources: []faults.Resource{{Name: thing}}}
 }
 
-// TestWhatIsInAnothersPower: a fault is refused as long as another one has what
-// it needs in its power, and says which.
-func TestWhatIsInAnothersPower(t *testing.T) {
+// TestControlledResourceIsRefused: a fault is refused while another one controls a resource that it needs, and the
+// reason names the other one.
+func TestControlledResourceIsRefused(t *testing.T) {
 	n := &nemesis{spare: -1}
 	first := active1("kill", false, "the process of n1")
 	if why := n.claim(first, 0); why != "" {
