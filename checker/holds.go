@@ -12,6 +12,7 @@ type holdBuilder struct {
 	gone    map[int32]bool // owners that lost a hold
 	stale   map[place]bool // where an open hold was lost
 	clients byClient
+	all     bool // also of owners whose operations overlap
 }
 
 // find is the open hold of an owner at a key, to read or to write; or nil.
@@ -35,12 +36,12 @@ func (b *holdBuilder) released(s *history.Span) *hold {
 	return b.find(s.Owner, s.Key, s.Write)
 }
 
-// each visits the open holds of an owner at a key; of a semaphore, the latest one.
+// each visits the holds of an owner at a key that it relies on; of a semaphore, the latest one.
 func (b *holdBuilder) each(owner, key int32, visit func(h *hold)) {
 	for i := b.list(owner, key); i >= 0; {
 		h := &b.holds[i]
 		i = h.next
-		if h.key != key {
+		if h.key != key || h.until != never {
 			continue
 		}
 		if visit(h); b.h.Limit(key) != 0 {
@@ -50,7 +51,7 @@ func (b *holdBuilder) each(owner, key int32, visit func(h *hold)) {
 }
 
 func (b *holdBuilder) span(i int32, s *history.Span) {
-	if b.order[s.Owner] == tangled {
+	if b.order[s.Owner] == tangled && !b.all {
 		return
 	}
 	switch s.Op {
@@ -75,7 +76,7 @@ func (b *holdBuilder) acquire(i int32, s *history.Span) {
 	h := b.find(s.Owner, s.Key, !s.Write)
 	debt := int32(0)
 	if h != nil && h.ending == open && h.depth == 0 { // believed over, but never given back: taken once more
-		debt, h.core = h.debt, s.Return
+		debt, h.core, h.ending = h.debt, s.Return, unsure
 		b.traits[s.Key] |= nested // as the servers see it
 		b.again = append(b.again, i)
 		b.forget(h)
@@ -189,7 +190,7 @@ func (b *holdBuilder) refused(h *hold, s *history.Span) {
 	}
 	h.debt++
 	if h.depth--; h.depth == 0 {
-		h.until, h.ended = min(h.until, s.Call), s.Invoked
+		h.disbelieve(s.Call, s.Invoked)
 	}
 }
 
@@ -202,7 +203,7 @@ func (b *holdBuilder) indebted(h *hold, s *history.Span) {
 	}
 	if h.depth > 0 {
 		if h.depth--; h.depth == 0 {
-			h.until, h.ended = min(h.until, s.Call), s.Invoked
+			h.disbelieve(s.Call, s.Invoked)
 		}
 		return
 	}
@@ -225,7 +226,6 @@ func (b *holdBuilder) nothing(i int32, s *history.Span) {
 		b.orphans = append(b.orphans, i)
 	case b.touched(i, s):
 		b.order[s.Owner] = tangled
-		b.tangled++
 	default:
 		b.order[s.Owner] = max(b.order[s.Owner], odd)
 	}
@@ -248,7 +248,6 @@ func (b *holdBuilder) touched(i int32, r *history.Span) bool {
 func (b *holdBuilder) renew(s *history.Span) {
 	b.each(s.Owner, s.Key, func(h *hold) {
 		switch {
-		case h.ending != open:
 		case s.Outcome == history.Fail && s.Held:
 		case s.Outcome == history.Fail:
 			h.end(gone, s.Return, s.Ended)
@@ -263,7 +262,7 @@ func (b *holdBuilder) notice(n *history.Notice) {
 	switch n.F {
 	case history.Renewed:
 		b.each(n.Owner, n.Key, func(h *hold) {
-			if h.ending == open && n.Valid != 0 {
+			if n.Valid != 0 {
 				h.promise(n.Time, n.Valid)
 			}
 		})
@@ -297,16 +296,18 @@ func (b *holdBuilder) lost(h *hold) {
 	b.stale[place{h.owner, h.key}] = true
 }
 
-// end closes a hold. The first end that the owner learnt of is the one that
-// belief ends at; a release that was ok afterwards proves that the lock was
-// held for longer than the owner was told.
+// end closes a hold. Belief ends with the first event that ends it; a release that was ok after a loss was reported
+// proves that the lock was held for longer than the owner was told.
 func (h *hold) end(how ending, at time.Duration, event int32) {
-	h.until = min(h.until, at)
-	h.core = at
-	if h.ending == open {
-		h.ended = event
+	h.disbelieve(at, event)
+	h.core, h.ending = at, how
+}
+
+// disbelieve ends belief in a hold, unless it has ended before.
+func (h *hold) disbelieve(at time.Duration, event int32) {
+	if h.until == never {
+		h.until, h.ended = at, event
 	}
-	h.ending = how
 }
 
 // forget takes a hold out of the open ones of its owner.

@@ -91,7 +91,7 @@ func (b *holdBuilder) less(n int32, s *history.Span, permits int32) {
 	case h.ending == gone: // it was still held, whatever the owner was told
 		h.core = s.Call
 	case h.depth == 0:
-		h.until, h.ended = min(h.until, s.Call), s.Invoked
+		h.disbelieve(s.Call, s.Invoked)
 	default:
 		if b.parts == nil {
 			b.parts = make(map[int32][]part)
@@ -102,9 +102,6 @@ func (b *holdBuilder) less(n int32, s *history.Span, permits int32) {
 
 // finish ends a hold of which nothing is left.
 func (b *holdBuilder) finish(h *hold, s *history.Span) {
-	if h.ending == open && h.until < s.Call { // a release that failed has ended belief before
-		defer func(event int32) { h.ended = event }(h.ended)
-	}
 	how := unsure
 	if s.Outcome == history.OK {
 		how, h.back = released, s.Return

@@ -187,7 +187,7 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 
 // later is t+d, or never.
 func later(t, d time.Duration) time.Duration {
-	if t > never-d {
+	if d > 0 && t > never-d {
 		return never
 	}
 	return t + d

@@ -62,8 +62,7 @@ func NewStream(o Options, clients int) *Stream {
 		tangled: make(map[string]bool), readers: make(map[string][]string), unsized: make(map[string]bool),
 		applied: make(map[Property]bool)}
 	s.o.Keep = maxTold
-	s.bite.clients = clients
-	s.bite.keys = make(map[string]*contested)
+	s.bite = newContest(clients)
 	s.b.Current().Clients = clients
 	if len(s.o.Only) == 0 {
 		s.o.Only = Streamed()

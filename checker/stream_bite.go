@@ -2,121 +2,72 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// contest counts, while events come, the grants during which another owner asked
-// for the lock: what bite asks of clients.
+// contest counts, while events come, the grants during which another owner asked for the lock: what bite asks of clients.
 type contest struct {
 	grants, contended int
-	clients           int // 0: not known
-	keys              map[string]*contested
+	live              *LiveHolds
+	asking            map[string]map[history.Process]string // by key: owners whose acquire has no reply
 }
 
-// contested is who asks for a key, and who holds it.
-type contested struct {
-	asking map[history.Process]string // owners, by the process that asks
-	named  map[history.Process]string // the owner that a process named last
-	held   map[string]*heldBy         // by owner
-	calm   map[string]bool            // of these, who was not asked for it yet
-}
-
-// heldBy is a hold as far as events tell of it.
-type heldBy struct {
-	depth   int
-	process history.Process
+func newContest(clients int) contest {
+	return contest{live: NewLiveHolds(clients), asking: make(map[string]map[history.Process]string)}
 }
 
 // see follows one event.
 func (c *contest) see(e *history.Event) {
-	switch {
-	case e.Process == history.Nemesis || e.F == history.Work || e.F == history.Touch:
-		return
-	case e.F == history.Crash:
-		c.crash(e.Process.Client(c.clients))
+	k, granted := c.live.add(e)
+	if k == nil || e.F != history.Acquire && e.F != history.Try {
 		return
 	}
-	k := c.keys[e.Key]
-	if k == nil {
-		k = &contested{asking: make(map[history.Process]string), named: make(map[history.Process]string),
-			held: make(map[string]*heldBy), calm: make(map[string]bool)}
-		c.keys[e.Key] = k
-	}
-	owner := k.owner(e)
-	asks := e.F == history.Acquire || e.F == history.Try
-	switch {
-	case asks && e.Type == history.Invoke:
-		k.asking[e.Process] = owner
-		for other := range k.calm { // order does not matter
-			if other != owner {
-				c.contended++
-				delete(k.calm, other)
-			}
+	asking := c.asking[e.Key]
+	switch e.Type {
+	case history.Invoke:
+		if asking == nil {
+			asking = make(map[history.Process]string)
+			c.asking[e.Key] = asking
 		}
-	case asks && e.Type == history.OK:
-		delete(k.asking, e.Process)
-		c.grant(k, e.Process, owner)
-	case asks && e.Type == history.Fail:
-		delete(k.asking, e.Process)
-	case e.F == history.Release && e.Type == history.Invoke, e.F == history.Lost:
-		h := k.held[owner]
-		if h == nil {
-			return
+		owner := k.owner(e)
+		asking[e.Process] = owner
+		for i := range k.holds {
+			c.contend(&k.holds[i], owner)
 		}
-		if h.depth--; h.depth <= 0 || e.F == history.Lost {
-			k.end(owner)
+	case history.OK, history.Fail:
+		delete(asking, e.Process)
+		if granted {
+			c.grant(k.holds, asking)
 		}
-	}
-	if len(k.asking) == 0 && len(k.held) == 0 {
-		delete(c.keys, e.Key)
-	}
-}
-
-// end forgets a hold.
-func (k *contested) end(owner string) {
-	delete(k.held, owner)
-	delete(k.calm, owner)
-}
-
-// crash ends the holds of a client.
-func (c *contest) crash(client int) {
-	for _, k := range c.keys { // order does not matter
-		for owner, h := range k.held { // nor here
-			if h.process.Client(c.clients) == client {
-				k.end(owner)
-			}
+		if len(asking) == 0 {
+			delete(c.asking, e.Key)
 		}
 	}
 }
 
-// owner is who an event is of: whom it names, or who asked, or the process.
-func (k *contested) owner(e *history.Event) string {
-	if e.Value != nil && e.Value.Owner != "" {
-		k.named[e.Process] = e.Value.Owner
-		return e.Value.Owner
+// contend notes that an owner asks for what is held.
+func (c *contest) contend(h *LiveHold, owner string) {
+	if h.Owner != owner && !h.contended {
+		h.contended = true
+		c.contended++
 	}
-	if owner, asked := k.named[e.Process]; asked {
-		return owner
-	}
-	return fmt.Sprint("process ", e.Process)
 }
 
-// grant counts a grant; one inside a hold is none of its own.
-func (c *contest) grant(k *contested, p history.Process, owner string) {
-	if h := k.held[owner]; h != nil {
-		h.depth++
+// grant counts the latest of the holds; one inside a hold of the same owner is not counted.
+func (c *contest) grant(holds []LiveHold, asking map[history.Process]string) {
+	h, others := &holds[len(holds)-1], holds[:len(holds)-1]
+	if h.Permits == 0 && slices.ContainsFunc(others, func(o LiveHold) bool { return o.Owner == h.Owner }) {
+		h.contended = true
 		return
 	}
-	k.held[owner] = &heldBy{1, p}
 	c.grants++
-	for _, other := range k.asking { // order does not matter
-		if other != owner {
-			c.contended++
+	for _, owner := range asking { // order does not matter
+		if c.contend(h, owner); h.contended {
 			return
 		}
 	}
-	k.calm[owner] = true
 }
 
 func (c *contest) result(o Options, spans, faults int) Result {

@@ -83,19 +83,28 @@ func newView(h *history.History) *view { return newViewAs(h, AnyKind) }
 // newViewAs makes a view of a lock that is meant to be of a kind.
 func newViewAs(h *history.History, kind LockKind) *view {
 	v := &view{h: h, kind: kind}
-	var marks []int32
-	room := aside(func() { v.holds = touched(grants(h)) })
-	order := aside(func() { marks = effects(h) })
-	v.order = orders(h)
-	b := holdBuilder{openHolds: newOpenHolds(v, len(h.Owners)), gone: make(map[int32]bool)}
-	v.traits = make([]trait, len(h.Keys))
-	room()
-	order()
+	v.fold(false)
 	for _, o := range v.order {
 		if o == tangled {
 			v.tangled++
 		}
 	}
+	v.byKey = group(len(h.Keys), v.holds)
+	v.orderTies()
+	return v
+}
+
+// fold finds the holds. Those of owners whose operations overlap are left out, unless all are wanted.
+func (v *view) fold(all bool) {
+	h := v.h
+	var marks []int32
+	room := aside(func() { v.holds = touched(grants(h)) })
+	order := aside(func() { marks = effects(h) })
+	v.order = orders(h)
+	b := holdBuilder{openHolds: newOpenHolds(v, len(h.Owners)), gone: make(map[int32]bool), all: all}
+	v.traits = make([]trait, len(h.Keys))
+	room()
+	order()
 	for _, e := range marks {
 		switch {
 		case e == nothing:
@@ -105,9 +114,6 @@ func newViewAs(h *history.History, kind LockKind) *view {
 			b.span(e, &h.Spans[e])
 		}
 	}
-	v.byKey = group(len(h.Keys), v.holds)
-	v.orderTies()
-	return v
 }
 
 // aside does something on another goroutine. Whoever calls what it returns waits

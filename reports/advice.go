@@ -31,9 +31,9 @@ func (p *pair) advise() []Advice {
 		all = []Advice{{Text: "The work took longer than its lease. Let the lock renew by itself (a watchdog), ask for " +
 			"a longer lease, or renew during the work; and stop working when the hold's context ends."}}
 	}
-	if p.a.token > 0 && p.b.token > 0 && p.b.token <= p.a.token {
+	if p.a.Token > 0 && p.b.Token > 0 && p.b.Token <= p.a.Token {
 		text := fmt.Sprintf("Fencing with this lock's own numbers would not have helped: token %d came after token %d.",
-			p.b.token, p.a.token)
+			p.b.Token, p.a.Token)
 		if p.cause == byFailover || p.cause == byRestart {
 			text += " Its counter lies beside the lock and is lost with it; tokens have to come from something that survives."
 		}
@@ -50,7 +50,7 @@ func fencingAdvice(r *Run, class checker.Class) []Advice {
 	stale, refused := staleWrites(r.History)
 	minted := false
 	for i := range r.holds {
-		minted = minted || r.holds[i].token > 0
+		minted = minted || r.holds[i].Token > 0
 	}
 	switch {
 	case stale > 0 && refused == stale:

@@ -16,10 +16,10 @@ const maxSteps = 6
 // chain is cause and effect of an overlap, in the order of time.
 func (p *pair) chain() []Moment {
 	r, w := p.r, &p.r.seen
-	a, b := clientName(p.a.client), clientName(p.b.client)
+	a, b := clientName(p.a.Client), clientName(p.b.Client)
 	steps := []Moment{
-		{Time: p.a.from, Event: int(p.a.grant), weight: 10, Text: p.granted(p.a, p.seenA)},
-		{Time: p.b.from, Event: int(p.b.grant), weight: 10, Text: p.granted(p.b, p.seenB) + p.stillHeld()},
+		{Time: p.a.From, Event: int(p.a.Granted), weight: 10, Text: p.granted(p.a, p.seenA)},
+		{Time: p.b.From, Event: int(p.b.Granted), weight: 10, Text: p.granted(p.b, p.seenB) + p.stillHeld()},
 	}
 	steps = append(steps, p.faultSteps()...)
 	if p.promoted > 0 && p.cause == byFailover {
@@ -29,7 +29,7 @@ func (p *pair) chain() []Moment {
 		}
 		steps = append(steps, Moment{Time: p.promoted, Event: -1, weight: 8, Text: text})
 	}
-	if p.validTill > 0 && p.validTill <= p.b.from {
+	if p.validTill > 0 && p.validTill <= p.b.From {
 		steps = append(steps, Moment{Time: p.validTill, Event: -1, weight: 8,
 			Text: fmt.Sprintf("the promise to %s ends; the client does not know", a)})
 	}
@@ -41,17 +41,17 @@ func (p *pair) chain() []Moment {
 	if p.b.to < p.a.to {
 		end, last = p.b, b
 	}
-	text := fmt.Sprintf("%s %s: the overlap ends after %s", last, endingVerb(end.how), format.Duration(p.overlap()))
-	if end.how == stillOn {
+	text := fmt.Sprintf("%s %s: the overlap ends after %s", last, endingVerb(end.End), format.Duration(p.overlap()))
+	if end.End == checker.StillHeld {
 		text = fmt.Sprintf("the history ends; both still hold %s", quote(p.key))
 	}
-	steps = append(steps, Moment{Time: end.to, Event: int(end.end), weight: 7, Text: text})
+	steps = append(steps, Moment{Time: end.to, Event: int(end.Ended), weight: 7, Text: text})
 	return number(r, steps)
 }
 
 func (p *pair) granted(h *hold, seen []sighting) string {
-	text := fmt.Sprintf("%s is granted %s", clientName(h.client), h.what(quote(p.key)))
-	if h.permits > 0 {
+	text := fmt.Sprintf("%s is granted %s", clientName(h.Client), h.what(quote(p.key)))
+	if h.Permits > 0 {
 		text += " of " + quote(p.key)
 	}
 	if h == p.a && p.inferred {
@@ -59,8 +59,8 @@ func (p *pair) granted(h *hold, seen []sighting) string {
 	} else if len(seen) > 0 {
 		text += " by " + p.nodes(seen)
 	}
-	if h.token > 0 {
-		text += fmt.Sprintf(" with token %d", h.token)
+	if h.Token > 0 {
+		text += fmt.Sprintf(" with token %d", h.Token)
 	}
 	if until := h.validUntil(); until > 0 && h == p.a && p.cause != byStall {
 		text += fmt.Sprintf(", and is promised it until %s", format.Instant(until))
@@ -69,16 +69,16 @@ func (p *pair) granted(h *hold, seen []sighting) string {
 }
 
 func (p *pair) stillHeld() string {
-	if p.validTill > p.b.from {
+	if p.validTill > p.b.From {
 		return fmt.Sprintf(": %s still holds %s, with %s of its promise left",
-			clientName(p.a.client), p.a.what("it"), format.Duration(p.validTill-p.b.from))
+			clientName(p.a.Client), p.a.what("it"), format.Duration(p.validTill-p.b.From))
 	}
-	return fmt.Sprintf(": %s still believes that it holds %s", clientName(p.a.client), p.a.what("it"))
+	return fmt.Sprintf(": %s still believes that it holds %s", clientName(p.a.Client), p.a.what("it"))
 }
 
 func (p *pair) staleStep() string {
 	t := p.stale
-	text := fmt.Sprintf("%s writes to the guarded resource", clientName(p.a.client))
+	text := fmt.Sprintf("%s writes to the guarded resource", clientName(p.a.Client))
 	if t.Token > 0 && t.MaxSeen > t.Token {
 		text += fmt.Sprintf(" with token %d although %d was seen", t.Token, t.MaxSeen)
 	}
@@ -99,7 +99,7 @@ func (p *pair) faultSteps() []Moment {
 	var steps []Moment
 	for i := range p.r.faults {
 		f := &p.r.faults[i]
-		if f.inject > p.b.from || f.heal < p.a.from {
+		if f.inject > p.b.From || f.heal < p.a.From {
 			continue
 		}
 		weight := 6
@@ -134,13 +134,17 @@ func faultText(f *faultLife) string {
 	return text
 }
 
-func endingVerb(how ending) string {
-	switch how {
-	case released:
+func endingVerb(end checker.HoldEnd) string {
+	switch end {
+	case checker.Released, checker.ReleaseUnknown:
 		return "releases"
-	case lost:
-		return "is told that it lost the lock"
-	case crashed:
+	case checker.ReleaseRefused:
+		return "tries to release what is not its own any more"
+	case checker.RenewalRefused:
+		return "cannot renew its lease"
+	case checker.LossReported:
+		return "learns that it lost the lock"
+	case checker.Crashed:
 		return "crashes"
 	}
 	return "still holds it"
@@ -171,9 +175,9 @@ func chainOfFaults(r *Run) []Moment {
 		}
 		steps = append(steps, Moment{Time: f.inject, Event: int(f.event), weight: weight, Text: faultText(f)})
 		if next := r.nextGrant(f.hit()); next != nil && len(r.faults) <= maxSteps/2 {
-			steps = append(steps, Moment{Time: next.from, Event: int(next.grant), weight: 1,
+			steps = append(steps, Moment{Time: next.From, Event: int(next.Granted), weight: 1,
 				Text: fmt.Sprintf("%s is granted %s, %s after it",
-					clientName(next.client), quote(r.keyName(next.key)), format.Duration(next.from-f.hit()))})
+					clientName(next.Client), quote(r.keyName(next.Key)), format.Duration(next.From-f.hit()))})
 		}
 	}
 	return number(r, steps)
@@ -181,7 +185,7 @@ func chainOfFaults(r *Run) []Moment {
 
 // nextGrant is the first hold granted after t; nil if none was.
 func (r *Run) nextGrant(t time.Duration) *hold {
-	i := sort.Search(len(r.holds), func(i int) bool { return r.holds[i].from > t })
+	i := sort.Search(len(r.holds), func(i int) bool { return r.holds[i].From > t })
 	if i == len(r.holds) {
 		return nil
 	}

@@ -73,14 +73,14 @@ func (g *gantt) clients() []int {
 	}
 	for i := range g.r.holds {
 		if h := &g.r.holds[i]; g.shows(h) {
-			add(h.client)
+			add(h.Client)
 		}
 	}
 	return all
 }
 
 func (g *gantt) shows(h *hold) bool {
-	return g.r.keyName(h.key) == g.key && h.from <= g.win.until && max(h.to, h.validUntil()) >= g.win.from
+	return g.r.keyName(h.Key) == g.key && h.From <= g.win.until && max(h.to, h.validUntil()) >= g.win.from
 }
 
 // overlaps are the violations that are about two holds, in the window.
@@ -113,16 +113,16 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	g.drawOverlaps(c, p.X.Tick.Label, at, y(overlapLane))
 	for i := range g.r.holds {
 		h := &g.r.holds[i]
-		lane, ok := g.lane[h.client]
+		lane, ok := g.lane[h.Client]
 		if !ok || !g.shows(h) {
 			continue
 		}
 		mid, half := y(float64(lane)), vg.Points(6)
-		fill := g.r.clientColour(h.client)
+		fill := g.r.clientColour(h.Client)
 		if until, whole := h.promised(); until > 0 {
-			outline(c, area{at(h.from), at(until), mid - half - vg.Points(4), mid + half}, fill, whole)
+			outline(c, area{at(h.From), at(until), mid - half - vg.Points(4), mid + half}, fill, whole)
 		}
-		from := at(h.from)
+		from := at(h.From)
 		box(c, area{from, max(at(h.to), from+0.5), mid - half, mid + half}, fill)
 	}
 }
@@ -131,7 +131,8 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 // none; whole is false if it was given back, and so cut short, before its end.
 func (h *hold) promised() (until time.Duration, whole bool) {
 	until = h.validUntil()
-	if h.how == released && until > h.to {
+	released := h.End == checker.Released || h.End == checker.ReleaseUnknown || h.End == checker.ReleaseRefused
+	if released && until > h.to {
 		return h.to, false
 	}
 	return until, true

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -20,7 +21,7 @@ func longestGap(r *Run) window {
 	byKey := map[int32][]edge{}
 	for i := range r.holds {
 		h := &r.holds[i]
-		byKey[h.key] = append(byKey[h.key], edge{h.from, +1, 0}, edge{h.to, -1, 0})
+		byKey[h.Key] = append(byKey[h.Key], edge{h.From, +1, 0}, edge{h.to, -1, 0})
 	}
 	for i := range r.History.Spans {
 		s := &r.History.Spans[i]
@@ -101,10 +102,10 @@ func (r *Run) perClient() []clientRow {
 	}
 	for i := range r.holds {
 		h := &r.holds[i]
-		c := row(h.client)
+		c := row(h.Client)
 		c.Grants++
-		c.Held += h.to - h.from
-		if h.how == lost {
+		c.Held += h.to - h.From
+		if h.End == checker.LossReported || h.End == checker.RenewalRefused {
 			c.Lost++
 		}
 	}

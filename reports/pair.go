@@ -44,14 +44,14 @@ func pairOf(r *Run, v *checker.Violation) *pair {
 	var two []*hold
 	for i := range r.holds {
 		h := &r.holds[i]
-		if r.keyName(h.key) == v.Key && slices.Contains(v.Events, int(h.grant)) {
+		if r.keyName(h.Key) == v.Key && slices.Contains(v.Events, int(h.Granted)) {
 			two = append(two, h)
 		}
 	}
 	if len(two) < 2 {
 		two = r.holdsOf(v)
 	}
-	if len(two) < 2 || two[1].from >= two[0].to {
+	if len(two) < 2 || two[1].From >= two[0].to {
 		return nil // one after the other: a violation of another kind, such as tokens that do not grow
 	}
 	p := &pair{r: r, v: v, a: two[0], b: two[1], key: v.Key}
@@ -66,17 +66,17 @@ func (r *Run) holdsOf(v *checker.Violation) []*hold {
 	var found []*hold
 	for i := range r.holds {
 		h := &r.holds[i]
-		if r.keyName(h.key) != v.Key || h.from > v.End || h.to < v.Start || h.from == h.to && v.Start != h.from {
+		if r.keyName(h.Key) != v.Key || h.From > v.End || h.to < v.Start || h.From == h.to && v.Start != h.From {
 			continue
 		}
 		for k, c := range v.Clients {
-			if c == h.client && (k >= len(v.Owners) || v.Owners[k] == r.ownerName(h.owner)) {
+			if c == h.Client && (k >= len(v.Owners) || v.Owners[k] == r.ownerName(h.Owner)) {
 				found = append(found, h)
 				break
 			}
 		}
 	}
-	if len(v.Clients) < 2 || len(found) < 2 || found[1].from > v.End {
+	if len(v.Clients) < 2 || len(found) < 2 || found[1].From > v.End {
 		return nil
 	}
 	return found[:2]
@@ -85,28 +85,28 @@ func (r *Run) holdsOf(v *checker.Violation) []*hold {
 // look asks the witness who granted what, and the history what was written.
 func (p *pair) look() {
 	w := &p.r.seen
-	p.seenA = w.sightings(p.key, p.r.ownerName(p.a.owner), p.a.asked, p.b.from)
-	p.seenB = w.sightings(p.key, p.r.ownerName(p.b.owner), p.b.asked, p.b.to)
+	p.seenA = w.sightings(p.key, p.r.ownerName(p.a.Owner), p.a.Asked, p.b.From)
+	p.seenB = w.sightings(p.key, p.r.ownerName(p.b.Owner), p.b.Asked, p.b.to)
 	p.ga, p.gb = w.granter(p.seenA), w.granter(p.seenB)
 	if p.ga.node == "" && p.r.Manifest.Topology.Kind != cluster.Quorum {
-		if only := w.onlyMaster(p.a.from); only != "" {
-			p.ga, p.inferred = sighting{only, p.a.from, "master"}, true
+		if only := w.onlyMaster(p.a.From); only != "" {
+			p.ga, p.inferred = sighting{only, p.a.From, "master"}, true
 		}
 	}
 	if p.ga.node != "" {
 		others := false
 		for _, n := range w.nodes {
-			others = others || n != p.ga.node && w.watched(n, p.a.from, p.b.from)
+			others = others || n != p.ga.node && w.watched(n, p.a.From, p.b.From)
 		}
 		elsewhere := slices.ContainsFunc(p.seenA, func(s sighting) bool { return s.node != p.ga.node })
 		p.unspread = others && !elsewhere
 	}
 	if p.gb.node != "" {
-		p.promoted, _ = w.promotion(p.gb.node, p.a.asked, p.b.to)
+		p.promoted, _ = w.promotion(p.gb.node, p.a.Asked, p.b.to)
 	}
 	for i := range p.r.History.Touches {
 		t := &p.r.History.Touches[i]
-		if t.Time >= p.b.from && t.Owner == p.a.owner && p.r.keyName(t.Key) == p.key {
+		if t.Time >= p.b.From && t.Owner == p.a.Owner && p.r.keyName(t.Key) == p.key {
 			p.stale = t
 			break
 		}
@@ -116,17 +116,17 @@ func (p *pair) look() {
 // explain chooses the cause, from what is seen most surely.
 func (p *pair) explain() {
 	quorum := p.r.Manifest.Topology.Kind == cluster.Quorum
-	stalled := p.faultOn(fmt.Sprintf("client:%d", p.a.client), p.a.asked)
-	outlived := p.validTill > 0 && p.validTill <= p.b.from
+	stalled := p.faultOn(fmt.Sprintf("client:%d", p.a.Client), p.a.Asked)
+	outlived := p.validTill > 0 && p.validTill <= p.b.From
 	switch {
 	case outlived && stalled != nil:
 		p.cause, p.hit = byStall, stalled
 	case outlived:
 		p.cause = byExpiry
 	case !quorum && p.ga.node != "" && p.gb.node != "" && p.ga.node != p.gb.node:
-		p.cause, p.hit = byFailover, p.faultOn(p.ga.node, p.a.asked)
+		p.cause, p.hit = byFailover, p.faultOn(p.ga.node, p.a.Asked)
 	case p.ga.node != "" && p.wentAway(p.ga.node):
-		p.cause, p.hit = byRestart, p.faultOn(p.ga.node, p.a.asked)
+		p.cause, p.hit = byRestart, p.faultOn(p.ga.node, p.a.Asked)
 	default:
 		p.cause = byUnknown
 	}
@@ -138,7 +138,7 @@ func (p *pair) faultOn(target string, from time.Duration) *faultLife {
 	var best *faultLife
 	for i := range p.r.faults {
 		f := &p.r.faults[i]
-		if f.target != target || f.hit() < from || f.inject > p.b.from {
+		if f.target != target || f.hit() < from || f.inject > p.b.From {
 			continue
 		}
 		if best == nil || len(f.bites) >= len(best.bites) {
@@ -150,7 +150,7 @@ func (p *pair) faultOn(target string, from time.Duration) *faultLife {
 
 // wentAway says whether node was down at some time between the two grants.
 func (p *pair) wentAway(node string) bool {
-	_, ok := p.r.seen.down(node, p.a.from, p.b.from)
+	_, ok := p.r.seen.down(node, p.a.From, p.b.From)
 	return ok
 }
 
@@ -159,13 +159,13 @@ func (p *pair) overlap() time.Duration {
 	if d := p.v.End - p.v.Start; d > 0 {
 		return d
 	}
-	return min(p.a.to, p.b.to) - p.b.from
+	return min(p.a.to, p.b.to) - p.b.From
 }
 
 // who are the two clients in words.
 func (p *pair) who() string {
-	if p.a.client == p.b.client {
-		return clientName(p.a.client) + ", twice,"
+	if p.a.Client == p.b.Client {
+		return clientName(p.a.Client) + ", twice,"
 	}
-	return clientName(p.a.client) + " and " + clientName(p.b.client)
+	return clientName(p.a.Client) + " and " + clientName(p.b.Client)
 }

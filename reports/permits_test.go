@@ -21,7 +21,7 @@ func TestPermitsAreWhatThePageIsAbout(t *testing.T) {
 		t.Errorf("permits rank %d, linearizable %d: the first is about holds at once", a, b)
 	}
 	for n, want := range map[int32]string{0: "the lock", 1: "1 permit", 3: "3 permits"} {
-		if h := (&hold{permits: n}); !strings.Contains(h.what("the lock"), want) {
+		if h := (&hold{Hold: checker.Hold{Permits: n}}); !strings.Contains(h.what("the lock"), want) {
 			t.Errorf("%d permits are %q, want %q", n, h.what("the lock"), want)
 		}
 	}

@@ -218,7 +218,7 @@ func ratePlot(r *Run) (*plot.Plot, error) {
 	width := max(r.History.End, time.Millisecond) / bins
 	n := make([]float64, bins)
 	for i := range r.holds {
-		n[min(max(int(r.holds[i].from/width), 0), bins-1)]++
+		n[min(max(int(r.holds[i].From/width), 0), bins-1)]++
 	}
 	var line plotter.XYs
 	for i, c := range n {

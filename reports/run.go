@@ -100,7 +100,7 @@ func judgement(dir *rundir.Dir, m rundir.Manifest, h *history.History) (j checke
 func New(m rundir.Manifest, h *history.History, samples []history.Sample, j checker.Judgement) *Run {
 	r := &Run{Manifest: m, History: h, Witness: samples, Judgement: j, Judged: j.Verdict != ""}
 	sort.SliceStable(r.Witness, func(i, k int) bool { return r.Witness[i].Time < r.Witness[k].Time })
-	r.holds = findHolds(h, r.clients())
+	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind}, r.clients())
 	r.faults, r.missed, r.notes = findFaults(h)
 	r.ownerOf = map[string]int{}
 	for i := range h.Spans {

@@ -64,7 +64,7 @@ func (r *Run) busiestKey() string {
 	n := make([]int, len(r.History.Keys))
 	best := -1
 	for i := range r.holds {
-		k := r.holds[i].key
+		k := r.holds[i].Key
 		if k < 0 || int(k) >= len(n) {
 			continue
 		}
@@ -93,7 +93,7 @@ func (s *scene) window() window {
 		}
 		w.until = min(w.until, s.v.Start+30*time.Second)
 		if s.pair != nil {
-			w.from = min(w.from, max(s.pair.a.asked, w.from-2*time.Second))
+			w.from = min(w.from, max(s.pair.a.Asked, w.from-2*time.Second))
 		}
 	case len(s.r.faults) > 0:
 		hit := s.r.firstHit()
@@ -121,8 +121,8 @@ func (r *Run) firstHit() time.Duration {
 func (s *scene) chooseClients() {
 	did := map[int]int{}
 	for i := range s.r.holds {
-		if h := &s.r.holds[i]; s.mine(h.key) && h.from <= s.d.win.until && h.to >= s.d.win.from {
-			did[h.client] += 2
+		if h := &s.r.holds[i]; s.mine(h.Key) && h.From <= s.d.win.until && h.to >= s.d.win.from {
+			did[h.Client] += 2
 		}
 	}
 	n := s.r.clients()

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -12,8 +13,8 @@ func (s *scene) clientRows() {
 	s.d.text(0, s.y+30, "as they believe", `class="sub"`)
 	byClient := map[int][]*hold{}
 	for i := range s.r.holds {
-		if h := &s.r.holds[i]; s.mine(h.key) && s.d.shows(window{h.from, max(h.to, min(h.validUntil(), s.r.History.End))}) {
-			byClient[h.client] = append(byClient[h.client], h)
+		if h := &s.r.holds[i]; s.mine(h.Key) && s.d.shows(window{h.From, max(h.to, min(h.validUntil(), s.r.History.End))}) {
+			byClient[h.Client] = append(byClient[h.Client], h)
 		}
 	}
 	for _, c := range s.clients {
@@ -73,7 +74,7 @@ func (s *scene) waits(c int) {
 func (s *scene) holds(c int, all []*hold) {
 	var wins []window
 	for _, h := range all {
-		wins = append(wins, window{h.from, h.to})
+		wins = append(wins, window{h.From, h.to})
 	}
 	keep := func(i int) bool { return s.pair != nil && (all[i] == s.pair.a || all[i] == s.pair.b) }
 	colour := s.colour(c)
@@ -88,34 +89,34 @@ func (s *scene) holds(c int, all []*hold) {
 }
 
 func (s *scene) hold(h *hold, colour int) {
-	w := window{h.from, h.to}
-	tip := fmt.Sprintf("%s holds %s from %s to %s (%s): %s", clientName(h.client), s.key, format.Instant(h.from),
-		format.Instant(h.to), format.Duration(h.to-h.from), h.how)
+	w := window{h.From, h.to}
+	tip := fmt.Sprintf("%s holds %s from %s to %s (%s): %s", clientName(h.Client), s.key, format.Instant(h.From),
+		format.Instant(h.to), format.Duration(h.to-h.From), h.End)
 	if until, _ := h.promised(); until > 0 {
-		p := window{h.from, until}
+		p := window{h.From, until}
 		if until > s.d.win.until {
 			s.d.mark(s.d.win.until, s.y+30, "the promise goes on until "+format.Instant(until),
 				fmt.Sprintf(`<path d="M2-5 9 0 2 5z" fill="%s"/>`, palette(colour)))
 		}
-		s.d.bar(p, s.y+26, 8, fmt.Sprintf("%s was promised %s until %s", clientName(h.client), s.key,
+		s.d.bar(p, s.y+26, 8, fmt.Sprintf("%s was promised %s until %s", clientName(h.Client), s.key,
 			format.Instant(h.validUntil())), fmt.Sprintf(`fill="url(#p-c%d)" stroke="%s" class="promise"`,
 			pattern(colour), palette(colour)))
 	}
 	if s.d.shows(w) {
 		s.d.bar(w, s.y+8, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(colour)))
 		texts := []string{"holds"}
-		if h.permits > 0 {
-			texts = []string{"holds " + h.what(""), h.what(""), fmt.Sprint(h.permits)}
+		if h.Permits > 0 {
+			texts = []string{"holds " + h.what(""), h.what(""), fmt.Sprint(h.Permits)}
 		}
-		if h.token > 0 {
-			texts = []string{fmt.Sprintf("holds · token %d", h.token), fmt.Sprintf("token %d", h.token), fmt.Sprint(h.token)}
+		if h.Token > 0 {
+			texts = []string{fmt.Sprintf("holds · token %d", h.Token), fmt.Sprintf("token %d", h.Token), fmt.Sprint(h.Token)}
 		}
 		s.d.inBar(w, s.y+20, inkOn(max(colour, 0)), texts...)
 	}
-	switch h.how {
-	case lost:
-		s.d.mark(h.to, s.y+3, "told at "+format.Instant(h.to)+" that the lock was lost", `<path d="M-6-4H6L0 5z" class="lost"/>`)
-	case crashed:
+	switch h.End {
+	case checker.LossReported, checker.RenewalRefused:
+		s.d.mark(h.to, s.y+3, fmt.Sprintf("%s at %s", h.End, format.Instant(h.to)), `<path d="M-6-4H6L0 5z" class="lost"/>`)
+	case checker.Crashed:
 		s.d.mark(h.to, s.y+16, "crashed at "+format.Instant(h.to), `<path d="M-5-5 5 5M5-5-5 5" class="crash"/>`)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -23,8 +24,8 @@ func (p *pair) sentence() string {
 		why = p.restartClause()
 	case byExpiry:
 		why = fmt.Sprintf("the lease of %s had ended at %s and it went on until %s%s; %s was granted %s at %s%s",
-			clientName(p.a.client), format.Instant(p.validTill), format.Instant(p.a.to), p.howAEnded(),
-			clientName(p.b.client), p.b.what("the lock"), format.Instant(p.b.from), p.staleClause())
+			clientName(p.a.Client), format.Instant(p.validTill), format.Instant(p.a.to), p.howAEnded(),
+			clientName(p.b.Client), p.b.what("the lock"), format.Instant(p.b.From), p.staleClause())
 	default:
 		why = p.plainClause()
 	}
@@ -33,13 +34,13 @@ func (p *pair) sentence() string {
 
 // lead says who held what at once.
 func (p *pair) lead() string {
-	if p.a.permits == 0 {
+	if p.a.Permits == 0 {
 		return fmt.Sprintf("%s both held %s for %s", p.who(), quote(p.key), format.Duration(p.overlap()))
 	}
-	limit := p.r.History.Limit(p.a.key)
+	limit := p.r.History.Limit(p.a.Key)
 	text := fmt.Sprintf("%s held %d and %d of the %d permits of %s",
-		p.who(), p.a.permits, p.b.permits, limit, quote(p.key))
-	if p.a.permits+p.b.permits <= limit {
+		p.who(), p.a.Permits, p.b.Permits, limit, quote(p.key))
+	if p.a.Permits+p.b.Permits <= limit {
 		text += ", and others the rest and more,"
 	}
 	return text + " for " + format.Duration(p.overlap())
@@ -49,13 +50,13 @@ func (p *pair) lead() string {
 func (p *pair) failoverClause() string {
 	w := &p.r.seen
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s got it %s", clientName(p.a.client), p.grantedA())
+	fmt.Fprintf(&b, "%s got it %s", clientName(p.a.Client), p.grantedA())
 	if p.hit != nil {
 		link := ", which"
 		if p.inferred {
 			link = "; " + p.ga.node
 		}
-		fmt.Fprintf(&b, "%s %s %s", link, hitVerb(p.hit.name), after(p.hit.hit()-p.a.from))
+		fmt.Fprintf(&b, "%s %s %s", link, hitVerb(p.hit.name), after(p.hit.hit()-p.a.From))
 	}
 	if p.unspread {
 		b.WriteString(" before the write was seen on any other node")
@@ -64,7 +65,7 @@ func (p *pair) failoverClause() string {
 	if p.promoted > 0 {
 		fmt.Fprintf(&b, " was seen as master from %s and", format.Instant(p.promoted))
 	}
-	fmt.Fprintf(&b, " granted it to %s at %s", clientName(p.b.client), format.Instant(p.b.from))
+	fmt.Fprintf(&b, " granted it to %s at %s", clientName(p.b.Client), format.Instant(p.b.From))
 	return b.String()
 }
 
@@ -80,37 +81,36 @@ func (p *pair) grantedA() string {
 // restartClause: the node that granted it came back and had forgotten.
 func (p *pair) restartClause() string {
 	w := &p.r.seen
-	text := fmt.Sprintf("%s got it %s", clientName(p.a.client), p.grantedA())
+	text := fmt.Sprintf("%s got it %s", clientName(p.a.Client), p.grantedA())
 	if p.hit != nil {
-		text += fmt.Sprintf("; %s %s %s", p.ga.node, hitVerb(p.hit.name), after(p.hit.hit()-p.a.from))
-	} else if t, ok := w.down(p.ga.node, p.a.from, p.b.from); ok {
+		text += fmt.Sprintf("; %s %s %s", p.ga.node, hitVerb(p.hit.name), after(p.hit.hit()-p.a.From))
+	} else if t, ok := w.down(p.ga.node, p.a.From, p.b.From); ok {
 		text += fmt.Sprintf("; %s did not answer at %s", p.ga.node, format.Instant(t))
 	}
 	return text + fmt.Sprintf("; %s was granted it at %s by %s",
-		clientName(p.b.client), format.Instant(p.b.from), p.nodes(p.seenB))
+		clientName(p.b.Client), format.Instant(p.b.From), p.nodes(p.seenB))
 }
 
 // plainClause says what is known and what is not.
 func (p *pair) plainClause() string {
 	text := fmt.Sprintf("%s was granted it at %s by %s, %s at %s by %s",
-		clientName(p.a.client), format.Instant(p.a.from), p.nodes(p.seenA),
-		clientName(p.b.client), format.Instant(p.b.from), p.nodes(p.seenB))
-	if p.validTill > p.b.from {
-		text += fmt.Sprintf("; %s had been promised the lock until %s", clientName(p.a.client), format.Instant(p.validTill))
+		clientName(p.a.Client), format.Instant(p.a.From), p.nodes(p.seenA),
+		clientName(p.b.Client), format.Instant(p.b.From), p.nodes(p.seenB))
+	if p.validTill > p.b.From {
+		text += fmt.Sprintf("; %s had been promised the lock until %s", clientName(p.a.Client), format.Instant(p.validTill))
 	}
 	return text
 }
 
 // stallSentence tells of a client that stood still and came back late.
 func (p *pair) stallSentence() string {
-	a, b := clientName(p.a.client), clientName(p.b.client)
+	a, b := clientName(p.a.Client), clientName(p.b.Client)
 	text := fmt.Sprintf("%s stalled%s while it held %s", a, p.stallLength(), quote(p.key))
-	if len(p.a.promises) > 0 {
-		first := p.a.promises[0]
-		text += fmt.Sprintf(" with a promise of %s", format.Duration(first.until-first.from))
+	if s := &p.r.History.Spans[p.a.Span]; s.Valid > 0 {
+		text += fmt.Sprintf(" with a promise of %s", format.Duration(s.Valid-s.Return))
 	}
 	text += fmt.Sprintf("; the promise ended at %s, %s was granted %s at %s%s",
-		format.Instant(p.validTill), b, p.b.what("the lock"), format.Instant(p.b.from), p.staleClause())
+		format.Instant(p.validTill), b, p.b.what("the lock"), format.Instant(p.b.From), p.staleClause())
 	if p.stale == nil {
 		text += fmt.Sprintf(", and %s still held %s, as it believed, until %s", a, p.a.what("it"), format.Instant(p.a.to))
 	}
@@ -130,7 +130,7 @@ func (p *pair) staleClause() string {
 	if t == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", and %s wrote at %s", clientName(p.a.client), format.Instant(t.Time))
+	text := fmt.Sprintf(", and %s wrote at %s", clientName(p.a.Client), format.Instant(t.Time))
 	if t.Token == 0 {
 		return text + " without a token: the lock mints none, so nothing could have refused that write"
 	}
@@ -149,10 +149,10 @@ func (p *pair) staleClause() string {
 
 // howAEnded says how the first holder left, where that explains something.
 func (p *pair) howAEnded() string {
-	switch p.a.how {
-	case lost:
+	switch p.a.End {
+	case checker.LossReported, checker.RenewalRefused:
 		return ", when it was told of the loss"
-	case crashed:
+	case checker.Crashed:
 		return ", when it crashed"
 	}
 	return ""

@@ -207,17 +207,19 @@ func where(label, bar area, w vg.Length) string {
 }
 
 func TestPromised(t *testing.T) {
-	promise := []promise{{ms(1), ms(100)}}
+	held := func(to float64, end checker.HoldEnd) hold {
+		return hold{checker.Hold{End: end, Promises: []checker.Promise{{From: ms(1), Until: ms(100)}}}, ms(to)}
+	}
 	for _, c := range []struct {
 		name  string
 		h     hold
 		until time.Duration
 		whole bool
 	}{
-		{"released early", hold{to: ms(40), how: released, promises: promise}, ms(40), false},
-		{"released late", hold{to: ms(140), how: released, promises: promise}, ms(100), true},
-		{"still on: the promise goes on after the end", hold{to: ms(50), how: stillOn, promises: promise}, ms(100), true},
-		{"nothing promised", hold{to: ms(50), how: released}, 0, true},
+		{"released early", held(40, checker.Released), ms(40), false},
+		{"released late", held(140, checker.Released), ms(100), true},
+		{"still on: the promise goes on after the end", held(50, checker.StillHeld), ms(100), true},
+		{"nothing promised", hold{checker.Hold{End: checker.Released}, ms(50)}, 0, true},
 	} {
 		if until, whole := c.h.promised(); until != c.until || whole != c.whole {
 			t.Errorf("%s: %v, %v; want %v, %v", c.name, until, whole, c.until, c.whole)

@@ -178,7 +178,7 @@ func (r *Run) onNodes(targets map[string]bool) bool {
 // heldAt says whether anybody held any lock at t.
 func (r *Run) heldAt(t time.Duration) bool {
 	for i := range r.holds {
-		if h := &r.holds[i]; h.from <= t && t <= h.to {
+		if h := &r.holds[i]; h.From <= t && t <= h.to {
 			return true
 		}
 	}

@@ -66,7 +66,7 @@ func (r *Run) stripGrants(d *drawing, y float64) float64 {
 	bins := make([]int, stripBins)
 	most := 0
 	for i := range r.holds {
-		b := binOf(r.holds[i].from, d.win.until)
+		b := binOf(r.holds[i].From, d.win.until)
 		bins[b]++
 		most = max(most, bins[b])
 	}

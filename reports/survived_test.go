@@ -10,7 +10,7 @@ import (
 // TestNodesThatWereHitAreCounted: each by itself where a fault hits several, and none where it hits a client, a link
 // or a group that the report does not know.
 func TestNodesThatWereHitAreCounted(t *testing.T) {
-	r := &Run{holds: []hold{{from: 0, to: 10}}}
+	r := &Run{holds: []hold{{to: 10}}}
 	for _, name := range []string{"n1", "n2", "n3"} {
 		r.Manifest.Nodes = append(r.Manifest.Nodes, cluster.Node{Name: name})
 	}

@@ -1,0 +1,104 @@
+package checker
+
+import (
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// Hold is one owner's possession of a lock: from the outermost acquire that was granted to the first event after which
+// the owner did not rely on the lock any more. Reading and writing are separate holds, also if one begins inside the
+// other. Of a semaphore each acquire is a hold, and a release gives back the permits that were taken last.
+type Hold struct {
+	Key       int32         // index into History.Keys
+	Owner     int32         // index into History.Owners
+	Span      int32         // index into History.Spans: the outermost acquire
+	Client    int           // whose process acquired it
+	Token     uint64        // fencing token of the grant; 0: none
+	Permits   int32         // taken with it; 0: the key is not a semaphore
+	Reader    bool          // shared with other readers; false: exclusive
+	Uncertain bool          // its owner had two operations in flight at once: no checker judges its holds
+	Asked     time.Duration // acquire invoked
+	From      time.Duration // acquire returned
+	Until     time.Duration // the owner stopped relying on it, see End; history.Infinity if it did not
+	Promises  []Promise     // in the order of time, disjoint
+	End       HoldEnd       // why Until is what it is
+	Granted   int32         // index of the event that completed the acquire
+	Ended     int32         // index of the event that End names; -1 if none did
+}
+
+// Promise is an interval for which the owner was promised the lock. A renewal that came in time extends the promise
+// before it; one that came too late makes a new one.
+type Promise struct {
+	From, Until time.Duration // Until is history.Infinity if the lock was granted without a lease
+}
+
+// HoldEnd is what ended a hold, as a phrase for people.
+type HoldEnd string
+
+// The ends of a hold.
+const (
+	StillHeld      HoldEnd = "still held at the end"
+	Released       HoldEnd = "released"
+	ReleaseUnknown HoldEnd = "release of unknown outcome"
+	ReleaseRefused HoldEnd = "release refused"
+	RenewalRefused HoldEnd = "renewal refused"
+	LossReported   HoldEnd = "loss reported"
+	Crashed        HoldEnd = "client crashed"
+)
+
+// FindHolds is every hold of a history, in the order of the grants. These are the holds that [Judge] judges, and those
+// of owners that it cannot judge, see [Hold.Uncertain]. Of the options only Permits and LockKind matter. [LiveHolds]
+// finds the same holds while a run is in progress.
+func FindHolds(h *history.History, o Options) []Hold {
+	h = o.limited(h)
+	v := &view{h: h, kind: o.LockKind}
+	v.fold(true)
+	holds := make([]Hold, len(v.holds))
+	for i := range v.holds {
+		holds[i] = v.export(&v.holds[i])
+	}
+	return holds
+}
+
+func (v *view) export(h *hold) Hold {
+	s := &v.h.Spans[h.span]
+	x := Hold{Key: h.key, Owner: h.owner, Span: h.span, Client: v.client(h.span), Token: h.token, Reader: h.reader,
+		Uncertain: v.order[h.owner] == tangled, Asked: h.called, From: h.from, Until: h.until, End: v.endOf(h),
+		Granted: s.Ended, Ended: h.ended, Promises: make([]Promise, 0, 1+len(h.more))}
+	if v.h.Limit(h.key) != 0 {
+		x.Permits = s.Permits
+	}
+	for i := -1; i < len(h.more); i++ {
+		p := h.promises(i)
+		x.Promises = append(x.Promises, Promise{p.from, p.until})
+	}
+	return x
+}
+
+// endOf finds what kind of event ended a hold.
+func (v *view) endOf(h *hold) HoldEnd {
+	if h.ended < 0 {
+		return StillHeld
+	}
+	notices, spans := v.h.Notices, v.h.Spans
+	n := sort.Search(len(notices), func(n int) bool { return notices[n].Index >= h.ended })
+	if n < len(notices) && notices[n].Index == h.ended {
+		if notices[n].F == history.Crash {
+			return Crashed
+		}
+		return LossReported
+	}
+	n = sort.Search(len(spans), func(n int) bool { return spans[n].Invoked >= h.ended })
+	if n == len(spans) || spans[n].Invoked != h.ended {
+		return RenewalRefused
+	}
+	switch spans[n].Outcome {
+	case history.OK:
+		return Released
+	case history.Fail:
+		return ReleaseRefused
+	}
+	return ReleaseUnknown
+}

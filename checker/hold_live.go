@@ -1,0 +1,182 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// LiveHold is a [Hold] that has not ended.
+type LiveHold struct {
+	Owner   string
+	Client  int           // whose process acquired it
+	Reader  bool          // shared with other readers; false: exclusive
+	Permits int           // of a semaphore: those that the owner still has; else 0
+	Granted int64         // index of the event that completed the acquire
+	Valid   time.Duration // end of the promise in force, or of the last one; history.Infinity if it has no end
+
+	depth     int  // acquires that were not released; of a semaphore permits
+	contended bool // another owner asked for the lock meanwhile, see contest
+}
+
+// LiveHolds knows who holds which key while a run is in progress. It finds the holds of [FindHolds] from the events so
+// far, with two differences. What the reply to a request decides about the time before, counts from the reply on: a
+// release of an inner level that fails because there is no such hold. And it forgets what a failed release left at the
+// servers, which decides what the next release of an owner means that reads and writes, or has several permits.
+//
+// It belongs to one goroutine.
+type LiveHolds struct {
+	clients  int
+	keys     map[string]*liveKey           // that are held or asked for
+	requests map[history.Process][]request // in flight, the latest last
+}
+
+// request is what the invocation of an operation says.
+type request struct {
+	f, key, owner string
+	reader        bool
+	permits       int
+	time          time.Duration
+	lease         time.Duration
+
+	released, releasedReader bool // a release found a hold, and its mode
+}
+
+// NewLiveHolds begins to follow a run of that many clients (0: not known).
+func NewLiveHolds(clients int) *LiveHolds {
+	return &LiveHolds{clients: clients, keys: make(map[string]*liveKey), requests: make(map[history.Process][]request)}
+}
+
+// Of are the holds of a key in the order of their grants. The slice is valid until the next Add.
+func (l *LiveHolds) Of(key string) []LiveHold {
+	if k := l.keys[key]; k != nil {
+		return k.holds
+	}
+	return nil
+}
+
+// Find is the latest hold of an owner at a key, and whether it has one.
+func (l *LiveHolds) Find(key, owner string) (LiveHold, bool) {
+	for _, h := range slices.Backward(l.Of(key)) {
+		if h.Owner == owner {
+			return h, true
+		}
+	}
+	return LiveHold{}, false
+}
+
+// Keys are the keys that are held, sorted.
+func (l *LiveHolds) Keys() []string {
+	var held []string
+	for name, k := range l.keys { // order does not matter: sorted below
+		if len(k.holds) > 0 {
+			held = append(held, name)
+		}
+	}
+	slices.Sort(held)
+	return held
+}
+
+// Conflict says whether more owners hold a key than its lock allows: one beside a writer or, of a semaphore, more
+// permits than it has.
+func (l *LiveHolds) Conflict(key string) bool {
+	k := l.keys[key]
+	if k == nil {
+		return false
+	}
+	permits, writer, owners := 0, false, false
+	for i := range k.holds {
+		h := &k.holds[i]
+		permits += h.Permits
+		writer = writer || !h.Reader
+		owners = owners || h.Owner != k.holds[0].Owner
+	}
+	if k.semaphore {
+		return k.limit > 0 && permits > k.limit
+	}
+	return writer && owners
+}
+
+// Add takes the next event.
+func (l *LiveHolds) Add(e *history.Event) { l.add(e) }
+
+// add returns the key of an event of a lock, and whether the event began a hold: then that is the last one of its key.
+func (l *LiveHolds) add(e *history.Event) (k *liveKey, granted bool) {
+	switch {
+	case e.Process == history.Nemesis, e.F == history.Work, e.F == history.Touch:
+		return nil, false
+	case e.F == history.Crash:
+		client := e.Process.Client(l.clients)
+		for _, k := range l.keys { // order does not matter: each is treated alike
+			k.end(func(h *LiveHold) bool { return h.Client == client })
+		}
+		return nil, false
+	case e.Type == history.Invoke:
+		return l.invoke(e), false
+	case e.F == history.Lost, e.F == history.Renewed:
+		if k = l.keys[e.Key]; k != nil {
+			k.notice(e)
+		}
+		return k, false
+	}
+	r, known := l.requestOf(e)
+	if !known {
+		return nil, false
+	}
+	k = l.keys[r.key]
+	granted = k.complete(e, &r, e.Process.Client(l.clients))
+	if k.requests--; k.requests == 0 && len(k.holds) == 0 {
+		delete(l.keys, r.key)
+	}
+	return k, granted
+}
+
+func (l *LiveHolds) invoke(e *history.Event) *liveKey {
+	k := l.keys[e.Key]
+	if k == nil {
+		k = &liveKey{owners: make(map[history.Process]string)}
+		l.keys[e.Key] = k
+	}
+	r := request{f: e.F, key: e.Key, owner: k.owner(e), permits: 1, time: e.Time}
+	if v := e.Value; v != nil {
+		r.lease, r.reader, r.permits = v.Lease, v.Mode == "read", max(1, v.Permits)
+		k.semaphore = k.semaphore || v.Limit > 0 || v.Permits > 0
+		k.limit = max(k.limit, v.Limit)
+	}
+	if e.F == history.Release {
+		k.release(&r)
+	}
+	l.requests[e.Process] = append(l.requests[e.Process], r)
+	k.requests++
+	return k
+}
+
+// requestOf takes out the request that an event completes: the latest of the same operation and key.
+func (l *LiveHolds) requestOf(e *history.Event) (r request, known bool) {
+	list := l.requests[e.Process]
+	n := len(list) - 1
+	for ; n >= 0; n-- {
+		if r = list[n]; r.f == e.F && (e.Key == "" || e.Key == r.key) {
+			break
+		}
+	}
+	if n < 0 {
+		return request{}, false
+	}
+	if list = slices.Delete(list, n, n+1); len(list) > 0 || e.Type != history.Info {
+		l.requests[e.Process] = list
+	} else {
+		delete(l.requests, e.Process) // it is retired
+	}
+	return r, true
+}
+
+// promised is until when a reply promises the lock; see the function of the same name.
+func (r *request) promised(e *history.Event) time.Duration {
+	s := history.Span{Call: r.time, Return: e.Time, Lease: r.lease}
+	if v := e.Value; v != nil && v.Valid != 0 {
+		s.Valid = max(1, later(e.Time, v.Valid))
+	}
+	return promised(&s)
+}

@@ -1,0 +1,184 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// liveKey is who holds one key.
+type liveKey struct {
+	holds     []LiveHold                 // in the order of their grants
+	lost      []LiveHold                 // those of owners that hold more, whose next release may mean them
+	owners    map[history.Process]string // for whom a process last acquired the key
+	semaphore bool
+	limit     int // permits in all; 0: not known
+	requests  int // in flight
+}
+
+// owner is whom an event is about: the owner that it names, or the one for whom its process last acquired the key, or
+// the process.
+func (k *liveKey) owner(e *history.Event) string {
+	acquires := e.F == history.Acquire || e.F == history.Try
+	if e.Value != nil && e.Value.Owner != "" {
+		if acquires {
+			k.owners[e.Process] = e.Value.Owner
+		}
+		return e.Value.Owner
+	}
+	if owner, known := k.owners[e.Process]; known && !acquires {
+		return owner
+	}
+	return fmt.Sprint("process ", e.Process)
+}
+
+// complete takes the reply to a request.
+func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bool) {
+	if e.Value != nil && e.Value.Owner != "" {
+		r.owner = k.owner(e)
+	}
+	ok, missing := e.Type == history.OK, e.Type == history.Fail && !e.Held
+	switch {
+	case ok && (e.F == history.Acquire || e.F == history.Try):
+		return k.grant(e, r, client)
+	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
+		k.renew(r.owner, e.Time, r.promised(e))
+	case missing && e.F == history.Renew:
+		latest := find(k.holds, r.owner, false)
+		if latest >= 0 && k.semaphore {
+			k.drop(latest)
+		} else {
+			k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
+		}
+	case missing && e.F == history.Release && (r.released || k.semaphore):
+		k.end(func(h *LiveHold) bool { // of a writer perhaps also what it reads
+			return h.Owner == r.owner && (k.semaphore || h.Reader == r.releasedReader || h.Reader && !r.reader)
+		})
+		k.forgetLost(r.owner)
+	case !ok && e.F == history.Release:
+		k.forgetLost(r.owner)
+	}
+	return false
+}
+
+// grant begins a hold, or enters one again.
+func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
+	valid := r.promised(e)
+	if at := find(k.holds, r.owner, r.reader); at >= 0 && !k.semaphore && k.holds[at].Reader == r.reader {
+		k.holds[at].depth++
+		k.holds[at].promise(e.Time, valid)
+		return false
+	}
+	k.forgetLost(r.owner)
+	h := LiveHold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1}
+	if k.semaphore {
+		h.Permits, h.depth = r.permits, r.permits
+	}
+	k.holds = append(k.holds, h)
+	return true
+}
+
+// find is where the latest hold of an owner is, in the given mode or else in the other; -1: it has none.
+func find(holds []LiveHold, owner string, reader bool) int {
+	other := -1
+	for i := range slices.Backward(holds) {
+		switch h := &holds[i]; {
+		case h.Owner != owner:
+		case h.Reader == reader:
+			return i
+		case other < 0:
+			other = i
+		}
+	}
+	return other
+}
+
+// release gives back one level or, of a semaphore, permits, those taken last first.
+func (k *liveKey) release(r *request) {
+	left := 1
+	if k.semaphore {
+		left = r.permits
+	}
+	for left > 0 {
+		at, lost := find(k.holds, r.owner, r.reader), find(k.lost, r.owner, r.reader)
+		if at < 0 {
+			return
+		}
+		list, h := &k.holds, &k.holds[at]
+		if lost >= 0 && k.lost[lost].before(h, r.reader) {
+			list, at, h = &k.lost, lost, &k.lost[lost]
+		} else {
+			r.released, r.releasedReader = true, h.Reader
+		}
+		some := min(left, h.depth)
+		left -= some
+		if h.depth -= some; k.semaphore {
+			h.Permits = h.depth
+		}
+		if h.depth == 0 {
+			*list = slices.Delete(*list, at, at+1)
+		}
+	}
+}
+
+// before says that a release in a mode means h rather than g: the one of that mode or, of one mode, the later one.
+func (h *LiveHold) before(g *LiveHold, reader bool) bool {
+	if h.Reader != g.Reader {
+		return h.Reader == reader
+	}
+	return h.Granted > g.Granted
+}
+
+// end ends holds that were not given back.
+func (k *liveKey) end(is func(*LiveHold) bool) {
+	for i := len(k.holds) - 1; i >= 0; i-- {
+		if is(&k.holds[i]) {
+			k.drop(i)
+		}
+	}
+}
+
+// drop ends one hold.
+func (k *liveKey) drop(at int) {
+	h := k.holds[at]
+	k.holds = slices.Delete(k.holds, at, at+1)
+	if find(k.holds, h.Owner, h.Reader) < 0 {
+		k.forgetLost(h.Owner)
+	} else {
+		k.lost = append(k.lost, h)
+	}
+}
+
+func (k *liveKey) forgetLost(owner string) {
+	k.lost = slices.DeleteFunc(k.lost, func(h LiveHold) bool { return h.Owner == owner })
+}
+
+// renew extends the promises of an owner; of a semaphore that of its latest hold.
+func (k *liveKey) renew(owner string, t, valid time.Duration) {
+	for i := range slices.Backward(k.holds) {
+		if h := &k.holds[i]; h.Owner == owner {
+			if h.promise(t, valid); k.semaphore {
+				return
+			}
+		}
+	}
+}
+
+// promise is as [hold.promise].
+func (h *LiveHold) promise(t, valid time.Duration) {
+	if t <= h.Valid || valid > t {
+		h.Valid = max(t, valid)
+	}
+}
+
+// notice takes an event that no request asked for.
+func (k *liveKey) notice(e *history.Event) {
+	owner := k.owner(e)
+	if e.F == history.Lost {
+		k.end(func(h *LiveHold) bool { return h.Owner == owner })
+	} else if e.Value != nil && e.Value.Valid != 0 {
+		k.renew(owner, e.Time, max(1, later(e.Time, e.Value.Valid)))
+	}
+}

@@ -1,0 +1,208 @@
+package checker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// foldedHold is a hold as both folds see it.
+type foldedHold struct {
+	Key, Owner     string
+	Client         int
+	Reader         bool
+	Granted, Ended int64
+	Valid          time.Duration
+}
+
+// liveFold feeds events to LiveHolds and notes after each of them which holds are there.
+func liveFold(events []history.Event, clients int) []foldedHold {
+	l := NewLiveHolds(clients)
+	var all []foldedHold
+	type id struct {
+		key     string
+		granted int64
+	}
+	open := make(map[id]int)
+	for i := range events {
+		e := &events[i]
+		l.Add(e)
+		there := make(map[id]bool)
+		for _, key := range l.Keys() {
+			for _, h := range l.Of(key) {
+				at := id{key, h.Granted}
+				there[at] = true
+				if _, known := open[at]; !known {
+					open[at] = len(all)
+					all = append(all, foldedHold{Key: key, Owner: h.Owner, Client: h.Client, Reader: h.Reader,
+						Granted: h.Granted, Ended: -1})
+				}
+				all[open[at]].Valid = h.Valid
+			}
+		}
+		for at, n := range open {
+			if !there[at] && all[n].Ended < 0 {
+				all[n].Ended = e.Index
+			}
+		}
+	}
+	return all
+}
+
+// compareFolds compares the holds that both folds find in the same events, and says how many there are.
+func compareFolds(t *testing.T, name string, events []history.Event) int {
+	t.Helper()
+	h, err := history.Build(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := make(map[string]foldedHold)
+	for _, f := range liveFold(events, h.Clients) {
+		live[fmt.Sprint(f.Key, f.Owner, f.Granted)] = f
+	}
+	for _, b := range FindHolds(h, Options{}) {
+		want := foldedHold{Key: h.Keys[b.Key], Owner: h.Owners[b.Owner], Client: b.Client, Reader: b.Reader,
+			Granted: int64(b.Granted), Ended: int64(b.Ended), Valid: b.Promises[len(b.Promises)-1].Until}
+		at := fmt.Sprint(want.Key, want.Owner, want.Granted)
+		got := live[at]
+		delete(live, at)
+		if b.Uncertain {
+			continue
+		}
+		if b.End == ReleaseRefused { // the live fold learns of it from the reply, or sooner
+			n := slices.IndexFunc(h.Spans, func(s history.Span) bool { return s.Invoked == b.Ended })
+			if reply := int64(h.Spans[n].Ended); want.Ended <= got.Ended && got.Ended <= reply {
+				want.Ended = got.Ended
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: the fold of the whole history and the live one differ (-whole +live): %s\n%s", name, diff,
+				jsonLines(events))
+			return 0
+		}
+	}
+	for _, f := range live {
+		if n := slices.Index(h.Owners, f.Owner); orders(h)[n] != tangled {
+			t.Errorf("%s: only the live fold has %+v\n%s", name, f, jsonLines(events))
+		}
+	}
+	return len(h.Spans)
+}
+
+// TestBothFoldsFindTheSameHolds feeds the histories of testdata, and random ones of every kind of lock, to both.
+func TestBothFoldsFindTheSameHolds(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.history")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d histories found: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := history.ReadTextEvents(strings.NewReader(string(text)), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareFolds(t, file, events)
+	}
+	for seed := range uint64(20_000) {
+		if compareFolds(t, fmt.Sprint("seed ", seed), randomEvents(seed)); t.Failed() {
+			return
+		}
+	}
+	for kind := plainMutex; kind < unmodelled; kind++ {
+		d, some := newSketcher(kind), 0
+		for seed := range uint64(3000) {
+			h := d.draw(seed)
+			if h.Limits = nil; kind == semaphore {
+				h.Limits = []int32{d.permits}
+			}
+			if some += compareFolds(t, fmt.Sprintf("%s, seed %d", kind, seed), eventsOf(h)); t.Failed() {
+				return
+			}
+		}
+		if some < 3000 {
+			t.Errorf("%s: %d operations in all: the test shows too little", kind, some)
+		}
+	}
+}
+
+// randomEvents are what clients do who neither know nor care what they hold, in all ways that end a hold or extend it.
+func randomEvents(seed uint64) []history.Event {
+	r := rand.New(rand.NewPCG(seed, 10))
+	permits, modes := seed%3 == 0, seed%3 == 1 // of modes see LiveHolds
+	fs := []string{history.Acquire, history.Acquire, history.Try, history.Release, history.Release, history.Renew}
+	var events []history.Event
+	add := func(e history.Event) {
+		e.Index, e.Time = int64(len(events)), time.Duration(len(events))
+		events = append(events, e)
+	}
+	open := make(map[history.Process]history.Event)
+	for range 40 {
+		p := history.Process(r.IntN(3))
+		v := history.Value{Owner: fmt.Sprint("o", p, r.IntN(8)/7)}
+		if modes && r.IntN(2) == 0 {
+			v.Mode = "read"
+		}
+		if permits {
+			v.Permits, v.Limit = 1+r.IntN(3), 5
+		}
+		e, busy := open[p]
+		switch delete(open, p); {
+		case !busy && r.IntN(8) == 0:
+			f := []string{history.Lost, history.Renewed, history.Renewed, history.Crash}[r.IntN(4)]
+			add(history.Event{Type: history.Info, Process: p, F: f, Key: "k",
+				Value: &history.Value{Owner: v.Owner, Valid: time.Duration(r.IntN(9))}})
+		case !busy:
+			e = history.Event{Type: history.Invoke, Process: p, F: fs[r.IntN(len(fs))], Key: "k", Value: &v}
+			add(e)
+			open[p] = e
+		default:
+			e.Type = []history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info}[r.IntN(5)]
+			e.Held = e.Type == history.Fail && !modes && !permits && r.IntN(2) == 0
+			e.Value = &history.Value{Valid: time.Duration(r.IntN(9))}
+			add(e)
+		}
+	}
+	return events
+}
+
+// holdsIn are the holds of a history in notation.
+func holdsIn(t *testing.T, text string) []Hold {
+	t.Helper()
+	h, err := history.ReadText(strings.NewReader(text), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return FindHolds(h, Options{})
+}
+
+// TestRefusedRenewalEndsTheHold: from its refusal on the owner knows that the lock is not its own.
+func TestRefusedRenewalEndsTheHold(t *testing.T) {
+	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
+		"client 0 renew k 2.0-2.1 fail owner=a\n"+
+		"client 1 acquire k 3.0-3.1 ok owner=b\n")
+	if len(holds) != 2 || holds[0].End != RenewalRefused || holds[0].Until != 2100*time.Millisecond {
+		t.Errorf("%+v", holds)
+	}
+}
+
+// TestRefusedInnerReleaseEndsTheHold: the servers know nothing of the hold, so that no level of it is left.
+func TestRefusedInnerReleaseEndsTheHold(t *testing.T) {
+	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
+		"client 0 acquire k 1.2-1.3 ok owner=a\n"+
+		"client 0 release k 2.0-2.1 fail owner=a\n")
+	if len(holds) != 1 || holds[0].End != ReleaseRefused || holds[0].Until != 2*time.Second {
+		t.Errorf("%+v", holds)
+	}
+}
