@@ -11,16 +11,17 @@ func TestStates(t *testing.T) {
 {"index":2,"time":3,"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"inject"}}}
 {"index":3,"time":4,"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"bite"}}}
 {"index":4,"time":5,"type":"info","process":"nemesis","f":"promoted","value":{"fault":{"id":0,"phase":"note"}}}
-{"index":5,"time":6,"type":"ok","process":1,"f":"acquire","key":"k","value":{"owner":"b","valid_ns":50}}
-{"index":6,"time":20,"type":"invoke","process":0,"f":"release","key":"k","value":{"owner":"a"}}
-{"index":7,"time":21,"type":"fail","process":0,"f":"release","key":"k","value":{"owner":"a"},"error":"lost: it is lost"}
-{"index":8,"time":22,"type":"info","process":1,"f":"lost","key":"k","value":{"owner":"b"}}
-{"index":9,"time":23,"type":"fail","process":1,"f":"touch","key":"k","value":{"owner":"b","touch":{}}}
+{"index":5,"time":5,"type":"invoke","process":1,"f":"acquire","key":"k","value":{"owner":"b"}}
+{"index":6,"time":6,"type":"ok","process":1,"f":"acquire","key":"k","value":{"owner":"b","valid_ns":50}}
+{"index":7,"time":20,"type":"invoke","process":0,"f":"release","key":"k","value":{"owner":"a"}}
+{"index":8,"time":21,"type":"fail","process":0,"f":"release","key":"k","value":{"owner":"a"},"error":"lost: it is lost"}
+{"index":9,"time":22,"type":"info","process":1,"f":"lost","key":"k","value":{"owner":"b"}}
+{"index":10,"time":23,"type":"fail","process":1,"f":"touch","key":"k","value":{"owner":"b","touch":{}}}
 torn`
 	want := []string{
-		"a holder outlived its lease", "a holder was told of its loss", "a release was refused",
+		"a holder outlived its lease", "a loss was reported", "a release was refused",
 		"a replica was promoted while the lock was held", "a stale write was refused",
-		"granted while something was broken", "kill bit while the lock was held", "two holders at once",
+		"granted during a fault", "kill took effect while the lock was held", "two holders at once",
 	}
 	if got := States([]byte(text)); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 )
 
@@ -14,17 +15,11 @@ type tracker struct {
 	keys    []string
 
 	mu      sync.Mutex
-	holders map[string][]stay // by key; more than one is what we are looking for
+	live    *checker.LiveHolds
 	waiting map[history.Process]string
 	last    int // client that got the lock last; -1: none
 	status  Status
 	armed   []*trap
-}
-
-// stay is one hold that has not ended.
-type stay struct {
-	client int
-	owner  string
 }
 
 // trap is a trigger that somebody waits for.
@@ -35,7 +30,7 @@ type trap struct {
 
 func newTracker(clients int, keys []string) *tracker {
 	return &tracker{
-		clients: clients, keys: keys, holders: map[string][]stay{}, waiting: map[history.Process]string{}, last: -1,
+		clients: clients, keys: keys, live: checker.NewLiveHolds(clients), waiting: map[history.Process]string{}, last: -1,
 		status: Status{Faults: map[int]string{}},
 	}
 }
@@ -54,7 +49,7 @@ func (t *tracker) see(e history.Event) {
 	} else {
 		t.seeClient(e)
 	}
-	when := trigger(e, len(t.holders[e.Key]) > 0)
+	when := trigger(e, len(t.live.Of(e.Key)) > 0)
 	if when == "" {
 		return
 	}
@@ -68,37 +63,23 @@ func (t *tracker) see(e history.Event) {
 }
 
 func (t *tracker) seeClient(e history.Event) {
-	client := e.Process.Client(t.clients)
-	switch {
-	case e.Type == history.Invoke && isAcquire(e.F):
-		t.waiting[e.Process] = e.Key
-	case isAcquire(e.F):
-		delete(t.waiting, e.Process)
-		if e.Type == history.OK {
-			t.holders[e.Key] = append(t.holders[e.Key], stay{client, e.Value.Owner})
-			t.last = client
+	t.live.Add(&e)
+	if isAcquire(e.F) {
+		switch e.Type {
+		case history.Invoke:
+			t.waiting[e.Process] = e.Key
+		case history.OK:
+			t.last = e.Process.Client(t.clients)
 			t.status.Grants++
-		}
-	case e.F == history.Release && e.Type == history.Invoke, e.F == history.Lost:
-		t.end(e.Key, func(s stay) bool { return e.Value != nil && s.owner == e.Value.Owner })
-	case e.F == history.Crash:
-		for key := range t.holders { // order does not matter: every key is treated alike
-			t.end(key, func(s stay) bool { return s.client == client })
+			fallthrough
+		default:
+			delete(t.waiting, e.Process)
 		}
 	}
 	if e.Type == history.Info && e.Error != nil {
 		t.status.Unknown++
 	}
-	if len(t.holders[e.Key]) > 1 {
-		t.status.Overlaps = true
-	}
-}
-
-func (t *tracker) end(key string, is func(stay) bool) {
-	t.holders[key] = slices.DeleteFunc(t.holders[key], is)
-	if len(t.holders[key]) == 0 {
-		delete(t.holders, key)
-	}
+	t.status.Overlaps = t.status.Overlaps || t.live.Conflict(e.Key)
 }
 
 func (t *tracker) seeFault(e history.Event) {
@@ -185,9 +166,9 @@ func (t *tracker) snapshot() Status {
 		s.Faults[id] = f
 	}
 	s.Holders = map[string][]int{}
-	for key, stays := range t.holders { // order does not matter: a copy
-		for _, h := range stays {
-			s.Holders[key] = append(s.Holders[key], h.client)
+	for _, key := range t.live.Keys() {
+		for _, h := range t.live.Of(key) {
+			s.Holders[key] = append(s.Holders[key], h.Client)
 		}
 	}
 	return s
