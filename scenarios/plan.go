@@ -11,6 +11,18 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
+// Variation is a run with the plan of its seed and everything else drawn differently; 0 is the run of the seed itself.
+// Odd variations deliver simulated messages by random priorities instead of by latency.
+type Variation uint64
+
+// Priorities reports whether messages are delivered by priorities.
+func (v Variation) Priorities() bool { return v%2 == 1 }
+
+// Seed is the seed of everything but the plan.
+func (v Variation) Seed(seed uint64) uint64 {
+	return seed ^ uint64(v)*0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+}
+
 // Plan is the faults of a run, every random choice made.
 type Plan struct {
 	Steps []Step // as the scenario lists them; each is armed when those above it were injected

@@ -104,7 +104,7 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	line := showStatus(s, func() status { return exploreStatus(latest.Load(), o.seeds) })
 	report, err := explore.Explore(ctx, pool, explore.Options{
 		Scenario: scenario.YAML(), Name: o.scenarioArgs(), First: o.first, Seeds: o.seeds, Time: o.time, Jobs: o.jobs,
-		Out: o.out, Repeat: o.check, Steady: o.steady, Watch: func(r explore.Report) { latest.Store(&r) },
+		Out: o.out, Repeat: o.check, NoVariations: o.steady, Watch: func(r explore.Report) { latest.Store(&r) },
 	})
 	line.end()
 	if err != nil {
@@ -169,8 +169,8 @@ func (r explored) print(s streams, asJSON bool) error {
 		fmt.Fprintf(s.out, "%s repeated a plan with other timing, %s delivered messages by priority\n",
 			format.Count(r.Varied, "run"), format.Count(r.Priorities, "run"))
 	}
-	if r.Same > 0 {
-		fmt.Fprintf(s.out, "%s repeated with the same history, byte by byte\n", format.Count(r.Same, "run"))
+	if r.Repeated > 0 {
+		fmt.Fprintf(s.out, "%s repeated with the same history, byte by byte\n", format.Count(r.Repeated, "run"))
 	}
 	if r.Stopped != "" {
 		fmt.Fprintf(s.out, "stopped before the last seed: %s\n", r.Stopped)
@@ -188,9 +188,9 @@ func (r explored) print(s streams, asJSON bool) error {
 	for _, f := range r.Failures {
 		fmt.Fprintf(s.out, "\nseed %d failed: %s\n", f.Seed, format.Printable(f.Failure))
 	}
-	for _, d := range r.Unequal {
+	for _, d := range r.Differences {
 		fmt.Fprintf(s.out, "\nseed %d: the history differs when the run is repeated; line %d first and then:\n  %s\n  %s\n",
-			d.Seed, d.Line, format.Printable(d.First), format.Printable(d.Again))
+			d.Seed, d.Line, format.Printable(d.Before), format.Printable(d.After))
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (r explored) findings(s streams) {
 	for i, f := range r.Findings {
 		fmt.Fprintf(s.out, "\n%s: %s, first with seed %d after %s\n  rule: %s\n", f.Kind, format.Count(f.Runs, "run"), f.Seed,
 			format.Duration(f.At), f.Kind.Rule)
-		if i > 0 && f.Seed == r.Findings[i-1].Seed && f.Varied == r.Findings[i-1].Varied {
+		if i > 0 && f.Seed == r.Findings[i-1].Seed && f.Variation == r.Findings[i-1].Variation {
 			fmt.Fprintf(s.out, "  the same run as above\n")
 			continue
 		}
@@ -218,7 +218,7 @@ func (r explored) findings(s streams) {
 			}
 			fmt.Fprintf(s.out, "  %s: %s\n", what, format.Printable(reason))
 		}
-		fmt.Fprintf(s.out, "  %s\n", repeatOf(explore.Job{Name: r.args, Seed: f.Seed, Variation: f.Varied}))
+		fmt.Fprintf(s.out, "  %s\n", repeatOf(explore.Job{Name: r.args, Seed: f.Seed, Variation: f.Variation}))
 	}
 }
 
@@ -241,7 +241,7 @@ func (r explored) exit(scenario scenarios.Scenario, expect bool) error {
 	switch {
 	case r.Stopped == "interrupted":
 		return runner.ErrInterrupted
-	case r.Failed > 0 || len(r.Unequal) > 0:
+	case r.Failed > 0 || len(r.Differences) > 0:
 		return &codeError{code: exitInternal}
 	case expect:
 		if wanted := scenario.Expect["verdict"] == string(checker.Unsafe); wanted == (r.Unsafe > 0) {
@@ -263,12 +263,12 @@ func shrinkAll(
 	var all []shrunk
 	for _, f := range r.Findings {
 		s.note("shrinking seed %d: %s", f.Seed, f.Kind)
-		job := explore.Job{Seed: f.Seed, Variation: f.Varied}
+		job := explore.Job{Seed: f.Seed, Variation: f.Variation}
 		got, err := explore.Shrink(ctx, pool, scenario, job, f.Kind)
 		if err != nil && ctx.Err() == nil {
 			return all, err
 		}
-		sh := shrunk{Shrunk: got, Seed: f.Seed, Variation: f.Varied}
+		sh := shrunk{Shrunk: got, Seed: f.Seed, Variation: f.Variation}
 		if f.Dir != "" && got.YAML != "" {
 			sh.File = shrunkFile(f.Dir, f.Kind)
 			if err := os.WriteFile(sh.File, []byte(got.YAML), 0o644); err != nil {

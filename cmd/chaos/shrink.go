@@ -13,6 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 func newShrink(s streams) *cobra.Command {
@@ -41,9 +42,9 @@ smaller scenario into the run directory and prints what was removed and what was
 // shrunk is a smaller run, as --json prints it.
 type shrunk struct {
 	explore.Shrunk
-	Seed      uint64 `json:"seed"`
-	Variation uint64 `json:"variation,omitempty"`
-	File      string `json:"file,omitempty"` // where the scenario was written
+	Seed      uint64              `json:"seed"`
+	Variation scenarios.Variation `json:"variation,omitempty"`
+	File      string              `json:"file,omitempty"` // where the scenario was written
 }
 
 func shrinkRun(c *cobra.Command, s streams, path string, property checker.Property, asJSON bool) error {
@@ -123,7 +124,7 @@ func (sh shrunk) text() string {
 	for _, f := range sh.Scenario.Faults {
 		fmt.Fprintf(&b, "    %s\n", f)
 	}
-	fmt.Fprintf(&b, "  %s\n", format.Printable(sh.Answer.Sentence))
+	fmt.Fprintf(&b, "  %s\n", format.Printable(sh.Run.Sentence))
 	if sh.File != "" {
 		job := explore.Job{Name: shellQuote(sh.File), Seed: sh.Seed, Variation: sh.Variation}
 		fmt.Fprintf(&b, "  %s\n", repeatOf(job))

@@ -34,7 +34,7 @@ to standard output. chaos explore starts one worker per CPU.`,
 			for range deepStacks {
 				go blockDeep(make(chan struct{}))
 			}
-			return explore.Serve(s.in, s.out, func(j explore.Job) explore.Answer { return simulate(c.Context(), j) })
+			return explore.Serve(s.in, s.out, func(j explore.Job) explore.Result { return simulate(c.Context(), j) })
 		},
 	}
 }
@@ -68,10 +68,10 @@ func workerCommand() ([]string, error) {
 }
 
 // simulate makes one run and keeps its directory if the job says so.
-func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
+func simulate(ctx context.Context, j explore.Job) (a explore.Result) {
 	scenario, err := scenarios.Parse([]byte(j.Scenario), nil)
 	if err != nil {
-		return explore.Answer{Failure: err.Error()}
+		return explore.Result{Failure: err.Error()}
 	}
 	backend := runner.NewSim(endStalled)
 	o := runner.Options{
@@ -87,9 +87,9 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Answer) {
 	runtime.GC()
 	runtime.GC()
 	if out == nil {
-		return explore.Answer{Failure: fmt.Sprint(err)}
+		return explore.Result{Failure: fmt.Sprint(err)}
 	}
-	a = answerOf(out, j)
+	a = resultOf(out, j)
 	a.Commands, a.Virtual = backend.Commands(), backend.Passed()
 	if err != nil {
 		a.Failure = err.Error()
@@ -118,8 +118,8 @@ func writeReports(dir *rundir.Dir) error {
 	return reports.WriteAll(run)
 }
 
-func answerOf(out *runner.Outcome, j explore.Job) explore.Answer {
-	a := explore.Answer{
+func resultOf(out *runner.Outcome, j explore.Job) explore.Result {
+	a := explore.Result{
 		Verdict: out.Judgement.Verdict, Sentence: out.Judgement.Sentence, Kinds: explore.KindsOf(out.Judgement),
 		Events: out.Judgement.Events,
 	}
@@ -133,7 +133,7 @@ func answerOf(out *runner.Outcome, j explore.Job) explore.Answer {
 	}
 	sum := sha256.Sum256(text)
 	a.Hash, a.States = hex.EncodeToString(sum[:]), explore.States(text)
-	if j.Events {
+	if j.History {
 		a.History = string(text)
 	}
 	for _, r := range out.Judgement.Results {

@@ -17,12 +17,12 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// asWorker makes this test binary a worker whose runs are made up; see pretend.
+// asWorker makes this test binary a worker with the runs of fakeRuns.
 const asWorker = "LOCKCHAOS_TEST_WORKER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) != "" {
-		if err := Serve(os.Stdin, os.Stdout, pretend()); err != nil {
+		if err := Serve(os.Stdin, os.Stdout, fakeRuns()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -31,48 +31,48 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Seeds with which the pretended worker does what real ones do on a bad day.
+// Seeds for which the fake worker fails.
 const (
-	killed  = 12 // it is killed
-	deadly  = 13 // it dies
-	babbles = 14 // it writes nonsense
-	unequal = 15 // the run differs each time
-	fails   = 16 // the run fails
-	frail   = 99 // the run fails when it is made again
+	killed    = 12 // it is killed
+	exits     = 13 // it exits
+	malformed = 14 // it writes something that is not JSON
+	differs   = 15 // the history differs each time
+	fails     = 16 // the run fails
+	failsNext = 99 // the run fails when it is repeated
 )
 
-// pretend makes up runs: one is unsafe if at least two clients meet a kill for
-// a second or more and its seed can be divided by 5.
-func pretend() func(Job) Answer {
+// fakeRuns makes up runs. A run is unsafe if it has a kill, at least two clients, a duration of a second or more, and a
+// seed that is divisible by 5.
+func fakeRuns() func(Job) Result {
 	runs := 0
-	return func(j Job) Answer {
+	return func(j Job) Result {
 		runs++
-		a := Answer{Verdict: checker.Safe, Hash: fmt.Sprint(j.Seed, j.Variation), Virtual: time.Second, Commands: 100}
+		a := Result{Verdict: checker.Safe, Hash: fmt.Sprint(j.Seed, j.Variation), Virtual: time.Second, Commands: 100}
 		switch j.Seed {
 		case killed:
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = self.Kill()
 			}
 			select {}
-		case frail:
+		case failsNext:
 			if runs > 1 {
-				a.Failure = "it was well the first time"
+				a.Failure = "only the first run works"
 				return a
 			}
-		case deadly:
+		case exits:
 			fmt.Fprintln(os.Stderr, "panic: oh no")
 			os.Exit(3)
-		case babbles:
-			fmt.Println("this is no answer")
-		case unequal:
+		case malformed:
+			fmt.Println("not JSON")
+		case differs:
 			a.Hash = fmt.Sprint("run ", runs)
 			a.History = fmt.Sprintf("{\"index\":0}\n{\"index\":%d}\n", runs)
 		case fails:
 			a.Failure = "virtual time has stood still"
 			return a
 		}
-		if j.Seed >= maze {
-			a.States = inMaze(j)
+		if j.Seed >= rare {
+			a.States = rareStates(j)
 			return a
 		}
 		s, err := scenarios.Parse([]byte(j.Scenario), nil)
@@ -96,19 +96,19 @@ func pretend() func(Job) Answer {
 	}
 }
 
-// maze is the first seed of runs with two doors: the plan of one seed in twenty
-// passes the first, and one timing in eight of such a plan the second.
-const maze = 1000
+// rare is the first seed of runs with two states: one plan in twenty reaches the first, and one variation in eight of
+// such a plan the second.
+const rare = 1000
 
-func inMaze(j Job) []string {
+func rareStates(j Job) []string {
 	draw := func(n uint64) uint64 { return rand.New(rand.NewPCG(j.Seed, n)).Uint64() }
 	switch {
 	case draw(0)%20 != 0:
 		return nil
-	case draw(1+j.Variation)%8 != 0:
-		return []string{"the first door"}
+	case draw(1+uint64(j.Variation))%8 != 0:
+		return []string{"first state"}
 	}
-	return []string{"the first door", "the second door"}
+	return []string{"first state", "second state"}
 }
 
 func pool(t *testing.T, n int) *Pool {
@@ -126,13 +126,13 @@ func pool(t *testing.T, n int) *Pool {
 			t.Error(err)
 		}
 		if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the pool's folder is left: %v", err)
+			t.Errorf("the pool's folder still exists: %v", err)
 		}
 	})
 	return p
 }
 
-// full is the folder on a disk without room.
+// full is a folder on a full disk.
 const full = "full"
 
 const plan = `{name: x, summary: y, topology: {kind: single}, lock: reentrant, duration: 8s,
@@ -141,15 +141,14 @@ workload: {clients: 7, keys: 4, jitter: 20ms}, faults: [
 {random: {of: [pause-node], every: 1s}}]}`
 
 func TestExploreCountsAndKeeps(t *testing.T) {
-	var watched atomic.Int64 // two workers report
+	var watched atomic.Int64 // Watch is called for two workers
 	r, err := Explore(t.Context(), pool(t, 2), Options{
-		Scenario: plan, First: 1, Seeds: 40, Jobs: 2, Out: "kept", Steady: true, Watch: func(Report) { watched.Add(1) },
+		Scenario: plan, First: 1, Seeds: 40, Jobs: 2, Out: "kept", NoVariations: true, Watch: func(Report) { watched.Add(1) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 12, 13 and 14 cost their worker, 16 failed;
-	// 5, 10, 20, 25, 30, 35 and 40 are unsafe, and so is 15, whatever its hash.
+	// The workers of 12, 13 and 14 die, 16 fails; 5, 10, 15, 20, 25, 30, 35 and 40 are unsafe.
 	if r.Runs != 40 || r.Failed != 4 || r.Unsafe != 8 || r.Safe != 28 || len(r.Findings) != 1 || r.Findings[0].Runs != 8 {
 		t.Errorf("%+v", r)
 	}
@@ -157,16 +156,16 @@ func TestExploreCountsAndKeeps(t *testing.T) {
 	if f.Dir != filepath.Join("kept", fmt.Sprint(f.Seed)) || f.Kind.String() != "exclusion (broken promise)" {
 		t.Errorf("%+v", f)
 	}
-	said := ""
+	failures := ""
 	for _, f := range r.Failures {
-		said += fmt.Sprintf("%d: %s\n", f.Seed, f.Failure)
+		failures += fmt.Sprintf("%d: %s\n", f.Seed, f.Failure)
 	}
 	for _, want := range []string{
 		"12: the worker died (signal: killed)", "13: the worker died (exit status 3)", "panic: oh no",
 		"14: the worker died", "16: virtual time",
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("the failures lack %q:\n%s", want, said)
+		if !strings.Contains(failures, want) {
+			t.Errorf("no failure %q in\n%s", want, failures)
 		}
 	}
 	if watched.Load() != 40 || r.States["promoted while held"] != 8 || r.Virtual != 37*time.Second {
@@ -174,9 +173,9 @@ func TestExploreCountsAndKeeps(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeKeptIsTold: the finding stays, and says why its run is not there.
-func TestWhatCannotBeKeptIsTold(t *testing.T) {
-	r, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 5, Seeds: 1, Out: full, Steady: true})
+// TestRunThatCannotBeKept: the finding says why its run was not kept.
+func TestRunThatCannotBeKept(t *testing.T) {
+	r, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 5, Seeds: 1, Out: full, NoVariations: true})
 	if err != nil || len(r.Findings) != 1 {
 		t.Fatalf("%+v, %v", r.Findings, err)
 	}
@@ -185,7 +184,7 @@ func TestWhatCannotBeKeptIsTold(t *testing.T) {
 	}
 }
 
-func TestPlansThatReachSomethingNewAreVaried(t *testing.T) {
+func TestRunsThatReachNewStatesAreVaried(t *testing.T) {
 	r, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 5, Seeds: 30, Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -195,65 +194,65 @@ func TestPlansThatReachSomethingNewAreVaried(t *testing.T) {
 	}
 }
 
-// TestFeedbackReachesRareStatesSooner: counted in runs until the second door of the maze, over thirty explorations.
+// TestFeedbackReachesRareStatesSooner: measured in runs until the second state, over thirty explorations.
 func TestFeedbackReachesRareStatesSooner(t *testing.T) {
 	p := pool(t, 1)
 	runs := map[bool]int{}
 	for first := range uint64(30) {
-		for _, steady := range []bool{false, true} {
+		for _, plain := range []bool{false, true} {
 			ctx, reached := context.WithCancel(t.Context())
 			r, err := Explore(ctx, p, Options{
-				Scenario: plan, First: maze * (1 + first), Seeds: 5000, Jobs: 1, Steady: steady, Watch: func(r Report) {
-					if r.States["the second door"] > 0 {
+				Scenario: plan, First: rare * (1 + first), Seeds: 5000, Jobs: 1, NoVariations: plain, Watch: func(r Report) {
+					if r.States["second state"] > 0 {
 						reached()
 					}
 				},
 			})
 			reached()
-			if err != nil || r.States["the second door"] == 0 {
+			if err != nil || r.States["second state"] == 0 {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			runs[steady] += r.Runs
+			runs[plain] += r.Runs
 		}
 	}
 	t.Logf("%d runs with feedback, %d without", runs[false], runs[true])
 	if 2*runs[false] > runs[true] {
-		t.Errorf("%d runs with feedback, %d without: it is of no use", runs[false], runs[true])
+		t.Errorf("%d runs with feedback, %d without", runs[false], runs[true])
 	}
 }
 
-func TestUnequalRunsAreShown(t *testing.T) {
+func TestRunsThatDifferAreShown(t *testing.T) {
 	r, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 15, Seeds: 1, Repeat: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Unequal) != 1 || r.Unequal[0].Line != 2 || !strings.Contains(r.Unequal[0].First, `"index"`) {
-		t.Errorf("%+v", r.Unequal)
+	if len(r.Differences) != 1 || r.Differences[0].Line != 2 || !strings.Contains(r.Differences[0].Before, `"index"`) {
+		t.Errorf("%+v", r.Differences)
 	}
 	r, err = Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: 17, Seeds: 3, Repeat: 3})
-	if err != nil || len(r.Unequal) != 0 || r.Same != 3 {
-		t.Errorf("equal runs: %d, %+v, %v", r.Same, r.Unequal, err)
+	if err != nil || len(r.Differences) != 0 || r.Repeated != 3 {
+		t.Errorf("runs without a difference: %d, %+v, %v", r.Repeated, r.Differences, err)
 	}
-	r, err = Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: frail, Seeds: 1, Repeat: 3})
-	if err != nil || r.Same != 0 || len(r.Unequal) != 1 || r.Unequal[0].Again != "it was well the first time" {
-		t.Errorf("a run that fails when it is made again: %d, %+v, %v", r.Same, r.Unequal, err)
+	r, err = Explore(t.Context(), pool(t, 1), Options{Scenario: plan, First: failsNext, Seeds: 1, Repeat: 3})
+	if err != nil || r.Repeated != 0 || len(r.Differences) != 1 || r.Differences[0].After != "only the first run works" {
+		t.Errorf("a run that fails when it is repeated: %d, %+v, %v", r.Repeated, r.Differences, err)
 	}
 }
 
 func TestExploreStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	once := func(Report) { cancel() }
-	r, err := Explore(ctx, pool(t, 2), Options{Scenario: plan, First: 1, Seeds: 1 << 40, Watch: once})
+	stop := func(Report) { cancel() }
+	r, err := Explore(ctx, pool(t, 2), Options{Scenario: plan, First: 1, Seeds: 1 << 40, Watch: stop})
 	if err != nil || r.Stopped != "interrupted" || r.Runs == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	soon := Options{Scenario: plan, First: 1, Seeds: 1 << 40, Time: 300 * time.Millisecond}
-	r, err = Explore(t.Context(), pool(t, 2), soon)
-	if err != nil || r.Stopped != "300ms were over" {
+	limited := Options{Scenario: plan, First: 1, Seeds: 1 << 40, Time: 300 * time.Millisecond}
+	r, err = Explore(t.Context(), pool(t, 2), limited)
+	if err != nil || r.Stopped != "time limit of 300ms reached" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := Explore(t.Context(), pool(t, 1), Options{Scenario: plan}); err == nil {
-		t.Error("no seeds, and no error")
+		t.Error("no error without seeds")
 	}
 	missing, err := Open([]string{"/nowhere/at/all"}, 1)
 	if err != nil {
@@ -261,11 +260,11 @@ func TestExploreStops(t *testing.T) {
 	}
 	defer missing.Close()
 	if _, err := Explore(t.Context(), missing, Options{Scenario: plan, Seeds: 3}); err == nil {
-		t.Error("there is no worker, and no error")
+		t.Error("no error without a worker")
 	}
 }
 
-func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
+func TestShrink(t *testing.T) {
 	s, err := scenarios.Parse([]byte(plan), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -282,14 +281,14 @@ func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
 		t.Errorf("left: %+v for %v", p, got.Scenario.Duration)
 	}
 	story := strings.Join(got.Story, "\n")
-	for _, want := range []string{"faults", "2 clients instead of 7", "1 keys instead of 4", "of the same length"} {
+	for _, want := range []string{"faults", "2 clients instead of 7", "1 key instead of 4", "of the same length"} {
 		if !strings.Contains(story, want) {
-			t.Errorf("the story lacks %q:\n%s", want, story)
+			t.Errorf("no %q in the story\n%s", want, story)
 		}
 	}
-	again, err := scenarios.Parse([]byte(got.YAML), nil)
-	if err != nil || len(again.Faults) != 1 {
-		t.Errorf("the smaller scenario cannot be read: %v\n%s", err, got.YAML)
+	parsed, err := scenarios.Parse([]byte(got.YAML), nil)
+	if err != nil || len(parsed.Faults) != 1 {
+		t.Errorf("the shrunk scenario cannot be read: %v\n%s", err, got.YAML)
 	}
 }
 
@@ -302,7 +301,7 @@ func TestShrinkNeedsAViolation(t *testing.T) {
 	for _, c := range []struct {
 		seed uint64
 		kind Kind
-	}{{4, Kind{}}, {fails, Kind{}}, {deadly, Kind{}}, {5, Kind{Property: checker.Leak}}} {
+	}{{4, Kind{}}, {fails, Kind{}}, {exits, Kind{}}, {5, Kind{Property: checker.Leak}}} {
 		if _, err := Shrink(t.Context(), p, s, Job{Seed: c.seed}, c.kind); !errors.Is(err, ErrNoViolation) {
 			t.Errorf("seed %d, %v: error %v, want ErrNoViolation", c.seed, c.kind, err)
 		}

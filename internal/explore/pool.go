@@ -15,21 +15,20 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 )
 
-// Pool is a set of worker processes. A worker that dies is started again, and
-// the seed that it died of is told. Close ends all of them; Do may be called
-// from several goroutines.
+// Pool is a set of worker processes. A worker that dies is restarted, and its run fails. Close ends all of them. Do may
+// be called from several goroutines.
 type Pool struct {
 	command []string
 	env     []string
-	dir     string // for what workers say on standard error
+	dir     string // of the standard error of workers
 
 	idle chan *worker
 
-	mu  sync.Mutex
-	all map[*worker]bool
+	mu      sync.Mutex
+	running map[*worker]bool
 }
 
-// worker is one process; nil proc: it has to be started.
+// worker is one process; nil proc: it is not running.
 type worker struct {
 	number int
 	proc   *child.Process
@@ -37,12 +36,11 @@ type worker struct {
 	out    *bufio.Reader
 }
 
-// maxAnswer bounds one line of a worker.
-const maxAnswer = 256 << 20
+// maxResult bounds one line of a worker.
+const maxResult = 256 << 20
 
-// Open makes a pool of n workers, each of which runs command, which is a
-// program that calls [Serve]. env is added to the environment of this program. A worker is started
-// when there is work for it.
+// Open makes a pool of n workers, each of which runs command, a program that calls [Serve]. env is added to the
+// environment of this program. Workers are started when they are needed.
 func Open(command []string, n int, env ...string) (*Pool, error) {
 	if len(command) == 0 || n < 1 {
 		return nil, errors.New("opening a pool of workers: it needs a command and at least one worker")
@@ -51,49 +49,49 @@ func Open(command []string, n int, env ...string) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening a pool of workers: %w", err)
 	}
-	p := &Pool{command: command, env: env, dir: dir, idle: make(chan *worker, n), all: map[*worker]bool{}}
+	p := &Pool{command: command, env: env, dir: dir, idle: make(chan *worker, n), running: map[*worker]bool{}}
 	for i := range n {
 		p.idle <- &worker{number: i}
 	}
 	return p, nil
 }
 
-// Do has a worker make the run. A run that took its worker with it is an answer
-// with Failure set. The error is about the pool: no worker can be started, or ctx has ended.
-func (p *Pool) Do(ctx context.Context, j Job) (Answer, error) {
+// Do makes a run in a worker. If the worker dies, the result has Failure set. The error is about the pool: no worker
+// can be started, or ctx has ended.
+func (p *Pool) Do(ctx context.Context, j Job) (Result, error) {
 	var w *worker
 	select {
 	case w = <-p.idle:
 	case <-ctx.Done():
-		return Answer{}, ctx.Err()
+		return Result{}, ctx.Err()
 	}
 	defer func() { p.idle <- w }()
 	if ctx.Err() != nil {
-		return Answer{}, ctx.Err()
+		return Result{}, ctx.Err()
 	}
 	if err := p.start(w); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
-	stop := context.AfterFunc(ctx, func() { p.end(w) })
+	stop := context.AfterFunc(ctx, func() { p.kill(w) })
 	defer stop()
-	a, err := w.ask(j)
+	r, err := w.run(j)
 	if err == nil {
-		return a, nil
+		return r, nil
 	}
-	p.end(w)
-	said, ended := p.lastWords(w), w.proc.Wait()
+	p.kill(w)
+	stderr, exit := p.stderr(w), w.proc.Wait()
 	w.proc = nil
 	if ctx.Err() != nil {
-		return Answer{}, ctx.Err()
+		return Result{}, ctx.Err()
 	}
 	why := fmt.Sprintf("the worker died: %v", err)
-	if errors.Is(err, io.EOF) && ended != nil { // by itself, and not because of what it said
-		why = fmt.Sprintf("the worker died (%v)", ended)
+	if errors.Is(err, io.EOF) && exit != nil { // it exited by itself
+		why = fmt.Sprintf("the worker died (%v)", exit)
 	}
-	if said != "" {
-		why += ": " + said
+	if stderr != "" {
+		why += ": " + stderr
 	}
-	return Answer{Seed: j.Seed, Variation: j.Variation, Failure: why}, nil
+	return Result{Seed: j.Seed, Variation: j.Variation, Failure: why}, nil
 }
 
 func (p *Pool) start(w *worker) error {
@@ -111,16 +109,16 @@ func (p *Pool) start(w *worker) error {
 	w.proc, w.in, w.out = proc, json.NewEncoder(proc.Stdin()), bufio.NewReaderSize(proc.Stdout(), 64<<10)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.all[w] = true
+	p.running[w] = true
 	return nil
 }
 
-func (p *Pool) end(w *worker) {
+func (p *Pool) kill(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all[w] {
+	if p.running[w] {
 		_ = w.proc.Kill()
-		delete(p.all, w)
+		delete(p.running, w)
 	}
 }
 
@@ -128,9 +126,8 @@ func (p *Pool) log(w *worker) string {
 	return filepath.Join(p.dir, fmt.Sprintf("worker-%d.log", w.number))
 }
 
-// lastWords is the end of what w said on standard error: enough for the advice
-// of a watchdog, or the head of a panic.
-func (p *Pool) lastWords(w *worker) string {
+// stderr is the standard error of w, up to the length of a watchdog's advice or of the head of a panic.
+func (p *Pool) stderr(w *worker) string {
 	const most = 2000
 	text, err := os.ReadFile(p.log(w))
 	if err != nil {
@@ -146,10 +143,10 @@ func (p *Pool) lastWords(w *worker) string {
 // Close ends every worker.
 func (p *Pool) Close() error {
 	p.mu.Lock()
-	for w := range p.all { // order does not matter: all end
+	for w := range p.running { // in any order: all end
 		_ = w.proc.Kill()
 	}
-	p.all = map[*worker]bool{}
+	p.running = map[*worker]bool{}
 	p.mu.Unlock()
 	if err := os.RemoveAll(p.dir); err != nil {
 		return fmt.Errorf("closing a pool of workers: %w", err)
@@ -157,26 +154,26 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-func (w *worker) ask(j Job) (Answer, error) {
-	var a Answer
+func (w *worker) run(j Job) (Result, error) {
+	var r Result
 	if err := w.in.Encode(j); err != nil {
-		return a, err
+		return r, err
 	}
 	var line []byte
 	for {
 		part, more, err := w.out.ReadLine()
 		if err != nil {
-			return a, err
+			return r, err
 		}
 		if line = append(line, part...); !more {
 			break
 		}
-		if len(line) > maxAnswer {
-			return a, errors.New("its answer is too long")
+		if len(line) > maxResult {
+			return r, fmt.Errorf("its result has more than %d bytes", maxResult)
 		}
 	}
-	if err := json.Unmarshal(line, &a); err != nil {
-		return a, fmt.Errorf("reading its answer: %w", err)
+	if err := json.Unmarshal(line, &r); err != nil {
+		return r, fmt.Errorf("reading its result: %w", err)
 	}
-	return a, nil
+	return r, nil
 }

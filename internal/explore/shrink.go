@@ -8,30 +8,29 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Shrunk is a smaller run that violates the same.
+// Shrunk is a smaller run with the same kind of violation.
 type Shrunk struct {
 	Scenario scenarios.Scenario `json:"-"`
 	YAML     string             `json:"yaml"`
 	Kind     Kind               `json:"kind"`
-	Answer   Answer             `json:"answer"` // of the smallest run
-	Story    []string           `json:"story"`  // what was left out, and what could not be, a sentence each
-	Tried    int                `json:"tried"`  // runs
+	Run      Result             `json:"run"`   // of Scenario
+	Story    []string           `json:"story"` // every step towards it
+	Tried    int                `json:"tried"` // runs
 }
 
-// ErrNoViolation says that the run to be made smaller violates nothing, or not that.
+// ErrNoViolation says that the run to shrink does not violate the property.
 var ErrNoViolation = errors.New("the run shows no such violation")
 
-// Shrink makes the run of s with that seed smaller for as long as it violates k:
-// fewer faults, clients and keys, a shorter time, no chance in durations. The
-// search is that of Zeller and Hildebrandt's delta debugging (2002), which ends
-// where no single thing that it tries can be left out. k's zero value means the first violation
-// of the run. When ctx ends, the smallest run so far is returned with its error.
+// Shrink looks for the smallest scenario whose run violates k: fewer faults, clients and keys, a shorter duration, no
+// jitter. It is delta debugging (Zeller and Hildebrandt, 2002), which ends when no single reduction that it tries
+// preserves the violation. The zero k is the first violation of the run. When ctx ends, Shrink returns the smallest run
+// so far with the error.
 func Shrink(ctx context.Context, pool *Pool, s scenarios.Scenario, job Job, k Kind) (Shrunk, error) {
-	// The plan is written out, so that a step can be left out without drawing the others anew.
-	s.Faults = written(s.Plan(job.Seed))
+	s.Faults = listed(s.Plan(job.Seed)) // without random steps, so that removing one leaves the others as they are
 	sh := &shrinker{pool: pool, job: job, best: s}
 	first, err := sh.try(ctx, s)
 	if err != nil {
@@ -43,24 +42,21 @@ func Shrink(ctx context.Context, pool *Pool, s scenarios.Scenario, job Job, k Ki
 	if first.Failure != "" || k == (Kind{}) || !first.Violates(k) {
 		return Shrunk{}, fmt.Errorf("%w: %s", ErrNoViolation, cmp.Or(first.Failure, first.Sentence))
 	}
-	sh.kind, sh.answer = k, first
-	err = sh.all(ctx)
+	sh.kind, sh.run = k, first
+	err = sh.minimize(ctx)
 	return Shrunk{
-		Scenario: sh.best, YAML: sh.best.YAML(), Kind: k, Answer: sh.answer, Story: sh.story, Tried: sh.tried,
+		Scenario: sh.best, YAML: sh.best.YAML(), Kind: k, Run: sh.run, Story: sh.story, Tried: sh.tried,
 	}, err
 }
 
-// written is a plan as a list of steps: drawn ones have their instants, so the
-// order of the list is that of the instants, and steps that wait for a trigger stay where they are.
-func written(p scenarios.Plan) []scenarios.Step {
+// listed is a plan as a list of steps. Drawn steps are inserted at their instants; steps with a trigger keep their
+// order.
+func listed(p scenarios.Plan) []scenarios.Step {
 	steps := slices.Clone(p.Steps)
 	for _, d := range p.Drawn {
-		at := len(steps)
-		for i, s := range steps {
-			if s.When == "" && s.After > d.After {
-				at = i
-				break
-			}
+		at := slices.IndexFunc(steps, func(s scenarios.Step) bool { return s.When == "" && s.After > d.After })
+		if at < 0 {
+			at = len(steps)
 		}
 		steps = slices.Insert(steps, at, d)
 	}
@@ -68,42 +64,42 @@ func written(p scenarios.Plan) []scenarios.Step {
 }
 
 type shrinker struct {
-	pool   *Pool
-	job    Job
-	kind   Kind
-	best   scenarios.Scenario
-	answer Answer
-	story  []string
-	tried  int
+	pool  *Pool
+	job   Job
+	kind  Kind
+	best  scenarios.Scenario
+	run   Result // of best
+	story []string
+	tried int
 }
 
 // try makes the run of s.
-func (sh *shrinker) try(ctx context.Context, s scenarios.Scenario) (Answer, error) {
+func (sh *shrinker) try(ctx context.Context, s scenarios.Scenario) (Result, error) {
 	sh.tried++
 	j := sh.job
 	j.Scenario = s.YAML()
 	return sh.pool.Do(ctx, j)
 }
 
-// better takes s if its run violates the same.
-func (sh *shrinker) better(ctx context.Context, s scenarios.Scenario, told string) (bool, error) {
-	a, err := sh.try(ctx, s)
-	if err != nil || a.Failure != "" || !a.Violates(sh.kind) {
+// accept replaces best with s if its run has the same kind of violation.
+func (sh *shrinker) accept(ctx context.Context, s scenarios.Scenario, story string) (bool, error) {
+	r, err := sh.try(ctx, s)
+	if err != nil || r.Failure != "" || !r.Violates(sh.kind) {
 		return false, err
 	}
-	sh.best, sh.answer = s, a
-	sh.story = append(sh.story, told)
+	sh.best, sh.run = s, r
+	sh.story = append(sh.story, story)
 	return true, nil
 }
 
-// all goes through everything that can be left out until nothing more can be.
-func (sh *shrinker) all(ctx context.Context) error {
+// minimize applies all reductions until none of them is accepted.
+func (sh *shrinker) minimize(ctx context.Context) error {
 	for {
 		before := len(sh.story)
-		for _, less := range []func(context.Context) error{
-			sh.fewerFaults, sh.fewerClients, sh.fewerKeys, sh.lessChance, sh.shorter, sh.neverHealed,
+		for _, reduce := range []func(context.Context) error{
+			sh.fewerFaults, sh.fewerClients, sh.fewerKeys, sh.noJitter, sh.shorter, sh.neverHealed,
 		} {
-			if err := less(ctx); err != nil {
+			if err := reduce(ctx); err != nil {
 				return err
 			}
 		}
@@ -113,19 +109,19 @@ func (sh *shrinker) all(ctx context.Context) error {
 	}
 }
 
-// fewerFaults leaves out halves, then quarters, down to single steps (ddmin).
+// fewerFaults removes halves, then quarters, down to single steps (ddmin).
 func (sh *shrinker) fewerFaults(ctx context.Context) error {
 	for size := (len(sh.best.Faults) + 1) / 2; size >= 1; size /= 2 {
 		for at := 0; at < len(sh.best.Faults); {
 			s := sh.best
 			end := min(at+size, len(s.Faults))
-			gone := s.Faults[at:end]
+			removed := s.Faults[at:end]
 			s.Faults = slices.Delete(slices.Clone(s.Faults), at, end)
-			took, err := sh.better(ctx, s, "without "+list(gone))
+			ok, err := sh.accept(ctx, s, "without "+stepsText(removed))
 			if err != nil {
 				return err
 			}
-			if !took {
+			if !ok {
 				at = end
 			}
 		}
@@ -133,68 +129,69 @@ func (sh *shrinker) fewerFaults(ctx context.Context) error {
 	return nil
 }
 
-func list(steps []scenarios.Step) string {
+func stepsText(steps []scenarios.Step) string {
 	if len(steps) == 1 {
 		return fmt.Sprintf("the fault %s (%s)", steps[0].Fault, steps[0].Due())
 	}
-	return fmt.Sprintf("%d faults", len(steps))
+	return format.Count(len(steps), "fault")
 }
 
 // fewerClients finds the smallest number of clients that is enough.
 func (sh *shrinker) fewerClients(ctx context.Context) error {
-	p := sh.best.Workload.Defaults()
-	for n := 1; n < p.Clients; n++ {
+	clients := sh.best.Workload.Defaults().Clients
+	for n := 1; n < clients; n++ {
 		s := sh.best
 		s.Workload.Clients = n
-		took, err := sh.better(ctx, s, fmt.Sprintf("%d clients instead of %d", n, p.Clients))
-		if took || err != nil {
+		ok, err := sh.accept(ctx, s, fmt.Sprintf("%s instead of %d", format.Count(n, "client"), clients))
+		if ok || err != nil {
 			return err
 		}
-		if n >= 4 { // the interesting ones are small; then by halves
-			n = max(n, p.Clients/2-1)
+		if n >= 4 { // most violations need few clients; then from half of them on
+			n = max(n, clients/2-1)
 		}
 	}
 	return nil
 }
 
 func (sh *shrinker) fewerKeys(ctx context.Context) error {
-	if sh.best.Workload.Keys <= 1 {
+	keys := sh.best.Workload.Keys
+	if keys <= 1 {
 		return nil
 	}
-	for _, n := range []int{1, sh.best.Workload.Keys / 2} {
+	for _, n := range []int{1, keys / 2} {
 		s := sh.best
 		s.Workload.Keys = n
-		took, err := sh.better(ctx, s, fmt.Sprintf("%d keys instead of %d", n, sh.best.Workload.Keys))
-		if took || err != nil {
+		ok, err := sh.accept(ctx, s, fmt.Sprintf("%s instead of %d", format.Count(n, "key"), keys))
+		if ok || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lessChance takes jitter and thinking out of the workload.
-func (sh *shrinker) lessChance(ctx context.Context) error {
+// noJitter removes jitter and think time from the workload.
+func (sh *shrinker) noJitter(ctx context.Context) error {
 	if sh.best.Workload.Jitter > 0 {
 		s := sh.best
 		s.Workload.Jitter = 0
-		if _, err := sh.better(ctx, s, "every critical section of the same length"); err != nil {
+		if _, err := sh.accept(ctx, s, "every critical section of the same length"); err != nil {
 			return err
 		}
 	}
 	if sh.best.Workload.Think > 0 {
 		s := sh.best
 		s.Workload.Think = 0
-		if _, err := sh.better(ctx, s, "no pause between a release and the next acquire"); err != nil {
+		if _, err := sh.accept(ctx, s, "no pause between a release and the next acquire"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// shortest is the shortest run that is tried.
+// shortest is the shortest duration that is tried.
 const shortest = 100 * time.Millisecond
 
-// shorter halves the time, then takes off an eighth at a time.
+// shorter halves the duration, then takes off an eighth at a time.
 func (sh *shrinker) shorter(ctx context.Context) error {
 	for _, part := range []time.Duration{2, 8} {
 		for {
@@ -204,11 +201,11 @@ func (sh *shrinker) shorter(ctx context.Context) error {
 			if s.Duration < shortest {
 				break
 			}
-			took, err := sh.better(ctx, s, fmt.Sprintf("%v instead of %v", s.Duration, was))
+			ok, err := sh.accept(ctx, s, fmt.Sprintf("%v instead of %v", s.Duration, was))
 			if err != nil {
 				return err
 			}
-			if !took {
+			if !ok {
 				break
 			}
 		}
@@ -216,8 +213,7 @@ func (sh *shrinker) shorter(ctx context.Context) error {
 	return nil
 }
 
-// neverHealed lets faults last until the end of the run, which is one instant
-// less to explain, if that shows the same.
+// neverHealed lets faults last until the end of the run: one event less to explain.
 func (sh *shrinker) neverHealed(ctx context.Context) error {
 	for i, step := range sh.best.Faults {
 		if step.For == 0 {
@@ -226,7 +222,7 @@ func (sh *shrinker) neverHealed(ctx context.Context) error {
 		s := sh.best
 		s.Faults = slices.Clone(s.Faults)
 		s.Faults[i].For = 0
-		if _, err := sh.better(ctx, s, fmt.Sprintf("the fault %s stays until the end", step.Fault)); err != nil {
+		if _, err := sh.accept(ctx, s, fmt.Sprintf("the fault %s lasts until the end", step.Fault)); err != nil {
 			return err
 		}
 	}

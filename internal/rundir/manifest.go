@@ -47,11 +47,10 @@ type Manifest struct {
 	YAML     string `json:"yaml"`              // the scenario as it was run, after all overrides
 	Seed     uint64 `json:"seed"`
 	// Delivery says in what order simulated messages arrived, if not by their latencies alone.
-	Delivery string `json:"delivery,omitempty"`
-	// Variation other than 0 is the seed's plan with other timing.
-	Variation uint64 `json:"variation,omitempty"`
-	Repeat    string `json:"repeat"` // the command that runs it again
-	Backend   string `json:"backend"`
+	Delivery  string              `json:"delivery,omitempty"`
+	Variation scenarios.Variation `json:"variation,omitempty"`
+	Repeat    string              `json:"repeat"` // the command that runs it again
+	Backend   string              `json:"backend"`
 	// Deterministic says that the same seed makes the same history on this backend.
 	Deterministic bool          `json:"deterministic,omitempty"`
 	Why           string        `json:"why"` // why this backend

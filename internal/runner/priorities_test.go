@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // hasty is a lock that raises its flag over one connection without waiting for the
@@ -96,7 +97,7 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	const seeds = 30
 	s := load(t, "redlock-contention", "topology={kind: single}", "lock=reentrant", "workload.clients=4",
 		"workload.hold=20ms", "duration=3s", "expect={}")
-	run := func(seed, variation uint64) (unsafe bool, history []byte) {
+	run := func(seed uint64, variation scenarios.Variation) (unsafe bool, history []byte) {
 		out, err := Run(context.Background(), Options{
 			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), Memory: true, Version: "test",
 		})
@@ -105,7 +106,7 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := strings.Contains(out.Manifest.Delivery, "by priorities of"); told != (variation == 1) {
+		if random := strings.Contains(out.Manifest.Delivery, "by priorities of"); random != (variation == 1) {
 			t.Fatalf("variation %d: delivery %q", variation, out.Manifest.Delivery)
 		}
 		r := out.Judgement.Results

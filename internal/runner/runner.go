@@ -23,11 +23,9 @@ import (
 
 // Options of one run.
 type Options struct {
-	Scenario scenarios.Scenario
-	Seed     uint64
-	// Variation other than 0 leaves the plan of faults as the seed draws it, and draws all else anew. With an odd
-	// one simulated messages arrive by priorities, which it draws too.
-	Variation uint64
+	Scenario  scenarios.Scenario
+	Seed      uint64
+	Variation scenarios.Variation
 	Backend   Backend
 	Why       string   // why this backend, for the report
 	Out       string   // folder for runs; "" is rundir.Root
@@ -88,12 +86,6 @@ type run struct {
 	spent   time.Duration // what the clock had counted at from
 	from    time.Time     // zero: the clock stands still
 }
-
-// dice is the seed of all but the plan.
-func (o Options) dice() uint64 { return o.Seed ^ o.Variation*0x9E3779B97F4A7C15 } // 2^64 divided by the golden ratio
-
-// byPriorities: every other variation.
-func (o Options) byPriorities() bool { return o.Variation%2 == 1 }
 
 // lockSpec is the lock under test.
 func (o Options) lockSpec() (client.Spec, error) {

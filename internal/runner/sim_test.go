@@ -21,7 +21,9 @@ import (
 )
 
 // simulate runs s on simulated servers and returns the outcome and the history's bytes.
-func simulate(t *testing.T, s scenarios.Scenario, seed, variation uint64) (*Outcome, []byte) {
+func simulate(
+	t *testing.T, s scenarios.Scenario, seed uint64, variation scenarios.Variation,
+) (*Outcome, []byte) {
 	t.Helper()
 	out, err := Run(context.Background(), Options{
 		Scenario: s, Seed: seed, Variation: variation, Backend: NewSim(nil), Out: t.TempDir(), Version: "test",
@@ -115,7 +117,7 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 		equal(t, first, again)
 	}
 	for what, seeds := range map[string][2]uint64{"another seed": {8, 0}, "a variation": {7, 1}} {
-		if _, other := simulate(t, s, seeds[0], seeds[1]); bytes.Equal(first, other) {
+		if _, other := simulate(t, s, seeds[0], scenarios.Variation(seeds[1])); bytes.Equal(first, other) {
 			t.Errorf("%s made the same history", what)
 		}
 	}

@@ -59,7 +59,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	env := RunEnv{
 		Topology: r.m.Topology, Dir: r.keep.dir, Ledger: r.keep.ledger, Lock: r.lock,
 		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
-		Seed: r.dice(), Priorities: r.byPriorities(), Requirements: r.plan.Requirements(),
+		Seed: r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.plan.Requirements(),
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, env); err != nil {
@@ -126,7 +126,7 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
 	defer cancel()
 	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
 		Lock: s.run.lock.Name, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options,
-		Seed: s.run.dice() + uint64(i),
+		Seed: s.run.Variation.Seed(s.run.Seed) + uint64(i),
 	}})
 	if err != nil {
 		return fmt.Errorf("setting up client %d: %w (%s)", i, err, s.run.keep.logs())
@@ -204,7 +204,7 @@ func (s *stage) begin() {
 		env := workloads.Env{
 			Params: r.params, Session: session, Guard: guard,
 			Until: time.Now().Add(r.Scenario.Duration),
-			Rand:  rand.New(rand.NewPCG(r.dice(), uint64(i)+0x10C5)),
+			Rand:  rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
 		}
 		mine := r.Backend.Lane(work, fmt.Sprintf("client-%d", i))
 		s.loops.Go(func() {
