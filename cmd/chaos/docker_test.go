@@ -188,7 +188,7 @@ func TestDockerEngineDies(t *testing.T) {
 		}
 		return string(said)
 	}
-	if said := clean(); !strings.Contains(said, "failed: no Docker engine answers") {
+	if said := clean(); !strings.Contains(said, "failed: no Docker engine at") {
 		t.Errorf("clean without the engine: %s", said)
 	}
 	engine.start(t)

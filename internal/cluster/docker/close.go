@@ -12,18 +12,18 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// watch asks after the engine until the cluster closes.
-func (g *launcher) watch() {
+// watch pings the engine until the cluster closes.
+func (l *launcher) watch() {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	missed := 0
 	for {
 		select {
-		case <-g.closing:
+		case <-l.open.Done():
 			return
 		case <-tick.C:
 		}
-		err := g.engine.ping(context.Background())
+		err := l.engine.ping(context.Background())
 		if err == nil {
 			missed = 0
 			continue
@@ -31,86 +31,69 @@ func (g *launcher) watch() {
 		if missed++; missed < pingTries {
 			continue
 		}
-		g.mu.Lock()
-		gone := &EngineError{Host: g.engine.DaemonHost(), Err: err}
-		g.failure = fmt.Errorf("%w: the Docker engine does not answer any more: %s: start it again, "+
-			"then chaos clean removes the containers", cluster.ErrEnvironment, gone.Short())
-		g.mu.Unlock()
-		close(g.failed)
+		lost := &EngineError{Host: l.engine.DaemonHost(), Err: err}
+		l.lose(fmt.Errorf("%w: lost the Docker engine: %s: restart it, then remove the containers with chaos clean",
+			cluster.ErrEnvironment, lost.Short()))
 		return
 	}
 }
 
-// err is why the engine is gone, nil if it is not.
-func (g *launcher) err() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.failure
-}
+// err is why the engine was lost, nil if it was not.
+func (l *launcher) err() error { return context.Cause(l.alive) }
 
-// stopWatching says that the cluster closes.
-func (g *launcher) stopWatching() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.closed {
-		g.closed = true
-		close(g.closing)
+// explain adds the probable cause of a failed start.
+func (l *launcher) explain(err error) error {
+	if failed := l.engine.ping(context.Background()); failed != nil {
+		return fmt.Errorf("%w: %w", &EngineError{Host: l.engine.DaemonHost(), Err: failed}, err)
 	}
-}
-
-// explain adds to what went wrong with a start what it is probably about.
-func (g *launcher) explain(err error) error {
-	if failed := g.engine.ping(context.Background()); failed != nil {
-		return fmt.Errorf("%w: %w", &EngineError{Host: g.engine.DaemonHost(), Err: failed}, err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) && g.gateway.IsValid() {
-		return fmt.Errorf("%w (containers of %v must reach this machine at %v: a firewall may be in the way)",
-			err, g.subnet, g.gateway)
+	if errors.Is(err, context.DeadlineExceeded) && l.gateway.IsValid() {
+		return fmt.Errorf("%w (containers of %v must reach this machine at %v: is there a firewall?)",
+			err, l.subnet, l.gateway)
 	}
 	return err
 }
 
-// clear removes every container and the network, for another try or for good.
-func (g *launcher) clear() error {
+// clear removes every container and the network.
+func (l *launcher) clear() error {
 	wait := callWait
-	if g.err() != nil {
-		wait = pingWait // it may be back
+	if l.err() != nil {
+		wait = pingWait // it may have been restarted
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	if _, err := g.engine.remove(ctx, labelled(runLabel, g.run)); err != nil {
-		return fmt.Errorf("removing the containers of run %s: %w", g.run, err)
+	if _, err := l.engine.remove(ctx, labelled(runLabel, l.run)); err != nil {
+		return fmt.Errorf("removing the containers of run %s: %w", l.run, err)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	clear(g.servers)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.servers)
 	return nil
 }
 
-// close is the end of the launcher. Without an engine the servers are ended all the
-// same, and what only an engine can remove is left to a sweep.
-func (g *launcher) close() error {
-	g.stopWatching()
-	defer g.engine.Client.Close()
-	err := g.clear()
+// close removes everything. If the engine was lost it still kills the servers, and
+// leaves the containers to a sweep.
+func (l *launcher) close() error {
+	l.stopWatching()
+	defer l.engine.Client.Close()
+	err := l.clear()
 	if err == nil {
 		return nil
 	}
-	g.ledger.Keep()
-	if why := g.err(); why != nil {
-		err = why // it says more than what the last call met
+	l.ledger.Keep()
+	if why := l.err(); why != nil {
+		err = why // more helpful than the error of the last call
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	errs := []error{err}
-	for _, b := range g.servers { // order does not matter: all of them
-		errs = append(errs, b.killDirectly())
+	for _, s := range l.servers { // order does not matter: all of them
+		errs = append(errs, s.killDirectly())
 	}
 	return errors.Join(errs...)
 }
 
-// remove removes what filters select, containers first: a network that is in use
-// stays. It says what it has removed.
+// remove removes what filters select and returns the names. Containers are first: a
+// network in use cannot be removed.
 func (e *engine) remove(ctx context.Context, filters client.Filters) (removed []string, err error) {
 	containers, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {
@@ -141,7 +124,7 @@ func (e *engine) remove(ctx context.Context, filters client.Filters) (removed []
 
 func nameOr(names []string, id string) string {
 	if len(names) > 0 && len(names[0]) > 1 {
-		return names[0][1:] // the engine writes a slash before it
+		return names[0][1:] // without the engine's leading slash
 	}
 	return id
 }

@@ -1,20 +1,19 @@
 // Package docker runs Redis servers in containers of a Docker engine on this
-// machine, on a network of their own, with a gate in front of each. Everything
-// that is about Redis and not about containers comes from package process. It
-// is not a way to run Redis for anything but a test.
+// machine, in a network of their own, with a gate in front of each. Everything that
+// is about Redis and not about containers is in package process. It is for tests only.
 //
-// Read [Start] and [Cluster] first. Addresses, in the subnet that the engine
-// chose for the run's network:
+// Read [Start] and [Cluster] first. Addresses, in the subnet that the engine chose
+// for the run's network:
 //
-//	.0.10+i    node i: it listens and calls from there, always at the same port
+//	.0.10+i    node i: it listens there, always at the same port, and connects from there
 //	.0.40+i    Sentinel i, likewise
-//	gateway    this machine's own address in that network: all gates, each at a port of its own
+//	gateway    this machine's own address in that network: all gates, each at its own port
 //	127.0.4.1… the clients, as in package process
 //
-// So gates tell callers apart by address, as everywhere. The addresses are
-// fixed: a container that was restarted or taken off the network comes back
-// under the one it had. This program's own questions go through a Unix socket
-// in the server's folder, which no network fault touches.
+// So gates identify callers by their addresses, as with package process. The addresses
+// are fixed: a container that was restarted or reconnected has the same one. This
+// program's own commands go through a Unix socket in the server's folder, which no
+// network fault affects.
 package docker
 
 import (
@@ -31,29 +30,29 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// Images. The default is an official one; see [Config.Image] for others.
+// Images; see [Config.Image].
 const (
 	DefaultImage = "redis:7.4"
-	// LocalImage is what `make docker-image` makes of this machine's own redis-server.
+	// LocalImage is made by `make docker-image` from this machine's redis-server.
 	LocalImage = "lockchaos-redis:local"
-	// ImageVariable is the environment variable that names another default.
+	// ImageVariable is the environment variable for another default.
 	ImageVariable = "LOCKCHAOS_DOCKER_IMAGE"
 )
 
 // Config is what to start and where.
 type Config struct {
 	Topology     cluster.Topology
-	Requirements cluster.Requirements // what the servers have beyond plain ones
+	Requirements cluster.Requirements
 	// Image has redis-server 7.0 or newer on its PATH; it is pulled if the engine does not
 	// have it. Empty: what ImageVariable names, else DefaultImage.
 	Image  string
-	Run    string         // what everything is labelled with; empty: the ledger's run, else this process
+	Run    string         // label of everything; empty: the ledger's run, else this process
 	Dir    string         // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
-	Ledger *ledger.Ledger // where engine, processes and folders are written down; nil: nowhere
-	Log    *slog.Logger   // tells when a server ends without being asked; nil: nobody
+	Ledger *ledger.Ledger // records engine, processes and folders; nil: none
+	Log    *slog.Logger   // for servers that exit unexpectedly; nil: none
 }
 
-// Image is the image that is taken if none is named.
+// Image is the default image.
 func Image() string {
 	if name := os.Getenv(ImageVariable); name != "" {
 		return name
@@ -61,12 +60,12 @@ func Image() string {
 	return DefaultImage
 }
 
-// startTries is how often Start begins, each time with other ports and perhaps
-// another subnet: somebody may take them between the choice and the use.
+// startTries is how often Start tries, each time with other ports and perhaps another
+// subnet: another program may take them before they are used.
 const startTries = 5
 
-// Cluster is servers in containers. Beside the abilities of [process.Cluster] it
-// has those of [cluster.Network] and [cluster.Substrate].
+// Cluster is servers in containers. It has the abilities of [process.Cluster], and is a
+// [cluster.Network] and a [cluster.Substrate].
 type Cluster struct {
 	*process.Cluster
 	launcher *launcher
@@ -81,9 +80,9 @@ var (
 	_ cluster.Substrate = (*Cluster)(nil)
 )
 
-// Start starts a cluster and returns when it is ready, as process.Start does.
-// The caller closes it. Errors that the machine is to blame for wrap
-// [cluster.ErrEnvironment]: no engine, no image, networks that are elsewhere.
+// Start starts a cluster and returns when it is ready, as process.Start does. The
+// caller closes it. Errors caused by the machine wrap [cluster.ErrEnvironment]: no
+// engine, no image, networks on another machine.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if cfg.Image == "" {
 		cfg.Image = Image()
@@ -94,47 +93,47 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if cfg.Run == "" {
 		cfg.Run = fmt.Sprintf("lockchaos-%d-%d", os.Getpid(), time.Now().UnixNano())
 	}
-	g, err := newLauncher(ctx, cfg)
+	l, err := newLauncher(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting containers: %w", err)
 	}
 	for try := 0; ; try++ {
-		servers, err := g.start(ctx, cfg, try)
+		servers, err := l.start(ctx, cfg, try)
 		if err == nil {
-			go g.watch()
-			return &Cluster{Cluster: servers, launcher: g}, nil
+			go l.watch()
+			return &Cluster{Cluster: servers, launcher: l}, nil
 		}
-		err = fmt.Errorf("starting containers of %s: %w", cfg.Image, g.explain(err))
-		again := errors.Is(err, process.ErrPortTaken) || errors.Is(err, process.ErrReplaced) || errors.Is(err, errSubnetTaken)
-		if !again || try == startTries {
-			return nil, errors.Join(err, g.close())
+		err = fmt.Errorf("starting containers of %s: %w", cfg.Image, l.explain(err))
+		retry := errors.Is(err, process.ErrPortTaken) || errors.Is(err, process.ErrReplaced) || errors.Is(err, errSubnetTaken)
+		if !retry || try == startTries {
+			return nil, errors.Join(err, l.close())
 		}
-		if failed := g.clear(); failed != nil {
-			return nil, errors.Join(err, failed, g.close())
+		if failed := l.clear(); failed != nil {
+			return nil, errors.Join(err, failed, l.close())
 		}
 	}
 }
 
-// start makes the network and has package process start the servers on it.
-func (g *launcher) start(ctx context.Context, cfg Config, try int) (*process.Cluster, error) {
-	if err := g.connect(ctx); err != nil {
+// start creates the network and starts the servers in it.
+func (l *launcher) start(ctx context.Context, cfg Config, try int) (*process.Cluster, error) {
+	if err := l.connect(ctx); err != nil {
 		return nil, err
 	}
-	g.firstPort = process.Port(os.Getpid(), try)
+	l.firstPort = process.Port(os.Getpid(), try)
 	c, err := process.StartWith(ctx, process.Config{
 		Topology: cfg.Topology, Requirements: cfg.Requirements, Dir: cfg.Dir, Ledger: cfg.Ledger, Log: cfg.Log,
-	}, g)
+	}, l)
 	if err == nil && cfg.Requirements.Clocks {
-		if err = g.checkClockLibrary(); err != nil {
+		if err = l.checkClockLibrary(); err != nil {
 			err = errors.Join(err, c.Close(ctx))
 		}
 	}
 	return c, err
 }
 
-// Close removes every container and the network, and frees every address and
-// file, except logs in Config.Dir. Its waits are bounded. Without an engine it ends
-// the servers if it may, and leaves the ledger to chaos clean.
+// Close removes every container and the network, and frees every address and file,
+// except logs in Config.Dir. Its waits are bounded. If the engine was lost it kills the
+// servers if it may, and leaves the ledger to chaos clean.
 func (c *Cluster) Close(ctx context.Context) error {
 	c.close.Do(func() {
 		c.launcher.stopWatching()
@@ -143,10 +142,10 @@ func (c *Cluster) Close(ctx context.Context) error {
 	return c.closeErr
 }
 
-// Image is what the containers are made of.
+// Image is the image of the containers.
 func (c *Cluster) Image() string { return c.launcher.image }
 
-// Engine is the version of the engine, empty if it does not say.
+// Engine is the version of the engine, empty if it does not reply.
 func (c *Cluster) Engine() string {
 	v, err := c.launcher.engine.version(context.Background())
 	if err != nil {
@@ -155,19 +154,19 @@ func (c *Cluster) Engine() string {
 	return v
 }
 
-// Lost is closed when the engine does not answer any more.
-func (c *Cluster) Lost() <-chan struct{} { return c.launcher.failed }
+// Lost is closed when the engine no longer replies.
+func (c *Cluster) Lost() <-chan struct{} { return c.launcher.alive.Done() }
 
-// Err says what became of the engine, nil as long as it answers.
+// Err is why the engine was lost, nil as long as it replies.
 func (c *Cluster) Err() error { return c.launcher.err() }
 
-// Disconnect takes a node or Sentinel off the network. The error wraps
+// Disconnect disconnects a node or Sentinel from the network. The error wraps
 // [cluster.ErrNoNode] if there is none of that name.
 func (c *Cluster) Disconnect(ctx context.Context, node string) error {
 	return c.launcher.disconnect(ctx, node)
 }
 
-// Reconnect puts it back under the address that it had.
+// Reconnect connects it again under the same address.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	return c.launcher.reconnect(ctx, node)
 }

@@ -19,43 +19,43 @@ func TestOneServer(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Single, Options: map[string]string{
 		"appendonly": "yes", "appendfsync": "always"}}, nil)
 	ctx := t.Context()
-	call(t, c, 0, 1).answers(t, "SET k v", "+OK")
-	hasNoRights(t, c)
+	call(t, c, 0, 1).wantReply(t, "SET k v", "+OK")
+	hasNoCapabilities(t, c)
 
 	must(t, c.Kill(ctx, "n1"))
-	must(t, c.Kill(ctx, "n1")) // twice does no harm
+	must(t, c.Kill(ctx, "n1")) // may be called twice
 	if s := c.Sample(ctx, "n1", nil); s.Up {
-		t.Error("a dead node is up")
+		t.Error("a killed node is up")
 	}
 	if err := c.Pause(ctx, "n1"); !errors.Is(err, cluster.ErrDown) {
-		t.Errorf("pausing a dead node: %v, want ErrDown", err)
+		t.Errorf("pausing a killed node: %v, want ErrDown", err)
 	}
 	must(t, c.Restart(ctx, "n1"))
-	call(t, c, 1, 1).answers(t, "STRLEN k", ":1") // its disk has it
+	call(t, c, 1, 1).wantReply(t, "STRLEN k", ":1") // its disk has it
 	if err := c.Restart(ctx, "n1"); err == nil {
 		t.Error("a running node was restarted")
 	}
 	must(t, c.Kill(ctx, "n1"))
 	must(t, c.Wipe(ctx, "n1"))
 	must(t, c.Restart(ctx, "n1"))
-	call(t, c, 1, 1).answers(t, "STRLEN k", ":0")
+	call(t, c, 1, 1).wantReply(t, "STRLEN k", ":0")
 
 	a := call(t, c, 2, 1)
-	a.answers(t, "PING", "+PONG")
+	a.wantReply(t, "PING", "+PONG")
 	must(t, c.Pause(ctx, "n1"))
 	must(t, c.Pause(ctx, "n1"))
 	a.say(t, "PING")
 	if got := a.hear(100 * time.Millisecond); got != "silence" {
-		t.Errorf("a frozen server answered %q", got)
+		t.Errorf("a paused server replied %q", got)
 	}
 	must(t, c.Resume(ctx, "n1"))
 	if got := a.hear(patience); got != "+PONG" {
-		t.Errorf("a server that goes on answered %q", got)
+		t.Errorf("a resumed server replied %q", got)
 	}
 	must(t, c.Pause(ctx, "n1"))
-	must(t, c.Kill(ctx, "n1")) // a frozen one can be killed
+	must(t, c.Kill(ctx, "n1")) // a paused one can be killed
 	must(t, c.Restart(ctx, "n1"))
-	call(t, c, 3, 1).answers(t, "PING", "+PONG")
+	call(t, c, 3, 1).wantReply(t, "PING", "+PONG")
 	for what, err := range map[string]error{ // it was started without
 		"clock": c.SetClock(ctx, "n1", cluster.Clock{Offset: time.Second}), "power": c.PowerOff(ctx, "n1"),
 	} {
@@ -69,41 +69,41 @@ func TestOneServer(t *testing.T) {
 	}
 }
 
-// hasNoRights: a container may do nothing that a server does not need, and says whose it is.
-func hasNoRights(t *testing.T, c *Cluster) {
+// hasNoCapabilities: a container has only what a server needs, and labels of its run.
+func hasNoCapabilities(t *testing.T, c *Cluster) {
 	t.Helper()
 	id := c.launcher.servers[hostN1].id
 	r, err := c.launcher.engine.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
 	must(t, err)
 	h, cfg := r.Container.HostConfig, r.Container.Config
 	if h.Privileged || h.PublishAllPorts || len(h.CapAdd) > 0 || len(h.CapDrop) != 1 || h.CapDrop[0] != "ALL" {
-		t.Errorf("its rights: %+v", h)
+		t.Errorf("its capabilities: %+v", h)
 	}
 	if cfg.Labels[runLabel] != c.launcher.run || cfg.Labels[machineLabel] == "" || len(r.Container.Mounts) != 2 {
 		t.Errorf("its labels: %v, its mounts: %v", cfg.Labels, r.Container.Mounts)
 	}
 }
 
-// TestUnpluggedServerHangs: off the network, nothing is reset and nothing answers,
-// while its witness still sees it; back again, the same connection goes on.
-func TestUnpluggedServerHangs(t *testing.T) {
+// TestDisconnectedServerHangs: connections hang and are not reset, while samples and
+// admin commands arrive; after a reconnect the same connection continues.
+func TestDisconnectedServerHangs(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Replicated, Replicas: 1}, nil)
 	ctx := t.Context()
 	a := call(t, c, 0, 1)
-	a.answers(t, "SET k 1", "+OK")
+	a.wantReply(t, "SET k 1", "+OK")
 	must(t, c.Disconnect(ctx, "n1"))
 	a.say(t, "APPEND k 2")
 	if got := a.hear(200 * time.Millisecond); got != "silence" {
-		t.Fatalf("a server without a cable answered %q", got)
+		t.Fatalf("a disconnected server replied %q", got)
 	}
 	if reply, err := c.Do(ctx, "n1", "SET", "alone", "1"); err != nil || reply != "OK" {
 		t.Errorf("past the network: %v, %v", reply, err)
 	}
 	must(t, c.Reconnect(ctx, "n1"))
 	if got := a.hear(patience); got != ":2" {
-		t.Errorf("back on the network it answered %q", got)
+		t.Errorf("reconnected, it replied %q", got)
 	}
-	waitFor(t, "the replica to have what was written alone", func() bool {
+	waitFor(t, "the replica to have the write", func() bool {
 		reply, err := c.Do(ctx, "n2", "GET", "alone")
 		return err == nil && reply == "1"
 	})
@@ -114,15 +114,15 @@ func TestUnpluggedServerHangs(t *testing.T) {
 	}
 }
 
-// TestGatedFailover loses a lock for certain, as on loopback: gates tell the
-// replicas from the clients, Sentinels know nobody but gates.
+// TestGatedFailover loses a lock deterministically, as on loopback: gates distinguish
+// replicas from clients, and Sentinels know only gates.
 func TestGatedFailover(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Sentinel}, nil)
 	ctx := t.Context()
 	for _, replica := range []string{"n2", "n3"} {
 		must(t, c.SetRule(cluster.Link{From: replica, To: "n1"}, cluster.Back, cluster.Rule{Mode: cluster.Hold}))
 	}
-	call(t, c, 0, 1).answers(t, "SET lock A NX PX 60000", "+OK")
+	call(t, c, 0, 1).wantReply(t, "SET lock A NX PX 60000", "+OK")
 	waitFor(t, "the write to be held at both links", func() bool {
 		n2, err2 := c.Traffic(cluster.Link{From: "n2", To: "n1"}, cluster.Back)
 		n3, err3 := c.Traffic(cluster.Link{From: "n3", To: "n1"}, cluster.Back)
@@ -133,25 +133,25 @@ func TestGatedFailover(t *testing.T) {
 	if keys := c.Sample(ctx, "n2", []string{"lock"}).Keys; len(keys) > 0 {
 		t.Fatalf("the new master has %v, want it without the lock", keys)
 	}
-	call(t, c, 1, 2).answers(t, "SET lock B NX PX 60000", "+OK")
+	call(t, c, 1, 2).wantReply(t, "SET lock B NX PX 60000", "+OK")
 	if sentinels := c.Endpoints(0).Sentinels; len(sentinels) != 3 {
 		t.Errorf("Sentinels %v", sentinels)
 	}
 }
 
-// TestUnpluggedShardIsReplaced: the nodes of a cluster vote a master away that
-// they do not hear, and it follows when it is back.
-func TestUnpluggedShardIsReplaced(t *testing.T) {
+// TestDisconnectedShardIsReplaced: the other nodes promote a replica of a disconnected
+// master, which becomes a replica when it is reconnected.
+func TestDisconnectedShardIsReplaced(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Sharded}, nil)
 	must(t, c.Disconnect(t.Context(), "n1"))
 	becomes(t, c, "n4", "master")
-	becomes(t, c, "n1", "master") // so it believes
+	becomes(t, c, "n1", "master") // it does not know of n4
 	must(t, c.Reconnect(t.Context(), "n1"))
 	becomes(t, c, "n1", "slave")
 }
 
-// TestClockAndPower: a container reads the clock that it is given, and loses what
-// it had not fsynced.
+// TestClockAndPower: a container reads the clock that was set, and loses what it had
+// not fsynced.
 func TestClockAndPower(t *testing.T) {
 	needEngine(t)
 	options := map[string]string{"appendonly": "yes", "appendfsync": "no"}
@@ -165,15 +165,15 @@ func TestClockAndPower(t *testing.T) {
 		checkRemoved(t, c.launcher.run)
 	})
 	a := call(t, c, 0, 1)
-	a.answers(t, "SET k v PX 20000", "+OK")
+	a.wantReply(t, "SET k v PX 20000", "+OK")
 	if why := process.MissingClocks(); why == "" {
 		must(t, c.SetClock(t.Context(), "n1", cluster.Clock{Offset: time.Minute}))
-		a.answers(t, "EXISTS k", ":0")
+		a.wantReply(t, "EXISTS k", ":0")
 		must(t, c.SetClock(t.Context(), "n1", cluster.Clock{}))
 	} else {
 		t.Log("NOT RUN: clocks: ", why)
 	}
-	a.answers(t, "SET kept v", "+OK")
+	a.wantReply(t, "SET kept v", "+OK")
 	want := ":1"
 	if why := process.MissingDisks(); why == "" {
 		must(t, c.PowerOff(t.Context(), "n1"))
@@ -183,11 +183,11 @@ func TestClockAndPower(t *testing.T) {
 		must(t, c.Kill(t.Context(), "n1"))
 	}
 	must(t, c.Restart(t.Context(), "n1"))
-	call(t, c, 1, 1).answers(t, "EXISTS kept", want)
+	call(t, c, 1, 1).wantReply(t, "EXISTS kept", want)
 }
 
-// TestRefusals: what cannot be done is said before anything runs, and leaves nothing.
-func TestRefusals(t *testing.T) {
+// TestStartErrors: invalid configurations are reported, and leave nothing behind.
+func TestStartErrors(t *testing.T) {
 	needEngine(t)
 	single := cluster.Topology{Kind: cluster.Single}
 	for name, test := range map[string]struct {
@@ -217,9 +217,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoEngine: who has none reads what to do.
+// TestNoEngine: the error says what to do.
 func TestNoEngine(t *testing.T) {
-	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "nobody.sock"))
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	_, err := Start(t.Context(), Config{Topology: cluster.Topology{Kind: cluster.Single}})
 	missing := (*EngineError)(nil)
 	if !errors.As(err, &missing) || !errors.Is(err, cluster.ErrEnvironment) ||

@@ -20,25 +20,24 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// Bounds of what is asked of the engine. Here a container started within 0.4 s,
-// was killed within 0.25 s and paused within 0.04 s.
+// Bounds of requests to the engine. Measured: it started a container within 0.4 s,
+// killed it within 0.25 s and paused it within 0.04 s.
 const (
 	pingWait  = 3 * time.Second
-	callWait  = 20 * time.Second // one call that does something
+	callWait  = 20 * time.Second // one call with an effect
 	pingEvery = 500 * time.Millisecond
-	pingTries = 3 // without an answer until the engine is given up
+	pingTries = 3 // failed pings after which the engine is lost
 )
 
 // Labels of containers and networks.
 const (
-	runLabel     = "lockchaos.run"     // which run it belongs to
-	ledgerLabel  = "lockchaos.ledger"  // that run's ledger; empty: it has none
-	machineLabel = "lockchaos.machine" // the machine that the ledger is on
+	runLabel     = "lockchaos.run"
+	ledgerLabel  = "lockchaos.ledger"  // path of the run's ledger; empty: none
+	machineLabel = "lockchaos.machine" // on which the ledger is
 )
 
-// engine is a Docker engine, as dockertest and this package use it. It adds what
-// dockertest's own options cannot say: the subnet of a network, and the address
-// of a container in it.
+// engine is a client of a Docker engine. It adds what options of dockertest cannot
+// express: the subnet of a network, and the address of a container in it.
 type engine struct {
 	*client.Client
 	pool dockertest.ClosablePool
@@ -49,35 +48,35 @@ type engine struct {
 	net       string                // name of the network
 }
 
-// EngineError says that there is no engine to talk to. It wraps [cluster.ErrEnvironment].
+// EngineError: no Docker engine replies. It wraps [cluster.ErrEnvironment].
 type EngineError struct {
-	Host string // where it was looked for
-	Err  error  // what the attempt said
+	Host string
+	Err  error // of the attempt
 }
 
-// Error says what to do.
+// Error includes what to do.
 func (e *EngineError) Error() string {
 	return e.Short() + ": start one (Debian, Ubuntu: apt-get install docker.io; systemctl start docker), " +
-		"be in group docker or root, or name another with DOCKER_HOST"
+		"run as root or in group docker, or set DOCKER_HOST"
 }
 
 // Short leaves out what to do.
 func (e *EngineError) Short() string {
 	why := e.Err
-	if ask := (*url.Error)(nil); errors.As(why, &ask) {
-		why = ask.Err
+	if request := (*url.Error)(nil); errors.As(why, &request) {
+		why = request.Err
 	}
-	if call := (*net.OpError)(nil); errors.As(why, &call) { // the client says the address twice more
+	if call := (*net.OpError)(nil); errors.As(why, &call) { // both wrappers repeat the address
 		why = call.Err
 	}
-	return fmt.Sprintf("no Docker engine answers at %s (%v)", e.Host, why)
+	return fmt.Sprintf("no Docker engine at %s (%v)", e.Host, why)
 }
 
-// Unwrap gives the cause and the class of the error.
+// Unwrap returns the class and the cause of the error.
 func (e *EngineError) Unwrap() []error { return []error{cluster.ErrEnvironment, e.Err} }
 
-// dial connects to the engine at host; empty: what DOCKER_HOST names, else the
-// system's. The caller closes it.
+// dial connects to the engine at host; empty: DOCKER_HOST, or the default. The caller
+// closes it.
 func dial(ctx context.Context, host string) (*engine, error) {
 	options := []client.Opt{client.FromEnv}
 	if host != "" {
@@ -106,14 +105,14 @@ func hostName(host string) string {
 	return host
 }
 
-// Version is what the engine calls itself, such as "20.10.24". The error is an
-// [*EngineError] if none answers.
+// Version is the version of the engine, such as "20.10.24". The error is an
+// [*EngineError] if none replies.
 func Version(ctx context.Context) (string, error) {
 	version, _, err := Inspect(ctx, "")
 	return version, err
 }
 
-// Inspect says the engine's version, and whether it has the image; "" asks for none.
+// Inspect returns the engine's version, and whether it has the image (unless empty).
 func Inspect(ctx context.Context, image string) (version string, has bool, err error) {
 	e, err := dial(ctx, "")
 	if err != nil {
@@ -147,7 +146,7 @@ func (e *engine) ping(ctx context.Context) error {
 	return err
 }
 
-// NetworkCreate makes the network with the subnet that was settled.
+// NetworkCreate creates the network with the subnet of setNetwork.
 func (e *engine) NetworkCreate(
 	ctx context.Context, name string, o client.NetworkCreateOptions,
 ) (client.NetworkCreateResult, error) {
@@ -159,7 +158,7 @@ func (e *engine) NetworkCreate(
 	return e.Client.NetworkCreate(ctx, name, o)
 }
 
-// ContainerCreate makes a container that has its address for good.
+// ContainerCreate creates a container with a fixed address.
 func (e *engine) ContainerCreate(
 	ctx context.Context, o client.ContainerCreateOptions,
 ) (client.ContainerCreateResult, error) {
@@ -177,19 +176,19 @@ func fixed(addr netip.Addr) *network.EndpointSettings {
 	return &network.EndpointSettings{IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: addr}}
 }
 
-// labelled selects what has the label.
+// labelled selects objects with the label.
 func labelled(name, value string) client.Filters {
 	return client.Filters{}.Add("label", name+"="+value)
 }
 
-// labels are those of everything that a run makes.
+// labels are the labels of everything that a run creates.
 func labels(run, ledger string) map[string]string {
 	all := map[string]string{runLabel: run, ledgerLabel: ledger, machineLabel: machine()}
 	maps.DeleteFunc(all, func(_, v string) bool { return v == "" })
 	return all
 }
 
-// machine is a name that no other machine that uses the same engine has.
+// machine identifies this machine among those that use the same engine.
 func machine() string {
 	if id, err := os.ReadFile("/etc/machine-id"); err == nil && len(strings.TrimSpace(string(id))) > 0 {
 		return strings.TrimSpace(string(id))

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -13,8 +14,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// mute is an engine that says that it is there, and what comes of no container.
-func mute(t *testing.T) (host string, asked <-chan string) {
+// hangingEngine is an engine that replies to pings and to nothing else.
+func hangingEngine(t *testing.T) (host string, requests <-chan string) {
 	t.Helper()
 	paths := make(chan string, 100)
 	over := make(chan struct{})
@@ -34,37 +35,35 @@ func mute(t *testing.T) (host string, asked <-chan string) {
 	return "unix://" + l.Addr().String(), paths
 }
 
-// TestEngineThatHangs: an engine that stands still, unlike one that died, breaks no
-// connection; who waits for a container's end must not wait for ever.
+// TestEngineThatHangs: an engine that hangs, unlike one that died, does not close its
+// connections; waiting for a container's exit must still return.
 func TestEngineThatHangs(t *testing.T) {
-	host, asked := mute(t)
+	host, requests := hangingEngine(t)
 	e, err := dial(t.Context(), host)
 	must(t, err)
 	defer e.Client.Close()
-	g := &launcher{engine: e, failed: make(chan struct{}), closing: make(chan struct{})}
-	b := &containerServer{launcher: g, id: "c0ffee", name: "n1", ended: make(chan struct{}), recorded: make(chan struct{})}
-	go b.watch()
+	l := &launcher{engine: e, open: t.Context()}
+	l.alive, l.lose = context.WithCancelCause(t.Context())
+	s := &containerServer{launcher: l, id: "c0ffee", name: "n1", exited: make(chan struct{}), recorded: make(chan struct{})}
+	go s.watch()
 	select {
-	case path := <-asked:
+	case path := <-requests:
 		if !strings.Contains(path, "/containers/c0ffee/wait") {
-			t.Fatalf("the engine was asked %s", path)
+			t.Fatalf("the engine got request %s", path)
 		}
 	case <-time.After(patience):
-		t.Fatal("the engine was not asked for the end of the container")
+		t.Fatal("the engine got no request to wait for the container")
 	}
-	g.mu.Lock()
-	g.failure = cluster.ErrEnvironment
-	g.mu.Unlock()
-	close(g.failed)
-	for what, done := range map[string]chan struct{}{"the end": b.ended, "that it is known": b.recorded} {
+	l.lose(cluster.ErrEnvironment)
+	for what, done := range map[string]chan struct{}{"exited": s.exited, "recorded": s.recorded} {
 		select {
 		case <-done:
 		case <-time.After(patience):
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("%s was not closed", what)
 		}
 	}
-	if err := b.Wait(); !errors.Is(err, cluster.ErrEnvironment) {
-		t.Errorf("it ended so: %v", err)
+	if err := s.Wait(); !errors.Is(err, cluster.ErrEnvironment) {
+		t.Errorf("Wait = %v, want ErrEnvironment", err)
 	}
-	must(t, b.Kill())
+	must(t, s.Kill())
 }

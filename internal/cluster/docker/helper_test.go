@@ -33,7 +33,7 @@ func needEngine(t *testing.T) {
 	}
 }
 
-// up starts a cluster that the test's end closes, and makes sure that nothing of it is left.
+// up starts a cluster, closes it when the test ends, and checks that nothing is left.
 func up(t *testing.T, topology cluster.Topology, l *ledger.Ledger) *Cluster {
 	t.Helper()
 	needEngine(t)
@@ -91,7 +91,7 @@ func (c *caller) say(t *testing.T, line string) {
 	must(t, err)
 }
 
-// hear is the next line; "silence" if none comes within most.
+// hear is the next line; "silence" if none arrives in time.
 func (c *caller) hear(most time.Duration) string {
 	_ = c.SetReadDeadline(time.Now().Add(most))
 	line, err := c.in.ReadString('\n')
@@ -104,12 +104,12 @@ func (c *caller) hear(most time.Duration) string {
 	return strings.TrimSpace(line)
 }
 
-// answers fails the test unless line is answered so.
-func (c *caller) answers(t *testing.T, line, want string) {
+// wantReply fails the test unless the reply to line is want.
+func (c *caller) wantReply(t *testing.T, line, want string) {
 	t.Helper()
 	c.say(t, line)
 	if got := c.hear(patience); got != want {
-		t.Fatalf("%s answered %q, want %q", line, got, want)
+		t.Fatalf("%s replied %q, want %q", line, got, want)
 	}
 }
 
@@ -127,12 +127,12 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	defer tick.Stop()
 	for end := time.Now().Add(time.Minute); !ok(); <-tick.C {
 		if time.Now().After(end) {
-			t.Fatalf("waited a minute in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// becomes waits until node says that it is in that role.
+// becomes waits until node reports the role.
 func becomes(t *testing.T, c *Cluster, node, role string) {
 	t.Helper()
 	waitFor(t, node+" to be "+role, func() bool {

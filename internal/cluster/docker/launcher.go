@@ -20,18 +20,18 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// What a server sees in its container.
+// Paths as seen by a server in its container.
 const (
-	folder = "/data" // its folder; official images want a volume there, which it replaces
+	folder = "/data" // replaces the volume of the official images
 	logs   = "/logs"
 	socket = "sock"
 )
 
-// maxSubnetBits is the bits of the smallest subnet that has room for a topology.
+// maxSubnetBits is the prefix length of the smallest subnet that has room for a topology.
 const maxSubnetBits = 26
 
-// errSubnetTaken says that another network has got the subnet in between.
-var errSubnetTaken = errors.New("the subnet is taken")
+// errSubnetTaken: another network took the subnet after it was chosen.
+var errSubnetTaken = errors.New("subnet is taken")
 
 // launcher is the [process.Launcher] of containers: an engine and the run's network.
 type launcher struct {
@@ -46,182 +46,185 @@ type launcher struct {
 	gateway   netip.Addr
 	firstPort int
 
+	alive        context.Context // ends when the engine is lost, with the cause
+	lose         context.CancelCauseFunc
+	open         context.Context // ends when the cluster closes
+	stopWatching context.CancelFunc
+
 	mu      sync.Mutex
 	servers map[process.Host]*containerServer
-	failure error         // why the engine is gone
-	failed  chan struct{} // closed when it is
-	closing chan struct{} // closed when the cluster closes
-	closed  bool
 }
 
-// newLauncher connects to the engine and sees to it that it has the image.
+// newLauncher connects to the engine and makes sure that it has the image.
 func newLauncher(ctx context.Context, cfg Config) (*launcher, error) {
 	e, err := dial(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	g := &launcher{
+	l := &launcher{
 		engine: e, image: cfg.Image, run: cfg.Run, labels: labels(cfg.Run, cfg.Ledger.Path()), ledger: cfg.Ledger,
-		servers: map[process.Host]*containerServer{}, failed: make(chan struct{}), closing: make(chan struct{}),
+		servers: map[process.Host]*containerServer{},
 	}
-	if err := g.ensureImage(ctx); err != nil {
-		return nil, errors.Join(err, g.close())
+	l.alive, l.lose = context.WithCancelCause(context.Background())
+	l.open, l.stopWatching = context.WithCancel(context.Background())
+	if err := l.ensureImage(ctx); err != nil {
+		return nil, errors.Join(err, l.close())
 	}
 	if err := cfg.Ledger.Engine(e.DaemonHost()); err != nil {
-		return nil, errors.Join(err, g.close())
+		return nil, errors.Join(err, l.close())
 	}
-	return g, nil
+	return l, nil
 }
 
 // ensureImage pulls the image if the engine does not have it.
-func (g *launcher) ensureImage(ctx context.Context) error {
-	_, err := g.engine.ImageInspect(ctx, g.image)
+func (l *launcher) ensureImage(ctx context.Context) error {
+	_, err := l.engine.ImageInspect(ctx, l.image)
 	if err == nil {
 		return nil
 	}
 	if errdefs.IsNotFound(err) {
 		var pull client.ImagePullResponse
-		if pull, err = g.engine.ImagePull(ctx, g.image, client.ImagePullOptions{}); err == nil {
+		if pull, err = l.engine.ImagePull(ctx, l.image, client.ImagePullOptions{}); err == nil {
 			err = pull.Wait(ctx)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the engine has no image %s and cannot pull it (%v): try docker pull %s; or make one of "+
-			"this machine's redis-server with make docker-image, and name it with --docker-image %s or %s",
-			cluster.ErrEnvironment, g.image, err, g.image, LocalImage, ImageVariable)
+		return fmt.Errorf("%w: the engine has no image %s and cannot pull it (%v): try docker pull %s; or build one from "+
+			"this machine's redis-server (make docker-image) and select it with --docker-image %s or %s",
+			cluster.ErrEnvironment, l.image, err, l.image, LocalImage, ImageVariable)
 	}
 	return nil
 }
 
-// connect makes the run's network. The engine chooses a subnet that nobody has;
-// fixed addresses are to be had only in one that was asked for by name
-// (moby, "user configured subnets"), so that the network is made twice.
-func (g *launcher) connect(ctx context.Context) error {
+// connect creates the run's network. Fixed addresses need a subnet chosen by the caller
+// (moby, "user configured subnets"); so the engine chooses a free subnet for a first
+// network, which is replaced by a second one with that subnet.
+func (l *launcher) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
-	g.engine.setNetwork("", netip.Prefix{})
-	trial, err := g.createNetwork(ctx)
+	l.engine.setNetwork("", netip.Prefix{})
+	trial, err := l.createNetwork(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range trial.Inspect().IPAM.Config {
 		if c.Subnet.Addr().Is4() {
-			g.subnet = c.Subnet.Masked()
+			l.subnet = c.Subnet.Masked()
 		}
 	}
 	if err := trial.Close(ctx); err != nil {
-		return fmt.Errorf("removing network %s: %w", g.run, err)
+		return fmt.Errorf("removing network %s: %w", l.run, err)
 	}
-	if !g.subnet.IsValid() || g.subnet.Bits() > maxSubnetBits {
-		return fmt.Errorf("%w: the engine gives networks the subnet %v: servers need one of IPv4 with 64 addresses "+
-			"(default-address-pools in the engine's daemon.json)", cluster.ErrEnvironment, g.subnet)
+	if !l.subnet.IsValid() || l.subnet.Bits() > maxSubnetBits {
+		return fmt.Errorf("%w: the engine chose subnet %v: servers need an IPv4 subnet with 64 addresses "+
+			"(default-address-pools in the engine's daemon.json)", cluster.ErrEnvironment, l.subnet)
 	}
-	g.engine.setNetwork(g.run, g.subnet)
-	g.gateway = g.subnet.Addr().Next()
-	if g.network, err = g.createNetwork(ctx); err != nil {
+	l.engine.setNetwork(l.run, l.subnet)
+	l.gateway = l.subnet.Addr().Next()
+	if l.network, err = l.createNetwork(ctx); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", netip.AddrPortFrom(g.gateway, 0).String())
+	probe, err := net.Listen("tcp", netip.AddrPortFrom(l.gateway, 0).String())
 	if err != nil {
 		return fmt.Errorf("%w: the engine's networks are not on this machine (%v), as with Docker Desktop, rootless "+
-			"Docker or a remote engine: containers could not reach the gates; take an engine of this very machine, "+
+			"Docker or a remote engine, so containers could not reach the gates: use an engine on this machine, "+
 			"or backend process", cluster.ErrEnvironment, err)
 	}
-	return l.Close()
+	return probe.Close()
 }
 
-func (g *launcher) createNetwork(ctx context.Context) (dockertest.ClosableNetwork, error) {
-	network, err := g.engine.pool.CreateNetwork(ctx, g.run, &dockertest.NetworkCreateOptions{Labels: g.labels})
+func (l *launcher) createNetwork(ctx context.Context) (dockertest.ClosableNetwork, error) {
+	network, err := l.engine.pool.CreateNetwork(ctx, l.run, &dockertest.NetworkCreateOptions{Labels: l.labels})
 	if err == nil {
 		return network, nil
 	}
 	if strings.Contains(err.Error(), "overlaps") {
 		err = fmt.Errorf("%w: %w", errSubnetTaken, err)
 	}
-	return nil, fmt.Errorf("making network %s: %w: %w", g.run, cluster.ErrEnvironment, err)
+	return nil, fmt.Errorf("creating network %s: %w: %w", l.run, cluster.ErrEnvironment, err)
 }
 
-// setNetwork says what the next network and its containers are to get.
+// setNetwork sets the name and the subnet of the next network.
 func (e *engine) setNetwork(net string, subnet netip.Prefix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.net, e.subnet = net, subnet
 }
 
-// Locate gives every server the same ports and an address of its own, and its
-// gates two ports of this machine.
-func (g *launcher) Locate(h process.Host) process.Location {
-	p := process.InSubnet(g.subnet, g.gateway, g.firstPort, h)
+// Locate gives every server the same ports and its own address, and its gates two
+// ports of this machine.
+func (l *launcher) Locate(h process.Host) process.Location {
+	p := process.InSubnet(l.subnet, l.gateway, l.firstPort, h)
 	p.Dir, p.Log, p.Socket = folder, logs+"/"+h.String()+".log", socket
-	g.engine.mu.Lock()
-	defer g.engine.mu.Unlock()
-	g.engine.addresses[g.nameOf(h)] = p.IP
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	l.engine.addresses[l.nameOf(h)] = p.IP
 	return p
 }
 
-func (g *launcher) nameOf(h process.Host) string { return g.run + "-" + h.String() }
+func (l *launcher) nameOf(h process.Host) string { return l.run + "-" + h.String() }
 
-// Launch makes the server's container, or starts the one that it has.
-func (g *launcher) Launch(ctx context.Context, l process.LaunchSpec) (process.Process, error) {
+// Launch creates the server's container, or restarts it.
+func (l *launcher) Launch(ctx context.Context, spec process.LaunchSpec) (process.Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
 	began := time.Now()
-	g.mu.Lock()
-	old := g.servers[l.Host]
-	g.mu.Unlock()
+	l.mu.Lock()
+	old := l.servers[spec.Host]
+	l.mu.Unlock()
 	var id string
 	var err error
 	if old == nil {
-		id, err = g.create(ctx, l)
+		id, err = l.create(ctx, spec)
 	} else {
 		id = old.id
 		select {
-		case <-old.recorded: // the engine would not start what it believes to run
+		case <-old.recorded: // the engine does not start a container that it considers running
 		case <-ctx.Done():
-			return nil, fmt.Errorf("starting container %s again: its end was not noted: %w", old.name, ctx.Err())
+			return nil, fmt.Errorf("restarting container %s: the engine still considers it running: %w", old.name, ctx.Err())
 		}
-		_, err = g.engine.ContainerStart(ctx, id, client.ContainerStartOptions{})
+		_, err = l.engine.ContainerStart(ctx, id, client.ContainerStartOptions{})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("starting container %s: %w: %w", g.nameOf(l.Host), cluster.ErrEnvironment, err)
+		return nil, fmt.Errorf("starting container %s: %w: %w", l.nameOf(spec.Host), cluster.ErrEnvironment, err)
 	}
-	b := &containerServer{
-		launcher: g, id: id, name: g.nameOf(l.Host), log: l.Log, started: began,
-		ended: make(chan struct{}), recorded: make(chan struct{}),
+	s := &containerServer{
+		launcher: l, id: id, name: l.nameOf(spec.Host), log: spec.Log, started: began,
+		exited: make(chan struct{}), recorded: make(chan struct{}),
 	}
-	g.mu.Lock()
-	g.servers[l.Host] = b
-	g.mu.Unlock()
-	if err := b.identify(ctx); err != nil {
+	l.mu.Lock()
+	l.servers[spec.Host] = s
+	l.mu.Unlock()
+	if err := s.identify(ctx); err != nil {
 		return nil, err
 	}
-	go b.watch()
-	return b, nil
+	go s.watch()
+	return s, nil
 }
 
-// create has dockertest run the container: a new one, never one that ran before.
-func (g *launcher) create(ctx context.Context, l process.LaunchSpec) (string, error) {
-	repository, tag := splitImage(g.image)
-	dir, err := filepath.Abs(l.Dir)
+// create creates and starts a new container.
+func (l *launcher) create(ctx context.Context, spec process.LaunchSpec) (string, error) {
+	repository, tag := splitImage(l.image)
+	dir, err := filepath.Abs(spec.Dir)
 	if err != nil {
 		return "", err
 	}
-	logDir, err := filepath.Abs(filepath.Dir(l.Log))
+	logDir, err := filepath.Abs(filepath.Dir(spec.Log))
 	if err != nil {
 		return "", err
 	}
-	r, err := g.engine.pool.Run(ctx, repository,
-		dockertest.WithTag(tag), dockertest.WithoutReuse(), dockertest.WithName(g.nameOf(l.Host)),
-		dockertest.WithLabels(g.labels), dockertest.WithEntrypoint([]string{process.Program}),
-		dockertest.WithCmd(l.Args), dockertest.WithEnv(l.Env), dockertest.WithUser(user()),
-		dockertest.WithWorkingDir(folder), dockertest.WithHostConfig(g.hostConfig(dir, logDir)))
+	r, err := l.engine.pool.Run(ctx, repository,
+		dockertest.WithTag(tag), dockertest.WithoutReuse(), dockertest.WithName(l.nameOf(spec.Host)),
+		dockertest.WithLabels(l.labels), dockertest.WithEntrypoint([]string{process.Program}),
+		dockertest.WithCmd(spec.Args), dockertest.WithEnv(spec.Env), dockertest.WithUser(user()),
+		dockertest.WithWorkingDir(folder), dockertest.WithHostConfig(l.hostConfig(dir, logDir)))
 	if err != nil {
 		return "", err
 	}
 	return r.ID(), nil
 }
 
-// splitImage cuts name into what stands before and after the tag's colon.
+// splitImage splits name at the colon of its tag.
 func splitImage(name string) (repository, tag string) {
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		return name[:i], name[i+1:]

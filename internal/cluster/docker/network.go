@@ -12,27 +12,27 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// disconnect takes a server's container off the network. Linux keeps its connections:
-// what they send is lost and sent again, and what was on its way never arrives.
-func (g *launcher) disconnect(ctx context.Context, node string) error {
-	return g.withNetwork(ctx, "unplugging", node, func(ctx context.Context, b *containerServer) error {
-		_, err := g.engine.NetworkDisconnect(ctx, g.network.ID(), client.NetworkDisconnectOptions{Container: b.id})
+// disconnect disconnects a server's container from the network. Linux keeps its TCP
+// connections: packets are lost and retransmitted.
+func (l *launcher) disconnect(ctx context.Context, node string) error {
+	return l.withNetwork(ctx, "disconnecting", node, func(ctx context.Context, s *containerServer) error {
+		_, err := l.engine.NetworkDisconnect(ctx, l.network.ID(), client.NetworkDisconnectOptions{Container: s.id})
 		if err != nil {
 			return err
 		}
-		return g.unreachable(ctx, b)
+		return l.unreachable(ctx, s)
 	})
 }
 
 // serverPort is where servers listen in their containers, see process.InSubnet.
 const serverPort = "6379"
 
-// probeWait is how long a call to a server without a cable is given to fail to fail.
+// probeWait is after how long a connection attempt to a disconnected server counts as failed.
 const probeWait = 100 * time.Millisecond
 
-// unreachable makes sure that nothing reaches the server any more.
-func (g *launcher) unreachable(ctx context.Context, b *containerServer) error {
-	at := net.JoinHostPort(g.addressOf(b).String(), serverPort)
+// unreachable checks that the server cannot be reached.
+func (l *launcher) unreachable(ctx context.Context, s *containerServer) error {
+	at := net.JoinHostPort(l.addressOf(s).String(), serverPort)
 	ctx, cancel := context.WithTimeout(ctx, probeWait)
 	defer cancel()
 	var dialer net.Dialer
@@ -41,37 +41,37 @@ func (g *launcher) unreachable(ctx context.Context, b *containerServer) error {
 		return nil
 	}
 	_ = conn.Close()
-	return fmt.Errorf("it still answers at %s", at)
+	return fmt.Errorf("it still accepts connections at %s", at)
 }
 
-func (g *launcher) addressOf(b *containerServer) netip.Addr {
-	g.engine.mu.Lock()
-	defer g.engine.mu.Unlock()
-	return g.engine.addresses[b.name]
+func (l *launcher) addressOf(s *containerServer) netip.Addr {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	return l.engine.addresses[s.name]
 }
 
-// reconnect puts it back. The address is the one that it had, so that connections go on.
-func (g *launcher) reconnect(ctx context.Context, node string) error {
-	return g.withNetwork(ctx, "plugging in", node, func(ctx context.Context, b *containerServer) error {
-		_, err := g.engine.NetworkConnect(ctx, g.network.ID(), client.NetworkConnectOptions{
-			Container: b.id, EndpointConfig: fixed(g.addressOf(b)),
+// reconnect connects it again under the same address, so that connections continue.
+func (l *launcher) reconnect(ctx context.Context, node string) error {
+	return l.withNetwork(ctx, "reconnecting", node, func(ctx context.Context, s *containerServer) error {
+		_, err := l.engine.NetworkConnect(ctx, l.network.ID(), client.NetworkConnectOptions{
+			Container: s.id, EndpointConfig: fixed(l.addressOf(s)),
 		})
 		return err
 	})
 }
 
-func (g *launcher) withNetwork(
+func (l *launcher) withNetwork(
 	ctx context.Context, what, node string, do func(context.Context, *containerServer) error,
 ) error {
-	b := g.server(node)
-	if b == nil {
+	s := l.server(node)
+	if s == nil {
 		return fmt.Errorf("%s %s: %w", what, node, cluster.ErrNoNode)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
-	err := g.err()
+	err := l.err()
 	if err == nil {
-		err = do(ctx, b)
+		err = do(ctx, s)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, node, err)
@@ -79,12 +79,12 @@ func (g *launcher) withNetwork(
 	return nil
 }
 
-func (g *launcher) server(node string) *containerServer {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for h, b := range g.servers { // order does not matter: names differ
+func (l *launcher) server(node string) *containerServer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for h, s := range l.servers { // order does not matter: names differ
 		if h.String() == node {
-			return b
+			return s
 		}
 	}
 	return nil

@@ -24,8 +24,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// containerServer is one stay of a server in its container, from its start to its end. It
-// is a [process.Process].
+// containerServer is a server in its container, from one start to its exit. It is a
+// [process.Process].
 type containerServer struct {
 	launcher *launcher
 	id       string
@@ -35,28 +35,28 @@ type containerServer struct {
 	process  child.Identity // the server on this machine; zero: not known
 
 	paused   atomic.Bool
-	recorded chan struct{} // closed when the engine knows of the end, or never will
+	recorded chan struct{} // closed when the engine has seen the exit, or never will
 	once     sync.Once
-	ended    chan struct{} // closed when the server has ended
+	exited   chan struct{} // closed when the server has exited
 	exitErr  error         // valid then
 }
 
-// finish says once that the server has ended, and how.
-func (b *containerServer) finish(how error) {
-	b.once.Do(func() {
-		b.exitErr = how
-		close(b.ended)
+// finish records the exit of the server, once.
+func (s *containerServer) finish(err error) {
+	s.once.Do(func() {
+		s.exitErr = err
+		close(s.exited)
 	})
 }
 
-// user is this program's own, so that what servers write can be removed by it.
+// user is this program's user and group, so that it can remove what servers write.
 func user() string { return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()) }
 
-// hostConfig gives a container its folders and network, and no rights beyond.
-func (g *launcher) hostConfig(dir, logDir string) func(*container.HostConfig) {
+// hostConfig gives a container its folders and network, and no capabilities.
+func (l *launcher) hostConfig(dir, logDir string) func(*container.HostConfig) {
 	return func(h *container.HostConfig) {
 		h.PublishAllPorts = false
-		h.NetworkMode = container.NetworkMode(g.run)
+		h.NetworkMode = container.NetworkMode(l.run)
 		h.CapDrop = []string{"ALL"}
 		h.SecurityOpt = []string{"no-new-privileges"}
 		h.Mounts = []mount.Mount{
@@ -66,104 +66,95 @@ func (g *launcher) hostConfig(dir, logDir string) func(*container.HostConfig) {
 	}
 }
 
-// identify finds out which process of this machine the server is, so that it can
-// be ended without the engine. An engine that counts processes for itself alone
-// names others: that is seen by the control group.
-func (b *containerServer) identify(ctx context.Context) error {
-	r, err := b.launcher.engine.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
+// identify finds the server's process on this machine, so that it can be killed without
+// the engine. An engine in another PID namespace reports numbers of other processes,
+// whose control group does not match.
+func (s *containerServer) identify(ctx context.Context) error {
+	r, err := s.launcher.engine.ContainerInspect(ctx, s.id, client.ContainerInspectOptions{})
 	if err != nil {
-		return fmt.Errorf("inspecting container %s: %w: %w", b.name, cluster.ErrEnvironment, err)
+		return fmt.Errorf("inspecting container %s: %w: %w", s.name, cluster.ErrEnvironment, err)
 	}
-	if r.Container.State == nil || !b.contains(r.Container.State.Pid) {
+	if r.Container.State == nil || !s.contains(r.Container.State.Pid) {
 		return nil
 	}
-	if b.process, err = child.Identify(r.Container.State.Pid); err != nil {
+	if s.process, err = child.Identify(r.Container.State.Pid); err != nil {
 		return nil // it has exited already
 	}
-	return b.launcher.ledger.Process(b.process.PID)
+	return s.launcher.ledger.Process(s.process.PID)
 }
 
-// contains says whether process pid of this machine is in this very container.
-func (b *containerServer) contains(pid int) bool {
+// contains reports whether process pid of this machine is in this container.
+func (s *containerServer) contains(pid int) bool {
 	if pid <= 0 {
 		return false
 	}
 	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
-	return err == nil && bytes.Contains(groups, []byte(b.id))
+	return err == nil && bytes.Contains(groups, []byte(s.id))
 }
 
-// checkClockLibrary makes sure that every node has loaded the library that sets its clock: it
-// is built for this machine's C library, and the image may have another one.
-func (g *launcher) checkClockLibrary() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for h, b := range g.servers { // order does not matter: all are looked at
+// checkClockLibrary checks that every node has loaded the library that sets its clock:
+// it is built for this machine's C library, and the image may have another one.
+func (l *launcher) checkClockLibrary() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for h, s := range l.servers { // order does not matter: all are checked
 		if h.Sentinel {
 			continue
 		}
-		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(b.process.PID), "maps"))
+		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.process.PID), "maps"))
 		if err != nil || !bytes.Contains(maps, []byte("/"+process.Shim)) {
-			return fmt.Errorf("%w: %s does not load the library that sets clocks (%v): take an image with the C library "+
-				"of this machine (make docker-image), or backend process", cluster.ErrEnvironment, g.image, err)
+			return fmt.Errorf("%w: %s does not load the library that sets clocks (%v): use an image with the C library "+
+				"of this machine (make docker-image), or backend process", cluster.ErrEnvironment, l.image, err)
 		}
 	}
 	return nil
 }
 
-// watch waits for the server's end, as long as there is an engine to tell of it.
-func (b *containerServer) watch() {
-	defer close(b.recorded)
-	engine, leave := context.WithCancel(context.Background())
-	defer leave()
-	go func() {
-		select {
-		case <-b.launcher.failed: // an engine that hangs breaks no connection
-			leave()
-		case <-engine.Done():
-		}
-	}()
+// watch waits for the server's exit, as long as the engine replies.
+func (s *containerServer) watch() {
+	defer close(s.recorded)
 	for {
-		ctx, cancel := context.WithCancel(engine)
-		w := b.launcher.engine.ContainerWait(ctx, b.id, client.ContainerWaitOptions{})
+		ctx, cancel := context.WithCancel(s.launcher.alive) // an engine that hangs does not close the connection
+		w := s.launcher.engine.ContainerWait(ctx, s.id, client.ContainerWaitOptions{})
 		var err error
 		select {
 		case r := <-w.Result:
 			cancel()
-			b.keepOutput()
-			b.finish(fmt.Errorf("exit status %d", r.StatusCode))
+			s.keepOutput()
+			s.finish(fmt.Errorf("exit status %d", r.StatusCode))
 			return
 		case err = <-w.Error:
 		}
 		cancel()
 		if errdefs.IsNotFound(err) {
-			b.finish(fmt.Errorf("container %s was removed: %w", b.name, err))
+			s.finish(fmt.Errorf("container %s was removed: %w", s.name, err))
 			return
 		}
 		select {
-		case <-b.launcher.failed:
-			b.finish(b.launcher.err())
+		case <-s.launcher.alive.Done():
+			s.finish(s.launcher.err())
 			return
-		case <-b.launcher.closing:
-			b.finish(err)
+		case <-s.launcher.open.Done():
+			s.finish(err)
 			return
 		case <-time.After(pingEvery):
 		}
 	}
 }
 
-// keepOutput appends to the log what the server printed since it began: it writes its
-// log itself, but for what it says of a configuration that it cannot read.
-func (b *containerServer) keepOutput() {
+// keepOutput appends to the log what the server has printed since its start. It writes
+// its log itself, except for errors in its configuration.
+func (s *containerServer) keepOutput() {
 	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
 	defer cancel()
-	out, err := b.launcher.engine.ContainerLogs(ctx, b.id, client.ContainerLogsOptions{
-		ShowStdout: true, ShowStderr: true, Since: strconv.FormatInt(b.started.Unix(), 10),
+	out, err := s.launcher.engine.ContainerLogs(ctx, s.id, client.ContainerLogsOptions{
+		ShowStdout: true, ShowStderr: true, Since: strconv.FormatInt(s.started.Unix(), 10),
 	})
 	if err != nil {
 		return
 	}
 	defer out.Close()
-	f, err := os.OpenFile(b.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return
 	}
@@ -171,90 +162,89 @@ func (b *containerServer) keepOutput() {
 	_, _ = stdcopy.StdCopy(f, f, io.LimitReader(out, 1<<20))
 }
 
-// Wait returns when the server has ended.
-func (b *containerServer) Wait() error {
-	<-b.ended
-	return b.exitErr
+// Wait returns when the server has exited.
+func (s *containerServer) Wait() error {
+	<-s.exited
+	return s.exitErr
 }
 
-// Kill ends the server with SIGKILL and returns when it is gone. It does so by
-// itself if it can: the engine takes a quarter of a second for it, and several servers that
-// are to die at once would die one after the other. A frozen process dies when it
-// thaws, which is the engine's work.
-func (b *containerServer) Kill() error {
-	if b.launcher.err() != nil {
-		return b.killDirectly()
+// Kill sends SIGKILL and returns when the server has exited. It does not use the
+// engine if it can: that takes 0.25 s, and the engine kills one server at a time. A
+// frozen process exits when it is thawed, which only the engine does.
+func (s *containerServer) Kill() error {
+	if s.launcher.err() != nil {
+		return s.killDirectly()
 	}
 	select {
-	case <-b.ended:
+	case <-s.exited:
 		return nil
 	default:
 	}
-	if b.process.PID > 0 && !b.paused.Load() {
-		if err := b.killDirectly(); err != nil {
+	if s.process.PID > 0 && !s.paused.Load() {
+		if err := s.killDirectly(); err != nil {
 			return err
 		}
-		b.finish(errors.New("killed"))
+		s.finish(errors.New("killed"))
 		return nil
 	}
-	err := b.call(func(ctx context.Context) error {
-		_, err := b.launcher.engine.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "SIGKILL"})
+	err := s.call(func(ctx context.Context) error {
+		_, err := s.launcher.engine.ContainerKill(ctx, s.id, client.ContainerKillOptions{Signal: "SIGKILL"})
 		return err
 	})
-	if errdefs.IsConflict(err) || errdefs.IsNotFound(err) { // it has ended already
+	if errdefs.IsConflict(err) || errdefs.IsNotFound(err) { // it has exited already
 		err = nil
 	}
 	if err != nil {
-		return fmt.Errorf("killing container %s: %w", b.name, err)
+		return fmt.Errorf("killing container %s: %w", s.name, err)
 	}
 	timer := time.NewTimer(callWait)
 	defer timer.Stop()
 	select {
-	case <-b.ended:
+	case <-s.exited:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("killing container %s: %w: still there after %v", b.name, cluster.ErrEnvironment, callWait)
+		return fmt.Errorf("killing container %s: %w: still running after %v", s.name, cluster.ErrEnvironment, callWait)
 	}
 }
 
 // Stop freezes the server (docker pause: the freezer control group).
-func (b *containerServer) Stop() error {
-	b.paused.Store(true)
-	err := b.freezer("pausing", func(ctx context.Context) error {
-		_, err := b.launcher.engine.ContainerPause(ctx, b.id, client.ContainerPauseOptions{})
+func (s *containerServer) Stop() error {
+	s.paused.Store(true)
+	err := s.freezer("pausing", func(ctx context.Context) error {
+		_, err := s.launcher.engine.ContainerPause(ctx, s.id, client.ContainerPauseOptions{})
 		return err
 	})
 	if err != nil {
-		b.paused.Store(false)
+		s.paused.Store(false)
 	}
 	return err
 }
 
-// Continue lets it go on.
-func (b *containerServer) Continue() error {
-	err := b.freezer("resuming", func(ctx context.Context) error {
-		_, err := b.launcher.engine.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
+// Continue thaws it.
+func (s *containerServer) Continue() error {
+	err := s.freezer("resuming", func(ctx context.Context) error {
+		_, err := s.launcher.engine.ContainerUnpause(ctx, s.id, client.ContainerUnpauseOptions{})
 		return err
 	})
 	if err == nil {
-		b.paused.Store(false)
+		s.paused.Store(false)
 	}
 	return err
 }
 
-// freezer carries out what is wanted, which the engine refuses as a conflict if it
-// is so already, or if the server does not run.
-func (b *containerServer) freezer(what string, want func(context.Context) error) error {
+// freezer calls do, to which the engine replies with a conflict if the server is in that
+// state already, or is not running.
+func (s *containerServer) freezer(what string, do func(context.Context) error) error {
 	select {
-	case <-b.ended:
-		return fmt.Errorf("%s container %s: %w", what, b.name, cluster.ErrDown)
+	case <-s.exited:
+		return fmt.Errorf("%s container %s: %w", what, s.name, cluster.ErrDown)
 	default:
 	}
-	err := b.call(want)
+	err := s.call(do)
 	if err == nil {
 		return nil
 	}
-	r, inspected := b.launcher.engine.ContainerInspect(context.Background(), b.id, client.ContainerInspectOptions{})
+	r, inspected := s.launcher.engine.ContainerInspect(context.Background(), s.id, client.ContainerInspectOptions{})
 	if inspected == nil && r.Container.State != nil {
 		switch {
 		case !r.Container.State.Running:
@@ -263,29 +253,29 @@ func (b *containerServer) freezer(what string, want func(context.Context) error)
 			return nil
 		}
 	}
-	return fmt.Errorf("%s container %s: %w", what, b.name, err)
+	return fmt.Errorf("%s container %s: %w", what, s.name, err)
 }
 
-// call asks the engine something, within bounds.
-func (b *containerServer) call(do func(context.Context) error) error {
+// call bounds a request to the engine.
+func (s *containerServer) call(do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callWait)
 	defer cancel()
-	if err := b.launcher.err(); err != nil {
+	if err := s.launcher.err(); err != nil {
 		return err
 	}
 	return do(ctx)
 }
 
-// killDirectly kills the server without the engine, if it still is that process, and
-// returns when it has exited.
-func (b *containerServer) killDirectly() error {
-	if !b.contains(b.process.PID) {
+// killDirectly kills the server without the engine, if its process is known, and returns
+// when it has exited.
+func (s *containerServer) killDirectly() error {
+	if !s.contains(s.process.PID) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callWait)
 	defer cancel()
-	if _, err := b.process.Kill(ctx); err != nil {
-		return fmt.Errorf("container %s: %w", b.name, err)
+	if _, err := s.process.Kill(ctx); err != nil {
+		return fmt.Errorf("container %s: %w", s.name, err)
 	}
 	return nil
 }

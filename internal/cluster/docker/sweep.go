@@ -12,8 +12,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
-// Remove removes the containers and networks of a run that is gone, at the engine
-// where it had them, and says what they were. For [ledger.Sweep].
+// Remove removes the containers and networks of a dead run from the engine at host,
+// and returns their names; see [ledger.Sweep].
 func Remove(ctx context.Context, host, run string) (removed []string, err error) {
 	e, err := dial(ctx, host)
 	if err != nil {
@@ -29,9 +29,9 @@ func Remove(ctx context.Context, host, run string) (removed []string, err error)
 	return removed, nil
 }
 
-// RemoveOrphans removes what runs of this user on this machine have left at the engine
-// and no ledger knows of any more, such as after the temporary folder was emptied. Without
-// an engine there is nothing to be removed, which is no error.
+// RemoveOrphans removes containers and networks of runs of this user on this machine
+// whose ledger no longer exists, for example because the temporary folder was emptied.
+// It is no error if there is no engine.
 func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 	e, err := dial(ctx, "")
 	if missing := (*EngineError)(nil); errors.As(err, &missing) {
@@ -45,7 +45,7 @@ func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 	defer cancel()
 	runs, err := e.orphans(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("looking for containers that no run has: %w", err)
+		return nil, fmt.Errorf("looking for orphaned containers: %w", err)
 	}
 	for _, run := range runs {
 		more, err := e.remove(ctx, labelled(runLabel, run))
@@ -57,8 +57,8 @@ func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 	return removed, nil
 }
 
-// orphans are the runs that have something at the engine, and had a ledger in this
-// user's folder that is not there any more: a run removes its ledger last.
+// orphans are the runs that have objects at the engine, but whose ledger in this
+// user's folder no longer exists: a run removes its ledger last.
 func (e *engine) orphans(ctx context.Context) ([]string, error) {
 	mine := labelled(machineLabel, machine())
 	containers, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})

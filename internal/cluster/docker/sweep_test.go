@@ -33,7 +33,7 @@ func TestSweepOfADeadRun(t *testing.T) {
 		t.Fatalf("runs %s and %s", other.launcher.run, c.launcher.run)
 	}
 	dead.Keep()
-	must(t, dead.Close()) // as the kernel does for a process that dies
+	must(t, dead.Close()) // as when its run is killed
 	report, err := ledger.Sweep(t.Context(), Remove)
 	must(t, err)
 	if len(report.Swept) != 1 || report.Swept[0].Run != run || len(report.Swept[0].Failed) > 0 ||
@@ -41,24 +41,24 @@ func TestSweepOfADeadRun(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	checkRemoved(t, run)
-	call(t, other, 0, 1).answers(t, "PING", "+PONG")
+	call(t, other, 0, 1).wantReply(t, "PING", "+PONG")
 	if again, err := ledger.Sweep(t.Context(), Remove); err != nil || len(again.Swept) > 0 {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }
 
-// TestSweepWithoutAnEngine keeps the ledger for a time when there is one.
+// TestSweepWithoutAnEngine: the ledger is kept for a later sweep.
 func TestSweepWithoutAnEngine(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	l, err := ledger.Open("dead")
 	must(t, err)
-	must(t, l.Engine("unix://"+t.TempDir()+"/nobody.sock"))
+	must(t, l.Engine("unix://"+t.TempDir()+"/none.sock"))
 	l.Keep()
 	must(t, l.Close())
 	report, err := ledger.Sweep(t.Context(), Remove)
 	must(t, err)
 	if len(report.Swept) != 1 || len(report.Swept[0].Failed) != 1 ||
-		!strings.Contains(report.Swept[0].Failed[0], "no Docker engine answers") {
+		!strings.Contains(report.Swept[0].Failed[0], "no Docker engine at") {
 		t.Errorf("report %+v", report)
 	}
 	if _, err := os.Stat(l.Path()); err != nil {
@@ -66,8 +66,8 @@ func TestSweepWithoutAnEngine(t *testing.T) {
 	}
 }
 
-// TestOrphans: containers whose ledger was removed from under them are found by
-// their labels; those of a run without a ledger are somebody's business.
+// TestOrphans: containers whose ledger was removed are found by their labels; those of
+// a run without a ledger are not touched.
 func TestOrphans(t *testing.T) {
 	needEngine(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -77,7 +77,7 @@ func TestOrphans(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Single}, l)
 	private := up(t, cluster.Topology{Kind: cluster.Single}, nil)
 	if removed, err := RemoveOrphans(t.Context()); err != nil || len(removed) > 0 {
-		t.Errorf("a run that lives: %v, %v", removed, err)
+		t.Errorf("a live run: %v, %v", removed, err)
 	}
 	must(t, os.Remove(l.Path()))
 	temp := os.TempDir()
@@ -91,8 +91,8 @@ func TestOrphans(t *testing.T) {
 	if err != nil || !slices.Equal(removed, want) {
 		t.Errorf("removed %v, %v, want %v", removed, err, want)
 	}
-	call(t, private, 0, 1).answers(t, "PING", "+PONG")
+	call(t, private, 0, 1).wantReply(t, "PING", "+PONG")
 	if private.launcher.servers[hostN1].id == c.launcher.servers[hostN1].id {
-		t.Error("a container was used again")
+		t.Error("a container was reused")
 	}
 }
