@@ -163,7 +163,7 @@ func TestDockerEngineDies(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitEnvironment {
 		t.Errorf("exited with %v, want exit code %d\n%s", cmd.ProcessState, exitEnvironment, said)
 	}
-	if !strings.Contains(said, "does not answer any more") {
+	if !strings.Contains(said, "lost the Docker engine") {
 		t.Errorf("it does not say why:\n%s", said)
 	}
 	dir := filepath.Join(out, "latest")
