@@ -1,10 +1,16 @@
 package faults
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
 
 // bandwidth limits throughput: bytes queue behind those sent before. The connections of one pair of ends share the
 // limit.
-var bandwidthSpec = throttle.spec(Spec{
+var bandwidthSpec = slow(func(env Env, s Spec) cluster.Rule {
+	return cluster.Rule{Rate: max(1, int64(1000*time.Second/s.amount(env)))}
+}).spec(Spec{
 	Name:      "bandwidth",
 	Doc:       "limits throughput to and from its target: 1,000 bytes take `amount`.",
 	Source:    "Toxiproxy, bandwidth; redis.io, Distributed Locks: time spent acquiring is subtracted from the validity",

@@ -81,8 +81,8 @@ var asymmetric = []string{
 // waitForWork are the faults that wait for something to break.
 var waitForWork = []string{"key-deleted", "flushall", "pubsub-cut"}
 
-// TestEveryFaultUndoesWhatItDid: injected at its default target on a cluster with every ability, and healed twice, a fault
-// undoes as much as it did.
+// TestEveryFaultUndoesWhatItDid: injected at its default target on a cluster with every ability, and healed twice, a
+// fault undoes as much as it did.
 func TestEveryFaultUndoesWhatItDid(t *testing.T) {
 	for _, row := range Catalog() {
 		kind := cluster.Sentinel

@@ -40,7 +40,7 @@ type Injection interface {
 	Heal(ctx context.Context) (how string, err error)
 }
 
-// Spec is a row of the catalogue.
+// Spec is a row of the catalog.
 type Spec struct {
 	Name   string
 	Doc    string // one sentence

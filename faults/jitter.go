@@ -1,10 +1,20 @@
 package faults
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
 
 // jitter delays each packet separately, drawn from the seed. Packets of one connection stay in order, as with TCP;
 // those of different connections overtake each other.
-var jitterSpec = jittered.spec(Spec{
+var jitterSpec = slow(func(env Env, s Spec) cluster.Rule {
+	rule := cluster.Rule{Jitter: s.amount(env)}
+	if env.Rand != nil {
+		rule.Seed = env.Rand.Uint64()
+	}
+	return rule
+}).spec(Spec{
 	Name:      "jitter",
 	Doc:       "delays each packet to and from its target by up to `amount`, drawn from the seed.",
 	Source:    "redis.io, Distributed Locks: clients that acquire at the same time split the votes",

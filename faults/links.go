@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -108,55 +107,21 @@ func always(r cluster.Rule) func(Env, Spec) cluster.Rule {
 	return func(Env, Spec) cluster.Rule { return r }
 }
 
-var (
-	hold = linkFault{
+// hold keeps traffic back; healing delivers it.
+func hold() linkFault {
+	return linkFault{
 		rule:   always(cluster.Rule{Mode: cluster.Hold}),
 		effect: counted(waiting, "byte", "held"),
 		healed: "held traffic was delivered in order",
 	}
-	drop = linkFault{
-		rule:   always(cluster.Rule{Mode: cluster.Drop}),
-		effect: counted(func(t cluster.Traffic) int64 { return t.Dropped }, "byte", "lost"),
-		healed: "connections that had lost bytes were reset",
-	}
-	cut = linkFault{
-		rule:   always(cluster.Rule{Mode: cluster.Cut}),
-		effect: counted(func(t cluster.Traffic) int64 { return t.Resets }, "connection", "reset"),
-		healed: "new connections are accepted",
-	}
-	mute = linkFault{
-		rule:   always(cluster.Rule{Mute: true}),
-		effect: counted(func(t cluster.Traffic) int64 { return t.Messages }, "published message", "lost"),
-		healed: "messages are delivered again",
-	}
-	// delay is the amount; spread is a delay of each link's own, jittered one of each packet's own.
-	delay    = slow(func(env Env, s Spec) cluster.Rule { return cluster.Rule{Delay: s.amount(env)} })
-	spread   = slow(func(env Env, s Spec) cluster.Rule { return cluster.Rule{Delay: halfMoreOrLess(env, s.amount(env))} })
-	jittered = slow(func(env Env, s Spec) cluster.Rule {
-		return cluster.Rule{Jitter: s.amount(env), Seed: packetSeed(env)}
-	})
-	throttle = slow(func(env Env, s Spec) cluster.Rule {
-		return cluster.Rule{Rate: max(1, int64(1000*time.Second/s.amount(env)))}
-	})
-)
+}
+
+// delay makes traffic late by the amount.
+func delay() linkFault {
+	return slow(func(env Env, s Spec) cluster.Rule { return cluster.Rule{Delay: s.amount(env)} })
+}
 
 // slow is a rule that makes traffic late.
 func slow(rule func(Env, Spec) cluster.Rule) linkFault {
 	return linkFault{rule: rule, effect: counted(waiting, "byte", "delayed"), healed: "traffic is no longer delayed"}
-}
-
-// halfMoreOrLess draws a delay between d/2 and 3d/2, so that links differ.
-func halfMoreOrLess(env Env, d time.Duration) time.Duration {
-	if env.Rand == nil || d < 2 {
-		return d
-	}
-	return d/2 + time.Duration(env.Rand.Int64N(int64(d)))
-}
-
-// packetSeed seeds what is drawn for each packet.
-func packetSeed(env Env) uint64 {
-	if env.Rand == nil {
-		return 0
-	}
-	return env.Rand.Uint64()
 }

@@ -5,7 +5,7 @@ import "github.com/lockchaos/lockchaos/internal/cluster"
 // partition holds all traffic of its target in both directions, as a partitioned network does: nothing is refused, no
 // end is notified, and what was in flight arrives late when it is healed. That late arrival is what breaks locks; a
 // reset connection does not show it.
-var partitionSpec = hold.spec(Spec{
+var partitionSpec = hold().spec(Spec{
 	Name: "partition",
 	Doc: "holds all traffic between its target (a client, a node, a client and a node, a minority or majority, ring, " +
 		"bridge) and the rest; healing delivers it late.",
@@ -21,7 +21,7 @@ func partitioned(c cluster.Cluster, target string) (all []Resource) {
 	nodes := c.Nodes()
 	apart := func(i, j int) { all = append(all, between(nodes[i].Name, nodes[j].Name)...) }
 	switch Target(target) {
-	case Ring: // each node reaches its two neighbours only
+	case Ring: // each node reaches its two neighbors only
 		for i := range nodes {
 			for j := i + 2; j < len(nodes); j++ {
 				if i > 0 || j < len(nodes)-1 {

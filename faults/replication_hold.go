@@ -8,7 +8,7 @@ import (
 // replication-hold keeps the master's writes from its replicas while clients and Sentinels still reach every server:
 // the window of asynchronous replication, made long enough to be hit in every run. Stopping the replica would not do:
 // its kernel has already received the bytes.
-var replicationHoldSpec = linkFault{rule: hold.rule, effect: heldFromAll, healed: hold.healed}.spec(Spec{
+var replicationHoldSpec = linkFault{rule: hold().rule, effect: heldFromAll, healed: hold().healed}.spec(Spec{
 	Name:       "replication-hold",
 	Doc:        "holds the replication stream to all replicas, or to one (n2>n1); healing delivers it late.",
 	Source:     "redis.io, Distributed Locks: the master crashes before the write is transmitted to the replica",

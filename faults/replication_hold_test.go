@@ -55,8 +55,8 @@ func TestLinkFaultThatFails(t *testing.T) {
 	}
 }
 
-// TestReplicationHoldOnRealServers: redis-server itself writes to its replicas every second (PING), so that something is
-// held soon.
+// TestReplicationHoldOnRealServers: redis-server itself writes to its replicas every second (PING), so that something
+// is held soon.
 func TestReplicationHoldOnRealServers(t *testing.T) {
 	c := startServers(t, cluster.Sentinel)
 	in := inject(t, replicationHoldSpec, Env{Cluster: c}, "n1")

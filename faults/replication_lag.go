@@ -7,7 +7,7 @@ import (
 )
 
 // replication-lag makes replicas follow their master late: a failover loses the last `amount` of its writes.
-var replicationLagSpec = delay.spec(Spec{
+var replicationLagSpec = delay().spec(Spec{
 	Name:       "replication-lag",
 	Doc:        "delays the replication stream to all replicas, or to one (n2>n1), by `amount`.",
 	Source:     "redis.io, Replication: asynchronous by default",

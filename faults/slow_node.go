@@ -8,7 +8,7 @@ import (
 
 // slow-node makes a server reply late: one that swaps, saves a snapshot or executes KEYS *. Its replies stay in order,
 // each after the same delay.
-var slowNodeSpec = delay.spec(Spec{
+var slowNodeSpec = delay().spec(Spec{
 	Name:    "slow-node",
 	Doc:     "delays a server's replies by `amount` until healed.",
 	Source:  "redis.io, Diagnosing latency issues; redis.io, Distributed Locks: a short timeout for each instance",

@@ -11,9 +11,9 @@ import (
 // split-brain cuts the master off from its Sentinels and replicas only: it still serves its clients, while a replica is
 // promoted and serves the others. Healing delivers the held traffic; Sentinel then demotes the old master, and its last
 // writes are discarded.
-var splitBrainSpec = twoMasters(hold.spec(Spec{
+var splitBrainSpec = twoMasters(hold().spec(Spec{
 	Name:       "split-brain",
-	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients, so that there are two masters.",
+	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients, so that two are masters.",
 	Source:     "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
 	Targets:    []Target{Master},
 	Topologies: []string{cluster.Sentinel},

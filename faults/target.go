@@ -29,7 +29,7 @@ const (
 	Deciding Target = "deciding"    // a node of a quorum without which the holder has no majority
 	Minority Target = "minority"    // the largest minority of a quorum's masters, n1 first
 	Majority Target = "majority"    // the smallest majority of a quorum's masters, n1 first
-	Ring     Target = "ring"        // all nodes, each of which reaches its two neighbours only
+	Ring     Target = "ring"        // all nodes, each of which reaches its two neighbors only
 	Bridge   Target = "bridge"      // two halves of the nodes, and one node that reaches both
 	Holder   Target = "holder"      // the client that holds the lock, or held it last
 	Waiter   Target = "waiter"      // a client that waits for the lock
@@ -146,7 +146,8 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 		}
 	case Client:
 		if numberIn(target) >= clients {
-			return fmt.Sprintf("%s does not exist: the workload has %s, counted from client:0", target, format.Count(clients, "client"))
+			return fmt.Sprintf("%s does not exist: the workload has %s, counted from client:0",
+				target, format.Count(clients, "client"))
 		}
 	}
 	return ""

@@ -115,8 +115,8 @@ func TestMissingTarget(t *testing.T) {
 	}
 }
 
-// TestTargetsOfQuorumsAndLinks: words for several nodes, for a deciding node, for the replica that is behind, and for the
-// ends of a link.
+// TestTargetsOfQuorumsAndLinks: words for several nodes, for a deciding node, for the replica that is behind, and for
+// the ends of a link.
 func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 	quorum, sentinel := newFake(cluster.Quorum), newFake(cluster.Sentinel)
 	quorum.holds = map[string]string{"n2": "a", "n3": "a", "n5": "a", "n1": "b"}

@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
 )
 
-// TestUnplug: disconnected servers are reconnected, also when only some of them could be disconnected. What a disconnected
-// server does is tested in package internal/cluster/docker.
+// TestUnplug: disconnected servers are reconnected, also when only some of them could be disconnected. What a
+// disconnected server does is tested in package internal/cluster/docker.
 func TestUnplug(t *testing.T) {
 	f := newFake(cluster.Quorum)
 	in := inject(t, unplugSpec, f.env(), "n2+n4")

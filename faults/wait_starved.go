@@ -4,7 +4,7 @@ import "github.com/lockchaos/lockchaos/internal/cluster"
 
 // wait-starved holds the replicas' acknowledgements: they have every write, their master does not know, and WAIT times
 // out.
-var waitStarvedSpec = hold.spec(Spec{
+var waitStarvedSpec = hold().spec(Spec{
 	Name:       "wait-starved",
 	Doc:        "holds the replicas' acknowledgements, so that WAIT returns 0 although they have the write.",
 	Source:     "redis.io, WAIT; redisson#5256",
