@@ -13,7 +13,7 @@ import (
 // writes are discarded.
 var splitBrainSpec = twoMasters(hold().spec(Spec{
 	Name:       "split-brain",
-	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients, so that two are masters.",
+	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients: two masters serve clients.",
 	Source:     "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
 	Targets:    []Target{Master},
 	Topologies: []string{cluster.Sentinel},
