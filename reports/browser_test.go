@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// browser is chromium, run for one page with args and a profile of its own. It
-// has minutes, because a browser is the first to suffer on a busy machine.
-// The processes that it leaves write to the profile after it has ended: they are
-// killed with the test, before the profile is removed.
+// browser is a chromium with args and its own profile. It has minutes, because a
+// browser is slow on a busy machine. Its child processes may outlive it and write
+// to the profile, so they are killed before the profile is removed.
 func browser(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	program, err := exec.LookPath("chromium")

@@ -11,66 +11,64 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// Format is a row of the catalogue of formats.
+// Format is a row of the catalogue of report formats.
 type Format struct {
-	Name string                          // as --format has it
+	Name string                          // the value of --format
 	Doc  string                          // one sentence
-	File string                          // the name it is given in a run directory; empty: it is only printed
+	File string                          // its name in a run directory; empty: it is only printed
 	Make func(r *Run, w io.Writer) error // renders; may be called from several goroutines
 }
 
-// Catalog is every format that there is.
+// Catalog lists every format.
 func Catalog() []Format {
 	return []Format{
-		{"html", "one self-contained page: what happened and why, with a picture", rundir.ReportFile, writeHTML},
-		{"text", "what a terminal shows at the end of a run", "", writeText},
-		{"json", "one JSON object: what was run, the verdict, the story, the numbers", "", writeJSON},
-		{"junit", "JUnit XML, one case for each property, measured against what the scenario expects", "", writeJUnit},
+		{"html", "a self-contained page: what happened and why, with a timeline", rundir.ReportFile, writeHTML},
+		{"text", "the summary that chaos run prints", "", writeText},
+		{"json", "a JSON object: configuration, verdict, story, numbers", "", writeJSON},
+		{"junit", "JUnit XML: a case per property, passed if it has the expected outcome", "", writeJUnit},
 		{"markdown", "a job summary for CI, at most 1 MiB", "", writeMarkdown},
-		{"svg", "the plot of overlapping leases as SVG", "overlap.svg", overlapSVG},
-		{"png", "the plot of overlapping leases as PNG", "", overlapPNG},
+		{"svg", "the plot of overlapping holds as SVG", "overlap.svg", overlapSVG},
+		{"png", "the plot of overlapping holds as PNG", "", overlapPNG},
 	}
 }
 
-// Render writes a run in the format of that name. A name that is not in the
-// catalogue is an error that lists those that are.
-func Render(r *Run, format string, w io.Writer) error {
+// Render writes a run in the format of that name. The error about an unknown
+// name lists the known ones.
+func Render(r *Run, name string, w io.Writer) error {
 	var names []string
 	for _, f := range Catalog() {
-		if f.Name == format {
+		if f.Name == name {
 			if err := f.Make(r, w); err != nil {
-				return fmt.Errorf("rendering %s as %s: %w", r.title(), format, err)
+				return fmt.Errorf("rendering %s as %s: %w", r.title(), name, err)
 			}
 			return nil
 		}
 		names = append(names, f.Name)
 	}
-	return fmt.Errorf("format %q is not known; use one of: %s", format, strings.Join(names, ", "))
+	return fmt.Errorf("unknown format %q; use one of: %s", name, strings.Join(names, ", "))
 }
 
-// WriteAll writes the files that every run ends with into its directory:
-// report.html, the plots and linearization.html (none for a history without lock
-// operations). One that cannot be written does not stop the
-// others; the error joins them all.
+// WriteAll writes report.html, the plots and linearization.html (none for a
+// history without lock operations) into the run directory. It writes what it
+// can; the error joins those of the files that could not be written.
 func WriteAll(r *Run) error {
 	if r.Dir == nil {
 		return errors.New("writing reports: this run has no directory")
 	}
 	type file struct {
-		name string
-		make func(*Run, io.Writer) error
+		name  string
+		write func(*Run, io.Writer) error
 	}
 	var files []file
-	for _, pic := range pictures() {
-		files = append(files, file{pic.name + ".svg", func(r *Run, w io.Writer) error { return pic.write(r, "svg", w) }})
+	for _, spec := range plotSpecs() {
+		files = append(files, file{spec.name + ".svg", func(r *Run, w io.Writer) error { return spec.write(r, "svg", w) }})
 	}
-	files = append(files, []file{
-		{rundir.LinearFile, linearization}, {rundir.ReportFile, writeHTML}, // the page links what is there: it comes last
-	}...)
+	files = append(files, file{rundir.LinearFile, linearization},
+		file{rundir.ReportFile, writeHTML}) // last, because it links the other files
 	var errs []error
 	for _, f := range files {
 		var b bytes.Buffer
-		err := f.make(r, &b)
+		err := f.write(r, &b)
 		if errors.Is(err, checker.ErrNothingToShow) {
 			continue
 		}

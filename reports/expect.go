@@ -1,27 +1,29 @@
 package reports
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/lockchaos/lockchaos/checker"
 )
 
-// Expectation is what a scenario expects of a property, of the verdict or of
-// its class, beside what came out.
-type Expectation struct {
+// expectation is the expected and the actual outcome of a property, or the
+// expected and the actual verdict or class.
+type expectation struct {
 	Name     string `json:"name"`     // a property, "verdict" or "class"
-	Expected string `json:"expected"` // empty: the scenario says nothing of it
+	Expected string `json:"expected"` // empty: the scenario expects nothing
 	Actual   string `json:"actual"`   // empty: not judged
 	Met      bool   `json:"met"`
 }
 
-// Expectations puts what came out beside what the scenario expects: the verdict
-// first, then every property that was judged or expected. The rule is that of
-// [checker.Unexpected]: what a scenario says nothing of is met, because where an
-// overlap is expected, damage and the like follow from it. A scenario without
-// any expectation expects a safe verdict.
-func Expectations(r *Run) []Expectation {
+// expectations compares the run with what its scenario expects: the verdict
+// first, then every property that was judged or expected. As in
+// [checker.Unexpected], any outcome meets a missing expectation, because an
+// expected overlap may cause other violations, such as damage. A scenario
+// without any expectation expects a safe verdict.
+func expectations(r *Run) []expectation {
 	expect := r.Manifest.Expect
 	if len(expect) == 0 {
 		expect = map[string]string{checker.ExpectVerdict: string(checker.Safe)}
@@ -40,9 +42,9 @@ func Expectations(r *Run) []Expectation {
 			names = append(names, name)
 		}
 	}
-	var all []Expectation
+	var all []expectation
 	for _, name := range names {
-		e := Expectation{Name: name, Expected: expect[name], Actual: actual[name]}
+		e := expectation{Name: name, Expected: expect[name], Actual: actual[name]}
 		e.Met = e.Expected == "" || e.Expected == e.Actual
 		if len(r.Manifest.Expect) == 0 && e.Actual == string(checker.Violated) {
 			e.Met = false
@@ -52,12 +54,21 @@ func Expectations(r *Run) []Expectation {
 	return all
 }
 
-// Met says whether a run was judged and came out as its scenario expects.
-func Met(r *Run) bool {
-	for _, e := range Expectations(r) {
+// asExpected says whether the run was judged and every expectation is met.
+func asExpected(r *Run) bool {
+	for _, e := range expectations(r) {
 		if !e.Met {
 			return false
 		}
 	}
 	return r.Judged
+}
+
+// text is the outcome beside the expected one.
+func (e expectation) text() string {
+	actual := cmp.Or(e.Actual, "not judged")
+	if e.Expected == "" {
+		return e.Name + ": " + actual
+	}
+	return fmt.Sprintf("%s: expected %s, got %s", e.Name, e.Expected, actual)
 }

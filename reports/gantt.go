@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,55 +12,49 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// maxLanes is how many clients the Gantt plot shows; those of the violations come first.
-const maxLanes = 24
+// maxGanttRows is how many clients the Gantt plot shows; those of the violations come first.
+const maxGanttRows = 24
 
-// gantt draws holds and promises, a lane for each client, and below them a lane
-// for the overlaps, whose time is shaded across all lanes. It is a plot.Plotter.
+// gantt is a plot.Plotter that draws holds and their validity, a row per client,
+// and below them a row of overlaps, which are shaded across all rows.
 type gantt struct {
-	r    *Run
-	key  string
-	lane map[int]int // client → lane, 0 at the bottom
-	win  window
+	r      *Run
+	key    string
+	row    map[int]int // client → row, 0 at the bottom
+	window interval
 }
 
-// overlapLane is below the lowest client, where no label can lie on a bar of one.
-const overlapLane = -1
+// overlapRow is below the lowest client, so that labels never cover its bars.
+const overlapRow = -1
 
-// overlapPlot shows who held, or was promised, the lock when, in the window of
-// the worst violation; without one, in the window of the page's picture.
-func overlapPlot(r *Run) (*plot.Plot, vg.Length) {
-	s := &scene{r: r, v: r.worst()}
-	if s.v != nil {
-		s.pair, s.key = pairOf(r, s.v), s.v.Key
-	}
-	if s.key == "" {
-		s.key = r.busiestKey()
-	}
-	g := &gantt{r: r, key: s.key, win: s.window(), lane: map[int]int{}}
-	p := newPlot(r, fmt.Sprintf("Who held %s (solid), was promised it (outlined, open: cut short), overlap (red)",
-		format.Truncate(plain(s.key), 40)), "")
-	p.X.Min, p.X.Max = g.win.from.Seconds(), g.win.until.Seconds()
+// overlapPlot shows the holds, their validity and the overlaps in the window of
+// the page's timeline.
+func overlapPlot(r *Run) (*plot.Plot, vg.Length, error) {
+	t := newTimeline(r)
+	g := &gantt{r: r, key: t.key, window: t.d.window, row: map[int]int{}}
+	p := newPlot(r, format.Truncate(format.Printable(t.key), 40)+
+		": holds (solid), validity (outline, open if released early), overlap (red)", "")
+	p.X.Min, p.X.Max = g.window.from.Seconds(), g.window.until.Seconds()
 	clients := g.clients()
 	var names []plot.Tick
 	for i, c := range clients {
-		g.lane[c] = len(clients) - 1 - i
-		names = append(names, plot.Tick{Value: float64(g.lane[c]), Label: clientName(c)})
+		g.row[c] = len(clients) - 1 - i
+		names = append(names, plot.Tick{Value: float64(g.row[c]), Label: clientName(c)})
 	}
-	names = append(names, plot.Tick{Value: overlapLane, Label: "overlap"})
-	p.Y.Min, p.Y.Max = overlapLane-0.5, float64(len(clients))-0.3
+	names = append(names, plot.Tick{Value: overlapRow, Label: "overlap"})
+	p.Y.Min, p.Y.Max = overlapRow-0.5, float64(len(clients))-0.3
 	p.Y.Tick.Marker = plot.ConstantTicks(names)
 	p.Y.Tick.Length = 0
 	p.Add(g)
-	return p, vg.Length(len(clients)+1)*0.9*vg.Centimeter + 3.4*vg.Centimeter
+	return p, vg.Length(len(clients)+1)*0.9*vg.Centimeter + 3.4*vg.Centimeter, nil
 }
 
-// clients are those of the overlaps first, then those that held in the window.
+// clients are those of the overlaps, then the others with holds in the window.
 func (g *gantt) clients() []int {
 	var all []int
 	seen := map[int]bool{}
 	add := func(c int) {
-		if !seen[c] && len(all) < maxLanes {
+		if !seen[c] && len(all) < maxGanttRows {
 			seen[c] = true
 			all = append(all, c)
 		}
@@ -80,10 +73,10 @@ func (g *gantt) clients() []int {
 }
 
 func (g *gantt) shows(h *hold) bool {
-	return g.r.keyName(h.Key) == g.key && h.From <= g.win.until && max(h.to, h.validUntil()) >= g.win.from
+	return g.r.keyName(h.Key) == g.key && h.From <= g.window.until && max(h.to, h.validUntil()) >= g.window.from
 }
 
-// overlaps are the violations that are about two holds, in the window.
+// overlaps are the violations in the window that are about two holds.
 func (g *gantt) overlaps() []*checker.Violation {
 	var all []*checker.Violation
 	for i := range g.r.Judgement.Results {
@@ -93,7 +86,7 @@ func (g *gantt) overlaps() []*checker.Violation {
 		}
 		for k := range res.Violations {
 			v := &res.Violations[k]
-			if v.Key == g.key && v.Start <= g.win.until && v.End >= g.win.from {
+			if v.Key == g.key && v.Start <= g.window.until && v.End >= g.window.from {
 				all = append(all, v)
 			}
 		}
@@ -101,34 +94,34 @@ func (g *gantt) overlaps() []*checker.Violation {
 	return all
 }
 
-// overlaps says whether violations of p are holds that were on at once.
+// overlaps says whether violations of p are simultaneous holds.
 func overlaps(p checker.Property) bool {
 	return p == checker.Exclusion || p == checker.LeaseExclusion || p == checker.Permits || p == checker.ReadersWriter
 }
 
-// Plot draws the lanes.
+// Plot draws the rows.
 func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	at := func(t time.Duration) vg.Length { return x(t.Seconds()) }
-	g.drawOverlaps(c, p.X.Tick.Label, at, y(overlapLane))
+	g.drawOverlaps(c, p.X.Tick.Label, at, y(overlapRow))
 	for i := range g.r.holds {
 		h := &g.r.holds[i]
-		lane, ok := g.lane[h.Client]
+		row, ok := g.row[h.Client]
 		if !ok || !g.shows(h) {
 			continue
 		}
-		mid, half := y(float64(lane)), vg.Points(6)
+		mid, half := y(float64(row)), vg.Points(6)
 		fill := g.r.clientColour(h.Client)
 		if until, whole := h.promised(); until > 0 {
 			outline(c, area{at(h.From), at(until), mid - half - vg.Points(4), mid + half}, fill, whole)
 		}
 		from := at(h.From)
-		box(c, area{from, max(at(h.to), from+0.5), mid - half, mid + half}, fill)
+		fillArea(c, area{from, max(at(h.to), from+0.5), mid - half, mid + half}, fill)
 	}
 }
 
-// promised is until when somebody counted on a hold's promise, 0 if there was
-// none; whole is false if it was given back, and so cut short, before its end.
+// promised is the end of the validity that counted, 0 if there was none; whole is
+// false if a release ended it early.
 func (h *hold) promised() (until time.Duration, whole bool) {
 	until = h.validUntil()
 	released := h.End == checker.Released || h.End == checker.ReleaseUnknown || h.End == checker.ReleaseRefused
@@ -138,9 +131,9 @@ func (h *hold) promised() (until time.Duration, whole bool) {
 	return until, true
 }
 
-// drawOverlaps shades the time of each overlap and says how long it was in the
-// lane at height mid: in its bar, else beside it, where neither a neighbour nor
-// another label is. One that has no place says nothing: the page has them all.
+// drawOverlaps shades each overlap and writes its duration in the row at height
+// mid: in the bar, else beside it if neither a bar nor a label is there, else
+// nowhere: the page lists all of them.
 func (g *gantt) drawOverlaps(c draw.Canvas, style draw.TextStyle, at func(time.Duration) vg.Length, mid vg.Length) {
 	half := vg.Points(7)
 	var bars []area
@@ -148,45 +141,45 @@ func (g *gantt) drawOverlaps(c draw.Canvas, style draw.TextStyle, at func(time.D
 	for _, w := range g.overlapWindows() {
 		from := max(at(w.from), c.Min.X)
 		bar := area{from, max(min(at(w.until), c.Max.X), from+1), mid - half, mid + half}
-		box(c, area{bar.x1, bar.x2, c.Min.Y, c.Max.Y}, clear(0xb3122b, 36))
-		box(c, area{bar.x1, max(bar.x2-0.6, bar.x1+0.4), bar.y1, bar.y2}, rgb(0xb3122b))
+		fillArea(c, area{bar.x1, bar.x2, c.Min.Y, c.Max.Y}, translucent(0xb3122b, 36))
+		fillArea(c, area{bar.x1, max(bar.x2-0.6, bar.x1+0.4), bar.y1, bar.y2}, rgb(0xb3122b))
 		bars, texts = append(bars, bar), append(texts, format.Duration(w.length()))
 	}
-	for i, place := range labelPlaces(bars, texts, style, area{x1: c.Min.X, x2: c.Max.X + vg.Points(14)}) {
-		if place.x2 <= place.x1 {
+	for i, label := range labelAreas(bars, texts, style, area{x1: c.Min.X, x2: c.Max.X + vg.Points(14)}) {
+		if label.x2 <= label.x1 {
 			continue
 		}
 		style.Color, style.XAlign, style.YAlign = rgb(0xb3122b), draw.XLeft, draw.YCenter
-		if place.x1 >= bars[i].x1 && place.x2 <= bars[i].x2 {
+		if label.x1 >= bars[i].x1 && label.x2 <= bars[i].x2 {
 			style.Color = rgb(0xffffff)
 		}
-		c.FillText(style, vg.Point{X: place.x1, Y: mid}, texts[i])
+		c.FillText(style, vg.Point{X: label.x1, Y: mid}, texts[i])
 	}
 }
 
-// overlapWindows are the times of the overlaps, each once, in order.
-func (g *gantt) overlapWindows() []window {
-	var all []window
+// overlapWindows are the intervals of the overlaps, each once, in order.
+func (g *gantt) overlapWindows() []interval {
+	var all []interval
 	for _, v := range g.overlaps() {
 		if w := g.r.during(v); !slices.Contains(all, w) {
 			all = append(all, w)
 		}
 	}
-	slices.SortFunc(all, func(a, b window) int { return int(a.from - b.from) })
+	slices.SortFunc(all, func(a, b interval) int { return int(a.from - b.from) })
 	return all
 }
 
-// labelPlaces finds a place for the text of each bar, from x1 to x2: inside it,
-// to its right, to its left. The zero area is no place at all.
-func labelPlaces(bars []area, texts []string, style draw.TextStyle, limit area) []area {
-	const air = vg.Length(4)
-	places := make([]area, len(bars))
+// labelAreas finds room for the label of each bar, from x1 to x2: in the bar, to
+// its right or to its left. The zero area means that there is none.
+func labelAreas(bars []area, texts []string, style draw.TextStyle, limit area) []area {
+	const margin = vg.Length(4)
+	labels := make([]area, len(bars))
 	free := func(i int, a area) bool {
 		if a.x1 < limit.x1 || a.x2 > limit.x2 {
 			return false
 		}
 		for k := range bars {
-			if k != i && (a.meets(bars[k]) || k < i && a.meets(places[k])) {
+			if k != i && (a.intersects(bars[k]) || k < i && a.intersects(labels[k])) {
 				return false
 			}
 		}
@@ -195,20 +188,20 @@ func labelPlaces(bars []area, texts []string, style draw.TextStyle, limit area) 
 	for i, bar := range bars {
 		w := style.Width(texts[i])
 		mid := (bar.x1 + bar.x2) / 2
-		if inside := (area{x1: mid - w/2, x2: mid + w/2}); w+2*air <= bar.x2-bar.x1 {
-			places[i] = inside
+		if inside := (area{x1: mid - w/2, x2: mid + w/2}); w+2*margin <= bar.x2-bar.x1 {
+			labels[i] = inside
 			continue
 		}
-		right := area{x1: bar.x2, x2: bar.x2 + air + w} // with the air: nothing may lie between a bar and its label
-		left := area{x1: bar.x1 - air - w, x2: bar.x1}
+		right := area{x1: bar.x2, x2: bar.x2 + margin + w} // with the margin: nothing may be between a bar and its label
+		left := area{x1: bar.x1 - margin - w, x2: bar.x1}
 		if free(i, right) {
-			places[i] = area{x1: right.x1 + air, x2: right.x2}
+			labels[i] = area{x1: right.x1 + margin, x2: right.x2}
 		} else if free(i, left) {
-			places[i] = area{x1: left.x1, x2: left.x2 - air}
+			labels[i] = area{x1: left.x1, x2: left.x2 - margin}
 		}
 	}
-	return places
+	return labels
 }
 
-// meets says whether two areas share a part of the time axis.
-func (a area) meets(b area) bool { return a.x1 < b.x2 && b.x1 < a.x2 }
+// intersects says whether two areas overlap on the time axis.
+func (a area) intersects(b area) bool { return a.x1 < b.x2 && b.x1 < a.x2 }

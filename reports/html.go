@@ -20,15 +20,15 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Limits of the page: what is beyond them is counted and said, never dropped
-// silently. Violations have no limit here; checkers keep the worst and count all.
+// Limits of the page. What exceeds them is counted on the page, never dropped
+// silently. Violations have no limit here: checkers keep the worst and count all.
 const (
-	maxAmbiguousRows = 200
-	maxClientRows    = 1000
-	maxFaultRows     = 500
+	maxUnknownRows = 200
+	maxClientRows  = 1000
+	maxFaultRows   = 500
 )
 
-// page is everything that the template shows, as words.
+// page is the data of the template.
 type page struct {
 	Style      template.CSS
 	Script     template.JS
@@ -41,39 +41,39 @@ type page struct {
 	Sentence           template.HTML
 	Missing            []string
 	Repeat, Source     string
-	Essentials         []pairOfWords
+	Essentials         []field
 
-	Picture      template.HTML
-	PictureNotes []string
-	Witnessed    string // how often the nodes were looked at; empty if nobody watched
-	Warned       bool   // it was not often enough
-	Jump         bool
-	Steps        []stepRow
-	Advice       []adviceRow
-	Facts        []string
-	Strip        template.HTML
+	Timeline        template.HTML
+	TimelineNotes   []string
+	Sampling        string // how often nodes were sampled; empty if they were not
+	SamplingTooWide bool   // too rarely near a fault
+	Jump            bool
+	Steps           []stepRow
+	Advice          []adviceRow
+	Facts           []string
+	Overview        template.HTML
 
 	Faults         []faultRow
 	MoreFaults     string
 	Notes          []string
 	Properties     []propertyRow
-	NotApplicable  []pairOfWords
+	NotApplicable  []field
 	Violations     []violationRow
 	ViolationNotes []string
-	Ambiguous      []ambiguousRow
-	MoreAmbiguous  string
+	Unknown        []unknownRow
+	MoreUnknown    string
 	Clients        []clientCells
 	MoreClients    string
 	Latencies      []latencyCells
-	Config         []pairOfWords
+	Config         []field
 	Plan           []scenarios.Step
 	YAML, SeedNote string
 	Files          []string
 	Problems       []string
-	Raw            []rawRow
+	Cited          []citedRow
 }
 
-type pairOfWords struct{ Name, Value string }
+type field struct{ Name, Value string }
 
 type stepRow struct {
 	N     int
@@ -88,16 +88,16 @@ type adviceRow struct {
 	Text     template.HTML
 }
 
-type rawRow struct {
+type citedRow struct {
 	Index int
 	Line  string
 }
 
-// writeHTML writes report.html: one file that needs nothing else.
+// writeHTML writes report.html, which needs no other file.
 func writeHTML(r *Run, w io.Writer) error {
 	t, err := template.ParseFS(templates, "templates/page.tmpl")
 	if err != nil {
-		return fmt.Errorf("parsing the template of the page: %w", err)
+		return fmt.Errorf("parsing the page template: %w", err)
 	}
 	p, err := newPage(r)
 	if err != nil {
@@ -107,26 +107,18 @@ func writeHTML(r *Run, w io.Writer) error {
 	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("rendering the page: %w", err)
 	}
-	_, err = w.Write(bytes.Map(printable, b.Bytes()))
+	_, err = io.WriteString(w, format.Printable(b.String()))
 	return err
-}
-
-// printable replaces control characters, which names of others may hold.
-func printable(r rune) rune {
-	if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-		return '\uFFFD'
-	}
-	return r
 }
 
 func newPage(r *Run) (*page, error) {
 	style, err := templates.ReadFile("templates/page.css")
 	if err != nil {
-		return nil, fmt.Errorf("reading the style of the page: %w", err)
+		return nil, fmt.Errorf("reading the page style: %w", err)
 	}
 	script, err := templates.ReadFile("templates/page.js")
 	if err != nil {
-		return nil, fmt.Errorf("reading the script of the page: %w", err)
+		return nil, fmt.Errorf("reading the page script: %w", err)
 	}
 	sum := sha256.Sum256(script)
 	p := &page{Style: template.CSS(style), Script: template.JS(script),
@@ -135,7 +127,7 @@ func newPage(r *Run) (*page, error) {
 	p.story(r)
 	p.tables(r)
 	p.configuration(r)
-	p.raw(r)
+	p.cited(r)
 	return p, nil
 }
 
@@ -155,7 +147,7 @@ func (p *page) header(r *Run) {
 	}
 	if len(m.Expect) > 0 && r.Judged {
 		p.Expected = "as the scenario expects"
-		if !Met(r) {
+		if !asExpected(r) {
 			p.Expected = "not as the scenario expects"
 		}
 	}
@@ -168,34 +160,34 @@ func (p *page) header(r *Run) {
 	if r.Dir != nil {
 		p.Source = r.Dir.ID
 	}
-	p.Essentials = kept([]pairOfWords{
-		{"Lock", m.Lock}, {"Topology", topologyText(r)}, {"Clients", fmt.Sprint(r.clients())}, {"Workload", m.Workload},
+	p.Essentials = nonEmpty([]field{
+		{"Lock", m.Lock}, {"Topology", topologyText(r)}, {"Clients", fmt.Sprint(r.History.Clients)}, {"Workload", m.Workload},
 		{"Backend", m.Backend}, {"Seed", fmt.Sprint(m.Seed)}, {"Started", timeText(m.Started)},
-		{"Events", fmt.Sprint(r.History.Events)}, {"Judged in", format.Duration(r.Judgement.Took)},
+		{"Events", format.Number(r.History.Events)}, {"Judged in", format.Duration(r.Judgement.Took)},
 	})
 }
 
 func stateText(m *rundir.Manifest) string {
 	switch m.State {
 	case rundir.Interrupted:
-		return "The run was interrupted; what had been recorded by then is shown and judged."
+		return "The run was interrupted; what it recorded until then is shown and judged."
 	case rundir.Broken:
-		return "The run broke off: " + m.Failure
+		return "The run failed: " + m.Failure
 	}
-	return "The run never said that it was complete: it is still going on, or it was killed."
+	return "The run did not complete: it is still running, or it was killed."
 }
 
-// kept drops what has no value.
-func kept(all []pairOfWords) []pairOfWords {
-	return slices.DeleteFunc(all, func(p pairOfWords) bool { return p.Value == "" || p.Value == "0 s" })
+// nonEmpty drops fields without a value.
+func nonEmpty(all []field) []field {
+	return slices.DeleteFunc(all, func(p field) bool { return p.Value == "" || p.Value == "0 s" })
 }
 
 func (p *page) story(r *Run) {
-	var shown window
-	p.Picture, shown, p.PictureNotes = r.picture()
-	p.Strip = r.strip(shown)
-	if r.gaps != nil {
-		p.Witnessed, p.Warned = r.gaps.text(), r.gaps.wide()
+	var shown interval
+	p.Timeline, shown, p.TimelineNotes = r.timeline()
+	p.Overview = r.overview(shown)
+	if r.sampling != nil {
+		p.Sampling, p.SamplingTooWide = r.sampling.text(), r.sampling.wide()
 	}
 	p.Jump = r.worst() != nil
 	p.Facts = r.story.Facts
@@ -208,7 +200,7 @@ func (p *page) story(r *Run) {
 	}
 }
 
-// codes turns `words in backquotes` into code, and escapes everything.
+// codes escapes text and turns `words in backquotes` into code.
 func codes(s string) template.HTML {
 	var b strings.Builder
 	parts := strings.Split(s, "`")
@@ -225,11 +217,11 @@ func codes(s string) template.HTML {
 	return template.HTML(b.String())
 }
 
-func (p *page) raw(r *Run) {
+func (p *page) cited(r *Run) {
 	for index, line := range r.cited {
-		p.Raw = append(p.Raw, rawRow{index, line})
+		p.Cited = append(p.Cited, citedRow{index, line})
 	}
-	slices.SortFunc(p.Raw, func(a, b rawRow) int { return a.Index - b.Index })
+	slices.SortFunc(p.Cited, func(a, b citedRow) int { return a.Index - b.Index })
 	for _, problem := range r.History.Problems {
 		p.Problems = append(p.Problems, fmt.Sprintf("Problem in the history at event %d: %s.", problem.Index, problem.Text))
 	}
@@ -240,15 +232,15 @@ func (p *page) raw(r *Run) {
 		rundir.LinearFile} {
 		p.file(r, name)
 	}
-	for _, pic := range pictures() {
-		p.file(r, pic.name+".svg")
+	for _, spec := range plotSpecs() {
+		p.file(r, spec.name+".svg")
 	}
 	for _, name := range r.Dir.Logs() {
 		p.Files = append(p.Files, rundir.LogsDir+"/"+name)
 	}
 }
 
-// file links a file of the run directory, if it is there.
+// file links a file of the run directory, if it exists.
 func (p *page) file(r *Run, name string) {
 	if r.Dir.Has(name) {
 		p.Files = append(p.Files, name)

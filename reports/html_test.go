@@ -27,7 +27,7 @@ func render(t testing.TB, r *Run, format string) string {
 	return b.String()
 }
 
-// hostile is a lock's name that tries everything that is read as markup somewhere.
+// hostile is the name of a lock with markup for every format.
 const hostile = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\"'`|]]>&\x1b[31m\n::error::x"
 
 func TestHostileNames(t *testing.T) {
@@ -43,13 +43,13 @@ func TestHostileNames(t *testing.T) {
 			continue // a JSON encoder escapes <, > and &; a PNG has no text
 		}
 		if f.Name != "text" && (strings.Contains(out, "<script>alert") || strings.Contains(out, "<img")) {
-			t.Errorf("%s: markup of a lock's name got through", f.Name)
+			t.Errorf("%s: markup in the name of a lock was not escaped", f.Name)
 		}
 		if strings.Contains(out, "\x1b") {
-			t.Errorf("%s: an escape sequence of a lock's name got through", f.Name)
+			t.Errorf("%s: an escape sequence in the name of a lock was not replaced", f.Name)
 		}
 		if (f.Name == "text" || f.Name == "markdown") && strings.Contains(out, "\n::error::") {
-			t.Errorf("%s: a lock's name made a line of its own", f.Name)
+			t.Errorf("%s: the name of a lock starts a new line", f.Name)
 		}
 	}
 	for _, f := range []string{"junit", "svg"} {
@@ -72,7 +72,7 @@ func wellFormed(s string) error {
 	}
 }
 
-func TestPageStandsAlone(t *testing.T) {
+func TestPageIsSelfContained(t *testing.T) {
 	for _, s := range allRuns() {
 		out := render(t, s.load(t), "html")
 		for _, bad := range []string{"src=\"http", "href=\"http", "url(http", "@import", "ZgotmplZ",
@@ -81,7 +81,7 @@ func TestPageStandsAlone(t *testing.T) {
 				t.Errorf("%s: the page contains %q", s.m.Scenario, bad)
 			}
 		}
-		for _, want := range []string{"Content-Security-Policy", "svg xmlns", s.m.Repeat, "Did every fault bite?"} {
+		for _, want := range []string{"Content-Security-Policy", "svg xmlns", s.m.Repeat, "Did every fault take effect?"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: the page lacks %q", s.m.Scenario, want)
 			}
@@ -89,19 +89,19 @@ func TestPageStandsAlone(t *testing.T) {
 	}
 }
 
-func TestPicturesAreWellFormed(t *testing.T) {
+func TestDrawingsAreWellFormed(t *testing.T) {
 	for _, s := range append(allRuns(), failoverRun(hostile)) {
 		r := s.load(t)
-		picture, shown, _ := r.picture()
-		for name, svg := range map[string]string{"picture": string(picture), "strip": string(r.strip(shown))} {
-			if err := wellFormed(svg); err != nil {
+		svg, shown, _ := r.timeline()
+		for name, text := range map[string]string{"timeline": string(svg), "overview": string(r.overview(shown))} {
+			if err := wellFormed(text); err != nil {
 				t.Errorf("%s: %s: %v", s.m.Scenario, name, err)
 			}
 		}
 	}
 }
 
-// Times are for people everywhere: no raw duration such as 10.620578ms on the page.
+// TestPageHasNoRawDurations: no duration such as 10.620578ms on the page.
 func TestPageHasNoRawDurations(t *testing.T) {
 	raw := regexp.MustCompile(`>[^<"]*\d\.\d{4,}(ms|s|µs)\b`)
 	for _, s := range allRuns() {
@@ -120,7 +120,7 @@ func TestCitedEventsAreQuoted(t *testing.T) {
 	}
 }
 
-func TestMissingPartsAreSaid(t *testing.T) {
+func TestMissingPartsAreReported(t *testing.T) {
 	r := failoverRun("orders").load(t)
 	for _, name := range []string{rundir.VerdictFile, rundir.WitnessFile} {
 		if err := os.Remove(r.Dir.File(name)); err != nil {
@@ -155,7 +155,7 @@ func TestEmptyHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(rundir.Manifest{}, h, nil, checker.Judgement{})
+	r := newRun(rundir.Manifest{}, h, nil, checker.Judgement{})
 	for _, f := range Catalog() {
 		if out := render(t, r, f.Name); out == "" {
 			t.Errorf("%s of an empty history is empty", f.Name)
@@ -171,7 +171,7 @@ func TestRenderUnknownFormat(t *testing.T) {
 }
 
 func TestJSONIsOneObject(t *testing.T) {
-	var s Summary
+	var s summary
 	if err := json.Unmarshal([]byte(render(t, failoverRun("orders").load(t), "json")), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -197,14 +197,14 @@ func bigSynth() *synth {
 	s := newSynth("big", "orders", 50, failoverRun("").m.Topology, 3)
 	for i := range 50000 {
 		from := float64(i) * 0.4
-		st := stay{max(from-19, 0), from, from + 0.3, 5000}
+		st := holdTimes{max(from-19, 0), from, from + 0.3, 5000}
 		s.hold(history.Process(i%50), fmt.Sprintf("owner-%06d", i), uint64(i+1), st)
 	}
 	s.fault(9000, "kill", history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1"})
-	s.fault(9001, "kill", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1", Detail: "n1 is gone"})
+	s.fault(9001, "kill", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1", Detail: "n1 exited"})
 	s.number()
 	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Exclusion,
-		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "the needle in the haystack",
+		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "the only violation",
 			Key: "orders", Clients: []int{7, 8}, Events: []int{90000, 90001}, Start: ms(9000), End: ms(9000.1)}}}}}
 	return s
 }
@@ -216,7 +216,7 @@ func bigRun(t testing.TB) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(s.m, h, nil, s.j)
+	return newRun(s.m, h, nil, s.j)
 }
 
 func TestBigRunStaysSmall(t *testing.T) {
@@ -227,14 +227,14 @@ func TestBigRunStaysSmall(t *testing.T) {
 	before := cpu(t)
 	out := render(t, r, "html")
 	used := cpu(t) - before
-	t.Logf("100,000 operations: page of %d bytes in %v of processor time", len(out), used)
+	t.Logf("100,000 operations: page of %d bytes in %v of CPU time", len(out), used)
 	if len(out) > 5<<20 {
 		t.Errorf("the page has %d bytes, want at most 5 MiB", len(out))
 	}
 	if used > 10*time.Second {
-		t.Errorf("the page took %v of processor time", used)
+		t.Errorf("the page took %v of CPU time", used)
 	}
-	if !strings.Contains(out, "the needle in the haystack") {
+	if !strings.Contains(out, "the only violation") {
 		t.Error("the violation was dropped")
 	}
 	for _, f := range []string{"svg", "markdown", "text"} {
@@ -244,9 +244,9 @@ func TestBigRunStaysSmall(t *testing.T) {
 	}
 }
 
-// A browser opens the page from a file and has nothing to say on its console. The
-// page's policy forbids every request, and a browser reports each one that it
-// refuses: so a silent console means that the page asked for nothing.
+// TestPageInBrowser: the console of a browser that opens the page stays empty. The
+// content security policy forbids every request, and a browser logs each one that
+// it blocks, so an empty console also means that the page makes no request.
 func TestPageInBrowser(t *testing.T) {
 	r := failoverRun("orders").load(t)
 	if err := WriteAll(r); err != nil {
@@ -263,7 +263,7 @@ func TestPageInBrowser(t *testing.T) {
 			t.Errorf("the browser's console: %s", line)
 		}
 	}
-	// The script shows the tools that are hidden without it: so it has run to its end.
+	// The last lines of the script show the tools.
 	if !strings.Contains(dom.String(), `<div class="tools">`) {
 		t.Error("the script of the page did not run")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// Summary is what `--json` prints: one object with all that a script asks for.
-type Summary struct {
+// summary is what --json prints.
+type summary struct {
 	ID           string            `json:"id"`
 	State        rundir.State      `json:"state"`
 	Scenario     string            `json:"scenario"`
@@ -20,43 +20,43 @@ type Summary struct {
 	Clients      int               `json:"clients"`
 	Verdict      checker.Verdict   `json:"verdict"` // empty: not judged
 	Met          bool              `json:"as_expected"`
-	Expectations []Expectation     `json:"expectations"`
-	Story        Story             `json:"story"`
+	Expectations []expectation     `json:"expectations"`
+	Story        story             `json:"story"`
 	Judgement    checker.Judgement `json:"judgement"`
-	PerClient    []clientRow       `json:"clients_table"`
-	Latencies    []latencyRow      `json:"latencies"`
-	FreeWhile    time.Duration     `json:"longest_free_while_waited_ns"`
-	Witness      *gaps             `json:"witness,omitempty"` // between two looks at a node; left out if nobody watched
+	PerClient    []clientStats     `json:"clients_table"`
+	Latencies    []latencyStats    `json:"latencies"`
+	LongestFree  time.Duration     `json:"longest_free_with_waiter_ns"`
+	Witness      *samplingGaps     `json:"witness,omitempty"` // intervals between samples; absent if nodes were not sampled
 	Faults       faultTally        `json:"faults"`
 	Missing      []string          `json:"missing,omitempty"`
 	Path         string            `json:"path,omitempty"`   // of the run directory
-	Report       string            `json:"report,omitempty"` // of its page
+	Report       string            `json:"report,omitempty"` // path of report.html
 }
 
 func writeJSON(r *Run, w io.Writer) error {
 	m := &r.Manifest
-	s := Summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,
-		Clients: r.clients(), Verdict: r.Judgement.Verdict, Met: Met(r), Expectations: Expectations(r), Story: r.story,
-		Judgement: r.Judgement, PerClient: r.perClient(), Latencies: r.latencies(), FreeWhile: longestGap(r).length(),
-		Witness: r.gaps, Faults: r.tally(),
+	s := summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,
+		Clients: r.History.Clients, Verdict: r.Judgement.Verdict, Met: asExpected(r), Expectations: expectations(r), Story: r.story,
+		Judgement: r.Judgement, PerClient: r.perClient(), Latencies: r.latencies(), LongestFree: longestFree(r).length(),
+		Witness: r.sampling, Faults: r.tally(),
 		Missing: r.Missing, Path: r.path(""), Report: r.path(rundir.ReportFile)}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(s)
 }
 
-// faultTally counts faults by what became of them.
+// faultTally counts faults.
 type faultTally struct {
-	Injected int `json:"injected"`
-	Bit      int `json:"bit"`    // of those injected
-	Missed   int `json:"missed"` // planned, and never came
+	Injected  int `json:"injected"`
+	Effective int `json:"effective"` // of those injected
+	Missed    int `json:"missed"`    // planned, but never injected
 }
 
 func (r *Run) tally() faultTally {
 	t := faultTally{Injected: len(r.faults), Missed: len(r.missed)}
 	for i := range r.faults {
-		if len(r.faults[i].bites) > 0 {
-			t.Bit++
+		if len(r.faults[i].effects) > 0 {
+			t.Effective++
 		}
 	}
 	return t

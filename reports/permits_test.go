@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 )
 
-// A page about permits tells how many were out, and for as long as they were.
-func TestPermitsAreWhatThePageIsAbout(t *testing.T) {
+// TestPermitsAreOverlaps: violations of permits are shown as overlaps.
+func TestPermitsAreOverlaps(t *testing.T) {
 	for p, want := range map[checker.Property]bool{
 		checker.Permits: true, checker.ReadersWriter: true, checker.Exclusion: true, checker.Linearizable: false,
 	} {
@@ -17,8 +17,8 @@ func TestPermitsAreWhatThePageIsAbout(t *testing.T) {
 		}
 	}
 	broken := &checker.Violation{Class: checker.BrokenPromise}
-	if a, b := rankOf(checker.Permits, broken), rankOf(checker.Linearizable, broken); a <= b {
-		t.Errorf("permits rank %d, linearizable %d: the first is about holds at once", a, b)
+	if a, b := severity(checker.Permits, broken), severity(checker.Linearizable, broken); a <= b {
+		t.Errorf("permits rank %d, linearizable %d: want permits above linearizable", a, b)
 	}
 	for n, want := range map[int32]string{0: "the lock", 1: "1 permit", 3: "3 permits"} {
 		if h := (&hold{Hold: checker.Hold{Permits: n}}); !strings.Contains(h.what("the lock"), want) {

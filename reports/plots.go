@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -26,17 +27,17 @@ const (
 	plotHeight = 9 * vg.Centimeter
 )
 
-// maxPoints is how many points a plot shows one by one; beyond it, each of
-// plotBins columns shows its median and its greatest.
+// maxPoints is how many points a plot shows individually; beyond it, each of
+// plotBins columns shows its median and its maximum.
 const (
 	maxPoints = 4000
 	plotBins  = 500
 )
 
-// newPlot is an empty plot over the time of the run.
+// newPlot is an empty plot with the run on the time axis.
 func newPlot(r *Run, title, y string) *plot.Plot {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "time since the run began, s", y
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "time since the start of the run, s", y
 	for _, f := range []*draw.TextStyle{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
 		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
 		f.Font.Variant = "Sans"
@@ -55,14 +56,14 @@ func rgb(c uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}
 }
 
-// clear is a colour with so much of it, 0 to 255.
-func clear(c uint32, a uint8) color.NRGBA {
+// translucent is a colour with that alpha, 0 to 255.
+func translucent(c uint32, a uint8) color.NRGBA {
 	n := rgb(c)
 	n.A = a
 	return n
 }
 
-// clientColour is the colour that the page gives a client.
+// clientColour is the colour of a client on the page.
 func (r *Run) clientColour(client int) color.NRGBA {
 	i, ok := r.colour[client]
 	if !ok {
@@ -75,8 +76,8 @@ func (r *Run) clientColour(client int) color.NRGBA {
 	return rgb(c)
 }
 
-// faultBands shades the time of every fault, darker where several overlap, with
-// a line where it bit.
+// faultBands shades every fault, darker where several overlap, with a line where
+// it took effect.
 type faultBands struct{ r *Run }
 
 // Plot draws the bands over the whole height.
@@ -85,19 +86,19 @@ func (b faultBands) Plot(c draw.Canvas, p *plot.Plot) {
 	for i := range b.r.faults {
 		f := &b.r.faults[i]
 		from, to := x(f.inject.Seconds()), x(f.end(b.r.History.End).Seconds())
-		box(c, area{from, max(to, from+0.6), c.Min.Y, c.Max.Y}, clear(0x7d8a96, 40))
-		for _, bite := range f.bites {
-			at := x(bite.Time.Seconds())
-			box(c, area{at, at + 0.8, c.Min.Y, c.Max.Y}, clear(0x10202c, 150))
+		fillArea(c, area{from, max(to, from+0.6), c.Min.Y, c.Max.Y}, translucent(0x7d8a96, 40))
+		for _, effect := range f.effects {
+			at := x(effect.Time.Seconds())
+			fillArea(c, area{at, at + 0.8, c.Min.Y, c.Max.Y}, translucent(0x10202c, 150))
 		}
 	}
 }
 
-// area is a rectangle of a canvas.
+// area is a rectangle on a canvas.
 type area struct{ x1, x2, y1, y2 vg.Length }
 
-// cut limits an area to what the plot shows along the time axis; false if that is nothing.
-func (a area) cut(c draw.Canvas) (area, bool) {
+// clip limits an area to the visible time axis; false if nothing of it is visible.
+func (a area) clip(c draw.Canvas) (area, bool) {
 	a.x1, a.x2 = max(a.x1, c.Min.X), min(a.x2, c.Max.X)
 	return a, a.x2 >= a.x1
 }
@@ -107,48 +108,48 @@ func (a area) corners() []vg.Point {
 	return []vg.Point{{X: a.x1, Y: a.y1}, {X: a.x2, Y: a.y1}, {X: a.x2, Y: a.y2}, {X: a.x1, Y: a.y2}}
 }
 
-// box fills an area.
-func box(c draw.Canvas, a area, fill color.Color) {
-	if a, ok := a.cut(c); ok {
+// fillArea fills an area.
+func fillArea(c draw.Canvas, a area, fill color.Color) {
+	if a, ok := a.clip(c); ok {
 		c.FillPolygon(fill, a.corners())
 	}
 }
 
-// outline strokes around an area. An end that is not its own is left open: the
-// right one if it is not whole, and either where the plot ends before it, with
-// an arrow to the right, where it goes on.
+// outline strokes around an area. It leaves the right side open if the area is
+// not whole, and either side where the area extends past the plot, with an arrow
+// on the right.
 func outline(c draw.Canvas, a area, stroke color.Color, whole bool) {
-	seen, ok := a.cut(c)
+	visible, ok := a.clip(c)
 	if !ok {
 		return
 	}
 	line := draw.LineStyle{Color: stroke, Width: vg.Points(0.8)}
-	c.StrokeLine2(line, seen.x1, seen.y1, seen.x2, seen.y1)
-	c.StrokeLine2(line, seen.x1, seen.y2, seen.x2, seen.y2)
-	if seen.x1 == a.x1 {
-		c.StrokeLine2(line, seen.x1, seen.y1, seen.x1, seen.y2)
+	c.StrokeLine2(line, visible.x1, visible.y1, visible.x2, visible.y1)
+	c.StrokeLine2(line, visible.x1, visible.y2, visible.x2, visible.y2)
+	if visible.x1 == a.x1 {
+		c.StrokeLine2(line, visible.x1, visible.y1, visible.x1, visible.y2)
 	}
 	switch {
-	case seen.x2 < a.x2:
-		mid, size := seen.y1+vg.Points(2), vg.Points(3) // beside the bar that the promise is for
-		tip := vg.Point{X: seen.x2 + size, Y: mid}
-		c.FillPolygon(stroke, []vg.Point{{X: seen.x2, Y: mid - size}, tip, {X: seen.x2, Y: mid + size}})
+	case visible.x2 < a.x2:
+		mid, size := visible.y1+vg.Points(2), vg.Points(3) // beside the bar of the hold
+		tip := vg.Point{X: visible.x2 + size, Y: mid}
+		c.FillPolygon(stroke, []vg.Point{{X: visible.x2, Y: mid - size}, tip, {X: visible.x2, Y: mid + size}})
 	case whole:
-		c.StrokeLine2(line, seen.x2, seen.y1, seen.x2, seen.y2)
+		c.StrokeLine2(line, visible.x2, visible.y1, visible.x2, visible.y2)
 	}
 }
 
 // latencyPlot shows how long acquires waited and round trips took, over time.
-func latencyPlot(r *Run) (*plot.Plot, error) {
-	p := newPlot(r, "How long operations took (grey: faults)", "milliseconds")
+func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
+	p := newPlot(r, "Latency of operations (grey: faults)", "milliseconds")
 	series := []struct {
 		name string
 		ops  []history.Op
 		look draw.GlyphStyle
 	}{
-		{"acquire: wait", []history.Op{history.OpAcquire, history.OpTry},
+		{"acquire, with the wait", []history.Op{history.OpAcquire, history.OpTry},
 			draw.GlyphStyle{Color: rgb(0x0072b2), Radius: 2, Shape: draw.CircleGlyph{}}},
-		{"release, renew: round trip", []history.Op{history.OpRelease, history.OpRenew},
+		{"release, renew", []history.Op{history.OpRelease, history.OpRenew},
 			draw.GlyphStyle{Color: rgb(0xe69f00), Radius: 2.4, Shape: draw.PyramidGlyph{}}},
 	}
 	for _, s := range series {
@@ -158,7 +159,7 @@ func latencyPlot(r *Run) (*plot.Plot, error) {
 		}
 		sc, err := plotter.NewScatter(points)
 		if err != nil {
-			return nil, fmt.Errorf("plotting %s: %w", s.name, err)
+			return nil, 0, fmt.Errorf("plotting %s: %w", s.name, err)
 		}
 		sc.GlyphStyle = s.look
 		p.Add(sc)
@@ -166,7 +167,7 @@ func latencyPlot(r *Run) (*plot.Plot, error) {
 	}
 	p.Y.Min = 0
 	p.Y.Max = max(p.Y.Max*1.4, 1) // room for the legend
-	return p, nil
+	return p, plotHeight, nil
 }
 
 func tookPoints(r *Run, ops []history.Op) plotter.XYs {
@@ -180,7 +181,7 @@ func tookPoints(r *Run, ops []history.Op) plotter.XYs {
 	return all
 }
 
-// thin keeps the median and the greatest of each column if there are too many points.
+// thin keeps the median and the maximum of each column if there are too many points.
 func thin(all plotter.XYs, end time.Duration) plotter.XYs {
 	if len(all) <= maxPoints {
 		return all
@@ -195,24 +196,14 @@ func thin(all plotter.XYs, end time.Duration) plotter.XYs {
 		if len(b) == 0 {
 			continue
 		}
-		slices.SortFunc(b, func(a, c plotter.XY) int { return compare(a.Y, c.Y) })
+		slices.SortFunc(b, func(a, c plotter.XY) int { return cmp.Compare(a.Y, c.Y) })
 		kept = append(kept, b[len(b)/2], b[len(b)-1])
 	}
 	return kept
 }
 
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// ratePlot shows how many grants there were in a second.
-func ratePlot(r *Run) (*plot.Plot, error) {
+// ratePlot shows the rate of grants.
+func ratePlot(r *Run) (*plot.Plot, vg.Length, error) {
 	p := newPlot(r, "Grants per second (grey: faults)", "grants per second")
 	const bins = 100
 	width := max(r.History.End, time.Millisecond) / bins
@@ -228,82 +219,67 @@ func ratePlot(r *Run) (*plot.Plot, error) {
 	}
 	l, err := plotter.NewLine(line)
 	if err != nil {
-		return nil, fmt.Errorf("plotting the rate of grants: %w", err)
+		return nil, 0, fmt.Errorf("plotting the grant rate: %w", err)
 	}
 	l.Color, l.Width = rgb(0x0072b2), vg.Points(1.4)
-	l.FillColor = clear(0x0072b2, 40)
+	l.FillColor = translucent(0x0072b2, 40)
 	p.Add(l)
 	p.Y.Min, p.Y.Max = 0, max(p.Y.Max*1.1, 1)
-	return p, nil
+	return p, plotHeight, nil
 }
 
-// framed leaves some air around a plot, which gonum draws up to the edge.
+// framed adds a margin around a plot, which gonum draws up to the edge.
 func framed(c vg.CanvasSizer) draw.Canvas {
 	return draw.Crop(draw.New(c), vg.Points(12), -vg.Points(16), vg.Points(10), -vg.Points(10))
 }
 
-// picture is a row of the table of plots.
-type picture struct {
-	name string // of the file, without its ending
+// plotSpec is a row of the table of plots.
+type plotSpec struct {
+	name string // of the file, without its extension
 	make func(r *Run) (*plot.Plot, vg.Length, error)
 }
 
-func pictures() []picture {
-	return []picture{{"overlap", overlapPicture}, {"latency", latencyPicture}, {"rate", ratePicture}}
-}
-
-func overlapPicture(r *Run) (*plot.Plot, vg.Length, error) {
-	p, h := overlapPlot(r)
-	return p, h, nil
-}
-
-func latencyPicture(r *Run) (*plot.Plot, vg.Length, error) {
-	p, err := latencyPlot(r)
-	return p, plotHeight, err
-}
-
-func ratePicture(r *Run) (*plot.Plot, vg.Length, error) {
-	p, err := ratePlot(r)
-	return p, plotHeight, err
+func plotSpecs() []plotSpec {
+	return []plotSpec{{"overlap", overlapPlot}, {"latency", latencyPlot}, {"rate", ratePlot}}
 }
 
 // write draws the plot as "svg" or "png".
-func (pic picture) write(r *Run, format string, w io.Writer) error {
-	p, h, err := pic.make(r)
+func (s plotSpec) write(r *Run, format string, w io.Writer) error {
+	p, height, err := s.make(r)
 	if err != nil {
 		return err
 	}
 	var c interface {
 		vg.CanvasSizer
 		io.WriterTo
-	} = vgsvg.New(plotWidth, h)
+	} = vgsvg.New(plotWidth, height)
 	if format == "png" {
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, h), vgimg.UseDPI(144))}
+		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, height), vgimg.UseDPI(144))}
 	}
 	p.Draw(framed(c))
 	_, err = c.WriteTo(w)
 	return err
 }
 
-func overlapSVG(r *Run, w io.Writer) error { return pictures()[0].write(r, "svg", w) }
-func overlapPNG(r *Run, w io.Writer) error { return pictures()[0].write(r, "png", w) }
+func overlapSVG(r *Run, w io.Writer) error { return plotSpecs()[0].write(r, "svg", w) }
+func overlapPNG(r *Run, w io.Writer) error { return plotSpecs()[0].write(r, "png", w) }
 
-// WritePlots writes every plot as format ("svg" or "png") into the folder dir,
-// which it makes if need be, and returns the paths.
+// WritePlots writes every plot as format ("svg" or "png") into the directory dir,
+// which it creates if necessary, and returns the paths.
 func WritePlots(r *Run, format, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("writing plots of %s: %w", r.title(), err)
 	}
 	var paths []string
-	for _, pic := range pictures() {
+	for _, spec := range plotSpecs() {
 		var b bytes.Buffer
-		path := filepath.Join(dir, pic.name+"."+format)
-		err := pic.write(r, format, &b)
+		path := filepath.Join(dir, spec.name+"."+format)
+		err := spec.write(r, format, &b)
 		if err == nil {
 			err = os.WriteFile(path, b.Bytes(), 0o644)
 		}
 		if err != nil {
-			return paths, fmt.Errorf("writing the %s plot of %s: %w", pic.name, r.title(), err)
+			return paths, fmt.Errorf("writing the %s plot of %s: %w", spec.name, r.title(), err)
 		}
 		paths = append(paths, path)
 	}

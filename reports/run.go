@@ -1,12 +1,12 @@
-// Package reports shows what happened in a run to people and to machines: one
-// HTML page, text for a terminal, JSON, JUnit XML, a job summary in Markdown,
-// and plots. It is a view on a run directory alone. It judges only
-// what was killed before package checker could, and needs no running server.
+// Package reports renders runs. Its Go API is not a promise: use the command line.
 //
-// Read [Run] first: a run directory with everything in it parsed. [Load] makes
-// one, [Render] writes it in one of the formats of [Catalog], [WriteAll] writes
-// the files that every run ends with. Where the data does not show something,
-// the report says so and does not guess.
+// It renders a run directory as an HTML page, text for a terminal, JSON, JUnit
+// XML, a job summary in Markdown, and plots. It needs no server and starts
+// nothing, and it judges only runs that were killed before their verdict.
+//
+// Read [Run] first: a run directory, parsed. [Load] reads one, [Render] writes it
+// in one of the formats of [Catalog], [WriteAll] writes the files of a run
+// directory. A report claims only what the data shows.
 package reports
 
 import (
@@ -21,33 +21,33 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// Run is everything that a run directory tells. It is not changed after [Load]
-// or [New], so several goroutines may render it at once. There is nothing to close.
+// Run is a run directory, parsed. It does not change after [Load], so several
+// goroutines may render it. There is nothing to close.
 type Run struct {
-	Dir       *rundir.Dir // nil if the run never was on disk
+	Dir       *rundir.Dir // nil if the run was never on disk
 	Manifest  rundir.Manifest
 	History   *history.History
-	Witness   []history.Sample // in the order of Time; empty if there was no witness
+	Samples   []history.Sample // of server state, in order of time
 	Judgement checker.Judgement
-	Judged    bool     // Judgement was there; false: the page says how to get one
-	Missing   []string // what could not be read, as sentences; empty if nothing is missing
+	Judged    bool     // whether there is a Judgement
+	Missing   []string // what could not be read, as sentences
 
-	holds   []hold          // in the order of grants
-	faults  []faultLife     // in the order of injections
-	missed  []history.Fault // planned, and never came
-	notes   []history.Fault // observations that belong to no fault
-	ownerOf map[string]int  // owner id → client
-	seen    witness         // samples by node
-	gaps    *gaps           // between them; nil if nobody watched
-	cited   map[int]string  // raw lines of the events that the page cites, by index
-	colour  map[int]int     // client → place in the palette
-	story   Story           // computed once
+	holds    []hold          // in order of grants
+	faults   []injection     // in order of injections
+	missed   []history.Fault // planned, but never injected
+	notes    []history.Fault // observations that belong to no fault
+	ownerOf  map[string]int  // owner id → client
+	witness  witness         // samples by node
+	sampling *samplingGaps   // nil if nodes were not sampled
+	cited    map[int]string  // lines of the events that the page cites, by index
+	colour   map[int]int     // client → index in the palette
+	story    story
 }
 
-// Load reads everything in a run directory. A run without a verdict is judged
-// by what it had recorded. That, or a missing witness, is no error: Missing
-// says so, and every format shows it. The error is
-// about run.json or history.jsonl, without which there is nothing to show.
+// Load reads a run directory. It judges a run without a verdict. A missing
+// verdict or missing samples are no error: Missing says so, and every format
+// shows it. The error is about run.json or history.jsonl, without which there is
+// nothing to show.
 func Load(dir *rundir.Dir) (*Run, error) {
 	m, err := dir.ReadManifest()
 	if err != nil {
@@ -57,9 +57,6 @@ func Load(dir *rundir.Dir) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading history of %s: %w", dir.Path, err)
 	}
-	if h.Clients == 0 {
-		h.Clients = m.Clients
-	}
 	var missing []string
 	samples, torn, err := history.ReadSamplesFile(dir.File(rundir.WitnessFile))
 	for _, p := range torn {
@@ -67,62 +64,57 @@ func Load(dir *rundir.Dir) (*Run, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		missing = append(missing, "no "+rundir.WitnessFile+": what the servers had in memory is not known")
+		missing = append(missing, "no "+rundir.WitnessFile+": the state of the servers was not sampled")
 	case err != nil:
-		missing = append(missing, "a part of "+rundir.WitnessFile+" could not be read: "+err.Error())
+		missing = append(missing, "part of "+rundir.WitnessFile+" could not be read: "+err.Error())
 	}
 	j, note := judgement(dir, m, h)
 	if note != "" {
 		missing = append(missing, note)
 	}
-	r := New(m, h, samples, j)
+	r := newRun(m, h, samples, j)
 	r.Dir, r.Missing = dir, missing
-	r.cited, err = rawLines(dir.File(rundir.HistoryFile), r.citedEvents())
+	r.cited, err = citedLines(dir.File(rundir.HistoryFile), r.citedEvents())
 	return r, err
 }
 
-// judgement is the verdict of a run, or, of one that was killed before it had
-// any, what its history proves; the note says which.
+// judgement is the verdict of a run or, without one, that of its history; the
+// note says so.
 func judgement(dir *rundir.Dir, m rundir.Manifest, h *history.History) (j checker.Judgement, note string) {
 	j, err := dir.ReadVerdict()
 	if err == nil {
 		return j, ""
 	}
-	note = "the verdict could not be read (" + err.Error() + "): judged again for this report"
+	note = "the verdict could not be read (" + err.Error() + "); the history was judged for this report"
 	if errors.Is(err, fs.ErrNotExist) {
-		note = "no " + rundir.VerdictFile + ": the run ended before it was judged, or goes on still; " +
-			"what it had recorded was judged for this report"
+		note = "no " + rundir.VerdictFile + ": the run ended before it was judged, or is still running; " +
+			"its history was judged for this report"
 	}
 	return m.Downgrade(checker.Judge(h, checker.Options{MayBeDown: m.MayBeDown()})), note
 }
 
-// New makes a Run of parts in memory: a simulation that wrote no files, or a test.
-func New(m rundir.Manifest, h *history.History, samples []history.Sample, j checker.Judgement) *Run {
-	r := &Run{Manifest: m, History: h, Witness: samples, Judgement: j, Judged: j.Verdict != ""}
-	sort.SliceStable(r.Witness, func(i, k int) bool { return r.Witness[i].Time < r.Witness[k].Time })
-	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind}, r.clients())
-	r.faults, r.missed, r.notes = findFaults(h)
+// newRun makes a Run from its parts.
+func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j checker.Judgement) *Run {
+	if h.Clients == 0 {
+		h.Clients = m.Clients
+	}
+	r := &Run{Manifest: m, History: h, Samples: samples, Judgement: j, Judged: j.Verdict != ""}
+	sort.SliceStable(r.Samples, func(i, k int) bool { return r.Samples[i].Time < r.Samples[k].Time })
+	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind})
+	r.faults, r.missed, r.notes = injectionsOf(h)
 	r.ownerOf = map[string]int{}
 	for i := range h.Spans {
 		s := &h.Spans[i]
-		r.ownerOf[r.ownerName(s.Owner)] = s.Process.Client(r.clients())
+		r.ownerOf[r.ownerName(s.Owner)] = s.Process.Client(r.History.Clients)
 	}
-	r.seen = newWitness(r.Witness, m.Nodes)
-	r.gaps = findGaps(&r.seen, r.faults)
-	r.story = tell(r)
-	r.colour = r.paint()
+	r.witness = newWitness(r.Samples, m.Nodes)
+	r.sampling = measureGaps(&r.witness, r.faults)
+	r.story = newStory(r)
+	r.colour = r.assignColours()
 	return r
 }
 
-// clients is how many clients the run had; 0 if nothing tells.
-func (r *Run) clients() int {
-	if r.History.Clients > 0 {
-		return r.History.Clients
-	}
-	return r.Manifest.Clients
-}
-
-// verdict is the judgement's, or a word that says that there is none.
+// verdict is that of the judgement, or "not judged".
 func (r *Run) verdict() checker.Verdict {
 	if !r.Judged {
 		return "not judged"
@@ -130,7 +122,7 @@ func (r *Run) verdict() checker.Verdict {
 	return r.Judgement.Verdict
 }
 
-// title names the run for headings.
+// title is the name of the run in headings.
 func (r *Run) title() string {
 	if r.Manifest.Scenario == "" {
 		return "history"
@@ -138,7 +130,7 @@ func (r *Run) title() string {
 	return r.Manifest.Scenario
 }
 
-// path is where the run lies, or empty.
+// path is the path of a file of the run; empty if the run is not on disk.
 func (r *Run) path(name string) string {
 	if r.Dir == nil {
 		return ""
@@ -152,7 +144,7 @@ func (r *Run) keyName(key int32) string { return at(r.History.Keys, key) }
 // ownerName is the id of an owner by its number.
 func (r *Run) ownerName(owner int32) string { return at(r.History.Owners, owner) }
 
-// at is names[i], or empty where a history has no name.
+// at is names[i], or "" out of range.
 func at(names []string, i int32) string {
 	if i < 0 || int(i) >= len(names) {
 		return ""
@@ -160,9 +152,9 @@ func at(names []string, i int32) string {
 	return names[i]
 }
 
-// paint gives every client a colour: those of the worst violation first, so that
-// the two that matter always have the two colours that differ most.
-func (r *Run) paint() map[int]int {
+// assignColours gives every client a colour. The clients of the worst violation
+// get the first ones, which differ most.
+func (r *Run) assignColours() map[int]int {
 	colour := map[int]int{}
 	add := func(c int) {
 		if _, ok := colour[c]; !ok && c >= 0 {
@@ -175,13 +167,14 @@ func (r *Run) paint() map[int]int {
 		}
 	}
 	for i := range r.History.Spans {
-		add(r.History.Spans[i].Process.Client(r.clients()))
+		add(r.History.Spans[i].Process.Client(r.History.Clients))
 	}
 	return colour
 }
 
-// worst is the violation that the page is about; nil if there is none. Of those
-// that are about as long as the longest it is the first: what came later follows from it.
+// worst is the violation that the page explains; nil if there is none. Of the most
+// severe ones it is the first that is about as long as the longest, because later
+// ones may follow from it.
 func (r *Run) worst() *checker.Violation {
 	var all []*checker.Violation
 	top := 0
@@ -192,10 +185,10 @@ func (r *Run) worst() *checker.Violation {
 		}
 		for k := range res.Violations {
 			v := &res.Violations[k]
-			switch rank := rankOf(res.Property, v); {
-			case rank > top:
-				top, all = rank, []*checker.Violation{v}
-			case rank == top:
+			switch s := severity(res.Property, v); {
+			case s > top:
+				top, all = s, []*checker.Violation{v}
+			case s == top:
 				all = append(all, v)
 			}
 		}
@@ -213,9 +206,9 @@ func (r *Run) worst() *checker.Violation {
 	return first
 }
 
-// rankOf sorts violations by what a reader must see first: two holders at once
-// before what followed from it, a broken promise before an outlived lease.
-func rankOf(p checker.Property, v *checker.Violation) int {
+// severity ranks violations: two holders at once above their consequences, a
+// broken promise above an outlived lease.
+func severity(p checker.Property, v *checker.Violation) int {
 	rank := 1
 	if overlaps(p) {
 		rank += 2

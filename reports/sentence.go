@@ -12,56 +12,60 @@ import (
 
 // sentence says who held what at once, for how long, and why.
 func (p *pair) sentence() string {
-	if p.cause == byStall {
-		return p.stallSentence()
-	}
-	lead := p.lead()
-	var why string
 	switch p.cause {
+	case byStall:
+		return p.stallSentence()
 	case byFailover:
-		why = p.failoverClause()
+		return p.headline() + ": " + p.failoverClause()
 	case byRestart:
-		why = p.restartClause()
+		return p.headline() + ": " + p.restartClause()
 	case byExpiry:
-		why = fmt.Sprintf("the lease of %s had ended at %s and it went on until %s%s; %s was granted %s at %s%s",
-			clientName(p.a.Client), format.Instant(p.validTill), format.Instant(p.a.to), p.howAEnded(),
+		return fmt.Sprintf("%s: %s kept it until %s%s although its validity had ended at %s; %s was granted %s at %s%s",
+			p.headline(), clientName(p.a.Client), format.Instant(p.a.to), p.endingA(), format.Instant(p.validUntil),
 			clientName(p.b.Client), p.b.what("the lock"), format.Instant(p.b.From), p.staleClause())
-	default:
-		why = p.plainClause()
 	}
-	return lead + ": " + why
+	return p.headline() + ": " + p.unknownClause()
 }
 
-// lead says who held what at once.
-func (p *pair) lead() string {
+// headline says who held what at once.
+func (p *pair) headline() string {
+	a, b, key := clientName(p.a.Client), clientName(p.b.Client), quote(p.key)
+	who := a + " and " + b
+	if p.a.Client == p.b.Client {
+		who = a
+	}
+	took := format.Duration(p.overlap())
+	if p.a.Permits == 0 && p.a.Client == p.b.Client {
+		return fmt.Sprintf("%s held %s twice at once for %s", a, key, took)
+	}
 	if p.a.Permits == 0 {
-		return fmt.Sprintf("%s both held %s for %s", p.who(), quote(p.key), format.Duration(p.overlap()))
+		return fmt.Sprintf("%s both held %s for %s", who, key, took)
 	}
 	limit := p.r.History.Limit(p.a.Key)
-	text := fmt.Sprintf("%s held %d and %d of the %d permits of %s",
-		p.who(), p.a.Permits, p.b.Permits, limit, quote(p.key))
+	text := fmt.Sprintf("%s held %d and %d of the %s of %s", who, p.a.Permits, p.b.Permits,
+		format.Count(limit, "permit"), key)
 	if p.a.Permits+p.b.Permits <= limit {
-		text += ", and others the rest and more,"
+		text += " while other clients held more than the rest"
 	}
-	return text + " for " + format.Duration(p.overlap())
+	return text + " for " + took
 }
 
-// failoverClause: granted by a node that went away, then by the one that took its place.
+// failoverClause: one node granted the lock and another one replaced it.
 func (p *pair) failoverClause() string {
-	w := &p.r.seen
+	w := &p.r.witness
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s got it %s", clientName(p.a.Client), p.grantedA())
-	if p.hit != nil {
+	if p.fault != nil {
 		link := ", which"
 		if p.inferred {
-			link = "; " + p.ga.node
+			link = "; " + p.granterA.node
 		}
-		fmt.Fprintf(&b, "%s %s %s", link, hitVerb(p.hit.name), after(p.hit.hit()-p.a.From))
+		fmt.Fprintf(&b, "%s %s %s", link, faultVerb(p.fault.name), relative(p.fault.effectTime()-p.a.From))
 	}
-	if p.unspread {
+	if p.unreplicated {
 		b.WriteString(" before the write was seen on any other node")
 	}
-	fmt.Fprintf(&b, "; %s", w.name(p.gb.node))
+	fmt.Fprintf(&b, "; %s", w.name(p.granterB.node))
 	if p.promoted > 0 {
 		fmt.Fprintf(&b, " was seen as master from %s and", format.Instant(p.promoted))
 	}
@@ -69,62 +73,62 @@ func (p *pair) failoverClause() string {
 	return b.String()
 }
 
-// grantedA says which node granted the first hold, and how that is known: a
-// master that dies within a millisecond of its grant is seldom seen with it.
+// grantedA says which node granted the first hold, or which one must have: a
+// master that dies within a millisecond of its grant is seldom sampled with it.
 func (p *pair) grantedA() string {
 	if p.inferred {
-		return "when " + p.r.seen.name(p.ga.node) + " was the only master seen"
+		return "when " + p.r.witness.name(p.granterA.node) + " was the only master seen"
 	}
-	return "from " + p.nodes(p.seenA)
+	return "from " + p.nodes(p.observedA)
 }
 
-// restartClause: the node that granted it came back and had forgotten.
+// restartClause: the node that granted the lock restarted without it.
 func (p *pair) restartClause() string {
-	w := &p.r.seen
+	w := &p.r.witness
 	text := fmt.Sprintf("%s got it %s", clientName(p.a.Client), p.grantedA())
-	if p.hit != nil {
-		text += fmt.Sprintf("; %s %s %s", p.ga.node, hitVerb(p.hit.name), after(p.hit.hit()-p.a.From))
-	} else if t, ok := w.down(p.ga.node, p.a.From, p.b.From); ok {
-		text += fmt.Sprintf("; %s did not answer at %s", p.ga.node, format.Instant(t))
+	if p.fault != nil {
+		text += fmt.Sprintf("; %s %s %s", p.granterA.node, faultVerb(p.fault.name), relative(p.fault.effectTime()-p.a.From))
+	} else if t, ok := w.firstDown(p.granterA.node, p.a.From, p.b.From); ok {
+		text += fmt.Sprintf("; %s did not reply at %s", p.granterA.node, format.Instant(t))
 	}
 	return text + fmt.Sprintf("; %s was granted it at %s by %s",
-		clientName(p.b.Client), format.Instant(p.b.From), p.nodes(p.seenB))
+		clientName(p.b.Client), format.Instant(p.b.From), p.nodes(p.observedB))
 }
 
-// plainClause says what is known and what is not.
-func (p *pair) plainClause() string {
+// unknownClause says which nodes granted what.
+func (p *pair) unknownClause() string {
 	text := fmt.Sprintf("%s was granted it at %s by %s, %s at %s by %s",
-		clientName(p.a.Client), format.Instant(p.a.From), p.nodes(p.seenA),
-		clientName(p.b.Client), format.Instant(p.b.From), p.nodes(p.seenB))
-	if p.validTill > p.b.From {
-		text += fmt.Sprintf("; %s had been promised the lock until %s", clientName(p.a.Client), format.Instant(p.validTill))
+		clientName(p.a.Client), format.Instant(p.a.From), p.nodes(p.observedA),
+		clientName(p.b.Client), format.Instant(p.b.From), p.nodes(p.observedB))
+	if p.validUntil > p.b.From {
+		text += fmt.Sprintf("; the grant of %s was valid until %s", clientName(p.a.Client), format.Instant(p.validUntil))
 	}
 	return text
 }
 
-// stallSentence tells of a client that stood still and came back late.
+// stallSentence: a client was paused past its lease.
 func (p *pair) stallSentence() string {
 	a, b := clientName(p.a.Client), clientName(p.b.Client)
 	text := fmt.Sprintf("%s stalled%s while it held %s", a, p.stallLength(), quote(p.key))
 	if s := &p.r.History.Spans[p.a.Span]; s.Valid > 0 {
-		text += fmt.Sprintf(" with a promise of %s", format.Duration(s.Valid-s.Return))
+		text += ", valid for " + format.Duration(s.Valid-s.Return)
 	}
-	text += fmt.Sprintf("; the promise ended at %s, %s was granted %s at %s%s",
-		format.Instant(p.validTill), b, p.b.what("the lock"), format.Instant(p.b.From), p.staleClause())
+	text += fmt.Sprintf("; the validity ended at %s, %s was granted %s at %s%s",
+		format.Instant(p.validUntil), b, p.b.what("the lock"), format.Instant(p.b.From), p.staleClause())
 	if p.stale == nil {
-		text += fmt.Sprintf(", and %s still held %s, as it believed, until %s", a, p.a.what("it"), format.Instant(p.a.to))
+		text += fmt.Sprintf(", and %s believed that it held %s until %s", a, p.a.what("it"), format.Instant(p.a.to))
 	}
 	return text
 }
 
 func (p *pair) stallLength() string {
-	if p.hit.heal <= p.r.History.End {
-		return " for " + format.Duration(p.hit.heal-p.hit.inject)
+	if p.fault.heal <= p.r.History.End {
+		return " for " + format.Duration(p.fault.heal-p.fault.inject)
 	}
 	return ""
 }
 
-// staleClause tells of the late write, if there was one, and what fencing did or would have done.
+// staleClause describes the late write, if any, and what fencing did or would have done.
 func (p *pair) staleClause() string {
 	t := p.stale
 	if t == nil {
@@ -132,7 +136,7 @@ func (p *pair) staleClause() string {
 	}
 	text := fmt.Sprintf(", and %s wrote at %s", clientName(p.a.Client), format.Instant(t.Time))
 	if t.Token == 0 {
-		return text + " without a token: the lock mints none, so nothing could have refused that write"
+		return text + " without a token: the lock issues none, so nothing could have rejected that write"
 	}
 	if t.MaxSeen <= t.Token {
 		return text + fmt.Sprintf(" with token %d, before a newer one had been seen", t.Token)
@@ -140,39 +144,39 @@ func (p *pair) staleClause() string {
 	text += fmt.Sprintf(" with token %d after token %d had been seen", t.Token, t.MaxSeen)
 	switch {
 	case !t.Accepted:
-		return text + ": the guarded resource refused that write"
+		return text + ": the guarded resource rejected that write"
 	case t.Fenced:
-		return text + ": the guarded resource took that write although it fences"
+		return text + ": the guarded resource accepted that write although it checks tokens"
 	}
-	return text + ": fencing would have refused that write"
+	return text + ": fencing would have rejected that write"
 }
 
-// howAEnded says how the first holder left, where that explains something.
-func (p *pair) howAEnded() string {
-	switch p.a.End {
-	case checker.LossReported, checker.RenewalRefused:
-		return ", when it was told of the loss"
-	case checker.Crashed:
-		return ", when it crashed"
+// endingA says how the first hold ended, where that explains something.
+func (p *pair) endingA() string {
+	switch {
+	case p.a.lost():
+		return ", when it learned of the loss,"
+	case p.a.End == checker.Crashed:
+		return ", when it crashed,"
 	}
 	return ""
 }
 
-// nodes names who was seen with an owner; a quorum is counted.
-func (p *pair) nodes(all []sighting) string {
-	w := &p.r.seen
+// nodes names the node that granted a hold, or counts those of a quorum.
+func (p *pair) nodes(all []observation) string {
+	w := &p.r.witness
 	switch {
-	case len(all) == 0 && len(p.r.Witness) == 0:
-		return "a node that nobody watched"
+	case len(all) == 0 && len(p.r.Samples) == 0:
+		return "an unknown node (nodes were not sampled)"
 	case len(all) == 0:
-		return "a node on which it was not seen"
+		return "an unknown node (no sample shows the grant)"
 	case p.r.Manifest.Topology.Kind == cluster.Quorum:
-		var names []string
-		for _, s := range all {
-			names = append(names, s.node)
+		names := make([]string, len(all))
+		for i, o := range all {
+			names[i] = o.node
 		}
 		text := fmt.Sprintf("%d of %d nodes (%s)", len(all), len(w.nodes), strings.Join(names, ", "))
-		if len(all) < len(w.nodes)/2+1 { // more of them granted it than were looked at in time
+		if len(all) < len(w.nodes)/2+1 { // a majority granted it, but not all were sampled in time
 			return "a majority, seen on " + text
 		}
 		return text
@@ -180,22 +184,21 @@ func (p *pair) nodes(all []sighting) string {
 	return w.name(w.granter(all).node)
 }
 
-// after puts a distance in time into words.
-func after(d time.Duration) string {
+// relative is a time difference: "14 ms later".
+func relative(d time.Duration) string {
 	if d < 0 {
 		return format.Duration(-d) + " earlier"
 	}
 	return format.Duration(d) + " later"
 }
 
-// hitVerb is what a fault does to its target, in the passive voice; a fault
-// that this table does not know is called by its name.
-func hitVerb(fault string) string {
+// faultVerb is what a fault does to its target, in the passive voice.
+func faultVerb(fault string) string {
 	switch fault {
 	case "kill":
 		return "was killed"
 	case "pause-client", "pause-node":
-		return "was stopped"
+		return "was paused"
 	case "replication-hold":
 		return "had its replication held back"
 	case "restart":
@@ -205,7 +208,7 @@ func hitVerb(fault string) string {
 	case "partition", "isolate":
 		return "was cut off"
 	case "failover":
-		return "was asked to hand over"
+		return "was failed over"
 	}
 	return "was hit by " + quote(fault)
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TestSize goes from a history of 100,000 operations on disk to its verdict and to
-// its page, and says with -v what each takes; docs/measurements.md has the result.
-// It has bounds so wide that only a mistake breaks them, and the one for time is
-// for this program's own: a machine that is busy with others takes as long as it likes.
+// TestSize reads, judges and renders a history of 100,000 operations, and logs how
+// long each takes; docs/measurements.md has the result. Its bounds are wide, and
+// the one on time counts CPU time, which a busy machine does not change.
 func TestSize(t *testing.T) {
 	before := cpu(t)
 	dir := bigSynth().load(t).Dir
@@ -47,11 +46,11 @@ func TestSize(t *testing.T) {
 	page := size(t, dir.File(rundir.ReportFile))
 	t.Logf("report.html: %d bytes", page)
 	if used := cpu(t) - before; page > 2<<20 || used > 60*time.Second {
-		t.Errorf("a page of %d bytes after %v of processor time", page, used)
+		t.Errorf("a page of %d bytes after %v of CPU time", page, used)
 	}
 }
 
-// cpu is how much processor time this program has used.
+// cpu is the CPU time that this process has used.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

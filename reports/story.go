@@ -12,104 +12,96 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Story is a run in words, generated from its data alone. Text may have names in
-// `backquotes`. It claims nothing that the data does not show.
-type Story struct {
-	Sentence string   `json:"sentence"`        // why the verdict is what it is
-	Steps    []Moment `json:"steps,omitempty"` // cause and effect in the order of time, at most 6
-	Facts    []string `json:"facts,omitempty"` // what else to know, most important first
-	Advice   []Advice `json:"advice,omitempty"`
-	Repeat   string   `json:"repeat,omitempty"` // the command that runs it again
+// story is a run in words. It is generated from the data of the run and claims
+// nothing else. Names in its texts are in `backquotes`.
+type story struct {
+	Sentence string       `json:"sentence"`        // the reason for the verdict
+	Steps    []storyStep  `json:"steps,omitempty"` // cause and effect in order of time, at most maxSteps
+	Facts    []string     `json:"facts,omitempty"` // numbers, the most important first
+	Advice   []adviceItem `json:"advice,omitempty"`
+	Repeat   string       `json:"repeat,omitempty"` // the command that repeats the run
 }
 
-// Moment is one link of the causal chain.
-type Moment struct {
-	N     int           `json:"n"` // from 1; also the marker in the picture
+// storyStep is one step from cause to effect.
+type storyStep struct {
+	N     int           `json:"n"` // from 1; also the marker in the timeline
 	Time  time.Duration `json:"time_ns"`
-	Event int           `json:"event"` // index in the history; -1: seen by the witness
+	Event int           `json:"event"` // index in the history; -1: derived from samples
 	Text  string        `json:"text"`
 
-	weight int // the heaviest stay if there are more than 6
+	weight int // of more than maxSteps, the heaviest are kept
 }
 
-// Advice is something that would have helped.
-type Advice struct {
+// adviceItem is something that would have prevented a violation.
+type adviceItem struct {
 	Text     string `json:"text"`
-	Measured bool   `json:"measured"` // shown by this run's data; false: advice
+	Measured bool   `json:"measured"` // this run's data shows it; false: general advice
 }
 
-// Story is the run in words.
-func (r *Run) Story() Story { return r.story }
-
-// tell writes the story of a run.
-func tell(r *Run) Story {
-	s := Story{Repeat: r.Manifest.Repeat}
+func newStory(r *Run) story {
+	s := story{Repeat: r.Manifest.Repeat}
 	switch {
 	case !r.Judged:
 		s.Sentence = "this run has not been judged"
 	case r.Judgement.Verdict == checker.Unsafe:
-		tellUnsafe(r, &s)
+		fillUnsafe(r, &s)
 	case r.Judgement.Verdict == checker.Inconclusive:
-		s.Sentence = tellInconclusive(r)
+		s.Sentence = inconclusiveSentence(r)
 	default:
-		s.Sentence = tellSafe(r)
+		s.Sentence = safeSentence(r)
 	}
 	if len(s.Steps) == 0 {
-		s.Steps = chainOfFaults(r)
+		s.Steps = faultSteps(r)
 	}
 	s.Sentence = format.Capitalize(s.Sentence)
 	s.Facts = facts(r)
 	return s
 }
 
-func tellUnsafe(r *Run, s *Story) {
+// fillUnsafe writes the story of the worst violation.
+func fillUnsafe(r *Run, s *story) {
 	v := r.worst()
 	if v == nil {
 		s.Sentence = r.Judgement.Sentence
 		return
 	}
-	p := pairOf(r, v)
-	if p == nil {
-		s.Sentence = v.Text
-		if s.Sentence == "" {
-			s.Sentence = r.Judgement.Sentence
-		}
-		s.Steps = chainOfEvents(r, v)
-		s.Advice = adviseWithoutPair(r, v)
+	if p := pairOf(r, v); p != nil {
+		s.Sentence, s.Steps, s.Advice = p.sentence(), p.steps(), p.advise()
 		return
 	}
-	s.Sentence = p.sentence()
-	s.Steps = p.chain()
-	s.Advice = p.advise()
+	s.Sentence, s.Steps, s.Advice = v.Text, eventSteps(r, v), fencingAdvice(r, v.Class)
+	if s.Sentence == "" {
+		s.Sentence = r.Judgement.Sentence
+	}
 }
 
-// tellInconclusive says what was not tested.
-func tellInconclusive(r *Run) string {
-	var why []string
+// inconclusiveSentence lists what could not be decided.
+func inconclusiveSentence(r *Run) string {
+	var reasons []string
 	for _, res := range r.Judgement.Results {
 		open := res.Outcome == checker.Undecided || res.Property == checker.Bite && res.Outcome == checker.Violated
 		if open && res.Summary != "" {
-			why = append(why, fmt.Sprintf("%s: %s", res.Property, strings.TrimSuffix(res.Summary, ".")))
+			reasons = append(reasons, fmt.Sprintf("%s: %s", res.Property, strings.TrimSuffix(res.Summary, ".")))
 		}
 	}
-	if len(why) == 0 {
+	if len(reasons) == 0 {
 		return r.Judgement.Sentence
 	}
-	return "nothing was found, but the run proves nothing: " + strings.Join(why, "; ")
+	return "no violation found; run inconclusive: " + strings.Join(reasons, "; ")
 }
 
-// tellSafe says what the lock survived.
-func tellSafe(r *Run) string {
+// safeSentence lists the faults and the grants of a safe run.
+func safeSentence(r *Run) string {
 	var parts []string
-	if hits := survived(r); hits != "" {
-		parts = append(parts, hits)
+	if effects := faultsSentence(r); effects != "" {
+		parts = append(parts, effects)
 	}
 	if n := len(r.holds); n > 0 {
-		parts = append(parts, format.Count(n, "grant")+", no overlap")
+		parts = append(parts, format.Count(n, "grant")+" without overlap")
 	}
-	if gap := longestGap(r); gap.length() > 0 {
-		parts = append(parts, fmt.Sprintf("longest time that the lock was free while somebody waited: %s",
-			format.Duration(gap.length())))
+	if free := longestFree(r); free.length() > 0 {
+		parts = append(parts, fmt.Sprintf("the lock was free for at most %s while a client waited",
+			format.Duration(free.length())))
 	}
 	if len(parts) == 0 {
 		return r.Judgement.Sentence
@@ -117,56 +109,56 @@ func tellSafe(r *Run) string {
 	return strings.Join(parts, "; ")
 }
 
-// survived says which faults hit what, and whether the lock was held then.
-func survived(r *Run) string {
+// faultsSentence says which faults took effect where, and whether the lock was held then.
+func faultsSentence(r *Run) string {
 	var names []string
-	hits := map[string][]*faultLife{}
+	effective := map[string][]*injection{}
 	for i := range r.faults {
 		f := &r.faults[i]
-		if len(f.bites) == 0 {
+		if len(f.effects) == 0 {
 			continue
 		}
-		if hits[f.name] == nil {
+		if effective[f.name] == nil {
 			names = append(names, f.name)
 		}
-		hits[f.name] = append(hits[f.name], f)
+		effective[f.name] = append(effective[f.name], f)
 	}
 	var parts []string
 	for _, name := range names {
-		parts = append(parts, survivedOne(r, name, hits[name]))
+		parts = append(parts, faultSentence(r, name, effective[name]))
 	}
 	return strings.Join(parts, "; ")
 }
 
-func survivedOne(r *Run, name string, lives []*faultLife) string {
+func faultSentence(r *Run, name string, injections []*injection) string {
 	held := 0
-	hit := map[string]bool{}
-	for _, f := range lives {
-		if r.heldAt(f.inject) || r.heldAt(f.hit()) { // a client that is killed has ended when it is seen to be dead
+	targets := map[string]bool{}
+	for _, f := range injections {
+		if r.heldAt(f.inject) || r.heldAt(f.effectTime()) { // the hold of a killed client ends before the effect is observed
 			held++
 		}
 		for target := range strings.SplitSeq(f.target, "+") {
-			hit[target] = true
+			targets[target] = true
 		}
 	}
-	text := fmt.Sprintf("%s bit %s", quote(name), format.Count(len(lives), "time"))
-	if len(lives) == 1 {
-		text = fmt.Sprintf("%s bit once", quote(name))
+	text := fmt.Sprintf("%s took effect %s", quote(name), format.Count(len(injections), "time"))
+	if len(injections) == 1 {
+		text = fmt.Sprintf("%s took effect once", quote(name))
 	}
-	if nodes := len(r.Manifest.Nodes); nodes > 1 && r.onNodes(hit) {
-		text = fmt.Sprintf("%s hit %d of %d nodes", quote(name), len(hit), nodes)
+	if nodes := len(r.Manifest.Nodes); nodes > 1 && r.areNodes(targets) {
+		text = fmt.Sprintf("%s hit %d of %d nodes", quote(name), len(targets), nodes)
 	}
 	switch {
-	case held == len(lives):
+	case held == len(injections):
 		return text + " while the lock was held"
 	case held == 0:
 		return text + ", never while the lock was held"
 	}
-	return fmt.Sprintf("%s, %d of %d times while the lock was held", text, held, len(lives))
+	return fmt.Sprintf("%s, %d of %d times while the lock was held", text, held, len(injections))
 }
 
-// onNodes says whether every target is a node, rather than a client, a link or a group.
-func (r *Run) onNodes(targets map[string]bool) bool {
+// areNodes says whether every target is a node, and not a client, a link or a group.
+func (r *Run) areNodes(targets map[string]bool) bool {
 	for target := range targets {
 		if !slices.ContainsFunc(r.Manifest.Nodes, func(n cluster.Node) bool { return n.Name == target }) {
 			return false
@@ -175,44 +167,39 @@ func (r *Run) onNodes(targets map[string]bool) bool {
 	return true
 }
 
-// heldAt says whether anybody held any lock at t.
+// heldAt says whether any lock was held at t.
 func (r *Run) heldAt(t time.Duration) bool {
-	for i := range r.holds {
-		if h := &r.holds[i]; h.From <= t && t <= h.to {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.holds, func(h hold) bool { return h.From <= t && t <= h.to })
 }
 
-// facts are the numbers that every summary shows.
+// facts are the numbers that every format shows.
 func facts(r *Run) []string {
 	h := r.History
 	all := []string{fmt.Sprintf("%s by %s in %s", format.Count(len(r.holds), "grant"),
 		format.Count(len(r.perClient()), "client"), format.Duration(h.End))}
 	for _, n := range h.Notices {
 		if n.F == history.Crash {
-			all = append(all, fmt.Sprintf("client %d ended by itself at %s: what it held is left to its lease",
-				n.Process.Client(r.clients()), format.Instant(n.Time)))
+			all = append(all, fmt.Sprintf("%s exited at %s without being asked to; its holds end with their leases",
+				clientName(n.Process.Client(r.History.Clients)), format.Instant(n.Time)))
 		}
 	}
-	if n := ambiguous(h); n > 0 {
-		all = append(all, fmt.Sprintf("%s of unknown outcome (no answer is not a refusal)", format.Count(n, "operation")))
+	if n := unknownOutcomes(h); n > 0 {
+		all = append(all, fmt.Sprintf("%s of unknown outcome (a missing reply is not a refusal)", format.Count(n, "operation")))
 	}
 	if t := r.tally(); t.Injected+t.Missed > 0 {
-		text := fmt.Sprintf("%d of %s bit", t.Bit, format.Count(t.Injected+t.Missed, "fault"))
+		text := fmt.Sprintf("%s of %s took effect", format.Number(t.Effective), format.Count(t.Injected+t.Missed, "fault"))
 		if t.Missed > 0 {
-			text += fmt.Sprintf(", %d never came", t.Missed)
+			text += fmt.Sprintf(", %s never injected", format.Number(t.Missed))
 		}
 		all = append(all, text)
 	}
-	if r.gaps != nil && r.gaps.wide() {
-		all = append(all, fmt.Sprintf("around a fault a node was not looked at for %s: what was shorter may have been missed",
-			format.Duration(r.gaps.Faults)))
+	if r.sampling != nil && r.sampling.wide() {
+		all = append(all, fmt.Sprintf("near a fault, a node was not sampled for %s; shorter states may have been missed",
+			format.Duration(r.sampling.NearFaults)))
 	}
-	if stale, refused := staleWrites(h); stale > 0 {
-		all = append(all, fmt.Sprintf("%s with a token older than one already seen reached the guarded resource, "+
-			"%d refused", format.Count(stale, "write"), refused))
+	if stale, rejected := staleWrites(h); stale > 0 {
+		all = append(all, fmt.Sprintf("%s (with a token older than one already seen) reached the guarded resource, %s rejected",
+			format.Count(stale, "stale write"), format.Number(rejected)))
 	}
 	if n := len(h.Problems); n > 0 {
 		all = append(all, fmt.Sprintf("%s in the recorded history", format.Count(n, "problem")))
@@ -220,8 +207,8 @@ func facts(r *Run) []string {
 	return all
 }
 
-// ambiguous counts operations whose outcome nobody knows.
-func ambiguous(h *history.History) int {
+// unknownOutcomes counts the operations of unknown outcome.
+func unknownOutcomes(h *history.History) int {
 	n := 0
 	for i := range h.Spans {
 		if h.Spans[i].Outcome == history.Info {
@@ -231,8 +218,8 @@ func ambiguous(h *history.History) int {
 	return n
 }
 
-// staleWrites counts writes with a token older than one seen before, and how many of them were refused.
-func staleWrites(h *history.History) (stale, refused int) {
+// staleWrites counts the writes with a token older than one seen before, and how many were rejected.
+func staleWrites(h *history.History) (stale, rejected int) {
 	for i := range h.Touches {
 		t := &h.Touches[i]
 		if t.Token == 0 || t.Token >= t.MaxSeen {
@@ -240,8 +227,8 @@ func staleWrites(h *history.History) (stale, refused int) {
 		}
 		stale++
 		if !t.Accepted {
-			refused++
+			rejected++
 		}
 	}
-	return stale, refused
+	return stale, rejected
 }

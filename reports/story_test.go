@@ -50,7 +50,7 @@ func allRuns() []*synth {
 func TestStoryGolden(t *testing.T) {
 	for _, s := range allRuns() {
 		t.Run(s.m.Scenario, func(t *testing.T) {
-			data, err := json.MarshalIndent(s.load(t).Story(), "", "  ")
+			data, err := json.MarshalIndent(s.load(t).story, "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,44 +74,44 @@ func TestFormatsGolden(t *testing.T) {
 	}
 }
 
-// The story must not say what nobody saw.
+// TestStoryWithoutWitness: without samples the story claims nothing about nodes.
 func TestStoryWithoutWitness(t *testing.T) {
 	s := failoverRun("orders")
 	s.samples = nil
-	st := s.load(t).Story()
+	st := s.load(t).story
 	text := st.Sentence
 	for _, m := range st.Steps {
 		text += "\n" + m.Text
 	}
 	for _, claim := range []string{"127.0.2.1", "by n2", "seen as master", "any other node"} {
 		if strings.Contains(text, claim) {
-			t.Errorf("nobody watched the nodes, but the story says %q:\n%s", claim, text)
+			t.Errorf("nodes were not sampled, but the story says %q:\n%s", claim, text)
 		}
 	}
-	if !strings.Contains(text, "nobody watched") {
-		t.Errorf("the story does not say that nobody watched:\n%s", text)
+	if !strings.Contains(text, "nodes were not sampled") {
+		t.Errorf("the story does not say that nodes were not sampled:\n%s", text)
 	}
 }
 
 func TestStoryReplicaSeenFirst(t *testing.T) {
 	s := failoverRun("orders")
-	for i := range s.samples { // the replica happens to be looked at just before its master
+	for i := range s.samples { // the replica is sampled just before its master
 		if smp := &s.samples[i]; smp.Node == "n3" && smp.Time >= ms(3380) {
 			smp.Time -= ms(5)
 		}
 	}
-	if got := s.load(t).Story().Sentence; !strings.Contains(got, "n2 (127.0.2.2:7001) was seen as master") {
-		t.Errorf("a replica was taken for the node that granted: %s", got)
+	if got := s.load(t).story.Sentence; !strings.Contains(got, "n2 (127.0.2.2:7001) was seen as master") {
+		t.Errorf("a replica is named as the node that granted: %s", got)
 	}
 }
 
 func TestStoryKeepsOrderAndNumbers(t *testing.T) {
 	for _, s := range allRuns() {
-		steps := s.load(t).Story().Steps
+		steps := s.load(t).story.Steps
 		if len(steps) > maxSteps {
 			t.Errorf("%s: %d steps, want at most %d", s.m.Scenario, len(steps), maxSteps)
 		}
-		sorted := slices.IsSortedFunc(steps, func(a, b Moment) int { return int(a.Time - b.Time) })
+		sorted := slices.IsSortedFunc(steps, func(a, b storyStep) int { return int(a.Time - b.Time) })
 		for i, m := range steps {
 			if m.N != i+1 || !sorted {
 				t.Errorf("%s: step %d has number %d; in the order of time: %v", s.m.Scenario, i+1, m.N, sorted)
@@ -136,28 +136,28 @@ func TestExpectations(t *testing.T) {
 		{"broken as expected", map[string]string{"exclusion": "violated"}, checker.Unsafe,
 			[]checker.Result{violated, damage}, true},
 		{"did not break", map[string]string{"exclusion": "violated"}, checker.Safe, []checker.Result{holds}, false},
-		{"nothing said of what broke", map[string]string{"exclusion": "holds"}, checker.Unsafe,
+		{"no expectation for the violated property", map[string]string{"exclusion": "holds"}, checker.Unsafe,
 			[]checker.Result{holds, damage}, true},
 		{"another class", map[string]string{"class": "broken promise"}, checker.Unsafe, []checker.Result{violated}, false},
 		{"verdict", map[string]string{"verdict": "unsafe"}, checker.Safe, []checker.Result{holds}, false},
-		{"never judged", map[string]string{"fencing": "holds"}, checker.Safe, []checker.Result{holds}, false},
+		{"expected property not judged", map[string]string{"fencing": "holds"}, checker.Safe, []checker.Result{holds}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := idleRun()
 			s.m.Expect = tt.expect
 			s.j = checker.Judgement{Verdict: tt.verdict, Results: tt.results}
-			if got := Met(s.load(t)); got != tt.want {
+			if got := asExpected(s.load(t)); got != tt.want {
 				t.Errorf("Met = %v, want %v", got, tt.want)
 			}
 			if by := checker.Unexpected(s.j, tt.expect); len(tt.expect) > 0 && (len(by) == 0) != tt.want {
-				t.Errorf("the checkers' own comparison says otherwise: %q", by)
+				t.Errorf("checker.Unexpected disagrees: %q", by)
 			}
 		})
 	}
 }
 
-// A master that dies within a millisecond of its grant is seldom seen with it.
+// TestStoryGrantNotSeen: a master that dies within a millisecond of its grant is seldom sampled with it.
 func TestStoryGrantNotSeen(t *testing.T) {
 	s := failoverRun("orders")
 	for i := range s.samples {
@@ -165,41 +165,41 @@ func TestStoryGrantNotSeen(t *testing.T) {
 			smp.Keys = nil
 		}
 	}
-	got := s.load(t).Story().Sentence
+	got := s.load(t).story.Sentence
 	if !strings.Contains(got, "when n1 (127.0.2.1:7001) was the only master seen; n1 was killed") {
 		t.Errorf("the story does not say what is known of the first grant: %s", got)
 	}
 }
 
-// Holds that follow one another are no overlap, whatever else was violated.
+// TestStoryOfFencingAlone: consecutive holds are no overlap, whatever else was violated.
 func TestStoryOfFencingAlone(t *testing.T) {
 	s := idleRun()
-	s.hold(0, "own-0-bbbb", 0, stay{430, 440, 600, 0})
+	s.hold(0, "own-0-bbbb", 0, holdTimes{430, 440, 600, 0})
 	s.number()
 	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Fencing,
 		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "token 0 was granted twice",
 			Key: "orders", Clients: []int{0, 0}, Events: []int{1, 5}, Start: ms(440), End: ms(440)}}}}}
-	st := s.load(t).Story()
+	st := s.load(t).story
 	if st.Sentence != "Token 0 was granted twice" || len(st.Steps) != 2 {
-		t.Errorf("story: %q with %d steps, want the violation's own words and its 2 events", st.Sentence, len(st.Steps))
+		t.Errorf("story: %q with %d steps, want the text of the violation and its 2 events", st.Sentence, len(st.Steps))
 	}
 }
 
-func TestWorstIsTheFirstOfTheLongest(t *testing.T) {
+func TestWorstIsFirstOfLongest(t *testing.T) {
 	s := stallRun()
 	v := s.j.Results[0].Violations[0]
-	early, short := v, v
+	early, brief := v, v
 	early.Start, early.End = ms(2000), ms(2950)
-	short.Start, short.End = ms(1500), ms(1510)
-	s.j.Results[0].Violations = []checker.Violation{v, early, short}
+	brief.Start, brief.End = ms(1500), ms(1510)
+	s.j.Results[0].Violations = []checker.Violation{v, early, brief}
 	if got := s.load(t).worst().Start; got != early.Start {
 		t.Errorf("the worst begins at %v, want %v", got, early.Start)
 	}
 }
 
-// TestFaultInBetweenIsTold: of many faults those are told that struck between
-// the events of the violation, not those that came first.
-func TestFaultInBetweenIsTold(t *testing.T) {
+// TestStepsPreferFaultsBetweenEvents: of many faults, the steps keep those between
+// the events of the violation.
+func TestStepsPreferFaultsBetweenEvents(t *testing.T) {
 	s := newSynth("many", "orders", 2, cluster.Topology{Kind: cluster.Sentinel}, 3)
 	for i := range 8 {
 		at := 100 * float64(i+1)
@@ -207,20 +207,20 @@ func TestFaultInBetweenIsTold(t *testing.T) {
 		s.fault(at+1, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.TookEffect, Target: "n1"})
 		s.fault(at+50, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Healed, Target: "n1"})
 	}
-	s.hold(0, "c0-1", 16, stay{asked: 900, from: 901, to: 950, valid: 2000})
+	s.hold(0, "c0-1", 16, holdTimes{asked: 900, from: 901, to: 950, valid: 2000})
 	s.fault(960, "kill", history.FaultValue{ID: 9, Phase: history.Injected, Target: "n1"})
 	s.fault(961, "kill", history.FaultValue{ID: 9, Phase: history.TookEffect, Target: "n1"})
-	s.hold(1, "c1-1", 1, stay{asked: 1000, from: 1100, to: 1150, valid: 2000})
+	s.hold(1, "c1-1", 1, holdTimes{asked: 1000, from: 1100, to: 1150, valid: 2000})
 	s.number()
 	h, err := history.Build(s.events)
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := New(s.m, h, nil, checker.Judge(h, checker.Options{})).Story().Steps
+	steps := newRun(s.m, h, nil, checker.Judge(h, checker.Options{})).story.Steps
 	for _, step := range steps {
 		if strings.Contains(step.Text, "n1 was killed") {
 			return
 		}
 	}
-	t.Errorf("the kill between the two grants is not told: %+v", steps)
+	t.Errorf("the kill between the two grants is missing: %+v", steps)
 }

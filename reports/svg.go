@@ -6,11 +6,13 @@ import (
 	"html/template"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// The palette for clients is that of Okabe and Ito (2008), which colour-blind
-// people can tell apart, without its reds: red means overlap and nothing else.
-// Every bar also says whose it is, and has a pattern of its own.
+// palette is the colour of a client: that of Okabe and Ito (2008), which
+// colour-blind readers can distinguish, without its reds, because red means
+// overlap. Bars also have labels and patterns.
 func palette(i int) string {
 	colours := [...]string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8d6e3f", "#6a5acd", "#7f8c2d"}
 	if i < 0 {
@@ -19,7 +21,7 @@ func palette(i int) string {
 	return colours[i%len(colours)]
 }
 
-// inkOn is a colour for text on a colour of the palette, dark or white.
+// inkOn is the colour of text on a colour of the palette, dark or white.
 func inkOn(i int) string {
 	switch i % 8 {
 	case 0, 2, 5, 6:
@@ -28,54 +30,54 @@ func inkOn(i int) string {
 	return "#10202c"
 }
 
-// drawing collects the elements of one SVG. Times become positions through its
-// scale; elements on the time axis say their times, so that the page can zoom.
+// drawing collects the elements of one SVG. It maps times to positions; elements
+// on the time axis carry their times, so that the script of the page can zoom.
 type drawing struct {
 	b      strings.Builder
-	id     string // prefix of ids: several drawings share a page
-	win    window
-	left   float64 // where win.from is
-	right  float64 // where win.until is
+	id     string // prefix of element ids: several drawings share a page
+	window interval
+	left   float64 // position of window.from
+	right  float64 // position of window.until
 	height float64
 }
 
 // x is the position of t, kept inside the drawing.
 func (d *drawing) x(t time.Duration) float64 {
-	t = min(max(t, d.win.from), d.win.until)
-	if d.win.length() <= 0 {
+	t = min(max(t, d.window.from), d.window.until)
+	if d.window.length() <= 0 {
 		return d.left
 	}
-	return d.left + (d.right-d.left)*float64(t-d.win.from)/float64(d.win.length())
+	return d.left + (d.right-d.left)*float64(t-d.window.from)/float64(d.window.length())
 }
 
-// width is how much room a stretch of time has.
+// width is the width of an interval in the drawing.
 func (d *drawing) width(from, until time.Duration) float64 { return d.x(until) - d.x(from) }
 
-// raw writes markup that holds no text of others.
+// raw writes markup without untrusted text.
 func (d *drawing) raw(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
 
-// bar is a rectangle from one time to another. Its tip is what a reader sees on
-// pointing at it; attrs is markup of this package.
-func (d *drawing) bar(w window, y, h float64, tip, attrs string) {
+// bar is a rectangle over an interval. The tip is its tooltip; attrs is trusted
+// markup.
+func (d *drawing) bar(w interval, y, h float64, tip, attrs string) {
 	x := d.x(w.from)
-	d.raw(`<rect %s data-a="%d" data-b="%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, timed(attrs),
-		w.from.Microseconds(), min(w.until, d.win.until).Microseconds(), x, y, max(d.x(w.until)-x, 0.8), h, title(tip))
+	d.raw(`<rect %s data-a="%d" data-b="%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, zoomable(attrs),
+		w.from.Microseconds(), min(w.until, d.window.until).Microseconds(), x, y, max(d.x(w.until)-x, 0.8), h, title(tip))
 }
 
 // line is a vertical line at a time.
 func (d *drawing) line(t time.Duration, y1, y2 float64, attrs string) {
 	x := d.x(t)
-	d.raw(`<line %s data-a="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, timed(attrs), t.Microseconds(), x, x, y1, y2)
+	d.raw(`<line %s data-a="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, zoomable(attrs), t.Microseconds(), x, x, y1, y2)
 }
 
-// level is a horizontal line from one time to another.
-func (d *drawing) level(w window, y float64, tip, attrs string) {
-	d.raw(`<line %s data-a="%d" data-b="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f">%s</line>`, timed(attrs),
+// level is a horizontal line over an interval.
+func (d *drawing) level(w interval, y float64, tip, attrs string) {
+	d.raw(`<line %s data-a="%d" data-b="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f">%s</line>`, zoomable(attrs),
 		w.from.Microseconds(), w.until.Microseconds(), d.x(w.from), d.x(w.until), y, y, title(tip))
 }
 
-// timed marks an element as one that the page's zoom moves.
-func timed(attrs string) string {
+// zoomable adds the class of elements that the script of the page moves.
+func zoomable(attrs string) string {
 	if strings.Contains(attrs, `class="`) {
 		return strings.Replace(attrs, `class="`, `class="t `, 1)
 	}
@@ -88,20 +90,20 @@ func (d *drawing) mark(t time.Duration, y float64, tip, shape string) {
 		t.Microseconds(), y, d.x(t), y, shape, title(tip))
 }
 
-// label is text that begins at a time, moved dx to the right.
+// label is text at a time, moved dx to the right.
 func (d *drawing) label(t time.Duration, dx, y float64, text, attrs string) {
-	d.raw(`<text %s data-a="%d" data-dx="%.0f" x="%.1f" y="%.1f">%s</text>`, timed(attrs),
+	d.raw(`<text %s data-a="%d" data-dx="%.0f" x="%.1f" y="%.1f">%s</text>`, zoomable(attrs),
 		t.Microseconds(), dx, d.x(t)+dx, y, escape(text))
 }
 
-// text is text that stays where it is.
+// text is text at a fixed position.
 func (d *drawing) text(x, y float64, text, attrs string) {
 	d.raw(`<text x="%.1f" y="%.1f" %s>%s</text>`, x, y, attrs, escape(text))
 }
 
-// inBar writes the longest of texts that fits into a bar; none if none does.
-func (d *drawing) inBar(w window, y float64, fill string, texts ...string) {
-	from := max(w.from, d.win.from)
+// labelBar writes the first of texts that fits into a bar, if one does.
+func (d *drawing) labelBar(w interval, y float64, fill string, texts ...string) {
+	from := max(w.from, d.window.from)
 	for _, text := range texts {
 		if textWidth(text)+12 <= d.width(w.from, w.until) {
 			d.label(from, 6, y, text, `class="in" fill="`+fill+`"`)
@@ -110,11 +112,11 @@ func (d *drawing) inBar(w window, y float64, fill string, texts ...string) {
 	}
 }
 
-// textWidth estimates the width of text in 11 px; a little too wide rather than too narrow.
+// textWidth is an upper estimate of the width of text in 11 px.
 func textWidth(s string) float64 { return 6.1 * float64(len([]rune(s))) }
 
-// title is what browsers show on pointing at an element: plain text, in which
-// the marks around names would stand as they are.
+// title is the tooltip of an element: plain text, so it has no backquotes around
+// names.
 func title(tip string) string {
 	if tip == "" {
 		return ""
@@ -122,27 +124,19 @@ func title(tip string) string {
 	return "<title>" + escape(strings.ReplaceAll(tip, "`", "")) + "</title>"
 }
 
-// escape makes any text harmless inside markup and drops what no SVG file may hold.
-func escape(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return html.EscapeString(s)
-}
+// escape makes untrusted text safe in HTML and SVG.
+func escape(s string) string { return html.EscapeString(format.Printable(s)) }
 
-// done closes the drawing. Every text in it went through escape.
+// done returns the drawing as markup: every text in it went through escape.
 func (d *drawing) done(width float64, label, class string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="%s" viewBox="0 0 %.0f %.0f" `+
 		`role="img" aria-label="%s" data-from="%d" data-until="%d" data-left="%.0f" data-right="%.0f">%s</svg>`,
-		class, width, d.height, escape(label), d.win.from.Microseconds(), d.win.until.Microseconds(),
+		class, width, d.height, escape(label), d.window.from.Microseconds(), d.window.until.Microseconds(),
 		d.left, d.right, d.b.String()))
 }
 
 // ticks are round times across a window, about n of them.
-func ticks(w window, n int) []time.Duration {
+func ticks(w interval, n int) []time.Duration {
 	if w.length() <= 0 || n <= 0 {
 		return nil
 	}
@@ -161,7 +155,7 @@ func ticks(w window, n int) []time.Duration {
 	return all
 }
 
-// tickLabel is a time with as many digits as its neighbours need.
+// tickLabel is a time with as many digits as the step between ticks needs.
 func tickLabel(t, step time.Duration) string {
 	switch {
 	case step >= time.Second:

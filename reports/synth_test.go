@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// synth builds the run directory of a run that never was, event by event.
+// synth builds a synthetic run directory, event by event.
 type synth struct {
 	key     string
 	events  []history.Event
@@ -47,11 +47,11 @@ func (s *synth) add(t float64, typ history.Type, p history.Process, f string, v 
 	s.events = append(s.events, history.Event{Time: ms(t), Type: typ, Process: p, F: f, Key: s.key, Value: v})
 }
 
-// stay is when a hold was asked for, began and ended, and how long it was promised for, in milliseconds.
-type stay struct{ asked, from, to, valid float64 }
+// holdTimes are when a hold was requested, began and ended, and its validity, in milliseconds.
+type holdTimes struct{ asked, from, to, valid float64 }
 
-// hold is a whole stay in the lock.
-func (s *synth) hold(p history.Process, owner string, token uint64, st stay) {
+// hold adds an acquire and its release.
+func (s *synth) hold(p history.Process, owner string, token uint64, st holdTimes) {
 	asked, from, to, valid := st.asked, st.from, st.to, st.valid
 	s.add(asked, history.Invoke, p, history.Acquire, &history.Value{Owner: owner})
 	s.add(from, history.OK, p, history.Acquire, &history.Value{Owner: owner, Token: token, Valid: ms(valid), Count: 1})
@@ -69,7 +69,7 @@ func (s *synth) fault(t float64, name string, f history.FaultValue) {
 	s.events = append(s.events, e)
 }
 
-// watch samples a node every 20 ms from one time to another; a node without a role is down.
+// watch samples a node every 20 ms; a node without a role is down.
 func (s *synth) watch(node, role string, from, to float64, holder func(t float64) (string, float64)) {
 	for t := from; t < to; t += 20 {
 		smp := history.Sample{Time: ms(t), Sent: ms(t - 0.2), Node: node, Up: role != "", Role: role}
@@ -80,9 +80,9 @@ func (s *synth) watch(node, role string, from, to float64, holder func(t float64
 	}
 }
 
-func nobody(float64) (string, float64) { return "", 0 }
+func noHolder(float64) (string, float64) { return "", 0 }
 
-// owned is one owner from a time on, with a lease that runs from there.
+// owned is one owner during [from, to), with a lease that starts at from.
 func owned(owner string, from, to, lease float64) func(float64) (string, float64) {
 	return func(t float64) (string, float64) {
 		if t < from || t >= to {
@@ -100,7 +100,7 @@ func (s *synth) number() {
 	sort.SliceStable(s.samples, func(i, k int) bool { return s.samples[i].Time < s.samples[k].Time })
 }
 
-// find is the index of the first event that looks so.
+// find is the index of the first such event.
 func (s *synth) find(typ history.Type, p history.Process, f, owner string) int {
 	for i, e := range s.events {
 		if e.Type == typ && e.Process == p && e.F == f && (owner == "" || e.Value != nil && e.Value.Owner == owner) {
@@ -110,7 +110,7 @@ func (s *synth) find(typ history.Type, p history.Process, f, owner string) int {
 	return -1
 }
 
-// load writes the run to disk and reads it as a user's would be.
+// load writes the run to disk and loads it.
 func (s *synth) load(t testing.TB) *Run {
 	t.Helper()
 	d, err := rundir.Create(t.TempDir(), s.m.Scenario, s.m.Seed, s.m.Started)
@@ -147,12 +147,12 @@ func failoverRun(key string) *synth {
 	s := newSynth("failover", key, 5, cluster.Topology{Kind: cluster.Sentinel, Replicas: 2, Sentinels: 3}, 3)
 	s.m.Summary, s.m.Source = "the master dies before its last write reached a replica", "Kleppmann 2016"
 	s.m.Expect = map[string]string{"exclusion": "violated", "verdict": "unsafe"}
-	s.hold(0, "own-0-aaaa", 1, stay{10, 11, 420, 9950})
+	s.hold(0, "own-0-aaaa", 1, holdTimes{10, 11, 420, 9950})
 	s.touch(410, 0, "own-0-aaaa", 1, history.TouchValue{Read: 0, Found: 0})
-	s.hold(2, "own-2-bbbb", 2, stay{12, 421, 980, 9950})
+	s.hold(2, "own-2-bbbb", 2, holdTimes{12, 421, 980, 9950})
 	s.touch(970, 2, "own-2-bbbb", 2, history.TouchValue{Read: 1, Found: 1, MaxSeen: 1})
-	s.hold(3, "own-3-cccc", 3, stay{13, 1420, 5222, 9950})
-	s.hold(1, "own-1-dddd", 3, stay{900, 3390, 6100, 9950})
+	s.hold(3, "own-3-cccc", 3, holdTimes{13, 1420, 5222, 9950})
+	s.hold(1, "own-1-dddd", 3, holdTimes{900, 3390, 6100, 9950})
 	s.touch(5210, 3, "own-3-cccc", 3, history.TouchValue{Read: 2, Found: 2, MaxSeen: 2})
 	s.touch(6090, 1, "own-1-dddd", 3, history.TouchValue{Read: 2, Found: 3, MaxSeen: 3})
 	s.add(950, history.Invoke, 4, history.Acquire, &history.Value{Owner: "own-4-eeee"})
@@ -162,7 +162,7 @@ func failoverRun(key string) *synth {
 	s.fault(1425, "replication-hold", history.FaultValue{ID: 1, Phase: history.TookEffect,
 		Target: "n1", Detail: "61 bytes held back"})
 	s.fault(1432, "kill", history.FaultValue{ID: 2, Phase: history.Injected, Target: "n1"})
-	s.fault(1434, "kill", history.FaultValue{ID: 2, Phase: history.TookEffect, Target: "n1", Detail: "n1 is gone"})
+	s.fault(1434, "kill", history.FaultValue{ID: 2, Phase: history.TookEffect, Target: "n1", Detail: "n1 exited"})
 	s.fault(6200, "replication-hold", history.FaultValue{ID: 1, Phase: history.Healed, Target: "n1"})
 	s.fault(6200, "kill", history.FaultValue{ID: 2, Phase: history.Healed, Target: "n1"})
 	first := func(t float64) (string, float64) {
@@ -181,7 +181,7 @@ func failoverRun(key string) *synth {
 		return "", 0
 	}
 	s.watch("n1", "master", 0, 1434, first)
-	s.watch("n1", "", 1440, 6200, nobody)
+	s.watch("n1", "", 1440, 6200, noHolder)
 	s.watch("n2", "slave", 0, 2470, before)
 	s.watch("n2", "master", 2470, 6200, owned("own-1-dddd", 3390, 6100, 10000))
 	s.watch("n3", "slave", 0, 6200, func(t float64) (string, float64) {
@@ -200,7 +200,7 @@ func failoverRun(key string) *synth {
 		Sentence: "two clients held the lock for 1.83 s", Results: []checker.Result{
 			{Property: checker.Exclusion, Outcome: checker.Violated, Summary: "1 overlap", Total: 1,
 				Violations: []checker.Violation{v}, Counts: map[string]int64{"holds": 4}},
-			{Property: checker.LeaseExclusion, Outcome: checker.Violated, Summary: "1 overlap inside the promise", Total: 1,
+			{Property: checker.LeaseExclusion, Outcome: checker.Violated, Summary: "1 overlap inside the validity", Total: 1,
 				Violations: []checker.Violation{v}},
 			{Property: checker.Fencing, Outcome: checker.Violated, Summary: "token 3 was granted twice", Total: 1,
 				Violations: []checker.Violation{{Rule: "tokens grow", Text: "token 3 was granted twice", Key: key,

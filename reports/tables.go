@@ -15,8 +15,8 @@ import (
 )
 
 type faultRow struct {
-	Name, Target, Inject, Heal, Doc, Detail, BitText string
-	Bit                                              bool
+	Name, Target, Inject, Heal, Doc, Detail, EffectText string
+	Effective                                           bool
 }
 
 type propertyRow struct {
@@ -35,9 +35,9 @@ type eventLink struct {
 	Link  bool
 }
 
-type ambiguousRow struct {
-	Client, Op, Asked, Answered string
-	Event                       int
+type unknownRow struct {
+	Client, Op, Requested, Reply string
+	Event                        int
 }
 
 type latencyCells struct {
@@ -47,7 +47,7 @@ type latencyCells struct {
 }
 
 type clientCells struct {
-	clientRow
+	clientStats
 	Name, Colour, Held, Longest string
 }
 
@@ -55,7 +55,7 @@ func (p *page) tables(r *Run) {
 	p.faults(r)
 	p.properties(r)
 	p.violations(r)
-	p.ambiguous(r)
+	p.unknown(r)
 	p.clients(r)
 	for _, l := range r.latencies() {
 		p.Latencies = append(p.Latencies, latencyCells{l.Op, l.N, format.Duration(l.P50), format.Duration(l.P90), format.Duration(l.P99), format.Duration(l.Max)})
@@ -65,20 +65,20 @@ func (p *page) tables(r *Run) {
 func (p *page) faults(r *Run) {
 	for i := range r.faults {
 		if i == maxFaultRows {
-			p.MoreFaults = fmt.Sprintf("%d more faults are in %s.", len(r.faults)-i, rundir.HistoryFile)
+			p.MoreFaults = fmt.Sprintf("%s in %s.", more(len(r.faults)-i, "fault"), rundir.HistoryFile)
 			break
 		}
 		f := &r.faults[i]
 		row := faultRow{Name: f.name, Target: targetName(f.target), Inject: format.Instant(f.inject), Heal: "not healed",
-			Bit: len(f.bites) > 0, BitText: "✕ no", Detail: "no effect was observed", Doc: f.detail}
+			Effective: len(f.effects) > 0, EffectText: "✕ no", Detail: "no effect observed", Doc: f.detail}
 		if f.heal != history.Infinity {
 			row.Heal = format.Instant(f.heal)
 		}
-		if row.Bit {
-			row.BitText = "✓ at " + format.Instant(f.hit())
-			row.Detail = f.bites[0].Detail
-			if len(f.bites) > 1 {
-				row.BitText += fmt.Sprintf(", %d times", len(f.bites))
+		if row.Effective {
+			row.EffectText = "✓ at " + format.Instant(f.effectTime())
+			row.Detail = f.effects[0].Detail
+			if len(f.effects) > 1 {
+				row.EffectText += fmt.Sprintf(", %s", format.Count(len(f.effects), "time"))
 			}
 		}
 		p.Faults = append(p.Faults, row)
@@ -86,7 +86,7 @@ func (p *page) faults(r *Run) {
 	p.missedFaults(r)
 	for _, n := range r.notes {
 		if len(p.Notes) == maxFaultRows {
-			p.Notes = append(p.Notes, fmt.Sprintf("%d more", len(r.notes)-maxFaultRows))
+			p.Notes = append(p.Notes, more(len(r.notes)-maxFaultRows, "observation"))
 			break
 		}
 		p.Notes = append(p.Notes, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", format.Instant(n.Time), n.Name,
@@ -94,22 +94,21 @@ func (p *page) faults(r *Run) {
 	}
 }
 
-// missedFaults are rows for what was planned and never came: it tested nothing,
-// which a reader of the table must not have to find out.
+// missedFaults adds rows for faults that were planned but never injected.
 func (p *page) missedFaults(r *Run) {
 	for i, f := range r.missed {
 		if i == maxFaultRows {
-			p.MoreFaults = strings.TrimSpace(fmt.Sprintf("%s %d more that never came are in %s.", p.MoreFaults,
-				len(r.missed)-i, rundir.HistoryFile))
+			p.MoreFaults = strings.TrimSpace(fmt.Sprintf("%s %s (never injected) in %s.", p.MoreFaults,
+				more(len(r.missed)-i, "fault"), rundir.HistoryFile))
 			return
 		}
 		p.Faults = append(p.Faults, faultRow{Name: f.Name, Target: targetName(f.Target), Inject: "–", Heal: "–",
-			BitText: "✕ never came", Detail: f.Detail})
+			EffectText: "✕ never injected", Detail: f.Detail})
 	}
 }
 
-// outcomeLook is how an outcome is shown: a class, and a shape that does without colour.
-func outcomeLook(o checker.Outcome) (class, shape string) {
+// outcomeStyle is how an outcome is shown: a class, and a shape that does without colour.
+func outcomeStyle(o checker.Outcome) (class, shape string) {
 	switch o {
 	case checker.Holds:
 		return "good", "✓"
@@ -123,16 +122,16 @@ func outcomeLook(o checker.Outcome) (class, shape string) {
 
 func (p *page) properties(r *Run) {
 	for _, res := range r.Judgement.Results {
-		if silent(r, &res) {
-			p.NotApplicable = append(p.NotApplicable, pairOfWords{string(res.Property), res.Summary})
+		if isNotApplicable(r, &res) {
+			p.NotApplicable = append(p.NotApplicable, field{string(res.Property), res.Summary})
 			continue
 		}
 		row := propertyRow{Name: string(res.Property), Outcome: string(res.Outcome), Total: res.Total,
 			Summary: res.Summary, Expected: r.Manifest.Expect[string(res.Property)], Counts: countsText(res.Counts)}
-		row.Class, row.Shape = outcomeLook(res.Outcome)
+		row.Class, row.Shape = outcomeStyle(res.Outcome)
 		if spec, ok := checker.Find(res.Property); ok {
 			row.Doc = "violated when " + spec.Doc
-			if res.Property == checker.Bite { // its sentence is whole
+			if res.Property == checker.Bite { // whose text is a whole sentence
 				row.Doc = spec.Doc
 			}
 		}
@@ -140,9 +139,9 @@ func (p *page) properties(r *Run) {
 	}
 }
 
-// silent says whether a property had nothing to say of this run, and nobody
-// expected that it had: one line names all of them.
-func silent(r *Run, res *checker.Result) bool {
+// isNotApplicable says whether a property is not applicable and not expected to
+// be: one line lists those.
+func isNotApplicable(r *Run, res *checker.Result) bool {
 	expected := r.Manifest.Expect[string(res.Property)]
 	return res.Outcome == checker.NotApplicable && (expected == "" || expected == string(checker.NotApplicable))
 }
@@ -150,7 +149,7 @@ func silent(r *Run, res *checker.Result) bool {
 func countsText(counts map[string]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+		parts = append(parts, fmt.Sprintf("%s %s", name, format.Number(counts[name])))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -160,8 +159,8 @@ func (p *page) violations(r *Run) {
 	for i := range r.Judgement.Results {
 		res := &r.Judgement.Results[i]
 		if res.Total > len(res.Violations) && len(res.Violations) > 0 {
-			p.ViolationNotes = append(p.ViolationNotes, fmt.Sprintf("%s: the %s kept of %d in all.",
-				res.Property, format.Count(len(res.Violations), "violation"), res.Total))
+			p.ViolationNotes = append(p.ViolationNotes, fmt.Sprintf("%s: the worst %s of %s.",
+				res.Property, format.Number(len(res.Violations)), format.Count(res.Total, "violation")))
 		}
 		for k := range res.Violations {
 			v := &res.Violations[k]
@@ -179,33 +178,33 @@ func (p *page) violations(r *Run) {
 	}
 }
 
-func (p *page) ambiguous(r *Run) {
-	more := 0
+func (p *page) unknown(r *Run) {
+	rest := 0
 	for i := range r.History.Spans {
 		s := &r.History.Spans[i]
 		if s.Outcome != history.Info {
 			continue
 		}
-		if len(p.Ambiguous) == maxAmbiguousRows {
-			more++
+		if len(p.Unknown) == maxUnknownRows {
+			rest++
 			continue
 		}
-		answered := "no answer"
+		reply := "no reply"
 		if s.Ended >= 0 {
-			answered = fmt.Sprintf("unknown, event %d", s.Ended)
+			reply = fmt.Sprintf("unknown, event %d", s.Ended)
 		}
-		p.Ambiguous = append(p.Ambiguous, ambiguousRow{clientName(s.Process.Client(r.clients())),
-			opName(s.Op) + " " + r.keyName(s.Key), format.Instant(s.Call), answered, int(s.Invoked)})
+		p.Unknown = append(p.Unknown, unknownRow{clientName(s.Process.Client(r.History.Clients)),
+			opName(s.Op) + " " + r.keyName(s.Key), format.Instant(s.Call), reply, int(s.Invoked)})
 	}
-	if more > 0 {
-		p.MoreAmbiguous = fmt.Sprintf("The first %d are shown, %d more are in history.jsonl.", maxAmbiguousRows, more)
+	if rest > 0 {
+		p.MoreUnknown = fmt.Sprintf("%s in %s.", more(rest, "operation"), rundir.HistoryFile)
 	}
 }
 
 func (p *page) clients(r *Run) {
 	all := r.perClient()
 	if len(all) > maxClientRows {
-		p.MoreClients = fmt.Sprintf("%d more clients are not shown.", len(all)-maxClientRows)
+		p.MoreClients = more(len(all)-maxClientRows, "client") + "."
 		all = all[:maxClientRows]
 	}
 	for _, c := range all {
@@ -213,42 +212,42 @@ func (p *page) clients(r *Run) {
 		if !ok {
 			colour = c.Client
 		}
-		p.Clients = append(p.Clients, clientCells{clientRow: c, Name: clientName(c.Client), Colour: palette(colour),
+		p.Clients = append(p.Clients, clientCells{clientStats: c, Name: clientName(c.Client), Colour: palette(colour),
 			Held: format.Duration(c.Held), Longest: format.Duration(c.Longest)})
 	}
 }
 
 func (p *page) configuration(r *Run) {
 	m := &r.Manifest
-	all := []pairOfWords{{"Run", m.ID}, {"Backend", m.Backend}, {"Why this backend", m.Why},
-		{"Messages arrive", m.Delivery},
-		{"Source of the claim", m.Source}, {"Lease asked", leaseText(m.Lease)}, {"Keys", strings.Join(m.Keys, ", ")}}
+	all := []field{{"Run", m.ID}, {"Backend", m.Backend}, {"Reason for the backend", m.Why},
+		{"Message delivery", m.Delivery},
+		{"Source of the claim", m.Source}, {"Requested lease", leaseText(m.Lease)}, {"Keys", strings.Join(m.Keys, ", ")}}
 	for _, n := range m.Nodes {
-		all = append(all, pairOfWords{n.Name, n.Addr})
+		all = append(all, field{n.Name, n.Addr})
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Topology.Options)) {
-		all = append(all, pairOfWords{"redis: " + k, m.Topology.Options[k]})
+		all = append(all, field{"redis " + k, m.Topology.Options[k]})
 	}
 	for _, ph := range m.Phases {
-		all = append(all, pairOfWords{"Phase " + ph.Name, format.Duration(ph.End - ph.Start)})
+		all = append(all, field{"Phase " + ph.Name, format.Duration(ph.End - ph.Start)})
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Versions)) {
-		all = append(all, pairOfWords{k, m.Versions[k]})
+		all = append(all, field{k, m.Versions[k]})
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Machine)) {
-		all = append(all, pairOfWords{k, m.Machine[k]})
+		all = append(all, field{k, m.Machine[k]})
 	}
-	p.Config, p.Plan, p.YAML = kept(all), m.Plan, m.YAML
-	p.SeedNote = "The seed fixes the workload and the plan of faults. On real servers it cannot fix the timing of the " +
-		"kernel, so a repetition may differ in detail."
+	p.Config, p.Plan, p.YAML = nonEmpty(all), m.Plan, m.YAML
+	p.SeedNote = "The seed determines the workload and the fault plan, but on real servers not the timing: a repeated " +
+		"run may differ in detail."
 	if m.Deterministic {
-		p.SeedNote = "The seed fixes everything in a simulation: a repetition has the same history, byte by byte."
+		p.SeedNote = "In a simulation the seed determines everything: a repeated run has the same history, byte by byte."
 	}
 }
 
 func leaseText(lease time.Duration) string {
 	if lease == 0 {
-		return "none: the lock renews by itself"
+		return "none: the lock renews automatically"
 	}
 	return format.Duration(lease)
 }
@@ -271,3 +270,6 @@ func topologyText(r *Run) string {
 	}
 	return t.Kind
 }
+
+// more is "3 more faults".
+func more(n int, noun string) string { return format.Number(n) + " more " + format.Plural(n, noun) }

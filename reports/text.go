@@ -10,13 +10,13 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TextOptions say how text is laid out. The zero value is 80 columns without colour.
+// TextOptions are options of [Text]. The zero value means 80 columns without colour.
 type TextOptions struct {
-	Width  int  // columns; 0 is 80, less than 40 is 40
-	Colour bool // ANSI colours; the caller has asked NO_COLOR and the terminal
+	Width  int  // columns; 0 means 80, the minimum is 40
+	Colour bool // ANSI colours; the caller checks NO_COLOR and the terminal
 }
 
-// Escape sequences of the few colours there are.
+// ANSI escape sequences.
 const (
 	ansiBold   = "\x1b[1m"
 	ansiRed    = "\x1b[1;31m"
@@ -25,19 +25,19 @@ const (
 	ansiOff    = "\x1b[0m"
 )
 
-// Text writes what a terminal shows at the end of a run: the verdict, the
-// sentence, a few facts, where the report is, and last the command that runs it again.
+// Text writes the summary of a run for a terminal: the verdict, the reason, a few
+// facts, the path of the report, and last the command that repeats the run.
 func Text(w io.Writer, r *Run, o TextOptions) error {
-	t := texter{o: o}
+	t := textWriter{o: o}
 	if t.o.Width == 0 {
 		t.o.Width = 80
 	}
 	t.o.Width = max(t.o.Width, 40)
 	t.verdict(r)
-	t.wrap("", plain(r.story.Sentence))
+	t.wrap("", format.Printable(r.story.Sentence))
 	t.b.WriteString("\n")
 	for _, m := range r.story.Steps {
-		t.wrap(fmt.Sprintf("%10s  ", format.Instant(m.Time)), plain(m.Text))
+		t.wrap(fmt.Sprintf("%10s  ", format.Instant(m.Time)), format.Printable(m.Text))
 	}
 	if len(r.story.Steps) > 0 {
 		t.b.WriteString("\n")
@@ -50,19 +50,19 @@ func Text(w io.Writer, r *Run, o TextOptions) error {
 	return err
 }
 
-type texter struct {
+type textWriter struct {
 	b strings.Builder
 	o TextOptions
 }
 
-func (t *texter) paint(colour, s string) string {
+func (t *textWriter) inColour(colour, s string) string {
 	if !t.o.Colour {
 		return s
 	}
 	return colour + s + ansiOff
 }
 
-func (t *texter) verdict(r *Run) {
+func (t *textWriter) verdict(r *Run) {
 	colour := ansiBold
 	switch r.verdict() {
 	case checker.Unsafe:
@@ -72,22 +72,22 @@ func (t *texter) verdict(r *Run) {
 	case checker.Inconclusive:
 		colour = ansiYellow
 	}
-	t.b.WriteString(t.paint(colour, strings.ToUpper(string(r.verdict()))))
+	t.b.WriteString(t.inColour(colour, strings.ToUpper(string(r.verdict()))))
 	if r.verdict() == checker.Unsafe && r.Judgement.Class != "" {
 		t.b.WriteString(" (" + string(r.Judgement.Class) + ")")
 	}
 	fmt.Fprintf(&t.b, "  %s · seed %d · %s\n", oneLine(r.title()), r.Manifest.Seed, oneLine(r.Manifest.Backend))
 }
 
-func (t *texter) facts(r *Run) {
+func (t *textWriter) facts(r *Run) {
 	if s := r.Manifest.State; s != "" && s != rundir.Complete {
-		t.wrap("  ended       ", plain(stateText(&r.Manifest)))
+		t.wrap("  ended       ", format.Printable(stateText(&r.Manifest)))
 	}
 	for _, m := range r.Missing {
-		t.wrap("  missing     ", plain(m))
+		t.wrap("  missing     ", format.Printable(m))
 	}
 	if len(r.story.Facts) > 0 {
-		t.wrap("  facts       ", plain(strings.Join(r.story.Facts, "; ")))
+		t.wrap("  facts       ", format.Printable(strings.Join(r.story.Facts, "; ")))
 	}
 	var bad, open []string
 	good := 0
@@ -112,50 +112,36 @@ func (t *texter) facts(r *Run) {
 	}
 	if len(r.Manifest.Expect) > 0 && r.Judged {
 		text := "as the scenario expects"
-		if !Met(r) {
-			text = t.paint(ansiRed, "not as the scenario expects") + ": " + unmet(r)
+		if !asExpected(r) {
+			text = t.inColour(ansiRed, "not as the scenario expects") + ": " + unmet(r)
 		}
 		t.wrap("  expected    ", text)
 	}
 	if path := r.path(rundir.ReportFile); path != "" {
-		t.b.WriteString("  report      " + plain(path) + "\n") // never wrapped: terminals make it a link
+		t.b.WriteString("  report      " + format.Printable(path) + "\n") // not wrapped: terminals make it a link
 	}
 }
 
-// unmet names what came out otherwise than expected.
+// unmet lists the expectations that are not met.
 func unmet(r *Run) string {
 	var parts []string
-	for _, e := range Expectations(r) {
+	for _, e := range expectations(r) {
 		if !e.Met {
-			parts = append(parts, fmt.Sprintf("%s is %s%s", e.Name, orNone(e.Actual), wanted(e.Expected)))
+			parts = append(parts, e.text())
 		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "not judged"
-	}
-	return s
-}
-
-func wanted(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " rather than " + s
-}
-
-// wrap writes text behind a label, broken between words, later lines indented alike.
-func (t *texter) wrap(label, text string) {
+// wrap writes text after a label, wrapped between words and indented.
+func (t *textWriter) wrap(label, text string) {
 	indent := len([]rune(label))
 	line := label
 	room := t.o.Width - indent
 	used := 0
 	for _, word := range strings.Fields(text) {
 		if strings.HasPrefix(word, "::") {
-			word = "\u200b" + word // a name must not become a command to the CI that reads the log
+			word = "\u200b" + word // "::error::" at the start of a line is a command to GitHub Actions
 		}
 		n := len([]rune(word))
 		if used > 0 && used+1+n > room {
@@ -172,9 +158,5 @@ func (t *texter) wrap(label, text string) {
 	t.b.WriteString(line + "\n")
 }
 
-// plain makes names of others harmless on a terminal: no escape sequence of
-// theirs gets through.
-func plain(s string) string { return strings.Map(printable, s) }
-
-// oneLine is plain without line breaks.
-func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
+// oneLine is printable text without line breaks.
+func oneLine(s string) string { return strings.Join(strings.Fields(format.Printable(s)), " ") }

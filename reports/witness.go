@@ -10,29 +10,28 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// witness is the samples of a run by node. A state is known at the instants
-// when it was asked for, and is taken to last in between; where nobody asked
-// for long, it is not known.
+// witness is the samples of a run by node. A state is assumed to last until the
+// next sample, unless that is further away than gap.
 type witness struct {
-	nodes []string // in the order of the manifest
-	addrs map[string]string
-	by    map[string][]history.Sample
-	gap   time.Duration // samples further apart than this do not join
+	nodes   []string // in the order of the manifest
+	addrs   map[string]string
+	samples map[string][]history.Sample
+	gap     time.Duration // states do not last across a longer gap
 }
 
 func newWitness(samples []history.Sample, nodes []cluster.Node) witness {
-	w := witness{addrs: map[string]string{}, by: map[string][]history.Sample{}}
+	w := witness{addrs: map[string]string{}, samples: map[string][]history.Sample{}}
 	for _, n := range nodes {
 		w.nodes = append(w.nodes, n.Name)
 		w.addrs[n.Name] = n.Addr
 	}
 	var steps []time.Duration
 	for _, s := range samples {
-		before := w.by[s.Node]
+		before := w.samples[s.Node]
 		if len(before) > 0 {
 			steps = append(steps, s.Time-before[len(before)-1].Time)
 		}
-		w.by[s.Node] = append(before, s)
+		w.samples[s.Node] = append(before, s)
 		if !slices.Contains(w.nodes, s.Node) {
 			w.nodes = append(w.nodes, s.Node)
 		}
@@ -45,7 +44,7 @@ func newWitness(samples []history.Sample, nodes []cluster.Node) witness {
 	return w
 }
 
-// name is a node with its address, as sentences have it.
+// name is a node with its address.
 func (w *witness) name(node string) string {
 	if a := w.addrs[node]; a != "" {
 		return node + " (" + a + ")"
@@ -53,59 +52,58 @@ func (w *witness) name(node string) string {
 	return node
 }
 
-// stretch is a time during which a node was seen in one state.
-type stretch struct {
+// nodeState is an interval in which a node had the same state.
+type nodeState struct {
 	node        string
 	from, to    time.Duration
 	first, last history.Sample
 }
 
-// stretches joins neighbouring samples of node that are alike and overlap [from, to].
-func (w *witness) stretches(node string, from, to time.Duration, alike func(a, b *history.Sample) bool) []stretch {
-	samples := w.by[node]
+// states joins consecutive samples of node for which same is true, in [from, to].
+func (w *witness) states(node string, from, to time.Duration, same func(a, b *history.Sample) bool) []nodeState {
+	samples := w.samples[node]
 	start := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
 	start = max(start-1, 0)
-	var all []stretch
+	var all []nodeState
 	for i := start; i < len(samples) && samples[i].Time <= to; i++ {
 		s := samples[i]
 		end := s.Time
 		if i+1 < len(samples) && samples[i+1].Time-s.Time <= w.gap {
 			end = samples[i+1].Time
 		}
-		if n := len(all); n > 0 && all[n-1].to == s.Time && alike(&all[n-1].last, &s) {
+		if n := len(all); n > 0 && all[n-1].to == s.Time && same(&all[n-1].last, &s) {
 			all[n-1].to, all[n-1].last = end, s
 			continue
 		}
-		all = append(all, stretch{node: node, from: s.Time, to: end, first: s, last: s})
+		all = append(all, nodeState{node: node, from: s.Time, to: end, first: s, last: s})
 	}
 	return all
 }
 
-// sameRole: up or down alike, and the same role.
+// sameRole compares availability and role.
 func sameRole(a, b *history.Sample) bool { return a.Up == b.Up && a.Role == b.Role }
 
-// sameHolder: up or down alike, and the same owner of key.
+// sameHolder compares availability and the owner of key.
 func sameHolder(key string) func(a, b *history.Sample) bool {
 	return func(a, b *history.Sample) bool { return a.Up == b.Up && a.Keys[key].Owner == b.Keys[key].Owner }
 }
 
-// sighting is the first time that a node was seen with a certain owner.
-type sighting struct {
+// observation is the first sample of a node with some owner.
+type observation struct {
 	node string
 	at   time.Duration
 	role string
 }
 
-// sightings are the nodes that had owner in key, in the order in which they were
-// seen, looking at [from, to].
-func (w *witness) sightings(key, owner string, from, to time.Duration) []sighting {
-	var all []sighting
+// observations are the first samples in [from, to] of the nodes with owner in key, in order of time.
+func (w *witness) observations(key, owner string, from, to time.Duration) []observation {
+	var all []observation
 	for _, node := range w.nodes {
-		samples := w.by[node]
+		samples := w.samples[node]
 		i := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
 		for ; i < len(samples) && samples[i].Time <= to; i++ {
 			if sameOwner(samples[i].Keys[key].Owner, owner) {
-				all = append(all, sighting{node, samples[i].Time, samples[i].Role})
+				all = append(all, observation{node, samples[i].Time, samples[i].Role})
 				break
 			}
 		}
@@ -114,12 +112,12 @@ func (w *witness) sightings(key, owner string, from, to time.Duration) []sightin
 	return all
 }
 
-// granter is the node that a hold was granted by: the first that was seen with
-// its owner. A replica may be looked at before its master in the same round, so
-// a master seen within one round goes first. Empty if nobody saw it.
-func (w *witness) granter(all []sighting) sighting {
+// granter is the node that granted a hold: the first one that was sampled with its
+// owner. A replica may be sampled before its master in the same round, so a
+// master within one round is preferred. The zero observation means unknown.
+func (w *witness) granter(all []observation) observation {
 	if len(all) == 0 {
-		return sighting{}
+		return observation{}
 	}
 	for _, s := range all {
 		if s.role == "master" && s.at-all[0].at <= w.gap/2 {
@@ -129,12 +127,12 @@ func (w *witness) granter(all []sighting) sighting {
 	return all[0]
 }
 
-// onlyMaster is the node that said it was master when it was last asked before
-// t, if there was one and no more; a node that died in that moment counts.
-func (w *witness) onlyMaster(t time.Duration) string {
+// soleMaster is the node whose last sample before t says that it is master, if
+// there is exactly one; a node that died since counts.
+func (w *witness) soleMaster(t time.Duration) string {
 	only := ""
 	for _, node := range w.nodes {
-		samples := w.by[node]
+		samples := w.samples[node]
 		i := sort.Search(len(samples), func(i int) bool { return samples[i].Time > t }) - 1
 		if i < 0 || t-samples[i].Time > w.gap || !samples[i].Up || samples[i].Role != "master" {
 			continue
@@ -147,9 +145,9 @@ func (w *witness) onlyMaster(t time.Duration) string {
 	return only
 }
 
-// watched says whether node answered at least once within [from, to].
-func (w *witness) watched(node string, from, to time.Duration) bool {
-	samples := w.by[node]
+// sampled says whether node replied at least once in [from, to].
+func (w *witness) sampled(node string, from, to time.Duration) bool {
+	samples := w.samples[node]
 	i := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
 	for ; i < len(samples) && samples[i].Time <= to; i++ {
 		if samples[i].Up {
@@ -163,7 +161,7 @@ func (w *witness) watched(node string, from, to time.Duration) bool {
 // it had been seen as something else.
 func (w *witness) promotion(node string, from, to time.Duration) (time.Duration, bool) {
 	other := false
-	for _, s := range w.by[node] {
+	for _, s := range w.samples[node] {
 		if s.Time > to {
 			break
 		}
@@ -180,9 +178,9 @@ func (w *witness) promotion(node string, from, to time.Duration) (time.Duration,
 	return 0, false
 }
 
-// down is the first time in [from, to] that node did not answer.
-func (w *witness) down(node string, from, to time.Duration) (time.Duration, bool) {
-	for _, s := range w.by[node] {
+// firstDown is the first time in [from, to] at which node did not reply.
+func (w *witness) firstDown(node string, from, to time.Duration) (time.Duration, bool) {
+	for _, s := range w.samples[node] {
 		if s.Time >= from && s.Time <= to && !s.Up {
 			return s.Time, true
 		}
@@ -190,8 +188,8 @@ func (w *witness) down(node string, from, to time.Duration) (time.Duration, bool
 	return 0, false
 }
 
-// sameOwner compares an owner as a node has it with the harness's: locks may
-// put a connection or a thread number beside the id.
+// sameOwner compares an owner in a sample with that of the history: some locks
+// append a connection or a thread to the id.
 func sameOwner(seen, owner string) bool {
 	if owner == "" {
 		return false

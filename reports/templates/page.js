@@ -1,14 +1,14 @@
-// The page says everything without this script; it adds zooming of the picture,
-// a jump to the first violation, and steps that light up their marker.
+// The page is complete without this script. It adds zooming of the timeline, a
+// jump to the first violation, and steps that highlight their marker.
 (function () {
   'use strict';
-  var svg = document.querySelector('svg.scene');
+  var svg = document.querySelector('svg.timeline');
   if (!svg) return;
   var d = svg.dataset, left = +d.left, right = +d.right, min = +d.from, max = +d.until;
   var from = min, until = max, parts = svg.querySelectorAll('.t');
   var clip = svg.querySelector('#p-clip rect');
   function x(t) { return left + (right - left) * (t - from) / (until - from); }
-  function place(e) {
+  function move(e) {
     var a = +e.dataset.a, b = e.dataset.b, xa = x(a), dx = +(e.dataset.dx || 0);
     var out = xa < left - 1 || xa > right + 1;
     switch (e.tagName) {
@@ -56,7 +56,7 @@
     from = Math.max(min, Math.min(a, max - width));
     until = from + width;
     svg.classList.toggle('zoomed', width < max - min);
-    for (var i = 0; i < parts.length; i++) place(parts[i]);
+    for (var i = 0; i < parts.length; i++) move(parts[i]);
     grid();
   }
   function zoom(k, at) { show(at - (at - from) * k, at + (until - at) * k); }
@@ -67,8 +67,8 @@
   function jump() {
     var band = svg.querySelector('.band');
     if (!band) return;
-    var a = +band.dataset.a, b = +band.dataset.b, air = Math.max((b - a) * 0.6, (max - min) / 200);
-    show(a - air, b + air);
+    var a = +band.dataset.a, b = +band.dataset.b, margin = Math.max((b - a) * 0.6, (max - min) / 200);
+    show(a - margin, b + margin);
     svg.scrollIntoView({block: 'center'});
   }
   var act = {
@@ -88,27 +88,27 @@
     ev.preventDefault();
     zoom(ev.deltaY > 0 ? 1.25 : 0.8, time(ev));
   }, {passive: false});
-  var grip = null;
+  var dragged = null;
   svg.addEventListener('pointerdown', function (ev) {
-    if (until - from < max - min) { grip = time(ev); svg.setPointerCapture(ev.pointerId); }
+    if (until - from < max - min) { dragged = time(ev); svg.setPointerCapture(ev.pointerId); }
   });
   svg.addEventListener('pointermove', function (ev) {
-    if (grip === null) return;
-    var by = grip - time(ev);
+    if (dragged === null) return;
+    var by = dragged - time(ev);
     show(from + by, until + by);
   });
-  svg.addEventListener('pointerup', function () { grip = null; });
+  svg.addEventListener('pointerup', function () { dragged = null; });
   svg.addEventListener('dblclick', act.all);
   if (clip) clip.setAttribute('width', right + 16);
   var steps = document.querySelectorAll('.steps li');
   for (var i = 0; i < steps.length; i++) {
     (function (li, n) {
-      function light(on) {
+      function highlight(on) {
         var m = svg.querySelector('.marker[data-n="' + n + '"]');
         if (m) { m.style.stroke = on ? '#e69f00' : ''; m.style.strokeWidth = on ? 2 : ''; }
       }
-      li.addEventListener('mouseenter', function () { light(true); });
-      li.addEventListener('mouseleave', function () { light(false); });
+      li.addEventListener('mouseenter', function () { highlight(true); });
+      li.addEventListener('mouseleave', function () { highlight(false); });
     })(steps[i], steps[i].id.slice(4));
   }
 })();

@@ -26,17 +26,17 @@ func TestMissedFaultIsShown(t *testing.T) {
 	s.number()
 	r := s.load(t)
 	out := render(t, r, "html")
-	row := regexp.MustCompile(`<b>kill</b>.*✕ never came.*the run was over first`).FindString(out)
+	row := regexp.MustCompile(`<b>kill</b>.*✕ never injected.*the run was over first`).FindString(out)
 	if row == "" {
-		t.Error("the table of faults does not say that one never came, and why")
+		t.Error("the table of faults does not say that one was never injected, and why")
 	}
 	for _, format := range []string{"html", "text", "markdown"} {
 		got := strings.Join(strings.Fields(render(t, r, format)), " ")
-		if want := "1 of 2 faults bit, 1 never came"; !strings.Contains(got, want) {
+		if want := "1 of 2 faults took effect, 1 never injected"; !strings.Contains(got, want) {
 			t.Errorf("%s does not say %q", format, want)
 		}
 	}
-	if want := (faultTally{Injected: 1, Bit: 1, Missed: 1}); r.tally() != want {
+	if want := (faultTally{Injected: 1, Effective: 1, Missed: 1}); r.tally() != want {
 		t.Errorf("tally %+v, want %+v", r.tally(), want)
 	}
 }
@@ -48,9 +48,9 @@ func TestNotApplicableIsOneLine(t *testing.T) {
 	}
 	add(checker.Permits)
 	add(checker.Order)
-	s.m.Expect["order"] = "holds" // that it had nothing to say is news
+	s.m.Expect["order"] = "holds" // expected, but not applicable
 	out := render(t, s.load(t), "html")
-	if want := `Not applicable here: <span title="left out">linearizable</span>, <span title="none of it">permits</span>.`; !strings.
+	if want := `Not applicable: <span title="left out">linearizable</span>, <span title="none of it">permits</span>.`; !strings.
 		Contains(out, want) {
 		t.Errorf("the page lacks %s", want)
 	}
@@ -95,7 +95,7 @@ func TestPageLinksOnlyWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestTitlesArePlain(t *testing.T) {
+func TestTooltipsArePlain(t *testing.T) {
 	marked := regexp.MustCompile("<title>[^<]*`[^<]*</title>")
 	for _, s := range allRuns() {
 		if found := marked.FindString(render(t, s.load(t), "html")); found != "" {
@@ -104,45 +104,45 @@ func TestTitlesArePlain(t *testing.T) {
 	}
 }
 
-func TestGaps(t *testing.T) {
+func TestSamplingGaps(t *testing.T) {
 	at := func(node string, times ...float64) (all []history.Sample) {
 		for _, n := range times {
 			all = append(all, history.Sample{Node: node, Time: ms(n), Up: true})
 		}
 		return all
 	}
-	kill := []faultLife{{name: "kill", inject: ms(1000), bites: []history.Fault{{Time: ms(1010)}}}}
+	kill := []injection{{name: "kill", inject: ms(1000), effects: []history.Fault{{Time: ms(1010)}}}}
 	for _, c := range []struct {
 		name    string
 		samples []history.Sample
-		faults  []faultLife
-		want    *gaps
+		faults  []injection
+		want    *samplingGaps
 	}{
-		{"nobody looked", nil, kill, nil},
-		{"one look is no gap", at("n1", 5), kill, nil},
-		{"no fault", at("n1", 0, 8, 16, 50), nil, &gaps{Median: ms(8), Largest: ms(34), Node: "n1"}},
+		{"no samples", nil, kill, nil},
+		{"one sample is no gap", at("n1", 5), kill, nil},
+		{"no fault", at("n1", 0, 8, 16, 50), nil, &samplingGaps{Median: ms(8), Largest: ms(34), Node: "n1"}},
 		{"wide, but far from the fault", at("n1", 0, 500, 980, 988, 996), kill,
-			&gaps{Median: ms(480), Largest: ms(500), Node: "n1", Faults: ms(480)}},
+			&samplingGaps{Median: ms(480), Largest: ms(500), Node: "n1", NearFaults: ms(480)}},
 		{"wide across the fault", at("n1", 0, 8, 16, 990, 1050), kill,
-			&gaps{Median: ms(60), Largest: ms(974), Node: "n1", Faults: ms(974)}},
-		{"long after the fault", at("n1", 1112, 2000), kill, &gaps{Median: ms(888), Largest: ms(888), Node: "n1"}},
-		{"the nodes do not fill each other's gaps", append(at("n1", 980, 988), at("n2", 900, 1020)...), kill,
-			&gaps{Median: ms(120), Largest: ms(120), Node: "n2", Faults: ms(120)}},
+			&samplingGaps{Median: ms(60), Largest: ms(974), Node: "n1", NearFaults: ms(974)}},
+		{"long after the fault", at("n1", 1112, 2000), kill, &samplingGaps{Median: ms(888), Largest: ms(888), Node: "n1"}},
+		{"gaps are per node", append(at("n1", 980, 988), at("n2", 900, 1020)...), kill,
+			&samplingGaps{Median: ms(120), Largest: ms(120), Node: "n2", NearFaults: ms(120)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWitness(c.samples, nil)
-			if diff := cmp.Diff(c.want, findGaps(&w, c.faults)); diff != "" {
+			if diff := cmp.Diff(c.want, measureGaps(&w, c.faults)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestWideGapIsWarnedOf(t *testing.T) {
+func TestWideGapIsReported(t *testing.T) {
 	s := failoverRun("orders")
-	warning := regexp.MustCompile(`class="missing">Each node was looked at every 20 ms .* 100 ms within 100 ms of a fault\. That is more`)
-	if out := render(t, s.load(t), "html"); warning.MatchString(out) || !strings.Contains(out, `class="note">Each node was looked`) {
-		t.Error("gaps of 20 ms: warned of, or not told at all")
+	warning := regexp.MustCompile(`class="missing">Each node was sampled every 20 ms .* 100 ms within 100 ms of a fault\. That is more`)
+	if out := render(t, s.load(t), "html"); warning.MatchString(out) || !strings.Contains(out, `class="note">Each node was sampled`) {
+		t.Error("gaps of 20 ms: a warning, or no note")
 	}
 	var kept []history.Sample
 	for _, smp := range s.samples {
@@ -153,14 +153,14 @@ func TestWideGapIsWarnedOf(t *testing.T) {
 	s.samples = kept
 	r := s.load(t)
 	if !warning.MatchString(render(t, r, "html")) {
-		t.Errorf("a gap of %v around a fault is not warned of", r.gaps.Faults)
+		t.Errorf("no warning about a gap of %v near a fault", r.sampling.NearFaults)
 	}
-	if !strings.Contains(render(t, r, "text"), "not looked at for 100 ms") {
-		t.Error("the text does not say it")
+	if !strings.Contains(render(t, r, "text"), "not sampled for 100 ms") {
+		t.Error("the text does not report the gap")
 	}
 }
 
-func TestOverlapLabelsHaveAPlace(t *testing.T) {
+func TestOverlapLabels(t *testing.T) {
 	style := plot.New().X.Tick.Label
 	limit := area{x1: 0, x2: 400}
 	w := style.Width("401 ms")
@@ -174,7 +174,7 @@ func TestOverlapLabelsHaveAPlace(t *testing.T) {
 		{"left at the edge", []area{{x1: 390, x2: 392}}, []string{"left"}},
 		{"beside a neighbour", []area{{x1: 100, x2: 200}, {x1: 201, x2: 203}}, []string{"inside", "right"}},
 		{"two thin ones", []area{{x1: 100, x2: 102}, {x1: 103, x2: 105}}, []string{"left", "right"}},
-		{"no place", []area{{x1: 0, x2: 150}, {x1: 152, x2: 154}, {x1: 156, x2: 400}}, []string{"inside", "none", "inside"}},
+		{"no room", []area{{x1: 0, x2: 150}, {x1: 152, x2: 154}, {x1: 156, x2: 400}}, []string{"inside", "none", "inside"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			texts := make([]string, len(c.bars))
@@ -182,7 +182,7 @@ func TestOverlapLabelsHaveAPlace(t *testing.T) {
 				texts[i] = "401 ms"
 			}
 			var got []string
-			for i, a := range labelPlaces(c.bars, texts, style, limit) {
+			for i, a := range labelAreas(c.bars, texts, style, limit) {
 				got = append(got, where(a, c.bars[i], w))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -218,8 +218,8 @@ func TestPromised(t *testing.T) {
 	}{
 		{"released early", held(40, checker.Released), ms(40), false},
 		{"released late", held(140, checker.Released), ms(100), true},
-		{"still on: the promise goes on after the end", held(50, checker.StillHeld), ms(100), true},
-		{"nothing promised", hold{checker.Hold{End: checker.Released}, ms(50)}, 0, true},
+		{"still held: valid beyond the end", held(50, checker.StillHeld), ms(100), true},
+		{"no validity", hold{checker.Hold{End: checker.Released}, ms(50)}, 0, true},
 	} {
 		if until, whole := c.h.promised(); until != c.until || whole != c.whole {
 			t.Errorf("%s: %v, %v; want %v, %v", c.name, until, whole, c.until, c.whole)
@@ -227,8 +227,8 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// The first printed page has the whole picture, down to its last row.
-func TestPictureIsOnTheFirstPrintedPage(t *testing.T) {
+// TestTimelineOnFirstPrintedPage: the first printed page has the whole timeline.
+func TestTimelineOnFirstPrintedPage(t *testing.T) {
 	if _, err := exec.LookPath("pdftotext"); err != nil {
 		t.Skip("SKIPPED: no pdftotext on the PATH (Debian, Ubuntu: apt-get install poppler-utils)")
 	}
@@ -237,15 +237,15 @@ func TestPictureIsOnTheFirstPrintedPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	pdf := filepath.Join(t.TempDir(), "page.pdf")
-	print := browser(t, "--print-to-pdf="+pdf, "file://"+r.Dir.File(rundir.ReportFile))
-	if said, err := print.CombinedOutput(); err != nil {
-		t.Fatalf("printing the page: %v\n%s", err, said)
+	printing := browser(t, "--print-to-pdf="+pdf, "file://"+r.Dir.File(rundir.ReportFile))
+	if output, err := printing.CombinedOutput(); err != nil {
+		t.Fatalf("printing the page: %v\n%s", err, output)
 	}
 	text, err := exec.Command("pdftotext", "-f", "1", "-l", "1", "-layout", pdf, "-").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"UNSAFE", "CLIENTS", "OVERLAP", "told of the loss"} {
+	for _, want := range []string{"UNSAFE", "CLIENTS", "OVERLAP", "learned of the loss"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the first page lacks %q:\n%s", want, text)
 		}

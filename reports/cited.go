@@ -8,13 +8,13 @@ import (
 	"os"
 )
 
-// maxCited bounds how many raw events a page quotes.
+// maxCited bounds how many recorded events the page quotes.
 const maxCited = 400
 
-// maxRawLine bounds how much of one raw event a page quotes, in bytes.
-const maxRawLine = 2000
+// maxCitedLine bounds how many bytes of an event the page quotes.
+const maxCitedLine = 2000
 
-// citedEvents are the indices that the page refers to, the important ones first.
+// citedEvents are the indices of events that the page refers to, the important ones first.
 func (r *Run) citedEvents() map[int]bool {
 	cited := map[int]bool{}
 	add := func(index int) {
@@ -41,27 +41,26 @@ func (r *Run) citedEvents() map[int]bool {
 	return cited
 }
 
-// rawLines reads the lines of history.jsonl with those indices, unparsed, so that
-// a reader sees what was recorded and not what this program made of it.
-func rawLines(path string, want map[int]bool) (map[int]string, error) {
+// citedLines reads the lines of history.jsonl with those indices, unparsed: they
+// show what was recorded, not how this program reads it.
+func citedLines(path string, want map[int]bool) (map[int]string, error) {
 	found := map[int]string{}
 	if len(want) == 0 {
 		return found, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading raw events: %w", err)
+		return nil, fmt.Errorf("reading cited events: %w", err)
 	}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() && len(found) < len(want) {
 		index, ok := indexOf(lines.Bytes())
 		if ok && want[index] {
-			found[index] = string(lines.Bytes()[:min(len(lines.Bytes()), maxRawLine)])
+			found[index] = string(lines.Bytes()[:min(len(lines.Bytes()), maxCitedLine)])
 		}
 	}
-	// An error of the scanner is a line of more than 16 MiB: history.ReadFile has
-	// already told of it among the problems.
+	// The only error of the scanner is a line of more than 16 MiB, which history.ReadFile reports as a problem.
 	return found, f.Close()
 }
 

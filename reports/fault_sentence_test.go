@@ -1,0 +1,32 @@
+package reports
+
+import (
+	"testing"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// TestFaultSentenceCountsNodes: a fault on several nodes counts each; a client, a link or a group is no node.
+func TestFaultSentenceCountsNodes(t *testing.T) {
+	r := &Run{holds: []hold{{to: 10}}}
+	for _, name := range []string{"n1", "n2", "n3"} {
+		r.Manifest.Nodes = append(r.Manifest.Nodes, cluster.Node{Name: name})
+	}
+	for want, targets := range map[string][]string{
+		"`kill` hit 1 of 3 nodes":    {"n2"},
+		"`kill` hit 2 of 3 nodes":    {"n1+n2", "n2"},
+		"`kill` hit 3 of 3 nodes":    {"n1+n2", "n3"},
+		"`kill` took effect once":    {"n2>n1"},
+		"`kill` took effect 2 times": {"n1", "client:0"},
+		"`kill` took effect 3 times": {"ring", "all", ""},
+	} {
+		injections := make([]*injection, 0, len(targets))
+		for _, target := range targets {
+			injections = append(injections, &injection{name: "kill", target: target, inject: 5, effects: []history.Fault{{Time: 5}}})
+		}
+		if got := faultSentence(r, "kill", injections); got != want+" while the lock was held" {
+			t.Errorf("%q: %s, want %s", targets, got, want)
+		}
+	}
+}

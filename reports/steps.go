@@ -1,0 +1,310 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// maxSteps is how many steps a reader takes in at a glance.
+const maxSteps = 6
+
+// steps are cause and effect of an overlap, in order of time.
+func (p *pair) steps() []storyStep {
+	a, b := clientName(p.a.Client), clientName(p.b.Client)
+	steps := []storyStep{
+		{Time: p.a.From, Event: int(p.a.Granted), weight: 10, Text: p.grantStep(p.a, p.observedA)},
+		{Time: p.b.From, Event: int(p.b.Granted), weight: 10, Text: p.grantStep(p.b, p.observedB) + p.stillHeld()},
+	}
+	steps = append(steps, p.faultSteps()...)
+	if p.promoted > 0 && p.cause == byFailover {
+		text := fmt.Sprintf("%s is first seen as master", p.r.witness.name(p.granterB.node))
+		if p.unreplicated {
+			text += ", without the grant of " + a
+		}
+		steps = append(steps, storyStep{Time: p.promoted, Event: -1, weight: 8, Text: text})
+	}
+	if p.validUntil > 0 && p.validUntil <= p.b.From {
+		steps = append(steps, storyStep{Time: p.validUntil, Event: -1, weight: 8,
+			Text: fmt.Sprintf("the validity of %s's grant ends; %s does not notice", a, a)})
+	}
+	if p.stale != nil {
+		steps = append(steps, storyStep{Time: p.stale.Time, Event: int(p.stale.Index), weight: 9, Text: p.staleStep()})
+	}
+	end, last := p.a, a
+	if p.b.to < p.a.to {
+		end, last = p.b, b
+	}
+	text := fmt.Sprintf("%s %s; the overlap ends after %s", last, endingVerb(end.End), format.Duration(p.overlap()))
+	if end.End == checker.StillHeld {
+		text = fmt.Sprintf("the history ends; both still hold %s", quote(p.key))
+	}
+	steps = append(steps, storyStep{Time: end.to, Event: int(end.Ended), weight: 7, Text: text})
+	return selectSteps(p.r, steps)
+}
+
+func (p *pair) grantStep(h *hold, observed []observation) string {
+	text := fmt.Sprintf("%s is granted %s", clientName(h.Client), h.what(quote(p.key)))
+	if h.Permits > 0 {
+		text += " of " + quote(p.key)
+	}
+	if h == p.a && p.inferred {
+		text += ", with " + p.r.witness.name(p.granterA.node) + " the only master seen"
+	} else if len(observed) > 0 {
+		text += " by " + p.nodes(observed)
+	}
+	if h.Token > 0 {
+		text += fmt.Sprintf(" with token %d", h.Token)
+	}
+	if until := h.validUntil(); until > 0 && h == p.a && p.cause != byStall {
+		text += ", valid until " + format.Instant(until)
+	}
+	return text
+}
+
+func (p *pair) stillHeld() string {
+	if p.validUntil > p.b.From {
+		return fmt.Sprintf(" while %s still holds %s, valid for another %s",
+			clientName(p.a.Client), p.a.what("it"), format.Duration(p.validUntil-p.b.From))
+	}
+	return fmt.Sprintf(" while %s still believes that it holds %s", clientName(p.a.Client), p.a.what("it"))
+}
+
+func (p *pair) staleStep() string {
+	t := p.stale
+	text := fmt.Sprintf("%s writes to the guarded resource", clientName(p.a.Client))
+	if t.Token > 0 {
+		text += fmt.Sprintf(" with token %d", t.Token)
+	}
+	if t.Token > 0 && t.MaxSeen > t.Token {
+		text += fmt.Sprintf(" after token %d was seen", t.MaxSeen)
+	}
+	if !t.Accepted {
+		return text + ", which rejects it"
+	}
+	if t.Found != t.Read {
+		return text + fmt.Sprintf(": it had read %d and overwrites %d", t.Read, t.Found)
+	}
+	return text
+}
+
+// faultSteps are the faults in force between the first request and the second grant.
+func (p *pair) faultSteps() []storyStep {
+	var steps []storyStep
+	for i := range p.r.faults {
+		f := &p.r.faults[i]
+		if f.inject > p.b.From || f.heal < p.a.From {
+			continue
+		}
+		weight := 6
+		if f == p.fault {
+			weight = 10
+		} else if len(f.effects) > 0 {
+			weight = 7
+		}
+		steps = append(steps, storyStep{Time: f.inject, Event: int(f.event), weight: weight, Text: faultText(f)})
+		if f == p.fault && f.heal <= p.a.to && p.cause == byStall {
+			steps = append(steps, storyStep{Time: f.heal, Event: -1, weight: 5, Text: targetName(f.target) + " resumes"})
+		}
+	}
+	return steps
+}
+
+func faultText(f *injection) string {
+	text := fmt.Sprintf("fault %s is injected", quote(f.name))
+	if f.target != "" {
+		text = fmt.Sprintf("%s %s", targetName(f.target), faultVerb(f.name))
+	}
+	if len(f.effects) == 0 {
+		return text + " (no effect observed)"
+	}
+	if d := f.effects[0].Detail; d != "" {
+		text += ": " + d
+	}
+	return text
+}
+
+func endingVerb(end checker.HoldEnd) string {
+	switch end {
+	case checker.Released, checker.ReleaseUnknown:
+		return "releases it"
+	case checker.ReleaseRefused:
+		return "fails to release it"
+	case checker.RenewalRefused:
+		return "fails to renew it"
+	case checker.LossReported:
+		return "learns that it lost the lock"
+	case checker.Crashed:
+		return "crashes"
+	}
+	return "still holds it"
+}
+
+// selectSteps keeps the heaviest steps and numbers them in order of time.
+func selectSteps(r *Run, steps []storyStep) []storyStep {
+	slices.SortStableFunc(steps, func(a, b storyStep) int { return b.weight - a.weight })
+	steps = steps[:min(len(steps), maxSteps)]
+	slices.SortStableFunc(steps, func(a, b storyStep) int { return cmp.Compare(a.Time, b.Time) })
+	for i := range steps {
+		steps[i].N = i + 1
+		steps[i].Time = min(steps[i].Time, max(r.History.End, 0))
+	}
+	return steps
+}
+
+// faultSteps are the faults of a run without violation, and the grants after them.
+func faultSteps(r *Run) []storyStep {
+	var steps []storyStep
+	for i := range r.faults {
+		f := &r.faults[i]
+		weight := 1
+		if len(f.effects) > 0 {
+			weight = 2
+		}
+		steps = append(steps, storyStep{Time: f.inject, Event: int(f.event), weight: weight, Text: faultText(f)})
+		if next := r.nextGrant(f.effectTime()); next != nil && len(r.faults) <= maxSteps/2 {
+			steps = append(steps, storyStep{Time: next.From, Event: int(next.Granted), weight: 1,
+				Text: fmt.Sprintf("%s is granted %s, %s after the fault", clientName(next.Client),
+					quote(r.keyName(next.Key)), format.Duration(next.From-f.effectTime()))})
+		}
+	}
+	return selectSteps(r, steps)
+}
+
+// nextGrant is the first hold granted after t; nil if there is none.
+func (r *Run) nextGrant(t time.Duration) *hold {
+	i := sort.Search(len(r.holds), func(i int) bool { return r.holds[i].From > t })
+	if i == len(r.holds) {
+		return nil
+	}
+	return &r.holds[i]
+}
+
+// eventSteps are the events that prove a violation of another kind than an
+// overlap, and the faults around them.
+func eventSteps(r *Run, v *checker.Violation) []storyStep {
+	var steps []storyStep
+	for _, e := range v.Events {
+		if t, text, ok := r.describe(e); ok {
+			steps = append(steps, storyStep{Time: t, Event: e, weight: 10, Text: text})
+		}
+	}
+	from, to := v.Start, v.End
+	for _, event := range steps {
+		from, to = min(from, event.Time), max(to, event.Time)
+	}
+	for i := range r.faults {
+		f := &r.faults[i]
+		if f.inject <= v.End && f.heal >= v.Start-5*time.Second {
+			weight := 5 + min(len(f.effects), 1)
+			if t := f.effectTime(); from <= t && t <= to {
+				weight += 2 // a fault between the events explains more than an earlier one
+			}
+			steps = append(steps, storyStep{Time: f.inject, Event: int(f.event), weight: weight, Text: faultText(f)})
+		}
+	}
+	return selectSteps(r, steps)
+}
+
+// describe returns the time and the text of the event with that index; false if
+// it is not an operation, a notice, a write or a fault.
+func (r *Run) describe(index int) (time.Duration, string, bool) {
+	for i := range r.History.Touches {
+		if t := &r.History.Touches[i]; int(t.Index) == index {
+			return t.Time, r.touchText(t), true
+		}
+	}
+	for i := range r.History.Spans {
+		s := &r.History.Spans[i]
+		who := clientName(s.Process.Client(r.History.Clients))
+		switch index {
+		case int(s.Invoked):
+			return s.Call, fmt.Sprintf("%s invokes %s of %s", who, opName(s.Op), quote(r.keyName(s.Key))), true
+		case int(s.Ended):
+			t := s.Return
+			if t == history.Infinity {
+				t = s.Call
+			}
+			return t, fmt.Sprintf("%s: %s of %s %s", who, opName(s.Op), quote(r.keyName(s.Key)), outcomeText(s)), true
+		}
+	}
+	for i := range r.History.Notices {
+		if n := &r.History.Notices[i]; int(n.Index) == index {
+			return n.Time, r.noticeText(n), true
+		}
+	}
+	for i := range r.History.Faults {
+		if f := &r.History.Faults[i]; int(f.Index) == index {
+			return f.Time, fmt.Sprintf("fault %s on %s: %s", quote(f.Name), targetName(f.Target), phaseText(f.Phase)), true
+		}
+	}
+	return 0, "", false
+}
+
+func (r *Run) noticeText(n *history.Notice) string {
+	who, key := clientName(n.Process.Client(r.History.Clients)), quote(r.keyName(n.Key))
+	switch n.F {
+	case history.Lost:
+		return who + " learns that it lost " + key
+	case history.Renewed:
+		return who + " renews " + key
+	case history.Crash:
+		return who + " crashes"
+	}
+	return fmt.Sprintf("%s: %s of %s", who, n.F, key)
+}
+
+func phaseText(p history.Phase) string {
+	switch p {
+	case history.Injected:
+		return "injected"
+	case history.TookEffect:
+		return "took effect"
+	case history.Healed:
+		return "healed"
+	}
+	return string(p)
+}
+
+func (r *Run) touchText(t *history.Touched) string {
+	text := fmt.Sprintf("%s writes to the resource guarded by %s", clientName(t.Process.Client(r.History.Clients)),
+		quote(r.keyName(t.Key)))
+	if t.Token > 0 {
+		text += fmt.Sprintf(" with token %d (highest seen: %d)", t.Token, t.MaxSeen)
+	}
+	if !t.Accepted {
+		return text + "; rejected"
+	}
+	if t.Read != t.Found {
+		text += fmt.Sprintf("; it had read %d and found %d: a lost update", t.Read, t.Found)
+	}
+	return text
+}
+
+func outcomeText(s *history.Span) string {
+	switch s.Outcome {
+	case history.OK:
+		if s.Token > 0 {
+			return fmt.Sprintf("succeeds with token %d", s.Token)
+		}
+		return "succeeds"
+	case history.Fail:
+		return "fails"
+	}
+	return "has an unknown outcome"
+}
+
+// opName is the name of an operation in the history.
+func opName(op history.Op) string {
+	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch"}
+	if int(op) < len(names) {
+		return names[op]
+	}
+	return names[0]
+}

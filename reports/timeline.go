@@ -1,0 +1,262 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// Sizes of the timeline, in units of its view box.
+const (
+	pictureWidth = 1200
+	axisLeft     = 168
+	axisRight    = 1184
+	maxClients   = 7  // rows of clients
+	maxFaults    = 10 // rows of faults
+	maxNodes     = 9  // rows of nodes
+)
+
+// timeline is the main picture of the page. On one time axis it shows faults,
+// masters, the key at every node, the holds of every client as that client saw
+// them, and the overlaps.
+type timeline struct {
+	r       *Run
+	d       *drawing
+	v       *checker.Violation // the worst; nil if there is none
+	pair    *pair              // nil if the worst is not about two holds
+	key     string
+	y       float64 // of the next row
+	top     float64 // of the first row
+	clients []int
+	notes   []string // what is not drawn
+}
+
+// newTimeline chooses the violation, the key and the window to show.
+func newTimeline(r *Run) *timeline {
+	t := &timeline{r: r, v: r.worst()}
+	if t.v != nil {
+		t.pair, t.key = pairOf(r, t.v), t.v.Key
+	}
+	if t.key == "" {
+		t.key = r.busiestKey()
+	}
+	t.d = &drawing{id: "p", window: t.window(), left: axisLeft, right: axisRight}
+	return t
+}
+
+// timeline draws the timeline of a run. It also returns its window and notes
+// about what is not drawn.
+func (r *Run) timeline() (template.HTML, interval, []string) {
+	t := newTimeline(r)
+	t.chooseClients()
+	t.draw()
+	w := t.d.window
+	label := fmt.Sprintf("Timeline of %s from %s to %s", t.key, format.Instant(w.from), format.Instant(w.until))
+	return t.d.done(pictureWidth, label, "timeline"), w, t.notes
+}
+
+// notDrawn adds a note if n things are not drawn.
+func (t *timeline) notDrawn(n int, noun, where string) {
+	if n > 0 {
+		t.notes = append(t.notes, "Not drawn: "+more(n, noun)+where)
+	}
+}
+
+// during is the interval of a violation; without an end it ends with the history.
+func (r *Run) during(v *checker.Violation) interval {
+	return interval{v.Start, max(v.Start, min(v.End, r.History.End))}
+}
+
+// busiestKey is the key with the most grants.
+func (r *Run) busiestKey() string {
+	n := make([]int, len(r.History.Keys))
+	best := -1
+	for i := range r.holds {
+		k := r.holds[i].Key
+		if k < 0 || int(k) >= len(n) {
+			continue
+		}
+		n[k]++
+		if best < 0 || n[k] > n[best] {
+			best = int(k)
+		}
+	}
+	if best < 0 {
+		return at(r.History.Keys, 0)
+	}
+	return r.History.Keys[best]
+}
+
+// window is the interval that explains the worst violation, or that around the
+// first fault that took effect, with a margin.
+func (t *timeline) window() interval {
+	end := t.r.History.End
+	w := interval{0, min(end, 4*time.Second)}
+	switch {
+	case t.v != nil:
+		w = t.r.during(t.v)
+		for _, m := range t.r.story.Steps {
+			w.from = min(w.from, max(m.Time, t.v.Start-20*time.Second))
+			w.until = max(w.until, min(m.Time, t.v.Start+20*time.Second))
+		}
+		w.until = min(w.until, t.v.Start+30*time.Second)
+		if t.pair != nil {
+			w.from = min(w.from, max(t.pair.a.Asked, w.from-2*time.Second))
+		}
+	case len(t.r.faults) > 0:
+		effect := t.r.firstEffect()
+		w = interval{effect - 1500*time.Millisecond, effect + 3500*time.Millisecond}
+	}
+	margin := max(w.length()/12, time.Millisecond)
+	w = interval{max(w.from-margin, 0), min(w.until+margin, end)}
+	if w.until <= w.from {
+		w.until = w.from + time.Millisecond
+	}
+	return w
+}
+
+// firstEffect is when the first fault took effect, or else was injected.
+func (r *Run) firstEffect() time.Duration {
+	for i := range r.faults {
+		if len(r.faults[i].effects) > 0 {
+			return r.faults[i].effectTime()
+		}
+	}
+	return r.faults[0].inject
+}
+
+// chooseClients chooses those of the violation, then the most active ones in the window.
+func (t *timeline) chooseClients() {
+	activity := map[int]int{}
+	for i := range t.r.holds {
+		if h := &t.r.holds[i]; t.isKey(h.Key) && h.From <= t.d.window.until && h.to >= t.d.window.from {
+			activity[h.Client] += 2
+		}
+	}
+	n := t.r.History.Clients
+	for i := range t.r.History.Spans {
+		sp := &t.r.History.Spans[i]
+		if t.isKey(sp.Key) && sp.Call <= t.d.window.until && sp.Return >= t.d.window.from {
+			activity[sp.Process.Client(n)]++
+		}
+	}
+	if t.v != nil {
+		for _, c := range t.v.Clients {
+			if !slices.Contains(t.clients, c) {
+				t.clients = append(t.clients, c)
+			}
+		}
+	}
+	var others []int
+	for c := range activity {
+		if !slices.Contains(t.clients, c) {
+			others = append(others, c)
+		}
+	}
+	slices.SortFunc(others, func(a, b int) int {
+		return cmp.Or(activity[b]-activity[a], a-b)
+	})
+	room := min(max(maxClients-len(t.clients), 0), len(others))
+	t.notDrawn(len(others)-room, "active client", "")
+	t.clients = append(t.clients, others[:room]...)
+}
+
+// isKey says whether the timeline is about that key.
+func (t *timeline) isKey(key int32) bool { return t.r.keyName(key) == t.key }
+
+func (t *timeline) draw() {
+	t.y, t.top = 58, 58
+	t.defs()
+	grid := t.d.b.Len()
+	t.faults()
+	t.masters()
+	t.keys()
+	t.clientRows()
+	t.overlaps()
+	t.d.height = t.y + 26
+	rows := t.d.b.String()
+	t.d.b.Reset()
+	t.d.raw("%s", rows[:grid])
+	t.axis()
+	t.band()
+	t.d.raw(`<g clip-path="url(#p-clip)">%s</g>`, rows[grid:])
+	t.markers()
+}
+
+// defs are the patterns that distinguish states without colour.
+func (t *timeline) defs() {
+	t.d.raw(`<defs><clipPath id="p-clip"><rect x="0" y="0" width="%d" height="4000"/></clipPath>`, pictureWidth)
+	hatch := func(id, colour string, gap int) {
+		t.d.raw(`<pattern id="%s" width="%d" height="%d" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
+			`<line x1="0" y1="0" x2="0" y2="%d" stroke="%s" stroke-width="2"/></pattern>`, id, gap, gap, gap, colour)
+	}
+	hatch("p-down", "#b8c1c9", 6)
+	hatch("p-red", "#ffffff", 9)
+	for i := range 8 {
+		hatch(fmt.Sprintf("p-c%d", i), palette(i), 5)
+	}
+	hatch("p-c-1", palette(-1), 5)
+	t.d.raw(`</defs>`)
+}
+
+// axis draws the grid, with its times above and below.
+func (t *timeline) axis() {
+	all := ticks(t.d.window, 9)
+	step := time.Second
+	if len(all) > 1 {
+		step = all[1] - all[0]
+	}
+	t.d.raw(`<g class="grid" data-y1="%.0f" data-y2="%.0f">`, t.top-6, t.y)
+	for _, at := range all {
+		t.d.line(at, t.top-6, t.y, `class="tick"`)
+		t.d.label(at, 0, t.top-12, tickLabel(at, step), `class="axis"`)
+		t.d.label(at, 0, t.y+16, tickLabel(at, step), `class="axis"`)
+	}
+	t.d.raw(`</g>`)
+}
+
+// band is the red background of the worst violation.
+func (t *timeline) band() {
+	if t.v == nil {
+		return
+	}
+	t.d.bar(t.r.during(t.v), t.top-6, t.y-t.top+6, "", `class="band"`)
+}
+
+// group starts a group of rows: a line above it and its name on the left.
+func (t *timeline) group(name string) {
+	t.d.raw(`<line x1="0" x2="%d" y1="%.1f" y2="%.1f" class="rule"/>`, axisRight, t.y, t.y)
+	t.d.text(0, t.y+19, name, `class="group"`)
+	t.y += 5
+}
+
+// markers are the numbers of the steps, moved apart where they would overlap.
+func (t *timeline) markers() {
+	const apart = 23
+	last := -1e9
+	for _, m := range t.r.story.Steps {
+		if m.Time < t.d.window.from || m.Time > t.d.window.until {
+			t.notes = append(t.notes, fmt.Sprintf("Not drawn: step %d at %s, outside this window", m.N, format.Instant(m.Time)))
+			continue
+		}
+		x := t.d.x(m.Time)
+		at := max(x, last+apart)
+		last = at
+		t.d.raw(`<g class="marker" data-n="%d">`, m.N)
+		t.d.line(m.Time, 34, t.y, `class="lead"`)
+		t.d.raw(`<line class="t elbow" data-a="%d" data-dx2="%.1f" x1="%.1f" y1="34" x2="%.1f" y2="24"/>`,
+			m.Time.Microseconds(), at-x, x, at)
+		t.d.raw(`<g class="t" data-a="%d" data-dx="%.1f" data-y="14" transform="translate(%.1f 14)">`+
+			`<circle r="10.5" class="dot"/><text y="4" class="num">%d</text>%s</g></g>`,
+			m.Time.Microseconds(), at-x, at, m.N, title(format.Instant(m.Time)+": "+m.Text))
+	}
+}
+
+// quorum says whether the nodes are independent masters.
+func (t *timeline) quorum() bool { return t.r.Manifest.Topology.Kind == cluster.Quorum }

@@ -1,0 +1,271 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// block is one or more neighbouring intervals that are drawn as one, because each
+// is too narrow.
+type block struct {
+	interval
+	first int // index of the first
+	n     int
+}
+
+// blocks joins neighbours that are too narrow to be drawn separately, except those
+// that keep returns true for, so that a violation is never merged with others.
+func (d *drawing) blocks(all []interval, keep func(i int) bool) []block {
+	const minWidth = 1.6
+	var out []block
+	open := false
+	for i, w := range all {
+		thin := d.width(w.from, w.until) < minWidth && !keep(i)
+		if n := len(out); thin && open && d.width(out[n-1].until, w.from) < minWidth {
+			out[n-1].until, out[n-1].n = max(out[n-1].until, w.until), out[n-1].n+1
+			continue
+		}
+		out = append(out, block{w, i, 1})
+		open = thin
+	}
+	return out
+}
+
+// shows says whether an interval overlaps the window.
+func (d *drawing) shows(w interval) bool { return w.from <= d.window.until && w.until >= d.window.from }
+
+func (t *timeline) faults() {
+	if len(t.r.faults) == 0 {
+		return
+	}
+	t.group("FAULTS")
+	drawn, more := 0, 0
+	for i := range t.r.faults {
+		f := &t.r.faults[i]
+		w := interval{f.inject, f.end(t.r.History.End)}
+		if !t.d.shows(w) {
+			continue
+		}
+		if drawn == maxFaults {
+			more++
+			continue
+		}
+		drawn++
+		t.fault(f, w)
+	}
+	if drawn == 0 {
+		t.d.text(axisLeft, t.y+14, "none in this window", `class="quiet"`)
+		t.y += 22
+	}
+	t.notDrawn(more, "fault", " in this window")
+	t.y += 6
+}
+
+func (t *timeline) fault(f *injection, w interval) {
+	name := f.name
+	if f.target != "" {
+		name += " · " + targetName(f.target)
+	}
+	tip := fmt.Sprintf("%s: injected at %s", name, format.Instant(f.inject))
+	if f.heal != history.Infinity {
+		tip += ", healed at " + format.Instant(f.heal)
+	} else {
+		tip += ", not healed"
+	}
+	t.d.bar(w, t.y+3, 17, tip+". "+f.detail, `class="fault" rx="2"`)
+	texts := []string{name}
+	if len(f.effects) > 0 && f.effects[0].Detail != "" {
+		texts = []string{name + ": " + format.Truncate(f.effects[0].Detail, 60), name}
+	}
+	t.faultLabel(w, f.effects, texts)
+	for _, b := range f.effects {
+		if t.d.shows(interval{b.Time, b.Time}) {
+			t.d.mark(b.Time, t.y+11.5, "took effect at "+format.Instant(b.Time)+": "+b.Detail, `<path d="M0-8 5 0 0 8-5 0z" class="effect"/>`)
+		}
+	}
+	t.y += 22
+}
+
+// faultLabel writes in the bar if there is room, else to its right or to its left.
+func (t *timeline) faultLabel(w interval, effects []history.Fault, texts []string) {
+	name := texts[len(texts)-1]
+	const attrs = `class="in" fill="#10202c"`
+	for i := range effects { // begin after the marks that would cover the text
+		if b := effects[i].Time; b < w.until && t.d.width(w.from, b) < textWidth(texts[0])+20 {
+			w.from = max(w.from, b)
+		}
+	}
+	for _, text := range texts {
+		if textWidth(text)+24 <= t.d.width(w.from, w.until) {
+			t.d.label(max(w.from, t.d.window.from), 12, t.y+15.5, text, attrs)
+			return
+		}
+	}
+	if t.d.x(w.until)+textWidth(name)+14 < axisRight {
+		t.d.label(w.until, 10, t.y+15.5, name, attrs)
+		return
+	}
+	t.d.label(max(w.from, t.d.window.from), -6, t.y+15.5, name, attrs+` text-anchor="end"`)
+}
+
+func (t *timeline) masters() {
+	if t.quorum() || len(t.r.Samples) == 0 || len(t.r.witness.nodes) < 2 {
+		return
+	}
+	t.group("MASTER")
+	t.d.text(0, t.y+30, "as sampled", `class="sub"`)
+	top := t.y
+	for _, node := range t.r.witness.nodes {
+		drawn := false
+		for _, st := range t.r.witness.states(node, t.d.window.from, t.d.window.until, sameRole) {
+			if !st.first.Up || st.first.Role != "master" || !t.d.shows(interval{st.from, st.to}) {
+				continue
+			}
+			drawn = true
+			tip := fmt.Sprintf("%s was master from %s to %s", t.r.witness.name(node), format.Instant(st.from), format.Instant(st.to))
+			t.d.bar(interval{st.from, st.to}, t.y+3, 17, tip, `class="master" rx="2"`)
+			t.d.labelBar(interval{st.from, st.to}, t.y+15.5, "#ffffff", t.r.witness.name(node), node)
+		}
+		if drawn {
+			t.y += 22
+		}
+	}
+	t.y = max(t.y, top+34) + 6
+}
+
+func (t *timeline) keys() {
+	if len(t.r.Samples) == 0 {
+		t.notes = append(t.notes, "Nodes were not sampled")
+		return
+	}
+	t.group("KEY AT")
+	for i, node := range t.r.witness.nodes {
+		if i == maxNodes {
+			t.notDrawn(len(t.r.witness.nodes)-i, "node", "")
+			break
+		}
+		t.d.text(axisLeft-14, t.y+16, node, `class="row"`)
+		t.keyRow(node)
+		t.y += 24
+	}
+	t.y += 6
+}
+
+func (t *timeline) keyRow(node string) {
+	all := t.r.witness.states(node, t.d.window.from, t.d.window.until, sameHolder(t.key))
+	var wins []interval
+	for _, st := range all {
+		wins = append(wins, interval{st.from, st.to})
+	}
+	for _, b := range t.d.blocks(wins, func(int) bool { return false }) {
+		if !t.d.shows(b.interval) {
+			continue
+		}
+		st := all[b.first]
+		k, held := st.first.Keys[t.key]
+		switch {
+		case b.n > 1:
+			t.d.bar(b.interval, t.y+4, 16, fmt.Sprintf("%s: %s", node, format.Count(b.n, "short state")), `class="many"`)
+		case !st.first.Up:
+			t.d.bar(b.interval, t.y+4, 16, node+" does not reply from "+format.Instant(st.from), `fill="url(#p-down)"`)
+			t.d.labelBar(b.interval, t.y+16, "#51606c", "does not reply", "down")
+		case held:
+			t.keyHeld(node, b.interval, k, st)
+		default:
+			t.d.level(b.interval, t.y+12, node+": free", `class="free"`)
+		}
+	}
+}
+
+func (t *timeline) keyHeld(node string, w interval, k history.KeyState, st nodeState) {
+	who, colour := "unknown owner", -1
+	if c, ok := t.r.clientOf(k.Owner); ok {
+		who, colour = clientName(c), t.colour(c)
+	}
+	left, leftEnd := ttlText(k.TTL), ttlText(st.last.Keys[t.key].TTL)
+	tip := fmt.Sprintf("%s: held by %s (%s); %s at %s, %s at %s", node, who, k.Owner, left, format.Instant(st.from),
+		leftEnd, format.Instant(st.last.Time))
+	t.d.bar(w, t.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(colour)))
+	t.d.labelBar(w, t.y+16, inkOn(max(colour, 0)), who+" · "+left, who, strings.TrimPrefix(who, "client "))
+}
+
+func ttlText(ttl time.Duration) string {
+	if ttl < 0 {
+		return "no expiry"
+	}
+	return format.Duration(ttl) + " left"
+}
+
+// clientOf is the client of an owner id that a server had.
+func (r *Run) clientOf(owner string) (int, bool) {
+	if c, ok := r.ownerOf[owner]; ok {
+		return c, true
+	}
+	for id, c := range r.ownerOf {
+		if sameOwner(owner, id) {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+func (t *timeline) colour(client int) int {
+	if i, ok := t.r.colour[client]; ok {
+		return i
+	}
+	return client
+}
+
+func (t *timeline) overlaps() {
+	name := "OVERLAP"
+	if t.v != nil && t.pair == nil {
+		name = "VIOLATION"
+	}
+	t.group(name)
+	seen := map[interval]bool{}
+	for _, res := range t.r.Judgement.Results {
+		if res.Outcome != checker.Violated || res.Property == checker.Bite {
+			continue
+		}
+		for i := range res.Violations {
+			v := &res.Violations[i]
+			w := t.r.during(v)
+			if seen[w] || !t.d.shows(w) || t.pair != nil && !overlaps(res.Property) {
+				continue
+			}
+			seen[w] = true
+			t.overlap(w, v)
+		}
+	}
+	if len(seen) == 0 && t.r.Judged {
+		t.d.text(axisLeft, t.y+16, "none", `class="good"`)
+	}
+	t.y += 28
+}
+
+func (t *timeline) overlap(w interval, v *checker.Violation) {
+	wide := w
+	for t.d.width(wide.from, wide.until) < 3 && wide.until < t.d.window.until {
+		wide.until += t.d.window.length()/1000 + 1
+	}
+	t.d.bar(wide, t.y+3, 19, v.Text, `class="red" rx="2"`)
+	text := format.Duration(w.length())
+	if w.length() == 0 {
+		text = format.Instant(w.from)
+	}
+	if textWidth(text)+12 <= t.d.width(w.from, w.until) {
+		mid := max(w.from, t.d.window.from)
+		t.d.label(mid, 7, t.y+17, text, `class="in strong" fill="#ffffff"`)
+		return
+	}
+	if t.d.x(wide.until)+textWidth(text)+10 > axisRight {
+		t.d.label(wide.from, -6, t.y+17, text, `class="in strong redtext" text-anchor="end"`)
+		return
+	}
+	t.d.label(wide.until, 6, t.y+17, text, `class="in strong redtext"`)
+}
