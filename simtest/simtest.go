@@ -75,9 +75,9 @@ func (r *Result) one(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 	o := runner.Options{
 		Scenario: scenario, Seed: seed, Backend: runner.NewSim(nil), Why: "asked for by a test", Lock: l.row(),
 		Version: "simtest", Repeat: "go test -run '^" + t.Name() + "$'",
-		Memory: c.Out == "" || r.Dir != "", // or it may have to be kept
+		InMemory: c.Out == "" || r.Dir != "", // or it may have to be kept
 	}
-	if !o.Memory {
+	if !o.InMemory {
 		folder, err := os.MkdirTemp("", "lockchaos-simtest-")
 		if err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ func chooseBackend(name string, s scenarios.Scenario) (spec runner.BackendSpec, 
 		if name != autoBackend && name != row.Name {
 			continue
 		}
-		unable := row.Unable(s)
+		unable := row.Missing(s)
 		switch {
 		case unable != "":
 			refused = fmt.Sprintf("backend %s cannot run this scenario: %s", row.Name, unable)

@@ -159,7 +159,7 @@ func backendItems() ([]item, error) {
 	var items []item
 	for _, row := range runner.Backends() {
 		more := "available on this machine"
-		if why := row.Unable(scenarios.Scenario{Topology: cluster.Topology{Kind: cluster.Single}}); why != "" {
+		if why := row.Missing(scenarios.Scenario{Topology: cluster.Topology{Kind: cluster.Single}}); why != "" {
 			more = "not available on this machine: " + why
 		}
 		items = append(items, item{row.Name, row.Doc, more})

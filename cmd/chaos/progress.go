@@ -40,7 +40,7 @@ func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
 func (p *progress) update(s runner.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now = s.Passed
+	p.now = s.Elapsed
 	if past := p.now - p.ticked; past >= time.Second {
 		p.rate = float64(s.Events-p.events) / past.Seconds()
 		p.events, p.ticked = s.Events, p.now
@@ -75,7 +75,7 @@ func (p *progress) line(s runner.Status) string {
 func (p *progress) draw(s runner.Status) {
 	lines := []string{fmt.Sprintf("%6.1fs  %s", p.now.Seconds(), p.line(s))}
 	if s.Phase == "run" {
-		lines = append(lines, fmt.Sprintf("         %.1fs left, %s/s", s.Left.Seconds(), format.Count(int(p.rate), "event")))
+		lines = append(lines, fmt.Sprintf("         %.1fs left, %s/s", s.Remaining.Seconds(), format.Count(int(p.rate), "event")))
 	}
 	if len(s.Holders) > 0 {
 		lines = append(lines, "         holders: "+holdersText(s.Holders))

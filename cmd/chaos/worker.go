@@ -76,7 +76,7 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Result) {
 	backend := runner.NewSim(endStalled)
 	o := runner.Options{
 		Scenario: scenario, Seed: j.Seed, Variation: j.Variation, Backend: backend, Why: "explored",
-		Out: j.Keep, Memory: j.Keep == "",
+		Out: j.Keep, InMemory: j.Keep == "",
 		Version: version, Repeat: repeatOf(j),
 	}
 	if j.Keep != "" {
@@ -90,7 +90,7 @@ func simulate(ctx context.Context, j explore.Job) (a explore.Result) {
 		return explore.Result{Failure: fmt.Sprint(err)}
 	}
 	a = resultOf(out, j)
-	a.Commands, a.Virtual = backend.Commands(), backend.Passed()
+	a.Commands, a.Virtual = backend.Commands(), backend.Virtual()
 	if err != nil {
 		a.Failure = err.Error()
 	}

@@ -59,7 +59,7 @@ type Time interface {
 	// shortly after.
 	Live(ctx context.Context, f func(ctx context.Context) error) error
 	// Lane returns ctx with the scheduler slot of that name, which no other actor may use at the same time.
-	Lane(ctx context.Context, name string) context.Context
+	Actor(ctx context.Context, name string) context.Context
 	// Turn waits for the scheduler slot in ctx, if it has one.
 	Turn(ctx context.Context)
 	// Mono is the clock, in nanoseconds, with which clients stamp until when a hold is valid.
@@ -71,7 +71,7 @@ type realTime struct{}
 
 func (realTime) Live(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
 
-func (realTime) Lane(ctx context.Context, _ string) context.Context { return ctx }
+func (realTime) Actor(ctx context.Context, _ string) context.Context { return ctx }
 
 func (realTime) Turn(context.Context) {}
 
@@ -80,10 +80,10 @@ func (realTime) Mono() int64 { return client.MonotonicNow() }
 
 // BackendSpec is a row of the catalogue of backends.
 type BackendSpec struct {
-	Name   string
-	Doc    string                            // one sentence
-	Unable func(s scenarios.Scenario) string // what this machine or the backend lacks for s; "" if nothing
-	New    func(o BackendOptions) Backend
+	Name    string
+	Doc     string                            // one sentence
+	Missing func(s scenarios.Scenario) string // what this machine or the backend lacks for s; "" if nothing
+	New     func(o BackendOptions) Backend
 	// Flags are those of chaos run that repeat o.
 	Flags func(o BackendOptions) []string
 }

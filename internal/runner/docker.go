@@ -14,10 +14,10 @@ import (
 // docker: real servers in containers on a network of their own, clients as on
 // backend process.
 var dockerSpec = BackendSpec{
-	Name:   "docker",
-	Doc:    "real servers in containers of a Docker engine on this machine, every client a process of its own.",
-	Unable: dockerLacks,
-	New:    newDockerBackend,
+	Name:    "docker",
+	Doc:     "real servers in containers of a Docker engine on this machine, every client a process of its own.",
+	Missing: dockerMissing,
+	New:     newDockerBackend,
 	Flags: func(o BackendOptions) []string {
 		if o.Image == "" || o.Image == docker.DefaultImage {
 			return nil
@@ -30,7 +30,7 @@ var dockerSpec = BackendSpec{
 const engineWait = 5 * time.Second
 
 // dockerLacks is what this machine or containers lack for s; "" if nothing.
-func dockerLacks(s scenarios.Scenario) string {
+func dockerMissing(s scenarios.Scenario) string {
 	if why := missingRequirements(s.Requirements()); why != "" {
 		return why
 	}
@@ -55,7 +55,7 @@ func newDockerBackend(o BackendOptions) Backend {
 
 // Start removes what dead runs have left at the engine, and starts containers.
 func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
-	if err := enoughFiles(maxFiles(), e.Topology, e.Clients); err != nil {
+	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
 	surprises := harnessLog(e.Dir)

@@ -21,13 +21,13 @@ const healTimeout = 15 * time.Second
 // nemesis carries out a plan: it waits for instants and triggers, injects,
 // watches whether each fault bites, and heals all of them whatever happens.
 type nemesis struct {
-	env    faults.Env
-	time   Time
-	record *history.Recorder
-	track  *tracker
-	start  time.Time // the history's time 0
-	seed   uint64
-	spare  int // servers that faults may take away together; negative: any number
+	env     faults.Env
+	time    Time
+	record  *history.Recorder
+	track   *tracker
+	start   time.Time // the history's time 0
+	seed    uint64
+	maxDown int // servers that faults may take away together; negative: any number
 
 	mu     sync.Mutex
 	nextID int
@@ -40,12 +40,12 @@ type active struct {
 	id        int
 	name      string
 	target    string
-	last      bool // healed only when the workload has ended
-	stroke    bool // healed when it has bitten
+	healLast  bool // healed only when the workload has ended
+	oneShot   bool // healed when it has bitten
 	drawn     bool
-	downs     []string // nodes that do not serve while it is in force
+	nodesDown []string // nodes that do not serve while it is in force
 	resources []faults.Resource
-	in        faults.Injection
+	injection faults.Injection
 	once      sync.Once
 	healed    bool // guarded by nemesis.mu
 }
@@ -55,17 +55,17 @@ type active struct {
 // told, because a run without it has tested less than it says.
 func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 	n.jobs.Go(func() {
-		ctx := n.time.Lane(ctx, "plan")
+		ctx := n.time.Actor(ctx, "plan")
 		for i, step := range plan.Steps {
-			if why := n.carryOut(ctx, step); why != "" {
+			if why := n.execute(ctx, step); why != "" {
 				n.note(step.Fault, n.id(), history.Missed, step.Target, fmt.Sprintf("step %d (%s): %s", i+1, step, why))
 			}
 		}
 	})
 	n.jobs.Go(func() {
-		ctx := n.time.Lane(ctx, "drawn")
+		ctx := n.time.Actor(ctx, "drawn")
 		for _, step := range plan.Drawn {
-			if why := n.carryOut(ctx, step); why != "" && ctx.Err() == nil {
+			if why := n.execute(ctx, step); why != "" && ctx.Err() == nil {
 				n.note(step.Fault, 0, history.Noted, step.Target, "drawn, and not injected: "+why)
 			}
 		}
@@ -74,7 +74,7 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 }
 
 // carryOut waits for step and injects it, or says why that did not come to be.
-func (n *nemesis) carryOut(ctx context.Context, step scenarios.Step) (why string) {
+func (n *nemesis) execute(ctx context.Context, step scenarios.Step) (why string) {
 	due := n.wait(ctx, step)
 	n.time.Turn(ctx)
 	if !due {
@@ -94,7 +94,7 @@ func (n *nemesis) wait(ctx context.Context, step scenarios.Step) bool {
 	trap := n.track.arm(step.When)
 	defer n.track.disarm(trap)
 	select {
-	case <-trap.sprung:
+	case <-trap.fired:
 		return sleep(ctx, step.Delay)
 	case <-ctx.Done():
 		return false
@@ -111,24 +111,24 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		return err.Error()
 	}
 	a := &active{
-		id: n.id(), name: row.Name, target: target, last: row.HealLast, stroke: row.OneShot && step.For == 0,
+		id: n.id(), name: row.Name, target: target, healLast: row.HealLast, oneShot: row.OneShot && step.For == 0,
 		drawn: step.Most > 0, resources: row.ResourcesAt(n.env.Cluster, target),
 	}
-	a.downs, _ = row.NodesDown(target)
+	a.nodesDown, _ = row.NodesDown(target)
 	if why := n.claim(a, step.Most); why != "" {
 		return why
 	}
 	n.note(row.Name, a.id, history.Injected, target, describe(row, step))
-	if a.in, err = row.Inject(ctx, n.envOf(a, step), target); err != nil {
-		n.drop(a)
+	if a.injection, err = row.Inject(ctx, n.faultEnv(a, step), target); err != nil {
+		n.markHealed(a)
 		n.note(row.Name, a.id, history.Healed, target, "it could not be injected: "+err.Error())
 		return err.Error()
 	}
-	n.jobs.Go(func() { n.bite(n.time.Lane(ctx, fmt.Sprintf("bite-%d", a.id)), a) })
+	n.jobs.Go(func() { n.observe(n.time.Actor(ctx, fmt.Sprintf("bite-%d", a.id)), a) })
 	if step.For > 0 {
 		n.jobs.Go(func() {
 			if sleep(ctx, step.For) {
-				n.end(context.WithoutCancel(ctx), a)
+				n.healOne(context.WithoutCancel(ctx), a)
 			}
 		})
 	}
@@ -138,14 +138,14 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 // How long a target is looked for, and how often: a node may need a while to
 // answer on a busy machine, and a new master to be one.
 const (
-	aimFor   = 3 * time.Second
-	aimEvery = 10 * time.Millisecond
+	resolveTimeout = 3 * time.Second
+	resolveEvery   = 10 * time.Millisecond
 )
 
 func (n *nemesis) resolve(ctx context.Context, word string) (target string, err error) {
-	for end := time.Now().Add(aimFor); ; {
+	for end := time.Now().Add(resolveTimeout); ; {
 		target, err = faults.Resolve(ctx, n.env.Cluster, n.track, word)
-		if err == nil || time.Now().After(end) || !sleep(ctx, aimEvery) {
+		if err == nil || time.Now().After(end) || !sleep(ctx, resolveEvery) {
 			return target, err
 		}
 	}
@@ -153,7 +153,7 @@ func (n *nemesis) resolve(ctx context.Context, word string) (target string, err 
 
 // envOf is what one injection works with. Each draws for itself, so that what
 // one draws does not hang on which others came before.
-func (n *nemesis) envOf(a *active, step scenarios.Step) faults.Env {
+func (n *nemesis) faultEnv(a *active, step scenarios.Step) faults.Env {
 	env := n.env
 	env.Amount = step.Amount
 	env.Rand = rand.New(rand.NewPCG(n.seed, uint64(a.id)+0xFA17))
@@ -180,14 +180,14 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 	defer n.mu.Unlock()
 	drawn := 0
 	down := map[string]bool{}
-	for _, node := range a.downs {
+	for _, node := range a.nodesDown {
 		down[node] = true
 	}
 	for _, other := range n.active {
 		if other.healed {
 			continue
 		}
-		for _, node := range other.downs {
+		for _, node := range other.nodesDown {
 			down[node] = true
 		}
 		if other.drawn {
@@ -202,30 +202,30 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 	if most > 0 && drawn >= most {
 		return fmt.Sprintf("%d drawn faults are in force, and no more are allowed at once", drawn)
 	}
-	if n.spare >= 0 && len(a.downs) > 0 && len(down) > n.spare {
-		return fmt.Sprintf("%d servers would be away, and the scenario lets no more than %d be", len(down), n.spare)
+	if n.maxDown >= 0 && len(a.nodesDown) > 0 && len(down) > n.maxDown {
+		return fmt.Sprintf("%d servers would be away, and the scenario lets no more than %d be", len(down), n.maxDown)
 	}
 	n.active = append(n.active, a)
 	return ""
 }
 
-func (n *nemesis) drop(a *active) {
+func (n *nemesis) markHealed(a *active) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a.healed = true
 }
 
-func (n *nemesis) bite(ctx context.Context, a *active) {
+func (n *nemesis) observe(ctx context.Context, a *active) {
 	n.time.Turn(ctx)
-	proof, err := a.in.Observe(ctx)
+	proof, err := a.injection.Observe(ctx)
 	n.time.Turn(ctx)
 	if err != nil {
 		n.note(a.name, a.id, history.Noted, a.target, "it did not bite: "+err.Error())
 		return
 	}
 	n.note(a.name, a.id, history.TookEffect, a.target, proof)
-	if a.stroke {
-		n.end(context.WithoutCancel(ctx), a)
+	if a.oneShot {
+		n.healOne(context.WithoutCancel(ctx), a)
 	}
 }
 
@@ -238,19 +238,19 @@ func (n *nemesis) heal(ctx context.Context, all bool) {
 	n.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, a := range list {
-		if a.in != nil && (all || !a.last) {
-			wg.Go(func() { n.end(ctx, a) })
+		if a.injection != nil && (all || !a.healLast) {
+			wg.Go(func() { n.healOne(ctx, a) })
 		}
 	}
 	wg.Wait()
 }
 
-func (n *nemesis) end(ctx context.Context, a *active) {
+func (n *nemesis) healOne(ctx context.Context, a *active) {
 	a.once.Do(func() {
-		ctx, cancel := context.WithTimeout(n.time.Lane(ctx, fmt.Sprintf("heal-%d", a.id)), healTimeout)
+		ctx, cancel := context.WithTimeout(n.time.Actor(ctx, fmt.Sprintf("heal-%d", a.id)), healTimeout)
 		defer cancel()
 		n.time.Turn(ctx)
-		how, err := a.in.Heal(ctx)
+		how, err := a.injection.Heal(ctx)
 		if err != nil {
 			how = fmt.Sprintf("healing: %v", err)
 			if errors.Is(err, context.DeadlineExceeded) {
@@ -259,7 +259,7 @@ func (n *nemesis) end(ctx context.Context, a *active) {
 		}
 		n.time.Turn(ctx)
 		n.note(a.name, a.id, history.Healed, a.target, how)
-		n.drop(a)
+		n.markHealed(a)
 	})
 }
 

@@ -17,7 +17,7 @@ func active1(name string, drawn bool, thing string) *active {
 // TestControlledResourceIsRefused: a fault is refused while another one controls a resource that it needs, and the
 // reason names the other one.
 func TestControlledResourceIsRefused(t *testing.T) {
-	n := &nemesis{spare: -1}
+	n := &nemesis{maxDown: -1}
 	first := active1("kill", false, "the process of n1")
 	if why := n.claim(first, 0); why != "" {
 		t.Fatal(why)
@@ -28,7 +28,7 @@ func TestControlledResourceIsRefused(t *testing.T) {
 	if why := n.claim(active1("restart", false, "the process of n2"), 0); why != "" {
 		t.Error(why)
 	}
-	n.drop(first)
+	n.markHealed(first)
 	if why := n.claim(active1("restart", false, "the process of n1"), 0); why != "" {
 		t.Error("after it was healed: ", why)
 	}
@@ -36,7 +36,7 @@ func TestControlledResourceIsRefused(t *testing.T) {
 
 // TestNoMoreDrawnFaultsThanAllowed: listed ones do not count.
 func TestNoMoreDrawnFaultsThanAllowed(t *testing.T) {
-	n := &nemesis{spare: -1}
+	n := &nemesis{maxDown: -1}
 	one, two := active1("kill", true, "1"), active1("kill", true, "2")
 	for _, a := range []*active{one, active1("kill", false, "3"), two} {
 		if why := n.claim(a, 2); why != "" {
@@ -46,7 +46,7 @@ func TestNoMoreDrawnFaultsThanAllowed(t *testing.T) {
 	if why := n.claim(active1("kill", true, "4"), 2); !strings.Contains(why, "no more are allowed") {
 		t.Errorf("a third drawn fault: %q", why)
 	}
-	n.drop(one)
+	n.markHealed(one)
 	if why := n.claim(active1("kill", true, "5"), 2); why != "" {
 		t.Error("when one was healed: ", why)
 	}
@@ -54,10 +54,10 @@ func TestNoMoreDrawnFaultsThanAllowed(t *testing.T) {
 
 // TestServersThatAreKept: no fault, drawn or listed, takes more away than may be spared; one node is away once.
 func TestServersThatAreKept(t *testing.T) {
-	n := &nemesis{spare: 2}
+	n := &nemesis{maxDown: 2}
 	hit := func(thing string, nodes ...string) *active {
 		a := active1("pause-node", false, thing)
-		a.downs = nodes
+		a.nodesDown = nodes
 		return a
 	}
 	first := hit("1", "n1")
@@ -69,7 +69,7 @@ func TestServersThatAreKept(t *testing.T) {
 	if why := n.claim(hit("3", "n3"), 0); !strings.Contains(why, "3 servers would be away") {
 		t.Errorf("a third server: %q", why)
 	}
-	n.drop(n.active[1])
+	n.markHealed(n.active[1])
 	if why := n.claim(hit("3", "n3"), 0); why != "" {
 		t.Error("when one was healed: ", why)
 	}
@@ -80,13 +80,13 @@ func TestReleasingComesBeforeReleased(t *testing.T) {
 	track := newTracker(1, []string{"orders"})
 	before, after := track.arm("releasing"), track.arm("released")
 	e := history.Event{F: history.Release, Key: "orders", Type: history.Invoke, Value: &history.Value{Owner: "a"}}
-	track.see(e)
-	if len(before.sprung) != 1 || len(after.sprung) != 0 {
-		t.Errorf("asked: %d and %d traps sprang", len(before.sprung), len(after.sprung))
+	track.add(e)
+	if len(before.fired) != 1 || len(after.fired) != 0 {
+		t.Errorf("asked: %d and %d traps sprang", len(before.fired), len(after.fired))
 	}
 	e.Type = history.OK
-	track.see(e)
-	if len(after.sprung) != 1 {
+	track.add(e)
+	if len(after.fired) != 1 {
 		t.Error("answered, and nothing sprang")
 	}
 }

@@ -99,7 +99,7 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 		"workload.hold=20ms", "duration=3s", "expect={}")
 	run := func(seed uint64, variation scenarios.Variation) (unsafe bool, history []byte) {
 		out, err := Run(context.Background(), Options{
-			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), Memory: true, Version: "test",
+			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), InMemory: true, Version: "test",
 		})
 		runtime.GC()
 		runtime.GC()

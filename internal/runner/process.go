@@ -21,15 +21,15 @@ import (
 // process: real redis-server processes on loopback, clients in processes of
 // their own.
 var processSpec = BackendSpec{
-	Name:   "process",
-	Doc:    "real redis-server and Sentinel processes on loopback, every client a process of its own.",
-	Unable: processLacks,
-	New:    func(o BackendOptions) Backend { return newProcessBackend(o) },
-	Flags:  noFlags,
+	Name:    "process",
+	Doc:     "real redis-server and Sentinel processes on loopback, every client a process of its own.",
+	Missing: processMissing,
+	New:     func(o BackendOptions) Backend { return newProcessBackend(o) },
+	Flags:   noFlags,
 }
 
 // processLacks is what this machine lacks for s on real servers; "" if nothing.
-func processLacks(s scenarios.Scenario) string {
+func processMissing(s scenarios.Scenario) string {
 	if _, err := process.Version(context.Background(), ""); err != nil {
 		return err.Error()
 	}
@@ -83,7 +83,7 @@ func (b *processBackend) started(e RunEnv, versions map[string]string) {
 }
 
 func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
-	if err := enoughFiles(maxFiles(), e.Topology, e.Clients); err != nil {
+	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
 	c, err := process.Start(ctx, process.Config{
@@ -109,7 +109,7 @@ func harnessLog(dir *rundir.Dir) *slog.Logger {
 // Every connection of a client through a gate is two open files of this
 // process. Measured for each client were 7 on a single master, 13 on Sentinel,
 // 22 on a quorum of five; and 137 in all for 5 clients on Sentinel.
-const filesAtLeast = 150
+const baseFiles = 150
 
 func filesPerClient(t cluster.Topology) int {
 	switch t.Kind {
@@ -124,8 +124,8 @@ func filesPerClient(t cluster.Topology) int {
 // enoughFiles refuses a run that would run out of files half way: a gate that
 // cannot accept looks like a server that does not answer, and the lock would
 // be blamed for it. most of 0 is unknown.
-func enoughFiles(most uint64, t cluster.Topology, clients int) error {
-	need := uint64(filesAtLeast + filesPerClient(t)*clients)
+func checkFileLimit(most uint64, t cluster.Topology, clients int) error {
+	need := uint64(baseFiles + filesPerClient(t)*clients)
 	if most == 0 || most >= need {
 		return nil
 	}

@@ -22,7 +22,7 @@ func TestEnoughFiles(t *testing.T) {
 		{20_000, cluster.Single, 1000, true},
 		{20_000, cluster.Quorum, 1000, false},
 	} {
-		err := enoughFiles(test.most, cluster.Topology{Kind: test.kind, Masters: 5}, test.clients)
+		err := checkFileLimit(test.most, cluster.Topology{Kind: test.kind, Masters: 5}, test.clients)
 		if (err == nil) != test.enough {
 			t.Errorf("%d files for %d clients: %v", test.most, test.clients, err)
 		}
@@ -35,10 +35,10 @@ func TestEnoughFiles(t *testing.T) {
 // TestFirstOf: a thousand clients with the same trouble are one message.
 func TestFirstOf(t *testing.T) {
 	first := errors.New("no such program")
-	if err := firstOf([]error{nil, nil}); err != nil {
+	if err := firstError([]error{nil, nil}); err != nil {
 		t.Errorf("no error became %v", err)
 	}
-	if err := firstOf([]error{nil, first, errors.New("other"), errors.New("other")}); !errors.Is(err, first) ||
+	if err := firstError([]error{nil, first, errors.New("other"), errors.New("other")}); !errors.Is(err, first) ||
 		!strings.HasSuffix(err.Error(), "2 more clients") {
 		t.Errorf("it says %v", err)
 	}

@@ -27,7 +27,7 @@ type records struct {
 
 // create makes the place for the records of o's run.
 func (r *records) create(o Options, begun time.Time) (err error) {
-	if o.Memory {
+	if o.InMemory {
 		return nil
 	}
 	if r.dir, err = rundir.Create(o.Out, o.Scenario.Name, o.Seed, begun); err != nil {
@@ -47,7 +47,7 @@ func (r *records) id() string {
 
 // begin makes the records, still empty, before anything is started: a run that
 // ends before its first event can be checked and shown like any other.
-func (r *records) begin(m rundir.Manifest) error {
+func (r *records) createFiles(m rundir.Manifest) error {
 	if r.dir == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	Backend   Backend
 	Why       string   // why this backend, for the report
 	Out       string   // folder for runs; "" is rundir.Root
-	Memory    bool     // leave nothing on disk: see Outcome.History
+	InMemory  bool     // leave nothing on disk: see Outcome.History
 	Repeat    string   // the command that runs it again
 	Version   string   // of this program
 	Search    []string // the command that answers checker questions, see checker.Options.SearchCommand
@@ -45,16 +45,16 @@ type Options struct {
 
 // Status is what can be seen of a run while it goes on.
 type Status struct {
-	Phase    string
-	Passed   time.Duration // since the command began, by the run's own clock: virtual time counts as it passes there
-	Left     time.Duration // until clients stop starting operations; 0 outside phase run
-	Time     time.Duration // of the last event
-	Events   int
-	Grants   int
-	Unknown  int
-	Overlaps bool             // two clients believed at the same time that they held one key
-	Holders  map[string][]int // clients by key
-	Faults   map[int]string   // in force, by id
+	Phase     string
+	Elapsed   time.Duration // since the command began, by the run's own clock: virtual time counts as it passes there
+	Remaining time.Duration // until clients stop starting operations; 0 outside phase run
+	Time      time.Duration // of the last event
+	Events    int
+	Grants    int
+	Unknown   int
+	Overlaps  bool             // two clients believed at the same time that they held one key
+	Holders   map[string][]int // clients by key
+	Faults    map[int]string   // in force, by id
 }
 
 // Outcome is a run that has been judged.
@@ -72,19 +72,19 @@ var ErrInterrupted = errors.New("the run was interrupted")
 // run is one run under way.
 type run struct {
 	Options
-	params workloads.Params
-	lock   client.Spec // under test
-	plan   scenarios.Plan
-	keep   records
-	m      rundir.Manifest
-	begun  time.Time // of the command, as the world outside has it
+	params   workloads.Params
+	lock     client.Spec // under test
+	plan     scenarios.Plan
+	records  records
+	manifest rundir.Manifest
+	started  time.Time // of the command, as the world outside has it
 
-	mu      sync.Mutex // guards what Watch is told, and m.Phases
-	status  func() Status
-	current string        // phase
-	since   time.Duration // start of the phase, by clock
-	spent   time.Duration // what the clock had counted at from
-	from    time.Time     // zero: the clock stands still
+	mu          sync.Mutex // guards what Watch is told, and m.Phases
+	status      func() Status
+	current     string        // phase
+	phaseStart  time.Duration // start of the phase, by clock
+	clockBefore time.Duration // what the clock had counted at from
+	clockStart  time.Time     // zero: the clock stands still
 }
 
 // lockSpec is the lock under test.
@@ -104,57 +104,57 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, lock: lock, params: o.Scenario.Workload.Defaults(), plan: o.Scenario.Plan(o.Seed), begun: time.Now()}
-	r.resume()
+	r := &run{Options: o, lock: lock, params: o.Scenario.Workload.Defaults(), plan: o.Scenario.Plan(o.Seed), started: time.Now()}
+	r.startClock()
 	r.status = func() Status { return Status{} }
-	if err := r.keep.create(o, r.begun); err != nil {
+	if err := r.records.create(o, r.started); err != nil {
 		return nil, err
 	}
-	defer r.keep.ledger.Close()
+	defer r.records.ledger.Close()
 	r.describe()
-	if err := r.keep.begin(r.m); err != nil {
+	if err := r.records.createFiles(r.manifest); err != nil {
 		return nil, err
 	}
-	out := &Outcome{Dir: r.keep.dir}
-	r.halt()
+	out := &Outcome{Dir: r.records.dir}
+	r.stopClock()
 	failed := r.Backend.Live(ctx, r.live)
-	r.resume()
+	r.startClock()
 	if failed != nil && !errors.Is(failed, ErrInterrupted) {
-		r.m.State, r.m.Failure = rundir.Broken, failed.Error()
+		r.manifest.State, r.manifest.Failure = rundir.Broken, failed.Error()
 	}
 	judged := r.judge(out)
-	r.m.Finished = time.Now()
-	out.Manifest, out.History = r.m, r.keep.text.Bytes()
-	return out, errors.Join(failed, judged, r.keep.manifest(r.m))
+	r.manifest.Finished = time.Now()
+	out.Manifest, out.History = r.manifest, r.records.text.Bytes()
+	return out, errors.Join(failed, judged, r.records.manifest(r.manifest))
 }
 
 // live is the run where the backend's time passes.
 func (r *run) live(ctx context.Context) error {
-	r.resume()
-	defer r.halt()
+	r.startClock()
+	defer r.stopClock()
 	return r.perform(ctx)
 }
 
 // resume and halt have the run's own clock go on and stand still. Time reads
 // differently inside and outside of a backend, but what has passed adds up.
-func (r *run) resume() {
+func (r *run) startClock() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.from = time.Now()
+	r.clockStart = time.Now()
 }
 
-func (r *run) halt() {
+func (r *run) stopClock() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.spent, r.from = r.clock(), time.Time{}
+	r.clockBefore, r.clockStart = r.clock(), time.Time{}
 }
 
 // clock is how long the run has taken so far. r.mu is held.
 func (r *run) clock() time.Duration {
-	if r.from.IsZero() {
-		return r.spent
+	if r.clockStart.IsZero() {
+		return r.clockBefore
 	}
-	return r.spent + time.Since(r.from)
+	return r.clockBefore + time.Since(r.clockStart)
 }
 
 // perform is the run itself: everything up to the last event.
@@ -168,33 +168,33 @@ func (r *run) perform(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			r.m.State = rundir.Interrupted
+			r.manifest.State = rundir.Interrupted
 			return ErrInterrupted
 		}
 		return err
 	}
-	ctx, release := founded(ctx, s.cluster)
+	ctx, release := withSubstrate(ctx, s.cluster)
 	defer release()
-	ctx = r.Backend.Lane(ctx, "main")
-	r.follow(s.track.snapshot)
+	ctx = r.Backend.Actor(ctx, "main")
+	r.setStatus(s.track.snapshot)
 	r.phase("run")
-	s.begin()
+	s.startWork()
 	select {
 	case <-ctx.Done():
-	case <-s.allGone:
+	case <-s.clientsDone:
 	case <-time.After(r.Scenario.Duration):
 	}
 	r.phase("heal")
-	s.end(ctx)
-	r.m.State = rundir.Complete
+	s.endWork(ctx)
+	r.manifest.State = rundir.Complete
 	if ctx.Err() != nil {
-		return r.cutShort(ctx)
+		return r.stopReason(ctx)
 	}
-	return s.failure()
+	return s.recordError()
 }
 
 // founded is ctx that also ends, with its cause, when what c stands on is gone.
-func founded(ctx context.Context, c cluster.Cluster) (context.Context, func()) {
+func withSubstrate(ctx context.Context, c cluster.Cluster) (context.Context, func()) {
 	substrate, ok := c.(cluster.Substrate)
 	if !ok {
 		return ctx, func() {}
@@ -211,11 +211,11 @@ func founded(ctx context.Context, c cluster.Cluster) (context.Context, func()) {
 }
 
 // cutShort says why the run came to its end before its time.
-func (r *run) cutShort(ctx context.Context) error {
+func (r *run) stopReason(ctx context.Context) error {
 	if why := context.Cause(ctx); !errors.Is(why, context.Canceled) && !errors.Is(why, context.DeadlineExceeded) {
 		return why
 	}
-	r.m.State = rundir.Interrupted
+	r.manifest.State = rundir.Interrupted
 	return ErrInterrupted
 }
 
@@ -223,55 +223,55 @@ func (r *run) cutShort(ctx context.Context) error {
 func (r *run) judge(out *Outcome) error {
 	r.phase("judge")
 	defer r.phase("")
-	h, err := r.keep.history()
+	h, err := r.records.history()
 	if err != nil {
 		return err
 	}
 	h.Clients = r.params.Clients
 	out.Judgement = checker.Judge(h, r.judgeOptions())
-	out.Judgement = r.m.Downgrade(out.Judgement)
-	return r.keep.verdict(out.Judgement)
+	out.Judgement = r.manifest.Downgrade(out.Judgement)
+	return r.records.verdict(out.Judgement)
 }
 
 // judgeOptions are what the judge cannot read in the history.
 func (r *run) judgeOptions() checker.Options {
-	return checker.Options{SearchCommand: r.Search, MayBeDown: r.m.MayBeDown()}
+	return checker.Options{SearchCommand: r.Search, MayBeDown: r.manifest.MayBeDown()}
 }
 
 // phase ends the phase before and begins the next; "" begins none.
 func (r *run) phase(name string) {
 	r.mu.Lock()
 	now := r.clock()
-	if n := len(r.m.Phases); n > 0 && r.m.Phases[n-1].End == 0 {
-		r.m.Phases[n-1].End = now
+	if n := len(r.manifest.Phases); n > 0 && r.manifest.Phases[n-1].End == 0 {
+		r.manifest.Phases[n-1].End = now
 	}
 	if name != "" {
-		r.m.Phases = append(r.m.Phases, rundir.Phase{Name: name, Start: now})
+		r.manifest.Phases = append(r.manifest.Phases, rundir.Phase{Name: name, Start: now})
 	}
-	r.current, r.since = name, now
+	r.current, r.phaseStart = name, now
 	r.mu.Unlock()
-	r.refresh()
+	r.notify()
 }
 
 // refresh tells whoever watches.
-func (r *run) refresh() {
+func (r *run) notify() {
 	r.mu.Lock()
 	name, now, status := r.current, r.clock(), r.status
-	left := r.since + r.Scenario.Duration - now
+	left := r.phaseStart + r.Scenario.Duration - now
 	r.mu.Unlock()
 	if r.Watch == nil || name == "" {
 		return
 	}
 	s := status()
-	s.Phase, s.Passed = name, now
+	s.Phase, s.Elapsed = name, now
 	if name == "run" {
-		s.Left = max(0, left)
+		s.Remaining = max(0, left)
 	}
 	r.Watch(s)
 }
 
 // follow has the status come from f.
-func (r *run) follow(f func() Status) {
+func (r *run) setStatus(f func() Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status = f
@@ -280,13 +280,13 @@ func (r *run) follow(f func() Status) {
 // describe fills in what is known of the run before it begins.
 func (r *run) describe() {
 	s, facts := r.Scenario, r.Backend.Facts()
-	r.m = rundir.Manifest{
-		Format: rundir.Format, ID: r.keep.id(), State: rundir.Running,
+	r.manifest = rundir.Manifest{
+		Format: rundir.Format, ID: r.records.id(), State: rundir.Running,
 		Scenario: s.Name, Summary: s.Summary, Source: s.Source, YAML: s.YAML(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
 		Backend: facts.Name, Why: r.Why, Deterministic: facts.Deterministic, Lock: r.lock.Name, Workload: r.params.Kind, Clients: r.params.Clients,
 		Keys: r.params.KeyNames(), Lease: r.params.Lease, Topology: s.Topology.Defaults(), Expect: s.Expect,
-		Started: r.begun, Plan: r.plan.All(), Versions: versions(r.Version), Machine: machine(),
+		Started: r.started, Plan: r.plan.All(), Versions: versions(r.Version), Machine: machine(),
 	}
 }
 

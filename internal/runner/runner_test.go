@@ -133,7 +133,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func runScenario(t *testing.T, s scenarios.Scenario) {
-	if why := processLacks(s); why != "" {
+	if why := processMissing(s); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	if s.Workload.Clients > manyClients {

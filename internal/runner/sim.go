@@ -19,14 +19,14 @@ import (
 // sim: servers, network and clients in this process, in virtual time. The lock's
 // code is the real one, and so is go-redis; what they talk to is simulated.
 var simSpec = BackendSpec{
-	Name:   "sim",
-	Doc:    "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
-	Unable: simUnable,
-	New:    func(o BackendOptions) Backend { return NewSim(o.Stalled) },
-	Flags:  noFlags,
+	Name:    "sim",
+	Doc:     "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
+	Missing: simMissing,
+	New:     func(o BackendOptions) Backend { return NewSim(o.Stalled) },
+	Flags:   noFlags,
 }
 
-func simUnable(s scenarios.Scenario) string {
+func simMissing(s scenarios.Scenario) string {
 	if client.Command(s.Lock) != nil {
 		return "a client that is a program of its own lives in real time; take backend process"
 	}
@@ -41,14 +41,14 @@ func simUnable(s scenarios.Scenario) string {
 
 // Sim is the backend sim. Its methods are those of a [Backend], and two more.
 type Sim struct {
-	cluster *sim.Cluster // nil before Start
-	epoch   time.Time    // of Mono
-	passed  time.Duration
-	stalled func(advice string)
-	limit   time.Duration // see stalledAfter
-	facts   Facts
-	dog     bubble.Watchdog
-	trace   io.Writer // see sim.Config.Trace; nil: none
+	cluster  *sim.Cluster // nil before Start
+	epoch    time.Time    // of Mono
+	virtual  time.Duration
+	stalled  func(advice string)
+	limit    time.Duration // see stalledAfter
+	facts    Facts
+	watchdog bubble.Watchdog
+	trace    io.Writer // see sim.Config.Trace; nil: none
 }
 
 // NewSim returns a simulation that has not begun. See [BackendOptions] for stalled.
@@ -70,7 +70,7 @@ const stalledAfter = 10 * time.Second
 func (b *Sim) Mono() int64 { return int64(time.Since(b.epoch)) + 1 }
 
 // Passed is the virtual time that the run took, once it is over.
-func (b *Sim) Passed() time.Duration { return b.passed }
+func (b *Sim) Virtual() time.Duration { return b.virtual }
 
 // Commands is how many commands the simulated servers have carried out.
 func (b *Sim) Commands() int64 {
@@ -91,7 +91,7 @@ const interruptEvery = 50 * time.Millisecond
 func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) error {
 	watching, enough := context.WithCancel(context.Background())
 	defer enough()
-	go b.dog.Watch(watching, b.limit, func(s bubble.Stall) {
+	go b.watchdog.Watch(watching, b.limit, func(s bubble.Stall) {
 		if !s.Busy {
 			b.stalled(s.Advice())
 		}
@@ -102,19 +102,19 @@ func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) err
 		ctx, cancel := context.WithCancel(context.Background())
 		over, end := context.WithCancel(context.Background())
 		var helpers sync.WaitGroup
-		helpers.Go(func() { b.dog.Beat(over) })
-		helpers.Go(func() { follow(over, outer, cancel) })
+		helpers.Go(func() { b.watchdog.Beat(over) })
+		helpers.Go(func() { propagateCancel(over, outer, cancel) })
 		failed = f(ctx)
 		end()
 		helpers.Wait()
 		cancel()
-		b.passed = time.Since(begun)
+		b.virtual = time.Since(begun)
 	})
 	return errors.Join(failed, err)
 }
 
 // follow cancels when outer has ended, until ctx ends.
-func follow(ctx, outer context.Context, cancel func()) {
+func propagateCancel(ctx, outer context.Context, cancel func()) {
 	tick := time.NewTicker(interruptEvery)
 	defer tick.Stop()
 	for {
@@ -197,7 +197,7 @@ func (c *simClient) Kill() error {
 }
 
 // Lane is ctx with the actor of that name.
-func (b *Sim) Lane(ctx context.Context, name string) context.Context {
+func (b *Sim) Actor(ctx context.Context, name string) context.Context {
 	if b.cluster == nil {
 		return ctx
 	}

@@ -54,7 +54,7 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 			if s.Workload.Clients > 2*manyClients { // a thousand take a minute with the race detector, and show no more
 				s = load(t, name, fmt.Sprintf("workload.clients=%d", 2*manyClients))
 			}
-			if why := simSpec.Unable(s); why != "" {
+			if why := simSpec.Missing(s); why != "" {
 				t.Skipf("NOT RUN: %s", why)
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -184,7 +184,7 @@ func TestLockThatStopsTimeIsNamed(t *testing.T) {
 			b.limit = 500 * time.Millisecond
 			_, err = Run(context.Background(), Options{
 				Scenario: load(t, "gc-pause", "faults=[]", "duration=100ms", "expect={}"), Seed: 1, Lock: &row,
-				Backend: b, Memory: true, Version: "test",
+				Backend: b, InMemory: true, Version: "test",
 			})
 			runtime.GC()
 			runtime.GC()
@@ -259,7 +259,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 }
 
 func TestForeignClientsAreNotSimulated(t *testing.T) {
-	if why := simSpec.Unable(load(t, "failover", "lock=exec:true")); why == "" {
+	if why := simSpec.Missing(load(t, "failover", "lock=exec:true")); why == "" {
 		t.Error("a program of the user's was to run in virtual time")
 	}
 }

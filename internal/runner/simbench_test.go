@@ -35,7 +35,7 @@ func BenchmarkSim(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				backend := NewSim(nil)
 				if _, err := Run(context.Background(), Options{
-					Scenario: s, Seed: uint64(i), Backend: backend, Memory: true, Version: "bench",
+					Scenario: s, Seed: uint64(i), Backend: backend, InMemory: true, Version: "bench",
 				}); err != nil {
 					b.Fatal(err)
 				}

@@ -19,34 +19,34 @@ import (
 
 // How long the end of a run may take before it is forced.
 const (
-	drainGrace   = 10 * time.Second // beyond what an operation may take by itself
-	closeTimeout = 10 * time.Second
-	initTimeout  = 15 * time.Second
-	hurry        = time.Second // for clients to finish, when the user has interrupted the run
+	drainGrace     = 10 * time.Second // beyond what an operation may take by itself
+	closeTimeout   = 10 * time.Second
+	initTimeout    = 15 * time.Second
+	interruptGrace = time.Second // for clients to finish, when the user has interrupted the run
 )
 
 // stage is everything that a run has started and has to end again.
 type stage struct {
-	run     *run
-	cluster cluster.Cluster
-	clients []client.Client
-	session []*workloads.Session
-	record  *history.Recorder
-	track   *tracker
-	nemesis *nemesis
-	witness *witness
+	run      *run
+	cluster  cluster.Cluster
+	clients  []client.Client
+	sessions []*workloads.Session
+	record   *history.Recorder
+	track    *tracker
+	nemesis  *nemesis
+	witness  *witness
 
-	allGone  chan struct{} // closed when every client loop has ended
-	stop     chan struct{} // closed: start no new operations
-	abandon  context.CancelFunc
-	calm     context.CancelFunc // ends the nemesis
-	calmed   chan struct{}      // closed when it has ended
-	look     context.CancelFunc // ends the witness
-	loops    sync.WaitGroup
-	ears     sync.WaitGroup
-	shadows  sync.WaitGroup // nemesis and witness
-	finished bool
-	hurried  bool // the run was cut short: nobody finishes anything
+	clientsDone chan struct{} // closed when every client loop has ended
+	stop        chan struct{} // closed: start no new operations
+	cancelWork  context.CancelFunc
+	stopFaults  context.CancelFunc // ends the nemesis
+	faultsDone  chan struct{}      // closed when it has ended
+	stopWitness context.CancelFunc // ends the witness
+	loops       sync.WaitGroup
+	listeners   sync.WaitGroup
+	observers   sync.WaitGroup // nemesis and witness
+	ended       bool
+	interrupted bool // the run was cut short: nobody finishes anything
 }
 
 // open starts the cluster, then the clients. The stage is returned also with
@@ -54,10 +54,10 @@ type stage struct {
 func (r *run) open(ctx context.Context) (*stage, error) {
 	s := &stage{
 		run: r, track: newTracker(r.params.Clients, r.params.KeyNames()),
-		allGone: make(chan struct{}), stop: make(chan struct{}), calmed: make(chan struct{}),
+		clientsDone: make(chan struct{}), stop: make(chan struct{}), faultsDone: make(chan struct{}),
 	}
 	env := RunEnv{
-		Topology: r.m.Topology, Dir: r.keep.dir, Ledger: r.keep.ledger, Lock: r.lock,
+		Topology: r.manifest.Topology, Dir: r.records.dir, Ledger: r.records.ledger, Lock: r.lock,
 		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
 		Seed: r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.plan.Requirements(),
 	}
@@ -65,21 +65,21 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	if s.cluster, err = r.Backend.Start(ctx, env); err != nil {
 		return s, err
 	}
-	r.m.Nodes = s.cluster.Nodes()
+	r.manifest.Nodes = s.cluster.Nodes()
 	facts := r.Backend.Facts()
-	r.m.Delivery = facts.Delivery
-	maps.Copy(r.m.Versions, facts.Versions)
-	if err := s.able(); err != nil {
+	r.manifest.Delivery = facts.Delivery
+	maps.Copy(r.manifest.Versions, facts.Versions)
+	if err := s.checkFaults(); err != nil {
 		return s, err
 	}
 	if err := s.startClients(ctx, env); err != nil {
 		return s, err
 	}
-	return s, errors.Join(s.openFiles(), r.keep.manifest(r.m))
+	return s, errors.Join(s.openRecords(), r.records.manifest(r.manifest))
 }
 
 // able says before anything is broken which fault this cluster cannot have.
-func (s *stage) able() error {
+func (s *stage) checkFaults() error {
 	var all []error
 	seen := map[string]bool{}
 	for _, step := range s.run.plan.All() {
@@ -103,12 +103,12 @@ func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 		wg.Go(func() { errs[i] = s.startClient(ctx, env, i) })
 	}
 	wg.Wait()
-	return firstOf(errs)
+	return firstError(errs)
 }
 
 // firstOf is the first error, with the number of those that it stands for: what
 // is wrong with one client is mostly wrong with all, and there may be a thousand.
-func firstOf(errs []error) error {
+func firstError(errs []error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) < 2 {
 		return errors.Join(errs...)
@@ -129,7 +129,7 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
 		Seed: s.run.Variation.Seed(s.run.Seed) + uint64(i),
 	}})
 	if err != nil {
-		return fmt.Errorf("setting up client %d: %w (%s)", i, err, s.run.keep.logs())
+		return fmt.Errorf("setting up client %d: %w (%s)", i, err, s.run.records.logs())
 	}
 	if reply.Type != "ok" {
 		return fmt.Errorf("setting up client %d: %s: %s", i, reply.Code, reply.Error)
@@ -138,38 +138,38 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
 }
 
 // openFiles opens the records; the history's time 0 is now.
-func (s *stage) openFiles() error {
-	events, samples, err := s.run.keep.open()
+func (s *stage) openRecords() error {
+	events, samples, err := s.run.records.open()
 	if err != nil {
 		return err
 	}
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
 	s.record = history.NewRecorder(events, clock)
-	w, err := newWitness(s.cluster, newInterest(s.run.params), samples, clock, s.run.Backend.Facts().Sampling)
+	w, err := newWitness(s.cluster, newActiveKeys(s.run.params), samples, clock, s.run.Backend.Facts().Sampling)
 	if err != nil {
 		return err
 	}
 	s.witness = w
-	w.changed = s.noteChange
+	w.changed = s.noteNodeChange
 	s.record.OnEvent = func(e history.Event) {
-		s.track.see(e)
-		w.keys.see(e.Key, e.Time)
+		s.track.add(e)
+		w.keys.add(e.Key, e.Time)
 		if e.Process == history.Nemesis {
-			w.stir(e.Time)
+			w.noteFault(e.Time)
 		}
 	}
 	s.nemesis = &nemesis{
 		time:   s.run.Backend,
 		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames()},
-		record: s.record, track: s.track, start: start, seed: s.run.Seed, spare: s.run.Scenario.Spare(),
+		record: s.record, track: s.track, start: start, seed: s.run.Seed, maxDown: s.run.Scenario.Spare(),
 	}
 	return nil
 }
 
 // noteChange puts into the history what explains a run: a node that became
 // master, one that went away, one that came back.
-func (s *stage) noteChange(old, now history.Sample) {
+func (s *stage) noteNodeChange(old, now history.Sample) {
 	v := &history.FaultValue{Phase: history.Noted, Target: now.Node}
 	f := ""
 	switch {
@@ -188,25 +188,25 @@ func (s *stage) noteChange(old, now history.Sample) {
 }
 
 // begin sets everything going.
-func (s *stage) begin() {
+func (s *stage) startWork() {
 	r := s.run
 	look, stopLooking := context.WithCancel(context.Background())
 	calm, calmDown := context.WithCancel(context.Background())
 	work, abandon := context.WithCancel(context.Background())
-	s.look, s.calm, s.abandon = stopLooking, calmDown, abandon
+	s.stopWitness, s.stopFaults, s.cancelWork = stopLooking, calmDown, abandon
 	guard := workloads.NewGuard(r.params.Fenced)
 	row, _ := workloads.Lookup(r.params.Kind) // Fill has looked it up before
 	for i, c := range s.clients {
 		session := workloads.NewSession(c, s.record, i, r.params.Clients, r.Backend.Mono)
 		session.AllowPause(r.longestPause())
-		s.session = append(s.session, session)
-		s.ears.Go(session.Listen)
+		s.sessions = append(s.sessions, session)
+		s.listeners.Go(session.Listen)
 		env := workloads.Env{
 			Params: r.params, Session: session, Guard: guard,
 			Until: time.Now().Add(r.Scenario.Duration),
 			Rand:  rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
 		}
-		mine := r.Backend.Lane(work, fmt.Sprintf("client-%d", i))
+		mine := r.Backend.Actor(work, fmt.Sprintf("client-%d", i))
 		s.loops.Go(func() {
 			r.Backend.Turn(mine)
 			if r.params.Begins(mine, s.stop, i) {
@@ -214,55 +214,55 @@ func (s *stage) begin() {
 			}
 		})
 	}
-	s.shadows.Go(func() { s.witness.run(look, r.Backend) })
-	s.shadows.Go(func() {
-		defer close(s.calmed)
+	s.observers.Go(func() { s.witness.run(look, r.Backend) })
+	s.observers.Go(func() {
+		defer close(s.faultsDone)
 		s.nemesis.run(calm, r.plan)
 	})
 	go func() {
 		s.loops.Wait()
-		close(s.allGone)
+		close(s.clientsDone)
 	}()
 }
 
 // end lets the clients finish, and heals: first what they need in order to
 // finish, then, when they have, the rest.
-func (s *stage) end(ctx context.Context) {
-	s.finished = true
+func (s *stage) endWork(ctx context.Context) {
+	s.ended = true
 	turn := s.run.Backend.Turn
 	turn(ctx)
 	close(s.stop)
-	s.calm()
-	wait(s.calmed, healTimeout) // an injection that is under way has to be healed too
+	s.stopFaults()
+	wait(s.faultsDone, healTimeout) // an injection that is under way has to be healed too
 	s.nemesis.heal(context.WithoutCancel(ctx), false)
 	p := s.run.params
 	most := drainGrace + p.Hold + p.Jitter
-	if !drained(ctx, s.allGone, most) {
-		s.abandon()
-		wait(s.allGone, drainGrace)
+	if !waitForClients(ctx, s.clientsDone, most) {
+		s.cancelWork()
+		wait(s.clientsDone, drainGrace)
 	}
 	turn(ctx)
-	s.hurried = ctx.Err() != nil
+	s.interrupted = ctx.Err() != nil
 	s.nemesis.heal(context.WithoutCancel(ctx), true)
 	turn(ctx)
-	if !s.hurried {
-		s.rest(ctx)
+	if !s.interrupted {
+		s.finalChecks(ctx)
 	}
 }
 
 // drained waits for done, but no longer than most, and not much longer than ctx.
-func drained(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
+func waitForClients(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	select {
 	case <-done:
 		return true
 	case <-ctx.Done():
-		return wait(done, hurry)
+		return wait(done, interruptGrace)
 	}
 }
 
-func (s *stage) failure() error {
+func (s *stage) recordError() error {
 	return errors.Join(s.record.Err(), s.witness.err)
 }
 
@@ -280,18 +280,18 @@ func wait(done <-chan struct{}, most time.Duration) bool {
 // close ends everything that was started, in whatever state it is.
 func (s *stage) close(ctx context.Context) error {
 	most := closeTimeout
-	if s.look == nil || s.hurried {
-		most = hurry // nobody has to finish what he is doing
+	if s.stopWitness == nil || s.interrupted {
+		most = interruptGrace // nobody has to finish what he is doing
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	if s.look != nil && !s.finished {
-		s.end(ctx)
+	if s.stopWitness != nil && !s.ended {
+		s.endWork(ctx)
 	}
-	if s.abandon != nil {
-		s.abandon()
+	if s.cancelWork != nil {
+		s.cancelWork()
 	}
-	for _, session := range s.session {
+	for _, session := range s.sessions {
 		session.Closing()
 	}
 	var all []error
@@ -306,15 +306,15 @@ func (s *stage) close(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	s.ears.Wait()
-	if s.look != nil {
-		s.look()
-		s.shadows.Wait()
+	s.listeners.Wait()
+	if s.stopWitness != nil {
+		s.stopWitness()
+		s.observers.Wait()
 	}
 	if s.cluster != nil {
 		all = append(all, s.cluster.Close(ctx))
 	}
-	return errors.Join(append(all, s.run.keep.close())...)
+	return errors.Join(append(all, s.run.records.close())...)
 }
 
 // Stop stops client i, as package faults asks.

@@ -19,13 +19,13 @@ type tracker struct {
 	waiting map[history.Process]string
 	last    int // client that got the lock last; -1: none
 	status  Status
-	armed   []*trap
+	armed   []*armed
 }
 
 // trap is a trigger that somebody waits for.
-type trap struct {
-	when   string
-	sprung chan history.Event // 1 deep
+type armed struct {
+	when  string
+	fired chan history.Event // 1 deep
 }
 
 func newTracker(clients int, keys []string) *tracker {
@@ -37,32 +37,32 @@ func newTracker(clients int, keys []string) *tracker {
 
 // see takes the next event. It is called inside the recorder's critical
 // section, so it is quick and never waits.
-func (t *tracker) see(e history.Event) {
+func (t *tracker) add(e history.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status.Events++
 	t.status.Time = e.Time
 	if e.Process == history.Nemesis {
 		if e.Value != nil && e.Value.Fault != nil { // else it is the look at the end
-			t.seeFault(e)
+			t.addFault(e)
 		}
 	} else {
-		t.seeClient(e)
+		t.addClient(e)
 	}
 	when := trigger(e, len(t.live.Of(e.Key)) > 0)
 	if when == "" {
 		return
 	}
-	t.armed = slices.DeleteFunc(t.armed, func(p *trap) bool {
+	t.armed = slices.DeleteFunc(t.armed, func(p *armed) bool {
 		if p.when != when {
 			return false
 		}
-		p.sprung <- e
+		p.fired <- e
 		return true
 	})
 }
 
-func (t *tracker) seeClient(e history.Event) {
+func (t *tracker) addClient(e history.Event) {
 	t.live.Add(&e)
 	if isAcquire(e.F) {
 		switch e.Type {
@@ -82,7 +82,7 @@ func (t *tracker) seeClient(e history.Event) {
 	t.status.Overlaps = t.status.Overlaps || t.live.Conflict(e.Key)
 }
 
-func (t *tracker) seeFault(e history.Event) {
+func (t *tracker) addFault(e history.Event) {
 	f := e.Value.Fault
 	switch f.Phase {
 	case history.Injected:
@@ -119,18 +119,18 @@ const promoted = "promoted"
 func isAcquire(f string) bool { return f == history.Acquire || f == history.Try }
 
 // arm sets a trap for the next event that pulls the trigger when.
-func (t *tracker) arm(when string) *trap {
-	p := &trap{when: when, sprung: make(chan history.Event, 1)}
+func (t *tracker) arm(when string) *armed {
+	p := &armed{when: when, fired: make(chan history.Event, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.armed = append(t.armed, p)
 	return p
 }
 
-func (t *tracker) disarm(p *trap) {
+func (t *tracker) disarm(p *armed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.armed = slices.DeleteFunc(t.armed, func(q *trap) bool { return p == q })
+	t.armed = slices.DeleteFunc(t.armed, func(q *armed) bool { return p == q })
 }
 
 // Holder is the client that got the lock last, if it got one at all.

@@ -27,7 +27,7 @@ func TestOverlapNeedsAConflict(t *testing.T) {
 		for i, v := range []history.Value{c.first, c.second} {
 			e := history.Event{Time: time.Duration(i), Process: history.Process(i), F: history.Acquire, Key: "k", Value: &v}
 			for _, e.Type = range []history.Type{history.Invoke, history.OK} {
-				track.see(e)
+				track.add(e)
 			}
 		}
 		if got := track.snapshot().Overlaps; got != c.overlap {
@@ -41,7 +41,7 @@ func TestInnerReleaseKeepsTheLock(t *testing.T) {
 	track := newTracker(1, []string{"k"})
 	do := func(f string) {
 		for _, typ := range []history.Type{history.Invoke, history.OK} {
-			track.see(history.Event{F: f, Type: typ, Key: "k", Value: &history.Value{Owner: "a"}})
+			track.add(history.Event{F: f, Type: typ, Key: "k", Value: &history.Value{Owner: "a"}})
 		}
 	}
 	do(history.Acquire)

@@ -23,7 +23,7 @@ func (r *run) watch() (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				r.refresh()
+				r.notify()
 			}
 		}
 	})

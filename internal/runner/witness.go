@@ -23,31 +23,31 @@ const (
 
 // witness looks at every node all through a run and writes down what it saw.
 type witness struct {
-	cluster cluster.Cluster
-	look    cluster.Witness
-	keys    *interest
-	clock   func() time.Duration
-	how     Sampling
-	changed func(old, new history.Sample) // called when a node's role or reachability changed
+	cluster  cluster.Cluster
+	sampler  cluster.Witness
+	keys     *activeKeys
+	clock    func() time.Duration
+	sampling Sampling
+	changed  func(old, new history.Sample) // called when a node's role or reachability changed
 
-	mu     sync.Mutex
-	out    io.Writer     // nil: nobody reads what it sees, only what changed
-	busy   time.Duration // until when everything is kept
-	err    error
-	nodes  map[string]history.Sample // the last one of each
-	told   map[string]history.Sample // the last one of each that changed something
-	misses map[string]int            // samples of each in a row that were not answered
+	mu        sync.Mutex
+	out       io.Writer     // nil: nobody reads what it sees, only what changed
+	keepUntil time.Duration // until when everything is kept
+	err       error
+	latest    map[string]history.Sample // the last one of each
+	reported  map[string]history.Sample // the last one of each that changed something
+	misses    map[string]int            // samples of each in a row that were not answered
 }
 
-func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() time.Duration, how Sampling) (*witness, error) {
+func newWitness(c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how Sampling) (*witness, error) {
 	look, ok := c.(cluster.Witness)
 	if !ok {
 		return nil, fmt.Errorf("this backend cannot look at its nodes")
 	}
 	return &witness{
-		cluster: c, look: look, keys: keys, clock: clock, out: w,
-		nodes: map[string]history.Sample{}, told: map[string]history.Sample{}, misses: map[string]int{},
-		changed: func(_, _ history.Sample) {}, how: how,
+		cluster: c, sampler: look, keys: keys, clock: clock, out: w,
+		latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, misses: map[string]int{},
+		changed: func(_, _ history.Sample) {}, sampling: how,
 	}, nil
 }
 
@@ -56,25 +56,25 @@ func newWitness(c cluster.Cluster, keys *interest, w io.Writer, clock func() tim
 func (w *witness) run(ctx context.Context, t Time) {
 	var wg sync.WaitGroup
 	for i, n := range w.cluster.Nodes() {
-		mine := t.Lane(ctx, fmt.Sprintf("witness-%d", i))
+		mine := t.Actor(ctx, fmt.Sprintf("witness-%d", i))
 		wg.Go(func() { w.watch(mine, n.Name, t) })
 	}
 	wg.Wait()
 }
 
 func (w *witness) watch(ctx context.Context, node string, t Time) {
-	tick := time.NewTicker(w.how.Every)
+	tick := time.NewTicker(w.sampling.Every)
 	defer tick.Stop()
 	var kept time.Duration
 	for {
 		t.Turn(ctx)
 		asked := w.clock()
-		s := w.look.Sample(ctx, node, w.keys.at(asked))
+		s := w.sampler.Sample(ctx, node, w.keys.at(asked))
 		if ctx.Err() != nil {
 			return
 		}
 		s.Node, s.Sent, s.Time = node, asked, w.clock()
-		if w.take(s, s.Time-kept >= keepEvery) {
+		if w.add(s, s.Time-kept >= keepEvery) {
 			kept = s.Time
 		}
 		select {
@@ -86,16 +86,16 @@ func (w *witness) watch(ctx context.Context, node string, t Time) {
 }
 
 // take writes s if it is news or due, and says whether it did.
-func (w *witness) take(s history.Sample, due bool) bool {
+func (w *witness) add(s history.Sample, due bool) bool {
 	w.mu.Lock()
-	old, known := w.nodes[s.Node]
-	w.nodes[s.Node] = s
+	old, known := w.latest[s.Node]
+	w.latest[s.Node] = s
 	news := !known || differs(old, s)
-	write := news || due || !w.how.Thin || s.Time < w.busy
+	write := news || due || !w.sampling.Thin || s.Time < w.keepUntil
 	if write {
 		w.write(s)
 	}
-	told, changed := w.turn(s)
+	told, changed := w.change(s)
 	w.mu.Unlock()
 	if changed {
 		w.changed(told, s)
@@ -108,8 +108,8 @@ func (w *witness) take(s history.Sample, due bool) bool {
 const silentAfter = 3
 
 // turn says whether s changes what was last told of its node, and what that was.
-func (w *witness) turn(s history.Sample) (told history.Sample, changed bool) {
-	told, known := w.told[s.Node]
+func (w *witness) change(s history.Sample) (told history.Sample, changed bool) {
+	told, known := w.reported[s.Node]
 	if s.Up {
 		w.misses[s.Node] = 0
 	} else if w.misses[s.Node]++; known && told.Up && w.misses[s.Node] < silentAfter {
@@ -117,7 +117,7 @@ func (w *witness) turn(s history.Sample) (told history.Sample, changed bool) {
 	}
 	changed = known && (told.Role != s.Role || told.Up != s.Up)
 	if changed || !known {
-		w.told[s.Node] = s
+		w.reported[s.Node] = s
 	}
 	return told, changed
 }
@@ -136,10 +136,10 @@ func (w *witness) write(s history.Sample) {
 }
 
 // stir keeps every sample for a while, because something is going on.
-func (w *witness) stir(now time.Duration) {
+func (w *witness) noteFault(now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.busy = now + keepAround
+	w.keepUntil = now + keepAround
 }
 
 // differs says whether b tells anything that a did not, apart from the passing of time.

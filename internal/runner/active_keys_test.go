@@ -10,16 +10,16 @@ import (
 )
 
 func TestInterest(t *testing.T) {
-	few := newInterest(workloads.Params{Keys: 2})
+	few := newActiveKeys(workloads.Params{Keys: 2})
 	if diff := cmp.Diff([]string{"orders-0", "orders-1"}, few.at(time.Hour)); diff != "" {
 		t.Errorf("of few keys every one is looked at (-want +got):\n%s", diff)
 	}
-	many := newInterest(workloads.Params{Keys: 10_000, Lease: time.Second, Hold: time.Second})
+	many := newActiveKeys(workloads.Params{Keys: 10_000, Lease: time.Second, Hold: time.Second})
 	if keys := many.at(0); len(keys) != 0 {
 		t.Errorf("nobody has asked for any key, and it looks at %d", len(keys))
 	}
-	many.see("orders-7", time.Second)
-	many.see("", time.Second)
+	many.add("orders-7", time.Second)
+	many.add("", time.Second)
 	for now, want := range map[time.Duration][]string{ // order does not matter until the key is forgotten
 		time.Second: {"orders-7"}, 5 * time.Second: {"orders-7"},
 	} {

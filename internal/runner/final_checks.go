@@ -15,23 +15,23 @@ import (
 // How the end of a run is looked at. Watchdogs' leases are longer than anybody
 // wants to wait: after restWait the look is left out, and says nothing.
 const (
-	restWait  = 12 * time.Second // for every lease to run out
-	restEvery = 20 * time.Millisecond
-	probeWait = 2 * time.Second // for the harness's own acquire
-	probes    = 3               // that may have an unknown outcome
-	healWait  = 3 * time.Second // for a replica to come back
-	healEvery = 100 * time.Millisecond
-	maxProbed = 100 // keys; more would make the end longer than the run
+	leaseWait        = 12 * time.Second // for every lease to run out
+	leasePollEvery   = 20 * time.Millisecond
+	probeWait        = 2 * time.Second // for the harness's own acquire
+	maxUnknown       = 3               // that may have an unknown outcome
+	replicaWait      = 3 * time.Second // for a replica to come back
+	replicaPollEvery = 100 * time.Millisecond
+	maxProbed        = 100 // keys; more would make the end longer than the run
 )
 
 // rest looks at the cluster when everything is over: what was left behind, and
 // whether every lock can still be had. What a lock may keep is in its row.
-func (s *stage) rest(ctx context.Context) {
+func (s *stage) finalChecks(ctx context.Context) {
 	keys := s.run.params.KeyNames()
-	if len(keys) > maxProbed || !s.calmAtLast(ctx, keys) {
+	if len(keys) > maxProbed || !s.waitUntilFree(ctx, keys) {
 		return
 	}
-	left, looked := s.leftBehind(ctx)
+	left, looked := s.leftovers(ctx)
 	for _, key := range keys {
 		if looked {
 			s.record.Note(history.Nemesis, history.LeftoverEvent, key, &history.Value{Left: left[key]})
@@ -43,21 +43,21 @@ func (s *stage) rest(ctx context.Context) {
 // calmAtLast waits until no master has a lock on any of keys that could still
 // come free by itself: every hold was given back or has run out, or never will,
 // because it has no lease. False: it did not come to that, or ctx ended.
-func (s *stage) calmAtLast(ctx context.Context, keys []string) bool {
-	end := time.Now().Add(min(restWait, s.run.params.Lease+time.Second))
+func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
+	end := time.Now().Add(min(leaseWait, s.run.params.Lease+time.Second))
 	for {
-		if !s.held(ctx, keys) {
+		if !s.anyLeased(ctx, keys) {
 			return true
 		}
-		if time.Now().After(end) || !sleep(ctx, restEvery) {
+		if time.Now().After(end) || !sleep(ctx, leasePollEvery) {
 			return false
 		}
 	}
 }
 
-func (s *stage) held(ctx context.Context, keys []string) bool {
+func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 	for _, n := range s.cluster.Nodes() {
-		seen := s.witness.look.Sample(ctx, n.Name, keys)
+		seen := s.witness.sampler.Sample(ctx, n.Name, keys)
 		for _, key := range seen.Keys { // order does not matter: one is enough
 			if seen.Role == "master" && key.TTL >= 0 {
 				return true
@@ -69,7 +69,7 @@ func (s *stage) held(ctx context.Context, keys []string) bool {
 
 // leftBehind lists, by lock, the keys that no time to live will remove. False
 // if nobody could look.
-func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
+func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
 	if !ok || s.run.lock.Open == nil { // a client of the user's own: what it may keep is not known
 		return nil, false
@@ -91,7 +91,7 @@ func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftoverVal
 			continue // a node that is away has left nothing that anybody could find
 		}
 		for name, ttl := range keys { // order does not matter: sorted below
-			if key := ownerOf(name, left); ttl < 0 && key != "" && !kept[name] && !slices.Contains(left[key].Keys, name) {
+			if key := lockOf(name, left); ttl < 0 && key != "" && !kept[name] && !slices.Contains(left[key].Keys, name) {
 				left[key].Keys = append(left[key].Keys, name)
 			}
 		}
@@ -104,7 +104,7 @@ func (s *stage) leftBehind(ctx context.Context) (map[string]*history.LeftoverVal
 
 // ownerOf is the lock that a key at a server belongs to: its own key, or one
 // with its name as hash tag; "" if it is none of ours.
-func ownerOf(name string, locks map[string]*history.LeftoverValue) string {
+func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 	if _, ok := locks[name]; ok {
 		return name
 	}
@@ -118,11 +118,11 @@ func ownerOf(name string, locks map[string]*history.LeftoverValue) string {
 
 // probe acquires key once through a client that is alive, and gives it back.
 func (s *stage) probe(ctx context.Context, key string) {
-	for i, session := range s.session {
+	for i, session := range s.sessions {
 		if !session.Alive() {
 			continue
 		}
-		outcome, why := s.settled(ctx, i, key)
+		outcome, why := s.probeUntilSettled(ctx, i, key)
 		s.record.Complete(history.Event{Process: history.Nemesis, F: history.ProbeEvent, Key: key}, outcome, nil, why)
 		return
 	}
@@ -135,26 +135,26 @@ const noReplicas = "NOREPLICAS"
 // know. A grant that has to be at a replica is refused until the old master is
 // one, which Sentinel takes ten seconds for: that says nothing of the lock, and is
 // not waited for to the end.
-func (s *stage) settled(ctx context.Context, i int, key string) (outcome history.Type, why *history.Error) {
-	end := time.Now().Add(healWait)
+func (s *stage) probeUntilSettled(ctx context.Context, i int, key string) (outcome history.Type, why *history.Error) {
+	end := time.Now().Add(replicaWait)
 	for unknown := 0; ; {
-		outcome, why = s.ask(ctx, i, key)
+		outcome, why = s.probeOnce(ctx, i, key)
 		lone := outcome == history.Fail && (why.Code == "too-few-replicas" || strings.Contains(why.Text, noReplicas))
 		switch {
 		case outcome == history.Info:
-			if unknown++; unknown == probes {
+			if unknown++; unknown == maxUnknown {
 				return outcome, why
 			}
 		case !lone:
 			return outcome, why
 		}
-		if time.Now().After(end) || !sleep(ctx, healEvery) {
+		if time.Now().After(end) || !sleep(ctx, replicaPollEvery) {
 			return history.Info, why
 		}
 	}
 }
 
-func (s *stage) ask(ctx context.Context, i int, key string) (history.Type, *history.Error) {
+func (s *stage) probeOnce(ctx context.Context, i int, key string) (history.Type, *history.Error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*probeWait)
 	defer cancel()
 	owner := fmt.Sprintf("probe-%d", i)

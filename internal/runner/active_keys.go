@@ -10,11 +10,11 @@ import (
 // allKeys is up to how many keys a sample asks for every one. Ten thousand take
 // longer than a sample may, and would load the server that is under test: it
 // would look dead for most of the run.
-const allKeys = 64
+const fewKeys = 64
 
 // interest knows which keys are worth a look. Nobody asks for the others, so
 // they are as they were when somebody last did.
-type interest struct {
+type activeKeys struct {
 	keys   []string
 	forget time.Duration // after the last event of a key; longer than a hold is silent, and than its lease
 
@@ -22,15 +22,15 @@ type interest struct {
 	last map[string]time.Duration // time of the last event, by key
 }
 
-func newInterest(p workloads.Params) *interest {
-	return &interest{
+func newActiveKeys(p workloads.Params) *activeKeys {
+	return &activeKeys{
 		keys: p.KeyNames(), forget: p.Lease + p.Hold + p.Jitter + keepAround, last: map[string]time.Duration{},
 	}
 }
 
 // see takes note of an event. Events without a key are about none.
-func (i *interest) see(key string, now time.Duration) {
-	if key == "" || len(i.keys) <= allKeys {
+func (i *activeKeys) add(key string, now time.Duration) {
+	if key == "" || len(i.keys) <= fewKeys {
 		return
 	}
 	i.mu.Lock()
@@ -39,8 +39,8 @@ func (i *interest) see(key string, now time.Duration) {
 }
 
 // at is the keys to look at now.
-func (i *interest) at(now time.Duration) []string {
-	if len(i.keys) <= allKeys {
+func (i *activeKeys) at(now time.Duration) []string {
+	if len(i.keys) <= fewKeys {
 		return i.keys
 	}
 	i.mu.Lock()

@@ -55,13 +55,13 @@ func TestAProbeWaitsForServersNotForLocks(t *testing.T) {
 		{"never a replica", many("too-few-replicas", 1000), history.Info, 32},
 		{"any other refusal", []string{"error"}, history.Fail, 1},
 		{"unknown once", []string{"unknown"}, history.OK, 2},
-		{"never known", many("unknown", 1000), history.Info, probes},
+		{"never known", many("unknown", 1000), history.Info, maxUnknown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &answering{codes: test.codes}
 				s := &stage{run: &run{}, clients: []client.Client{a}}
-				outcome, _ := s.settled(t.Context(), 0, "k")
+				outcome, _ := s.probeUntilSettled(t.Context(), 0, "k")
 				if outcome != test.outcome || a.asked != test.asked {
 					t.Errorf("%v after %d questions, want %v after %d", outcome, a.asked, test.outcome, test.asked)
 				}
