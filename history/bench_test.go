@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// recorded is n events as a run leaves them: four clients, one key, an owner
-// id of its own for every hold.
+// recorded returns n events like those of a run: four clients, one key, a unique
+// owner for every hold.
 func recorded(n int) []history.Event {
 	events := make([]history.Event, 0, n)
 	owner := []byte("c0-00000000000000")
@@ -19,11 +19,11 @@ func recorded(n int) []history.Event {
 		for j, k := 3, i; j < len(owner); j, k = j+1, k/16 {
 			owner[j] = "0123456789abcdef"[k%16]
 		}
-		asked := &history.Value{Owner: string(owner), Lease: 2 * time.Second}
-		got := &history.Value{Token: uint64(i + 1), Valid: 1950 * time.Millisecond, Count: 1}
+		args := &history.Value{Owner: string(owner), Lease: 2 * time.Second}
+		result := &history.Value{Token: uint64(i + 1), Valid: 1950 * time.Millisecond, Count: 1}
 		for _, e := range []history.Event{
-			{Type: history.Invoke, F: history.Acquire, Value: asked},
-			{Type: history.OK, F: history.Acquire, Value: got},
+			{Type: history.Invoke, F: history.Acquire, Value: args},
+			{Type: history.OK, F: history.Acquire, Value: result},
 			{Type: history.Invoke, F: history.Release},
 			{Type: history.OK, F: history.Release},
 		} {
@@ -34,8 +34,8 @@ func recorded(n int) []history.Event {
 	return events[:n]
 }
 
-// BenchmarkRead reads the same events in every form, without pairing them, and
-// JSON lines with pairing too.
+// BenchmarkRead reads the same events in every format without pairing, and
+// JSON lines also with pairing.
 func BenchmarkRead(b *testing.B) {
 	const n = 200_000
 	list := recorded(n)

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// maxProblems is how many problems a history remembers one by one.
+// maxProblems is how many problems a history lists.
 const maxProblems = 100
 
-// Build pairs the events of a run into a [History]. It fails only if there are
-// too many events to be numbered; everything else that is wrong becomes a
-// [Problem]. The events must be in the order in which they happened.
+// Build pairs the events of a run, in the order in which they happened, into a [History]. It fails only if there are
+// too many events; everything else that is wrong becomes a [Problem].
 func Build(events []Event) (*History, error) {
 	b := NewBuilder()
 	for i := range events {
@@ -23,56 +22,52 @@ func Build(events []Event) (*History, error) {
 	return b.History(), nil
 }
 
-// Builder pairs events into a [History] as they come, so that a file of any
-// length is read in the memory of its result. It belongs to one goroutine.
+// Builder pairs events into a [History] one by one, so that a file of any length is read in the
+// memory of its result. It must not be used concurrently.
 type Builder struct {
-	h      *History
-	keys   map[string]int32
-	owners map[string]int32
-	open   map[Process]*opened // operations without completion
-	holder map[place]int32     // who acquired last, for events that do not name the owner
-	beyond map[int32]bool      // keys with more permits than can be counted
-	last   int64               // index of the event before
-	more   int                 // problems that were not kept
+	h           *History
+	keys        map[string]int32
+	owners      map[string]int32
+	open        map[Process]*openOps // operations without a completion
+	holder      map[processKey]int32 // who acquired last, for events without an owner
+	uncountable map[int32]bool       // keys with more than MaxPermits
+	last        int64                // index of the previous event
+	unlisted    int                  // problems beyond maxProblems
 }
 
-// place is a process at a key.
-type place struct {
+type processKey struct {
 	process Process
 	key     int32
 }
 
-// NewBuilder makes a builder.
+// NewBuilder returns an empty builder.
 func NewBuilder() *Builder {
 	return &Builder{
 		h:      &History{},
 		keys:   make(map[string]int32),
 		owners: make(map[string]int32),
-		open:   make(map[Process]*opened),
-		holder: make(map[place]int32),
+		open:   make(map[Process]*openOps),
+		holder: make(map[processKey]int32),
 		last:   -1,
 	}
 }
 
-// Add takes the next event, from the given line of a file (0: from no file).
-// It keeps nothing of what e points to. An index or a time that goes back is
-// set right, by the order of the events, and reported as a problem.
+// Add adds the next event, from the given line of a file (0: unknown). It keeps no reference to e. An index or
+// a time that decreases is replaced, so that events stay in the order in which they are added, and reported as a
+// problem. The error is about too many events.
 func (b *Builder) Add(e *Event, line int) error {
-	at, err := b.number(e, line)
-	if err != nil {
+	ev := numbered{Event: e, time: max(e.Time, b.h.End), line: line}
+	if err := b.number(&ev); err != nil {
 		return err
 	}
-	time := e.Time
-	if time < b.h.End {
-		b.problem(at, line, "the time goes back by %v; it was set to the time of the event before", b.h.End-time)
-		time = b.h.End
+	if e.Time < ev.time {
+		b.problem(ev, "time decreases by %v; replaced by that of the previous event", ev.time-e.Time)
 	}
-	b.h.End = time
+	b.h.End = ev.time
 	b.h.Events++
-	ev := numbered{Event: e, at: at, time: time, line: line}
 	switch {
-	case e.atRest():
-		b.rest(ev)
+	case e.isFinal():
+		b.final(ev)
 	case e.Process == Nemesis:
 		b.fault(ev)
 	case e.Type == Invoke:
@@ -83,63 +78,64 @@ func (b *Builder) Add(e *Event, line int) error {
 	return nil
 }
 
-// Problems adds what was found wrong before an event came about.
+// AddProblems adds problems that were found in reading.
 func (b *Builder) AddProblems(ps []Problem) {
 	for _, p := range ps {
-		b.keep(p)
+		b.list(p)
 	}
 }
 
-// History is the result. Operations that are still open have no completion and
-// are of unknown outcome. The builder must not be used any more.
+// History returns the result; the builder must not be used afterwards. Operations without a completion have an
+// unknown outcome.
 func (b *Builder) History() *History {
-	if b.more > 0 {
-		text := fmt.Sprintf("%d more problems", b.more)
+	if b.unlisted > 0 {
+		text := fmt.Sprintf("more problems, not listed: %d", b.unlisted)
 		b.h.Problems = append(b.h.Problems, Problem{Index: -1, Text: text})
 	}
 	return b.h
 }
 
-// numbered is an event with the index and the time that it is judged by.
+// numbered is an event with the index and the time that count.
 type numbered struct {
 	*Event
-	at   int32
-	time time.Duration
-	line int
+	index int32
+	time  time.Duration
+	line  int
 }
 
-func (b *Builder) number(e *Event, line int) (int32, error) {
+func (b *Builder) number(e *numbered) error {
 	if b.last >= math.MaxInt32-1 {
-		return 0, fmt.Errorf("reading event %d: a history can have %d events at most", b.last+1, math.MaxInt32)
+		return fmt.Errorf("event %d: a history can have at most %d events", b.last+1, math.MaxInt32)
 	}
 	index := e.Index
 	if index <= b.last || index >= math.MaxInt32 {
 		index = b.last + 1
-		b.problem(int32(index), line, "the index %d is not greater than that of the event before, or is too great; "+
-			"it was read as %d", e.Index, index)
 	}
-	b.last = index
-	return int32(index), nil
+	b.last, e.index = index, int32(index)
+	if index != e.Index {
+		b.problem(*e, "index %d is not greater than that of the previous event, or too great; replaced by %d", e.Index, index)
+	}
+	return nil
 }
 
-func (b *Builder) problem(at int32, line int, format string, args ...any) {
+func (b *Builder) problem(e numbered, format string, args ...any) {
 	if len(b.h.Problems) >= maxProblems {
-		b.more++
+		b.unlisted++
 		return
 	}
-	b.keep(Problem{Index: int64(at), Line: line, Text: fmt.Sprintf(format, args...)})
+	b.list(Problem{Index: int64(e.index), Line: e.line, Text: fmt.Sprintf(format, args...)})
 }
 
-func (b *Builder) keep(p Problem) {
+func (b *Builder) list(p Problem) {
 	if len(b.h.Problems) >= maxProblems {
-		b.more++
+		b.unlisted++
 		return
 	}
 	b.h.Problems = append(b.h.Problems, p)
 }
 
 func (b *Builder) fault(e numbered) {
-	f := Fault{Name: e.F, Time: e.time, Index: e.at}
+	f := Fault{Name: e.F, Time: e.time, Index: e.index}
 	f.Phase = Noted
 	if e.Value != nil && e.Value.Fault != nil {
 		f.FaultValue = *e.Value.Fault
@@ -149,7 +145,7 @@ func (b *Builder) fault(e numbered) {
 
 func (b *Builder) invoke(e numbered) {
 	s := Span{
-		Call: e.time, Return: Infinity, Invoked: e.at, Ended: -1, Process: e.Process,
+		Call: e.time, Return: Infinity, Invoked: e.index, Ended: -1, Process: e.Process,
 		Op: opOf(e.F), Outcome: Info, Permits: 1, Write: true,
 	}
 	s.Key = intern(&b.h.Keys, b.keys, e.Key)
@@ -161,11 +157,11 @@ func (b *Builder) invoke(e numbered) {
 	}
 	open := b.open[e.Process]
 	if open == nil {
-		open = new(opened)
+		open = new(openOps)
 		b.open[e.Process] = open
 	}
-	if first, any := open.first(b.h.Spans); any {
-		b.problem(e.at, e.line, "process %d invokes %s while its operation of event %d is open", e.Process, e.F,
+	if first, ok := open.first(b.h.Spans); ok {
+		b.problem(e, "process %d invokes %s while its operation of event %d has no completion", e.Process, e.F,
 			b.h.Spans[first].Invoked)
 	}
 	b.h.Spans = append(b.h.Spans, s)
@@ -173,24 +169,27 @@ func (b *Builder) invoke(e numbered) {
 }
 
 func (b *Builder) complete(e numbered) {
-	i, found := b.match(e)
+	i, ok := b.match(e)
 	switch {
-	case found:
-		b.end(&b.h.Spans[i], e)
-		b.sortOut(i, e)
+	case ok:
+		b.completeSpan(&b.h.Spans[i], e)
+		if e.Type == Info {
+			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i})
+		} else if e.TimedOut() {
+			b.h.TimedOut = append(b.h.TimedOut, i)
+		}
 	case e.Type == Info && opOf(e.F) == OpOther:
 		b.notice(e)
-	case e.F == Touch: // the guarded resource may be heard of by its answer alone
+	case e.F == Touch: // may have no invocation
 	default:
-		b.problem(e.at, e.line, "process %d completes %s without having invoked it; it was ignored", e.Process, e.F)
+		b.problem(e, "process %d completes %s without an invocation; ignored", e.Process, e.F)
 	}
 	if e.F == Touch {
 		b.touch(e)
 	}
 }
 
-// match finds the open operation that e completes: the latest of the same name
-// and key, and takes it out of the open ones.
+// match removes and returns the open operation that e completes: the latest of the same name and key.
 func (b *Builder) match(e numbered) (int32, bool) {
 	open := b.open[e.Process]
 	op := opOf(e.F)
@@ -208,8 +207,8 @@ func (b *Builder) match(e numbered) (int32, bool) {
 	return open.take(op, key, b.h.Spans)
 }
 
-func (b *Builder) end(s *Span, e numbered) {
-	s.Ended, s.Outcome, s.Busy = e.at, e.Type, e.Busy()
+func (b *Builder) completeSpan(s *Span, e numbered) {
+	s.Ended, s.Outcome, s.Busy = e.index, e.Type, e.Busy()
 	s.Held = e.Held && e.Type == Fail
 	if e.Type != Info {
 		s.Return = e.time
@@ -221,17 +220,17 @@ func (b *Builder) end(s *Span, e numbered) {
 	if v.Token != 0 || v.Zero {
 		s.Token, s.Zero = v.Token, v.Zero
 	}
-	if v.Owner != "" { // histories of other suites name the owner in the answer
+	if v.Owner != "" { // in histories of other suites the completion names the owner
 		s.Owner = b.owner(e, s.Key)
 	}
-	s.Count = int32(max(math.MinInt32, min(v.Count, math.MaxInt32))) // too great to be right stays so
+	s.Count = int32(max(math.MinInt32, min(v.Count, math.MaxInt32))) // clamped, not wrapped
 	if e.Type == OK {
 		s.Valid = validity(e.time, v.Valid)
 	}
 }
 
-// validity is the end of a promise made at t; 0 stays "nothing was promised",
-// and a promise that had run out when it was made ends at least after 0.
+// validity returns the end of a validity that starts at t. 0 stays 0 (none was promised); a validity
+// that had ended before t ends after 0.
 func validity(t, valid time.Duration) time.Duration {
 	if valid == 0 {
 		return 0
@@ -243,7 +242,7 @@ func validity(t, valid time.Duration) time.Duration {
 }
 
 func (b *Builder) notice(e numbered) {
-	n := Notice{Time: e.time, Index: e.at, Process: e.Process, F: e.F}
+	n := Notice{Time: e.time, Index: e.index, Process: e.Process, F: e.F}
 	n.Key = intern(&b.h.Keys, b.keys, e.Key)
 	n.Owner = b.owner(e, n.Key)
 	if e.Value != nil {
@@ -254,23 +253,23 @@ func (b *Builder) notice(e numbered) {
 
 func (b *Builder) touch(e numbered) {
 	if e.Value == nil || e.Value.Touch == nil {
-		b.problem(e.at, e.line, "the touch of process %d does not say what the resource saw; it was ignored", e.Process)
+		b.problem(e, "touch of process %d without a value; ignored", e.Process)
 		return
 	}
-	t := Touched{TouchValue: *e.Value.Touch, Time: e.time, Token: e.Value.Token, Index: e.at, Process: e.Process}
+	t := Touched{TouchValue: *e.Value.Touch, Time: e.time, Token: e.Value.Token, Index: e.index, Process: e.Process}
 	t.Key = intern(&b.h.Keys, b.keys, e.Key)
 	t.Owner = b.owner(e, t.Key)
 	t.Accepted = e.Type == OK
-	if e.Type == Info { // the resource's answer was not recorded: it kept its rule
+	if e.Type == Info { // the resource's reply was not recorded; assume that it followed its rule
 		t.Accepted = !t.Fenced || t.Token >= t.MaxSeen
 	}
 	b.h.Touches = append(b.h.Touches, t)
 }
 
-// owner is who e acts for: the owner it names, else the one that its process
-// last acquired the key for, else the process itself.
+// owner returns the owner of e: the one it names, else the one for which its process last acquired
+// the key, else the process itself.
 func (b *Builder) owner(e numbered, key int32) int32 {
-	at := place{e.Process, key}
+	at := processKey{e.Process, key}
 	if e.Value != nil && e.Value.Owner != "" {
 		o := intern(&b.h.Owners, b.owners, e.Value.Owner)
 		if e.F == Acquire || e.F == Try {
@@ -284,7 +283,7 @@ func (b *Builder) owner(e numbered, key int32) int32 {
 	return intern(&b.h.Owners, b.owners, processOwner(e.Process))
 }
 
-// processOwner is the owner that is meant where none is named.
+// processOwner is the owner of operations that name none.
 func processOwner(p Process) string { return "process " + strconv.Itoa(int(p)) }
 
 func intern(names *[]string, index map[string]int32, name string) int32 {

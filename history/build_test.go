@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-func notation(t *testing.T, text string) *history.History {
+func readText(t *testing.T, text string) *history.History {
 	t.Helper()
 	h, err := history.ReadText(strings.NewReader(text), "text")
 	if err != nil {
@@ -20,7 +20,7 @@ func notation(t *testing.T, text string) *history.History {
 }
 
 func TestBuildPairs(t *testing.T) {
-	h := notation(t, `
+	h := readText(t, `
 		clients 3
 		client 0 acquire orders 1.0-1.1 ok owner=a lease=5s token=7 valid=2s count=1
 		client 1 acquire orders 1.05- info owner=b
@@ -28,7 +28,7 @@ func TestBuildPairs(t *testing.T) {
 		client 0 renewed orders 2.0 valid=3s
 		client 0 touch orders 2.1 ok token=7 read=4 found=4 seen=6
 		client 0 crash 2.5
-		nemesis kill 2.2 bite id=1 target=n1 detail="is gone"
+		nemesis kill 2.2 bite id=1 target=n1 detail="exited"
 	`)
 	s := time.Second
 	want := &history.History{
@@ -46,8 +46,8 @@ func TestBuildPairs(t *testing.T) {
 		},
 		Touches: []history.Touched{{TouchValue: history.TouchValue{Read: 4, Found: 4, MaxSeen: 6},
 			Time: 2100 * time.Millisecond, Token: 7, Index: 6, Accepted: true}},
-		Faults: []history.Fault{{FaultValue: history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1", Detail: "is gone"},
-			Name: "kill", Time: 2200 * time.Millisecond, Index: 7}},
+		Faults: []history.Fault{{
+			FaultValue: history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1", Detail: "exited"}, Name: "kill", Time: 2200 * time.Millisecond, Index: 7}},
 		Keys: []string{"orders", ""}, Owners: []string{"a", "b", "process 2", "process 0"},
 		Clients: 3, End: 2500 * time.Millisecond, Events: 9,
 	}
@@ -63,18 +63,18 @@ func TestBuildProblems(t *testing.T) {
 	tests := []struct {
 		name     string
 		events   []history.Event
-		problems []string // their beginnings
+		problems []string // prefixes
 		open     int      // spans of unknown outcome
 	}{
 		{"clean", []history.Event{acquire(0, 1, history.Invoke, 0), acquire(1, 2, history.OK, 0)}, nil, 0},
 		{"completion alone", []history.Event{acquire(0, 1, history.OK, 0)},
-			[]string{"process 0 completes acquire without having invoked it"}, 0},
+			[]string{"process 0 completes acquire without an invocation"}, 0},
 		{"two open", []history.Event{acquire(0, 1, history.Invoke, 0), acquire(1, 2, history.Invoke, 0)},
-			[]string{"process 0 invokes acquire while its operation of event 0 is open"}, 2},
-		{"time goes back", []history.Event{acquire(0, 5, history.Invoke, 0), acquire(1, 2, history.OK, 0)},
-			[]string{"the time goes back by 3ns"}, 0},
+			[]string{"process 0 invokes acquire while its operation of event 0 has no completion"}, 2},
+		{"time decreases", []history.Event{acquire(0, 5, history.Invoke, 0), acquire(1, 2, history.OK, 0)},
+			[]string{"time decreases by 3ns"}, 0},
 		{"index twice", []history.Event{acquire(4, 1, history.Invoke, 0), acquire(4, 2, history.OK, 0)},
-			[]string{"the index 4 is not greater"}, 0},
+			[]string{"index 4 is not greater"}, 0},
 		{"no completion", []history.Event{acquire(0, 1, history.Invoke, 0)}, nil, 1},
 	}
 	for _, test := range tests {
@@ -97,7 +97,7 @@ func TestBuildProblems(t *testing.T) {
 					open++
 				}
 				if s.Return < s.Call {
-					t.Errorf("span ends before it begins: %+v", s)
+					t.Errorf("span ends before it starts: %+v", s)
 				}
 			}
 			if open != test.open {
@@ -113,21 +113,21 @@ func TestProblemsAreBounded(t *testing.T) {
 		events = append(events, history.Event{Index: int64(i), Type: history.OK, F: history.Release})
 	}
 	h, err := history.Build(events)
-	if err != nil || len(h.Problems) != 101 || h.Problems[100].Text != "4900 more problems" {
+	if err != nil || len(h.Problems) != 101 || h.Problems[100].Text != "more problems, not listed: 4900" {
 		t.Errorf("err %v, %d problems, the last %v", err, len(h.Problems), h.Problems[len(h.Problems)-1])
 	}
 }
 
-func TestNotationErrors(t *testing.T) {
+func TestTextErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"hello", `text:1: "hello": a line begins with client, nemesis, clients, probe or leftover`},
-		{"\nclient x acquire k 1-2 ok", `text:2: "x": the number of a process is wanted here`},
-		{"client 1 acquire k one-2 ok", `text:1: "one": a time in seconds, or with a unit, is wanted here`},
-		{"client 1 acquire k 2-1 ok", "text:1: 2-1: the operation ends before it begins"},
-		{"client 1 acquire k 1-2 perhaps", `text:1: type "perhaps": want invoke, ok, fail or info`},
-		{"client 1 acquire k 1-2 ok tokn=3", `text:1: "tokn": no such value`},
-		{`nemesis kill 1 bite detail="x`, "text:1: a quotation mark is not closed"},
-		{"nemesis kill 1 bite color=red", `text:1: "color": a fault has id, target and detail`},
+		{"hello", `text:1: expected client, nemesis, clients, probe or leftover, got "hello"`},
+		{"\nclient x acquire k 1-2 ok", `text:2: expected a process number, got "x"`},
+		{"client 1 acquire k one-2 ok", `text:1: expected a time in seconds, or with a unit, got "one"`},
+		{"client 1 acquire k 2-1 ok", "text:1: 2-1: operation ends before it starts"},
+		{"client 1 acquire k 1-2 perhaps", `text:1: type "perhaps": expected invoke, ok, fail or info`},
+		{"client 1 acquire k 1-2 ok tokn=3", `text:1: unknown field "tokn"`},
+		{`nemesis kill 1 bite detail="x`, "text:1: missing closing quotation mark"},
+		{"nemesis kill 1 bite color=red", `text:1: unknown field "color" of a fault; it has id, target and detail`},
 	}
 	for _, test := range tests {
 		_, err := history.ReadText(strings.NewReader(test.text), "text")

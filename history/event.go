@@ -1,118 +1,114 @@
-// Package history is the record of a run: what was asked of every client, what
-// was answered, and when. It is a leaf: it knows no lock, no server and no
-// checker, and everything else in this project speaks in its words.
+// Package history is promised API: the record of a run, which is what every client was requested to do, what it
+// replied, and when. It imports nothing of this project.
 //
-// Read [Event] first: one line of history.jsonl. A [Recorder] writes events as
-// they happen; [Read] turns a file back into events; [Build] pairs them into
-// the [Span]s that checkers judge. It is not a log: an event that did not
-// happen between a client, the guarded resource and the fault injector does
-// not belong here (what was seen at the servers is a [Sample], in a file of its own).
+// Read [Event] first: one line of history.jsonl. A [Recorder] writes events as they happen, a [Scanner] reads them
+// back, and [Build] pairs invocations with completions into a [History] of [Span]s, which checkers judge. [ReadAny]
+// does the last two for every [Format], also for histories of other test suites. Samples of server state ([Sample])
+// are in a file of their own, witness.jsonl.
 package history
 
 import "time"
 
-// Type says what an event tells about its operation (the words are Jepsen's).
+// Type is the type of an event, in Jepsen's words.
 type Type uint8
 
-// The types. The zero value is not a type, so that a forgotten field shows.
+// The types. The zero value is invalid.
 const (
 	Invoke Type = iota + 1 // the operation was sent
 	OK                     // it happened
-	Fail                   // it definitely did not happen, and never will
-	Info                   // unknown, for ever; or an event that nobody asked for
+	Fail                   // it certainly did not happen and never will
+	Info                   // its outcome is unknown; or an event without an invocation
 )
 
-// Process is the number under which a client appears in the history. After an
-// operation of unknown outcome its process is retired, and the client goes on
-// as process + number of clients: so client = process mod clients.
+// Process identifies a client in the history. A process whose operation has an unknown outcome is retired, as in
+// Jepsen, and the client continues as process + number of clients: client = process mod clients.
 type Process int32
 
 // Nemesis is the process of the fault injector.
 const Nemesis Process = -1
 
-// Operations, the f of an event. Faults appear under their own name with
-// process [Nemesis].
+// Values of [Event.F]. A fault has its own name and the process [Nemesis].
 const (
-	Acquire = "acquire" // take the lock, waiting for it if need be
-	Try     = "try"     // take the lock if it is free now
-	Release = "release" // give one hold back
-	Renew   = "renew"   // prolong the lease
-	Work    = "work"    // the critical section, spent inside the client
-	Touch   = "touch"   // arrival at the guarded resource
-	Lost    = "lost"    // the client was told that its hold has ended (always info)
-	Renewed = "renewed" // the client's own watchdog prolonged the lease (always info)
-	Crash   = "crash"   // the client's process ended without being asked (always info)
+	Acquire = "acquire" // acquire the lock, wait for it if it is held
+	Try     = "try"     // acquire the lock if it is free
+	Release = "release" // release one hold
+	Renew   = "renew"   // extend the lease
+	Work    = "work"    // the critical section, executed in the client
+	Touch   = "touch"   // a write arrived at the guarded resource
+	Lost    = "lost"    // the client noticed the end of its hold (always info)
+	Renewed = "renewed" // the client's own watchdog extended the lease (always info)
+	Crash   = "crash"   // the client's process exited unexpectedly (always info)
 )
 
 // Event is one line of history.jsonl.
 type Event struct {
 	Index   int64         `json:"index"`           // position in the file, from 0
-	Time    time.Duration `json:"time"`            // nanoseconds since the run began, harness clock
+	Time    time.Duration `json:"time"`            // since the start of the run, on the harness's clock
 	Type    Type          `json:"type"`            // invoke, ok, fail, info
-	Process Process       `json:"process"`         // or "nemesis"
-	F       string        `json:"f"`               // the operation, or the fault
+	Process Process       `json:"process"`         // a number, or "nemesis"
+	F       string        `json:"f"`               // the operation or the fault
 	Key     string        `json:"key,omitempty"`   // what is locked
-	Value   *Value        `json:"value,omitempty"` // what was asked or answered; nil is nothing
-	Error   *Error        `json:"error,omitempty"` // why it failed or is unknown; nil if it did not
-	Held    bool          `json:"held,omitempty"`  // a release or renewal that failed and left the hold as it was; false: it is gone
+	Value   *Value        `json:"value,omitempty"` // arguments of an invocation, results of a completion; nil: none
+	Error   *Error        `json:"error,omitempty"` // of a fail or info; nil: none
+	Held    bool          `json:"held,omitempty"`  // failed release or renewal: the hold is unchanged; false: it has ended
 }
 
-// Value is what an operation asked for (on invoke) or got (on completion).
+// Value holds the arguments of an operation (on invoke) or its results (on completion).
 // A field that does not apply is zero and is not written.
 type Value struct {
-	Owner   string         `json:"owner,omitempty"`    // random id of the holder
-	Token   uint64         `json:"token,omitempty"`    // fencing number; 0: the lock mints none
-	Zero    bool           `json:"zero,omitempty"`     // the token is the number 0, which some other suite's lock minted
-	Valid   time.Duration  `json:"valid_ns,omitempty"` // promised from this event's time on
+	Owner   string         `json:"owner,omitempty"`    // id of the hold's owner
+	Token   uint64         `json:"token,omitempty"`    // fencing token; 0: none, unless Zero
+	Zero    bool           `json:"zero,omitempty"`     // the token is 0, as in histories of other suites
+	Valid   time.Duration  `json:"valid_ns,omitempty"` // validity, counted from this event
 	Count   int            `json:"count,omitempty"`    // hold count after the operation
-	Lease   time.Duration  `json:"lease_ns,omitempty"` // asked time to live; 0: the lock renews by itself
-	Wait    time.Duration  `json:"wait_ns,omitempty"`  // asked longest wait
-	Work    time.Duration  `json:"work_ns,omitempty"`  // asked length of the work
+	Lease   time.Duration  `json:"lease_ns,omitempty"` // invoke: requested lease; 0: the lock renews by itself
+	Wait    time.Duration  `json:"wait_ns,omitempty"`  // invoke: how long to wait at most
+	Work    time.Duration  `json:"work_ns,omitempty"`  // invoke: how long the critical section takes
 	Mode    string         `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
-	Permits int            `json:"permits,omitempty"`  // asked or given; 0 is 1
-	Limit   int            `json:"limit,omitempty"`    // on invoke: permits of the key in all; 0: not told
-	Touch   *TouchValue    `json:"touch,omitempty"`    // at the guarded resource
-	Fault   *FaultValue    `json:"fault,omitempty"`    // under process nemesis
-	Left    *LeftoverValue `json:"left,omitempty"`     // with f leftover
+	Permits int            `json:"permits,omitempty"`  // requested or granted; 0 means 1
+	Limit   int            `json:"limit,omitempty"`    // invoke: size of the semaphore; 0: unknown
+	Touch   *TouchValue    `json:"touch,omitempty"`    // f touch
+	Fault   *FaultValue    `json:"fault,omitempty"`    // process nemesis
+	Left    *LeftoverValue `json:"left,omitempty"`     // f leftover
 }
 
-// TouchValue is what the guarded resource saw: a counter that a client read
-// when it entered its critical section and writes, plus one, when it leaves.
+// TouchValue is what the guarded resource saw of a write. The resource is a counter: a client reads it when
+// it enters its critical section, and writes what it read plus one when it leaves.
 type TouchValue struct {
-	Read    int64  `json:"read"`               // the counter as the client read it
-	Found   int64  `json:"found"`              // the counter when the write arrived; a lost update if not Read
-	MaxSeen uint64 `json:"max_seen,omitempty"` // greatest token seen before this one
-	Fenced  bool   `json:"fenced,omitempty"`   // the resource refuses old tokens
+	Read    int64  `json:"read"`               // value of the counter when the client read it
+	Found   int64  `json:"found"`              // its value when the write arrived; a lost update if not Read
+	MaxSeen uint64 `json:"max_seen,omitempty"` // greatest token seen before
+	Fenced  bool   `json:"fenced,omitempty"`   // the resource rejects tokens less than MaxSeen
 }
 
-// Phase is a moment in the life of a fault.
+// Phase is a step in the life of a fault.
 type Phase string
 
-// The phases. A fault that never reports Bit tested nothing.
+// The phases. A fault that never reports TookEffect tested nothing.
 const (
 	Injected   Phase = "inject"
 	TookEffect Phase = "bite" // its effect was observed
 	Healed     Phase = "heal"
-	Missed     Phase = "missed" // planned, and it never came; its id is of its own
-	Noted      Phase = "note"   // something observed that explains the run, such as a promotion
+	Missed     Phase = "missed" // planned but never injected; has an id of its own
+	Noted      Phase = "note"   // an observation that explains the run, such as a promotion
 )
 
-// FaultValue tells what the fault injector did or saw.
+// FaultValue is what the fault injector did or observed.
 type FaultValue struct {
-	ID     int    `json:"id"`               // of the injection, from 1; 0 on a note that belongs to none
-	Phase  Phase  `json:"phase"`            // inject, bite, heal, note
+	ID     int    `json:"id"`               // of the injection, from 1; 0: a note that belongs to none
+	Phase  Phase  `json:"phase"`            // inject, bite, heal, missed, note
 	Target string `json:"target,omitempty"` // node ("n1") or client ("client:3")
 	Detail string `json:"detail,omitempty"` // for people
 }
 
-// Error is why an operation failed or is of unknown outcome.
+// Error is why an operation failed or has an unknown outcome.
 type Error struct {
 	Code string // short and stable, such as "timeout"; see docs/history.md
 	Text string // for people
 }
 
-// Client is the client behind a process, in a run of n clients (n > 0). A process
-// that has a name is a client of its own.
+// Client returns the client of a process in a run of n clients. Without n (0), and for a process that has
+// a name instead of a number, each process is a client of its own.
 func (p Process) Client(n int) int {
 	if p < 0 || n <= 0 || p >= firstNamed {
 		return int(p)

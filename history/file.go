@@ -8,9 +8,8 @@ import (
 	"os"
 )
 
-// ReadFile reads and pairs a history.jsonl. What had to be repaired is in the
-// result's Problems; a line that is no event is a [*LineError]. Clients is left
-// 0, because a history does not tell it: set it from run.json if that is known.
+// ReadFile reads a history.jsonl. Repairs are reported in Problems; a line that is not an event is a
+// [*LineError]. Clients is 0, because a history does not contain it: set it from run.json.
 func ReadFile(path string) (*History, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -20,7 +19,7 @@ func ReadFile(path string) (*History, error) {
 	return ReadAll(f, path)
 }
 
-// ReadAll reads and pairs the JSON lines of r; name is for error messages.
+// ReadAll is [ReadFile] of the JSON lines of r; name is for error messages.
 func ReadAll(r io.Reader, name string) (*History, error) {
 	s := NewScanner(r)
 	s.File = name
@@ -37,7 +36,8 @@ func ReadAll(r io.Reader, name string) (*History, error) {
 	return b.History(), nil
 }
 
-// ReadSamples reads witness.jsonl. A torn last line is a problem and is ignored.
+// ReadSamples reads a witness.jsonl; name is for error messages. A torn last line is a [Problem] and ignored; any
+// other line that is not a sample is a [*LineError].
 func ReadSamples(r io.Reader, name string) ([]Sample, []Problem, error) {
 	var samples []Sample
 	lines := NewScanner(r).lines
@@ -52,8 +52,7 @@ func ReadSamples(r io.Reader, name string) ([]Sample, []Problem, error) {
 		var s Sample
 		err = json.Unmarshal(line, &s)
 		if err != nil && !whole {
-			text := fmt.Sprintf("the last line of the witness is torn off after %d bytes and was ignored", len(line))
-			return samples, []Problem{{Index: -1, Line: lines.n, Text: text}}, nil
+			return samples, []Problem{tornLine(lines.n, len(line))}, nil
 		}
 		if err != nil {
 			return samples, nil, &LineError{File: name, Line: lines.n, Column: column(err), Err: err}
@@ -62,7 +61,7 @@ func ReadSamples(r io.Reader, name string) ([]Sample, []Problem, error) {
 	}
 }
 
-// ReadSamplesFile reads a witness.jsonl by its path.
+// ReadSamplesFile is [ReadSamples] of a file.
 func ReadSamplesFile(path string) ([]Sample, []Problem, error) {
 	f, err := os.Open(path)
 	if err != nil {

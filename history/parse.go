@@ -7,33 +7,30 @@ import (
 	"unicode/utf8"
 )
 
-// parser reads one line of JSON into scratch space that it uses again for the
-// next line. Its quick path knows only what [Recorder] writes; at anything
-// else it gives up, and encoding/json reads the line (and words the error).
+// parser parses lines of JSON into memory that it reuses for the next line. Its fast path knows only what
+// [Recorder] writes; encoding/json parses every other line, and every line with an error.
 type parser struct {
-	b     []byte
-	i     int
-	event Event
-	value Value
-	touch TouchValue
-	fault FaultValue
-	error Error
-	index bool              // the line has an index
-	seen  uint64            // fields that the line has had so far, a bit each
-	twice string            // a field that it has twice
-	words map[string]string // names that come again and again, kept once
+	b         []byte
+	i         int
+	event     Event
+	value     Value
+	touch     TouchValue
+	fault     FaultValue
+	error     Error
+	index     bool              // the line has an index
+	seen      uint64            // bit set of the fields of the line
+	words     map[string]string // interned strings
+	duplicate string            // a field that the line has twice
 }
 
-// maxWords bounds the names kept: owners may all be different.
+// maxWords bounds the interned strings: owners may all be different.
 const maxWords = 4096
 
 func (p *parser) parse(line []byte) error {
-	p.b, p.i = line, 0
 	p.event, p.value, p.touch, p.fault = Event{}, Value{}, TouchValue{}, FaultValue{}
-	p.index, p.seen, p.twice = false, 0, ""
-	quick := p.object(p.eventField)
-	if p.skip(); !quick || p.i != len(p.b) {
-		if err := p.slow(line); err != nil {
+	p.index, p.seen, p.duplicate = false, 0, ""
+	if !p.parseFast(line) {
+		if err := p.parseJSON(line); err != nil {
 			return err
 		}
 	}
@@ -43,30 +40,37 @@ func (p *parser) parse(line []byte) error {
 	if p.event.F == "" {
 		return errors.New(`event without "f"`)
 	}
-	return p.event.Value.sensible()
+	return p.event.Value.validate()
 }
 
-// once notes a field, of which an object should have one.
+// parseFast reports whether the line has the form that [Recorder] writes, and nothing follows it.
+func (p *parser) parseFast(line []byte) bool {
+	p.b, p.i = line, 0
+	ok := p.object(p.eventField)
+	p.skip()
+	return ok && p.i == len(p.b)
+}
+
+// once records a field, which an object may have once.
 func (p *parser) once(bit int, name []byte) {
-	if p.seen&(1<<bit) != 0 && p.twice == "" {
-		p.twice = string(name)
+	if p.seen&(1<<bit) != 0 && p.duplicate == "" {
+		p.duplicate = string(name)
 	}
 	p.seen |= 1 << bit
 }
 
-// slow reads the line with encoding/json.
-func (p *parser) slow(line []byte) error {
+func (p *parser) parseJSON(line []byte) error {
 	var wire struct {
 		Event
 		Index *int64 `json:"index"`
 	}
 	if err := json.Unmarshal(line, &wire); err != nil {
-		return plainly(err)
+		return jsonError(err)
 	}
-	if !utf8.Valid(line) { // encoding/json would read different names as the same one
-		return errors.New("the line is not UTF-8")
+	if !utf8.Valid(line) { // encoding/json replaces invalid bytes, so that different names become equal
+		return errors.New("line is not UTF-8")
 	}
-	p.event, p.twice = wire.Event, twice(line)
+	p.event, p.duplicate = wire.Event, duplicateKey(line)
 	p.index = wire.Index != nil
 	if p.index {
 		p.event.Index = *wire.Index

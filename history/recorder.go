@@ -7,13 +7,10 @@ import (
 	"time"
 )
 
-// Recorder writes events as they happen. Its methods may be called by several
-// goroutines.
+// Recorder writes events as they happen. Its methods may be called concurrently.
 //
-// An event's time and index are taken, and its line is written, in one
-// critical section: so the order of the lines is the order of the times, and
-// an event that a caller acted upon is on its way to the disk, even if the
-// harness is killed in the next instant.
+// It reads the clock, assigns the index and writes the line in one critical section. So lines are in the order of
+// their times, and an event is written before its caller acts upon it, even if the harness is killed right after.
 type Recorder struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -23,39 +20,33 @@ type Recorder struct {
 	buf   []byte
 	err   error
 
-	// OnEvent, if not nil, sees every event in order, also those that could not
-	// be written. It is called inside the critical section: it must be quick
-	// and must not call the recorder. Set it before the first event.
+	// OnEvent, if not nil, is called with every event in order, also with those that could not be written. It is
+	// called in the critical section: it must be quick and must not call the recorder. Set it before the first event.
 	OnEvent func(Event)
 }
 
-// NewRecorder makes a recorder that writes to w, which it does not close, one
-// Write for each event; w must not buffer. clock tells the time since the run
-// began; a clock that goes back is held at the last time it told.
+// NewRecorder returns a recorder that writes to w with one Write for each event, and does not close it. w must not
+// buffer. clock is the time since the start of the run; if it goes back, the recorder repeats its greatest time.
 func NewRecorder(w io.Writer, clock func() time.Duration) *Recorder {
 	return &Recorder{w: w, clock: clock}
 }
 
-// Invoke records that an operation is about to be sent. v may be nil and must
-// not be changed afterwards.
+// Invoke records that an operation is about to be sent. v may be nil and must not be changed afterwards.
 func (r *Recorder) Invoke(p Process, f, key string, v *Value) Event {
 	return r.record(Event{Type: Invoke, Process: p, F: f, Key: key, Value: v})
 }
 
-// Complete records how the operation that inv began has ended: OK, Fail or
-// Info. v and e may be nil.
+// Complete records the completion of the operation that inv invoked: OK, Fail or Info. v and e may be nil.
 func (r *Recorder) Complete(inv Event, t Type, v *Value, e *Error) Event {
 	return r.record(Event{Type: t, Process: inv.Process, F: inv.F, Key: inv.Key, Value: v, Error: e})
 }
 
-// Note records an event that nobody asked for: a lost hold, a renewal of the
-// lock's own accord, a crash, a fault.
+// Note records an event without an invocation: a lost hold, a renewal by the lock's watchdog, a crash, a fault.
 func (r *Recorder) Note(p Process, f, key string, v *Value) Event {
 	return r.record(Event{Type: Info, Process: p, F: f, Key: key, Value: v})
 }
 
-// Touch records an arrival at the guarded resource, and whether it took the
-// write. v has Touch set.
+// Touch records a write that arrived at the guarded resource, and whether it was accepted. v.Touch must be set.
 func (r *Recorder) Touch(p Process, key string, v *Value, accepted bool) Event {
 	t := OK
 	if !accepted {
@@ -64,15 +55,15 @@ func (r *Recorder) Touch(p Process, key string, v *Value, accepted bool) Event {
 	return r.record(Event{Type: t, Process: p, F: Touch, Key: key, Value: v})
 }
 
-// Err is the first error in writing, for ever: after it nothing is written any
-// more, because a line after a torn one would be lost with it.
+// Err returns the first write error. After it nothing is written: a line that follows
+// a torn one would be lost as well.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Len is the number of events so far.
+// Len returns the number of events so far.
 func (r *Recorder) Len() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,6 +93,6 @@ func (r *Recorder) write(e *Event) {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		r.err = fmt.Errorf("writing event %d to the history (free disk space and run again): %w", e.Index, err)
+		r.err = fmt.Errorf("writing event %d to the history (free disk space and rerun): %w", e.Index, err)
 	}
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,18 +10,18 @@ import (
 	"slices"
 )
 
-// maxLine is the longest line that is still believed to be an event, in bytes.
+// maxLine bounds one event, in bytes.
 const maxLine = 16 << 20
 
-// LineError says where a file is not what it should be.
+// LineError is an error at a place in a file.
 type LineError struct {
-	File   string // empty if the reader was not told
+	File   string // empty: unknown
 	Line   int    // from 1
-	Column int    // in bytes, from 1; 0 if unknown
+	Column int    // in bytes, from 1; 0: unknown
 	Err    error
 }
 
-// Error is "file:line:column: what".
+// Error returns "file:line:column: error".
 func (e *LineError) Error() string {
 	at := fmt.Sprintf("line %d", e.Line)
 	if e.File != "" {
@@ -32,22 +33,22 @@ func (e *LineError) Error() string {
 	return at + ": " + e.Err.Error()
 }
 
-// Unwrap is the cause.
+// Unwrap returns Err.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Scanner reads events from JSON lines, one at a time, in memory that does not
-// grow with the file. It belongs to one goroutine.
+// Scanner reads events from JSON lines one by one, in memory that does not grow with the file. It must not be
+// used concurrently.
 type Scanner struct {
-	File string // for error messages; may be left empty
+	File string // for error messages; may be empty
 
 	lines    lines
 	parser   parser
-	next     int64 // index for an event that brings none
+	next     int64 // index of an event that has none
 	problems []Problem
 	err      error
 }
 
-// Read makes a scanner of r, which it does not close.
+// NewScanner returns a scanner of r, which it does not close.
 func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{
 		lines:  lines{r: bufio.NewReaderSize(r, 256<<10)},
@@ -55,8 +56,8 @@ func NewScanner(r io.Reader) *Scanner {
 	}
 }
 
-// Next goes to the next event; false at the end, or at an error (see Err).
-// A last line that was torn off, as a kill leaves it, is a problem and no error.
+// Next advances to the next event. It returns false at the end or at an error, see Err. A torn last
+// line, as a kill leaves it, is a problem and not an error.
 func (s *Scanner) Next() bool {
 	if s.err != nil {
 		return false
@@ -68,47 +69,40 @@ func (s *Scanner) Next() bool {
 	}
 	if err := s.parser.parse(line); err != nil {
 		if !whole {
-			text := fmt.Sprintf("the last line is torn off after %d bytes and was ignored", len(line))
-			s.problems = append(s.problems, Problem{Index: -1, Line: s.lines.n, Text: text})
+			s.problems = append(s.problems, tornLine(s.lines.n, len(line)))
 			s.err = io.EOF
 			return false
 		}
 		s.fail(err, column(err))
 		return false
 	}
-	if s.parser.twice != "" {
-		at := s.parser.event.Index
-		if !s.parser.index {
-			at = s.next
-		}
-		s.note(Problem{Index: at, Line: s.lines.n, Text: twiceText(s.parser.twice)})
-	}
 	if !s.parser.index {
 		s.parser.event.Index = s.next
+	}
+	if name := s.parser.duplicate; name != "" && len(s.problems) < maxProblems {
+		p := Problem{Index: s.parser.event.Index, Line: s.lines.n, Text: duplicateText(name)}
+		s.problems = append(s.problems, p)
 	}
 	s.next = s.parser.event.Index + 1
 	return true
 }
 
-// note keeps a problem, if there are not too many already.
-func (s *Scanner) note(p Problem) {
-	if len(s.problems) < maxProblems {
-		s.problems = append(s.problems, p)
-	}
+func tornLine(line, bytes int) Problem {
+	return Problem{Index: -1, Line: line, Text: fmt.Sprintf("last line torn after %d bytes; ignored", bytes)}
 }
 
-// Event is the event that Next went to. It, and all that it points to, is
-// overwritten by the next call of Next; see [Event.Clone].
+// Event returns the current event. The next call of Next overwrites it and all that it points to;
+// see [Event.Clone].
 func (s *Scanner) Event() *Event { return &s.parser.event }
 
-// Line is the line that Event was on, from 1.
+// Line returns the line of the current event, from 1.
 func (s *Scanner) Line() int { return s.lines.n }
 
-// Problems is what had to be ignored so far.
+// Problems returns what was ignored so far.
 func (s *Scanner) Problems() []Problem { return s.problems }
 
-// Err is why Next said false: nil at the end, a [*LineError] for a line that is
-// not an event, or the reader's own error.
+// Err returns why Next returned false: nil at the end, else a [*LineError], which wraps an error of the
+// reader as well.
 func (s *Scanner) Err() error {
 	if errors.Is(s.err, io.EOF) {
 		return nil
@@ -124,7 +118,7 @@ func (s *Scanner) fail(err error, column int) {
 	s.err = &LineError{File: s.File, Line: s.lines.n, Column: column, Err: err}
 }
 
-// Clone is a copy of e that shares nothing with it.
+// Clone returns a deep copy of e.
 func (e *Event) Clone() Event {
 	c := *e
 	if e.Error != nil {
@@ -152,7 +146,7 @@ func (e *Event) Clone() Event {
 	return c
 }
 
-// column is where encoding/json stumbled, from 1; 0 if it does not say.
+// column returns where encoding/json failed, from 1; 0: unknown.
 func column(err error) int {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -165,15 +159,15 @@ func column(err error) int {
 	return 0
 }
 
-// lines cuts a reader into lines that have something on them.
+// lines cuts a reader into lines that are not blank.
 type lines struct {
 	r    *bufio.Reader
-	long []byte // a line that did not fit into r's buffer
+	long []byte // a line longer than r's buffer
 	n    int    // lines so far
 }
 
-// next is the next line without its end, and whether it had one. The bytes are
-// overwritten by the following call. At the end of the input it is io.EOF.
+// next returns the next line without its line end, and whether it had one. The next call overwrites the bytes.
+// The error is io.EOF at the end of the input.
 func (l *lines) next() (line []byte, whole bool, err error) {
 	for {
 		line, err := l.read()
@@ -185,7 +179,7 @@ func (l *lines) next() (line []byte, whole bool, err error) {
 		}
 		l.n++
 		whole := err == nil
-		if line = trim(line); len(line) > 0 {
+		if line = bytes.TrimRight(line, " \t\r\n"); len(line) > 0 {
 			return line, whole, nil
 		}
 	}
@@ -200,20 +194,10 @@ func (l *lines) read() ([]byte, error) {
 	for errors.Is(err, bufio.ErrBufferFull) {
 		if len(l.long) > maxLine {
 			l.n++
-			return nil, fmt.Errorf("a line of more than %d MiB is not an event", maxLine>>20)
+			return nil, fmt.Errorf("line exceeds %d MiB", maxLine>>20)
 		}
 		line, err = l.r.ReadSlice('\n')
 		l.long = append(l.long, line...)
 	}
 	return l.long, err
-}
-
-// trim takes white space, line ends included, off the end of a line.
-func trim(line []byte) []byte {
-	for n := len(line); n > 0; n-- {
-		if c := line[n-1]; c != '\n' && c != '\r' && c != ' ' && c != '\t' {
-			return line[:n]
-		}
-	}
-	return nil
 }

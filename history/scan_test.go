@@ -21,12 +21,12 @@ func TestReadErrors(t *testing.T) {
 	}{
 		{"not json", line0 + "hello\n" + line0, "x:2:1: invalid character 'h' looking for beginning of value"},
 		{"cut in the middle", line0[:20] + "\n" + line0, "x:1:20: unexpected end of JSON input"},
-		{"bad type", `{"type":"maybe","f":"a","process":1}` + "\n", `x:1: type "maybe": want invoke, ok, fail or info`},
+		{"bad type", `{"type":"maybe","f":"a","process":1}` + "\n", `x:1: type "maybe": expected invoke, ok, fail or info`},
 		{"no type", `{"f":"a","process":1}` + "\n", `x:1: event without "type"`},
 		{"no f", "\n\n" + `{"type":"ok","process":1}` + "\n", `x:3: event without "f"`},
 		{"bad process", `{"type":"ok","f":"a","process":-3}` + "\n",
-			`x:1: process -3: want a number from 0 on, or "nemesis"`},
-		{"bad error", `{"type":"ok","f":"a","process":3,"error":[1]}` + "\n", `x:1: error: want ["code","text"]`},
+			`x:1: process -3: expected an integer from 0 to 2147483647, or "nemesis"`},
+		{"bad error", `{"type":"ok","f":"a","process":3,"error":[1]}` + "\n", `x:1: error: expected ["code","text"]`},
 		{"two events on a line", strings.TrimSpace(line0) + line0, "x:1:69: invalid character '{' after top-level value"},
 		{"leading zero", `{"index":01,"type":"ok","f":"a"}` + "\n",
 			"x:1:11: invalid character '1' after object key:value pair"},
@@ -84,7 +84,7 @@ func TestReadLongLineAndBrokenReader(t *testing.T) {
 		t.Fatalf("a line of 600 kB: %v", err)
 	}
 	if _, err := history.ReadAll(strings.NewReader(strings.Repeat("x", 20<<20)), "x"); err == nil {
-		t.Error("a line of 20 MB was taken for an event")
+		t.Error("a line of 20 MB was accepted")
 	}
 	bad := errors.New("bad sector")
 	_, err = history.ReadAll(iotest.ErrReader(bad), "x")
@@ -115,9 +115,9 @@ func TestReadSamples(t *testing.T) {
 	}
 }
 
-// FuzzRead: the quick parser and encoding/json agree about every line, what is
-// read can be written and read again, and nothing panics.
-func FuzzRead(f *testing.F) {
+// FuzzScanner: the fast parser and encoding/json agree about every line, events survive being written and
+// read, and nothing panics.
+func FuzzScanner(f *testing.F) {
 	f.Add([]byte(line0))
 	f.Add([]byte(`{"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"heal"}}}`))
 	f.Add([]byte(`{"index":3,"type":"ok","process":0,"f":"touch","value":{"token":4,"touch":{"read":-1,"found":2}}}`))
@@ -134,20 +134,20 @@ func FuzzRead(f *testing.F) {
 			Index *int64 `json:"index"`
 		}
 		if err := json.Unmarshal(line, &want); err != nil {
-			t.Fatalf("read %+v, but encoding/json says: %v", got, err)
+			t.Fatalf("read %+v, but encoding/json fails: %v", got, err)
 		}
 		if want.Index != nil {
 			want.Event.Index = *want.Index
 		}
 		if diff := cmp.Diff(want.Event, got); diff != "" {
-			t.Fatalf("encoding/json and the quick parser (-want +got):\n%s", diff)
+			t.Fatalf("encoding/json and the fast parser (-want +got):\n%s", diff)
 		}
-		again := history.NewScanner(bytes.NewReader(got.AppendJSON(nil)))
-		if !again.Next() || !cmp.Equal(got, *again.Event()) {
-			t.Fatalf("written and read again: %+v became %+v (%v)", got, again.Event(), again.Err())
+		second := history.NewScanner(bytes.NewReader(got.AppendJSON(nil)))
+		if !second.Next() || !cmp.Equal(got, *second.Event()) {
+			t.Fatalf("written and read: %+v became %+v (%v)", got, second.Event(), second.Err())
 		}
 		if _, err := history.ReadAll(bytes.NewReader(b), "fuzz"); err != nil && err.Error() == "" {
-			t.Fatal("an error without words")
+			t.Fatal("an error without a text")
 		}
 	})
 }

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// Never is the return time of an operation of unknown outcome, and the end of
-// anything that has not ended.
+// Infinity is the Return of an operation of unknown outcome, and the end of anything that has not ended.
 const Infinity = time.Duration(math.MaxInt64)
 
 // Op is the operation of a [Span], in one byte.
 type Op uint8
 
-// The operations that checkers know. OpOther is kept for messages only.
+// The operations that checkers know. OpOther is every other one.
 const (
 	OpOther Op = iota
 	OpAcquire
@@ -23,91 +22,92 @@ const (
 	OpTouch
 )
 
-// Span is an invocation together with its completion: what checkers judge.
-// It is small and has no pointers, so that millions fit in memory.
+// Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
+// Times are since the start of the run.
 type Span struct {
 	Call    time.Duration // time of the invocation
-	Return  time.Duration // time of the completion; Never if the outcome is unknown
-	Valid   time.Duration // end of the promised validity, harness clock; 0: nothing was promised
-	Lease   time.Duration // asked lease; 0: renewed by the lock itself
-	Token   uint64        // granted or presented fencing number; 0: none
-	Invoked int32         // index of the invocation in the file
-	Ended   int32         // index of the completion; -1 if there was none
+	Return  time.Duration // time of the completion; Infinity if the outcome is unknown
+	Valid   time.Duration // end of the validity; 0: none was promised
+	Lease   time.Duration // requested lease; 0: renewed by the lock itself
+	Token   uint64        // fencing token, granted or presented; 0: none, unless Zero
+	Invoked int32         // Index of the invocation
+	Ended   int32         // Index of the completion; -1: none
 	Process Process       //
 	Key     int32         // index into History.Keys
 	Owner   int32         // index into History.Owners
-	Count   int32         // hold count in the answer; 0: not told
-	Permits int32         // asked permits; at least 1
+	Count   int32         // hold count in the completion; 0: unknown
+	Permits int32         // requested permits; at least 1
 	Op      Op            //
 	Outcome Type          // OK, Fail or Info
 	Write   bool          // mode is not "read"
 	Busy    bool          // a try that failed because the lock was held
-	Held    bool          // a release or renewal that failed and left the hold as it was
-	Zero    bool          // the token is the number 0
+	Held    bool          // a failed release or renewal that left the hold unchanged
+	Zero    bool          // the token is 0
 }
 
-// Unknown is when it was told that the outcome of an operation is unknown: its
-// span returns never, but what it may have done was done by then, or is on its way.
+// Unknown is the info completion of an operation. The Return of its span is Infinity, but its request was
+// sent before Time.
 type Unknown struct {
 	Time time.Duration
 	Span int32 // index into History.Spans
 }
 
-// Notice is an event that nobody asked for: lost, renewed or crash.
+// Notice is an event without an invocation: [Lost], [Renewed], [Crash] and the like.
 type Notice struct {
 	Time    time.Duration
-	Valid   time.Duration // renewed: new end of the promised validity
-	Index   int32
+	Valid   time.Duration // renewed: new end of the validity
+	Index   int32         // of the event
 	Process Process
-	Key     int32 // named "" if it concerns every key, as a crash does
-	Owner   int32
+	Key     int32 // index into History.Keys; of the name "" if it concerns every key, as a crash does
+	Owner   int32 // index into History.Owners
 	F       string
 }
 
-// Touched is a write that arrived at the guarded resource, in the order of arrival.
+// Touched is a write that arrived at the guarded resource.
 type Touched struct {
 	TouchValue
 	Time     time.Duration
 	Token    uint64
-	Index    int32
+	Index    int32 // of the event
 	Process  Process
-	Key      int32
-	Owner    int32
-	Accepted bool // the resource took the write
+	Key      int32 // index into History.Keys
+	Owner    int32 // index into History.Owners
+	Accepted bool  // false: the resource rejected its token
 }
 
-// Fault is what the fault injector did or saw, in the order in which it happened.
+// Fault is what the fault injector did or observed.
 type Fault struct {
 	FaultValue
 	Name  string // of the fault
 	Time  time.Duration
-	Index int32
+	Index int32 // of the event
 }
 
-// Problem is something in a recorded history that should not be there.
+// Problem is something in a recorded history that should not be there. The history was repaired or the
+// event ignored.
 type Problem struct {
-	Index int64  // of the event; -1 if it has none
-	Line  int    // in the file, from 1; 0 if it did not come from a file
-	Text  string // what is wrong
+	Index int64  // of the event; -1: none
+	Line  int    // in the file, from 1; 0: unknown
+	Text  string // for people
 }
 
-// History is a recorded run as checkers read it. It is not changed after [Build],
-// except that whoever knows the number of clients sets Clients before judging.
+// History is a run as checkers read it. After [Build] it does not change, but Clients may be set before it is checked.
+// Lists without a comment are in the order of their events.
 type History struct {
 	Spans        []Span // in the order of their invocations
 	Notices      []Notice
 	Touches      []Touched
 	Faults       []Fault
-	Unknown      []Unknown     // when it was told that an outcome is unknown, in that order
-	TimedOut     []int32       // indices of the acquires that waited in vain, see [Event.GaveUp]
-	Limits       []int32       // by key, as far as told: see [History.Limit]
-	Probes       []Probe       // of keys at the end of the run
-	Leftovers    []Leftover    // what was left at the servers at the end of the run
-	Problems     []Problem     // what had to be repaired or ignored in reading
+	Unknown      []Unknown
+	TimedOut     []int32    // indices into Spans, see [Event.TimedOut]
+	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]
+	Probes       []Probe    // of keys at the end of the run
+	Leftovers    []Leftover // of keys at the end of the run
+	Problems     []Problem
 	Keys         []string      // names of the keys
 	Owners       []string      // names of the owners
-	ProcessNames []string      // names of the processes that have no number, see [History.WithNames]
-	Clients      int           // number of clients of the run; 0 if unknown
+	ProcessNames []string      // names of processes without a number, see [History.NameProcesses]
+	Clients      int           // number of clients of the run; 0: unknown
 	End          time.Duration // time of the last event
 	Events       int           // number of events read
 }

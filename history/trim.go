@@ -1,22 +1,20 @@
 package history
 
-// Pairing is the history as far as it has been read, for whoever judges it while
-// it goes on; the builder changes it with the next event. Operations that are open have no
-// completion, and are of unknown outcome.
+// Current returns the history so far, for checking a run that continues. The next Add changes it. Operations without a
+// completion have an unknown outcome.
 func (b *Builder) Current() *History { return b.h }
 
-// Keep says what [Builder.Trim] leaves.
+// Keep selects what [Builder.Trim] keeps.
 type Keep struct {
-	Span   func(i int32, s *Span) bool // of those that are completed
+	Span   func(i int32, s *Span) bool // called for spans with a completion; the others are kept
 	Notice func(n *Notice) bool
 	Touch  func(i int32, t *Touched) bool
 }
 
-// Trim forgets completed operations, notices and touches, and the owners that
-// nothing speaks of any more; indices change. Keys, faults and problems stay. So
-// a run of any length can be judged in the memory of what is under way.
+// Trim removes the spans, notices and touches that keep does not select, and the owners that nothing refers to any
+// more; indices change. Keys, faults and problems stay. So a run of any length can be checked in bounded memory.
 func (b *Builder) Trim(keep Keep) {
-	to := make([]int32, len(b.h.Spans)) // by old index: the new one, or -1
+	to := make([]int32, len(b.h.Spans)) // old index to new one, or -1
 	spans := b.h.Spans[:0:0]
 	for i := range b.h.Spans {
 		s := &b.h.Spans[i]
@@ -53,12 +51,12 @@ func (b *Builder) Trim(keep Keep) {
 	}
 	b.h.Notices, b.h.Touches = notices, touches
 	b.reopen()
-	b.forgetOwners()
+	b.trimOwners()
 }
 
-// reopen finds the open operations of each process again.
+// reopen recomputes the open operations of each process.
 func (b *Builder) reopen() {
-	b.open = make(map[Process]*opened)
+	b.open = make(map[Process]*openOps)
 	for i := range b.h.Spans {
 		s := &b.h.Spans[i]
 		if s.Ended >= 0 {
@@ -66,17 +64,17 @@ func (b *Builder) reopen() {
 		}
 		open := b.open[s.Process]
 		if open == nil {
-			open = new(opened)
+			open = new(openOps)
 			b.open[s.Process] = open
 		}
 		open.add(int32(i), b.h.Spans)
 	}
 }
 
-// forgetOwners keeps the owners that something still speaks of. Who acquired
-// last, and is forgotten, is not who an event without an owner means.
-func (b *Builder) forgetOwners() {
-	to := make([]int32, len(b.h.Owners)) // by old index: 1 + the new one
+// trimOwners removes the owners that nothing refers to. A later event without an owner is not
+// attributed to a removed one.
+func (b *Builder) trimOwners() {
+	to := make([]int32, len(b.h.Owners)) // old index to 1 + new one; 0: not referred to
 	var names []string
 	index := make(map[string]int32)
 	move := func(owner *int32) {
@@ -97,7 +95,7 @@ func (b *Builder) forgetOwners() {
 	for i := range b.h.Touches {
 		move(&b.h.Touches[i].Owner)
 	}
-	holder := make(map[place]int32)
+	holder := make(map[processKey]int32)
 	for at, owner := range b.holder { // order does not matter
 		if to[owner] > 0 {
 			holder[at] = to[owner] - 1

@@ -12,9 +12,9 @@ import (
 )
 
 // tsvLine is a line of Jepsen's history.txt, cut at its tabs.
-type tsvLine struct{ process, typ, f, value, cause string }
+type tsvLine struct{ process, typ, f, value, err string }
 
-// cutTSV finds an operation on a line, also behind what a logger puts first
+// cutTSV parses an operation, also one behind a logger's prefix
 // ("INFO  jepsen.util - 0	:invoke	:read	nil").
 func cutTSV(line string) (tsvLine, bool) {
 	parts := strings.SplitN(strings.TrimRight(line, "\r\n"), "\t", 5)
@@ -33,37 +33,37 @@ func cutTSV(line string) (tsvLine, bool) {
 		t.value = parts[3]
 	}
 	if len(parts) > 4 {
-		t.cause = parts[4]
+		t.err = parts[4]
 	}
 	return t, true
 }
 
-// form is the event as a map; there is neither an index nor a time.
+// form returns the event as a map, without an index and a time.
 func (t tsvLine) form() (edn.Value, error) {
 	word := func(s string) edn.Value { return edn.Value{Kind: edn.Keyword, Text: strings.TrimPrefix(s, ":")} }
 	items := []edn.Value{word("type"), word(t.typ), word("process"), word(t.process), word("f"), word(t.f)}
-	value, err := oneForm(t.value)
+	value, err := parseForm(t.value)
 	if err != nil && t.process != ":nemesis" {
-		return edn.Value{}, fmt.Errorf("the value %.40q: %w", t.value, err)
+		return edn.Value{}, fmt.Errorf("value %.40q: %w", t.value, err)
 	}
-	if err != nil { // what a nemesis says is for people, and not always EDN
+	if err != nil { // values of the nemesis are for people and not always EDN
 		value = edn.Value{Kind: edn.String, Text: t.value}
 	}
 	if t.value != "" {
 		items = append(items, word("value"), value)
 	}
-	if t.cause != "" {
-		cause, err := oneForm(t.cause)
+	if t.err != "" {
+		value, err := parseForm(t.err)
 		if err != nil {
-			cause = edn.Value{Kind: edn.String, Text: t.cause}
+			value = edn.Value{Kind: edn.String, Text: t.err}
 		}
-		items = append(items, word("error"), cause)
+		items = append(items, word("error"), value)
 	}
 	return edn.Value{Kind: edn.Map, Items: items}, nil
 }
 
-// oneForm reads a text that is a single form; vectors too.
-func oneForm(text string) (edn.Value, error) {
+// parseForm is edn.Parse without the position in errors.
+func parseForm(text string) (edn.Value, error) {
 	if text == "" {
 		return edn.Value{}, nil
 	}
@@ -76,7 +76,7 @@ func oneForm(text string) (edn.Value, error) {
 }
 
 // readTSV reads history.txt, or a log with such lines in it.
-func (s *source) readTSV(r *bufio.Reader, visit visitor) error {
+func (in *reading) readTSV(r *bufio.Reader, visit visitor) error {
 	l := lines{r: r}
 	other := 0
 	for {
@@ -85,10 +85,10 @@ func (s *source) readTSV(r *bufio.Reader, visit visitor) error {
 			break
 		}
 		if err != nil {
-			return s.at(l.n, 0, err)
+			return in.lineError(l.n, 0, err)
 		}
 		if !utf8.Valid(line) {
-			return s.at(l.n, 0, errors.New("the line is not UTF-8"))
+			return in.lineError(l.n, 0, errors.New("line is not UTF-8"))
 		}
 		cut, ok := cutTSV(string(line))
 		switch {
@@ -96,30 +96,35 @@ func (s *source) readTSV(r *bufio.Reader, visit visitor) error {
 			other++
 			continue
 		case !ok && !whole:
-			s.torn(l.n, len(line))
+			in.Problems = append(in.Problems, tornLine(l.n, len(line)))
 			continue
 		case !ok:
-			return s.at(l.n, 0, fmt.Errorf("want PROCESS, :TYPE, :OPERATION and VALUE with tabs between, not %.40q", line))
+			return in.lineError(l.n, 0, fmt.Errorf("expected PROCESS, :TYPE, :OPERATION and VALUE, separated by tabs, "+
+				"got %.40q", line))
 		}
 		form, err := cut.form()
 		if err != nil && !whole {
-			s.torn(l.n, len(line))
+			in.Problems = append(in.Problems, tornLine(l.n, len(line)))
 			continue
 		}
 		if err != nil {
-			return s.at(l.n, strings.Index(string(line), cut.f+"\t")+len(cut.f)+2, err)
+			return in.lineError(l.n, strings.Index(string(line), cut.f+"\t")+len(cut.f)+2, err)
 		}
-		if err := s.visit(form, l.n, visit); err != nil {
+		e, err := in.mapper.event(form, l.n)
+		if err != nil {
+			return in.lineError(l.n, 0, err)
+		}
+		if err := visit(e, l.n); err != nil {
 			return err
 		}
 	}
 	if other > 0 {
-		s.note(fmt.Sprintf("%d lines of the log are no operations and were left out", other))
+		in.problem(0, "ignored lines of the log that are not operations: %d", other)
 	}
 	return nil
 }
 
-// isLogLine knows lines that a logger wrote.
+// isLogLine reports whether a logger wrote the line.
 func isLogLine(line []byte) bool {
 	head := string(line[:min(len(line), 80)])
 	for _, level := range []string{"INFO ", "WARN ", "ERROR ", "DEBUG ", "INFO\t", "WARN\t", "ERROR\t", "\tat "} {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Append writes v in EDN, on one line.
+// Append appends v in EDN, on one line.
 func (v Value) Append(b []byte) []byte {
 	switch v.Kind {
 	case Bool:
@@ -38,7 +38,7 @@ func (v Value) Append(b []byte) []byte {
 	return append(b, "nil"...)
 }
 
-// String is v in EDN.
+// String returns v in EDN.
 func (v Value) String() string { return string(v.Append(nil)) }
 
 func appendItems(b []byte, items []Value, end byte) []byte {
@@ -59,7 +59,7 @@ func appendNumber(b []byte, text string) []byte {
 	return append(b, text...)
 }
 
-// AppendString writes s as an EDN string.
+// AppendString appends s as an EDN string.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, r := range s {
@@ -84,7 +84,7 @@ func AppendString(b []byte, s string) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendKeyword writes a keyword if word can be one, else a string.
+// AppendKeyword appends a keyword if word can be one, else a string.
 func AppendKeyword(b []byte, word string) []byte {
 	if !isKeyword(word) {
 		return AppendString(b, word)
@@ -92,7 +92,7 @@ func AppendKeyword(b []byte, word string) []byte {
 	return append(append(b, ':'), word...)
 }
 
-// isKeyword is stricter than EDN: whatever any tool might trip over is a string.
+// isKeyword is stricter than EDN, so that every tool can read the result.
 func isKeyword(word string) bool {
 	if word == "" || word[0] >= '0' && word[0] <= '9' {
 		return false

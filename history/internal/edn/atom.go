@@ -9,7 +9,7 @@ import (
 
 // atom reads a number, symbol or keyword, or one of the words nil, true, false.
 func (r *Reader) atom() (Value, error) {
-	if err := r.bare(); err != nil {
+	if err := r.readToken(); err != nil {
 		return Value{}, err
 	}
 	if n, ok := plainInt(r.token); ok {
@@ -22,7 +22,7 @@ func (r *Reader) atom() (Value, error) {
 	switch text {
 	case "":
 		c, _ := r.peek()
-		return Value{}, r.errorf("%q begins no value", c)
+		return Value{}, r.errorf("expected a value, got %q", c)
 	case "nil":
 		return Value{}, nil
 	case "true":
@@ -32,7 +32,7 @@ func (r *Reader) atom() (Value, error) {
 	}
 	if text[0] == ':' {
 		if len(text) == 1 {
-			return Value{}, r.errorf("a keyword without a name")
+			return Value{}, r.errorf("keyword without a name")
 		}
 		return Value{Kind: Keyword, Text: text[1:]}, nil
 	}
@@ -42,8 +42,8 @@ func (r *Reader) atom() (Value, error) {
 	if n, err := strconv.ParseInt(strings.TrimSuffix(text, "N"), 0, 64); err == nil && !strings.Contains(text, "_") {
 		return Value{Kind: Int, Int: n}, nil
 	}
-	if tooGreat(text) {
-		return Value{}, r.errorf("%.40q is too great for a number", text)
+	if outOfRange(text) {
+		return Value{}, r.errorf("number %.40q is out of range", text)
 	}
 	if _, ok := parseFloat(text); !ok || strings.ContainsAny(text, "_xXpP") {
 		return Value{}, r.errorf("%.40q is not a number", text)
@@ -51,13 +51,13 @@ func (r *Reader) atom() (Value, error) {
 	return Value{Kind: Number, Text: text}, nil
 }
 
-// tooGreat says that text is a number beyond what a float64 can be.
-func tooGreat(text string) bool {
+// outOfRange reports whether text is a number beyond the range of float64.
+func outOfRange(text string) bool {
 	_, err := strconv.ParseFloat(strings.TrimRight(text, "MN"), 64)
 	return errors.Is(err, strconv.ErrRange)
 }
 
-// numeric says that text begins as numbers do.
+// numeric reports whether text starts like a number.
 func numeric(text string) bool {
 	if text[0] == '-' || text[0] == '+' {
 		text = text[1:]
@@ -65,13 +65,13 @@ func numeric(text string) bool {
 	return text != "" && text[0] >= '0' && text[0] <= '9'
 }
 
-// quoted reads a string; the opening quotation mark has been read.
+// quoted reads a string after its opening quotation mark.
 func (r *Reader) quoted() (string, error) {
 	r.token = r.token[:0]
 	for {
 		c, err := r.peek()
 		if err != nil {
-			return "", r.torn(err)
+			return "", r.unexpectedEOF(err)
 		}
 		r.i++
 		switch {
@@ -86,7 +86,7 @@ func (r *Reader) quoted() (string, error) {
 			r.newline()
 		}
 		if c < 0x20 && r.json {
-			return "", r.errorf("a string has a control character in it")
+			return "", r.errorf("control character in a string")
 		}
 		r.token = append(r.token, c)
 		n := r.i
@@ -101,7 +101,7 @@ func (r *Reader) quoted() (string, error) {
 func (r *Reader) escape() error {
 	c, err := r.peek()
 	if err != nil {
-		return r.torn(err)
+		return r.unexpectedEOF(err)
 	}
 	r.i++
 	switch c {
@@ -120,20 +120,20 @@ func (r *Reader) escape() error {
 		return r.unicode()
 	default:
 		if c != '/' || !r.json {
-			return r.errorf("\\%c is no escape in a string", c)
+			return r.errorf("unknown escape \\%c in a string", c)
 		}
 	}
 	r.token = append(r.token, c)
 	return nil
 }
 
-// unicode reads the four digits after \u, and the other half of a pair.
+// unicode reads the four digits after \u, and the second half of a surrogate pair.
 func (r *Reader) unicode() error {
 	n, err := r.hex4()
 	if err != nil {
 		return err
 	}
-	if n>>10 == 0x36 { // the first half of a pair: the second must follow
+	if n>>10 == 0x36 { // the first half of a surrogate pair
 		if r.next2('\\', 'u') {
 			low, err := r.hex4()
 			if err != nil {
@@ -144,10 +144,10 @@ func (r *Reader) unicode() error {
 				return nil
 			}
 		}
-		return r.errorf("\\u%04x is half of a character", n)
+		return r.errorf("\\u%04x is an unpaired surrogate", n)
 	}
 	if n>>10 == 0x37 {
-		return r.errorf("\\u%04x is half of a character", n)
+		return r.errorf("\\u%04x is an unpaired surrogate", n)
 	}
 	r.token = utf8.AppendRune(r.token, n)
 	return nil
@@ -168,11 +168,11 @@ func (r *Reader) hex4() (rune, error) {
 	for range 4 {
 		c, err := r.peek()
 		if err != nil {
-			return 0, r.torn(err)
+			return 0, r.unexpectedEOF(err)
 		}
 		digit := strings.IndexByte(hexDigits, c|0x20)
 		if c < '0' || digit < 0 {
-			return 0, r.errorf("\\u wants four hexadecimal digits")
+			return 0, r.errorf("expected four hexadecimal digits after \\u")
 		}
 		n = n<<4 | rune(digit)
 		r.i++
@@ -185,17 +185,17 @@ func (r *Reader) char() (Value, error) {
 	r.i++
 	first, err := r.peek()
 	if err != nil {
-		return Value{}, r.torn(err)
+		return Value{}, r.unexpectedEOF(err)
 	}
 	r.token = r.token[:0]
-	if isEnd[first] { // \( and the like stand for themselves
+	if isDelimiter[first] { // such as \(
 		r.i++
 		if first == '\n' {
 			r.newline()
 		}
 		return Value{Kind: Char, Text: string(rune(first))}, nil
 	}
-	name, err := r.bareWord()
+	name, err := r.readWord()
 	if err != nil {
 		return Value{}, err
 	}
@@ -210,7 +210,7 @@ func (r *Reader) char() (Value, error) {
 	if n, err := strconv.ParseUint(strings.TrimPrefix(name, "u"), 16, 16); err == nil && len(name) == 5 && name[0] == 'u' {
 		return Value{Kind: Char, Text: string(rune(n))}, nil
 	}
-	return Value{}, r.errorf("\\%.40s is no character", name)
+	return Value{}, r.errorf("unknown character \\%.40s", name)
 }
 
 type charRow struct{ name, text string }
@@ -221,7 +221,7 @@ func charNames() []charRow {
 	}
 }
 
-// charName is how a character is written after its backslash.
+// charName returns the name of a character after its backslash.
 func charName(text string) string {
 	for _, row := range charNames() {
 		if row.text == text {

@@ -2,7 +2,7 @@ package edn
 
 import "strconv"
 
-// jsonValue reads a value of JSON that begins with c.
+// jsonValue reads a JSON value that starts with c.
 func (r *Reader) jsonValue(c byte) (v Value, err error) {
 	switch c {
 	case '{', '[':
@@ -31,21 +31,21 @@ func (r *Reader) jsonItems(kind Kind, end byte) (Value, error) {
 	for {
 		c, err := r.skip()
 		if err != nil {
-			return v, r.torn(err)
+			return v, r.unexpectedEOF(err)
 		}
 		if c == end && len(r.stack) == base {
 			break
 		}
 		if kind == Map {
 			if c != '"' {
-				return v, r.errorf("%q stands where the name of a field is wanted, in quotation marks", c)
+				return v, r.errorf("expected the name of a field in quotation marks, got %q", c)
 			}
 			r.i++
 			name, err := r.quoted()
 			if err != nil {
 				return v, err
 			}
-			if err := r.want(':'); err != nil {
+			if err := r.expect(':'); err != nil {
 				return v, err
 			}
 			r.stack = append(r.stack, Value{Kind: String, Text: name})
@@ -56,31 +56,31 @@ func (r *Reader) jsonItems(kind Kind, end byte) (Value, error) {
 		}
 		r.stack = append(r.stack, item)
 		if c, err = r.skip(); err != nil {
-			return v, r.torn(err)
+			return v, r.unexpectedEOF(err)
 		}
 		if c == end {
 			break
 		}
-		if err := r.want(','); err != nil {
+		if err := r.expect(','); err != nil {
 			return v, err
 		}
 		if c, err = r.skip(); err == nil && c == end {
-			return v, r.errorf("%q follows a comma", c)
+			return v, r.errorf("expected a value after the comma, got %q", c)
 		}
 	}
 	v.Items = r.keep(base)
-	r.unique(v)
+	r.checkDuplicates(v)
 	r.i++
 	return v, nil
 }
 
 func (r *Reader) jsonAtom(c byte) (Value, error) {
-	if err := r.bare(); err != nil {
+	if err := r.readToken(); err != nil {
 		return Value{}, err
 	}
 	switch string(r.token) {
 	case "":
-		return Value{}, r.errorf("%q begins no value", c)
+		return Value{}, r.errorf("expected a value, got %q", c)
 	case "null":
 		return Value{}, nil
 	case "true":
@@ -92,10 +92,10 @@ func (r *Reader) jsonAtom(c byte) (Value, error) {
 		return Value{Kind: Int, Int: n}, nil
 	}
 	if !isJSONNumber(r.token) {
-		return Value{}, r.errorf("%.40q is no value of JSON", r.token)
+		return Value{}, r.errorf("%.40q is not a JSON value", r.token)
 	}
-	if tooGreat(string(r.token)) {
-		return Value{}, r.errorf("%.40q is too great for a number", r.token)
+	if outOfRange(string(r.token)) {
+		return Value{}, r.errorf("number %.40q is out of range", r.token)
 	}
 	if n, err := strconv.ParseInt(string(r.token), 10, 64); err == nil {
 		return Value{Kind: Int, Int: n}, nil

@@ -7,93 +7,89 @@ import (
 	"strings"
 )
 
-// Limits of one form. They bound the memory that a hostile file can take.
+// Limits of one form. They bound the memory for a hostile file.
 const (
 	maxForm   = 16 << 20 // bytes
 	maxValues = 200_000  // values in it
 	maxDepth  = 100      // collections in collections
-	maxWords  = 4096     // words that are kept once, because they come again
+	maxWords  = 4096     // interned words
 )
 
-// SyntaxError says where a text is not what it should be.
+// SyntaxError is an error at a position of the input.
 type SyntaxError struct {
 	Line   int // from 1
 	Column int // in bytes, from 1
 	Err    error
 }
 
-// Error is "line 3:7: what".
+// Error returns "line 3:7: error".
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d:%d: %v", e.Line, e.Column, e.Err) }
 
-// Unwrap is the cause; [io.ErrUnexpectedEOF] if the text ends inside a form.
+// Unwrap returns Err, which wraps [io.ErrUnexpectedEOF] if the input ends inside a form.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// Reader reads forms one after the other. A vector or list at top level is not
-// a form of its own: it is opened, and its items are read as if they stood
-// alone, so that a history in one vector and one of a map per line are the same.
-// A Reader belongs to one goroutine.
+// Reader reads forms one after the other. It returns the items of a vector or list at top level one by one, so that a
+// history in one vector and one of a map per line are the same. A Reader must not be used concurrently.
 type Reader struct {
 	r    io.Reader
 	json bool
-	buf  []byte // what was read and not yet consumed is buf[i:]
+	buf  []byte // buf[i:] is not yet consumed
 	i    int
-	base int64 // offset of buf[0] in the text
+	base int64 // offset of buf[0] in the input
 	end  error // of r
 
-	line  int   // of the next byte, from 1
-	start int64 // offset of its first byte
+	line      int   // of the next byte, from 1
+	lineStart int64 // offset of its first byte
 
-	form   int64 // offset of the form being read; -1 between forms
-	from   mark  // where the last form began
-	values int   // in this form
-	depth  int
-	close  byte // what ends the collection that was opened at top level; 0: none is open
-	items  int  // in it
-	token  []byte
-	words  map[string]string
-	stack  []Value // items of collections that are still open
-	arena  []Value // items of those that are not; used again for the next form
-	twice  string  // a key that stands twice in a map of this form
-	failed error
+	form      int64    // offset of the form being read; -1 between forms
+	formStart position // of the last form
+	values    int      // in this form
+	depth     int
+	closer    byte // closing bracket of the collection at top level; 0: none is open
+	items     int  // in it
+	token     []byte
+	words     map[string]string // interned
+	stack     []Value           // items of open collections
+	arena     []Value           // items of closed ones; reused for the next form
+	duplicate string            // a key that a map of this form has twice
+	failed    error
 }
 
-// mark is a place in the text.
-type mark struct{ line, column int }
+type position struct{ line, column int }
 
-// NewReader reads EDN from r, which it does not close.
+// NewReader returns a reader of EDN from r, which it does not close.
 func NewReader(r io.Reader) *Reader {
 	return &Reader{r: r, buf: make([]byte, 0, 64<<10), line: 1, form: -1, words: make(map[string]string)}
 }
 
-// NewJSON reads JSON: objects one after the other, or in one array.
+// NewJSON returns a reader of JSON: objects one after the other, or in one array.
 func NewJSON(r io.Reader) *Reader {
 	reader := NewReader(r)
 	reader.json = true
 	return reader
 }
 
-// Line is the line on which the last form began, from 1.
-func (r *Reader) Line() int { return r.from.line }
+// Line returns the line on which the last form starts, from 1.
+func (r *Reader) Line() int { return r.formStart.line }
 
-// Column is the byte of that line with which it began, from 1.
-func (r *Reader) Column() int { return r.from.column }
+// Column returns the byte of that line at which it starts, from 1.
+func (r *Reader) Column() int { return r.formStart.column }
 
-// Twice is a key that stands twice in one map of the last form; empty if none does.
-func (r *Reader) Twice() string { return r.twice }
+// Duplicate returns a key that a map of the last form has twice; empty: none.
+func (r *Reader) Duplicate() string { return r.duplicate }
 
-// ErrTorn is what a form is in which another event begins at the start of a
-// line: its writer was killed, and somebody went on in the same file. It is no
-// more than that form that is lost: the next call of Next reads the event that begins there.
-var ErrTorn = errors.New("the form is torn off: another event begins inside it")
+// ErrTorn means that another event starts, at the start of a line, inside a form: its writer was killed, and
+// another one continued in the same file. Only that form is lost: the next call of Next reads the event that starts
+// there.
+var ErrTorn = errors.New("form torn: another event starts inside it")
 
-// Next reads a form, whose items the following call overwrites. At the end it is
-// [io.EOF]; a *[SyntaxError] otherwise, or the error of the reader beneath. After
-// an error other than [ErrTorn] there is nothing more.
+// Next returns the next form; the following call overwrites its items. The error is [io.EOF] at the end, a
+// *[SyntaxError], or that of the underlying reader. It is permanent, except for [ErrTorn].
 func (r *Reader) Next() (Value, error) {
 	if r.failed != nil {
 		return Value{}, r.failed
 	}
-	v, err := r.top()
+	v, err := r.nextForm()
 	if err != nil {
 		if !errors.Is(err, ErrTorn) {
 			r.failed = err
@@ -103,10 +99,10 @@ func (r *Reader) Next() (Value, error) {
 	return v, nil
 }
 
-// top finds the next form at top level, opening and closing a collection there.
-func (r *Reader) top() (Value, error) {
+// nextForm reads the next form at top level, or the next item of a collection there.
+func (r *Reader) nextForm() (Value, error) {
 	for {
-		r.form, r.values, r.depth, r.twice = -1, 0, 0, ""
+		r.form, r.values, r.depth, r.duplicate = -1, 0, 0, ""
 		r.stack, r.arena = r.stack[:0], r.arena[:0]
 		c, err := r.skip()
 		if errors.Is(err, io.EOF) {
@@ -116,26 +112,26 @@ func (r *Reader) top() (Value, error) {
 			return Value{}, err
 		}
 		switch {
-		case r.close != 0 && c == r.close:
+		case r.closer != 0 && c == r.closer:
 			r.i++
-			r.close = 0
+			r.closer = 0
 			continue
-		case r.close == 0 && (c == '[' || c == '(' && !r.json):
+		case r.closer == 0 && (c == '[' || c == '(' && !r.json):
 			r.i++
-			r.close, r.items = closing(c), 0
+			r.closer, r.items = closing(c), 0
 			continue
-		case r.json && r.close != 0 && r.items > 0:
-			if err := r.want(','); err != nil {
+		case r.json && r.closer != 0 && r.items > 0:
+			if err := r.expect(','); err != nil {
 				return Value{}, err
 			}
 			if _, err := r.skip(); err != nil {
-				return Value{}, r.torn(err)
+				return Value{}, r.unexpectedEOF(err)
 			}
 		}
 		r.items++
-		r.from, r.form = r.place(), r.base+int64(r.i)
-		v, none, err := r.value()
-		if err == nil && none { // #_
+		r.formStart, r.form = r.position(), r.base+int64(r.i)
+		v, discarded, err := r.value()
+		if err == nil && discarded {
 			continue
 		}
 		return v, err
@@ -143,8 +139,8 @@ func (r *Reader) top() (Value, error) {
 }
 
 func (r *Reader) atEnd() error {
-	if r.close != 0 {
-		return r.errorf("the text ends before %q: %w", r.close, io.ErrUnexpectedEOF)
+	if r.closer != 0 {
+		return r.errorf("input ends before %q: %w", r.closer, io.ErrUnexpectedEOF)
 	}
 	return io.EOF
 }
@@ -156,21 +152,21 @@ func closing(c byte) byte {
 	return c + 2 // in ASCII: [ and ], { and }
 }
 
-// value reads one value; none is true for a discarded one.
-func (r *Reader) value() (v Value, none bool, err error) {
+// value reads one value. discarded is true for one after #_.
+func (r *Reader) value() (v Value, discarded bool, err error) {
 	c, err := r.skip()
 	if err != nil {
-		return v, false, r.torn(err)
+		return v, false, r.unexpectedEOF(err)
 	}
 	if r.values++; r.values > maxValues {
-		return v, false, r.errorf("a form with more than %d values is not an event", maxValues)
+		return v, false, r.errorf("form has more than %d values", maxValues)
 	}
 	switch {
 	case r.json:
 		v, err = r.jsonValue(c)
 		return v, false, err
 	case c == '#':
-		return r.dispatch()
+		return r.hashForm()
 	case c == '[' || c == '(' || c == '{':
 		r.i++
 		kind := Map
@@ -185,14 +181,14 @@ func (r *Reader) value() (v Value, none bool, err error) {
 	case c == '\\':
 		v, err = r.char()
 	case c == ']' || c == ')' || c == '}':
-		err = r.errorf("%q closes nothing that is open", c)
+		err = r.errorf("unmatched %q", c)
 	default:
 		v, err = r.atom()
 	}
 	return v, false, err
 }
 
-// collection reads up to the closing mark; the opening one has been read.
+// collection reads the items after an opening bracket, up to the closing one.
 func (r *Reader) collection(kind Kind, end byte) (Value, error) {
 	v, base := Value{Kind: kind}, len(r.stack)
 	if r.depth++; r.depth > maxDepth {
@@ -201,26 +197,26 @@ func (r *Reader) collection(kind Kind, end byte) (Value, error) {
 	for {
 		c, err := r.skip()
 		if err != nil {
-			return v, r.torn(err)
+			return v, r.unexpectedEOF(err)
 		}
 		if c == end {
 			break
 		}
-		if r.eventBegins(c) {
-			return v, &SyntaxError{Line: r.from.line, Column: r.from.column, Err: ErrTorn}
+		if r.startsEvent(c) {
+			return v, &SyntaxError{Line: r.formStart.line, Column: r.formStart.column, Err: ErrTorn}
 		}
-		item, none, err := r.value()
+		item, discarded, err := r.value()
 		if err != nil {
 			return v, err
 		}
-		if !none {
+		if !discarded {
 			r.stack = append(r.stack, item)
 		}
 	}
 	if v.Items = r.keep(base); kind == Map && len(v.Items)%2 != 0 {
-		return v, r.errorf("a map has a key without a value")
+		return v, r.errorf("map has a key without a value")
 	} else if kind == Map {
-		r.unique(v)
+		r.checkDuplicates(v)
 	}
 	r.i++
 	r.depth--
@@ -233,7 +229,7 @@ func (r *Reader) keep(base int) []Value {
 	if len(items) == 0 {
 		return nil
 	}
-	if cap(r.arena)-len(r.arena) < len(items) { // what is in the old arena stays where it is
+	if cap(r.arena)-len(r.arena) < len(items) { // items in the old arena stay valid
 		r.arena = make([]Value, 0, max(256, 2*cap(r.arena), len(items)))
 	}
 	start := len(r.arena)
@@ -242,12 +238,12 @@ func (r *Reader) keep(base int) []Value {
 	return r.arena[start:len(r.arena):len(r.arena)]
 }
 
-// dispatch reads what begins with #.
-func (r *Reader) dispatch() (v Value, none bool, err error) {
+// hashForm reads a form that starts with #.
+func (r *Reader) hashForm() (v Value, discarded bool, err error) {
 	r.i++
 	c, err := r.peek()
 	if err != nil {
-		return v, false, r.torn(err)
+		return v, false, r.unexpectedEOF(err)
 	}
 	if r.depth++; r.depth > maxDepth {
 		return v, false, r.errorf("tags are nested more than %d deep", maxDepth)
@@ -260,49 +256,47 @@ func (r *Reader) dispatch() (v Value, none bool, err error) {
 		return v, false, err
 	case '_':
 		r.i++
-		for discarded := false; !discarded; {
-			var again bool
-			if _, again, err = r.value(); err != nil {
-				return v, false, err
-			}
-			discarded = !again
-		}
-		return v, true, nil
+		_, err = r.keptValue()
+		return v, true, err
 	case '#':
 		r.i++
-		text, err := r.bareWord()
+		text, err := r.readWord()
 		if err == nil && text != "Inf" && text != "-Inf" && text != "NaN" {
-			err = r.errorf("##%.40s is no number", text)
+			err = r.errorf("##%.40s is not a number", text)
 		}
 		return Value{Kind: Number, Text: text}, false, err
 	}
-	tag, err := r.bareWord()
+	tag, err := r.readWord()
 	if err != nil {
 		return v, false, err
 	}
 	if tag == "" {
-		return v, false, r.errorf("# is followed by %q, which is no tag", c)
+		return v, false, r.errorf("expected a tag after #, got %q", c)
 	}
-	for none = true; none && err == nil; {
-		v, none, err = r.value()
-	}
+	v, err = r.keptValue()
 	return Value{Kind: Tagged, Text: tag, Items: []Value{v}}, false, err
 }
 
-// Parse reads a text that is one form, of any kind.
+// keptValue reads the next value that is not discarded.
+func (r *Reader) keptValue() (Value, error) {
+	for {
+		v, discarded, err := r.value()
+		if !discarded || err != nil {
+			return v, err
+		}
+	}
+}
+
+// Parse parses a text that is one form, of any kind.
 func Parse(text string) (Value, error) {
 	r := NewReader(strings.NewReader(text))
-	r.from, r.form = mark{1, 1}, 0
-	var v Value
-	var err error
-	for none := true; none && err == nil; {
-		v, none, err = r.value()
-	}
+	r.formStart, r.form = position{1, 1}, 0
+	v, err := r.keptValue()
 	if err != nil {
 		return Value{}, err
 	}
 	if c, err := r.skip(); err == nil {
-		return Value{}, r.errorf("%q follows the form", c)
+		return Value{}, r.errorf("unexpected %q after the form", c)
 	}
 	return v, nil
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// peek is the next byte, which it does not consume.
+// peek returns the next byte without consuming it.
 func (r *Reader) peek() (byte, error) {
 	if r.i < len(r.buf) {
 		return r.buf[r.i], nil
@@ -23,7 +23,7 @@ func (r *Reader) fill() (byte, error) {
 	r.i = 0
 	r.buf = r.buf[:0]
 	if r.form >= 0 && r.base-r.form > maxForm {
-		return 0, r.errorf("a form of more than %d MiB is not an event", maxForm>>20)
+		return 0, r.errorf("form exceeds %d MiB", maxForm>>20)
 	}
 	for tries := 0; len(r.buf) == 0 && r.end == nil; tries++ {
 		n, err := r.r.Read(r.buf[:cap(r.buf)])
@@ -38,13 +38,13 @@ func (r *Reader) fill() (byte, error) {
 	return r.buf[0], nil
 }
 
-// newline is told of every line end that is consumed.
+// newline must be called for every line end that is consumed.
 func (r *Reader) newline() {
 	r.line++
-	r.start = r.base + int64(r.i)
+	r.lineStart = r.base + int64(r.i)
 }
 
-// skip goes to the next byte that is neither space nor comment.
+// skip advances to the next byte that is neither white space nor comment.
 func (r *Reader) skip() (byte, error) {
 	for {
 		c, err := r.peek()
@@ -77,44 +77,44 @@ func (r *Reader) comment() error {
 	}
 }
 
-// want consumes c.
-func (r *Reader) want(c byte) error {
+// expect consumes c, or returns an error.
+func (r *Reader) expect(c byte) error {
 	got, err := r.skip()
 	if err != nil {
-		return r.torn(err)
+		return r.unexpectedEOF(err)
 	}
 	if got != c {
-		return r.errorf("%q stands where %q is wanted", got, c)
+		return r.errorf("expected %q, got %q", c, got)
 	}
 	r.i++
 	return nil
 }
 
-func (r *Reader) place() mark {
-	return mark{r.line, int(r.base + int64(r.i) - r.start + 1)}
+func (r *Reader) position() position {
+	return position{r.line, int(r.base + int64(r.i) - r.lineStart + 1)}
 }
 
 func (r *Reader) errorf(format string, args ...any) error {
-	at := r.place()
+	at := r.position()
 	return &SyntaxError{Line: at.line, Column: at.column, Err: fmt.Errorf(format, args...)}
 }
 
-// torn makes an end of the text inside a form an error of its own.
-func (r *Reader) torn(err error) error {
+// unexpectedEOF turns io.EOF inside a form into io.ErrUnexpectedEOF.
+func (r *Reader) unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
-		return r.errorf("the text ends inside a form: %w", io.ErrUnexpectedEOF)
+		return r.errorf("input ends inside a form: %w", io.ErrUnexpectedEOF)
 	}
 	return err
 }
 
-// isEnd is the bytes that cannot be inside a number, symbol or keyword.
-var isEnd = [256]bool{
+// isDelimiter marks the bytes that end a number, symbol or keyword.
+var isDelimiter = [256]bool{
 	' ': true, '\t': true, '\n': true, '\r': true, '\f': true, ',': true, ';': true, '"': true, '(': true, ')': true,
 	'[': true, ']': true, '{': true, '}': true, '\\': true, '@': true, '^': true, '`': true, '~': true,
 }
 
-// bare reads up to the end of a number, symbol or keyword into token.
-func (r *Reader) bare() error {
+// readToken reads a number, symbol or keyword into token.
+func (r *Reader) readToken() error {
 	r.token = r.token[:0]
 	for {
 		if _, err := r.peek(); errors.Is(err, io.EOF) {
@@ -123,7 +123,7 @@ func (r *Reader) bare() error {
 			return err
 		}
 		n := r.i
-		for n < len(r.buf) && !isEnd[r.buf[n]] && (!r.json || r.buf[n] != ':') {
+		for n < len(r.buf) && !isDelimiter[r.buf[n]] && (!r.json || r.buf[n] != ':') {
 			n++
 		}
 		r.token = append(r.token, r.buf[r.i:n]...)
@@ -134,15 +134,15 @@ func (r *Reader) bare() error {
 	}
 }
 
-// bareWord is what bare reads, as a string.
-func (r *Reader) bareWord() (string, error) {
-	if err := r.bare(); err != nil {
+// readWord is readToken with a string as result.
+func (r *Reader) readWord() (string, error) {
+	if err := r.readToken(); err != nil {
 		return "", err
 	}
 	return r.word()
 }
 
-// plainInt reads a number of digits only, as most are.
+// plainInt parses a number of digits only, the most frequent kind.
 func plainInt(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > 18 || b[0] == '0' && len(b) > 1 {
 		return 0, false
@@ -156,13 +156,13 @@ func plainInt(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// word is the token as a string; short ones are kept only once.
+// word returns the token as a string; short ones are interned.
 func (r *Reader) word() (string, error) {
-	if s, known := r.words[string(r.token)]; known {
+	if s, ok := r.words[string(r.token)]; ok {
 		return s, nil
 	}
 	if !utf8.Valid(r.token) {
-		return "", r.errorf("the text before this place is not UTF-8")
+		return "", r.errorf("the text before this position is not UTF-8")
 	}
 	s := string(r.token)
 	if len(s) <= 64 && len(r.words) < maxWords {

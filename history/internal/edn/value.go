@@ -1,10 +1,7 @@
-// Package edn reads Clojure's data notation, and JSON as a stricter notation of
-// the same values, one form at a time and in bounded memory. It is not an
-// implementation of Clojure: tags are kept and not carried out, numbers that do
-// not fit are kept as text, and sets and maps keep the order of the file.
+// Package edn reads EDN, Clojure's data format, and JSON, one form at a time and in bounded memory. Tags are kept
+// and not interpreted, numbers beyond int64 are kept as text, and sets and maps keep the order of the file.
 //
-// Read [Reader] first; a [Value] is what it yields. Nothing here knows of
-// histories. The notation is described at https://github.com/edn-format/edn.
+// Read [Reader] first; it returns a [Value]. The format is described at https://github.com/edn-format/edn.
 package edn
 
 import (
@@ -13,7 +10,7 @@ import (
 	"strings"
 )
 
-// Kind is the sort of a value.
+// Kind is the kind of a value.
 type Kind uint8
 
 // The kinds. The zero Value is nil.
@@ -30,10 +27,10 @@ const (
 	List         // Items
 	Set          // Items
 	Map          // Items: key, value, key, value, …; a JSON object too
-	Tagged       // Text: the tag without #; Items: the one value that is tagged
+	Tagged       // Text: the tag without #; Items: the one tagged value
 )
 
-// Value is one value. It may be copied; it shares its Items with the copy.
+// Value is one value. A copy shares its Items.
 type Value struct {
 	Kind  Kind
 	Text  string
@@ -41,41 +38,41 @@ type Value struct {
 	Items []Value
 }
 
-// Bare is the value without its tags.
-func (v Value) Bare() Value {
+// Untagged returns the value without its tags.
+func (v Value) Untagged() Value {
 	for v.Kind == Tagged && len(v.Items) == 1 {
 		v = v.Items[0]
 	}
 	return v
 }
 
-// Word is the text of a keyword, symbol, string or character, and whether v is one.
+// Word returns the text of a keyword, symbol, string or character, and whether v is one.
 func (v Value) Word() (string, bool) {
-	switch v = v.Bare(); v.Kind {
+	switch v = v.Untagged(); v.Kind {
 	case String, Char, Keyword, Symbol:
 		return v.Text, true
 	}
 	return "", false
 }
 
-// Get is the value in a map under a key of that name, be it a keyword, a symbol
-// or a string, and whether there is one. Of several it is the last.
+// Get returns the value in a map whose key is a keyword, symbol or string of that name, and whether there is one. Of
+// several it is the last.
 func (v Value) Get(name string) (Value, bool) {
-	v = v.Bare()
+	v = v.Untagged()
 	if v.Kind != Map {
 		return Value{}, false
 	}
 	for i := len(v.Items) - 2; i >= 0; i -= 2 {
-		if key := &v.Items[i]; key.Text == name && (key.Kind == Keyword || key.Kind == String || key.Kind == Symbol) {
+		if key := &v.Items[i]; key.Text == name && key.isName() {
 			return v.Items[i+1], true
 		}
 	}
 	return Value{}, false
 }
 
-// Float is a number as a float64, and whether v is one.
+// Float returns a number as a float64, and whether v is one.
 func (v Value) Float() (float64, bool) {
-	switch v = v.Bare(); v.Kind {
+	switch v = v.Untagged(); v.Kind {
 	case Int:
 		return float64(v.Int), true
 	case Number:
@@ -100,9 +97,9 @@ func parseFloat(text string) (float64, bool) {
 	return f, err == nil
 }
 
-// Integer is a whole number, also one that is written 3.0 or 3N, and whether v is one.
+// Integer returns an integer, also one written as 3.0 or 3N, and whether v is one.
 func (v Value) Integer() (int64, bool) {
-	v = v.Bare()
+	v = v.Untagged()
 	if v.Kind == Int {
 		return v.Int, true
 	}
@@ -113,9 +110,9 @@ func (v Value) Integer() (int64, bool) {
 	return int64(f), true
 }
 
-// Unsigned is a whole number from 0 on, up to 2⁶⁴−1, and whether v is one.
+// Unsigned returns an integer from 0 to 2⁶⁴−1, and whether v is one.
 func (v Value) Unsigned() (uint64, bool) {
-	if v = v.Bare(); v.Kind == Number {
+	if v = v.Untagged(); v.Kind == Number {
 		if n, err := strconv.ParseUint(strings.TrimSuffix(v.Text, "N"), 10, 64); err == nil {
 			return n, true
 		}
@@ -124,9 +121,9 @@ func (v Value) Unsigned() (uint64, bool) {
 	return uint64(max(n, 0)), ok && n >= 0
 }
 
-// Empty says that v says nothing: nil, false, "", "false", or a collection of nothing.
+// Empty reports whether v is nil, false, "", "false" or an empty collection.
 func (v Value) Empty() bool {
-	switch v = v.Bare(); v.Kind {
+	switch v = v.Untagged(); v.Kind {
 	case Nil:
 		return true
 	case Bool:

@@ -8,12 +8,12 @@ import (
 	"testing/iotest"
 )
 
-// TestTorn loses one form only where another event begins inside it, however
-// the text is cut into pieces.
+// TestTorn: if another event starts inside a form, only that form is lost, however the reader
+// splits the text.
 func TestTorn(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       string // forms, and ! for one that is torn off
+		want       string // forms, and ! for a torn one
 	}{
 		{"a map without an end", "{:type 1}\n{:type 2 :value\n{:type 3}\n", "{:type 1} ! {:type 3}"},
 		{"inside a vector", "{:type 2 :value [1 {:a \n{:index 3}", "! {:index 3}"},
@@ -21,7 +21,7 @@ func TestTorn(t *testing.T) {
 		{"in one vector", "[{:type 2 :value\n{:type 3}\n{:type 4}]", "! {:type 3} {:type 4}"},
 		{"a map on a line of its own", "{:type 2 :value\n{:a 3}}\n", "{:type 2 :value {:a 3}}"},
 		{"indented", "{:type 2 :value\n {:type 3}}\n", "{:type 2 :value {:type 3}}"},
-		{"twice", "{:type 1 :v\n{:type 2 :v\n{:type 3}", "! ! {:type 3}"},
+		{"two torn", "{:type 1 :v\n{:type 2 :v\n{:type 3}", "! ! {:type 3}"},
 	}
 	for _, test := range tests {
 		for _, r := range []io.Reader{strings.NewReader(test.text), iotest.OneByteReader(strings.NewReader(test.text))} {
@@ -48,7 +48,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-func TestTwice(t *testing.T) {
+func TestDuplicate(t *testing.T) {
 	many := "{"
 	for i := range 40 {
 		many += " :k" + strings.Repeat("x", i) + " 1"
@@ -59,11 +59,11 @@ func TestTwice(t *testing.T) {
 	}
 	for _, test := range tests {
 		r := NewReader(strings.NewReader(test.text + " {:x 1}"))
-		if _, err := r.Next(); err != nil || r.Twice() != test.want {
-			t.Errorf("%s: got %q, want %q (%v)", test.text, r.Twice(), test.want, err)
+		if _, err := r.Next(); err != nil || r.Duplicate() != test.want {
+			t.Errorf("%s: got %q, want %q (%v)", test.text, r.Duplicate(), test.want, err)
 		}
-		if _, err := r.Next(); err != nil || r.Twice() != "" {
-			t.Errorf("%s: the form after it has %q twice (%v)", test.text, r.Twice(), err)
+		if _, err := r.Next(); err != nil || r.Duplicate() != "" {
+			t.Errorf("%s: the next form has duplicate %q (%v)", test.text, r.Duplicate(), err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const restStory = `
+const finalText = `
 clients 2
 client 0 acquire orders 1.0-1.1 ok owner=a permits=2 limit=5
 client 1 acquire orders 1.0-2.0 fail owner=b code=timeout
@@ -18,19 +18,20 @@ probe orders 5 fail
 leftover orders 6 keys=x,y waiters=1 permits=2 renewals=3
 leftover other 6`
 
-// TestRest: what is told of a run at rest comes back from the notation and from
-// the lines of a file, by the quick reader and by the slow one.
-func TestRest(t *testing.T) {
-	h, err := ReadText(strings.NewReader(restStory), "text")
+// TestFinalEvents: probes and leftovers are read from text and from JSON lines.
+func TestFinalEvents(t *testing.T) {
+	h, err := ReadText(strings.NewReader(finalText), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := LeftoverValue{Keys: []string{"x", "y"}, Waiters: 1, Permits: 2, Renewals: 3}
-	wantLefts := []Leftover{{LeftoverValue: full, Time: 6 * time.Second, Index: 9}, {Time: 6 * time.Second, Index: 10, Key: 1}}
+	wantLeftovers := []Leftover{
+		{LeftoverValue: full, Time: 6 * time.Second, Index: 9}, {Time: 6 * time.Second, Index: 10, Key: 1},
+	}
 	check := func(what string, h *History) {
 		t.Helper()
-		if diff := cmp.Diff(wantLefts, h.Leftovers); diff != "" {
-			t.Errorf("%s: left over (-want +got):\n%s", what, diff)
+		if diff := cmp.Diff(wantLeftovers, h.Leftovers); diff != "" {
+			t.Errorf("%s: leftovers (-want +got):\n%s", what, diff)
 		}
 		if diff := cmp.Diff([]Probe{{Time: 5 * time.Second, Index: 8, Outcome: Fail}}, h.Probes); diff != "" {
 			t.Errorf("%s: probes (-want +got):\n%s", what, diff)
@@ -40,7 +41,7 @@ func TestRest(t *testing.T) {
 			t.Errorf("%s: limits (-want +got):\n%s", what, diff)
 		}
 		if diff := cmp.Diff([]int32{1}, h.TimedOut); diff != "" {
-			t.Errorf("%s: gave up (-want +got):\n%s", what, diff)
+			t.Errorf("%s: timed out (-want +got):\n%s", what, diff)
 		}
 		if diff := cmp.Diff([]Unknown{{Time: 2200 * time.Millisecond, Span: 2}}, h.Unknown); diff != "" {
 			t.Errorf("%s: unknown (-want +got):\n%s", what, diff)
@@ -49,8 +50,8 @@ func TestRest(t *testing.T) {
 			t.Errorf("%s: faults %v, problems %v", what, h.Faults, h.Problems)
 		}
 	}
-	check("notation", h)
-	events, _, err := ReadTextEvents(strings.NewReader(restStory), "text")
+	check("text", h)
+	events, _, err := ReadTextEvents(strings.NewReader(finalText), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,30 +59,30 @@ func TestRest(t *testing.T) {
 	for i := range events {
 		lines = append(events[i].AppendJSON(lines), '\n')
 	}
-	again, err := ReadAll(strings.NewReader(string(lines)), "lines")
+	fromLines, err := ReadAll(strings.NewReader(string(lines)), "lines")
 	if err != nil {
 		t.Fatal(err)
 	}
-	check("lines", again)
+	check("lines", fromLines)
 	copied := events[9].Clone()
 	copied.Value.Left.Keys[0] = "changed"
 	if events[9].Value.Left.Keys[0] != "x" {
-		t.Error("a clone shares the keys that were left")
+		t.Error("a clone shares the keys of a leftover")
 	}
 }
 
-func TestRestNotationErrors(t *testing.T) {
+func TestFinalEventErrors(t *testing.T) {
 	for _, line := range []string{"probe orders", "probe orders x ok", "probe orders 1 maybe", "leftover orders 1 what=1",
 		"leftover orders 1 waiters=x"} {
 		if _, err := ReadText(strings.NewReader(line), "text"); err == nil {
-			t.Errorf("%q was read", line)
+			t.Errorf("%q was accepted", line)
 		}
 	}
 }
 
-// TestPermitsBeyondCounting: what does not fit is not cut off into a number that
-// looks right; the key is of unknown size, and a problem says why.
-func TestPermitsBeyondCounting(t *testing.T) {
+// TestTooManyPermits: numbers of permits that do not fit do not wrap around; the size of the semaphore is unknown, and
+// a problem says why.
+func TestTooManyPermits(t *testing.T) {
 	h, err := ReadText(strings.NewReader(`
 client 0 acquire a 1.0-1.1 ok permits=4294967297 limit=4294967297 count=4294967297
 client 0 acquire a 1.2-1.3 ok permits=1 limit=5
@@ -95,7 +96,7 @@ client 1 acquire b 1.0-1.1 ok permits=2147483647 limit=2147483647`), "text")
 	if s := h.Spans[0]; s.Permits != MaxPermits || s.Count <= 1 {
 		t.Errorf("%d permits and count %d", s.Permits, s.Count)
 	}
-	if len(h.Problems) != 1 || !strings.Contains(h.Problems[0].Text, "4294967297 permits are more than can be counted") {
+	if len(h.Problems) != 1 || !strings.Contains(h.Problems[0].Text, "4294967297 permits exceed the maximum") {
 		t.Errorf("problems %v", h.Problems)
 	}
 }

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// CodeHeld is the [Error] code of a try that failed because somebody else held
-// the lock. Only such a failure is evidence about the lock; a try that failed
-// because no server could be reached says nothing about who held it.
+// CodeHeld is the [Error] code of a try that failed because another owner held the lock. Only this
+// code is evidence about the lock; a try may also fail because no server was reachable.
 const CodeHeld = "held"
 
-// String is the word for t in a history file.
+// String returns the word for t in a history file.
 func (t Type) String() string {
 	switch t {
 	case Invoke:
@@ -28,8 +27,7 @@ func (t Type) String() string {
 	return "type(" + strconv.Itoa(int(t)) + ")"
 }
 
-// ParseType is the inverse of [Type.String]; a leading colon, as in a Clojure
-// keyword, is allowed.
+// parseType is the inverse of [Type.String]. A leading colon, as in a Clojure keyword, is allowed.
 func parseType(word string) (Type, error) {
 	switch strings.TrimPrefix(word, ":") {
 	case "invoke":
@@ -41,25 +39,25 @@ func parseType(word string) (Type, error) {
 	case "info":
 		return Info, nil
 	}
-	return 0, fmt.Errorf("type %q: want invoke, ok, fail or info", word)
+	return 0, fmt.Errorf("type %q: expected invoke, ok, fail or info", word)
 }
 
-// MarshalText writes the word for t; the zero Type is an error.
+// MarshalText returns [Type.String]; an invalid Type is an error.
 func (t Type) MarshalText() ([]byte, error) {
 	if t < Invoke || t > Info {
-		return nil, fmt.Errorf("writing an event: %v is not a type", t)
+		return nil, fmt.Errorf("writing an event: invalid type %d", t)
 	}
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText reads the word for a type.
+// UnmarshalText is the inverse of MarshalText.
 func (t *Type) UnmarshalText(b []byte) error {
 	parsed, err := parseType(string(b))
 	*t = parsed
 	return err
 }
 
-// MarshalJSON writes a number, or "nemesis".
+// MarshalJSON returns a number, or "nemesis".
 func (p Process) MarshalJSON() ([]byte, error) {
 	if p == Nemesis {
 		return []byte(`"nemesis"`), nil
@@ -76,13 +74,13 @@ func (p *Process) UnmarshalJSON(b []byte) error {
 	}
 	n, err := strconv.ParseInt(string(b), 10, 32)
 	if err != nil || n < 0 {
-		return fmt.Errorf("process %s: want a number from 0 on, or \"nemesis\"", b)
+		return fmt.Errorf(`process %s: expected an integer from 0 to 2147483647, or "nemesis"`, b)
 	}
 	*p = Process(n)
 	return nil
 }
 
-// MarshalJSON writes ["code","text"], as Jepsen's tools expect an error.
+// MarshalJSON returns ["code","text"], the form that Jepsen's tools expect.
 func (e Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal([2]string{e.Code, e.Text})
 }
@@ -95,16 +93,16 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	}
 	var parts []string
 	if err := json.Unmarshal(b, &parts); err != nil {
-		return errors.New(`error: want ["code","text"]`)
+		return errors.New(`error: expected ["code","text"]`)
 	}
 	if len(parts) != 2 {
-		return fmt.Errorf(`error: want ["code","text"], got %d strings`, len(parts))
+		return fmt.Errorf(`error: expected ["code","text"], got %d strings`, len(parts))
 	}
 	*e = Error{Code: parts[0], Text: parts[1]}
 	return nil
 }
 
-// Busy says whether an event is a try that failed because the lock was held.
+// Busy reports whether e is a try that failed because the lock was held.
 func (e *Event) Busy() bool {
 	if e.F != Try || e.Type != Fail {
 		return false

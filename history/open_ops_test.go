@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestOpened compares the three lists with one list that is looked through.
-func TestOpened(t *testing.T) {
+// TestOpenOps compares openOps with a list that is searched linearly.
+func TestOpenOps(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		var spans []Span
 		var list []int32
-		o := new(opened)
+		o := new(openOps)
 		for step := range 400 {
 			op, key := Op(1+r.IntN(3)), int32(r.IntN(4))
 			if r.IntN(100) < 55 {
@@ -25,31 +25,31 @@ func TestOpened(t *testing.T) {
 				if r.IntN(4) == 0 {
 					key = anyKey
 				}
-				want, any := int32(0), false
-				for n := len(list) - 1; n >= 0 && !any; n-- {
+				want, found := int32(0), false
+				for n := len(list) - 1; n >= 0 && !found; n-- {
 					if s := &spans[list[n]]; s.Op == op && (key == anyKey || s.Key == key) {
-						want, any = list[n], true
+						want, found = list[n], true
 						list = slices.Delete(list, n, n+1)
 					}
 				}
 				got, ok := o.take(op, key, spans)
-				if got != want || ok != any {
-					t.Fatalf("seed %d, step %d: took %d %v, want %d %v", seed, step, got, ok, want, any)
+				if got != want || ok != found {
+					t.Fatalf("seed %d, step %d: took %d %v, want %d %v", seed, step, got, ok, want, found)
 				}
 				if ok {
 					spans[got].Ended = int32(step)
 				}
 			}
-			first, any := o.first(spans)
-			if any != (len(list) > 0) || any && first != list[0] {
-				t.Fatalf("seed %d, step %d: first is %d %v of %v", seed, step, first, any, list)
+			first, ok := o.first(spans)
+			if ok != (len(list) > 0) || ok && first != list[0] {
+				t.Fatalf("seed %d, step %d: first = %d, %v of %v", seed, step, first, ok, list)
 			}
 		}
 	}
 }
 
-// BenchmarkOpen pairs operations of one process that are all open at once, and
-// completed in the order in which they began.
+// BenchmarkOpen pairs operations of one process that are all open at once and
+// complete in the order of their invocations.
 func BenchmarkOpen(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("%dk", n/1000), func(b *testing.B) {

@@ -9,44 +9,44 @@ import (
 	"strings"
 )
 
-// Format is a way in which a history is written down.
+// Format is the file format of a history.
 type Format string
 
-// The formats. FormatAuto looks at the beginning of the text, not at the file's name.
+// The formats.
 const (
-	FormatAuto  Format = "auto"
-	FormatJSONL Format = "jsonl" // what a Recorder writes: one JSON object per line, in our own words
-	FormatJSON  Format = "json"  // JSON objects in an array, or one after the other
+	FormatAuto  Format = "auto"  // detected by content, not by the name of the file
+	FormatJSONL Format = "jsonl" // what a Recorder writes: one JSON object per line
+	FormatJSON  Format = "json"  // JSON objects of other suites, in an array or one after the other
 	FormatEDN   Format = "edn"   // Jepsen's history.edn: one map per line, or a vector or list of maps
-	FormatTSV   Format = "tsv"   // Jepsen's history.txt, or the same lines in a log: tabs, and no times
-	FormatText  Format = "text"  // the notation of ReadNotation
+	FormatTSV   Format = "tsv"   // Jepsen's history.txt, or the same lines in a log: no times
+	FormatText  Format = "text"  // see ReadText
 )
 
-// Formats is every format that can be asked for.
+// Formats returns every format.
 func Formats() []Format {
 	return []Format{FormatAuto, FormatJSONL, FormatJSON, FormatEDN, FormatTSV, FormatText}
 }
 
-// ErrNotHistory is what a file is that is in no form that can be read.
-var ErrNotHistory = errors.New("not a history that can be read")
+// ErrNotHistory means that a file has none of the formats.
+var ErrNotHistory = errors.New("not a history in a known format")
 
-// window is how far into a text the detection looks, in bytes.
+// window is how many bytes Detect examines.
 const window = 64 << 10
 
-// Detect says in which format the text in r is, and why; it consumes nothing.
-// r should have a buffer of 64 KiB. A text in no format is [ErrNotHistory].
+// Detect returns the format of the text in r and a reason; it consumes nothing. r should have a
+// buffer of 64 KiB. The error is [ErrNotHistory] for a text in no format.
 func Detect(r *bufio.Reader) (Format, string, error) {
 	head, err := r.Peek(window)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return "", "", err
 	}
-	if err := refuse(head); err != nil {
+	if err := rejectBinary(head); err != nil {
 		return "", "", err
 	}
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	body := bytes.TrimLeft(head, " \t\r\n")
 	if len(body) == 0 {
-		return FormatJSONL, "there is nothing in it", nil
+		return FormatJSONL, "empty", nil
 	}
 	switch first := body[0]; {
 	case first == '{':
@@ -56,58 +56,55 @@ func Detect(r *bufio.Reader) (Format, string, error) {
 		format, why := detectVector(body)
 		return format, why, nil
 	case first == ';' || first == '#' && len(body) > 1 && body[1] != ' ' && body[1] != '\n':
-		return FormatEDN, "it begins with a comment or tag of EDN", nil
-	case notationBegins(body):
-		return FormatText, "its first word is a comment, client, clients or nemesis", nil
+		return FormatEDN, "starts with a comment or tag of EDN", nil
+	case startsText(body):
+		return FormatText, "starts with a comment, client, clients or nemesis", nil
 	case hasTSVLine(head):
-		return FormatTSV, "it has lines of a process, a type and an operation with tabs between", nil
+		return FormatTSV, "has lines of process, type and operation, separated by tabs", nil
 	}
-	return "", "", fmt.Errorf("%w: it begins with %q; give a history.jsonl, history.edn, history.txt or a JSON array "+
-		"of events, or name its form with --format", ErrNotHistory, body[:min(len(body), 24)])
+	return "", "", fmt.Errorf("%w: it starts with %q; expected a history.jsonl, history.edn, history.txt or a JSON array "+
+		"of events (or set --format)", ErrNotHistory, body[:min(len(body), 24)])
 }
 
-// refuse knows what is no text.
-func refuse(head []byte) error {
+// rejectBinary returns an error for known binary files, which says how to get text.
+func rejectBinary(head []byte) error {
 	switch {
 	case bytes.HasPrefix(head, []byte("JEPSEN")):
-		return fmt.Errorf("%w: this is Jepsen's binary form (test.jepsen); give the history.edn or history.txt "+
-			"that lies beside it", ErrNotHistory)
+		return fmt.Errorf("%w: it is Jepsen's binary format (test.jepsen); use the history.edn or history.txt "+
+			"in the same directory", ErrNotHistory)
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return fmt.Errorf("%w: it is compressed; unpack it first (gunzip)", ErrNotHistory)
+		return fmt.Errorf("%w: it is compressed; decompress it first (gunzip)", ErrNotHistory)
 	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")):
 		return fmt.Errorf("%w: it is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)", ErrNotHistory)
 	case bytes.IndexByte(head, 0) >= 0:
-		return fmt.Errorf("%w: it is binary, with a zero byte at %d", ErrNotHistory, bytes.IndexByte(head, 0))
+		return fmt.Errorf("%w: it is binary, with a zero byte at offset %d", ErrNotHistory, bytes.IndexByte(head, 0))
 	}
 	return nil
 }
 
-// detectMaps tells apart what begins with {.
+// detectMaps detects the format of a text that starts with {.
 func detectMaps(body []byte) (Format, string) {
 	inside := bytes.TrimLeft(body[1:], " \t\r\n,")
 	if len(inside) == 0 || inside[0] != '"' || !jsonField(inside) {
-		return FormatEDN, "it begins with a map of EDN"
+		return FormatEDN, "starts with a map of EDN"
 	}
 	line, rest, whole := bytes.Cut(body, []byte("\n"))
 	line = bytes.TrimRight(line, " \t\r")
 	end, broken := objectEnd(line), bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("{"))
-	switch { // an object that goes on in the next line goes on with a name, not with another object
+	switch { // an object that continues on the next line continues with a name, not with another object
 	case end != len(line) && (end >= 0 || whole && !broken):
-		return FormatJSON, "it begins with a JSON object that is not alone on its line"
-	case ourOwn(line):
-		return FormatJSONL, "it begins with a line of our own JSON lines"
+		return FormatJSON, "starts with a JSON object that is not alone on its line"
+	case isRecorded(line):
+		return FormatJSONL, "starts with an event of lockchaos on a line"
 	}
-	return FormatJSON, "it begins with a JSON object on a line, which is not in our own words"
+	return FormatJSON, "starts with a JSON object of another suite on a line"
 }
 
-// ourOwn says that a line has our fields only, and our words: histories of
-// other suites are read under assumptions of their own (see [Reading]).
-func ourOwn(line []byte) bool {
+// isRecorded reports whether a line has only the fields and operations that a [Recorder] writes.
+func isRecorded(line []byte) bool {
 	p := parser{words: make(map[string]string)}
-	p.b = line
-	quick := p.object(p.eventField)
-	if p.skip(); !quick || p.i != len(p.b) {
-		return bytes.HasPrefix(line, []byte(`{"index":`)) // beyond the quick path, or torn
+	if !p.parseFast(line) {
+		return bytes.HasPrefix(line, []byte(`{"index":`)) // torn, or with escapes
 	}
 	return p.event.Process == Nemesis || canonicalOp(p.event.F) == p.event.F
 }
@@ -115,17 +112,17 @@ func ourOwn(line []byte) bool {
 func detectVector(body []byte) (Format, string) {
 	inside := bytes.TrimLeft(body[1:], " \t\r\n")
 	if body[0] == '[' && (len(inside) == 0 || inside[0] == ']') {
-		return FormatJSON, "it is an array of nothing"
+		return FormatJSON, "an empty array"
 	}
 	if body[0] == '[' && inside[0] == '{' {
 		if field := bytes.TrimLeft(inside[1:], " \t\r\n"); jsonField(field) {
-			return FormatJSON, "it begins with an array of JSON objects"
+			return FormatJSON, "starts with an array of JSON objects"
 		}
 	}
-	return FormatEDN, "it begins with a vector or list of EDN"
+	return FormatEDN, "starts with a vector or list of EDN"
 }
 
-// jsonField says that b begins with "name" and a colon.
+// jsonField reports whether b starts with "name" and a colon.
 func jsonField(b []byte) bool {
 	if len(b) == 0 || b[0] != '"' {
 		return false
@@ -138,7 +135,7 @@ func jsonField(b []byte) bool {
 	return len(rest) > 0 && rest[0] == ':'
 }
 
-// objectEnd is the length of the JSON object that line begins with; -1 if it has no end.
+// objectEnd returns the length of the JSON object at the start of line; -1 if it has no end.
 func objectEnd(line []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(line); i++ {
@@ -159,7 +156,7 @@ func objectEnd(line []byte) int {
 	return -1
 }
 
-func notationBegins(body []byte) bool {
+func startsText(body []byte) bool {
 	word, _, _ := strings.Cut(string(body[:min(len(body), 16)]), " ")
 	switch word {
 	case "client", "clients", "nemesis", "#", "#\n":

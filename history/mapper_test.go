@@ -17,17 +17,17 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// events is every event of a text, read as asked.
-func events(text string, how history.ReadOptions) ([]history.Event, history.ReadInfo, error) {
+// events reads every event of a text.
+func events(text string, o history.ReadOptions) ([]history.Event, history.ReadInfo, error) {
 	var got []history.Event
-	source, err := history.ReadEvents(strings.NewReader(text), "x", how, func(e *history.Event, _ int) error {
+	info, err := history.ReadEvents(strings.NewReader(text), "x", o, func(e *history.Event, _ int) error {
 		got = append(got, e.Clone())
 		return nil
 	})
-	return got, source, err
+	return got, info, err
 }
 
-func TestEveryFormIsTheSame(t *testing.T) {
+func TestFormatsReadTheSameEvents(t *testing.T) {
 	want := []history.Event{
 		{Index: 0, Time: 10, Type: history.Invoke, Process: 3, F: history.Acquire},
 		{Index: 1, Time: 20, Type: history.OK, Process: 3, F: history.Acquire, Value: &history.Value{Token: 7}},
@@ -65,9 +65,9 @@ func TestEveryFormIsTheSame(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, source, err := events(test.text, history.ReadOptions{})
-			if err != nil || source.Format != test.format || len(source.Problems) > 0 {
-				t.Fatalf("err %v, source %+v", err, source)
+			got, info, err := events(test.text, history.ReadOptions{})
+			if err != nil || info.Format != test.format || len(info.Problems) > 0 {
+				t.Fatalf("err %v, info %+v", err, info)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
@@ -76,12 +76,12 @@ func TestEveryFormIsTheSame(t *testing.T) {
 	}
 }
 
-func TestTabs(t *testing.T) {
+func TestTSV(t *testing.T) {
 	text := "INFO  jepsen.core - Setting up\nINFO  jepsen.util - 0\t:invoke\t:acquire\tnil\n" +
 		"1\t:info\t:release\t{:fence 3}\t[:timeout \"gone\"]\n:nemesis\t:info\t:start\tCut off {n1\n0\t:ok\t:acqu"
-	got, source, err := events(text, history.ReadOptions{})
-	if err != nil || source.Format != history.FormatTSV {
-		t.Fatalf("err %v, source %+v", err, source)
+	got, info, err := events(text, history.ReadOptions{})
+	if err != nil || info.Format != history.FormatTSV {
+		t.Fatalf("err %v, info %+v", err, info)
 	}
 	want := []history.Event{
 		{Index: 0, Time: 0, Type: history.Invoke, Process: 0, F: history.Acquire},
@@ -95,11 +95,11 @@ func TestTabs(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	var notes []string
-	for _, p := range source.Problems {
+	for _, p := range info.Problems {
 		notes = append(notes, p.Text)
 	}
-	wantNotes := []string{"1 lines of the log are no operations and were left out", "4 events have no time: their order " +
-		"stands in for it, a nanosecond each, so that lengths of time mean nothing"}
+	wantNotes := []string{"ignored lines of the log that are not operations: 1",
+		"events without a time: 4; they count as 1 ns apart, so durations have no meaning"}
 	if diff := cmp.Diff(wantNotes, notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
@@ -107,7 +107,7 @@ func TestTabs(t *testing.T) {
 
 func TestAssumptions(t *testing.T) {
 	const ok, fail = history.OK, history.Fail
-	type answer struct {
+	type result struct {
 		Type  history.Type
 		Held  bool
 		Token uint64
@@ -116,46 +116,46 @@ func TestAssumptions(t *testing.T) {
 	tests := []struct {
 		name, line      string
 		assume          history.Assumption
-		strict, assumed answer
-		matter          int
+		strict, assumed result
+		affected        int
 	}{
-		{"lock refused", `{"type":"ok","f":"lock","value":""}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: fail}, 1},
-		{"lock refused by nil", `{"type":"ok","f":"lock","value":null}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: fail}, 0},
-		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: ok}, 0},
-		{"lock without a value", `{"type":"ok","f":"lock"}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: ok}, 0},
-		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: fail, Held: true}, 1},
-		{"unlock without an answer", `{"type":"ok","f":"unlock","value":null}`, history.EmptyIsFail, answer{Type: ok}, answer{Type: ok}, 0},
-		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
-		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
-		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail, Held: true}, 0},
-		{"renewal not found", `{"type":"fail","f":"extend","error":"lease not found"}`, history.NotHeldEnds, answer{Type: fail, Held: true}, answer{Type: fail}, 1},
-		{"release says so itself", `{"type":"fail","f":"release","held":false}`, history.NotHeldEnds, answer{Type: fail}, answer{Type: fail}, 0},
-		{"fence 0", `{"type":"ok","f":"acquire","value":{"fence":0}}`, history.ZeroIsNone, answer{Type: ok, Zero: true}, answer{Type: ok}, 1},
-		{"fence 0 of a release", `{"type":"ok","f":"release","value":{"fence":0}}`, history.ZeroIsNone, answer{Type: ok}, answer{Type: ok}, 0},
-		{"fence 5", `{"type":"ok","f":"acquire","value":{"fence":5}}`, history.ZeroIsNone, answer{Type: ok, Token: 5}, answer{Type: ok, Token: 5}, 0},
+		{"lock refused", `{"type":"ok","f":"lock","value":""}`, history.EmptyIsFail, result{Type: ok}, result{Type: fail}, 1},
+		{"lock refused by nil", `{"type":"ok","f":"lock","value":null}`, history.EmptyIsFail, result{Type: ok}, result{Type: fail}, 0},
+		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
+		{"lock without a value", `{"type":"ok","f":"lock"}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
+		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, history.EmptyIsFail, result{Type: ok}, result{Type: fail, Held: true}, 1},
+		{"unlock without an answer", `{"type":"ok","f":"unlock","value":null}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
+		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Held: true}, 0},
+		{"renewal not found", `{"type":"fail","f":"extend","error":"lease not found"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
+		{"release says so itself", `{"type":"fail","f":"release","held":false}`, history.NotHeldEnds, result{Type: fail}, result{Type: fail}, 0},
+		{"fence 0", `{"type":"ok","f":"acquire","value":{"fence":0}}`, history.ZeroIsNone, result{Type: ok, Zero: true}, result{Type: ok}, 1},
+		{"fence 0 of a release", `{"type":"ok","f":"release","value":{"fence":0}}`, history.ZeroIsNone, result{Type: ok}, result{Type: ok}, 0},
+		{"fence 5", `{"type":"ok","f":"acquire","value":{"fence":5}}`, history.ZeroIsNone, result{Type: ok, Token: 5}, result{Type: ok, Token: 5}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			line := strings.Replace(test.line, "{", `{"process":1,"time":1,`, 1)
-			for _, how := range []history.ReadOptions{
+			for _, o := range []history.ReadOptions{
 				{Format: "json"}, {Format: "json", Assume: []history.Assumption{test.assume}},
 			} {
-				got, source, err := events(line, how)
+				got, info, err := events(line, o)
 				if err != nil || len(got) != 1 {
 					t.Fatalf("err %v, events %+v", err, got)
 				}
 				e := got[0]
-				is := answer{Type: e.Type, Held: e.Held}
+				is := result{Type: e.Type, Held: e.Held}
 				if e.Value != nil {
 					is.Token, is.Zero = e.Value.Token, e.Value.Zero
 				}
 				want := test.strict
-				if len(how.Assume) > 0 {
+				if len(o.Assume) > 0 {
 					want = test.assumed
 				}
-				if is != want || source.Affected[test.assume] != test.matter {
-					t.Errorf("assuming %v: got %+v, want %+v; it matters %d times, want %d",
-						how.Assume, is, want, source.Affected[test.assume], test.matter)
+				if is != want || info.Affected[test.assume] != test.affected {
+					t.Errorf("assuming %v: got %+v, want %+v; %d events affected, want %d",
+						o.Assume, is, want, info.Affected[test.assume], test.affected)
 				}
 			}
 		})
@@ -166,16 +166,16 @@ func TestNumbersReused(t *testing.T) {
 	text := `{:process 1 :type :invoke :f :acquire} {:process 1 :type :info :f :acquire}
 		{:process 1 :type :invoke :f :acquire} {:process 1 :type :ok :f :acquire} {:process 1 :type :invoke :f :release}`
 	for _, test := range []struct {
-		how      history.ReadOptions
+		options  history.ReadOptions
 		owners   []string
 		problems int
 	}{
 		{history.ReadOptions{}, []string{"process 1"}, 2}, // and that there are no times
-		{history.ReadOptions{Assume: []history.Assumption{history.NumbersReused}}, []string{"process 1", "process 1, life 2"}, 1},
+		{history.ReadOptions{Assume: []history.Assumption{history.NumbersReused}}, []string{"process 1", "process 1, incarnation 2"}, 1},
 	} {
-		h, _, err := history.ReadAny(strings.NewReader(text), "x", test.how)
+		h, _, err := history.ReadAny(strings.NewReader(text), "x", test.options)
 		if err != nil || len(h.Problems) != test.problems || !cmp.Equal(h.Owners, test.owners) {
-			t.Errorf("assuming %v: err %v, problems %v, owners %q", test.how.Assume, err, h.Problems, h.Owners)
+			t.Errorf("assuming %v: err %v, problems %v, owners %q", test.options.Assume, err, h.Problems, h.Owners)
 		}
 	}
 }
@@ -187,11 +187,11 @@ func TestOwnersAndKeysAndTimes(t *testing.T) {
 		{:process 0 :type :info :f :release :time 4}
 		{:process "worker-7" :type :invoke :f :acquire :time 5 :value ["j" "u2"]}
 		{:process 5 :type :invoke :f :try-lock :time 6 :value ["k"]}]`
-	how := history.ReadOptions{
+	o := history.ReadOptions{
 		Owner: "value.1.client", Key: "value.0", Token: "value.1.fence", Unit: time.Millisecond, Clients: 5,
 	}
-	// On an invocation the path to the fence leads nowhere, which is no error.
-	h, _, err := history.ReadAny(strings.NewReader(text), "x", how)
+	// An invocation has no field at the path of the token, which is not an error.
+	h, _, err := history.ReadAny(strings.NewReader(text), "x", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,15 +210,15 @@ func TestOwnersAndKeysAndTimes(t *testing.T) {
 		{history.OpAcquire, "k", "n1", 3 * ms / 2, 9},
 		{history.OpRelease, "k", "n1", 3 * ms, 0},
 		{history.OpAcquire, "j", "process 1000000", 5 * ms, 0},
-		{history.OpTry, "k", "n1", 6 * ms, 0}, // process 5 of 5 clients is client 0, which named n1
+		{history.OpTry, "k", "n1", 6 * ms, 0}, // process 5 of 5 clients is client 0, whose owner is n1
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 }
 
-// TestEDNRoundTrip: whatever we record comes back from EDN, except what EDN's
-// reader cannot say: a value of nothing, the nemesis' own types, empty words.
+// TestEDNRoundTrip: recorded events survive EDN, except for empty values and
+// types of the nemesis.
 func TestEDNRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var want []history.Event
@@ -245,9 +245,9 @@ func TestEDNRoundTrip(t *testing.T) {
 	if err := history.WriteEDN(&out, want); err != nil {
 		t.Fatal(err)
 	}
-	got, source, err := events(out.String(), history.ReadOptions{Format: history.FormatEDN})
-	if err != nil || len(got) != len(want) || len(source.Problems) != 0 {
-		t.Fatalf("err %v, %d events, source %+v", err, len(got), source)
+	got, info, err := events(out.String(), history.ReadOptions{Format: history.FormatEDN})
+	if err != nil || len(got) != len(want) || len(info.Problems) != 0 {
+		t.Fatalf("err %v, %d events, info %+v", err, len(got), info)
 	}
 	for i := range want {
 		if want[i].Time < 0 { // never recorded
@@ -301,34 +301,33 @@ func seeds(f *testing.F) {
 	f.Add([]byte("client 0 acquire k 1-2 ok"), uint8(5))
 }
 
-// FuzzEach: no text in no format makes anything panic, or is read with an event
-// that cannot be written again.
-func FuzzEach(f *testing.F) {
+// FuzzReadAny: no input causes a panic or an inconsistent history.
+func FuzzReadAny(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
 		formats := history.Formats()
-		how := history.ReadOptions{Format: formats[int(n)%len(formats)], Owner: "value.client"}
+		o := history.ReadOptions{Format: formats[int(n)%len(formats)], Owner: "value.client"}
 		for _, a := range history.Assumptions() {
-			how.Assume = append(how.Assume, a.Name)
+			o.Assume = append(o.Assume, a.Name)
 		}
-		for _, how := range []history.ReadOptions{how, {Format: how.Format}} {
-			h, source, err := history.ReadAny(bytes.NewReader(b), "x", how)
+		for _, o := range []history.ReadOptions{o, {Format: o.Format}} {
+			h, info, err := history.ReadAny(bytes.NewReader(b), "x", o)
 			if err != nil && err.Error() == "" {
-				t.Fatal("an error without words")
+				t.Fatal("an error without a text")
 			}
 			if err != nil {
 				continue
 			}
 			for _, s := range h.Spans {
 				if s.Return < s.Call || int(s.Owner) >= len(h.Owners) || int(s.Key) >= len(h.Keys) {
-					t.Fatalf("span %+v of a history in %s", s, source.Format)
+					t.Fatalf("span %+v of a history in %s", s, info.Format)
 				}
 			}
 		}
 	})
 }
 
-// FuzzEDNRoundTrip: what was read from any text and written as EDN is read as the same.
+// FuzzEDNRoundTrip: events read from any text survive EDN.
 func FuzzEDNRoundTrip(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {

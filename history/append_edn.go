@@ -10,8 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
-// WriteEDN writes events as Jepsen's history.edn: one map per line, which
-// Jepsen, Knossos and elle-cli read.
+// WriteEDN writes events as Jepsen's history.edn, one map per line, for Jepsen, Knossos and elle-cli.
 func WriteEDN(w io.Writer, events []Event) error {
 	b := bufio.NewWriterSize(w, window)
 	var line []byte
@@ -27,8 +26,8 @@ func WriteEDN(w io.Writer, events []Event) error {
 	return nil
 }
 
-// AppendEDN appends e as one map, without a newline. Jepsen's fields come first
-// and have Jepsen's meaning; key and held are additions, which its tools ignore.
+// AppendEDN appends e to b as one EDN map, without a newline. Jepsen's fields come first; key and held are
+// additions, which its tools ignore.
 func (e *Event) AppendEDN(b []byte) []byte {
 	b = strconv.AppendInt(append(b, "{:index "...), e.Index, 10)
 	b = strconv.AppendInt(append(b, ", :time "...), int64(e.Time), 10)
@@ -59,7 +58,7 @@ func (e *Event) AppendEDN(b []byte) []byte {
 	return append(b, '}')
 }
 
-// ednMap writes the fields of one map.
+// ednMap appends the fields of one map.
 type ednMap struct {
 	b   []byte
 	any bool

@@ -1,10 +1,9 @@
 package history
 
-// This file is the lexical half of [parser]. Every method skips white space,
-// reads one thing and says whether it was there in its plainest form; after
-// false the line is given to encoding/json.
+// This file is the lexical half of [parser]. Every method skips white space, reads one token and reports whether it was
+// there in its simplest form; if not, encoding/json parses the line.
 
-// object reads {"name":value,…} and has field read each value.
+// object reads {"name":value,…} and calls field to read each value.
 func (p *parser) object(field func(name []byte) bool) bool {
 	if !p.byte('{') {
 		return false
@@ -39,8 +38,7 @@ func (p *parser) byte(c byte) bool {
 	return false
 }
 
-// raw reads a string without escapes and beyond-ASCII characters. The bytes
-// are those of the line.
+// raw reads a string of ASCII characters without escapes. The bytes are those of the line.
 func (p *parser) raw() ([]byte, bool) {
 	if !p.byte('"') {
 		return nil, false
@@ -59,7 +57,7 @@ func (p *parser) raw() ([]byte, bool) {
 	return nil, false
 }
 
-// string reads a string that is rarely the same twice.
+// string reads a string that is rarely repeated.
 func (p *parser) string(to *string) bool {
 	b, ok := p.raw()
 	if ok {
@@ -68,7 +66,7 @@ func (p *parser) string(to *string) bool {
 	return ok
 }
 
-// word reads a string that is often the same, and keeps it only once.
+// word reads and interns a string that is often repeated.
 func (p *parser) word(to *string) bool {
 	b, ok := p.raw()
 	if !ok {

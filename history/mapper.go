@@ -12,69 +12,82 @@ import (
 	"github.com/lockchaos/lockchaos/history/internal/edn"
 )
 
-// mapper makes our events out of those of other suites. It is the one place
-// where their words get a meaning; what is in doubt is decided by a [Reading].
+// mapper turns the events of other suites into ours. [ReadOptions] decide what they leave open.
 type mapper struct {
-	reading  ReadOptions
-	matter   map[Assumption]int // events that each assumption would change
+	options  ReadOptions
+	affected map[Assumption]int // events that each assumption would change
 	problems []Problem
 	untimed  int // events without a time
 	next     int64
 	last     time.Duration
-	event    Event
-	value    Value
-	keyPaths []path // where the key may be, the fencing number, the owner
-	tokPaths []path
-	ownPaths []path
+	scratch  Event  // returned by event
+	value    Value  // of scratch
+	keys     []path // where the key may be
+	tokens   []path
+	owners   []path
 
-	names   map[string]Process // processes that have no number
-	named   []string           // the same in order
-	great   bool               // a number was firstNamed or more
-	keys    map[Process]string // what each process named last
-	open    map[Process]bool   // has an operation under way
-	unknown map[Process]bool   // its last operation is of unknown outcome
-	life    map[Process]int    // how often its number was used again
+	named        map[string]Process // processes without a number
+	processNames []string           // the same in order
+	highNumber   bool               // a process number was firstNamed or more
+	processes    map[Process]*processState
+}
+
+// processState is what the next event of a process may depend on.
+type processState struct {
+	key         string // of its last operation that named one
+	open        bool   // an operation has no completion
+	unknown     bool   // its last operation has an unknown outcome
+	incarnation int    // how often its number was reused
+}
+
+func (m *mapper) state(p Process) *processState {
+	s := m.processes[p]
+	if s == nil {
+		s = new(processState)
+		m.processes[p] = s
+	}
+	return s
 }
 
 // path is the steps to a field of an event.
 type path []string
 
-// pathsTo is the path that was asked for, or else the usual ones.
-func pathsTo(asked string, usual ...string) (paths []path) {
-	if asked != "" {
-		usual = []string{asked}
+// pathsTo returns the requested path, or else the default ones.
+func pathsTo(requested string, defaults ...string) (paths []path) {
+	if requested != "" {
+		defaults = []string{requested}
 	}
-	for _, p := range usual {
+	for _, p := range defaults {
 		paths = append(paths, strings.Split(p, "."))
 	}
 	return paths
 }
 
-func newMapper(r ReadOptions) *mapper {
+func newMapper(o ReadOptions) *mapper {
 	return &mapper{
-		keyPaths: pathsTo(r.Key, "key", "value.key", "value.lock"),
-		tokPaths: pathsTo(r.Token, "value.token", "value.fence", "value.revision"),
-		ownPaths: pathsTo(r.Owner, "value.owner"),
-		reading:  r, matter: make(map[Assumption]int), names: make(map[string]Process), keys: make(map[Process]string),
-		open: make(map[Process]bool), unknown: make(map[Process]bool), life: make(map[Process]int),
+		options: o, affected: make(map[Assumption]int),
+		keys:   pathsTo(o.Key, "key", "value.key", "value.lock"),
+		tokens: pathsTo(o.Token, "value.token", "value.fence", "value.revision"),
+		owners: pathsTo(o.Owner, "value.owner"),
+		named:  make(map[string]Process), processes: make(map[Process]*processState),
 	}
 }
 
-func (m *mapper) assumes(a Assumption) bool { return slices.Contains(m.reading.Assume, a) }
+func (m *mapper) assumes(a Assumption) bool { return slices.Contains(m.options.Assume, a) }
 
 func (m *mapper) problem(line int, format string, args ...any) {
 	if len(m.problems) < maxProblems {
-		m.problems = append(m.problems, Problem{Index: m.event.Index, Line: line, Text: fmt.Sprintf(format, args...)})
+		m.problems = append(m.problems, Problem{Index: m.scratch.Index, Line: line, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
-// see makes an event of a form; it is overwritten by the next call.
-func (m *mapper) see(form edn.Value, line int) (*Event, error) {
-	form = form.Bare()
+// event turns a form into an event, which the next call overwrites.
+func (m *mapper) event(form edn.Value, line int) (*Event, error) {
+	form = form.Untagged()
 	if form.Kind != edn.Map {
-		return nil, fmt.Errorf("an event is a map with :type, :process and :f, not %.40s", form.String())
+		return nil, fmt.Errorf("expected an event (a map with :type, :process and :f), got %.40s", form.String())
 	}
-	e := &m.event
+	e := &m.scratch
 	*e = Event{}
 	if err := m.head(form, e); err != nil {
 		return nil, err
@@ -82,7 +95,7 @@ func (m *mapper) see(form edn.Value, line int) (*Event, error) {
 	if err := m.clock(form, e); err != nil {
 		return nil, err
 	}
-	e.Error = causeOf(form)
+	e.Error = errorOf(form)
 	if e.Process == Nemesis {
 		e.Value = faultOf(form)
 		key, _ := form.Get("key")
@@ -92,12 +105,12 @@ func (m *mapper) see(form edn.Value, line int) (*Event, error) {
 	if err := m.body(form, e); err != nil {
 		return nil, err
 	}
-	m.understand(form, e)
-	m.follow(e, line)
+	m.interpret(form, e)
+	m.trackProcess(e, line)
 	return e, nil
 }
 
-// head reads who did what.
+// head reads type, process and operation.
 func (m *mapper) head(form edn.Value, e *Event) (err error) {
 	word, err := wordOf(form, "type")
 	if err != nil {
@@ -132,7 +145,7 @@ func wordOf(form edn.Value, name string) (string, error) {
 	}
 	word, ok := v.Word()
 	if !ok {
-		return "", fmt.Errorf(":%s is %.40s, not a word", name, v.String())
+		return "", fmt.Errorf(":%s: expected a keyword, symbol or string, got %.40s", name, v.String())
 	}
 	return word, nil
 }
@@ -140,15 +153,15 @@ func wordOf(form edn.Value, name string) (string, error) {
 func (m *mapper) process(v edn.Value) (Process, error) {
 	if n, ok := v.Integer(); ok {
 		if n < 0 || n > math.MaxInt32 || n >= int64(firstNamed) && len(m.named) > 0 {
-			return 0, fmt.Errorf(":process is %d: want a number from 0 on (below %d where others have names), or :nemesis",
-				n, firstNamed)
+			return 0, fmt.Errorf(":process: expected an integer from 0 (below %d if other processes have names), a name or "+
+				":nemesis, got %d", firstNamed, n)
 		}
-		m.great = m.great || n >= int64(firstNamed)
+		m.highNumber = m.highNumber || n >= int64(firstNamed)
 		return Process(n), nil
 	}
 	word, ok := v.Word()
 	if !ok {
-		return 0, fmt.Errorf(":process is %.40s: want a number, a name or :nemesis", v.String())
+		return 0, fmt.Errorf(":process: expected an integer from 0, a name or :nemesis, got %.40s", v.String())
 	}
 	word = strings.TrimPrefix(word, ":")
 	if word == "nemesis" {
@@ -157,58 +170,58 @@ func (m *mapper) process(v edn.Value) (Process, error) {
 	if n, err := strconv.ParseUint(word, 10, 31); err == nil && n < uint64(firstNamed) {
 		return Process(n), nil
 	}
-	p, known := m.names[word]
-	if !known && m.great {
-		return 0, fmt.Errorf(":process is %.40q: names, and numbers from %d on, cannot be told apart in one history",
-			word, firstNamed)
+	p, ok := m.named[word]
+	if !ok && m.highNumber {
+		return 0, fmt.Errorf(":process: a history with process numbers from %d cannot have names, got %.40q",
+			firstNamed, word)
 	}
-	if !known {
-		p = firstNamed + Process(len(m.names))
-		m.names[word] = p
-		m.named = append(m.named, word)
+	if !ok {
+		p = firstNamed + Process(len(m.named))
+		m.named[word] = p
+		m.processNames = append(m.processNames, word)
 	}
 	return p, nil
 }
 
-// clock reads index and time. An event without a time happened when its turn came.
+// clock reads index and time. An event without a time gets one that keeps the order.
 func (m *mapper) clock(form edn.Value, e *Event) error {
 	e.Index = m.next
-	if v, ok := form.Get("index"); ok && v.Bare().Kind != edn.Nil {
+	if v, ok := form.Get("index"); ok && v.Untagged().Kind != edn.Nil {
 		n, ok := v.Integer()
 		if !ok {
-			return fmt.Errorf(":index is %.40s: want a whole number that fits into 64 bits", v.String())
+			return fmt.Errorf(":index: expected a 64-bit integer, got %.40s", v.String())
 		}
 		e.Index = n
 	}
 	m.next = max(e.Index, m.next) + 1
 	v, ok := form.Get("time")
-	if !ok || v.Bare().Kind == edn.Nil {
+	if !ok || v.Untagged().Kind == edn.Nil {
 		m.untimed++
 		m.last = max(m.last, time.Duration(m.next-1))
 		e.Time = m.last
 		return nil
 	}
-	unit := max(m.reading.Unit, 1)
+	unit := max(m.options.Unit, 1)
 	if n, ok := v.Integer(); ok && n < math.MaxInt64/int64(unit) && n > math.MinInt64/int64(unit) {
 		e.Time = time.Duration(n) * unit
 	} else if f, ok := v.Float(); ok && math.Abs(f)*float64(unit) < math.MaxInt64 {
 		e.Time = time.Duration(f * float64(unit))
 	} else {
-		return fmt.Errorf(":time is %.40s: want a number of %s since the start", v.String(),
-			strings.TrimPrefix(unit.String(), "1"))
+		return fmt.Errorf(":time: expected a number of %s since the start, got %.40s",
+			strings.TrimPrefix(unit.String(), "1"), v.String())
 	}
 	m.last = max(m.last, e.Time)
 	return nil
 }
 
-// body reads what was asked or answered, and about what.
+// body reads arguments, results, owner and key.
 func (m *mapper) body(form edn.Value, e *Event) error {
 	value := &m.value
 	err := valueOf(form, value)
 	if err != nil {
 		return err
 	}
-	if err := value.sensible(); err != nil {
+	if err := value.validate(); err != nil {
 		return err
 	}
 	if value.Token, value.Zero, err = m.token(form); err != nil {
@@ -220,60 +233,60 @@ func (m *mapper) body(form edn.Value, e *Event) error {
 		e.Value = value
 	}
 	e.Key = m.keyOf(form)
-	if e.Key != "" {
-		m.keys[e.Process] = e.Key
-	} else if m.reading.Key != "" || canonicalOp(e.F) == e.F && opOf(e.F) != OpOther {
-		e.Key = m.keys[e.Process]
+	if p := m.state(e.Process); e.Key != "" {
+		p.key = e.Key
+	} else if m.options.Key != "" || opOf(e.F) != OpOther {
+		e.Key = p.key
 	}
 	return nil
 }
 
 func (m *mapper) keyOf(form edn.Value) string {
-	v, _ := find(form, m.keyPaths)
+	v, _ := find(form, m.keys)
 	return plainText(v)
 }
 
-// owner is who e acts for; empty leaves it to the process.
+// owner returns the owner of an event of p; empty: the process itself.
 func (m *mapper) owner(form edn.Value, p Process) string {
-	if m.reading.Owner != "process" {
-		if v, ok := find(form, m.ownPaths); ok || m.reading.Owner != "" {
+	if m.options.Owner != "process" {
+		if v, ok := find(form, m.owners); ok || m.options.Owner != "" {
 			return plainText(v)
 		}
 	}
-	if n := m.life[p]; n > 0 {
-		return fmt.Sprintf("process %d, life %d", p, n+1)
+	if n := m.state(p).incarnation; n > 0 {
+		return incarnation(p, n)
 	}
-	if n := int(p - firstNamed); n >= 0 && n < len(m.named) {
-		return m.named[n]
+	if n := int(p - firstNamed); n >= 0 && n < len(m.processNames) {
+		return m.processNames[n]
 	}
 	return ""
 }
 
 func (m *mapper) token(form edn.Value) (token uint64, zero bool, err error) {
-	v, ok := find(form, m.tokPaths)
-	if !ok || v.Bare().Kind == edn.Nil {
+	v, ok := find(form, m.tokens)
+	if !ok || v.Untagged().Kind == edn.Nil {
 		return 0, false, nil
 	}
 	n, ok := v.Unsigned()
 	if word, isWord := v.Word(); isWord {
 		n, err = strconv.ParseUint(word, 10, 64)
-		if ok = err == nil; !ok && m.reading.Token == "" { // a token that is a word is no fencing number
+		if ok = err == nil; !ok && m.options.Token == "" { // a word is not a fencing token
 			return 0, false, nil
 		}
 	}
 	if !ok {
-		return 0, false, fmt.Errorf("the fencing number is %.40s: want a whole number from 0 on", v.String())
+		return 0, false, fmt.Errorf("fencing token: expected an integer from 0 to 2^64-1, got %.40s", v.String())
 	}
 	return n, n == 0, nil
 }
 
-// find follows the first path that leads anywhere. A step is a name in a map,
-// or a number in a vector or in a text with commas.
+// find returns the field at the first path that exists. A step is a name in a map, or
+// an index into a vector, a list or a string of comma-separated items.
 func find(form edn.Value, paths []path) (edn.Value, bool) {
 	for _, p := range paths {
 		v, ok := form, true
 		for _, step := range p {
-			if v, ok = enter(v.Bare(), step); !ok {
+			if v, ok = enter(v.Untagged(), step); !ok {
 				break
 			}
 		}
@@ -308,9 +321,9 @@ func enter(v edn.Value, step string) (edn.Value, bool) {
 	return edn.Value{}, false
 }
 
-// plainText is a name as it stands, or any other value in EDN; nil is empty.
+// plainText returns a keyword, symbol or string without its syntax, any other value in EDN; nil is empty.
 func plainText(v edn.Value) string {
-	v = v.Bare()
+	v = v.Untagged()
 	if v.Kind == edn.Nil {
 		return ""
 	}

@@ -2,20 +2,18 @@ package history
 
 import "slices"
 
-// fewOpen is up to how many open operations of one process are looked through
-// one by one. A process of ours has one at a time; histories of others, and
-// hostile ones, may have any number.
-const fewOpen = 16
+// maxScanned is the number of open operations of one process that are searched linearly. A process of a recorded
+// run has one at a time; in foreign and hostile histories it may have any number.
+const maxScanned = 16
 
 // anyKey stands for the key of a completion that names none.
 const anyKey = int32(-1)
 
-// opened is the operations of one process that are not completed, as indices of
-// spans. While there are few they stand in a list, in the order of their
-// invocations. When there were more once, each is in three lists: of all, of its
-// operation, and of its operation and key; what was taken from one is left in the
-// others and passed over there, so that each step is made once.
-type opened struct {
+// openOps are the operations of one process that have no completion yet, as indices of spans. The first maxScanned are
+// in one list, in the order of their invocations. Once there are more, each is in three lists: of all, of its
+// operation, and of its operation and key. An operation taken from one list stays in the others and is skipped
+// there by its Ended, so that every operation costs constant time.
+type openOps struct {
 	few  []int32
 	many map[opKey][]int32 // nil while there are few
 	all  []int32           // in the order of invocations, when there are many
@@ -26,9 +24,9 @@ type opKey struct {
 	key int32
 }
 
-// add opens operation i, which is the latest.
-func (o *opened) add(i int32, spans []Span) {
-	if o.many == nil && len(o.few) < fewOpen {
+// add adds operation i, the latest.
+func (o *openOps) add(i int32, spans []Span) {
+	if o.many == nil && len(o.few) < maxScanned {
 		o.few = append(o.few, i)
 		return
 	}
@@ -42,7 +40,7 @@ func (o *opened) add(i int32, spans []Span) {
 	o.list(i, spans)
 }
 
-func (o *opened) list(i int32, spans []Span) {
+func (o *openOps) list(i int32, spans []Span) {
 	s := &spans[i]
 	o.all = append(o.all, i)
 	for _, at := range []opKey{{s.Op, s.Key}, {s.Op, anyKey}} {
@@ -50,8 +48,8 @@ func (o *opened) list(i int32, spans []Span) {
 	}
 }
 
-// first is the operation that has been open for longest.
-func (o *opened) first(spans []Span) (int32, bool) {
+// first returns the oldest operation.
+func (o *openOps) first(spans []Span) (int32, bool) {
 	if len(o.few) > 0 {
 		return o.few[0], true
 	}
@@ -64,9 +62,8 @@ func (o *opened) first(spans []Span) (int32, bool) {
 	return o.all[0], true
 }
 
-// take takes out the latest operation of that name and key. Whoever takes it
-// completes it: sets its Ended.
-func (o *opened) take(op Op, key int32, spans []Span) (int32, bool) {
+// take removes and returns the latest operation of that kind and key. The caller must complete it (set its Ended).
+func (o *openOps) take(op Op, key int32, spans []Span) (int32, bool) {
 	for n := len(o.few) - 1; n >= 0; n-- {
 		i := o.few[n]
 		if s := &spans[i]; s.Op == op && (key == anyKey || s.Key == key) {

@@ -1,0 +1,104 @@
+package history
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Values of [Event.F] that may be recorded for each key, under process [Nemesis], at the quiescence after a run:
+// clients are done, faults are healed, every requested lease has expired.
+const (
+	// ProbeEvent is an acquire by the harness: ok if it was granted (and released), fail if it was not, info
+	// if no server replied.
+	ProbeEvent = "probe"
+	// LeftoverEvent lists what was found at the servers (always info), which may be nothing.
+	LeftoverEvent = "leftover"
+)
+
+// LeftoverValue is what a lock should have removed from the servers and did not. What a lock is documented to keep,
+// such as the counter of its tokens, is not listed.
+type LeftoverValue struct {
+	Keys     []string `json:"keys,omitempty"`     // names of keys at the servers
+	Waiters  int      `json:"waiters,omitempty"`  // entries of the wait queue
+	Permits  int      `json:"permits,omitempty"`  // permits that are taken
+	Renewals int      `json:"renewals,omitempty"` // renewals observed while no operation was in flight
+}
+
+// Probe is a [ProbeEvent].
+type Probe struct {
+	Time    time.Duration
+	Index   int32 // of the event
+	Key     int32 // index into History.Keys
+	Outcome Type
+}
+
+// Leftover is a [LeftoverEvent].
+type Leftover struct {
+	LeftoverValue
+	Time  time.Duration
+	Index int32 // of the event
+	Key   int32 // index into History.Keys
+}
+
+// TimedOut reports whether e is an acquire whose wait ran out while another owner held the lock. An acquire that failed
+// for another reason, such as an unreachable server, did not wait for the lock.
+func (e *Event) TimedOut() bool {
+	return e.F == Acquire && e.Type == Fail && e.Error != nil &&
+		(e.Error.Code == CodeHeld || e.Error.Code == "busy" || e.Error.Code == "timeout")
+}
+
+func (e *Event) isFinal() bool {
+	return e.Process == Nemesis && (e.F == ProbeEvent || e.F == LeftoverEvent)
+}
+
+func (b *Builder) final(e numbered) {
+	key := intern(&b.h.Keys, b.keys, e.Key)
+	if e.F == ProbeEvent {
+		b.h.Probes = append(b.h.Probes, Probe{Time: e.time, Index: e.index, Key: key, Outcome: e.Type})
+		return
+	}
+	l := Leftover{Time: e.time, Index: e.index, Key: key}
+	if e.Value != nil && e.Value.Left != nil {
+		l.LeftoverValue = *e.Value.Left
+		l.Keys = slices.Clone(l.Keys)
+	}
+	b.h.Leftovers = append(b.h.Leftovers, l)
+}
+
+// MaxPermits is the greatest number of permits that is counted. A key with more is a semaphore of
+// unknown size, and a [Problem] says so.
+const MaxPermits = math.MaxInt32
+
+// UnknownLimit is the limit of a key for which permits were requested without a limit.
+const UnknownLimit = -1
+
+// Limit returns the size of a semaphore: 0 if key is not one, [UnknownLimit] if its size is unknown.
+func (h *History) Limit(key int32) int32 {
+	if int(key) >= len(h.Limits) {
+		return 0
+	}
+	return h.Limits[key]
+}
+
+// limit records the size of a semaphore. A request for permits makes its key a semaphore, also without a limit.
+func (b *Builder) limit(e numbered, key int32) {
+	v := e.Value
+	if v.Limit <= 0 && v.Permits <= 0 {
+		return
+	}
+	for len(b.h.Limits) <= int(key) {
+		b.h.Limits = append(b.h.Limits, 0)
+	}
+	limit := &b.h.Limits[key]
+	if n := max(v.Limit, v.Permits); n > MaxPermits {
+		if b.uncountable == nil {
+			b.uncountable = make(map[int32]bool)
+		}
+		b.uncountable[key] = true
+		b.problem(e, "%d permits exceed the maximum of %d; the size of the semaphore counts as unknown", n, MaxPermits)
+	}
+	if *limit = max(*limit, int32(min(v.Limit, MaxPermits))); *limit <= 0 || b.uncountable[key] {
+		*limit = UnknownLimit
+	}
+}

@@ -1,0 +1,23 @@
+package history
+
+import "time"
+
+// Sample is one line of witness.jsonl: the state of one node at one instant, read through a connection that
+// no fault affects. The state is of some instant between Sent and Time.
+type Sample struct {
+	Time     time.Duration       `json:"time"`               // when the reply was read, harness clock
+	Sent     time.Duration       `json:"sent"`               // when the request was sent
+	Node     string              `json:"node"`               // "n1"
+	Up       bool                `json:"up"`                 // the node replied
+	Role     string              `json:"role,omitempty"`     // "master" or "slave"; empty if it did not reply
+	Offset   int64               `json:"offset,omitempty"`   // replication offset
+	Replicas int                 `json:"replicas,omitempty"` // connected replicas, on a master
+	Keys     map[string]KeyState `json:"keys,omitempty"`     // by key; a key that is not held is absent
+}
+
+// KeyState is a lock in the memory of a node.
+type KeyState struct {
+	Owner string        `json:"owner"`            // of the hold
+	Count int           `json:"count,omitempty"`  // hold count; 0 if the lock has none
+	TTL   time.Duration `json:"ttl_ns,omitempty"` // rest of the lease; negative: no expiry
+}

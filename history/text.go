@@ -1,0 +1,333 @@
+package history
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ReadText reads a history written by hand, one operation or event per line, in any order:
+//
+//	# a comment
+//	clients 3
+//	client 0 acquire orders 1.000-1.010 ok owner=a token=3 valid=2s
+//	client 0 release orders 1.500-1.510 ok
+//	client 1 acquire orders 1.200- info
+//	client 1 lost    orders 1.900
+//	client 0 touch   orders 1.400 ok token=3 read=0 found=0 seen=2 fenced
+//	nemesis  kill    1.300 bite id=1 target=n1 detail="SIGKILL"
+//	probe    orders  9.000 ok
+//	leftover orders  9.100 keys=orders:queue waiters=1
+//
+// Times are seconds since the start of the run, or have a unit. The number after client is the process. An operation
+// without an end has no completion. owner, lease, wait, work, mode, permits and limit belong to the invocation; token,
+// valid, count, code and text to the completion.
+func ReadText(r io.Reader, name string) (*History, error) {
+	events, clients, err := ReadTextEvents(r, name)
+	if err != nil {
+		return nil, err
+	}
+	h, err := Build(events)
+	if err != nil {
+		return nil, err
+	}
+	h.Clients = clients
+	return h, nil
+}
+
+// textEnd is a line that ends the history: the tests of package checker keep the expected verdicts after it.
+const textEnd = "----"
+
+// ReadTextEvents is [ReadText] without pairing: it returns the events in the order of their times, or else of their
+// lines, and the number of clients (0: unknown).
+func ReadTextEvents(r io.Reader, name string) (events []Event, clients int, err error) {
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		fields, err := splitFields(lines.Text())
+		if len(fields) == 1 && fields[0] == textEnd {
+			break
+		}
+		if err == nil && len(fields) > 0 {
+			if fields[0] == "clients" && len(fields) == 2 {
+				clients, err = nonNegative(fields[1])
+			} else {
+				events, err = textLine(events, fields)
+			}
+		}
+		if err != nil {
+			return nil, 0, &LineError{File: name, Line: n, Err: err}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, 0, fmt.Errorf("reading %s: %w", name, err)
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
+	for i := range events {
+		events[i].Index = int64(i)
+	}
+	return events, clients, nil
+}
+
+// splitFields splits a line at white space outside of double quotes and drops its comment.
+func splitFields(line string) ([]string, error) {
+	var fields []string
+	var field strings.Builder
+	quoted, started := false, false
+	end := func() {
+		if started {
+			fields = append(fields, field.String())
+		}
+		field.Reset()
+		started = false
+	}
+	for _, c := range line {
+		switch {
+		case c == '"':
+			quoted, started = !quoted, true
+		case !quoted && c == '#':
+			end()
+			return fields, nil
+		case !quoted && (c == ' ' || c == '\t'):
+			end()
+		default:
+			field.WriteRune(c)
+			started = true
+		}
+	}
+	if quoted {
+		return nil, errors.New("missing closing quotation mark")
+	}
+	end()
+	return fields, nil
+}
+
+func textLine(events []Event, fields []string) ([]Event, error) {
+	switch fields[0] {
+	case "client":
+		return textClient(events, fields[1:])
+	case "nemesis":
+		return textNemesis(events, fields[1:])
+	case ProbeEvent, LeftoverEvent:
+		return textFinal(events, fields)
+	}
+	return nil, fmt.Errorf("expected client, nemesis, clients, probe or leftover, got %q", fields[0])
+}
+
+func textNemesis(events []Event, fields []string) ([]Event, error) {
+	if len(fields) < 3 {
+		return nil, errors.New("expected nemesis FAULT TIME PHASE [id=N] [target=NAME] [detail=TEXT]")
+	}
+	at, err := textTime(fields[1])
+	if err != nil {
+		return nil, err
+	}
+	f := FaultValue{Phase: Phase(fields[2])}
+	for _, field := range fields[3:] {
+		name, value, _ := strings.Cut(field, "=")
+		switch name {
+		case "id":
+			f.ID, err = nonNegative(value)
+		case "target":
+			f.Target = value
+		case "detail":
+			f.Detail = value
+		default:
+			err = fmt.Errorf("unknown field %q of a fault; it has id, target and detail", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	e := Event{Time: at, Type: Info, Process: Nemesis, F: fields[0], Value: &Value{Fault: &f}}
+	return append(events, e), nil
+}
+
+func textClient(events []Event, fields []string) ([]Event, error) {
+	if len(fields) < 3 {
+		return nil, errors.New("expected client PROCESS OPERATION KEY TIME[-TIME] [ok|fail|info] [NAME=VALUE]…")
+	}
+	process, err := strconv.ParseInt(fields[0], 10, 32)
+	if err != nil || process < 0 {
+		return nil, fmt.Errorf("expected a process number, got %q", fields[0])
+	}
+	e := Event{Process: Process(process), F: fields[1], Type: Info}
+	rest := fields[2:]
+	if len(rest) > 1 && (e.F != Crash || !startsWithDigit(rest[0])) {
+		e.Key, rest = rest[0], rest[1:]
+	}
+	from, to, isSpan := strings.Cut(rest[0], "-")
+	if e.Time, err = textTime(from); err != nil {
+		return nil, err
+	}
+	rest = rest[1:]
+	if len(rest) > 0 && !strings.Contains(rest[0], "=") && rest[0] != "fenced" {
+		if e.Type, err = parseType(rest[0]); err != nil {
+			return nil, err
+		}
+		rest = rest[1:]
+	}
+	args, results, cause, err := textValues(rest)
+	if err != nil {
+		return nil, err
+	}
+	if !isSpan {
+		e.Value, e.Error = merge(args, results), cause
+		return append(events, e), nil
+	}
+	invoke := e
+	invoke.Type, invoke.Value = Invoke, merge(args, nil)
+	events = append(events, invoke)
+	if to == "" {
+		return events, nil
+	}
+	e.Value, e.Error = merge(nil, results), cause
+	if e.Time, err = textTime(to); err == nil && e.Time < invoke.Time {
+		err = fmt.Errorf("%s-%s: operation ends before it starts", from, to)
+	}
+	return append(events, e), err
+}
+
+func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+
+// merge returns the fields that are set in args and results; nil if there are none.
+func merge(args, results *Value) *Value {
+	var v Value
+	if results != nil {
+		v = *results
+	}
+	if args != nil {
+		v.Owner, v.Lease, v.Wait, v.Work = args.Owner, args.Lease, args.Wait, args.Work
+		v.Mode, v.Permits, v.Limit = args.Mode, args.Permits, args.Limit
+	}
+	if v == (Value{}) {
+		return nil
+	}
+	return &v
+}
+
+func textValues(fields []string) (args, results *Value, cause *Error, err error) {
+	args, results, cause = &Value{}, &Value{}, &Error{}
+	touch := &TouchValue{}
+	for _, field := range fields {
+		name, value, _ := strings.Cut(field, "=")
+		if name == "read" || name == "found" || name == "seen" || name == "fenced" {
+			results.Touch = touch
+		}
+		switch err := textValue(name, value, args, results); {
+		case err == nil:
+		case err != errUnknownField:
+			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
+		case name == "code":
+			cause.Code = value
+		case name == "text":
+			cause.Text = value
+		default:
+			return nil, nil, nil, fmt.Errorf("%w %q", errUnknownField, name)
+		}
+	}
+	if *cause == (Error{}) {
+		cause = nil
+	}
+	if err := cmp.Or(args.validate(), results.validate()); err != nil {
+		return nil, nil, nil, err
+	}
+	return args, results, cause, nil
+}
+
+var errUnknownField = errors.New("unknown field")
+
+func textValue(name, value string, args, results *Value) (err error) {
+	switch name {
+	case "owner":
+		args.Owner = value
+	case "mode":
+		args.Mode = value
+	case "permits":
+		args.Permits, err = nonNegative(value)
+	case "limit":
+		args.Limit, err = nonNegative(value)
+	case "lease":
+		args.Lease, err = textTime(value)
+	case "wait":
+		args.Wait, err = textTime(value)
+	case "work":
+		args.Work, err = textTime(value)
+	case "token":
+		results.Token, err = unsigned(value)
+	case "valid":
+		results.Valid, err = textTime(value)
+	case "count":
+		results.Count, err = nonNegative(value)
+	case "read":
+		results.Touch.Read, err = integer(value)
+	case "found":
+		results.Touch.Found, err = integer(value)
+	case "seen":
+		results.Touch.MaxSeen, err = unsigned(value)
+	case "fenced":
+		results.Touch.Fenced = true
+	default:
+		return errUnknownField
+	}
+	return err
+}
+
+// textTime parses seconds, or a duration with a unit.
+func textTime(s string) (time.Duration, error) {
+	if s != "" && (startsWithDigit(s[len(s)-1:]) || s[len(s)-1] == '.') {
+		s += "s"
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("expected a time in seconds, or with a unit, got %q", strings.TrimSuffix(s, "s"))
+	}
+	return d, nil
+}
+
+func textFinal(events []Event, fields []string) ([]Event, error) {
+	if len(fields) < 3 {
+		return nil, errors.New("expected probe KEY TIME ok|fail|info, or leftover KEY TIME [NAME=VALUE]…")
+	}
+	at, err := textTime(fields[2])
+	if err != nil {
+		return nil, err
+	}
+	e := Event{Time: at, Type: Info, Process: Nemesis, F: fields[0], Key: fields[1]}
+	if e.F == ProbeEvent {
+		if len(fields) == 4 {
+			e.Type, err = parseType(fields[3])
+		}
+		return append(events, e), err
+	}
+	l := &LeftoverValue{}
+	for _, field := range fields[3:] {
+		if err := l.set(field); err != nil {
+			return nil, err
+		}
+	}
+	e.Value = &Value{Left: l}
+	return append(events, e), nil
+}
+
+func (l *LeftoverValue) set(field string) (err error) {
+	name, value, _ := strings.Cut(field, "=")
+	switch name {
+	case "keys":
+		l.Keys = strings.Split(value, ",")
+	case "waiters":
+		l.Waiters, err = nonNegative(value)
+	case "permits":
+		l.Permits, err = nonNegative(value)
+	case "renewals":
+		l.Renewals, err = nonNegative(value)
+	default:
+		err = fmt.Errorf("unknown field %q of leftover; it has keys, waiters, permits and renewals", name)
+	}
+	return err
+}
