@@ -173,7 +173,7 @@ func TestCheckExplainsAndPrintsJSON(t *testing.T) {
 	code, out, errs := chaos("check", "testdata/histories/etcd.edn", "--explain", "--json")
 	if code != exitUnsafe || !strings.Contains(errs, "read as edn: starts with a comment or tag of EDN") ||
 		!strings.Contains(errs, "not-held-ends: not assumed (strictly: "+
-			"what failed had no effect, so the lock is held as before); 1 event affected") {
+			"a failed operation had no effect, so the lock is still held); 1 event affected") {
 		t.Errorf("exit %d, explained:\n%s", code, errs)
 	}
 	var got struct {
