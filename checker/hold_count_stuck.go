@@ -10,13 +10,13 @@ import (
 // that had been taken more than once, when nobody can have held the lock: every
 // hold told before had certainly been given back, every later one was not asked
 // for yet, and no acquire of unknown outcome can have been granted.
-func (c *depths) stuck() {
-	if len(c.again) == 0 {
+func (c *holdCounts) stuck() {
+	if len(c.deep) == 0 {
 		return
 	}
 	unknown := c.firstUnknown()
 	around := make([]reach, len(c.byKey))
-	slices.Sort(c.again)
+	slices.Sort(c.deep)
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
 		if !s.Busy || unknown[s.Key] <= s.Return {
@@ -31,7 +31,7 @@ func (c *depths) stuck() {
 			around[s.Key] = c.reachOf(holds)
 		}
 		r := &around[s.Key]
-		_, again := slices.BinarySearch(c.again, c.holds[holds[n-1]].span)
+		_, again := slices.BinarySearch(c.deep, c.holds[holds[n-1]].span)
 		if again && later(r.back[n], c.o.ClockError) < s.Call && r.called[n] > later(s.Return, c.o.ClockError) {
 			c.found.add(finding{rule: heldTooLong, x: holds[n-1], y: int32(i), start: s.Call, end: s.Return})
 		}
@@ -44,7 +44,7 @@ type reach struct {
 	called []time.Duration // from when on all but the first n can have been there
 }
 
-func (c *depths) reachOf(holds []int32) reach {
+func (c *holdCounts) reachOf(holds []int32) reach {
 	r := reach{make([]time.Duration, len(holds)+1), make([]time.Duration, len(holds)+1)}
 	r.back[0], r.called[len(holds)] = -1, never
 	for n, i := range holds {

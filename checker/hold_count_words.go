@@ -25,11 +25,16 @@ func (v *view) holdCountViolation(f finding) Violation {
 			w.Clients[0], keyName(w.Key), at(x.back), w.Clients[1], at(s.Return))
 		return w
 	}
-	g, s := &v.h.Spans[f.x], &v.h.Spans[f.y]
+	grant, depth := f.x, int32(0)
+	if f.rule != overReleased {
+		l := &v.levels[f.x]
+		grant, depth = v.holds[l.hold].span, l.depth
+	}
+	g, s := &v.h.Spans[grant], &v.h.Spans[f.y]
 	w := v.spanPair(g, s, "")
 	w.Clients, w.Owners = w.Clients[1:], w.Owners[1:]
 	w.Events = []int{int(g.Ended), int(s.Ended)}
-	if f.x == f.y {
+	if grant == f.y {
 		w.Events[0] = int(s.Invoked)
 	}
 	who, key := w.Clients[0], keyName(w.Key)
@@ -37,7 +42,7 @@ func (v *view) holdCountViolation(f finding) Violation {
 	case wrongCount:
 		w.Rule = "the count that an answer tells is how often the owner holds the lock"
 		w.Text = fmt.Sprintf("client %d was told at %s that it holds %s %d times, and it is %d", who, at(s.Return), key,
-			s.Count, v.depthAfter(f.x, f.y))
+			s.Count, depth)
 	case ownerRefused:
 		w.Rule = "an owner can take again what it holds"
 		w.Text = fmt.Sprintf("client %d was refused %s at %s although it held it since %s", who, key, at(s.Return),
@@ -61,20 +66,4 @@ func (v *view) spanPair(x, y *history.Span, rule string) Violation {
 		Clients: []int{x.Process.Client(v.h.Clients), y.Process.Client(v.h.Clients)},
 		Owners:  []string{v.h.Owners[x.Owner], v.h.Owners[y.Owner]},
 	}
-}
-
-// depthAfter is how deep an owner is after span y, if its hold began with span x.
-func (v *view) depthAfter(x, y int32) (n int) {
-	o := v.h.Spans[x].Owner
-	for i := x; i <= y; i++ {
-		s := &v.h.Spans[i]
-		switch {
-		case s.Owner != o || s.Key != v.h.Spans[x].Key || s.Outcome != history.OK:
-		case s.Op == history.OpRelease:
-			n--
-		case s.Op == history.OpAcquire || s.Op == history.OpTry:
-			n++
-		}
-	}
-	return n
 }

@@ -13,6 +13,7 @@ type holdBuilder struct {
 	stale   map[place]bool // where an open hold was lost
 	clients byClient
 	all     bool // also of owners whose operations overlap
+	blurred map[place]bool
 }
 
 // find is the open hold of an owner at a key, to read or to write; or nil.
@@ -56,8 +57,11 @@ func (b *holdBuilder) span(i int32, s *history.Span) {
 	}
 	switch s.Op {
 	case history.OpAcquire, history.OpTry:
-		if s.Outcome == history.OK {
+		switch s.Outcome {
+		case history.OK:
 			b.acquire(i, s)
+		case history.Fail:
+			b.refuse(i, s)
 		}
 	case history.OpRelease:
 		b.release(i, s)
@@ -79,21 +83,24 @@ func (b *holdBuilder) acquire(i int32, s *history.Span) {
 		debt, h.core, h.ending = h.debt, s.Return, unsure
 		b.traits[s.Key] |= nested // as the servers see it
 		b.again = append(b.again, i)
+		b.note(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
 		b.forget(h)
 		h = nil
 	}
 	if h != nil && h.ending == open {
 		h.depth++
-		h.promise(s.Return, promised(s))
 		b.reenter(i, s, h)
+		h.promise(s.Return, promised(s))
 		return
 	}
 	if h != nil { // told lost, and taken anew
 		b.forget(h)
 	}
 	b.begin(i, s, 1)
-	b.holds[len(b.holds)-1].debt = debt
+	h = &b.holds[len(b.holds)-1]
+	h.debt = debt
 	b.alongside(i, s)
+	b.compare(i, s, h, false)
 }
 
 // begin appends a hold that begins with a grant.
@@ -128,6 +135,9 @@ func (b *holdBuilder) reenter(i int32, s *history.Span, h *hold) {
 	if s.Token != 0 && promised(s) > s.Return && h.rank() != 0 && s.Token != h.token {
 		b.renumbered = append(b.renumbered, i)
 	}
+	lapsed := s.Return >= h.lastPromise()
+	b.note(h, level{span: i, depth: h.depth + h.debt, what: reentered, lapsed: lapsed})
+	b.compare(i, s, h, lapsed)
 }
 
 // release goes one level up. Of the outermost one only the invocation counts:
@@ -153,7 +163,7 @@ func (b *holdBuilder) release(i int32, s *history.Span) {
 		return
 	}
 	if h.debt > 0 {
-		b.indebted(h, s)
+		b.indebted(i, s, h)
 		return
 	}
 	if s.Outcome == history.Fail { // the servers know nothing of this hold any more
@@ -165,7 +175,8 @@ func (b *holdBuilder) release(i int32, s *history.Span) {
 		}
 		return
 	}
-	if h.depth--; h.depth > 0 {
+	h.depth--
+	if b.leave(i, s, h); h.depth > 0 {
 		if h.ending == gone { // it was still held, whatever the owner was told
 			h.core = s.Call
 		}
@@ -195,19 +206,21 @@ func (b *holdBuilder) refused(h *hold, s *history.Span) {
 }
 
 // indebted is a release of a hold with releases that failed before.
-func (b *holdBuilder) indebted(h *hold, s *history.Span) {
+func (b *holdBuilder) indebted(i int32, s *history.Span, h *hold) {
 	if s.Outcome == history.Fail || h.ending == gone {
 		h.end(gone, s.Call, s.Invoked)
 		b.forget(h)
 		return
 	}
 	if h.depth > 0 {
-		if h.depth--; h.depth == 0 {
+		h.depth--
+		if b.leave(i, s, h); h.depth == 0 {
 			h.disbelieve(s.Call, s.Invoked)
 		}
 		return
 	}
-	if h.debt--; h.debt > 0 {
+	h.debt--
+	if b.leave(i, s, h); h.debt > 0 {
 		return
 	}
 	h.core, h.ending = s.Call, unsure

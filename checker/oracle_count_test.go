@@ -71,7 +71,9 @@ func (c *counter) step(s *history.Span) {
 		if inside {
 			c.nested = true
 			c.broken[takenAgain] = c.broken[takenAgain] || (c.kind == Mutex && sure && !c.blur[o] && has(m))
-			c.valid[o][m] = max(c.valid[o][m], promised(s))
+			if p := promised(s); s.Return <= c.valid[o][m] || p > s.Return { // the new promise replaces the old one
+				c.valid[o][m] = max(s.Return, p)
+			}
 		} else {
 			c.valid[o][m] = promised(s)
 		}

@@ -26,6 +26,8 @@ type view struct {
 	order      []order          // by owner: how well the order of its operations is known
 	tangled    int              // owners of order tangled
 	owners     ownerIndex
+	levels     []level // what owners did inside their holds
+	counted    []int32 // spans: replies with a count that could be compared
 	idleState
 }
 

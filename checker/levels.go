@@ -1,0 +1,90 @@
+package checker
+
+import "github.com/lockchaos/lockchaos/history"
+
+// level is something that an owner did inside a hold. The fold of the holds notes it for [HoldCount].
+type level struct {
+	hold, span int32
+	depth      int32 // how often the owner holds the lock after it, in the mode of the hold
+	what       levelKind
+	lapsed     bool // the promise had run out: it may be another hold, which counts from one
+	blurred    bool // the owner reads and writes, and a release before it may have been of either
+}
+
+type levelKind uint8
+
+const (
+	reentered     levelKind = iota // acquired again
+	releasedInner                  // released, and held still
+	wrongDepth                     // the reply tells another count
+	refused                        // not granted what it holds
+)
+
+// note adds a level of a hold that is still in the list of its owner.
+func (b *holdBuilder) note(h *hold, l level) {
+	for l.hold = b.list(h.owner, h.key); &b.holds[l.hold] != h; l.hold = b.holds[l.hold].next {
+	}
+	l.blurred = len(b.blurred) > 0 && b.blurred[place{h.owner, h.key}]
+	b.levels = append(b.levels, l)
+}
+
+// compare compares the count in a reply, if it has one, with the depth. An owner that reads and writes may be told the
+// one count, or that of both together.
+func (b *holdBuilder) compare(i int32, s *history.Span, h *hold, lapsed bool) {
+	if s.Count == 0 {
+		return
+	}
+	if !lapsed {
+		b.counted = append(b.counted, i)
+	}
+	depth := h.depth + h.debt
+	both := depth
+	if b.traits[s.Key]&mixed != 0 {
+		if other := b.find(s.Owner, s.Key, !h.reader); other != nil {
+			both += other.depth + other.debt
+		}
+	}
+	blurred := len(b.blurred) > 0 && b.blurred[place{h.owner, h.key}]
+	if s.Count != depth && s.Count != both && !(blurred && s.Count > 0 && s.Count < both) {
+		b.note(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
+	}
+}
+
+// leave notes what a release that was ok leaves its owner, when it has been taken off h.
+func (b *holdBuilder) leave(i int32, s *history.Span, h *hold) {
+	if b.traits[s.Key]&mixed != 0 {
+		b.blur(s, h)
+	}
+	if s.Outcome != history.OK {
+		return
+	}
+	lapsed := s.Return >= h.lastPromise()
+	b.compare(i, s, h, lapsed)
+	if depth := h.depth + h.debt; depth > 0 {
+		b.note(h, level{span: i, depth: depth, what: releasedInner, lapsed: lapsed})
+	}
+}
+
+// blur notes that a release by an owner that reads and writes may have been of either, until both are given back.
+func (b *holdBuilder) blur(s *history.Span, h *hold) {
+	other := b.find(s.Owner, s.Key, !h.reader)
+	switch at := (place{h.owner, h.key}); {
+	case other == nil && h.depth+h.debt == 0:
+		delete(b.blurred, at)
+	case other != nil && s.Write:
+		if b.blurred == nil {
+			b.blurred = make(map[place]bool)
+		}
+		b.blurred[at] = true
+	}
+}
+
+// refuse notes that an owner was not granted what it holds.
+func (b *holdBuilder) refuse(i int32, s *history.Span) {
+	if b.h.Limit(s.Key) != 0 {
+		return
+	}
+	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == open {
+		b.note(h, level{span: i, depth: h.depth + h.debt, what: refused, lapsed: s.Return >= h.lastPromise()})
+	}
+}
