@@ -115,7 +115,7 @@ func TestDockerKilledAndCleaned(t *testing.T) {
 	clean, _ := program(t, "clean")
 	clean.Env = append(clean.Env, "TMPDIR="+temp)
 	out, err := clean.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "removed 2 containers and networks") {
+	if err != nil || !strings.Contains(string(out), "removed 2 Docker objects") {
 		t.Errorf("clean: %v\n%s%s", err, out, said)
 	}
 	nothingContained(t, temp)
@@ -192,7 +192,7 @@ func TestDockerEngineDies(t *testing.T) {
 		t.Errorf("clean without the engine: %s", said)
 	}
 	engine.start(t)
-	if said := clean(); !strings.Contains(said, "containers and networks") || strings.Contains(said, "not done") {
+	if said := clean(); !strings.Contains(said, "Docker objects") || strings.Contains(said, "failed:") {
 		t.Errorf("clean with the engine back: %s", said)
 	}
 	nothingIn(t, temp)

@@ -15,25 +15,24 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// device is what FUSE is spoken through.
 const device = "/dev/fuse"
 
 // Missing is what this machine lacks; "" if nothing.
 func Missing() string {
 	if os.Geteuid() != 0 {
-		return "a disk that forgets what was not fsynced needs root, to mount it"
+		return "a disk that loses unsynced writes needs root, to mount it"
 	}
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Sprintf("a disk that forgets what was not fsynced needs FUSE (%v): modprobe fuse, "+
+		return fmt.Sprintf("a disk that loses unsynced writes needs FUSE (%v): modprobe fuse, "+
 			"or start the container with --device %s --cap-add SYS_ADMIN", err, device)
 	}
 	_ = f.Close()
 	return ""
 }
 
-// Disk is one mounted file system. Its methods may be called from several
-// goroutines. Whoever mounted it closes it, when nobody uses a file of it any more.
+// Disk is one mounted file system. Its methods may be called concurrently. The caller
+// of [Mount] closes it when no file of it is open.
 type Disk struct {
 	dir, backing string
 	server       *fuse.Server
@@ -43,7 +42,7 @@ type Disk struct {
 	closed bool
 }
 
-// Mount shows the folder backing at dir, which has to be there and empty.
+// Mount mounts the folder backing at dir, which must exist and be empty.
 func Mount(dir, backing string) (*Disk, error) {
 	d := &Disk{dir: dir, backing: backing, synced: map[uint64]int64{}}
 	root := &gofuse.LoopbackRoot{Path: backing}
@@ -53,24 +52,23 @@ func Mount(dir, backing string) (*Disk, error) {
 	}
 	top := &node{gofuse.LoopbackNode{RootData: root}, d}
 	root.RootNode = top
-	server, err := mountAlone(dir, top)
+	server, err := mountCloseOnExec(dir, top)
 	if err != nil {
-		return nil, fmt.Errorf("mounting a disk that forgets at %s: %w", dir, err)
+		return nil, fmt.Errorf("mounting a lossy disk at %s: %w", dir, err)
 	}
 	d.server = server
 	return d, nil
 }
 
-// mountAlone mounts, and keeps what FUSE is spoken through from programs that
-// are started later: go-fuse opens it so that they would have it too. A server
-// that has it, and files of the disk, could not even be killed when this program
-// was: it waits for an answer while it closes its files, and is who keeps
-// the kernel from seeing that nobody is left to answer.
-func mountAlone(dir string, top gofuse.InodeEmbedder) (*fuse.Server, error) {
-	syscall.ForkLock.RLock() // nothing is started between opening and marking
+// mountCloseOnExec mounts, and makes the FUSE device close-on-exec, which go-fuse does
+// not. A server that inherited the device could not be killed after this program was:
+// while it exits, it waits for a FUSE reply to the close of its files, and its own copy
+// of the device keeps the kernel from aborting the connection.
+func mountCloseOnExec(dir string, top gofuse.InodeEmbedder) (*fuse.Server, error) {
+	syscall.ForkLock.RLock() // nothing is started before the device is close-on-exec
 	defer syscall.ForkLock.RUnlock()
 	server, err := gofuse.Mount(dir, top, &gofuse.Options{MountOptions: fuse.MountOptions{
-		DirectMountStrict: true, FsName: FSName, Name: FSName,
+		DirectMountStrict: true, FsName: fsName, Name: fsName,
 	}})
 	if err != nil {
 		return nil, err
@@ -90,8 +88,8 @@ func mountAlone(dir string, top gofuse.InodeEmbedder) (*fuse.Server, error) {
 	return server, nil
 }
 
-// Cut forgets everything that was not fsynced, and says how many bytes that
-// was. No program may have a file open for writing then.
+// Cut drops everything that was not fsynced, and returns how many bytes that was. No
+// program may have a file open for writing.
 func (d *Disk) Cut() (lost int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +114,8 @@ func (d *Disk) Cut() (lost int64, err error) {
 	return lost, nil
 }
 
-// Close unmounts it; if that is not possible, because somebody uses it, it
-// vanishes from the tree at least, and is gone when nobody does. Twice is once.
+// Close unmounts it. A busy mount is detached (MNT_DETACH): it disappears when it is
+// no longer in use. Close may be called twice.
 func (d *Disk) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,12 +132,12 @@ func (d *Disk) Close() error {
 	return nil
 }
 
-// forget has a file count as never fsynced beyond size.
-func (d *Disk) forget(inode uint64, size int64) {
+// setSynced limits what counts as fsynced of a file to size.
+func (d *Disk) setSynced(inode uint64, size int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if size == 0 {
-		delete(d.synced, inode) // the number may come back with another file
+		delete(d.synced, inode) // the number may be reused
 		return
 	}
 	d.synced[inode] = min(d.synced[inode], size)
@@ -156,7 +154,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (gofuse.FileHandle, uint3
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	return n.follow(ctx, h, flags&syscall.O_TRUNC != 0)
+	return n.wrap(ctx, h, flags&syscall.O_TRUNC != 0)
 }
 
 func (n *node) Create(
@@ -166,23 +164,23 @@ func (n *node) Create(
 	if errno != 0 {
 		return nil, nil, 0, errno
 	}
-	file, direct, errno := n.follow(ctx, h, true)
+	file, direct, errno := n.wrap(ctx, h, true)
 	return inode, file, direct, errno
 }
 
-// Setattr also cuts files short, which counts at once.
+// Setattr may truncate the file.
 func (n *node) Setattr(
 	ctx context.Context, h gofuse.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
 	errno := n.LoopbackNode.Setattr(ctx, h, in, out)
 	if size, ok := in.GetSize(); ok && errno == 0 {
-		n.disk.forget(out.Ino, int64(size))
+		n.disk.setSynced(out.Ino, int64(size))
 	}
 	return errno
 }
 
-// follow wraps an open file, so that its fsyncs are seen.
-func (n *node) follow(ctx context.Context, h gofuse.FileHandle, empty bool) (gofuse.FileHandle, uint32, syscall.Errno) {
+// wrap wraps an open file to record its fsyncs.
+func (n *node) wrap(ctx context.Context, h gofuse.FileHandle, empty bool) (gofuse.FileHandle, uint32, syscall.Errno) {
 	loop, ok := h.(*gofuse.LoopbackFile)
 	if !ok {
 		return nil, 0, syscall.EIO
@@ -192,7 +190,7 @@ func (n *node) follow(ctx context.Context, h gofuse.FileHandle, empty bool) (gof
 		return nil, 0, errno
 	}
 	if empty {
-		n.disk.forget(out.Ino, 0)
+		n.disk.setSynced(out.Ino, 0)
 	}
 	return &file{loop, n.disk, out.Ino}, 0, 0
 }
@@ -204,11 +202,11 @@ type file struct {
 	inode uint64
 }
 
-// PassthroughFd keeps the kernel from writing past this program.
+// PassthroughFd disables passthrough: the kernel must not write without this program.
 func (*file) PassthroughFd() (int, bool) { return 0, false }
 
-// Fsync remembers how long the file is. Nothing is written out: the machine
-// under this one keeps its power.
+// Fsync records the size of the file. It does not sync the backing file: the machine
+// does not lose its power.
 func (f *file) Fsync(ctx context.Context, _ uint32) syscall.Errno {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()

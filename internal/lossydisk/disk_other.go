@@ -4,20 +4,19 @@ package lossydisk
 
 import "errors"
 
-// errUnsupported is the error where there is no FUSE.
-var errUnsupported = errors.New("a disk that forgets needs Linux, FUSE and root")
+var errUnsupported = errors.New("a disk that loses unsynced writes needs Linux, FUSE and root")
 
-// Disk is one mounted file system. Where there is no Linux it cannot be had.
+// Disk is one mounted file system. It exists on Linux only.
 type Disk struct{}
 
 // Missing is what this machine lacks.
 func Missing() string { return errUnsupported.Error() }
 
-// Mount cannot mount.
+// Mount is not supported here.
 func Mount(string, string) (*Disk, error) { return nil, errUnsupported }
 
-// Cut has nothing to forget.
+// Cut is not supported here.
 func (*Disk) Cut() (int64, error) { return 0, errUnsupported }
 
-// Close has nothing to unmount.
+// Close does nothing.
 func (*Disk) Close() error { return nil }

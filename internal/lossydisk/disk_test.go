@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// mounted is a disk, or the test is left out.
+// mounted mounts a disk, or skips the test.
 func mounted(t *testing.T) (d *Disk, dir string) {
 	t.Helper()
 	if why := Missing(); why != "" {
@@ -24,7 +24,7 @@ func mounted(t *testing.T) (d *Disk, dir string) {
 			t.Error(err)
 		}
 		if err := d.Close(); err != nil {
-			t.Error("the second time: ", err)
+			t.Error("second Close: ", err)
 		}
 		if mounts, _ := os.ReadFile("/proc/mounts"); strings.Contains(string(mounts), dir) {
 			t.Error("it is still mounted")
@@ -65,7 +65,7 @@ func cut(t *testing.T, d *Disk, want int64) {
 	}
 }
 
-func TestWhatWasNotSyncedIsLost(t *testing.T) {
+func TestCutDropsUnsyncedWrites(t *testing.T) {
 	d, dir := mounted(t)
 	log, never := filepath.Join(dir, "sub", "log"), filepath.Join(dir, "never")
 	if err := os.Mkdir(filepath.Dir(log), 0o755); err != nil {
@@ -73,8 +73,8 @@ func TestWhatWasNotSyncedIsLost(t *testing.T) {
 	}
 	write(t, log, "kept ", true)
 	write(t, log, "lost", false)
-	write(t, never, "gone", false)
-	want(t, log, "kept lost") // as long as the power is there
+	write(t, never, "lost", false)
+	want(t, log, "kept lost") // before the power cut
 	cut(t, d, 8)
 	want(t, log, "kept ")
 	want(t, never, "")
@@ -84,9 +84,9 @@ func TestWhatWasNotSyncedIsLost(t *testing.T) {
 	want(t, log, "kept more")
 }
 
-// TestASyncIsOfTheFileAndNotOfTheName: a file that is renamed after its fsync,
-// as Redis writes its manifest, is kept.
-func TestASyncIsOfTheFileAndNotOfTheName(t *testing.T) {
+// TestRenameKeepsTheSync: a file that is renamed after its fsync, as Redis does with
+// its manifest, is kept.
+func TestRenameKeepsTheSync(t *testing.T) {
 	d, dir := mounted(t)
 	from, to := filepath.Join(dir, "temp"), filepath.Join(dir, "manifest")
 	write(t, from, "file 1", true)
@@ -97,9 +97,9 @@ func TestASyncIsOfTheFileAndNotOfTheName(t *testing.T) {
 	want(t, to, "file 1")
 }
 
-// TestWhatIsWrittenAnewHasToBeSyncedAnew: a file that was cut short, or another
-// one of its number, keeps nothing of an earlier fsync.
-func TestWhatIsWrittenAnewHasToBeSyncedAnew(t *testing.T) {
+// TestTruncateDropsTheSync: what is written after a truncation, or to another file with
+// the same inode number, is not covered by an earlier fsync.
+func TestTruncateDropsTheSync(t *testing.T) {
 	d, dir := mounted(t)
 	log := filepath.Join(dir, "log")
 	write(t, log, "12345678", true)
@@ -123,7 +123,7 @@ func TestWhatIsWrittenAnewHasToBeSyncedAnew(t *testing.T) {
 	want(t, log, "")
 }
 
-func TestMountWhereItCannotBe(t *testing.T) {
+func TestMountWithoutAFolder(t *testing.T) {
 	if why := Missing(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
@@ -132,12 +132,11 @@ func TestMountWhereItCannotBe(t *testing.T) {
 	}
 }
 
-// TestProgramsDoNotInheritTheDevice: a program that has what the disk is spoken through, and a file of the disk, cannot
-// be killed once nobody answers.
+// TestProgramsDoNotInheritTheDevice: see mountCloseOnExec.
 func TestProgramsDoNotInheritTheDevice(t *testing.T) {
 	mounted(t)
 	said, err := exec.Command("ls", "-l", "/proc/self/fd").CombinedOutput()
 	if err != nil || strings.Contains(string(said), "/dev/fuse") {
-		t.Errorf("%v, a program that was started has:\n%s", err, said)
+		t.Errorf("%v, a new program has:\n%s", err, said)
 	}
 }

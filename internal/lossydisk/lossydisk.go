@@ -1,12 +1,11 @@
-// Package lossydisk is a file system that loses, at a power cut, what was not
-// fsynced. It passes everything on to a folder, and remembers of each file how
-// much of it was there when it was last fsynced. It is exact for files that are
-// only appended to, as Redis' append-only file is, and does not model writes in
-// place; names, sizes cut short and removals are durable at once, as with
-// LazyFS (dsrhaslab/lazyfs), whose idea it is.
+// Package lossydisk is a file system that loses what was not fsynced at a simulated
+// power cut. It forwards everything to a folder and remembers the size of each file at
+// its last fsync. It is exact for files that are only appended to, such as Redis'
+// append-only file, and does not model writes in place; names, truncations and removals
+// are durable at once. The idea is from LazyFS (dsrhaslab/lazyfs).
 //
 // Read [Disk] first. It needs Linux, FUSE and root.
 package lossydisk
 
-// FSName is the name under which its mounts appear in /proc/mounts.
-const FSName = "lockchaos-disk"
+// fsName is the name of its mounts in /proc/mounts.
+const fsName = "lockchaos-disk"

@@ -1,11 +1,10 @@
-// Package nearest finds the name that a user probably meant. It is for error
-// messages only: nothing is ever chosen on a user's behalf.
+// Package nearest suggests the name that a user probably meant, for error messages.
 package nearest
 
 import "strings"
 
-// To is the one of names that is closest to word, or "" if none is close: at
-// most a third of its letters away.
+// To is the name closest to word, or "" if none is close: at most a third of the
+// letters of word differ, or word is a prefix.
 func To(word string, names []string) string {
 	best, bestAway := "", 1+len(word)/3
 	for _, name := range names {
@@ -28,7 +27,7 @@ func Hint(word string, names []string) string {
 	return "; known are " + strings.Join(names, ", ")
 }
 
-// distance is Levenshtein's: the fewest letters put in, left out or changed.
+// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

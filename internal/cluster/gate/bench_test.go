@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkRoundTrip compares a question and its answer (40 bytes each) with
-// and without a gate in between. The difference is what a gate costs.
+// BenchmarkRoundTrip compares a request and its reply (40 bytes each) with and without
+// a gate. The difference is the cost of a gate.
 func BenchmarkRoundTrip(b *testing.B) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -23,11 +23,11 @@ func BenchmarkRoundTrip(b *testing.B) {
 			if err != nil {
 				return
 			}
-			go io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) // user space, as a server is
+			go io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) // in user space, as in a server
 		}
 	}()
-	question := make([]byte, 40)
-	both(b, echo.Addr().String(), question, len(question))
+	request := make([]byte, 40)
+	both(b, echo.Addr().String(), request, len(request))
 }
 
 // BenchmarkRedisPing is the same with a real server.
@@ -51,7 +51,7 @@ func BenchmarkRedisPing(b *testing.B) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	// not a wait for a fixed time but polling, with a deadline: a server that starts sends no event
+	// Polling with a deadline: a server that starts sends no event.
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -65,27 +65,27 @@ func BenchmarkRedisPing(b *testing.B) {
 	both(b, addr, []byte("PING 0123456789012345678901234567890\r\n"), len("$31\r\n0123456789012345678901234567890\r\n"))
 }
 
-func both(b *testing.B, addr string, question []byte, answer int) {
-	b.Run("direct", func(b *testing.B) { pingPong(b, addr, question, answer) })
+func both(b *testing.B, addr string, request []byte, reply int) {
+	b.Run("direct", func(b *testing.B) { pingPong(b, addr, request, reply) })
 	b.Run("gate", func(b *testing.B) {
 		g, err := Open(Config{Listen: "127.0.0.1:0", Target: addr})
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer g.Close()
-		pingPong(b, g.Addr(), question, answer)
+		pingPong(b, g.Addr(), request, reply)
 	})
 }
 
-func pingPong(b *testing.B, addr string, question []byte, answer int) {
+func pingPong(b *testing.B, addr string, request []byte, reply int) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer c.Close()
-	buf := make([]byte, answer)
+	buf := make([]byte, reply)
 	for b.Loop() {
-		if _, err := c.Write(question); err != nil {
+		if _, err := c.Write(request); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := io.ReadFull(c, buf); err != nil {

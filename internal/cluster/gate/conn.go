@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// dialTimeout bounds the gate's own connecting to the server, which is on the
-// same machine; it is reached if the server stands still and its backlog is full.
+// dialTimeout bounds the gate's own connection attempt. The server is on the same
+// machine; it is reached only if the server hangs and its backlog is full.
 const dialTimeout = 10 * time.Second
 
 // conn is one connection through the gate: two sockets, two pumps.
@@ -22,15 +22,15 @@ type conn struct {
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
-	server *net.TCPConn // nil until it is dialled
+	server *net.TCPConn // nil until connected
 	ended  bool
 }
 
 // serve relays until both sides have ended, or the connection is reset.
 func (c *conn) serve() {
-	defer c.reset(nil) // by now both sides have had their ends; frees the sockets
+	defer c.reset(nil) // frees the sockets, after both sides have ended
 	for !c.dial(c.target) {
-		if !c.heldBack() {
+		if !c.waitForHold() {
 			return
 		}
 	}
@@ -41,7 +41,8 @@ func (c *conn) serve() {
 	both.Go(c.pumps[1].run)
 	both.Wait()
 	for d := range c.pumps {
-		c.pumps[d].forget()
+		p := &c.pumps[d]
+		p.dir.waiting.Add(-p.held.Swap(0)) // what was never delivered
 	}
 }
 
@@ -61,29 +62,29 @@ func (c *conn) dial(target string) bool {
 	return true
 }
 
-// heldBack keeps the news that the server is dead from a caller to whom nothing
-// may be told now. True: a hold has ended, and as a held request to connect
-// would reach the server only now, it is worth another try.
-func (c *conn) heldBack() (again bool) {
+// waitForHold delays a failed connection attempt as long as a rule holds or drops
+// bytes: the caller must not see the failure. True: a hold has ended. A held SYN
+// would reach the server only now, so the gate retries.
+func (c *conn) waitForHold() (retry bool) {
 	for d := 0; d < len(c.pumps); {
-		s := c.pumps[d].dir.now.Load()
+		s := c.pumps[d].dir.current.Load()
 		if s.rule.Mode != cluster.Hold && s.rule.Mode != cluster.Drop {
 			d++
 			continue
 		}
-		again = s.rule.Mode == cluster.Hold
+		retry = s.rule.Mode == cluster.Hold
 		select {
 		case <-s.changed:
 		case <-c.ctx.Done():
 			return false
 		}
 	}
-	return again
+	return retry
 }
 
-// reset ends the connection at once; by is the direction whose rule asked for it,
-// nil if none did. With a linger of zero the kernel sends RST instead of FIN,
-// and keeps no TIME_WAIT, of which a thousand clients would leave many.
+// reset resets the connection; by is the direction whose rule requires it, nil if
+// none. With a linger of zero the kernel sends RST instead of FIN and keeps no
+// TIME_WAIT sockets, of which a thousand clients would leave many.
 func (c *conn) reset(by *direction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

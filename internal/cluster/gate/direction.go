@@ -8,58 +8,57 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// direction is one direction of everything between one caller and the server: the
-// rule in force and what was done so far. Reading the rule takes no lock: it
-// happens for every piece of data.
+// direction is one direction of all connections between one caller and the server:
+// its current rule and counts. Reading the rule, for every chunk, takes no lock.
 type direction struct {
-	now                              atomic.Pointer[state]
+	current                          atomic.Pointer[state]
 	passed, waiting, dropped, resets atomic.Int64
 	messages                         atomic.Int64
 
-	mu   sync.Mutex
-	free time.Time // when a line with a rate has sent what it was given so far
+	mu     sync.Mutex
+	idleAt time.Time // with a rate: when everything read so far has been sent
 }
 
-// due is when n bytes that are sent now have arrived, but for what is drawn.
-func (l *direction) due(rule cluster.Rule, n int) time.Time {
+// due is when n bytes that are sent now arrive, without jitter.
+func (d *direction) due(rule cluster.Rule, n int) time.Time {
 	now := time.Now()
 	if rule.Rate > 0 {
-		l.mu.Lock()
-		if l.free.Before(now) {
-			l.free = now
+		d.mu.Lock()
+		if d.idleAt.Before(now) {
+			d.idleAt = now
 		}
-		l.free = l.free.Add(time.Duration(float64(n) / float64(rule.Rate) * float64(time.Second)))
-		now = l.free
-		l.mu.Unlock()
+		d.idleAt = d.idleAt.Add(time.Duration(float64(n) / float64(rule.Rate) * float64(time.Second)))
+		now = d.idleAt
+		d.mu.Unlock()
 	}
 	return now.Add(rule.Delay)
 }
 
-// state is a rule together with the event of its end.
+// state is a rule with the event of its replacement.
 type state struct {
 	rule    cluster.Rule
-	changed chan struct{} // closed when another state has taken its place
+	changed chan struct{} // closed when it is no longer current
 }
 
-// set is called by one goroutine at a time (under Gate.mu).
-func (l *direction) set(rule cluster.Rule) {
-	old := l.now.Swap(&state{rule: rule, changed: make(chan struct{})})
+// set replaces the rule. It is called by one goroutine at a time (under Gate.mu).
+func (d *direction) set(rule cluster.Rule) {
+	old := d.current.Swap(&state{rule: rule, changed: make(chan struct{})})
 	if rule.Rate == 0 {
-		l.mu.Lock()
-		l.free = time.Time{} // what an earlier line still had to send is sent
-		l.mu.Unlock()
+		d.mu.Lock()
+		d.idleAt = time.Time{} // what an earlier rule delayed is sent now
+		d.mu.Unlock()
 	}
 	if old != nil {
 		close(old.changed)
 	}
 }
 
-func (l *direction) rule() cluster.Rule { return l.now.Load().rule }
+func (d *direction) rule() cluster.Rule { return d.current.Load().rule }
 
-func (l *direction) addTo(sum *cluster.Traffic) {
-	sum.Passed += l.passed.Load()
-	sum.Waiting += l.waiting.Load()
-	sum.Dropped += l.dropped.Load()
-	sum.Resets += l.resets.Load()
-	sum.Messages += l.messages.Load()
+func (d *direction) addTo(sum *cluster.Traffic) {
+	sum.Passed += d.passed.Load()
+	sum.Waiting += d.waiting.Load()
+	sum.Dropped += d.dropped.Load()
+	sum.Resets += d.resets.Load()
+	sum.Messages += d.messages.Load()
 }

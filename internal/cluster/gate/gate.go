@@ -1,17 +1,15 @@
-// Package gate is a TCP relay that stands in front of one server and does to
-// the bytes what a bad network does: delays them, holds them back and delivers
-// them late, loses them, or cuts the line - for one caller and not another, in
-// one direction and not the other. It is not a packet filter: it needs no
-// rights, and it cannot lose a single packet of a connection that goes on
-// (TCP would send that again); but it can lose a published message of one, as
-// nobody but the subscriber would ever notice.
+// Package gate is a TCP relay in front of one server that imitates a bad network: it
+// delays bytes, holds them and delivers them late, drops them, or resets connections,
+// per caller and per direction. It is not a packet filter: it needs no privileges, and
+// it cannot lose a single packet of a connection that continues (TCP would retransmit
+// it). It can drop a published message, which only the subscriber could notice.
 //
-// Read [Gate] first. Callers are told apart by the address they call from.
+// Read [Gate] first. Callers are identified by their address.
 //
-// What a caller sees differs from a broken network in this: connecting succeeds
-// at once, because the kernel answers for the gate. Under [cluster.Cut] the
-// connection is reset right after; a held one is silent. To be refused for
-// certain, as by a server that does not run, see [Gate.Refuse].
+// A caller can see one difference to a broken network: connecting succeeds at once,
+// because the kernel accepts for the gate. Under [cluster.Cut] the connection is reset
+// right after; under [cluster.Hold] it hangs. To refuse connections, as a host without
+// a server does, see [Gate.Refuse].
 package gate
 
 import (
@@ -34,8 +32,8 @@ type Config struct {
 	Identify func(netip.Addr) string // names a caller by its address; nil: the address in text
 }
 
-// Gate is one listener in front of one server. Its methods may be called from
-// several goroutines. Close ends every connection and goroutine of it.
+// Gate is one listener in front of one server. Its methods may be called concurrently.
+// Close ends all its connections and goroutines.
 type Gate struct {
 	identify func(netip.Addr) string
 	addr     *net.TCPAddr
@@ -49,7 +47,7 @@ type Gate struct {
 	defaults [2]cluster.Rule // for callers not seen yet
 }
 
-// caller is everything between one caller and the server.
+// caller is the state of all connections from one caller.
 type caller struct {
 	directions [2]direction // forward, back
 	conns      map[*conn]struct{}
@@ -80,7 +78,7 @@ func (g *Gate) Addr() string {
 	return g.addr.String()
 }
 
-// Admit listens again after Refuse; if the gate listens already, it does nothing.
+// Admit listens again after Refuse; it does nothing if the gate is listening.
 func (g *Gate) Admit() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,14 +90,13 @@ func (g *Gate) Admit() error {
 		return fmt.Errorf("opening gate %s: %w", g.addr, err)
 	}
 	g.listener = listener
-	g.addr = listener.Addr().(*net.TCPAddr) // port 0 has become a port
+	g.addr = listener.Addr().(*net.TCPAddr) // with the port that replaces port 0
 	g.tasks.Go(func() { g.accept(listener) })
 	return nil
 }
 
-// Refuse stops listening, so that every new caller is refused by the kernel, as
-// on a machine where the server does not run, whatever the rules. Open
-// connections go on.
+// Refuse stops listening, so that the kernel refuses new connections, as on a host
+// without a server, whatever the rules. Open connections continue.
 func (g *Gate) Refuse() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,9 +108,8 @@ func (g *Gate) Refuse() error {
 	return err
 }
 
-// Redirect has the gate stand in front of another server from now on, as a
-// service address that moves: open connections are reset, and whoever connects
-// again reaches the new one. Rules and counts stay.
+// Redirect points the gate to another server, as a service address that moves: open
+// connections are reset, and new ones reach the new server. Rules and counts stay.
 func (g *Gate) Redirect(target string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,10 +137,9 @@ func (g *Gate) Close() error {
 	return err
 }
 
-// SetRule puts rule in force for what comes from caller from, or from
-// everybody ([cluster.Any], which also replaces earlier rules for single
-// callers), on open and on future connections. Every byte that is sent after
-// SetRule has returned is under the new rule.
+// SetRule sets the rule for open and future connections of caller from, or of all
+// callers ([cluster.Any], which replaces earlier rules for single callers). It
+// applies to every byte that is sent after SetRule has returned.
 func (g *Gate) SetRule(from string, dir cluster.Direction, rule cluster.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -163,8 +158,7 @@ func (g *Gate) SetRule(from string, dir cluster.Direction, rule cluster.Rule) {
 	}
 }
 
-// Traffic sums up what has been done to the bytes of caller from, or of all
-// callers ([cluster.Any]).
+// Traffic is the sum of the counts of caller from, or of all callers ([cluster.Any]).
 func (g *Gate) Traffic(from string, dir cluster.Direction) cluster.Traffic {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,7 +176,7 @@ func (g *Gate) Traffic(from string, dir cluster.Direction) cluster.Traffic {
 	return sum
 }
 
-// caller finds or makes the caller of that name. g.mu is held.
+// caller finds or creates the caller of that name. g.mu is held.
 func (g *Gate) caller(name string) *caller {
 	c := g.callers[name]
 	if c == nil {
@@ -195,14 +189,13 @@ func (g *Gate) caller(name string) *caller {
 	return c
 }
 
-// set puts a rule in force and resets the connections that cannot go on under
-// it: all if the line is cut, those with a hole in them if bytes pass again.
+// set sets a rule and resets the connections that cannot continue under it: all under
+// Cut, those that have lost bytes under Pass.
 func (c *caller) set(d int, rule cluster.Rule) {
 	l := &c.directions[d]
 	l.set(rule)
 	for conn := range c.conns {
-		doomed := rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.pumps[d].lost.Load()
-		if doomed {
+		if rule.Mode == cluster.Cut || rule.Mode == cluster.Pass && conn.pumps[d].lost.Load() {
 			conn.reset(l)
 		}
 	}
@@ -214,11 +207,11 @@ func (g *Gate) accept(listener *net.TCPListener) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of file descriptors: wait for some to come back
+		if err != nil { // out of file descriptors: wait until some are closed
 			time.Sleep(5 * time.Millisecond)
 			continue
 		}
-		c, from := g.admit(client)
+		c, from := g.register(client)
 		if c == nil {
 			continue
 		}
@@ -231,8 +224,8 @@ func (g *Gate) accept(listener *net.TCPListener) {
 	}
 }
 
-// admit registers a new connection, or resets it and answers nil.
-func (g *Gate) admit(client *net.TCPConn) (*conn, *caller) {
+// register registers a new connection, or resets it and returns nil.
+func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
 	var name string
 	if addr, err := netip.ParseAddrPort(client.RemoteAddr().String()); err == nil {
 		name = g.identify(addr.Addr().Unmap())
@@ -257,7 +250,7 @@ func (g *Gate) admit(client *net.TCPConn) (*conn, *caller) {
 	return c, from
 }
 
-// newConn makes the connection of a caller that was just accepted, its number so many.
+// newConn sets up an accepted connection; number counts those of its caller.
 func newConn(client *net.TCPConn, directions *[2]direction, number uint64) *conn {
 	c := &conn{client: client}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

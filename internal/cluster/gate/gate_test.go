@@ -24,22 +24,22 @@ const (
 func TestHoldDeliversLateAndInOrder(t *testing.T) {
 	s, g, a, b := connected(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
-	a.say(t, "1")
-	a.say(t, "2")
-	s.quiet(t)
-	b.say(t, "other") // another caller is not touched
+	a.write(t, "1")
+	a.write(t, "2")
+	s.expectNothing(t)
+	b.write(t, "other") // another caller is not touched
 	s.expect(t, "other")
 	b.expect(t, "re other")
 	late := dial(t, g, "127.0.0.7") // nor is a new connection spared
-	late.say(t, "3")
-	s.quiet(t)
+	late.write(t, "3")
+	s.expectNothing(t)
 	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 6 })
 
 	g.SetRule("a", cluster.Forward, cluster.Rule{})
 	a.expect(t, "re 1", "re 2")
 	late.expect(t, "re 3")
 	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 0 })
-	a.say(t, "4")
+	a.write(t, "4")
 	a.expect(t, "re 4")
 	got := g.Traffic("a", cluster.Forward)
 	if diff := cmp.Diff(cluster.Traffic{Passed: int64(len("hi.1.2.3.4."))}, got); diff != "" {
@@ -50,9 +50,9 @@ func TestHoldDeliversLateAndInOrder(t *testing.T) {
 func TestHoldBackKeepsReplies(t *testing.T) {
 	s, g, a, _ := connected(t)
 	g.SetRule("a", cluster.Back, cluster.Rule{Mode: hold})
-	a.say(t, "1")
-	s.expect(t, "1") // it happened, only the reply is kept
-	a.silent(t)
+	a.write(t, "1")
+	s.expect(t, "1") // only the reply is held
+	a.expectNothing(t)
 	g.SetRule("a", cluster.Back, cluster.Rule{})
 	a.expect(t, "re 1")
 }
@@ -60,9 +60,9 @@ func TestHoldBackKeepsReplies(t *testing.T) {
 func TestHeldEndArrivesAfterTheBytes(t *testing.T) {
 	s, g, a, _ := connected(t)
 	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{Mode: hold})
-	a.say(t, "late")
+	a.write(t, "late")
 	a.Close()
-	s.quiet(t)
+	s.expectNothing(t)
 	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
 	s.expect(t, "late", "EOF")
 }
@@ -70,16 +70,16 @@ func TestHeldEndArrivesAfterTheBytes(t *testing.T) {
 func TestDropLosesThenResets(t *testing.T) {
 	s, g, a, b := connected(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: drop})
-	a.say(t, "lost")
-	s.quiet(t)
+	a.write(t, "lost")
+	s.expectNothing(t)
 	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Dropped == 5 })
-	idle := dial(t, g, "127.0.0.7") // loses nothing, so it lives on
+	idle := dial(t, g, "127.0.0.7") // loses nothing, so it is not reset
 	g.SetRule("a", cluster.Forward, cluster.Rule{})
 	a.expect(t, "RST")
 	s.expect(t, "RST")
-	idle.say(t, "alive")
+	idle.write(t, "alive")
 	s.expect(t, "alive")
-	b.say(t, "too")
+	b.write(t, "too")
 	s.expect(t, "too")
 	if got := g.Traffic("a", cluster.Both).Resets; got != 1 {
 		t.Errorf("%d resets, want 1", got)
@@ -89,14 +89,14 @@ func TestDropLosesThenResets(t *testing.T) {
 func TestDropSwallowsHeldBytesAndTheEnd(t *testing.T) {
 	s, g, a, _ := connected(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
-	a.say(t, "held")
+	a.write(t, "held")
 	a.CloseWrite()
 	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 5 })
 	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: drop})
 	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Dropped == 5 })
-	s.quiet(t)
+	s.expectNothing(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{Mode: hold})
-	s.quiet(t)
+	s.expectNothing(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{})
 	s.expect(t, "RST")
 }
@@ -107,11 +107,11 @@ func TestCutResetsAndRefuses(t *testing.T) {
 	a.expect(t, "RST")
 	s.expect(t, "RST")
 	expectRefusal(t, g, "127.0.0.7")
-	b.say(t, "1")
+	b.write(t, "1")
 	b.expect(t, "re 1")
 	g.SetRule("a", cluster.Both, cluster.Rule{})
 	healed := dial(t, g, "127.0.0.7")
-	healed.say(t, "2")
+	healed.write(t, "2")
 	healed.expect(t, "re 2")
 }
 
@@ -121,7 +121,7 @@ func TestDelayKeepsOrderAndThroughput(t *testing.T) {
 	g.SetRule("a", cluster.Forward, cluster.Rule{Delay: delay})
 	began := time.Now()
 	for i := range lines {
-		a.say(t, fmt.Sprint(i))
+		a.write(t, fmt.Sprint(i))
 	}
 	if took := time.Since(began); took >= delay {
 		t.Logf("slow machine: sending took %v", took)
@@ -135,7 +135,7 @@ func TestDelayKeepsOrderAndThroughput(t *testing.T) {
 		t.Errorf("%d lines took %v, want a little over %v, not %d times that", lines, took, delay, lines)
 	}
 	g.SetRule("a", cluster.Forward, cluster.Rule{})
-	a.say(t, "last")
+	a.write(t, "last")
 	a.expect(t, "re last")
 }
 
@@ -144,11 +144,11 @@ func TestAnyReplacesEarlierRules(t *testing.T) {
 	g.SetRule("a", cluster.Both, cluster.Rule{Mode: hold})
 	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{Mode: hold})
 	g.SetRule("b", cluster.Both, cluster.Rule{})
-	a.say(t, "1")
-	b.say(t, "2")
+	a.write(t, "1")
+	b.write(t, "2")
 	s.expect(t, "2")
 	b.expect(t, "re 2")
-	s.quiet(t)
+	s.expectNothing(t)
 	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
 	a.expect(t, "re 1")
 	if sum, a, b := g.Traffic(cluster.Any, cluster.Both).Passed, g.Traffic("a", cluster.Both).Passed,
@@ -159,7 +159,7 @@ func TestAnyReplacesEarlierRules(t *testing.T) {
 
 func TestHalfClose(t *testing.T) {
 	s, _, a, _ := connected(t)
-	a.say(t, "last words")
+	a.write(t, "last words")
 	a.CloseWrite()
 	s.expect(t, "last words", "EOF")
 	a.expect(t, "re last words", "EOF")
@@ -173,7 +173,7 @@ func TestServerGone(t *testing.T) {
 
 	g.SetRule("a", cluster.Back, cluster.Rule{Mode: hold}) // the news is held too
 	c := dial(t, g, "127.0.0.7")
-	c.silent(t)
+	c.expectNothing(t)
 	g.SetRule("a", cluster.Back, cluster.Rule{})
 	c.expect(t, "RST")
 }
@@ -185,7 +185,7 @@ func TestBigDataPassesUnharmed(t *testing.T) {
 	s.expect(t, line)
 	a.expect(t, "re "+line)
 	g.SetRule("a", cluster.Both, cluster.Rule{Mode: hold})
-	a.say(t, line) // back pressure is far away
+	a.write(t, line) // far below maxHeld
 	g.SetRule("a", cluster.Both, cluster.Rule{})
 	a.expect(t, "re "+line)
 }
@@ -198,7 +198,7 @@ func TestRulesUnderLoadLoseNothing(t *testing.T) {
 		for i := range 300 {
 			rule := []cluster.Rule{{}, {Mode: hold}, {Delay: time.Millisecond}}[i%3]
 			g.SetRule([]string{"a", cluster.Any}[i%2], cluster.Direction(1+i%3), rule)
-			// not a wait for anything: it spreads the changes over the time that the bytes take
+			// Not a wait for an event: it spreads the changes over the transfer.
 			time.Sleep(200 * time.Microsecond)
 		}
 		g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
@@ -218,7 +218,7 @@ func TestRulesUnderLoadLoseNothing(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	s, g, a, b := connected(t)
 	g.SetRule("a", cluster.Both, cluster.Rule{Mode: hold})
-	a.say(t, "never")
+	a.write(t, "never")
 	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting == 6 })
 	if err := g.Close(); err != nil { // waits for every goroutine of the gate
 		t.Fatal(err)
@@ -244,20 +244,20 @@ func TestHeldBytesAreBounded(t *testing.T) {
 	_ = a.SetWriteDeadline(time.Now().Add(30 * time.Second))
 	flooded := make(chan int64, 1)
 	go func() {
-		n, _ := io.Copy(a, io.LimitReader(zeros{}, 4*keepLimit))
+		n, _ := io.Copy(a, io.LimitReader(zeros{}, 4*maxHeld))
 		flooded <- n
 	}()
-	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting >= keepLimit })
-	if got := g.Traffic("a", cluster.Forward).Waiting; got >= keepLimit+lastBuffer {
-		t.Errorf("%d bytes kept, want at most one buffer more than %d", got, keepLimit)
+	waitFor(t, func() bool { return g.Traffic("a", cluster.Forward).Waiting >= maxHeld })
+	if got := g.Traffic("a", cluster.Forward).Waiting; got >= maxHeld+maxBuffer {
+		t.Errorf("%d bytes held, want at most one buffer more than %d", got, maxHeld)
 	}
 	g.SetRule("a", cluster.Both, cluster.Rule{Mode: cut})
-	if n := <-flooded; n < keepLimit || n == 4*keepLimit {
-		t.Errorf("the sender got rid of %d bytes, want more than is kept and less than all", n)
+	if n := <-flooded; n < maxHeld || n == 4*maxHeld {
+		t.Errorf("the sender sent %d bytes, want more than is held and less than all", n)
 	}
 }
 
-// zeros is an endless line.
+// zeros never ends.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
@@ -269,16 +269,16 @@ func TestHeldCallReachesAServerThatCameBack(t *testing.T) {
 	s.listener.Close()
 	g.SetRule(cluster.Any, cluster.Both, cluster.Rule{Mode: hold})
 	c := dial(t, g, "127.0.0.7")
-	c.say(t, "patient")
-	c.silent(t)
+	c.write(t, "patient")
+	c.expectNothing(t)
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	back := &server{listener: l, heard: make(chan string, 10)}
+	back := &server{listener: l, got: make(chan string, 10)}
 	back.tasks.Go(func() {
 		if conn, err := l.Accept(); err == nil {
-			back.answer(conn)
+			back.reply(conn)
 		}
 	})
 	defer back.tasks.Wait()
@@ -301,31 +301,30 @@ func TestRefuseAndAdmit(t *testing.T) {
 		}
 		t.Errorf("dialling = %v, want it refused", err)
 	}
-	a.say(t, "open connections go on")
-	a.expect(t, "re open connections go on")
+	a.write(t, "open connections continue")
+	a.expect(t, "re open connections continue")
 	for range 2 {
 		if err := g.Admit(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b := dial(t, g, "127.0.0.7")
-	b.say(t, "again")
+	b.write(t, "again")
 	b.expect(t, "re again")
 }
 
-// TestRedirect: an address that moves to another server resets who is
-// connected, and whoever comes again meets the new one.
+// TestRedirect: open connections are reset, and new ones reach the other server.
 func TestRedirect(t *testing.T) {
 	s, g, a, _ := connected(t)
 	other := newServer(t)
 	g.Redirect(other.listener.Addr().String())
-	if got := a.hear(20 * time.Second); got != "RST" {
-		t.Errorf("heard %q, want a reset", got)
+	if got := a.read(20 * time.Second); got != "RST" {
+		t.Errorf("received %q, want a reset", got)
 	}
 	again := dial(t, g, "127.0.0.8")
-	again.say(t, "new")
+	again.write(t, "new")
 	other.expect(t, "new")
 	again.expect(t, "re new")
-	s.expect(t, "RST", "RST") // of both that were connected, and nothing else
-	s.quiet(t)
+	s.expect(t, "RST", "RST") // of both open connections
+	s.expectNothing(t)
 }

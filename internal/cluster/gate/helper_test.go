@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// server answers each line "x" with "re x", and keeps what it has read.
+// server replies to each line "x" with "re x", and records what it has read.
 type server struct {
 	listener net.Listener
 	tasks    sync.WaitGroup
-	heard    chan string // lines, and "EOF" or "RST" at the end of a connection
+	got      chan string // lines, and "EOF" or "RST" at the end of a connection
 }
 
 func newServer(t *testing.T) *server {
@@ -27,24 +27,24 @@ func newServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{listener: l, heard: make(chan string, 1000)}
+	s := &server{listener: l, got: make(chan string, 1000)}
 	s.tasks.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			s.tasks.Go(func() { s.answer(c) })
+			s.tasks.Go(func() { s.reply(c) })
 		}
 	})
 	t.Cleanup(func() {
 		l.Close()
-		s.tasks.Wait() // hangs if the gate leaves a connection open: so it also tests that
+		s.tasks.Wait() // hangs if the gate leaves a connection open
 	})
 	return s
 }
 
-func (s *server) answer(c net.Conn) {
+func (s *server) reply(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewReader(c)
 	for {
@@ -54,20 +54,20 @@ func (s *server) answer(c net.Conn) {
 			if !errors.Is(err, io.EOF) {
 				end = "RST"
 			}
-			s.heard <- end
+			s.got <- end
 			return
 		}
-		s.heard <- strings.TrimSpace(line)
+		s.got <- strings.TrimSpace(line)
 		fmt.Fprintf(c, "re %s", line)
 	}
 }
 
-// quiet fails if the server hears anything for a while.
-func (s *server) quiet(t *testing.T) {
+// expectNothing fails if the server receives anything for a while.
+func (s *server) expectNothing(t *testing.T) {
 	t.Helper()
 	select {
-	case line := <-s.heard:
-		t.Fatalf("the server heard %q", line)
+	case line := <-s.got:
+		t.Fatalf("the server received %q", line)
 	case <-time.After(30 * time.Millisecond):
 	}
 }
@@ -76,12 +76,12 @@ func (s *server) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		select {
-		case got := <-s.heard:
+		case got := <-s.got:
 			if got != w {
-				t.Fatalf("the server heard %q, want %q", got, w)
+				t.Fatalf("the server received %q, want %q", got, w)
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("the server did not hear %q", w)
+			t.Fatalf("the server did not receive %q", w)
 		}
 	}
 }
@@ -115,14 +115,14 @@ func dial(t *testing.T, g *Gate, source string) client {
 	return client{c.(*net.TCPConn), bufio.NewReader(c)}
 }
 
-func (c client) say(t *testing.T, line string) {
+func (c client) write(t *testing.T, line string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(c, line); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// expectRefusal calls from source and is reset: while connecting, or right after.
+// expectRefusal connects from source and is reset: while connecting, or right after.
 func expectRefusal(t *testing.T, g *Gate, source string) {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
@@ -134,8 +134,8 @@ func expectRefusal(t *testing.T, g *Gate, source string) {
 	client{c.(*net.TCPConn), bufio.NewReader(c)}.expect(t, "RST")
 }
 
-// hear reads a line, or says how the connection ended, or "silence".
-func (c client) hear(wait time.Duration) string {
+// read reads a line, or says how the connection ended, or "silence".
+func (c client) read(wait time.Duration) string {
 	_ = c.SetReadDeadline(time.Now().Add(wait))
 	line, err := c.in.ReadString('\n')
 	switch {
@@ -152,27 +152,27 @@ func (c client) hear(wait time.Duration) string {
 func (c client) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if got := c.hear(20 * time.Second); got != w {
-			t.Fatalf("heard %q, want %q", got, w)
+		if got := c.read(20 * time.Second); got != w {
+			t.Fatalf("received %q, want %q", got, w)
 		}
 	}
 }
 
-func (c client) silent(t *testing.T) {
+func (c client) expectNothing(t *testing.T) {
 	t.Helper()
-	if got := c.hear(30 * time.Millisecond); got != "silence" {
-		t.Fatalf("heard %q, want silence", got)
+	if got := c.read(30 * time.Millisecond); got != "silence" {
+		t.Fatalf("received %q, want nothing", got)
 	}
 }
 
-// connected is a server, a gate and the two callers a and b, both greeted.
+// connected is a server, a gate and two connected callers, a and b.
 func connected(t *testing.T) (*server, *Gate, client, client) {
 	t.Helper()
 	s := newServer(t)
 	g := openGate(t, s.listener.Addr().String())
 	a, b := dial(t, g, "127.0.0.7"), dial(t, g, "127.0.0.8")
 	for _, c := range []client{a, b} {
-		c.say(t, "hi")
+		c.write(t, "hi")
 		s.expect(t, "hi")
 		c.expect(t, "re hi")
 	}
@@ -181,10 +181,10 @@ func connected(t *testing.T) (*server, *Gate, client, client) {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	// not a wait for a fixed time but polling, with a deadline: counters send no event
+	// Polling with a deadline: counters send no event.
 	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
-			t.Fatal("it did not come about")
+			t.Fatal("timed out")
 		}
 	}
 }

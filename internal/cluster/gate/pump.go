@@ -14,57 +14,57 @@ import (
 )
 
 const (
-	firstBuffer = 4 << 10 // a thousand idle clients should cost little
-	lastBuffer  = 64 << 10
+	minBuffer = 4 << 10 // small, for a thousand idle clients
+	maxBuffer = 64 << 10
 
-	// keepLimit is how many bytes one connection may have waiting in one
-	// direction. Beyond it the gate stops reading, and the sender feels back
-	// pressure as soon as the kernel's buffers are full too.
-	keepLimit = 64 << 20
+	// maxHeld is how many bytes one connection may have waiting in one direction.
+	// Beyond it the gate stops reading, and the sender blocks as soon as the
+	// kernel's buffers are full.
+	maxHeld = 64 << 20
 )
 
-// pump moves the bytes of one connection in one direction. As long as the rule
-// passes everything at once, the reading goroutine writes too, without a lock.
-// Otherwise bytes go into a queue, which a second goroutine empties.
+// pump moves the bytes of one connection in one direction. As long as the rule passes
+// everything at once, the reading goroutine also writes, without a lock. Otherwise
+// bytes go into a queue, which a second goroutine drains.
 type pump struct {
 	conn     *conn
 	dir      *direction
 	peer     *pump // the other direction
 	src, dst *net.TCPConn
 
-	lost   atomic.Bool // bytes were dropped: whatever follows would be nonsense
-	broken atomic.Bool // dst takes no more
-	ended  atomic.Bool // dst was told the end
+	lost   atomic.Bool // bytes were dropped: the rest of the stream is useless
+	broken atomic.Bool // writing to dst has failed
+	ended  atomic.Bool // the end was forwarded to dst
 
-	pending atomic.Int64 // chunks in the queue and in the writer's hands; only run adds
-	kept    atomic.Int64 // bytes of them
+	pending atomic.Int64 // chunks that are queued or being written; only run adds
+	held    atomic.Int64 // bytes of them
 	more    chan struct{}
 	room    chan struct{}
-	started bool // the writer; of run alone
 	writer  sync.WaitGroup
 
-	// Of run alone.
+	// Used by run only.
+	started  bool           // the writer
 	number   uint64         // of the connection among those of its caller
-	messages *pubsub.Filter // nil: requests have none
-	dice     *rand.Rand     // of the rule with seed diced
-	diced    uint64
-	last     time.Time // when what was kept last is due: order is kept
+	messages *pubsub.Filter // nil in the direction of requests
+	rng      *rand.Rand     // of the rule with seed rngSeed
+	rngSeed  uint64
+	last     time.Time // when the last queued chunk is due: order is kept
 
 	mu    sync.Mutex
 	queue []chunk
 }
 
-// chunk is what was read at one time, or the end of the stream.
+// chunk is the result of one read, or the end of the stream.
 type chunk struct {
 	data  []byte
 	due   time.Time
 	end   bool
-	reset bool // with end: the sender did not close but was cut off
+	reset bool // with end: the connection was reset, not closed
 }
 
-// run reads until src has ended, and returns when everything has gone its way.
+// run reads until src has ended, and returns when everything was delivered or dropped.
 func (p *pump) run() {
-	buf := make([]byte, firstBuffer)
+	buf := make([]byte, minBuffer)
 	for {
 		n, err := p.src.Read(buf)
 		if n > 0 {
@@ -74,18 +74,18 @@ func (p *pump) run() {
 			p.forward(chunk{end: true, reset: !errors.Is(err, io.EOF)})
 			break
 		}
-		if n == len(buf) && n < lastBuffer {
+		if n == len(buf) && n < maxBuffer {
 			buf = make([]byte, 2*n)
 		}
 	}
 	p.writer.Wait()
 }
 
-// forward does with c what the rule says. The data belongs to the caller again when it returns.
+// forward applies the rule to c. It does not keep c.data.
 func (p *pump) forward(c chunk) {
 	rule := p.dir.rule()
 	if p.messages != nil && !c.end {
-		if c.data = p.mute(c.data, rule.Mute); len(c.data) == 0 {
+		if c.data = p.filterMessages(c.data, rule.Mute); len(c.data) == 0 {
 			return
 		}
 	}
@@ -98,12 +98,12 @@ func (p *pump) forward(c chunk) {
 	default:
 		c.data = append([]byte(nil), c.data...)
 		c.due = p.due(rule, len(c.data))
-		p.keep(c)
+		p.enqueue(c)
 	}
 }
 
-// mute takes the published messages out of data, if they are to be lost, and what they are counted as.
-func (p *pump) mute(data []byte, muted bool) []byte {
+// filterMessages removes published messages from data if muted, and counts them.
+func (p *pump) filterMessages(data []byte, muted bool) []byte {
 	rest, lost := p.messages.Pass(data, muted)
 	if lost > 0 {
 		p.dir.messages.Add(int64(lost))
@@ -111,9 +111,9 @@ func (p *pump) mute(data []byte, muted bool) []byte {
 	return rest
 }
 
-// due is when a packet of n bytes that is read now arrives under rule, never before the one that was read before it.
+// due is when a packet of n bytes that is read now arrives under rule, never before an earlier one.
 func (p *pump) due(rule cluster.Rule, n int) time.Time {
-	at := p.dir.due(rule, n).Add(p.draw(rule))
+	at := p.dir.due(rule, n).Add(p.drawJitter(rule))
 	if rule.Delays() && at.Before(p.last) {
 		at = p.last
 	}
@@ -121,18 +121,18 @@ func (p *pump) due(rule cluster.Rule, n int) time.Time {
 	return at
 }
 
-// draw is for how much longer than others the next packet is under way.
-func (p *pump) draw(rule cluster.Rule) time.Duration {
+// drawJitter is the jitter of the next packet.
+func (p *pump) drawJitter(rule cluster.Rule) time.Duration {
 	if rule.Jitter <= 0 {
 		return 0
 	}
-	if p.dice == nil || p.diced != rule.Seed {
-		p.dice, p.diced = rand.New(rand.NewPCG(rule.Seed, p.number)), rule.Seed
+	if p.rng == nil || p.rngSeed != rule.Seed {
+		p.rng, p.rngSeed = rand.New(rand.NewPCG(rule.Seed, p.number)), rule.Seed
 	}
-	return time.Duration(p.dice.Int64N(int64(rule.Jitter) + 1))
+	return time.Duration(p.rng.Int64N(int64(rule.Jitter) + 1))
 }
 
-// deliver gives c to dst.
+// deliver writes c to dst.
 func (p *pump) deliver(c chunk) {
 	if c.end {
 		p.ended.Store(true)
@@ -140,28 +140,28 @@ func (p *pump) deliver(c chunk) {
 			p.conn.reset(nil)
 			return
 		}
-		_ = p.dst.CloseWrite() // an end of one direction; the other may go on
+		_ = p.dst.CloseWrite() // the other direction may continue
 		return
 	}
 	if p.broken.Load() {
 		return
 	}
-	p.dir.passed.Add(int64(len(c.data))) // before: who has heard of it finds it counted
+	p.dir.passed.Add(int64(len(c.data))) // before the write: what was received is counted
 	n, err := p.dst.Write(c.data)
 	p.dir.passed.Add(int64(n - len(c.data)))
 	if err == nil {
 		return
 	}
-	// The sender must learn of it the way the other direction's rule allows: that pump will
-	// find dst at its end too. Until then this one goes on reading, as the network would.
+	// The sender may learn of it only as the other direction's rule allows: that pump sees
+	// the end of dst too. Until then this one continues to read, as the network would.
 	p.broken.Store(true)
 	if p.peer.ended.Load() {
 		p.conn.reset(nil)
 	}
 }
 
-// lose forgets c. The connection is reset as soon as bytes pass again; this
-// may be now, if the rule has just changed.
+// lose drops c. The connection is reset as soon as bytes pass again: now, if the rule
+// has just changed.
 func (p *pump) lose(c chunk) {
 	p.dir.dropped.Add(int64(len(c.data)))
 	p.lost.Store(true)
@@ -170,9 +170,6 @@ func (p *pump) lose(c chunk) {
 		return
 	}
 	if c.end {
-		<-p.conn.ctx.Done() // keep the connection open: the end was not told either
+		<-p.conn.ctx.Done() // keeps the connection open: the end is dropped too
 	}
 }
-
-// forget takes what was never delivered out of the count.
-func (p *pump) forget() { p.dir.waiting.Add(-p.kept.Swap(0)) }

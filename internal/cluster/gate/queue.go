@@ -6,9 +6,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// keep puts c into the queue, waiting while it is full.
-func (p *pump) keep(c chunk) {
-	for p.kept.Load() >= keepLimit {
+// enqueue appends c to the queue, and waits while it is full.
+func (p *pump) enqueue(c chunk) {
+	for p.held.Load() >= maxHeld {
 		select {
 		case <-p.room:
 		case <-p.conn.ctx.Done():
@@ -16,7 +16,7 @@ func (p *pump) keep(c chunk) {
 		}
 	}
 	p.pending.Add(1)
-	p.kept.Add(int64(len(c.data)))
+	p.held.Add(int64(len(c.data)))
 	p.dir.waiting.Add(int64(len(c.data)))
 	p.mu.Lock()
 	p.queue = append(p.queue, c)
@@ -24,13 +24,13 @@ func (p *pump) keep(c chunk) {
 	signal(p.more)
 	if !p.started {
 		p.started = true
-		p.writer.Go(p.empty)
+		p.writer.Go(p.drain)
 	}
 }
 
-// empty delivers the queue in order, each chunk when it is due and may pass,
-// until the end of the stream or of the connection.
-func (p *pump) empty() {
+// drain delivers the queue in order, each chunk when it is due and may pass, until the
+// end of the stream or of the connection.
+func (p *pump) drain() {
 	for {
 		c, ok := p.take()
 		if !ok {
@@ -44,7 +44,7 @@ func (p *pump) empty() {
 		default:
 			return
 		}
-		p.kept.Add(-int64(len(c.data)))
+		p.held.Add(-int64(len(c.data)))
 		p.dir.waiting.Add(-int64(len(c.data)))
 		p.pending.Add(-1)
 		signal(p.room)
@@ -75,12 +75,12 @@ func (p *pump) take() (chunk, bool) {
 	}
 }
 
-// await waits until a chunk that is due then may go on, and says how: Pass,
-// Drop, or Cut when the connection is over.
+// await waits until a chunk is due and its rule is not Hold. It returns Pass or Drop,
+// or Cut when the connection is over.
 func (p *pump) await(due time.Time) cluster.Mode {
 	for {
-		now := p.dir.now.Load()
-		var ripe <-chan time.Time // nil: nothing but a change ends the waiting
+		now := p.dir.current.Load()
+		var ripe <-chan time.Time // nil: only a new rule ends the wait
 		switch now.rule.Mode {
 		case cluster.Drop:
 			return cluster.Drop
@@ -100,7 +100,7 @@ func (p *pump) await(due time.Time) cluster.Mode {
 	}
 }
 
-// signal leaves a mark in a channel of capacity one.
+// signal makes the channel of capacity one non-empty.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

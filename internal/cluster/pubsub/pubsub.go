@@ -1,81 +1,78 @@
-// Package pubsub finds published messages in what a Redis server sends, so that
-// a gate can lose one message and leave the rest of the connection whole. It is
-// neither a client nor a whole parser: of everything but messages it learns
-// only where it ends.
+// Package pubsub finds published messages in the output of a Redis server, so that a
+// gate can drop a message without disturbing the rest of the connection. It is not a
+// complete parser: of everything but messages it finds only the end.
 //
 // Read [Filter] first.
 package pubsub
 
 import "bytes"
 
-// Filter follows what a server sends on one connection, from its first byte
-// on, in RESP2 or RESP3. The zero value is at the beginning. A connection that
-// does not speak RESP (replication, a cluster's bus) passes unchanged for ever.
-// It is for one goroutine at a time.
+// Filter parses what a server sends on one connection, from the first byte, in RESP2
+// or RESP3. The zero value is ready to use. A connection that does not use RESP
+// (replication, cluster bus) passes unchanged. It is for one goroutine at a time.
 //
-// In RESP2 a message looks like any other array. It is taken for one only while
-// the connection is subscribed, in which state a server sends no other replies
-// (redis.io, Pub/Sub).
+// In RESP2 a message is an array like any other. It counts as one only while the
+// connection is subscribed, when a server sends no other replies (redis.io, Pub/Sub).
 type Filter struct {
-	alien bool    // this is not RESP
-	left  []int64 // elements to come of the arrays around, the outermost first
-	line  []byte  // the beginning of a header whose end has not come yet
-	body  int64   // bytes of a string to come, its line end included
+	notRESP    bool
+	elements   []int64 // that the enclosing arrays still lack, the outermost first
+	header     []byte  // an incomplete header
+	stringLeft int64   // bytes that the current string still lacks, with its line end
 
-	channels, shards bool // what the connection is subscribed to; in RESP3 it may ask for other things too
+	channels, shards bool // subscriptions of the connection
 
-	// Of the frame under way.
-	kind   byte   // '>' or '*'; else no message
-	index  int    // of the outermost array's element under way
-	word   []byte // the first element as far as it has come
-	name   string // the first element, when it is whole
-	number int64  // the third element; -1: it is no number
-	fate   fate
-	kept   []byte // its bytes, as long as it is open whether they pass
+	// Of the current frame.
+	kind     byte   // '>' or '*'; any other: no message
+	index    int    // of the current element in the outermost array
+	word     []byte // the first element, perhaps incomplete
+	name     string // the first element, when it is complete
+	number   int64  // the third element; -1: not a number
+	decision decision
+	pending  []byte // its bytes while undecided
 }
 
-// fate is what becomes of a frame.
-type fate uint8
+// decision is what to do with a frame.
+type decision uint8
 
 const (
-	pass fate = iota
-	open      // it is not known yet whether it is a message
-	lose
+	pass      decision = iota
+	undecided          // it may be a message
+	drop
 )
 
-// longest is how long a header may be; an error's text is one.
-const longest = 64 << 10
+// maxHeader is the longest header; the text of an error is one.
+const maxHeader = 64 << 10
 
-// Pass is what may go on of data, the next bytes of the connection: with
-// muted, all but the messages that begin in it, and how many of them have ended.
-// A message that had begun to pass before it was muted passes to its end, and
-// one that was being lost is lost to its end. rest may share data's memory.
+// Pass takes the next bytes of the connection and returns those that pass: if muted,
+// all but the messages that begin in data; lost counts the messages that were dropped
+// completely. A message that began while not muted passes to its end, and one that
+// began while muted is dropped to its end. rest may share data's memory.
 func (f *Filter) Pass(data []byte, muted bool) (rest []byte, lost int) {
-	if f.alien || !muted && f.fate == pass {
-		for rest := data; len(rest) > 0 && !f.alien; {
+	if f.notRESP || !muted && f.decision == pass {
+		for rest := data; len(rest) > 0 && !f.notRESP; {
 			rest = rest[f.step(rest, false):]
 		}
 		return data, 0
 	}
 	for len(data) > 0 {
 		n := len(data)
-		if !f.alien {
+		if !f.notRESP {
 			n = f.step(data, muted)
 		}
-		if f.alien {
-			f.fate = pass
+		if f.notRESP {
+			f.decision = pass
 		}
-		switch f.fate {
+		switch f.decision {
 		case pass:
-			rest = append(append(rest, f.kept...), data[:n]...)
-			f.kept = nil
-		case open:
-			f.kept = append(f.kept, data[:n]...)
-		case lose:
-			f.kept = nil
-			if f.over() {
+			rest = append(append(rest, f.pending...), data[:n]...)
+			f.pending = nil
+		case undecided:
+			f.pending = append(f.pending, data[:n]...)
+		case drop:
+			f.pending = nil
+			if f.atStart() {
 				lost++
-				f.fate = pass
+				f.decision = pass
 			}
 		}
 		data = data[n:]
@@ -83,149 +80,151 @@ func (f *Filter) Pass(data []byte, muted bool) (rest []byte, lost int) {
 	return rest, lost
 }
 
-// over says whether the next byte begins a frame.
-func (f *Filter) over() bool { return len(f.left) == 0 && f.body == 0 && len(f.line) == 0 }
+// atStart reports whether the next byte begins a frame.
+func (f *Filter) atStart() bool {
+	return len(f.elements) == 0 && f.stringLeft == 0 && len(f.header) == 0
+}
 
-// step takes the next piece of data, a header or a string or a part of one, and
-// says how long it is.
+// step consumes the next piece of data, a header or a string or a part of one, and
+// returns its length.
 func (f *Filter) step(data []byte, muted bool) int {
-	if f.over() {
-		f.kind, f.index, f.name, f.number, f.fate = data[0], 0, "", -1, pass
+	if f.atStart() {
+		f.kind, f.index, f.name, f.number, f.decision = data[0], 0, "", -1, pass
 		f.word = f.word[:0]
 		if muted && (f.kind == '*' || f.kind == '>') {
-			f.fate = open
+			f.decision = undecided
 		}
 	}
-	if f.body > 0 {
-		return f.string(data)
+	if f.stringLeft > 0 {
+		return f.takeString(data)
 	}
 	end := bytes.IndexByte(data, '\n')
 	if end < 0 {
-		f.line = append(f.line, data...)
-		f.alien = len(f.line) > longest || !known(f.line[0])
+		f.header = append(f.header, data...)
+		f.notRESP = len(f.header) > maxHeader || !isType(f.header[0])
 		return len(data)
 	}
 	header := data[:end+1]
-	if len(f.line) > 0 {
-		header = append(f.line, header...)
-		f.line = f.line[:0]
+	if len(f.header) > 0 {
+		header = append(f.header, header...)
+		f.header = f.header[:0]
 	}
-	f.header(header)
+	f.takeHeader(header)
 	return end + 1
 }
 
-// string takes a part of a string.
-func (f *Filter) string(data []byte) int {
-	n := int(min(f.body, int64(len(data))))
-	if len(f.left) == 1 && f.index == 0 && len(f.word) < longestWord {
-		f.word = append(f.word, data[:min(n, longestWord)]...)
+// takeString consumes a part of a string.
+func (f *Filter) takeString(data []byte) int {
+	n := int(min(f.stringLeft, int64(len(data))))
+	if len(f.elements) == 1 && f.index == 0 && len(f.word) < maxWord {
+		f.word = append(f.word, data[:min(n, maxWord)]...)
 	}
-	if f.body -= int64(n); f.body == 0 {
-		if len(f.left) == 1 && f.index == 0 {
-			f.named()
+	if f.stringLeft -= int64(n); f.stringLeft == 0 {
+		if len(f.elements) == 1 && f.index == 0 {
+			f.decide()
 		}
-		f.done()
+		f.finishElement()
 	}
 	return n
 }
 
-// longestWord is more than the longest word that matters, "punsubscribe" and a line end.
-const longestWord = 16
+// maxWord is more than the longest word of interest, "punsubscribe" and a line end.
+const maxWord = 16
 
-// named decides the fate of a frame by its first element.
-func (f *Filter) named() {
+// decide decides on a frame by its first element.
+func (f *Filter) decide() {
 	f.name = string(bytes.TrimRight(f.word, "\r\n"))
-	if f.fate != open {
+	if f.decision != undecided {
 		return
 	}
-	f.fate = pass
+	f.decision = pass
 	switch f.name {
 	case "message", "pmessage", "smessage":
 		if f.kind == '>' || f.channels || f.shards {
-			f.fate = lose
+			f.decision = drop
 		}
 	}
 }
 
-func known(kind byte) bool { return bytes.IndexByte([]byte("+-:_#,($=!*~>%|"), kind) >= 0 }
+func isType(kind byte) bool { return bytes.IndexByte([]byte("+-:_#,($=!*~>%|"), kind) >= 0 }
 
-// header takes a whole header, with its line end.
-func (f *Filter) header(h []byte) {
-	if len(h) < 3 || h[len(h)-2] != '\r' || !known(h[0]) {
-		f.alien = true
+// takeHeader consumes a complete header, with its line end.
+func (f *Filter) takeHeader(h []byte) {
+	if len(h) < 3 || h[len(h)-2] != '\r' || !isType(h[0]) {
+		f.notRESP = true
 		return
 	}
 	text := h[1 : len(h)-2]
 	switch h[0] {
 	case '+', '-', ':', '_', '#', ',', '(':
-		f.scalar(h[0], text)
+		f.takeScalar(h[0], text)
 		return
 	}
-	n, ok := number(text)
+	n, ok := parseNumber(text)
 	if !ok || n > 1<<40 {
-		f.alien = true
+		f.notRESP = true
 		return
 	}
 	switch {
 	case n < 0:
-		f.element()
+		f.endElement()
 	case h[0] == '$' || h[0] == '=' || h[0] == '!':
-		f.body = n + 2
+		f.stringLeft = n + 2
 	default:
-		f.array(h[0], n)
+		f.takeArray(h[0], n)
 	}
 }
 
-// array begins an array of n elements, or of so many pairs.
-func (f *Filter) array(kind byte, n int64) {
+// takeArray begins an array of n elements, or a map of n pairs.
+func (f *Filter) takeArray(kind byte, n int64) {
 	switch {
 	case kind == '%':
 		n *= 2
-	case kind == '|' && len(f.left) > 0:
-		n = 2*n + 1 // an attribute is no element: what it is about comes behind it
+	case kind == '|' && len(f.elements) > 0:
+		n = 2*n + 1 // an attribute is not an element: the element it describes follows
 	case kind == '|':
 		n *= 2
 	}
 	if n == 0 {
-		f.element()
+		f.endElement()
 		return
 	}
-	if len(f.left) == 1 && f.index == 0 {
-		f.fate = pass // what begins with an array is no message
+	if len(f.elements) == 1 && f.index == 0 {
+		f.decision = pass // a message does not begin with an array
 	}
-	f.left = append(f.left, n)
+	f.elements = append(f.elements, n)
 }
 
-// scalar takes an element of one line.
-func (f *Filter) scalar(kind byte, text []byte) {
-	if len(f.left) == 0 && kind == '+' && string(text) == "RESET" {
+// takeScalar consumes an element of one line.
+func (f *Filter) takeScalar(kind byte, text []byte) {
+	if len(f.elements) == 0 && kind == '+' && string(text) == "RESET" {
 		f.channels, f.shards = false, false
 	}
-	if n, ok := number(text); ok && kind == ':' && len(f.left) == 1 && f.index == 2 {
+	if n, ok := parseNumber(text); ok && kind == ':' && len(f.elements) == 1 && f.index == 2 {
 		f.number = n
 	}
-	f.element()
+	f.endElement()
 }
 
-// element ends an element that cannot be the word of a message.
-func (f *Filter) element() {
-	if f.fate == open && len(f.left) <= 1 && f.index == 0 {
-		f.fate = pass
+// endElement ends an element that cannot be the first word of a message.
+func (f *Filter) endElement() {
+	if f.decision == undecided && len(f.elements) <= 1 && f.index == 0 {
+		f.decision = pass
 	}
-	f.done()
+	f.finishElement()
 }
 
-// done ends an element, and the arrays whose last one it was.
-func (f *Filter) done() {
-	for len(f.left) > 0 {
-		top := len(f.left) - 1
+// finishElement ends an element, and the arrays of which it was the last.
+func (f *Filter) finishElement() {
+	for len(f.elements) > 0 {
+		top := len(f.elements) - 1
 		if top == 0 {
 			f.index++
 		}
-		if f.left[top]--; f.left[top] > 0 {
+		if f.elements[top]--; f.elements[top] > 0 {
 			return
 		}
-		f.left = f.left[:top]
+		f.elements = f.elements[:top]
 	}
 	if f.number < 0 {
 		return
@@ -238,8 +237,8 @@ func (f *Filter) done() {
 	}
 }
 
-// number reads a decimal number that is not too long.
-func number(text []byte) (n int64, ok bool) {
+// parseNumber parses a decimal number of at most 18 digits.
+func parseNumber(text []byte) (n int64, ok bool) {
 	negative := len(text) > 0 && text[0] == '-'
 	if negative {
 		text = text[1:]

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What servers send, as redis-server 7.0 does.
+// Output of redis-server 7.0.
 const (
 	subscribed2   = "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n"
 	psubscribed2  = "*3\r\n$10\r\npsubscribe\r\n$2\r\nn*\r\n:1\r\n"
@@ -24,7 +24,7 @@ const (
 	nested        = "*2\r\n*2\r\n$7\r\nmessage\r\n$-1\r\n:7\r\n"
 )
 
-// TestFilter: with everything muted, in pieces of every size, messages and nothing else go.
+// TestFilter: in pieces of every size, messages and nothing else are dropped.
 func TestFilter(t *testing.T) {
 	for name, test := range map[string]struct {
 		sent []string
@@ -75,16 +75,16 @@ func TestFilter(t *testing.T) {
 					out, messages := f.Pass([]byte(piece), true)
 					got, n = got+string(out), n+messages
 				}
-				if got != want || n != len(test.lost) || f.alien {
-					t.Fatalf("in pieces of %d: alien %v, %d lost, passed\n%q, want\n%q", size, f.alien, n, got, want)
+				if got != want || n != len(test.lost) || f.notRESP {
+					t.Fatalf("in pieces of %d: alien %v, %d lost, passed\n%q, want\n%q", size, f.notRESP, n, got, want)
 				}
 			}
 		})
 	}
 }
 
-// TestMutedInBetween: a message is lost or passes as a whole, whenever the muting begins and ends.
-func TestMutedInBetween(t *testing.T) {
+// TestMutedForAWhile: a message is dropped or passes as a whole, wherever muting begins and ends.
+func TestMutedForAWhile(t *testing.T) {
 	all := subscribed2 + message2 + message2 + message2
 	for from := range len(all) {
 		for to := from; to <= len(all); to += 7 {
@@ -98,17 +98,17 @@ func TestMutedInBetween(t *testing.T) {
 				t.Fatalf("muted from %d to %d: %d lost, passed\n%q", from, to, 3-left, got)
 			}
 			if from == len(subscribed2) && to == len(all) && left != 0 {
-				t.Fatalf("%d of 3 messages were not lost", left)
+				t.Fatalf("%d of 3 messages were not dropped", left)
 			}
 		}
 	}
 }
 
-// TestAliensPass: what is not RESP goes on byte by byte, also what was kept until that was clear.
-func TestAliensPass(t *testing.T) {
+// TestOtherProtocolsPass: what is not RESP passes byte by byte, including bytes that were pending.
+func TestOtherProtocolsPass(t *testing.T) {
 	for _, sent := range []string{
 		"RCmb\x00\x00\x01", "+FULLRESYNC abc 0\r\n$5\r\nREDIS*3\r\n", "*x\r\n", "*3\r\n$7\r\nmessageXX$4\r\n", "\r\n", "\n",
-		"$\r\n", "*3\r\n$?\r\n", "+" + strings.Repeat("x", longest+1), "*99999999999999999999\r\n", ">3\r\n\x00",
+		"$\r\n", "*3\r\n$?\r\n", "+" + strings.Repeat("x", maxHeader+1), "*99999999999999999999\r\n", ">3\r\n\x00",
 	} {
 		for _, muted := range []bool{true, false} {
 			var f Filter
@@ -121,14 +121,14 @@ func TestAliensPass(t *testing.T) {
 				}
 			}
 			got := text.String()
-			if f.alien && got != sent || !strings.HasPrefix(sent, got) {
+			if f.notRESP && got != sent || !strings.HasPrefix(sent, got) {
 				t.Errorf("%.40q became %.40q", sent, got)
 			}
 		}
 	}
 }
 
-// FuzzFilter: nothing but whole frames goes, and in pieces the same as at once.
+// FuzzFilter: the result does not depend on how data is split, and nothing is dropped while not muted.
 func FuzzFilter(f *testing.F) {
 	f.Add([]byte(subscribed2+message2+pong2), uint64(1))
 	f.Add([]byte(map3+message3+invalidate3+nested), uint64(2))
@@ -146,8 +146,8 @@ func FuzzFilter(f *testing.F) {
 			out, messages := pieces.Pass(append([]byte(nil), piece...), true)
 			got, n = append(got, out...), n+messages
 		}
-		// What is kept of a frame under way may differ in when it goes, and whether a text is alien may be seen sooner.
-		if !whole.alien && !pieces.alien && (n != lost || string(got) != string(want)) {
+		// Other protocols may be detected sooner or later, depending on the split.
+		if !whole.notRESP && !pieces.notRESP && (n != lost || string(got) != string(want)) {
 			t.Errorf("%q: in pieces %q (%d lost), at once %q (%d lost)", data, got, n, want, lost)
 		}
 		if same, none := open.Pass(append([]byte(nil), data...), false); string(same) != string(data) || none != 0 {

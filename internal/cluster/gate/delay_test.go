@@ -11,13 +11,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestJitterIsDrawnFromTheSeed: each packet draws for itself, each connection in its own order, and the same seed the
-// same.
+// TestJitterIsDrawnFromTheSeed: each connection has its own sequence of delays, which is the same for the same seed.
 func TestJitterIsDrawnFromTheSeed(t *testing.T) {
 	draws := func(seed, number uint64) (all []time.Duration) {
 		p := &pump{number: number}
 		for range 100 {
-			d := p.draw(cluster.Rule{Jitter: time.Second, Seed: seed})
+			d := p.drawJitter(cluster.Rule{Jitter: time.Second, Seed: seed})
 			if d < 0 || d > time.Second {
 				t.Fatalf("drawn %v", d)
 			}
@@ -27,7 +26,7 @@ func TestJitterIsDrawnFromTheSeed(t *testing.T) {
 	}
 	first := draws(1, 2)
 	if !slices.Equal(first, draws(1, 2)) {
-		t.Error("the same seed draws otherwise")
+		t.Error("the same seed draws other delays")
 	}
 	if slices.Equal(first, draws(2, 2)) || slices.Equal(first, draws(1, 3)) {
 		t.Error("another seed, or another connection, draws the same")
@@ -35,21 +34,21 @@ func TestJitterIsDrawnFromTheSeed(t *testing.T) {
 	if distinct := slices.Compact(slices.Sorted(slices.Values(first))); len(distinct) < 90 {
 		t.Errorf("100 packets draw %d delays", len(distinct))
 	}
-	if d := (&pump{}).draw(cluster.Rule{Delay: time.Second}); d != 0 {
+	if d := (&pump{}).drawJitter(cluster.Rule{Delay: time.Second}); d != 0 {
 		t.Errorf("without jitter %v is drawn", d)
 	}
 }
 
-// TestJitterKeepsOrder: what draws less does not overtake.
+// TestJitterKeepsOrder: a packet with a smaller delay does not overtake.
 func TestJitterKeepsOrder(t *testing.T) {
 	s, g, a, _ := connected(t)
 	g.SetRule("a", cluster.Forward, cluster.Rule{Jitter: 30 * time.Millisecond, Seed: 7})
 	want := []string{"1", "2", "3", "4", "5", "6", "7", "8"}
 	sent := g.Traffic("a", cluster.Forward).Passed
 	for _, line := range want {
-		a.say(t, line)
+		a.write(t, line)
 		sent += int64(len(line) + 1)
-		waitFor(t, func() bool { // so that each is a packet; it may have gone on by the time that somebody looks
+		waitFor(t, func() bool { // so that each is a packet of its own; it may already have passed
 			now := g.Traffic("a", cluster.Forward)
 			return now.Waiting+now.Passed >= sent
 		})
@@ -57,8 +56,8 @@ func TestJitterKeepsOrder(t *testing.T) {
 	s.expect(t, want...)
 }
 
-// TestRateIsSharedAndEndsWithItsRule: two connections share a line, which sends
-// the rest at once when it is no longer narrow.
+// TestRateIsSharedAndEndsWithItsRule: two connections share a rate; when its rule ends
+// the rest is sent at once.
 func TestRateIsSharedAndEndsWithItsRule(t *testing.T) {
 	s, g, a, _ := connected(t)
 	other := dial(t, g, "127.0.0.7")
@@ -66,28 +65,28 @@ func TestRateIsSharedAndEndsWithItsRule(t *testing.T) {
 	g.SetRule("a", cluster.Forward, cluster.Rule{Rate: rate})
 	began := time.Now()
 	line := string(bytes.Repeat([]byte("x"), 99))
-	a.say(t, line)
+	a.write(t, line)
 	s.expect(t, line)
-	other.say(t, line)
+	other.write(t, line)
 	s.expect(t, line)
 	if took := time.Since(began); took < 200*time.Millisecond {
 		t.Errorf("200 bytes at %d bytes per second took %v", rate, took)
 	}
 	const lines = 1000 // would take 100 s
 	for range lines {
-		a.say(t, line)
+		a.write(t, line)
 	}
 	g.SetRule("a", cluster.Forward, cluster.Rule{})
 	for range lines {
 		s.expect(t, line)
 	}
 	if took := time.Since(began); took > 60*time.Second {
-		t.Errorf("the line stayed narrow: %v", took)
+		t.Errorf("the rate still applied after its rule: %v", took)
 	}
 }
 
-// speaker is a server that sends what it is told to.
-func speaker(t *testing.T) (addr string, say func(string)) {
+// sender is a server that sends what the test passes to send.
+func sender(t *testing.T) (addr string, send func(string)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,39 +115,39 @@ func speaker(t *testing.T) (addr string, say func(string)) {
 	}
 }
 
-// TestMuteLosesMessagesAlone: the connection lives on, and other answers on it come.
-func TestMuteLosesMessagesAlone(t *testing.T) {
+// TestMuteDropsOnlyMessages: the connection continues, and other replies arrive.
+func TestMuteDropsOnlyMessages(t *testing.T) {
 	const (
 		subscribed = "*3\r\n$9\r\nsubscribe\r\n$1\r\nn\r\n:1\r\n"
 		message    = "*3\r\n$7\r\nmessage\r\n$1\r\nn\r\n$5\r\nlost!\r\n"
 		later      = "*3\r\n$7\r\nmessage\r\n$1\r\nn\r\n$5\r\nlater\r\n"
 		pong       = "*2\r\n$4\r\npong\r\n$0\r\n\r\n"
 	)
-	addr, say := speaker(t)
+	addr, send := sender(t)
 	g := openGate(t, addr)
 	a := dial(t, g, "127.0.0.7")
-	hears := func(want string) {
+	receives := func(want string) {
 		t.Helper()
 		got := make([]byte, len(want))
 		_ = a.SetReadDeadline(time.Now().Add(20 * time.Second))
 		if n, err := io.ReadFull(a, got); err != nil || string(got) != want {
-			t.Fatalf("heard %q, %v, want %q", got[:n], err, want)
+			t.Fatalf("received %q, %v, want %q", got[:n], err, want)
 		}
 	}
-	say(subscribed)
-	hears(subscribed)
+	send(subscribed)
+	receives(subscribed)
 	g.SetRule("a", cluster.Back, cluster.Rule{Mute: true})
-	say(message + pong)
-	hears(pong)
-	say(message[:9])
-	say(message[9:] + pong)
-	hears(pong)
+	send(message + pong)
+	receives(pong)
+	send(message[:9])
+	send(message[9:] + pong)
+	receives(pong)
 	if got := g.Traffic("a", cluster.Back); got.Messages != 2 || got.Resets != 0 {
 		t.Errorf("%+v, want 2 messages lost, and no reset", got)
 	}
 	g.SetRule("a", cluster.Back, cluster.Rule{})
-	say(later)
-	hears(later)
+	send(later)
+	receives(later)
 	if got := g.Traffic("a", cluster.Back).Messages; got != 2 {
 		t.Errorf("%d messages lost after the rule", got)
 	}
