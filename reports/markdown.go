@@ -42,7 +42,7 @@ func writeMarkdown(r *Run, w io.Writer) error {
 	for _, a := range r.story.Advice {
 		kind := "advice"
 		if a.Measured {
-			kind = "measured in this run"
+			kind = "measured"
 		}
 		fmt.Fprintf(&b, "\n* _%s_: %s", kind, markdownCodes(a.Text))
 	}

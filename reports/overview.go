@@ -80,7 +80,7 @@ func (r *Run) overviewGrants(d *drawing, y float64) float64 {
 		d.bar(w, y+tall-h, h, fmt.Sprintf("%s between %s and %s", format.Count(n, "grant"), format.Instant(w.from), format.Instant(w.until)),
 			`class="grant"`)
 	}
-	d.text(0, y+28, fmt.Sprintf("up to %s in %s", format.Number(most), format.Duration(step)), `class="sub"`)
+	d.text(0, y+28, fmt.Sprintf("up to %s per %s", format.Number(most), format.Duration(step)), `class="sub"`)
 	d.raw(`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" class="free"/>`, axisLeft, axisRight, y+tall, y+tall)
 	return y + tall + 8
 }

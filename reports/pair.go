@@ -89,6 +89,9 @@ func (p *pair) findNodes() {
 	p.observedA = w.observations(p.key, p.r.ownerName(p.a.Owner), p.a.Asked, p.b.From)
 	p.observedB = w.observations(p.key, p.r.ownerName(p.b.Owner), p.b.Asked, p.b.to)
 	p.granterA, p.granterB = w.granter(p.observedA), w.granter(p.observedB)
+	if nodes := p.r.Manifest.Nodes; len(nodes) == 1 {
+		p.granterA.node, p.granterB.node = nodes[0].Name, nodes[0].Name
+	}
 	if p.granterA.node == "" && p.r.Manifest.Topology.Kind != cluster.Quorum {
 		if only := w.soleMaster(p.a.From); only != "" {
 			p.granterA, p.inferred = observation{only, p.a.From, "master"}, true

@@ -63,7 +63,7 @@ func (p *pair) failoverClause() string {
 		fmt.Fprintf(&b, "%s %s %s", link, faultVerb(p.fault.name), relative(p.fault.effectTime()-p.a.From))
 	}
 	if p.unreplicated {
-		b.WriteString(" before the write was seen on any other node")
+		b.WriteString(", before the write was seen on any other node")
 	}
 	fmt.Fprintf(&b, "; %s", w.name(p.granterB.node))
 	if p.promoted > 0 {
@@ -166,6 +166,8 @@ func (p *pair) endingA() string {
 func (p *pair) nodes(all []observation) string {
 	w := &p.r.witness
 	switch {
+	case len(p.r.Manifest.Nodes) == 1:
+		return w.name(p.r.Manifest.Nodes[0].Name)
 	case len(all) == 0 && len(p.r.Samples) == 0:
 		return "an unknown node (nodes were not sampled)"
 	case len(all) == 0:
@@ -197,6 +199,8 @@ func faultVerb(fault string) string {
 	switch fault {
 	case "kill":
 		return "was killed"
+	case "client-crash":
+		return "crashed"
 	case "pause-client", "pause-node":
 		return "was paused"
 	case "replication-hold":
@@ -210,5 +214,5 @@ func faultVerb(fault string) string {
 	case "failover":
 		return "was failed over"
 	}
-	return "was hit by " + quote(fault)
+	return "was hit by fault " + quote(fault)
 }

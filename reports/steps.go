@@ -56,7 +56,7 @@ func (p *pair) grantStep(h *hold, observed []observation) string {
 	}
 	if h == p.a && p.inferred {
 		text += ", with " + p.r.witness.name(p.granterA.node) + " the only master seen"
-	} else if len(observed) > 0 {
+	} else if len(observed) > 0 || len(p.r.Manifest.Nodes) == 1 {
 		text += " by " + p.nodes(observed)
 	}
 	if h.Token > 0 {

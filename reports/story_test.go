@@ -224,3 +224,22 @@ func TestStepsPreferFaultsBetweenEvents(t *testing.T) {
 	}
 	t.Errorf("the kill between the two grants is missing: %+v", steps)
 }
+
+// TestStoryOnlyNode: the node of a single topology granted every hold, whether it was sampled with it or not.
+func TestStoryOnlyNode(t *testing.T) {
+	s := stallRun()
+	s.samples = nil
+	if got := s.load(t).story.Steps[0].Text; got != "client 2 is granted `orders` by n1 (127.0.2.1:7001) with token 7" {
+		t.Errorf("first step: %s", got)
+	}
+}
+
+// TestNoFencingAdvice: fencing does not help against violations other than overlaps.
+func TestNoFencingAdvice(t *testing.T) {
+	s := idleRun()
+	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.WakeUp,
+		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "a waiter slept", Key: "orders"}}}}}
+	if advice := s.load(t).story.Advice; len(advice) > 0 {
+		t.Errorf("advice: %+v", advice)
+	}
+}

@@ -69,7 +69,7 @@ func TestExploreRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"explore"}, exitUsage, "missing --scenario"},
+		{[]string{"explore"}, exitUsage, "--scenario is required"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "0"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failover", "--seeds", "-3"}, exitUsage, "--seeds must be positive"},
 		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},

@@ -151,7 +151,7 @@ func TestBadInput(t *testing.T) {
 		says string
 	}{
 		{[]string{"rnu"}, exitUsage, "did you mean run?"},
-		{[]string{"run"}, exitUsage, "missing --scenario; one of: failover, "},
+		{[]string{"run"}, exitUsage, "--scenario is required"},
 		{[]string{"run", "--scenaro", "x"}, exitUsage, "did you mean --scenario?"},
 		{[]string{"run", "--seed", "x"}, exitUsage, "--seed"},
 		{[]string{"run", "x"}, exitUsage, "name the scenario with --scenario"},

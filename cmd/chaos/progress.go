@@ -57,7 +57,7 @@ func (p *progress) update(s runner.Status) {
 
 func (p *progress) line(s runner.Status) string {
 	phases := map[string]string{
-		"start": "starting servers and clients", "run": "running the workload", "heal": "healing faults, clients finish",
+		"start": "starting servers and clients", "run": "running the workload", "heal": "healing faults, waiting for clients to finish",
 		"judge": "judging the history",
 	}
 	text := phases[s.Phase]

@@ -120,8 +120,7 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 
 func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenario, error) {
 	if name == "" {
-		return scenarios.Scenario{}, usage(fmt.Errorf("missing --scenario; one of: %s, or a YAML file",
-			strings.Join(scenarios.Names(), ", ")))
+		return scenarios.Scenario{}, usage(errors.New("--scenario is required: a name (see chaos list scenarios) or a YAML file"))
 	}
 	scenario, err := scenarios.LoadWith(name, overrides)
 	return scenario, usage(err)
