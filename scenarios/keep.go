@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// Spare is how many servers the faults of s may take away together; -1: any number.
-func (s Scenario) Spare() int {
+// MaxDown is how many servers the faults of s may take away together; -1: any number.
+func (s Scenario) MaxDown() int {
 	if s.Keep == 0 {
 		return -1
 	}
@@ -104,7 +104,7 @@ func checkKept(c *complaints, s Scenario, t cluster.Topology, steps []planned) {
 		}
 		unknown += others
 	}
-	if n := len(away) + unknown; n > s.Spare() {
+	if n := len(away) + unknown; n > s.MaxDown() {
 		c.at(last.path+".fault", "fault %s: with those above it up to %d of %d servers are away at once, and the scenario "+
 			"keeps %d of them (keep)", last.row.Name, n, t.Size(), s.Keep)
 	}

@@ -11,15 +11,15 @@ import (
 
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// healTimeout bounds one healing: a server that does not come back must not
-// keep the report from being written.
+// healTimeout bounds one healing: a server that does not come back must not prevent the report.
 const healTimeout = 15 * time.Second
 
-// nemesis carries out a plan: it waits for instants and triggers, injects,
-// watches whether each fault bites, and heals all of them whatever happens.
+// nemesis executes a plan: it waits for instants and triggers, injects each fault, observes its effect, and heals it
+// however the run ends.
 type nemesis struct {
 	env     faults.Env
 	time    Time
@@ -27,7 +27,7 @@ type nemesis struct {
 	track   *tracker
 	start   time.Time // the history's time 0
 	seed    uint64
-	maxDown int // servers that faults may take away together; negative: any number
+	maxDown int // servers that faults may take down together; negative: any number
 
 	mu     sync.Mutex
 	nextID int
@@ -40,19 +40,18 @@ type active struct {
 	id        int
 	name      string
 	target    string
-	healLast  bool // healed only when the workload has ended
-	oneShot   bool // healed when it has bitten
+	healLast  bool // not before the workload has ended
+	oneShot   bool // healed when its effect was observed
 	drawn     bool
-	nodesDown []string // nodes that do not serve while it is in force
+	nodesDown []string // do not serve clients while it is in force
 	resources []faults.Resource
 	injection faults.Injection
 	once      sync.Once
 	healed    bool // guarded by nemesis.mu
 }
 
-// run carries out the plan until ctx ends, and returns when nothing of it is
-// under way any more but the healing: see heal. A listed step that never came is
-// told, because a run without it has tested less than it says.
+// run executes the plan until ctx ends, and returns when all but the healing is done; see heal. It records listed steps
+// that were not injected, because a run without them has tested less than its scenario says.
 func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 	n.jobs.Go(func() {
 		ctx := n.time.Actor(ctx, "plan")
@@ -66,24 +65,24 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 		ctx := n.time.Actor(ctx, "drawn")
 		for _, step := range plan.Drawn {
 			if why := n.execute(ctx, step); why != "" && ctx.Err() == nil {
-				n.note(step.Fault, 0, history.Noted, step.Target, "drawn, and not injected: "+why)
+				n.note(step.Fault, 0, history.Noted, step.Target, "drawn, but not injected: "+why)
 			}
 		}
 	})
 	n.jobs.Wait()
 }
 
-// carryOut waits for step and injects it, or says why that did not come to be.
+// execute waits for step and injects it, or says why it did not.
 func (n *nemesis) execute(ctx context.Context, step scenarios.Step) (why string) {
 	due := n.wait(ctx, step)
 	n.time.Turn(ctx)
 	if !due {
-		return "the run was over before it was due"
+		return "the run ended before it was due"
 	}
 	return n.inject(ctx, step)
 }
 
-// wait returns when step is due; false if ctx ended before.
+// wait returns when step is due; false if ctx ends before.
 func (n *nemesis) wait(ctx context.Context, step scenarios.Step) bool {
 	if !sleep(ctx, step.After-time.Since(n.start)) {
 		return false
@@ -91,10 +90,10 @@ func (n *nemesis) wait(ctx context.Context, step scenarios.Step) bool {
 	if step.When == "" {
 		return true
 	}
-	trap := n.track.arm(step.When)
-	defer n.track.disarm(trap)
+	trigger := n.track.arm(step.When)
+	defer n.track.disarm(trigger)
 	select {
-	case <-trap.fired:
+	case <-trigger.fired:
 		return sleep(ctx, step.Delay)
 	case <-ctx.Done():
 		return false
@@ -121,7 +120,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	n.note(row.Name, a.id, history.Injected, target, describe(row, step))
 	if a.injection, err = row.Inject(ctx, n.faultEnv(a, step), target); err != nil {
 		n.markHealed(a)
-		n.note(row.Name, a.id, history.Healed, target, "it could not be injected: "+err.Error())
+		n.note(row.Name, a.id, history.Healed, target, "injection failed: "+err.Error())
 		return err.Error()
 	}
 	n.jobs.Go(func() { n.observe(n.time.Actor(ctx, fmt.Sprintf("bite-%d", a.id)), a) })
@@ -135,8 +134,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	return ""
 }
 
-// How long a target is looked for, and how often: a node may need a while to
-// answer on a busy machine, and a new master to be one.
+// A node may need some time to reply on a busy machine, and a new master to become one.
 const (
 	resolveTimeout = 3 * time.Second
 	resolveEvery   = 10 * time.Millisecond
@@ -151,8 +149,8 @@ func (n *nemesis) resolve(ctx context.Context, word string) (target string, err 
 	}
 }
 
-// envOf is what one injection works with. Each draws for itself, so that what
-// one draws does not hang on which others came before.
+// faultEnv is the environment of one injection. Each has a random source of its own, so that its choices do not depend
+// on the injections before it.
 func (n *nemesis) faultEnv(a *active, step scenarios.Step) faults.Env {
 	env := n.env
 	env.Amount = step.Amount
@@ -160,7 +158,7 @@ func (n *nemesis) faultEnv(a *active, step scenarios.Step) faults.Env {
 	return env
 }
 
-// describe is the fault for the record: what it does, and how much of it.
+// describe is the fault for the record: what it does, and its amount.
 func describe(row faults.Spec, step scenarios.Step) string {
 	switch {
 	case row.Amount == nil:
@@ -171,10 +169,8 @@ func describe(row faults.Spec, step scenarios.Step) string {
 	return fmt.Sprintf("%s Amount: %v.", row.Doc, step.Amount)
 }
 
-// claim puts a among the faults in force, or says why not: what it would have in
-// its power is in another one's already, and they would heal each other; or so
-// many drawn ones are in force already as the scenario allows at once (most; 0:
-// any number); or fewer servers would be left than the scenario keeps.
+// claim adds a to the faults in force, unless another one already controls what it needs (they would heal each other),
+// most drawn faults are in force (0: any number), or too many servers would be down.
 func (n *nemesis) claim(a *active, most int) (why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -193,17 +189,17 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 		if other.drawn {
 			drawn++
 		}
-		for _, g := range a.resources {
-			if slices.ContainsFunc(other.resources, g.Overlaps) {
-				return fmt.Sprintf("fault %d (%s) already controls %s", other.id, other.name, g)
+		for _, r := range a.resources {
+			if slices.ContainsFunc(other.resources, r.Overlaps) {
+				return fmt.Sprintf("fault %d (%s) already controls %s", other.id, other.name, r)
 			}
 		}
 	}
 	if most > 0 && drawn >= most {
-		return fmt.Sprintf("%d drawn faults are in force, and no more are allowed at once", drawn)
+		return fmt.Sprintf("the limit of %s at once is reached", format.Count(most, "drawn fault"))
 	}
 	if n.maxDown >= 0 && len(a.nodesDown) > 0 && len(down) > n.maxDown {
-		return fmt.Sprintf("%d servers would be away, and the scenario lets no more than %d be", len(down), n.maxDown)
+		return fmt.Sprintf("%s would be down, and the scenario allows %d", format.Count(len(down), "server"), n.maxDown)
 	}
 	n.active = append(n.active, a)
 	return ""
@@ -215,26 +211,26 @@ func (n *nemesis) markHealed(a *active) {
 	a.healed = true
 }
 
+// observe waits for the effect of a and records it.
 func (n *nemesis) observe(ctx context.Context, a *active) {
 	n.time.Turn(ctx)
-	proof, err := a.injection.Observe(ctx)
+	effect, err := a.injection.Observe(ctx)
 	n.time.Turn(ctx)
 	if err != nil {
-		n.note(a.name, a.id, history.Noted, a.target, "it did not bite: "+err.Error())
+		n.note(a.name, a.id, history.Noted, a.target, "no effect observed: "+err.Error())
 		return
 	}
-	n.note(a.name, a.id, history.TookEffect, a.target, proof)
+	n.note(a.name, a.id, history.TookEffect, a.target, effect)
 	if a.oneShot {
 		n.healOne(context.WithoutCancel(ctx), a)
 	}
 }
 
-// heal ends every fault that is in force; those that are healed last only if
-// all is true. It is called when run has returned, in every way in which a run
-// can end.
+// heal heals all faults in force, except those with healLast if all is false. It is called after run, however the run
+// ends.
 func (n *nemesis) heal(ctx context.Context, all bool) {
 	n.mu.Lock()
-	list := append([]*active(nil), n.active...)
+	list := slices.Clone(n.active)
 	n.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, a := range list {
@@ -276,7 +272,7 @@ func (n *nemesis) note(f string, id int, phase history.Phase, target, detail str
 	})
 }
 
-// sleep waits for d; false if ctx ended before.
+// sleep reports whether d has passed before the end of ctx.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

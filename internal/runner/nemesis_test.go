@@ -10,89 +10,87 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-func active1(name string, drawn bool, thing string) *active {
-	return &active{name: name, drawn: drawn, resources: []faults.Resource{{Name: thing}}}
+func activeFault(name string, drawn bool, resource string) *active {
+	return &active{name: name, drawn: drawn, resources: []faults.Resource{{Name: resource}}}
 }
 
-// TestControlledResourceIsRefused: a fault is refused while another one controls a resource that it needs, and the
-// reason names the other one.
-func TestControlledResourceIsRefused(t *testing.T) {
+// TestFaultsDoNotShareResources: a fault is refused as long as another one controls what it needs.
+func TestFaultsDoNotShareResources(t *testing.T) {
 	n := &nemesis{maxDown: -1}
-	first := active1("kill", false, "the process of n1")
+	first := activeFault("kill", false, "the process of n1")
 	if why := n.claim(first, 0); why != "" {
 		t.Fatal(why)
 	}
-	if why := n.claim(active1("restart", false, "the process of n1"), 0); !strings.Contains(why, "kill") {
-		t.Errorf("restart beside kill: %q", why)
+	if why := n.claim(activeFault("restart", false, "the process of n1"), 0); !strings.Contains(why, "kill") {
+		t.Errorf("restart during kill: %q", why)
 	}
-	if why := n.claim(active1("restart", false, "the process of n2"), 0); why != "" {
+	if why := n.claim(activeFault("restart", false, "the process of n2"), 0); why != "" {
 		t.Error(why)
 	}
 	n.markHealed(first)
-	if why := n.claim(active1("restart", false, "the process of n1"), 0); why != "" {
-		t.Error("after it was healed: ", why)
+	if why := n.claim(activeFault("restart", false, "the process of n1"), 0); why != "" {
+		t.Error("after kill was healed: ", why)
 	}
 }
 
-// TestNoMoreDrawnFaultsThanAllowed: listed ones do not count.
-func TestNoMoreDrawnFaultsThanAllowed(t *testing.T) {
+// TestDrawnFaultsAreLimited: listed faults do not count.
+func TestDrawnFaultsAreLimited(t *testing.T) {
 	n := &nemesis{maxDown: -1}
-	one, two := active1("kill", true, "1"), active1("kill", true, "2")
-	for _, a := range []*active{one, active1("kill", false, "3"), two} {
+	one, two := activeFault("kill", true, "1"), activeFault("kill", true, "2")
+	for _, a := range []*active{one, activeFault("kill", false, "3"), two} {
 		if why := n.claim(a, 2); why != "" {
 			t.Fatal(why)
 		}
 	}
-	if why := n.claim(active1("kill", true, "4"), 2); !strings.Contains(why, "no more are allowed") {
+	if why := n.claim(activeFault("kill", true, "4"), 2); why != "the limit of 2 drawn faults at once is reached" {
 		t.Errorf("a third drawn fault: %q", why)
 	}
 	n.markHealed(one)
-	if why := n.claim(active1("kill", true, "5"), 2); why != "" {
-		t.Error("when one was healed: ", why)
+	if why := n.claim(activeFault("kill", true, "5"), 2); why != "" {
+		t.Error("after one was healed: ", why)
 	}
 }
 
-// TestServersThatAreKept: no fault, drawn or listed, takes more away than may be spared; one node is away once.
-func TestServersThatAreKept(t *testing.T) {
+// TestServersDownAreLimited: faults take down no more servers than allowed; a server that two take down counts once.
+func TestServersDownAreLimited(t *testing.T) {
 	n := &nemesis{maxDown: 2}
-	hit := func(thing string, nodes ...string) *active {
-		a := active1("pause-node", false, thing)
+	downing := func(resource string, nodes ...string) *active {
+		a := activeFault("pause-node", false, resource)
 		a.nodesDown = nodes
 		return a
 	}
-	first := hit("1", "n1")
-	for _, a := range []*active{first, hit("2", "n1", "n2"), hit("a client")} {
+	for _, a := range []*active{downing("1", "n1"), downing("2", "n1", "n2"), downing("a client")} {
 		if why := n.claim(a, 0); why != "" {
 			t.Fatal(why)
 		}
 	}
-	if why := n.claim(hit("3", "n3"), 0); !strings.Contains(why, "3 servers would be away") {
+	if why := n.claim(downing("3", "n3"), 0); why != "3 servers would be down, and the scenario allows 2" {
 		t.Errorf("a third server: %q", why)
 	}
 	n.markHealed(n.active[1])
-	if why := n.claim(hit("3", "n3"), 0); why != "" {
-		t.Error("when one was healed: ", why)
+	if why := n.claim(downing("3", "n3"), 0); why != "" {
+		t.Error("after one was healed: ", why)
 	}
 }
 
-// TestReleasingComesBeforeReleased: the one when the client asks, the other when it is answered.
+// TestReleasingComesBeforeReleased: the first trigger fires at the invocation, the second at the completion.
 func TestReleasingComesBeforeReleased(t *testing.T) {
 	track := newTracker(1, []string{"orders"})
-	before, after := track.arm("releasing"), track.arm("released")
+	releasing, released := track.arm("releasing"), track.arm("released")
 	e := history.Event{F: history.Release, Key: "orders", Type: history.Invoke, Value: &history.Value{Owner: "a"}}
 	track.add(e)
-	if len(before.fired) != 1 || len(after.fired) != 0 {
-		t.Errorf("asked: %d and %d traps sprang", len(before.fired), len(after.fired))
+	if len(releasing.fired) != 1 || len(released.fired) != 0 {
+		t.Errorf("invoke: releasing fired %d times, released %d times", len(releasing.fired), len(released.fired))
 	}
 	e.Type = history.OK
 	track.add(e)
-	if len(after.fired) != 1 {
-		t.Error("answered, and nothing sprang")
+	if len(released.fired) != 1 {
+		t.Errorf("ok: released fired %d times", len(released.fired))
 	}
 }
 
-// TestAmountIsInTheRecord: what was asked for, or the fault's own default.
-func TestAmountIsInTheRecord(t *testing.T) {
+// TestAmountIsRecorded: the step's, or the fault's default.
+func TestAmountIsRecorded(t *testing.T) {
 	row, err := faults.Lookup("slow-node")
 	if err != nil {
 		t.Fatal(err)

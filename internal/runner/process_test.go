@@ -32,14 +32,14 @@ func TestEnoughFiles(t *testing.T) {
 	}
 }
 
-// TestFirstOf: a thousand clients with the same trouble are one message.
-func TestFirstOf(t *testing.T) {
+// TestFirstError: the errors of a thousand clients are one message.
+func TestFirstError(t *testing.T) {
 	first := errors.New("no such program")
 	if err := firstError([]error{nil, nil}); err != nil {
 		t.Errorf("no error became %v", err)
 	}
 	if err := firstError([]error{nil, first, errors.New("other"), errors.New("other")}); !errors.Is(err, first) ||
-		!strings.HasSuffix(err.Error(), "2 more clients") {
-		t.Errorf("it says %v", err)
+		!strings.HasSuffix(err.Error(), "; 2 other clients failed as well") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,13 +18,12 @@ import (
 
 // How long the end of a run may take before it is forced.
 const (
-	drainGrace     = 10 * time.Second // beyond what an operation may take by itself
+	drainGrace     = 10 * time.Second // more than an operation may take by itself
 	closeTimeout   = 10 * time.Second
-	initTimeout    = 15 * time.Second
-	interruptGrace = time.Second // for clients to finish, when the user has interrupted the run
+	interruptGrace = time.Second // for clients to finish, after the user has interrupted the run
 )
 
-// stage is everything that a run has started and has to end again.
+// stage is everything that a run has started and has to stop.
 type stage struct {
 	run      *run
 	cluster  cluster.Cluster
@@ -36,21 +34,20 @@ type stage struct {
 	nemesis  *nemesis
 	witness  *witness
 
-	clientsDone chan struct{} // closed when every client loop has ended
 	stop        chan struct{} // closed: start no new operations
+	clientsDone chan struct{} // closed when every client's workload has returned
+	faultsDone  chan struct{} // closed when the plan has been executed or stopped
 	cancelWork  context.CancelFunc
-	stopFaults  context.CancelFunc // ends the nemesis
-	faultsDone  chan struct{}      // closed when it has ended
-	stopWitness context.CancelFunc // ends the witness
-	loops       sync.WaitGroup
+	stopFaults  context.CancelFunc
+	stopWitness context.CancelFunc // nil before startWork
+	workloads   sync.WaitGroup
 	listeners   sync.WaitGroup
 	observers   sync.WaitGroup // nemesis and witness
-	ended       bool
-	interrupted bool // the run was cut short: nobody finishes anything
+	ended       bool           // endWork was called
+	interrupted bool           // do not wait for operations
 }
 
-// open starts the cluster, then the clients. The stage is returned also with
-// an error, if there is anything to close.
+// open starts the cluster, then the clients. It returns the stage also with an error, if there is anything to close.
 func (r *run) open(ctx context.Context) (*stage, error) {
 	s := &stage{
 		run: r, track: newTracker(r.params.Clients, r.params.KeyNames()),
@@ -78,7 +75,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	return s, errors.Join(s.openRecords(), r.records.manifest(r.manifest))
 }
 
-// able says before anything is broken which fault this cluster cannot have.
+// checkFaults reports the faults of the plan that this cluster cannot have.
 func (s *stage) checkFaults() error {
 	var all []error
 	seen := map[string]bool{}
@@ -93,51 +90,7 @@ func (s *stage) checkFaults() error {
 	return errors.Join(all...)
 }
 
-// startClients starts all clients at once and has each of them set up.
-func (s *stage) startClients(ctx context.Context, env RunEnv) error {
-	n := s.run.params.Clients
-	s.clients = make([]client.Client, n)
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { errs[i] = s.startClient(ctx, env, i) })
-	}
-	wg.Wait()
-	return firstError(errs)
-}
-
-// firstOf is the first error, with the number of those that it stands for: what
-// is wrong with one client is mostly wrong with all, and there may be a thousand.
-func firstError(errs []error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(errs) < 2 {
-		return errors.Join(errs...)
-	}
-	return fmt.Errorf("%w; and so, or likewise, for %d more clients", errs[0], len(errs)-1)
-}
-
-func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
-	c, err := s.run.Backend.Client(ctx, env, i)
-	if err != nil {
-		return fmt.Errorf("starting client %d: %w", i, err)
-	}
-	s.clients[i] = c
-	ctx, cancel := context.WithTimeout(ctx, initTimeout)
-	defer cancel()
-	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
-		Lock: s.run.lock.Name, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options,
-		Seed: s.run.Variation.Seed(s.run.Seed) + uint64(i),
-	}})
-	if err != nil {
-		return fmt.Errorf("setting up client %d: %w (%s)", i, err, s.run.records.logs())
-	}
-	if reply.Type != "ok" {
-		return fmt.Errorf("setting up client %d: %s: %s", i, reply.Code, reply.Error)
-	}
-	return nil
-}
-
-// openFiles opens the records; the history's time 0 is now.
+// openRecords opens the files of the run; the history's time 0 is now.
 func (s *stage) openRecords() error {
 	events, samples, err := s.run.records.open()
 	if err != nil {
@@ -162,40 +115,39 @@ func (s *stage) openRecords() error {
 	s.nemesis = &nemesis{
 		time:   s.run.Backend,
 		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames()},
-		record: s.record, track: s.track, start: start, seed: s.run.Seed, maxDown: s.run.Scenario.Spare(),
+		record: s.record, track: s.track, start: start, seed: s.run.Seed, maxDown: s.run.Scenario.MaxDown(),
 	}
 	return nil
 }
 
-// noteChange puts into the history what explains a run: a node that became
-// master, one that went away, one that came back.
-func (s *stage) noteNodeChange(old, now history.Sample) {
+// noteNodeChange records what explains a run: a node that became master, went away, or came back.
+func (s *stage) noteNodeChange(before, now history.Sample) {
 	v := &history.FaultValue{Phase: history.Noted, Target: now.Node}
 	f := ""
 	switch {
-	case now.Up && now.Role == "master" && old.Role == "slave":
-		f, v.Detail = promoted, now.Node+" says that it is master"
-	case now.Up && now.Role == "slave" && old.Role == "master":
-		f, v.Detail = "demoted", now.Node+" says that it is a replica"
-	case old.Up && !now.Up:
-		f, v.Detail = "silent", now.Node+" does not answer"
-	case !old.Up && now.Up:
-		f, v.Detail = "answers", now.Node+" answers again"
+	case now.Up && now.Role == "master" && before.Role == "slave":
+		f, v.Detail = promoted, now.Node+" reports that it is a master"
+	case now.Up && now.Role == "slave" && before.Role == "master":
+		f, v.Detail = "demoted", now.Node+" reports that it is a replica"
+	case before.Up && !now.Up:
+		f, v.Detail = "silent", now.Node+" does not reply"
+	case !before.Up && now.Up:
+		f, v.Detail = "answers", now.Node+" replies again"
 	default:
 		return
 	}
 	s.record.Note(history.Nemesis, f, "", &history.Value{Fault: v})
 }
 
-// begin sets everything going.
+// startWork starts the workload, the plan of faults and the witness.
 func (s *stage) startWork() {
 	r := s.run
-	look, stopLooking := context.WithCancel(context.Background())
-	calm, calmDown := context.WithCancel(context.Background())
-	work, abandon := context.WithCancel(context.Background())
-	s.stopWitness, s.stopFaults, s.cancelWork = stopLooking, calmDown, abandon
+	var witness, plan, work context.Context
+	witness, s.stopWitness = context.WithCancel(context.Background())
+	plan, s.stopFaults = context.WithCancel(context.Background())
+	work, s.cancelWork = context.WithCancel(context.Background())
 	guard := workloads.NewGuard(r.params.Fenced)
-	row, _ := workloads.Lookup(r.params.Kind) // Fill has looked it up before
+	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
 	for i, c := range s.clients {
 		session := workloads.NewSession(c, s.record, i, r.params.Clients, r.Backend.Mono)
 		session.AllowPause(r.longestPause())
@@ -206,38 +158,37 @@ func (s *stage) startWork() {
 			Until: time.Now().Add(r.Scenario.Duration),
 			Rand:  rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
 		}
-		mine := r.Backend.Actor(work, fmt.Sprintf("client-%d", i))
-		s.loops.Go(func() {
-			r.Backend.Turn(mine)
-			if r.params.Begins(mine, s.stop, i) {
-				row.Client(mine, s.stop, env)
+		ctx := r.Backend.Actor(work, fmt.Sprintf("client-%d", i))
+		s.workloads.Go(func() {
+			r.Backend.Turn(ctx)
+			if r.params.Begins(ctx, s.stop, i) {
+				row.Client(ctx, s.stop, env)
 			}
 		})
 	}
-	s.observers.Go(func() { s.witness.run(look, r.Backend) })
+	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
 	s.observers.Go(func() {
 		defer close(s.faultsDone)
-		s.nemesis.run(calm, r.plan)
+		s.nemesis.run(plan, r.plan)
 	})
 	go func() {
-		s.loops.Wait()
+		s.workloads.Wait()
 		close(s.clientsDone)
 	}()
 }
 
-// end lets the clients finish, and heals: first what they need in order to
-// finish, then, when they have, the rest.
+// endWork heals the faults that keep clients from finishing their operations, waits for the clients, and heals the
+// rest.
 func (s *stage) endWork(ctx context.Context) {
 	s.ended = true
 	turn := s.run.Backend.Turn
 	turn(ctx)
 	close(s.stop)
 	s.stopFaults()
-	wait(s.faultsDone, healTimeout) // an injection that is under way has to be healed too
+	wait(s.faultsDone, healTimeout) // an injection that is in progress has to be healed too
 	s.nemesis.heal(context.WithoutCancel(ctx), false)
 	p := s.run.params
-	most := drainGrace + p.Hold + p.Jitter
-	if !waitForClients(ctx, s.clientsDone, most) {
+	if !s.waitForClients(ctx, drainGrace+p.Hold+p.Jitter) {
 		s.cancelWork()
 		wait(s.clientsDone, drainGrace)
 	}
@@ -250,24 +201,21 @@ func (s *stage) endWork(ctx context.Context) {
 	}
 }
 
-// drained waits for done, but no longer than most, and not much longer than ctx.
-func waitForClients(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, most)
+// waitForClients waits until the clients have finished, for timeout at most, and not much longer than ctx.
+func (s *stage) waitForClients(ctx context.Context, timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	select {
-	case <-done:
+	case <-s.clientsDone:
 		return true
 	case <-ctx.Done():
-		return wait(done, interruptGrace)
+		return wait(s.clientsDone, interruptGrace)
 	}
 }
 
-func (s *stage) recordError() error {
-	return errors.Join(s.record.Err(), s.witness.err)
-}
-
-func wait(done <-chan struct{}, most time.Duration) bool {
-	t := time.NewTimer(most)
+// wait reports whether done was closed within timeout.
+func wait(done <-chan struct{}, timeout time.Duration) bool {
+	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
 	case <-done:
@@ -277,13 +225,16 @@ func wait(done <-chan struct{}, most time.Duration) bool {
 	}
 }
 
-// close ends everything that was started, in whatever state it is.
+// recordError is what kept events or samples from being recorded.
+func (s *stage) recordError() error { return errors.Join(s.record.Err(), s.witness.err) }
+
+// close stops everything that was started, in whatever state it is.
 func (s *stage) close(ctx context.Context) error {
-	most := closeTimeout
+	timeout := closeTimeout
 	if s.stopWitness == nil || s.interrupted {
-		most = interruptGrace // nobody has to finish what he is doing
+		timeout = interruptGrace
 	}
-	ctx, cancel := context.WithTimeout(ctx, most)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if s.stopWitness != nil && !s.ended {
 		s.endWork(ctx)
@@ -294,7 +245,6 @@ func (s *stage) close(ctx context.Context) error {
 	for _, session := range s.sessions {
 		session.Closing()
 	}
-	var all []error
 	var wg sync.WaitGroup
 	for i, c := range s.clients {
 		if c == nil {
@@ -302,7 +252,7 @@ func (s *stage) close(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			_ = s.Continue(i)
-			_ = c.Close(ctx) // one that will not close is killed; that is in its log
+			_ = c.Close(ctx) // it is killed if that fails; its log says why
 		})
 	}
 	wg.Wait()
@@ -311,49 +261,9 @@ func (s *stage) close(ctx context.Context) error {
 		s.stopWitness()
 		s.observers.Wait()
 	}
+	var err error
 	if s.cluster != nil {
-		all = append(all, s.cluster.Close(ctx))
+		err = s.cluster.Close(ctx)
 	}
-	return errors.Join(append(all, s.run.records.close())...)
-}
-
-// Stop stops client i, as package faults asks.
-func (s *stage) Stop(i int) error {
-	c, err := s.stopper(i)
-	if err != nil {
-		return err
-	}
-	return c.Stop()
-}
-
-// Continue lets client i go on, as package faults asks.
-func (s *stage) Continue(i int) error {
-	c, err := s.stopper(i)
-	if err != nil {
-		return err
-	}
-	return c.Continue()
-}
-
-// Crash ends client i, as package faults asks. Its session finds it gone.
-func (s *stage) Crash(i int) error {
-	if i < 0 || i >= len(s.clients) {
-		return fmt.Errorf("there is no client %d: the workload has %d", i, len(s.clients))
-	}
-	c, ok := s.clients[i].(client.Crasher)
-	if !ok {
-		return fmt.Errorf("client %d cannot be ended on this backend", i)
-	}
-	return c.Kill()
-}
-
-func (s *stage) stopper(i int) (client.Stopper, error) {
-	if i < 0 || i >= len(s.clients) {
-		return nil, fmt.Errorf("there is no client %d: the workload has %d", i, len(s.clients))
-	}
-	c, ok := s.clients[i].(client.Stopper)
-	if !ok {
-		return nil, fmt.Errorf("client %d cannot be stopped on this backend", i)
-	}
-	return c, nil
+	return errors.Join(err, s.run.records.close())
 }

@@ -3,12 +3,13 @@ package runner
 import (
 	"sync"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// watchEvery is how often the display is told.
 const watchEvery = 100 * time.Millisecond
 
-// watch tells Options.Watch of the run until the function that it returns is called.
+// watch calls Options.Watch regularly until stop is called.
 func (r *run) watch() (stop func()) {
 	if r.Watch == nil {
 		return func() {}
@@ -31,4 +32,46 @@ func (r *run) watch() (stop func()) {
 		close(done)
 		wg.Wait()
 	}
+}
+
+// notify calls Options.Watch with the status.
+func (r *run) notify() {
+	r.mu.Lock()
+	phase, now, status := r.current, r.clock(), r.status
+	remaining := r.phaseStart + r.Scenario.Duration - now
+	r.mu.Unlock()
+	if r.Watch == nil || phase == "" {
+		return
+	}
+	var s Status
+	if status != nil {
+		s = status()
+	}
+	s.Phase, s.Elapsed = phase, now
+	if phase == "run" {
+		s.Remaining = max(0, remaining)
+	}
+	r.Watch(s)
+}
+
+// setStatus makes f the source of the status.
+func (r *run) setStatus(f func() Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = f
+}
+
+// phase ends the current phase and begins the next; "" begins none.
+func (r *run) phase(name string) {
+	r.mu.Lock()
+	now := r.clock()
+	if n := len(r.manifest.Phases); n > 0 && r.manifest.Phases[n-1].End == 0 {
+		r.manifest.Phases[n-1].End = now
+	}
+	if name != "" {
+		r.manifest.Phases = append(r.manifest.Phases, rundir.Phase{Name: name, Start: now})
+	}
+	r.current, r.phaseStart = name, now
+	r.mu.Unlock()
+	r.notify()
 }

@@ -1,0 +1,97 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+const initTimeout = 15 * time.Second
+
+// startClients starts all clients at once and sets them up.
+func (s *stage) startClients(ctx context.Context, env RunEnv) error {
+	s.clients = make([]client.Client, env.Clients)
+	errs := make([]error, env.Clients)
+	var wg sync.WaitGroup
+	for i := range env.Clients {
+		wg.Go(func() { errs[i] = s.startClient(ctx, env, i) })
+	}
+	wg.Wait()
+	return firstError(errs)
+}
+
+// firstError is the first error with the number of further ones: most clients fail for the same reason, and there may
+// be a thousand of them.
+func firstError(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) < 2 {
+		return errors.Join(errs...)
+	}
+	return fmt.Errorf("%w; %s failed as well", errs[0], format.Count(len(errs)-1, "other client"))
+}
+
+func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
+	c, err := s.run.Backend.Client(ctx, env, i)
+	if err != nil {
+		return fmt.Errorf("starting client %d: %w", i, err)
+	}
+	s.clients[i] = c
+	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
+		Lock: env.Lock.Name, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options, Seed: env.Seed + uint64(i),
+	}})
+	if err != nil {
+		return fmt.Errorf("setting up client %d: %w (%s)", i, err, s.run.records.logs())
+	}
+	if reply.Type != "ok" {
+		return fmt.Errorf("setting up client %d: %s: %s", i, reply.Code, reply.Error)
+	}
+	return nil
+}
+
+// Stop implements [faults.Clients].
+func (s *stage) Stop(i int) error {
+	c, err := clientAs[client.Stopper](s, i, "stopped")
+	if err != nil {
+		return err
+	}
+	return c.Stop()
+}
+
+// Continue implements [faults.Clients].
+func (s *stage) Continue(i int) error {
+	c, err := clientAs[client.Stopper](s, i, "continued")
+	if err != nil {
+		return err
+	}
+	return c.Continue()
+}
+
+// Crash implements [faults.Clients]. The session of the client records the crash.
+func (s *stage) Crash(i int) error {
+	c, err := clientAs[client.Crasher](s, i, "killed")
+	if err != nil {
+		return err
+	}
+	return c.Kill()
+}
+
+// clientAs is client i with the ability T.
+func clientAs[T any](s *stage, i int, what string) (T, error) {
+	var none T
+	if i < 0 || i >= len(s.clients) {
+		return none, fmt.Errorf("client %d does not exist: the workload has %s", i, format.Count(len(s.clients), "client"))
+	}
+	c, ok := s.clients[i].(T)
+	if !ok {
+		return none, fmt.Errorf("client %d cannot be %s on this backend", i, what)
+	}
+	return c, nil
+}
