@@ -7,16 +7,15 @@ import (
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
-// allKeys is up to how many keys a sample asks for every one. Ten thousand take
-// longer than a sample may, and would load the server that is under test: it
-// would look dead for most of the run.
+// fewKeys is up to how many keys a sample reads all of them. Reading ten thousand takes longer than a sample may, and
+// would load the servers under test.
 const fewKeys = 64
 
-// interest knows which keys are worth a look. Nobody asks for the others, so
-// they are as they were when somebody last did.
+// activeKeys are the keys worth sampling: those that clients have used lately. The others have not changed since they
+// were sampled last.
 type activeKeys struct {
 	keys   []string
-	forget time.Duration // after the last event of a key; longer than a hold is silent, and than its lease
+	forget time.Duration // since the last event of a key; longer than a hold without events, and than its lease
 
 	mu   sync.Mutex
 	last map[string]time.Duration // time of the last event, by key
@@ -28,27 +27,27 @@ func newActiveKeys(p workloads.Params) *activeKeys {
 	}
 }
 
-// see takes note of an event. Events without a key are about none.
-func (i *activeKeys) add(key string, now time.Duration) {
-	if key == "" || len(i.keys) <= fewKeys {
+// add takes an event of key; "" is no key.
+func (a *activeKeys) add(key string, now time.Duration) {
+	if key == "" || len(a.keys) <= fewKeys {
 		return
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.last[key] = now
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last[key] = now
 }
 
-// at is the keys to look at now.
-func (i *activeKeys) at(now time.Duration) []string {
-	if len(i.keys) <= fewKeys {
-		return i.keys
+// at are the keys to sample now.
+func (a *activeKeys) at(now time.Duration) []string {
+	if len(a.keys) <= fewKeys {
+		return a.keys
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var keys []string
-	for key, last := range i.last { // order does not matter: a sample names its keys
-		if now-last > i.forget {
-			delete(i.last, key)
+	for key, last := range a.last { // in any order: a sample names its keys
+		if now-last > a.forget {
+			delete(a.last, key)
 			continue
 		}
 		keys = append(keys, key)

@@ -2,5 +2,5 @@
 
 package runner
 
-// maxFiles is how many files this process may have open: nobody knows.
+// maxFiles is the limit of open files; 0 if it is unknown.
 func maxFiles() uint64 { return 0 }

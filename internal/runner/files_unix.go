@@ -4,8 +4,7 @@ package runner
 
 import "golang.org/x/sys/unix"
 
-// maxFiles is how many files this process may have open, 0 if nobody knows. Go
-// has raised it as far as it goes (golang/go#46279).
+// maxFiles is the limit of open files, which Go has raised as far as possible (golang/go#46279); 0 if it is unknown.
 func maxFiles() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

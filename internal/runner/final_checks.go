@@ -12,37 +12,35 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// How the end of a run is looked at. Watchdogs' leases are longer than anybody
-// wants to wait: after restWait the look is left out, and says nothing.
+// The final checks are skipped if a lease is longer than leaseWait: a watchdog's lease may be.
 const (
-	leaseWait        = 12 * time.Second // for every lease to run out
+	leaseWait        = 12 * time.Second // for all leases to expire
 	leasePollEvery   = 20 * time.Millisecond
-	probeWait        = 2 * time.Second // for the harness's own acquire
-	maxUnknown       = 3               // that may have an unknown outcome
+	probeWait        = 2 * time.Second // timeout of a probe's acquire
+	maxUnknown       = 3               // probes of unknown outcome
 	replicaWait      = 3 * time.Second // for a replica to come back
 	replicaPollEvery = 100 * time.Millisecond
-	maxProbed        = 100 // keys; more would make the end longer than the run
+	maxProbed        = 100 // keys; more would take longer than the run
 )
 
-// rest looks at the cluster when everything is over: what was left behind, and
-// whether every lock can still be had. What a lock may keep is in its row.
+// finalChecks records what was left at the servers after the run, and whether every lock can still be acquired. What a
+// lock may leave is in its catalogue row.
 func (s *stage) finalChecks(ctx context.Context) {
 	keys := s.run.params.KeyNames()
 	if len(keys) > maxProbed || !s.waitUntilFree(ctx, keys) {
 		return
 	}
-	left, looked := s.leftovers(ctx)
+	left, ok := s.leftovers(ctx)
 	for _, key := range keys {
-		if looked {
+		if ok {
 			s.record.Note(history.Nemesis, history.LeftoverEvent, key, &history.Value{Left: left[key]})
 		}
 		s.probe(ctx, key)
 	}
 }
 
-// calmAtLast waits until no master has a lock on any of keys that could still
-// come free by itself: every hold was given back or has run out, or never will,
-// because it has no lease. False: it did not come to that, or ctx ended.
+// waitUntilFree waits until every hold was released or has expired, except those without a lease. False: not within
+// leaseWait, or before the end of ctx.
 func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	end := time.Now().Add(min(leaseWait, s.run.params.Lease+time.Second))
 	for {
@@ -58,7 +56,7 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 	for _, n := range s.cluster.Nodes() {
 		seen := s.witness.sampler.Sample(ctx, n.Name, keys)
-		for _, key := range seen.Keys { // order does not matter: one is enough
+		for _, key := range seen.Keys { // in any order: one is enough
 			if seen.Role == "master" && key.TTL >= 0 {
 				return true
 			}
@@ -67,56 +65,55 @@ func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 	return false
 }
 
-// leftBehind lists, by lock, the keys that no time to live will remove. False
-// if nobody could look.
+// leftovers are, by lock, the keys without time to live that should not be there; false if this cannot be known.
 func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
-	if !ok || s.run.lock.Open == nil { // a client of the user's own: what it may keep is not known
+	if !ok || s.run.lock.Open == nil { // a client of the user's own: what it may leave is not known
 		return nil, false
 	}
 	left := map[string]*history.LeftoverValue{}
-	kept := map[string]bool{}
+	allowed := map[string]bool{}
 	for _, key := range s.run.params.KeyNames() {
 		left[key] = &history.LeftoverValue{}
 		if s.run.lock.PersistentKeys == nil {
 			continue
 		}
 		for _, name := range s.run.lock.PersistentKeys(key) {
-			kept[name] = true
+			allowed[name] = true
 		}
 	}
 	for _, n := range s.cluster.Nodes() {
 		keys, err := inventory.Keys(ctx, n.Name)
 		if err != nil {
-			continue // a node that is away has left nothing that anybody could find
+			continue // the node is down
 		}
-		for name, ttl := range keys { // order does not matter: sorted below
-			if key := lockOf(name, left); ttl < 0 && key != "" && !kept[name] && !slices.Contains(left[key].Keys, name) {
+		for name, ttl := range keys { // in any order: sorted below
+			if key := lockOf(name, left); ttl < 0 && key != "" && !allowed[name] && !slices.Contains(left[key].Keys, name) {
 				left[key].Keys = append(left[key].Keys, name)
 			}
 		}
 	}
-	for _, l := range left { // order does not matter: each is sorted by itself
+	for _, l := range left { // in any order: each is sorted
 		slices.Sort(l.Keys)
 	}
 	return left, true
 }
 
-// ownerOf is the lock that a key at a server belongs to: its own key, or one
-// with its name as hash tag; "" if it is none of ours.
+// lockOf is the lock that a key at a server belongs to: its own key, or one with its name as hash tag; "" if it belongs
+// to none.
 func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 	if _, ok := locks[name]; ok {
 		return name
 	}
-	for key := range locks { // order does not matter: hash tags differ
-		if tag := "{" + key + "}"; len(name) > len(tag) && name[:len(tag)] == tag {
+	for key := range locks { // in any order: hash tags differ
+		if tag := "{" + key + "}"; len(name) > len(tag) && strings.HasPrefix(name, tag) {
 			return key
 		}
 	}
 	return ""
 }
 
-// probe acquires key once through a client that is alive, and gives it back.
+// probe records whether a client that is alive can acquire key.
 func (s *stage) probe(ctx context.Context, key string) {
 	for i, session := range s.sessions {
 		if !session.Alive() {
@@ -128,24 +125,23 @@ func (s *stage) probe(ctx context.Context, key string) {
 	}
 }
 
-// noReplicas begins the refusal of a server with min-replicas-to-write.
+// noReplicas begins the error of a server that enforces min-replicas-to-write.
 const noReplicas = "NOREPLICAS"
 
-// settled asks until the answer is about the lock. Who runs out of time cannot
-// know. A grant that has to be at a replica is refused until the old master is
-// one, which Sentinel takes ten seconds for: that says nothing of the lock, and is
-// not waited for to the end.
+// probeUntilSettled retries until the outcome is about the lock. A grant that needs a replica is refused until the old
+// master has become one, for which Sentinel takes ten seconds; that is no defect of the lock, and after replicaWait the
+// outcome is unknown.
 func (s *stage) probeUntilSettled(ctx context.Context, i int, key string) (outcome history.Type, why *history.Error) {
 	end := time.Now().Add(replicaWait)
 	for unknown := 0; ; {
 		outcome, why = s.probeOnce(ctx, i, key)
-		lone := outcome == history.Fail && (why.Code == "too-few-replicas" || strings.Contains(why.Text, noReplicas))
+		noReplica := outcome == history.Fail && (why.Code == "too-few-replicas" || strings.Contains(why.Text, noReplicas))
 		switch {
 		case outcome == history.Info:
 			if unknown++; unknown == maxUnknown {
 				return outcome, why
 			}
-		case !lone:
+		case !noReplica:
 			return outcome, why
 		}
 		if time.Now().After(end) || !sleep(ctx, replicaPollEvery) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// versions are those of everything that may matter when a run is looked at later.
+// versions are those of this program and of everything that may explain a run later.
 func versions(program string) map[string]string {
 	v := map[string]string{"chaos": program, "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -27,7 +27,7 @@ func versions(program string) map[string]string {
 	return v
 }
 
-// machine is what the numbers of a run were measured on.
+// machine describes the machine that a run was made on.
 func machine() map[string]string {
 	m := map[string]string{"cpus": strconv.Itoa(runtime.NumCPU())}
 	text, err := os.ReadFile("/proc/meminfo")

@@ -15,9 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// records is where a run leaves what is known of it: in a run directory, or,
-// for one of thousands of runs of which hardly any is looked at, its history in
-// memory and nothing on disk.
+// records are the files of a run. For one of the thousands of runs of an exploration it is a history in memory and
+// nothing on disk.
 type records struct {
 	dir    *rundir.Dir    // nil: in memory
 	ledger *ledger.Ledger // nil: in memory
@@ -25,7 +24,7 @@ type records struct {
 	text   bytes.Buffer // the history in memory
 }
 
-// create makes the place for the records of o's run.
+// create makes the run directory and opens the ledger.
 func (r *records) create(o Options, begun time.Time) (err error) {
 	if o.InMemory {
 		return nil
@@ -37,7 +36,7 @@ func (r *records) create(o Options, begun time.Time) (err error) {
 	return err
 }
 
-// id is the name of the run; a run in memory has none.
+// id is the name of the run; "" in memory.
 func (r *records) id() string {
 	if r.dir == nil {
 		return ""
@@ -45,8 +44,8 @@ func (r *records) id() string {
 	return r.dir.ID
 }
 
-// begin makes the records, still empty, before anything is started: a run that
-// ends before its first event can be checked and shown like any other.
+// createFiles creates empty files before anything is started, so that a run that ends before its first event can be
+// judged and shown like any other.
 func (r *records) createFiles(m rundir.Manifest) error {
 	if r.dir == nil {
 		return nil
@@ -72,7 +71,7 @@ func (r *records) verdict(j checker.Judgement) error {
 	return r.dir.WriteVerdict(j)
 }
 
-// open opens the records for writing; witness is nil if nobody will read it.
+// open opens the files for writing; witness is nil in memory.
 func (r *records) open() (events, witness io.Writer, err error) {
 	if r.dir == nil {
 		return &r.text, nil, nil
@@ -80,7 +79,7 @@ func (r *records) open() (events, witness io.Writer, err error) {
 	for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile} {
 		f, err := os.OpenFile(r.dir.File(name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o644)
 		if err != nil {
-			return nil, nil, fmt.Errorf("opening a record of the run: %w", err)
+			return nil, nil, fmt.Errorf("opening a file of the run: %w", err)
 		}
 		r.files = append(r.files, f)
 	}
@@ -96,7 +95,7 @@ func (r *records) close() error {
 	return errors.Join(all...)
 }
 
-// history is what was recorded, read back.
+// history reads the history back.
 func (r *records) history() (*history.History, error) {
 	if r.dir == nil {
 		return history.ReadAll(bytes.NewReader(r.text.Bytes()), rundir.HistoryFile)
@@ -104,10 +103,10 @@ func (r *records) history() (*history.History, error) {
 	return history.ReadFile(r.dir.File(rundir.HistoryFile))
 }
 
-// logs is where to look for what clients said.
+// logs is where the logs of clients are, for error messages.
 func (r *records) logs() string {
 	if r.dir == nil {
-		return "no logs: the run is kept in memory"
+		return "no logs: the run is in memory"
 	}
 	return "see " + r.dir.File(rundir.LogsDir)
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -8,24 +9,23 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// tracker follows the history as it is written: who holds, who waits, what has
-// happened so far. It feeds the live display, aims faults and pulls triggers.
+// tracker follows the history as it is written. It feeds the status, resolves targets and fires triggers.
 type tracker struct {
 	clients int
 	keys    []string
 
 	mu      sync.Mutex
 	live    *checker.LiveHolds
-	waiting map[history.Process]string
-	last    int // client that got the lock last; -1: none
+	waiting map[history.Process]string // key that each process waits for
+	last    int                        // client that was granted a lock last; -1: none
 	status  Status
-	armed   []*armed
+	armed   []*armedTrigger
 }
 
-// trap is a trigger that somebody waits for.
-type armed struct {
+// armedTrigger is a trigger that a step of the plan waits for.
+type armedTrigger struct {
 	when  string
-	fired chan history.Event // 1 deep
+	fired chan history.Event // buffers the one event
 }
 
 func newTracker(clients int, keys []string) *tracker {
@@ -35,29 +35,26 @@ func newTracker(clients int, keys []string) *tracker {
 	}
 }
 
-// see takes the next event. It is called inside the recorder's critical
-// section, so it is quick and never waits.
+// add takes the next event. The recorder calls it with its lock held, so it must not block.
 func (t *tracker) add(e history.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status.Events++
 	t.status.Time = e.Time
-	if e.Process == history.Nemesis {
-		if e.Value != nil && e.Value.Fault != nil { // else it is the look at the end
-			t.addFault(e)
-		}
-	} else {
+	if e.Process != history.Nemesis {
 		t.addClient(e)
+	} else if e.Value != nil && e.Value.Fault != nil { // not a final check
+		t.addFault(e)
 	}
 	when := trigger(e, len(t.live.Of(e.Key)) > 0)
 	if when == "" {
 		return
 	}
-	t.armed = slices.DeleteFunc(t.armed, func(p *armed) bool {
-		if p.when != when {
+	t.armed = slices.DeleteFunc(t.armed, func(a *armedTrigger) bool {
+		if a.when != when {
 			return false
 		}
-		p.fired <- e
+		a.fired <- e
 		return true
 	})
 }
@@ -92,7 +89,7 @@ func (t *tracker) addFault(e history.Event) {
 	}
 }
 
-// trigger is the word of the trigger that e pulls, or "".
+// trigger is the trigger that e fires, or "". held: its key is held.
 func trigger(e history.Event, held bool) string {
 	switch {
 	case isAcquire(e.F) && e.Type == history.OK:
@@ -113,27 +110,27 @@ func trigger(e history.Event, held bool) string {
 	return ""
 }
 
-// promoted is the note of a node that has become master.
+// promoted is the event of a node that became master.
 const promoted = "promoted"
 
 func isAcquire(f string) bool { return f == history.Acquire || f == history.Try }
 
-// arm sets a trap for the next event that pulls the trigger when.
-func (t *tracker) arm(when string) *armed {
-	p := &armed{when: when, fired: make(chan history.Event, 1)}
+// arm waits for the next event that fires the trigger when.
+func (t *tracker) arm(when string) *armedTrigger {
+	a := &armedTrigger{when: when, fired: make(chan history.Event, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.armed = append(t.armed, p)
-	return p
+	t.armed = append(t.armed, a)
+	return a
 }
 
-func (t *tracker) disarm(p *armed) {
+func (t *tracker) disarm(a *armedTrigger) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.armed = slices.DeleteFunc(t.armed, func(q *armed) bool { return p == q })
+	t.armed = slices.DeleteFunc(t.armed, func(b *armedTrigger) bool { return a == b })
 }
 
-// Holder is the client that got the lock last, if it got one at all.
+// Holder is the client that was granted a lock last.
 func (t *tracker) Holder() (client int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,27 +141,24 @@ func (t *tracker) Holder() (client int, ok bool) {
 func (t *tracker) Waiter() (client int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	best := -1
-	for p := range t.waiting { // order does not matter: the least is taken
-		if c := p.Client(t.clients); best < 0 || c < best {
-			best = c
+	lowest := -1
+	for p := range t.waiting { // in any order: the lowest is taken
+		if c := p.Client(t.clients); lowest < 0 || c < lowest {
+			lowest = c
 		}
 	}
-	return best, best >= 0
+	return lowest, lowest >= 0
 }
 
 // Keys are the names of all locks of the run.
 func (t *tracker) Keys() []string { return t.keys }
 
-// snapshot is the status now, for showing.
+// snapshot is a copy of the status.
 func (t *tracker) snapshot() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.status
-	s.Faults = map[int]string{}
-	for id, f := range t.status.Faults { // order does not matter: a copy
-		s.Faults[id] = f
-	}
+	s.Faults = maps.Clone(t.status.Faults)
 	s.Holders = map[string][]int{}
 	for _, key := range t.live.Keys() {
 		for _, h := range t.live.Of(key) {

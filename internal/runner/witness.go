@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -12,52 +13,53 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// How often nodes are looked at, and how much of it is kept when nothing
-// happens in a run that is longer than keepAll.
+// How often nodes are sampled on real servers, and which samples are recorded in a run longer than keepAll.
 const (
 	sampleEvery = 8 * time.Millisecond
-	keepEvery   = 100 * time.Millisecond // a sample like the one before is kept so often
+	keepEvery   = 100 * time.Millisecond // at least, even if nothing changes
 	keepAll     = time.Minute
-	keepAround  = 2 * time.Second // after an event of the nemesis every sample is kept
+	keepAround  = 2 * time.Second // all samples, after an event of the nemesis
 )
 
-// witness looks at every node all through a run and writes down what it saw.
+// witness samples every node throughout a run and records the samples.
 type witness struct {
 	cluster  cluster.Cluster
 	sampler  cluster.Witness
 	keys     *activeKeys
 	clock    func() time.Duration
 	sampling Sampling
-	changed  func(old, new history.Sample) // called when a node's role or reachability changed
+	changed  func(before, now history.Sample) // called when the role or reachability of a node has changed
 
 	mu        sync.Mutex
-	out       io.Writer     // nil: nobody reads what it sees, only what changed
-	keepUntil time.Duration // until when everything is kept
+	out       io.Writer     // nil: only changes are of interest
+	keepUntil time.Duration // record all samples until then
 	err       error
-	latest    map[string]history.Sample // the last one of each
-	reported  map[string]history.Sample // the last one of each that changed something
-	misses    map[string]int            // samples of each in a row that were not answered
+	latest    map[string]history.Sample // by node
+	reported  map[string]history.Sample // by node, the last one that was given to changed
+	missed    map[string]int            // by node, samples in a row without a reply
 }
 
-func newWitness(c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how Sampling) (*witness, error) {
-	look, ok := c.(cluster.Witness)
+func newWitness(
+	c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how Sampling,
+) (*witness, error) {
+	sampler, ok := c.(cluster.Witness)
 	if !ok {
-		return nil, fmt.Errorf("this backend cannot look at its nodes")
+		return nil, errors.New("this backend cannot sample nodes")
 	}
 	return &witness{
-		cluster: c, sampler: look, keys: keys, clock: clock, out: w,
-		latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, misses: map[string]int{},
-		changed: func(_, _ history.Sample) {}, sampling: how,
+		cluster: c, sampler: sampler, keys: keys, clock: clock, out: w, sampling: how,
+		latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, missed: map[string]int{},
+		changed: func(_, _ history.Sample) {},
 	}, nil
 }
 
-// run looks at all nodes until ctx ends. Each has a goroutine of its own: one
-// that does not answer must not hide the others.
+// run samples all nodes until ctx ends, each in a goroutine of its own: one that does not reply must not delay the
+// others.
 func (w *witness) run(ctx context.Context, t Time) {
 	var wg sync.WaitGroup
 	for i, n := range w.cluster.Nodes() {
-		mine := t.Actor(ctx, fmt.Sprintf("witness-%d", i))
-		wg.Go(func() { w.watch(mine, n.Name, t) })
+		ctx := t.Actor(ctx, fmt.Sprintf("witness-%d", i))
+		wg.Go(func() { w.watch(ctx, n.Name, t) })
 	}
 	wg.Wait()
 }
@@ -68,12 +70,12 @@ func (w *witness) watch(ctx context.Context, node string, t Time) {
 	var kept time.Duration
 	for {
 		t.Turn(ctx)
-		asked := w.clock()
-		s := w.sampler.Sample(ctx, node, w.keys.at(asked))
+		sent := w.clock()
+		s := w.sampler.Sample(ctx, node, w.keys.at(sent))
 		if ctx.Err() != nil {
 			return
 		}
-		s.Node, s.Sent, s.Time = node, asked, w.clock()
+		s.Node, s.Sent, s.Time = node, sent, w.clock()
 		if w.add(s, s.Time-kept >= keepEvery) {
 			kept = s.Time
 		}
@@ -85,41 +87,40 @@ func (w *witness) watch(ctx context.Context, node string, t Time) {
 	}
 }
 
-// take writes s if it is news or due, and says whether it did.
-func (w *witness) add(s history.Sample, due bool) bool {
+// add records s if it shows a change or is due, and reports whether it did.
+func (w *witness) add(s history.Sample, due bool) (recorded bool) {
 	w.mu.Lock()
-	old, known := w.latest[s.Node]
+	before, known := w.latest[s.Node]
 	w.latest[s.Node] = s
-	news := !known || differs(old, s)
-	write := news || due || !w.sampling.Thin || s.Time < w.keepUntil
-	if write {
+	recorded = !known || differs(before, s) || due || !w.sampling.Thin || s.Time < w.keepUntil
+	if recorded {
 		w.write(s)
 	}
-	told, changed := w.change(s)
+	reported, changed := w.change(s)
 	w.mu.Unlock()
 	if changed {
-		w.changed(told, s)
+		w.changed(reported, s)
 	}
-	return write
+	return recorded
 }
 
-// silentAfter is how many samples in a row have to be missing before a node is
-// called silent: one late answer on a busy machine is not an event.
+// silentAfter is how many samples in a row must be missed before a node counts as silent: one late reply on a busy
+// machine is not an event.
 const silentAfter = 3
 
-// turn says whether s changes what was last told of its node, and what that was.
-func (w *witness) change(s history.Sample) (told history.Sample, changed bool) {
-	told, known := w.reported[s.Node]
+// change compares s with the last sample of its node that was reported.
+func (w *witness) change(s history.Sample) (reported history.Sample, changed bool) {
+	reported, known := w.reported[s.Node]
 	if s.Up {
-		w.misses[s.Node] = 0
-	} else if w.misses[s.Node]++; known && told.Up && w.misses[s.Node] < silentAfter {
-		return told, false
+		w.missed[s.Node] = 0
+	} else if w.missed[s.Node]++; known && reported.Up && w.missed[s.Node] < silentAfter {
+		return reported, false
 	}
-	changed = known && (told.Role != s.Role || told.Up != s.Up)
+	changed = known && (reported.Role != s.Role || reported.Up != s.Up)
 	if changed || !known {
 		w.reported[s.Node] = s
 	}
-	return told, changed
+	return reported, changed
 }
 
 func (w *witness) write(s history.Sample) {
@@ -135,19 +136,19 @@ func (w *witness) write(s history.Sample) {
 	}
 }
 
-// stir keeps every sample for a while, because something is going on.
+// noteFault records all samples for a while.
 func (w *witness) noteFault(now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keepUntil = now + keepAround
 }
 
-// differs says whether b tells anything that a did not, apart from the passing of time.
+// differs reports whether anything but the passing of time distinguishes b from a.
 func differs(a, b history.Sample) bool {
 	if a.Up != b.Up || a.Role != b.Role || a.Replicas != b.Replicas || len(a.Keys) != len(b.Keys) {
 		return true
 	}
-	for key, x := range a.Keys { // order does not matter: any difference counts
+	for key, x := range a.Keys { // in any order: one difference is enough
 		if y, ok := b.Keys[key]; !ok || x.Owner != y.Owner || x.Count != y.Count || y.TTL > x.TTL {
 			return true
 		}
