@@ -17,7 +17,7 @@ func historicSpecs() []Spec {
 	var rows []Spec
 	for _, row := range historic.Catalog() {
 		kinds := []string{Single, Replicated, Sentinel}
-		if row.Many {
+		if row.Quorum {
 			kinds = []string{Quorum}
 		}
 		rows = append(rows, Spec{
@@ -87,9 +87,9 @@ func (l *historicLocker) Acquire(ctx context.Context, a Acquire) (Grant, error) 
 
 func (l *historicLocker) deadline(requested time.Time, lease time.Duration) time.Time {
 	switch {
-	case l.row.Endless, lease == 0:
+	case l.row.NoLease, lease == 0:
 		return time.Time{}
-	case l.row.Late:
+	case l.row.LeaseFromReply:
 		return time.Now().Add(lease)
 	}
 	return requested.Add(lease)

@@ -21,7 +21,7 @@ func TestHistoricRows(t *testing.T) {
 		if err != nil || got.Doc != row.Flaw {
 			t.Errorf("%s: %v; Doc %q", row.Name, err, got.Doc)
 		}
-		if got.Runs(Quorum) != row.Many || got.Runs(Single) == row.Many {
+		if got.Runs(Quorum) != row.Quorum || got.Runs(Single) == row.Quorum {
 			t.Errorf("%s runs on %v", row.Name, got.Topologies)
 		}
 	}

@@ -11,62 +11,62 @@ import (
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
-var errDied = errors.New("the process has died")
+var errCrash = errors.New("process crashed")
 
-// SETNX: its holder is gone, and the lock is not.
+// SETNX: the lock outlives its crashed holder.
 func TestSetnxOutlivesItsHolder(t *testing.T) {
 	ctx := context.Background()
 	rdb := locktest.StartServer(t).Dial(t)
 	a := open(t, "setnx", on(rdb))
 	must(t, "acquire", a.TryAcquire(ctx, "l", "a", lease), nil)
-	// No release. Ten leases of a later lock would not help: there is no end.
+	// No release, and no expiry.
 	if ttl := rdb.TTL(ctx, "l").Val(); ttl != -1 {
-		t.Errorf("the key ends in %v", ttl)
+		t.Errorf("the key has a TTL of %v", ttl)
 	}
 	must(t, "acquire of another", open(t, "setnx", on(rdb)).TryAcquire(ctx, "l", "b", lease), ErrHeld)
 }
 
-// SETNX, then EXPIRE: the client dies in between.
-func TestSetnxExpireDiesInBetween(t *testing.T) {
+// SETNX, then EXPIRE: the client crashes between the two.
+func TestSetnxExpireCrashInBetween(t *testing.T) {
 	ctx := context.Background()
 	s := locktest.StartServer(t)
 	direct, rdb := s.Dial(t), s.Dial(t)
-	death := newStop("pexpire")
-	death.goOn <- errDied
-	rdb.AddHook(death)
-	must(t, "acquire", open(t, "setnx-expire", on(rdb)).TryAcquire(ctx, "l", "a", lease), errDied)
+	crash := newStop("pexpire")
+	crash.proceed <- errCrash
+	rdb.AddHook(crash)
+	must(t, "acquire", open(t, "setnx-expire", on(rdb)).TryAcquire(ctx, "l", "a", lease), errCrash)
 	if ttl := direct.TTL(ctx, "l").Val(); ttl != -1 {
-		t.Errorf("the key of the dead client ends in %v, want never", ttl)
+		t.Errorf("the key of the crashed client has a TTL of %v, want none", ttl)
 	}
 	must(t, "acquire of another", open(t, "setnx-expire", on(direct)).TryAcquire(ctx, "l", "b", lease), ErrHeld)
 }
 
-// SETNX with a timestamp, and DEL: both see the dead holder, both take the lock.
-func TestSetnxDelBothTakeIt(t *testing.T) {
+// SETNX with a timestamp, and DEL: two clients see an expired lease, both acquire the lock.
+func TestSetnxDelGrantsTwice(t *testing.T) {
 	ctx := context.Background()
 	s := locktest.StartServer(t)
 	direct, slow := s.Dial(t), s.Dial(t)
 	past := Config{Masters: []redis.UniversalClient{direct}, Now: func() time.Time { return time.Now().Add(-time.Hour) }}
-	must(t, "acquire of the one who dies", open(t, "setnx-del", past).TryAcquire(ctx, "l", "dead", lease), nil)
+	must(t, "acquire with an expired lease", open(t, "setnx-del", past).TryAcquire(ctx, "l", "dead", lease), nil)
 
 	gate := newStop("del")
 	slow.AddHook(gate)
 	a, b := open(t, "setnx-del", on(slow)), open(t, "setnx-del", on(direct))
 	first := make(chan error, 1)
 	go func() { first <- a.TryAcquire(ctx, "l", "a", time.Hour) }()
-	<-gate.reached // it has read that the lease is over
+	<-gate.reached // it has read the expired lease
 	must(t, "acquire of b", b.TryAcquire(ctx, "l", "b", time.Hour), nil)
-	gate.goOn <- nil
+	gate.proceed <- nil
 	must(t, "acquire of a, which deletes the lock of b", <-first, nil)
 }
 
-// The same with GETSET: only one takes it. So the article's cure is one.
-func TestSetnxGetsetOneTakesIt(t *testing.T) {
+// The same with GETSET: only one acquires it, as the article says.
+func TestSetnxGetsetGrantsOnce(t *testing.T) {
 	ctx := context.Background()
 	s := locktest.StartServer(t)
 	direct, slow := s.Dial(t), s.Dial(t)
 	past := Config{Masters: []redis.UniversalClient{direct}, Now: func() time.Time { return time.Now().Add(-time.Hour) }}
-	must(t, "acquire of the one who dies", open(t, "setnx-getset", past).TryAcquire(ctx, "l", "dead", lease), nil)
+	must(t, "acquire with an expired lease", open(t, "setnx-getset", past).TryAcquire(ctx, "l", "dead", lease), nil)
 
 	gate := newStop("getset")
 	slow.AddHook(gate)
@@ -75,62 +75,62 @@ func TestSetnxGetsetOneTakesIt(t *testing.T) {
 	go func() { first <- a.TryAcquire(ctx, "l", "a", 2*time.Hour) }()
 	<-gate.reached
 	must(t, "acquire of b", b.TryAcquire(ctx, "l", "b", time.Hour), nil)
-	promised := direct.Get(ctx, "l").Val()
-	gate.goOn <- nil
+	before := direct.Get(ctx, "l").Val()
+	gate.proceed <- nil
 	must(t, "acquire of a", <-first, ErrHeld)
-	if now := direct.Get(ctx, "l").Val(); now == promised {
-		t.Error("the loser has not moved the end of the winner's lease; the article says that it does")
+	if now := direct.Get(ctx, "l").Val(); now == before {
+		t.Error("the loser has not changed the winner's lease; the article says that it does")
 	}
 }
 
-// The clock of a client decides, and it is ahead: it takes a lock that is held.
-func TestClockAheadTakesWhatIsHeld(t *testing.T) {
+// A client whose clock is ahead acquires a lock that is held.
+func TestClockAheadAcquiresHeldLock(t *testing.T) {
 	ctx := context.Background()
 	rdb := locktest.StartServer(t).Dial(t)
 	for _, name := range []string{"setnx-del", "setnx-getset", "watch-multi"} {
 		t.Run(name, func(t *testing.T) {
 			ahead := Config{Masters: []redis.UniversalClient{rdb},
 				Now: func() time.Time { return time.Now().Add(2 * time.Minute) }}
-			a, b, honest := open(t, name, on(rdb)), open(t, name, ahead), open(t, name, on(rdb))
+			a, b, c := open(t, name, on(rdb)), open(t, name, ahead), open(t, name, on(rdb))
 			must(t, "acquire", a.TryAcquire(ctx, name, "a", time.Minute), nil)
-			must(t, "acquire of another whose clock is right", honest.TryAcquire(ctx, name, "c", time.Minute), ErrHeld)
-			must(t, "acquire of another whose clock is ahead", b.TryAcquire(ctx, name, "b", time.Minute), nil)
+			must(t, "acquire of a client whose clock is right", c.TryAcquire(ctx, name, "c", time.Minute), ErrHeld)
+			must(t, "acquire of a client whose clock is ahead", b.TryAcquire(ctx, name, "b", time.Minute), nil)
 		})
 	}
 }
 
-// DEL after the lease: the lock of the next one is deleted, and a third gets in.
-func TestPlainDelTakesTheNextOnesLock(t *testing.T) {
+// DEL after the lease deletes the lock of the next holder, and a third one acquires it.
+func TestPlainDelReleasesAnothersLock(t *testing.T) {
 	ctx := context.Background()
 	rdb := locktest.StartServer(t).Dial(t)
 	for _, name := range []string{"set-nx-ex", "setnx-expire"} {
 		t.Run(name, func(t *testing.T) {
 			l := open(t, name, on(rdb))
 			must(t, "acquire of a", l.TryAcquire(ctx, name, "a", lease), nil)
-			over(t, rdb, name)
+			awaitExpiry(t, rdb, name)
 			must(t, "acquire of b", l.TryAcquire(ctx, name, "b", time.Minute), nil)
 			must(t, "release of a", l.Release(ctx, name, "a"), nil)
-			must(t, "acquire of c, while b has the lock", l.TryAcquire(ctx, name, "c", time.Minute), nil)
+			must(t, "acquire of c, while b holds the lock", l.TryAcquire(ctx, name, "c", time.Minute), nil)
 		})
 	}
 }
 
-// With compare-and-delete that is over; but the holder that outlived its lease
-// was told nothing until then, and two were at work.
-func TestCompareAndDeleteTellsTooLate(t *testing.T) {
+// Compare-and-delete prevents that, but the holder that outlived its lease learns it
+// only at its release: until then there are two.
+func TestCompareAndDeleteFailsTooLate(t *testing.T) {
 	ctx := context.Background()
 	rdb := locktest.StartServer(t).Dial(t)
 	l := open(t, "set-nx-px", on(rdb))
 	must(t, "acquire of a", l.TryAcquire(ctx, "l", "a", lease), nil)
-	over(t, rdb, "l")
-	must(t, "acquire of b, while a believes that it holds", l.TryAcquire(ctx, "l", "b", time.Minute), nil)
+	awaitExpiry(t, rdb, "l")
+	must(t, "acquire of b, while a still works", l.TryAcquire(ctx, "l", "b", time.Minute), nil)
 	must(t, "release of a", l.Release(ctx, "l", "a"), ErrNotOwner)
 	must(t, "acquire of c", l.TryAcquire(ctx, "l", "c", time.Minute), ErrHeld)
 }
 
-// The answer to SET NX PX is lost and go-redis sends it again: the lock is held
-// by the one who was refused (go-redis#2985).
-func TestSetNXPXRefusedByItself(t *testing.T) {
+// The reply to SET NX PX is lost and go-redis sends it again: the client whose acquire
+// failed holds the lock (go-redis#2985).
+func TestSetNXPXExcludesItself(t *testing.T) {
 	ctx := context.Background()
 	s := locktest.StartServer(t)
 	p := locktest.StartProxy(t, s.Addr)
@@ -138,14 +138,14 @@ func TestSetNXPXRefusedByItself(t *testing.T) {
 	p.Lose(1, "$3\r\nset\r\n")
 	must(t, "acquire", l.TryAcquire(ctx, "l", "a", time.Minute), ErrHeld)
 	if len(p.Lost) != 1 {
-		t.Fatalf("%d answers were lost, want 1", len(p.Lost))
+		t.Fatalf("%d replies were lost, want 1", len(p.Lost))
 	}
 	if holder := s.Dial(t).Get(ctx, "l").Val(); holder != "a" {
-		t.Errorf("the lock is held by %q, want a, who was told that somebody else has it", holder)
+		t.Errorf("the lock is held by %q, want a, whose acquire failed", holder)
 	}
 }
 
-// The answer to Redisson's script is lost and it is sent again: counted twice,
+// The reply to Redisson's script is lost and it is sent again: the hold is counted twice,
 // so one release does not free it (redisson#7367).
 func TestRedissonCountsTwice(t *testing.T) {
 	ctx := context.Background()
@@ -156,14 +156,14 @@ func TestRedissonCountsTwice(t *testing.T) {
 	p.Lose(1, "eval")
 	must(t, "acquire", a.TryAcquire(ctx, "l", "a", time.Minute), nil)
 	if n := direct.HGet(ctx, "l", "a").Val(); n != "2" || len(p.Lost) != 1 {
-		t.Fatalf("held %s times after %d lost answers, want 2 after 1", n, len(p.Lost))
+		t.Fatalf("hold count %s after %d lost replies, want 2 after 1", n, len(p.Lost))
 	}
 	must(t, "release", a.Release(ctx, "l", "a"), nil)
 	must(t, "acquire of another after the release", b.TryAcquire(ctx, "l", "b", time.Minute), ErrHeld)
 }
 
-// The answer to Redisson's release is lost: the owner is told that it is none (redisson#4871).
-func TestRedissonReleaseIsRefused(t *testing.T) {
+// The reply to Redisson's release is lost: it fails as not the owner's (redisson#4871).
+func TestRedissonReleaseFails(t *testing.T) {
 	ctx := context.Background()
 	s := locktest.StartServer(t)
 	p := locktest.StartProxy(t, s.Addr)
@@ -172,12 +172,12 @@ func TestRedissonReleaseIsRefused(t *testing.T) {
 	p.Lose(1, "eval")
 	must(t, "release", a.Release(ctx, "l", "a"), ErrNotOwner)
 	if s.Dial(t).Exists(ctx, "l").Val() != 0 {
-		t.Error("the lock is still there: the test tested nothing")
+		t.Error("the lock was not released: the test tested nothing")
 	}
 }
 
-// Masters that are slower together than the lease: granted when the first of
-// them has long forgotten it, and another owner is granted too (redisson#624).
+// Masters that together take longer than the lease: the lock is granted after it has expired at the first
+// of them, and another owner acquires it too (redisson#624).
 func TestRedissonRedlockGrantsAfterItsLease(t *testing.T) {
 	ctx := context.Background()
 	var slow, fast []redis.UniversalClient
@@ -188,21 +188,21 @@ func TestRedissonRedlockGrantsAfterItsLease(t *testing.T) {
 		p.Delay(lease)
 	}
 	a, b := open(t, "redisson-redlock", on(slow...)), open(t, "redisson-redlock", on(fast...))
-	begun := time.Now()
+	start := time.Now()
 	must(t, "acquire over slow connections", a.TryAcquire(ctx, "l", "a", lease), nil)
-	if took := time.Since(begun); took < 3*lease {
+	if took := time.Since(start); took < 3*lease {
 		t.Fatalf("took %v: the test tested nothing", took)
 	}
 	must(t, "acquire of another, at the moment of the grant", b.TryAcquire(ctx, "l", "b", time.Minute), nil)
 }
 
-// Redisson's watchdog renews a hold that names no lease, and tells nobody when it is lost.
+// Redisson's watchdog ends with the hold.
 func TestRedissonWatchdogEndsWithTheHold(t *testing.T) {
 	ctx := context.Background()
 	rdb := locktest.StartServer(t).Dial(t)
 	l := open(t, "redisson", on(rdb)).(*redisson)
 	must(t, "acquire", l.TryAcquire(ctx, "l", "a", 0), nil)
 	rdb.Del(ctx, "l")
-	must(t, "release of what somebody has deleted", l.Release(ctx, "l", "a"), ErrNotOwner)
-	l.wg.Wait() // its renewal has ended
+	must(t, "release after the key was deleted", l.Release(ctx, "l", "a"), ErrNotOwner)
+	l.wg.Wait() // for the watchdog
 }

@@ -1,8 +1,6 @@
-// Package historic has the locks that the articles about distributed locks tell
-// their story with, from SETNX alone to RedLock without its clock, each as it was
-// published and each with the flaw that it is known for. They are here to be
-// broken: by the tests of this package, and by chaos run --lock NAME. It is not
-// for programs that need a lock; they want package lock.
+// Package historic has the locks of the articles about distributed locks, from SETNX alone to RedLock without a
+// check of the clock, each as it was published and with its known flaw. They exist to be broken: by the tests of
+// this package, and by chaos run --lock NAME. Programs that need a lock use package lock.
 //
 // Read [Catalog] first: it names every lock, its flaw and its source.
 package historic
@@ -18,46 +16,43 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Errors of every lock here, for errors.Is. Any other error is what the server
-// or the network said, and then nobody knows whether the operation happened:
-// not asking is the flaw that all of these locks share.
+// Errors of every lock here, for errors.Is. After any other error, which comes from the server or the network,
+// the outcome of the operation is unknown: none of these locks resolves it, a flaw that all of them share.
 var (
-	// ErrHeld says that somebody else has the lock.
-	ErrHeld = errors.New("somebody else has the lock")
-	// ErrNotOwner says that the one who asks does not have the lock (any more).
-	ErrNotOwner = errors.New("the lock is not this owner's")
+	// ErrHeld means that another owner holds the lock.
+	ErrHeld = errors.New("lock is held by another owner")
+	// ErrNotOwner means that the owner does not hold the lock, or not any more.
+	ErrNotOwner = errors.New("lock is not held by this owner")
 )
 
-// Lock is one of the locks. Several goroutines may use it.
+// Lock is one of the locks. Its methods may be called concurrently.
 type Lock interface {
-	// TryAcquire asks once for the lock on behalf of owner, an id that nobody
-	// else has. A lock that knows leases ends after lease; 0 is 30 s. Nil is
-	// granted, and [ErrHeld] refused.
+	// TryAcquire acquires the lock for owner, a unique id, if it is free. A lock with leases expires after
+	// lease; 0 is 30 s. The error is [ErrHeld] if it is held.
 	TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error
-	// Release gives the lock back, or what it takes for it.
+	// Release releases the lock, or what it believes to be its own.
 	Release(ctx context.Context, name, owner string) error
-	// Close ends what runs in the background. It does not close the connections.
+	// Close stops what runs in the background. It does not close the connections.
 	Close()
 }
 
-// waiter is a lock that has a way of its own to wait.
-type waiter interface {
-	acquire(ctx context.Context, name, owner string, lease time.Duration) (asked time.Time, err error)
+// acquirer is a lock with a wait loop of its own.
+type acquirer interface {
+	acquire(ctx context.Context, name, owner string, lease time.Duration) (requested time.Time, err error)
 }
 
-// Config is what a lock is made from.
+// Config configures a lock.
 type Config struct {
-	// Masters are the servers: one, or an odd number of independent ones for a
-	// [Row] that says Many. They are not closed. Whether a request is sent again
-	// is decided by their MaxRetries, as in the programs that the articles speak of.
+	// Masters are the servers: one, or an odd number of independent ones for a [Row] with Quorum. They are not closed.
+	// Their MaxRetries decide whether a command is sent again, as in the programs that the articles describe.
 	Masters []redis.UniversalClient
-	// Now is the clock of this client, for locks that ask it. Nil is time.Now.
+	// Now is the clock of this client, for locks that use it. Nil is time.Now.
 	Now func() time.Time
-	// Rand draws the pauses of those who wait. Nil draws from the runtime's own source.
-	// It is used by one goroutine at a time.
+	// Rand is the source of the pauses between attempts. Nil is that of the runtime.
+	// It is not used concurrently.
 	Rand rand.Source
 
-	dice *dice // made by Open
+	jitter *jitter // set by Open
 }
 
 // Row is a row of the catalogue.
@@ -65,16 +60,17 @@ type Row struct {
 	Name      string
 	Flaw      string // one sentence: how it breaks
 	Source    string // who published it, or who found the flaw
-	Many      bool   // on several independent masters
-	Retries   bool   // meant for connections that send a request again
-	Reentrant bool   // its owner may take it again
-	Endless   bool   // it has no lease
-	Late      bool   // its lease is promised from the answer on, not from the question
+	Quorum    bool   // runs on several independent masters
+	Retries   bool   // meant for connections that send a command again
+	Reentrant bool   // its owner may acquire it again
+	NoLease   bool   // never expires
+	// LeaseFromReply means that the lock counts its lease from the last reply of an acquire, not from the request.
+	LeaseFromReply bool
 
 	open func(Config) Lock
 }
 
-// Catalog is every lock, in the order in which the articles tell of them.
+// Catalog returns every lock, in the historical order.
 func Catalog() []Row {
 	return []Row{
 		setnxRow, setnxExpireRow, setnxDelRow, setnxGetsetRow, watchMultiRow,
@@ -82,88 +78,84 @@ func Catalog() []Row {
 	}
 }
 
-// Lookup finds a row by name.
+// Lookup returns the row of that name.
 func Lookup(name string) (Row, error) {
 	for _, row := range Catalog() {
 		if row.Name == name {
 			return row, nil
 		}
 	}
-	return Row{}, fmt.Errorf("find historic lock: none is called %q", name)
+	return Row{}, fmt.Errorf("unknown historic lock %q", name)
 }
 
-// Open makes the lock. The caller closes it.
+// Open makes the lock. The caller must close it.
 func (r Row) Open(c Config) (Lock, error) {
-	switch {
-	case len(c.Masters) == 0:
-		return nil, fmt.Errorf("open historic lock %s: no server: give one", r.Name)
-	case !r.Many && len(c.Masters) > 1:
-		return nil, fmt.Errorf("open historic lock %s: %d servers: it lives on one", r.Name, len(c.Masters))
-	case r.Many && (len(c.Masters) < 3 || len(c.Masters)%2 == 0):
-		return nil, fmt.Errorf("open historic lock %s: %d servers: give an odd number, three or more",
-			r.Name, len(c.Masters))
+	switch n := len(c.Masters); {
+	case !r.Quorum && n != 1:
+		return nil, fmt.Errorf("historic lock %s: expected 1 master, got %d", r.Name, n)
+	case r.Quorum && (n < 3 || n%2 == 0):
+		return nil, fmt.Errorf("historic lock %s: expected an odd number of masters from 3, got %d", r.Name, n)
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.dice = &dice{source: c.Rand}
+	c.jitter = &jitter{source: c.Rand}
 	l := r.open(c)
-	if _, ok := l.(waiter); !ok {
-		l = polling{l, c.dice}
+	if _, ok := l.(acquirer); !ok {
+		l = polling{l, c.jitter}
 	}
 	return l, nil
 }
 
-// polling is a lock whose user asks again and again.
+// polling is a lock that waits by retrying.
 type polling struct {
 	Lock
-	dice *dice
+	jitter *jitter
 }
 
 func (l polling) acquire(
 	ctx context.Context, name, owner string, lease time.Duration,
-) (asked time.Time, err error) {
+) (requested time.Time, err error) {
 	for {
-		asked = time.Now()
+		requested = time.Now()
 		err = l.TryAcquire(ctx, name, owner, lease)
-		if !errors.Is(err, ErrHeld) || !pause(ctx, l.dice.pause()) {
-			return asked, err
+		if !errors.Is(err, ErrHeld) || !sleep(ctx, l.jitter.next()) {
+			return requested, err
 		}
 	}
 }
 
-// dice draws pauses, for several goroutines.
-type dice struct {
+// jitter draws the pauses between attempts. It may be used concurrently.
+type jitter struct {
 	mu     sync.Mutex
 	source rand.Source // nil: the runtime's
 }
 
-// pause is from 5 to 50 ms, in whole milliseconds: a simulation keeps those who
-// act at instants of their own by it.
-func (d *dice) pause() time.Duration {
-	const least, most = 5, 50
-	if d.source == nil {
-		return time.Duration(least+rand.IntN(most-least+1)) * time.Millisecond
+// next is from 5 to 50 ms, in whole milliseconds: the simulation separates clients by
+// the instants within a millisecond.
+func (j *jitter) next() time.Duration {
+	const shortest, longest = 5, 50
+	if j.source == nil {
+		return time.Duration(shortest+rand.IntN(longest-shortest+1)) * time.Millisecond
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Duration(least+rand.New(d.source).IntN(most-least+1)) * time.Millisecond
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return time.Duration(shortest+rand.New(j.source).IntN(longest-shortest+1)) * time.Millisecond
 }
 
-// Acquire asks for the lock until it is granted or ctx ends, after pauses of
-// up to 50 ms drawn by chance; Redisson's locks wait as they did. It says when
-// the last question was asked; its error is that of the answer.
+// Acquire retries until the lock is granted or ctx ends, after random pauses of up to 50 ms; Redisson's
+// locks wait as they did. It returns the time of the last attempt and its error.
 func Acquire(
 	ctx context.Context, l Lock, name, owner string, lease time.Duration,
-) (asked time.Time, err error) {
-	if w, ok := l.(waiter); ok {
-		return w.acquire(ctx, name, owner, lease)
+) (requested time.Time, err error) {
+	if a, ok := l.(acquirer); ok {
+		return a.acquire(ctx, name, owner, lease)
 	}
-	return polling{l, &dice{}}.acquire(ctx, name, owner, lease)
+	return polling{l, &jitter{}}.acquire(ctx, name, owner, lease)
 }
 
-// pause waits for d and reports whether ctx still lives.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleep waits for d and reports whether ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -174,7 +166,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// DefaultLease is the lease of those who ask for none.
+// DefaultLease is the lease of an acquire without one.
 const DefaultLease = 30 * time.Second
 
 func orDefault(lease time.Duration) time.Duration {
@@ -184,13 +176,16 @@ func orDefault(lease time.Duration) time.Duration {
 	return lease
 }
 
-// idle is for locks that have nothing in the background.
-type idle struct{}
+// plain is a lock without background work that is released by DEL, whoever holds it.
+type plain struct{ rdb redis.UniversalClient }
+
+// Release deletes the key.
+func (p plain) Release(ctx context.Context, name, _ string) error { return p.rdb.Del(ctx, name).Err() }
 
 // Close does nothing.
-func (idle) Close() {}
+func (plain) Close() {}
 
-// granted is the answer of a command that says whether it took the lock.
+// granted turns the reply of a command that may set the key into an error.
 func granted(ok bool, err error) error {
 	if err == nil && !ok {
 		return ErrHeld

@@ -36,8 +36,8 @@ func must(t *testing.T, what string, err, want error) {
 	}
 }
 
-// Each lock does what it is for when nothing goes wrong.
-func TestEveryLockExcludesInPeace(t *testing.T) {
+// Without faults every lock excludes.
+func TestEveryLockExcludesOnTheHappyPath(t *testing.T) {
 	ctx := context.Background()
 	var three []redis.UniversalClient
 	for range 3 {
@@ -46,37 +46,37 @@ func TestEveryLockExcludesInPeace(t *testing.T) {
 	for _, row := range Catalog() {
 		t.Run(row.Name, func(t *testing.T) {
 			c := on(three[0])
-			if row.Many {
+			if row.Quorum {
 				c = on(three...)
 			}
 			a, b := open(t, row.Name, c), open(t, row.Name, c)
 			must(t, "acquire", a.TryAcquire(ctx, row.Name, "a", 0), nil)
 			must(t, "acquire of another", b.TryAcquire(ctx, row.Name, "b", 0), ErrHeld)
 			if row.Reentrant {
-				must(t, "acquire again", a.TryAcquire(ctx, row.Name, "a", 0), nil)
+				must(t, "re-entry", a.TryAcquire(ctx, row.Name, "a", 0), nil)
 				must(t, "release of the inner hold", a.Release(ctx, row.Name, "a"), nil)
 				must(t, "acquire of another", b.TryAcquire(ctx, row.Name, "b", 0), ErrHeld)
 			}
 			short, cancel := context.WithTimeout(ctx, 60*time.Millisecond)
 			defer cancel()
 			if _, err := Acquire(short, b, row.Name, "b", 0); err == nil {
-				t.Error("waiting has granted a lock that is held")
+				t.Error("granted while it is held")
 			}
-			served := make(chan error, 1)
+			granted := make(chan error, 1)
 			long, cancel := context.WithTimeout(ctx, 30*time.Second)
 			defer cancel()
 			go func() {
 				_, err := Acquire(long, b, row.Name, "b", 0)
-				served <- err
+				granted <- err
 			}()
 			must(t, "release", a.Release(ctx, row.Name, "a"), nil)
-			must(t, "acquire after the release", <-served, nil)
+			must(t, "acquire after the release", <-granted, nil)
 			must(t, "release", b.Release(ctx, row.Name, "b"), nil)
 		})
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestOpenRejects(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer rdb.Close()
 	for _, row := range Catalog() {
@@ -85,21 +85,21 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		for _, n := range []int{0, 2} {
 			if _, err := row.Open(on(make([]redis.UniversalClient, n)...)); err == nil {
-				t.Errorf("%s was made from %d servers", row.Name, n)
+				t.Errorf("%s was opened with %d masters", row.Name, n)
 			}
 		}
 	}
 	if _, err := Lookup("mutex"); err == nil {
-		t.Error("found a lock that is not there")
+		t.Error("found an unknown lock")
 	}
 }
 
-// stopBefore is a go-redis hook that stands in the way of one command, as a
-// process does that is stopped, or dies, just before it sends it.
+// stopBefore is a go-redis hook that blocks one command, as if the process were
+// stopped or had crashed right before sending it.
 type stopBefore struct {
 	command string
 	reached chan struct{} // closed when the command is about to be sent
-	goOn    chan error    // nil: it is sent; else the process has died with this
+	proceed chan error    // nil: send it; else fail with this error
 }
 
 func newStop(command string) *stopBefore {
@@ -115,7 +115,7 @@ func (s *stopBefore) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == s.command {
 			close(s.reached)
-			if err := <-s.goOn; err != nil {
+			if err := <-s.proceed; err != nil {
 				cmd.SetErr(err)
 				return err
 			}
@@ -124,10 +124,10 @@ func (s *stopBefore) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// over waits until the lease of name is over at the server.
-func over(t *testing.T, rdb *redis.Client, name string) {
+// awaitExpiry waits until the lease of name has expired at the server.
+func awaitExpiry(t *testing.T, rdb *redis.Client, name string) {
 	t.Helper()
-	locktest.Eventually(t, 20*time.Second, "the lease is over", func() bool {
+	locktest.Eventually(t, 20*time.Second, "the lease has expired", func() bool {
 		return rdb.Exists(context.Background(), name).Val() == 0
 	})
 }

@@ -1,15 +1,12 @@
 package historic
 
-// Redisson's mutex as it was: a hash of owner and hold count, scripts, a
-// message when it is free, a watchdog for holds that name no lease; and a
-// connection that sends a request again when no answer came.
+// Redisson's mutex as it was: a hash of owner and hold count, scripts, a pub/sub message on release, a watchdog for
+// holds without a lease, and a connection that sends a command again when no reply came.
 //
-// The flaw: the scripts do not know that they have run before. An acquire whose
-// answer was lost is counted twice, and one release leaves the lock held
-// (redisson#7367); a release whose answer was lost is told that it owns nothing
-// (redisson#4871). The watchdog tells nobody that the lock is lost
-// (redisson#4698), and a waiter that missed the message sleeps for as long as
-// the lease that it saw (redisson#5761).
+// The flaw: the scripts do not detect that they have run before. An acquire whose reply was lost is counted twice, and
+// one release leaves the lock held (redisson#7367); a release whose reply was lost fails as not the owner's
+// (redisson#4871). The watchdog does not report the loss of the lock (redisson#4698), and a waiter that missed the
+// message sleeps until the end of the lease that it saw (redisson#5761).
 
 import (
 	"context"
@@ -22,12 +19,12 @@ import (
 
 var redissonRow = Row{
 	Name: "redisson", Retries: true, Reentrant: true,
-	Flaw:   "Redisson's mutex before its latch: an acquire that is sent again is counted twice and never comes free.",
+	Flaw:   "Redisson's mutex before it recognized repeated requests: an acquire that is sent again counts twice.",
 	Source: "redisson#7367, redisson#4871",
 	open:   func(c Config) Lock { return newRedisson(c.Masters[0]) },
 }
 
-// Model read in Redisson's RedissonLock; written anew.
+// After Redisson's RedissonLock.
 const (
 	redissonAcquire = `if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
   redis.call('HINCRBY', KEYS[1], ARGV[2], 1)
@@ -52,8 +49,8 @@ end
 return 0`
 )
 
-// got is the answer of redissonAcquire that says: it is yours.
-const got = -3
+// redissonGranted is the reply of redissonAcquire if the lock was granted.
+const redissonGranted = -3
 
 type redisson struct {
 	rdb redis.UniversalClient
@@ -75,60 +72,59 @@ func newRedisson(rdb redis.UniversalClient) *redisson {
 
 func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }
 
-// ask runs the script of acquire once: nil, or ErrHeld and what the holder has left.
-func (r *redisson) ask(ctx context.Context, name, owner string, lease time.Duration) (time.Duration, error) {
+// try runs the acquire script once. With ErrHeld it returns the rest of the holder's lease.
+func (r *redisson) try(ctx context.Context, name, owner string, lease time.Duration) (time.Duration, error) {
 	ms := orDefault(lease).Milliseconds()
 	n, err := r.rdb.Eval(ctx, redissonAcquire, []string{name}, ms, owner).Int64()
 	switch {
 	case err != nil:
 		return 0, err
-	case n != got:
+	case n != redissonGranted:
 		return time.Duration(n) * time.Millisecond, ErrHeld
 	}
 	r.granted(name, owner, lease)
 	return 0, nil
 }
 
-// TryAcquire takes the lock if it is free or owner's already.
+// TryAcquire acquires the lock if it is free or already owner's.
 func (r *redisson) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
-	_, err := r.ask(ctx, name, owner, lease)
+	_, err := r.try(ctx, name, owner, lease)
 	return err
 }
 
-// acquire tries, subscribes, and tries again whenever it is told that the lock
-// is free, or the lease that it saw is over.
+// acquire tries, subscribes, and retries at every message and at the end of the lease that it saw.
 func (r *redisson) acquire(
 	ctx context.Context, name, owner string, lease time.Duration,
-) (asked time.Time, err error) {
-	asked = time.Now()
-	if _, err := r.ask(ctx, name, owner, lease); !errors.Is(err, ErrHeld) {
-		return asked, err
+) (requested time.Time, err error) {
+	requested = time.Now()
+	if _, err := r.try(ctx, name, owner, lease); !errors.Is(err, ErrHeld) {
+		return requested, err
 	}
 	sub := r.rdb.Subscribe(ctx, channel(name))
 	defer sub.Close()
 	if _, err := sub.Receive(ctx); err != nil {
-		return asked, ErrHeld
+		return requested, ErrHeld
 	}
-	told := sub.Channel()
+	released := sub.Channel()
 	for {
-		asked = time.Now()
-		ttl, err := r.ask(ctx, name, owner, lease)
+		requested = time.Now()
+		ttl, err := r.try(ctx, name, owner, lease)
 		if !errors.Is(err, ErrHeld) {
-			return asked, err
+			return requested, err
 		}
 		timer := time.NewTimer(max(ttl, time.Millisecond))
 		select {
-		case <-told:
+		case <-released:
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return asked, ErrHeld
+			return requested, ErrHeld
 		}
 		timer.Stop()
 	}
 }
 
-// granted counts the hold, and has a watchdog renew it if it named no lease.
+// granted counts the hold and starts a watchdog if it has no lease.
 func (r *redisson) granted(name, owner string, lease time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,17 +144,17 @@ func (r *redisson) granted(name, owner string, lease time.Duration) {
 }
 
 func (r *redisson) renew(ctx context.Context, name, owner string) {
-	for pause(ctx, DefaultLease/3) {
+	for sleep(ctx, DefaultLease/3) {
 		n, err := r.rdb.Eval(ctx, redissonRenew, []string{name}, DefaultLease.Milliseconds(), owner).Int()
 		if err == nil && n == 0 {
-			return // lost, and nobody is told
+			return // lost, without a report
 		}
 	}
 }
 
-// Release gives one hold back.
+// Release releases one hold.
 func (r *redisson) Release(ctx context.Context, name, owner string) error {
-	lease := r.dropped(name, owner)
+	lease := r.drop(name, owner)
 	n, err := r.rdb.Eval(ctx, redissonRelease, []string{name, channel(name)},
 		orDefault(lease).Milliseconds(), owner).Int()
 	if err == nil && n < 0 {
@@ -167,8 +163,8 @@ func (r *redisson) Release(ctx context.Context, name, owner string) error {
 	return err
 }
 
-// dropped forgets one hold, whatever its release will come to, and says its lease.
-func (r *redisson) dropped(name, owner string) time.Duration {
+// drop removes one hold, whatever the result of its release, and returns its lease.
+func (r *redisson) drop(name, owner string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := [2]string{name, owner}
@@ -183,7 +179,7 @@ func (r *redisson) dropped(name, owner string) time.Duration {
 	return h.lease
 }
 
-// Close ends the watchdog.
+// Close stops the watchdogs.
 func (r *redisson) Close() {
 	r.mu.Lock()
 	for _, h := range r.holds {

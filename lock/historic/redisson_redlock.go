@@ -1,14 +1,12 @@
 package historic
 
-// Redisson's RedLock: its mutex on each of several masters, asked one after the
-// other, in order, until a majority has granted; then the lease is set anew on
-// all of them.
+// Redisson's RedLock: its mutex on each of several masters, one after the other, until a majority has granted it; then
+// PEXPIRE resets the lease on each of them.
 //
-// The flaw: nobody looks at the clock. When the answers of slow masters took
-// longer than the lease, the first of them have forgotten the lock by the time
-// the last one grants it, and it is granted all the same (redisson#624; the
-// validity of the Redis documentation is not computed at all). The final
-// PEXPIRE asks neither who owns the key nor whether it was there.
+// The flaw: it does not check the clock. If the replies of slow masters take longer than the lease, the lock has
+// expired at the first of them when the last one grants it, and it counts as granted (redisson#624; the validity of
+// the Redis documentation is not computed). The final PEXPIRE checks neither the owner of the key nor whether it
+// exists.
 
 import (
 	"context"
@@ -19,11 +17,11 @@ import (
 )
 
 var redissonRedlockRow = Row{
-	Name: "redisson-redlock", Many: true, Reentrant: true, Late: true,
-	Flaw:   "Redisson's RedLock: asks masters in order and computes no validity; grants after its lease was over.",
+	Name: "redisson-redlock", Quorum: true, Reentrant: true, LeaseFromReply: true,
+	Flaw:   "Redisson's RedLock: acquires from masters in order, computes no validity; grants expired leases.",
 	Source: "redisson#624; Redis documentation, Distributed Locks: the algorithm",
 	open: func(c Config) Lock {
-		l := &redissonRedlock{masters: c.Masters, dice: c.dice}
+		l := &redissonRedlock{masters: c.Masters, jitter: c.jitter}
 		for _, rdb := range c.Masters {
 			l.locks = append(l.locks, newRedisson(rdb))
 		}
@@ -34,28 +32,28 @@ var redissonRedlockRow = Row{
 type redissonRedlock struct {
 	masters []redis.UniversalClient
 	locks   []*redisson
-	dice    *dice
+	jitter  *jitter
 }
 
-// TryAcquire asks one master after the other.
+// TryAcquire acquires the lock from one master after the other.
 func (l *redissonRedlock) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
-	var taken []int
-	var why error
+	var acquired []int
+	var failure error
 	mayFail := len(l.locks) - (len(l.locks)/2 + 1)
 	for i, one := range l.locks {
 		err := one.TryAcquire(ctx, name, owner, orDefault(lease))
 		if err == nil {
-			taken = append(taken, i)
+			acquired = append(acquired, i)
 			continue
 		}
-		if why == nil || !errors.Is(err, ErrHeld) {
-			why = err
+		if failure == nil || !errors.Is(err, ErrHeld) {
+			failure = err
 		}
-		if i+1-len(taken) > mayFail {
-			return errors.Join(why, l.undo(ctx, name, owner, taken))
+		if i+1-len(acquired) > mayFail {
+			return errors.Join(failure, l.undo(ctx, name, owner, acquired))
 		}
 	}
-	for _, i := range taken {
+	for _, i := range acquired {
 		if err := l.masters[i].PExpire(ctx, name, orDefault(lease)).Err(); err != nil {
 			return err
 		}
@@ -63,10 +61,10 @@ func (l *redissonRedlock) TryAcquire(ctx context.Context, name, owner string, le
 	return nil
 }
 
-// undo gives back what was taken; what was asked for and not answered stays (redisson#1606).
-func (l *redissonRedlock) undo(ctx context.Context, name, owner string, taken []int) error {
+// undo releases what was acquired; an acquire without a reply is not undone (redisson#1606).
+func (l *redissonRedlock) undo(ctx context.Context, name, owner string, acquired []int) error {
 	var failed error
-	for _, i := range taken {
+	for _, i := range acquired {
 		if err := l.locks[i].Release(ctx, name, owner); err != nil && !errors.Is(err, ErrNotOwner) {
 			failed = err
 		}
@@ -74,20 +72,20 @@ func (l *redissonRedlock) undo(ctx context.Context, name, owner string, taken []
 	return failed
 }
 
-// acquire tries again after a pause drawn by chance.
+// acquire retries after random pauses.
 func (l *redissonRedlock) acquire(
 	ctx context.Context, name, owner string, lease time.Duration,
-) (asked time.Time, err error) {
+) (requested time.Time, err error) {
 	for {
-		asked = time.Now()
+		requested = time.Now()
 		err := l.TryAcquire(ctx, name, owner, lease)
-		if err == nil || !pause(ctx, l.dice.pause()) {
-			return asked, err
+		if err == nil || !sleep(ctx, l.jitter.next()) {
+			return requested, err
 		}
 	}
 }
 
-// Release gives the lock back on every master.
+// Release releases the lock on every master.
 func (l *redissonRedlock) Release(ctx context.Context, name, owner string) error {
 	var failed error
 	released := 0
@@ -108,7 +106,7 @@ func (l *redissonRedlock) Release(ctx context.Context, name, owner string) error
 	return failed
 }
 
-// Close ends nothing: with a lease, there is no watchdog.
+// Close closes the lock of each master.
 func (l *redissonRedlock) Close() {
 	for _, one := range l.locks {
 		one.Close()

@@ -1,19 +1,15 @@
 package historic
 
-// SET NX PX with a value that nobody else has, deleted by a script that compares
-// it: the lock of the Redis documentation for one instance. It is right for as
-// long as its holder is awake and its server lives.
+// SET NX PX with a unique value, deleted by a script that compares it: the lock of the Redis documentation for one
+// instance. It is correct as long as its holder is not paused and its server does not fail.
 //
-// The flaws: a holder that pauses beyond its lease is not told, and has no token
-// by which a resource could refuse it (Kleppmann 2016); a failover loses it; and a
-// SET whose answer was lost finds its own key when it is sent again, and says
-// that somebody else has the lock, for a whole lease (go-redis#2985).
+// The flaws: a holder that pauses beyond its lease does not learn it and has no token by which a resource could
+// reject it (Kleppmann 2016); a failover loses the lock; and a SET whose reply was lost finds its own key when it
+// is sent again, and reports that another owner holds the lock for a whole lease (go-redis#2985).
 
 import (
 	"context"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 var setNXPXRow = Row{
@@ -21,26 +17,23 @@ var setNXPXRow = Row{
 	Flaw: "SET NX PX with compare-and-delete: no renewal, no token; " +
 		"a holder that pauses beyond its lease is not stopped.",
 	Source: "Redis documentation, Distributed Locks: with a single instance; Kleppmann 2016",
-	open:   func(c Config) Lock { return &setNXPX{rdb: c.Masters[0]} },
+	open:   func(c Config) Lock { return setNXPX{plain{c.Masters[0]}} },
 }
 
-type setNXPX struct {
-	idle
-	rdb redis.UniversalClient
-}
+type setNXPX struct{ plain }
 
 const compareAndDelete = `if redis.call('GET', KEYS[1]) == ARGV[1] then
   return redis.call('DEL', KEYS[1])
 end
 return 0`
 
-// TryAcquire takes the lock for owner if the key is absent.
-func (s *setNXPX) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
+// TryAcquire sets the key to owner if it is absent.
+func (s setNXPX) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
 	return granted(s.rdb.SetNX(ctx, name, owner, orDefault(lease)).Result())
 }
 
-// Release deletes the key if it is owner's.
-func (s *setNXPX) Release(ctx context.Context, name, owner string) error {
+// Release deletes the key if its value is owner.
+func (s setNXPX) Release(ctx context.Context, name, owner string) error {
 	n, err := s.rdb.Eval(ctx, compareAndDelete, []string{name}, owner).Int()
 	if err == nil && n == 0 {
 		return ErrNotOwner

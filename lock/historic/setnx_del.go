@@ -1,16 +1,15 @@
 package historic
 
-// SETNX with a timestamp, and DEL: the value says when the lease is over, by
-// the clock of the one who wrote it. Whoever finds it over deletes it and tries
-// SETNX again.
+// SETNX with a timestamp, and DEL: the value is the end of the lease, by the clock of the client that wrote it. A
+// client that finds it expired deletes it and retries SETNX.
 //
-// The flaw: two clients read the same lease that is over; the first deletes it
-// and takes the lock; the second deletes the lock of the first and takes it too.
-// The Redis documentation tells of it, and of the next lock in this folder as
-// the cure. Both believe the clocks of clients.
+// The flaw: two clients read the same expired lease; the first deletes it and acquires the lock; the second deletes the
+// lock of the first and acquires it too. The Redis documentation describes this, and setnx-getset as the remedy. Both
+// trust the clocks of clients.
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -20,80 +19,84 @@ import (
 
 var setnxDelRow = Row{
 	Name:   "setnx-del",
-	Flaw:   "SETNX with a timestamp, DEL when it is over: two clients that both saw it over both take the lock.",
-	Source: "Redis documentation, SETNX: what must not be done about dead holders",
-	open:   func(c Config) Lock { return &setnxDel{stamp{rdb: c.Masters[0], now: c.Now}} },
+	Flaw:   "SETNX with a timestamp, DEL when it has expired: two clients that both saw it expired both acquire the lock.",
+	Source: "Redis documentation, SETNX: how not to handle crashed holders",
+	open:   func(c Config) Lock { return &setnxDel{timestamped{plain: plain{c.Masters[0]}, now: c.Now}} },
 }
 
-type setnxDel struct{ stamp }
+type setnxDel struct{ timestamped }
 
-// TryAcquire takes the lock if the key is absent, or deletes what is over and tries again.
+// TryAcquire sets the key if it is absent, or deletes an expired one and retries.
 func (s *setnxDel) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
 	until := s.until(lease)
-	ok, err := s.rdb.SetNX(ctx, name, until, 0).Result()
-	if err == nil && !ok {
-		var over bool
-		if over, err = s.over(ctx, name); err != nil || !over {
-			return granted(over, err)
+	return s.store(name, owner, until, s.setOrReplace(ctx, name, until, func() (bool, error) {
+		if err := s.rdb.Del(ctx, name).Err(); err != nil {
+			return false, err
 		}
-		if err = s.rdb.Del(ctx, name).Err(); err == nil {
-			ok, err = s.rdb.SetNX(ctx, name, until, 0).Result()
-		}
-	}
-	return s.keep(name, owner, until, granted(ok, err))
+		return s.rdb.SetNX(ctx, name, until, 0).Result()
+	}))
 }
 
-// stamp is what locks share whose value is the end of the lease in
-// milliseconds, by the clock of the client that has written it.
-type stamp struct {
-	idle
-	rdb redis.UniversalClient
+// timestamped is the common part of locks whose value is the end of the lease in milliseconds, by the clock of the
+// client that wrote it.
+type timestamped struct {
+	plain
 	now func() time.Time
 
-	mu   sync.Mutex
-	mine map[[2]string]int64 // by name and owner
+	mu     sync.Mutex
+	leases map[[2]string]int64 // ends of this client's leases, by name and owner
 }
 
-func (s *stamp) until(lease time.Duration) int64 { return s.now().Add(orDefault(lease)).UnixMilli() }
+func (s *timestamped) until(lease time.Duration) int64 {
+	return s.now().Add(orDefault(lease)).UnixMilli()
+}
 
-// over says whether the lease of the one who has the lock is over, as this client's clock has it.
-func (s *stamp) over(ctx context.Context, name string) (bool, error) {
-	value, err := s.rdb.Get(ctx, name).Result()
-	if err == redis.Nil {
-		return true, nil
+// setOrReplace sets the key if it is absent, and calls replace if its lease has expired.
+func (s *timestamped) setOrReplace(
+	ctx context.Context, name string, until int64, replace func() (bool, error),
+) error {
+	ok, err := s.rdb.SetNX(ctx, name, until, 0).Result()
+	if err != nil || ok {
+		return err
 	}
-	return s.past(value), err
+	value, err := s.rdb.Get(ctx, name).Result()
+	switch {
+	case err != nil && !errors.Is(err, redis.Nil):
+		return err
+	case err == nil && !s.expired(value):
+		return ErrHeld
+	}
+	return granted(replace())
 }
 
-func (s *stamp) past(value string) bool {
+func (s *timestamped) expired(value string) bool {
 	until, err := strconv.ParseInt(value, 10, 64)
 	return err == nil && until < s.now().UnixMilli()
 }
 
-// keep remembers a lease that was granted, and passes err on.
-func (s *stamp) keep(name, owner string, until int64, err error) error {
+// store stores the end of a granted lease; it returns err.
+func (s *timestamped) store(name, owner string, until int64, err error) error {
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mine == nil {
-		s.mine = make(map[[2]string]int64)
+	if s.leases == nil {
+		s.leases = make(map[[2]string]int64)
 	}
-	s.mine[[2]string{name, owner}] = until
+	s.leases[[2]string{name, owner}] = until
 	return nil
 }
 
-// Release deletes the key unless the lease of owner is over, which is asked of
-// its own clock and not of the server.
-func (s *stamp) Release(ctx context.Context, name, owner string) error {
+// Release deletes the key unless the lease of owner has expired, by the client's clock and not the server's.
+func (s *timestamped) Release(ctx context.Context, name, owner string) error {
 	id := [2]string{name, owner}
 	s.mu.Lock()
-	until, had := s.mine[id]
-	delete(s.mine, id)
+	until, ok := s.leases[id]
+	delete(s.leases, id)
 	s.mu.Unlock()
-	if !had || until <= s.now().UnixMilli() {
+	if !ok || until <= s.now().UnixMilli() {
 		return ErrNotOwner
 	}
-	return s.rdb.Del(ctx, name).Err()
+	return s.plain.Release(ctx, name, owner)
 }

@@ -1,15 +1,14 @@
 package historic
 
-// SETNX with a timestamp, and GETSET: whoever finds the lease over writes its
-// own with GETSET, and has the lock if what it got back was over too. So one
-// client alone wins.
+// SETNX with a timestamp, and GETSET: a client that finds the lease expired writes its own with GETSET, and holds
+// the lock if the value it got back had expired too. So only one client wins.
 //
-// The flaw: the clocks of clients decide. One that is ahead takes a lock that
-// is held. And the losers have written as well: they push the end of the
-// winner's lease away, or have the winner believe in one that is not there.
+// The flaw: the clocks of clients decide. A client whose clock is ahead acquires a lock that is held. And the losers
+// have written as well: they extend the lease of the winner, or make it believe in one that does not exist.
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,31 +16,21 @@ import (
 
 var setnxGetsetRow = Row{
 	Name:   "setnx-getset",
-	Flaw:   "SETNX with a timestamp and GETSET: a client whose clock is ahead takes a lock that is held.",
+	Flaw:   "SETNX with a timestamp and GETSET: a client whose clock is ahead acquires a lock that is held.",
 	Source: "Redis documentation, SETNX: locking with GETSET",
-	open:   func(c Config) Lock { return &setnxGetset{stamp{rdb: c.Masters[0], now: c.Now}} },
+	open:   func(c Config) Lock { return &setnxGetset{timestamped{plain: plain{c.Masters[0]}, now: c.Now}} },
 }
 
-type setnxGetset struct{ stamp }
+type setnxGetset struct{ timestamped }
 
-// TryAcquire takes the lock if the key is absent, or what is over if nobody was faster.
+// TryAcquire sets the key if it is absent, or replaces an expired one if no other client was faster.
 func (s *setnxGetset) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
 	until := s.until(lease)
-	ok, err := s.rdb.SetNX(ctx, name, until, 0).Result()
-	if err == nil && !ok {
-		var over bool
-		if over, err = s.over(ctx, name); err != nil || !over {
-			return granted(over, err)
+	return s.store(name, owner, until, s.setOrReplace(ctx, name, until, func() (bool, error) {
+		previous, err := s.rdb.GetSet(ctx, name, until).Result()
+		if errors.Is(err, redis.Nil) {
+			return true, nil
 		}
-		before, failed := s.rdb.GetSet(ctx, name, until).Result()
-		switch {
-		case failed == redis.Nil:
-			ok = true
-		case failed != nil:
-			err = failed
-		default:
-			ok = s.past(before)
-		}
-	}
-	return s.keep(name, owner, until, granted(ok, err))
+		return s.expired(previous), err
+	}))
 }

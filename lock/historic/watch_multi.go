@@ -1,11 +1,10 @@
 package historic
 
-// WATCH and MULTI: the value names the owner and the end of the lease, and
-// whoever changes it watches it meanwhile, so that nobody is overtaken and a
-// release is its own.
+// WATCH and MULTI: the value is the owner and the end of the lease. A client that changes it watches it meanwhile,
+// so that no concurrent change is lost, and a release deletes only its own lock.
 //
-// The flaw: what is left of the locks before it. The clocks of clients decide
-// when a lease is over, so a client that is ahead takes a lock that is held.
+// The flaw, left from the locks before it: the clocks of clients decide when a lease has expired, so a client whose
+// clock is ahead acquires a lock that is held.
 
 import (
 	"context"
@@ -19,18 +18,17 @@ import (
 
 var watchMultiRow = Row{
 	Name:   "watch-multi",
-	Flaw:   "WATCH and MULTI around owner and timestamp: a client whose clock is ahead takes a lock that is held.",
+	Flaw:   "WATCH and MULTI around owner and timestamp: a client whose clock is ahead acquires a lock that is held.",
 	Source: "Redis documentation, Transactions: check and set",
-	open:   func(c Config) Lock { return &watchMulti{rdb: c.Masters[0], now: c.Now} },
+	open:   func(c Config) Lock { return &watchMulti{plain{c.Masters[0]}, c.Now} },
 }
 
 type watchMulti struct {
-	idle
-	rdb redis.UniversalClient
+	plain
 	now func() time.Time
 }
 
-// TryAcquire writes the lock while it watches that nobody else does.
+// TryAcquire writes the key if it is absent or expired.
 func (w *watchMulti) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
 	value := owner + " " + strconv.FormatInt(w.now().Add(orDefault(lease)).UnixMilli(), 10)
 	return w.change(ctx, name, ErrHeld, func(holder string, until int64) bool {
@@ -38,35 +36,36 @@ func (w *watchMulti) TryAcquire(ctx context.Context, name, owner string, lease t
 	}, func(p redis.Pipeliner) { p.Set(ctx, name, value, 0) })
 }
 
-// Release deletes the lock while it watches that it stays owner's.
+// Release deletes the key if it is owner's.
 func (w *watchMulti) Release(ctx context.Context, name, owner string) error {
 	return w.change(ctx, name, ErrNotOwner, func(holder string, _ int64) bool {
 		return holder == owner
 	}, func(p redis.Pipeliner) { p.Del(ctx, name) })
 }
 
-// change does what do says if may allows it and nobody was faster, and answers no otherwise.
+// change executes commands in a transaction. It returns refusal if may forbids it or another client changed the key.
 func (w *watchMulti) change(
-	ctx context.Context, name string, no error, may func(holder string, until int64) bool, do func(redis.Pipeliner),
+	ctx context.Context, name string, refusal error, may func(holder string, until int64) bool,
+	commands func(redis.Pipeliner),
 ) error {
 	err := w.rdb.Watch(ctx, func(tx *redis.Tx) error {
 		value, err := tx.Get(ctx, name).Result()
-		if err != nil && err != redis.Nil {
+		if err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}
 		holder, end, _ := strings.Cut(value, " ")
 		until, _ := strconv.ParseInt(end, 10, 64)
 		if !may(holder, until) {
-			return no
+			return refusal
 		}
 		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			do(p)
+			commands(p)
 			return nil
 		})
 		return err
 	}, name)
 	if errors.Is(err, redis.TxFailedErr) {
-		return no
+		return refusal
 	}
 	return err
 }
