@@ -43,30 +43,30 @@ func checkBite(v *view, o Options) Result {
 	}}
 	var missing []string
 	if len(v.h.Spans) == 0 {
-		if o.obeys(nothingDone) {
+		if o.applies(nothingDone) {
 			missing = append(missing, "the history has no operations")
 		}
-	} else if need := threshold(o.MinContended, 2); contended < need && o.obeys(fewContended) {
+	} else if need := threshold(o.MinContended, 2); contended < need && o.applies(fewContended) {
 		missing = append(missing, fmt.Sprintf("only %d of %s contended, at least %d are needed: use more clients "+
 			"or a longer run", contended, plural(granted, "grant"), need))
 	}
 	for _, f := range silent {
-		if !o.obeys(faultSilent) {
+		if !o.applies(faultSilent) {
 			break
 		}
 		missing = append(missing, fmt.Sprintf("fault %s (%d) was injected at %s and never had an effect",
 			f.Name, f.ID, at(f.Time)))
 	}
 	for _, f := range v.h.Faults {
-		if f.Phase == history.Missed && o.obeys(faultMissed) {
+		if f.Phase == history.Missed && o.applies(faultMissed) {
 			missing = append(missing, fmt.Sprintf("planned fault %s never came: %s", f.Name, f.Detail))
 		}
 	}
-	if need := threshold(o.MinLanded, 1); injected > 0 && landed < need && o.obeys(fewLanded) {
+	if need := threshold(o.MinLanded, 1); injected > 0 && landed < need && o.applies(fewLanded) {
 		missing = append(missing, fmt.Sprintf("%d of %s landed while the lock was held, at least %d needed",
 			landed, plural(injected, "fault"), need))
 	}
-	if need := seen.expiry; need != "" && o.obeys(noExpiry) {
+	if need := seen.expiry; need != "" && o.applies(noExpiry) {
 		missing = append(missing, need)
 	}
 	if len(missing) > 0 {
@@ -109,7 +109,7 @@ func (v *view) contended() int {
 			byEnd = slices.Clone(holds)
 			slices.SortFunc(byEnd, sooner)
 		}
-		var asked lastTwo // among those invoked before the end of the hold
+		var asked latestTwo // among those invoked before the end of the hold
 		n := 0
 		for _, i := range byEnd {
 			x := &v.holds[i]
@@ -154,7 +154,7 @@ func (v *view) attempts() [][]int32 {
 }
 
 // lastTwo remembers the latest end that was added, and the latest of another owner.
-type lastTwo struct{ first, second ofOwner }
+type latestTwo struct{ first, second ofOwner }
 
 type ofOwner struct {
 	owner int32
@@ -162,7 +162,7 @@ type ofOwner struct {
 	set   bool
 }
 
-func (l *lastTwo) add(owner int32, end time.Duration) {
+func (l *latestTwo) add(owner int32, end time.Duration) {
 	switch {
 	case !l.first.set || end > l.first.end:
 		if l.first.set && l.first.owner != owner {
@@ -175,7 +175,7 @@ func (l *lastTwo) add(owner int32, end time.Duration) {
 }
 
 // without is the latest end of those that are not owner's, or -1.
-func (l *lastTwo) without(owner int32) time.Duration {
+func (l *latestTwo) without(owner int32) time.Duration {
 	switch {
 	case l.first.set && l.first.owner != owner:
 		return l.first.end

@@ -13,14 +13,14 @@ import (
 
 const (
 	// stall is the fault that stops a client for a while.
-	stall = "pause-client"
+	pauseClient = "pause-client"
 	// lateFault is how long before the end of the run a fault has to come to be
 	// asked for an effect; in a run of less than 4 s, a twentieth of it.
-	lateFault = 200 * time.Millisecond
+	lateFaultMargin = 200 * time.Millisecond
 )
 
 // struck is what faults did in a run.
-type struck struct {
+type faultEffects struct {
 	injected int             // that are counted
 	silent   []history.Fault // of these: never had an effect
 	landed   int             // of these: while the lock was held
@@ -30,7 +30,7 @@ type struck struct {
 
 // faults looks at what was injected. One that came just before the end, as a
 // drawn one may, and had no effect is not counted, unless there is no other.
-func (v *view) faults(o Options) (s struck) {
+func (v *view) faults(o Options) (s faultEffects) {
 	held := sync.OnceValue(v.heldAt)
 	bit, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
 	for _, f := range v.h.Faults {
@@ -41,16 +41,16 @@ func (v *view) faults(o Options) (s struck) {
 		bit[f.ID] = bit[f.ID] || f.Phase == history.TookEffect
 		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
 		if client, ok := strings.CutPrefix(end, "client:"); ok {
-			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) || f.Name != stall && v.asking(client, f.Time)
+			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) || f.Name != pauseClient && v.hasRequestInFlight(client, f.Time)
 		} else {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
 	}
-	late, last := make(map[int]bool), v.lastActive()-min(lateFault, v.h.End/20)
+	late, last := make(map[int]bool), v.lastActive()-min(lateFaultMargin, v.h.End/20)
 	for _, f := range v.h.Faults {
 		switch {
 		case f.ID == 0 || f.Phase != history.Injected || bit[f.ID]:
-		case f.Time > last && o.obeys(tooLate):
+		case f.Time > last && o.applies(tooLate):
 			late[f.ID] = true
 		default:
 			s.silent = append(s.silent, f)
@@ -113,7 +113,7 @@ func (v *view) missingExpiry() string {
 	for _, f := range v.h.Faults {
 		switch {
 		case f.ID == 0 || f.Phase == history.Missed:
-		case f.Name != stall:
+		case f.Name != pauseClient:
 			return ""
 		case f.Phase == history.Healed:
 			healed[f.ID] = f.Time
@@ -156,9 +156,9 @@ func (v *view) missingExpiry() string {
 
 // promisedUntil is the end of the promise that was in force at t, or the last before it.
 func (h *hold) promisedUntil(t time.Duration) time.Duration {
-	for i := len(h.more) - 1; i >= 0; i-- {
-		if h.more[i].from <= t {
-			return h.more[i].until
+	for i := len(h.laterPromises) - 1; i >= 0; i-- {
+		if h.laterPromises[i].from <= t {
+			return h.laterPromises[i].until
 		}
 	}
 	return h.valid
@@ -181,7 +181,7 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 // asking says whether the client of that number, as a word, had asked a server
 // for something about a lock at time t and had no answer yet: what happens to
 // its connections then happens to the lock.
-func (v *view) asking(client string, t time.Duration) bool {
+func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
 		if s.Call > t {

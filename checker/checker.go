@@ -114,9 +114,9 @@ type Options struct {
 	// Fair: the lock promises an order. MaxBypass is by how many later comers a
 	// waiter may be overtaken then; 0 is first come, first served. InLine is how
 	// long after it asked a waiter's place is certain; 0 is 100 ms.
-	Fair      bool
-	MaxBypass int
-	InLine    time.Duration
+	Fair         bool
+	MaxBypass    int
+	EnqueueDelay time.Duration
 	// Permits is how many permits a key has in all, where the history does not
 	// tell; "" is every key that is not named.
 	Permits map[string]int
@@ -131,7 +131,7 @@ type Options struct {
 	// Progress is told how far the judgement is; nil: nobody wants to know.
 	Progress *Progress
 
-	off disabled // a rule that is left out, to show that it is needed
+	off disabledRules // a rule that is left out, to show that it is needed
 }
 
 // LockKind is what a lock is meant to be; the names are those of the command line.
@@ -140,15 +140,15 @@ type LockKind string
 // The kinds. Without one, a lock that was granted again to its own holder counts
 // as reentrant.
 const (
-	AnyKind       LockKind = ""               // whatever the history shows
-	Mutex         LockKind = "mutex"          // not granted to who holds it
-	Reentrant     LockKind = "reentrant"      // granted again to who holds it, and given back as often
-	SharedLock    LockKind = "readers-writer" // the same for readers, who share, and for a writer
-	PermitCounter LockKind = "semaphore"      // as many permits as there are, see [Options.Permits]
+	AnyKind           LockKind = ""               // whatever the history shows
+	Mutex             LockKind = "mutex"          // not granted to who holds it
+	Reentrant         LockKind = "reentrant"      // granted again to who holds it, and given back as often
+	ReadersWriterLock LockKind = "readers-writer" // the same for readers, who share, and for a writer
+	SemaphoreLock     LockKind = "semaphore"      // as many permits as there are, see [Options.Permits]
 )
 
 // LockKinds are all kinds that can be named, in the order in which they are told.
-func LockKinds() []LockKind { return []LockKind{Mutex, Reentrant, SharedLock, PermitCounter} }
+func LockKinds() []LockKind { return []LockKind{Mutex, Reentrant, ReadersWriterLock, SemaphoreLock} }
 
 // Spec is a row of the catalogue.
 type Spec struct {

@@ -23,12 +23,12 @@ type touchLog struct {
 	token []uint64 // greatest token seen, by key
 	by    []int32  // the touch that brought it; -1: none
 	write []int32  // the last touch that was accepted; -1: none
-	void  []uint64 // tokens that the resource has seen up to here are of a count that has begun anew
+	stale []uint64 // tokens that the resource has seen up to here are of a count that has begun anew
 }
 
 func newTouchLog(keys int) *touchLog {
 	l := &touchLog{token: make([]uint64, keys), by: make([]int32, keys), write: make([]int32, keys),
-		void: make([]uint64, keys)}
+		stale: make([]uint64, keys)}
 	for k := range keys {
 		l.by[k], l.write[k] = -1, -1
 	}
@@ -39,7 +39,7 @@ func newTouchLog(keys int) *touchLog {
 // What the resource itself said it had seen counts too: it may see tokens when
 // it is read, which leaves no touch behind.
 func (l *touchLog) newest(t *history.Touched) (token uint64, by int32) {
-	if t.MaxSeen > max(l.token[t.Key], l.void[t.Key]) {
+	if t.MaxSeen > max(l.token[t.Key], l.stale[t.Key]) {
 		return t.MaxSeen, -1
 	}
 	return l.token[t.Key], l.by[t.Key]
@@ -56,20 +56,20 @@ func (l *touchLog) add(i int32, t *history.Touched) {
 
 // restart forgets the tokens seen before t, which belong to a count that was lost.
 func (l *touchLog) restart(t *history.Touched) {
-	l.void[t.Key] = max(l.void[t.Key], l.token[t.Key], t.MaxSeen)
+	l.stale[t.Key] = max(l.stale[t.Key], l.token[t.Key], t.MaxSeen)
 	l.token[t.Key], l.by[t.Key] = 0, -1
 }
 
 // damageLog is what is known of the guarded resource while its log is read.
 type damageLog struct {
-	fence  *touchLog // what an enforcing resource would have known
-	seen   *touchLog // the same, without the tokens of a count that has begun anew
-	counts map[string]int64
-	told   map[int32]map[uint64]bool // by key: the tokens that grants told; see tokenTold
+	fence   *touchLog // what an enforcing resource would have known
+	seen    *touchLog // the same, without the tokens of a count that has begun anew
+	counts  map[string]int64
+	granted map[int32]map[uint64]bool // by key: the tokens that grants told; see tokenTold
 }
 
 func newDamageLog(keys int) *damageLog {
-	return &damageLog{fence: newTouchLog(keys), seen: newTouchLog(keys), told: make(map[int32]map[uint64]bool),
+	return &damageLog{fence: newTouchLog(keys), seen: newTouchLog(keys), granted: make(map[int32]map[uint64]bool),
 		counts: map[string]int64{"writes": 0, "lost": 0, "stale": 0, "refused": 0, "refused_if_fenced": 0}}
 }
 
@@ -105,7 +105,7 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	}
 	newest, by := log.seen.newest(t)
 	stale, lost := t.Token < newest, t.Read != t.Found
-	if stale && v.tokenTold(log, t.Key, newest) && v.isLatest(t) && !found.off.has(latestGrant) {
+	if stale && v.tokenGranted(log, t.Key, newest) && v.isLatest(t) && !found.off.has(latestGrant) {
 		log.seen.restart(t)
 		stale = false
 	}
@@ -132,14 +132,14 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 // tokenTold says whether some grant told of a token. One that the resource has seen
 // and nobody was told of belongs to an acquire of unknown outcome, which may be
 // later than any that is known.
-func (v *view) tokenTold(log *damageLog, key int32, token uint64) bool {
-	tokens := log.told[key]
+func (v *view) tokenGranted(log *damageLog, key int32, token uint64) bool {
+	tokens := log.granted[key]
 	if tokens == nil {
 		tokens = make(map[uint64]bool)
 		for _, i := range v.byKey[key] {
 			tokens[v.holds[i].token] = true
 		}
-		log.told[key] = tokens
+		log.granted[key] = tokens
 	}
 	return tokens[token]
 }
@@ -161,7 +161,7 @@ func (v *view) isLatest(t *history.Touched) bool {
 		return false
 	}
 	h := &v.holds[holds[at]]
-	for n := end - 1; n >= 0 && v.holds[holds[n]].from >= h.called; n-- {
+	for n := end - 1; n >= 0 && v.holds[holds[n]].from >= h.asked; n-- {
 		g := &v.holds[holds[n]]
 		if n != at && !(g.inner && g.owner == t.Owner) && (g.from > h.from || g.until > h.from || !h.promisedAt(h.from)) {
 			return false
@@ -205,7 +205,7 @@ func (v *view) writerOf(touch int32) *hold {
 
 // proof is what shows that touch y was wrong: the touch x before it or, if
 // there was none, the grant under which it was made.
-func (v *view) proof(x, y int32) []int {
+func (v *view) touchEvidence(x, y int32) []int {
 	last := int(v.h.Touches[y].Index)
 	if x >= 0 {
 		return []int{int(v.h.Touches[x].Index), last}
@@ -220,7 +220,7 @@ func (v *view) damageViolation(f finding) Violation {
 	t := &v.h.Touches[f.y]
 	key := v.h.Keys[t.Key]
 	who := t.Process.Client(v.h.Clients)
-	w := Violation{Key: key, Class: v.damageClass(f), Events: v.proof(f.x, f.y)}
+	w := Violation{Key: key, Class: v.damageClass(f), Events: v.touchEvidence(f.x, f.y)}
 	if f.x >= 0 {
 		x := &v.h.Touches[f.x]
 		w.Clients = append(w.Clients, x.Process.Client(v.h.Clients))
@@ -235,12 +235,12 @@ func (v *view) damageViolation(f finding) Violation {
 			newest = max(newest, v.h.Touches[f.x].Token)
 		}
 		w.Text = fmt.Sprintf("client %d wrote under %s at %s with token %d after token %d had been seen",
-			who, keyName(key), at(t.Time), t.Token, newest)
+			who, lockName(key), at(t.Time), t.Token, newest)
 		return w
 	}
 	w.Rule = "a writer finds what it read: nobody else writes inside its critical section"
 	w.Text = fmt.Sprintf("client %d wrote under %s at %s over a value that it had not read (read %d, found %d)",
-		who, keyName(key), at(t.Time), t.Read, t.Found)
+		who, lockName(key), at(t.Time), t.Read, t.Found)
 	if f.x >= 0 {
 		x := &v.h.Touches[f.x]
 		w.Text += fmt.Sprintf(": the write of client %d at %s is lost", w.Clients[0], at(x.Time))

@@ -21,7 +21,7 @@ type tally struct{ histories, illegal, exact, tries, unknown int }
 func differ(h *history.History, t *tally) error {
 	v := newView(h)
 	for i, k := range v.keyedOps() {
-		if len(k.spans) == 0 || k.tangled {
+		if len(k.spans) == 0 || k.concurrent {
 			continue
 		}
 		v.prepare(&k)
@@ -31,7 +31,7 @@ func differ(h *history.History, t *tally) error {
 		flaws, overlaps := 0, 0
 		v.sweep(&k, 0, func(f flaw) {
 			flaws++
-			if f.kind == take || (f.kind == token && f.x >= 0) {
+			if f.kind == opGrant || (f.kind == opBadToken && f.x >= 0) {
 				overlaps++
 			}
 		})

@@ -47,7 +47,7 @@ func leaseExclusionRules() []string { return append(exclusionRules(), "promise-o
 func checkExclusion(v *view, o Options) Result {
 	found := newFindings(o)
 	all := v.overlaps(v.exclusive(o), func(x, y int32, s segment) {
-		found.add(finding{x: x, y: y, start: s.from, end: v.shown(s)})
+		found.add(finding{x: x, y: y, start: s.from, end: v.clipped(s)})
 	})
 	r := found.result(Exclusion, func(f finding) Violation {
 		x, y := &v.holds[f.x], &v.holds[f.y]
@@ -68,22 +68,22 @@ func (v *view) holdsResult(r Result, all bool, when string) Result {
 	switch {
 	case !all:
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
-	case r.Outcome == Holds && v.tangled > 0:
+	case r.Outcome == Holds && v.concurrent > 0:
 		r.Outcome = Undecided
-		r.Summary = plural(v.tangled, "owner") + " had two operations under way at once, so that their holds cannot be " +
+		r.Summary = plural(v.concurrent, "owner") + " had two operations under way at once, so that their holds cannot be " +
 			"told; give every hold an owner id of its own"
 	case len(v.holds) == 0:
 		r.Outcome = NotApplicable
 		r.Summary = "the lock was never granted"
 	case r.Outcome == Holds:
-		v.tellExclusion(&r, when)
+		v.summarizeExclusion(&r, when)
 	}
 	return r
 }
 
 // tellExclusion says what was found to be true: of readers, and of the permits of
 // a semaphore, several may be in at once.
-func (v *view) tellExclusion(r *Result, when string) {
+func (v *view) summarizeExclusion(r *Result, when string) {
 	alone, readers, others := 0, false, 0
 	for key, holds := range v.byKey {
 		if v.excludes(int32(key)) {
@@ -114,12 +114,12 @@ func (v *view) excludes(key int32) bool {
 }
 
 // believed ends a hold where the owner ceased to rely on it.
-func believed(h *hold) time.Duration { return h.until }
+func beliefEnd(h *hold) time.Duration { return h.until }
 
 // exclusive is the pairs that exclusion speaks of.
-func (v *view) exclusive(o Options) pairsOf {
-	p := pairsOf{slack: o.ClockError, end: believed, share: o.obeys(readersShare)}
-	if len(v.h.Limits) == 0 || !o.obeys(permitsShare) {
+func (v *view) exclusive(o Options) overlapQuery {
+	p := overlapQuery{slack: o.ClockError, end: beliefEnd, share: o.applies(readersShare)}
+	if len(v.h.Limits) == 0 || !o.applies(permitsShare) {
 		return p
 	}
 	p.keys = make([]bool, len(v.byKey))
@@ -130,12 +130,12 @@ func (v *view) exclusive(o Options) pairsOf {
 }
 
 // shown is the end of a segment, or that of the run if it never ends.
-func (v *view) shown(s segment) time.Duration { return max(s.from, min(s.until, v.h.End)) }
+func (v *view) clipped(s segment) time.Duration { return max(s.from, min(s.until, v.h.End)) }
 
 // blame says whether an overlap broke a promise or outlived a lease, and a
 // clause for people.
 func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
-	if p := both(x, y, s.from, s.until); p.until-p.from > o.ClockError || (s.from == s.until &&
+	if p := bothPromised(x, y, s.from, s.until); p.until-p.from > o.ClockError || (s.from == s.until &&
 		x.promisedAt(s.from) && y.promisedAt(s.from)) {
 		return BrokenPromise, ", inside the validity promised to both"
 	}
@@ -157,10 +157,10 @@ func (v *view) pairViolation(x, y *hold, s segment) Violation {
 		Owners:  []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
 		Events:  []int{v.granted(x), v.granted(y)},
 	}
-	if x.ended >= 0 {
-		w.Events = append(w.Events, int(x.ended))
+	if x.endEvent >= 0 {
+		w.Events = append(w.Events, int(x.endEvent))
 	}
 	w.Text = fmt.Sprintf("client %d and client %d both held %s for %s (%s to %s)", w.Clients[0], w.Clients[1],
-		keyName(key), long(s.until-s.from), at(s.from), at(s.until))
+		lockName(key), long(s.until-s.from), at(s.from), at(s.until))
 	return w
 }

@@ -8,6 +8,6 @@ func Rules(p Property) []string {
 
 // Without is o with one rule of a property switched off.
 func Without(o Options, p Property, rule int) Options {
-	o.off = disabled{of: p, rules: 1 << rule}
+	o.off = disabledRules{of: p, rules: 1 << rule}
 	return o
 }

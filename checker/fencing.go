@@ -94,7 +94,7 @@ func (v *view) minted(i int32) bool {
 
 // judgeTokens reports for each grant at most one earlier grant that it breaks a rule with.
 func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings) {
-	byCall := v.sorted(grants, func(h *hold) time.Duration { return h.called })
+	byCall := v.sorted(grants, func(h *hold) time.Duration { return h.asked })
 	guilty := make(map[int32]bool)
 	report := func(rule int, x, y int32) {
 		if !guilty[y] && !found.off.has(rule) {
@@ -104,7 +104,7 @@ func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings)
 		}
 	}
 	alone := func(i int32) bool { return !v.holds[i].reader && v.h.Limit(v.holds[i].key)|1 == 1 }
-	before := v.greatestBefore(grants, byCall, func(x, y *hold) bool { return x.from < y.called-slack })
+	before := v.greatestBefore(grants, byCall, func(x, y *hold) bool { return x.from < y.asked-slack })
 	for n, y := range byCall {
 		if x := before[n]; x >= 0 && v.holds[x].token >= v.holds[y].token {
 			report(tokenOrder, x, y)
@@ -196,20 +196,20 @@ func (v *view) fencingViolation(f finding) Violation {
 		Owners:  []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
 		Events:  []int{v.granted(x), v.granted(y)},
 	}
-	clients := fmt.Sprintf("client %d got %s with token %d at %s, ", w.Clients[0], keyName(key), x.token, at(x.from))
+	clients := fmt.Sprintf("client %d got %s with token %d at %s, ", w.Clients[0], lockName(key), x.token, at(x.from))
 	switch f.rule {
 	case tokenOrder:
 		w.Rule = "a later grant has a greater token"
 		w.Events = append(w.Events, int(v.h.Spans[y.span].Invoked))
 		w.Text = clients + fmt.Sprintf("and client %d, which asked at %s only, got token %d",
-			w.Clients[1], at(y.called), y.token)
+			w.Clients[1], at(y.asked), y.token)
 	case tokenTwice:
 		w.Rule = "no two holds have the same token"
 		w.Text = clients + fmt.Sprintf("and client %d got the same token at %s", w.Clients[1], at(y.from))
 	case tokenOfHolder:
 		w.Rule = "tokens grow in the order of holding"
-		if x.ended >= 0 {
-			w.Events = append(w.Events, int(x.ended))
+		if x.endEvent >= 0 {
+			w.Events = append(w.Events, int(x.endEvent))
 		}
 		w.Text = clients + fmt.Sprintf("held it until %s, and the next holder, client %d, has token %d",
 			at(x.until), w.Clients[1], y.token)
@@ -220,7 +220,7 @@ func (v *view) fencingViolation(f finding) Violation {
 func (v *view) resourceViolation(f finding) Violation {
 	t := &v.h.Touches[f.y]
 	key := v.h.Keys[t.Key]
-	w := Violation{Key: key, Events: v.proof(f.x, f.y)}
+	w := Violation{Key: key, Events: v.touchEvidence(f.x, f.y)}
 	newest := t.MaxSeen
 	if f.x >= 0 {
 		x := &v.h.Touches[f.x]
@@ -234,12 +234,12 @@ func (v *view) resourceViolation(f finding) Violation {
 	if f.rule == tookOld {
 		w.Rule = "an enforcing resource refuses a token older than one it has seen"
 		w.Text = fmt.Sprintf("the resource behind %s accepted token %d of client %d at %s although it had seen token %d",
-			keyName(key), t.Token, who, at(t.Time), newest)
+			lockName(key), t.Token, who, at(t.Time), newest)
 		return w
 	}
 	w.Rule = "an enforcing resource takes a token that is not older than any it has seen"
 	w.Text = fmt.Sprintf("the resource behind %s refused token %d of client %d at %s although it had seen none newer "+
 		"than %d",
-		keyName(key), t.Token, who, at(t.Time), newest)
+		lockName(key), t.Token, who, at(t.Time), newest)
 	return w
 }

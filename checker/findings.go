@@ -17,7 +17,7 @@ type finding struct {
 // findings counts violations and remembers the worst, so that a lock that
 // excludes nobody does not fill the memory.
 type findings struct {
-	off   disabled
+	off   disabledRules
 	keep  int
 	total int
 	kept  []finding

@@ -52,7 +52,7 @@ const (
 // of owners that it cannot judge, see [Hold.Uncertain]. Of the options only Permits and LockKind matter. [LiveHolds]
 // finds the same holds while a run is in progress.
 func FindHolds(h *history.History, o Options) []Hold {
-	h = o.limited(h)
+	h = o.withLimits(h)
 	v := &view{h: h, kind: o.LockKind}
 	v.fold(true)
 	holds := make([]Hold, len(v.holds))
@@ -65,12 +65,12 @@ func FindHolds(h *history.History, o Options) []Hold {
 func (v *view) export(h *hold) Hold {
 	s := &v.h.Spans[h.span]
 	x := Hold{Key: h.key, Owner: h.owner, Span: h.span, Client: v.client(h.span), Token: h.token, Reader: h.reader,
-		Uncertain: v.order[h.owner] == tangled, Asked: h.called, From: h.from, Until: h.until, End: v.endOf(h),
-		Granted: s.Ended, Ended: h.ended, Promises: make([]Promise, 0, 1+len(h.more))}
+		Uncertain: v.ownerOrder[h.owner] == concurrent, Asked: h.asked, From: h.from, Until: h.until, End: v.endOf(h),
+		Granted: s.Ended, Ended: h.endEvent, Promises: make([]Promise, 0, 1+len(h.laterPromises))}
 	if v.h.Limit(h.key) != 0 {
 		x.Permits = s.Permits
 	}
-	for i := -1; i < len(h.more); i++ {
+	for i := -1; i < len(h.laterPromises); i++ {
 		p := h.promises(i)
 		x.Promises = append(x.Promises, Promise{p.from, p.until})
 	}
@@ -79,19 +79,19 @@ func (v *view) export(h *hold) Hold {
 
 // endOf finds what kind of event ended a hold.
 func (v *view) endOf(h *hold) HoldEnd {
-	if h.ended < 0 {
+	if h.endEvent < 0 {
 		return StillHeld
 	}
 	notices, spans := v.h.Notices, v.h.Spans
-	n := sort.Search(len(notices), func(n int) bool { return notices[n].Index >= h.ended })
-	if n < len(notices) && notices[n].Index == h.ended {
+	n := sort.Search(len(notices), func(n int) bool { return notices[n].Index >= h.endEvent })
+	if n < len(notices) && notices[n].Index == h.endEvent {
 		if notices[n].F == history.Crash {
 			return Crashed
 		}
 		return LossReported
 	}
-	n = sort.Search(len(spans), func(n int) bool { return spans[n].Invoked >= h.ended })
-	if n == len(spans) || spans[n].Invoked != h.ended {
+	n = sort.Search(len(spans), func(n int) bool { return spans[n].Invoked >= h.endEvent })
+	if n == len(spans) || spans[n].Invoked != h.endEvent {
 		return RenewalRefused
 	}
 	switch spans[n].Outcome {

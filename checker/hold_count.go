@@ -68,10 +68,10 @@ type holdCounts struct {
 	*view
 	o         Options
 	found     *findings
-	uncertain []bool         // by owner: its depth is not known
-	regranted map[place]bool // who took a key again inside a hold
-	deep      []int32        // spans with which holds began that were taken again
-	counted   int            // counts compared
+	uncertain []bool            // by owner: its depth is not known
+	regranted map[ownerKey]bool // who took a key again inside a hold
+	deep      []int32           // spans with which holds began that were taken again
+	counted   int               // counts compared
 	nested    int
 }
 
@@ -83,20 +83,20 @@ func (c *holdCounts) judge() {
 			c.counted++
 		}
 	}
-	c.regranted = make(map[place]bool)
+	c.regranted = make(map[ownerKey]bool)
 	for i := range c.levels {
 		if l := &c.levels[i]; l.what == reentered && !c.uncertain[c.h.Spans[l.span].Owner] {
 			c.nested++
 			c.deep = append(c.deep, c.holds[l.hold].span)
-			c.regranted[place{c.h.Spans[l.span].Owner, c.h.Spans[l.span].Key}] = true
+			c.regranted[ownerKey{c.h.Spans[l.span].Owner, c.h.Spans[l.span].Key}] = true
 		}
 	}
-	reentrant := (c.nested > 0 && c.kind != Mutex) || c.kind == Reentrant || c.kind == SharedLock
+	reentrant := (c.nested > 0 && c.kind != Mutex) || c.kind == Reentrant || c.kind == ReadersWriterLock
 	timedOut := slices.Sorted(slices.Values(c.h.TimedOut))
 	for i := range c.levels {
 		l := &c.levels[i]
 		s := &c.h.Spans[l.span]
-		if c.uncertain[s.Owner] || l.lapsed && c.o.obeys(countLapsed) {
+		if c.uncertain[s.Owner] || l.lapsed && c.o.applies(countLapsed) {
 			continue
 		}
 		f := finding{x: int32(i), y: l.span, start: s.Return, end: s.Return}
@@ -124,17 +124,17 @@ func (c *holdCounts) judge() {
 // findUncertain finds the owners that did two things at once, or something of unknown outcome, or lost a hold.
 func (c *holdCounts) findUncertain() {
 	c.uncertain = make([]bool, len(c.h.Owners))
-	for owner, is := range c.order {
-		c.uncertain[owner] = is == tangled
+	for owner, is := range c.ownerOrder {
+		c.uncertain[owner] = is == concurrent
 	}
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
-		if s.Outcome == history.Info && isLockOp(s) && c.o.obeys(countUnproved) {
+		if s.Outcome == history.Info && isLockOp(s) && c.o.applies(countUnproved) {
 			c.uncertain[s.Owner] = true
 		}
 	}
 	for i := range c.holds {
-		if h := &c.holds[i]; h.ending == gone {
+		if h := &c.holds[i]; h.ending == endLost {
 			c.uncertain[h.owner] = true
 		}
 	}
@@ -147,7 +147,7 @@ func (c *holdCounts) overRelease(i int32) {
 	if !before || c.uncertain[s.Owner] || c.h.Limit(s.Key) != 0 {
 		return
 	}
-	if c.regranted[place{s.Owner, s.Key}] || c.counted > 0 {
+	if c.regranted[ownerKey{s.Owner, s.Key}] || c.counted > 0 {
 		c.found.add(finding{rule: overReleased, x: c.holds[last].span, y: i, start: s.Call, end: s.Return})
 	}
 }
@@ -166,9 +166,9 @@ func (c *holdCounts) freed(l *level) {
 		if y.owner == r.Owner || (y.reader && x.reader) || y.until-y.from <= c.o.ClockError {
 			continue
 		}
-		if x.promisedAt(y.from) || !c.o.obeys(countLapsed) {
+		if x.promisedAt(y.from) || !c.o.applies(countLapsed) {
 			c.found.add(finding{rule: freedTooSoon, x: l.span, y: holds[n], start: y.from,
-				end: c.shown(segment{y.from, min(x.until, y.until)})})
+				end: c.clipped(segment{y.from, min(x.until, y.until)})})
 		}
 		return
 	}

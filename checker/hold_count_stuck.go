@@ -48,10 +48,10 @@ func (c *holdCounts) reachOf(holds []int32) reach {
 	r := reach{make([]time.Duration, len(holds)+1), make([]time.Duration, len(holds)+1)}
 	r.back[0], r.called[len(holds)] = -1, never
 	for n, i := range holds {
-		r.back[n+1] = max(r.back[n], c.holds[i].back)
+		r.back[n+1] = max(r.back[n], c.holds[i].freeBy)
 	}
 	for n := len(holds) - 1; n >= 0; n-- {
-		r.called[n] = min(r.called[n+1], c.holds[holds[n]].called)
+		r.called[n] = min(r.called[n+1], c.holds[holds[n]].asked)
 	}
 	return r
 }

@@ -91,7 +91,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 		}
 	}
 	for _, f := range live {
-		if n := slices.Index(h.Owners, f.Owner); orders(h)[n] != tangled {
+		if n := slices.Index(h.Owners, f.Owner); orders(h)[n] != concurrent {
 			t.Errorf("%s: only the live fold has %+v\n%s", name, f, jsonLines(events))
 		}
 	}

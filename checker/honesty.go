@@ -51,35 +51,35 @@ func honestyRules() []string {
 // has told all there is to tell. A loss is for nothing if the promise stood,
 // nobody else was granted the lock by then, and the servers were there.
 func checkHonesty(v *view, o Options) Result {
-	c := reports{view: v, o: o, found: newFindings(o)}
-	c.strangers()
-	c.others()
-	c.losses()
+	c := honestyCheck{view: v, o: o, found: newFindings(o)}
+	c.releasesOfNothing()
+	c.operationsOfOthers()
+	c.judgeLosses()
 	r := c.found.result(Honesty, v.honestyViolation)
-	r.Counts = map[string]int64{"releases_and_renewals": int64(c.said), "losses_told": int64(c.told),
+	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_told": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
 	switch {
 	case r.Outcome == Violated:
-	case c.said == 0 && c.told == 0 && c.outlived == 0:
+	case c.replies == 0 && c.losses == 0 && c.outlived == 0:
 		r.Outcome, r.Summary = NotApplicable, "nothing was released, renewed or told lost"
 	default:
-		r.Summary = fmt.Sprintf("every report was true: %d of releases and renewals, %d of losses", c.said, c.told)
+		r.Summary = fmt.Sprintf("every report was true: %d of releases and renewals, %d of losses", c.replies, c.losses)
 	}
 	return r
 }
 
 // reports is one run of the check.
-type reports struct {
+type honestyCheck struct {
 	*view
 	o     Options
 	found *findings
 
-	unknown              []time.Duration // by key: when the first acquire of unknown outcome was invoked
-	said, told, outlived int
+	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
+	replies, losses, outlived int
 }
 
 // strangers judges releases and renewals of owners that hold nothing.
-func (c *reports) strangers() {
+func (c *honestyCheck) releasesOfNothing() {
 	for _, i := range c.orphans {
 		s := &c.h.Spans[i]
 		rule := releasedNothing
@@ -91,20 +91,20 @@ func (c *reports) strangers() {
 }
 
 // others judges releases and renewals that lie inside the hold of another.
-func (c *reports) others() {
+func (c *honestyCheck) operationsOfOthers() {
 	before := make([]int, len(c.byKey)) // by key: how many holds began before the operation
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
 		if (s.Op != history.OpRelease && s.Op != history.OpRenew) || s.Outcome != history.OK {
 			continue
 		}
-		c.said++
+		c.replies++
 		holds, n := c.byKey[s.Key], before[s.Key]
 		for n < len(holds) && c.holds[holds[n]].from+c.o.ClockError < s.Call {
 			n++
 		}
 		before[s.Key] = n
-		if c.order[s.Owner] == tangled || c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
+		if c.ownerOrder[s.Owner] == concurrent || c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
 			continue
 		}
 		c.within(int32(i), s, n)
@@ -115,10 +115,10 @@ func (c *reports) others() {
 // Whoever was granted before this owner is exclusion's business: only one who
 // came after it can have taken the lock from it. What the owner held tells whether
 // it shares with readers: a release or a renewal does not say in which mode it is.
-func (c *reports) within(i int32, s *history.Span, n int) {
+func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 	holds, mine, over := c.byKey[s.Key], int32(-1), int32(-1) // over: a hold of its own that had ended before
 	other, writer := int32(-1), int32(-1)                     // who came after; and who of these writes
-	for m := n - 1; m >= 0 && n-m <= holdsBack && mine < 0; m-- {
+	for m := n - 1; m >= 0 && n-m <= maxLookBack && mine < 0; m-- {
 		h := &c.holds[holds[m]]
 		switch {
 		case h.owner == s.Owner && h.until >= s.Call:
@@ -127,7 +127,7 @@ func (c *reports) within(i int32, s *history.Span, n int) {
 			over = max(over, holds[m])
 		case over >= 0: // it had come before
 		case h.until-c.o.ClockError <= s.Return:
-		case c.o.obeys(honestPromise) && !(h.promisedAt(s.Call) && h.promisedAt(s.Return)):
+		case c.o.applies(honestPromise) && !(h.promisedAt(s.Call) && h.promisedAt(s.Return)):
 		default:
 			if other = holds[m]; !h.reader {
 				writer = holds[m]
@@ -145,7 +145,7 @@ func (c *reports) within(i int32, s *history.Span, n int) {
 			mine = i
 		}
 	}
-	if mine >= 0 && c.o.obeys(honestReaders) && (c.holds[mine].reader || !s.Write) {
+	if mine >= 0 && c.o.applies(honestReaders) && (c.holds[mine].reader || !s.Write) {
 		other = writer
 	}
 	rule := releasedOther
@@ -155,27 +155,27 @@ func (c *reports) within(i int32, s *history.Span, n int) {
 	switch {
 	case mine >= 0 && other >= 0:
 		c.found.add(finding{rule: rule, x: other, y: i, start: s.Call, end: s.Return})
-	case mine < 0 && s.Op == history.OpRenew && c.order[s.Owner] == plain:
+	case mine < 0 && s.Op == history.OpRenew && c.ownerOrder[s.Owner] == sequential:
 		c.found.add(finding{rule: renewedNothing, x: -1, y: i, start: s.Call, end: s.Return})
 	}
 }
 
 // holdsBack bounds how far back a holder is looked for.
-const holdsBack = 64
+const maxLookBack = 64
 
 // losses judges what clients were told of the end of their holds.
-func (c *reports) losses() {
+func (c *honestyCheck) judgeLosses() {
 	tells := false
 	for i := range c.h.Notices {
 		if n := &c.h.Notices[i]; n.F == history.Lost {
 			tells = true
-			c.told++
+			c.losses++
 		}
 	}
-	still := c.stalls()
-	var away calm
-	if c.o.obeys(honestAway) && tells {
-		away = c.calmTimes(c.o)
+	still := c.clientPauses()
+	var away outageWindows
+	if c.o.applies(honestAway) && tells {
+		away = c.outages(c.o)
 	}
 	if tells {
 		c.unknown = c.firstUnknown()
@@ -184,33 +184,33 @@ func (c *reports) losses() {
 		h := &c.holds[i]
 		valid := h.lastPromise()
 		if valid < h.until {
-			c.late(int32(i), valid, tells, still)
+			c.judgeLate(int32(i), valid, tells, still)
 		}
-		if tells && h.ended >= 0 {
-			c.forNothing(int32(i), away)
+		if tells && h.endEvent >= 0 {
+			c.judgeUnfounded(int32(i), away)
 		}
 	}
 }
 
 // lastPromise is the end of the last promise made for the hold.
 func (h *hold) lastPromise() time.Duration {
-	if n := len(h.more); n > 0 {
-		return h.more[n-1].until
+	if n := len(h.laterPromises); n > 0 {
+		return h.laterPromises[n-1].until
 	}
 	return h.valid
 }
 
 // late judges a hold that its owner relied on after its promise.
-func (c *reports) late(i int32, valid time.Duration, tells bool, still map[int][]segment) {
+func (c *honestyCheck) judgeLate(i int32, valid time.Duration, tells bool, still map[int][]segment) {
 	h := &c.holds[i]
 	c.outlived++
 	s := &c.h.Spans[h.span]
-	if c.o.obeys(honestSilent) && !tells && (s.Lease > 0 || s.Valid == 0) {
+	if c.o.applies(honestSilent) && !tells && (s.Lease > 0 || s.Valid == 0) {
 		return
 	}
 	until := min(h.until, c.h.End)
 	from := max(valid, h.from)
-	if c.o.obeys(honestStalled) {
+	if c.o.applies(honestStalled) {
 		for _, p := range still[c.client(h.span)] {
 			if p.from < until && p.until > from { // it could be told when it went on
 				from = p.until
@@ -223,17 +223,17 @@ func (c *reports) late(i int32, valid time.Duration, tells bool, still map[int][
 }
 
 // forNothing judges a hold that ended because its owner was told so.
-func (c *reports) forNothing(i int32, away calm) {
+func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	h := &c.holds[i]
-	n := sort.Search(len(c.h.Notices), func(n int) bool { return c.h.Notices[n].Index >= h.ended })
-	if n == len(c.h.Notices) || c.h.Notices[n].Index != h.ended || c.h.Notices[n].F != history.Lost {
+	n := sort.Search(len(c.h.Notices), func(n int) bool { return c.h.Notices[n].Index >= h.endEvent })
+	if n == len(c.h.Notices) || c.h.Notices[n].Index != h.endEvent || c.h.Notices[n].F != history.Lost {
 		return
 	}
 	t := h.until
 	if h.lastPromise()-t <= c.o.slack() || away.touches(segment{h.from, t}) {
 		return
 	}
-	if c.takenBy(i, t) {
+	if c.mayBeGrantedBy(i, t) {
 		return
 	}
 	c.found.add(finding{rule: lostForNothing, x: i, y: int32(n), start: t, end: t})
@@ -242,19 +242,19 @@ func (c *reports) forNothing(i int32, away calm) {
 // takenBy says whether another may have been granted the lock while hold i was
 // there and before t: somebody who knows of it, within the slack, or one whose
 // acquire had an unknown outcome.
-func (c *reports) takenBy(i int32, t time.Duration) bool {
+func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
 	h := &c.holds[i]
 	if c.unknown[h.key] <= t {
 		return true
 	}
 	holds := c.byKey[h.key]
 	n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from >= h.from })
-	for m := max(0, n-holdsBack); m < len(holds); m++ {
+	for m := max(0, n-maxLookBack); m < len(holds); m++ {
 		y := &c.holds[holds[m]]
 		if y.from > later(t, c.o.slack()) {
 			break
 		}
-		if y.owner != h.owner && y.called <= t && y.until >= h.from {
+		if y.owner != h.owner && y.asked <= t && y.until >= h.from {
 			return true
 		}
 	}
@@ -267,7 +267,7 @@ func (v *view) honestyViolation(f finding) Violation {
 		return v.lossViolation(f)
 	}
 	s := &v.h.Spans[f.y]
-	who, key := s.Process.Client(v.h.Clients), keyName(v.h.Keys[s.Key])
+	who, key := s.Process.Client(v.h.Clients), lockName(v.h.Keys[s.Key])
 	verb := "released"
 	if s.Op == history.OpRenew {
 		verb = "renewed"
@@ -296,12 +296,12 @@ func (v *view) lossViolation(f finding) Violation {
 	h := &v.holds[f.x]
 	w := Violation{Key: v.h.Keys[h.key], Class: BrokenPromise, Clients: []int{v.client(h.span)},
 		Owners: []string{v.h.Owners[h.owner]}, Events: []int{v.granted(h)}}
-	if h.ended >= 0 {
-		w.Events = append(w.Events, int(h.ended))
+	if h.endEvent >= 0 {
+		w.Events = append(w.Events, int(h.endEvent))
 	} else {
 		w.Events = append([]int{int(v.h.Spans[h.span].Invoked)}, w.Events...)
 	}
-	who, key := w.Clients[0], keyName(w.Key)
+	who, key := w.Clients[0], lockName(w.Key)
 	if f.rule == lostForNothing {
 		w.Class = ""
 		w.Rule = "a hold is not told lost while its promise stands and nobody took it"

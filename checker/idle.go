@@ -24,14 +24,14 @@ import (
 type cause uint8
 
 const (
-	unused   cause = iota // nobody had held it yet
-	givenUp               // the last hold was released
-	expired               // the last hold was not: its lease ran out
-	imagined              // an acquire of unknown outcome may have been the last hold
+	neverHeld           cause = iota // nobody had held it yet
+	afterRelease                     // the last hold was released
+	afterExpiry                      // the last hold was not: its lease ran out
+	afterUnknownAcquire              // an acquire of unknown outcome may have been the last hold
 )
 
 // gap is a time in which nobody can have held a key.
-type gap struct {
+type freeInterval struct {
 	segment
 	key   int32
 	last  int32 // what ended last: a hold, or a span if imagined; -1 if unused
@@ -43,8 +43,8 @@ type wait struct{ gap, span int32 }
 
 // idle is what is known of free keys.
 type idle struct {
-	gaps    []gap // longer than the slack, by key, in the order of time
-	free    []gap // by key: from when on nobody can hold it any more; until is the end of the run
+	gaps    []freeInterval // longer than the slack, by key, in the order of time
+	free    []freeInterval // by key: from when on nobody can hold it any more; until is the end of the run
 	extents *extents
 	waits   []wait // acquires longer than the slack that met a gap, by gap
 }
@@ -52,7 +52,7 @@ type idle struct {
 // idleTimes finds the gaps longer than slack, once for all who ask.
 func (v *view) idleTimes(slack time.Duration) *idle {
 	v.idleOnce.Do(func() {
-		v.idle = &idle{free: make([]gap, len(v.byKey))}
+		v.idle = &idle{free: make([]freeInterval, len(v.byKey))}
 		e := newExtents(v)
 		v.idle.extents = e
 		for key := range v.byKey {
@@ -71,15 +71,15 @@ type idleState struct {
 
 // key walks over everything that may have held a key, in the order of its beginning.
 func (d *idle) key(e *extents, key int32, slack time.Duration) {
-	holds, extra := e.byKey[key], e.extra[key]
-	now := gap{segment: segment{0, 0}, key: key, last: -1}
+	holds, extra := e.byKey[key], e.possible[key]
+	now := freeInterval{segment: segment{0, 0}, key: key, last: -1}
 	next := func(from, until time.Duration, last int32, why cause) {
 		if from-now.from > slack {
 			now.until = from
 			d.gaps = append(d.gaps, now)
 		}
 		if until >= now.from {
-			now = gap{segment: segment{until, never}, key: key, last: last, cause: why}
+			now = freeInterval{segment: segment{until, never}, key: key, last: last, cause: why}
 		}
 	}
 	for _, i := range holds {
@@ -88,10 +88,10 @@ func (d *idle) key(e *extents, key int32, slack time.Duration) {
 			next(extra[0].from, extra[0].until, extra[0].last, extra[0].cause)
 			extra = extra[1:]
 		}
-		if h.ending == released {
-			next(h.from, h.back, i, givenUp)
+		if h.ending == endReleased {
+			next(h.from, h.freeBy, i, afterRelease)
 		} else {
-			next(h.from, e.leaseEnd(i), i, expired)
+			next(h.from, e.leaseEnd(i), i, afterExpiry)
 		}
 	}
 	for _, x := range extra {
@@ -142,21 +142,21 @@ func (d *idle) meet(v *view, slack time.Duration) {
 // extents knows the largest time that each hold can have lasted.
 type extents struct {
 	*view
-	extra   [][]gap           // by key: acquires of unknown outcome, and grants whose client stood still
-	renewed []time.Duration   // by hold: end of the last lease that a renewal can have begun; nil if nothing was renewed
-	told    []history.Unknown // when unknown outcomes were told of, by span; nil until asked for
-	longest time.Duration     // lease of a lock that renews by itself, as its promises show it; 0: they do not
+	possible     [][]freeInterval  // by key: acquires of unknown outcome, and grants whose client stood still
+	renewed      []time.Duration   // by hold: end of the last lease that a renewal can have begun; nil if nothing was renewed
+	unknownTimes []history.Unknown // when unknown outcomes were told of, by span; nil until asked for
+	longestLease time.Duration     // lease of a lock that renews by itself, as its promises show it; 0: they do not
 }
 
 func newExtents(v *view) *extents {
-	e := &extents{view: v, extra: make([][]gap, len(v.byKey))}
+	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey))}
 	unknown, renewals := false, false
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
 		unknown = unknown || v.mayHold(s)
 		renewals = renewals || s.Op == history.OpRenew
 		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
-			e.longest = max(e.longest, s.Valid-s.Call)
+			e.longestLease = max(e.longestLease, s.Valid-s.Call)
 		}
 	}
 	for i := range v.h.Notices {
@@ -168,9 +168,9 @@ func newExtents(v *view) *extents {
 	if unknown {
 		e.unknowns()
 	}
-	e.stoodStill()
-	for _, x := range e.extra {
-		slices.SortFunc(x, func(a, b gap) int { return cmp.Compare(a.from, b.from) })
+	e.pausedGrants()
+	for _, x := range e.possible {
+		slices.SortFunc(x, func(a, b freeInterval) int { return cmp.Compare(a.from, b.from) })
 	}
 	return e
 }
@@ -181,8 +181,8 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 	end := never
 	if lease := e.h.Spans[h.span].Lease; lease > 0 {
 		end = later(h.from, lease)
-	} else if e.longest > 0 && h.ending == gone {
-		end = later(max(h.from, h.until), e.longest)
+	} else if e.longestLease > 0 && h.ending == endLost {
+		end = later(max(h.from, h.until), e.longestLease)
 	}
 	if e.renewed != nil {
 		end = max(end, e.renewed[i])
@@ -196,7 +196,7 @@ func (v *view) mayHold(s *history.Span) bool {
 	if s.Op != history.OpAcquire && s.Op != history.OpTry {
 		return false
 	}
-	return s.Outcome == history.Info || (s.Outcome == history.OK && v.order[s.Owner] == tangled)
+	return s.Outcome == history.Info || (s.Outcome == history.OK && v.ownerOrder[s.Owner] == concurrent)
 }
 
 // unknowns adds the acquires of unknown outcome.
@@ -212,34 +212,34 @@ func (e *extents) unknowns() {
 		if !e.mayHold(s) {
 			continue
 		}
-		end, lease := e.ended(int32(i)), s.Lease
+		end, lease := e.latestEffect(int32(i)), s.Lease
 		if s.Outcome == history.OK {
 			end = never
 		}
 		if k, ok := crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
-			end, lease = min(end, k), cmp.Or(lease, e.longest)
+			end, lease = min(end, k), cmp.Or(lease, e.longestLease)
 		}
 		if lease == 0 { // its client lives, and may renew for ever what it may have
 			end = never
 		}
-		x := gap{segment: segment{s.Call, later(end, lease)}, key: s.Key, last: int32(i), cause: imagined}
-		e.extra[s.Key] = append(e.extra[s.Key], x)
+		x := freeInterval{segment: segment{s.Call, later(end, lease)}, key: s.Key, last: int32(i), cause: afterUnknownAcquire}
+		e.possible[s.Key] = append(e.possible[s.Key], x)
 	}
 }
 
 // stoodStill adds the time in which a client may have been granted a lock
 // without learning of it, because it was stopped.
-func (e *extents) stoodStill() {
-	still := e.stalls()
+func (e *extents) pausedGrants() {
+	still := e.clientPauses()
 	if len(still) == 0 {
 		return
 	}
 	for i := range e.holds {
 		h := &e.holds[i]
 		for _, p := range still[e.client(h.span)] {
-			if begin := max(h.called, p.from); begin < min(h.from, p.until) {
-				x := gap{segment: segment{begin, h.from}, key: h.key, last: int32(i), cause: givenUp}
-				e.extra[h.key] = append(e.extra[h.key], x)
+			if begin := max(h.asked, p.from); begin < min(h.from, p.until) {
+				x := freeInterval{segment: segment{begin, h.from}, key: h.key, last: int32(i), cause: afterRelease}
+				e.possible[h.key] = append(e.possible[h.key], x)
 			}
 		}
 	}
@@ -262,25 +262,25 @@ func (v *view) firstUnknown() []time.Duration {
 
 // ended is the latest time at which an operation can have had its effect: when
 // its completion was recorded, whatever it told; never if it has none.
-func (e *extents) ended(i int32) time.Duration {
+func (e *extents) latestEffect(i int32) time.Duration {
 	s := &e.h.Spans[i]
 	if s.Outcome != history.Info || s.Ended < 0 {
 		return s.Return
 	}
-	if e.told == nil {
-		e.told = slices.SortedFunc(slices.Values(e.h.Unknown), func(a, b history.Unknown) int {
+	if e.unknownTimes == nil {
+		e.unknownTimes = slices.SortedFunc(slices.Values(e.h.Unknown), func(a, b history.Unknown) int {
 			return cmp.Compare(a.Span, b.Span)
 		})
 	}
-	n, ok := slices.BinarySearchFunc(e.told, i, func(u history.Unknown, i int32) int { return cmp.Compare(u.Span, i) })
+	n, ok := slices.BinarySearchFunc(e.unknownTimes, i, func(u history.Unknown, i int32) int { return cmp.Compare(u.Span, i) })
 	if !ok {
 		return never
 	}
-	return e.told[n].Time
+	return e.unknownTimes[n].Time
 }
 
 // stalls is, by client, when faults held it up.
-func (v *view) stalls() map[int][]segment {
+func (v *view) clientPauses() map[int][]segment {
 	var still map[int][]segment
 	open := make(map[int]int) // by fault id: client
 	for i := range v.h.Faults {
@@ -310,7 +310,7 @@ func (v *view) stalls() map[int][]segment {
 // leaseOver is when the key that a finding speaks of had become free.
 func (v *view) leaseOver(f finding) time.Duration {
 	for _, g := range v.idle.gaps {
-		if g.last == f.x && g.cause == expired && g.from <= f.start && f.end <= g.until {
+		if g.last == f.x && g.cause == afterExpiry && g.from <= f.start && f.end <= g.until {
 			return g.from
 		}
 	}
@@ -319,7 +319,7 @@ func (v *view) leaseOver(f finding) time.Duration {
 
 // spanOf is the operation behind what a gap of a key says came last.
 func (v *view) spanOf(key, last int32) int32 {
-	if v.idle.free[key].cause == imagined {
+	if v.idle.free[key].cause == afterUnknownAcquire {
 		return last
 	}
 	return v.holds[last].span

@@ -18,7 +18,7 @@ import (
 // h is not changed; several goroutines may judge the same history.
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
-	h = o.limited(h)
+	h = o.withLimits(h)
 	j := Judgement{LockKind: o.LockKind, Spans: len(h.Spans), Events: h.Events, Problems: h.Problems}
 	specs := o.asked()
 	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
@@ -35,7 +35,7 @@ func Judge(h *history.History, o Options) Judgement {
 			o.Progress.step(string(specs[i].Name), len(h.Spans), func() { j.Results[i] = specs[i].safely(v, h, o) })
 		})
 	}
-	j.name(h)
+	j.nameProcesses(h)
 	j.decide(o)
 	j.Took = time.Since(start)
 	return j
@@ -140,7 +140,7 @@ func (j *Judgement) decide(o Options) {
 }
 
 // name puts the names of clients into what was worded with their numbers.
-func (j *Judgement) name(h *history.History) {
+func (j *Judgement) nameProcesses(h *history.History) {
 	if len(h.ProcessNames) == 0 {
 		return
 	}

@@ -217,7 +217,7 @@ func TestWriteLinearization(t *testing.T) {
 // TestAside shows that a defect on another goroutine is told where it is waited for.
 func TestAside(t *testing.T) {
 	done := false
-	aside(func() { done = true })()
+	inBackground(func() { done = true })()
 	if !done {
 		t.Error("it was not waited for")
 	}
@@ -226,5 +226,5 @@ func TestAside(t *testing.T) {
 			t.Errorf("recovered %v", got)
 		}
 	}()
-	aside(func() { panic("defect") })()
+	inBackground(func() { panic("defect") })()
 }

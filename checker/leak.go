@@ -36,7 +36,7 @@ func leakRules() []string {
 // no longer (CURATOR-79: one that blocked for ever).
 func checkLeak(v *view, o Options) Result {
 	found := newFindings(o)
-	v.sleepers(o, excuses{acquireLeaked, leakAway, leakPaused}, found, imagined)
+	v.unservedWaits(o, acquittals{acquireLeaked, leakAway, leakPaused}, found, afterUnknownAcquire)
 	looked := 0
 	for i := range v.h.Leftovers {
 		if v.judgeLeft(int32(i), o, found) {
@@ -65,7 +65,7 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	if free.last < 0 {
 		return false // nobody used the key: nothing to point at
 	}
-	if o.obeys(leakHeld) && free.from > l.Time {
+	if o.applies(leakHeld) && free.from > l.Time {
 		return false
 	}
 	convict := func(rule int, bad bool) {
@@ -77,7 +77,7 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	convict(permitsLeft, l.Permits > 0)
 	convict(renewalsLeft, l.Renewals > 0)
 	waiting := 0
-	if o.obeys(leakWaiting) {
+	if o.applies(leakWaiting) {
 		waiting = v.waitingAt(l.Key, l.Time)
 	}
 	convict(waitersLeft, l.Waiters > waiting)
@@ -124,19 +124,19 @@ func (v *view) leakViolation(f finding) Violation {
 		w.Rule, what = "nothing is renewed that nobody holds", plural(l.Renewals, "renewal")
 	}
 	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, that of client %d, had ended by %s",
-		what, keyName(key), at(l.Time), w.Clients[0], at(f.start))
+		what, lockName(key), at(l.Time), w.Clients[0], at(f.start))
 	return w
 }
 
 func (v *view) leakedViolation(f finding) Violation {
-	w := v.sleeperViolation(f)
+	w := v.waitViolation(f)
 	x := &v.h.Spans[f.x]
 	w.Rule = "an acquire whose outcome nobody knows blocks the lock no longer than its lease"
 	w.Clients = append([]int{x.Process.Client(v.h.Clients)}, w.Clients...)
 	w.Owners = append([]string{v.h.Owners[x.Owner]}, w.Owners...)
 	w.Events = append([]int{int(x.Invoked)}, w.Events...)
 	w.Text = fmt.Sprintf("client %d asked for %s at %s and never learnt whether it got it; its lease would have ended by "+
-		"%s, and client %d waited for %s longer", w.Clients[0], keyName(w.Key), at(x.Call), at(f.start), w.Clients[1],
+		"%s, and client %d waited for %s longer", w.Clients[0], lockName(w.Key), at(x.Call), at(f.start), w.Clients[1],
 		long(f.end-f.start))
 	return w
 }

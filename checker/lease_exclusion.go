@@ -11,9 +11,9 @@ package checker
 func checkLeaseExclusion(v *view, o Options) Result {
 	found := newFindings(o)
 	all := v.overlaps(v.exclusive(o), func(x, y int32, s segment) {
-		p := both(&v.holds[x], &v.holds[y], s.from, s.until)
-		if p.until-p.from > o.ClockError || !o.obeys(leasesOver) {
-			found.add(finding{x: x, y: y, start: p.from, end: v.shown(p)})
+		p := bothPromised(&v.holds[x], &v.holds[y], s.from, s.until)
+		if p.until-p.from > o.ClockError || !o.applies(leasesOver) {
+			found.add(finding{x: x, y: y, start: p.from, end: v.clipped(p)})
 		}
 	})
 	r := found.result(LeaseExclusion, func(f finding) Violation {

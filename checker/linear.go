@@ -11,42 +11,42 @@ import (
 // porcupine about the same operations.
 
 // takeKind is what an operation does to a lock.
-type takeKind uint8
+type opKind uint8
 
 const (
-	take    takeKind = iota // acquire or try, granted
-	busy                    // a try that failed because the lock was held
-	give                    // one release
-	token                   // of a flaw: a grant whose token is not what its place in the order demands
-	crowded                 // of a flaw: a grant for which there were not enough permits
-	end                     // not an operation: after it nothing of unknown outcome has an effect any more
-	drop                    // the owner's whole hold ends by itself (told lost, crash, release refused)
-	again                   // of a flaw: a grant to who held a lock that is not reentrant
-	lapse                   // the lease of an acquire of unknown outcome runs out
+	opGrant     opKind = iota // acquire or try, granted
+	opBusyTry                 // a try that failed because the lock was held
+	opRelease                 // one release
+	opBadToken                // of a flaw: a grant whose token is not what its place in the order demands
+	opNoPermits               // of a flaw: a grant for which there were not enough permits
+	opHorizon                 // not an operation: after it nothing of unknown outcome has an effect any more
+	opHoldLost                // the owner's whole hold ends by itself (told lost, crash, release refused)
+	opRegrant                 // of a flaw: a grant to who held a lock that is not reentrant
+	opLeaseEnd                // the lease of an acquire of unknown outcome runs out
 )
 
 // lockOp is an operation on one key as a lock sees it.
 type lockOp struct {
-	call, back time.Duration // never, if unknown
-	owner      int32
-	life       int32 // of the owner: a new one begins after each hold that was gone
-	pos        int32 // how many known operations of the owner came before; -1 if that is not known
-	depth      int64 // what the owner had before, by its program order; -1 if that is not known
-	span       int32 // -1 if it is no operation of the history
-	process    history.Process
-	permits    int32  // asked or given back, at least 1
-	token      uint64 // 0: none was told
-	kind       takeKind
-	write      bool
-	leased     bool // it is of unknown outcome, and asked for a lease
-	unknown    bool // it may have happened at any time from call on, or never
+	call, ret time.Duration // never, if unknown
+	owner     int32
+	epoch     int32 // of the owner: a new one begins after each hold that was gone
+	pos       int32 // how many known operations of the owner came before; -1 if that is not known
+	depth     int64 // what the owner had before, by its program order; -1 if that is not known
+	span      int32 // -1 if it is no operation of the history
+	process   history.Process
+	permits   int32  // asked or given back, at least 1
+	token     uint64 // 0: none was told
+	kind      opKind
+	write     bool
+	leased    bool // it is of unknown outcome, and asked for a lease
+	unknown   bool // it may have happened at any time from call on, or never
 }
 
 // flaw is a proof that no legal order exists: two holds (x, y), or a single
 // operation y that no hold explains (x < 0).
 type flaw struct {
 	x, y int32
-	kind takeKind
+	kind opKind
 	segment
 }
 
@@ -86,12 +86,12 @@ func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	clean := v.sweepHolds(k, slack, visit)
 	for _, i := range k.orphans {
 		s := &v.h.Spans[i]
-		visit(flaw{x: -1, y: i, kind: give, segment: segment{s.Call, s.Return}})
+		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
 	}
 	if k.kind == plainMutex || k.kind == fencedMutex {
-		for _, i := range k.again {
+		for _, i := range k.regrants {
 			s := &v.h.Spans[i]
-			visit(flaw{x: -1, y: i, kind: again, segment: segment{s.Return, s.Return}})
+			visit(flaw{x: -1, y: i, kind: opRegrant, segment: segment{s.Return, s.Return}})
 			clean = false
 		}
 	}
@@ -119,7 +119,7 @@ func (v *view) sweepHolds(k *keyOps, slack time.Duration, visit func(flaw)) bool
 		}
 		if x >= 0 && v.holds[x].core-y.from > slack && y.core-v.holds[x].from > slack {
 			clean = false
-			visit(flaw{x: x, y: j, kind: take, segment: segment{y.from, min(v.holds[x].core, y.core)}})
+			visit(flaw{x: x, y: j, kind: opGrant, segment: segment{y.from, min(v.holds[x].core, y.core)}})
 		}
 		if last < 0 || y.core > v.holds[last].core {
 			last = j
@@ -134,8 +134,8 @@ func (v *view) sweepHolds(k *keyOps, slack time.Duration, visit func(flaw)) bool
 // rank is the token by which the place of a hold in the order is judged: none, if
 // the reply was so slow that its promise was over. Then it tells of a grant that
 // may have run out long ago, before others that were told sooner.
-func (h *hold) rank() uint64 {
-	if h.late {
+func (h *hold) orderingToken() uint64 {
+	if h.expiredOnArrival {
 		return 0
 	}
 	return h.token
@@ -148,29 +148,29 @@ func (h *hold) rank() uint64 {
 func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 	bad := func(x, y int32) {
 		h := &v.holds[y]
-		visit(flaw{x: x, y: y, kind: token, segment: segment{h.from, h.from}})
+		visit(flaw{x: x, y: y, kind: opBadToken, segment: segment{h.from, h.from}})
 	}
 	holds := v.byKey[k.key]
 	sure, highest := 0, int32(-1)
 	for n, j := range holds {
 		y := &v.holds[j]
 		for ; sure < n && v.holds[holds[sure]].from < y.core-slack; sure++ {
-			if x := &v.holds[holds[sure]]; v.order[x.owner] != plain {
+			if x := &v.holds[holds[sure]]; v.ownerOrder[x.owner] != sequential {
 				continue
 			}
-			if highest < 0 || v.holds[holds[sure]].rank() > v.holds[highest].rank() {
+			if highest < 0 || v.holds[holds[sure]].orderingToken() > v.holds[highest].orderingToken() {
 				highest = holds[sure]
 			}
 		}
-		if y.rank() == 0 || v.order[y.owner] != plain {
+		if y.orderingToken() == 0 || v.ownerOrder[y.owner] != sequential {
 			continue
 		}
-		if highest >= 0 && v.holds[highest].rank() >= y.rank() {
+		if highest >= 0 && v.holds[highest].orderingToken() >= y.orderingToken() {
 			bad(highest, j)
 			continue
 		}
 		for _, i := range holds[sure:n] { // in whichever order: no two are equal
-			if v.holds[i].token == y.token && !v.holds[i].late && v.order[v.holds[i].owner] == plain {
+			if v.holds[i].token == y.token && !v.holds[i].expiredOnArrival && v.ownerOrder[v.holds[i].owner] == sequential {
 				bad(i, j)
 				break
 			}
@@ -178,10 +178,10 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 	}
 	for _, i := range k.renumbered {
 		s := &v.h.Spans[i]
-		if v.order[s.Owner] != plain {
+		if v.ownerOrder[s.Owner] != sequential {
 			continue
 		}
-		visit(flaw{x: -1, y: i, kind: token, segment: segment{s.Call, s.Return}})
+		visit(flaw{x: -1, y: i, kind: opBadToken, segment: segment{s.Call, s.Return}})
 	}
 }
 
@@ -208,7 +208,7 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 	depth := make(map[int64]int64) // by self
 	for _, i := range k.spans {
 		s := &v.h.Spans[i]
-		op := lockOp{call: s.Call, back: s.Return, owner: s.Owner, span: i, process: s.Process}
+		op := lockOp{call: s.Call, ret: s.Return, owner: s.Owner, span: i, process: s.Process}
 		op.unknown, op.permits, op.write, op.token = s.Outcome == history.Info, 1, s.Write, s.Token
 		if k.kind == semaphore {
 			op.permits = s.Permits
@@ -216,31 +216,31 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 		effect := s.Ended
 		switch {
 		case s.Busy:
-			op.kind = busy
+			op.kind = opBusyTry
 		case s.Outcome == history.Fail: // it did not happen; what a refused release tells is in the holds
 			continue
 		case s.Op == history.OpRelease:
-			op.kind = give
+			op.kind = opRelease
 			effect = s.Invoked
-		case op.unknown && v.order[s.Owner] == plain && len(k.busy) == 0:
+		case op.unknown && v.ownerOrder[s.Owner] == sequential && len(k.busy) == 0:
 			continue
 		}
 		if op.unknown || !k.kind.fenced() || promised(s) <= s.Return {
 			op.token = 0
 		}
-		op.life, op.pos = k.lives.at(s.Owner, effect), -1
-		if op.kind != busy && v.order[s.Owner] != tangled {
+		op.epoch, op.pos = k.epochs.of(s.Owner, effect), -1
+		if op.kind != opBusyTry && v.ownerOrder[s.Owner] != concurrent {
 			if op.pos = next[s.Owner]; !op.unknown {
 				next[s.Owner]++
 				k.placeDrops(s.Owner, effect, next[s.Owner])
 			}
 		}
-		if op.depth = -1; op.kind != busy && !op.unknown && v.order[s.Owner] == plain {
-			op.depth = depth[op.self()]
-			depth[op.self()] += op.gain()
+		if op.depth = -1; op.kind != opBusyTry && !op.unknown && v.ownerOrder[s.Owner] == sequential {
+			op.depth = depth[op.ownerEpoch()]
+			depth[op.ownerEpoch()] += op.gain()
 		}
-		if op.leased = op.unknown && op.kind == take && s.Lease > 0; op.leased && len(k.busy) > 0 {
-			lapses = append(lapses, op.lapse())
+		if op.leased = op.unknown && op.kind == opGrant && s.Lease > 0; op.leased && len(k.busy) > 0 {
+			lapses = append(lapses, op.leaseEnd())
 		}
 		ops = append(ops, op)
 	}
@@ -250,15 +250,15 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 // lapse is the end of the lease of an acquire of unknown outcome: at any time, or
 // never. Whatever such an acquire explains, no other operation needs it to end; only
 // a failed try may need that somebody held the lock for a while.
-func (op *lockOp) lapse() lockOp {
+func (op *lockOp) leaseEnd() lockOp {
 	l := *op
-	l.kind, l.span, l.depth, l.token, l.leased = lapse, -1, -1, 0, false
+	l.kind, l.span, l.depth, l.token, l.leased = opLeaseEnd, -1, -1, 0, false
 	return l
 }
 
 // gain is what an operation changes in what its owner has.
 func (op *lockOp) gain() int64 {
-	if op.kind == give {
+	if op.kind == opRelease {
 		return -int64(op.permits)
 	}
 	return int64(op.permits)
@@ -283,15 +283,15 @@ func (v *view) windowOps(holds []int32) []lockOp {
 	for _, i := range holds {
 		h := &v.holds[i]
 		s := &v.h.Spans[h.span]
-		op := lockOp{call: h.called, back: h.from, owner: h.owner, life: i, pos: -1, depth: -1, span: h.span,
-			process: s.Process, permits: 1, write: !h.reader, token: h.rank()}
+		op := lockOp{call: h.asked, ret: h.from, owner: h.owner, epoch: i, pos: -1, depth: -1, span: h.span,
+			process: s.Process, permits: 1, write: !h.reader, token: h.orderingToken()}
 		ops = append(ops, op)
 		if h.core == never {
 			continue
 		}
-		op.kind, op.call, op.back, op.span = give, h.core, h.back, -1
-		if h.ending != released {
-			op.kind, op.unknown, op.back = drop, true, never
+		op.kind, op.call, op.ret, op.span = opRelease, h.core, h.freeBy, -1
+		if h.ending != endReleased {
+			op.kind, op.unknown, op.ret = opHoldLost, true, never
 		}
 		ops = append(ops, op)
 	}

@@ -9,26 +9,26 @@ import (
 
 // keyOps is one key's part of the history.
 type keyOps struct {
-	key        int32
-	kind       lockKind
-	permits    int32           // of a semaphore
-	spans      []int32         // lock operations, in the order of their invocations
-	busy       []int32         // of these, the tries that failed because the lock was held
-	unknown    time.Duration   // when the first acquire of unknown outcome was invoked
-	lasting    time.Duration   // when the first of these that asked for no lease was
-	lapsing    []time.Duration // when those were that asked for one, in that order
-	orphans    []int32
-	renumbered []int32  // re-entries that were told another token than their hold's
-	again      []int32  // grants to who held the lock already
-	lives      lives    // set by prepare
-	drops      []lockOp // set by prepare
-	dropped    []int32  // the event of each drop; set by prepare
-	stays      []stay   // of a semaphore; set by prepare
-	exact      bool     // the sweep decides
-	tangled    bool     // an owner's holds cannot be told
+	key            int32
+	kind           lockKind
+	permits        int32           // of a semaphore
+	spans          []int32         // lock operations, in the order of their invocations
+	busy           []int32         // of these, the tries that failed because the lock was held
+	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
+	unknownNoLease time.Duration   // when the first of these that asked for no lease was
+	unknownLeased  []time.Duration // when those were that asked for one, in that order
+	orphans        []int32
+	renumbered     []int32      // re-entries that were told another token than their hold's
+	regrants       []int32      // grants to who held the lock already
+	epochs         epochs       // set by prepare
+	drops          []lockOp     // set by prepare
+	dropped        []int32      // the event of each drop; set by prepare
+	permitHolds    []permitHold // of a semaphore; set by prepare
+	exact          bool         // the sweep decides
+	concurrent     bool         // an owner's holds cannot be told
 
-	readers, manyPermits, tokens, unclear bool
-	modes                                 map[int32]trait // of owners that act again after an unknown outcome
+	readers, manyPermits, tokens, ambiguous bool
+	ownerModes                              map[int32]usage // of owners that act again after an unknown outcome
 }
 
 func (k lockKind) fenced() bool { return k == fencedMutex || k == reentrantFenced }
@@ -44,13 +44,13 @@ func (v *view) keyedOps() []keyOps {
 		}
 	}
 	for k := range keys {
-		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, lasting: never, spans: make([]int32, 0, count[k])}
+		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never, spans: make([]int32, 0, count[k])}
 	}
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; isLockOp(s) {
 			k := &keys[s.Key]
 			k.spans = append(k.spans, int32(i))
-			k.add(int32(i), s, v.order[s.Owner])
+			k.count(int32(i), s, v.ownerOrder[s.Owner])
 		}
 	}
 	for _, i := range v.orphans {
@@ -61,24 +61,24 @@ func (v *view) keyedOps() []keyOps {
 		k := &keys[v.h.Spans[i].Key]
 		k.renumbered = append(k.renumbered, i)
 	}
-	for _, i := range v.again {
+	for _, i := range v.regrants {
 		k := &keys[v.h.Spans[i].Key]
-		k.again = append(k.again, i)
+		k.regrants = append(k.regrants, i)
 	}
 	for i := range keys {
 		k := &keys[i]
 		k.permits = v.h.Limit(k.key)
-		k.infer(v.traits[i], v.kind)
+		k.inferKind(v.usage[i], v.kind)
 	}
 	return keys
 }
 
-func (k *keyOps) add(i int32, s *history.Span, of order) {
-	k.exact = k.exact && of == plain
-	k.tangled = k.tangled || of == tangled
+func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
+	k.exact = k.exact && of == sequential
+	k.concurrent = k.concurrent || of == concurrent
 	k.readers = k.readers || !s.Write
 	k.manyPermits = k.manyPermits || s.Permits > 1
-	if of != plain && !s.Busy && s.Op != history.OpRelease {
+	if of != sequential && !s.Busy && s.Op != history.OpRelease {
 		k.mode(s)
 	}
 	switch {
@@ -88,9 +88,9 @@ func (k *keyOps) add(i int32, s *history.Span, of order) {
 	case s.Outcome == history.Info:
 		k.unknown = min(k.unknown, s.Call)
 		if s.Lease > 0 {
-			k.lapsing = append(k.lapsing, s.Call)
+			k.unknownLeased = append(k.unknownLeased, s.Call)
 		} else {
-			k.lasting = min(k.lasting, s.Call)
+			k.unknownNoLease = min(k.unknownNoLease, s.Call)
 		}
 	case s.Outcome == history.OK:
 		k.tokens = k.tokens || s.Token != 0
@@ -99,33 +99,33 @@ func (k *keyOps) add(i int32, s *history.Span, of order) {
 
 // mode notes whether an owner that may hold more than it knows of reads or writes.
 func (k *keyOps) mode(s *history.Span) {
-	if k.modes == nil {
-		k.modes = make(map[int32]trait)
+	if k.ownerModes == nil {
+		k.ownerModes = make(map[int32]usage)
 	}
-	m := nested
+	m := usageNested
 	if s.Write {
-		m = mixed
+		m = usageMixed
 	}
-	k.modes[s.Owner] |= m
-	k.unclear = k.unclear || k.modes[s.Owner] == nested|mixed
+	k.ownerModes[s.Owner] |= m
+	k.ambiguous = k.ambiguous || k.ownerModes[s.Owner] == usageNested|usageMixed
 }
 
 // infer settles the kind. An owner that acts again after an acquire of unknown
 // outcome may have re-entered. What the lock is meant to be decides what its
 // history leaves open.
-func (k *keyOps) infer(t trait, meant LockKind) {
+func (k *keyOps) inferKind(t usage, meant LockKind) {
 	many := k.manyPermits || k.permits != 0
-	deep := t&nested != 0 || (!k.exact && k.unknown != never)
+	deep := t&usageNested != 0 || (!k.exact && k.unknown != never)
 	switch meant {
 	case Mutex:
 		deep = false
 	case Reentrant:
 		deep = true
-	case SharedLock:
+	case ReadersWriterLock:
 		k.readers = k.readers || !many
 	}
 	switch {
-	case k.readers && (many || k.unclear || t&mixed != 0), many && k.permits <= 0:
+	case k.readers && (many || k.ambiguous || t&usageMixed != 0), many && k.permits <= 0:
 		k.kind = unmodelled
 	case many:
 		k.kind = semaphore
@@ -146,20 +146,20 @@ func (k *keyOps) infer(t trait, meant LockKind) {
 // prepare fills in what the search needs to know of holds that were gone.
 func (v *view) prepare(k *keyOps) {
 	if k.kind == semaphore {
-		v.prepareStays(k)
+		v.preparePermits(k)
 		return
 	}
 	holds := v.byKey[k.key]
 	for n := 1; n < len(holds) && len(k.busy) > 0 && k.exact; n++ {
 		k.exact = !v.tied(holds[n-1], holds[n])
 	}
-	k.lives = v.lives(k.key)
+	k.epochs = v.ownerEpochs(k.key)
 	k.drops, k.dropped = nil, nil
 	for _, i := range holds {
-		if h := &v.holds[i]; h.ending == gone {
-			k.dropped = append(k.dropped, h.ended)
-			k.drops = append(k.drops, lockOp{call: h.core, back: never, owner: h.owner, life: k.lives.at(h.owner, h.ended),
-				span: -1, process: v.h.Spans[h.span].Process, kind: drop, unknown: true, depth: -1})
+		if h := &v.holds[i]; h.ending == endLost {
+			k.dropped = append(k.dropped, h.endEvent)
+			k.drops = append(k.drops, lockOp{call: h.core, ret: never, owner: h.owner, epoch: k.epochs.of(h.owner, h.endEvent),
+				span: -1, process: v.h.Spans[h.span].Process, kind: opHoldLost, unknown: true, depth: -1})
 		}
 	}
 }
@@ -168,31 +168,31 @@ func (v *view) prepare(k *keyOps) {
 // indices. What the owner takes then is a hold of its own, and what is left of
 // the old one at the servers neither prolongs nor ends it: to the model it is
 // another owner.
-type lives map[int32][]int32
+type epochs map[int32][]int32
 
-func (v *view) lives(key int32) lives {
-	var l lives
+func (v *view) ownerEpochs(key int32) epochs {
+	var l epochs
 	var lost map[int32]bool
 	for _, i := range v.byKey[key] {
 		h := &v.holds[i]
-		if h.ending != gone && lost == nil {
+		if h.ending != endLost && lost == nil {
 			continue
 		}
 		if lost == nil {
-			l, lost = make(lives), make(map[int32]bool)
+			l, lost = make(epochs), make(map[int32]bool)
 		}
 		if lost[h.owner] {
 			l[h.owner] = append(l[h.owner], int32(v.granted(h)))
 		}
-		if h.ending == gone || lost[h.owner] {
-			lost[h.owner] = h.ending == gone
+		if h.ending == endLost || lost[h.owner] {
+			lost[h.owner] = h.ending == endLost
 		}
 	}
 	return l
 }
 
 // at is the life in which an event with an effect falls.
-func (l lives) at(owner, event int32) (n int32) {
+func (l epochs) of(owner, event int32) (n int32) {
 	for _, grant := range l[owner] {
 		if grant <= event {
 			n++
@@ -202,7 +202,7 @@ func (l lives) at(owner, event int32) (n int32) {
 }
 
 // begin begins a new life of an owner with a grant.
-func (l lives) begin(owner, event int32) {
+func (l epochs) begin(owner, event int32) {
 	if !slices.Contains(l[owner], event) {
 		l[owner] = append(l[owner], event)
 	}

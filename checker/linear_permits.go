@@ -11,42 +11,42 @@ import (
 // stay is some permits of a semaphore in the hands of one owner, from one grant
 // on. What a release gives back are the permits taken last: permits are alike,
 // so any other choice adds up to the same.
-type stay struct {
-	called, from, core, back time.Duration // as in hold
-	permits                  int32
-	owner                    int32
-	span                     int32 // of the acquire
-	how                      ending
+type permitHold struct {
+	asked, from, core, freeBy time.Duration // as in hold
+	permits                   int32
+	owner                     int32
+	span                      int32 // of the acquire
+	ending                    ending
 }
 
 // permitDesk hands permits to owners and takes them back, in the order of effects.
-type permitDesk struct {
+type permitFold struct {
 	*view
-	k     *keyOps
-	owner map[int32]*permitOwner
-	taken map[int][]int32 // by client: owners that have taken since it last crashed; nil: nobody crashes
+	k        *keyOps
+	owner    map[int32]*permitOwner
+	byClient map[int][]int32 // by client: owners that have taken since it last crashed; nil: nobody crashes
 }
 
 type permitOwner struct {
-	open  []int32 // stays, the last taken last
-	lost  bool    // what it had is gone
-	again bool    // and it has been granted nothing since
-	at    time.Duration
-	took  int32 // permits taken at that instant; -1: and given back
+	open      []int32 // stays, the last taken last
+	lost      bool    // what it had is gone
+	regranted bool    // and it has been granted nothing since
+	at        time.Duration
+	acquired  int32 // permits taken at that instant; -1: and given back
 }
 
 // prepareStays makes the stays of a semaphore, and what the search needs to know
 // of those that were gone.
-func (v *view) prepareStays(k *keyOps) {
-	d := permitDesk{view: v, k: k, owner: make(map[int32]*permitOwner)}
-	k.lives, k.drops, k.dropped, k.orphans, k.stays = make(lives), nil, nil, nil, make([]stay, 0, len(k.spans)/2)
+func (v *view) preparePermits(k *keyOps) {
+	d := permitFold{view: v, k: k, owner: make(map[int32]*permitOwner)}
+	k.epochs, k.drops, k.dropped, k.orphans, k.permitHolds = make(epochs), nil, nil, nil, make([]permitHold, 0, len(k.spans)/2)
 	type mark struct {
 		at, what int32 // event, and span or -1 minus the notice
 	}
 	marks := make([]mark, 0, len(k.spans))
 	for _, i := range k.spans {
 		switch s := &v.h.Spans[i]; {
-		case v.order[s.Owner] == tangled:
+		case v.ownerOrder[s.Owner] == concurrent:
 		case s.Op == history.OpRelease:
 			marks = append(marks, mark{s.Invoked, i})
 		case s.Outcome == history.OK:
@@ -56,8 +56,8 @@ func (v *view) prepareStays(k *keyOps) {
 	for i := range v.h.Notices {
 		if n := &v.h.Notices[i]; n.F == history.Crash || (n.F == history.Lost && n.Key == k.key) {
 			marks = append(marks, mark{n.Index, int32(-i - 1)})
-			if n.F == history.Crash && d.taken == nil {
-				d.taken = make(map[int][]int32)
+			if n.F == history.Crash && d.byClient == nil {
+				d.byClient = make(map[int][]int32)
 			}
 		}
 	}
@@ -67,14 +67,14 @@ func (v *view) prepareStays(k *keyOps) {
 		case m.what < 0:
 			d.notice(&v.h.Notices[-m.what-1])
 		case v.h.Spans[m.what].Op == history.OpRelease:
-			d.give(m.what, &v.h.Spans[m.what])
+			d.release(m.what, &v.h.Spans[m.what])
 		default:
-			d.take(m.what, &v.h.Spans[m.what])
+			d.acquire(m.what, &v.h.Spans[m.what])
 		}
 	}
 }
 
-func (d *permitDesk) of(owner int32) *permitOwner {
+func (d *permitFold) of(owner int32) *permitOwner {
 	p := d.owner[owner]
 	if p == nil {
 		p = &permitOwner{at: -1}
@@ -86,112 +86,112 @@ func (d *permitDesk) of(owner int32) *permitOwner {
 // instant keeps count of what an owner did at t. More than giving, then taking,
 // and giving that back, in one instant, has no order that is known to be best:
 // then the sweep is not exact.
-func (d *permitDesk) instant(p *permitOwner, t time.Duration, taken int32) {
+func (d *permitFold) checkInstant(p *permitOwner, t time.Duration, taken int32) {
 	if p.at != t {
-		p.at, p.took = t, 0
+		p.at, p.acquired = t, 0
 	}
 	switch {
-	case p.took == 0:
-		p.took = max(0, taken)
-	case p.took > 0 && taken == -p.took:
-		p.took = -1
+	case p.acquired == 0:
+		p.acquired = max(0, taken)
+	case p.acquired > 0 && taken == -p.acquired:
+		p.acquired = -1
 	default:
 		d.k.exact = false
 	}
 }
 
-func (d *permitDesk) take(i int32, s *history.Span) {
+func (d *permitFold) acquire(i int32, s *history.Span) {
 	p := d.of(s.Owner)
-	d.instant(p, s.Return, s.Permits)
-	if p.lost && !p.again {
-		d.k.lives.begin(s.Owner, s.Ended)
-		p.again = true
+	d.checkInstant(p, s.Return, s.Permits)
+	if p.lost && !p.regranted {
+		d.k.epochs.begin(s.Owner, s.Ended)
+		p.regranted = true
 	}
-	if d.taken != nil {
+	if d.byClient != nil {
 		who := s.Process.Client(d.h.Clients)
-		d.taken[who] = append(d.taken[who], s.Owner)
+		d.byClient[who] = append(d.byClient[who], s.Owner)
 	}
-	p.open = append(p.open, int32(len(d.k.stays)))
-	d.k.stays = append(d.k.stays, stay{called: s.Call, from: s.Return, core: never, back: never, permits: s.Permits,
+	p.open = append(p.open, int32(len(d.k.permitHolds)))
+	d.k.permitHolds = append(d.k.permitHolds, permitHold{asked: s.Call, from: s.Return, core: never, freeBy: never, permits: s.Permits,
 		owner: s.Owner, span: i})
 }
 
-func (d *permitDesk) give(i int32, s *history.Span) {
+func (d *permitFold) release(i int32, s *history.Span) {
 	p := d.of(s.Owner)
 	if s.Outcome == history.Fail && s.Held { // refused, and nothing has changed
 		return
 	}
 	if s.Outcome == history.Fail { // the servers know nothing of these permits any more
-		d.drop(p, s.Owner, s.Call, s.Invoked, s.Process)
+		d.lose(p, s.Owner, s.Call, s.Invoked, s.Process)
 		return
 	}
-	d.instant(p, s.Call, -s.Permits)
-	how := unsure
+	d.checkInstant(p, s.Call, -s.Permits)
+	how := endUnknown
 	if s.Outcome == history.OK {
-		how = released
+		how = endReleased
 	}
 	n := s.Permits
 	for n > 0 && len(p.open) > 0 {
 		last := p.open[len(p.open)-1]
-		y := d.k.stays[last]
+		y := d.k.permitHolds[last]
 		if y.permits > n { // a part of it stays
-			d.k.stays[last].permits -= n
+			d.k.permitHolds[last].permits -= n
 			y.permits = n
-			last = int32(len(d.k.stays))
-			d.k.stays = append(d.k.stays, y)
+			last = int32(len(d.k.permitHolds))
+			d.k.permitHolds = append(d.k.permitHolds, y)
 		} else {
 			p.open = p.open[:len(p.open)-1]
 		}
 		n -= y.permits
-		d.k.stays[last].core, d.k.stays[last].back, d.k.stays[last].how = s.Call, s.Return, how
+		d.k.permitHolds[last].core, d.k.permitHolds[last].freeBy, d.k.permitHolds[last].ending = s.Call, s.Return, how
 	}
 	switch {
 	case n == 0:
 	case s.Outcome != history.OK: // it cannot have happened, so the owner may have kept what it had
 		d.k.exact = false
-	case d.order[s.Owner] == plain && !p.lost:
+	case d.ownerOrder[s.Owner] == sequential && !p.lost:
 		d.k.orphans = append(d.k.orphans, i)
 	default:
-		d.k.tangled, d.k.exact = true, false
+		d.k.concurrent, d.k.exact = true, false
 	}
 }
 
-func (d *permitDesk) notice(n *history.Notice) {
+func (d *permitFold) notice(n *history.Notice) {
 	if n.F == history.Lost {
-		d.drop(d.of(n.Owner), n.Owner, n.Time, n.Index, n.Process)
+		d.lose(d.of(n.Owner), n.Owner, n.Time, n.Index, n.Process)
 		return
 	}
 	who := n.Process.Client(d.h.Clients)
-	owners := d.taken[who]
-	delete(d.taken, who)
+	owners := d.byClient[who]
+	delete(d.byClient, who)
 	slices.Sort(owners)
 	for _, owner := range slices.Compact(owners) {
 		p := d.owner[owner]
 		switch {
 		case len(p.open) == 0:
-		case d.client(d.k.stays[p.open[0]].span) == who:
-			d.drop(p, owner, n.Time, n.Index, n.Process)
+		case d.client(d.k.permitHolds[p.open[0]].span) == who:
+			d.lose(p, owner, n.Time, n.Index, n.Process)
 		default: // what it has had for longest is of another client
-			d.taken[who] = append(d.taken[who], owner)
+			d.byClient[who] = append(d.byClient[who], owner)
 		}
 	}
 }
 
 // drop ends all that an owner has.
-func (d *permitDesk) drop(p *permitOwner, owner int32, t time.Duration, event int32, process history.Process) {
+func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event int32, process history.Process) {
 	if len(p.open) == 0 {
 		return
 	}
-	if p.at == t && p.took != 0 { // see instant
+	if p.at == t && p.acquired != 0 { // see instant
 		d.k.exact = false
 	}
 	for _, i := range p.open {
-		d.k.stays[i].core, d.k.stays[i].how = t, gone
+		d.k.permitHolds[i].core, d.k.permitHolds[i].ending = t, endLost
 	}
 	d.k.dropped = append(d.k.dropped, event)
-	d.k.drops = append(d.k.drops, lockOp{call: t, back: never, owner: owner, life: d.k.lives.at(owner, event), span: -1,
-		process: process, kind: drop, unknown: true, permits: 1, depth: -1})
-	p.open, p.lost, p.again = p.open[:0], true, false
+	d.k.drops = append(d.k.drops, lockOp{call: t, ret: never, owner: owner, epoch: d.k.epochs.of(owner, event), span: -1,
+		process: process, kind: opHoldLost, unknown: true, permits: 1, depth: -1})
+	p.open, p.lost, p.regranted = p.open[:0], true, false
 }
 
 // sweepStays finds the grants for which there were not enough permits. It is
@@ -201,18 +201,18 @@ func (d *permitDesk) drop(p *permitOwner, owner int32, t time.Duration, event in
 // go one after the other, and those that stay are taken last.
 //
 // Stays that the error of the clock may have shrunk to nothing are passed over.
-func (v *view) sweepStays(k *keyOps, slack time.Duration, visit func(flaw)) {
+func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 	for _, i := range k.orphans {
 		s := &v.h.Spans[i]
-		visit(flaw{x: -1, y: i, kind: give, segment: segment{s.Call, s.Return}})
+		visit(flaw{x: -1, y: i, kind: opRelease, segment: segment{s.Call, s.Return}})
 	}
-	begin := make([]int32, 0, len(k.stays))
-	for i := range k.stays {
-		if y := &k.stays[i]; y.core >= later(y.from, slack) {
+	begin := make([]int32, 0, len(k.permitHolds))
+	for i := range k.permitHolds {
+		if y := &k.permitHolds[i]; y.core >= later(y.from, slack) {
 			begin = append(begin, int32(i))
 		}
 	}
-	moment := func(y *stay) int { // of an instant: those of no length before those that stay
+	moment := func(y *permitHold) int { // of an instant: those of no length before those that stay
 		if y.core == later(y.from, slack) {
 			return 0
 		}
@@ -220,25 +220,25 @@ func (v *view) sweepStays(k *keyOps, slack time.Duration, visit func(flaw)) {
 	}
 	finish := slices.Clone(begin)
 	slices.SortStableFunc(begin, func(a, b int32) int {
-		x, y := &k.stays[a], &k.stays[b]
+		x, y := &k.permitHolds[a], &k.permitHolds[b]
 		return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(moment(x), moment(y)))
 	})
-	slices.SortStableFunc(finish, func(a, b int32) int { return cmp.Compare(k.stays[a].core, k.stays[b].core) })
+	slices.SortStableFunc(finish, func(a, b int32) int { return cmp.Compare(k.permitHolds[a].core, k.permitHolds[b].core) })
 	out, n, last := int64(0), 0, int32(-1)
 	for _, i := range begin {
-		y := &k.stays[i]
-		for ; n < len(finish) && k.stays[finish[n]].core <= later(y.from, slack); n++ {
-			if x := &k.stays[finish[n]]; moment(x) == 1 {
+		y := &k.permitHolds[i]
+		for ; n < len(finish) && k.permitHolds[finish[n]].core <= later(y.from, slack); n++ {
+			if x := &k.permitHolds[finish[n]]; moment(x) == 1 {
 				out -= int64(x.permits)
 			}
 		}
 		if out+int64(y.permits) > int64(k.permits) {
-			visit(flaw{x: last, y: i, kind: crowded, segment: segment{y.from, y.core}})
+			visit(flaw{x: last, y: i, kind: opNoPermits, segment: segment{y.from, y.core}})
 		}
 		if moment(y) == 1 {
 			out += int64(y.permits)
 		}
-		if last < 0 || y.core > k.stays[last].core {
+		if last < 0 || y.core > k.permitHolds[last].core {
 			last = i
 		}
 	}
@@ -246,22 +246,22 @@ func (v *view) sweepStays(k *keyOps, slack time.Duration, visit func(flaw)) {
 
 // stayOps is the part of a semaphore's history in which permits were out at t:
 // each stay as one take and one give, and each as if of its own owner.
-func (k *keyOps) stayOps(v *view, t time.Duration) []lockOp {
+func (k *keyOps) permitOps(v *view, t time.Duration) []lockOp {
 	var ops []lockOp
-	for i := range k.stays {
-		y := &k.stays[i]
+	for i := range k.permitHolds {
+		y := &k.permitHolds[i]
 		if y.from > t || y.core < t {
 			continue
 		}
-		op := lockOp{call: y.called, back: y.from, owner: y.owner, life: int32(i), pos: -1, span: y.span,
+		op := lockOp{call: y.asked, ret: y.from, owner: y.owner, epoch: int32(i), pos: -1, span: y.span,
 			process: v.h.Spans[y.span].Process, permits: y.permits, write: true, depth: -1}
 		ops = append(ops, op)
 		if y.core == never {
 			continue
 		}
-		op.kind, op.call, op.back, op.span = give, y.core, y.back, -1
-		if y.how != released {
-			op.kind, op.unknown, op.back = drop, true, never
+		op.kind, op.call, op.ret, op.span = opRelease, y.core, y.freeBy, -1
+		if y.ending != endReleased {
+			op.kind, op.unknown, op.ret = opHoldLost, true, never
 		}
 		ops = append(ops, op)
 	}

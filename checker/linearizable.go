@@ -45,8 +45,8 @@ func checkLinearizable(v *view, o Options) Result {
 		r.Counts["keys_as_"+strings.ReplaceAll(kind.String(), " ", "_")] = int64(n)
 	}
 	switch {
-	case c.doubt != "":
-		r.Outcome, r.Summary = Undecided, c.doubt
+	case c.undecided != "":
+		r.Outcome, r.Summary = Undecided, c.undecided
 	case r.Outcome == Violated:
 	case c.keys == 0:
 		r.Outcome, r.Summary = NotApplicable, "no key was used as a lock that a model speaks of"
@@ -61,8 +61,8 @@ func checkLinearizable(v *view, o Options) Result {
 
 // linearRules are the kinds of flaws that the sweeps and the search find; see takeKind.
 func linearRules() []string {
-	return []string{take: "held-twice", busy: "refused-for-nothing", give: "released-nothing", token: "token-out-of-order",
-		crowded: "too-many-permits", end: "no-order", again: "taken-again"}
+	return []string{opGrant: "held-twice", opBusyTry: "refused-for-nothing", opRelease: "released-nothing", opBadToken: "token-out-of-order",
+		opNoPermits: "too-many-permits", opHorizon: "no-order", opRegrant: "taken-again"}
 }
 
 func (o Options) searchTime() time.Duration {
@@ -75,13 +75,13 @@ func (o Options) searchTime() time.Duration {
 // linearCheck is one run of the check over all keys.
 type linearCheck struct {
 	*view
-	o        Options
-	found    *findings
-	searcher *searcher
-	budget   int    // operations that may still be searched
-	doubt    string // why nothing is decided; empty if all is
-	kinds    map[lockKind]int
-	stays    []stay // of findings about semaphores
+	o           Options
+	found       *findings
+	searcher    *searcher
+	budget      int    // operations that may still be searched
+	undecided   string // why nothing is decided; empty if all is
+	kinds       map[lockKind]int
+	permitHolds []permitHold // of findings about semaphores
 
 	keys, searched, swept, windows, parts int
 }
@@ -112,7 +112,7 @@ func (c *linearCheck) key(k *keyOps) {
 		}
 		c.note(k, f)
 	})
-	if c.o.Search < 0 || k.tangled {
+	if c.o.Search < 0 || k.concurrent {
 		c.swept++
 		c.decideBySweep(k, total)
 		return
@@ -137,7 +137,7 @@ func (c *linearCheck) key(k *keyOps) {
 // flaws is the sweep that fits the kind.
 func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
 	if k.kind == semaphore {
-		c.sweepStays(k, c.o.ClockError, visit)
+		c.sweepPermits(k, c.o.ClockError, visit)
 		return
 	}
 	c.sweep(k, c.o.ClockError, visit)
@@ -145,13 +145,13 @@ func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
 
 // note keeps a flaw as a finding.
 func (c *linearCheck) note(k *keyOps, f flaw) {
-	n := finding{rule: int(f.kind), x: f.x, y: f.y, start: f.from, end: c.shown(f.segment)}
-	if f.kind == crowded { // the stays of this key do not outlive it
-		n.y = int32(len(c.stays))
-		c.stays = append(c.stays, k.stays[f.y])
+	n := finding{rule: int(f.kind), x: f.x, y: f.y, start: f.from, end: c.clipped(f.segment)}
+	if f.kind == opNoPermits { // the stays of this key do not outlive it
+		n.y = int32(len(c.permitHolds))
+		c.permitHolds = append(c.permitHolds, k.permitHolds[f.y])
 		if n.x = -1; f.x >= 0 {
-			n.x = int32(len(c.stays))
-			c.stays = append(c.stays, k.stays[f.x])
+			n.x = int32(len(c.permitHolds))
+			c.permitHolds = append(c.permitHolds, k.permitHolds[f.x])
 		}
 	}
 	c.found.add(n)
@@ -160,17 +160,17 @@ func (c *linearCheck) note(k *keyOps, f flaw) {
 func (c *linearCheck) decideBySweep(k *keyOps, flaws int) {
 	switch {
 	case flaws > 0:
-	case k.tangled:
-		c.doubtf("an owner of %s had two operations under way at once: its holds cannot be told", keyName(c.h.Keys[k.key]))
+	case k.concurrent:
+		c.setUndecided("an owner of %s had two operations under way at once: its holds cannot be told", lockName(c.h.Keys[k.key]))
 	case !k.exact:
-		c.doubtf("%s has too many operations to be searched, and the sweep is not exact there: an owner acts again after "+
-			"an unknown outcome, or a %s refuses tries", keyName(c.h.Keys[k.key]), k.kind)
+		c.setUndecided("%s has too many operations to be searched, and the sweep is not exact there: an owner acts again after "+
+			"an unknown outcome, or a %s refuses tries", lockName(c.h.Keys[k.key]), k.kind)
 	}
 }
 
-func (c *linearCheck) doubtf(format string, args ...any) {
-	if c.doubt == "" {
-		c.doubt = fmt.Sprintf(format, args...)
+func (c *linearCheck) setUndecided(format string, args ...any) {
+	if c.undecided == "" {
+		c.undecided = fmt.Sprintf(format, args...)
 	}
 }
 
@@ -178,18 +178,18 @@ func (c *linearCheck) doubtf(format string, args ...any) {
 // says what it found. A search that does not end leaves undecided what the sweep
 // does not decide.
 func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) porcupine.CheckResult {
-	name := keyName(c.h.Keys[k.key])
+	name := lockName(c.h.Keys[k.key])
 	c.budget -= len(ops)
 	got, why := c.searcher.search(searchJob{Kind: k.kind, Permits: k.permits, Slack: c.o.ClockError, ops: ops})
 	switch {
 	case got == porcupine.Unknown && !whole:
 	case got == porcupine.Unknown:
-		c.doubtf("whether %s has a legal order was not found out: %s", name, why)
+		c.setUndecided("whether %s has a legal order was not found out: %s", name, why)
 	case got == porcupine.Ok && flaws > 0:
-		c.doubtf("the sweep and the search disagree about %s: a defect of the checker, please report it with "+
+		c.setUndecided("the sweep and the search disagree about %s: a defect of the checker, please report it with "+
 			"history.jsonl", name)
 	case got == porcupine.Illegal && flaws == 0 && k.exact:
-		c.doubtf("the search finds no legal order for %s and the sweep no flaw: a defect of the checker, please "+
+		c.setUndecided("the search finds no legal order for %s and the sweep no flaw: a defect of the checker, please "+
 			"report it with history.jsonl", name)
 	case got == porcupine.Illegal && flaws == 0 && whole:
 		first := ops[0].span
@@ -201,7 +201,7 @@ func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) po
 				first = min(first, at)
 			}
 		}
-		c.found.add(finding{rule: int(end), x: int32(k.kind), y: first, start: c.h.Spans[first].Call, end: c.h.End})
+		c.found.add(finding{rule: int(opHorizon), x: int32(k.kind), y: first, start: c.h.Spans[first].Call, end: c.h.End})
 	}
 	return got
 }
@@ -209,21 +209,21 @@ func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) po
 // window is the part of a key's history around a flaw.
 func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
 	holds := c.byKey[k.key]
-	if f.kind == crowded {
-		return k.stayOps(c.view, f.from)
+	if f.kind == opNoPermits {
+		return k.permitOps(c.view, f.from)
 	}
-	if f.kind == take || (f.kind == token && f.x >= 0) {
+	if f.kind == opGrant || (f.kind == opBadToken && f.x >= 0) {
 		return c.windowOps(around(holds, f.y, f.x))
 	}
 	var near []int32
 	for _, i := range holds { // whatever can have held the lock during the operation
-		if h := &c.holds[i]; h.called <= later(f.until, c.o.ClockError) && later(h.back, c.o.ClockError) >= f.from {
+		if h := &c.holds[i]; h.asked <= later(f.until, c.o.ClockError) && later(h.freeBy, c.o.ClockError) >= f.from {
 			near = append(near, i)
 		}
 	}
 	s := &c.h.Spans[f.y]
-	op := lockOp{call: s.Call, back: s.Return, owner: s.Owner, span: f.y, process: s.Process, kind: f.kind,
-		permits: s.Permits, write: s.Write, life: -1, pos: -1, depth: -1}
+	op := lockOp{call: s.Call, ret: s.Return, owner: s.Owner, span: f.y, process: s.Process, kind: f.kind,
+		permits: s.Permits, write: s.Write, epoch: -1, pos: -1, depth: -1}
 	return append(c.windowOps(near), op)
 }
 

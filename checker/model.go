@@ -33,17 +33,17 @@ func (k lockKind) reentrant() bool { return k != plainMutex && k != fencedMutex 
 
 // mutexState is an owner-aware mutex.
 type mutexState struct {
-	owner   int64 // see lockOp.self; -1: free
-	token   uint64
-	highest uint64 // token ever seen
-	depth   int32
-	pos     int32 // of the owner's last operation of known outcome, see lockOp.follows
-	ended   bool  // the end has passed: unknown operations have no effect any more
-	vague   bool  // all that the owner has are acquires of unknown outcome with a lease, which may run out
+	owner     int64 // see lockOp.self; -1: free
+	token     uint64
+	highest   uint64 // token ever seen
+	depth     int32
+	pos       int32 // of the owner's last operation of known outcome, see lockOp.follows
+	ended     bool  // the end has passed: unknown operations have no effect any more
+	mayExpire bool  // all that the owner has are acquires of unknown outcome with a lease, which may run out
 }
 
 // self is who acts, in one life of an owner.
-func (op *lockOp) self() int64 { return int64(op.life)<<32 | int64(op.owner) }
+func (op *lockOp) ownerEpoch() int64 { return int64(op.epoch)<<32 | int64(op.owner) }
 
 // free is s after the last release. The highest token outlives its hold.
 func (s mutexState) free() mutexState {
@@ -52,16 +52,16 @@ func (s mutexState) free() mutexState {
 
 // step says whether op is legal in s, and what s becomes.
 func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
-	if op.kind == end {
+	if op.kind == opHorizon {
 		s.ended = true
 		return true, s
 	}
 	if op.unknown && s.ended {
 		return true, s
 	}
-	mine := s.owner == op.self()
+	mine := s.owner == op.ownerEpoch()
 	switch op.kind {
-	case take:
+	case opGrant:
 		if s.owner < 0 {
 			return s.enter(op)
 		}
@@ -72,14 +72,14 @@ func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
 			return false, s
 		}
 		s.depth++
-		s.vague = s.vague && op.leased
-	case busy:
+		s.mayExpire = s.mayExpire && op.leased
+	case opBusyTry:
 		return s.owner >= 0, s
-	case drop:
+	case opHoldLost:
 		return mine && op.follows(s.pos), s.free()
-	case lapse:
-		return mine && s.vague && op.follows(s.pos), s.free()
-	case give:
+	case opLeaseEnd:
+		return mine && s.mayExpire && op.follows(s.pos), s.free()
+	case opRelease:
 		s.depth--
 	}
 	if !mine || !op.follows(s.pos) {
@@ -88,7 +88,7 @@ func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
 	if s.depth == 0 {
 		return true, s.free()
 	}
-	s.pos = op.at(s.pos)
+	s.pos = op.posAfter(s.pos)
 	return true, s
 }
 
@@ -97,8 +97,8 @@ func (s mutexState) enter(op *lockOp) (bool, mutexState) {
 	if op.depth > 0 || (op.token != 0 && op.token <= s.highest) {
 		return false, s
 	}
-	return true, mutexState{owner: op.self(), token: op.token, highest: max(s.highest, op.token), depth: 1,
-		pos: op.first(), ended: s.ended, vague: op.leased}
+	return true, mutexState{owner: op.ownerEpoch(), token: op.token, highest: max(s.highest, op.token), depth: 1,
+		pos: op.firstPos(), ended: s.ended, mayExpire: op.leased}
 }
 
 // follows says that op may be the owner's next operation, after the one at pos.
@@ -116,7 +116,7 @@ func (op *lockOp) follows(pos int32) bool {
 }
 
 // at is the position after op in a hold in which it was pos.
-func (op *lockOp) at(pos int32) int32 {
+func (op *lockOp) posAfter(pos int32) int32 {
 	if op.unknown {
 		return pos
 	}
@@ -126,7 +126,7 @@ func (op *lockOp) at(pos int32) int32 {
 // first is the position after op if it began the hold. If its outcome is unknown
 // it may be late, and all that is certain is what comes after it: -1 minus the
 // least position that may.
-func (op *lockOp) first() int32 {
+func (op *lockOp) firstPos() int32 {
 	if op.unknown {
 		return -1 - max(0, op.pos)
 	}
@@ -138,7 +138,7 @@ func (s mutexState) hash() uint64 {
 	if s.ended {
 		h |= 1
 	}
-	if s.vague {
+	if s.mayExpire {
 		h = ^h
 	}
 	return (h ^ s.highest<<20) * 0x9E3779B97F4A7C15
@@ -167,13 +167,13 @@ func modelOf(kind lockKind, permits int32, describe func(op *lockOp) string) por
 		DescribeState: func(state any) string { return fmt.Sprint(state) },
 	}
 	if kind.shared() {
-		m.Init = func() any { return crowd{} }
+		m.Init = func() any { return sharedState{} }
 		m.Step = func(state, input, _ any) (bool, any) {
-			ok, next := state.(crowd).step(input.(*lockOp), kind, permits)
+			ok, next := state.(sharedState).step(input.(*lockOp), kind, permits)
 			return ok, next
 		}
-		m.Equal = func(a, b any) bool { return a.(crowd) == b.(crowd) }
-		m.Hash = func(state any) uint64 { return state.(crowd).hash() }
+		m.Equal = func(a, b any) bool { return a.(sharedState) == b.(sharedState) }
+		m.Hash = func(state any) uint64 { return state.(sharedState).hash() }
 		return m
 	}
 	m.Init = func() any { return mutexState{owner: -1} }

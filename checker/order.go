@@ -12,13 +12,13 @@ import (
 
 // The rules of order.
 const (
-	overtaken  = iota // granted after too many who came later
-	notInLine         // acquits: its place in line was not certain yet when the other came
-	otherClass        // acquits: readers and writers wait in different lines
+	overtaken   = iota // granted after too many who came later
+	notEnqueued        // acquits: its place in line was not certain yet when the other came
+	otherClass         // acquits: readers and writers wait in different lines
 )
 
 func orderRules() []string {
-	return []string{overtaken: "overtaken", notInLine: "not-in-line", otherClass: "other-class"}
+	return []string{overtaken: "overtaken", notEnqueued: "not-in-line", otherClass: "other-class"}
 }
 
 // checkOrder counts by how many later comers each waiter was overtaken. Only a
@@ -41,11 +41,11 @@ func checkOrder(v *view, o Options) Result {
 		if v.h.Limit(int32(key)) != 0 {
 			continue
 		}
-		classes := [][]int32{v.inLine(holds, false)}
+		classes := [][]int32{v.waiters(holds, false)}
 		if slices.ContainsFunc(holds, func(i int32) bool { return v.holds[i].reader }) {
-			classes = append(classes, v.inLine(holds, true))
+			classes = append(classes, v.waiters(holds, true))
 		}
-		if len(classes) > 1 && !o.obeys(otherClass) {
+		if len(classes) > 1 && !o.applies(otherClass) {
 			classes = [][]int32{append(slices.Clone(classes[0]), classes[1]...)}
 			slices.SortFunc(classes[0], func(a, b int32) int { return cmp.Compare(v.holds[a].from, v.holds[b].from) })
 		}
@@ -55,7 +55,7 @@ func checkOrder(v *view, o Options) Result {
 				most = max(most, b.times)
 				if o.Fair && int(b.times) > o.MaxBypass {
 					h := &v.holds[b.hold]
-					found.add(finding{rule: overtaken, x: b.by, y: b.hold, start: h.called, end: h.from})
+					found.add(finding{rule: overtaken, x: b.by, y: b.hold, start: h.asked, end: h.from})
 				}
 			}
 		}
@@ -75,7 +75,7 @@ func checkOrder(v *view, o Options) Result {
 }
 
 // inLine is the holds of one class that were waited for, by the order of their grants.
-func (v *view) inLine(holds []int32, readers bool) []int32 {
+func (v *view) waiters(holds []int32, readers bool) []int32 {
 	other := slices.IndexFunc(holds, func(i int32) bool {
 		return !v.waited(&v.holds[i], readers)
 	})
@@ -101,22 +101,22 @@ type bypass struct{ hold, by, times int32 }
 
 // bypasses counts, for each hold of a line, those who came later and were granted before.
 func (v *view) bypasses(line []int32, o Options) (found []bypass) {
-	settle := o.inLine()
-	if !o.obeys(notInLine) {
+	settle := o.enqueueDelay()
+	if !o.applies(notEnqueued) {
 		settle = 0
 	}
 	latest, suspects := time.Duration(-1), false
 	for _, i := range line {
 		h := &v.holds[i]
-		suspects = suspects || latest > later(h.called, settle)
-		latest = max(latest, h.called)
+		suspects = suspects || latest > later(h.asked, settle)
+		latest = max(latest, h.asked)
 	}
 	if !suspects {
 		return nil
 	}
 	calls := make([]time.Duration, len(line))
 	for n, i := range line {
-		calls[n] = v.holds[i].called
+		calls[n] = v.holds[i].asked
 	}
 	slices.Sort(calls)
 	rank := func(t time.Duration) int { return sort.Search(len(calls), func(n int) bool { return calls[n] > t }) }
@@ -126,10 +126,10 @@ func (v *view) bypasses(line []int32, o Options) (found []bypass) {
 	for _, i := range line {
 		h := &v.holds[i]
 		for n < len(byEnd) && v.holds[byEnd[n]].until <= h.from { // its grant certainly came first
-			tree.add(rank(v.holds[byEnd[n]].called))
+			tree.add(rank(v.holds[byEnd[n]].asked))
 			n++
 		}
-		if times := int32(n) - tree.sum(rank(later(h.called, settle))); times > 0 {
+		if times := int32(n) - tree.sum(rank(later(h.asked, settle))); times > 0 {
 			found = append(found, bypass{hold: i, by: v.overtaker(line, h, settle), times: times})
 		}
 	}
@@ -140,7 +140,7 @@ func (v *view) bypasses(line []int32, o Options) (found []bypass) {
 func (v *view) overtaker(line []int32, h *hold, settle time.Duration) int32 {
 	n := sort.Search(len(line), func(n int) bool { return v.holds[line[n]].from >= h.from })
 	for n--; n >= 0; n-- {
-		if x := &v.holds[line[n]]; x.called > later(h.called, settle) && x.until <= h.from {
+		if x := &v.holds[line[n]]; x.asked > later(h.asked, settle) && x.until <= h.from {
 			return line[n]
 		}
 	}
@@ -173,7 +173,7 @@ func (v *view) orderViolation(f finding, o Options) Violation {
 	}
 	w.Rule = fmt.Sprintf("a waiter is overtaken by those who come later %d times at most", o.MaxBypass)
 	w.Text = fmt.Sprintf("client %d asked for %s at %s and got it at %s, after more than %d who had come later; "+
-		"the last of them, client %d, had asked at %s only", w.Clients[1], keyName(key), at(y.called), at(y.from),
-		o.MaxBypass, w.Clients[0], at(x.called))
+		"the last of them, client %d, had asked at %s only", w.Clients[1], lockName(key), at(y.asked), at(y.from),
+		o.MaxBypass, w.Clients[0], at(x.asked))
 	return w
 }

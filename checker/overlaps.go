@@ -3,7 +3,7 @@ package checker
 import "time"
 
 // pairsOf says which pairs of holds are looked for.
-type pairsOf struct {
+type overlapQuery struct {
 	slack time.Duration             // shorter overlaps are not certain
 	end   func(*hold) time.Duration // of a hold
 	share bool                      // two that only read may share
@@ -15,7 +15,7 @@ type pairsOf struct {
 // with readers: there may be any number of those at once.
 type pairSweep struct {
 	*view
-	pairsOf
+	overlapQuery
 	visit   func(x, y int32, s segment)
 	writers []int32 // and everybody, if readers do not share
 	readers []int32
@@ -24,8 +24,8 @@ type pairSweep struct {
 
 // overlaps visits all pairs of holds of one key of which each began before the
 // other ended, by more than slack, the earlier grant first. It says false if there were too many to go on.
-func (v *view) overlaps(of pairsOf, visit func(x, y int32, s segment)) bool {
-	p := pairSweep{view: v, pairsOf: of, visit: visit}
+func (v *view) overlaps(of overlapQuery, visit func(x, y int32, s segment)) bool {
+	p := pairSweep{view: v, overlapQuery: of, visit: visit}
 	for key, holds := range v.byKey {
 		if of.keys != nil && !of.keys[key] {
 			continue

@@ -44,7 +44,7 @@ func checkPermits(v *view, o Options) Result {
 		}
 		keys++
 		if limit == history.UnknownLimit {
-			unknown = keyName(v.h.Keys[key])
+			unknown = lockName(v.h.Keys[key])
 			continue
 		}
 		out, whole := v.countPermits(holds, int64(limit), o, found)
@@ -61,9 +61,9 @@ func checkPermits(v *view, o Options) Result {
 	case unknown != "":
 		r.Outcome = Undecided
 		r.Summary = unknownSize(unknown)
-	case v.tangled > 0:
+	case v.concurrent > 0:
 		r.Outcome = Undecided
-		r.Summary = plural(v.tangled, "owner") + " had two operations under way at once, so that their permits cannot be told"
+		r.Summary = plural(v.concurrent, "owner") + " had two operations under way at once, so that their permits cannot be told"
 	default:
 		r.Summary = fmt.Sprintf("never more permits out than there are: at most %d", most)
 	}
@@ -112,8 +112,8 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 	w := Violation{Key: key, Rule: "no more permits are out than there are", Events: []int{v.granted(x), v.granted(y)}}
 	if f.x == f.y { // it asked for more than there are
 		w.Events[0] = int(v.h.Spans[y.span].Invoked)
-	} else if x.ended >= 0 && x.ended != v.h.Spans[y.span].Ended {
-		w.Events = append(w.Events, int(x.ended))
+	} else if x.endEvent >= 0 && x.endEvent != v.h.Spans[y.span].Ended {
+		w.Events = append(w.Events, int(x.endEvent))
 	}
 	var names []string
 	sum := int64(0)
@@ -131,7 +131,7 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 		names = append(names, fmt.Sprintf("client %d (%d)", v.client(h.span), out))
 	}
 	w.Class = v.crowdClass(y, o)
-	w.Text = fmt.Sprintf("%d permits of %s were out for %s (%s to %s), and there are %d: %s", sum, keyName(key),
+	w.Text = fmt.Sprintf("%d permits of %s were out for %s (%s to %s), and there are %d: %s", sum, lockName(key),
 		long(f.end-f.start), at(f.start), at(f.end), limit, strings.Join(names, ", "))
 	return w
 }

@@ -34,7 +34,7 @@ type permitSweep struct {
 // any of them, one that is given back in that instant too, met what was out before.
 func (v *view) countPermits(holds []int32, limit int64, o Options, found *findings) (most int64, whole bool) {
 	p := permitSweep{view: v, holds: holds, slack: o.ClockError}
-	if !o.obeys(permitsTouch) {
+	if !o.applies(permitsTouch) {
 		p.slack = -1
 	}
 	p.prepare()

@@ -11,7 +11,7 @@ import (
 // slowPermits looks at every pair of holds: what countPermits does by walking.
 func (v *view) slowPermits(holds []int32, limit int64, o Options, found *findings) (most int64) {
 	out := func(i int32, t time.Duration) int64 {
-		if !o.obeys(permitsTouch) {
+		if !o.applies(permitsTouch) {
 			return v.outAfter(i, t, -1)
 		}
 		return v.outAfter(i, t, o.ClockError)

@@ -48,12 +48,12 @@ func (p *proof) compare(h *history.History) error {
 	v := newView(h)
 	k := &v.keyedOps()[0]
 	p.histories++
-	if k.kind == unmodelled || k.tangled {
+	if k.kind == unmodelled || k.concurrent {
 		p.left++
 		return nil
 	}
 	v.prepare(k)
-	if k.tangled {
+	if k.concurrent {
 		p.left++
 		return nil
 	}
@@ -96,7 +96,7 @@ func (p *proof) askThird(v *view, k *keyOps, illegal bool) error {
 		}
 		for n := range h.Spans {
 			q := &h.Spans[n]
-			if q.Owner == s.Owner && n != i && q.Call == s.Return && v.order[s.Owner] != plain {
+			if q.Owner == s.Owner && n != i && q.Call == s.Return && v.ownerOrder[s.Owner] != sequential {
 				return nil
 			}
 		}
@@ -110,14 +110,14 @@ func (p *proof) askThird(v *view, k *keyOps, illegal bool) error {
 
 // fast asks the sweeps.
 func (p *proof) fast(v *view, k *keyOps, illegal bool) error {
-	var flaws [crowded + 1]int
+	var flaws [opNoPermits + 1]int
 	total := 0
 	note := func(f flaw) {
 		flaws[f.kind]++
 		total++
 	}
 	if k.kind == semaphore {
-		v.sweepStays(k, 0, note)
+		v.sweepPermits(k, 0, note)
 	} else {
 		v.sweep(k, 0, note)
 	}

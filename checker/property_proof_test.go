@@ -64,7 +64,7 @@ func (r *rival) compare(h *history.History) error {
 		h.Limits = []int32{r.draw.permits}
 	}
 	v := newViewAs(h, r.kind)
-	if v.tangled > 0 {
+	if v.concurrent > 0 {
 		r.left++
 		return nil
 	}
@@ -166,7 +166,7 @@ func (r *rival) ask(v *view, violated bool) error {
 		return nil
 	}
 	v.prepare(k)
-	if k.tangled {
+	if k.concurrent {
 		return nil
 	}
 	ops := operations(v.modelOps(k), 0)
@@ -205,7 +205,7 @@ func (r *rival) atOnce(v *view) bool {
 // before with an unknown outcome: then porcupine's models do not use its token.
 func (r *rival) slow(v *view) bool {
 	return r.property == Fencing && slices.ContainsFunc(v.holds, func(h hold) bool {
-		return h.late || v.order[h.owner] != plain
+		return h.expiredOnArrival || v.ownerOrder[h.owner] != sequential
 	})
 }
 
@@ -223,7 +223,7 @@ func (r *rival) compareCounts(v *view) error {
 			continue
 		}
 		o := Options{LockKind: r.kind}
-		o.off = disabled{of: HoldCount, rules: ^uint64(1<<rule | 1<<countLapsed | 1<<countUnproved)}
+		o.off = disabledRules{of: HoldCount, rules: ^uint64(1<<rule | 1<<countLapsed | 1<<countUnproved)}
 		got := checkHoldCount(v, o)
 		if (got.Outcome == Violated) != want[rule] {
 			return fmt.Errorf("brute force finds %v broken: %v; hold-count: %s", names[rule], want[rule], got.Summary)

@@ -38,13 +38,13 @@ func checkReadersWriter(v *view, o Options) Result {
 				writers++
 			}
 		}
-		all = v.overlaps(pairsOf{slack: o.ClockError, end: believed, share: o.obeys(readersMay), keys: has},
+		all = v.overlaps(overlapQuery{slack: o.ClockError, end: beliefEnd, share: o.applies(readersMay), keys: has},
 			func(x, y int32, s segment) {
 				rule := readerWriter
 				if !v.holds[x].reader && !v.holds[y].reader {
 					rule = twoWriters
 				}
-				found.add(finding{rule: rule, x: x, y: y, start: s.from, end: v.shown(s)})
+				found.add(finding{rule: rule, x: x, y: y, start: s.from, end: v.clipped(s)})
 			})
 	}
 	r := found.result(ReadersWriter, func(f finding) Violation {

@@ -36,7 +36,7 @@ func checkRecovery(v *view, o Options) Result {
 	unreleased, recovered := v.notGivenBack(o)
 	waits := 0
 	if unreleased > 0 {
-		waits = v.sleepers(o, excuses{neverAgain, recoverNoise, recoverPaused}, found, expired)
+		waits = v.unservedWaits(o, acquittals{neverAgain, recoverNoise, recoverPaused}, found, afterExpiry)
 	}
 	probed := v.judgeProbes(o, found)
 	r := found.result(Recovery, v.recoveryViolation)
@@ -59,7 +59,7 @@ func checkRecovery(v *view, o Options) Result {
 func (v *view) notGivenBack(o Options) (unreleased, recovered int) {
 	for _, holds := range v.byKey {
 		for n, i := range holds {
-			if v.holds[i].ending == released {
+			if v.holds[i].ending == endReleased {
 				continue
 			}
 			unreleased++
@@ -73,20 +73,20 @@ func (v *view) notGivenBack(o Options) (unreleased, recovered int) {
 
 // excuses are the rules of a property that judges sleepers: the one that
 // convicts, and those that acquit.
-type excuses struct{ convict, away, paused int }
+type acquittals struct{ convict, away, paused int }
 
 // sleepers finds the waits that were in vain although the key was free for one
 // of the causes: for each gap the longest piece of a wait that nothing excuses.
 // It returns how many waits met such gaps.
-func (v *view) sleepers(o Options, e excuses, found *findings, causes ...cause) int {
+func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ...cause) int {
 	d := v.idleTimes(o.slack())
-	var away calm
-	if o.obeys(e.away) {
-		away = v.calmTimes(o)
+	var away outageWindows
+	if o.applies(e.away) {
+		away = v.outages(o)
 	}
 	var still map[int][]segment
-	if o.obeys(e.paused) {
-		still = v.stalls()
+	if o.applies(e.paused) {
+		still = v.clientPauses()
 	}
 	met := 0
 	for n := 0; n < len(d.waits); {
@@ -99,7 +99,7 @@ func (v *view) sleepers(o Options, e excuses, found *findings, causes ...cause) 
 			}
 			met++
 			s := &v.h.Spans[d.waits[n].span]
-			without := merged(away.rough, still[s.Process.Client(v.h.Clients)])
+			without := merged(away.windows, still[s.Process.Client(v.h.Clients)])
 			p := longestOutside(segment{max(g.from, s.Call), min(g.until, s.Return)}, without)
 			if p.until-p.from > best.end-best.start {
 				best.y, best.start, best.end = d.waits[n].span, p.from, p.until
@@ -127,7 +127,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int) {
 	if len(v.h.Probes) == 0 {
 		return 0
 	}
-	d, away := v.idleTimes(o.slack()), v.calmTimes(o)
+	d, away := v.idleTimes(o.slack()), v.outages(o)
 	for i := range v.h.Probes {
 		p := &v.h.Probes[i]
 		free := &d.free[p.Key]
@@ -135,8 +135,8 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int) {
 		case p.Outcome == history.OK:
 			granted++
 		case p.Outcome != history.Fail || free.last < 0:
-		case o.obeys(recoverHeld) && free.from > p.Time:
-		case o.obeys(recoverNoise) && !away.at(p.Time):
+		case o.applies(recoverHeld) && free.from > p.Time:
+		case o.applies(recoverNoise) && !away.noneAt(p.Time):
 		default:
 			start := max(min(free.from, p.Time), 0)
 			found.add(finding{rule: probeFailed, x: free.last, y: int32(i), start: start, end: p.Time})
@@ -149,18 +149,18 @@ func (v *view) recoveryViolation(f finding) Violation {
 	if f.rule == probeFailed {
 		return v.probeViolation(f)
 	}
-	w := v.sleeperViolation(f)
+	w := v.waitViolation(f)
 	w.Rule = "a lock whose holder does not give it back is granted again when its lease has run out"
 	x := &v.holds[f.x]
 	w.Events = append([]int{v.granted(x)}, w.Events...)
 	w.Text = fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d waited for %s until %s "+
-		"and nobody was granted it", v.client(x.span), keyName(w.Key), at(v.leaseOver(f)), w.Clients[len(w.Clients)-1],
+		"and nobody was granted it", v.client(x.span), lockName(w.Key), at(v.leaseOver(f)), w.Clients[len(w.Clients)-1],
 		long(f.end-f.start), at(f.end))
 	return w
 }
 
 // sleeperViolation is what is the same for whoever waited in vain.
-func (v *view) sleeperViolation(f finding) Violation {
+func (v *view) waitViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := Violation{Key: v.h.Keys[s.Key], Events: []int{int(s.Invoked), int(s.Ended)}}
 	w.Clients = []int{s.Process.Client(v.h.Clients)}
@@ -175,6 +175,6 @@ func (v *view) probeViolation(f finding) Violation {
 	w.Clients, w.Owners = []int{s.Process.Client(v.h.Clients)}, []string{v.h.Owners[s.Owner]}
 	w.Events = []int{int(s.Invoked), int(p.Index)}
 	w.Text = fmt.Sprintf("%s could not be had at %s, when the run was over, although the last hold, that of client %d, "+
-		"had ended by %s", keyName(w.Key), at(p.Time), w.Clients[0], at(f.start))
+		"had ended by %s", lockName(w.Key), at(p.Time), w.Clients[0], at(f.start))
 	return w
 }

@@ -27,7 +27,7 @@ func (e *extents) renewals() {
 	e.renewed = make([]time.Duration, len(e.holds))
 	kept := make([]int32, 0, len(e.holds)) // nobody asks how long a hold was renewed that was given back
 	for i := range e.holds {
-		if e.holds[i].ending != released {
+		if e.holds[i].ending != endReleased {
 			kept = append(kept, int32(i))
 		}
 	}
@@ -56,7 +56,7 @@ func (e *extents) renewals() {
 		}
 		e.renewed[i] = max(e.renewed[i], end)
 		if same >= 0 {
-			e.renewed[i] = max(e.renewed[i], later(same, cmp.Or(e.h.Spans[h.span].Lease, e.longest)))
+			e.renewed[i] = max(e.renewed[i], later(same, cmp.Or(e.h.Spans[h.span].Lease, e.longestLease)))
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (e *extents) renewals() {
 func (e *extents) renewalList() (list []renewal) {
 	for i := range e.h.Spans {
 		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {
-			list = append(list, renewal{s.Owner, s.Key, e.ended(int32(i)), s.Lease})
+			list = append(list, renewal{s.Owner, s.Key, e.latestEffect(int32(i)), s.Lease})
 		}
 	}
 	for i := range e.h.Notices {

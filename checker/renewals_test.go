@@ -23,8 +23,8 @@ func TestRenewalsProlong(t *testing.T) {
 		for _, n := range e.renewalList() {
 			for i := range e.holds {
 				x := &e.holds[i]
-				if x.ending != released && x.owner == n.owner && x.key == n.key && x.from <= n.at {
-					want[i] = max(want[i], later(n.at, cmp.Or(n.lease, h.Spans[x.span].Lease, e.longest)))
+				if x.ending != endReleased && x.owner == n.owner && x.key == n.key && x.from <= n.at {
+					want[i] = max(want[i], later(n.at, cmp.Or(n.lease, h.Spans[x.span].Lease, e.longestLease)))
 					prolonged++
 				}
 			}

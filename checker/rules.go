@@ -11,20 +11,20 @@ import (
 // disabled is a rule of one property that is not to be applied. Tests switch
 // off each rule in turn, and some history of testdata must then be judged
 // otherwise: a rule that nothing depends on is not there for a reason.
-type disabled struct {
+type disabledRules struct {
 	of    Property
 	rules uint64 // a bit for each, by its number
 }
 
-func (d disabled) has(rule int) bool { return d.rules&(1<<rule) != 0 }
+func (d disabledRules) has(rule int) bool { return d.rules&(1<<rule) != 0 }
 
 // obeys says whether a rule is to be applied.
-func (o Options) obeys(rule int) bool { return !o.off.has(rule) }
+func (o Options) applies(rule int) bool { return !o.off.has(rule) }
 
 // forProperty is o with the switched-off rules of p alone.
 func (o Options) forProperty(p Property) Options {
 	if o.off.of != p {
-		o.off = disabled{}
+		o.off = disabledRules{}
 	}
 	return o
 }
@@ -36,17 +36,17 @@ func (o Options) slack() time.Duration {
 	return o.Slack
 }
 
-func (o Options) inLine() time.Duration {
-	if o.InLine <= 0 {
+func (o Options) enqueueDelay() time.Duration {
+	if o.EnqueueDelay <= 0 {
 		return 100 * time.Millisecond
 	}
-	return o.InLine
+	return o.EnqueueDelay
 }
 
 // limited is h with the permits that o tells of; a copy, if there are any. Of a
 // lock that is meant to be a semaphore every key has permits.
-func (o Options) limited(h *history.History) *history.History {
-	if len(o.Permits) == 0 && o.LockKind != PermitCounter {
+func (o Options) withLimits(h *history.History) *history.History {
+	if len(o.Permits) == 0 && o.LockKind != SemaphoreLock {
 		return h
 	}
 	c := *h
@@ -56,10 +56,10 @@ func (o Options) limited(h *history.History) *history.History {
 		c.Limits[key] = h.Limit(int32(key))
 		for _, name := range names {
 			if name == "" || name == h.Keys[key] { // "" comes first, so that a name wins
-				c.Limits[key] = countable(o.Permits[name])
+				c.Limits[key] = permitLimit(o.Permits[name])
 			}
 		}
-		if c.Limits[key] == 0 && o.LockKind == PermitCounter {
+		if c.Limits[key] == 0 && o.LockKind == SemaphoreLock {
 			c.Limits[key] = history.UnknownLimit
 		}
 	}
@@ -68,7 +68,7 @@ func (o Options) limited(h *history.History) *history.History {
 
 // countable is a number of permits as a limit; what is too great to be counted
 // leaves open how many there are.
-func countable(permits int) int32 {
+func permitLimit(permits int) int32 {
 	if permits > history.MaxPermits {
 		return history.UnknownLimit
 	}

@@ -25,7 +25,7 @@ const (
 
 // ErrSearchMemory is what [ServeSearch] ends with when a search needs more
 // memory than it may have.
-var ErrSearchMemory = fmt.Errorf("searching a legal order: more than %d MiB of memory needed", searchMemory>>20)
+var errSearchMemory = fmt.Errorf("searching a legal order: more than %d MiB of memory needed", searchMemory>>20)
 
 // searchJob is a question to porcupine: whether operations have a legal order.
 // It crosses the border to the child as JSON.
@@ -42,7 +42,7 @@ type searchJob struct {
 // searchOp is a lockOp as a row of numbers.
 type searchOp [12]int64
 
-type searchAnswer struct {
+type searchReply struct {
 	Result porcupine.CheckResult `json:"result"`
 }
 
@@ -62,7 +62,7 @@ func (j *searchJob) pack() {
 	j.Ops = make([]searchOp, len(j.ops))
 	for i := range j.ops {
 		op := &j.ops[i]
-		j.Ops[i] = searchOp{int64(op.call), int64(op.back), int64(op.owner), int64(op.life), int64(op.pos),
+		j.Ops[i] = searchOp{int64(op.call), int64(op.ret), int64(op.owner), int64(op.epoch), int64(op.pos),
 			op.depth, int64(op.permits), int64(op.token), int64(op.kind), flag(op.write), flag(op.unknown),
 			flag(op.leased)}
 	}
@@ -72,8 +72,8 @@ func (j *searchJob) pack() {
 func (j *searchJob) unpack() {
 	j.ops = make([]lockOp, len(j.Ops))
 	for i, n := range j.Ops {
-		j.ops[i] = lockOp{call: time.Duration(n[0]), back: time.Duration(n[1]), owner: int32(n[2]), life: int32(n[3]),
-			pos: int32(n[4]), depth: n[5], permits: int32(n[6]), token: uint64(n[7]), kind: takeKind(n[8]),
+		j.ops[i] = lockOp{call: time.Duration(n[0]), ret: time.Duration(n[1]), owner: int32(n[2]), epoch: int32(n[3]),
+			pos: int32(n[4]), depth: n[5], permits: int32(n[6]), token: uint64(n[7]), kind: opKind(n[8]),
 			write: n[9] == 1, unknown: n[10] == 1, leased: n[11] == 1, span: -1}
 	}
 }
@@ -99,10 +99,10 @@ func ServeSearch(r io.Reader, w io.Writer) error {
 	for {
 		select {
 		case got := <-found:
-			return json.NewEncoder(w).Encode(searchAnswer{got})
+			return json.NewEncoder(w).Encode(searchReply{got})
 		case <-tick.C:
 			if metrics.Read(used); used[0].Value.Uint64() > searchMemory {
-				return ErrSearchMemory
+				return errSearchMemory
 			}
 		}
 	}
@@ -141,7 +141,7 @@ func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 	}
 	var err error
 	name += fmt.Sprintf(" in a process of its own, for %v at most", left.Round(100*time.Millisecond))
-	s.o.Progress.step(name, 0, func() { got, err = askChild(s.o.SearchCommand, j, left) })
+	s.o.Progress.step(name, 0, func() { got, err = searchInChild(s.o.SearchCommand, j, left) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return porcupine.Unknown, fmt.Sprintf("the search took longer than %v", s.o.searchTime())
@@ -152,7 +152,7 @@ func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 }
 
 // askChild runs a job in a process of its own, and ends it when its time is over.
-func askChild(command []string, j searchJob, limit time.Duration) (porcupine.CheckResult, error) {
+func searchInChild(command []string, j searchJob, limit time.Duration) (porcupine.CheckResult, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+100*time.Millisecond)
 	defer cancel()
 	j.Limit = limit
@@ -173,7 +173,7 @@ func askChild(command []string, j searchJob, limit time.Duration) (porcupine.Che
 	case err != nil:
 		return porcupine.Unknown, fmt.Errorf("the child that searched ended: %w", err)
 	}
-	var a searchAnswer
+	var a searchReply
 	if err := json.Unmarshal(text, &a); err != nil {
 		return porcupine.Unknown, fmt.Errorf("reading the answer of the child that searched: %w", err)
 	}
@@ -200,19 +200,19 @@ func operations(ops []lockOp, slack time.Duration) []porcupine.Operation {
 		op := &ops[i]
 		last = max(last, int64(op.call))
 		if unknown = unknown || op.unknown; !op.unknown {
-			last = max(last, int64(op.back+slack))
+			last = max(last, int64(op.ret+slack))
 		}
 	}
 	for i := range ops {
 		op := &ops[i]
 		p := porcupine.Operation{ClientId: int(op.process), Input: op, Call: int64(op.call)}
-		if p.Return = int64(op.back + slack); op.unknown {
+		if p.Return = int64(op.ret + slack); op.unknown {
 			p.Return = last + 3
 		}
 		out = append(out, p)
 	}
 	if unknown {
-		out = append(out, porcupine.Operation{Input: &lockOp{kind: end}, Call: last + 1, Return: last + 2})
+		out = append(out, porcupine.Operation{Input: &lockOp{kind: opHorizon}, Call: last + 1, Return: last + 2})
 	}
 	return out
 }

@@ -37,11 +37,11 @@ func TestMain(m *testing.M) {
 func hardJob(n int) searchJob {
 	j := searchJob{Kind: semaphore, Permits: int32(n + 1)}
 	for i := range n {
-		op := lockOp{call: 0, back: 10, owner: int32(i), permits: 1, pos: -1, depth: -1, write: true}
+		op := lockOp{call: 0, ret: 10, owner: int32(i), permits: 1, pos: -1, depth: -1, write: true}
 		j.ops = append(j.ops, op)
 	}
 	return searchJob{Kind: j.Kind, Permits: j.Permits, ops: append(j.ops,
-		lockOp{call: 20, back: 21, owner: int32(n), permits: 1, pos: -1, depth: -1, kind: busy})}
+		lockOp{call: 20, ret: 21, owner: int32(n), permits: 1, pos: -1, depth: -1, kind: opBusyTry})}
 }
 
 // TestChild: the child answers as this process does; when it hangs, babbles,
@@ -68,7 +68,7 @@ func TestChild(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(asSearch, test.mode)
-			got, err := askChild(test.command, test.job, test.limit)
+			got, err := searchInChild(test.command, test.job, test.limit)
 			if test.why == "" && got == porcupine.Unknown && errors.Is(err, context.DeadlineExceeded) {
 				err = nil // on a busy machine the child is ended before it can say that its time is over: the same
 			}

@@ -15,7 +15,7 @@ const streamBatch = 20_000
 const maxReaders = 8
 
 // maxTold is how many violations of a property a [Stream] remembers.
-const maxTold = 10_000
+const maxKept = 10_000
 
 // Stream judges a history while it goes on, in memory that does not grow with
 // its length: what is kept is what is under way, the operations of unknown
@@ -27,23 +27,23 @@ const maxTold = 10_000
 // It belongs to one goroutine. Add takes the events in their order; Look and
 // Judgement may be called at any time.
 type Stream struct {
-	o       Options
-	b       *history.Builder
-	specs   []Spec
-	told    map[Property]*toldViolations
-	news    []Violation
-	bite    contest
-	limit   int // operations at which it judges again
-	before  int // of them before the last Trim, less those that it kept
-	tangled map[string]bool
-	readers map[string][]string // by key: the first owners that took it to read
-	unsized map[string]bool     // semaphores of unknown size, when they were held
-	last    []Result            // of the last judgement
-	applied map[Property]bool
+	o          Options
+	b          *history.Builder
+	specs      []Spec
+	found      map[Property]*foundViolations
+	unreported []Violation
+	bite       contention
+	limit      int // operations at which it judges again
+	before     int // of them before the last Trim, less those that it kept
+	concurrent map[string]bool
+	readers    map[string][]string // by key: the first owners that took it to read
+	unsized    map[string]bool     // semaphores of unknown size, when they were held
+	last       []Result            // of the last judgement
+	applied    map[Property]bool
 }
 
 // toldViolations are the violations of one property that were found so far.
-type toldViolations struct {
+type foundViolations struct {
 	list []Violation
 	at   map[[2]int]int // index in list, by what was violated
 	more int            // that were not kept
@@ -58,10 +58,10 @@ func Streamed() []Property {
 // NewStream begins a judgement of a run of that many clients (0: not known).
 // Options.Only is [Streamed] if it is empty.
 func NewStream(o Options, clients int) *Stream {
-	s := &Stream{o: o, b: history.NewBuilder(), told: make(map[Property]*toldViolations), limit: streamBatch,
-		tangled: make(map[string]bool), readers: make(map[string][]string), unsized: make(map[string]bool),
+	s := &Stream{o: o, b: history.NewBuilder(), found: make(map[Property]*foundViolations), limit: streamBatch,
+		concurrent: make(map[string]bool), readers: make(map[string][]string), unsized: make(map[string]bool),
 		applied: make(map[Property]bool)}
-	s.o.Keep = maxTold
+	s.o.Keep = maxKept
 	s.bite = newContest(clients)
 	s.b.Current().Clients = clients
 	if len(s.o.Only) == 0 {
@@ -71,21 +71,21 @@ func NewStream(o Options, clients int) *Stream {
 		spec, _ := Find(p)
 		if slices.Contains(s.o.Only, p) && p != Bite {
 			s.specs = append(s.specs, spec)
-			s.told[p] = &toldViolations{at: make(map[[2]int]int)}
+			s.found[p] = &foundViolations{at: make(map[[2]int]int)}
 		}
 	}
 	return s
 }
 
 // Name tells the names of processes that have no number, as far as they are known.
-func (s *Stream) Name(named []string) { s.b.Current().ProcessNames = named }
+func (s *Stream) SetProcessNames(named []string) { s.b.Current().ProcessNames = named }
 
 // Add takes the next event, from the given line of a file (0: from no file).
 func (s *Stream) Add(e *history.Event, line int) error {
 	if err := s.b.Add(e, line); err != nil {
 		return err
 	}
-	s.bite.see(e)
+	s.bite.add(e)
 	h := s.b.Current()
 	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
@@ -99,15 +99,15 @@ func (s *Stream) Add(e *history.Event, line int) error {
 // had two operations under way at once.
 func (s *Stream) Look() []Violation {
 	s.look(false)
-	news := s.news
-	s.news = nil
+	news := s.unreported
+	s.unreported = nil
 	return news
 }
 
 // look judges what is kept. Unless it is over, a hold that has not ended has
 // certainly lasted until now, and no longer.
 func (s *Stream) look(over bool) {
-	h := s.o.limited(s.b.Current())
+	h := s.o.withLimits(s.b.Current())
 	v, err := safeView(h, s.o.LockKind)
 	s.last = s.last[:0]
 	if err != nil {
@@ -116,9 +116,9 @@ func (s *Stream) look(over bool) {
 		}
 		return
 	}
-	for owner, is := range v.order {
-		if is == tangled {
-			s.tangled[h.Owners[owner]] = true
+	for owner, is := range v.ownerOrder {
+		if is == concurrent {
+			s.concurrent[h.Owners[owner]] = true
 		}
 	}
 	for i := range v.holds {
@@ -134,7 +134,7 @@ func (s *Stream) look(over bool) {
 	for _, now := range []bool{false, true} { // what may still go on is an end only where it has to be
 		for _, spec := range s.specs {
 			if (spec.Name != Fencing) == now {
-				s.take(spec.Name, spec.safely(v, h, s.o))
+				s.record(spec.Name, spec.safely(v, h, s.o))
 			}
 		}
 		if !over {
@@ -147,11 +147,11 @@ func (s *Stream) look(over bool) {
 // a release was invoked that is not answered. If that is refused because there is
 // no such hold, belief ended there, also if it should have left another level.
 func (v *view) endNow() {
-	releasing := make(map[place]time.Duration)
+	releasing := make(map[ownerKey]time.Duration)
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if _, known := releasing[place{s.Owner, s.Key}]; s.Ended < 0 && s.Op == history.OpRelease && !known {
-			releasing[place{s.Owner, s.Key}] = s.Call
+		if _, known := releasing[ownerKey{s.Owner, s.Key}]; s.Ended < 0 && s.Op == history.OpRelease && !known {
+			releasing[ownerKey{s.Owner, s.Key}] = s.Call
 		}
 	}
 	for i := range v.holds {
@@ -159,28 +159,28 @@ func (v *view) endNow() {
 		if h.until == never {
 			h.until = max(h.from, v.h.End)
 		}
-		if call, is := releasing[place{h.owner, h.key}]; is && h.until > call {
+		if call, is := releasing[ownerKey{h.owner, h.key}]; is && h.until > call {
 			h.until = max(h.from, call)
 		}
 	}
 }
 
 // take notes what a checker found.
-func (s *Stream) take(p Property, r Result) {
+func (s *Stream) record(p Property, r Result) {
 	s.applied[p] = s.applied[p] || r.Outcome != NotApplicable
-	t := s.told[p]
+	t := s.found[p]
 	for _, w := range r.Violations {
-		at := about(p, w)
+		at := identify(p, w)
 		n, known := t.at[at]
 		switch {
 		case known:
 			t.list[n] = w // it lasts for longer
-		case len(t.list) >= maxTold:
+		case len(t.list) >= maxKept:
 			t.more++
 		default:
 			t.at[at] = len(t.list)
 			t.list = append(t.list, w)
-			s.news = append(s.news, w)
+			s.unreported = append(s.unreported, w)
 		}
 	}
 	r.Violations = nil
@@ -189,7 +189,7 @@ func (s *Stream) take(p Property, r Result) {
 
 // about is what a violation is about: two events, or of fencing the second of
 // them, because of a grant only one that it breaks a rule with is told.
-func about(p Property, w Violation) [2]int {
+func identify(p Property, w Violation) [2]int {
 	x, y := w.Events[0], w.Events[min(1, len(w.Events)-1)]
 	if p == Fencing {
 		return [2]int{-1, y}
@@ -207,7 +207,7 @@ func (s *Stream) Judgement() Judgement {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}
 	j.Results = append(j.Results, s.bite.result(s.o, j.Spans, len(h.Faults)))
-	j.name(h)
+	j.nameProcesses(h)
 	j.decide(s.o)
 	j.Took = time.Since(start)
 	return j
@@ -218,9 +218,9 @@ func (s *Stream) result(p Property) Result {
 	i := slices.IndexFunc(s.last, func(r Result) bool { return r.Property == p })
 	r := s.last[i]
 	r.Counts = nil
-	r.Violations = s.stands(p)
+	r.Violations = s.standing(p)
 	if r.Total = len(r.Violations); r.Total > 0 {
-		r.Total += s.told[p].more
+		r.Total += s.found[p].more
 	}
 	switch {
 	case r.Total > 0:
@@ -232,9 +232,9 @@ func (s *Stream) result(p Property) Result {
 		if r.Total > 1 {
 			r.Summary += ", and " + plural(r.Total-1, "more violation")
 		}
-	case len(s.tangled) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
+	case len(s.concurrent) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
 		r.Outcome = Undecided
-		r.Summary = plural(len(s.tangled), "owner") + " had two operations under way at once, so that their holds cannot " +
+		r.Summary = plural(len(s.concurrent), "owner") + " had two operations under way at once, so that their holds cannot " +
 			"be told; give every hold an owner id of its own"
 	case p == Permits && s.unknownSize() != "":
 		r.Outcome, r.Summary = Undecided, unknownSize(s.unknownSize())
@@ -246,10 +246,10 @@ func (s *Stream) result(p Property) Result {
 
 // unknownSize is a semaphore of which it was never told how many permits it has; "" if there is none.
 func (s *Stream) unknownSize() string {
-	h := s.o.limited(s.b.Current())
+	h := s.o.withLimits(s.b.Current())
 	for key, name := range h.Keys {
 		if s.unsized[name] && h.Limit(int32(key)) == history.UnknownLimit {
-			return keyName(name)
+			return lockName(name)
 		}
 	}
 	return ""
@@ -257,37 +257,37 @@ func (s *Stream) unknownSize() string {
 
 // read says whether a key was certainly taken to read.
 func (s *Stream) read(key string) bool {
-	return slices.ContainsFunc(s.readers[key], func(owner string) bool { return !s.tangled[owner] })
+	return slices.ContainsFunc(s.readers[key], func(owner string) bool { return !s.concurrent[owner] })
 }
 
 // stands is the violations of a property that nothing seen later has taken back:
 // an owner whose holds cannot be told, or a key that has permits. A writer who met
 // one before anybody took the key to read breaks the rule of readers and writers too.
-func (s *Stream) stands(p Property) (list []Violation) {
-	h := s.o.limited(s.b.Current())
+func (s *Stream) standing(p Property) (list []Violation) {
+	h := s.o.withLimits(s.b.Current())
 	permits := make(map[string]bool)
 	for key, name := range h.Keys {
 		if limit := h.Limit(int32(key)); limit != 0 && limit != 1 {
 			permits[name] = true
 		}
 	}
-	if p == Permits && len(s.tangled) > 0 {
+	if p == Permits && len(s.concurrent) > 0 {
 		return nil // they are told as a sum, in which such an owner may have a part
 	}
 	ok := func(w Violation) bool {
-		return !slices.ContainsFunc(w.Owners, func(o string) bool { return s.tangled[o] }) &&
+		return !slices.ContainsFunc(w.Owners, func(o string) bool { return s.concurrent[o] }) &&
 			!(permits[w.Key] && (p == Exclusion || p == LeaseExclusion)) && !(p == ReadersWriter && !s.read(w.Key))
 	}
-	for _, w := range s.told[p].list {
+	for _, w := range s.found[p].list {
 		if ok(w) {
 			list = append(list, w)
 		}
 	}
-	if p != ReadersWriter || s.told[Exclusion] == nil {
+	if p != ReadersWriter || s.found[Exclusion] == nil {
 		return list
 	}
-	for _, w := range s.told[Exclusion].list {
-		if _, known := s.told[p].at[about(p, w)]; !known && s.read(w.Key) && ok(w) {
+	for _, w := range s.found[Exclusion].list {
+		if _, known := s.found[p].at[identify(p, w)]; !known && s.read(w.Key) && ok(w) {
 			w.Rule = "while a writer is in the lock nobody else is"
 			list = append(list, w)
 		}

@@ -8,18 +8,18 @@ import (
 )
 
 // contest counts, while events come, the grants during which another owner asked for the lock: what bite asks of clients.
-type contest struct {
+type contention struct {
 	grants, contended int
 	live              *LiveHolds
 	asking            map[string]map[history.Process]string // by key: owners whose acquire has no reply
 }
 
-func newContest(clients int) contest {
-	return contest{live: NewLiveHolds(clients), asking: make(map[string]map[history.Process]string)}
+func newContest(clients int) contention {
+	return contention{live: NewLiveHolds(clients), asking: make(map[string]map[history.Process]string)}
 }
 
 // see follows one event.
-func (c *contest) see(e *history.Event) {
+func (c *contention) add(e *history.Event) {
 	k, granted := c.live.add(e)
 	if k == nil || e.F != history.Acquire && e.F != history.Try {
 		return
@@ -48,7 +48,7 @@ func (c *contest) see(e *history.Event) {
 }
 
 // contend notes that an owner asks for what is held.
-func (c *contest) contend(h *LiveHold, owner string) {
+func (c *contention) contend(h *LiveHold, owner string) {
 	if h.Owner != owner && !h.contended {
 		h.contended = true
 		c.contended++
@@ -56,7 +56,7 @@ func (c *contest) contend(h *LiveHold, owner string) {
 }
 
 // grant counts the latest of the holds; one inside a hold of the same owner is not counted.
-func (c *contest) grant(holds []LiveHold, asking map[history.Process]string) {
+func (c *contention) grant(holds []LiveHold, asking map[history.Process]string) {
 	h, others := &holds[len(holds)-1], holds[:len(holds)-1]
 	if h.Permits == 0 && slices.ContainsFunc(others, func(o LiveHold) bool { return o.Owner == h.Owner }) {
 		h.contended = true
@@ -70,7 +70,7 @@ func (c *contest) grant(holds []LiveHold, asking map[history.Process]string) {
 	}
 }
 
-func (c *contest) result(o Options, spans, faults int) Result {
+func (c *contention) result(o Options, spans, faults int) Result {
 	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{"operations": int64(spans),
 		"grants": int64(c.grants), "contended_grants": int64(c.contended)}}
 	need := threshold(o.MinContended, 2)

@@ -15,16 +15,16 @@ const never = history.Infinity
 // made once per judgement, in linear time, and not changed afterwards.
 type view struct {
 	h          *history.History
-	holds      []hold           // in the order in which their acquires returned
-	byKey      [][]int32        // holds of each key, in that order; of two at the same time the one that ends first
-	orphans    []int32          // spans: releases that said ok although the owner held nothing
-	renumbered []int32          // spans: re-entries that told another token than their hold's
-	again      []int32          // spans: grants to who held the lock already
-	parts      map[int32][]part // by hold: permits that were given back before the rest
-	kind       LockKind         // what the lock is meant to be
-	traits     []trait          // of each key
-	order      []order          // by owner: how well the order of its operations is known
-	tangled    int              // owners of order tangled
+	holds      []hold                    // in the order in which their acquires returned
+	byKey      [][]int32                 // holds of each key, in that order; of two at the same time the one that ends first
+	orphans    []int32                   // spans: releases that said ok although the owner held nothing
+	renumbered []int32                   // spans: re-entries that told another token than their hold's
+	regrants   []int32                   // spans: grants to who held the lock already
+	parts      map[int32][]partialReturn // by hold: permits that were given back before the rest
+	kind       LockKind                  // what the lock is meant to be
+	usage      []usage                   // of each key
+	ownerOrder []programOrder            // by owner: how well the order of its operations is known
+	concurrent int                       // owners of order tangled
 	owners     ownerIndex
 	levels     []level // what owners did inside their holds
 	counted    []int32 // spans: replies with a count that could be compared
@@ -35,10 +35,10 @@ type view struct {
 type ending uint8
 
 const (
-	open     ending = iota // it did not
-	released               // release ok
-	unsure                 // release of unknown outcome
-	gone                   // told lost, crashed, renewal or release refused: whatever is left of it is not relied on
+	endOpen     ending = iota // it did not
+	endReleased               // release ok
+	endUnknown                // release of unknown outcome
+	endLost                   // told lost, crashed, renewal or release refused: whatever is left of it is not relied on
 )
 
 // hold is one stay in the lock by one owner, from the outermost acquire to the
@@ -47,33 +47,33 @@ const (
 // then gives its writing back, is a reader from there on. Of a semaphore each
 // acquire is a hold.
 type hold struct {
-	called time.Duration // acquire invoked
-	from   time.Duration // acquire returned: from here on it is certain
-	until  time.Duration // end of belief: min(release invoked, loss told, crash)
-	core   time.Duration // end of what a legal order must grant; later than until if release ok came after a loss was told
-	back   time.Duration // release returned; never if it is not bounded
-	valid  time.Duration // end of the promise made with the acquire, as renewed without a gap
-	more   []segment     // promises renewed after the one before had run out
-	token  uint64
-	key    int32
-	owner  int32
-	span   int32 // of the outermost acquire
-	ended  int32 // index of the event that ended it; -1 if none did
-	next   int32 // another hold of the same owner that is open, or -1
-	depth  int32 // acquires not given back; of a semaphore permits
-	debt   int32 // releases that failed and left the lock as it was: the servers still count them
-	ending ending
-	reader bool
-	inner  bool // begun inside a hold of the same owner that reads if this writes, or writes if this reads
-	late   bool // its promise was over when the grant returned: a slow reply
+	asked            time.Duration // acquire invoked
+	from             time.Duration // acquire returned: from here on it is certain
+	until            time.Duration // end of belief: min(release invoked, loss told, crash)
+	core             time.Duration // end of what a legal order must grant; later than until if release ok came after a loss was told
+	freeBy           time.Duration // release returned; never if it is not bounded
+	valid            time.Duration // end of the promise made with the acquire, as renewed without a gap
+	laterPromises    []segment     // promises renewed after the one before had run out
+	token            uint64
+	key              int32
+	owner            int32
+	span             int32 // of the outermost acquire
+	endEvent         int32 // index of the event that ended it; -1 if none did
+	next             int32 // another hold of the same owner that is open, or -1
+	depth            int32 // acquires not given back; of a semaphore permits
+	failedReleases   int32 // releases that failed and left the lock as it was: the servers still count them
+	ending           ending
+	reader           bool
+	inner            bool // begun inside a hold of the same owner that reads if this writes, or writes if this reads
+	expiredOnArrival bool // its promise was over when the grant returned: a slow reply
 }
 
 // trait is something that owners of a key were seen to do.
-type trait uint8
+type usage uint8
 
 const (
-	nested trait = 1 << iota // acquire again inside a hold
-	mixed                    // the same, but to read where the hold writes, or to write
+	usageNested usage = 1 << iota // acquire again inside a hold
+	usageMixed                    // the same, but to read where the hold writes, or to write
 )
 
 // segment is a stretch of time, [from, until).
@@ -86,9 +86,9 @@ func newView(h *history.History) *view { return newViewAs(h, AnyKind) }
 func newViewAs(h *history.History, kind LockKind) *view {
 	v := &view{h: h, kind: kind}
 	v.fold(false)
-	for _, o := range v.order {
-		if o == tangled {
-			v.tangled++
+	for _, o := range v.ownerOrder {
+		if o == concurrent {
+			v.concurrent++
 		}
 	}
 	v.byKey = group(len(h.Keys), v.holds)
@@ -100,16 +100,16 @@ func newViewAs(h *history.History, kind LockKind) *view {
 func (v *view) fold(all bool) {
 	h := v.h
 	var marks []int32
-	room := aside(func() { v.holds = touched(grants(h)) })
-	order := aside(func() { marks = effects(h) })
-	v.order = orders(h)
-	b := holdBuilder{openHolds: newOpenHolds(v, len(h.Owners)), gone: make(map[int32]bool), all: all}
-	v.traits = make([]trait, len(h.Keys))
+	room := inBackground(func() { v.holds = prefault(countGrants(h)) })
+	order := inBackground(func() { marks = effectOrder(h) })
+	v.ownerOrder = orders(h)
+	b := holdFold{openHolds: newOpenHolds(v, len(h.Owners)), lostOwners: make(map[int32]bool), all: all}
+	v.usage = make([]usage, len(h.Keys))
 	room()
 	order()
 	for _, e := range marks {
 		switch {
-		case e == nothing:
+		case e == noEffect:
 		case e < 0:
 			b.notice(&h.Notices[-e-1])
 		default:
@@ -120,7 +120,7 @@ func (v *view) fold(all bool) {
 
 // aside does something on another goroutine. Whoever calls what it returns waits
 // for the end of it, and panics if it did.
-func aside(do func()) (wait func()) {
+func inBackground(do func()) (wait func()) {
 	ended := make(chan any, 1)
 	go func() {
 		defer func() { ended <- recover() }()
@@ -136,7 +136,7 @@ func aside(do func()) (wait func()) {
 // touched is room for n holds, into every page of which something was written:
 // half of the time of making holds is the system's, which finds that memory, and
 // that can be spent on another processor.
-func touched(n int) []hold {
+func prefault(n int) []hold {
 	const page = 4096 / int(unsafe.Sizeof(hold{}))
 	holds := make([]hold, n)
 	for i := 0; i < n; i += page {
@@ -146,7 +146,7 @@ func touched(n int) []hold {
 }
 
 // grants is how many holds there can be.
-func grants(h *history.History) (n int) {
+func countGrants(h *history.History) (n int) {
 	for i := range h.Spans {
 		if s := &h.Spans[i]; s.Outcome == history.OK && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
 			n++
@@ -161,22 +161,22 @@ func isLockOp(s *history.Span) bool {
 }
 
 // order says what is known about the order of one owner's operations.
-type order uint8
+type programOrder uint8
 
 const (
-	plain   order = iota // one after the other
-	odd                  // some came after one of unknown outcome, which may still take effect
-	tangled              // two at once: what its holds are cannot be told, and they are not judged
+	sequential   programOrder = iota // one after the other
+	afterUnknown                     // some came after one of unknown outcome, which may still take effect
+	concurrent                       // two at once: what its holds are cannot be told, and they are not judged
 )
 
 // orders finds the owners whose operations were not one after the other. For
 // all others program order is known, which the exactness of the interval sweeps
 // rests upon (see exclusion.go). An owner that acquires after a release of
 // unknown outcome is tangled: that release may arrive late and end the new hold.
-func orders(h *history.History) []order {
-	of := make([]order, len(h.Owners))
-	ends := make([]int32, len(h.Owners))    // latest completion of a known outcome
-	unknown := make([]order, len(h.Owners)) // what an acquire is, after those of unknown outcome so far
+func orders(h *history.History) []programOrder {
+	of := make([]programOrder, len(h.Owners))
+	ends := make([]int32, len(h.Owners))           // latest completion of a known outcome
+	unknown := make([]programOrder, len(h.Owners)) // what an acquire is, after those of unknown outcome so far
 	for i := range h.Spans {
 		s := &h.Spans[i]
 		if !isLockOp(s) {
@@ -185,9 +185,9 @@ func orders(h *history.History) []order {
 		o, release := &of[s.Owner], s.Op == history.OpRelease
 		switch {
 		case s.Invoked < ends[s.Owner]:
-			*o = tangled
+			*o = concurrent
 		case release || s.Outcome == history.Fail:
-			*o = max(*o, min(odd, unknown[s.Owner]))
+			*o = max(*o, min(afterUnknown, unknown[s.Owner]))
 		default:
 			*o = max(*o, unknown[s.Owner])
 		}
@@ -195,33 +195,33 @@ func orders(h *history.History) []order {
 		case s.Outcome != history.Info:
 			ends[s.Owner] = max(ends[s.Owner], s.Ended)
 		case release:
-			unknown[s.Owner] = tangled
+			unknown[s.Owner] = concurrent
 		default:
-			unknown[s.Owner] = max(unknown[s.Owner], odd)
+			unknown[s.Owner] = max(unknown[s.Owner], afterUnknown)
 		}
 	}
 	return of
 }
 
 // nothing is the content of an event without an effect, see effects.
-const nothing = int32(-1 << 31)
+const noEffect = int32(-1 << 31)
 
 // effects is the order in which spans and notices changed what owners could
 // believe: a grant counts when it returned, a release when it was invoked.
 // A span is its number, a notice is -1 minus its number. Every event has one
 // place, so that no comparison is needed; places without an effect hold nothing.
-func effects(h *history.History) []int32 {
+func effectOrder(h *history.History) []int32 {
 	count, top := 0, int32(-1)
 	eachEffect(h, func(at, _ int32) {
 		count++
 		top = max(top, at)
 	})
 	if int(top) > 8*count+1024 { // far between: the numbering has gaps
-		return sparseEffects(h, count)
+		return sparseEffectOrder(h, count)
 	}
 	slots := make([]int32, top+1)
 	for i := range slots {
-		slots[i] = nothing
+		slots[i] = noEffect
 	}
 	eachEffect(h, func(at, what int32) { slots[at] = what })
 	return slots
@@ -248,7 +248,7 @@ func eachEffect(h *history.History, visit func(at, what int32)) {
 	}
 }
 
-func sparseEffects(h *history.History, count int) []int32 {
+func sparseEffectOrder(h *history.History, count int) []int32 {
 	type mark struct{ at, what int32 }
 	marks := make([]mark, 0, count)
 	eachEffect(h, func(at, what int32) { marks = append(marks, mark{at, what}) })
@@ -295,7 +295,7 @@ func (v *view) orderTies() {
 			if j > i+1 {
 				slices.SortStableFunc(holds[i:j], func(a, b int32) int {
 					x, y := &v.holds[a], &v.holds[b]
-					return cmp.Or(cmp.Compare(x.core, y.core), cmp.Compare(x.rank(), y.rank()))
+					return cmp.Or(cmp.Compare(x.core, y.core), cmp.Compare(x.orderingToken(), y.orderingToken()))
 				})
 			}
 			i = j

@@ -34,7 +34,7 @@ func checkWakeUp(v *view, o Options) Result {
 			asked++
 		}
 	}
-	v.sleepers(o, excuses{sleptOn, wakeAway, wakePaused}, found, givenUp, unused)
+	v.unservedWaits(o, acquittals{sleptOn, wakeAway, wakePaused}, found, afterRelease, neverHeld)
 	r := found.result(WakeUp, v.wakeUpViolation)
 	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
 	switch {
@@ -48,10 +48,10 @@ func checkWakeUp(v *view, o Options) Result {
 }
 
 func (v *view) wakeUpViolation(f finding) Violation {
-	w := v.sleeperViolation(f)
+	w := v.waitViolation(f)
 	w.Rule = "whoever waits for a lock that is free gets it"
 	w.Text = fmt.Sprintf("client %d waited for %s for %s (%s to %s) although nobody held it", w.Clients[0],
-		keyName(w.Key), long(f.end-f.start), at(f.start), at(f.end))
+		lockName(w.Key), long(f.end-f.start), at(f.start), at(f.end))
 	if f.x < 0 {
 		w.Text += " or ever had"
 		return w
@@ -59,9 +59,9 @@ func (v *view) wakeUpViolation(f finding) Violation {
 	x := &v.holds[f.x]
 	w.Clients = append([]int{v.client(x.span)}, w.Clients...)
 	w.Owners = append([]string{v.h.Owners[x.owner]}, w.Owners...)
-	if x.ended >= 0 {
-		w.Events = append([]int{int(x.ended)}, w.Events...)
+	if x.endEvent >= 0 {
+		w.Events = append([]int{int(x.endEvent)}, w.Events...)
 	}
-	w.Text += fmt.Sprintf(": client %d had released it by %s", w.Clients[0], at(x.back))
+	w.Text += fmt.Sprintf(": client %d had released it by %s", w.Clients[0], at(x.freeBy))
 	return w
 }

@@ -80,7 +80,7 @@ func checkStream(s streams, path string, o checkOptions, reading history.ReadOpt
 	if o.explain {
 		explain(s, reading, source)
 	}
-	judging.Name(source.ProcessNames)
+	judging.SetProcessNames(source.ProcessNames)
 	j := judged{Judgement: manifestOf(path).Downgrade(judging.Judgement()), Format: source.Format, Assumed: reading.Assume}
 	j.Problems = append(j.Problems, source.Problems...)
 	err = printJudged(s, j, o.json)

@@ -7,21 +7,21 @@ import (
 )
 
 // part is some permits of a hold that were given back before the rest of it.
-type part struct {
+type partialReturn struct {
 	at      time.Duration // release invoked
 	permits int32
 }
 
 // take begins a hold of a semaphore, whatever its owner has already.
-func (b *holdBuilder) take(i int32, s *history.Span) {
-	if at := (place{s.Owner, s.Key}); b.stale[at] {
+func (b *holdFold) acquirePermits(i int32, s *history.Span) {
+	if at := (ownerKey{s.Owner, s.Key}); b.hasLost[at] {
 		for n := b.list(s.Owner, s.Key); n >= 0; {
 			h := &b.holds[n]
-			if n = h.next; h.key == s.Key && h.ending != open { // told lost, and taken anew
-				b.forget(h)
+			if n = h.next; h.key == s.Key && h.ending != endOpen { // told lost, and taken anew
+				b.close(h)
 			}
 		}
-		delete(b.stale, at)
+		delete(b.hasLost, at)
 	}
 	b.begin(i, s, s.Permits)
 }
@@ -30,28 +30,28 @@ func (b *holdBuilder) take(i int32, s *history.Span) {
 // alike, so that any other choice adds up to the same. From its invocation on the
 // owner does not rely on them, whatever the answer. What a release that failed
 // left at the servers is given back after all that is still relied on.
-func (b *holdBuilder) give(i int32, s *history.Span) {
+func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	kept := s.Outcome == history.Fail && s.Held
 	if s.Outcome == history.Fail && !kept { // the servers know nothing of these permits any more
 		b.eachOf(s, func(_ int32, h *hold) bool {
-			h.end(gone, s.Call, s.Invoked)
-			b.forget(h)
+			h.end(endLost, s.Call, s.Invoked)
+			b.close(h)
 			return true
 		})
 		return
 	}
-	left, last, stale := s.Permits, none, b.stale[place{s.Owner, s.Key}]
+	left, last, stale := s.Permits, none, b.hasLost[ownerKey{s.Owner, s.Key}]
 	b.eachOf(s, func(n int32, h *hold) bool {
-		if h.ending == gone && s.Outcome != history.OK {
-			left -= min(left, h.depth+h.debt)
-			b.forget(h)
+		if h.ending == endLost && s.Outcome != history.OK {
+			left -= min(left, h.depth+h.failedReleases)
+			b.close(h)
 			return true
 		}
 		some := min(left, h.depth)
 		left -= some
-		b.less(n, s, some)
+		b.takeOff(n, s, some)
 		if kept {
-			h.debt += some
+			h.failedReleases += some
 		}
 		last = n
 		return left > 0 || stale
@@ -60,21 +60,21 @@ func (b *holdBuilder) give(i int32, s *history.Span) {
 		return
 	}
 	b.eachOf(s, func(n int32, h *hold) bool {
-		some := min(left, h.debt)
+		some := min(left, h.failedReleases)
 		left -= some
-		if h.debt -= some; h.depth+h.debt == 0 {
+		if h.failedReleases -= some; h.depth+h.failedReleases == 0 {
 			b.finish(h, s)
 		}
 		return left > 0 || n != last
 	})
 	if left > 0 && s.Outcome == history.OK {
-		b.nothing(i, s)
+		b.releaseOfNothing(i, s)
 	}
 }
 
 // eachOf visits the open holds of the owner of s at its key, the latest first, as
 // long as visit says so.
-func (b *holdBuilder) eachOf(s *history.Span, visit func(n int32, h *hold) bool) {
+func (b *holdFold) eachOf(s *history.Span, visit func(n int32, h *hold) bool) {
 	for n := b.list(s.Owner, s.Key); n >= 0; {
 		at, h := n, &b.holds[n]
 		if n = h.next; h.key == s.Key && !visit(at, h) {
@@ -84,30 +84,30 @@ func (b *holdBuilder) eachOf(s *history.Span, visit func(n int32, h *hold) bool)
 }
 
 // less takes permits off hold n, which its owner relies on no more.
-func (b *holdBuilder) less(n int32, s *history.Span, permits int32) {
+func (b *holdFold) takeOff(n int32, s *history.Span, permits int32) {
 	h := &b.holds[n]
 	switch h.depth -= permits; {
 	case permits == 0:
-	case h.ending == gone: // it was still held, whatever the owner was told
+	case h.ending == endLost: // it was still held, whatever the owner was told
 		h.core = s.Call
 	case h.depth == 0:
-		h.disbelieve(s.Call, s.Invoked)
+		h.endBelief(s.Call, s.Invoked)
 	default:
 		if b.parts == nil {
-			b.parts = make(map[int32][]part)
+			b.parts = make(map[int32][]partialReturn)
 		}
-		b.parts[n] = append(b.parts[n], part{s.Call, permits})
+		b.parts[n] = append(b.parts[n], partialReturn{s.Call, permits})
 	}
 }
 
 // finish ends a hold of which nothing is left.
-func (b *holdBuilder) finish(h *hold, s *history.Span) {
-	how := unsure
+func (b *holdFold) finish(h *hold, s *history.Span) {
+	how := endUnknown
 	if s.Outcome == history.OK {
-		how, h.back = released, s.Return
+		how, h.freeBy = endReleased, s.Return
 	}
 	h.end(how, s.Call, s.Invoked)
-	b.forget(h)
+	b.close(h)
 }
 
 // weight is the permits that were taken with a hold.

@@ -8,26 +8,26 @@ import (
 
 // linearViolation puts a finding of [Linearizable] into words.
 func (c *linearCheck) linearViolation(f finding) Violation {
-	switch takeKind(f.rule) {
-	case take:
+	switch opKind(f.rule) {
+	case opGrant:
 		return c.overlapViolation(f)
-	case crowded:
+	case opNoPermits:
 		return c.crowdedViolation(f)
-	case token:
+	case opBadToken:
 		return c.tokenViolation(f)
-	case end:
+	case opHorizon:
 		s := &c.h.Spans[f.y]
 		return c.spanViolation(s, "the operations have an order that is legal for a "+lockKind(f.x).String(),
-			fmt.Sprintf("no order of the operations on %s is legal", keyName(c.h.Keys[s.Key])))
+			fmt.Sprintf("no order of the operations on %s is legal", lockName(c.h.Keys[s.Key])))
 	}
 	s := &c.h.Spans[f.y]
-	who, key := s.Process.Client(c.h.Clients), keyName(c.h.Keys[s.Key])
-	if takeKind(f.rule) == busy {
+	who, key := s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key])
+	if opKind(f.rule) == opBusyTry {
 		return c.spanViolation(s, "a try fails only if somebody else can have held the lock",
 			fmt.Sprintf("client %d was refused %s between %s and %s, when nobody can have held it",
 				who, key, at(s.Call), at(s.Return)))
 	}
-	if takeKind(f.rule) == again {
+	if opKind(f.rule) == opRegrant {
 		return c.spanViolation(s, "a mutex that is not reentrant is not granted to who holds it",
 			fmt.Sprintf("client %d was granted %s at %s although it held it already", who, key, at(s.Return)))
 	}
@@ -46,7 +46,7 @@ func (c *linearCheck) overlapViolation(f finding) Violation {
 	w.Class, _ = c.blame(x, y, segment{f.start, f.end}, Options{})
 	if x.until <= y.from { // two grants, but never two holders
 		w.Text = fmt.Sprintf("client %d was granted %s at %s although client %d, which had left its critical section, "+
-			"had not given it back", w.Clients[1], keyName(w.Key), at(y.from), w.Clients[0])
+			"had not given it back", w.Clients[1], lockName(w.Key), at(y.from), w.Clients[0])
 	}
 	w.Text += ": no order of the operations explains it"
 	return w
@@ -57,7 +57,7 @@ func (c *linearCheck) tokenViolation(f finding) Violation {
 		s := &c.h.Spans[f.y]
 		return c.spanViolation(s, "a re-entry repeats the token of its hold",
 			fmt.Sprintf("client %d entered %s again at %s and was told token %d, which is not that of its hold",
-				s.Process.Client(c.h.Clients), keyName(c.h.Keys[s.Key]), at(s.Return), s.Token))
+				s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key]), at(s.Return), s.Token))
 	}
 	x, y := &c.holds[f.x], &c.holds[f.y]
 	w := Violation{
@@ -67,12 +67,12 @@ func (c *linearCheck) tokenViolation(f finding) Violation {
 		Events:  []int{c.granted(x), c.granted(y)},
 	}
 	w.Text = fmt.Sprintf("client %d was granted %s with token %d at %s, after client %d had held it with token %d: "+
-		"no order of the operations explains it", w.Clients[1], keyName(w.Key), y.token, at(y.from), w.Clients[0], x.token)
+		"no order of the operations explains it", w.Clients[1], lockName(w.Key), y.token, at(y.from), w.Clients[0], x.token)
 	return w
 }
 
 func (c *linearCheck) crowdedViolation(f finding) Violation {
-	y := &c.stays[f.y]
+	y := &c.permitHolds[f.y]
 	s := &c.h.Spans[y.span]
 	who, key := c.client(y.span), c.h.Keys[s.Key]
 	w := Violation{
@@ -80,12 +80,12 @@ func (c *linearCheck) crowdedViolation(f finding) Violation {
 		Key: key, Clients: []int{who}, Owners: []string{c.h.Owners[y.owner]}, Events: []int{int(s.Ended)},
 	}
 	w.Text = fmt.Sprintf("client %d was granted %s of %s at %s, which were not there", who,
-		plural(int(y.permits), "permit"), keyName(key), at(y.from))
+		plural(int(y.permits), "permit"), lockName(key), at(y.from))
 	if f.x < 0 {
 		w.Events = []int{int(s.Invoked), int(s.Ended)}
 		return w
 	}
-	x := &c.stays[f.x]
+	x := &c.permitHolds[f.x]
 	other := &c.h.Spans[x.span]
 	for _, i := range c.byKey[s.Key] {
 		if c.holds[i].span == y.span {

@@ -15,7 +15,7 @@ import (
 
 // maxPictured is how many operations a picture shows at most: porcupine writes
 // every partial order into the page.
-const maxPictured = 300
+const maxDrawn = 300
 
 // ErrNothingToShow is returned for a history without lock operations.
 var ErrNothingToShow = errors.New("the history has no lock operations to show")
@@ -29,7 +29,7 @@ func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 	if err != nil {
 		return fmt.Errorf("drawing the linearization: %w", err)
 	}
-	k, ops := v.pictured(&j)
+	k, ops := v.linearizationOps(&j)
 	if len(ops) == 0 {
 		return ErrNothingToShow
 	}
@@ -39,10 +39,10 @@ func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 	for _, op := range ops {
 		from = min(from, op.call)
 		if to = max(to, op.call); !op.unknown {
-			to = max(to, op.back)
+			to = max(to, op.ret)
 		}
 	}
-	info.AddAnnotations(v.marks(from, to))
+	info.AddAnnotations(v.annotations(from, to))
 	if err := porcupine.Visualize(model, info, w); err != nil {
 		return fmt.Errorf("drawing the linearization: %w", err)
 	}
@@ -50,22 +50,22 @@ func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 }
 
 // pictured is what a picture is made of.
-func (v *view) pictured(j *Judgement) (keyOps, []lockOp) {
-	worst := j.overlap()
+func (v *view) linearizationOps(j *Judgement) (keyOps, []lockOp) {
+	worst := j.worstOrdering()
 	for i, k := range v.keyedOps() {
 		if len(k.spans) == 0 || k.kind == unmodelled || (worst != nil && v.h.Keys[i] != worst.Key) {
 			continue
 		}
 		v.prepare(&k)
 		switch {
-		case len(k.spans) <= maxPictured:
+		case len(k.spans) <= maxDrawn:
 			return k, v.modelOps(&k)
 		case k.kind == semaphore:
 			t := v.h.Spans[k.spans[0]].Call
 			if worst != nil {
 				t = worst.Start
 			}
-			return k, k.stayOps(v, t)
+			return k, k.permitOps(v, t)
 		}
 		return k, v.windowOps(v.holdsNear(v.byKey[i], worst))
 	}
@@ -90,7 +90,7 @@ func rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
 }
 
 // overlap is the worst violation that speaks of the order of operations.
-func (j *Judgement) overlap() *Violation {
+func (j *Judgement) worstOrdering() *Violation {
 	for _, p := range []Property{Linearizable, Exclusion, LeaseExclusion, Fencing, Damage} {
 		if r := j.Result(p); r != nil && len(r.Violations) > 0 {
 			return &r.Violations[0]
@@ -124,15 +124,15 @@ func (v *view) holdsNear(holds []int32, worst *Violation) []int32 {
 func (v *view) describe(op *lockOp) string {
 	name := html.EscapeString(v.h.Owners[op.owner]) // the page shows it as HTML
 	switch op.kind {
-	case end:
+	case opHorizon:
 		return "end: later effects do not count"
-	case busy:
+	case opBusyTry:
 		return "try, refused: held (" + name + ")"
-	case drop:
+	case opHoldLost:
 		return "hold gone (" + name + ")"
-	case lapse:
+	case opLeaseEnd:
 		return "lease runs out (" + name + ")"
-	case give:
+	case opRelease:
 		return "release (" + name + ")"
 	}
 	text := "acquire (" + name + ")"
@@ -145,7 +145,7 @@ func (v *view) describe(op *lockOp) string {
 }
 
 // marks are the faults and the notices between from and to.
-func (v *view) marks(from, to time.Duration) []porcupine.Annotation {
+func (v *view) annotations(from, to time.Duration) []porcupine.Annotation {
 	var marks []porcupine.Annotation
 	healed := make(map[int]time.Duration)
 	for _, f := range v.h.Faults {

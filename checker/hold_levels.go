@@ -21,38 +21,38 @@ const (
 )
 
 // note adds a level of a hold that is still in the list of its owner.
-func (b *holdBuilder) note(h *hold, l level) {
+func (b *holdFold) note(h *hold, l level) {
 	for l.hold = b.list(h.owner, h.key); &b.holds[l.hold] != h; l.hold = b.holds[l.hold].next {
 	}
-	l.blurred = len(b.blurred) > 0 && b.blurred[place{h.owner, h.key}]
+	l.blurred = len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
 	b.levels = append(b.levels, l)
 }
 
 // compare compares the count in a reply, if it has one, with the depth. An owner that reads and writes may be told the
 // one count, or that of both together.
-func (b *holdBuilder) compare(i int32, s *history.Span, h *hold, lapsed bool) {
+func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	if s.Count == 0 {
 		return
 	}
 	if !lapsed {
 		b.counted = append(b.counted, i)
 	}
-	depth := h.depth + h.debt
+	depth := h.depth + h.failedReleases
 	both := depth
-	if b.traits[s.Key]&mixed != 0 {
+	if b.usage[s.Key]&usageMixed != 0 {
 		if other := b.find(s.Owner, s.Key, !h.reader); other != nil {
-			both += other.depth + other.debt
+			both += other.depth + other.failedReleases
 		}
 	}
-	blurred := len(b.blurred) > 0 && b.blurred[place{h.owner, h.key}]
+	blurred := len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
 	if s.Count != depth && s.Count != both && !(blurred && s.Count > 0 && s.Count < both) {
 		b.note(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
 	}
 }
 
 // leave notes what a release that was ok leaves its owner, when it has been taken off h.
-func (b *holdBuilder) leave(i int32, s *history.Span, h *hold) {
-	if b.traits[s.Key]&mixed != 0 {
+func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
+	if b.usage[s.Key]&usageMixed != 0 {
 		b.blur(s, h)
 	}
 	if s.Outcome != history.OK {
@@ -60,31 +60,31 @@ func (b *holdBuilder) leave(i int32, s *history.Span, h *hold) {
 	}
 	lapsed := s.Return >= h.lastPromise()
 	b.compare(i, s, h, lapsed)
-	if depth := h.depth + h.debt; depth > 0 {
+	if depth := h.depth + h.failedReleases; depth > 0 {
 		b.note(h, level{span: i, depth: depth, what: releasedInner, lapsed: lapsed})
 	}
 }
 
 // blur notes that a release by an owner that reads and writes may have been of either, until both are given back.
-func (b *holdBuilder) blur(s *history.Span, h *hold) {
+func (b *holdFold) blur(s *history.Span, h *hold) {
 	other := b.find(s.Owner, s.Key, !h.reader)
-	switch at := (place{h.owner, h.key}); {
-	case other == nil && h.depth+h.debt == 0:
+	switch at := (ownerKey{h.owner, h.key}); {
+	case other == nil && h.depth+h.failedReleases == 0:
 		delete(b.blurred, at)
 	case other != nil && s.Write:
 		if b.blurred == nil {
-			b.blurred = make(map[place]bool)
+			b.blurred = make(map[ownerKey]bool)
 		}
 		b.blurred[at] = true
 	}
 }
 
 // refuse notes that an owner was not granted what it holds.
-func (b *holdBuilder) refuse(i int32, s *history.Span) {
+func (b *holdFold) refuse(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
 		return
 	}
-	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == open {
-		b.note(h, level{span: i, depth: h.depth + h.debt, what: refused, lapsed: s.Return >= h.lastPromise()})
+	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == endOpen {
+		b.note(h, level{span: i, depth: h.depth + h.failedReleases, what: refused, lapsed: s.Return >= h.lastPromise()})
 	}
 }

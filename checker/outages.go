@@ -12,11 +12,11 @@ import (
 // calm knows when the servers were there: a lock owes nobody progress while
 // more of them than it can bear were down, cut off or silent, nor while it
 // settles afterwards.
-type calm struct{ rough []segment } // disjoint, in the order of time
+type outageWindows struct{ windows []segment } // disjoint, in the order of time
 
 // calmTimes reads the faults and what was noted of the servers. Whatever was
 // not aimed at one server counts as aimed at all of them.
-func (v *view) calmTimes(o Options) calm {
+func (v *view) outages(o Options) outageWindows {
 	type mark struct {
 		at     time.Duration
 		target string
@@ -32,11 +32,11 @@ func (v *view) calmTimes(o Options) calm {
 		case strings.HasPrefix(f.Target, "client:"):
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = f.Target
-			for _, target := range struckBy(f.Target) {
+			for _, target := range targetNodes(f.Target) {
 				marks = append(marks, mark{f.Time, target, +1})
 			}
 		case f.Phase == history.Healed && in:
-			for _, target := range struckBy(open[f.ID]) {
+			for _, target := range targetNodes(open[f.ID]) {
 				marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
 			}
 			delete(open, f.ID)
@@ -51,7 +51,7 @@ func (v *view) calmTimes(o Options) calm {
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
-	var c calm
+	var c outageWindows
 	down, rough := make(map[string]int), false
 	for _, m := range marks {
 		if down[m.target] += m.by; down[m.target] == 0 {
@@ -61,9 +61,9 @@ func (v *view) calmTimes(o Options) calm {
 		now := all || len(down) > max(0, o.MayBeDown)
 		switch {
 		case now && !rough:
-			c.rough = append(c.rough, segment{m.at, never})
+			c.windows = append(c.windows, segment{m.at, never})
 		case !now && rough:
-			c.rough[len(c.rough)-1].until = m.at
+			c.windows[len(c.windows)-1].until = m.at
 		}
 		rough = now
 	}
@@ -73,7 +73,7 @@ func (v *view) calmTimes(o Options) calm {
 // struckBy are the servers that a fault's target stands for: several with a +
 // between, two ends of a link with a >; "" stands for all of them, as does every
 // word that is no server's name.
-func struckBy(target string) (nodes []string) {
+func targetNodes(target string) (nodes []string) {
 	for _, node := range strings.FieldsFunc(target, func(r rune) bool { return r == '+' || r == '>' }) {
 		if !isServer(node) {
 			node = ""
@@ -92,11 +92,11 @@ func isServer(name string) bool {
 }
 
 // at says whether the servers were there at t.
-func (c calm) at(t time.Duration) bool { return !c.touches(segment{t, t}) }
+func (c outageWindows) noneAt(t time.Duration) bool { return !c.touches(segment{t, t}) }
 
 // touches says whether the servers were not there at some time in s.
-func (c calm) touches(s segment) bool {
-	for _, r := range c.rough {
+func (c outageWindows) touches(s segment) bool {
+	for _, r := range c.windows {
 		if r.from <= s.until && s.from <= r.until {
 			return true
 		}

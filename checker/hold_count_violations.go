@@ -14,15 +14,15 @@ func (v *view) holdCountViolation(f finding) Violation {
 		w := v.spanPair(r, &v.h.Spans[y.span], "a lock that its owner took several times is free after as many releases")
 		w.Events = []int{int(r.Ended), v.granted(y)}
 		w.Text = fmt.Sprintf("client %d released one of its holds of %s at %s and was still inside, but client %d was "+
-			"granted it at %s", w.Clients[0], keyName(w.Key), at(r.Return), w.Clients[1], at(y.from))
+			"granted it at %s", w.Clients[0], lockName(w.Key), at(r.Return), w.Clients[1], at(y.from))
 		return w
 	case heldTooLong:
 		x, s := &v.holds[f.x], &v.h.Spans[f.y]
 		w := v.spanPair(&v.h.Spans[x.span], s, "a lock is free when it was released as often as it was taken")
-		w.Events = []int{int(x.ended), int(s.Invoked), int(s.Ended)}
+		w.Events = []int{int(x.endEvent), int(s.Invoked), int(s.Ended)}
 		w.Text = fmt.Sprintf("client %d had released %s as often as it had taken it by %s, but client %d was refused it "+
 			"at %s",
-			w.Clients[0], keyName(w.Key), at(x.back), w.Clients[1], at(s.Return))
+			w.Clients[0], lockName(w.Key), at(x.freeBy), w.Clients[1], at(s.Return))
 		return w
 	}
 	grant, depth := f.x, int32(0)
@@ -37,7 +37,7 @@ func (v *view) holdCountViolation(f finding) Violation {
 	if grant == f.y {
 		w.Events[0] = int(s.Invoked)
 	}
-	who, key := w.Clients[0], keyName(w.Key)
+	who, key := w.Clients[0], lockName(w.Key)
 	switch f.rule {
 	case wrongCount:
 		w.Rule = "the count that an answer tells is how often the owner holds the lock"

@@ -24,43 +24,43 @@ type chain struct {
 }
 
 // keeping is what is to be kept of a history.
-type keeping struct {
+type retention struct {
 	*view
-	chains map[place][]chain
-	of     []int32         // by hold: number of its chain
-	open   map[place]bool  // owners that have an operation on a key under way
-	first  map[int32]int32 // by owner: the event that began the first operation that is under way
-	since  []time.Duration // by key: the tokens of grants from then on may be compared one by one
-	sure   []time.Duration // by key: until then it is certain who was in
-	oldest int32           // event with which the first chain that is kept begins
-	proof  map[int32]bool  // spans: operations that an owner did at once
-	touch  []int32         // by key: the touch with the greatest token; -1: none
+	chains        map[ownerKey][]chain
+	of            []int32           // by hold: number of its chain
+	open          map[ownerKey]bool // owners that have an operation on a key under way
+	first         map[int32]int32   // by owner: the event that began the first operation that is under way
+	since         []time.Duration   // by key: the tokens of grants from then on may be compared one by one
+	sure          []time.Duration   // by key: until then it is certain who was in
+	oldest        int32             // event with which the first chain that is kept begins
+	concurrentOps map[int32]bool    // spans: operations that an owner did at once
+	touch         []int32           // by key: the touch with the greatest token; -1: none
 }
 
 // trim forgets what cannot matter any more.
 func (s *Stream) trim() {
 	h := s.b.Current()
-	v, err := safeView(s.o.limited(h), s.o.LockKind)
+	v, err := safeView(s.o.withLimits(h), s.o.LockKind)
 	if err != nil {
 		return
 	}
-	k := keeping{view: v, chains: make(map[place][]chain), open: make(map[place]bool), first: make(map[int32]int32),
+	k := retention{view: v, chains: make(map[ownerKey][]chain), open: make(map[ownerKey]bool), first: make(map[int32]int32),
 		oldest: math.MaxInt32}
 	k.pending(s.o.ClockError)
-	k.evidence()
+	k.findConcurrent()
 	k.link()
 	k.mark()
 	k.recent()
 	k.tokens()
-	k.settle()
+	k.compact()
 	was := len(h.Spans)
-	s.b.Trim(history.Keep{Span: k.span, Notice: k.notice, Touch: k.touched})
+	s.b.Trim(history.Keep{Span: k.keepsSpan, Notice: k.keepsNotice, Touch: k.keepsTouch})
 	s.before += was - len(h.Spans)
 	s.limit = max(streamBatch, 3*len(h.Spans), 3*len(h.Notices), 3*len(h.Touches), len(h.Keys))
 }
 
 // pending looks at the operations that are under way.
-func (k *keeping) pending(clockError time.Duration) {
+func (k *retention) pending(clockError time.Duration) {
 	k.since, k.sure = make([]time.Duration, len(k.h.Keys)), make([]time.Duration, len(k.h.Keys))
 	for key := range k.since {
 		k.since[key], k.sure[key] = k.h.End-clockError, k.h.End-clockError
@@ -76,7 +76,7 @@ func (k *keeping) pending(clockError time.Duration) {
 		if s.Ended >= 0 {
 			continue
 		}
-		k.open[place{s.Owner, s.Key}] = true
+		k.open[ownerKey{s.Owner, s.Key}] = true
 		if s.Op == history.OpRelease { // see endNow
 			k.sure[s.Key] = min(k.sure[s.Key], s.Call-clockError)
 		}
@@ -93,17 +93,17 @@ func (k *keeping) pending(clockError time.Duration) {
 }
 
 // evidence keeps, of each owner that did two operations at once, the first two.
-func (k *keeping) evidence() {
-	k.proof = make(map[int32]bool)
+func (k *retention) findConcurrent() {
+	k.concurrentOps = make(map[int32]bool)
 	last := make(map[int32]int32) // by owner: 1 + the operation that was completed last; -1: the proof is found
 	for i := range k.h.Spans {
 		s := &k.h.Spans[i]
 		before := last[s.Owner]
-		if k.order[s.Owner] != tangled || !isLockOp(s) || before < 0 {
+		if k.ownerOrder[s.Owner] != concurrent || !isLockOp(s) || before < 0 {
 			continue
 		}
 		if before > 0 && s.Invoked < k.h.Spans[before-1].Ended {
-			k.proof[before-1], k.proof[int32(i)] = true, true
+			k.concurrentOps[before-1], k.concurrentOps[int32(i)] = true, true
 			last[s.Owner] = -1
 			continue
 		}
@@ -114,15 +114,15 @@ func (k *keeping) evidence() {
 }
 
 // link finds the chains. Holds come in the order of their grants.
-func (k *keeping) link() {
+func (k *retention) link() {
 	k.of = make([]int32, len(k.holds))
 	for i := range k.holds {
 		h := &k.holds[i]
-		at := place{h.owner, h.key}
+		at := ownerKey{h.owner, h.key}
 		list := k.chains[at]
 		end := int32(math.MaxInt32)
-		if h.until != never && h.ended >= 0 {
-			end = h.ended
+		if h.until != never && h.endEvent >= 0 {
+			end = h.endEvent
 		}
 		if begin := k.h.Spans[h.span].Invoked; len(list) == 0 || begin > list[len(list)-1].to {
 			list = append(list, chain{from: begin, to: end})
@@ -135,16 +135,16 @@ func (k *keeping) link() {
 }
 
 // mark keeps the chains that are not over.
-func (k *keeping) mark() {
+func (k *retention) mark() {
 	for at, list := range k.chains { // order does not matter
 		last := &list[len(list)-1]
-		last.kept = last.to == math.MaxInt32 || k.open[at] || k.order[at.owner] != plain
+		last.kept = last.to == math.MaxInt32 || k.open[at] || k.ownerOrder[at.owner] != sequential
 	}
 }
 
 // recent keeps the holds that ended so short a time ago that it is not certain yet
 // who was in with them, nor for how long: what goes on may end in this very instant.
-func (k *keeping) recent() {
+func (k *retention) recent() {
 	for i := range k.holds {
 		if h := &k.holds[i]; max(h.from, h.until) >= k.sure[h.key] {
 			k.keep(int32(i))
@@ -153,7 +153,7 @@ func (k *keeping) recent() {
 }
 
 // tokens keeps the holds whose tokens may be asked for.
-func (k *keeping) tokens() {
+func (k *retention) tokens() {
 	for key, holds := range k.byKey {
 		best, ended := none, none // the greatest token, and the greatest of a hold that has ended
 		for _, i := range holds {
@@ -190,13 +190,13 @@ func (k *keeping) tokens() {
 	}
 }
 
-func (k *keeping) keep(i int32) {
+func (k *retention) keep(i int32) {
 	h := &k.holds[i]
-	k.chains[place{h.owner, h.key}][k.of[i]].kept = true
+	k.chains[ownerKey{h.owner, h.key}][k.of[i]].kept = true
 }
 
 // settle leaves only the chains that are kept.
-func (k *keeping) settle() {
+func (k *retention) compact() {
 	for at, list := range k.chains { // order does not matter
 		kept := list[:0]
 		for _, c := range list {
@@ -212,17 +212,17 @@ func (k *keeping) settle() {
 // span says whether a completed operation is kept. What an operation of unknown
 // outcome may have done is never over, and an owner that did something while
 // another operation of it was under way did two at once.
-func (k *keeping) span(i int32, s *history.Span) bool {
+func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if first, open := k.first[s.Owner]; open && s.Invoked >= first {
 		return true
 	}
-	if s.Op == history.OpRelease && k.order[s.Owner] != plain && s.Return >= k.h.End {
+	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != sequential && s.Return >= k.h.End {
 		return true // it may have given back what is asked for in this very instant
 	}
-	return s.Outcome == history.Info || k.proof[i] || k.within(place{s.Owner, s.Key}, s.Invoked)
+	return s.Outcome == history.Info || k.concurrentOps[i] || k.within(ownerKey{s.Owner, s.Key}, s.Invoked)
 }
 
-func (k *keeping) within(at place, event int32) bool {
+func (k *retention) within(at ownerKey, event int32) bool {
 	for _, c := range k.chains[at] {
 		if c.from <= event && event <= c.to {
 			return true
@@ -231,11 +231,11 @@ func (k *keeping) within(at place, event int32) bool {
 	return false
 }
 
-func (k *keeping) notice(n *history.Notice) bool {
+func (k *retention) keepsNotice(n *history.Notice) bool {
 	if n.F == history.Crash {
 		return n.Index >= k.oldest
 	}
-	return k.within(place{n.Owner, n.Key}, n.Index)
+	return k.within(ownerKey{n.Owner, n.Key}, n.Index)
 }
 
-func (k *keeping) touched(i int32, t *history.Touched) bool { return k.touch[t.Key] == i }
+func (k *retention) keepsTouch(i int32, t *history.Touched) bool { return k.touch[t.Key] == i }

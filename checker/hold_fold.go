@@ -7,17 +7,17 @@ import (
 )
 
 // holdBuilder makes holds out of operations, in the order of their effects.
-type holdBuilder struct {
+type holdFold struct {
 	openHolds
-	gone    map[int32]bool // owners that lost a hold
-	stale   map[place]bool // where an open hold was lost
-	clients byClient
-	all     bool // also of owners whose operations overlap
-	blurred map[place]bool
+	lostOwners map[int32]bool    // owners that lost a hold
+	hasLost    map[ownerKey]bool // where an open hold was lost
+	clients    byClient
+	all        bool // also of owners whose operations overlap
+	blurred    map[ownerKey]bool
 }
 
 // find is the open hold of an owner at a key, to read or to write; or nil.
-func (b *holdBuilder) find(owner, key int32, reader bool) *hold {
+func (b *holdFold) find(owner, key int32, reader bool) *hold {
 	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
 		if h := &b.holds[i]; h.key == key && h.reader == reader {
 			return h
@@ -30,7 +30,7 @@ func (b *holdBuilder) find(owner, key int32, reader bool) *hold {
 // in which mode they release. Of an owner that reads and writes, a release that
 // does not say so is taken to end the writing: then it certainly reads on, and
 // nothing else is certain.
-func (b *holdBuilder) released(s *history.Span) *hold {
+func (b *holdFold) released(s *history.Span) *hold {
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil {
 		return h
 	}
@@ -38,7 +38,7 @@ func (b *holdBuilder) released(s *history.Span) *hold {
 }
 
 // each visits the holds of an owner at a key that it relies on; of a semaphore, the latest one.
-func (b *holdBuilder) each(owner, key int32, visit func(h *hold)) {
+func (b *holdFold) each(owner, key int32, visit func(h *hold)) {
 	for i := b.list(owner, key); i >= 0; {
 		h := &b.holds[i]
 		i = h.next
@@ -51,8 +51,8 @@ func (b *holdBuilder) each(owner, key int32, visit func(h *hold)) {
 	}
 }
 
-func (b *holdBuilder) span(i int32, s *history.Span) {
-	if b.order[s.Owner] == tangled && !b.all {
+func (b *holdFold) span(i int32, s *history.Span) {
+	if b.ownerOrder[s.Owner] == concurrent && !b.all {
 		return
 	}
 	switch s.Op {
@@ -72,122 +72,122 @@ func (b *holdBuilder) span(i int32, s *history.Span) {
 
 // acquire begins a hold, or goes one deeper into it. An acquire of unknown
 // outcome does neither: it may have had no effect, and only what is certain counts.
-func (b *holdBuilder) acquire(i int32, s *history.Span) {
+func (b *holdFold) acquire(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
-		b.take(i, s)
+		b.acquirePermits(i, s)
 		return
 	}
 	h := b.find(s.Owner, s.Key, !s.Write)
 	debt := int32(0)
-	if h != nil && h.ending == open && h.depth == 0 { // believed over, but never given back: taken once more
-		debt, h.core, h.ending = h.debt, s.Return, unsure
-		b.traits[s.Key] |= nested // as the servers see it
-		b.again = append(b.again, i)
+	if h != nil && h.ending == endOpen && h.depth == 0 { // believed over, but never given back: taken once more
+		debt, h.core, h.ending = h.failedReleases, s.Return, endUnknown
+		b.usage[s.Key] |= usageNested // as the servers see it
+		b.regrants = append(b.regrants, i)
 		b.note(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
-		b.forget(h)
+		b.close(h)
 		h = nil
 	}
-	if h != nil && h.ending == open {
+	if h != nil && h.ending == endOpen {
 		h.depth++
 		b.reenter(i, s, h)
 		h.promise(s.Return, promised(s))
 		return
 	}
 	if h != nil { // told lost, and taken anew
-		b.forget(h)
+		b.close(h)
 	}
 	b.begin(i, s, 1)
 	h = &b.holds[len(b.holds)-1]
-	h.debt = debt
-	b.alongside(i, s)
+	h.failedReleases = debt
+	b.noteOtherMode(i, s)
 	b.compare(i, s, h, false)
 }
 
 // begin appends a hold that begins with a grant.
-func (b *holdBuilder) begin(i int32, s *history.Span, depth int32) {
+func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 	b.holds = append(b.holds, hold{
-		called: s.Call, from: s.Return, until: never, core: never, back: never,
+		asked: s.Call, from: s.Return, until: never, core: never, freeBy: never,
 		valid: promised(s), token: s.Token, key: s.Key, owner: s.Owner,
-		span: i, ended: -1, next: none, depth: depth, reader: !s.Write,
-		late: promised(s) <= s.Return,
+		span: i, endEvent: -1, next: none, depth: depth, reader: !s.Write,
+		expiredOnArrival: promised(s) <= s.Return,
 	})
 	b.push(int32(len(b.holds) - 1))
 }
 
 // alongside notes that the newest hold began inside one of the same owner in the other mode.
-func (b *holdBuilder) alongside(i int32, s *history.Span) {
+func (b *holdFold) noteOtherMode(i int32, s *history.Span) {
 	h := b.find(s.Owner, s.Key, s.Write)
 	switch {
 	case h == nil:
-	case h.ending == open:
-		b.traits[s.Key] |= nested | mixed
-		b.again = append(b.again, i)
+	case h.ending == endOpen:
+		b.usage[s.Key] |= usageNested | usageMixed
+		b.regrants = append(b.regrants, i)
 		b.holds[len(b.holds)-1].inner = true
 	default: // told lost, and taken anew
-		b.forget(h)
+		b.close(h)
 	}
 }
 
 // reenter notes what an acquire inside a hold tells of the lock.
-func (b *holdBuilder) reenter(i int32, s *history.Span, h *hold) {
-	b.traits[s.Key] |= nested
-	b.again = append(b.again, i)
-	if s.Token != 0 && promised(s) > s.Return && h.rank() != 0 && s.Token != h.token {
+func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
+	b.usage[s.Key] |= usageNested
+	b.regrants = append(b.regrants, i)
+	if s.Token != 0 && promised(s) > s.Return && h.orderingToken() != 0 && s.Token != h.token {
 		b.renumbered = append(b.renumbered, i)
 	}
 	lapsed := s.Return >= h.lastPromise()
-	b.note(h, level{span: i, depth: h.depth + h.debt, what: reentered, lapsed: lapsed})
+	b.note(h, level{span: i, depth: h.depth + h.failedReleases, what: reentered, lapsed: lapsed})
 	b.compare(i, s, h, lapsed)
 }
 
 // release goes one level up. Of the outermost one only the invocation counts:
 // from then on the owner does not rely on the lock, whatever the answer.
-func (b *holdBuilder) release(i int32, s *history.Span) {
+func (b *holdFold) release(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
-		b.give(i, s)
+		b.releasePermits(i, s)
 		return
 	}
 	h := b.released(s)
 	if h == nil {
 		if s.Outcome == history.OK {
-			b.nothing(i, s)
+			b.releaseOfNothing(i, s)
 		}
 		return
 	}
-	if h.ending == gone && s.Outcome != history.OK {
-		b.forget(h)
+	if h.ending == endLost && s.Outcome != history.OK {
+		b.close(h)
 		return
 	}
 	if s.Outcome == history.Fail && s.Held {
-		b.refused(h, s)
+		b.releaseRefused(h, s)
 		return
 	}
-	if h.debt > 0 {
-		b.indebted(i, s, h)
+	if h.failedReleases > 0 {
+		b.releaseAfterRefusal(i, s, h)
 		return
 	}
 	if s.Outcome == history.Fail { // the servers know nothing of this hold any more
-		h.end(gone, s.Call, s.Invoked)
-		b.forget(h)
+		h.end(endLost, s.Call, s.Invoked)
+		b.close(h)
 		if h = b.find(s.Owner, s.Key, s.Write); h != nil && s.Write { // nor, perhaps, of what it read
-			h.end(gone, s.Call, s.Invoked)
-			b.forget(h)
+			h.end(endLost, s.Call, s.Invoked)
+			b.close(h)
 		}
 		return
 	}
 	h.depth--
 	if b.leave(i, s, h); h.depth > 0 {
-		if h.ending == gone { // it was still held, whatever the owner was told
+		if h.ending == endLost { // it was still held, whatever the owner was told
 			h.core = s.Call
 		}
 		return
 	}
-	how := unsure
+	how := endUnknown
 	if s.Outcome == history.OK {
-		how, h.back = released, s.Return
+		how, h.freeBy = endReleased, s.Return
 	}
 	h.end(how, s.Call, s.Invoked)
-	b.forget(h)
+	b.close(h)
 }
 
 // refused is a release that failed and had no effect. The owner relies on the
@@ -195,59 +195,59 @@ func (b *holdBuilder) release(i int32, s *history.Span) {
 // history that goes on as if it had been has no legal order, although nobody
 // need have been in the lock together with anybody else (so it is in the etcd
 // history among Knossos' examples).
-func (b *holdBuilder) refused(h *hold, s *history.Span) {
-	if h.ending != open || h.depth == 0 {
+func (b *holdFold) releaseRefused(h *hold, s *history.Span) {
+	if h.ending != endOpen || h.depth == 0 {
 		return
 	}
-	h.debt++
+	h.failedReleases++
 	if h.depth--; h.depth == 0 {
-		h.disbelieve(s.Call, s.Invoked)
+		h.endBelief(s.Call, s.Invoked)
 	}
 }
 
 // indebted is a release of a hold with releases that failed before.
-func (b *holdBuilder) indebted(i int32, s *history.Span, h *hold) {
-	if s.Outcome == history.Fail || h.ending == gone {
-		h.end(gone, s.Call, s.Invoked)
-		b.forget(h)
+func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
+	if s.Outcome == history.Fail || h.ending == endLost {
+		h.end(endLost, s.Call, s.Invoked)
+		b.close(h)
 		return
 	}
 	if h.depth > 0 {
 		h.depth--
 		if b.leave(i, s, h); h.depth == 0 {
-			h.disbelieve(s.Call, s.Invoked)
+			h.endBelief(s.Call, s.Invoked)
 		}
 		return
 	}
-	h.debt--
-	if b.leave(i, s, h); h.debt > 0 {
+	h.failedReleases--
+	if b.leave(i, s, h); h.failedReleases > 0 {
 		return
 	}
-	h.core, h.ending = s.Call, unsure
+	h.core, h.ending = s.Call, endUnknown
 	if s.Outcome == history.OK {
-		h.ending, h.back = released, s.Return
+		h.ending, h.freeBy = endReleased, s.Return
 	}
-	b.forget(h)
+	b.close(h)
 }
 
 // nothing notes a release that was ok although its owner held nothing that it
 // knew of. If its last hold was gone, or an operation of unknown outcome went
 // before, that may be what was released after all.
-func (b *holdBuilder) nothing(i int32, s *history.Span) {
+func (b *holdFold) releaseOfNothing(i int32, s *history.Span) {
 	switch {
-	case b.order[s.Owner] == plain && !b.gone[s.Owner]:
+	case b.ownerOrder[s.Owner] == sequential && !b.lostOwners[s.Owner]:
 		b.orphans = append(b.orphans, i)
-	case b.touched(i, s):
-		b.order[s.Owner] = tangled
+	case b.acquiredAtOnce(i, s):
+		b.ownerOrder[s.Owner] = concurrent
 	default:
-		b.order[s.Owner] = max(b.order[s.Owner], odd)
+		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
 	}
 }
 
 // touched says that the owner of release i acquired in the very instant in which
 // it returned. Equal stamps are concurrent: so that acquire may explain the
 // release, and what the owner held cannot be told.
-func (b *holdBuilder) touched(i int32, r *history.Span) bool {
+func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 	for n := int(i) + 1; n < len(b.h.Spans) && b.h.Spans[n].Call <= r.Return; n++ {
 		s := &b.h.Spans[n]
 		if s.Owner == r.Owner && s.Key == r.Key && isLockOp(s) && s.Op != history.OpRelease && s.Outcome != history.Fail {
@@ -258,20 +258,20 @@ func (b *holdBuilder) touched(i int32, r *history.Span) bool {
 }
 
 // renew prolongs the promise; a refused renewal tells the owner that the hold is lost.
-func (b *holdBuilder) renew(s *history.Span) {
+func (b *holdFold) renew(s *history.Span) {
 	b.each(s.Owner, s.Key, func(h *hold) {
 		switch {
 		case s.Outcome == history.Fail && s.Held:
 		case s.Outcome == history.Fail:
-			h.end(gone, s.Return, s.Ended)
-			b.lost(h)
+			h.end(endLost, s.Return, s.Ended)
+			b.noteLost(h)
 		case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
 			h.promise(s.Return, promised(s))
 		}
 	})
 }
 
-func (b *holdBuilder) notice(n *history.Notice) {
+func (b *holdFold) notice(n *history.Notice) {
 	switch n.F {
 	case history.Renewed:
 		b.each(n.Owner, n.Key, func(h *hold) {
@@ -281,9 +281,9 @@ func (b *holdBuilder) notice(n *history.Notice) {
 		})
 	case history.Lost:
 		for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
-			if h := &b.holds[i]; h.key == n.Key && h.ending == open {
-				h.end(gone, n.Time, n.Index)
-				b.lost(h)
+			if h := &b.holds[i]; h.key == n.Key && h.ending == endOpen {
+				h.end(endLost, n.Time, n.Index)
+				b.noteLost(h)
 			}
 		}
 	case history.Crash:
@@ -292,41 +292,41 @@ func (b *holdBuilder) notice(n *history.Notice) {
 }
 
 // crash ends every hold of a client, whichever of its process numbers took it.
-func (b *holdBuilder) crash(n *history.Notice) {
-	for _, i := range b.clients.take(b.view, n.Process.Client(b.h.Clients)) {
-		if h := &b.holds[i]; h.ending == open {
-			h.end(gone, n.Time, n.Index)
-			b.lost(h)
+func (b *holdFold) crash(n *history.Notice) {
+	for _, i := range b.clients.since(b.view, n.Process.Client(b.h.Clients)) {
+		if h := &b.holds[i]; h.ending == endOpen {
+			h.end(endLost, n.Time, n.Index)
+			b.noteLost(h)
 		}
 	}
 }
 
 // lost notes that a hold is gone that its owner has not given back.
-func (b *holdBuilder) lost(h *hold) {
-	if b.stale == nil {
-		b.stale = make(map[place]bool)
+func (b *holdFold) noteLost(h *hold) {
+	if b.hasLost == nil {
+		b.hasLost = make(map[ownerKey]bool)
 	}
-	b.stale[place{h.owner, h.key}] = true
+	b.hasLost[ownerKey{h.owner, h.key}] = true
 }
 
 // end closes a hold. Belief ends with the first event that ends it; a release that was ok after a loss was reported
 // proves that the lock was held for longer than the owner was told.
 func (h *hold) end(how ending, at time.Duration, event int32) {
-	h.disbelieve(at, event)
+	h.endBelief(at, event)
 	h.core, h.ending = at, how
 }
 
 // disbelieve ends belief in a hold, unless it has ended before.
-func (h *hold) disbelieve(at time.Duration, event int32) {
+func (h *hold) endBelief(at time.Duration, event int32) {
 	if h.until == never {
-		h.until, h.ended = at, event
+		h.until, h.endEvent = at, event
 	}
 }
 
 // forget takes a hold out of the open ones of its owner.
-func (b *holdBuilder) forget(h *hold) {
-	if h.ending == gone {
-		b.gone[h.owner] = true
+func (b *holdFold) close(h *hold) {
+	if h.ending == endLost {
+		b.lostOwners[h.owner] = true
 	}
-	b.remove(h)
+	b.unlink(h)
 }

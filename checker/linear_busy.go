@@ -15,7 +15,7 @@ func (v *view) sweepTries(k *keyOps, slack time.Duration, visit func(flaw)) {
 		first := never // of the tries in this gap that no hold explains
 		open = open[:0]
 		for ; n < len(k.busy) && v.gapOf(holds, k.busy[n], slack) == gap; n++ {
-			if s := &v.h.Spans[k.busy[n]]; !v.besides(holds, gap, segment{s.Call, s.Return}, slack) {
+			if s := &v.h.Spans[k.busy[n]]; !v.neighbourExplains(holds, gap, segment{s.Call, s.Return}, slack) {
 				open = append(open, k.busy[n])
 				first = min(first, later(s.Return, slack))
 			}
@@ -23,17 +23,17 @@ func (v *view) sweepTries(k *keyOps, slack time.Duration, visit func(flaw)) {
 		if len(open) == 0 {
 			continue
 		}
-		asked := sort.Search(len(k.lapsing), func(n int) bool { return k.lapsing[n] > first })
+		asked := sort.Search(len(k.unknownLeased), func(n int) bool { return k.unknownLeased[n] > first })
 		switch {
 		case asked > used:
 			used++
 			continue
-		case gap == len(holds) && k.lasting <= first:
+		case gap == len(holds) && k.unknownNoLease <= first:
 			continue
 		}
 		for _, i := range open {
 			s := &v.h.Spans[i]
-			visit(flaw{x: -1, y: i, kind: busy, segment: segment{s.Call, s.Return}})
+			visit(flaw{x: -1, y: i, kind: opBusyTry, segment: segment{s.Call, s.Return}})
 		}
 	}
 }
@@ -45,14 +45,14 @@ func (v *view) gapOf(holds []int32, try int32, slack time.Duration) int {
 }
 
 // besides says whether one of the holds beside a gap can have lasted into try, or begun in it.
-func (v *view) besides(holds []int32, gap int, try segment, slack time.Duration) bool {
+func (v *view) neighbourExplains(holds []int32, gap int, try segment, slack time.Duration) bool {
 	for m := gap; m < len(holds) && v.tied(holds[m], holds[gap]); m++ {
-		if v.holds[holds[m]].called <= later(try.until, slack) {
+		if v.holds[holds[m]].asked <= later(try.until, slack) {
 			return true
 		}
 	}
 	for m := gap - 1; m >= 0 && v.tied(holds[m], holds[gap-1]); m-- {
-		if later(v.holds[holds[m]].back, slack) >= try.from {
+		if later(v.holds[holds[m]].freeBy, slack) >= try.from {
 			return true
 		}
 	}

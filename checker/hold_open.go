@@ -3,23 +3,23 @@ package checker
 // fewHolds is up to how many open holds of one owner are looked through one by
 // one. Most owners have one; one that holds many keys, or many permits, would
 // otherwise take time that grows with their square.
-const fewHolds = 16
+const maxScanned = 16
 
 // place is an owner at a key.
-type place struct{ owner, key int32 }
+type ownerKey struct{ owner, key int32 }
 
 // openHolds are the holds that their owners have not given back, the latest first:
 // in one list for each owner or, of an owner that had many at once, in one list
 // for each key that it holds. The lists are linked by hold.next.
 type openHolds struct {
 	*view
-	first []int32         // by owner; none if it has none, or if it is in wide
-	wide  map[place]int32 // of owners that had many; an owner's own mark is at key everyKey
+	first []int32            // by owner; none if it has none, or if it is in wide
+	byKey map[ownerKey]int32 // of owners that had many; an owner's own mark is at key everyKey
 }
 
 const (
-	none     = int32(-1)
-	everyKey = int32(-1)
+	none   = int32(-1)
+	anyKey = int32(-1)
 )
 
 func newOpenHolds(v *view, owners int) openHolds {
@@ -31,20 +31,20 @@ func newOpenHolds(v *view, owners int) openHolds {
 }
 
 // isWide says whether an owner's holds are listed by key.
-func (o *openHolds) isWide(owner int32) bool {
-	if o.wide == nil {
+func (o *openHolds) isListedByKey(owner int32) bool {
+	if o.byKey == nil {
 		return false
 	}
-	_, is := o.wide[place{owner, everyKey}]
+	_, is := o.byKey[ownerKey{owner, anyKey}]
 	return is
 }
 
 // list is the first of the owner's open holds among which are all those at key; none if there is none.
 func (o *openHolds) list(owner, key int32) int32 {
-	if i := o.first[owner]; i >= 0 || o.wide == nil {
+	if i := o.first[owner]; i >= 0 || o.byKey == nil {
 		return i
 	}
-	if i, held := o.wide[place{owner, key}]; held {
+	if i, held := o.byKey[ownerKey{owner, key}]; held {
 		return i
 	}
 	return none
@@ -53,42 +53,42 @@ func (o *openHolds) list(owner, key int32) int32 {
 // push adds hold i, which is the latest.
 func (o *openHolds) push(i int32) {
 	h := &o.holds[i]
-	if o.isWide(h.owner) {
+	if o.isListedByKey(h.owner) {
 		h.next = o.list(h.owner, h.key)
-		o.wide[place{h.owner, h.key}] = i
+		o.byKey[ownerKey{h.owner, h.key}] = i
 		return
 	}
 	h.next = o.first[h.owner]
 	o.first[h.owner] = i
 	n := 0
 	for at := i; at >= 0; at = o.holds[at].next {
-		if n++; n > fewHolds {
-			o.widen(h.owner)
+		if n++; n > maxScanned {
+			o.listByKey(h.owner)
 			return
 		}
 	}
 }
 
 // widen makes a list for each key of an owner.
-func (o *openHolds) widen(owner int32) {
-	if o.wide == nil {
-		o.wide = make(map[place]int32)
+func (o *openHolds) listByKey(owner int32) {
+	if o.byKey == nil {
+		o.byKey = make(map[ownerKey]int32)
 	}
 	var all []int32
 	for at := o.first[owner]; at >= 0; at = o.holds[at].next {
 		all = append(all, at)
 	}
 	o.first[owner] = none
-	o.wide[place{owner, everyKey}] = none
+	o.byKey[ownerKey{owner, anyKey}] = none
 	for n := len(all) - 1; n >= 0; n-- {
 		h := &o.holds[all[n]]
 		h.next = o.list(owner, h.key)
-		o.wide[place{owner, h.key}] = all[n]
+		o.byKey[ownerKey{owner, h.key}] = all[n]
 	}
 }
 
 // remove takes a hold out.
-func (o *openHolds) remove(h *hold) {
+func (o *openHolds) unlink(h *hold) {
 	first := o.list(h.owner, h.key)
 	if first < 0 {
 		return
@@ -106,9 +106,9 @@ func (o *openHolds) remove(h *hold) {
 	case o.first[h.owner] >= 0:
 		o.first[h.owner] = h.next
 	case h.next < 0:
-		delete(o.wide, place{h.owner, h.key})
+		delete(o.byKey, ownerKey{h.owner, h.key})
 	default:
-		o.wide[place{h.owner, h.key}] = h.next
+		o.byKey[ownerKey{h.owner, h.key}] = h.next
 	}
 }
 
@@ -120,7 +120,7 @@ type byClient struct {
 }
 
 // take is the holds of a client since its last crash.
-func (c *byClient) take(v *view, client int) []int32 {
+func (c *byClient) since(v *view, client int) []int32 {
 	if c.of == nil {
 		c.of = make(map[int][]int32)
 	}

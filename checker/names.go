@@ -35,7 +35,7 @@ func plural(n int, noun string) string {
 }
 
 // keyName is the name of a key in a sentence.
-func keyName(name string) string {
+func lockName(name string) string {
 	if name == "" {
 		return "the lock"
 	}

@@ -26,23 +26,23 @@ func promised(s *history.Span) time.Duration {
 // promise replaces the promise in force at t; after a gap it begins a new one.
 func (h *hold) promise(t, valid time.Duration) {
 	last := &h.valid
-	if n := len(h.more); n > 0 {
-		last = &h.more[n-1].until
+	if n := len(h.laterPromises); n > 0 {
+		last = &h.laterPromises[n-1].until
 	}
 	if t <= *last {
 		*last = max(t, valid)
 		return
 	}
 	if valid > t {
-		h.more = append(h.more, segment{t, valid})
+		h.laterPromises = append(h.laterPromises, segment{t, valid})
 	}
 }
 
 // both is the longest stretch of [from, until) inside both holds' promises.
-func both(x, y *hold, from, until time.Duration) segment {
+func bothPromised(x, y *hold, from, until time.Duration) segment {
 	best := segment{from, from}
 	i, j := x.firstAfter(from), y.firstAfter(from)
-	for i < len(x.more) && j < len(y.more) {
+	for i < len(x.laterPromises) && j < len(y.laterPromises) {
 		a, b := x.promises(i), y.promises(j)
 		if a.from >= until || b.from >= until {
 			break
@@ -65,23 +65,23 @@ func (h *hold) promises(i int) segment {
 	if i < 0 {
 		return segment{h.from, h.valid}
 	}
-	return h.more[i]
+	return h.laterPromises[i]
 }
 
 // firstAfter is the number of the first promise that ends after t, of the last if
 // there is but one; len(h.more) if there is none. Promises stand in the order of
 // time and do not meet.
 func (h *hold) firstAfter(t time.Duration) int {
-	if h.valid > t || len(h.more) == 0 {
+	if h.valid > t || len(h.laterPromises) == 0 {
 		return -1
 	}
-	return sort.Search(len(h.more), func(i int) bool { return h.more[i].until > t })
+	return sort.Search(len(h.laterPromises), func(i int) bool { return h.laterPromises[i].until > t })
 }
 
 // promisedAt says whether the holder could rely on the lock at t.
 func (h *hold) promisedAt(t time.Duration) bool {
 	i := h.firstAfter(t)
-	if i >= 0 && i == len(h.more) {
+	if i >= 0 && i == len(h.laterPromises) {
 		return false
 	}
 	p := h.promises(i)
