@@ -58,7 +58,7 @@ type Time interface {
 	// Live calls f where the backend's time passes and returns its error. The context of f ends when ctx does, or
 	// shortly after.
 	Live(ctx context.Context, f func(ctx context.Context) error) error
-	// Lane returns ctx with the scheduler slot of that name, which no other actor may use at the same time.
+	// Actor returns ctx with the scheduler slot of an actor of that name, which no other may use at the same time.
 	Actor(ctx context.Context, name string) context.Context
 	// Turn waits for the scheduler slot in ctx, if it has one.
 	Turn(ctx context.Context)

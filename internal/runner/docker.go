@@ -11,8 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// docker: real servers in containers on a network of their own, clients as on
-// backend process.
+// docker: redis-server in containers on a network of their own, and clients as on backend process.
 var dockerSpec = BackendSpec{
 	Name:    "docker",
 	Doc:     "real servers in containers of a Docker engine on this machine, every client a process of its own.",
@@ -26,15 +25,13 @@ var dockerSpec = BackendSpec{
 	},
 }
 
-// engineWait is how long an engine may take to say that it is there.
-const engineWait = 5 * time.Second
+const engineTimeout = 5 * time.Second
 
-// dockerLacks is what this machine or containers lack for s; "" if nothing.
 func dockerMissing(s scenarios.Scenario) string {
 	if why := missingRequirements(s.Requirements()); why != "" {
 		return why
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), engineWait)
+	ctx, cancel := context.WithTimeout(context.Background(), engineTimeout)
 	defer cancel()
 	if _, err := docker.Version(ctx); err != nil {
 		return err.Error()
@@ -53,22 +50,22 @@ func newDockerBackend(o BackendOptions) Backend {
 	return b
 }
 
-// Start removes what dead runs have left at the engine, and starts containers.
+// Start removes the containers of runs that were killed, and starts new ones.
 func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
 		return nil, err
 	}
-	surprises := harnessLog(e.Dir)
+	log := harnessLog(e.Dir)
 	swept, err := ledger.Sweep(ctx, docker.Remove)
 	if err == nil {
 		_, err = docker.RemoveOrphans(ctx)
 	}
-	if err != nil && surprises != nil {
-		surprises.Warn("what dead runs left behind could not be removed", "error", err, "swept", swept)
+	if err != nil && log != nil {
+		log.Warn("removing what killed runs have left", "error", err, "swept", swept)
 	}
 	c, err := docker.Start(ctx, docker.Config{
 		Topology: e.Topology, Requirements: e.Requirements, Image: b.image, Dir: e.Dir.File(rundir.LogsDir),
-		Ledger: e.Ledger, Log: surprises,
+		Ledger: e.Ledger, Log: log,
 	})
 	if err != nil {
 		return nil, err

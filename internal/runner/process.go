@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/process"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// process: real redis-server processes on loopback, clients in processes of
-// their own.
+// process: redis-server processes on loopback, and clients in processes of their own.
 var processSpec = BackendSpec{
 	Name:    "process",
 	Doc:     "real redis-server and Sentinel processes on loopback, every client a process of its own.",
@@ -28,31 +29,26 @@ var processSpec = BackendSpec{
 	Flags:   noFlags,
 }
 
-// processLacks is what this machine lacks for s on real servers; "" if nothing.
 func processMissing(s scenarios.Scenario) string {
 	if _, err := process.Version(context.Background(), ""); err != nil {
 		return err.Error()
 	}
-	need := s.Requirements()
-	if need.Network {
-		if why := process.MissingNetwork(); why != "" {
-			return why
-		}
+	why := ""
+	if s.Requirements().Network {
+		why = process.MissingNetwork()
 	}
-	return missingRequirements(need)
+	return cmp.Or(why, missingRequirements(s.Requirements()))
 }
 
-// unequipped is what this machine lacks to give real servers what is needed; "" if nothing.
-func missingRequirements(need cluster.Requirements) string {
+// missingRequirements is what this machine lacks for real servers with settable clocks and lossy disks.
+func missingRequirements(need cluster.Requirements) (why string) {
 	if need.Clocks {
-		if why := process.MissingClocks(); why != "" {
-			return why
-		}
+		why = process.MissingClocks()
 	}
-	if need.Disks {
-		return process.MissingDisks()
+	if need.Disks && why == "" {
+		why = process.MissingDisks()
 	}
-	return ""
+	return why
 }
 
 type processBackend struct {
@@ -61,10 +57,10 @@ type processBackend struct {
 	facts   Facts
 
 	mu    sync.Mutex
-	hosts map[int]*clientHost // processes of several clients, by number
+	hosts map[int]*clientHost // with PerProcess, by number
 }
 
-// clientHost is a process that several clients live in.
+// clientHost is a process that several clients share.
 type clientHost struct {
 	once  sync.Once
 	stdio *client.Stdio
@@ -77,7 +73,7 @@ func newProcessBackend(o BackendOptions) *processBackend {
 
 func (b *processBackend) Facts() Facts { return b.facts }
 
-// started completes the facts. A long run keeps only the samples that matter.
+// started completes the facts.
 func (b *processBackend) started(e RunEnv, versions map[string]string) {
 	b.facts.Versions, b.facts.Sampling = versions, Sampling{Every: sampleEvery, Thin: e.Duration > keepAll}
 }
@@ -97,18 +93,17 @@ func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, 
 	return c, nil
 }
 
-// harnessLog is where a cluster tells what nobody has asked for; nil if it cannot be written.
+// harnessLog is the log of cluster events that are neither results nor errors; nil if it cannot be written.
 func harnessLog(dir *rundir.Dir) *slog.Logger {
-	f, err := dir.LogFile("harness.log") // closed when the program ends
+	f, err := dir.LogFile("harness.log") // closed by the exit of the program
 	if err != nil {
 		return nil
 	}
 	return slog.New(slog.NewTextHandler(f, nil))
 }
 
-// Every connection of a client through a gate is two open files of this
-// process. Measured for each client were 7 on a single master, 13 on Sentinel,
-// 22 on a quorum of five; and 137 in all for 5 clients on Sentinel.
+// Every connection of a client through a gate takes two open files of this process. Measured per client: 7 on a single
+// master, 13 on Sentinel, 22 on a quorum of five; in total, 137 for 5 clients on Sentinel.
 const baseFiles = 150
 
 func filesPerClient(t cluster.Topology) int {
@@ -121,20 +116,18 @@ func filesPerClient(t cluster.Topology) int {
 	return 15
 }
 
-// enoughFiles refuses a run that would run out of files half way: a gate that
-// cannot accept looks like a server that does not answer, and the lock would
-// be blamed for it. most of 0 is unknown.
-func checkFileLimit(most uint64, t cluster.Topology, clients int) error {
+// checkFileLimit refuses a run that would exceed the limit of open files (0: unknown). A gate that cannot accept looks
+// like a server that does not reply, and the lock would be blamed for it.
+func checkFileLimit(limit uint64, t cluster.Topology, clients int) error {
 	need := uint64(baseFiles + filesPerClient(t)*clients)
-	if most == 0 || most >= need {
+	if limit == 0 || limit >= need {
 		return nil
 	}
-	return fmt.Errorf("%w: %d clients need up to %d open files and this process may have %d: "+
-		"raise the limit (ulimit -n %d) or take fewer clients (--clients)", cluster.ErrEnvironment, clients, need, most, need)
+	return fmt.Errorf("%w: %s may need %d open files and the limit is %d: raise it (ulimit -n %d) or use fewer clients "+
+		"(--clients)", cluster.ErrEnvironment, format.Count(clients, "client"), need, limit, need)
 }
 
-// Client starts client i: in a process of its own, or in one that it shares
-// with the others of its number, which the first of them starts.
+// Client starts client i in a process of its own, or in one that it shares with others, which the first of them starts.
 func (b *processBackend) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
 	if e.PerProcess < 2 {
 		stdio, err := b.startClient(e, i)
@@ -157,15 +150,14 @@ func (b *processBackend) Client(_ context.Context, e RunEnv, i int) (client.Clie
 	return h.stdio.Client(strconv.Itoa(i)), nil
 }
 
-// startClient starts this program's own client, or the user's command.
-// Its log is called after client i.
+// startClient starts the process of client i: a native client, or the user's program.
 func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
 	command := b.command
-	if own := client.Command(e.Lock.Name); own != nil {
-		command = own
+	if program := client.Command(e.Lock.Name); program != nil {
+		command = program
 	}
 	if len(command) == 0 {
-		return nil, errors.New("no command is known that is a client")
+		return nil, errors.New("the command of the native client is not set")
 	}
 	p, err := child.Start(child.Spec{
 		Path: command[0], Args: command[1:], Pipes: true,

@@ -8,9 +8,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-func TestEnoughFiles(t *testing.T) {
+func TestFileLimit(t *testing.T) {
 	for _, test := range []struct {
-		most    uint64
+		limit   uint64
 		kind    string
 		clients int
 		enough  bool
@@ -22,12 +22,12 @@ func TestEnoughFiles(t *testing.T) {
 		{20_000, cluster.Single, 1000, true},
 		{20_000, cluster.Quorum, 1000, false},
 	} {
-		err := checkFileLimit(test.most, cluster.Topology{Kind: test.kind, Masters: 5}, test.clients)
+		err := checkFileLimit(test.limit, cluster.Topology{Kind: test.kind, Masters: 5}, test.clients)
 		if (err == nil) != test.enough {
-			t.Errorf("%d files for %d clients: %v", test.most, test.clients, err)
+			t.Errorf("%d files for %d clients: %v", test.limit, test.clients, err)
 		}
 		if err != nil && (!errors.Is(err, cluster.ErrEnvironment) || !strings.Contains(err.Error(), "ulimit -n")) {
-			t.Errorf("it does not say what to do: %v", err)
+			t.Errorf("no advice: %v", err)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// sim: servers, network and clients in this process, in virtual time. The lock's
-// code is the real one, and so is go-redis; what they talk to is simulated.
+// sim: servers, network and clients in this process, in virtual time. The lock and go-redis are the real code; what
+// they connect to is simulated.
 var simSpec = BackendSpec{
 	Name:    "sim",
 	Doc:     "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
@@ -28,10 +28,10 @@ var simSpec = BackendSpec{
 
 func simMissing(s scenarios.Scenario) string {
 	if client.Command(s.Lock) != nil {
-		return "a client that is a program of its own lives in real time; take backend process"
+		return "a client that is a program of its own runs in real time; use backend process"
 	}
 	if s.Requirements().Network {
-		return "simulated servers have gates and no network that they could be taken off: take backend process or docker"
+		return "simulated servers cannot be unplugged; use backend process or docker"
 	}
 	if err := bubble.Check(); err != nil {
 		return err.Error()
@@ -39,7 +39,7 @@ func simMissing(s scenarios.Scenario) string {
 	return ""
 }
 
-// Sim is the backend sim. Its methods are those of a [Backend], and two more.
+// Sim is the backend sim.
 type Sim struct {
 	cluster  *sim.Cluster // nil before Start
 	epoch    time.Time    // of Mono
@@ -63,16 +63,16 @@ func NewSim(stalled func(advice string)) *Sim {
 // and explorations make thousands of runs.
 const simSamples = 500
 
-// stalledAfter is for how long, in real time, virtual time may stand still.
+// stalledAfter is how long, in real time, virtual time may take to advance.
 const stalledAfter = 10 * time.Second
 
-// Mono is the time since the simulation began; never 0, which would mean that it is not known.
+// Mono is the time since the start of the simulation; never 0, which would mean unknown.
 func (b *Sim) Mono() int64 { return int64(time.Since(b.epoch)) + 1 }
 
-// Passed is the virtual time that the run took, once it is over.
+// Virtual is the duration of the run in virtual time, after its end.
 func (b *Sim) Virtual() time.Duration { return b.virtual }
 
-// Commands is how many commands the simulated servers have carried out.
+// Commands is the number of commands that the simulated servers have executed.
 func (b *Sim) Commands() int64 {
 	if b.cluster == nil {
 		return 0
@@ -80,17 +80,16 @@ func (b *Sim) Commands() int64 {
 	return b.cluster.Commands()
 }
 
-// Facts is the Redis that is simulated, and how it is sampled.
 func (b *Sim) Facts() Facts { return b.facts }
 
-// interruptEvery is how often, in virtual time, it is looked whether the user has had enough.
+// interruptEvery is how often, in virtual time, the context from outside is checked.
 const interruptEvery = 50 * time.Millisecond
 
-// Live runs f in a bubble. A context from outside must not be waited for in
-// there (time would stand still), so that f gets one of its own.
+// Live runs f in a bubble, with a context of the bubble: virtual time does not advance while a goroutine waits for one
+// from outside.
 func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) error {
-	watching, enough := context.WithCancel(context.Background())
-	defer enough()
+	watching, stop := context.WithCancel(context.Background())
+	defer stop()
 	go b.watchdog.Watch(watching, b.limit, func(s bubble.Stall) {
 		if !s.Busy {
 			b.stalled(s.Advice())
@@ -98,22 +97,22 @@ func (b *Sim) Live(outer context.Context, f func(ctx context.Context) error) err
 	})
 	var failed error
 	err := bubble.Run(func() {
-		begun := time.Now()
+		start := time.Now()
 		ctx, cancel := context.WithCancel(context.Background())
-		over, end := context.WithCancel(context.Background())
+		running, end := context.WithCancel(context.Background())
 		var helpers sync.WaitGroup
-		helpers.Go(func() { b.watchdog.Beat(over) })
-		helpers.Go(func() { propagateCancel(over, outer, cancel) })
+		helpers.Go(func() { b.watchdog.Beat(running) })
+		helpers.Go(func() { propagateCancel(running, outer, cancel) })
 		failed = f(ctx)
 		end()
 		helpers.Wait()
 		cancel()
-		b.virtual = time.Since(begun)
+		b.virtual = time.Since(start)
 	})
 	return errors.Join(failed, err)
 }
 
-// follow cancels when outer has ended, until ctx ends.
+// propagateCancel calls cancel when outer ends before ctx.
 func propagateCancel(ctx, outer context.Context, cancel func()) {
 	tick := time.NewTicker(interruptEvery)
 	defer tick.Stop()
@@ -150,22 +149,20 @@ func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// seedLibraries has the client libraries draw from the seed that take math/rand's
-// own source: go-redis' cluster client chooses by it whom it asks for the slots.
-// It has an effect where GODEBUG has randseednop=0, as it is in this module's go.mod.
+// seedLibraries seeds the global source of math/rand, with which go-redis' cluster client chooses the node that it asks
+// for the slots. It needs GODEBUG=randseednop=0, which is in this module's go.mod.
 func seedLibraries(seed uint64) {
-	//lint:ignore SA1019 nothing else reaches a source that a library does not let be chosen
+	//lint:ignore SA1019 a library that does not let its source be chosen cannot be seeded in another way
 	rand.Seed(int64(seed))
 }
 
-// Client is client i in this process. Each of its two voices, the answers and
-// the notices, has turns of its own.
+// Client is client i, in this process. Its replies and its notices have a scheduler slot each.
 func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
-	actor, teller := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
+	actor, notices := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	c := &simClient{actor: actor}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
 		BeforeStep:   func() { actor.Gate(); actor.Turn() },
-		BeforeNotice: func() { actor.Gate(); teller.Turn() },
+		BeforeNotice: func() { actor.Gate(); notices.Turn() },
 	}, &e.Lock)
 	return c, nil
 }
@@ -175,7 +172,7 @@ type simClient struct {
 	actor *sim.Actor
 }
 
-// Do is recorded on both ends, so that it begins and ends when it is the client's turn.
+// Do begins and ends in the scheduler slot of the client, because both ends are recorded.
 func (c *simClient) Do(ctx context.Context, r client.Request) (client.Reply, error) {
 	if r.Setup != nil {
 		setup := *r.Setup
@@ -190,13 +187,13 @@ func (c *simClient) Stop() error     { c.actor.Freeze(); return nil }
 func (c *simClient) Continue() error { c.actor.Thaw(); return nil }
 func (c *simClient) PID() int        { return 0 }
 
-// Kill ends the client as a crash does.
+// Kill implements [client.Crasher].
 func (c *simClient) Kill() error {
 	c.actor.Crash()
 	return c.Local.Kill()
 }
 
-// Lane is ctx with the actor of that name.
+// Actor implements [Time].
 func (b *Sim) Actor(ctx context.Context, name string) context.Context {
 	if b.cluster == nil {
 		return ctx
@@ -204,7 +201,7 @@ func (b *Sim) Actor(ctx context.Context, name string) context.Context {
 	return sim.With(ctx, b.cluster.Actor(name))
 }
 
-// Turn waits for the turn of the actor in ctx.
+// Turn implements [Time].
 func (*Sim) Turn(ctx context.Context) {
 	if a := sim.ActorOf(ctx); a != nil {
 		a.Turn()
