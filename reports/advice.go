@@ -27,8 +27,8 @@ func (p *pair) advise() []adviceItem {
 			"and its watchdog is paused with it (Kleppmann 2016). A longer lease makes it rarer, " +
 			"but slows recovery after a crash."}}
 	case byExpiry:
-		all = []adviceItem{{Text: "The work took longer than the lease. Renew the lock automatically (a watchdog) or during " +
-			"the work, or request a longer lease; and stop working when the context of the hold ends."}}
+		all = []adviceItem{{Text: "The work took longer than the lease. Renew the lock automatically (a watchdog) or " +
+			"during the work, or request a longer lease; and stop working when the context of the hold ends."}}
 	}
 	if p.a.Token > 0 && p.b.Token > 0 && p.b.Token <= p.a.Token {
 		text := fmt.Sprintf("Fencing with this lock's tokens would not have helped: token %d was granted after token %d.",
@@ -59,9 +59,9 @@ func fencingAdvice(r *Run, class checker.Class) []adviceItem {
 	case class == "": // not an overlap, such as a waiter that was never woken
 		return nil
 	case !tokens:
-		return []adviceItem{{Text: "Fencing: this lock issues no token. With a number that grows with every grant, checked " +
-			"by the guarded resource, a late write is rejected whatever the lock believes."}}
+		return []adviceItem{{Text: "Fencing: this lock issues no token. With a number that grows with every grant, " +
+			"checked by the guarded resource, a late write is rejected whatever the lock believes."}}
 	}
-	return []adviceItem{{Text: "Fencing: this lock issues tokens; the guarded resource must reject tokens older than one " +
-		"already seen. In this run no late write reached it."}}
+	return []adviceItem{{Text: "Fencing: this lock issues tokens; the guarded resource must reject tokens older than " +
+		"one already seen. In this run no late write reached it."}}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// Format is a row of the catalogue of report formats.
+// Format is a row of the catalog of report formats.
 type Format struct {
 	Name string                          // the value of --format
 	Doc  string                          // one sentence

@@ -111,7 +111,7 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 			continue
 		}
 		mid, half := y(float64(row)), vg.Points(6)
-		fill := g.r.clientColour(h.Client)
+		fill := g.r.clientColor(h.Client)
 		if until, whole := h.promised(); until > 0 {
 			outline(c, area{at(h.From), at(until), mid - half - vg.Points(4), mid + half}, fill, whole)
 		}

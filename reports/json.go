@@ -36,7 +36,8 @@ type summary struct {
 func writeJSON(r *Run, w io.Writer) error {
 	m := &r.Manifest
 	s := summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,
-		Clients: r.History.Clients, Verdict: r.Judgement.Verdict, Met: asExpected(r), Expectations: expectations(r), Story: r.story,
+		Clients: r.History.Clients, Verdict: r.Judgement.Verdict, Met: asExpected(r),
+		Expectations: expectations(r), Story: r.story,
 		Judgement: r.Judgement, PerClient: r.perClient(), Latencies: r.latencies(), LongestFree: longestFree(r).length(),
 		Witness: r.sampling, Faults: r.tally(),
 		Missing: r.Missing, Path: r.path(""), Report: r.path(rundir.ReportFile)}

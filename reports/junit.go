@@ -92,7 +92,8 @@ func junitOf(r *Run) junitSuite {
 // junitOut is the output of a case: the sentence for the verdict, the worst violations for a property.
 func junitOut(r *Run, e expectation, res *checker.Result) string {
 	if res == nil {
-		return format.Printable(strings.Join([]string{r.story.Sentence, "run it again: " + r.Manifest.Repeat, r.path("")}, "\n"))
+		lines := []string{r.story.Sentence, "run it again: " + r.Manifest.Repeat, r.path("")}
+		return format.Printable(strings.Join(lines, "\n"))
 	}
 	lines := []string{res.Summary}
 	for i, v := range res.Violations {

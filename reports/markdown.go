@@ -73,8 +73,8 @@ func markdownViolations(b *strings.Builder, r *Run) {
 	for _, res := range r.Judgement.Results {
 		for _, v := range res.Violations {
 			if n == 0 {
-				b.WriteString("\n<details><summary>Violations</summary>\n\n| property | start | duration | class | finding | events |\n" +
-					"| --- | --- | --- | --- | --- | --- |\n")
+				b.WriteString("\n<details><summary>Violations</summary>\n\n" +
+					"| property | start | duration | class | finding | events |\n" + "| --- | --- | --- | --- | --- | --- |\n")
 			}
 			if n++; n > most {
 				continue

@@ -21,8 +21,8 @@ func (r *Run) overview(shown interval) template.HTML {
 	y = r.overviewGrants(d, y)
 	y = r.overviewViolations(d, y)
 	frame := interval{max(shown.from, 0), min(shown.until, d.window.until)}
-	d.bar(frame, 2, y-2, fmt.Sprintf("the timeline above: %s to %s", format.Instant(frame.from), format.Instant(frame.until)),
-		`class="frame" rx="3"`)
+	d.bar(frame, 2, y-2, fmt.Sprintf("the timeline above: %s to %s", format.Instant(frame.from),
+		format.Instant(frame.until)), `class="frame" rx="3"`)
 	all := ticks(d.window, 12)
 	for _, t := range all {
 		d.label(t, 0, y+16, tickLabel(t, all[min(1, len(all)-1)]-all[0]), `class="axis"`)
@@ -52,7 +52,8 @@ func (r *Run) overviewFaults(d *drawing, y float64) float64 {
 		free[row] = max(free[row], w.until)
 		used = max(used, row+1)
 		top := y + 13*float64(row)
-		d.bar(w, top+2, 10, fmt.Sprintf("%s on %s from %s", f.name, targetName(f.target), format.Instant(f.inject)), `class="fault"`)
+		tip := fmt.Sprintf("%s on %s from %s", f.name, targetName(f.target), format.Instant(f.inject))
+		d.bar(w, top+2, 10, tip, `class="fault"`)
 		for _, e := range f.effects {
 			d.mark(e.Time, top+7, "took effect at "+format.Instant(e.Time), `<path d="M0-5 3 0 0 5-3 0z" class="effect"/>`)
 		}
@@ -77,8 +78,8 @@ func (r *Run) overviewGrants(d *drawing, y float64) float64 {
 		}
 		h := tall * float64(n) / float64(most)
 		w := interval{step * time.Duration(i), step * time.Duration(i+1)}
-		d.bar(w, y+tall-h, h, fmt.Sprintf("%s between %s and %s", format.Count(n, "grant"), format.Instant(w.from), format.Instant(w.until)),
-			`class="grant"`)
+		d.bar(w, y+tall-h, h, fmt.Sprintf("%s between %s and %s", format.Count(n, "grant"), format.Instant(w.from),
+			format.Instant(w.until)), `class="grant"`)
 	}
 	d.text(0, y+28, fmt.Sprintf("up to %s per %s", format.Number(most), format.Duration(step)), `class="sub"`)
 	d.raw(`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" class="free"/>`, axisLeft, axisRight, y+tall, y+tall)

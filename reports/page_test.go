@@ -172,7 +172,7 @@ func TestOverlapLabels(t *testing.T) {
 		{"inside", []area{{x1: 10, x2: 100}}, []string{"inside"}},
 		{"right of a thin one", []area{{x1: 10, x2: 12}}, []string{"right"}},
 		{"left at the edge", []area{{x1: 390, x2: 392}}, []string{"left"}},
-		{"beside a neighbour", []area{{x1: 100, x2: 200}, {x1: 201, x2: 203}}, []string{"inside", "right"}},
+		{"beside a neighbor", []area{{x1: 100, x2: 200}, {x1: 201, x2: 203}}, []string{"inside", "right"}},
 		{"two thin ones", []area{{x1: 100, x2: 102}, {x1: 103, x2: 105}}, []string{"left", "right"}},
 		{"no room", []area{{x1: 0, x2: 150}, {x1: 152, x2: 154}, {x1: 156, x2: 400}}, []string{"inside", "none", "inside"}},
 	} {

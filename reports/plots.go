@@ -56,16 +56,16 @@ func rgb(c uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}
 }
 
-// translucent is a colour with that alpha, 0 to 255.
+// translucent is a color with that alpha, 0 to 255.
 func translucent(c uint32, a uint8) color.NRGBA {
 	n := rgb(c)
 	n.A = a
 	return n
 }
 
-// clientColour is the colour of a client on the page.
-func (r *Run) clientColour(client int) color.NRGBA {
-	i, ok := r.colour[client]
+// clientColor is the color of a client on the page.
+func (r *Run) clientColor(client int) color.NRGBA {
+	i, ok := r.color[client]
 	if !ok {
 		i = client
 	}
@@ -141,7 +141,7 @@ func outline(c draw.Canvas, a area, stroke color.Color, whole bool) {
 
 // latencyPlot shows how long acquires waited and round trips took, over time.
 func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
-	p := newPlot(r, "Latency of operations (grey: faults)", "milliseconds")
+	p := newPlot(r, "Latency of operations (gray: faults)", "milliseconds")
 	series := []struct {
 		name string
 		ops  []history.Op
@@ -204,7 +204,7 @@ func thin(all plotter.XYs, end time.Duration) plotter.XYs {
 
 // ratePlot shows the rate of grants.
 func ratePlot(r *Run) (*plot.Plot, vg.Length, error) {
-	p := newPlot(r, "Grants per second (grey: faults)", "grants per second")
+	p := newPlot(r, "Grants per second (gray: faults)", "grants per second")
 	const bins = 100
 	width := max(r.History.End, time.Millisecond) / bins
 	n := make([]float64, bins)

@@ -40,7 +40,7 @@ type Run struct {
 	witness  witness         // samples by node
 	sampling *samplingGaps   // nil if nodes were not sampled
 	cited    map[int]string  // lines of the events that the page cites, by index
-	colour   map[int]int     // client → index in the palette
+	color    map[int]int     // client → index in the palette
 	story    story
 }
 
@@ -110,7 +110,7 @@ func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j c
 	r.witness = newWitness(r.Samples, m.Nodes)
 	r.sampling = measureGaps(&r.witness, r.faults)
 	r.story = newStory(r)
-	r.colour = r.assignColours()
+	r.color = r.assignColors()
 	return r
 }
 
@@ -152,13 +152,13 @@ func at(names []string, i int32) string {
 	return names[i]
 }
 
-// assignColours gives every client a colour. The clients of the worst violation
+// assignColors gives every client a color. The clients of the worst violation
 // get the first ones, which differ most.
-func (r *Run) assignColours() map[int]int {
-	colour := map[int]int{}
+func (r *Run) assignColors() map[int]int {
+	color := map[int]int{}
 	add := func(c int) {
-		if _, ok := colour[c]; !ok && c >= 0 {
-			colour[c] = len(colour)
+		if _, ok := color[c]; !ok && c >= 0 {
+			color[c] = len(color)
 		}
 	}
 	if v := r.worst(); v != nil {
@@ -169,7 +169,7 @@ func (r *Run) assignColours() map[int]int {
 	for i := range r.History.Spans {
 		add(r.History.Spans[i].Process.Client(r.History.Clients))
 	}
-	return colour
+	return color
 }
 
 // worst is the violation that the page explains; nil if there is none. Of the most

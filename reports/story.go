@@ -184,7 +184,7 @@ func facts(r *Run) []string {
 		}
 	}
 	if n := unknownOutcomes(h); n > 0 {
-		all = append(all, fmt.Sprintf("%s of unknown outcome (a missing reply is not a refusal)", format.Count(n, "operation")))
+		all = append(all, format.Count(n, "operation")+" of unknown outcome (a missing reply is not a refusal)")
 	}
 	if t := r.tally(); t.Injected+t.Missed > 0 {
 		text := fmt.Sprintf("%s of %s took effect", format.Number(t.Effective), format.Count(t.Injected+t.Missed, "fault"))
@@ -198,11 +198,11 @@ func facts(r *Run) []string {
 			format.Duration(r.sampling.NearFaults)))
 	}
 	if stale, rejected := staleWrites(h); stale > 0 {
-		all = append(all, fmt.Sprintf("%s (with a token older than one already seen) reached the guarded resource, %s rejected",
-			format.Count(stale, "stale write"), format.Number(rejected)))
+		all = append(all, fmt.Sprintf("%s (with a token older than one already seen) reached the guarded resource, "+
+			"%s rejected", format.Count(stale, "stale write"), format.Number(rejected)))
 	}
 	if n := len(h.Problems); n > 0 {
-		all = append(all, fmt.Sprintf("%s in the recorded history", format.Count(n, "problem")))
+		all = append(all, format.Count(n, "problem")+" in the recorded history")
 	}
 	return all
 }

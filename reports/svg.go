@@ -10,18 +10,18 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// palette is the colour of a client: that of Okabe and Ito (2008), which
-// colour-blind readers can distinguish, without its reds, because red means
+// palette is the color of a client: that of Okabe and Ito (2008), which
+// color-blind readers can distinguish, without its reds, because red means
 // overlap. Bars also have labels and patterns.
 func palette(i int) string {
-	colours := [...]string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8d6e3f", "#6a5acd", "#7f8c2d"}
+	colors := [...]string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8d6e3f", "#6a5acd", "#7f8c2d"}
 	if i < 0 {
 		return "#8a94a0"
 	}
-	return colours[i%len(colours)]
+	return colors[i%len(colors)]
 }
 
-// inkOn is the colour of text on a colour of the palette, dark or white.
+// inkOn is the color of text on a color of the palette, dark or white.
 func inkOn(i int) string {
 	switch i % 8 {
 	case 0, 2, 5, 6:
@@ -67,7 +67,8 @@ func (d *drawing) bar(w interval, y, h float64, tip, attrs string) {
 // line is a vertical line at a time.
 func (d *drawing) line(t time.Duration, y1, y2 float64, attrs string) {
 	x := d.x(t)
-	d.raw(`<line %s data-a="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, zoomable(attrs), t.Microseconds(), x, x, y1, y2)
+	d.raw(`<line %s data-a="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, zoomable(attrs), t.Microseconds(),
+		x, x, y1, y2)
 }
 
 // level is a horizontal line over an interval.

@@ -48,7 +48,7 @@ type latencyCells struct {
 
 type clientCells struct {
 	clientStats
-	Name, Colour, Held, Longest string
+	Name, Color, Held, Longest string
 }
 
 func (p *page) tables(r *Run) {
@@ -58,7 +58,8 @@ func (p *page) tables(r *Run) {
 	p.unknown(r)
 	p.clients(r)
 	for _, l := range r.latencies() {
-		p.Latencies = append(p.Latencies, latencyCells{l.Op, l.N, format.Duration(l.P50), format.Duration(l.P90), format.Duration(l.P99), format.Duration(l.Max)})
+		p.Latencies = append(p.Latencies, latencyCells{l.Op, l.N, format.Duration(l.P50), format.Duration(l.P90),
+			format.Duration(l.P99), format.Duration(l.Max)})
 	}
 }
 
@@ -107,7 +108,7 @@ func (p *page) missedFaults(r *Run) {
 	}
 }
 
-// outcomeStyle is how an outcome is shown: a class, and a shape that does without colour.
+// outcomeStyle is how an outcome is shown: a class, and a shape that does without color.
 func outcomeStyle(o checker.Outcome) (class, shape string) {
 	switch o {
 	case checker.Holds:
@@ -208,11 +209,11 @@ func (p *page) clients(r *Run) {
 		all = all[:maxClientRows]
 	}
 	for _, c := range all {
-		colour, ok := r.colour[c.Client]
+		color, ok := r.color[c.Client]
 		if !ok {
-			colour = c.Client
+			color = c.Client
 		}
-		p.Clients = append(p.Clients, clientCells{clientStats: c, Name: clientName(c.Client), Colour: palette(colour),
+		p.Clients = append(p.Clients, clientCells{clientStats: c, Name: clientName(c.Client), Color: palette(color),
 			Held: format.Duration(c.Held), Longest: format.Duration(c.Longest)})
 	}
 }

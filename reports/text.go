@@ -10,10 +10,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TextOptions are options of [Text]. The zero value means 80 columns without colour.
+// TextOptions are options of [Text]. The zero value means 80 columns without color.
 type TextOptions struct {
-	Width  int  // columns; 0 means 80, the minimum is 40
-	Colour bool // ANSI colours; the caller checks NO_COLOR and the terminal
+	Width int  // columns; 0 means 80, the minimum is 40
+	Color bool // ANSI colors; the caller checks NO_COLOR and the terminal
 }
 
 // ANSI escape sequences.
@@ -55,24 +55,24 @@ type textWriter struct {
 	o TextOptions
 }
 
-func (t *textWriter) inColour(colour, s string) string {
-	if !t.o.Colour {
+func (t *textWriter) inColor(color, s string) string {
+	if !t.o.Color {
 		return s
 	}
-	return colour + s + ansiOff
+	return color + s + ansiOff
 }
 
 func (t *textWriter) verdict(r *Run) {
-	colour := ansiBold
+	color := ansiBold
 	switch r.verdict() {
 	case checker.Unsafe:
-		colour = ansiRed
+		color = ansiRed
 	case checker.Safe:
-		colour = ansiGreen
+		color = ansiGreen
 	case checker.Inconclusive:
-		colour = ansiYellow
+		color = ansiYellow
 	}
-	t.b.WriteString(t.inColour(colour, strings.ToUpper(string(r.verdict()))))
+	t.b.WriteString(t.inColor(color, strings.ToUpper(string(r.verdict()))))
 	if r.verdict() == checker.Unsafe && r.Judgement.Class != "" {
 		t.b.WriteString(" (" + string(r.Judgement.Class) + ")")
 	}
@@ -113,7 +113,7 @@ func (t *textWriter) facts(r *Run) {
 	if len(r.Manifest.Expect) > 0 && r.Judged {
 		text := "as the scenario expects"
 		if !asExpected(r) {
-			text = t.inColour(ansiRed, "not as the scenario expects") + ": " + unmet(r)
+			text = t.inColor(ansiRed, "not as the scenario expects") + ": " + unmet(r)
 		}
 		t.wrap("  expected    ", text)
 	}

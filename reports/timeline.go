@@ -189,12 +189,12 @@ func (t *timeline) draw() {
 	t.markers()
 }
 
-// defs are the patterns that distinguish states without colour.
+// defs are the patterns that distinguish states without color.
 func (t *timeline) defs() {
 	t.d.raw(`<defs><clipPath id="p-clip"><rect x="0" y="0" width="%d" height="4000"/></clipPath>`, pictureWidth)
-	hatch := func(id, colour string, gap int) {
+	hatch := func(id, color string, gap int) {
 		t.d.raw(`<pattern id="%s" width="%d" height="%d" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
-			`<line x1="0" y1="0" x2="0" y2="%d" stroke="%s" stroke-width="2"/></pattern>`, id, gap, gap, gap, colour)
+			`<line x1="0" y1="0" x2="0" y2="%d" stroke="%s" stroke-width="2"/></pattern>`, id, gap, gap, gap, color)
 	}
 	hatch("p-down", "#b8c1c9", 6)
 	hatch("p-red", "#ffffff", 9)

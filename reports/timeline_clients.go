@@ -13,7 +13,9 @@ func (t *timeline) clientRows() {
 	t.d.text(0, t.y+30, "as they saw it", `class="sub"`)
 	byClient := map[int][]*hold{}
 	for i := range t.r.holds {
-		if h := &t.r.holds[i]; t.isKey(h.Key) && t.d.shows(interval{h.From, max(h.to, min(h.validUntil(), t.r.History.End))}) {
+		h := &t.r.holds[i]
+		until := max(h.to, min(h.validUntil(), t.r.History.End))
+		if t.isKey(h.Key) && t.d.shows(interval{h.From, until}) {
 			byClient[h.Client] = append(byClient[h.Client], h)
 		}
 	}
@@ -32,7 +34,7 @@ func (t *timeline) clientRows() {
 }
 
 func (t *timeline) swatch(c int) {
-	t.d.raw(`<rect x="%d" y="%.1f" width="9" height="9" rx="2" fill="%s"/>`, axisLeft-23, t.y+11, palette(t.colour(c)))
+	t.d.raw(`<rect x="%d" y="%.1f" width="9" height="9" rx="2" fill="%s"/>`, axisLeft-23, t.y+11, palette(t.color(c)))
 	t.d.text(axisLeft-29, t.y+20, clientName(c), `class="row"`)
 }
 
@@ -77,18 +79,18 @@ func (t *timeline) holds(c int, all []*hold) {
 		wins = append(wins, interval{h.From, h.to})
 	}
 	keep := func(i int) bool { return t.pair != nil && (all[i] == t.pair.a || all[i] == t.pair.b) }
-	colour := t.colour(c)
+	color := t.color(c)
 	for _, b := range t.d.blocks(wins, keep) {
 		if b.n > 1 {
 			t.d.bar(b.interval, t.y+8, 16, fmt.Sprintf("%s, each too short to be drawn separately", format.Count(b.n, "hold")),
-				fmt.Sprintf(`fill="%s" opacity=".55"`, palette(colour)))
+				fmt.Sprintf(`fill="%s" opacity=".55"`, palette(color)))
 			continue
 		}
-		t.hold(all[b.first], colour)
+		t.hold(all[b.first], color)
 	}
 }
 
-func (t *timeline) hold(h *hold, colour int) {
+func (t *timeline) hold(h *hold, color int) {
 	w := interval{h.From, h.to}
 	tip := fmt.Sprintf("%s held %s from %s to %s (%s): %s", clientName(h.Client), t.key, format.Instant(h.From),
 		format.Instant(h.to), format.Duration(h.to-h.From), h.End)
@@ -96,14 +98,14 @@ func (t *timeline) hold(h *hold, colour int) {
 		p := interval{h.From, until}
 		if until > t.d.window.until {
 			t.d.mark(t.d.window.until, t.y+30, "valid until "+format.Instant(until),
-				fmt.Sprintf(`<path d="M2-5 9 0 2 5z" fill="%s"/>`, palette(colour)))
+				fmt.Sprintf(`<path d="M2-5 9 0 2 5z" fill="%s"/>`, palette(color)))
 		}
 		t.d.bar(p, t.y+26, 8, fmt.Sprintf("the grant of %s to %s was valid until %s", t.key, clientName(h.Client),
 			format.Instant(h.validUntil())), fmt.Sprintf(`fill="url(#p-c%d)" stroke="%s" class="validity"`,
-			pattern(colour), palette(colour)))
+			pattern(color), palette(color)))
 	}
 	if t.d.shows(w) {
-		t.d.bar(w, t.y+8, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(colour)))
+		t.d.bar(w, t.y+8, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(color)))
 		texts := []string{"holds"}
 		if h.Permits > 0 {
 			texts = []string{"holds " + h.what(""), h.what(""), fmt.Sprint(h.Permits)}
@@ -111,7 +113,7 @@ func (t *timeline) hold(h *hold, colour int) {
 		if h.Token > 0 {
 			texts = []string{fmt.Sprintf("holds · token %d", h.Token), fmt.Sprintf("token %d", h.Token), fmt.Sprint(h.Token)}
 		}
-		t.d.labelBar(w, t.y+20, inkOn(max(colour, 0)), texts...)
+		t.d.labelBar(w, t.y+20, inkOn(max(color, 0)), texts...)
 	}
 	switch {
 	case h.lost():
@@ -121,11 +123,11 @@ func (t *timeline) hold(h *hold, colour int) {
 	}
 }
 
-func pattern(colour int) int {
-	if colour < 0 {
+func pattern(color int) int {
+	if color < 0 {
 		return -1
 	}
-	return colour % 8
+	return color % 8
 }
 
 // touches are the writes to the guarded resource: dots, or crosses if a write was

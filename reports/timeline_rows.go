@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// block is one or more neighbouring intervals that are drawn as one, because each
+// block is one or more neighboring intervals that are drawn as one, because each
 // is too narrow.
 type block struct {
 	interval
@@ -18,7 +18,7 @@ type block struct {
 	n     int
 }
 
-// blocks joins neighbours that are too narrow to be drawn separately, except those
+// blocks joins neighbors that are too narrow to be drawn separately, except those
 // that keep returns true for, so that a violation is never merged with others.
 func (d *drawing) blocks(all []interval, keep func(i int) bool) []block {
 	const minWidth = 1.6
@@ -83,9 +83,10 @@ func (t *timeline) fault(f *injection, w interval) {
 		texts = []string{name + ": " + format.Truncate(f.effects[0].Detail, 60), name}
 	}
 	t.faultLabel(w, f.effects, texts)
-	for _, b := range f.effects {
-		if t.d.shows(interval{b.Time, b.Time}) {
-			t.d.mark(b.Time, t.y+11.5, "took effect at "+format.Instant(b.Time)+": "+b.Detail, `<path d="M0-8 5 0 0 8-5 0z" class="effect"/>`)
+	for _, e := range f.effects {
+		if t.d.shows(interval{e.Time, e.Time}) {
+			t.d.mark(e.Time, t.y+11.5, "took effect at "+format.Instant(e.Time)+": "+e.Detail,
+				`<path d="M0-8 5 0 0 8-5 0z" class="effect"/>`)
 		}
 	}
 	t.y += 22
@@ -127,7 +128,8 @@ func (t *timeline) masters() {
 				continue
 			}
 			drawn = true
-			tip := fmt.Sprintf("%s was master from %s to %s", t.r.witness.name(node), format.Instant(st.from), format.Instant(st.to))
+			tip := fmt.Sprintf("%s was master from %s to %s", t.r.witness.name(node), format.Instant(st.from),
+				format.Instant(st.to))
 			t.d.bar(interval{st.from, st.to}, t.y+3, 17, tip, `class="master" rx="2"`)
 			t.d.labelBar(interval{st.from, st.to}, t.y+15.5, "#ffffff", t.r.witness.name(node), node)
 		}
@@ -183,15 +185,15 @@ func (t *timeline) keyRow(node string) {
 }
 
 func (t *timeline) keyHeld(node string, w interval, k history.KeyState, st nodeState) {
-	who, colour := "unknown owner", -1
+	who, color := "unknown owner", -1
 	if c, ok := t.r.clientOf(k.Owner); ok {
-		who, colour = clientName(c), t.colour(c)
+		who, color = clientName(c), t.color(c)
 	}
 	left, leftEnd := ttlText(k.TTL), ttlText(st.last.Keys[t.key].TTL)
 	tip := fmt.Sprintf("%s: held by %s (%s); %s at %s, %s at %s", node, who, k.Owner, left, format.Instant(st.from),
 		leftEnd, format.Instant(st.last.Time))
-	t.d.bar(w, t.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(colour)))
-	t.d.labelBar(w, t.y+16, inkOn(max(colour, 0)), who+" · "+left, who, strings.TrimPrefix(who, "client "))
+	t.d.bar(w, t.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(color)))
+	t.d.labelBar(w, t.y+16, inkOn(max(color, 0)), who+" · "+left, who, strings.TrimPrefix(who, "client "))
 }
 
 func ttlText(ttl time.Duration) string {
@@ -214,8 +216,8 @@ func (r *Run) clientOf(owner string) (int, bool) {
 	return 0, false
 }
 
-func (t *timeline) colour(client int) int {
-	if i, ok := t.r.colour[client]; ok {
+func (t *timeline) color(client int) int {
+	if i, ok := t.r.color[client]; ok {
 		return i
 	}
 	return client

@@ -96,7 +96,6 @@ func check(s streams, path string, o checkOptions) error {
 		explain(s, reading, source)
 	}
 	j := judged{Judgement: manifest.Downgrade(judge(s, h, options)), Format: source.Format, Assumed: reading.Assume}
-	h = nil // the other readings need the memory
 	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
 	if j.Others, err = others.find(reading, source); err != nil {
 		return err

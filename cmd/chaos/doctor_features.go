@@ -38,8 +38,9 @@ func checkFaketime() diagnosis {
 // checkDisks looks for what simulates a power loss: a kill alone leaves the page cache.
 func checkDisks() diagnosis {
 	d := diagnosis{
-		Feature: "disks that lose unsynced writes", UsedFor: "fault power-loss (a FUSE file system that drops what was not fsynced)",
-		Fix: "run as root on a system with FUSE (modprobe fuse; in a container: --device /dev/fuse --cap-add SYS_ADMIN)",
+		Feature: "disks that lose unsynced writes",
+		UsedFor: "fault power-loss (a FUSE file system that drops what was not fsynced)",
+		Fix:     "run as root on a system with FUSE (modprobe fuse; in a container: --device /dev/fuse --cap-add SYS_ADMIN)",
 	}
 	return d.lacking(process.MissingDisks(), "FUSE file systems can be mounted")
 }
@@ -79,8 +80,8 @@ func checkDocker(ctx context.Context) diagnosis {
 	}
 	found := fmt.Sprintf("engine %s, with image %s", version, docker.Image())
 	if !has {
-		found = fmt.Sprintf("engine %s, without image %s: a run pulls it; without a registry: make docker-image, and set %s=%s",
-			version, docker.Image(), docker.ImageVariable, docker.LocalImage)
+		found = fmt.Sprintf("engine %s, without image %s: a run pulls it; without a registry: make docker-image, and set "+
+			"%s=%s", version, docker.Image(), docker.ImageVariable, docker.LocalImage)
 	}
 	return d.result(err, found)
 }

@@ -74,8 +74,9 @@ others are idle.
 	return c
 }
 
-const exploreExit = `Exit codes: 0 no run was unsafe, 1 a run was unsafe, 2 no run tested enough to decide, 70 a run failed
-or its history differed when it was repeated, 130 interrupted (the findings so far are printed).`
+const exploreExit = `Exit codes: 0 no run was unsafe, 1 a run was unsafe, 2 no run tested enough to decide,
+70 a run failed or its history differed when it was repeated, 130 interrupted (the findings so
+far are printed).`
 
 func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 	if o.seeds < 1 || o.jobs < 0 || o.check < 0 || o.time < 0 {

@@ -119,7 +119,7 @@ func lockKindNames() []string {
 }
 
 // checkPermits refuses --permits of a key that the history lacks: with a
-// misspelt key, the intended one would be judged without its permits.
+// misspelled key, the intended one would be judged without its permits.
 func (f *judgingFlags) checkPermits(h *history.History) error {
 	permits, err := permitsOf(f.permits)
 	for key := range permits { // order does not matter: any of them is an error

@@ -18,7 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
-// item is a row of a catalogue.
+// item is a row of a catalog.
 type item struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"`
@@ -49,14 +49,14 @@ checkers of a history, topologies and backends of the servers, and formats of re
 		Example: `  chaos list scenarios
   chaos list faults --json`,
 		ValidArgs: names,
-		Args:      oneArg("a catalogue: " + strings.Join(names, ", ")),
+		Args:      oneArg("one of: " + strings.Join(names, ", ")),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, c := range catalogs() {
 				if c.name == args[0] {
 					return list(s, c, asJSON)
 				}
 			}
-			return usage(fmt.Errorf("unknown catalogue %q%s", args[0], nearest.Hint(args[0], names)))
+			return usage(fmt.Errorf("unknown list %q%s", args[0], nearest.Hint(args[0], names)))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")

@@ -22,7 +22,7 @@ func run(args []string, io streams) int {
 	return exitCode(root.ExecuteContext(context.Background()), io)
 }
 
-// interruptible returns a context that is cancelled by the first SIGINT,
+// interruptible returns a context that is canceled by the first SIGINT,
 // SIGTERM or SIGHUP, so that a run heals its faults and writes its report.
 // (Commands that start nothing keep the default action.) The second signal ends
 // the program at once: the kernel kills its children (PR_SET_PDEATHSIG), and

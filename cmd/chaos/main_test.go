@@ -161,7 +161,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"run", "--scenario", "failover", "--lock", "redlock"}, exitUsage, "does not run on topology sentinel"},
 		{[]string{"run", "--scenario", "failover", "--set", "workload.clint=3"}, exitUsage, "no key is called \"clint\""},
 		{[]string{"run", "--scenario", "failover", "--clients", "-1"}, exitUsage, "clients go from 1"},
-		{[]string{"run", "--scenario", "failover", "--backend", "proces"}, exitUsage, "did you mean process?"},
+		{[]string{"run", "--scenario", "failover", "--backend", "procss"}, exitUsage, "did you mean process?"},
 		{[]string{"check"}, exitUsage, "a history file, a run directory, or - for standard input"},
 		{[]string{"check", "nowhere"}, exitUsage, "nowhere"},
 		{[]string{"check", t.TempDir()}, exitUsage, "run"},
@@ -302,7 +302,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestReadmeListsTheScenarios keeps the table of the README equal to the catalogue.
+// TestReadmeListsTheScenarios keeps the table of the README equal to the catalog.
 func TestReadmeListsTheScenarios(t *testing.T) {
 	all, err := scenarios.Catalog()
 	if err != nil {
@@ -321,7 +321,7 @@ func TestReadmeListsTheScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "<!-- scenarios: generated from the catalogue, checked by a test -->\n")
+	_, rest, _ := strings.Cut(string(text), "<!-- scenarios: generated from the catalog, checked by a test -->\n")
 	got, _, found := strings.Cut(rest, "<!-- end -->")
 	if diff := cmp.Diff(want.String(), got); !found || diff != "" {
 		t.Errorf("README.md (-want +got):\n%s", diff)

@@ -106,8 +106,8 @@ func TestUsageErrors(t *testing.T) {
 		{run("--set", "topology={kind: quorum}", "--lock", "redlock"), `with --lock redlock, --set "topology={kind: quorum}": faults[0]`},
 		{[]string{"run", "--scenario", mine, "--duration", "3s"}, `lock: reentrent`}, // the user's text, with its line number
 		{run("--backend", "podman"), `--backend: unknown backend "podman"; known are auto, process`},
-		{[]string{"list", "foo"}, `unknown catalogue "foo"; known are scenarios, locks, `},
-		{[]string{"list"}, "list needs a catalogue: scenarios, locks, "},
+		{[]string{"list", "foo"}, `unknown list "foo"; known are scenarios, locks, `},
+		{[]string{"list"}, "list needs one of: scenarios, locks, "},
 		{[]string{"check", "/nonexist"}, "/nonexist: no such file or run directory"},
 		{[]string{"report", "/nonexist"}, "/nonexist: no such file or run directory"},
 		{[]string{"convert", "/nonexist", "--to", "edn"}, "/nonexist: no such file or run directory"},

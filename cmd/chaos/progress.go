@@ -32,7 +32,8 @@ type progress struct {
 
 func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
 	s.note("scenario %s: %s", sc.Name, sc.Summary)
-	s.note("lock %s on topology %s, %s, seed %d", sc.Lock, sc.Topology.Kind, format.Count(sc.Workload.Defaults().Clients, "client"), seed)
+	clients := sc.Workload.Defaults().Clients
+	s.note("lock %s on topology %s, %s, seed %d", sc.Lock, sc.Topology.Kind, format.Count(clients, "client"), seed)
 	return &progress{out: s.err, width: liveWidth(s.err)}
 }
 
@@ -57,7 +58,9 @@ func (p *progress) update(s runner.Status) {
 
 func (p *progress) line(s runner.Status) string {
 	phases := map[string]string{
-		"start": "starting servers and clients", "run": "running the workload", "heal": "healing faults, waiting for clients to finish",
+		"start": "starting servers and clients",
+		"run":   "running the workload",
+		"heal":  "healing faults, waiting for clients to finish",
 		"judge": "judging the history",
 	}
 	text := phases[s.Phase]
@@ -75,7 +78,8 @@ func (p *progress) line(s runner.Status) string {
 func (p *progress) draw(s runner.Status) {
 	lines := []string{fmt.Sprintf("%6.1fs  %s", p.now.Seconds(), p.line(s))}
 	if s.Phase == "run" {
-		lines = append(lines, fmt.Sprintf("         %.1fs left, %s/s", s.Remaining.Seconds(), format.Count(int(p.rate), "event")))
+		lines = append(lines, fmt.Sprintf("         %.1fs left, %s/s", s.Remaining.Seconds(),
+			format.Count(int(p.rate), "event")))
 	}
 	if len(s.Holders) > 0 {
 		lines = append(lines, "         holders: "+holdersText(s.Holders))

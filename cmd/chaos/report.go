@@ -69,7 +69,7 @@ func report(s streams, path, format, to string) error {
 	case to != "":
 		return renderFile(run, format, to)
 	case format == "text":
-		return reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Colour: colour(s.out)})
+		return reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Color: color(s.out)})
 	}
 	return reports.Render(run, format, s.out)
 }

@@ -137,7 +137,7 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// namesOf are the names of the rows of a catalogue.
+// namesOf are the names of the rows of a catalog.
 func namesOf[Row any, Name ~string](rows []Row, name func(Row) Name) []string {
 	names := make([]string, len(rows))
 	for i, row := range rows {

@@ -79,7 +79,7 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 	f.StringVar(&o.image, "docker-image", docker.Image(), "`IMAGE` with redis-server, for backend docker ($"+
 		docker.ImageVariable+"; see make docker-image)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the workload and the fault plan (default: random, printed)")
-	f.Uint64Var((*uint64)(&o.variation), "variation", 0, "other timing for the same plan, as printed by chaos explore (backend sim)")
+	f.Uint64Var((*uint64)(&o.variation), "variation", 0, "other timing of the plan, from chaos explore (backend sim)")
 	f.StringVar(&o.junit, "junit", "", "also write the result to `FILE` as JUnit XML")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if the outcome is the one that the scenario expects, else 1")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the scenario and the fault plan; start nothing")
@@ -120,7 +120,8 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 
 func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenario, error) {
 	if name == "" {
-		return scenarios.Scenario{}, usage(errors.New("--scenario is required: a name (see chaos list scenarios) or a YAML file"))
+		return scenarios.Scenario{}, usage(
+			errors.New("--scenario is required: a name (see chaos list scenarios) or a YAML file"))
 	}
 	scenario, err := scenarios.LoadWith(name, overrides)
 	return scenario, usage(err)
@@ -175,7 +176,7 @@ func publish(s streams, out *runner.Outcome, o runOptions, failed error) error {
 	if o.json {
 		err = reports.Render(run, "json", s.out)
 	} else {
-		err = reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Colour: colour(s.out)})
+		err = reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Color: color(s.out)})
 	}
 	if err := errors.Join(unwritten, err); err != nil {
 		return err

@@ -31,8 +31,8 @@ func liveWidth(w io.Writer) int {
 	return terminal(w)
 }
 
-// colour says whether w gets colours (https://no-color.org).
-func colour(w io.Writer) bool { return terminal(w) > 0 && os.Getenv("NO_COLOR") == "" }
+// color says whether w gets colors (https://no-color.org).
+func color(w io.Writer) bool { return terminal(w) > 0 && os.Getenv("NO_COLOR") == "" }
 
 // fit cuts a line so that it does not wrap in a terminal of that width.
 func fit(line string, width int) string {
