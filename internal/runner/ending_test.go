@@ -18,8 +18,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TestInterruptedInEachPhase ends runs early: whatever the moment, what was
-// recorded is judged, and no child is left.
+// TestInterruptedInEachPhase: in whatever phase a run is interrupted, its history is judged and its children exit.
 func TestInterruptedInEachPhase(t *testing.T) {
 	needRedis(t)
 	for _, phase := range []string{"start", "run", "heal"} {
@@ -27,7 +26,7 @@ func TestInterruptedInEachPhase(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			duration := "duration=2s"
-			if phase == "run" { // until the first grant, however long that takes
+			if phase == "run" { // until the first grant
 				duration = "duration=1m"
 			}
 			o := options(t, load(t, "failover", duration))
@@ -44,7 +43,7 @@ func TestInterruptedInEachPhase(t *testing.T) {
 				t.Errorf("state %q", out.Manifest.State)
 			}
 			if out.Judgement.Verdict == checker.Safe {
-				t.Error("an interrupted run was called safe")
+				t.Error("an interrupted run is safe")
 			}
 			for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile, rundir.VerdictFile} {
 				if !out.Dir.Has(name) {
@@ -56,17 +55,16 @@ func TestInterruptedInEachPhase(t *testing.T) {
 	}
 }
 
-// noChildren fails if this process has children that run.
+// noChildren fails t if this process has children.
 func noChildren(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("pgrep", "-a", "-P", strconv.Itoa(os.Getpid()), "redis-server|runner.test|python3").Output()
 	if err == nil && len(out) > 0 {
-		t.Errorf("left behind:\n%s", out)
+		t.Errorf("children are left:\n%s", out)
 	}
 }
 
-// TestEveryFaultHeals: every injected fault has a heal event, in each scenario
-// file and however the run ends.
+// TestEveryFaultHeals: every injected fault has a heal event.
 func TestEveryFaultHeals(t *testing.T) {
 	needRedis(t)
 	s := load(t, "failover", "duration=4s", `faults=[{fault: replication-hold}, {when: acquired, fault: pause-client}, `+
@@ -92,21 +90,21 @@ func TestEveryFaultHeals(t *testing.T) {
 	if injected != 4 || len(healed) != 4 {
 		t.Errorf("injected %d, healed %d, want 4 and 4: %v", injected, len(healed), h.Faults)
 	}
-	for id, how := range healed { // order does not matter
+	for id, how := range healed { // in any order
 		if strings.Contains(how, "healing:") || strings.Contains(how, "not healed") {
 			t.Errorf("fault %d: %s", id, how)
 		}
 	}
 }
 
-// TestClientThatDies: a client that ends by itself is a finding of the run.
+// TestClientThatDies: the crash of a client is recorded.
 func TestClientThatDies(t *testing.T) {
 	needRedis(t)
-	// The run ends when both are dead: the second when the lease of the first is over.
+	// The run ends when both are dead: the second dies after the lease of the first has expired.
 	s := load(t, "gc-pause", "faults=[]", "duration=1m", "expect={}", "workload.clients=2", "workload.hold=20ms",
 		"workload.lease=500ms")
 	o := options(t, s)
-	// It is set up, takes the lock, works and dies when it is asked to release.
+	// It is set up, acquires the lock, works, and dies when it should release.
 	o.Backend = newProcessBackend(BackendOptions{Client: append([]string{"env", asCrash + "=3"}, clientCommand(t)...)})
 	out, err := Run(context.Background(), o)
 	if err != nil {
@@ -128,13 +126,12 @@ func TestClientThatDies(t *testing.T) {
 	noChildren(t)
 }
 
-// TestKilledHarness kills the program that runs a scenario and looks at what
-// is left: no process, and a history that still can be judged.
+// TestKilledHarness: a harness that is killed leaves no process, and a history that can be judged.
 func TestKilledHarness(t *testing.T) {
 	needRedis(t)
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHarnessToBeKilled$", "-test.v")
-	// What it leaves goes with the test.
+	// What it leaves is removed with the test.
 	cmd.Env = append(os.Environ(), "LOCKCHAOS_TEST_KILL_ME="+dir, "TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -148,7 +145,7 @@ func TestKilledHarness(t *testing.T) {
 	}
 	children := childrenOf(t, cmd.Process.Pid)
 	if len(children) < 8 {
-		t.Errorf("only %d children at work: %v", len(children), children)
+		t.Errorf("only %d children: %v", len(children), children)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -172,7 +169,7 @@ func TestKilledHarness(t *testing.T) {
 	}
 	j := checker.Judge(h, checker.Options{})
 	if j.Spans == 0 || j.Sentence == "" {
-		t.Errorf("the history of a killed run says nothing: %+v", j)
+		t.Errorf("the judgement of a killed run is empty: %+v", j)
 	}
 }
 
@@ -206,7 +203,7 @@ func childrenOf(t *testing.T, pid int) []int {
 	return pids
 }
 
-// zombie: killed, and not yet waited for by whoever inherited it.
+// zombie reports whether a process has exited and its parent has not waited for it yet.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// answering is a client that answers acquires with the codes of a list, one after the other, and then grants them.
-type answering struct {
+// scripted is a client that refuses acquires with the codes of a list, one after the other, and then grants them.
+type scripted struct {
 	client.Client
-	codes []string
-	asked int
+	codes    []string
+	acquires int
 }
 
-func (a *answering) Do(_ context.Context, r client.Request) (client.Reply, error) {
+func (c *scripted) Do(_ context.Context, r client.Request) (client.Reply, error) {
 	if r.Op != history.Acquire {
 		return client.Reply{Type: "ok"}, nil
 	}
-	if a.asked++; a.asked > len(a.codes) {
+	if c.acquires++; c.acquires > len(c.codes) {
 		return client.Reply{Type: "ok"}, nil
 	}
-	code := a.codes[a.asked-1]
+	code := c.codes[c.acquires-1]
 	if code == "unknown" {
 		return client.Reply{Type: "info", Code: code}, nil
 	}
@@ -32,8 +32,9 @@ func (a *answering) Do(_ context.Context, r client.Request) (client.Reply, error
 	return client.Reply{Type: "fail", Code: code, Error: text}, nil
 }
 
-// A probe asks again while servers refuse for reasons of their own, and takes an answer about the lock as it is.
-func TestAProbeWaitsForServersNotForLocks(t *testing.T) {
+// TestProbeRetriesServerErrors: a probe retries while servers refuse for reasons that are not the lock's, and takes the
+// first outcome that is.
+func TestProbeRetriesServerErrors(t *testing.T) {
 	many := func(code string, n int) (codes []string) {
 		for range n {
 			codes = append(codes, code)
@@ -41,14 +42,14 @@ func TestAProbeWaitsForServersNotForLocks(t *testing.T) {
 		return codes
 	}
 	for _, test := range []struct {
-		name    string
-		codes   []string
-		outcome history.Type
-		asked   int
+		name     string
+		codes    []string
+		outcome  history.Type
+		acquires int
 	}{
 		{"granted", nil, history.OK, 1},
 		{"held", []string{"held"}, history.Fail, 1},
-		{"waited in vain", []string{"timeout"}, history.Fail, 1},
+		{"timeout", []string{"timeout"}, history.Fail, 1},
 		{"no replica yet", []string{"too-few-replicas", "too-few-replicas"}, history.OK, 3},
 		{"no replica yet, then held", []string{"too-few-replicas", "held"}, history.Fail, 2},
 		{"no replica for the server", []string{"timeout acquire lock: NOREPLICAS Not enough", "held"}, history.Fail, 2},
@@ -59,11 +60,11 @@ func TestAProbeWaitsForServersNotForLocks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &answering{codes: test.codes}
-				s := &stage{run: &run{}, clients: []client.Client{a}}
+				c := &scripted{codes: test.codes}
+				s := &stage{run: &run{}, clients: []client.Client{c}}
 				outcome, _ := s.probeUntilSettled(t.Context(), 0, "k")
-				if outcome != test.outcome || a.asked != test.asked {
-					t.Errorf("%v after %d questions, want %v after %d", outcome, a.asked, test.outcome, test.asked)
+				if outcome != test.outcome || c.acquires != test.acquires {
+					t.Errorf("%v after %d acquires, want %v after %d", outcome, c.acquires, test.outcome, test.acquires)
 				}
 			})
 		})

@@ -11,14 +11,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TestPlannedFaultThatNeverCame: a run without a fault that its plan lists has
-// tested less than it says, so it cannot be safe.
+// TestPlannedFaultThatNeverCame: a run without a fault that its scenario lists has tested less than the scenario says, so
+// it is inconclusive.
 func TestPlannedFaultThatNeverCame(t *testing.T) {
 	needRedis(t)
 	for name, faults := range map[string]string{
-		"trigger that nothing pulls":  `[{when: lost, fault: kill, target: n1}]`,
-		"the same target twice":       `[{fault: pause-node, target: master}, {fault: pause-node, target: n1}]`,
-		"one that comes, one that is": `[{when: acquired, fault: kill, target: n1}, {when: promoted, fault: kill, target: n2}]`,
+		"trigger that never fires": `[{when: lost, fault: kill, target: n1}]`,
+		"the same target twice":    `[{fault: pause-node, target: master}, {fault: pause-node, target: n1}]`,
+		"one injected, one missed": `[{when: acquired, fault: kill, target: n1}, {when: promoted, fault: kill, target: n2}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,8 +34,8 @@ func TestPlannedFaultThatNeverCame(t *testing.T) {
 	}
 }
 
-// TestFaultsOfOneKindDoNotHealEachOther: the second stop of a stopped client is
-// refused, so that it stands still for as long as the record says.
+// TestFaultsOfOneKindDoNotHealEachOther: a second pause of a paused client is refused, so that the first lasts as long as
+// recorded.
 func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
 	needRedis(t)
 	s := load(t, "gc-pause", "duration=1500ms", "expect={}", `faults=[{after: 200ms, fault: pause-client, target: "client:0", for: 800ms}, `+
@@ -61,14 +61,13 @@ func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
 	if begin == 0 || end <= begin {
 		t.Fatalf("no pause in %v", h.Faults)
 	}
-	// The client goes on a little before that is recorded, and what it answered before it
-	// stopped may be read a little later; 600 ms of the 800 are certain but for the first
-	// 250, and the second fault would have let it go on after 300.
+	// The client continues shortly before that is recorded, and its last reply may be read shortly after it stopped. From
+	// 250 to 600 of the 800 ms it must be paused; the second fault would continue it after 300.
 	begin, end = begin+int64(250*time.Millisecond), min(end, begin+int64(600*time.Millisecond))
 	for _, s := range h.Spans {
 		back := int64(s.Return)
 		if s.Process.Client(h.Clients) == 0 && back > begin && back < end {
-			t.Errorf("client 0 answered at %v, while it stood still", s.Return)
+			t.Errorf("client 0 replied at %v, during its pause", s.Return)
 		}
 	}
 }

@@ -18,55 +18,54 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// hasty is a lock that raises its flag over one connection without waiting for the
-// answer, and some time later looks over another whether it is the only one (Dekker's
-// idea, without the fence): wrong if what went first arrives last.
+// hasty is a lock that sets a flag over one connection without waiting for the reply, and a little later reads over
+// another whether there are other flags (Dekker's algorithm without the fence). It is wrong if the first message arrives
+// last.
 type hasty struct {
-	flags, eyes *redis.Client
-	dice        *rand.Rand
+	writer, reader *redis.Client
+	rand           *rand.Rand
 }
 
-var errBusy = errors.New("somebody else has raised a flag")
+var errBusy = errors.New("another client has set a flag")
 
-// raised is how long the flag is under way for certain, as its author believes;
-// latencies of a simulation are a millisecond at most.
-const raised = 2 * time.Millisecond
+// delivery is how long its author believes that a message takes at most. Latencies of a simulation are a millisecond at
+// most.
+const delivery = 2 * time.Millisecond
 
 func (l *hasty) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	for {
-		asked := time.Now()
-		told := make(chan error, 1)
-		go func() { told <- l.flags.HSet(ctx, a.Key, a.Owner, 1).Err() }()
-		rest(raised)
-		others, err := l.eyes.HKeys(ctx, a.Key).Result()
+		start := time.Now()
+		written := make(chan error, 1)
+		go func() { written <- l.writer.HSet(ctx, a.Key, a.Owner, 1).Err() }()
+		pause(delivery)
+		others, err := l.reader.HKeys(ctx, a.Key).Result()
 		if err != nil {
 			return client.Grant{}, err
 		}
 		if len(others) == 0 || len(others) == 1 && others[0] == a.Owner {
-			return client.Grant{Deadline: asked.Add(a.Lease)}, nil
+			return client.Grant{Deadline: start.Add(a.Lease)}, nil
 		}
-		if err := errors.Join(<-told, l.flags.HDel(ctx, a.Key, a.Owner).Err()); err != nil {
+		if err := errors.Join(<-written, l.writer.HDel(ctx, a.Key, a.Owner).Err()); err != nil {
 			return client.Grant{}, err
 		}
 		if ctx.Err() != nil {
 			return client.Grant{}, errBusy
 		}
-		rest(time.Duration(10+l.dice.IntN(50)) * time.Millisecond)
+		pause(time.Duration(10+l.rand.IntN(50)) * time.Millisecond)
 	}
 }
 
-// rest lets virtual time pass.
-func rest(d time.Duration) { <-time.After(d) }
+func pause(d time.Duration) { <-time.After(d) }
 
 func (l *hasty) Renew(context.Context, string, string) (client.Grant, error) {
 	return client.Grant{}, client.ErrNotHeld
 }
 
 func (l *hasty) Release(ctx context.Context, key, owner string) (int, error) {
-	return 0, l.flags.HDel(ctx, key, owner).Err()
+	return 0, l.writer.HDel(ctx, key, owner).Err()
 }
 
-func (l *hasty) Close(context.Context) error { return errors.Join(l.flags.Close(), l.eyes.Close()) }
+func (l *hasty) Close(context.Context) error { return errors.Join(l.writer.Close(), l.reader.Close()) }
 
 func hastyRow() *client.Spec {
 	return &client.Spec{
@@ -80,7 +79,7 @@ func hastyRow() *client.Spec {
 					Addr: s.Endpoints.Addrs[0], Dialer: s.Dial, MaxRetries: -1, PoolSize: 1,
 					MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 				})
-				if err := two[i].Ping(context.Background()).Err(); err != nil { // connected, before time counts
+				if err := two[i].Ping(context.Background()).Err(); err != nil { // connect now
 					return nil, err
 				}
 			}
@@ -91,8 +90,8 @@ func hastyRow() *client.Spec {
 
 func isExclusion(r checker.Result) bool { return r.Property == checker.Exclusion }
 
-// TestPrioritiesFindWhatLatenciesDoNot: of the same seeds, none with latencies
-// alone and some with priorities show that hasty is wrong, the same way again.
+// TestPrioritiesFindWhatLatenciesDoNot: of the same seeds, some show with priorities that hasty is wrong, and none with
+// latencies alone; repeated, a run is the same.
 func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	const seeds = 30
 	s := load(t, "redlock-contention", "topology={kind: single}", "lock=reentrant", "workload.clients=4",
@@ -115,7 +114,7 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	found := 0
 	for seed := range uint64(seeds) {
 		if unsafe, history := run(seed, 2); unsafe {
-			t.Errorf("seed %d is unsafe with latencies alone: nothing was planted\n%s", seed, history)
+			t.Errorf("seed %d is unsafe with latencies alone\n%s", seed, history)
 		}
 		unsafe, first := run(seed, 1)
 		if !unsafe {
@@ -128,6 +127,6 @@ func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	}
 	t.Logf("with priorities %d of %d seeds are unsafe", found, seeds)
 	if found == 0 {
-		t.Error("priorities have found nothing")
+		t.Error("no seed is unsafe with priorities")
 	}
 }

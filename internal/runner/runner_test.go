@@ -33,10 +33,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// asCrash is after how many requests the client dies of a signal; unset: it does not.
+// asCrash is the number of requests after which the client is killed; unset: it is not.
 const asCrash = "LOCKCHAOS_TEST_CRASH"
 
-// requests is what a client is asked on standard input.
+// requests is standard input, up to the crash.
 func requests() io.Reader {
 	left, err := strconv.Atoi(os.Getenv(asCrash))
 	if err != nil {
@@ -45,7 +45,7 @@ func requests() io.Reader {
 	return &mortal{bufio.NewReader(os.Stdin), left}
 }
 
-// mortal kills the program instead of reading one line more than left.
+// mortal kills this process instead of reading more than left lines.
 type mortal struct {
 	in   *bufio.Reader
 	left int
@@ -95,16 +95,14 @@ func options(t *testing.T, s scenarios.Scenario) Options {
 	}
 }
 
-// Scenarios run beside each other, because they mostly wait; so many at once
-// that two processors are not overtaxed by it.
+// Scenarios run in parallel, because they mostly wait; not more than two processors can take.
 const (
 	scenariosAtOnce = 2
 	manyClients     = 50
 )
 
-// onRealServers are the scenarios that the tests run on real servers: one of each
-// family. All of them run in virtual time (TestScenariosEndOnSimAsTheyExpect), and
-// make scenarios runs all of them on real servers, several times.
+// onRealServers are the scenarios that the tests run on real servers, one of each family. All scenarios run in virtual
+// time (TestScenariosEndOnSimAsTheyExpect), and make scenarios runs all of them on real servers, several times.
 func onRealServers() []string {
 	return []string{
 		"failover", "split-brain", "gc-pause", "fenced-pause", "clock-jump", "reply-lost-acquire", "key-deleted",
@@ -112,12 +110,10 @@ func onRealServers() []string {
 	}
 }
 
-// TestScenarios runs scenarios on real servers and compares each with what it
-// expects of itself.
+// TestScenarios runs scenarios on real servers and compares each with what it expects.
 //
-// Real servers take their time to elect a master, and a hold does not wait for
-// them: a run may show less than it should (docs/design.md, section 7, asks for
-// 19 of 20), and then there is another one. One that shows what must not be fails at once.
+// An election of real servers may take longer than the holds of a run, so that a run may show less than expected
+// (docs/design.md, section 7, requires 19 of 20) and is repeated. A run that is unsafe and should not be fails at once.
 func TestScenarios(t *testing.T) {
 	needRedis(t)
 	turns := make(chan struct{}, scenariosAtOnce)

@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TestClientsShareProcesses: five clients in two processes are five clients still, each with grants of its own.
+// TestClientsShareProcesses: each of five clients in two processes has grants.
 func TestClientsShareProcesses(t *testing.T) {
 	needRedis(t)
 	s := load(t, "contention", "workload.clients=5", "workload.per_process=3", "workload.ramp=20ms", "duration=1500ms",
@@ -41,7 +41,7 @@ func TestClientsShareProcesses(t *testing.T) {
 	noChildren(t)
 }
 
-// TestSharedProcessThatCannotStart: every client of it says why.
+// TestSharedProcessThatCannotStart: the run reports why.
 func TestSharedProcessThatCannotStart(t *testing.T) {
 	needRedis(t)
 	o := options(t, load(t, "contention", "workload.clients=4", "workload.per_process=2"))

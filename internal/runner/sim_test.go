@@ -41,12 +41,11 @@ func simulate(
 	return out, text
 }
 
-// crowd is for how many clients a run is made a second time: those of a
-// thousand take as long as all others together.
-const crowd = 50
+// maxRepeated is up to how many clients a run is repeated: runs with a thousand take as long as all others together.
+const maxRepeated = 50
 
-// TestScenariosEndOnSimAsTheyExpect: the verdicts of real servers, see TestScenariosEndAsTheyExpect.
-// Each is made a second time, with another number of processors, and is the same.
+// TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and the
+// same history when it is repeated with another number of processors.
 func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +58,7 @@ func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			out, first := simulate(t, s, 1, 0)
-			if out.Manifest.Clients <= crowd {
+			if out.Manifest.Clients <= maxRepeated {
 				runtime.GOMAXPROCS(2)
 				_, again := simulate(t, s, 1, 0)
 				equal(t, first, again)
@@ -79,7 +78,7 @@ func equal(t *testing.T, first, again []byte) {
 	}
 }
 
-// busy has the processors do something else until the end of the test.
+// busy keeps the processors busy until the end of the test.
 func busy(t *testing.T) {
 	t.Helper()
 	done := make(chan struct{})
@@ -92,7 +91,7 @@ func busy(t *testing.T) {
 					return
 				default:
 				}
-				if n%64 == 1 { // or each turn of the others would cost ten milliseconds
+				if n%64 == 1 { // otherwise each switch to another goroutine takes ten milliseconds
 					runtime.Gosched()
 				}
 			}
@@ -101,9 +100,8 @@ func busy(t *testing.T) {
 	t.Cleanup(func() { close(done); all.Wait() })
 }
 
-// TestTheSameSeedIsTheSameRun: ten times, with one processor and with two, the
-// last five of them beside goroutines that never rest. Clients of swarm are
-// stopped, and their connections reset, while they talk to five masters.
+// TestTheSameSeedIsTheSameRun: ten times, with one processor and with two, five of them on a busy machine. swarm pauses
+// clients, and resets their connections, while they use five masters.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	s := load(t, "swarm", "duration=5s")
@@ -123,9 +121,9 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	}
 }
 
-// TestChanceThatIsNotSeededIsFound: a lock that draws from it makes another
-// history each time, and the first event that differs is named.
-func TestChanceThatIsNotSeededIsFound(t *testing.T) {
+// TestUnseededRandomnessIsFound: a lock that is not deterministic has another history each time, and the first event
+// that differs is found.
+func TestUnseededRandomnessIsFound(t *testing.T) {
 	row, err := client.Lookup("set-nx-px")
 	if err != nil {
 		t.Fatal(err)
@@ -158,9 +156,9 @@ func TestChanceThatIsNotSeededIsFound(t *testing.T) {
 	}
 }
 
-// TestLockThatStopsTimeIsNamed: one waits for a mutex that a goroutine outside holds, the other reads from a
-// pipe. The watchdog names the function; both go on when the test has seen that.
-func TestLockThatStopsTimeIsNamed(t *testing.T) {
+// TestStalledLockIsNamed: one lock waits for a mutex that a goroutine outside holds, the other reads from a pipe. The
+// watchdog names the function; the test then lets both return.
+func TestStalledLockIsNamed(t *testing.T) {
 	for name, wait := range waysToWait(t) {
 		t.Run(name, func(t *testing.T) {
 			row, err := client.Lookup("reentrant")
@@ -177,7 +175,7 @@ func TestLockThatStopsTimeIsNamed(t *testing.T) {
 			b := NewSim(func(advice string) {
 				mu.Lock()
 				defer mu.Unlock()
-				if said = advice; strings.Contains(advice, "slow.Acquire") { // or the machine was busy with other things
+				if said = advice; strings.Contains(advice, "slow.Acquire") { // else the machine was busy
 					wait.end()
 				}
 			})
@@ -202,22 +200,21 @@ func TestLockThatStopsTimeIsNamed(t *testing.T) {
 	}
 }
 
-// slow is a lock that does something before each Acquire.
+// slow is a lock that calls before in each Acquire.
 type slow struct {
 	client.Locker
 	before func()
 }
 
-// Acquire is that of client.Locker.
 func (s slow) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
 	s.before()
 	return s.Locker.Acquire(ctx, a)
 }
 
-// wayToWait is something that brings virtual time to a stop until end is called.
+// wayToWait stalls virtual time until end is called.
 type wayToWait struct {
 	begin, end func()
-	state      string // what the runtime calls it
+	state      string // as the runtime names it
 }
 
 func waysToWait(t *testing.T) map[string]wayToWait {
@@ -258,8 +255,8 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	}
 }
 
-func TestForeignClientsAreNotSimulated(t *testing.T) {
+func TestClientProgramsAreNotSimulated(t *testing.T) {
 	if why := simSpec.Missing(load(t, "failover", "lock=exec:true")); why == "" {
-		t.Error("a program of the user's was to run in virtual time")
+		t.Error("a client that is a program can run on backend sim")
 	}
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// BenchmarkSim is 30 virtual seconds of five busy clients, from the scenario to
-// the verdict, as a worker of chaos explore makes them: with one processor,
-// and with garbage collected when there is much of it.
+// BenchmarkSim is 30 virtual seconds of five clients, from the scenario to the verdict, with the processors and the
+// garbage collection of a worker of chaos explore.
 func BenchmarkSim(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(800))
@@ -51,8 +50,7 @@ func BenchmarkSim(b *testing.B) {
 	}
 }
 
-// cpu is the time that the process has had of the processors: on a machine that
-// has other work to do, the time that has passed says little.
+// cpu is the processor time of this process: on a busy machine, elapsed time says little.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
