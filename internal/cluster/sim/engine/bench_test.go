@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// benchServer is a server that tells its effects, as a master does.
+// benchServer is a server that propagates, as a master does.
 func benchServer() (*Conn, *time.Time) {
 	now := time.UnixMilli(1_700_000_000_000)
 	s := New(Config{Now: func() time.Time { return now }, Propagate: func(int, [][][]byte) {}})
 	return s.Open("a:1", func([]byte) {}), &now
 }
 
-// feedAll feeds the commands in turn, and reports commands per second.
+// feedAll feeds the commands in a cycle, and reports commands per second.
 func feedAll(b *testing.B, c *Conn, now *time.Time, commands ...[]string) {
 	b.Helper()
 	var wire [][]byte
 	for _, args := range commands {
 		wire = append(wire, encode(args))
 	}
-	for _, w := range wire { // once, so that scripts are compiled
+	for _, w := range wire { // once, to compile scripts
 		c.Feed(w)
 	}
 	b.ReportAllocs()
@@ -34,8 +34,8 @@ func feedAll(b *testing.B, c *Conn, now *time.Time, commands ...[]string) {
 	b.ReportMetric(float64(i)/(cpuTime(b)-busy).Seconds(), "commands/cpu-s")
 }
 
-// cpuTime is what this process has used: on a machine that is busy with other
-// things, only this says how fast the engine is.
+// cpuTime is the processor time of this process: on a busy machine only that measures
+// the engine.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -58,8 +58,8 @@ func BenchmarkSetNxAndCompareAndDelete(b *testing.B) {
 		[]string{"EVALSHA", digestOf(script), "1", "lock", "owner"})
 }
 
-// BenchmarkMutex is the mutex of package lock: acquire, renew, release, each by
-// its own script, with a token.
+// BenchmarkMutex is the mutex of package lock: acquire, renew and release with their
+// scripts, and a token.
 func BenchmarkMutex(b *testing.B) {
 	c, now := benchServer()
 	acquire := "local standard = '10000'\n" + scriptText(b, "mint", "acquire")

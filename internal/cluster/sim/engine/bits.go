@@ -7,7 +7,7 @@ import (
 
 const errBitOffset = "ERR bit offset is not an integer or out of range"
 
-// bitOffset reads the number of a bit, or writes the error.
+// bitOffset parses a bit offset, or writes the error.
 func (c *Conn) bitOffset(b []byte) (int, bool) {
 	n, ok := parseInt(b)
 	if !ok || n < 0 || n>>3 >= maxBulk {
@@ -64,11 +64,11 @@ func cmdSetbit(c *Conn, args [][]byte) {
 	c.WriteInt(int64(was))
 }
 
-// bitRange is a part of a string, in bits, both ends included.
+// bitRange is a range of bits of a string, both ends included.
 type bitRange struct{ from, to int }
 
-// parseBits reads start, end and unit, or writes the error. unit is optional, and
-// end if open is true; a start without an end goes to the end of the string.
+// parseBits parses start, end and unit, or writes the error. unit is optional, and so
+// is end if open is true; then the range extends to the end of the string.
 func (c *Conn) parseBits(args [][]byte, o *object) (r bitRange, ok bool) {
 	n := 0
 	if o != nil {
@@ -101,7 +101,7 @@ func (c *Conn) parseBits(args [][]byte, o *object) (r bitRange, ok bool) {
 	if end < 0 {
 		end = max(end+size, 0)
 	}
-	start, end = min(start, size), min(end, size-1) // so that neither overflows as a number of bits
+	start, end = min(start, size), min(end, size-1) // so that neither overflows as a bit offset
 	return bitRange{int(start * unit), int(end*unit + unit - 1)}, true
 }
 
@@ -110,7 +110,7 @@ func cmdBitcount(c *Conn, args [][]byte) {
 	if !ok {
 		return
 	}
-	if o == nil { // Redis does not look at the rest
+	if o == nil { // Redis does not check the rest
 		c.WriteInt(0)
 		return
 	}
@@ -138,7 +138,7 @@ func cmdBitcount(c *Conn, args [][]byte) {
 	c.WriteInt(int64(n))
 }
 
-// bothBehind: of two ends that count from the back, the first is behind the second.
+// bothBehind: both ends count from the end, and the first is behind the second.
 func bothBehind(a, b []byte) bool {
 	start, _ := parseInt(a)
 	end, _ := parseInt(b)
@@ -176,7 +176,7 @@ func cmdBitpos(c *Conn, args [][]byte) {
 			return
 		}
 	}
-	// A string of ones is followed by zeros, unless its end was given.
+	// A string of ones is followed by zeros, unless an end was given.
 	if want == 0 && len(args) < 5 && r.from <= r.to {
 		c.WriteInt(int64(len(o.str) * 8))
 		return
@@ -228,7 +228,7 @@ func cmdBitop(c *Conn, args [][]byte) {
 	c.WriteInt(int64(longest))
 }
 
-// combine works on strings of bits; what is short is filled up with zeros.
+// combine applies a bit operation; shorter strings are padded with zeros.
 func combine(sources [][]byte, n int, op func(a, b byte) byte) []byte {
 	out := slices.Grow([]byte(nil), n)[:n]
 	at := func(b []byte, i int) byte {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// signalReady notes that a key has got what a blocked connection may wait for.
+// signalReady records that a key has elements that a blocked connection may wait for.
 func (s *Server) signalReady(db int, key []byte, o *object) {
 	if len(s.waiting) == 0 || o.kind != kindList && o.kind != kindZSet {
 		return
 	}
-	p := place{db, string(key)}
+	p := dbKey{db, string(key)}
 	if len(s.waiting[p]) > 0 {
 		s.ready = append(s.ready, p)
 	}
 }
 
-// serveReady answers those who are blocked on keys that have got elements, first
-// come first served, each as a unit of its own.
+// serveReady serves the connections that are blocked on keys with new elements, in the
+// order in which they blocked, each as an execution unit of its own.
 func (s *Server) serveReady() {
 	for len(s.ready) > 0 {
 		p := s.ready[0]
@@ -44,12 +44,13 @@ func (s *Server) serveReady() {
 	}
 }
 
-// blockOn waits until serve can answer from one of the keys, or until it is over.
+// blockOn blocks the connection until serve can reply from one of the keys, or until a
+// timeout.
 func (c *Conn) blockOn(keys [][]byte, until time.Time, timeout func(), serve func(key []byte) bool) {
 	c.Block(until, timeout)
 	c.wait.serve = serve
 	for _, key := range keys {
-		p := place{c.db, string(key)}
+		p := dbKey{c.db, string(key)}
 		twice := false
 		for _, k := range c.wait.keys {
 			twice = twice || k == p
@@ -61,8 +62,8 @@ func (c *Conn) blockOn(keys [][]byte, until time.Time, timeout func(), serve fun
 	}
 }
 
-// timeout reads for how long to wait, in seconds with a fraction; zero: for ever.
-// If it is none it writes the error.
+// timeout parses how long to wait, in seconds with a fraction (zero: forever), or
+// writes the error.
 func (c *Conn) timeout(b []byte) (time.Time, bool) {
 	f, ok := parseExtended(b)
 	if !ok {
@@ -77,7 +78,7 @@ func (c *Conn) timeout(b []byte) (time.Time, bool) {
 	}
 	now := c.s.cfg.Now()
 	switch {
-	case ms <= -1 || ms >= math.MaxInt64: // as an integer it is negative then
+	case ms <= -1 || ms >= math.MaxInt64: // becomes negative as an integer
 		c.WriteError("ERR timeout is negative")
 		return time.Time{}, false
 	case math.Ceil(ms) > float64(math.MaxInt64-now.UnixMilli()):

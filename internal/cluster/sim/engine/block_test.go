@@ -10,46 +10,46 @@ func TestBlockedClientsAreServedInTurn(t *testing.T) {
 	a, b, c := w.open("a:1"), w.open("b:1"), w.open("c:1")
 	a.play(t, []step{{"BLPOP l k 0", ""}, {"PING", ""}})
 	b.play(t, []step{{"BLMOVE l m LEFT RIGHT 0", ""}})
-	w.took()
+	w.takeEffects()
 	c.play(t, []step{{"RPUSH l 1 2 3", ":3"}})
-	if got := a.heard(); got != "*2 $1 l $1 1 +PONG" {
-		t.Errorf("the first heard %q", got)
+	if got := a.received(); got != "*2 $1 l $1 1 +PONG" {
+		t.Errorf("the first received %q", got)
 	}
-	if got := b.heard(); got != "$1 2" {
-		t.Errorf("the second heard %q", got)
+	if got := b.received(); got != "$1 2" {
+		t.Errorf("the second received %q", got)
 	}
-	if got := w.took(); got != "RPUSH l 1 2 3 | LPOP l | LMOVE l m LEFT RIGHT" {
+	if got := w.takeEffects(); got != "RPUSH l 1 2 3 | LPOP l | LMOVE l m LEFT RIGHT" {
 		t.Errorf("propagated %q", got)
 	}
 	c.play(t, []step{{"LRANGE l 0 -1", "*1 $1 3"}, {"LRANGE m 0 -1", "*1 $1 2"}})
 }
 
-// TestWhoGoesOnWaitsForItsTurn: a client that was served goes on when the one
-// that served it has nothing more to execute, whatever that brings.
-func TestWhoGoesOnWaitsForItsTurn(t *testing.T) {
+// TestServedClientsResumeLast: a client that was unblocked continues when the client
+// that unblocked it has nothing more to execute, even if that unblocks others.
+func TestServedClientsResumeLast(t *testing.T) {
 	w := newWorld(t)
 	a, b, c := w.open("a:1"), w.open("b:1"), w.open("c:1")
 	a.play(t, []step{{"BLPOP l 0", ""}, {"GET k", ""}})
 	b.play(t, []step{{"BLPOP m 0", ""}, {"RPUSH l 1", ""}, {"SET k late", ""}})
 	c.play(t, []step{{"RPUSH m 1", ":1"}})
-	if got := a.heard(); got != "*2 $1 l $1 1 $4 late" {
-		t.Errorf("heard %q", got)
+	if got := a.received(); got != "*2 $1 l $1 1 $4 late" {
+		t.Errorf("received %q", got)
 	}
 }
 
-// TestOverwrittenKeysServeNobody: Redis 7.0 does not look who waits for a key
-// that it overwrites; RENAME and COPY remove what was there.
-func TestOverwrittenKeysServeNobody(t *testing.T) {
+// TestOverwrittenKeysServeNoClient: Redis 7.0 does not serve blocked clients when it
+// overwrites a key; RENAME and COPY remove the old key first.
+func TestOverwrittenKeysServeNoClient(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.open("a:1"), w.open("b:1")
 	a.play(t, []step{{"BZPOPMIN z 0", ""}})
 	b.play(t, []step{{"ZADD one 1 x", ":1"}, {"SADD z y", ":1"}, {"ZUNIONSTORE z 1 one", ":1"}})
-	if got := a.heard(); got != "" {
-		t.Errorf("heard %q", got)
+	if got := a.received(); got != "" {
+		t.Errorf("received %q", got)
 	}
 	b.play(t, []step{{"COPY one z REPLACE", ":1"}})
-	if got := a.heard(); got != "*3 $1 z $1 x $1 1" {
-		t.Errorf("heard %q", got)
+	if got := a.received(); got != "*3 $1 z $1 x $1 1" {
+		t.Errorf("received %q", got)
 	}
 }
 
@@ -63,16 +63,16 @@ func TestBlockedClientsTimeOut(t *testing.T) {
 	}
 	w.now = at.Add(-time.Millisecond)
 	w.s.Wake()
-	if got := a.heard(); got != "" {
-		t.Errorf("heard %q too early", got)
+	if got := a.received(); got != "" {
+		t.Errorf("received %q too early", got)
 	}
 	w.now = at
 	w.s.Wake()
-	if got := a.heard(); got != "*-1 +OK $1 v" {
-		t.Errorf("heard %q", got)
+	if got := a.received(); got != "*-1 +OK $1 v" {
+		t.Errorf("received %q", got)
 	}
 	if _, ok := w.s.NextWake(); ok {
-		t.Error("something is left to wait for")
+		t.Error("there is still a timeout")
 	}
 }
 
@@ -83,12 +83,12 @@ func TestBlockedClientIsClosedOrUnblocked(t *testing.T) {
 	b.play(t, []step{{"BLPOP l 0", ""}})
 	a.Close()
 	c.play(t, []step{{"CLIENT UNBLOCK 2 ERROR", ":1"}, {"RPUSH l 1", ":1"}, {"LLEN l", ":1"}})
-	if got := b.heard(); got != "-UNBLOCKED client unblocked via CLIENT UNBLOCK" {
-		t.Errorf("heard %q", got)
+	if got := b.received(); got != "-UNBLOCKED client unblocked via CLIENT UNBLOCK" {
+		t.Errorf("received %q", got)
 	}
 }
 
-// TestNodeCommands: what the owner of a server may add.
+// TestNodeCommands: the owner of a server adds commands.
 func TestNodeCommands(t *testing.T) {
 	var waiting *Conn
 	w := newWorld(t, func(cfg *Config) {
@@ -122,8 +122,8 @@ func TestNodeCommands(t *testing.T) {
 		waiting.WriteInt(1)
 		waiting.Unblock()
 	})
-	if got := a.heard(); got != ":1 +PONG" {
-		t.Errorf("heard %q", got)
+	if got := a.received(); got != ":1 +PONG" {
+		t.Errorf("received %q", got)
 	}
 }
 

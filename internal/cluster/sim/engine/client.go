@@ -27,7 +27,7 @@ func cmdClientSetname(c *Conn, args [][]byte) {
 
 func cmdClientInfo(c *Conn, _ [][]byte) { c.WriteVerbatim(c.describe() + "\n") }
 
-// describe is a line of CLIENT LIST. What tells of memory and buffers is zero.
+// describe is a line of CLIENT LIST. Fields about memory and buffers are zero.
 func (c *Conn) describe() string {
 	flags := c.flagLetters()
 	multi := -1
@@ -72,7 +72,7 @@ func (c *Conn) flagLetters() string {
 
 func errClientType(b []byte) string { return "ERR Unknown client type '" + cString(b) + "'" }
 
-// ofType says whether a connection is of a type; false, false: there is none such.
+// ofType reports whether a connection is of a type; false, false: unknown type.
 func (c *Conn) ofType(b []byte) (yes, known bool) {
 	switch {
 	case is(b, "normal"):
@@ -118,7 +118,7 @@ func cmdClientList(c *Conn, args [][]byte) {
 	c.WriteVerbatim(b.String())
 }
 
-// killFilter is what CLIENT KILL looks for.
+// killFilter selects connections for CLIENT KILL.
 type killFilter struct {
 	id       int64
 	addr     *string
@@ -127,8 +127,8 @@ type killFilter struct {
 	skipSelf bool
 }
 
-// Kill closes all connections that f chooses, other than through the network: a
-// client sees the end of the stream. It says how many there were.
+// Kill closes all connections that f selects, from the server's side: a client reads
+// the end of the stream. It returns how many there were.
 func (s *Server) Kill(f func(*Conn) bool) int {
 	n := 0
 	s.Serve(func() { n = s.kill(f) })
@@ -171,7 +171,7 @@ func cmdClientKill(c *Conn, args [][]byte) {
 	c.WriteInt(int64(n))
 }
 
-// parseKill reads the filters of CLIENT KILL, or says what is wrong.
+// parseKill parses the filters of CLIENT KILL, or returns the error.
 func parseKill(c *Conn, args [][]byte) (f killFilter, bad string) {
 	f.skipSelf = true
 	for i := 0; i < len(args); i += 2 {
@@ -219,8 +219,7 @@ func cmdClientNoEvict(c *Conn, args [][]byte) {
 	c.writeOK()
 }
 
-// cmdClientTracking accepts the plain form, but a client is never told that a key
-// has changed.
+// cmdClientTracking accepts the plain form, but sends no invalidation messages.
 func cmdClientTracking(c *Conn, args [][]byte) {
 	if !is(args[2], "on") && !is(args[2], "off") || len(args) > 3 {
 		c.WriteError(errSyntax)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// messages orders those of patterns that come together, and the names of channels
-// that are left together: Redis sends them in the order of a hash table.
+// messages sorts messages of patterns that arrive together, and channels that are
+// unsubscribed together: Redis sends them in the order of a hash table.
 func messages(all []value) []value {
 	isPattern := func(v value) bool { return len(v.items) == 4 && v.items[0].text == "=pmessage" }
 	isEnd := func(v value) bool {
@@ -40,21 +40,21 @@ func messages(all []value) []value {
 	return all
 }
 
-// tolerance is what is let pass when two replies are compared.
+// tolerance is which differences between two replies are allowed.
 type tolerance struct {
-	kindOnly  bool // only the first byte
+	kindOnly  bool // compare only the first byte
 	unordered bool // the order of arrays
 	pairs     bool // the order of pairs
-	loose     bool // numbers that tell a time
+	loose     bool // numbers that depend on the time
 }
 
-// how is by what a command answers. EXEC may have executed anything.
+// how is the tolerance by command. EXEC may have executed anything.
 func how(args []string) tolerance {
 	name := strings.ToLower(args[0])
 	switch name {
-	case "object": // how many share a number, and for how long nobody asked for it
+	case "object": // the reference count, and the idle time
 		return tolerance{kindOnly: len(args) > 1 && among(args[1], "refcount", "idletime")}
-	case "dbsize": // Redis removes what is over when it finds it
+	case "dbsize": // Redis removes expired keys when it finds them
 		return tolerance{kindOnly: true}
 	case "info", "time", "hello", "command", "lastsave", "randomkey":
 		return tolerance{kindOnly: true}
@@ -103,8 +103,8 @@ func same(t tolerance, a, b value) bool {
 	return true
 }
 
-// sameFailure says whether two interpreters of Lua mean the same when a script
-// fails by itself: their words differ, the script and the line do not.
+// sameFailure reports whether two errors raised by Lua are the same: the interpreters'
+// texts differ, the script and the line do not.
 func sameFailure(engine, redis string) bool {
 	_, here, ok := strings.Cut(engine, " script: ")
 	text, there, ok2 := strings.Cut(redis, " script: ")
@@ -119,7 +119,7 @@ func sameFailure(engine, redis string) bool {
 	return false
 }
 
-// sorted orders values, or pairs of them.
+// sorted sorts values, or pairs of them.
 func sorted(items []value, pairs bool) []value {
 	if pairs && len(items)%2 == 0 {
 		joined := make([]value, 0, len(items)/2)
@@ -138,9 +138,9 @@ func sorted(items []value, pairs bool) []value {
 	return items
 }
 
-// near compares numbers that depend on when they were asked for, and lists of
-// them: instants in milliseconds or microseconds, and, if left is true,
-// milliseconds that are left.
+// near compares numbers that depend on the time of the command, and lists of them:
+// instants in milliseconds or microseconds, and, if left is true, remaining
+// milliseconds.
 func near(a, b string, left bool) bool {
 	x, y := strings.Fields(strings.TrimPrefix(a, "=")), strings.Fields(strings.TrimPrefix(b, "="))
 	if len(x) != len(y) || len(x) == 0 {

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Conn is the connection of one client. After Close, and after the server has
-// ended it, its methods do nothing.
+// Conn is the connection of one client. After it was closed by Close or by the server,
+// its methods do nothing.
 type Conn struct {
 	s       *Server
 	id      int64
 	addr    string
-	push    func([]byte) // nil: the one that scripts call commands through
+	push    func([]byte) // nil: the connection that scripts use
 	since   time.Time
 	name    string
 	db      int
 	resp    int
 	closed  bool
-	closing bool // to be closed when the reply is out
-	failed  bool // the command that runs has written an error
+	closing bool // to be closed after the reply
+	failed  bool // the current command has written an error
 	script  bool
 	noEvict bool
 	cmds    int64
-	last    string // the command that came last
+	last    string // the last command
 
 	out     []byte
 	pending bool
 
-	in    []byte     // came in, and is not executed yet
-	argv  [][]byte   // of the command that runs
-	queue [][][]byte // came in by Do while the connection was blocked
+	in    []byte     // received and not yet executed
+	argv  [][]byte   // of the current command
+	queue [][][]byte // received by Do while the connection was blocked
 
 	multi    *transaction
 	watches  []watch
-	dirtyCAS bool // a watched key was changed
+	dirtyCAS bool // a watched key has changed
 
 	wait     *waiting
 	channels dict[struct{}]
@@ -45,17 +45,17 @@ type Conn struct {
 
 // waiting is what a blocked connection waits for.
 type waiting struct {
-	until   time.Time // zero: for ever
-	timeout func()    // writes the reply when nothing came
-	keys    []place
-	serve   func(key []byte) bool // tries to answer from a key that has got elements
+	until   time.Time // zero: forever
+	timeout func()    // writes the reply after a timeout
+	keys    []dbKey
+	serve   func(key []byte) bool // tries to reply from a key that has new elements
 }
 
-// Open makes a connection from addr, as host:port.
+// Open opens a connection from addr, as host:port.
 //
-// push gets replies and messages in order; the bytes are valid during the call
-// only, and the call must not come back to the server. push(nil) says that the
-// server has closed the connection.
+// push receives replies and messages in order; the bytes are valid only during the
+// call, and it must not call the server. push(nil): the server has closed the
+// connection.
 func (s *Server) Open(addr string, push func([]byte)) *Conn {
 	s.lastID++
 	s.stats.connections++
@@ -64,29 +64,29 @@ func (s *Server) Open(addr string, push func([]byte)) *Conn {
 	return c
 }
 
-// ID is what CLIENT ID answers. The first connection of a server is 1.
+// ID is the reply to CLIENT ID. The first connection of a server is 1.
 func (c *Conn) ID() int64 { return c.id }
 
-// Addr is where the client is.
+// Addr is the address of the client.
 func (c *Conn) Addr() string { return c.addr }
 
-// DB is the number of the database that the client has selected.
+// DB is the selected database.
 func (c *Conn) DB() int { return c.db }
 
 // Server is the server of the connection.
 func (c *Conn) Server() *Server { return c.s }
 
-// Scripted says whether the command that runs was called by a script.
+// Scripted reports whether the current command was called by a script.
 func (c *Conn) Scripted() bool { return c.script }
 
-// Queueing says whether a transaction is being put together.
+// Queueing reports whether a transaction is being queued.
 func (c *Conn) Queueing() bool { return c.multi != nil && !c.multi.running }
 
-// MayBlock says whether the command that runs may wait: not in a script or a
+// MayBlock reports whether the current command may block: not in a script or a
 // transaction.
 func (c *Conn) MayBlock() bool { return !c.script && c.multi == nil }
 
-// Do executes one command. While the connection is blocked, commands wait.
+// Do executes one command. While the connection is blocked, commands are queued.
 func (c *Conn) Do(args [][]byte) {
 	if c.closed || c.closing || len(args) == 0 {
 		return
@@ -100,7 +100,7 @@ func (c *Conn) Do(args [][]byte) {
 	c.s.leave()
 }
 
-// Close ends the connection; nothing is pushed any more.
+// Close closes the connection; push is not called again.
 func (c *Conn) Close() {
 	if c.closed {
 		return
@@ -113,7 +113,7 @@ func (c *Conn) Close() {
 	c.in, c.out, c.queue, c.multi = nil, nil, nil, nil
 }
 
-// end closes the connection from the server's side, after what was written.
+// end closes the connection from the server's side, after flushing.
 func (c *Conn) end() {
 	c.closing = true
 	c.dirtyOut()
@@ -137,16 +137,16 @@ func (c *Conn) flush() {
 	}
 }
 
-// Block parks the connection until Unblock, or until an instant of the node's
-// clock (zero: for ever), when timeout is called to write the reply. The command
-// must not have written one, and [Conn.MayBlock] must be true.
+// Block blocks the connection until Unblock, or until an instant of the node's clock
+// (zero: forever), when timeout is called to write the reply. The command must not have
+// written one, and [Conn.MayBlock] must be true.
 func (c *Conn) Block(until time.Time, timeout func()) {
 	c.wait = &waiting{until: until, timeout: timeout}
 	c.s.blocked = append(c.s.blocked, c)
 }
 
-// Unblock ends the wait of the connection, if it waits; it has to be called, and
-// the reply written, inside [Server.Serve]. Commands that came meanwhile follow.
+// Unblock unblocks the connection, if it is blocked; it must be called, and the reply
+// written, inside [Server.Serve]. Then the queued commands are executed.
 func (c *Conn) Unblock() {
 	w := c.wait
 	if w == nil {
@@ -165,15 +165,15 @@ func (c *Conn) Unblock() {
 	c.s.resumed = append(c.s.resumed, c)
 }
 
-// Serve runs f, which may unblock connections, write replies to them and
-// publish, and then hands everything over.
+// Serve runs f, which may unblock connections, write replies to them and publish, and
+// then flushes all connections.
 func (s *Server) Serve(f func()) {
 	s.enter()
 	f()
 	s.leave()
 }
 
-// resume executes what came while the connection was blocked.
+// resume executes what was received while the connection was blocked.
 func (c *Conn) resume() {
 	for len(c.queue) > 0 && c.wait == nil && !c.closed && !c.closing {
 		args := c.queue[0]
@@ -203,8 +203,8 @@ func cloneArgs(args [][]byte) [][]byte {
 	return out
 }
 
-// Feed takes bytes as they come in from the network: arrays of bulk strings, or
-// inline commands. What is not complete is kept.
+// Feed takes bytes from the network: arrays of bulk strings, or inline commands. An
+// incomplete command is buffered.
 func (c *Conn) Feed(p []byte) {
 	if c.closed || c.closing {
 		return
@@ -222,7 +222,7 @@ func (c *Conn) Feed(p []byte) {
 	c.s.leave()
 }
 
-// consume executes the commands in p, and keeps the rest.
+// consume executes the commands in p, and buffers the rest.
 func (c *Conn) consume(p []byte) {
 	for len(p) > 0 && c.wait == nil && !c.closed && !c.closing {
 		n, err := c.parse(p)

@@ -27,7 +27,7 @@ func cmdDecrby(c *Conn, args [][]byte) {
 	c.incr(args[1], -n)
 }
 
-// overflows says whether a sum leaves 64 bits.
+// overflows reports whether a sum overflows 64 bits.
 func overflows(a, b int64) bool {
 	return b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b
 }
@@ -81,8 +81,8 @@ func cmdIncrbyfloat(c *Conn, args [][]byte) {
 	c.WriteBulk(sum)
 }
 
-// addFloat adds two numbers with the precision of Redis, or writes the error; of
-// the first that it is notNumber.
+// addFloat adds two numbers with the precision of Redis, or writes the error; notNumber
+// if the first is invalid.
 func (c *Conn) addFloat(a, b []byte, notNumber string) ([]byte, bool) {
 	x, ok := parseExtended(a)
 	if !ok {

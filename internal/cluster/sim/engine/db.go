@@ -20,14 +20,14 @@ func (k kind) String() string {
 	return [...]string{"string", "hash", "list", "set", "zset"}[k]
 }
 
-// never is the expiry of a key that has none.
+// never is the expiry of a key without one.
 const never = math.MinInt64
 
 // object is a value. A string is in str, everything else in val.
 type object struct {
 	kind    kind
-	raw     bool  // a string that was changed in place, or a collection that outgrew its compact encoding
-	plain   bool  // a string that OBJECT ENCODING does not call an int
+	raw     bool  // a string modified in place, or a collection too large for its compact encoding
+	plain   bool  // a string that is not an int for OBJECT ENCODING
 	expires int64 // Unix milliseconds, or never
 	str     []byte
 	val     any // *hash, *list, *set or *zset
@@ -38,11 +38,11 @@ type database struct {
 	keys dict[*object]
 }
 
-// expiry is a key and when it ends; one whose key has another end by now is
-// stale, and skipped.
+// expiry is a key and its expiry; it is stale, and skipped, if the key has another
+// expiry now.
 type expiry struct {
 	at int64
-	place
+	dbKey
 }
 
 type expiryHeap []expiry
@@ -57,13 +57,12 @@ func (h *expiryHeap) Pop() any {
 	return last
 }
 
-// expired says whether a value is over. One ends only after its last
-// millisecond, as in Redis.
+// expired reports whether o has expired: after its last millisecond, as in Redis.
 func (s *Server) expired(o *object) bool {
 	return o.expires != never && s.ms > o.expires && !s.applying
 }
 
-// peek finds a key without removing it if it is over.
+// peek finds a key without removing it if it has expired.
 func (s *Server) peek(db int, key string) *object {
 	o, ok := s.dbs[db].keys.get(key)
 	if !ok || s.expired(o) {
@@ -72,7 +71,7 @@ func (s *Server) peek(db int, key string) *object {
 	return o
 }
 
-// find finds a key, and removes it if it is over, unless a master will say so.
+// find finds a key, and removes it if it has expired, except on a replica.
 func (s *Server) find(db int, key string) *object {
 	o, ok := s.dbs[db].keys.get(key)
 	if !ok {
@@ -87,7 +86,7 @@ func (s *Server) find(db int, key string) *object {
 	return o
 }
 
-// expire removes a key that is over.
+// expire removes a key that has expired.
 func (s *Server) expire(db int, key string) {
 	name := []byte(key)
 	s.touchExpired(db, key)
@@ -96,7 +95,7 @@ func (s *Server) expire(db int, key string) {
 	s.propagate(db, [][]byte{[]byte("DEL"), name})
 }
 
-// remove takes a key out, and says whether it was there.
+// remove removes a key, and reports whether it existed.
 func (s *Server) remove(db int, key string) bool {
 	o, ok := s.dbs[db].keys.del(key)
 	if ok && o.expires != never {
@@ -105,8 +104,8 @@ func (s *Server) remove(db int, key string) bool {
 	return ok
 }
 
-// store puts o at key, in place of whatever was there. Who is blocked on the key
-// is served if nothing was: Redis 7.0 does not look when a key is overwritten.
+// store sets key to o. Clients that are blocked on the key are served if it did not
+// exist: Redis 7.0 does not serve them when a key is overwritten.
 func (s *Server) store(db int, key []byte, o *object) {
 	d := s.dbs[db]
 	if i := d.keys.find(view(key)); i >= 0 {
@@ -124,7 +123,7 @@ func (s *Server) store(db int, key []byte, o *object) {
 	}
 }
 
-// setExpiry sets when o, which is at key, ends; never: not at all.
+// setExpiry sets when o, which is at key, expires; never: it does not.
 func (s *Server) setExpiry(db int, key []byte, o *object, at int64) {
 	if o.expires != never {
 		s.volatile--
@@ -134,20 +133,20 @@ func (s *Server) setExpiry(db int, key []byte, o *object, at int64) {
 		return
 	}
 	s.volatile++
-	heap.Push(&s.expiries, expiry{at, place{db, string(key)}})
+	heap.Push(&s.expiries, expiry{at, dbKey{db, string(key)}})
 	if len(s.expiries) > 64+4*s.volatile {
 		s.expiries = slices.DeleteFunc(s.expiries, func(e expiry) bool { return !s.due(e) })
 		heap.Init(&s.expiries)
 	}
 }
 
-// due says whether an expiry is not stale.
+// due reports whether an expiry is not stale.
 func (s *Server) due(e expiry) bool {
 	o, ok := s.dbs[e.db].keys.get(e.key)
 	return ok && o.expires == e.at
 }
 
-// nextExpiry is when the next key ends.
+// nextExpiry is when the next key expires.
 func (s *Server) nextExpiry() (int64, bool) {
 	for len(s.expiries) > 0 {
 		if s.due(s.expiries[0]) {
@@ -158,7 +157,7 @@ func (s *Server) nextExpiry() (int64, bool) {
 	return 0, false
 }
 
-// expireDue removes all keys that are over.
+// expireDue removes all keys that have expired.
 func (s *Server) expireDue() {
 	for {
 		at, ok := s.nextExpiry()
@@ -167,7 +166,7 @@ func (s *Server) expireDue() {
 		}
 		e := heap.Pop(&s.expiries).(expiry)
 		s.expire(e.db, e.key)
-		s.flushEffects() // each on its own
+		s.flushEffects() // as a unit of its own
 	}
 }
 
@@ -184,8 +183,8 @@ func (c *Conn) find(key []byte) *object {
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// findKind finds a key that must be of a kind if it is there; otherwise it
-// writes the error, and ok is false.
+// findKind finds a key that must be of a kind if it exists; otherwise it writes the
+// error, and ok is false.
 func (c *Conn) findKind(key []byte, k kind) (o *object, ok bool) {
 	o = c.find(key)
 	if o != nil && o.kind != k {
@@ -195,8 +194,8 @@ func (c *Conn) findKind(key []byte, k kind) (o *object, ok bool) {
 	return o, true
 }
 
-// findRange reads KEY START END after the name of a command and finds the key as
-// [Conn.findKind] does; what is wrong is written, and ok is false.
+// findRange parses KEY START END after the name of a command and finds the key as
+// [Conn.findKind] does; on an error it writes it, and ok is false.
 func (c *Conn) findRange(args [][]byte, k kind) (start, end int64, o *object, ok bool) {
 	if start, ok = c.integer(args[2]); !ok {
 		return 0, 0, nil, false
@@ -208,13 +207,13 @@ func (c *Conn) findRange(args [][]byte, k kind) (start, end int64, o *object, ok
 	return start, end, o, ok
 }
 
-// changed tells that key was changed: watchers, the count of changes.
+// changed records that key was changed, for watchers and the count of changes.
 func (c *Conn) changed(key []byte) {
 	c.s.touch(c.db, view(key))
 	c.s.dirty++
 }
 
-// dropEmpty removes a collection that has no elements left.
+// dropEmpty removes an empty collection.
 func (c *Conn) dropEmpty(key []byte, n int) {
 	if n == 0 {
 		c.s.remove(c.db, view(key))

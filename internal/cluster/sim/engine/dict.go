@@ -8,14 +8,14 @@ import (
 	"unsafe"
 )
 
-// dict is a map that remembers the order of insertion, so that nothing that is
-// seen depends on the order of a Go map. The zero value is empty.
+// dict is a map in order of insertion, so that no reply depends on the order of a Go
+// map. The zero value is empty.
 //
-// Few entries are searched one by one, as Redis does in a listpack: the hash of
-// a lock is made and removed all the time, and an index would cost more.
+// A small dict is searched linearly, as a listpack in Redis: the hash of a lock is
+// created and removed all the time, and an index would cost more.
 type dict[V any] struct {
 	list  []entry[V]
-	index map[string]int // nil while there are few
+	index map[string]int // nil while small
 	live  int
 	seq   uint64 // of the last entry
 }
@@ -23,13 +23,13 @@ type dict[V any] struct {
 type entry[V any] struct {
 	key  string
 	val  V
-	seq  uint64 // grows with each insertion; what SCAN counts by
+	seq  uint64 // grows with each insertion; the cursor of SCAN
 	live bool
 }
 
 const few = 16
 
-// view is b as a string without a copy, for looking up; it must not outlive b.
+// view is b as a string without a copy, for lookups; it must not outlive b.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (d *dict[V]) find(key string) int {
@@ -56,7 +56,7 @@ func (d *dict[V]) get(key string) (v V, ok bool) {
 
 func (d *dict[V]) has(key string) bool { return d.find(key) >= 0 }
 
-// set says whether the key is new. It keeps no reference to key.
+// set sets key, and reports whether it is new. It keeps no reference to key.
 func (d *dict[V]) set(key string, v V) bool {
 	if i := d.find(key); i >= 0 {
 		d.list[i].val = v
@@ -106,8 +106,8 @@ func (d *dict[V]) reindex() {
 
 func (d *dict[V]) len() int { return d.live }
 
-// all goes through the entries in order of insertion; the dict must not be
-// changed meanwhile.
+// all iterates over the entries in order of insertion; the dict must not be modified
+// meanwhile.
 func (d *dict[V]) all() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for i := range d.list {
@@ -118,7 +118,7 @@ func (d *dict[V]) all() iter.Seq2[string, V] {
 	}
 }
 
-// after is the place of the first entry behind sequence number seq.
+// after is the index of the first entry after sequence number seq.
 func (d *dict[V]) after(seq uint64) int {
 	i, _ := slices.BinarySearchFunc(d.list, seq+1, func(e entry[V], seq uint64) int {
 		switch {
@@ -132,7 +132,7 @@ func (d *dict[V]) after(seq uint64) int {
 	return i
 }
 
-// any is one of the keys, each as likely; there must be one.
+// any is a random key; there must be one.
 func (d *dict[V]) any(r *rand.Rand) string {
 	for {
 		if e := &d.list[r.IntN(len(d.list))]; e.live {

@@ -23,12 +23,12 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// move is a command that one of the clients sends; pause: time passes first, so
-// that what lasts a millisecond is over.
+// move is a command of one of the clients; pause: time passes first, so that a key with
+// one millisecond to live expires.
 type move struct {
 	client int
 	pause  bool
-	brief  bool // what it makes lasts a millisecond, so it must not be executed later
+	brief  bool // its key lives for one millisecond, so it must not be executed later
 	args   []string
 }
 
@@ -41,7 +41,7 @@ func (m move) String() string {
 
 const clients = 3
 
-// sequence draws what three clients do.
+// sequence draws the commands of three clients.
 func (g *generator) sequence() []move {
 	var moves []move
 	g.theme = []string{"", "", "{s}", "{h}", "{l}", "{e}", "{z}", "{c}"}[g.IntN(8)]
@@ -71,7 +71,7 @@ func (g *generator) sequence() []move {
 	return moves
 }
 
-// watched is a transaction that another client may spoil.
+// watched is a transaction that another client may abort.
 func (g *generator) watched() []move {
 	me := g.IntN(clients)
 	key := g.word("s")
@@ -86,24 +86,24 @@ func (g *generator) watched() []move {
 	return append(moves, move{client: me, args: g.command()}, move{client: me, args: []string{"EXEC"}})
 }
 
-// both are the two servers, and the connections of the three clients to each.
-type both struct {
-	real   *realServer
-	engine *Server
-	conns  [clients]*realConn
-	users  [clients]*user
-	vague  [clients]bool // has queued what cannot be compared
-	late   [clients]bool // has sent something while it was blocked
-	large  bool          // an argument is too long for a listpack, and the order in a hash is not defined
+// servers are the engine and redis-server, and three connections to each.
+type servers struct {
+	real    *realServer
+	engine  *Server
+	conns   [clients]*realConn
+	users   [clients]*user
+	unknown [clients]bool // has queued a command whose reply cannot be compared
+	late    [clients]bool // has sent a command while it was blocked
+	large   bool          // an argument is too long for a listpack: the order in a hash is undefined
 }
 
-func newBoth(t testing.TB, real *realServer) *both {
-	b := &both{real: real}
+func newServers(t testing.TB, real *realServer) *servers {
+	b := &servers{real: real}
 	t.Cleanup(b.close)
 	return b
 }
 
-func (b *both) close() {
+func (b *servers) close() {
 	for _, c := range b.conns {
 		if c != nil {
 			c.Close()
@@ -111,8 +111,8 @@ func (b *both) close() {
 	}
 }
 
-// reset makes both servers empty, and all clients new.
-func (b *both) reset() error {
+// reset empties both servers, and reconnects all clients.
+func (b *servers) reset() error {
 	b.large = false
 	b.engine = New(Config{Now: time.Now, Seed: 1})
 	for _, args := range [][]string{{"FLUSHALL"}, {"SCRIPT", "FLUSH"}, {"CONFIG", "SET", "maxmemory", "0"}} {
@@ -130,13 +130,13 @@ func (b *both) reset() error {
 		}
 		u := &user{}
 		u.Conn = b.engine.Open("127.0.0.1:1", func(p []byte) { u.got.Write(p) })
-		b.users[i], b.vague[i], b.late[i] = u, false, false
+		b.users[i], b.unknown[i], b.late[i] = u, false, false
 	}
 	return nil
 }
 
-// run plays a sequence on both servers, and says where they differ first.
-func (b *both) run(moves []move) (at int, difference string) {
+// run plays a sequence on both servers, and returns the first difference.
+func (b *servers) run(moves []move) (at int, difference string) {
 	if err := b.reset(); err != nil {
 		return 0, err.Error()
 	}
@@ -155,15 +155,15 @@ func (b *both) run(moves []move) (at int, difference string) {
 	return 0, ""
 }
 
-func (b *both) step(m move) string {
+func (b *servers) step(m move) string {
 	b.users[m.client].Feed(encode(m.args))
 	if _, err := b.conns[m.client].Write(encode(m.args)); err != nil {
 		return "the connection to Redis is gone: " + err.Error()
 	}
 	if b.users[m.client].got.Len() == 0 {
-		// No answer tells that the command was executed; another connection's does.
+		// A blocked command has no reply: one on another connection shows that it was executed.
 		if _, err := b.real.control.ask("PING"); err != nil {
-			return "Redis does not answer any more: " + err.Error()
+			return "Redis no longer replies: " + err.Error()
 		}
 	}
 	t := b.tolerance(m)
@@ -182,8 +182,8 @@ func (b *both) step(m move) string {
 			return fmt.Sprintf("client %d: Redis says more: %q after %v", i, extra, want)
 		}
 		t := t
-		if b.late[i] { // nobody knows which answers these are
-			t = tolerance{kindOnly: b.vague[i] || t.kindOnly, unordered: true, loose: true}
+		if b.late[i] { // it is unknown which replies these are
+			t = tolerance{kindOnly: b.unknown[i] || t.kindOnly, unordered: true, loose: true}
 		}
 		if !sameAll(t, got, want) {
 			return fmt.Sprintf("client %d\n  engine: %v\n  Redis:  %v", i, got, want)
@@ -192,7 +192,7 @@ func (b *both) step(m move) string {
 	return ""
 }
 
-// values takes apart all that was pushed.
+// values parses everything that was pushed.
 func values(text string) ([]value, error) {
 	r := bufio.NewReader(strings.NewReader(text))
 	var all []value
@@ -208,12 +208,12 @@ func values(text string) ([]value, error) {
 	}
 }
 
-// tolerance is how the answer to a move is to be compared; EXEC answers for all
-// that was queued.
-func (b *both) tolerance(m move) tolerance {
+// tolerance is how to compare the reply to a move; that of EXEC has the replies to all
+// queued commands.
+func (b *servers) tolerance(m move) tolerance {
 	t := how(m.args)
 	for _, a := range m.args {
-		b.large = b.large || len(a) > packBytes || a == "1e400" // which has 401 digits
+		b.large = b.large || len(a) > packBytes || a == "1e400" // has 401 digits
 	}
 	if b.large && among(m.args[0], "hgetall", "hkeys", "hvals", "hscan", "zscan") {
 		t.unordered, t.pairs = true, among(m.args[0], "hgetall")
@@ -224,16 +224,16 @@ func (b *both) tolerance(m move) tolerance {
 			words = append(words, string(a))
 		}
 		if how(words).kindOnly || strings.HasSuffix(strings.ToLower(words[0]), "unsubscribe") {
-			b.vague[m.client] = true
+			b.unknown[m.client] = true
 		}
 	})
 	if b.users[m.client].got.Len() == 0 { // it is blocked
 		b.late[m.client] = true
-		b.vague[m.client] = b.vague[m.client] || t.kindOnly
+		b.unknown[m.client] = b.unknown[m.client] || t.kindOnly
 	}
 	if among(m.args[0], "exec") && !b.late[m.client] {
-		t.kindOnly = b.vague[m.client]
-		b.vague[m.client] = false
+		t.kindOnly = b.unknown[m.client]
+		b.unknown[m.client] = false
 	}
 	return t
 }
@@ -251,8 +251,8 @@ func sameAll(t tolerance, got, want []value) bool {
 	return true
 }
 
-// shrink makes a sequence that differs as short as possible.
-func (b *both) shrink(moves []move) []move {
+// shrink makes a sequence with a difference as short as possible.
+func (b *servers) shrink(moves []move) []move {
 	for size := len(moves) / 2; size > 0; size /= 2 {
 		for from := 0; from+size <= len(moves); {
 			shorter := slices.Delete(slices.Clone(moves), from, from+size)
@@ -266,10 +266,10 @@ func (b *both) shrink(moves []move) []move {
 	return moves
 }
 
-// again says whether a sequence that differed does so every time. Keys that live
-// for milliseconds run out by the true clock: a machine that stands still between
-// the engine's turn and Redis' has one of them see a key that the other does not.
-func (b *both) again(moves []move) bool {
+// reproduces reports whether a sequence with a difference has one every time. Keys
+// with milliseconds to live expire by the true clock: if the machine pauses between the
+// engine's command and Redis', only one of them sees the key.
+func (b *servers) reproduces(moves []move) bool {
 	for range 3 {
 		if _, d := b.run(moves); d == "" {
 			return false
@@ -279,7 +279,7 @@ func (b *both) again(moves []move) bool {
 }
 
 func TestSameAsRedis(t *testing.T) {
-	b := newBoth(t, startReal(t))
+	b := newServers(t, startReal(t))
 	scripts := append(lockScripts(t), ownScripts...)
 	used := map[string]int{}
 	n := *sequences
@@ -301,12 +301,12 @@ func TestSameAsRedis(t *testing.T) {
 			continue
 		}
 		if _, err := b.real.control.ask("PING"); err != nil {
-			t.Fatalf("seed %d: Redis has died of\n  %s", seed, join(moves[:at+1]))
+			t.Fatalf("seed %d: Redis exited after\n  %s", seed, join(moves[:at+1]))
 		}
-		if !b.again(moves) {
-			t.Logf("seed %d: a difference that did not come again: %s", seed, d)
+		if !b.reproduces(moves) {
+			t.Logf("seed %d: a difference that was not reproduced: %s", seed, d)
 			if passing++; passing > 3+n/200 {
-				t.Fatalf("%d differences that did not come again: this is not the clock", passing)
+				t.Fatalf("%d differences were not reproduced: too many for the clock", passing)
 			}
 			continue
 		}

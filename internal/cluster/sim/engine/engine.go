@@ -1,25 +1,22 @@
-// Package engine is the data and the command interpreter of one Redis server,
-// as Redis 7.0 has them: keys, expiry, scripts, transactions, pub/sub, blocked
-// clients, and the replies and errors in its words.
+// Package engine implements the data and the commands of one Redis 7.0 server: keys,
+// expiry, scripts, transactions, pub/sub, blocking commands, and Redis' own replies and
+// error texts.
 //
-// It is not a server: it has no sockets, goroutines, timers or clock of its own,
-// it knows no other node, and it is not safe for concurrent use. Whoever owns a
-// [Server] feeds it bytes, calls [Server.Wake] when time has passed, and ships
-// what [Config.Propagate] tells to replicas or to a log. The same calls in the
-// same order give the same bytes.
+// It has no sockets, goroutines, timers or clock of its own, knows no other node, and
+// is not safe for concurrent use. The owner of a [Server] feeds it bytes, calls
+// [Server.Wake] when time has passed, and sends what [Config.Propagate] gets to replicas
+// or to a log. The same calls in the same order give the same bytes.
 //
 // Read [Server] first, then [Conn].
 //
-// What it leaves out answers as a command that is unknown: streams,
-// HyperLogLog, geo, BITFIELD, functions, ACL, SORT, DUMP and RESTORE, MONITOR,
-// DEBUG, MEMORY, CLIENT REPLY and CLIENT PAUSE; scripts have no cmsgpack and no
-// struct. CLIENT TRACKING is accepted, but tells of no changes. Memory is not
-// limited, and nothing stops a script that does not end. Expired keys go at the
-// instant at which they end, not up to a tenth of a second later. The order of
-// the elements of a set, or of a large hash, is the one in which they were
-// inserted; that of Redis depends on a random number. Where a script fails by
-// itself, the text is that of the Lua interpreter used here, which names no
-// variables.
+// Not implemented, and unknown commands here: streams, HyperLogLog, geo, BITFIELD,
+// functions, ACL, SORT, DUMP and RESTORE, MONITOR, DEBUG, MEMORY, CLIENT REPLY and
+// CLIENT PAUSE; scripts have neither cmsgpack nor struct. Differences to Redis: CLIENT
+// TRACKING is accepted, but sends no invalidations. Memory is unlimited, and a script
+// that does not end is not stopped. Keys are removed at the instant of their expiry, not
+// up to 0.1 s later. Elements of a set, or of a large hash, are in order of insertion;
+// in Redis the order depends on a random seed. Errors raised by Lua itself have the text
+// of the interpreter used here, which does not name variables.
 package engine
 
 import (
@@ -28,69 +25,67 @@ import (
 	"time"
 )
 
-// Databases is how many databases a server has.
-const Databases = 16
+// databases is the number of databases of a server.
+const databases = 16
 
-// Command executes one command on behalf of c: it writes exactly one reply by
-// the Write methods of c, or parks the connection with [Conn.Block]. args are
-// valid during the call only.
+// Command executes one command for c: it writes exactly one reply with the Write
+// methods of c, or blocks the connection with [Conn.Block]. args are valid only during
+// the call.
 type Command func(c *Conn, args [][]byte)
 
-// Config is what a server is made of. The zero value of each field but Now is
-// usable.
+// Config configures a server. Each field but Now may be zero.
 type Config struct {
 	Now     func() time.Time // the node's own wall clock; it may jump
-	Seed    uint64           // of RANDOMKEY, SPOP, the run id and whatever else is random
-	Version string           // told by INFO and HELLO; "" is 7.0.15
-	// Port and Cluster are told by INFO; Cluster makes SELECT and database numbers be refused as a cluster node does.
+	Seed    uint64           // of RANDOMKEY, SPOP, the run ID and everything else that is random
+	Version string           // for INFO and HELLO; "" is 7.0.15
+	// Port and Cluster are for INFO; with Cluster, SELECT and database numbers are errors, as on a cluster node.
 	Port    int
 	Cluster bool
-	// Extra adds commands to the table or replaces them. A name is in lower case; a subcommand is "cluster|slots".
-	// One that is in the table keeps its arity, flags and keys; another has any arity and no keys.
+	// Extra adds commands to the table or replaces them. Names are in lower case; a subcommand is "cluster|slots".
+	// A command in the table keeps its arity, flags and keys; another has any arity and no keys.
 	Extra map[string]Command
-	// Guard is asked before each command, also before those of scripts ([Conn.Scripted]) and while a transaction is
-	// queued; what it returns, if not "", is the error reply ("READONLY You can't …"), and the command is not executed.
+	// Guard is called before each command, including those of scripts ([Conn.Scripted]) and those that are queued for
+	// a transaction; if it returns text, that is the error reply ("READONLY You can't …") in place of the command.
 	Guard func(c *Conn, cmd *Spec, args [][]byte) (errReply string)
-	// Propagate is told the effects of one command, script or transaction, as Redis replicates them: deterministic
-	// commands with absolute times, expiry as DEL. They belong together, as between MULTI and EXEC. A SELECT among them
-	// changes the database of those behind it. They include PUBLISH and SPUBLISH, which replicas get and logs do not.
-	// What is handed over is the receiver's to keep; it must not call the server.
+	// Propagate gets the effects of one command, script or transaction, as Redis replicates them: deterministic
+	// commands with absolute times, expiry as DEL. They are one unit, as between MULTI and EXEC. A SELECT among them
+	// changes the database of those after it. They include PUBLISH and SPUBLISH, which are for replicas but not for
+	// logs. Propagate may keep its argument, and must not call the server.
 	Propagate func(db int, cmds [][][]byte)
-	// Info replaces the text of a section of INFO; "" leaves the engine's own.
+	// Info replaces the text of a section of INFO; "" keeps the engine's own.
 	Info func(section string) string
 }
 
-// Server is the state of one node between two restarts. Its methods, and those
-// of its connections, are to be called by one goroutine at a time, and not from
-// within each other.
+// Server is the state of one node between two restarts. Its methods, and those of its
+// connections, must be called by one goroutine at a time, and not from within each other.
 type Server struct {
 	cfg     Config
 	random  *rand.Rand
 	runID   string
 	table   map[string]*Spec
-	dbs     [Databases]*database
-	conns   []*Conn // open ones, in the order in which they came
+	dbs     [databases]*database
+	conns   []*Conn // in the order in which they were opened
 	lastID  int64
 	started time.Time
 	replica bool
 
-	ms       int64 // clock in Unix milliseconds, read once for each unit of execution
+	ms       int64 // clock in Unix milliseconds, read once per execution unit
 	depth    int   // of enter
 	dirty    int64 // changes so far
-	applying bool  // executes what a master or a log said
+	applying bool  // executing commands of a master or a log
 
 	effects   []effect
-	instead   [][][]byte // what to propagate instead of the command that runs
-	verbatim  bool       // false: instead counts
-	unflushed []*Conn    // have something to push
+	instead   [][][]byte // what to propagate in place of the current command
+	verbatim  bool       // false: instead applies
+	unflushed []*Conn    // have output
 
 	expiries expiryHeap
 	volatile int // keys with an expiry
-	watching map[place][]*Conn
-	waiting  map[place][]*Conn // blocked on a key, first come first
-	ready    []place
+	watching map[dbKey][]*Conn
+	waiting  map[dbKey][]*Conn // blocked on a key, in order
+	ready    []dbKey
 	blocked  []*Conn
-	resumed  []*Conn // were blocked, and have not gone on yet
+	resumed  []*Conn // were blocked, and have not executed their queued commands yet
 
 	channels dict[*subscribers]
 	shards   dict[*subscribers]
@@ -101,8 +96,8 @@ type Server struct {
 	config map[string]string
 }
 
-// place is a key in a database.
-type place struct {
+// dbKey is a key in a database.
+type dbKey struct {
 	db  int
 	key string
 }
@@ -118,7 +113,7 @@ type stats struct {
 	errors map[string]int64 // by code
 }
 
-// New makes an empty server. It panics if cfg has no clock.
+// New returns an empty server. It panics if cfg has no clock.
 func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		panic("engine: a Config without a clock")
@@ -129,7 +124,7 @@ func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0x6c6f636b6368616f)),
 		table: newTable(cfg.Extra), started: cfg.Now(),
-		watching: map[place][]*Conn{}, waiting: map[place][]*Conn{},
+		watching: map[dbKey][]*Conn{}, waiting: map[dbKey][]*Conn{},
 		config: defaults(),
 	}
 	id := make([]byte, 20)
@@ -144,25 +139,25 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// RunID is the 40 hexadecimal digits that a server is told apart by.
+// RunID is the run_id of INFO, 40 hexadecimal digits.
 func (s *Server) RunID() string { return s.runID }
 
-// SetReplica says whether this server follows a master: then expired keys are
-// hidden from readers but stay until the master says DEL.
+// SetReplica makes this server a replica or a master: on a replica, expired keys are
+// hidden from readers, but stay until the master sends DEL.
 func (s *Server) SetReplica(on bool) { s.replica = on }
 
-// Replica says what SetReplica was told last.
+// Replica is the last argument of SetReplica.
 func (s *Server) Replica() bool { return s.replica }
 
-// Lookup finds a command of the table, or nil; of a command with subcommands,
-// args[1] chooses.
+// Lookup finds a command in the table by args[0], and by args[1] if it has subcommands;
+// nil if there is none.
 func (s *Server) Lookup(args [][]byte) *Spec {
 	spec, _ := s.lookup(args)
 	return spec
 }
 
-// enter begins a unit of execution and leave ends it; what is nested belongs to
-// the outermost.
+// enter begins an execution unit and leave ends it; nested units belong to the
+// outermost one.
 func (s *Server) enter() {
 	if s.depth == 0 {
 		s.ms = s.cfg.Now().UnixMilli()
@@ -172,15 +167,15 @@ func (s *Server) enter() {
 
 func (s *Server) leave() {
 	if s.depth == 1 {
-		s.settle()
+		s.resumeServed()
 		s.flushReplies()
 	}
 	s.depth--
 }
 
-// settle is what follows when a client has nothing more to execute: whoever was
-// served meanwhile goes on with what he sent while he was blocked.
-func (s *Server) settle() {
+// resumeServed runs when a client has nothing more to execute: clients that were
+// unblocked meanwhile execute the commands that they sent while they were blocked.
+func (s *Server) resumeServed() {
 	s.executed()
 	for len(s.resumed) > 0 {
 		c := s.resumed[0]
@@ -190,15 +185,14 @@ func (s *Server) settle() {
 	}
 }
 
-// executed is what follows each command: its effects are told, and whoever
-// waited for what it brought is served.
+// executed runs after each command: it propagates effects, and serves clients that are
+// blocked on keys with new elements.
 func (s *Server) executed() {
 	s.flushEffects()
 	s.serveReady()
 }
 
-// flushReplies hands over what was written, in the order in which connections
-// were written to first.
+// flushReplies flushes the connections, in the order in which they were first written to.
 func (s *Server) flushReplies() {
 	for i := 0; i < len(s.unflushed); i++ {
 		s.unflushed[i].flush()
@@ -207,8 +201,8 @@ func (s *Server) flushReplies() {
 	s.unflushed = s.unflushed[:0]
 }
 
-// Wake does what the clock makes due: it ends waits that have timed out, and,
-// unless this is a replica, removes expired keys.
+// Wake does what is due by the clock: it ends blocking commands that have timed out,
+// and, unless this is a replica, removes expired keys.
 func (s *Server) Wake() {
 	s.enter()
 	defer s.leave()
@@ -229,8 +223,8 @@ func (s *Server) Wake() {
 	}
 }
 
-// NextWake is when Wake has to be called next, by the node's clock; false means
-// not before something else happens.
+// NextWake is when Wake must be called next, by the node's clock; false: there is no
+// timeout or expiry.
 func (s *Server) NextWake() (time.Time, bool) {
 	var next time.Time
 	for _, c := range s.blocked {
@@ -239,7 +233,7 @@ func (s *Server) NextWake() (time.Time, bool) {
 		}
 	}
 	if at, ok := s.nextExpiry(); ok && !s.replica {
-		// A key is there until its time has come, and gone when it is over.
+		// A key expires after its last millisecond.
 		if t := time.UnixMilli(at + 1); next.IsZero() || t.Before(next) {
 			next = t
 		}

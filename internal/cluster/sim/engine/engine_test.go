@@ -38,7 +38,7 @@ func TestExpiry(t *testing.T) {
 	if at, ok := w.s.NextWake(); !ok || at.Sub(w.now) != 101*time.Millisecond {
 		t.Errorf("next wake is at %v, %v", at.Sub(w.now), ok)
 	}
-	if got := w.took(); got != "SET a 1 PXAT 1700000000100" {
+	if got := w.takeEffects(); got != "SET a 1 PXAT 1700000000100" {
 		t.Errorf("propagated %q", got)
 	}
 	w.now = w.now.Add(100 * time.Millisecond)
@@ -50,7 +50,7 @@ func TestExpiry(t *testing.T) {
 	w.s.SetReplica(false)
 	w.s.Wake()
 	u.play(t, []step{{"DBSIZE", ":0"}})
-	if got := w.took(); got != "DEL a" {
+	if got := w.takeEffects(); got != "DEL a" {
 		t.Errorf("propagated %q", got)
 	}
 }
@@ -74,12 +74,12 @@ func TestPubSub(t *testing.T) {
 	a, b := w.open("a:1"), w.open("b:1")
 	a.play(t, []step{{"SUBSCRIBE ch", "*3 $9 subscribe $2 ch :1"}, {"PSUBSCRIBE c*", "*3 $10 psubscribe $2 c* :2"}})
 	b.play(t, []step{{"PUBLISH ch hello", ":2"}})
-	if got := a.heard(); got != "*3 $7 message $2 ch $5 hello *4 $8 pmessage $2 c* $2 ch $5 hello" {
-		t.Errorf("the subscriber heard %q", got)
+	if got := a.received(); got != "*3 $7 message $2 ch $5 hello *4 $8 pmessage $2 c* $2 ch $5 hello" {
+		t.Errorf("the subscriber received %q", got)
 	}
 	a.play(t, []step{{"QUIT", "+OK"}})
 	if !a.ended {
-		t.Error("QUIT does not end the connection")
+		t.Error("QUIT does not close the connection")
 	}
 	b.play(t, []step{{"PUBLISH ch hello", ":0"}})
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lookup finds the command of args, and says what is wrong with them.
+// lookup finds the command of args, or returns the error.
 func (s *Server) lookup(args [][]byte) (*Spec, string) {
 	if len(args) == 0 {
 		return nil, "ERR unknown command ''"
@@ -49,7 +49,7 @@ func unknown(args [][]byte) string {
 	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", name, b.String())
 }
 
-// cString is b up to its first zero byte: all that C prints of it.
+// cString is b up to its first zero byte, as printed by C.
 func cString(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
@@ -61,8 +61,7 @@ func wrongArgs(name string) string {
 	return "ERR wrong number of arguments for '" + name + "' command"
 }
 
-// execute is the way of a command that a client sent, as in Redis'
-// processCommand.
+// execute executes a command of a client, as Redis' processCommand.
 func (c *Conn) execute(args [][]byte) {
 	s := c.s
 	s.stats.commands++
@@ -86,7 +85,7 @@ func (c *Conn) execute(args [][]byte) {
 	s.call(c, spec, args)
 }
 
-// refuse says why a command may not be executed now, or "".
+// refuse is the error if a command may not be executed now, or "".
 func (c *Conn) refuse(spec *Spec, args [][]byte) string {
 	if c.s.cfg.Guard != nil {
 		if bad := c.s.cfg.Guard(c, spec, args); bad != "" {
@@ -103,11 +102,11 @@ func (c *Conn) refuse(spec *Spec, args [][]byte) string {
 	return ""
 }
 
-// reject refuses a command, which spoils the transaction that it is part of.
+// reject replies with an error, which aborts the transaction that the command is part of.
 func (c *Conn) reject(spec *Spec, bad string) {
 	if spec == nil || spec.Name != "exec" {
 		if c.Queueing() {
-			c.multi.spoiled = true
+			c.multi.failed = true
 		}
 		c.WriteError(bad)
 		return
@@ -121,8 +120,7 @@ func (c *Conn) reject(spec *Spec, bad string) {
 	c.WriteError("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(bad, "ERR "))
 }
 
-// FlagsOf are the flags of a command that is about to be executed: for EXEC also
-// those of what was queued.
+// FlagsOf are the flags of a command; for EXEC they include those of the queued commands.
 func (c *Conn) FlagsOf(spec *Spec) Flags {
 	if c.multi != nil && spec.Name == "exec" {
 		return spec.Flags | c.multi.flags
@@ -130,8 +128,7 @@ func (c *Conn) FlagsOf(spec *Spec) Flags {
 	return spec.Flags
 }
 
-// EachQueued goes through the commands of the transaction that is being put
-// together, for whoever guards EXEC.
+// EachQueued iterates over the queued commands of a transaction, for a Guard of EXEC.
 func (c *Conn) EachQueued(f func(spec *Spec, args [][]byte)) {
 	if c.multi == nil {
 		return
@@ -141,8 +138,8 @@ func (c *Conn) EachQueued(f func(spec *Spec, args [][]byte)) {
 	}
 }
 
-// call executes a command, and gathers its effects: itself if it changed
-// anything, unless it named others.
+// call executes a command and collects its effects: the command itself if it changed
+// anything, unless it called rewrite.
 func (s *Server) call(c *Conn, spec *Spec, args [][]byte) {
 	before := s.dirty
 	s.instead, s.verbatim = nil, true
@@ -161,8 +158,8 @@ func (s *Server) call(c *Conn, spec *Spec, args [][]byte) {
 	s.instead, s.verbatim = nil, true
 }
 
-// rewrite says what to propagate instead of the command that runs; nothing: not
-// at all. It may be called several times.
+// rewrite sets what to propagate in place of the current command; no arguments: nothing.
+// It may be called several times.
 func (s *Server) rewrite(args ...[]byte) {
 	s.verbatim = false
 	if len(args) > 0 && s.cfg.Propagate != nil {
@@ -170,7 +167,7 @@ func (s *Server) rewrite(args ...[]byte) {
 	}
 }
 
-// propagate gathers an effect.
+// propagate collects an effect.
 func (s *Server) propagate(db int, cmds ...[][]byte) {
 	if s.cfg.Propagate == nil || s.applying {
 		return
@@ -180,7 +177,7 @@ func (s *Server) propagate(db int, cmds ...[][]byte) {
 	}
 }
 
-// flushEffects tells the effects of what was executed, as one unit.
+// flushEffects passes the collected effects to Propagate, as one unit.
 func (s *Server) flushEffects() {
 	if len(s.effects) == 0 {
 		return
@@ -200,9 +197,9 @@ func (s *Server) flushEffects() {
 	s.cfg.Propagate(db, cmds)
 }
 
-// Apply executes what a master or a log said: without replies, without Guard,
-// and without acting on expiry by itself. A SELECT among cmds changes the
-// database of those behind it. What is unknown is ignored.
+// Apply executes commands of a master or a log: without replies, without Guard, and
+// without expiring keys. A SELECT among cmds changes the database of those after it.
+// Unknown commands are ignored.
 func (s *Server) Apply(db int, cmds [][][]byte) {
 	s.enter()
 	defer s.leave()

@@ -9,7 +9,7 @@ func cmdPexpireat(c *Conn, args [][]byte) { c.expire(args, 1, 0, "pexpireat") }
 
 type expireOptions struct{ nx, xx, gt, lt bool }
 
-// parseExpireOptions reads them, or says what is wrong.
+// parseExpireOptions parses NX, XX, GT and LT, or returns the error.
 func parseExpireOptions(args [][]byte) (o expireOptions, bad string) {
 	for _, a := range args {
 		switch {
@@ -34,8 +34,7 @@ func parseExpireOptions(args [][]byte) (o expireOptions, bad string) {
 	return o, ""
 }
 
-// allow says whether an expiry may be replaced; one that never ends counts as
-// the latest.
+// allow reports whether an expiry may be replaced; no expiry counts as the latest.
 func (o expireOptions) allow(now, then int64) bool {
 	switch {
 	case o.nx && now != never, o.xx && now == never:
@@ -48,7 +47,7 @@ func (o expireOptions) allow(now, then int64) bool {
 	return true
 }
 
-// expire is the family; base is what the time counts from, in milliseconds.
+// expire implements the EXPIRE family; base is what the time counts from, in milliseconds.
 func (c *Conn) expire(args [][]byte, unit, base int64, command string) {
 	o, bad := parseExpireOptions(args[3:])
 	if bad != "" {
@@ -97,7 +96,7 @@ func cmdPttl(c *Conn, args [][]byte)        { c.ttl(args[1], c.s.ms, 1) }
 func cmdExpiretime(c *Conn, args [][]byte)  { c.ttl(args[1], 0, 1000) }
 func cmdPexpiretime(c *Conn, args [][]byte) { c.ttl(args[1], 0, 1) }
 
-// ttl writes when a key ends, counted from base; -1: never, -2: there is none.
+// ttl writes when a key expires, counted from base; -1: never, -2: no such key.
 func (c *Conn) ttl(key []byte, base, unit int64) {
 	o := c.find(key)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// FuzzFeed feeds what the network may bring, in two pieces: nothing panics, and
-// what comes out are replies.
+// FuzzFeed feeds any bytes, in two pieces: the engine does not panic, and its output is
+// valid replies.
 func FuzzFeed(f *testing.F) {
 	g := newGenerator(1, 1_700_000_000_000, append(lockScripts(f), ownScripts...))
 	for range 50 {
@@ -33,12 +33,12 @@ func FuzzFeed(f *testing.F) {
 		s.Wake()
 		c.Feed(p[cut:])
 		if _, err := values(string(out)); err != nil {
-			t.Fatalf("what was written is no reply: %v in %q", err, out)
+			t.Fatalf("the output is not a reply: %v in %q", err, out)
 		}
 	})
 }
 
-// FuzzLoad: a damaged snapshot is refused, and never panics.
+// FuzzLoad: a damaged snapshot is an error, and never panics.
 func FuzzLoad(f *testing.F) {
 	now := func() time.Time { return time.UnixMilli(1_700_000_000_000) }
 	s := New(Config{Now: now})

@@ -1,6 +1,6 @@
 package engine
 
-// match says whether s is of a pattern as KEYS has them: * ? [a-z] [^a] and \ .
+// match reports whether s matches a pattern of KEYS: * ? [a-z] [^a] and \ .
 func match(pattern, s string) bool {
 	for len(pattern) > 0 {
 		if pattern[0] == '*' {
@@ -29,8 +29,7 @@ func match(pattern, s string) bool {
 	return len(s) == 0
 }
 
-// matchOne compares one character with the beginning of a pattern, of which it
-// uses n.
+// matchOne compares one character with the first n characters of a pattern.
 func matchOne(pattern string, b byte) (ok bool, n int) {
 	switch {
 	case pattern[0] == '?':
@@ -43,7 +42,7 @@ func matchOne(pattern string, b byte) (ok bool, n int) {
 	return pattern[0] == b, 1
 }
 
-// matchClass is for a class in brackets; one that is not closed goes to the end.
+// matchClass matches a class in brackets; one that is not closed extends to the end.
 func matchClass(pattern string, b byte) (ok bool, n int) {
 	i := 1
 	not := i < len(pattern) && pattern[i] == '^'

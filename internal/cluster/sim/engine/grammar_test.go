@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// grammar are the commands that are compared, as patterns: {x} is drawn from
-// words, [a|b] is one of them or nothing, (a|b) is one of them, and a word that
-// ends in + comes once to three times.
+// grammar has the commands that are compared, as patterns: {x} is drawn from words,
+// [a|b] is one of them or nothing, (a|b) is one of them, and a word with + is repeated
+// one to three times.
 const grammar = `
 append {s} {v}
 decr {s}
@@ -220,8 +220,7 @@ time
 nosuchcommand {v} {v}
 `
 
-// words are what the names in braces stand for; keys are of a kind most of the
-// time.
+// words are the choices for names in braces; keys are usually of one kind.
 var words = map[string]string{
 	"s": "s1 s1 s2 s2 s3 h1 l1 z1", "h": "h1 h1 h1 h2 h2 s1 z1", "l": "l1 l1 l1 l2 l2 s1 h1",
 	"e": "e1 e1 e1 e2 e2 e3 s1 z1", "z": "z1 z1 z1 z2 z2 h1 s1", "k": "s1 s2 h1 h2 l1 l2 e1 e2 z1 z2 none",
@@ -250,9 +249,9 @@ var words = map[string]string{
 type generator struct {
 	*rand.Rand
 	patterns []string
-	now      int64 // Unix milliseconds when it was made
+	now      int64 // Unix milliseconds of its creation
 	scripts  []lockScript
-	theme    string // what keys of a sequence are of, or ""
+	theme    string // the kind of the keys of a sequence, or ""
 }
 
 func newGenerator(seed uint64, now int64, scripts []lockScript) *generator {
@@ -264,7 +263,7 @@ func newGenerator(seed uint64, now int64, scripts []lockScript) *generator {
 func (g *generator) word(name string) string {
 	options := strings.Fields(words[name])
 	w := options[g.IntN(len(options))]
-	if w == "huge" { // but nothing that would fill the memory
+	if w == "huge" { // but not one that would exhaust the memory
 		return []string{"9223372036854775807", "-9223372036854775808", "4294967296"}[g.IntN(3)]
 	}
 	if len(w) < 3 || w[0] != '<' {
@@ -275,7 +274,7 @@ func (g *generator) word(name string) string {
 		return ""
 	case "<long>":
 		return strings.Repeat("long", 1+g.IntN(40))
-	case "<lease>": // no two alike: whether one is shorter than what is left must not hang on a millisecond
+	case "<lease>": // all different: a comparison with the remaining time must not depend on a millisecond
 		return fmt.Sprint(100_000 + 1000*g.IntN(800))
 	case "<bin>":
 		return "\x00\xff\r\n\x80"
@@ -288,7 +287,7 @@ func (g *generator) word(name string) string {
 	return fmt.Sprint(g.now/1000 + n)
 }
 
-// command draws one from the grammar; one in twenty is made wrong.
+// command draws one from the grammar; one in twenty is made invalid.
 func (g *generator) command() []string {
 	pattern := g.patterns[g.IntN(len(g.patterns))]
 	for g.theme != "" && !strings.Contains(pattern, g.theme) && g.IntN(20) > 0 {
@@ -297,7 +296,7 @@ func (g *generator) command() []string {
 	args := g.expand(pattern)
 	way := g.IntN(60)
 	if among(args[0], "client", "config", "spop", "scan", "sscan", "hscan", "zscan", "srandmember", "hrandfield",
-		"zrandmember") { // what is set wrongly, or drawn, would stay
+		"zrandmember") { // an invalid setting, or a random result, would stay
 		way = 60
 	}
 	switch way {
@@ -317,7 +316,7 @@ func (g *generator) command() []string {
 	return args
 }
 
-// expand makes words of a pattern.
+// expand expands a pattern to words.
 func (g *generator) expand(pattern string) []string {
 	var out []string
 	for len(pattern) > 0 {
@@ -351,7 +350,7 @@ func (g *generator) expand(pattern string) []string {
 	return out
 }
 
-// splitTop cuts alternatives, not those in parentheses.
+// splitTop splits alternatives, except within parentheses.
 func splitTop(s string) []string {
 	var out []string
 	depth, from := 0, 0

@@ -8,7 +8,7 @@ import (
 // hash is the value of a hash: its fields in order of insertion.
 type hash struct{ fields dict[[]byte] }
 
-// Limits up to which Redis keeps a collection in a listpack.
+// Limits of a collection in a listpack.
 const (
 	packEntries  = 128
 	packBytes    = 64
@@ -17,7 +17,7 @@ const (
 
 func (o *object) hash() *hash { return o.val.(*hash) }
 
-// hashAt finds the hash at key, or makes one.
+// hashAt finds the hash at key, or creates it.
 func (c *Conn) hashAt(key []byte) (*object, bool) {
 	o, ok := c.findKind(key, kindHash)
 	if ok && o == nil {
@@ -27,7 +27,7 @@ func (c *Conn) hashAt(key []byte) (*object, bool) {
 	return o, ok
 }
 
-// setField says whether the field is new.
+// setField sets a field, and reports whether it is new.
 func (o *object) setField(field, value []byte) bool {
 	h := o.hash()
 	added := true
@@ -86,7 +86,7 @@ func cmdHsetnx(c *Conn, args [][]byte) {
 	c.WriteInt(1)
 }
 
-// field finds the value of a field; nil: there is none.
+// field is the value of a field; nil: there is none.
 func (o *object) field(name []byte) []byte {
 	if o == nil {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// world is a server with a clock that stands still unless it is moved.
+// world is a server with a manual clock.
 type world struct {
 	t       *testing.T
 	s       *Server
 	now     time.Time
-	effects []string // what was propagated, a unit a line
+	effects []string // what was propagated, one line per unit
 }
 
 func newWorld(t *testing.T, change ...func(*Config)) *world {
@@ -37,8 +37,8 @@ func (w *world) note(db int, cmds [][][]byte) {
 	w.effects = append(w.effects, strings.Join(unit, "; "))
 }
 
-// took returns what was propagated since the last call.
-func (w *world) took() string {
+// takeEffects returns what was propagated since the last call.
+func (w *world) takeEffects() string {
 	all := strings.Join(w.effects, " | ")
 	w.effects = nil
 	return all
@@ -62,28 +62,28 @@ func (w *world) open(addr string) *user {
 	return u
 }
 
-// say sends a line, whose words may be quoted, and returns what came back, with
-// blanks for the ends of lines.
-func (u *user) say(line string) string {
+// send sends a line, whose words may be quoted, and returns the reply, with blanks for
+// line ends.
+func (u *user) send(line string) string {
 	u.Feed([]byte(line + "\r\n"))
-	return u.heard()
+	return u.received()
 }
 
-// heard returns what came since the last call.
-func (u *user) heard() string {
+// received returns the output since the last call.
+func (u *user) received() string {
 	got := u.got.String()
 	u.got.Reset()
 	return strings.TrimSpace(strings.ReplaceAll(got, "\r\n", " "))
 }
 
-// step is a line that is said, and what has to come back.
-type step struct{ say, want string }
+// step is a line and the expected reply.
+type step struct{ send, want string }
 
 func (u *user) play(t *testing.T, steps []step) {
 	t.Helper()
 	for _, s := range steps {
-		if got := u.say(s.say); got != s.want {
-			t.Errorf("%s\n  answers %q\n  want    %q", s.say, got, s.want)
+		if got := u.send(s.send); got != s.want {
+			t.Errorf("%s\n  replies %q\n  want    %q", s.send, got, s.want)
 		}
 	}
 }

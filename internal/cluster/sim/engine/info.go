@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// section is a part of INFO.
+// section is a section of INFO.
 type section struct {
 	name string
 	text func(s *Server) string
@@ -51,7 +51,7 @@ func infoServer(s *Server) string {
 		s.cfg.Version, mode, s.runID, s.cfg.Port, now.UnixMicro(), int64(now.Sub(s.started).Seconds()))
 }
 
-// infoErrors is how many error replies of each code there were.
+// infoErrors counts error replies by code.
 func infoErrors(s *Server) string {
 	var b strings.Builder
 	for _, code := range slices.Sorted(maps.Keys(s.stats.errors)) {
@@ -60,7 +60,7 @@ func infoErrors(s *Server) string {
 	return b.String()
 }
 
-// countError counts an error reply by the word that it begins with.
+// countError counts an error reply by its first word.
 func (s *Server) countError(text string) {
 	code, _, _ := strings.Cut(text, " ")
 	if s.stats.errors == nil {
@@ -123,12 +123,11 @@ func cmdInfo(c *Conn, args [][]byte) {
 	c.WriteVerbatim(strings.Join(parts, "\r\n"))
 }
 
-// defaults are the settings that CONFIG GET tells; to set one changes nothing
-// but what is told.
+// defaults are the settings of CONFIG GET; CONFIG SET changes only the reply.
 func defaults() map[string]string {
 	return map[string]string{
 		"maxmemory": "0", "maxmemory-policy": "noeviction", "save": "", "appendonly": "no", "appendfsync": "everysec",
-		"dir": "/", "timeout": "0", "databases": strconv.Itoa(Databases), "notify-keyspace-events": "",
+		"dir": "/", "timeout": "0", "databases": strconv.Itoa(databases), "notify-keyspace-events": "",
 		"min-replicas-to-write": "0", "min-replicas-max-lag": "10", "replica-read-only": "yes",
 		"replica-serve-stale-data": "yes", "replica-priority": "100", "lua-time-limit": "5000", "maxclients": "10000",
 		"repl-diskless-sync": "yes", "tcp-keepalive": "300", "hz": "10", "busy-reply-threshold": "5000",
@@ -167,10 +166,10 @@ func cmdConfigSet(c *Conn, args [][]byte) {
 	c.writeOK()
 }
 
-// Setting is what CONFIG GET tells of a setting; "" if there is none.
+// Setting is a setting of CONFIG GET; "" if there is none.
 func (s *Server) Setting(name string) string { return s.config[name] }
 
-// SetSetting changes what CONFIG GET tells.
+// SetSetting changes a setting of CONFIG GET.
 func (s *Server) SetSetting(name, value string) { s.config[name] = value }
 
 func cmdConfigResetstat(c *Conn, _ [][]byte) {
@@ -191,8 +190,8 @@ func cmdCommand(c *Conn, _ [][]byte) {
 	}
 }
 
-// writeSpec is one command as COMMAND describes it, without categories, tips and
-// key specifications.
+// writeSpec writes one command as COMMAND does, without categories, tips and key
+// specifications.
 func (c *Conn) writeSpec(spec *Spec) {
 	c.WriteArray(10)
 	c.WriteBulkString(spec.Name)

@@ -2,16 +2,15 @@ package engine
 
 import "time"
 
-// Key is what [Server.Keys] tells of a key.
+// Key is a key in [Server.Keys].
 type Key struct {
 	DB   int
 	Name string
-	Type string        // as TYPE answers
-	TTL  time.Duration // zero: it has no expiry
+	Type string        // of TYPE
+	TTL  time.Duration // zero: no expiry
 }
 
-// Keys are the keys of all databases as they are seen by a client, in order of
-// insertion.
+// Keys are the keys of all databases as seen by a client, in order of insertion.
 func (s *Server) Keys() []Key {
 	s.enter()
 	defer s.leave()
@@ -31,11 +30,11 @@ func (s *Server) Keys() []Key {
 	return all
 }
 
-// Connections says how many clients are connected.
+// Connections is the number of connected clients.
 func (s *Server) Connections() int { return len(s.conns) }
 
-// Query executes a command past all clients, Guard, transactions and blocking,
-// and returns the raw reply in RESP2; it is for witnesses, and must not write.
+// Query executes a command outside of any connection, without Guard, and returns the
+// raw reply in RESP2; for samples of the server's state. It must not write.
 func (s *Server) Query(args ...string) []byte {
 	s.enter()
 	defer s.leave()

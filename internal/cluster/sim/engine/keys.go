@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// delete removes a key and tells it; it says whether the key was there.
+// delete removes a key and propagates that; it reports whether the key existed.
 func (c *Conn) delete(key []byte) bool {
 	if c.s.find(c.db, view(key)) == nil {
 		return false
@@ -70,7 +70,7 @@ func (c *Conn) rename(args [][]byte, nx bool) {
 		c.WriteInt(0)
 		return
 	}
-	c.s.find(c.db, view(to)) // one that is over goes first
+	c.s.find(c.db, view(to)) // an expired one is removed first
 	c.s.remove(c.db, view(from))
 	c.s.remove(c.db, view(to))
 	c.s.store(c.db, to, o)
@@ -104,7 +104,7 @@ func cmdMove(c *Conn, args [][]byte) {
 	c.WriteInt(1)
 }
 
-// database reads the number of one, or writes the error.
+// database parses the number of a database, or writes the error.
 func (c *Conn) database(b []byte, notNumber string) (int, bool) {
 	n, ok := parseInt(b)
 	if !ok {
@@ -115,7 +115,7 @@ func (c *Conn) database(b []byte, notNumber string) (int, bool) {
 		c.WriteError("ERR value is out of range, value must between -2147483648 and 2147483647")
 		return 0, false
 	}
-	if n < 0 || n >= Databases {
+	if n < 0 || n >= databases {
 		c.WriteError("ERR DB index is out of range")
 		return 0, false
 	}
@@ -187,7 +187,7 @@ func cmdRandomkey(c *Conn, _ [][]byte) {
 func cmdFlushdb(c *Conn, args [][]byte) { c.flushDBs(args, []int{c.db}) }
 
 func cmdFlushall(c *Conn, args [][]byte) {
-	all := make([]int, Databases)
+	all := make([]int, databases)
 	for i := range all {
 		all[i] = i
 	}
@@ -206,14 +206,14 @@ func (c *Conn) flushDBs(args [][]byte, dbs []int) {
 	c.writeOK()
 }
 
-// flush empties a database. What is watched in it and was there has changed.
+// flush empties a database. Watched keys that existed count as changed.
 func (s *Server) flush(db int) {
 	var gone []string
 	for key, o := range s.dbs[db].keys.all() {
 		if o.expires != never {
 			s.volatile--
 		}
-		if len(s.watching[place{db, key}]) > 0 {
+		if len(s.watching[dbKey{db, key}]) > 0 {
 			gone = append(gone, key)
 		}
 	}

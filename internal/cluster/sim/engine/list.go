@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// list is the value of a list; its head may be taken off without moving the rest.
+// list is the value of a list; removing the first item does not move the others.
 type list struct {
 	items [][]byte
-	head  int // items before it are gone
+	head  int // index of the first item
 }
 
 func (o *object) list() *list { return o.val.(*list) }
@@ -17,7 +17,7 @@ func (l *list) len() int        { return len(l.items) - l.head }
 func (l *list) all() [][]byte   { return l.items[l.head:] }
 func (l *list) at(i int) []byte { return l.items[l.head+i] }
 
-// push keeps a copy of b.
+// push adds a copy of b.
 func (l *list) push(b []byte, left bool) {
 	b = bytes.Clone(b)
 	if b == nil {
@@ -36,7 +36,7 @@ func (l *list) push(b []byte, left bool) {
 	l.items[l.head] = b
 }
 
-// pop takes one off; there must be one.
+// pop removes one item; there must be one.
 func (l *list) pop(left bool) []byte {
 	if !left {
 		b := l.items[len(l.items)-1]
@@ -54,10 +54,10 @@ func (l *list) pop(left bool) []byte {
 	return b
 }
 
-// set replaces everything.
+// set replaces all items.
 func (l *list) set(items [][]byte) { l.items, l.head = items, 0 }
 
-// listAt finds the list at key, or makes one.
+// listAt finds the list at key, or creates it.
 func (c *Conn) listAt(key []byte) (*object, bool) {
 	o, ok := c.findKind(key, kindList)
 	if ok && o == nil {
@@ -119,7 +119,7 @@ func (c *Conn) popFrom(args [][]byte, left bool, name string) {
 	}
 }
 
-// popOne takes one off the list at key, and tells it.
+// popOne pops one item of the list at key, and propagates that.
 func (c *Conn) popOne(key []byte, o *object, left bool) []byte {
 	b := o.list().pop(left)
 	c.dropEmpty(key, o.list().len())
@@ -178,8 +178,7 @@ func cmdLtrim(c *Conn, args [][]byte) {
 	c.writeOK()
 }
 
-// index turns one that may count from the back into a place, or says that there
-// is none such.
+// index turns a position that may count from the end into an index; false: out of range.
 func (l *list) index(i int64) (int, bool) {
 	if i < 0 {
 		i += int64(l.len())

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// side reads LEFT or RIGHT, or writes the error.
+// side parses LEFT or RIGHT, or writes the error.
 func (c *Conn) side(b []byte) (left, ok bool) {
 	switch {
 	case is(b, "left"):
@@ -150,14 +150,14 @@ func (c *Conn) blmove(args [][]byte, from, to bool, until time.Time) {
 	}
 }
 
-// popRequest is what LMPOP and its kin ask for.
+// popRequest is the arguments of LMPOP, BLMPOP, ZMPOP and BZMPOP.
 type popRequest struct {
 	keys  [][]byte
-	first bool // from the left, or the least
+	first bool // from the left, or the lowest scores
 	count int64
 }
 
-// parsePops reads "numkeys key … where [COUNT n]", or writes the error.
+// parsePops parses "numkeys key … where [COUNT n]", or writes the error.
 func (c *Conn) parsePops(args [][]byte, first, last string) (r popRequest, ok bool) {
 	n, ok := parseInt(args[0])
 	if !ok || n <= 0 {
@@ -295,7 +295,7 @@ func bitOf(b bool) int64 {
 	return 0
 }
 
-// positions are the places of b, the rank-th first, from the back if rank is
+// positions are the indexes of b from its rank-th occurrence on, from the end if rank is
 // negative; count and limit (of comparisons) zero: all.
 func (l *list) positions(b []byte, rank, count, limit int64) []int {
 	var found []int
@@ -304,7 +304,7 @@ func (l *list) positions(b []byte, rank, count, limit int64) []int {
 	if back {
 		skip = -(rank + 1)
 	}
-	if rank == math.MinInt64 { // Redis negates it, and it stays what it is
+	if rank == math.MinInt64 { // negating it overflows in Redis too
 		skip = 0
 	}
 	for i := range n {

@@ -11,20 +11,20 @@ import (
 	"testing"
 )
 
-// lockScript is a script of package lock or lock/historic, and how it is called:
-// patterns of the grammar for its keys and its arguments.
+// lockScript is a script of package lock or lock/historic, with patterns of the grammar
+// for its keys and its arguments.
 type lockScript struct{ name, text, keys, args string }
 
-// lockFolder is where the locks are, as seen from here.
-const lockFolder = "../../../lock"
+// lockFolder is the relative path of package lock.
+const lockFolder = "../../../../lock"
 
-// lockScripts are all scripts of the locks, put together as package lock does.
+// lockScripts are all scripts of the locks, composed as package lock does.
 func lockScripts(t testing.TB) []lockScript {
 	t.Helper()
 	fair := "{L} {P} {Q} {W} {T} {c}"
 	rw := "{L} {W} {Q} {P} {T} {c} {c}"
 	ask := "{H} [{lease}|{lease} {o}|{lease} {o} s|{lease} {o} w|{lease} {o} sW]"
-	heads := map[string]string{ // what package lock writes before a script
+	heads := map[string]string{ // common prefixes of scripts in package lock
 		"acquire": "local standard = '5000'\n", "mint acquire": "local standard = '5000'\n",
 		"release": "local life = '1000'\n",
 	}
@@ -128,8 +128,8 @@ func TestEveryLockScriptIsCompared(t *testing.T) {
 	}
 }
 
-// ownScripts try what scripts can do, in a way whose words are the same
-// everywhere.
+// ownScripts test features of scripts, without error texts that depend on the
+// interpreter.
 var ownScripts = []lockScript{
 	{"value", "return {1, 2.9, -1.5, 'a', true, false, {3, {}}, nil, 4}", "", ""},
 	{"status", "return redis.status_reply(ARGV[1])", "", "{v}"},
@@ -179,12 +179,12 @@ var ownScripts = []lockScript{
 	{"syntax of the shebang", "#!nolua\nreturn 1", "", ""},
 }
 
-// script draws a call of a script of the locks or of ours.
+// script draws a call of lockScripts or ownScripts.
 func (g *generator) script() []string {
 	s := g.scripts[g.IntN(len(g.scripts))]
 	keys, args := g.expand(s.keys), g.expand(s.args)
 	if g.IntN(40) == 0 && len(args) > 0 {
-		// Never a short lease: whether it is over would hang on a millisecond.
+		// Never a short lease: its expiry would depend on a millisecond.
 		args[g.IntN(len(args))] = []string{"foo", "-3", "", "9223372036854775807"}[g.IntN(4)]
 	}
 	name, what := "EVAL", s.text

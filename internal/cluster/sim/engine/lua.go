@@ -10,17 +10,17 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// interpreter runs scripts. One Lua state serves all of them: to make a state
-// takes longer than most scripts run, and scripts cannot leave anything behind
-// in it, because their globals and the libraries are read-only.
+// interpreter runs scripts. They share one Lua state: creating one takes longer than
+// most scripts run, and scripts cannot leave anything in it, because globals and
+// libraries are read-only.
 type interpreter struct {
 	s       *Server
 	state   *lua.LState
-	env     *lua.LTable // the globals as scripts see them
+	env     *lua.LTable // the globals as seen by scripts
 	globals *lua.LTable
 	onError *lua.LFunction
 	scripts dict[*script]
-	conn    *Conn // what scripts call commands through
+	conn    *Conn // through which scripts call commands
 	args    [][]byte
 	numbers []byte // memory for numbers among args
 
@@ -30,10 +30,10 @@ type interpreter struct {
 // script is compiled once, under the digest of its text.
 type script struct {
 	run      *lua.LFunction
-	readOnly bool // says so itself, in its first line
+	readOnly bool // by its first line
 }
 
-// scripts is the interpreter, which is made when the first script comes.
+// scripts is the interpreter, which is created for the first script.
 func (s *Server) scripts() *interpreter {
 	if s.lua == nil {
 		s.lua = &interpreter{s: s, conn: &Conn{s: s, resp: 2, script: true}}
@@ -44,7 +44,7 @@ func (s *Server) scripts() *interpreter {
 
 const chunk = "user_script"
 
-// compile makes a function of a text, or says what is wrong with it.
+// compile compiles a text to a function.
 func (in *interpreter) compile(text string) (*lua.LFunction, error) {
 	stmts, err := parse.Parse(strings.NewReader(text), chunk)
 	if err != nil {
@@ -55,14 +55,14 @@ func (in *interpreter) compile(text string) (*lua.LFunction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s", syntaxError(err))
 	}
-	// The table arg of Lua 5.0, which would be made at each call, has no name in a main chunk.
+	// Without the table arg of Lua 5.0, which would be created at each call, and which a main chunk cannot name.
 	proto.IsVarArg &^= lua.VarArgNeedsArg
 	f := in.state.NewFunctionFromProto(proto)
 	f.Env = in.env
 	return f, nil
 }
 
-// syntaxError words an error of the parser as nearly as it can like Lua's.
+// syntaxError formats an error of the parser similar to Lua's.
 func syntaxError(err error) string {
 	if e, ok := err.(*parse.Error); ok {
 		near := "'" + e.Token + "'"
@@ -75,7 +75,7 @@ func syntaxError(err error) string {
 	return strings.TrimSpace(strings.SplitN(err.Error(), "\n", 2)[0])
 }
 
-// load compiles a script and keeps it.
+// load compiles and caches a script.
 func (in *interpreter) load(text string) (digest string, sc *script, bad string) {
 	sum := sha1.Sum([]byte(text))
 	digest = hex.EncodeToString(sum[:])
@@ -96,8 +96,8 @@ func (in *interpreter) load(text string) (digest string, sc *script, bad string)
 	return digest, sc, ""
 }
 
-// shebang reads the first line of a script if it begins with "#!", and takes it
-// out of the code.
+// shebang parses the first line of a script if it begins with "#!", and removes it from
+// the code.
 func shebang(text string, sc *script) (code, bad string) {
 	if !strings.HasPrefix(text, "#!") {
 		return text, ""
@@ -202,7 +202,7 @@ func (in *interpreter) run(c *Conn, sc *script, digest string, keys, argv [][]by
 	in.reply(c, v, 0)
 }
 
-// scriptError words an error that ended a script as Redis does, with the place.
+// scriptError formats an error that ended a script as Redis does, with the position.
 func scriptError(err error, digest string) string {
 	apiErr, ok := err.(*lua.ApiError)
 	if !ok {
@@ -227,8 +227,7 @@ func scriptError(err error, digest string) string {
 	return text + " script: " + digest + ", on " + toText(source) + ":" + toText(line) + "."
 }
 
-// handleError is what runs at the place of an error: it makes a table of it that
-// knows the place.
+// handleError runs where an error was raised: it makes it a table with the position.
 func (in *interpreter) handleError(L *lua.LState) int {
 	t, ok := L.Get(1).(*lua.LTable)
 	if !ok {

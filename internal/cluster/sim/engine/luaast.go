@@ -8,15 +8,15 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// concatName is the function that a..b becomes a call of; no script can name it.
+// concatName is the function that a..b is rewritten to; no script can name it.
 //
-// The interpreter prints numbers in a way of its own, and what scripts make of
-// them ends in keys and values: 1.7e+15, not 1700000000000000. Its concatenation
-// cannot be replaced, so it is rewritten before it is compiled.
+// The interpreter formats numbers differently, and scripts use them in keys and values:
+// 1.7e+15, not 1700000000000000. Its concatenation operator cannot be replaced, so the
+// source is rewritten before it is compiled.
 const concatName = "\x00concat"
 
-// modName is what a%b becomes a call of: Lua 5.1 computes it in a way that shows
-// where numbers are large.
+// modName is the function that a%b is rewritten to: for large numbers Lua 5.1 computes
+// another result than the interpreter.
 const modName = "\x00mod"
 
 func luaMod(L *lua.LState) int {
@@ -60,7 +60,7 @@ func luaConcat(L *lua.LState) int {
 		L.Push(lua.LString(joinValues(L, n)))
 		return 1
 	}
-	// From the right, two by two, as Lua does when there are metatables.
+	// From the right, in pairs, as Lua does with metatables.
 	right := L.Get(n)
 	for i := n - 1; i >= 1; i-- {
 		right = concatTwo(L, L.Get(i), right)
@@ -184,7 +184,7 @@ func rewrite(e ast.Expr) ast.Expr {
 	return e
 }
 
-// rewriteConcat makes one call of a chain of concatenations.
+// rewriteConcat rewrites a chain of concatenations to one call.
 func rewriteConcat(e *ast.StringConcatOpExpr) ast.Expr {
 	var parts []ast.Expr
 	var rest ast.Expr = e
@@ -200,7 +200,7 @@ func rewriteConcat(e *ast.StringConcatOpExpr) ast.Expr {
 	return callOf(concatName, e, parts...)
 }
 
-// callOf is a call of a function of ours in place of an expression.
+// callOf is a call of one of our functions in place of an expression.
 func callOf(name string, e ast.PositionHolder, args ...ast.Expr) ast.Expr {
 	f := &ast.IdentExpr{Value: name}
 	call := &ast.FuncCallExpr{Func: f, Args: args, AdjustRet: true}
@@ -211,7 +211,7 @@ func callOf(name string, e ast.PositionHolder, args ...ast.Expr) ast.Expr {
 	return call
 }
 
-// single makes an expression that may have several values have one.
+// single reduces an expression with several values to the first.
 func single(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:

@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// toBits is a number modulo 2^32, as Lua BitOp takes its arguments.
+// toBits is a number modulo 2^32, as in Lua BitOp.
 func toBits(L *lua.LState, i int) uint32 {
 	f := math.RoundToEven(float64(checkNumber(L, i)))
 	return uint32(int64(math.Mod(f, 1<<32)))

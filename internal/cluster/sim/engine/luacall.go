@@ -14,8 +14,8 @@ import (
 // bytesOf is s without a copy, for reading only.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// errorTable is how scripts see an error; text is as in a reply, with or without
-// its dash; what has no code gets ERR.
+// errorTable is an error as seen by scripts; text is as in a reply, with or without its
+// dash; without a code it gets ERR.
 func errorTable(L *lua.LState, text string) *lua.LTable {
 	text = strings.Trim(cString([]byte(text)), "\r\n")
 	if rest, dashed := strings.CutPrefix(text, "-"); dashed {
@@ -32,7 +32,7 @@ func errorTable(L *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// call is redis.call, and redis.pcall if it does not raise.
+// call is redis.call, or redis.pcall if it does not raise errors.
 func (in *interpreter) call(raise bool) lua.LGFunction {
 	return func(L *lua.LState) int {
 		v, bad := in.command(L)
@@ -47,7 +47,7 @@ func (in *interpreter) call(raise bool) lua.LGFunction {
 	}
 }
 
-// command executes what a script asks for; bad: it was not allowed to.
+// command executes a command of a script; bad: it is not allowed.
 func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 	c := in.conn
 	c.failed = true
@@ -55,7 +55,7 @@ func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 	if n == 0 {
 		return nil, "Please specify at least one argument for this redis lib call"
 	}
-	// The memory of the arguments is used again; a command keeps none of it.
+	// The memory of the arguments is reused; a command keeps no reference to it.
 	args, numbers := in.args[:0], in.numbers[:0]
 	for i := 1; i <= n; i++ {
 		switch a := L.Get(i).(type) {
@@ -95,7 +95,7 @@ func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 	return v, ""
 }
 
-// appendNumber writes a number as Redis does for an argument, with %.17g.
+// appendNumber formats a number as Redis does for an argument, with %.17g.
 func appendNumber(b []byte, f float64) []byte {
 	if f == math.Trunc(f) && math.Abs(f) < 1e17 && (f != 0 || !math.Signbit(f)) {
 		return strconv.AppendInt(b, int64(f), 10)
@@ -103,7 +103,7 @@ func appendNumber(b []byte, f float64) []byte {
 	return append(b, formatG(f, 17)...)
 }
 
-// toLua makes a Lua value of the first reply in b, and says how long it was.
+// toLua converts the first reply in b to a Lua value, and returns its length.
 func toLua(L *lua.LState, b []byte) (lua.LValue, int) {
 	end := 1
 	for b[end] != '\r' {
@@ -181,7 +181,7 @@ func collection(L *lua.LState, b, line []byte, n int) (lua.LValue, int) {
 	return t, n
 }
 
-// truncate is C's conversion of a double to a long long, on x86.
+// truncate converts a double to a long long as C does on x86.
 func truncate(f float64) int64 {
 	if f >= -(1<<63) && f < 1<<63 {
 		return int64(f)
@@ -191,7 +191,7 @@ func truncate(f float64) int64 {
 
 const maxNesting = 1000
 
-// reply writes what a script returned.
+// reply writes the result of a script.
 func (in *interpreter) reply(c *Conn, v lua.LValue, depth int) {
 	if depth > maxNesting {
 		c.WriteError("ERR reached lua stack limit")
@@ -211,8 +211,7 @@ func (in *interpreter) reply(c *Conn, v lua.LValue, depth int) {
 	}
 }
 
-// replyBool: what true and false mean depends on what the script said by
-// redis.setresp.
+// replyBool writes a boolean, whose reply depends on redis.setresp.
 func (in *interpreter) replyBool(c *Conn, b bool) {
 	switch {
 	case in.conn.resp < 3 && b:

@@ -11,8 +11,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// jsonLibrary is lua-cjson 2.1 with its default settings, which cannot be
-// changed: the functions that do so elsewhere are not there.
+// jsonLibrary is lua-cjson 2.1 with its default settings; the functions that change
+// them do not exist.
 func (in *interpreter) jsonLibrary() *lua.LTable {
 	L := in.state
 	null := L.NewUserData()
@@ -93,8 +93,8 @@ func (e *jsonEncoder) text(s string) {
 	e.b = append(e.b, '"')
 }
 
-// list says how long a table is if all its keys are positive integers; -1: it is
-// an object, or empty.
+// list is the length of a table if all its keys are positive integers; -1: an object,
+// or empty.
 func (e *jsonEncoder) list(t *lua.LTable) int {
 	n, items := 0, 0
 	t.ForEach(func(k, _ lua.LValue) {
@@ -157,7 +157,7 @@ type jsonDecoder struct {
 	at   int
 }
 
-// next skips blanks and says where the next token begins and what it is.
+// next skips white space and returns the position and type of the next token.
 func (d *jsonDecoder) next() (at int, token string) {
 	for d.at < len(d.text) && strings.IndexByte(" \t\n\r", d.text[d.at]) >= 0 {
 		d.at++
@@ -276,7 +276,7 @@ func (d *jsonDecoder) object(depth int) lua.LValue {
 	}
 }
 
-// string reads a string whose opening quote is next.
+// string parses a string from its opening quote.
 func (d *jsonDecoder) string() string {
 	from := d.at
 	var b []byte
@@ -299,7 +299,7 @@ func (d *jsonDecoder) string() string {
 	return ""
 }
 
-// escape appends what stands behind a backslash.
+// escape appends the character of an escape sequence.
 func (d *jsonDecoder) escape(b []byte) []byte {
 	c := d.text[d.at]
 	if at := strings.IndexByte(`"\/bfnrt`, c); at >= 0 {

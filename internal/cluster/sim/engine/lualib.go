@@ -8,8 +8,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// open makes the state, with the libraries that Redis has, and its rules: no
-// global that is not there may be read, and none may be written.
+// open creates the state with Redis' libraries and rules: reading an undefined global is
+// an error, and so is writing a global.
 func (in *interpreter) open() {
 	L := lua.NewState(lua.Options{
 		CallStackSize: 8000, MinimizeStackMemory: true,
@@ -54,7 +54,7 @@ func (in *interpreter) open() {
 	in.protect(g)
 }
 
-// protect puts a read-only view before the globals and the libraries.
+// protect makes the globals and the libraries read-only.
 func (in *interpreter) protect(g *lua.LTable) {
 	L := in.state
 	deny := L.NewFunction(func(L *lua.LState) int {
@@ -92,9 +92,8 @@ func (in *interpreter) protect(g *lua.LTable) {
 	}))
 }
 
-// toText is what tostring makes of a value that has no metatable: numbers are
-// printed with %.14g, as C's Lua does. Addresses, which would differ from run to
-// run, are all alike.
+// toText is tostring of a value without a metatable: numbers with %.14g, as Lua does.
+// All addresses, which would differ from run to run, are the same.
 func toText(v lua.LValue) string {
 	switch v := v.(type) {
 	case lua.LString:
@@ -164,8 +163,8 @@ func (in *interpreter) loadString(L *lua.LState, text string) int {
 	return 1
 }
 
-// luaPcall is pcall as Redis has it: of an error that is a table with an err, it
-// hands over that text.
+// luaPcall is pcall as in Redis: for an error that is a table with a field err, it
+// returns that text.
 func luaPcall(L *lua.LState) int {
 	L.CheckAny(1)
 	if err := L.PCall(L.GetTop()-1, lua.MultRet, nil); err != nil {
@@ -187,7 +186,7 @@ func luaPcall(L *lua.LState) int {
 	return L.GetTop()
 }
 
-// luaToNumber is tonumber; the interpreter's own reads "010" as octal.
+// luaToNumber is tonumber; the interpreter's own parses "010" as octal.
 func luaToNumber(L *lua.LState) int {
 	base := 10
 	if L.GetTop() > 1 && L.Get(2) != lua.LNil {
@@ -211,7 +210,7 @@ func luaToNumber(L *lua.LState) int {
 	return 1
 }
 
-// readNumber is what strtod and strtoul make of a text, blanks around it allowed.
+// readNumber parses a text as strtod and strtoul do; white space around it is allowed.
 func readNumber(s string, base int) (float64, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
 	if s == "" || strings.Contains(s, "_") {

@@ -8,8 +8,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// stringLibrary mends the functions that print numbers: those of the
-// interpreter do so in their own way.
+// stringLibrary replaces the functions that format numbers, which the interpreter does
+// differently.
 func (in *interpreter) stringLibrary(t *lua.LTable) {
 	L := in.state
 	for name, strs := range map[string][]int{
@@ -27,7 +27,7 @@ func (in *interpreter) stringLibrary(t *lua.LTable) {
 		}))
 	}
 	t.RawSetString("format", L.NewFunction(luaFormat))
-	// Those of the interpreter take the bytes for UTF-8.
+	// The interpreter's own treat the bytes as UTF-8.
 	for name, f := range map[string]func(byte) byte{"upper": upper, "lower": lower} {
 		t.RawSetString(name, L.NewFunction(func(L *lua.LState) int {
 			b := []byte(checkText(L, 1))
@@ -70,7 +70,7 @@ func luaFormat(L *lua.LState) int {
 	return 1
 }
 
-// formatOne prints one argument; spec is what stands between % and the verb.
+// formatOne formats one argument; spec is between % and the verb.
 func formatOne(L *lua.LState, spec string, verb byte, arg int) string {
 	switch verb {
 	case 'c':
@@ -92,7 +92,7 @@ func formatOne(L *lua.LState, spec string, verb byte, arg int) string {
 	return ""
 }
 
-// integerSpec: with a precision C ignores the flag 0.
+// integerSpec drops the flag 0 if there is a precision, as C does.
 func integerSpec(spec string) string {
 	if strings.Contains(spec, ".") {
 		flags := strings.TrimLeft(spec, "-+ #0")
@@ -129,8 +129,8 @@ func typeName(L *lua.LState, arg int) string {
 	return L.Get(arg).Type().String()
 }
 
-// formatFloat prints as C does, also what Go writes differently: %g keeps six
-// digits unless told otherwise, and infinity is in small letters.
+// formatFloat formats as C does, which differs from Go: %g has six digits by default,
+// and infinity is in lower case.
 func formatFloat(spec string, verb byte, f float64) string {
 	if strings.ContainsAny(formatG(f, 1), "in") {
 		width, _, _ := strings.Cut(strings.ReplaceAll(spec, "0", ""), ".")
@@ -151,7 +151,7 @@ func formatFloat(spec string, verb byte, f float64) string {
 	return fmt.Sprintf("%"+spec+string(verb), f)
 }
 
-// pad applies flags and a width to a number that is printed already.
+// pad applies flags and a width to a formatted number.
 func pad(flags, text string) string {
 	width := strings.TrimLeft(flags, "-+ 0")
 	flags = flags[:len(flags)-len(width)]
@@ -174,7 +174,7 @@ func pad(flags, text string) string {
 	return strings.Repeat(" ", missing) + text
 }
 
-// quote writes a string so that Lua can read it.
+// quote writes a string as a Lua literal.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -245,7 +245,7 @@ func tableConcat(L *lua.LState) int {
 	return 1
 }
 
-// mathLibrary makes what is random come from the seed of the server.
+// mathLibrary makes random numbers depend on the server's seed.
 func (in *interpreter) mathLibrary(t *lua.LTable) {
 	L := in.state
 	t.RawSetString("randomseed", L.NewFunction(func(*lua.LState) int { return 0 }))

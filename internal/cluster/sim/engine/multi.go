@@ -2,11 +2,11 @@ package engine
 
 import "slices"
 
-// transaction is what stands between MULTI and EXEC.
+// transaction is the commands between MULTI and EXEC.
 type transaction struct {
 	cmds    []queued
-	flags   Flags // of all of them
-	spoiled bool  // one of them was refused
+	flags   Flags // of all commands
+	failed  bool  // a command was rejected
 	running bool
 }
 
@@ -15,9 +15,9 @@ type queued struct {
 	args [][]byte
 }
 
-// watch is a watched key; one that was over already when it was watched may go.
+// watch is a watched key; one that had already expired when it was watched may be removed.
 type watch struct {
-	place
+	dbKey
 	over bool
 }
 
@@ -49,7 +49,7 @@ func cmdExec(c *Conn, _ [][]byte) {
 		c.WriteError("ERR EXEC without MULTI")
 		return
 	}
-	spoiled, stale := c.multi.spoiled, c.stale()
+	spoiled, stale := c.multi.failed, c.stale()
 	if spoiled || stale {
 		c.discard()
 		if spoiled {
@@ -79,8 +79,8 @@ func cmdWatch(c *Conn, args [][]byte) {
 		return
 	}
 	for _, key := range args[1:] {
-		p := place{c.db, string(key)}
-		if slices.ContainsFunc(c.watches, func(w watch) bool { return w.place == p }) {
+		p := dbKey{c.db, string(key)}
+		if slices.ContainsFunc(c.watches, func(w watch) bool { return w.dbKey == p }) {
 			continue
 		}
 		o, ok := c.s.dbs[c.db].keys.get(p.key)
@@ -96,17 +96,17 @@ func cmdUnwatch(c *Conn, _ [][]byte) {
 
 func (c *Conn) unwatch() {
 	for _, w := range c.watches {
-		rest := slices.DeleteFunc(c.s.watching[w.place], func(o *Conn) bool { return o == c })
+		rest := slices.DeleteFunc(c.s.watching[w.dbKey], func(o *Conn) bool { return o == c })
 		if len(rest) == 0 {
-			delete(c.s.watching, w.place)
+			delete(c.s.watching, w.dbKey)
 		} else {
-			c.s.watching[w.place] = rest
+			c.s.watching[w.dbKey] = rest
 		}
 	}
 	c.watches, c.dirtyCAS = nil, false
 }
 
-// stale says whether a watched key was changed, or has run out since.
+// stale reports whether a watched key has changed or expired.
 func (c *Conn) stale() bool {
 	for _, w := range c.watches {
 		if o, ok := c.s.dbs[w.db].keys.get(w.key); ok && !w.over && c.s.expired(o) {
@@ -116,26 +116,26 @@ func (c *Conn) stale() bool {
 	return c.dirtyCAS
 }
 
-// touch tells those who watch a key that it has changed.
+// touch marks the connections that watch a key.
 func (s *Server) touch(db int, key string) {
 	if len(s.watching) == 0 {
 		return
 	}
-	for _, c := range s.watching[place{db, key}] {
+	for _, c := range s.watching[dbKey{db, key}] {
 		c.dirtyCAS = true
 	}
 }
 
-// touchExpired is touch for a key that is being removed because it is over, or
-// with all others; whoever watched it when it was over already is not told.
+// touchExpired is touch for a key that is removed because it has expired, or by a flush;
+// connections that watched it after its expiry are not marked.
 func (s *Server) touchExpired(db int, key string) {
 	if len(s.watching) == 0 {
 		return
 	}
-	p := place{db, key}
+	p := dbKey{db, key}
 	for _, c := range s.watching[p] {
 		for i, w := range c.watches {
-			if w.place != p {
+			if w.dbKey != p {
 				continue
 			}
 			if !w.over {

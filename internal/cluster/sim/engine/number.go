@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// parseInt reads an integer as strictly as Redis does: no plus, no blanks, no
+// parseInt parses an integer as strictly as Redis does: no plus, no white space, no
 // leading zeros, no "-0".
 func parseInt(b []byte) (int64, bool) {
 	digits := b
@@ -30,8 +30,8 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(n), n <= math.MaxInt64
 }
 
-// parseFloat reads a double as C's strtod does, all of it; no NaN, and nothing
-// that a double cannot hold.
+// parseFloat parses all of b as a double, as C's strtod does; no NaN, no overflow, no
+// underflow.
 func parseFloat(b []byte) (float64, bool) {
 	s := string(b)
 	if s == "" || isSpace(s[0]) || strings.Contains(s, "_") {
@@ -41,15 +41,14 @@ func parseFloat(b []byte) (float64, bool) {
 	if err != nil || math.IsNaN(f) {
 		return 0, false
 	}
-	if f == 0 { // perhaps too small
+	if f == 0 { // perhaps an underflow
 		x, ok := parseExtended(b)
 		return f, ok && x.Sign() == 0
 	}
 	return f, true
 }
 
-// hexFloat makes a hexadecimal number readable for strconv, which wants an
-// exponent.
+// hexFloat adds the exponent that strconv requires of a hexadecimal number.
 func hexFloat(s string) string {
 	l := strings.ToLower(strings.TrimLeft(s, "+-"))
 	if strings.HasPrefix(l, "0x") && !strings.Contains(l, "p") {
@@ -58,11 +57,10 @@ func hexFloat(s string) string {
 	return s
 }
 
-// extended is how many bits of precision C's long double has on x86, in which
-// INCRBYFLOAT counts.
+// extended is the precision in bits of C's long double on x86, which INCRBYFLOAT uses.
 const extended = 64
 
-// parseExtended reads a long double as C's strtold does, all of it; no NaN.
+// parseExtended parses all of b as a long double, as C's strtold does; no NaN.
 func parseExtended(b []byte) (*big.Float, bool) {
 	s := strings.ToLower(string(b))
 	if s == "" || strings.Contains(s, "_") {
@@ -86,8 +84,7 @@ func parseExtended(b []byte) (*big.Float, bool) {
 	return x, true
 }
 
-// formatExtended prints a long double as Redis does for people: 17 digits behind
-// the point, without the zeros at the end.
+// formatExtended formats a long double as Redis does: 17 decimals, without trailing zeros.
 func formatExtended(x *big.Float) string {
 	s := x.Text('f', 17)
 	if strings.Contains(s, ".") {
@@ -105,7 +102,7 @@ const (
 	errSyntax   = "ERR syntax error"
 )
 
-// integer reads an argument, or writes the error.
+// integer parses an argument, or writes the error.
 func (c *Conn) integer(b []byte) (int64, bool) {
 	n, ok := parseInt(b)
 	if !ok {
@@ -114,7 +111,7 @@ func (c *Conn) integer(b []byte) (int64, bool) {
 	return n, ok
 }
 
-// float reads an argument, or writes the error.
+// float parses an argument, or writes the error.
 func (c *Conn) float(b []byte) (float64, bool) {
 	f, ok := parseFloat(b)
 	if !ok {
@@ -123,7 +120,7 @@ func (c *Conn) float(b []byte) (float64, bool) {
 	return f, ok
 }
 
-// is compares an argument with a word in lower case.
+// is compares an argument with a word in lower case, ignoring case.
 func is(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false
@@ -136,8 +133,8 @@ func is(b []byte, word string) bool {
 	return true
 }
 
-// span turns the ends of a range that may count from the back into a slice's;
-// from >= to: it is empty.
+// span turns the ends of a range that may count from the end into those of a slice;
+// from >= to: empty.
 func span(start, end int64, n int) (from, to int) {
 	size := int64(n)
 	if start < 0 {
@@ -152,7 +149,7 @@ func span(start, end int64, n int) (from, to int) {
 	return int(start), int(min(end, size-1)) + 1
 }
 
-// positive reads a count that must not be negative, or writes the error.
+// positive parses a count that must not be negative, or writes the error.
 func (c *Conn) positive(b []byte) (int64, bool) {
 	n, ok := parseInt(b)
 	if !ok || n < 0 {

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// TestReplicaIsEqual plays random sequences on a master, applies what it tells to
-// a replica, and compares the data sets: keys, values, expiries, order.
+// TestReplicaIsEqual plays random sequences on a master, applies its effects to a
+// replica, and compares the data sets: keys, values, expiries, order.
 func TestReplicaIsEqual(t *testing.T) {
 	n := 3000
 	if testing.Short() {
 		n = 300
 	}
 	scripts := append(lockScripts(t), ownScripts...)
-	told := 0
+	effects := 0
 	for seed := uint64(1); seed <= uint64(n); seed++ {
 		now := time.UnixMilli(1_700_000_000_000)
 		clock := func() time.Time { return now }
 		replica := New(Config{Now: clock, Seed: 7})
 		replica.SetReplica(true)
 		master := New(Config{Now: clock, Seed: seed, Propagate: func(db int, cmds [][][]byte) {
-			told += len(cmds)
+			effects += len(cmds)
 			replica.Apply(db, cmds)
 		}})
 		g := newGenerator(seed, now.UnixMilli(), scripts)
@@ -51,8 +51,8 @@ func TestReplicaIsEqual(t *testing.T) {
 			t.Fatalf("seed %d: a server that was loaded from the snapshot differs", seed)
 		}
 	}
-	if told < n {
-		t.Fatalf("only %d effects of %d sequences: nothing was tested", told, n)
+	if effects < n {
+		t.Fatalf("only %d effects of %d sequences: nothing was tested", effects, n)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestEffects(t *testing.T) {
 			"SET k v PXAT 1700000000005; incr n"},
 		{"SELECT 0", ""},
 	} {
-		u.say(row.say)
-		if got := w.took(); got != row.effects {
+		u.send(row.say)
+		if got := w.takeEffects(); got != row.effects {
 			t.Errorf("%s propagates %q, want %q", row.say, got, row.effects)
 		}
 	}

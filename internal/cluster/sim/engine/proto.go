@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Limits of what a client may send, as Redis has them.
+// Redis' limits of what a client may send.
 const (
 	maxInline = 64 << 10
 	maxArgs   = 1 << 20
 	maxBulk   = 512 << 20
 )
 
-// parse reads one command from p into c.argv, and says how long it was; 0: it is
-// not complete. A command without arguments is to be ignored. err is what Redis
-// says of a protocol error.
+// parse parses one command from p into c.argv, and returns its length; 0: incomplete. A
+// command without arguments is to be ignored. err is Redis' text of a protocol error.
 func (c *Conn) parse(p []byte) (n int, err string) {
 	c.argv = c.argv[:0]
 	if p[0] != '*' {
@@ -64,7 +63,7 @@ func firstOf(p []byte) byte {
 	return p[0]
 }
 
-// cutLine finds the first line and how long it is with its end.
+// cutLine returns the first line, and its length with the line end.
 func cutLine(p []byte) (line []byte, n int, ok bool) {
 	i := bytes.IndexByte(p, '\r')
 	if i < 0 || i+1 >= len(p) {
@@ -92,7 +91,7 @@ func (c *Conn) parseInline(p []byte) (n int, err string) {
 
 func isSpace(b byte) bool { return strings.IndexByte(" \t\n\v\f\r", b) >= 0 }
 
-// splitWords cuts a line that a person typed into words, which may be quoted.
+// splitWords splits an inline command into words, which may be quoted.
 func splitWords(line []byte) (words [][]byte, ok bool) {
 	for i := 0; ; {
 		for i < len(line) && isSpace(line[i]) {
@@ -110,8 +109,8 @@ func splitWords(line []byte) (words [][]byte, ok bool) {
 	}
 }
 
-// cutWord reads one word, and says how long it was; -1: a quote is not closed, or
-// something follows it.
+// cutWord parses one word, and returns its length; -1: a quote is not closed, or is
+// followed by other characters.
 func cutWord(p []byte) (word []byte, n int) {
 	word = []byte{}
 	var quote byte
@@ -146,7 +145,7 @@ func cutWord(p []byte) (word []byte, n int) {
 	return word, len(p)
 }
 
-// unescape reads what follows a backslash between double quotes.
+// unescape parses an escape sequence between double quotes.
 func unescape(p []byte) (b byte, n int) {
 	if p[0] == 'x' && len(p) >= 3 {
 		hi, lo := hexDigit(p[1]), hexDigit(p[2])

@@ -2,13 +2,12 @@ package engine
 
 import "slices"
 
-// subscribers are those of a channel or pattern, in order of subscription.
+// subscribers of a channel or pattern, in order of subscription.
 type subscribers struct{ conns []*Conn }
 
-// feed is one of the three ways to subscribe: to channels, to patterns, to the
-// channels of a shard.
+// feed is one of the three kinds of subscription: channels, patterns, shard channels.
 type feed struct {
-	in, out string // the words of the confirmations
+	in, out string // first words of the confirmations
 	all     *dict[*subscribers]
 	own     *dict[struct{}]
 }
@@ -23,10 +22,10 @@ func (c *Conn) patternFeed() feed {
 
 func (c *Conn) shardFeed() feed { return feed{"ssubscribe", "sunsubscribe", &c.s.shards, &c.shards} }
 
-// subscribed says whether a client of RESP2 may only listen.
+// subscribed reports whether a RESP2 client is in subscribed mode.
 func (c *Conn) subscribed() bool { return c.channels.len()+c.patterns.len()+c.shards.len() > 0 }
 
-// count is what the confirmation of a feed tells: shards count apart.
+// count is the number in a confirmation: shard channels are counted separately.
 func (c *Conn) count(f feed) int64 {
 	if f.own == &c.shards {
 		return int64(c.shards.len())
@@ -111,9 +110,9 @@ func cmdUnsubscribe(c *Conn, args [][]byte)  { c.unsubscribe(c.channelFeed(), ar
 func cmdPunsubscribe(c *Conn, args [][]byte) { c.unsubscribe(c.patternFeed(), args[1:]) }
 func cmdSunsubscribe(c *Conn, args [][]byte) { c.unsubscribe(c.shardFeed(), args[1:]) }
 
-// Publish delivers a message to the subscribers of this server and says how many
-// there were; shard: to those of SSUBSCRIBE. It is for messages from other nodes
-// and has to be called inside [Server.Serve].
+// Publish delivers a message to the subscribers of this server and returns how many there
+// were; shard: to those of SSUBSCRIBE. It is for messages from other nodes and must be
+// called inside [Server.Serve].
 func (s *Server) Publish(channel, message []byte, shard bool) int {
 	all, kind := &s.channels, "message"
 	if shard {

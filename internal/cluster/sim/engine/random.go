@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// randomCount reads how many random elements are wanted, or writes the error;
-// fewer than none: they may come again.
+// randomCount parses how many random elements to return, or writes the error; negative:
+// with repetition.
 func (c *Conn) randomCount(b []byte) (int64, bool) {
 	n, ok := c.integer(b)
 	if ok && n == math.MinInt64 {
@@ -16,8 +16,8 @@ func (c *Conn) randomCount(b []byte) (int64, bool) {
 	return n, ok
 }
 
-// randomPairs reads the count and the option of HRANDFIELD and ZRANDMEMBER, or
-// writes the error.
+// randomPairs parses the count and the option of HRANDFIELD and ZRANDMEMBER, or writes
+// the error.
 func (c *Conn) randomPairs(args [][]byte, option string) (count int64, pairs, ok bool) {
 	if len(args) < 3 {
 		return 1, false, true
@@ -37,9 +37,8 @@ func (c *Conn) randomPairs(args [][]byte, option string) (count int64, pairs, ok
 	return count, pairs, true
 }
 
-// pick draws count different keys, all if there are no more; if count is
-// negative, -count keys, each of which may come again; those above 2^24, with
-// which Redis would exhaust its memory, are left out.
+// pick draws at most count different keys; if count is negative, -count keys with
+// repetition, but at most 2^24: Redis would run out of memory.
 func pick[V any](d *dict[V], r *rand.Rand, count int64) []string {
 	if d.len() == 0 || count == 0 {
 		return nil

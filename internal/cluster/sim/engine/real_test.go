@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// value is a reply, taken apart.
+// value is a parsed reply.
 type value struct {
 	kind  byte
 	text  string
@@ -75,7 +75,7 @@ type realServer struct {
 	control *realConn
 }
 
-// startReal starts a redis-server that ends with the test, or skips.
+// startReal starts a redis-server that is killed when the test ends, or skips the test.
 func startReal(t testing.TB) *realServer {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -103,9 +103,9 @@ func startReal(t testing.TB) *realServer {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s does not answer: %v", path, err)
+			t.Fatalf("%s does not reply: %v", path, err)
 		}
-		<-time.After(5 * time.Millisecond) // there is no event that tells that a port is open
+		<-time.After(5 * time.Millisecond) // there is no event for an open port
 	}
 	info, err := s.control.ask("INFO", "server")
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *realConn) read(limit time.Duration) (value, error) {
 	return readValue(c.r)
 }
 
-// readAll reads n replies; fewer come back if the server is silent for a while.
+// readAll reads n replies, or fewer if the server sends nothing for a while.
 func (c *realConn) readAll(n int) ([]value, error) {
 	var all []value
 	for range n {

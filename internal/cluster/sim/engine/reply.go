@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// The Write methods append to the reply of the command that runs. Those of
-// RESP3 write what RESP2 has for it, unless the client has said HELLO 3.
+// The Write methods append to the reply of the current command. Those of RESP3 types
+// write their RESP2 form, unless the client has sent HELLO 3.
 
 // WriteStatus writes a simple string, as in "OK".
 func (c *Conn) WriteStatus(s string) { c.line('+', s) }
@@ -19,7 +19,7 @@ func (c *Conn) WriteError(s string) {
 	c.out = append(c.out, '-')
 	for i := 0; i < len(s); i++ {
 		b := s[i]
-		if b == '\r' || b == '\n' { // would end the reply
+		if b == '\r' || b == '\n' { // ends the reply
 			b = ' '
 		}
 		c.out = append(c.out, b)
@@ -40,7 +40,7 @@ func (c *Conn) WriteBulkString(s string) {
 	c.out = append(c.out, '\r', '\n')
 }
 
-// WriteNull writes that there is no value.
+// WriteNull writes a null.
 func (c *Conn) WriteNull() {
 	if c.resp == 3 {
 		c.line('_', "")
@@ -49,7 +49,7 @@ func (c *Conn) WriteNull() {
 	c.line('$', "-1")
 }
 
-// WriteNullArray writes that there is no array.
+// WriteNullArray writes a null array.
 func (c *Conn) WriteNullArray() {
 	if c.resp == 3 {
 		c.line('_', "")
@@ -58,7 +58,7 @@ func (c *Conn) WriteNullArray() {
 	c.line('*', "-1")
 }
 
-// WriteArray begins an array of n elements, which have to be written next.
+// WriteArray begins an array of n elements, which must be written next.
 func (c *Conn) WriteArray(n int) { c.number('*', int64(n)) }
 
 // WriteMap begins a map of n pairs.
@@ -79,7 +79,7 @@ func (c *Conn) WriteSet(n int) {
 	c.number('*', int64(n))
 }
 
-// WritePush begins a message that nobody asked for, of n elements.
+// WritePush begins an out-of-band message of n elements.
 func (c *Conn) WritePush(n int) {
 	if c.resp == 3 {
 		c.number('>', int64(n))
@@ -88,7 +88,7 @@ func (c *Conn) WritePush(n int) {
 	c.number('*', int64(n))
 }
 
-// WriteDouble writes a number with a fraction.
+// WriteDouble writes a double.
 func (c *Conn) WriteDouble(f float64) {
 	if c.resp == 3 {
 		c.line(',', formatScore(f))
@@ -97,7 +97,7 @@ func (c *Conn) WriteDouble(f float64) {
 	c.WriteBulkString(formatScore(f))
 }
 
-// WriteVerbatim writes a text for people to read.
+// WriteVerbatim writes a verbatim string.
 func (c *Conn) WriteVerbatim(s string) {
 	if c.resp != 3 {
 		c.WriteBulkString(s)
@@ -133,7 +133,7 @@ func (c *Conn) number(kind byte, n int64) {
 	c.out = append(c.out, '\r', '\n')
 }
 
-// dirtyOut makes the connection be flushed at the end of the unit.
+// dirtyOut marks the connection to be flushed at the end of the execution unit.
 func (c *Conn) dirtyOut() {
 	if !c.pending && c.push != nil {
 		c.pending = true
@@ -141,10 +141,10 @@ func (c *Conn) dirtyOut() {
 	}
 }
 
-// formatScore writes a double as Redis 7.0 does, with %.17g.
+// formatScore formats a double as Redis 7.0 does, with %.17g.
 func formatScore(f float64) string { return formatG(f, 17) }
 
-// formatG is what C prints with %.*g.
+// formatG formats as C does with %.*g.
 func formatG(f float64, precision int) string {
 	switch {
 	case math.IsInf(f, 1):

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// scanOptions are those of SCAN, HSCAN, SSCAN and ZSCAN.
+// scanOptions are the options of SCAN, HSCAN, SSCAN and ZSCAN.
 type scanOptions struct {
 	cursor  uint64
 	count   int
@@ -13,7 +13,7 @@ type scanOptions struct {
 	kind    string // TYPE, SCAN only
 }
 
-// parseScan reads the options behind the cursor, or writes the error.
+// parseScan parses the options after the cursor, or writes the error.
 func (c *Conn) parseScan(args [][]byte, keys bool) (o scanOptions, ok bool) {
 	o = scanOptions{count: 10, pattern: "*"}
 	for i := 0; i < len(args); i += 2 {
@@ -41,8 +41,8 @@ func (c *Conn) parseScan(args [][]byte, keys bool) (o scanOptions, ok bool) {
 }
 
 func (c *Conn) cursor(b []byte) (uint64, bool) {
-	// As C's strtoul: a sign is allowed, and a negative number counts from 2^64, and
-	// nothing is zero.
+	// As C's strtoul: a sign is allowed, a negative number counts from 2^64, and an empty
+	// string is zero.
 	text := cString(b)
 	if text == "" {
 		return 0, true
@@ -59,12 +59,12 @@ func (c *Conn) cursor(b []byte) (uint64, bool) {
 	return n, true
 }
 
-// scan goes on behind a cursor, which is the number of the last insertion that
-// was seen: what is there all the time is seen once. whole: all at once, as
-// Redis does where a collection is small.
+// scan continues after a cursor, which is the sequence number of the last insertion that
+// was returned: an element that stays is returned once. whole: all at once, as Redis does
+// with a small collection.
 func scan[V any](d *dict[V], o scanOptions, whole bool, visit func(key string, v V)) (next uint64) {
 	if whole {
-		o.cursor = 0 // whatever was asked for
+		o.cursor = 0 // in place of the argument
 	}
 	for i := d.after(o.cursor); i < len(d.list); i++ {
 		e := &d.list[i]
@@ -115,7 +115,7 @@ func cmdScan(c *Conn, args [][]byte) {
 	c.writeScan(next, found)
 }
 
-// scanElements is the rest of HSCAN, SSCAN and ZSCAN.
+// scanElements implements HSCAN, SSCAN and ZSCAN.
 func (c *Conn) scanElements(args [][]byte, k kind, visit func(o *object, opts scanOptions) (uint64, []string)) {
 	cursor, ok := c.cursor(args[2])
 	if !ok {

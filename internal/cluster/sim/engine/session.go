@@ -91,7 +91,7 @@ func cmdHello(c *Conn, args [][]byte) {
 				c.WriteError(errBadName)
 				return
 			}
-			c.name = string(args[i+1]) // also if something is wrong behind it
+			c.name = string(args[i+1]) // even if a later argument is invalid
 			i++
 		default:
 			c.WriteError("ERR Syntax error in HELLO option '" + cString(args[i]) + "'")
@@ -150,7 +150,7 @@ func cmdAsking(c *Conn, _ [][]byte)    { c.clusterOnly() }
 func cmdReadonly(c *Conn, _ [][]byte)  { c.clusterOnly() }
 func cmdReadwrite(c *Conn, _ [][]byte) { c.clusterOnly() }
 
-// clusterOnly answers what only cluster nodes know; a node replaces it.
+// clusterOnly replies to commands of cluster nodes; a node replaces it.
 func (c *Conn) clusterOnly() {
 	if c.s.cfg.Cluster {
 		c.writeOK()
@@ -159,7 +159,7 @@ func (c *Conn) clusterOnly() {
 	c.WriteError("ERR This instance has cluster support disabled")
 }
 
-// cmdWait answers for a server that has no replicas; a node replaces it.
+// cmdWait replies for a server without replicas; a node replaces it.
 func cmdWait(c *Conn, args [][]byte) {
 	if _, ok := c.integer(args[1]); !ok {
 		return
@@ -179,7 +179,7 @@ func cmdWait(c *Conn, args [][]byte) {
 	c.WriteInt(0)
 }
 
-// cmdRole answers for a master that has no replicas; a node replaces it.
+// cmdRole replies for a master without replicas; a node replaces it.
 func cmdRole(c *Conn, _ [][]byte) {
 	c.WriteArray(3)
 	c.WriteBulkString("master")

@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// set is the value of a set: its members in order of insertion. While all are
-// integers and not too many, they are told in their own order, as Redis does.
+// set is the value of a set: its members in order of insertion. A small set of integers
+// is returned in numerical order, as Redis does.
 type set struct{ members dict[struct{}] }
 
 func (o *object) set() *set { return o.val.(*set) }
 
 func newSet() *object { return &object{kind: kindSet, expires: never, val: &set{}} }
 
-// addMember says whether the member is new.
+// addMember adds a member, and reports whether it is new.
 func (o *object) addMember(b []byte) bool {
 	if !o.set().members.set(view(b), struct{}{}) {
 		return false
@@ -24,7 +24,7 @@ func (o *object) addMember(b []byte) bool {
 	return true
 }
 
-// memberList are the members in the order in which they are told.
+// memberList are the members in the order of a reply.
 func (o *object) memberList() []string {
 	if o == nil {
 		return nil
@@ -182,17 +182,17 @@ func cmdSpop(c *Conn, args [][]byte) {
 		c.WriteSet(0)
 	default:
 		names := pick(&o.set().members, c.s.random, count)
-		told := [][]byte{[]byte("SREM"), args[1]}
+		effect := [][]byte{[]byte("SREM"), args[1]}
 		for _, name := range names {
 			o.set().members.del(name)
-			told = append(told, []byte(name))
+			effect = append(effect, []byte(name))
 		}
 		if o.cardinality() == 0 {
-			told = [][]byte{[]byte("DEL"), args[1]}
+			effect = [][]byte{[]byte("DEL"), args[1]}
 		}
 		c.dropEmpty(args[1], o.cardinality())
 		c.changed(args[1])
-		c.s.rewrite(told...)
+		c.s.rewrite(effect...)
 		if len(args) == 2 {
 			c.WriteBulkString(names[0])
 		} else {

@@ -35,7 +35,7 @@ func difference(sets []*object) []string {
 	})
 }
 
-// sets finds all of them; what is not there is nil.
+// sets finds the sets; one that does not exist is nil.
 func (c *Conn) sets(keys [][]byte) ([]*object, bool) {
 	sets := make([]*object, len(keys))
 	for i, key := range keys {
@@ -85,7 +85,7 @@ func cmdSintercard(c *Conn, args [][]byte) {
 	c.writeLimited(len(intersection(sets)), limit)
 }
 
-// parseIntercard reads "numkeys key … [LIMIT n]", or writes the error.
+// parseIntercard parses "numkeys key … [LIMIT n]", or writes the error.
 func (c *Conn) parseIntercard(args [][]byte) (keys [][]byte, limit int64, ok bool) {
 	n, ok := parseInt(args[1])
 	if !ok || n <= 0 {
@@ -100,7 +100,7 @@ func (c *Conn) parseIntercard(args [][]byte) (keys [][]byte, limit int64, ok boo
 	return args[2 : 2+n], limit, ok
 }
 
-// parseLimit reads "[LIMIT n]", or writes the error.
+// parseLimit parses "[LIMIT n]", or writes the error.
 func (c *Conn) parseLimit(rest [][]byte) (limit int64, ok bool) {
 	for i := 0; i < len(rest); i += 2 {
 		if !is(rest[i], "limit") || i+1 == len(rest) {

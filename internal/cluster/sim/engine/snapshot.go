@@ -7,13 +7,12 @@ import (
 	"math"
 )
 
-// snapshotMagic begins a snapshot; its last byte is the version of the format.
+// snapshotMagic is the beginning of a snapshot; its last byte is the format version.
 const snapshotMagic = "lockchaos engine\x01"
 
-// Snapshot is the data set: keys, values and when they end, keys that are over
-// included. Scripts are not in it: a server that starts again, and a replica,
-// does not know them. The same data set built in the same way gives the same
-// bytes.
+// Snapshot is the data set: keys, values and expiries, including keys that have expired.
+// It does not include scripts: neither a restarted server nor a replica has them. The
+// same data set built in the same way gives the same bytes.
 func (s *Server) Snapshot() []byte {
 	b := []byte(snapshotMagic)
 	for _, db := range s.dbs {
@@ -61,15 +60,15 @@ func (o *object) append(b []byte) []byte {
 	return b
 }
 
-// Load replaces the data set by that of a snapshot. Watched keys count as
-// changed. If the bytes are not those of a snapshot, nothing is changed.
+// Load replaces the data set by that of a snapshot. Watched keys count as changed. An
+// invalid snapshot changes nothing.
 func (s *Server) Load(snapshot []byte) error {
 	r := snapshotReader{b: snapshot}
 	if string(r.take(len(snapshotMagic))) != snapshotMagic {
 		return errors.New("loading a snapshot: it is not one of this version")
 	}
 	next := New(Config{Now: s.cfg.Now, Seed: s.cfg.Seed})
-	next.applying = true // nothing runs out meanwhile
+	next.applying = true // no key expires meanwhile
 	for db := range next.dbs {
 		for range r.count() {
 			key := r.text()
@@ -99,7 +98,7 @@ func (s *Server) Load(snapshot []byte) error {
 	return nil
 }
 
-// snapshotReader takes a snapshot apart; once bad, it gives nothing.
+// snapshotReader parses a snapshot; once bad, it returns zero values.
 type snapshotReader struct {
 	b   []byte
 	bad bool
@@ -115,7 +114,7 @@ func (r *snapshotReader) take(n int) []byte {
 	return part
 }
 
-// count reads how many items follow; each takes a byte at least.
+// count reads how many items follow; each has at least one byte.
 func (r *snapshotReader) count() int {
 	n, used := binary.Uvarint(r.b)
 	if r.bad || used <= 0 || n > uint64(len(r.b)) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Flags say what a command does and where it is allowed, as COMMAND tells them.
+// Flags are the flags of a command, as in COMMAND.
 type Flags uint32
 
 // Flags of commands.
@@ -16,30 +16,30 @@ const (
 	DenyOOM                           // refused when memory is full
 	Fast                              // of constant or logarithmic time
 	Admin                             // for those who run the server
-	PubSub                            // of channels
-	NoScript                          // not from scripts
-	Blocking                          // may wait
+	PubSub                            // pub/sub
+	NoScript                          // not allowed in scripts
+	Blocking                          // may block
 	Loading                           // allowed while the data set is being loaded
 	Stale                             // allowed on a replica that has lost its master
-	MovableKeys                       // where the keys are depends on the arguments
+	MovableKeys                       // the positions of keys depend on the arguments
 	NoMulti                           // not in a transaction
 	AllowBusy                         // allowed while a script runs for too long
 	NoAuth                            // allowed before AUTH
-	NoMandatoryKeys                   // may have no keys although it has a place for them
+	NoMandatoryKeys                   // may have no keys although it has positions for them
 
 	container      // has subcommands
-	gathers        // executes other commands, whose effects count
-	immediate      // is executed although a transaction is being put together
-	mayReplicate   // reaches replicas although it changes no key
-	whenSubscribed // allowed to a subscriber of RESP2
+	gathers        // executes other commands, whose effects are propagated
+	immediate      // is executed, not queued, in a transaction
+	mayReplicate   // is propagated although it changes no key
+	whenSubscribed // allowed in RESP2 subscribed mode
 )
 
 // Spec is a row of the command table.
 type Spec struct {
 	Name  string // in lower case; of a subcommand "client|id"
-	Arity int    // how many arguments with the name; negative: at least so many
+	Arity int    // number of arguments with the name; negative: the least
 	Flags Flags
-	// First, Last and Step are where the keys are among the arguments; First 0: there are none, or MovableKeys.
+	// First, Last and Step are the positions of keys in the arguments; First 0: no keys, or MovableKeys.
 	// A negative Last counts from the end.
 	First, Last, Step int
 	do                Command
@@ -66,7 +66,7 @@ func (spec *Spec) Keys(args [][]byte) [][]byte {
 	return keys
 }
 
-// movable finds the keys behind their number.
+// movable finds the keys after their count.
 func (spec *Spec) movable(args [][]byte) [][]byte {
 	at := 1
 	switch spec.Name {
@@ -87,7 +87,7 @@ func (spec *Spec) movable(args [][]byte) [][]byte {
 	return keys
 }
 
-// baseTable is the command table without additions; it is never changed.
+// baseTable is the command table without additions; it is never modified.
 var baseTable = sync.OnceValue(func() map[string]*Spec {
 	t := map[string]*Spec{}
 	for _, rows := range [][]Spec{
@@ -118,14 +118,13 @@ func newTable(extra map[string]Command) map[string]*Spec {
 		spec.do = do
 		t[name] = spec
 		if parent, _, sub := strings.Cut(name, "|"); sub && t[parent] == nil {
-			t[parent] = &Spec{Name: parent, Arity: -2, Flags: container, do: nothing}
+			t[parent] = &Spec{Name: parent, Arity: -2, Flags: container, do: containerOnly}
 		}
 	}
 	return t
 }
 
-// Commands are the names in the table, sorted, subcommands with their command as
-// in "client|id".
+// Commands are the names in the table, sorted; a subcommand is "client|id".
 func (s *Server) Commands() []string {
 	names := make([]string, 0, len(s.table))
 	for name := range s.table {
@@ -135,5 +134,5 @@ func (s *Server) Commands() []string {
 	return names
 }
 
-// nothing is what a command with subcommands does itself; it is never reached.
-func nothing(*Conn, [][]byte) {}
+// containerOnly is the function of a command with subcommands; it is never called.
+func containerOnly(*Conn, [][]byte) {}

@@ -12,14 +12,14 @@ func newString(b []byte) *object {
 	return &object{kind: kindString, expires: never, str: bytes.Clone(b)}
 }
 
-// setOptions are those of SET and GETEX.
+// setOptions are the options of SET and GETEX.
 type setOptions struct {
 	nx, xx, get, keepTTL, persist bool
 	unit                          string // EX, PX, EXAT or PXAT in lower case; "": no expiry
 	value                         []byte
 }
 
-// parseSetOptions reads them, or writes the error.
+// parseSetOptions parses them, or writes the error.
 func (c *Conn) parseSetOptions(args [][]byte, getex bool) (o setOptions, ok bool) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -52,8 +52,8 @@ func (c *Conn) parseSetOptions(args [][]byte, getex bool) (o setOptions, ok bool
 	return o, true
 }
 
-// deadline is when a time given in a unit is over, in Unix milliseconds; if it is
-// none, it writes the error.
+// deadline converts a time in a unit to an expiry in Unix milliseconds, or writes the
+// error.
 func (c *Conn) deadline(o setOptions, command string) (int64, bool) {
 	n, ok := c.integer(o.value)
 	if !ok {
@@ -82,7 +82,7 @@ func cmdSet(c *Conn, args [][]byte) {
 	}
 }
 
-// setString is SET with all its options; args[1] is the key.
+// setString implements SET with all its options; args[1] is the key.
 func (c *Conn) setString(args [][]byte, value []byte, o setOptions, command string) {
 	key, at := args[1], int64(never)
 	if o.unit != "" {
@@ -116,7 +116,7 @@ func (c *Conn) setString(args [][]byte, value []byte, o setOptions, command stri
 	}
 }
 
-// withoutGet is what a replica is told of SET … GET.
+// withoutGet is SET … GET as it is propagated.
 func withoutGet(args [][]byte) [][]byte {
 	out := append([][]byte{}, args[:3]...)
 	for _, a := range args[3:] {
@@ -127,8 +127,7 @@ func withoutGet(args [][]byte) [][]byte {
 	return out
 }
 
-// overwrite makes key a string. Where there was one already, its memory is used
-// again.
+// overwrite sets key to a string. The memory of an existing string is reused.
 func (c *Conn) overwrite(key, value []byte, old *object, at int64, keepTTL bool) {
 	if keepTTL && old != nil {
 		at = old.expires
@@ -339,8 +338,7 @@ func cmdSetrange(c *Conn, args [][]byte) {
 	c.WriteInt(int64(len(o.str)))
 }
 
-// grown makes the string at key be at least n bytes long; o is nil if there is
-// none.
+// grown extends the string at key to at least n bytes; o is nil if there is none.
 func (c *Conn) grown(key []byte, o *object, n int) *object {
 	if o == nil {
 		o = newString(nil)
@@ -367,7 +365,7 @@ func cmdGetrange(c *Conn, args [][]byte) {
 		return
 	}
 	n := int64(len(o.str))
-	if end < 0 { // Redis reads the first byte where the end is before the string
+	if end < 0 { // Redis returns the first byte if the end is before the string
 		end = max(end+n, 0)
 	}
 	from, to := span(start, end, len(o.str))

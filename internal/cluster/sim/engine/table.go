@@ -1,6 +1,6 @@
 package engine
 
-// The rows are those of COMMAND of Redis 7.0.15: arity, flags, and where the keys are.
+// The rows are from COMMAND of Redis 7.0.15: arity, flags, and positions of keys.
 
 func stringRows() []Spec {
 	return []Spec{
@@ -46,7 +46,7 @@ func keyRows() []Spec {
 		{"flushdb", -1, Write, 0, 0, 0, cmdFlushdb},
 		{"keys", 2, ReadOnly, 0, 0, 0, cmdKeys},
 		{"move", 3, Write | Fast, 1, 1, 1, cmdMove},
-		{"object", -2, container, 0, 0, 0, nothing},
+		{"object", -2, container, 0, 0, 0, containerOnly},
 		{"object|encoding", 3, ReadOnly, 2, 2, 1, cmdObjectEncoding},
 		{"object|freq", 3, ReadOnly, 2, 2, 1, cmdObjectFreq},
 		{"object|idletime", 3, ReadOnly, 2, 2, 1, cmdObjectIdletime},
@@ -92,7 +92,7 @@ func sessionRows() []Spec {
 	return []Spec{
 		{"asking", 1, Fast, 0, 0, 0, cmdAsking},
 		{"auth", -2, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, 0, 0, 0, cmdAuth},
-		{"client", -2, container, 0, 0, 0, nothing},
+		{"client", -2, container, 0, 0, 0, containerOnly},
 		{"client|getname", 2, NoScript | Loading | Stale, 0, 0, 0, cmdClientGetname},
 		{"client|getredir", 2, NoScript | Loading | Stale, 0, 0, 0, cmdClientGetredir},
 		{"client|id", 2, NoScript | Loading | Stale, 0, 0, 0, cmdClientId},
@@ -118,7 +118,7 @@ func sessionRows() []Spec {
 		{"readonly", 1, Loading | Stale | Fast, 0, 0, 0, cmdReadonly},
 		{"readwrite", 1, Loading | Stale | Fast, 0, 0, 0, cmdReadwrite},
 		{"reset", 1, NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | immediate | whenSubscribed, 0, 0, 0, cmdReset},
-		{"script", -2, container, 0, 0, 0, nothing},
+		{"script", -2, container, 0, 0, 0, containerOnly},
 		{"script|exists", -3, NoScript, 0, 0, 0, cmdScriptExists},
 		{"script|flush", -2, NoScript, 0, 0, 0, cmdScriptFlush},
 		{"script|kill", 2, NoScript | AllowBusy, 0, 0, 0, cmdScriptKill},
@@ -134,7 +134,7 @@ func pubsubRows() []Spec {
 	return []Spec{
 		{"psubscribe", -2, PubSub | NoScript | Loading | Stale | whenSubscribed, 0, 0, 0, cmdPsubscribe},
 		{"publish", 3, PubSub | Loading | Stale | Fast | mayReplicate, 0, 0, 0, cmdPublish},
-		{"pubsub", -2, container, 0, 0, 0, nothing},
+		{"pubsub", -2, container, 0, 0, 0, containerOnly},
 		{"pubsub|channels", -2, PubSub | Loading | Stale, 0, 0, 0, cmdPubsubChannels},
 		{"pubsub|numpat", 2, PubSub | Loading | Stale, 0, 0, 0, cmdPubsubNumpat},
 		{"pubsub|numsub", -2, PubSub | Loading | Stale, 0, 0, 0, cmdPubsubNumsub},
@@ -156,7 +156,7 @@ func serverRows() []Spec {
 		{"command|docs", -2, Loading | Stale, 0, 0, 0, cmdCommandDocs},
 		{"command|info", -2, Loading | Stale, 0, 0, 0, cmdCommandInfo},
 		{"command|list", -2, Loading | Stale, 0, 0, 0, cmdCommandList},
-		{"config", -2, container, 0, 0, 0, nothing},
+		{"config", -2, container, 0, 0, 0, containerOnly},
 		{"config|get", -3, Admin | NoScript | Loading | Stale, 0, 0, 0, cmdConfigGet},
 		{"config|resetstat", 2, Admin | NoScript | Loading | Stale, 0, 0, 0, cmdConfigResetstat},
 		{"config|set", -4, Admin | NoScript | Loading | Stale, 0, 0, 0, cmdConfigSet},

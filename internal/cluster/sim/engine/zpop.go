@@ -37,7 +37,7 @@ func (c *Conn) zpop(args [][]byte, least bool) {
 	c.writeItems(items, true)
 }
 
-// takeItems takes the least or the greatest off, in their order.
+// takeItems removes the items with the lowest or the highest scores, in order.
 func (c *Conn) takeItems(key []byte, o *object, least bool, count int64) []zitem {
 	n := int(min(count, int64(len(o.items()))))
 	from := 0
@@ -77,7 +77,7 @@ func (c *Conn) bzpop(args [][]byte, least bool) {
 	})
 }
 
-// zpopFirst takes from the first key that has a sorted set, or waits for one.
+// zpopFirst pops from the first key that has a sorted set, or blocks.
 func (c *Conn) zpopFirst(keys [][]byte, until time.Time, block bool, take func(key []byte, o *object)) {
 	serve := func(key []byte) bool {
 		o := c.s.find(c.db, view(key))

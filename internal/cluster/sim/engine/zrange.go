@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// bound is an end of a range by score or by name.
+// bound is an end of a range by score or by member.
 type bound struct {
 	score     float64
 	name      string
 	exclusive bool
-	infinite  int // of names: -1 before all, 1 behind all
+	infinite  int // of members: -1 before all, 1 after all
 }
 
-// limits are both ends; lex: by name.
+// limits are both ends; lex: by member.
 type limits struct {
 	min, max bound
 	lex      bool
 }
 
-// above says whether an item is not below the bound.
+// above reports whether an item is not below the bound.
 func (b bound) above(item zitem, lex bool) bool {
 	cmp := b.compare(item, lex)
 	return cmp > 0 || cmp == 0 && !b.exclusive
 }
 
-// below says whether an item is not above the bound.
+// below reports whether an item is not above the bound.
 func (b bound) below(item zitem, lex bool) bool {
 	cmp := b.compare(item, lex)
 	return cmp < 0 || cmp == 0 && !b.exclusive
@@ -47,9 +47,9 @@ func (b bound) compare(item zitem, lex bool) int {
 	return strings.Compare(item.name, b.name)
 }
 
-// part is where the items between the limits are, as Redis looks for them: from
-// the end that is told first. Where a range is asked for by name and the scores
-// are not all alike, it stops at the first that does not fit.
+// part is the range of items between the limits, as Redis finds it: from the end that is
+// returned first. In a range by member with different scores it stops at the first item
+// that does not match.
 func (l limits) part(items []zitem, rev bool) (from, to int) {
 	n := len(items)
 	if n == 0 || !l.min.above(items[n-1], l.lex) || !l.max.below(items[0], l.lex) {
@@ -73,8 +73,8 @@ func (l limits) part(items []zitem, rev bool) (from, to int) {
 	return from, to
 }
 
-// parseScoreBound reads a number as strtod does: up to a zero byte, blanks before
-// it allowed, and nothing is zero.
+// parseScoreBound parses a number as strtod does: up to a zero byte, leading white space
+// allowed, and an empty string is zero.
 func parseScoreBound(b []byte) (bound, bool) {
 	var out bound
 	if len(b) > 0 && b[0] == '(' {
@@ -107,7 +107,7 @@ func parseLexBound(b []byte) (bound, bool) {
 	return bound{}, false
 }
 
-// parseLimits reads both ends, or writes the error.
+// parseLimits parses both ends, or writes the error.
 func (c *Conn) parseLimits(lo, hi []byte, lex bool) (l limits, ok bool) {
 	parse, bad := parseScoreBound, "ERR min or max is not a float"
 	if lex {
@@ -124,7 +124,7 @@ func (c *Conn) parseLimits(lo, hi []byte, lex bool) (l limits, ok bool) {
 	return l, true
 }
 
-// rangeRequest is what a command of the family of ZRANGE asks for.
+// rangeRequest is the arguments of a command of the ZRANGE family.
 type rangeRequest struct {
 	by            byte // 'i'ndex, 's'core, 'l'ex
 	rev           bool
@@ -161,8 +161,8 @@ func cmdZrevrangebylex(c *Conn, args [][]byte) {
 	c.zrange(args[1], args[2:], rangeRequest{by: 'l', rev: true}, false)
 }
 
-// parseRange reads the options behind both ends, or writes the error; general:
-// those of ZRANGE, which chooses by them.
+// parseRange parses the options after both ends, or writes the error; general: those of
+// ZRANGE, which select the kind of range.
 func (c *Conn) parseRange(args [][]byte, r rangeRequest, general bool) (rangeRequest, bool) {
 	r.count = -1
 	limited := false
@@ -246,7 +246,7 @@ func (c *Conn) zrange(key []byte, args [][]byte, r rangeRequest, general bool) {
 	c.answerRange(items, r)
 }
 
-// limitItems is LIMIT; a negative offset leaves nothing.
+// limitItems applies LIMIT; a negative offset selects nothing.
 func limitItems(items []zitem, offset, count int64) []zitem {
 	if offset < 0 || offset >= int64(len(items)) {
 		return nil
@@ -266,7 +266,7 @@ func (c *Conn) answerRange(items []zitem, r rangeRequest) {
 	c.storeItems(r.store, items)
 }
 
-// storeItems puts a sorted set at key, or removes it if there are no items.
+// storeItems stores a sorted set at key, or removes the key if there are no items.
 func (c *Conn) storeItems(key []byte, items []zitem) {
 	if len(items) == 0 {
 		c.delete(key)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// zset is the value of a sorted set: scores by member, and the members sorted by
-// score and then by name.
+// zset is the value of a sorted set: scores by member, and members sorted by score and
+// then by name.
 type zset struct {
 	scores dict[float64]
 	sorted []zitem
@@ -32,13 +32,13 @@ func compareItems(a, b zitem) int {
 	return strings.Compare(a.name, b.name)
 }
 
-// rank is the place of a member that is there.
+// rank is the index of an existing member.
 func (z *zset) rank(item zitem) int {
 	i, _ := slices.BinarySearchFunc(z.sorted, item, compareItems)
 	return i
 }
 
-// setScore adds a member or gives it another score.
+// setScore adds a member or changes its score.
 func (o *object) setScore(name string, score float64) {
 	z := o.zset()
 	if i := z.scores.find(name); i >= 0 {
@@ -58,7 +58,7 @@ func (o *object) setScore(name string, score float64) {
 	}
 }
 
-// drop removes a member, and says whether it was there.
+// drop removes a member, and reports whether it existed.
 func (z *zset) drop(name string) bool {
 	score, ok := z.scores.get(name)
 	if !ok {
@@ -70,7 +70,7 @@ func (z *zset) drop(name string) bool {
 	return true
 }
 
-// items are the members in order; nil where there is no set.
+// items are the members in order; nil without a set.
 func (o *object) items() []zitem {
 	if o == nil {
 		return nil
@@ -78,7 +78,7 @@ func (o *object) items() []zitem {
 	return o.zset().sorted
 }
 
-// dropItems removes a part of the sorted members.
+// dropItems removes a range of the sorted members.
 func (c *Conn) dropItems(key []byte, o *object, from, to int) {
 	z := o.zset()
 	for _, item := range z.sorted[from:to] {
@@ -91,7 +91,7 @@ func (c *Conn) dropItems(key []byte, o *object, from, to int) {
 
 type zaddOptions struct{ nx, xx, gt, lt, ch, incr bool }
 
-// parseZadd reads the options, and says where the pairs begin; it writes the
+// parseZadd parses the options and returns the index of the first pair, or writes the
 // error.
 func (c *Conn) parseZadd(args [][]byte) (o zaddOptions, at int, ok bool) {
 	at = 2
@@ -328,8 +328,7 @@ func cmdZrandmember(c *Conn, args [][]byte) {
 	}
 }
 
-// writeItems writes members, and their scores if that is asked for: flat in
-// RESP2, in pairs in RESP3.
+// writeItems writes members, optionally with scores: flat in RESP2, in pairs in RESP3.
 func (c *Conn) writeItems(items []zitem, scores bool) {
 	n := len(items)
 	if scores && c.resp == 2 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// zoperation is ZUNION, ZINTER or ZDIFF with what it is to do.
+// zoperation is ZUNION, ZINTER or ZDIFF with its arguments.
 type zoperation struct {
 	what    byte // 'u', 'i' or 'd'
 	weights []float64
@@ -27,8 +27,8 @@ func addScores(a, b float64) float64 {
 	return 0 // of infinities of both signs
 }
 
-// parseZop reads "numkeys key … [WEIGHTS …] [AGGREGATE …] [WITHSCORES]", or
-// writes the error.
+// parseZop parses "numkeys key … [WEIGHTS …] [AGGREGATE …] [WITHSCORES]", or writes the
+// error.
 func (c *Conn) parseZop(args [][]byte, name string, store bool) (op zoperation, sources []*object, ok bool) {
 	if sources, ok = c.parseSources(args, name); !ok {
 		return op, nil, false
@@ -42,7 +42,7 @@ func (c *Conn) parseZop(args [][]byte, name string, store bool) (op zoperation, 
 	return op, sources, ok
 }
 
-// parseSources reads "numkeys key …" and finds the sets, or writes the error.
+// parseSources parses "numkeys key …" and finds the sets, or writes the error.
 func (c *Conn) parseSources(args [][]byte, name string) ([]*object, bool) {
 	n, ok := c.integer(args[0])
 	if !ok {
@@ -59,7 +59,7 @@ func (c *Conn) parseSources(args [][]byte, name string) ([]*object, bool) {
 	return c.zsources(args[1 : 1+n])
 }
 
-// zopOptions reads what stands behind the keys.
+// zopOptions parses the options after the keys.
 func (c *Conn) zopOptions(op *zoperation, rest [][]byte, store bool) bool {
 	folds := map[string]func(a, b float64) float64{"sum": addScores, "min": math.Min, "max": math.Max}
 	n := len(op.weights)
@@ -90,7 +90,7 @@ func (c *Conn) zopOptions(op *zoperation, rest [][]byte, store bool) bool {
 	return true
 }
 
-// zsource is one of the sets that are put together; a plain set has scores of one.
+// zsource is one of the source sets; in a plain set every score is one.
 func (c *Conn) zsource(key []byte) (*object, bool) {
 	o := c.find(key)
 	switch {
@@ -133,15 +133,15 @@ func (c *Conn) zop(args [][]byte, dest []byte, name string) {
 	c.writeItems(items, op.scores)
 }
 
-// weigh is a score times its weight; infinity times zero is zero.
-func weigh(score, weight float64) float64 {
+// weighted is score times weight; infinity times zero is zero.
+func weighted(score, weight float64) float64 {
 	if f := score * weight; !math.IsNaN(f) {
 		return f
 	}
 	return 0
 }
 
-// run is the result in order.
+// run returns the result in order.
 func (op zoperation) run(sources []*object) []zitem {
 	out := newZSet()
 	for i, o := range sources {
@@ -152,7 +152,7 @@ func (op zoperation) run(sources []*object) []zitem {
 				}
 				continue
 			}
-			score := weigh(item.score, op.weights[i])
+			score := weighted(item.score, op.weights[i])
 			if was, there := out.zset().scores.get(item.name); there {
 				score = op.fold(was, score)
 			}
