@@ -11,32 +11,27 @@ import (
 	"time"
 )
 
-// Format is the version of the layout that this package writes, and the only
-// one that it reads.
+// Format is the version of the layout that this package writes and reads.
 const Format = 1
 
-// Root is the folder for runs if the user names none, relative to the working folder.
+// Root is the default folder for runs, relative to the working directory.
 const Root = "chaos-runs"
 
-// Latest is the name of the link to the newest run: one beside the runs of a
-// scenario, one beside all scenarios.
+// Latest is the name of the link to the newest run: one beside the runs of a scenario, one beside all scenarios.
 const Latest = "latest"
 
-// stamp is the time in a directory's name: it sorts as it reads.
+// stamp is the format of the time in a directory's name, which sorts by time.
 const stamp = "20060102T150405.000Z"
 
-// Dir is the directory of one run. It holds nothing open, so there is nothing
-// to close, and its methods may be used by several goroutines.
+// Dir is the directory of one run. It needs no closing; its methods may be called from several goroutines.
 type Dir struct {
 	Path    string // of the directory, links resolved
 	ID      string // scenario/UTC time-seed, as in Manifest.ID
-	LinkErr error  // why latest could not be pointed here; nil if it does, and after Open
+	LinkErr error  // of Create: why latest does not point here
 }
 
-// Create makes root/scenario/time-seed and points latest at it. An empty root is
-// [Root]; characters of scenario that have no place in a file's name become "-".
-// A link that cannot be set is told in LinkErr and is no error: file systems
-// without links exist, and a run is worth more than its link.
+// Create makes root/scenario/time-seed and points latest at it. An empty root is [Root]; see [SafeName] for scenario.
+// Some file systems have no links, so a link that cannot be set is only reported in LinkErr.
 func Create(root, scenario string, seed uint64, now time.Time) (*Dir, error) {
 	if root == "" {
 		root = Root
@@ -62,8 +57,7 @@ func Create(root, scenario string, seed uint64, now time.Time) (*Dir, error) {
 	return &Dir{Path: path, ID: name + "/" + made, LinkErr: linkErr}, nil
 }
 
-// Writable finds out whether runs can be kept under root, before there is one.
-// It leaves nothing behind. An empty root is [Root].
+// Writable reports why no runs can be written under root. It leaves nothing there. An empty root is [Root].
 func Writable(root string) error {
 	if root == "" {
 		root = Root
@@ -83,7 +77,7 @@ func Writable(root string) error {
 		_, err = f.Write(make([]byte, 4<<10))
 		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	if made != "" { // empty folders of our own
+	if made != "" { // remove the folders that MkdirAll has made
 		for dir := filepath.Clean(root); os.Remove(dir) == nil && dir != made; dir = filepath.Dir(dir) {
 		}
 	}
@@ -93,7 +87,7 @@ func Writable(root string) error {
 	return nil
 }
 
-// mkdirNew makes base, or base-2, base-3 … if two runs began in one millisecond.
+// mkdirNew makes base, or base-2, base-3 … if two runs start in one millisecond.
 func mkdirNew(parent, base string) (string, error) {
 	name := base
 	for n := 2; ; n++ {
@@ -105,11 +99,10 @@ func mkdirNew(parent, base string) (string, error) {
 	}
 }
 
-// link points name at target in one step, so that a reader finds the old run or
-// the new one and never nothing.
+// link points name at target atomically, so that a reader finds the old run or the new one.
 func link(name, target string) error {
 	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink == 0 {
-		return fmt.Errorf("linking %s: something that is no link is in its place", name)
+		return fmt.Errorf("linking %s: a file or directory of that name exists", name)
 	}
 	temp := fmt.Sprintf("%s.%d", name, os.Getpid())
 	if err := os.Symlink(target, temp); err != nil {
@@ -121,28 +114,26 @@ func link(name, target string) error {
 	return nil
 }
 
-// Open finds the run directory at path, which may be a link, such as a latest,
-// and reads its manifest once in order to know that it is one. The word latest
-// alone means the newest run under [Root]. Links are followed once, so that a
-// run that starts meanwhile does not change what is read.
+// Open opens the run directory at path, which may be a link; latest alone is the newest run under [Root]. Links are
+// followed now, so that a run that starts later does not change what is read.
 func Open(path string) (*Dir, error) {
 	if path == Latest {
 		if _, err := os.Lstat(path); err != nil {
 			path = filepath.Join(Root, Latest)
 		}
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, explain("opening run directory "+path, err)
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(resolved)
 	if err != nil {
 		return nil, explain("opening run directory "+path, err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("opening run directory %s: it is a file; name the directory that it lies in", path)
+		return nil, fmt.Errorf("opening run directory %s: it is a file; name its directory", path)
 	}
-	d := &Dir{Path: real, ID: filepath.Base(filepath.Dir(real)) + "/" + filepath.Base(real)}
+	d := &Dir{Path: resolved, ID: filepath.Base(filepath.Dir(resolved)) + "/" + filepath.Base(resolved)}
 	m, err := d.ReadManifest()
 	if err != nil {
 		return nil, d.notARun(path, err)
@@ -153,34 +144,33 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// notARun turns a manifest that is missing into advice.
+// notARun adds advice to the error of a missing manifest.
 func (d *Dir) notARun(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if _, lerr := os.Lstat(filepath.Join(d.Path, Latest)); lerr == nil {
-		return fmt.Errorf("opening run directory %s: it is a folder of runs; name one of them, such as %s",
+		return fmt.Errorf("opening run directory %s: it contains run directories; name one of them, such as %s",
 			path, filepath.Join(path, Latest))
 	}
 	if _, herr := os.Stat(d.File(HistoryFile)); herr == nil {
-		return fmt.Errorf("opening run directory %s: it has no %s; judge its history alone with: chaos check %s",
+		return fmt.Errorf("opening run directory %s: it has no %s; to judge its history alone, run: chaos check %s",
 			path, ManifestFile, filepath.Join(path, HistoryFile))
 	}
-	return fmt.Errorf("opening run directory %s: it has neither %s nor %s, so it is no run directory; "+
-		"runs lie in %s/SCENARIO/", path, ManifestFile, HistoryFile, Root)
+	return fmt.Errorf("opening run directory %s: it has neither %s nor %s, so it is not a run directory; "+
+		"runs are in %s/SCENARIO/", path, ManifestFile, HistoryFile, Root)
 }
 
-// File is the path of the file of that name, whether it is there or not.
+// File is the path of the file of that name, whether it exists or not.
 func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 
-// Has says whether the run directory has a file of that name.
+// Has reports whether the run directory has a file of that name.
 func (d *Dir) Has(name string) bool {
 	info, err := os.Stat(d.File(name))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// LogFile opens logs/name for appending, and makes it if need be. The caller
-// closes it. What has no place in a file's name becomes "-".
+// LogFile opens logs/name, see [SafeName], for appending. It creates the file if necessary.
 func (d *Dir) LogFile(name string) (*os.File, error) {
 	path := filepath.Join(d.Path, LogsDir, SafeName(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -193,7 +183,7 @@ func (d *Dir) LogFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Logs are the names of the files in logs/, sorted; none if there is no such folder.
+// Logs are the names of the files in logs/, sorted.
 func (d *Dir) Logs() []string {
 	entries, err := os.ReadDir(filepath.Join(d.Path, LogsDir))
 	if err != nil {
@@ -208,9 +198,8 @@ func (d *Dir) Logs() []string {
 	return names
 }
 
-// SafeName turns any text into the name of a file in this folder: letters,
-// digits, "-", "_" and "." stay, the rest becomes "-". It never begins with a
-// dot and is never empty nor longer than 100 bytes.
+// SafeName makes any text the name of a file: what is not a letter, a digit, "-", "_" or "." becomes "-". The name does
+// not begin with a dot and has 1 to 100 bytes.
 func SafeName(s string) string {
 	keep := func(r rune) rune {
 		switch {
@@ -229,17 +218,17 @@ func SafeName(s string) string {
 	return s
 }
 
-// explain says what to do about the errors of a file system that users meet.
+// explain adds advice to the errors of file systems that users have.
 func explain(doing string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: %w; choose a folder that you may write to with --out", doing, err)
+		return fmt.Errorf("%s: %w; choose a folder that you may write to (--out)", doing, err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%s: %w; make room (old runs lie in %s) or choose another disk with --out", doing, err, Root)
+		return fmt.Errorf("%s: %w; make room (old runs are in %s) or choose another disk (--out)", doing, err, Root)
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%s: %w; choose another folder with --out", doing, err)
+		return fmt.Errorf("%s: %w; choose another folder (--out)", doing, err)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s: a part of that path is a file: %w; choose another folder with --out", doing, err)
+		return fmt.Errorf("%s: a part of the path is a file: %w; choose another folder (--out)", doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

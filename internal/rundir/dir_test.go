@@ -49,7 +49,7 @@ func TestCreateNamesAndLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != want {
-			t.Errorf("%s leads to %s, want %s", link, got, want)
+			t.Errorf("%s points to %s, want %s", link, got, want)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestCreateLinkTaken(t *testing.T) {
 		t.Fatalf("a link that cannot be set must not stop a run: %v", err)
 	}
 	if d.LinkErr == nil {
-		t.Error("LinkErr is nil although a folder is in the place of the link")
+		t.Error("LinkErr is nil although a directory has the name of the link")
 	}
 }
 
@@ -79,7 +79,7 @@ func TestCreateInFile(t *testing.T) {
 	}
 }
 
-// TestWritable: it says what Create would say, and leaves nothing behind.
+// TestWritable: it has the errors of Create, and leaves nothing.
 func TestWritable(t *testing.T) {
 	root := t.TempDir()
 	if err := Writable(filepath.Join(root, "a", "b")); err != nil {
@@ -152,8 +152,7 @@ func TestManifestAndVerdictRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDowngrade: what was found counts however a run ended; that nothing was found
-// counts only if it came to its end.
+// TestDowngrade: a run that did not complete is not safe; other verdicts remain.
 func TestDowngrade(t *testing.T) {
 	for _, state := range []State{Running, Complete, Interrupted, Broken, ""} {
 		for _, verdict := range []checker.Verdict{checker.Safe, checker.Unsafe, checker.Inconclusive} {
@@ -161,8 +160,8 @@ func TestDowngrade(t *testing.T) {
 			if verdict == checker.Safe && state != Complete && state != "" {
 				want = checker.Inconclusive
 			}
-			got := Manifest{State: state}.Downgrade(checker.Judgement{Verdict: verdict, Sentence: "So it is."})
-			if got.Verdict != want || !strings.HasSuffix(got.Sentence, "So it is.") {
+			got := Manifest{State: state}.Downgrade(checker.Judgement{Verdict: verdict, Sentence: "A sentence."})
+			if got.Verdict != want || !strings.HasSuffix(got.Sentence, "A sentence.") {
 				t.Errorf("a %q run judged %s became %s (%s), want %s", state, verdict, got.Verdict, got.Sentence, want)
 			}
 		}
@@ -229,8 +228,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"empty", "neither run.json nor history.jsonl"},
 		{"history-only", "chaos check"},
 		{"future", "version 2"},
-		{"torn", "cut off"},
-		{"runs", "folder of runs"},
+		{"torn", "truncated"},
+		{"runs", "it contains run directories"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
@@ -247,7 +246,7 @@ func TestExplainSaysWhatToDo(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fs.ErrPermission, "may write to with --out"},
+		{fs.ErrPermission, "may write to (--out)"},
 		{&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, "make room"},
 	} {
 		got := explain("writing x", tt.err)
@@ -284,6 +283,6 @@ func TestLogFileAppends(t *testing.T) {
 func TestWriteFileStaysInside(t *testing.T) {
 	d := mustCreate(t, t.TempDir(), noon())
 	if err := d.WriteFile("../x", nil); err == nil {
-		t.Error("a file beside the run directory was written")
+		t.Error("a file outside the run directory was written")
 	}
 }

@@ -11,20 +11,19 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 )
 
-// FormatError tells that a run directory was written in another layout.
+// FormatError is the error of a run directory in another layout.
 type FormatError struct {
 	Path string // of the manifest
-	Have int    // its version
+	Have int    // version of its layout
 }
 
-// Error says which version was met and what to do.
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("reading %s: its format is version %d, and this program reads version %d; "+
-		"use the program that wrote it (run.json names it under versions)", e.Path, e.Have, Format)
+		"use the program that wrote it (see versions in run.json)", e.Path, e.Have, Format)
 }
 
-// WriteManifest replaces run.json in one step: a reader, and a kill, meet the
-// old one or the new one, never a half. A Format of 0 is written as [Format].
+// WriteManifest replaces run.json atomically: a reader finds the old one or the new one, also after a kill. A Format of 0
+// is written as [Format].
 func (d *Dir) WriteManifest(m Manifest) error {
 	if m.Format == 0 {
 		m.Format = Format
@@ -32,8 +31,8 @@ func (d *Dir) WriteManifest(m Manifest) error {
 	return d.writeJSON(ManifestFile, m)
 }
 
-// ReadManifest reads run.json. The error is fs.ErrNotExist if there is none and
-// a [FormatError] if its layout is another one.
+// ReadManifest reads run.json. The error is fs.ErrNotExist if it does not exist and a [FormatError] if its layout is
+// another one.
 func (d *Dir) ReadManifest() (Manifest, error) {
 	var m Manifest
 	if err := d.readJSON(ManifestFile, &m); err != nil {
@@ -45,21 +44,20 @@ func (d *Dir) ReadManifest() (Manifest, error) {
 	return m, nil
 }
 
-// WriteVerdict replaces verdict.json in one step.
+// WriteVerdict replaces verdict.json atomically.
 func (d *Dir) WriteVerdict(j checker.Judgement) error { return d.writeJSON(VerdictFile, j) }
 
-// ReadVerdict reads verdict.json. The error is fs.ErrNotExist if the run has
-// not been judged.
+// ReadVerdict reads verdict.json. The error is fs.ErrNotExist if the run has not been judged.
 func (d *Dir) ReadVerdict() (checker.Judgement, error) {
 	var j checker.Judgement
 	err := d.readJSON(VerdictFile, &j)
 	return j, err
 }
 
-// WriteFile replaces the file of that name in one step.
+// WriteFile replaces the file of that name atomically.
 func (d *Dir) WriteFile(name string, data []byte) error {
 	if name != filepath.Base(name) {
-		return fmt.Errorf("writing %q in %s: a file of a run directory has no folder in its name", name, d.Path)
+		return fmt.Errorf("writing %q in %s: the name of a file in a run directory has no slash", name, d.Path)
 	}
 	f, err := os.CreateTemp(d.Path, "."+name+".*")
 	if err != nil {
@@ -67,7 +65,7 @@ func (d *Dir) WriteFile(name string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Chmod(0o644) // CreateTemp's 0600 would hide results from a web server
+		err = f.Chmod(0o644) // CreateTemp's 0600 would prevent a web server from reading
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
@@ -97,7 +95,7 @@ func (d *Dir) readJSON(name string, v any) error {
 		return fmt.Errorf("reading %s: %w", d.File(name), err)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("reading %s: not the JSON of this program, or cut off: %w", d.File(name), err)
+		return fmt.Errorf("reading %s: not the JSON of this program, or truncated: %w", d.File(name), err)
 	}
 	return nil
 }

@@ -1,8 +1,7 @@
-// Package rundir is the directory of one run: where its files are, how they
-// are written so that a kill loses nothing, and how they are read again.
+// Package rundir is the directory of one run: its files, how they are written so that a kill loses nothing, and how they
+// are read. Package runner makes runs, package reports shows them.
 //
-// Read [Manifest] (run.json) and [Dir] first. It knows nothing of how a run is
-// made (package runner) nor of how it is shown (package reports).
+// Read [Manifest] (run.json) and [Dir] first.
 package rundir
 
 import (
@@ -24,62 +23,62 @@ const (
 	LogsDir      = "logs"
 )
 
-// State of a run, as its manifest tells.
+// State of a run.
 type State string
 
-// The states. A run that was killed stays Running for ever.
+// The states. A run that was killed remains Running.
 const (
 	Running     State = "running"
 	Complete    State = "complete"
-	Interrupted State = "interrupted" // by the user; what was recorded is judged
+	Interrupted State = "interrupted" // by the user; its history is judged
 	Broken      State = "broken"      // the harness or the environment failed; see Manifest.Failure
 )
 
 // Manifest is run.json: what was run, on what, and how it ended.
 type Manifest struct {
-	Format   int    `json:"format"` // version of this layout, 1
+	Format   int    `json:"format"` // version of this layout
 	ID       string `json:"id"`     // scenario/UTC time-seed
 	State    State  `json:"state"`
-	Failure  string `json:"failure,omitempty"` // why State is Broken
+	Failure  string `json:"failure,omitempty"` // with Broken
 	Scenario string `json:"scenario"`          // name
 	Summary  string `json:"summary"`           // one sentence, from the scenario
-	Source   string `json:"source,omitempty"`  // where the claim comes from
-	YAML     string `json:"yaml"`              // the scenario as it was run, after all overrides
-	Seed     uint64 `json:"seed"`
-	// Delivery says in what order simulated messages arrived, if not by their latencies alone.
-	Delivery  string              `json:"delivery,omitempty"`
+	Source   string `json:"source,omitempty"`  // of the claim, from the scenario
+	YAML     string `json:"yaml"`              // the scenario after all overrides
+
+	Seed      uint64              `json:"seed"`
 	Variation scenarios.Variation `json:"variation,omitempty"`
-	Repeat    string              `json:"repeat"` // the command that runs it again
-	Backend   string              `json:"backend"`
-	// Deterministic says that the same seed makes the same history on this backend.
-	Deterministic bool          `json:"deterministic,omitempty"`
-	Why           string        `json:"why"` // why this backend
+	Delivery  string              `json:"delivery,omitempty"` // see runner.Facts
+	Repeat    string              `json:"repeat"`             // the command that repeats the run
+
+	Backend       string        `json:"backend"`
+	Deterministic bool          `json:"deterministic,omitempty"` // the same seed makes the same history
+	Why           string        `json:"why"`                     // why this backend
 	Lock          string        `json:"lock"`
 	Workload      string        `json:"workload"`
 	Clients       int           `json:"clients"`
 	Keys          []string      `json:"keys"`
-	Lease         time.Duration `json:"lease_ns"` // asked by the workload; 0: the lock renews by itself
+	Lease         time.Duration `json:"lease_ns"` // of the workload; 0: the lock renews by itself
 
 	Topology cluster.Topology  `json:"topology"`
 	Nodes    []cluster.Node    `json:"nodes"`
-	Expect   map[string]string `json:"expect,omitempty"` // property → outcome, and "verdict"
-	Plan     []scenarios.Step  `json:"plan,omitempty"`   // faults as data
-	Phases   []Phase           `json:"phases"`           // in order
-	Started  time.Time         `json:"started"`          // wall clock; the history's time 0 is Phases' "run"
-	Finished time.Time         `json:"finished"`         //
-	Versions map[string]string `json:"versions"`         // chaos, go, redis, os, kernel
-	Machine  map[string]string `json:"machine"`          // cpus, memory
+	Expect   map[string]string `json:"expect,omitempty"` // see checker.Unexpected
+	Plan     []scenarios.Step  `json:"plan,omitempty"`
+	Phases   []Phase           `json:"phases"`   // in order; the history's time 0 is the start of run
+	Started  time.Time         `json:"started"`  // wall clock
+	Finished time.Time         `json:"finished"` // wall clock
+	Versions map[string]string `json:"versions"` // chaos, go, redis, os, kernel
+	Machine  map[string]string `json:"machine"`  // cpus, memory
 }
 
 // Phase is a part of the run. Start and End count from the start of the command.
 type Phase struct {
-	Name  string        `json:"name"` // start, run, heal, judge, report
+	Name  string        `json:"name"` // start, run, heal, judge
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 }
 
-// MayBeDown is how many servers may be away at the same time without excusing
-// the lock: of a quorum all but the smallest majority, else none.
+// MayBeDown is how many servers may be down at the same time without excusing the lock: of a quorum a minority, else
+// none.
 func (m Manifest) MayBeDown() int {
 	if m.Topology.Kind != cluster.Quorum {
 		return 0
@@ -87,14 +86,13 @@ func (m Manifest) MayBeDown() int {
 	return (m.Topology.Masters - 1) / 2
 }
 
-// Downgrade is what may be said of a run that was judged as j. A run that did not
-// come to its end has tested less than its scenario says: what was found in it
-// counts, but that nothing was found does not make it safe.
+// Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario says.
+// Violations that were found remain.
 func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 	why := map[State]string{
-		Running:     "The run was killed, or goes on still. ",
-		Interrupted: "The run was interrupted before its end. ",
-		Broken:      "The run failed before its end. ",
+		Running:     "The run was killed, or is still in progress. ",
+		Interrupted: "The run was interrupted. ",
+		Broken:      "The run failed. ",
 	}[m.State]
 	if why != "" && j.Verdict == checker.Safe {
 		j.Verdict, j.Sentence = checker.Inconclusive, why+j.Sentence
