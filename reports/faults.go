@@ -8,7 +8,6 @@ import (
 
 // injection is an injected fault.
 type injection struct {
-	id      int
 	name    string
 	target  string
 	inject  time.Duration
@@ -46,7 +45,7 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 		if !ok {
 			at = len(injections)
 			byID[e.ID] = at
-			injections = append(injections, injection{id: e.ID, name: e.Name, target: e.Target, inject: e.Time,
+			injections = append(injections, injection{name: e.Name, target: e.Target, inject: e.Time,
 				heal: history.Infinity, detail: e.Detail, event: e.Index})
 		}
 		f := &injections[at]

@@ -38,7 +38,6 @@ type page struct {
 	Harm, Expected     string
 	Title, Summary     string
 	Seed               uint64
-	Sentence           template.HTML
 	Missing            []string
 	Repeat, Source     string
 	Essentials         []field
@@ -48,9 +47,7 @@ type page struct {
 	Sampling        string // how often nodes were sampled; empty if they were not
 	SamplingTooWide bool   // too rarely near a fault
 	Jump            bool
-	Steps           []stepRow
-	Advice          []adviceRow
-	Facts           []string
+	Story           story
 	Overview        template.HTML
 
 	Faults         []faultRow
@@ -62,40 +59,25 @@ type page struct {
 	ViolationNotes []string
 	Unknown        []unknownRow
 	MoreUnknown    string
-	Clients        []clientCells
+	Clients        []clientStats
 	MoreClients    string
-	Latencies      []latencyCells
+	Latencies      []latencyStats
 	Config         []field
 	Plan           []scenarios.Step
 	YAML, SeedNote string
 	Files          []string
 	Problems       []string
-	Cited          []citedRow
+	Cited          map[int]string // lines of history.jsonl by index
 }
 
 type field struct{ Name, Value string }
 
-type stepRow struct {
-	N     int
-	Time  string
-	Text  template.HTML
-	Event int
-	Link  bool
-}
-
-type adviceRow struct {
-	Measured bool
-	Text     template.HTML
-}
-
-type citedRow struct {
-	Index int
-	Line  string
-}
-
 // writeHTML writes report.html, which needs no other file.
 func writeHTML(r *Run, w io.Writer) error {
-	t, err := template.ParseFS(templates, "templates/page.tmpl")
+	t, err := template.New("page.tmpl").Funcs(template.FuncMap{
+		"client": clientName, "codes": codes, "color": func(client int) string { return palette(r.colorOf(client)) },
+		"duration": format.Duration, "instant": format.Instant,
+	}).ParseFS(templates, "templates/page.tmpl")
 	if err != nil {
 		return fmt.Errorf("parsing the page template: %w", err)
 	}
@@ -152,7 +134,6 @@ func (p *page) header(r *Run) {
 		}
 	}
 	p.Title, p.Summary, p.Seed, p.Missing, p.Repeat = r.title(), m.Summary, m.Seed, r.Missing, m.Repeat
-	p.Sentence = codes(r.story.Sentence)
 	if s := m.State; s == rundir.Interrupted || s == rundir.Broken || s == rundir.Running {
 		p.Missing = append([]string{stateText(m)}, p.Missing...)
 	}
@@ -190,14 +171,7 @@ func (p *page) story(r *Run) {
 		p.Sampling, p.SamplingTooWide = r.sampling.text(), r.sampling.wide()
 	}
 	p.Jump = r.worst() != nil
-	p.Facts = r.story.Facts
-	for _, m := range r.story.Steps {
-		_, link := r.cited[m.Event]
-		p.Steps = append(p.Steps, stepRow{m.N, format.Instant(m.Time), codes(m.Text), m.Event, link})
-	}
-	for _, a := range r.story.Advice {
-		p.Advice = append(p.Advice, adviceRow{a.Measured, codes(a.Text)})
-	}
+	p.Story = r.story
 }
 
 // codes escapes text and turns `words in backquotes` into code.
@@ -218,10 +192,7 @@ func codes(s string) template.HTML {
 }
 
 func (p *page) cited(r *Run) {
-	for index, line := range r.cited {
-		p.Cited = append(p.Cited, citedRow{index, line})
-	}
-	slices.SortFunc(p.Cited, func(a, b citedRow) int { return a.Index - b.Index })
+	p.Cited = r.cited
 	for _, problem := range r.History.Problems {
 		p.Problems = append(p.Problems, fmt.Sprintf("Problem in the history at event %d: %s.", problem.Index, problem.Text))
 	}

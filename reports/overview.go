@@ -15,7 +15,7 @@ const overviewBins = 240
 // overview draws the whole run: faults, grants, violations, and a frame around
 // the part that the timeline shows.
 func (r *Run) overview(shown interval) template.HTML {
-	d := &drawing{id: "s", window: interval{0, max(r.History.End, time.Millisecond)}, left: axisLeft, right: axisRight}
+	d := &drawing{window: interval{0, max(r.History.End, time.Millisecond)}, left: axisLeft, right: axisRight}
 	y := 8.0
 	y = r.overviewFaults(d, y)
 	y = r.overviewGrants(d, y)

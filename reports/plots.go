@@ -63,14 +63,18 @@ func translucent(c uint32, a uint8) color.NRGBA {
 	return n
 }
 
+// colorOf is the index of a client in the palette.
+func (r *Run) colorOf(client int) int {
+	if i, ok := r.color[client]; ok {
+		return i
+	}
+	return client
+}
+
 // clientColor is the color of a client on the page.
 func (r *Run) clientColor(client int) color.NRGBA {
-	i, ok := r.color[client]
-	if !ok {
-		i = client
-	}
 	var c uint32
-	if _, err := fmt.Sscanf(palette(i), "#%06x", &c); err != nil {
+	if _, err := fmt.Sscanf(palette(r.colorOf(client)), "#%06x", &c); err != nil {
 		return rgb(0x8a94a0)
 	}
 	return rgb(c)

@@ -34,7 +34,6 @@ func inkOn(i int) string {
 // on the time axis carry their times, so that the script of the page can zoom.
 type drawing struct {
 	b      strings.Builder
-	id     string // prefix of element ids: several drawings share a page
 	window interval
 	left   float64 // position of window.from
 	right  float64 // position of window.until

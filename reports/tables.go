@@ -26,29 +26,13 @@ type propertyRow struct {
 
 type violationRow struct {
 	Property, Start, Length, Class, Text, Rule string
-	Events                                     []eventLink
+	Events                                     []int
 	First                                      bool
-}
-
-type eventLink struct {
-	Index int
-	Link  bool
 }
 
 type unknownRow struct {
 	Client, Op, Requested, Reply string
 	Event                        int
-}
-
-type latencyCells struct {
-	Op                 string
-	N                  int
-	P50, P90, P99, Max string
-}
-
-type clientCells struct {
-	clientStats
-	Name, Color, Held, Longest string
 }
 
 func (p *page) tables(r *Run) {
@@ -57,10 +41,7 @@ func (p *page) tables(r *Run) {
 	p.violations(r)
 	p.unknown(r)
 	p.clients(r)
-	for _, l := range r.latencies() {
-		p.Latencies = append(p.Latencies, latencyCells{l.Op, l.N, format.Duration(l.P50), format.Duration(l.P90),
-			format.Duration(l.P99), format.Duration(l.Max)})
-	}
+	p.Latencies = r.latencies()
 }
 
 func (p *page) faults(r *Run) {
@@ -166,13 +147,9 @@ func (p *page) violations(r *Run) {
 		for k := range res.Violations {
 			v := &res.Violations[k]
 			row := violationRow{Property: string(res.Property), Start: format.Instant(v.Start), Class: string(v.Class),
-				Text: v.Text, Rule: v.Rule, First: v == worst}
+				Text: v.Text, Rule: v.Rule, Events: v.Events, First: v == worst}
 			if w := r.during(v); w.length() > 0 {
 				row.Length = format.Duration(w.length())
-			}
-			for _, e := range v.Events {
-				_, link := r.cited[e]
-				row.Events = append(row.Events, eventLink{e, link})
 			}
 			p.Violations = append(p.Violations, row)
 		}
@@ -203,18 +180,10 @@ func (p *page) unknown(r *Run) {
 }
 
 func (p *page) clients(r *Run) {
-	all := r.perClient()
-	if len(all) > maxClientRows {
-		p.MoreClients = more(len(all)-maxClientRows, "client") + "."
-		all = all[:maxClientRows]
-	}
-	for _, c := range all {
-		color, ok := r.color[c.Client]
-		if !ok {
-			color = c.Client
-		}
-		p.Clients = append(p.Clients, clientCells{clientStats: c, Name: clientName(c.Client), Color: palette(color),
-			Held: format.Duration(c.Held), Longest: format.Duration(c.Longest)})
+	p.Clients = r.perClient()
+	if len(p.Clients) > maxClientRows {
+		p.MoreClients = more(len(p.Clients)-maxClientRows, "client") + "."
+		p.Clients = p.Clients[:maxClientRows]
 	}
 }
 

@@ -46,7 +46,7 @@ func newTimeline(r *Run) *timeline {
 	if t.key == "" {
 		t.key = r.busiestKey()
 	}
-	t.d = &drawing{id: "p", window: t.window(), left: axisLeft, right: axisRight}
+	t.d = &drawing{window: t.window(), left: axisLeft, right: axisRight}
 	return t
 }
 

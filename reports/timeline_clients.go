@@ -34,7 +34,7 @@ func (t *timeline) clientRows() {
 }
 
 func (t *timeline) swatch(c int) {
-	t.d.raw(`<rect x="%d" y="%.1f" width="9" height="9" rx="2" fill="%s"/>`, axisLeft-23, t.y+11, palette(t.color(c)))
+	t.d.raw(`<rect x="%d" y="%.1f" width="9" height="9" rx="2" fill="%s"/>`, axisLeft-23, t.y+11, palette(t.r.colorOf(c)))
 	t.d.text(axisLeft-29, t.y+20, clientName(c), `class="row"`)
 }
 
@@ -79,7 +79,7 @@ func (t *timeline) holds(c int, all []*hold) {
 		wins = append(wins, interval{h.From, h.to})
 	}
 	keep := func(i int) bool { return t.pair != nil && (all[i] == t.pair.a || all[i] == t.pair.b) }
-	color := t.color(c)
+	color := t.r.colorOf(c)
 	for _, b := range t.d.blocks(wins, keep) {
 		if b.n > 1 {
 			t.d.bar(b.interval, t.y+8, 16, fmt.Sprintf("%s, each too short to be drawn separately", format.Count(b.n, "hold")),

@@ -44,7 +44,7 @@ func (t *timeline) faults() {
 		return
 	}
 	t.group("FAULTS")
-	drawn, more := 0, 0
+	drawn, omitted := 0, 0
 	for i := range t.r.faults {
 		f := &t.r.faults[i]
 		w := interval{f.inject, f.end(t.r.History.End)}
@@ -52,7 +52,7 @@ func (t *timeline) faults() {
 			continue
 		}
 		if drawn == maxFaults {
-			more++
+			omitted++
 			continue
 		}
 		drawn++
@@ -62,7 +62,7 @@ func (t *timeline) faults() {
 		t.d.text(axisLeft, t.y+14, "none in this window", `class="quiet"`)
 		t.y += 22
 	}
-	t.notDrawn(more, "fault", " in this window")
+	t.notDrawn(omitted, "fault", " in this window")
 	t.y += 6
 }
 
@@ -187,7 +187,7 @@ func (t *timeline) keyRow(node string) {
 func (t *timeline) keyHeld(node string, w interval, k history.KeyState, st nodeState) {
 	who, color := "unknown owner", -1
 	if c, ok := t.r.clientOf(k.Owner); ok {
-		who, color = clientName(c), t.color(c)
+		who, color = clientName(c), t.r.colorOf(c)
 	}
 	left, leftEnd := ttlText(k.TTL), ttlText(st.last.Keys[t.key].TTL)
 	tip := fmt.Sprintf("%s: held by %s (%s); %s at %s, %s at %s", node, who, k.Owner, left, format.Instant(st.from),
@@ -214,13 +214,6 @@ func (r *Run) clientOf(owner string) (int, bool) {
 		}
 	}
 	return 0, false
-}
-
-func (t *timeline) color(client int) int {
-	if i, ok := t.r.color[client]; ok {
-		return i
-	}
-	return client
 }
 
 func (t *timeline) overlaps() {
