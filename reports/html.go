@@ -194,7 +194,11 @@ func codes(s string) template.HTML {
 func (p *page) cited(r *Run) {
 	p.Cited = r.cited
 	for _, problem := range r.History.Problems {
-		p.Problems = append(p.Problems, fmt.Sprintf("Problem in the history at event %d: %s.", problem.Index, problem.Text))
+		where := ""
+		if problem.Index >= 0 {
+			where = fmt.Sprintf(" at event %d", problem.Index)
+		}
+		p.Problems = append(p.Problems, fmt.Sprintf("Problem in the history%s: %s.", where, problem.Text))
 	}
 	if r.Dir == nil {
 		return

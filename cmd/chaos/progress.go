@@ -89,7 +89,7 @@ func (p *progress) draw(s runner.Status) {
 	}
 	p.erase()
 	for _, line := range lines {
-		fmt.Fprintln(p.out, fit(line, p.width))
+		fmt.Fprintln(p.out, fit(format.Printable(line), p.width))
 	}
 	p.lines = len(lines)
 }
