@@ -135,10 +135,10 @@ func TestSetNXPXExcludesItself(t *testing.T) {
 	s := locktest.StartServer(t)
 	p := locktest.StartProxy(t, s.Addr)
 	l := open(t, "set-nx-px", on(locktest.Dial(t, p.Addr)))
-	p.Lose(1, "$3\r\nset\r\n")
+	p.DropReplies(1, "$3\r\nset\r\n")
 	must(t, "acquire", l.TryAcquire(ctx, "l", "a", time.Minute), ErrHeld)
-	if len(p.Lost) != 1 {
-		t.Fatalf("%d replies were lost, want 1", len(p.Lost))
+	if len(p.Dropped) != 1 {
+		t.Fatalf("%d replies were lost, want 1", len(p.Dropped))
 	}
 	if holder := s.Dial(t).Get(ctx, "l").Val(); holder != "a" {
 		t.Errorf("the lock is held by %q, want a, whose acquire failed", holder)
@@ -153,10 +153,10 @@ func TestRedissonCountsTwice(t *testing.T) {
 	p := locktest.StartProxy(t, s.Addr)
 	direct := s.Dial(t)
 	a, b := open(t, "redisson", on(locktest.Dial(t, p.Addr))), open(t, "redisson", on(direct))
-	p.Lose(1, "eval")
+	p.DropReplies(1, "eval")
 	must(t, "acquire", a.TryAcquire(ctx, "l", "a", time.Minute), nil)
-	if n := direct.HGet(ctx, "l", "a").Val(); n != "2" || len(p.Lost) != 1 {
-		t.Fatalf("hold count %s after %d lost replies, want 2 after 1", n, len(p.Lost))
+	if n := direct.HGet(ctx, "l", "a").Val(); n != "2" || len(p.Dropped) != 1 {
+		t.Fatalf("hold count %s after %d lost replies, want 2 after 1", n, len(p.Dropped))
 	}
 	must(t, "release", a.Release(ctx, "l", "a"), nil)
 	must(t, "acquire of another after the release", b.TryAcquire(ctx, "l", "b", time.Minute), ErrHeld)
@@ -169,7 +169,7 @@ func TestRedissonReleaseFails(t *testing.T) {
 	p := locktest.StartProxy(t, s.Addr)
 	a := open(t, "redisson", on(locktest.Dial(t, p.Addr)))
 	must(t, "acquire", a.TryAcquire(ctx, "l", "a", time.Minute), nil)
-	p.Lose(1, "eval")
+	p.DropReplies(1, "eval")
 	must(t, "release", a.Release(ctx, "l", "a"), ErrNotOwner)
 	if s.Dial(t).Exists(ctx, "l").Val() != 0 {
 		t.Error("the lock was not released: the test tested nothing")

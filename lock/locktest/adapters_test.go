@@ -11,38 +11,38 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// acquirer asks c for one kind of lock.
-type acquirer func(ctx context.Context, c *lock.Client, name string, o Ask, wait bool) (Hold, error)
+// acquirer acquires one kind of lock.
+type acquirer func(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error)
 
-// program is package lock behind the suite's words, whatever the kind.
-type program struct {
+// libraryLocker is a [Locker] on package lock.
+type libraryLocker struct {
 	client  *lock.Client
 	acquire acquirer
 }
 
-func (p program) Acquire(ctx context.Context, name string, o Ask) (Hold, error) {
+func (p libraryLocker) Acquire(ctx context.Context, name string, o AcquireOptions) (Hold, error) {
 	return p.acquire(ctx, p.client, name, o, true)
 }
 
-func (p program) TryAcquire(ctx context.Context, name string, o Ask) (Hold, error) {
+func (p libraryLocker) TryAcquire(ctx context.Context, name string, o AcquireOptions) (Hold, error) {
 	return p.acquire(ctx, p.client, name, o, false)
 }
 
-func (p program) Close(ctx context.Context) error { return p.client.Close(ctx) }
+func (p libraryLocker) Close(ctx context.Context) error { return p.client.Close(ctx) }
 
-// taker is a kind of lock that gives out holds.
-type taker interface {
+// holdLock is a kind of lock with holds of type lock.Hold.
+type holdLock interface {
 	Acquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
 	TryAcquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
 }
 
-func takes(of func(c *lock.Client, name string) taker) acquirer {
-	return func(ctx context.Context, c *lock.Client, name string, o Ask, wait bool) (Hold, error) {
-		take := of(c, name).TryAcquire
+func holds(of func(c *lock.Client, name string) holdLock) acquirer {
+	return func(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+		acquire := of(c, name).TryAcquire
 		if wait {
-			take = of(c, name).Acquire
+			acquire = of(c, name).Acquire
 		}
-		h, err := take(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
+		h, err := acquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
 		if err != nil {
 			return nil, err
 		}
@@ -50,13 +50,13 @@ func takes(of func(c *lock.Client, name string) taker) acquirer {
 	}
 }
 
-// sole is the mutex that its owner holds once.
-func sole(ctx context.Context, c *lock.Client, name string, o Ask, wait bool) (Hold, error) {
-	take := c.Mutex(name).TryAcquire
+// nonReentrant acquires the mutex that its owner cannot re-enter.
+func nonReentrant(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+	acquire := c.Mutex(name).TryAcquire
 	if wait {
-		take = c.Mutex(name).Acquire
+		acquire = c.Mutex(name).Acquire
 	}
-	h, err := take(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease, NonReentrant: true})
+	h, err := acquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease, NonReentrant: true})
 	if err != nil {
 		return nil, err
 	}
@@ -71,16 +71,16 @@ type multiHold struct {
 
 func (h multiHold) Token() uint64 { return h.MultiHold.Token(h.name) }
 
-func several(ctx context.Context, c *lock.Client, name string, o Ask, wait bool) (Hold, error) {
+func multi(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
 	m, err := c.Multi(name, "{"+name+"}:second")
 	if err != nil {
 		return nil, err
 	}
-	take := m.TryAcquire
+	acquire := m.TryAcquire
 	if wait {
-		take = m.Acquire
+		acquire = m.Acquire
 	}
-	h, err := take(ctx, lock.MultiOptions{Owner: o.Owner, Lease: o.Lease})
+	h, err := acquire(ctx, lock.MultiOptions{Owner: o.Owner, Lease: o.Lease})
 	if err != nil {
 		return nil, err
 	}
@@ -92,40 +92,40 @@ type permits struct{ *lock.Permits }
 
 func (permits) Token() uint64 { return 0 }
 
-// A semaphore of one permit is a mutex; whoever comes first sets it up.
-func permit(ctx context.Context, c *lock.Client, name string, _ Ask, wait bool) (Hold, error) {
+// semaphore acquires the only permit of a semaphore, which it creates if it is absent.
+func semaphore(ctx context.Context, c *lock.Client, name string, _ AcquireOptions, wait bool) (Hold, error) {
 	s := c.Semaphore(name)
 	if _, err := s.TrySetPermits(ctx, 1); err != nil {
 		return nil, err
 	}
-	take := s.TryAcquire
+	acquire := s.TryAcquire
 	if wait {
-		take = s.Acquire
+		acquire = s.Acquire
 	}
-	p, err := take(ctx, 1)
+	p, err := acquire(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	return permits{p}, nil
 }
 
-func leasedPermit(ctx context.Context, c *lock.Client, name string, o Ask, wait bool) (Hold, error) {
+func leasedSemaphore(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
 	s := c.PermitSemaphore(name)
 	if _, err := s.TrySetPermits(ctx, 1); err != nil {
 		return nil, err
 	}
-	take := s.TryAcquire
+	acquire := s.TryAcquire
 	if wait {
-		take = s.Acquire
+		acquire = s.Acquire
 	}
-	p, err := take(ctx, 1, lock.PermitOptions{Lease: o.Lease})
+	p, err := acquire(ctx, 1, lock.PermitOptions{Lease: o.Lease})
 	if err != nil {
 		return nil, err
 	}
 	return permits{p}, nil
 }
 
-// ownLease is what the clients under test give to holds that ask for none.
+// ownLease is the default lease of the clients under test.
 const ownLease = 4 * time.Second
 
 // opener connects a client of package lock to servers of kind.
@@ -145,7 +145,7 @@ func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &closing{Locker: program{c, acquire}, conns: conns}
+		return &closing{Locker: libraryLocker{c, acquire}, conns: conns}
 	}
 }
 
@@ -169,7 +169,7 @@ func connect(t testing.TB, kind Topology, addrs []string) []redis.UniversalClien
 	return all
 }
 
-// closing closes the connections with the Locker.
+// closing is a Locker that closes its connections as well.
 type closing struct {
 	Locker
 	conns []redis.UniversalClient

@@ -9,10 +9,10 @@ import (
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
-// mine is a lock of your own behind the words of the suite.
-type mine struct{ locks *lock.Client }
+// myLock is a Locker on a lock of your own.
+type myLock struct{ locks *lock.Client }
 
-func (m mine) Acquire(ctx context.Context, name string, o locktest.Ask) (locktest.Hold, error) {
+func (m myLock) Acquire(ctx context.Context, name string, o locktest.AcquireOptions) (locktest.Hold, error) {
 	h, err := m.locks.Mutex(name).Acquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
 	if err != nil {
 		return nil, err // a nil *Hold would not be a nil Hold
@@ -20,7 +20,7 @@ func (m mine) Acquire(ctx context.Context, name string, o locktest.Ask) (locktes
 	return h, nil
 }
 
-func (m mine) TryAcquire(ctx context.Context, name string, o locktest.Ask) (locktest.Hold, error) {
+func (m myLock) TryAcquire(ctx context.Context, name string, o locktest.AcquireOptions) (locktest.Hold, error) {
 	h, err := m.locks.Mutex(name).TryAcquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
 	if err != nil {
 		return nil, err
@@ -28,24 +28,24 @@ func (m mine) TryAcquire(ctx context.Context, name string, o locktest.Ask) (lock
 	return h, nil
 }
 
-func (m mine) Close(ctx context.Context) error { return m.locks.Close(ctx) }
+func (m myLock) Close(ctx context.Context) error { return m.locks.Close(ctx) }
 
-// A test of a lock of your own: say how to connect, and what it claims.
+// A test of a lock of your own: how to connect, and what it claims.
 func ExampleRun() {
 	test := func(t *testing.T) {
 		locktest.Run(t, locktest.Spec{
 			Topology: locktest.Single,
 			Lease:    3 * time.Second,
-			Held:     lock.ErrHeld, Lost: lock.ErrLost,
-			Renews: true, Tells: true, Idempotent: true, Reentrant: true, Fences: true,
+			ErrHeld:  lock.ErrHeld, ErrLost: lock.ErrLost,
+			Renews: true, ReportsLoss: true, Idempotent: true, Reentrant: true, Fenced: true,
 			Open: func(t testing.TB, addrs []string) locktest.Locker {
 				locks, err := lock.New(locktest.Dial(t, addrs[0]), lock.Options{Lease: 3 * time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}
-				return mine{locks}
+				return myLock{locks}
 			},
-			Keeps: func(name string) []string { return []string{"*:token", "*:tombstone:*"} },
+			LeftKeys: func(name string) []string { return []string{"*:token", "*:tombstone:*"} },
 		})
 	}
 	_ = test // in your own project: func TestMyLock(t *testing.T)

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Proxy stands between a client and a server and loses answers: the request was
-// executed, and its sender never hears of it. Several goroutines may use it.
+// Proxy is between a client and a server and drops replies: the server has executed the request, but the client
+// does not learn the result. Its methods may be called concurrently.
 type Proxy struct {
-	Addr  string        // where clients connect to
-	Lost  chan struct{} // gets an element for each answer that was lost or held
-	delay atomic.Int64
-	done  chan struct{}
+	Addr    string        // where clients connect to
+	Dropped chan struct{} // gets an element for each reply that was dropped or held
+	delay   atomic.Int64
+	done    chan struct{}
 
 	mu    sync.Mutex
-	word  []byte // in the requests that are meant
-	lose  int
+	word  []byte // in the requests whose replies are affected
+	drop  int    // replies still to drop
 	hold  bool
 	conns map[net.Conn]bool
 }
@@ -32,7 +32,7 @@ func StartProxy(t testing.TB, target string) *Proxy {
 		t.Fatal(err)
 	}
 	p := &Proxy{
-		Addr: l.Addr().String(), Lost: make(chan struct{}, 10000),
+		Addr: l.Addr().String(), Dropped: make(chan struct{}, 10000),
 		done: make(chan struct{}), conns: map[net.Conn]bool{},
 	}
 	var wg sync.WaitGroup
@@ -48,33 +48,33 @@ func StartProxy(t testing.TB, target string) *Proxy {
 	t.Cleanup(func() {
 		close(p.done)
 		l.Close()
-		p.Cut()
+		p.CutConnections()
 		wg.Wait()
 	})
 	return p
 }
 
-// Lose loses the answers to the next n requests that contain word (commands are
-// in lower case on the wire), and their connections with them.
-func (p *Proxy) Lose(n int, word string) {
+// DropReplies drops the replies to the next n requests that contain word (commands are in lower case on the
+// wire), and closes their connections. 0 ends HoldReplies as well.
+func (p *Proxy) DropReplies(n int, word string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose, p.hold, p.word = n, false, []byte(word)
+	p.drop, p.hold, p.word = n, false, []byte(word)
 }
 
-// Hold keeps back for ever every answer to a request that contains word; the
-// connection stays. Lose(0, "") ends it for requests to come.
-func (p *Proxy) Hold(word string) {
+// HoldReplies holds every reply to a request that contains word forever; the connection stays open.
+// DropReplies(0, "") ends it for later requests.
+func (p *Proxy) HoldReplies(word string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose, p.hold, p.word = 0, true, []byte(word)
+	p.drop, p.hold, p.word = 0, true, []byte(word)
 }
 
-// Delay makes every answer from now on come later by d.
+// Delay delays every reply from now on by d.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
 
-// Cut closes every connection; new ones may be made.
-func (p *Proxy) Cut() {
+// CutConnections closes every connection; new ones may be opened.
+func (p *Proxy) CutConnections() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -82,7 +82,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// open is how many connections there are.
+// open is the number of connections.
 func (p *Proxy) open() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,23 +99,23 @@ func (p *Proxy) serve(in net.Conn, target string, wg *sync.WaitGroup) {
 	p.conns[in], p.conns[out] = true, true
 	p.mu.Unlock()
 	select {
-	case <-p.done: // the end has closed what it knew of
-		p.Cut()
+	case <-p.done: // the cleanup has missed this one
+		p.CutConnections()
 	default:
 	}
 	var last atomic.Pointer[[]byte] // the last request
 	wg.Go(func() {
-		p.copy(out, in, func(b []byte) bool {
+		p.pipe(out, in, func(b []byte) bool {
 			seen := bytes.Clone(b)
 			last.Store(&seen)
 			return true
 		})
 	})
-	p.copy(in, out, func(b []byte) bool { return p.passes(last.Load(), b) })
+	p.pipe(in, out, func(b []byte) bool { return p.forward(last.Load(), b) })
 }
 
-// copy hands on what comes from src, as long as may agrees.
-func (p *Proxy) copy(dst, src net.Conn, may func([]byte) bool) {
+// pipe forwards bytes from src while allow returns true.
+func (p *Proxy) pipe(dst, src net.Conn, allow func([]byte) bool) {
 	defer func() {
 		p.mu.Lock()
 		delete(p.conns, dst)
@@ -127,7 +127,7 @@ func (p *Proxy) copy(dst, src net.Conn, may func([]byte) bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := src.Read(buf)
-		if err != nil || !may(buf[:n]) {
+		if err != nil || !allow(buf[:n]) {
 			return
 		}
 		if _, err := dst.Write(buf[:n]); err != nil {
@@ -136,8 +136,8 @@ func (p *Proxy) copy(dst, src net.Conn, may func([]byte) bool) {
 	}
 }
 
-// passes decides about an answer; no closes the connection.
-func (p *Proxy) passes(request *[]byte, answer []byte) bool {
+// forward reports whether to forward a reply; false closes the connection.
+func (p *Proxy) forward(request *[]byte, reply []byte) bool {
 	if d := time.Duration(p.delay.Load()); d > 0 {
 		select {
 		case <-time.After(d):
@@ -145,21 +145,21 @@ func (p *Proxy) passes(request *[]byte, answer []byte) bool {
 			return false
 		}
 	}
-	if request == nil || bytes.HasPrefix(answer, []byte("-NOSCRIPT")) {
+	if request == nil || bytes.HasPrefix(reply, []byte("-NOSCRIPT")) {
 		return true
 	}
 	p.mu.Lock()
 	hit := len(p.word) > 0 && bytes.Contains(*request, p.word)
 	hold := hit && p.hold
-	lose := hit && p.lose > 0
-	if lose {
-		p.lose--
+	drop := hit && p.drop > 0
+	if drop {
+		p.drop--
 	}
 	p.mu.Unlock()
-	if !hold && !lose {
+	if !hold && !drop {
 		return true
 	}
-	p.Lost <- struct{}{}
+	p.Dropped <- struct{}{}
 	if hold {
 		<-p.done
 	}

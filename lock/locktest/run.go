@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,55 +16,62 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Run holds the lock to the table of behaviour, one subtest for each line. It
-// needs redis-server on the PATH.
+// Run tests the lock for every behavior that s claims, one subtest each. It skips the test without redis-server on
+// the PATH.
 func Run(t *testing.T, s Spec) {
 	t.Helper()
-	if s.Open == nil || s.Held == nil || s.Lost == nil {
-		t.Fatal("a lock under test needs Open, Held and Lost")
+	if s.Open == nil || s.ErrHeld == nil || s.ErrLost == nil {
+		t.Fatal("locktest.Spec: Open, ErrHeld and ErrLost are required")
 	}
-	b := set(t, s)
-	for _, c := range table() {
-		t.Run(c.name, func(t *testing.T) {
-			if c.needs != nil && !c.needs(s) {
+	sv := startServers(t, s)
+	for _, b := range slices.Concat(happyPath, holdEnds, faults) {
+		t.Run(b.name, func(t *testing.T) {
+			if b.needs != nil && !b.needs(s) {
 				t.Skip("the lock does not claim it")
 			}
-			for _, p := range b.proxies {
-				p.Lose(0, "")
+			for _, p := range sv.proxies {
+				p.DropReplies(0, "")
 			}
-			name := "locktest-" + c.name
-			c.run(t, &scene{bench: b, spec: s, name: name, a: b.open(t), b: b.open(t)})
-			b.wipe()
+			name := "locktest-" + b.name
+			b.run(t, &fixture{servers: sv, spec: s, name: name, a: sv.open(t), b: sv.open(t)})
+			sv.flush()
 		})
 	}
 }
 
-// behaviour is one line of the table.
-type behaviour struct {
+// behavior is one row of the table.
+type behavior struct {
 	name  string
-	needs func(Spec) bool // nil: of every lock
-	run   func(t *testing.T, s *scene)
+	needs func(Spec) bool // nil: every lock must have it
+	run   func(t *testing.T, s *fixture)
 }
 
-// bench is the servers that a lock lives on.
-type bench struct {
+func leased(s Spec) bool      { return s.Lease > 0 }
+func reportsLoss(s Spec) bool { return s.ReportsLoss }
+func renews(s Spec) bool      { return s.Renews }
+func fenced(s Spec) bool      { return s.Fenced }
+func reentrant(s Spec) bool   { return s.Reentrant }
+func idempotent(s Spec) bool  { return s.Idempotent }
+
+// servers are what a lock under test runs on.
+type servers struct {
 	spec    Spec
-	direct  []*redis.Client // to each master, past its proxy
+	direct  []*redis.Client // to each master, without its proxy
 	proxies []*Proxy
-	addrs   []string // what Open is given
+	addrs   []string // for Open
 }
 
-// scene is what one line of the table has: a lock of its own, and two programs.
-type scene struct {
-	bench *bench
-	spec  Spec
-	name  string
-	a, b  Locker
+// fixture is what one behavior runs on: a lock and two clients.
+type fixture struct {
+	servers *servers
+	spec    Spec
+	name    string
+	a, b    Locker
 }
 
-func set(t *testing.T, s Spec) *bench {
+func startServers(t *testing.T, s Spec) *servers {
 	t.Helper()
-	b := &bench{spec: s}
+	b := &servers{spec: s}
 	n := 1
 	if s.Topology == Quorum {
 		n = 3
@@ -88,7 +96,7 @@ func set(t *testing.T, s Spec) *bench {
 	return b
 }
 
-// formCluster gives one server all slots and has it tell clients the address of its proxy.
+// formCluster assigns all slots to one server and has it announce the address of its proxy.
 func formCluster(t *testing.T, rdb *redis.Client, addr string) {
 	t.Helper()
 	ctx := context.Background()
@@ -99,12 +107,12 @@ func formCluster(t *testing.T, rdb *redis.Client, addr string) {
 	if err := rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, patience, "the cluster is up", func() bool {
+	Eventually(t, timeout, "the cluster is up", func() bool {
 		return strings.Contains(rdb.ClusterInfo(ctx).Val(), "cluster_state:ok")
 	})
 }
 
-// startSentinel starts a Sentinel that knows the master at addr as m.
+// startSentinel starts a Sentinel for the master m at addr.
 func startSentinel(t *testing.T, addr string) string {
 	t.Helper()
 	host, masterPort, _ := net.SplitHostPort(addr)
@@ -119,32 +127,32 @@ func startSentinel(t *testing.T, addr string) string {
 	}).Addr
 }
 
-// open makes a Locker that is closed with t.
-func (b *bench) open(t *testing.T) Locker {
+// open returns a Locker that t closes.
+func (b *servers) open(t *testing.T) Locker {
 	t.Helper()
 	l := b.spec.Open(t, b.addrs)
-	t.Cleanup(func() { shut(t, l) })
+	t.Cleanup(func() { closeLocker(t, l) })
 	return l
 }
 
-func shut(t *testing.T, l Locker) {
+func closeLocker(t *testing.T, l Locker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := l.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
 	}
 }
 
-// wipe removes every key.
-func (b *bench) wipe() {
+// flush removes every key.
+func (b *servers) flush() {
 	for _, rdb := range b.direct {
 		rdb.FlushAll(context.Background())
 	}
 }
 
-// each runs what on every master.
-func (b *bench) each(t *testing.T, what string, args ...any) {
+// doAll sends a command to every master.
+func (b *servers) doAll(t *testing.T, what string, args ...any) {
 	t.Helper()
 	for _, rdb := range b.direct {
 		if err := rdb.Do(context.Background(), args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
@@ -153,17 +161,17 @@ func (b *bench) each(t *testing.T, what string, args ...any) {
 	}
 }
 
-// losses is how many answers the proxies have kept back so far.
-func (b *bench) losses() int {
+// dropped is how many replies the proxies have dropped or held so far.
+func (b *servers) dropped() int {
 	n := 0
 	for _, p := range b.proxies {
-		n += len(p.Lost)
+		n += len(p.Dropped)
 	}
 	return n
 }
 
-// conns is how many connections there are to the servers.
-func (b *bench) conns() int {
+// conns is the number of connections through the proxies.
+func (b *servers) conns() int {
 	n := 0
 	for _, p := range b.proxies {
 		n += p.open()
@@ -171,20 +179,20 @@ func (b *bench) conns() int {
 	return n
 }
 
-// rest is what is at the servers and is not what the lock says that it keeps.
-func (s *scene) rest() []string {
+// leftovers lists the keys at the servers that are not in Spec.LeftKeys.
+func (s *fixture) leftovers() []string {
 	var keeps []string
-	if s.spec.Keeps != nil {
-		keeps = s.spec.Keeps(s.name)
+	if s.spec.LeftKeys != nil {
+		keeps = s.spec.LeftKeys(s.name)
 	}
 	var out []string
-	for i, rdb := range s.bench.direct {
+	for i, rdb := range s.servers.direct {
 		keys, err := rdb.Keys(context.Background(), "*").Result()
 		if err != nil {
 			return []string{err.Error()}
 		}
 		for _, key := range keys {
-			if !kept(key, keeps) {
+			if !matchesAny(key, keeps) {
 				out = append(out, "master "+strconv.Itoa(i+1)+": "+key)
 			}
 		}
@@ -192,7 +200,7 @@ func (s *scene) rest() []string {
 	return out
 }
 
-func kept(key string, patterns []string) bool {
+func matchesAny(key string, patterns []string) bool {
 	for _, p := range patterns {
 		if ok, err := path.Match(p, key); ok && err == nil {
 			return true

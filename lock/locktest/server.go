@@ -12,16 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is a redis-server of its own on a free port of loopback. It ends with
-// its test, or with the test's process.
+// Server is a redis-server on a free loopback port. It ends with its test, or with the test's process.
 type Server struct {
 	Addr  string // host:port
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has
+	ended chan struct{} // closed after its exit
 }
 
-// StartServer starts redis-server with args after its own, and waits until it
-// answers. The test is skipped, with a reason, if there is none on the PATH.
+// StartServer starts redis-server with additional args and waits until it replies. It skips
+// the test if there is none on the PATH.
 func StartServer(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return start(t, func(port string) []string {
@@ -30,9 +29,9 @@ func StartServer(t testing.TB, args ...string) *Server {
 	})
 }
 
-// start starts redis-server with the arguments for a free port. It tries again
-// with another one if the server ends: somebody else may have taken the port
-// meanwhile, and the nodes of a cluster need one that is 10000 higher, too.
+// start starts redis-server with the arguments for a free port. If the server exits it retries with
+// another port: another process may have taken the port meanwhile, and the nodes of a cluster need
+// port + 10000 as well.
 func start(t testing.TB, args func(port string) []string) *Server {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
@@ -43,16 +42,16 @@ func start(t testing.TB, args func(port string) []string) *Server {
 		addr := FreeAddr(t)
 		_, port, _ := net.SplitHostPort(addr)
 		s := &Server{Addr: addr, cmd: exec.Command(bin, args(port)...), ended: make(chan struct{})}
-		if s.comesUp(t) {
+		if s.waitUntilUp(t) {
 			return s
 		}
 	}
-	t.Fatal("redis-server ends as soon as it is started")
+	t.Fatal("redis-server exits right after its start")
 	return nil
 }
 
-// comesUp starts the server and reports whether it, and nobody else, answers at its address.
-func (s *Server) comesUp(t testing.TB) bool {
+// waitUntilUp starts the server and reports whether it, and no other one, replies at its address.
+func (s *Server) waitUntilUp(t testing.TB) bool {
 	t.Helper()
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
@@ -65,7 +64,7 @@ func (s *Server) comesUp(t testing.TB) bool {
 	t.Cleanup(s.Kill)
 	rdb := s.Dial(t)
 	pid, up, ended := strconv.Itoa(s.cmd.Process.Pid), false, false
-	Eventually(t, patience, "redis-server answers", func() bool {
+	Eventually(t, timeout, "redis-server replies", func() bool {
 		info, err := rdb.InfoMap(context.Background(), "server").Result()
 		up = err == nil && info["Server"]["process_id"] == pid
 		select {
@@ -78,16 +77,16 @@ func (s *Server) comesUp(t testing.TB) bool {
 	return up
 }
 
-// Kill ends the server as a crash does. It may be called twice.
+// Kill ends the server with SIGKILL. It may be repeated.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.ended
 }
 
-// Stop has the server stand still until Continue: connections stay, answers do not come.
+// Stop pauses the server with SIGSTOP until Continue: connections stay open, replies do not come.
 func (s *Server) Stop() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Continue ends Stop.
+// Continue resumes the server.
 func (s *Server) Continue() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Dial connects to the server; the connection ends with the test.
@@ -97,16 +96,16 @@ func (s *Server) Dial(t testing.TB) *redis.Client { return Dial(t, s.Addr) }
 func Dial(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, DialTimeout: answering, ReadTimeout: answering, PoolSize: 50, DialerRetries: 1,
+		Addr: addr, DialTimeout: replyTimeout, ReadTimeout: replyTimeout, PoolSize: 50, DialerRetries: 1,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
-// answering is for one answer of a server, on a machine that has other things to do.
-const answering = 3 * time.Second
+// replyTimeout is for one reply of a server, on a busy machine.
+const replyTimeout = 3 * time.Second
 
-// Eventually asks until cond is true, and fails the test after limit.
+// Eventually polls cond until it is true, and fails the test after limit; what describes cond.
 func Eventually(t testing.TB, limit time.Duration, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

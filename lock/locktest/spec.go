@@ -1,95 +1,84 @@
+// Package locktest tests a lock for what a distributed lock must do, on real servers: one table of behaviors for
+// every kind of lock and topology, for the locks of this project and for your own. It covers the faults that fit
+// into a unit test (lost replies, broken connections, expired leases); cmd/chaos covers the others.
+//
+// Read [Spec] first, then [Run].
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
 )
 
-// Locker is one program's end of the lock under test, with connections of its
-// own. Its methods are called from several goroutines.
+// Locker is one client of the lock under test, with connections of its own. Its methods
+// are called concurrently.
 type Locker interface {
-	// Acquire waits for the lock until it is granted or ctx ends.
-	Acquire(ctx context.Context, name string, o Ask) (Hold, error)
-	// TryAcquire asks for the lock, and does not wait for it.
-	TryAcquire(ctx context.Context, name string, o Ask) (Hold, error)
-	// Close gives up every connection, goroutine and subscription.
+	// Acquire waits until the lock is granted or ctx ends.
+	Acquire(ctx context.Context, name string, o AcquireOptions) (Hold, error)
+	// TryAcquire acquires the lock if it is free.
+	TryAcquire(ctx context.Context, name string, o AcquireOptions) (Hold, error)
+	// Close ends every connection, goroutine and subscription.
 	Close(ctx context.Context) error
 }
 
-// Ask is what a lock is asked for. The zero value is a new owner and a lease
-// that renews itself.
-type Ask struct {
-	Owner string        // who is to hold the lock; empty: somebody new
-	Lease time.Duration // 0: the lock's own, see [Spec.Lease]
+// AcquireOptions are the options of one acquire. The zero value is a new owner and a lease that is renewed.
+type AcquireOptions struct {
+	Owner string        // empty: a new one
+	Lease time.Duration // 0: the lock's default, see [Spec.Lease]
 }
 
-// Hold is one stay in the lock.
+// Hold is a granted lock.
 type Hold interface {
-	// Context ends when the hold does. Nil: this lock does not tell.
+	// Context ends with the hold. Nil: this lock does not support it.
 	Context() context.Context
-	// Token is the fencing number of the grant. 0: this lock mints none.
+	// Token is the fencing token. 0: none.
 	Token() uint64
-	// Release gives the lock back; it is called with contexts that have ended, too.
+	// Release releases the lock, also if ctx has ended.
 	Release(ctx context.Context) error
 }
 
-// Topology is the kind of servers that a lock lives on.
+// Topology is the kind of servers that a lock runs on.
 type Topology int
 
-// The topologies that [Run] can start. Each of their masters is behind a [Proxy].
+// The topologies that [Run] starts. Each master is behind a [Proxy].
 const (
 	Single   Topology = iota // one master; one address
-	Sentinel                 // one master and a Sentinel, whose address is given; the master is called m
+	Sentinel                 // one master and a Sentinel, whose address is given; the master's name is m
 	Quorum                   // three independent masters; three addresses
 	Cluster                  // one master with all slots of a cluster; one address
 )
 
-// Spec is a lock under test, and what it says of itself. What it does not claim
-// is not asked of it.
+// Spec is a lock under test and what it claims. Claims that are not set are not tested.
 type Spec struct {
 	Topology Topology
-	// Open makes a Locker on the servers at addrs. What it needs beside is
-	// ended by t. It is called several times.
+	// Open returns a Locker on the servers at addrs. It is called several times; what it opens besides
+	// must be closed by t.
 	Open func(t testing.TB, addrs []string) Locker
-	// Lease is the lease of those who ask for none, as Open has set it; a few
-	// seconds: the suite waits for two of them. 0: the lock has none and never ends.
+	// Lease is the default lease, as Open configures it: a few seconds, because Run waits for two of
+	// them. 0: the lock has no lease.
 	Lease time.Duration
-	// Keeps are the patterns (as for KEYS) of what the lock on name leaves at the
-	// servers for good, such as the counter of its tokens, and for a while, such
-	// as the tombstone of a release.
-	Keeps func(name string) []string
+	// LeftKeys returns patterns (as for KEYS) of the keys that the lock on name leaves at the servers, for good,
+	// such as the counter of its tokens, or for a while, such as the tombstone of a release.
+	LeftKeys func(name string) []string
 
-	Held error // what a refusal is, for errors.Is
-	Lost error // what the release of a lost hold is, for errors.Is
+	ErrHeld error // of an acquire while the lock is held, for errors.Is
+	ErrLost error // of a release after the hold was lost, for errors.Is
 
-	Reentrant  bool // the same owner may take it again, and gives it back as often
-	Renews     bool // a hold that asks for no lease is renewed until it is released
-	Tells      bool // the context of a hold ends when the hold is lost
-	Fences     bool // tokens grow from grant to grant
-	Idempotent bool // a request that is sent again, as its answer was lost, counts once
-	// Beside says that other tests run beside this one in the same process, so
-	// that goroutines cannot be counted; connections are, even so.
-	Beside bool
-	// Requests is a word that is on the wire in every request of an acquire or a
-	// release, in lower case. Empty is eval: they are scripts.
-	Requests string
-	// Wakes is within what time of a release a waiter is served. 0 is 10 s.
-	Wakes time.Duration
+	Reentrant   bool // an owner may acquire it again, and must release it as often
+	Renews      bool // a hold with the default lease is renewed until it is released
+	ReportsLoss bool // the context of a hold ends when the hold is lost
+	Fenced      bool // tokens grow with every grant
+	Idempotent  bool // a request that is sent again because its reply was lost counts once
+	// Parallel means that other tests run in the same process, so that goroutines cannot be counted.
+	Parallel bool
+	// RequestWord is contained in every request of an acquire or a release, in lower case. Empty: eval, for scripts.
+	RequestWord string
+	// WakeWithin is how soon after a release a waiter must be granted the lock. 0: 10 s.
+	WakeWithin time.Duration
 }
 
-// wakes is Wakes, or its default.
-func (s Spec) wakes() time.Duration {
-	if s.Wakes == 0 {
-		return 10 * time.Second
-	}
-	return s.Wakes
-}
+func (s Spec) wakeWithin() time.Duration { return cmp.Or(s.WakeWithin, 10*time.Second) }
 
-// requests is Requests, or its default.
-func (s Spec) requests() string {
-	if s.Requests == "" {
-		return "eval"
-	}
-	return s.Requests
-}
+func (s Spec) requestWord() string { return cmp.Or(s.RequestWord, "eval") }

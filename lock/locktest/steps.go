@@ -3,27 +3,29 @@ package locktest
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-// patience is for what must come at once, on a machine that has other things to do.
-const patience = 20 * time.Second
+// timeout is for what a correct lock does at once, on a busy machine.
+const timeout = 20 * time.Second
 
-// long is a lease that does not run out within a test.
+// long is a lease that does not expire within a test.
 const long = time.Minute
 
-// long is as the constant, if the lock has leases; else it is none.
-func (s *scene) long() Ask {
+// longLease is a lease that does not expire within a test, if the lock has leases.
+func (s *fixture) longLease() AcquireOptions {
 	if s.spec.Lease == 0 {
-		return Ask{}
+		return AcquireOptions{}
 	}
-	return Ask{Lease: long}
+	return AcquireOptions{Lease: long}
 }
 
-func (s *scene) acquire(t *testing.T, l Locker, o Ask) Hold {
+func (s *fixture) acquire(t *testing.T, l Locker, o AcquireOptions) Hold {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	h, err := l.Acquire(ctx, s.name, o)
 	if err != nil {
@@ -32,48 +34,48 @@ func (s *scene) acquire(t *testing.T, l Locker, o Ask) Hold {
 	return h
 }
 
-func (s *scene) release(t *testing.T, h Hold) {
+func (s *fixture) release(t *testing.T, h Hold) {
 	t.Helper()
 	if err := h.Release(context.Background()); err != nil {
 		t.Fatalf("release: %v", err)
 	}
 }
 
-// refused checks that the lock is held, as l sees it, and that the answer comes at once.
-func (s *scene) refused(t *testing.T, l Locker) {
+// mustBeHeld checks that l cannot acquire the lock, and learns it at once.
+func (s *fixture) mustBeHeld(t *testing.T, l Locker) {
 	t.Helper()
-	begun := time.Now()
-	h, err := l.TryAcquire(context.Background(), s.name, s.long())
+	start := time.Now()
+	h, err := l.TryAcquire(context.Background(), s.name, s.longLease())
 	if err == nil {
 		_ = h.Release(context.Background())
 		t.Fatal("the lock was granted while it is held")
 	}
-	if !errors.Is(err, s.spec.Held) {
-		t.Errorf("refusal: %v, want %v", err, s.spec.Held)
+	if !errors.Is(err, s.spec.ErrHeld) {
+		t.Errorf("try: %v, want %v", err, s.spec.ErrHeld)
 	}
-	if took := time.Since(begun); took > patience/2 {
+	if took := time.Since(start); took > timeout/2 {
 		t.Errorf("a try took %v", took)
 	}
 }
 
-// free checks that the lock can be had at once, as l sees it.
-func (s *scene) free(t *testing.T, l Locker) {
+// mustBeFree checks that l can acquire the lock at once.
+func (s *fixture) mustBeFree(t *testing.T, l Locker) {
 	t.Helper()
-	h, err := l.TryAcquire(context.Background(), s.name, s.long())
+	h, err := l.TryAcquire(context.Background(), s.name, s.longLease())
 	if err != nil {
 		t.Fatalf("the lock is not free: %v", err)
 	}
 	s.release(t, h)
 }
 
-// outcome is what a call in the background came to.
+// outcome is the result of an acquire in the background.
 type outcome struct {
 	hold Hold
 	err  error
 }
 
-// later calls Acquire in the background; its result comes by the channel.
-func (s *scene) later(ctx context.Context, l Locker, o Ask) <-chan outcome {
+// acquireAsync calls Acquire in the background.
+func (s *fixture) acquireAsync(ctx context.Context, l Locker, o AcquireOptions) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
 		h, err := l.Acquire(ctx, s.name, o)
@@ -82,51 +84,56 @@ func (s *scene) later(ctx context.Context, l Locker, o Ask) <-chan outcome {
 	return out
 }
 
-// soon is the result that comes by ch within limit.
-func soon(t *testing.T, limit time.Duration, ch <-chan outcome) outcome {
+// await receives the result from ch within limit.
+func await(t *testing.T, limit time.Duration, ch <-chan outcome) outcome {
 	t.Helper()
 	select {
 	case o := <-ch:
 		return o
 	case <-time.After(limit):
-		t.Fatalf("nothing came of it within %v", limit)
+		t.Fatalf("acquire did not return within %v", limit)
 	}
 	return outcome{}
 }
 
-// served is the hold that comes by ch within limit.
-func served(t *testing.T, limit time.Duration, ch <-chan outcome) Hold {
+// awaitGrant receives a hold from ch within limit.
+func awaitGrant(t *testing.T, limit time.Duration, ch <-chan outcome) Hold {
 	t.Helper()
-	o := soon(t, limit, ch)
+	o := await(t, limit, ch)
 	if o.err != nil {
-		t.Fatalf("a waiter was refused: %v", o.err)
+		t.Fatalf("a waiter failed: %v", o.err)
 	}
 	return o.hold
 }
 
-// asleep gives a waiter the time to ask, be refused and lie down: until the
-// servers have seen nothing of it for as long as a few answers take, or half a
-// second is over, for a lock that asks all the time. If it comes too early, the
-// case is an easier one and not another.
-func (s *scene) asleep(t *testing.T) {
+// awaitWaiting gives an acquire time to fail its first attempt and wait: until the servers have seen no request for ten
+// samples, or for half a second, for a lock that polls. If it returns too early, the test is easier but still valid.
+func (s *fixture) awaitWaiting(t *testing.T) {
 	t.Helper()
-	quiet, last, begun := 0, int64(-1), time.Now()
-	Eventually(t, patience, "the waiter has asked", func() bool {
-		now := s.scripts(t)
+	quiet, last, start := 0, int64(-1), time.Now()
+	Eventually(t, timeout, "the acquire has sent a request", func() bool {
+		now := s.requestCount(t)
 		if quiet++; now != last {
 			quiet = 0
 		}
 		last = now
-		return now > 0 && (quiet >= 10 || time.Since(begun) > 500*time.Millisecond)
+		return now > 0 && (quiet >= 10 || time.Since(start) > 500*time.Millisecond)
 	})
 }
 
-// scripts is how often the first master was asked for what locks are made of.
-func (s *scene) scripts(t *testing.T) int64 {
+// requestCount is how many commands that locks use the first master has executed.
+func (s *fixture) requestCount(t *testing.T) int64 {
 	t.Helper()
-	list, err := s.bench.direct[0].Info(context.Background(), "commandstats").Result()
+	info, err := s.servers.direct[0].InfoMap(context.Background(), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return calls(list, "eval", "evalsha", "set", "setnx", "subscribe", "ssubscribe")
+	var sum int64
+	for _, command := range []string{"eval", "evalsha", "set", "setnx", "subscribe", "ssubscribe"} {
+		stats := info["Commandstats"]["cmdstat_"+command] // calls=7,usec=…
+		count, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
+		n, _ := strconv.ParseInt(count, 10, 64)
+		sum += n
+	}
+	return sum
 }
