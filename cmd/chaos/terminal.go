@@ -16,7 +16,7 @@ func terminal(w io.Writer) int {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
+	if err != nil || width == 0 { // a pseudo-terminal whose size was never set has 0 columns
 		return 80
 	}
 	return width
