@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of bite.
@@ -48,23 +49,23 @@ func checkBite(v *view, o Options) Result {
 		}
 	} else if need := threshold(o.MinContended, 2); contended < need && o.applies(fewContended) {
 		missing = append(missing, fmt.Sprintf("only %d of %s contended, at least %d are needed: use more clients "+
-			"or a longer run", contended, plural(granted, "grant"), need))
+			"or a longer run", contended, format.Count(granted, "grant"), need))
 	}
 	for _, f := range silent {
 		if !o.applies(faultSilent) {
 			break
 		}
-		missing = append(missing, fmt.Sprintf("fault %s (%d) was injected at %s and never had an effect",
-			f.Name, f.ID, at(f.Time)))
+		missing = append(missing, fmt.Sprintf("fault %s (%d) was injected at %s and had no observed effect",
+			f.Name, f.ID, format.Instant(f.Time)))
 	}
 	for _, f := range v.h.Faults {
 		if f.Phase == history.Missed && o.applies(faultMissed) {
-			missing = append(missing, fmt.Sprintf("planned fault %s never came: %s", f.Name, f.Detail))
+			missing = append(missing, fmt.Sprintf("planned fault %s was not injected: %s", f.Name, f.Detail))
 		}
 	}
 	if need := threshold(o.MinLanded, 1); injected > 0 && landed < need && o.applies(fewLanded) {
-		missing = append(missing, fmt.Sprintf("%d of %s landed while the lock was held, at least %d needed",
-			landed, plural(injected, "fault"), need))
+		missing = append(missing, fmt.Sprintf("%d of %s hit while the lock was held, at least %d needed",
+			landed, format.Count(injected, "fault"), need))
 	}
 	if need := seen.expiry; need != "" && o.applies(noExpiry) {
 		missing = append(missing, need)
@@ -75,12 +76,13 @@ func checkBite(v *view, o Options) Result {
 		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
 		return r
 	}
-	r.Summary = fmt.Sprintf("%s, %d of them contended", plural(granted, "grant"), contended)
+	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, "grant"), contended)
 	if injected > 0 {
-		r.Summary += fmt.Sprintf("; %s, each with an effect, %d while the lock was held", plural(injected, "fault"), landed)
+		r.Summary += fmt.Sprintf("; %s, each with an effect, %d while the lock was held",
+			format.Count(injected, "fault"), landed)
 	}
 	if seen.late > 0 {
-		r.Summary += fmt.Sprintf("; %d more came too late to have one", seen.late)
+		r.Summary += fmt.Sprintf("; %d more came too late to count", seen.late)
 	}
 	return r
 }

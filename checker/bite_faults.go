@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 const (
@@ -41,7 +42,8 @@ func (v *view) faults(o Options) (s faultEffects) {
 		bit[f.ID] = bit[f.ID] || f.Phase == history.TookEffect
 		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
 		if client, ok := strings.CutPrefix(end, "client:"); ok {
-			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) || f.Name != pauseClient && v.hasRequestInFlight(client, f.Time)
+			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
+				f.Name != pauseClient && v.hasRequestInFlight(client, f.Time)
 		} else {
 			landed[f.ID] = landed[f.ID] || held()(f.Time)
 		}
@@ -146,12 +148,12 @@ func (v *view) missingExpiry() string {
 	}
 	switch {
 	case least == never && over:
-		return "no lease ran out while its holder was stopped, they had run out before: stop clients sooner"
+		return "no lease ended while its holder was paused, all had ended before: pause clients sooner"
 	case least == never:
 		return ""
 	}
-	return fmt.Sprintf("no lease ran out while its holder was stopped, the nearest had %s left: "+
-		"stop clients for longer, or ask for shorter leases", long(least))
+	return fmt.Sprintf("no lease ended while its holder was paused, the nearest had %s left: pause clients for longer, "+
+		"or use shorter leases", format.Duration(least))
 }
 
 // promisedUntil is the end of the promise that was in force at t, or the last before it.

@@ -114,9 +114,9 @@ type Options struct {
 	// Fair: the lock promises an order. MaxBypass is by how many later comers a
 	// waiter may be overtaken then; 0 is first come, first served. InLine is how
 	// long after it asked a waiter's place is certain; 0 is 100 ms.
-	Fair         bool
-	MaxBypass    int
-	EnqueueDelay time.Duration
+	Fair       bool
+	MaxBypass  int
+	QueueDelay time.Duration
 	// Permits is how many permits a key has in all, where the history does not
 	// tell; "" is every key that is not named.
 	Permits map[string]int

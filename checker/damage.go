@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of damage.
@@ -176,15 +177,15 @@ func (v *view) damageResult(found *findings, counts map[string]int64) Result {
 	switch {
 	case len(v.h.Touches) == 0:
 		r.Outcome = NotApplicable
-		r.Summary = "nothing was written at a guarded resource"
+		r.Summary = "no write reached a guarded resource"
 	case r.Outcome == Holds:
-		r.Summary = plural(len(v.h.Touches), "guarded write") + ", none lost or stale"
+		r.Summary = format.Count(len(v.h.Touches), "guarded write") + ", none lost or stale"
 		if n := counts["refused"]; n > 0 {
 			r.Summary += fmt.Sprintf("; fencing refused %d", n)
 		}
 	default:
-		r.Summary += fmt.Sprintf("; %d of %s lost, %d stale, and fencing would have refused %d",
-			counts["lost"], plural(len(v.h.Touches), "write"), counts["stale"], counts["refused_if_fenced"])
+		r.Summary += fmt.Sprintf("; %d of %s lost, %d stale; fencing would have refused %d",
+			counts["lost"], format.Count(len(v.h.Touches), "write"), counts["stale"], counts["refused_if_fenced"])
 	}
 	return r
 }
@@ -229,21 +230,21 @@ func (v *view) damageViolation(f finding) Violation {
 	w.Clients = append(w.Clients, who)
 	w.Owners = append(w.Owners, v.h.Owners[t.Owner])
 	if f.rule == staleWrite {
-		w.Rule = "a write with a token older than one seen is not accepted"
+		w.Rule = "a write with an older token than one already seen is not accepted"
 		newest := t.MaxSeen
 		if f.x >= 0 {
 			newest = max(newest, v.h.Touches[f.x].Token)
 		}
 		w.Text = fmt.Sprintf("client %d wrote under %s at %s with token %d after token %d had been seen",
-			who, lockName(key), at(t.Time), t.Token, newest)
+			who, lockName(key), format.Instant(t.Time), t.Token, newest)
 		return w
 	}
-	w.Rule = "a writer finds what it read: nobody else writes inside its critical section"
+	w.Rule = "a writer finds the value that it read: no other client writes during its critical section"
 	w.Text = fmt.Sprintf("client %d wrote under %s at %s over a value that it had not read (read %d, found %d)",
-		who, lockName(key), at(t.Time), t.Read, t.Found)
+		who, lockName(key), format.Instant(t.Time), t.Read, t.Found)
 	if f.x >= 0 {
 		x := &v.h.Touches[f.x]
-		w.Text += fmt.Sprintf(": the write of client %d at %s is lost", w.Clients[0], at(x.Time))
+		w.Text += fmt.Sprintf(": the write of client %d at %s is lost", w.Clients[0], format.Instant(x.Time))
 	}
 	return w
 }

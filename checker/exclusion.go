@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // maxPairs bounds the pairs that are looked at when a lock excludes nobody:
@@ -53,7 +55,7 @@ func checkExclusion(v *view, o Options) Result {
 		x, y := &v.holds[f.x], &v.holds[f.y]
 		class, why := v.blame(x, y, segment{f.start, f.end}, o)
 		w := v.pairViolation(x, y, segment{f.start, f.end})
-		w.Rule = "from acquire returned to release invoked nobody else holds the lock"
+		w.Rule = "only one owner holds the lock from acquire returned to release invoked"
 		w.Class = class
 		w.Text += why
 		return w
@@ -70,8 +72,7 @@ func (v *view) holdsResult(r Result, all bool, when string) Result {
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
 	case r.Outcome == Holds && v.concurrent > 0:
 		r.Outcome = Undecided
-		r.Summary = plural(v.concurrent, "owner") + " had two operations under way at once, so that their holds cannot be " +
-			"told; give every hold an owner id of its own"
+		r.Summary = unknownHolds(v.concurrent)
 	case len(v.holds) == 0:
 		r.Outcome = NotApplicable
 		r.Summary = "the lock was never granted"
@@ -95,15 +96,15 @@ func (v *view) summarizeExclusion(r *Result, when string) {
 	}
 	if alone == 0 {
 		r.Outcome = NotApplicable
-		r.Summary = plural(others, "hold") + ", all of semaphores, which exclude nobody: see permits"
+		r.Summary = format.Count(others, "hold") + ", all of semaphores, which do not exclude: see permits"
 		return
 	}
-	r.Summary = plural(alone, "hold") + ", no two of them at once" + when
+	r.Summary = format.Count(alone, "hold") + ", no two of them at once" + when
 	if readers {
-		r.Summary += ", but those of readers"
+		r.Summary += ", except readers"
 	}
 	if others > 0 {
-		r.Summary += fmt.Sprintf(" (%d more are of semaphores: see permits)", others)
+		r.Summary += fmt.Sprintf(" (and %d of semaphores: see permits)", others)
 	}
 }
 
@@ -143,8 +144,8 @@ func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 	if y.lapsed(s.until) < x.lapsed(s.until) {
 		late = y
 	}
-	return OutlivedLease, fmt.Sprintf("; what client %d was promised had ended at %s",
-		v.client(late.span), at(late.lapsed(s.until)))
+	return OutlivedLease, fmt.Sprintf("; the promise to client %d had ended at %s",
+		v.client(late.span), format.Instant(late.lapsed(s.until)))
 }
 
 // pairViolation tells of two holds at once. The proof is that both had been
@@ -161,6 +162,6 @@ func (v *view) pairViolation(x, y *hold, s segment) Violation {
 		w.Events = append(w.Events, int(x.endEvent))
 	}
 	w.Text = fmt.Sprintf("client %d and client %d both held %s for %s (%s to %s)", w.Clients[0], w.Clients[1],
-		lockName(key), long(s.until-s.from), at(s.from), at(s.until))
+		lockName(key), format.Duration(s.until-s.from), format.Instant(s.from), format.Instant(s.until))
 	return w
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of fencing.
@@ -61,10 +63,10 @@ func checkFencing(v *view, o Options) Result {
 	switch {
 	case tokens == 0 && fenced == 0:
 		r.Outcome = NotApplicable
-		r.Summary = "the lock mints no tokens and no resource asked for one"
+		r.Summary = "the lock issues no fencing tokens, and no resource checked one"
 	case r.Outcome == Holds:
-		r.Summary = fmt.Sprintf("%s in growing order, %s judged by an enforcing resource",
-			plural(tokens, "token"), plural(fenced, "write"))
+		r.Summary = fmt.Sprintf("%s in growing order, %s checked by an enforcing resource",
+			format.Count(tokens, "token"), format.Count(fenced, "write"))
 	}
 	return r
 }
@@ -196,23 +198,24 @@ func (v *view) fencingViolation(f finding) Violation {
 		Owners:  []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
 		Events:  []int{v.granted(x), v.granted(y)},
 	}
-	clients := fmt.Sprintf("client %d got %s with token %d at %s, ", w.Clients[0], lockName(key), x.token, at(x.from))
+	clients := fmt.Sprintf("client %d acquired %s with token %d at %s", w.Clients[0], lockName(key), x.token,
+		format.Instant(x.from))
 	switch f.rule {
 	case tokenOrder:
 		w.Rule = "a later grant has a greater token"
 		w.Events = append(w.Events, int(v.h.Spans[y.span].Invoked))
-		w.Text = clients + fmt.Sprintf("and client %d, which asked at %s only, got token %d",
-			w.Clients[1], at(y.asked), y.token)
+		w.Text = clients + fmt.Sprintf("; client %d requested it later, at %s, and got token %d",
+			w.Clients[1], format.Instant(y.asked), y.token)
 	case tokenTwice:
 		w.Rule = "no two holds have the same token"
-		w.Text = clients + fmt.Sprintf("and client %d got the same token at %s", w.Clients[1], at(y.from))
+		w.Text = clients + fmt.Sprintf("; client %d got the same token at %s", w.Clients[1], format.Instant(y.from))
 	case tokenOfHolder:
-		w.Rule = "tokens grow in the order of holding"
+		w.Rule = "tokens grow in the order of the holds"
 		if x.endEvent >= 0 {
 			w.Events = append(w.Events, int(x.endEvent))
 		}
-		w.Text = clients + fmt.Sprintf("held it until %s, and the next holder, client %d, has token %d",
-			at(x.until), w.Clients[1], y.token)
+		w.Text = clients + fmt.Sprintf(" and held it until %s; the next holder, client %d, has token %d",
+			format.Instant(x.until), w.Clients[1], y.token)
 	}
 	return w
 }
@@ -233,13 +236,13 @@ func (v *view) resourceViolation(f finding) Violation {
 	w.Owners = append(w.Owners, v.h.Owners[t.Owner])
 	if f.rule == tookOld {
 		w.Rule = "an enforcing resource refuses a token older than one it has seen"
-		w.Text = fmt.Sprintf("the resource behind %s accepted token %d of client %d at %s although it had seen token %d",
-			lockName(key), t.Token, who, at(t.Time), newest)
+		w.Text = fmt.Sprintf("the resource guarded by %s accepted token %d of client %d at %s although it had seen token %d",
+			lockName(key), t.Token, who, format.Instant(t.Time), newest)
 		return w
 	}
-	w.Rule = "an enforcing resource takes a token that is not older than any it has seen"
-	w.Text = fmt.Sprintf("the resource behind %s refused token %d of client %d at %s although it had seen none newer "+
-		"than %d",
-		lockName(key), t.Token, who, at(t.Time), newest)
+	w.Rule = "an enforcing resource accepts a token that is at least as new as any it has seen"
+	w.Text = fmt.Sprintf("the resource guarded by %s refused token %d of client %d at %s although the newest that it "+
+		"had seen was %d",
+		lockName(key), t.Token, who, format.Instant(t.Time), newest)
 	return w
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // finding is a violation before it is put into words: x and y are what it is
@@ -64,7 +66,7 @@ func (f *findings) result(p Property, word func(finding) Violation) Result {
 		r.Outcome = Violated
 		r.Summary = r.Violations[0].Text
 		if f.total > 1 {
-			r.Summary += ", and " + plural(f.total-1, "more violation")
+			r.Summary += ", and " + format.Count(f.total-1, "more violation")
 		}
 	}
 	return r

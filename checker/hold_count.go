@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of hold-count.
@@ -52,12 +53,12 @@ func checkHoldCount(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case c.counted == 0 && c.nested == 0:
-		r.Outcome, r.Summary = NotApplicable, "no owner took the lock twice, and no answer told a count"
+		r.Outcome, r.Summary = NotApplicable, "no owner acquired the lock twice, and no reply had a hold count"
 	default:
-		r.Summary = fmt.Sprintf("%s told, each right; %s, each given back", plural(c.counted, "hold count"),
-			plural(c.nested, "nested acquire"))
+		r.Summary = fmt.Sprintf("%s, each correct; %s, each released", format.Count(c.counted, "hold count"),
+			format.Count(c.nested, "nested acquire"))
 		if c.nested > 0 && v.kind == AnyKind && !slices.ContainsFunc(v.holds, func(h hold) bool { return h.reader }) {
-			r.Summary += " (if it should have been refused, say --lock-kind mutex)"
+			r.Summary += " (if they should have been refused, use --lock-kind mutex)"
 		}
 	}
 	return r

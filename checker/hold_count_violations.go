@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // holdCountViolation puts a finding of [HoldCount] into words.
@@ -11,18 +12,18 @@ func (v *view) holdCountViolation(f finding) Violation {
 	switch f.rule {
 	case freedTooSoon:
 		r, y := &v.h.Spans[f.x], &v.holds[f.y]
-		w := v.spanPair(r, &v.h.Spans[y.span], "a lock that its owner took several times is free after as many releases")
+		w := v.spanPair(r, &v.h.Spans[y.span], "a lock that was acquired several times is free only after as many releases")
 		w.Events = []int{int(r.Ended), v.granted(y)}
-		w.Text = fmt.Sprintf("client %d released one of its holds of %s at %s and was still inside, but client %d was "+
-			"granted it at %s", w.Clients[0], lockName(w.Key), at(r.Return), w.Clients[1], at(y.from))
+		w.Text = fmt.Sprintf("client %d released one of its holds of %s at %s and still held it, but client %d was granted "+
+			"it at %s", w.Clients[0], lockName(w.Key), format.Instant(r.Return), w.Clients[1], format.Instant(y.from))
 		return w
 	case heldTooLong:
 		x, s := &v.holds[f.x], &v.h.Spans[f.y]
-		w := v.spanPair(&v.h.Spans[x.span], s, "a lock is free when it was released as often as it was taken")
+		w := v.spanPair(&v.h.Spans[x.span], s, "a lock is free when it was released as often as it was acquired")
 		w.Events = []int{int(x.endEvent), int(s.Invoked), int(s.Ended)}
-		w.Text = fmt.Sprintf("client %d had released %s as often as it had taken it by %s, but client %d was refused it "+
+		w.Text = fmt.Sprintf("client %d had released %s as often as it had acquired it by %s, but client %d was refused it "+
 			"at %s",
-			w.Clients[0], lockName(w.Key), at(x.freeBy), w.Clients[1], at(s.Return))
+			w.Clients[0], lockName(w.Key), format.Instant(x.freeBy), w.Clients[1], format.Instant(s.Return))
 		return w
 	}
 	grant, depth := f.x, int32(0)
@@ -40,21 +41,21 @@ func (v *view) holdCountViolation(f finding) Violation {
 	who, key := w.Clients[0], lockName(w.Key)
 	switch f.rule {
 	case wrongCount:
-		w.Rule = "the count that an answer tells is how often the owner holds the lock"
-		w.Text = fmt.Sprintf("client %d was told at %s that it holds %s %d times, and it is %d", who, at(s.Return), key,
-			s.Count, depth)
+		w.Rule = "the hold count in a reply is how often the owner holds the lock"
+		w.Text = fmt.Sprintf("client %d got hold count %d for %s at %s, but held it %s", who, s.Count, key,
+			format.Instant(s.Return), format.Count(depth, "time"))
 	case ownerRefused:
-		w.Rule = "an owner can take again what it holds"
-		w.Text = fmt.Sprintf("client %d was refused %s at %s although it held it since %s", who, key, at(s.Return),
-			at(g.Return))
+		w.Rule = "an owner can acquire a reentrant lock that it holds"
+		w.Text = fmt.Sprintf("client %d was refused %s at %s although it had held it since %s", who, key,
+			format.Instant(s.Return), format.Instant(g.Return))
 	case takenAgain:
-		w.Rule = "a mutex that is not reentrant is not granted to who holds it"
-		w.Text = fmt.Sprintf("client %d was granted %s at %s although it held it since %s", who, key, at(s.Return),
-			at(g.Return))
+		w.Rule = "a mutex that is not reentrant is not granted to its holder"
+		w.Text = fmt.Sprintf("client %d was granted %s at %s although it had held it since %s", who, key,
+			format.Instant(s.Return), format.Instant(g.Return))
 	case overReleased:
-		w.Rule = "a lock can be released as often as it was taken, and not more"
-		w.Text = fmt.Sprintf("client %d released %s at %s once more than it had taken it, and was told that this was right",
-			who, key, at(s.Return))
+		w.Rule = "a lock is released as often as it was acquired, and not more"
+		w.Text = fmt.Sprintf("client %d released %s at %s once more than it had acquired it, without an error",
+			who, key, format.Instant(s.Return))
 	}
 	return w
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of honesty.
@@ -61,9 +62,10 @@ func checkHonesty(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case c.replies == 0 && c.losses == 0 && c.outlived == 0:
-		r.Outcome, r.Summary = NotApplicable, "nothing was released, renewed or told lost"
+		r.Outcome, r.Summary = NotApplicable, "there was no release, renewal or loss report"
 	default:
-		r.Summary = fmt.Sprintf("every report was true: %d of releases and renewals, %d of losses", c.replies, c.losses)
+		r.Summary = fmt.Sprintf("all true: %s to releases and renewals, %s", format.Count(c.replies, "reply"),
+			format.Count(c.losses, "loss report"))
 	}
 	return r
 }
@@ -261,6 +263,8 @@ func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
 	return false
 }
 
+const ruleHolderOnly = "a release or renewal succeeds only for the holder"
+
 func (v *view) honestyViolation(f finding) Violation {
 	switch f.rule {
 	case lostLate, lostForNothing:
@@ -273,22 +277,22 @@ func (v *view) honestyViolation(f finding) Violation {
 		verb = "renewed"
 	}
 	if f.x < 0 {
-		why := " that it had never held"
+		why := "it had never acquired it"
 		if f.rule == releasedTwice {
-			why = " that it had given back before"
+			why = "it had already released it"
 		}
 		if s.Permits > 1 {
 			verb += fmt.Sprintf(" %d permits of", s.Permits)
-			why = ", more than it had"
+			why = "it had fewer"
 		}
-		return v.spanViolation(s, "whoever does not hold the lock is told so",
-			fmt.Sprintf("client %d was told at %s that it had %s %s%s", who, at(s.Return), verb, key, why))
+		return v.spanViolation(s, ruleHolderOnly,
+			fmt.Sprintf("client %d %s %s at %s without an error, although %s", who, verb, key, format.Instant(s.Return), why))
 	}
 	x := &v.holds[f.x]
-	w := v.spanPair(&v.h.Spans[x.span], s, "whoever does not hold the lock is told so")
+	w := v.spanPair(&v.h.Spans[x.span], s, ruleHolderOnly)
 	w.Events = []int{v.granted(x), int(s.Invoked), int(s.Ended)}
-	w.Text = fmt.Sprintf("client %d was told at %s that it had %s %s, which client %d held since %s", who, at(s.Return),
-		verb, key, w.Clients[0], at(x.from))
+	w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although client %d had held it since %s", who, verb, key,
+		format.Instant(s.Return), w.Clients[0], format.Instant(x.from))
 	return w
 }
 
@@ -304,13 +308,13 @@ func (v *view) lossViolation(f finding) Violation {
 	who, key := w.Clients[0], lockName(w.Key)
 	if f.rule == lostForNothing {
 		w.Class = ""
-		w.Rule = "a hold is not told lost while its promise stands and nobody took it"
-		w.Text = fmt.Sprintf("client %d was told at %s that it had lost %s, which nobody else had taken and which it had "+
-			"been promised until %s", who, at(f.end), key, at(h.lastPromise()))
+		w.Rule = "the lock reports no loss while its promise is in force and no other client has acquired it"
+		w.Text = fmt.Sprintf("client %d received a loss report for %s at %s, although no other client had acquired it and "+
+			"the promise %s", who, key, format.Instant(f.end), promiseEnd(h.lastPromise()))
 		return w
 	}
-	w.Rule = "a holder whose promise has run out is told so"
-	w.Text = fmt.Sprintf("client %d relied on %s until %s, and nobody told it that its promise had ended at %s", who, key,
-		at(f.end), at(h.lastPromise()))
+	w.Rule = "the lock reports a loss when its promise has ended"
+	w.Text = fmt.Sprintf("client %d relied on %s until %s; the lock did not report that its promise had ended at %s", who,
+		key, format.Instant(f.end), format.Instant(h.lastPromise()))
 	return w
 }

@@ -143,7 +143,7 @@ func (d *idle) meet(v *view, slack time.Duration) {
 type extents struct {
 	*view
 	possible     [][]freeInterval  // by key: acquires of unknown outcome, and grants whose client stood still
-	renewed      []time.Duration   // by hold: end of the last lease that a renewal can have begun; nil if nothing was renewed
+	renewed      []time.Duration   // by hold: latest end of a renewed lease; nil if nothing was renewed
 	unknownTimes []history.Unknown // when unknown outcomes were told of, by span; nil until asked for
 	longestLease time.Duration     // lease of a lock that renews by itself, as its promises show it; 0: they do not
 }
@@ -272,7 +272,9 @@ func (e *extents) latestEffect(i int32) time.Duration {
 			return cmp.Compare(a.Span, b.Span)
 		})
 	}
-	n, ok := slices.BinarySearchFunc(e.unknownTimes, i, func(u history.Unknown, i int32) int { return cmp.Compare(u.Span, i) })
+	n, ok := slices.BinarySearchFunc(e.unknownTimes, i, func(u history.Unknown, i int32) int {
+		return cmp.Compare(u.Span, i)
+	})
 	if !ok {
 		return never
 	}

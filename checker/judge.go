@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Judge judges a history by every property (see [Options] for fewer). It never
@@ -87,7 +88,7 @@ func undecided(p Property, cause any) Result {
 func safeView(h *history.History, kind LockKind) (v *view, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("reading the holds: %v", cause)
+			err = fmt.Errorf("finding the holds: %v", cause)
 		}
 	}()
 	return newViewAs(h, kind), nil
@@ -170,12 +171,12 @@ func (j *Judgement) decideOnly(o Options) {
 	}
 	if len(kept) == 0 {
 		j.Verdict = Inconclusive
-		j.Sentence = fmt.Sprintf("nothing was judged: the history has nothing that %s speaks of", strings.Join(idle, " or "))
+		j.Sentence = fmt.Sprintf("nothing was judged: %s does not apply to this history", strings.Join(idle, " or "))
 		return
 	}
 	j.Sentence = fmt.Sprintf("%s; judged by %s alone", j.safeSentence(), strings.Join(kept, ", "))
 	if len(idle) > 0 {
-		j.Sentence += fmt.Sprintf(" (there was nothing to judge by %s)", strings.Join(idle, ", "))
+		j.Sentence += fmt.Sprintf(" (not applicable: %s)", strings.Join(idle, ", "))
 	}
 }
 
@@ -220,7 +221,7 @@ func (j *Judgement) safeSentence() string {
 		}
 	}
 	if len(parts) == 0 {
-		return fmt.Sprintf("%s kept every property that was judged", plural(j.Spans, "operation"))
+		return fmt.Sprintf("%s kept every property that was judged", format.Count(j.Spans, "operation"))
 	}
 	return strings.Join(parts, "; ")
 }

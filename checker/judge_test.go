@@ -190,7 +190,7 @@ func TestWriteLinearization(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := page.String()
-	for _, want := range []string{"acquire (a) token 1", "hold gone (a)", "pause inject", "<html"} {
+	for _, want := range []string{"acquire (a) token 1", "hold lost (a)", "pause inject", "<html"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not on the page", want)
 		}

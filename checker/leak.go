@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of leak.
@@ -48,12 +49,12 @@ func checkLeak(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case looked > 0:
-		r.Summary = fmt.Sprintf("nothing was left behind at the end, %s looked at", plural(looked, "key"))
+		r.Summary = fmt.Sprintf("nothing was left behind at the end, %s checked", format.Count(looked, "key"))
 	case len(v.h.Leftovers) > 0:
 		r.Outcome = NotApplicable
-		r.Summary = "when the servers were looked at, the lock may still have been held"
+		r.Summary = "when the servers were checked, the lock may still have been held"
 	default:
-		r.Outcome, r.Summary = NotApplicable, "nobody looked at the servers when the run was over"
+		r.Outcome, r.Summary = NotApplicable, "the servers were not checked after the run"
 	}
 	return r
 }
@@ -114,29 +115,28 @@ func (v *view) leakViolation(f finding) Violation {
 	what := ""
 	switch f.rule {
 	case keysLeft:
-		w.Rule, what = "a lock that nobody holds leaves no key behind", strings.Join(l.Keys, ", ")
+		w.Rule, what = "a lock that is not held leaves no key behind", strings.Join(l.Keys, ", ")
 	case waitersLeft:
-		w.Rule, what = "a queue holds nobody who does not wait", plural(l.Waiters, "queue entry")
-		what = strings.Replace(what, "entrys", "entries", 1)
+		w.Rule, what = "a wait queue has no entry without a waiter", format.Count(l.Waiters, "queue entry")
 	case permitsLeft:
-		w.Rule, what = "permits come back when nobody holds them", plural(l.Permits, "permit")
+		w.Rule, what = "all permits are available when none is held", format.Count(l.Permits, "permit")
 	case renewalsLeft:
-		w.Rule, what = "nothing is renewed that nobody holds", plural(l.Renewals, "renewal")
+		w.Rule, what = "no lease is renewed that is not held", format.Count(l.Renewals, "renewal")
 	}
-	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, that of client %d, had ended by %s",
-		what, lockName(key), at(l.Time), w.Clients[0], at(f.start))
+	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, by client %d, had ended by %s",
+		what, lockName(key), format.Instant(l.Time), w.Clients[0], format.Instant(f.start))
 	return w
 }
 
 func (v *view) leakedViolation(f finding) Violation {
 	w := v.waitViolation(f)
 	x := &v.h.Spans[f.x]
-	w.Rule = "an acquire whose outcome nobody knows blocks the lock no longer than its lease"
+	w.Rule = "an acquire of unknown outcome blocks the lock no longer than its lease"
 	w.Clients = append([]int{x.Process.Client(v.h.Clients)}, w.Clients...)
 	w.Owners = append([]string{v.h.Owners[x.Owner]}, w.Owners...)
 	w.Events = append([]int{int(x.Invoked)}, w.Events...)
-	w.Text = fmt.Sprintf("client %d asked for %s at %s and never learnt whether it got it; its lease would have ended by "+
-		"%s, and client %d waited for %s longer", w.Clients[0], lockName(w.Key), at(x.Call), at(f.start), w.Clients[1],
-		long(f.end-f.start))
+	w.Text = fmt.Sprintf("client %d requested %s at %s and never learned the outcome; its lease would have ended by %s, "+
+		"but client %d waited for %s longer", w.Clients[0], lockName(w.Key), format.Instant(x.Call),
+		format.Instant(f.start), w.Clients[1], format.Duration(f.end-f.start))
 	return w
 }

@@ -18,7 +18,7 @@ func checkLeaseExclusion(v *view, o Options) Result {
 	})
 	r := found.result(LeaseExclusion, func(f finding) Violation {
 		w := v.pairViolation(&v.holds[f.x], &v.holds[f.y], segment{f.start, f.end})
-		w.Rule = "inside the validity that a holder was promised nobody else is promised the lock"
+		w.Rule = "no two owners are promised the lock at the same time"
 		w.Class = BrokenPromise
 		w.Text += ", inside the validity promised to both"
 		return w

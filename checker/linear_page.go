@@ -127,11 +127,11 @@ func (v *view) describe(op *lockOp) string {
 	case opHorizon:
 		return "end: later effects do not count"
 	case opBusyTry:
-		return "try, refused: held (" + name + ")"
+		return "try refused (" + name + ")"
 	case opHoldLost:
-		return "hold gone (" + name + ")"
+		return "hold lost (" + name + ")"
 	case opLeaseEnd:
-		return "lease runs out (" + name + ")"
+		return "lease ends (" + name + ")"
 	case opRelease:
 		return "release (" + name + ")"
 	}
@@ -173,7 +173,7 @@ func (v *view) annotations(from, to time.Duration) []porcupine.Annotation {
 			continue
 		}
 		marks = append(marks, porcupine.Annotation{
-			Tag: "told", Start: int64(n.Time), Description: fmt.Sprintf("client %d %s", n.Process.Client(v.h.Clients), n.F),
+			Tag: "notice", Start: int64(n.Time), Description: fmt.Sprintf("client %d %s", n.Process.Client(v.h.Clients), n.F),
 		})
 	}
 	return marks

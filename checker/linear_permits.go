@@ -39,7 +39,8 @@ type permitOwner struct {
 // of those that were gone.
 func (v *view) preparePermits(k *keyOps) {
 	d := permitFold{view: v, k: k, owner: make(map[int32]*permitOwner)}
-	k.epochs, k.drops, k.dropped, k.orphans, k.permitHolds = make(epochs), nil, nil, nil, make([]permitHold, 0, len(k.spans)/2)
+	k.epochs, k.drops, k.dropped, k.orphans = make(epochs), nil, nil, nil
+	k.permitHolds = make([]permitHold, 0, len(k.spans)/2)
 	type mark struct {
 		at, what int32 // event, and span or -1 minus the notice
 	}
@@ -112,8 +113,8 @@ func (d *permitFold) acquire(i int32, s *history.Span) {
 		d.byClient[who] = append(d.byClient[who], s.Owner)
 	}
 	p.open = append(p.open, int32(len(d.k.permitHolds)))
-	d.k.permitHolds = append(d.k.permitHolds, permitHold{asked: s.Call, from: s.Return, core: never, freeBy: never, permits: s.Permits,
-		owner: s.Owner, span: i})
+	d.k.permitHolds = append(d.k.permitHolds, permitHold{asked: s.Call, from: s.Return, core: never, freeBy: never,
+		permits: s.Permits, owner: s.Owner, span: i})
 }
 
 func (d *permitFold) release(i int32, s *history.Span) {
@@ -223,7 +224,9 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 		x, y := &k.permitHolds[a], &k.permitHolds[b]
 		return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(moment(x), moment(y)))
 	})
-	slices.SortStableFunc(finish, func(a, b int32) int { return cmp.Compare(k.permitHolds[a].core, k.permitHolds[b].core) })
+	slices.SortStableFunc(finish, func(a, b int32) int {
+		return cmp.Compare(k.permitHolds[a].core, k.permitHolds[b].core)
+	})
 	out, n, last := int64(0), 0, int32(-1)
 	for _, i := range begin {
 		y := &k.permitHolds[i]

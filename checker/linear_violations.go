@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // linearViolation puts a finding of [Linearizable] into words.
@@ -18,22 +19,22 @@ func (c *linearCheck) linearViolation(f finding) Violation {
 	case opHorizon:
 		s := &c.h.Spans[f.y]
 		return c.spanViolation(s, "the operations have an order that is legal for a "+lockKind(f.x).String(),
-			fmt.Sprintf("no order of the operations on %s is legal", lockName(c.h.Keys[s.Key])))
+			fmt.Sprintf("the operations on %s have no legal order", lockName(c.h.Keys[s.Key])))
 	}
 	s := &c.h.Spans[f.y]
 	who, key := s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key])
 	if opKind(f.rule) == opBusyTry {
-		return c.spanViolation(s, "a try fails only if somebody else can have held the lock",
-			fmt.Sprintf("client %d was refused %s between %s and %s, when nobody can have held it",
-				who, key, at(s.Call), at(s.Return)))
+		return c.spanViolation(s, "a try fails only if another owner can have held the lock",
+			fmt.Sprintf("client %d was refused %s between %s and %s, when no client can have held it",
+				who, key, format.Instant(s.Call), format.Instant(s.Return)))
 	}
 	if opKind(f.rule) == opRegrant {
-		return c.spanViolation(s, "a mutex that is not reentrant is not granted to who holds it",
-			fmt.Sprintf("client %d was granted %s at %s although it held it already", who, key, at(s.Return)))
+		return c.spanViolation(s, "a mutex that is not reentrant is not granted to its holder",
+			fmt.Sprintf("client %d was granted %s at %s although it already held it", who, key, format.Instant(s.Return)))
 	}
 	return c.spanViolation(s, "only the holder can release",
-		fmt.Sprintf("client %d released %s at %s without holding it, and was told that this was right",
-			who, key, at(s.Return)))
+		fmt.Sprintf("client %d released %s at %s without holding it, and without an error",
+			who, key, format.Instant(s.Return)))
 }
 
 func (c *linearCheck) overlapViolation(f finding) Violation {
@@ -46,9 +47,9 @@ func (c *linearCheck) overlapViolation(f finding) Violation {
 	w.Class, _ = c.blame(x, y, segment{f.start, f.end}, Options{})
 	if x.until <= y.from { // two grants, but never two holders
 		w.Text = fmt.Sprintf("client %d was granted %s at %s although client %d, which had left its critical section, "+
-			"had not given it back", w.Clients[1], lockName(w.Key), at(y.from), w.Clients[0])
+			"had not released it", w.Clients[1], lockName(w.Key), format.Instant(y.from), w.Clients[0])
 	}
-	w.Text += ": no order of the operations explains it"
+	w.Text += ": the operations have no legal order"
 	return w
 }
 
@@ -56,18 +57,19 @@ func (c *linearCheck) tokenViolation(f finding) Violation {
 	if f.x < 0 {
 		s := &c.h.Spans[f.y]
 		return c.spanViolation(s, "a re-entry repeats the token of its hold",
-			fmt.Sprintf("client %d entered %s again at %s and was told token %d, which is not that of its hold",
-				s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key]), at(s.Return), s.Token))
+			fmt.Sprintf("client %d re-entered %s at %s and got token %d, which is not that of its hold",
+				s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key]), format.Instant(s.Return), s.Token))
 	}
 	x, y := &c.holds[f.x], &c.holds[f.y]
 	w := Violation{
-		Rule: "in the order in which the lock was held, tokens grow", Class: BrokenPromise, Key: c.h.Keys[y.key],
+		Rule: "tokens grow in the order of the holds", Class: BrokenPromise, Key: c.h.Keys[y.key],
 		Clients: []int{c.client(x.span), c.client(y.span)},
 		Owners:  []string{c.h.Owners[x.owner], c.h.Owners[y.owner]},
 		Events:  []int{c.granted(x), c.granted(y)},
 	}
 	w.Text = fmt.Sprintf("client %d was granted %s with token %d at %s, after client %d had held it with token %d: "+
-		"no order of the operations explains it", w.Clients[1], lockName(w.Key), y.token, at(y.from), w.Clients[0], x.token)
+		"the operations have no legal order", w.Clients[1], lockName(w.Key), y.token, format.Instant(y.from),
+		w.Clients[0], x.token)
 	return w
 }
 
@@ -76,11 +78,11 @@ func (c *linearCheck) crowdedViolation(f finding) Violation {
 	s := &c.h.Spans[y.span]
 	who, key := c.client(y.span), c.h.Keys[s.Key]
 	w := Violation{
-		Rule: "the operations have an order in which no more permits are out than there are", Class: BrokenPromise,
+		Rule: "the operations have an order in which no more permits are held than exist", Class: BrokenPromise,
 		Key: key, Clients: []int{who}, Owners: []string{c.h.Owners[y.owner]}, Events: []int{int(s.Ended)},
 	}
-	w.Text = fmt.Sprintf("client %d was granted %s of %s at %s, which were not there", who,
-		plural(int(y.permits), "permit"), lockName(key), at(y.from))
+	w.Text = fmt.Sprintf("client %d was granted %s of %s at %s, which were not available", who,
+		format.Count(int(y.permits), "permit"), lockName(key), format.Instant(y.from))
 	if f.x < 0 {
 		w.Events = []int{int(s.Invoked), int(s.Ended)}
 		return w
@@ -95,7 +97,7 @@ func (c *linearCheck) crowdedViolation(f finding) Violation {
 	w.Clients = append([]int{c.client(x.span)}, w.Clients...)
 	w.Owners = append([]string{c.h.Owners[x.owner]}, w.Owners...)
 	w.Events = append([]int{int(other.Ended)}, w.Events...)
-	w.Text += fmt.Sprintf(": client %d had %s", w.Clients[0], plural(int(x.permits), "permit"))
+	w.Text += fmt.Sprintf(": client %d held %s", w.Clients[0], format.Count(int(x.permits), "permit"))
 	return w
 }
 

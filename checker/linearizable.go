@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Limits of the search. porcupine keeps a set of all operations of a key for
@@ -49,9 +51,9 @@ func checkLinearizable(v *view, o Options) Result {
 		r.Outcome, r.Summary = Undecided, c.undecided
 	case r.Outcome == Violated:
 	case c.keys == 0:
-		r.Outcome, r.Summary = NotApplicable, "no key was used as a lock that a model speaks of"
+		r.Outcome, r.Summary = NotApplicable, "no key was used as a lock that has a model"
 	default:
-		r.Summary = fmt.Sprintf("a legal order exists for each of %s", plural(c.keys, "key"))
+		r.Summary = "a legal order exists for " + format.Count(c.keys, "key")
 		if names := c.kindNames(); names != "mutex" {
 			r.Summary += ", judged as " + names
 		}
@@ -61,8 +63,8 @@ func checkLinearizable(v *view, o Options) Result {
 
 // linearRules are the kinds of flaws that the sweeps and the search find; see takeKind.
 func linearRules() []string {
-	return []string{opGrant: "held-twice", opBusyTry: "refused-for-nothing", opRelease: "released-nothing", opBadToken: "token-out-of-order",
-		opNoPermits: "too-many-permits", opHorizon: "no-order", opRegrant: "taken-again"}
+	return []string{opGrant: "held-twice", opBusyTry: "refused-without-cause", opRelease: "released-nothing",
+		opBadToken: "token-out-of-order", opNoPermits: "too-many-permits", opHorizon: "no-order", opRegrant: "regranted"}
 }
 
 func (o Options) searchTime() time.Duration {
@@ -161,9 +163,10 @@ func (c *linearCheck) decideBySweep(k *keyOps, flaws int) {
 	switch {
 	case flaws > 0:
 	case k.concurrent:
-		c.setUndecided("an owner of %s had two operations under way at once: its holds cannot be told", lockName(c.h.Keys[k.key]))
+		c.setUndecided("an owner of %s had two operations in flight at once: which holds it had is unknown",
+			lockName(c.h.Keys[k.key]))
 	case !k.exact:
-		c.setUndecided("%s has too many operations to be searched, and the sweep is not exact there: an owner acts again after "+
+		c.setUndecided("%s has too many operations to search, and the sweep is not exact there: an owner acts again after "+
 			"an unknown outcome, or a %s refuses tries", lockName(c.h.Keys[k.key]), k.kind)
 	}
 }
@@ -184,13 +187,13 @@ func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) po
 	switch {
 	case got == porcupine.Unknown && !whole:
 	case got == porcupine.Unknown:
-		c.setUndecided("whether %s has a legal order was not found out: %s", name, why)
+		c.setUndecided("whether %s has a legal order is unknown: %s", name, why)
 	case got == porcupine.Ok && flaws > 0:
-		c.setUndecided("the sweep and the search disagree about %s: a defect of the checker, please report it with "+
+		c.setUndecided("the sweep and the search disagree about %s: this is a defect of the checker, please report it with "+
 			"history.jsonl", name)
 	case got == porcupine.Illegal && flaws == 0 && k.exact:
-		c.setUndecided("the search finds no legal order for %s and the sweep no flaw: a defect of the checker, please "+
-			"report it with history.jsonl", name)
+		c.setUndecided("the search finds no legal order for %s and the sweep no violation: this is a defect of the "+
+			"checker, please report it with history.jsonl", name)
 	case got == porcupine.Illegal && flaws == 0 && whole:
 		first := ops[0].span
 		for i := range ops {

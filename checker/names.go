@@ -1,43 +1,29 @@
 package checker
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// at is an instant of the run, for people.
-func at(t time.Duration) string {
-	if t == never {
-		return "the end"
-	}
-	return fmt.Sprintf("%.3f s", t.Seconds())
-}
-
-// long is a length of time, for people.
-func long(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d >= time.Second:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d >= time.Millisecond:
-		return fmt.Sprintf("%.3g ms", float64(d)/float64(time.Millisecond))
-	}
-	return fmt.Sprintf("%.3g µs", float64(d)/float64(time.Microsecond))
-}
-
-// plural is "1 grant" or "3 grants".
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// keyName is the name of a key in a sentence.
-func lockName(name string) string {
-	if name == "" {
+// lockName is the name of a key in a sentence.
+func lockName(key string) string {
+	if key == "" {
 		return "the lock"
 	}
-	return name
+	return key
+}
+
+// unknownHolds says why nothing is decided about n owners.
+func unknownHolds(n int) string {
+	return format.Count(n, "owner") + " had two operations in flight at once: which holds they had is unknown; " +
+		"give every hold its own owner id"
+}
+
+// promiseEnd says until when a promise lasted.
+func promiseEnd(t time.Duration) string {
+	if t == never {
+		return "had no end"
+	}
+	return "lasted until " + format.Instant(t)
 }

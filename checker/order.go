@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of order.
@@ -65,11 +66,11 @@ func checkOrder(v *view, o Options) Result {
 	switch {
 	case !o.Fair:
 		r.Outcome = NotApplicable
-		r.Summary = fmt.Sprintf("the lock promises no order; the most that a waiter was overtaken is %d times", most)
+		r.Summary = "the lock promises no order; a waiter was overtaken at most " + format.Count(most, "time")
 	case waited == 0:
-		r.Outcome, r.Summary = NotApplicable, "nobody waited for the lock"
+		r.Outcome, r.Summary = NotApplicable, "no client waited for the lock"
 	case r.Outcome == Holds:
-		r.Summary = fmt.Sprintf("nobody was overtaken more than %d times", most)
+		r.Summary = "no waiter was overtaken more than " + format.Count(most, "time")
 	}
 	return r
 }
@@ -101,7 +102,7 @@ type bypass struct{ hold, by, times int32 }
 
 // bypasses counts, for each hold of a line, those who came later and were granted before.
 func (v *view) bypasses(line []int32, o Options) (found []bypass) {
-	settle := o.enqueueDelay()
+	settle := o.queueDelay()
 	if !o.applies(notEnqueued) {
 		settle = 0
 	}
@@ -171,9 +172,9 @@ func (v *view) orderViolation(f finding, o Options) Violation {
 		Owners: []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
 		Events: []int{int(v.h.Spans[y.span].Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)},
 	}
-	w.Rule = fmt.Sprintf("a waiter is overtaken by those who come later %d times at most", o.MaxBypass)
-	w.Text = fmt.Sprintf("client %d asked for %s at %s and got it at %s, after more than %d who had come later; "+
-		"the last of them, client %d, had asked at %s only", w.Clients[1], lockName(key), at(y.asked), at(y.from),
-		o.MaxBypass, w.Clients[0], at(x.asked))
+	w.Rule = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
+	w.Text = fmt.Sprintf("client %d requested %s at %s and got it at %s, after more than %s; the last of them, by "+
+		"client %d, came at %s", w.Clients[1], lockName(key), format.Instant(y.asked), format.Instant(y.from),
+		format.Count(o.MaxBypass, "later request"), w.Clients[0], format.Instant(x.asked))
 	return w
 }

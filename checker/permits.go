@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of permits.
@@ -63,16 +64,16 @@ func checkPermits(v *view, o Options) Result {
 		r.Summary = unknownSize(unknown)
 	case v.concurrent > 0:
 		r.Outcome = Undecided
-		r.Summary = plural(v.concurrent, "owner") + " had two operations under way at once, so that their permits cannot be told"
+		r.Summary = unknownHolds(v.concurrent)
 	default:
-		r.Summary = fmt.Sprintf("never more permits out than there are: at most %d", most)
+		r.Summary = fmt.Sprintf("at most %d permits were held at once, not more than exist", most)
 	}
 	return r
 }
 
 // unknownSize says what is missing if nobody told how many permits a semaphore has.
 func unknownSize(name string) string {
-	return fmt.Sprintf("nobody told how many permits %s has: give every acquire a limit, or use --permits", name)
+	return fmt.Sprintf("the number of permits of %s is unknown: give every acquire a limit, or use --permits", name)
 }
 
 // overUntil is until when, inside s, the active holds are more than the limit.
@@ -109,7 +110,7 @@ func (v *view) overUntil(active []int32, limit int64, s segment) time.Duration {
 func (v *view) permitsViolation(f finding, o Options) Violation {
 	x, y := &v.holds[f.x], &v.holds[f.y]
 	key, limit := v.h.Keys[y.key], v.h.Limit(y.key)
-	w := Violation{Key: key, Rule: "no more permits are out than there are", Events: []int{v.granted(x), v.granted(y)}}
+	w := Violation{Key: key, Rule: "no more permits are held than exist", Events: []int{v.granted(x), v.granted(y)}}
 	if f.x == f.y { // it asked for more than there are
 		w.Events[0] = int(v.h.Spans[y.span].Invoked)
 	} else if x.endEvent >= 0 && x.endEvent != v.h.Spans[y.span].Ended {
@@ -131,8 +132,8 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 		names = append(names, fmt.Sprintf("client %d (%d)", v.client(h.span), out))
 	}
 	w.Class = v.crowdClass(y, o)
-	w.Text = fmt.Sprintf("%d permits of %s were out for %s (%s to %s), and there are %d: %s", sum, lockName(key),
-		long(f.end-f.start), at(f.start), at(f.end), limit, strings.Join(names, ", "))
+	w.Text = fmt.Sprintf("%d permits of %s were held for %s (%s to %s), but only %d exist: %s", sum, lockName(key),
+		format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end), limit, strings.Join(names, ", "))
 	return w
 }
 

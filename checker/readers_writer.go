@@ -1,6 +1,10 @@
 package checker
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/internal/format"
+)
 
 // The rules of readers-writer.
 const (
@@ -51,26 +55,26 @@ func checkReadersWriter(v *view, o Options) Result {
 		x, y := &v.holds[f.x], &v.holds[f.y]
 		class, why := v.blame(x, y, segment{f.start, f.end}, o)
 		w := v.pairViolation(x, y, segment{f.start, f.end})
-		w.Rule, w.Class = "while a writer is in the lock nobody else is", class
+		w.Rule, w.Class = "a writer holds the lock alone", class
 		w.Text += fmt.Sprintf(" (%s and %s)%s", role(x), role(y), why)
 		return w
 	})
 	if readers == 0 {
-		r.Outcome, r.Summary = NotApplicable, "nobody took the lock to read"
+		r.Outcome, r.Summary = NotApplicable, "no client acquired the lock as a reader"
 		return r
 	}
 	r = v.holdsResult(r, all, "")
 	r.Counts["readers"], r.Counts["writers"] = int64(readers), int64(writers)
 	if r.Outcome == Holds {
-		r.Summary = fmt.Sprintf("%s and %s, no writer together with anybody", plural(readers, "reader"),
-			plural(writers, "writer"))
+		r.Summary = fmt.Sprintf("%s and %s, no writer at the same time as another owner", format.Count(readers, "reader"),
+			format.Count(writers, "writer"))
 	}
 	return r
 }
 
 func role(h *hold) string {
 	if h.reader {
-		return "to read"
+		return "reader"
 	}
-	return "to write"
+	return "writer"
 }

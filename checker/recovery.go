@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of recovery.
@@ -46,10 +47,10 @@ func checkRecovery(v *view, o Options) Result {
 	case r.Outcome == Violated:
 	case recovered == 0 && probed == 0:
 		r.Outcome = NotApplicable
-		r.Summary = "no hold was left to its lease and granted to another after it, and no probe was granted"
+		r.Summary = "no hold was left to its lease and followed by another grant, and no probe was granted"
 	default:
-		r.Summary = fmt.Sprintf("%s left to the lease, %d granted to another after it; %s granted at the end",
-			plural(unreleased, "hold"), recovered, plural(probed, "probe"))
+		r.Summary = fmt.Sprintf("%s left to the lease, %d followed by another grant; %s granted at the end",
+			format.Count(unreleased, "hold"), recovered, format.Count(probed, "probe"))
 	}
 	return r
 }
@@ -150,12 +151,12 @@ func (v *view) recoveryViolation(f finding) Violation {
 		return v.probeViolation(f)
 	}
 	w := v.waitViolation(f)
-	w.Rule = "a lock whose holder does not give it back is granted again when its lease has run out"
+	w.Rule = "a lock that its holder does not release is granted again when its lease has ended"
 	x := &v.holds[f.x]
 	w.Events = append([]int{v.granted(x)}, w.Events...)
-	w.Text = fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d waited for %s until %s "+
-		"and nobody was granted it", v.client(x.span), lockName(w.Key), at(v.leaseOver(f)), w.Clients[len(w.Clients)-1],
-		long(f.end-f.start), at(f.end))
+	w.Text = fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d waited for %s until %s, "+
+		"and no client was granted it", v.client(x.span), lockName(w.Key), format.Instant(v.leaseOver(f)), w.Clients[len(w.Clients)-1],
+		format.Duration(f.end-f.start), format.Instant(f.end))
 	return w
 }
 
@@ -170,11 +171,11 @@ func (v *view) waitViolation(f finding) Violation {
 
 func (v *view) probeViolation(f finding) Violation {
 	p := &v.h.Probes[f.y]
-	w := Violation{Key: v.h.Keys[p.Key], Rule: "when everything is over and healed, the lock can be had"}
+	w := Violation{Key: v.h.Keys[p.Key], Rule: "after the run, when all faults are healed, the lock can be acquired"}
 	s := &v.h.Spans[v.spanOf(p.Key, f.x)]
 	w.Clients, w.Owners = []int{s.Process.Client(v.h.Clients)}, []string{v.h.Owners[s.Owner]}
 	w.Events = []int{int(s.Invoked), int(p.Index)}
-	w.Text = fmt.Sprintf("%s could not be had at %s, when the run was over, although the last hold, that of client %d, "+
-		"had ended by %s", lockName(w.Key), at(p.Time), w.Clients[0], at(f.start))
+	w.Text = fmt.Sprintf("%s could not be acquired at %s, after the run, although the last hold, by client %d, had ended by "+
+		"%s", lockName(w.Key), format.Instant(p.Time), w.Clients[0], format.Instant(f.start))
 	return w
 }

@@ -36,11 +36,11 @@ func (o Options) slack() time.Duration {
 	return o.Slack
 }
 
-func (o Options) enqueueDelay() time.Duration {
-	if o.EnqueueDelay <= 0 {
+func (o Options) queueDelay() time.Duration {
+	if o.QueueDelay <= 0 {
 		return 100 * time.Millisecond
 	}
-	return o.EnqueueDelay
+	return o.QueueDelay
 }
 
 // limited is h with the permits that o tells of; a copy, if there are any. Of a

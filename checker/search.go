@@ -25,7 +25,7 @@ const (
 
 // ErrSearchMemory is what [ServeSearch] ends with when a search needs more
 // memory than it may have.
-var errSearchMemory = fmt.Errorf("searching a legal order: more than %d MiB of memory needed", searchMemory>>20)
+var errSearchMemory = fmt.Errorf("searching for a legal order: more than %d MiB of memory needed", searchMemory>>20)
 
 // searchJob is a question to porcupine: whether operations have a legal order.
 // It crosses the border to the child as JSON.
@@ -85,10 +85,10 @@ func (j *searchJob) unpack() {
 func ServeSearch(r io.Reader, w io.Writer) error {
 	var j searchJob
 	if err := json.NewDecoder(r).Decode(&j); err != nil {
-		return fmt.Errorf("reading what to search: %w", err)
+		return fmt.Errorf("reading the search request: %w", err)
 	}
 	if j.Kind >= unmodelled {
-		return fmt.Errorf("reading what to search: no lock is of kind %d", j.Kind)
+		return fmt.Errorf("reading the search request: unknown kind of lock %d", j.Kind)
 	}
 	j.unpack()
 	found := make(chan porcupine.CheckResult, 1)
@@ -124,7 +124,7 @@ func newSearcher(o Options) *searcher {
 func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 	left := time.Until(s.deadline)
 	if left <= 0 {
-		return porcupine.Unknown, "there was no time left to search an order"
+		return porcupine.Unknown, "no time was left to search"
 	}
 	here := left
 	switch {
@@ -134,13 +134,13 @@ func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 		here = min(left, noChildSearch)
 	}
 	var got porcupine.CheckResult
-	name := fmt.Sprintf("searching an order of %d operations", len(j.ops))
+	name := fmt.Sprintf("searching for an order of %d operations", len(j.ops))
 	s.o.Progress.step(name, 0, func() { got = j.run(here) })
 	if left = time.Until(s.deadline); got != porcupine.Unknown || len(s.o.SearchCommand) == 0 || left <= 0 {
 		return got, fmt.Sprintf("the search took longer than %v", here.Round(time.Millisecond))
 	}
 	var err error
-	name += fmt.Sprintf(" in a process of its own, for %v at most", left.Round(100*time.Millisecond))
+	name += fmt.Sprintf(" in a separate process, for at most %v", left.Round(100*time.Millisecond))
 	s.o.Progress.step(name, 0, func() { got, err = searchInChild(s.o.SearchCommand, j, left) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -159,7 +159,7 @@ func searchInChild(command []string, j searchJob, limit time.Duration) (porcupin
 	j.pack()
 	question, err := json.Marshal(j)
 	if err != nil {
-		return porcupine.Unknown, fmt.Errorf("asking a child to search: %w", err)
+		return porcupine.Unknown, fmt.Errorf("encoding the search request: %w", err)
 	}
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Stdin, c.WaitDelay = bytes.NewReader(question), time.Second
@@ -169,13 +169,13 @@ func searchInChild(command []string, j searchJob, limit time.Duration) (porcupin
 	case ctx.Err() != nil:
 		return porcupine.Unknown, ctx.Err()
 	case errors.As(err, &exit) && len(exit.Stderr) > 0:
-		return porcupine.Unknown, fmt.Errorf("the child that searched ended: %s", firstLine(exit.Stderr))
+		return porcupine.Unknown, fmt.Errorf("the search process failed: %s", firstLine(exit.Stderr))
 	case err != nil:
-		return porcupine.Unknown, fmt.Errorf("the child that searched ended: %w", err)
+		return porcupine.Unknown, fmt.Errorf("the search process failed: %w", err)
 	}
 	var a searchReply
 	if err := json.Unmarshal(text, &a); err != nil {
-		return porcupine.Unknown, fmt.Errorf("reading the answer of the child that searched: %w", err)
+		return porcupine.Unknown, fmt.Errorf("reading the reply of the search process: %w", err)
 	}
 	return a.Result, nil
 }

@@ -62,7 +62,7 @@ func TestChild(t *testing.T) {
 		{"illegal", "serve", []string{self}, hardJob(6), 5 * time.Second, porcupine.Illegal, ""},
 		{"out of time", "serve", []string{self}, hardJob(40), 200 * time.Millisecond, porcupine.Unknown, ""},
 		{"hangs", "hang", []string{self}, hardJob(2), 100 * time.Millisecond, porcupine.Unknown, "deadline"},
-		{"babbles", "babble", []string{self}, hardJob(2), 5 * time.Second, porcupine.Unknown, "reading the answer"},
+		{"babbles", "babble", []string{self}, hardJob(2), 5 * time.Second, porcupine.Unknown, "reading the reply"},
 		{"is not there", "serve", []string{"/nonexistent"}, hardJob(2), time.Second, porcupine.Unknown, "no such file"},
 	}
 	for _, test := range tests {

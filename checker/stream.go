@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // streamBatch is after how many operations at the latest a [Stream] judges what has come.
@@ -230,16 +231,15 @@ func (s *Stream) result(p Property) Result {
 		})
 		r.Summary = r.Violations[0].Text
 		if r.Total > 1 {
-			r.Summary += ", and " + plural(r.Total-1, "more violation")
+			r.Summary += ", and " + format.Count(r.Total-1, "more violation")
 		}
 	case len(s.concurrent) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
 		r.Outcome = Undecided
-		r.Summary = plural(len(s.concurrent), "owner") + " had two operations under way at once, so that their holds cannot " +
-			"be told; give every hold an owner id of its own"
+		r.Summary = unknownHolds(len(s.concurrent))
 	case p == Permits && s.unknownSize() != "":
 		r.Outcome, r.Summary = Undecided, unknownSize(s.unknownSize())
 	case s.applied[p]:
-		r.Outcome, r.Summary = Holds, "not violated in "+plural(s.bite.grants, "grant")
+		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.bite.grants, "grant")
 	}
 	return r
 }
@@ -288,7 +288,7 @@ func (s *Stream) standing(p Property) (list []Violation) {
 	}
 	for _, w := range s.found[Exclusion].list {
 		if _, known := s.found[p].at[identify(p, w)]; !known && s.read(w.Key) && ok(w) {
-			w.Rule = "while a writer is in the lock nobody else is"
+			w.Rule = "a writer holds the lock alone"
 			list = append(list, w)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // contest counts, while events come, the grants during which another owner asked for the lock: what bite asks of clients.
@@ -80,12 +81,12 @@ func (c *contention) result(o Options, spans, faults int) Result {
 	case c.contended < need:
 		r.Outcome = Undecided
 		r.Summary = fmt.Sprintf("the run tested too little: only %d of %s contended, at least %d are needed: use more "+
-			"clients or a longer run", c.contended, plural(c.grants, "grant"), need)
+			"clients or a longer run", c.contended, format.Count(c.grants, "grant"), need)
 	default:
-		r.Summary = fmt.Sprintf("%s, %d of them contended", plural(c.grants, "grant"), c.contended)
+		r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(c.grants, "grant"), c.contended)
 	}
 	if faults > 0 {
-		r.Summary += "; what the faults hit is not judged in a stream"
+		r.Summary += "; the effect of faults is not judged in a stream"
 	}
 	return r
 }

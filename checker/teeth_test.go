@@ -92,7 +92,7 @@ func storyOptions(t *testing.T, story string) (o checker.Options) {
 			case "away":
 				o.MayBeDown, err = strconv.Atoi(value)
 			case "inline":
-				o.EnqueueDelay, err = time.ParseDuration(value)
+				o.QueueDelay, err = time.ParseDuration(value)
 			case "slack":
 				o.Slack, err = time.ParseDuration(value)
 			case "permits":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The rules of wake-up.
@@ -40,20 +41,20 @@ func checkWakeUp(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case asked == 0:
-		r.Outcome, r.Summary = NotApplicable, "nobody ever waited for the lock"
+		r.Outcome, r.Summary = NotApplicable, "no client waited for the lock"
 	default:
-		r.Summary = fmt.Sprintf("no waiter slept for more than %s while the lock was free", long(o.slack()))
+		r.Summary = fmt.Sprintf("no waiter waited for more than %s while the lock was free", format.Duration(o.slack()))
 	}
 	return r
 }
 
 func (v *view) wakeUpViolation(f finding) Violation {
 	w := v.waitViolation(f)
-	w.Rule = "whoever waits for a lock that is free gets it"
-	w.Text = fmt.Sprintf("client %d waited for %s for %s (%s to %s) although nobody held it", w.Clients[0],
-		lockName(w.Key), long(f.end-f.start), at(f.start), at(f.end))
+	w.Rule = "a waiter for a free lock gets it"
+	w.Text = fmt.Sprintf("client %d waited for %s for %s (%s to %s) although no client held it", w.Clients[0],
+		lockName(w.Key), format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end))
 	if f.x < 0 {
-		w.Text += " or ever had"
+		w.Text += ", or ever had"
 		return w
 	}
 	x := &v.holds[f.x]
@@ -62,6 +63,6 @@ func (v *view) wakeUpViolation(f finding) Violation {
 	if x.endEvent >= 0 {
 		w.Events = append([]int{int(x.endEvent)}, w.Events...)
 	}
-	w.Text += fmt.Sprintf(": client %d had released it by %s", w.Clients[0], at(x.freeBy))
+	w.Text += fmt.Sprintf(": client %d had released it by %s", w.Clients[0], format.Instant(x.freeBy))
 	return w
 }

@@ -57,7 +57,7 @@ func (f *judgingFlags) add(c *cobra.Command) {
 func (f *judgingFlags) options(mayBeDown int) (checker.Options, error) {
 	o := checker.Options{
 		SearchCommand: searchCommand(), ClockError: f.clockError, Slack: f.slack, MayBeDown: mayBeDown,
-		Fair: f.fair, MaxBypass: f.maxBypass, EnqueueDelay: f.queueDelay, Search: f.search,
+		Fair: f.fair, MaxBypass: f.maxBypass, QueueDelay: f.queueDelay, Search: f.search,
 	}
 	if f.flags.Changed("may-be-down") {
 		o.MayBeDown = f.mayBeDown
