@@ -6,19 +6,18 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
 
-// costOf is what one pair costs, in CPU time, which other work on the machine
-// disturbs less than time on the clock.
+// costOf is the cost of one acquire and release in CPU time, which other load on the machine
+// disturbs less than elapsed time.
 type costOf struct {
-	client, server time.Duration // user and system time of a pair
+	client, server time.Duration // user and system time
 	allocs, bytes  uint64        // of the client
 }
 
-// costs measures one goroutine that takes and gives back a lock that nobody else wants.
+// costs measures one goroutine that acquires and releases an uncontended lock.
 func costs(ctx context.Context, srv *server, c config) error {
 	all, err := open(srv.addr, rawScripts, rawCommands, redislockEvery("redislock", 100*time.Millisecond), ours, oursFair)
 	if err != nil {
@@ -42,7 +41,7 @@ func costs(ctx context.Context, srv *server, c config) error {
 			tenths(got[i], func(c costOf) time.Duration { return c.server }),
 			got[i][0].allocs, got[i][0].bytes))
 	}
-	table("What an acquire and a release cost, 1 goroutine: CPU time, not time on the clock",
+	table("CPU time of one acquire and release, 1 goroutine",
 		"lock\tclient\tserver\tallocations\tbytes", rows)
 	return nil
 }
@@ -75,7 +74,7 @@ func costOfPair(ctx context.Context, srv *server, s subject, n int) (costOf, err
 	return out, nil
 }
 
-// tenths is the median of a figure, to a tenth of a microsecond.
+// tenths is a median to a tenth of a microsecond.
 func tenths(rounds []costOf, of func(costOf) time.Duration) string {
 	var all []time.Duration
 	for _, c := range rounds {
@@ -94,14 +93,8 @@ func ownCPU() time.Duration {
 
 // cpu is the CPU time that the server has used.
 func (s *server) cpu(ctx context.Context) time.Duration {
-	var sum float64
-	for _, line := range strings.Split(s.rdb.Info(ctx, "cpu").Val(), "\r\n") {
-		for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
-			if rest, ok := strings.CutPrefix(line, name); ok {
-				f, _ := strconv.ParseFloat(rest, 64)
-				sum += f
-			}
-		}
-	}
-	return time.Duration(sum * float64(time.Second))
+	info := s.rdb.InfoMap(ctx, "cpu")
+	sys, _ := strconv.ParseFloat(info.Item("CPU", "used_cpu_sys"), 64)
+	user, _ := strconv.ParseFloat(info.Item("CPU", "used_cpu_user"), 64)
+	return time.Duration((sys + user) * float64(time.Second))
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// step is a pair of scripts that does a little more than the step before it: from
-// the bare lock to the two scripts of lockchaos' mutex, without their rarer branches.
+// step is a pair of scripts with one guarantee more than the previous step: from the bare lock to the
+// scripts of lockchaos' mutex, without their rare branches.
 type step struct {
 	what             string
 	acquire, release string
 	keys             int // of the release
 }
 
-// steps are what the server does for one pair, each with one thing more.
+// steps are the scripts of one acquire and release, each with one guarantee more.
 func steps() []step {
 	const (
 		set         = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 30000) then return 0 end return 1`
@@ -32,26 +32,26 @@ func steps() []step {
 		held        = `if not (l[1] == '1' and l[2]) then return 1 end `
 		drop        = `redis.call('DEL', KEYS[1]) `
 		tombstone   = `redis.call('SET', KEYS[2], '0', 'PX', 10000) redis.call('DEL', KEYS[1], KEYS[#KEYS]) `
-		tell        = `if l[3] then redis.call('PUBLISH', KEYS[3], '0') end `
+		publish     = `if l[3] then redis.call('PUBLISH', KEYS[3], '0') end `
 		always      = `redis.call('PUBLISH', KEYS[3], '0') `
 		done        = `return 0`
 		mint        = `local t = redis.call('TIME') redis.call('SET', KEYS[3], t[1] * 1000000 + t[2], 'PX', 86400000, 'GET') `
 	)
 	return []step{
 		{"SET NX PX; GET and DEL: the bare lock", set, del, 1},
-		{"a hash with owner, count and hold: re-entry", exists + hset + expire, hget + held + drop + done, 1},
-		{"the acquire looks for a tombstone: one that comes late takes nothing", notReleased + hset + expire,
+		{"a hash with owner, count and hold: reentrant", exists + hset + expire, hget + held + drop + done, 1},
+		{"acquire checks for a tombstone: a late acquire has no effect", notReleased + hset + expire,
 			hget + held + drop + done, 1},
-		{"the release leaves a tombstone, and removes the one before: asked again, it answers the same", notReleased + hset + expire,
+		{"release writes a tombstone and removes the previous one: a repeated release has the same reply", notReleased + hset + expire,
 			hget + held + tombstone + done, 3},
-		{"a message, if somebody has left a mark", notReleased + hset + expire, marked + held + tombstone + tell + done, 4},
-		{"a message in any case", notReleased + hset + expire, marked + held + tombstone + always + done, 4},
-		{"a fencing token, too", notReleased + mint + hset + expire, marked + held + tombstone + always + done, 4},
+		{"a message if a waiter has set notify", notReleased + hset + expire, marked + held + tombstone + publish + done, 4},
+		{"a message always", notReleased + hset + expire, marked + held + tombstone + always + done, 4},
+		{"a fencing token", notReleased + mint + hset + expire, marked + held + tombstone + always + done, 4},
 	}
 }
 
-// guarantees measures what each of the mutex's promises costs the server, in CPU
-// time without the network: many pairs in one pipeline.
+// guarantees measures the server's CPU time for each guarantee of the mutex, without the
+// network: many pairs in one pipeline.
 func guarantees(ctx context.Context, srv *server, c config) error {
 	all := steps()
 	got := make([][]costOf, len(all))
@@ -68,14 +68,14 @@ func guarantees(ctx context.Context, srv *server, c config) error {
 	for i, s := range all {
 		rows = append(rows, fmt.Sprintf("%s\t%s", s.what, tenths(got[i], func(c costOf) time.Duration { return c.server })))
 	}
-	table("What each promise costs the server: its CPU time for a pair, pipelined; each row has one thing more",
-		"what\tserver", rows)
+	table("Server CPU time of one acquire and release, pipelined; each row adds one guarantee",
+		"guarantee\tserver", rows)
 	return nil
 }
 
 // cost is the server's CPU time for one pair.
 func (s step) cost(ctx context.Context, srv *server) (time.Duration, error) {
-	const pairs, together = 4000, 50
+	const pairs, batch = 4000, 50
 	if err := srv.fresh(ctx); err != nil {
 		return 0, err
 	}
@@ -86,11 +86,11 @@ func (s step) cost(ctx context.Context, srv *server) (time.Duration, error) {
 		}
 	}
 	before := srv.cpu(ctx)
-	for n := 0; n < pairs; n += together {
+	for n := 0; n < pairs; n += batch {
 		pipe := srv.rdb.Pipeline()
-		for i := range together {
+		for i := range batch {
 			lock, id := fmt.Sprint("job-", i), fmt.Sprintf("uE2rXhWqPz0aBcDe-%d", n+i)
-			tombstone, last := "{"+lock+"}:tombstone:"+id, fmt.Sprintf("{%s}:tombstone:uE2rXhWqPz0aBcDe-%d", lock, n+i-together)
+			tombstone, last := "{"+lock+"}:tombstone:"+id, fmt.Sprintf("{%s}:tombstone:uE2rXhWqPz0aBcDe-%d", lock, n+i-batch)
 			keys := []string{lock, tombstone, "{" + lock + "}:free", last}
 			if s.keys == 3 { // no channel yet
 				keys = slices.Delete(keys, 2, 3)
@@ -110,7 +110,7 @@ func (s step) cost(ctx context.Context, srv *server) (time.Duration, error) {
 		}
 		for _, cmd := range cmds {
 			if n, err := cmd.(*redis.Cmd).Int(); err != nil || n != 0 {
-				return 0, fmt.Errorf("%v answered %d, %v: the scripts do not fit each other", cmd.Args(), n, err)
+				return 0, fmt.Errorf("%v returned %d, %v: the scripts do not match", cmd.Args(), n, err)
 			}
 		}
 	}

@@ -1,9 +1,8 @@
-// Command bench puts package lock beside its rivals and prints one table from
-// one run. It starts a redis-server of its own on loopback, and ends it.
+// Command bench compares package lock with other lock libraries and prints the tables of one run. It starts a
+// redis-server on loopback and stops it.
 //
-// Read [subject] first: a lock as the benchmark sees it. Every subject works in
-// this process, on the same server, in turns: round by round, so that whatever
-// slows the machine down slows all of them.
+// Read [subject] first: one lock library. All subjects run in this process, against the same server, one after the
+// other in each round, so that whatever slows the machine down slows all of them.
 package main
 
 import (
@@ -19,11 +18,11 @@ import (
 
 func main() {
 	var c config
-	flag.IntVar(&c.rounds, "rounds", 5, "rounds of each measurement; the table has the medians")
-	flag.DurationVar(&c.span, "span", time.Second, "how long one round of a throughput takes")
-	flag.IntVar(&c.crowd, "crowd", 1000, "waiters of the crowd")
-	flag.IntVar(&c.watched, "watched", 10000, "holds that are watched at once")
-	flag.StringVar(&c.only, "only", "", "run this part alone: costs, guarantees, pairs, waiters, crowd or watched")
+	flag.IntVar(&c.rounds, "rounds", 5, "rounds of each measurement; tables show medians")
+	flag.DurationVar(&c.span, "span", time.Second, "duration of one round")
+	flag.IntVar(&c.crowd, "crowd", 1000, "goroutines of the part crowd")
+	flag.IntVar(&c.watched, "watched", 10000, "concurrent holds of the part watched")
+	flag.StringVar(&c.only, "only", "", "run only this part: costs, guarantees, pairs, waiters, crowd or watched")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -33,7 +32,7 @@ func main() {
 	}
 }
 
-// config is what the command line says.
+// config are the command-line options.
 type config struct {
 	rounds, crowd, watched int
 	span                   time.Duration
@@ -53,8 +52,8 @@ func run(ctx context.Context, c config) error {
 	fmt.Printf("redis-server %s on loopback, %s, %d CPUs (GOMAXPROCS %d); medians of %d rounds\n",
 		version, runtime.Version(), runtime.NumCPU(), runtime.GOMAXPROCS(0), c.rounds)
 	fmt.Println(settings)
-	fmt.Println("load average of the machine at the start:", loadAverage())
-	defer func() { fmt.Println("\nload average of the machine at the end:", loadAverage()) }()
+	fmt.Println("load average at the start:", loadAverage())
+	defer func() { fmt.Println("\nload average at the end:", loadAverage()) }()
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, *server, config) error
@@ -72,12 +71,12 @@ func run(ctx context.Context, c config) error {
 	return nil
 }
 
-// loadAverage is the load average of the machine: of the last one, five and fifteen minutes.
+// loadAverage is the load average of the last one, five and fifteen minutes.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) < 3 {
-		return "not known"
+		return "unknown"
 	}
 	return strings.Join(fields[:3], " ")
 }

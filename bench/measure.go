@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// round is what one subject did in one round.
+// round is the result of one subject in one round.
 type round struct {
 	perSecond, perGrant float64 // grants per second; commands per grant
 	p50, p99            time.Duration
-	starved             int // goroutines that got nothing, or nothing more; the worst round counts
+	starved             int // goroutines that were never granted the lock, or not any more; the worst round counts
 	goroutines          int
 	heap                uint64 // bytes more than before
 	took                time.Duration
 }
 
-// medians are the medians of each figure on its own.
+// medians are the medians of each figure separately.
 func medians(rounds []round) round {
 	return round{
 		perSecond: median(rounds, func(r round) float64 { return r.perSecond }),
@@ -48,8 +48,8 @@ func median[T int | uint64 | float64 | time.Duration](rounds []round, of func(ro
 	return all[len(all)/2]
 }
 
-// load is n goroutines that take and give back, for span, or each once if span
-// is 0; key says which lock the i-th of them wants; hold is how long it is held.
+// load is n goroutines that acquire and release, for span, or once each if span is 0; key returns the lock of the
+// i-th one; hold is how long they hold it.
 type load struct {
 	n    int
 	span time.Duration
@@ -60,14 +60,14 @@ type load struct {
 	drain time.Duration
 }
 
-// For how long after the end of a round those who still wait are waited for. Who has
-// nothing by then is starved, and so is who got nothing at all.
+// How long after the end of a round waiters may still be granted the lock. One that is not has starved,
+// as has one that was never granted it.
 const (
-	drainContended = 15 * time.Second // longer than any subject's own bounds
-	drainFree      = 2 * time.Second  // nobody else has the lock
+	drainContended = 15 * time.Second // longer than any limit of a subject
+	drainFree      = 2 * time.Second  // without contention
 )
 
-// apply puts l on s and says what came of it.
+// apply runs l on s.
 func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	if err := srv.fresh(ctx); err != nil {
 		return round{}, err
@@ -80,15 +80,15 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	}
 	took := make([][]time.Duration, l.n)
 	errs := make([]error, l.n)
-	watch := look()
-	begun := time.Now()
-	served := make([]time.Time, l.n) // the last time
+	watch := watchResources()
+	start := time.Now()
+	served := make([]time.Time, l.n) // time of the last release
 	var wg sync.WaitGroup
 	for i := range l.n {
 		wg.Go(func() { took[i], served[i], errs[i] = l.work(ctx, s, i, &stop) })
 	}
 	wg.Wait()
-	r := round{took: slices.MaxFunc(served, time.Time.Compare).Sub(begun)} // who is stuck then is starved
+	r := round{took: slices.MaxFunc(served, time.Time.Compare).Sub(start)} // goroutines stuck since then have starved
 	r.goroutines, r.heap = watch()
 	for _, err := range errs {
 		switch {
@@ -103,18 +103,18 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	return r, err
 }
 
-// errStarved says that a goroutine was still waiting when the round was over.
-var errStarved = errors.New("not served in time")
+// errStarved means that a goroutine was still waiting at the end of the round.
+var errStarved = errors.New("not granted in time")
 
-// work is what one goroutine does; served is when it was done for the last time.
+// work is one goroutine of l; served is the time of its last release.
 func (l load) work(
 	ctx context.Context, s subject, i int, stop *atomic.Bool,
 ) (took []time.Duration, served time.Time, err error) {
 	key := l.key(i)
 	for !stop.Load() && (l.span > 0 || len(took) == 0) {
-		asked := time.Now()
+		start := time.Now()
 		release, err := s.acquire(ctx, key)
-		waited := time.Since(asked)
+		waited := time.Since(start)
 		if err != nil && (ctx.Err() != nil || timedOut(err)) {
 			return append(took, waited), served, errStarved
 		}
@@ -129,15 +129,15 @@ func (l load) work(
 		}
 		served = time.Now()
 		if l.pairs {
-			waited = served.Sub(asked)
+			waited = served.Sub(start)
 		}
 		took = append(took, waited)
 	}
 	return took, served, nil
 }
 
-// timedOut is whether the server did not answer in time: on a machine that is busy, to be
-// asked by a thousand who poll is more than it can do.
+// timedOut reports whether the server did not reply in time: on a busy machine a thousand pollers
+// overload it.
 func timedOut(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
@@ -160,46 +160,46 @@ func (r *round) sum(took [][]time.Duration, sent int64) {
 	r.perGrant = float64(sent) / float64(len(all))
 }
 
-// look watches goroutines and the heap until what it returns is called, which
-// says by how much they grew at most.
-func look() func() (goroutines int, heap uint64) {
+// watchResources samples goroutines and the heap until the returned function is called, which returns by how
+// much they grew at most.
+func watchResources() func() (goroutines int, heap uint64) {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	idle := runtime.NumGoroutine()
 	done, out := make(chan struct{}), make(chan [2]uint64)
 	go func() {
-		var most [2]uint64
+		var peak [2]uint64
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			var now runtime.MemStats
 			runtime.ReadMemStats(&now)
-			most[0] = max(most[0], uint64(max(0, runtime.NumGoroutine()-idle-1)))
+			peak[0] = max(peak[0], uint64(max(0, runtime.NumGoroutine()-idle-1)))
 			if now.HeapInuse > before.HeapInuse {
-				most[1] = max(most[1], now.HeapInuse-before.HeapInuse)
+				peak[1] = max(peak[1], now.HeapInuse-before.HeapInuse)
 			}
 			select {
 			case <-tick.C:
 			case <-done:
-				out <- most
+				out <- peak
 				return
 			}
 		}
 	}()
 	return func() (int, uint64) {
 		close(done)
-		most := <-out
-		return int(most[0]), most[1]
+		peak := <-out
+		return int(peak[0]), peak[1]
 	}
 }
 
-// inTurns measures every subject once in each round; what it returns is of each subject all rounds.
+// inTurns measures every subject once in each round and returns the rounds of each subject.
 func inTurns(ctx context.Context, srv *server, all []subject, rounds int, l load) ([][]round, error) {
 	got := make([][]round, len(all))
 	for n := range rounds {
 		for i := range all {
-			at := (i + n) % len(all) // nobody is always first
+			at := (i + n) % len(all) // no subject is always first
 			r, err := apply(ctx, srv, all[at], l)
 			if err != nil {
 				return nil, err
@@ -210,9 +210,9 @@ func inTurns(ctx context.Context, srv *server, all []subject, rounds int, l load
 	return got, nil
 }
 
-// times is how many times as many grants a made in a round as b: the median over
-// the rounds, for what slows the machine down for a while slows down both.
-func times(a, b []round) float64 {
+// ratio is the median over the rounds of a's grants divided by b's: what slows the machine down for a while slows
+// down both.
+func ratio(a, b []round) float64 {
 	all := make([]float64, len(a))
 	for i := range a {
 		all[i] = a[i].perSecond / max(b[i].perSecond, 1)
@@ -221,7 +221,7 @@ func times(a, b []round) float64 {
 	return all[len(all)/2]
 }
 
-// table prints rows under a head.
+// table prints rows under a header.
 func table(title string, head string, rows []string) {
 	fmt.Printf("\n%s\n", title)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)

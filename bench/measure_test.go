@@ -14,12 +14,11 @@ func TestSum(t *testing.T) {
 	}
 	m := medians([]round{{perSecond: 1}, {perSecond: 9, starved: 2}, {perSecond: 3}})
 	if m.perSecond != 3 || m.starved != 2 {
-		t.Errorf("medians %+v, want 3 per second, and 2 starved in the worst round", m)
+		t.Errorf("medians %+v, want 3 per second and at most 2 starved", m)
 	}
 }
 
-// Every subject excludes: two goroutines on one key, and the counter that they
-// share is right.
+// Every subject excludes: two goroutines hold one key for 1 ms each, so at most 1,000 times per second.
 func TestSubjectsExclude(t *testing.T) {
 	ctx := context.Background()
 	srv, err := startServer(ctx)
@@ -37,7 +36,7 @@ func TestSubjectsExclude(t *testing.T) {
 		r, err := apply(ctx, srv, s, load{n: 2, span: 100 * time.Millisecond, drain: drainContended, hold: time.Millisecond,
 			key: func(int) string { return "k" }})
 		if err != nil || r.perSecond == 0 || r.perSecond > 1000 || r.perGrant < 1 {
-			t.Errorf("%s: %+v, %v: more than one at a time, or nothing was counted", s.name, r, err)
+			t.Errorf("%s: %+v, %v: more than one holder at a time, or nothing was counted", s.name, r, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// pairs is acquire and release of locks that nobody else wants.
+// pairs measures acquire and release without contention.
 func pairs(ctx context.Context, srv *server, c config) error {
 	all, err := open(srv.addr, rawScripts, rawCommands, ours, oursFair, rueidisSubject,
 		redislockEvery("redislock", 100*time.Millisecond), redsyncSubject)
@@ -28,15 +28,15 @@ func pairs(ctx context.Context, srv *server, c config) error {
 		for i, rounds := range got {
 			r := medians(rounds)
 			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%.2f\t%s\t%s\t%d", all[i].name, r.perSecond,
-				times(rounds, got[0]), times(got[oursAt], rounds), short(r.p50), short(r.p99), r.starved))
+				ratio(rounds, got[0]), ratio(got[oursAt], rounds), short(r.p50), short(r.p99), r.starved))
 		}
-		table(fmt.Sprintf("Nobody else wants it: %d goroutine(s), each a key of its own, acquire and release", n),
-			"lock\tpairs/s\tof raw\tlockchaos makes\tp50\tp99\tstuck at worst", rows)
+		table(fmt.Sprintf("Uncontended: goroutines that acquire and release keys of their own: %d", n),
+			"lock\tpairs/s\tof raw\tlockchaos is faster by\tp50\tp99\tstarved (max)", rows)
 	}
 	return nil
 }
 
-// waiters is 16 goroutines on one key.
+// waiters measures 16 goroutines on one key.
 func waiters(ctx context.Context, srv *server, c config) error {
 	all, err := open(srv.addr, ours, oursFair, rueidisSubject,
 		redislockEvery("redislock", 100*time.Millisecond),
@@ -58,12 +58,12 @@ func waiters(ctx context.Context, srv *server, c config) error {
 		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.1f\t%d",
 			all[i].name, r.perSecond, short(r.p50), short(r.p99), r.perGrant, r.starved))
 	}
-	table("16 goroutines on one key, each holds it for 1 ms",
-		"lock\tgrants/s\twait p50\twait p99\tcommands/grant\tstarved at worst", rows)
+	table("16 goroutines on one key, held for 1 ms",
+		"lock\tgrants/s\twait p50\twait p99\tcommands/grant\tstarved (max)", rows)
 	return nil
 }
 
-// crowd is many on one key, each once.
+// crowd measures many goroutines on one key, once each.
 func crowd(ctx context.Context, srv *server, c config) error {
 	all, err := open(srv.addr, ours, oursFair, rueidisSubject,
 		redislockEvery("redislock-10ms", 10*time.Millisecond), redsyncSubject)
@@ -83,20 +83,20 @@ func crowd(ctx context.Context, srv *server, c config) error {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%.1f\t%.1f\t%d\t%d",
 			all[i].name, short(r.took), short(r.p99), r.perGrant, float64(r.heap)/(1<<20), r.goroutines, r.starved))
 	}
-	table(fmt.Sprintf("%d goroutines on one key, each takes it once and gives it back at once", c.crowd),
-		"lock\tall served in\twait p99\tcommands/grant\theap MB\tgoroutines\tstarved at worst", rows)
+	table(fmt.Sprintf("%d goroutines on one key, each acquires and releases it once", c.crowd),
+		"lock\tall granted in\twait p99\tcommands/grant\theap MB\tgoroutines\tstarved (max)", rows)
 	return nil
 }
 
 // renewEvery is how often a watched hold is renewed: a third of its lease.
 const renewEvery = 2 * time.Second
 
-// watched is many holds that are renewed.
+// watched measures many concurrent holds that are renewed.
 func watched(ctx context.Context, srv *server, c config) error {
 	var rows []string
 	for _, w := range []struct {
 		name string
-		hold func(ctx context.Context, addr string) (take func(key string) (context.Context, error), end func(), err error)
+		hold func(ctx context.Context, addr string) (acquire func(key string) (context.Context, error), end func(), err error)
 	}{{"lockchaos", watchOurs}, {"rueidislock", watchRueidis}} {
 		if err := srv.fresh(ctx); err != nil {
 			return err
@@ -107,7 +107,7 @@ func watched(ctx context.Context, srv *server, c config) error {
 		}
 		rows = append(rows, row)
 	}
-	table(fmt.Sprintf("%d holds, each renewed every %v by the library, watched for %v",
+	table(fmt.Sprintf("%d holds, renewed every %v by the library, for %v",
 		c.watched, renewEvery, 5*renewEvery),
 		"lock\tcommands/s\tgoroutines\theap MB\tlost", rows)
 	return nil
@@ -115,8 +115,8 @@ func watched(ctx context.Context, srv *server, c config) error {
 
 func watchOne(ctx context.Context, srv *server, c config, name string,
 	hold func(context.Context, string) (func(string) (context.Context, error), func(), error)) (string, error) {
-	watch := look()
-	take, end, err := hold(ctx, srv.addr)
+	watch := watchResources()
+	acquire, end, err := hold(ctx, srv.addr)
 	if err != nil {
 		return "", err
 	}
@@ -127,7 +127,7 @@ func watchOne(ctx context.Context, srv *server, c config, name string,
 	for g := range errs {
 		wg.Go(func() {
 			for i := g; i < c.watched && errs[g] == nil; i += len(errs) {
-				holds[i], errs[g] = take(fmt.Sprintf("bench-%d", i))
+				holds[i], errs[g] = acquire(fmt.Sprintf("bench-%d", i))
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// server is the redis-server that all subjects use, and a connection to look at it.
+// server is the redis-server of all subjects, with a connection for statistics.
 type server struct {
 	addr string
 	dir  string
@@ -57,7 +57,7 @@ func startServer(ctx context.Context) (*server, error) {
 		}
 	}
 	s.stop()
-	return nil, fmt.Errorf("redis-server at %s does not answer", addr)
+	return nil, fmt.Errorf("redis-server at %s does not reply", addr)
 }
 
 func (s *server) stop() {
@@ -70,12 +70,12 @@ func (s *server) stop() {
 func (s *server) version(ctx context.Context) (string, error) {
 	info, err := s.rdb.InfoMap(ctx, "server").Result()
 	if err != nil {
-		return "", fmt.Errorf("ask redis-server what it is: %w", err)
+		return "", fmt.Errorf("version of redis-server: %w", err)
 	}
 	return info["Server"]["redis_version"], nil
 }
 
-// calls is how many of the [requests] clients have sent so far, and of SET if sets.
+// calls is how many [requests] the clients have sent so far, with SET if sets is true.
 func (s *server) calls(ctx context.Context, sets bool) (sent int64, err error) {
 	info, err := s.rdb.InfoMap(ctx, "commandstats").Result()
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *server) calls(ctx context.Context, sets bool) (sent int64, err error) {
 	return sent, nil
 }
 
-// fresh empties the server and its counters.
+// fresh flushes the server and resets its counters.
 func (s *server) fresh(ctx context.Context) error {
 	if err := s.rdb.FlushAll(ctx).Err(); err != nil {
 		return err

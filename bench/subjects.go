@@ -15,35 +15,34 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// settings is what the table says of the subjects.
-const settings = `subjects and their settings (each has connections of its own; holds are not renewed within a round):
-  raw-evalsha    two scripts, SET NX PX and compare-and-delete, by go-redis with a pool of 100: no lock, the limit
+// settings describes the subjects.
+const settings = `subjects and their settings (each with its own connections; no renewals within a round):
+  raw-evalsha    two scripts, SET NX PX and compare-and-delete, go-redis with a pool of 100: no lock, the upper limit
   raw-set        the first of them as a command
-  lockchaos      lock.Options{}: watchdog, messages, no fencing tokens, as the others; go-redis with a pool of 100
+  lockchaos      lock.Options{}: watchdog, pub/sub, no fencing tokens, as the others; go-redis with a pool of 100
   lockchaos-fair the same client's fair mutex
   rueidislock    KeyMajority 1, NoLoopTracking (what its README says for one Redis of 7.0.5 or later)
   redislock      bsm/redislock, TTL 30 s, LinearBackoff(100 ms) as in its README; go-redis with a pool of 100
-  redislock-10ms the same with LinearBackoff(10 ms): ten times the questions
-  redsync        expiry 30 s, its own delay of 50 to 250 ms, as many tries as it takes; go-redis with a pool of 100`
+  redislock-10ms the same with LinearBackoff(10 ms): ten times the requests
+  redsync        expiry 30 s, its own delay of 50 to 250 ms, unlimited tries; go-redis with a pool of 100`
 
 // lease is the same for every subject.
 const lease = 30 * time.Second
 
-// subject is a lock as the benchmark sees it.
+// subject is one lock library.
 type subject struct {
 	name string
-	// acquire waits for the lock on key; release gives it back.
+	// acquire waits for the lock on key; release releases it.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
 	close   func()
-	sets    bool // it sends SET itself; in the scripts of others it is not counted
+	sets    bool // it sends SET itself; SET in scripts is not counted
 }
 
-// opener makes a subject on the server at addr.
+// opener returns a subject on the server at addr.
 type opener func(addr string) (subject, error)
 
-// requests are the commands that the subjects send. What scripts run within
-// the server is something else: of these, only set, in scripts of redislock and
-// rueidislock, and publish, in those of lockchaos; neither is counted.
+// requests are the commands that subjects send. INFO counts commands of scripts as well, so set (used in
+// scripts of redislock and rueidislock) and publish (in those of lockchaos) are excluded.
 var requests = map[string]bool{
 	"eval": true, "evalsha": true, "subscribe": true, "unsubscribe": true, "ssubscribe": true, "sunsubscribe": true,
 }
@@ -156,7 +155,7 @@ func redsyncSubject(addr string) (subject, error) {
 	}, close: func() { _ = rdb.Close() }}, nil
 }
 
-// open makes all of them; close them when done.
+// open opens all of them.
 func open(addr string, openers ...opener) ([]subject, error) {
 	var all []subject
 	for _, o := range openers {
