@@ -3,9 +3,9 @@ package reports
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 )
 
 // maxCited bounds how many recorded events the page quotes.
@@ -64,20 +64,11 @@ func citedLines(path string, want map[int]bool) (map[int]string, error) {
 	return found, f.Close()
 }
 
-// indexOf reads the index of an event without decoding the rest of its line.
+// indexOf parses the index of an event, which the recorder writes first, without
+// decoding the rest of its line.
 func indexOf(line []byte) (int, bool) {
-	if rest, ok := bytes.CutPrefix(line, []byte(`{"index":`)); ok {
-		n := 0
-		for i, c := range rest {
-			if c < '0' || c > '9' {
-				return n, i > 0
-			}
-			n = n*10 + int(c-'0')
-		}
-	}
-	var e struct{ Index *int }
-	if json.Unmarshal(line, &e) != nil || e.Index == nil {
-		return 0, false
-	}
-	return *e.Index, true
+	rest, ok := bytes.CutPrefix(line, []byte(`{"index":`))
+	number, _, _ := bytes.Cut(rest, []byte(","))
+	index, err := strconv.Atoi(string(number))
+	return index, ok && err == nil
 }

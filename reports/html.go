@@ -115,15 +115,8 @@ func newPage(r *Run) (*page, error) {
 
 func (p *page) header(r *Run) {
 	m := &r.Manifest
-	p.Word, p.Class, p.Shape = strings.ToUpper(string(r.verdict())), "none", "–"
-	switch r.verdict() {
-	case checker.Safe:
-		p.Class, p.Shape = "safe", "✓"
-	case checker.Unsafe:
-		p.Class, p.Shape = "unsafe", "✕"
-	case checker.Inconclusive:
-		p.Class, p.Shape = "inconclusive", "?"
-	}
+	p.Word = strings.ToUpper(string(r.verdict()))
+	p.Class, p.Shape = verdictStyle(r.verdict())
 	if r.verdict() == checker.Unsafe {
 		p.Harm = string(r.Judgement.Class)
 	}
@@ -146,6 +139,19 @@ func (p *page) header(r *Run) {
 		{"Backend", m.Backend}, {"Seed", fmt.Sprint(m.Seed)}, {"Started", timeText(m.Started)},
 		{"Events", format.Number(r.History.Events)}, {"Judged in", format.Duration(r.Judgement.Took)},
 	})
+}
+
+// verdictStyle is how the page shows a verdict: a CSS class, and a shape for readers without colors.
+func verdictStyle(v checker.Verdict) (class, shape string) {
+	switch v {
+	case checker.Safe:
+		return "safe", "✓"
+	case checker.Unsafe:
+		return "unsafe", "✕"
+	case checker.Inconclusive:
+		return "inconclusive", "?"
+	}
+	return "none", "–"
 }
 
 func stateText(m *rundir.Manifest) string {

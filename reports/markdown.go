@@ -15,7 +15,7 @@ const maxMarkdown = 1<<20 - 256
 // writeMarkdown writes a job summary.
 func writeMarkdown(r *Run, w io.Writer) error {
 	var b strings.Builder
-	shape := verdictShape(r)
+	_, shape := verdictStyle(r.verdict())
 	fmt.Fprintf(&b, "## %s %s: %s\n\n", shape, strings.ToUpper(string(r.verdict())), escapeMarkdown(r.title()))
 	fmt.Fprintf(&b, "%s\n\n", markdownCodes(r.story.Sentence))
 	for _, m := range r.Missing {
@@ -59,12 +59,6 @@ func writeMarkdown(r *Run, w io.Writer) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
-}
-
-func verdictShape(r *Run) string {
-	var p page
-	p.header(r)
-	return p.Shape
 }
 
 func markdownViolations(b *strings.Builder, r *Run) {

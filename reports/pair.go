@@ -27,10 +27,10 @@ type pair struct {
 	v            *checker.Violation
 	a, b         *hold // a was granted first
 	key          string
-	observedA    []observation // nodes with a's owner until b was granted
-	observedB    []observation
-	granterA     observation // the node that granted a; empty node: unknown
-	granterB     observation
+	observedA    []history.Sample // nodes with a's owner until b was granted
+	observedB    []history.Sample
+	granterA     string // the node that granted a; empty: unknown
+	granterB     string
 	fault        *injection // nil: none
 	cause        cause
 	stale        *history.Touched // a write by a after b had written or been granted; nil: none
@@ -86,27 +86,27 @@ func (r *Run) holdsOf(v *checker.Violation) []*hold {
 // findNodes finds out from samples which node granted which hold, and from the history what was written.
 func (p *pair) findNodes() {
 	w := &p.r.witness
-	p.observedA = w.observations(p.key, p.r.ownerName(p.a.Owner), p.a.Asked, p.b.From)
-	p.observedB = w.observations(p.key, p.r.ownerName(p.b.Owner), p.b.Asked, p.b.to)
+	p.observedA = w.firstWith(p.key, p.r.ownerName(p.a.Owner), p.a.Asked, p.b.From)
+	p.observedB = w.firstWith(p.key, p.r.ownerName(p.b.Owner), p.b.Asked, p.b.to)
 	p.granterA, p.granterB = w.granter(p.observedA), w.granter(p.observedB)
 	if nodes := p.r.Manifest.Nodes; len(nodes) == 1 {
-		p.granterA.node, p.granterB.node = nodes[0].Name, nodes[0].Name
+		p.granterA, p.granterB = nodes[0].Name, nodes[0].Name
 	}
-	if p.granterA.node == "" && p.r.Manifest.Topology.Kind != cluster.Quorum {
+	if p.granterA == "" && p.r.Manifest.Topology.Kind != cluster.Quorum {
 		if only := w.soleMaster(p.a.From); only != "" {
-			p.granterA, p.inferred = observation{only, p.a.From, "master"}, true
+			p.granterA, p.inferred = only, true
 		}
 	}
-	if p.granterA.node != "" {
+	if p.granterA != "" {
 		others := false
 		for _, n := range w.nodes {
-			others = others || n != p.granterA.node && w.sampled(n, p.a.From, p.b.From)
+			others = others || n != p.granterA && w.sampled(n, p.a.From, p.b.From)
 		}
-		elsewhere := slices.ContainsFunc(p.observedA, func(s observation) bool { return s.node != p.granterA.node })
+		elsewhere := slices.ContainsFunc(p.observedA, func(s history.Sample) bool { return s.Node != p.granterA })
 		p.unreplicated = others && !elsewhere
 	}
-	if p.granterB.node != "" {
-		p.promoted, _ = w.promotion(p.granterB.node, p.a.Asked, p.b.to)
+	if p.granterB != "" {
+		p.promoted, _ = w.promotion(p.granterB, p.a.Asked, p.b.to)
 	}
 	for i := range p.r.History.Touches {
 		t := &p.r.History.Touches[i]
@@ -127,10 +127,10 @@ func (p *pair) findCause() {
 		p.cause, p.fault = byStall, stalled
 	case outlived:
 		p.cause = byExpiry
-	case !quorum && p.granterA.node != "" && p.granterB.node != "" && p.granterA.node != p.granterB.node:
-		p.cause, p.fault = byFailover, p.faultOn(p.granterA.node, p.a.Asked)
-	case p.granterA.node != "" && p.wasDown(p.granterA.node):
-		p.cause, p.fault = byRestart, p.faultOn(p.granterA.node, p.a.Asked)
+	case !quorum && p.granterA != "" && p.granterB != "" && p.granterA != p.granterB:
+		p.cause, p.fault = byFailover, p.faultOn(p.granterA, p.a.Asked)
+	case p.granterA != "" && p.wasDown(p.granterA):
+		p.cause, p.fault = byRestart, p.faultOn(p.granterA, p.a.Asked)
 	default:
 		p.cause = byUnknown
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -58,14 +59,14 @@ func (p *pair) failoverClause() string {
 	if p.fault != nil {
 		link := ", which"
 		if p.inferred {
-			link = "; " + p.granterA.node
+			link = "; " + p.granterA
 		}
 		fmt.Fprintf(&b, "%s %s %s", link, faultVerb(p.fault.name), relative(p.fault.effectTime()-p.a.From))
 	}
 	if p.unreplicated {
 		b.WriteString(", before the write was seen on any other node")
 	}
-	fmt.Fprintf(&b, "; %s", w.name(p.granterB.node))
+	fmt.Fprintf(&b, "; %s", w.name(p.granterB))
 	if p.promoted > 0 {
 		fmt.Fprintf(&b, " was seen as master from %s and", format.Instant(p.promoted))
 	}
@@ -77,7 +78,7 @@ func (p *pair) failoverClause() string {
 // master that dies within a millisecond of its grant is seldom sampled with it.
 func (p *pair) grantedA() string {
 	if p.inferred {
-		return "when " + p.r.witness.name(p.granterA.node) + " was the only master seen"
+		return "when " + p.r.witness.name(p.granterA) + " was the only master seen"
 	}
 	return "from " + p.nodes(p.observedA)
 }
@@ -87,9 +88,9 @@ func (p *pair) restartClause() string {
 	w := &p.r.witness
 	text := fmt.Sprintf("%s got it %s", clientName(p.a.Client), p.grantedA())
 	if p.fault != nil {
-		text += fmt.Sprintf("; %s %s %s", p.granterA.node, faultVerb(p.fault.name), relative(p.fault.effectTime()-p.a.From))
-	} else if t, ok := w.firstDown(p.granterA.node, p.a.From, p.b.From); ok {
-		text += fmt.Sprintf("; %s did not reply at %s", p.granterA.node, format.Instant(t))
+		text += fmt.Sprintf("; %s %s %s", p.granterA, faultVerb(p.fault.name), relative(p.fault.effectTime()-p.a.From))
+	} else if t, ok := w.firstDown(p.granterA, p.a.From, p.b.From); ok {
+		text += fmt.Sprintf("; %s did not reply at %s", p.granterA, format.Instant(t))
 	}
 	return text + fmt.Sprintf("; %s was granted it at %s by %s",
 		clientName(p.b.Client), format.Instant(p.b.From), p.nodes(p.observedB))
@@ -163,7 +164,7 @@ func (p *pair) endingA() string {
 }
 
 // nodes names the node that granted a hold, or counts those of a quorum.
-func (p *pair) nodes(all []observation) string {
+func (p *pair) nodes(all []history.Sample) string {
 	w := &p.r.witness
 	switch {
 	case len(p.r.Manifest.Nodes) == 1:
@@ -174,8 +175,8 @@ func (p *pair) nodes(all []observation) string {
 		return "an unknown node (no sample shows the grant)"
 	case p.r.Manifest.Topology.Kind == cluster.Quorum:
 		names := make([]string, len(all))
-		for i, o := range all {
-			names[i] = o.node
+		for i, s := range all {
+			names[i] = s.Node
 		}
 		text := fmt.Sprintf("%d of %d nodes (%s)", len(all), len(w.nodes), strings.Join(names, ", "))
 		if len(all) < len(w.nodes)/2+1 { // a majority granted it, but not all were sampled in time
@@ -183,7 +184,7 @@ func (p *pair) nodes(all []observation) string {
 		}
 		return text
 	}
-	return w.name(w.granter(all).node)
+	return w.name(w.granter(all))
 }
 
 // relative is a time difference: "14 ms later".

@@ -24,7 +24,7 @@ func (p *pair) steps() []storyStep {
 	}
 	steps = append(steps, p.faultSteps()...)
 	if p.promoted > 0 && p.cause == byFailover {
-		text := fmt.Sprintf("%s is first seen as master", p.r.witness.name(p.granterB.node))
+		text := fmt.Sprintf("%s is first seen as master", p.r.witness.name(p.granterB))
 		if p.unreplicated {
 			text += ", without the grant of " + a
 		}
@@ -49,13 +49,13 @@ func (p *pair) steps() []storyStep {
 	return selectSteps(p.r, steps)
 }
 
-func (p *pair) grantStep(h *hold, observed []observation) string {
+func (p *pair) grantStep(h *hold, observed []history.Sample) string {
 	text := fmt.Sprintf("%s is granted %s", clientName(h.Client), h.what(quote(p.key)))
 	if h.Permits > 0 {
 		text += " of " + quote(p.key)
 	}
 	if h == p.a && p.inferred {
-		text += ", with " + p.r.witness.name(p.granterA.node) + " the only master seen"
+		text += ", with " + p.r.witness.name(p.granterA) + " the only master seen"
 	} else if len(observed) > 0 || len(p.r.Manifest.Nodes) == 1 {
 		text += " by " + p.nodes(observed)
 	}

@@ -123,15 +123,15 @@ func (t *timeline) masters() {
 	top := t.y
 	for _, node := range t.r.witness.nodes {
 		drawn := false
-		for _, st := range t.r.witness.states(node, t.d.window.from, t.d.window.until, sameRole) {
-			if !st.first.Up || st.first.Role != "master" || !t.d.shows(interval{st.from, st.to}) {
+		for _, st := range t.r.witness.states(node, t.d.window, sameRole) {
+			if !isMaster(st.first) || !t.d.shows(st.interval) {
 				continue
 			}
 			drawn = true
 			tip := fmt.Sprintf("%s was master from %s to %s", t.r.witness.name(node), format.Instant(st.from),
-				format.Instant(st.to))
-			t.d.bar(interval{st.from, st.to}, t.y+3, 17, tip, `class="master" rx="2"`)
-			t.d.labelBar(interval{st.from, st.to}, t.y+15.5, "#ffffff", t.r.witness.name(node), node)
+				format.Instant(st.until))
+			t.d.bar(st.interval, t.y+3, 17, tip, `class="master" rx="2"`)
+			t.d.labelBar(st.interval, t.y+15.5, "#ffffff", t.r.witness.name(node), node)
 		}
 		if drawn {
 			t.y += 22
@@ -159,10 +159,10 @@ func (t *timeline) keys() {
 }
 
 func (t *timeline) keyRow(node string) {
-	all := t.r.witness.states(node, t.d.window.from, t.d.window.until, sameHolder(t.key))
+	all := t.r.witness.states(node, t.d.window, sameHolder(t.key))
 	var wins []interval
 	for _, st := range all {
-		wins = append(wins, interval{st.from, st.to})
+		wins = append(wins, st.interval)
 	}
 	for _, b := range t.d.blocks(wins, func(int) bool { return false }) {
 		if !t.d.shows(b.interval) {

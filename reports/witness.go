@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -52,30 +53,37 @@ func (w *witness) name(node string) string {
 	return node
 }
 
+// during are the samples of node in [from, to].
+func (w *witness) during(node string, from, to time.Duration) []history.Sample {
+	samples := w.samples[node]
+	i := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
+	k := sort.Search(len(samples), func(k int) bool { return samples[k].Time > to })
+	return samples[i:max(i, k)]
+}
+
 // nodeState is an interval in which a node had the same state.
 type nodeState struct {
-	node        string
-	from, to    time.Duration
+	interval
 	first, last history.Sample
 }
 
-// states joins consecutive samples of node for which same is true, in [from, to].
-func (w *witness) states(node string, from, to time.Duration, same func(a, b *history.Sample) bool) []nodeState {
+// states joins consecutive samples of node for which same is true. It returns those that overlap shown.
+func (w *witness) states(node string, shown interval, same func(a, b *history.Sample) bool) []nodeState {
 	samples := w.samples[node]
-	start := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
+	start := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= shown.from })
 	start = max(start-1, 0)
 	var all []nodeState
-	for i := start; i < len(samples) && samples[i].Time <= to; i++ {
+	for i := start; i < len(samples) && samples[i].Time <= shown.until; i++ {
 		s := samples[i]
 		end := s.Time
 		if i+1 < len(samples) && samples[i+1].Time-s.Time <= w.gap {
 			end = samples[i+1].Time
 		}
-		if n := len(all); n > 0 && all[n-1].to == s.Time && same(&all[n-1].last, &s) {
-			all[n-1].to, all[n-1].last = end, s
+		if n := len(all); n > 0 && all[n-1].until == s.Time && same(&all[n-1].last, &s) {
+			all[n-1].until, all[n-1].last = end, s
 			continue
 		}
-		all = append(all, nodeState{node: node, from: s.Time, to: end, first: s, last: s})
+		all = append(all, nodeState{interval: interval{s.Time, end}, first: s, last: s})
 	}
 	return all
 }
@@ -88,53 +96,44 @@ func sameHolder(key string) func(a, b *history.Sample) bool {
 	return func(a, b *history.Sample) bool { return a.Up == b.Up && a.Keys[key].Owner == b.Keys[key].Owner }
 }
 
-// observation is the first sample of a node with some owner.
-type observation struct {
-	node string
-	at   time.Duration
-	role string
-}
-
-// observations are the first samples in [from, to] of the nodes with owner in key, in order of time.
-func (w *witness) observations(key, owner string, from, to time.Duration) []observation {
-	var all []observation
+// firstWith are the first samples in [from, to] of the nodes with owner in key, in order of time.
+func (w *witness) firstWith(key, owner string, from, to time.Duration) []history.Sample {
+	var all []history.Sample
 	for _, node := range w.nodes {
-		samples := w.samples[node]
-		i := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
-		for ; i < len(samples) && samples[i].Time <= to; i++ {
-			if sameOwner(samples[i].Keys[key].Owner, owner) {
-				all = append(all, observation{node, samples[i].Time, samples[i].Role})
-				break
-			}
+		samples := w.during(node, from, to)
+		i := slices.IndexFunc(samples, func(s history.Sample) bool { return sameOwner(s.Keys[key].Owner, owner) })
+		if i >= 0 {
+			all = append(all, samples[i])
 		}
 	}
-	sort.SliceStable(all, func(i, k int) bool { return all[i].at < all[k].at })
+	slices.SortStableFunc(all, func(a, b history.Sample) int { return cmp.Compare(a.Time, b.Time) })
 	return all
 }
 
 // granter is the node that granted a hold: the first one that was sampled with its
 // owner. A replica may be sampled before its master in the same round, so a
-// master within one round is preferred. The zero observation means unknown.
-func (w *witness) granter(all []observation) observation {
+// master within one round is preferred. Empty means unknown.
+func (w *witness) granter(all []history.Sample) string {
 	if len(all) == 0 {
-		return observation{}
+		return ""
 	}
 	for _, s := range all {
-		if s.role == "master" && s.at-all[0].at <= w.gap/2 {
-			return s
+		if isMaster(s) && s.Time-all[0].Time <= w.gap/2 {
+			return s.Node
 		}
 	}
-	return all[0]
+	return all[0].Node
 }
+
+func isMaster(s history.Sample) bool { return s.Up && s.Role == "master" }
 
 // soleMaster is the node whose last sample before t says that it is master, if
 // there is exactly one; a node that died since counts.
 func (w *witness) soleMaster(t time.Duration) string {
 	only := ""
 	for _, node := range w.nodes {
-		samples := w.samples[node]
-		i := sort.Search(len(samples), func(i int) bool { return samples[i].Time > t }) - 1
-		if i < 0 || t-samples[i].Time > w.gap || !samples[i].Up || samples[i].Role != "master" {
+		samples := w.during(node, t-w.gap, t)
+		if len(samples) == 0 || !isMaster(samples[len(samples)-1]) {
 			continue
 		}
 		if only != "" {
@@ -147,32 +146,19 @@ func (w *witness) soleMaster(t time.Duration) string {
 
 // sampled says whether node replied at least once in [from, to].
 func (w *witness) sampled(node string, from, to time.Duration) bool {
-	samples := w.samples[node]
-	i := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= from })
-	for ; i < len(samples) && samples[i].Time <= to; i++ {
-		if samples[i].Up {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.during(node, from, to), func(s history.Sample) bool { return s.Up })
 }
 
 // promotion is the first time in [from, to] that node was seen as master after
 // it had been seen as something else.
 func (w *witness) promotion(node string, from, to time.Duration) (time.Duration, bool) {
 	other := false
-	for _, s := range w.samples[node] {
-		if s.Time > to {
-			break
+	for _, s := range w.during(node, 0, to) {
+		if isMaster(s) && other && s.Time >= from {
+			return s.Time, true
 		}
-		if s.Up && s.Role != "master" {
-			other = true
-		}
-		if s.Up && s.Role == "master" {
-			if other && s.Time >= from {
-				return s.Time, true
-			}
-			other = false
+		if s.Up {
+			other = !isMaster(s)
 		}
 	}
 	return 0, false
@@ -180,10 +166,9 @@ func (w *witness) promotion(node string, from, to time.Duration) (time.Duration,
 
 // firstDown is the first time in [from, to] at which node did not reply.
 func (w *witness) firstDown(node string, from, to time.Duration) (time.Duration, bool) {
-	for _, s := range w.samples[node] {
-		if s.Time >= from && s.Time <= to && !s.Up {
-			return s.Time, true
-		}
+	samples := w.during(node, from, to)
+	if i := slices.IndexFunc(samples, func(s history.Sample) bool { return !s.Up }); i >= 0 {
+		return samples[i].Time, true
 	}
 	return 0, false
 }

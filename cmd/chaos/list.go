@@ -33,8 +33,23 @@ type catalog struct {
 
 func catalogs() []catalog {
 	return []catalog{
-		{"scenarios", scenarioItems}, {"locks", lockItems}, {"faults", faultItems}, {"workloads", workloadItems},
-		{"checkers", checkerItems}, {"topologies", topologyItems}, {"backends", backendItems}, {"reports", reportItems},
+		{"scenarios", scenarioItems}, {"locks", lockItems}, {"faults", faultItems},
+		{"workloads", itemsOf(workloads.Catalog(), func(w workloads.Spec) item { return item{w.Name, w.Doc, w.Source} })},
+		{"checkers", itemsOf(checker.Catalog(), func(c checker.Spec) item { return item{string(c.Name), c.Doc, c.Source} })},
+		{"topologies", itemsOf(cluster.Topologies(), func(t cluster.TopologySpec) item { return item{t.Name, t.Doc, ""} })},
+		{"backends", backendItems},
+		{"reports", itemsOf(reports.Catalog(), func(f reports.Format) item { return item{f.Name, f.Doc, ""} })},
+	}
+}
+
+// itemsOf lists the rows of a catalog of another package.
+func itemsOf[Row any](rows []Row, toItem func(Row) item) func() ([]item, error) {
+	return func() ([]item, error) {
+		items := make([]item, len(rows))
+		for i, row := range rows {
+			items[i] = toItem(row)
+		}
+		return items, nil
 	}
 }
 
@@ -131,30 +146,6 @@ func targetText(t faults.Target) string {
 	return string(t)
 }
 
-func workloadItems() ([]item, error) {
-	var items []item
-	for _, row := range workloads.Catalog() {
-		items = append(items, item{row.Name, row.Doc, row.Source})
-	}
-	return items, nil
-}
-
-func checkerItems() ([]item, error) {
-	var items []item
-	for _, row := range checker.Catalog() {
-		items = append(items, item{string(row.Name), row.Doc, row.Source})
-	}
-	return items, nil
-}
-
-func topologyItems() ([]item, error) {
-	var items []item
-	for _, row := range cluster.Topologies() {
-		items = append(items, item{row.Name, row.Doc, ""})
-	}
-	return items, nil
-}
-
 func backendItems() ([]item, error) {
 	var items []item
 	for _, row := range runner.Backends() {
@@ -163,14 +154,6 @@ func backendItems() ([]item, error) {
 			more = "not available on this machine: " + why
 		}
 		items = append(items, item{row.Name, row.Doc, more})
-	}
-	return items, nil
-}
-
-func reportItems() ([]item, error) {
-	var items []item
-	for _, row := range reports.Catalog() {
-		items = append(items, item{row.Name, row.Doc, ""})
 	}
 	return items, nil
 }
