@@ -26,6 +26,7 @@ var reentrantSpec = Spec{
 	Code:           lockCode,
 }
 
+//nolint:gochecknoglobals // a function, never changed
 var acquireMutex = acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, false)
 
 // library is a [Locker] on package lock. It stores the holds of this client by key

@@ -221,7 +221,7 @@ func textValues(fields []string) (args, results *Value, cause *Error, err error)
 		}
 		switch err := textValue(name, value, args, results); {
 		case err == nil:
-		case err != errUnknownField:
+		case !errors.Is(err, errUnknownField):
 			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 		case name == "code":
 			cause.Code = value

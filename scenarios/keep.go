@@ -28,8 +28,8 @@ type planned struct {
 // never is when a step ends that is healed at the end of the run, or at nobody knows when.
 const never = time.Duration(1<<63 - 1)
 
-// checkTogether looks for faults that cannot be in force at the same time: two that control the same resource, and those
-// that take down servers that the scenario keeps. Targets that only the run can resolve are checked by the run.
+// checkTogether looks for faults that cannot be in force at the same time: two that control the same resource, and
+// those that take down servers that the scenario keeps. Targets that only the run can resolve are checked by the run.
 func checkTogether(c *complaints, s Scenario) {
 	t := s.Topology.Defaults()
 	if t.Validate() != nil {

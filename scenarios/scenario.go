@@ -52,6 +52,8 @@ type Random struct {
 }
 
 // Triggers are the words for Step.When.
+//
+//nolint:gochecknoglobals // a table, never changed
 var triggers = []string{"acquired", "waiting", "renewed", "releasing", "released", "promoted", "lost"}
 
 // Triggers are the words that a step's when understands.

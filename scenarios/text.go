@@ -155,6 +155,8 @@ func keys(t reflect.Type) []string {
 }
 
 // durations are the keys whose values are a time with its unit.
+//
+//nolint:gochecknoglobals // computed once, never changed
 var durations = durationKeys(reflect.TypeFor[Scenario]())
 
 func durationKeys(t reflect.Type) map[string]bool {

@@ -111,7 +111,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 				if diff := cmp.Diff(test.want, words[:min(len(words), len(test.want))]); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
-				if dies := test.err == dead || errors.Is(test.err, client.ErrProtocol); dies && len(words) > len(test.want) {
+				if dies := errors.Is(test.err, dead) || errors.Is(test.err, client.ErrProtocol); dies && len(words) > len(test.want) {
 					t.Errorf("a dead client was asked: %v", words[len(test.want):])
 				}
 				built(t, tape)

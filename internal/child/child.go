@@ -54,6 +54,8 @@ type Process struct {
 // forks is the one goroutine that starts children. Pdeathsig is sent when the
 // thread that forked exits, not the program (prctl(2), golang/go#27505): that
 // thread must live as long as the program, so the goroutine locks it.
+//
+//nolint:gochecknoglobals // computed once, never changed
 var forks = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
 	go func() {

@@ -215,7 +215,7 @@ func TestIdentity(t *testing.T) {
 // ends reports whether the process has exited within a deadline.
 func ends(pid int) bool {
 	// Polling: the exit of another program's child sends no event.
-	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) { //nolint:forbidigo // polling: there is no event
 		if s, err := Stat(pid); err != nil || !s.Alive() {
 			return true
 		}

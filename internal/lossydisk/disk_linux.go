@@ -46,7 +46,7 @@ type Disk struct {
 func Mount(dir, backing string) (*Disk, error) {
 	d := &Disk{dir: dir, backing: backing, synced: map[uint64]int64{}}
 	root := &gofuse.LoopbackRoot{Path: backing}
-	//lint:ignore SA1019 its successor, WrapChild, would have to copy a node, and the locks in it
+	//nolint:staticcheck // SA1019: the successor, WrapChild, would have to copy a node and the locks in it
 	root.NewNode = func(r *gofuse.LoopbackRoot, _ *gofuse.Inode, _ string, _ *syscall.Stat_t) gofuse.InodeEmbedder {
 		return &node{gofuse.LoopbackNode{RootData: r}, d}
 	}

@@ -22,8 +22,8 @@ func (e *FormatError) Error() string {
 		"use the program that wrote it (see versions in run.json)", e.Path, e.Have, Format)
 }
 
-// WriteManifest replaces run.json atomically: a reader finds the old one or the new one, also after a kill. A Format of 0
-// is written as [Format].
+// WriteManifest replaces run.json atomically: a reader finds the old one or the new one, also after a kill. A Format
+// of 0 is written as [Format].
 func (d *Dir) WriteManifest(m Manifest) error {
 	if m.Format == 0 {
 		m.Format = Format

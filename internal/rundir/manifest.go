@@ -1,5 +1,5 @@
-// Package rundir is the directory of one run: its files, how they are written so that a kill loses nothing, and how they
-// are read. Package runner makes runs, package reports shows them.
+// Package rundir is the directory of one run: its files, how they are written so that a kill loses nothing, and how
+// they are read. Package runner makes runs, package reports shows them.
 //
 // Read [Manifest] (run.json) and [Dir] first.
 package rundir

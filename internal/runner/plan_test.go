@@ -11,8 +11,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TestPlannedFaultThatNeverCame: a run without a fault that its scenario lists has tested less than the scenario says, so
-// it is inconclusive.
+// TestPlannedFaultThatNeverCame: a run without a fault that its scenario lists has tested less than the scenario
+// says, so it is inconclusive.
 func TestPlannedFaultThatNeverCame(t *testing.T) {
 	needRedis(t)
 	for name, faults := range map[string]string{
@@ -34,8 +34,8 @@ func TestPlannedFaultThatNeverCame(t *testing.T) {
 	}
 }
 
-// TestFaultsOfOneKindDoNotHealEachOther: a second pause of a paused client is refused, so that the first lasts as long as
-// recorded.
+// TestFaultsOfOneKindDoNotHealEachOther: a second pause of a paused client is refused, so that the first lasts as
+// long as recorded.
 func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
 	needRedis(t)
 	s := load(t, "gc-pause", "duration=1500ms", "expect={}", `faults=[{after: 200ms, fault: pause-client, target: "client:0", for: 800ms}, `+

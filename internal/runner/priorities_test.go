@@ -19,8 +19,8 @@ import (
 )
 
 // hasty is a lock that sets a flag over one connection without waiting for the reply, and a little later reads over
-// another whether there are other flags (Dekker's algorithm without the fence). It is wrong if the first message arrives
-// last.
+// another whether there are other flags (Dekker's algorithm without the fence). It is wrong if the first message
+// arrives last.
 type hasty struct {
 	writer, reader *redis.Client
 	rand           *rand.Rand

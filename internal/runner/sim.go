@@ -152,7 +152,7 @@ func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 // seedLibraries seeds the global source of math/rand, with which go-redis' cluster client chooses the node that it asks
 // for the slots. It needs GODEBUG=randseednop=0, which is in this module's go.mod.
 func seedLibraries(seed uint64) {
-	//lint:ignore SA1019 a library that does not let its source be chosen cannot be seeded in another way
+	//nolint:staticcheck // SA1019: go-redis offers no other way to seed its source
 	rand.Seed(int64(seed))
 }
 

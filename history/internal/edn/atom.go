@@ -74,15 +74,15 @@ func (r *Reader) quoted() (string, error) {
 			return "", r.unexpectedEOF(err)
 		}
 		r.i++
-		switch {
-		case c == '"':
+		switch c {
+		case '"':
 			return r.word()
-		case c == '\\':
+		case '\\':
 			if err := r.escape(); err != nil {
 				return "", err
 			}
 			continue
-		case c == '\n':
+		case '\n':
 			r.newline()
 		}
 		if c < 0x20 && r.json {

@@ -108,6 +108,8 @@ func (r *Reader) unexpectedEOF(err error) error {
 }
 
 // isDelimiter marks the bytes that end a number, symbol or keyword.
+//
+//nolint:gochecknoglobals // a table, never changed
 var isDelimiter = [256]bool{
 	' ': true, '\t': true, '\n': true, '\r': true, '\f': true, ',': true, ';': true, '"': true, '(': true, ')': true,
 	'[': true, ']': true, '{': true, '}': true, '\\': true, '@': true, '^': true, '`': true, '~': true,

@@ -52,7 +52,7 @@ func BenchmarkRedisPing(b *testing.B) {
 		_ = cmd.Wait()
 	}()
 	// Polling with a deadline: a server that starts sends no event.
-	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polling: there is no event
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()

@@ -199,7 +199,7 @@ func TestRulesUnderLoadLoseNothing(t *testing.T) {
 			rule := []cluster.Rule{{}, {Mode: hold}, {Delay: time.Millisecond}}[i%3]
 			g.SetRule([]string{"a", cluster.Any}[i%2], cluster.Direction(1+i%3), rule)
 			// Not a wait for an event: it spreads the changes over the transfer.
-			time.Sleep(200 * time.Microsecond)
+			time.Sleep(200 * time.Microsecond) //nolint:forbidigo // not a wait for an event
 		}
 		g.SetRule(cluster.Any, cluster.Both, cluster.Rule{})
 	}()

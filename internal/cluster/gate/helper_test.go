@@ -182,7 +182,7 @@ func connected(t *testing.T) (*server, *Gate, client, client) {
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
 	// Polling with a deadline: counters send no event.
-	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polling: there is no event
 		if time.Since(began) > 20*time.Second {
 			t.Fatal("timed out")
 		}

@@ -21,6 +21,8 @@ const (
 )
 
 // reserved are the directives that addresses and clean-up depend on.
+//
+//nolint:gochecknoglobals // a table, never changed
 var reserved = []string{"bind", "bind-source-addr", "cluster-announce-bus-port", "cluster-announce-ip",
 	"cluster-announce-port", "cluster-config-file", "cluster-enabled", "cluster-port", "daemonize", "dir", "include",
 	"loadmodule", "logfile", "pidfile", "port", "protected-mode", "replica-announce-ip", "replica-announce-port",

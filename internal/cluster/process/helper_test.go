@@ -103,7 +103,7 @@ func must(t *testing.T, err error) {
 func waitFor(t *testing.T, what string, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
-	for ; !ok(); time.Sleep(2 * time.Millisecond) {
+	for ; !ok(); time.Sleep(2 * time.Millisecond) { //nolint:forbidigo // polling: there is no event
 		if time.Since(began) > time.Minute {
 			t.Fatalf("timed out waiting for %s", what)
 		}

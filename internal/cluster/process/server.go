@@ -146,7 +146,7 @@ func (s *server) startError(p *launched) error {
 	if _, words, found := strings.Cut(tail, "*** FATAL CONFIG FILE ERROR"); found {
 		return fmt.Errorf("starting %s: %w: %s", s.name, cluster.ErrOption, strings.Join(strings.Fields(words), " "))
 	}
-	return fmt.Errorf("starting %s: %w: it exited (%v); its log ends with:\n%s",
+	return fmt.Errorf("starting %s: %w: it exited (%w); its log ends with:\n%s",
 		s.name, cluster.ErrEnvironment, p.err, tail)
 }
 

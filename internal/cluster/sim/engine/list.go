@@ -57,14 +57,14 @@ func (l *list) pop(left bool) []byte {
 // set replaces all items.
 func (l *list) set(items [][]byte) { l.items, l.head = items, 0 }
 
-// listAt finds the list at key, or creates it.
-func (c *Conn) listAt(key []byte) (*object, bool) {
+// listAt finds the list at key, or creates it; nil if the key has another type.
+func (c *Conn) listAt(key []byte) *object {
 	o, ok := c.findKind(key, kindList)
 	if ok && o == nil {
 		o = &object{kind: kindList, expires: never, val: &list{}}
 		c.s.store(c.db, key, o)
 	}
-	return o, ok
+	return o
 }
 
 func cmdLpush(c *Conn, args [][]byte)  { c.pushTo(args, true, false) }
@@ -81,7 +81,7 @@ func (c *Conn) pushTo(args [][]byte, left, mustBeThere bool) {
 		c.WriteInt(0)
 		return
 	}
-	o, _ = c.listAt(args[1])
+	o = c.listAt(args[1])
 	for _, b := range args[2:] {
 		o.list().push(b, left)
 	}
@@ -97,8 +97,9 @@ func (c *Conn) popFrom(args [][]byte, left bool, name string) {
 		c.WriteError(wrongArgs(name))
 		return
 	}
-	count, ok := int64(-1), true
+	count := int64(-1)
 	if len(args) == 3 {
+		var ok bool
 		if count, ok = c.positive(args[2]); !ok {
 			return
 		}

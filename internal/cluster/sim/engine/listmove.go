@@ -51,7 +51,7 @@ func (c *Conn) moveOne(source, dest []byte, o *object, from, to bool) []byte {
 	if bytes.Equal(source, dest) {
 		o.list().push(b, to)
 	} else {
-		d, _ := c.listAt(dest)
+		d := c.listAt(dest)
 		d.list().push(b, to)
 		c.dropEmpty(source, o.list().len())
 		c.s.touch(c.db, view(source))

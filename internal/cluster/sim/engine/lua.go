@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -64,7 +65,7 @@ func (in *interpreter) compile(text string) (*lua.LFunction, error) {
 
 // syntaxError formats an error of the parser similar to Lua's.
 func syntaxError(err error) string {
-	if e, ok := err.(*parse.Error); ok {
+	if e, ok := errors.AsType[*parse.Error](err); ok {
 		near := "'" + e.Token + "'"
 		line := e.Pos.Line
 		if e.Token == "" || line < 0 {
@@ -204,7 +205,7 @@ func (in *interpreter) run(c *Conn, sc *script, digest string, keys, argv [][]by
 
 // scriptError formats an error that ended a script as Redis does, with the position.
 func scriptError(err error, digest string) string {
-	apiErr, ok := err.(*lua.ApiError)
+	apiErr, ok := errors.AsType[*lua.ApiError](err)
 	if !ok {
 		return "ERR " + err.Error()
 	}

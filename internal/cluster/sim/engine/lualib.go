@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -169,7 +170,7 @@ func luaPcall(L *lua.LState) int {
 	L.CheckAny(1)
 	if err := L.PCall(L.GetTop()-1, lua.MultRet, nil); err != nil {
 		var v lua.LValue = lua.LString(err.Error())
-		if apiErr, ok := err.(*lua.ApiError); ok && apiErr.Object != nil {
+		if apiErr, ok := errors.AsType[*lua.ApiError](err); ok && apiErr.Object != nil {
 			v = apiErr.Object
 		}
 		if t, ok := v.(*lua.LTable); ok {

@@ -167,8 +167,9 @@ func cmdSpop(c *Conn, args [][]byte) {
 		c.WriteError(errSyntax)
 		return
 	}
-	count, ok := int64(1), true
+	count := int64(1)
 	if len(args) == 3 {
+		var ok bool
 		if count, ok = c.positive(args[2]); !ok {
 			return
 		}
@@ -206,8 +207,9 @@ func cmdSrandmember(c *Conn, args [][]byte) {
 		c.WriteError(errSyntax)
 		return
 	}
-	count, ok := int64(1), true
+	count := int64(1)
 	if len(args) == 3 {
+		var ok bool
 		if count, ok = c.randomCount(args[2]); !ok {
 			return
 		}

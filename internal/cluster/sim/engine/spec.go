@@ -88,6 +88,8 @@ func (spec *Spec) movable(args [][]byte) [][]byte {
 }
 
 // baseTable is the command table without additions; it is never modified.
+//
+//nolint:gochecknoglobals // computed once, never changed
 var baseTable = sync.OnceValue(func() map[string]*Spec {
 	t := map[string]*Spec{}
 	for _, rows := range [][]Spec{

@@ -13,8 +13,9 @@ func (c *Conn) zpop(args [][]byte, least bool) {
 		c.WriteError(errSyntax)
 		return
 	}
-	count, ok := int64(1), true
+	count := int64(1)
 	if len(args) == 3 {
+		var ok bool
 		if count, ok = c.positive(args[2]); !ok {
 			return
 		}
