@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A lock client for lockchaos, with nothing but the standard library.
+"""A lock client for lockchaos that needs only the standard library.
 
-The lock is the plain one of the Redis documentation, on one master: SET key
-owner NX PX lease, given back by compare-and-delete. It waits by asking again,
-and it mints no fencing token. Protocol: docs/protocol.md. Run it with
+The lock is that of the Redis documentation for one master: SET key owner NX PX
+lease, released by compare-and-delete. It waits by polling and has no fencing
+tokens. Protocol: docs/protocol.md. Run it with
 
     chaos run --scenario gc-pause --lock "exec:python3 examples/client.py" ...
 """
@@ -17,7 +17,7 @@ RENEW = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpir
 
 
 class Redis:
-    """One connection, opened when it is needed, dropped after any error."""
+    """One connection, opened on demand, closed after an error."""
 
     def __init__(self, endpoints):
         host, port = endpoints["addrs"][0].rsplit(":", 1)
@@ -28,19 +28,19 @@ class Redis:
     def call(self, *words):
         try:
             if self.conn is None:
-                self.conn = socket.create_connection(self.server, 2, self.source)  # source: the harness knows us by it
+                self.conn = socket.create_connection(self.server, 2, self.source)  # faults identify us by source
                 self.file = self.conn.makefile("rb")
             words = [str(w).encode() for w in words]
             self.conn.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
             return self.reply()
         except OSError:
-            self.conn = None  # what this connection still carries belongs to nobody
+            self.conn = None  # replies still on this connection are lost
             raise
 
     def reply(self):
         line = self.file.readline()
         if not line.endswith(b"\r\n"):
-            raise ConnectionError("the server has hung up")
+            raise ConnectionError("connection closed by the server")
         kind, rest = line[:1], line[1:-2]
         if kind == b"-":
             raise RuntimeError(rest.decode())
@@ -49,53 +49,53 @@ class Redis:
         return int(rest) if kind == b":" else rest
 
 
-def acquire(redis, ask):
-    lease, deadline = ask.get("lease_ms", 0) or 10_000, time.monotonic() + ask.get("wait_ms", 0) / 1000
+def acquire(redis, request):
+    lease, deadline = request.get("lease_ms", 0) or 10_000, time.monotonic() + request.get("wait_ms", 0) / 1000
     while True:
-        began = time.monotonic_ns()  # before the server starts to count
-        if redis.call("SET", ask["key"], ask["owner"], "NX", "PX", int(lease)) is not None:
+        start = time.monotonic_ns()  # before the server starts the lease
+        if redis.call("SET", request["key"], request["owner"], "NX", "PX", int(lease)) is not None:
             now = time.monotonic_ns()
-            return {"type": "ok", "count": 1, "valid_ms": lease - (now - began) / 1e6, "mono_ns": now}
-        if ask["op"] == "try" or time.monotonic() >= deadline:
-            return {"type": "fail", "code": "held", "error": "somebody else has it"}
+            return {"type": "ok", "count": 1, "valid_ms": lease - (now - start) / 1e6, "mono_ns": now}
+        if request["op"] == "try" or time.monotonic() >= deadline:
+            return {"type": "fail", "code": "held", "error": "held by another owner"}
         time.sleep(0.01)
 
 
-def script(redis, text, ask, *more):
-    began = time.monotonic_ns()
-    if redis.call("EVAL", text, 1, ask["key"], ask["owner"], *more) == 0:
-        return {"type": "fail", "code": "not-held", "error": "it is not ours any more"}
+def script(redis, text, request, *more):
+    start = time.monotonic_ns()
+    if redis.call("EVAL", text, 1, request["key"], request["owner"], *more) == 0:
+        return {"type": "fail", "code": "not-held", "error": "not held by this owner"}
     now = time.monotonic_ns()
-    return {"type": "ok", **({"valid_ms": more[0] - (now - began) / 1e6, "mono_ns": now} if more else {})}
+    return {"type": "ok", **({"valid_ms": more[0] - (now - start) / 1e6, "mono_ns": now} if more else {})}
 
 
-def answer(redis, ask):
-    if ask["op"] in ("acquire", "try"):
-        return acquire(redis, ask)
-    if ask["op"] == "renew":
-        return script(redis, RENEW, ask, int(ask.get("lease_ms", 0) or 10_000))
-    if ask["op"] == "release":
-        return script(redis, RELEASE, ask)
-    if ask["op"] == "work":
-        time.sleep(ask.get("ms", 0) / 1000)  # the critical section is spent here, in this process
+def handle(redis, request):
+    if request["op"] in ("acquire", "try"):
+        return acquire(redis, request)
+    if request["op"] == "renew":
+        return script(redis, RENEW, request, int(request.get("lease_ms", 0) or 10_000))
+    if request["op"] == "release":
+        return script(redis, RELEASE, request)
+    if request["op"] == "work":
+        time.sleep(request.get("ms", 0) / 1000)  # the critical section, in this process
         return {"type": "ok"}
-    return {"type": "fail", "code": "unknown-op", "error": "no such operation: " + ask["op"]}
+    return {"type": "fail", "code": "unknown-op", "error": "unknown op " + request["op"]}
 
 
 redis = None
 for line in sys.stdin:
-    ask = json.loads(line)
-    if ask["op"] == "init":
-        redis, reply = Redis(ask["setup"]["endpoints"]), {"type": "ok"}
-    elif ask["op"] == "close":
+    request = json.loads(line)
+    if request["op"] == "init":
+        redis, reply = Redis(request["setup"]["endpoints"]), {"type": "ok"}
+    elif request["op"] == "close":
         reply = {"type": "ok"}
     else:
         try:
-            reply = answer(redis, ask)
-        except ConnectionRefusedError as e:  # nothing was sent: certainly not done
+            reply = handle(redis, request)
+        except ConnectionRefusedError as e:  # nothing was sent: certainly no effect
             reply = {"type": "fail", "code": "refused", "error": str(e)}
-        except (OSError, RuntimeError) as e:  # sent, perhaps done: unknown
+        except (OSError, RuntimeError) as e:  # sent: effect unknown
             reply = {"type": "info", "code": "unknown", "error": str(e)}
-    print(json.dumps({"id": ask["id"], **reply}), flush=True)
-    if ask["op"] == "close":
+    print(json.dumps({"id": request["id"], **reply}), flush=True)
+    if request["op"] == "close":
         break

@@ -1,6 +1,5 @@
-// Package examples has clients of the protocol in other languages, and the
-// tests that run scenarios with them. There is no Go in it to import: read
-// docs/protocol.md first, then client.py or client.mjs.
+// Package examples has clients of the protocol in other languages and the tests that run scenarios with
+// them. Read docs/protocol.md first, then client.py or client.mjs.
 package examples
 
 import (
@@ -17,8 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// perform runs gc-pause with the client of that command, and compares it with
-// what it expects of itself.
+// perform runs gc-pause with the client of that command, and checks the scenario's expectations.
 func perform(t *testing.T, command string, set ...string) *history.History {
 	t.Helper()
 	for _, program := range []string{"redis-server", strings.Fields(command)[0]} {
@@ -58,17 +56,16 @@ func perform(t *testing.T, command string, set ...string) *history.History {
 	return h
 }
 
-// TestExamplesUnderAPause: a lock in any language that can be had from the
-// articles ends as the scenario says: it keeps its promise, the holder that was
-// stopped outlives its lease, and a write is lost.
-func TestExamplesUnderAPause(t *testing.T) {
+// TestExamplesWithPause: the scenario ends as expected for a lock in any language: the lock is correct, but a paused
+// holder outlives its lease, and a write is lost.
+func TestExamplesWithPause(t *testing.T) {
 	for command, expect := range map[string]string{
-		"python3 client.py": "expect.fencing=not-applicable", // it mints no tokens
+		"python3 client.py": "expect.fencing=not-applicable", // it has no tokens
 		"node client.mjs":   "expect.fencing=holds",
 	} {
 		t.Run(command, func(t *testing.T) {
 			h := perform(t, command, expect)
-			promised := 0
+			valid := 0
 			for _, s := range h.Spans {
 				if s.Op != history.OpAcquire || s.Outcome != history.OK {
 					continue
@@ -76,21 +73,21 @@ func TestExamplesUnderAPause(t *testing.T) {
 				const lease = 1500 * time.Millisecond
 				left := s.Valid - s.Return
 				if left > lease+50*time.Millisecond {
-					t.Errorf("event %d: promised for %v, longer than the lease of %v", s.Ended, left, lease)
+					t.Errorf("event %d: validity %v, longer than the lease of %v", s.Ended, left, lease)
 				}
-				if left > lease/2 { // a busy machine may take its share
-					promised++
+				if left > lease/2 { // a busy machine takes some
+					valid++
 				}
 			}
-			if promised < 3 {
-				t.Errorf("only %d grants for about a lease", promised)
+			if valid < 3 {
+				t.Errorf("only %d grants with a validity of about a lease", valid)
 			}
 		})
 	}
 }
 
-// TestExamplesOnAQuietDay: without faults nothing is wrong.
-func TestExamplesOnAQuietDay(t *testing.T) {
+// TestExamplesWithoutFaults: every release succeeds and the verdict is safe.
+func TestExamplesWithoutFaults(t *testing.T) {
 	for _, command := range []string{"python3 client.py", "node client.mjs"} {
 		t.Run(command, func(t *testing.T) {
 			h := perform(t, command, "faults=[]", "duration=1500ms", "workload.hold=20ms",
@@ -104,8 +101,8 @@ func TestExamplesOnAQuietDay(t *testing.T) {
 	}
 }
 
-// TestWatchdogOfTheNodeExample: without a lease the client renews by itself,
-// and tells of it; stopped for longer than that, it tells that it lost.
+// TestWatchdogOfTheNodeExample: without a lease the client renews the lock and reports it; after a pause longer
+// than its lease it reports the loss.
 func TestWatchdogOfTheNodeExample(t *testing.T) {
 	h := perform(t, "node client.mjs", "options={lease_ms: 900}", "workload.lease=0s", "workload.hold=2500ms",
 		"duration=4s", "faults=[{when: renewed, fault: pause-client, target: holder, for: 1500ms}]",
@@ -122,7 +119,7 @@ func TestWatchdogOfTheNodeExample(t *testing.T) {
 			lost++
 		}
 	}
-	if renewed < 2 || lost < 1 { // one that is stopped, and any that the machine did not let renew in time
-		t.Errorf("%d renewals and %d losses told, want several and one", renewed, lost)
+	if renewed < 2 || lost < 1 { // one for the pause, and any on a busy machine
+		t.Errorf("%d renewals and %d losses reported, want several and one", renewed, lost)
 	}
 }
