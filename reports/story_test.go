@@ -207,10 +207,10 @@ func TestStepsPreferFaultsBetweenEvents(t *testing.T) {
 		s.fault(at+1, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.TookEffect, Target: "n1"})
 		s.fault(at+50, "replication-hold", history.FaultValue{ID: i + 1, Phase: history.Healed, Target: "n1"})
 	}
-	s.hold(0, "c0-1", 16, holdTimes{asked: 900, from: 901, to: 950, valid: 2000})
+	s.hold(0, "c0-1", 16, holdTimes{requested: 900, from: 901, to: 950, valid: 2000})
 	s.fault(960, "kill", history.FaultValue{ID: 9, Phase: history.Injected, Target: "n1"})
 	s.fault(961, "kill", history.FaultValue{ID: 9, Phase: history.TookEffect, Target: "n1"})
-	s.hold(1, "c1-1", 1, holdTimes{asked: 1000, from: 1100, to: 1150, valid: 2000})
+	s.hold(1, "c1-1", 1, holdTimes{requested: 1000, from: 1100, to: 1150, valid: 2000})
 	s.number()
 	h, err := history.Build(s.events)
 	if err != nil {

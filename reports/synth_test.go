@@ -48,12 +48,12 @@ func (s *synth) add(t float64, typ history.Type, p history.Process, f string, v 
 }
 
 // holdTimes are when a hold was requested, began and ended, and its validity, in milliseconds.
-type holdTimes struct{ asked, from, to, valid float64 }
+type holdTimes struct{ requested, from, to, valid float64 }
 
 // hold adds an acquire and its release.
 func (s *synth) hold(p history.Process, owner string, token uint64, st holdTimes) {
-	asked, from, to, valid := st.asked, st.from, st.to, st.valid
-	s.add(asked, history.Invoke, p, history.Acquire, &history.Value{Owner: owner})
+	requested, from, to, valid := st.requested, st.from, st.to, st.valid
+	s.add(requested, history.Invoke, p, history.Acquire, &history.Value{Owner: owner})
 	s.add(from, history.OK, p, history.Acquire, &history.Value{Owner: owner, Token: token, Valid: ms(valid), Count: 1})
 	s.add(to, history.Invoke, p, history.Release, &history.Value{Owner: owner})
 	s.add(to+0.4, history.OK, p, history.Release, &history.Value{Owner: owner})

@@ -19,7 +19,7 @@ func TestForeignVerdicts(t *testing.T) {
 	tests := []struct {
 		file, flags string
 		code        int
-		says        []string // in the output
+		message     []string // in the output
 	}{
 		{"etcd.edn", "", exitUnsafe, []string{never, "Read assuming not-held-ends, it is SAFE"}},
 		{"etcd.edn", "--dialect etcd", exitSafe, []string{"Read strictly, it is UNSAFE"}},
@@ -44,7 +44,7 @@ func TestForeignVerdicts(t *testing.T) {
 			if code != test.code {
 				t.Errorf("exit %d, want %d\n%s%s", code, test.code, out, errs)
 			}
-			for _, text := range test.says {
+			for _, text := range test.message {
 				if !strings.Contains(out, text) {
 					t.Errorf("%q is missing in\n%s", text, out)
 				}
@@ -132,7 +132,7 @@ func TestBadEvents(t *testing.T) {
 type badHistory struct {
 	name, text, flags string
 	code              int
-	says              string // on either stream; FILE is the path
+	message           string // on either stream; FILE is the path
 }
 
 func judgeBad(t *testing.T, tests []badHistory) {
@@ -145,8 +145,8 @@ func judgeBad(t *testing.T, tests []badHistory) {
 			}
 			code, out, errs := chaos(append([]string{"check", path}, strings.Fields(test.flags)...)...)
 			text := strings.ReplaceAll(out+errs, path, "FILE")
-			if code != test.code || !strings.Contains(text, test.says) {
-				t.Errorf("exit %d, want %d and %q in\n%s", code, test.code, test.says, text)
+			if code != test.code || !strings.Contains(text, test.message) {
+				t.Errorf("exit %d, want %d and %q in\n%s", code, test.code, test.message, text)
 			}
 		})
 	}

@@ -97,9 +97,9 @@ func runningDocker(t *testing.T, out string, env []string, do func(*exec.Cmd)) (
 func TestDockerInterrupted(t *testing.T) {
 	needDocker(t)
 	out := t.TempDir()
-	cmd, temp, said := runningDocker(t, out, nil, func(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGINT) })
+	cmd, temp, output := runningDocker(t, out, nil, func(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGINT) })
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("exited with %v, want exit code %d\n%s", cmd.ProcessState, exitInterrupted, said)
+		t.Errorf("exited with %v, want exit code %d\n%s", cmd.ProcessState, exitInterrupted, output)
 	}
 	if _, err := os.Stat(filepath.Join(out, "latest", "report.html")); err != nil {
 		t.Error(err)
@@ -111,12 +111,12 @@ func TestDockerInterrupted(t *testing.T) {
 // TestDockerKilledAndCleaned: chaos clean removes what kill -9 leaves behind.
 func TestDockerKilledAndCleaned(t *testing.T) {
 	needDocker(t)
-	_, temp, said := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
+	_, temp, output := runningDocker(t, t.TempDir(), nil, func(cmd *exec.Cmd) { _ = cmd.Process.Kill() })
 	clean, _ := program(t, "clean")
 	clean.Env = append(clean.Env, "TMPDIR="+temp)
 	out, err := clean.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "removed 2 Docker objects") {
-		t.Errorf("clean: %v\n%s%s", err, out, said)
+		t.Errorf("clean: %v\n%s%s", err, out, output)
 	}
 	nothingContained(t, temp)
 	nothingIn(t, temp)
@@ -129,9 +129,9 @@ func TestDockerNextRunSweeps(t *testing.T) {
 	next, _ := program(t, "run", "--scenario", writeScenario(t, quickScenario), "--backend", "docker",
 		"--out", t.TempDir(), "--set", "faults=[]", "--set", "expect={}", "--duration", "500ms")
 	next.Env = append(next.Env, "TMPDIR="+temp)
-	said, _ := next.CombinedOutput()
+	output, _ := next.CombinedOutput()
 	if code := next.ProcessState.ExitCode(); code != exitSafe && code != exitInconclusive { // too short to decide
-		t.Errorf("exit code %d\n%s", code, said)
+		t.Errorf("exit code %d\n%s", code, output)
 	}
 	nothingContained(t, temp)
 	nothingIn(t, temp)
@@ -147,8 +147,8 @@ func TestDockerOrphans(t *testing.T) {
 		}
 		clean, _ := program(t, "clean")
 		clean.Env = append(clean.Env, "TMPDIR="+temp)
-		if said, err := clean.CombinedOutput(); err != nil || !strings.HasPrefix(string(said), want) {
-			t.Errorf("clean %d: %v\n%s", i, err, said)
+		if output, err := clean.CombinedOutput(); err != nil || !strings.HasPrefix(string(output), want) {
+			t.Errorf("clean %d: %v\n%s", i, err, output)
 		}
 	}
 	nothingContained(t, temp)
@@ -159,12 +159,12 @@ func TestDockerOrphans(t *testing.T) {
 func TestDockerEngineDies(t *testing.T) {
 	engine := ownEngine(t)
 	out := t.TempDir()
-	cmd, temp, said := runningDocker(t, out, engine.env(), func(*exec.Cmd) { engine.kill() })
+	cmd, temp, output := runningDocker(t, out, engine.env(), func(*exec.Cmd) { engine.kill() })
 	if code := cmd.ProcessState.ExitCode(); code != exitEnvironment {
-		t.Errorf("exited with %v, want exit code %d\n%s", cmd.ProcessState, exitEnvironment, said)
+		t.Errorf("exited with %v, want exit code %d\n%s", cmd.ProcessState, exitEnvironment, output)
 	}
-	if !strings.Contains(said, "lost the Docker engine") {
-		t.Errorf("it does not say why:\n%s", said)
+	if !strings.Contains(output, "lost the Docker engine") {
+		t.Errorf("it does not say why:\n%s", output)
 	}
 	dir := filepath.Join(out, "latest")
 	if text := readFile(t, filepath.Join(dir, "verdict.json")); !strings.Contains(text, `"inconclusive"`) {
@@ -182,18 +182,18 @@ func TestDockerEngineDies(t *testing.T) {
 	clean := func() string {
 		c, _ := program(t, "clean")
 		c.Env = append(append(c.Env, engine.env()...), "TMPDIR="+temp)
-		said, err := c.CombinedOutput()
+		output, err := c.CombinedOutput()
 		if err != nil {
-			t.Errorf("clean: %v\n%s", err, said)
+			t.Errorf("clean: %v\n%s", err, output)
 		}
-		return string(said)
+		return string(output)
 	}
-	if said := clean(); !strings.Contains(said, "failed: no Docker engine at") {
-		t.Errorf("clean without the engine: %s", said)
+	if output := clean(); !strings.Contains(output, "failed: no Docker engine at") {
+		t.Errorf("clean without the engine: %s", output)
 	}
 	engine.start(t)
-	if said := clean(); !strings.Contains(said, "Docker objects") || strings.Contains(said, "failed:") {
-		t.Errorf("clean with the engine back: %s", said)
+	if output := clean(); !strings.Contains(output, "Docker objects") || strings.Contains(output, "failed:") {
+		t.Errorf("clean with the engine back: %s", output)
 	}
 	nothingIn(t, temp)
 }
@@ -258,12 +258,12 @@ func ownEngine(t *testing.T) *dockerd {
 	if err := save.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said, err := load.CombinedOutput()
+	output, err := load.CombinedOutput()
 	if err := save.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	if err != nil {
-		t.Fatalf("docker load: %v\n%s", err, said)
+		t.Fatalf("docker load: %v\n%s", err, output)
 	}
 	return d
 }

@@ -129,9 +129,9 @@ func TestJudgingFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct {
-		flags string
-		code  int
-		says  string
+		flags   string
+		code    int
+		message string
 	}{
 		{"--property permits --permits db=1", exitUnsafe, "permits"},
 		{"--property permits --permits 1", exitUnsafe, "permits"},
@@ -164,8 +164,8 @@ func TestJudgingFlags(t *testing.T) {
 	}
 	for _, test := range tests {
 		code, out, errs := chaos(append([]string{"check", path}, strings.Fields(test.flags)...)...)
-		if code != test.code && test.code >= 0 || !strings.Contains(out+errs, test.says) {
-			t.Errorf("%s: exit %d, want %d and %q in\n%s%s", test.flags, code, test.code, test.says, out, errs)
+		if code != test.code && test.code >= 0 || !strings.Contains(out+errs, test.message) {
+			t.Errorf("%s: exit %d, want %d and %q in\n%s%s", test.flags, code, test.code, test.message, out, errs)
 		}
 	}
 }

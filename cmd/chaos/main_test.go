@@ -146,9 +146,9 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		args []string
-		code int
-		says string
+		args    []string
+		code    int
+		message string
 	}{
 		{[]string{"rnu"}, exitUsage, "did you mean run?"},
 		{[]string{"run"}, exitUsage, "--scenario is required"},
@@ -172,9 +172,9 @@ func TestBadInput(t *testing.T) {
 		{[]string{"list", "scenario"}, exitUsage, "did you mean scenarios?"},
 	} {
 		code, stdout, stderr := chaos(c.args...)
-		if code != c.code || !strings.Contains(stderr, c.says) {
+		if code != c.code || !strings.Contains(stderr, c.message) {
 			t.Errorf("chaos %s: exit code %d, want %d with %q\n%s%s",
-				strings.Join(c.args, " "), code, c.code, c.says, stdout, stderr)
+				strings.Join(c.args, " "), code, c.code, c.message, stdout, stderr)
 		}
 		if strings.Contains(stderr, "panic") || strings.Contains(stderr, "goroutine") {
 			t.Errorf("chaos %s: %s", strings.Join(c.args, " "), stderr)

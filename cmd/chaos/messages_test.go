@@ -89,8 +89,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 	run := func(more ...string) []string { return append([]string{"run", "--scenario", "failover"}, more...) }
 	for _, c := range []struct {
-		args []string
-		says string
+		args    []string
+		message string
 	}{
 		{run("--seed", "-1"), "--seed -1: must be an integer from 0 to 18446744073709551615"},
 		{run("--duration", "5"), "--duration 5: must be a duration with a unit, such as 5s"},
@@ -114,15 +114,15 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"check", mine, "--clients", "-3"}, "--clients -3: must not be negative"},
 	} {
 		code, _, stderr := chaos(c.args...)
-		if code != exitUsage || !strings.Contains(stderr, c.says) {
-			t.Errorf("chaos %s: exit code %d, want %q\n%s", strings.Join(c.args, " "), code, c.says, stderr)
+		if code != exitUsage || !strings.Contains(stderr, c.message) {
+			t.Errorf("chaos %s: exit code %d, want %q\n%s", strings.Join(c.args, " "), code, c.message, stderr)
 		}
 		for _, word := range []string{"strconv", "invalid argument", "lstat", "Redis replicates"} {
 			if strings.Contains(stderr, word) {
 				t.Errorf("chaos %s mentions %q:\n%s", strings.Join(c.args, " "), word, stderr)
 			}
 		}
-		if excerpt := strings.Contains(stderr, "\n>"); excerpt != (c.says == "lock: reentrent") {
+		if excerpt := strings.Contains(stderr, "\n>"); excerpt != (c.message == "lock: reentrent") {
 			t.Errorf("chaos %s: an excerpt: %v\n%s", strings.Join(c.args, " "), excerpt, stderr)
 		}
 	}

@@ -20,7 +20,7 @@ func TestStreamVerdicts(t *testing.T) {
 	tests := []struct {
 		file, flags string
 		code        int
-		says        string
+		message     string
 	}{
 		{"two-holders.edn", "", exitUnsafe, "both held the lock"},
 		{"two-holders.edn", "--property fencing", exitInconclusive, "fencing"},
@@ -37,8 +37,8 @@ func TestStreamVerdicts(t *testing.T) {
 		var out, errs bytes.Buffer
 		args := append([]string{"check", "--stream", "-"}, strings.Fields(test.flags)...)
 		code := run(args, streams{in: bytes.NewReader(text), out: &out, err: &errs})
-		if code != test.code || !strings.Contains(out.String()+errs.String(), test.says) {
-			t.Errorf("%s %s: exit %d, want %d and %q in\n%s%s", test.file, test.flags, code, test.code, test.says, &out, &errs)
+		if code != test.code || !strings.Contains(out.String()+errs.String(), test.message) {
+			t.Errorf("%s %s: exit %d, want %d and %q in\n%s%s", test.file, test.flags, code, test.code, test.message, &out, &errs)
 		}
 	}
 	if code, _, errs := chaos("check", "--follow", "x"); code != exitUsage || !strings.Contains(errs, "--follow needs --stream") {
