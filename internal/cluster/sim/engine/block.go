@@ -44,6 +44,36 @@ func (s *Server) serveReady() {
 	}
 }
 
+// serveFirst calls take for the first key that holds a value of kind k. If there is
+// none it replies with null, or blocks the connection until there is one.
+func (c *Conn) serveFirst(keys [][]byte, k kind, w blockWait, take func(key []byte, o *object)) {
+	serve := func(key []byte) bool {
+		o := c.s.find(c.db, view(key))
+		if o == nil || o.kind != k {
+			return false
+		}
+		take(key, o)
+		return true
+	}
+	for _, key := range keys {
+		if o, ok := c.findKind(key, k); !ok || o != nil && serve(key) {
+			return
+		}
+	}
+	if !w.block {
+		w.null()
+		return
+	}
+	c.blockOn(keys, w.until, w.null, serve)
+}
+
+// blockWait is how a blocking command waits, if at all, and its reply after a timeout.
+type blockWait struct {
+	until time.Time
+	block bool
+	null  func()
+}
+
 // blockOn blocks the connection until serve can reply from one of the keys, or until a
 // timeout.
 func (c *Conn) blockOn(keys [][]byte, until time.Time, timeout func(), serve func(key []byte) bool) {

@@ -80,27 +80,12 @@ func (c *Conn) bpop(args [][]byte, left bool) {
 	if left {
 		name = []byte("LPOP")
 	}
-	serve := func(key []byte) bool {
-		o := c.s.find(c.db, view(key))
-		if o == nil || o.kind != kindList {
-			return false
-		}
+	c.serveFirst(keys, kindList, blockWait{until, c.MayBlock(), c.WriteNullArray}, func(key []byte, o *object) {
 		c.WriteArray(2)
 		c.WriteBulk(key)
 		c.WriteBulk(c.popOne(key, o, left))
 		c.s.rewrite(name, key)
-		return true
-	}
-	for _, key := range keys {
-		if o, ok := c.findKind(key, kindList); !ok || o != nil && serve(key) {
-			return
-		}
-	}
-	if !c.MayBlock() {
-		c.WriteNullArray()
-		return
-	}
-	c.blockOn(keys, until, c.WriteNullArray, serve)
+	})
 }
 
 func cmdBlmove(c *Conn, args [][]byte) {
@@ -125,29 +110,14 @@ func cmdBrpoplpush(c *Conn, args [][]byte) {
 
 func (c *Conn) blmove(args [][]byte, from, to bool, until time.Time) {
 	dest := bytes.Clone(args[2])
-	serve := func(key []byte) bool {
-		o := c.s.find(c.db, view(key))
-		if o == nil || o.kind != kindList {
-			return false
-		}
+	c.serveFirst(args[1:2], kindList, blockWait{until, c.MayBlock(), c.WriteNull}, func(key []byte, o *object) {
 		if d := c.s.find(c.db, view(dest)); d != nil && d.kind != kindList {
 			c.WriteError(wrongType)
-			return true
+			return
 		}
 		c.WriteBulk(c.moveOne(key, dest, o, from, to))
 		c.s.rewrite([]byte("LMOVE"), key, dest, sideName(from), sideName(to))
-		return true
-	}
-	o, ok := c.findKind(args[1], kindList)
-	switch {
-	case !ok:
-	case o != nil:
-		serve(args[1])
-	case !c.MayBlock():
-		c.WriteNull()
-	default:
-		c.blockOn(args[1:2], until, c.WriteNull, serve)
-	}
+	})
 }
 
 // popRequest is the arguments of LMPOP, BLMPOP, ZMPOP and BZMPOP.
@@ -205,11 +175,7 @@ func cmdBlmpop(c *Conn, args [][]byte) {
 }
 
 func (c *Conn) lmpop(r popRequest, until time.Time, block bool) {
-	serve := func(key []byte) bool {
-		o := c.s.find(c.db, view(key))
-		if o == nil || o.kind != kindList {
-			return false
-		}
+	c.serveFirst(r.keys, kindList, blockWait{until, block, c.WriteNullArray}, func(key []byte, o *object) {
 		n := min(r.count, int64(o.list().len()))
 		c.WriteArray(2)
 		c.WriteBulk(key)
@@ -219,18 +185,7 @@ func (c *Conn) lmpop(r popRequest, until time.Time, block bool) {
 			name = []byte("LPOP")
 		}
 		c.s.rewrite(name, key, itob(n))
-		return true
-	}
-	for _, key := range r.keys {
-		if o, ok := c.findKind(key, kindList); !ok || o != nil && serve(key) {
-			return
-		}
-	}
-	if !block {
-		c.WriteNullArray()
-		return
-	}
-	c.blockOn(r.keys, until, c.WriteNullArray, serve)
+	})
 }
 
 func cmdLpos(c *Conn, args [][]byte) {

@@ -162,17 +162,22 @@ func (c *Conn) writeSet(names []string) {
 	}
 }
 
-func cmdSpop(c *Conn, args [][]byte) {
-	if len(args) > 3 {
-		c.WriteError(errSyntax)
-		return
+// optionalCount parses the count after a key, 1 if there is none, or writes the error.
+func (c *Conn) optionalCount(args [][]byte, parse func([]byte) (int64, bool)) (int64, bool) {
+	switch len(args) {
+	case 2:
+		return 1, true
+	case 3:
+		return parse(args[2])
 	}
-	count := int64(1)
-	if len(args) == 3 {
-		var ok bool
-		if count, ok = c.positive(args[2]); !ok {
-			return
-		}
+	c.WriteError(errSyntax)
+	return 0, false
+}
+
+func cmdSpop(c *Conn, args [][]byte) {
+	count, ok := c.optionalCount(args, c.positive)
+	if !ok {
+		return
 	}
 	o, ok := c.findKind(args[1], kindSet)
 	switch {
@@ -203,16 +208,9 @@ func cmdSpop(c *Conn, args [][]byte) {
 }
 
 func cmdSrandmember(c *Conn, args [][]byte) {
-	if len(args) > 3 {
-		c.WriteError(errSyntax)
+	count, ok := c.optionalCount(args, c.randomCount)
+	if !ok {
 		return
-	}
-	count := int64(1)
-	if len(args) == 3 {
-		var ok bool
-		if count, ok = c.randomCount(args[2]); !ok {
-			return
-		}
 	}
 	o, ok := c.findKind(args[1], kindSet)
 	switch {

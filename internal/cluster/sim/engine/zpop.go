@@ -9,16 +9,9 @@ func cmdZpopmin(c *Conn, args [][]byte) { c.zpop(args, true) }
 func cmdZpopmax(c *Conn, args [][]byte) { c.zpop(args, false) }
 
 func (c *Conn) zpop(args [][]byte, least bool) {
-	if len(args) > 3 {
-		c.WriteError(errSyntax)
+	count, ok := c.optionalCount(args, c.positive)
+	if !ok {
 		return
-	}
-	count := int64(1)
-	if len(args) == 3 {
-		var ok bool
-		if count, ok = c.positive(args[2]); !ok {
-			return
-		}
 	}
 	o, ok := c.findKind(args[1], kindZSet)
 	if !ok {
@@ -68,7 +61,8 @@ func (c *Conn) bzpop(args [][]byte, least bool) {
 	if !ok {
 		return
 	}
-	c.zpopFirst(args[1:len(args)-1], until, c.MayBlock(), func(key []byte, o *object) {
+	keys := args[1 : len(args)-1]
+	c.serveFirst(keys, kindZSet, blockWait{until, c.MayBlock(), c.WriteNullArray}, func(key []byte, o *object) {
 		item := c.takeItems(key, o, least, 1)[0]
 		c.WriteArray(3)
 		c.WriteBulk(key)
@@ -76,28 +70,6 @@ func (c *Conn) bzpop(args [][]byte, least bool) {
 		c.WriteDouble(item.score)
 		c.s.rewrite(popName(least), key)
 	})
-}
-
-// zpopFirst pops from the first key that has a sorted set, or blocks.
-func (c *Conn) zpopFirst(keys [][]byte, until time.Time, block bool, take func(key []byte, o *object)) {
-	serve := func(key []byte) bool {
-		o := c.s.find(c.db, view(key))
-		if o == nil || o.kind != kindZSet {
-			return false
-		}
-		take(key, o)
-		return true
-	}
-	for _, key := range keys {
-		if o, ok := c.findKind(key, kindZSet); !ok || o != nil && serve(key) {
-			return
-		}
-	}
-	if !block {
-		c.WriteNullArray()
-		return
-	}
-	c.blockOn(keys, until, c.WriteNullArray, serve)
 }
 
 func cmdZmpop(c *Conn, args [][]byte) {
@@ -117,7 +89,7 @@ func cmdBzmpop(c *Conn, args [][]byte) {
 }
 
 func (c *Conn) zmpop(r popRequest, until time.Time, block bool) {
-	c.zpopFirst(r.keys, until, block, func(key []byte, o *object) {
+	c.serveFirst(r.keys, kindZSet, blockWait{until, block, c.WriteNullArray}, func(key []byte, o *object) {
 		items := c.takeItems(key, o, r.first, r.count)
 		c.WriteArray(2)
 		c.WriteBulk(key)

@@ -312,8 +312,12 @@ func (c *Conn) zremrange(args [][]byte, lex bool) {
 		return
 	}
 	from, to := l.part(o.items(), false)
+	c.removeRange(args[1], o, from, to)
+}
+
+func (c *Conn) removeRange(key []byte, o *object, from, to int) {
 	if to > from {
-		c.dropItems(args[1], o, from, to)
+		c.dropItems(key, o, from, to)
 	}
 	c.WriteInt(int64(to - from))
 }
@@ -324,8 +328,5 @@ func cmdZremrangebyrank(c *Conn, args [][]byte) {
 		return
 	}
 	from, to := span(start, end, len(o.items()))
-	if to > from {
-		c.dropItems(args[1], o, from, to)
-	}
-	c.WriteInt(int64(to - from))
+	c.removeRange(args[1], o, from, to)
 }
