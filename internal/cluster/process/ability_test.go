@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // TestGatedFailover loses a lock deterministically: the master's last write is held
@@ -203,7 +204,7 @@ func TestSampleReadsLocksOfEveryType(t *testing.T) {
 		"HSET ours owner me count 2", "PEXPIRE ours 60000", "SET plain you PX 60000", "HSET redisson 8f:12 3",
 		"HSET rw mode write 8f:12:write 1", "SADD set x",
 	} {
-		if err, bad := do(t, n1, command).(replyError); bad {
+		if err, bad := do(t, n1, command).(resp.Error); bad {
 			t.Fatal(err)
 		}
 	}

@@ -3,24 +3,17 @@ package process
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
-const (
-	// commandWait bounds one exchange if the context has no earlier deadline. The servers
-	// are on this machine; one that does not reply within this time hangs.
-	commandWait = time.Second
-
-	maxBulk  = 64 << 20 // bytes of one string
-	maxItems = 1 << 20  // of one array
-)
+// commandWait bounds one exchange if the context has no earlier deadline. The servers
+// are on this machine; one that does not reply within this time hangs.
+const commandWait = time.Second
 
 // admin is the harness's own connection to one server, past the gate. It speaks
 // enough of RESP2 to send commands in one round trip, and bounds every wait. It
@@ -33,11 +26,6 @@ type admin struct {
 	in     *bufio.Reader
 }
 
-// replyError is an error reply of the server.
-type replyError string
-
-func (e replyError) Error() string { return string(e) }
-
 func newAdmin(addr string) *admin {
 	a := &admin{addr: addr, mutex: make(chan struct{}, 1)}
 	a.mutex <- struct{}{}
@@ -45,7 +33,7 @@ func newAdmin(addr string) *admin {
 }
 
 // do sends commands in one round trip and returns a reply for each: string, int64,
-// nil, []any or replyError. The error is about the connection, which is then closed;
+// nil, []any or [resp.Error]. The error is about the connection, which is then closed;
 // the next call opens another.
 func (a *admin) do(ctx context.Context, commands ...[]string) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandWait)
@@ -86,20 +74,17 @@ func (a *admin) exchange(ctx context.Context, commands [][]string) ([]any, error
 	conn := a.conn // the function may run after drop has cleared the field
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	var b strings.Builder
+	var b []byte
 	for _, words := range commands {
-		fmt.Fprintf(&b, "*%d\r\n", len(words))
-		for _, w := range words {
-			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
-		}
+		b = resp.AppendStrings(b, words...)
 	}
-	if _, err := io.WriteString(a.conn, b.String()); err != nil {
+	if _, err := a.conn.Write(b); err != nil {
 		return nil, err
 	}
 	replies := make([]any, len(commands))
 	for i := range replies {
 		var err error
-		if replies[i], err = readReply(a.in); err != nil {
+		if replies[i], err = resp.Read(a.in); err != nil {
 			return nil, err
 		}
 	}
@@ -122,59 +107,4 @@ func (a *admin) close() {
 	<-a.mutex
 	a.drop()
 	a.mutex <- struct{}{}
-}
-
-var errProtocol = errors.New("unexpected reply")
-
-// readReply reads one reply of RESP2.
-func readReply(in *bufio.Reader) (any, error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	line = strings.TrimSuffix(line, "\r\n")
-	if len(line) == 0 {
-		return nil, errProtocol
-	}
-	kind, rest := line[0], line[1:]
-	switch kind {
-	case '+':
-		return rest, nil
-	case '-':
-		return replyError(rest), nil
-	}
-	n, err := strconv.ParseInt(rest, 10, 64)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %q", errProtocol, line)
-	case kind == ':':
-		return n, nil
-	case n == -1:
-		return nil, nil
-	case kind == '$' && n >= 0 && n <= maxBulk:
-		return readBulk(in, int(n))
-	case kind == '*' && n >= 0 && n <= maxItems:
-		return readArray(in, int(n))
-	}
-	return nil, fmt.Errorf("%w: %q", errProtocol, line)
-}
-
-func readBulk(in *bufio.Reader, n int) (any, error) {
-	data := make([]byte, n+2)
-	if _, err := io.ReadFull(in, data); err != nil {
-		return nil, err
-	}
-	return string(data[:n]), nil
-}
-
-func readArray(in *bufio.Reader, n int) (any, error) {
-	var items []any
-	for range n {
-		item, err := readReply(in)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	return items, nil
 }

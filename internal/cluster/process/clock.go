@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // wallClock sets the wall clock of one server. Its methods are called by one
@@ -118,12 +119,12 @@ func (s *server) clockOffset(ctx context.Context) (time.Duration, error) {
 	now := time.Now()
 	words, _ := replies[0].([]any)
 	if len(words) != 2 {
-		return 0, fmt.Errorf("TIME: %w %v", errProtocol, replies[0])
+		return 0, fmt.Errorf("TIME: %w %v", resp.ErrProtocol, replies[0])
 	}
 	seconds, err1 := strconv.ParseInt(fmt.Sprint(words[0]), 10, 64)
 	micros, err2 := strconv.ParseInt(fmt.Sprint(words[1]), 10, 64)
 	if err1 != nil || err2 != nil {
-		return 0, fmt.Errorf("TIME: %w %v", errProtocol, replies[0])
+		return 0, fmt.Errorf("TIME: %w %v", resp.ErrProtocol, replies[0])
 	}
 	return time.Unix(seconds, micros*1000).Sub(now.Round(0)), nil
 }

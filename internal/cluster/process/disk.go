@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 	"github.com/lockchaos/lockchaos/internal/lossydisk"
 )
 
@@ -107,7 +108,7 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 	}
 	replies, err := s.admin.do(ctx, words)
 	if err == nil {
-		if reply, isError := replies[0].(replyError); isError {
+		if reply, isError := replies[0].(resp.Error); isError {
 			err = reply
 		}
 	}

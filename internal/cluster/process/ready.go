@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // waitReplicas waits until every replica is connected to its master and in sync,
@@ -153,7 +154,7 @@ func (s *server) role(ctx context.Context) (role, error) {
 // parseRole parses the reply to ROLE:
 // "master", offset, replicas - or "slave", host, port, state, offset.
 func parseRole(reply any) (role, error) {
-	if err, ok := reply.(replyError); ok {
+	if err, ok := reply.(resp.Error); ok {
 		return role{}, err
 	}
 	items, _ := reply.([]any)
@@ -167,7 +168,7 @@ func parseRole(reply any) (role, error) {
 		offset, _ := items[4].(int64)
 		return role{name: "slave", offset: offset, link: link}, nil
 	}
-	return role{}, fmt.Errorf("ROLE: %w %v", errProtocol, reply)
+	return role{}, fmt.Errorf("ROLE: %w %v", resp.ErrProtocol, reply)
 }
 
 // fields turns a flat list of names and values into a map.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // TestOptionsReachTheServers: options of a scenario override the harness's defaults.
@@ -27,7 +28,7 @@ func TestOptionsReachTheServers(t *testing.T) {
 	}
 	replies, err := a.do(t.Context(), []string{"SET", "k", "v"})
 	must(t, err)
-	if err, ok := replies[0].(replyError); !ok || !strings.HasPrefix(err.Error(), "NOREPLICAS") {
+	if err, ok := replies[0].(resp.Error); !ok || !strings.HasPrefix(err.Error(), "NOREPLICAS") {
 		t.Errorf("SET with no replica replied %v, want NOREPLICAS", replies[0])
 	}
 }

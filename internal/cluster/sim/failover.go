@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // MasterAddr is an address that nobody has: [Actor.Dial] asks the Sentinels who
@@ -92,7 +94,7 @@ func (a *Actor) connect(h *host, near end) *conn {
 }
 
 func command(words ...string) segment {
-	p := bulks(nil, words...)
+	p := resp.AppendStrings(nil, words...)
 	return segment{data: p, size: int64(len(p))}
 }
 
@@ -115,7 +117,7 @@ func (q *question) wakeAfter(ctx context.Context) func() bool {
 func (q *question) ready() (*waiters, int64) { return q.actor.ready() }
 
 func (q *question) receive(seg segment) {
-	if reply, _, err := parse(seg.data); err == nil && seg.kind == payload {
+	if reply, _, err := resp.Parse(seg.data); err == nil && seg.kind == payload {
 		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
 			q.addr = words[0].(string) + ":" + words[1].(string)
 		}
@@ -155,7 +157,7 @@ func (e *ear) ready() (*waiters, int64) { return e.actor.ready() }
 func (e *ear) receive(seg segment) {
 	e.buf = append(e.buf, seg.data...)
 	for len(e.buf) > 0 {
-		reply, rest, err := parse(e.buf)
+		reply, rest, err := resp.Parse(e.buf)
 		if err != nil {
 			return
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
@@ -40,7 +41,7 @@ func (h *harness) ask(commands ...[]string) []any {
 func (h *harness) replies() []any {
 	var replies []any
 	for rest := h.got; len(rest) > 0; {
-		reply, after, err := parse(rest)
+		reply, after, err := resp.Parse(rest)
 		if err != nil {
 			break
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // Sample looks at a node: its role and who holds keys. A node that is down or
@@ -100,7 +101,7 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 		return nil, fmt.Errorf("asking %s: no answer to %s within %v: %w", node, words[0], adminWait,
 			context.DeadlineExceeded)
 	}
-	if err, ok := replies[0].(replyError); ok {
+	if err, ok := replies[0].(resp.Error); ok {
 		return nil, fmt.Errorf("asking %s: %w", node, err)
 	}
 	return replies[0], nil
