@@ -182,7 +182,7 @@ func TestPanicBecomesInfo(t *testing.T) {
 	}
 }
 
-// TestAcquireFromTheWire: what a lock is asked for, from a line of the protocol.
+// TestAcquireFromTheWire: the arguments of an acquire, from a line of the protocol.
 func TestAcquireFromTheWire(t *testing.T) {
 	for line, want := range map[string]Acquire{
 		`{"op":"try","key":"k","owner":"o","wait_ms":9}`:    {Key: "k", Owner: "o", Permits: 1, Limit: 1},

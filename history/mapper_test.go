@@ -124,7 +124,7 @@ func TestAssumptions(t *testing.T) {
 		{"lock granted", `{"type":"ok","f":"lock","value":"t"}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
 		{"lock without a value", `{"type":"ok","f":"lock"}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
 		{"unlock of nothing", `{"type":"ok","f":"unlock","value":"false"}`, history.EmptyIsFail, result{Type: ok}, result{Type: fail, Held: true}, 1},
-		{"unlock without an answer", `{"type":"ok","f":"unlock","value":null}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
+		{"unlock without a value", `{"type":"ok","f":"unlock","value":null}`, history.EmptyIsFail, result{Type: ok}, result{Type: ok}, 0},
 		{"release not held", `{"type":"fail","f":"release","error":"not-held"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
 		{"release not owner", `{"type":"fail","f":"release","error":["x","Lock: not lock owner"]}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail}, 1},
 		{"release out of reach", `{"type":"fail","f":"release","error":"no-leader"}`, history.NotHeldEnds, result{Type: fail, Held: true}, result{Type: fail, Held: true}, 0},

@@ -52,7 +52,7 @@ type Unknown struct {
 	Span int32 // index into History.Spans
 }
 
-// Notice is an event without an invocation: [Lost], [Renewed], [Crash] and the like.
+// Notice is an event without an invocation, such as [Lost], [Renewed] and [Crash].
 type Notice struct {
 	Time    time.Duration
 	Valid   time.Duration // renewed: new end of the validity

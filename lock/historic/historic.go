@@ -176,7 +176,7 @@ func orDefault(lease time.Duration) time.Duration {
 	return lease
 }
 
-// plain is a lock without background work that is released by DEL, whoever holds it.
+// plain is a lock without background work that is released by DEL, without a check of its owner.
 type plain struct{ rdb redis.UniversalClient }
 
 // Release deletes the key.
