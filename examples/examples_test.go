@@ -24,7 +24,7 @@ func perform(t *testing.T, command string, set ...string) *history.History {
 			t.Skipf("NOT RUN: needs %s on the PATH", program)
 		}
 	}
-	s, err := scenarios.Load("gc-pause", append(set, "lock='exec:"+command+"'"))
+	s, err := scenarios.Load("gc-pause", scenarios.Sets(append(set, "lock='exec:"+command+"'"))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func Lookup(name string) (Spec, error) {
 			return row, nil
 		}
 	}
-	return Spec{}, fmt.Errorf("no fault is called %q", name)
+	return Spec{}, fmt.Errorf("unknown fault %q", name)
 }
 
 // serverFaults act on servers, their clocks, disks and data.

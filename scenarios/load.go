@@ -19,29 +19,29 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// order is the one in which people read the scenarios.
-//
-//nolint:gochecknoglobals // a table, never changed
-var order = []string{
-	"failover", "failover-wait-1", "failover-wait-all", "failover-wait-only-replica", "wait-starved",
-	"master-restart-empty", "split-brain", "min-replicas", "no-min-replicas", "skewed-replica", "token-failover",
-	"cluster-failover", "cluster-lost-write", "gc-pause", "gc-pause-replies", "fenced-pause", "plain-del",
-	"compare-and-delete", "clock-jump", "clock-jump-back", "clock-drift", "client-clocks", "power-loss-single",
-	"expiry-while-down", "key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release", "lost-wake-up",
-	"message-lost", "message-trusted", "thundering-herd", "fair-herd", "contention", "narrow-network",
-	"script-flush", "read-only-demotion", "watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
-	"redlock-contention", "redlock-jitter", "redlock-two-masters-down", "redlock-restart-empty",
-	"redlock-restart-delayed", "redlock-restart-early", "redlock-everysec", "redlock-always",
-	"redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority", "redlock-replies-late",
-	"redlock-no-validity", "redlock-reply-lost", "redlock-partitioned-holder", "redlock-fenced-pause",
-	"semaphore-failover", "permits-dead-client", "readers-writer-pause", "swarm-single", "swarm",
+// Names are the names of the named scenarios, in the order of `chaos list scenarios`.
+func Names() []string {
+	return []string{
+		"failover", "failover-wait-1", "failover-wait-all", "failover-wait-only-replica", "wait-starved",
+		"master-restart-empty", "split-brain", "min-replicas", "no-min-replicas", "skewed-replica", "token-failover",
+		"cluster-failover", "cluster-lost-write", "gc-pause", "gc-pause-replies", "fenced-pause", "plain-del",
+		"compare-and-delete", "clock-jump", "clock-jump-back", "clock-drift", "client-clocks", "power-loss-single",
+		"expiry-while-down", "key-deleted", "flushall", "reply-lost-acquire", "reply-lost-release", "lost-wake-up",
+		"message-lost", "message-trusted", "thundering-herd", "fair-herd", "contention", "narrow-network",
+		"script-flush", "read-only-demotion", "watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
+		"redlock-contention", "redlock-jitter", "redlock-two-masters-down", "redlock-restart-empty",
+		"redlock-restart-delayed", "redlock-restart-early", "redlock-everysec", "redlock-always",
+		"redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority", "redlock-replies-late",
+		"redlock-no-validity", "redlock-reply-lost", "redlock-partitioned-holder", "redlock-fenced-pause",
+		"semaphore-failover", "permits-dead-client", "readers-writer-pause", "swarm-single", "swarm",
+	}
 }
 
-// Catalog is every named scenario, in the order in which people read them.
+// Catalog is every named scenario.
 func Catalog() ([]Scenario, error) {
-	list := make([]Scenario, 0, len(order))
-	for _, name := range order {
-		s, err := Load(name, nil)
+	var list []Scenario
+	for _, name := range Names() {
+		s, err := Load(name)
 		if err != nil {
 			return nil, err
 		}
@@ -50,25 +50,14 @@ func Catalog() ([]Scenario, error) {
 	return list, nil
 }
 
-// Names are the names of the named scenarios.
-func Names() []string { return append([]string(nil), order...) }
-
-// Load reads the scenario of that name, or from a file: anything that has a
-// path separator or ends in .yaml or .yml is a file. Each override is
-// path=value, such as workload.clients=10, and is put in place before the
-// scenario is judged. The error of a bad scenario shows line and column; that of
-// a bad override names it.
-func Load(name string, overrides []string) (Scenario, error) {
-	return LoadWith(name, Sets(overrides))
-}
-
-// LoadWith is Load with overrides that say where they are from.
-func LoadWith(name string, overrides []Override) (Scenario, error) {
+// Load reads the scenario of that name, or from a file: a name with a path separator, or that ends in .yaml or .yml, is
+// a file. Overrides are applied before the scenario is checked. Errors show line and column, or name the override.
+func Load(name string, overrides ...Override) (Scenario, error) {
 	source, err := read(name)
 	if err != nil {
 		return Scenario{}, err
 	}
-	return parse(source, overrides)
+	return Parse(source, overrides...)
 }
 
 func read(name string) ([]byte, error) {
@@ -81,7 +70,7 @@ func read(name string) ([]byte, error) {
 	}
 	source, err := files.ReadFile(name + ".yaml")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, fmt.Errorf("no scenario is called %q%s", name, nearest.Hint(name, order))
+		return nil, fmt.Errorf("unknown scenario %q%s", name, nearest.Hint(name, Names()))
 	}
 	return source, err
 }
@@ -91,15 +80,11 @@ func isFile(name string) bool {
 		strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// Parse reads a scenario from YAML text and checks it. Overrides are as in [Load].
-func Parse(source []byte, overrides []string) (Scenario, error) {
-	return parse(source, Sets(overrides))
-}
-
-func parse(source []byte, overrides []Override) (s Scenario, err error) {
+// Parse reads a scenario from YAML and checks it. See [Load].
+func Parse(source []byte, overrides ...Override) (s Scenario, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the YAML library does, on broken texts that fuzzing has found
-			s, err = Scenario{}, fmt.Errorf("scenario: this text is not YAML: %v", p)
+		if p := recover(); p != nil { // the YAML library panics on some texts that fuzzing has found
+			s, err = Scenario{}, fmt.Errorf("scenario: the text is not YAML: %v", p)
 		}
 	}()
 	if len(overrides) == 0 {
@@ -112,12 +97,12 @@ func parse(source []byte, overrides []Override) (s Scenario, err error) {
 	}
 	s, file, err := decode(changed)
 	if err != nil {
-		return Scenario{}, blame(err, file, source, overrides)
+		return Scenario{}, attribute(err, file, source, overrides)
 	}
 	return s, nil
 }
 
-// decode reads and checks a text; file is nil if it is not even YAML.
+// decode reads and checks a text; file is nil if it is not YAML.
 func decode(source []byte) (s Scenario, file *ast.File, err error) {
 	file, err = inspect(source)
 	if err != nil {
@@ -126,12 +111,12 @@ func decode(source []byte) (s Scenario, file *ast.File, err error) {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return Scenario{}, nil, errors.New("scenario: the text is empty")
 	}
-	var n numbers
+	n := numberCheck{fields: fields()}
 	if ast.Walk(&n, file.Docs[0].Body); n.err != nil {
 		return Scenario{}, file, n.err
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(&s); err != nil {
-		return Scenario{}, file, syntax(err)
+		return Scenario{}, file, syntaxError(err)
 	}
 	if err := check(s, file); err != nil {
 		return Scenario{}, file, err
@@ -139,7 +124,7 @@ func decode(source []byte) (s Scenario, file *ast.File, err error) {
 	return s, file, nil
 }
 
-// YAML is the scenario as text that Parse reads.
+// YAML is the scenario as a text for [Parse].
 func (s Scenario) YAML() string {
 	text, err := yaml.Marshal(s)
 	if err != nil {

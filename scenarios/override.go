@@ -13,15 +13,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Override is one change of a scenario before it is judged.
+// Override changes a scenario before it is checked.
 type Override struct {
-	As    string // how its author wrote it, such as "--clients 0": errors speak of it in these words
+	As    string // as the user wrote it, such as "--clients 0", for errors
 	Path  string // keys separated by dots, list entries by index: workload.clients, faults[0].target
 	Value string // YAML
 }
 
-// Sets are the overrides of --set path=value. One that is not written so has no
-// path, and loading a scenario with it is an error that says how to write it.
+// Sets are the overrides of --set path=value. One without = has no path, which is an error of [Load].
 func Sets(sets []string) []Override {
 	var all []Override
 	for _, set := range sets {
@@ -29,29 +28,19 @@ func Sets(sets []string) []Override {
 		if !ok {
 			path = ""
 		}
-		all = append(all, Override{As: fmt.Sprintf("--set %q", briefly(set)), Path: path, Value: value})
+		all = append(all, Override{As: fmt.Sprintf("--set %q", format.Truncate(set, 80)), Path: path, Value: value})
 	}
 	return all
 }
 
-// briefly is the beginning of a text that may be long.
-func briefly(s string) string {
-	const most = 80
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
-}
-
-// override puts values into source. A value is YAML itself, so that faults=[]
-// and workload={clients: 2} work as well.
+// override puts values into source. A value is YAML, so that faults=[] and workload={clients: 2} work as well.
 func override(source []byte, overrides []Override) ([]byte, error) {
 	if _, err := inspect(source); err != nil {
 		return nil, err
 	}
 	tree := map[string]any{}
 	if err := yaml.Unmarshal(source, &tree); err != nil {
-		return nil, syntax(err)
+		return nil, syntaxError(err)
 	}
 	if tree == nil { // the text is null
 		tree = map[string]any{}
@@ -66,7 +55,7 @@ func override(source []byte, overrides []Override) ([]byte, error) {
 			err = yaml.Unmarshal([]byte(o.Value), &value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s", o.As, bare(err))
+			return nil, fmt.Errorf("%s: %s", o.As, message(err))
 		}
 		if _, err := set(tree, keysOf(o.Path), 0, value); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.As, err)
@@ -112,7 +101,8 @@ func set(node any, keys []any, at int, value any) (_ any, err error) {
 		case !ok:
 			return nil, fmt.Errorf("%s is not a list", pathTo(keys[:at]))
 		case key < 0 || key >= len(list):
-			return nil, fmt.Errorf("there is no %s: the list has %s, numbered from 0", pathTo(keys[:at+1]), format.Count(len(list), "entry"))
+			return nil, fmt.Errorf("%s does not exist: the list has %s, counted from 0",
+				pathTo(keys[:at+1]), format.Count(len(list), "entry"))
 		}
 		list[key], err = set(list[key], keys, at+1, value)
 	}
@@ -132,32 +122,31 @@ func pathTo(keys []any) string {
 	return cmp.Or(strings.TrimPrefix(path.String(), "."), `""`)
 }
 
-// blame words what is wrong with a text that overrides have changed. Nobody ever
-// wrote that text, so its lines say nothing to anybody: an error names the
-// override that it is about. If it is about none of them, it may be that the
-// scenario was wrong without them, and then that is told, with its line.
-func blame(err error, file *ast.File, source []byte, overrides []Override) error {
-	var told []error
-	strangers := false
-	for _, one := range each(err) {
+// attribute explains the errors of a text that overrides have changed. The user has never seen that text, so an error
+// names the override that it is about, instead of a line. If it is about none of them, the scenario may have been wrong
+// before; then its own errors are returned, with their lines.
+func attribute(err error, file *ast.File, source []byte, overrides []Override) error {
+	var all []error
+	unrelated := false
+	for _, one := range split(err) {
 		path := pathOf(one, file)
-		if o := about(path, overrides); o != nil {
-			told = append(told, fmt.Errorf("%s: %s", o.As, bare(one)))
+		if o := responsible(path, overrides); o != nil {
+			all = append(all, fmt.Errorf("%s: %s", o.As, message(one)))
 			continue
 		}
-		strangers = true
+		unrelated = true
 		if path = strings.TrimPrefix(strings.TrimPrefix(path, "$"), "."); path != "" {
 			path += ": "
 		}
-		told = append(told, fmt.Errorf("with %s: %s%s", list(overrides), path, bare(one)))
+		all = append(all, fmt.Errorf("with %s: %s%s", list(overrides), path, message(one)))
 	}
-	if _, _, before := decode(source); strangers && before != nil {
+	if _, _, before := decode(source); unrelated && before != nil {
 		return before
 	}
-	return errors.Join(told...)
+	return errors.Join(all...)
 }
 
-// list is the overrides as their authors wrote them, a few of them.
+// list is the first few overrides as the user wrote them.
 func list(overrides []Override) string {
 	var words []string
 	for i, o := range overrides {
@@ -170,15 +159,15 @@ func list(overrides []Override) string {
 	return strings.Join(words, ", ")
 }
 
-// each takes apart what errors.Join has put together.
-func each(err error) []error {
+// split reverses errors.Join.
+func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
 	return []error{err}
 }
 
-// pathOf is where in a scenario an error is, such as $.workload.clients, or "".
+// pathOf is the path of an error, such as $.workload.clients, or "".
 func pathOf(err error, file *ast.File) string {
 	var m *mistake
 	if !errors.As(err, &m) || file == nil {
@@ -192,13 +181,13 @@ func pathOf(err error, file *ast.File) string {
 	return f.path
 }
 
-// finder looks for the node at a place in a text.
+// finder looks for the path of a position.
 type finder struct {
 	line, column int
 	path         string
 }
 
-// Visit looks at one node, as [ast.Walk] asks.
+// Visit implements [ast.Visitor].
 func (f *finder) Visit(node ast.Node) ast.Visitor {
 	if p := node.GetToken().Position; p.Line == f.line && p.Column == f.column {
 		f.path = node.GetPath()
@@ -206,9 +195,8 @@ func (f *finder) Visit(node ast.Node) ast.Visitor {
 	return f
 }
 
-// about is the override that set what is at path, or the section around it, or
-// something in it; the last one, for it had the last word. Nil if none did.
-func about(path string, overrides []Override) *Override {
+// responsible is the last override that has set the value at path, a section around it, or something in it; nil: none.
+func responsible(path string, overrides []Override) *Override {
 	for _, related := range []func(path, set string) bool{
 		within,
 		func(path, set string) bool { return path != "$" && within(set, path) },
@@ -222,14 +210,14 @@ func about(path string, overrides []Override) *Override {
 	return nil
 }
 
-// within says whether path is at or below other.
+// within reports whether path is at or below other.
 func within(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// bare is an error without its place in a text.
-func bare(err error) string {
+// message is an error without its position.
+func message(err error) string {
 	var m *mistake
 	if errors.As(err, &m) {
 		return m.message

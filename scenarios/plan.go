@@ -23,10 +23,10 @@ func (v Variation) Seed(seed uint64) uint64 {
 	return seed ^ uint64(v)*0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
 }
 
-// Plan is the faults of a run, every random choice made.
+// Plan is the faults of a run, with every random choice made.
 type Plan struct {
-	Steps []Step // as the scenario lists them; each is armed when those above it were injected
-	Drawn []Step // drawn from the seed, in the order of their instants; they wait for nobody
+	Steps []Step // as the scenario lists them; each is armed when those before it were injected
+	Drawn []Step // drawn from the seed, ordered by their instants; each is armed from the start
 }
 
 // Plan makes the random choices of s. The same seed makes the same plan.
@@ -53,14 +53,7 @@ func (s Scenario) aimed(step Step) Step {
 }
 
 func (s Scenario) draw(want Random, r *rand.Rand) []Step {
-	until := want.Until
-	if until == 0 {
-		until = s.Duration
-	}
-	healAfter := want.For
-	if healAfter == 0 {
-		healAfter = want.Every / 2
-	}
+	until, healAfter := cmp.Or(want.Until, s.Duration), cmp.Or(want.For, want.Every/2)
 	var steps []Step
 	for start := time.Duration(0); start+want.Every <= until; start += want.Every {
 		name := want.Of[r.IntN(len(want.Of))]
@@ -72,8 +65,7 @@ func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 	return steps
 }
 
-// drawTarget takes one of the fault's targets, and with the words that stand
-// for any node or client one of those.
+// drawTarget draws one of the fault's kinds of target, and where that is a node or a client, which one.
 func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	row, err := faults.Lookup(name)
 	if err != nil {
@@ -81,18 +73,18 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	}
 	t := s.Topology.Defaults()
 	p := s.Workload.Defaults()
-	const link = faults.Replica + ">" + faults.Master // the one of two servers that talk to each other everywhere
-	there := slices.DeleteFunc(slices.Clone(row.Targets), func(word faults.Target) bool {
+	const link = faults.Replica + ">" + faults.Master // the only two servers that are connected in every topology
+	targets := slices.DeleteFunc(slices.Clone(row.Targets), func(word faults.Target) bool {
 		if word == faults.Servers {
 			word = link
 		}
 		return row.MissingTarget(string(word), t, p.Clients) != ""
 	})
-	if len(there) == 0 { // checkFault has seen that its default is there
+	if len(targets) == 0 {
 		return ""
 	}
 	node := func() string { return fmt.Sprintf("n%d", 1+r.IntN(t.Size())) }
-	switch target := there[r.IntN(len(there))]; target {
+	switch target := targets[r.IntN(len(targets))]; target {
 	case faults.Node, faults.Nodes:
 		return node()
 	case faults.Client:
@@ -106,35 +98,23 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 	}
 }
 
-// Requirements is what servers have to be started with for the faults that s may have.
-func (s Scenario) Requirements() (e cluster.Requirements) {
+// Requirements is what the faults of s need from the servers.
+func (s Scenario) Requirements() (all cluster.Requirements) {
 	for _, step := range s.Faults {
-		e.Add(requirements(step.Fault))
+		names := []string{step.Fault}
 		if step.Random != nil {
-			e.Add(requirements(step.Random.Of...))
+			names = step.Random.Of
+		}
+		for _, name := range names {
+			if row, err := faults.Lookup(name); err == nil {
+				all.Add(row.Requires)
+			}
 		}
 	}
-	return e
+	return all
 }
 
-// Requirements is what servers have to be started with for the faults of p.
-func (p Plan) Requirements() (e cluster.Requirements) {
-	for _, step := range p.All() {
-		e.Add(requirements(step.Fault))
-	}
-	return e
-}
-
-func requirements(names ...string) (e cluster.Requirements) {
-	for _, name := range names {
-		if row, err := faults.Lookup(name); err == nil {
-			e.Add(row.Requires)
-		}
-	}
-	return e
-}
-
-// All are the steps and the drawn ones, for listing.
+// All are the listed and the drawn steps.
 func (p Plan) All() []Step { return append(slices.Clone(p.Steps), p.Drawn...) }
 
 // String is the step for people: "when acquired, not before 500ms: kill master, healed after 3s".
@@ -152,7 +132,7 @@ func (s Step) String() string {
 	return text
 }
 
-// Due is when the step comes, for people.
+// Due is when the step is injected, for people.
 func (s Step) Due() string {
 	if s.When == "" {
 		return fmt.Sprintf("after %v", s.After)

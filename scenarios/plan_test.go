@@ -11,8 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/faults"
 )
 
-// checkPlan fails if p is not a plan of s: in order, inside the run, and aimed
-// at what the run has.
+// checkPlan fails t if p is not a plan of s: in order, before the end of the run, with targets that the run has.
 func checkPlan(t *testing.T, s Scenario, p Plan) {
 	t.Helper()
 	topology := s.Topology.Defaults()
@@ -35,7 +34,7 @@ func checkPlan(t *testing.T, s Scenario, p Plan) {
 			t.Errorf("%v: %s", step, why)
 		}
 		if step.After < 0 || step.After >= s.Duration || step.Random != nil || step.String() == "" {
-			t.Errorf("%v is no step of a run of %v", step, s.Duration)
+			t.Errorf("%v is not a step of a run of %v", step, s.Duration)
 		}
 	}
 }
@@ -48,14 +47,14 @@ func randomScenario(t *testing.T, kind, random string) Scenario {
 	}
 	s, err := Parse([]byte(fmt.Sprintf("name: x\ntopology: {kind: %s}\nlock: %s\nduration: 20s\nworkload: {clients: 3}\n"+
 		"faults:\n- {after: 1s, fault: kill}\n- {random: %s}\n- {when: acquired, fault: pause-client}\n",
-		kind, lock, random)), nil)
+		kind, lock, random)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func TestPlanIsMadeByTheSeed(t *testing.T) {
+func TestSeedDeterminesPlan(t *testing.T) {
 	for kind, of := range map[string]string{
 		"single": "kill, pause-client, pause-node", "quorum": "kill, pause-node",
 		"sentinel": "kill, failover, pause-client, pause-node, replication-hold",
@@ -77,7 +76,7 @@ func TestPlanIsMadeByTheSeed(t *testing.T) {
 				names[step.Fault], targets[step.Target] = true, true
 				const every = 500 * time.Millisecond
 				if from := time.Duration(i) * every; step.After < from || step.After >= from+every {
-					t.Errorf("step %d comes after %v, not in its stretch", i, step.After)
+					t.Errorf("step %d is after %v, not in its interval", i, step.After)
 				}
 				if step.For != 250*time.Millisecond {
 					t.Errorf("step %d is healed after %v, want half of every", i, step.For)
@@ -98,7 +97,7 @@ func TestPlanIsMadeByTheSeed(t *testing.T) {
 	}
 }
 
-func TestPlanKeepsToUntilAndFor(t *testing.T) {
+func TestPlanUntilAndFor(t *testing.T) {
 	s := randomScenario(t, "single", "{of: [kill], every: 3s, for: 1s, until: 10s}")
 	p := s.Plan(7)
 	if len(p.Drawn) != 3 {
@@ -111,8 +110,8 @@ func TestPlanKeepsToUntilAndFor(t *testing.T) {
 	}
 }
 
-// TestDrawnLinksAreThere: servers that do not talk to each other are not drawn as two ends of a link.
-func TestDrawnLinksAreThere(t *testing.T) {
+// TestDrawnLinksExist: servers that are not connected are not drawn as two ends of a link.
+func TestDrawnLinksExist(t *testing.T) {
 	for _, kind := range []string{"single", "quorum", "sentinel", "cluster"} {
 		s := randomScenario(t, kind, "{of: [connection-reset, reply-lost], every: 500ms}")
 		for seed := range uint64(50) {
@@ -121,11 +120,11 @@ func TestDrawnLinksAreThere(t *testing.T) {
 	}
 }
 
-// TestTwoRandomStepsDrawApart: each draws from the seed by itself.
-func TestTwoRandomStepsDrawApart(t *testing.T) {
+// TestRandomStepsAreIndependent: each has a random source of its own.
+func TestRandomStepsAreIndependent(t *testing.T) {
 	text := "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 20s\nfaults:\n" +
 		"- {random: {of: [kill], every: 2s}}\n- {random: {of: [pause-node], every: 2s}}\n"
-	s, err := Parse([]byte(text), nil)
+	s, err := Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func TestTwoRandomStepsDrawApart(t *testing.T) {
 	}
 }
 
-func TestStepForPeople(t *testing.T) {
+func TestStepString(t *testing.T) {
 	for want, step := range map[string]Step{
 		"after 0s: kill":                     {Fault: "kill"},
 		"after 1s: kill n2, healed after 3s": {After: time.Second, Fault: "kill", Target: "n2", For: 3 * time.Second},

@@ -13,8 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/simtest"
 )
 
-// naive is a lock as many people write it first: it asks whether the key is
-// there, and sets it if not. atomic sets it only if it is not there.
+// naive is the first lock that many people write: it sets the key if EXISTS has not found it. With atomic it uses SET NX.
 type naive struct {
 	rdb    *redis.Client
 	atomic bool
@@ -23,10 +22,10 @@ type naive struct {
 var errHeld = errors.New("held by another")
 
 func (l *naive) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
-	for asked := time.Now(); ; asked = time.Now() {
-		got, err := l.take(ctx, a)
-		if got || err != nil {
-			return client.Grant{Deadline: asked.Add(a.Lease)}, err
+	for start := time.Now(); ; start = time.Now() {
+		acquired, err := l.try(ctx, a)
+		if acquired || err != nil {
+			return client.Grant{Deadline: start.Add(a.Lease)}, err
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):
@@ -36,7 +35,7 @@ func (l *naive) Acquire(ctx context.Context, a client.Acquire) (client.Grant, er
 	}
 }
 
-func (l *naive) take(ctx context.Context, a client.Acquire) (bool, error) {
+func (l *naive) try(ctx context.Context, a client.Acquire) (bool, error) {
 	if l.atomic {
 		return l.rdb.SetNX(ctx, a.Key, a.Owner, a.Lease).Result()
 	}
@@ -69,13 +68,13 @@ func naiveLock(atomic bool) simtest.Lock {
 	}
 }
 
-// A test of a lock: the first is convicted, the second acquitted.
+// TestNaiveLock: without SET NX the lock is unsafe, with it the lock is safe.
 func TestNaiveLock(t *testing.T) {
 	c := simtest.Config{Scenario: "testdata/contention.yaml", Seeds: 10}
 	if r := simtest.Run(t, c, naiveLock(false)); r.Unsafe == 0 {
-		t.Errorf("asking first and setting then was never unsafe: %+v", r)
+		t.Errorf("no run without SET NX is unsafe: %+v", r)
 	}
 	if r := simtest.Run(t, c, naiveLock(true)); r.Unsafe > 0 || r.Safe == 0 {
-		t.Errorf("SET NX is safe when nothing breaks: %+v", r)
+		t.Errorf("SET NX without faults is not safe: %+v", r)
 	}
 }

@@ -1,11 +1,9 @@
-// Package simtest puts a lock of your own through failures in go test: real
-// client code, simulated Redis servers, virtual time. Hundreds of runs take
-// seconds, and a run that failed is the same run again with its seed.
+// Package simtest runs a lock of your own in go test, on simulated Redis servers in virtual time; it is part of the API
+// that this module promises to keep. Hundreds of runs take seconds, and a run that failed can be repeated with its seed.
 //
-// Read [Run] first. The lock has to reach its servers through [client.Setup.Dial],
-// must do no other input or output, and must not hold a sync.Mutex while it
-// waits for a reply: virtual time would stand still. It says nothing about what
-// the simulated servers cannot do; for that there is chaos run.
+// Read [Run] first. The lock must connect through [client.Setup.Dial], must do no other input or output, and must not
+// hold a sync.Mutex while it waits for a reply: virtual time would not advance. What the simulated servers cannot do is
+// not tested; for that there is chaos run.
 package simtest
 
 import (
@@ -23,40 +21,41 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Lock is a lock under test: how it is opened, and what its errors mean.
+// Lock is the lock under test.
 type Lock struct {
-	Name string
-	// Open connects one client with s.Dial to s.Endpoints. notify may be told of
-	// holds that were lost or renewed (see client.Reply); it may be ignored.
+	Name string // for reports
+	// Open connects one client to s.Endpoints with s.Dial. The lock may call notify when a hold is lost or renewed, see
+	// client.Reply.
 	Open func(s client.Setup, notify func(client.Reply)) (client.Locker, error)
-	// Definite says that an error proves that nothing happened and never will;
-	// every other error leaves the outcome unknown. nil: no error proves it.
+	// Definite reports that err proves that an operation had no effect and never will; after other errors the outcome
+	// is unknown. nil: no error proves it.
 	Definite func(err error) bool
 }
 
-// Config is what the lock has to go through. Scenario is enough.
+// Config is what to run. Only Scenario is required.
 type Config struct {
-	Scenario string   // a name of chaos list scenarios, or a YAML file
-	Set      []string // changes of it, path=value, as chaos run --set takes them
-	Seeds    int      // runs; 0 is 20
+	Scenario string   // a name from chaos list scenarios, or a YAML file
+	Set      []string // changes of the scenario, path=value, as for chaos run --set
+	Seeds    int      // number of runs; 0 is 20
 	First    uint64   // seed of the first run; the others follow
-	Out      string   // folder for the runs that were unsafe; "": they are not kept
+	Out      string   // folder for the first unsafe run; "": it is not kept
 }
 
 // Result is how the runs ended.
 type Result struct {
-	Safe, Unsafe, Inconclusive int
-	Seed                       uint64 // of the first unsafe run
-	Sentence                   string // what happened in it
-	Dir                        string // its directory, if Config.Out is set: chaos report shows it
+	Safe         int    // runs
+	Unsafe       int    // runs
+	Inconclusive int    // runs that tested too little
+	Seed         uint64 // of the first unsafe run
+	Sentence     string // the verdict of that run, in a sentence
+	Dir          string // its directory, with Config.Out; chaos report shows it
 }
 
-// Run makes the runs and fails t if one cannot be made. It judges nothing: a
-// test that wants its lock to be safe looks at [Result.Unsafe], and at
-// [Result.Safe], because a run that tested nothing is not safe.
+// Run makes the runs. It fails t if a run cannot be made, and not if a run is unsafe: a test of a lock that should be safe
+// checks that [Result.Unsafe] is 0 and that [Result.Safe] is not.
 func Run(t testing.TB, c Config, l Lock) Result {
 	t.Helper()
-	scenario, err := scenarios.Load(c.Scenario, c.Set)
+	scenario, err := scenarios.Load(c.Scenario, scenarios.Sets(c.Set)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,17 +64,18 @@ func Run(t testing.TB, c Config, l Lock) Result {
 	}
 	var r Result
 	for i := range uint64(max(c.Seeds, 0)) {
-		r.one(t, c, scenario, l, c.First+i)
+		r.add(t, c, scenario, l, c.First+i)
 	}
 	return r
 }
 
-func (r *Result) one(t testing.TB, c Config, scenario scenarios.Scenario, l Lock, seed uint64) {
+// add makes one run.
+func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock, seed uint64) {
 	t.Helper()
 	o := runner.Options{
-		Scenario: scenario, Seed: seed, Backend: runner.NewSim(nil), Why: "asked for by a test", Lock: l.row(),
+		Scenario: scenario, Seed: seed, Backend: runner.NewSim(nil), Why: "required by simtest", Lock: l.row(),
 		Version: "simtest", Repeat: "go test -run '^" + t.Name() + "$'",
-		InMemory: c.Out == "" || r.Dir != "", // or it may have to be kept
+		InMemory: c.Out == "" || r.Dir != "", // a run on disk may be kept
 	}
 	if !o.InMemory {
 		folder, err := os.MkdirTemp("", "lockchaos-simtest-")
@@ -86,7 +86,7 @@ func (r *Result) one(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 		o.Out = folder
 	}
 	out, err := runner.Run(context.Background(), o)
-	// What package-level pools keep of one simulation must not reach the next (go-redis keeps timers).
+	// Pools of go-redis keep timers of this simulation, which must not reach the next.
 	runtime.GC()
 	runtime.GC()
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Result) one(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 	}
 }
 
-// keep moves the first unsafe run to where the user wants it.
+// keep copies the first unsafe run to Config.Out.
 func (r *Result) keep(c Config, dir *rundir.Dir) error {
 	if c.Out == "" || r.Dir != "" {
 		return nil
@@ -120,14 +120,14 @@ func (r *Result) keep(c Config, dir *rundir.Dir) error {
 	return os.CopyFS(to, os.DirFS(dir.Path))
 }
 
-// row is l as the harness has locks.
+// row is l as a row of the catalogue of locks.
 func (l Lock) row() *client.Spec {
 	definite := l.Definite
 	if definite == nil {
 		definite = func(error) bool { return false }
 	}
 	return &client.Spec{
-		Name: l.Name, Doc: "a lock of a test", Open: l.Open, Definite: definite,
+		Name: l.Name, Doc: "a lock of a test.", Open: l.Open, Definite: definite,
 		Code: func(err error) string {
 			if errors.Is(err, client.ErrNotHeld) {
 				return "not-held"

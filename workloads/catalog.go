@@ -2,17 +2,17 @@ package workloads
 
 import "fmt"
 
-// Catalog is every workload, in the order in which people read it.
+// Catalog is every workload.
 func Catalog() []Spec {
 	return []Spec{mutexSpec, readersWriterSpec, semaphoreSpec}
 }
 
-// Lookup finds a row by name.
+// Lookup finds a workload by name.
 func Lookup(name string) (Spec, error) {
 	for _, row := range Catalog() {
 		if row.Name == name {
 			return row, nil
 		}
 	}
-	return Spec{}, fmt.Errorf("no workload is called %q", name)
+	return Spec{}, fmt.Errorf("unknown workload %q", name)
 }

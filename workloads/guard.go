@@ -6,12 +6,10 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Guard is the resource that the lock is there for: a counter for each key.
-// It lives in the harness, so that what it saw is beyond doubt. A client reads
-// the counter when it enters its critical section and writes one more when it
-// leaves; a counter that has moved meanwhile is a lost update, the harm that a
-// lock is bought to prevent (jepsen-io/etcd's lock-set workload has the idea).
-// Several goroutines may use it.
+// Guard is the resource that the lock protects: a counter for each key, in the harness, so that what it has seen is
+// certain. A client reads the counter when it enters its critical section and writes it, plus one, when it leaves; if the
+// counter has changed meanwhile, an update is lost (after jepsen-io/etcd's lock-set workload). Several goroutines may use
+// it.
 type Guard struct {
 	fenced bool
 
@@ -24,27 +22,25 @@ type counter struct {
 	maxSeen uint64
 }
 
-// NewGuard is a guard with every counter at zero. A fenced guard refuses a
-// write whose token is older than one that it has seen (Kleppmann 2016).
+// NewGuard is a guard with all counters at zero. A fenced guard rejects a write with a token older than the newest it has
+// seen (Kleppmann 2016).
 func NewGuard(fenced bool) *Guard {
 	return &Guard{fenced: fenced, counters: map[string]*counter{}}
 }
 
-// Read is the counter of key now.
+// Read is the counter of key.
 func (g *Guard) Read(key string) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.of(key).value
+	return g.counter(key).value
 }
 
-// Write sets the counter of key to read+1 on behalf of a holder with that
-// token (0: the lock mints none), and says what it found and whether it took
-// the write. record is called before anybody else can write, so that the
-// history has the writes in the order in which they arrived.
+// Write sets the counter of key to read+1 for a holder with that token (0: none). record is called before the next write,
+// so that the history has all writes in order.
 func (g *Guard) Write(key string, read int64, token uint64, record func(v history.TouchValue, accepted bool)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := g.of(key)
+	c := g.counter(key)
 	v := history.TouchValue{Read: read, Found: c.value, MaxSeen: c.maxSeen, Fenced: g.fenced}
 	accepted := !g.fenced || token >= c.maxSeen
 	if accepted {
@@ -54,7 +50,7 @@ func (g *Guard) Write(key string, read int64, token uint64, record func(v histor
 	record(v, accepted)
 }
 
-func (g *Guard) of(key string) *counter {
+func (g *Guard) counter(key string) *counter {
 	c := g.counters[key]
 	if c == nil {
 		c = &counter{}

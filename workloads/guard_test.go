@@ -15,7 +15,7 @@ func TestGuard(t *testing.T) {
 		read  int64
 		token uint64
 		want  history.TouchValue
-		taken bool
+		ok    bool
 		after int64
 	}
 	saw := func(read, found int64, seen uint64, fenced bool) history.TouchValue {
@@ -29,19 +29,19 @@ func TestGuard(t *testing.T) {
 		{"in order", true, []write{
 			{0, 5, saw(0, 0, 0, true), true, 1}, {1, 6, saw(1, 1, 5, true), true, 2}, {2, 6, saw(2, 2, 6, true), true, 3},
 		}},
-		{"an old token is refused", true, []write{
+		{"an old token is rejected", true, []write{
 			{0, 6, saw(0, 0, 0, true), true, 1}, {0, 5, saw(0, 1, 6, true), false, 1}, {1, 7, saw(1, 1, 6, true), true, 2},
 		}},
-		{"an old token is taken, and an update lost", false, []write{
+		{"unfenced, an old token is accepted and an update lost", false, []write{
 			{0, 6, saw(0, 0, 0, false), true, 1}, {0, 5, saw(0, 1, 6, false), true, 1}, {1, 7, saw(1, 1, 6, false), true, 2},
 		}},
-		{"a refused token is not forgotten, nor does it count", true, []write{
+		{"a rejected token changes nothing", true, []write{
 			{0, 9, saw(0, 0, 0, true), true, 1}, {1, 3, saw(1, 1, 9, true), false, 1}, {1, 8, saw(1, 1, 9, true), false, 1},
 		}},
 		{"a lock without tokens", true, []write{
 			{0, 0, saw(0, 0, 0, true), true, 1}, {0, 0, saw(0, 1, 0, true), true, 1},
 		}},
-		{"no token where there were some", true, []write{
+		{"no token after tokens", true, []write{
 			{0, 2, saw(0, 0, 0, true), true, 1}, {1, 0, saw(1, 1, 2, true), false, 1},
 		}},
 	} {
@@ -49,10 +49,10 @@ func TestGuard(t *testing.T) {
 			g := NewGuard(test.fenced)
 			for i, w := range test.writes {
 				var got history.TouchValue
-				var taken bool
-				g.Write("k", w.read, w.token, func(v history.TouchValue, accepted bool) { got, taken = v, accepted })
-				if diff := cmp.Diff(w.want, got); diff != "" || taken != w.taken {
-					t.Errorf("write %d: taken %v, want %v (-want +got):\n%s", i, taken, w.taken, diff)
+				var ok bool
+				g.Write("k", w.read, w.token, func(v history.TouchValue, accepted bool) { got, ok = v, accepted })
+				if diff := cmp.Diff(w.want, got); diff != "" || ok != w.ok {
+					t.Errorf("write %d: accepted %v, want %v (-want +got):\n%s", i, ok, w.ok, diff)
 				}
 				if n := g.Read("k"); n != w.after {
 					t.Errorf("write %d leaves %d, want %d", i, n, w.after)
@@ -65,10 +65,10 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardRecordsInTheOrderOfArrival: what is recorded is what was found.
-func TestGuardRecordsInTheOrderOfArrival(t *testing.T) {
+// TestGuardRecordsInOrder: writes are recorded in the order of their effects.
+func TestGuardRecordsInOrder(t *testing.T) {
 	g := NewGuard(false)
-	var order []int64 // only written inside record: the race detector would tell
+	var order []int64 // only written inside record; the race detector finds the rest
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

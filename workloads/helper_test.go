@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// lockFake is an in-memory lock that several clients share.
+// lockFake is a lock in memory that several clients share.
 type lockFake struct {
 	mu     sync.Mutex
 	owner  map[string]string
@@ -25,14 +25,14 @@ func newLockFake() *lockFake {
 	return &lockFake{owner: map[string]string{}, free: make(chan struct{})}
 }
 
-// clientFake is a [client.Client] of it. script may answer instead, for the
-// n-th request (from 1); nil goes on to the lock.
+// clientFake is a client of a lockFake. script replies to the n-th request, counted from 1; if it returns nil, the lock
+// replies.
 type clientFake struct {
-	lock    *lockFake
-	script  func(n int, r client.Request) (*client.Reply, error)
-	notices chan client.Reply
-	asked   []client.Request
-	gone    sync.Once
+	lock     *lockFake
+	script   func(n int, r client.Request) (*client.Reply, error)
+	notices  chan client.Reply
+	requests []client.Request
+	closed   sync.Once
 }
 
 func newClientFake(l *lockFake) *clientFake {
@@ -41,8 +41,8 @@ func newClientFake(l *lockFake) *clientFake {
 }
 
 func (c *clientFake) Do(ctx context.Context, r client.Request) (client.Reply, error) {
-	c.asked = append(c.asked, r)
-	if reply, err := c.script(len(c.asked), r); reply != nil || err != nil {
+	c.requests = append(c.requests, r)
+	if reply, err := c.script(len(c.requests), r); reply != nil || err != nil {
 		if reply == nil {
 			reply = &client.Reply{}
 		}
@@ -67,12 +67,12 @@ func (c *clientFake) Do(ctx context.Context, r client.Request) (client.Reply, er
 func (c *clientFake) Notices() <-chan client.Reply { return c.notices }
 
 func (c *clientFake) Close(context.Context) error {
-	c.gone.Do(func() { close(c.notices) })
+	c.closed.Do(func() { close(c.notices) })
 	return nil
 }
 
 func (l *lockFake) acquire(ctx context.Context, r client.Request) (client.Reply, error) {
-	late := time.After(r.Wait)
+	timeout := time.After(r.Wait)
 	for {
 		l.mu.Lock()
 		if l.owner[r.Key] == "" {
@@ -86,7 +86,7 @@ func (l *lockFake) acquire(ctx context.Context, r client.Request) (client.Reply,
 		l.mu.Unlock()
 		select {
 		case <-free:
-		case <-late:
+		case <-timeout:
 			return client.Reply{Type: "fail", Code: "held"}, nil
 		case <-ctx.Done():
 			return client.Reply{}, fmt.Errorf("%w: %w", client.ErrTimeout, ctx.Err())
@@ -106,7 +106,7 @@ func (l *lockFake) release(r client.Request) client.Reply {
 	return client.Reply{Type: "ok"}
 }
 
-// tape is a history that a test can read again.
+// tape is a history in memory.
 type tape struct {
 	*history.Recorder
 	text   bytes.Buffer
@@ -115,13 +115,13 @@ type tape struct {
 
 func newTape() *tape {
 	t := &tape{}
-	began := time.Now()
-	t.Recorder = history.NewRecorder(&t.text, func() time.Duration { return time.Since(began) })
+	start := time.Now()
+	t.Recorder = history.NewRecorder(&t.text, func() time.Duration { return time.Since(start) })
 	t.OnEvent = func(e history.Event) { t.events = append(t.events, e) }
 	return t
 }
 
-// words are the events: "0 acquire ok".
+// words are the events, such as "0 acquire ok".
 func (t *tape) words() []string {
 	var all []string
 	for _, e := range t.events {
@@ -134,7 +134,7 @@ func (t *tape) words() []string {
 	return all
 }
 
-// env is client n of total, with default parameters but for short times.
+// env is client n of total, with short durations.
 func env(c client.Client, r Recorder, n, total int, seed uint64) Env {
 	return Env{
 		Params:  Params{Clients: total, Keys: 1, Hold: 10 * time.Millisecond, Wait: time.Second, Lease: time.Second},
@@ -144,7 +144,7 @@ func env(c client.Client, r Recorder, n, total int, seed uint64) Env {
 	}
 }
 
-// stopAfter is a stop that comes when the client has been asked n times.
+// stopAfter is closed at the n-th request.
 func stopAfter(c *clientFake, n int) <-chan struct{} {
 	stop := make(chan struct{})
 	before := c.script
@@ -157,7 +157,7 @@ func stopAfter(c *clientFake, n int) <-chan struct{} {
 	return stop
 }
 
-// built pairs what was recorded and fails the test if it is not well-formed.
+// built is the history of a tape; it fails t if that is not well-formed.
 func built(t *testing.T, tape *tape) *history.History {
 	t.Helper()
 	h, err := history.ReadAll(&tape.text, "tape")
@@ -170,7 +170,7 @@ func built(t *testing.T, tape *tape) *history.History {
 	return h
 }
 
-// silent is a client that never answers.
+// silent is a client that never replies.
 type silent struct{ *clientFake }
 
 func (silent) Do(ctx context.Context, r client.Request) (client.Reply, error) {

@@ -8,61 +8,58 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// mutex is what most people use a lock for: take it, read, think, write, give
-// it back, again. The critical section goes to its end even if the client is
-// told meanwhile that it lost the lock: a write that is under way cannot be
-// called back, and whether it does harm is what the guarded resource shows.
+// mutex is the common use of a lock: acquire, read, work, write, release. A client completes its critical section even
+// if it loses the lock meanwhile: a write that was sent cannot be recalled, and the guarded resource shows whether it
+// does harm.
 var mutexSpec = Spec{
 	Name:   "mutex",
-	Doc:    "every client again and again: acquire a key, read a guarded counter, work, write it with the token, release.",
+	Doc:    "every client in a loop: acquire a key, read a guarded counter, work, write it with the token, release.",
 	Source: "jepsen-io/etcd lock-set; Kleppmann 2016",
 	Client: mutexClient,
 }
 
 func mutexClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	again(ctx, stop, e, true, func(*client.Acquire) {})
+	loop(ctx, stop, e, true, func(*client.Acquire) {})
 }
 
-// again is what the clients of every workload do until stop is closed: ask for
-// a key, read the guarded counter, work, write it if the workload and the mode
-// of the hold do, and release. draw says what else is wanted.
-func again(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw func(*client.Acquire)) {
+// loop is the client of every workload. Until stop is closed it acquires a key, as draw has completed the request,
+// reads the guarded counter, works, writes the counter if the workload and the mode of the hold allow it, and releases.
+func loop(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw func(*client.Acquire)) {
 	keys := e.Params.KeyNames()
-	for going(ctx, stop) && e.Session.Alive() {
-		want := client.Acquire{Key: keys[e.Rand.IntN(len(keys))], Lease: e.Params.Lease}
-		draw(&want)
-		want.Wait = e.wait()
-		h, got := e.Session.Acquire(ctx, want)
-		if got != history.OK {
+	for running(ctx, stop) && e.Session.Alive() {
+		a := client.Acquire{Key: keys[e.Rand.IntN(len(keys))], Lease: e.Params.Lease}
+		draw(&a)
+		a.Wait = e.wait()
+		h, outcome := e.Session.Acquire(ctx, a)
+		if outcome != history.OK {
 			pause(ctx, stop, backoff(e))
 			continue
 		}
-		read := e.Guard.Read(want.Key)
-		worked := e.Session.Work(ctx, h, e.Params.Hold+chance(e, e.Params.Jitter))
-		if worked == history.OK && writes && want.Mode != "read" {
+		read := e.Guard.Read(a.Key)
+		worked := e.Session.Work(ctx, h, e.Params.Hold+random(e, e.Params.Jitter))
+		if worked == history.OK && writes && a.Mode != "read" {
 			e.Session.Touch(h, e.Guard, read)
 		}
 		e.Session.Release(ctx, h)
-		pause(ctx, stop, e.Params.Think+chance(e, e.Params.Jitter))
+		pause(ctx, stop, e.Params.Think+random(e, e.Params.Jitter))
 	}
 }
 
-// grain is what durations drawn by chance are whole multiples of: in a
-// simulation everybody who acts keeps to instants of his own by it.
+// grain divides every random duration, so that actors of a simulation stay in their scheduler slots.
 const grain = time.Millisecond
 
-// backoff keeps a client that is refused at once (a dead master) from asking
-// thousands of times a second.
-func backoff(e Env) time.Duration { return 10*time.Millisecond + chance(e, 40*time.Millisecond) }
+// backoff limits the retries of a client whose acquires fail at once, such as on a dead master.
+func backoff(e Env) time.Duration { return 10*time.Millisecond + random(e, 40*time.Millisecond) }
 
-func chance(e Env, most time.Duration) time.Duration {
-	if most <= 0 {
+// random is a random duration below limit.
+func random(e Env, limit time.Duration) time.Duration {
+	if limit <= 0 {
 		return 0
 	}
-	return time.Duration(e.Rand.Int64N(int64(most))).Truncate(grain)
+	return time.Duration(e.Rand.Int64N(int64(limit))).Truncate(grain)
 }
 
-func going(ctx context.Context, stop <-chan struct{}) bool {
+func running(ctx context.Context, stop <-chan struct{}) bool {
 	select {
 	case <-stop:
 		return false

@@ -16,8 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// run is one client of the mutex workload with that script, stopped when it has
-// been asked stopAt times.
+// run is one client of workload mutex with that script, stopped at the stopAt-th request.
 func run(t *testing.T, script func(n int, r client.Request) (*client.Reply, error), stopAt int) (*tape, *clientFake) {
 	t.Helper()
 	tape, c := newTape(), newClientFake(newLockFake())
@@ -28,7 +27,7 @@ func run(t *testing.T, script func(n int, r client.Request) (*client.Reply, erro
 	return tape, c
 }
 
-func TestMutexAsksInOrder(t *testing.T) {
+func TestMutexRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := run(t, nil, 4)
 		want := []string{
@@ -38,15 +37,15 @@ func TestMutexAsksInOrder(t *testing.T) {
 		if diff := cmp.Diff(want, tape.words()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
-		asked := []client.Request{
+		want3 := []client.Request{
 			{Op: "acquire", Acquire: client.Acquire{Key: "orders", Owner: "c0-1", Wait: time.Second, Lease: time.Second}},
 			{Op: "work", Acquire: client.Acquire{Key: "orders", Owner: "c0-1"}, Work: 10 * time.Millisecond},
 			{Op: "release", Acquire: client.Acquire{Key: "orders", Owner: "c0-1"}},
 		}
-		if diff := cmp.Diff(asked, c.asked[:3]); diff != "" {
+		if diff := cmp.Diff(want3, c.requests[:3]); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
 		}
-		if owner := c.asked[3].Owner; owner != "c0-2" {
+		if owner := c.requests[3].Owner; owner != "c0-2" {
 			t.Errorf("the second hold has owner %s, want one of its own", owner)
 		}
 		h := built(t, tape)
@@ -58,11 +57,10 @@ func TestMutexAsksInOrder(t *testing.T) {
 	})
 }
 
-// TestMutexAfterEachOutcome: what follows an acquire, a work or a release that
-// did not go well, and under which process.
+// TestMutexAfterEachOutcome: what follows an operation that failed or is of unknown outcome, and of which process.
 func TestMutexAfterEachOutcome(t *testing.T) {
 	fail, info := &client.Reply{Type: "fail", Code: "held"}, &client.Reply{Type: "info", Code: "unknown"}
-	late, dead := fmt.Errorf("%w: work", client.ErrTimeout), client.ErrExited
+	timeout, exited := fmt.Errorf("%w: work", client.ErrTimeout), client.ErrExited
 	for _, test := range []struct {
 		name  string
 		op    string
@@ -74,7 +72,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 			"0 acquire invoke", "0 acquire fail held", "0 acquire invoke"}},
 		{"acquire unknown", "acquire", info, nil, []string{
 			"0 acquire invoke", "0 acquire info unknown", "3 acquire invoke"}},
-		{"acquire late", "acquire", nil, late, []string{
+		{"acquire: timeout", "acquire", nil, timeout, []string{
 			"0 acquire invoke", "0 acquire info client-timeout", "3 acquire invoke"}},
 		{"work failed", "work", fail, nil, []string{
 			"0 work invoke", "0 work fail held", "0 release invoke", "0 release ok", "0 acquire invoke"}},
@@ -82,26 +80,26 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 			"0 work invoke", "0 work info unknown", "3 release invoke", "3 release ok", "3 acquire invoke"}},
 		{"release unknown", "release", info, nil, []string{
 			"0 release invoke", "0 release info unknown", "3 acquire invoke"}},
-		{"acquire: dead", "acquire", nil, dead, []string{
+		{"acquire: exited", "acquire", nil, exited, []string{
 			"0 acquire invoke", "0 acquire info client-exited", "0 crash info"}},
-		{"work: dead", "work", nil, dead, []string{
+		{"work: exited", "work", nil, exited, []string{
 			"0 work invoke", "0 work info client-exited", "0 crash info", "3 release invoke", "3 release info client-exited"}},
-		{"release: babble", "release", nil, client.ErrProtocol, []string{
+		{"release: protocol error", "release", nil, client.ErrProtocol, []string{
 			"0 release invoke", "0 release info client-protocol", "0 crash info"}},
 		{"acquire: another error", "acquire", nil, errors.New("x"), []string{
 			"0 acquire invoke", "0 acquire info client-error", "3 acquire invoke"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				hit := false
+				done := false
 				tape, _ := run(t, func(_ int, r client.Request) (*client.Reply, error) {
-					if errors.Is(test.err, client.ErrExited) && hit {
+					if errors.Is(test.err, client.ErrExited) && done {
 						return nil, test.err
 					}
-					if r.Op != test.op || hit {
+					if r.Op != test.op || done {
 						return nil, nil
 					}
-					hit = true
+					done = true
 					return test.reply, test.err
 				}, 6)
 				words := tape.words()
@@ -111,8 +109,8 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 				if diff := cmp.Diff(test.want, words[:min(len(words), len(test.want))]); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
-				if dies := errors.Is(test.err, dead) || errors.Is(test.err, client.ErrProtocol); dies && len(words) > len(test.want) {
-					t.Errorf("a dead client was asked: %v", words[len(test.want):])
+				if over := errors.Is(test.err, exited) || errors.Is(test.err, client.ErrProtocol); over && len(words) > len(test.want) {
+					t.Errorf("requests after the end: %v", words[len(test.want):])
 				}
 				built(t, tape)
 			})
@@ -120,13 +118,13 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 	}
 }
 
-// TestMutexDoesNotHammer: a client that is refused at once asks again, but not at once.
-func TestMutexDoesNotHammer(t *testing.T) {
+// TestMutexBacksOff: a client whose acquire fails at once waits before it retries.
+func TestMutexBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
+		start := time.Now()
 		run(t, func(int, client.Request) (*client.Reply, error) { return &client.Reply{Type: "fail"}, nil }, 100)
-		if took := time.Since(began); took < 99*10*time.Millisecond || took > 99*50*time.Millisecond {
-			t.Errorf("100 refused requests in %v", took)
+		if took := time.Since(start); took < 99*10*time.Millisecond || took > 99*50*time.Millisecond {
+			t.Errorf("100 requests in %v", took)
 		}
 	})
 }
@@ -144,10 +142,10 @@ func TestMutexStopsPromptly(t *testing.T) {
 			close(ended)
 		}()
 		<-time.After(after)
-		began := time.Now()
+		start := time.Now()
 		close(stop)
 		<-ended
-		return time.Since(began)
+		return time.Since(start)
 	}
 	for _, test := range []struct {
 		name   string
@@ -155,9 +153,9 @@ func TestMutexStopsPromptly(t *testing.T) {
 		script *client.Reply
 		want   time.Duration
 	}{
-		{"while it thinks", func(e *Env) { e.Params.Think = time.Hour }, nil, 0},
-		{"while it backs off", func(*Env) {}, &client.Reply{Type: "fail"}, 0},
-		{"in the critical section, which goes to its end", func(e *Env) { e.Params.Hold = time.Second }, nil,
+		{"while thinking", func(e *Env) { e.Params.Think = time.Hour }, nil, 0},
+		{"while backing off", func(*Env) {}, &client.Reply{Type: "fail"}, 0},
+		{"in the critical section, which is completed", func(e *Env) { e.Params.Hold = time.Second }, nil,
 			500 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -170,18 +168,17 @@ func TestMutexStopsPromptly(t *testing.T) {
 	}
 }
 
-// TestMutexIsAbandoned: when ctx ends, a client that waits is left to itself,
-// and what it was asked is of unknown outcome.
+// TestMutexIsAbandoned: when ctx ends, the outcome of an acquire that waits is unknown.
 func TestMutexIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, l := newTape(), newLockFake()
-		l.owner["orders"] = "somebody"
+		l.owner["orders"] = "another"
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		e := env(newClientFake(l), tape, 0, 1, 1)
-		began := time.Now()
+		start := time.Now()
 		mutexClient(ctx, make(chan struct{}), e)
-		if took := time.Since(began); took != 100*time.Millisecond {
+		if took := time.Since(start); took != 100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
 		if diff := cmp.Diff([]string{"0 acquire invoke", "0 acquire info client-timeout"}, tape.words()); diff != "" {
@@ -190,8 +187,8 @@ func TestMutexIsAbandoned(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsBeyondTheRun: the wait for the lock ends with the run.
-func TestNobodyWaitsBeyondTheRun(t *testing.T) {
+// TestWaitEndsWithTheRun: the acquire timeout is bounded by the end of the run.
+func TestWaitEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := Env{Params: Params{Wait: time.Minute}, Until: time.Now().Add(3 * time.Second)}
 		if got := e.wait(); got != 3*time.Second {
@@ -208,23 +205,23 @@ func TestNobodyWaitsBeyondTheRun(t *testing.T) {
 	})
 }
 
-// choices are the keys and the lengths of work that a seed makes.
-func choices(t *testing.T, seed uint64) []string {
+// requestsOf are the requests that a seed makes.
+func requestsOf(t *testing.T, seed uint64) []string {
 	c := newClientFake(newLockFake())
 	e := env(c, newTape(), 0, 1, seed)
 	e.Params.Keys, e.Params.Jitter = 7, 5*time.Millisecond
 	mutexClient(t.Context(), stopAfter(c, 60), e)
 	var all []string
-	for _, r := range c.asked {
+	for _, r := range c.requests {
 		all = append(all, fmt.Sprint(r.Op, r.Key, r.Work))
 	}
 	return all
 }
 
-func TestTheSeedMakesTheChoices(t *testing.T) {
+func TestSeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, again, other := choices(t, 1), choices(t, 1), choices(t, 2)
-		if diff := cmp.Diff(one, again); diff != "" {
+		one, same, other := requestsOf(t, 1), requestsOf(t, 1), requestsOf(t, 2)
+		if diff := cmp.Diff(one, same); diff != "" {
 			t.Errorf("one seed, two runs:\n%s", diff)
 		}
 		if cmp.Equal(one, other) {
@@ -233,8 +230,7 @@ func TestTheSeedMakesTheChoices(t *testing.T) {
 	})
 }
 
-// TestManyClientsOnOneLock is the workload as a whole: a good lock loses no
-// update, and the history says so.
+// TestManyClientsOnOneLock: with a correct lock no update is lost.
 func TestManyClientsOnOneLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients = 20
@@ -258,10 +254,10 @@ func TestManyClientsOnOneLock(t *testing.T) {
 		for _, touch := range h.Touches {
 			served[touch.Process] = true
 			if touch.Read != touch.Found || !touch.Accepted {
-				t.Errorf("under a good lock: %+v", touch)
+				t.Errorf("lost or rejected: %+v", touch)
 			}
 		}
-		if len(served) < clients/2 { // not all: the lock promises no fairness, and which waiter it wakes is chance
+		if len(served) < clients/2 { // not all: the lock is not fair
 			t.Errorf("%d of %d clients were served", len(served), clients)
 		}
 	})

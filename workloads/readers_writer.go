@@ -6,25 +6,22 @@ import (
 	"github.com/lockchaos/lockchaos/client"
 )
 
-// readersWriter is what a readers-writer lock is used for: most look, some
-// change. Who looks spends its time in the lock and writes nothing; who changes
-// does so as in the workload mutex. Whether a writer was with anybody is judged
-// from who was in the lock when, and by the guarded counter.
+// readers-writer: most clients read, some write. Readers write nothing; writers do as in workload mutex.
 var readersWriterSpec = Spec{
 	Name: "readers-writer",
-	Doc: "every client again and again: acquire a key for reading, three times of four, or for writing, work, " +
-		"write the guarded counter if it may, release.",
+	Doc: "every client in a loop: acquire a key, three times out of four for reading and otherwise for writing, work, " +
+		"write the guarded counter if it holds for writing, release.",
 	Source: "Courtois, Heymans, Parnas 1971; Redisson's RReadWriteLock",
 	Client: readersWriterClient,
 }
 
-// readersOf is of how many acquires all but one are for reading.
-const readersOf = 4
+// One of writerShare acquires is for writing.
+const writerShare = 4
 
 func readersWriterClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	again(ctx, stop, e, true, func(a *client.Acquire) {
+	loop(ctx, stop, e, true, func(a *client.Acquire) {
 		a.Mode = "read"
-		if e.Rand.IntN(readersOf) == 0 {
+		if e.Rand.IntN(writerShare) == 0 {
 			a.Mode = "write"
 		}
 	})

@@ -8,20 +8,20 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Most acquires are for reading, some for writing; the history and the client
-// are told the same; and only writers write at the guarded resource.
-func TestReadersWriterAsksForModes(t *testing.T) {
+// TestReadersWriterModes: most acquires are for reading, some for writing; the history has the modes of the requests; and
+// only writers write the guarded counter.
+func TestReadersWriterModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())
 		readersWriterClient(t.Context(), stopAfter(c, 600), env(c, tape, 0, 3, 1))
-		asked := map[string]int{}
-		for _, r := range c.asked {
+		modes := map[string]int{}
+		for _, r := range c.requests {
 			if r.Op == history.Acquire {
-				asked[r.Mode]++
+				modes[r.Mode]++
 			}
 		}
-		if asked["read"] < 2*asked["write"] || asked["write"] < 20 || len(asked) != 2 {
-			t.Errorf("asked for %v: want three reads to a write, and nothing else", asked)
+		if modes["read"] < 2*modes["write"] || modes["write"] < 20 || len(modes) != 2 {
+			t.Errorf("modes %v, want three reads for each write", modes)
 		}
 		h := built(t, tape)
 		writes := 0
@@ -30,13 +30,13 @@ func TestReadersWriterAsksForModes(t *testing.T) {
 				writes++
 			}
 		}
-		if writes != asked["write"] || len(h.Touches) != writes {
-			t.Errorf("%d writers in the history, %d writes at the resource, want %d", writes, len(h.Touches), asked["write"])
+		if writes != modes["write"] || len(h.Touches) != writes {
+			t.Errorf("%d writers in the history, %d writes to the counter, want %d", writes, len(h.Touches), modes["write"])
 		}
 	})
 }
 
-// After a refusal or an unknown outcome the client goes on, under another process after the latter.
+// TestReadersWriterAfterEachOutcome: the client continues, as another process after an unknown outcome.
 func TestReadersWriterAfterEachOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for kind, process := range map[string]history.Process{"fail": 0, "info": 3} {
@@ -49,8 +49,8 @@ func TestReadersWriterAfterEachOutcome(t *testing.T) {
 			}
 			e := env(c, tape, 0, 3, 1)
 			readersWriterClient(t.Context(), stopAfter(c, 3), e)
-			if got := e.Session.Process(); got != process || len(c.asked) != 4 {
-				t.Errorf("after %s: process %d after %d requests, want %d after 4", kind, got, len(c.asked), process)
+			if got := e.Session.Process(); got != process || len(c.requests) != 4 {
+				t.Errorf("after %s: process %d after %d requests, want %d after 4", kind, got, len(c.requests), process)
 			}
 		}
 	})

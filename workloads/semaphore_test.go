@@ -9,30 +9,29 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// One permit mostly, several sometimes, never more than there are; the history
-// and the client are told the same, how many there are among it, and all are
-// given back. Nobody writes at the guarded resource.
-func TestSemaphoreAsksForPermits(t *testing.T) {
+// TestSemaphorePermits: most acquires are for one permit, some for several, none for more than there are; the history has
+// the permits and the limit of the requests; all permits are released, and the guarded counter is not written.
+func TestSemaphorePermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())
 		e := env(c, tape, 0, 3, 1)
 		e.Params.Permits = 4
 		semaphoreClient(t.Context(), stopAfter(c, 600), e)
-		asked, out := map[int]int{}, 0
-		for _, r := range c.asked {
+		permits, held := map[int]int{}, 0
+		for _, r := range c.requests {
 			switch r.Op {
 			case history.Acquire:
-				if r.Limit != 4 || out != 0 {
-					t.Fatalf("asked %+v with %d permits in hand, want the limit 4 and none", r, out)
+				if r.Limit != 4 || held != 0 {
+					t.Fatalf("%+v while %d permits are held, want limit 4 and none held", r, held)
 				}
-				asked[r.Permits]++
-				out = r.Permits
+				permits[r.Permits]++
+				held = r.Permits
 			case history.Release:
-				out -= r.Permits
+				held -= r.Permits
 			}
 		}
-		if asked[1] < 2*(asked[2]+asked[3]+asked[4]) || asked[2] == 0 || asked[3] == 0 || asked[4] == 0 || len(asked) != 4 {
-			t.Errorf("asked for %v: want one mostly, and two, three and four", asked)
+		if several := permits[2] + permits[3] + permits[4]; permits[1] < 2*several || len(permits) != 4 {
+			t.Errorf("acquires by permits: %v, want mostly one, and two, three and four", permits)
 		}
 		h := built(t, tape)
 		several := 0
@@ -41,14 +40,14 @@ func TestSemaphoreAsksForPermits(t *testing.T) {
 				several++
 			}
 		}
-		if several != asked[2]+asked[3]+asked[4] || h.Limit(0) != 4 || len(h.Touches) != 0 {
+		if several != permits[2]+permits[3]+permits[4] || h.Limit(0) != 4 || len(h.Touches) != 0 {
 			t.Errorf("the history has %d acquires of several permits, the limit %d and %d writes, want %d, 4 and 0",
-				several, h.Limit(0), len(h.Touches), asked[2]+asked[3]+asked[4])
+				several, h.Limit(0), len(h.Touches), permits[2]+permits[3]+permits[4])
 		}
 	})
 }
 
-// Permits are for semaphores only, and a semaphore always has some.
+// TestPermitsOfWorkloads: only a semaphore has permits, and always some.
 func TestPermitsOfWorkloads(t *testing.T) {
 	for _, c := range []struct {
 		p    Params
@@ -58,7 +57,7 @@ func TestPermitsOfWorkloads(t *testing.T) {
 		{Params{Kind: "semaphore"}, 3},
 		{Params{Kind: "semaphore", Permits: 10}, 10},
 		{Params{Kind: "semaphore", Permits: -1}, -1},
-		{Params{Kind: "semaphore", Permits: MaxPermits + 1}, -1},
+		{Params{Kind: "semaphore", Permits: maxPermits + 1}, -1},
 		{Params{Kind: "semaphore", Fenced: true}, -1},
 		{Params{Kind: "mutex", Permits: 1}, -1},
 		{Params{Kind: "readers-writer", Permits: 2}, -1},
@@ -70,7 +69,7 @@ func TestPermitsOfWorkloads(t *testing.T) {
 	}
 }
 
-// After a refusal or an unknown outcome the client goes on.
+// TestSemaphoreAfterEachOutcome: the client continues, as another process after an unknown outcome.
 func TestSemaphoreAfterEachOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for kind, process := range map[string]history.Process{"fail": 0, "info": 3} {
@@ -84,8 +83,8 @@ func TestSemaphoreAfterEachOutcome(t *testing.T) {
 			e := env(c, tape, 0, 3, 1)
 			e.Params.Permits, e.Params.Hold = 2, time.Millisecond
 			semaphoreClient(t.Context(), stopAfter(c, 3), e)
-			if got := e.Session.Process(); got != process || len(c.asked) != 4 {
-				t.Errorf("after %s: process %d after %d requests, want %d after 4", kind, got, len(c.asked), process)
+			if got := e.Session.Process(); got != process || len(c.requests) != 4 {
+				t.Errorf("after %s: process %d after %d requests, want %d after 4", kind, got, len(c.requests), process)
 			}
 		}
 	})

@@ -11,69 +11,65 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// How long the harness waits for an answer beyond what the operation may take
-// by itself, before it calls the outcome unknown.
+// How much longer than the operation itself the harness waits for a reply, before the outcome is unknown.
 const (
-	patience     = 5 * time.Second
-	workPatience = 60 * time.Second // a stopped client is late, and has to be waited for
+	replyTimeout = 5 * time.Second
+	workTimeout  = 60 * time.Second // a client that was paused during its critical section is late
 )
 
-// Session is one client with its place in the history: every operation goes
-// through it and is recorded on both ends. It retires the process after an
-// unknown outcome. One goroutine at a time may ask; Listen runs beside it.
+// Session is one client in the history: all operations go through it and are recorded on both ends. It retires the
+// process after an unknown outcome. One goroutine may execute operations while another one runs Listen.
 type Session struct {
 	client       client.Client
 	record       Recorder
 	number       int // of the client, from 0
-	of           int // number of clients
+	clients      int
 	mono         func() int64
 	allowedPause time.Duration
 
 	mu       sync.Mutex
 	process  history.Process
 	attempts int
-	gone     bool
-	stopping bool
+	exited   bool // no more operations
+	closing  bool
 }
 
-// Hold is one stay in a lock, as the harness knows it.
+// Hold is a hold, as the harness knows it.
 type Hold struct {
 	Key     string
 	Owner   string
 	Token   uint64
-	Permits int // as asked
+	Permits int
 }
 
-// NewSession is client number n of total. mono is the clock that the client
-// stamps its promises with.
-func NewSession(c client.Client, r Recorder, n, total int, mono func() int64) *Session {
-	return &Session{client: c, record: r, number: n, of: total, process: history.Process(n), mono: mono}
+// NewSession is the session of client n of clients. mono is the clock of Reply.MonoNS.
+func NewSession(c client.Client, r Recorder, n, clients int, mono func() int64) *Session {
+	return &Session{client: c, record: r, number: n, clients: clients, process: history.Process(n), mono: mono}
 }
 
-// AllowPause makes the session wait d longer for every answer: for so long the plan
-// may have the client stand still. Call it before the first operation.
+// AllowPause makes the session wait d longer for every reply, because the plan may pause the client for so long. Call it
+// before the first operation.
 func (s *Session) AllowPause(d time.Duration) { s.allowedPause = d }
 
-// Alive is false once the client has ended, answered nonsense or is being closed.
+// Alive is false after the client has exited or violated the protocol.
 func (s *Session) Alive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.gone
+	return !s.exited
 }
 
-// Process is the number under which the client appears now.
+// Process is the current process number of the client.
 func (s *Session) Process() history.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process
 }
 
-// Closing tells the session that its client will end because it was asked to,
-// so that this is not recorded as a crash.
+// Closing announces that the client is about to be closed, so that its exit is not recorded as a crash.
 func (s *Session) Closing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopping = true
+	s.closing = true
 }
 
 // Acquire requests a lock. Each attempt has an owner of its own, so that what a failed attempt left behind cannot be
@@ -83,33 +79,25 @@ func (s *Session) Acquire(ctx context.Context, a client.Acquire) (Hold, history.
 	v := &history.Value{
 		Owner: a.Owner, Lease: a.Lease, Wait: a.Wait, Mode: a.Mode, Permits: a.Permits, Limit: a.Limit,
 	}
-	reply, t := s.do(ctx, client.Request{Op: history.Acquire, Acquire: a}, v, a.Wait+patience)
+	reply, t := s.do(ctx, client.Request{Op: history.Acquire, Acquire: a}, v, a.Wait+replyTimeout)
 	return Hold{Key: a.Key, Owner: a.Owner, Permits: a.Permits, Token: reply.Token}, t
 }
 
 // Work spends d in the critical section, inside the client.
 func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Type {
 	r := client.Request{Op: history.Work, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}, Work: d}
-	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Work: d}, d+workPatience)
+	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Work: d}, d+workTimeout)
 	return t
 }
 
-// Renew extends the lease of h.
-func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) history.Type {
-	r := client.Request{Op: history.Renew, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Lease: lease}}
-	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Lease: lease}, patience)
-	return t
-}
-
-// Release gives h back.
+// Release releases h.
 func (s *Session) Release(ctx context.Context, h Hold) history.Type {
 	r := client.Request{Op: history.Release, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Permits: h.Permits}}
-	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Token: h.Token, Permits: h.Permits}, 3*patience)
+	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Token: h.Token, Permits: h.Permits}, 3*replyTimeout)
 	return t
 }
 
-// Touch is the arrival of h's holder at the guarded resource, with the counter
-// as it was read on entering.
+// Touch writes to the guarded resource for the holder of h, which has read the counter as read.
 func (s *Session) Touch(h Hold, g *Guard, read int64) {
 	p := s.Process()
 	g.Write(h.Key, read, h.Token, func(v history.TouchValue, accepted bool) {
@@ -117,7 +105,7 @@ func (s *Session) Touch(h Hold, g *Guard, read int64) {
 	})
 }
 
-// Listen records what the client says of its own accord until it is gone.
+// Listen records the notices of the client until it has exited.
 func (s *Session) Listen() {
 	for r := range s.client.Notices() {
 		v := &history.Value{Owner: r.Owner}
@@ -132,14 +120,7 @@ func (s *Session) Listen() {
 		}
 		s.record.Note(s.Process(), f, r.Key, v)
 	}
-	s.mu.Lock()
-	crashed := !s.gone && !s.stopping
-	s.gone = true
-	p := s.process
-	s.mu.Unlock()
-	if crashed {
-		s.record.Note(p, history.Crash, "", nil)
-	}
+	s.exit()
 }
 
 // do sends one operation, records it on both ends, and turns the reply, or the lack of one, into ok, fail or info.
@@ -154,7 +135,10 @@ func (s *Session) do(
 	reply, err := s.client.Do(ctx, r)
 	if err != nil {
 		s.record.Complete(inv, history.Info, nil, failure(err))
-		s.retire(err)
+		if errors.Is(err, client.ErrExited) || errors.Is(err, client.ErrProtocol) {
+			s.exit()
+		}
+		s.retire()
 		return client.Reply{}, history.Info
 	}
 	now := s.mono()
@@ -167,7 +151,7 @@ func (s *Session) do(
 	}
 	s.record.Complete(inv, t, got, e)
 	if t == history.Info {
-		s.retire(nil)
+		s.retire()
 	}
 	return reply, t
 }
@@ -185,14 +169,19 @@ func failure(err error) *history.Error {
 	return &history.Error{Code: code, Text: err.Error()}
 }
 
-// retire gives the client another process number: an operation of unknown
-// outcome is open for ever, and a process has one operation at a time.
-func (s *Session) retire(err error) {
+// retire gives the client a new process number: a process has one operation at a time, and one of unknown outcome is
+// never complete.
+func (s *Session) retire() {
 	s.mu.Lock()
-	crashed := !s.gone && !s.stopping && (errors.Is(err, client.ErrExited) || errors.Is(err, client.ErrProtocol))
-	s.gone = s.gone || errors.Is(err, client.ErrExited) || errors.Is(err, client.ErrProtocol)
-	p := s.process
-	s.process += history.Process(s.of)
+	defer s.mu.Unlock()
+	s.process += history.Process(s.clients)
+}
+
+// exit records the crash of a client that was not closed, once.
+func (s *Session) exit() {
+	s.mu.Lock()
+	crashed, p := !s.exited && !s.closing, s.process
+	s.exited = true
 	s.mu.Unlock()
 	if crashed {
 		s.record.Note(p, history.Crash, "", nil)

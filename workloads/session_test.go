@@ -14,12 +14,12 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestListenRecordsWhatTheClientSays, each with its hold and its promise.
-func TestListenRecordsWhatTheClientSays(t *testing.T) {
+// TestListenRecordsNotices: with their hold and validity.
+func TestListenRecordsNotices(t *testing.T) {
 	tape, c := newTape(), newClientFake(newLockFake())
 	s := NewSession(c, tape, 2, 5, func() int64 { return 1000 + int64(time.Second) })
 	c.notices <- client.Reply{Event: "renewed", Key: "k", Owner: "o", ValidMS: 3000, MonoNS: 1000}
-	c.notices <- client.Reply{Event: "renewed", Key: "k", Owner: "o", ValidMS: 3000} // of which nobody knows the age
+	c.notices <- client.Reply{Event: "renewed", Key: "k", Owner: "o", ValidMS: 3000} // of unknown age
 	c.notices <- client.Reply{Event: "lost", Key: "k", Owner: "o"}
 	c.notices <- client.Reply{Event: client.EventLate, Op: "work", Type: "ok"}
 	s.Closing()
@@ -46,19 +46,19 @@ func TestListenRecordsWhatTheClientSays(t *testing.T) {
 	}
 }
 
-// TestACrashIsRecordedOnce, whoever notices it first, and not if it was asked for.
-func TestACrashIsRecordedOnce(t *testing.T) {
+// TestCrashIsRecordedOnce: whether a reply or the end of the notices shows it, and not if the client was closed.
+func TestCrashIsRecordedOnce(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		steps []string
 		want  int
 	}{
 		{"idle", []string{"end"}, 1},
-		{"asked, then its notices end", []string{"ask", "end"}, 1},
-		{"its notices end, then asked", []string{"end", "ask"}, 1},
-		{"asked twice", []string{"ask", "ask", "end"}, 1},
-		{"while it is being closed", []string{"closing", "ask", "end"}, 0},
-		{"before it is closed", []string{"ask", "closing", "end"}, 1},
+		{"acquire, then end of notices", []string{"acquire", "end"}, 1},
+		{"end of notices, then acquire", []string{"end", "acquire"}, 1},
+		{"two acquires", []string{"acquire", "acquire", "end"}, 1},
+		{"while it is closed", []string{"closing", "acquire", "end"}, 0},
+		{"before it is closed", []string{"acquire", "closing", "end"}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tape, c := newTape(), newClientFake(newLockFake())
@@ -66,7 +66,7 @@ func TestACrashIsRecordedOnce(t *testing.T) {
 			s := NewSession(c, tape, 0, 1, client.MonotonicNow)
 			for _, step := range test.steps {
 				switch step {
-				case "ask":
+				case "acquire":
 					if _, got := s.Acquire(t.Context(), client.Acquire{Key: "k", Wait: time.Second}); got != history.Info {
 						t.Errorf("acquire is %v", got)
 					}
@@ -87,7 +87,7 @@ func TestACrashIsRecordedOnce(t *testing.T) {
 	}
 }
 
-func TestProcessIsRetiredForEver(t *testing.T) {
+func TestProcessIsRetired(t *testing.T) {
 	tape, c := newTape(), newClientFake(newLockFake())
 	c.script = func(int, client.Request) (*client.Reply, error) { return &client.Reply{Type: "info"}, nil }
 	s := NewSession(c, tape, 3, 10, client.MonotonicNow)
@@ -95,16 +95,16 @@ func TestProcessIsRetiredForEver(t *testing.T) {
 		if got := s.Process(); got != history.Process(3+10*n) || got.Client(10) != 3 {
 			t.Errorf("after %d unknown outcomes the process is %d", n, got)
 		}
-		s.Renew(t.Context(), Hold{Key: "k", Owner: "o"}, time.Second)
+		s.Release(t.Context(), Hold{Key: "k", Owner: "o"})
 	}
 	built(t, tape)
 }
 
-// TestNoAnswer: how long the harness waits before it calls an outcome unknown.
-func TestNoAnswer(t *testing.T) {
+// TestReplyTimeout: after how long the outcome of each operation is unknown.
+func TestReplyTimeout(t *testing.T) {
 	for _, test := range []struct {
 		op   string
-		ask  func(s *Session) history.Type
+		do   func(s *Session) history.Type
 		want time.Duration
 	}{
 		{"acquire", func(s *Session) history.Type {
@@ -113,20 +113,18 @@ func TestNoAnswer(t *testing.T) {
 		}, 8 * time.Second},
 		{"work", func(s *Session) history.Type { return s.Work(context.Background(), Hold{}, time.Second) },
 			61 * time.Second},
-		{"renew", func(s *Session) history.Type { return s.Renew(context.Background(), Hold{}, time.Second) },
-			5 * time.Second},
 		{"release", func(s *Session) history.Type { return s.Release(context.Background(), Hold{}) }, 15 * time.Second},
 	} {
 		synctest.Test(t, func(*testing.T) {
 			c := newClientFake(newLockFake())
 			tape := newTape()
 			s := NewSession(silent{c}, tape, 0, 1, client.MonotonicNow)
-			began := time.Now()
-			if got := test.ask(s); got != history.Info {
-				t.Errorf("%s without an answer is %v", test.op, got)
+			start := time.Now()
+			if got := test.do(s); got != history.Info {
+				t.Errorf("%s without a reply is %v", test.op, got)
 			}
-			if took := time.Since(began); took != test.want {
-				t.Errorf("%s is given up after %v, want %v", test.op, took, test.want)
+			if took := time.Since(start); took != test.want {
+				t.Errorf("%s times out after %v, want %v", test.op, took, test.want)
 			}
 			if last := tape.words()[1]; last != "0 "+test.op+" info client-timeout" {
 				t.Error(last)
@@ -135,7 +133,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-func TestValueOfAnAnswer(t *testing.T) {
+func TestRecordedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())
 		c.script = func(int, client.Request) (*client.Reply, error) {
@@ -151,9 +149,9 @@ func TestValueOfAnAnswer(t *testing.T) {
 		if diff := cmp.Diff(want, tape.events[1].Value); diff != "" {
 			t.Errorf("value (-want +got):\n%s", diff)
 		}
-		asked := &history.Value{Owner: "c0-1", Lease: 2 * time.Second, Wait: time.Second}
-		if diff := cmp.Diff(asked, tape.events[0].Value); diff != "" {
-			t.Errorf("asked (-want +got):\n%s", diff)
+		invoked := &history.Value{Owner: "c0-1", Lease: 2 * time.Second, Wait: time.Second}
+		if diff := cmp.Diff(invoked, tape.events[0].Value); diff != "" {
+			t.Errorf("invoked (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -164,17 +162,17 @@ func TestParams(t *testing.T) {
 		want string // part of the error; "": none
 	}{
 		{Params{}, ""},
-		{Params{Clients: MaxClients, Keys: MaxKeys, Hold: MaxDuration}, ""},
-		{Params{Clients: MaxClients + 1}, "1001 clients"},
-		{Params{Clients: -1}, "-1 clients"},
-		{Params{Keys: MaxKeys + 1}, "10001 keys"},
-		{Params{Keys: -1}, "-1 keys"},
-		{Params{Kind: "dance"}, `no workload is called "dance"`},
+		{Params{Clients: MaxClients, Keys: maxKeys, Hold: MaxDuration}, ""},
+		{Params{Clients: MaxClients + 1}, "clients must be between 1 and 1,000, not 1001"},
+		{Params{Clients: -1}, "clients must be between"},
+		{Params{Keys: maxKeys + 1}, "keys must be between 1 and 10,000, not 10001"},
+		{Params{Keys: -1}, "keys must be between"},
+		{Params{Kind: "dance"}, `unknown workload "dance"`},
 		{Params{Hold: -1}, "negative"}, {Params{Jitter: -1}, "negative"}, {Params{Think: -1}, "negative"},
 		{Params{Lease: -1}, "negative"}, {Params{Wait: -1}, "negative"},
 		{Params{Lease: time.Millisecond}, ""},
-		{Params{Lease: time.Millisecond - 1}, "less than the millisecond"},
-		{Params{Think: MaxDuration + 1}, "nothing may last longer"},
+		{Params{Lease: time.Millisecond - 1}, "shorter than a millisecond"},
+		{Params{Think: MaxDuration + 1}, "longer than the limit"},
 	} {
 		err := test.in.Defaults().Validate()
 		if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {

@@ -1,9 +1,8 @@
-// Package workloads decides what clients do: one file for each workload. A
-// workload asks, records every question and answer, and spends its critical
-// sections at a guarded resource; it knows no faults, and it judges nothing.
+// Package workloads decides what clients do, one file for each workload; its Go API is not a promise. A workload sends
+// operations to a client, records both ends of each, and spends its critical sections at a guarded resource. It does not
+// know the faults.
 //
-// Read [Spec] first, then [Session]: the one way in which an operation reaches
-// a client, so that none can be forgotten in the history.
+// Read [Spec] first, then [Session], through which all operations reach a client, so that the history has them all.
 package workloads
 
 import (
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Params are a scenario's workload section. The zero value of a field stands for its default.
@@ -34,6 +34,14 @@ type Params struct {
 	PerProcess int `yaml:"per_process,omitempty"`
 }
 
+// Bounds of a workload on one machine.
+const (
+	MaxClients  = 1000
+	maxKeys     = 10_000
+	maxPermits  = 10_000         // of one key
+	MaxDuration = 24 * time.Hour // of each of its durations
+)
+
 // Defaults is p with the default in place of every zero value that stands for one.
 func (p Params) Defaults() Params {
 	p.Kind = cmp.Or(p.Kind, mutexSpec.Name)
@@ -52,50 +60,46 @@ func (p Params) Validate() error {
 	if _, err := Lookup(p.Kind); err != nil {
 		return err
 	}
-	if p.Clients < 1 || p.Clients > MaxClients || p.Keys < 1 || p.Keys > MaxKeys {
-		return fmt.Errorf("workload: %d clients on %d keys: clients go from 1 to %d, keys from 1 to %d",
-			p.Clients, p.Keys, MaxClients, MaxKeys)
+	if p.Clients < 1 || p.Clients > MaxClients {
+		return outOfBounds("clients", p.Clients, MaxClients)
+	}
+	if p.Keys < 1 || p.Keys > maxKeys {
+		return outOfBounds("keys", p.Keys, maxKeys)
 	}
 	if err := p.validatePermits(); err != nil {
 		return err
 	}
 	if min(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp) < 0 {
-		return fmt.Errorf("workload: no duration may be negative")
+		return fmt.Errorf("workload: durations must not be negative")
 	}
 	if longest := max(p.Hold, p.Jitter, p.Think, p.Lease, p.Wait, p.Ramp); longest > MaxDuration {
-		return fmt.Errorf("workload: %v is too long, nothing may last longer than %v", longest, MaxDuration)
+		return fmt.Errorf("workload: %v is longer than the limit of %v", longest, MaxDuration)
 	}
 	if p.Lease > 0 && p.Lease < time.Millisecond {
-		return fmt.Errorf("workload: a lease of %v is less than the millisecond that Redis counts in", p.Lease)
+		return fmt.Errorf("workload: a lease of %v is shorter than a millisecond, the resolution of Redis", p.Lease)
 	}
 	return nil
 }
 
 func (p Params) validatePermits() error {
-	if p.Kind != semaphoreSpec.Name {
-		if p.Permits != 0 {
-			return fmt.Errorf("workload: %d permits: only the workload %s has permits", p.Permits, semaphoreSpec.Name)
-		}
+	switch {
+	case p.Kind != semaphoreSpec.Name && p.Permits != 0:
+		return fmt.Errorf("workload: %s has no permits; only %s has", p.Kind, semaphoreSpec.Name)
+	case p.Kind != semaphoreSpec.Name:
 		return nil
-	}
-	if p.Permits < 1 || p.Permits > MaxPermits {
-		return fmt.Errorf("workload: %d permits: a key has from 1 to %d", p.Permits, MaxPermits)
-	}
-	if p.Fenced {
-		return fmt.Errorf("workload: the workload %s has no fenced resource, for several may be at it at once", p.Kind)
+	case p.Permits < 1 || p.Permits > maxPermits:
+		return outOfBounds("permits", p.Permits, maxPermits)
+	case p.Fenced:
+		return fmt.Errorf("workload: %s has no fenced resource, because several clients may use it at once", p.Kind)
 	}
 	return nil
 }
 
-// Bounds of a workload on one machine.
-const (
-	MaxClients  = 1000
-	MaxKeys     = 10_000
-	MaxPermits  = 10_000         // of one key
-	MaxDuration = 24 * time.Hour // of each of its durations
-)
+func outOfBounds(what string, n, most int) error {
+	return fmt.Errorf("workload: %s must be between 1 and %s, not %d", what, format.Number(most), n)
+}
 
-// KeyNames are the keys that p's workload locks. One key is called orders.
+// KeyNames are the keys that p's workload locks. A single key is named orders.
 func (p Params) KeyNames() []string {
 	if p.Keys == 1 {
 		return []string{"orders"}
@@ -107,26 +111,26 @@ func (p Params) KeyNames() []string {
 	return keys
 }
 
+// Begins waits until client i may start (Params.Ramp); false: the run ended before.
+func (p Params) Begins(ctx context.Context, stop <-chan struct{}, i int) bool {
+	if p.Ramp > 0 && p.Clients > 1 {
+		pause(ctx, stop, (p.Ramp * time.Duration(i) / time.Duration(p.Clients-1)).Truncate(grain))
+	}
+	return running(ctx, stop)
+}
+
 // Env is what one client of a workload works with.
 type Env struct {
 	Params  Params
 	Session *Session
 	Guard   *Guard
 	Rand    *rand.Rand // of this client alone, from the run's seed
-	Until   time.Time  // when the run stops: nobody waits for a lock longer than that
+	Until   time.Time  // end of the run, which bounds acquire timeouts
 }
 
-// wait is how long a client may wait for the lock now, at least a millisecond.
+// wait is the acquire timeout now, at least a millisecond.
 func (e Env) wait() time.Duration {
 	return max(time.Millisecond, min(e.Params.Wait, time.Until(e.Until)))
-}
-
-// Begins waits for the turn of client i under a ramp; false: the run ended before.
-func (p Params) Begins(ctx context.Context, stop <-chan struct{}, i int) bool {
-	if p.Ramp > 0 && p.Clients > 1 {
-		pause(ctx, stop, (p.Ramp * time.Duration(i) / time.Duration(p.Clients-1)).Truncate(grain))
-	}
-	return going(ctx, stop)
 }
 
 // Spec is a row of the catalogue.
@@ -134,8 +138,7 @@ type Spec struct {
 	Name   string
 	Doc    string // one sentence
 	Source string
-	// Client runs one client until stop is closed. It finishes the hold that it
-	// is in; ctx ends only when the run is abandoned.
+	// Client runs one client until stop is closed, and then completes its hold. ctx ends only if the run is abandoned.
 	Client func(ctx context.Context, stop <-chan struct{}, e Env)
 }
 

@@ -75,7 +75,7 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"explore", "--scenario", "failovr"}, exitUsage, "failover"},
 		{[]string{"explore", "--scenario", "failover", "--clients", "0"}, exitUsage, "must be positive; omit it to use the scenario's value"},
 		{[]string{"explore", "--scenario", "failover", "--duration", "0s"}, exitUsage, "must be positive; omit it to use the scenario's value"},
-		{[]string{"explore", "--scenario", "failover", "--clients", "-2"}, exitUsage, "clients go from 1"},
+		{[]string{"explore", "--scenario", "failover", "--clients", "-2"}, exitUsage, "clients must be between 1 and 1,000"},
 		{[]string{"explore", "--scenario", "failover", "--duration", "-3s"}, exitUsage, "from 1ms"},
 		{[]string{"explore", "--scenario", "failover", "--out", file + "/runs"}, exitEnvironment, "is a file"},
 		{[]string{"explore", "--scenario", "failover", "--set", "topology={kind: single}"}, exitUsage, "it needs topology"},

@@ -91,7 +91,7 @@ func same(s streams, a, b *rundir.Dir) error {
 
 // scenarioOf parses the scenario of a run.
 func scenarioOf(m rundir.Manifest) (scenarios.Scenario, error) {
-	scenario, err := scenarios.Parse([]byte(m.YAML), nil)
+	scenario, err := scenarios.Parse([]byte(m.YAML))
 	if err != nil {
 		return scenario, usage(fmt.Errorf("the scenario in %s: %w", rundir.ManifestFile, err))
 	}

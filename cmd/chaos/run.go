@@ -123,7 +123,7 @@ func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenar
 		return scenarios.Scenario{}, usage(
 			errors.New("--scenario is required: a name (see chaos list scenarios) or a YAML file"))
 	}
-	scenario, err := scenarios.LoadWith(name, overrides)
+	scenario, err := scenarios.Load(name, overrides...)
 	return scenario, usage(err)
 }
 

@@ -69,7 +69,7 @@ func workerCommand() ([]string, error) {
 
 // simulate makes one run and keeps its directory if the job says so.
 func simulate(ctx context.Context, j explore.Job) (a explore.Result) {
-	scenario, err := scenarios.Parse([]byte(j.Scenario), nil)
+	scenario, err := scenarios.Parse([]byte(j.Scenario))
 	if err != nil {
 		return explore.Result{Failure: err.Error()}
 	}

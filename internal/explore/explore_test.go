@@ -75,7 +75,7 @@ func fakeRuns() func(Job) Result {
 			a.States = rareStates(j)
 			return a
 		}
-		s, err := scenarios.Parse([]byte(j.Scenario), nil)
+		s, err := scenarios.Parse([]byte(j.Scenario))
 		if err != nil {
 			a.Failure = err.Error()
 			return a
@@ -265,7 +265,7 @@ func TestExploreStops(t *testing.T) {
 }
 
 func TestShrink(t *testing.T) {
-	s, err := scenarios.Parse([]byte(plan), nil)
+	s, err := scenarios.Parse([]byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,14 +286,14 @@ func TestShrink(t *testing.T) {
 			t.Errorf("no %q in the story\n%s", want, story)
 		}
 	}
-	parsed, err := scenarios.Parse([]byte(got.YAML), nil)
+	parsed, err := scenarios.Parse([]byte(got.YAML))
 	if err != nil || len(parsed.Faults) != 1 {
 		t.Errorf("the shrunk scenario cannot be read: %v\n%s", err, got.YAML)
 	}
 }
 
 func TestShrinkNeedsAViolation(t *testing.T) {
-	s, err := scenarios.Parse([]byte(plan), nil)
+	s, err := scenarios.Parse([]byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}

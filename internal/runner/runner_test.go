@@ -80,7 +80,7 @@ func needRedis(t *testing.T) {
 
 func load(t *testing.T, name string, set ...string) scenarios.Scenario {
 	t.Helper()
-	s, err := scenarios.Load(name, set)
+	s, err := scenarios.Load(name, scenarios.Sets(set)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func BenchmarkSim(b *testing.B) {
 		{"redlock-two-masters-down", "redlock-two-masters-down"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s, err := scenarios.Load(c.scenario, []string{"duration=30s", "workload.clients=5"})
+			s, err := scenarios.Load(c.scenario, scenarios.Sets([]string{"duration=30s", "workload.clients=5"})...)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	env := RunEnv{
 		Topology: r.manifest.Topology, Dir: r.records.dir, Ledger: r.records.ledger, Lock: r.lock,
 		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
-		Seed: r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.plan.Requirements(),
+		Seed: r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.Scenario.Requirements(),
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, env); err != nil {

@@ -1,0 +1,75 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBadOverrides(t *testing.T) {
+	var got strings.Builder
+	for _, set := range []string{
+		"", "workload={kind: semaphore}", "workload={permits: 3}",
+		"duration", "=5s", "duration=", "duration=[", "workload.clinets=3", "name.x=1", "workload..clients=3", ".=1",
+		"workload.clients=many", "lock=&a b", "about=" + strings.Repeat("x", maxText),
+		"options=" + strings.Repeat("[", 40), "faults.0.after=1s", "duration=1s\n---\n2s",
+		"faults.fault=kill", "faults[1].fault=kill", "faults[-1].fault=kill", "faults[x].fault=kill", "faults[0].fault=kil",
+		"faults[0].fault.name=kill", "duration[0]=3s", "faults[0]=3", "[0]=3",
+	} {
+		s, err := Parse([]byte(good("faults: [{fault: pause-node}]\n")), Sets([]string{set})...)
+		if err == nil {
+			t.Errorf("--set %q: no error: %+v", set, s)
+			continue
+		}
+		if len(set) > 100 {
+			set = set[:20] + "…"
+		}
+		text := err.Error()
+		if at := strings.Index(text, strings.Repeat("x", 100)); at >= 0 {
+			text = text[:at] + "…" + strings.TrimLeft(text[at:], "x")
+		}
+		fmt.Fprintf(&got, "== --set %q\n%s\n\n", set, text)
+	}
+	golden(t, "set.golden", got.String())
+	if _, err := Parse(nil, Sets([]string{"name=x"})...); err == nil {
+		t.Error("no error for an empty scenario with a name")
+	}
+	if _, err := Parse([]byte("null"), Sets([]string{"name=x"})...); err == nil {
+		t.Error("no error for null with a name")
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	text := good("faults: [{fault: pause-node, for: 1s}, {random: {of: [kill], every: 2s}}]\n")
+	s, err := Parse([]byte(text), Sets([]string{
+		"faults[0].fault=kill", "faults[0].target=n2", "faults[1].random.of[0]=restart",
+	})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []Step{
+		{Fault: "kill", Target: "n2", For: time.Second}, {Random: &Random{Of: []string{"restart"}, Every: 2 * time.Second}},
+	}
+	if diff := cmp.Diff(steps, s.Faults); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	s, err = Load("gc-pause", Sets([]string{
+		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={mode: 1}", "expect={}",
+	})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := Load("gc-pause")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := before
+	want.Workload.Clients, want.Duration, want.Faults, want.Expect = 7, 9*time.Second, []Step{}, map[string]string{}
+	want.Topology.Options, want.Options = map[string]string{"appendonly": "yes"}, map[string]string{"mode": "1"}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
