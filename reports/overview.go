@@ -25,7 +25,7 @@ func (r *Run) overview(shown interval) template.HTML {
 		format.Instant(frame.until)), `class="frame" rx="3"`)
 	all := ticks(d.window, 12)
 	for _, t := range all {
-		d.label(t, 0, y+16, tickLabel(t, all[min(1, len(all)-1)]-all[0]), `class="axis"`)
+		d.label(t, 0, y+16, format.Tick(t, all[min(1, len(all)-1)]-all[0]), `class="axis"`)
 	}
 	d.height = y + 24
 	return d.done(pictureWidth, "The whole run", "overview")

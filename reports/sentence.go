@@ -178,7 +178,7 @@ func (p *pair) nodes(all []history.Sample) string {
 		for i, s := range all {
 			names[i] = s.Node
 		}
-		text := fmt.Sprintf("%d of %d nodes (%s)", len(all), len(w.nodes), strings.Join(names, ", "))
+		text := fmt.Sprintf("%d of %s (%s)", len(all), format.Count(len(w.nodes), "node"), strings.Join(names, ", "))
 		if len(all) < len(w.nodes)/2+1 { // a majority granted it, but not all were sampled in time
 			return "a majority, seen on " + text
 		}

@@ -146,7 +146,7 @@ func faultSentence(r *Run, name string, injections []*injection) string {
 		text = fmt.Sprintf("%s took effect once", quote(name))
 	}
 	if nodes := len(r.Manifest.Nodes); nodes > 1 && r.areNodes(targets) {
-		text = fmt.Sprintf("%s hit %d of %d nodes", quote(name), len(targets), nodes)
+		text = fmt.Sprintf("%s hit %d of %s", quote(name), len(targets), format.Count(nodes, "node"))
 	}
 	switch {
 	case held == len(injections):

@@ -154,18 +154,3 @@ func ticks(w interval, n int) []time.Duration {
 	}
 	return all
 }
-
-// tickLabel is a time with as many digits as the step between ticks needs.
-func tickLabel(t, step time.Duration) string {
-	switch {
-	case step >= time.Second:
-		return fmt.Sprintf("%.0f s", t.Seconds())
-	case step >= 100*time.Millisecond:
-		return fmt.Sprintf("%.1f s", t.Seconds())
-	case step >= 10*time.Millisecond:
-		return fmt.Sprintf("%.2f s", t.Seconds())
-	case step >= time.Millisecond:
-		return fmt.Sprintf("%.3f s", t.Seconds())
-	}
-	return fmt.Sprintf("%.1f ms", float64(t)/1e6)
-}

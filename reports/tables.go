@@ -233,7 +233,7 @@ func topologyText(r *Run) string {
 	t := r.Manifest.Topology
 	switch t.Kind {
 	case cluster.Quorum:
-		return fmt.Sprintf("quorum of %d masters", len(r.Manifest.Nodes))
+		return "quorum of " + format.Count(len(r.Manifest.Nodes), "master")
 	case cluster.Sentinel:
 		return fmt.Sprintf("sentinel: 1 master, %s, %s", format.Count(max(len(r.Manifest.Nodes)-1, 0), "replica"),
 			format.Count(t.Sentinels, "Sentinel"))

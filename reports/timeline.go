@@ -215,8 +215,8 @@ func (t *timeline) axis() {
 	t.d.raw(`<g class="grid" data-y1="%.0f" data-y2="%.0f">`, t.top-6, t.y)
 	for _, at := range all {
 		t.d.line(at, t.top-6, t.y, `class="tick"`)
-		t.d.label(at, 0, t.top-12, tickLabel(at, step), `class="axis"`)
-		t.d.label(at, 0, t.y+16, tickLabel(at, step), `class="axis"`)
+		t.d.label(at, 0, t.top-12, format.Tick(at, step), `class="axis"`)
+		t.d.label(at, 0, t.y+16, format.Tick(at, step), `class="axis"`)
 	}
 	t.d.raw(`</g>`)
 }

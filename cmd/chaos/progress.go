@@ -52,7 +52,7 @@ func (p *progress) update(s runner.Status) {
 	}
 	if s.Phase != p.phase || p.now-p.logged >= logEvery {
 		p.phase, p.logged = s.Phase, p.now
-		fmt.Fprintf(p.out, "%6.1fs  %s\n", p.now.Seconds(), p.line(s))
+		fmt.Fprintf(p.out, "%s  %s\n", format.Elapsed(p.now), p.line(s))
 	}
 }
 
@@ -76,9 +76,9 @@ func (p *progress) line(s runner.Status) string {
 
 // draw redraws the block.
 func (p *progress) draw(s runner.Status) {
-	lines := []string{fmt.Sprintf("%6.1fs  %s", p.now.Seconds(), p.line(s))}
+	lines := []string{format.Elapsed(p.now) + "  " + p.line(s)}
 	if s.Phase == "run" {
-		lines = append(lines, fmt.Sprintf("         %.1fs left, %s/s", s.Remaining.Seconds(),
+		lines = append(lines, fmt.Sprintf("         %s left, %s/s", format.Duration(s.Remaining.Round(100*time.Millisecond)),
 			format.Count(int(p.rate), "event")))
 	}
 	if len(s.Holders) > 0 {
@@ -108,7 +108,7 @@ func (p *progress) end(written bool) {
 	defer p.mu.Unlock()
 	p.erase()
 	if p.width == 0 && written {
-		fmt.Fprintf(p.out, "%6.1fs  writing the report\n", p.now.Seconds())
+		fmt.Fprintf(p.out, "%s  writing the report\n", format.Elapsed(p.now))
 	}
 }
 

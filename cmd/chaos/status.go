@@ -114,7 +114,7 @@ func (l *statusLine) line(s status, now time.Time) string {
 	if s.more != "" {
 		parts = append(parts, s.more)
 	}
-	text := fmt.Sprintf("%6.1fs  %s", now.Sub(l.begun).Seconds(), cmp.Or(format.Printable(s.text), "working"))
+	text := format.Elapsed(now.Sub(l.begun)) + "  " + cmp.Or(format.Printable(s.text), "working")
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}

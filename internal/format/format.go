@@ -89,6 +89,22 @@ func Instant(t time.Duration) string {
 	return fmt.Sprintf("%.3f s", t.Seconds())
 }
 
+// Tick is an instant on an axis, with the decimals that distinguish it from its
+// neighbors, which are step apart: "1.5 s", "0.25 s".
+func Tick(t, step time.Duration) string {
+	decimals := 0
+	for unit := time.Second; step < unit && decimals < 3; unit /= 10 {
+		decimals++
+	}
+	if step < time.Millisecond {
+		return fmt.Sprintf("%.1f ms", float64(t)/1e6)
+	}
+	return fmt.Sprintf("%.*f s", decimals, t.Seconds())
+}
+
+// Elapsed is the time at the start of a line of progress, of fixed width: "  12.0s".
+func Elapsed(t time.Duration) string { return fmt.Sprintf("%6.1fs", t.Seconds()) }
+
 // Truncate cuts s after n runes and ends it with an ellipsis where it does.
 func Truncate(s string, n int) string {
 	r := []rune(s)

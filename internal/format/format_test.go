@@ -53,6 +53,23 @@ func TestInstant(t *testing.T) {
 	}
 }
 
+func TestTick(t *testing.T) {
+	for step, want := range map[time.Duration]string{
+		2 * time.Second: "2 s", 500 * time.Millisecond: "1.5 s", 20 * time.Millisecond: "1.54 s",
+		time.Millisecond: "1.543 s", 500 * time.Microsecond: "1543.2 ms",
+	} {
+		if got := Tick(1543210*time.Microsecond, step); got != want {
+			t.Errorf("step %v: %q, want %q", step, got, want)
+		}
+	}
+}
+
+func TestElapsed(t *testing.T) {
+	if got := Elapsed(12 * time.Second); got != "  12.0s" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestTruncate(t *testing.T) {
 	for want, got := range map[string]string{
 		"größ…": Truncate("größer", 5), "größer": Truncate("größer", 6), "…": Truncate("ab", 0),
