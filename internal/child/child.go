@@ -46,7 +46,7 @@ type Process struct {
 	stdout *os.File
 	done   chan struct{} // closed when it has exited and was reaped
 
-	mu    sync.Mutex // held while signalling, so that no signal reaches another process that reuses the number
+	mu    sync.Mutex // held while signaling, so that no signal reaches another process that reuses the number
 	ended bool
 	state *os.ProcessState
 }

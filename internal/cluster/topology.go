@@ -2,7 +2,7 @@ package cluster
 
 import "fmt"
 
-// TopologySpec is a row of the catalogue of topologies.
+// TopologySpec is a row of the catalog of topologies.
 type TopologySpec struct {
 	Name string
 	Doc  string // one sentence

@@ -74,7 +74,7 @@ func Open(name string) (*Ledger, error) {
 }
 
 func opening(name string, err error) error {
-	return fmt.Errorf("opening ledger %q in the temporary folder: %w (set TMPDIR to a writable folder with space)", name, err)
+	return fmt.Errorf("opening ledger %q in the temporary folder: %w (set TMPDIR to a writable folder)", name, err)
 }
 
 // newFile creates a file in the folder for ledgers. It retries if a run that has

@@ -61,7 +61,7 @@ func (l *launcher) clear() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	if _, err := l.engine.remove(ctx, labelled(runLabel, l.run)); err != nil {
+	if _, err := l.engine.remove(ctx, labeled(runLabel, l.run)); err != nil {
 		return fmt.Errorf("removing the containers of run %s: %w", l.run, err)
 	}
 	l.mu.Lock()

@@ -176,8 +176,8 @@ func fixed(addr netip.Addr) *network.EndpointSettings {
 	return &network.EndpointSettings{IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: addr}}
 }
 
-// labelled selects objects with the label.
-func labelled(name, value string) client.Filters {
+// labeled selects objects with the label.
+func labeled(name, value string) client.Filters {
 	return client.Filters{}.Add("label", name+"="+value)
 }
 

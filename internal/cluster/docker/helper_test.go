@@ -57,7 +57,7 @@ func checkRemoved(t *testing.T, run string) {
 	e, err := dial(context.Background(), "")
 	must(t, err)
 	defer e.Client.Close()
-	of := labelled(runLabel, run)
+	of := labeled(runLabel, run)
 	containers, err := e.ContainerList(context.Background(), client.ContainerListOptions{All: true, Filters: of})
 	must(t, err)
 	networks, err := e.NetworkList(context.Background(), client.NetworkListOptions{Filters: of})

@@ -22,7 +22,7 @@ func Remove(ctx context.Context, host, run string) (removed []string, err error)
 	defer e.Client.Close()
 	ctx, cancel := context.WithTimeout(ctx, 3*callWait)
 	defer cancel()
-	removed, err = e.remove(ctx, labelled(runLabel, run))
+	removed, err = e.remove(ctx, labeled(runLabel, run))
 	if err != nil {
 		return removed, fmt.Errorf("removing the containers of run %s: %w", run, err)
 	}
@@ -48,7 +48,7 @@ func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 		return nil, fmt.Errorf("looking for orphaned containers: %w", err)
 	}
 	for _, run := range runs {
-		more, err := e.remove(ctx, labelled(runLabel, run))
+		more, err := e.remove(ctx, labeled(runLabel, run))
 		removed = append(removed, more...)
 		if err != nil {
 			return removed, fmt.Errorf("removing the containers of run %s: %w", run, err)
@@ -60,7 +60,7 @@ func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 // orphans are the runs that have objects at the engine, but whose ledger in this
 // user's folder no longer exists: a run removes its ledger last.
 func (e *engine) orphans(ctx context.Context) ([]string, error) {
-	mine := labelled(machineLabel, machine())
+	mine := labeled(machineLabel, machine())
 	containers, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
 	if err != nil {
 		return nil, err

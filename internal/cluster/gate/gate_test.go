@@ -299,7 +299,7 @@ func TestRefuseAndAdmit(t *testing.T) {
 		if err == nil {
 			c.Close()
 		}
-		t.Errorf("dialling = %v, want it refused", err)
+		t.Errorf("dialing = %v, want it refused", err)
 	}
 	a.write(t, "open connections continue")
 	a.expect(t, "re open connections continue")

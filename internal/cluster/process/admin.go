@@ -17,7 +17,7 @@ const commandWait = time.Second
 
 // admin is the harness's own connection to one server, past the gate. It speaks
 // enough of RESP2 to send commands in one round trip, and bounds every wait. It
-// may be used concurrently; exchanges are serialised.
+// may be used concurrently; exchanges are serialized.
 type admin struct {
 	addr   string        // host:port, or the path of a Unix socket
 	source string        // IP to connect from; empty: any

@@ -46,7 +46,7 @@ func (c *Cluster) waitReplicas(ctx context.Context) error {
 }
 
 // missingAcks describes the acknowledgements that a master lacks, empty if none.
-// After a full synchronisation it sends a replica nothing until the first one
+// After a full synchronization it sends a replica nothing until the first one
 // (replicaStartCommandStream in Redis' replication.c), but counts it as attached: a
 // replica whose acknowledgements are held just then would never get a write. PUBLISH
 // is replicated and leaves no key.

@@ -1,7 +1,7 @@
 /*
  * The wall clock of one server: true time plus an offset and a drift, both read from a page of memory that the harness
  * writes. CLOCK_MONOTONIC and timers are not changed: a server whose event loop is stopped would not show the fault.
- * Until the library is initialised, time is read by system call, because jemalloc reads it before dlsym can be called;
+ * Until the library is initialized, time is read by system call, because jemalloc reads it before dlsym can be called;
  * after that by the C library's function, which needs no system call (vDSO).
  */
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@ struct page {
 };
 static struct page true_time;
 static volatile struct page *page = &true_time;
-static int (*next)(clockid_t, struct timespec *); /* 0: not initialised */
+static int (*next)(clockid_t, struct timespec *); /* 0: not initialized */
 
 __attribute__((constructor)) static void open_page(void) {
 	const char *path = getenv("LOCKCHAOS_CLOCK");

@@ -97,8 +97,8 @@ type servers struct {
 	large   bool          // an argument is too long for a listpack: the order in a hash is undefined
 }
 
-func newServers(t testing.TB, real *realServer) *servers {
-	b := &servers{real: real}
+func newServers(t testing.TB, server *realServer) *servers {
+	b := &servers{real: server}
 	t.Cleanup(b.close)
 	return b
 }

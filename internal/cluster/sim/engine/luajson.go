@@ -60,12 +60,12 @@ func (e *jsonEncoder) value(v lua.LValue, depth int) {
 		e.b = append(e.b, "null"...)
 	case *lua.LTable:
 		if depth >= maxNesting {
-			e.L.RaiseError("Cannot serialise, excessive depth (%d)", depth+1)
+			e.L.RaiseError("Cannot serialise, excessive depth (%d)", depth+1) //nolint:misspell // text of lua-cjson
 		}
 		e.table(x, depth+1)
 	default:
 		if v != e.null {
-			e.L.RaiseError("Cannot serialise %s: type not supported", v.Type().String())
+			e.L.RaiseError("Cannot serialise %s: type not supported", v.Type().String()) //nolint:misspell // text of lua-cjson
 		}
 		e.b = append(e.b, "null"...)
 	}
@@ -73,7 +73,7 @@ func (e *jsonEncoder) value(v lua.LValue, depth int) {
 
 func (e *jsonEncoder) number(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		e.L.RaiseError("Cannot serialise number: must not be NaN or Inf")
+		e.L.RaiseError("Cannot serialise number: must not be NaN or Inf") //nolint:misspell // text of lua-cjson
 	}
 	e.b = append(e.b, formatNumber(f)...)
 }
@@ -107,7 +107,7 @@ func (e *jsonEncoder) list(t *lua.LTable) int {
 		items++
 	})
 	if n > 10 && n > 2*items {
-		e.L.RaiseError("Cannot serialise table: excessively sparse array")
+		e.L.RaiseError("Cannot serialise table: excessively sparse array") //nolint:misspell // text of lua-cjson
 	}
 	if n == 0 {
 		return -1
@@ -142,7 +142,7 @@ func (e *jsonEncoder) table(t *lua.LTable, depth int) {
 			e.number(float64(k))
 			e.b = append(e.b, '"')
 		default:
-			e.L.RaiseError("Cannot serialise table: table key must be a number or string")
+			e.L.RaiseError("Cannot serialise table: table key must be a number or string") //nolint:misspell // text of lua-cjson
 		}
 		e.b = append(e.b, ':')
 		e.value(v, depth)
