@@ -50,8 +50,8 @@ func Catalog() ([]Scenario, error) {
 	return list, nil
 }
 
-// Load reads the scenario of that name, or from a file: a name with a path separator, or that ends in .yaml or .yml, is
-// a file. Overrides are applied before the scenario is checked. Errors show line and column, or name the override.
+// Load reads the scenario of that name, or from a file: a name with a path separator, or that ends in .yaml or .yml,
+// is a file. Overrides are applied before the scenario is checked. Errors show line and column, or name the override.
 func Load(name string, overrides ...Override) (Scenario, error) {
 	source, err := read(name)
 	if err != nil {

@@ -129,7 +129,7 @@ func badTexts() []badText {
 		{"fenced neither true nor false", good("workload: {fenced: maybe}\n")},
 		{"a list of options", good("options: [a, b]\n")},
 		{"unknown fault", good("faults:\n  - {after: 1s, fault: kil}\n")},
-		{"unknown trigger", good("faults:\n  - {when: aquired, fault: kill}\n")},
+		{"unknown trigger", good("faults:\n  - {when: acqiured, fault: kill}\n")},
 		{"fault on another topology",
 			strings.Replace(good("faults: [{fault: failover}]\n"), "sentinel", "single", 1)},
 		{"target that the fault does not take", good("faults: [{fault: kill, target: holder}]\n")},
@@ -249,7 +249,7 @@ func TestEveryNamedScenario(t *testing.T) {
 	}
 	onDisk, err := filepath.Glob("*.yaml")
 	if err != nil || len(onDisk) != len(all) || len(all) != len(Names()) {
-		t.Errorf("%d files, %d in the catalogue, %d names (%v)", len(onDisk), len(all), len(Names()), err)
+		t.Errorf("%d files, %d in the catalog, %d names (%v)", len(onDisk), len(all), len(Names()), err)
 	}
 	for i, s := range all {
 		if s.Name != Names()[i] || s.Summary == "" || s.Source == "" || s.About == "" || s.Expect["verdict"] == "" {

@@ -123,8 +123,8 @@ func pathTo(keys []any) string {
 }
 
 // attribute explains the errors of a text that overrides have changed. The user has never seen that text, so an error
-// names the override that it is about, instead of a line. If it is about none of them, the scenario may have been wrong
-// before; then its own errors are returned, with their lines.
+// names the override that it is about, instead of a line. If it is about none of them, the scenario may have been
+// wrong before; then its own errors are returned, with their lines.
 func attribute(err error, file *ast.File, source []byte, overrides []Override) error {
 	var all []error
 	unrelated := false

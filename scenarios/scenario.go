@@ -1,6 +1,6 @@
-// Package scenarios loads scenarios; its Go API is not a promise, the YAML of a scenario is documented in docs/scenarios.md.
-// A scenario is a topology, a lock, a workload, faults, and what is expected of them. The named scenarios are the YAML
-// files in this folder.
+// Package scenarios loads scenarios; its Go API is not a promise, the YAML of a scenario is documented in
+// docs/scenarios.md. A scenario is a topology, a lock, a workload, faults, and what is expected of them. The named
+// scenarios are the YAML files in this folder.
 //
 // Read [Scenario] and [Load] first.
 package scenarios
@@ -34,7 +34,7 @@ type Step struct {
 	After  time.Duration `yaml:"after,omitempty" json:"after_ns,omitempty"`   // since the start; with when: not before
 	When   string        `yaml:"when,omitempty" json:"when,omitempty"`        // a trigger; "": none
 	Delay  time.Duration `yaml:"delay,omitempty" json:"delay_ns,omitempty"`   // since the trigger
-	Fault  string        `yaml:"fault,omitempty" json:"fault"`                // name in the catalogue
+	Fault  string        `yaml:"fault,omitempty" json:"fault"`                // name in the catalog
 	Target string        `yaml:"target,omitempty" json:"target"`              // word or name; "": the fault's default
 	For    time.Duration `yaml:"for,omitempty" json:"for_ns,omitempty"`       // until healed; 0: at the end, or by itself
 	Amount time.Duration `yaml:"amount,omitempty" json:"amount_ns,omitempty"` // how much of it; 0: the fault's default

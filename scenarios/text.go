@@ -20,8 +20,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
-// Bounds of a scenario's text. A scenario of a few hundred lines is far below them; a text beyond them is a mistake, or
-// an attack on the parser.
+// Bounds of a scenario's text. A scenario of a few hundred lines is far below them; a text beyond them is a mistake,
+// or an attack on the parser.
 const (
 	maxText  = 32 << 10 // bytes
 	maxDepth = 16       // of brackets, or of dashes in one line
@@ -129,8 +129,8 @@ func fields() map[string]reflect.Type {
 	return all
 }
 
-// numberCheck looks for durations without a unit and for fractions, which the YAML library rounds, or refuses without a
-// position.
+// numberCheck looks for durations without a unit and for fractions, which the YAML library rounds, or refuses without
+// a position.
 type numberCheck struct {
 	fields map[string]reflect.Type
 	err    error

@@ -29,8 +29,8 @@ type plannedStep struct {
 // never is when a step is healed whose healing is at the end of the run or depends on a trigger.
 const never = time.Duration(math.MaxInt64)
 
-// checkTogether looks for faults that cannot be in force at the same time: two that control the same resource, and those
-// that take down servers that the scenario keeps. Targets that only the run can resolve are checked by the run.
+// checkTogether looks for faults that cannot be in force at the same time: two that control the same resource, and
+// those that take down servers that the scenario keeps. Targets that only the run can resolve are checked by the run.
 func checkTogether(c *mistakes, s Scenario) {
 	t := s.Topology.Defaults()
 	if t.Validate() != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/lockchaos/lockchaos/simtest"
 )
 
-// naive is the first lock that many people write: it sets the key if EXISTS has not found it. With atomic it uses SET NX.
+// naive is the first lock that many people write: it sets the key if EXISTS has not found it. With atomic it uses SET
+// NX.
 type naive struct {
 	rdb    *redis.Client
 	atomic bool

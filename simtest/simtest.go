@@ -1,9 +1,10 @@
-// Package simtest runs a lock of your own in go test, on simulated Redis servers in virtual time; it is part of the API
-// that this module promises to keep. Hundreds of runs take seconds, and a run that failed can be repeated with its seed.
+// Package simtest runs a lock of your own in go test, on simulated Redis servers in virtual time; it is part of the
+// API that this module promises to keep. Hundreds of runs take seconds, and a run that failed can be repeated with
+// its seed.
 //
 // Read [Run] first. The lock must connect through [client.Setup.Dial], must do no other input or output, and must not
-// hold a sync.Mutex while it waits for a reply: virtual time would not advance. What the simulated servers cannot do is
-// not tested; for that there is chaos run.
+// hold a sync.Mutex while it waits for a reply: virtual time would not advance. What the simulated servers cannot do
+// is not tested; for that there is chaos run.
 package simtest
 
 import (
@@ -51,8 +52,8 @@ type Result struct {
 	Dir          string // its directory, with Config.Out; chaos report shows it
 }
 
-// Run makes the runs. It fails t if a run cannot be made, and not if a run is unsafe: a test of a lock that should be safe
-// checks that [Result.Unsafe] is 0 and that [Result.Safe] is not.
+// Run makes the runs. It fails t if a run cannot be made, and not if a run is unsafe: a test of a lock that should be
+// safe checks that [Result.Unsafe] is 0 and that [Result.Safe] is not.
 func Run(t testing.TB, c Config, l Lock) Result {
 	t.Helper()
 	scenario, err := scenarios.Load(c.Scenario, scenarios.Sets(c.Set)...)
@@ -120,7 +121,7 @@ func (r *Result) keep(c Config, dir *rundir.Dir) error {
 	return os.CopyFS(to, os.DirFS(dir.Path))
 }
 
-// row is l as a row of the catalogue of locks.
+// row is l as a row of the catalog of locks.
 func (l Lock) row() *client.Spec {
 	definite := l.Definite
 	if definite == nil {

@@ -7,9 +7,9 @@ import (
 )
 
 // Guard is the resource that the lock protects: a counter for each key, in the harness, so that what it has seen is
-// certain. A client reads the counter when it enters its critical section and writes it, plus one, when it leaves; if the
-// counter has changed meanwhile, an update is lost (after jepsen-io/etcd's lock-set workload). Several goroutines may use
-// it.
+// certain. A client reads the counter when it enters its critical section and writes it, plus one, when it leaves; if
+// the counter has changed meanwhile, an update is lost (after jepsen-io/etcd's lock-set workload). Several goroutines
+// may use it.
 type Guard struct {
 	fenced bool
 
@@ -22,8 +22,8 @@ type counter struct {
 	maxSeen uint64
 }
 
-// NewGuard is a guard with all counters at zero. A fenced guard rejects a write with a token older than the newest it has
-// seen (Kleppmann 2016).
+// NewGuard is a guard with all counters at zero. A fenced guard rejects a write with a token older than the newest it
+// has seen (Kleppmann 2016).
 func NewGuard(fenced bool) *Guard {
 	return &Guard{fenced: fenced, counters: map[string]*counter{}}
 }
@@ -35,8 +35,8 @@ func (g *Guard) Read(key string) int64 {
 	return g.counter(key).value
 }
 
-// Write sets the counter of key to read+1 for a holder with that token (0: none). record is called before the next write,
-// so that the history has all writes in order.
+// Write sets the counter of key to read+1 for a holder with that token (0: none). record is called before the next
+// write, so that the history has all writes in order.
 func (g *Guard) Write(key string, read int64, token uint64, record func(v history.TouchValue, accepted bool)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,8 +25,8 @@ func newLockFake() *lockFake {
 	return &lockFake{owner: map[string]string{}, free: make(chan struct{})}
 }
 
-// clientFake is a client of a lockFake. script replies to the n-th request, counted from 1; if it returns nil, the lock
-// replies.
+// clientFake is a client of a lockFake. script replies to the n-th request, counted from 1; if it returns nil, the
+// lock replies.
 type clientFake struct {
 	lock     *lockFake
 	script   func(n int, r client.Request) (*client.Reply, error)

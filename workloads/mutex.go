@@ -23,7 +23,8 @@ func mutexClient(ctx context.Context, stop <-chan struct{}, e Env) {
 }
 
 // loop is the client of every workload. Until stop is closed it acquires a key, as draw has completed the request,
-// reads the guarded counter, works, writes the counter if the workload and the mode of the hold allow it, and releases.
+// reads the guarded counter, works, writes the counter if the workload and the mode of the hold allow it, and
+// releases.
 func loop(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw func(*client.Acquire)) {
 	keys := e.Params.KeyNames()
 	for running(ctx, stop) && e.Session.Alive() {

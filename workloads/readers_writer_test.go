@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestReadersWriterModes: most acquires are for reading, some for writing; the history has the modes of the requests; and
-// only writers write the guarded counter.
+// TestReadersWriterModes: most acquires are for reading, some for writing; the history has the modes of the requests;
+// and only writers write the guarded counter.
 func TestReadersWriterModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())

@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestSemaphorePermits: most acquires are for one permit, some for several, none for more than there are; the history has
-// the permits and the limit of the requests; all permits are released, and the guarded counter is not written.
+// TestSemaphorePermits: most acquires are for one permit, some for several, none for more than there are; the history
+// has the permits and the limit of the requests; all permits are released, and the guarded counter is not written.
 func TestSemaphorePermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())

@@ -47,8 +47,8 @@ func NewSession(c client.Client, r Recorder, n, clients int, mono func() int64) 
 	return &Session{client: c, record: r, number: n, clients: clients, process: history.Process(n), mono: mono}
 }
 
-// AllowPause makes the session wait d longer for every reply, because the plan may pause the client for so long. Call it
-// before the first operation.
+// AllowPause makes the session wait d longer for every reply, because the plan may pause the client for so long. Call
+// it before the first operation.
 func (s *Session) AllowPause(d time.Duration) { s.allowedPause = d }
 
 // Alive is false after the client has exited or violated the protocol.

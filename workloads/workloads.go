@@ -1,6 +1,6 @@
-// Package workloads decides what clients do, one file for each workload; its Go API is not a promise. A workload sends
-// operations to a client, records both ends of each, and spends its critical sections at a guarded resource. It does not
-// know the faults.
+// Package workloads decides what clients do, one file for each workload; its Go API is not a promise. A workload
+// sends operations to a client, records both ends of each, and spends its critical sections at a guarded resource. It
+// does not know the faults.
 //
 // Read [Spec] first, then [Session], through which all operations reach a client, so that the history has them all.
 package workloads
@@ -18,7 +18,7 @@ import (
 
 // Params are a scenario's workload section. The zero value of a field stands for its default.
 type Params struct {
-	Kind    string        `yaml:"kind,omitempty"`    // name in the catalogue; default mutex
+	Kind    string        `yaml:"kind,omitempty"`    // name in the catalog; default mutex
 	Clients int           `yaml:"clients,omitempty"` // default 5
 	Keys    int           `yaml:"keys,omitempty"`    // default 1
 	Hold    time.Duration `yaml:"hold,omitempty"`    // length of the critical section; default 100 ms
@@ -133,7 +133,7 @@ func (e Env) wait() time.Duration {
 	return max(time.Millisecond, min(e.Params.Wait, time.Until(e.Until)))
 }
 
-// Spec is a row of the catalogue.
+// Spec is a row of the catalog.
 type Spec struct {
 	Name   string
 	Doc    string // one sentence

@@ -94,8 +94,8 @@ type explorer struct {
 	err    error
 }
 
-// Explore makes o.Seeds runs and reports. When ctx ends, or after o.Time, unfinished runs are abandoned, and the report
-// says so.
+// Explore makes o.Seeds runs and reports. When ctx ends, or after o.Time, unfinished runs are abandoned, and the
+// report says so.
 func Explore(ctx context.Context, pool *Pool, o Options) (Report, error) {
 	if o.Seeds < 1 {
 		return Report{}, fmt.Errorf("exploring %d seeds: at least one is needed", o.Seeds)

@@ -41,8 +41,8 @@ const (
 	failsNext = 99 // the run fails when it is repeated
 )
 
-// fakeRuns makes up runs. A run is unsafe if it has a kill, at least two clients, a duration of a second or more, and a
-// seed that is divisible by 5.
+// fakeRuns makes up runs. A run is unsafe if it has a kill, at least two clients, a duration of a second or more, and
+// a seed that is divisible by 5.
 func fakeRuns() func(Job) Result {
 	runs := 0
 	return func(j Job) Result {
@@ -68,7 +68,7 @@ func fakeRuns() func(Job) Result {
 			a.Hash = fmt.Sprint("run ", runs)
 			a.History = fmt.Sprintf("{\"index\":0}\n{\"index\":%d}\n", runs)
 		case fails:
-			a.Failure = "virtual time has stood still"
+			a.Failure = "virtual time is stalled"
 			return a
 		}
 		if j.Seed >= rare {

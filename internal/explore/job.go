@@ -47,7 +47,7 @@ type Result struct {
 	Took      time.Duration       `json:"took_ns"`           // real time in the worker
 }
 
-// Kind tells violations apart.
+// Kind is a kind of violation.
 type Kind struct {
 	Property checker.Property `json:"property"`
 	Class    checker.Class    `json:"class,omitempty"`

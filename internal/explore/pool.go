@@ -15,8 +15,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/child"
 )
 
-// Pool is a set of worker processes. A worker that dies is restarted, and its run fails. Close ends all of them. Do may
-// be called from several goroutines.
+// Pool is a set of worker processes. A worker that dies is restarted, and its run fails. Close ends all of them. Do
+// may be called from several goroutines.
 type Pool struct {
 	command []string
 	env     []string

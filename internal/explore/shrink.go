@@ -27,8 +27,8 @@ var ErrNoViolation = errors.New("the run shows no such violation")
 
 // Shrink looks for the smallest scenario whose run violates k: fewer faults, clients and keys, a shorter duration, no
 // jitter. It is delta debugging (Zeller and Hildebrandt, 2002), which ends when no single reduction that it tries
-// preserves the violation. The zero k is the first violation of the run. When ctx ends, Shrink returns the smallest run
-// so far with the error.
+// preserves the violation. The zero k is the first violation of the run. When ctx ends, Shrink returns the smallest
+// run so far with the error.
 func Shrink(ctx context.Context, pool *Pool, s scenarios.Scenario, job Job, k Kind) (Shrunk, error) {
 	s.Faults = listed(s.Plan(job.Seed)) // without random steps, so that removing one leaves the others as they are
 	sh := &shrinker{pool: pool, job: job, best: s}

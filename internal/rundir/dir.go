@@ -198,8 +198,8 @@ func (d *Dir) Logs() []string {
 	return names
 }
 
-// SafeName makes any text the name of a file: what is not a letter, a digit, "-", "_" or "." becomes "-". The name does
-// not begin with a dot and has 1 to 100 bytes.
+// SafeName makes any text the name of a file: what is not a letter, a digit, "-", "_" or "." becomes "-". The name
+// does not begin with a dot and has 1 to 100 bytes.
 func SafeName(s string) string {
 	keep := func(r rune) rune {
 		switch {

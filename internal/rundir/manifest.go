@@ -86,8 +86,8 @@ func (m Manifest) MayBeDown() int {
 	return (m.Topology.Masters - 1) / 2
 }
 
-// Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario says.
-// Violations that were found remain.
+// Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario
+// says. Violations that were found remain.
 func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
 	why := map[State]string{
 		Running:     "The run was killed, or is still in progress. ",

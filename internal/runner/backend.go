@@ -78,7 +78,7 @@ func (realTime) Turn(context.Context) {}
 // Mono is CLOCK_MONOTONIC, which all processes of a machine share.
 func (realTime) Mono() int64 { return client.MonotonicNow() }
 
-// BackendSpec is a row of the catalogue of backends.
+// BackendSpec is a row of the catalog of backends.
 type BackendSpec struct {
 	Name    string
 	Doc     string                            // one sentence

@@ -24,7 +24,7 @@ const (
 )
 
 // finalChecks records what was left at the servers after the run, and whether every lock can still be acquired. What a
-// lock may leave is in its catalogue row.
+// lock may leave is in its catalog row.
 func (s *stage) finalChecks(ctx context.Context) {
 	keys := s.run.params.KeyNames()
 	if len(keys) > maxProbed || !s.waitUntilFree(ctx, keys) {
@@ -99,8 +99,8 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 	return left, true
 }
 
-// lockOf is the lock that a key at a server belongs to: its own key, or one with its name as hash tag; "" if it belongs
-// to none.
+// lockOf is the lock that a key at a server belongs to: its own key, or one with its name as hash tag; "" if it
+// belongs to none.
 func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 	if _, ok := locks[name]; ok {
 		return name
@@ -128,9 +128,9 @@ func (s *stage) probe(ctx context.Context, key string) {
 // noReplicas begins the error of a server that enforces min-replicas-to-write.
 const noReplicas = "NOREPLICAS"
 
-// probeUntilSettled retries until the outcome is about the lock. A grant that needs a replica is refused until the old
-// master has become one, for which Sentinel takes ten seconds; that is no defect of the lock, and after replicaWait the
-// outcome is unknown.
+// probeUntilSettled retries until the outcome is about the lock. A grant that needs a replica is refused until the
+// old master has become one, for which Sentinel takes ten seconds; that is no defect of the lock, and after
+// replicaWait the outcome is unknown.
 func (s *stage) probeUntilSettled(ctx context.Context, i int, key string) (outcome history.Type, why *history.Error) {
 	end := time.Now().Add(replicaWait)
 	for unknown := 0; ; {

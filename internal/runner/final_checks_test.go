@@ -32,8 +32,8 @@ func (c *scripted) Do(_ context.Context, r client.Request) (client.Reply, error)
 	return client.Reply{Type: "fail", Code: code, Error: text}, nil
 }
 
-// TestProbeRetriesServerErrors: a probe retries while servers refuse for reasons that are not the lock's, and takes the
-// first outcome that is.
+// TestProbeRetriesServerErrors: a probe retries while servers refuse for reasons that are not the lock's, and takes
+// the first outcome that is.
 func TestProbeRetriesServerErrors(t *testing.T) {
 	many := func(code string, n int) (codes []string) {
 		for range n {

@@ -50,8 +50,8 @@ type active struct {
 	healed    bool // guarded by nemesis.mu
 }
 
-// run executes the plan until ctx ends, and returns when all but the healing is done; see heal. It records listed steps
-// that were not injected, because a run without them has tested less than its scenario says.
+// run executes the plan until ctx ends, and returns when all but the healing is done; see heal. It records listed
+// steps that were not injected, because a run without them has tested less than its scenario says.
 func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 	n.jobs.Go(func() {
 		ctx := n.time.Actor(ctx, "plan")

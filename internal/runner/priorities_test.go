@@ -28,8 +28,8 @@ type hasty struct {
 
 var errBusy = errors.New("another client has set a flag")
 
-// delivery is how long its author believes that a message takes at most. Latencies of a simulation are a millisecond at
-// most.
+// delivery is how long its author believes that a message takes at most. Latencies of a simulation are a millisecond
+// at most.
 const delivery = 2 * time.Millisecond
 
 func (l *hasty) Acquire(ctx context.Context, a client.Acquire) (client.Grant, error) {
@@ -90,15 +90,16 @@ func hastyRow() *client.Spec {
 
 func isExclusion(r checker.Result) bool { return r.Property == checker.Exclusion }
 
-// TestPrioritiesFindWhatLatenciesDoNot: of the same seeds, some show with priorities that hasty is wrong, and none with
-// latencies alone; repeated, a run is the same.
+// TestPrioritiesFindWhatLatenciesDoNot: of the same seeds, some show with priorities that hasty is wrong, and none
+// with latencies alone; repeated, a run is the same.
 func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	const seeds = 30
 	s := load(t, "redlock-contention", "topology={kind: single}", "lock=reentrant", "workload.clients=4",
 		"workload.hold=20ms", "duration=3s", "expect={}")
 	run := func(seed uint64, variation scenarios.Variation) (unsafe bool, history []byte) {
 		out, err := Run(context.Background(), Options{
-			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), InMemory: true, Version: "test",
+			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), InMemory: true,
+			Version: "test",
 		})
 		runtime.GC()
 		runtime.GC()

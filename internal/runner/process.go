@@ -127,7 +127,8 @@ func checkFileLimit(limit uint64, t cluster.Topology, clients int) error {
 		"(--clients)", cluster.ErrEnvironment, format.Count(clients, "client"), need, limit, need)
 }
 
-// Client starts client i in a process of its own, or in one that it shares with others, which the first of them starts.
+// Client starts client i in a process of its own, or in one that it shares with others, which the first of them
+// starts.
 func (b *processBackend) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
 	if e.PerProcess < 2 {
 		stdio, err := b.startClient(e, i)

@@ -33,7 +33,7 @@ type Options struct {
 	Version   string   // of this program
 	Search    []string // see checker.Options.SearchCommand
 
-	// Lock is a lock from outside the catalogue instead of the scenario's. A client in a process of its own does not
+	// Lock is a lock from outside the catalog instead of the scenario's. A client in a process of its own does not
 	// know it and refuses to be set up. nil: the scenario's.
 	Lock *client.Spec
 

@@ -113,7 +113,8 @@ func onRealServers() []string {
 // TestScenarios runs scenarios on real servers and compares each with what it expects.
 //
 // An election of real servers may take longer than the holds of a run, so that a run may show less than expected
-// (docs/design.md, section 7, requires 19 of 20) and is repeated. A run that is unsafe and should not be fails at once.
+// (docs/design.md, section 7, requires 19 of 20) and is repeated. A run that is unsafe and should not be fails at
+// once.
 func TestScenarios(t *testing.T) {
 	needRedis(t)
 	turns := make(chan struct{}, scenariosAtOnce)

@@ -149,8 +149,8 @@ func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// seedLibraries seeds the global source of math/rand, with which go-redis' cluster client chooses the node that it asks
-// for the slots. It needs GODEBUG=randseednop=0, which is in this module's go.mod.
+// seedLibraries seeds the global source of math/rand, with which go-redis' cluster client chooses the node that it
+// asks for the slots. It needs GODEBUG=randseednop=0, which is in this module's go.mod.
 func seedLibraries(seed uint64) {
 	//nolint:staticcheck // SA1019: go-redis offers no other way to seed its source
 	rand.Seed(int64(seed))

@@ -44,8 +44,8 @@ func simulate(
 // maxRepeated is up to how many clients a run is repeated: runs with a thousand take as long as all others together.
 const maxRepeated = 50
 
-// TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and the
-// same history when it is repeated with another number of processors.
+// TestScenariosEndOnSimAsTheyExpect: each scenario has the verdict that it has on real servers (TestScenarios), and
+// the same history when it is repeated with another number of processors.
 func TestScenariosEndOnSimAsTheyExpect(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -100,8 +100,8 @@ func busy(t *testing.T) {
 	t.Cleanup(func() { close(done); all.Wait() })
 }
 
-// TestTheSameSeedIsTheSameRun: ten times, with one processor and with two, five of them on a busy machine. swarm pauses
-// clients, and resets their connections, while they use five masters.
+// TestTheSameSeedIsTheSameRun: ten times, with one processor and with two, five of them on a busy machine. swarm
+// pauses clients, and resets their connections, while they use five masters.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	s := load(t, "swarm", "duration=5s")

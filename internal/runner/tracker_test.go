@@ -7,7 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestOverlapNeedsAConflict: neither a re-entry, nor readers, nor the permits of a semaphore are two holders of a lock.
+// TestOverlapNeedsAConflict: neither a re-entry, nor readers, nor the permits of a semaphore are two holders of a
+// lock.
 func TestOverlapNeedsAConflict(t *testing.T) {
 	for _, c := range []struct {
 		name    string
