@@ -31,7 +31,7 @@ func pairs(ctx context.Context, srv *server, c config) error {
 				ratio(rounds, got[0]), ratio(got[oursAt], rounds), short(r.p50), short(r.p99), r.starved))
 		}
 		table(fmt.Sprintf("Uncontended: goroutines that acquire and release keys of their own: %d", n),
-			"lock\tpairs/s\tof raw\tlockchaos is faster by\tp50\tp99\tstarved (max)", rows)
+			"lock\tpairs/s\tof raw\tlockchaos/this\tp50\tp99\tstarved (max)", rows)
 	}
 	return nil
 }
