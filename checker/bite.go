@@ -13,31 +13,29 @@ import (
 
 // The rules of bite.
 const (
-	nothingDone  = iota // no operations at all
-	fewContended        // clients were not in each other's way
-	faultSilent         // a fault never had an effect
-	fewLanded           // faults hit while nobody held the lock
-	faultMissed         // a planned fault never came
-	noExpiry            // holders were stopped, and none for longer than its lease
-	tooLate             // acquits: a fault that came just before the end
+	nothingDone        = iota // no operations at all
+	fewContended              // clients did not compete for the lock
+	faultWithoutEffect        // a fault had no observed effect
+	fewWhileHeld              // no fault hit while the lock was held
+	faultMissed               // a planned fault was not injected
+	noExpiry                  // holders were paused, but none for longer than its lease
+	tooLate                   // acquits: a fault just before the end
 )
 
 func biteRules() []string {
-	return []string{nothingDone: "no-operations", fewContended: "contended", faultSilent: "silent-fault",
-		fewLanded: "landed", faultMissed: "missed-fault", noExpiry: "no-expiry", tooLate: "too-late"}
+	return []string{nothingDone: "no-operations", fewContended: "contended", faultWithoutEffect: "fault-without-effect",
+		fewWhileHeld: "while-held", faultMissed: "missed-fault", noExpiry: "no-expiry", tooLate: "too-late"}
 }
 
-// checkBite asks whether the run could have shown anything at all. Silence is
-// evidence only if clients were in each other's way and the faults hit: a
-// grant is contended if another owner asked for the lock while it lasted, and a
-// fault landed if it was injected, or bit, while somebody held it; one aimed at
-// a client, while that client held it, or (unless it stops the client) waited for
-// an answer about it. A run whose only faults stop clients asks
-// what happens when a holder outlives its lease: some stall has to last that long.
+// checkBite finds out whether the run could have shown a violation at all. That none was found means something only
+// if clients competed for the lock and the faults hit. A grant is contended if another owner requested the lock
+// during the hold. A fault hits if it was injected, or its effect was observed, while the lock was held; a fault of a
+// client, if that client held the lock or, unless it pauses the client, had a request about it in flight. A run whose
+// only faults pause clients tests what happens when a holder outlives its lease: some pause has to last that long.
 func checkBite(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)
 	seen := v.faults(o)
-	injected, silent, landed := seen.injected, seen.silent, seen.landed
+	injected, silent, landed := seen.injected, seen.withoutEffect, seen.whileHeld
 	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{
 		"operations": int64(len(v.h.Spans)), "grants": int64(granted), "contended_grants": int64(contended),
 		"faults": int64(injected), "faults_that_bit": int64(injected - len(silent)), "faults_while_held": int64(landed),
@@ -47,12 +45,12 @@ func checkBite(v *view, o Options) Result {
 		if o.applies(nothingDone) {
 			missing = append(missing, "the history has no operations")
 		}
-	} else if need := threshold(o.MinContended, 2); contended < need && o.applies(fewContended) {
+	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
 		missing = append(missing, fmt.Sprintf("only %d of %s contended, at least %d are needed: use more clients "+
 			"or a longer run", contended, format.Count(granted, "grant"), need))
 	}
 	for _, f := range silent {
-		if !o.applies(faultSilent) {
+		if !o.applies(faultWithoutEffect) {
 			break
 		}
 		missing = append(missing, fmt.Sprintf("fault %s (%d) was injected at %s and had no observed effect",
@@ -63,7 +61,7 @@ func checkBite(v *view, o Options) Result {
 			missing = append(missing, fmt.Sprintf("planned fault %s was not injected: %s", f.Name, f.Detail))
 		}
 	}
-	if need := threshold(o.MinLanded, 1); injected > 0 && landed < need && o.applies(fewLanded) {
+	if need := threshold(o.MinFaultsWhileHeld, 1); injected > 0 && landed < need && o.applies(fewWhileHeld) {
 		missing = append(missing, fmt.Sprintf("%d of %s hit while the lock was held, at least %d needed",
 			landed, format.Count(injected, "fault"), need))
 	}
@@ -87,7 +85,7 @@ func checkBite(v *view, o Options) Result {
 	return r
 }
 
-// threshold reads an option in which 0 is the default and less is none.
+// threshold reads an option of which 0 is the default and less means none.
 func threshold(option, standard int) int {
 	switch {
 	case option == 0:
@@ -98,9 +96,8 @@ func threshold(option, standard int) int {
 	return option
 }
 
-// contended counts the holds during which another owner asked for the lock: an
-// attempt that was under way at some instant of the hold is one that the lock
-// had to refuse or keep waiting.
+// contended counts the holds during which another owner requested the lock: a request in flight at some instant of
+// the hold is one that the lock had to refuse or to delay.
 func (v *view) contended() int {
 	attempts := v.attempts()
 	total := 0
@@ -111,7 +108,7 @@ func (v *view) contended() int {
 			byEnd = slices.Clone(holds)
 			slices.SortFunc(byEnd, sooner)
 		}
-		var asked latestTwo // among those invoked before the end of the hold
+		var asked latestTwo // of those invoked before the end of the hold
 		n := 0
 		for _, i := range byEnd {
 			x := &v.holds[i]
@@ -131,7 +128,7 @@ func (v *view) contended() int {
 	return total
 }
 
-// attempts are the spans that asked for each key, in the order of their invocations.
+// attempts are the requests for each key, in the order of their invocations.
 func (v *view) attempts() [][]int32 {
 	byKey, count, total := make([][]int32, len(v.byKey)), make([]int32, len(v.byKey)), 0
 	asks := func(s *history.Span) bool {
@@ -155,7 +152,7 @@ func (v *view) attempts() [][]int32 {
 	return byKey
 }
 
-// lastTwo remembers the latest end that was added, and the latest of another owner.
+// latestTwo remembers the latest end that was added, and the latest one of another owner.
 type latestTwo struct{ first, second ofOwner }
 
 type ofOwner struct {
@@ -176,7 +173,7 @@ func (l *latestTwo) add(owner int32, end time.Duration) {
 	}
 }
 
-// without is the latest end of those that are not owner's, or -1.
+// without is the latest end of any other owner; -1 if there is none.
 func (l *latestTwo) without(owner int32) time.Duration {
 	switch {
 	case l.first.set && l.first.owner != owner:

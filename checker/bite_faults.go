@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// stall is the fault that stops a client for a while.
+	// pauseClient is the fault that stops a client for a while.
 	pauseClient = "pause-client"
-	// lateFault is how long before the end of the run a fault has to come to be
-	// asked for an effect; in a run of less than 4 s, a twentieth of it.
+	// lateFaultMargin is how long before the end of the run a fault has to come to be required to have an effect; in
+	// a run of less than 4 s it is a twentieth of the run.
 	lateFaultMargin = 200 * time.Millisecond
 )
 
-// struck is what faults did in a run.
+// faultEffects is what the faults of a run did.
 type faultEffects struct {
-	injected int             // that are counted
-	silent   []history.Fault // of these: never had an effect
-	landed   int             // of these: while the lock was held
-	late     int             // came too late to have an effect, and are not counted
-	expiry   string          // what is missing if holders were stopped; "": nothing
+	injected      int             // faults that count
+	withoutEffect []history.Fault // of these: without an observed effect
+	whileHeld     int             // of these: while the lock was held
+	late          int             // too late to have an effect: these do not count
+	expiry        string          // what is missing if holders were paused; "": nothing
 }
 
-// faults looks at what was injected. One that came just before the end, as a
-// drawn one may, and had no effect is not counted, unless there is no other.
+// faults examines what was injected. A fault just before the end, as a random one may be, does not count if it had no
+// effect, unless there is no other.
 func (v *view) faults(o Options) (s faultEffects) {
 	held := sync.OnceValue(v.heldAt)
 	bit, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
@@ -40,7 +40,7 @@ func (v *view) faults(o Options) (s faultEffects) {
 		}
 		counted[f.ID] = true
 		bit[f.ID] = bit[f.ID] || f.Phase == history.TookEffect
-		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
+		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
 		if client, ok := strings.CutPrefix(end, "client:"); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
 				f.Name != pauseClient && v.hasRequestInFlight(client, f.Time)
@@ -55,7 +55,7 @@ func (v *view) faults(o Options) (s faultEffects) {
 		case f.Time > last && o.applies(tooLate):
 			late[f.ID] = true
 		default:
-			s.silent = append(s.silent, f)
+			s.withoutEffect = append(s.withoutEffect, f)
 		}
 	}
 	if len(late) < len(counted) {
@@ -65,20 +65,20 @@ func (v *view) faults(o Options) (s faultEffects) {
 			delete(landed, id)
 		}
 	} else {
-		s.silent = v.silentFaults(bit)
+		s.withoutEffect = v.withoutEffect(bit)
 	}
 	s.injected = len(counted)
 	for id := range landed { // order does not matter
 		if landed[id] {
-			s.landed++
+			s.whileHeld++
 		}
 	}
 	s.expiry = v.missingExpiry()
 	return s
 }
 
-// silentFaults is the injected faults that never bit.
-func (v *view) silentFaults(bit map[int]bool) (silent []history.Fault) {
+// silentFaults are the injected faults without an observed effect.
+func (v *view) withoutEffect(bit map[int]bool) (silent []history.Fault) {
 	for _, f := range v.h.Faults {
 		if f.ID != 0 && f.Phase == history.Injected && !bit[f.ID] {
 			silent = append(silent, f)
@@ -87,9 +87,8 @@ func (v *view) silentFaults(bit map[int]bool) (silent []history.Fault) {
 	return silent
 }
 
-// lastActive is when the lock was last asked for, granted, refused or given back:
-// what comes after it, such as the probes of the end, is not the run that a fault
-// meets. Who waits is still there to be hit.
+// lastActive is when the lock was last requested, granted, refused or released. What comes later, such as the probes
+// at the end, is not a run that a fault can affect. A waiter can still be affected.
 func (v *view) lastActive() time.Duration {
 	last := time.Duration(-1)
 	for i := range v.h.Spans {
@@ -107,9 +106,9 @@ func (v *view) lastActive() time.Duration {
 	return last
 }
 
-// missingExpiry is what a run lacks whose only faults stop clients, of which
-// some held the lock, if no promise to one of them ended while it stood still.
-// A lock that promises without end cannot show an expiry, and is not asked for one.
+// missingExpiry says what is missing if the only faults paused clients, and some of these held the lock, but no
+// promise to them ended during a pause. A lock that promises without an end cannot show an expiry, and none is
+// required.
 func (v *view) missingExpiry() string {
 	healed := make(map[int]time.Duration)
 	for _, f := range v.h.Faults {
@@ -121,8 +120,8 @@ func (v *view) missingExpiry() string {
 			healed[f.ID] = f.Time
 		}
 	}
-	least := never // what was left of a promise when its holder went on
-	over := false  // a promise had ended before its holder was stopped
+	least := never // how long a promise still lasted when its holder resumed
+	over := false  // a promise had ended before its holder was paused
 	for _, f := range v.h.Faults {
 		if f.ID == 0 || f.Phase != history.Injected {
 			continue
@@ -166,7 +165,7 @@ func (h *hold) promisedUntil(t time.Duration) time.Duration {
 	return h.valid
 }
 
-// heldBy says whether the client of that number, as a word, certainly held any key at time t.
+// heldBy says whether the client with that number certainly held any key at t.
 func (v *view) heldBy(client string, t time.Duration) bool {
 	for i := range v.holds {
 		h := &v.holds[i]
@@ -180,9 +179,8 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 	return false
 }
 
-// asking says whether the client of that number, as a word, had asked a server
-// for something about a lock at time t and had no answer yet: what happens to
-// its connections then happens to the lock.
+// hasRequestInFlight says whether the client with that number had a request about a lock in flight at t: a fault of
+// its connections then affects the lock.
 func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
@@ -196,9 +194,9 @@ func (v *view) hasRequestInFlight(client string, t time.Duration) bool {
 	return false
 }
 
-// heldAt says whether somebody certainly held any key at a given time.
+// heldAt returns a function that says whether any key was certainly held at a time.
 func (v *view) heldAt() func(time.Duration) bool {
-	ends := make([][]time.Duration, len(v.byKey)) // greatest end so far
+	ends := make([][]time.Duration, len(v.byKey)) // latest end so far
 	for k, holds := range v.byKey {
 		last := time.Duration(-1)
 		ends[k] = make([]time.Duration, 0, len(holds))

@@ -2,13 +2,12 @@ package checker
 
 import "slices"
 
-// Catalog is every property that can be judged, in the order in which they are
-// told: what breaks a promise first, what could not be tested last.
+// Catalog is every property that can be judged. The first violated one is the headline of a verdict.
 func Catalog() []Spec {
 	return slices.Concat(holdingRows(), servingRows(), searchRows())
 }
 
-// holdingRows speak of who is in the lock, and of what it protects.
+// holdingRows are about who holds the lock, and about what it protects.
 func holdingRows() []Spec {
 	return []Spec{
 		{
@@ -56,7 +55,7 @@ func holdingRows() []Spec {
 	}
 }
 
-// servingRows speak of what the lock tells, and of whom it lets wait.
+// servingRows are about the lock's replies, and about its waiters.
 func servingRows() []Spec {
 	return []Spec{
 		{
@@ -104,7 +103,7 @@ func servingRows() []Spec {
 	}
 }
 
-// searchRows speak of the history as a whole.
+// searchRows are about the history as a whole.
 func searchRows() []Spec {
 	return []Spec{
 		{
@@ -124,7 +123,7 @@ func searchRows() []Spec {
 	}
 }
 
-// Find is the row of the catalogue with that name.
+// Find is the row of the catalogue with that name, and whether there is one.
 func Find(name Property) (Spec, bool) {
 	for _, s := range Catalog() {
 		if s.Name == name {

@@ -11,20 +11,20 @@ import (
 // The rules of damage.
 const (
 	lostUpdate  = iota
-	staleWrite  // with an older token than one seen
-	latestGrant // acquits: its writer was the latest to be granted the lock, whatever its token says
+	staleWrite  // with an older token than one already seen
+	latestGrant // acquits: its writer was the latest to be granted the lock, whatever its token is
 )
 
 func damageRules() []string {
 	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", latestGrant: "latest-grant"}
 }
 
-// touchLog follows the guarded resource, key by key.
+// touchLog is what is known of the guarded resource, by key.
 type touchLog struct {
-	token []uint64 // greatest token seen, by key
-	by    []int32  // the touch that brought it; -1: none
+	token []uint64 // greatest token seen
+	by    []int32  // the touch with that token; -1: none
 	write []int32  // the last touch that was accepted; -1: none
-	stale []uint64 // tokens that the resource has seen up to here are of a count that has begun anew
+	stale []uint64 // tokens up to this one are from before the counter restarted
 }
 
 func newTouchLog(keys int) *touchLog {
@@ -36,9 +36,8 @@ func newTouchLog(keys int) *touchLog {
 	return l
 }
 
-// newest is the greatest token seen before t and the touch that brought it.
-// What the resource itself said it had seen counts too: it may see tokens when
-// it is read, which leaves no touch behind.
+// newest is the greatest token seen before t, and the touch that had it. What the resource itself reports to have
+// seen counts too: it may see tokens when it is read, which leaves no touch.
 func (l *touchLog) newest(t *history.Touched) (token uint64, by int32) {
 	if t.MaxSeen > max(l.token[t.Key], l.stale[t.Key]) {
 		return t.MaxSeen, -1
@@ -55,18 +54,18 @@ func (l *touchLog) add(i int32, t *history.Touched) {
 	}
 }
 
-// restart forgets the tokens seen before t, which belong to a count that was lost.
+// restart forgets the tokens seen before t: the counter that they come from was lost.
 func (l *touchLog) restart(t *history.Touched) {
 	l.stale[t.Key] = max(l.stale[t.Key], l.token[t.Key], t.MaxSeen)
 	l.token[t.Key], l.by[t.Key] = 0, -1
 }
 
-// damageLog is what is known of the guarded resource while its log is read.
+// damageLog is the state of checkDamage.
 type damageLog struct {
-	fence   *touchLog // what an enforcing resource would have known
-	seen    *touchLog // the same, without the tokens of a count that has begun anew
+	fence   *touchLog // what an enforcing resource would have seen
+	seen    *touchLog // the same, without the tokens from before the counter restarted
 	counts  map[string]int64
-	granted map[int32]map[uint64]bool // by key: the tokens that grants told; see tokenTold
+	granted map[int32]map[uint64]bool // by key: the tokens of known grants, see tokenGranted
 }
 
 func newDamageLog(keys int) *damageLog {
@@ -74,20 +73,17 @@ func newDamageLog(keys int) *damageLog {
 		counts: map[string]int64{"writes": 0, "lost": 0, "stale": 0, "refused": 0, "refused_if_fenced": 0}}
 }
 
-// checkDamage counts what the lock should have prevented, at the one place
-// where it can be seen beyond doubt: the guarded resource. A write is lost
-// when the counter was not any more what the writer had read: the write
-// before it is overwritten. A write is stale when a newer token had been seen.
+// checkDamage counts what the lock should have prevented, at the one place where it can be observed with certainty:
+// the guarded resource. A write is lost if the counter was not what the writer had read: it overwrites the write
+// before it. A write is stale if a newer token had been seen.
 //
-// The first is exact: the resource is part of the harness, arrivals have one order,
-// and a client that held the lock alone would have found what it read. The
-// second trusts the tokens, unless it is certain that they lie: a writer that was
-// the latest of all to be granted the lock is not late, it has the small token of
-// a count that began anew (a failover may lose the counter). That is a fault of
-// fencing, which convicts it, and no harm to what was written.
+// The first is exact: the resource is part of the harness, arrivals have one order, and a client that held the lock
+// alone would have found what it had read. The second relies on the tokens, unless they are certainly wrong: if its
+// writer was the latest to be granted the lock, it has the small token of a counter that restarted (a failover may
+// lose the counter). That is a violation of fencing, not damage.
 //
-// The count refused_if_fenced is what an enforcing resource would have refused:
-// the writes with an older token than one seen before, whoever made them.
+// The count refused_if_fenced is what an enforcing resource would have refused: writes with an older token than one
+// already seen, whichever client made them.
 func checkDamage(v *view, o Options) Result {
 	found := newFindings(o)
 	log := newDamageLog(len(v.h.Keys))
@@ -130,9 +126,8 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	log.seen.add(i, t)
 }
 
-// tokenTold says whether some grant told of a token. One that the resource has seen
-// and nobody was told of belongs to an acquire of unknown outcome, which may be
-// later than any that is known.
+// tokenGranted says whether a known grant has a token. A token that only the resource has seen belongs to an acquire
+// of unknown outcome, which may be later than all known ones.
 func (v *view) tokenGranted(log *damageLog, key int32, token uint64) bool {
 	tokens := log.granted[key]
 	if tokens == nil {
@@ -145,10 +140,9 @@ func (v *view) tokenGranted(log *damageLog, key int32, token uint64) bool {
 	return tokens[token]
 }
 
-// isLatest says whether the writer of t was certainly the latest to be granted
-// the lock when t arrived. Every other grant told by then had returned before
-// the writer asked, or its hold was over when the writer's grant returned, which
-// was not yet run out. So fencing knows the order of the two; see checkFencing.
+// isLatest says whether the writer of t was certainly the latest to be granted the lock when t arrived: every other
+// known grant had returned before the writer's request, or its hold was over when the writer's grant returned, whose
+// promise was in force then. The order of the two is certain in both cases, see checkFencing.
 func (v *view) isLatest(t *history.Touched) bool {
 	holds := v.byKey[t.Key]
 	end := sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t.Time })
@@ -190,8 +184,8 @@ func (v *view) damageResult(found *findings, counts map[string]int64) Result {
 	return r
 }
 
-// writerOf is the hold under which a touch was made: the last one of the same
-// owner that was granted before it. It is nil if the writer never held the lock.
+// writerOf is the hold in which a touch was made: the last one of the same owner that was granted before it; nil if
+// there is none.
 func (v *view) writerOf(touch int32) *hold {
 	t := &v.h.Touches[touch]
 	holds := v.byKey[t.Key]
@@ -204,8 +198,8 @@ func (v *view) writerOf(touch int32) *hold {
 	return nil
 }
 
-// proof is what shows that touch y was wrong: the touch x before it or, if
-// there was none, the grant under which it was made.
+// touchEvidence is the evidence against touch y: the touch x before it or, without one, the grant in whose hold it
+// was made.
 func (v *view) touchEvidence(x, y int32) []int {
 	last := int(v.h.Touches[y].Index)
 	if x >= 0 {
@@ -249,8 +243,7 @@ func (v *view) damageViolation(f finding) Violation {
 	return w
 }
 
-// damageClass blames the lock only if both writers held it and were inside what
-// they were promised.
+// damageClass is a broken promise only if both writers held the lock and were inside their promises.
 func (v *view) damageClass(f finding) Class {
 	for _, i := range []int32{f.x, f.y} {
 		if i < 0 {

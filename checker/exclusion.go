@@ -8,16 +8,16 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// maxPairs bounds the pairs that are looked at when a lock excludes nobody:
-// their number grows with the square of the holds.
+// maxPairs bounds the pairs that are examined if a lock does not exclude: their number grows with the square of the
+// number of holds.
 const maxPairs = 1 << 22
 
 // The rules of exclusion and of lease-exclusion.
 const (
 	heldTwice    = iota // two holds at once
 	readersShare        // acquits: both only read
-	permitsShare        // acquits: a semaphore has room for several
-	leasesOver          // acquits lease-exclusion: one promise had run out
+	permitsShare        // acquits: a semaphore has several permits
+	leasesOver          // acquits lease-exclusion: one promise had ended
 )
 
 func exclusionRules() []string {
@@ -26,26 +26,21 @@ func exclusionRules() []string {
 
 func leaseExclusionRules() []string { return append(exclusionRules(), "promise-over") }
 
-// checkExclusion looks for overlapping holds: the interval sweep.
+// checkExclusion looks for overlapping holds with an interval sweep.
 //
-// It is exact. Say a hold's acquire was invoked at a and returned at b, its
-// release was invoked at c and returned at d (never, if the outcome is not
-// known). Wherever the servers granted and took back the hold, they did it at
-// some x in [a,b] and some y in [c,d]: so the hold contains its core [b,c], and
-// two overlapping cores prove two holders at once (no false alarm). And if no
-// two cores overlap, granting each at b and taking it back at c is a legal
-// order (nothing is missed). An acquire of unknown outcome may never have
-// happened; a release of unknown outcome may have happened when it was invoked.
-// Re-entry by the owner is legal inside a hold and changes neither end; nor does
-// an owner that reads and writes stand in its own way.
+// It is exact. Let the acquire of a hold be invoked at a and return at b, and its release be invoked at c and return
+// at d (never, if the outcome is unknown). The servers began the hold at some x in [a,b] and ended it at some y in
+// [c,d]; so the hold contains its core [b,c], and two overlapping cores prove two holders at once (no false alarm).
+// And if no two cores overlap, it is a legal order to grant each at b and to end it at c (nothing is missed). An
+// acquire of unknown outcome may have had no effect; a release of unknown outcome may have taken effect when it was
+// invoked. A re-entry by the owner is legal inside a hold and changes neither end; an owner that reads and writes
+// does not conflict with itself.
 //
-// Belief ends sooner than c if the client was told that its hold was lost, or
-// crashed. Closed intervals: touching in one instant is no overlap, but a hold
-// of no length strictly inside another is one.
+// Belief ends before c if a loss was reported or the client crashed. Intervals are closed: touching at one instant is
+// no overlap, but a hold of no length strictly inside another one is.
 //
-// Two that only read may be in together (see readers_writer.go), and how many
-// permits are out is another question (see permits.go): where there are
-// several, nobody is excluded.
+// Two readers may hold the lock at once (see readers_writer.go). A key with several permits does not exclude; how
+// many are held is counted in permits.go.
 func checkExclusion(v *view, o Options) Result {
 	found := newFindings(o)
 	all := v.overlaps(v.exclusive(o), func(x, y int32, s segment) {
@@ -63,8 +58,7 @@ func checkExclusion(v *view, o Options) Result {
 	return v.holdsResult(r, all, "")
 }
 
-// holdsResult fills in what is the same for both kinds of exclusion; when says
-// where the holds did not meet.
+// holdsResult fills in what both kinds of exclusion share; when says at what time no two holds overlapped.
 func (v *view) holdsResult(r Result, all bool, when string) Result {
 	r.Counts = map[string]int64{"holds": int64(len(v.holds)), "overlaps": int64(r.Total)}
 	switch {
@@ -82,8 +76,8 @@ func (v *view) holdsResult(r Result, all bool, when string) Result {
 	return r
 }
 
-// tellExclusion says what was found to be true: of readers, and of the permits of
-// a semaphore, several may be in at once.
+// summarizeExclusion says what was found to hold. Readers, and owners of permits of a semaphore, may hold a lock at
+// once.
 func (v *view) summarizeExclusion(r *Result, when string) {
 	alone, readers, others := 0, false, 0
 	for key, holds := range v.byKey {
@@ -108,16 +102,16 @@ func (v *view) summarizeExclusion(r *Result, when string) {
 	}
 }
 
-// excludes says whether a key is held by one at a time, but for readers.
+// excludes says whether a key has one holder at a time, except for readers.
 func (v *view) excludes(key int32) bool {
 	limit := v.h.Limit(key)
 	return limit == 0 || limit == 1
 }
 
-// believed ends a hold where the owner ceased to rely on it.
+// beliefEnd is when the owner stopped relying on a hold.
 func beliefEnd(h *hold) time.Duration { return h.until }
 
-// exclusive is the pairs that exclusion speaks of.
+// exclusive are the pairs of holds that exclusion is about.
 func (v *view) exclusive(o Options) overlapQuery {
 	p := overlapQuery{slack: o.ClockError, end: beliefEnd, share: o.applies(readersShare)}
 	if len(v.h.Limits) == 0 || !o.applies(permitsShare) {
@@ -130,11 +124,10 @@ func (v *view) exclusive(o Options) overlapQuery {
 	return p
 }
 
-// shown is the end of a segment, or that of the run if it never ends.
+// clipped is the end of a segment, or the end of the run if it never ends.
 func (v *view) clipped(s segment) time.Duration { return max(s.from, min(s.until, v.h.End)) }
 
-// blame says whether an overlap broke a promise or outlived a lease, and a
-// clause for people.
+// blame is the class of an overlap, and a clause about it.
 func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 	if p := bothPromised(x, y, s.from, s.until); p.until-p.from > o.ClockError || (s.from == s.until &&
 		x.promisedAt(s.from) && y.promisedAt(s.from)) {
@@ -148,8 +141,8 @@ func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 		v.client(late.span), format.Instant(late.lapsed(s.until)))
 }
 
-// pairViolation tells of two holds at once. The proof is that both had been
-// granted, and the event that ended the first, which came later.
+// pairViolation is a violation by two holds at once. The evidence is both grants, and the event that ended the first
+// hold, which came later.
 func (v *view) pairViolation(x, y *hold, s segment) Violation {
 	key := v.h.Keys[x.key]
 	w := Violation{

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Words of an expectation besides the names of properties.
+// Keys of an expectation besides the names of properties.
 const (
 	ExpectVerdict = "verdict" // safe, unsafe or inconclusive
 	ExpectClass   = "class"   // of the verdict
 )
 
-// Unexpected compares a judgement with what was expected of it, by property
-// name, "verdict" or "class", and says in a sentence each what is otherwise;
-// empty if all is as expected. A run that was never judged is never as expected.
+// Unexpected compares a judgement with an expectation by property name, "verdict" or "class". It returns a sentence
+// for each difference. A property that was not judged is never as expected.
 func Unexpected(j Judgement, expect map[string]string) []string {
 	got := map[string]string{ExpectVerdict: string(j.Verdict), ExpectClass: string(j.Class)}
 	for _, r := range j.Results {

@@ -11,36 +11,32 @@ import (
 
 // The rules of fencing.
 const (
-	tokenOrder    = iota // of grants, by real time
-	tokenTwice           // two holds with one token
-	tokenOfHolder        // of holds, by the order of holding
-	tookOld              // the resource accepted an old token
-	refusedNew           // the resource refused a current token
-	tokenPromised        // acquits: a slow reply told of a grant that had run out
-	tokenAlone           // acquits: readers and semaphores have no order of holding
+	tokenOrder     = iota // of grants, in real time
+	tokenTwice            // two holds with one token
+	tokenOfHolder         // of holds, in the order of holding
+	acceptedOld           // the resource accepted an old token
+	refusedCurrent        // the resource refused a current token
+	grantExpired          // acquits: a slow reply reported a grant whose promise had ended
+	notExclusive          // acquits: readers, and holders of permits, have no order of holding
 )
 
 func fencingRules() []string {
 	return []string{tokenOrder: "order", tokenTwice: "twice", tokenOfHolder: "order-of-holding",
-		tookOld: "took-old", refusedNew: "refused-current", tokenPromised: "grant-run-out", tokenAlone: "not-alone"}
+		acceptedOld: "accepted-old", refusedCurrent: "refused-current", grantExpired: "grant-expired", notExclusive: "not-exclusive"}
 }
 
-// checkFencing judges what fencing rests upon: tokens that grow with every
-// grant, and a resource that enforces them.
+// checkFencing judges what fencing depends on: tokens that grow with every grant, and a resource that enforces them.
 //
-// Grants. If one grant had returned before another was invoked, their order is
-// certain and so is that of their tokens. If they were concurrent, their order
-// follows from holding: who was still promised the lock when its grant returned
-// was the latest holder then, so nobody whose hold had ended before can have a
-// greater token. (Without that promise nothing follows: a slow reply may tell
-// of a grant that had long run out.)
+// Grants. If one grant returned before another was invoked, their order is certain, and so is that of their tokens.
+// If they were concurrent, their order follows from holding: an owner whose promise was in force when its grant
+// returned was the latest holder then, so no hold that had ended before has a greater token. (Without that promise
+// nothing follows: a slow reply may report a grant that expired long ago.)
 //
-// Two readers may share a token, and several permits are out at once in no
-// order of holding: of these only the order by real time is judged.
+// Two readers may share a token, and several permits are held at once in no particular order: of these only the order
+// in real time is judged.
 //
-// Resource. Its own log is in the order of arrival, so one pass decides. A
-// resource that does not enforce anything breaks no rule here; what it let in
-// is damage (see damage.go).
+// Resource. Its own log is in the order of arrival, so one pass decides. A resource that does not enforce tokens
+// violates nothing here; what it accepted is damage (see damage.go).
 func checkFencing(v *view, o Options) Result {
 	found := newFindings(o)
 	tokens := 0
@@ -51,7 +47,7 @@ func checkFencing(v *view, o Options) Result {
 		}
 		grants := make([]int32, 0, n)
 		for _, i := range holds {
-			if v.minted(i) {
+			if v.hasToken(i) {
 				grants = append(grants, i)
 			}
 		}
@@ -71,13 +67,12 @@ func checkFencing(v *view, o Options) Result {
 	return r
 }
 
-// tokensGrow counts the grants with tokens, and is the quick answer: if tokens grow in the order in which grants
-// returned, then no pair can break a rule, because in each rule the first grant
-// returned before the second.
+// tokensGrow counts the grants with tokens, and is a fast path: if tokens grow in the order in which grants returned,
+// no pair violates a rule, because in each rule the first grant returned before the second.
 func (v *view) tokensGrow(holds []int32) (tokens int, grow bool) {
 	grow, last := true, uint64(0)
 	for _, i := range holds {
-		if !v.minted(i) {
+		if !v.hasToken(i) {
 			continue
 		}
 		token := v.holds[i].token
@@ -88,13 +83,13 @@ func (v *view) tokensGrow(holds []int32) (tokens int, grow bool) {
 	return tokens, grow
 }
 
-// minted says that a hold has a token. An inner one has none of its own.
-func (v *view) minted(i int32) bool {
+// hasToken says whether a hold has a token. An inner hold has none of its own.
+func (v *view) hasToken(i int32) bool {
 	h := &v.holds[i]
 	return !h.inner && (h.token != 0 || v.h.Spans[h.span].Zero)
 }
 
-// judgeTokens reports for each grant at most one earlier grant that it breaks a rule with.
+// judgeTokens reports for each grant at most one earlier grant with which it violates a rule.
 func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings) {
 	byCall := v.sorted(grants, func(h *hold) time.Duration { return h.asked })
 	guilty := make(map[int32]bool)
@@ -115,39 +110,38 @@ func (v *view) judgeTokens(grants []int32, slack time.Duration, found *findings)
 	first := make(map[uint64]int32, len(grants))
 	for _, y := range grants {
 		x, twice := first[v.holds[y].token]
-		if twice && (alone(x) || alone(y) || found.off.has(tokenAlone)) {
+		if twice && (alone(x) || alone(y) || found.off.has(notExclusive)) {
 			report(tokenTwice, x, y)
 		} else {
 			first[v.holds[y].token] = y
 		}
 	}
-	line := grants
-	if !found.off.has(tokenAlone) {
-		line = slices.DeleteFunc(slices.Clone(grants), func(i int32) bool { return !alone(i) })
+	ordered := grants
+	if !found.off.has(notExclusive) {
+		ordered = slices.DeleteFunc(slices.Clone(grants), func(i int32) bool { return !alone(i) })
 	}
-	byEnd := v.sorted(line, func(h *hold) time.Duration { return h.until })
-	before = v.greatestBefore(byEnd, line, func(x, y *hold) bool { // in one instant there is no order
+	byEnd := v.sorted(ordered, func(h *hold) time.Duration { return h.until })
+	before = v.greatestBefore(byEnd, ordered, func(x, y *hold) bool { // within one instant there is no order
 		return x.until <= y.from-slack && x.from < y.from
 	})
-	for n, j := range line {
+	for n, j := range ordered {
 		y := &v.holds[j]
 		x := before[n]
-		if x >= 0 && v.holds[x].token > y.token && (y.promisedAt(y.from) || found.off.has(tokenPromised)) {
+		if x >= 0 && v.holds[x].token > y.token && (y.promisedAt(y.from) || found.off.has(grantExpired)) {
 			report(tokenOfHolder, x, j)
 		}
 	}
 }
 
-// sorted is grants in the order of some time of theirs.
+// sorted is a list of grants sorted by a time.
 func (v *view) sorted(grants []int32, key func(*hold) time.Duration) []int32 {
 	s := slices.Clone(grants)
 	slices.SortStableFunc(s, func(i, j int32) int { return cmp.Compare(key(&v.holds[i]), key(&v.holds[j])) })
 	return s
 }
 
-// greatestBefore is, for each grant of ys, the one of xs with the greatest token
-// that comes before it (-1: none). Both lists are in an order in which before
-// is monotone.
+// greatestBefore is, for each grant of ys, the one of xs with the greatest token that comes before it; -1 if there is
+// none. Both lists are sorted so that before is monotone.
 func (v *view) greatestBefore(xs, ys []int32, before func(x, y *hold) bool) []int32 {
 	greatest := make([]int32, len(ys))
 	n, best := 0, int32(-1)
@@ -163,8 +157,7 @@ func (v *view) greatestBefore(xs, ys []int32, before func(x, y *hold) bool) []in
 	return greatest
 }
 
-// judgeResource passes over what enforcing resources did and says how many
-// writes they judged.
+// judgeResource examines what enforcing resources did, and returns how many writes they checked.
 func (v *view) judgeResource(found *findings) int {
 	log := newTouchLog(len(v.h.Keys))
 	fenced := 0
@@ -178,16 +171,16 @@ func (v *view) judgeResource(found *findings) int {
 		fenced++
 		switch {
 		case t.Accepted && t.Token < newest:
-			found.add(finding{rule: tookOld, x: by, y: int32(i), start: t.Time, end: t.Time})
+			found.add(finding{rule: acceptedOld, x: by, y: int32(i), start: t.Time, end: t.Time})
 		case !t.Accepted && t.Token != 0 && t.Token >= newest:
-			found.add(finding{rule: refusedNew, x: by, y: int32(i), start: t.Time, end: t.Time})
+			found.add(finding{rule: refusedCurrent, x: by, y: int32(i), start: t.Time, end: t.Time})
 		}
 	}
 	return fenced
 }
 
 func (v *view) fencingViolation(f finding) Violation {
-	if f.rule >= tookOld {
+	if f.rule >= acceptedOld {
 		return v.resourceViolation(f)
 	}
 	x, y := &v.holds[f.x], &v.holds[f.y]
@@ -234,7 +227,7 @@ func (v *view) resourceViolation(f finding) Violation {
 	who := t.Process.Client(v.h.Clients)
 	w.Clients = append(w.Clients, who)
 	w.Owners = append(w.Owners, v.h.Owners[t.Owner])
-	if f.rule == tookOld {
+	if f.rule == acceptedOld {
 		w.Rule = "an enforcing resource refuses a token older than one it has seen"
 		w.Text = fmt.Sprintf("the resource guarded by %s accepted token %d of client %d at %s although it had seen token %d",
 			lockName(key), t.Token, who, format.Instant(t.Time), newest)

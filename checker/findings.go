@@ -8,16 +8,15 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// finding is a violation before it is put into words: x and y are what it is
-// about (holds, touches or spans, as the rule has it), y the later one.
+// finding is a violation before it is put into words: x and y are what it is about, y the later one. The rule decides
+// whether they are holds, touches or spans.
 type finding struct {
 	rule       int
 	x, y       int32
 	start, end time.Duration
 }
 
-// findings counts violations and remembers the worst, so that a lock that
-// excludes nobody does not fill the memory.
+// findings counts violations and keeps the worst of them, so that a lock without exclusion does not fill the memory.
 type findings struct {
 	off   disabledRules
 	keep  int
@@ -43,7 +42,7 @@ func (f *findings) add(n finding) {
 	}
 }
 
-// prune keeps the longest, of those the earliest.
+// prune keeps the longest findings; of equally long ones the earliest.
 func (f *findings) prune() {
 	slices.SortFunc(f.kept, func(a, b finding) int {
 		return cmp.Or(
@@ -53,7 +52,7 @@ func (f *findings) prune() {
 	f.kept = f.kept[:min(len(f.kept), f.keep)]
 }
 
-// result puts the findings into a Result; word makes a violation of one.
+// result makes a Result of the findings; word makes a violation of one.
 func (f *findings) result(p Property, word func(finding) Violation) Result {
 	r := Result{Property: p, Outcome: Holds, Total: f.total}
 	f.prune()

@@ -7,29 +7,29 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Hold is one owner's possession of a lock: from the outermost acquire that was granted to the first event after which
-// the owner did not rely on the lock any more. Reading and writing are separate holds, also if one begins inside the
-// other. Of a semaphore each acquire is a hold, and a release gives back the permits that were taken last.
+// Hold is one owner's possession of a lock: from the outermost acquire that was granted to the first event after
+// which the owner did not rely on the lock any more. Reading and writing are separate holds, also if one begins
+// inside the other. Of a semaphore each acquire is a hold, and a release returns the permits that were acquired last.
 type Hold struct {
 	Key       int32         // index into History.Keys
 	Owner     int32         // index into History.Owners
 	Span      int32         // index into History.Spans: the outermost acquire
 	Client    int           // whose process acquired it
 	Token     uint64        // fencing token of the grant; 0: none
-	Permits   int32         // taken with it; 0: the key is not a semaphore
+	Permits   int32         // acquired with it; 0: the key is not a semaphore
 	Reader    bool          // shared with other readers; false: exclusive
 	Uncertain bool          // its owner had two operations in flight at once: no checker judges its holds
 	Asked     time.Duration // acquire invoked
 	From      time.Duration // acquire returned
-	Until     time.Duration // the owner stopped relying on it, see End; history.Infinity if it did not
-	Promises  []Promise     // in the order of time, disjoint
-	End       HoldEnd       // why Until is what it is
+	Until     time.Duration // when the owner stopped relying on it, see End; history.Infinity if it did not
+	Promises  []Promise     // disjoint, by time
+	End       HoldEnd       // what ended it
 	Granted   int32         // index of the event that completed the acquire
 	Ended     int32         // index of the event that End names; -1 if none did
 }
 
-// Promise is an interval for which the owner was promised the lock. A renewal that came in time extends the promise
-// before it; one that came too late makes a new one.
+// Promise is an interval for which the lock was promised. A renewal in time extends the promise before it; one that
+// comes too late begins a new one.
 type Promise struct {
 	From, Until time.Duration // Until is history.Infinity if the lock was granted without a lease
 }
@@ -48,8 +48,8 @@ const (
 	Crashed        HoldEnd = "client crashed"
 )
 
-// FindHolds is every hold of a history, in the order of the grants. These are the holds that [Judge] judges, and those
-// of owners that it cannot judge, see [Hold.Uncertain]. Of the options only Permits and LockKind matter. [LiveHolds]
+// FindHolds returns every hold of a history in the order of the grants: those that [Judge] judges, and those of
+// owners that it cannot judge, see [Hold.Uncertain]. Of the options only Permits and LockKind matter. [LiveHolds]
 // finds the same holds while a run is in progress.
 func FindHolds(h *history.History, o Options) []Hold {
 	h = o.withLimits(h)

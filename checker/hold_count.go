@@ -11,14 +11,14 @@ import (
 
 // The rules of hold-count.
 const (
-	wrongCount    = iota // the count in an answer is not the depth
-	ownerRefused         // the owner could not take what it held
-	overReleased         // a release was right although all had been given back
+	wrongCount    = iota // the count in a reply is not the depth
+	ownerRefused         // the owner could not acquire what it held
+	overReleased         // a release succeeded although all levels had been released
 	freedTooSoon         // another was granted the lock after an inner release
 	heldTooLong          // a try was refused after the last release
-	countLapsed          // acquits: the promise had run out, so that counting may have begun anew
-	countUnproved        // acquits: an owner with unknown outcomes has no certain depth
-	takenAgain           // a lock that is not reentrant was granted to its own holder
+	countLapsed          // acquits: the promise had ended, so that counting may have begun again
+	countUnproved        // acquits: the depth of an owner with unknown outcomes is not certain
+	takenAgain           // a lock that is not reentrant was granted to its holder
 )
 
 func holdCountRules() []string {
@@ -27,22 +27,17 @@ func holdCountRules() []string {
 		countUnproved: "unknown-depth", takenAgain: "taken-again"}
 }
 
-// checkHoldCount judges a lock that its owner can take again and again: as many
-// releases as acquires free it, not fewer and not more (redisson#7367: one
-// acquire, sent twice, counted twice and was never freed).
+// checkHoldCount judges a lock that its owner can acquire several times: it is free after as many releases, not fewer
+// and not more (redisson#7367: an acquire that was sent twice counted twice and was never freed).
 //
-// An owner does one thing after another, so its depth is known by counting, as
-// long as no operation of unknown outcome is among them; such owners are not
-// judged. A count is compared only while the hold's promise is in force: after
-// that it may be another hold, which counts from one. The other rules follow
-// from the extents of exclusion.go. All are linear but for a binary search for
-// each refused try.
+// The depth of a sequential owner is known by counting, unless an operation of unknown outcome is among its
+// operations; such owners are not judged. A count is compared only while the promise of the hold is in force: after
+// that it may be another hold, which counts from one. The other rules follow from the intervals of exclusion.go. All
+// take linear time, except for a binary search for each refused try.
 //
-// Reading and writing are counted apart. Releases seldom tell in which mode they
-// are; so after one by an owner that does both, and until all is given back, only
-// the sum of its counts is certain, and no more is judged than that nothing
-// exceeds it. A lock that is meant to be a plain mutex (Options.LockKind) may not
-// be granted again to its holder at all.
+// Reading and writing are counted separately. Releases seldom record a mode; so after one by an owner that does both,
+// and until it has released both, only the sum of its counts is certain, and only a count that exceeds it is a
+// violation. A lock that is meant to be a plain mutex (Options.LockKind) must not be granted again to its holder.
 func checkHoldCount(v *view, o Options) Result {
 	c := holdCounts{view: v, o: o, found: newFindings(o)}
 	if len(v.levels) > 0 || len(v.counted) > 0 || len(v.orphans) > 0 {
@@ -70,13 +65,13 @@ type holdCounts struct {
 	o         Options
 	found     *findings
 	uncertain []bool            // by owner: its depth is not known
-	regranted map[ownerKey]bool // who took a key again inside a hold
-	deep      []int32           // spans with which holds began that were taken again
+	regranted map[ownerKey]bool // owners that acquired a key again inside a hold
+	deep      []int32           // outermost acquires of holds that were entered again
 	counted   int               // counts compared
 	nested    int
 }
 
-// judge looks at the levels that the fold of the holds noted, then at what they say about other owners.
+// judge judges the recorded levels, then what they imply for other owners.
 func (c *holdCounts) judge() {
 	c.findUncertain()
 	for _, i := range c.view.counted {
@@ -122,7 +117,7 @@ func (c *holdCounts) judge() {
 	c.stuck()
 }
 
-// findUncertain finds the owners that did two things at once, or something of unknown outcome, or lost a hold.
+// findUncertain finds the owners that are concurrent, have an unknown outcome, or lost a hold.
 func (c *holdCounts) findUncertain() {
 	c.uncertain = make([]bool, len(c.h.Owners))
 	for owner, is := range c.ownerOrder {
@@ -141,7 +136,7 @@ func (c *holdCounts) findUncertain() {
 	}
 }
 
-// overRelease judges a release that was right although its owner had given back all that it had taken.
+// overRelease judges a release that succeeded although its owner had released all levels.
 func (c *holdCounts) overRelease(i int32) {
 	s := &c.h.Spans[i]
 	last, before := c.lastHold(s.Owner, s.Key, s.Call)
@@ -153,8 +148,8 @@ func (c *holdCounts) overRelease(i int32) {
 	}
 }
 
-// freed looks for a grant to another that came after an inner release, while the owner was still inside and inside its
-// promise.
+// freed looks for a grant to another owner after an inner release, while the owner still held the lock and its
+// promise was in force.
 func (c *holdCounts) freed(l *level) {
 	r, x := &c.h.Spans[l.span], &c.holds[l.hold]
 	holds := c.byKey[r.Key]

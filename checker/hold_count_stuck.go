@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// stuck looks for tries that were refused after the last release of a hold
-// that had been taken more than once, when nobody can have held the lock: every
-// hold told before had certainly been given back, every later one was not asked
-// for yet, and no acquire of unknown outcome can have been granted.
+// stuck looks for tries that were refused after the last release of a nested hold, when no client can have held the
+// lock: every earlier hold had certainly been released, no later one was requested yet, and no acquire of unknown
+// outcome can have been granted.
 func (c *holdCounts) stuck() {
 	if len(c.deep) == 0 {
 		return
@@ -38,10 +37,10 @@ func (c *holdCounts) stuck() {
 	}
 }
 
-// reach is how far the holds of a key can have reached into a time between them.
+// reach is how far the holds of a key can extend into the time between them.
 type reach struct {
 	back   []time.Duration // until when the first n of them can have lasted
-	called []time.Duration // from when on all but the first n can have been there
+	called []time.Duration // from when on all but the first n can have begun
 }
 
 func (c *holdCounts) reachOf(holds []int32) reach {

@@ -6,17 +6,17 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// holdBuilder makes holds out of operations, in the order of their effects.
+// holdFold finds holds: it applies operations and notices in the order of their effects.
 type holdFold struct {
 	openHolds
 	lostOwners map[int32]bool    // owners that lost a hold
-	hasLost    map[ownerKey]bool // where an open hold was lost
+	hasLost    map[ownerKey]bool // owners with an open hold that is lost
 	clients    byClient
-	all        bool // also of owners whose operations overlap
+	all        bool // also those of concurrent owners
 	blurred    map[ownerKey]bool
 }
 
-// find is the open hold of an owner at a key, to read or to write; or nil.
+// find is the open hold of an owner at a key, in the given mode; nil if there is none.
 func (b *holdFold) find(owner, key int32, reader bool) *hold {
 	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
 		if h := &b.holds[i]; h.key == key && h.reader == reader {
@@ -26,10 +26,8 @@ func (b *holdFold) find(owner, key int32, reader bool) *hold {
 	return nil
 }
 
-// released is the hold that a release gives back a part of. Few histories tell
-// in which mode they release. Of an owner that reads and writes, a release that
-// does not say so is taken to end the writing: then it certainly reads on, and
-// nothing else is certain.
+// released is the hold that a release belongs to. Few histories record the mode of a release. If the owner both reads
+// and writes, a release without a mode is taken to end the write: that it still reads is all that is certain then.
 func (b *holdFold) released(s *history.Span) *hold {
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil {
 		return h
@@ -37,7 +35,7 @@ func (b *holdFold) released(s *history.Span) *hold {
 	return b.find(s.Owner, s.Key, s.Write)
 }
 
-// each visits the holds of an owner at a key that it relies on; of a semaphore, the latest one.
+// each visits the holds of an owner at a key that it relies on; of a semaphore only the latest one.
 func (b *holdFold) each(owner, key int32, visit func(h *hold)) {
 	for i := b.list(owner, key); i >= 0; {
 		h := &b.holds[i]
@@ -70,8 +68,8 @@ func (b *holdFold) span(i int32, s *history.Span) {
 	}
 }
 
-// acquire begins a hold, or goes one deeper into it. An acquire of unknown
-// outcome does neither: it may have had no effect, and only what is certain counts.
+// acquire begins a hold or enters one again. An acquire of unknown outcome does neither: it may have had no effect,
+// and only what is certain counts.
 func (b *holdFold) acquire(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
 		b.acquirePermits(i, s)
@@ -79,9 +77,9 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	}
 	h := b.find(s.Owner, s.Key, !s.Write)
 	debt := int32(0)
-	if h != nil && h.ending == endOpen && h.depth == 0 { // believed over, but never given back: taken once more
+	if h != nil && h.ending == endOpen && h.depth == 0 { // the owner stopped relying on it, but its releases failed
 		debt, h.core, h.ending = h.failedReleases, s.Return, endUnknown
-		b.usage[s.Key] |= usageNested // as the servers see it
+		b.usage[s.Key] |= usageNested // for the servers this is a re-entry
 		b.regrants = append(b.regrants, i)
 		b.note(h, level{span: i, depth: debt + 1, what: reentered, lapsed: s.Return >= h.lastPromise()})
 		b.close(h)
@@ -93,7 +91,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		h.promise(s.Return, promised(s))
 		return
 	}
-	if h != nil { // told lost, and taken anew
+	if h != nil { // lost, and acquired again
 		b.close(h)
 	}
 	b.begin(i, s, 1)
@@ -103,7 +101,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	b.compare(i, s, h, false)
 }
 
-// begin appends a hold that begins with a grant.
+// begin appends the hold that begins with a grant.
 func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 	b.holds = append(b.holds, hold{
 		asked: s.Call, from: s.Return, until: never, core: never, freeBy: never,
@@ -114,7 +112,7 @@ func (b *holdFold) begin(i int32, s *history.Span, depth int32) {
 	b.push(int32(len(b.holds) - 1))
 }
 
-// alongside notes that the newest hold began inside one of the same owner in the other mode.
+// noteOtherMode notes that the newest hold began inside one of the same owner in the other mode.
 func (b *holdFold) noteOtherMode(i int32, s *history.Span) {
 	h := b.find(s.Owner, s.Key, s.Write)
 	switch {
@@ -123,12 +121,12 @@ func (b *holdFold) noteOtherMode(i int32, s *history.Span) {
 		b.usage[s.Key] |= usageNested | usageMixed
 		b.regrants = append(b.regrants, i)
 		b.holds[len(b.holds)-1].inner = true
-	default: // told lost, and taken anew
+	default: // lost, and acquired again
 		b.close(h)
 	}
 }
 
-// reenter notes what an acquire inside a hold tells of the lock.
+// reenter notes an acquire inside a hold.
 func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
 	b.usage[s.Key] |= usageNested
 	b.regrants = append(b.regrants, i)
@@ -140,8 +138,8 @@ func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
 	b.compare(i, s, h, lapsed)
 }
 
-// release goes one level up. Of the outermost one only the invocation counts:
-// from then on the owner does not rely on the lock, whatever the answer.
+// release leaves one level. Of the outermost one only the invocation counts: from then on the owner does not rely on
+// the lock, whatever the reply is.
 func (b *holdFold) release(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
 		b.releasePermits(i, s)
@@ -166,10 +164,10 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		b.releaseAfterRefusal(i, s, h)
 		return
 	}
-	if s.Outcome == history.Fail { // the servers know nothing of this hold any more
+	if s.Outcome == history.Fail { // the servers do not know this hold any more
 		h.end(endLost, s.Call, s.Invoked)
 		b.close(h)
-		if h = b.find(s.Owner, s.Key, s.Write); h != nil && s.Write { // nor, perhaps, of what it read
+		if h = b.find(s.Owner, s.Key, s.Write); h != nil && s.Write { // perhaps nor its read
 			h.end(endLost, s.Call, s.Invoked)
 			b.close(h)
 		}
@@ -177,7 +175,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	}
 	h.depth--
 	if b.leave(i, s, h); h.depth > 0 {
-		if h.ending == endLost { // it was still held, whatever the owner was told
+		if h.ending == endLost { // it was still held, in spite of the reported loss
 			h.core = s.Call
 		}
 		return
@@ -190,11 +188,9 @@ func (b *holdFold) release(i int32, s *history.Span) {
 	b.close(h)
 }
 
-// refused is a release that failed and had no effect. The owner relies on the
-// lock no more, as with any release; but the lock has not been given back. A
-// history that goes on as if it had been has no legal order, although nobody
-// need have been in the lock together with anybody else (so it is in the etcd
-// history among Knossos' examples).
+// releaseRefused is a release that failed and had no effect. The owner stops relying on the lock, as with any
+// release, but the lock is still held. If it is granted to another owner then, no order of the operations is legal,
+// although there need not have been two holders at once (see the etcd history among Knossos' examples).
 func (b *holdFold) releaseRefused(h *hold, s *history.Span) {
 	if h.ending != endOpen || h.depth == 0 {
 		return
@@ -205,7 +201,7 @@ func (b *holdFold) releaseRefused(h *hold, s *history.Span) {
 	}
 }
 
-// indebted is a release of a hold with releases that failed before.
+// releaseAfterRefusal is a release of a hold of which releases have failed before.
 func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 	if s.Outcome == history.Fail || h.ending == endLost {
 		h.end(endLost, s.Call, s.Invoked)
@@ -230,9 +226,8 @@ func (b *holdFold) releaseAfterRefusal(i int32, s *history.Span, h *hold) {
 	b.close(h)
 }
 
-// nothing notes a release that was ok although its owner held nothing that it
-// knew of. If its last hold was gone, or an operation of unknown outcome went
-// before, that may be what was released after all.
+// releaseOfNothing notes a release that succeeded although its owner knew of no hold. If its last hold was lost, or
+// an operation of unknown outcome came before, that may be what was released.
 func (b *holdFold) releaseOfNothing(i int32, s *history.Span) {
 	switch {
 	case b.ownerOrder[s.Owner] == sequential && !b.lostOwners[s.Owner]:
@@ -244,9 +239,8 @@ func (b *holdFold) releaseOfNothing(i int32, s *history.Span) {
 	}
 }
 
-// touched says that the owner of release i acquired in the very instant in which
-// it returned. Equal stamps are concurrent: so that acquire may explain the
-// release, and what the owner held cannot be told.
+// acquiredAtOnce says whether the owner of release i acquired at the very instant at which the release returned.
+// Equal times are concurrent, so that acquire may explain the release, and which holds the owner had is unknown.
 func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 	for n := int(i) + 1; n < len(b.h.Spans) && b.h.Spans[n].Call <= r.Return; n++ {
 		s := &b.h.Spans[n]
@@ -257,7 +251,7 @@ func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 	return false
 }
 
-// renew prolongs the promise; a refused renewal tells the owner that the hold is lost.
+// renew extends the promise; a renewal that is refused ends the hold.
 func (b *holdFold) renew(s *history.Span) {
 	b.each(s.Owner, s.Key, func(h *hold) {
 		switch {
@@ -291,7 +285,7 @@ func (b *holdFold) notice(n *history.Notice) {
 	}
 }
 
-// crash ends every hold of a client, whichever of its process numbers took it.
+// crash ends every hold of a client, under any of its process numbers.
 func (b *holdFold) crash(n *history.Notice) {
 	for _, i := range b.clients.since(b.view, n.Process.Client(b.h.Clients)) {
 		if h := &b.holds[i]; h.ending == endOpen {
@@ -301,7 +295,7 @@ func (b *holdFold) crash(n *history.Notice) {
 	}
 }
 
-// lost notes that a hold is gone that its owner has not given back.
+// noteLost notes that an open hold is lost.
 func (b *holdFold) noteLost(h *hold) {
 	if b.hasLost == nil {
 		b.hasLost = make(map[ownerKey]bool)
@@ -309,21 +303,21 @@ func (b *holdFold) noteLost(h *hold) {
 	b.hasLost[ownerKey{h.owner, h.key}] = true
 }
 
-// end closes a hold. Belief ends with the first event that ends it; a release that was ok after a loss was reported
-// proves that the lock was held for longer than the owner was told.
+// end ends a hold. Belief ends with the first such event; a release that succeeds after a reported loss proves that
+// the lock was held for longer than that.
 func (h *hold) end(how ending, at time.Duration, event int32) {
 	h.endBelief(at, event)
 	h.core, h.ending = at, how
 }
 
-// disbelieve ends belief in a hold, unless it has ended before.
+// endBelief notes that the owner does not rely on the hold any more, unless that was noted before.
 func (h *hold) endBelief(at time.Duration, event int32) {
 	if h.until == never {
 		h.until, h.endEvent = at, event
 	}
 }
 
-// forget takes a hold out of the open ones of its owner.
+// close removes a hold from the open ones of its owner.
 func (b *holdFold) close(h *hold) {
 	if h.ending == endLost {
 		b.lostOwners[h.owner] = true

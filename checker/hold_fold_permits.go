@@ -6,18 +6,18 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// part is some permits of a hold that were given back before the rest of it.
+// partialReturn is some permits of a hold that were released before the rest.
 type partialReturn struct {
 	at      time.Duration // release invoked
 	permits int32
 }
 
-// take begins a hold of a semaphore, whatever its owner has already.
+// acquirePermits begins a hold of a semaphore, whatever its owner holds already.
 func (b *holdFold) acquirePermits(i int32, s *history.Span) {
 	if at := (ownerKey{s.Owner, s.Key}); b.hasLost[at] {
 		for n := b.list(s.Owner, s.Key); n >= 0; {
 			h := &b.holds[n]
-			if n = h.next; h.key == s.Key && h.ending != endOpen { // told lost, and taken anew
+			if n = h.next; h.key == s.Key && h.ending != endOpen { // lost, and acquired again
 				b.close(h)
 			}
 		}
@@ -26,13 +26,12 @@ func (b *holdFold) acquirePermits(i int32, s *history.Span) {
 	b.begin(i, s, s.Permits)
 }
 
-// give gives back permits of a semaphore, those taken last first; permits are
-// alike, so that any other choice adds up to the same. From its invocation on the
-// owner does not rely on them, whatever the answer. What a release that failed
-// left at the servers is given back after all that is still relied on.
+// releasePermits returns permits of a semaphore, those acquired last first. Permits are alike, so any other choice
+// adds up to the same. From the invocation on the owner does not rely on them, whatever the reply is. Permits of a
+// failed release, which are still at the servers, are returned after all that the owner relies on.
 func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	kept := s.Outcome == history.Fail && s.Held
-	if s.Outcome == history.Fail && !kept { // the servers know nothing of these permits any more
+	if s.Outcome == history.Fail && !kept { // the servers do not know these permits any more
 		b.eachOf(s, func(_ int32, h *hold) bool {
 			h.end(endLost, s.Call, s.Invoked)
 			b.close(h)
@@ -72,8 +71,7 @@ func (b *holdFold) releasePermits(i int32, s *history.Span) {
 	}
 }
 
-// eachOf visits the open holds of the owner of s at its key, the latest first, as
-// long as visit says so.
+// eachOf visits the open holds of the owner of s at its key, the latest first, until visit returns false.
 func (b *holdFold) eachOf(s *history.Span, visit func(n int32, h *hold) bool) {
 	for n := b.list(s.Owner, s.Key); n >= 0; {
 		at, h := n, &b.holds[n]
@@ -83,12 +81,12 @@ func (b *holdFold) eachOf(s *history.Span, visit func(n int32, h *hold) bool) {
 	}
 }
 
-// less takes permits off hold n, which its owner relies on no more.
+// takeOff takes permits off hold n: its owner does not rely on them any more.
 func (b *holdFold) takeOff(n int32, s *history.Span, permits int32) {
 	h := &b.holds[n]
 	switch h.depth -= permits; {
 	case permits == 0:
-	case h.ending == endLost: // it was still held, whatever the owner was told
+	case h.ending == endLost: // it was still held, in spite of the reported loss
 		h.core = s.Call
 	case h.depth == 0:
 		h.endBelief(s.Call, s.Invoked)
@@ -100,7 +98,7 @@ func (b *holdFold) takeOff(n int32, s *history.Span, permits int32) {
 	}
 }
 
-// finish ends a hold of which nothing is left.
+// finish ends a hold without permits.
 func (b *holdFold) finish(h *hold, s *history.Span) {
 	how := endUnknown
 	if s.Outcome == history.OK {
@@ -110,11 +108,10 @@ func (b *holdFold) finish(h *hold, s *history.Span) {
 	b.close(h)
 }
 
-// weight is the permits that were taken with a hold.
+// weight is how many permits hold i began with.
 func (v *view) weight(i int32) int64 { return int64(v.h.Spans[v.holds[i].span].Permits) }
 
-// outAfter is how many permits of hold i its owner relied on for longer than
-// slack after t.
+// outAfter is how many permits of hold i its owner relied on for longer than slack after t.
 func (v *view) outAfter(i int32, t, slack time.Duration) int64 {
 	if v.holds[i].until-t <= slack {
 		return 0

@@ -2,25 +2,25 @@ package checker
 
 import "github.com/lockchaos/lockchaos/history"
 
-// level is something that an owner did inside a hold. The fold of the holds notes it for [HoldCount].
+// level is something that an owner did inside a hold. The fold of the holds records it for [HoldCount].
 type level struct {
 	hold, span int32
 	depth      int32 // how often the owner holds the lock after it, in the mode of the hold
 	what       levelKind
-	lapsed     bool // the promise had run out: it may be another hold, which counts from one
-	blurred    bool // the owner reads and writes, and a release before it may have been of either
+	lapsed     bool // the promise had ended: it may be another hold, which counts from one
+	blurred    bool // the owner reads and writes, and an earlier release may have been of either
 }
 
 type levelKind uint8
 
 const (
 	reentered     levelKind = iota // acquired again
-	releasedInner                  // released, and held still
-	wrongDepth                     // the reply tells another count
-	refused                        // not granted what it holds
+	releasedInner                  // released, and still held
+	wrongDepth                     // the reply has another hold count
+	refused                        // not granted although held
 )
 
-// note adds a level of a hold that is still in the list of its owner.
+// note records a level of a hold that is still in its owner's list.
 func (b *holdFold) note(h *hold, l level) {
 	for l.hold = b.list(h.owner, h.key); &b.holds[l.hold] != h; l.hold = b.holds[l.hold].next {
 	}
@@ -28,8 +28,8 @@ func (b *holdFold) note(h *hold, l level) {
 	b.levels = append(b.levels, l)
 }
 
-// compare compares the count in a reply, if it has one, with the depth. An owner that reads and writes may be told the
-// one count, or that of both together.
+// compare compares the hold count in a reply, if it has one, with the depth. Of an owner that reads and writes it may
+// be the count of one mode or of both together.
 func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	if s.Count == 0 {
 		return
@@ -50,7 +50,7 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	}
 }
 
-// leave notes what a release that was ok leaves its owner, when it has been taken off h.
+// leave records what a release that succeeded left of h.
 func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
 	if b.usage[s.Key]&usageMixed != 0 {
 		b.blur(s, h)
@@ -65,7 +65,8 @@ func (b *holdFold) leave(i int32, s *history.Span, h *hold) {
 	}
 }
 
-// blur notes that a release by an owner that reads and writes may have been of either, until both are given back.
+// blur records that a release by an owner that reads and writes may have been of either mode. Its counts are clear
+// again when it has released both.
 func (b *holdFold) blur(s *history.Span, h *hold) {
 	other := b.find(s.Owner, s.Key, !h.reader)
 	switch at := (ownerKey{h.owner, h.key}); {
@@ -79,7 +80,7 @@ func (b *holdFold) blur(s *history.Span, h *hold) {
 	}
 }
 
-// refuse notes that an owner was not granted what it holds.
+// refuse records that an owner was not granted what it holds.
 func (b *holdFold) refuse(i int32, s *history.Span) {
 	if b.h.Limit(s.Key) != 0 {
 		return

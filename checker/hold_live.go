@@ -12,27 +12,28 @@ type LiveHold struct {
 	Owner   string
 	Client  int           // whose process acquired it
 	Reader  bool          // shared with other readers; false: exclusive
-	Permits int           // of a semaphore: those that the owner still has; else 0
+	Permits int           // of a semaphore: how many the owner still has; else 0
 	Granted int64         // index of the event that completed the acquire
-	Valid   time.Duration // end of the promise in force, or of the last one; history.Infinity if it has no end
+	Valid   time.Duration // end of the last promise; history.Infinity if it has none
 
 	depth     int  // acquires that were not released; of a semaphore permits
-	contended bool // another owner asked for the lock meanwhile, see contest
+	contended bool // another owner requested the lock during the hold, see contention
 }
 
-// LiveHolds knows who holds which key while a run is in progress. It finds the holds of [FindHolds] from the events so
-// far, with two differences. What the reply to a request decides about the time before, counts from the reply on: a
-// release of an inner level that fails because there is no such hold. And it forgets what a failed release left at the
-// servers, which decides what the next release of an owner means that reads and writes, or has several permits.
+// LiveHolds knows who holds which key while a run is in progress. From the events so far it finds the holds of
+// [FindHolds], with two differences. A release of an inner level that fails because the hold does not exist ends the
+// hold when the reply comes, not when it was invoked. And the levels or permits that a failed release left at the
+// servers are forgotten, so that the next release of an owner with other holds at that key may be counted for another
+// of them.
 //
 // It belongs to one goroutine.
 type LiveHolds struct {
 	clients  int
-	keys     map[string]*liveKey           // that are held or asked for
+	keys     map[string]*liveKey           // that are held or requested
 	requests map[history.Process][]request // in flight, the latest last
 }
 
-// request is what the invocation of an operation says.
+// request is the invocation of an operation.
 type request struct {
 	f, key, owner string
 	reader        bool
@@ -40,15 +41,15 @@ type request struct {
 	time          time.Duration
 	lease         time.Duration
 
-	released, releasedReader bool // a release found a hold, and its mode
+	released, releasedReader bool // whether a release found a hold, and its mode
 }
 
-// NewLiveHolds begins to follow a run of that many clients (0: not known).
+// NewLiveHolds begins to follow a run of that many clients; 0 if it is not known.
 func NewLiveHolds(clients int) *LiveHolds {
 	return &LiveHolds{clients: clients, keys: make(map[string]*liveKey), requests: make(map[history.Process][]request)}
 }
 
-// Of are the holds of a key in the order of their grants. The slice is valid until the next Add.
+// Of returns the holds of a key in the order of their grants. The slice is valid until the next Add.
 func (l *LiveHolds) Of(key string) []LiveHold {
 	if k := l.keys[key]; k != nil {
 		return k.holds
@@ -56,7 +57,7 @@ func (l *LiveHolds) Of(key string) []LiveHold {
 	return nil
 }
 
-// Find is the latest hold of an owner at a key, and whether it has one.
+// Find returns the latest hold of an owner at a key, and whether it has one.
 func (l *LiveHolds) Find(key, owner string) (LiveHold, bool) {
 	for _, h := range slices.Backward(l.Of(key)) {
 		if h.Owner == owner {
@@ -66,7 +67,7 @@ func (l *LiveHolds) Find(key, owner string) (LiveHold, bool) {
 	return LiveHold{}, false
 }
 
-// Keys are the keys that are held, sorted.
+// Keys returns the keys that are held, sorted.
 func (l *LiveHolds) Keys() []string {
 	var held []string
 	for name, k := range l.keys { // order does not matter: sorted below
@@ -78,8 +79,8 @@ func (l *LiveHolds) Keys() []string {
 	return held
 }
 
-// Conflict says whether more owners hold a key than its lock allows: one beside a writer or, of a semaphore, more
-// permits than it has.
+// Conflict says whether more owners hold a key than its lock allows: any owner beside a writer or, of a semaphore,
+// more permits than exist.
 func (l *LiveHolds) Conflict(key string) bool {
 	k := l.keys[key]
 	if k == nil {
@@ -98,10 +99,11 @@ func (l *LiveHolds) Conflict(key string) bool {
 	return writer && owners
 }
 
-// Add takes the next event.
+// Add applies the next event.
 func (l *LiveHolds) Add(e *history.Event) { l.add(e) }
 
-// add returns the key of an event of a lock, and whether the event began a hold: then that is the last one of its key.
+// add returns the key that an event is about, nil if it is about none, and whether the event began a hold: then that
+// is the last one of the key.
 func (l *LiveHolds) add(e *history.Event) (k *liveKey, granted bool) {
 	switch {
 	case e.Process == history.Nemesis, e.F == history.Work, e.F == history.Touch:
@@ -152,7 +154,7 @@ func (l *LiveHolds) invoke(e *history.Event) *liveKey {
 	return k
 }
 
-// requestOf takes out the request that an event completes: the latest of the same operation and key.
+// requestOf removes the request that an event completes: the latest of the same process, operation and key.
 func (l *LiveHolds) requestOf(e *history.Event) (r request, known bool) {
 	list := l.requests[e.Process]
 	n := len(list) - 1
@@ -167,12 +169,12 @@ func (l *LiveHolds) requestOf(e *history.Event) (r request, known bool) {
 	if list = slices.Delete(list, n, n+1); len(list) > 0 || e.Type != history.Info {
 		l.requests[e.Process] = list
 	} else {
-		delete(l.requests, e.Process) // it is retired
+		delete(l.requests, e.Process) // the process is retired
 	}
 	return r, true
 }
 
-// promised is until when a reply promises the lock; see the function of the same name.
+// promised is the end of the promise in a reply; see the function of that name.
 func (r *request) promised(e *history.Event) time.Duration {
 	s := history.Span{Call: r.time, Return: e.Time, Lease: r.lease}
 	if v := e.Value; v != nil && v.Valid != 0 {

@@ -11,15 +11,15 @@ import (
 // liveKey is who holds one key.
 type liveKey struct {
 	holds     []LiveHold                 // in the order of their grants
-	lost      []LiveHold                 // those of owners that hold more, whose next release may mean them
+	lost      []LiveHold                 // of owners with another hold: their next release may belong to one of these
 	owners    map[history.Process]string // for whom a process last acquired the key
 	semaphore bool
-	limit     int // permits in all; 0: not known
+	limit     int // permits of the key; 0: not known
 	requests  int // in flight
 }
 
-// owner is whom an event is about: the owner that it names, or the one for whom its process last acquired the key, or
-// the process.
+// owner is the owner that an event names, or the one for whom its process last acquired the key, or the process
+// itself.
 func (k *liveKey) owner(e *history.Event) string {
 	acquires := e.F == history.Acquire || e.F == history.Try
 	if e.Value != nil && e.Value.Owner != "" {
@@ -34,7 +34,7 @@ func (k *liveKey) owner(e *history.Event) string {
 	return fmt.Sprint("process ", e.Process)
 }
 
-// complete takes the reply to a request.
+// complete applies the reply to a request.
 func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bool) {
 	if e.Value != nil && e.Value.Owner != "" {
 		r.owner = k.owner(e)
@@ -53,7 +53,7 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 			k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
 		}
 	case missing && e.F == history.Release && (r.released || k.semaphore):
-		k.end(func(h *LiveHold) bool { // of a writer perhaps also what it reads
+		k.end(func(h *LiveHold) bool { // of a writer perhaps also its read
 			return h.Owner == r.owner && (k.semaphore || h.Reader == r.releasedReader || h.Reader && !r.reader)
 		})
 		k.forgetLost(r.owner)
@@ -63,7 +63,7 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 	return false
 }
 
-// grant begins a hold, or enters one again.
+// grant begins a hold or enters one again.
 func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 	valid := r.promised(e)
 	if at := find(k.holds, r.owner, r.reader); at >= 0 && !k.semaphore && k.holds[at].Reader == r.reader {
@@ -80,7 +80,7 @@ func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 	return true
 }
 
-// find is where the latest hold of an owner is, in the given mode or else in the other; -1: it has none.
+// find is the index of the latest hold of an owner, in the given mode or else in the other; -1 if it has none.
 func find(holds []LiveHold, owner string, reader bool) int {
 	other := -1
 	for i := range slices.Backward(holds) {
@@ -95,7 +95,7 @@ func find(holds []LiveHold, owner string, reader bool) int {
 	return other
 }
 
-// release gives back one level or, of a semaphore, permits, those taken last first.
+// release leaves one level or, of a semaphore, returns permits, those acquired last first.
 func (k *liveKey) release(r *request) {
 	left := 1
 	if k.semaphore {
@@ -123,7 +123,8 @@ func (k *liveKey) release(r *request) {
 	}
 }
 
-// before says that a release in a mode means h rather than g: the one of that mode or, of one mode, the later one.
+// before says whether a release in a mode belongs to h rather than to g: to the one of that mode or, of one mode, to
+// the later one.
 func (h *LiveHold) before(g *LiveHold, reader bool) bool {
 	if h.Reader != g.Reader {
 		return h.Reader == reader
@@ -131,7 +132,7 @@ func (h *LiveHold) before(g *LiveHold, reader bool) bool {
 	return h.Granted > g.Granted
 }
 
-// end ends holds that were not given back.
+// end ends holds that were not released.
 func (k *liveKey) end(is func(*LiveHold) bool) {
 	for i := len(k.holds) - 1; i >= 0; i-- {
 		if is(&k.holds[i]) {
@@ -155,7 +156,7 @@ func (k *liveKey) forgetLost(owner string) {
 	k.lost = slices.DeleteFunc(k.lost, func(h LiveHold) bool { return h.Owner == owner })
 }
 
-// renew extends the promises of an owner; of a semaphore that of its latest hold.
+// renew extends the promises to an owner; of a semaphore the one of its latest hold.
 func (k *liveKey) renew(owner string, t, valid time.Duration) {
 	for i := range slices.Backward(k.holds) {
 		if h := &k.holds[i]; h.Owner == owner {
@@ -166,14 +167,14 @@ func (k *liveKey) renew(owner string, t, valid time.Duration) {
 	}
 }
 
-// promise is as [hold.promise].
+// promise does what [hold.promise] does.
 func (h *LiveHold) promise(t, valid time.Duration) {
 	if t <= h.Valid || valid > t {
 		h.Valid = max(t, valid)
 	}
 }
 
-// notice takes an event that no request asked for.
+// notice applies a reported loss or a renewal by the watchdog.
 func (k *liveKey) notice(e *history.Event) {
 	owner := k.owner(e)
 	if e.F == history.Lost {

@@ -1,20 +1,18 @@
 package checker
 
-// fewHolds is up to how many open holds of one owner are looked through one by
-// one. Most owners have one; one that holds many keys, or many permits, would
-// otherwise take time that grows with their square.
+// maxScanned is up to how many open holds of one owner are scanned one by one. Most owners have one; an owner of many
+// keys or permits would otherwise take time that grows with their square.
 const maxScanned = 16
 
-// place is an owner at a key.
+// ownerKey is an owner at a key.
 type ownerKey struct{ owner, key int32 }
 
-// openHolds are the holds that their owners have not given back, the latest first:
-// in one list for each owner or, of an owner that had many at once, in one list
-// for each key that it holds. The lists are linked by hold.next.
+// openHolds are the holds that their owners have not released, the latest first: in one list for each owner or, if it
+// had many at once, in one list for each of its keys. The lists are linked by hold.next.
 type openHolds struct {
 	*view
-	first []int32            // by owner; none if it has none, or if it is in wide
-	byKey map[ownerKey]int32 // of owners that had many; an owner's own mark is at key everyKey
+	first []int32            // by owner; none if there is none, or if they are in byKey
+	byKey map[ownerKey]int32 // of owners that had many; an owner itself is marked at anyKey
 }
 
 const (
@@ -30,7 +28,7 @@ func newOpenHolds(v *view, owners int) openHolds {
 	return o
 }
 
-// isWide says whether an owner's holds are listed by key.
+// isListedByKey says whether an owner's holds are in byKey.
 func (o *openHolds) isListedByKey(owner int32) bool {
 	if o.byKey == nil {
 		return false
@@ -39,7 +37,7 @@ func (o *openHolds) isListedByKey(owner int32) bool {
 	return is
 }
 
-// list is the first of the owner's open holds among which are all those at key; none if there is none.
+// list is the head of the list that contains all open holds of an owner at a key; none if there is none.
 func (o *openHolds) list(owner, key int32) int32 {
 	if i := o.first[owner]; i >= 0 || o.byKey == nil {
 		return i
@@ -50,7 +48,7 @@ func (o *openHolds) list(owner, key int32) int32 {
 	return none
 }
 
-// push adds hold i, which is the latest.
+// push adds hold i, the latest one.
 func (o *openHolds) push(i int32) {
 	h := &o.holds[i]
 	if o.isListedByKey(h.owner) {
@@ -69,7 +67,7 @@ func (o *openHolds) push(i int32) {
 	}
 }
 
-// widen makes a list for each key of an owner.
+// listByKey makes a list for each key of an owner.
 func (o *openHolds) listByKey(owner int32) {
 	if o.byKey == nil {
 		o.byKey = make(map[ownerKey]int32)
@@ -87,7 +85,7 @@ func (o *openHolds) listByKey(owner int32) {
 	}
 }
 
-// remove takes a hold out.
+// unlink removes a hold from its list.
 func (o *openHolds) unlink(h *hold) {
 	first := o.list(h.owner, h.key)
 	if first < 0 {
@@ -112,14 +110,13 @@ func (o *openHolds) unlink(h *hold) {
 	}
 }
 
-// byClient finds the holds of a client, when clients crash: all that were made
-// before, less those that an earlier crash of it has ended.
+// byClient finds the holds of a client that crashes: all that began since it last crashed.
 type byClient struct {
-	seen int             // holds that are listed
+	seen int             // how many holds are in the lists
 	of   map[int][]int32 // by client
 }
 
-// take is the holds of a client since its last crash.
+// since is the holds of a client since its last crash.
 func (c *byClient) since(v *view, client int) []int32 {
 	if c.of == nil {
 		c.of = make(map[int][]int32)

@@ -9,10 +9,8 @@ import (
 
 // This file is about what holders were promised, and until when.
 
-// promised is until when a grant or a renewal promised the lock. A lock that
-// tells no validity has still promised what it was asked for, a lease counted
-// from the invocation at the earliest; one that was asked for no lease, and
-// tells no validity, has promised the lock until it says otherwise.
+// promised is until when a grant or a renewal promised the lock. Without a validity in the reply it is the requested
+// lease, counted from the invocation at the earliest; without a lease as well, the lock is promised without an end.
 func promised(s *history.Span) time.Duration {
 	switch {
 	case s.Valid != 0:
@@ -38,7 +36,7 @@ func (h *hold) promise(t, valid time.Duration) {
 	}
 }
 
-// both is the longest stretch of [from, until) inside both holds' promises.
+// bothPromised is the longest part of [from, until) inside promises of both holds.
 func bothPromised(x, y *hold, from, until time.Duration) segment {
 	best := segment{from, from}
 	i, j := x.firstAfter(from), y.firstAfter(from)
@@ -60,7 +58,7 @@ func bothPromised(x, y *hold, from, until time.Duration) segment {
 	return best
 }
 
-// promises is the promise number i of a hold, from -1 (the acquire's) on.
+// promises is promise i of a hold; -1 is that of the acquire.
 func (h *hold) promises(i int) segment {
 	if i < 0 {
 		return segment{h.from, h.valid}
@@ -68,9 +66,8 @@ func (h *hold) promises(i int) segment {
 	return h.laterPromises[i]
 }
 
-// firstAfter is the number of the first promise that ends after t, of the last if
-// there is but one; len(h.more) if there is none. Promises stand in the order of
-// time and do not meet.
+// firstAfter is the index of the first promise that ends after t, or of the only promise; len(h.laterPromises) if
+// there is none. Promises are disjoint and in the order of time.
 func (h *hold) firstAfter(t time.Duration) int {
 	if h.valid > t || len(h.laterPromises) == 0 {
 		return -1
@@ -88,9 +85,9 @@ func (h *hold) promisedAt(t time.Duration) bool {
 	return p.from <= t && t < p.until
 }
 
-// lapsed is when the holder's promise last ran out before t; never if it did not.
+// lapsed is when the holder's promise last ended before t; never if it did not.
 func (h *hold) lapsed(t time.Duration) time.Duration {
-	i := h.firstAfter(t) // all before it have run out
+	i := h.firstAfter(t) // all before it have ended
 	switch {
 	case i >= 0:
 		return h.promises(i - 1).until

@@ -11,46 +11,42 @@ import (
 
 // The rules of honesty.
 const (
-	releasedNothing = iota // release ok of an owner that never held
-	releasedTwice          // release ok of an owner that had given everything back
-	releasedOther          // release ok while another certainly held
-	renewedNothing         // renewal ok of an owner that never held
-	renewedOther           // renewal ok while another certainly held
-	lostLate               // the promise had run out and the client was told late or never
-	lostForNothing         // told lost although the promise stood and nobody else was granted
-	honestStalled          // acquits: the client stood still, so that nobody could tell it
-	honestAway             // acquits: the servers were not there, so that the loss had a cause
-	honestPromise          // acquits: what the other was promised had run out
-	honestSilent           // acquits: a lock that asks for a lease and tells of no loss has said when it ends
+	releasedNothing = iota // a release by an owner that never held the lock succeeded
+	releasedTwice          // the same by an owner that had released everything
+	releasedOther          // a release succeeded while another owner certainly held the lock
+	renewedNothing         // a renewal by an owner that never held the lock succeeded
+	renewedOther           // a renewal succeeded while another owner certainly held the lock
+	lossLate               // the promise had ended, and the loss was reported late or never
+	lossUnfounded          // a loss was reported although the promise was in force and no other owner was granted the lock
+	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
+	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
+	honestPromise          // acquits: the promise to the other owner had ended
+	honestSilent           // acquits: a lock with leases that reports no losses has said with the lease when the hold ends
 	honestReaders          // acquits: a reader among readers
 )
 
 func honestyRules() []string {
 	return []string{releasedNothing: "released-nothing", releasedTwice: "released-twice",
 		releasedOther:  "released-another's",
-		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lostLate: "lost-late",
-		lostForNothing: "lost-for-nothing", honestStalled: "client-stalled", honestAway: "servers-away",
+		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lossLate: "loss-late",
+		lossUnfounded: "loss-unfounded", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
-		honestSilent:  "tells-no-loss", honestReaders: "readers-share"}
+		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
 }
 
-// checkHonesty looks for reports that were not true: a release or a renewal
-// that was right although the owner was not the holder (redis-py#490,
-// ShedLock#2583), a loss that was told late, never, or for nothing.
+// checkHonesty looks for replies and reports that were not true: a release or a renewal that succeeded although the
+// owner was not the holder (redis-py#490, ShedLock#2583), and a loss that was reported late, never, or without cause.
 //
-// Releases and renewals. Another who was granted the lock later, still relies
-// on it and is still promised it, proves that the owner holds it no more: an
-// operation that lies inside such a time as a whole was not done by a holder.
-// An owner that never acquired, or gave everything back, holds nothing;
-// owners with operations of unknown outcome are not judged.
+// Releases and renewals. An owner that was granted the lock later, still relies on it and is still promised it,
+// proves that the earlier owner does not hold it any more: an operation of the earlier owner that lies entirely
+// inside such a time was not made by a holder. An owner that never acquired the lock, or has released it, does not
+// hold it; owners with operations of unknown outcome are not judged.
 //
-// Losses. A lock can tell of a loss when the promise has run out, by its own
-// clock. It is late if the client relied on the lock for longer than the slack
-// after that, without being told. A lock is dishonest only if it could have
-// told: the time in which the client stood still does not count, and a lock
-// that asked for a lease, says until when it is valid and never tells a loss
-// has told all there is to tell. A loss is for nothing if the promise stood,
-// nobody else was granted the lock by then, and the servers were there.
+// Losses. A lock can report a loss when its promise has ended by its own clock. The report is late if the client
+// relied on the lock for longer than the slack after that. Only what the lock could have reported counts: not the
+// time in which the client was paused, and not a lock that takes a lease, replies with its validity and never reports
+// losses, because the validity says everything. A loss has no cause if the promise was in force, no other owner was
+// granted the lock by then, and the servers were available.
 func checkHonesty(v *view, o Options) Result {
 	c := honestyCheck{view: v, o: o, found: newFindings(o)}
 	c.releasesOfNothing()
@@ -70,7 +66,7 @@ func checkHonesty(v *view, o Options) Result {
 	return r
 }
 
-// reports is one run of the check.
+// honestyCheck is one run of the check.
 type honestyCheck struct {
 	*view
 	o     Options
@@ -80,7 +76,7 @@ type honestyCheck struct {
 	replies, losses, outlived int
 }
 
-// strangers judges releases and renewals of owners that hold nothing.
+// releasesOfNothing judges releases by owners without a hold.
 func (c *honestyCheck) releasesOfNothing() {
 	for _, i := range c.orphans {
 		s := &c.h.Spans[i]
@@ -92,7 +88,7 @@ func (c *honestyCheck) releasesOfNothing() {
 	}
 }
 
-// others judges releases and renewals that lie inside the hold of another.
+// operationsOfOthers judges releases and renewals that lie inside the hold of another owner.
 func (c *honestyCheck) operationsOfOthers() {
 	before := make([]int, len(c.byKey)) // by key: how many holds began before the operation
 	for i := range c.h.Spans {
@@ -113,13 +109,12 @@ func (c *honestyCheck) operationsOfOthers() {
 	}
 }
 
-// within looks for another's promise around s, among the n holds before it.
-// Whoever was granted before this owner is exclusion's business: only one who
-// came after it can have taken the lock from it. What the owner held tells whether
-// it shares with readers: a release or a renewal does not say in which mode it is.
+// within looks for another owner's promise around s, among the n holds before it. An owner that was granted the lock
+// earlier is a matter of exclusion: only one that came later can have taken it over. Whether the owner shares the
+// lock with readers follows from what it held, because a release or renewal does not say its mode.
 func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 	holds, mine, over := c.byKey[s.Key], int32(-1), int32(-1) // over: a hold of its own that had ended before
-	other, writer := int32(-1), int32(-1)                     // who came after; and who of these writes
+	other, writer := int32(-1), int32(-1)                     // an owner that came later; and one of these that writes
 	for m := n - 1; m >= 0 && n-m <= maxLookBack && mine < 0; m-- {
 		h := &c.holds[holds[m]]
 		switch {
@@ -127,7 +122,7 @@ func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 			mine = holds[m]
 		case h.owner == s.Owner:
 			over = max(over, holds[m])
-		case over >= 0: // it had come before
+		case over >= 0: // it came before
 		case h.until-c.o.ClockError <= s.Return:
 		case c.o.applies(honestPromise) && !(h.promisedAt(s.Call) && h.promisedAt(s.Return)):
 		default:
@@ -162,33 +157,33 @@ func (c *honestyCheck) within(i int32, s *history.Span, n int) {
 	}
 }
 
-// holdsBack bounds how far back a holder is looked for.
+// maxLookBack is how many holds are searched for a holder.
 const maxLookBack = 64
 
-// losses judges what clients were told of the end of their holds.
+// judgeLosses judges the reported losses, and those that were not reported.
 func (c *honestyCheck) judgeLosses() {
-	tells := false
+	reported := false
 	for i := range c.h.Notices {
 		if n := &c.h.Notices[i]; n.F == history.Lost {
-			tells = true
+			reported = true
 			c.losses++
 		}
 	}
-	still := c.clientPauses()
+	pauses := c.clientPauses()
 	var away outageWindows
-	if c.o.applies(honestAway) && tells {
+	if c.o.applies(honestOutage) && reported {
 		away = c.outages(c.o)
 	}
-	if tells {
+	if reported {
 		c.unknown = c.firstUnknown()
 	}
 	for i := range c.holds {
 		h := &c.holds[i]
 		valid := h.lastPromise()
 		if valid < h.until {
-			c.judgeLate(int32(i), valid, tells, still)
+			c.judgeLate(int32(i), valid, reported, pauses)
 		}
-		if tells && h.endEvent >= 0 {
+		if reported && h.endEvent >= 0 {
 			c.judgeUnfounded(int32(i), away)
 		}
 	}
@@ -202,29 +197,29 @@ func (h *hold) lastPromise() time.Duration {
 	return h.valid
 }
 
-// late judges a hold that its owner relied on after its promise.
-func (c *honestyCheck) judgeLate(i int32, valid time.Duration, tells bool, still map[int][]segment) {
+// judgeLate judges a hold on which its owner relied after its promise.
+func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pauses map[int][]segment) {
 	h := &c.holds[i]
 	c.outlived++
 	s := &c.h.Spans[h.span]
-	if c.o.applies(honestSilent) && !tells && (s.Lease > 0 || s.Valid == 0) {
+	if c.o.applies(honestSilent) && !reported && (s.Lease > 0 || s.Valid == 0) {
 		return
 	}
 	until := min(h.until, c.h.End)
 	from := max(valid, h.from)
-	if c.o.applies(honestStalled) {
-		for _, p := range still[c.client(h.span)] {
-			if p.from < until && p.until > from { // it could be told when it went on
+	if c.o.applies(honestPaused) {
+		for _, p := range pauses[c.client(h.span)] {
+			if p.from < until && p.until > from { // it can be reported when the client resumes
 				from = p.until
 			}
 		}
 	}
 	if until-from > c.o.slack() && until > from {
-		c.found.add(finding{rule: lostLate, x: i, y: i, start: from, end: until})
+		c.found.add(finding{rule: lossLate, x: i, y: i, start: from, end: until})
 	}
 }
 
-// forNothing judges a hold that ended because its owner was told so.
+// judgeUnfounded judges a hold that ended with a reported loss.
 func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	h := &c.holds[i]
 	n := sort.Search(len(c.h.Notices), func(n int) bool { return c.h.Notices[n].Index >= h.endEvent })
@@ -238,12 +233,11 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	if c.mayBeGrantedBy(i, t) {
 		return
 	}
-	c.found.add(finding{rule: lostForNothing, x: i, y: int32(n), start: t, end: t})
+	c.found.add(finding{rule: lossUnfounded, x: i, y: int32(n), start: t, end: t})
 }
 
-// takenBy says whether another may have been granted the lock while hold i was
-// there and before t: somebody who knows of it, within the slack, or one whose
-// acquire had an unknown outcome.
+// mayBeGrantedBy says whether another owner may have been granted the lock during hold i and before t: one with a
+// known grant, within the slack, or one whose acquire had an unknown outcome.
 func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
 	h := &c.holds[i]
 	if c.unknown[h.key] <= t {
@@ -267,7 +261,7 @@ const ruleHolderOnly = "a release or renewal succeeds only for the holder"
 
 func (v *view) honestyViolation(f finding) Violation {
 	switch f.rule {
-	case lostLate, lostForNothing:
+	case lossLate, lossUnfounded:
 		return v.lossViolation(f)
 	}
 	s := &v.h.Spans[f.y]
@@ -306,7 +300,7 @@ func (v *view) lossViolation(f finding) Violation {
 		w.Events = append([]int{int(v.h.Spans[h.span].Invoked)}, w.Events...)
 	}
 	who, key := w.Clients[0], lockName(w.Key)
-	if f.rule == lostForNothing {
+	if f.rule == lossUnfounded {
 		w.Class = ""
 		w.Rule = "the lock reports no loss while its promise is in force and no other client has acquired it"
 		w.Text = fmt.Sprintf("client %d received a loss report for %s at %s, although no other client had acquired it and "+

@@ -12,44 +12,42 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file finds the times in which a key was certainly free: what recovery,
-// wake-up and leak are judged on. Safety takes the smallest intervals that are
-// certain, liveness the largest that are possible: a hold may have lasted from
-// the moment in which it was told of (or from when its client stood still
-// while it asked) to the return of its release or, without one, to the end of
-// the last lease that can have been in force. An acquire of unknown outcome may
-// have held the lock from its invocation to the end of the lease it asked for.
+// This file finds the times in which a key was certainly free; recovery, wake-up and leak are judged on these. Safety
+// uses the shortest intervals that are certain, liveness the longest that are possible. A hold may have lasted from
+// its grant (or, if its client was paused during the acquire, from the pause) to the return of its release or,
+// without one, to the end of the last lease that can have been in force. An acquire of unknown outcome may have held
+// the lock from its invocation to the end of its lease.
 
 // cause is why a key was free.
 type cause uint8
 
 const (
-	neverHeld           cause = iota // nobody had held it yet
+	neverHeld           cause = iota // it had not been held yet
 	afterRelease                     // the last hold was released
-	afterExpiry                      // the last hold was not: its lease ran out
+	afterExpiry                      // the last hold was not released: its lease ended
 	afterUnknownAcquire              // an acquire of unknown outcome may have been the last hold
 )
 
-// gap is a time in which nobody can have held a key.
+// freeInterval is a time in which no client can have held a key.
 type freeInterval struct {
 	segment
 	key   int32
-	last  int32 // what ended last: a hold, or a span if imagined; -1 if unused
+	last  int32 // what ended last: a hold or, after an unknown acquire, a span; -1 if it was never held
 	cause cause
 }
 
-// wait is an acquire that was under way in a gap.
+// wait is an acquire that was in flight in a free interval.
 type wait struct{ gap, span int32 }
 
-// idle is what is known of free keys.
+// idle is what is known of the times in which keys were free.
 type idle struct {
-	gaps    []freeInterval // longer than the slack, by key, in the order of time
-	free    []freeInterval // by key: from when on nobody can hold it any more; until is the end of the run
+	gaps    []freeInterval // longer than the slack, by key and time
+	free    []freeInterval // by key: from when on no client can hold it; until the end of the run
 	extents *extents
-	waits   []wait // acquires longer than the slack that met a gap, by gap
+	waits   []wait // acquires longer than the slack that overlap a gap, by gap
 }
 
-// idleTimes finds the gaps longer than slack, once for all who ask.
+// idleTimes finds the gaps longer than slack. It is computed once.
 func (v *view) idleTimes(slack time.Duration) *idle {
 	v.idleOnce.Do(func() {
 		v.idle = &idle{free: make([]freeInterval, len(v.byKey))}
@@ -63,13 +61,13 @@ func (v *view) idleTimes(slack time.Duration) *idle {
 	return v.idle
 }
 
-// idleState is filled once; see [view.idleTimes].
+// idleState is computed once; see [view.idleTimes].
 type idleState struct {
 	idleOnce sync.Once
 	idle     *idle
 }
 
-// key walks over everything that may have held a key, in the order of its beginning.
+// key goes through everything that may have held a key, in the order of its beginning.
 func (d *idle) key(e *extents, key int32, slack time.Duration) {
 	holds, extra := e.byKey[key], e.possible[key]
 	now := freeInterval{segment: segment{0, 0}, key: key, last: -1}
@@ -103,13 +101,12 @@ func (d *idle) key(e *extents, key int32, slack time.Duration) {
 	d.free[key] = now
 }
 
-// meet finds who waited in the gaps. An acquire of unknown outcome is not
-// counted: its client may have gone away.
+// meet finds the acquires that waited in the gaps. One of unknown outcome does not count: its client may have exited.
 func (d *idle) meet(v *view, slack time.Duration) {
 	if len(d.gaps) == 0 {
 		return
 	}
-	first := make([]int, len(v.byKey)+1) // of the gaps of each key
+	first := make([]int, len(v.byKey)+1) // index of the first gap of each key
 	for _, g := range d.gaps {
 		first[g.key+1]++
 	}
@@ -139,13 +136,13 @@ func (d *idle) meet(v *view, slack time.Duration) {
 	slices.SortFunc(d.waits, func(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.span, b.span)) })
 }
 
-// extents knows the largest time that each hold can have lasted.
+// extents is the longest time that each hold can have lasted.
 type extents struct {
 	*view
-	possible     [][]freeInterval  // by key: acquires of unknown outcome, and grants whose client stood still
+	possible     [][]freeInterval  // by key: acquires of unknown outcome, and grants to paused clients
 	renewed      []time.Duration   // by hold: latest end of a renewed lease; nil if nothing was renewed
-	unknownTimes []history.Unknown // when unknown outcomes were told of, by span; nil until asked for
-	longestLease time.Duration     // lease of a lock that renews by itself, as its promises show it; 0: they do not
+	unknownTimes []history.Unknown // of operations of unknown outcome, by span; nil until needed
+	longestLease time.Duration     // of a lock that renews by itself, as its promises show it; 0: unknown
 }
 
 func newExtents(v *view) *extents {
@@ -175,7 +172,7 @@ func newExtents(v *view) *extents {
 	return e
 }
 
-// leaseEnd is when a hold that nobody gave back has certainly ended.
+// leaseEnd is when a hold that was not released has certainly ended.
 func (e *extents) leaseEnd(i int32) time.Duration {
 	h := &e.holds[i]
 	end := never
@@ -190,8 +187,8 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 	return end
 }
 
-// mayHold says that s may have been granted without a hold that is known: its
-// outcome is not known, or what its owner did cannot be told.
+// mayHold says whether s may have been granted without a known hold: its outcome is unknown, or its owner is
+// concurrent.
 func (v *view) mayHold(s *history.Span) bool {
 	if s.Op != history.OpAcquire && s.Op != history.OpTry {
 		return false
@@ -219,7 +216,7 @@ func (e *extents) unknowns() {
 		if k, ok := crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
 			end, lease = min(end, k), cmp.Or(lease, e.longestLease)
 		}
-		if lease == 0 { // its client lives, and may renew for ever what it may have
+		if lease == 0 { // its client is alive, and may renew what it may hold
 			end = never
 		}
 		x := freeInterval{segment: segment{s.Call, later(end, lease)}, key: s.Key, last: int32(i), cause: afterUnknownAcquire}
@@ -227,16 +224,15 @@ func (e *extents) unknowns() {
 	}
 }
 
-// stoodStill adds the time in which a client may have been granted a lock
-// without learning of it, because it was stopped.
+// pausedGrants adds the time in which a client may already have been granted a lock but was paused before the reply.
 func (e *extents) pausedGrants() {
-	still := e.clientPauses()
-	if len(still) == 0 {
+	pauses := e.clientPauses()
+	if len(pauses) == 0 {
 		return
 	}
 	for i := range e.holds {
 		h := &e.holds[i]
-		for _, p := range still[e.client(h.span)] {
+		for _, p := range pauses[e.client(h.span)] {
 			if begin := max(h.asked, p.from); begin < min(h.from, p.until) {
 				x := freeInterval{segment: segment{begin, h.from}, key: h.key, last: int32(i), cause: afterRelease}
 				e.possible[h.key] = append(e.possible[h.key], x)
@@ -245,8 +241,8 @@ func (e *extents) pausedGrants() {
 	}
 }
 
-// firstUnknown is, by key, when the first acquire was invoked that may have
-// been granted without a hold that is known; never if there is none.
+// firstUnknown is, by key, when the first acquire was invoked that may have been granted without a known hold; never
+// if there is none.
 func (v *view) firstUnknown() []time.Duration {
 	first := make([]time.Duration, len(v.byKey))
 	for k := range first {
@@ -260,8 +256,8 @@ func (v *view) firstUnknown() []time.Duration {
 	return first
 }
 
-// ended is the latest time at which an operation can have had its effect: when
-// its completion was recorded, whatever it told; never if it has none.
+// latestEffect is the latest time at which an operation can have taken effect: when its completion was recorded;
+// never if there is none.
 func (e *extents) latestEffect(i int32) time.Duration {
 	s := &e.h.Spans[i]
 	if s.Outcome != history.Info || s.Ended < 0 {
@@ -281,13 +277,13 @@ func (e *extents) latestEffect(i int32) time.Duration {
 	return e.unknownTimes[n].Time
 }
 
-// stalls is, by client, when faults held it up.
+// clientPauses is, by client, when faults stopped it or its connection.
 func (v *view) clientPauses() map[int][]segment {
-	var still map[int][]segment
+	var pauses map[int][]segment
 	open := make(map[int]int) // by fault id: client
 	for i := range v.h.Faults {
 		f := &v.h.Faults[i]
-		end, _, _ := strings.Cut(f.Target, ">") // of a link, the client's
+		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
 		name, is := strings.CutPrefix(end, "client:")
 		client, err := strconv.Atoi(name)
 		if !is || err != nil {
@@ -296,20 +292,20 @@ func (v *view) clientPauses() map[int][]segment {
 		switch _, again := open[f.ID]; {
 		case f.Phase == history.Injected && !again:
 			open[f.ID] = client
-			if still == nil {
-				still = make(map[int][]segment)
+			if pauses == nil {
+				pauses = make(map[int][]segment)
 			}
-			still[client] = append(still[client], segment{f.Time, never})
+			pauses[client] = append(pauses[client], segment{f.Time, never})
 		case f.Phase == history.Healed && again:
 			delete(open, f.ID)
-			last := &still[client][len(still[client])-1]
+			last := &pauses[client][len(pauses[client])-1]
 			last.until = min(last.until, f.Time)
 		}
 	}
-	return still
+	return pauses
 }
 
-// leaseOver is when the key that a finding speaks of had become free.
+// leaseOver is when the key that a finding is about became free.
 func (v *view) leaseOver(f finding) time.Duration {
 	for _, g := range v.idle.gaps {
 		if g.last == f.x && g.cause == afterExpiry && g.from <= f.start && f.end <= g.until {
@@ -319,7 +315,7 @@ func (v *view) leaseOver(f finding) time.Duration {
 	return f.start
 }
 
-// spanOf is the operation behind what a gap of a key says came last.
+// spanOf is the operation behind what was last before a key became free.
 func (v *view) spanOf(key, last int32) int32 {
 	if v.idle.free[key].cause == afterUnknownAcquire {
 		return last

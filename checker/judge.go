@@ -14,9 +14,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Judge judges a history by every property (see [Options] for fewer). It never
-// panics: a checker that does has decided nothing, and says so in its result.
-// h is not changed; several goroutines may judge the same history.
+// Judge judges a history by every property, or by those of [Options]. It does not panic: if a checker does, its
+// property is undecided, and the result says so. h is not changed; several goroutines may judge the same history.
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.withLimits(h)
@@ -42,8 +41,8 @@ func Judge(h *history.History, o Options) Judgement {
 	return j
 }
 
-// asked is the rows of the catalogue that are to be judged. Whatever is asked for,
-// bite is judged as well: that a property was kept says nothing if nothing tested it.
+// asked are the properties to judge. Bite is always among them: that a property was not violated means nothing if
+// nothing tested it.
 func (o Options) asked() (specs []Spec) {
 	for _, s := range Catalog() {
 		if len(o.Only) == 0 || s.Name == Bite || slices.Contains(o.Only, s.Name) {
@@ -53,9 +52,8 @@ func (o Options) asked() (specs []Spec) {
 	return specs
 }
 
-// each does do(0) to do(n-1) on as many goroutines as there are processors: the
-// properties know nothing of each other, and the view they share stands still.
-// The last of the catalogue take longest, and so begin first.
+// each calls do(0) to do(n-1) on as many goroutines as there are processors: the properties are independent, and the
+// view that they share does not change. The last of the catalogue take longest and begin first.
 func each(n int, do func(i int)) {
 	var next atomic.Int64
 	next.Store(int64(n))
@@ -70,7 +68,7 @@ func each(n int, do func(i int)) {
 	all.Wait()
 }
 
-// Result is the result for a property, or nil if it was not judged.
+// Result is the result for a property; nil if it was not judged.
 func (j Judgement) Result(p Property) *Result {
 	for i := range j.Results {
 		if j.Results[i].Property == p {
@@ -107,7 +105,7 @@ func (s Spec) safely(v *view, h *history.History, o Options) (r Result) {
 	return s.check(v, o.forProperty(s.Name))
 }
 
-// decide draws the verdict from the results.
+// decide derives the verdict from the results.
 func (j *Judgement) decide(o Options) {
 	j.Verdict = Safe
 	var open, broken []*Result
@@ -140,7 +138,7 @@ func (j *Judgement) decide(o Options) {
 	}
 }
 
-// name puts the names of clients into what was worded with their numbers.
+// nameProcesses replaces numbers of clients by their names in texts.
 func (j *Judgement) nameProcesses(h *history.History) {
 	if len(h.ProcessNames) == 0 {
 		return
@@ -154,9 +152,8 @@ func (j *Judgement) nameProcesses(h *history.History) {
 	}
 }
 
-// decideOnly draws the verdict from the few properties that were asked for, none of
-// which is violated. It is not silent about the others, nor about those that had
-// nothing to judge.
+// decideOnly derives the verdict from the properties that were asked for, none of which is violated. The sentence
+// names them, and those that were not applicable.
 func (j *Judgement) decideOnly(o Options) {
 	var kept, idle []string
 	for i := range j.Results {
@@ -180,7 +177,7 @@ func (j *Judgement) decideOnly(o Options) {
 	}
 }
 
-// worstClass is what the whole run is blamed for.
+// worstClass is the class of the whole run.
 func worstClass(broken []*Result) (class Class) {
 	for _, r := range broken {
 		for _, v := range r.Violations {
@@ -193,7 +190,7 @@ func worstClass(broken []*Result) (class Class) {
 	return class
 }
 
-// sentence tells of the first broken property, which is the gravest, and names the others.
+// sentence is about the first violated property, which is the most severe, and names the others.
 func sentence(broken []*Result) string {
 	s := broken[0].Summary
 	if len(broken) == 1 {
@@ -208,14 +205,14 @@ func sentence(broken []*Result) string {
 
 func (j *Judgement) safeSentence() string {
 	var parts []string
-	told := []Property{Exclusion, Permits, Bite, Damage}
-	if few := len(j.Results) <= len(told); few { // each has its say
-		told = nil
+	headline := []Property{Exclusion, Permits, Bite, Damage}
+	if few := len(j.Results) <= len(headline); few { // all of them
+		headline = nil
 		for i := range j.Results {
-			told = append(told, j.Results[i].Property)
+			headline = append(headline, j.Results[i].Property)
 		}
 	}
-	for _, p := range told {
+	for _, p := range headline {
 		if r := j.Result(p); r != nil && r.Outcome == Holds {
 			parts = append(parts, r.Summary)
 		}

@@ -33,7 +33,7 @@ const paused = `
 	nemesis pause 2.9 heal id=1`
 
 func TestVerdict(t *testing.T) {
-	easy := Options{MinContended: -1, MinLanded: -1}
+	easy := Options{MinContendedGrants: -1, MinFaultsWhileHeld: -1}
 	with := func(change func(*Options)) Options {
 		o := easy
 		change(&o)
@@ -55,8 +55,8 @@ func TestVerdict(t *testing.T) {
 		{"everything is required", paused, easy, Unsafe, OutlivedLease},
 		{"only what held is required", paused, require(LeaseExclusion, Fencing), Safe, ""},
 		{"only what held is judged", paused, only(LeaseExclusion), Safe, ""},
-		{"violated beats undecided", paused, Options{MinContended: 99}, Unsafe, OutlivedLease},
-		{"too little contention", paused, Options{MinContended: 99, Require: []Property{LeaseExclusion}}, Inconclusive, ""},
+		{"violated beats undecided", paused, Options{MinContendedGrants: 99}, Unsafe, OutlivedLease},
+		{"too little contention", paused, Options{MinContendedGrants: 99, Require: []Property{LeaseExclusion}}, Inconclusive, ""},
 		{"clock error as long as the overlap", paused, slack(500), Safe, ""},
 		{"clock error a little shorter", paused, slack(499), Unsafe, OutlivedLease},
 		{"clean", clean, easy, Safe, ""},

@@ -12,32 +12,30 @@ import (
 // The rules of leak.
 const (
 	keysLeft      = iota // keys at the servers
-	waitersLeft          // entries in the queue
-	permitsLeft          // permits out
-	renewalsLeft         // a watchdog that goes on
+	waitersLeft          // entries in the wait queue
+	permitsLeft          // permits still taken
+	renewalsLeft         // a watchdog that still renews
 	acquireLeaked        // an acquire of unknown outcome blocked the lock for longer than its lease
-	leakHeld             // acquits: somebody may still hold it
-	leakAway             // acquits: the servers were not there
-	leakPaused           // acquits: the waiter stood still
-	leakWaiting          // acquits: somebody may still wait
+	leakHeld             // acquits: the lock may still be held
+	leakOutage           // acquits: the servers were unavailable
+	leakPaused           // acquits: the waiter was paused
+	leakWaiting          // acquits: a client may still wait
 )
 
 func leakRules() []string {
 	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
-		acquireLeaked: "acquire", leakHeld: "may-be-held", leakAway: "servers-away", leakPaused: "waiter-paused",
+		acquireLeaked: "acquire", leakHeld: "may-be-held", leakOutage: "outage", leakPaused: "waiter-paused",
 		leakWaiting: "may-wait"}
 }
 
-// checkLeak judges what is left behind. What is at the servers at the end is
-// told by the notes of f leftover (see history.Leftover); it is a leak if
-// nobody can hold the key any more, by the largest intervals (see idle.go),
-// or, for the queue, if there are more entries than clients that can still
-// wait. The other leak is an acquire of unknown outcome that took the lock and
-// left it to nobody: it may block others for the lease that it asked for, and
-// no longer (CURATOR-79: one that blocked for ever).
+// checkLeak judges what remains. The notes of f leftover say what is at the servers at the end (see
+// history.Leftover). It is a leak if no client can hold the key any more, by the longest possible intervals (see
+// idle.go), or, for the wait queue, if it has more entries than clients that can still wait. Another leak is an
+// acquire of unknown outcome that took the lock for no owner: it may block others for the lease that it asked for,
+// and not longer (CURATOR-79: one that blocked forever).
 func checkLeak(v *view, o Options) Result {
 	found := newFindings(o)
-	v.unservedWaits(o, acquittals{acquireLeaked, leakAway, leakPaused}, found, afterUnknownAcquire)
+	v.unservedWaits(o, acquittals{acquireLeaked, leakOutage, leakPaused}, found, afterUnknownAcquire)
 	looked := 0
 	for i := range v.h.Leftovers {
 		if v.judgeLeft(int32(i), o, found) {
@@ -64,7 +62,7 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	l := &v.h.Leftovers[i]
 	free := &v.idleTimes(o.slack()).free[l.Key]
 	if free.last < 0 {
-		return false // nobody used the key: nothing to point at
+		return false // the key was not used
 	}
 	if o.applies(leakHeld) && free.from > l.Time {
 		return false
@@ -85,7 +83,7 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	return true
 }
 
-// waitingAt is how many acquires of a key may still be under way at t.
+// waitingAt is how many acquires of a key may still be in flight at t.
 func (v *view) waitingAt(key int32, t time.Duration) (n int) {
 	crashed := make(map[int]bool)
 	for i := range v.h.Notices {

@@ -1,13 +1,11 @@
 package checker
 
-// checkLeaseExclusion looks for holds that overlap inside the validity that
-// each was promised. Only this is a lie of the lock: a client that stalls past
-// its lease overlaps with the next holder under every lease lock there is
-// (Kleppmann 2016), which is why both properties are told apart.
+// checkLeaseExclusion looks for holds that overlap inside the validity promised to both. Only such an overlap breaks
+// a promise of the lock: a client that is paused past its lease overlaps with the next holder under every lease-based
+// lock (Kleppmann 2016), which is why there are two properties.
 //
-// It is the sweep of exclusion.go over smaller intervals: a promise begins when
-// the client was told of it, and ends when it runs out or belief does. So what
-// overlaps here is certain, up to Options.ClockError.
+// It is the sweep of exclusion.go over shorter intervals: a promise begins when the client received it, and ends at
+// its end or with belief. So an overlap is certain, up to Options.ClockError.
 func checkLeaseExclusion(v *view, o Options) Result {
 	found := newFindings(o)
 	all := v.overlaps(v.exclusive(o), func(x, y int32, s segment) {

@@ -7,81 +7,75 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file is the exact sweep behind [Linearizable]; linearizable.go asks
-// porcupine about the same operations.
+// This file is the exact sweep behind [Linearizable]; linearizable.go has porcupine search the same operations.
 
-// takeKind is what an operation does to a lock.
+// opKind is what an operation does to a lock, or what is wrong in a flaw.
 type opKind uint8
 
 const (
-	opGrant     opKind = iota // acquire or try, granted
+	opGrant     opKind = iota // an acquire or try that was granted
 	opBusyTry                 // a try that failed because the lock was held
 	opRelease                 // one release
-	opBadToken                // of a flaw: a grant whose token is not what its place in the order demands
-	opNoPermits               // of a flaw: a grant for which there were not enough permits
-	opHorizon                 // not an operation: after it nothing of unknown outcome has an effect any more
-	opHoldLost                // the owner's whole hold ends by itself (told lost, crash, release refused)
-	opRegrant                 // of a flaw: a grant to who held a lock that is not reentrant
-	opLeaseEnd                // the lease of an acquire of unknown outcome runs out
+	opBadToken                // of a flaw: a grant whose token does not fit the order
+	opNoPermits               // of a flaw: a grant without enough permits
+	opHorizon                 // not an operation: after it nothing of unknown outcome takes effect
+	opHoldLost                // the owner's hold ends by itself: loss reported, crash, release refused
+	opRegrant                 // of a flaw: a grant to the holder of a lock that is not reentrant
+	opLeaseEnd                // the lease of an acquire of unknown outcome ends
 )
 
-// lockOp is an operation on one key as a lock sees it.
+// lockOp is an operation on one key, as a model of a lock takes it.
 type lockOp struct {
 	call, ret time.Duration // never, if unknown
 	owner     int32
-	epoch     int32 // of the owner: a new one begins after each hold that was gone
-	pos       int32 // how many known operations of the owner came before; -1 if that is not known
-	depth     int64 // what the owner had before, by its program order; -1 if that is not known
-	span      int32 // -1 if it is no operation of the history
+	epoch     int32 // of the owner: a new one begins after each lost hold
+	pos       int32 // how many known operations of the owner came before; -1 if that is unknown
+	depth     int64 // what the owner held before, by its program order; -1 if that is unknown
+	span      int32 // -1 if it is not an operation of the history
 	process   history.Process
-	permits   int32  // asked or given back, at least 1
-	token     uint64 // 0: none was told
+	permits   int32  // requested or released, at least 1
+	token     uint64 // 0: none
 	kind      opKind
 	write     bool
-	leased    bool // it is of unknown outcome, and asked for a lease
-	unknown   bool // it may have happened at any time from call on, or never
+	leased    bool // of unknown outcome, with a lease
+	unknown   bool // it may have taken effect at any time from call on, or never
 }
 
-// flaw is a proof that no legal order exists: two holds (x, y), or a single
-// operation y that no hold explains (x < 0).
+// flaw is evidence that no legal order exists: two holds (x, y), or a single operation y that no hold explains (x <
+// 0).
 type flaw struct {
 	x, y int32
 	kind opKind
 	segment
 }
 
-// sweep finds every flaw of one key that is no semaphore (see linear_permits.go
-// for those). A flaw is certain; and if the key is exact and none is found, a
-// legal order exists, by these arguments:
+// sweep finds every flaw of one key that is not a semaphore (see linear_permits.go for those). A flaw is certain; and
+// if the key is exact and has none, a legal order exists, by these arguments:
 //
-// Holds: as in exclusion.go, with the core's own end. For readers and writers
-// only pairs with a writer count: granting each at the end of its acquire and
-// taking it back at the start of its release is legal if no such pair overlaps.
+// Holds: as in exclusion.go, up to the end of the core. Of readers and writers only pairs with a writer count: to
+// grant each hold at the end of its acquire and to end it at the start of its release is legal if no such pair
+// overlaps.
 //
-// Releases: a release that was ok belongs to a hold.
+// Releases: a release that succeeded belongs to a hold.
 //
-// Re-entries, of a lock that is meant to be no reentrant one: there is no order in
-// which its owner, who does one thing after the other, had given it back before.
+// Re-entries of a lock that is not meant to be reentrant: its owner, which is sequential, had not released it before
+// in any order.
 //
-// Tokens: if no cores overlap, the order of the holds is fixed, but for holds of
-// no length in one instant. So tokens must grow in that order (tokensOf).
+// Tokens: if no cores overlap, the order of the holds is fixed, except for holds of no length at one instant. So
+// tokens must grow in that order (sweepTokens).
 //
-// Failed tries of a mutex: between neighbours i and i+1 the lock must be free
-// only after i's release returned and before the acquire of i+1 was invoked;
-// everywhere else one may be made to last, or the other to begin, so that the
-// lock is held. Making every release as late and every acquire as early as it
-// can be serves all tries at once: so only those whole spans lie in such a gap
-// need somebody else. That is an acquire of unknown outcome that was invoked
-// before the first of them returned: it may take the lock then and keep it until
-// the gap ends. After the last hold any of them will do. In another gap its lease
-// has to run out before the next hold, at a time that nobody knows, and it takes
-// the lock once: so there must be as many that asked for a lease as there are
-// gaps to explain. They are alike but for their invocations, so giving each gap in
-// turn the next one is best. Two tries may want holds of no length in one instant
-// in different orders: then a key is not exact (prepare). (For the other kinds
-// failed tries are not judged here, and a key that has some is not exact.)
+// Failed tries of a mutex: between neighbours i and i+1 the lock must be free only after i's release returned and
+// before the acquire of i+1 was invoked; everywhere else one of them can be extended so that the lock is held. To
+// make every release as late and every acquire as early as possible serves all tries at once: only those whose whole
+// spans lie in such a gap need another holder. That is an acquire of unknown outcome that was invoked before the
+// first of them returned: it can take the lock then and keep it until the gap ends. After the last hold any of them
+// will do. In another gap its lease has to end before the next hold, at an unknown time, and it takes the lock once:
+// so there must be as many with a lease as there are gaps to explain. They differ only in their invocations, so it is
+// best to give each gap in turn the next one. Two tries may need holds of no length at one instant in different
+// orders: then a key is not exact (prepare). (Of the other kinds failed tries are not judged here, and a key that has
+// some is not exact.)
 //
-// slack is how much later than it happened the clock may have told an event.
+// slack is by how much an event may be recorded too late.
 func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	clean := v.sweepHolds(k, slack, visit)
 	for _, i := range k.orphans {
@@ -107,8 +101,8 @@ func (v *view) sweep(k *keyOps, slack time.Duration, visit func(flaw)) {
 	v.sweepTries(k, slack, visit)
 }
 
-// sweepHolds visits, for each hold that overlaps with an earlier one that it
-// must not, the one of those that lasts longest; and says whether there was none.
+// sweepHolds visits, for each hold that overlaps with earlier ones that it must not overlap with, the pair with the
+// one that lasts longest. It returns whether there was none.
 func (v *view) sweepHolds(k *keyOps, slack time.Duration, visit func(flaw)) bool {
 	clean := true
 	var last, writer int32 = -1, -1 // the hold whose core ends last, and the writer's
@@ -131,9 +125,8 @@ func (v *view) sweepHolds(k *keyOps, slack time.Duration, visit func(flaw)) bool
 	return clean
 }
 
-// rank is the token by which the place of a hold in the order is judged: none, if
-// the reply was so slow that its promise was over. Then it tells of a grant that
-// may have run out long ago, before others that were told sooner.
+// orderingToken is the token by which the order of a hold is judged: none if its promise had ended when the slow
+// reply came. Then the grant may have expired long ago, before others that returned sooner.
 func (h *hold) orderingToken() uint64 {
 	if h.expiredOnArrival {
 		return 0
@@ -141,10 +134,9 @@ func (h *hold) orderingToken() uint64 {
 	return h.token
 }
 
-// sweepTokens visits the holds whose token is not greater than that of one that
-// was certainly before, or is the token of another, and the re-entries that do
-// not repeat theirs. No two cores of the key overlap. Of an owner that acts again
-// after an unknown outcome it is not certain which hold a token is of.
+// sweepTokens visits the holds whose token is not greater than that of a hold that was certainly before, or equals
+// that of another, and the re-entries that do not repeat the token of their hold. No two cores of the key overlap. If
+// an owner acts again after an unknown outcome, it is not certain which hold a token belongs to.
 func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 	bad := func(x, y int32) {
 		h := &v.holds[y]
@@ -169,7 +161,7 @@ func (v *view) sweepTokens(k *keyOps, slack time.Duration, visit func(flaw)) {
 			bad(highest, j)
 			continue
 		}
-		for _, i := range holds[sure:n] { // in whichever order: no two are equal
+		for _, i := range holds[sure:n] { // in any order: no two tokens are equal
 			if v.holds[i].token == y.token && !v.holds[i].expiredOnArrival && v.ownerOrder[v.holds[i].owner] == sequential {
 				bad(i, j)
 				break
@@ -193,14 +185,12 @@ func later(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// modelOps is what the model of a key is asked about: every known operation,
-// and those of unknown outcome that could matter.
+// modelOps are the operations of a key for its model: every known one, and those of unknown outcome that could
+// matter.
 //
-// An acquire of unknown outcome whose owner never acts again is dropped, unless
-// a failed try may need it. That is harmless: take any legal order, and leave
-// that acquire out. Whatever was legal after it stays so, because it only ever
-// took room (the lock, a permit, a place among readers) and gave none back, and
-// no grant that was told of needs the room to be taken. Only a failed try does.
+// An acquire of unknown outcome whose owner never acts again is left out, unless a failed try may need it. That is
+// safe: in any legal order it can be removed, and what was legal after it still is, because it only ever took room
+// (the lock, a permit) and returned none, and no known grant needs that room to be taken. Only a failed try does.
 func (v *view) modelOps(k *keyOps) []lockOp {
 	ops := make([]lockOp, 0, len(k.spans)+8)
 	var lapses []lockOp
@@ -217,7 +207,7 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 		switch {
 		case s.Busy:
 			op.kind = opBusyTry
-		case s.Outcome == history.Fail: // it did not happen; what a refused release tells is in the holds
+		case s.Outcome == history.Fail: // it did not take effect; a refused release shows in the holds
 			continue
 		case s.Op == history.OpRelease:
 			op.kind = opRelease
@@ -247,16 +237,15 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 	return slices.Concat(ops, k.drops, lapses)
 }
 
-// lapse is the end of the lease of an acquire of unknown outcome: at any time, or
-// never. Whatever such an acquire explains, no other operation needs it to end; only
-// a failed try may need that somebody held the lock for a while.
+// leaseEnd is the end of the lease of an acquire of unknown outcome: at any time, or never. Whatever such an acquire
+// explains, no other operation needs it to end; only a failed try may need that the lock was held for a while.
 func (op *lockOp) leaseEnd() lockOp {
 	l := *op
 	l.kind, l.span, l.depth, l.token, l.leased = opLeaseEnd, -1, -1, 0, false
 	return l
 }
 
-// gain is what an operation changes in what its owner has.
+// gain is by how much an operation changes what its owner holds.
 func (op *lockOp) gain() int64 {
 	if op.kind == opRelease {
 		return -int64(op.permits)
@@ -264,8 +253,7 @@ func (op *lockOp) gain() int64 {
 	return int64(op.permits)
 }
 
-// placeDrops tells the drops of an owner that come after the effect of one of
-// its known operations how many of those there were.
+// placeDrops sets the position of the owner's lost holds that come after one of its known operations.
 func (k *keyOps) placeDrops(owner, event, known int32) {
 	for i := range k.drops {
 		if d := &k.drops[i]; d.owner == owner && k.dropped[i] >= event {
@@ -274,10 +262,9 @@ func (k *keyOps) placeDrops(owner, event, known int32) {
 	}
 }
 
-// windowOps is a part of a key's history: whole holds, each as one take and
-// one give, and each as if of its own owner. Leaving out whole holds, or the
-// re-entries inside one, keeps a legal order legal: so if the window has no
-// legal order, the history has none.
+// windowOps is a part of a key's history: whole holds, each as one grant and one release, and each as if it had its
+// own owner. To leave out whole holds, or the re-entries inside one, keeps a legal order legal: so if the window has
+// no legal order, the history has none.
 func (v *view) windowOps(holds []int32) []lockOp {
 	var ops []lockOp
 	for _, i := range holds {

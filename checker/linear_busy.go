@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// sweepTries visits the refused tries that nobody can have caused; see sweep.
+// sweepTries visits the refused tries that no holder can have caused; see sweep.
 func (v *view) sweepTries(k *keyOps, slack time.Duration, visit func(flaw)) {
 	holds := v.byKey[k.key]
-	used := 0 // acquires of unknown outcome that explain the gaps before
+	used := 0 // acquires of unknown outcome that explain earlier gaps
 	var open []int32
 	for n := 0; n < len(k.busy); {
 		gap := v.gapOf(holds, k.busy[n], slack)
-		first := never // of the tries in this gap that no hold explains
+		first := never // return of the tries in this gap that no hold explains
 		open = open[:0]
 		for ; n < len(k.busy) && v.gapOf(holds, k.busy[n], slack) == gap; n++ {
 			if s := &v.h.Spans[k.busy[n]]; !v.neighbourExplains(holds, gap, segment{s.Call, s.Return}, slack) {
@@ -44,7 +44,7 @@ func (v *view) gapOf(holds []int32, try int32, slack time.Duration) int {
 	return sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t })
 }
 
-// besides says whether one of the holds beside a gap can have lasted into try, or begun in it.
+// neighbourExplains says whether a hold beside a gap can have lasted into a try, or begun in it.
 func (v *view) neighbourExplains(holds []int32, gap int, try segment, slack time.Duration) bool {
 	for m := gap; m < len(holds) && v.tied(holds[m], holds[gap]); m++ {
 		if v.holds[holds[m]].asked <= later(try.until, slack) {
@@ -59,8 +59,7 @@ func (v *view) neighbourExplains(holds []int32, gap int, try segment, slack time
 	return false
 }
 
-// tied says of two holds that do not overlap that they may come in any order:
-// they are of no length, in one instant.
+// tied says whether two holds that do not overlap may come in any order: they have no length, at one instant.
 func (v *view) tied(i, j int32) bool {
 	x, y := &v.holds[i], &v.holds[j]
 	return x.from == y.from && x.core == y.core

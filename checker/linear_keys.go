@@ -12,29 +12,29 @@ type keyOps struct {
 	key            int32
 	kind           lockKind
 	permits        int32           // of a semaphore
-	spans          []int32         // lock operations, in the order of their invocations
-	busy           []int32         // of these, the tries that failed because the lock was held
+	spans          []int32         // lock operations, by invocation
+	busy           []int32         // tries that failed because the lock was held
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
-	unknownNoLease time.Duration   // when the first of these that asked for no lease was
-	unknownLeased  []time.Duration // when those were that asked for one, in that order
+	unknownNoLease time.Duration   // the same, of those without a lease
+	unknownLeased  []time.Duration // when those with a lease were invoked
 	orphans        []int32
-	renumbered     []int32      // re-entries that were told another token than their hold's
-	regrants       []int32      // grants to who held the lock already
+	renumbered     []int32      // re-entries with another token than their hold's
+	regrants       []int32      // grants to the holder
 	epochs         epochs       // set by prepare
 	drops          []lockOp     // set by prepare
-	dropped        []int32      // the event of each drop; set by prepare
+	dropped        []int32      // event of each drop; set by prepare
 	permitHolds    []permitHold // of a semaphore; set by prepare
 	exact          bool         // the sweep decides
-	concurrent     bool         // an owner's holds cannot be told
+	concurrent     bool         // it has a concurrent owner
 
 	readers, manyPermits, tokens, ambiguous bool
-	ownerModes                              map[int32]usage // of owners that act again after an unknown outcome
+	ownerModes                              map[int32]usage // of owners that act after an unknown outcome
 }
 
 func (k lockKind) fenced() bool { return k == fencedMutex || k == reentrantFenced }
 
-// keyedOps groups the lock operations by key, in linear time. Which kind of lock
-// a key is, is inferred from what its clients asked and were told.
+// keyedOps groups the lock operations by key, in linear time. Which kind of lock a key is, is inferred from its
+// requests and replies.
 func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
 	count := make([]int32, len(keys))
@@ -97,7 +97,7 @@ func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
 	}
 }
 
-// mode notes whether an owner that may hold more than it knows of reads or writes.
+// mode records whether an owner that may hold more than is known reads or writes.
 func (k *keyOps) mode(s *history.Span) {
 	if k.ownerModes == nil {
 		k.ownerModes = make(map[int32]usage)
@@ -110,9 +110,8 @@ func (k *keyOps) mode(s *history.Span) {
 	k.ambiguous = k.ambiguous || k.ownerModes[s.Owner] == usageNested|usageMixed
 }
 
-// infer settles the kind. An owner that acts again after an acquire of unknown
-// outcome may have re-entered. What the lock is meant to be decides what its
-// history leaves open.
+// inferKind infers the kind of lock. An owner that acts again after an acquire of unknown outcome may have
+// re-entered. What the lock is meant to be decides what the history leaves open.
 func (k *keyOps) inferKind(t usage, meant LockKind) {
 	many := k.manyPermits || k.permits != 0
 	deep := t&usageNested != 0 || (!k.exact && k.unknown != never)
@@ -143,7 +142,7 @@ func (k *keyOps) inferKind(t usage, meant LockKind) {
 	}
 }
 
-// prepare fills in what the search needs to know of holds that were gone.
+// prepare fills in what the search needs to know of lost holds.
 func (v *view) prepare(k *keyOps) {
 	if k.kind == semaphore {
 		v.preparePermits(k)
@@ -164,10 +163,8 @@ func (v *view) prepare(k *keyOps) {
 	}
 }
 
-// lives is, by owner, the grants that came after a hold that was gone, as event
-// indices. What the owner takes then is a hold of its own, and what is left of
-// the old one at the servers neither prolongs nor ends it: to the model it is
-// another owner.
+// epochs are, by owner, the grants that came after a lost hold, as event indices. A later grant begins a new hold,
+// and what is left of the old one at the servers neither extends nor ends it: to the model it is another owner.
 type epochs map[int32][]int32
 
 func (v *view) ownerEpochs(key int32) epochs {
@@ -191,7 +188,7 @@ func (v *view) ownerEpochs(key int32) epochs {
 	return l
 }
 
-// at is the life in which an event with an effect falls.
+// of is the epoch of an event.
 func (l epochs) of(owner, event int32) (n int32) {
 	for _, grant := range l[owner] {
 		if grant <= event {
@@ -201,7 +198,7 @@ func (l epochs) of(owner, event int32) (n int32) {
 	return n
 }
 
-// begin begins a new life of an owner with a grant.
+// begin begins a new epoch of an owner with a grant.
 func (l epochs) begin(owner, event int32) {
 	if !slices.Contains(l[owner], event) {
 		l[owner] = append(l[owner], event)

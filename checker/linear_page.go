@@ -13,17 +13,15 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// maxPictured is how many operations a picture shows at most: porcupine writes
-// every partial order into the page.
+// maxDrawn is how many operations a page shows: porcupine writes every partial order into it.
 const maxDrawn = 300
 
 // ErrNothingToShow is returned for a history without lock operations.
 var ErrNothingToShow = errors.New("the history has no lock operations to show")
 
-// WriteLinearization writes porcupine's page about the key that j finds
-// violated (or else the first one): all of it if it is short, else the window
-// around the worst violation. The faults, and the losses that clients were told
-// of, are marks of their own. The page needs no network.
+// WriteLinearization writes porcupine's page about the key of the worst violation in j, or else the first key: all of
+// its operations if they are few, else those around the violation. Faults and reported losses are annotations. The
+// page needs no network.
 func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 	v, err := safeView(h, j.LockKind)
 	if err != nil {
@@ -49,7 +47,7 @@ func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 	return nil
 }
 
-// pictured is what a picture is made of.
+// linearizationOps are the operations on the page.
 func (v *view) linearizationOps(j *Judgement) (keyOps, []lockOp) {
 	worst := j.worstOrdering()
 	for i, k := range v.keyedOps() {
@@ -72,8 +70,7 @@ func (v *view) linearizationOps(j *Judgement) (keyOps, []lockOp) {
 	return keyOps{}, nil
 }
 
-// rows gives every client a row of its own, and every operation of unknown
-// outcome: it goes on to the end of the picture.
+// rows gives a row to each client, and to each operation of unknown outcome, which lasts to the end of the page.
 func rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
 	row := make(map[int]int)
 	for i := range shown {
@@ -89,7 +86,7 @@ func rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
 	return shown
 }
 
-// overlap is the worst violation that speaks of the order of operations.
+// worstOrdering is the worst violation that is about the order of operations.
 func (j *Judgement) worstOrdering() *Violation {
 	for _, p := range []Property{Linearizable, Exclusion, LeaseExclusion, Fencing, Damage} {
 		if r := j.Result(p); r != nil && len(r.Violations) > 0 {
@@ -99,8 +96,7 @@ func (j *Judgement) worstOrdering() *Violation {
 	return nil
 }
 
-// holdsNear is those around the violation, or the first ones. The holds that
-// the violation is about are always there.
+// holdsNear are the holds around the violation, or the first ones. Those that the violation is about are among them.
 func (v *view) holdsNear(holds []int32, worst *Violation) []int32 {
 	if worst == nil || len(holds) == 0 {
 		return holds[:min(len(holds), 2*windowHolds)]
@@ -144,7 +140,7 @@ func (v *view) describe(op *lockOp) string {
 	return text
 }
 
-// marks are the faults and the notices between from and to.
+// annotations are the faults and the notices between from and to.
 func (v *view) annotations(from, to time.Duration) []porcupine.Annotation {
 	var marks []porcupine.Annotation
 	healed := make(map[int]time.Duration)
@@ -162,7 +158,7 @@ func (v *view) annotations(from, to time.Duration) []porcupine.Annotation {
 			continue
 		}
 		marks = append(marks, porcupine.Annotation{
-			Tag:   html.EscapeString(f.Name + " " + string(f.Phase)), // in one row they would cover each other
+			Tag:   html.EscapeString(f.Name + " " + string(f.Phase)), // in one row they would hide each other
 			Start: int64(max(f.Time, from)), End: int64(min(until, to)),
 			Description: html.EscapeString(cmp.Or(f.Target, f.Name)),
 			Details:     html.EscapeString(f.Target + " " + f.Detail), BackgroundColor: "#f4c9a8",

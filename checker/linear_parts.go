@@ -8,21 +8,19 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// sampledParts is how many parts of a key that the sweep decides are searched as well.
+// sampledParts is how many parts of a key are searched although the sweep decides it.
 const sampledParts = 3
 
-// cuts is where a key's operations fall apart: nothing was under way and the
-// lock was surely free. In any legal order all that is before a cut comes before
-// all that is after it, and the lock is free between: so the key has a legal
-// order if and only if each part has one (and, for tokens, if they grow from
-// part to part, which the sweep judges). After an operation of unknown outcome,
-// or a hold that was not released, there is no cut any more.
+// cuts are where a key's operations fall apart: nothing was in flight, and the lock was certainly free. In any legal
+// order all that is before a cut comes before all that is after it, and the lock is free in between: so the key has a
+// legal order if and only if each part has one (and, for tokens, if they grow from part to part, which the sweep
+// judges). After an operation of unknown outcome, or a hold that was not released, there is no cut.
 //
-// A cut is the number in k.spans of the first operation after it.
+// A cut is the index in k.spans of the first operation after it.
 func (v *view) cuts(k *keyOps, slack time.Duration) []int32 {
 	var at []int32
 	out := int64(0)
-	last := time.Duration(-1) // the latest return so far
+	last := time.Duration(-1) // latest return so far
 	for n, i := range k.spans {
 		s := &v.h.Spans[i]
 		if out == 0 && n > 0 && s.Call > later(last, slack) {
@@ -36,7 +34,7 @@ func (v *view) cuts(k *keyOps, slack time.Duration) []int32 {
 			permits = int64(s.Permits)
 		}
 		switch {
-		case s.Outcome == history.Fail && s.Op == history.OpRelease: // it told that a hold was gone, or left it
+		case s.Outcome == history.Fail && s.Op == history.OpRelease: // the hold is lost, or still there
 			return at
 		case s.Outcome == history.Fail:
 		case s.Op == history.OpRelease:
@@ -48,9 +46,8 @@ func (v *view) cuts(k *keyOps, slack time.Duration) []int32 {
 	return at
 }
 
-// inParts searches a key that is too long to be searched whole, and in which the
-// sweep found no flaw. It says whether that has decided about the key. Where the
-// sweep decides already some parts are searched all the same: a second opinion.
+// inParts searches a key that is too long to be searched whole, and in which the sweep found no flaw. It returns
+// whether that has decided the key. Where the sweep decides, some parts are searched as well, as a second opinion.
 func (c *linearCheck) inParts(k *keyOps) bool {
 	cuts := c.cuts(k, c.o.ClockError)
 	cuts = append(cuts, int32(len(k.spans)))
@@ -75,7 +72,7 @@ func (c *linearCheck) inParts(k *keyOps) bool {
 	return legal || c.found.total > 0
 }
 
-// sample searches a few parts that lie between cuts, spread over the key.
+// sample searches a few parts between cuts, spread over the key.
 func (c *linearCheck) sample(k *keyOps, cuts []int32) {
 	for n := range min(sampledParts, len(cuts)-1) {
 		at := n * (len(cuts) - 1) / sampledParts
@@ -89,12 +86,12 @@ func (c *linearCheck) sample(k *keyOps, cuts []int32) {
 	}
 }
 
-// part searches some operations of a key between two cuts, the last of them or
-// not. If it is needed, an unknown answer leaves the key undecided.
+// part searches the operations between two cuts; last says whether they are the last of the key. If the part is
+// needed, a search without a result leaves the key undecided.
 func (c *linearCheck) part(k *keyOps, spans []int32, last, needed bool) porcupine.CheckResult {
 	p := *k
 	if p.spans = spans; !last {
-		p.drops = nil // no hold was gone before the last cut
+		p.drops = nil // no hold was lost before the last cut
 	}
 	c.parts++
 	return c.compare(&p, c.modelOps(&p), 0, needed)

@@ -8,9 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// stay is some permits of a semaphore in the hands of one owner, from one grant
-// on. What a release gives back are the permits taken last: permits are alike,
-// so any other choice adds up to the same.
+// permitHold is some permits of a semaphore that one owner got with one grant and released together. A release
+// returns the permits acquired last: permits are alike, so any other choice adds up to the same.
 type permitHold struct {
 	asked, from, core, freeBy time.Duration // as in hold
 	permits                   int32
@@ -19,24 +18,23 @@ type permitHold struct {
 	ending                    ending
 }
 
-// permitDesk hands permits to owners and takes them back, in the order of effects.
+// permitFold finds the permitHolds of a semaphore, in the order of effects.
 type permitFold struct {
 	*view
 	k        *keyOps
 	owner    map[int32]*permitOwner
-	byClient map[int][]int32 // by client: owners that have taken since it last crashed; nil: nobody crashes
+	byClient map[int][]int32 // owners that acquired since the client last crashed; nil: no client crashes
 }
 
 type permitOwner struct {
-	open      []int32 // stays, the last taken last
-	lost      bool    // what it had is gone
-	regranted bool    // and it has been granted nothing since
+	open      []int32 // permitHolds, the latest last
+	lost      bool    // what it had is lost
+	regranted bool    // and it was granted permits again
 	at        time.Duration
-	acquired  int32 // permits taken at that instant; -1: and given back
+	acquired  int32 // permits acquired at that instant; -1: and released
 }
 
-// prepareStays makes the stays of a semaphore, and what the search needs to know
-// of those that were gone.
+// preparePermits finds the permitHolds of a semaphore, and what the search needs to know of lost ones.
 func (v *view) preparePermits(k *keyOps) {
 	d := permitFold{view: v, k: k, owner: make(map[int32]*permitOwner)}
 	k.epochs, k.drops, k.dropped, k.orphans = make(epochs), nil, nil, nil
@@ -84,9 +82,8 @@ func (d *permitFold) of(owner int32) *permitOwner {
 	return p
 }
 
-// instant keeps count of what an owner did at t. More than giving, then taking,
-// and giving that back, in one instant, has no order that is known to be best:
-// then the sweep is not exact.
+// checkInstant counts what an owner did at t. If it was more than a release, then an acquire, and its release, at one
+// instant, there is no order that is known to be best, and the sweep is not exact.
 func (d *permitFold) checkInstant(p *permitOwner, t time.Duration, taken int32) {
 	if p.at != t {
 		p.at, p.acquired = t, 0
@@ -122,7 +119,7 @@ func (d *permitFold) release(i int32, s *history.Span) {
 	if s.Outcome == history.Fail && s.Held { // refused, and nothing has changed
 		return
 	}
-	if s.Outcome == history.Fail { // the servers know nothing of these permits any more
+	if s.Outcome == history.Fail { // the servers do not know these permits any more
 		d.lose(p, s.Owner, s.Call, s.Invoked, s.Process)
 		return
 	}
@@ -135,7 +132,7 @@ func (d *permitFold) release(i int32, s *history.Span) {
 	for n > 0 && len(p.open) > 0 {
 		last := p.open[len(p.open)-1]
 		y := d.k.permitHolds[last]
-		if y.permits > n { // a part of it stays
+		if y.permits > n { // a part of it is still held
 			d.k.permitHolds[last].permits -= n
 			y.permits = n
 			last = int32(len(d.k.permitHolds))
@@ -148,7 +145,7 @@ func (d *permitFold) release(i int32, s *history.Span) {
 	}
 	switch {
 	case n == 0:
-	case s.Outcome != history.OK: // it cannot have happened, so the owner may have kept what it had
+	case s.Outcome != history.OK: // it had no effect, so the owner may have kept its permits
 		d.k.exact = false
 	case d.ownerOrder[s.Owner] == sequential && !p.lost:
 		d.k.orphans = append(d.k.orphans, i)
@@ -178,12 +175,12 @@ func (d *permitFold) notice(n *history.Notice) {
 	}
 }
 
-// drop ends all that an owner has.
+// lose ends all holds of an owner.
 func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event int32, process history.Process) {
 	if len(p.open) == 0 {
 		return
 	}
-	if p.at == t && p.acquired != 0 { // see instant
+	if p.at == t && p.acquired != 0 { // see checkInstant
 		d.k.exact = false
 	}
 	for _, i := range p.open {
@@ -195,13 +192,11 @@ func (d *permitFold) lose(p *permitOwner, owner int32, t time.Duration, event in
 	p.open, p.lost, p.regranted = p.open[:0], true, false
 }
 
-// sweepStays finds the grants for which there were not enough permits. It is
-// exact if the key is: taking permits as late and giving them back as early as
-// they can be leaves the most of them at every instant, for all at once. Within
-// one instant those that end are given back first, those of no length come and
-// go one after the other, and those that stay are taken last.
+// sweepPermits finds the grants without enough permits. It is exact if the key is: to acquire permits as late and to
+// release them as early as possible leaves the most of them at every instant at once. Within one instant, holds that
+// end are released first, those of no length come one after the other, and those that last are acquired last.
 //
-// Stays that the error of the clock may have shrunk to nothing are passed over.
+// Holds that the clock error may have reduced to nothing are skipped.
 func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 	for _, i := range k.orphans {
 		s := &v.h.Spans[i]
@@ -213,7 +208,7 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 			begin = append(begin, int32(i))
 		}
 	}
-	moment := func(y *permitHold) int { // of an instant: those of no length before those that stay
+	moment := func(y *permitHold) int { // within an instant: those of no length before those that last
 		if y.core == later(y.from, slack) {
 			return 0
 		}
@@ -247,8 +242,8 @@ func (v *view) sweepPermits(k *keyOps, slack time.Duration, visit func(flaw)) {
 	}
 }
 
-// stayOps is the part of a semaphore's history in which permits were out at t:
-// each stay as one take and one give, and each as if of its own owner.
+// permitOps is the part of a semaphore's history in which permits were held at t: each permitHold as one grant and
+// one release, and each as if it had its own owner.
 func (k *keyOps) permitOps(v *view, t time.Duration) []lockOp {
 	var ops []lockOp
 	for i := range k.permitHolds {

@@ -10,26 +10,22 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// Limits of the search. porcupine keeps a set of all operations of a key for
-// every configuration it visits, so its memory grows with their square
-// (porcupine#3); the sweep's does not.
+// Limits of the search. porcupine keeps a set of all operations of a key for every configuration that it visits, so
+// its memory grows with their square (porcupine#3); the sweep's does not.
 const (
 	maxSearched   = 5000  // operations of one search
-	maxSearchedIn = 20000 // operations of all searches together
-	maxWindows    = 3     // windows searched around what the sweep finds, by key
-	maxSampled    = 500   // operations of a part that is searched although the sweep decides
+	maxSearchedIn = 20000 // operations of all searches
+	maxWindows    = 3     // windows searched around the sweep's flaws, by key
+	maxSampled    = 500   // operations of a part that is searched as a second opinion
 	windowHolds   = 25    // holds before and after the violation
 	defaultSearch = 5 * time.Second
 )
 
-// checkLinearizable finds out whether the history has a legal order, twice: by
-// the sweep of linear.go, which is fast, and by porcupine's search, which knows
-// nothing of the sweep's arguments. A key that is short is searched whole; a
-// longer one is cut where nothing was under way (see parts), and of what is too
-// long even so the windows around the sweep's findings are searched. If the two
-// disagree, or the search ran out of time or memory, nothing was decided. Where
-// nothing was searched, and the sweep finds nothing, the sweep alone decides if
-// it is exact there.
+// checkLinearizable finds out whether the history has a legal order, twice: by the sweep of linear.go, which is fast,
+// and by porcupine's search, which is independent of the sweep's arguments. A short key is searched whole; a longer
+// one is cut where nothing was in flight (see cuts), and of what is still too long the windows around the sweep's
+// flaws are searched. If the two disagree, or the search ran out of time or memory, the property is undecided. Where
+// nothing was searched and the sweep finds nothing, the sweep decides alone if it is exact there.
 func checkLinearizable(v *view, o Options) Result {
 	c := linearCheck{view: v, o: o, found: newFindings(o), budget: maxSearchedIn, kinds: make(map[lockKind]int)}
 	c.searcher = newSearcher(o)
@@ -61,7 +57,7 @@ func checkLinearizable(v *view, o Options) Result {
 	return r
 }
 
-// linearRules are the kinds of flaws that the sweeps and the search find; see takeKind.
+// linearRules are the kinds of flaws that the sweeps and the search find; see opKind.
 func linearRules() []string {
 	return []string{opGrant: "held-twice", opBusyTry: "refused-without-cause", opRelease: "released-nothing",
 		opBadToken: "token-out-of-order", opNoPermits: "too-many-permits", opHorizon: "no-order", opRegrant: "regranted"}
@@ -81,14 +77,14 @@ type linearCheck struct {
 	found       *findings
 	searcher    *searcher
 	budget      int    // operations that may still be searched
-	undecided   string // why nothing is decided; empty if all is
+	undecided   string // why nothing is decided; empty if everything is
 	kinds       map[lockKind]int
-	permitHolds []permitHold // of findings about semaphores
+	permitHolds []permitHold // of flaws of semaphores
 
 	keys, searched, swept, windows, parts int
 }
 
-// kindNames tells which models judged the keys.
+// kindNames names the models that judged the keys.
 func (c *linearCheck) kindNames() string {
 	var names []string
 	for kind := plainMutex; kind < unmodelled; kind++ {
@@ -136,7 +132,7 @@ func (c *linearCheck) key(k *keyOps) {
 	}
 }
 
-// flaws is the sweep that fits the kind.
+// flaws is the sweep for the kind of lock.
 func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
 	if k.kind == semaphore {
 		c.sweepPermits(k, c.o.ClockError, visit)
@@ -145,10 +141,10 @@ func (c *linearCheck) flaws(k *keyOps, visit func(flaw)) {
 	c.sweep(k, c.o.ClockError, visit)
 }
 
-// note keeps a flaw as a finding.
+// note adds a flaw to the findings.
 func (c *linearCheck) note(k *keyOps, f flaw) {
 	n := finding{rule: int(f.kind), x: f.x, y: f.y, start: f.from, end: c.clipped(f.segment)}
-	if f.kind == opNoPermits { // the stays of this key do not outlive it
+	if f.kind == opNoPermits { // keyOps does not outlive the check of its key
 		n.y = int32(len(c.permitHolds))
 		c.permitHolds = append(c.permitHolds, k.permitHolds[f.y])
 		if n.x = -1; f.x >= 0 {
@@ -177,9 +173,8 @@ func (c *linearCheck) setUndecided(format string, args ...any) {
 	}
 }
 
-// compare asks porcupine about ops, in which the sweep found so many flaws, and
-// says what it found. A search that does not end leaves undecided what the sweep
-// does not decide.
+// compare has porcupine search ops, in which the sweep found that many flaws, and returns its result. A search
+// without a result leaves the key undecided if it is needed.
 func (c *linearCheck) compare(k *keyOps, ops []lockOp, flaws int, whole bool) porcupine.CheckResult {
 	name := lockName(c.h.Keys[k.key])
 	c.budget -= len(ops)
@@ -219,7 +214,7 @@ func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
 		return c.windowOps(around(holds, f.y, f.x))
 	}
 	var near []int32
-	for _, i := range holds { // whatever can have held the lock during the operation
+	for _, i := range holds { // those that can have held the lock during the operation
 		if h := &c.holds[i]; h.asked <= later(f.until, c.o.ClockError) && later(h.freeBy, c.o.ClockError) >= f.from {
 			near = append(near, i)
 		}
@@ -230,7 +225,7 @@ func (c *linearCheck) window(k *keyOps, f flaw) []lockOp {
 	return append(c.windowOps(near), op)
 }
 
-// around is the holds near y, with x.
+// around are the holds near y, with x.
 func around(holds []int32, y, x int32) []int32 {
 	var near []int32
 	if x >= 0 {

@@ -6,51 +6,51 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// lockKind is what a key's history shows its lock to be. Each kind has a model;
-// every model knows the owner, which those of Knossos do not: there anybody may release.
+// lockKind is the kind of lock that a key's history shows. Each kind has a model that knows the owner; in the models
+// of Knossos any process may release.
 type lockKind uint8
 
 const (
 	plainMutex      lockKind = iota // one owner, once
-	reentrantMutex                  // the owner may acquire again, and must release as often
-	fencedMutex                     // a mutex whose grants carry growing tokens
-	reentrantFenced                 // both; a re-entry repeats the token of its hold, or tells none
-	semaphore                       // as many permits as there are
+	reentrantMutex                  // the owner may acquire again, and releases as often
+	fencedMutex                     // a mutex with growing tokens
+	reentrantFenced                 // both; a re-entry has the token of its hold, or none
+	semaphore                       // with a number of permits
 	readersWriter                   // many readers or one writer, each of them reentrant
-	unmodelled                      // its history mixes what no model speaks of
+	unmodelled                      // its history mixes what no model has
 )
 
-// String is the name of a kind in a sentence.
+// String names a kind in a sentence.
 func (k lockKind) String() string {
 	return [...]string{"mutex", "reentrant mutex", "fenced mutex", "reentrant fenced mutex", "semaphore",
 		"readers-writer lock", "lock of no known kind"}[k]
 }
 
-// shared says that several owners may be in at once.
+// shared says whether several owners may hold the lock at once.
 func (k lockKind) shared() bool { return k == semaphore || k == readersWriter }
 
 func (k lockKind) reentrant() bool { return k != plainMutex && k != fencedMutex }
 
-// mutexState is an owner-aware mutex.
+// mutexState is the state of a mutex that knows its owner.
 type mutexState struct {
-	owner     int64 // see lockOp.self; -1: free
+	owner     int64 // see lockOp.ownerEpoch; -1: free
 	token     uint64
-	highest   uint64 // token ever seen
+	highest   uint64 // greatest token so far
 	depth     int32
-	pos       int32 // of the owner's last operation of known outcome, see lockOp.follows
-	ended     bool  // the end has passed: unknown operations have no effect any more
-	mayExpire bool  // all that the owner has are acquires of unknown outcome with a lease, which may run out
+	pos       int32 // of the owner's last known operation, see lockOp.follows
+	ended     bool  // the horizon has passed: operations of unknown outcome have no effect any more
+	mayExpire bool  // all acquires of the owner are of unknown outcome and have leases, which may end
 }
 
-// self is who acts, in one life of an owner.
+// ownerEpoch identifies the acting owner, in one of its epochs.
 func (op *lockOp) ownerEpoch() int64 { return int64(op.epoch)<<32 | int64(op.owner) }
 
-// free is s after the last release. The highest token outlives its hold.
+// free is s after the last release. The greatest token outlives its hold.
 func (s mutexState) free() mutexState {
 	return mutexState{owner: -1, highest: s.highest, ended: s.ended}
 }
 
-// step says whether op is legal in s, and what s becomes.
+// step says whether op is legal in s, and returns the next state.
 func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
 	if op.kind == opHorizon {
 		s.ended = true
@@ -92,7 +92,7 @@ func (s mutexState) step(op *lockOp, kind lockKind) (bool, mutexState) {
 	return true, s
 }
 
-// enter takes the free lock. A token must be greater than any before; no token says nothing.
+// enter acquires the free lock. A token must be greater than all before it; without a token nothing is known.
 func (s mutexState) enter(op *lockOp) (bool, mutexState) {
 	if op.depth > 0 || (op.token != 0 && op.token <= s.highest) {
 		return false, s
@@ -101,10 +101,9 @@ func (s mutexState) enter(op *lockOp) (bool, mutexState) {
 		pos: op.firstPos(), ended: s.ended, mayExpire: op.leased}
 }
 
-// follows says that op may be the owner's next operation, after the one at pos.
-// Equal stamps are concurrent for porcupine; but what one owner did one after
-// the other was not. What is of unknown outcome comes after all that went before
-// it, but may come later.
+// follows says whether op may be the owner's next operation, after the one at pos. Equal times are concurrent for
+// porcupine, but an owner's operations are sequential. One of unknown outcome comes after all before it, but may come
+// later.
 func (op *lockOp) follows(pos int32) bool {
 	switch {
 	case op.pos < 0:
@@ -115,7 +114,7 @@ func (op *lockOp) follows(pos int32) bool {
 	return op.pos == pos+1 || (op.unknown && op.pos <= pos)
 }
 
-// at is the position after op in a hold in which it was pos.
+// posAfter is the position after op, in a hold at position pos.
 func (op *lockOp) posAfter(pos int32) int32 {
 	if op.unknown {
 		return pos
@@ -123,9 +122,8 @@ func (op *lockOp) posAfter(pos int32) int32 {
 	return op.pos
 }
 
-// first is the position after op if it began the hold. If its outcome is unknown
-// it may be late, and all that is certain is what comes after it: -1 minus the
-// least position that may.
+// firstPos is the position after op if it began the hold. If its outcome is unknown it may come late, and only what
+// comes after it is certain: then it is -1 minus the least position that may follow.
 func (op *lockOp) firstPos() int32 {
 	if op.unknown {
 		return -1 - max(0, op.pos)
@@ -154,8 +152,7 @@ func (s mutexState) String() string {
 	return fmt.Sprintf("held, depth %d", s.depth)
 }
 
-// modelOf is a kind of lock as porcupine wants it; permits are those of a
-// semaphore, describe may be nil.
+// modelOf is porcupine's model of a kind of lock; permits are those of a semaphore. describe may be nil.
 func modelOf(kind lockKind, permits int32, describe func(op *lockOp) string) porcupine.Model {
 	m := porcupine.Model{
 		DescribeOperation: func(input, _ any) string {
@@ -180,7 +177,7 @@ func modelOf(kind lockKind, permits int32, describe func(op *lockOp) string) por
 	m.Step = func(state, input, _ any) (bool, any) {
 		ok, next := state.(mutexState).step(input.(*lockOp), kind)
 		if !ok {
-			return false, nil // an illegal state is thrown away: no memory for it
+			return false, nil // an illegal state is dropped: no memory for it
 		}
 		return true, next
 	}

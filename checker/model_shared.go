@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// crowd is a lock that several may hold at once: a semaphore or a readers-writer
-// lock. It is comparable, because a search asks all the time whether it has been here.
+// sharedState is the state of a lock that several owners may hold at once: a semaphore or a readers-writer lock. It
+// is comparable, because a search compares states all the time.
 type sharedState struct {
-	holders string // the holders, see member
-	out     int32  // permits out, or holders and their re-entries
+	holders string // sharedHolders, encoded and sorted
+	out     int32  // permits held, or holders and their re-entries
 	writers int32  // of the holders
 	ended   bool   // as in mutexState
 }
 
-// member is one holder, 21 bytes of crowd.in, which are in the order of self.
+// sharedHolder is one holder: sharedHolderSize bytes of sharedState.holders, sorted by ownerEpoch.
 type sharedHolder struct {
 	ownerEpoch int64
-	depth      int32 // permits, or depth
+	depth      int32 // or permits
 	pos        int32
-	mayExpire  int32 // of has: from acquires of unknown outcome with a lease; but see take
+	mayExpire  int32 // of these: from acquires of unknown outcome with a lease; see acquire
 	write      bool
 }
 
@@ -35,7 +35,7 @@ func (c sharedState) member(i int) (m sharedHolder) {
 	return m
 }
 
-// find is where self is in c.in, or belongs.
+// find is the offset of a holder in c.holders, or the one at which it belongs.
 func (c sharedState) find(self int64) (at int, m sharedHolder, found bool) {
 	for at < len(c.holders) {
 		switch m = c.member(at); {
@@ -49,7 +49,7 @@ func (c sharedState) find(self int64) (at int, m sharedHolder, found bool) {
 	return at, sharedHolder{}, false
 }
 
-// put replaces old bytes of c.in at a place by m, or by nothing if m has nothing.
+// replace replaces old bytes of c.holders at an offset by m, or by nothing if m holds nothing.
 func (c sharedState) replace(at, old int, m sharedHolder) sharedState {
 	b := make([]byte, 0, 128)
 	b = append(b, c.holders[:at]...)
@@ -68,7 +68,7 @@ func (c sharedState) replace(at, old int, m sharedHolder) sharedState {
 	return c
 }
 
-// step says whether op is legal in c, and what c becomes.
+// step says whether op is legal in c, and returns the next state.
 func (c sharedState) step(op *lockOp, kind lockKind, permits int32) (bool, sharedState) {
 	switch {
 	case op.kind == opHorizon:
@@ -129,8 +129,8 @@ func (c sharedState) step(op *lockOp, kind lockKind, permits int32) (bool, share
 	return true, c.replace(at, old, m)
 }
 
-// take notes what may run out. Of a semaphore every acquire has a lease of its own;
-// else a certain acquire makes the whole hold certain.
+// acquire records what may expire. Of a semaphore every acquire has its own lease; of another lock a known acquire
+// makes the whole hold certain.
 func (m *sharedHolder) acquire(op *lockOp, kind lockKind) {
 	switch {
 	case kind == semaphore && op.leased:
@@ -143,8 +143,7 @@ func (m *sharedHolder) acquire(op *lockOp, kind lockKind) {
 	}
 }
 
-// admits says whether there is room for op. Who is in already as a reader or as
-// a writer may come again as the same.
+// admits says whether there is room for op. A holder may re-enter in its mode.
 func (c sharedState) admits(op *lockOp, kind lockKind, permits int32, mine bool) bool {
 	switch {
 	case kind == semaphore:

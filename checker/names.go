@@ -14,7 +14,7 @@ func lockName(key string) string {
 	return key
 }
 
-// unknownHolds says why nothing is decided about n owners.
+// unknownHolds says why nothing was decided about n owners.
 func unknownHolds(n int) string {
 	return format.Count(n, "owner") + " had two operations in flight at once: which holds they had is unknown; " +
 		"give every hold its own owner id"

@@ -13,28 +13,26 @@ import (
 
 // The rules of order.
 const (
-	overtaken   = iota // granted after too many who came later
-	notEnqueued        // acquits: its place in line was not certain yet when the other came
-	otherClass         // acquits: readers and writers wait in different lines
+	overtaken   = iota // granted after too many later requests
+	notEnqueued        // acquits: the waiter was not certainly in the queue when the other request came
+	otherMode         // acquits: readers and writers wait in separate queues
 )
 
 func orderRules() []string {
-	return []string{overtaken: "overtaken", notEnqueued: "not-in-line", otherClass: "other-class"}
+	return []string{overtaken: "overtaken", notEnqueued: "not-queued", otherMode: "other-mode"}
 }
 
-// checkOrder counts by how many later comers each waiter was overtaken. Only a
-// lock that promises an order is judged (Options.Fair): none may be overtaken
-// more than Options.MaxBypass times; zero is first come, first served.
+// checkOrder counts by how many later requests each waiter was overtaken. Only a lock that promises an order is
+// judged (Options.Fair): no waiter may be overtaken more than Options.MaxBypass times; zero is first come, first
+// served.
 //
-// Who came first is certain only if the place in line was: a waiter counts as
-// in line when Options.InLine has passed since it asked, and only those who
-// asked after that can have overtaken it. Who was granted first is the order of
-// the holds, which is certain where they do not overlap (the later grant cannot
-// have been made inside the earlier hold). Tries do not wait and are not
-// counted, nor are semaphores, where a small wish may rightly pass a great one.
+// A waiter counts as queued when Options.QueueDelay has passed since its request, and only later requests can have
+// overtaken it. Which grant was first follows from the order of the holds, which is certain where they do not overlap
+// (the later grant was not made inside the earlier hold). Tries do not wait and are not counted, nor are semaphores,
+// where a small request may rightly pass a large one.
 //
-// By sorting and a Fenwick tree, O(n log n); in linear time where nobody can
-// have been overtaken, because everyone in line was granted before whoever came later.
+// It sorts and uses a Fenwick tree, O(n log n); linear time if no waiter can have been overtaken, because each was
+// granted before any later request.
 func checkOrder(v *view, o Options) Result {
 	found := newFindings(o)
 	waited, most := 0, int32(0)
@@ -46,7 +44,7 @@ func checkOrder(v *view, o Options) Result {
 		if slices.ContainsFunc(holds, func(i int32) bool { return v.holds[i].reader }) {
 			classes = append(classes, v.waiters(holds, true))
 		}
-		if len(classes) > 1 && !o.applies(otherClass) {
+		if len(classes) > 1 && !o.applies(otherMode) {
 			classes = [][]int32{append(slices.Clone(classes[0]), classes[1]...)}
 			slices.SortFunc(classes[0], func(a, b int32) int { return cmp.Compare(v.holds[a].from, v.holds[b].from) })
 		}
@@ -75,7 +73,7 @@ func checkOrder(v *view, o Options) Result {
 	return r
 }
 
-// inLine is the holds of one class that were waited for, by the order of their grants.
+// waiters are the holds in one mode that were waited for, in the order of their grants.
 func (v *view) waiters(holds []int32, readers bool) []int32 {
 	other := slices.IndexFunc(holds, func(i int32) bool {
 		return !v.waited(&v.holds[i], readers)
@@ -83,31 +81,31 @@ func (v *view) waiters(holds []int32, readers bool) []int32 {
 	if other < 0 {
 		return holds
 	}
-	line := slices.Clone(holds[:other])
+	queue := slices.Clone(holds[:other])
 	for _, i := range holds[other:] {
 		if v.waited(&v.holds[i], readers) {
-			line = append(line, i)
+			queue = append(queue, i)
 		}
 	}
-	return line
+	return queue
 }
 
-// waited says that a hold was waited for, in a line; who is inside already is in none.
+// waited says whether a hold was waited for in a queue; an owner that holds the lock already does not queue.
 func (v *view) waited(h *hold, readers bool) bool {
 	return h.reader == readers && !h.inner && v.h.Spans[h.span].Op == history.OpAcquire
 }
 
-// bypass is a hold whose waiter was overtaken, how often, and by whom last.
+// bypass is a hold whose waiter was overtaken, how often, and by which hold last.
 type bypass struct{ hold, by, times int32 }
 
-// bypasses counts, for each hold of a line, those who came later and were granted before.
-func (v *view) bypasses(line []int32, o Options) (found []bypass) {
+// bypasses counts, for each hold of a queue, the later requests that were granted before it.
+func (v *view) bypasses(queue []int32, o Options) (found []bypass) {
 	settle := o.queueDelay()
 	if !o.applies(notEnqueued) {
 		settle = 0
 	}
 	latest, suspects := time.Duration(-1), false
-	for _, i := range line {
+	for _, i := range queue {
 		h := &v.holds[i]
 		suspects = suspects || latest > later(h.asked, settle)
 		latest = max(latest, h.asked)
@@ -115,40 +113,40 @@ func (v *view) bypasses(line []int32, o Options) (found []bypass) {
 	if !suspects {
 		return nil
 	}
-	calls := make([]time.Duration, len(line))
-	for n, i := range line {
+	calls := make([]time.Duration, len(queue))
+	for n, i := range queue {
 		calls[n] = v.holds[i].asked
 	}
 	slices.Sort(calls)
 	rank := func(t time.Duration) int { return sort.Search(len(calls), func(n int) bool { return calls[n] > t }) }
-	tree := make(fenwick, len(line)+1)
-	byEnd := v.sorted(line, func(h *hold) time.Duration { return h.until })
+	tree := make(fenwick, len(queue)+1)
+	byEnd := v.sorted(queue, func(h *hold) time.Duration { return h.until })
 	n := 0
-	for _, i := range line {
+	for _, i := range queue {
 		h := &v.holds[i]
-		for n < len(byEnd) && v.holds[byEnd[n]].until <= h.from { // its grant certainly came first
+		for n < len(byEnd) && v.holds[byEnd[n]].until <= h.from { // it was certainly granted before
 			tree.add(rank(v.holds[byEnd[n]].asked))
 			n++
 		}
 		if times := int32(n) - tree.sum(rank(later(h.asked, settle))); times > 0 {
-			found = append(found, bypass{hold: i, by: v.overtaker(line, h, settle), times: times})
+			found = append(found, bypass{hold: i, by: v.overtaker(queue, h, settle), times: times})
 		}
 	}
 	return found
 }
 
-// overtaker is the last who overtook h.
-func (v *view) overtaker(line []int32, h *hold, settle time.Duration) int32 {
-	n := sort.Search(len(line), func(n int) bool { return v.holds[line[n]].from >= h.from })
+// overtaker is the last hold that overtook h.
+func (v *view) overtaker(queue []int32, h *hold, settle time.Duration) int32 {
+	n := sort.Search(len(queue), func(n int) bool { return v.holds[queue[n]].from >= h.from })
 	for n--; n >= 0; n-- {
-		if x := &v.holds[line[n]]; x.asked > later(h.asked, settle) && x.until <= h.from {
-			return line[n]
+		if x := &v.holds[queue[n]]; x.asked > later(h.asked, settle) && x.until <= h.from {
+			return queue[n]
 		}
 	}
-	return line[0]
+	return queue[0]
 }
 
-// fenwick counts how many of the numbers added are not greater than another; numbers begin at 1.
+// fenwick counts how many of the added numbers, from 1 on, are not greater than another.
 type fenwick []int32
 
 func (f fenwick) add(n int) {

@@ -9,18 +9,17 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// calm knows when the servers were there: a lock owes nobody progress while
-// more of them than it can bear were down, cut off or silent, nor while it
-// settles afterwards.
-type outageWindows struct{ windows []segment } // disjoint, in the order of time
+// outageWindows are the times in which the servers were unavailable: a lock owes no progress while more of them than
+// it tolerates were down, cut off or not responding, nor until it has settled afterwards.
+type outageWindows struct{ windows []segment } // disjoint, by time
 
-// calmTimes reads the faults and what was noted of the servers. Whatever was
-// not aimed at one server counts as aimed at all of them.
+// outages reads the faults, and what was noted about the servers. What has no single server as a target counts as
+// aimed at all of them.
 func (v *view) outages(o Options) outageWindows {
 	type mark struct {
 		at     time.Duration
 		target string
-		by     int // +1: down, -1: there again
+		by     int // +1: down, -1: available again
 	}
 	var marks []mark
 	open := make(map[int]string)    // by fault id
@@ -46,7 +45,7 @@ func (v *view) outages(o Options) outageWindows {
 		case f.Phase == history.Noted && f.Name == "answers" && silent[f.Target]:
 			silent[f.Target] = false
 			marks = append(marks, mark{later(f.Time, o.slack()), f.Target, -1})
-		case f.Phase == history.Noted: // a promotion: the lock may look for its master
+		case f.Phase == history.Noted: // a promotion: the lock may have to find its master
 			marks = append(marks, mark{f.Time, "", +1}, mark{later(f.Time, o.slack()), "", -1})
 		}
 	}
@@ -70,9 +69,8 @@ func (v *view) outages(o Options) outageWindows {
 	return c
 }
 
-// struckBy are the servers that a fault's target stands for: several with a +
-// between, two ends of a link with a >; "" stands for all of them, as does every
-// word that is no server's name.
+// targetNodes are the servers in a fault's target: several with a + between them, two ends of a link with a >. ""
+// stands for all servers, as does every word that is not the name of one.
 func targetNodes(target string) (nodes []string) {
 	for _, node := range strings.FieldsFunc(target, func(r rune) bool { return r == '+' || r == '>' }) {
 		if !isServer(node) {
@@ -86,15 +84,15 @@ func targetNodes(target string) (nodes []string) {
 	return nodes
 }
 
-// isServer says whether name is one that servers have: n1, s2, or another with a number at its end.
+// isServer says whether name is that of a server: n1, s2, or another one that ends with a digit.
 func isServer(name string) bool {
 	return name != "" && name[len(name)-1] >= '0' && name[len(name)-1] <= '9'
 }
 
-// at says whether the servers were there at t.
+// noneAt says whether the servers were available at t.
 func (c outageWindows) noneAt(t time.Duration) bool { return !c.touches(segment{t, t}) }
 
-// touches says whether the servers were not there at some time in s.
+// touches says whether the servers were unavailable at some time in s.
 func (c outageWindows) touches(s segment) bool {
 	for _, r := range c.windows {
 		if r.from <= s.until && s.from <= r.until {
@@ -104,7 +102,7 @@ func (c outageWindows) touches(s segment) bool {
 	return false
 }
 
-// longestOutside is the longest piece of s that no segment of without meets.
+// longestOutside is the longest part of s outside the segments of without.
 func longestOutside(s segment, without []segment) segment {
 	best := segment{s.from, s.from}
 	from := s.from

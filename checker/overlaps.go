@@ -2,28 +2,27 @@ package checker
 
 import "time"
 
-// pairsOf says which pairs of holds are looked for.
+// overlapQuery says which pairs of holds to look for.
 type overlapQuery struct {
 	slack time.Duration             // shorter overlaps are not certain
 	end   func(*hold) time.Duration // of a hold
-	share bool                      // two that only read may share
-	keys  []bool                    // by key: look here; nil: everywhere
+	share bool                      // two readers may overlap
+	keys  []bool                    // keys to search; nil: all
 }
 
-// pairSweep walks over the holds of one key in the order of their grants. Those
-// that may still be in are in two lists, because a reader need not be compared
-// with readers: there may be any number of those at once.
+// pairSweep goes through the holds of one key in the order of their grants. Those that may not have ended are in two
+// lists, because readers need not be compared with readers, of which there may be many.
 type pairSweep struct {
 	*view
 	overlapQuery
 	visit   func(x, y int32, s segment)
-	writers []int32 // and everybody, if readers do not share
+	writers []int32 // and readers, if these do not share
 	readers []int32
 	pairs   int
 }
 
-// overlaps visits all pairs of holds of one key of which each began before the
-// other ended, by more than slack, the earlier grant first. It says false if there were too many to go on.
+// overlaps visits all pairs of holds of one key of which each began before the other ended, by more than slack, the
+// earlier grant first. It returns false if there were too many.
 func (v *view) overlaps(of overlapQuery, visit func(x, y int32, s segment)) bool {
 	p := pairSweep{view: v, overlapQuery: of, visit: visit}
 	for key, holds := range v.byKey {
@@ -51,8 +50,8 @@ func (v *view) overlaps(of overlapQuery, visit func(x, y int32, s segment)) bool
 	return true
 }
 
-// against compares hold j with those of a list, and keeps of these who may still
-// be in: every step either takes one out for good or, as a rule, finds a pair.
+// against compares hold j with those of a list, and removes those that have ended: every step either removes one for
+// good or, as a rule, finds a pair.
 func (p *pairSweep) against(active []int32, j int32, y *hold) []int32 {
 	kept := active[:0]
 	for _, i := range active {

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// ownerIndex finds an owner's holds of a key. It is made when it is first asked
-// for, because most histories do not need it.
+// ownerIndex finds the holds of an owner at a key. It is made on first use, because most histories do not need it.
 type ownerIndex struct {
 	once   sync.Once
-	sorted []int32 // holds by owner, key, and the time of their grants
+	sorted []int32 // holds by owner, key and time of the grant
 }
 
-// lastHold is the last hold of an owner that began at t or before, and whether there is one.
+// lastHold is the last hold of an owner that began at or before t, and whether there is one.
 func (v *view) lastHold(owner, key int32, t time.Duration) (int32, bool) {
 	v.owners.once.Do(func() {
 		list := make([]int32, 0, len(v.holds))

@@ -13,27 +13,22 @@ import (
 
 // The rules of permits.
 const (
-	tooMany      = iota // more permits out than there are
-	permitsTouch        // acquits: one ends in the instant in which the next begins
+	tooMany      = iota // more permits held than exist
+	permitsTouch        // acquits: one hold ends at the instant at which the next begins
 )
 
 func permitsRules() []string { return []string{tooMany: "too-many", permitsTouch: "touching"} }
 
-// checkPermits adds up the permits that are out at once: the sweep of
-// exclusion.go with weights.
+// checkPermits adds up the permits that are held at once: the sweep of exclusion.go with weights.
 //
-// A hold of a semaphore is out at least from its acquire returned to its
-// release invoked, less what was given back before the rest. If these cores
-// never add up to more than the permits of the key, granting each at its latest
-// and taking each back at its earliest is a legal order, because it leaves the
-// most permits at every instant at once; if
-// they do add up to more, no order is legal. So it is exact for acquires that
-// wait (a failed try can make the question NP-hard, and is not asked). One owner may
-// take permits several times: each time is a hold of its own, and a release
-// gives back the latest.
+// Permits are held at least from acquire returned to release invoked, except for those that were released before the
+// rest. If these cores never add up to more than the permits of the key, it is a legal order to grant each hold at
+// its latest and to end it at its earliest, because that leaves the most permits at every instant at once; if they do
+// add up to more, no order is legal. So it is exact for acquires that wait (with failed tries the question can be
+// NP-hard, so they are not used). If an owner acquires permits several times, each time is a hold of its own, and a
+// release returns those of the latest.
 //
-// How many permits there are is told by the history (limit, on an acquire) or
-// by [Options] Permits.
+// The number of permits is in the history (limit, on an acquire) or in [Options] Permits.
 func checkPermits(v *view, o Options) Result {
 	found := newFindings(o)
 	r := Result{Property: Permits}
@@ -71,12 +66,12 @@ func checkPermits(v *view, o Options) Result {
 	return r
 }
 
-// unknownSize says what is missing if nobody told how many permits a semaphore has.
+// unknownSize says what is missing if the number of permits of a semaphore is unknown.
 func unknownSize(name string) string {
 	return fmt.Sprintf("the number of permits of %s is unknown: give every acquire a limit, or use --permits", name)
 }
 
-// overUntil is until when, inside s, the active holds are more than the limit.
+// overUntil is until when, inside s, the active holds exceed the limit.
 func (v *view) overUntil(active []int32, limit int64, s segment) time.Duration {
 	type back struct {
 		at      time.Duration
@@ -105,13 +100,13 @@ func (v *view) overUntil(active []int32, limit int64, s segment) time.Duration {
 	return until
 }
 
-// permitsViolation tells who had the permits. The proof is the oldest hold
-// among them, the grant that was one too many, and what ended the oldest.
+// permitsViolation names the holders of the permits. The evidence is the oldest of these holds, the grant that
+// exceeded the limit, and the end of the oldest.
 func (v *view) permitsViolation(f finding, o Options) Violation {
 	x, y := &v.holds[f.x], &v.holds[f.y]
 	key, limit := v.h.Keys[y.key], v.h.Limit(y.key)
 	w := Violation{Key: key, Rule: "no more permits are held than exist", Events: []int{v.granted(x), v.granted(y)}}
-	if f.x == f.y { // it asked for more than there are
+	if f.x == f.y { // it requested more than exist
 		w.Events[0] = int(v.h.Spans[y.span].Invoked)
 	} else if x.endEvent >= 0 && x.endEvent != v.h.Spans[y.span].Ended {
 		w.Events = append(w.Events, int(x.endEvent))
@@ -137,8 +132,7 @@ func (v *view) permitsViolation(f finding, o Options) Violation {
 	return w
 }
 
-// crowdClass blames the lock only if more permits were promised when y was
-// granted than there are. What is out beyond its promise outlived its lease.
+// crowdClass is a broken promise only if more permits were promised when y was granted than exist.
 func (v *view) crowdClass(y *hold, o Options) Class {
 	promised := int64(0)
 	for _, i := range v.byKey[y.key] {

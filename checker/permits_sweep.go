@@ -6,46 +6,46 @@ import (
 	"time"
 )
 
-// permitBack is that permits of a hold were given back.
+// permitBack is a return of permits.
 type permitBack struct {
 	at      time.Duration
-	hold    int32 // its place in the order of grants
-	permits int64 // all that are left, if all is set
+	hold    int32 // its index in the order of grants
+	permits int64 // unless all is set: then all that are left
 	all     bool
 }
 
-// permitSweep walks over the holds of one semaphore in the order of their
-// grants, and over what they gave back in the order of time: a step for each.
+// permitSweep goes through the holds of one semaphore in the order of their grants, and through the returns of
+// permits by time, one step for each.
 type permitSweep struct {
 	*view
 	holds []int32
-	slack time.Duration // what is given back within it is not certainly out
+	slack time.Duration // permits returned within it are not certainly held
 	backs []permitBack
-	rest  []int64 // by place: permits that are out, of a hold that was granted, or will be
-	old   int     // places before it were granted long enough ago that their order is certain
-	sum   int64   // out, of those granted so far
-	sure  int64   // the same, of those before old
+	rest  []int64 // by index: permits that are or will be held
+	old   int     // grants before it are old enough for their order to be certain
+	sum   int64   // held, of the grants so far
+	sure  int64   // the same, of the grants before old
 }
 
-// countPermits finds the most permits that were out. A finding is a grant
-// that went over the limit; it lasts while that many are out.
+// countPermits finds the largest number of permits held at once. A finding is a grant that exceeded the limit; it
+// lasts while that many are held.
 //
-// Of the grants of one instant those that last are out together when it is over;
-// any of them, one that is given back in that instant too, met what was out before.
+// Of the grants at one instant, those that last are held together after it; any of them, also one that is released at
+// that instant, overlaps with what was held before.
 func (v *view) countPermits(holds []int32, limit int64, o Options, found *findings) (most int64, whole bool) {
 	p := permitSweep{view: v, holds: holds, slack: o.ClockError}
 	if !o.applies(permitsTouch) {
 		p.slack = -1
 	}
 	p.prepare()
-	var active []int32 // places of holds of which permits are out, and of some that have none any more
+	var active []int32 // indices of holds with permits, and of some that have none any more
 	pairs := 0
 	for n, j := range holds {
 		y := &v.holds[j]
 		p.advance(n, y.from, o.ClockError)
 		before, sum := v.weight(j)+p.sure, p.sum+p.rest[n]
 		if y.until-y.from <= o.ClockError {
-			sum = 0 // whatever is out, it does not stay out with it
+			sum = 0 // what else is held does not overlap with it
 		}
 		if o.ClockError > 0 && y.until-y.from <= o.ClockError {
 			before = 0 // its length is not certain
@@ -70,7 +70,7 @@ func (v *view) countPermits(holds []int32, limit int64, o Options, found *findin
 	return most, true
 }
 
-// prepare lists what was given back.
+// prepare lists the returns of permits.
 func (p *permitSweep) prepare() {
 	p.rest = make([]int64, len(p.holds))
 	p.backs = make([]permitBack, 0, len(p.holds))
@@ -86,7 +86,7 @@ func (p *permitSweep) prepare() {
 	slices.SortFunc(p.backs, func(a, b permitBack) int { return cmp.Compare(a.at, b.at) })
 }
 
-// advance takes off what is not certainly out after t, when place n is granted.
+// advance subtracts what is not certainly held after t, when hold n is granted.
 func (p *permitSweep) advance(n int, t, clockError time.Duration) {
 	for len(p.backs) > 0 && p.backs[0].at-t <= p.slack {
 		b := p.backs[0]

@@ -7,20 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// Progress is how far a judgement is, for whoever shows it to people: give it
-// to [Options] and read it on any goroutine while [Judge] goes on. The zero value
-// is ready; one serves one judgement at a time.
+// Progress shows how far a judgement is. Pass it in [Options], and read it on any goroutine while [Judge] runs. The
+// zero value is ready. It serves one judgement at a time.
 type Progress struct {
 	done, total atomic.Int64 // operations, once for the holds and once for each property
 	mu          sync.Mutex
 	doing       []string
 }
 
-// Done is how much of all work is done, in operations: each is counted once for
-// the making of holds and once for every property. total 0: it has not begun.
+// Done is how much work is done, in operations: each counts once for finding the holds and once for every property.
+// The total is 0 before the judgement begins.
 func (p *Progress) Done() (done, total int64) { return p.done.Load(), p.total.Load() }
 
-// Doing names what is being judged now, and the search that is under way.
+// Doing names the properties that are being judged, and the search that is running.
 func (p *Progress) Doing() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +38,7 @@ func (p *Progress) begin(total int64) {
 	p.total.Store(total)
 }
 
-// step does work, which has a name and counts for so many operations.
+// step runs work under a name; it counts as that many operations.
 func (p *Progress) step(name string, operations int, work func()) {
 	if p == nil {
 		work()

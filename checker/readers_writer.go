@@ -17,14 +17,12 @@ func readersWriterRules() []string {
 	return []string{twoWriters: "two-writers", readerWriter: "writer-with-reader", readersMay: "readers-share"}
 }
 
-// checkReadersWriter looks for a writer that was in the lock together with
-// anybody, at keys that somebody took to read.
+// checkReadersWriter looks for a writer that held the lock at the same time as another owner, at keys with readers.
 //
-// It is the sweep of exclusion.go, and exact for the same reason: a legal order
-// of a readers-writer lock exists if and only if no writer's core meets another
-// core, because granting each hold at its latest and taking it back at its
-// earliest makes every two holds meet as little as they can. Exclusion finds
-// the same overlaps; here they are told apart by who met whom.
+// It is the sweep of exclusion.go, and exact for the same reason: a legal order of a readers-writer lock exists if
+// and only if no writer's core overlaps another core, because to grant each hold at its latest and to end it at its
+// earliest makes all overlaps as short as possible. Exclusion finds the same overlaps; here the modes of the holds
+// are reported.
 func checkReadersWriter(v *view, o Options) Result {
 	found := newFindings(o)
 	readers, writers := 0, 0

@@ -11,33 +11,31 @@ import (
 
 // The rules of recovery.
 const (
-	neverAgain    = iota // nobody was granted the lock although its lease had run out
-	probeFailed          // the harness could not have it at the end
-	recoverNoise         // acquits: the servers were not there
-	recoverPaused        // acquits: the waiter stood still
-	recoverHeld          // acquits: somebody may still have held it when it was probed
+	notGrantedAgain = iota // the lock was not granted although its lease had ended
+	probeFailed            // the harness could not acquire it at the end
+	recoverOutage          // acquits: the servers were unavailable
+	recoverPaused          // acquits: the waiter was paused
+	recoverHeld            // acquits: the lock may still have been held at the probe
 )
 
 func recoveryRules() []string {
-	return []string{neverAgain: "never-again", probeFailed: "probe-failed", recoverNoise: "servers-away",
+	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", recoverOutage: "outage",
 		recoverPaused: "waiter-paused", recoverHeld: "may-be-held"}
 }
 
-// checkRecovery looks for locks that did not come back by themselves. When a
-// holder crashes, or stalls and never gives the lock back, the lease has to do
-// it: nobody holds the key any more when the last lease that can have been in
-// force has run out (see idle.go). If somebody waited from then on for longer
-// than the slack while the servers were there, and nobody was granted the lock,
-// it did not recover. A probe at the end of the run is such a wait in one event.
+// checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,
+// the lease has to end the hold: the key is free when the last lease that can have been in force has ended (see
+// idle.go). If a client waited after that for longer than the slack, while the servers were available, and no client
+// was granted the lock, it did not recover. A probe at the end of the run is such a wait in one event.
 //
-// It is sound up to the slack: the intervals are the largest possible. It says
-// nothing of a crash after which nobody asked.
+// It is sound up to the slack: the intervals are the longest possible ones. It says nothing about a crash after which
+// no client requested the lock.
 func checkRecovery(v *view, o Options) Result {
 	found := newFindings(o)
 	unreleased, recovered := v.notGivenBack(o)
 	waits := 0
 	if unreleased > 0 {
-		waits = v.unservedWaits(o, acquittals{neverAgain, recoverNoise, recoverPaused}, found, afterExpiry)
+		waits = v.unservedWaits(o, acquittals{notGrantedAgain, recoverOutage, recoverPaused}, found, afterExpiry)
 	}
 	probed := v.judgeProbes(o, found)
 	r := found.result(Recovery, v.recoveryViolation)
@@ -55,8 +53,8 @@ func checkRecovery(v *view, o Options) Result {
 	return r
 }
 
-// notGivenBack counts the holds that nobody released, and those of them after
-// whose lease the lock was granted again: only these have shown anything.
+// notGivenBack counts the holds that were not released, and those of them after which the lock was granted again:
+// only these have shown anything.
 func (v *view) notGivenBack(o Options) (unreleased, recovered int) {
 	for _, holds := range v.byKey {
 		for n, i := range holds {
@@ -72,22 +70,20 @@ func (v *view) notGivenBack(o Options) (unreleased, recovered int) {
 	return unreleased, recovered
 }
 
-// excuses are the rules of a property that judges sleepers: the one that
-// convicts, and those that acquit.
-type acquittals struct{ convict, away, paused int }
+// acquittals are the rules of a property about waits: the one that convicts, and those that acquit.
+type acquittals struct{ convict, outage, paused int }
 
-// sleepers finds the waits that were in vain although the key was free for one
-// of the causes: for each gap the longest piece of a wait that nothing excuses.
-// It returns how many waits met such gaps.
+// unservedWaits finds the waits that were not served although the key was free for one of the causes: for each gap
+// the longest part of a wait that nothing excuses. It returns how many waits overlapped such gaps.
 func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ...cause) int {
 	d := v.idleTimes(o.slack())
 	var away outageWindows
-	if o.applies(e.away) {
+	if o.applies(e.outage) {
 		away = v.outages(o)
 	}
-	var still map[int][]segment
+	var pauses map[int][]segment
 	if o.applies(e.paused) {
-		still = v.clientPauses()
+		pauses = v.clientPauses()
 	}
 	met := 0
 	for n := 0; n < len(d.waits); {
@@ -100,7 +96,7 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 			}
 			met++
 			s := &v.h.Spans[d.waits[n].span]
-			without := merged(away.windows, still[s.Process.Client(v.h.Clients)])
+			without := merged(away.windows, pauses[s.Process.Client(v.h.Clients)])
 			p := longestOutside(segment{max(g.from, s.Call), min(g.until, s.Return)}, without)
 			if p.until-p.from > best.end-best.start {
 				best.y, best.start, best.end = d.waits[n].span, p.from, p.until
@@ -113,7 +109,7 @@ func (v *view) unservedWaits(o Options, e acquittals, found *findings, causes ..
 	return met
 }
 
-// merged is both lists in the order of time.
+// merged is both lists in one, sorted.
 func merged(a, b []segment) []segment {
 	if len(b) == 0 {
 		return a
@@ -123,7 +119,7 @@ func merged(a, b []segment) []segment {
 	return all
 }
 
-// judgeProbes judges the probes at the end and says how many were granted.
+// judgeProbes judges the probes at the end, and returns how many were granted.
 func (v *view) judgeProbes(o Options, found *findings) (granted int) {
 	if len(v.h.Probes) == 0 {
 		return 0
@@ -137,7 +133,7 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int) {
 			granted++
 		case p.Outcome != history.Fail || free.last < 0:
 		case o.applies(recoverHeld) && free.from > p.Time:
-		case o.applies(recoverNoise) && !away.noneAt(p.Time):
+		case o.applies(recoverOutage) && !away.noneAt(p.Time):
 		default:
 			start := max(min(free.from, p.Time), 0)
 			found.add(finding{rule: probeFailed, x: free.last, y: int32(i), start: start, end: p.Time})
@@ -160,7 +156,7 @@ func (v *view) recoveryViolation(f finding) Violation {
 	return w
 }
 
-// sleeperViolation is what is the same for whoever waited in vain.
+// waitViolation is a violation about a wait that was not served.
 func (v *view) waitViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	w := Violation{Key: v.h.Keys[s.Key], Events: []int{int(s.Invoked), int(s.Ended)}}

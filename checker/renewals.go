@@ -8,16 +8,14 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// renewal is that the lease of an owner's holds of a key may have begun anew.
+// renewal is a possible new start of the lease of an owner's holds at a key.
 type renewal struct {
 	owner, key int32
-	at, lease  time.Duration // lease 0: as long as it was
+	at, lease  time.Duration // lease 0: the same as before
 }
 
-// renewals prolongs the holds that were renewed, or may have been: by every
-// renewal that came after they began. Holds and renewals are sorted, and walked
-// through from the last to the first, so that the latest end that any later
-// renewal leads to is known at each hold.
+// renewals extends the holds that were or may have been renewed, by every renewal after they began. Holds and
+// renewals are sorted and gone through backwards, so that the latest end by any later renewal is known at each hold.
 func (e *extents) renewals() {
 	list := e.renewalList()
 	ofOwner := func(owner, key int32, at time.Duration, r renewal) int {
@@ -25,7 +23,7 @@ func (e *extents) renewals() {
 	}
 	slices.SortFunc(list, func(a, b renewal) int { return ofOwner(a.owner, a.key, a.at, b) })
 	e.renewed = make([]time.Duration, len(e.holds))
-	kept := make([]int32, 0, len(e.holds)) // nobody asks how long a hold was renewed that was given back
+	kept := make([]int32, 0, len(e.holds)) // renewals of released holds do not matter
 	for i := range e.holds {
 		if e.holds[i].ending != endReleased {
 			kept = append(kept, int32(i))
@@ -36,7 +34,7 @@ func (e *extents) renewals() {
 		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.key, b.key), cmp.Compare(a.from, b.from))
 	})
 	n := len(list)
-	var last renewal // of whose owner and key the two below are
+	var last renewal // whose owner and key the next two are about
 	var end, same time.Duration
 	for _, i := range slices.Backward(kept) {
 		h := &e.holds[i]
@@ -61,7 +59,7 @@ func (e *extents) renewals() {
 	}
 }
 
-// renewalList is every renewal that happened or may have.
+// renewalList is every renewal that succeeded or may have.
 func (e *extents) renewalList() (list []renewal) {
 	for i := range e.h.Spans {
 		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {

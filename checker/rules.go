@@ -8,9 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// disabled is a rule of one property that is not to be applied. Tests switch
-// off each rule in turn, and some history of testdata must then be judged
-// otherwise: a rule that nothing depends on is not there for a reason.
+// disabledRules are rules of one property that are not applied. Tests switch off each rule in turn, and the judgement
+// of some history in testdata must change: so every rule is needed.
 type disabledRules struct {
 	of    Property
 	rules uint64 // a bit for each, by its number
@@ -18,10 +17,10 @@ type disabledRules struct {
 
 func (d disabledRules) has(rule int) bool { return d.rules&(1<<rule) != 0 }
 
-// obeys says whether a rule is to be applied.
+// applies says whether a rule is applied.
 func (o Options) applies(rule int) bool { return !o.off.has(rule) }
 
-// forProperty is o with the switched-off rules of p alone.
+// forProperty is o with only those rules switched off that belong to p.
 func (o Options) forProperty(p Property) Options {
 	if o.off.of != p {
 		o.off = disabledRules{}
@@ -43,8 +42,8 @@ func (o Options) queueDelay() time.Duration {
 	return o.QueueDelay
 }
 
-// limited is h with the permits that o tells of; a copy, if there are any. Of a
-// lock that is meant to be a semaphore every key has permits.
+// withLimits is h with the permits that o names; a copy, if there are any. If the lock is meant to be a semaphore,
+// every key has permits.
 func (o Options) withLimits(h *history.History) *history.History {
 	if len(o.Permits) == 0 && o.LockKind != SemaphoreLock {
 		return h
@@ -55,7 +54,7 @@ func (o Options) withLimits(h *history.History) *history.History {
 	for key := range c.Limits {
 		c.Limits[key] = h.Limit(int32(key))
 		for _, name := range names {
-			if name == "" || name == h.Keys[key] { // "" comes first, so that a name wins
+			if name == "" || name == h.Keys[key] { // "" comes first, so that a name overrides it
 				c.Limits[key] = permitLimit(o.Permits[name])
 			}
 		}
@@ -66,8 +65,7 @@ func (o Options) withLimits(h *history.History) *history.History {
 	return &c
 }
 
-// countable is a number of permits as a limit; what is too great to be counted
-// leaves open how many there are.
+// permitLimit is a number of permits as a limit. A number that is too large to be counted leaves the limit unknown.
 func permitLimit(permits int) int32 {
 	if permits > history.MaxPermits {
 		return history.UnknownLimit

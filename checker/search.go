@@ -17,18 +17,16 @@ import (
 
 // Limits of one search.
 const (
-	quickSearch   = 50 * time.Millisecond // in this process, before a child is asked
-	noChildSearch = time.Second           // the same for more than noChildOps, if there is no child to ask
+	quickSearch   = 50 * time.Millisecond // in this process, before a child process is started
+	noChildSearch = time.Second           // the same for more than noChildOps, without a child process
 	noChildOps    = 500
-	searchMemory  = 1 << 30 // bytes that a child may use
+	searchMemory  = 1 << 30 // bytes that a child process may use
 )
 
-// ErrSearchMemory is what [ServeSearch] ends with when a search needs more
-// memory than it may have.
+// errSearchMemory is what [ServeSearch] returns if a search needs more memory than it may use.
 var errSearchMemory = fmt.Errorf("searching for a legal order: more than %d MiB of memory needed", searchMemory>>20)
 
-// searchJob is a question to porcupine: whether operations have a legal order.
-// It crosses the border to the child as JSON.
+// searchJob asks whether operations have a legal order. It is sent to the child process as JSON.
 type searchJob struct {
 	Kind    lockKind      `json:"kind"`
 	Permits int32         `json:"permits"`  // of a semaphore
@@ -39,14 +37,14 @@ type searchJob struct {
 	ops []lockOp
 }
 
-// searchOp is a lockOp as a row of numbers.
+// searchOp is a lockOp as numbers.
 type searchOp [12]int64
 
 type searchReply struct {
 	Result porcupine.CheckResult `json:"result"`
 }
 
-// run asks porcupine in this process, for so long.
+// run calls porcupine in this process, with a time limit.
 func (j searchJob) run(limit time.Duration) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(modelOf(j.Kind, j.Permits, nil), operations(j.ops, j.Slack), limit)
 }
@@ -78,10 +76,9 @@ func (j *searchJob) unpack() {
 	}
 }
 
-// ServeSearch reads one question of a [Judge] in another process from r and
-// writes the answer to w. It ends with [ErrSearchMemory] as soon as the search
-// needs more memory than it may have: the process must end then, for the search
-// goes on. Not for several goroutines.
+// ServeSearch reads one request of a [Judge] in another process from r, and writes the reply to w. It returns an
+// error as soon as the search needs more than 1 GiB of memory. The search goroutine is still running then: the caller
+// has to exit. Not for concurrent use.
 func ServeSearch(r io.Reader, w io.Writer) error {
 	var j searchJob
 	if err := json.NewDecoder(r).Decode(&j); err != nil {
@@ -108,7 +105,7 @@ func ServeSearch(r io.Reader, w io.Writer) error {
 	}
 }
 
-// searcher answers jobs until its time is over.
+// searcher runs jobs until its deadline.
 type searcher struct {
 	o        Options
 	deadline time.Time
@@ -118,9 +115,8 @@ func newSearcher(o Options) *searcher {
 	return &searcher{o: o, deadline: time.Now().Add(o.searchTime())}
 }
 
-// search answers a job, and says why if it cannot. Most jobs are easy; what is
-// not is given to a child, because nothing bounds the memory of a search
-// (porcupine#3) but the end of its process.
+// search runs a job, and says why if it found no result. Most jobs are easy; others are sent to a child process,
+// because only the end of its process bounds the memory of a search (porcupine#3).
 func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 	left := time.Until(s.deadline)
 	if left <= 0 {
@@ -151,7 +147,7 @@ func (s *searcher) search(j searchJob) (porcupine.CheckResult, string) {
 	return got, fmt.Sprintf("the search took longer than %v", s.o.searchTime())
 }
 
-// askChild runs a job in a process of its own, and ends it when its time is over.
+// searchInChild runs a job in a child process, and kills it at the limit.
 func searchInChild(command []string, j searchJob, limit time.Duration) (porcupine.CheckResult, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+100*time.Millisecond)
 	defer cancel()
@@ -185,13 +181,12 @@ func firstLine(text []byte) string {
 	return line
 }
 
-// operations hands ops to porcupine. An operation of unknown outcome returns
-// after all others, and after an end that is put between: before the end it can
-// be ordered only with its effect, after it only without. The simpler way, in
-// which it may be without effect at any time, makes an illegal history take
-// time exponential in the number of such operations (etcd#14880).
+// operations converts ops for porcupine. An operation of unknown outcome returns after all others, and after a
+// horizon in between: before the horizon it can only be ordered with its effect, after it only without. The simpler
+// encoding, in which it may be without effect at any time, makes an illegal history take time exponential in the
+// number of such operations (etcd#14880).
 //
-// Spans are widened by the error of the clock.
+// Spans are widened by the clock error.
 func operations(ops []lockOp, slack time.Duration) []porcupine.Operation {
 	out := make([]porcupine.Operation, 0, len(ops)+1)
 	last := int64(0)

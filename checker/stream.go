@@ -9,24 +9,21 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// streamBatch is after how many operations at the latest a [Stream] judges what has come.
+// streamBatch is how many operations a [Stream] takes before it judges them.
 const streamBatch = 20_000
 
-// maxReaders is how many owners a [Stream] remembers that took a key to read.
+// maxReaders is how many readers of a key a [Stream] remembers.
 const maxReaders = 8
 
-// maxTold is how many violations of a property a [Stream] remembers.
+// maxKept is how many violations of a property a [Stream] remembers.
 const maxKept = 10_000
 
-// Stream judges a history while it goes on, in memory that does not grow with
-// its length: what is kept is what is under way, the operations of unknown
-// outcome, a few grants for each key, and those during the longest wait that is
-// not over. It judges those properties of which every violation can be proved
-// by what was under way at some time (see [Streamed]), by the same checkers as
-// [Judge]: on the part of the history that can still matter, again and again.
+// Stream judges a history while it is recorded, in memory that does not grow with its length. It keeps the operations
+// in flight, those of unknown outcome, a few grants for each key, and the grants during the longest current wait. It
+// judges the properties of which every violation can be proved from what was in flight at some time (see [Streamed]),
+// with the same checkers as [Judge], repeatedly and on the part of the history that still matters.
 //
-// It belongs to one goroutine. Add takes the events in their order; Look and
-// Judgement may be called at any time.
+// It belongs to one goroutine. Add takes the events in their order; Look and Judgement may be called at any time.
 type Stream struct {
 	o          Options
 	b          *history.Builder
@@ -34,30 +31,28 @@ type Stream struct {
 	found      map[Property]*foundViolations
 	unreported []Violation
 	bite       contention
-	limit      int // operations at which it judges again
-	before     int // of them before the last Trim, less those that it kept
+	limit      int // operations kept before it judges and trims
+	before     int // operations that were trimmed
 	concurrent map[string]bool
-	readers    map[string][]string // by key: the first owners that took it to read
-	unsized    map[string]bool     // semaphores of unknown size, when they were held
-	last       []Result            // of the last judgement
+	readers    map[string][]string // by key: its first readers
+	unsized    map[string]bool     // semaphores whose size was unknown while they were held
+	last       []Result            // of the latest judgement
 	applied    map[Property]bool
 }
 
-// toldViolations are the violations of one property that were found so far.
+// foundViolations are the violations of one property so far.
 type foundViolations struct {
 	list []Violation
-	at   map[[2]int]int // index in list, by what was violated
-	more int            // that were not kept
+	at   map[[2]int]int // index in list, by identity
+	more int            // not kept
 }
 
-// Streamed is the properties that a [Stream] judges. Of bite it judges whether
-// clients were in each other's way.
+// Streamed are the properties that a [Stream] judges. Of bite it judges only the contention.
 func Streamed() []Property {
 	return []Property{Exclusion, LeaseExclusion, Permits, ReadersWriter, Fencing, Bite}
 }
 
-// NewStream begins a judgement of a run of that many clients (0: not known).
-// Options.Only is [Streamed] if it is empty.
+// NewStream begins to judge a run of that many clients; 0 if it is not known. Options.Only defaults to [Streamed].
 func NewStream(o Options, clients int) *Stream {
 	s := &Stream{o: o, b: history.NewBuilder(), found: make(map[Property]*foundViolations), limit: streamBatch,
 		concurrent: make(map[string]bool), readers: make(map[string][]string), unsized: make(map[string]bool),
@@ -78,10 +73,10 @@ func NewStream(o Options, clients int) *Stream {
 	return s
 }
 
-// Name tells the names of processes that have no number, as far as they are known.
+// SetProcessNames sets the names of the processes that have no number, as far as they are known.
 func (s *Stream) SetProcessNames(named []string) { s.b.Current().ProcessNames = named }
 
-// Add takes the next event, from the given line of a file (0: from no file).
+// Add takes the next event; line is its line in a file, or 0.
 func (s *Stream) Add(e *history.Event, line int) error {
 	if err := s.b.Add(e, line); err != nil {
 		return err
@@ -95,9 +90,8 @@ func (s *Stream) Add(e *history.Event, line int) error {
 	return nil
 }
 
-// Look judges what has come so far, and returns the violations that it did not
-// return before. They are certain, but for owners that later turn out to have
-// had two operations under way at once.
+// Look judges the events so far, and returns the violations that it did not return before. They are final, unless an
+// owner turns out later to have had two operations in flight at once.
 func (s *Stream) Look() []Violation {
 	s.look(false)
 	news := s.unreported
@@ -105,8 +99,8 @@ func (s *Stream) Look() []Violation {
 	return news
 }
 
-// look judges what is kept. Unless it is over, a hold that has not ended has
-// certainly lasted until now, and no longer.
+// look judges what is kept. Unless the run is over, a hold that has not ended has certainly lasted until now, and not
+// longer.
 func (s *Stream) look(over bool) {
 	h := s.o.withLimits(s.b.Current())
 	v, err := safeView(h, s.o.LockKind)
@@ -132,7 +126,7 @@ func (s *Stream) look(over bool) {
 			s.unsized[h.Keys[key]] = true
 		}
 	}
-	for _, now := range []bool{false, true} { // what may still go on is an end only where it has to be
+	for _, now := range []bool{false, true} { // tokens are compared before holds that have not ended are cut off
 		for _, spec := range s.specs {
 			if (spec.Name != Fencing) == now {
 				s.record(spec.Name, spec.safely(v, h, s.o))
@@ -144,9 +138,9 @@ func (s *Stream) look(over bool) {
 	}
 }
 
-// endNow ends belief in the holds that go on where it is certain: now, or where
-// a release was invoked that is not answered. If that is refused because there is
-// no such hold, belief ended there, also if it should have left another level.
+// endNow ends belief in the holds that have not ended where it is certain: now, or where a release without a reply
+// was invoked. If that release is refused because the hold does not exist, belief ended there, even if it was one of
+// an inner level.
 func (v *view) endNow() {
 	releasing := make(map[ownerKey]time.Duration)
 	for i := range v.h.Spans {
@@ -166,7 +160,7 @@ func (v *view) endNow() {
 	}
 }
 
-// take notes what a checker found.
+// record adds what a checker found.
 func (s *Stream) record(p Property, r Result) {
 	s.applied[p] = s.applied[p] || r.Outcome != NotApplicable
 	t := s.found[p]
@@ -175,7 +169,7 @@ func (s *Stream) record(p Property, r Result) {
 		n, known := t.at[at]
 		switch {
 		case known:
-			t.list[n] = w // it lasts for longer
+			t.list[n] = w // it lasts longer now
 		case len(t.list) >= maxKept:
 			t.more++
 		default:
@@ -188,17 +182,17 @@ func (s *Stream) record(p Property, r Result) {
 	s.last = append(s.last, r)
 }
 
-// about is what a violation is about: two events, or of fencing the second of
-// them, because of a grant only one that it breaks a rule with is told.
+// identify returns the identity of a violation: its two events or, of fencing, the second one, because each grant is
+// reported with one earlier grant only.
 func identify(p Property, w Violation) [2]int {
 	x, y := w.Events[0], w.Events[min(1, len(w.Events)-1)]
 	if p == Fencing {
 		return [2]int{-1, y}
 	}
-	return [2]int{min(x, y), max(x, y)} // grants of one instant may change places
+	return [2]int{min(x, y), max(x, y)} // grants at one instant may be swapped
 }
 
-// Judgement is the verdict on what has come, as if the run were over. The stream may go on afterwards.
+// Judgement is the verdict on the events so far, as if the run were over. The stream can be continued.
 func (s *Stream) Judgement() Judgement {
 	start := time.Now()
 	s.look(true)
@@ -214,7 +208,7 @@ func (s *Stream) Judgement() Judgement {
 	return j
 }
 
-// result sums up what was found of a property.
+// result summarizes what was found about a property.
 func (s *Stream) result(p Property) Result {
 	i := slices.IndexFunc(s.last, func(r Result) bool { return r.Property == p })
 	r := s.last[i]
@@ -244,7 +238,7 @@ func (s *Stream) result(p Property) Result {
 	return r
 }
 
-// unknownSize is a semaphore of which it was never told how many permits it has; "" if there is none.
+// unknownSize is a semaphore whose number of permits was never recorded; "" if there is none.
 func (s *Stream) unknownSize() string {
 	h := s.o.withLimits(s.b.Current())
 	for key, name := range h.Keys {
@@ -255,14 +249,13 @@ func (s *Stream) unknownSize() string {
 	return ""
 }
 
-// read says whether a key was certainly taken to read.
+// read says whether a key certainly has readers.
 func (s *Stream) read(key string) bool {
 	return slices.ContainsFunc(s.readers[key], func(owner string) bool { return !s.concurrent[owner] })
 }
 
-// stands is the violations of a property that nothing seen later has taken back:
-// an owner whose holds cannot be told, or a key that has permits. A writer who met
-// one before anybody took the key to read breaks the rule of readers and writers too.
+// standing are the violations of a property that no later event has refuted: that an owner is concurrent, or that a
+// key has permits. A writer that overlapped with another before the key had readers violates readers-writer too.
 func (s *Stream) standing(p Property) (list []Violation) {
 	h := s.o.withLimits(s.b.Current())
 	permits := make(map[string]bool)
@@ -272,7 +265,7 @@ func (s *Stream) standing(p Property) (list []Violation) {
 		}
 	}
 	if p == Permits && len(s.concurrent) > 0 {
-		return nil // they are told as a sum, in which such an owner may have a part
+		return nil // a sum of permits may contain some of such an owner
 	}
 	ok := func(w Violation) bool {
 		return !slices.ContainsFunc(w.Owners, func(o string) bool { return s.concurrent[o] }) &&

@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// contest counts, while events come, the grants during which another owner asked for the lock: what bite asks of clients.
+// contention counts the grants during which another owner requested the lock, which bite requires, event by event.
 type contention struct {
 	grants, contended int
 	live              *LiveHolds
@@ -19,7 +19,7 @@ func newContest(clients int) contention {
 	return contention{live: NewLiveHolds(clients), asking: make(map[string]map[history.Process]string)}
 }
 
-// see follows one event.
+// add applies one event.
 func (c *contention) add(e *history.Event) {
 	k, granted := c.live.add(e)
 	if k == nil || e.F != history.Acquire && e.F != history.Try {
@@ -48,7 +48,7 @@ func (c *contention) add(e *history.Event) {
 	}
 }
 
-// contend notes that an owner asks for what is held.
+// contend notes that an owner requests what is held.
 func (c *contention) contend(h *LiveHold, owner string) {
 	if h.Owner != owner && !h.contended {
 		h.contended = true
@@ -56,7 +56,7 @@ func (c *contention) contend(h *LiveHold, owner string) {
 	}
 }
 
-// grant counts the latest of the holds; one inside a hold of the same owner is not counted.
+// grant counts the latest of the holds, unless it is inside one of the same owner.
 func (c *contention) grant(holds []LiveHold, asking map[history.Process]string) {
 	h, others := &holds[len(holds)-1], holds[:len(holds)-1]
 	if h.Permits == 0 && slices.ContainsFunc(others, func(o LiveHold) bool { return o.Owner == h.Owner }) {
@@ -74,7 +74,7 @@ func (c *contention) grant(holds []LiveHold, asking map[history.Process]string) 
 func (c *contention) result(o Options, spans, faults int) Result {
 	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{"operations": int64(spans),
 		"grants": int64(c.grants), "contended_grants": int64(c.contended)}}
-	need := threshold(o.MinContended, 2)
+	need := threshold(o.MinContendedGrants, 2)
 	switch {
 	case spans == 0:
 		r.Outcome, r.Summary = Undecided, "the run tested too little: the history has no operations"

@@ -7,37 +7,35 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file decides what a [Stream] has to remember.
+// This file decides what a [Stream] has to keep.
 //
-// Two holds overlap only if one of them had not ended when the other was granted:
-// so what exclusion, lease-exclusion, permits and readers-writer can still find
-// is about holds that have not ended, or about grants that are still to come.
-// Fencing compares a grant with the greatest token of those that were certainly
-// before it, and with the tokens of those that were not: with all that came after the
-// grant was asked for.
+// Two holds overlap only if one of them had not ended when the other was granted: so what exclusion, lease-exclusion,
+// permits and readers-writer can still find is about holds that have not ended, or about grants that are still to
+// come. Fencing compares a grant with the greatest token of those that were certainly before it, and with the tokens
+// of those that were not: all that came after the request.
 
-// chain is a stretch of one owner's operations on one key, before and after which it held
-// nothing: from the event that asked for the first hold to the one that ended the last.
+// chain is a series of one owner's operations on one key, before and after which it held nothing: from the event that
+// requested the first hold to the one that ended the last.
 type chain struct {
 	from, to int32 // event indices
 	kept     bool
 }
 
-// keeping is what is to be kept of a history.
+// retention is what is kept of a history.
 type retention struct {
 	*view
 	chains        map[ownerKey][]chain
-	of            []int32           // by hold: number of its chain
-	open          map[ownerKey]bool // owners that have an operation on a key under way
-	first         map[int32]int32   // by owner: the event that began the first operation that is under way
-	since         []time.Duration   // by key: the tokens of grants from then on may be compared one by one
-	sure          []time.Duration   // by key: until then it is certain who was in
-	oldest        int32             // event with which the first chain that is kept begins
-	concurrentOps map[int32]bool    // spans: operations that an owner did at once
+	of            []int32           // by hold: index of its chain
+	open          map[ownerKey]bool // owners with an operation on a key in flight
+	first         map[int32]int32   // by owner: the invocation of its first operation in flight
+	since         []time.Duration   // by key: tokens of grants from then on may be compared one by one
+	sure          []time.Duration   // by key: until then the holders are certain
+	oldest        int32             // event with which the first kept chain begins
+	concurrentOps map[int32]bool    // spans: evidence that an owner is concurrent
 	touch         []int32           // by key: the touch with the greatest token; -1: none
 }
 
-// trim forgets what cannot matter any more.
+// trim drops what cannot matter any more.
 func (s *Stream) trim() {
 	h := s.b.Current()
 	v, err := safeView(s.o.withLimits(h), s.o.LockKind)
@@ -59,13 +57,13 @@ func (s *Stream) trim() {
 	s.limit = max(streamBatch, 3*len(h.Spans), 3*len(h.Notices), 3*len(h.Touches), len(h.Keys))
 }
 
-// pending looks at the operations that are under way.
+// pending examines the operations in flight.
 func (k *retention) pending(clockError time.Duration) {
 	k.since, k.sure = make([]time.Duration, len(k.h.Keys)), make([]time.Duration, len(k.h.Keys))
 	for key := range k.since {
 		k.since[key], k.sure[key] = k.h.End-clockError, k.h.End-clockError
 	}
-	dead := make(map[int]int32) // clients that crashed: the event
+	dead := make(map[int]int32) // clients that crashed, and the event
 	for i := range k.h.Notices {
 		if n := &k.h.Notices[i]; n.F == history.Crash {
 			dead[n.Process.Client(k.h.Clients)] = n.Index
@@ -84,7 +82,7 @@ func (k *retention) pending(clockError time.Duration) {
 			k.first[s.Owner] = s.Invoked
 		}
 		if at, crashed := dead[s.Process.Client(k.h.Clients)]; crashed && at > s.Invoked {
-			continue // it will not be granted any more
+			continue // it will not be granted
 		}
 		if isLockOp(s) {
 			k.since[s.Key] = min(k.since[s.Key], s.Call-clockError)
@@ -92,10 +90,10 @@ func (k *retention) pending(clockError time.Duration) {
 	}
 }
 
-// evidence keeps, of each owner that did two operations at once, the first two.
+// findConcurrent keeps the first two operations of each concurrent owner that overlap.
 func (k *retention) findConcurrent() {
 	k.concurrentOps = make(map[int32]bool)
-	last := make(map[int32]int32) // by owner: 1 + the operation that was completed last; -1: the proof is found
+	last := make(map[int32]int32) // by owner: 1 + the operation that completed last; -1: the evidence is found
 	for i := range k.h.Spans {
 		s := &k.h.Spans[i]
 		before := last[s.Owner]
@@ -113,7 +111,7 @@ func (k *retention) findConcurrent() {
 	}
 }
 
-// link finds the chains. Holds come in the order of their grants.
+// link finds the chains. Holds are in the order of their grants.
 func (k *retention) link() {
 	k.of = make([]int32, len(k.holds))
 	for i := range k.holds {
@@ -134,7 +132,7 @@ func (k *retention) link() {
 	}
 }
 
-// mark keeps the chains that are not over.
+// mark keeps the chains that have not ended.
 func (k *retention) mark() {
 	for at, list := range k.chains { // order does not matter
 		last := &list[len(list)-1]
@@ -142,8 +140,8 @@ func (k *retention) mark() {
 	}
 }
 
-// recent keeps the holds that ended so short a time ago that it is not certain yet
-// who was in with them, nor for how long: what goes on may end in this very instant.
+// recent keeps the holds that ended so recently that it is not certain yet which others overlapped with them, or for
+// how long: a hold that has not ended may end at this very instant.
 func (k *retention) recent() {
 	for i := range k.holds {
 		if h := &k.holds[i]; max(h.from, h.until) >= k.sure[h.key] {
@@ -152,14 +150,14 @@ func (k *retention) recent() {
 	}
 }
 
-// tokens keeps the holds whose tokens may be asked for.
+// tokens keeps the holds whose tokens may be compared.
 func (k *retention) tokens() {
 	for key, holds := range k.byKey {
 		best, ended := none, none // the greatest token, and the greatest of a hold that has ended
 		for _, i := range holds {
 			h := &k.holds[i]
 			switch {
-			case !k.minted(i):
+			case !k.hasToken(i):
 				continue
 			case h.from >= k.since[key]:
 				k.keep(i)
@@ -195,7 +193,7 @@ func (k *retention) keep(i int32) {
 	k.chains[ownerKey{h.owner, h.key}][k.of[i]].kept = true
 }
 
-// settle leaves only the chains that are kept.
+// compact drops the chains that are not kept.
 func (k *retention) compact() {
 	for at, list := range k.chains { // order does not matter
 		kept := list[:0]
@@ -209,15 +207,14 @@ func (k *retention) compact() {
 	}
 }
 
-// span says whether a completed operation is kept. What an operation of unknown
-// outcome may have done is never over, and an owner that did something while
-// another operation of it was under way did two at once.
+// keepsSpan says whether a completed operation is kept. One of unknown outcome may always take effect, and an owner
+// that did something while another of its operations was in flight is concurrent.
 func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if first, open := k.first[s.Owner]; open && s.Invoked >= first {
 		return true
 	}
 	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != sequential && s.Return >= k.h.End {
-		return true // it may have given back what is asked for in this very instant
+		return true // it may have returned what is requested at this very instant
 	}
 	return s.Outcome == history.Info || k.concurrentOps[i] || k.within(ownerKey{s.Owner, s.Key}, s.Invoked)
 }

@@ -11,75 +11,72 @@ import (
 
 const never = history.Infinity
 
-// view is a history as the checkers see it: holds instead of operations. It is
-// made once per judgement, in linear time, and not changed afterwards.
+// view is a history as the checkers use it, with holds instead of operations. It is made once for each judgement, in
+// linear time, and not changed afterwards.
 type view struct {
 	h          *history.History
-	holds      []hold                    // in the order in which their acquires returned
-	byKey      [][]int32                 // holds of each key, in that order; of two at the same time the one that ends first
-	orphans    []int32                   // spans: releases that said ok although the owner held nothing
-	renumbered []int32                   // spans: re-entries that told another token than their hold's
-	regrants   []int32                   // spans: grants to who held the lock already
-	parts      map[int32][]partialReturn // by hold: permits that were given back before the rest
+	holds      []hold                    // in the order of their grants
+	byKey      [][]int32                 // holds of each key, in that order; of two at the same instant the one that ends first
+	orphans    []int32                   // spans: releases that succeeded without a hold
+	renumbered []int32                   // spans: re-entries with another token than their hold's
+	regrants   []int32                   // spans: grants to an owner that already held the lock
+	parts      map[int32][]partialReturn // by hold: permits that were returned before the rest
 	kind       LockKind                  // what the lock is meant to be
-	usage      []usage                   // of each key
-	ownerOrder []programOrder            // by owner: how well the order of its operations is known
-	concurrent int                       // owners of order tangled
+	usage      []usage                   // by key
+	ownerOrder []programOrder            // by owner
+	concurrent int                       // number of concurrent owners
 	owners     ownerIndex
 	levels     []level // what owners did inside their holds
-	counted    []int32 // spans: replies with a count that could be compared
+	counted    []int32 // spans: replies with a hold count that can be compared
 	idleState
 }
 
-// ending says how a hold ended, as far as the owner knows.
+// ending is how a hold ended, as far as its owner knows.
 type ending uint8
 
 const (
-	endOpen     ending = iota // it did not
-	endReleased               // release ok
-	endUnknown                // release of unknown outcome
-	endLost                   // told lost, crashed, renewal or release refused: whatever is left of it is not relied on
+	endOpen     ending = iota // not at all
+	endReleased               // released
+	endUnknown                // by a release of unknown outcome
+	endLost                   // loss reported, client crashed, renewal or release refused: the owner does not rely on it any more
 )
 
-// hold is one stay in the lock by one owner, from the outermost acquire to the
-// outermost release. Reading and writing are holds of their own, also if one
-// begins inside the other: a writer that takes the lock to read as well, and
-// then gives its writing back, is a reader from there on. Of a semaphore each
-// acquire is a hold.
+// hold is one owner's possession of a lock, see [Hold]. A writer that acquires the lock as a reader as well, and then
+// releases it as a writer, is a reader from then on.
 type hold struct {
 	asked            time.Duration // acquire invoked
 	from             time.Duration // acquire returned: from here on it is certain
-	until            time.Duration // end of belief: min(release invoked, loss told, crash)
-	core             time.Duration // end of what a legal order must grant; later than until if release ok came after a loss was told
-	freeBy           time.Duration // release returned; never if it is not bounded
-	valid            time.Duration // end of the promise made with the acquire, as renewed without a gap
-	laterPromises    []segment     // promises renewed after the one before had run out
+	until            time.Duration // end of belief: the first of release invoked, loss reported and crash
+	core             time.Duration // end of what a legal order must contain; later than until if a release succeeded after a reported loss
+	freeBy           time.Duration // release returned; never if that is unknown
+	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
+	laterPromises    []segment     // promises by renewals that came after the promise before them had ended
 	token            uint64
 	key              int32
 	owner            int32
-	span             int32 // of the outermost acquire
-	endEvent         int32 // index of the event that ended it; -1 if none did
-	next             int32 // another hold of the same owner that is open, or -1
-	depth            int32 // acquires not given back; of a semaphore permits
-	failedReleases   int32 // releases that failed and left the lock as it was: the servers still count them
+	span             int32 // the outermost acquire
+	endEvent         int32 // index of the event that ended belief; -1 if none did
+	next             int32 // another open hold of the same owner, or -1
+	depth            int32 // acquires that were not released; of a semaphore permits
+	failedReleases   int32 // releases that failed and left the lock as it was: the servers still count these levels
 	ending           ending
 	reader           bool
-	inner            bool // begun inside a hold of the same owner that reads if this writes, or writes if this reads
-	expiredOnArrival bool // its promise was over when the grant returned: a slow reply
+	inner            bool // begun inside a hold of the same owner in the other mode
+	expiredOnArrival bool // its promise had ended when the grant returned, because the reply was slow
 }
 
-// trait is something that owners of a key were seen to do.
+// usage is what owners of a key were seen to do.
 type usage uint8
 
 const (
-	usageNested usage = 1 << iota // acquire again inside a hold
-	usageMixed                    // the same, but to read where the hold writes, or to write
+	usageNested usage = 1 << iota // acquire it again inside a hold
+	usageMixed                    // the same, in the other mode: to read inside a write, or to write inside a read
 )
 
-// segment is a stretch of time, [from, until).
+// segment is an interval, [from, until).
 type segment struct{ from, until time.Duration }
 
-// newView makes a view of a lock that is whatever its history shows.
+// newView makes a view without an assumption about the kind of lock.
 func newView(h *history.History) *view { return newViewAs(h, AnyKind) }
 
 // newViewAs makes a view of a lock that is meant to be of a kind.
@@ -96,7 +93,7 @@ func newViewAs(h *history.History, kind LockKind) *view {
 	return v
 }
 
-// fold finds the holds. Those of owners whose operations overlap are left out, unless all are wanted.
+// fold finds the holds. Those of concurrent owners are left out, unless all are wanted.
 func (v *view) fold(all bool) {
 	h := v.h
 	var marks []int32
@@ -118,8 +115,7 @@ func (v *view) fold(all bool) {
 	}
 }
 
-// aside does something on another goroutine. Whoever calls what it returns waits
-// for the end of it, and panics if it did.
+// inBackground calls do on another goroutine. The function that it returns waits for the end, and panics if do did.
 func inBackground(do func()) (wait func()) {
 	ended := make(chan any, 1)
 	go func() {
@@ -133,9 +129,8 @@ func inBackground(do func()) (wait func()) {
 	}
 }
 
-// touched is room for n holds, into every page of which something was written:
-// half of the time of making holds is the system's, which finds that memory, and
-// that can be spent on another processor.
+// prefault allocates room for n holds and writes to each page of it. Half of the time of finding holds is the
+// operating system's, which maps that memory; so it is spent on another processor.
 func prefault(n int) []hold {
 	const page = 4096 / int(unsafe.Sizeof(hold{}))
 	holds := make([]hold, n)
@@ -145,7 +140,7 @@ func prefault(n int) []hold {
 	return holds[:0]
 }
 
-// grants is how many holds there can be.
+// countGrants is the largest possible number of holds.
 func countGrants(h *history.History) (n int) {
 	for i := range h.Spans {
 		if s := &h.Spans[i]; s.Outcome == history.OK && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
@@ -155,28 +150,27 @@ func countGrants(h *history.History) (n int) {
 	return n
 }
 
-// isLockOp says that s takes or gives the lock.
+// isLockOp says whether s acquires or releases the lock.
 func isLockOp(s *history.Span) bool {
 	return s.Op == history.OpAcquire || s.Op == history.OpTry || s.Op == history.OpRelease
 }
 
-// order says what is known about the order of one owner's operations.
+// programOrder says what is known about the order of one owner's operations.
 type programOrder uint8
 
 const (
 	sequential   programOrder = iota // one after the other
-	afterUnknown                     // some came after one of unknown outcome, which may still take effect
-	concurrent                       // two at once: what its holds are cannot be told, and they are not judged
+	afterUnknown                     // some followed one of unknown outcome, which may still take effect
+	concurrent                       // two in flight at once: which holds it had is unknown, and they are not judged
 )
 
-// orders finds the owners whose operations were not one after the other. For
-// all others program order is known, which the exactness of the interval sweeps
-// rests upon (see exclusion.go). An owner that acquires after a release of
-// unknown outcome is tangled: that release may arrive late and end the new hold.
+// orders finds the program order of each owner. Of sequential owners it is known, and the exactness of the interval
+// sweeps depends on it (see exclusion.go). An owner that acquires after a release of unknown outcome counts as
+// concurrent: that release may arrive late and end the new hold.
 func orders(h *history.History) []programOrder {
 	of := make([]programOrder, len(h.Owners))
-	ends := make([]int32, len(h.Owners))           // latest completion of a known outcome
-	unknown := make([]programOrder, len(h.Owners)) // what an acquire is, after those of unknown outcome so far
+	ends := make([]int32, len(h.Owners))           // latest completion of known outcome
+	unknown := make([]programOrder, len(h.Owners)) // what an acquire makes of its owner, after those of unknown outcome so far
 	for i := range h.Spans {
 		s := &h.Spans[i]
 		if !isLockOp(s) {
@@ -203,20 +197,19 @@ func orders(h *history.History) []programOrder {
 	return of
 }
 
-// nothing is the content of an event without an effect, see effects.
+// noEffect stands for an event without an effect, see effectOrder.
 const noEffect = int32(-1 << 31)
 
-// effects is the order in which spans and notices changed what owners could
-// believe: a grant counts when it returned, a release when it was invoked.
-// A span is its number, a notice is -1 minus its number. Every event has one
-// place, so that no comparison is needed; places without an effect hold nothing.
+// effectOrder is the order in which spans and notices changed what owners could believe: a grant counts when it
+// returned, a release when it was invoked. A span is its index, a notice is -1 minus its index. Each event index is a
+// slot of its own, so that nothing has to be sorted; slots without an effect hold noEffect.
 func effectOrder(h *history.History) []int32 {
 	count, top := 0, int32(-1)
 	eachEffect(h, func(at, _ int32) {
 		count++
 		top = max(top, at)
 	})
-	if int(top) > 8*count+1024 { // far between: the numbering has gaps
+	if int(top) > 8*count+1024 { // the indices have large gaps
 		return sparseEffectOrder(h, count)
 	}
 	slots := make([]int32, top+1)
@@ -260,7 +253,7 @@ func sparseEffectOrder(h *history.History, count int) []int32 {
 	return order
 }
 
-// group sorts holds by key, by counting, and keeps their order.
+// group sorts holds by key with a counting sort, which keeps their order.
 func group(keys int, holds []hold) [][]int32 {
 	count := make([]int32, keys+1)
 	for i := range holds {
@@ -283,8 +276,8 @@ func group(keys int, holds []hold) [][]int32 {
 	return byKey
 }
 
-// orderTies puts holds that began in the same instant in the only order that can
-// be legal: those of no length first, and of these the smallest token.
+// orderTies puts holds that began at the same instant into the only order that can be legal: first those of no
+// length, and of these the one with the smallest token.
 func (v *view) orderTies() {
 	for _, holds := range v.byKey {
 		for i := 0; i < len(holds); {
@@ -307,5 +300,5 @@ func (v *view) client(span int32) int {
 	return v.h.Spans[span].Process.Client(v.h.Clients)
 }
 
-// granted is the event that told the owner of its hold.
+// granted is the index of the event that completed the acquire.
 func (v *view) granted(h *hold) int { return int(v.h.Spans[h.span].Ended) }

@@ -9,24 +9,22 @@ import (
 
 // The rules of wake-up.
 const (
-	sleptOn    = iota // a waiter slept on although the lock was free
-	wakeAway          // acquits: the servers were not there
-	wakePaused        // acquits: the waiter stood still
+	notWoken   = iota // a waiter was not served although the lock was free
+	wakeOutage        // acquits: the servers were unavailable
+	wakePaused        // acquits: the waiter was paused
 )
 
 func wakeUpRules() []string {
-	return []string{sleptOn: "slept-on", wakeAway: "servers-away", wakePaused: "waiter-paused"}
+	return []string{notWoken: "not-woken", wakeOutage: "outage", wakePaused: "waiter-paused"}
 }
 
-// checkWakeUp looks for waiters that slept on although the lock had been given
-// back: the signal that should have woken them was lost, or came to nobody
-// (redisson#4744: a reader sleeps on after a writer has left). Free means that nobody can have held it, by
-// the largest intervals (see idle.go); a wait that ended in vain counts like one
-// that ended with the lock. What follows a hold that was not given back is
-// recovery's business.
+// checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
+// went to no waiter (redisson#4744: a reader is not woken when a writer releases). Free means that no client can have
+// held it, by the longest possible intervals (see idle.go). A wait that timed out counts like one that was served in
+// the end. What follows a hold that was not released is judged by recovery.
 //
-// It is sound up to the slack, which has to be longer than a round trip and
-// than the time between two looks of a lock that polls.
+// It is sound up to the slack, which has to be longer than a round trip and than the polling interval of a lock that
+// polls.
 func checkWakeUp(v *view, o Options) Result {
 	found := newFindings(o)
 	asked := len(v.h.TimedOut)
@@ -35,7 +33,7 @@ func checkWakeUp(v *view, o Options) Result {
 			asked++
 		}
 	}
-	v.unservedWaits(o, acquittals{sleptOn, wakeAway, wakePaused}, found, afterRelease, neverHeld)
+	v.unservedWaits(o, acquittals{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
 	r := found.result(WakeUp, v.wakeUpViolation)
 	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
 	switch {
