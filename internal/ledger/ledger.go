@@ -33,7 +33,7 @@ type entry struct {
 	child.Identity
 	Dir    string `json:"dir,omitempty"`
 	Mount  string `json:"mount,omitempty"`
-	Engine string `json:"engine,omitempty"` // has containers labelled with the run
+	Engine string `json:"engine,omitempty"` // has containers labeled with the run
 	Netns  string `json:"netns,omitempty"`  // a network namespace
 	Bridge string `json:"bridge,omitempty"` // a network device
 }
@@ -159,7 +159,7 @@ func (l *Ledger) Mount(path string) error {
 }
 
 // Engine records that the container engine at host (as in DOCKER_HOST) is about to
-// get containers and networks labelled with this run's name.
+// get containers and networks labeled with this run's name.
 func (l *Ledger) Engine(host string) error { return l.record("engine", host, entry{Engine: host}) }
 
 // Namespace records a network namespace that is about to be created. Its name must

@@ -201,7 +201,7 @@ func (in *interpreter) tableLibrary(t *lua.LTable) {
 	each := func(list bool) lua.LGFunction {
 		return func(L *lua.LState) int {
 			t, f := L.CheckTable(1), L.CheckFunction(2)
-			key := lua.LValue(lua.LNil)
+			key := lua.LNil
 			for i := 1; ; i++ {
 				var v lua.LValue
 				if list {
