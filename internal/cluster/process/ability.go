@@ -12,41 +12,37 @@ import (
 
 // Kill ends a node, or a Sentinel ("s1"), with SIGKILL.
 func (c *Cluster) Kill(_ context.Context, node string) error {
-	s, err := c.server(node)
-	if err != nil {
-		return fmt.Errorf("killing %w", err)
-	}
-	return s.kill()
+	return c.with("killing", node, (*server).kill)
 }
 
 // Restart starts a killed node or Sentinel at the same address with the same disk.
 func (c *Cluster) Restart(ctx context.Context, node string) error {
-	s, err := c.server(node)
-	if err != nil {
-		return fmt.Errorf("restarting %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
-	return s.start(ctx)
+	return c.with("starting", node, func(s *server) error { return s.start(ctx) })
 }
 
 // Pause stops a node or Sentinel with SIGSTOP. The error wraps
 // [cluster.ErrDown] if it is not running.
 func (c *Cluster) Pause(_ context.Context, node string) error {
-	s, err := c.server(node)
-	if err != nil {
-		return fmt.Errorf("pausing %w", err)
-	}
-	return s.pause()
+	return c.with("pausing", node, (*server).pause)
 }
 
 // Resume continues a paused node or Sentinel with SIGCONT.
 func (c *Cluster) Resume(_ context.Context, node string) error {
+	return c.with("resuming", node, (*server).resume)
+}
+
+// with calls do for a node or Sentinel; its error says what was done to which.
+func (c *Cluster) with(doing, node string, do func(*server) error) error {
 	s, err := c.server(node)
-	if err != nil {
-		return fmt.Errorf("resuming %w", err)
+	if err == nil {
+		err = do(s)
 	}
-	return s.resume()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", doing, node, err)
+	}
+	return nil
 }
 
 // Promote requests a failover from each Sentinel in turn until one accepts. In a

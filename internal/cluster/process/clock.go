@@ -61,26 +61,22 @@ func (c *Cluster) addClocks(ctx context.Context) error {
 // SetClock makes the wall clock of node jump. It returns when the node replies to
 // TIME with the new time; a node that is not running has it when it starts.
 func (c *Cluster) SetClock(ctx context.Context, node string, clock cluster.Clock) error {
-	s, err := c.server(node)
-	if err != nil {
-		return fmt.Errorf("setting the clock of %w", err)
-	}
+	return c.with("setting the clock of", node, func(s *server) error { return s.setClock(ctx, clock) })
+}
+
+func (s *server) setClock(ctx context.Context, clock cluster.Clock) error {
 	if s.clock == nil {
-		return fmt.Errorf("setting the clock of %s: %w: the servers were started without adjustable clocks",
-			node, cluster.ErrEnvironment)
+		return fmt.Errorf("%w: the servers were started without adjustable clocks", cluster.ErrEnvironment)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set := time.Now()
-	if err := s.clock.set(clock, set); err != nil {
-		return fmt.Errorf("setting the clock of %s: %w", node, err)
-	}
-	if !s.responsive() {
-		return nil
+	if err := s.clock.set(clock, set); err != nil || !s.responsive() {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, clockWait)
 	defer cancel()
-	err = poll(ctx, func() string {
+	return poll(ctx, func() string {
 		sent := time.Now()
 		offset, err := s.clockOffset(ctx)
 		if err != nil {
@@ -93,10 +89,6 @@ func (c *Cluster) SetClock(ctx context.Context, node string, clock cluster.Clock
 		}
 		return ""
 	})
-	if err != nil {
-		return fmt.Errorf("setting the clock of %s: %w", node, err)
-	}
-	return nil
 }
 
 // How long a server may take to read its new clock, and the error that is tolerated.

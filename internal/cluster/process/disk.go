@@ -51,69 +51,64 @@ func (c *Cluster) closeDisks() error {
 
 // PowerOff kills a node and drops what it had not fsynced.
 func (c *Cluster) PowerOff(_ context.Context, node string) error {
-	s, err := c.server(node)
-	if err != nil {
-		return fmt.Errorf("cutting the power of %w", err)
-	}
-	if s.power == nil {
-		return fmt.Errorf("cutting the power of %s: %w: the servers were started with plain disks",
-			node, cluster.ErrEnvironment)
-	}
-	if err := s.kill(); err != nil {
+	return c.with("cutting the power of", node, func(s *server) error {
+		if s.power == nil {
+			return fmt.Errorf("%w: the servers were started with plain disks", cluster.ErrEnvironment)
+		}
+		if err := s.kill(); err != nil {
+			return err
+		}
+		lost, err := s.power.Cut()
+		if err == nil {
+			c.log.Info("power cut", "node", node, "bytes lost", lost)
+		}
 		return err
-	}
-	lost, err := s.power.Cut()
-	if err != nil {
-		return err
-	}
-	c.log.Info("power cut", "node", node, "bytes lost", lost)
-	return nil
+	})
 }
 
 // Wipe empties the disk of a node that is not running. Its role and the addresses
 // of other nodes are configuration, and stay.
 func (c *Cluster) Wipe(_ context.Context, node string) error {
-	s, err := c.server(node)
-	if err != nil {
-		return fmt.Errorf("wiping the disk of %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running() {
-		return fmt.Errorf("wiping the disk of %s: it is running: kill it first", node)
-	}
-	entries, err := os.ReadDir(s.disk)
-	errs := []error{err}
-	for _, e := range entries {
-		errs = append(errs, os.RemoveAll(filepath.Join(s.disk, e.Name())))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("wiping the disk of %s: %w", node, err)
-	}
-	return nil
+	return c.with("wiping the disk of", node, func(s *server) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.running() {
+			return errors.New("it is running: kill it first")
+		}
+		entries, err := os.ReadDir(s.disk)
+		errs := []error{err}
+		for _, e := range entries {
+			errs = append(errs, os.RemoveAll(filepath.Join(s.disk, e.Name())))
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // Do runs one command at a node or Sentinel, past the gates.
-func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error) {
-	s, err := c.server(node)
-	if err == nil && !s.responsive() {
-		err = fmt.Errorf("%s: %w", node, cluster.ErrDown)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("sending a command to %w", err)
+func (c *Cluster) Do(ctx context.Context, node string, args ...any) (reply any, err error) {
+	if len(args) == 0 {
+		return nil, errors.New("no command")
 	}
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = fmt.Sprint(a)
 	}
-	replies, err := s.admin.do(ctx, words)
-	if err == nil {
-		if reply, isError := replies[0].(resp.Error); isError {
-			err = reply
+	err = c.with(words[0]+" on", node, func(s *server) error {
+		if !s.responsive() {
+			return cluster.ErrDown
 		}
-	}
+		replies, err := s.admin.do(ctx, words)
+		if err != nil {
+			return err
+		}
+		reply = replies[0]
+		if err, isError := reply.(resp.Error); isError {
+			return err
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("%s on %s: %w", words[0], node, err)
+		return nil, err
 	}
-	return replies[0], nil
+	return reply, nil
 }

@@ -221,28 +221,20 @@ func (n *namespaces) close(t cluster.Topology) error {
 // both directions are lost, and neither side sees its link go down. The cluster must
 // have been started with [cluster.Requirements.Network].
 func (c *Cluster) Disconnect(ctx context.Context, node string) error {
-	return c.setLink(ctx, "disconnecting", node, "nomaster")
+	return c.with("disconnecting", node, func(s *server) error { return c.setLink(ctx, s, "nomaster") })
 }
 
 // Reconnect adds it to the bridge again.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
-	master := ""
-	if c.namespaces != nil {
-		master = "master " + c.namespaces.name
-	}
-	return c.setLink(ctx, "reconnecting", node, master)
+	return c.with("reconnecting", node, func(s *server) error { return c.setLink(ctx, s, "master") })
 }
 
-func (c *Cluster) setLink(ctx context.Context, what, node, how string) error {
-	s, err := c.server(node)
-	if err == nil && c.namespaces == nil {
-		err = fmt.Errorf("%s: %w: the servers were started without a network of their own", node, cluster.ErrEnvironment)
+func (c *Cluster) setLink(ctx context.Context, s *server, how string) error {
+	if c.namespaces == nil {
+		return fmt.Errorf("%w: the servers were started without a network of their own", cluster.ErrEnvironment)
 	}
-	if err == nil {
-		err = ip(ctx, []string{"link set " + c.namespaces.nameOf(s.Host) + " " + how})
+	if how == "master" {
+		how += " " + c.namespaces.name
 	}
-	if err != nil {
-		return fmt.Errorf("%s %w", what, err)
-	}
-	return nil
+	return ip(ctx, []string{"link set " + c.namespaces.nameOf(s.Host) + " " + how})
 }

@@ -251,11 +251,13 @@ func (c *Cluster) launch(ctx context.Context, servers []*server) error {
 	var all sync.WaitGroup
 	for i, s := range servers {
 		all.Go(func() {
-			if err := os.WriteFile(s.conf, []byte(c.config(s)), 0o644); err != nil {
-				errs[i] = err
-				return
+			err := os.WriteFile(s.conf, []byte(c.config(s)), 0o644)
+			if err == nil {
+				err = s.start(ctx)
 			}
-			errs[i] = s.start(ctx)
+			if err != nil {
+				errs[i] = fmt.Errorf("starting %s: %w", s.name, err)
+			}
 		})
 	}
 	all.Wait()
@@ -330,7 +332,7 @@ func (c *Cluster) server(name string) (*server, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
+	return nil, cluster.ErrNoNode
 }
 
 // newServer sets up the files and addresses of server h.

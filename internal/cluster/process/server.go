@@ -74,7 +74,7 @@ func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running() {
-		return fmt.Errorf("starting %s: already running", s.name)
+		return errors.New("already running")
 	}
 	args := []string{s.inside(s.conf)}
 	if s.Sentinel {
@@ -82,12 +82,12 @@ func (s *server) start(ctx context.Context) error {
 	}
 	if s.clock != nil {
 		if err := s.clock.starting(time.Now()); err != nil {
-			return fmt.Errorf("starting %s: %w", s.name, err)
+			return err
 		}
 	}
 	launched, err := s.launcher.Launch(ctx, LaunchSpec{Host: s.Host, Args: args, Dir: s.dir, Env: s.env, Log: s.logFile})
 	if err != nil {
-		return fmt.Errorf("starting %s: %w", s.name, err)
+		return err
 	}
 	p := watchExit(launched)
 	s.pid = 0
@@ -101,7 +101,7 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.eachGate((*gate.Gate).Admit); err != nil {
-		return fmt.Errorf("starting %s: %w", s.name, err)
+		return err
 	}
 	go s.watch(p)
 	return nil
@@ -130,8 +130,8 @@ func (s *server) waitReply(ctx context.Context, p *launched) error {
 		case <-p.done:
 			return s.startError(p)
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s to reply: %w: %w; its log ends with:\n%s",
-				s.name, cluster.ErrEnvironment, ctx.Err(), s.tail())
+			return fmt.Errorf("waiting for a reply: %w: %w; its log ends with:\n%s",
+				cluster.ErrEnvironment, ctx.Err(), s.tail())
 		case <-time.After(pollEvery):
 		}
 	}
@@ -141,13 +141,13 @@ func (s *server) waitReply(ctx context.Context, p *launched) error {
 func (s *server) startError(p *launched) error {
 	tail := s.tail()
 	if strings.Contains(tail, "Address already in use") {
-		return fmt.Errorf("starting %s at %s: %w: %w", s.name, s.admin.addr, cluster.ErrEnvironment, ErrPortTaken)
+		return fmt.Errorf("%s: %w: %w", s.admin.addr, cluster.ErrEnvironment, ErrPortTaken)
 	}
 	if _, words, found := strings.Cut(tail, "*** FATAL CONFIG FILE ERROR"); found {
-		return fmt.Errorf("starting %s: %w: %s", s.name, cluster.ErrOption, strings.Join(strings.Fields(words), " "))
+		return fmt.Errorf("%w: %s", cluster.ErrOption, strings.Join(strings.Fields(words), " "))
 	}
-	return fmt.Errorf("starting %s: %w: it exited (%w); its log ends with:\n%s",
-		s.name, cluster.ErrEnvironment, p.err, tail)
+	return fmt.Errorf("%w: it exited (%w); its log ends with:\n%s",
+		cluster.ErrEnvironment, p.err, tail)
 }
 
 // tail is the end of the log.
@@ -173,7 +173,7 @@ func (s *server) kill() error {
 		return nil
 	}
 	if err := errors.Join(s.eachGate((*gate.Gate).Refuse), p.Kill()); err != nil {
-		return fmt.Errorf("killing %s: %w", s.name, err)
+		return err
 	}
 	<-p.done // for running
 	if s.clock != nil {
@@ -191,14 +191,14 @@ func (s *server) pause() error {
 	defer s.mu.Unlock()
 	p := s.proc.Load()
 	if p == nil {
-		return fmt.Errorf("pausing %s: %w", s.name, cluster.ErrDown)
+		return cluster.ErrDown
 	}
 	was := s.paused.Swap(true)
-	if err := p.Stop(); err != nil {
+	err := p.Stop()
+	if err != nil {
 		s.paused.Store(was)
-		return fmt.Errorf("pausing %s: %w", s.name, downIfExited(err))
 	}
-	return nil
+	return downIfExited(err)
 }
 
 func (s *server) resume() error {
@@ -206,14 +206,11 @@ func (s *server) resume() error {
 	defer s.mu.Unlock()
 	p := s.proc.Load()
 	if p == nil {
-		return fmt.Errorf("resuming %s: %w", s.name, cluster.ErrDown)
+		return cluster.ErrDown
 	}
 	err := p.Continue()
 	s.paused.Store(false)
-	if err != nil {
-		return fmt.Errorf("resuming %s: %w", s.name, downIfExited(err))
-	}
-	return nil
+	return downIfExited(err)
 }
 
 // downIfExited wraps the error of a process that has exited in [cluster.ErrDown].

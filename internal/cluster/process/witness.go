@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -48,36 +47,32 @@ func (c *Cluster) reader() []string {
 }
 
 // Role is "master" or "slave", as the node itself reports. It takes at most 200 ms.
-func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
-	s, err := c.server(node)
-	if err == nil && !s.responsive() {
-		err = fmt.Errorf("%s: %w", node, cluster.ErrDown)
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading the role of %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, sampleWait)
-	defer cancel()
-	role, err := s.role(ctx)
-	return role.name, err
+func (c *Cluster) Role(ctx context.Context, node string) (name string, err error) {
+	err = c.with("reading the role of", node, func(s *server) error {
+		if !s.responsive() {
+			return cluster.ErrDown
+		}
+		ctx, cancel := context.WithTimeout(ctx, sampleWait)
+		defer cancel()
+		role, err := s.role(ctx)
+		name = role.name
+		return err
+	})
+	return name, err
 }
 
 // Keys lists the keys of a node with their remaining time to live. It blocks the
 // server while it lists: for the end of a run.
-func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Duration, error) {
-	s, err := c.server(node)
-	if err != nil {
-		return nil, fmt.Errorf("listing the keys of %w", err)
-	}
-	keys, err := cluster.KeyTTLs(func(commands ...[]string) ([]any, error) {
-		replies, err := s.admin.do(ctx, slices.Concat([][]string{c.reader()}, commands)...)
-		if err != nil {
-			return nil, err
-		}
-		return replies[1:], nil
+func (c *Cluster) Keys(ctx context.Context, node string) (keys map[string]time.Duration, err error) {
+	err = c.with("listing the keys of", node, func(s *server) (err error) {
+		keys, err = cluster.KeyTTLs(func(commands ...[]string) ([]any, error) {
+			replies, err := s.admin.do(ctx, slices.Concat([][]string{c.reader()}, commands)...)
+			if err != nil {
+				return nil, err
+			}
+			return replies[1:], nil
+		})
+		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("listing the keys of %s: %w", node, err)
-	}
-	return keys, nil
+	return keys, err
 }
