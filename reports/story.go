@@ -70,6 +70,9 @@ func fillUnsafe(r *Run, s *story) {
 		return
 	}
 	s.Sentence, s.Steps, s.Advice = v.Text, eventSteps(r, v), fencingAdvice(r, v.Class)
+	if rest, ok := strings.CutPrefix(v.Text, v.Key+" "); ok && v.Key != "" {
+		s.Sentence = quote(v.Key) + " " + rest // or the name would be capitalized
+	}
 	if s.Sentence == "" {
 		s.Sentence = r.Judgement.Sentence
 	}

@@ -234,6 +234,17 @@ func TestStoryOnlyNode(t *testing.T) {
 	}
 }
 
+// TestStoryKeepsTheNameOfTheLock: a sentence that starts with the name of the lock does not capitalize it.
+func TestStoryKeepsTheNameOfTheLock(t *testing.T) {
+	s := idleRun()
+	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Recovery,
+		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Text: "orders could not be acquired",
+			Key: "orders"}}}}}
+	if got := s.load(t).story.Sentence; got != "`orders` could not be acquired" {
+		t.Error(got)
+	}
+}
+
 // TestNoFencingAdvice: fencing does not help against violations other than overlaps.
 func TestNoFencingAdvice(t *testing.T) {
 	s := idleRun()
