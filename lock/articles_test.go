@@ -146,7 +146,7 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 	results := contend(ctx, c, 1000, func(h *Hold) error { return h.Release(context.Background()) })
 	eventually(t, prompt, "a thousand wait", func() bool { return asleepIn(c, "{one}:free") == 1000 })
 	// Who has a place asks once more before it sleeps; none of those questions is to be counted below.
-	eventually(t, prompt, "a thousand sleep", func() bool { return stacks("lock.(*attempt).sleep(") == 1000 })
+	eventually(t, prompt, "a thousand sleep", func() bool { return stacks("lock.(*waitLoop).sleep(") == 1000 })
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
-// background counts what runs on its own, so that Close can end it and wait for it.
+// background counts the goroutines and calls of a client, so that Close can end
+// them and wait for them.
 type background struct {
 	ctx  context.Context // ends with Close
 	stop context.CancelCauseFunc
@@ -23,7 +25,7 @@ func newBackground() *background {
 	return b
 }
 
-// start runs f in a goroutine of its own, unless b is closed: then it is false.
+// start runs f in a goroutine of its own, unless b is closed: then it reports false.
 func (b *background) start(f func()) bool {
 	if !b.enter() {
 		return false
@@ -36,7 +38,7 @@ func (b *background) start(f func()) bool {
 }
 
 // enter counts the caller as running until it calls done, unless b is closed:
-// then it is false.
+// then it reports false.
 func (b *background) enter() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +58,23 @@ func (b *background) done() {
 	}
 }
 
-// close tells everything to end and waits for it, as long as ctx lives.
+// sleep waits for d or until wake is ready; nil: it never is. It is not ok if ctx
+// or b has ended.
+func (b *background) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken, ok bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-wake:
+		return true, true
+	case <-timer.C:
+		return false, true
+	case <-ctx.Done():
+	case <-b.ctx.Done():
+	}
+	return false, false
+}
+
+// close ends everything and waits for it, as long as ctx lives.
 func (b *background) close(ctx context.Context) error {
 	b.mu.Lock()
 	if !b.closed {
@@ -71,6 +89,6 @@ func (b *background) close(ctx context.Context) error {
 	case <-b.idle:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("close lock client: requests are still on their way: %w", context.Cause(ctx))
+		return fmt.Errorf("close lock client: requests are still in flight: %w", context.Cause(ctx))
 	}
 }

@@ -12,64 +12,62 @@ import (
 )
 
 // Client makes locks on one Redis, or on a majority of several. Keep one for as
-// long as the program runs: its watchdog and its one subscription serve all of
-// its locks. Several goroutines may use it. The caller closes it.
+// long as the program runs: all of its locks share its watchdog and its
+// subscription. Several goroutines may use it. The caller closes it.
 type Client struct {
 	o             Options
 	bg            *background
 	random        *random
-	store         store
+	store         store // of plain mutexes
 	masters       []*single
 	node          *node       // the one master; nil: there are several
-	where         string      // addresses of its servers
-	queues        *waitQueues // nil: waiters are not told, they ask again
+	addrs         string      // of its servers
+	queues        *waitQueues // nil: waiters poll
 	dog           *watchdog
 	oldTombstones oldTombstones
 	quorum        *quorum // of several masters; nil: there is one
 	single        bool
 	grace         time.Duration // see undoGrace
-	maxHeartbeat  time.Duration // see beat
+	maxHeartbeat  time.Duration // see maxHeartbeat
 
-	// Other kinds of locks; nil: there are several masters.
-	fair             *fairStore
-	readers, writers *rwStore
+	// Stores of other kinds of locks. They need one master.
+	fair                *fairStore
+	readers, writers    *rwStore
+	semaphores, permits *permitStore
 }
 
-// store is where locks are kept. All errors are *requestError.
+// store is where locks of one kind are kept. All errors are *requestError.
 type store interface {
-	// acquire asks for c once. On several masters it cleans up after itself,
-	// and the id of c is spent if it was not granted.
+	// acquire asks for c once. On several masters it cleans up after itself, and c
+	// cannot be granted later.
 	acquire(ctx context.Context, c claim) (grant, error)
-	// release gives c back, whether it was granted or not, and keeps it from
-	// being granted later. It may be asked again. See release.lua for the answer.
+	// release releases c, whether it was granted or not, and keeps it from being
+	// granted later. It may be sent again. left is how many holds the owner has left,
+	// or codeNotHeld or codeNotOwner.
 	release(ctx context.Context, c claim) (left int, err error)
-	// renew prolongs claims, all of them to their own lease.
+	// renew prolongs claims of this kind, all of them to their own lease.
 	renew(ctx context.Context, claims []claim) []renewal
+	// kind is what events and errors call it.
+	kind() string
 }
 
-// grant is the answer to a claim.
+// grant is the reply to a claim.
 type grant struct {
-	ok    bool
-	count int
-	token uint64
-	ttl   time.Duration // not ok: what the other owner has left; negative: no end
-	sent  time.Time     // when the question was sent: the lease counts from here
-}
-
-// renewal is the answer for one claim that was to be prolonged.
-type renewal struct {
-	kept bool
-	sent time.Time
-	err  error // not nil: unanswered, and kept means nothing
+	ok bool
+	granted
+	why   error         // not ok
+	ttl   time.Duration // not ok: after that it may be granted; negative: no such time is known
+	spare bool          // not ok, but fewer permits could be granted
 }
 
 // New makes a client for one master: a *redis.Client, alone or as made by
 // redis.NewFailoverClient for Sentinel, or a *redis.ClusterClient. The client does
-// not close rdb. rdb's own MaxRetries does not apply: requests are sent again here,
-// under the same id. What is asked for at once goes out as one pipeline, so a
-// few connections are enough. Give rdb the option ContextTimeoutEnabled: without
-// it, each request that may be cancelled needs a goroutine of its own, which takes
-// longer than a server nearby.
+// not close rdb. rdb's own MaxRetries does not apply: requests are retried here,
+// under the same id. Requests that are made at the same time go out as one
+// pipeline, so a few connections are enough. Give rdb the option
+// ContextTimeoutEnabled: without it, each request that may be cancelled needs a
+// goroutine of its own, which takes longer than a server nearby. Add hooks to rdb
+// before: requests may miss later ones.
 func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c, err := newClient(o)
 	if err == nil {
@@ -83,22 +81,22 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		r := &replicas{rdb: rdb, need: c.o.Replicas, timeout: c.o.ReplicaTimeout}
 		n.safe = &pipe{bg: c.bg, send: r.send}
 	}
-	c.node = n
-	c.where = where(rdb)
-	plain := &single{node: n, scripts: newScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(), tokens: c.o.Tokens}
-	c.store, c.fair = kinds{plain}, newFairStore(plain)
-	c.readers, c.writers = newRWStores(plain)
-	c.masters = []*single{plain}
+	ttl := c.o.tombstoneTTL()
+	plain := &single{node: n, scripts: newMutexScripts(c.o), tombstoneTTL: ttl, tokens: c.o.Tokens}
+	c.single, c.node, c.addrs = true, n, addresses(rdb)
+	c.store, c.masters = plain, []*single{plain}
+	c.fair = &fairStore{plain}
+	c.readers, c.writers = &rwStore{n, ttl, "r"}, &rwStore{n, ttl, "w"}
+	c.semaphores.node, c.permits.node = n, n
 	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout)
-	c.single = true
 	return c, nil
 }
 
 // NewQuorum makes a client whose locks are held by a majority of rdbs, which
 // must be independent masters, an odd number of at least three (RedLock). Its
-// locks have no fencing token, for counters on several masters drift apart
-// (Kleppmann 2016), and its waiters ask again after a delay drawn by chance.
-// The client does not close rdbs.
+// locks have no fencing token, because counters on several masters drift apart
+// (Kleppmann 2016), and its waiters poll with random delays. The client does not
+// close rdbs.
 func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	if len(rdbs) < 3 || len(rdbs)%2 == 0 {
 		return nil, fmt.Errorf("make lock client: %d masters: give an odd number, three or more", len(rdbs))
@@ -113,32 +111,32 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	q := &quorum{bg: c.bg, o: c.o, giving: newBackground()}
+	q := &quorum{bg: c.bg, o: c.o, releases: newBackground()}
 	for _, rdb := range rdbs {
-		n := newNode(rdb, c.bg)
-		q.random = append(q.random, c.random.branch())
-		q.nodes = append(q.nodes, &single{node: n, scripts: newScripts(c.o), tombstoneTTL: c.o.tombstoneTTL()})
+		q.random = append(q.random, c.random.split())
+		q.nodes = append(q.nodes, &single{
+			node: newNode(rdb, c.bg), scripts: newMutexScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(),
+		})
 	}
-	c.masters = q.nodes
-	c.where = where(rdbs...)
-	c.store = kinds{q}
-	c.quorum = q
+	c.store, c.quorum, c.masters = q, q, q.nodes
+	c.addrs = addresses(rdbs...)
 	return c, nil
 }
 
-// checkClients refuses what is no client, and a server that would have two voices.
+// checkClients refuses what is no client, and a server that would have two votes.
 func checkClients(rdbs ...redis.UniversalClient) error {
 	seen := make(map[string]bool)
 	for i, rdb := range rdbs {
 		if v := reflect.ValueOf(rdb); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 			return fmt.Errorf("redis client %d is nil: give one", i+1)
 		}
-		address := where(rdb)
+		address := addresses(rdb)
 		if address == "" || strings.HasPrefix(address, "FailoverClient") {
-			address = fmt.Sprintf("%p", rdb) // says nothing of itself
+			address = fmt.Sprintf("%p", rdb) // its server is not known
 		}
 		if seen[address] {
-			return fmt.Errorf("redis client %d is of the same server as another, %s: give independent masters", i+1, where(rdb))
+			return fmt.Errorf("redis client %d is of the same server as another, %s: give independent masters",
+				i+1, addresses(rdb))
 		}
 		seen[address] = true
 	}
@@ -152,88 +150,35 @@ func newClient(o Options) (*Client, error) {
 	}
 	c := &Client{o: o, bg: newBackground(), random: newRandom(o.Rand), grace: undoGrace, maxHeartbeat: maxHeartbeat}
 	c.dog = newWatchdog(c)
+	c.semaphores = &permitStore{tombstoneTTL: o.tombstoneTTL()}
+	c.permits = &permitStore{tombstoneTTL: o.tombstoneTTL(), leased: true}
 	return c, nil
 }
 
 // Mutex is the lock of that name. It costs nothing and needs no closing.
 func (c *Client) Mutex(name string) *Mutex { return &Mutex{client: c, name: name} }
 
-// FencedMutex is the same lock, and each of its grants has a fencing token, also
-// where [Options].Tokens asks for none. All who use a lock of that name should
-// take it so: a grant to a plain mutex has no token, nor have its inner holds. On
-// a client of several masters there is none either.
+// FencedMutex is the same lock, and each of its grants has a fencing token, even if
+// [Options].Tokens asks for none. All users of a lock of that name should take it so:
+// a grant to a plain mutex has no token, nor have its inner holds. On a client of
+// several masters there is none either.
 func (c *Client) FencedMutex(name string) *Mutex {
 	return &Mutex{client: c, name: name, fenced: c.single}
 }
 
-// SpinMutex is the same lock, but who waits for it asks again and again, after
-// delays drawn by chance that grow up to 128 ms: no subscription is made. It
-// suits very many locks that are seldom contended.
+// SpinMutex is the same lock, but its waiters poll, after random delays that grow up
+// to 128 ms: no subscription is made. It suits very many locks that are seldom
+// contended.
 func (c *Client) SpinMutex(name string) *Mutex { return &Mutex{client: c, name: name, spin: true} }
 
 // Close ends every hold (cause [ErrClosed]), the watchdog and the subscription,
 // and returns when nothing of the client runs any more; its error says that ctx
 // ended before. The keys of holds that were not released stay until their lease
-// runs out, since their holders may still be at work. It may be called twice.
+// expires, since their holders may still be at work. It may be called twice.
 func (c *Client) Close(ctx context.Context) error {
 	c.dog.close()
-	if c.quorum != nil { // a master that heard of no release would keep the hold until its lease is over
-		_ = c.quorum.giving.close(ctx) // if ctx ends, c.bg says so too
+	if c.quorum != nil { // a master that misses a release keeps the hold until its lease expires
+		_ = c.quorum.releases.close(ctx) // if ctx ends, c.bg reports it too
 	}
 	return c.bg.close(ctx)
-}
-
-// giveBack releases cl, asking again until there is an answer or the client's
-// timeout is over, even if ctx has ended.
-func (c *Client) giveBack(ctx context.Context, cl claim) (left int, err error) {
-	if ctx.Done() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
-	end := time.Now().Add(c.o.Timeout)
-	if c.single { // most often there is an answer at once, and nobody has to be told of the end
-		ctx = &until{ctx, end}
-	} else {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, end)
-		defer cancel()
-	}
-	maybe := false
-	for {
-		left, err = c.store.release(ctx, cl)
-		if err == nil || outcomeOf(err) == rejected && !maybe {
-			return left, err
-		}
-		if u, is := ctx.(*until); is {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadline(u.Context, end)
-			defer cancel()
-		}
-		maybe = maybe || outcomeOf(err) == unknown
-		if outcomeOf(err) == rejected || !c.pause(ctx, c.backoff()) {
-			break
-		}
-	}
-	if maybe {
-		err = &requestError{unknown, err}
-	}
-	return left, err
-}
-
-// backoff is the delay before a request is sent again whose server did not
-// answer: short, for a failover takes as long as it takes.
-func (c *Client) backoff() time.Duration {
-	return c.random.between(20*time.Millisecond, 100*time.Millisecond)
-}
-
-// pause waits for d and reports whether ctx and the client still live.
-func (c *Client) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-c.bg.ctx.Done():
-	}
-	return false
 }

@@ -10,32 +10,59 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What an error of this package says, for errors.Is. More than one may apply.
+// Errors of this package, for errors.Is. More than one may apply.
 var (
 	// ErrHeld says that another owner has the lock.
 	ErrHeld = errors.New("the lock is held by another owner")
-	// ErrLost says that the hold ended before it was given back: its lease ran
-	// out, or somebody removed it.
+	// ErrLost says that the hold ended before it was released: its lease expired, or
+	// its key was removed.
 	ErrLost = errors.New("the hold was lost")
 	// ErrNotOwner says that by now another owner has the lock. It comes with ErrLost.
 	ErrNotOwner = errors.New("another owner has the lock by now")
-	// ErrReentered says that the owner holds the lock already, and asked not to hold it twice.
+	// ErrReentered says that the owner holds the lock, and asked not to hold it twice.
 	ErrReentered = errors.New("the owner holds the lock already")
 	// ErrTooFewReplicas says that the grant did not reach as many replicas as
 	// [Options].Replicas asks for; it was taken back.
 	ErrTooFewReplicas = errors.New("too few replicas have the grant")
-	// ErrReleased says that the hold was given back before.
+	// ErrReleased says that the hold was released before.
 	ErrReleased = errors.New("the hold was released")
-	// ErrUnknown says that nobody knows whether the operation happened: it was
-	// sent, and no answer came. See [Definite].
+	// ErrUnknown says that the operation may or may not have happened: it was sent,
+	// and no reply came. See [Definite].
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNoQuorum says that too few masters answered for a majority.
-	ErrNoQuorum = errors.New("too few masters answered")
-	// ErrForeign says that the key of the lock holds something that is no lock. It is left as it is.
+	// ErrNoQuorum says that too few masters replied for a majority.
+	ErrNoQuorum = errors.New("too few masters replied")
+	// ErrForeign says that the key of the lock holds something else. It is left as it is.
 	ErrForeign = errors.New("the key holds something that is not a lock; choose another name")
 	// ErrClosed says that the [Client] was closed.
 	ErrClosed = errors.New("the lock client is closed")
+	// ErrNoPermits says that too few permits are free. It is also [ErrHeld].
+	ErrNoPermits error = noPermits{}
+	// ErrPermits says that a number of permits or a count is out of range.
+	ErrPermits = errors.New("number out of range")
+	// ErrAbsent says that the semaphore or the latch was not set up, or was deleted. A
+	// latch that does not exist is not open.
+	ErrAbsent = errors.New("it does not exist: set it up first")
+	// ErrArmed says that a latch is still counting, and cannot be armed.
+	ErrArmed = errors.New("the latch is still counting")
+	// ErrRearmed says that the latch that was meant was deleted, and that there is
+	// another of its name. Whether the first has opened is unknown.
+	ErrRearmed = errors.New("the latch was deleted and armed again")
+	// ErrCrossSlot says that keys that had to be in one cluster slot are not.
+	ErrCrossSlot = errors.New("the keys are not in one cluster slot; give them a common {tag}")
 )
+
+type noPermits struct{}
+
+func (noPermits) Error() string        { return "too few permits are free" }
+func (noPermits) Is(target error) bool { return target == ErrHeld }
+
+// failed is the error of doing something to a named lock, semaphore or latch.
+func failed(doing, kind, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s %q: %w", doing, kind, name, err)
+}
 
 // Definite reports whether err, returned by this package, is proof that the
 // operation did not happen and never will. A nil error is not.
@@ -43,12 +70,12 @@ func Definite(err error) bool {
 	return err != nil && !errors.Is(err, ErrUnknown)
 }
 
-// fate is what an error of a request says about the request.
+// outcome is what the error of a request says about the request.
 type outcome int
 
 const (
-	notExecuted     outcome = iota + 1 // certainly not executed; the next try may succeed
-	rejected                           // certainly not executed; the next try will not be either
+	notExecuted     outcome = iota + 1 // a retry may succeed
+	rejected                           // not executed, and a retry would not be either
 	unknown                            // it may have been executed
 	underReplicated                    // executed, but too few replicas have it: to be undone
 )
@@ -59,27 +86,27 @@ type requestError struct {
 	err     error
 }
 
-// final is whether err is the last word: to ask again is in vain, or harmful.
+// isFinal reports whether a retry after err would be in vain or harmful.
 func isFinal(err error) bool {
-	f := outcomeOf(err)
-	return f == rejected || f == underReplicated
+	o := outcomeOf(err)
+	return o == rejected || o == underReplicated
 }
 
 func (e *requestError) Error() string { return e.err.Error() }
 func (e *requestError) Unwrap() error { return e.err }
 
-// Is makes an unknown fate match [ErrUnknown].
+// Is makes an unknown outcome match [ErrUnknown].
 func (e *requestError) Is(target error) bool { return target == ErrUnknown && e.outcome == unknown }
 
-// certain is an error from which every doubt was removed: the operation was undone.
+// definiteError is an error that no longer leaves anything unknown: the operation was undone.
 type definiteError struct{ err error }
 
-func (c definiteError) Error() string { return c.err.Error() }
+func (e definiteError) Error() string { return e.err.Error() }
 
-// Is matches what the error matched, but for [ErrUnknown].
-func (c definiteError) Is(target error) bool { return target != ErrUnknown && errors.Is(c.err, target) }
+// Is matches what the error matched, except [ErrUnknown].
+func (e definiteError) Is(target error) bool { return target != ErrUnknown && errors.Is(e.err, target) }
 
-// fateOf is the fate that err carries; an error that carries none is unknown.
+// outcomeOf is the outcome that err carries; unknown if it carries none.
 func outcomeOf(err error) outcome {
 	var r *requestError
 	if errors.As(err, &r) {
@@ -88,7 +115,7 @@ func outcomeOf(err error) outcome {
 	return unknown
 }
 
-// judge decides, here and nowhere else, what an error of go-redis says about a
+// classify decides, here and nowhere else, what an error of go-redis says about a
 // request that was given to it once.
 func classify(err error) *requestError {
 	var server redis.Error
@@ -107,28 +134,30 @@ func classify(err error) *requestError {
 	return &requestError{unknown, err}
 }
 
-// judgeServer is judge for an error that a server has answered. The scripts
-// write only after all their checks, and their first write decides: an error
-// means that nothing was written.
+// classifyServer is classify for an error reply. The scripts write only after all
+// their checks, and their first write decides: an error means that nothing was written.
 func classifyServer(err error) *requestError {
-	for _, prefix := range []string{"WRONGTYPE", "FOREIGN"} {
-		if strings.Contains(err.Error(), prefix) {
-			return &requestError{rejected, fmt.Errorf("%w: %w", ErrForeign, err)}
+	for _, row := range []struct {
+		part string
+		err  error
+	}{{"WRONGTYPE", ErrForeign}, {"FOREIGN", ErrForeign}, {"CROSSSLOT", ErrCrossSlot}} {
+		if strings.Contains(err.Error(), row.part) {
+			return &requestError{rejected, fmt.Errorf("%w: %w", row.err, err)}
 		}
 	}
-	passing := redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsMasterDownError(err) ||
+	temporary := redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsMasterDownError(err) ||
 		redis.IsClusterDownError(err) || redis.IsTryAgainError(err) || redis.IsNoReplicasError(err) ||
 		redis.IsMaxClientsError(err) || strings.Contains(err.Error(), "READONLY")
 	for _, prefix := range []string{"BUSY", "MISCONF", "NOSCRIPT", "UNBLOCKED", "MOVED", "ASK", "NOREPLICAS"} {
-		passing = passing || redis.HasErrorPrefix(err, prefix)
+		temporary = temporary || redis.HasErrorPrefix(err, prefix)
 	}
-	if passing {
+	if temporary {
 		return &requestError{notExecuted, err}
 	}
 	return &requestError{rejected, err}
 }
 
 // notSent is the error of a request that was never given to go-redis.
-func notSentError(ctx context.Context) *requestError {
+func notSent(ctx context.Context) *requestError {
 	return &requestError{notExecuted, context.Cause(ctx)}
 }

@@ -2,110 +2,109 @@ package lock
 
 import (
 	"context"
-	_ "embed" // the scripts are part of the program
+	"errors"
+	"fmt"
 	"time"
 )
 
-// FairMutex is a [Mutex] that goes to those who wait in the order in which they
+// ErrOneMaster says that this kind of lock cannot be kept on several masters:
+// its queue, or its set of readers, would have to agree on all of them.
+var ErrOneMaster = errors.New("this kind of lock lives on one master: make its client with New")
+
+// FairMutex is a [Mutex] that is granted to its waiters in the order in which they
 // came, by the clock of the server. Several goroutines may use it.
 //
-// A release hands the lock over to the first who waits, inside the server, so
-// that nobody gets in between; he is told, and fetches it. Who waits says every
-// PollMax, and at least every 2 s, that he lives. After three times as long
-// without a word he is skipped, whether he was waiting or was granted the lock
-// already. TryAcquire takes no place in the queue and overtakes nobody.
+// A release hands the lock over to the first waiter, inside the server, so that no
+// client gets in between, and wakes it. A waiter sends a heartbeat every PollMax,
+// and at least every 2 s. After three times as long without one it is skipped,
+// whether it was waiting or was granted the lock already. TryAcquire does not queue
+// and overtakes no waiter.
 //
-// The hash is that of a mutex (see the package), so that a mutex and a fair
-// mutex of one name exclude each other, but only all who use the fair one keep
-// the order. Beside it, for a lock named orders:
+// The hash is that of a mutex (see the package), so that a mutex and a fair mutex of
+// one name exclude each other, but the order is kept only if all use the fair one.
+// Beside it, for a lock named orders:
 //
 //	granted           in the hash: the hold which was granted the lock and has not fetched it yet
-//	{orders}:queue    list of who waits, each a hold, a blank and the owner; the first in the line is the head
+//	{orders}:queue    list of the waiters, each a hold, a blank and the owner; the first in the line is the head
 //	{orders}:waiters  sorted set of the same, by the time in ms at which they are presumed dead
-//	{orders}:grant    the channel on which a hold is told that it was granted the lock
+//	{orders}:grant    the channel that wakes a hold that was granted the lock
 //
-// The queue's keys last three heartbeats longer than the last who waits.
+// The keys of the queue last three heartbeats longer than the last waiter.
 type FairMutex struct {
 	client *Client
 	name   string
 }
 
-// FairMutex is the fair lock of that name. It costs nothing and needs no
-// closing. On a client of several masters its methods return [ErrOneMaster].
+// FairMutex is the fair lock of that name. It costs nothing and needs no closing. On
+// a client of several masters its methods return [ErrOneMaster].
 func (c *Client) FairMutex(name string) *FairMutex { return &FairMutex{client: c, name: name} }
 
-// Acquire waits for its turn until ctx ends; then it gives its place up, or the
-// lock, had it just been granted. Errors are those of [Mutex.Acquire]. Of
-// [ErrUnknown] remains a place that is skipped after three heartbeats.
+// Acquire waits for its turn until ctx ends; then it leaves the queue, or releases
+// the lock, if it was just granted. Errors are those of [Mutex.Acquire]. What
+// [ErrUnknown] may leave is a waiter that is skipped after three heartbeats.
 func (m *FairMutex) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
 	a, err := m.attempt(ctx, o)
-	if err != nil {
-		return nil, wrapErr("acquire", m.name, err)
+	if err == nil {
+		a.mode, a.channel, a.byHold = ordered, grantChannel(m.name), true
+		a.queueAtServer()
 	}
-	a.claim.waiterTTL = m.client.waiterTTL()
-	h, err := a.stand(ctx, inline{grantChannel(m.name), true, m.client.heartbeat()})
-	return h, wrapErr("acquire", m.name, err)
+	return acquireHold(ctx, m.name, true, a, err)
 }
 
-// TryAcquire takes the lock if it is free and nobody waits for it.
+// TryAcquire takes the lock if it is free and has no waiters.
 func (m *FairMutex) TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
 	a, err := m.attempt(ctx, o)
-	if err != nil {
-		return nil, wrapErr("try", m.name, err)
-	}
-	h, err := a.now(ctx)
-	return h, wrapErr("try", m.name, err)
+	return acquireHold(ctx, m.name, false, a, err)
 }
 
 func (m *FairMutex) attempt(ctx context.Context, o AcquireOptions) (*attempt, error) {
+	if !m.client.single {
+		return nil, ErrOneMaster
+	}
 	return m.client.attemptOf(ctx, m.name, m.client.fair, o)
 }
 
-//go:embed script/fair_queue.lua
-var fairQueueSource string
+// attemptOf is an attempt at a lock of another kind than the plain mutex.
+func (c *Client) attemptOf(ctx context.Context, name string, s store, o AcquireOptions) (*attempt, error) {
+	a, err := c.Mutex(name).attempt(ctx, o)
+	if err == nil {
+		a.claim.store = s
+	}
+	return a, err
+}
 
-//go:embed script/fair_acquire.lua
-var fairAcquireSource string
+// maxHeartbeat bounds the interval between heartbeats, whatever PollMax is: a dead
+// waiter is skipped after three of them.
+const maxHeartbeat = 2 * time.Second
 
-//go:embed script/fair_release.lua
-var fairReleaseSource string
+// queueAtServer has the server keep the waiter, with heartbeats.
+func (a *attempt) queueAtServer() {
+	a.maxSleep = min(a.client.o.PollMax, a.client.maxHeartbeat)
+	a.claim.waiterTTL = milliseconds(3 * a.maxSleep)
+}
 
 // fairStore keeps fair mutexes on one master. A hold is renewed as that of a mutex is.
-type fairStore struct {
-	*single
-	take, give script
-}
+type fairStore struct{ *single }
 
 var _ store = (*fairStore)(nil)
 
-func newFairStore(s *single) *fairStore {
-	shared := mintSource + fairQueueSource
-	return &fairStore{s, newScript(shared + fairAcquireSource), newScript(shared + fairReleaseSource)}
-}
-
 func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
-	value, err := s.node.take(ctx, call{
-		script: s.take,
+	value, err := s.node.doSafe(ctx, call{
+		script: fairScripts.acquire,
 		keys:   fairKeys(c),
-		args:   []any{c.owner, c.id, c.lease, c.waiterTTL, yesNo(c.nonReentrant)},
+		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL},
 	})
-	if err != nil {
-		return grant{}, err
-	}
-	return granted(value, sent)
+	return decodeGrant(value, err, sent)
 }
 
 func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
-		script: s.give,
+		script: fairScripts.release,
 		keys:   fairKeys(c),
-		args:   []any{c.id, c.owner, s.tombstoneTTL},
+		args:   []any{c.id, s.tombstoneTTL, c.owner},
 	})
-	if err != nil {
-		return 0, err
-	}
-	return left(value)
+	return decodeRelease(value, err)
 }
 
 // fairKeys are in the order of fair_queue.lua.
@@ -116,3 +115,46 @@ func fairKeys(c claim) []string {
 }
 
 func grantChannel(name string) string { return tagged(name, "grant") }
+
+// Queue is the owners that wait for the lock, the next one first, as the server saw
+// it; those presumed dead are left out. Errors are [ErrForeign], [ErrOneMaster], and
+// those of the server or the network.
+func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
+	r, err := m.run(ctx, fairScripts.waiters)
+	if err != nil {
+		return nil, failed("list the waiters of", "lock", m.name, err)
+	}
+	owners := make([]string, len(r.list))
+	for i, v := range r.list {
+		owners[i] = fmt.Sprint(v)
+	}
+	return owners, nil
+}
+
+// ForceRelease takes the lock from its owner and hands it over to the first waiter.
+// It reports whether it was held. The holder is not asked: it learns of it at its
+// next renewal, and may be at work until then. After [ErrUnknown] it may or may not
+// have been done.
+func (m *FairMutex) ForceRelease(ctx context.Context) (bool, error) {
+	r, err := m.run(ctx, fairScripts.force)
+	return r.code == codeOK, failed("force the release of", "lock", m.name, err)
+}
+
+func (m *FairMutex) run(ctx context.Context, s script) (reply, error) {
+	return m.client.runOn(ctx, m.name, call{script: s, keys: fairKeys(claim{name: m.name})}, 0)
+}
+
+// runOn runs a script that belongs to no hold, and whose reply has at least n integers.
+func (c *Client) runOn(ctx context.Context, name string, what call, n int) (reply, error) {
+	if !c.single {
+		return reply{}, ErrOneMaster
+	}
+	if err := checkName(name); err != nil {
+		return reply{}, err
+	}
+	value, err := c.query(ctx, c.node, what)
+	if err != nil {
+		return reply{}, err
+	}
+	return decode(value, n)
+}

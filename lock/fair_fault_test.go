@@ -19,7 +19,7 @@ func TestS07FairReleaseOfExpiredIsLost(t *testing.T) {
 		t.Errorf("release: %v, want ErrLost alone", err)
 	}
 	stranger := claim{name: "over", owner: "s", id: "s"}
-	if left, err := c.fair.release(ctx, stranger); left != -1 || err != nil {
+	if left, err := c.fair.release(ctx, stranger); left != codeNotHeld || err != nil {
 		t.Errorf("a stranger's release: %d, %v, want -1", left, err)
 	}
 	h = take(t, c.FairMutex("over"), AcquireOptions{Lease: 50 * time.Millisecond})
@@ -79,7 +79,7 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 			deaf := fairKeys(h.claim)
 			deaf[5] = tagged(name, "nowhere")
 			_, err := c.node.do(context.Background(), call{
-				script: c.fair.give, keys: deaf, args: []any{h.claim.id, h.claim.owner, 1000},
+				script: fairScripts.release, keys: deaf, args: []any{h.claim.id, 1000, h.claim.owner},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -126,7 +126,7 @@ func TestLateAcquire(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	cl := claim{name: "late", owner: "o", id: "1", lease: 30000}
-	if left, err := c.store.release(context.Background(), cl); left != -1 || err != nil {
+	if left, err := c.store.release(context.Background(), cl); left != codeNotHeld || err != nil {
 		t.Fatalf("release of what is not held: %d, %v", left, err)
 	}
 	if _, err := c.store.acquire(context.Background(), cl); !errors.Is(err, ErrReleased) {

@@ -2,53 +2,45 @@ package lock
 
 import (
 	"context"
-	_ "embed" // the scripts are part of the program
 	"errors"
 	"fmt"
 	"time"
 )
 
-//go:embed script/inspect.lua
-var inspectSource string
-
-//go:embed script/force.lua
-var forceSource string
-
 // State is who has a mutex, as the server saw it.
 type State struct {
 	Owner string // empty: the lock is free
 	Count int    // holds of the owner
-	// Token is the fencing number of the grant; 0: none was minted.
+	// Token is the fencing token of the grant; 0: none was minted.
 	Token uint64
-	// Remaining is until when the lock ends unless it is renewed; negative: no
-	// end is known, since somebody removed the expiry.
+	// Remaining is for how long the lock is held unless it is renewed; negative:
+	// without end, since its expiry was removed.
 	Remaining time.Duration
-	// Waiting is how many wait in this client; those of others are not known.
+	// Waiting is how many waiters this client has; those of others are not known.
 	Waiting int
 }
 
-// Inspect says who has the lock. On several masters that is who has a majority
-// of them. Errors are [ErrForeign], [ErrNoQuorum], and what the server or the
-// network said.
+// Inspect reports who has the lock. On several masters that is the owner that has a
+// majority of them. Errors are [ErrForeign], [ErrNoQuorum], and those of the server or
+// the network.
 func (m *Mutex) Inspect(ctx context.Context) (State, error) {
-	votes, err := m.everywhere(ctx, inspectSource)
+	replies, err := m.everywhere(ctx, inspectScript)
 	if err != nil {
-		return State{}, wrapErr("inspect", m.name, err)
+		return State{}, failed("inspect", "lock", m.name, err)
 	}
-	have := make(map[string]int)
+	votes := make(map[string]int)
 	var state State
-	for _, v := range votes {
-		list, _ := v.([]any)
-		if len(list) != 4 {
+	for _, r := range replies {
+		if r.code != codeOK || len(r.list) == 0 {
 			continue // free there
 		}
-		owner, _ := list[0].(string)
-		if have[owner]++; have[owner] == len(m.client.masters)/2+1 {
+		owner := fmt.Sprint(r.list[0])
+		if votes[owner]++; votes[owner] == len(m.client.masters)/2+1 {
 			state = State{
 				Owner:     owner,
-				Count:     int(integer(list[1])),
-				Token:     uint64(integer(list[2])),
-				Remaining: time.Duration(integer(list[3])) * time.Millisecond,
+				Count:     int(r.int(1)),
+				Token:     uint64(r.int(2)),
+				Remaining: time.Duration(r.int(3)) * time.Millisecond,
 			}
 		}
 	}
@@ -58,61 +50,59 @@ func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 	return state, nil
 }
 
-// ForceRelease takes the lock from whoever has it, wakes who waits, and reports
-// whether anybody had it. The holder is not asked: it finds out at its next
-// renewal, and may be at work until then. After [ErrUnknown] it may or may not
-// have been done; it may be called again.
+// ForceRelease takes the lock from its owner, wakes waiters, and reports whether it
+// was held. The holder is not asked: it learns of it at its next renewal, and may be
+// at work until then. After [ErrUnknown] it may or may not have been done; it may be
+// called again.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
-	votes, err := m.everywhere(ctx, forceSource)
-	had := false
-	for _, v := range votes {
-		had = had || v == int64(1)
+	replies, err := m.everywhere(ctx, forceScript)
+	held := false
+	for _, r := range replies {
+		held = held || r.code == codeOK
 	}
-	return had, wrapErr("force the release of", m.name, err)
+	return held, failed("force the release of", "lock", m.name, err)
 }
 
-// everywhere runs a script that belongs to no hold on all masters and returns
-// the answers, at least those of a majority.
-func (m *Mutex) everywhere(ctx context.Context, source string) ([]any, error) {
+// everywhere runs a script that belongs to no hold on all masters and returns the
+// replies, at least those of a majority.
+func (m *Mutex) everywhere(ctx context.Context, s script) ([]reply, error) {
 	if err := checkName(m.name); err != nil {
 		return nil, err
 	}
-	cl := claim{name: m.name}
-	what := call{script: newScript(source), keys: []string{m.name, cl.freeChannel()}, whole: true}
-	answers := make(chan answer, len(m.client.masters))
-	for _, s := range m.client.masters {
+	what := call{script: s, keys: []string{m.name, claim{name: m.name}.freeChannel()}}
+	type result struct {
+		reply reply
+		err   error
+	}
+	masters := m.client.masters
+	results := make(chan result, len(masters))
+	for _, s := range masters {
 		ask := func() {
-			value, err := s.node.insist(ctx, m.client, what)
-			answers <- answer{value, err}
+			value, err := m.client.query(ctx, s.node, what)
+			var r reply
+			if err == nil {
+				r, err = decode(value, 0)
+			}
+			results <- result{r, err}
 		}
 		if !m.client.bg.start(ask) {
 			return nil, ErrClosed
 		}
 	}
-	var values []any
+	var replies []reply
 	var errs error
-	for range m.client.masters {
-		a := <-answers
-		if a.err == nil {
-			values = append(values, a.value)
+	for range masters {
+		r := <-results
+		if r.err == nil {
+			replies = append(replies, r.reply)
 		}
-		errs = errors.Join(errs, a.err)
+		errs = errors.Join(errs, r.err)
 	}
 	switch {
-	case len(values) > len(m.client.masters)/2:
-		return values, nil
-	case len(m.client.masters) == 1:
+	case len(replies) > len(masters)/2:
+		return replies, nil
+	case len(masters) == 1:
 		return nil, errs
 	}
 	return nil, fmt.Errorf("%w: %w", ErrNoQuorum, errs)
-}
-
-// insist is do, a few times if it was certainly not done.
-func (n *node) insist(ctx context.Context, c *Client, what call) (any, error) {
-	for i := 1; ; i++ {
-		value, err := n.do(ctx, what)
-		if err == nil || i == tries || outcomeOf(err) != notExecuted || !c.pause(ctx, c.backoff()) {
-			return value, err
-		}
-	}
 }

@@ -7,36 +7,45 @@ import (
 
 // claim is one hold as the servers know it.
 type claim struct {
-	name         string // the lock, and its key
-	owner        string
-	id           string // of the hold
-	lease        int64  // milliseconds
-	waiterTTL    int64  // milliseconds that a waiter's place lasts without a heartbeat; 0: it takes none
-	nonReentrant bool   // refuse an owner that holds the lock already
-	fence        bool   // mint a fencing token, whatever the client's option says
-	notify       string // whoever asks will wait, and wants to be told so; empty: he will not
-	store        store  // the store of its kind of lock; nil: the client's own
+	name  string // of the lock or semaphore: its key
+	owner string // empty: permits have none
+	id    string // of the hold
+	lease int64  // milliseconds
+	store store  // of its kind
+
+	// For an acquire.
+	waiterTTL    int64 // milliseconds that its waiter stays queued at the server without a heartbeat; 0: it does not queue
+	permits      int
+	nonReentrant bool       // refuse an owner that holds the lock
+	fenced       bool       // mint a fencing token, even if Options.Tokens does not ask for one
+	notify       notifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
 
 	// For a release.
-	releaseNotify string // say so that the lock is free, whether anybody has left a mark or not
-	oldTombstone  string // a tombstone to remove with the lock; empty: none
+	publish      notifyMode // publish even without a mark; notifyNone: do not
+	oldTombstone string     // a tombstone to remove with the lock; empty: none
 }
 
-// letters tells a script what is special about c.
-func (c *claim) flags() string {
-	if c.nonReentrant {
-		return "s" + c.notify
+// flags are the flags of a script, empty: none.
+func flags(nonReentrant bool, mode notifyMode) string {
+	var b [2]byte
+	out := b[:0]
+	if nonReentrant {
+		out = append(out, 'n')
 	}
-	return c.notify
+	if mode != notifyNone {
+		out = append(out, byte(mode))
+	}
+	return string(out)
 }
 
 func (c claim) tokenKey() string     { return tagged(c.name, "token") }
-func (c claim) tombstoneKey() string { return tagged(c.name, "tombstone:", c.id) }
-func (c claim) freeChannel() string {
-	return tagged(c.name, "free")
-}
+func (c claim) tombstoneKey() string { return tombstoneKey(c.name, c.id) }
+func (c claim) freeChannel() string  { return tagged(c.name, "free") }
 
-// tagged is a key beside the lock's own that lives in the same cluster slot.
+// tombstoneKey is where the reply to a release, or to another request that must not count twice, is kept.
+func tombstoneKey(name, id string) string { return tagged(name, "tombstone:", id) }
+
+// tagged is a key beside the lock's own that is in the same cluster slot.
 func tagged(name, suffix string, more ...string) string {
 	end := ""
 	if len(more) > 0 {
@@ -48,9 +57,9 @@ func tagged(name, suffix string, more ...string) string {
 	return "{" + name + "}:" + suffix + end
 }
 
-// hasTag reports whether Redis hashes only a part of name: what stands between
-// the first brace and the next closing one, unless that is nothing (Redis
-// cluster specification, "Hash tags").
+// hasTag reports whether Redis hashes only a part of name: what is between the
+// first brace and the next closing one, unless that is empty (Redis cluster
+// specification, "Hash tags").
 func hasTag(name string) bool {
 	open := strings.IndexByte(name, '{')
 	if open < 0 {
@@ -59,7 +68,7 @@ func hasTag(name string) bool {
 	return strings.IndexByte(name[open+1:], '}') > 0
 }
 
-// checkName refuses names beside which no key can be put into the same slot.
+// checkName refuses names for which no key can be made in the same slot.
 func checkName(name string) error {
 	if name == "" {
 		return fmt.Errorf("lock name is empty: give the lock a name")

@@ -16,7 +16,7 @@ func TestB26LateAcquireOfEachKind(t *testing.T) {
 	c := newTestClient(t, rdb, Options{})
 	for name, s := range map[string]store{"fair": c.fair, "read": c.readers, "write": c.writers} {
 		cl := claim{name: name, owner: "o", id: name + "-1", lease: 30000, waiterTTL: 3000}
-		if left, err := s.release(ctx, cl); left != -1 || err != nil {
+		if left, err := s.release(ctx, cl); left != codeNotHeld || err != nil {
 			t.Fatalf("%s: release of what is not held: %d, %v", name, left, err)
 		}
 		if _, err := s.acquire(ctx, cl); !errors.Is(err, ErrReleased) {

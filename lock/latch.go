@@ -6,20 +6,20 @@ import (
 )
 
 // Latch lets its waiters pass when it was counted down to zero. It may be armed
-// again then; each arming is a generation, and a waiter waits for the one it
-// came to. A latch that is not there is not open: it may have been lost. It is
-// kept on one master. Several goroutines may use it.
+// again then; each arming is a generation, and a waiter waits for the one that it
+// finds. A latch that does not exist is not open: it may have been lost. It is kept
+// on one master. Several goroutines may use it.
 //
 // A latch named start is the hash start:
 //
 //	kind             "latch"
-//	count            how often it is to be counted down still; 0: it is open, and stays so
+//	count            how often it is still to be counted down; 0: it is open, and stays so
 //	gen              generation: when it was armed, in µs of the server's clock
 //	since            first of the generations that followed each other without a deletion
 //	d:<participant>  one field for each that has counted it down
 //
-//	{start}:tombstone:<id>  short-lived: what was answered to a request, should it come again
-//	{start}:open        the channel that says that the latch has changed
+//	{start}:tombstone:<id>  short-lived: the reply to a request, in case it arrives again
+//	{start}:open            the channel on which changes are published
 //
 // It has no expiry: [Latch.Delete] removes it.
 type Latch struct {
@@ -30,7 +30,7 @@ type Latch struct {
 // Latch is the count-down latch of that name. It costs nothing and needs no closing.
 func (c *Client) Latch(name string) *Latch { return &Latch{client: c, name: name} }
 
-// LatchState is how a latch stands.
+// LatchState is the state of a latch.
 type LatchState struct {
 	Count      int    // 0: it is open
 	Generation uint64 // never 0
@@ -39,137 +39,123 @@ type LatchState struct {
 // CountDownOptions of one count. The zero value counts once for each call.
 type CountDownOptions struct {
 	// Participant is who counts: the same one is counted once in a generation,
-	// however often it calls. Empty is somebody new.
+	// however often it calls. Empty is a new one.
 	Participant string
 	// Generation is the one that is meant; 0 is the present one. One that has
 	// opened already is left as it is.
 	Generation uint64
 }
 
-// TrySetCount arms a latch that is open or not there, with a count of n, at least
-// one, and returns its generation. Its error is [ErrArmed] if it is counting still.
+// TrySetCount arms a latch that is open or does not exist, with a count of n, at
+// least one, and returns its generation. Its error is [ErrArmed] if it is still
+// counting.
 func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err error) {
-	begun := l.client.startTime()
-	if err = checkCount(n, 1); err == nil {
-		var got []int64
-		got, err = l.change(ctx, counted.arm, 2, n, l.client.o.tombstoneTTL())
+	started := l.client.startTime()
+	if err = checkCount(n, 1, maxCount); err == nil {
+		var r reply
+		r, err = l.change(ctx, latchScripts.arm, n)
 		switch {
-		case err == nil && got[0] == 0:
+		case err == nil && r.code == codeRefused:
 			err = ErrArmed
 		case err == nil:
-			generation = uint64(got[1])
+			generation = uint64(r.int(0))
 		}
 	}
-	l.emit(Armed, "", begun, err)
+	l.emit(Armed, "", started, err)
 	return generation, failed("arm", "latch", l.name, err)
 }
 
-// CountDown counts the latch down by one and says how it stands then. Its error is
-// [ErrAbsent] if there is none, [ErrRearmed] if the generation that is meant
+// CountDown counts the latch down by one and returns its state then. Its error is
+// [ErrAbsent] if it does not exist, [ErrRearmed] if the generation that is meant
 // was deleted.
 func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, error) {
 	if o.Participant == "" {
 		o.Participant = l.client.random.id()
 	}
-	begun := l.client.startTime()
-	got, err := l.change(ctx, counted.countDown, 3, o.Participant, o.Generation, l.client.o.tombstoneTTL())
+	started := l.client.startTime()
+	r, err := l.change(ctx, latchScripts.count, o.Participant, o.Generation)
 	if err == nil {
-		err = latchError(got[0])
+		err = r.err()
 	}
-	l.emit(Counted, o.Participant, begun, err)
+	l.emit(Counted, o.Participant, started, err)
+	return r.latchState(err), failed("count down", "latch", l.name, err)
+}
+
+// State is the state of the latch; [ErrAbsent] if it does not exist.
+func (l *Latch) State(ctx context.Context) (LatchState, error) {
+	err := l.client.checkCounted(l.name)
+	var r reply
+	if err == nil {
+		r, err = l.client.request(ctx, l.stateCall(0), 2, false)
+	}
+	if err == nil {
+		err = r.err()
+	}
+	return r.latchState(err), failed("inspect", "latch", l.name, err)
+}
+
+// latchState reads the reply to a request for the state, unless that failed with err.
+func (r reply) latchState(err error) LatchState {
 	if err != nil {
-		return LatchState{}, failed("count down", "latch", l.name, err)
+		return LatchState{}
 	}
-	return LatchState{Count: int(got[1]), Generation: uint64(got[2])}, nil
+	return LatchState{Count: int(r.int(0)), Generation: uint64(r.int(1))}
 }
 
-// State is how the latch stands; [ErrAbsent] if it is not there.
-func (l *Latch) State(ctx context.Context) (s LatchState, err error) {
-	if err = l.client.checkCounted(l.name); err == nil {
-		err = l.client.retry(ctx, func(ctx context.Context) error {
-			got, err := l.look(ctx, 0)
-			if err == nil {
-				s = LatchState{Count: int(got[1]), Generation: uint64(got[2])}
-			}
-			return err
-		})
-	}
-	return s, failed("look at", "latch", l.name, err)
-}
-
-// Wait waits until the latch is open, for the generation that it finds. Its
-// error is [ErrAbsent] if there is none, or it is deleted meanwhile,
-// [ErrRearmed] if it was deleted and armed again, and the end of ctx.
+// Wait waits until the latch is open, for the generation that it finds. Its error
+// is [ErrAbsent] if the latch does not exist, or is deleted meanwhile, [ErrRearmed]
+// if it was deleted and armed again, and the end of ctx.
 func (l *Latch) Wait(ctx context.Context) error { return l.WaitGeneration(ctx, 0) }
 
-// WaitGeneration is Wait for one generation, as TrySetCount and CountDown
-// returned it; 0 is the one that it finds. It returns at once if that one was open
-// before the latch was armed again.
+// WaitGeneration is Wait for one generation, as TrySetCount and CountDown returned
+// it; 0 is the one that it finds. It returns at once if that one was open before the
+// latch was armed again.
 func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 	if err := l.client.checkCounted(l.name); err != nil {
 		return failed("wait for", "latch", l.name, err)
 	}
-	begun := l.client.startTime()
-	err := l.client.await(ctx, tagged(l.name, "open"), func(ctx context.Context) (turn, error) {
-		got, err := l.look(ctx, generation)
+	started := l.client.startTime()
+	w := &waitLoop{client: l.client, mode: independent, channel: tagged(l.name, "open")}
+	err := w.run(ctx, requestFunc(func(ctx context.Context) (turn, error) {
+		value, err := l.client.node.do(ctx, l.stateCall(generation))
+		var r reply
+		if err == nil {
+			r, err = decode(value, 2)
+		}
+		if err == nil {
+			err = r.err()
+		}
 		if err != nil {
 			return turn{}, err
 		}
-		generation = uint64(got[2]) // whatever comes later, this is the one
-		if got[0] == 1 {
-			return turn{done: true}, nil
-		}
-		return turn{why: errCounting}, nil
-	})
-	l.emit(Passed, "", begun, err)
+		generation = uint64(r.int(1)) // later ones do not matter
+		return turn{done: r.code == codeOK, ttl: -1, why: errCounting}, nil
+	}))
+	l.emit(Passed, "", started, err)
 	return failed("wait for", "latch", l.name, err)
 }
 
 var errCounting = errors.New("it is not open")
 
-// Delete removes the latch, if it is there. Its waiters get [ErrAbsent].
+// Delete removes the latch, if it exists. Its waiters get [ErrAbsent].
 func (l *Latch) Delete(ctx context.Context) error {
-	_, err := l.change(ctx, counted.deleteOne, 1, l.client.o.tombstoneTTL())
+	_, err := l.change(ctx, latchScripts.remove)
 	return failed("delete", "latch", l.name, err)
 }
 
-// look asks how a generation stands.
-func (l *Latch) look(ctx context.Context, generation uint64) ([]int64, error) {
-	got, err := l.client.counts(ctx, 3, call{
-		script: counted.latchState,
-		keys:   []string{l.name},
-		args:   []any{generation},
-	})
-	if err == nil {
-		err = latchError(got[0])
-	}
-	return got, err
+// stateCall asks for the state of a generation.
+func (l *Latch) stateCall(generation uint64) call {
+	return call{script: latchScripts.state, keys: []string{l.name}, args: []any{generation}}
 }
 
-// change runs a script that changes the latch, under one id for all its tries.
-func (l *Latch) change(ctx context.Context, s script, n int, args ...any) (got []int64, err error) {
+// change runs a script that changes the latch.
+func (l *Latch) change(ctx context.Context, s script, args ...any) (reply, error) {
 	if err := l.client.checkCounted(l.name); err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	id := l.client.random.id()
-	err = l.client.retry(ctx, func(ctx context.Context) (err error) {
-		got, err = l.client.keeps(ctx, n, call{
-			script: s,
-			keys:   []string{l.name, tagged(l.name, "tombstone:"+id), tagged(l.name, "open")},
-			args:   args,
-		})
-		return err
-	})
-	return got, err
-}
-
-// latchError is what a negative answer of a script means.
-func latchError(code int64) error {
-	switch code {
-	case -2:
-		return &requestError{rejected, ErrAbsent}
-	case -4:
-		return &requestError{rejected, ErrRearmed}
-	}
-	return nil
+	return l.client.request(ctx, call{
+		script: s,
+		keys:   []string{l.name, tombstoneKey(l.name, l.client.random.id()), tagged(l.name, "open")},
+		args:   append([]any{l.client.o.tombstoneTTL()}, args...),
+	}, 0, true)
 }

@@ -165,10 +165,10 @@ func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
-	request := call{script: counted.countDown,
-		keys: []string{"start", "{start}:tombstone:r", "{start}:open"}, args: []any{"r", 0, 10000}}
+	request := call{script: latchScripts.count,
+		keys: []string{"start", "{start}:tombstone:r", "{start}:open"}, args: []any{10000, "r", 0}}
 	for range 2 {
-		if got, err := x.latch.client.counts(ctx, 3, request); err != nil || got[0] != 1 || got[1] != 0 {
+		if got, err := x.latch.client.request(ctx, request, 2, false); err != nil || got.code != codeOK || got.int(0) != 0 {
 			t.Fatalf("count: %v, %v", got, err)
 		}
 		if s, _ := x.latch.State(ctx); s.Count == 0 {

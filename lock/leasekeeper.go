@@ -3,196 +3,226 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
 
-// stay is what a hold of leased things has in common: a context that ends with
-// it, a deadline, and somebody who moves the deadline on. One goroutine looks
-// after it until it ends.
+// leaseKeeper is the client's side of a hold of any kind: until when it is valid,
+// whether and why it has ended, and the context that ends with it. The watchdog
+// renews it, or a timer ends it at its deadline.
 type leaseKeeper struct {
-	client *Client
-	auto   bool // renewed every third of the lease
-	// renew asks for the lease from now on; nil: there is no lease.
-	renew  func(ctx context.Context, lease time.Duration) (kept bool, err error)
-	notice func(what EventKind, err error) // of a renewal by itself, and of the loss
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	client     *Client
+	holder     holder
+	claim      claim
+	lease      time.Duration   // 0: there is none
+	auto       bool            // the watchdog renews it
+	acquireCtx context.Context // whose values the context has
+	renewal    renewalState    // guarded by the watchdog's mutex
 
 	mu       sync.Mutex
-	lease    time.Duration
-	deadline time.Time // zero: there is none
-	due      time.Time // of the next renewal
-	over     error     // why it has ended; nil while it lasts
-	released bool      // a release was answered
+	ctx      context.Context // nil: Context was not called yet
+	cancel   context.CancelCauseFunc
+	deadline time.Time   // zero: there is none
+	over     error       // why the hold has ended; nil while it lasts
+	released bool        // a release was replied to
+	timer    *time.Timer // at the deadline; nil: the watchdog acts before that, and makes it
 }
 
-// begin starts a stay whose lease was asked for at sent.
-func (s *leaseKeeper) begin(ctx context.Context, sent time.Time) {
-	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	if s.renew != nil {
-		s.deadline = sent.Add(validity(s.lease))
-		s.due = sent.Add(s.lease / 3)
+// holder is the Hold or the Permits of a lease keeper.
+type holder interface {
+	onRenewed() // by the watchdog
+	onLost()
+}
+
+// ownerKey finds the owner of a lock in the context of a hold.
+type ownerKey struct {
+	client *Client
+	name   string
+}
+
+// begin starts the lease that a was granted and registers the hold everywhere. It
+// comes before the caller of a knows of the hold, so that no release can come
+// earlier (redisson#7272).
+func (k *leaseKeeper) begin(ctx context.Context, a *attempt, h holder) {
+	k.client, k.holder, k.claim, k.acquireCtx = a.client, h, a.claim, ctx
+	k.lease, k.auto = a.lease, a.auto
+	if k.lease > 0 {
+		k.deadline = a.granted.sent.Add(validity(k.lease))
 	}
-	if !s.client.bg.start(s.watch) {
-		s.end(ErrClosed)
+	if q := k.client.quorum; q != nil {
+		q.known.add(k.claim, 1)
+	}
+	if k.lease > 0 && !k.auto {
+		k.arm()
+	}
+	if a.maxHold > 0 {
+		k.renewal.last = a.granted.sent.Add(a.maxHold)
+	}
+	if !k.client.dog.add(k, a.granted.sent) {
+		k.end(ErrClosed)
 	}
 }
 
-// watch renews the stay, ends it at its deadline, and ends it with the client.
-func (s *leaseKeeper) watch() {
-	timer := time.NewTimer(s.idle())
-	defer timer.Stop()
+// arm makes the hold end at its deadline by itself.
+func (k *leaseKeeper) arm() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.timer == nil && k.over == nil {
+		k.timer = time.AfterFunc(time.Until(k.deadline), k.expire)
+	}
+}
+
+// context is made when it is first asked for.
+func (k *leaseKeeper) context() context.Context {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx == nil {
+		ctx := context.WithoutCancel(k.acquireCtx)
+		if k.claim.owner != "" {
+			ctx = context.WithValue(ctx, ownerKey{k.client, k.claim.name}, k.claim.owner)
+		}
+		k.ctx, k.cancel = context.WithCancelCause(ctx)
+		if k.over != nil {
+			k.cancel(k.over)
+		}
+	}
+	return k.ctx
+}
+
+func (k *leaseKeeper) validUntil() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.deadline
+}
+
+// ended is why the hold has ended; nil while it lasts.
+func (k *leaseKeeper) ended() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.over
+}
+
+// renew prolongs the hold to lease from now on, and retries until there is a
+// reply or ctx or the hold ends.
+func (k *leaseKeeper) renew(ctx context.Context, lease time.Duration) error {
 	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-s.client.bg.ctx.Done():
-			s.end(ErrClosed)
-			return
-		case <-timer.C:
+		if err := k.ended(); err != nil {
+			return err
 		}
-		s.look()
-		timer.Reset(s.idle())
-	}
-}
-
-// idle is for how long nothing needs to be done.
-func (s *leaseKeeper) idle() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.deadline.IsZero():
-		return time.Hour
-	case s.auto && s.due.Before(s.deadline):
-		return time.Until(s.due)
-	}
-	return time.Until(s.deadline)
-}
-
-// look does what is due.
-func (s *leaseKeeper) look() {
-	s.mu.Lock()
-	now := time.Now()
-	over := !s.deadline.IsZero() && !now.Before(s.deadline)
-	due := s.auto && !now.Before(s.due)
-	lease := s.lease
-	s.mu.Unlock()
-	switch {
-	case over:
-		s.end(ErrLost)
-	case due:
-		ctx, cancel := context.WithTimeout(s.ctx, lease/3)
-		defer cancel()
-		if err := s.renewOnce(ctx, lease); err != nil {
-			s.mu.Lock()
-			s.due = time.Now().Add(min(s.client.backoff(), lease/10))
-			s.mu.Unlock()
-			return
-		}
-		s.notice(Renewed, nil)
-	}
-}
-
-// renewOnce asks once. The lease counts from when it was asked for; an answer
-// that comes after the end changes nothing.
-func (s *leaseKeeper) renewOnce(ctx context.Context, lease time.Duration) error {
-	s.mu.Lock()
-	deadline := s.deadline
-	s.mu.Unlock()
-	ctx, cancel := context.WithDeadlineCause(ctx, deadline, ErrLost)
-	defer cancel()
-	sent := time.Now()
-	kept, err := s.renew(ctx, lease)
-	if err != nil {
-		return err
-	}
-	if !kept {
-		s.end(ErrLost)
-		return ErrLost
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over != nil {
-		return s.over
-	}
-	if until := sent.Add(validity(lease)); until.After(s.deadline) {
-		s.deadline = until
-	}
-	s.due = sent.Add(s.lease / 3)
-	return nil
-}
-
-// prolong asks until there is an answer, and ctx and the stay last.
-func (s *leaseKeeper) prolong(ctx context.Context, lease time.Duration) error {
-	for {
-		if over := s.ended(); over != nil {
-			return over
-		}
-		err := s.renewOnce(ctx, lease)
+		err := k.renewOnce(ctx, lease)
 		if err == nil || errors.Is(err, ErrLost) || outcomeOf(err) == rejected {
 			return err
 		}
-		if !s.client.pause(ctx, s.client.backoff()) {
+		if !k.client.pause(ctx, k.client.backoff()) {
 			return err
 		}
 	}
 }
 
-func (s *leaseKeeper) ended() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.over
+// renewOnce waits for the reply no longer than ctx and the hold last.
+func (k *leaseKeeper) renewOnce(ctx context.Context, lease time.Duration) error {
+	ctx, cancel := context.WithDeadlineCause(ctx, k.validUntil(), ErrLost)
+	defer cancel()
+	cl := k.claim
+	cl.lease = milliseconds(lease)
+	r := cl.store.renew(ctx, []claim{cl})[0]
+	if r.err != nil {
+		return r.err
+	}
+	return k.settle(r, lease)
 }
 
-// end ends the stay, once, and returns why it had ended before.
-func (s *leaseKeeper) end(why error) (before error) {
-	s.mu.Lock()
-	before = s.over
-	if before == nil {
-		s.over = why
+// settle applies the reply to a renewal. A reply that comes after the end of the
+// hold changes nothing.
+func (k *leaseKeeper) settle(r renewal, lease time.Duration) error {
+	if !r.kept {
+		k.lose()
+		return ErrLost
 	}
-	s.mu.Unlock()
-	if before == nil {
-		s.cancel(why)
-		if errors.Is(why, ErrLost) {
-			s.notice(Lost, why)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over != nil {
+		return k.over
+	}
+	if deadline := r.sent.Add(validity(lease)); deadline.After(k.deadline) {
+		k.deadline = deadline
+		if k.timer != nil { // it would fire before the deadline otherwise
+			k.timer.Reset(time.Until(deadline))
 		}
 	}
-	return before
+	return nil
 }
 
-// until is the deadline; zero: there is none.
-func (s *leaseKeeper) until() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.deadline
+// beginRelease ends the hold before it is released at the server, and returns why
+// it had ended before; its error is [ErrReleased] if a release was replied to.
+func (k *leaseKeeper) beginRelease() (before, err error) {
+	before = k.end(ErrReleased)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.released {
+		err = ErrReleased
+	}
+	return before, err
 }
 
-// giveBack ends the stay and gives it back, even if ctx has ended. Its error is
-// [ErrLost] if the answer is that it was not held any more, and [ErrReleased]
-// if it was given back before.
-func (s *leaseKeeper) giveBack(ctx context.Context, back func(ctx context.Context) (held bool, err error)) error {
-	before := s.end(ErrReleased)
-	s.mu.Lock()
-	released := s.released
-	s.mu.Unlock()
-	if released {
-		return ErrReleased
-	}
-	held := false
-	err := s.client.retry(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
-		held, err = back(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.released = true
-	s.mu.Unlock()
-	if !held || errors.Is(before, ErrLost) {
+// finishRelease is called with the reply of the server, left, and returns what the
+// release comes to.
+func (k *leaseKeeper) finishRelease(before error, left int) error {
+	k.mu.Lock()
+	k.released = true
+	k.mu.Unlock()
+	switch {
+	case left == codeNotOwner:
+		return fmt.Errorf("%w: %w", ErrLost, ErrNotOwner)
+	case left < 0 || errors.Is(before, ErrLost):
 		return ErrLost
 	}
 	return nil
+}
+
+// end ends the hold on this side, once, and returns why it had ended before.
+// No renewal is sent after it has returned.
+func (k *leaseKeeper) end(why error) (before error) {
+	k.client.dog.remove(k)
+	k.mu.Lock()
+	before = k.over
+	cancel := k.cancel
+	if before == nil {
+		k.over = why
+		if k.timer != nil {
+			k.timer.Stop()
+		}
+	}
+	k.mu.Unlock()
+	if before != nil {
+		return before
+	}
+	if q := k.client.quorum; q != nil {
+		q.known.add(k.claim, -1)
+	}
+	if cancel != nil {
+		cancel(why)
+	}
+	return nil
+}
+
+// lose ends the hold as lost and notifies the user.
+func (k *leaseKeeper) lose() {
+	if k.end(ErrLost) == nil {
+		k.holder.onLost()
+	}
+}
+
+// expire runs at what was the deadline when the timer was set.
+func (k *leaseKeeper) expire() {
+	k.mu.Lock()
+	left := time.Until(k.deadline)
+	if left > 0 && k.over == nil {
+		k.timer.Reset(left)
+	}
+	k.mu.Unlock()
+	if left <= 0 {
+		k.lose()
+	}
 }

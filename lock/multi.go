@@ -1,19 +1,21 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 	"time"
 )
 
-// MultiLock is several locks taken as one. Those of one master, or of one slot
-// of a cluster, are taken by one script, all or none; else they are taken in an
-// order that is the same in every program (by server, slot and name), so that
-// nobody waits in a circle (redisson#1160, redisson#4050), and looked at again when
-// all are there. At the servers they are mutexes like any others, and exclude
-// them. Several goroutines may use it.
+// MultiLock is several locks taken as one. Those of one master, or of one slot of a
+// cluster, are taken by one script, all or none. Others are taken in an order that
+// is the same in every program (by server, slot and name), so that there is no
+// deadlock (redisson#1160, redisson#4050), and renewed when all are held. At the
+// servers they are mutexes like any others, and exclude them. Several goroutines may
+// use it.
 type MultiLock struct {
 	groups []group
 }
@@ -22,7 +24,7 @@ type MultiLock struct {
 type group struct {
 	client *Client
 	names  []string
-	fence  bool // one of them is fenced, and so all are: one script takes them
+	fenced bool // one of them is, and so all are: one script takes them
 }
 
 // together reports whether the locks are taken by one script.
@@ -70,25 +72,21 @@ func Multi(mutexes ...*Mutex) (*MultiLock, error) {
 	return &MultiLock{groups: grouped(mutexes)}, nil
 }
 
-// grouped sorts mutexes and puts together what one script can take.
+// grouped sorts mutexes and groups those that one script can take.
 func grouped(mutexes []*Mutex) []group {
-	sorted := append([]*Mutex(nil), mutexes...)
-	sort.SliceStable(sorted, func(i, j int) bool {
-		a, b := sorted[i], sorted[j]
-		if a.client.where != b.client.where {
-			return a.client.where < b.client.where
-		}
-		if x, y := slotOf(a.name), slotOf(b.name); x != y {
-			return x < y
-		}
-		return a.name < b.name
+	sorted := slices.SortedStableFunc(slices.Values(mutexes), func(a, b *Mutex) int {
+		return cmp.Or(
+			cmp.Compare(a.client.addrs, b.client.addrs),
+			cmp.Compare(slotOf(a.name), slotOf(b.name)),
+			cmp.Compare(a.name, b.name),
+		)
 	})
 	var groups []group
 	for _, m := range sorted {
 		last := len(groups) - 1
 		if last >= 0 && groups[last].fits(m) {
 			groups[last].names = append(groups[last].names, m.name)
-			groups[last].fence = groups[last].fence || m.fenced
+			groups[last].fenced = groups[last].fenced || m.fenced
 			continue
 		}
 		groups = append(groups, group{m.client, []string{m.name}, m.fenced})
@@ -103,15 +101,15 @@ func (g group) fits(m *Mutex) bool {
 	return !clustered(g.client.node.rdb) || slotOf(g.names[0]) == slotOf(m.name)
 }
 
-// bySlot parts groups by slot: a client that thinks it talks to one master may
-// talk to a proxy of a cluster (redisson#6867).
+// bySlot divides groups by slot: what looks like one master may be the proxy of a
+// cluster (redisson#6867).
 func bySlot(groups []group) []group {
 	var out []group
 	for _, g := range groups {
 		from := 0
 		for i := range g.names {
 			if i+1 == len(g.names) || slotOf(g.names[i]) != slotOf(g.names[i+1]) {
-				out = append(out, group{g.client, g.names[from : i+1], g.fence})
+				out = append(out, group{g.client, g.names[from : i+1], g.fenced})
 				from = i + 1
 			}
 		}
@@ -128,29 +126,24 @@ func (m *MultiLock) Acquire(ctx context.Context, o MultiOptions) (*MultiHold, er
 // TryAcquire takes the locks if all are free now. Errors are those of [Mutex.Acquire].
 func (m *MultiLock) TryAcquire(ctx context.Context, o MultiOptions) (*MultiHold, error) {
 	h, err := m.gather(ctx, o, false)
-	return h, failed("try", "locks", m.names(), err)
+	return h, failed("try to acquire", "locks", m.names(), err)
 }
 
 func (m *MultiLock) names() string {
-	out := ""
+	var all []string
 	for _, g := range m.groups {
-		for _, name := range g.names {
-			if out != "" {
-				out += ", "
-			}
-			out += name
-		}
+		all = append(all, g.names...)
 	}
-	return out
+	return strings.Join(all, ", ")
 }
 
-// gather takes the groups in rounds: a round that gets stuck, since
-// somebody else has another order, gives everything back and begins again.
+// gather takes the groups in rounds: a round that gets stuck, because another
+// program has another order, releases everything and starts again.
 func (m *MultiLock) gather(ctx context.Context, o MultiOptions, wait bool) (*MultiHold, error) {
 	c := m.groups[0].client
 	r := &round{groups: m.groups, o: o, wait: wait}
 	if r.o.Owner == "" {
-		r.fresh = c.random.id()
+		r.newOwner = c.random.id()
 	}
 	if o.Atomic && len(r.groups) > 1 {
 		return nil, ErrCrossSlot

@@ -19,7 +19,7 @@ type couple struct{ low, high *server }
 func startCouple(t *testing.T) couple {
 	t.Helper()
 	a, b := startRedis(t), startRedis(t)
-	if where(a.dial(t)) > where(b.dial(t)) {
+	if addresses(a.dial(t)) > addresses(b.dial(t)) {
 		a, b = b, a
 	}
 	return couple{a, b}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// MultiHold is one stay in several locks, from Acquire until Release: it is
-// over as soon as one of them is. Several goroutines may use it.
+// MultiHold is the possession of several locks, from Acquire until Release: it ends
+// as soon as one of them does. Several goroutines may use it.
 type MultiHold struct {
 	holds  []*Hold // in the order in which they were taken
 	ctx    context.Context
@@ -31,8 +31,8 @@ func newMultiHold(ctx context.Context, holds []*Hold) *MultiHold {
 	return m
 }
 
-// part is called when one of the locks has ended. The others are not renewed
-// any more: a hold of which a part is lost is good for nothing.
+// part is called when one of the locks has ended. The others are no longer
+// renewed: a hold of which a part is lost is of no use.
 func (m *MultiHold) part(why error) {
 	if m.finish(why) != nil {
 		return
@@ -69,8 +69,8 @@ func (m *MultiHold) Names() []string {
 	return out
 }
 
-// Token is the fencing number of the lock of that name, as [Hold.Token]; 0 if it
-// is none of these. Of two locks with one name the first counts.
+// Token is the fencing token of the lock of that name, as [Hold.Token]; 0 if it is
+// none of these. Of two locks with one name the first counts.
 func (m *MultiHold) Token(name string) uint64 {
 	for _, h := range m.holds {
 		if h.claim.name == name {
@@ -89,7 +89,7 @@ func (m *MultiHold) Count() int {
 	return least
 }
 
-// Deadline is until when the hold may be relied on: the earliest of its locks'.
+// Deadline is until when the hold is valid: the earliest of its locks'.
 func (m *MultiHold) Deadline() time.Time {
 	first := m.holds[0].Deadline()
 	for _, h := range m.holds[1:] {
@@ -110,9 +110,9 @@ func (m *MultiHold) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release gives all locks back, the last first, even if ctx has ended and
-// whatever becomes of the others. Its error joins those of [Hold.Release];
-// [ErrReleased] alone says that they were all given back before.
+// Release releases all locks, the last first, even if ctx has ended and others fail.
+// Its error joins those of [Hold.Release]; [ErrReleased] alone says that they were
+// all released before.
 func (m *MultiHold) Release(ctx context.Context) error {
 	before := m.finish(ErrReleased)
 	var errs []error

@@ -2,34 +2,26 @@ package lock
 
 import (
 	"context"
-	_ "embed" // the script is part of the program
 	"errors"
 	"fmt"
 	"time"
 )
 
-//go:embed script/multi_acquire.lua
-var multiSource string
-
-// togetherScript takes several locks with the script that takes one.
-var togetherScript = newScript("local function take(KEYS, ARGV)\nlocal standard\n" + mintSource + acquireSource +
-	"\nend\n" + multiSource)
-
 // round is one try to take all groups.
 type round struct {
-	groups []group
-	o      MultiOptions
-	wait   bool
-	fresh  string // owner of what the context has no owner for
-	holds  []*Hold
+	groups   []group
+	o        MultiOptions
+	wait     bool
+	newOwner string // where neither the options nor the context have one
+	holds    []*Hold
 }
 
-// patienceUnit bounds for how long something is kept from others while
-// something else is waited for: one to two of it.
+// patienceUnit bounds for how long some locks are kept from others while another is
+// waited for: one to two of it.
 const patienceUnit = time.Second
 
-// run takes the groups in their order and looks at them again when all are
-// there. If it fails, nothing is left; again says whether another round may fare better.
+// run takes the groups in their order and renews all holds when it has them. If it
+// fails, nothing is left; again reports whether another round may succeed.
 func (r *round) run(ctx context.Context) (again bool, err error) {
 	r.holds = nil
 	for i, g := range r.groups {
@@ -51,7 +43,7 @@ func (r *round) run(ctx context.Context) (again bool, err error) {
 	return again, err
 }
 
-// take takes one group. With others in hand it waits for a limited time only.
+// take takes one group. If others are held, it waits for a limited time only.
 func (r *round) take(ctx context.Context, g group, others bool) (again bool, err error) {
 	limited := ctx
 	if others && r.wait {
@@ -64,16 +56,16 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 		limited, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	holds, err := r.get(limited, g)
+	holds, err := r.acquire(limited, g)
 	r.holds = append(r.holds, holds...)
 	return Definite(err) && (errors.Is(err, ErrHeld) || limited.Err() != nil || outcomeOf(err) == notExecuted), err
 }
 
-func (r *round) get(ctx context.Context, g group) ([]*Hold, error) {
+func (r *round) acquire(ctx context.Context, g group) ([]*Hold, error) {
 	if g.together() {
-		return newBundle(ctx, g, r).run(ctx)
+		return r.acquireBundle(ctx, g)
 	}
-	m := &Mutex{client: g.client, name: g.names[0], fenced: g.fence}
+	m := &Mutex{client: g.client, name: g.names[0], fenced: g.fenced}
 	o := AcquireOptions{Owner: r.owner(ctx, g.client, m.name), Lease: r.o.Lease}
 	acquire := m.TryAcquire
 	if r.wait {
@@ -86,7 +78,7 @@ func (r *round) get(ctx context.Context, g group) ([]*Hold, error) {
 	return []*Hold{h}, nil
 }
 
-// owner is who is to hold the lock: who holds it already according to ctx, or somebody new.
+// owner is who is to hold the lock: the owner that holds it already according to ctx, or a new one.
 func (r *round) owner(ctx context.Context, c *Client, name string) string {
 	if r.o.Owner != "" {
 		return r.o.Owner
@@ -94,11 +86,11 @@ func (r *round) owner(ctx context.Context, c *Client, name string) string {
 	if owner, ok := ctx.Value(ownerKey{c, name}).(string); ok {
 		return owner
 	}
-	return r.fresh
+	return r.newOwner
 }
 
-// verify prolongs each lock by its hold: that a lock was there some time ago
-// proves nothing, and to prolong it by its name alone might be to prolong another's.
+// verify renews each lock by its hold: that it was granted some time ago proves
+// nothing, and to renew it by its name alone might renew another owner's.
 func (r *round) verify(ctx context.Context) error {
 	for _, h := range r.holds {
 		if err := h.Renew(ctx); err != nil {
@@ -110,114 +102,105 @@ func (r *round) verify(ctx context.Context) error {
 
 // bundle is one call for locks that are taken by one script.
 type bundle struct {
-	client    *Client
-	claims    []claim
-	lease     time.Duration
-	auto      bool
-	wait      bool
-	uncertain bool
-	grants    []grant
+	waitLoop
+	claims []claim
+	lease  time.Duration
+	tokens bool
+	grants []granted
 }
 
-func newBundle(ctx context.Context, g group, r *round) *bundle {
-	b := &bundle{client: g.client, lease: r.o.Lease, auto: r.o.Lease == 0, wait: r.wait}
-	if b.auto {
-		b.lease = g.client.o.Lease
+var _ requester = (*bundle)(nil)
+
+func (r *round) acquireBundle(ctx context.Context, g group) ([]*Hold, error) {
+	c := g.client
+	lease, auto, err := c.leaseOf(r.o.Lease)
+	if err != nil {
+		return nil, err
 	}
-	id, waits := g.client.random.id(), ""
+	b := &bundle{waitLoop: waitLoop{client: c, mode: independent}, lease: lease, tokens: c.o.Tokens || g.fenced}
+	id, mode := c.random.id(), notifyNone
 	if r.wait {
-		waits = g.client.queues.notifyMode(ctx)
+		mode = c.queues.notifyMode(ctx)
 	}
 	for _, name := range g.names {
-		owner := r.owner(ctx, g.client, name)
 		b.claims = append(b.claims, claim{
-			name: name, owner: owner, id: id, lease: milliseconds(b.lease), notify: waits, fence: g.fence,
+			name: name, owner: r.owner(ctx, c, name), id: id, lease: milliseconds(lease), store: c.store, notify: mode,
 		})
 	}
-	return b
-}
-
-func (b *bundle) run(ctx context.Context) ([]*Hold, error) {
-	err := checkLease(b.lease)
-	switch {
-	case err != nil:
-		return nil, err
-	case b.wait:
-		err = b.client.await(ctx, "", b.turn)
-	default:
-		err = b.client.now(ctx, b.turn)
+	if r.wait {
+		err = b.run(ctx, b)
+	} else {
+		err = b.once(ctx, b)
 	}
 	if err != nil && b.uncertain {
-		err = b.client.undo(ctx, err, b.back)
+		err = c.undo(ctx, err, b.giveBack)
 	}
 	if err != nil {
 		return nil, err
 	}
 	holds := make([]*Hold, len(b.claims))
 	for i, cl := range b.claims {
-		a := &attempt{client: b.client, claim: cl, lease: b.lease, auto: b.auto, uncertain: b.uncertain}
-		holds[i] = newHold(ctx, a, b.grants[i])
+		a := &attempt{waitLoop: b.waitLoop, claim: cl, lease: lease, auto: auto}
+		a.granted = b.grants[i]
+		holds[i] = newHold(ctx, a)
 	}
 	return holds, nil
 }
 
-// back gives every lock of the bundle back. What is not a lock was not taken.
-func (b *bundle) back(ctx context.Context) error {
+// giveBack releases every lock of the bundle. What is not a lock was not taken.
+func (b *bundle) giveBack(ctx context.Context) error {
 	for i := len(b.claims) - 1; i >= 0; i-- {
-		if _, err := b.client.store.release(ctx, b.claims[i]); err != nil && !errors.Is(err, ErrForeign) {
+		if _, err := b.client.giveBack(ctx, b.claims[i]); err != nil && !errors.Is(err, ErrForeign) {
 			return err
 		}
 	}
 	return nil
 }
 
-// turn asks once.
-func (b *bundle) turn(ctx context.Context) (turn, error) {
+// request asks the server once.
+func (b *bundle) request(ctx context.Context) (turn, error) {
 	sent := time.Now()
-	value, err := b.client.node.take(ctx, b.request())
+	value, err := b.client.node.doSafe(ctx, b.call())
 	if err != nil {
-		err = crossSlot(err)
-		// One script may have taken some before it met what it cannot take.
+		// The script may have taken some before it met what it cannot take.
 		b.uncertain = b.uncertain || outcomeOf(err) != notExecuted && !errors.Is(err, ErrCrossSlot)
 		return turn{}, err
 	}
-	list, _ := value.([]any)
-	switch {
-	case len(list) == 3 && integer(list[0]) == 0:
-		i := min(max(integer(list[1]), 1), len(b.claims)) - 1
-		left := time.Duration(integer(list[2])) * time.Millisecond
-		return turn{left: left, why: ErrHeld, other: b.claims[i].freeChannel()}, nil
-	case len(list) != len(b.claims)+1:
-		return turn{}, &requestError{rejected, fmt.Errorf("locks taken together: %w", ErrReleased)}
+	r, err := decode(value, 2)
+	if r.code == codeOK {
+		r, err = decode(value, 2*len(b.claims))
 	}
-	b.grants = b.grants[:0]
-	for i, cl := range b.claims {
-		g, err := grantOf(cl, list[i+1], sent)
-		if err != nil {
-			b.uncertain = true
-			return turn{}, err
-		}
-		b.grants = append(b.grants, g)
+	if err == nil {
+		err = r.err()
+	}
+	switch {
+	case err != nil:
+		return turn{}, err
+	case r.code == codeRefused:
+		i := min(max(r.int(0), 1), int64(len(b.claims))) - 1
+		left := time.Duration(r.int(1)) * time.Millisecond
+		return turn{ttl: left, why: ErrHeld, channel: b.claims[i].freeChannel()}, nil
+	}
+	b.grants = make([]granted, len(b.claims))
+	for i := range b.claims {
+		b.grants[i] = granted{token: uint64(r.int(2 * i)), count: int(r.int(2*i + 1)), sent: sent}
 	}
 	if time.Until(sent.Add(validity(b.lease))) <= 0 {
 		b.uncertain = true
-		return turn{}, &requestError{rejected, errors.New("the answer came after the lease was over; ask for a longer one")}
+		return turn{}, &requestError{rejected, errors.New("the reply came after the lease had expired; ask for a longer one")}
 	}
 	return turn{done: true}, nil
 }
 
-// request is the run of the script for all claims.
-func (b *bundle) request() call {
-	c := call{script: togetherScript, args: []any{len(b.claims)}}
-	for _, cl := range b.claims {
-		c.keys = append(c.keys, cl.tombstoneKey())
-	}
+// call is the run of the script for all claims.
+func (b *bundle) call() call {
+	c := call{script: multiScript, args: []any{b.claims[0].id, b.claims[0].lease}}
 	for _, cl := range b.claims {
 		c.keys = append(c.keys, cl.name, cl.tombstoneKey())
-		if b.client.o.Tokens || cl.fence {
+		if b.tokens {
 			c.keys = append(c.keys, cl.tokenKey())
 		}
-		c.args = append(c.args, cl.id, cl.lease, cl.owner, cl.flags())
+		c.args = append(c.args, cl.owner, flags(cl.nonReentrant, cl.notify))
 	}
 	return c
 }

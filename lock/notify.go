@@ -2,28 +2,33 @@ package lock
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// How a waiter wants to be told, as a mark in the hash of a lock says it.
+// notifyMode is how waiters for a mutex are notified, as a mark in its hash says it.
+type notifyMode byte
+
 const (
-	notifyPublish = "w" // PUBLISH: in a cluster to all of its nodes (redisson#3349)
-	notifyShard   = "W" // SPUBLISH: to the nodes that have the slot (Redis 7.0)
+	notifyNone    notifyMode = 0
+	notifyPublish notifyMode = 'w' // PUBLISH: in a cluster to all of its nodes (redisson#3349)
+	notifyShard   notifyMode = 'W' // SPUBLISH: to the nodes of the slot (Redis 7.0)
 )
 
-// What is known of whether messages to waiters for a mutex can stay with the slot.
+// What is known of a cluster.
 const (
 	modeUnknown int32 = iota
 	modePublish
 	modeShard
 )
 
-// letter is how waiters for a mutex want to be told. The first who waits has
-// a cluster asked whether it can tell the nodes of a slot alone; one that does not
-// answer within a second is taken for one that cannot, for as long as the client lives.
-func (s *waitQueues) notifyMode(ctx context.Context) string {
+// notifyMode is how waiters of this client are notified. The first waiter probes
+// whether the cluster has SPUBLISH; one that does not reply within a second counts
+// as one that has not, for as long as the client lives.
+func (s *waitQueues) notifyMode(ctx context.Context) notifyMode {
 	if s.cluster == nil {
 		return notifyPublish
 	}
@@ -36,7 +41,7 @@ func (s *waitQueues) notifyMode(ctx context.Context) string {
 	return notifyPublish
 }
 
-// learn waits for the answer, and has the question asked if nobody has.
+// probe waits for the result of the probe, and starts it if it was not started.
 func (s *waitQueues) probe(ctx context.Context) {
 	if s.probing.CompareAndSwap(false, true) {
 		started := s.bg.start(func() {
@@ -50,55 +55,43 @@ func (s *waitQueues) probe(ctx context.Context) {
 			close(s.probed)
 		}
 	}
-	timer := time.NewTimer(time.Second)
-	defer timer.Stop()
-	select {
-	case <-s.probed:
-	case <-timer.C:
-	case <-ctx.Done():
-		return // he does not wait for the lock any more either
+	if _, ok := s.bg.sleep(ctx, time.Second, s.probed); ok || ctx.Err() == nil {
+		s.mode.CompareAndSwap(modeUnknown, modePublish)
 	}
-	s.mode.CompareAndSwap(modeUnknown, modePublish)
 }
 
-// wantedAt are the channels to be subscribed, by the address of the master whose
-// slots they are in; empty: of whatever server, for messages that go everywhere.
+// wantedAt are the channels to be subscribed, by the address of the master that
+// has their slots; empty: any server, for messages that go to all nodes.
 func (s *waitQueues) wantedAt(ctx context.Context, now time.Time) (map[string]map[string]bool, error) {
 	out := make(map[string]map[string]bool)
 	var failed error
-	for name, sharded := range s.wanted(now) {
-		at := ""
-		if sharded {
-			master, err := s.cluster.MasterForKey(ctx, name)
+	wanted := s.wanted(now)
+	for _, channel := range slices.Sorted(maps.Keys(wanted)) {
+		addr := ""
+		if wanted[channel] {
+			master, err := s.cluster.MasterForKey(ctx, channel)
 			if err != nil {
 				failed = err
 				continue
 			}
-			at = master.Options().Addr
+			addr = master.Options().Addr
 		}
-		if out[at] == nil {
-			out[at] = make(map[string]bool)
+		if out[addr] == nil {
+			out[addr] = make(map[string]bool)
 		}
-		out[at][name] = true
+		out[addr][channel] = true
 	}
 	return out, failed
 }
 
 // open makes a connection for channels of one master; nothing is subscribed yet.
-func (s *waitQueues) open(ctx context.Context, at string, wanted map[string]bool) (*redis.PubSub, error) {
-	if at == "" {
+func (s *waitQueues) open(ctx context.Context, addr string, channels map[string]bool) (*redis.PubSub, error) {
+	if addr == "" {
 		return s.rdb.Subscribe(ctx), nil
 	}
-	master, err := s.cluster.MasterForKey(ctx, names(wanted)[0])
+	master, err := s.cluster.MasterForKey(ctx, slices.Min(slices.Collect(maps.Keys(channels))))
 	if err != nil {
 		return nil, err
 	}
 	return master.SSubscribe(ctx), nil
-}
-
-// wants is whether anybody wants to hear of that channel.
-func (s *waitQueues) wants(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.channels[name] != nil
 }

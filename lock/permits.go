@@ -7,150 +7,189 @@ import (
 	"time"
 )
 
-// PermitSemaphore is a semaphore whose permits are leased: those of a holder
-// that crashed come back by themselves when the lease is over, by the clock of
-// the server. Each permit has an id, which may be handed to another process for it to
-// give back. It is not fair and is kept on one master, as [Semaphore]. Several
+// Permits are permits of a semaphore, from Acquire until Release. Several
 // goroutines may use it.
-//
-// A semaphore named pool is the hash pool, in which free + the size of the
-// sorted set is always total:
-//
-//	kind   "permits"
-//	total  permits there are; it has no expiry
-//	free   permits that nobody has, but for those that are over and not yet taken back
-//
-//	{pool}:permits     sorted set: each permit that is out, and when it is over, in ms of the server's clock
-//	{pool}:tombstone:<id>  short-lived: what was answered to a request, should it come again
-//	{pool}:free        the channel that says how many permits are free, as "+n"
-type PermitSemaphore struct {
-	client *Client
-	name   string
+type Permits struct {
+	leaseKeeper
+	pool pool
 }
 
-// PermitSemaphore is the semaphore with leases of that name. It costs nothing and needs no closing.
-func (c *Client) PermitSemaphore(name string) *PermitSemaphore {
-	return &PermitSemaphore{client: c, name: name}
-}
+// Context ends when the permits are released or lost, or the client is closed;
+// context.Cause is then [ErrReleased], [ErrLost] or [ErrClosed]. It has the values of
+// the context that was given to Acquire, but not its end. Without a lease it does not
+// end when the permits are released by force.
+func (p *Permits) Context() context.Context { return p.context() }
 
-// PermitOptions of one acquire. The zero value is a good start.
-type PermitOptions struct {
-	// Lease is for how long the permits last unless they are renewed by hand; at
-	// least 10 ms. 0 is the client's lease, renewed every third of it.
-	Lease time.Duration
-}
+// Name is the name of the semaphore.
+func (p *Permits) Name() string { return p.claim.name }
 
-// maxLeased is how many permits one acquire may take: each has an id of its own.
-const maxLeased = 10000
+// Count is how many permits these are.
+func (p *Permits) Count() int { return p.claim.permits }
 
-func (s *PermitSemaphore) pool() pool { return pool{s.client, s.name, "permits"} }
+// IDs are the ids of the permits in [SemaphoreState]: one for each permit of a
+// [PermitSemaphore], one for all of them of a [Semaphore].
+func (p *Permits) IDs() []string { return p.pool.store.ids(p.claim) }
 
-// TrySetPermits is as [Semaphore.TrySetPermits].
-func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
-	return s.pool().try(ctx, n)
-}
+// Deadline is until when the permits are valid, on the monotonic clock; zero: they
+// have no lease. The watchdog, Renew and Extend extend it.
+func (p *Permits) Deadline() time.Time { return p.validUntil() }
 
-// SetPermits is as [Semaphore.SetPermits].
-func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error { return s.pool().put(ctx, n) }
+// Renew prolongs the permits to their full lease from now on. Its error is
+// [ErrLost] if they are no longer held, and [ErrUnknown] if no reply came. It does
+// nothing for permits without a lease.
+func (p *Permits) Renew(ctx context.Context) error { return p.Extend(ctx, p.lease) }
 
-// AddPermits is as [Semaphore.AddPermits].
-func (s *PermitSemaphore) AddPermits(ctx context.Context, n int) (total int, err error) {
-	return s.pool().add(ctx, n)
-}
-
-// State is as [Semaphore.State].
-func (s *PermitSemaphore) State(ctx context.Context) (SemaphoreState, error) {
-	return s.pool().state(ctx)
-}
-
-// ForceRelease gives back permits by their ids, whoever they are of, and says
-// how many of them were out.
-func (s *PermitSemaphore) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
-	return s.pool().force(ctx, func(ctx context.Context, request string) (int, error) {
-		return s.release(ctx, request, ids)
-	})
-}
-
-// Acquire waits until n permits are free and takes them all at once; n is at
-// most 10000. Errors are those of [Semaphore.Acquire].
-func (s *PermitSemaphore) Acquire(ctx context.Context, n int, o PermitOptions) (*Permits, error) {
-	p, err := s.take(ctx, n, o, s.client.await)
-	return p, failed("acquire", "permits", s.name, err)
-}
-
-// TryAcquire takes n permits if they are free now. Errors are those of Acquire.
-func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int, o PermitOptions) (*Permits, error) {
-	p, err := s.take(ctx, n, o, func(ctx context.Context, _ string, ask asker) error { return s.client.now(ctx, ask) })
-	return p, failed("try", "permits", s.name, err)
-}
-
-func (s *PermitSemaphore) take(ctx context.Context, n int, o PermitOptions, how patience) (*Permits, error) {
-	if err := s.client.checkCounted(s.name); err != nil {
-		return nil, err
+// Extend is Renew for another lease, this once. It never shortens.
+func (p *Permits) Extend(ctx context.Context, lease time.Duration) error {
+	err := p.ended()
+	if err == nil && p.lease > 0 {
+		if err = checkLease(lease); err == nil {
+			err = p.renew(ctx, lease)
+		}
 	}
-	if err := checkCount(n, 1); err != nil {
-		return nil, err
-	}
-	if n > maxLeased {
-		return nil, fmt.Errorf("%w: %d: give at most %d", ErrPermits, n, maxLeased)
-	}
-	t := &taking{pool: s.pool(), permits: n, lease: o.Lease, auto: o.Lease == 0}
-	if t.auto {
-		t.lease = s.client.o.Lease
-	}
-	if err := checkLease(t.lease); err != nil {
-		return nil, err
-	}
-	id := s.client.random.id()
-	for i := range n {
-		t.ids = append(t.ids, id+"."+strconv.Itoa(i+1))
-	}
-	s.bind(t, id)
-	return t.run(ctx, how)
+	return failed("renew permits of", p.pool.store.kind(), p.claim.name, err)
 }
 
-// bind makes t ask for its ids, give them back and renew them.
-func (s *PermitSemaphore) bind(t *taking, id string) {
-	t.ask = func(ctx context.Context) ([]int64, error) {
-		return s.client.keeps(ctx, 3, call{
-			script: counted.lease,
-			keys: []string{s.name, s.pool().permitsKey(),
-				tagged(s.name, "tombstone:"+id), tagged(s.name, "free")},
-			args: withIDs(milliseconds(t.lease), t.ids),
-		})
+// Release releases the permits, even if ctx has ended. Its error is [ErrLost] if
+// they were no longer held, [ErrReleased] if they were released before: nothing is
+// released twice (redisson#5066). After [ErrUnknown] it may be called again.
+func (p *Permits) Release(ctx context.Context) error {
+	started := p.client.startTime()
+	before, err := p.beginRelease()
+	if err == nil {
+		var left int
+		if left, err = p.client.giveBack(ctx, p.claim); err == nil {
+			err = p.finishRelease(before, left)
+		}
 	}
-	t.back = func(ctx context.Context) (bool, error) {
-		n, err := s.release(ctx, id, t.ids)
-		return n == len(t.ids), err
-	}
-	t.renew = func(ctx context.Context, lease time.Duration) (bool, error) {
-		got, err := s.client.counts(ctx, 1, call{
-			script: counted.renew,
-			keys:   []string{s.name, s.pool().permitsKey(), tagged(s.name, "free")},
-			args:   withIDs(milliseconds(lease), t.ids),
-		})
-		return err == nil && got[0] == 1, err
+	err = failed("release permits of", p.pool.store.kind(), p.claim.name, err)
+	p.client.emitClaim(Released, &p.claim, 0, started, err)
+	return err
+}
+
+func (p *Permits) onRenewed() {
+	p.client.emitClaim(Renewed, &p.claim, 0, time.Time{}, nil)
+	if p.client.o.OnPermitsRenewed != nil {
+		p.client.o.OnPermitsRenewed(p)
 	}
 }
 
-func (s *PermitSemaphore) release(ctx context.Context, request string, ids []string) (int, error) {
-	got, err := s.client.counts(ctx, 2, call{
-		script: counted.giveBack,
-		keys: []string{s.name, s.pool().permitsKey(),
-			tagged(s.name, "tombstone:"+request), tagged(s.name, "free")},
-		args: withIDs(s.client.o.tombstoneTTL(), ids),
-	})
+func (p *Permits) onLost() {
+	p.client.emitClaim(Lost, &p.claim, 0, time.Time{}, ErrLost)
+	if p.client.o.OnPermitsLost != nil {
+		p.client.o.OnPermitsLost(p)
+	}
+}
+
+// permitStore keeps the holds of one kind of semaphore on one master.
+type permitStore struct {
+	node         *node
+	tombstoneTTL int64 // milliseconds
+	leased       bool
+}
+
+var _ store = (*permitStore)(nil)
+
+func (s *permitStore) kind() string {
+	if s.leased {
+		return "permits"
+	}
+	return "semaphore"
+}
+
+// ids are the ids of the permits of c, of a semaphore without leases that of c itself.
+func (s *permitStore) ids(c claim) []string {
+	if !s.leased {
+		return []string{c.id}
+	}
+	ids := make([]string, c.permits)
+	for i := range ids {
+		ids[i] = c.id + "." + strconv.Itoa(i+1)
+	}
+	return ids
+}
+
+func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
+	what := call{
+		script: semaphoreScripts.acquire,
+		keys:   []string{c.name, c.tombstoneKey()},
+		args:   []any{c.id, c.permits},
+	}
+	if s.leased {
+		what.script = permitScripts.acquire
+		what.keys = append(what.keys, permitsKey(c.name), c.freeChannel())
+		what.args = []any{c.id, c.lease, c.permits}
+	}
+	sent := time.Now()
+	value, err := s.node.doSafe(ctx, what)
+	if err != nil {
+		return grant{}, err
+	}
+	r, err := decode(value, 1)
+	switch {
+	case err != nil:
+		return grant{}, err
+	case r.code == codeOutOfRange:
+		return grant{}, &requestError{rejected, fmt.Errorf("%w: %d of %d permits", ErrPermits, c.permits, r.int(0))}
+	}
+	g := grant{ok: r.code == codeOK, granted: granted{sent: sent}, why: ErrNoPermits, spare: r.int(0) > 0, ttl: -1}
+	if left := r.int(1); left > 0 {
+		g.ttl = time.Duration(left) * time.Millisecond
+	}
+	return g, r.err()
+}
+
+func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
+	ids := s.ids(c)
+	value, err := s.node.do(ctx, s.releaseCall(c.name, c.id, ids))
 	if err != nil {
 		return 0, err
 	}
-	return int(got[0]), nil
+	r, err := decode(value, 1)
+	if s.leased && r.int(0) < int64(len(ids)) || !s.leased && r.int(1) == 0 {
+		return codeNotHeld, err
+	}
+	return 0, err
 }
 
-func withIDs(first int64, ids []string) []any {
-	args := make([]any, 0, 1+len(ids))
-	args = append(args, first)
-	for _, id := range ids {
-		args = append(args, id)
+// releaseCall releases ids, under the id of a hold or of a request.
+func (s *permitStore) releaseCall(name, request string, ids []string) call {
+	what := call{
+		script: semaphoreScripts.release,
+		keys:   []string{name, tombstoneKey(name, request), tagged(name, "free")},
+		args:   make([]any, 0, 1+len(ids)),
 	}
-	return args
+	if s.leased {
+		what.script = permitScripts.release
+		what.keys = []string{name, tombstoneKey(name, request), permitsKey(name), tagged(name, "free")}
+	}
+	what.args = append(what.args, s.tombstoneTTL)
+	for _, id := range ids {
+		what.args = append(what.args, id)
+	}
+	return what
+}
+
+// renew sends several requests if they would renew more than maxLeased permits at once.
+func (s *permitStore) renew(ctx context.Context, claims []claim) []renewal {
+	var out []renewal
+	for len(claims) > 0 {
+		n, permits := 1, claims[0].permits
+		for n < len(claims) && permits+claims[n].permits <= maxLeased {
+			permits += claims[n].permits
+			n++
+		}
+		out = append(out, renewAll(ctx, s.node, claims[:n], s.renewCall)...)
+		claims = claims[n:]
+	}
+	return out
+}
+
+func (s *permitStore) renewCall(claims []claim) call {
+	c := call{script: permitScripts.renew}
+	for _, cl := range claims {
+		c.keys = append(c.keys, cl.name, permitsKey(cl.name), cl.freeChannel())
+		c.args = append(c.args, cl.id, cl.lease, cl.permits)
+	}
+	return c
 }

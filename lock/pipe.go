@@ -10,25 +10,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipe carries scripts to one server. Whatever many goroutines ask for at the
-// same time goes out as one pipeline over one connection; who asks alone is sent
-// at once. No goroutine outlives the work, and the mutex guards memory only.
+// pipe sends scripts to one server. Calls that arrive at the same time go out as
+// one pipeline over one connection; a caller that is alone sends its call itself.
+// No goroutine outlives the work, and the mutex is never held during I/O.
 type pipe struct {
 	bg    *background
 	send  func(ctx context.Context, calls []call) []answer // one answer for each
-	one   func(ctx context.Context, c *call) answer        // the same for one call; nil: send does that too
-	heeds bool                                             // send ends with its context, even while it reads
+	rdb   processor                                        // sends one call; nil: send does
+	brief processor                                        // the same, with a read timeout of directTimeout; nil: there is none
 
-	spare   sync.Pool // of requests that were answered
+	pool    sync.Pool // of requests that were answered
 	mu      sync.Mutex
 	waiting []*request
 	senders int
 	taken   time.Time // when a sender last took requests
-	alone   bool      // somebody sends for himself
-	slow    bool      // nobody does: the last answer was not quick
+	busy    bool      // a caller is sending its call itself
+	slow    bool      // no caller does: the last reply was slow
 }
 
-// request is a call on its way through a pipe.
+// request is a call in a pipe.
 type request struct {
 	call  call
 	done  chan answer // holds one
@@ -36,34 +36,29 @@ type request struct {
 }
 
 const (
-	// crew is how many pipelines are on their way at once: while one waits for
-	// the server, the next is gathered.
-	crew = 2
-	// crewMax is how many there are at most when those before hang.
-	crewMax = 32
-	// hangs is after what time without movement a pipe does not wait for its crew.
-	hangs = 100 * time.Millisecond
-	// standing is for how long a caller stands at the wire himself. To hand a request
-	// to another goroutine and to be woken by it takes as long as a quick server.
-	// When an answer took longer, nobody does so until one has come in half of it.
-	standing = 100 * time.Millisecond
-	// together is how many calls one pipeline carries at most.
-	together = 128
+	// minSenders is how many pipelines are sent at once: while one waits for the
+	// server, the next is gathered.
+	minSenders = 2
+	// maxSenders is the limit when earlier ones hang.
+	maxSenders = 32
+	// senderHangs is after what time without progress the senders count as hanging.
+	senderHangs = 100 * time.Millisecond
+	// directTimeout is for how long a caller that sends its call itself waits for
+	// the reply. To pass a call to another goroutine and to be woken by it takes
+	// as long as a quick server. After a reply that took longer, all callers use
+	// the pipeline until one has come within half of it.
+	directTimeout = 100 * time.Millisecond
+	// maxPipeline is how many calls one pipeline carries.
+	maxPipeline = 128
 )
 
 // do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
 // does not look at ctx while it reads, so the read is left to end by itself.
-// Only who is alone stands at the wire himself, for a short time.
 func (p *pipe) do(ctx context.Context, c call) answer {
-	if !c.whole && p.begin(ctx) {
-		return p.stand(ctx, c)
+	if !c.queued && p.beginDirect(ctx) {
+		return p.sendDirect(ctx, c)
 	}
-	if u, is := ctx.(*until); is { // it has to be told of its end
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(u.Context, u.end)
-		defer cancel()
-	}
-	r, _ := p.spare.Get().(*request)
+	r, _ := p.pool.Get().(*request)
 	if r == nil {
 		r = &request{done: make(chan answer, 1)}
 	}
@@ -74,74 +69,77 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 	select {
 	case a := <-r.done:
 		r.call, r.taken = call{}, false
-		p.spare.Put(r)
+		p.pool.Put(r)
 		return a
 	case <-ctx.Done():
 	}
 	if p.drop(r) {
-		return answer{err: notSentError(ctx)}
+		return answer{err: notSent(ctx)}
 	}
 	select {
 	case a := <-r.done:
 		return a
 	default:
-		return answer{err: &requestError{unknown, fmt.Errorf("no answer yet: %w", context.Cause(ctx))}}
+		return answer{err: &requestError{unknown, fmt.Errorf("no reply yet: %w", context.Cause(ctx))}}
 	}
 }
 
-// begin is whether the caller may send for himself.
-func (p *pipe) begin(ctx context.Context) bool {
-	end, ends := ctx.Deadline()
-	if !p.heeds && (ends || ctx.Done() != nil) || ends && time.Until(end) < 2*standing {
+// bounded reports whether ctx may end before a reply comes. It does not start the
+// timer of a [lazyTimeout].
+func bounded(ctx context.Context) bool {
+	_, ends := ctx.Deadline()
+	return ends || ctx.Done() != nil
+}
+
+// beginDirect reports whether the caller may send its call itself: it is alone,
+// and its context will not end much before directTimeout.
+func (p *pipe) beginDirect(ctx context.Context) bool {
+	if bounded(ctx) && p.brief == nil {
+		return false
+	}
+	if end, ends := ctx.Deadline(); ends && time.Until(end) < 2*directTimeout {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.alone || p.senders > 0 || p.slow || !p.bg.enter() {
+	if p.busy || p.senders > 0 || p.slow || !p.bg.enter() {
 		return false
 	}
-	p.alone = true
+	p.busy = true
 	return true
 }
 
-// until is a context with a deadline that costs no timer: it says when it ends
-// to whoever asks, as connections do, and tells nobody.
-type until struct {
-	context.Context
-	end time.Time
-}
-
-// Deadline is that of context.Context.
-func (u *until) Deadline() (time.Time, bool) { return u.end, true }
-
-// stand sends c for the caller.
-func (p *pipe) stand(ctx context.Context, c call) answer {
+// sendDirect sends c from the goroutine of its caller.
+func (p *pipe) sendDirect(ctx context.Context, c call) answer {
+	rdb := p.rdb
+	if bounded(ctx) {
+		rdb = p.brief
+	}
+	if l, ok := ctx.(*lazyTimeout); ok {
+		ctx = l.Context // the read timeout comes first
+	}
 	sent := time.Now()
-	limited := ctx
-	if _, ends := ctx.Deadline(); ends || ctx.Done() != nil {
-		limited = &until{ctx, sent.Add(standing)}
-	}
 	var a answer
-	if p.one != nil {
-		a = p.one(limited, &c)
+	if rdb != nil {
+		a = sendOne(ctx, rdb, &c)
 	} else {
-		a = p.send(limited, []call{c})[0]
+		a = p.send(ctx, []call{c})[0]
 	}
-	slow := time.Since(sent) >= standing
+	slow := time.Since(sent) >= directTimeout
 	p.mu.Lock()
-	p.alone = false
+	p.busy = false
 	p.slow = slow
 	p.mu.Unlock()
 	p.bg.done()
 	return a
 }
 
-// push puts r at the end of what waits, and sees to it that somebody sends it.
+// push appends r to the waiting calls, and starts a sender if it takes one more.
 func (p *pipe) push(r *request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	enough := p.senders >= crew
-	if enough && p.senders < crewMax && time.Since(p.taken) > hangs {
+	enough := p.senders >= minSenders
+	if enough && p.senders < maxSenders && time.Since(p.taken) > senderHangs {
 		enough = false
 	}
 	if !enough {
@@ -154,7 +152,7 @@ func (p *pipe) push(r *request) bool {
 	return true
 }
 
-// drop takes r back, and is false if it may have been sent.
+// drop takes r back, and reports false if it may have been sent.
 func (p *pipe) drop(r *request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +169,7 @@ func (p *pipe) drop(r *request) bool {
 func (p *pipe) work() {
 	var calls []call
 	for {
-		// Whoever is about to ask is let ask first: then it goes along.
+		// Goroutines that are about to send get the chance to join this pipeline.
 		runtime.Gosched()
 		some := p.take()
 		if len(some) == 0 {
@@ -183,8 +181,8 @@ func (p *pipe) work() {
 		}
 		sent := time.Now()
 		answers := p.send(p.bg.ctx, calls)
-		if time.Since(sent) < standing/2 {
-			p.quick()
+		if time.Since(sent) < directTimeout/2 {
+			p.markQuick()
 		}
 		for i, a := range answers {
 			some[i].done <- a
@@ -192,18 +190,18 @@ func (p *pipe) work() {
 	}
 }
 
-// quick is called when an answer has come in good time.
-func (p *pipe) quick() {
+// markQuick lets callers send by themselves again.
+func (p *pipe) markQuick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slow = false
 }
 
-// take is what to send next; nothing: the sender is to go.
+// take is what to send next; nothing: the sender ends.
 func (p *pipe) take() []*request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := min(len(p.waiting), together)
+	n := min(len(p.waiting), maxPipeline)
 	if n == 0 {
 		p.senders--
 		return nil
@@ -220,21 +218,34 @@ func (p *pipe) take() []*request {
 	return some
 }
 
+// noRetry is a command that go-redis does not send again by itself: it resends
+// after a read timeout, and then it would be unknown how often a script may have
+// run. Retries are made by the callers, which judge the outcome.
+type noRetry struct{ *redis.Cmd }
+
+// NoRetry is asked by go-redis.
+func (noRetry) NoRetry() bool { return true }
+
+// processor sends one command, as every client of go-redis does.
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
 // sendAll runs calls on rdb, in one pipeline if there is more than one, by their
-// digests, and by their sources on a server that has not got them (a restart, a
-// failover and SCRIPT FLUSH all empty the cache).
+// digests, and by their sources on a server that does not know them (a restart, a
+// failover and SCRIPT FLUSH empty the cache).
 func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
 	out := run(ctx, rdb, calls, false)
-	var again []call
-	var places []int
+	var missing []call
+	var at []int
 	for i, a := range out {
 		if a.err != nil && redis.HasErrorPrefix(a.err, "NOSCRIPT") {
-			again, places = append(again, calls[i]), append(places, i)
+			missing, at = append(missing, calls[i]), append(at, i)
 		}
 	}
-	if len(again) > 0 {
-		for i, a := range run(ctx, rdb, again, true) {
-			out[places[i]] = a
+	if len(missing) > 0 {
+		for i, a := range run(ctx, rdb, missing, true) {
+			out[at[i]] = a
 		}
 	}
 	return out
@@ -243,27 +254,22 @@ func sendAll(ctx context.Context, rdb redis.Cmdable, calls []call) []answer {
 // sendOne is sendAll for one call.
 func sendOne(ctx context.Context, rdb processor, c *call) answer {
 	cmd := redis.NewCmd(ctx, c.line(false)...)
-	if err := rdb.Process(ctx, once{cmd}); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if err := rdb.Process(ctx, noRetry{cmd}); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = redis.NewCmd(ctx, c.line(true)...)
-		_ = rdb.Process(ctx, once{cmd}) // the command has the error too
+		_ = rdb.Process(ctx, noRetry{cmd}) // the command has the error too
 	}
 	value, err := cmd.Result()
 	return answer{value, err}
 }
 
-// processor is what sends one command: every client of go-redis.
-type processor interface {
-	Process(ctx context.Context, cmd redis.Cmder) error
-}
-
 // run sends calls once, by their sources or by their digests.
 func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []answer {
 	out := make([]answer, len(calls))
-	cmds := make([]once, len(calls))
+	cmds := make([]noRetry, len(calls))
 	for i := range calls {
-		cmds[i] = once{redis.NewCmd(ctx, calls[i].line(sources)...)}
+		cmds[i] = noRetry{redis.NewCmd(ctx, calls[i].line(sources)...)}
 	}
-	if one, is := rdb.(processor); is && len(calls) == 1 {
+	if one, ok := rdb.(processor); ok && len(calls) == 1 {
 		_ = one.Process(ctx, cmds[0]) // the command has the error too
 	} else {
 		pipeline := rdb.Pipeline()
@@ -279,14 +285,14 @@ func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []a
 	return out
 }
 
-// line is the command that runs c. Strings are pointed at: as they are, each
+// line is the command that runs c. Strings are passed as pointers: as values, each
 // would be copied into an interface.
 func (c *call) line(source bool) []any {
-	if c.ready != nil && !source {
-		return c.ready
+	if c.command != nil && !source {
+		return c.command
 	}
-	if c.ready != nil {
-		return append([]any{"eval", &c.script.source}, c.ready[2:]...)
+	if c.command != nil {
+		return append([]any{"eval", &c.script.source}, c.command[2:]...)
 	}
 	args := make([]any, 0, 3+len(c.keys)+len(c.args))
 	if source {
@@ -300,11 +306,11 @@ func (c *call) line(source bool) []any {
 	return append(args, c.args...)
 }
 
-// key is the first key of c, by which a cluster finds its place.
+// key is the first key of c, by which a cluster finds its node.
 func (c *call) key() string {
-	if c.ready == nil {
+	if c.command == nil {
 		return c.keys[0]
 	}
-	key, _ := c.ready[3].(*string)
+	key, _ := c.command[3].(*string)
 	return *key
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What waits for a pipe whose crew hangs was never sent: who leaves knows that
+// What waits for a pipe whose senders hang was never sent: who leaves knows that
 // for certain, and what a later sender takes is answered.
 func TestPipeThatHangs(t *testing.T) {
 	bg := newBackground()
-	hang, began := make(chan struct{}), make(chan struct{}, crewMax)
+	hang, began := make(chan struct{}), make(chan struct{}, maxSenders)
 	p := &pipe{bg: bg, send: func(_ context.Context, calls []call) []answer {
 		began <- struct{}{}
 		<-hang
@@ -23,9 +23,9 @@ func TestPipeThatHangs(t *testing.T) {
 	}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	results := make(chan error, crew+1)
+	results := make(chan error, minSenders+1)
 	ask := func() { wg.Go(func() { results <- p.do(ctx, call{}).err }) }
-	for range crew {
+	for range minSenders {
 		ask()
 		within(t, prompt, "a sender", began)
 	}
@@ -36,12 +36,12 @@ func TestPipeThatHangs(t *testing.T) {
 		return len(p.waiting) == 1
 	})
 	cancel()
-	fates := make(map[outcome]int)
-	for range crew + 1 {
-		fates[outcomeOf(within(t, prompt, "an answer", results))]++
+	outcomes := make(map[outcome]int)
+	for range minSenders + 1 {
+		outcomes[outcomeOf(within(t, prompt, "an answer", results))]++
 	}
-	if fates[unknown] != crew || fates[notExecuted] != 1 {
-		t.Errorf("fates %v, want %d unknown and 1 not done", fates, crew)
+	if outcomes[unknown] != minSenders || outcomes[notExecuted] != 1 {
+		t.Errorf("outcomes %v, want %d unknown and 1 not done", outcomes, minSenders)
 	}
 	close(hang)
 	wg.Wait()
@@ -101,7 +101,7 @@ func TestPipeStandsNoLongerThanItShould(t *testing.T) {
 	if err := within(t, prompt, "the end", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)
 	}
-	if c.node.plain.begin(context.Background()) {
+	if c.node.plain.beginDirect(context.Background()) {
 		t.Error("the next one would stand at the wire of a server that hangs")
 	}
 }

@@ -11,12 +11,12 @@ import (
 // quorum keeps locks on a majority of independent masters: the RedLock
 // algorithm of the Redis documentation, with its validity enforced.
 type quorum struct {
-	nodes  []*single
-	bg     *background
-	o      Options
-	random []*random // one for each node: what is drawn for one does not depend on the others
-	known  knownHolds
-	giving *background // releases on their way, which Close lets arrive
+	nodes    []*single
+	bg       *background
+	o        Options
+	random   []*random // one for each node: the delays of one do not depend on the others
+	known    knownHolds
+	releases *background // in flight; Close waits for them
 }
 
 var _ store = (*quorum)(nil)
@@ -24,29 +24,29 @@ var _ store = (*quorum)(nil)
 // need is how many masters are a majority.
 func (q *quorum) need() int { return len(q.nodes)/2 + 1 }
 
-// vote is one master's answer to T.
+// vote is one master's reply.
 type vote[T any] struct {
 	node  int
 	value T
 	err   error
 }
 
-// givingUp is the time between one silent master's limit and the next one's.
-const givingUp = time.Microsecond
+// timeoutStep is the time between one silent master's timeout and the next one's.
+const timeoutStep = time.Microsecond
 
-// poll asks every master at once, each for no longer than limit, whatever
-// becomes of ctx: a request that has been sent is part of the claim, and its
-// answer is awaited as long as anybody wants to know.
-func poll[T any](ctx context.Context, q *quorum, bg *background, limit time.Duration,
-	ask func(ctx context.Context, node int) (T, error)) <-chan vote[T] {
+// broadcast sends a request to every master at once, each with the timeout limit,
+// even if ctx ends: a request that was sent is part of the claim, and its reply is
+// waited for.
+func broadcast[T any](ctx context.Context, q *quorum, bg *background, limit time.Duration,
+	request func(ctx context.Context, node int) (T, error)) <-chan vote[T] {
 	votes := make(chan vote[T], len(q.nodes))
 	for i := range q.nodes {
 		started := bg.start(func() {
-			// Those that are silent are given up one after the other: what comes of it
-			// does not depend on which of several timers is served first.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+time.Duration(i)*givingUp)
+			// Silent masters time out one after the other: the result does not depend on
+			// which of several timers fires first.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+time.Duration(i)*timeoutStep)
 			defer cancel()
-			value, err := ask(ctx, i)
+			value, err := request(ctx, i)
 			votes <- vote[T]{i, value, err}
 		})
 		if !started {
@@ -56,13 +56,15 @@ func poll[T any](ctx context.Context, q *quorum, bg *background, limit time.Dura
 	return votes
 }
 
+func (q *quorum) kind() string { return "lock" }
+
 func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	if ctx.Err() != nil {
-		return grant{}, notSentError(ctx)
+		return grant{}, notSent(ctx)
 	}
 	lease := time.Duration(c.lease) * time.Millisecond
 	sent := time.Now()
-	votes := poll(ctx, q, q.bg, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
+	votes := broadcast(ctx, q, q.bg, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
 		return q.nodes[i].acquire(ctx, c)
 	})
 	t := tally{sure: make(map[int]bool)}
@@ -74,7 +76,7 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 			return grant{}, q.fail(c, &t, t.interrupted(ctx, len(q.nodes)))
 		}
 		if t.granted+len(q.nodes)-seen-1 < q.need() {
-			break // the rest cannot make a majority any more
+			break // the rest can no longer make a majority
 		}
 	}
 	switch {
@@ -84,20 +86,20 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 		if err := q.withdraw(c, &t); err != nil {
 			return grant{}, err
 		}
-		return grant{ttl: t.ttl, sent: sent}, nil
+		return grant{why: ErrHeld, ttl: t.ttl}, nil
 	case time.Since(sent) >= validity(lease):
-		return grant{}, q.fail(c, &t, errors.New("a majority answered after the lease was over"))
+		return grant{}, q.fail(c, &t, errors.New("a majority replied after the lease had expired"))
 	}
-	return grant{ok: true, count: q.known.count(c.name, c.owner) + 1, sent: sent}, nil
+	return grant{ok: true, granted: granted{count: q.known.count(c.name, c.owner) + 1, sent: sent}}, nil
 }
 
-// tally counts the answers to a claim.
+// tally counts the replies to a claim.
 type tally struct {
 	granted, held int
 	ttl           time.Duration // shortest that another owner has left
 	errs          []string
-	refused       int
-	why           error        // of the last one that refused
+	rejected      int
+	why           error        // of the last one that rejected it
 	sure          map[int]bool // masters that certainly do not keep the claim
 }
 
@@ -108,7 +110,7 @@ func (t *tally) count(v vote[grant]) {
 		t.sure[v.node] = outcomeOf(v.err) != unknown
 		if outcomeOf(v.err) == rejected {
 			t.why = v.err
-			t.refused++
+			t.rejected++
 		}
 	case v.value.ok:
 		t.granted++
@@ -122,13 +124,13 @@ func (t *tally) count(v vote[grant]) {
 }
 
 func (t *tally) noQuorum(n int) error {
-	if t.refused > n-(n/2+1) {
+	if t.rejected > n-(n/2+1) {
 		return &requestError{rejected, fmt.Errorf("%w: %s (%w)", ErrNoQuorum, strings.Join(t.errs, "; "), t.why)}
 	}
 	return fmt.Errorf("%w: %d of %d: %s", ErrNoQuorum, n-len(t.errs), n, strings.Join(t.errs, "; "))
 }
 
-// interrupted is the error of a claim that ctx did not leave the time for.
+// interrupted is the error of a claim for which ctx left too little time.
 func (t *tally) interrupted(ctx context.Context, n int) error {
 	if t.held > n-(n/2+1) {
 		return fmt.Errorf("%w: %w", ErrHeld, context.Cause(ctx))
@@ -136,7 +138,7 @@ func (t *tally) interrupted(ctx context.Context, n int) error {
 	return fmt.Errorf("%w in time: %d of %d: %w", ErrNoQuorum, t.granted+t.held, n, context.Cause(ctx))
 }
 
-// fail cleans up after a claim and returns why it failed, with its fate.
+// fail withdraws a claim and returns why it failed, with its outcome.
 func (q *quorum) fail(c claim, t *tally, why error) error {
 	if err := q.withdraw(c, t); err != nil {
 		return &requestError{unknown, fmt.Errorf("%w; %w", why, err)}
@@ -147,9 +149,9 @@ func (q *quorum) fail(c claim, t *tally, why error) error {
 	return &requestError{notExecuted, why}
 }
 
-// withdraw gives c back on all masters, those included that have not answered,
-// and waits one node's limit for it. Its error says that a majority may still keep
-// the claim; a minority is no hold, and its keys end with the lease.
+// withdraw releases c on all masters, those included that have not replied, and
+// waits for one node's timeout. Its error says that a majority may still keep the
+// claim; a minority is no hold, and its keys expire with the lease.
 func (q *quorum) withdraw(c claim, t *tally) error {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
 	votes := q.giveBack(context.Background(), c, limit)
@@ -169,7 +171,7 @@ func (q *quorum) withdraw(c claim, t *tally) error {
 func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
 	votes := q.giveBack(ctx, c, limit)
-	gone, why := 0, -1
+	notHeld, why := 0, codeNotHeld
 	released := 0
 	var errs []string
 	for range q.nodes {
@@ -180,13 +182,13 @@ func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 		case v.value >= 0:
 			released++
 		default:
-			gone++
-			why = min(why, v.value)
+			notHeld++
+			why = min(why, v.value) // codeNotOwner is less
 		}
 		switch {
 		case released >= q.need():
 			return q.known.count(c.name, c.owner), nil
-		case gone > len(q.nodes)-q.need():
+		case notHeld > len(q.nodes)-q.need():
 			return why, nil
 		}
 	}

@@ -38,14 +38,14 @@ func TestKnownHoldsEndWithTheHold(t *testing.T) {
 func TestCloseLetsReleasesArrive(t *testing.T) {
 	m := startMasters(t, 3, Options{})
 	q := m.client.quorum
-	if !q.giving.enter() {
+	if !q.releases.enter() {
 		t.Fatal("it is closed already")
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- m.client.Close(t.Context()) }()
 	eventually(t, prompt, "Close lets no more releases begin", func() bool {
-		if q.giving.enter() {
-			q.giving.done()
+		if q.releases.enter() {
+			q.releases.done()
 			return false
 		}
 		return true
@@ -56,7 +56,7 @@ func TestCloseLetsReleasesArrive(t *testing.T) {
 	if v := <-q.giveBack(t.Context(), claim{name: "k", lease: 1000}, time.Second); v.err == nil {
 		t.Error("a release that nobody waits for has begun")
 	}
-	q.giving.done()
+	q.releases.done()
 	if err := <-closed; err != nil || q.bg.ctx.Err() == nil {
 		t.Errorf("closed: %v, and requests go on: %v", err, q.bg.ctx.Err() == nil)
 	}

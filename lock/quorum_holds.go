@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// knownHolds are the holds that this client has been granted and that have not
-// ended. They are the hold count of a quorum: what masters count is not to be
-// relied on, because one may have missed a hold, or not have heard yet of claims
-// that were given up, and then of a majority none may be right. A hold that
-// another client was granted in the same owner's name is not among them.
+// knownHolds are the holds that this client was granted and that have not ended.
+// They are the hold count of a quorum: the counts of the masters are unreliable,
+// because one may have missed a hold or the withdrawal of a claim, and then none of a
+// majority may be right. A hold that another client was granted for the same owner is
+// not among them.
 type knownHolds struct {
 	mu    sync.Mutex
 	holds map[ownedLock]int
@@ -24,9 +24,9 @@ func (k *knownHolds) add(c claim, n int) {
 	if k.holds == nil {
 		k.holds = make(map[ownedLock]int)
 	}
-	of := ownedLock{c.name, c.owner}
-	if k.holds[of] += n; k.holds[of] <= 0 {
-		delete(k.holds, of)
+	key := ownedLock{c.name, c.owner}
+	if k.holds[key] += n; k.holds[key] <= 0 {
+		delete(k.holds, key)
 	}
 }
 
@@ -36,9 +36,9 @@ func (k *knownHolds) count(name, owner string) int {
 	return k.holds[ownedLock{name, owner}]
 }
 
-// giveBack asks every master to release c, those that do not answer a few times more.
+// giveBack releases c on every master, and retries those that do not reply.
 func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration) <-chan vote[int] {
-	return poll(ctx, q, q.giving, limit, func(ctx context.Context, i int) (int, error) {
+	return broadcast(ctx, q, q.releases, limit, func(ctx context.Context, i int) (int, error) {
 		left, err := q.nodes[i].release(ctx, c)
 		if err != nil {
 			q.releaseLater(c, i)
@@ -47,14 +47,12 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration) <-c
 	})
 }
 
-// releaseLater asks a master that did not answer a few times more.
+// releaseLater releases c on a master that did not reply, in a few tries.
 func (q *quorum) releaseLater(c claim, node int) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
 	q.bg.start(func() {
 		for range tries {
-			select {
-			case <-time.After(q.random[node].between(limit, 2*limit)):
-			case <-q.bg.ctx.Done():
+			if _, ok := q.bg.sleep(q.bg.ctx, q.random[node].between(limit, 2*limit), nil); !ok {
 				return
 			}
 			ctx, cancel := context.WithTimeout(q.bg.ctx, limit)

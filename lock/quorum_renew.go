@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// renew prolongs claims on a majority, within their validity, and then puts
-// those back that a master of the minority has lost: without that, a lock that
-// was granted by the smallest majority dies with one restart (redsync#186).
+// renew prolongs claims on a majority, within their validity, and then restores
+// those that a master of the minority has lost: without that, a lock that was granted
+// by the smallest majority is lost with one restart (redsync#186).
 func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	shortest := claims[0].lease
 	for _, c := range claims {
@@ -16,7 +16,7 @@ func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	}
 	limit := q.o.nodeLimit(time.Duration(shortest) * time.Millisecond)
 	sent := time.Now()
-	votes := poll(ctx, q, q.bg, limit, func(ctx context.Context, i int) ([]renewal, error) {
+	votes := broadcast(ctx, q, q.bg, limit, func(ctx context.Context, i int) ([]renewal, error) {
 		return q.nodes[i].renew(ctx, claims), nil
 	})
 	ballots := make([]ballot, len(claims))
@@ -33,15 +33,15 @@ func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	}
 	out := make([]renewal, len(claims))
 	for i, b := range ballots {
-		out[i] = q.verdict(claims[i], b, sent)
+		out[i] = q.result(claims[i], b, sent)
 	}
-	q.bg.start(func() { q.mendLosses(claims, ballots, votes, len(q.nodes)-seen) })
+	q.bg.start(func() { q.restoreLost(claims, ballots, votes, len(q.nodes)-seen) })
 	return out
 }
 
-// mendLosses hears the masters that have not answered yet, and puts back each
+// restoreLost waits for the masters that have not replied yet, and restores each
 // claim that a majority keeps on the masters that have lost it.
-func (q *quorum) mendLosses(claims []claim, ballots []ballot, votes <-chan vote[[]renewal], open int) {
+func (q *quorum) restoreLost(claims []claim, ballots []ballot, votes <-chan vote[[]renewal], open int) {
 	for range open {
 		v := <-votes
 		for i, r := range v.value {
@@ -52,16 +52,16 @@ func (q *quorum) mendLosses(claims []claim, ballots []ballot, votes <-chan vote[
 		if b.kept < q.need() {
 			continue
 		}
-		for _, node := range b.gone {
-			q.mend(claims[i], node)
+		for _, node := range b.lost {
+			q.restore(claims[i], node)
 		}
 	}
 }
 
-// ballot counts the answers for one claim.
+// ballot counts the replies for one claim.
 type ballot struct {
 	kept int
-	gone []int // masters that answered and have not got the claim
+	lost []int // masters that replied and do not have the claim
 }
 
 func (b *ballot) count(node int, r renewal) {
@@ -70,12 +70,12 @@ func (b *ballot) count(node int, r renewal) {
 	case r.kept:
 		b.kept++
 	default:
-		b.gone = append(b.gone, node)
+		b.lost = append(b.lost, node)
 	}
 }
 
-// decided reports whether a majority keeps every claim, so that no further answer
-// changes what is known of them.
+// decided reports whether a majority keeps every claim, so that no further reply
+// changes the result.
 func (q *quorum) decided(ballots []ballot) bool {
 	for _, b := range ballots {
 		if b.kept < q.need() {
@@ -85,28 +85,28 @@ func (q *quorum) decided(ballots []ballot) bool {
 	return true
 }
 
-func (q *quorum) verdict(c claim, b ballot, sent time.Time) renewal {
+func (q *quorum) result(c claim, b ballot, sent time.Time) renewal {
 	lease := time.Duration(c.lease) * time.Millisecond
 	switch {
-	case len(b.gone) > len(q.nodes)-q.need():
+	case len(b.lost) > len(q.nodes)-q.need():
 		return renewal{sent: sent}
 	case b.kept < q.need():
 		err := fmt.Errorf("%w: %d of %d renewed", ErrNoQuorum, b.kept, len(q.nodes))
 		return renewal{sent: sent, err: &requestError{unknown, err}}
 	case time.Since(sent) >= validity(lease):
-		err := fmt.Errorf("a majority answered after the lease was over")
+		err := fmt.Errorf("a majority replied after the lease had expired")
 		return renewal{sent: sent, err: &requestError{unknown, err}}
 	}
 	return renewal{kept: true, sent: sent}
 }
 
-// mend claims c again on a master that has lost it, while a majority keeps it. If
-// the hold is released meanwhile, the tombstone keeps this from landing too late.
-func (q *quorum) mend(c claim, node int) {
+// restore claims c again on a master that has lost it, while a majority keeps it. If
+// the hold is released meanwhile, the tombstone refuses a request that arrives late.
+func (q *quorum) restore(c claim, node int) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
 	q.bg.start(func() {
 		ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
 		defer cancel()
-		_, _ = q.nodes[node].acquire(ctx, c) // the next renewal will see
+		_, _ = q.nodes[node].acquire(ctx, c) // the next renewal finds out
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// random is everything that is drawn by chance; several goroutines may use it.
+// random is the client's source of ids and random delays; several goroutines may use it.
 type random struct {
 	mu     sync.Mutex
 	source rand.Source
@@ -33,14 +33,14 @@ func newRandom(source rand.Source) *random {
 	return r
 }
 
-// branch is a source of pauses of its own, which follows from r.
-func (r *random) branch() *random {
+// split is a source of delays of its own, seeded by r.
+func (r *random) split() *random {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &random{source: rand.NewPCG(r.source.Uint64(), r.source.Uint64())}
 }
 
-// id is different from every id of this client and, but for chance in 2^96, of any other.
+// id is different from every id of this client and, except with a probability of 2^-96, of any other.
 func (r *random) id() string {
 	var b [64]byte
 	return string(strconv.AppendUint(append(append(b[:0], r.client...), '-'), r.last.Add(1), 36))

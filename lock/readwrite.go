@@ -3,43 +3,43 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
-// ErrUpgrade says that who wants to write holds the lock for reading, and would
-// wait for itself for ever.
+// ErrUpgrade says that an owner that wants to write holds the lock for reading, and
+// would wait for itself for ever.
 var ErrUpgrade = errors.New("the owner holds the lock for reading; release that before you write")
 
-// RW is a lock that many hold for reading or one owner holds for writing.
-// Several goroutines may use it.
+// RW is a lock that many owners hold for reading or one holds for writing. Several
+// goroutines may use it.
 //
-// An owner may take again what it has, and may read while it writes: when it
-// has then given back the write hold, it goes on reading, and others may join
-// it. It may not write while it reads ([ErrUpgrade]).
+// An owner may take again what it has, and may read while it writes: when it has
+// then released the write hold, it still reads, and others may join it. It may not
+// write while it reads ([ErrUpgrade]).
 //
-// Each hold has a lease of its own. When that of one reader runs out, the other
-// readers keep the lock, and a writer waits only for them. A writer has a
-// fencing token of its own; a reader's is that of the last writer (or a new one,
-// if none is known), so that a resource can refuse a reader that has outlived
-// its hold.
+// Each hold has a lease of its own. When that of one reader expires, the other
+// readers keep the lock, and a writer waits only for them. A writer has a fencing
+// token of its own; a reader has that of the last writer (or a new one, if none is
+// known), so that a resource can refuse a reader that has outlived its hold.
 //
 // A lock named orders is the key orders, a hash:
 //
 //	mode       read or write
-//	writer     who holds it for writing
+//	writer     the owner that holds it for writing
 //	writes     how many holds the writer has
 //	reads      how many holds all readers have
 //	r:<owner>  how many holds for reading this owner has
-//	token      fencing number of the last writer who had it since it was free
+//	token      fencing token of the last writer that had it since it was free
 //	h:<hold>   r or w, a blank, and the owner; one field for each hold
 //
 // Beside it:
 //
-//	{orders}:leases        sorted set of the holds, by the time in ms at which they end
-//	{orders}:intents       sorted set of the writers that keep readers away, by the time at which they are presumed dead
-//	{orders}:token         the last fencing number, as of a mutex
-//	{orders}:tombstone:<hold>  short-lived: this hold was given back, and what the answer was
-//	{orders}:read, {orders}:write  the channels on which readers and writers are told
+//	{orders}:leases            sorted set of the holds, by the time in ms at which they end
+//	{orders}:intents           sorted set of the writers that keep readers out, by the time at which they are presumed dead
+//	{orders}:token             the last fencing token, as of a mutex
+//	{orders}:tombstone:<hold>  short-lived: the reply to the release of this hold
+//	{orders}:read, {orders}:write  the channels that wake readers and writers
 //
 // A mutex of the same name is refused with [ErrForeign], and the other way round.
 type RW struct {
@@ -52,11 +52,10 @@ type RW struct {
 // closing. On a client of several masters its methods return [ErrOneMaster].
 func (c *Client) RW(name string) *RW { return &RW{client: c, name: name} }
 
-// PreferWriters is the same lock, but a writer that waits through it keeps new
-// readers away, whoever they are; readers that have the lock may take it again.
-// Without it, readers that overlap for ever starve a writer. If such a writer
-// dies, it keeps readers away for three heartbeats (three times PollMax, at
-// most 6 s).
+// PreferWriters is the same lock, but a writer that waits through it keeps all new
+// readers out; readers that have the lock may take it again. Without it, readers
+// that overlap for ever starve a writer. If such a writer dies, it keeps readers out
+// for three heartbeats (three times PollMax, at most 6 s).
 func (l *RW) PreferWriters() *RW { return &RW{client: l.client, name: l.name, prefer: true} }
 
 // Read is the side of the readers.
@@ -75,37 +74,33 @@ type RWSide struct {
 // [Mutex.Acquire], and [ErrUpgrade].
 func (s *RWSide) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
 	a, err := s.attempt(ctx, o)
-	if err != nil {
-		return nil, wrapErr("acquire", s.lock.name, err)
+	if err == nil {
+		a.mode, a.channel, a.maxSleep = ordered, readChannel(s.lock.name), s.lock.client.o.PollMax
+		if s.write {
+			a.channel = writeChannel(s.lock.name)
+		}
+		if s.write && s.lock.prefer {
+			a.queueAtServer()
+		}
 	}
-	in := inline{channel: readChannel(s.lock.name), wake: s.lock.client.o.PollMax}
-	if s.write {
-		in.channel = writeChannel(s.lock.name)
-	}
-	if s.write && s.lock.prefer {
-		a.claim.waiterTTL, in.wake = s.lock.client.waiterTTL(), s.lock.client.heartbeat()
-	}
-	h, err := a.stand(ctx, in)
-	return h, wrapErr("acquire", s.lock.name, err)
+	return acquireHold(ctx, s.lock.name, true, a, err)
 }
 
-// TryAcquire takes the lock if it can be had now.
+// TryAcquire takes the lock if that is possible now.
 func (s *RWSide) TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
 	a, err := s.attempt(ctx, o)
-	if err != nil {
-		return nil, wrapErr("try", s.lock.name, err)
-	}
-	h, err := a.now(ctx)
-	return h, wrapErr("try", s.lock.name, err)
+	return acquireHold(ctx, s.lock.name, false, a, err)
 }
 
 func (s *RWSide) attempt(ctx context.Context, o AcquireOptions) (*attempt, error) {
 	c := s.lock.client
-	via := c.readers
-	if s.write {
-		via = c.writers
+	switch {
+	case !c.single:
+		return nil, ErrOneMaster
+	case s.write:
+		return c.attemptOf(ctx, s.lock.name, c.writers, o)
 	}
-	return c.attemptOf(ctx, s.lock.name, via, o)
+	return c.attemptOf(ctx, s.lock.name, c.readers, o)
 }
 
 func readChannel(name string) string  { return tagged(name, "read") }
@@ -114,55 +109,42 @@ func writeChannel(name string) string { return tagged(name, "write") }
 // rwStore keeps one side of readers-writer locks on one master.
 type rwStore struct {
 	node         *node
-	scripts      *rwScripts
 	tombstoneTTL int64  // milliseconds
-	kind         string // r or w
+	mode         string // r or w
 }
 
 var _ store = (*rwStore)(nil)
 
 func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
-	value, err := s.node.take(ctx, call{
-		script: s.scripts.acquire,
+	value, err := s.node.doSafe(ctx, call{
+		script: rwScripts.acquire,
 		keys:   rwKeys(c),
-		args:   []any{c.owner, c.id, c.lease, s.kind, c.waiterTTL, yesNo(c.nonReentrant)},
+		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), s.mode, c.waiterTTL},
 	})
-	if err != nil {
-		return grant{}, err
-	}
-	return granted(value, sent)
+	return decodeGrant(value, err, sent)
 }
 
 func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
-		script: s.scripts.release,
+		script: rwScripts.release,
 		keys:   rwKeys(c),
-		args:   []any{c.id, c.owner, s.tombstoneTTL},
+		args:   []any{c.id, s.tombstoneTTL, c.owner},
 	})
-	if err != nil {
-		return 0, err
-	}
-	return left(value)
+	return decodeRelease(value, err)
 }
 
-func (s *rwStore) renewTogether(ctx context.Context, claims []claim) []renewal {
-	c := call{script: s.scripts.renew}
-	for _, cl := range claims {
-		c.keys = append(c.keys, cl.name, leasesKey(cl))
-		c.args = append(c.args, cl.id, cl.lease)
-	}
-	sent := time.Now()
-	value, err := s.node.do(ctx, c)
-	var kept []int64
-	if err == nil {
-		kept, err = integers(value, len(claims))
-	}
-	out := make([]renewal, len(claims))
-	for i := range out {
-		out[i] = renewal{sent: sent, err: err, kept: err == nil && kept[i] == 1}
-	}
-	return out
+func (s *rwStore) kind() string { return "lock" }
+
+func (s *rwStore) renew(ctx context.Context, claims []claim) []renewal {
+	return renewAll(ctx, s.node, claims, func(some []claim) call {
+		c := call{script: rwScripts.renew}
+		for _, cl := range some {
+			c.keys = append(c.keys, cl.name, leasesKey(cl))
+			c.args = append(c.args, cl.id, cl.lease)
+		}
+		return c
+	})
 }
 
 func leasesKey(c claim) string { return tagged(c.name, "leases") }
@@ -170,7 +152,64 @@ func leasesKey(c claim) string { return tagged(c.name, "leases") }
 // rwKeys are in the order of rw_state.lua.
 func rwKeys(c claim) []string {
 	return []string{
-		c.name, leasesKey(c), tagged(c.name, "intents"), c.tombstoneKey(), c.tokenKey(),
+		c.name, c.tombstoneKey(), leasesKey(c), tagged(c.name, "intents"), c.tokenKey(),
 		readChannel(c.name), writeChannel(c.name),
 	}
+}
+
+// RWState is who has a [RW], as the server saw it.
+type RWState struct {
+	Writer  string         // the owner that writes; empty: none
+	Writes  int            // its holds
+	Readers map[string]int // holds for reading of each owner
+	// Intents is how many writers wait and keep readers out.
+	Intents int
+	// Token is the last fencing token; 0: none is known.
+	Token uint64
+	// Remaining is for how long the lock is held unless it is renewed; 0: it is free.
+	Remaining time.Duration
+}
+
+// Inspect reports who has the lock. Errors are [ErrForeign], [ErrOneMaster], and
+// those of the server or the network.
+func (l *RW) Inspect(ctx context.Context) (RWState, error) {
+	r, err := l.run(ctx, rwScripts.inspect, 3)
+	if err != nil {
+		return RWState{}, failed("inspect", "lock", l.name, err)
+	}
+	state := RWState{
+		Remaining: time.Duration(r.int(0)) * time.Millisecond,
+		Token:     uint64(r.int(1)),
+		Intents:   int(r.int(2)),
+		Readers:   make(map[string]int),
+	}
+	for _, v := range r.list[3:] {
+		state.add(fmt.Sprint(v))
+	}
+	return state, nil
+}
+
+// add counts a hold: r or w, a blank, and the owner.
+func (s *RWState) add(hold string) {
+	if len(hold) < 2 {
+		return
+	}
+	if hold[0] == 'w' {
+		s.Writer = hold[2:]
+		s.Writes++
+		return
+	}
+	s.Readers[hold[2:]]++
+}
+
+// ForceRelease takes the lock from all owners and reports whether it was held.
+// Holders are not asked: they learn of it at their next renewal, and may be at work
+// until then. After [ErrUnknown] it may or may not have been done.
+func (l *RW) ForceRelease(ctx context.Context) (bool, error) {
+	r, err := l.run(ctx, rwScripts.force, 0)
+	return r.code == codeOK, failed("force the release of", "lock", l.name, err)
+}
+
+func (l *RW) run(ctx context.Context, s script, n int) (reply, error) {
+	return l.client.runOn(ctx, l.name, call{script: s, keys: rwKeys(claim{name: l.name})}, n)
 }

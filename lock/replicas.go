@@ -8,24 +8,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AllReplicas is for [Options].Replicas: every replica that is connected at the
-// moment of the grant, and at least one.
+// AllReplicas is for [Options].Replicas: every replica that is connected when the
+// lock is granted, and at least one.
 const AllReplicas = -1
 
-// replicas sends scripts and then waits, on the same connection, until as many
-// replicas have what they wrote: WAIT counts for its own connection only.
+// replicas sends scripts and then waits, on the same connection, until enough
+// replicas have what they wrote: WAIT is about its own connection only.
 type replicas struct {
 	rdb     redis.UniversalClient
 	need    int // or AllReplicas
 	timeout time.Duration
 }
 
-// send is a pipe's. A grant that too few replicas have comes with an error of
-// the fate unsafe.
+// send is that of a pipe. A grant that too few replicas have comes with an error of
+// the outcome underReplicated.
 func (r *replicas) send(ctx context.Context, calls []call) []answer {
-	cluster, is := r.rdb.(*redis.ClusterClient)
-	if !is {
-		if one, is := r.rdb.(*redis.Client); is {
+	cluster, ok := r.rdb.(*redis.ClusterClient)
+	if !ok {
+		if one, ok := r.rdb.(*redis.Client); ok {
 			return r.sendOn(ctx, one, calls)
 		}
 		return refuse(calls, fmt.Errorf("%T has no connection of its own to wait on: give a client or "+
@@ -47,6 +47,7 @@ func (r *replicas) send(ctx context.Context, calls []call) []answer {
 	return out
 }
 
+// refuse is the answer to calls that are not sent.
 func refuse(calls []call, why error) []answer {
 	out := make([]answer, len(calls))
 	for i := range out {
@@ -76,14 +77,14 @@ func (r *replicas) sendOn(ctx context.Context, rdb *redis.Client, calls []call) 
 	return out
 }
 
-// wait asks how many replicas have what was written on conn.
+// wait waits until enough replicas have what was written on conn.
 func (r *replicas) wait(ctx context.Context, conn *redis.Conn) error {
 	need := r.need
 	if need == AllReplicas {
-		// Asked each time: what was connected a while ago says nothing.
+		// Each time: which were connected earlier does not matter.
 		role, err := conn.Do(ctx, "ROLE").Slice()
 		if err != nil {
-			return fmt.Errorf("%w: ask which there are: %w", ErrTooFewReplicas, err)
+			return fmt.Errorf("%w: find out which there are: %w", ErrTooFewReplicas, err)
 		}
 		list, _ := role[len(role)-1].([]any)
 		need = max(len(list), 1)
@@ -101,16 +102,11 @@ func (r *replicas) wait(ctx context.Context, conn *redis.Conn) error {
 	return nil
 }
 
-// granted is whether an answer of a script that takes a lock says that it was taken.
+// granted reports whether the script has acquired or changed what it is about.
 func (a answer) granted() bool {
 	if a.err != nil {
 		return false
 	}
-	switch v := a.value.(type) {
-	case int64:
-		return true
-	case []any:
-		return len(v) > 0 && v[0] == int64(1)
-	}
-	return false
+	r, err := decode(a.value, 0)
+	return err == nil && r.code == codeOK
 }

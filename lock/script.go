@@ -1,140 +1,96 @@
 package lock
 
 import (
-	"context"
 	"crypto/sha1"
-	_ "embed" // the scripts are part of the program
+	"embed"
 	"encoding/hex"
 	"fmt"
-
-	"github.com/redis/go-redis/v9"
+	"strings"
 )
 
-//go:embed script/mint.lua
-var mintSource string
+//go:embed script
+var scriptFiles embed.FS
 
-//go:embed script/acquire.lua
-var acquireSource string
+// script is a Lua program and the digest under which servers cache it.
+type script struct{ *scriptText }
 
-//go:embed script/release.lua
-var releaseSource string
+type scriptText struct{ source, digest string }
 
-//go:embed script/renew.lua
-var renewSource string
-
-// script is a Lua program and the digest under which servers keep it.
-type script struct{ *text }
-
-type text struct{ source, digest string }
-
+// newScript is the program that source and codes.lua before it make.
 func newScript(source string) script {
+	source = lua("codes") + source
 	sum := sha1.Sum([]byte(source))
-	return script{&text{source: source, digest: hex.EncodeToString(sum[:])}}
+	return script{&scriptText{source: source, digest: hex.EncodeToString(sum[:])}}
 }
 
-// scripts are those of a mutex. What is the same for all requests of a client is
-// part of them: an argument takes the server as long as a cheap command.
-type scripts struct {
-	acquire, fenced, release, renew script
+// lua is the text of the scripts of these names, one after the other.
+func lua(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		text, err := scriptFiles.ReadFile("script/" + name + ".lua")
+		if err != nil {
+			panic(err) // the names are constants
+		}
+		b.Write(text)
+	}
+	return b.String()
+}
+
+// mutexScripts are those of mutexes. The client's own lease and TTL are part of them: to pass an argument
+// takes the server as long as a cheap command.
+type mutexScripts struct {
+	acquire, acquireFenced, release script
 	lease                           int64 // of an acquire that names none, in milliseconds
 }
 
-func newScripts(o Options) *scripts {
+func newMutexScripts(o Options) *mutexScripts {
 	lease := milliseconds(o.Lease)
-	head := fmt.Sprintf("local standard = '%d'\n", lease)
-	return &scripts{
-		acquire: newScript(head + acquireSource),
-		fenced:  newScript(head + mintSource + acquireSource),
-		release: newScript(fmt.Sprintf("local life = '%d'\n", o.tombstoneTTL()) + releaseSource),
-		renew:   newScript(renewSource),
-		lease:   lease,
+	head := fmt.Sprintf("local defaultLease = '%d'\n", lease)
+	return &mutexScripts{
+		acquire:       newScript(head + lua("acquire")),
+		acquireFenced: newScript(head + lua("mint", "acquire")),
+		release:       newScript(fmt.Sprintf("local defaultTTL = '%d'\n", o.tombstoneTTL()) + lua("release")),
+		lease:         lease,
 	}
 }
 
-// once is a command that go-redis must not send again of its own accord: it
-// resends after a read timeout, and then nobody would know how often a script
-// may have run. Retries are made here, where the outcome is judged.
-type once struct{ *redis.Cmd }
+// Scripts that are the same for all clients.
+var (
+	renewScript   = newScript(lua("renew"))
+	inspectScript = newScript(lua("inspect"))
+	forceScript   = newScript(lua("force"))
+	// multiScript acquires each of several locks with the script of one.
+	multiScript = newScript(lua("mint") + "local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +
+		"\nend\n" + lua("multi_acquire"))
 
-// NoRetry is asked by go-redis.
-func (once) NoRetry() bool { return true }
-
-// node is one server, one master behind Sentinel, or one cluster.
-type node struct {
-	rdb   redis.UniversalClient
-	bg    *background
-	plain *pipe
-	safe  *pipe // sends what is to be on replicas; nil: that is not asked for
-}
-
-func newNode(rdb redis.UniversalClient, bg *background) *node {
-	n := &node{rdb: rdb, bg: bg}
-	n.plain = &pipe{
-		bg:   bg,
-		send: func(ctx context.Context, calls []call) []answer { return sendAll(ctx, rdb, calls) },
-		one:  func(ctx context.Context, c *call) answer { return sendOne(ctx, rdb, c) },
+	fairScripts = struct{ acquire, release, force, waiters script }{
+		acquire: newScript(lua("mint", "fair_queue", "fair_acquire")),
+		release: newScript(lua("mint", "fair_queue", "fair_release")),
+		force:   newScript(lua("mint", "fair_queue", "fair_force")),
+		waiters: newScript(lua("mint", "fair_queue", "fair_waiters")),
 	}
-	if c, is := rdb.(*redis.Client); is {
-		n.plain.heeds = c.Options().ContextTimeoutEnabled
+	rwScripts = struct{ acquire, release, renew, force, inspect script }{
+		acquire: newScript(lua("mint", "rw_state", "rw_acquire")),
+		release: newScript(lua("rw_state", "rw_release")),
+		renew:   newScript(lua("rw_renew")),
+		force:   newScript(lua("rw_state", "rw_force")),
+		inspect: newScript(lua("rw_state", "rw_inspect")),
 	}
-	return n
-}
-
-// call is one run of a script.
-type call struct {
-	script script
-	keys   []string
-	args   []any
-	ready  []any // if not nil, the command by the digest; else made of the above
-	whole  bool  // nobody would ask again if the wait for its answer were cut short
-}
-
-type answer struct {
-	value any
-	err   error
-}
-
-// do sends c and returns its answer, or, as soon as ctx ends, an error of
-// unknown fate. All errors are *requestError.
-func (n *node) do(ctx context.Context, c call) (any, error) { return n.through(ctx, n.plain, c) }
-
-// take is do for a script that takes a lock, which is to be on replicas if that
-// is asked for.
-func (n *node) take(ctx context.Context, c call) (any, error) {
-	if n.safe != nil {
-		return n.through(ctx, n.safe, c)
+	semaphoreScripts = struct{ set, state, acquire, release script }{
+		set:     newScript(lua("counted", "semaphore_set")),
+		state:   newScript(lua("counted", "semaphore_state")),
+		acquire: newScript(lua("counted", "semaphore_acquire")),
+		release: newScript(lua("counted", "semaphore_release")),
 	}
-	return n.through(ctx, n.plain, c)
-}
-
-func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
-	if ctx.Err() != nil {
-		return nil, notSentError(ctx)
+	permitScripts = struct{ acquire, release, renew script }{
+		acquire: newScript(lua("counted", "permits_acquire")),
+		release: newScript(lua("counted", "permits_release")),
+		renew:   newScript(lua("counted", "permits_renew")),
 	}
-	if n.bg.ctx.Err() != nil {
-		return nil, &requestError{rejected, ErrClosed}
+	latchScripts = struct{ arm, count, state, remove script }{
+		arm:    newScript(lua("counted", "latch_arm")),
+		count:  newScript(lua("counted", "latch_count")),
+		state:  newScript(lua("counted", "latch_state")),
+		remove: newScript(lua("counted", "latch_delete")),
 	}
-	a := p.do(ctx, c)
-	if a.err == nil {
-		return a.value, nil
-	}
-	if r, is := a.err.(*requestError); is {
-		return nil, r
-	}
-	return nil, classify(a.err)
-}
-
-// integers reads an answer that is a list of n integers.
-func integers(value any, n int) ([]int64, error) {
-	list, ok := value.([]any)
-	if !ok || len(list) != n {
-		return nil, &requestError{unknown, fmt.Errorf("the server answered %v, want %d integers", value, n)}
-	}
-	out := make([]int64, n)
-	for i, v := range list {
-		if out[i], ok = v.(int64); !ok {
-			return nil, &requestError{unknown, fmt.Errorf("the server answered %v, want integers", value)}
-		}
-	}
-	return out, nil
-}
+)

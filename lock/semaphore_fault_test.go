@@ -108,23 +108,17 @@ func TestSemaphoreLateAcquire(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	plain, leased := c.Semaphore("plain"), c.PermitSemaphore("leased")
 	plainSem(c, rdb, "plain").setUp(t, 1)
 	leasedSem(c, rdb, "leased").setUp(t, 1)
-	if _, holds, err := plain.release(ctx, "late", []string{"late"}); holds != 0 || err != nil {
-		t.Fatalf("release of what is not held: %d, %v", holds, err)
-	}
-	if n, err := leased.release(ctx, "late", []string{"late.1"}); n != 0 || err != nil {
-		t.Fatalf("release of what is not held: %d, %v", n, err)
-	}
-	for _, request := range []call{
-		{script: counted.acquire, keys: []string{"plain", "{plain}:tombstone:late"}, args: []any{"late", 1}},
-		{script: counted.lease, keys: []string{"leased", "{leased}:permits", "{leased}:tombstone:late", "{leased}:free"},
-			args: []any{60000, "late.1"}},
+	for _, late := range []claim{
+		{name: "plain", id: "late", permits: 1, store: c.semaphores},
+		{name: "leased", id: "late", permits: 1, store: c.permits, lease: 60000},
 	} {
-		got, err := c.counts(ctx, 3, request)
-		if err != nil || got[0] != -1 {
-			t.Errorf("late acquire of %s: %v, %v, want -1", request.keys[0], got, err)
+		if left, err := late.store.release(ctx, late); left != codeNotHeld || err != nil {
+			t.Fatalf("release of what is not held: %d, %v", left, err)
+		}
+		if _, err := late.store.acquire(ctx, late); !errors.Is(err, ErrReleased) {
+			t.Errorf("late acquire of %s: %v, want ErrReleased", late.name, err)
 		}
 	}
 	plainSem(c, rdb, "plain").want(t, 1, 1)

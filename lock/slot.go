@@ -2,13 +2,13 @@ package lock
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// slotOf is the cluster slot of a key: CRC16 (XMODEM) of the part that counts,
+// slotOf is the cluster slot of a key: CRC16 (XMODEM) of the part that is hashed,
 // modulo 16384 (Redis cluster specification, "Key distribution model").
 func slotOf(key string) int {
 	if hasTag(key) {
@@ -30,9 +30,9 @@ func slotOf(key string) int {
 	return int(crc % 16384)
 }
 
-// where is the addresses of servers as their clients were given them, for an
-// order in which all programs that were given the same sort their locks.
-func where(rdbs ...redis.UniversalClient) string {
+// addresses are those of servers as their clients were given them, for an order in
+// which all programs that were given the same sort their locks.
+func addresses(rdbs ...redis.UniversalClient) string {
 	var list []string
 	for _, rdb := range rdbs {
 		switch c := rdb.(type) {
@@ -42,12 +42,12 @@ func where(rdbs ...redis.UniversalClient) string {
 			list = append(list, c.Options().Addrs...)
 		}
 	}
-	sort.Strings(list)
+	slices.Sort(list)
 	return strings.Join(list, ",")
 }
 
 // clustered reports whether keys must be in one slot to be touched together.
 func clustered(rdb redis.UniversalClient) bool {
-	_, is := rdb.(*redis.ClusterClient)
-	return is
+	_, ok := rdb.(*redis.ClusterClient)
+	return ok
 }

@@ -7,167 +7,235 @@ import (
 	"time"
 )
 
-// turn is the answer to one question of somebody who waits.
+// waitMode is how an acquire waits between its requests.
+type waitMode uint8
+
+const (
+	// polling retries after random delays, which part clients that split the vote
+	// of several masters.
+	polling waitMode = iota
+	// spinning retries after random delays that start short.
+	spinning
+	// chained joins the wait queue of a mutex: the waiter that is granted the lock
+	// wakes the next with its release. Those behind it rely on its requests.
+	chained
+	// ordered is for locks that know their waiters at the server: a waiter always
+	// sends a request before it sleeps, because that is what queues it there.
+	ordered
+	// independent is for what may serve several waiters at once.
+	independent
+)
+
+// turn is what one request of an acquire has found.
 type turn struct {
-	done  bool
-	left  time.Duration // not done: the answer may be another after that; 0: nobody knows
-	spare bool          // not done, but it may be for somebody who wants less
-	why   error         // not done: the reason
-	other string        // not done: wait in the line of this channel; empty: of the one given to await
+	done    bool
+	ttl     time.Duration // not done: after that the reply may change; negative: no such time is known
+	why     error         // not done
+	spare   bool          // not done, but a waiter that wants less may be served
+	channel string        // not done: whose wait queue to join; empty: that of the wait
 }
 
-// waiter asks until it is its turn, and sleeps in line between the questions.
-type queueWait struct {
-	client *Client
-	waiter *waiter
-	woken  bool // a wake-up was taken and has not served yet
+// requester sends the requests of a wait loop.
+type requester interface {
+	request(ctx context.Context) (turn, error)
 }
 
-// await asks until the answer is done or final, or ctx ends. It asks, takes
-// a place in the line of channel, asks again (it may have come to be between),
-// and then sleeps until it is told, for no longer than left and PollMax.
-func (c *Client) await(ctx context.Context, channel string, ask func(ctx context.Context) (turn, error)) error {
-	w := &queueWait{client: c}
-	served := false
-	var known error // what the last answer said
-	defer func() { w.leave(served) }()
-	for {
-		a, err := ask(ctx)
-		if err == nil && !a.done {
-			known = a.why
-		}
+// requestFunc is a requester.
+type requestFunc func(ctx context.Context) (turn, error)
+
+func (f requestFunc) request(ctx context.Context) (turn, error) { return f(ctx) }
+
+// waitLoop is one call that waits: for a lock, for permits, for several locks, or for a latch to open.
+type waitLoop struct {
+	client   *Client
+	channel  string        // of the wait queue
+	maxSleep time.Duration // 0: no other limit than PollMax
+	mode     waitMode
+	patient  bool // if there are others in the queue, sleep before the first request
+
+	served    bool
+	uncertain bool    // a request of unknown outcome was sent
+	owesRetry bool    // others rely on its next reply: it was woken, or is chained and the first in the queue
+	waiter    *waiter // in the wait queue; nil: not yet
+	last      error
+}
+
+// run sends requests until one is granted or rejected, or ctx ends. In between it
+// waits in a queue: it joins it, sends one more request, since the lock may have
+// become free meanwhile, and then sleeps until it is woken, but never for longer
+// than [waitLoop.delay] says.
+func (w *waitLoop) run(ctx context.Context, r requester) error {
+	defer w.leave()
+	if w.joinEarly() && w.patient && !w.sleep(ctx, w.client.o.PollMax) {
+		return w.stopped(ctx)
+	}
+	for n := 0; ; n++ {
+		t, err := w.send(ctx, r)
 		switch {
+		case err == nil && t.done:
+			w.served = true
+			return nil
 		case err != nil && isFinal(err):
 			return err
-		case err == nil && a.done:
-			served = true
-			return nil
-		case err == nil && w.join(channel, a.other):
+		case err == nil && w.join(t.channel):
 			continue
+		case err == nil:
+			w.settle(t)
 		}
-		if err == nil {
-			err = a.why
-			w.decline(a.spare)
-		}
-		if !w.sleep(ctx, w.delay(a, err)) {
-			if known != nil && ctx.Err() != nil { // a question that was cut short says less
-				err = known
-			}
-			return c.stopped(ctx, err)
+		if !w.sleep(ctx, w.delay(n, t, err)) {
+			return w.stopped(ctx)
 		}
 	}
 }
 
-// now is await without waiting: a few questions, for a connection may have died unnoticed.
-func (c *Client) now(ctx context.Context, ask func(ctx context.Context) (turn, error)) error {
+// once is run without waiting: a few requests, in case a connection has died unnoticed.
+func (w *waitLoop) once(ctx context.Context, r requester) error {
 	for i := 1; ; i++ {
-		a, err := ask(ctx)
+		t, err := w.send(ctx, r)
 		switch {
-		case err == nil && a.done:
+		case err == nil && t.done:
 			return nil
 		case err == nil:
-			return a.why
-		case i == tries || isFinal(err) || !c.pause(ctx, c.backoff()):
-			return c.stopped(ctx, err)
+			return t.why
+		case i == tries || isFinal(err) || !w.client.pause(ctx, w.client.backoff()):
+			return w.stopped(ctx)
 		}
 	}
 }
 
-// stopped is why a wait has ended that met last.
+func (w *waitLoop) send(ctx context.Context, r requester) (turn, error) {
+	t, err := r.request(ctx)
+	switch {
+	case err == nil:
+		w.last = t.why
+	case w.last == nil || ctx.Err() == nil: // a request that was cut short says less than the reply before it
+		w.last = err
+	}
+	if err != nil {
+		o := outcomeOf(err)
+		w.uncertain = w.uncertain || o == unknown || o == underReplicated
+	}
+	return t, err
+}
+
+// stopped is why a wait ends that got nothing.
+func (w *waitLoop) stopped(ctx context.Context) error { return w.client.stopped(ctx, w.last) }
+
+// stopped is why something ends whose last error was last.
 func (c *Client) stopped(ctx context.Context, last error) error {
 	why := context.Cause(ctx)
 	if c.bg.ctx.Err() != nil {
 		why = ErrClosed
 	}
-	if why == nil || errors.Is(last, why) {
+	switch {
+	case last == nil && why == nil:
+		return ErrHeld
+	case last == nil:
+		return why
+	case why == nil || errors.Is(last, why):
 		return last
 	}
 	return fmt.Errorf("%w: %w", last, why)
 }
 
-// join takes a place in the line, and reports false if it has it already. Who
-// goes from one line to another passes on what woke it: that one is free.
-func (w *queueWait) join(channel, other string) bool {
-	if other != "" {
-		channel = other
+// joinEarly joins the queue before the first request if that costs nothing, and
+// reports whether there were others in it.
+func (w *waitLoop) joinEarly() (others bool) {
+	if w.mode == chained && w.client.queues.count.Load() > 0 || w.mode == ordered {
+		w.waiter, others = w.client.queues.joinExisting(w.channel, w.mode == chained)
+		w.owesRetry = w.mode == chained && w.waiter != nil && !others
+	}
+	return others
+}
+
+// join joins the queue of a channel, empty: that of the wait, and reports whether
+// the next request must follow at once. It leaves the queue it was in before, and
+// wakes the next waiter there if it was woken itself: that lock is free.
+func (w *waitLoop) join(channel string) bool {
+	if w.mode == polling || w.mode == spinning {
+		return false
+	}
+	own := channel == ""
+	if own {
+		channel = w.channel
 	}
 	if w.waiter != nil && w.waiter.queue.channel == channel {
 		return false
 	}
-	w.leave(false)
-	// Another line than its own is that of a mutex.
-	shard := other != "" && w.client.queues.notifyMode(context.Background()) == notifyShard
-	w.waiter, w.woken = w.client.queues.joinOn(channel, shard), false
-	return true
+	w.leave()
+	// A queue that a turn names is that of a mutex, as is a chained one.
+	sharded := (!own || w.mode == chained) && w.client.queues.notifyMode(context.Background()) == notifyShard
+	var relies bool
+	w.waiter, relies = w.client.queues.join(channel, sharded, w.mode == chained)
+	w.owesRetry = w.mode == chained && !relies
+	return !relies
 }
 
-func (w *queueWait) delay(a turn, err error) time.Duration {
-	limit := w.client.o.PollMax
-	switch {
-	case a.why == nil && err != nil:
-		return w.client.backoff()
-	case a.left <= 0:
-		return limit
-	}
-	return min(a.left+w.client.random.between(time.Millisecond, 5*time.Millisecond), limit)
-}
-
-// decline passes the wake-up on to those behind if there is something for them.
-func (w *queueWait) decline(spare bool) {
-	if w.woken && spare {
+// settle is called with the reply that the waiter was woken for.
+func (w *waitLoop) settle(t turn) {
+	if w.owesRetry && t.spare {
 		w.client.queues.passOn(w.waiter)
 	}
-	w.woken = false
+	w.owesRetry = false
 }
 
-// sleep waits until told or for d. It is false when ctx or the client has ended.
-func (w *queueWait) sleep(ctx context.Context, d time.Duration) bool {
-	if w.waiter == nil {
-		return w.client.pause(ctx, d)
+// sleep waits until woken or for d. It reports false when ctx or the client has ended.
+func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
+	var wake <-chan struct{}
+	if w.waiter != nil {
+		wake = w.waiter.wake
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-w.waiter.wake:
-		w.woken = true
-		return true
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-w.client.bg.ctx.Done():
-	}
-	return false
+	woken, ok := w.client.bg.sleep(ctx, d, wake)
+	w.owesRetry = w.owesRetry || woken
+	return ok
 }
 
-// leave gives the place up. A wake-up that has not served is passed on: one that
-// was taken before the waiter gave up, and one that came while it was served.
-func (w *queueWait) leave(served bool) {
+// delay is for how long to sleep before request n+1.
+func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
+	r, limit := w.client.random, w.client.o.PollMax
+	var d time.Duration
+	switch {
+	case err != nil:
+		d = w.client.backoff()
+	case w.mode == spinning: // full jitter, and no more than the other owner has left
+		limit = min(time.Millisecond<<min(n, 7), limit)
+		if t.ttl > 0 {
+			limit = min(limit, t.ttl)
+		}
+		d = max(r.between(0, limit), 200*time.Microsecond)
+	case w.mode == polling:
+		limit = min(10*time.Millisecond<<min(n, 5), limit)
+		d = r.between(limit/4, limit)
+	default:
+		// A waiter further back retries later: what the first finds helps all behind
+		// it, and a thousand waiters need not send a request each second.
+		ahead := time.Duration(0)
+		if w.mode != independent {
+			ahead = time.Duration(w.client.queues.ahead(w.waiter))
+		}
+		if limit < time.Hour/1000 {
+			limit *= 1 + min(ahead, 1000)
+		}
+		if d = limit; t.ttl >= 0 {
+			d = min(t.ttl+ahead*time.Millisecond+r.between(time.Millisecond, 5*time.Millisecond), limit)
+		}
+	}
+	if w.maxSleep > 0 {
+		d = min(d, w.maxSleep)
+	}
+	return d
+}
+
+// leave leaves the queue. A waiter that was woken and got no reply since wakes the
+// next (redisson#4744), as does one that is woken while it leaves; but the holder
+// of a lock does so with its release.
+func (w *waitLoop) leave() {
 	if w.waiter == nil {
 		return
 	}
-	if w.woken && !served {
+	if w.owesRetry && !w.served {
 		w.client.queues.passOn(w.waiter)
 	}
-	w.client.queues.leave(w.waiter, false)
-}
-
-// passOn wakes the next behind p who is not awake already.
-func (s *waitQueues) passOn(p *waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	behind := false
-	for _, other := range p.queue.waiters {
-		if other == p {
-			behind = true
-			continue
-		}
-		if !behind {
-			continue
-		}
-		select {
-		case other.wake <- struct{}{}:
-			return
-		default:
-		}
-	}
+	w.client.queues.leave(w.waiter, w.served && w.mode != independent)
+	w.waiter, w.owesRetry = nil, false
 }

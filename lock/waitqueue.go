@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,310 +11,278 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// signals tells waiters that a lock may be free. All waiters of a client share
-// one connection; a channel is subscribed while it has waiters, and a while
-// longer.
+// waitQueues wakes waiters when a lock may be free. All waiters of a client share
+// one connection; a channel is subscribed while it has waiters, and for
+// subscriptionLinger after that.
 //
-// A message wakes the waiter that has waited longest; a renewed subscription
-// wakes all, for messages may have been lost before it, and a new one all but those
-// of whom one is enough: who waits for a mutex tells the next when he has had it. A
-// waiter that leaves without using its wake-up passes it on. Messages only
-// save time: every waiter asks again by itself in the end.
+// A message wakes the waiter that has waited longest. A renewed subscription wakes
+// all, because messages may have been lost; a new one wakes all except chained
+// waiters, of which one is enough. A waiter that leaves without using its wake-up
+// passes it on. Messages only save time: every waiter retries by itself in the end.
 //
-// One goroutine, the keeper, does all talking to the server but for reading
-// (see keeper.go); the mutex guards memory only and is never held over it.
+// One goroutine, the subscriber, does all I/O except reading; the mutex is never
+// held during I/O.
 type waitQueues struct {
-	rdb            redis.UniversalClient
-	cluster        *redis.ClusterClient // rdb, if it is one
-	bg             *background
-	random         *random
-	timeout        time.Duration
-	wakeSubscriber chan struct{} // the keeper should look
-	probing        atomic.Bool   // somebody asks whether messages can stay with the slot
-	probed         chan struct{} // closed when the answer is there
-	mode           atomic.Int32  // the answer, see letter
+	rdb     redis.UniversalClient
+	cluster *redis.ClusterClient // rdb, if it is one
+	bg      *background
+	random  *random
+	timeout time.Duration
+	changed chan struct{} // the subscriber has something to do
+	probing atomic.Bool   // see probe
+	probed  chan struct{} // closed when the probe is done
+	mode    atomic.Int32  // what the probe has found
 
 	mu       sync.Mutex
 	channels map[string]*waitQueue
-	count    atomic.Int32 // how many channels there are: most often none, and nobody has to look
+	count    atomic.Int32 // of channels; usually 0, so that the mutex need not be locked
 	running  bool
 }
 
-// channel is one lock's line of waiters.
+// waitQueue is the waiters for one channel.
 type waitQueue struct {
-	channel     string
-	sharded     bool      // its messages stay with the slot
-	live        bool      // the server has confirmed the subscription
-	wasLive     bool      // it was live before, and may have missed more than one message
-	waiters     []*waiter // longest waiting first
-	idleSince   time.Time
-	holdWaiters int // how many places have a hold of their own to be told of
+	channel   string
+	sharded   bool      // its messages stay with the cluster slot
+	live      bool      // the server has confirmed the subscription
+	wasLive   bool      // it did so before, so that more than one message may have been lost
+	waiters   []*waiter // longest waiting first
+	idleSince time.Time
+	holds     int // waiters that are woken by their hold
 }
 
-// place is one waiter in the line.
+// waiter is one entry of a wait queue.
 type waiter struct {
 	queue   *waitQueue
 	wake    chan struct{} // holds one wake-up
-	hold    string        // told only of this hold, or with all others; empty: of any
-	chained bool          // serves the others in the end: whoever is granted the lock tells the next
+	hold    string        // woken only by messages for this hold or for all; empty: by any
+	chained bool          // whoever of the chained waiters is granted the lock wakes the next
 }
 
-// linger is for how long a channel without waiters stays subscribed: a lock that
-// was contended will be again, and to subscribe anew costs a round trip.
-const linger = 5 * time.Second
+// subscriptionLinger is for how long a channel without waiters stays subscribed: a
+// lock that was contended will be again, and to subscribe costs a round trip.
+const subscriptionLinger = 5 * time.Second
+
+// Payloads of messages. Any other is the id of the hold that it is for, or, where
+// no waiter is woken by its hold, for the waiter that has waited longest.
+const (
+	wakeAllPayload = "*"
+	wakeSomePrefix = "+" // before the number of waiters to wake
+)
 
 func newWaitQueues(rdb redis.UniversalClient, bg *background, r *random, timeout time.Duration) *waitQueues {
 	cluster, _ := rdb.(*redis.ClusterClient)
 	return &waitQueues{
 		rdb: rdb, cluster: cluster, bg: bg, random: r, timeout: timeout,
-		wakeSubscriber: make(chan struct{}, 1),
-		probed:         make(chan struct{}),
-		channels:       make(map[string]*waitQueue),
+		changed:  make(chan struct{}, 1),
+		probed:   make(chan struct{}),
+		channels: make(map[string]*waitQueue),
 	}
 }
 
-// join takes the last place in the line of channel name. The caller must ask
-// for the lock after that, before it sleeps, and leave in the end.
-func (s *waitQueues) join(name string) *waiter { return s.joinOn(name, false) }
-
-// joinOn is join on a channel whose messages, with shard, stay with the slot.
-func (s *waitQueues) joinOn(name string, shard bool) *waiter {
+// join appends a waiter to the queue of a channel. The caller must send a request
+// after that and before it sleeps, and leave in the end. A chained waiter need not
+// send that request if it relies on another wake-up: on that of the waiters before
+// it, or, where the first subscription is not confirmed yet, on that of the
+// confirmation.
+func (s *waitQueues) join(channel string, sharded, chained bool) (w *waiter, relies bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ch := s.channels[name]
-	if ch == nil {
-		ch = &waitQueue{channel: name, sharded: shard}
-		s.channels[name] = ch
+	q := s.channels[channel]
+	if q == nil {
+		q = &waitQueue{channel: channel, sharded: sharded}
+		s.channels[channel] = q
 		s.count.Add(1)
 		s.startSubscriber()
 	}
-	return ch.join()
+	w = q.join(chained)
+	return w, chained && (q.waiters[0] != w || !q.live && !q.wasLive)
 }
 
-// joinLive is join if the channel is subscribed already, else nil. It also
-// says whether others were in the line before.
-func (s *waitQueues) joinLive(name string) (p *waiter, others bool) {
+// joinExisting is join if the channel is subscribed, or, for a chained waiter, if
+// others wait for that, and else nil. It also reports whether there were others.
+func (s *waitQueues) joinExisting(channel string, chained bool) (w *waiter, others bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ch := s.channels[name]
-	if ch == nil || !ch.live {
+	q := s.channels[channel]
+	if q == nil {
 		return nil, false
 	}
-	others = len(ch.waiters) > 0
-	return ch.join(), others
-}
-
-// joinBehind is joinLive for a waiter who serves the others in the end: it
-// takes a place behind others too who wait for the subscription.
-func (s *waitQueues) joinBehind(name string) (p *waiter, others bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ch := s.channels[name]
-	if ch == nil || !ch.live && len(ch.waiters) == 0 {
+	others = len(q.waiters) > 0
+	if !q.live && !(chained && others) {
 		return nil, false
 	}
-	others = len(ch.waiters) > 0
-	p = ch.join()
-	p.chained = true
-	return p, others
+	return q.join(chained), others
 }
 
-// joinLast is join for such a waiter, who need not ask again if it will be told:
-// by those before it, or, where the server has not confirmed the subscription yet,
-// when it does.
-func (s *waitQueues) joinLast(name string) (p *waiter, served bool) {
-	p = s.joinOn(name, s.notifyMode(context.Background()) == notifyShard)
+func (q *waitQueue) join(chained bool) *waiter {
+	w := &waiter{queue: q, wake: make(chan struct{}, 1), chained: chained}
+	q.waiters = append(q.waiters, w)
+	return w
+}
+
+// leave removes a waiter. A wake-up that it has not used goes to the next, unless
+// the waiter was served by what it was woken for.
+func (s *waitQueues) leave(w *waiter, served bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.chained = true
-	return p, p.queue.waiters[0] != p || !p.queue.live && !p.queue.wasLive
-}
-
-func (ch *waitQueue) join() *waiter {
-	p := &waiter{queue: ch, wake: make(chan struct{}, 1)}
-	ch.waiters = append(ch.waiters, p)
-	return p
-}
-
-// leave gives a place up. A wake-up that was not used to take the lock is
-// passed on to the next in the line.
-func (s *waitQueues) leave(p *waiter, used bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ch := p.queue
-	for i, other := range ch.waiters {
-		if other == p {
-			ch.waiters = append(ch.waiters[:i], ch.waiters[i+1:]...)
-			break
-		}
+	q := w.queue
+	if i := slices.Index(q.waiters, w); i >= 0 {
+		q.waiters = slices.Delete(q.waiters, i, i+1)
 	}
-	if p.hold != "" {
-		ch.holdWaiters--
+	if w.hold != "" {
+		q.holds--
 	}
-	ch.idleSince = time.Now()
+	q.idleSince = time.Now()
 	select {
-	case <-p.wake:
-		if !used && p.hold == "" {
-			ch.wakeOne()
+	case <-w.wake:
+		if !served && w.hold == "" {
+			wakeSome(q.waiters, 1)
 		}
 	default:
 	}
 }
 
-// ahead is how many others stand before p in its line.
-func (s *waitQueues) ahead(p *waiter) int {
+// passOn wakes the next waiter behind w that is not awake already.
+func (s *waitQueues) passOn(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Index(p.queue.waiters, p)
+	if i := slices.Index(w.queue.waiters, w); i >= 0 {
+		wakeSome(w.queue.waiters[i+1:], 1)
+	}
 }
 
-// waiting is how many stand in the line of channel name.
-func (s *waitQueues) waiting(name string) int {
+// ahead is how many others are before w in its queue.
+func (s *waitQueues) ahead(w *waiter) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ch := s.channels[name]; ch != nil {
-		return len(ch.waiters)
+	return slices.Index(w.queue.waiters, w)
+}
+
+// waiting is how many waiters the queue of a channel has.
+func (s *waitQueues) waiting(channel string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.channels[channel]; q != nil {
+		return len(q.waiters)
 	}
 	return 0
 }
 
-// tellOne wakes the longest waiting of those who are not awake already.
-func (ch *waitQueue) wakeOne() {
-	for _, p := range ch.waiters {
-		if p.wakeUp() {
+// setHold makes w one that is woken only by messages for this hold or for all. It
+// may be called again with another hold.
+func (s *waitQueues) setHold(w *waiter, hold string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.hold == "" {
+		w.queue.holds++
+	}
+	w.hold = hold
+}
+
+// wakeSome wakes the n first waiters that are not awake already.
+func wakeSome(waiters []*waiter, n int) {
+	for _, w := range waiters {
+		if n == 0 {
 			return
 		}
-	}
-}
-
-// name makes p one that is told only of this hold, or with all others. It may
-// be called again with another hold.
-func (s *waitQueues) setHold(p *waiter, hold string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.hold == "" {
-		p.queue.holdWaiters++
-	}
-	p.hold = hold
-}
-
-// tellNamed wakes the waiter for hold, if it is here.
-func (ch *waitQueue) wakeHold(hold string) {
-	for _, p := range ch.waiters {
-		if p.hold == hold {
-			p.wakeUp()
-			return
+		if w.wakeUp() {
+			n--
 		}
 	}
 }
 
-// tellAll wakes everybody in the line.
-func (ch *waitQueue) wakeAll() {
-	for _, p := range ch.waiters {
-		p.wakeUp()
-	}
-}
-
-// toSome begins the payload of a message that is meant for as many waiters as
-// the number that follows.
-const wakeSomePrefix = "+"
-
-// tellSome wakes so many waiters, or one if that is not a number.
-func (ch *waitQueue) wakeSome(number string) {
-	n, _ := strconv.Atoi(number)
-	for range min(max(n, 1), len(ch.waiters)) {
-		ch.wakeOne()
-	}
-}
-
-// toAll is the payload of a message that is meant for every waiter.
-const wakeAllPayload = "*"
-
-// message is called when the server says that the lock is free. What it says
-// is either toAll, or the id of the hold that it is meant for, or else anything:
-// that is for whoever has waited longest.
-func (s *waitQueues) message(name, says string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ch := s.channels[name]
-	switch {
-	case ch == nil:
-	case says == wakeAllPayload:
-		ch.wakeAll()
-	case strings.HasPrefix(says, wakeSomePrefix):
-		ch.wakeSome(says[len(wakeSomePrefix):])
-	case ch.holdWaiters > 0:
-		ch.wakeHold(says)
-	default:
-		ch.wakeOne()
-	}
-}
-
-// confirmed is called when the server has confirmed a subscription: whoever
-// asked before that may have missed a message.
-func (s *waitQueues) confirmed(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ch := s.channels[name]
-	if ch == nil {
-		return
-	}
-	first := !ch.wasLive
-	ch.live, ch.wasLive = true, true
-	if !first {
-		ch.wakeAll()
-		return
-	}
-	chained := false
-	for _, p := range ch.waiters {
-		if p.chained && chained {
-			continue
-		}
-		chained = chained || p.chained
-		p.wakeUp()
-	}
-}
-
-// tell wakes p, and is false if it is awake already.
-func (p *waiter) wakeUp() bool {
+// wakeUp reports false if w is awake already.
+func (w *waiter) wakeUp() bool {
 	select {
-	case p.wake <- struct{}{}:
+	case w.wake <- struct{}{}:
 		return true
 	default:
 		return false
 	}
 }
 
-// broken is called when a connection has gone, and its subscriptions with it.
-func (s *waitQueues) broken(names map[string]bool) {
+// message is called with each message of a channel.
+func (s *waitQueues) message(channel, payload string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range names {
-		if ch := s.channels[name]; ch != nil {
-			ch.live = false
+	q := s.channels[channel]
+	if q == nil {
+		return
+	}
+	number, some := strings.CutPrefix(payload, wakeSomePrefix)
+	switch {
+	case payload == wakeAllPayload:
+		wakeSome(q.waiters, len(q.waiters))
+	case some:
+		n, _ := strconv.Atoi(number)
+		wakeSome(q.waiters, max(n, 1))
+	case q.holds > 0:
+		if i := slices.IndexFunc(q.waiters, func(w *waiter) bool { return w.hold == payload }); i >= 0 {
+			q.waiters[i].wakeUp()
+		}
+	default:
+		wakeSome(q.waiters, 1)
+	}
+}
+
+// confirmed is called when the server has confirmed a subscription: messages since
+// the waiters sent their requests may have been lost.
+func (s *waitQueues) confirmed(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.channels[channel]
+	if q == nil {
+		return
+	}
+	first := !q.wasLive
+	q.live, q.wasLive = true, true
+	chained := false
+	for _, w := range q.waiters {
+		if first && w.chained && chained {
+			continue
+		}
+		chained = chained || w.chained
+		w.wakeUp()
+	}
+}
+
+// broken is called when a connection has failed, and its subscriptions with it.
+func (s *waitQueues) broken(channels map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for channel := range channels {
+		if q := s.channels[channel]; q != nil {
+			q.live = false
 		}
 	}
 }
 
-// wanted are the channels to be subscribed, and whether their messages stay with the
-// slot; those long without waiters are dropped.
+// wanted are the channels to be subscribed, and whether their messages stay with
+// the slot; those that have had no waiters for a while are dropped.
 func (s *waitQueues) wanted(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := make(map[string]bool, len(s.channels))
-	for name, ch := range s.channels {
-		if len(ch.waiters) == 0 && now.Sub(ch.idleSince) > linger {
-			delete(s.channels, name)
+	channels := make(map[string]bool, len(s.channels))
+	for channel, q := range s.channels {
+		if len(q.waiters) == 0 && now.Sub(q.idleSince) > subscriptionLinger {
+			delete(s.channels, channel)
 			s.count.Add(-1)
 			continue
 		}
-		names[name] = ch.sharded
+		channels[channel] = q.sharded
 	}
-	return names
+	return channels
 }
 
-// look makes the keeper look at what is wanted, and starts it the first time.
-// The caller holds the mutex.
+// wants reports whether a channel has a queue.
+func (s *waitQueues) wants(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.channels[channel] != nil
+}
+
+// startSubscriber makes the subscriber look at what is wanted, and starts it the
+// first time. The caller holds the mutex.
 func (s *waitQueues) startSubscriber() {
 	if !s.running {
 		k := &subscriber{queues: s, conns: make(map[string]*subConn)}
@@ -324,10 +291,10 @@ func (s *waitQueues) startSubscriber() {
 	s.notifySubscriber()
 }
 
-// poke makes the keeper look.
+// notifySubscriber makes the subscriber look at what is wanted.
 func (s *waitQueues) notifySubscriber() {
 	select {
-	case s.wakeSubscriber <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }

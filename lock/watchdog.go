@@ -1,98 +1,105 @@
 package lock
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
 
-// watchdog knows every hold of a client and renews those that asked for no
-// lease of their own, each of them every third of its lease, many in one request.
+// watchdog knows every hold of a client and renews those that asked for no lease
+// of their own, each of them every third of its lease, many in one request.
 //
-// It never holds its mutex while it talks to a server or to a hold. A hold is
-// added before its owner knows of it and removed before its release is sent; an
-// answer that comes later finds nothing here and is dropped.
+// It never holds its mutex while it talks to a server or calls a hold. A hold is
+// added before its owner knows of it and removed before its release is sent; a
+// reply that comes later finds nothing here and is dropped.
 type watchdog struct {
 	client *Client
-	poke   chan struct{} // something is due earlier than thought
+	early  chan struct{} // something is due before the loop wakes
 
 	mu      sync.Mutex
-	holds   map[*Hold]struct{}
+	holds   map[*leaseKeeper]struct{}
+	added   uint64    // how many holds there were
 	next    time.Time // when the loop wakes
 	closed  bool
 	running bool
 }
 
-// duty is what the watchdog owes a hold. Its mutex guards it.
-type duty struct {
-	due   time.Time // zero: nothing is to be renewed
-	last  time.Time // nothing is to be renewed after that; zero: there is no end
-	busy  bool      // a renewal is on its way
-	again bool      // the last one had no answer: the next is not to come early
+// renewalState is what the watchdog knows of a hold. Its mutex guards it.
+type renewalState struct {
+	seq      uint64    // holds are renewed in the order in which they were added
+	due      time.Time // zero: it is not renewed
+	last     time.Time // it is not renewed after that; zero: there is no limit
+	inFlight bool      // a renewal was sent
+	retry    bool      // the last one got no reply: the next must not be early
 }
 
-// batch is how many holds one request renews, as in Redisson.
-const batch = 100
-
-// batches is how many requests are made of what is due at once; if there is
-// more, each renews more, for each has a goroutine.
-const batches = 16
+const (
+	// renewBatch is how many holds one request renews, as in Redisson.
+	renewBatch = 100
+	// maxRenewals is how many requests are made of what is due at once for each kind
+	// of lock; if there is more, each renews more, because each has a goroutine.
+	maxRenewals = 16
+)
 
 func newWatchdog(c *Client) *watchdog {
-	return &watchdog{client: c, poke: make(chan struct{}, 1), holds: make(map[*Hold]struct{})}
+	return &watchdog{client: c, early: make(chan struct{}, 1), holds: make(map[*leaseKeeper]struct{})}
 }
 
-// add takes charge of h, whose lease was asked for at sent. It is false after close.
-func (w *watchdog) add(h *Hold, sent time.Time) bool {
+// add registers k, whose lease was asked for at sent. It reports false after close.
+func (w *watchdog) add(k *leaseKeeper, sent time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return false
 	}
-	w.holds[h] = struct{}{}
-	if !h.auto {
+	w.holds[k] = struct{}{}
+	w.added++
+	k.renewal.seq = w.added
+	if !k.auto {
 		return true
 	}
-	h.duty.due = sent.Add(h.lease / 3)
+	k.renewal.due = sent.Add(k.lease / 3)
 	if !w.running {
 		w.next = time.Now().Add(w.client.o.Lease / 3)
 		w.running = w.client.bg.start(w.loop)
-	} else if h.duty.due.Before(w.next) {
+	} else if k.renewal.due.Before(w.next) {
 		w.wake()
 	}
 	return true
 }
 
-func (w *watchdog) remove(h *Hold) {
+func (w *watchdog) remove(k *leaseKeeper) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.holds, h)
+	delete(w.holds, k)
 }
 
 // close ends every hold.
 func (w *watchdog) close() {
 	w.mu.Lock()
 	w.closed = true
-	var holds []*Hold
-	for h := range w.holds {
-		holds = append(holds, h)
-	}
+	holds := slices.SortedFunc(maps.Keys(w.holds), bySeq)
 	w.mu.Unlock()
-	for _, h := range holds {
-		h.end(ErrClosed)
+	for _, k := range holds {
+		k.end(ErrClosed)
 	}
 }
 
+func bySeq(a, b *leaseKeeper) int { return cmp.Compare(a.renewal.seq, b.renewal.seq) }
+
 func (w *watchdog) wake() {
 	select {
-	case w.poke <- struct{}{}:
+	case w.early <- struct{}{}:
 	default:
 	}
 }
 
-// loop looks every third of the client's lease, which is what all that it renews
-// have: a hold that is taken meanwhile is due later, so nobody has to wake the
-// loop for it, and most holds have gone before it looks. It ends when nothing is held.
+// loop looks every third of the client's lease, which is the lease of all that it
+// renews: a hold that is acquired meanwhile is due later, so it need not wake the
+// loop, and most holds have ended before it looks. It ends when nothing is held.
 func (w *watchdog) loop() {
 	timer := time.NewTimer(w.client.o.Lease / 3)
 	defer timer.Stop()
@@ -100,28 +107,27 @@ func (w *watchdog) loop() {
 		select {
 		case <-w.client.bg.ctx.Done():
 			return
-		case <-w.poke:
+		case <-w.early:
 		case <-timer.C:
 		}
 		now := time.Now()
 		due, next := w.collect(now)
-		due = w.dismiss(due, now)
 		if next.IsZero() {
 			return
 		}
-		size := max(batch, (len(due)+batches-1)/batches)
-		for len(due) > 0 {
-			n := min(size, len(due))
-			w.send(due[:n:n])
-			due = due[n:]
+		due = slices.DeleteFunc(due, func(k *leaseKeeper) bool { return w.dismiss(k, now) })
+		for _, same := range partition(due, func(k *leaseKeeper) store { return k.claim.store }) {
+			for batch := range slices.Chunk(same, max(renewBatch, (len(same)+maxRenewals-1)/maxRenewals)) {
+				w.send(batch)
+			}
 		}
 		timer.Reset(next.Sub(now))
 	}
 }
 
-// collect takes out what is due now or so soon that it can go along, and says
-// when to look again; zero: there is nothing to look at any more.
-func (w *watchdog) collect(now time.Time) (due []*Hold, next time.Time) {
+// collect takes out what is due now or so soon that it can go along, and when to
+// look again; zero: nothing is held any more.
+func (w *watchdog) collect(now time.Time) (due []*leaseKeeper, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.holds) == 0 && !now.Before(w.next) {
@@ -129,84 +135,76 @@ func (w *watchdog) collect(now time.Time) (due []*Hold, next time.Time) {
 		return nil, time.Time{}
 	}
 	next = now.Add(w.client.o.Lease / 3)
-	for h := range w.holds {
-		d := &h.duty
+	for k := range w.holds {
+		r := &k.renewal
 		switch {
-		case d.due.IsZero() || d.busy:
-		// One that is asked again waits as long as it was told to: where nobody listens, every request fails at
-		// once, and without a wait the next would follow without end.
-		case d.due.Sub(now) <= h.lease/30 && !d.again || !now.Before(d.due):
-			d.busy = true
-			due = append(due, h)
-		case d.due.Before(next):
-			next = d.due
+		case r.due.IsZero() || r.inFlight:
+		// A retry is not early: where no server listens, every request fails at once,
+		// and without the wait the next would follow without end.
+		case r.due.Sub(now) <= k.lease/30 && !r.retry || !now.Before(r.due):
+			r.inFlight = true
+			due = append(due, k)
+		case r.due.Before(next):
+			next = r.due
 		}
 	}
 	w.next = next
+	slices.SortFunc(due, bySeq)
 	return due, next
 }
 
-// dismiss sends away what has been renewed for as long as it may be, to end with its
-// lease, and returns the rest.
-func (w *watchdog) dismiss(due []*Hold, now time.Time) []*Hold {
-	rest := due[:0]
-	for _, h := range due {
-		w.mu.Lock()
-		over := !h.duty.last.IsZero() && !now.Before(h.duty.last)
-		if over {
-			h.duty = duty{}
-		}
-		w.mu.Unlock()
-		if over {
-			h.arm()
-			continue
-		}
-		rest = append(rest, h)
+// dismiss reports whether k has been renewed for as long as it may be; then it
+// ends with its lease.
+func (w *watchdog) dismiss(k *leaseKeeper, now time.Time) bool {
+	w.mu.Lock()
+	over := !k.renewal.last.IsZero() && !now.Before(k.renewal.last)
+	if over {
+		k.renewal = renewalState{seq: k.renewal.seq}
 	}
-	return rest
+	w.mu.Unlock()
+	if over {
+		k.arm()
+	}
+	return over
 }
 
-// send renews holds in one request, beside all others that are on their way: a
-// server that hangs must not keep the rest from being renewed.
-func (w *watchdog) send(holds []*Hold) {
+// send renews holds of one kind in one request, beside all others that are in
+// flight: a server that hangs must not keep the rest from being renewed.
+func (w *watchdog) send(holds []*leaseKeeper) {
 	w.client.bg.start(func() {
 		limit := holds[0].lease
 		claims := make([]claim, len(holds))
-		for i, h := range holds {
-			h.arm()
-			claims[i] = h.claim
-			limit = min(limit, h.lease)
+		for i, k := range holds {
+			k.arm()
+			claims[i] = k.claim
+			limit = min(limit, k.lease)
 		}
 		ctx, cancel := context.WithTimeout(w.client.bg.ctx, limit/3)
 		defer cancel()
-		for i, r := range w.client.store.renew(ctx, claims) {
+		for i, r := range claims[0].store.renew(ctx, claims) {
 			w.settle(holds[i], r)
 		}
 		w.wake()
 	})
 }
 
-// settle takes the answer for h: another turn in a third of the lease, soon
-// again if there was none, and the end if the hold is gone.
-func (w *watchdog) settle(h *Hold, r renewal) {
-	due := r.sent.Add(h.lease / 3)
+// settle applies the reply for k: the next renewal is in a third of the lease, or
+// soon if there was no reply.
+func (w *watchdog) settle(k *leaseKeeper, r renewal) {
+	due := r.sent.Add(k.lease / 3)
 	if r.err != nil {
-		due = time.Now().Add(min(w.client.backoff(), h.lease/10))
+		due = time.Now().Add(min(w.client.backoff(), k.lease/10))
 	}
 	w.mu.Lock()
-	_, here := w.holds[h]
-	if here {
-		h.duty = duty{due: due, last: h.duty.last, again: r.err != nil}
+	_, held := w.holds[k]
+	if held {
+		k.renewal.due, k.renewal.inFlight, k.renewal.retry = due, false, r.err != nil
 	}
 	w.mu.Unlock()
-	if !here || r.err != nil {
-		return // released or lost meanwhile, or to be asked again
+	if !held || r.err != nil {
+		return // released or lost meanwhile, or to be retried
 	}
-	if h.settle(r) != nil {
-		return
-	}
-	h.emit(Renewed, time.Time{}, nil)
-	if w.client.o.OnRenewed != nil {
-		w.client.o.OnRenewed(h)
+	if k.settle(r, k.lease) == nil {
+		k.holder.onRenewed()
 	}
 }

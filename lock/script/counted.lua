@@ -1,15 +1,15 @@
--- Begins every script of the kinds that count: semaphores and latches.
--- KEYS[1] is the hash that counts; its field kind says what it is.
+-- What the scripts of semaphores and latches share. KEYS[1] is the hash that counts; its field kind
+-- says what it is.
 
--- Whether a hash of this kind is there. The write that changes nothing makes a
--- replica that lags refuse, instead of answering from what it does not know yet.
-local function find(kind)
+-- Whether a hash of this kind exists. The write that changes nothing makes a replica that lags refuse,
+-- instead of replying from what it does not know yet.
+local function exists(kind)
   redis.call('HDEL', KEYS[1], '')
-  local is = redis.call('HGET', KEYS[1], 'kind')
-  if is == kind then
+  local found = redis.call('HGET', KEYS[1], 'kind')
+  if found == kind then
     return true
   end
-  if is or redis.call('EXISTS', KEYS[1]) == 1 then
+  if found or redis.call('EXISTS', KEYS[1]) == 1 then
     error({err = 'FOREIGN the key holds something that is not a ' .. kind})
   end
   return false
@@ -19,46 +19,47 @@ local function number(field)
   return tonumber(redis.call('HGET', KEYS[1], field))
 end
 
--- The server's clock, never the asker's: a client whose clock is fast would
--- take back what others hold.
+-- The server's clock in µs. By the clock of a client that is fast, permits of others would expire
+-- early.
 local function clock()
   local t = redis.call('TIME')
   return tonumber(t[1]) * 1000000 + tonumber(t[2])
 end
 
--- Wakes as many waiters as there are permits.
+-- Wakes as many waiters as there are free permits.
 local function wake(channel, free)
   if free > 0 then
     redis.call('PUBLISH', channel, '+' .. string.format('%d', free))
   end
 end
 
--- What was answered to this request before, as a list of integers, or nothing.
-local function answered(tombstone)
+-- The reply that a request got before, if it has arrived before.
+local function repeated(tombstone)
   local text = redis.call('GET', tombstone)
   if not text then
     return nil
   end
-  local list = {}
+  local reply = {}
   for n in string.gmatch(text, '%S+') do
-    list[#list + 1] = tonumber(n)
+    reply[#reply + 1] = tonumber(n)
   end
-  return list
+  return reply
 end
 
-local function answer(tombstone, life, list)
+-- Keeps a reply in the tombstone of its request, and returns it.
+local function keep(tombstone, ttl, reply)
   local text = {}
-  for i, n in ipairs(list) do
+  for i, n in ipairs(reply) do
     text[i] = string.format('%d', n)
   end
-  redis.call('SET', tombstone, table.concat(text, ' '), 'PX', life)
-  return list
+  redis.call('SET', tombstone, table.concat(text, ' '), 'PX', ttl)
+  return reply
 end
 
--- Takes back what was leased and is over.
-local function reclaim(permits, channel, now)
+-- Takes back the permits of pool whose lease has expired; now is in ms.
+local function reclaim(pool, permits, channel, now)
   local n = redis.call('ZREMRANGEBYSCORE', permits, '-inf', now)
   if n > 0 then
-    wake(channel, redis.call('HINCRBY', KEYS[1], 'free', n))
+    wake(channel, redis.call('HINCRBY', pool, 'free', n))
   end
 end

@@ -1,12 +1,11 @@
--- Takes a fair mutex from whoever has it; it goes to the first in the queue.
--- Comes after fair_queue.lua.
+-- Takes a fair mutex from its owner; the first in the queue gets it. Comes after fair_queue.lua.
 --
--- Answer: 1, or 0 if nobody had it
+-- Reply: OK, or NOT_HELD
 redis.call('LLEN', KEYS[3])
 redis.call('ZCARD', KEYS[4])
 if not redis.call('HGET', KEYS[1], 'owner') then
-  return 0
+  return NOT_HELD
 end
 redis.call('DEL', KEYS[1])
 handOver()
-return 1
+return OK

@@ -1,17 +1,16 @@
 -- What all scripts of a fair mutex share. Comes after mint.lua. An entry of the queue is a hold, a
--- blank, and the owner: all that is needed to give the lock to one who is away.
+-- blank, and the owner: all that is needed to grant the lock to a waiter that is not connected.
 --
--- KEYS: lock, tombstone of this hold, queue, waiters, token counter, channel
+-- KEYS: lock, tombstone of the hold, queue, deadlines of the waiters, token counter, channel
 --
--- Times are the server's own, in milliseconds: by a client's clock that is
--- wrong, the waiters of others would die too early or never.
+-- All times are the server's, in ms: by the clock of a client that is wrong, waiters of others would
+-- expire too early or never.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- Makes the queue and the set of deadlines agree again, should somebody have
--- removed from one alone (redisson#5989: an entry without a deadline stopped
--- every script). An entry that one of them lacks is not waiting: its waiter
--- takes its place anew at its next heartbeat.
+-- Makes the queue and the deadlines agree, in case only one of them was changed from outside
+-- (redisson#5989: an entry without a deadline stopped every script). An entry that one of them lacks
+-- is dropped: its waiter queues again at its next heartbeat.
 local function agree()
   if redis.call('LLEN', KEYS[3]) == redis.call('ZCARD', KEYS[4]) then
     return
@@ -31,7 +30,8 @@ local function agree()
   end
 end
 
--- Skips those at the head whose heartbeat has ended, and says who is first now.
+-- Drops the waiters at the head whose heartbeat has expired, and returns the first that is left and
+-- for how long it counts as alive.
 local function first()
   agree()
   local entry = redis.call('LINDEX', KEYS[3], 0)
@@ -47,16 +47,16 @@ local function first()
   return false
 end
 
--- Gives the free lock to owner. A fencing token is minted for each grant.
-local function give(hold, owner, lease)
+-- Grants the free lock to owner, with a new fencing token.
+local function grant(hold, owner, lease)
   local token = mint(KEYS[5])
   redis.call('HSET', KEYS[1], 'owner', owner, 'count', 1, 'token', token, 'h:' .. hold, 1)
   redis.call('PEXPIRE', KEYS[1], lease)
   return token
 end
 
--- Hands the free lock to the first in the queue and tells him; nobody can get
--- in between. The grant waits for him as long as his place would have been kept.
+-- Grants the free lock to the first in the queue and wakes it; no other client can get in between.
+-- The grant lasts as long as the waiter's place in the queue would have.
 local function handOver()
   local entry, left = first()
   if not entry then
@@ -66,7 +66,7 @@ local function handOver()
   local hold = string.sub(entry, 1, blank - 1)
   redis.call('LPOP', KEYS[3])
   redis.call('ZREM', KEYS[4], entry)
-  give(hold, string.sub(entry, blank + 1), left)
+  grant(hold, string.sub(entry, blank + 1), left)
   redis.call('HSET', KEYS[1], 'granted', hold)
   redis.call('PUBLISH', KEYS[6], hold)
 end

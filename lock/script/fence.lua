@@ -1,5 +1,4 @@
--- Stands before the script of a guarded resource, and refuses whoever comes with
--- an older token than one that was here.
+-- Comes before the script of a guarded resource, and refuses a token older than one it has seen.
 --
 -- KEYS: those of the script, then the guard
 -- ARGV: those of the script, then the token in decimal

@@ -1,16 +1,16 @@
--- Takes a lock from whoever has it.
+-- Takes a mutex from its owner.
 --
 -- KEYS: lock, channel of the lock
--- Answer: 1, or 0 if nobody had it
+-- Reply: OK, or NOT_HELD
 if not redis.call('HGET', KEYS[1], 'owner') then
   if redis.call('EXISTS', KEYS[1]) == 1 then
     return redis.error_reply('FOREIGN the key holds a hash that is not a lock')
   end
-  return 0
+  return NOT_HELD
 end
 redis.call('DEL', KEYS[1])
--- Who waits behind others has left no mark in this hash. A server without SPUBLISH
--- (before Redis 7.0) has no waiters who want it.
+-- Not every waiter has left a mark in this hash. On a server without SPUBLISH (before Redis 7.0) no
+-- waiter expects one.
 redis.call('PUBLISH', KEYS[2], '0')
 redis.pcall('SPUBLISH', KEYS[2], '0')
-return 1
+return OK

@@ -1,15 +1,16 @@
--- Removes a latch; its waiters are told.
+-- Removes a latch and wakes its waiters.
 --
--- KEYS: latch, tombstone of this request, channel
--- ARGV: TTL of the tombstone in ms
--- Answer: {1}: removed; {0}: it was not there
-local before = answered(KEYS[2])
+-- KEYS: latch, tombstone of the request, channel
+-- ARGV: TTL of the tombstone
+-- Reply: {OK}; or {ABSENT}
+local before = repeated(KEYS[2])
 if before then
   return before
 end
-local n = 0
-if find('latch') then
-  n = redis.call('DEL', KEYS[1])
+local code = ABSENT
+if exists('latch') then
+  redis.call('DEL', KEYS[1])
   redis.call('PUBLISH', KEYS[3], '*')
+  code = OK
 end
-return answer(KEYS[2], ARGV[1], {n})
+return keep(KEYS[2], ARGV[1], {code})

@@ -1,20 +1,19 @@
--- Says how a latch stands.
+-- Reports the state of a latch.
 --
 -- KEYS: latch
 -- ARGV: generation or "0" for the present one
--- Answer: {code, count, generation}
---   code  1: open; 0: counting; -2: there is no latch; -4: there is another, the one meant was deleted
-if not find('latch') then
-  return {-2, 0, 0}
+-- Reply: {OK, 0, generation}: open; {REFUSED, count, generation}: counting; ABSENT; or REARMED
+if not exists('latch') then
+  return ABSENT
 end
 local gen, want, count = number('gen'), tonumber(ARGV[1]), number('count')
 if want ~= 0 and want ~= gen then
   if want >= number('since') and want < gen then
-    return {1, 0, want}
+    return {OK, 0, want}
   end
-  return {-4, count, gen}
+  return REARMED
 end
 if count == 0 then
-  return {1, 0, gen}
+  return {OK, 0, gen}
 end
-return {0, count, gen}
+return {REFUSED, count, gen}

@@ -1,13 +1,11 @@
--- Mints a fencing token: greater than the one before, and no less than the
--- server's clock in microseconds.
+-- Mints a fencing token: greater than the one before, and no less than the server's clock in
+-- microseconds.
 --
--- A mere counter is as volatile as the lock: a replica that is promoted without
--- having heard of the last grants would mint their numbers once more. The clock
--- makes up for what it has not heard, as long as its own is not behind by more
--- than has passed since those grants; where the counter is ahead, it counts on.
--- For the same reason the counter may be forgotten after a day without a grant
--- (redisson#6510: 25 million counters were never removed). Microseconds fit
--- into a Lua number without loss until the year 2255.
+-- A mere counter is as volatile as the lock: a promoted replica that missed the last grants would mint
+-- their tokens again. The clock covers what it missed, unless that clock is behind by more than has
+-- passed since those grants. For the same reason the counter may expire after a day without a grant
+-- (redisson#6510: 25 million counters were never removed). Microseconds fit into a Lua number exactly
+-- until the year 2255.
 local function mint(counter)
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
@@ -18,4 +16,3 @@ local function mint(counter)
   redis.call('SET', counter, before + 1, 'PX', 86400000)
   return before + 1
 end
-

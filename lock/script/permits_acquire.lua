@@ -1,48 +1,47 @@
--- Takes leased permits, all or none; their ids are chosen by the asker.
+-- Acquires leased permits, all or none. The ids of the permits are the hold, a dot, and 1 to n.
 --
--- KEYS: semaphore, permits, tombstone of this hold, channel
--- ARGV: lease in ms, ids
--- Answer: {code, free or total, ms until the next lease is over, or 0}
---   code  as in semaphore_acquire.lua
+-- KEYS: semaphore, tombstone of the hold, permits, channel
+-- ARGV: hold, lease, n
+-- Reply: {OK, free}; {REFUSED, free, ms until the next lease expires}: too few are free; RELEASED; ABSENT; or
+--        {OUT_OF_RANGE, total}
 --
--- A request that arrives twice finds its own ids; it is promised a whole
--- lease again, for its asker counts from then.
-if not find('permits') then
-  return {-2, 0, 0}
+-- A request that arrives twice finds its own permits. It is promised a whole lease again, since its
+-- client counts from then.
+if not exists('permits') then
+  return ABSENT
 end
 local now = clock() / 1000
-reclaim(KEYS[2], KEYS[4], now)
-local over = now + tonumber(ARGV[1])
-local n = #ARGV - 1
+reclaim(KEYS[1], KEYS[3], KEYS[4], now)
+local prefix, deadline, n = ARGV[1] .. '.', now + tonumber(ARGV[2]), tonumber(ARGV[3])
 local free = number('free')
-if redis.call('EXISTS', KEYS[3]) == 1 then
-  return {-1, free, 0}
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  return RELEASED
 end
-if redis.call('ZSCORE', KEYS[2], ARGV[2]) then
-  for i = 2, #ARGV do
-    if not redis.call('ZSCORE', KEYS[2], ARGV[i]) then
-      return {-1, free, 0} -- somebody took a part of them away
+if redis.call('ZSCORE', KEYS[3], prefix .. 1) then
+  for i = 1, n do
+    if not redis.call('ZSCORE', KEYS[3], prefix .. i) then
+      return RELEASED -- some of them were released by force
     end
   end
-  for i = 2, #ARGV do
-    redis.call('ZADD', KEYS[2], 'GT', over, ARGV[i])
+  for i = 1, n do
+    redis.call('ZADD', KEYS[3], 'GT', deadline, prefix .. i)
   end
-  return {1, free, 0}
+  return {OK, free}
 end
 local total = number('total')
 if n > total then
-  return {-3, total, 0}
+  return {OUT_OF_RANGE, total}
 end
 if n > free then
-  local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
   local left = 0
   if first[2] then
     left = math.ceil(tonumber(first[2]) - now)
   end
-  return {0, free, left}
+  return {REFUSED, free, left}
 end
-for i = 2, #ARGV do
-  redis.call('ZADD', KEYS[2], over, ARGV[i])
+for i = 1, n do
+  redis.call('ZADD', KEYS[3], deadline, prefix .. i)
 end
 redis.call('HINCRBY', KEYS[1], 'free', -n)
-return {1, free - n, 0}
+return {OK, free - n}

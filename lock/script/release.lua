@@ -1,23 +1,23 @@
--- Gives one hold back; the last one frees the lock and wakes a waiter, if one has left its mark.
--- Comes after a line that says how long a tombstone lives.
+-- Releases one hold of a mutex; the last one frees the lock, and publishes that if a waiter has left a
+-- mark. Comes after a line that defines defaultTTL.
 --
--- KEYS: lock, tombstone of this hold, channel of the lock; then, if there is one, a tombstone that nobody asks for any more
--- ARGV: hold; then, if they say anything: owner (else the hold is its own), and "w" (by PUBLISH) or "W"
---       (by SPUBLISH) to say that the lock is free even if nobody has left such a mark
--- Answer: holds that are left to the owner; -1: not held; -2: not held, and another owner has the lock
+-- KEYS: lock, tombstone of the hold, channel of the lock; if there is one: an old tombstone to remove
+-- ARGV: hold; each of the rest may be left out with those after it: TTL of the tombstone (defaultTTL),
+--       owner (the hold is its own), flags: "w" (PUBLISH) or "W" (SPUBLISH) to publish without a mark
+-- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
 --
--- The tombstone remembers the answer, so that a request that arrives twice is
--- answered twice alike (redisson#4871). It is left behind even when nothing was
--- held: an acquire of this hold that is still on its way must not land later.
--- A hold that is there has no tombstone. One that is not may be the view of a replica
--- that is behind: the first command then is a write, which a replica refuses.
+-- The tombstone keeps the reply, so that a request that arrives twice gets the same (redisson#4871). It
+-- is left even if nothing was held: an acquire of this hold that is still on its way must not be
+-- granted later. A hold that exists has no tombstone. One that does not may be the view of a replica
+-- that lags: then the first command is a write, which a replica refuses.
 local field = 'h:' .. ARGV[1]
+local ttl = ARGV[2] or defaultTTL
 local lock = redis.call('HMGET', KEYS[1], 'count', field, 'notify')
 if lock[1] == '1' and lock[2] then
-  redis.call('SET', KEYS[2], '0', 'PX', life)
+  redis.call('SET', KEYS[2], '0', 'PX', ttl)
   redis.call('DEL', KEYS[1], KEYS[4] or KEYS[1])
-  if lock[3] or ARGV[3] then
-    local marks = (lock[3] or '') .. (ARGV[3] or '')
+  if lock[3] or ARGV[4] then
+    local marks = (lock[3] or '') .. (ARGV[4] or '')
     if string.find(marks, 'w', 1, true) then
       redis.call('PUBLISH', KEYS[3], '0')
     end
@@ -28,19 +28,19 @@ if lock[1] == '1' and lock[2] then
   return 0
 end
 
-local before = redis.call('SET', KEYS[2], '-1', 'PX', life, 'NX', 'GET')
+local before = redis.call('SET', KEYS[2], NOT_HELD, 'PX', ttl, 'NX', 'GET')
 if before then
   return tonumber(before)
 end
-local left = -1
+local left = NOT_HELD
 if lock[2] then
   redis.call('HDEL', KEYS[1], field)
   left = redis.call('HINCRBY', KEYS[1], 'count', -1)
 else
   local owner = redis.call('HGET', KEYS[1], 'owner')
-  if owner and owner ~= (ARGV[2] or ARGV[1]) then
-    left = -2
+  if owner and owner ~= (ARGV[3] or ARGV[1]) then
+    left = NOT_OWNER
   end
 end
-redis.call('SET', KEYS[2], left, 'PX', life)
+redis.call('SET', KEYS[2], left, 'PX', ttl)
 return left

@@ -1,9 +1,9 @@
--- Prolongs the leases of several holds.
+-- Renews the leases of several holds of mutexes.
 --
--- KEYS: locks
--- ARGV: hold and lease in ms, once for each lock
--- Answer: for each lock 1 (prolonged) or 0 (this hold has ended)
-local answers = {}
+-- KEYS: the lock of each hold
+-- ARGV: hold and lease of each
+-- Reply: OK, and then for each hold OK or NOT_HELD
+local reply = {OK}
 for i = 1, #KEYS do
   local hold = 'h:' .. ARGV[2 * i - 1]
   local lease = tonumber(ARGV[2 * i])
@@ -11,16 +11,15 @@ for i = 1, #KEYS do
     if redis.call('PTTL', KEYS[i]) < lease then
       redis.call('PEXPIRE', KEYS[i], lease)
     end
-    answers[i] = 1
+    reply[i + 1] = OK
   else
-    -- Only a master may say that a hold has ended; a replica that lags is made
-    -- to refuse by a write that changes nothing. A key of another type must not
-    -- stop the renewal of its neighbours, hence pcall.
-    local proof = redis.pcall('HDEL', KEYS[i], hold)
-    if type(proof) == 'table' and proof.err and string.find(proof.err, 'READONLY', 1, true) then
-      return proof
+    -- Only a master may say that a hold has ended: a write that changes nothing makes a replica that
+    -- lags refuse. pcall, because a key of another type must not stop the renewal of the others.
+    local written = redis.pcall('HDEL', KEYS[i], hold)
+    if type(written) == 'table' and written.err and string.find(written.err, 'READONLY', 1, true) then
+      return written
     end
-    answers[i] = 0
+    reply[i + 1] = NOT_HELD
   end
 end
-return answers
+return reply

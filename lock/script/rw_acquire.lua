@@ -1,68 +1,63 @@
--- Takes a readers-writer lock for one hold, or says when to ask again. Comes
--- after mint.lua and rw_state.lua.
+-- Acquires a readers-writer lock for one hold. Comes after mint.lua and rw_state.lua.
 --
--- ARGV: owner, hold, lease in ms, "r" or "w", for how many ms readers are to be
---   kept away from a writer that waits without a heartbeat (0: they are not),
---   "1" to refuse an owner that has the lock in whatever way
--- Answer: {granted, count, token, ttl}
---   granted  1: held by this hold; 0: not; -1: this hold was given back before;
---            -2: the owner reads, and would wait for itself to write;
---            -3: the owner has it, and must not have it twice
---   count    holds of this kind that the owner has
---   ttl      ms until it is worth asking again, negative: no end is known
-local owner, hold, lease, kind, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+-- ARGV: hold, lease, owner, flags ("n" refuses an owner that has the lock in either mode), "r" or "w",
+--       for how many ms a waiting writer keeps readers out without a heartbeat (0: it does not)
+-- Reply: {OK, token, count}; {REFUSED, 0, 0, ttl}; RELEASED; REENTERED; or UPGRADE
+--   count    holds of this mode that the owner has
+--   ttl      ms after which it is worth retrying, negative: no end is known
+local hold, lease, owner, mode, keep = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[5], tonumber(ARGV[6])
 local field = 'h:' .. hold
 local mine = 'r:' .. owner
 
-if redis.call('HEXISTS', KEYS[1], field) == 0 and redis.call('EXISTS', KEYS[4]) == 1 then
-  return {-1, 0, 0, 0}
+if redis.call('HEXISTS', KEYS[1], field) == 0 and redis.call('EXISTS', KEYS[2]) == 1 then
+  return RELEASED
 end
 purge()
-local mode = redis.call('HGET', KEYS[1], 'mode')
+local held = redis.call('HGET', KEYS[1], 'mode')
 local writer = redis.call('HGET', KEYS[1], 'writer')
 local reading = redis.call('HEXISTS', KEYS[1], mine) == 1
 local known = redis.call('HEXISTS', KEYS[1], field) == 1
 
-if not known and ARGV[6] == '1' and (reading or writer == owner) then
-  return {-3, 0, 0, 0}
+if not known and ARGV[4] == 'n' and (reading or writer == owner) then
+  return REENTERED
 end
 if not known and writer ~= owner then
-  if kind == 'w' and reading then
-    return {-2, 0, 0, 0}
+  if mode == 'w' and reading then
+    return UPGRADE
   end
-  if writer or kind == 'w' and mode then
-    if kind == 'w' and keep > 0 then
-      redis.call('ZADD', KEYS[3], now + keep, hold)
-      if redis.call('PTTL', KEYS[3]) < keep then
-        redis.call('PEXPIRE', KEYS[3], keep)
+  if writer or mode == 'w' and held then
+    if mode == 'w' and keep > 0 then
+      redis.call('ZADD', KEYS[4], now + keep, hold)
+      if redis.call('PTTL', KEYS[4]) < keep then
+        redis.call('PEXPIRE', KEYS[4], keep)
       end
     end
-    return {0, 0, 0, redis.call('PTTL', KEYS[1])}
+    return {REFUSED, 0, 0, redis.call('PTTL', KEYS[1])}
   end
-  if kind == 'r' and not reading then
-    local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if mode == 'r' and not reading then
+    local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
     if last[2] then
-      return {0, 0, 0, tonumber(last[2]) - now}
+      return {REFUSED, 0, 0, tonumber(last[2]) - now}
     end
   end
 end
 
--- A fencing token is minted for each grant to a writer, and kept on re-entry; a
--- reader has that of the last writer, so that a resource which has seen a later
--- writer can refuse it. Where that one is forgotten, the reader's is newer.
+-- A fencing token is minted for each grant to a writer, and kept on re-entry. A reader gets that of the
+-- last writer, so that a resource that has seen a later writer can refuse it, or a new one if that has
+-- expired.
 local token
-if kind == 'w' and writer then
+if mode == 'w' and writer then
   token = tonumber(redis.call('HGET', KEYS[1], 'token'))
-elseif kind == 'w' then
+elseif mode == 'w' then
   token = mint(KEYS[5])
 else
   token = tonumber(redis.call('GET', KEYS[5])) or mint(KEYS[5])
 end
-if not mode then
+if not held then
   redis.call('HSET', KEYS[1], 'mode', 'read', 'reads', 0, 'writes', 0)
 end
-if not known and kind == 'w' then
-  redis.call('ZREM', KEYS[3], hold)
+if not known and mode == 'w' then
+  redis.call('ZREM', KEYS[4], hold)
   redis.call('HSET', KEYS[1], 'mode', 'write', 'writer', owner, 'token', token, field, 'w ' .. owner)
   redis.call('HINCRBY', KEYS[1], 'writes', 1)
 elseif not known then
@@ -70,10 +65,10 @@ elseif not known then
   redis.call('HINCRBY', KEYS[1], 'reads', 1)
   redis.call('HINCRBY', KEYS[1], mine, 1)
 end
--- A request that comes again is promised a whole lease from then on.
-redis.call('ZADD', KEYS[2], 'GT', now + lease, hold)
+-- A repeated request is promised a whole lease from now on.
+redis.call('ZADD', KEYS[3], 'GT', now + lease, hold)
 expire()
-if kind == 'w' then
+if mode == 'w' then
   mine = 'writes'
 end
-return {1, tonumber(redis.call('HGET', KEYS[1], mine)), token, 0}
+return {OK, token, tonumber(redis.call('HGET', KEYS[1], mine))}

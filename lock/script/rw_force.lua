@@ -1,9 +1,9 @@
--- Takes a readers-writer lock from all who have it. Comes after rw_state.lua.
+-- Takes a readers-writer lock from all owners. Comes after rw_state.lua.
 --
--- Answer: 1, or 0 if nobody had it
-if redis.call('DEL', KEYS[1], KEYS[2]) == 0 then
-  return 0
+-- Reply: OK, or NOT_HELD
+if redis.call('DEL', KEYS[1], KEYS[3]) == 0 then
+  return NOT_HELD
 end
 wakeReaders()
 redis.call('PUBLISH', KEYS[7], '0')
-return 1
+return OK

@@ -1,17 +1,17 @@
--- Gives holds of a semaphore without leases back.
+-- Releases holds of a semaphore without leases.
 --
--- KEYS: semaphore, tombstone of this request, channel
--- ARGV: TTL of the tombstone in ms, holds
--- Answer: {permits given back, holds that were held}
+-- KEYS: semaphore, tombstone of the request, channel
+-- ARGV: TTL of the tombstone, holds
+-- Reply: {OK, permits released, holds that were held}
 --
--- The tombstone is left behind even when nothing was held: an acquire of this hold
--- that is still on its way must not land later.
-local before = answered(KEYS[2])
+-- The tombstone is left even if nothing was held: an acquire of this hold that is still on its way must
+-- not be granted later.
+local before = repeated(KEYS[2])
 if before then
   return before
 end
 local permits, holds = 0, 0
-if find('semaphore') then
+if exists('semaphore') then
   for i = 2, #ARGV do
     local n = redis.call('HGET', KEYS[1], 'h:' .. ARGV[i])
     if n then
@@ -24,4 +24,4 @@ if find('semaphore') then
     wake(KEYS[3], redis.call('HINCRBY', KEYS[1], 'free', permits))
   end
 end
-return answer(KEYS[2], ARGV[1], {permits, holds})
+return keep(KEYS[2], ARGV[1], {OK, permits, holds})

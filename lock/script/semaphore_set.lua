@@ -1,44 +1,42 @@
--- Sets or changes how many permits a semaphore has, of either kind.
+-- Sets or changes how many permits a semaphore of either kind has.
 --
--- KEYS: semaphore, permits, tombstone of this request, channel
--- ARGV: kind, how ("try", "set" or "add"), permits, TTL of the tombstone in ms
--- Answer: {code, total}
---   code  1: done; 0: "try", and it was set before; -2: "add", and nobody has set it; -3: less than none
+-- KEYS: semaphore, tombstone of the request, permits, channel
+-- ARGV: TTL of the tombstone, kind, how ("try", "set" or "add"), permits
+-- Reply: {OK, total}; {REFUSED, total}: "try", and it was set up before; {ABSENT}: "add", and it was
+--        not set up; or {OUT_OF_RANGE, total}: fewer than none
 --
--- The tombstone makes a request that arrives twice count once (redisson's addPermits
--- counts it twice).
-local before = answered(KEYS[3])
+-- The tombstone makes a request that arrives twice count once (redisson's addPermits counts it twice).
+local before = repeated(KEYS[2])
 if before then
   return before
 end
 
-local there = find(ARGV[1])
-local n = tonumber(ARGV[3])
-if not there then
-  if ARGV[2] == 'add' then
-    return answer(KEYS[3], ARGV[4], {-2, 0})
+local kind, how, n = ARGV[2], ARGV[3], tonumber(ARGV[4])
+if not exists(kind) then
+  if how == 'add' then
+    return keep(KEYS[2], ARGV[1], {ABSENT})
   end
-  -- Somebody removed the hash alone: what is leased is leased.
-  local free = n - redis.call('ZCARD', KEYS[2])
-  redis.call('HSET', KEYS[1], 'kind', ARGV[1], 'total', n, 'free', free)
+  -- If the hash alone was removed, permits may still be leased.
+  local free = n - redis.call('ZCARD', KEYS[3])
+  redis.call('HSET', KEYS[1], 'kind', kind, 'total', n, 'free', free)
   wake(KEYS[4], free)
-  return answer(KEYS[3], ARGV[4], {1, n})
+  return keep(KEYS[2], ARGV[1], {OK, n})
 end
 
 local total = number('total')
-if ARGV[2] == 'try' then
-  return answer(KEYS[3], ARGV[4], {0, total})
+if how == 'try' then
+  return keep(KEYS[2], ARGV[1], {REFUSED, total})
 end
 local more = n
-if ARGV[2] == 'set' then
+if how == 'set' then
   more = n - total
 end
 if total + more < 0 then
-  return answer(KEYS[3], ARGV[4], {-3, total})
+  return keep(KEYS[2], ARGV[1], {OUT_OF_RANGE, total})
 end
 redis.call('HINCRBY', KEYS[1], 'total', more)
 local free = redis.call('HINCRBY', KEYS[1], 'free', more)
 if more > 0 then
   wake(KEYS[4], free)
 end
-return answer(KEYS[3], ARGV[4], {1, total + more})
+return keep(KEYS[2], ARGV[1], {OK, total + more})

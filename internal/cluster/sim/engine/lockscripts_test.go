@@ -22,49 +22,48 @@ const lockFolder = "../../../../lock"
 func lockScripts(t testing.TB) []lockScript {
 	t.Helper()
 	fair := "{L} {P} {Q} {W} {T} {c}"
-	rw := "{L} {W} {Q} {P} {T} {c} {c}"
-	ask := "{H} [{lease}|{lease} {o}|{lease} {o} s|{lease} {o} w|{lease} {o} sW]"
+	rw := "{L} {P} {W} {Q} {T} {c} {c}"
+	acquire := "{H} [{lease}|{lease} {o}|{lease} {o} n|{lease} {o} w|{lease} {o} nW]"
 	heads := map[string]string{ // common prefixes of scripts in package lock
-		"acquire": "local standard = '5000'\n", "mint acquire": "local standard = '5000'\n",
-		"release": "local life = '1000'\n",
+		"acquire": "local defaultLease = '5000'\n", "mint acquire": "local defaultLease = '5000'\n",
+		"release": "local defaultTTL = '1000'\n",
 	}
 	var all []lockScript
 	for _, row := range [][3]string{
-		{"acquire", "{L} {P}", ask},
-		{"mint acquire", "{L} {P} {T}", ask},
-		{"release", "{L} {P} {c} [{P}]", "{H} [{o}|{o} w|{o} W|{o} wW]"},
+		{"acquire", "{L} {P}", acquire},
+		{"mint acquire", "{L} {P} {T}", acquire},
+		{"release", "{L} {P} {c} [{P}]", "{H} [{lease} {o}|{lease} {o} w|{lease} {o} W|{lease} {o} wW]"},
 		{"renew", "{L} {L}", "{H} {lease} {H} {lease}"},
 		{"inspect", "{L}", ""},
 		{"force", "{L} {c}", ""},
-		{"mint fair_queue fair_acquire", fair, "{o} {H} {lease} {lease} (0|1) (0|1)"},
-		{"mint fair_queue fair_release", fair, "{H} {o} {lease}"},
-		{"mint fair_queue fair_queue_of", fair, ""},
+		{"mint fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
+		{"mint fair_queue fair_release", fair, "{H} {lease} {o}"},
+		{"mint fair_queue fair_waiters", fair, ""},
 		{"mint fair_queue fair_force", fair, ""},
-		{"mint rw_state rw_acquire", rw, "{o} {H} {lease} (r|w) (0|5000)"},
-		{"rw_state rw_release", rw, "{H} {o} {lease}"},
+		{"mint rw_state rw_acquire", rw, "{H} {lease} {o} (n|{v}) (r|w) (0|5000)"},
+		{"rw_state rw_release", rw, "{H} {lease} {o}"},
 		{"rw_state rw_force", rw, ""},
 		{"rw_state rw_inspect", rw, ""},
 		{"rw_renew", "{L} {W}", "{H} {lease}"},
-		{"counted semaphore_set", "{L} {W} {P} {c}", "(semaphore|permits) (try|set|add) (1|2|3|-1) {lease}"},
+		{"counted semaphore_set", "{L} {P} {W} {c}", "{lease} (semaphore|permits) (try|set|add) (1|2|3|-1)"},
 		{"counted semaphore_acquire", "{L} {P}", "{H} (1|2|5)"},
 		{"counted semaphore_release", "{L} {P} {c}", "{lease} {H} [{H}]"},
 		{"counted semaphore_state", "{L} {W} {c}", "(semaphore|permits)"},
-		{"counted permits_acquire", "{L} {W} {P} {c}", "{lease} {H} [{H}]"},
-		{"counted permits_release", "{L} {W} {P} {c}", "{lease} {H} [{H}]"},
-		{"counted permits_renew", "{L} {W} {c}", "{lease} {H} [{H}]"},
-		{"counted latch_arm", "{L} {P} {c}", "(1|2|3) {lease}"},
-		{"counted latch_count", "{L} {P} {c}", "{H} 0 {lease}"},
+		{"counted permits_acquire", "{L} {P} {W} {c}", "{H} {lease} (1|2)"},
+		{"counted permits_release", "{L} {P} {W} {c}", "{lease} {H}.1 [{H}.2]"},
+		{"counted permits_renew", "{L} {W} {c} {L} {W} {c}", "{H} {lease} (1|2) {H} {lease} 1"},
+		{"counted latch_arm", "{L} {P} {c}", "{lease} (1|2|3)"},
+		{"counted latch_count", "{L} {P} {c}", "{lease} {H} 0"},
 		{"counted latch_state", "{L}", "0"},
 		{"counted latch_delete", "{L} {P} {c}", "{lease}"},
 	} {
-		text := heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
-		all = append(all, lockScript{row[0], text, row[1], row[2]})
+		text := scriptText(t, "codes") + heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
+		all = append(all, lockScript{"codes " + row[0], text, row[1], row[2]})
 	}
-	together := "local function take(KEYS, ARGV)\nlocal standard\n" + scriptText(t, "mint", "acquire") + "\nend\n" +
-		scriptText(t, "multi_acquire")
-	for _, keys := range []string{"{P} {P} {L} {P} {L} {P}", "{P} {P} {L} {P} {T} {L} {P} {T}"} {
-		all = append(all, lockScript{"multi_acquire", together, keys,
-			"2 {H} {lease} {o} (s|w|W|sw) {H} {lease} {o} (s|w|W|sw)"})
+	multi := scriptText(t, "codes", "mint") + "local function acquire(KEYS, ARGV)\nlocal defaultLease\n" +
+		scriptText(t, "acquire") + "\nend\n" + scriptText(t, "multi_acquire")
+	for _, keys := range []string{"{L} {P} {L} {P}", "{L} {P} {T} {L} {P} {T}"} {
+		all = append(all, lockScript{"multi_acquire", multi, keys, "{H} {lease} {o} (w|W) {o} (w|W)"})
 	}
 	guarded := scriptText(t, "fence") + "\nreturn redis.call('SET', KEYS[1], ARGV[1])"
 	all = append(all, lockScript{"fence", guarded, "{s} {T}", "{v} (1|2|10|99999999999999999)"})

@@ -1,0 +1,83 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// node is one server, one master behind Sentinel, or one cluster.
+type node struct {
+	rdb   redis.UniversalClient
+	bg    *background
+	plain *pipe
+	safe  *pipe // waits for replicas; nil: the client does not ask for any
+}
+
+func newNode(rdb redis.UniversalClient, bg *background) *node {
+	n := &node{rdb: rdb, bg: bg, plain: &pipe{bg: bg, rdb: rdb}}
+	n.plain.send = func(ctx context.Context, calls []call) []answer { return sendAll(ctx, rdb, calls) }
+	if c, ok := rdb.(*redis.Client); ok && c.Options().ContextTimeoutEnabled {
+		limit := directTimeout
+		if own := c.Options().ReadTimeout; own > 0 {
+			limit = min(limit, own)
+		}
+		n.plain.brief = c.WithTimeout(limit)
+	}
+	return n
+}
+
+// call is one run of a script.
+type call struct {
+	script  script
+	keys    []string
+	args    []any
+	command []any // the command by digest, if it was made in advance; nil: made of the above
+	queued  bool  // not sent by its caller, which would not retry it after directTimeout
+}
+
+// answer is the result of a call.
+type answer struct {
+	value any
+	err   error
+}
+
+// do sends c and returns its reply, or, as soon as ctx ends, an error of unknown outcome. All errors are
+// *requestError.
+func (n *node) do(ctx context.Context, c call) (any, error) { return n.through(ctx, n.plain, c) }
+
+// doSafe is do for a script whose writes are to reach replicas, if the client asks for that.
+func (n *node) doSafe(ctx context.Context, c call) (any, error) {
+	if n.safe != nil {
+		return n.through(ctx, n.safe, c)
+	}
+	return n.through(ctx, n.plain, c)
+}
+
+func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
+	if ctx.Err() != nil {
+		return nil, notSent(ctx)
+	}
+	if n.bg.ctx.Err() != nil {
+		return nil, &requestError{rejected, ErrClosed}
+	}
+	a := p.do(ctx, c)
+	if a.err == nil {
+		return a.value, nil
+	}
+	if r, ok := a.err.(*requestError); ok {
+		return nil, r
+	}
+	return nil, classify(a.err)
+}
+
+// query is do for a script that belongs to no hold: it is retried a few times if it was certainly not executed.
+func (c *Client) query(ctx context.Context, n *node, what call) (any, error) {
+	what.queued = true
+	for i := 1; ; i++ {
+		value, err := n.do(ctx, what)
+		if err == nil || i == tries || outcomeOf(err) != notExecuted || !c.pause(ctx, c.backoff()) {
+			return value, err
+		}
+	}
+}

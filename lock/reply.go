@@ -1,0 +1,93 @@
+package lock
+
+import "fmt"
+
+// Codes of replies; script/codes.lua says what they mean.
+const (
+	codeOK         = 1
+	codeRefused    = 0
+	codeReleased   = -1
+	codeNotHeld    = -2
+	codeNotOwner   = -3
+	codeReentered  = -4
+	codeUpgrade    = -5
+	codeAbsent     = -6
+	codeOutOfRange = -7
+	codeRearmed    = -8
+)
+
+// codeErrors are the codes that are errors wherever they occur.
+var codeErrors = map[int64]error{
+	codeReleased:   ErrReleased,
+	codeReentered:  ErrReentered,
+	codeUpgrade:    ErrUpgrade,
+	codeAbsent:     ErrAbsent,
+	codeOutOfRange: ErrPermits,
+	codeRearmed:    ErrRearmed,
+}
+
+// reply is what a script returned.
+type reply struct {
+	code  int64
+	value int64 // of a lone integer
+	list  []any // of a list, without its code; nil: the reply is a lone integer
+}
+
+// decode reads the reply of any script. A code that is not negative comes with at least n integers. A
+// reply that cannot be read leaves the outcome of its request unknown.
+func decode(raw any, n int) (reply, error) {
+	r := reply{code: codeOK}
+	switch v := raw.(type) {
+	case int64:
+		r.value = v
+		if v < 0 {
+			r.code = v
+		}
+		if n <= 1 || v < 0 {
+			return r, nil
+		}
+	case []any:
+		if len(v) == 0 {
+			break
+		}
+		code, ok := v[0].(int64)
+		r.code, r.list = code, v[1:]
+		if ok && (code < 0 || r.integers(n)) {
+			return r, nil
+		}
+	}
+	return reply{}, &requestError{unknown, fmt.Errorf("malformed reply %v, want a code and %d integers", raw, n)}
+}
+
+// integers reports whether the first n values are integers.
+func (r reply) integers(n int) bool {
+	if len(r.list) < n {
+		return false
+	}
+	for _, v := range r.list[:n] {
+		if _, ok := v.(int64); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// int is value i; 0: the reply has no such integer.
+func (r reply) int(i int) int64 {
+	if r.list == nil && i == 0 {
+		return r.value
+	}
+	if i >= len(r.list) {
+		return 0
+	}
+	n, _ := r.list[i].(int64)
+	return n
+}
+
+// err is the error that the code stands for, if any.
+func (r reply) err() error {
+	if err := codeErrors[r.code]; err != nil {
+		return &requestError{rejected, err}
+	}
+	return nil
+}

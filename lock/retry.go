@@ -1,0 +1,147 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// tries is how often a request is sent that must not wait: a connection of the
+// pool may have died unnoticed.
+const tries = 3
+
+// undoGrace is for how long the caller of an acquire that has failed waits for
+// proof that nothing is left behind.
+const undoGrace = 250 * time.Millisecond
+
+// retrier sends a request until there is a reply, or its context ends. The request
+// must get the same reply however often it is sent.
+type retrier struct {
+	client    *Client
+	ctx       lazyTimeout
+	uncertain bool // a request of unknown outcome was sent
+	last      error
+}
+
+// retry is a retrier whose context ends with ctx or the client's timeout.
+func (c *Client) retry(ctx context.Context) *retrier {
+	r := &retrier{client: c}
+	r.ctx.Context, r.ctx.deadline = ctx, time.Now().Add(c.o.Timeout)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(r.ctx.deadline) {
+		r.ctx.deadline = earlier
+	}
+	return r
+}
+
+// next reports whether to send the request again, which failed with err, and else
+// returns the error of all tries.
+func (r *retrier) next(err error) (again bool, final error) {
+	if err != nil && r.last != nil && r.ctx.Err() != nil {
+		err = r.last // a request that was cut short says less than the one before it
+	}
+	r.last = err
+	if err != nil {
+		// What too few replicas have is sent again: the reply is the same, and WAIT
+		// waits for all that was written before.
+		o := outcomeOf(err)
+		r.uncertain = r.uncertain || o == unknown || o == underReplicated
+		if o != rejected && r.client.pause(&r.ctx, r.client.backoff()) {
+			return true, nil
+		}
+		if r.uncertain {
+			err = &requestError{unknown, err}
+		}
+	}
+	r.ctx.free()
+	return false, err
+}
+
+// giveBack releases cl, even if ctx has ended. The reply is that of store.release.
+func (c *Client) giveBack(ctx context.Context, cl claim) (int, error) {
+	for r := c.retry(context.WithoutCancel(ctx)); ; {
+		left, err := cl.store.release(&r.ctx, cl)
+		if again, err := r.next(err); !again {
+			return left, err
+		}
+	}
+}
+
+// undo runs back, which takes back what may have been done, even if ctx has ended,
+// and returns why, marked with [ErrUnknown] unless it is certain that nothing is left.
+func (c *Client) undo(ctx context.Context, why error, back func(ctx context.Context) error) error {
+	why = definiteError{why} // the outcome of one request is not that of the whole
+	undone := make(chan error, 1)
+	if c.bg.start(func() { undone <- back(context.WithoutCancel(ctx)) }) {
+		timer := time.NewTimer(c.grace)
+		defer timer.Stop()
+		select {
+		case err := <-undone:
+			if err == nil {
+				return why
+			}
+		case <-timer.C:
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, why)
+}
+
+// backoff is the delay before a request is sent again whose server did not
+// reply: short, because a failover takes as long as it takes.
+func (c *Client) backoff() time.Duration {
+	return c.random.between(20*time.Millisecond, 100*time.Millisecond)
+}
+
+// pause waits for d and reports whether ctx and the client still live.
+func (c *Client) pause(ctx context.Context, d time.Duration) bool {
+	_, ok := c.bg.sleep(ctx, d, nil)
+	return ok
+}
+
+// lazyTimeout is context.WithTimeout that starts its timer only when Done is first
+// called: most requests are replied to before that.
+type lazyTimeout struct {
+	context.Context // the parent
+	deadline        time.Time
+
+	mu    sync.Mutex
+	timed context.Context // nil: Done was not called yet
+	stop  context.CancelFunc
+}
+
+// Deadline is that of context.Context.
+func (l *lazyTimeout) Deadline() (time.Time, bool) { return l.deadline, true }
+
+// Done is that of context.Context.
+func (l *lazyTimeout) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timed == nil {
+		l.timed, l.stop = context.WithDeadline(l.Context, l.deadline)
+	}
+	return l.timed.Done()
+}
+
+// Err is that of context.Context.
+func (l *lazyTimeout) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.timed != nil:
+		return l.timed.Err()
+	case l.Context.Err() != nil:
+		return l.Context.Err()
+	case !time.Now().Before(l.deadline):
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// free stops the timer.
+func (l *lazyTimeout) free() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop != nil {
+		l.stop()
+	}
+}
