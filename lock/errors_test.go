@@ -57,3 +57,27 @@ func TestCertain(t *testing.T) {
 		t.Error("no error is no proof that nothing happened")
 	}
 }
+
+// The texts of errors name what was tried and the lock, once.
+func TestErrorsNameTheLock(t *testing.T) {
+	ctx := context.Background()
+	c := newTestClient(t, dialRedis(t, "127.0.0.1:1"), Options{}) // never asked
+	for want, try := range map[string]func() error{
+		`try to acquire lock "x": lease 1ns is too short: give 10ms or more`: func() error {
+			_, err := c.Mutex("x").TryAcquire(ctx, AcquireOptions{Lease: 1})
+			return err
+		},
+		`acquire lock "x": lease 1ns is too short: give 10ms or more`: func() error {
+			_, err := c.RW("x").Write().Acquire(ctx, AcquireOptions{Lease: 1})
+			return err
+		},
+		`try to acquire permits "x": number out of range: 0: give 1 to 10000`: func() error {
+			_, err := c.PermitSemaphore("x").TryAcquire(ctx, 0, PermitOptions{})
+			return err
+		},
+	} {
+		if err := try(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

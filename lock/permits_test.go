@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -64,6 +65,35 @@ func TestPermitsAreRenewed(t *testing.T) {
 	s.want(t, 2, 0)
 	mustGive(t, p)
 	s.want(t, 2, 2)
+}
+
+// Permits are renewed in batches, by a bounded number of goroutines, as locks are.
+func TestPermitsAreRenewedInBatches(t *testing.T) {
+	ctx := context.Background()
+	const holds = 300
+	renewals := make(chan *Permits, 10*holds)
+	sem, s, rdb := leasedPair(t, Options{Lease: watched, OnPermitsRenewed: func(p *Permits) { renewals <- p }}, 2*holds)
+	before := runtime.NumGoroutine()
+	all := make([]*Permits, holds)
+	for i := range all {
+		p, err := sem.Acquire(ctx, 2, PermitOptions{})
+		all[i] = mustTake(t, p, err)
+	}
+	if n := runtime.NumGoroutine() - before; n > 20 {
+		t.Errorf("%d goroutines for %d holds", n, holds)
+	}
+	sent, renewed, received := scriptsRun(t, rdb), map[*Permits]bool{}, 0
+	for ; len(renewed) < holds; received++ {
+		renewed[within(t, prompt, "renewal of every hold", renewals)] = true
+	}
+	if n := scriptsRun(t, rdb) - sent; n > received/10+10 {
+		t.Errorf("%d requests for %d renewals, want batches", n, received)
+	}
+	s.want(t, 2*holds, 0)
+	for _, p := range all {
+		mustGive(t, p)
+	}
+	s.want(t, 2*holds, 2*holds)
 }
 
 // A lease runs out under its holder, by its own clock and by the server's.

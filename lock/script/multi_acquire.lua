@@ -3,7 +3,7 @@
 -- acquire.
 --
 -- KEYS: the keys of acquire.lua for each lock
--- ARGV: hold, lease, then owner and flags for each lock
+-- ARGV: hold, lease, then owner and flags (never "n") for each lock
 -- Reply: OK, then token and count of each lock; {REFUSED, which, ttl}: another owner has that lock; or
 --        RELEASED
 --

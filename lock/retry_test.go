@@ -1,0 +1,45 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A lazyTimeout ends at its deadline or with its parent, whether its timer was
+// started or not.
+func TestLazyTimeout(t *testing.T) {
+	newTimeout := func(parent context.Context) *lazyTimeout {
+		return &lazyTimeout{Context: parent, deadline: time.Now().Add(time.Second)}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newTimeout(context.Background())
+		<-l.Done()
+		if left := time.Until(l.deadline); left != 0 || !errors.Is(l.Err(), context.DeadlineExceeded) {
+			t.Errorf("done %v before its deadline, with %v", left, l.Err())
+		}
+		if l = newTimeout(context.Background()); l.Err() != nil {
+			t.Errorf("before its deadline: %v", l.Err())
+		}
+		time.Sleep(time.Second)
+		if !errors.Is(l.Err(), context.DeadlineExceeded) || l.timed != nil {
+			t.Errorf("at its deadline: %v, timer started: %v", l.Err(), l.timed != nil)
+		}
+		for _, started := range []bool{true, false} {
+			parent, cancel := context.WithCancelCause(context.Background())
+			l = newTimeout(parent)
+			if started {
+				l.Done()
+			}
+			cancel(ErrClosed)
+			synctest.Wait()
+			if !errors.Is(l.Err(), context.Canceled) || !errors.Is(context.Cause(l), ErrClosed) {
+				t.Errorf("timer started %v, parent ended: %v, %v", started, l.Err(), context.Cause(l))
+			}
+			<-l.Done()
+			l.free()
+		}
+	})
+}
