@@ -56,6 +56,8 @@ func how(args []string) tolerance {
 		return tolerance{kindOnly: len(args) > 1 && among(args[1], "refcount", "idletime")}
 	case "dbsize": // Redis removes expired keys when it finds them
 		return tolerance{kindOnly: true}
+	case "acl":
+		return tolerance{kindOnly: len(args) > 1 && among(args[1], "log")}
 	case "info", "time", "hello", "command", "lastsave", "randomkey":
 		return tolerance{kindOnly: true}
 	case "client":

@@ -115,7 +115,10 @@ func (b *servers) close() {
 func (b *servers) reset() error {
 	b.large = false
 	b.engine = New(Config{Now: time.Now, Seed: 1})
-	for _, args := range [][]string{{"FLUSHALL"}, {"SCRIPT", "FLUSH"}, {"CONFIG", "SET", "maxmemory", "0"}} {
+	for _, args := range [][]string{
+		{"ACL", "SETUSER", "default", "+@all", "allchannels"}, {"ACL", "LOG", "RESET"}, {"FLUSHALL"}, {"SCRIPT", "FLUSH"},
+		{"CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction"},
+	} {
 		if v, err := b.real.control.ask(args...); err != nil || v.kind != '+' {
 			return fmt.Errorf("%v answers %v: %w", args, v, err)
 		}
@@ -145,7 +148,11 @@ func (b *servers) run(moves []move) (at int, difference string) {
 			<-time.After(5 * time.Millisecond)
 			continue
 		}
-		if u := b.users[m.client]; m.brief && (u.Queueing() || u.wait != nil) {
+		u := b.users[m.client]
+		if m.brief && (u.Queueing() || u.wait != nil) || u.closed {
+			continue
+		}
+		if among(m.args[0], "acl") && u.subscribed() { // Redis would free the client that executes the command
 			continue
 		}
 		if d := b.step(m); d != "" {

@@ -10,10 +10,11 @@
 // Read [Server] first, then [Conn].
 //
 // Not implemented, and unknown commands here: streams, HyperLogLog, geo, BITFIELD,
-// functions, ACL, SORT, DUMP and RESTORE, MONITOR, DEBUG, MEMORY, CLIENT REPLY and
-// CLIENT PAUSE; scripts have neither cmsgpack nor struct. Differences to Redis: CLIENT
-// TRACKING is accepted, but sends no invalidations. Memory is unlimited, and a script
-// that does not end is not stopped. Keys are removed at the instant of their expiry, not
+// functions, SORT, DUMP and RESTORE, MONITOR, DEBUG, MEMORY, CLIENT REPLY and
+// CLIENT PAUSE; scripts have neither cmsgpack nor struct. ACL has one user, default, and
+// rules for commands and channels only. Differences to Redis: CLIENT TRACKING is accepted,
+// but sends no invalidations. The used memory is a constant per key, maxmemory is held to
+// it, and the oldest key is evicted first. A script that does not end is not stopped. Keys are removed at the instant of their expiry, not
 // up to 0.1 s later. Elements of a set, or of a large hash, are in order of insertion;
 // in Redis the order depends on a random seed. Errors raised by Lua itself have the text
 // of the interpreter used here, which does not name variables.
@@ -94,6 +95,10 @@ type Server struct {
 	lua    *interpreter
 	stats  stats
 	config map[string]string
+	rights rights
+
+	maxMemory  int64 // bytes; 0: no limit
+	memoryFull bool  // when the command of the client began, after eviction
 }
 
 // dbKey is a key in a database.
@@ -108,7 +113,7 @@ type effect struct {
 }
 
 type stats struct {
-	commands, connections, expired, hits, misses int64
+	commands, connections, expired, evicted, hits, misses int64
 
 	errors map[string]int64 // by code
 }
@@ -125,7 +130,7 @@ func New(cfg Config) *Server {
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0x6c6f636b6368616f)),
 		table: newTable(cfg.Extra), started: cfg.Now(),
 		watching: map[dbKey][]*Conn{}, waiting: map[dbKey][]*Conn{},
-		config: defaults(),
+		config: defaults(), rights: newRights(),
 	}
 	id := make([]byte, 20)
 	for i := range id {

@@ -87,10 +87,16 @@ func (c *Conn) execute(args [][]byte) {
 
 // refuse is the error if a command may not be executed now, or "".
 func (c *Conn) refuse(spec *Spec, args [][]byte) string {
+	if bad := c.unpermitted(spec, args); bad != "" {
+		return bad
+	}
 	if c.s.cfg.Guard != nil {
 		if bad := c.s.cfg.Guard(c, spec, args); bad != "" {
 			return bad
 		}
+	}
+	if bad := c.outOfMemory(spec); bad != "" {
+		return bad
 	}
 	if c.resp == 2 && c.subscribed() && !spec.has(whenSubscribed) {
 		return "ERR Can't execute '" + spec.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / " +

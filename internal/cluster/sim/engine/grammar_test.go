@@ -214,6 +214,12 @@ command list
 config get maxmemory
 config resetstat
 config set (maxmemory 0|foo bar|maxmemory)
+config set maxmemory (0|0|1|1b|1gb|foo|-1)
+config set maxmemory-policy (noeviction|allkeys-lru|volatile-ttl|foo)
+acl whoami
+acl log [reset|1|foo]
+acl setuser default (resetchannels|allchannels|&c*|&foo|-publish|+publish|-subscribe|+subscribe|foo|-foo|+@foo)
+acl setuser default (-@write|+@write|-@pubsub|+@pubsub|-get|+get|-client|+client|resetchannels|allchannels)
 info [server]
 role
 time
@@ -295,7 +301,7 @@ func (g *generator) command() []string {
 	}
 	args := g.expand(pattern)
 	way := g.IntN(60)
-	if among(args[0], "client", "config", "spop", "scan", "sscan", "hscan", "zscan", "srandmember", "hrandfield",
+	if among(args[0], "acl", "client", "config", "spop", "scan", "sscan", "hscan", "zscan", "srandmember", "hrandfield",
 		"zrandmember") { // an invalid setting, or a random result, would stay
 		way = 60
 	}

@@ -19,7 +19,7 @@ func sections() []section {
 	return []section{
 		{"server", infoServer},
 		{"clients", infoClients},
-		{"memory", func(*Server) string { return "used_memory:0\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n" }},
+		{"memory", infoMemory},
 		{"persistence", func(*Server) string {
 			return "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:0\r\n" +
 				"aof_enabled:0\r\naof_last_write_status:ok\r\n"
@@ -74,11 +74,16 @@ func infoClients(s *Server) string {
 		len(s.conns), len(s.blocked))
 }
 
+func infoMemory(s *Server) string {
+	return fmt.Sprintf("used_memory:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:%s\r\n",
+		s.usedMemory(), s.maxMemory, s.config["maxmemory-policy"])
+}
+
 func infoStats(s *Server) string {
 	return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nexpired_keys:%d\r\n"+
-		"evicted_keys:0\r\nkeyspace_hits:%d\r\nkeyspace_misses:%d\r\n"+
+		"evicted_keys:%d\r\nkeyspace_hits:%d\r\nkeyspace_misses:%d\r\n"+
 		"pubsub_channels:%d\r\npubsub_patterns:%d\r\npubsubshard_channels:%d\r\n",
-		s.stats.connections, s.stats.commands, s.stats.expired, s.stats.hits, s.stats.misses,
+		s.stats.connections, s.stats.commands, s.stats.expired, s.stats.evicted, s.stats.hits, s.stats.misses,
 		s.channels.len(), s.patterns.len(), s.shards.len())
 }
 
@@ -123,7 +128,7 @@ func cmdInfo(c *Conn, args [][]byte) {
 	c.WriteVerbatim(strings.Join(parts, "\r\n"))
 }
 
-// defaults are the settings of CONFIG GET; CONFIG SET changes only the reply.
+// defaults are the settings of CONFIG GET; CONFIG SET changes only the reply, but for maxmemory and its policy.
 func defaults() map[string]string {
 	return map[string]string{
 		"maxmemory": "0", "maxmemory-policy": "noeviction", "save": "", "appendonly": "no", "appendfsync": "everysec",
@@ -161,16 +166,46 @@ func cmdConfigSet(c *Conn, args [][]byte) {
 		}
 	}
 	for i := 2; i < len(args); i += 2 {
-		c.s.config[strings.ToLower(string(args[i]))] = string(args[i+1])
+		if bad := checkSetting(strings.ToLower(string(args[i])), string(args[i+1])); bad != "" {
+			c.WriteError("ERR CONFIG SET failed (possibly related to argument '" + cString(args[i]) + "') - " + bad)
+			return
+		}
+	}
+	for i := 2; i < len(args); i += 2 {
+		c.s.SetSetting(strings.ToLower(string(args[i])), string(args[i+1]))
 	}
 	c.writeOK()
+}
+
+// checkSetting says what is wrong with the value of a setting that changes what the server does, or "".
+func checkSetting(name, value string) string {
+	switch name {
+	case "maxmemory":
+		if _, ok := parseMemory(value); !ok {
+			return "argument must be a memory value"
+		}
+	case "maxmemory-policy":
+		if !slices.Contains(memoryPolicies, strings.ToLower(value)) {
+			return "argument(s) must be one of the following: " + strings.Join(memoryPolicies, ", ")
+		}
+	}
+	return ""
 }
 
 // Setting is a setting of CONFIG GET; "" if there is none.
 func (s *Server) Setting(name string) string { return s.config[name] }
 
 // SetSetting changes a setting of CONFIG GET.
-func (s *Server) SetSetting(name, value string) { s.config[name] = value }
+func (s *Server) SetSetting(name, value string) {
+	switch name {
+	case "maxmemory":
+		s.maxMemory, _ = parseMemory(value)
+		value = strconv.FormatInt(s.maxMemory, 10)
+	case "maxmemory-policy":
+		value = strings.ToLower(value)
+	}
+	s.config[name] = value
+}
 
 func cmdConfigResetstat(c *Conn, _ [][]byte) {
 	c.s.stats = stats{}

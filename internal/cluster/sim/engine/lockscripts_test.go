@@ -175,6 +175,10 @@ var ownScripts = []lockScript{
 	{"loop", "local n = 0 for i = 1, 10 do if i % 2 == 0 then n = n + i end end while n > 20 do n = n - 1 end " +
 		"for _, k in ipairs(KEYS) do n = n + redis.call('exists', k) end return n", "{k} {k}", ""},
 	{"shebang", "#!lua flags=no-writes\nreturn redis.pcall('set', KEYS[1], 'x')", "{s}", ""},
+	{"flags", "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 'x')", "{s}", ""},
+	{"no flags", "#!lua\nreturn redis.call('set', KEYS[1], 'x')", "{s}", ""},
+	{"second write", "redis.call('del', KEYS[1]) return redis.pcall('set', KEYS[1], 'x')", "{s}", ""},
+	{"first write", "return redis.call('set', KEYS[1], 'x')", "{s}", ""},
 	{"syntax of the shebang", "#!nolua\nreturn 1", "", ""},
 }
 

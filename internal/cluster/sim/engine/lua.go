@@ -26,12 +26,16 @@ type interpreter struct {
 	numbers []byte // memory for numbers among args
 
 	readOnly bool
+	allowOOM bool // flag allow-oom, or no-writes, which implies it
+	wrote    bool // the script has called a writing command: from then on it is not refused for lack of memory
 }
 
 // script is compiled once, under the digest of its text.
 type script struct {
 	run      *lua.LFunction
-	readOnly bool // by its first line
+	readOnly bool // by its first line, as the fields below
+	flags    bool // it has a first line with flags
+	allowOOM bool
 }
 
 // scripts is the interpreter, which is created for the first script.
@@ -103,6 +107,7 @@ func shebang(text string, sc *script) (code, bad string) {
 	if !strings.HasPrefix(text, "#!") {
 		return text, ""
 	}
+	sc.flags = true
 	line, rest, found := strings.Cut(text, "\n")
 	if !found {
 		return "", "ERR Invalid script shebang"
@@ -124,7 +129,9 @@ func shebang(text string, sc *script) (code, bad string) {
 			switch f {
 			case "no-writes":
 				sc.readOnly = true
-			case "", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys":
+			case "allow-oom":
+				sc.allowOOM = true
+			case "", "allow-stale", "no-cluster", "allow-cross-slot-keys":
 			default:
 				return "", "ERR Unexpected flag in script shebang: " + f
 			}
@@ -173,7 +180,16 @@ func (c *Conn) eval(args [][]byte, bySHA, readOnly bool) {
 			return
 		}
 	}
+	switch withFlags := sc.flags && !sc.readOnly; {
+	case withFlags && readOnly:
+		c.WriteError("ERR Can not execute a script with write flag using *_ro command.")
+		return
+	case withFlags && !sc.allowOOM && c.s.memoryFull:
+		c.WriteError(errOOM)
+		return
+	}
 	in.readOnly = readOnly || sc.readOnly
+	in.allowOOM, in.wrote = sc.allowOOM || sc.readOnly, false
 	in.run(c, sc, digest, args[3:3+n], args[3+n:])
 }
 

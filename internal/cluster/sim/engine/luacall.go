@@ -38,6 +38,9 @@ func (in *interpreter) call(raise bool) lua.LGFunction {
 		v, bad := in.command(L)
 		if bad != "" {
 			v = errorTable(L, bad)
+			if !raise { // else it is counted as the script's
+				in.s.countError(lua.LVAsString(v.(*lua.LTable).RawGetString("err")))
+			}
 		}
 		if raise && in.conn.failed {
 			L.Error(v, 1)
@@ -80,6 +83,9 @@ func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 	if spec.has(NoScript) {
 		return nil, "This Redis command is not allowed from script"
 	}
+	if why := c.s.unpermittedInScript(spec, args); why != "" {
+		return nil, why
+	}
 	if in.readOnly && spec.has(Write|mayReplicate) {
 		return nil, "Write commands are not allowed from read-only scripts."
 	}
@@ -88,6 +94,10 @@ func (in *interpreter) command(L *lua.LState) (v lua.LValue, bad string) {
 			return nil, "-" + why
 		}
 	}
+	if c.s.memoryFull && spec.has(DenyOOM) && !in.wrote && !in.allowOOM {
+		return nil, "-" + errOOM
+	}
+	in.wrote = in.wrote || spec.has(Write)
 	c.failed = false
 	c.out = c.out[:0]
 	c.s.call(c, spec, args)

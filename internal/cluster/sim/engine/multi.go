@@ -64,6 +64,10 @@ func cmdExec(c *Conn, _ [][]byte) {
 	m.running = true
 	c.WriteArray(len(m.cmds))
 	for _, q := range m.cmds {
+		if bad := c.s.unpermittedInExec(q); bad != "" {
+			c.WriteError(bad)
+			continue
+		}
 		c.s.call(c, q.spec, q.args)
 	}
 	c.multi = nil
