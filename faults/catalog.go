@@ -25,7 +25,8 @@ func serverFaults() []Spec {
 	return []Spec{
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
 		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, readOnlyDemotionSpec,
-		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, scriptFlushSpec, pubsubCutSpec,
+		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, evictionSpec, memoryFullSpec, scriptFlushSpec,
+		pubsubCutSpec,
 	}
 }
 

@@ -2,8 +2,6 @@ package faults
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -20,7 +18,7 @@ var scriptFlushSpec = Spec{
 	Lacks:   lacksAdmin,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		admin := env.Cluster.(cluster.Admin)
-		before, err := noScripts(ctx, admin, target)
+		before, err := errorReplies("NOSCRIPT")(ctx, admin, target)
 		if err != nil {
 			return nil, err
 		}
@@ -28,21 +26,8 @@ var scriptFlushSpec = Spec{
 			return nil, err
 		}
 		return newCommand(target, func(ctx context.Context) (string, bool, error) {
-			now, err := noScripts(ctx, admin, target)
+			now, err := errorReplies("NOSCRIPT")(ctx, admin, target)
 			return format.Count(now-before, "NOSCRIPT reply"), now > before, err
 		}), nil
 	},
-}
-
-// noScripts is how often a server has replied NOSCRIPT.
-func noScripts(ctx context.Context, a cluster.Admin, node string) (n int, err error) {
-	reply, err := a.Do(ctx, node, "INFO", "errorstats")
-	if err != nil {
-		return 0, err
-	}
-	_, rest, found := strings.Cut(fmt.Sprint(reply), "errorstat_NOSCRIPT:count=")
-	if found {
-		_, err = fmt.Sscan(rest, &n)
-	}
-	return n, err
 }

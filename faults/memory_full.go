@@ -1,0 +1,46 @@
+package faults
+
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// memory-full is a server that is full of other data: it refuses every command that may need memory, and every script
+// whose first write does. Reading, deleting and expiry continue.
+var memoryFullSpec = adminFault{
+	set: func(ctx context.Context, a cluster.Admin, node string) ([]any, error) {
+		return limitMemory(ctx, a, node, "noeviction")
+	},
+	count:  errorReplies("OOM"),
+	noun:   "OOM reply",
+	healed: "maxmemory is what it was",
+}.spec(Spec{
+	Name:      "memory-full",
+	Doc:       "sets maxmemory below the used memory, without eviction: a server replies OOM to writes until healed.",
+	Source:    "redis.io, Key eviction: noeviction",
+	Resources: memoryOf,
+})
+
+// memoryOf is the resource of faults that limit a server's memory.
+func memoryOf(_ cluster.Cluster, target string) (all []Resource) {
+	for _, node := range nodesOf(target) {
+		all = append(all, Resource{Name: "the memory limit of " + node})
+	}
+	return all
+}
+
+// limitMemory sets maxmemory to one byte, and returns the command that restores limit and policy.
+func limitMemory(ctx context.Context, a cluster.Admin, node, policy string) (undo []any, err error) {
+	undo = []any{"CONFIG", "SET"}
+	for _, setting := range []string{"maxmemory", "maxmemory-policy"} {
+		reply, err := a.Do(ctx, node, "CONFIG", "GET", setting)
+		if err != nil {
+			return nil, err
+		}
+		pair, _ := reply.([]any) // name and value
+		undo = append(undo, pair...)
+	}
+	_, err = a.Do(ctx, node, "CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", policy)
+	return undo, err
+}
