@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Spec is a row of the catalogue of locks: a native client for one lock.
+// Spec is a row of the catalog of locks: a native client for one lock.
 type Spec struct {
 	Name       string
 	Doc        string   // one sentence: what kind of lock it is
@@ -33,7 +33,7 @@ func Catalog() []Spec {
 	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), historicSpecs())
 }
 
-// Lookup returns the lock of that name: a row of the catalogue, or one without Open for a name with [ExecPrefix].
+// Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].
 func Lookup(name string) (Spec, error) {
 	if command := Command(name); len(command) > 0 {
 		return Spec{Name: name, Doc: "a client of your own: " + command[0]}, nil

@@ -46,7 +46,7 @@ type Request struct {
 
 // Setup is the argument of the first request, [Init].
 type Setup struct {
-	Lock      string            `json:"lock"` // name in the catalogue, or any name that a client of your own understands
+	Lock      string            `json:"lock"` // name in the catalog, or any name that a client of your own understands
 	Endpoints Endpoints         `json:"endpoints"`
 	Options   map[string]string `json:"options,omitempty"` // options of the lock, as written in the scenario
 	Seed      uint64            `json:"seed,omitempty"`    // of every random choice; differs between the clients of a run

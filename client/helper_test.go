@@ -132,7 +132,7 @@ func (m *memoryLocker) Release(_ context.Context, key, owner string) (int, error
 
 func (m *memoryLocker) Close(context.Context) error { return nil }
 
-// singleLock is the lookup of a catalogue with one lock, called memory.
+// singleLock is the lookup of a catalog with one lock, called memory.
 func singleLock(l Locker) lookup {
 	return func(name string) (Spec, error) {
 		if name != "memory" {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock/historic"
 )
 
-// historicSpecs are the locks of package historic as rows of this catalogue.
+// historicSpecs are the locks of package historic as rows of this catalog.
 func historicSpecs() []Spec {
 	var rows []Spec
 	for _, row := range historic.Catalog() {

@@ -48,7 +48,7 @@ type Hooks struct {
 }
 
 // NewLocal returns a client that stamps Reply.MonoNS with mono. Its lock is row, or
-// with nil the one of the catalogue that init names.
+// with nil the one of the catalog that init names.
 func NewLocal(mono func() int64, hooks Hooks, row *Spec) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{

@@ -80,7 +80,7 @@ func TestErrorsBecomeFailOrInfo(t *testing.T) {
 	}
 }
 
-// TestEveryNativeLockClassifiesItsErrors: a conformance test over the catalogue.
+// TestEveryNativeLockClassifiesItsErrors: a conformance test over the catalog.
 func TestEveryNativeLockClassifiesItsErrors(t *testing.T) {
 	for _, row := range Catalog() {
 		if row.Doc == "" || !strings.HasSuffix(row.Doc, ".") || row.Source == "" || row.Open == nil {

@@ -114,7 +114,7 @@ func (s *server) send(name string, r Reply) {
 	_ = s.out.Encode(r) // if the harness has exited, our input ends as well
 }
 
-// shutdown ends every worker. Requests in progress are cancelled, and holds are
+// shutdown ends every worker. Requests in progress are canceled, and holds are
 // left to their lease, as when a process exits.
 func (s *server) shutdown(cancel context.CancelFunc) {
 	cancel()

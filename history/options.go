@@ -29,7 +29,7 @@ type AssumptionRow struct {
 	Source string // histories that need it
 }
 
-// Assumptions returns the catalogue of assumptions.
+// Assumptions returns the catalog of assumptions.
 func Assumptions() []AssumptionRow {
 	return []AssumptionRow{
 		{
@@ -113,7 +113,7 @@ type Dialect struct {
 	Options ReadOptions
 }
 
-// Dialects returns the catalogue of dialects.
+// Dialects returns the catalog of dialects.
 func Dialects() []Dialect {
 	return []Dialect{
 		{"strict", "No assumptions.", ReadOptions{}},

@@ -55,7 +55,7 @@ type Config struct {
 	jitter *jitter // set by Open
 }
 
-// Row is a row of the catalogue.
+// Row is a row of the catalog.
 type Row struct {
 	Name      string
 	Flaw      string // one sentence: how it breaks
@@ -74,7 +74,7 @@ type Row struct {
 func Catalog() []Row {
 	return []Row{
 		setnxRow, setnxExpireRow, setnxDelRow, setnxGetsetRow, watchMultiRow,
-		setNXEXRow, setNXPXRow, redissonRow, redissonRedlockRow,
+		setNxExRow, setNxPxRow, redissonRow, redissonRedlockRow,
 	}
 }
 

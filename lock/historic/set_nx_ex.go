@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-var setNXEXRow = Row{
+var setNxExRow = Row{
 	Name:   "set-nx-ex",
 	Flaw:   "SET NX EX, released by plain DEL: a holder that outlived its lease deletes the lock of the next one.",
 	Source: "Redis documentation, Distributed Locks: why the value must be random",

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-var setNXPXRow = Row{
+var setNxPxRow = Row{
 	Name: "set-nx-px", Retries: true,
 	Flaw: "SET NX PX with compare-and-delete: no renewal, no token; " +
 		"a holder that pauses beyond its lease is not stopped.",

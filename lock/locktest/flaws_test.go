@@ -17,7 +17,7 @@ import (
 )
 
 // subjectVar is the name of a historic lock that this test binary tests as if it
-// made claims that it does not fulfil.
+// made claims that it does not fulfill.
 const subjectVar = "LOCKTEST_SUBJECT"
 
 // Locks with known flaws fail, each in the behaviors that it lacks.

@@ -11,59 +11,61 @@ import (
 )
 
 // happyPath is what a lock does without faults.
-var happyPath = []behavior{
-	{"acquire-and-release", nil, acquireAndRelease},
-	{"try-does-not-wait", nil, func(t *testing.T, s *fixture) {
-		h := s.acquire(t, s.a, s.longLease())
-		s.mustBeHeld(t, s.b)
-		s.mustBeHeld(t, s.a) // each acquire of a client is a new owner
-		s.release(t, h)
-		s.mustBeFree(t, s.b)
-	}},
-	{"mutual-exclusion", nil, mutualExclusion},
-	{"re-entry-counts", reentrant, reentry},
-	{"no-re-entry-unless-claimed", func(s Spec) bool { return !s.Reentrant }, noReentry},
-	{"waiter-is-woken", nil, func(t *testing.T, s *fixture) {
-		h := s.acquire(t, s.a, s.longLease())
-		next := s.acquireAsync(context.Background(), s.b, s.longLease())
-		s.awaitWaiting(t)
-		s.release(t, h)
-		s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
-	}},
-	{"all-waiters-are-granted", nil, allWaitersGranted},
-	{"wait-ends-with-its-context", nil, waitEnds},
-	{"tokens-grow", fenced, func(t *testing.T, s *fixture) {
-		var last uint64
-		for i := range 6 {
-			h := s.acquire(t, []Locker{s.a, s.b}[i%2], s.longLease())
-			if h.Token() <= last {
-				t.Fatalf("token %d after %d", h.Token(), last)
-			}
-			last = h.Token()
+func happyPath() []behavior {
+	return []behavior{
+		{"acquire-and-release", nil, acquireAndRelease},
+		{"try-does-not-wait", nil, func(t *testing.T, s *fixture) {
+			h := s.acquire(t, s.a, s.longLease())
+			s.mustBeHeld(t, s.b)
+			s.mustBeHeld(t, s.a) // each acquire of a client is a new owner
 			s.release(t, h)
-		}
-	}},
-	{"names-are-independent", nil, func(t *testing.T, s *fixture) {
-		h := s.acquire(t, s.a, s.longLease())
-		other := *s
-		other.name = s.name + "-other"
-		other.mustBeFree(t, s.b)
-		s.release(t, h)
-	}},
-	{"braces-in-a-name", nil, func(t *testing.T, s *fixture) {
-		tagged := *s
-		tagged.name = "{locktest}:" + s.name
-		h := tagged.acquire(t, s.a, s.longLease())
-		tagged.mustBeHeld(t, s.b)
-		tagged.release(t, h)
-		tagged.mustBeFree(t, s.b)
-	}},
-	{"empty-name-is-rejected", nil, func(t *testing.T, s *fixture) {
-		if h, err := s.a.TryAcquire(context.Background(), "", s.longLease()); err == nil {
-			_ = h.Release(context.Background())
-			t.Error("a lock with an empty name was granted")
-		}
-	}},
+			s.mustBeFree(t, s.b)
+		}},
+		{"mutual-exclusion", nil, mutualExclusion},
+		{"re-entry-counts", reentrant, reentry},
+		{"no-re-entry-unless-claimed", func(s Spec) bool { return !s.Reentrant }, noReentry},
+		{"waiter-is-woken", nil, func(t *testing.T, s *fixture) {
+			h := s.acquire(t, s.a, s.longLease())
+			next := s.acquireAsync(context.Background(), s.b, s.longLease())
+			s.awaitWaiting(t)
+			s.release(t, h)
+			s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+		}},
+		{"all-waiters-are-granted", nil, allWaitersGranted},
+		{"wait-ends-with-its-context", nil, waitEnds},
+		{"tokens-grow", fenced, func(t *testing.T, s *fixture) {
+			var last uint64
+			for i := range 6 {
+				h := s.acquire(t, []Locker{s.a, s.b}[i%2], s.longLease())
+				if h.Token() <= last {
+					t.Fatalf("token %d after %d", h.Token(), last)
+				}
+				last = h.Token()
+				s.release(t, h)
+			}
+		}},
+		{"names-are-independent", nil, func(t *testing.T, s *fixture) {
+			h := s.acquire(t, s.a, s.longLease())
+			other := *s
+			other.name = s.name + "-other"
+			other.mustBeFree(t, s.b)
+			s.release(t, h)
+		}},
+		{"braces-in-a-name", nil, func(t *testing.T, s *fixture) {
+			tagged := *s
+			tagged.name = "{locktest}:" + s.name
+			h := tagged.acquire(t, s.a, s.longLease())
+			tagged.mustBeHeld(t, s.b)
+			tagged.release(t, h)
+			tagged.mustBeFree(t, s.b)
+		}},
+		{"empty-name-is-rejected", nil, func(t *testing.T, s *fixture) {
+			if h, err := s.a.TryAcquire(context.Background(), "", s.longLease()); err == nil {
+				_ = h.Release(context.Background())
+				t.Error("a lock with an empty name was granted")
+			}
+		}},
+	}
 }
 
 func acquireAndRelease(t *testing.T, s *fixture) {

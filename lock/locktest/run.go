@@ -24,7 +24,7 @@ func Run(t *testing.T, s Spec) {
 		t.Fatal("locktest.Spec: Open, ErrHeld and ErrLost are required")
 	}
 	sv := startServers(t, s)
-	for _, b := range slices.Concat(happyPath, holdEnds, faults) {
+	for _, b := range slices.Concat(happyPath(), holdEnds(), faults()) {
 		t.Run(b.name, func(t *testing.T) {
 			if b.needs != nil && !b.needs(s) {
 				t.Skip("the lock does not claim it")
