@@ -131,7 +131,7 @@ func isNotApplicable(r *Run, res *checker.Result) bool {
 func countsText(counts map[string]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%s %s", name, format.Number(counts[name])))
+		parts = append(parts, strings.ReplaceAll(name, "_", " ")+" "+format.Number(counts[name]))
 	}
 	return strings.Join(parts, " · ")
 }
