@@ -17,9 +17,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// longSpans is n operations of clients that contend for keys, as spans, made
-// without events so that ten million fit. One release in fifty is of unknown
-// outcome: one operation in a hundred. Nothing is wrong in it.
+// longSpans is a correct history of n operations of clients that compete for keys, made as spans, without events, so
+// that ten million fit into memory. One release in fifty is of unknown outcome: one operation in a hundred.
 func longSpans(n, clients, keys int, seed uint64) *history.History {
 	r := rand.New(rand.NewPCG(seed, 12))
 	h := &history.History{Spans: make([]history.Span, 0, n), Events: 2 * n, Clients: clients * keys}
@@ -51,7 +50,7 @@ func longSpans(n, clients, keys int, seed uint64) *history.History {
 	return h
 }
 
-// number puts spans in the order of their invocations, and numbers their events.
+// number sorts spans by invocation, and numbers their events.
 func number(h *history.History) {
 	slices.SortFunc(h.Spans, func(a, b history.Span) int { return cmp.Compare(a.Call, b.Call) })
 	returns := make([]int32, len(h.Spans))
@@ -79,7 +78,7 @@ func number(h *history.History) {
 	}
 }
 
-// sizes of the benchmarks: 50 clients of one key, or 5 of each of a thousand.
+// Sizes of the benchmarks: 50 clients of one key, or 5 of each of 1,000.
 var benchSizes = []struct {
 	name               string
 	ops, clients, keys int
@@ -89,8 +88,8 @@ var benchSizes = []struct {
 	{"10M/1key", 10_000_000, 50, 1}, {"10M/1000keys", 10_000_000, 5, 1000},
 }
 
-// BenchmarkJudge judges histories in memory, by every property. B/operation is
-// the history's spans together with all that was allocated in judging.
+// BenchmarkJudge judges histories in memory by every property. B/operation is the size of the spans and all that is
+// allocated by the judgement.
 func BenchmarkJudge(b *testing.B) {
 	for _, size := range benchSizes {
 		b.Run(size.name, func(b *testing.B) {
@@ -122,9 +121,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkOrder finds out whether one key has a legal order: by porcupine, by
-// the sweep, and by all properties together. 5 clients: with 50, porcupine needs
-// more than 12 GB for 100k operations.
+// BenchmarkOrder finds out whether one key has a legal order: by porcupine, by the sweep, and by all properties
+// together. 5 clients: with 50, porcupine needs more than 12 GB for 100k operations.
 func BenchmarkOrder(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		h := longSpans(n, 5, 1, 3)

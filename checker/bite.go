@@ -38,7 +38,7 @@ func checkBite(v *view, o Options) Result {
 	injected, silent, landed := seen.injected, seen.withoutEffect, seen.whileHeld
 	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{
 		"operations": int64(len(v.h.Spans)), "grants": int64(granted), "contended_grants": int64(contended),
-		"faults": int64(injected), "faults_that_bit": int64(injected - len(silent)), "faults_while_held": int64(landed),
+		"faults": int64(injected), "faults_with_effect": int64(injected - len(silent)), "faults_while_held": int64(landed),
 	}}
 	var missing []string
 	if len(v.h.Spans) == 0 {

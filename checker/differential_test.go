@@ -14,7 +14,7 @@ import (
 
 var rounds = flag.Int("rounds", 40000, "random histories of the differential test")
 
-// tally is what a differential test has seen.
+// tally counts what a differential test has compared.
 type tally struct{ histories, illegal, exact, tries, unknown int }
 
 // differ compares the sweep with porcupine's search on one history.
@@ -89,8 +89,7 @@ func TestSweepAgreesWithPorcupine(t *testing.T) {
 	}
 }
 
-// FuzzSweep: the same for whatever seeds and events a fuzzer finds; and Judge
-// keeps its promises about any of them.
+// FuzzSweep does the same for seeds and events of a fuzzer, and holds Judge to its documentation.
 func FuzzSweep(f *testing.F) {
 	f.Add(uint64(1), []byte{})
 	f.Add(uint64(9), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
@@ -118,7 +117,7 @@ func FuzzSweep(f *testing.F) {
 	})
 }
 
-// rawHistory reads bytes as events: whatever comes, in whatever order.
+// rawHistory decodes bytes as events, in any order.
 func rawHistory(raw []byte) *history.History {
 	fs := []string{history.Acquire, history.Release, history.Try, history.Lost, history.Crash, history.Renew,
 		history.Touch}

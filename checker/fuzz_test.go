@@ -12,7 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// The targets of this file hand the decisions of the sketcher to a fuzzer:
+// The targets of this file take the decisions of the sketcher from a fuzzer:
 //
 //	go test ./checker -run '^$' -fuzz '^FuzzSemaphore$' -fuzztime 1m
 
@@ -52,8 +52,7 @@ func fuzzChoices(f *testing.F, try func(t *testing.T, made []byte)) {
 	f.Fuzz(try)
 }
 
-// judgeAll judges by every property: none may stop, and the sweep and the search
-// may not disagree.
+// judgeAll judges by every property: none may panic, and the sweep and the search may not disagree.
 func judgeAll(t *testing.T, h *history.History) {
 	t.Helper()
 	for _, r := range Judge(h, Options{Search: 200 * time.Millisecond}).Results {
@@ -75,8 +74,8 @@ func FuzzReadersWriter(f *testing.F) { fuzzProperty(f, ReadersWriter) }
 func FuzzFencing(f *testing.F)       { fuzzProperty(f, Fencing) }
 func FuzzHoldCount(f *testing.F)     { fuzzProperty(f, HoldCount) }
 
-// FuzzNotation: whatever is read can be written as JSON lines and read again as the
-// same, and every checker has something to say about it.
+// FuzzNotation checks that a text can be written as JSON lines and read back unchanged, and that every checker judges
+// it.
 func FuzzNotation(f *testing.F) {
 	f.Add(paused)
 	f.Add("client 0 acquire a 1-2 ok permits=3 limit=4 mode=read lease=2s valid=1s count=-1\nclient 0 release a 2-3 fail")

@@ -15,7 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// foldedHold is a hold as both folds see it.
+// foldedHold is a hold as both folds find it.
 type foldedHold struct {
 	Key, Owner     string
 	Client         int
@@ -24,7 +24,7 @@ type foldedHold struct {
 	Valid          time.Duration
 }
 
-// liveFold feeds events to LiveHolds and notes after each of them which holds are there.
+// liveFold feeds events to LiveHolds, and records which holds are there after each.
 func liveFold(events []history.Event, clients int) []foldedHold {
 	l := NewLiveHolds(clients)
 	var all []foldedHold
@@ -58,7 +58,7 @@ func liveFold(events []history.Event, clients int) []foldedHold {
 	return all
 }
 
-// compareFolds compares the holds that both folds find in the same events, and says how many there are.
+// compareFolds compares the holds that both folds find in the same events. It returns the number of operations.
 func compareFolds(t *testing.T, name string, events []history.Event) int {
 	t.Helper()
 	h, err := history.Build(events)
@@ -78,7 +78,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 		if b.Uncertain {
 			continue
 		}
-		if b.End == ReleaseRefused { // the live fold learns of it from the reply, or sooner
+		if b.End == ReleaseRefused { // the live fold ends the hold with the reply, or before
 			n := slices.IndexFunc(h.Spans, func(s history.Span) bool { return s.Invoked == b.Ended })
 			if reply := int64(h.Spans[n].Ended); want.Ended <= got.Ended && got.Ended <= reply {
 				want.Ended = got.Ended
@@ -98,7 +98,8 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 	return len(h.Spans)
 }
 
-// TestBothFoldsFindTheSameHolds feeds the histories of testdata, and random ones of every kind of lock, to both.
+// TestBothFoldsFindTheSameHolds feeds the histories of testdata, and random ones of every kind of lock, to both
+// folds.
 func TestBothFoldsFindTheSameHolds(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.history")
 	if err != nil || len(files) < 20 {
@@ -137,10 +138,10 @@ func TestBothFoldsFindTheSameHolds(t *testing.T) {
 	}
 }
 
-// randomEvents are what clients do who neither know nor care what they hold, in all ways that end a hold or extend it.
+// randomEvents are random operations of clients, including all that end a hold or extend its promise.
 func randomEvents(seed uint64) []history.Event {
 	r := rand.New(rand.NewPCG(seed, 10))
-	permits, modes := seed%3 == 0, seed%3 == 1 // of modes see LiveHolds
+	permits, modes := seed%3 == 0, seed%3 == 1 // LiveHolds does not support both modes and failed releases together
 	fs := []string{history.Acquire, history.Acquire, history.Try, history.Release, history.Release, history.Renew}
 	var events []history.Event
 	add := func(e history.Event) {
@@ -177,7 +178,7 @@ func randomEvents(seed uint64) []history.Event {
 	return events
 }
 
-// holdsIn are the holds of a history in notation.
+// holdsIn are the holds of a history in text form.
 func holdsIn(t *testing.T, text string) []Hold {
 	t.Helper()
 	h, err := history.ReadText(strings.NewReader(text), "")
@@ -187,7 +188,7 @@ func holdsIn(t *testing.T, text string) []Hold {
 	return FindHolds(h, Options{})
 }
 
-// TestRefusedRenewalEndsTheHold: from its refusal on the owner knows that the lock is not its own.
+// TestRefusedRenewalEndsTheHold: the owner learns from the refusal that it does not hold the lock any more.
 func TestRefusedRenewalEndsTheHold(t *testing.T) {
 	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
 		"client 0 renew k 2.0-2.1 fail owner=a\n"+
@@ -197,7 +198,7 @@ func TestRefusedRenewalEndsTheHold(t *testing.T) {
 	}
 }
 
-// TestRefusedInnerReleaseEndsTheHold: the servers know nothing of the hold, so that no level of it is left.
+// TestRefusedInnerReleaseEndsTheHold: the servers do not know the hold any more, so that no level of it is left.
 func TestRefusedInnerReleaseEndsTheHold(t *testing.T) {
 	holds := holdsIn(t, "client 0 acquire k 1.0-1.1 ok owner=a\n"+
 		"client 0 acquire k 1.2-1.3 ok owner=a\n"+

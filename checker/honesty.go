@@ -53,7 +53,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.operationsOfOthers()
 	c.judgeLosses()
 	r := c.found.result(Honesty, v.honestyViolation)
-	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_told": int64(c.losses),
+	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
 	switch {
 	case r.Outcome == Violated:

@@ -6,19 +6,18 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// justInTime is a third judge, for small histories. It shares nothing with the
-// sweep and with porcupine but the question: it knows no holds, drops no
-// operation of unknown outcome, needs no end, and searches by Lowe's just-in-time
-// linearization: it walks through the events and keeps the set of all that may
-// be the case, putting pending operations into effect only when one returns.
+// justInTime is a third search, for small histories. It shares nothing with the sweep and with porcupine: it has no
+// holds, drops no operation of unknown outcome, needs no horizon, and uses Lowe's just-in-time linearization: it goes
+// through the events, keeps the set of all possible states, and lets pending operations take effect only when one
+// returns.
 type justInTime struct {
 	kind    lockKind
 	permits int8
 	spans   []history.Span
-	before  []int32 // the owner's last operation of known outcome before it; or -1
+	before  []int32 // the owner's last known operation before it; or -1
 	done    uint64  // operations that have returned
 	called  uint64
-	lapses  []int32 // spans of unknown outcome that asked for a lease: its end is operation len(spans)+n
+	lapses  []int32 // spans of unknown outcome with a lease, whose end is operation len(spans)+n
 	marks   []jitMark
 	now     []jitCase
 }
@@ -29,15 +28,15 @@ type jitMark struct {
 	span int32
 }
 
-// jitCase is what may be the case: which pending operations have taken effect.
+// jitCase is a possible state: which pending operations have taken effect.
 type jitCase struct {
-	taken   uint64
-	has     [16]int8
-	tokens  [16]uint8
-	vague   [16]int8 // of has: what may run out; but of semaphores, only if that is all
-	out     int8
-	writers int8
-	highest uint8
+	taken     uint64
+	has       [16]int8
+	tokens    [16]uint8
+	mayExpire [16]int8 // of has: what may expire; of semaphores only if that is all
+	out       int8
+	writers   int8
+	highest   uint8
 }
 
 // legal says whether h has a legal order. It has at most 64 operations and 16 owners.
@@ -94,8 +93,7 @@ func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) boo
 	return true
 }
 
-// returned keeps the cases in which an operation has taken effect, by letting
-// pending ones take effect in every order.
+// returned keeps the states in which an operation has taken effect, with pending ones taking effect in every order.
 func (j *justInTime) returned(bit uint64) {
 	for n := 0; n < len(j.now); n++ {
 		if j.now[n].taken&bit != 0 {
@@ -121,7 +119,7 @@ func (j *justInTime) returned(bit uint64) {
 	j.now = kept
 }
 
-// effect lets operation i take effect now, if it may.
+// effect lets operation i take effect, if it may.
 func (j *justInTime) effect(c *jitCase, i int32) bool {
 	bit := uint64(1) << i
 	if j.called&bit == 0 || (j.done|c.taken)&bit != 0 {
@@ -129,7 +127,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	}
 	if n := int(i) - len(j.spans); n >= 0 {
 		c.taken |= bit
-		return j.lapse(c, &j.spans[j.lapses[n]])
+		return j.leaseEnd(c, &j.spans[j.lapses[n]])
 	}
 	s := &j.spans[i]
 	if b := j.before[i]; !s.Busy && b >= 0 && (j.done|c.taken)&(uint64(1)<<b) == 0 {
@@ -150,7 +148,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 		}
 		*has -= n
 		c.out -= n
-		c.vague[s.Owner] = min(c.vague[s.Owner], *has)
+		c.mayExpire[s.Owner] = min(c.mayExpire[s.Owner], *has)
 		if *has == 0 {
 			c.writers = 0
 		}
@@ -163,7 +161,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 		c.writers = 1
 	}
 	leased := s.Outcome == history.Info && s.Lease > 0
-	switch vague := &c.vague[s.Owner]; {
+	switch vague := &c.mayExpire[s.Owner]; {
 	case leased && (*vague == *has || j.kind == semaphore):
 		*vague += n
 	case j.kind != semaphore:
@@ -173,10 +171,10 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	return true
 }
 
-// lapse ends the lease of an acquire of unknown outcome: for a semaphore that of its
-// permits, else that of the whole hold, if no acquire is known to be part of it.
-func (j *justInTime) lapse(c *jitCase, s *history.Span) bool {
-	n, vague := int8(s.Permits), &c.vague[s.Owner]
+// leaseEnd ends the lease of an acquire of unknown outcome: of a semaphore that of its permits, else that of the
+// whole hold, if no known acquire is part of it.
+func (j *justInTime) leaseEnd(c *jitCase, s *history.Span) bool {
+	n, vague := int8(s.Permits), &c.mayExpire[s.Owner]
 	if j.kind != semaphore {
 		n = max(1, c.has[s.Owner])
 	}
@@ -204,13 +202,13 @@ func (j *justInTime) open(c *jitCase, s *history.Span, n int8, inside bool) bool
 	return c.out == 0 || inside
 }
 
-// rightToken says whether a grant may carry its token, and takes note of it.
+// rightToken says whether a grant may have its token, and records it.
 func (j *justInTime) rightToken(c *jitCase, s *history.Span, inside bool) bool {
 	if j.kind != fencedMutex && j.kind != reentrantFenced {
 		return true
 	}
 	token, own := uint8(s.Token), &c.tokens[s.Owner]
-	if s.Outcome == history.Info || promised(s) <= s.Return { // a slow reply tells of a grant that may have run out
+	if s.Outcome == history.Info || promised(s) <= s.Return { // the grant of a slow reply may have expired
 		token = 0
 	}
 	if inside {

@@ -104,7 +104,7 @@ func TestCatalog(t *testing.T) {
 
 func TestManyViolationsAreBounded(t *testing.T) {
 	var events []history.Event
-	for i := range history.Process(3000) { // nobody ever releases: 4.5 million pairs
+	for i := range history.Process(3000) { // no client ever releases: 4.5 million pairs
 		for n, typ := range []history.Type{history.Invoke, history.OK} {
 			events = append(events, history.Event{Index: int64(2*int(i) + n), Time: time.Duration(2*int(i) + n),
 				Type: typ, Process: i, F: history.Acquire, Key: "k"})
@@ -123,8 +123,7 @@ func TestManyViolationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLongKey: a key too long to be searched is swept, and the search is asked
-// about windows only; its answer is the same.
+// TestLongKey: a key that is too long for the search is swept, and the search of its windows has the same result.
 func TestLongKey(t *testing.T) {
 	for _, illegal := range []bool{false, true} {
 		events := longHistory(20000, 10, 1, 5)
@@ -143,8 +142,7 @@ func TestLongKey(t *testing.T) {
 	}
 }
 
-// delayRelease makes two holds overlap: a release in the middle comes later
-// than the next grant, in the time of its events and in their order.
+// delayRelease makes two holds overlap: a release in the middle moves behind the next grant.
 func delayRelease(t *testing.T, events []history.Event) {
 	t.Helper()
 	for i := len(events) / 2; i < len(events); i++ {
@@ -152,7 +150,7 @@ func delayRelease(t *testing.T, events []history.Event) {
 			continue
 		}
 		p := events[i].Process
-		for j := i + 1; j < len(events); j++ { // to just before its completion, which is moved behind the next grant
+		for j := i + 1; j < len(events); j++ { // to just before its completion, which moves behind the next grant
 			if events[j].F == history.Acquire && events[j].Type == history.OK && events[j].Process != p {
 				moveAfter(events, i, j)
 				return
@@ -214,8 +212,8 @@ func TestWriteLinearization(t *testing.T) {
 	}
 }
 
-// TestAside shows that a defect on another goroutine is told where it is waited for.
-func TestAside(t *testing.T) {
+// TestPanicInBackgroundIsRaised: a panic on another goroutine is raised where its result is awaited.
+func TestPanicInBackgroundIsRaised(t *testing.T) {
 	done := false
 	inBackground(func() { done = true })()
 	if !done {

@@ -43,7 +43,7 @@ func checkLeak(v *view, o Options) Result {
 		}
 	}
 	r := found.result(Leak, v.leakViolation)
-	r.Counts = map[string]int64{"looked_at": int64(looked), "noted": int64(len(v.h.Leftovers))}
+	r.Counts = map[string]int64{"checked": int64(looked), "notes": int64(len(v.h.Leftovers))}
 	switch {
 	case r.Outcome == Violated:
 	case looked > 0:

@@ -7,50 +7,49 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// counter judges hold counts by brute force. Of an owner it keeps all that may be
-// the case: how deep it is in writing and in reading.
+// counter judges hold counts by brute force. For each owner it keeps all possible depths in writing and in reading.
 type counter struct {
-	h      *history.History
-	kind   LockKind
-	holds  []*stayed
-	vague  []bool // owners that are not judged
-	worlds [][][2]int32
-	valid  [][2]time.Duration
-	top    [][2]int32
-	now    [][2]int32 // as it is taken to be
-	blur   []bool     // a release may have been of either mode
-	told   bool       // a count was told that could be judged
-	nested bool
-	vain   bool // an owner was refused what it held
-	over   []int32
-	broken map[int]bool
+	h         *history.History
+	kind      LockKind
+	holds     []*naiveHold
+	uncertain []bool // owners that are not judged
+	worlds    [][][2]int32
+	valid     [][2]time.Duration
+	top       [][2]int32
+	now       [][2]int32 // the assumed depths
+	blur      []bool     // a release may have been of either mode
+	counted   bool       // a reply had a count that could be compared
+	nested    bool
+	refused   bool // an owner was refused what it held
+	over      []int32
+	broken    map[int]bool
 }
 
-// miscounted says which rules of hold-count a history breaks. It must have no losses,
-// and no releases that failed.
+// miscounted returns which rules of hold-count a history violates. The history must have no losses and no failed
+// releases.
 func miscounted(h *history.History, kind LockKind) map[int]bool {
 	n := len(h.Owners)
-	c := counter{h: h, kind: kind, holds: naiveHolds(h), vague: make([]bool, n), worlds: make([][][2]int32, n),
+	c := counter{h: h, kind: kind, holds: naiveHolds(h), uncertain: make([]bool, n), worlds: make([][][2]int32, n),
 		valid: make([][2]time.Duration, n), top: make([][2]int32, n), now: make([][2]int32, n), blur: make([]bool, n),
 		broken: make(map[int]bool)}
 	for i := range h.Spans {
 		if s := &h.Spans[i]; s.Outcome == history.Info {
-			c.vague[s.Owner] = true
+			c.uncertain[s.Owner] = true
 		}
 	}
 	for i := range n {
 		c.worlds[i] = [][2]int32{{}}
 	}
 	for i := range h.Spans {
-		if s := &h.Spans[i]; !c.vague[s.Owner] {
+		if s := &h.Spans[i]; !c.uncertain[s.Owner] {
 			c.step(s)
 		}
 	}
 	for _, o := range c.over {
-		c.broken[overReleased] = c.broken[overReleased] || max(c.top[o][0], c.top[o][1]) > 1 || c.told
+		c.broken[overReleased] = c.broken[overReleased] || max(c.top[o][0], c.top[o][1]) > 1 || c.counted
 	}
 	if (c.nested && kind != Mutex) || kind == Reentrant {
-		c.broken[ownerRefused] = c.vain
+		c.broken[ownerRefused] = c.refused
 	}
 	c.stuck()
 	return c.broken
@@ -86,17 +85,16 @@ func (c *counter) step(s *history.Span) {
 			c.count(s, m)
 		}
 	case s.Busy && has(m) && !c.blur[o] && sure:
-		c.vain = true
+		c.refused = true
 	}
 }
 
-// count says whether the count in an answer can be right: that of the mode that the
-// operation is in, or that of both.
+// count records whether the count in a reply can be right: that of the mode of the operation, or that of both.
 func (c *counter) count(s *history.Span, modes ...int) {
 	if s.Count == 0 {
 		return
 	}
-	c.told = true
+	c.counted = true
 	for _, w := range c.worlds[s.Owner] {
 		if s.Count == w[0]+w[1] {
 			return
@@ -124,7 +122,7 @@ func (c *counter) release(s *history.Span) {
 		}
 		both = both || (w[0] > 0 && w[1] > 0)
 		for m := range w {
-			if w[m] == 0 || (m != first && w[first] > 0 && !s.Write) { // one that says read ends reading
+			if w[m] == 0 || (m != first && w[first] > 0 && !s.Write) { // a release with mode read ends reading
 				continue
 			}
 			next := w
@@ -134,7 +132,7 @@ func (c *counter) release(s *history.Span) {
 		}
 	}
 	c.worlds[o] = after
-	released := first // whose promise counts; writing ends first, if it is not told
+	released := first // whose promise counts; without a mode, writing ends first
 	if c.now[o][first] == 0 {
 		released = 1 - first
 	}
@@ -149,13 +147,12 @@ func (c *counter) release(s *history.Span) {
 	}
 }
 
-// freed looks for the first grant to another that came after a release that left
-// its owner inside.
+// freed looks for the first grant to another owner after a release that left its owner a level.
 func (c *counter) freed(s *history.Span, m int) {
 	if c.blur[s.Owner] || slices.ContainsFunc(c.worlds[s.Owner], func(w [2]int32) bool { return w[m] == 0 }) {
 		return
 	}
-	var x, next *stayed
+	var x, next *naiveHold
 	for _, y := range c.holds {
 		if y.owner == s.Owner && mode(y.reader) == m && y.span.Ended < s.Invoked && y.until >= s.Return {
 			x = y
@@ -185,7 +182,7 @@ func (c *counter) stuck() {
 			continue
 		}
 		explained, nested := false, false
-		last := &stayed{from: -1}
+		last := &naiveHold{from: -1}
 		for n := range c.h.Spans {
 			u := &c.h.Spans[n]
 			explained = explained || (u.Outcome == history.Info && u.Op != history.OpRelease && u.Call <= s.Return)
@@ -197,7 +194,7 @@ func (c *counter) stuck() {
 			}
 			explained = explained || x.back >= s.Call
 			if x.from > last.from || (x.from == last.from && x.until >= last.until) {
-				nested, last = x.nested && !c.vague[x.owner], x
+				nested, last = x.nested && !c.uncertain[x.owner], x
 			}
 		}
 		c.broken[heldTooLong] = c.broken[heldTooLong] || (nested && !explained)

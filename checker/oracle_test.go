@@ -8,24 +8,23 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file judges small histories by the words of docs/checkers.md and by brute
-// force: it looks at every pair and at every instant, and shares no code with the
-// checkers but the reading of what was promised. It is what they are compared with.
+// This file judges small histories by the definitions of docs/checkers.md and by brute force: it examines every pair
+// and every instant, and shares no code with the checkers except for promises. The checkers are compared with it.
 
-// stayed is a hold, as naive makes it.
-type stayed struct {
+// naiveHold is a hold as this file finds it.
+type naiveHold struct {
 	owner               int32
 	reader, inner       bool
 	called, from, until time.Duration
 	promises            []segment
 	back                time.Duration // release returned; never if that is not certain
 	token               uint64
-	nested              bool // taken again inside
+	nested              bool // entered again
 	span                *history.Span
 }
 
 // promisedAt says whether a promise was in force at t.
-func (s *stayed) promisedAt(t time.Duration) bool {
+func (s *naiveHold) promisedAt(t time.Duration) bool {
 	return slices.ContainsFunc(s.promises, func(p segment) bool { return p.from <= t && t < p.until })
 }
 
@@ -55,11 +54,11 @@ func effectsOf(h *history.History) []effect {
 	return all
 }
 
-// naive is one owner's account: a hold to write and one to read.
+// naive is the state of one owner: a hold to write and one to read.
 type naive struct {
 	depth [2]int
-	now   [2]*stayed
-	lost  [2]int // depth of what it was told it had lost, and may release all the same
+	now   [2]*naiveHold
+	lost  [2]int // depth of lost holds, which it may still release
 }
 
 func mode(reads bool) int {
@@ -69,9 +68,9 @@ func mode(reads bool) int {
 	return 0
 }
 
-// naiveHolds makes the holds of a key that is no semaphore.
-func naiveHolds(h *history.History) []*stayed {
-	var all []*stayed
+// naiveHolds finds the holds of a key that is not a semaphore.
+func naiveHolds(h *history.History) []*naiveHold {
+	var all []*naiveHold
 	owners := make([]naive, len(h.Owners))
 	lose := func(o *naive, m int, t time.Duration) {
 		if o.depth[m] > 0 {
@@ -79,7 +78,7 @@ func naiveHolds(h *history.History) []*stayed {
 		}
 	}
 	for _, e := range effectsOf(h) {
-		if e.notice != nil { // every client is its owner
+		if e.notice != nil { // each client is one owner here
 			lose(&owners[e.notice.Owner], 0, e.notice.Time)
 			lose(&owners[e.notice.Owner], 1, e.notice.Time)
 			continue
@@ -116,7 +115,7 @@ func naiveHolds(h *history.History) []*stayed {
 	return all
 }
 
-func (o *naive) take(s *history.Span, all []*stayed) []*stayed {
+func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 	m := mode(!s.Write)
 	if o.depth[m] > 0 {
 		o.depth[m]++
@@ -131,14 +130,14 @@ func (o *naive) take(s *history.Span, all []*stayed) []*stayed {
 	}
 	o.lost = [2]int{}
 	o.depth[m] = 1
-	o.now[m] = &stayed{owner: s.Owner, reader: m == 1, inner: o.depth[1-m] > 0, called: s.Call, from: s.Return,
+	o.now[m] = &naiveHold{owner: s.Owner, reader: m == 1, inner: o.depth[1-m] > 0, called: s.Call, from: s.Return,
 		until: never, back: never, promises: []segment{{s.Return, promised(s)}}, token: s.Token, span: s}
 	return append(all, o.now[m])
 }
 
 // meetings counts the pairs of holds that exclusion and readers-writer forbid, and
 // those of them that lease-exclusion does.
-func meetings(holds []*stayed) (all, inside int) {
+func meetings(holds []*naiveHold) (all, inside int) {
 	for i, x := range holds {
 		for _, y := range holds[:i] {
 			if x.owner == y.owner || (x.reader && y.reader) || x.from >= y.until || y.from >= x.until {
@@ -159,13 +158,13 @@ func meetings(holds []*stayed) (all, inside int) {
 }
 
 // wrongTokens says whether two holds have tokens that fencing forbids.
-func wrongTokens(holds []*stayed, shared bool) bool {
+func wrongTokens(holds []*naiveHold, shared bool) bool {
 	for _, x := range holds {
 		for _, y := range holds {
 			if x == y || x.inner || y.inner || x.token == 0 || y.token == 0 {
 				continue
 			}
-			alone := func(s *stayed) bool { return !s.reader && !shared }
+			alone := func(s *naiveHold) bool { return !s.reader && !shared }
 			switch {
 			case x.from < y.called && x.token >= y.token, // certainly before
 				x.token == y.token && (alone(x) || alone(y)),
@@ -177,11 +176,10 @@ func wrongTokens(holds []*stayed, shared bool) bool {
 	return false
 }
 
-// crowdedAt says whether more permits than there are were out, at some time or in
-// some instant.
+// crowdedAt says whether more permits than exist were held, at some time or at some instant.
 func crowdedAt(h *history.History, limit int64) bool {
 	has := make([]int64, len(h.Owners)) // relied on now
-	least := slices.Clone(has)          // of what was had before this instant: what is still had
+	least := slices.Clone(has)          // of the permits from before this instant: those that are still held
 	sum := func(of []int64) (n int64) {
 		for _, x := range of {
 			n += x

@@ -15,7 +15,7 @@ import (
 const (
 	overtaken   = iota // granted after too many later requests
 	notEnqueued        // acquits: the waiter was not certainly in the queue when the other request came
-	otherMode         // acquits: readers and writers wait in separate queues
+	otherMode          // acquits: readers and writers wait in separate queues
 )
 
 func orderRules() []string {

@@ -47,7 +47,7 @@ func checkPermits(v *view, o Options) Result {
 		most, all = max(most, out), all && whole
 	}
 	r = found.result(Permits, func(f finding) Violation { return v.permitsViolation(f, o) })
-	r.Counts = map[string]int64{"semaphores": int64(keys), "most_out": most}
+	r.Counts = map[string]int64{"semaphores": int64(keys), "most_held": most}
 	switch {
 	case !all:
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)

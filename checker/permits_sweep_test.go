@@ -8,7 +8,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// slowPermits looks at every pair of holds: what countPermits does by walking.
+// slowPermits does what countPermits does, by examining every pair of holds.
 func (v *view) slowPermits(holds []int32, limit int64, o Options, found *findings) (most int64) {
 	out := func(i int32, t time.Duration) int64 {
 		if !o.applies(permitsTouch) {
@@ -71,7 +71,7 @@ func TestPermitSweep(t *testing.T) {
 	}
 }
 
-// permitHistory is a few owners who take several permits, and give them back in parts.
+// permitHistory is a history of a few owners that acquire several permits, and release them in parts.
 func permitHistory(r *rand.Rand) *history.History {
 	s := newStrip(1, 4)
 	s.h.Limits = []int32{int32(2 + r.IntN(5))}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestPromises compares what is searched among many promises with a look at each.
+// TestPromises compares the search among many promises with a scan of all of them.
 func TestPromises(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	draw := func() *hold {

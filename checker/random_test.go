@@ -22,9 +22,8 @@ type draft struct {
 	process int
 }
 
-// drawing makes small random histories of one key: a mutex that works, with
-// failing tries, unknown outcomes, re-entry, losses and crashes; then it is
-// told wrong. Times are small numbers, so that many are equal.
+// drawing makes small random histories of one key: a correct mutex, with failing tries, unknown outcomes, re-entries,
+// losses and crashes, some operations of which are then corrupted. Times are small numbers, so that many are equal.
 type drawing struct {
 	r      *rand.Rand
 	drafts []draft
@@ -42,7 +41,7 @@ func (d *drawing) add(f string, owner, call, back int, typ history.Type) *draft 
 	return &d.drafts[len(d.drafts)-1]
 }
 
-// episode is one hold of a fresh owner (or, rarely, of one that was there before).
+// episode is one hold of a new owner or, rarely, of an earlier one.
 func (d *drawing) episode() {
 	owner := d.owners
 	if d.owners++; d.once(6) && owner > 0 {
@@ -83,7 +82,7 @@ func (d *drawing) episode() {
 	}
 }
 
-// leave ends an episode, one way or another.
+// leave ends an episode in one of several ways.
 func (d *drawing) leave(owner, t, depth int) {
 	if d.once(8) {
 		notice := history.Lost
@@ -117,9 +116,9 @@ func (d *drawing) leave(owner, t, depth int) {
 	}
 }
 
-// spoil tells one operation wrong. A grant that returns sooner, or a release
-// that is invoked later, is what makes two holds meet.
-func (d *drawing) spoil() {
+// corrupt changes one operation. An earlier return of a grant, or a later invocation of a release, makes two holds
+// overlap.
+func (d *drawing) corrupt() {
 	o := &d.drafts[d.r.IntN(len(d.drafts))]
 	by := 1 + d.some(7)
 	switch n := d.r.IntN(10); {
@@ -150,7 +149,7 @@ func randomHistory(seed uint64) *history.History {
 		d.episode()
 	}
 	for d.once(70) {
-		d.spoil()
+		d.corrupt()
 	}
 	h, err := history.Build(d.events())
 	if err != nil {
@@ -185,8 +184,8 @@ func (d *drawing) events() []history.Event {
 	return events
 }
 
-// longHistory is n operations of clients that contend for keys; nothing is
-// wrong in it. Times are nanoseconds of a busy lock.
+// longHistory is a correct history of n operations of clients that compete for keys. Times are nanoseconds of a busy
+// lock.
 func longHistory(n, clients, keys int, seed uint64) []history.Event {
 	r := rand.New(rand.NewPCG(seed, 11))
 	events := make([]history.Event, 0, 2*n)

@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestRenewalsProlong compares the sorted walk with a look at every renewal for every hold.
-func TestRenewalsProlong(t *testing.T) {
+// TestRenewalsExtendLeases compares the sorted pass with a scan of every renewal for every hold.
+func TestRenewalsExtendLeases(t *testing.T) {
 	prolonged := 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -40,8 +40,7 @@ func TestRenewalsProlong(t *testing.T) {
 	}
 }
 
-// renewedHistory is holds of a few owners with renewals in and after them, many
-// of which are not given back.
+// renewedHistory is holds of a few owners with renewals in and after them, many of which are not released.
 func renewedHistory(r *rand.Rand, n, owners, keys int) *history.History {
 	h := &history.History{Keys: make([]string, keys), Owners: make([]string, owners)}
 	now := time.Duration(0)

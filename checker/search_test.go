@@ -12,7 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// asSearch is set for this test program when it is the child that searches.
+// asSearch is set for this test program when it runs as the search process.
 const asSearch = "LOCKCHAOS_TEST_SEARCH"
 
 func TestMain(m *testing.M) {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "hang":
 		<-time.After(time.Hour)
-	case "babble":
+	case "garbage":
 		os.Stdout.WriteString("no answer")
 		os.Exit(0)
 	}
@@ -31,9 +31,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hardJob is a question whose answer takes time and memory exponential in n:
-// takes of unknown outcome, each of which may have happened, and a try that
-// failed when none of them can have.
+// hardJob takes time and memory exponential in n: acquires of unknown outcome, each of which may have taken effect,
+// and a try that failed when none of them can have.
 func hardJob(n int) searchJob {
 	j := searchJob{Kind: semaphore, Permits: int32(n + 1)}
 	for i := range n {
@@ -44,9 +43,9 @@ func hardJob(n int) searchJob {
 		lockOp{call: 20, ret: 21, owner: int32(n), permits: 1, pos: -1, depth: -1, kind: opBusyTry})}
 }
 
-// TestChild: the child answers as this process does; when it hangs, babbles,
-// cannot be started or needs too much memory, nothing is decided, and why is said.
-func TestChild(t *testing.T) {
+// TestSearchInChild: the child process finds what this process finds; if it hangs, writes garbage, cannot be started
+// or needs too much memory, nothing is decided, and the error says why.
+func TestSearchInChild(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +61,7 @@ func TestChild(t *testing.T) {
 		{"illegal", "serve", []string{self}, hardJob(6), 5 * time.Second, porcupine.Illegal, ""},
 		{"out of time", "serve", []string{self}, hardJob(40), 200 * time.Millisecond, porcupine.Unknown, ""},
 		{"hangs", "hang", []string{self}, hardJob(2), 100 * time.Millisecond, porcupine.Unknown, "deadline"},
-		{"babbles", "babble", []string{self}, hardJob(2), 5 * time.Second, porcupine.Unknown, "reading the reply"},
+		{"writes garbage", "garbage", []string{self}, hardJob(2), 5 * time.Second, porcupine.Unknown, "reading the reply"},
 		{"is not there", "serve", []string{"/nonexistent"}, hardJob(2), time.Second, porcupine.Unknown, "no such file"},
 	}
 	for _, test := range tests {
@@ -70,7 +69,7 @@ func TestChild(t *testing.T) {
 			t.Setenv(asSearch, test.mode)
 			got, err := searchInChild(test.command, test.job, test.limit)
 			if test.why == "" && got == porcupine.Unknown && errors.Is(err, context.DeadlineExceeded) {
-				err = nil // on a busy machine the child is ended before it can say that its time is over: the same
+				err = nil // on a busy machine the child may be killed before it reports the end of its time, which is the same
 			}
 			if got != test.want || (err != nil) != (test.why != "") {
 				t.Fatalf("got %v, %v; want %v", got, err, test.want)
@@ -82,9 +81,9 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestSearcherAsksTheChild: what is hard goes to the child; what it cannot find
-// out stays unknown, and the reason is told.
-func TestSearcherAsksTheChild(t *testing.T) {
+// TestHardSearchUsesChild: a hard job is sent to the child process; if that finds nothing, the result is unknown,
+// with a reason.
+func TestHardSearchUsesChild(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -94,14 +93,14 @@ func TestSearcherAsksTheChild(t *testing.T) {
 	if got, why := s.search(hardJob(40)); got != porcupine.Unknown || why == "" {
 		t.Errorf("got %v, %q", got, why)
 	}
-	t.Setenv(asSearch, "babble")
+	t.Setenv(asSearch, "garbage")
 	s = newSearcher(Options{SearchCommand: []string{self}})
 	if got, _ := s.search(hardJob(4)); got != porcupine.Illegal {
 		t.Errorf("an easy question got %v", got)
 	}
 }
 
-func TestServeSearchRefusesNonsense(t *testing.T) {
+func TestServeSearchRefusesBadInput(t *testing.T) {
 	for _, text := range []string{"", "{", `{"kind":6}`, `{"kind":200}`, `{"ops":[[1,2,3]],"kind":6}`} {
 		if err := ServeSearch(strings.NewReader(text), &bytes.Buffer{}); err == nil {
 			t.Errorf("%q was answered", text)

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// shape is a history that makes a careless checker take quadratic time.
+// shape is a history for which a naive checker takes quadratic time.
 type shape struct {
 	name string
 	make func(n int) *history.History
@@ -31,15 +31,15 @@ func shapes() []shape {
 	}
 }
 
-// strip is a history that is made one operation after the other.
-type strip struct {
+// sequence is a history that is made one operation after the other.
+type sequence struct {
 	h     history.History
 	event int32
 	now   time.Duration
 }
 
-func newStrip(keys, owners int) *strip {
-	s := &strip{}
+func newStrip(keys, owners int) *sequence {
+	s := &sequence{}
 	for k := range keys {
 		s.h.Keys = append(s.h.Keys, "k"+strconv.Itoa(k))
 	}
@@ -48,7 +48,7 @@ func newStrip(keys, owners int) *strip {
 }
 
 // add adds an operation of 10 µs.
-func (s *strip) add(op history.Op, owner, key int, set func(*history.Span)) {
+func (s *sequence) add(op history.Op, owner, key int, set func(*history.Span)) {
 	p := history.Span{Op: op, Outcome: history.OK, Owner: int32(owner), Process: history.Process(owner), Key: int32(key),
 		Permits: 1, Write: true, Call: s.now, Return: s.now + 10*time.Microsecond, Invoked: s.event, Ended: s.event + 1}
 	if set != nil {
@@ -59,7 +59,7 @@ func (s *strip) add(op history.Op, owner, key int, set func(*history.Span)) {
 	s.h.Spans = append(s.h.Spans, p)
 }
 
-func (s *strip) notice(f string, owner, key int) {
+func (s *sequence) notice(f string, owner, key int) {
 	n := history.Notice{Time: s.now, Index: s.event, F: f, Owner: int32(owner), Key: int32(key)}
 	n.Process = history.Process(owner)
 	s.h.Notices = append(s.h.Notices, n)
@@ -67,12 +67,12 @@ func (s *strip) notice(f string, owner, key int) {
 	s.now += time.Microsecond
 }
 
-func (s *strip) done() *history.History {
+func (s *sequence) done() *history.History {
 	s.h.End, s.h.Events = s.now, int(s.event)
 	return &s.h
 }
 
-// manyReaders are all in at once, and leave in the order in which they came.
+// manyReaders hold the lock all at once, and release it in the order of their grants.
 func manyReaders(n int) *history.History {
 	s := newStrip(1, n/2)
 	for _, op := range []history.Op{history.OpAcquire, history.OpRelease} {
@@ -98,7 +98,7 @@ func readersAndWriters(n int) *history.History {
 	return s.done()
 }
 
-// manyRenewals: one owner holds again and again, and renews twice each time.
+// manyRenewals: one owner holds the lock again and again, with two renewals each time.
 func manyRenewals(n int) *history.History {
 	s := newStrip(1, 1)
 	for range n / 4 {
@@ -109,7 +109,7 @@ func manyRenewals(n int) *history.History {
 	return s.done()
 }
 
-// manyLapses: two owners hold each a key, and renew each time too late.
+// manyLapses: two owners hold a key each, and always renew too late.
 func manyLapses(n int) *history.History {
 	s := newStrip(1, 2)
 	late := func(p *history.Span) { p.Lease, p.Valid = time.Microsecond, p.Return+time.Microsecond }
@@ -135,7 +135,7 @@ func manyKeys(n int) *history.History {
 	return s.done()
 }
 
-// manyCrashes: each owner takes the lock and dies.
+// manyCrashes: each owner acquires the lock and crashes.
 func manyCrashes(n int) *history.History {
 	s := newStrip(1, n)
 	for i := range n {
@@ -145,7 +145,7 @@ func manyCrashes(n int) *history.History {
 	return s.done()
 }
 
-// manyPermits: all of them are out at once.
+// manyPermits: all of them are held at once.
 func manyPermits(n int) *history.History {
 	s := newStrip(1, n/2)
 	s.h.Limits = []int32{int32(n / 2)}
@@ -157,7 +157,7 @@ func manyPermits(n int) *history.History {
 	return s.done()
 }
 
-// permitsOfOne: one owner takes one after the other, and gives them back.
+// permitsOfOne: one owner acquires one after the other, and releases them.
 func permitsOfOne(n int) *history.History {
 	s := newStrip(1, 1)
 	s.h.Limits = []int32{int32(n / 2)}
@@ -169,7 +169,7 @@ func permitsOfOne(n int) *history.History {
 	return s.done()
 }
 
-// permitsInParts: taken at once, and given back one by one.
+// permitsInParts: acquired together, and released one by one.
 func permitsInParts(n int) *history.History {
 	s := newStrip(1, 1)
 	s.h.Limits = []int32{int32(n - 1)}
@@ -180,7 +180,7 @@ func permitsInParts(n int) *history.History {
 	return s.done()
 }
 
-// permitsLost: each owner takes one and dies.
+// permitsLost: each owner acquires one and crashes.
 func permitsLost(n int) *history.History {
 	s := newStrip(1, n)
 	s.h.Limits = []int32{int32(n)}
@@ -191,7 +191,7 @@ func permitsLost(n int) *history.History {
 	return s.done()
 }
 
-// TestShapes judges each shape, so that the benchmark does not measure nothing.
+// TestShapes judges each shape, so that the benchmark is known to measure something.
 func TestShapes(t *testing.T) {
 	for _, shape := range shapes() {
 		j := Judge(shape.make(2000), Options{Search: -1})
@@ -203,9 +203,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// BenchmarkShapes judges each shape by every property but for the search, which
-// is bounded by itself. Ten times as many operations take little more than ten
-// times as long.
+// BenchmarkShapes judges each shape by every property except for the search, which is bounded by itself. Ten times as
+// many operations take little more than ten times as long.
 func BenchmarkShapes(b *testing.B) {
 	for _, shape := range shapes() {
 		for _, n := range []int{10_000, 100_000, 1_000_000} {

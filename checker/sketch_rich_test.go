@@ -6,12 +6,11 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file makes the sketcher draw what only the comparison of single properties
-// needs: promises, counts and tokens of every kind of lock, permits that are given
-// back in parts or together, and owners that read and write.
+// This file makes the sketcher draw what only the comparison of single properties needs: promises, counts and tokens
+// of every kind of lock, permits that are released in parts or together, and owners that read and write.
 
-// richInside is what an owner does from its grant to its last release, at until.
-// It says false if it did nothing, so that the common way is taken.
+// richInside is what an owner does from its grant to its last release, at until. It returns false if it did nothing;
+// then the caller draws the common case.
 func (d *sketcher) richInside(o sketch, from, until int) bool {
 	switch {
 	case d.kind == semaphore && o.permits > 1 && d.once(50):
@@ -28,21 +27,20 @@ func (d *sketcher) richInside(o sketch, from, until int) bool {
 	return true
 }
 
-// act adds an operation that begins at call and ends within long; now and then it
-// is of unknown outcome, or is refused.
+// act adds an operation that begins at call and ends within long; some are of unknown outcome, or refused.
 func (d *sketcher) act(o sketch, op history.Op, call, long int) int {
 	o.op, o.outcome, o.call, o.back = op, history.OK, call, call+d.some(max(0, long))
 	switch {
 	case d.once(4):
 		o.outcome = history.Info
 	case d.kind == semaphore && op == history.OpRelease && d.once(5):
-		o.outcome, o.kept = history.Fail, true
+		o.outcome, o.leftHeld = history.Fail, true
 	}
 	d.ops = append(d.ops, o)
 	return o.back
 }
 
-// inParts gives permits back one after the other, or two at a time.
+// inParts releases permits one after the other, or two at a time.
 func (d *sketcher) inParts(o sketch, from, until int) {
 	left, t := o.permits, from
 	for left > 0 {
@@ -56,7 +54,7 @@ func (d *sketcher) inParts(o sketch, from, until int) {
 	}
 }
 
-// together takes once more, and gives all back in one.
+// together acquires once more, and releases everything at once.
 func (d *sketcher) together(o sketch, from, until int) {
 	first := o.permits
 	call := from + d.some(max(0, until-from))
@@ -68,19 +66,19 @@ func (d *sketcher) together(o sketch, from, until int) {
 	d.act(o, history.OpRelease, max(t, until), 3)
 }
 
-// downgrade takes the lock to read as well, gives the writing back, and reads on.
+// downgrade acquires the lock to read as well, releases the write, and still reads.
 func (d *sketcher) downgrade(o sketch, from, until int) {
 	reader := o
 	reader.read = true
 	call := from + d.some(max(0, until-from))
 	t := max(until, d.act(reader, history.OpAcquire, call, until-call))
 	t = d.act(o, history.OpRelease, t, 2)
-	t = max(t, d.stay(t))
+	t = max(t, d.freeUntil(t))
 	d.act(reader, history.OpRelease, t, 3)
 }
 
-// stay is until when a reader can stay, from t on, if nobody is to be in its way.
-func (d *sketcher) stay(t int) int {
+// freeUntil is until when a reader can hold the lock from t on without a conflict.
+func (d *sketcher) freeUntil(t int) int {
 	for n := d.some(6); n > 0 && t < len(d.used) && d.used[t] < d.permits; n-- {
 		d.used[t]++
 		t++
@@ -88,7 +86,7 @@ func (d *sketcher) stay(t int) int {
 	return t
 }
 
-// upgrade takes the lock in the other mode as well, and gives both back.
+// upgrade acquires the lock in the other mode as well, and releases both.
 func (d *sketcher) upgrade(o sketch, from, until int) {
 	other := o
 	other.read = !o.read
@@ -98,8 +96,8 @@ func (d *sketcher) upgrade(o sketch, from, until int) {
 	d.act(o, history.OpRelease, max(t, until), 3)
 }
 
-// tell puts into an answer what only some locks tell.
-func (d *sketcher) tell(s *history.Span, token uint64) uint64 {
+// setReply fills in what only some locks reply.
+func (d *sketcher) setReply(s *history.Span, token uint64) uint64 {
 	if s.Outcome != history.OK {
 		return token
 	}
@@ -120,7 +118,7 @@ func (d *sketcher) tell(s *history.Span, token uint64) uint64 {
 	return token
 }
 
-// count tells how often an owner holds the lock, of what is in the history so far.
+// count is how often an owner holds the lock, by the history so far.
 func (d *sketcher) count(s *history.Span) {
 	var has [2]int32 // writing, reading
 	for i := range d.h.Spans {

@@ -11,52 +11,52 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// This file has a lock that is right: clients ask a server that grants, refuses,
-// counts and lets leases run out as it should, over a network that takes its time
-// and loses answers. Whatever it records, no property may be violated.
+// This file has a model of a correct lock: clients send requests to a server that grants, refuses, counts and lets
+// leases expire as it should, over a network with delays and lost replies. Whatever it records, no property may be
+// violated.
 
-// stake is what one owner has at the server.
-type stake struct {
+// modelHold is what one owner has at the server.
+type modelHold struct {
 	depth   [2]int // acquires to write and to read; of a semaphore permits, in the first
 	expires int    // 0: never
 	token   uint64
 }
 
-// asker is a client: it has one operation under way, or none.
-type asker struct {
+// modelClient is a client with at most one operation in flight.
+type modelClient struct {
 	process, life int
 	op            string // "": idle
 	mode, permits int
 	lease         int
 	effectAt      int // or the next attempt
 	givesUp       int
-	returnAt      int // 0: the server has not done it yet
-	answer        history.Event
-	next          int // when it asks again
+	returnAt      int // 0: the server has not processed it
+	reply         history.Event
+	next          int // when it sends its next request
 	has           [2]int
-	promise       int // until when it relies on what it has; 0: without end
+	promise       int // until when it relies on what it has; 0: without an end
 }
 
-// honestLock is a run in ticks of a millisecond.
-type honestLock struct {
-	r      *rand.Rand
-	kind   string
-	limit  int
-	leases bool
-	told   bool   // the validity, the count and the token are told
-	flaw   string // what is wrong with the server; "": nothing
-	now    int
-	token  uint64
-	stakes map[string]*stake
-	askers []*asker
-	events []history.Event
+// lockModel is a run in ticks of a millisecond.
+type lockModel struct {
+	r       *rand.Rand
+	kind    string
+	limit   int
+	leases  bool
+	verbose bool   // replies have validity, count and token
+	flaw    string // the flaw of the server; "": none
+	now     int
+	token   uint64
+	held    map[string]*modelHold
+	clients []*modelClient
+	events  []history.Event
 }
 
-func (l *honestLock) once(percent int) bool { return l.r.IntN(100) < percent }
+func (l *lockModel) once(percent int) bool { return l.r.IntN(100) < percent }
 
-func (a *asker) owner() string { return fmt.Sprintf("%d/%d", a.process, a.life) }
+func (a *modelClient) owner() string { return fmt.Sprintf("%d/%d", a.process, a.life) }
 
-func (l *honestLock) record(a *asker, typ history.Type, f string, v *history.Value) *history.Event {
+func (l *lockModel) record(a *modelClient, typ history.Type, f string, v *history.Value) *history.Event {
 	e := history.Event{Index: int64(len(l.events)), Time: time.Duration(l.now) * time.Millisecond, Type: typ,
 		Process: history.Process(a.process), F: f, Key: "k", Value: v}
 	l.events = append(l.events, e)
@@ -64,21 +64,21 @@ func (l *honestLock) record(a *asker, typ history.Type, f string, v *history.Val
 }
 
 // tick lets one millisecond pass.
-func (l *honestLock) tick() {
+func (l *lockModel) tick() {
 	l.now++
-	for _, a := range l.askers { // who relies on the lock is told of the loss before others can have it
+	for _, a := range l.clients { // a loss is reported before others can acquire the lock
 		if a.promise > 0 && l.now >= a.promise && a.has != [2]int{} && a.op == "" {
 			l.record(a, history.Info, history.Lost, &history.Value{Owner: a.owner()})
 			a.forget()
 		}
 	}
-	for owner, s := range l.stakes {
+	for owner, s := range l.held {
 		if s.expires > 0 && l.now >= s.expires {
-			delete(l.stakes, owner)
+			delete(l.held, owner)
 		}
 	}
-	for _, i := range l.r.Perm(len(l.askers)) {
-		switch a := l.askers[i]; {
+	for _, i := range l.r.Perm(len(l.clients)) {
+		switch a := l.clients[i]; {
 		case a.op == "" && l.now >= a.next:
 			l.ask(a)
 		case a.op == "":
@@ -90,18 +90,18 @@ func (l *honestLock) tick() {
 	}
 }
 
-// forget makes a new owner of a client that has lost what it had.
-func (a *asker) forget() {
+// forget gives a new owner to a client that has lost its hold.
+func (a *modelClient) forget() {
 	a.has, a.promise = [2]int{}, 0
 	a.life++
 }
 
 // ask begins an operation.
-func (l *honestLock) ask(a *asker) {
+func (l *lockModel) ask(a *modelClient) {
 	a.mode, a.permits, a.lease, a.returnAt, a.givesUp = 0, 1, 0, 0, l.now+20+l.r.IntN(400)
 	v := &history.Value{Owner: a.owner()}
 	inside := a.has[0]+a.has[1] > 0
-	if inside && a.promise > 0 && l.now+12 >= a.promise { // no answer would come in time: it waits to be told
+	if inside && a.promise > 0 && l.now+12 >= a.promise { // no reply would come in time: it waits for the loss report
 		return
 	}
 	if inside && l.once(70) {
@@ -117,7 +117,7 @@ func (l *honestLock) ask(a *asker) {
 		}
 	} else {
 		a.op = history.Acquire
-		if inside || l.once(40) { // who is inside does not wait: its lease goes on
+		if inside || l.once(40) { // a holder does not wait: its lease is running
 			a.op = history.Try
 		}
 		if l.kind == "readers-writer" && l.once(60) {
@@ -138,29 +138,29 @@ func (l *honestLock) ask(a *asker) {
 	l.record(a, history.Invoke, a.op, v)
 }
 
-// attempt is what the server does with an operation; who has to wait tries again.
-func (l *honestLock) attempt(a *asker) {
-	answer := history.Event{Type: history.OK, Value: &history.Value{}}
+// attempt is what the server does with a request; a waiter tries again.
+func (l *lockModel) attempt(a *modelClient) {
+	reply := history.Event{Type: history.OK, Value: &history.Value{}}
 	switch {
 	case a.op == history.Release:
-		l.release(a, &answer)
+		l.release(a, &reply)
 	case l.open(a):
-		l.grant(a, &answer)
+		l.grant(a, &reply)
 	case a.op == history.Try:
-		answer.Type, answer.Error = history.Fail, &history.Error{Code: history.CodeHeld}
+		reply.Type, reply.Error = history.Fail, &history.Error{Code: history.CodeHeld}
 	case l.now >= a.givesUp:
-		answer.Type, answer.Error = history.Fail, &history.Error{Code: "timeout"}
+		reply.Type, reply.Error = history.Fail, &history.Error{Code: "timeout"}
 	default:
 		a.effectAt = l.now + 1
 		return
 	}
-	a.answer, a.returnAt = answer, l.now+1+l.r.IntN(4)
+	a.reply, a.returnAt = reply, l.now+1+l.r.IntN(4)
 }
 
 // open says whether there is room.
-func (l *honestLock) open(a *asker) bool {
+func (l *lockModel) open(a *modelClient) bool {
 	out, others, writers := 0, 0, 0
-	for owner, s := range l.stakes {
+	for owner, s := range l.held {
 		out += s.depth[0]
 		if owner != a.owner() {
 			others += s.depth[0] + s.depth[1]
@@ -178,71 +178,71 @@ func (l *honestLock) open(a *asker) bool {
 	return others == 0
 }
 
-func (l *honestLock) grant(a *asker, answer *history.Event) {
-	s := l.stakes[a.owner()]
+func (l *lockModel) grant(a *modelClient, reply *history.Event) {
+	s := l.held[a.owner()]
 	if s == nil {
 		if l.token++; l.flaw == "forgets its tokens" && l.once(20) {
 			l.token = 1
 		}
-		s = &stake{token: l.token}
-		l.stakes[a.owner()] = s
+		s = &modelHold{token: l.token}
+		l.held[a.owner()] = s
 	}
 	s.depth[a.mode] += a.permits
 	if a.lease > 0 {
 		s.expires = max(s.expires, l.now+a.lease)
 	}
-	if l.flaw == "counts twice" && l.once(20) { // as if the request had come twice
+	if l.flaw == "counts twice" && l.once(20) { // as if the request had arrived twice
 		s.depth[a.mode] += a.permits
 	}
-	if l.told && l.kind != "semaphore" {
-		answer.Value.Token, answer.Value.Count = s.token, s.depth[a.mode]
+	if l.verbose && l.kind != "semaphore" {
+		reply.Value.Token, reply.Value.Count = s.token, s.depth[a.mode]
 	}
 }
 
-func (l *honestLock) release(a *asker, answer *history.Event) {
-	s := l.stakes[a.owner()]
+func (l *lockModel) release(a *modelClient, reply *history.Event) {
+	s := l.held[a.owner()]
 	if l.flaw == "frees all at a release" && s != nil {
 		s.depth = [2]int{}
 		s.depth[a.mode] = a.permits
 	}
 	if s == nil || s.depth[a.mode] < a.permits {
-		answer.Type, answer.Error = history.Fail, &history.Error{Code: "not-held"}
+		reply.Type, reply.Error = history.Fail, &history.Error{Code: "not-held"}
 		return
 	}
 	if s.depth[a.mode] -= a.permits; s.depth == [2]int{} {
-		delete(l.stakes, a.owner())
+		delete(l.held, a.owner())
 	}
 }
 
-// complete gives the client its answer, or loses it.
-func (l *honestLock) complete(a *asker) {
+// complete delivers the reply to the client, or loses it.
+func (l *lockModel) complete(a *modelClient) {
 	op := a.op
 	a.op, a.next = "", l.now+l.r.IntN(30)
-	s := l.stakes[a.owner()]
-	late := op != history.Release && a.answer.Type == history.OK && (s == nil || (s.expires > 0 && s.expires <= l.now+1))
-	if l.once(4) && (l.leases || op == history.Release || a.answer.Type != history.OK) || late {
+	s := l.held[a.owner()]
+	late := op != history.Release && a.reply.Type == history.OK && (s == nil || (s.expires > 0 && s.expires <= l.now+1))
+	if l.once(4) && (l.leases || op == history.Release || a.reply.Type != history.OK) || late {
 		l.record(a, history.Info, op, nil)
-		if a.has != [2]int{} { // nobody relies any more on what it has besides
+		if a.has != [2]int{} { // the client does not rely on its other holds any more
 			l.record(a, history.Info, history.Crash, &history.Value{Owner: a.owner()})
 		}
-		a.process += len(l.askers)
+		a.process += len(l.clients)
 		a.forget()
-		if s != nil && s.expires == 0 { // a watchdog stops, and the server forgets
+		if s != nil && s.expires == 0 { // the watchdog stops, and the server lets the lease expire
 			s.expires = l.now + 50
 		}
 		return
 	}
-	if op != history.Release && a.answer.Type == history.OK {
+	if op != history.Release && a.reply.Type == history.OK {
 		a.has[a.mode] += a.permits
 		a.promise = s.expires
-		if l.told && a.promise > 0 {
-			a.answer.Value.Valid = time.Duration(a.promise-l.now) * time.Millisecond
+		if l.verbose && a.promise > 0 {
+			a.reply.Value.Valid = time.Duration(a.promise-l.now) * time.Millisecond
 		}
 	}
-	e := l.record(a, a.answer.Type, op, a.answer.Value)
-	e.Error = a.answer.Error
+	e := l.record(a, a.reply.Type, op, a.reply.Value)
+	e.Error = a.reply.Error
 	switch {
-	case op == history.Release && a.answer.Type == history.OK:
+	case op == history.Release && a.reply.Type == history.OK:
 		a.has[a.mode] -= a.permits
 	case op == history.Release:
 		a.forget()
@@ -250,10 +250,10 @@ func (l *honestLock) complete(a *asker) {
 }
 
 func runHonest(seed uint64, kind, flaw string) []history.Event {
-	l := &honestLock{r: rand.New(rand.NewPCG(seed, 77)), kind: kind, flaw: flaw, stakes: make(map[string]*stake)}
-	l.leases, l.told, l.limit = l.once(60), l.once(60), 1+l.r.IntN(4)
+	l := &lockModel{r: rand.New(rand.NewPCG(seed, 77)), kind: kind, flaw: flaw, held: make(map[string]*modelHold)}
+	l.leases, l.verbose, l.limit = l.once(60), l.once(60), 1+l.r.IntN(4)
 	for i := range 2 + l.r.IntN(3) {
-		l.askers = append(l.askers, &asker{process: i, next: l.r.IntN(20)})
+		l.clients = append(l.clients, &modelClient{process: i, next: l.r.IntN(20)})
 	}
 	for range 150 + l.r.IntN(400) {
 		l.tick()
@@ -261,7 +261,7 @@ func runHonest(seed uint64, kind, flaw string) []history.Event {
 	return l.events
 }
 
-func TestRightLockIsNotConvicted(t *testing.T) {
+func TestCorrectLockIsNotConvicted(t *testing.T) {
 	judged, kept := 0, make(map[checker.Property]int)
 	for _, kind := range []string{"mutex", "readers-writer", "semaphore"} {
 		for seed := range uint64(500) {
@@ -290,9 +290,8 @@ func TestRightLockIsNotConvicted(t *testing.T) {
 	}
 }
 
-// TestWrongLockIsConvicted: the same lock with a flaw, which the property that
-// speaks of it has to find in most runs.
-func TestWrongLockIsConvicted(t *testing.T) {
+// TestFlawedLockIsConvicted: of the same lock with a flaw, the property for it finds most runs violated.
+func TestFlawedLockIsConvicted(t *testing.T) {
 	tests := []struct {
 		kind, flaw string
 		finds      checker.Property

@@ -13,7 +13,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// streamed judges events as a stream that forgets what it can after every so many.
+// streamed judges events as a stream that trims after every so many.
 func streamed(t *testing.T, events []history.Event, o Options, every int) Judgement {
 	t.Helper()
 	s := NewStream(o, 0)
@@ -29,8 +29,8 @@ func streamed(t *testing.T, events []history.Event, o Options, every int) Judgem
 	return s.Judgement()
 }
 
-// differs says in what a stream's judgement is another one than that of the
-// whole history; vague is when the stream leaves undecided what the other decides.
+// differs returns how a stream's judgement differs from that of the whole history; vague says that the stream left
+// undecided what the other decides.
 func differs(whole, stream Judgement) (diff string, vague bool) {
 	for _, r := range stream.Results {
 		if r.Property == Bite {
@@ -38,7 +38,7 @@ func differs(whole, stream Judgement) (diff string, vague bool) {
 		}
 		switch w := whole.Result(r.Property); {
 		case w.Outcome == r.Outcome && (r.Property != Exclusion || w.Total == r.Total):
-		case r.Outcome == Undecided && (w.Outcome != Violated || r.Property == Permits): // of a sum nothing can be taken back
+		case r.Outcome == Undecided && (w.Outcome != Violated || r.Property == Permits): // a sum of permits cannot be refuted later
 			vague = true
 		default:
 			return fmt.Sprintf("%s is %s (%d: %s), and of the whole %s (%d: %s)", r.Property, r.Outcome, r.Total, r.Summary,
@@ -48,7 +48,7 @@ func differs(whole, stream Judgement) (diff string, vague bool) {
 	return "", vague
 }
 
-// TestStreamOfTestdata compares every history of testdata, forgetting after each event.
+// TestStreamOfTestdata compares every history of testdata, trimming after each event.
 func TestStreamOfTestdata(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.history")
 	if err != nil || len(files) < 20 {
@@ -60,7 +60,7 @@ func TestStreamOfTestdata(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), "\n#! ") || strings.HasPrefix(string(text), "#! ") {
-			continue // options that only TestTeeth reads; none concerns a stream but permits, see below
+			continue // options of TestHistoriesOfTestdata; of a stream only permits matter, see below
 		}
 		events, _, err := history.ReadTextEvents(strings.NewReader(string(text)), file)
 		if err != nil {
@@ -130,16 +130,16 @@ func TestStreamOfRandom(t *testing.T) {
 			t.Errorf("%s: %d histories convicted and %d acquitted: the test shows too little", p, convicted[p], acquitted[p])
 		}
 	}
-	if vague > 9000/20 { // of owners that did two things at once, late
+	if vague > 9000/20 { // owners that turned out to be concurrent late
 		t.Errorf("the stream left %d undecided that the whole history decides", vague)
 	}
 }
 
-// eventsOf is a history as the events that it was made of.
+// eventsOf is the events that a history was made of.
 func eventsOf(h *history.History) []history.Event {
-	told := make(map[int32]time.Duration)
+	times := make(map[int32]time.Duration)
 	for _, u := range h.Unknown {
-		told[u.Span] = u.Time
+		times[u.Span] = u.Time
 	}
 	words := map[history.Op]string{history.OpAcquire: history.Acquire, history.OpTry: history.Try,
 		history.OpRelease: history.Release, history.OpRenew: history.Renew}
@@ -163,7 +163,7 @@ func eventsOf(h *history.History) []history.Event {
 		}
 		e.Index, e.Type, e.Held = int64(s.Ended), s.Outcome, s.Held
 		if e.Time = s.Return; s.Outcome == history.Info {
-			e.Time = max(s.Call, told[int32(i)])
+			e.Time = max(s.Call, times[int32(i)])
 		}
 		answer := history.Value{Owner: owner, Token: s.Token, Count: int(s.Count)}
 		if s.Valid != 0 && s.Valid != never {
@@ -186,8 +186,8 @@ func eventsOf(h *history.History) []history.Event {
 	return events
 }
 
-// TestStreamConvictsWhileItGoesOn wants two holders to be told of before they leave, and once.
-func TestStreamConvictsWhileItGoesOn(t *testing.T) {
+// TestStreamReportsBeforeTheEnd: two holders at once are reported while both hold the lock, and once.
+func TestStreamReportsBeforeTheEnd(t *testing.T) {
 	text := "client 0 acquire k 1.0-1.1 ok owner=a\nclient 1 acquire k 1.2-1.3 ok owner=b\n" +
 		"client 2 acquire k 1.4- owner=c\n" +
 		"client 0 release k 3.0-3.1 ok owner=a\nclient 1 release k 3.2-3.3 ok owner=b\n"
@@ -204,18 +204,18 @@ func TestStreamConvictsWhileItGoesOn(t *testing.T) {
 		news := s.Look()
 		found += len(news)
 		if len(news) > 0 && (events[i].Time != 1400*time.Millisecond || !strings.Contains(news[0].Text, "both held k")) {
-			t.Errorf("told at %v: %+v", events[i].Time, news)
+			t.Errorf("times at %v: %+v", events[i].Time, news)
 		}
 	}
 	j := s.Judgement()
 	r := j.Result(Exclusion)
 	if found != 1 || j.Verdict != Unsafe || r.Total != 1 || !strings.Contains(r.Summary, "1.70 s") {
-		t.Errorf("told %d times; %s: %s", found, j.Verdict, r.Summary)
+		t.Errorf("times %d times; %s: %s", found, j.Verdict, r.Summary)
 	}
 }
 
-// TestStreamForgets wants the memory of a long run to be that of a short one, and the same verdict.
-func TestStreamForgets(t *testing.T) {
+// TestStreamMemoryIsBounded: a long run takes no more memory than a short one, and has the same verdict.
+func TestStreamMemoryIsBounded(t *testing.T) {
 	events := longHistory(200_000, 10, 3, 3)
 	s := NewStream(Options{}, 0)
 	most := 0
@@ -233,7 +233,7 @@ func TestStreamForgets(t *testing.T) {
 	}
 }
 
-// BenchmarkStream judges events as they come; B/held is what the stream has allocated at the end.
+// BenchmarkStream judges events as they come; B/held is the memory in use at the end.
 func BenchmarkStream(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		events := longHistory(n, 50, 1, 3)

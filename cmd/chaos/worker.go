@@ -138,7 +138,7 @@ func resultOf(out *runner.Outcome, j explore.Job) explore.Result {
 	}
 	for _, r := range out.Judgement.Results {
 		if r.Property == checker.Bite {
-			a.Grants, a.Faults = int(r.Counts["grants"]), int(r.Counts["faults_that_bit"])
+			a.Grants, a.Faults = int(r.Counts["grants"]), int(r.Counts["faults_with_effect"])
 		}
 	}
 	return a

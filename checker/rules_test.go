@@ -10,15 +10,15 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// story is a history of testdata with what it is judged to be.
-type story struct {
+// recording is a history of testdata with its expected judgement.
+type recording struct {
 	name string
 	h    *history.History
 	o    checker.Options
 	want map[checker.Property]checker.Result
 }
 
-func stories(t *testing.T) (all []story) {
+func recordings(t *testing.T) (all []recording) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.history")
 	if err != nil {
@@ -29,12 +29,12 @@ func stories(t *testing.T) (all []story) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, _, _ := strings.Cut(string(text), separator)
-		h, err := history.ReadText(strings.NewReader(told), file)
+		recorded, _, _ := strings.Cut(string(text), separator)
+		h, err := history.ReadText(strings.NewReader(recorded), file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := story{name: filepath.Base(file), h: h, o: storyOptions(t, told), want: map[checker.Property]checker.Result{}}
+		s := recording{name: filepath.Base(file), h: h, o: recordingOptions(t, recorded), want: map[checker.Property]checker.Result{}}
 		for _, r := range checker.Judge(h, s.o).Results {
 			s.want[r.Property] = r
 		}
@@ -43,27 +43,26 @@ func stories(t *testing.T) (all []story) {
 	return all
 }
 
-// TestEveryRuleHasTeeth switches off each rule of each property, one at a
-// time, those that convict and those that acquit: the judgement of some history
-// in testdata must be another one then.
-func TestEveryRuleHasTeeth(t *testing.T) {
-	all := stories(t)
+// TestEveryRuleIsNeeded switches off each rule of each property in turn, those that convict and those that acquit:
+// the judgement of some history in testdata must change.
+func TestEveryRuleIsNeeded(t *testing.T) {
+	all := recordings(t)
 	for _, s := range checker.Catalog() {
 		rules := checker.Rules(s.Name)
 		if len(rules) == 0 {
 			t.Errorf("%s has no rules", s.Name)
 		}
 		for n, rule := range rules {
-			if rule == "" { // the numbers of linearizable name other things besides
+			if rule == "" { // a number of linearizable that is not a rule
 				continue
 			}
 			t.Run(string(s.Name)+"/"+rule, func(t *testing.T) {
-				for _, story := range all {
-					o := checker.Without(story.o, s.Name, n)
+				for _, recording := range all {
+					o := checker.Without(recording.o, s.Name, n)
 					o.Only = []checker.Property{s.Name}
-					got, want := *checker.Judge(story.h, o).Result(s.Name), story.want[s.Name]
+					got, want := *checker.Judge(recording.h, o).Result(s.Name), recording.want[s.Name]
 					if got.Outcome != want.Outcome {
-						t.Logf("%s: %s without the rule, %s with it", story.name, got.Outcome, want.Outcome)
+						t.Logf("%s: %s without the rule, %s with it", recording.name, got.Outcome, want.Outcome)
 						return
 					}
 				}

@@ -17,21 +17,20 @@ type sketch struct {
 	permits    int32
 	busy, read bool
 	lease      int
-	kept       bool   // a release that failed and left the lock as it was
-	notice     string // not an operation but this
+	leftHeld   bool   // a release that failed and left the lock held
+	notice     string // a notice instead of an operation
 }
 
-// sketcher draws small random histories of one key and of one kind of lock. It
-// lays holds where there is room for them and then tells some operations wrong.
-// It makes spans, not events: that is fast enough for millions. Times are small
+// sketcher draws small random histories of one key and one kind of lock. It draws holds where there is room for them,
+// and then corrupts some operations. It makes spans, not events, which is fast enough for millions. Times are small
 // numbers, so that many are equal.
 type sketcher struct {
 	r       *rand.Rand
 	source  choices
 	kind    lockKind
 	rich    bool // see sketch_rich_test.go
-	tokens  bool // rich: of locks that are not fenced mutexes too
-	counts  bool // rich: how often the lock is held is told
+	tokens  bool // rich: also of locks that are not fenced mutexes
+	counts  bool // rich: replies have hold counts
 	permits int32
 	used    [96]int32 // of the room, by unit of time
 	ops     []sketch
@@ -54,8 +53,7 @@ func newSketcher(kind lockKind) *sketcher {
 	return s
 }
 
-// choices is where a sketcher takes its decisions from: bytes, as a fuzzer makes
-// them up, and when these are used up a seed.
+// choices is the source of a sketcher's decisions: bytes of a fuzzer, and then a seed.
 type choices struct {
 	bytes []byte
 	pcg   rand.PCG
@@ -93,8 +91,7 @@ func (d *sketcher) drawFrom(bytes []byte) *history.History {
 	return d.make()
 }
 
-// A fuzzer may always decide for more; a search takes time exponential in the tries
-// that are under way at once.
+// Bounds, because the search takes time exponential in the tries that are in flight at once.
 const mostRefusals, mostSpoils = 8, 24
 
 func (d *sketcher) make() *history.History {
@@ -112,18 +109,18 @@ func (d *sketcher) make() *history.History {
 		d.refusal()
 	}
 	for n := 0; d.once(55) && n < mostSpoils; n++ {
-		d.spoil()
+		d.corrupt()
 	}
 	for i := range d.ops {
 		if o := &d.ops[i]; d.rich && o.op == history.OpRelease && d.once(50) {
-			o.read = false // most histories do not say in which mode a release is
+			o.read = false // most histories do not record the mode of a release
 		}
 	}
 	d.build()
 	return &d.h
 }
 
-// room is the first time from t on at which so much is free for so long.
+// room is the first time from t on at which that many permits are free for that long.
 func (d *sketcher) room(t, long int, n int32) int {
 	for ; t < len(d.used)-long; t++ {
 		fits := true
@@ -160,7 +157,7 @@ func (d *sketcher) hold() {
 		o.lease = 4 + d.some(12)
 	}
 	if d.once(8) {
-		d.vague(o)
+		d.unknownOutcome(o)
 		return
 	}
 	long := d.some(6)
@@ -170,11 +167,11 @@ func (d *sketcher) hold() {
 	}
 	o.call, o.back = max(0, from-d.some(6)), from
 	d.ops = append(d.ops, o)
-	d.inside(o, from, from+long)
+	d.insideHold(o, from, from+long)
 }
 
-// vague is an acquire of unknown outcome, and perhaps the clean-up after it.
-func (d *sketcher) vague(o sketch) {
+// unknownOutcome is an acquire of unknown outcome, and perhaps the release after it.
+func (d *sketcher) unknownOutcome(o sketch) {
 	o.outcome, o.call = history.Info, d.some(20)
 	if d.once(50) {
 		o.lease = 1 + d.some(9)
@@ -188,8 +185,8 @@ func (d *sketcher) vague(o sketch) {
 	}
 }
 
-// inside is what the owner does from its grant to its release at until.
-func (d *sketcher) inside(o sketch, from, until int) {
+// insideHold is what the owner does from its grant to its release at until.
+func (d *sketcher) insideHold(o sketch, from, until int) {
 	if d.rich && d.richInside(o, from, until) {
 		return
 	}
@@ -240,7 +237,7 @@ func (d *sketcher) loss(owner int32, at int) {
 	}
 }
 
-// refusal is a try that failed because the lock was held, as it was told.
+// refusal is a try that failed because the lock was held.
 func (d *sketcher) refusal() {
 	t := d.r.IntN(20)
 	o := sketch{op: history.OpTry, outcome: history.Fail, busy: true, owner: d.owners, call: t, back: t + d.some(4),
@@ -252,9 +249,9 @@ func (d *sketcher) refusal() {
 	d.ops = append(d.ops, o)
 }
 
-// spoil tells one operation wrong. A grant that returns sooner, or a release
-// that is invoked later, is what makes two holds meet.
-func (d *sketcher) spoil() {
+// corrupt changes one operation. An earlier return of a grant, or a later invocation of a release, makes two holds
+// overlap.
+func (d *sketcher) corrupt() {
 	o := &d.ops[d.r.IntN(len(d.ops))]
 	by := 1 + d.some(5)
 	switch n := d.r.IntN(10); {
@@ -275,7 +272,7 @@ func (d *sketcher) spoil() {
 	}
 }
 
-// build turns the sketches into spans and notices, in the order of their events.
+// build makes spans and notices of the sketches, in the order of their events.
 func (d *sketcher) build() {
 	d.marks = d.marks[:0]
 	for i := range d.ops {
@@ -307,23 +304,22 @@ func (d *sketcher) build() {
 				s.Return = t
 			}
 			if d.kind.fenced() && s.Outcome == history.OK && s.Op != history.OpRelease {
-				token = d.mint(s, token)
+				token = d.setToken(s, token)
 			}
 			if d.rich {
-				token = d.tell(s, token)
+				token = d.setReply(s, token)
 			}
 		default:
 			d.span[m.op] = int32(len(h.Spans))
 			h.Spans = append(h.Spans, history.Span{Call: t, Return: never, Invoked: int32(n), Ended: -1, Owner: o.owner,
 				Process: history.Process(o.owner), Permits: o.permits, Lease: time.Duration(o.lease),
-				Op: o.op, Outcome: o.outcome, Write: !o.read, Busy: o.busy, Held: o.kept && o.outcome == history.Fail})
+				Op: o.op, Outcome: o.outcome, Write: !o.read, Busy: o.busy, Held: o.leftHeld && o.outcome == history.Fail})
 		}
 	}
 }
 
-// mint gives a grant its token: the next one, or that of the hold it is in; and
-// sometimes a wrong one, or none.
-func (d *sketcher) mint(s *history.Span, last uint64) uint64 {
+// setToken gives a grant its token: the next one, or that of its hold; and sometimes a wrong one, or none.
+func (d *sketcher) setToken(s *history.Span, last uint64) uint64 {
 	depth, token := 0, uint64(0)
 	for i := range d.h.Spans {
 		switch p := &d.h.Spans[i]; {

@@ -10,11 +10,11 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// heldHistory draws a small history in which releases fail and leave the lock
-// as it was, as the strict reading of other suites' histories has it.
-func heldHistory(r *rand.Rand) []history.Event {
+// refusedReleaseHistory draws a small history in which releases fail and leave the lock as it was, as in the strict
+// reading of other suites' histories.
+func refusedReleaseHistory(r *rand.Rand) []history.Event {
 	var events []history.Event
-	open := make([]string, 3) // by process: the operation under way
+	open := make([]string, 3) // by process: the operation in flight
 	for range 6 + r.IntN(18) {
 		p := r.IntN(len(open))
 		e := history.Event{Index: int64(len(events)), Time: time.Duration(len(events)), Process: history.Process(p)}
@@ -33,14 +33,14 @@ func heldHistory(r *rand.Rand) []history.Event {
 	return events
 }
 
-// TestRefusedReleases: where the sweep and porcupine's search disagree the
-// checker says so; here they must not. And what excludes nobody is not linearizable.
+// TestRefusedReleases checks that the sweep and porcupine's search agree, and that a history with two holders at once
+// has no legal order.
 func TestRefusedReleases(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	counts := make(map[checker.Outcome]int)
 	onlyOrder := 0
 	for i := range 20_000 {
-		events := heldHistory(r)
+		events := refusedReleaseHistory(r)
 		h, err := history.Build(events)
 		if err != nil {
 			t.Fatal(err)

@@ -15,18 +15,17 @@ import (
 
 var onlyProperty = flag.String("differential.property", "", "compare only the checker of this property")
 
-// rival compares the checker of one property with brute force, and with porcupine
-// where it can say something.
-type rival struct {
+// propertyDifferential compares the checker of one property with brute force, and with porcupine where that applies.
+type propertyDifferential struct {
 	property Property
 	draw     *sketcher
 	models   [unmodelled][9]porcupine.Model
-	kind     LockKind // that the lock is meant to be
+	kind     LockKind // what the lock is meant to be
 
 	histories, left, violated, searched, tries, unknown, leases int
 }
 
-// kindsFor are the kinds of lock whose histories a property is compared on.
+// kindsFor are the kinds of lock on whose histories a property is compared.
 func kindsFor(p Property) []lockKind {
 	switch p {
 	case Permits:
@@ -39,9 +38,9 @@ func kindsFor(p Property) []lockKind {
 	return []lockKind{reentrantMutex, reentrantMutex, readersWriter}
 }
 
-func newRivals(p Property) (all []*rival) {
+func newRivals(p Property) (all []*propertyDifferential) {
 	for n, kind := range kindsFor(p) {
-		r := &rival{property: p, draw: newSketcher(kind)}
+		r := &propertyDifferential{property: p, draw: newSketcher(kind)}
 		r.draw.rich, r.draw.tokens, r.draw.counts = true, p == Fencing, p == HoldCount
 		if p == HoldCount && n == 1 {
 			r.kind = Mutex
@@ -56,8 +55,8 @@ func newRivals(p Property) (all []*rival) {
 	return all
 }
 
-// compare judges one history by the checker and by its rivals.
-func (r *rival) compare(h *history.History) error {
+// compare judges one history by all.
+func (r *propertyDifferential) compare(h *history.History) error {
 	r.histories++
 	h.Limits = nil
 	if r.draw.kind == semaphore {
@@ -82,7 +81,7 @@ func (r *rival) compare(h *history.History) error {
 	case Permits:
 		want = crowdedAt(h, int64(r.draw.permits))
 	case Fencing:
-		if h.Limits != nil { // each acquire is a hold: the tokens are judged by real time only
+		if h.Limits != nil { // each acquire is a hold: tokens are compared in real time only
 			return r.soundTokens(v, got)
 		}
 		want = wrongTokens(holds, false)
@@ -97,12 +96,12 @@ func (r *rival) compare(h *history.History) error {
 		return fmt.Errorf("brute force finds a violation: %v; %s is %s: %s", want, r.property, got.Outcome, got.Summary)
 	}
 	if r.property == Fencing && !r.draw.kind.fenced() {
-		return nil // the models of these kinds know no tokens
+		return nil // the models of these kinds have no tokens
 	}
-	return r.ask(v, want || r.property == ReadersWriter && checkExclusion(v, Options{}).Outcome == Violated)
+	return r.comparePorcupine(v, want || r.property == ReadersWriter && checkExclusion(v, Options{}).Outcome == Violated)
 }
 
-func (r *rival) count(h *history.History) {
+func (r *propertyDifferential) count(h *history.History) {
 	try, unknown, lease := false, false, false
 	for i := range h.Spans {
 		s := &h.Spans[i]
@@ -115,13 +114,13 @@ func (r *rival) count(h *history.History) {
 	}
 }
 
-func (r *rival) judge(v *view) Result {
+func (r *propertyDifferential) judge(v *view) Result {
 	s, _ := Find(r.property)
 	return s.check(v, Options{LockKind: r.kind})
 }
 
-// comparePairs compares the pairs that the sweep of all three exclusions finds.
-func (r *rival) comparePairs(v *view, holds []*stayed, got Result) error {
+// comparePairs compares the pairs of holds that the sweep of the three exclusion properties finds.
+func (r *propertyDifferential) comparePairs(v *view, holds []*naiveHold, got Result) error {
 	all, inside := meetings(holds)
 	if got.Outcome != NotApplicable && got.Total != all {
 		return fmt.Errorf("readers-writer finds %d pairs, brute force %d", got.Total, all)
@@ -135,8 +134,8 @@ func (r *rival) comparePairs(v *view, holds []*stayed, got Result) error {
 	return nil
 }
 
-// soundTokens compares the tokens of a semaphore's grants: by real time, and no two equal.
-func (r *rival) soundTokens(v *view, got Result) error {
+// soundTokens compares the tokens of a semaphore: in real time, and no two equal.
+func (r *propertyDifferential) soundTokens(v *view, got Result) error {
 	want := false
 	for i := range v.h.Spans {
 		for n := range v.h.Spans {
@@ -158,9 +157,9 @@ func (r *rival) soundTokens(v *view, got Result) error {
 	return nil
 }
 
-// ask asks porcupine, which knows nothing of holds. What is violated has no legal
-// order; what has none is violated, where nothing else can be wrong with it.
-func (r *rival) ask(v *view, violated bool) error {
+// comparePorcupine compares with porcupine, which is independent of holds. A violated history has no legal order; one
+// without a legal order is violated, if nothing else can be wrong with it.
+func (r *propertyDifferential) comparePorcupine(v *view, violated bool) error {
 	k := &v.keyedOps()[0]
 	if k.kind == unmodelled || r.slow(v) {
 		return nil
@@ -182,7 +181,7 @@ func (r *rival) ask(v *view, violated bool) error {
 		return nil
 	}
 	if r.property == Fencing && (r.atOnce(v) || !porcupine.CheckOperations(r.models[reentrantMutex][0], ops)) {
-		return nil // not for its tokens; or in one instant, of which fencing judges nothing
+		return nil // not because of its tokens; or at one instant, which fencing does not judge
 	}
 	return fmt.Errorf("porcupine finds no order, and %s is not violated", r.property)
 }
@@ -191,8 +190,8 @@ func failedRelease(s history.Span) bool {
 	return s.Op == history.OpRelease && s.Outcome == history.Fail
 }
 
-// atOnce says that two grants returned in the same instant.
-func (r *rival) atOnce(v *view) bool {
+// atOnce says whether two grants returned at the same instant.
+func (r *propertyDifferential) atOnce(v *view) bool {
 	for n := 1; n < len(v.holds); n++ {
 		if v.holds[n].from == v.holds[n-1].from {
 			return true
@@ -201,17 +200,17 @@ func (r *rival) atOnce(v *view) bool {
 	return false
 }
 
-// slow says that a reply came after the promise in it, or that its owner had acted
-// before with an unknown outcome: then porcupine's models do not use its token.
-func (r *rival) slow(v *view) bool {
+// slow says whether a reply came after its promise had ended, or its owner had an unknown outcome before: porcupine's
+// models do not use the token then.
+func (r *propertyDifferential) slow(v *view) bool {
 	return r.property == Fencing && slices.ContainsFunc(v.holds, func(h hold) bool {
 		return h.expiredOnArrival || v.ownerOrder[h.owner] != sequential
 	})
 }
 
-// compareCounts compares hold-count, rule by rule. Losses and failed releases end
-// what can be counted, and are not drawn here.
-func (r *rival) compareCounts(v *view) error {
+// compareCounts compares hold-count, rule by rule. Losses and failed releases, after which depths are unknown, are
+// not drawn here.
+func (r *propertyDifferential) compareCounts(v *view) error {
 	if len(v.h.Notices) > 0 || slices.ContainsFunc(v.h.Spans, failedRelease) {
 		r.left++
 		return nil
@@ -251,7 +250,7 @@ func TestDifferentialProperties(t *testing.T) {
 						dump(h), tokensOf(h))
 				}
 			}
-			var all rival
+			var all propertyDifferential
 			for _, r := range rivals {
 				all.add(r)
 			}
@@ -268,7 +267,7 @@ func TestDifferentialProperties(t *testing.T) {
 	}
 }
 
-func (r *rival) add(o *rival) {
+func (r *propertyDifferential) add(o *propertyDifferential) {
 	r.histories += o.histories
 	r.left += o.left
 	r.violated += o.violated

@@ -21,9 +21,8 @@ var update = flag.Bool("update", false, "write what was found into testdata/*.hi
 
 const separator = "----\n"
 
-// TestTeeth judges the histories of testdata: each is a story, ---- and what
-// must be found in it.
-func TestTeeth(t *testing.T) {
+// TestHistoriesOfTestdata judges the histories of testdata: each file is a history, ---- and its judgement.
+func TestHistoriesOfTestdata(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.history")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d histories found: %v", len(files), err)
@@ -36,12 +35,12 @@ func TestTeeth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			story, want, _ := strings.Cut(string(text), separator)
-			h, err := history.ReadText(strings.NewReader(story), file)
+			recording, want, _ := strings.Cut(string(text), separator)
+			h, err := history.ReadText(strings.NewReader(recording), file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			j := checker.Judge(h, storyOptions(t, story))
+			j := checker.Judge(h, recordingOptions(t, recording))
 			for _, r := range j.Results {
 				bad := r.Outcome == checker.Violated || (r.Property == checker.Bite && r.Outcome == checker.Undecided)
 				convicted[r.Property] = convicted[r.Property] || bad
@@ -50,7 +49,7 @@ func TestTeeth(t *testing.T) {
 			}
 			got := tell(j)
 			if *update {
-				if err := os.WriteFile(file, []byte(story+separator+got), 0o644); err != nil {
+				if err := os.WriteFile(file, []byte(recording+separator+got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
@@ -68,11 +67,11 @@ func TestTeeth(t *testing.T) {
 	}
 }
 
-// storyOptions reads the options that a story is judged with, from a line that
-// begins with #!, such as "#! fair bypass=1 slack=500ms permits=2".
-func storyOptions(t *testing.T, story string) (o checker.Options) {
+// recordingOptions reads the options of a history from a line that begins with #!, such as "#! fair bypass=1
+// slack=500ms permits=2".
+func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 	t.Helper()
-	for line := range strings.Lines(story) {
+	for line := range strings.Lines(recording) {
 		fields, is := strings.CutPrefix(line, "#!")
 		if !is {
 			continue
@@ -110,8 +109,8 @@ func storyOptions(t *testing.T, story string) (o checker.Options) {
 	return o
 }
 
-// checkProofs holds every violation to its form: a proof of two or three
-// events of the history, a rule, a text, and an end that is not before the start.
+// checkProofs checks the form of every violation: evidence of two or three events of the history, a rule, a text, and
+// an end that is not before the start.
 func checkProofs(t *testing.T, h *history.History, r checker.Result) {
 	t.Helper()
 	for _, v := range r.Violations {

@@ -17,8 +17,8 @@ var (
 	differentialKind      = flag.String("differential.kind", "", "only this kind of lock")
 )
 
-// proof compares the fast checkers with porcupine, and with the third judge.
-type proof struct {
+// differential compares the sweeps with porcupine and with the just-in-time search.
+type differential struct {
 	kind   lockKind
 	draw   *sketcher
 	jit    justInTime
@@ -27,8 +27,8 @@ type proof struct {
 	histories, left, illegal, exact, third, tries, unknown int
 }
 
-func newProof(kind lockKind) *proof {
-	p := &proof{kind: kind, draw: newSketcher(kind)}
+func newProof(kind lockKind) *differential {
+	p := &differential{kind: kind, draw: newSketcher(kind)}
 	for kind := range unmodelled {
 		for n := range p.models[kind] {
 			p.models[kind][n] = modelOf(kind, int32(n), nil)
@@ -37,8 +37,8 @@ func newProof(kind lockKind) *proof {
 	return p
 }
 
-// compare judges one history by all, and says where they disagree.
-func (p *proof) compare(h *history.History) error {
+// compare judges one history by all, and returns where they disagree.
+func (p *differential) compare(h *history.History) error {
 	permits := int32(0)
 	h.Limits = nil
 	if p.kind == semaphore {
@@ -60,13 +60,13 @@ func (p *proof) compare(h *history.History) error {
 	ops := v.modelOps(k)
 	illegal := !porcupine.CheckOperations(p.models[k.kind][permits], operations(ops, 0))
 	p.count(k, illegal)
-	if err := p.askThird(v, k, illegal); err != nil {
+	if err := p.compareThird(v, k, illegal); err != nil {
 		return err
 	}
-	return p.fast(v, k, illegal)
+	return p.compareSweep(v, k, illegal)
 }
 
-func (p *proof) count(k *keyOps, illegal bool) {
+func (p *differential) count(k *keyOps, illegal bool) {
 	if illegal {
 		p.illegal++
 	}
@@ -81,10 +81,9 @@ func (p *proof) count(k *keyOps, illegal bool) {
 	}
 }
 
-// askThird asks the third judge. Histories with losses are not for it: it knows
-// none. Nor are those in which an owner that acts again after an unknown outcome
-// does two things in one instant: to porcupine these are concurrent.
-func (p *proof) askThird(v *view, k *keyOps, illegal bool) error {
+// compareThird compares with the just-in-time search. It does not support losses, nor owners that act again after an
+// unknown outcome and do two things at one instant: for porcupine these are concurrent.
+func (p *differential) compareThird(v *view, k *keyOps, illegal bool) error {
 	h := v.h
 	if len(h.Notices) > 0 || len(h.Owners) > 16 {
 		return nil
@@ -108,8 +107,8 @@ func (p *proof) askThird(v *view, k *keyOps, illegal bool) error {
 	return nil
 }
 
-// fast asks the sweeps.
-func (p *proof) fast(v *view, k *keyOps, illegal bool) error {
+// compareSweep compares with the sweeps.
+func (p *differential) compareSweep(v *view, k *keyOps, illegal bool) error {
 	var flaws [opNoPermits + 1]int
 	total := 0
 	note := func(f flaw) {
@@ -130,8 +129,8 @@ func (p *proof) fast(v *view, k *keyOps, illegal bool) error {
 	return nil
 }
 
-// TestDifferential draws from -differential.seed on. One seed is known to make the
-// judges disagree: 29707714 of the reentrant fenced mutex, see docs/checkers.md.
+// TestDifferential draws histories from -differential.seed on. With one known seed the judges disagree: 29707714 of
+// the reentrant fenced mutex, see docs/checkers.md.
 func TestDifferential(t *testing.T) {
 	for kind := range unmodelled {
 		if *differentialKind != "" && *differentialKind != kind.String() {
