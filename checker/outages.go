@@ -39,10 +39,10 @@ func (v *view) outages(o Options) outageWindows {
 				marks = append(marks, mark{later(f.Time, o.slack()), target, -1})
 			}
 			delete(open, f.ID)
-		case f.Phase == history.Noted && f.Name == "silent" && !silent[f.Target]:
+		case f.Phase == history.Noted && f.Name == history.NodeSilent && !silent[f.Target]:
 			silent[f.Target] = true
 			marks = append(marks, mark{f.Time, f.Target, +1})
-		case f.Phase == history.Noted && f.Name == "answers" && silent[f.Target]:
+		case f.Phase == history.Noted && f.Name == history.NodeReplies && silent[f.Target]:
 			silent[f.Target] = false
 			marks = append(marks, mark{later(f.Time, o.slack()), f.Target, -1})
 		case f.Phase == history.Noted: // a promotion: the lock may have to find its master

@@ -40,6 +40,14 @@ const (
 	Crash   = "crash"   // the client's process exited unexpectedly (always info)
 )
 
+// Values of [Event.F] for notes of the nemesis about a node.
+const (
+	NodePromoted = "promoted" // it became master
+	NodeDemoted  = "demoted"  // it became replica
+	NodeSilent   = "silent"   // it does not reply
+	NodeReplies  = "replies"  // it replies again
+)
+
 // Event is one line of history.jsonl.
 type Event struct {
 	Index   int64         `json:"index"`           // position in the file, from 0

@@ -194,6 +194,18 @@ func TestRunsDirectoryIsAFile(t *testing.T) {
 	}
 }
 
+// TestLatestTaken: a run whose link cannot be set says so.
+func TestLatestTaken(t *testing.T) {
+	out := t.TempDir()
+	if err := os.Mkdir(filepath.Join(out, "latest"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := chaos("run", "--scenario", "gc-pause", "--backend", "sim", "--expect", "--seed", "1", "--out", out)
+	if code != exitSafe || !strings.Contains(stderr, "the link latest was not updated") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
 func TestNoRedisServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	code, _, stderr := chaos("run", "--scenario", "failover", "--backend", "process", "--out", t.TempDir())

@@ -172,6 +172,9 @@ func publish(s streams, out *runner.Outcome, o runOptions, failed error) error {
 	if err != nil {
 		return err
 	}
+	if out.Dir.LinkErr != nil {
+		s.note("the link %s was not updated: %v", rundir.Latest, out.Dir.LinkErr)
+	}
 	unwritten := reports.WriteAll(run) // the result is printed even if the disk is full
 	if o.json {
 		err = reports.Render(run, "json", s.out)

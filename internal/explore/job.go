@@ -78,8 +78,8 @@ func KindsOf(j checker.Judgement) []Kind {
 	return all
 }
 
-// Violates reports whether the run violated k, by any rule.
-func (r Result) Violates(k Kind) bool {
+// violates reports whether the run violated k, by any rule.
+func (r Result) violates(k Kind) bool {
 	return slices.ContainsFunc(r.Kinds, func(o Kind) bool { return o.Property == k.Property && o.Class == k.Class })
 }
 

@@ -39,7 +39,7 @@ func Shrink(ctx context.Context, pool *Pool, s scenarios.Scenario, job Job, k Ki
 	if k == (Kind{}) && len(first.Kinds) > 0 {
 		k = first.Kinds[0]
 	}
-	if first.Failure != "" || k == (Kind{}) || !first.Violates(k) {
+	if first.Failure != "" || k == (Kind{}) || !first.violates(k) {
 		return Shrunk{}, fmt.Errorf("%w: %s", ErrNoViolation, cmp.Or(first.Failure, first.Sentence))
 	}
 	sh.kind, sh.run = k, first
@@ -84,7 +84,7 @@ func (sh *shrinker) try(ctx context.Context, s scenarios.Scenario) (Result, erro
 // accept replaces best with s if its run has the same kind of violation.
 func (sh *shrinker) accept(ctx context.Context, s scenarios.Scenario, story string) (bool, error) {
 	r, err := sh.try(ctx, s)
-	if err != nil || r.Failure != "" || !r.Violates(sh.kind) {
+	if err != nil || r.Failure != "" || !r.violates(sh.kind) {
 		return false, err
 	}
 	sh.best, sh.run = s, r

@@ -105,7 +105,7 @@ func (s *scout) seeFault(e *history.Event) {
 			s.seen[e.F+" took effect while the lock was held"] = true
 		}
 	case history.Noted:
-		if held && e.F == "promoted" {
+		if held && e.F == history.NodePromoted {
 			s.seen["a replica was promoted while the lock was held"] = true
 		}
 	}

@@ -11,17 +11,6 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 )
 
-// FormatError is the error of a run directory in another layout.
-type FormatError struct {
-	Path string // of the manifest
-	Have int    // version of its layout
-}
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("reading %s: its format is version %d, and this program reads version %d; "+
-		"use the program that wrote it (see versions in run.json)", e.Path, e.Have, Format)
-}
-
 // WriteManifest replaces run.json atomically: a reader finds the old one or the new one, also after a kill. A Format
 // of 0 is written as [Format].
 func (d *Dir) WriteManifest(m Manifest) error {
@@ -31,15 +20,15 @@ func (d *Dir) WriteManifest(m Manifest) error {
 	return d.writeJSON(ManifestFile, m)
 }
 
-// ReadManifest reads run.json. The error is fs.ErrNotExist if it does not exist and a [FormatError] if its layout is
-// another one.
+// ReadManifest reads run.json. The error is fs.ErrNotExist if it does not exist.
 func (d *Dir) ReadManifest() (Manifest, error) {
 	var m Manifest
 	if err := d.readJSON(ManifestFile, &m); err != nil {
 		return Manifest{}, err
 	}
 	if m.Format != Format {
-		return Manifest{}, &FormatError{Path: d.File(ManifestFile), Have: m.Format}
+		return Manifest{}, fmt.Errorf("reading %s: its format is version %d, and this program reads version %d; "+
+			"use the program that wrote it (see versions in run.json)", d.File(ManifestFile), m.Format, Format)
 	}
 	return m, nil
 }

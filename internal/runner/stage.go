@@ -126,13 +126,13 @@ func (s *stage) noteNodeChange(before, now history.Sample) {
 	f := ""
 	switch {
 	case now.Up && now.Role == "master" && before.Role == "slave":
-		f, v.Detail = promoted, now.Node+" reports that it is a master"
+		f, v.Detail = history.NodePromoted, now.Node+" reports that it is a master"
 	case now.Up && now.Role == "slave" && before.Role == "master":
-		f, v.Detail = "demoted", now.Node+" reports that it is a replica"
+		f, v.Detail = history.NodeDemoted, now.Node+" reports that it is a replica"
 	case before.Up && !now.Up:
-		f, v.Detail = "silent", now.Node+" does not reply"
+		f, v.Detail = history.NodeSilent, now.Node+" does not reply"
 	case !before.Up && now.Up:
-		f, v.Detail = "answers", now.Node+" replies again"
+		f, v.Detail = history.NodeReplies, now.Node+" replies again"
 	default:
 		return
 	}

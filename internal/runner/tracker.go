@@ -104,14 +104,11 @@ func trigger(e history.Event, held bool) string {
 		return "released"
 	case e.F == history.Lost:
 		return "lost"
-	case e.F == promoted:
+	case e.F == history.NodePromoted:
 		return "promoted"
 	}
 	return ""
 }
-
-// promoted is the event of a node that became master.
-const promoted = "promoted"
 
 func isAcquire(f string) bool { return f == history.Acquire || f == history.Try }
 
