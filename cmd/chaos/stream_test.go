@@ -38,7 +38,8 @@ func TestStreamVerdicts(t *testing.T) {
 		args := append([]string{"check", "--stream", "-"}, strings.Fields(test.flags)...)
 		code := run(args, streams{in: bytes.NewReader(text), out: &out, err: &errs})
 		if code != test.code || !strings.Contains(out.String()+errs.String(), test.message) {
-			t.Errorf("%s %s: exit %d, want %d and %q in\n%s%s", test.file, test.flags, code, test.code, test.message, &out, &errs)
+			t.Errorf("%s %s: exit %d, want %d and %q in\n%s%s", test.file, test.flags, code, test.code, test.message,
+				&out, &errs)
 		}
 	}
 	if code, _, errs := chaos("check", "--follow", "x"); code != exitUsage || !strings.Contains(errs, "--follow needs --stream") {
