@@ -51,7 +51,17 @@ type Random struct {
 	Most  int           `yaml:"most,omitempty"`  // drawn faults in force at once; 0 is any number
 }
 
-// triggers are the words for Step.When.
+// Triggers, for Step.When.
+const (
+	Acquired  = "acquired"  // a lock was granted
+	Waiting   = "waiting"   // a client requests a lock that is held
+	Renewed   = "renewed"   // a lease was extended
+	Releasing = "releasing" // a client requests a release
+	Released  = "released"  // a lock was released
+	Promoted  = "promoted"  // a node became master
+	Lost      = "lost"      // a client lost its hold
+)
+
 func triggers() []string {
-	return []string{"acquired", "waiting", "renewed", "releasing", "released", "promoted", "lost"}
+	return []string{Acquired, Waiting, Renewed, Releasing, Released, Promoted, Lost}
 }

@@ -14,7 +14,7 @@ import (
 // docker: redis-server in containers on a network of their own, and clients as on backend process.
 var dockerSpec = BackendSpec{
 	Name:    "docker",
-	Doc:     "real servers in containers of a Docker engine on this machine, every client a process of its own.",
+	Doc:     "real servers in containers of a Docker engine on this machine, each client a process of its own.",
 	Missing: dockerMissing,
 	New:     newDockerBackend,
 	Flags: func(o BackendOptions) []string {

@@ -23,7 +23,7 @@ import (
 // process: redis-server processes on loopback, and clients in processes of their own.
 var processSpec = BackendSpec{
 	Name:    "process",
-	Doc:     "real redis-server and Sentinel processes on loopback, every client a process of its own.",
+	Doc:     "real redis-server and Sentinel processes on loopback, each client a process of its own.",
 	Missing: processMissing,
 	New:     func(o BackendOptions) Backend { return newProcessBackend(o) },
 	Flags:   noFlags,

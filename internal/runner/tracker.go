@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // tracker follows the history as it is written. It feeds the status, resolves targets and fires triggers.
@@ -93,19 +94,19 @@ func (t *tracker) addFault(e history.Event) {
 func trigger(e history.Event, held bool) string {
 	switch {
 	case isAcquire(e.F) && e.Type == history.OK:
-		return "acquired"
+		return scenarios.Acquired
 	case isAcquire(e.F) && e.Type == history.Invoke && held:
-		return "waiting"
+		return scenarios.Waiting
 	case e.F == history.Renewed, e.F == history.Renew && e.Type == history.OK:
-		return "renewed"
+		return scenarios.Renewed
 	case e.F == history.Release && e.Type == history.Invoke:
-		return "releasing"
+		return scenarios.Releasing
 	case e.F == history.Release && e.Type == history.OK:
-		return "released"
+		return scenarios.Released
 	case e.F == history.Lost:
-		return "lost"
+		return scenarios.Lost
 	case e.F == history.NodePromoted:
-		return "promoted"
+		return scenarios.Promoted
 	}
 	return ""
 }
