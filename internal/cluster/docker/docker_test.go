@@ -44,12 +44,12 @@ func TestOneServer(t *testing.T) {
 	a.wantReply(t, "PING", "+PONG")
 	must(t, c.Pause(ctx, "n1"))
 	must(t, c.Pause(ctx, "n1"))
-	a.say(t, "PING")
-	if got := a.hear(100 * time.Millisecond); got != "silence" {
+	a.send(t, "PING")
+	if got := a.receive(100 * time.Millisecond); got != "silence" {
 		t.Errorf("a paused server replied %q", got)
 	}
 	must(t, c.Resume(ctx, "n1"))
-	if got := a.hear(patience); got != "+PONG" {
+	if got := a.receive(patience); got != "+PONG" {
 		t.Errorf("a resumed server replied %q", got)
 	}
 	must(t, c.Pause(ctx, "n1"))
@@ -92,15 +92,15 @@ func TestDisconnectedServerHangs(t *testing.T) {
 	a := call(t, c, 0, 1)
 	a.wantReply(t, "SET k 1", "+OK")
 	must(t, c.Disconnect(ctx, "n1"))
-	a.say(t, "APPEND k 2")
-	if got := a.hear(200 * time.Millisecond); got != "silence" {
+	a.send(t, "APPEND k 2")
+	if got := a.receive(200 * time.Millisecond); got != "silence" {
 		t.Fatalf("a disconnected server replied %q", got)
 	}
 	if reply, err := c.Do(ctx, "n1", "SET", "alone", "1"); err != nil || reply != "OK" {
 		t.Errorf("past the network: %v, %v", reply, err)
 	}
 	must(t, c.Reconnect(ctx, "n1"))
-	if got := a.hear(patience); got != ":2" {
+	if got := a.receive(patience); got != ":2" {
 		t.Errorf("reconnected, it replied %q", got)
 	}
 	waitFor(t, "the replica to have the write", func() bool {

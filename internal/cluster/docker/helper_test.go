@@ -85,14 +85,14 @@ func call(t *testing.T, c *Cluster, client, node int) *caller {
 	return &caller{conn, bufio.NewReader(conn)}
 }
 
-func (c *caller) say(t *testing.T, line string) {
+func (c *caller) send(t *testing.T, line string) {
 	t.Helper()
 	_, err := c.Write([]byte(line + "\r\n"))
 	must(t, err)
 }
 
-// hear is the next line; "silence" if none arrives in time.
-func (c *caller) hear(most time.Duration) string {
+// receive is the next line; "silence" if none arrives in time.
+func (c *caller) receive(most time.Duration) string {
 	_ = c.SetReadDeadline(time.Now().Add(most))
 	line, err := c.in.ReadString('\n')
 	switch {
@@ -107,8 +107,8 @@ func (c *caller) hear(most time.Duration) string {
 // wantReply fails the test unless the reply to line is want.
 func (c *caller) wantReply(t *testing.T, line, want string) {
 	t.Helper()
-	c.say(t, line)
-	if got := c.hear(patience); got != want {
+	c.send(t, line)
+	if got := c.receive(patience); got != want {
 		t.Fatalf("%s replied %q, want %q", line, got, want)
 	}
 }

@@ -165,7 +165,7 @@ func (b *servers) run(moves []move) (at int, difference string) {
 func (b *servers) step(m move) string {
 	b.users[m.client].Feed(encode(m.args))
 	if _, err := b.conns[m.client].Write(encode(m.args)); err != nil {
-		return "the connection to Redis is gone: " + err.Error()
+		return "the connection to Redis is lost: " + err.Error()
 	}
 	if b.users[m.client].got.Len() == 0 {
 		// A blocked command has no reply: one on another connection shows that it was executed.

@@ -121,7 +121,7 @@ type stats struct {
 // New returns an empty server. It panics if cfg has no clock.
 func New(cfg Config) *Server {
 	if cfg.Now == nil {
-		panic("engine: a Config without a clock")
+		panic("engine: Config.Now is nil")
 	}
 	if cfg.Version == "" {
 		cfg.Version = "7.0.15"
