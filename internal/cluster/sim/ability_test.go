@@ -3,8 +3,11 @@ package sim_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
@@ -100,6 +103,26 @@ func TestASkewedReplicaThatIsPromoted(t *testing.T) {
 		w.writes(c, 5*time.Second)
 		if ok := c.SetNX(w.ctx, "lock", "b", 10*time.Second).Val(); !ok {
 			t.Error("the lock survived a clock twenty seconds ahead")
+		}
+	})
+}
+
+// TestExecAfterADemotion: EXEC is refused as its commands would be now, not when they were queued (processCommand in
+// Redis' server.c).
+func TestExecAfterADemotion(t *testing.T) {
+	simulate(t, single(), func(w *world) {
+		c := w.at(w.Client(0), w.Nodes()[0].Addr).(*redis.Client).Conn()
+		defer c.Close()
+		w.ok(c.Do(w.ctx, "MULTI").Err())
+		w.ok(c.Do(w.ctx, "SET", "k", "v").Err())
+		_, err := w.Do(w.ctx, "n1", "REPLICAOF", "127.0.0.1", "1")
+		w.ok(err)
+		if err := c.Do(w.ctx, "EXEC").Err(); err == nil || !strings.HasPrefix(err.Error(), "EXECABORT ") ||
+			!strings.Contains(err.Error(), "READONLY") {
+			t.Errorf("EXEC at a replica: %v", err)
+		}
+		if err := c.Get(w.ctx, "k").Err(); !errors.Is(err, redis.Nil) {
+			t.Errorf("the write was executed: %v", err)
 		}
 	})
 }

@@ -32,12 +32,16 @@ func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	if !c.Scripted() {
 		n.world.commands++
 		if n.bus != nil && c != n.harness.peer {
-			if elsewhere := n.routed(cmd.Keys(args)); elsewhere != "" {
+			keys := cmd.Keys(args)
+			if cmd.Name == "exec" {
+				c.EachQueued(func(spec *engine.Spec, args [][]byte) { keys = append(keys, spec.Keys(args)...) })
+			}
+			if elsewhere := n.routed(keys); elsewhere != "" {
 				return elsewhere
 			}
 		}
 	}
-	if cmd.Flags&engine.Write == 0 {
+	if c.FlagsOf(cmd)&engine.Write == 0 {
 		return ""
 	}
 	if n.repl.master != "" {

@@ -64,18 +64,6 @@ func (s *Server) Open(addr string, push func([]byte)) *Conn {
 	return c
 }
 
-// ID is the reply to CLIENT ID. The first connection of a server is 1.
-func (c *Conn) ID() int64 { return c.id }
-
-// Addr is the address of the client.
-func (c *Conn) Addr() string { return c.addr }
-
-// DB is the selected database.
-func (c *Conn) DB() int { return c.db }
-
-// Server is the server of the connection.
-func (c *Conn) Server() *Server { return c.s }
-
 // Scripted reports whether the current command was called by a script.
 func (c *Conn) Scripted() bool { return c.script }
 

@@ -144,15 +144,9 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// RunID is the run_id of INFO, 40 hexadecimal digits.
-func (s *Server) RunID() string { return s.runID }
-
 // SetReplica makes this server a replica or a master: on a replica, expired keys are
 // hidden from readers, but stay until the master sends DEL.
 func (s *Server) SetReplica(on bool) { s.replica = on }
-
-// Replica is the last argument of SetReplica.
-func (s *Server) Replica() bool { return s.replica }
 
 // Lookup finds a command in the table by args[0], and by args[1] if it has subcommands;
 // nil if there is none.

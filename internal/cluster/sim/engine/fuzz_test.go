@@ -37,21 +37,3 @@ func FuzzFeed(f *testing.F) {
 		}
 	})
 }
-
-// FuzzLoad: a damaged snapshot is an error, and never panics.
-func FuzzLoad(f *testing.F) {
-	now := func() time.Time { return time.UnixMilli(1_700_000_000_000) }
-	s := New(Config{Now: now})
-	c := s.Open("a:1", func([]byte) {})
-	c.Feed([]byte("SET a 1 EX 10\r\nHSET h f v\r\nRPUSH l 1 2\r\nSADD s 1 x\r\nZADD z 1 a 2 b\r\n"))
-	f.Add(s.Snapshot())
-	f.Fuzz(func(t *testing.T, p []byte) {
-		s := New(Config{Now: now})
-		if s.Load(p) != nil {
-			return
-		}
-		if again := New(Config{Now: now}); again.Load(s.Snapshot()) != nil {
-			t.Fatalf("a snapshot of a server loaded from %q cannot be loaded", p)
-		}
-	})
-}

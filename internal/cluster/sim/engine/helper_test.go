@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/binary"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -86,4 +88,52 @@ func (u *user) play(t *testing.T, steps []step) {
 			t.Errorf("%s\n  replies %q\n  want    %q", s.send, got, s.want)
 		}
 	}
+}
+
+// dump is the data set: keys, values and expiries, in order.
+func dump(s *Server) []byte {
+	var b []byte
+	for _, db := range s.dbs {
+		b = binary.AppendUvarint(b, uint64(db.keys.len()))
+		for key, o := range db.keys.all() {
+			b = appendText(b, key)
+			b = append(b, byte(o.kind))
+			b = binary.AppendVarint(b, o.expires)
+			b = dumpValue(b, o)
+		}
+	}
+	return b
+}
+
+func appendText(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+func dumpValue(b []byte, o *object) []byte {
+	switch v := o.val.(type) {
+	case *hash:
+		b = binary.AppendUvarint(b, uint64(v.fields.len()))
+		for name, value := range v.fields.all() {
+			b = appendText(appendText(b, name), string(value))
+		}
+	case *list:
+		b = binary.AppendUvarint(b, uint64(v.len()))
+		for _, item := range v.all() {
+			b = appendText(b, string(item))
+		}
+	case *set:
+		b = binary.AppendUvarint(b, uint64(v.members.len()))
+		for name := range v.members.all() {
+			b = appendText(b, name)
+		}
+	case *zset:
+		b = binary.AppendUvarint(b, uint64(v.scores.len()))
+		for name, score := range v.scores.all() {
+			b = binary.BigEndian.AppendUint64(appendText(b, name), math.Float64bits(score))
+		}
+	default:
+		b = appendText(b, string(o.str))
+	}
+	return b
 }

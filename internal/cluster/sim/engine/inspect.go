@@ -29,28 +29,3 @@ func (s *Server) Keys() []Key {
 	}
 	return all
 }
-
-// Connections is the number of connected clients.
-func (s *Server) Connections() int { return len(s.conns) }
-
-// Query executes a command outside of any connection, without Guard, and returns the
-// raw reply in RESP2; for samples of the server's state. It must not write.
-func (s *Server) Query(args ...string) []byte {
-	s.enter()
-	defer s.leave()
-	list := make([][]byte, len(args))
-	for i, a := range args {
-		list[i] = []byte(a)
-	}
-	c := &Conn{s: s, resp: 2, script: true}
-	spec, bad := s.lookup(list)
-	if bad != "" || !spec.has(ReadOnly) {
-		if bad == "" {
-			bad = "ERR not a command that only reads"
-		}
-		c.WriteError(bad)
-		return c.out
-	}
-	s.call(c, spec, list)
-	return c.out
-}
