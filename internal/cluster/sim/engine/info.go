@@ -172,12 +172,12 @@ func cmdConfigSet(c *Conn, args [][]byte) {
 		}
 	}
 	for i := 2; i < len(args); i += 2 {
-		c.s.SetSetting(strings.ToLower(string(args[i])), string(args[i+1]))
+		c.s.setSetting(strings.ToLower(string(args[i])), string(args[i+1]))
 	}
 	c.writeOK()
 }
 
-// checkSetting says what is wrong with the value of a setting that changes what the server does, or "".
+// checkSetting is the error of a value of a setting that the engine implements, or "".
 func checkSetting(name, value string) string {
 	switch name {
 	case "maxmemory":
@@ -192,11 +192,8 @@ func checkSetting(name, value string) string {
 	return ""
 }
 
-// Setting is a setting of CONFIG GET; "" if there is none.
-func (s *Server) Setting(name string) string { return s.config[name] }
-
-// SetSetting changes a setting of CONFIG GET.
-func (s *Server) SetSetting(name, value string) {
+// setSetting changes a setting of CONFIG GET.
+func (s *Server) setSetting(name, value string) {
 	switch name {
 	case "maxmemory":
 		s.maxMemory, _ = parseMemory(value)
