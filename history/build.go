@@ -78,8 +78,8 @@ func (b *Builder) Add(e *Event, line int) error {
 	return nil
 }
 
-// AddProblems adds problems that were found in reading.
-func (b *Builder) AddProblems(ps []Problem) {
+// addProblems adds problems that were found in reading.
+func (b *Builder) addProblems(ps []Problem) {
 	for _, p := range ps {
 		b.list(p)
 	}
@@ -175,7 +175,7 @@ func (b *Builder) complete(e numbered) {
 		b.completeSpan(&b.h.Spans[i], e)
 		if e.Type == Info {
 			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i})
-		} else if e.TimedOut() {
+		} else if e.timedOut() {
 			b.h.TimedOut = append(b.h.TimedOut, i)
 		}
 	case e.Type == Info && opOf(e.F) == OpOther:
@@ -208,7 +208,7 @@ func (b *Builder) match(e numbered) (int32, bool) {
 }
 
 func (b *Builder) completeSpan(s *Span, e numbered) {
-	s.Ended, s.Outcome, s.Busy = e.index, e.Type, e.Busy()
+	s.Ended, s.Outcome, s.Busy = e.index, e.Type, e.busy()
 	s.Held = e.Held && e.Type == Fail
 	if e.Type != Info {
 		s.Return = e.time

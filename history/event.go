@@ -1,5 +1,5 @@
-// Package history is promised API: the record of a run, which is what every client was requested to do, what it
-// replied, and when. It imports nothing of this project.
+// Package history is promised API: it records the requests to the clients of a run, their replies and the times of both,
+// and reads them back. It imports nothing of this project.
 //
 // Read [Event] first: one line of history.jsonl. A [Recorder] writes events as they happen, a [Scanner] reads them
 // back, and [Build] pairs invocations with completions into a [History] of [Span]s, which checkers judge. [ReadAny]

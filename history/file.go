@@ -32,7 +32,7 @@ func ReadAll(r io.Reader, name string) (*History, error) {
 	if err := s.Err(); err != nil {
 		return nil, err
 	}
-	b.AddProblems(s.Problems())
+	b.addProblems(s.Problems())
 	return b.History(), nil
 }
 

@@ -41,9 +41,9 @@ type Leftover struct {
 	Key   int32 // index into History.Keys
 }
 
-// TimedOut reports whether e is an acquire whose wait ran out while another owner held the lock. An acquire that failed
+// timedOut reports whether e is an acquire whose wait ran out while another owner held the lock. An acquire that failed
 // for another reason, such as an unreachable server, did not wait for the lock.
-func (e *Event) TimedOut() bool {
+func (e *Event) timedOut() bool {
 	return e.F == Acquire && e.Type == Fail && e.Error != nil &&
 		(e.Error.Code == CodeHeld || e.Error.Code == "busy" || e.Error.Code == "timeout")
 }

@@ -102,8 +102,8 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Busy reports whether e is a try that failed because the lock was held.
-func (e *Event) Busy() bool {
+// busy reports whether e is a try that failed because the lock was held.
+func (e *Event) busy() bool {
 	if e.F != Try || e.Type != Fail {
 		return false
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history/internal/edn"
@@ -178,7 +177,7 @@ func ReadAny(r io.Reader, name string, o ReadOptions) (*History, ReadInfo, error
 	if err != nil {
 		return nil, info, err
 	}
-	b.AddProblems(info.Problems)
+	b.addProblems(info.Problems)
 	h := b.History()
 	h.ProcessNames = info.ProcessNames
 	for i := range h.Problems {
@@ -189,16 +188,6 @@ func ReadAny(r io.Reader, name string, o ReadOptions) (*History, ReadInfo, error
 		h.inferOwners()
 	}
 	return h, info, nil
-}
-
-// ReadAnyFile is [ReadAny] of a file.
-func ReadAnyFile(path string, o ReadOptions) (*History, ReadInfo, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, ReadInfo{}, fmt.Errorf("reading a history: %w", err)
-	}
-	defer f.Close()
-	return ReadAny(f, path, o)
 }
 
 // inferOwners sets the owner of operations that do not name it (failed ones, and those of unknown outcome) to the

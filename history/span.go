@@ -99,7 +99,7 @@ type History struct {
 	Touches      []Touched
 	Faults       []Fault
 	Unknown      []Unknown
-	TimedOut     []int32    // indices into Spans, see [Event.TimedOut]
+	TimedOut     []int32    // acquires whose wait ran out while the lock was held: indices into Spans
 	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]
 	Probes       []Probe    // of keys at the end of the run
 	Leftovers    []Leftover // of keys at the end of the run
