@@ -26,7 +26,7 @@ func serverFaults() []Spec {
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
 		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, evictionSpec, memoryFullSpec, scriptFlushSpec,
-		pubsubCutSpec,
+		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec,
 	}
 }
 

@@ -29,7 +29,7 @@ func Names() []string {
 		"expiry-while-down", "key-deleted", "flushall", "eviction", "memory-full",
 		"reply-lost-acquire", "reply-lost-release", "lost-wake-up",
 		"message-lost", "message-trusted", "thundering-herd", "fair-herd", "contention", "narrow-network",
-		"script-flush", "read-only-demotion", "watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
+		"script-flush", "rights-revoked", "subscribe-refused", "read-only-demotion", "watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
 		"redlock-contention", "redlock-jitter", "redlock-two-masters-down", "redlock-restart-empty",
 		"redlock-restart-delayed", "redlock-restart-early", "redlock-everysec", "redlock-always",
 		"redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority", "redlock-replies-late",

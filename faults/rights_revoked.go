@@ -1,0 +1,54 @@
+package faults
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// rights-revoked takes the channels from the clients' user: a script that publishes fails in the middle, after it has
+// written. A user that is created with Redis 7's defaults has no channels from the start. Subscribers are disconnected.
+var rightsRevokedSpec = aclFault([]any{"resetchannels"}, []any{"allchannels"}, Spec{
+	Name:   "rights-revoked",
+	Doc:    "takes the right to all pub/sub channels from the clients' user (ACL resetchannels) until healed.",
+	Source: "redis.io, ACL: since Redis 7.0 acl-pubsub-default is resetchannels",
+})
+
+// aclFault completes a row that changes the rights of the clients' user with rules of ACL SETUSER. Sentinels are
+// clients too, with the same user: without their channel they would lose each other.
+func aclFault(revoke, restore []any, s Spec) Spec {
+	s.Topologies = []string{cluster.Single, cluster.Replicated, cluster.Sharded, cluster.Quorum}
+	s.Resources = func(_ cluster.Cluster, target string) (all []Resource) {
+		for _, node := range nodesOf(target) {
+			all = append(all, Resource{Name: "the clients' rights on " + node})
+		}
+		return all
+	}
+	setUser := []any{"ACL", "SETUSER", "default"}
+	return adminFault{
+		set: func(ctx context.Context, a cluster.Admin, node string) ([]any, error) {
+			_, err := a.Do(ctx, node, slices.Concat(setUser, revoke)...)
+			return slices.Concat(setUser, restore), err
+		},
+		count:  refusals,
+		noun:   "refused command",
+		healed: "the clients have all rights",
+	}.spec(s)
+}
+
+// refusals counts the commands in ACL LOG, which has those of scripts too.
+func refusals(ctx context.Context, a cluster.Admin, node string) (n int, err error) {
+	reply, err := a.Do(ctx, node, "ACL", "LOG", "128")
+	if err != nil {
+		return 0, err
+	}
+	rows, _ := reply.([]any)
+	for _, row := range rows {
+		if fields, _ := row.([]any); len(fields) > 1 && fields[0] == "count" {
+			count, _ := fields[1].(int64)
+			n += int(count)
+		}
+	}
+	return n, nil
+}
