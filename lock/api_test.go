@@ -15,6 +15,7 @@ import (
 // What makes no sense is refused when the client is made, or at the first use,
 // and always before anything is sent.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	a, b := dialRedis(t, "127.0.0.1:1"), dialRedis(t, "127.0.0.1:2") // never asked
 	c := newTestClient(t, a, Options{})
 	var none *redis.Client
@@ -63,6 +64,7 @@ func TestBadInput(t *testing.T) {
 
 // A name with a hash tag is used as it is.
 func TestNameWithTag(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	release(t, acquire(t, c.FencedMutex("{user}:7"), AcquireOptions{}))
@@ -70,6 +72,7 @@ func TestNameWithTag(t *testing.T) {
 }
 
 func TestSoleOwner(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"refused": func(t *testing.T, p pair) {
@@ -90,6 +93,7 @@ func TestSoleOwner(t *testing.T) {
 // The same of the other kinds; of a readers-writer lock in every combination. A
 // heartbeat or a request that comes again is no re-entry.
 func TestSoleOwnerOfOtherKinds(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -125,6 +129,7 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 
 // A request that is sent again is no re-entry, though its owner holds the lock.
 func TestSoleOwnerAnswerLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
@@ -140,6 +145,7 @@ func TestSoleOwnerAnswerLost(t *testing.T) {
 }
 
 func TestInspectAndForce(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"free": func(t *testing.T, p pair) {
@@ -198,6 +204,7 @@ func TestInspectAndForce(t *testing.T) {
 func (m *Mutex) channel() string { return claim{name: m.name}.freeChannel() }
 
 func TestLocker(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	l := c.Mutex("std").Locker(context.Background(), 0)
@@ -247,6 +254,7 @@ func panics(f func()) (did bool) {
 
 // Who spins makes no subscription, and is served all the same.
 func TestSpinMutex(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.Mutex("spin"), AcquireOptions{})

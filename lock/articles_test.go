@@ -17,6 +17,7 @@ import (
 
 // Ten thousand pairs on distinct keys: nothing is left but tombstones that end by themselves.
 func TestTenThousandPairs(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{Timeout: 3 * time.Second})
 	var wg sync.WaitGroup
@@ -45,6 +46,7 @@ func TestTenThousandPairs(t *testing.T) {
 
 // A thousand contenders with a short wait for a lock that is kept: exactly one gets it.
 func TestThousandContendersOneGetsIt(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx, cancel := context.WithTimeout(context.Background(), prompt)
@@ -70,6 +72,7 @@ func TestThousandContendersOneGetsIt(t *testing.T) {
 // A hundred contenders with a long wait: all get it in turn, with tokens that
 // grow, at three commands for each grant at most.
 func TestHundredContendersAllGetIt(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	o := patient
 	o.Tokens = true

@@ -53,6 +53,7 @@ func portOf(addr string) string {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	servers, rdb := startCluster(t)
 	t.Run("renewed-in-all-slots", func(t *testing.T) { clusterRenews(t, rdb) })
 	t.Run("waiter-is-woken", func(t *testing.T) { clusterWakes(t, rdb) })

@@ -9,6 +9,7 @@ import (
 // When permits are back and locks are free, nothing runs for them any more, and
 // no key stays for good but the counters.
 func TestCountedAndMultiLeaveNothing(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})

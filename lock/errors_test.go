@@ -18,6 +18,7 @@ func (e serverError) Error() string { return string(e) }
 func (serverError) RedisError()     {}
 
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		err  error
 		want outcome
@@ -49,6 +50,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestCertain(t *testing.T) {
+	t.Parallel()
 	err := definiteError{&requestError{unknown, context.Canceled}}
 	if !Definite(err) || !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnknown) {
 		t.Errorf("%v: definite %v", err, Definite(err))
@@ -60,6 +62,7 @@ func TestCertain(t *testing.T) {
 
 // The texts of errors name what was tried and the lock, once.
 func TestErrorsNameTheLock(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := newTestClient(t, dialRedis(t, "127.0.0.1:1"), Options{}) // never asked
 	for want, try := range map[string]func() error{

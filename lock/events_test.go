@@ -15,6 +15,7 @@ import (
 
 // The life of two holds as metrics and a log see it.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	var mu sync.Mutex
 	var seen []EventKind
@@ -65,6 +66,7 @@ func TestEvents(t *testing.T) {
 
 // Permits and latches tell of themselves as locks do, and permits of renewals and loss.
 func TestEventsOfCountedKinds(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	var mu sync.Mutex

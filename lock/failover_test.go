@@ -59,6 +59,7 @@ func startSentinel(t *testing.T) (master, replica *server, rdb *redis.Client) {
 // the waiters go on at the new master, without an error, after the lease of
 // those who have not been heard of; and tokens grow.
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	master, replica, rdb := startSentinel(t)
 	c := newTestClient(t, rdb, Options{Tokens: true})
 	direct := replica.dial(t)
@@ -90,6 +91,7 @@ func TestSentinelFailover(t *testing.T) {
 // loses nothing that was written) while each kind of lock is held by the watchdog
 // and waited for: the hold stays, and its release wakes the waiter.
 func TestClusterFailover(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	servers, rdb := startCluster(t)
 	host, port, _ := net.SplitHostPort(servers[0].addr)

@@ -41,6 +41,7 @@ func serverTime(t *testing.T, rdb *redis.Client) time.Duration {
 // redisson#3004: a waiter that was older than its score was thrown out by
 // others and never told.
 func TestB23FairWaiterOlderThanItsScoreIsServed(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	o := Options{PollMax: time.Second} // who is silent for 3 s is dead
 	c, other := newTestClient(t, rdb, o), newTestClient(t, rdb, o)
@@ -70,6 +71,7 @@ func TestB23FairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 // redisson#1104: short waits and long leases pushed the scores hours ahead, so
 // that the dead were not skipped for hours.
 func TestB24FairDeadlinesStayNear(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
 	h := take(t, c.FairMutex("near"), AcquireOptions{Lease: time.Hour})
@@ -97,6 +99,7 @@ func TestB24FairDeadlinesStayNear(t *testing.T) {
 // redisson#2883, #3730: holders let their lease run out, so nobody was told,
 // and the lock stayed free while others waited.
 func TestB25FairExpiredHoldersAreFollowed(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
 	take(t, c.FairMutex("let"), AcquireOptions{Lease: 150 * time.Millisecond})
@@ -115,6 +118,7 @@ func TestB25FairExpiredHoldersAreFollowed(t *testing.T) {
 // stayed. Asked again it does no harm, and a heartbeat that is still on its way
 // takes no new place.
 func TestB26FairGiveUpAnswerLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -149,6 +153,7 @@ func TestB26FairGiveUpAnswerLost(t *testing.T) {
 
 // redisson#5503: a lock without an expiry made its waiters sleep for ever.
 func TestB27FairNegativeTTLIsNoEndlessSleep(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
@@ -162,6 +167,7 @@ func TestB27FairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 
 // redisson#5989: an entry of the queue without a score stopped every script.
 func TestB28FairQueueAndScoresDisagree(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
@@ -212,6 +218,7 @@ func calls(t *testing.T, rdb *redis.Client, command string) int {
 // the lock is granted to it in vain at most once, and nobody spins meanwhile
 // (Redisson's waiters did: their wait was 0).
 func TestS05FairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	rdb := s.dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -246,6 +253,7 @@ func TestS05FairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 
 // TestFairChild is the other process of TestS05.
 func TestFairChild(t *testing.T) {
+	t.Parallel()
 	addr := os.Getenv("LOCK_CHILD")
 	if addr == "" {
 		t.Skip("runs only as the other process of TestS05FairDeadHeadIsSkippedWithoutSpinning")

@@ -10,6 +10,7 @@ import (
 // Redisson tells anybody who releases a fair lock that is not there that all
 // is well.
 func TestS07FairReleaseOfExpiredIsLost(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -32,6 +33,7 @@ func TestS07FairReleaseOfExpiredIsLost(t *testing.T) {
 
 // Lost answers count nothing twice and grant nothing twice (redisson#7367, #4871).
 func TestB01B05FairAnswersLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -61,6 +63,7 @@ func TestB01B05FairAnswersLost(t *testing.T) {
 // The message that the lock was handed over is lost (redisson#5761, #6026): a new
 // subscription wakes the grantee, and without one his heartbeat does.
 func TestB14FairGrantMessageLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	direct := s.dial(t)
 	c := newTestClient(t, s.dial(t), Options{})
@@ -99,6 +102,7 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 
 // A waiter leaves just when it is granted the lock: it goes to the next at once.
 func TestB33FairCancelMeetsGrant(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
 	for range 50 {
@@ -124,6 +128,7 @@ func TestB33FairCancelMeetsGrant(t *testing.T) {
 // The server restarts without anything: who waits takes a place again, and the
 // scripts are sent again.
 func TestB49FairServerRestartsEmpty(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	rdb := s.dial(t)
 	c := newTestClient(t, rdb, impatient)
@@ -146,6 +151,7 @@ func TestB49FairServerRestartsEmpty(t *testing.T) {
 // The lock vanishes without a word, and somebody tries to take it before those
 // who wait have found out: he does not overtake them, and the first is told.
 func TestFairTryDoesNotOvertake(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
 	h := take(t, c.FairMutex("try"), AcquireOptions{})
@@ -164,6 +170,7 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 // What is granted to a waiter is no lease until he fetches it: then it is the
 // one that he asked for, though the grant would have waited longer.
 func TestFairFetchedGrantIsALease(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour}) // a grant waits for three hours
@@ -183,6 +190,7 @@ func TestFairFetchedGrantIsALease(t *testing.T) {
 
 // Who has been dead for longer than his heartbeat lasts is not granted the lock.
 func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
@@ -208,6 +216,7 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 
 // The script cache is emptied between any two requests.
 func TestFairScriptFlush(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
 	h := take(t, c.FairMutex("flush"), AcquireOptions{})

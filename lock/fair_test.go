@@ -101,6 +101,7 @@ func inTurn(t *testing.T, rdb *redis.Client, m *FairMutex, owners ...string) []<
 // Twenty waiters of two clients get the lock in the order in which they came,
 // as the server granted it: the fencing tokens say so.
 func TestFairServesInOrder(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
 	first := take(t, clients[0].FairMutex("row"), AcquireOptions{Owner: "first"})
@@ -142,6 +143,7 @@ func checkGone(t *testing.T, rdb *redis.Client, name string) {
 
 // The plain life of a fair mutex.
 func TestFair(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
@@ -194,6 +196,7 @@ func TestFair(t *testing.T) {
 
 // What a fair mutex has in common with a mutex.
 func TestFairIsAMutex(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
@@ -231,6 +234,7 @@ func TestFairIsAMutex(t *testing.T) {
 
 // A key that is no lock, or no queue, is left as it is.
 func TestFairForeignKey(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -258,6 +262,7 @@ func TestFairForeignKey(t *testing.T) {
 
 // The layout is a promise to observers.
 func TestFairLayout(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -283,6 +288,7 @@ func TestFairLayout(t *testing.T) {
 
 // Forty goroutines in and out: one inside, tokens grow, nothing is left.
 func TestFairStress(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond})
 	var guard sync.Mutex

@@ -12,6 +12,7 @@ import (
 // The answer to an acquire is lost after the server has executed it: asked
 // again, the same hold is counted once (redisson#7367).
 func TestAcquireAnswerLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
@@ -35,6 +36,7 @@ func TestAcquireAnswerLost(t *testing.T) {
 // An acquire that is asked again is promised its lease from then on, so the
 // server must keep it for as long.
 func TestAskedAgainKeepsWholeLease(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	cl := claim{name: "again", owner: "o", id: "1", lease: 30000}
@@ -54,6 +56,7 @@ func TestAskedAgainKeepsWholeLease(t *testing.T) {
 // The answer to a release is lost: asked again, it is the same answer, and an
 // outer hold is not taken for the inner one (redisson#4871).
 func TestReleaseAnswerLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -79,6 +82,7 @@ func TestReleaseAnswerLost(t *testing.T) {
 // The caller leaves while its request is on the way: nothing stays behind, and
 // the outcome is certain once the undo was answered.
 func TestCancelledInFlight(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -105,6 +109,7 @@ func TestCancelledInFlight(t *testing.T) {
 // The same, and the server does not answer the undo either: that is unknown,
 // and said so in good time.
 func TestCancelledAndUnreachable(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond})
@@ -123,6 +128,7 @@ func TestCancelledAndUnreachable(t *testing.T) {
 
 // An acquire that arrives after it was undone takes nothing.
 func TestLateAcquire(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	cl := claim{name: "late", owner: "o", id: "1", lease: 30000}
@@ -137,6 +143,7 @@ func TestLateAcquire(t *testing.T) {
 
 // A grant that comes when its lease is over is not one.
 func TestAnswerAfterLease(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
@@ -151,6 +158,7 @@ func TestAnswerAfterLease(t *testing.T) {
 
 // Wake-ups come by message: with a poll limit of an hour, nothing else can.
 func TestWakeUp(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	direct := s.dial(t)
 	holder := newTestClient(t, s.dial(t), Options{})
@@ -191,6 +199,7 @@ func TestWakeUp(t *testing.T) {
 // The connection breaks and the release happens before it is back: the waiter
 // has missed the message, and is woken by the new subscription.
 func TestMessageMissed(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	direct := s.dial(t)
 	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})

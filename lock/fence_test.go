@@ -10,6 +10,7 @@ import (
 // A holder sleeps past his lease and comes back to a resource that somebody else
 // has used since: it refuses him, in this process and in Redis.
 func TestFence(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx := context.Background()
@@ -38,6 +39,7 @@ func TestFence(t *testing.T) {
 
 // Tokens are compared as numbers, also where a Lua number cannot tell them apart.
 func TestFenceCompares(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	f := NewRedisFence(rdb, "guard")
 	for _, tt := range []struct {

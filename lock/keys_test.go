@@ -3,6 +3,7 @@ package lock
 import "testing"
 
 func TestKeysShareASlot(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, want string
 		ok         bool

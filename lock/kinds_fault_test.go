@@ -11,6 +11,7 @@ import (
 
 // An acquire that arrives after it was undone takes nothing, not even a place.
 func TestB26LateAcquireOfEachKind(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -28,6 +29,7 @@ func TestB26LateAcquireOfEachKind(t *testing.T) {
 
 // An acquire that is asked again is promised its lease from then on.
 func TestEachKindAskedAgainKeepsWholeLease(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -54,6 +56,7 @@ func TestEachKindAskedAgainKeepsWholeLease(t *testing.T) {
 // A preferred writer that waits longer than its first heartbeat lasts keeps
 // readers away all the same.
 func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: time.Second}) // who is silent for 3 s is dead
@@ -71,6 +74,7 @@ func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
 
 // Close ends who waits and who holds, in every kind.
 func TestCloseEndsEachKind(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	for name, kind := range map[string]func(c *Client) taker{
@@ -107,6 +111,7 @@ func TestCloseEndsEachKind(t *testing.T) {
 // The counter of tokens is lost, as at a failover: the next token is greater all
 // the same, and a re-entry keeps the one that it has.
 func TestS19EachKindTokenGrowsThoughTheCounterIsLost(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})

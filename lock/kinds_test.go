@@ -12,6 +12,7 @@ import (
 )
 
 func TestFairQueueAndForce(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
@@ -41,6 +42,7 @@ func TestFairQueueAndForce(t *testing.T) {
 }
 
 func TestRWInspectAndForce(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
@@ -103,6 +105,7 @@ func clusterOfOne(t *testing.T) *server {
 // all of them ended. Each kind works in a cluster, and behind something that
 // hides that it is one.
 func TestB40KindsInAClusterAndBehindAProxy(t *testing.T) {
+	t.Parallel()
 	addr := clusterOfOne(t).addr
 	direct := dialRedis(t, addr)
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})

@@ -68,6 +68,7 @@ func passes(t *testing.T, waiter chan error, want error) {
 
 // The plain life of a latch.
 func TestLatch(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	gen := arm(t, x.latch, 2)
@@ -98,6 +99,7 @@ func TestLatch(t *testing.T) {
 
 // All waiters of all clients pass at one message (redisson#2304).
 func TestB48AllWaitersPassAtOneMessage(t *testing.T) {
+	t.Parallel()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
 	var waiters []chan error
@@ -114,6 +116,7 @@ func TestB48AllWaitersPassAtOneMessage(t *testing.T) {
 
 // Redisson waits for a message without any bound: here it is lost.
 func TestS13LatchMessageLost(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		poll time.Duration
 		harm func(t *testing.T, rdb *redis.Client)
@@ -135,6 +138,7 @@ func TestS13LatchMessageLost(t *testing.T) {
 
 // Who counts twice, or is asked twice since the answer was lost, counts once.
 func TestLatchCountsOnce(t *testing.T) {
+	t.Parallel()
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
 	l := newTestClient(t, dialRedis(t, p.addr), Options{}).Latch("start")
@@ -162,6 +166,7 @@ func TestLatchCountsOnce(t *testing.T) {
 
 // A count that arrives again when the latch was armed anew counts nothing.
 func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
@@ -182,6 +187,7 @@ func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 
 // What becomes of a generation that somebody waits for or counts.
 func TestLatchGenerations(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	first := arm(t, x.latch, 1)
@@ -221,6 +227,7 @@ func TestLatchGenerations(t *testing.T) {
 // A waiter sleeps through a deletion and a new arming, by a message that was
 // lost: the new generation opens, and the old waiter is not let through.
 func TestLatchOldWaiterIsNotSatisfiedByTheNext(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
@@ -238,6 +245,7 @@ func TestLatchOldWaiterIsNotSatisfiedByTheNext(t *testing.T) {
 }
 
 func TestLatchBadInput(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	x.rdb.Set(ctx, "string", "x", 0)
@@ -272,6 +280,7 @@ func TestLatchBadInput(t *testing.T) {
 
 // The server restarts empty under those who wait: that is not an open latch.
 func TestLatchLostIsNotOpen(t *testing.T) {
+	t.Parallel()
 	x := newLatches(t, 50*time.Millisecond)
 	arm(t, x.latch, 1)
 	waiter := waitIn(t, x.latch, 0)

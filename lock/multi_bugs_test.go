@@ -45,6 +45,7 @@ func (g *guarded) stay() {
 // Programs that name locks in opposite orders do not wait for each other for
 // ever (redisson#467, #1160, #631, #4050; Curator's MultiLock).
 func TestB31S35OppositeOrdersMakeNoDeadlock(t *testing.T) {
+	t.Parallel()
 	x := startCouple(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -83,6 +84,7 @@ func TestB31S35OppositeOrdersMakeNoDeadlock(t *testing.T) {
 // second and waits for the first. It gets it, since nobody waits for ever with
 // something in hand.
 func TestB31StubbornRivalMakesNoDeadlock(t *testing.T) {
+	t.Parallel()
 	x := startCouple(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -112,6 +114,7 @@ func TestB31StubbornRivalMakesNoDeadlock(t *testing.T) {
 
 // Many ask at once, with a lease and without waiting: one of them gets all (redisson#2172).
 func TestB29MultiIsGrantedToOne(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for name, build := range map[string]func(t *testing.T, x couple) *MultiLock{
 		"one-script": func(t *testing.T, x couple) *MultiLock {
@@ -162,6 +165,7 @@ func takenAgain(t *testing.T, rdb *redis.Client, name string) {
 // The lease is shorter than the wait for the second lock: what is granted in the end
 // is whole, and valid for no longer than each of its locks (redisson#624).
 func TestB30LeaseShorterThanTheWait(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	x := startCouple(t)
 	first, second := x.mutexes(t, Options{Tokens: true})
@@ -187,6 +191,7 @@ func TestB30LeaseShorterThanTheWait(t *testing.T) {
 // is noticed, and the other's lease is left alone. Redisson reports success
 // and gives the other its own lease.
 func TestS03LockLostWhileCollecting(t *testing.T) {
+	t.Parallel()
 	x := startCouple(t)
 	first, second := x.mutexes(t, Options{PollMax: 10 * time.Second})
 	hisFirst, hisSecond := x.mutexes(t, Options{})
@@ -218,6 +223,7 @@ func TestS03LockLostWhileCollecting(t *testing.T) {
 // A wait does not make the lease longer: Redisson multiplies it by a thousand for each
 // round.
 func TestS02LeaseIsWhatWasAsked(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	x := startCouple(t)
 	first, second := x.mutexes(t, Options{PollMax: 20 * time.Millisecond, Tokens: true})
@@ -240,6 +246,7 @@ func TestS02LeaseIsWhatWasAsked(t *testing.T) {
 // One master stops answering while the locks are given back: the other's are
 // given back all the same, and the error says so.
 func TestMultiReleaseIsBestEffort(t *testing.T) {
+	t.Parallel()
 	x := startCouple(t)
 	first, second := x.mutexes(t, Options{Timeout: 300 * time.Millisecond})
 	h := acquireAll(t, multi(t, first, second), MultiOptions{})
@@ -252,6 +259,7 @@ func TestMultiReleaseIsBestEffort(t *testing.T) {
 
 // Quorum locks and locks of one master go together.
 func TestMultiOfQuorums(t *testing.T) {
+	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
 	h := acquireAll(t, multi(t, m.client.Mutex("q1"), c.Mutex("s"), m.client.Mutex("q2")), MultiOptions{})

@@ -12,6 +12,7 @@ import (
 
 // Answers to the script that takes all are lost: asked again, nothing is counted twice.
 func TestB01MultiAnswersLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -38,6 +39,7 @@ func TestB01MultiAnswersLost(t *testing.T) {
 // The caller leaves while the request is on its way: nothing stays behind, and
 // nothing comes later.
 func TestMultiCancelledInFlight(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -65,6 +67,7 @@ func TestMultiCancelledInFlight(t *testing.T) {
 // A hold of which the watchdog finds a part gone is over, and its other parts
 // are not renewed any more.
 func TestMultiPartFoundGone(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{Lease: watched})
 	h := acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})
@@ -88,6 +91,7 @@ func TestMultiPartFoundGone(t *testing.T) {
 // the locks are taken one by one instead (redisson#6867). Who wants one script is
 // told what to do. Names under one tag go in one script.
 func TestCrossSlotMulti(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := clusterOfOne(t)
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}})
@@ -123,6 +127,7 @@ func TestCrossSlotMulti(t *testing.T) {
 
 // Companions are in the slot of the name, whatever braces it has.
 func TestCrossSlotCounted(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := clusterOfOne(t)
 	c := newTestClient(t, s.dial(t), Options{})

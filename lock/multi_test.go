@@ -68,6 +68,7 @@ func (x trio) want(t testing.TB, a, b, d bool) {
 
 // The plain life of several locks as one.
 func TestMulti(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	eachTrio(t, map[string]func(t *testing.T, x trio){
 		"taken-and-given-back": func(t *testing.T, x trio) {
@@ -122,6 +123,7 @@ func TestMulti(t *testing.T) {
 // Fenced mutexes have their tokens as parts of a lock of several, too, whether one script
 // takes them or each has one of its own; and plain ones have none.
 func TestMultiOfFenced(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, m := range map[string]*MultiLock{
@@ -144,6 +146,7 @@ func TestMultiOfFenced(t *testing.T) {
 
 // A fenced mutex on several masters has no token, and has none of them count.
 func TestFencedOnSeveralMasters(t *testing.T) {
+	t.Parallel()
 	x := startMasters(t, 3, Options{})
 	h := acquire(t, x.client.FencedMutex("job"), AcquireOptions{})
 	if h.Token() != 0 {
@@ -158,6 +161,7 @@ func TestFencedOnSeveralMasters(t *testing.T) {
 }
 
 func TestMultiPartBad(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	eachTrio(t, map[string]func(t *testing.T, x trio){
 		"foreign-key-among-them": func(t *testing.T, x trio) {
@@ -193,6 +197,7 @@ func TestMultiPartBad(t *testing.T) {
 }
 
 func TestMultiBadInput(t *testing.T) {
+	t.Parallel()
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
 	for name, list := range map[string][]*Mutex{
 		"none":        nil,
@@ -216,6 +221,7 @@ func TestMultiBadInput(t *testing.T) {
 
 // The order in which locks are taken does not depend on the order in which they are named.
 func TestMultiOrder(t *testing.T) {
+	t.Parallel()
 	one := newTestClient(t, startRedis(t).dial(t), Options{})
 	two := newTestClient(t, startRedis(t).dial(t), Options{})
 	x := multi(t, one.Mutex("x"), two.Mutex("y"), one.Mutex("z"))
@@ -227,6 +233,7 @@ func TestMultiOrder(t *testing.T) {
 
 // A waiter wakes by message only, whichever of the locks is busy: first one, then another.
 func TestMultiWakeUp(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	holder := newTestClient(t, s.dial(t), Options{})
 	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
@@ -254,6 +261,7 @@ func TestMultiWakeUp(t *testing.T) {
 
 // Slots as Redis itself computes them.
 func TestSlotOf(t *testing.T) {
+	t.Parallel()
 	rdb := clusterOfOne(t).dial(t)
 	for _, key := range []string{"123456789", "orders", "{orders}:token", "a{b}c", "a{}b", "{}", "{{x}}", "{", "日本"} {
 		want, err := rdb.ClusterKeySlot(context.Background(), key).Result()

@@ -12,6 +12,7 @@ import (
 // The client of the program sends requests again by itself, as go-redis does by
 // default: none is counted twice, and none is refused because of itself.
 func TestB52S22S32S37ResentByTheConnectionItself(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -34,6 +35,7 @@ func TestB52S22S32S37ResentByTheConnectionItself(t *testing.T) {
 // A release whose answer never came: whoever asks next is a new owner, and does
 // not re-enter what the old one may have left.
 func TestB07B08UnconfirmedReleaseIsNotReentered(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -56,6 +58,7 @@ func TestB07B08UnconfirmedReleaseIsNotReentered(t *testing.T) {
 
 // Kinds of locks on one name refuse each other, whoever was first.
 func TestB22MutexAndReadersWriterOnOneName(t *testing.T) {
+	t.Parallel()
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
 	kinds := map[string]taker{"mutex": c.Mutex("one"), "read": c.RW("one").Read(), "write": c.RW("one").Write()}
 	for _, tt := range []struct{ first, second string }{{"mutex", "read"}, {"mutex", "write"}, {"read", "mutex"}} {
@@ -69,6 +72,7 @@ func TestB22MutexAndReadersWriterOnOneName(t *testing.T) {
 
 // A lease is what this call has asked for, not what a call before had.
 func TestB42LeaseIsOfThisCall(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	m := newTestClient(t, rdb, Options{}).Mutex("lease")
@@ -92,6 +96,7 @@ func TestB42LeaseIsOfThisCall(t *testing.T) {
 // Who releases after the lease is told that it is lost, and whether somebody
 // else has it; and takes nothing away.
 func TestB56B63B66B68ReleaseAfterExpiry(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"nobody-else": func(t *testing.T, p pair) {
@@ -118,6 +123,7 @@ func TestB56B63B66B68ReleaseAfterExpiry(t *testing.T) {
 // A hold that is over is not brought back by a renewal, not even if another
 // owner came and went in between.
 func TestB57B71B72S26RenewalAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"another-came-and-went": func(t *testing.T, p pair) {
@@ -143,6 +149,7 @@ func TestB57B71B72S26RenewalAfterTheEnd(t *testing.T) {
 // The request was cancelled: the deferred release gets a context that has
 // ended, and works all the same; so does the cleaning up of an acquire.
 func TestB58B64B74S23S27CancelledRequestLeavesNothing(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -182,6 +189,7 @@ func TestB58B64B74S23S27CancelledRequestLeavesNothing(t *testing.T) {
 // At no moment is there a lock without a lease, not even if its client dies
 // before it has an answer.
 func TestB67NoLockWithoutALease(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 100 * time.Millisecond})
@@ -197,6 +205,7 @@ func TestB67NoLockWithoutALease(t *testing.T) {
 
 // Two goroutines with one mutex are two owners.
 func TestB83S36OneMutexTwoGoroutines(t *testing.T) {
+	t.Parallel()
 	each(t, map[string]func(t *testing.T, p pair){"shared": func(t *testing.T, p pair) {
 		inside, turns := make(chan struct{}, 1), make(chan error, 20)
 		for range cap(turns) {
@@ -225,6 +234,7 @@ func TestB83S36OneMutexTwoGoroutines(t *testing.T) {
 
 // Two acquires of one owner are two holds: the first release does not free both.
 func TestS28TwoHoldsOfOneOwner(t *testing.T) {
+	t.Parallel()
 	each(t, map[string]func(t *testing.T, p pair){"twice": func(t *testing.T, p pair) {
 		first, second := acquire(t, p.m, AcquireOptions{Owner: "o"}), acquire(t, p.m, AcquireOptions{Owner: "o"})
 		release(t, first)

@@ -44,6 +44,7 @@ func tokensWhenAskedFor(t *testing.T, p pair) {
 
 // The plain life of a hold.
 func TestMutex(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"taken-and-given-back": func(t *testing.T, p pair) {
@@ -105,6 +106,7 @@ func TestMutex(t *testing.T) {
 
 // An owner holds a lock as often as it likes, and no hold harms another.
 func TestReentry(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"entered-again-by-owner": func(t *testing.T, p pair) {
@@ -153,6 +155,7 @@ func TestReentry(t *testing.T) {
 
 // What a hold may do when its lease was renewed, is over, or the lock is another's.
 func TestLease(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"lease-over": func(t *testing.T, p pair) {
@@ -200,6 +203,7 @@ func TestLease(t *testing.T) {
 
 // A key that is no lock is left as it is.
 func TestForeignKey(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"foreign-string": func(t *testing.T, p pair) {
@@ -232,6 +236,7 @@ func checkNested(t *testing.T, count string, outer, inner *Hold) {
 }
 
 func TestRefusedArguments(t *testing.T) {
+	t.Parallel()
 	rdb := dialRedis(t, "127.0.0.1:1") // never asked
 	c := newTestClient(t, rdb, Options{})
 	for _, tt := range []struct {
@@ -249,6 +254,7 @@ func TestRefusedArguments(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.FencedMutex("orders"), AcquireOptions{Owner: "me"})
@@ -267,6 +273,7 @@ func TestLayout(t *testing.T) {
 }
 
 func TestManyPairs(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	const workers, each = 50, 200
@@ -303,6 +310,7 @@ func TestManyPairs(t *testing.T) {
 
 // Contenders on one key: everybody is served, one at a time, with tokens that grow.
 func TestContenders(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	tokens := Options{Tokens: true}
 	clients := []*Client{newTestClient(t, s.dial(t), tokens), newTestClient(t, s.dial(t), tokens)}

@@ -30,6 +30,7 @@ func published(t testing.TB, rdb *redis.Client) int {
 // A release says that the lock is free when somebody waits, here or elsewhere, and
 // only then: in a cluster, such a message goes to every node (redisson#3349).
 func TestOnlyWhoIsWaitedForPublishes(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	rdb := s.dial(t)
 	never := Options{PollMax: time.Hour} // without the message nobody would be served
@@ -61,6 +62,7 @@ func TestOnlyWhoIsWaitedForPublishes(t *testing.T) {
 // The mark that a waiter has left goes with the hash that it was left in: who is
 // granted the lock after that is told of those who still wait, whoever they are.
 func TestMarksOutliveHandovers(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	ctx, cancel := context.WithTimeout(context.Background(), prompt)
 	defer cancel()
@@ -88,6 +90,7 @@ func TestMarksOutliveHandovers(t *testing.T) {
 // Whoever takes and releases one lock again and again leaves one tombstone behind, not
 // one for each time; and the answer to a release that is asked for again is still there.
 func TestTombstonesDoNotPileUp(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)

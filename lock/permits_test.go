@@ -25,6 +25,7 @@ func leasedPair(t *testing.T, o Options, total int) (*PermitSemaphore, *tested, 
 // somebody who waits for them; those without a lease when somebody gives them
 // back (redisson#2045, #4462, #2213).
 func TestB47PermitsOfTheDeadComeBack(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	srv := startRedis(t)
 	rdb := srv.dial(t)
@@ -54,6 +55,7 @@ func TestB47PermitsOfTheDeadComeBack(t *testing.T) {
 
 // The watchdog keeps permits for longer than their lease.
 func TestPermitsAreRenewed(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	_, s, _ := leasedPair(t, Options{Lease: watched}, 2)
 	p, err := s.take(ctx, 2)
@@ -98,6 +100,7 @@ func TestPermitsAreRenewedInBatches(t *testing.T) {
 
 // A lease runs out under its holder, by its own clock and by the server's.
 func TestPermitsRunOut(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	sem, s, rdb := leasedPair(t, Options{}, 3)
 	p, err := sem.Acquire(ctx, 2, PermitOptions{Lease: 100 * time.Millisecond})
@@ -129,6 +132,7 @@ func TestPermitsRunOut(t *testing.T) {
 
 // A lease may be prolonged, and is never shortened.
 func TestPermitsExtend(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	sem, s, _ := leasedPair(t, Options{}, 1)
 	p, err := sem.Acquire(ctx, 1, PermitOptions{Lease: time.Minute})
@@ -156,6 +160,7 @@ func TestPermitsExtend(t *testing.T) {
 // The end of a lease is the server's time and the lease; no asker's clock comes
 // into it, so that none that is fast can take back what others hold.
 func TestS16LeasesEndByTheServersClock(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	sem, _, rdb := leasedPair(t, Options{}, 1)
 	before := rdb.Time(ctx).Val()
@@ -177,6 +182,7 @@ func TestS16LeasesEndByTheServersClock(t *testing.T) {
 
 // Somebody removes the hash alone: permits that are out still count.
 func TestPermitsSurviveTheirTotal(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	_, s, rdb := leasedPair(t, Options{}, 3)
 	p, err := s.take(ctx, 2)
@@ -191,6 +197,7 @@ func TestPermitsSurviveTheirTotal(t *testing.T) {
 // Whatever is done in whatever order: free and out are always all there are, and
 // no more are out than there are.
 func TestPermitsAlwaysAddUp(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	sem, s, _ := leasedPair(t, Options{}, 6)
 	r := rand.New(rand.NewPCG(1, 2))

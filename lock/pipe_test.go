@@ -14,6 +14,7 @@ import (
 // What waits for a pipe whose senders hang was never sent: who leaves knows that
 // for certain, and what a later sender takes is answered.
 func TestPipeThatHangs(t *testing.T) {
+	t.Parallel()
 	bg := newBackground()
 	hang, began := make(chan struct{}), make(chan struct{}, maxSenders)
 	p := &pipe{bg: bg, send: func(_ context.Context, calls []call) []answer {
@@ -56,6 +57,7 @@ func TestPipeThatHangs(t *testing.T) {
 // Many at once go out together, each gets the answer to its own question, and
 // no goroutine stays.
 func TestPipeKeepsAnswersApart(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	echo := newScript("return ARGV[1]")
@@ -83,6 +85,7 @@ func TestPipeKeepsAnswersApart(t *testing.T) {
 // A caller who stands at the wire himself leaves when his context ends, or soon
 // after: the next one does not stand there.
 func TestPipeStandsNoLongerThanItShould(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	rdb := redis.NewClient(&redis.Options{Addr: p.addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
@@ -108,6 +111,7 @@ func TestPipeStandsNoLongerThanItShould(t *testing.T) {
 
 // On several masters a majority says who has the lock, and gives it up.
 func TestInspectAndForceOnQuorum(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	var rdbs []redis.UniversalClient
 	for range 3 {

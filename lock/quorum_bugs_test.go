@@ -28,6 +28,7 @@ func farMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pro
 // Masters that are slower than the lease: each has granted it, and it is over
 // by the time a majority has said so. It is not granted, and nothing stays.
 func TestB30B53S04S30S33SlowMajorityGrantsNothing(t *testing.T) {
+	t.Parallel()
 	direct, proxies, c := farMasters(t, Options{NodeTimeout: answering})
 	for _, p := range proxies {
 		p.delay.Store(int64(250 * time.Millisecond))
@@ -47,6 +48,7 @@ func TestB30B53S04S30S33SlowMajorityGrantsNothing(t *testing.T) {
 // A claim that fails, and the answer of one master to it is lost: its key is
 // taken away all the same, and not left to its lease.
 func TestB32S24FailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	direct, proxies, c := farMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
 	for _, rdb := range direct[:2] { // another owner has a majority
@@ -72,6 +74,7 @@ func TestB32S24FailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
 // One of the majority restarts empty at its old address. The hold is put back
 // there, so that losing one more does not lose the lock.
 func TestB54EmptyMasterIsClaimedAgain(t *testing.T) {
+	t.Parallel()
 	s := newTold()
 	m := startMasters(t, 3, s.options(watched))
 	h := acquire(t, m.client.Mutex("mend"), AcquireOptions{})
@@ -90,6 +93,7 @@ func TestB54EmptyMasterIsClaimedAgain(t *testing.T) {
 // A master that does not answer: nobody waits for it, and the renewal of many
 // holds goes on in time.
 func TestB55S12S25DeafMasterDelaysNothing(t *testing.T) {
+	t.Parallel()
 	s := newTold()
 	o := s.options(watched)
 	o.NodeTimeout = time.Hour
@@ -119,6 +123,7 @@ func TestB55S12S25DeafMasterDelaysNothing(t *testing.T) {
 
 // An even number of masters can split the vote for ever; fewer than three are none.
 func TestS29EvenNumbersAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{0, 1, 2, 4} {
 		if c, err := NewQuorum(make([]redis.UniversalClient, n), Options{}); err == nil {
 			t.Errorf("%d masters were accepted", n)
@@ -129,6 +134,7 @@ func TestS29EvenNumbersAreRefused(t *testing.T) {
 
 // The answers of all masters to an acquire and to a release are lost: counted once.
 func TestB01B05QuorumAnswersLost(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	direct, proxies, c := farMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
 	lose := func() {
@@ -167,6 +173,7 @@ func TestB01B05QuorumAnswersLost(t *testing.T) {
 // hold for a while. The same owner's next hold is its only one all the same,
 // although one of the majority that grants it counts two.
 func TestQuorumReleaseThatOneMasterDidNotHear(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	direct, proxies, c := farMasters(t, Options{NodeTimeout: 2 * time.Second})
 	mine := AcquireOptions{Owner: "x", Lease: time.Minute}

@@ -8,6 +8,7 @@ import (
 // The hold count of a quorum is what the client was granted and has not given
 // back, however the holds end; what masters count beside does not matter.
 func TestKnownHoldsEndWithTheHold(t *testing.T) {
+	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	c := m.client
 	outer := acquire(t, c.Mutex("k"), AcquireOptions{Lease: time.Minute})
@@ -36,6 +37,7 @@ func TestKnownHoldsEndWithTheHold(t *testing.T) {
 // Releases are on their way apart from everything else, and Close lets them
 // arrive before it ends the rest.
 func TestCloseLetsReleasesArrive(t *testing.T) {
+	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	q := m.client.quorum
 	if !q.releases.enter() {

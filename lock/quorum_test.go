@@ -62,6 +62,7 @@ func (m *masters) keep(name string) int {
 }
 
 func TestQuorumRefusesNumbers(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{0, 1, 2, 4} {
 		if _, err := NewQuorum(make([]redis.UniversalClient, n), Options{}); err == nil {
 			t.Errorf("%d masters were accepted", n)
@@ -70,6 +71,7 @@ func TestQuorumRefusesNumbers(t *testing.T) {
 }
 
 func TestQuorum(t *testing.T) {
+	t.Parallel()
 	m := startMasters(t, 5, Options{})
 	other := m.another(t, Options{})
 	ctx := context.Background()
@@ -117,6 +119,7 @@ func TestQuorum(t *testing.T) {
 }
 
 func TestQuorumWithDeadMasters(t *testing.T) {
+	t.Parallel()
 	m := startMasters(t, 5, Options{})
 	m.servers[1].kill()
 	m.servers[3].kill()
@@ -146,6 +149,7 @@ func TestQuorumWithDeadMasters(t *testing.T) {
 // A majority that answers after the lease is over has granted nothing
 // (redsync#72, and Redisson's RedLock, which never looks).
 func TestQuorumTooLate(t *testing.T) {
+	t.Parallel()
 	var rdbs []redis.UniversalClient
 	var direct []*redis.Client
 	var proxies []*proxy
@@ -175,6 +179,7 @@ func TestQuorumTooLate(t *testing.T) {
 // One of the smallest possible majority restarts empty: the next renewal puts
 // the claim back, and on the masters that missed it at first (redsync#186).
 func TestQuorumMends(t *testing.T) {
+	t.Parallel()
 	s := newTold()
 	m := startMasters(t, 3, s.options(watched))
 	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
@@ -195,6 +200,7 @@ func TestQuorumMends(t *testing.T) {
 
 // Contenders split the vote again and again, and are all served in the end.
 func TestQuorumContenders(t *testing.T) {
+	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	other := m.another(t, Options{})
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -61,6 +61,7 @@ const fewest = 60
 // Bugs of other locks are tests here, by name; the table in docs/locks.md is
 // made from the names, so that it says nothing that no test does.
 func TestRegressionsAreCounted(t *testing.T) {
+	t.Parallel()
 	named := regexp.MustCompile(`(?m)^func Test((?:[BS]\d\d)+)(\w+)\(t \*testing\.T\)`)
 	paths, err := filepath.Glob("*_test.go")
 	if err != nil {

@@ -68,6 +68,7 @@ func copied(t *testing.T, s *server, need int, limit time.Duration) *Client {
 // climb with each try, and nothing is left that only its owner could take
 // (redisson#4822, #4706, #4621; its documentation says "the acquisition fails").
 func TestB09B10C29GrantWithoutReplicasIsTakenBack(t *testing.T) {
+	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	direct := master.dial(t)
 	for _, need := range []int{1, AllReplicas, 2} {
@@ -97,6 +98,7 @@ func TestB09B10C29GrantWithoutReplicasIsTakenBack(t *testing.T) {
 // is enough, the lock is granted twice; with all of them it is not granted at
 // all (redisson#5256). That is the limit of WAIT, so both are shown.
 func TestB11OneReplicaOfTwoIsNotEnough(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		need  int
 		twice bool
@@ -122,6 +124,7 @@ func TestB11OneReplicaOfTwoIsNotEnough(t *testing.T) {
 // WAIT, and not WAITAOF: a server that syncs nothing to disk acknowledges all
 // the same (redisson#6920).
 func TestB12NoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
 	master, _ := startReplicas(t, 1)
 	if err := master.dial(t).ConfigSet(context.Background(), "appendfsync", "no").Err(); err != nil {
 		t.Fatal(err)
@@ -135,6 +138,7 @@ func TestB12NoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 // Every kind gives a grant back that too few replicas have, tokens or not
 // (RedissonFencedLock has no undo on that path).
 func TestS18TokenPathIsUndoneToo(t *testing.T) {
+	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	c := copied(t, master, 1, briefly)
 	copies[0].cmd.Process.Signal(stop)
@@ -163,6 +167,7 @@ func TestS18TokenPathIsUndoneToo(t *testing.T) {
 // Permits that too few replicas have are given back at once. A count cannot be
 // taken back: it is asked for again until replicas have it.
 func TestB10CountedKindsWaitForReplicas(t *testing.T) {
+	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	direct, ctx := master.dial(t), context.Background()
 	sure := copied(t, master, 1, patiently)
@@ -201,6 +206,7 @@ func TestB10CountedKindsWaitForReplicas(t *testing.T) {
 // A replica that never heard of the last grants is promoted: the next token is
 // greater even so (redisson's counter repeats; Kleppmann 2016).
 func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {
+	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	old := newTestClient(t, master.dial(t), Options{})
 	release(t, acquire(t, old.FencedMutex("fence"), AcquireOptions{}))
@@ -226,6 +232,7 @@ func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {
 
 // The clock of the server is behind the last token: it is counted on.
 func TestTokenWithClockBehind(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	const ahead = 4_000_000_000_000_000 // in the year 2096

@@ -12,6 +12,7 @@ import (
 
 // The scripts and the client have the same table of codes.
 func TestCodesAreThoseOfTheScripts(t *testing.T) {
+	t.Parallel()
 	inLua := make(map[string]int64)
 	for _, m := range regexp.MustCompile(`(?m)^local (\w+) = (-\d+)`).FindAllStringSubmatch(lua("codes"), -1) {
 		inLua[m[1]], _ = strconv.ParseInt(m[2], 10, 64)
@@ -31,6 +32,7 @@ func TestCodesAreThoseOfTheScripts(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		raw    any
 		n      int

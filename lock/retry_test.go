@@ -11,6 +11,7 @@ import (
 // A lazyTimeout ends at its deadline or with its parent, whether its timer was
 // started or not.
 func TestLazyTimeout(t *testing.T) {
+	t.Parallel()
 	newTimeout := func(parent context.Context) *lazyTimeout {
 		return &lazyTimeout{Context: parent, deadline: time.Now().Add(time.Second)}
 	}

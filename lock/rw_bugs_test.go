@@ -40,6 +40,7 @@ func readers(t *testing.T, rdb *redis.Client, name string) string {
 // PR redisson#7098, #1458: a live client renewed the holds of a dead one, and a
 // writer waited for ever.
 func TestB04DeadReaderIsNotKeptAliveByAnother(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
@@ -63,6 +64,7 @@ func TestB04DeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 
 // PR redisson#7251: a read hold that was taken N times stayed with the watchdog.
 func TestB03ReadReentryLeavesNothingToRenew(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
 	c := newTestClient(t, rdb, s.options(30*time.Second))
@@ -89,6 +91,7 @@ func TestB03ReadReentryLeavesNothingToRenew(t *testing.T) {
 // redisson#1542, #4744: after a write release readers came in one at a time, or
 // slept on. Here they are inside together, and only messages wake them.
 func TestB16B17WriteReleaseWakesAllReaders(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
 	w := take(t, clients[0].RW("all").Write(), AcquireOptions{})
@@ -118,6 +121,7 @@ func TestB16B17WriteReleaseWakesAllReaders(t *testing.T) {
 // and nobody told the waiting readers that they may join (Redisson does not
 // publish then).
 func TestB18S08DowngradeAdmitsReaders(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
@@ -143,6 +147,7 @@ func TestB18S08DowngradeAdmitsReaders(t *testing.T) {
 
 // redisson#891: releasing a read hold inside a write hold deleted the lock.
 func TestB19ReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -164,6 +169,7 @@ func TestB19ReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 // Redisson adds leases up on re-entry, and shortens the writer's lease to that of
 // a reader when a read hold is given back.
 func TestB20S09S10LeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -199,6 +205,7 @@ func TestB20S09S10LeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 // redisson#1604: the watchdog renewed the hash and not the holds, so readers
 // ended under it. Each client prolongs its own holds alone.
 func TestB21WatchdogRenewsTheHoldsThemselves(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	s := newTold()

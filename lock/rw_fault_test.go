@@ -13,6 +13,7 @@ import (
 // the first, also where there was nothing to release (Redisson: first an error,
 // then success).
 func TestB01S17RWAnswersLost(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -46,6 +47,7 @@ func TestB01S17RWAnswersLost(t *testing.T) {
 
 // The caller leaves while its request is on the way: nothing stays behind.
 func TestB33RWCancelledInFlight(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -74,6 +76,7 @@ func TestB33RWCancelledInFlight(t *testing.T) {
 // The subscription is cut and the lock vanishes without a word: the new
 // subscription wakes readers and writers (redisson#4744, #6026).
 func TestB16RWMessageMissed(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	direct := s.dial(t)
 	for _, write := range []bool{false, true} {
@@ -95,6 +98,7 @@ func TestB16RWMessageMissed(t *testing.T) {
 
 // A reader whose lease is over, and who says nothing, is followed by a writer.
 func TestRWExpiredReadersAreFollowed(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	take(t, c.RW("exp").Read(), AcquireOptions{Lease: 300 * time.Millisecond})
@@ -112,6 +116,7 @@ func TestRWExpiredReadersAreFollowed(t *testing.T) {
 
 // A hold that has run out is not prolonged, although others keep the lock alive.
 func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -130,6 +135,7 @@ func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 // S11: the last hold of an owner is given back while another is taken; what is
 // held in the end is renewed.
 func TestS11LastReleaseMeetsFirstAcquire(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
 	c := newTestClient(t, rdb, s.options(watched))
@@ -152,6 +158,7 @@ func TestS11LastReleaseMeetsFirstAcquire(t *testing.T) {
 // Readers and writers at a register of two halves: no reader sees it torn, no
 // write is lost.
 func TestRWStress(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	clients := []*Client{
 		newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond}),

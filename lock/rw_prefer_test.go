@@ -14,6 +14,7 @@ import (
 // redisson#5379: readers that overlap for ever starve a writer, unless it keeps
 // new ones away.
 func TestPreferredWriterIsNotStarved(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
@@ -40,6 +41,7 @@ func TestPreferredWriterIsNotStarved(t *testing.T) {
 
 // Without the preference, a reader joins the others although a writer waits.
 func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
@@ -54,6 +56,7 @@ func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
 // A preferred writer that ceases to wait lets in the readers that it kept away,
 // at once if it says so, and after three heartbeats if it died.
 func TestPreferredWriterThatLeaves(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	t.Run("gives-up", func(t *testing.T) {
 		c := newTestClient(t, rdb, patient)

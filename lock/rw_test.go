@@ -21,6 +21,7 @@ func mustBeHeld(t *testing.T, m taker) {
 
 // The plain life of a readers-writer lock.
 func TestRW(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, run := range map[string]func(t *testing.T, mine, theirs *RW){
@@ -62,6 +63,7 @@ func TestRW(t *testing.T) {
 
 // An owner takes again what it has.
 func TestRWReentry(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
@@ -121,6 +123,7 @@ func TestRWReentry(t *testing.T) {
 
 // The layout is a promise to observers.
 func TestRWLayout(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	w := take(t, c.RW("seen").Write(), AcquireOptions{Owner: "me"})
@@ -148,6 +151,7 @@ func TestRWLayout(t *testing.T) {
 // A key that is no readers-writer lock is left as it is (redisson#4023: a mutex
 // and a read lock of one name were both granted).
 func TestRWForeignKey(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -172,6 +176,7 @@ func TestRWForeignKey(t *testing.T) {
 
 // A client of several masters has neither kind.
 func TestOneMasterOnly(t *testing.T) {
+	t.Parallel()
 	var rdbs []redis.UniversalClient // never asked
 	for i := range 3 {
 		rdbs = append(rdbs, dialRedis(t, fmt.Sprint("127.0.0.1:", 1+i)))

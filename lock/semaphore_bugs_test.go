@@ -94,6 +94,7 @@ func soon(t *testing.T, served chan *Permits) *Permits {
 // Five permits come back with one message: five waiters of one client get them,
 // at once and not when a lease is over (redisson#6664, #6687, #4349).
 func TestB43B44S14OneReleaseWakesAsManyAsItServes(t *testing.T) {
+	t.Parallel()
 	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
 		s.setUp(t, 5)
 		p, err := holder.take(context.Background(), 5)
@@ -109,6 +110,7 @@ func TestB43B44S14OneReleaseWakesAsManyAsItServes(t *testing.T) {
 
 // The first in line wants more than came back: the next gets it.
 func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
+	t.Parallel()
 	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
 		s.setUp(t, 3)
 		one, err := holder.take(context.Background(), 1)
@@ -136,6 +138,7 @@ func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
 
 // More permits by AddPermits, SetPermits or ForceRelease are heard of, too.
 func TestMorePermitsWakeWaiters(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
 		s.setUp(t, 1)
@@ -159,6 +162,7 @@ func TestMorePermitsWakeWaiters(t *testing.T) {
 // Redisson waits for a message without any bound: here it is lost, with and
 // without a broken connection (redisson#5762).
 func TestB15S13SemaphoreMessageLost(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for name, tt := range map[string]struct {
 		poll time.Duration
@@ -186,6 +190,7 @@ func TestB15S13SemaphoreMessageLost(t *testing.T) {
 
 // All permits are out: TrySetPermits finds a semaphore at its end, not an absent one (redisson#4678).
 func TestB45TrySetPermitsAtZero(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	bothKinds(t, map[string]func(t *testing.T, s *tested){"all-out": func(t *testing.T, s *tested) {
 		s.setUp(t, 2)
@@ -202,6 +207,7 @@ func TestB45TrySetPermitsAtZero(t *testing.T) {
 // Hundreds of waiters in two programs: each is served, with no more permits out
 // than there are (redisson#3573).
 func TestB46HundredsOfWaitersAreServed(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	waiting(t, time.Hour, func(t *testing.T, s, other *tested) {
@@ -233,6 +239,7 @@ func TestB46HundredsOfWaitersAreServed(t *testing.T) {
 
 // Another program destroys the keys: whoever waits is told so (redisson#3728).
 func TestB46DestroyedSemaphoreEndsWaiting(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	waiting(t, 50*time.Millisecond, func(t *testing.T, s, holder *tested) {
 		s.setUp(t, 1)

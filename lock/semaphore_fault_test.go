@@ -10,6 +10,7 @@ import (
 // Answers are lost after the server has done what was asked: asked again, each
 // thing is done once (redisson's addPermits is done twice).
 func TestS15SemaphoreAnswersLost(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
 		lose := func(n int32) { p.loseNext.Store(n) }
@@ -46,6 +47,7 @@ func TestS15SemaphoreAnswersLost(t *testing.T) {
 // Nothing is given back twice: not by the handle, and not by a release that
 // arrives under another request (redisson#5066).
 func TestN5066DoubleReleaseAddsNoPermits(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	bothKinds(t, map[string]func(t *testing.T, s *tested){"twice": func(t *testing.T, s *tested) {
 		s.setUp(t, 3)
@@ -64,6 +66,7 @@ func TestN5066DoubleReleaseAddsNoPermits(t *testing.T) {
 
 // The caller leaves while its request is on the way: nothing stays behind.
 func TestSemaphoreCancelledInFlight(t *testing.T) {
+	t.Parallel()
 	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
 		s.setUp(t, 2)
 		p.hang.Store(true)
@@ -89,6 +92,7 @@ func TestSemaphoreCancelledInFlight(t *testing.T) {
 
 // The server does not answer the undo either: that is unknown, and said in good time.
 func TestSemaphoreUnreachable(t *testing.T) {
+	t.Parallel()
 	faulty(t, Options{Timeout: 300 * time.Millisecond}, func(t *testing.T, s *tested, p *proxy) {
 		s.setUp(t, 2)
 		p.hang.Store(true)
@@ -105,6 +109,7 @@ func TestSemaphoreUnreachable(t *testing.T) {
 
 // An acquire that arrives after it was given back takes nothing.
 func TestSemaphoreLateAcquire(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -127,6 +132,7 @@ func TestSemaphoreLateAcquire(t *testing.T) {
 
 // Permits end with the client, and are out at the server until their lease is over.
 func TestSemaphoreClose(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
@@ -150,6 +156,7 @@ func TestSemaphoreClose(t *testing.T) {
 
 // Counters on several masters drift apart: there are none.
 func TestCountedNeedsOneMaster(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := startMasters(t, 3, Options{}).client
 	_, a := c.Semaphore("x").TryAcquire(ctx, 1)

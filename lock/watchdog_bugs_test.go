@@ -28,6 +28,7 @@ func staysHeld(t *testing.T, rdb *redis.Client, h *Hold) {
 
 // What once stopped Redisson's watchdog, each while the lock is held.
 func TestB35B36B37B39WatchdogGoesOn(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, rdb *redis.Client, c *Client) *Hold{
 		"B35-connections-cut": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
 			h := acquire(t, c.Mutex("dog"), AcquireOptions{})
@@ -73,6 +74,7 @@ func TestB35B36B37B39WatchdogGoesOn(t *testing.T) {
 // Releases that meet their own renewals: each succeeds, nothing is renewed
 // afterwards, and no key comes back.
 func TestB02B34B38B73ReleaseMeetsRenewal(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -96,6 +98,7 @@ func TestB02B34B38B73ReleaseMeetsRenewal(t *testing.T) {
 
 // A server that is not reached: the holder is told before its key can end, not after.
 func TestB70S21LossIsToldInTime(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
@@ -117,6 +120,7 @@ func TestB70S21LossIsToldInTime(t *testing.T) {
 // Who waited for longer than a lease is granted a whole one, and who got the
 // answer when it was over is not granted it.
 func TestB62B80GrantIsNotOverWhenItComes(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
@@ -138,6 +142,7 @@ func TestB62B80GrantIsNotOverWhenItComes(t *testing.T) {
 
 // The last waiter leaves and the next one comes: the channel is heard again.
 func TestB50B61WaiterAfterTheLastOneHasLeft(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	holder := newTestClient(t, s.dial(t), Options{})
 	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
@@ -168,6 +173,7 @@ func TestB50B61WaiterAfterTheLastOneHasLeft(t *testing.T) {
 
 // The server restarts without its data while somebody waits: the waiter goes on.
 func TestB49ServerRestartsUnderAWaiter(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
 	holder := newTestClient(t, s.dial(t), Options{Timeout: 200 * time.Millisecond})

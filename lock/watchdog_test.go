@@ -37,6 +37,7 @@ func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) T
 }
 
 func TestWatchdogRenewsUntilReleased(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
 	c := newTestClient(t, rdb, s.options(watched))
@@ -69,6 +70,7 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 // More holds than fit in one request, one of which was overwritten by
 // something else: the others are renewed all the same.
 func TestWatchdogManyHolds(t *testing.T) {
+	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
 	c := newTestClient(t, rdb, s.options(watched))
@@ -93,6 +95,7 @@ func TestWatchdogManyHolds(t *testing.T) {
 }
 
 func TestLossIsTold(t *testing.T) {
+	t.Parallel()
 	srv := startRedis(t)
 	rdb := srv.dial(t)
 	s := newTold()
@@ -119,6 +122,7 @@ func TestLossIsTold(t *testing.T) {
 
 // A server that fails to answer for a while does not cost the lock.
 func TestRenewalSurvivesLostAnswers(t *testing.T) {
+	t.Parallel()
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
 	s := newTold()
@@ -189,6 +193,7 @@ func ours() string {
 
 // A close that is not given the time says what it waits for.
 func TestCloseInTime(t *testing.T) {
+	t.Parallel()
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
@@ -207,6 +212,7 @@ func TestCloseInTime(t *testing.T) {
 // A holder that is alive and stuck does not keep the lock for good, if it was asked
 // for with a bound: the hold is renewed for so long, and then lost with its lease.
 func TestLongestHold(t *testing.T) {
+	t.Parallel()
 	type stay struct {
 		told     *told
 		bound, h *Hold
