@@ -34,7 +34,7 @@ func newCheck(s streams) *cobra.Command {
 killed can be judged too: an operation without a completion has an unknown outcome, and a torn
 last line is reported and skipped.
 It reads chaos' own history.jsonl, Jepsen's history.edn and history.txt, JSON arrays of events,
-and the notation of checker/testdata. The format is detected from the content.
+and the text format of checker/testdata. The format is detected from the content.
 
 ` + readingHelp() + `
 If another reading leads to another verdict, both are printed; the exit code is that of the

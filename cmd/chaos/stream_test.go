@@ -50,7 +50,7 @@ func TestStreamVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, errs := chaos("check", "--stream", text); code != exitUsage || !strings.Contains(errs, "any order") {
-		t.Errorf("the notation: exit %d, %s", code, errs)
+		t.Errorf("text: exit %d, %s", code, errs)
 	}
 }
 
