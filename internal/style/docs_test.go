@@ -27,8 +27,8 @@ func section(t *testing.T, heading string) string {
 	return part
 }
 
-// TestLayoutIsTold: each folder of the design is there, or marked as planned.
-func TestLayoutIsTold(t *testing.T) {
+// TestLayoutIsComplete: each folder of the design is there, or marked as planned.
+func TestLayoutIsComplete(t *testing.T) {
 	rows := regexp.MustCompile(`(?m)^    (\S+)/ +(.*)$`).FindAllStringSubmatch(section(t, "## 4. Layout"), -1)
 	if len(rows) < 10 {
 		t.Fatalf("only %d folders found in the layout", len(rows))
@@ -58,21 +58,21 @@ func TestExampleIsTheScenario(t *testing.T) {
 	}
 }
 
-// TestPropertiesAreTold: the design's table has every property, and no other.
-func TestPropertiesAreTold(t *testing.T) {
-	told := map[string]bool{}
+// TestPropertiesAreComplete: the design's table has every property, and no other.
+func TestPropertiesAreComplete(t *testing.T) {
+	listed := map[string]bool{}
 	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z· -]+) \|`).FindAllStringSubmatch(section(t, "### 5.6"), -1) {
 		for _, name := range strings.Split(row[1], "·") {
-			told[strings.TrimSpace(name)] = true
+			listed[strings.TrimSpace(name)] = true
 		}
 	}
-	delete(told, "property") // the head of the table
-	delete(told, "---")
+	delete(listed, "property") // the head of the table
+	delete(listed, "---")
 	want := map[string]bool{}
 	for _, row := range checker.Catalog() {
 		want[string(row.Name)] = true
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Errorf("docs/design.md 5.6 (-catalogue +table):\n%s", diff)
 	}
 }
