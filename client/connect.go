@@ -20,7 +20,10 @@ const (
 
 // poolSize is larger than one client needs: after that many failed dials go-redis dials only
 // once a second (internal/pool, tryDial), which would hide a promotion for up to a second.
-const poolSize = 64
+const poolSize = 4096
+
+// onePool has pipelines use the connections of the other commands.
+const onePool = -1
 
 // slotReloadInterval is how often a cluster client reloads the slot map. go-redis reloads it once a minute
 // unless a node redirects it, and a dead master redirects nothing: a promotion would stay unnoticed until then.
@@ -42,7 +45,7 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 		return nil, err
 	}
 	o := redis.UniversalOptions{
-		Addrs: e.Addrs, Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1, PoolSize: poolSize,
+		Addrs: e.Addrs, Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1, PoolSize: poolSize, PipelinePoolSize: onePool,
 		DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
 		// Its host name look-up would be real I/O in a simulation.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -59,12 +62,13 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 	case e.Kind == Sharded:
 		cluster := o.Cluster()
 		cluster.ClusterStateReloadInterval = slotReloadInterval
+		cluster.NewClient = s.newClient
 		return []redis.UniversalClient{redis.NewClusterClient(cluster)}, nil
 	}
 	var conns []redis.UniversalClient
 	for _, addr := range e.Addrs {
 		o.Addrs = []string{addr}
-		conns = append(conns, redis.NewClient(o.Simple()))
+		conns = append(conns, s.newClient(o.Simple()))
 	}
 	return conns, nil
 }

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -13,7 +15,7 @@ type Local struct {
 	native  *native
 	hooks   Hooks
 	queue   chan *call
-	raw     chan Reply // notices of the lock
+	raw     chan notice // of the lock
 	notices chan Reply // notices after their hook
 	cancel  context.CancelFunc
 	idle    chan struct{} // closed when the lock is closed
@@ -24,6 +26,15 @@ type Local struct {
 	closed bool
 	killed bool
 }
+
+// notice is what the lock reports of its own accord, and when, by the clock of the client.
+type notice struct {
+	Reply
+	at int64
+}
+
+// text orders the notices of one instant.
+func (n notice) text() string { return fmt.Sprint(n.Event, n.Op, n.Key, n.Owner) }
 
 // call is a request that waits for its reply.
 type call struct {
@@ -44,7 +55,8 @@ const rawNotices = 256
 // for as long as it is stopped.
 type Hooks struct {
 	BeforeStep   func() // before a request is executed, and before its reply is sent
-	BeforeNotice func() // before a notice is sent
+	BeforeNotice func() // before a notice is sent; at least one nanosecond passes
+	AfterTimeout func() // when Do has timed out; returns when what happens at the same instant has happened
 }
 
 // NewLocal returns a client that stamps Reply.MonoNS with mono. Its lock is row, or
@@ -53,7 +65,7 @@ func NewLocal(mono func() int64, hooks Hooks, row *Spec) *Local {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Local{
 		hooks: hooks, queue: make(chan *call, 16), cancel: cancel,
-		raw: make(chan Reply, rawNotices), notices: make(chan Reply, noticeQueue),
+		raw: make(chan notice, rawNotices), notices: make(chan Reply, noticeQueue),
 		idle: make(chan struct{}), done: make(chan struct{}), dead: make(chan struct{}),
 	}
 	l.native = newNative(l.notify, mono)
@@ -80,7 +92,7 @@ func (l *Local) serve(ctx context.Context) {
 
 func (l *Local) notify(r Reply) {
 	select {
-	case l.raw <- r:
+	case l.raw <- notice{r, l.native.mono()}:
 	case <-l.done: // the lock was closed
 	}
 }
@@ -99,26 +111,38 @@ func (l *Local) reply(c *call, reply Reply) {
 	c.reply <- reply
 }
 
-// forward sends notices, one at a time, until the lock is closed.
+// forward sends notices, one at a time, until the lock is closed. Goroutines that raise notices at one instant of
+// virtual time do so in any order, so notices are sorted.
 func (l *Local) forward() {
 	defer close(l.done)
 	defer close(l.notices)
-	send := func(r Reply) {
-		l.hooks.BeforeNotice()
-		l.notices <- r
-	}
-	for {
-		select {
-		case r := <-l.raw:
-			send(r)
-		case <-l.idle:
-			for len(l.raw) > 0 {
-				send(<-l.raw)
+	var pending []notice
+	for idle := false; !idle || len(pending) > 0 || len(l.raw) > 0; {
+		if len(pending) == 0 && !idle {
+			select {
+			case n := <-l.raw:
+				pending = append(pending, n)
+			case <-l.idle:
+				idle = true
+				continue
+			case <-l.dead:
+				return
 			}
-			return
+		}
+		l.hooks.BeforeNotice()
+		for len(l.raw) > 0 {
+			pending = append(pending, <-l.raw)
+		}
+		slices.SortStableFunc(pending, func(a, b notice) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.text(), b.text()))
+		})
+		select {
 		case <-l.dead:
 			return
+		default:
 		}
+		l.notices <- pending[0].Reply
+		pending = pending[1:]
 	}
 }
 
@@ -135,6 +159,7 @@ func (l *Local) Do(ctx context.Context, r Request) (Reply, error) {
 	case <-l.dead:
 		return Reply{ID: r.ID}, ErrExited
 	case <-ctx.Done():
+		l.hooks.AfterTimeout()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -62,7 +62,7 @@ func opener(newClient newClientFunc, acquire acquireFunc) func(Setup, func(Reply
 		permits := &permitOwners{ids: map[*lock.Permits]holdID{}}
 		options := lock.Options{
 			Tokens: true, // the reports show what fencing would have rejected
-			Rand:   rand.NewPCG(s.Seed, 1),
+			Rand:   rand.NewPCG(s.Seed, 1), Order: s.Order,
 			OnLost: report(history.Lost), OnRenewed: report(history.Renewed),
 			OnPermitsRenewed: func(p *lock.Permits) { permits.renewed(p, notify) },
 		}

@@ -76,10 +76,10 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	n := newNode(rdb, c.bg)
+	n := newNode(rdb, c.bg, c.o.Order)
 	if c.o.Replicas != 0 {
 		r := &replicas{rdb: rdb, need: c.o.Replicas, timeout: c.o.ReplicaTimeout}
-		n.safe = &pipe{bg: c.bg, send: r.send}
+		n.safe = &pipe{bg: c.bg, order: c.o.Order, addr: addresses(rdb), send: r.send}
 	}
 	ttl := c.o.tombstoneTTL()
 	plain := &single{node: n, scripts: newMutexScripts(c.o), tombstoneTTL: ttl, tokens: c.o.Tokens}
@@ -111,11 +111,10 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	q := &quorum{bg: c.bg, o: c.o, releases: newBackground()}
+	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: newBackground()}
 	for _, rdb := range rdbs {
-		q.random = append(q.random, c.random.split())
 		q.nodes = append(q.nodes, &single{
-			node: newNode(rdb, c.bg), scripts: newMutexScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(),
+			node: newNode(rdb, c.bg, c.o.Order), scripts: newMutexScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(),
 		})
 	}
 	c.store, c.quorum, c.masters = q, q, q.nodes

@@ -43,6 +43,10 @@ type Options struct {
 	// own, seeded by the system. It is used by one goroutine at a time. Two
 	// clients must not be given sources of the same seed: their owners would be alike.
 	Rand rand.Source
+	// Order, in a simulation, lets the goroutines that can run at one instant of virtual time through one by one, sorted
+	// by key, so that the same seed gives the same run. It is called before a goroutine sends a command. Nil outside of
+	// simulations.
+	Order func(key func() string)
 	// OnRenewed is told of each renewal of the client's own making; the new end
 	// of validity is h.Deadline. Nil is nobody. It must return at once.
 	OnRenewed func(h *Hold)

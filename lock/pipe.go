@@ -3,7 +3,9 @@ package lock
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,9 @@ type pipe struct {
 	send  func(ctx context.Context, calls []call) []answer // one answer for each
 	rdb   processor                                        // sends one call; nil: send does
 	brief processor                                        // the same, with a read timeout of directTimeout; nil: there is none
+
+	order func(key func() string) // see Options.Order; may be nil
+	addr  string                  // of the server, for order
 
 	pool    sync.Pool // of requests that were answered
 	mu      sync.Mutex
@@ -55,6 +60,12 @@ const (
 // do sends c and returns its answer, or, as soon as ctx ends, an error: go-redis
 // does not look at ctx while it reads, so the read is left to end by itself.
 func (p *pipe) do(ctx context.Context, c call) answer {
+	if p.order != nil {
+		p.order(func() string { return p.addr + c.text() })
+		if ctx.Err() != nil { // or drop below would compete with a sender
+			return answer{err: notSent(ctx)}
+		}
+	}
 	if !c.queued && p.beginDirect(ctx) {
 		return p.sendDirect(ctx, c)
 	}
@@ -304,6 +315,15 @@ func (c *call) line(source bool) []any {
 		args = append(args, &c.keys[i])
 	}
 	return append(args, c.args...)
+}
+
+// text is c as it is sent.
+func (c *call) text() string {
+	var text strings.Builder
+	for _, word := range c.line(false) {
+		fmt.Fprintf(&text, " %v", reflect.Indirect(reflect.ValueOf(word)))
+	}
+	return text.String()
 }
 
 // key is the first key of c, by which a cluster finds its node.

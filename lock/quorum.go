@@ -14,7 +14,7 @@ type quorum struct {
 	nodes    []*single
 	bg       *background
 	o        Options
-	random   []*random // one for each node: the delays of one do not depend on the others
+	random   *random
 	known    knownHolds
 	releases *background // in flight; Close waits for them
 }

@@ -50,9 +50,10 @@ func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration) <-c
 // releaseLater releases c on a master that did not reply, in a few tries.
 func (q *quorum) releaseLater(c claim, node int) {
 	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
+	random := q.random.split(c.id, node)
 	q.bg.start(func() {
 		for range tries {
-			if _, ok := q.bg.sleep(q.bg.ctx, q.random[node].between(limit, 2*limit), nil); !ok {
+			if _, ok := q.bg.sleep(q.bg.ctx, random.between(limit, 2*limit), nil); !ok {
 				return
 			}
 			ctx, cancel := context.WithTimeout(q.bg.ctx, limit)

@@ -4,6 +4,7 @@ import (
 	crand "crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
+	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -33,11 +34,11 @@ func newRandom(source rand.Source) *random {
 	return r
 }
 
-// split is a source of delays of its own, seeded by r.
-func (r *random) split() *random {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return &random{source: rand.NewPCG(r.source.Uint64(), r.source.Uint64())}
+// split is a source for the n-th user of a name. It does not depend on what other goroutines draw.
+func (r *random) split(name string, n int) *random {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(r.client + name)) // never fails
+	return &random{source: rand.NewPCG(h.Sum64(), uint64(n))}
 }
 
 // id is different from every id of this client and, except with a probability of 2^-96, of any other.

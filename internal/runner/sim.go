@@ -163,6 +163,7 @@ func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) 
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
 		BeforeStep:   func() { actor.Gate(); actor.Turn() },
 		BeforeNotice: func() { actor.Gate(); notices.Turn() },
+		AfterTimeout: func() { notices.Order(func() string { return "" }) }, // also while the client is stopped
 	}, &e.Lock)
 	return c, nil
 }
@@ -176,7 +177,7 @@ type simClient struct {
 func (c *simClient) Do(ctx context.Context, r client.Request) (client.Reply, error) {
 	if r.Setup != nil {
 		setup := *r.Setup
-		setup.Dial = c.actor.Dial
+		setup.Dial, setup.Order = c.actor.Dial, c.actor.Order
 		r.Setup = &setup
 	}
 	defer c.actor.Turn()

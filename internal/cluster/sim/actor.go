@@ -87,9 +87,9 @@ func (a *Actor) Crash() {
 			continue
 		}
 		for _, c := range append([]*conn(nil), caller.conns...) {
-			near := c.ends[0]
+			near, f := c.ends[0], &c.flows[back]
 			c.die(forward)
-			near.broken(syscall.ECONNABORTED)
+			w.at(w.lanes.snap(w.now()+1, f.slot), f.rank(), call(func() { near.broken(syscall.ECONNABORTED) }))
 		}
 	}
 }
@@ -107,18 +107,15 @@ func (a *Actor) thawed() {
 // its turn. If all went on at once, what they have in common (a pool of
 // connections, a channel) would be had in the order in which Go runs them.
 type stuck struct {
-	goOn *sync.Cond
+	wake action
 	slot int
 }
-
-// fire is the turn of a goroutine.
-func (s stuck) fire() { s.goOn.Broadcast() }
 
 // melt has every goroutine that is stuck go on, each at its turn.
 func (a *Actor) melt() {
 	w := a.world
 	for _, s := range a.stuck {
-		w.at(w.lanes.snap(w.now()+1, s.slot), rank(s.slot, back), s)
+		w.at(w.lanes.snap(w.now()+1, s.slot), rank(s.slot, back), s.wake)
 	}
 	a.stuck = nil
 }
@@ -135,7 +132,7 @@ func (a *Actor) Gate() {
 func (a *Actor) gate(slot int) {
 	for a.frozen && !a.world.closed {
 		goOn := sync.NewCond(&a.world.mu)
-		a.stuck = append(a.stuck, stuck{goOn, slot})
+		a.stuck = append(a.stuck, stuck{call(func() { a.world.wake(goOn) }), slot})
 		a.world.wait(goOn)
 	}
 }
@@ -146,6 +143,42 @@ func (a *Actor) ready() (*waiters, int64) {
 		return &a.deferred, 0
 	}
 	return nil, 0
+}
+
+// Order returns when every other goroutine that can run at this instant has stopped, to one caller of the actor after
+// the other, in the order of their keys: whatever they share (a pool of connections, say) is used in the same order in
+// every run. No virtual time passes. Call it before goroutines of one client compete for something.
+func (a *Actor) Order(key func() string) {
+	w := a.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.order(key)
+}
+
+// order is Order with the world locked.
+func (a *Actor) order(key func() string) {
+	o := &ordered{actor: a, key: key, goOn: sync.NewCond(&a.world.mu)}
+	a.world.at(a.world.now(), rank(a.slot, forward), o)
+	for !o.granted && !a.world.closed {
+		a.world.wait(o.goOn)
+	}
+}
+
+// ordered is a goroutine that waits in Order.
+type ordered struct {
+	actor   *Actor
+	key     func() string // compared only with others of the same instant
+	goOn    *sync.Cond
+	granted bool
+}
+
+func (o *ordered) fire() {
+	if o.actor.frozen {
+		o.actor.stuck = append(o.actor.stuck, stuck{o, o.actor.slot})
+		return
+	}
+	o.granted = true
+	o.actor.world.wake(o.goOn)
 }
 
 // key is that of an actor in a context.

@@ -13,6 +13,7 @@ import (
 type conn struct {
 	world *world
 	id    uint64
+	k     int // the how manieth of its two ends
 	from  *caller
 	to    *host
 	flows [2]flow
@@ -69,12 +70,15 @@ type flow struct {
 	diced    uint64
 }
 
-// rank orders what happens at one instant.
-func rank(slot, dir int) int32 { return int32(2*slot + dir) }
+// rank orders the events of one instant.
+func rank(slot, dir int) int64 { return int64(2*slot+dir) << 32 }
+
+// rank is that of the flow's events: connections may share a slot.
+func (f *flow) rank() int64 { return rank(f.slot, f.dir) + int64(f.conn.k) }
 
 // connect asks host h to take a connection from caller name. near hears what comes of it.
 func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
-	c := &conn{world: w, from: h.caller(name), to: h}
+	c := &conn{world: w, k: k, from: h.caller(name), to: h}
 	c.id = mix(mix(nameHash(name), nameHash(h.name)), uint64(k))
 	c.ends = [2]end{near, door{c}}
 	for d := range c.flows {
@@ -102,7 +106,7 @@ func (c *conn) sendAfter(d int, s segment, wait int64) {
 	f.queue = append(f.queue, s)
 	w.order.sent(f, s.due)
 	if len(f.queue) == 1 {
-		w.at(s.due, rank(f.slot, f.dir), f)
+		w.at(s.due, f.rank(), f)
 	}
 }
 
@@ -114,11 +118,11 @@ func (f *flow) fire() {
 	}
 	now := w.now()
 	if due := f.queue[0].due; due > now {
-		w.at(due, rank(f.slot, f.dir), f)
+		w.at(due, f.rank(), f)
 		return
 	}
 	if until := w.order.wait(f); until > now {
-		w.at(until, rank(f.slot, f.dir), f)
+		w.at(until, f.rank(), f)
 		return
 	}
 	if f.lost || f.lane.rule.Mode == cluster.Drop {
@@ -135,7 +139,7 @@ func (f *flow) fire() {
 			*wait = append(*wait, f)
 			return
 		} else if until > now {
-			w.at(w.lanes.snap(until, f.slot), rank(f.slot, f.dir), f)
+			w.at(w.lanes.snap(until, f.slot), f.rank(), f)
 			return
 		}
 	}
@@ -164,7 +168,7 @@ func (f *flow) hurry() {
 		f.queue[i].due = at
 	}
 	f.last = at
-	w.at(f.queue[0].due, rank(f.slot, f.dir), f)
+	w.at(f.queue[0].due, f.rank(), f)
 }
 
 // take removes the first segment and sees to the next.
@@ -177,7 +181,7 @@ func (f *flow) take() {
 	}
 	w := f.conn.world
 	at := max(f.queue[0].due, w.lanes.snap(w.now()+1, f.slot))
-	w.at(at, rank(f.slot, f.dir), f)
+	w.at(at, f.rank(), f)
 }
 
 // lose forgets the first segment. A request to connect is not lost for good:
@@ -205,7 +209,7 @@ func (f *flow) again() {
 	}
 	at := w.lanes.snap(max(w.now()+1+w.latency.draw(f.rng), f.queue[0].due), f.slot)
 	f.last = max(f.last, at)
-	w.at(at, rank(f.slot, f.dir), f)
+	w.at(at, f.rank(), f)
 }
 
 // deliver gives s to the end that it was sent to.
@@ -296,7 +300,7 @@ func (n *news) again() { n.at(n.conn.world.now() + 1) }
 
 func (n *news) at(instant int64) {
 	w, f := n.conn.world, &n.conn.flows[n.dir]
-	w.at(w.lanes.snap(instant, f.slot), rank(f.slot, n.dir), n)
+	w.at(w.lanes.snap(instant, f.slot), f.rank(), n)
 }
 
 // door is the server's end of a connection that is not yet made.

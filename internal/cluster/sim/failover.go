@@ -110,7 +110,7 @@ func (q *question) wakeAfter(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() {
 		q.changed.L.Lock()
 		defer q.changed.L.Unlock()
-		q.changed.Broadcast()
+		q.actor.world.wake(q.changed)
 	})
 }
 
@@ -121,13 +121,13 @@ func (q *question) receive(seg segment) {
 		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
 			q.addr = words[0].(string) + ":" + words[1].(string)
 		}
-		q.changed.Broadcast()
+		q.actor.world.wake(q.changed)
 	}
 }
 
 func (q *question) broken(error) {
 	q.left--
-	q.changed.Broadcast()
+	q.actor.world.wake(q.changed)
 }
 
 // ear is the client's end of a subscription at a Sentinel. It needs no

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -41,7 +43,7 @@ type socket struct {
 func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
-	a.gate(a.slot)
+	a.order(callerOf(addr))
 	if addr == MasterAddr && len(a.cluster.sentinels) > 0 {
 		return a.dialMaster(ctx, network)
 	}
@@ -50,6 +52,22 @@ func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error
 		return nil, err // not a nil socket in an interface
 	}
 	return s, nil
+}
+
+// callerOf is addr and the functions that have called Dial: two goroutines of one client that dial at one instant,
+// such as a subscription and a command, differ in them.
+func callerOf(addr string) func() string {
+	var stack [32]uintptr
+	n := runtime.Callers(3, stack[:])
+	return func() string {
+		key := []string{addr}
+		for frames, more := runtime.CallersFrames(stack[:n]), true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			key = append(key, fmt.Sprint(f.Function, f.Line))
+		}
+		return strings.Join(key, " ")
+	}
 }
 
 // dial connects to addr; the world is locked, but not while it waits.
@@ -66,7 +84,7 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	wake := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.at(w.lanes.snap(w.now()+1, s.slot()), rank(s.slot(), back), call(s.changed.Broadcast))
+		w.at(w.lanes.snap(w.now()+1, s.slot()), s.rank(), call(s.wake))
 	})
 	defer wake()
 	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
@@ -114,14 +132,14 @@ func (s *socket) receive(seg segment) {
 	case payload:
 		s.buf = append(s.buf, seg.data...)
 	}
-	s.changed.Broadcast()
+	s.wake()
 }
 
 func (s *socket) broken(err error) {
 	if s.err == nil {
 		s.err = err
 	}
-	s.changed.Broadcast()
+	s.wake()
 }
 
 // Read waits for bytes, the end of the connection, or the deadline. A connection
@@ -135,7 +153,7 @@ func (s *socket) Read(b []byte) (int, error) {
 	turn := int64(0)
 	if s.err != nil && len(s.buf) == 0 {
 		turn = w.lanes.snap(w.now()+1, s.slot())
-		w.at(turn, rank(s.slot(), back), call(s.changed.Broadcast))
+		w.at(turn, s.rank(), call(s.wake))
 	}
 	for {
 		s.actor.gate(s.slot())
@@ -188,24 +206,28 @@ func (s *socket) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send has seg leave, or if the client is frozen, leave when it thaws.
+// send has seg leave when the goroutines of this instant have stopped: several may send, over a link whose
+// throughput is limited or under one priority, and Go orders them by chance.
 func (s *socket) send(seg segment) {
-	if s.actor.frozen {
-		s.actor.deferred = append(s.actor.deferred, unsent{s, seg})
-		return
-	}
-	s.conn.send(forward, seg)
+	s.actor.world.at(s.actor.world.now(), s.conn.flows[forward].rank(), &unsent{s, seg})
 }
 
-// unsent is what a frozen client has written.
+// unsent is what a client has written. If the client is frozen, it leaves when it thaws.
 type unsent struct {
 	socket *socket
 	segment
 }
 
-func (unsent) fire() {}
+func (u *unsent) fire() {
+	a := u.socket.actor
+	if a.frozen {
+		a.deferred = append(a.deferred, u)
+		return
+	}
+	u.again()
+}
 
-func (u unsent) again() { u.socket.conn.send(forward, u.segment) }
+func (u *unsent) again() { u.socket.conn.send(forward, u.segment) }
 
 // Close ends the connection: what was sent still arrives.
 func (s *socket) Close() error {
@@ -223,7 +245,7 @@ func (s *socket) shut() {
 	s.closed = true
 	s.buf = nil
 	s.send(segment{kind: finished})
-	s.changed.Broadcast()
+	s.wake()
 }
 
 // alarm has the reader look again at an instant. There is one alarm at most for
@@ -238,11 +260,16 @@ func (s *socket) alarm(t time.Time) {
 		return
 	}
 	s.ring = at
-	w.at(at, rank(s.slot(), back), s)
+	w.at(at, s.rank(), s)
 }
 
 // slot is that of the instants at which the connection's reader is woken.
 func (s *socket) slot() int { return s.conn.flows[back].slot }
+
+func (s *socket) rank() int64 { return s.conn.flows[back].rank() }
+
+// wake wakes the reader.
+func (s *socket) wake() { s.actor.world.wake(s.changed) }
 
 // fire is the alarm.
 func (s *socket) fire() {
@@ -255,7 +282,7 @@ func (s *socket) fire() {
 		return
 	}
 	if past(s.readBy) {
-		s.changed.Broadcast()
+		s.wake()
 		return
 	}
 	s.alarm(s.readBy)
@@ -303,7 +330,7 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.readBy = s.own(t)
-	s.changed.Broadcast()
+	s.wake()
 	return nil
 }
 

@@ -9,14 +9,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"testing/synctest"
 	"time"
 )
 
-// world is the one queue of everything that is going to happen, in the order of
-// its instants, and the lock under which it happens. A timer of the bubble
-// rings at the next instant; everything that is due then happens on one goroutine,
-// always the same (a new one would grow its stack for the first script that it
-// runs), one after the other. Nobody waits for time while holding the lock.
+// world is the queue of all future events, ordered by instant, and the lock that guards the whole simulation. A
+// timer of the bubble fires at the instant of the next event. All events run on one goroutine, always the same (a
+// new one would grow its stack for the first script that it runs). No goroutine sleeps while it holds the lock.
+//
+// An instant is run in phases: an event runs only when no other goroutine of the bubble can run, and an event that
+// has woken a goroutine is followed by the next one only when that goroutine, and all that it has woken in turn, wait
+// again. So what the goroutines of a client do is never concurrent with an event, and what two events cause is never
+// concurrent either.
 type world struct {
 	epoch time.Time // instant 0
 	seed  uint64
@@ -36,6 +40,7 @@ type world struct {
 	latency  span
 	sleepers map[*sync.Cond]uint64 // who waits for what is to happen, since which event
 	order    *order                // nil: messages arrive when their latencies are over
+	woke     bool                  // the present event has woken a goroutine
 }
 
 // never is later than every instant.
@@ -78,7 +83,7 @@ func (w *world) now() int64 { return int64(time.Since(w.epoch)) }
 
 // at has do happen at an instant, which must not have passed. Among the events
 // of one instant rank decides; it is unique to whatever creates events at its own will.
-func (w *world) at(instant int64, rank int32, do action) {
+func (w *world) at(instant int64, rank int64, do action) {
 	if w.closed {
 		return
 	}
@@ -94,21 +99,43 @@ func (w *world) arm(instant int64) {
 	w.timer.Reset(time.Duration(instant - w.now()))
 }
 
-// pump has everything happen that is due.
+// pump runs every event that is due, in phases.
 func (w *world) pump() {
+	for more := true; more; {
+		synctest.Wait()
+		more = w.phase()
+	}
+}
+
+// phase runs events until one has woken a goroutine; false: none is left that is due.
+func (w *world) phase() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return
+		return false
 	}
 	now := w.now()
-	w.armed = never
-	for len(w.queue) > 0 && w.queue[0].at <= now {
+	w.armed = now // what is added meanwhile is seen below
+	for w.woke = false; !w.woke && len(w.queue) > 0 && w.queue[0].at <= now; {
 		w.queue.pop().do.fire()
 	}
-	if len(w.queue) > 0 && w.queue[0].at < w.armed {
+	if w.closed {
+		return false
+	}
+	if w.woke || len(w.queue) > 0 && w.queue[0].at <= now {
+		return true
+	}
+	w.armed = never
+	if len(w.queue) > 0 {
 		w.arm(w.queue[0].at)
 	}
+	return false
+}
+
+// wake wakes the goroutine that waits for c.
+func (w *world) wake(c *sync.Cond) {
+	w.woke = true
+	c.Broadcast()
 }
 
 // wait is c.Wait, which close ends too: what was to wake the caller may be on its
@@ -193,7 +220,7 @@ func (w *world) note(c *conn, dir int, data []byte) {
 // event is an action at an instant.
 type event struct {
 	at   int64
-	rank int32
+	rank int64
 	seq  uint64
 	do   action
 }
@@ -204,6 +231,13 @@ func (e event) before(o event) bool {
 		return e.at < o.at
 	case e.rank != o.rank:
 		return e.rank < o.rank
+	}
+	a, _ := e.do.(*ordered)
+	b, _ := o.do.(*ordered)
+	if a != nil && b != nil {
+		if c := cmp.Compare(a.key(), b.key()); c != 0 {
+			return c < 0
+		}
 	}
 	return e.seq < o.seq
 }
