@@ -1,0 +1,136 @@
+package runner
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// The flags of TestSameSeedSameRun; make determinism runs it with all scenarios.
+var (
+	sameRuns   = flag.Int("same.runs", 20, "runs compared with the first, for each scenario and number of processors")
+	sameOnly   = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm", "scenarios; all: each")
+	sameProcs  = flag.String("same.procs", "8", "numbers of processors")
+	sameBusy   = flag.Int("same.busy", 0, "processes that compute meanwhile")
+	sameSeed   = flag.Uint64("same.seed", 1, "seed")
+	sameVary   = flag.Uint64("same.variation", 1, "variation; with an odd one messages arrive by priorities")
+	sameBefore = flag.Int("same.before", 12, "lines of the network trace shown before the first difference")
+)
+
+// asBusyLoop makes this test binary a process that computes until its standard input ends.
+const asBusyLoop = "LOCKCHAOS_TEST_BUSY"
+
+// computeUntilEOF keeps a processor busy and ends the process with its standard input.
+func computeUntilEOF() {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	for n := uint64(1); ; n *= 6364136223846793005 {
+		if n == 0 { // never: the factor is odd
+			return
+		}
+	}
+}
+
+// startBusyProcesses starts n processes that compute until the test ends.
+func startBusyProcesses(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), asBusyLoop+"=1", "GOMAXPROCS=2")
+		in, err := c.StdinPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
+	}
+}
+
+// traced is what is compared of a run.
+type traced struct{ history, network string }
+
+// tracedRun makes the run of o.
+func tracedRun(t *testing.T, o Options) traced {
+	t.Helper()
+	var network strings.Builder
+	b := NewSim(nil)
+	b.trace = &network
+	o.Backend, o.InMemory, o.Version = b, true, "test"
+	out, err := Run(context.Background(), o)
+	runtime.GC() // see simulate
+	runtime.GC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traced{string(out.History), network.String()}
+}
+
+// report fails t with the first differences between r and another run.
+func (r traced) report(t *testing.T, other traced) {
+	t.Helper()
+	if n, a, b := explore.FirstDifference(r.history, other.history); n > 0 {
+		t.Errorf("line %d of the history:\n%s\n%s", n, a, b)
+	}
+	n, a, b := explore.FirstDifference(r.network, other.network)
+	if n == 0 {
+		return
+	}
+	lines := strings.Split(r.network, "\n")
+	t.Errorf("line %d of the network trace, after\n%s\n\n%s\n%s",
+		n, strings.Join(lines[max(0, n-1-*sameBefore):n-1], "\n"), a, b)
+}
+
+// TestSameSeedSameRun repeats the runs of one seed and compares their histories and every byte on the network.
+func TestSameSeedSameRun(t *testing.T) {
+	names := strings.Split(*sameOnly, ",")
+	if *sameOnly == "all" {
+		names = scenarios.Names()
+	}
+	startBusyProcesses(t, *sameBusy)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			s := load(t, name)
+			if s.Workload.Clients > 2*manyClients {
+				s = load(t, name, fmt.Sprintf("workload.clients=%d", 2*manyClients))
+			}
+			if why := simSpec.Missing(s); why != "" {
+				t.Skipf("NOT RUN: %s", why)
+			}
+			runtime.GOMAXPROCS(1)
+			o := Options{Scenario: s, Seed: *sameSeed, Variation: scenarios.Variation(*sameVary)}
+			first := tracedRun(t, o)
+			for word := range strings.SplitSeq(*sameProcs, ",") {
+				procs, err := strconv.Atoi(word)
+				if err != nil {
+					t.Fatal(err)
+				}
+				runtime.GOMAXPROCS(procs)
+				differ, began := 0, time.Now()
+				for range *sameRuns {
+					if again := tracedRun(t, o); again != first {
+						differ++
+						first.report(t, again)
+					}
+				}
+				t.Logf("%s: race detector %v, %d processors, %d busy processes, seed %d, variation %d: %d of %d runs differ (%.1fs)",
+					name, raceDetector, procs, *sameBusy, *sameSeed, *sameVary, differ, *sameRuns, time.Since(began).Seconds())
+			}
+		})
+	}
+}
