@@ -9,7 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// States are the interesting states that a history has reached, sorted: those that are hard for a lock and rare in runs.
+// States are the interesting states that a history has reached, sorted: those that are difficult for a lock and rare in
+// runs.
 func States(text []byte) []string {
 	s := stateFinder{holds: checker.NewLiveHolds(0), faults: map[int]bool{}, found: map[string]bool{}}
 	events := history.NewScanner(bytes.NewReader(text))
