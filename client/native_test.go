@@ -101,8 +101,10 @@ func TestEveryNativeLockClassifiesItsErrors(t *testing.T) {
 		if err != nil || found.Name != row.Name {
 			t.Errorf("Lookup(%q) = %q, %v", row.Name, found.Name, err)
 		}
-		if _, err := row.Open(Setup{}, func(Reply) {}); err == nil {
-			t.Errorf("%s opens without an endpoint", row.Name)
+		for _, kind := range []string{"", Single, Sentinel, Sharded, Quorum} {
+			if _, err := row.Open(Setup{Endpoints: Endpoints{Kind: kind}}, func(Reply) {}); err == nil {
+				t.Errorf("%s opens without an address of topology %q", row.Name, kind)
+			}
 		}
 	}
 	for name, program := range map[string]int{"exec:python3 x.py": 2, "exec:": 0, "nothing": 0} {
