@@ -167,7 +167,7 @@ func (c *Conn) maySubscribe() bool {
 	return true
 }
 
-// apply applies one rule of ACL SETUSER, or says what is wrong with it.
+// apply applies one rule of ACL SETUSER, or returns the error.
 func (r *rights) apply(table map[string]*Spec, rule string) (bad string) {
 	switch {
 	case rule == "resetchannels":

@@ -10,13 +10,14 @@
 // Read [Server] first, then [Conn].
 //
 // Not implemented, and unknown commands here: streams, HyperLogLog, geo, BITFIELD,
-// functions, SORT, DUMP and RESTORE, MONITOR, DEBUG, MEMORY, CLIENT REPLY and
-// CLIENT PAUSE; scripts have neither cmsgpack nor struct. ACL has one user, default, and
-// rules for commands and channels only. Differences to Redis: CLIENT TRACKING is accepted,
-// but sends no invalidations. The used memory is a constant per key, maxmemory is held to
-// it, and the oldest key is evicted first. A script that does not end is not stopped. Keys are removed at the instant of their expiry, not
-// up to 0.1 s later. Elements of a set, or of a large hash, are in order of insertion;
-// in Redis the order depends on a random seed. Errors raised by Lua itself have the text
+// functions, SORT, DUMP and RESTORE, MONITOR, DEBUG, MEMORY, CLIENT REPLY and CLIENT
+// PAUSE; scripts have neither cmsgpack nor struct. ACL has one user, default, and
+// rules for commands and channels only. Differences to Redis: CLIENT TRACKING is
+// accepted, but sends no invalidations. The used memory is a constant per key,
+// maxmemory is held to it, and the oldest key is evicted first. A script that does
+// not end is not stopped. Keys are removed at the instant of their expiry, not up to
+// 0.1 s later. Elements of a set, or of a large hash, are in order of insertion; in
+// Redis the order depends on a random seed. Errors raised by Lua itself have the text
 // of the interpreter used here, which does not name variables.
 package engine
 
