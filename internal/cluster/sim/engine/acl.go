@@ -193,15 +193,26 @@ func (r *rights) apply(table map[string]*Spec, rule string) (bad string) {
 	return ""
 }
 
-// categories are the ACL categories that follow from the flags of a command.
-var categories = map[string]func(*Spec) bool{
-	"all":      func(*Spec) bool { return true },
-	"write":    func(spec *Spec) bool { return spec.has(Write) },
-	"pubsub":   func(spec *Spec) bool { return spec.has(PubSub) },
-	"admin":    func(spec *Spec) bool { return spec.has(Admin) },
-	"blocking": func(spec *Spec) bool { return spec.has(Blocking) },
-	"fast":     func(spec *Spec) bool { return spec.has(Fast) },
-	"slow":     func(spec *Spec) bool { return !spec.has(Fast) },
+// category reports whether a command is in an ACL category that follows from its flags;
+// nil: no such category.
+func category(name string) func(*Spec) bool {
+	switch name {
+	case "all":
+		return func(*Spec) bool { return true }
+	case "write":
+		return func(spec *Spec) bool { return spec.has(Write) }
+	case "pubsub":
+		return func(spec *Spec) bool { return spec.has(PubSub) }
+	case "admin":
+		return func(spec *Spec) bool { return spec.has(Admin) }
+	case "blocking":
+		return func(spec *Spec) bool { return spec.has(Blocking) }
+	case "fast":
+		return func(spec *Spec) bool { return spec.has(Fast) }
+	case "slow":
+		return func(spec *Spec) bool { return !spec.has(Fast) }
+	}
+	return nil
 }
 
 // command applies a rule for a command, a subcommand or a category.
@@ -210,11 +221,12 @@ func (r *rights) command(table map[string]*Spec, rule string) (bad string) {
 	chosen := func(spec *Spec) bool {
 		return spec.Name == name || strings.HasPrefix(spec.Name, name+"|")
 	}
-	if category, is := strings.CutPrefix(name, "@"); is {
-		if chosen = categories[category]; chosen == nil {
-			return "Unknown command or category name in ACL"
-		}
+	if word, is := strings.CutPrefix(name, "@"); is {
+		chosen = category(word)
 	} else if table[name] == nil {
+		chosen = nil
+	}
+	if chosen == nil {
 		return "Unknown command or category name in ACL"
 	}
 	for _, spec := range table { // order does not matter: a map is filled

@@ -185,8 +185,8 @@ func checkSetting(name, value string) string {
 			return "argument must be a memory value"
 		}
 	case "maxmemory-policy":
-		if !slices.Contains(memoryPolicies, strings.ToLower(value)) {
-			return "argument(s) must be one of the following: " + strings.Join(memoryPolicies, ", ")
+		if !slices.Contains(memoryPolicies(), strings.ToLower(value)) {
+			return "argument(s) must be one of the following: " + strings.Join(memoryPolicies(), ", ")
 		}
 	}
 	return ""

@@ -24,8 +24,10 @@ func (s *Server) usedMemory() (n int64) {
 }
 
 // memoryPolicies are the values of maxmemory-policy, in the order of Redis' error message.
-var memoryPolicies = []string{"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
-	"allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"}
+func memoryPolicies() []string {
+	return []string{"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
+		"allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"}
+}
 
 // freeMemory evicts keys until the used memory is below maxmemory, and reports whether it is. A replica ignores the
 // limit, as with replica-ignore-maxmemory. Which key goes first is not Redis' choice, which is drawn: the oldest one.
