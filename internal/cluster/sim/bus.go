@@ -13,7 +13,6 @@ import (
 // Times are in milliseconds of the cluster.
 const (
 	slots         = 16384
-	nodeTimeout   = 500 // as package process sets it
 	busCron       = 100
 	writableDelay = 2000 // a master that starts waits for so long before it serves
 	maxRejoin     = 5000
@@ -25,6 +24,8 @@ const (
 
 // bus is a node's part in a Redis Cluster.
 type bus struct {
+	timeout int64 // cluster-node-timeout in milliseconds
+
 	// What nodes.conf keeps.
 	id       string
 	epoch    int64 // currentEpoch
@@ -108,7 +109,8 @@ func (n *node) place() int { return n.index }
 // newBus is what nodes.conf says when the cluster was made.
 func (n *node) newBus() *bus {
 	c := n.cluster
-	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.place() + 1)}
+	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.place() + 1),
+		timeout: int64(n.number("cluster-node-timeout"))}
 	for i := range c.topology.MasterCount() {
 		b.owner = append(b.owner, i)
 		b.ownerAt = append(b.ownerAt, int64(i+1))
@@ -199,17 +201,17 @@ func (n *node) watch(p *peer) {
 	if p.wire == nil {
 		n.dialPeer(p)
 	}
-	if p.wire.up && p.pingAt == 0 && now-p.pongAt > nodeTimeout/2 {
+	if p.wire.up && p.pingAt == 0 && now-p.pongAt > n.bus.timeout/2 {
 		n.ping(p)
 	}
 	if p.pingAt == 0 {
 		return
 	}
 	silent := now - p.pingAt
-	if p.wire.up && silent > nodeTimeout/2 && now-p.pongAt > nodeTimeout/2 && now-p.wire.since > nodeTimeout {
+	if p.wire.up && silent > n.bus.timeout/2 && now-p.pongAt > n.bus.timeout/2 && now-p.wire.since > n.bus.timeout {
 		p.wire.close()
 	}
-	if silent > nodeTimeout && !p.pfail && !p.fail {
+	if silent > n.bus.timeout && !p.pfail && !p.fail {
 		p.pfail = true
 		n.countReports(p)
 	}
@@ -232,7 +234,7 @@ func (n *node) countReports(p *peer) {
 		count = 1
 	}
 	for who, at := range p.reports { // a count: order does not matter
-		if q := n.peer(who); q != nil && n.votes(who) && n.ms()-at < nodeTimeout*2 {
+		if q := n.peer(who); q != nil && n.votes(who) && n.ms()-at < n.bus.timeout*2 {
 			count++
 		}
 	}
@@ -298,7 +300,7 @@ func (n *node) updateState() {
 	if reachable < n.quorum() {
 		ok, b.lonely = false, now
 	}
-	if ok && !b.ok && master && b.lonely != 0 && now-b.lonely < min(max(nodeTimeout, 500), maxRejoin) {
+	if ok && !b.ok && master && b.lonely != 0 && now-b.lonely < min(max(n.bus.timeout, 500), maxRejoin) {
 		return
 	}
 	b.ok = ok

@@ -73,7 +73,7 @@ func (w *busWire) close() {
 // alive: p has answered.
 func (n *node) alive(p *peer) {
 	p.pfail = false
-	if p.fail && (!n.votes(p.node.place()) || n.ms()-p.failAt > nodeTimeout*2) {
+	if p.fail && (!n.votes(p.node.place()) || n.ms()-p.failAt > n.bus.timeout*2) {
 		p.fail = false
 	}
 	n.updateState()
@@ -184,7 +184,7 @@ func (n *node) grants(m askVote) bool {
 	if n.masterPlace() >= 0 || len(n.owned()) == 0 || m.epoch < b.epoch || b.lastVote >= b.epoch || master == nil {
 		return false
 	}
-	if !master.fail && !m.force || master.votedAt != 0 && n.ms()-master.votedAt < nodeTimeout*2 {
+	if !master.fail && !m.force || master.votedAt != 0 && n.ms()-master.votedAt < n.bus.timeout*2 {
 		return false
 	}
 	return b.ownerAt[m.shard] <= m.was
@@ -199,7 +199,7 @@ func (n *node) electionCron() {
 	if m == nil || !n.votes(m.node.place()) || !m.fail && !manual {
 		return
 	}
-	limit := int64(max(nodeTimeout*2, 2000))
+	limit := max(n.bus.timeout*2, 2000)
 	switch {
 	case e.at == 0 || now-e.at > limit*2:
 		*e = election{at: now + electionWait + n.chance.Int64N(electionWait) + rankWait*n.rank(m)}

@@ -46,6 +46,7 @@ func (c *Cluster) newNode(i int) *node {
 	n.program = n
 	n.chance = c.world.stream(nameHash(n.name))
 	n.options = map[string]string{"appendonly": "no", "appendfsync": "everysec", "min-replicas-to-write": "0",
+		"cluster-node-timeout": "500", // as package process sets it
 		"min-replicas-max-lag": "10", "replica-priority": strconv.Itoa(c.priority(i))}
 	for name, value := range c.topology.Options { // order does not matter: a map is filled
 		n.options[name] = value
