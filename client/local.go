@@ -16,7 +16,7 @@ type Local struct {
 	hooks   Hooks
 	queue   chan *call
 	raw     chan notice // of the lock
-	notices chan Reply // notices after their hook
+	notices chan Reply  // notices after their hook
 	cancel  context.CancelFunc
 	idle    chan struct{} // closed when the lock is closed
 	done    chan struct{} // closed after the last notice
