@@ -123,7 +123,7 @@ func searchRows() []Spec {
 	}
 }
 
-// Find is the row of the catalogue with that name, and whether there is one.
+// Find is the row of the catalog with that name, and whether there is one.
 func Find(name Property) (Spec, bool) {
 	for _, s := range Catalog() {
 		if s.Name == name {

@@ -22,7 +22,8 @@ const (
 
 func fencingRules() []string {
 	return []string{tokenOrder: "order", tokenTwice: "twice", tokenOfHolder: "order-of-holding",
-		acceptedOld: "accepted-old", refusedCurrent: "refused-current", grantExpired: "grant-expired", notExclusive: "not-exclusive"}
+		acceptedOld: "accepted-old", refusedCurrent: "refused-current", grantExpired: "grant-expired",
+		notExclusive: "not-exclusive"}
 }
 
 // checkFencing judges what fencing depends on: tokens that grow with every grant, and a resource that enforces them.

@@ -53,7 +53,7 @@ func (o Options) asked() (specs []Spec) {
 }
 
 // each calls do(0) to do(n-1) on as many goroutines as there are processors: the properties are independent, and the
-// view that they share does not change. The last of the catalogue take longest and begin first.
+// view that they share does not change. The last of the catalog take longest and begin first.
 func each(n int, do func(i int)) {
 	var next atomic.Int64
 	next.Store(int64(n))

@@ -64,7 +64,7 @@ type flaw struct {
 // Tokens: if no cores overlap, the order of the holds is fixed, except for holds of no length at one instant. So
 // tokens must grow in that order (sweepTokens).
 //
-// Failed tries of a mutex: between neighbours i and i+1 the lock must be free only after i's release returned and
+// Failed tries of a mutex: between neighbors i and i+1 the lock must be free only after i's release returned and
 // before the acquire of i+1 was invoked; everywhere else one of them can be extended so that the lock is held. To
 // make every release as late and every acquire as early as possible serves all tries at once: only those whose whole
 // spans lie in such a gap need another holder. That is an acquire of unknown outcome that was invoked before the

@@ -15,7 +15,7 @@ func (v *view) sweepTries(k *keyOps, slack time.Duration, visit func(flaw)) {
 		first := never // return of the tries in this gap that no hold explains
 		open = open[:0]
 		for ; n < len(k.busy) && v.gapOf(holds, k.busy[n], slack) == gap; n++ {
-			if s := &v.h.Spans[k.busy[n]]; !v.neighbourExplains(holds, gap, segment{s.Call, s.Return}, slack) {
+			if s := &v.h.Spans[k.busy[n]]; !v.neighborExplains(holds, gap, segment{s.Call, s.Return}, slack) {
 				open = append(open, k.busy[n])
 				first = min(first, later(s.Return, slack))
 			}
@@ -44,8 +44,8 @@ func (v *view) gapOf(holds []int32, try int32, slack time.Duration) int {
 	return sort.Search(len(holds), func(n int) bool { return v.holds[holds[n]].from > t })
 }
 
-// neighbourExplains says whether a hold beside a gap can have lasted into a try, or begun in it.
-func (v *view) neighbourExplains(holds []int32, gap int, try segment, slack time.Duration) bool {
+// neighborExplains says whether a hold beside a gap can have lasted into a try, or begun in it.
+func (v *view) neighborExplains(holds []int32, gap int, try segment, slack time.Duration) bool {
 	for m := gap; m < len(holds) && v.tied(holds[m], holds[gap]); m++ {
 		if v.holds[holds[m]].asked <= later(try.until, slack) {
 			return true

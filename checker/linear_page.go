@@ -101,16 +101,16 @@ func (v *view) holdsNear(holds []int32, worst *Violation) []int32 {
 	if worst == nil || len(holds) == 0 {
 		return holds[:min(len(holds), 2*windowHolds)]
 	}
-	proof := make(map[int]bool)
+	evidence := make(map[int]bool)
 	for _, e := range worst.Events {
-		proof[e] = true
+		evidence[e] = true
 	}
 	y, x := holds[0], int32(-1)
 	for _, i := range holds {
 		switch h := &v.holds[i]; {
-		case proof[v.granted(h)] && x < 0:
+		case evidence[v.granted(h)] && x < 0:
 			x, y = i, i
-		case proof[v.granted(h)], x < 0 && h.from <= worst.Start:
+		case evidence[v.granted(h)], x < 0 && h.from <= worst.Start:
 			y = i
 		}
 	}

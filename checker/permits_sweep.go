@@ -21,7 +21,7 @@ type permitSweep struct {
 	holds []int32
 	slack time.Duration // permits returned within it are not certainly held
 	backs []permitBack
-	rest  []int64 // by index: permits that are or will be held
+	left  []int64 // by index: permits that are or will be held
 	old   int     // grants before it are old enough for their order to be certain
 	sum   int64   // held, of the grants so far
 	sure  int64   // the same, of the grants before old
@@ -43,7 +43,7 @@ func (v *view) countPermits(holds []int32, limit int64, o Options, found *findin
 	for n, j := range holds {
 		y := &v.holds[j]
 		p.advance(n, y.from, o.ClockError)
-		before, sum := v.weight(j)+p.sure, p.sum+p.rest[n]
+		before, sum := v.weight(j)+p.sure, p.sum+p.left[n]
 		if y.until-y.from <= o.ClockError {
 			sum = 0 // what else is held does not overlap with it
 		}
@@ -52,7 +52,7 @@ func (v *view) countPermits(holds []int32, limit int64, o Options, found *findin
 		}
 		most = max(most, sum, before)
 		if sum > limit || before > limit {
-			active = slices.DeleteFunc(active, func(at int32) bool { return p.rest[at] == 0 })
+			active = slices.DeleteFunc(active, func(at int32) bool { return p.left[at] == 0 })
 			out := make([]int32, 0, len(active)+1)
 			for _, at := range active {
 				out = append(out, holds[at])
@@ -64,7 +64,7 @@ func (v *view) countPermits(holds []int32, limit int64, o Options, found *findin
 				return most, false
 			}
 		}
-		p.sum += p.rest[n]
+		p.sum += p.left[n]
 		active = append(active, int32(n))
 	}
 	return most, true
@@ -72,10 +72,10 @@ func (v *view) countPermits(holds []int32, limit int64, o Options, found *findin
 
 // prepare lists the returns of permits.
 func (p *permitSweep) prepare() {
-	p.rest = make([]int64, len(p.holds))
+	p.left = make([]int64, len(p.holds))
 	p.backs = make([]permitBack, 0, len(p.holds))
 	for n, i := range p.holds {
-		p.rest[n] = p.weight(i)
+		p.left[n] = p.weight(i)
 		for _, part := range p.parts[i] {
 			p.backs = append(p.backs, permitBack{at: part.at, hold: int32(n), permits: int64(part.permits)})
 		}
@@ -91,11 +91,11 @@ func (p *permitSweep) advance(n int, t, clockError time.Duration) {
 	for len(p.backs) > 0 && p.backs[0].at-t <= p.slack {
 		b := p.backs[0]
 		p.backs = p.backs[1:]
-		permits := min(b.permits, p.rest[b.hold])
+		permits := min(b.permits, p.left[b.hold])
 		if b.all {
-			permits = p.rest[b.hold]
+			permits = p.left[b.hold]
 		}
-		p.rest[b.hold] -= permits
+		p.left[b.hold] -= permits
 		if int(b.hold) < n {
 			p.sum -= permits
 		}
@@ -104,7 +104,7 @@ func (p *permitSweep) advance(n int, t, clockError time.Duration) {
 		}
 	}
 	for p.old < n && t-p.view.holds[p.holds[p.old]].from > clockError {
-		p.sure += p.rest[p.old]
+		p.sure += p.left[p.old]
 		p.old++
 	}
 }

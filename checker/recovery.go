@@ -151,7 +151,8 @@ func (v *view) recoveryViolation(f finding) Violation {
 	x := &v.holds[f.x]
 	w.Events = append([]int{v.granted(x)}, w.Events...)
 	w.Text = fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d waited for %s until %s, "+
-		"and no client was granted it", v.client(x.span), lockName(w.Key), format.Instant(v.leaseOver(f)), w.Clients[len(w.Clients)-1],
+		"and no client was granted it", v.client(x.span), lockName(w.Key), format.Instant(v.leaseOver(f)),
+		w.Clients[len(w.Clients)-1],
 		format.Duration(f.end-f.start), format.Instant(f.end))
 	return w
 }
@@ -171,7 +172,7 @@ func (v *view) probeViolation(f finding) Violation {
 	s := &v.h.Spans[v.spanOf(p.Key, f.x)]
 	w.Clients, w.Owners = []int{s.Process.Client(v.h.Clients)}, []string{v.h.Owners[s.Owner]}
 	w.Events = []int{int(s.Invoked), int(p.Index)}
-	w.Text = fmt.Sprintf("%s could not be acquired at %s, after the run, although the last hold, by client %d, had ended by "+
-		"%s", lockName(w.Key), format.Instant(p.Time), w.Clients[0], format.Instant(f.start))
+	w.Text = fmt.Sprintf("%s could not be acquired at %s, after the run, although the last hold, by client %d, had ended "+
+		"by %s", lockName(w.Key), format.Instant(p.Time), w.Clients[0], format.Instant(f.start))
 	return w
 }

@@ -34,7 +34,8 @@ func recordings(t *testing.T) (all []recording) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := recording{name: filepath.Base(file), h: h, o: recordingOptions(t, recorded), want: map[checker.Property]checker.Result{}}
+		s := recording{name: filepath.Base(file), h: h, o: recordingOptions(t, recorded),
+			want: map[checker.Property]checker.Result{}}
 		for _, r := range checker.Judge(h, s.o).Results {
 			s.want[r.Property] = r
 		}

@@ -153,12 +153,12 @@ func searchInChild(command []string, j searchJob, limit time.Duration) (porcupin
 	defer cancel()
 	j.Limit = limit
 	j.pack()
-	question, err := json.Marshal(j)
+	request, err := json.Marshal(j)
 	if err != nil {
 		return porcupine.Unknown, fmt.Errorf("encoding the search request: %w", err)
 	}
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
-	c.Stdin, c.WaitDelay = bytes.NewReader(question), time.Second
+	c.Stdin, c.WaitDelay = bytes.NewReader(request), time.Second
 	text, err := c.Output()
 	var exit *exec.ExitError
 	switch {

@@ -42,7 +42,8 @@ func (s *Stream) trim() {
 	if err != nil {
 		return
 	}
-	k := retention{view: v, chains: make(map[ownerKey][]chain), open: make(map[ownerKey]bool), first: make(map[int32]int32),
+	k := retention{view: v, chains: make(map[ownerKey][]chain), open: make(map[ownerKey]bool),
+		first:  make(map[int32]int32),
 		oldest: math.MaxInt32}
 	k.pending(s.o.ClockError)
 	k.findConcurrent()
@@ -63,10 +64,10 @@ func (k *retention) pending(clockError time.Duration) {
 	for key := range k.since {
 		k.since[key], k.sure[key] = k.h.End-clockError, k.h.End-clockError
 	}
-	dead := make(map[int]int32) // clients that crashed, and the event
+	crashed := make(map[int]int32) // clients that crashed, and the event
 	for i := range k.h.Notices {
 		if n := &k.h.Notices[i]; n.F == history.Crash {
-			dead[n.Process.Client(k.h.Clients)] = n.Index
+			crashed[n.Process.Client(k.h.Clients)] = n.Index
 		}
 	}
 	for i := range k.h.Spans {
@@ -81,7 +82,7 @@ func (k *retention) pending(clockError time.Duration) {
 		if _, known := k.first[s.Owner]; !known {
 			k.first[s.Owner] = s.Invoked
 		}
-		if at, crashed := dead[s.Process.Client(k.h.Clients)]; crashed && at > s.Invoked {
+		if at, is := crashed[s.Process.Client(k.h.Clients)]; is && at > s.Invoked {
 			continue // it will not be granted
 		}
 		if isLockOp(s) {

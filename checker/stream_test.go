@@ -38,7 +38,7 @@ func differs(whole, stream Judgement) (diff string, vague bool) {
 		}
 		switch w := whole.Result(r.Property); {
 		case w.Outcome == r.Outcome && (r.Property != Exclusion || w.Total == r.Total):
-		case r.Outcome == Undecided && (w.Outcome != Violated || r.Property == Permits): // a sum of permits cannot be refuted later
+		case r.Outcome == Undecided && (w.Outcome != Violated || r.Property == Permits):
 			vague = true
 		default:
 			return fmt.Sprintf("%s is %s (%d: %s), and of the whole %s (%d: %s)", r.Property, r.Outcome, r.Total, r.Summary,

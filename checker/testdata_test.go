@@ -45,9 +45,9 @@ func TestHistoriesOfTestdata(t *testing.T) {
 				bad := r.Outcome == checker.Violated || (r.Property == checker.Bite && r.Outcome == checker.Undecided)
 				convicted[r.Property] = convicted[r.Property] || bad
 				acquitted[r.Property] = acquitted[r.Property] || r.Outcome == checker.Holds
-				checkProofs(t, h, r)
+				checkEvidence(t, h, r)
 			}
-			got := tell(j)
+			got := render(j)
 			if *update {
 				if err := os.WriteFile(file, []byte(recording+separator+got), 0o644); err != nil {
 					t.Fatal(err)
@@ -109,9 +109,9 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 	return o
 }
 
-// checkProofs checks the form of every violation: evidence of two or three events of the history, a rule, a text, and
+// checkEvidence checks the form of every violation: evidence of two or three events of the history, a rule, a text, and
 // an end that is not before the start.
-func checkProofs(t *testing.T, h *history.History, r checker.Result) {
+func checkEvidence(t *testing.T, h *history.History, r checker.Result) {
 	t.Helper()
 	for _, v := range r.Violations {
 		different := len(slices.Compact(slices.Sorted(slices.Values(v.Events))))
@@ -129,7 +129,7 @@ func checkProofs(t *testing.T, h *history.History, r checker.Result) {
 	}
 }
 
-func tell(j checker.Judgement) string {
+func render(j checker.Judgement) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", j.Verdict, j.Sentence)
 	for _, r := range j.Results {

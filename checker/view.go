@@ -16,7 +16,7 @@ const never = history.Infinity
 type view struct {
 	h          *history.History
 	holds      []hold                    // in the order of their grants
-	byKey      [][]int32                 // holds of each key, in that order; of two at the same instant the one that ends first
+	byKey      [][]int32                 // holds of each key in that order; those of one instant by end
 	orphans    []int32                   // spans: releases that succeeded without a hold
 	renumbered []int32                   // spans: re-entries with another token than their hold's
 	regrants   []int32                   // spans: grants to an owner that already held the lock
@@ -38,7 +38,7 @@ const (
 	endOpen     ending = iota // not at all
 	endReleased               // released
 	endUnknown                // by a release of unknown outcome
-	endLost                   // loss reported, client crashed, renewal or release refused: the owner does not rely on it any more
+	endLost                   // loss reported, client crashed, renewal or release refused
 )
 
 // hold is one owner's possession of a lock, see [Hold]. A writer that acquires the lock as a reader as well, and then
@@ -47,7 +47,7 @@ type hold struct {
 	asked            time.Duration // acquire invoked
 	from             time.Duration // acquire returned: from here on it is certain
 	until            time.Duration // end of belief: the first of release invoked, loss reported and crash
-	core             time.Duration // end of what a legal order must contain; later than until if a release succeeded after a reported loss
+	core             time.Duration // end of what a legal order must contain; later than until if the loss was not real
 	freeBy           time.Duration // release returned; never if that is unknown
 	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
 	laterPromises    []segment     // promises by renewals that came after the promise before them had ended
@@ -170,7 +170,7 @@ const (
 func orders(h *history.History) []programOrder {
 	of := make([]programOrder, len(h.Owners))
 	ends := make([]int32, len(h.Owners))           // latest completion of known outcome
-	unknown := make([]programOrder, len(h.Owners)) // what an acquire makes of its owner, after those of unknown outcome so far
+	unknown := make([]programOrder, len(h.Owners)) // what the next acquire makes of it
 	for i := range h.Spans {
 		s := &h.Spans[i]
 		if !isLockOp(s) {
