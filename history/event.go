@@ -1,4 +1,4 @@
-// Package history is promised API: it records the requests to the clients of a run, their replies and the times of both,
+// Package history is promised API: it records the requests to the clients of a run, their replies and all times,
 // and reads them back. It imports nothing of this project.
 //
 // Read [Event] first: one line of history.jsonl. A [Recorder] writes events as they happen, a [Scanner] reads them
