@@ -65,7 +65,7 @@ type grant struct {
 // not close rdb. rdb's own MaxRetries does not apply: requests are retried here,
 // under the same id. Requests that are made at the same time go out as one
 // pipeline, so a few connections are enough. Give rdb the option
-// ContextTimeoutEnabled: without it, each request that may be cancelled needs a
+// ContextTimeoutEnabled: without it, each request that may be canceled needs a
 // goroutine of its own, which takes longer than a server nearby. Add hooks to rdb
 // before: requests may miss later ones.
 func New(rdb redis.UniversalClient, o Options) (*Client, error) {

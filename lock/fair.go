@@ -25,8 +25,8 @@ var ErrOneMaster = errors.New("this kind of lock lives on one master: make its c
 // Beside it, for a lock named orders:
 //
 //	granted           in the hash: the hold which was granted the lock and has not fetched it yet
-//	{orders}:queue    list of the waiters, each a hold, a blank and the owner; the first in the line is the head
-//	{orders}:waiters  sorted set of the same, by the time in ms at which they are presumed dead
+//	{orders}:queue    list of the waiters, each a hold, a blank and the owner, first come first
+//	{orders}:waiters  sorted set of the same, by the time in ms at which they expire without a heartbeat
 //	{orders}:grant    the channel that wakes a hold that was granted the lock
 //
 // The keys of the queue last three heartbeats longer than the last waiter.
@@ -91,7 +91,7 @@ var _ store = (*fairStore)(nil)
 func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{
-		script: fairScripts.acquire,
+		script: fairScript.acquire,
 		keys:   fairKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL},
 	})
@@ -100,7 +100,7 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 
 func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
-		script: fairScripts.release,
+		script: fairScript.release,
 		keys:   fairKeys(c),
 		args:   []any{c.id, s.tombstoneTTL, c.owner},
 	})
@@ -117,10 +117,10 @@ func fairKeys(c claim) []string {
 func grantChannel(name string) string { return tagged(name, "grant") }
 
 // Queue is the owners that wait for the lock, the next one first, as the server saw
-// it; those presumed dead are left out. Errors are [ErrForeign], [ErrOneMaster], and
+// it; expired ones are left out. Errors are [ErrForeign], [ErrOneMaster], and
 // those of the server or the network.
 func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
-	r, err := m.run(ctx, fairScripts.waiters)
+	r, err := m.run(ctx, fairScript.waiters)
 	if err != nil {
 		return nil, failed("list the waiters of", "lock", m.name, err)
 	}
@@ -136,7 +136,7 @@ func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
 // next renewal, and may be at work until then. After [ErrUnknown] it may or may not
 // have been done.
 func (m *FairMutex) ForceRelease(ctx context.Context) (bool, error) {
-	r, err := m.run(ctx, fairScripts.force)
+	r, err := m.run(ctx, fairScript.force)
 	return r.code == codeOK, failed("force the release of", "lock", m.name, err)
 }
 

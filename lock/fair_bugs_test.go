@@ -40,7 +40,8 @@ func serverTime(t *testing.T, rdb *redis.Client) time.Duration {
 
 // redisson#3004: a waiter that was older than its score was thrown out by
 // others and never told.
-func TestB23FairWaiterOlderThanItsScoreIsServed(t *testing.T) {
+// Regression: redisson#3004
+func TestFairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	o := Options{PollMax: time.Second} // who is silent for 3 s is dead
@@ -70,7 +71,8 @@ func TestB23FairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 
 // redisson#1104: short waits and long leases pushed the scores hours ahead, so
 // that the dead were not skipped for hours.
-func TestB24FairDeadlinesStayNear(t *testing.T) {
+// Regression: redisson#1104
+func TestFairDeadlinesStayNear(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
@@ -98,7 +100,8 @@ func TestB24FairDeadlinesStayNear(t *testing.T) {
 
 // redisson#2883, #3730: holders let their lease run out, so nobody was told,
 // and the lock stayed free while others waited.
-func TestB25FairExpiredHoldersAreFollowed(t *testing.T) {
+// Regression: redisson#2883
+func TestFairExpiredHoldersAreFollowed(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
@@ -117,7 +120,8 @@ func TestB25FairExpiredHoldersAreFollowed(t *testing.T) {
 // redisson#5019: the answer to the giving up of a place was lost, and the place
 // stayed. Asked again it does no harm, and a heartbeat that is still on its way
 // takes no new place.
-func TestB26FairGiveUpAnswerLost(t *testing.T) {
+// Regression: redisson#5019
+func TestFairGiveUpAnswerLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -152,7 +156,8 @@ func TestB26FairGiveUpAnswerLost(t *testing.T) {
 }
 
 // redisson#5503: a lock without an expiry made its waiters sleep for ever.
-func TestB27FairNegativeTTLIsNoEndlessSleep(t *testing.T) {
+// Regression: redisson#5503
+func TestFairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -166,7 +171,8 @@ func TestB27FairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 }
 
 // redisson#5989: an entry of the queue without a score stopped every script.
-func TestB28FairQueueAndScoresDisagree(t *testing.T) {
+// Regression: redisson#5989
+func TestFairQueueAndScoresDisagree(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -217,7 +223,8 @@ func calls(t *testing.T, rdb *redis.Client, command string) int {
 // The head of the queue dies with its process. It is skipped within seconds,
 // the lock is granted to it in vain at most once, and nobody spins meanwhile
 // (Redisson's waiters did: their wait was 0).
-func TestS05FairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
+// Regression: Redisson's fair lock (waiters behind a dead head spin)
+func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	rdb := s.dial(t)

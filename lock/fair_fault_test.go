@@ -9,7 +9,8 @@ import (
 
 // Redisson tells anybody who releases a fair lock that is not there that all
 // is well.
-func TestS07FairReleaseOfExpiredIsLost(t *testing.T) {
+// Regression: Redisson's fair lock (release of an expired lock succeeds)
+func TestFairReleaseOfExpiredIsLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -32,7 +33,8 @@ func TestS07FairReleaseOfExpiredIsLost(t *testing.T) {
 }
 
 // Lost answers count nothing twice and grant nothing twice (redisson#7367, #4871).
-func TestB01B05FairAnswersLost(t *testing.T) {
+// Regression: redisson#7367, redisson#4871
+func TestFairAnswersLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -62,7 +64,8 @@ func TestB01B05FairAnswersLost(t *testing.T) {
 
 // The message that the lock was handed over is lost (redisson#5761, #6026): a new
 // subscription wakes the grantee, and without one his heartbeat does.
-func TestB14FairGrantMessageLost(t *testing.T) {
+// Regression: redisson#5761
+func TestFairGrantMessageLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	direct := s.dial(t)
@@ -101,7 +104,8 @@ func TestB14FairGrantMessageLost(t *testing.T) {
 }
 
 // A waiter leaves just when it is granted the lock: it goes to the next at once.
-func TestB33FairCancelMeetsGrant(t *testing.T) {
+// Regression: redisson#2714
+func TestFairCancelMeetsGrant(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
@@ -127,7 +131,8 @@ func TestB33FairCancelMeetsGrant(t *testing.T) {
 
 // The server restarts without anything: who waits takes a place again, and the
 // scripts are sent again.
-func TestB49FairServerRestartsEmpty(t *testing.T) {
+// Regression: redisson#6026
+func TestFairServerRestartsEmpty(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	rdb := s.dial(t)

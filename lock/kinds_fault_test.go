@@ -10,7 +10,8 @@ import (
 )
 
 // An acquire that arrives after it was undone takes nothing, not even a place.
-func TestB26LateAcquireOfEachKind(t *testing.T) {
+// Regression: redisson#5019
+func TestLateAcquireOfEachKind(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -110,7 +111,8 @@ func TestCloseEndsEachKind(t *testing.T) {
 
 // The counter of tokens is lost, as at a failover: the next token is greater all
 // the same, and a re-entry keeps the one that it has.
-func TestS19EachKindTokenGrowsThoughTheCounterIsLost(t *testing.T) {
+// Regression: Redisson's fenced lock (tokens repeat after a failover)
+func TestEachKindTokenGrowsThoughTheCounterIsLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)

@@ -104,7 +104,8 @@ func clusterOfOne(t *testing.T) *server {
 // redisson#6867, #7116: a renewal of locks in different slots was refused, and
 // all of them ended. Each kind works in a cluster, and behind something that
 // hides that it is one.
-func TestB40KindsInAClusterAndBehindAProxy(t *testing.T) {
+// Regression: redisson#6867
+func TestKindsInAClusterAndBehindAProxy(t *testing.T) {
 	t.Parallel()
 	addr := clusterOfOne(t).addr
 	direct := dialRedis(t, addr)

@@ -53,7 +53,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err 
 	started := l.client.startTime()
 	if err = checkCount(n, 1, maxCount); err == nil {
 		var r reply
-		r, err = l.change(ctx, latchScripts.arm, n)
+		r, err = l.change(ctx, latchScript.arm, n)
 		switch {
 		case err == nil && r.code == codeRefused:
 			err = ErrArmed
@@ -73,7 +73,7 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 		o.Participant = l.client.random.id()
 	}
 	started := l.client.startTime()
-	r, err := l.change(ctx, latchScripts.count, o.Participant, o.Generation)
+	r, err := l.change(ctx, latchScript.count, o.Participant, o.Generation)
 	if err == nil {
 		err = r.err()
 	}
@@ -139,13 +139,13 @@ var errCounting = errors.New("it is not open")
 
 // Delete removes the latch, if it exists. Its waiters get [ErrAbsent].
 func (l *Latch) Delete(ctx context.Context) error {
-	_, err := l.change(ctx, latchScripts.remove)
+	_, err := l.change(ctx, latchScript.remove)
 	return failed("delete", "latch", l.name, err)
 }
 
 // stateCall asks for the state of a generation.
 func (l *Latch) stateCall(generation uint64) call {
-	return call{script: latchScripts.state, keys: []string{l.name}, args: []any{generation}}
+	return call{script: latchScript.state, keys: []string{l.name}, args: []any{generation}}
 }
 
 // change runs a script that changes the latch.

@@ -98,7 +98,8 @@ func TestLatch(t *testing.T) {
 }
 
 // All waiters of all clients pass at one message (redisson#2304).
-func TestB48AllWaitersPassAtOneMessage(t *testing.T) {
+// Regression: redisson#2304
+func TestAllWaitersPassAtOneMessage(t *testing.T) {
 	t.Parallel()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
@@ -115,7 +116,8 @@ func TestB48AllWaitersPassAtOneMessage(t *testing.T) {
 }
 
 // Redisson waits for a message without any bound: here it is lost.
-func TestS13LatchMessageLost(t *testing.T) {
+// Regression: Redisson's semaphore and latch (unbounded wait)
+func TestLatchMessageLost(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		poll time.Duration

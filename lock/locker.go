@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Locker is a mutex for what wants a [sync.Locker]. That interface knows neither
-// errors nor loss, so whoever can should use [Mutex.Acquire]. Several goroutines
-// may use it: each Lock is an owner of its own, so it excludes them too.
+// Locker is a mutex for code that wants a [sync.Locker]. That interface knows neither
+// errors nor loss, so use [Mutex.Acquire] where possible. Several goroutines may use
+// it: each Lock is an owner of its own, so it excludes them too.
 type Locker struct {
 	mutex *Mutex
 	ctx   context.Context
 	lease time.Duration
 
 	mu   sync.Mutex
-	hold *Hold // nil: not locked by this
+	hold *Hold // nil: not locked
 	err  error
 }
 
@@ -34,8 +34,8 @@ func (l *Locker) options() AcquireOptions {
 	return AcquireOptions{Owner: l.mutex.client.random.id(), Lease: l.lease}
 }
 
-// Lock waits for the lock. It panics with the error if it cannot be had: ctx
-// has ended, the client was closed, or the arguments are wrong.
+// Lock waits for the lock. It panics with the error of the acquire: ctx has ended, the
+// client was closed, or the arguments are wrong.
 func (l *Locker) Lock() {
 	h, err := l.mutex.Acquire(l.ctx, l.options())
 	if err != nil {
@@ -46,8 +46,8 @@ func (l *Locker) Lock() {
 	l.hold = h
 }
 
-// TryLock takes the lock if it is free and reports whether it did. An error is
-// no reason to panic here: it is what Err says, and the lock was not taken.
+// TryLock takes the lock if it is free and reports whether it did. It does not panic:
+// an error is returned by Err.
 func (l *Locker) TryLock() bool {
 	h, err := l.mutex.TryAcquire(l.ctx, l.options())
 	l.mu.Lock()
@@ -62,8 +62,8 @@ func (l *Locker) TryLock() bool {
 	return true
 }
 
-// Unlock gives the lock back. Like a [sync.Mutex] it panics if it is not locked.
-// That the hold was lost, or that nobody knows, is what Err says afterwards.
+// Unlock releases the lock. Like a [sync.Mutex] it panics if it is not locked. The error
+// of the release, as of a lost hold, is returned by Err.
 func (l *Locker) Unlock() {
 	l.mu.Lock()
 	h := l.hold
@@ -78,7 +78,7 @@ func (l *Locker) Unlock() {
 	l.err = err
 }
 
-// Hold is the hold that Lock has taken; nil: none.
+// Hold is the hold of the last Lock or TryLock; nil: it is not locked.
 func (l *Locker) Hold() *Hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()

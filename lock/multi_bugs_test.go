@@ -44,7 +44,8 @@ func (g *guarded) stay() {
 
 // Programs that name locks in opposite orders do not wait for each other for
 // ever (redisson#467, #1160, #631, #4050; Curator's MultiLock).
-func TestB31S35OppositeOrdersMakeNoDeadlock(t *testing.T) {
+// Regression: redisson#467, Curator's multi-lock (opposite orders deadlock)
+func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 	t.Parallel()
 	x := startCouple(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -83,7 +84,8 @@ func TestB31S35OppositeOrdersMakeNoDeadlock(t *testing.T) {
 // The same, with another program that does not keep to the order at all: it has the
 // second and waits for the first. It gets it, since nobody waits for ever with
 // something in hand.
-func TestB31StubbornRivalMakesNoDeadlock(t *testing.T) {
+// Regression: redisson#467
+func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 	t.Parallel()
 	x := startCouple(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -113,7 +115,8 @@ func TestB31StubbornRivalMakesNoDeadlock(t *testing.T) {
 }
 
 // Many ask at once, with a lease and without waiting: one of them gets all (redisson#2172).
-func TestB29MultiIsGrantedToOne(t *testing.T) {
+// Regression: redisson#2172
+func TestMultiIsGrantedToOne(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, build := range map[string]func(t *testing.T, x couple) *MultiLock{
@@ -164,7 +167,8 @@ func takenAgain(t *testing.T, rdb *redis.Client, name string) {
 
 // The lease is shorter than the wait for the second lock: what is granted in the end
 // is whole, and valid for no longer than each of its locks (redisson#624).
-func TestB30LeaseShorterThanTheWait(t *testing.T) {
+// Regression: redisson#624
+func TestLeaseShorterThanTheWait(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	x := startCouple(t)
@@ -190,7 +194,8 @@ func TestB30LeaseShorterThanTheWait(t *testing.T) {
 // The first lock is lost to another owner while the second is waited for: that
 // is noticed, and the other's lease is left alone. Redisson reports success
 // and gives the other its own lease.
-func TestS03LockLostWhileCollecting(t *testing.T) {
+// Regression: Redisson's multi-lock (an expired lock is extended)
+func TestLockLostWhileCollecting(t *testing.T) {
 	t.Parallel()
 	x := startCouple(t)
 	first, second := x.mutexes(t, Options{PollMax: 10 * time.Second})
@@ -222,7 +227,8 @@ func TestS03LockLostWhileCollecting(t *testing.T) {
 
 // A wait does not make the lease longer: Redisson multiplies it by a thousand for each
 // round.
-func TestS02LeaseIsWhatWasAsked(t *testing.T) {
+// Regression: Redisson's multi-lock (lease multiplied on a retry)
+func TestLeaseIsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	x := startCouple(t)

@@ -11,7 +11,8 @@ import (
 )
 
 // Answers to the script that takes all are lost: asked again, nothing is counted twice.
-func TestB01MultiAnswersLost(t *testing.T) {
+// Regression: redisson#7367
+func TestMultiAnswersLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)

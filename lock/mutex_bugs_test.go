@@ -11,7 +11,9 @@ import (
 
 // The client of the program sends requests again by itself, as go-redis does by
 // default: none is counted twice, and none is refused because of itself.
-func TestB52S22S32S37ResentByTheConnectionItself(t *testing.T) {
+// Regression: go-redis#2985, rueidislock (refused by its own key), redis-py (refused by its own key)
+// Regression: go-redis by default (a script is sent twice)
+func TestResentByTheConnectionItself(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -34,7 +36,8 @@ func TestB52S22S32S37ResentByTheConnectionItself(t *testing.T) {
 
 // A release whose answer never came: whoever asks next is a new owner, and does
 // not re-enter what the old one may have left.
-func TestB07B08UnconfirmedReleaseIsNotReentered(t *testing.T) {
+// Regression: redisson#4178, redisson#4109
+func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := startRedis(t)
@@ -57,7 +60,8 @@ func TestB07B08UnconfirmedReleaseIsNotReentered(t *testing.T) {
 }
 
 // Kinds of locks on one name refuse each other, whoever was first.
-func TestB22MutexAndReadersWriterOnOneName(t *testing.T) {
+// Regression: redisson#4023
+func TestMutexAndReadersWriterOnOneName(t *testing.T) {
 	t.Parallel()
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
 	kinds := map[string]taker{"mutex": c.Mutex("one"), "read": c.RW("one").Read(), "write": c.RW("one").Write()}
@@ -71,7 +75,8 @@ func TestB22MutexAndReadersWriterOnOneName(t *testing.T) {
 }
 
 // A lease is what this call has asked for, not what a call before had.
-func TestB42LeaseIsOfThisCall(t *testing.T) {
+// Regression: redisson#4818
+func TestLeaseIsOfThisCall(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -95,7 +100,8 @@ func TestB42LeaseIsOfThisCall(t *testing.T) {
 
 // Who releases after the lease is told that it is lost, and whether somebody
 // else has it; and takes nothing away.
-func TestB56B63B66B68ReleaseAfterExpiry(t *testing.T) {
+// Regression: redsync#125, node-redlock#65, redis-py#490, ShedLock#2583
+func TestReleaseAfterExpiry(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
@@ -122,7 +128,8 @@ func TestB56B63B66B68ReleaseAfterExpiry(t *testing.T) {
 
 // A hold that is over is not brought back by a renewal, not even if another
 // owner came and went in between.
-func TestB57B71B72S26RenewalAfterTheEnd(t *testing.T) {
+// Regression: redsync#158, RedLock.net#64, redlock-rb#36, redsync (extended after another holder)
+func TestRenewalAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
@@ -148,7 +155,9 @@ func TestB57B71B72S26RenewalAfterTheEnd(t *testing.T) {
 
 // The request was cancelled: the deferred release gets a context that has
 // ended, and works all the same; so does the cleaning up of an acquire.
-func TestB58B64B74S23S27CancelledRequestLeavesNothing(t *testing.T) {
+// Regression: open-match#1576, redis-py#3847, CURATOR-79, redsync (cleanup with the canceled context)
+// Regression: bsm/redislock (no cleanup after a lost reply)
+func TestCancelledRequestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -188,7 +197,8 @@ func TestB58B64B74S23S27CancelledRequestLeavesNothing(t *testing.T) {
 
 // At no moment is there a lock without a lease, not even if its client dies
 // before it has an answer.
-func TestB67NoLockWithoutALease(t *testing.T) {
+// Regression: redis-py#818
+func TestNoLockWithoutALease(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -204,7 +214,8 @@ func TestB67NoLockWithoutALease(t *testing.T) {
 }
 
 // Two goroutines with one mutex are two owners.
-func TestB83S36OneMutexTwoGoroutines(t *testing.T) {
+// Regression: etcd#11360, etcd's mutex (one session locks twice)
+func TestOneMutexTwoGoroutines(t *testing.T) {
 	t.Parallel()
 	each(t, map[string]func(t *testing.T, p pair){"shared": func(t *testing.T, p pair) {
 		inside, turns := make(chan struct{}, 1), make(chan error, 20)
@@ -233,7 +244,8 @@ func TestB83S36OneMutexTwoGoroutines(t *testing.T) {
 }
 
 // Two acquires of one owner are two holds: the first release does not free both.
-func TestS28TwoHoldsOfOneOwner(t *testing.T) {
+// Regression: bsm/redislock (one release frees two holds)
+func TestTwoHoldsOfOneOwner(t *testing.T) {
 	t.Parallel()
 	each(t, map[string]func(t *testing.T, p pair){"twice": func(t *testing.T, p pair) {
 		first, second := acquire(t, p.m, AcquireOptions{Owner: "o"}), acquire(t, p.m, AcquireOptions{Owner: "o"})

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -65,7 +66,7 @@ func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
 	if a.err == nil {
 		return a.value, nil
 	}
-	if r, ok := a.err.(*requestError); ok {
+	if r := (*requestError)(nil); errors.As(a.err, &r) {
 		return nil, r
 	}
 	return nil, classify(a.err)

@@ -111,12 +111,12 @@ func (s *permitStore) ids(c claim) []string {
 
 func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	what := call{
-		script: semaphoreScripts.acquire,
+		script: semaphoreScript.acquire,
 		keys:   []string{c.name, c.tombstoneKey()},
 		args:   []any{c.id, c.permits},
 	}
 	if s.leased {
-		what.script = permitScripts.acquire
+		what.script = permitScript.acquire
 		what.keys = append(what.keys, permitsKey(c.name), c.freeChannel())
 		what.args = []any{c.id, c.lease, c.permits}
 	}
@@ -155,12 +155,12 @@ func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 // releaseCall releases ids, under the id of a hold or of a request.
 func (s *permitStore) releaseCall(name, request string, ids []string) call {
 	what := call{
-		script: semaphoreScripts.release,
+		script: semaphoreScript.release,
 		keys:   []string{name, tombstoneKey(name, request), tagged(name, "free")},
 		args:   make([]any, 0, 1+len(ids)),
 	}
 	if s.leased {
-		what.script = permitScripts.release
+		what.script = permitScript.release
 		what.keys = []string{name, tombstoneKey(name, request), permitsKey(name), tagged(name, "free")}
 	}
 	what.args = append(what.args, s.tombstoneTTL)
@@ -186,7 +186,7 @@ func (s *permitStore) renew(ctx context.Context, claims []claim) []renewal {
 }
 
 func (s *permitStore) renewCall(claims []claim) call {
-	c := call{script: permitScripts.renew}
+	c := call{script: permitScript.renew}
 	for _, cl := range claims {
 		c.keys = append(c.keys, cl.name, permitsKey(cl.name), cl.freeChannel())
 		c.args = append(c.args, cl.id, cl.lease, cl.permits)

@@ -24,7 +24,8 @@ func leasedPair(t *testing.T, o Options, total int) (*PermitSemaphore, *tested, 
 // The permits of a holder that is no more come back when their lease is over, to
 // somebody who waits for them; those without a lease when somebody gives them
 // back (redisson#2045, #4462, #2213).
-func TestB47PermitsOfTheDeadComeBack(t *testing.T) {
+// Regression: redisson#2045
+func TestPermitsOfTheDeadComeBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	srv := startRedis(t)
@@ -159,7 +160,8 @@ func TestPermitsExtend(t *testing.T) {
 
 // The end of a lease is the server's time and the lease; no asker's clock comes
 // into it, so that none that is fast can take back what others hold.
-func TestS16LeasesEndByTheServersClock(t *testing.T) {
+// Regression: Redisson's permits (clocks of clients)
+func TestLeasesEndByTheServersClock(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	sem, _, rdb := leasedPair(t, Options{}, 1)

@@ -19,7 +19,7 @@ type pipe struct {
 	bg    *background
 	send  func(ctx context.Context, calls []call) []answer // one answer for each
 	rdb   processor                                        // sends one call; nil: send does
-	brief processor                                        // the same, with a read timeout of directTimeout; nil: there is none
+	brief processor                                        // rdb with a read timeout of directTimeout; nil: none
 
 	order func(key func() string) // see Options.Order; may be nil
 	addr  string                  // of the server, for order

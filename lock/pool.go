@@ -74,7 +74,7 @@ func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
 		return reply{}, err
 	}
 	return p.client.request(ctx, call{
-		script: semaphoreScripts.set,
+		script: semaphoreScript.set,
 		keys: []string{
 			p.name, tombstoneKey(p.name, p.client.random.id()), permitsKey(p.name), tagged(p.name, "free"),
 		},
@@ -124,7 +124,7 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 		return SemaphoreState{}, err
 	}
 	r, err := p.client.request(ctx, call{
-		script: semaphoreScripts.state,
+		script: semaphoreScript.state,
 		keys:   []string{p.name, permitsKey(p.name), tagged(p.name, "free")},
 		args:   []any{p.store.kind()},
 	}, 2, false)

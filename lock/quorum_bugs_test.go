@@ -27,7 +27,9 @@ func farMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pro
 
 // Masters that are slower than the lease: each has granted it, and it is over
 // by the time a majority has said so. It is not granted, and nothing stays.
-func TestB30B53S04S30S33SlowMajorityGrantsNothing(t *testing.T) {
+// Regression: redisson#624, redsync#72, Redisson's RedLock (no check of the elapsed time)
+// Regression: node-redlock (returns an expired lock), pottery (extends without checking the time)
+func TestSlowMajorityGrantsNothing(t *testing.T) {
 	t.Parallel()
 	direct, proxies, c := farMasters(t, Options{NodeTimeout: answering})
 	for _, p := range proxies {
@@ -47,7 +49,8 @@ func TestB30B53S04S30S33SlowMajorityGrantsNothing(t *testing.T) {
 
 // A claim that fails, and the answer of one master to it is lost: its key is
 // taken away all the same, and not left to its lease.
-func TestB32S24FailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
+// Regression: redisson#1606, redsync (a late SETNX after the release)
+func TestFailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	direct, proxies, c := farMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
@@ -73,7 +76,8 @@ func TestB32S24FailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
 
 // One of the majority restarts empty at its old address. The hold is put back
 // there, so that losing one more does not lose the lock.
-func TestB54EmptyMasterIsClaimedAgain(t *testing.T) {
+// Regression: redsync#186
+func TestEmptyMasterIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	s := newTold()
 	m := startMasters(t, 3, s.options(watched))
@@ -92,7 +96,9 @@ func TestB54EmptyMasterIsClaimedAgain(t *testing.T) {
 
 // A master that does not answer: nobody waits for it, and the renewal of many
 // holds goes on in time.
-func TestB55S12S25DeafMasterDelaysNothing(t *testing.T) {
+// Regression: redsync#140, Redisson's watchdog (a dead shard delays the others)
+// Regression: redsync over go-redis (a deaf master delays the rest)
+func TestDeafMasterDelaysNothing(t *testing.T) {
 	t.Parallel()
 	s := newTold()
 	o := s.options(watched)
@@ -122,7 +128,8 @@ func TestB55S12S25DeafMasterDelaysNothing(t *testing.T) {
 }
 
 // An even number of masters can split the vote for ever; fewer than three are none.
-func TestS29EvenNumbersAreRefused(t *testing.T) {
+// Regression: node-redlock (even numbers of masters hang)
+func TestEvenNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 4} {
 		if c, err := NewQuorum(make([]redis.UniversalClient, n), Options{}); err == nil {
@@ -133,7 +140,8 @@ func TestS29EvenNumbersAreRefused(t *testing.T) {
 }
 
 // The answers of all masters to an acquire and to a release are lost: counted once.
-func TestB01B05QuorumAnswersLost(t *testing.T) {
+// Regression: redisson#7367, redisson#4871
+func TestQuorumAnswersLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	direct, proxies, c := farMasters(t, Options{NodeTimeout: 300 * time.Millisecond})

@@ -35,8 +35,8 @@ var ErrUpgrade = errors.New("the owner holds the lock for reading; release that 
 //
 // Beside it:
 //
-//	{orders}:leases            sorted set of the holds, by the time in ms at which they end
-//	{orders}:intents           sorted set of the writers that keep readers out, by the time at which they are presumed dead
+//	{orders}:leases            sorted set of the holds, by the time in ms at which they expire
+//	{orders}:intents           sorted set of the writers that keep readers out, by the time in ms at which they expire
 //	{orders}:token             the last fencing token, as of a mutex
 //	{orders}:tombstone:<hold>  short-lived: the reply to the release of this hold
 //	{orders}:read, {orders}:write  the channels that wake readers and writers
@@ -118,7 +118,7 @@ var _ store = (*rwStore)(nil)
 func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{
-		script: rwScripts.acquire,
+		script: rwScript.acquire,
 		keys:   rwKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), s.mode, c.waiterTTL},
 	})
@@ -127,7 +127,7 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 
 func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
-		script: rwScripts.release,
+		script: rwScript.release,
 		keys:   rwKeys(c),
 		args:   []any{c.id, s.tombstoneTTL, c.owner},
 	})
@@ -138,7 +138,7 @@ func (s *rwStore) kind() string { return "lock" }
 
 func (s *rwStore) renew(ctx context.Context, claims []claim) []renewal {
 	return renewAll(ctx, s.node, claims, func(some []claim) call {
-		c := call{script: rwScripts.renew}
+		c := call{script: rwScript.renew}
 		for _, cl := range some {
 			c.keys = append(c.keys, cl.name, leasesKey(cl))
 			c.args = append(c.args, cl.id, cl.lease)
@@ -173,7 +173,7 @@ type RWState struct {
 // Inspect reports who has the lock. Errors are [ErrForeign], [ErrOneMaster], and
 // those of the server or the network.
 func (l *RW) Inspect(ctx context.Context) (RWState, error) {
-	r, err := l.run(ctx, rwScripts.inspect, 3)
+	r, err := l.run(ctx, rwScript.inspect, 3)
 	if err != nil {
 		return RWState{}, failed("inspect", "lock", l.name, err)
 	}
@@ -206,7 +206,7 @@ func (s *RWState) add(hold string) {
 // Holders are not asked: they learn of it at their next renewal, and may be at work
 // until then. After [ErrUnknown] it may or may not have been done.
 func (l *RW) ForceRelease(ctx context.Context) (bool, error) {
-	r, err := l.run(ctx, rwScripts.force, 0)
+	r, err := l.run(ctx, rwScript.force, 0)
 	return r.code == codeOK, failed("force the release of", "lock", l.name, err)
 }
 

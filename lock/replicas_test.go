@@ -67,7 +67,8 @@ func copied(t *testing.T, s *server, need int, limit time.Duration) *Client {
 // Too few replicas answer: the grant is taken back, the hold count does not
 // climb with each try, and nothing is left that only its owner could take
 // (redisson#4822, #4706, #4621; its documentation says "the acquisition fails").
-func TestB09B10C29GrantWithoutReplicasIsTakenBack(t *testing.T) {
+// Regression: redisson#4822, redisson#4706
+func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	direct := master.dial(t)
@@ -97,7 +98,8 @@ func TestB09B10C29GrantWithoutReplicasIsTakenBack(t *testing.T) {
 // Of two replicas one has the grant, and the other is promoted: with one that
 // is enough, the lock is granted twice; with all of them it is not granted at
 // all (redisson#5256). That is the limit of WAIT, so both are shown.
-func TestB11OneReplicaOfTwoIsNotEnough(t *testing.T) {
+// Regression: redisson#5256
+func TestOneReplicaOfTwoIsNotEnough(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		need  int
@@ -123,7 +125,8 @@ func TestB11OneReplicaOfTwoIsNotEnough(t *testing.T) {
 
 // WAIT, and not WAITAOF: a server that syncs nothing to disk acknowledges all
 // the same (redisson#6920).
-func TestB12NoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
+// Regression: redisson#6920
+func TestNoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
 	master, _ := startReplicas(t, 1)
 	if err := master.dial(t).ConfigSet(context.Background(), "appendfsync", "no").Err(); err != nil {
@@ -137,7 +140,8 @@ func TestB12NoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 
 // Every kind gives a grant back that too few replicas have, tokens or not
 // (RedissonFencedLock has no undo on that path).
-func TestS18TokenPathIsUndoneToo(t *testing.T) {
+// Regression: Redisson's fenced lock (not undone without replicas)
+func TestTokenPathIsUndoneToo(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	c := copied(t, master, 1, briefly)
@@ -166,7 +170,8 @@ func TestS18TokenPathIsUndoneToo(t *testing.T) {
 
 // Permits that too few replicas have are given back at once. A count cannot be
 // taken back: it is asked for again until replicas have it.
-func TestB10CountedKindsWaitForReplicas(t *testing.T) {
+// Regression: redisson#4706
+func TestCountedKindsWaitForReplicas(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	direct, ctx := master.dial(t), context.Background()
@@ -205,7 +210,8 @@ func TestB10CountedKindsWaitForReplicas(t *testing.T) {
 
 // A replica that never heard of the last grants is promoted: the next token is
 // greater even so (redisson's counter repeats; Kleppmann 2016).
-func TestS19TokenDoesNotGoBackAtFailover(t *testing.T) {
+// Regression: Redisson's fenced lock (tokens repeat after a failover)
+func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	old := newTestClient(t, master.dial(t), Options{})

@@ -16,16 +16,6 @@ const (
 	codeRearmed    = -8
 )
 
-// codeErrors are the codes that are errors wherever they occur.
-var codeErrors = map[int64]error{
-	codeReleased:   ErrReleased,
-	codeReentered:  ErrReentered,
-	codeUpgrade:    ErrUpgrade,
-	codeAbsent:     ErrAbsent,
-	codeOutOfRange: ErrPermits,
-	codeRearmed:    ErrRearmed,
-}
-
 // reply is what a script returned.
 type reply struct {
 	code  int64
@@ -86,8 +76,22 @@ func (r reply) int(i int) int64 {
 
 // err is the error that the code stands for, if any.
 func (r reply) err() error {
-	if err := codeErrors[r.code]; err != nil {
-		return &requestError{rejected, err}
+	var err error
+	switch r.code {
+	case codeReleased:
+		err = ErrReleased
+	case codeReentered:
+		err = ErrReentered
+	case codeUpgrade:
+		err = ErrUpgrade
+	case codeAbsent:
+		err = ErrAbsent
+	case codeOutOfRange:
+		err = ErrPermits
+	case codeRearmed:
+		err = ErrRearmed
+	default:
+		return nil
 	}
-	return nil
+	return &requestError{rejected, err}
 }

@@ -39,7 +39,8 @@ func readers(t *testing.T, rdb *redis.Client, name string) string {
 
 // PR redisson#7098, #1458: a live client renewed the holds of a dead one, and a
 // writer waited for ever.
-func TestB04DeadReaderIsNotKeptAliveByAnother(t *testing.T) {
+// Regression: redisson#7098
+func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -63,7 +64,8 @@ func TestB04DeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 }
 
 // PR redisson#7251: a read hold that was taken N times stayed with the watchdog.
-func TestB03ReadReentryLeavesNothingToRenew(t *testing.T) {
+// Regression: redisson#7251
+func TestReadReentryLeavesNothingToRenew(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	s := newTold()
@@ -90,7 +92,8 @@ func TestB03ReadReentryLeavesNothingToRenew(t *testing.T) {
 
 // redisson#1542, #4744: after a write release readers came in one at a time, or
 // slept on. Here they are inside together, and only messages wake them.
-func TestB16B17WriteReleaseWakesAllReaders(t *testing.T) {
+// Regression: redisson#4744, redisson#1542
+func TestWriteReleaseWakesAllReaders(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
@@ -120,7 +123,8 @@ func TestB16B17WriteReleaseWakesAllReaders(t *testing.T) {
 // redisson#4217: giving the write hold back while holding a read hold failed;
 // and nobody told the waiting readers that they may join (Redisson does not
 // publish then).
-func TestB18S08DowngradeAdmitsReaders(t *testing.T) {
+// Regression: redisson#4217, Redisson's write lock (the downgrade publishes nothing)
+func TestDowngradeAdmitsReaders(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -146,7 +150,8 @@ func TestB18S08DowngradeAdmitsReaders(t *testing.T) {
 }
 
 // redisson#891: releasing a read hold inside a write hold deleted the lock.
-func TestB19ReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
+// Regression: redisson#891
+func TestReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -168,7 +173,9 @@ func TestB19ReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 // redisson#1110: a second write hold with a shorter lease ended the first. And
 // Redisson adds leases up on re-entry, and shortens the writer's lease to that of
 // a reader when a read hold is given back.
-func TestB20S09S10LeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
+// Regression: redisson#1110, Redisson's write lock (leases add up)
+// Regression: Redisson's read lock (its release shortens the write lease)
+func TestLeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -204,7 +211,8 @@ func TestB20S09S10LeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 
 // redisson#1604: the watchdog renewed the hash and not the holds, so readers
 // ended under it. Each client prolongs its own holds alone.
-func TestB21WatchdogRenewsTheHoldsThemselves(t *testing.T) {
+// Regression: redisson#1604
+func TestWatchdogRenewsTheHoldsThemselves(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)

@@ -12,7 +12,8 @@ import (
 // Lost answers count nothing twice; the second answer to a release is that of
 // the first, also where there was nothing to release (Redisson: first an error,
 // then success).
-func TestB01S17RWAnswersLost(t *testing.T) {
+// Regression: redisson#7367, Redisson's readers-writer lock (a repeated release gets another reply)
+func TestRWAnswersLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -46,7 +47,8 @@ func TestB01S17RWAnswersLost(t *testing.T) {
 }
 
 // The caller leaves while its request is on the way: nothing stays behind.
-func TestB33RWCancelledInFlight(t *testing.T) {
+// Regression: redisson#2714
+func TestRWCancelledInFlight(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -75,7 +77,8 @@ func TestB33RWCancelledInFlight(t *testing.T) {
 
 // The subscription is cut and the lock vanishes without a word: the new
 // subscription wakes readers and writers (redisson#4744, #6026).
-func TestB16RWMessageMissed(t *testing.T) {
+// Regression: redisson#4744
+func TestRWMessageMissed(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	direct := s.dial(t)
@@ -134,7 +137,8 @@ func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 
 // S11: the last hold of an owner is given back while another is taken; what is
 // held in the end is renewed.
-func TestS11LastReleaseMeetsFirstAcquire(t *testing.T) {
+// Regression: Redisson's read watchdog (last release meets first acquire)
+func TestLastReleaseMeetsFirstAcquire(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	s := newTold()

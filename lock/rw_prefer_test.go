@@ -123,7 +123,8 @@ func (r *refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // One who waits is woken, cannot reach the server, and leaves: the wake-up goes
 // to the next, who would sleep on beside a free lock (redisson#4744).
-func TestB16WakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
+// Regression: redisson#4744
+func TestWakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
 	for kind, tt := range map[string]struct {
 		of      func(c *Client) taker
 		channel string

@@ -63,31 +63,31 @@ var (
 	multiScript = newScript(lua("mint") + "local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +
 		"\nend\n" + lua("multi_acquire"))
 
-	fairScripts = struct{ acquire, release, force, waiters script }{
+	fairScript = struct{ acquire, release, force, waiters script }{
 		acquire: newScript(lua("mint", "fair_queue", "fair_acquire")),
 		release: newScript(lua("mint", "fair_queue", "fair_release")),
 		force:   newScript(lua("mint", "fair_queue", "fair_force")),
 		waiters: newScript(lua("mint", "fair_queue", "fair_waiters")),
 	}
-	rwScripts = struct{ acquire, release, renew, force, inspect script }{
+	rwScript = struct{ acquire, release, renew, force, inspect script }{
 		acquire: newScript(lua("mint", "rw_state", "rw_acquire")),
 		release: newScript(lua("rw_state", "rw_release")),
 		renew:   newScript(lua("rw_renew")),
 		force:   newScript(lua("rw_state", "rw_force")),
 		inspect: newScript(lua("rw_state", "rw_inspect")),
 	}
-	semaphoreScripts = struct{ set, state, acquire, release script }{
+	semaphoreScript = struct{ set, state, acquire, release script }{
 		set:     newScript(lua("counted", "semaphore_set")),
 		state:   newScript(lua("counted", "semaphore_state")),
 		acquire: newScript(lua("counted", "semaphore_acquire")),
 		release: newScript(lua("counted", "semaphore_release")),
 	}
-	permitScripts = struct{ acquire, release, renew script }{
+	permitScript = struct{ acquire, release, renew script }{
 		acquire: newScript(lua("counted", "permits_acquire")),
 		release: newScript(lua("counted", "permits_release")),
 		renew:   newScript(lua("counted", "permits_renew")),
 	}
-	latchScripts = struct{ arm, count, state, remove script }{
+	latchScript = struct{ arm, count, state, remove script }{
 		arm:    newScript(lua("counted", "latch_arm")),
 		count:  newScript(lua("counted", "latch_count")),
 		state:  newScript(lua("counted", "latch_state")),

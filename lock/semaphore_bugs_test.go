@@ -93,7 +93,8 @@ func soon(t *testing.T, served chan *Permits) *Permits {
 
 // Five permits come back with one message: five waiters of one client get them,
 // at once and not when a lease is over (redisson#6664, #6687, #4349).
-func TestB43B44S14OneReleaseWakesAsManyAsItServes(t *testing.T) {
+// Regression: redisson#6664, redisson#4349, Redisson's semaphore (a release wakes one waiter)
+func TestOneReleaseWakesAsManyAsItServes(t *testing.T) {
 	t.Parallel()
 	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
 		s.setUp(t, 5)
@@ -161,7 +162,8 @@ func TestMorePermitsWakeWaiters(t *testing.T) {
 
 // Redisson waits for a message without any bound: here it is lost, with and
 // without a broken connection (redisson#5762).
-func TestB15S13SemaphoreMessageLost(t *testing.T) {
+// Regression: redisson#5762, Redisson's semaphore and latch (unbounded wait)
+func TestSemaphoreMessageLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, tt := range map[string]struct {
@@ -189,7 +191,8 @@ func TestB15S13SemaphoreMessageLost(t *testing.T) {
 }
 
 // All permits are out: TrySetPermits finds a semaphore at its end, not an absent one (redisson#4678).
-func TestB45TrySetPermitsAtZero(t *testing.T) {
+// Regression: redisson#4678
+func TestTrySetPermitsAtZero(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	bothKinds(t, map[string]func(t *testing.T, s *tested){"all-out": func(t *testing.T, s *tested) {
@@ -206,7 +209,8 @@ func TestB45TrySetPermitsAtZero(t *testing.T) {
 
 // Hundreds of waiters in two programs: each is served, with no more permits out
 // than there are (redisson#3573).
-func TestB46HundredsOfWaitersAreServed(t *testing.T) {
+// Regression: redisson#3573
+func TestHundredsOfWaitersAreServed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -238,7 +242,8 @@ func TestB46HundredsOfWaitersAreServed(t *testing.T) {
 }
 
 // Another program destroys the keys: whoever waits is told so (redisson#3728).
-func TestB46DestroyedSemaphoreEndsWaiting(t *testing.T) {
+// Regression: redisson#3573
+func TestDestroyedSemaphoreEndsWaiting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	waiting(t, 50*time.Millisecond, func(t *testing.T, s, holder *tested) {

@@ -9,7 +9,8 @@ import (
 
 // Answers are lost after the server has done what was asked: asked again, each
 // thing is done once (redisson's addPermits is done twice).
-func TestS15SemaphoreAnswersLost(t *testing.T) {
+// Regression: Redisson's semaphore (addPermits counts twice)
+func TestSemaphoreAnswersLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {

@@ -27,7 +27,8 @@ func staysHeld(t *testing.T, rdb *redis.Client, h *Hold) {
 }
 
 // What once stopped Redisson's watchdog, each while the lock is held.
-func TestB35B36B37B39WatchdogGoesOn(t *testing.T) {
+// Regression: redisson#2515, redisson#3712, redisson#6144, redisson#5697
+func TestWatchdogGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, rdb *redis.Client, c *Client) *Hold{
 		"B35-connections-cut": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
@@ -73,7 +74,8 @@ func TestB35B36B37B39WatchdogGoesOn(t *testing.T) {
 
 // Releases that meet their own renewals: each succeeds, nothing is renewed
 // afterwards, and no key comes back.
-func TestB02B34B38B73ReleaseMeetsRenewal(t *testing.T) {
+// Regression: redisson#7272, redisson#1626, redisson#6483, redis-semaphore#205
+func TestReleaseMeetsRenewal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -97,7 +99,8 @@ func TestB02B34B38B73ReleaseMeetsRenewal(t *testing.T) {
 }
 
 // A server that is not reached: the holder is told before its key can end, not after.
-func TestB70S21LossIsToldInTime(t *testing.T) {
+// Regression: RedLock.net#93, rueidislock (loss noticed late)
+func TestLossIsToldInTime(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -119,7 +122,8 @@ func TestB70S21LossIsToldInTime(t *testing.T) {
 
 // Who waited for longer than a lease is granted a whole one, and who got the
 // answer when it was over is not granted it.
-func TestB62B80GrantIsNotOverWhenItComes(t *testing.T) {
+// Regression: node-redlock#168, etcd#11456
+func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -141,7 +145,8 @@ func TestB62B80GrantIsNotOverWhenItComes(t *testing.T) {
 }
 
 // The last waiter leaves and the next one comes: the channel is heard again.
-func TestB50B61WaiterAfterTheLastOneHasLeft(t *testing.T) {
+// Regression: redisson#4064, rueidis#653
+func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	holder := newTestClient(t, s.dial(t), Options{})
@@ -172,7 +177,8 @@ func TestB50B61WaiterAfterTheLastOneHasLeft(t *testing.T) {
 }
 
 // The server restarts without its data while somebody waits: the waiter goes on.
-func TestB49ServerRestartsUnderAWaiter(t *testing.T) {
+// Regression: redisson#6026
+func TestServerRestartsUnderAWaiter(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
