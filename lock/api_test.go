@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 		"lease of nanoseconds": take("x", time.Nanosecond),
 		"negative lease":       take("x", -time.Second),
 		"endless lease":        take("x", math.MaxInt64),
-		"negative longest": func() error {
+		"negative maximum hold": func() error {
 			_, err := c.Mutex("x").TryAcquire(context.Background(), AcquireOptions{MaxHold: -1})
 			return err
 		},

@@ -85,7 +85,7 @@ func TestFairGrantMessageLost(t *testing.T) {
 			deaf := fairKeys(h.claim)
 			deaf[5] = tagged(name, "nowhere")
 			_, err := c.node.do(context.Background(), call{
-				script: fairScripts.release, keys: deaf, args: []any{h.claim.id, 1000, h.claim.owner},
+				script: fairScript.release, keys: deaf, args: []any{h.claim.id, 1000, h.claim.owner},
 			})
 			if err != nil {
 				t.Fatal(err)

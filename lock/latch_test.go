@@ -172,7 +172,7 @@ func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
-	request := call{script: latchScripts.count,
+	request := call{script: latchScript.count,
 		keys: []string{"start", "{start}:tombstone:r", "{start}:open"}, args: []any{10000, "r", 0}}
 	for range 2 {
 		if got, err := x.latch.client.request(ctx, request, 2, false); err != nil || got.code != codeOK || got.int(0) != 0 {
