@@ -58,7 +58,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 				t.Errorf("%s on %s: %v", row.Name, kind.Name, err)
 			}
 			if err != nil && (row.WrongTopology(kind.Name) == "" || !strings.Contains(err.Error(), row.Name)) {
-				t.Errorf("%s on %s: %v does not say why", row.Name, kind.Name, err)
+				t.Errorf("%s on %s: %v does not give the reason", row.Name, kind.Name, err)
 			}
 		}
 		kind := cluster.Single

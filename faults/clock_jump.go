@@ -35,7 +35,7 @@ func lacksClocks(c cluster.Cluster) string {
 	return lacks[cluster.Clocks](c, "set the clock of a server")
 }
 
-// setClock sets the clock of node. shows says whether a clock that is so far ahead shows the effect.
+// setClock sets the clock of node. shows reports whether a clock that is so far ahead shows the effect.
 func setClock(
 	ctx context.Context, env Env, node string, clock cluster.Clock, shows func(ahead time.Duration) bool,
 ) (Injection, error) {

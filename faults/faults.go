@@ -36,7 +36,7 @@ type Clients interface {
 type Injection interface {
 	// Observe waits until the fault's effect has been observed and describes it. It returns an error if ctx ends first.
 	Observe(ctx context.Context) (effect string, err error)
-	// Heal undoes the fault and says how. The second call does nothing and returns the same.
+	// Heal undoes the fault and returns how. The second call does nothing and returns the same.
 	Heal(ctx context.Context) (how string, err error)
 }
 
@@ -99,7 +99,7 @@ func (s Spec) amount(env Env) time.Duration {
 	return s.Amount.Default
 }
 
-// WrongTopology says why that kind of topology cannot have the fault; "" if it can.
+// WrongTopology returns why that kind of topology cannot have the fault; "" if it can.
 func (s Spec) WrongTopology(kind string) string {
 	if s.Topologies == nil || slices.Contains(s.Topologies, kind) {
 		return ""
@@ -107,7 +107,7 @@ func (s Spec) WrongTopology(kind string) string {
 	return "it needs topology " + strings.Join(s.Topologies, " or ")
 }
 
-// Check says, before anything is broken, why cluster c cannot have the fault.
+// Check returns, before anything is broken, why cluster c cannot have the fault.
 func (s Spec) Check(c cluster.Cluster) error {
 	why := s.WrongTopology(c.Topology().Kind)
 	if why == "" {

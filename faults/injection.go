@@ -100,7 +100,7 @@ func sampleAll(ctx context.Context, c cluster.Cluster) []history.Sample {
 	return samples
 }
 
-// responds says whether node replies to a sample.
+// responds reports whether node replies to a sample.
 func responds(ctx context.Context, c cluster.Cluster, node string) bool {
 	w, ok := c.(cluster.Witness)
 	return ok && w.Sample(ctx, node, nil).Up

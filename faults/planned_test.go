@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// TestNodesDown: which servers a fault takes down, as far as the plan says.
+// TestNodesDown: which servers a fault takes down, as far as the plan determines it.
 func TestNodesDown(t *testing.T) {
 	quorum := cluster.Topology{Kind: cluster.Quorum}
 	for _, test := range []struct {

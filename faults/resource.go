@@ -22,7 +22,7 @@ func (r Resource) String() string {
 	return fmt.Sprintf("the link from %s to %s", r.Link.From, r.Link.To)
 }
 
-// Overlaps says whether r and other have something in common.
+// Overlaps reports whether r and other have something in common.
 func (r Resource) Overlaps(other Resource) bool {
 	if r.Name != "" || other.Name != "" {
 		return r.Name == other.Name

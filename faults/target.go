@@ -114,7 +114,7 @@ func (s Spec) TargetWords() []string {
 // orDefault is target, or the default of s.
 func (s Spec) orDefault(target string) string { return cmp.Or(target, string(s.Targets[0])) }
 
-// MissingTarget says why a run of topology t with so many clients has no such target; "" if it has, or may have one
+// MissingTarget returns why a run of topology t with so many clients has no such target; "" if it has, or may have one
 // later.
 func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) string {
 	target = s.orDefault(target)

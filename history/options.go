@@ -60,7 +60,7 @@ func Assumptions() []AssumptionRow {
 	}
 }
 
-// ReadOptions say how to read a history. The zero value detects the format and is strict. Everything but Format,
+// ReadOptions determine how to read a history. The zero value detects the format and is strict. Everything but Format,
 // Clients and Progress applies only to histories of other suites.
 type ReadOptions struct {
 	Format Format        // empty: FormatAuto

@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// advise says what would have prevented the overlap, by its cause.
+// advise lists what would have prevented the overlap, by its cause.
 func (p *pair) advise() []adviceItem {
 	var all []adviceItem
 	switch p.cause {

@@ -54,7 +54,7 @@ func expectations(r *Run) []expectation {
 	return all
 }
 
-// asExpected says whether the run was judged and every expectation is met.
+// asExpected reports whether the run was judged and every expectation is met.
 func asExpected(r *Run) bool {
 	for _, e := range expectations(r) {
 		if !e.Met {

@@ -94,7 +94,7 @@ func (g *gantt) overlaps() []*checker.Violation {
 	return all
 }
 
-// overlaps says whether violations of p are simultaneous holds.
+// overlaps reports whether violations of p are simultaneous holds.
 func overlaps(p checker.Property) bool {
 	return p == checker.Exclusion || p == checker.LeaseExclusion || p == checker.Permits || p == checker.ReadersWriter
 }
@@ -203,5 +203,5 @@ func labelAreas(bars []area, texts []string, style draw.TextStyle, limit area) [
 	return labels
 }
 
-// intersects says whether two areas overlap on the time axis.
+// intersects reports whether two areas overlap on the time axis.
 func (a area) intersects(b area) bool { return a.x1 < b.x2 && b.x1 < a.x2 }

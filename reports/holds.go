@@ -30,7 +30,7 @@ func (h *hold) validUntil() time.Duration {
 	return 0
 }
 
-// lost says whether the client learned that it lost the lock.
+// lost reports whether the client learned that it lost the lock.
 func (h *hold) lost() bool { return h.End == checker.LossReported || h.End == checker.RenewalRefused }
 
 // what is held: the permits of a semaphore, or else lock.

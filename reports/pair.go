@@ -152,7 +152,7 @@ func (p *pair) faultOn(target string, from time.Duration) *injection {
 	return best
 }
 
-// wasDown says whether node was down at any time between the two grants.
+// wasDown reports whether node was down at any time between the two grants.
 func (p *pair) wasDown(node string) bool {
 	_, ok := p.r.witness.firstDown(node, p.a.From, p.b.From)
 	return ok

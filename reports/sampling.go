@@ -65,13 +65,13 @@ func faultTimes(faults []injection) []time.Duration {
 	return all
 }
 
-// anyNear says whether one of times is in w or within nearFault of it.
+// anyNear reports whether one of times is in w or within nearFault of it.
 func anyNear(times []time.Duration, w interval) bool {
 	i, _ := slices.BinarySearch(times, w.from-nearFault)
 	return i < len(times) && times[i] <= w.until+nearFault
 }
 
-// wide says whether the gaps near faults can hide a state.
+// wide reports whether the gaps near faults can hide a state.
 func (g *samplingGaps) wide() bool { return g.NearFaults > wideGap }
 
 func (g *samplingGaps) text() string {

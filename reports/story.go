@@ -160,7 +160,7 @@ func faultSentence(r *Run, name string, injections []*injection) string {
 	return fmt.Sprintf("%s, %d of %d times while the lock was held", text, held, len(injections))
 }
 
-// areNodes says whether every target is a node, and not a client, a link or a group.
+// areNodes reports whether every target is a node, and not a client, a link or a group.
 func (r *Run) areNodes(targets map[string]bool) bool {
 	for target := range targets {
 		if !slices.ContainsFunc(r.Manifest.Nodes, func(n cluster.Node) bool { return n.Name == target }) {
@@ -170,7 +170,7 @@ func (r *Run) areNodes(targets map[string]bool) bool {
 	return true
 }
 
-// heldAt says whether any lock was held at t.
+// heldAt reports whether any lock was held at t.
 func (r *Run) heldAt(t time.Duration) bool {
 	return slices.ContainsFunc(r.holds, func(h hold) bool { return h.From <= t && t <= h.to })
 }

@@ -121,7 +121,7 @@ func (p *page) properties(r *Run) {
 	}
 }
 
-// isNotApplicable says whether a property is not applicable and not expected to
+// isNotApplicable reports whether a property is not applicable and not expected to
 // be: one line lists those.
 func isNotApplicable(r *Run, res *checker.Result) bool {
 	expected := r.Manifest.Expect[string(res.Property)]

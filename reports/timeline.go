@@ -167,7 +167,7 @@ func (t *timeline) chooseClients() {
 	t.clients = append(t.clients, others[:room]...)
 }
 
-// isKey says whether the timeline is about that key.
+// isKey reports whether the timeline is about that key.
 func (t *timeline) isKey(key int32) bool { return t.r.keyName(key) == t.key }
 
 func (t *timeline) draw() {
@@ -258,5 +258,5 @@ func (t *timeline) markers() {
 	}
 }
 
-// quorum says whether the nodes are independent masters.
+// quorum reports whether the nodes are independent masters.
 func (t *timeline) quorum() bool { return t.r.Manifest.Topology.Kind == cluster.Quorum }

@@ -36,7 +36,7 @@ func (d *drawing) blocks(all []interval, keep func(i int) bool) []block {
 	return out
 }
 
-// shows says whether an interval overlaps the window.
+// shows reports whether an interval overlaps the window.
 func (d *drawing) shows(w interval) bool { return w.from <= d.window.until && w.until >= d.window.from }
 
 func (t *timeline) faults() {

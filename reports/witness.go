@@ -144,7 +144,7 @@ func (w *witness) soleMaster(t time.Duration) string {
 	return only
 }
 
-// sampled says whether node replied at least once in [from, to].
+// sampled reports whether node replied at least once in [from, to].
 func (w *witness) sampled(node string, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.during(node, from, to), func(s history.Sample) bool { return s.Up })
 }

@@ -39,7 +39,7 @@ type Config struct {
 	Set      []string // changes of the scenario, path=value, as for chaos run --set
 	Seeds    int      // number of runs; 0 is 20
 	First    uint64   // seed of the first run; the others follow
-	Out      string   // folder for the first unsafe run; "": it is not kept
+	Out      string   // directory for the first unsafe run; "": it is not kept
 }
 
 // Result is how the runs ended.
@@ -79,12 +79,12 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 		InMemory: c.Out == "" || r.Dir != "", // a run on disk may be kept
 	}
 	if !o.InMemory {
-		folder, err := os.MkdirTemp("", "lockchaos-simtest-")
+		dir, err := os.MkdirTemp("", "lockchaos-simtest-")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer os.RemoveAll(folder)
-		o.Out = folder
+		defer os.RemoveAll(dir)
+		o.Out = dir
 	}
 	out, err := runner.Run(context.Background(), o)
 	// Pools of go-redis keep timers of this simulation, which must not reach the next.

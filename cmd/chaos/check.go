@@ -212,7 +212,7 @@ func (o *others) judge(reading history.ReadOptions) (history.ReadInfo, error) {
 	return source, nil
 }
 
-// exclusionNote says whether two clients held the lock at once. A lock that
+// exclusionNote reports whether two clients held the lock at once. A lock that
 // lets two in and a lock with wrong replies need different fixes.
 func exclusionNote(j *checker.Judgement) string {
 	exclusion, linear := j.Result(checker.Exclusion), j.Result(checker.Linearizable)

@@ -106,7 +106,7 @@ func printError(err error, io streams) {
 	io.note("chaos: %v", err)
 }
 
-// isEnvironment says whether err is about this machine and not about chaos.
+// isEnvironment reports whether err is about this machine and not about chaos.
 func isEnvironment(err error) bool {
 	for _, cause := range []error{
 		cluster.ErrEnvironment, exec.ErrNotFound, fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EADDRINUSE,

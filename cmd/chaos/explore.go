@@ -223,7 +223,7 @@ func (r explored) findings(s streams) {
 	}
 }
 
-// speed says how much was run in how long.
+// speed is how much was run and how long it took.
 func speed(r explore.Report) string {
 	took := max(r.Took, time.Millisecond)
 	return fmt.Sprintf("%s in %s: %.1f seeds/s, %.2f virtual hours (%s times real time), %s commands/s",

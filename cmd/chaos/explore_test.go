@@ -82,8 +82,8 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"explore", "--scenario", "swarm", "--set", "faults=[{random: {of: [failover], every: 1s}}]"}, exitUsage,
 			"it needs topology"},
 		{[]string{"explore", "--scenario", "failover", "--lock", "exec:true"}, exitEnvironment, "real time"},
-		{[]string{"shrink", "no-such-folder"}, exitUsage, "no-such-folder"},
-		{[]string{"replay", "no-such-folder"}, exitUsage, "no-such-folder"},
+		{[]string{"shrink", "no-such-directory"}, exitUsage, "no-such-directory"},
+		{[]string{"replay", "no-such-directory"}, exitUsage, "no-such-directory"},
 		{[]string{"shrink"}, exitUsage, "a run directory"},
 	} {
 		code, stdout, stderr := chaos(test.args...)

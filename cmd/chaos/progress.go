@@ -102,7 +102,7 @@ func (p *progress) erase() {
 	p.lines = 0
 }
 
-// end erases the block; written says whether a report follows.
+// end erases the block; written reports whether a report follows.
 func (p *progress) end(written bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

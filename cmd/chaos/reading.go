@@ -17,7 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// readingFlags are the flags that say how to interpret a history.
+// readingFlags are the flags that determine how to interpret a history.
 type readingFlags struct {
 	format, dialect, unit string
 	owner, key, token     string

@@ -33,7 +33,7 @@ determines the workload and the fault plan, but not the timing.`,
 	return c
 }
 
-func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error {
+func replay(c *cobra.Command, s streams, path, outDir string, asJSON bool) error {
 	dir, m, err := openRun(path)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func replay(c *cobra.Command, s streams, path, folder string, asJSON bool) error
 	ctx, stop := interruptible(c.Context(), s)
 	defer stop()
 	out, failed := perform(ctx, s, runOptions{
-		scenario: m.Scenario, backend: m.Backend, seed: m.Seed, variation: m.Variation, out: folder, command: m.Repeat,
+		scenario: m.Scenario, backend: m.Backend, seed: m.Seed, variation: m.Variation, out: outDir, command: m.Repeat,
 		image: m.Versions["image"],
 	}, scenario)
 	if out == nil || out.Dir == nil {

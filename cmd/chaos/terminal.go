@@ -31,7 +31,7 @@ func liveWidth(w io.Writer) int {
 	return terminal(w)
 }
 
-// color says whether w gets colors (https://no-color.org).
+// color reports whether w gets colors (https://no-color.org).
 func color(w io.Writer) bool { return terminal(w) > 0 && os.Getenv("NO_COLOR") == "" }
 
 // fit cuts a line so that it does not wrap in a terminal of that width.

@@ -67,7 +67,7 @@ func workerCommand() ([]string, error) {
 	return []string{self, "worker"}, nil
 }
 
-// simulate makes one run and keeps its directory if the job says so.
+// simulate makes one run and keeps its directory if the job requests it.
 func simulate(ctx context.Context, j explore.Job) (a explore.Result) {
 	scenario, err := scenarios.Parse([]byte(j.Scenario))
 	if err != nil {

@@ -21,7 +21,7 @@ type Options struct {
 	Seeds        int           // number of runs, at least 1
 	Time         time.Duration // no run starts later; 0: no limit
 	Jobs         int           // runs in parallel; 0: one per processor
-	Out          string        // folder for the runs that are kept; "": keep none
+	Out          string        // directory for the runs that are kept; "": keep none
 	Repeat       int           // make each run so many times and compare; 0 and 1: once
 	NoVariations bool          // run every seed once, and deliver messages by latency alone
 

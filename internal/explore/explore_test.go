@@ -126,13 +126,13 @@ func pool(t *testing.T, n int) *Pool {
 			t.Error(err)
 		}
 		if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the pool's folder still exists: %v", err)
+			t.Errorf("the pool's directory still exists: %v", err)
 		}
 	})
 	return p
 }
 
-// full is a folder on a full disk.
+// full is a directory on a full disk.
 const full = "full"
 
 const plan = `{name: x, summary: y, topology: {kind: single}, lock: reentrant, duration: 8s,

@@ -22,7 +22,7 @@ type Job struct {
 	Scenario  string              `json:"scenario"` // YAML
 	Seed      uint64              `json:"seed"`
 	Variation scenarios.Variation `json:"variation,omitempty"`
-	Keep      string              `json:"keep,omitempty"`    // folder for the run directory with its report; "": keep nothing
+	Keep      string              `json:"keep,omitempty"`    // where to create the run directory; "": keep nothing
 	Name      string              `json:"name,omitempty"`    // with Keep: the scenario and the flags that change it, shell-quoted
 	History   bool                `json:"history,omitempty"` // return the history
 }

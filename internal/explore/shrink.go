@@ -22,7 +22,7 @@ type Shrunk struct {
 	Tried    int                `json:"tried"` // runs
 }
 
-// ErrNoViolation says that the run to shrink does not violate the property.
+// ErrNoViolation reports that the run to shrink does not violate the property.
 var ErrNoViolation = errors.New("the run shows no such violation")
 
 // Shrink looks for the smallest scenario whose run violates k: fewer faults, clients and keys, a shorter duration, no

@@ -1,8 +1,8 @@
-// Package ledger records on disk what a run has started: processes, folders,
+// Package ledger records on disk what a run has started: processes, directories,
 // mounts, network namespaces, and which engine has containers of it. A run ends
 // what it started itself; the ledger is for a run that was killed.
 //
-// Read [Ledger] first, then [Sweep]. A ledger is a file in the temporary folder,
+// Read [Ledger] first, then [Sweep]. A ledger is a file in the temporary directory,
 // locked by its run (flock) for as long as that run lives. A sweep that gets the
 // lock knows that the run is dead, and that no other sweep works on that ledger.
 package ledger
@@ -24,7 +24,7 @@ const (
 	suffix    = ".jsonl"
 	newPrefix = ".new-" // a ledger that is not locked yet
 
-	folderTries = 100 // the folder may be removed between its creation and its use
+	rootTries = 100 // the directory may be removed between its creation and its use
 )
 
 // entry is one line of a ledger. Each line has one of the fields.
@@ -74,14 +74,14 @@ func Open(name string) (*Ledger, error) {
 }
 
 func opening(name string, err error) error {
-	return fmt.Errorf("opening ledger %q in the temporary folder: %w (set TMPDIR to a writable folder)", name, err)
+	return fmt.Errorf("opening ledger %q in the temporary directory: %w (set TMPDIR to a writable directory)", name, err)
 }
 
-// newFile creates a file in the folder for ledgers. It retries if a run that has
-// just ended removed the empty folder in between.
+// newFile creates a file in the directory for ledgers. It retries if a run that has
+// just ended removed the empty directory in between.
 func newFile() (root string, file *os.File, err error) {
-	for range folderTries {
-		if root, err = folder(); err == nil {
+	for range rootTries {
+		if root, err = ensureRoot(); err == nil {
 			file, err = os.CreateTemp(root, newPrefix+"*")
 		}
 		if !errors.Is(err, os.ErrNotExist) {
@@ -146,14 +146,14 @@ func (l *Ledger) Process(pid int) error {
 	return l.record("process", pid, entry{Identity: id})
 }
 
-// Dir records a folder that is to be removed with its contents. The path must be
-// absolute and below the temporary folder: a sweep removes nothing else.
+// Dir records a directory that is to be removed with its contents. The path must be
+// absolute and below the temporary directory: a sweep removes nothing else.
 func (l *Ledger) Dir(path string) error {
-	return l.recordPath("folder", path, entry{Dir: path})
+	return l.recordPath("directory", path, entry{Dir: path})
 }
 
-// Mount records a folder on which something is about to be mounted. It must be
-// below the temporary folder: a sweep unmounts nothing else.
+// Mount records a directory on which something is about to be mounted. It must be
+// below the temporary directory: a sweep unmounts nothing else.
 func (l *Ledger) Mount(path string) error {
 	return l.recordPath("mount", path, entry{Mount: path})
 }
@@ -249,13 +249,13 @@ func (l *Ledger) write(e entry) error {
 	return err
 }
 
-// Folder is where this user's ledgers are. It need not exist.
-func Folder() string { return filepath.Join(os.TempDir(), fmt.Sprintf("lockchaos-%d", os.Getuid())) }
+// Root is where this user's ledgers are. It need not exist.
+func Root() string { return filepath.Join(os.TempDir(), fmt.Sprintf("lockchaos-%d", os.Getuid())) }
 
-// folder creates Folder if necessary. Every user can write to the temporary
-// folder, and a sweep trusts what it reads: so Folder must be private to this user.
-func folder() (string, error) {
-	path := Folder()
+// ensureRoot creates Root if necessary. Every user can write to the temporary
+// directory, and a sweep trusts what it reads: so Root must be private to this user.
+func ensureRoot() (string, error) {
+	path := Root()
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
@@ -264,7 +264,7 @@ func folder() (string, error) {
 		return "", err
 	}
 	if !info.IsDir() || !private(info) {
-		return "", fmt.Errorf("%s is not a private folder of this user: remove it, or set TMPDIR to another folder", path)
+		return "", fmt.Errorf("%s is not a private directory of this user: remove it, or set TMPDIR", path)
 	}
 	return path, nil
 }

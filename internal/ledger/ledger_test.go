@@ -21,7 +21,7 @@ import (
 )
 
 // TestMain is the run that is killed: it opens a ledger, starts two children that
-// outlive it, creates a folder, and waits.
+// outlive it, creates a directory, and waits.
 func TestMain(m *testing.M) {
 	if os.Getenv("LEDGER_ROLE") == "run" {
 		if err := run(); err != nil {
@@ -60,7 +60,7 @@ func run() error {
 	return err
 }
 
-// killedRun is a run that has left two processes and a folder behind.
+// killedRun is a run that has left two processes and a directory behind.
 func killedRun(t *testing.T) (pids []int, dir string, kill func()) {
 	t.Helper()
 	path, err := os.Executable()
@@ -154,7 +154,7 @@ func TestConcurrentSweepsKillOnce(t *testing.T) {
 	expectEmpty(t)
 }
 
-// TestSweepKillsOnlyItsOwn: a ledger that does not match a process or folder of its run removes nothing.
+// TestSweepKillsOnlyItsOwn: a ledger that does not match a process or directory of its run removes nothing.
 func TestSweepKillsOnlyItsOwn(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	bystander, err := child.Start(child.Spec{Path: "sleep", Args: []string{"600"}})
@@ -166,7 +166,7 @@ func TestSweepKillsOnlyItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign := t.TempDir() // below another temporary folder than this test's
+	foreign := t.TempDir() // below another temporary directory than this test's
 	pid, started := id.PID, id.Started
 	for name, lines := range map[string]string{
 		"number-reused": fmt.Sprintf("{\"boot\":%q}\n{\"pid\":%d,\"started\":%d}\n", bootID(), pid, started-1),
@@ -176,7 +176,7 @@ func TestSweepKillsOnlyItsOwn(t *testing.T) {
 		"torn":          fmt.Sprintf("{\"boot\":%q}\n{\"pid\":%d,\"star", bootID(), pid),
 		"empty":         "",
 	} {
-		root, err := folder()
+		root, err := ensureRoot()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestSweepKillsOnlyItsOwn(t *testing.T) {
 		t.Error("the bystander was killed")
 	}
 	if _, err := os.Stat(foreign); err != nil {
-		t.Errorf("the foreign folder was removed: %v", err)
+		t.Errorf("the foreign directory was removed: %v", err)
 	}
 	expectEmpty(t)
 }
@@ -235,9 +235,9 @@ func TestLedger(t *testing.T) {
 	expectEmpty(t)
 }
 
-func TestSharedFolderIsRefused(t *testing.T) {
+func TestSharedDirectoryIsRefused(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	root, err := folder()
+	root, err := ensureRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,10 +245,10 @@ func TestSharedFolderIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open("x"); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
-		t.Errorf("Open in a world-writable folder = %v, want an error that says what to do", err)
+		t.Errorf("Open in a world-writable directory = %v, want an error that says what to do", err)
 	}
 	if _, err := Sweep(t.Context(), nil); err == nil {
-		t.Error("Sweep trusted a world-writable folder")
+		t.Error("Sweep trusted a world-writable directory")
 	}
 }
 
@@ -268,13 +268,13 @@ func TestSweepEndsWithItsContext(t *testing.T) {
 
 func expectEmpty(t *testing.T) {
 	t.Helper()
-	root, err := folder()
+	root, err := ensureRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(root)
 	if err != nil || len(left) > 0 {
-		t.Errorf("left in the ledger folder: %v, %v", left, err)
+		t.Errorf("left in the ledger directory: %v, %v", left, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSweepUnmounts: mounts of a dead run are detached before their folder is
+// TestSweepUnmounts: mounts of a dead run are detached before their directory is
 // removed; a recorded mount that does not exist is no error.
 func TestSweepUnmounts(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
@@ -33,7 +33,7 @@ func TestSweepUnmounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.Mount("/usr"); err == nil {
-		t.Error("a mount outside of the temporary folder was accepted")
+		t.Error("a mount outside of the temporary directory was accepted")
 	}
 	if err := l.file.Close(); err != nil { // as when its run exits
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestSweepUnmounts(t *testing.T) {
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if text := report.String(); !strings.Contains(text, "killed 0 processes, removed 1 folder, unmounted 1 disk\n") {
+	if text := report.String(); !strings.Contains(text, "killed 0 processes, removed 1 directory, unmounted 1 disk\n") {
 		t.Error(text)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {

@@ -53,7 +53,7 @@ func (r Report) String() string {
 type Swept struct {
 	Run        string   // name of its ledger
 	Killed     []int    // processes killed
-	Removed    []string // folders and shared memory removed
+	Removed    []string // directories and shared memory removed
 	Unmounted  []string // mounts removed
 	Networks   []string // network namespaces and devices removed
 	Containers []string // containers and their networks removed from an engine
@@ -62,7 +62,7 @@ type Swept struct {
 
 // summary is the counts for people; those that are always there, and others if not zero.
 func (s Swept) summary() string {
-	text := "killed " + format.Count(len(s.Killed), "process") + ", removed " + format.Count(len(s.Removed), "folder")
+	text := "killed " + format.Count(len(s.Killed), "process") + ", removed " + format.Count(len(s.Removed), "directory")
 	for _, more := range []struct {
 		count int
 		text  string
@@ -87,12 +87,12 @@ func (s *Swept) failed(text string, args ...any) {
 type RemoveContainers func(ctx context.Context, engine, run string) (removed []string, err error)
 
 // Sweep removes what dead runs of this user have left behind: processes with the
-// identity that the run recorded, containers, networks, mounts and folders. Live
+// identity that the run recorded, containers, networks, mounts and directories. Live
 // runs are not touched. Sweeps may run concurrently. The error is about the sweep
 // as a whole; what failed for one run is in the report.
 func Sweep(ctx context.Context, containers RemoveContainers) (Report, error) {
 	var report Report
-	root, err := folder()
+	root, err := ensureRoot()
 	if err != nil {
 		return report, fmt.Errorf("sweeping: %w", err)
 	}
@@ -138,13 +138,13 @@ func sweepOne(ctx context.Context, path string, containers RemoveContainers, rep
 		return err
 	}
 	swept := Swept{Run: name}
-	swept.removeContainers(ctx, entries, containers) // first: servers in them write to the folders
+	swept.removeContainers(ctx, entries, containers) // first: servers in them write to the directories
 	if len(entries) > 0 && entries[0].Boot == bootID() {
-		swept.kill(ctx, entries) // before the folders: a live process fills them again
+		swept.kill(ctx, entries) // before the directories: a live process fills them again
 	}
 	swept.removeNetworks(ctx, entries) // when no process is left in them
-	swept.unmount(entries)             // before the folders: nothing can be removed through a dead mount
-	swept.removeFolders(entries)
+	swept.unmount(entries)             // before the directories: nothing can be removed through a dead mount
+	swept.removeDirs(entries)
 	report.Swept = append(report.Swept, swept)
 	if len(swept.Failed) > 0 {
 		return nil
@@ -206,7 +206,7 @@ func (s *Swept) unmount(entries []entry) {
 	}
 }
 
-func (s *Swept) removeFolders(entries []entry) {
+func (s *Swept) removeDirs(entries []entry) {
 	for _, e := range entries {
 		if e.Dir == "" || !removable(e.Dir) {
 			continue
@@ -261,8 +261,8 @@ func (s *Swept) removeContainers(ctx context.Context, entries []entry, container
 func RemoveNetwork(ctx context.Context, name string) (removed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, endWait)
 	defer cancel()
-	for _, kind := range []struct{ object, folder string }{{"link", "/sys/class/net/"}, {"netns", "/run/netns/"}} {
-		if _, err := os.Lstat(kind.folder + name); errors.Is(err, os.ErrNotExist) {
+	for _, kind := range []struct{ object, dir string }{{"link", "/sys/class/net/"}, {"netns", "/run/netns/"}} {
+		if _, err := os.Lstat(kind.dir + name); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if out, err := exec.CommandContext(ctx, "ip", kind.object, "delete", name).CombinedOutput(); err != nil {
@@ -273,7 +273,7 @@ func RemoveNetwork(ctx context.Context, name string) (removed bool, err error) {
 	return removed, nil
 }
 
-// sharedMemory is the folder in which Linux has named shared memory.
+// sharedMemory is the directory in which Linux has named shared memory.
 const sharedMemory = "/dev/shm"
 
 // RemoveFaketime removes what libfaketime leaves behind of a process that was killed.

@@ -42,7 +42,7 @@ type Disk struct {
 	closed bool
 }
 
-// Mount mounts the folder backing at dir, which must exist and be empty.
+// Mount mounts the directory backing at dir, which must exist and be empty.
 func Mount(dir, backing string) (*Disk, error) {
 	d := &Disk{dir: dir, backing: backing, synced: map[uint64]int64{}}
 	root := &gofuse.LoopbackRoot{Path: backing}
@@ -143,7 +143,7 @@ func (d *Disk) setSynced(inode uint64, size int64) {
 	d.synced[inode] = min(d.synced[inode], size)
 }
 
-// node is a file or folder.
+// node is a file or directory.
 type node struct {
 	gofuse.LoopbackNode
 	disk *Disk

@@ -123,12 +123,12 @@ func TestTruncateDropsTheSync(t *testing.T) {
 	want(t, log, "")
 }
 
-func TestMountWithoutAFolder(t *testing.T) {
+func TestMountWithoutDirectory(t *testing.T) {
 	if why := Missing(); why != "" {
 		t.Skip("NOT RUN: ", why)
 	}
 	if d, err := Mount(filepath.Join(t.TempDir(), "none"), t.TempDir()); err == nil {
-		t.Error("mounted where no folder is: ", d.Close())
+		t.Error("mounted where no directory is: ", d.Close())
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package lossydisk is a file system that loses what was not fsynced at a simulated
-// power cut. It forwards everything to a folder and remembers the size of each file at
+// power cut. It forwards everything to a directory and remembers the size of each file at
 // its last fsync. It is exact for files that are only appended to, such as Redis'
 // append-only file, and does not model writes in place; names, truncations and removals
 // are durable at once. The idea is from LazyFS (dsrhaslab/lazyfs).

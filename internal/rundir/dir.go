@@ -14,7 +14,7 @@ import (
 // Format is the version of the layout that this package writes and reads.
 const Format = 1
 
-// Root is the default folder for runs, relative to the working directory.
+// Root is the default directory for runs, relative to the working directory.
 const Root = "chaos-runs"
 
 // Latest is the name of the link to the newest run: one beside the runs of a scenario, one beside all scenarios.
@@ -39,7 +39,7 @@ func Create(root, scenario string, seed uint64, now time.Time) (*Dir, error) {
 	name := SafeName(scenario)
 	parent := filepath.Join(root, name)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, explain("creating folder for runs "+parent, err)
+		return nil, explain("creating directory for runs "+parent, err)
 	}
 	base := fmt.Sprintf("%s-%d", now.UTC().Format(stamp), seed)
 	made, err := mkdirNew(parent, base)
@@ -48,7 +48,7 @@ func Create(root, scenario string, seed uint64, now time.Time) (*Dir, error) {
 	}
 	path := filepath.Join(parent, made)
 	if err := os.Mkdir(filepath.Join(path, LogsDir), 0o755); err != nil {
-		return nil, explain("creating folder for logs in "+path, err)
+		return nil, explain("creating directory for logs in "+path, err)
 	}
 	linkErr := errors.Join(
 		link(filepath.Join(parent, Latest), made),
@@ -70,19 +70,19 @@ func Writable(root string) error {
 		made = dir
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return explain("creating folder for runs "+root, err)
+		return explain("creating directory for runs "+root, err)
 	}
 	f, err := os.CreateTemp(root, ".writable-*")
 	if err == nil {
 		_, err = f.Write(make([]byte, 4<<10))
 		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	if made != "" { // remove the folders that MkdirAll has made
+	if made != "" { // remove the directories that MkdirAll has made
 		for dir := filepath.Clean(root); os.Remove(dir) == nil && dir != made; dir = filepath.Dir(dir) {
 		}
 	}
 	if err != nil {
-		return explain("writing to folder for runs "+root, err)
+		return explain("writing to directory for runs "+root, err)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (d *Dir) Has(name string) bool {
 func (d *Dir) LogFile(name string) (*os.File, error) {
 	path := filepath.Join(d.Path, LogsDir, SafeName(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, explain("creating folder for logs", err)
+		return nil, explain("creating directory for logs", err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -222,13 +222,13 @@ func SafeName(s string) string {
 func explain(doing string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: %w; choose a folder that you may write to (--out)", doing, err)
+		return fmt.Errorf("%s: %w; choose a directory that you may write to (--out)", doing, err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%s: %w; make room (old runs are in %s) or choose another disk (--out)", doing, err, Root)
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%s: %w; choose another folder (--out)", doing, err)
+		return fmt.Errorf("%s: %w; choose another directory (--out)", doing, err)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s: a part of the path is a file: %w; choose another folder (--out)", doing, err)
+		return fmt.Errorf("%s: a part of the path is a file: %w; choose another directory (--out)", doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -51,7 +51,7 @@ type active struct {
 }
 
 // run executes the plan until ctx ends, and returns when all but the healing is done; see heal. It records listed
-// steps that were not injected, because a run without them has tested less than its scenario says.
+// steps that were not injected, because a run without them has tested less than its scenario claims.
 func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 	n.jobs.Go(func() {
 		ctx := n.time.Actor(ctx, "plan")
@@ -72,7 +72,7 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 	n.jobs.Wait()
 }
 
-// execute waits for step and injects it, or says why it did not.
+// execute waits for step and injects it, or returns why it did not.
 func (n *nemesis) execute(ctx context.Context, step scenarios.Step) (why string) {
 	due := n.wait(ctx, step)
 	n.time.Turn(ctx)

@@ -27,7 +27,7 @@ type Options struct {
 	Variation scenarios.Variation
 	Backend   Backend
 	Why       string   // why this backend, for the report
-	Out       string   // folder for runs; "" is rundir.Root
+	Out       string   // directory for runs; "" is rundir.Root
 	InMemory  bool     // leave nothing on disk: see Outcome.History
 	Repeat    string   // the command that repeats the run
 	Version   string   // of this program
@@ -63,7 +63,7 @@ type Outcome struct {
 	Judgement checker.Judgement
 }
 
-// ErrInterrupted says that the user ended the run early. Its outcome is complete and judged.
+// ErrInterrupted reports that the user ended the run early. Its outcome is complete and judged.
 var ErrInterrupted = errors.New("the run was interrupted")
 
 // run is a run in progress.

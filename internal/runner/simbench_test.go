@@ -50,7 +50,7 @@ func BenchmarkSim(b *testing.B) {
 	}
 }
 
-// cpu is the processor time of this process: on a busy machine, elapsed time says little.
+// cpu is the CPU time of this process: on a busy machine, elapsed time means little.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

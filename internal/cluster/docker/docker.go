@@ -12,7 +12,7 @@
 //
 // So gates identify callers by their addresses, as with package process. The addresses
 // are fixed: a container that was restarted or reconnected has the same one. This
-// program's own commands go through a Unix socket in the server's folder, which no
+// program's own commands go through a Unix socket in the server's directory, which no
 // network fault affects.
 package docker
 
@@ -47,8 +47,8 @@ type Config struct {
 	// have it. Empty: what ImageVariable names, else DefaultImage.
 	Image  string
 	Run    string         // label of everything; empty: the ledger's run, else this process
-	Dir    string         // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
-	Ledger *ledger.Ledger // records engine, processes and folders; nil: none
+	Dir    string         // for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
+	Ledger *ledger.Ledger // records engine, processes and directories; nil: none
 	Log    *slog.Logger   // for servers that exit unexpectedly; nil: none
 }
 

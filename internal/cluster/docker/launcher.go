@@ -22,9 +22,9 @@ import (
 
 // Paths as seen by a server in its container.
 const (
-	folder = "/data" // replaces the volume of the official images
-	logs   = "/logs"
-	socket = "sock"
+	dataDir = "/data" // replaces the volume of the official images
+	logs    = "/logs"
+	socket  = "sock"
 )
 
 // maxSubnetBits is the prefix length of the smallest subnet that has room for a topology.
@@ -155,7 +155,7 @@ func (e *engine) setNetwork(net string, subnet netip.Prefix) {
 // ports of this machine.
 func (l *launcher) Locate(h process.Host) process.Location {
 	p := process.InSubnet(l.subnet, l.gateway, l.firstPort, h)
-	p.Dir, p.Log, p.Socket = folder, logs+"/"+h.String()+".log", socket
+	p.Dir, p.Log, p.Socket = dataDir, logs+"/"+h.String()+".log", socket
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
 	l.engine.addresses[l.nameOf(h)] = p.IP
@@ -217,7 +217,7 @@ func (l *launcher) create(ctx context.Context, spec process.LaunchSpec) (string,
 		dockertest.WithTag(tag), dockertest.WithoutReuse(), dockertest.WithName(l.nameOf(spec.Host)),
 		dockertest.WithLabels(l.labels), dockertest.WithEntrypoint([]string{process.Program}),
 		dockertest.WithCmd(spec.Args), dockertest.WithEnv(spec.Env), dockertest.WithUser(user()),
-		dockertest.WithWorkingDir(folder), dockertest.WithHostConfig(l.hostConfig(dir, logDir)))
+		dockertest.WithWorkingDir(dataDir), dockertest.WithHostConfig(l.hostConfig(dir, logDir)))
 	if err != nil {
 		return "", err
 	}

@@ -52,7 +52,7 @@ func (s *containerServer) finish(err error) {
 // user is this program's user and group, so that it can remove what servers write.
 func user() string { return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()) }
 
-// hostConfig gives a container its folders and network, and no capabilities.
+// hostConfig gives a container its directories and network, and no capabilities.
 func (l *launcher) hostConfig(dir, logDir string) func(*container.HostConfig) {
 	return func(h *container.HostConfig) {
 		h.PublishAllPorts = false
@@ -60,7 +60,7 @@ func (l *launcher) hostConfig(dir, logDir string) func(*container.HostConfig) {
 		h.CapDrop = []string{"ALL"}
 		h.SecurityOpt = []string{"no-new-privileges"}
 		h.Mounts = []mount.Mount{
-			{Type: mount.TypeBind, Source: dir, Target: folder},
+			{Type: mount.TypeBind, Source: dir, Target: dataDir},
 			{Type: mount.TypeBind, Source: logDir, Target: logs},
 		}
 	}

@@ -30,7 +30,7 @@ func Remove(ctx context.Context, host, run string) (removed []string, err error)
 }
 
 // RemoveOrphans removes containers and networks of runs of this user on this machine
-// whose ledger no longer exists, for example because the temporary folder was emptied.
+// whose ledger no longer exists, for example because the temporary directory was emptied.
 // It is no error if there is no engine.
 func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 	e, err := dial(ctx, "")
@@ -58,7 +58,7 @@ func RemoveOrphans(ctx context.Context) (removed []string, err error) {
 }
 
 // orphans are the runs that have objects at the engine, but whose ledger in this
-// user's folder no longer exists: a run removes its ledger last.
+// user's directory no longer exists: a run removes its ledger last.
 func (e *engine) orphans(ctx context.Context) ([]string, error) {
 	mine := labeled(machineLabel, machine())
 	containers, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
@@ -80,7 +80,7 @@ func (e *engine) orphans(ctx context.Context) ([]string, error) {
 	seen := map[string]bool{"": true}
 	for _, labels := range all {
 		run, path := labels[runLabel], labels[ledgerLabel]
-		if seen[run] || filepath.Dir(path) != ledger.Folder() {
+		if seen[run] || filepath.Dir(path) != ledger.Root() {
 			continue
 		}
 		seen[run] = true

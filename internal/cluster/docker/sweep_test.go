@@ -83,7 +83,7 @@ func TestOrphans(t *testing.T) {
 	temp := os.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
 	if removed, err := RemoveOrphans(t.Context()); err != nil || len(removed) > 0 {
-		t.Errorf("from another temporary folder: %v, %v", removed, err)
+		t.Errorf("from another temporary directory: %v, %v", removed, err)
 	}
 	t.Setenv("TMPDIR", temp)
 	removed, err := RemoveOrphans(t.Context())

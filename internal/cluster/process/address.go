@@ -145,7 +145,7 @@ func (c *Cluster) probe() error {
 	return nil
 }
 
-// openGates sets up the servers of the topology, each with its folder and open gates.
+// openGates sets up the servers of the topology, each with its directory and open gates.
 func (c *Cluster) openGates() error {
 	c.nodes, c.sentinels = nil, nil
 	for i := range c.topology.Size() {

@@ -16,7 +16,7 @@ import (
 // fsynced; "" if nothing.
 func MissingDisks() string { return lossydisk.Missing() }
 
-// mountDisks mounts such a disk at the data folder of every node.
+// mountDisks mounts such a disk at the data directory of every node.
 func (c *Cluster) mountDisks() error {
 	if why := MissingDisks(); why != "" {
 		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)

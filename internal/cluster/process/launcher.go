@@ -46,9 +46,9 @@ type Location struct {
 	Port, BusPort int        // that it listens on; BusPort in a cluster only
 	Gate, BusGate netip.AddrPort
 	Bind          bool   // its machine has other addresses: it needs bind directives
-	Dir           string // its folder, as seen by the server; empty: as seen by this program
+	Dir           string // its directory, as seen by the server; empty: as seen by this program
 	Log           string // its log file, as seen by the server; empty: it logs to standard output
-	Socket        string // name of the Unix socket in its folder for this program's commands; empty: they go to IP
+	Socket        string // name of the Unix socket in its directory for this program's commands; empty: they go to IP
 }
 
 // Last bytes of addresses in a network of servers. A topology has at most 15
@@ -80,7 +80,7 @@ func InSubnet(subnet netip.Prefix, gateway netip.Addr, firstPort int, h Host) Lo
 // maxSocketPath is the longest path of a socket (unix(7)).
 const maxSocketPath = 107
 
-// checkSocket rejects a folder in which the path of the server's socket is too long.
+// checkSocket rejects a directory in which the path of the server's socket is too long.
 func (s *server) checkSocket() error {
 	if s.location.Socket == "" || len(s.admin.addr) <= maxSocketPath {
 		return nil
@@ -96,7 +96,7 @@ func (p Location) target() string { return netip.AddrPortFrom(p.IP, uint16(p.Por
 type LaunchSpec struct {
 	Host
 	Args []string // of redis-server
-	Dir  string   // its folder, as seen by this program
+	Dir  string   // its directory, as seen by this program
 	Env  []string // in addition to the launcher's own
 	Log  string   // file to which its output is appended
 }
@@ -127,7 +127,7 @@ func watchExit(p Process) *launched {
 	return r
 }
 
-// inside is a path below the server's folder, as seen by the server.
+// inside is a path below the server's directory, as seen by the server.
 func (s *server) inside(path string) string {
 	if s.location.Dir == "" {
 		return path

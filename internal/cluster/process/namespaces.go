@@ -39,7 +39,7 @@ const (
 	subnetTried = 50
 	subnetBits  = 24
 
-	netnsFolder = "/run/netns/"
+	netnsDir = "/run/netns/"
 )
 
 // MissingNetwork is what this machine lacks for servers that can be disconnected
@@ -195,7 +195,7 @@ func (n *namespaces) Locate(h Host) Location {
 
 // Launch starts a child process in its namespace.
 func (n *namespaces) Launch(_ context.Context, s LaunchSpec) (Process, error) {
-	args := append([]string{"--net=" + netnsFolder + n.nameOf(s.Host), n.program}, s.Args...)
+	args := append([]string{"--net=" + netnsDir + n.nameOf(s.Host), n.program}, s.Args...)
 	return startChild(n.ledger, child.Spec{
 		Path: "nsenter", Args: args, Dir: s.Dir, Env: append(os.Environ(), s.Env...), Stderr: s.Log,
 	})

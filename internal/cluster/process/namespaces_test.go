@@ -32,8 +32,8 @@ func inNamespaces(t *testing.T, topology cluster.Topology) *Cluster {
 // nothingNamed fails the test if there is a device or namespace whose name begins with name.
 func nothingNamed(t *testing.T, name string) {
 	t.Helper()
-	for _, folder := range []string{"/sys/class/net", "/run/netns"} {
-		left, err := filepath.Glob(filepath.Join(folder, name+"*"))
+	for _, dir := range []string{"/sys/class/net", "/run/netns"} {
+		left, err := filepath.Glob(filepath.Join(dir, name+"*"))
 		if err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}

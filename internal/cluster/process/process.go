@@ -59,9 +59,9 @@ const startTries = 5
 type Config struct {
 	Topology     cluster.Topology
 	Requirements cluster.Requirements
-	Dir          string         // folder for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
+	Dir          string         // for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
 	RedisServer  string         // program; empty: redis-server on the PATH
-	Ledger       *ledger.Ledger // records processes and folders; nil: none
+	Ledger       *ledger.Ledger // records processes and directories; nil: none
 	Log          *slog.Logger   // for servers that exit unexpectedly; nil: none
 }
 
@@ -75,7 +75,7 @@ type Cluster struct {
 	port         int              // on loopback
 	claimed      *net.TCPListener // locks the port against other runs
 	namespaces   *namespaces      // nil: the servers are on loopback, or started with another launcher
-	data         string           // temporary folder, removed by Close
+	data         string           // temporary directory, removed by Close
 	logs         string
 	requirements cluster.Requirements
 	ledger       *ledger.Ledger
@@ -168,7 +168,7 @@ func (c *Cluster) start(ctx context.Context, claim func() error) error {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	if err := c.makeFolders(); err != nil {
+	if err := c.makeDirs(); err != nil {
 		return err
 	}
 	if err := claim(); err != nil {
@@ -231,7 +231,7 @@ func (c *Cluster) addRequirements(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cluster) makeFolders() (err error) {
+func (c *Cluster) makeDirs() (err error) {
 	c.data, err = os.MkdirTemp("", "lockchaos-data-")
 	if err != nil {
 		return err

@@ -154,9 +154,9 @@ func onlyFaketime(t *testing.T) {
 	if err != nil {
 		t.Skip("NOT RUN: ", err)
 	}
-	folder := t.TempDir()
-	must(t, os.Symlink(path, filepath.Join(folder, Program)))
-	t.Setenv("PATH", folder)
+	dir := t.TempDir()
+	must(t, os.Symlink(path, filepath.Join(dir, Program)))
+	t.Setenv("PATH", dir)
 	if _, _, missing := findFaketime(); missing != "" {
 		t.Skip("NOT RUN: ", missing)
 	}

@@ -31,7 +31,7 @@ type server struct {
 	launcher Launcher
 	location Location
 	dir      string // its configuration, and nodes.conf
-	disk     string // its data: a folder below dir
+	disk     string // its data: a directory below dir
 	conf     string
 	clock    wallClock       // nil: it has this machine's
 	pid      int             // of the last process; 0: unknown

@@ -20,7 +20,7 @@ import (
 //go:embed shim/skew.c
 var shimSource []byte
 
-// Shim is the name of the library in a server's folder.
+// Shim is the name of the library in a server's directory.
 const Shim = "skew.so"
 
 // shimWait bounds the compiler, which takes 0.1 s.
@@ -35,7 +35,7 @@ func compiler() (string, error) {
 	return exec.LookPath("clang")
 }
 
-// buildShim compiles the library into the run's folder.
+// buildShim compiles the library into the run's directory.
 func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 	ctx, cancel := context.WithTimeout(ctx, shimWait)
 	defer cancel()
@@ -54,7 +54,7 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 			return err
 		}
 		s.clock = page
-		own := filepath.Join(s.dir, Shim) // a server in a container sees only its own folder
+		own := filepath.Join(s.dir, Shim) // a server in a container sees only its own directory
 		if err := os.Link(shim, own); err != nil {
 			return err
 		}
