@@ -161,8 +161,8 @@ func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) 
 	actor, notices := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	c := &simClient{actor: actor}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
-		BeforeStep:   func() { actor.Gate(); actor.Turn() },
-		BeforeNotice: func() { actor.Gate(); notices.Turn() },
+		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn() },
+		BeforeNotice: func() { actor.AwaitThaw(); notices.Turn() },
 		AfterTimeout: func() { notices.Order(func() string { return "" }) }, // also while the client is stopped
 	}, &e.Lock)
 	return c, nil

@@ -42,7 +42,7 @@ func (a *Actor) Name() string { return a.name }
 // Turn returns at the next instant of the actor's lane, strictly later than now.
 func (a *Actor) Turn() {
 	now := a.world.now()
-	time.Sleep(time.Duration(a.world.lanes.snap(now+1, a.slot) - now))
+	time.Sleep(time.Duration(a.world.slots.snap(now+1, a.slot) - now))
 }
 
 // Freeze stalls the actor, as a stopped process is: what it sends, dials,
@@ -65,7 +65,7 @@ func (a *Actor) Thaw() {
 		return
 	}
 	a.thawing = true
-	w.at(w.lanes.snap(w.now()+1, a.slot), rank(a.slot, forward), call(a.thawed))
+	w.at(w.slots.snap(w.now()+1, a.slot), rank(a.slot, forward), call(a.thawed))
 }
 
 // Crash ends the actor as the end of its process does: its connections are
@@ -89,7 +89,7 @@ func (a *Actor) Crash() {
 		for _, c := range append([]*conn(nil), caller.conns...) {
 			near, f := c.ends[0], &c.flows[back]
 			c.die(forward)
-			w.at(w.lanes.snap(w.now()+1, f.slot), f.rank(), call(func() { near.broken(syscall.ECONNABORTED) }))
+			w.at(w.slots.snap(w.now()+1, f.slot), f.rank(), call(func() { near.broken(syscall.ECONNABORTED) }))
 		}
 	}
 }
@@ -115,21 +115,21 @@ type stuck struct {
 func (a *Actor) melt() {
 	w := a.world
 	for _, s := range a.stuck {
-		w.at(w.lanes.snap(w.now()+1, s.slot), rank(s.slot, back), s.wake)
+		w.at(w.slots.snap(w.now()+1, s.slot), rank(s.slot, back), s.wake)
 	}
 	a.stuck = nil
 }
 
 // Gate returns when the actor is not frozen; at once, if it is not.
-func (a *Actor) Gate() {
+func (a *Actor) AwaitThaw() {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
-	a.gate(a.slot)
+	a.awaitThaw(a.slot)
 }
 
 // gate is Gate with the world locked, for a goroutine whose turns are those of
 // slot. The wait gives the lock back meanwhile.
-func (a *Actor) gate(slot int) {
+func (a *Actor) awaitThaw(slot int) {
 	for a.frozen && !a.world.closed {
 		goOn := sync.NewCond(&a.world.mu)
 		a.stuck = append(a.stuck, stuck{call(func() { a.world.wake(goOn) }), slot})

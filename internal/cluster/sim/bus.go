@@ -37,7 +37,7 @@ type bus struct {
 	peers   []*peer // all others, in their order
 	ok      bool    // cluster_state
 	started int64
-	lonely  int64 // when it was last in a minority
+	inMinority  int64 // when it was last in a minority
 
 	election election
 	manual   manual
@@ -121,7 +121,7 @@ func (n *node) newBus() *bus {
 // join starts the node's part in the cluster.
 func (n *node) join() {
 	b, now := n.bus, n.ms()
-	b.peers, b.ok, b.started, b.lonely = nil, false, now, 0
+	b.peers, b.ok, b.started, b.inMinority = nil, false, now, 0
 	b.election, b.manual = election{}, manual{}
 	for _, other := range n.cluster.nodes {
 		if other == n {
@@ -298,9 +298,9 @@ func (n *node) updateState() {
 		}
 	}
 	if reachable < n.quorum() {
-		ok, b.lonely = false, now
+		ok, b.inMinority = false, now
 	}
-	if ok && !b.ok && master && b.lonely != 0 && now-b.lonely < min(max(n.bus.timeout, 500), maxRejoin) {
+	if ok && !b.ok && master && b.inMinority != 0 && now-b.inMinority < min(max(n.bus.timeout, 500), maxRejoin) {
 		return
 	}
 	b.ok = ok

@@ -17,7 +17,7 @@ func (n *node) dialPeer(p *peer) {
 	w := &busWire{node: n, life: n.life, peer: p, since: n.ms()}
 	p.wire = w
 	n.repl.dials++
-	slot := n.world.lanes.server(nameHash(n.name) ^ nameHash(h.name))
+	slot := n.world.slots.server(nameHash(n.name) ^ nameHash(h.name))
 	w.conn = n.world.connect(n.name, h, w, slot, n.repl.dials)
 }
 

@@ -13,7 +13,7 @@ func TestCloseEndsEverybody(t *testing.T) {
 	for name, last := range map[string]func(w *world, a *sim.Actor){
 		"a frozen client is let go": func(_ *world, a *sim.Actor) {
 			a.Freeze()
-			go func() { a.Turn(); a.Gate() }()
+			go func() { a.Turn(); a.AwaitThaw() }()
 			pass(time.Second)
 			a.Crash()
 		},

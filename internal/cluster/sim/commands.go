@@ -147,7 +147,7 @@ func (n *node) cmdWait(c *engine.Conn, args [][]byte) {
 		n.forgetWait(w)
 		c.WriteInt(int64(n.acknowledged(w.offset)))
 	})
-	if !n.lonely {
+	if !n.unreplicated {
 		n.feed(entry{size: getackSize, getack: true})
 	}
 }
@@ -223,8 +223,8 @@ func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
 		c.WriteStatus("OK Already connected to specified master")
 		return
 	}
-	if n.lonely { // it has not kept what replicas would need, and begins to
-		n.lonely = false
+	if n.unreplicated { // it has not kept what replicas would need, and begins to
+		n.unreplicated = false
 		n.after(replCron, n.replicationCron)
 	}
 	c.WriteStatus("OK")

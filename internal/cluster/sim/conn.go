@@ -56,7 +56,7 @@ const (
 // the lane, or the receiver, has it wait.
 type flow struct {
 	conn  *conn
-	lane  *lane
+	gate  *gateDirection
 	dir   int
 	slot  int
 	extra span // added to the latency
@@ -82,7 +82,7 @@ func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
 	c.id = mix(mix(nameHash(name), nameHash(h.name)), uint64(k))
 	c.ends = [2]end{near, door{c}}
 	for d := range c.flows {
-		c.flows[d] = flow{conn: c, lane: &c.from.lanes[d], dir: d, slot: slot, rng: w.stream(c.id, uint64(d))}
+		c.flows[d] = flow{conn: c, gate: &c.from.directions[d], dir: d, slot: slot, rng: w.stream(c.id, uint64(d))}
 	}
 	c.from.conns = append(c.from.conns, c)
 	c.send(forward, segment{kind: open})
@@ -100,8 +100,8 @@ func (c *conn) sendAfter(d int, s segment, wait int64) {
 	f := &c.flows[d]
 	w := c.world
 	leaves := w.now() + wait
-	arrives := leaves + f.lane.delay(f, leaves, s.size) + w.latency.draw(f.rng) + f.extra.draw(f.rng)
-	s.due = w.lanes.snap(max(arrives, f.last+1), f.slot)
+	arrives := leaves + f.gate.delay(f, leaves, s.size) + w.latency.draw(f.rng) + f.extra.draw(f.rng)
+	s.due = w.slots.snap(max(arrives, f.last+1), f.slot)
 	f.last = s.due
 	f.queue = append(f.queue, s)
 	w.order.sent(f, s.due)
@@ -125,12 +125,12 @@ func (f *flow) fire() {
 		w.at(until, f.rank(), f)
 		return
 	}
-	if f.lost || f.lane.rule.Mode == cluster.Drop {
+	if f.lost || f.gate.rule.Mode == cluster.Drop {
 		f.lose()
 		return
 	}
-	if f.lane.rule.Mode == cluster.Hold {
-		f.lane.held = append(f.lane.held, f)
+	if f.gate.rule.Mode == cluster.Hold {
+		f.gate.held = append(f.gate.held, f)
 		return
 	}
 	s := f.queue[0]
@@ -139,20 +139,20 @@ func (f *flow) fire() {
 			*wait = append(*wait, f)
 			return
 		} else if until > now {
-			w.at(w.lanes.snap(until, f.slot), f.rank(), f)
+			w.at(w.slots.snap(until, f.slot), f.rank(), f)
 			return
 		}
 	}
 	f.take()
 	if f.dir == back && s.data != nil {
-		rest, lost := f.messages.Pass(s.data, f.lane.rule.Mute)
-		f.lane.lost += int64(lost)
+		rest, lost := f.messages.Pass(s.data, f.gate.rule.Mute)
+		f.gate.lost += int64(lost)
 		if len(rest) == 0 {
 			return
 		}
 		s.data, s.size = rest, int64(len(rest))
 	}
-	f.lane.passed += s.size
+	f.gate.passed += s.size
 	c.deliver(f.dir, s)
 }
 
@@ -164,7 +164,7 @@ func (f *flow) hurry() {
 	}
 	at := w.now()
 	for i := range f.queue {
-		at = min(w.lanes.snap(at+1, f.slot), f.queue[i].due)
+		at = min(w.slots.snap(at+1, f.slot), f.queue[i].due)
 		f.queue[i].due = at
 	}
 	f.last = at
@@ -180,7 +180,7 @@ func (f *flow) take() {
 		return
 	}
 	w := f.conn.world
-	at := max(f.queue[0].due, w.lanes.snap(w.now()+1, f.slot))
+	at := max(f.queue[0].due, w.slots.snap(w.now()+1, f.slot))
 	w.at(at, f.rank(), f)
 }
 
@@ -189,14 +189,14 @@ func (f *flow) take() {
 func (f *flow) lose() {
 	s := f.queue[0]
 	if s.kind == open || s.kind == accepted {
-		f.lane.held = append(f.lane.held, f)
+		f.gate.held = append(f.gate.held, f)
 		return
 	}
 	f.lost = true
-	f.lane.dropped += s.size
+	f.gate.dropped += s.size
 	f.take()
-	if f.lane.rule.Mode == cluster.Pass {
-		f.lane.resets++
+	if f.gate.rule.Mode == cluster.Pass {
+		f.gate.resets++
 		f.conn.reset()
 	}
 }
@@ -207,7 +207,7 @@ func (f *flow) again() {
 	if c.over || len(f.queue) == 0 {
 		return
 	}
-	at := w.lanes.snap(max(w.now()+1+w.latency.draw(f.rng), f.queue[0].due), f.slot)
+	at := w.slots.snap(max(w.now()+1+w.latency.draw(f.rng), f.queue[0].due), f.slot)
 	f.last = max(f.last, at)
 	w.at(at, f.rank(), f)
 }
@@ -300,7 +300,7 @@ func (n *news) again() { n.at(n.conn.world.now() + 1) }
 
 func (n *news) at(instant int64) {
 	w, f := n.conn.world, &n.conn.flows[n.dir]
-	w.at(w.lanes.snap(instant, f.slot), f.rank(), n)
+	w.at(w.slots.snap(instant, f.slot), f.rank(), n)
 }
 
 // door is the server's end of a connection that is not yet made.

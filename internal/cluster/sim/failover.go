@@ -67,7 +67,7 @@ func (a *Actor) askMaster(ctx context.Context) (string, error) {
 	for q.addr == "" && q.left > 0 && ctx.Err() == nil && !w.closed {
 		w.wait(q.changed)
 	}
-	a.gate(a.slot)
+	a.awaitThaw(a.slot)
 	for _, c := range conns {
 		c.die(forward)
 	}
@@ -86,7 +86,7 @@ func (a *Actor) connect(h *host, near end) *conn {
 	a.dials[h]++
 	slot := a.slot
 	if !a.narrow {
-		slot = a.world.lanes.connection(a.slot, h.index, k)
+		slot = a.world.slots.connection(a.slot, h.index, k)
 	}
 	c := a.world.connect(a.name, h, near, slot, k)
 	c.source = a.addr(h, k)
@@ -199,7 +199,7 @@ func (e *ear) broken(error) {
 	}
 	f.ear, f.waiting = nil, true
 	w := a.world
-	w.at(w.lanes.snap(w.now()+listenAgain, a.slot), rank(a.slot, back), call(func() {
+	w.at(w.slots.snap(w.now()+listenAgain, a.slot), rank(a.slot, back), call(func() {
 		if f.waiting {
 			a.listen()
 		}

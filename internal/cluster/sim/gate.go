@@ -17,12 +17,12 @@ const (
 // gate is on real servers.
 type caller struct {
 	name  string
-	lanes [2]lane
+	directions [2]gateDirection
 	conns []*conn
 }
 
 // lane is one direction of a caller: the rule in force and what was done.
-type lane struct {
+type gateDirection struct {
 	rule    cluster.Rule
 	held    waiters // flows whose next bytes may not pass now
 	passed  int64
@@ -34,7 +34,7 @@ type lane struct {
 
 // delay is for how much longer than otherwise what flow f sends now is under
 // way, size bytes that leave at an instant.
-func (l *lane) delay(f *flow, leaves, size int64) int64 {
+func (l *gateDirection) delay(f *flow, leaves, size int64) int64 {
 	wait := int64(l.rule.Delay)
 	if l.rule.Rate > 0 {
 		l.free = max(l.free, leaves) + int64(float64(size)/float64(l.rule.Rate)*float64(time.Second))
@@ -54,8 +54,8 @@ func (h *host) caller(name string) *caller {
 	c := h.callers[name]
 	if c == nil {
 		c = &caller{name: name}
-		for d := range c.lanes {
-			c.lanes[d].rule = h.rules[d]
+		for d := range c.directions {
+			c.directions[d].rule = h.rules[d]
 		}
 		h.callers[name] = c
 		h.order = append(h.order, c)
@@ -85,7 +85,7 @@ func (h *host) setRule(from string, d int, rule cluster.Rule) {
 // set also resets the connections that cannot go on under the rule: all if the
 // line is cut, those with a hole in them if bytes pass again.
 func (c *caller) set(d int, rule cluster.Rule) {
-	l := &c.lanes[d]
+	l := &c.directions[d]
 	was := l.rule
 	l.rule = rule
 	if rule.Rate == 0 {
@@ -105,12 +105,12 @@ func (c *caller) set(d int, rule cluster.Rule) {
 }
 
 func (c *caller) cut() bool {
-	return c.lanes[forward].rule.Mode == cluster.Cut || c.lanes[back].rule.Mode == cluster.Cut
+	return c.directions[forward].rule.Mode == cluster.Cut || c.directions[back].rule.Mode == cluster.Cut
 }
 
 // addTo counts what was done in direction d.
 func (c *caller) addTo(sum *cluster.Traffic, d int) {
-	l := &c.lanes[d]
+	l := &c.directions[d]
 	sum.Passed += l.passed
 	sum.Dropped += l.dropped
 	sum.Resets += l.resets

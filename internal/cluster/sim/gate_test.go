@@ -328,7 +328,7 @@ func TestAReplyWaitsForAFrozenClient(t *testing.T) {
 			if err := c.Set(context.Background(), "k", "v", 0).Err(); err != nil {
 				t.Error(err)
 			}
-			a.Gate()
+			a.AwaitThaw()
 			done <- w.Now()
 		}()
 		pass(5 * time.Millisecond)

@@ -112,8 +112,8 @@ type task struct {
 
 func (t *task) schedule(instant int64) {
 	w := t.host.world
-	slot := w.lanes.server(nameHash(t.host.name))
-	w.at(w.lanes.snap(instant, slot), rank(slot, forward), t)
+	slot := w.slots.server(nameHash(t.host.name))
+	w.at(w.slots.snap(instant, slot), rank(slot, forward), t)
 }
 
 func (t *task) fire() {

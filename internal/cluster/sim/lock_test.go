@@ -78,7 +78,7 @@ func compete(w *world, until time.Duration, hold time.Duration) *tally {
 				case <-h.Context().Done():
 				case <-time.After(hold):
 				}
-				a.Gate()
+				a.AwaitThaw()
 				y.add(-1)
 				_ = h.Release(context.Background())
 			}

@@ -18,7 +18,7 @@ type node struct {
 	server   *engine.Server // nil: down
 	options  map[string]string
 	priority int
-	lonely   bool // no server copies from another in this topology
+	unreplicated   bool // no server copies from another in this topology
 	chance   *rand.Rand
 	id       string // INFO's run_id, new with every start
 
@@ -42,7 +42,7 @@ type node struct {
 }
 
 func (c *Cluster) newNode(i int) *node {
-	n := &node{host: c.newHost("n"+strconv.Itoa(i+1), nodeAddr(i)), lonely: !replicates(c.topology)}
+	n := &node{host: c.newHost("n"+strconv.Itoa(i+1), nodeAddr(i)), unreplicated: !replicates(c.topology)}
 	n.program = n
 	n.chance = c.world.stream(nameHash(n.name))
 	n.options = map[string]string{"appendonly": "no", "appendfsync": "everysec", "min-replicas-to-write": "0",
@@ -103,7 +103,7 @@ func (n *node) start() {
 	if n.bus != nil {
 		n.join()
 	}
-	if n.lonely {
+	if n.unreplicated {
 		return
 	}
 	if n.repl.master != "" {

@@ -127,7 +127,7 @@ func (o *order) wait(f *flow) int64 {
 	if until <= now {
 		return 0
 	}
-	until = o.world.lanes.snap(min(until+1, end), f.slot)
+	until = o.world.slots.snap(min(until+1, end), f.slot)
 	o.under[l] = max(o.under[l], until)
 	return until
 }

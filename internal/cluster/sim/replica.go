@@ -28,7 +28,7 @@ func (n *node) connectMaster() {
 	u := &upstream{node: n, state: linkConnecting, heard: n.world.now()}
 	r.up = u
 	r.dials++
-	u.conn = n.world.connect(n.name, h, u, n.world.lanes.server(nameHash(n.name)^nameHash(h.name)), r.dials)
+	u.conn = n.world.connect(n.name, h, u, n.world.slots.server(nameHash(n.name)^nameHash(h.name)), r.dials)
 }
 
 func (u *upstream) ready() (*waiters, int64) { return u.node.ready() }

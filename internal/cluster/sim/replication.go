@@ -106,7 +106,7 @@ func (n *node) wrote(db int, cmds [][][]byte) {
 		return // a message published at a replica: nobody is told
 	}
 	n.disk.append(record{at: n.world.now(), db: db, cmds: kept(cmds)})
-	if n.lonely {
+	if n.unreplicated {
 		return
 	}
 	n.feed(entry{size: bytes(cmds), db: db, cmds: cmds})

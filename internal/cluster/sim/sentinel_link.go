@@ -57,7 +57,7 @@ func (s *sentinel) reconnect(i *instance) {
 	w := &wire{sentinel: s, life: s.life, instance: i, since: now}
 	i.wire = w
 	s.dials++
-	w.conn = s.world.connect(s.name, h, w, s.world.lanes.server(nameHash(s.name)^nameHash(h.name)), s.dials)
+	w.conn = s.world.connect(s.name, h, w, s.world.slots.server(nameHash(s.name)^nameHash(h.name)), s.dials)
 	s.sendPing(i) // it leaves when the connection is there; the wait for an answer counts from now on
 }
 

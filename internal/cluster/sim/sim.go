@@ -106,7 +106,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
 	}
-	l, err := newLanes(cfg.Actors, cfg.Topology.Size()+cfg.Topology.Sentinels)
+	l, err := newSlotTable(cfg.Actors, cfg.Topology.Size()+cfg.Topology.Sentinels)
 	if err != nil {
 		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
 	}
@@ -180,7 +180,7 @@ func (c *Cluster) Actor(name string) *Actor {
 	defer c.world.mu.Unlock()
 	a := c.others[name]
 	if a == nil {
-		a = newActor(c, name, c.world.lanes.named(name), true)
+		a = newActor(c, name, c.world.slots.named(name), true)
 		c.others[name] = a
 	}
 	return a

@@ -27,7 +27,7 @@ type socket struct {
 	opened  bool
 	buf     []byte
 	err     error // why no more comes: refused, reset, io.EOF
-	told    bool  // err was returned by Read
+	errReturned    bool  // err was returned by Read
 	closed  bool
 
 	readBy  time.Time // zero: no end
@@ -84,13 +84,13 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 	wake := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.at(w.lanes.snap(w.now()+1, s.slot()), s.rank(), call(s.wake))
+		w.at(w.slots.snap(w.now()+1, s.slot()), s.rank(), call(s.wake))
 	})
 	defer wake()
 	for !s.opened && s.err == nil && ctx.Err() == nil && !w.closed {
 		w.wait(s.changed)
 	}
-	a.gate(s.slot())
+	a.awaitThaw(s.slot())
 	switch {
 	case s.err != nil:
 		return nil, s.failure("dial", "connect")
@@ -152,11 +152,11 @@ func (s *socket) Read(b []byte) (int, error) {
 	defer w.mu.Unlock()
 	turn := int64(0)
 	if s.err != nil && len(s.buf) == 0 {
-		turn = w.lanes.snap(w.now()+1, s.slot())
+		turn = w.slots.snap(w.now()+1, s.slot())
 		w.at(turn, s.rank(), call(s.wake))
 	}
 	for {
-		s.actor.gate(s.slot())
+		s.actor.awaitThaw(s.slot())
 		switch {
 		case s.closed || w.closed:
 			return 0, s.misuse("read")
@@ -167,7 +167,7 @@ func (s *socket) Read(b []byte) (int, error) {
 			}
 			return n, nil
 		case s.err != nil && w.now() >= turn:
-			s.told = true
+			s.errReturned = true
 			return 0, s.failure("read", "read")
 		case len(b) == 0:
 			return 0, nil
@@ -194,10 +194,10 @@ func (s *socket) Write(b []byte) (int, error) {
 		return 0, s.misuse("write")
 	case past(s.writeBy):
 		return 0, s.late("write")
-	case s.told && errors.Is(s.err, io.EOF):
+	case s.errReturned && errors.Is(s.err, io.EOF):
 		return 0, &net.OpError{Op: "write", Net: "tcp", Source: s.local, Addr: s.remote,
 			Err: os.NewSyscallError("write", syscall.EPIPE)}
-	case s.told:
+	case s.errReturned:
 		return 0, s.failure("write", "write")
 	case s.err != nil:
 		return len(b), nil
@@ -255,7 +255,7 @@ func (s *socket) alarm(t time.Time) {
 	if t.IsZero() {
 		return
 	}
-	at := w.lanes.snap(max(int64(t.Sub(w.epoch)), w.now()), s.slot())
+	at := w.slots.snap(max(int64(t.Sub(w.epoch)), w.now()), s.slot())
 	if at >= s.ring {
 		return
 	}
@@ -299,7 +299,7 @@ func (s *socket) own(t time.Time) time.Time {
 		return t
 	}
 	w := s.actor.world
-	return w.epoch.Add(time.Duration(w.lanes.snap(int64(t.Sub(w.epoch))+1, s.conn.flows[back].slot)))
+	return w.epoch.Add(time.Duration(w.slots.snap(int64(t.Sub(w.epoch))+1, s.conn.flows[back].slot)))
 }
 
 func past(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }

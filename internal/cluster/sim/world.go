@@ -24,7 +24,7 @@ import (
 type world struct {
 	epoch time.Time // instant 0
 	seed  uint64
-	lanes lanes
+	slots slotTable
 
 	mu       sync.Mutex
 	queue    queue
@@ -57,8 +57,8 @@ type call func()
 
 func (f call) fire() { f() }
 
-func newWorld(seed uint64, l lanes, trace io.Writer, latency span) *world {
-	w := &world{epoch: time.Now(), seed: seed, lanes: l, trace: trace, latency: latency, armed: never,
+func newWorld(seed uint64, l slotTable, trace io.Writer, latency span) *world {
+	w := &world{epoch: time.Now(), seed: seed, slots: l, trace: trace, latency: latency, armed: never,
 		names: map[string]uint64{}, sleepers: map[*sync.Cond]uint64{}, hash: seed}
 	w.timer, w.over = time.NewTimer(time.Hour), make(chan struct{})
 	w.timer.Stop()

@@ -121,7 +121,7 @@ func culprits(text string) []Goroutine {
 func remaining() string {
 	var b strings.Builder
 	for i, g := range bubbled(stacks(), func(string) bool { return true }) {
-		if i == maxTold {
+		if i == maxReported {
 			b.WriteString("\n  and more")
 			break
 		}
@@ -131,7 +131,7 @@ func remaining() string {
 }
 
 // maxTold is how many goroutines are told.
-const maxTold = 8
+const maxReported = 8
 
 // bubbled finds the goroutines of bubbles whose state is one of those wanted.
 func bubbled(text string, want func(state string) bool) []Goroutine {
