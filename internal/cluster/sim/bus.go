@@ -34,10 +34,10 @@ type bus struct {
 	owner    []int // of each shard, by number of the node
 	ownerAt  []int64
 
-	peers   []*peer // all others, in their order
-	ok      bool    // cluster_state
-	started int64
-	inMinority  int64 // when it was last in a minority
+	peers      []*peer // all others, in their order
+	ok         bool    // cluster_state
+	started    int64
+	inMinority int64 // when it was last in a minority
 
 	election election
 	manual   manual

@@ -16,9 +16,9 @@ const (
 // caller is everything between one end that dials and one server: what package
 // gate is on real servers.
 type caller struct {
-	name  string
+	name       string
 	directions [2]gateDirection
-	conns []*conn
+	conns      []*conn
 }
 
 // lane is one direction of a caller: the rule in force and what was done.

@@ -15,12 +15,12 @@ import (
 // configuration file are there.
 type node struct {
 	host
-	server   *engine.Server // nil: down
-	options  map[string]string
-	priority int
-	unreplicated   bool // no server copies from another in this topology
-	chance   *rand.Rand
-	id       string // INFO's run_id, new with every start
+	server       *engine.Server // nil: down
+	options      map[string]string
+	priority     int
+	unreplicated bool // no server copies from another in this topology
+	chance       *rand.Rand
+	id           string // INFO's run_id, new with every start
 
 	disk  disk
 	repl  replication

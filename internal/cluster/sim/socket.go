@@ -23,12 +23,12 @@ type socket struct {
 	remote net.Addr
 
 	// Guarded by world.mu, as everything else of the world.
-	changed *sync.Cond
-	opened  bool
-	buf     []byte
-	err     error // why no more comes: refused, reset, io.EOF
-	errReturned    bool  // err was returned by Read
-	closed  bool
+	changed     *sync.Cond
+	opened      bool
+	buf         []byte
+	err         error // why no more comes: refused, reset, io.EOF
+	errReturned bool  // err was returned by Read
+	closed      bool
 
 	readBy  time.Time // zero: no end
 	writeBy time.Time
