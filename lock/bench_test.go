@@ -71,3 +71,22 @@ func spread(b *testing.B, n int, pair func(ctx context.Context, name string) err
 		}
 	}
 }
+
+// The caller of an uncontended lock sends its requests itself, with few allocations.
+func TestPairAllocates(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: startRedis(t).addr, ContextTimeoutEnabled: true})
+	defer rdb.Close()
+	c := newTestClient(t, rdb, Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	n := testing.AllocsPerRun(200, func() {
+		h, err := c.Mutex("job").Acquire(ctx, AcquireOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, h)
+	})
+	if n > 26 {
+		t.Errorf("%v allocations for an acquire and a release, want 26 or fewer", n)
+	}
+}

@@ -61,7 +61,7 @@ const (
 // does not look at ctx while it reads, so the read is left to end by itself.
 func (p *pipe) do(ctx context.Context, c call) answer {
 	if p.order != nil {
-		p.order(func() string { return p.addr + c.text() })
+		p.waitForTurn(c)
 		if ctx.Err() != nil { // or drop below would compete with a sender
 			return answer{err: notSent(ctx)}
 		}
@@ -94,6 +94,9 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 		return answer{err: &requestError{unknown, fmt.Errorf("no reply yet: %w", context.Cause(ctx))}}
 	}
 }
+
+// waitForTurn is a function of its own so that c stays on the stack of do.
+func (p *pipe) waitForTurn(c call) { p.order(func() string { return p.addr + c.text() }) }
 
 // bounded reports whether ctx may end before a reply comes. It does not start the
 // timer of a [lazyTimeout].
