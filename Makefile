@@ -30,7 +30,7 @@ scenarios: build ## run every scenario N times (default 5), JOBS side by side, a
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
 	go test -short -parallel 16 -timeout 10m ./...
 
-test-all: setup ## every test, with the race detector: whole catalogues, long random sequences
+test-all: setup ## every test, with the race detector: whole catalogs, long random sequences
 	go test -race -parallel 8 -timeout 30m ./...
 
 check: setup ## formatting, golangci-lint, go.mod, house rules (the first run builds the linter: about two minutes)

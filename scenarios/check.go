@@ -148,7 +148,7 @@ func checkAmount(c *mistakes, path string, step Step) {
 	}
 }
 
-// maxDrawn bounds the number of drawn steps in a plan.
+// maxDrawn bounds the number of random steps in a plan.
 const maxDrawn = 10_000
 
 func checkRandom(c *mistakes, path string, s Scenario, r Random) {

@@ -26,7 +26,7 @@ func (v Variation) Seed(seed uint64) uint64 {
 // Plan is the faults of a run, with every random choice made.
 type Plan struct {
 	Steps []Step // as the scenario lists them; each is armed when those before it were injected
-	Drawn []Step // drawn from the seed, ordered by their instants; each is armed from the start
+	Drawn []Step // random steps, ordered by their instants; each is armed from the start
 }
 
 // Plan makes the random choices of s. The same seed makes the same plan.
@@ -114,7 +114,7 @@ func (s Scenario) Requirements() (all cluster.Requirements) {
 	return all
 }
 
-// All are the listed and the drawn steps.
+// All are the listed and the random steps.
 func (p Plan) All() []Step { return append(slices.Clone(p.Steps), p.Drawn...) }
 
 // String is the step for people: "when acquired, not before 500ms: kill master, healed after 3s".

@@ -38,7 +38,7 @@ type Step struct {
 	Target string        `yaml:"target,omitempty" json:"target"`              // word or name; "": the fault's default
 	For    time.Duration `yaml:"for,omitempty" json:"for_ns,omitempty"`       // until healed; 0: at the end, or by itself
 	Amount time.Duration `yaml:"amount,omitempty" json:"amount_ns,omitempty"` // how much of it; 0: the fault's default
-	Most   int           `yaml:"-" json:"most,omitempty"`                     // of a drawn step: see [Random]
+	Most   int           `yaml:"-" json:"most,omitempty"`                     // of a random step: see [Random]
 	Random *Random       `yaml:"random,omitempty" json:"-"`                   // instead of fault
 }
 
@@ -48,7 +48,7 @@ type Random struct {
 	Every time.Duration `yaml:"every"`           // one in each such interval, at a random instant
 	For   time.Duration `yaml:"for,omitempty"`   // until healed; 0 is half of Every
 	Until time.Duration `yaml:"until,omitempty"` // none later; 0 is the duration
-	Most  int           `yaml:"most,omitempty"`  // drawn faults in force at once; 0 is any number
+	Most  int           `yaml:"most,omitempty"`  // random faults in force at once; 0 is any number
 }
 
 // Triggers, for Step.When.

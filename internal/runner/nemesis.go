@@ -65,7 +65,7 @@ func (n *nemesis) run(ctx context.Context, plan scenarios.Plan) {
 		ctx := n.time.Actor(ctx, "drawn")
 		for _, step := range plan.Drawn {
 			if why := n.execute(ctx, step); why != "" && ctx.Err() == nil {
-				n.note(step.Fault, 0, history.Noted, step.Target, "drawn, but not injected: "+why)
+				n.note(step.Fault, 0, history.Noted, step.Target, "random fault not injected: "+why)
 			}
 		}
 	})
@@ -170,7 +170,7 @@ func describe(row faults.Spec, step scenarios.Step) string {
 }
 
 // claim adds a to the faults in force, unless another one already controls what it needs (they would heal each other),
-// most drawn faults are in force (0: any number), or too many servers would be down.
+// most random faults are in force (0: any number), or too many servers would be down.
 func (n *nemesis) claim(a *active, most int) (why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -196,7 +196,7 @@ func (n *nemesis) claim(a *active, most int) (why string) {
 		}
 	}
 	if most > 0 && drawn >= most {
-		return fmt.Sprintf("the limit of %s at once is reached", format.Count(most, "drawn fault"))
+		return fmt.Sprintf("the limit of %s at once is reached", format.Count(most, "random fault"))
 	}
 	if n.maxDown >= 0 && len(a.nodesDown) > 0 && len(down) > n.maxDown {
 		return fmt.Sprintf("%s would be down, and the scenario allows %d", format.Count(len(down), "server"), n.maxDown)

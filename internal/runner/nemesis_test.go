@@ -42,8 +42,8 @@ func TestDrawnFaultsAreLimited(t *testing.T) {
 			t.Fatal(why)
 		}
 	}
-	if why := n.claim(activeFault("kill", true, "4"), 2); why != "the limit of 2 drawn faults at once is reached" {
-		t.Errorf("a third drawn fault: %q", why)
+	if why := n.claim(activeFault("kill", true, "4"), 2); why != "the limit of 2 random faults at once is reached" {
+		t.Errorf("a third random fault: %q", why)
 	}
 	n.markHealed(one)
 	if why := n.claim(activeFault("kill", true, "5"), 2); why != "" {

@@ -13,10 +13,10 @@ import (
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
-// row is a row of any catalogue.
+// row is a row of any catalog.
 type row struct{ folder, name, doc, ending string }
 
-// rows are all rows of all catalogues that have a file for each.
+// rows are all rows of all catalogs that have a file for each.
 func rows(t *testing.T) []row {
 	t.Helper()
 	var all []row

@@ -73,6 +73,6 @@ func TestPropertiesAreComplete(t *testing.T) {
 		want[string(row.Name)] = true
 	}
 	if diff := cmp.Diff(want, listed); diff != "" {
-		t.Errorf("docs/design.md 5.6 (-catalogue +table):\n%s", diff)
+		t.Errorf("docs/design.md 5.6 (-catalog +table):\n%s", diff)
 	}
 }

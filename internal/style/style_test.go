@@ -1,4 +1,4 @@
-// Package style tests what no linter knows of this project: the catalogues, the docs, the words, and what a user of
+// Package style tests what no linter knows of this project: the catalogs, the docs, the words, and what a user of
 // package lock has to download. Everything else is in .golangci.yml.
 package style
 
