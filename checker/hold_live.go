@@ -29,8 +29,8 @@ type LiveHold struct {
 // It belongs to one goroutine.
 type LiveHolds struct {
 	clients  int
-	keys     map[string]*liveKey           // that are held or requested
-	requests map[history.Process][]request // in flight, the latest last
+	keys     map[string]*liveKey            // that are held or requested
+	requests map[history.Process]*[]request // in flight, the latest last
 }
 
 // request is the invocation of an operation.
@@ -46,7 +46,7 @@ type request struct {
 
 // NewLiveHolds begins to follow a run of that many clients; 0 if it is not known.
 func NewLiveHolds(clients int) *LiveHolds {
-	return &LiveHolds{clients: clients, keys: make(map[string]*liveKey), requests: make(map[history.Process][]request)}
+	return &LiveHolds{clients: clients, keys: make(map[string]*liveKey), requests: make(map[history.Process]*[]request)}
 }
 
 // Of returns the holds of a key in the order of their grants. The slice is valid until the next Add.
@@ -102,39 +102,40 @@ func (l *LiveHolds) Conflict(key string) bool {
 // Add applies the next event.
 func (l *LiveHolds) Add(e *history.Event) { l.add(e) }
 
-// add returns the key that an event is about, nil if it is about none, and whether the event began a hold: then that
-// is the last one of the key.
-func (l *LiveHolds) add(e *history.Event) (k *liveKey, granted bool) {
+// add applies the next event. It returns the key and the owner that it is about, if it is about any, and
+// whether it began a hold: then that is the last one of the key.
+func (l *LiveHolds) add(e *history.Event) (k *liveKey, owner string, granted bool) {
 	switch {
 	case e.Process == history.Nemesis, e.F == history.Work, e.F == history.Touch:
-		return nil, false
+		return nil, "", false
 	case e.F == history.Crash:
 		client := e.Process.Client(l.clients)
 		for _, k := range l.keys { // order does not matter: each is treated alike
 			k.end(func(h *LiveHold) bool { return h.Client == client })
 		}
-		return nil, false
+		return nil, "", false
 	case e.Type == history.Invoke:
-		return l.invoke(e), false
+		k, owner = l.invoke(e)
+		return k, owner, false
 	case e.F == history.Lost, e.F == history.Renewed:
 		if k = l.keys[e.Key]; k != nil {
 			k.notice(e)
 		}
-		return k, false
+		return nil, "", false
 	}
 	r, known := l.requestOf(e)
 	if !known {
-		return nil, false
+		return nil, "", false
 	}
 	k = l.keys[r.key]
 	granted = k.complete(e, &r, e.Process.Client(l.clients))
-	if k.requests--; k.requests == 0 && len(k.holds) == 0 {
+	if k.requests--; k.requests == 0 && len(k.holds) == 0 && len(k.asking) == 0 {
 		delete(l.keys, r.key)
 	}
-	return k, granted
+	return k, r.owner, granted
 }
 
-func (l *LiveHolds) invoke(e *history.Event) *liveKey {
+func (l *LiveHolds) invoke(e *history.Event) (*liveKey, string) {
 	k := l.keys[e.Key]
 	if k == nil {
 		k = &liveKey{owners: make(map[history.Process]string)}
@@ -149,26 +150,32 @@ func (l *LiveHolds) invoke(e *history.Event) *liveKey {
 	if e.F == history.Release {
 		k.release(&r)
 	}
-	l.requests[e.Process] = append(l.requests[e.Process], r)
+	list := l.requests[e.Process]
+	if list == nil {
+		list = new([]request)
+		l.requests[e.Process] = list
+	}
+	*list = append(*list, r)
 	k.requests++
-	return k
+	return k, r.owner
 }
 
 // requestOf removes the request that an event completes: the latest of the same process, operation and key.
 func (l *LiveHolds) requestOf(e *history.Event) (r request, known bool) {
 	list := l.requests[e.Process]
-	n := len(list) - 1
+	if list == nil {
+		return request{}, false
+	}
+	n := len(*list) - 1
 	for ; n >= 0; n-- {
-		if r = list[n]; r.f == e.F && (e.Key == "" || e.Key == r.key) {
+		if r = (*list)[n]; r.f == e.F && (e.Key == "" || e.Key == r.key) {
 			break
 		}
 	}
 	if n < 0 {
 		return request{}, false
 	}
-	if list = slices.Delete(list, n, n+1); len(list) > 0 || e.Type != history.Info {
-		l.requests[e.Process] = list
-	} else {
+	if *list = slices.Delete(*list, n, n+1); len(*list) == 0 && e.Type == history.Info {
 		delete(l.requests, e.Process) // the process is retired
 	}
 	return r, true

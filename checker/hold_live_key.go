@@ -16,6 +16,8 @@ type liveKey struct {
 	semaphore bool
 	limit     int // permits of the key; 0: not known
 	requests  int // in flight
+
+	asking map[history.Process]string // owners whose acquire has no reply, see contention
 }
 
 // owner is the owner that an event names, or the one for whom its process last acquired the key, or the process

@@ -58,7 +58,7 @@ func NewStream(o Options, clients int) *Stream {
 		concurrent: make(map[string]bool), readers: make(map[string][]string), unsized: make(map[string]bool),
 		applied: make(map[Property]bool)}
 	s.o.Keep = maxKept
-	s.bite = newContest(clients)
+	s.bite.live = NewLiveHolds(clients)
 	s.b.Current().Clients = clients
 	if len(s.o.Only) == 0 {
 		s.o.Only = Streamed()

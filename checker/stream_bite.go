@@ -12,38 +12,26 @@ import (
 type contention struct {
 	grants, contended int
 	live              *LiveHolds
-	asking            map[string]map[history.Process]string // by key: owners whose acquire has no reply
-}
-
-func newContest(clients int) contention {
-	return contention{live: NewLiveHolds(clients), asking: make(map[string]map[history.Process]string)}
 }
 
 // add applies one event.
 func (c *contention) add(e *history.Event) {
-	k, granted := c.live.add(e)
+	k, owner, granted := c.live.add(e)
 	if k == nil || e.F != history.Acquire && e.F != history.Try {
 		return
 	}
-	asking := c.asking[e.Key]
 	switch e.Type {
 	case history.Invoke:
-		if asking == nil {
-			asking = make(map[history.Process]string)
-			c.asking[e.Key] = asking
+		if k.asking == nil {
+			k.asking = make(map[history.Process]string)
 		}
-		owner := k.owner(e)
-		asking[e.Process] = owner
+		k.asking[e.Process] = owner
 		for i := range k.holds {
 			c.contend(&k.holds[i], owner)
 		}
 	case history.OK, history.Fail:
-		delete(asking, e.Process)
-		if granted {
-			c.grant(k.holds, asking)
-		}
-		if len(asking) == 0 {
-			delete(c.asking, e.Key)
+		if delete(k.asking, e.Process); granted {
+			c.grant(k)
 		}
 	}
 }
@@ -56,15 +44,15 @@ func (c *contention) contend(h *LiveHold, owner string) {
 	}
 }
 
-// grant counts the latest of the holds, unless it is inside one of the same owner.
-func (c *contention) grant(holds []LiveHold, asking map[history.Process]string) {
-	h, others := &holds[len(holds)-1], holds[:len(holds)-1]
+// grant counts the latest hold of a key, unless it is inside one of the same owner.
+func (c *contention) grant(k *liveKey) {
+	h, others := &k.holds[len(k.holds)-1], k.holds[:len(k.holds)-1]
 	if h.Permits == 0 && slices.ContainsFunc(others, func(o LiveHold) bool { return o.Owner == h.Owner }) {
 		h.contended = true
 		return
 	}
 	c.grants++
-	for _, owner := range asking { // order does not matter
+	for _, owner := range k.asking { // order does not matter
 		if c.contend(h, owner); h.contended {
 			return
 		}
