@@ -41,7 +41,7 @@ check: setup ## formatting, golangci-lint, go.mod, house rules (the first run bu
 bench: setup ## the benchmarks whose numbers stand in the docs
 	go test -run '^$$' -bench . -benchmem ./...
 
-bench-locks: ## package lock beside redsync, bsm/redislock and rueidislock, in one table
+bench-locks: ## package lock compared with redsync, bsm/redislock and rueidislock
 	cd bench && go run .
 
 clean: ## remove what was built, and whatever an interrupted run left behind

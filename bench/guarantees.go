@@ -76,7 +76,7 @@ func guarantees(ctx context.Context, srv *server, c config) error {
 // cost is the server's CPU time for one pair.
 func (s step) cost(ctx context.Context, srv *server) (time.Duration, error) {
 	const pairs, batch = 4000, 50
-	if err := srv.fresh(ctx); err != nil {
+	if err := srv.reset(ctx); err != nil {
 		return 0, err
 	}
 	acquire, release := redis.NewScript(s.acquire), redis.NewScript(s.release)

@@ -69,7 +69,7 @@ const (
 
 // apply runs l on s.
 func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
-	if err := srv.fresh(ctx); err != nil {
+	if err := srv.reset(ctx); err != nil {
 		return round{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.span+l.drain)

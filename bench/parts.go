@@ -98,7 +98,7 @@ func watched(ctx context.Context, srv *server, c config) error {
 		name string
 		hold func(ctx context.Context, addr string) (acquire func(key string) (context.Context, error), end func(), err error)
 	}{{"lockchaos", watchOurs}, {"rueidislock", watchRueidis}} {
-		if err := srv.fresh(ctx); err != nil {
+		if err := srv.reset(ctx); err != nil {
 			return err
 		}
 		row, err := watchOne(ctx, srv, c, w.name, w.hold)

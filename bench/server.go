@@ -96,8 +96,8 @@ func (s *server) calls(ctx context.Context, sets bool) (sent int64, err error) {
 	return sent, nil
 }
 
-// fresh flushes the server and resets its counters.
-func (s *server) fresh(ctx context.Context) error {
+// reset flushes the server and resets its counters.
+func (s *server) reset(ctx context.Context) error {
 	if err := s.rdb.FlushAll(ctx).Err(); err != nil {
 		return err
 	}

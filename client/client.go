@@ -16,7 +16,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Values of [Request.Op], beside history.Acquire, Try, Work, Renew and Release.
+// Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit

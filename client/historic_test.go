@@ -77,7 +77,7 @@ func TestHistoricValidity(t *testing.T) {
 	}
 }
 
-// The option clock_skew sets clocks apart, each by its seed; a bad value is rejected.
+// The option clock_skew skews each client's clock by an amount drawn from its seed; a bad value is rejected.
 func TestHistoricClockSkew(t *testing.T) {
 	ctx := context.Background()
 	server := locktest.StartServer(t)

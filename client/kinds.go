@@ -82,7 +82,7 @@ func kindSpecs() []Spec {
 		names := multiKeys(key)
 		return []string{names[0] + ":token", names[1] + ":token"}
 	}
-	plain := row("semaphore", "package lock's semaphore without a lease: the permits of a crashed holder stay taken. "+
+	plain := row("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", acquirePermits)
 	leased := row("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",

@@ -1,6 +1,6 @@
 package faults
 
-// client-crash kills a lock user for good: what it held is never released and must become free when its lease expires.
+// client-crash kills a client permanently: what it held is never released and must become free when its lease expires.
 // Its watchdog dies with it.
 var clientCrashSpec = clientFault(Spec{
 	Name:    "client-crash",

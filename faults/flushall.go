@@ -11,7 +11,7 @@ import (
 // subscriptions stay connected.
 var flushallSpec = Spec{
 	Name:    "flushall",
-	Doc:     "removes every key of a server (FLUSHALL), once, as soon as there are any.",
+	Doc:     "removes every key of a server (FLUSHALL), once, as soon as it has any.",
 	Source:  "every post-mortem of a shared cache that was also the lock server",
 	Targets: []Target{Master, Deciding, Node},
 	OneShot: true,

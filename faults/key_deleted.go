@@ -11,7 +11,7 @@ import (
 // is full.
 var keyDeletedSpec = Spec{
 	Name:    "key-deleted",
-	Doc:     "deletes the locks' keys on a server (DEL), once, as soon as there are any.",
+	Doc:     "deletes the locks' keys on a server (DEL), once, as soon as one exists.",
 	Source:  "rueidislock's README: a deleted key is a lost lock; maxmemory with an allkeys policy evicts locks",
 	Targets: []Target{Master, Deciding, Node},
 	OneShot: true,

@@ -11,7 +11,7 @@ import (
 // power-loss.
 var killSpec = Spec{
 	Name:      "kill",
-	Doc:       "kills a server (SIGKILL); healing restarts it with what its disk kept.",
+	Doc:       "kills a server (SIGKILL); healing restarts it with the data on its disk.",
 	Source:    "redis.io, Distributed Locks: why failover-based implementations are not enough",
 	Targets:   []Target{Master, Replica, Node},
 	HealLast:  true,

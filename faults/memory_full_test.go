@@ -24,7 +24,7 @@ func TestMemoryFull(t *testing.T) {
 	did(t, f, "n1: CONFIG SET maxmemory 1073741824 maxmemory-policy volatile-ttl")
 }
 
-// TestMemoryFullIsUndoneIfItFails: a majority of which one node refuses the limit is left as it was.
+// TestMemoryFullIsUndoneIfItFails: if one node of a majority refuses the limit, the others get theirs back.
 func TestMemoryFullIsUndoneIfItFails(t *testing.T) {
 	f := newFake(cluster.Quorum)
 	f.errs["n2: CONFIG SET maxmemory 1 maxmemory-policy noeviction"] = errBroken

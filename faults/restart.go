@@ -11,7 +11,7 @@ import (
 // granted has expired (antirez 2016: delayed restarts).
 var restartSpec = Spec{
 	Name:      "restart",
-	Doc:       "kills a server (SIGKILL) and restarts it with what its disk kept, at once or after a while (for).",
+	Doc:       "kills a server (SIGKILL) and restarts it with the data on its disk, at once or after a while (for).",
 	Source:    "redis.io, Distributed Locks: performance, crash recovery and fsync",
 	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	OneShot:   true,

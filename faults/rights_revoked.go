@@ -7,21 +7,21 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// rights-revoked takes the channels from the clients' user: a script that publishes fails in the middle, after it has
-// written. A user that is created with Redis 7's defaults has no channels from the start. Subscribers are disconnected.
+// rights-revoked revokes all channel permissions of the clients' user: a script that publishes fails halfway, after it
+// has written. A user created with the defaults of Redis 7 has no channel permissions. Subscribers are disconnected.
 var rightsRevokedSpec = aclFault([]any{"resetchannels"}, []any{"allchannels"}, Spec{
 	Name:   "rights-revoked",
-	Doc:    "takes the right to all pub/sub channels from the clients' user (ACL resetchannels) until healed.",
+	Doc:    "revokes the clients' permission for all pub/sub channels (ACL SETUSER resetchannels) until healed.",
 	Source: "redis.io, ACL: since Redis 7.0 acl-pubsub-default is resetchannels",
 })
 
-// aclFault completes a row that changes the rights of the clients' user with rules of ACL SETUSER. Sentinels are
+// aclFault completes a row that changes the permissions of the clients' user with rules of ACL SETUSER. Sentinels are
 // clients too, with the same user: without their channel they would lose each other.
 func aclFault(revoke, restore []any, s Spec) Spec {
 	s.Topologies = []string{cluster.Single, cluster.Replicated, cluster.Sharded, cluster.Quorum}
 	s.Resources = func(_ cluster.Cluster, target string) (all []Resource) {
 		for _, node := range nodesOf(target) {
-			all = append(all, Resource{Name: "the clients' rights on " + node})
+			all = append(all, Resource{Name: "the clients' permissions on " + node})
 		}
 		return all
 	}
@@ -33,7 +33,7 @@ func aclFault(revoke, restore []any, s Spec) Spec {
 		},
 		count:  refusals,
 		noun:   "refused command",
-		healed: "the clients have all rights",
+		healed: "the clients have all permissions",
 	}.spec(s)
 }
 

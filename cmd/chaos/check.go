@@ -37,8 +37,8 @@ It reads chaos' own history.jsonl, Jepsen's history.edn and history.txt, JSON ar
 and the text format of checker/testdata. The format is detected from the content.
 
 ` + readingHelp() + `
-If another reading leads to another verdict, both are printed; the exit code is that of the
-requested reading.
+If another interpretation leads to another verdict, both are printed; the exit code is that of the
+requested one.
 
 ` + exitHelp,
 		Example: `  chaos check chaos-runs/latest
@@ -157,7 +157,7 @@ type others struct {
 	streams
 	in      *input
 	options checker.Options
-	verdict checker.Verdict // of the requested reading
+	verdict checker.Verdict // of the requested interpretation
 	found   []otherReading
 }
 

@@ -41,7 +41,7 @@ func newExplore(s streams) *cobra.Command {
 		Short: "Run many seeds of a scenario in virtual time",
 		Long: `Runs a scenario with many seeds on simulated servers, in virtual time and with the real lock code,
 and keeps the first run of each kind of violation as a run directory. When a fault plan reaches a
-new state (for example a replica promoted while the lock is held), it is run again with other timing.
+new state (for example a replica promoted while the lock is held), it is run again with different timing.
 In one of three seeds message delivery follows priorities: a slow connection delivers only while the
 others are idle.
 
@@ -67,10 +67,10 @@ others are idle.
 	f.Uint64Var(&o.first, "first-seed", 0, "seed of the first run; the others count up from it (default: random, printed)")
 	f.DurationVar(&o.time, "time", 0, "start no run after this time (default: no limit)")
 	f.IntVar(&o.jobs, "jobs", 0, "number of parallel runs (default: one per CPU)")
-	f.IntVar(&o.check, "check-determinism", 0, "repeat each run this often and compare the histories byte by byte")
+	f.IntVar(&o.check, "check-determinism", 0, "repeat each run this many times and compare the histories byte by byte")
 	f.BoolVar(&o.shrink, "shrink", false, "shrink the first run of each kind of violation, as chaos shrink does")
-	f.BoolVar(&o.steady, "no-variations", false, "run each seed once: no other timing, no delivery by priorities")
-	f.BoolVar(&o.expect, "expect", false, "exit 0 if violations were found and the scenario expects unsafe, or if neither")
+	f.BoolVar(&o.steady, "no-variations", false, "run each seed once: no variation of timing, no delivery by priorities")
+	f.BoolVar(&o.expect, "expect", false, "exit 0 if the scenario expects unsafe and violations were found, or neither")
 	return c
 }
 
@@ -167,7 +167,7 @@ func (r explored) print(s streams, asJSON bool) error {
 	fmt.Fprintf(s.out, "unsafe %s · safe %s · inconclusive %s · failed %s\n", share(r.Unsafe, r.Runs),
 		share(r.Safe, r.Runs), share(r.Inconclusive, r.Runs), share(r.Failed, r.Runs))
 	if r.Varied+r.Priorities > 0 {
-		fmt.Fprintf(s.out, "%s repeated a plan with other timing, %s delivered messages by priority\n",
+		fmt.Fprintf(s.out, "%s repeated a plan with different timing, %s delivered messages by priority\n",
 			format.Count(r.Varied, "run"), format.Count(r.Priorities, "run"))
 	}
 	if r.Repeated > 0 {

@@ -178,7 +178,7 @@ func assumptionNames() []string {
 // readingHelp is the part of a help text that lists assumptions and dialects.
 func readingHelp() string {
 	var b strings.Builder
-	b.WriteString("Histories of other suites leave questions open. By default nothing is assumed; --assume can assume:\n")
+	b.WriteString("Histories of other test suites can be ambiguous. By default nothing is assumed; --assume accepts:\n")
 	for _, a := range history.Assumptions() {
 		fmt.Fprintf(&b, "  %-15s %s\n  %-15s (strictly: %s; for %s)\n", a.Name, a.Doc, "", a.Strict, a.Source)
 	}

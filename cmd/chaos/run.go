@@ -79,7 +79,7 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 	f.StringVar(&o.image, "docker-image", docker.Image(), "`IMAGE` with redis-server, for backend docker ($"+
 		docker.ImageVariable+"; see make docker-image)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the workload and the fault plan (default: random, printed)")
-	f.Uint64Var((*uint64)(&o.variation), "variation", 0, "other timing of the plan, from chaos explore (backend sim)")
+	f.Uint64Var((*uint64)(&o.variation), "variation", 0, "timing variation of the plan, from chaos explore (backend sim)")
 	f.StringVar(&o.junit, "junit", "", "also write the result to `FILE` as JUnit XML")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if the outcome is the one that the scenario expects, else 1")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the scenario and the fault plan; start nothing")

@@ -128,15 +128,15 @@ func TestMountWithoutDirectory(t *testing.T) {
 		t.Skip("NOT RUN: ", why)
 	}
 	if d, err := Mount(filepath.Join(t.TempDir(), "none"), t.TempDir()); err == nil {
-		t.Error("mounted where no directory is: ", d.Close())
+		t.Error("mounted at a missing directory: ", d.Close())
 	}
 }
 
 // TestProgramsDoNotInheritTheDevice: see mountCloseOnExec.
 func TestProgramsDoNotInheritTheDevice(t *testing.T) {
 	mounted(t)
-	said, err := exec.Command("ls", "-l", "/proc/self/fd").CombinedOutput()
-	if err != nil || strings.Contains(string(said), "/dev/fuse") {
-		t.Errorf("%v, a new program has:\n%s", err, said)
+	output, err := exec.Command("ls", "-l", "/proc/self/fd").CombinedOutput()
+	if err != nil || strings.Contains(string(output), "/dev/fuse") {
+		t.Errorf("%v, a new program has:\n%s", err, output)
 	}
 }

@@ -17,7 +17,7 @@ const Format = 1
 // Root is the default directory for runs, relative to the working directory.
 const Root = "chaos-runs"
 
-// Latest is the name of the link to the newest run: one beside the runs of a scenario, one beside all scenarios.
+// Latest is the name of the link to the newest run: one for each scenario, one for all scenarios.
 const Latest = "latest"
 
 // stamp is the format of the time in a directory's name, which sorts by time.
