@@ -87,15 +87,15 @@ func (c *Cluster) Restart(ctx context.Context, node string) error {
 // Pause stops a node or Sentinel as SIGSTOP does. The error wraps
 // [cluster.ErrDown] if it does not run.
 func (c *Cluster) Pause(ctx context.Context, node string) error {
-	return c.standing(ctx, "pausing", node, (*host).pause)
+	return c.signal(ctx, "pausing", node, (*host).pause)
 }
 
 // Resume lets a paused node or Sentinel go on.
 func (c *Cluster) Resume(ctx context.Context, node string) error {
-	return c.standing(ctx, "resuming", node, (*host).resume)
+	return c.signal(ctx, "resuming", node, (*host).resume)
 }
 
-func (c *Cluster) standing(ctx context.Context, doing, node string, do func(*host)) error {
+func (c *Cluster) signal(ctx context.Context, doing, node string, do func(*host)) error {
 	h, err := c.host(node)
 	if err != nil {
 		return fmt.Errorf("%s %w", doing, err)

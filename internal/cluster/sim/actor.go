@@ -28,8 +28,8 @@ type Actor struct {
 	dead     bool
 	thawing  bool
 	deferred waiters // what reaches it when it thaws
-	stuck    []stuck
-	follower follower
+	blocked  []blockedGoroutine
+	follower masterFollower
 }
 
 func newActor(c *Cluster, name string, slot int, narrow bool) *Actor {
@@ -80,7 +80,7 @@ func (a *Actor) Crash() {
 	}
 	a.dead, a.frozen, a.thawing = true, false, false
 	a.deferred = nil
-	a.melt()
+	a.releaseBlocked()
 	for _, h := range a.cluster.ordered() {
 		caller := h.callers[a.name]
 		if caller == nil {
@@ -100,24 +100,24 @@ func (a *Actor) thawed() {
 	}
 	a.frozen, a.thawing = false, false
 	a.deferred.release()
-	a.melt()
+	a.releaseBlocked()
 }
 
 // stuck is a goroutine of a frozen actor that wants to go on, and the slot of
 // its turn. If all went on at once, what they have in common (a pool of
 // connections, a channel) would be had in the order in which Go runs them.
-type stuck struct {
+type blockedGoroutine struct {
 	wake action
 	slot int
 }
 
 // melt has every goroutine that is stuck go on, each at its turn.
-func (a *Actor) melt() {
+func (a *Actor) releaseBlocked() {
 	w := a.world
-	for _, s := range a.stuck {
+	for _, s := range a.blocked {
 		w.at(w.slots.snap(w.now()+1, s.slot), rank(s.slot, back), s.wake)
 	}
-	a.stuck = nil
+	a.blocked = nil
 }
 
 // Gate returns when the actor is not frozen; at once, if it is not.
@@ -131,9 +131,9 @@ func (a *Actor) AwaitThaw() {
 // slot. The wait gives the lock back meanwhile.
 func (a *Actor) awaitThaw(slot int) {
 	for a.frozen && !a.world.closed {
-		goOn := sync.NewCond(&a.world.mu)
-		a.stuck = append(a.stuck, stuck{call(func() { a.world.wake(goOn) }), slot})
-		a.world.wait(goOn)
+		cond := sync.NewCond(&a.world.mu)
+		a.blocked = append(a.blocked, blockedGoroutine{call(func() { a.world.wake(cond) }), slot})
+		a.world.wait(cond)
 	}
 }
 
@@ -157,10 +157,10 @@ func (a *Actor) Order(key func() string) {
 
 // order is Order with the world locked.
 func (a *Actor) order(key func() string) {
-	o := &ordered{actor: a, key: key, goOn: sync.NewCond(&a.world.mu)}
+	o := &ordered{actor: a, key: key, cond: sync.NewCond(&a.world.mu)}
 	a.world.at(a.world.now(), rank(a.slot, forward), o)
 	for !o.granted && !a.world.closed {
-		a.world.wait(o.goOn)
+		a.world.wait(o.cond)
 	}
 }
 
@@ -168,17 +168,17 @@ func (a *Actor) order(key func() string) {
 type ordered struct {
 	actor   *Actor
 	key     func() string // compared only with others of the same instant
-	goOn    *sync.Cond
+	cond    *sync.Cond
 	granted bool
 }
 
 func (o *ordered) fire() {
 	if o.actor.frozen {
-		o.actor.stuck = append(o.actor.stuck, stuck{o, o.actor.slot})
+		o.actor.blocked = append(o.actor.blocked, blockedGoroutine{o, o.actor.slot})
 		return
 	}
 	o.granted = true
-	o.actor.world.wake(o.goOn)
+	o.actor.world.wake(o.cond)
 }
 
 // key is that of an actor in a context.

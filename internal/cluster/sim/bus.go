@@ -90,26 +90,23 @@ type (
 		shard, owner int
 		config       int64
 	}
-	askVote struct {
+	voteRequest struct {
 		header
 		shard int
 		was   int64 // epoch of the shard as the replica knows it
 		force bool
 	}
-	giveVote struct{ epoch int64 }
-	mfStart  struct{ from int }
-	mfOffset struct{ offset int64 }
+	voteReply struct{ epoch int64 }
+	mfStart   struct{ from int }
+	mfOffset  struct{ offset int64 }
 )
 
 func (c *Cluster) sharded() bool { return c.topology.Kind == cluster.Sharded }
 
-// number is the place of the node among all, from 0.
-func (n *node) place() int { return n.index }
-
 // newBus is what nodes.conf says when the cluster was made.
 func (n *node) newBus() *bus {
 	c := n.cluster
-	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.place() + 1),
+	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.index + 1),
 		timeout: int64(n.number("cluster-node-timeout"))}
 	for i := range c.topology.MasterCount() {
 		b.owner = append(b.owner, i)
@@ -127,8 +124,8 @@ func (n *node) join() {
 		if other == n {
 			continue
 		}
-		p := &peer{node: other, pongAt: now, reports: map[int]int64{}, master: -1, config: int64(other.place() + 1)}
-		if head := n.cluster.topology.MasterOf(other.place() + 1); head > 0 {
+		p := &peer{node: other, pongAt: now, reports: map[int]int64{}, master: -1, config: int64(other.index + 1)}
+		if head := n.cluster.topology.MasterOf(other.index + 1); head > 0 {
 			p.master = head - 1
 		}
 		b.peers = append(b.peers, p)
@@ -138,9 +135,9 @@ func (n *node) join() {
 
 func (n *node) ms() int64 { return n.world.now()/int64(time.Millisecond) + 1 }
 
-func (n *node) peer(place int) *peer {
+func (n *node) peer(index int) *peer {
 	for _, p := range n.bus.peers {
-		if p.node.place() == place {
+		if p.node.index == index {
 			return p
 		}
 	}
@@ -151,7 +148,7 @@ func (n *node) peer(place int) *peer {
 func (n *node) owned() []int {
 	var list []int
 	for shard, owner := range n.bus.owner {
-		if owner == n.place() {
+		if owner == n.index {
 			list = append(list, shard)
 		}
 	}
@@ -159,7 +156,7 @@ func (n *node) owned() []int {
 }
 
 // masterPlace is the number of the node's master; -1: it is one.
-func (n *node) masterPlace() int {
+func (n *node) masterIndex() int {
 	if n.repl.master == "" {
 		return -1
 	}
@@ -168,17 +165,17 @@ func (n *node) masterPlace() int {
 
 func (n *node) header() header {
 	b := n.bus
-	h := header{from: n.place(), master: n.masterPlace(), epoch: b.epoch, config: b.config, offset: n.repl.offset,
+	h := header{from: n.index, master: n.masterIndex(), epoch: b.epoch, config: b.config, offset: n.repl.offset,
 		shards: n.owned()}
 	if m := n.peer(h.master); m != nil { // a replica speaks with the epoch of its master
 		h.config = m.config
 	}
 	for _, p := range b.peers {
 		if p.pfail {
-			h.pfail = append(h.pfail, p.node.place())
+			h.pfail = append(h.pfail, p.node.index)
 		}
 		if p.fail {
-			h.fail = append(h.fail, p.node.place())
+			h.fail = append(h.fail, p.node.index)
 		}
 	}
 	return h
@@ -221,7 +218,7 @@ func (n *node) ping(p *peer) {
 	if p.pingAt == 0 {
 		p.pingAt = n.ms()
 	}
-	p.wire.say(busPing{n.header()})
+	p.wire.send(busPing{n.header()})
 }
 
 // countReports calls p failed when a majority of masters says so.
@@ -230,7 +227,7 @@ func (n *node) countReports(p *peer) {
 		return
 	}
 	count := 0
-	if n.masterPlace() < 0 && len(n.owned()) > 0 {
+	if n.masterIndex() < 0 && len(n.owned()) > 0 {
 		count = 1
 	}
 	for who, at := range p.reports { // a count: order does not matter
@@ -243,7 +240,7 @@ func (n *node) countReports(p *peer) {
 	}
 	n.failed(p)
 	for _, other := range n.bus.peers {
-		other.say(busFail{p.node.place()})
+		other.send(busFail{p.node.index})
 	}
 }
 
@@ -255,9 +252,9 @@ func (n *node) failed(p *peer) {
 }
 
 // votes says whether a node has a vote: a master with slots.
-func (n *node) votes(place int) bool {
+func (n *node) votes(index int) bool {
 	for _, owner := range n.bus.owner {
-		if owner == place {
+		if owner == index {
 			return true
 		}
 	}
@@ -280,7 +277,7 @@ func (n *node) quorum() int { return n.voters()/2 + 1 }
 // updateState decides whether the node serves (clusterUpdateState).
 func (n *node) updateState() {
 	b, now := n.bus, n.ms()
-	master := n.masterPlace() < 0
+	master := n.masterIndex() < 0
 	if master && !b.ok && now-b.started < writableDelay && n.life > 1 {
 		return
 	}
@@ -367,7 +364,7 @@ func (n *node) routed(keys [][]byte) string {
 		return "CLUSTERDOWN The cluster is down"
 	}
 	owner := n.bus.owner[n.cluster.shardOf(slot)]
-	if owner == n.place() {
+	if owner == n.index {
 		return ""
 	}
 	return "MOVED " + strconv.Itoa(slot) + " " + n.cluster.nodes[owner].addr

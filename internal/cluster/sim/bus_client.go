@@ -38,7 +38,7 @@ func (n *node) cmdCluster(c *engine.Conn, args [][]byte) {
 func (n *node) group(shard int) (master *node, replicas []*node) {
 	owner := n.bus.owner[shard]
 	for i, other := range n.cluster.nodes {
-		of := n.masterPlace()
+		of := n.masterIndex()
 		if p := n.peer(i); p != nil {
 			of = p.master
 			if p.fail {
@@ -95,7 +95,7 @@ func (n *node) writeShardNode(c *engine.Conn, o *node, master bool) {
 	if master {
 		role = "master"
 	}
-	if p := n.peer(o.place()); p != nil {
+	if p := n.peer(o.index); p != nil {
 		offset = p.offset
 		if p.fail {
 			health = "fail"
@@ -116,7 +116,7 @@ func (n *node) cmdClusterNodes(c *engine.Conn) {
 	var b strings.Builder
 	for i, o := range n.cluster.nodes {
 		host, port := split(o.addr)
-		p, of, config := n.peer(i), n.masterPlace(), n.bus.config
+		p, of, config := n.peer(i), n.masterIndex(), n.bus.config
 		flags, link, pingAt, pongAt := "myself,", "connected", int64(0), int64(0)
 		if p != nil {
 			flags, of, config, pingAt, pongAt = "", p.master, p.config, p.pingAt, p.pongAt
@@ -193,7 +193,7 @@ func (c *Cluster) unjoined() string {
 		}
 		for _, p := range n.bus.peers {
 			if p.wire == nil || !p.wire.up || p.pongAt == n.bus.started || p.fail || p.pfail {
-				return n.name + " has not met n" + strconv.Itoa(p.node.place()+1)
+				return n.name + " has not met n" + strconv.Itoa(p.node.index+1)
 			}
 		}
 	}

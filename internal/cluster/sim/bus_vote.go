@@ -21,11 +21,11 @@ func (n *node) dialPeer(p *peer) {
 	w.conn = n.world.connect(n.name, h, w, slot, n.repl.dials)
 }
 
-func (w *busWire) say(msg any) { w.conn.send(forward, segment{msg: msg, size: headerSize}) }
+func (w *busWire) send(msg any) { w.conn.send(forward, segment{msg: msg, size: headerSize}) }
 
-func (p *peer) say(msg any) {
+func (p *peer) send(msg any) {
 	if p.wire != nil && p.wire.up {
-		p.wire.say(msg)
+		p.wire.send(msg)
 	}
 }
 
@@ -48,7 +48,7 @@ func (w *busWire) receive(s segment) {
 		p.pongAt, p.pingAt = n.ms(), 0
 		n.alive(p)
 		n.gossip(m.header)
-	case giveVote:
+	case voteReply:
 		n.gotVote(m.epoch)
 	case mfOffset:
 		n.bus.manual.target = m.offset
@@ -73,7 +73,7 @@ func (w *busWire) close() {
 // alive: p has answered.
 func (n *node) alive(p *peer) {
 	p.pfail = false
-	if p.fail && (!n.votes(p.node.place()) || n.ms()-p.failAt > n.bus.timeout*2) {
+	if p.fail && (!n.votes(p.node.index) || n.ms()-p.failAt > n.bus.timeout*2) {
 		p.fail = false
 	}
 	n.updateState()
@@ -84,11 +84,11 @@ func (n *node) fromBus(s *session, msg any) bool {
 	if n.bus == nil {
 		return false
 	}
-	say := func(msg any) { s.conn.send(back, segment{msg: msg, size: headerSize}) }
+	reply := func(msg any) { s.conn.send(back, segment{msg: msg, size: headerSize}) }
 	switch m := msg.(type) {
 	case busPing:
 		n.gossip(m.header)
-		say(busPong{n.header()})
+		reply(busPong{n.header()})
 	case busPong: // told without having been asked, by one who has taken over
 		n.gossip(m.header)
 	case busFail:
@@ -97,15 +97,15 @@ func (n *node) fromBus(s *session, msg any) bool {
 		}
 	case busUpdate:
 		n.claim(m.owner, []int{m.shard}, m.config, false)
-	case askVote:
+	case voteRequest:
 		if n.grants(m) {
 			n.bus.lastVote = m.epoch
 			n.peer(m.master).votedAt = n.ms()
-			say(giveVote{m.epoch})
+			reply(voteReply{m.epoch})
 		}
 	case mfStart:
 		n.bus.manual.until = n.ms() + manualTimeout
-		say(mfOffset{n.repl.offset})
+		reply(mfOffset{n.repl.offset})
 	default:
 		return false
 	}
@@ -126,7 +126,7 @@ func (n *node) gossip(h header) {
 		return
 	}
 	for _, q := range b.peers {
-		says := among(q.node.place(), h.pfail) || among(q.node.place(), h.fail)
+		says := among(q.node.index, h.pfail) || among(q.node.index, h.fail)
 		switch {
 		case says:
 			q.reports[h.from] = n.ms()
@@ -148,8 +148,8 @@ func among(x int, list []int) bool {
 
 // claim: owner says, or is said, to own shards since an epoch. The newest epoch
 // wins; who claims with an older one is told (clusterUpdateSlotsConfigWith).
-func (n *node) claim(owner int, shards []int, config int64, tell bool) {
-	b, me := n.bus, n.place()
+func (n *node) claim(owner int, shards []int, config int64, sendUpdate bool) {
+	b, me := n.bus, n.index
 	if owner == me {
 		return
 	}
@@ -160,13 +160,13 @@ func (n *node) claim(owner int, shards []int, config int64, tell bool) {
 			b.ownerAt[s] = max(b.ownerAt[s], config)
 			continue
 		case b.ownerAt[s] >= config:
-			if p := n.peer(owner); tell && p != nil {
-				p.say(busUpdate{shard: s, owner: was, config: b.ownerAt[s]})
+			if p := n.peer(owner); sendUpdate && p != nil {
+				p.send(busUpdate{shard: s, owner: was, config: b.ownerAt[s]})
 			}
 			continue
 		}
 		b.owner[s], b.ownerAt[s] = owner, config
-		if was == me && len(n.owned()) == 0 || was == n.masterPlace() && was >= 0 {
+		if was == me && len(n.owned()) == 0 || was == n.masterIndex() && was >= 0 {
 			n.follow(n.cluster.nodes[owner].addr)
 			n.repl.saved = n.repl.master
 			n.endManual()
@@ -177,11 +177,11 @@ func (n *node) claim(owner int, shards []int, config int64, tell bool) {
 }
 
 // grants says whether this node votes for a replica (clusterSendFailoverAuthIfNeeded).
-func (n *node) grants(m askVote) bool {
+func (n *node) grants(m voteRequest) bool {
 	b := n.bus
 	b.epoch = max(b.epoch, m.epoch)
 	master := n.peer(m.master)
-	if n.masterPlace() >= 0 || len(n.owned()) == 0 || m.epoch < b.epoch || b.lastVote >= b.epoch || master == nil {
+	if n.masterIndex() >= 0 || len(n.owned()) == 0 || m.epoch < b.epoch || b.lastVote >= b.epoch || master == nil {
 		return false
 	}
 	if !master.fail && !m.force || master.votedAt != 0 && n.ms()-master.votedAt < n.bus.timeout*2 {
@@ -194,9 +194,9 @@ func (n *node) grants(m askVote) bool {
 // (clusterHandleSlaveFailover).
 func (n *node) electionCron() {
 	b, e, now := n.bus, &n.bus.election, n.ms()
-	m := n.peer(n.masterPlace())
+	m := n.peer(n.masterIndex())
 	manual := b.manual.until != 0 && b.manual.target >= 0 && n.repl.offset >= b.manual.target
-	if m == nil || !n.votes(m.node.place()) || !m.fail && !manual {
+	if m == nil || !n.votes(m.node.index) || !m.fail && !manual {
 		return
 	}
 	limit := max(n.bus.timeout*2, 2000)
@@ -207,8 +207,8 @@ func (n *node) electionCron() {
 			e.at, e.force = now, true
 		}
 		for _, p := range b.peers { // its other replicas learn how far this one has come
-			if p.master == m.node.place() {
-				p.say(busPong{n.header()})
+			if p.master == m.node.index {
+				p.send(busPong{n.header()})
 			}
 		}
 	case !e.asked && manual && !e.force:
@@ -219,10 +219,10 @@ func (n *node) electionCron() {
 	}
 	b.epoch++
 	e.asked, e.epoch = true, b.epoch
-	shard := n.shardOfMaster(m.node.place())
+	shard := n.shardOfMaster(m.node.index)
 	h := n.header()
 	for _, p := range b.peers {
-		p.say(askVote{header: h, shard: shard, was: b.ownerAt[shard], force: e.force})
+		p.send(voteRequest{header: h, shard: shard, was: b.ownerAt[shard], force: e.force})
 	}
 }
 
@@ -230,16 +230,16 @@ func (n *node) electionCron() {
 func (n *node) rank(m *peer) int64 {
 	count := int64(0)
 	for _, p := range n.bus.peers {
-		if p.master == m.node.place() && p.offset > n.repl.offset {
+		if p.master == m.node.index && p.offset > n.repl.offset {
 			count++
 		}
 	}
 	return count
 }
 
-func (n *node) shardOfMaster(place int) int {
+func (n *node) shardOfMaster(index int) int {
 	for s, owner := range n.bus.owner {
-		if owner == place {
+		if owner == index {
 			return s
 		}
 	}
@@ -248,7 +248,7 @@ func (n *node) shardOfMaster(place int) int {
 
 func (n *node) gotVote(epoch int64) {
 	e := &n.bus.election
-	if !e.asked || epoch != e.epoch || n.masterPlace() < 0 {
+	if !e.asked || epoch != e.epoch || n.masterIndex() < 0 {
 		return
 	}
 	if e.votes++; e.votes >= n.quorum() {
@@ -258,11 +258,11 @@ func (n *node) gotVote(epoch int64) {
 
 // takeOver makes the replica the owner of what its master had.
 func (n *node) takeOver(epoch int64) {
-	b, old := n.bus, n.masterPlace()
+	b, old := n.bus, n.masterIndex()
 	b.config = epoch
 	for s, owner := range b.owner {
 		if owner == old {
-			b.owner[s], b.ownerAt[s] = n.place(), epoch
+			b.owner[s], b.ownerAt[s] = n.index, epoch
 		}
 	}
 	n.follow("")
@@ -271,7 +271,7 @@ func (n *node) takeOver(epoch int64) {
 	n.endManual()
 	n.updateState()
 	for _, p := range b.peers {
-		p.say(busPong{n.header()})
+		p.send(busPong{n.header()})
 	}
 	n.done()
 }
@@ -292,7 +292,7 @@ func (n *node) endManual() {
 
 // manualFailover is CLUSTER FAILOVER at a replica; it answers the error.
 func (n *node) manualFailover(how string) string {
-	m := n.peer(n.masterPlace())
+	m := n.peer(n.masterIndex())
 	switch {
 	case m == nil:
 		return "ERR You should send CLUSTER FAILOVER to a replica"
@@ -306,21 +306,21 @@ func (n *node) manualFailover(how string) string {
 	case "TAKEOVER":
 		n.bus.epoch++
 		epoch := n.bus.epoch
-		n.then = append(n.then, func() { n.takeOver(epoch) })
+		n.afterCommands = append(n.afterCommands, func() { n.takeOver(epoch) })
 	case "FORCE":
 		mf.target = 0
 		n.after(int64(time.Millisecond), n.electionCron)
 	default:
-		m.say(mfStart{n.place()})
-		n.hurry()
+		m.send(mfStart{n.index})
+		n.pollManualFailover()
 	}
 	return ""
 }
 
 // hurry looks often whether a manual failover may go on.
-func (n *node) hurry() {
-	if n.bus.manual.until != 0 && n.masterPlace() >= 0 {
+func (n *node) pollManualFailover() {
+	if n.bus.manual.until != 0 && n.masterIndex() >= 0 {
 		n.electionCron()
-		n.after(int64(time.Millisecond), n.hurry)
+		n.after(int64(time.Millisecond), n.pollManualFailover)
 	}
 }

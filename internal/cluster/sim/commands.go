@@ -21,7 +21,7 @@ func (n *node) engineConfig() engine.Config {
 	}
 	return engine.Config{
 		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: Version, Port: 6379,
-		Guard: n.guard, Propagate: n.wrote, Info: n.info,
+		Guard: n.guard, Propagate: n.propagate, Info: n.info,
 		Extra: extra, Cluster: n.bus != nil,
 	}
 }
@@ -47,7 +47,7 @@ func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	if n.repl.master != "" {
 		return "READONLY You can't write against a read only replica."
 	}
-	if least := n.least; least > 0 && n.good() < least {
+	if least := n.minReplicas; least > 0 && n.goodReplicas() < least {
 		return "NOREPLICAS Not enough good replicas to write."
 	}
 	return ""
@@ -228,12 +228,12 @@ func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
 		n.after(replCron, n.replicationCron)
 	}
 	c.WriteStatus("OK")
-	n.then = append(n.then, func() { n.follow(addr) })
+	n.afterCommands = append(n.afterCommands, func() { n.follow(addr) })
 }
 
 // cmdRewrite is CONFIG REWRITE: the role it has now is the one that it starts with.
 func (n *node) cmdRewrite(c *engine.Conn, _ [][]byte) {
-	n.then = append(n.then, func() { n.repl.saved = n.repl.master })
+	n.afterCommands = append(n.afterCommands, func() { n.repl.saved = n.repl.master })
 	c.WriteStatus("OK")
 }
 
@@ -270,8 +270,8 @@ func (n *node) info(section string) string {
 		line("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%d,state=online,offset=%d,lag=%d",
 			host, port, a.offset, (n.world.now()-a.heard)/int64(time.Second)))
 	}
-	if r.master == "" && n.least > 0 {
-		line("min_slaves_good_slaves", n.good())
+	if r.master == "" && n.minReplicas > 0 {
+		line("min_slaves_good_slaves", n.goodReplicas())
 	}
 	replid2, second := r.replid2, r.offset2
 	if replid2 == "" {

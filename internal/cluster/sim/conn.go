@@ -20,7 +20,7 @@ type conn struct {
 	ends  [2]end // the dialler's and the server's
 
 	source string // address of the dialler, as the server sees it
-	over   bool
+	closed bool
 }
 
 // end is who sends and receives at one end of a connection.
@@ -65,9 +65,9 @@ type flow struct {
 	queue []segment
 	lost  bool // a part was dropped: what follows would be nonsense
 
-	messages pubsub.Filter // of what a server sends
-	dice     *rand.Rand    // of the rule with seed diced
-	diced    uint64
+	messages   pubsub.Filter // of what a server sends
+	jitterRand *rand.Rand    // of the rule with seed diced
+	jitterSeed uint64
 }
 
 // rank orders the events of one instant.
@@ -80,7 +80,7 @@ func (f *flow) rank() int64 { return rank(f.slot, f.dir) + int64(f.conn.k) }
 func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
 	c := &conn{world: w, k: k, from: h.caller(name), to: h}
 	c.id = mix(mix(nameHash(name), nameHash(h.name)), uint64(k))
-	c.ends = [2]end{near, door{c}}
+	c.ends = [2]end{near, acceptingEnd{c}}
 	for d := range c.flows {
 		c.flows[d] = flow{conn: c, gate: &c.from.directions[d], dir: d, slot: slot, rng: w.stream(c.id, uint64(d))}
 	}
@@ -94,7 +94,7 @@ func (c *conn) send(d int, s segment) { c.sendAfter(d, s, 0) }
 
 // sendAfter is send of what leaves wait nanoseconds from now.
 func (c *conn) sendAfter(d int, s segment, wait int64) {
-	if c.over {
+	if c.closed {
 		return
 	}
 	f := &c.flows[d]
@@ -113,7 +113,7 @@ func (c *conn) sendAfter(d int, s segment, wait int64) {
 // fire has the first segment arrive, if it may.
 func (f *flow) fire() {
 	c, w := f.conn, f.conn.world
-	if c.over || len(f.queue) == 0 {
+	if c.closed || len(f.queue) == 0 {
 		return
 	}
 	now := w.now()
@@ -157,7 +157,7 @@ func (f *flow) fire() {
 }
 
 // hurry has everything that a slow line still has arrive at once, in order.
-func (f *flow) hurry() {
+func (f *flow) arriveNow() {
 	w := f.conn.world
 	if len(f.queue) == 0 || f.queue[0].due <= w.now() {
 		return
@@ -202,9 +202,9 @@ func (f *flow) lose() {
 }
 
 // again: what was held arrives a latency after it may pass.
-func (f *flow) again() {
+func (f *flow) retry() {
 	c, w := f.conn, f.conn.world
-	if c.over || len(f.queue) == 0 {
+	if c.closed || len(f.queue) == 0 {
 		return
 	}
 	at := w.slots.snap(max(w.now()+1+w.latency.draw(f.rng), f.queue[0].due), f.slot)
@@ -238,10 +238,10 @@ func (c *conn) deliver(d int, s segment) {
 
 // end forgets the connection: nothing arrives any more.
 func (c *conn) end() {
-	if c.over {
+	if c.closed {
 		return
 	}
-	c.over = true
+	c.closed = true
 	c.from.forget(c)
 	for d := range c.flows {
 		c.flows[d].queue = nil
@@ -250,42 +250,42 @@ func (c *conn) end() {
 
 // reset ends the connection in the middle: both ends learn of it, each when it can.
 func (c *conn) reset() {
-	if c.over {
+	if c.closed {
 		return
 	}
 	c.end()
 	for i, e := range c.ends {
-		n := &news{conn: c, to: e, dir: 1 - i, err: syscall.ECONNRESET}
-		n.again()
+		n := &resetNotice{conn: c, to: e, dir: 1 - i, err: syscall.ECONNRESET}
+		n.retry()
 	}
 }
 
 // die is the end of one end of the connection: d is the direction in which it
 // sends. What it has sent still arrives, then the reset; what arrives there is lost.
 func (c *conn) die(d int) {
-	if c.over {
+	if c.closed {
 		return
 	}
-	c.ends[d] = grave{}
+	c.ends[d] = closedEnd{}
 	c.send(d, segment{kind: reset})
 }
 
 // grave is an end that is no more.
-type grave struct{}
+type closedEnd struct{}
 
-func (grave) ready() (*waiters, int64) { return nil, 0 }
-func (grave) receive(segment)          {}
-func (grave) broken(error)             {}
+func (closedEnd) ready() (*waiters, int64) { return nil, 0 }
+func (closedEnd) receive(segment)          {}
+func (closedEnd) broken(error)             {}
 
 // news is the end of a connection on its way to one of its ends.
-type news struct {
+type resetNotice struct {
 	conn *conn
 	to   end
 	dir  int
 	err  error
 }
 
-func (n *news) fire() {
+func (n *resetNotice) fire() {
 	if wait, until := n.to.ready(); wait != nil {
 		*wait = append(*wait, n)
 		return
@@ -296,19 +296,19 @@ func (n *news) fire() {
 	n.to.broken(n.err)
 }
 
-func (n *news) again() { n.at(n.conn.world.now() + 1) }
+func (n *resetNotice) retry() { n.at(n.conn.world.now() + 1) }
 
-func (n *news) at(instant int64) {
+func (n *resetNotice) at(instant int64) {
 	w, f := n.conn.world, &n.conn.flows[n.dir]
 	w.at(w.slots.snap(instant, f.slot), f.rank(), n)
 }
 
 // door is the server's end of a connection that is not yet made.
-type door struct{ conn *conn }
+type acceptingEnd struct{ conn *conn }
 
-func (door) ready() (*waiters, int64) { return nil, 0 }
+func (acceptingEnd) ready() (*waiters, int64) { return nil, 0 }
 
-func (d door) receive(s segment) {
+func (d acceptingEnd) receive(s segment) {
 	c := d.conn
 	switch {
 	case s.kind != open:
@@ -320,4 +320,4 @@ func (d door) receive(s segment) {
 	}
 }
 
-func (door) broken(error) {}
+func (acceptingEnd) broken(error) {}

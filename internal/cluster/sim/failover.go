@@ -21,19 +21,19 @@ import (
 const MasterAddr = "10.3.0.1:6379"
 
 // askWait is how long Sentinels may take to say who is master.
-const askWait = 2 * time.Second
+const queryTimeout = 2 * time.Second
 
 // follower is what an actor keeps in order to follow the master.
-type follower struct {
-	made    []*socket // connections to who was master
-	ear     *ear      // nil: not subscribed, or never asked
-	tried   int
-	waiting bool // for the next try
+type masterFollower struct {
+	made         []*socket           // connections to who was master
+	subscription *masterSubscription // nil: not subscribed, or never asked
+	tried        int
+	waiting      bool // for the next try
 }
 
 // dialMaster is Dial of MasterAddr. The world is locked.
 func (a *Actor) dialMaster(ctx context.Context, network string) (net.Conn, error) {
-	addr, err := a.askMaster(ctx)
+	addr, err := a.queryMaster(ctx)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: text(MasterAddr), Err: err}
 	}
@@ -43,8 +43,8 @@ func (a *Actor) dialMaster(ctx context.Context, network string) (net.Conn, error
 	}
 	f := &a.follower
 	f.made = append(f.made, s)
-	if f.ear == nil && !f.waiting {
-		a.listen()
+	if f.subscription == nil && !f.waiting {
+		a.subscribeSwitchMaster()
 	}
 	return s, nil
 }
@@ -52,11 +52,11 @@ func (a *Actor) dialMaster(ctx context.Context, network string) (net.Conn, error
 var errNoSentinel = errors.New("no Sentinel says who is master")
 
 // askMaster asks all Sentinels at once; the first answer counts.
-func (a *Actor) askMaster(ctx context.Context) (string, error) {
+func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	w := a.world
-	ctx, cancel := context.WithTimeout(ctx, askWait)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	q := &question{actor: a, changed: sync.NewCond(&w.mu), left: len(a.cluster.sentinels)}
+	q := &masterQuery{actor: a, changed: sync.NewCond(&w.mu), left: len(a.cluster.sentinels)}
 	var conns []*conn
 	for _, s := range a.cluster.sentinels {
 		conns = append(conns, a.connect(&s.host, q))
@@ -99,14 +99,14 @@ func command(words ...string) segment {
 }
 
 // question is the client's end of connections that ask who is master.
-type question struct {
+type masterQuery struct {
 	actor   *Actor
 	changed *sync.Cond
 	left    int
 	addr    string
 }
 
-func (q *question) wakeAfter(ctx context.Context) func() bool {
+func (q *masterQuery) wakeAfter(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() {
 		q.changed.L.Lock()
 		defer q.changed.L.Unlock()
@@ -114,9 +114,9 @@ func (q *question) wakeAfter(ctx context.Context) func() bool {
 	})
 }
 
-func (q *question) ready() (*waiters, int64) { return q.actor.ready() }
+func (q *masterQuery) ready() (*waiters, int64) { return q.actor.ready() }
 
-func (q *question) receive(seg segment) {
+func (q *masterQuery) receive(seg segment) {
 	if reply, _, err := resp.Parse(seg.data); err == nil && seg.kind == payload {
 		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
 			q.addr = words[0].(string) + ":" + words[1].(string)
@@ -125,36 +125,36 @@ func (q *question) receive(seg segment) {
 	}
 }
 
-func (q *question) broken(error) {
+func (q *masterQuery) broken(error) {
 	q.left--
 	q.actor.world.wake(q.changed)
 }
 
 // ear is the client's end of a subscription at a Sentinel. It needs no
 // goroutine: it hears when a message arrives.
-type ear struct {
+type masterSubscription struct {
 	actor *Actor
 	conn  *conn
 	buf   []byte
 }
 
 // listenAgain is how long it takes until another Sentinel is tried.
-const listenAgain = int64(100 * time.Millisecond)
+const resubscribeDelay = int64(100 * time.Millisecond)
 
 // listen subscribes at the next Sentinel in turn.
-func (a *Actor) listen() {
+func (a *Actor) subscribeSwitchMaster() {
 	f := &a.follower
 	f.waiting = false
 	s := a.cluster.sentinels[f.tried%len(a.cluster.sentinels)]
 	f.tried++
-	f.ear = &ear{actor: a}
-	f.ear.conn = a.connect(&s.host, f.ear)
-	f.ear.conn.send(forward, command("SUBSCRIBE", "+switch-master"))
+	f.subscription = &masterSubscription{actor: a}
+	f.subscription.conn = a.connect(&s.host, f.subscription)
+	f.subscription.conn.send(forward, command("SUBSCRIBE", "+switch-master"))
 }
 
-func (e *ear) ready() (*waiters, int64) { return e.actor.ready() }
+func (e *masterSubscription) ready() (*waiters, int64) { return e.actor.ready() }
 
-func (e *ear) receive(seg segment) {
+func (e *masterSubscription) receive(seg segment) {
 	e.buf = append(e.buf, seg.data...)
 	for len(e.buf) > 0 {
 		reply, rest, err := resp.Parse(e.buf)
@@ -171,7 +171,7 @@ func (e *ear) receive(seg segment) {
 
 // switched closes the connections to those who are not master any more; the
 // text is "name oldip oldport newip newport".
-func (e *ear) switched(text string) {
+func (e *masterSubscription) switched(text string) {
 	words := strings.Fields(text)
 	if len(words) != 5 || words[0] != MasterName {
 		return
@@ -191,17 +191,17 @@ func (e *ear) switched(text string) {
 	f.made = kept
 }
 
-func (e *ear) broken(error) {
+func (e *masterSubscription) broken(error) {
 	a := e.actor
 	f := &a.follower
-	if f.ear != e {
+	if f.subscription != e {
 		return
 	}
-	f.ear, f.waiting = nil, true
+	f.subscription, f.waiting = nil, true
 	w := a.world
-	w.at(w.slots.snap(w.now()+listenAgain, a.slot), rank(a.slot, back), call(func() {
+	w.at(w.slots.snap(w.now()+resubscribeDelay, a.slot), rank(a.slot, back), call(func() {
 		if f.waiting {
-			a.listen()
+			a.subscribeSwitchMaster()
 		}
 	}))
 }

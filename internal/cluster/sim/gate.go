@@ -41,10 +41,10 @@ func (l *gateDirection) delay(f *flow, leaves, size int64) int64 {
 		wait += l.free - leaves
 	}
 	if l.rule.Jitter > 0 {
-		if f.dice == nil || f.diced != l.rule.Seed {
-			f.dice, f.diced = rand.New(rand.NewPCG(l.rule.Seed, mix(f.conn.id, uint64(f.dir)))), l.rule.Seed
+		if f.jitterRand == nil || f.jitterSeed != l.rule.Seed {
+			f.jitterRand, f.jitterSeed = rand.New(rand.NewPCG(l.rule.Seed, mix(f.conn.id, uint64(f.dir)))), l.rule.Seed
 		}
-		wait += f.dice.Int64N(int64(l.rule.Jitter) + 1)
+		wait += f.jitterRand.Int64N(int64(l.rule.Jitter) + 1)
 	}
 	return wait
 }
@@ -96,7 +96,7 @@ func (c *caller) set(d int, rule cluster.Rule) {
 			l.resets++
 			conn.reset()
 		} else if was.Delays() && !rule.Delays() {
-			conn.flows[d].hurry()
+			conn.flows[d].arriveNow()
 		}
 	}
 	if rule.Mode != cluster.Hold {
@@ -141,12 +141,12 @@ func (c *caller) forget(gone *conn) {
 type waiters []waiter
 
 // waiter goes on when again is called, at an instant of its own.
-type waiter interface{ again() }
+type waiter interface{ retry() }
 
 func (w *waiters) release() {
 	list := *w
 	*w = nil
 	for _, one := range list {
-		one.again()
+		one.retry()
 	}
 }

@@ -127,7 +127,7 @@ func (t *task) fire() {
 	}
 }
 
-func (t *task) again() { t.schedule(t.host.world.now() + 1) }
+func (t *task) retry() { t.schedule(t.host.world.now() + 1) }
 
 // ordered is all hosts in the order of their index.
 func (c *Cluster) ordered() []*host {

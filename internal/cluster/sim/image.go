@@ -22,7 +22,7 @@ func (n *node) snapshot() *image {
 			img.dbs, img.cmds = append(img.dbs, key.DB), append(img.cmds, nil)
 		}
 		last := len(img.cmds) - 1
-		img.cmds[last] = append(img.cmds[last], remake(n.harness, key)...)
+		img.cmds[last] = append(img.cmds[last], rebuildCommands(n.harness, key)...)
 	}
 	for _, cmds := range img.cmds {
 		img.size += bytes(cmds)
@@ -47,7 +47,7 @@ func argv(list ...string) [][]byte {
 }
 
 // remake is the commands that make a key anew.
-func remake(h *harness, key engine.Key) [][][]byte {
+func rebuildCommands(h *harness, key engine.Key) [][][]byte {
 	read := map[string][]string{"string": {"GET", key.Name}, "hash": {"HGETALL", key.Name},
 		"list": {"LRANGE", key.Name, "0", "-1"}, "set": {"SMEMBERS", key.Name},
 		"zset": {"ZRANGE", key.Name, "0", "-1", "WITHSCORES"}}[key.Type]
@@ -59,21 +59,21 @@ func remake(h *harness, key engine.Key) [][][]byte {
 	if len(got) != 4 {
 		return nil
 	}
-	make := []string{map[string]string{"string": "SET", "hash": "HSET", "list": "RPUSH", "set": "SADD",
+	write := []string{map[string]string{"string": "SET", "hash": "HSET", "list": "RPUSH", "set": "SADD",
 		"zset": "ZADD"}[key.Type], key.Name}
 	switch v := got[1].(type) {
 	case string:
-		make = append(make, v)
+		write = append(write, v)
 	case []any:
 		for i := range v {
 			if key.Type == "zset" {
 				i ^= 1 // score before member
 			}
 			s, _ := v[i].(string)
-			make = append(make, s)
+			write = append(write, s)
 		}
 	}
-	cmds := [][][]byte{argv(make...)}
+	cmds := [][][]byte{argv(write...)}
 	if ms, ok := got[2].(int64); ok && ms >= 0 {
 		cmds = append(cmds, argv("PEXPIREAT", key.Name, strconv.FormatInt(ms, 10)))
 	}

@@ -27,18 +27,18 @@ type node struct {
 	clock cluster.Clock
 	set   int64 // instant at which clock was set
 
-	maxLag int64 // min-replicas-max-lag
-	least  int   // min-replicas-to-write
+	maxLag      int64 // min-replicas-max-lag
+	minReplicas int   // min-replicas-to-write
 
-	dirty     []*session // with something to send
-	feeding   *session   // whose commands are being carried out
-	fedFrom   int64      // offset of replication when they began
-	waits     []*wait
-	then      []func()   // to be done after the commands
-	listeners []*session // of Sentinels: subscribed to what others greet with
-	wakeAt    int64      // instant of the next Wake that is planned; never: none
-	harness   *harness
-	bus       *bus // of a Redis Cluster; nil: the node is not in one
+	dirty         []*session // with something to send
+	feeding       *session   // whose commands are being carried out
+	fedFrom       int64      // offset of replication when they began
+	waits         []*wait
+	afterCommands []func()   // to be done after the commands
+	listeners     []*session // of Sentinels: subscribed to what others greet with
+	wakeAt        int64      // instant of the next Wake that is planned; never: none
+	harness       *harness
+	bus           *bus // of a Redis Cluster; nil: the node is not in one
 }
 
 func (c *Cluster) newNode(i int) *node {
@@ -53,7 +53,7 @@ func (c *Cluster) newNode(i int) *node {
 	}
 	n.disk = disk{on: n.options["appendonly"] == "yes", policy: n.options["appendfsync"]}
 	n.priority = n.number("replica-priority")
-	n.least = n.number("min-replicas-to-write")
+	n.minReplicas = n.number("min-replicas-to-write")
 	n.maxLag = int64(n.number("min-replicas-max-lag")) * int64(time.Second)
 	if head := c.topology.MasterOf(i + 1); head > 0 {
 		n.repl.saved = nodeAddr(head - 1)
@@ -115,7 +115,7 @@ func (n *node) start() {
 // stop ends the server: what it had in memory is gone.
 func (n *node) stop() {
 	n.disk.settle(n.world.now())
-	n.server, n.dirty, n.waits, n.then, n.listeners, n.harness = nil, nil, nil, nil, nil, nil
+	n.server, n.dirty, n.waits, n.afterCommands, n.listeners, n.harness = nil, nil, nil, nil, nil, nil
 	n.repl.up, n.repl.replicas = nil, nil
 	if n.bus != nil {
 		n.bus.peers = nil
@@ -124,9 +124,9 @@ func (n *node) stop() {
 
 // wall is the server's own clock.
 func (n *node) wall() time.Time {
-	true := time.Now()
+	now := time.Now()
 	passed := float64(n.world.now() - n.set)
-	return true.Add(n.clock.Offset + time.Duration(n.clock.Drift*passed))
+	return now.Add(n.clock.Offset + time.Duration(n.clock.Drift*passed))
 }
 
 func (n *node) setClock(k cluster.Clock) {
@@ -139,9 +139,9 @@ func (n *node) setClock(k cluster.Clock) {
 // done is called after the server has done something: it sends what there is
 // to send and sees to the server's own timers.
 func (n *node) done() {
-	for len(n.then) > 0 {
-		do := n.then[0]
-		n.then = n.then[1:]
+	for len(n.afterCommands) > 0 {
+		do := n.afterCommands[0]
+		n.afterCommands = n.afterCommands[1:]
 		do()
 	}
 	for len(n.dirty) > 0 {
@@ -215,7 +215,7 @@ func (s *session) receive(seg segment) {
 	}
 	n := s.node
 	if seg.msg != nil {
-		n.heard(s, seg.msg)
+		n.receiveMessage(s, seg.msg)
 		return
 	}
 	if s.peer == nil {
@@ -229,7 +229,7 @@ func (s *session) receive(seg segment) {
 }
 
 // heard is a message of another server.
-func (n *node) heard(s *session, msg any) {
+func (n *node) receiveMessage(s *session, msg any) {
 	switch m := msg.(type) {
 	case syncRequest, ack:
 		n.fromReplica(s, m)
@@ -256,8 +256,8 @@ func (s *session) flush() {
 		s.conn.sendAfter(back, segment{data: s.out, size: int64(len(s.out))}, max(0, s.node.busy-s.node.world.now()))
 		s.out = nil
 	}
-	if s.ended && !s.conn.over {
-		s.conn.ends[1] = grave{}
+	if s.ended && !s.conn.closed {
+		s.conn.ends[1] = closedEnd{}
 		s.conn.send(back, segment{kind: finished})
 	}
 }

@@ -73,12 +73,12 @@ func (u *upstream) receive(s segment) {
 func (u *upstream) apply(e entry) {
 	n := u.node
 	if e.cmds != nil {
-		n.disk.append(record{at: n.world.now(), db: e.db, cmds: kept(e.cmds)})
+		n.disk.append(record{at: n.world.now(), db: e.db, cmds: withoutMessages(e.cmds)})
 		n.server.Apply(e.db, e.cmds)
 		n.done()
 	}
 	n.repl.offset = e.end
-	n.pass(e)
+	n.forwardToReplicas(e)
 	if e.getack {
 		u.acknowledge()
 	}

@@ -101,11 +101,11 @@ func bytes(cmds [][][]byte) int64 {
 }
 
 // wrote is told what a command has changed.
-func (n *node) wrote(db int, cmds [][][]byte) {
+func (n *node) propagate(db int, cmds [][][]byte) {
 	if n.repl.master != "" {
 		return // a message published at a replica: nobody is told
 	}
-	n.disk.append(record{at: n.world.now(), db: db, cmds: kept(cmds)})
+	n.disk.append(record{at: n.world.now(), db: db, cmds: withoutMessages(cmds)})
 	if n.unreplicated {
 		return
 	}
@@ -113,7 +113,7 @@ func (n *node) wrote(db int, cmds [][][]byte) {
 }
 
 // kept is what of cmds belongs on a disk: all but published messages.
-func kept(cmds [][][]byte) [][][]byte {
+func withoutMessages(cmds [][][]byte) [][][]byte {
 	message := func(words [][]byte) bool {
 		return len(words) > 0 && (strings.EqualFold(string(words[0]), "publish") ||
 			strings.EqualFold(string(words[0]), "spublish"))
@@ -128,11 +128,11 @@ func kept(cmds [][][]byte) [][][]byte {
 func (n *node) feed(e entry) {
 	n.repl.offset += e.size
 	e.end = n.repl.offset
-	n.pass(e)
+	n.forwardToReplicas(e)
 }
 
 // pass keeps e and sends it on to the replicas.
-func (n *node) pass(e entry) {
+func (n *node) forwardToReplicas(e entry) {
 	r := &n.repl
 	r.backlog = append(r.backlog, e)
 	for r.kept += e.size; r.kept > backlogSize && len(r.backlog) > 1; r.backlog = r.backlog[1:] {
@@ -214,7 +214,7 @@ func (n *node) detach(a *attached) {
 }
 
 // good is how many replicas are near enough for min-replicas-to-write.
-func (n *node) good() int {
+func (n *node) goodReplicas() int {
 	count := 0
 	for _, a := range n.repl.replicas {
 		if a.online && n.world.now()-a.heard <= n.maxLag {

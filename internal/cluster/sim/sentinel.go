@@ -56,7 +56,7 @@ type sentinel struct {
 	replicas []*instance
 	others   []*instance
 
-	dirty    []*visitor
+	dirty    []*sentinelSession
 	owed     [][2]string // messages to be published
 	previous int64       // last run of the timer
 	tilt     int64       // since when; 0: not
@@ -133,7 +133,7 @@ func (s *sentinel) newID() string {
 }
 
 // know tells a Sentinel that never ran everything that is there, as its configuration file does.
-func (s *sentinel) know() {
+func (s *sentinel) initialize() {
 	s.master = s.newInstance(aMaster, s.cluster.nodes[0].addr)
 	for _, n := range s.cluster.nodes[1:] {
 		s.replicas = append(s.replicas, s.newInstance(aReplica, n.addr))
@@ -169,7 +169,7 @@ func (s *sentinel) start() {
 	s.events = s.server.Open("events", func([]byte) {})
 	s.dirty, s.owed, s.tilt = nil, nil, 0
 	if s.master == nil {
-		s.know()
+		s.initialize()
 	}
 	for _, i := range s.all() {
 		s.refresh(i)

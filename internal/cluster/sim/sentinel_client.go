@@ -251,7 +251,7 @@ func (s *sentinel) done() {
 }
 
 // caller of a Sentinel: a client, or another Sentinel.
-type visitor struct {
+type sentinelSession struct {
 	sentinel *sentinel
 	life     int
 	conn     *conn
@@ -261,25 +261,25 @@ type visitor struct {
 	ended    bool
 }
 
-func (s *sentinel) accept(c *conn) end { return &visitor{sentinel: s, life: s.life, conn: c} }
+func (s *sentinel) accept(c *conn) end { return &sentinelSession{sentinel: s, life: s.life, conn: c} }
 
-func (v *visitor) ready() (*waiters, int64) { return v.sentinel.ready() }
+func (v *sentinelSession) ready() (*waiters, int64) { return v.sentinel.ready() }
 
-func (v *visitor) alive() bool { return v.sentinel.up && v.sentinel.life == v.life }
+func (v *sentinelSession) alive() bool { return v.sentinel.up && v.sentinel.life == v.life }
 
-func (v *visitor) receive(seg segment) {
+func (v *sentinelSession) receive(seg segment) {
 	if !v.alive() {
 		return
 	}
 	s := v.sentinel
-	say := func(msg any, size int64) { v.conn.send(back, segment{msg: msg, size: size}) }
+	reply := func(msg any, size int64) { v.conn.send(back, segment{msg: msg, size: size}) }
 	switch m := seg.msg.(type) {
 	case ping:
-		say(pong{}, smallSize)
+		reply(pong{}, smallSize)
 	case hello:
-		s.greeted(m)
+		s.receiveHello(m)
 	case isDown:
-		say(s.answerIsDown(m), smallSize*2)
+		reply(s.replyIsDown(m), smallSize*2)
 	case nil:
 		if v.peer == nil {
 			v.peer = s.server.Open(v.conn.source, v.push)
@@ -289,7 +289,7 @@ func (v *visitor) receive(seg segment) {
 	s.done()
 }
 
-func (v *visitor) push(p []byte) {
+func (v *sentinelSession) push(p []byte) {
 	v.ended = v.ended || p == nil
 	v.out = append(v.out, p...)
 	if !v.dirty {
@@ -298,19 +298,19 @@ func (v *visitor) push(p []byte) {
 	}
 }
 
-func (v *visitor) flush() {
+func (v *sentinelSession) flush() {
 	v.dirty = false
 	if len(v.out) > 0 {
 		v.conn.send(back, segment{data: v.out, size: int64(len(v.out))})
 		v.out = nil
 	}
-	if v.ended && !v.conn.over {
-		v.conn.ends[1] = grave{}
+	if v.ended && !v.conn.closed {
+		v.conn.ends[1] = closedEnd{}
 		v.conn.send(back, segment{kind: finished})
 	}
 }
 
-func (v *visitor) broken(error) {
+func (v *sentinelSession) broken(error) {
 	if v.alive() && v.peer != nil {
 		v.peer.Close()
 	}

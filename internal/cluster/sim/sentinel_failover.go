@@ -18,14 +18,14 @@ func (s *sentinel) askOthers(m *instance, forced bool) {
 		if m.state > noFailover {
 			q.id = s.id
 		}
-		o.wire.say(q, smallSize*4)
+		o.wire.send(q, smallSize*4)
 	}
 }
 
 // answerIsDown answers another Sentinel, and votes.
-func (s *sentinel) answerIsDown(q isDown) gotIsDown {
+func (s *sentinel) replyIsDown(q isDown) isDownReply {
 	m := s.master
-	a := gotIsDown{down: s.tilt == 0 && q.master == m.addr && m.sdown}
+	a := isDownReply{down: s.tilt == 0 && q.master == m.addr && m.sdown}
 	if q.master == m.addr && q.id != "" {
 		a.leader, a.epoch = s.vote(q.epoch, q.id)
 	}
@@ -171,7 +171,7 @@ func (s *sentinel) advance(m *instance) {
 		s.to(sendReplicaOfNoOne, "+failover-state-send-slaveof-noone", r)
 	case sendReplicaOfNoOne:
 		if r := m.winner; r.wire != nil && r.wire.up {
-			r.wire.say(replicaOf{}, smallSize*6)
+			r.wire.send(replicaOf{}, smallSize*6)
 			s.to(waitPromotion, "+failover-state-wait-promotion", r)
 		} else if now-m.stateChange > failoverTimeout {
 			s.abort("-failover-abort-slave-timeout")
@@ -226,7 +226,7 @@ func (s *sentinel) reconfigure(m *instance) {
 		if r.reconfSent || r.reconfInProgress || r.reconfDone || r.wire == nil || !r.wire.up {
 			continue
 		}
-		s.tellToFollow(r, m.winner.addr)
+		s.sendReplicaOf(r, m.winner.addr)
 		r.reconfSent, r.reconfSentAt = true, now
 		s.event("+slave-reconf-sent", r)
 	}
@@ -248,7 +248,7 @@ func (s *sentinel) detectEnd(m *instance) {
 		s.event("+failover-end-for-timeout", m)
 		for _, r := range s.replicas {
 			if !r.promoted && !r.reconfDone && !r.reconfSent {
-				s.tellToFollow(r, m.winner.addr)
+				s.sendReplicaOf(r, m.winner.addr)
 			}
 		}
 	}

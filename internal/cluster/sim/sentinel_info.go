@@ -68,7 +68,7 @@ func (s *sentinel) unexpectedMaster(i *instance) {
 	}
 	const wait = publishPeriod * 4
 	if !i.promoted && s.sane() && s.noDownFor(i, wait) && now-i.roleAt > wait {
-		s.tellToFollow(i, m.addr)
+		s.sendReplicaOf(i, m.addr)
 		s.event("+convert-to-slave", i)
 	}
 }
@@ -78,7 +78,7 @@ func (s *sentinel) checkFollows(i *instance) {
 	m := s.master
 	if i.master != m.addr && m.state == noFailover && s.sane() && s.noDownFor(i, failoverTimeout) &&
 		s.ms()-i.confAt > failoverTimeout {
-		s.tellToFollow(i, m.addr)
+		s.sendReplicaOf(i, m.addr)
 		s.event("+fix-slave-config", i)
 	}
 }
@@ -96,9 +96,9 @@ func (s *sentinel) checkReconfigured(i *instance) {
 	}
 }
 
-func (s *sentinel) tellToFollow(i *instance, addr string) {
+func (s *sentinel) sendReplicaOf(i *instance, addr string) {
 	if i.wire != nil {
-		i.wire.say(replicaOf{addr}, smallSize*6)
+		i.wire.send(replicaOf{addr}, smallSize*6)
 	}
 }
 

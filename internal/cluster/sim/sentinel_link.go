@@ -3,12 +3,12 @@ package sim
 // What Sentinels say to servers and to each other, in place of the bytes of the
 // commands and replies of the same names.
 type (
-	ping      struct{}
-	pong      struct{}
-	askInfo   struct{}
-	gotInfo   struct{ info report }
-	subscribe struct{}
-	hello     struct {
+	ping        struct{}
+	pong        struct{}
+	infoRequest struct{}
+	infoReply   struct{ info report }
+	subscribe   struct{}
+	hello       struct {
 		from, addr, master string
 		epoch, configEpoch int64
 	}
@@ -17,7 +17,7 @@ type (
 		master, id string
 		epoch      int64
 	}
-	gotIsDown struct {
+	isDownReply struct {
 		down   bool
 		leader string
 		epoch  int64
@@ -67,10 +67,10 @@ func (s *sentinel) sendPing(i *instance) {
 	if i.actPing == 0 {
 		i.actPing = now
 	}
-	i.wire.say(ping{}, smallSize)
+	i.wire.send(ping{}, smallSize)
 }
 
-func (w *wire) say(msg any, size int64) { w.conn.send(forward, segment{msg: msg, size: size}) }
+func (w *wire) send(msg any, size int64) { w.conn.send(forward, segment{msg: msg, size: size}) }
 
 func (w *wire) ready() (*waiters, int64) { return w.sentinel.ready() }
 
@@ -86,18 +86,18 @@ func (w *wire) receive(seg segment) {
 	if seg.kind == accepted {
 		w.up = true
 		if i.kind != aSentinel {
-			w.say(subscribe{}, smallSize)
+			w.send(subscribe{}, smallSize)
 		}
 		return
 	}
 	switch m := seg.msg.(type) {
 	case pong:
 		i.lastPong, i.lastAvail, i.actPing = s.ms(), s.ms(), 0
-	case gotInfo:
+	case infoReply:
 		s.refreshInfo(i, m.info)
 	case hello:
-		s.greeted(m)
-	case gotIsDown:
+		s.receiveHello(m)
+	case isDownReply:
 		i.downReplyAt, i.saysDown = s.ms(), m.down
 		if m.leader != "" {
 			i.leader, i.leaderEpoch = m.leader, m.epoch
@@ -129,7 +129,7 @@ func (s *sentinel) talk(i *instance) {
 		every = 1000
 	}
 	if i.kind != aSentinel && (i.infoAt == 0 || now-i.infoAt > every) {
-		i.wire.say(askInfo{}, smallSize)
+		i.wire.send(infoRequest{}, smallSize)
 	}
 	period := min(s.downAfter(), pingPeriod)
 	if now-i.lastPong > period && now-i.lastPing > period/2 {
@@ -137,7 +137,7 @@ func (s *sentinel) talk(i *instance) {
 	}
 	if now-i.lastPub > publishPeriod {
 		i.lastPub = now
-		i.wire.say(s.hello(), helloSize)
+		i.wire.send(s.hello(), helloSize)
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *sentinel) helloSoon() {
 }
 
 // greeted is a hello message of another Sentinel.
-func (s *sentinel) greeted(m hello) {
+func (s *sentinel) receiveHello(m hello) {
 	if m.from == s.id {
 		return
 	}
@@ -183,12 +183,12 @@ func (s *sentinel) greeted(m hello) {
 
 // fromSentinel is a message of a Sentinel to a data server.
 func (n *node) fromSentinel(s *session, msg any) {
-	say := func(msg any, size int64) { s.conn.send(back, segment{msg: msg, size: size}) }
+	reply := func(msg any, size int64) { s.conn.send(back, segment{msg: msg, size: size}) }
 	switch m := msg.(type) {
 	case ping:
-		say(pong{}, smallSize)
-	case askInfo:
-		say(gotInfo{n.report()}, infoReplySize)
+		reply(pong{}, smallSize)
+	case infoRequest:
+		reply(infoReply{n.report()}, infoReplySize)
 	case subscribe:
 		n.listeners = append(n.listeners, s)
 	case hello:

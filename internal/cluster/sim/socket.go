@@ -32,7 +32,7 @@ type socket struct {
 
 	readBy  time.Time // zero: no end
 	writeBy time.Time
-	ring    int64 // instant of the earliest alarm that is set; never: none
+	alarmAt int64 // instant of the earliest alarm that is set; never: none
 }
 
 // Dial connects to a server of the cluster; addr is one of [client.Endpoints],
@@ -73,7 +73,7 @@ func callerOf(addr string) func() string {
 // dial connects to addr; the world is locked, but not while it waits.
 func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error) {
 	w := a.world
-	s := &socket{actor: a, changed: sync.NewCond(&w.mu), ring: never, remote: address(addr)}
+	s := &socket{actor: a, changed: sync.NewCond(&w.mu), alarmAt: never, remote: address(addr)}
 	h := a.cluster.hosts[addr]
 	if h == nil || w.closed || a.dead {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
@@ -159,7 +159,7 @@ func (s *socket) Read(b []byte) (int, error) {
 		s.actor.awaitThaw(s.slot())
 		switch {
 		case s.closed || w.closed:
-			return 0, s.misuse("read")
+			return 0, s.closedError("read")
 		case len(s.buf) > 0:
 			n := copy(b, s.buf)
 			if s.buf = s.buf[n:]; len(s.buf) == 0 {
@@ -171,8 +171,8 @@ func (s *socket) Read(b []byte) (int, error) {
 			return 0, s.failure("read", "read")
 		case len(b) == 0:
 			return 0, nil
-		case past(s.readBy):
-			return 0, s.late("read")
+		case expired(s.readBy):
+			return 0, s.deadlineError("read")
 		}
 		s.alarm(s.readBy)
 		w.wait(s.changed)
@@ -191,9 +191,9 @@ func (s *socket) Write(b []byte) (int, error) {
 	defer w.mu.Unlock()
 	switch {
 	case s.closed || w.closed:
-		return 0, s.misuse("write")
-	case past(s.writeBy):
-		return 0, s.late("write")
+		return 0, s.closedError("write")
+	case expired(s.writeBy):
+		return 0, s.deadlineError("write")
 	case s.errReturned && errors.Is(s.err, io.EOF):
 		return 0, &net.OpError{Op: "write", Net: "tcp", Source: s.local, Addr: s.remote,
 			Err: os.NewSyscallError("write", syscall.EPIPE)}
@@ -224,10 +224,10 @@ func (u *unsent) fire() {
 		a.deferred = append(a.deferred, u)
 		return
 	}
-	u.again()
+	u.retry()
 }
 
-func (u *unsent) again() { u.socket.conn.send(forward, u.segment) }
+func (u *unsent) retry() { u.socket.conn.send(forward, u.segment) }
 
 // Close ends the connection: what was sent still arrives.
 func (s *socket) Close() error {
@@ -235,7 +235,7 @@ func (s *socket) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s.closed {
-		return s.misuse("close")
+		return s.closedError("close")
 	}
 	s.shut()
 	return nil
@@ -256,10 +256,10 @@ func (s *socket) alarm(t time.Time) {
 		return
 	}
 	at := w.slots.snap(max(int64(t.Sub(w.epoch)), w.now()), s.slot())
-	if at >= s.ring {
+	if at >= s.alarmAt {
 		return
 	}
-	s.ring = at
+	s.alarmAt = at
 	w.at(at, s.rank(), s)
 }
 
@@ -273,7 +273,7 @@ func (s *socket) wake() { s.actor.world.wake(s.changed) }
 
 // fire is the alarm.
 func (s *socket) fire() {
-	s.ring = never
+	s.alarmAt = never
 	if s.closed || s.err != nil {
 		return
 	}
@@ -281,7 +281,7 @@ func (s *socket) fire() {
 		s.actor.deferred = append(s.actor.deferred, s)
 		return
 	}
-	if past(s.readBy) {
+	if expired(s.readBy) {
 		s.wake()
 		return
 	}
@@ -289,26 +289,26 @@ func (s *socket) fire() {
 }
 
 // again is an alarm that rang while the client was frozen.
-func (s *socket) again() { s.alarm(s.readBy) }
+func (s *socket) retry() { s.alarm(s.readBy) }
 
 // own is the instant of the connection's slot that follows t, if t is to come. A
 // deadline is often that of a context too: who reads would be woken in the
 // instant in which the context ends, and which of them came first would be chance.
-func (s *socket) own(t time.Time) time.Time {
-	if t.IsZero() || past(t) {
+func (s *socket) nextTurn(t time.Time) time.Time {
+	if t.IsZero() || expired(t) {
 		return t
 	}
 	w := s.actor.world
 	return w.epoch.Add(time.Duration(w.slots.snap(int64(t.Sub(w.epoch))+1, s.conn.flows[back].slot)))
 }
 
-func past(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }
+func expired(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }
 
-func (s *socket) misuse(op string) error {
+func (s *socket) closedError(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: net.ErrClosed}
 }
 
-func (s *socket) late(op string) error {
+func (s *socket) deadlineError(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.ErrDeadlineExceeded}
 }
 
@@ -329,7 +329,7 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 	w := s.actor.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.readBy = s.own(t)
+	s.readBy = s.nextTurn(t)
 	s.wake()
 	return nil
 }
@@ -339,7 +339,7 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	w := s.actor.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.writeBy = s.own(t)
+	s.writeBy = s.nextTurn(t)
 	return nil
 }
 

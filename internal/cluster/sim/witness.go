@@ -88,14 +88,14 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 	if n.paused {
 		return nil, fmt.Errorf("asking %s: it stands still: %w", node, context.DeadlineExceeded)
 	}
-	own := newHarness(n) // a connection of its own: what it waits for keeps nobody else waiting
-	replies := own.ask(words)
+	admin := newHarness(n) // a connection of its own: what it waits for keeps nobody else waiting
+	replies := admin.ask(words)
 	n.done()
 	if len(replies) == 0 {
-		replies = own.await(adminWait)
+		replies = admin.await(adminWait)
 	}
-	if own.node.up && own.life == n.life {
-		own.peer.Close()
+	if admin.node.up && admin.life == n.life {
+		admin.peer.Close()
 	}
 	if len(replies) == 0 {
 		return nil, fmt.Errorf("asking %s: no answer to %s within %v: %w", node, words[0], adminWait,

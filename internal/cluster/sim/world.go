@@ -30,7 +30,7 @@ type world struct {
 	queue    queue
 	count    uint64 // of events ever put into the queue
 	timer    *time.Timer
-	over     chan struct{} // closed by close
+	done     chan struct{} // closed by close
 	armed    int64         // instant that the timer is set to; never: it is not
 	closed   bool
 	hash     uint64
@@ -60,19 +60,19 @@ func (f call) fire() { f() }
 func newWorld(seed uint64, l slotTable, trace io.Writer, latency span) *world {
 	w := &world{epoch: time.Now(), seed: seed, slots: l, trace: trace, latency: latency, armed: never,
 		names: map[string]uint64{}, sleepers: map[*sync.Cond]uint64{}, hash: seed}
-	w.timer, w.over = time.NewTimer(time.Hour), make(chan struct{})
+	w.timer, w.done = time.NewTimer(time.Hour), make(chan struct{})
 	w.timer.Stop()
-	go w.turn()
+	go w.loop()
 	return w
 }
 
 // turn has the world go on until it is closed.
-func (w *world) turn() {
+func (w *world) loop() {
 	for {
 		select {
 		case <-w.timer.C:
 			w.pump()
-		case <-w.over:
+		case <-w.done:
 			return
 		}
 	}
@@ -153,7 +153,7 @@ func (w *world) close() {
 	w.closed = true
 	w.queue = nil
 	w.timer.Stop()
-	close(w.over)
+	close(w.done)
 	for _, c := range slices.SortedFunc(maps.Keys(w.sleepers), func(a, b *sync.Cond) int {
 		return cmp.Compare(w.sleepers[a], w.sleepers[b])
 	}) {

@@ -54,7 +54,7 @@ func (r *runner) inside() {
 		}()
 		r.f()
 		r.ended = true
-		time.Sleep(afterglow)
+		time.Sleep(exitGrace)
 	}()
 	<-done
 }
@@ -62,7 +62,7 @@ func (r *runner) inside() {
 // afterglow is the virtual time that passes when f has returned: goroutines that
 // look only now and then whether they are still wanted (go-redis', that tries to
 // connect, once a second) come to their end in it.
-const afterglow = 5 * time.Second
+const exitGrace = 5 * time.Second
 
 // outcome is the error of the run; p is what Test panicked with.
 func (r *runner) outcome(p any) error {

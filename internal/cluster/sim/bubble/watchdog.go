@@ -54,7 +54,7 @@ func (w *Watchdog) Beat(ctx context.Context) {
 // Watch looks at the heart until ctx ends, in real time: run it outside the
 // bubble. Whenever it has not beaten for limit, tell is called, and again after
 // each further limit: what was seen first may have been long work. It starts to count with the first beat.
-func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, tell func(Stall)) {
+func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, report func(Stall)) {
 	t := time.NewTicker(max(limit/4, time.Millisecond))
 	defer t.Stop()
 	last, since, patience := int64(0), time.Now(), limit
@@ -68,15 +68,15 @@ func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, tell func(Sta
 			last, since, patience = now, time.Now(), limit
 			continue
 		}
-		if still := time.Since(since); still >= patience {
-			patience = still + limit
-			tell(stall(still))
+		if stalled := time.Since(since); stalled >= patience {
+			patience = stalled + limit
+			report(stall(stalled))
 		}
 	}
 }
 
-func stall(still time.Duration) Stall {
-	s := Stall{For: still, Who: culprits(stacks())}
+func stall(stalled time.Duration) Stall {
+	s := Stall{For: stalled, Who: culprits(stacks())}
 	for _, g := range s.Who {
 		s.Busy = s.Busy || g.State == "running" || g.State == "runnable"
 	}
