@@ -191,7 +191,7 @@ func TestStalledLockIsNamed(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			for _, want := range []string{"virtual time has stood still", "slow.Acquire", wait.state, "real input or output"} {
+			for _, want := range []string{"virtual time has stalled", "slow.Acquire", wait.state, "real input or output"} {
 				if !strings.Contains(said, want) {
 					t.Errorf("the advice lacks %q:\n%s", want, said)
 				}

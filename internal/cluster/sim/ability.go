@@ -25,7 +25,7 @@ var (
 func (c *Cluster) act(ctx context.Context) {
 	a := ActorOf(ctx)
 	if a == nil {
-		a = c.Actor("nobody")
+		a = c.Actor("unnamed")
 	}
 	a.Turn()
 	c.world.mu.Lock()
@@ -56,8 +56,8 @@ func (c *Cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
 }
 
-// Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it has written
-// to its append-only file is still there when it starts again, fsynced or not.
+// Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it wrote to its append-only file survives, fsynced
+// or not.
 func (c *Cluster) Kill(ctx context.Context, node string) error {
 	h, err := c.host(node)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Cluster) Restart(ctx context.Context, node string) error {
 	c.act(ctx)
 	defer c.world.mu.Unlock()
 	if h.up {
-		return fmt.Errorf("starting %s: it runs already", node)
+		return fmt.Errorf("starting %s: it is already running", node)
 	}
 	h.start()
 	return nil
@@ -90,7 +90,7 @@ func (c *Cluster) Pause(ctx context.Context, node string) error {
 	return c.signal(ctx, "pausing", node, (*host).pause)
 }
 
-// Resume lets a paused node or Sentinel go on.
+// Resume resumes a paused node or Sentinel, as SIGCONT does.
 func (c *Cluster) Resume(ctx context.Context, node string) error {
 	return c.signal(ctx, "resuming", node, (*host).resume)
 }
@@ -109,9 +109,8 @@ func (c *Cluster) signal(ctx context.Context, doing, node string, do func(*host)
 	return nil
 }
 
-// Promote asks the Sentinels, one after the other until one accepts, for a
-// failover. In a replicated topology it does by hand what an operator does: see
-// promoteByHand.
+// Promote sends SENTINEL FAILOVER to one Sentinel after another until one accepts. In a replicated topology it
+// promotes a replica as an operator does: see promoteByHand.
 func (c *Cluster) Promote(ctx context.Context) error {
 	switch c.topology.Kind {
 	case cluster.Sentinel:
@@ -133,11 +132,11 @@ func (c *Cluster) Promote(ctx context.Context) error {
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
 	}
-	return fmt.Errorf("asking for a failover: %w", errors.Join(errs...))
+	return fmt.Errorf("requesting a failover: %w", errors.Join(errs...))
 }
 
-// SetRule sets the gates of every link that matches. From may be any client,
-// node or Sentinel, also one that has not called yet. The caller is on its lane, see [Actor.Turn].
+// SetRule sets the gates of every link that matches. From may be any client, node or Sentinel, including one that
+// has not connected yet. The caller is at an instant of its slot, see [Actor.Turn].
 func (c *Cluster) SetRule(link cluster.Link, dir cluster.Direction, rule cluster.Rule) error {
 	return c.each(link, "setting a rule for", func(h *host) {
 		for d := range 2 {
@@ -184,7 +183,7 @@ func (c *Cluster) each(link cluster.Link, doing string, do func(*host)) error {
 	return nil
 }
 
-// checkEnd says whether name is a possible end of a link.
+// checkEnd returns an error if name cannot be an end of a link.
 func (c *Cluster) checkEnd(name string) error {
 	if name == cluster.Any {
 		return nil
@@ -196,7 +195,7 @@ func (c *Cluster) checkEnd(name string) error {
 	return err
 }
 
-// SetClock has node's clock jump to k and go on from there, also while the node is down.
+// SetClock sets node's clock to k, from which it continues, also while the node is down.
 func (c *Cluster) SetClock(ctx context.Context, node string, k cluster.Clock) error {
 	n, err := c.node(node)
 	if err != nil {
@@ -208,7 +207,7 @@ func (c *Cluster) SetClock(ctx context.Context, node string, k cluster.Clock) er
 	return nil
 }
 
-// PowerOff ends the server, and what it had not fsynced is lost.
+// PowerOff kills the server and drops what it had not fsynced.
 func (c *Cluster) PowerOff(ctx context.Context, node string) error {
 	n, err := c.node(node)
 	if err != nil {
@@ -221,7 +220,7 @@ func (c *Cluster) PowerOff(ctx context.Context, node string) error {
 	return nil
 }
 
-// Wipe empties the disk of a server that does not run.
+// Wipe empties the disk of a server that is not running.
 func (c *Cluster) Wipe(ctx context.Context, node string) error {
 	n, err := c.node(node)
 	if err != nil {
@@ -230,7 +229,7 @@ func (c *Cluster) Wipe(ctx context.Context, node string) error {
 	c.act(ctx)
 	defer c.world.mu.Unlock()
 	if n.up {
-		return fmt.Errorf("wiping the disk of %s: it runs: end it first", node)
+		return fmt.Errorf("wiping the disk of %s: it is running: kill it first", node)
 	}
 	n.disk.wipe()
 	return nil

@@ -183,10 +183,10 @@ func TestAdminAndInventory(t *testing.T) {
 		}
 		w.ok(w.Pause(w.ctx, "n1"))
 		if _, err := w.Do(w.ctx, "n1", "PING"); err == nil {
-			t.Error("a server that stands still answered")
+			t.Error("a paused server replied")
 		}
 		if s := w.Sample(w.ctx, "n1", nil); s.Up {
-			t.Error("a server that stands still is up")
+			t.Error("a paused server is reported up")
 		}
 		w.ok(w.Resume(w.ctx, "n1"))
 		w.ok(w.Kill(w.ctx, "n1"))

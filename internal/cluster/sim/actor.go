@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-// Actor is somebody outside the servers: a client, or a part of the harness. It
-// has a lane of instants of its own, at which alone its goroutines should act,
-// so that the order in which Go runs the goroutines of different actors does
-// not matter. Everything that reaches an actor over a connection reaches it on
-// its lane, and sleeps of whole milliseconds stay on it. Whoever begins, or was
-// woken by another actor (a channel, a mutex), calls [Actor.Turn] first.
+// Actor is a client, or a part of the harness. It has a lane of instants of its own, at which alone its goroutines
+// should act, so that the order in which Go runs the goroutines of different actors does not matter. Everything
+// that reaches an actor over a connection reaches it on its lane, and sleeps of whole milliseconds stay on it. A
+// goroutine that starts, or that another actor woke (by a channel or a mutex), calls [Actor.Turn] first.
 //
 // Its methods may be called from several goroutines.
 type Actor struct {
@@ -27,7 +25,7 @@ type Actor struct {
 	frozen   bool
 	dead     bool
 	thawing  bool
-	deferred waiters // what reaches it when it thaws
+	deferred waiters // delivered when it thaws
 	blocked  []blockedGoroutine
 	follower masterFollower
 }
@@ -45,18 +43,16 @@ func (a *Actor) Turn() {
 	time.Sleep(time.Duration(a.world.slots.snap(now+1, a.slot) - now))
 }
 
-// Freeze stalls the actor, as a stopped process is: what it sends, dials,
-// closes or reads waits, and nothing reaches it, until Thaw. Its goroutines may
-// still run and its timers ring, but nothing of it is seen outside; so every
-// outcome is one of a process whose every goroutine was stopped before its next
-// input or output.
+// Freeze stops the actor as SIGSTOP stops a process: what it sends, dials, closes or reads waits, and nothing is
+// delivered to it, until Thaw. Its goroutines may still run and its timers fire, but nothing leaves it; so every
+// outcome is one of a process all of whose goroutines were stopped before their next input or output.
 func (a *Actor) Freeze() {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.frozen, a.thawing = true, false
 }
 
-// Thaw lets a frozen actor go on, at the next instant of its lane.
+// Thaw resumes a frozen actor, at the next instant of its lane.
 func (a *Actor) Thaw() {
 	w := a.world
 	w.mu.Lock()
@@ -68,9 +64,8 @@ func (a *Actor) Thaw() {
 	w.at(w.slots.snap(w.now()+1, a.slot), rank(a.slot, forward), call(a.thawed))
 }
 
-// Crash ends the actor as the end of its process does: its connections are
-// reset, what is on its way to it is lost, and it reaches nobody any more. Its
-// goroutines find that out.
+// Crash ends the actor as SIGKILL ends a process: its connections are reset, what is in flight to it is lost, and
+// it can no longer send or connect. Its goroutines see errors.
 func (a *Actor) Crash() {
 	w := a.world
 	w.mu.Lock()
@@ -103,15 +98,14 @@ func (a *Actor) thawed() {
 	a.releaseBlocked()
 }
 
-// stuck is a goroutine of a frozen actor that wants to go on, and the slot of
-// its turn. If all went on at once, what they have in common (a pool of
-// connections, a channel) would be had in the order in which Go runs them.
+// blockedGoroutine is a goroutine of a frozen actor that waits to resume, and the slot of its turn. If all resumed
+// at one instant, Go would choose the order in which they get what they share (a connection pool, a channel).
 type blockedGoroutine struct {
 	wake action
 	slot int
 }
 
-// melt has every goroutine that is stuck go on, each at its turn.
+// releaseBlocked resumes every blocked goroutine, each at its turn.
 func (a *Actor) releaseBlocked() {
 	w := a.world
 	for _, s := range a.blocked {
@@ -120,15 +114,15 @@ func (a *Actor) releaseBlocked() {
 	a.blocked = nil
 }
 
-// Gate returns when the actor is not frozen; at once, if it is not.
+// Gate returns when the actor is not frozen.
 func (a *Actor) AwaitThaw() {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.awaitThaw(a.slot)
 }
 
-// gate is Gate with the world locked, for a goroutine whose turns are those of
-// slot. The wait gives the lock back meanwhile.
+// gate is Gate with the world locked, for a goroutine whose turns are those of slot. The wait releases the lock
+// meanwhile.
 func (a *Actor) awaitThaw(slot int) {
 	for a.frozen && !a.world.closed {
 		cond := sync.NewCond(&a.world.mu)
@@ -137,7 +131,7 @@ func (a *Actor) awaitThaw(slot int) {
 	}
 }
 
-// ready is that of an end at the actor.
+// ready implements end.ready for the actor's ends.
 func (a *Actor) ready() (*waiters, int64) {
 	if a.frozen {
 		return &a.deferred, 0
@@ -145,8 +139,8 @@ func (a *Actor) ready() (*waiters, int64) {
 	return nil, 0
 }
 
-// Order returns when every other goroutine that can run at this instant has stopped, to one caller of the actor after
-// the other, in the order of their keys: whatever they share (a pool of connections, say) is used in the same order in
+// Order blocks until every other goroutine of this instant is blocked, then releases the actor's callers one after
+// the other, in the order of their keys: what they share (a connection pool, say) is used in the same order in
 // every run. No virtual time passes. Call it before goroutines of one client compete for something.
 func (a *Actor) Order(key func() string) {
 	w := a.world
@@ -184,8 +178,8 @@ func (o *ordered) fire() {
 // key is that of an actor in a context.
 type key struct{}
 
-// With is ctx on the lane of a: what the harness does to the cluster under that
-// context happens at instants of a.
+// With returns ctx on the lane of a: what the harness does to the cluster under that context happens at instants of
+// a.
 func With(ctx context.Context, a *Actor) context.Context { return context.WithValue(ctx, key{}, a) }
 
 // ActorOf is the actor that With put into ctx, nil if there is none.

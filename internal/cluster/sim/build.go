@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// How long a start may take, and how often it looks whether it is over, in
-// virtual time.
+// How long a start may take, and how often it is polled, in virtual time.
 const (
 	readyWait  = time.Minute
 	readyEvery = 10 * time.Millisecond
 
-	// settledMS is for how long every Sentinel has to know that the master is one: a master that dies in
-	// its first second is replaced a second later than otherwise, on real servers too.
+	// settledMS is how long every Sentinel must have seen the master in its role: a master that dies in its first
+	// second is replaced a second later than otherwise, on real servers too.
 	settledMS = 1100
 )
 
@@ -49,8 +48,7 @@ func (c *Cluster) launch(hosts []*host) {
 	}
 }
 
-// checkOptions refuses what the simulation would have to ignore and that
-// changes what a lock may rely on.
+// checkOptions refuses options that the simulation would ignore although they change what a lock may rely on.
 func (c *Cluster) checkOptions() error {
 	for name, value := range c.topology.Options {
 		switch strings.ToLower(name) {
@@ -60,18 +58,18 @@ func (c *Cluster) checkOptions() error {
 			}
 		case "save":
 			if strings.Trim(value, `"'`) != "" {
-				return fmt.Errorf("option save %q: snapshots are not simulated; take appendonly, or real servers", value)
+				return fmt.Errorf("option save %q: snapshots are not simulated; use appendonly, or real servers", value)
 			}
 		case "maxmemory":
 			if value != "0" {
-				return fmt.Errorf("option maxmemory %q: memory is not limited in a simulation; take real servers", value)
+				return fmt.Errorf("option maxmemory %q: memory is not limited in a simulation; use real servers", value)
 			}
 		}
 	}
 	return nil
 }
 
-// await polls until missing says nothing.
+// await polls until missing returns "".
 func (c *Cluster) await(ctx context.Context, missing func() string) error {
 	for end := c.world.now() + int64(readyWait); ; {
 		c.world.mu.Lock()
@@ -83,13 +81,13 @@ func (c *Cluster) await(ctx context.Context, missing func() string) error {
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: %s", ctx.Err(), what)
 		case c.world.now() > end:
-			return fmt.Errorf("it was not ready after %v: %s", readyWait, what)
+			return fmt.Errorf("not ready after %v: %s", readyWait, what)
 		}
 		time.Sleep(readyEvery) // in virtual time; stays on the lane
 	}
 }
 
-// unattached says which replica is not attached yet.
+// unattached reports a replica that is not attached yet, "" if all are.
 func (c *Cluster) unattached() string {
 	for _, n := range c.nodes {
 		if n.repl.master == "" {
@@ -109,7 +107,7 @@ func (c *Cluster) unattached() string {
 	return ""
 }
 
-// unwatched says what a Sentinel does not see yet.
+// unwatched reports what a Sentinel does not see yet, "" if they see everything.
 func (c *Cluster) unwatched() string {
 	for _, s := range c.sentinels {
 		for _, i := range s.all() {

@@ -7,19 +7,18 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// What follows, in the files bus*.go, is Redis' cluster.c (7.0): how the nodes of
-// a Redis Cluster watch each other, vote and take over. All know each other from
-// the start, and the slots of a master stay together: resharding is not simulated.
-// Times are in milliseconds of the cluster.
+// What follows, in the files bus*.go, is Redis' cluster.c (7.0): failure detection, failover auth and slot
+// ownership. All nodes know each other from the start, and the slots of a master stay together: resharding is not
+// simulated. Times are in milliseconds of the cluster.
 const (
 	slots         = 16384
 	busCron       = 100
-	writableDelay = 2000 // a master that starts waits for so long before it serves
+	writableDelay = 2000 // how long a master waits after a restart before it serves
 	maxRejoin     = 5000
 	manualTimeout = 5000
-	electionWait  = 500 // and up to as much again by chance
+	electionWait  = 500 // plus up to as much, drawn
 	rankWait      = 1000
-	headerSize    = 2256 // a message with its bitmap of slots
+	headerSize    = 2256 // with the bitmap of slots
 )
 
 // bus is a node's part in a Redis Cluster.
@@ -30,11 +29,11 @@ type bus struct {
 	id       string
 	epoch    int64 // currentEpoch
 	lastVote int64
-	config   int64 // epoch of what it owns itself
-	owner    []int // of each shard, by number of the node
+	config   int64 // configEpoch
+	owner    []int // of each shard, as index of the node
 	ownerAt  []int64
 
-	peers      []*peer // all others, in their order
+	peers      []*peer // all other nodes, by index
 	ok         bool    // cluster_state
 	started    int64
 	inMinority int64 // when it was last in a minority
@@ -45,23 +44,23 @@ type bus struct {
 
 // peer is another node as this one sees it.
 type peer struct {
-	node   *node // who it is: number, address, id; nothing else of it is looked at
+	node   *node // its index, address and id; nothing else of it is read
 	wire   *busWire
-	pingAt int64 // of the ping that was not answered yet; 0: none
+	pingAt int64 // of the PING without a PONG yet; 0: none
 	pongAt int64
 
 	pfail, fail bool
 	failAt      int64
-	reports     map[int]int64 // who else says that it fails, and when they said so
-	votedAt     int64         // when a replica of it got this node's vote
+	reports     map[int]int64 // failure reports: which node, and when
+	votedAt     int64         // when this node last voted for a replica of it
 
-	master int // number of its master; -1: it is one
+	master int // index of its master; -1: it is a master
 	config int64
 	offset int64
 }
 
 type election struct {
-	at    int64 // when to ask for votes; 0: none is planned
+	at    int64 // when to request votes; 0: none is planned
 	asked bool
 	epoch int64
 	votes int
@@ -72,7 +71,7 @@ type election struct {
 type manual struct {
 	until   int64
 	target  int64   // offset at which the replica has everything; -1: not known yet
-	writers waiters // at the master: what may not go on meanwhile
+	writers waiters // at the master: clients paused until the failover is over
 }
 
 // Messages of the bus.
@@ -93,7 +92,7 @@ type (
 	voteRequest struct {
 		header
 		shard int
-		was   int64 // epoch of the shard as the replica knows it
+		was   int64 // configEpoch of the shard as the replica knows it
 		force bool
 	}
 	voteReply struct{ epoch int64 }
@@ -103,7 +102,7 @@ type (
 
 func (c *Cluster) sharded() bool { return c.topology.Kind == cluster.Sharded }
 
-// newBus is what nodes.conf says when the cluster was made.
+// newBus is the state of nodes.conf when the cluster was created.
 func (n *node) newBus() *bus {
 	c := n.cluster
 	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.index + 1),
@@ -115,7 +114,7 @@ func (n *node) newBus() *bus {
 	return b
 }
 
-// join starts the node's part in the cluster.
+// join resets the node's view of the cluster and starts its timer.
 func (n *node) join() {
 	b, now := n.bus, n.ms()
 	b.peers, b.ok, b.started, b.inMinority = nil, false, now, 0
@@ -144,7 +143,7 @@ func (n *node) peer(index int) *peer {
 	return nil
 }
 
-// owned is the shards that the node owns, as it knows itself.
+// owned is the shards that the node owns in its own view.
 func (n *node) owned() []int {
 	var list []int
 	for shard, owner := range n.bus.owner {
@@ -155,7 +154,7 @@ func (n *node) owned() []int {
 	return list
 }
 
-// masterPlace is the number of the node's master; -1: it is one.
+// masterIndex is the index of the node's master; -1: it is a master.
 func (n *node) masterIndex() int {
 	if n.repl.master == "" {
 		return -1
@@ -167,7 +166,7 @@ func (n *node) header() header {
 	b := n.bus
 	h := header{from: n.index, master: n.masterIndex(), epoch: b.epoch, config: b.config, offset: n.repl.offset,
 		shards: n.owned()}
-	if m := n.peer(h.master); m != nil { // a replica speaks with the epoch of its master
+	if m := n.peer(h.master); m != nil { // a replica sends its master's configEpoch
 		h.config = m.config
 	}
 	for _, p := range b.peers {
@@ -192,7 +191,7 @@ func (n *node) busTimer() {
 	n.after(busCron*int64(time.Millisecond), n.busTimer)
 }
 
-// watch keeps the connection to p, pings it, and calls it failing.
+// watch keeps the connection to p, pings it, and marks it PFAIL when it is silent.
 func (n *node) watch(p *peer) {
 	now := n.ms()
 	if p.wire == nil {
@@ -221,7 +220,7 @@ func (n *node) ping(p *peer) {
 	p.wire.send(busPing{n.header()})
 }
 
-// countReports calls p failed when a majority of masters says so.
+// countReports marks p FAIL when a majority of masters reports it (markNodeAsFailingIfNeeded).
 func (n *node) countReports(p *peer) {
 	if !p.pfail || p.fail {
 		return
@@ -251,7 +250,7 @@ func (n *node) failed(p *peer) {
 	}
 }
 
-// votes says whether a node has a vote: a master with slots.
+// votes reports whether a node has a vote: it is a master with slots.
 func (n *node) votes(index int) bool {
 	for _, owner := range n.bus.owner {
 		if owner == index {
@@ -303,7 +302,7 @@ func (n *node) updateState() {
 	b.ok = ok
 }
 
-// keySlot is the slot of a key: of what is between the first braces, if there is anything.
+// keySlot is the slot of a key, or of its hash tag.
 func keySlot(key []byte) int {
 	for i, ch := range key {
 		if ch != '{' {
@@ -349,7 +348,7 @@ func (c *Cluster) bounds(shard int) (first, last int) {
 	return slots * shard / heads, slots*(shard+1)/heads - 1
 }
 
-// routed says what a node of a cluster answers instead of carrying out a command with keys.
+// routed returns the redirection or error of a command with keys that this node does not serve, "" if it does.
 func (n *node) routed(keys [][]byte) string {
 	if len(keys) == 0 {
 		return ""

@@ -34,7 +34,7 @@ func (n *node) cmdCluster(c *engine.Conn, args [][]byte) {
 	}
 }
 
-// group is a shard's master and replicas, as this node knows them.
+// group is a shard's master and replicas in this node's view.
 func (n *node) group(shard int) (master *node, replicas []*node) {
 	owner := n.bus.owner[shard]
 	for i, other := range n.cluster.nodes {
@@ -182,18 +182,18 @@ func (n *node) cmdClusterFailover(c *engine.Conn, args [][]byte) {
 	c.WriteStatus("OK")
 }
 
-// unjoined says who does not see a whole cluster yet.
+// unjoined reports a node that does not see the whole cluster yet, "" if all do.
 func (c *Cluster) unjoined() string {
 	for _, n := range c.nodes {
 		if n.bus == nil {
 			return ""
 		}
 		if !n.bus.ok {
-			return n.name + " says that the cluster is not well"
+			return n.name + " reports cluster_state:fail"
 		}
 		for _, p := range n.bus.peers {
 			if p.wire == nil || !p.wire.up || p.pongAt == n.bus.started || p.fail || p.pfail {
-				return n.name + " has not met n" + strconv.Itoa(p.node.index+1)
+				return n.name + " has no connection to n" + strconv.Itoa(p.node.index+1)
 			}
 		}
 	}

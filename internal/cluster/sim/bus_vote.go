@@ -70,7 +70,7 @@ func (w *busWire) close() {
 	w.node.dialPeer(w.peer)
 }
 
-// alive: p has answered.
+// alive handles a PONG of p.
 func (n *node) alive(p *peer) {
 	p.pfail = false
 	if p.fail && (!n.votes(p.node.index) || n.ms()-p.failAt > n.bus.timeout*2) {
@@ -79,7 +79,7 @@ func (n *node) alive(p *peer) {
 	n.updateState()
 }
 
-// fromBus is a message of another node, over its connection.
+// fromBus handles a bus message; it reports whether msg is one.
 func (n *node) fromBus(s *session, msg any) bool {
 	if n.bus == nil {
 		return false
@@ -89,7 +89,7 @@ func (n *node) fromBus(s *session, msg any) bool {
 	case busPing:
 		n.gossip(m.header)
 		reply(busPong{n.header()})
-	case busPong: // told without having been asked, by one who has taken over
+	case busPong: // sent unasked by a replica that was promoted
 		n.gossip(m.header)
 	case busFail:
 		if p := n.peer(m.who); p != nil {
@@ -112,7 +112,7 @@ func (n *node) fromBus(s *session, msg any) bool {
 	return true
 }
 
-// gossip takes note of what a node says of itself and of others.
+// gossip processes a node's header and gossip section (clusterProcessPacket, clusterProcessGossipSection).
 func (n *node) gossip(h header) {
 	b := n.bus
 	b.epoch = max(b.epoch, h.epoch)
@@ -146,8 +146,8 @@ func among(x int, list []int) bool {
 	return false
 }
 
-// claim: owner says, or is said, to own shards since an epoch. The newest epoch
-// wins; who claims with an older one is told (clusterUpdateSlotsConfigWith).
+// claim processes a claim that owner has shards since a configEpoch. The highest epoch wins; a stale claim gets an
+// UPDATE back (clusterUpdateSlotsConfigWith).
 func (n *node) claim(owner int, shards []int, config int64, sendUpdate bool) {
 	b, me := n.bus, n.index
 	if owner == me {
@@ -176,7 +176,7 @@ func (n *node) claim(owner int, shards []int, config int64, sendUpdate bool) {
 	n.updateState()
 }
 
-// grants says whether this node votes for a replica (clusterSendFailoverAuthIfNeeded).
+// grants reports whether this node votes for a replica (clusterSendFailoverAuthIfNeeded).
 func (n *node) grants(m voteRequest) bool {
 	b := n.bus
 	b.epoch = max(b.epoch, m.epoch)
@@ -190,8 +190,7 @@ func (n *node) grants(m voteRequest) bool {
 	return b.ownerAt[m.shard] <= m.was
 }
 
-// electionCron plans and holds the election of a replica whose master has failed
-// (clusterHandleSlaveFailover).
+// electionCron schedules and runs the election of a replica whose master has failed (clusterHandleSlaveFailover).
 func (n *node) electionCron() {
 	b, e, now := n.bus, &n.bus.election, n.ms()
 	m := n.peer(n.masterIndex())
@@ -206,7 +205,7 @@ func (n *node) electionCron() {
 		if manual {
 			e.at, e.force = now, true
 		}
-		for _, p := range b.peers { // its other replicas learn how far this one has come
+		for _, p := range b.peers { // the other replicas learn this one's offset
 			if p.master == m.node.index {
 				p.send(busPong{n.header()})
 			}
@@ -256,7 +255,7 @@ func (n *node) gotVote(epoch int64) {
 	}
 }
 
-// takeOver makes the replica the owner of what its master had.
+// takeOver makes the replica the owner of its master's shards (clusterFailoverReplaceYourMaster).
 func (n *node) takeOver(epoch int64) {
 	b, old := n.bus, n.masterIndex()
 	b.config = epoch
@@ -276,21 +275,21 @@ func (n *node) takeOver(epoch int64) {
 	n.done()
 }
 
-// manualCron ends a manual failover that takes too long.
+// manualCron ends a manual failover that timed out.
 func (n *node) manualCron() {
 	if m := &n.bus.manual; m.until != 0 && n.ms() > m.until {
 		n.endManual()
 	}
 }
 
-// endManual lets clients of the former master go on.
+// endManual ends a manual failover and resumes the paused clients of the former master.
 func (n *node) endManual() {
 	m := &n.bus.manual
 	m.until, m.target = 0, -1
 	m.writers.release()
 }
 
-// manualFailover is CLUSTER FAILOVER at a replica; it answers the error.
+// manualFailover is CLUSTER FAILOVER at a replica; it returns the error reply.
 func (n *node) manualFailover(how string) string {
 	m := n.peer(n.masterIndex())
 	switch {
@@ -317,7 +316,7 @@ func (n *node) manualFailover(how string) string {
 	return ""
 }
 
-// hurry looks often whether a manual failover may go on.
+// pollManualFailover checks every millisecond whether a manual failover may continue.
 func (n *node) pollManualFailover() {
 	if n.bus.manual.until != 0 && n.masterIndex() >= 0 {
 		n.electionCron()

@@ -7,11 +7,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// promoteByHand makes the replica with the most data a master, and has the
-// address under which everybody knows the master lead to it, as an operator
-// does who moves a service address: clients and the other replicas follow by
-// connecting again. The old master, if it lives, is a master still, that nobody
-// can reach under any address.
+// promoteByHand promotes the replica with the highest offset and moves the master's address to it, as an operator
+// moves a service address: clients and the other replicas reach it by reconnecting. The old master, if it runs,
+// remains a master that has no address.
 func (c *Cluster) promoteByHand(ctx context.Context) error {
 	c.act(ctx)
 	defer c.world.mu.Unlock()
@@ -22,7 +20,7 @@ func (c *Cluster) promoteByHand(ctx context.Context) error {
 		}
 	}
 	if chosen == nil {
-		return fmt.Errorf("promoting a replica by hand: %w: no replica answers", cluster.ErrDown)
+		return fmt.Errorf("promoting a replica by hand: %w: no replica is running", cluster.ErrDown)
 	}
 	chosen.follow("")
 	chosen.done()

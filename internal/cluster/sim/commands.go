@@ -10,7 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
-// engineConfig is a data server's: what the interpreter cannot know by itself.
+// engineConfig is the configuration of a data server's engine.
 func (n *node) engineConfig() engine.Config {
 	extra := map[string]engine.Command{
 		"role": n.cmdRole, "wait": n.cmdWait, "replicaof": n.cmdReplicaOf, "slaveof": n.cmdReplicaOf,
@@ -26,8 +26,7 @@ func (n *node) engineConfig() engine.Config {
 	}
 }
 
-// guard counts a client's command and refuses what the server's part in
-// replication does not allow.
+// guard counts a client's command and returns the error of one that the server's role does not allow.
 func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	if !c.Scripted() {
 		n.world.commands++
@@ -53,7 +52,7 @@ func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	return ""
 }
 
-// roleChanged tells the interpreter whether it is a replica's.
+// roleChanged passes the server's role to its engine.
 func (n *node) roleChanged() { n.server.SetReplica(n.repl.master != "") }
 
 // cmdRole is ROLE.
@@ -83,7 +82,7 @@ func (n *node) cmdRole(c *engine.Conn, _ [][]byte) {
 	}
 }
 
-// shownOffset is a replica's, which it does not know while it is not connected.
+// shownOffset is the offset in a replica's ROLE, -1 while it is not connected.
 func (n *node) shownOffset() int64 {
 	if n.linkState() != linkConnected {
 		return -1
@@ -101,14 +100,14 @@ func (n *node) online() []*attached {
 	return list
 }
 
-// wait is a client that waits for acknowledgements.
+// wait is a client blocked in WAIT.
 type wait struct {
 	conn   *engine.Conn
 	offset int64
 	need   int
 }
 
-// cmdWait is WAIT: it counts the replicas that have what this connection wrote last.
+// cmdWait is WAIT: it counts the replicas that have acknowledged the connection's last write.
 func (n *node) cmdWait(c *engine.Conn, args [][]byte) {
 	if n.repl.master != "" {
 		c.WriteError("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a " +
@@ -152,7 +151,7 @@ func (n *node) cmdWait(c *engine.Conn, args [][]byte) {
 	}
 }
 
-// keepOffset notes that what was written since the session's data came was its own.
+// keepOffset records the offset of the session's last write.
 func (n *node) keepOffset(s *session) {
 	if n.repl.offset > n.fedFrom {
 		s.wrote = n.repl.offset
@@ -179,8 +178,8 @@ func (n *node) forgetWait(gone *wait) {
 	}
 }
 
-// endWaits answers those whose replicas have acknowledged, and those that wait
-// at what is a replica now.
+// endWaits unblocks clients in WAIT whose replicas have acknowledged, and all of them at a server that became a
+// replica.
 func (n *node) endWaits() {
 	var ended []*wait
 	for _, w := range n.waits {
@@ -206,8 +205,8 @@ func (n *node) endWaits() {
 	n.done()
 }
 
-// cmdReplicaOf is REPLICAOF. What it does takes place after the command: it may
-// end other waits, which must not happen within one.
+// cmdReplicaOf is REPLICAOF. It takes effect after the command: it may unblock other clients, which is not allowed
+// within a command.
 func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
 	if len(args) != 3 {
 		c.WriteError("ERR wrong number of arguments for '" + strings.ToLower(string(args[0])) + "' command")
@@ -223,7 +222,7 @@ func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
 		c.WriteStatus("OK Already connected to specified master")
 		return
 	}
-	if n.unreplicated { // it has not kept what replicas would need, and begins to
+	if n.unreplicated { // it kept no backlog so far
 		n.unreplicated = false
 		n.after(replCron, n.replicationCron)
 	}
@@ -231,7 +230,7 @@ func (n *node) cmdReplicaOf(c *engine.Conn, args [][]byte) {
 	n.afterCommands = append(n.afterCommands, func() { n.follow(addr) })
 }
 
-// cmdRewrite is CONFIG REWRITE: the role it has now is the one that it starts with.
+// cmdRewrite is CONFIG REWRITE: the server starts with its present role next time.
 func (n *node) cmdRewrite(c *engine.Conn, _ [][]byte) {
 	n.afterCommands = append(n.afterCommands, func() { n.repl.saved = n.repl.master })
 	c.WriteStatus("OK")
@@ -239,7 +238,7 @@ func (n *node) cmdRewrite(c *engine.Conn, _ [][]byte) {
 
 func (n *node) cmdShutdown(*engine.Conn, [][]byte) { n.after(1, n.kill) }
 
-// cmdSleep is DEBUG SLEEP: the server does nothing for so many seconds.
+// cmdSleep is DEBUG SLEEP.
 func (n *node) cmdSleep(c *engine.Conn, args [][]byte) {
 	if len(args) == 3 {
 		if seconds, err := strconv.ParseFloat(string(args[2]), 64); err == nil && seconds >= 0 {
@@ -319,12 +318,12 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// split is an address of the simulation in two.
+// split splits an address of the simulation.
 func split(addr string) (host string, port int) {
 	host, text, _ := strings.Cut(addr, ":")
 	port, _ = strconv.Atoi(text)
 	return host, port
 }
 
-// hostPort is an address as Sentinel writes it.
+// hostPort is an address in the format of Sentinel's events.
 func hostPort(addr string) string { return strings.Replace(addr, ":", " ", 1) }

@@ -17,7 +17,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
 )
 
-// servers is what the story needs of a cluster, simulated or real.
+// servers is what the scripts need of a cluster, simulated or real.
 type servers interface {
 	cluster.Cluster
 	cluster.Killer
@@ -25,33 +25,32 @@ type servers interface {
 	cluster.Promoter
 }
 
-// narrator tells the same story to simulated and to real servers.
-type narrator struct {
+// recorder runs a script on simulated or real servers and records what it observes.
+type recorder struct {
 	t    *testing.T
 	c    servers
 	ctx  context.Context
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	told []string
+	log  []string
 }
 
-// storyWait bounds every step; the former master is demoted after ten seconds.
-const storyWait = 40 * time.Second
+// stepTimeout bounds every step; the former master is demoted after ten seconds.
+const stepTimeout = 40 * time.Second
 
-// until asks again and again, in the time of the cluster.
-func (n *narrator) until(what string, done func() bool) {
+// until polls done, in the time of the cluster.
+func (n *recorder) until(what string, done func() bool) {
 	n.t.Helper()
-	for end := time.Now().Add(storyWait); !done(); {
+	for end := time.Now().Add(stepTimeout); !done(); {
 		if time.Now().After(end) {
-			n.t.Errorf("%s did not come about; so far: %s", what, strings.Join(n.told, "; "))
+			n.t.Errorf("%s did not happen; so far: %s", what, strings.Join(n.log, "; "))
 			return
 		}
-		// not a wait for a fixed time but polling, with an end: servers send no event when their role changes
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // polls: servers send no event when their role changes
 	}
-	n.told = append(n.told, what)
+	n.log = append(n.log, what)
 }
 
-func (n *narrator) role(node, role string) {
+func (n *recorder) role(node, role string) {
 	n.t.Helper()
 	n.until(node+" is "+role, func() bool {
 		s := n.c.Sample(n.ctx, node, nil)
@@ -59,8 +58,8 @@ func (n *narrator) role(node, role string) {
 	})
 }
 
-// write writes a key at a node, as often as it takes.
-func (n *narrator) write(node int, key string) {
+// write writes a key at a node and retries until it succeeds.
+func (n *recorder) write(node int, key string) {
 	n.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: n.c.Nodes()[node].Addr, Dialer: n.dial, MaxRetries: -1, DialerRetries: 1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
@@ -68,12 +67,12 @@ func (n *narrator) write(node int, key string) {
 	n.until("written "+key, func() bool { return rdb.Set(n.ctx, key, key, 0).Err() == nil })
 }
 
-// look tells roles and keys of all nodes, when every replica has what its master has.
-func (n *narrator) look(keys ...string) {
+// look records roles and keys of all nodes once they have not changed for a second.
+func (n *recorder) look(keys ...string) {
 	n.t.Helper()
 	last := ""
 	same := 0
-	n.until("quiet", func() bool {
+	n.until("stable", func() bool {
 		var all []string
 		for _, node := range n.c.Nodes() {
 			s := n.c.Sample(n.ctx, node.Name, keys)
@@ -91,27 +90,27 @@ func (n *narrator) look(keys ...string) {
 		}
 		return same > 50 // for a second
 	})
-	n.told = append(n.told, last)
+	n.log = append(n.log, last)
 }
 
-func (n *narrator) ok(err error) {
+func (n *recorder) ok(err error) {
 	n.t.Helper()
 	if err != nil {
 		n.t.Error(err)
 	}
 }
 
-func stories() map[string]struct {
+func scripts() map[string]struct {
 	topology cluster.Topology
-	tell     func(n *narrator)
+	run      func(n *recorder)
 } {
 	return map[string]struct {
 		topology cluster.Topology
-		tell     func(n *narrator)
+		run      func(n *recorder)
 	}{
 		"crash with an append-only file": {
 			cluster.Topology{Kind: cluster.Single, Options: map[string]string{"appendonly": "yes"}},
-			func(n *narrator) {
+			func(n *recorder) {
 				n.write(0, "a")
 				n.ok(n.c.Kill(n.ctx, "n1"))
 				n.look("a")
@@ -121,7 +120,7 @@ func stories() map[string]struct {
 		},
 		"promotion by hand": {
 			cluster.Topology{Kind: cluster.Replicated},
-			func(n *narrator) {
+			func(n *recorder) {
 				n.write(0, "a")
 				n.look("a")
 				n.ok(n.c.Kill(n.ctx, "n3"))
@@ -136,7 +135,7 @@ func stories() map[string]struct {
 		},
 		"failover, and the old master comes back": {
 			cluster.Topology{Kind: cluster.Sentinel},
-			func(n *narrator) {
+			func(n *recorder) {
 				n.write(0, "a")
 				n.look("a")
 				n.ok(n.c.Kill(n.ctx, "n1"))
@@ -151,39 +150,39 @@ func stories() map[string]struct {
 	}
 }
 
-// TestSimulatedAndRealServersTellTheSameStory, in roles and data.
-func TestSimulatedAndRealServersTellTheSameStory(t *testing.T) {
+// TestSimulatedAndRealServersAgree in roles and data.
+func TestSimulatedAndRealServersAgree(t *testing.T) {
 	if testing.Short() {
-		t.Skip("real servers take half a minute: left out with -short")
+		t.Skip("real servers take half a minute")
 	}
 	if _, err := process.Version(t.Context(), ""); err != nil {
 		t.Skipf("no real servers to compare with: %v", err)
 	}
-	live := map[string]*narrator{}
+	live := map[string]*recorder{}
 	t.Run("real", func(t *testing.T) {
-		for name, story := range stories() {
-			n := &narrator{ctx: context.Background()}
+		for name, script := range scripts() {
+			n := &recorder{ctx: context.Background()}
 			live[name] = n
 			t.Run(name, func(t *testing.T) {
 				t.Parallel() // it is mostly waiting
-				c, err := process.Start(t.Context(), process.Config{Topology: story.topology})
+				c, err := process.Start(t.Context(), process.Config{Topology: script.topology})
 				if err != nil {
 					t.Fatal(err)
 				}
 				var dialer net.Dialer
 				n.t, n.c, n.dial = t, c, dialer.DialContext
-				story.tell(n)
+				script.run(n)
 				if err := c.Close(context.Background()); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 	})
-	for name, story := range stories() { // one after the other: go-redis shares timers among bubbles
-		simulate(t, sim.Config{Topology: story.topology}, func(w *world) {
-			virtual := &narrator{t: t, c: w.Cluster, ctx: w.ctx, dial: w.Client(0).Dial}
-			story.tell(virtual)
-			if a, b := strings.Join(live[name].told, "\n"), strings.Join(virtual.told, "\n"); a != b {
+	for name, script := range scripts() { // sequential: go-redis shares timers among bubbles
+		simulate(t, sim.Config{Topology: script.topology}, func(w *world) {
+			virtual := &recorder{t: t, c: w.Cluster, ctx: w.ctx, dial: w.Client(0).Dial}
+			script.run(virtual)
+			if a, b := strings.Join(live[name].log, "\n"), strings.Join(virtual.log, "\n"); a != b {
 				t.Errorf("%s, real:\n%s\n\nsimulated:\n%s", name, a, b)
 			}
 		})

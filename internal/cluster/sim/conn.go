@@ -9,34 +9,34 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/pubsub"
 )
 
-// conn is a connection: two flows between the end that dialled and a server.
+// conn is a connection: two flows between the dialing end and a server.
 type conn struct {
 	world *world
 	id    uint64
-	k     int // the how manieth of its two ends
+	k     int // counts the connections between its two ends
 	from  *caller
 	to    *host
 	flows [2]flow
-	ends  [2]end // the dialler's and the server's
+	ends  [2]end // the dialer's and the server's
 
-	source string // address of the dialler, as the server sees it
+	source string // address of the dialer, as the server sees it
 	closed bool
 }
 
-// end is who sends and receives at one end of a connection.
+// end is one end of a connection.
 type end interface {
-	// ready says whether the end can take a segment now; if not, in which list to wait, or until when.
+	// ready reports whether the end can take a segment now; if not, in which list to wait, or until when.
 	ready() (wait *waiters, until int64)
 	receive(s segment)
-	broken(err error) // nothing comes any more: refused, reset or ended (io.EOF)
+	broken(err error) // refused, reset or closed by the peer (io.EOF)
 }
 
-// segment is what is sent at one time.
+// segment is what one call sends.
 type segment struct {
 	kind kind
 	data []byte
 	msg  any   // between servers, in place of data
-	size int64 // bytes that it counts as
+	size int64 // in bytes
 	due  int64 // instant of its arrival
 }
 
@@ -44,16 +44,15 @@ type kind uint8
 
 const (
 	payload kind = iota
-	open         // the request to connect
+	open         // SYN
 	accepted
 	refused
-	finished // no more is sent
+	finished // FIN
 	reset
 )
 
-// flow is one direction of a connection. What is sent arrives in order, after a
-// latency of its own, at instants of the connection's slot; unless the rule of
-// the lane, or the receiver, has it wait.
+// flow is one direction of a connection. Segments arrive in order, each after a drawn latency, at instants of the
+// connection's slot; unless the rule of the lane, or the receiver, delays them.
 type flow struct {
 	conn  *conn
 	gate  *gateDirection
@@ -63,9 +62,9 @@ type flow struct {
 	rng   *rand.Rand
 	last  int64 // arrival of the last segment
 	queue []segment
-	lost  bool // a part was dropped: what follows would be nonsense
+	lost  bool // a part was dropped: the rest of the stream is dropped too
 
-	messages   pubsub.Filter // of what a server sends
+	messages   pubsub.Filter // of published messages
 	jitterRand *rand.Rand    // of the rule with seed diced
 	jitterSeed uint64
 }
@@ -76,7 +75,7 @@ func rank(slot, dir int) int64 { return int64(2*slot+dir) << 32 }
 // rank is that of the flow's events: connections may share a slot.
 func (f *flow) rank() int64 { return rank(f.slot, f.dir) + int64(f.conn.k) }
 
-// connect asks host h to take a connection from caller name. near hears what comes of it.
+// connect opens a connection from caller name to host h. near gets what arrives.
 func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
 	c := &conn{world: w, k: k, from: h.caller(name), to: h}
 	c.id = mix(mix(nameHash(name), nameHash(h.name)), uint64(k))
@@ -89,10 +88,10 @@ func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
 	return c
 }
 
-// send has s arrive at the other end in direction d.
+// send sends s in direction d.
 func (c *conn) send(d int, s segment) { c.sendAfter(d, s, 0) }
 
-// sendAfter is send of what leaves wait nanoseconds from now.
+// sendAfter sends s in wait nanoseconds.
 func (c *conn) sendAfter(d int, s segment, wait int64) {
 	if c.closed {
 		return
@@ -110,7 +109,7 @@ func (c *conn) sendAfter(d int, s segment, wait int64) {
 	}
 }
 
-// fire has the first segment arrive, if it may.
+// fire delivers the first segment, unless it has to wait.
 func (f *flow) fire() {
 	c, w := f.conn, f.conn.world
 	if c.closed || len(f.queue) == 0 {
@@ -134,7 +133,7 @@ func (f *flow) fire() {
 		return
 	}
 	s := f.queue[0]
-	if s.kind != open { // the system takes connections for a process that stands still
+	if s.kind != open { // the kernel accepts connections for a paused process
 		if wait, until := c.ends[1-f.dir].ready(); wait != nil {
 			*wait = append(*wait, f)
 			return
@@ -156,7 +155,7 @@ func (f *flow) fire() {
 	c.deliver(f.dir, s)
 }
 
-// hurry has everything that a slow line still has arrive at once, in order.
+// arriveNow delivers everything that a slow link still carries, in order.
 func (f *flow) arriveNow() {
 	w := f.conn.world
 	if len(f.queue) == 0 || f.queue[0].due <= w.now() {
@@ -171,7 +170,7 @@ func (f *flow) arriveNow() {
 	w.at(f.queue[0].due, f.rank(), f)
 }
 
-// take removes the first segment and sees to the next.
+// take removes the first segment and schedules the next.
 func (f *flow) take() {
 	f.queue[0] = segment{}
 	f.queue = f.queue[1:]
@@ -184,8 +183,7 @@ func (f *flow) take() {
 	w.at(at, f.rank(), f)
 }
 
-// lose forgets the first segment. A request to connect is not lost for good:
-// the system sends it again until it passes.
+// lose drops the first segment. A SYN is retransmitted until it passes.
 func (f *flow) lose() {
 	s := f.queue[0]
 	if s.kind == open || s.kind == accepted {
@@ -201,7 +199,7 @@ func (f *flow) lose() {
 	}
 }
 
-// again: what was held arrives a latency after it may pass.
+// retry delivers what was held, a latency after it may pass.
 func (f *flow) retry() {
 	c, w := f.conn, f.conn.world
 	if c.closed || len(f.queue) == 0 {
@@ -212,7 +210,7 @@ func (f *flow) retry() {
 	w.at(at, f.rank(), f)
 }
 
-// deliver gives s to the end that it was sent to.
+// deliver passes s to the receiving end.
 func (c *conn) deliver(d int, s segment) {
 	to := c.ends[1-d]
 	switch s.kind {
@@ -223,7 +221,7 @@ func (c *conn) deliver(d int, s segment) {
 		c.end()
 		to.broken(syscall.ECONNRESET)
 	case finished:
-		// Nobody here sends on after the other has finished, so both directions end.
+		// No end here sends after the other has closed, so both directions end.
 		c.end()
 		to.broken(io.EOF)
 	case payload:
@@ -236,7 +234,7 @@ func (c *conn) deliver(d int, s segment) {
 	}
 }
 
-// end forgets the connection: nothing arrives any more.
+// end removes the connection: nothing more arrives.
 func (c *conn) end() {
 	if c.closed {
 		return
@@ -248,7 +246,7 @@ func (c *conn) end() {
 	}
 }
 
-// reset ends the connection in the middle: both ends learn of it, each when it can.
+// reset resets the connection: each end sees ECONNRESET at its next turn.
 func (c *conn) reset() {
 	if c.closed {
 		return
@@ -260,8 +258,8 @@ func (c *conn) reset() {
 	}
 }
 
-// die is the end of one end of the connection: d is the direction in which it
-// sends. What it has sent still arrives, then the reset; what arrives there is lost.
+// die closes the end that sends in direction d. What it has sent still arrives, then a reset; what arrives at it is
+// lost.
 func (c *conn) die(d int) {
 	if c.closed {
 		return
@@ -270,14 +268,14 @@ func (c *conn) die(d int) {
 	c.send(d, segment{kind: reset})
 }
 
-// grave is an end that is no more.
+// closedEnd is an end that was closed.
 type closedEnd struct{}
 
 func (closedEnd) ready() (*waiters, int64) { return nil, 0 }
 func (closedEnd) receive(segment)          {}
 func (closedEnd) broken(error)             {}
 
-// news is the end of a connection on its way to one of its ends.
+// resetNotice is a reset on its way to one end of a connection.
 type resetNotice struct {
 	conn *conn
 	to   end
@@ -303,7 +301,7 @@ func (n *resetNotice) at(instant int64) {
 	w.at(w.slots.snap(instant, f.slot), f.rank(), n)
 }
 
-// door is the server's end of a connection that is not yet made.
+// acceptingEnd is the server's end before the connection is established.
 type acceptingEnd struct{ conn *conn }
 
 func (acceptingEnd) ready() (*waiters, int64) { return nil, 0 }

@@ -2,20 +2,19 @@ package sim
 
 import "time"
 
-// disk is what a server finds when it starts: its append-only file, if it has
-// one. (Snapshots are not simulated: without appendonly, a server starts empty,
-// as it does on real servers that are told "save ”".)
+// disk holds a server's append-only file, if it has one. (Snapshots are not simulated: without appendonly a server
+// starts empty, as redis-server does with an empty "save" option.)
 type disk struct {
 	on     bool   // appendonly yes
 	policy string // appendfsync: always, everysec, no
 
-	base    *image // what a rewrite of the file has put in place of what was before it
+	base    *image // written by the last rewrite
 	records []record
-	synced  int   // so many records are safe from a power cut
-	second  int64 // in which the file was last fsynced, as Redis counts (aof_last_fsync)
+	synced  int   // records that were fsynced
+	second  int64 // of the last fsync (aof_last_fsync)
 }
 
-// record is what one command, script or transaction has written.
+// record is the writes of one command, script or transaction.
 type record struct {
 	at   int64 // instant
 	db   int
@@ -23,19 +22,18 @@ type record struct {
 }
 
 const (
-	// rewriteAt is how many records make the server rewrite its file.
+	// rewriteAt is the number of records at which the server rewrites its file.
 	rewriteAt = 50_000
 
-	// cronEvery is how often a server looks whether an fsync is due (hz 10).
+	// cronEvery is how often a server checks whether an fsync is due (hz 10).
 	cronEvery = int64(100 * time.Millisecond)
 
-	// flushAfter is when the system writes what nobody has fsynced (Linux: dirty_expire_centisecs).
+	// flushAfter is when the kernel writes back dirty pages (Linux: dirty_expire_centisecs).
 	flushAfter = int64(30 * time.Second)
 )
 
-// append writes a record at an instant. With everysec Redis fsyncs at once if it
-// has not done so in this second, and else as soon as the next one has begun
-// (flushAppendOnlyFile): so what follows a second of quiet is safe at once.
+// append writes a record. With everysec Redis fsyncs immediately if it has not done so in this second, else when
+// the next second has begun (flushAppendOnlyFile): a write after an idle second is durable immediately.
 func (d *disk) append(r record) {
 	if !d.on || len(r.cmds) == 0 {
 		return
@@ -47,7 +45,7 @@ func (d *disk) append(r record) {
 	}
 }
 
-// settle works out what has become safe until now.
+// settle computes what is durable now.
 func (d *disk) settle(now int64) {
 	switch d.policy {
 	case "always":
@@ -65,17 +63,17 @@ func (d *disk) settle(now int64) {
 	}
 }
 
-// full says that the file should be rewritten.
+// full reports whether the file is due for a rewrite.
 func (d *disk) full() bool { return len(d.records) >= rewriteAt }
 
-// rewrite replaces the file by a snapshot, which is fsynced before it counts.
+// rewrite replaces the file by a snapshot, which is fsynced before the rename.
 func (d *disk) rewrite(snapshot *image) {
 	if d.on {
 		d.base, d.records, d.synced = snapshot, nil, 0
 	}
 }
 
-// powerOff loses what is not safe.
+// powerOff drops what is not durable.
 func (d *disk) powerOff(now int64) {
 	d.settle(now)
 	clear(d.records[d.synced:])

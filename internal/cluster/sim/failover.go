@@ -13,22 +13,20 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
-// MasterAddr is an address that nobody has: [Actor.Dial] asks the Sentinels who
-// is master and connects to that server. It also subscribes at a Sentinel, and
-// closes the connections that it made in this way when they lead elsewhere than
-// to the new master. That is what go-redis' failover client does; the client
-// itself cannot run in a bubble, because it asks Sentinels while it holds mutexes.
+// MasterAddr is a virtual address: [Actor.Dial] queries the Sentinels for the master and connects to it. It also
+// subscribes to +switch-master at a Sentinel and closes the connections to a former master. go-redis' failover
+// client does the same, but cannot run in a bubble, because it queries Sentinels while it holds mutexes.
 const MasterAddr = "10.3.0.1:6379"
 
-// askWait is how long Sentinels may take to say who is master.
+// queryTimeout is how long Sentinels may take to return the master's address.
 const queryTimeout = 2 * time.Second
 
-// follower is what an actor keeps in order to follow the master.
+// masterFollower is what an actor keeps in order to follow the master.
 type masterFollower struct {
-	made         []*socket           // connections to who was master
-	subscription *masterSubscription // nil: not subscribed, or never asked
+	made         []*socket           // connections made through MasterAddr
+	subscription *masterSubscription // nil: not subscribed
 	tried        int
-	waiting      bool // for the next try
+	waiting      bool // for the next attempt
 }
 
 // dialMaster is Dial of MasterAddr. The world is locked.
@@ -49,9 +47,9 @@ func (a *Actor) dialMaster(ctx context.Context, network string) (net.Conn, error
 	return s, nil
 }
 
-var errNoSentinel = errors.New("no Sentinel says who is master")
+var errNoSentinel = errors.New("no Sentinel returned the address of the master")
 
-// askMaster asks all Sentinels at once; the first answer counts.
+// queryMaster queries all Sentinels at once; the first reply counts.
 func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	w := a.world
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
@@ -98,7 +96,7 @@ func command(words ...string) segment {
 	return segment{data: p, size: int64(len(p))}
 }
 
-// question is the client's end of connections that ask who is master.
+// masterQuery is the client's end of the connections that query the Sentinels.
 type masterQuery struct {
 	actor   *Actor
 	changed *sync.Cond
@@ -130,18 +128,18 @@ func (q *masterQuery) broken(error) {
 	q.actor.world.wake(q.changed)
 }
 
-// ear is the client's end of a subscription at a Sentinel. It needs no
-// goroutine: it hears when a message arrives.
+// masterSubscription is the client's end of a subscription at a Sentinel. It needs no goroutine: messages are
+// delivered by receive.
 type masterSubscription struct {
 	actor *Actor
 	conn  *conn
 	buf   []byte
 }
 
-// listenAgain is how long it takes until another Sentinel is tried.
+// resubscribeDelay is how long it takes until another Sentinel is tried.
 const resubscribeDelay = int64(100 * time.Millisecond)
 
-// listen subscribes at the next Sentinel in turn.
+// subscribeSwitchMaster subscribes at the next Sentinel in turn.
 func (a *Actor) subscribeSwitchMaster() {
 	f := &a.follower
 	f.waiting = false
@@ -169,8 +167,7 @@ func (e *masterSubscription) receive(seg segment) {
 	e.buf = nil
 }
 
-// switched closes the connections to those who are not master any more; the
-// text is "name oldip oldport newip newport".
+// switched closes the connections to a former master; the text is "name oldip oldport newip newport".
 func (e *masterSubscription) switched(text string) {
 	words := strings.Fields(text)
 	if len(words) != 5 || words[0] != MasterName {

@@ -13,27 +13,25 @@ const (
 	back    = 1
 )
 
-// caller is everything between one end that dials and one server: what package
-// gate is on real servers.
+// caller is everything between one dialing end and one server: the counterpart of package gate on real servers.
 type caller struct {
 	name       string
 	directions [2]gateDirection
 	conns      []*conn
 }
 
-// lane is one direction of a caller: the rule in force and what was done.
+// lane is one direction of a caller: the rule in force and its counters.
 type gateDirection struct {
 	rule    cluster.Rule
-	held    waiters // flows whose next bytes may not pass now
+	held    waiters // flows whose next bytes are held
 	passed  int64
 	dropped int64
 	resets  int64
 	lost    int64 // published messages
-	free    int64 // when a line with a rate has sent what it was given so far
+	free    int64 // when a link with a rate has sent all bytes so far
 }
 
-// delay is for how much longer than otherwise what flow f sends now is under
-// way, size bytes that leave at an instant.
+// delay is the delay that the rule adds to size bytes that flow f sends at an instant.
 func (l *gateDirection) delay(f *flow, leaves, size int64) int64 {
 	wait := int64(l.rule.Delay)
 	if l.rule.Rate > 0 {
@@ -63,7 +61,7 @@ func (h *host) caller(name string) *caller {
 	return c
 }
 
-// match is the callers of that name, or all.
+// match returns the callers of that name, or all.
 func (h *host) match(name string) []*caller {
 	if name == cluster.Any {
 		return h.order
@@ -71,8 +69,7 @@ func (h *host) match(name string) []*caller {
 	return []*caller{h.caller(name)}
 }
 
-// setRule puts rule in force for one direction of what comes from caller from,
-// or from everybody.
+// setRule puts rule in force for one direction of caller from, or of all callers.
 func (h *host) setRule(from string, d int, rule cluster.Rule) {
 	if from == cluster.Any {
 		h.rules[d] = rule
@@ -82,8 +79,8 @@ func (h *host) setRule(from string, d int, rule cluster.Rule) {
 	}
 }
 
-// set also resets the connections that cannot go on under the rule: all if the
-// line is cut, those with a hole in them if bytes pass again.
+// set also resets the connections that cannot continue under the rule: all if the link is cut, those that lost
+// bytes if bytes pass again.
 func (c *caller) set(d int, rule cluster.Rule) {
 	l := &c.directions[d]
 	was := l.rule
@@ -108,7 +105,7 @@ func (c *caller) cut() bool {
 	return c.directions[forward].rule.Mode == cluster.Cut || c.directions[back].rule.Mode == cluster.Cut
 }
 
-// addTo counts what was done in direction d.
+// addTo adds the counters of direction d.
 func (c *caller) addTo(sum *cluster.Traffic, d int) {
 	l := &c.directions[d]
 	sum.Passed += l.passed
@@ -137,10 +134,10 @@ func (c *caller) forget(gone *conn) {
 	}
 }
 
-// waiters is what cannot happen now and is to happen later.
+// waiters is what was deferred.
 type waiters []waiter
 
-// waiter goes on when again is called, at an instant of its own.
+// waiter resumes after retry was called, at its own next instant.
 type waiter interface{ retry() }
 
 func (w *waiters) release() {

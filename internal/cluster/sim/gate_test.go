@@ -232,7 +232,7 @@ func TestDialling(t *testing.T) {
 	simulate(t, single(), func(w *world) {
 		a, addr := w.Client(0), w.Nodes()[0].Addr
 		if _, err := a.Dial(w.ctx, "tcp", "10.9.9.9:1"); !errors.Is(err, syscall.EHOSTUNREACH) {
-			t.Errorf("an address of nobody: %v", err)
+			t.Errorf("an address without a server: %v", err)
 		}
 		w.rule(link0(), cluster.Both, cluster.Hold)
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
@@ -246,20 +246,20 @@ func TestDialling(t *testing.T) {
 		cancel()
 		w.rule(link0(), cluster.Both, cluster.Pass)
 		w.ok(w.Pause(w.ctx, "n1"))
-		conn, err := a.Dial(w.ctx, "tcp", addr) // the system accepts for a process that stands still
+		conn, err := a.Dial(w.ctx, "tcp", addr) // the system accepts for a paused process
 		w.ok(err)
 		w.ok(conn.SetReadDeadline(time.Now().Add(time.Second)))
 		_, err = conn.Write([]byte("*1\r\n$4\r\nPING\r\n"))
 		w.ok(err)
 		if _, err := conn.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("reading from a server that stands still: %v", err)
+			t.Errorf("reading from a paused server: %v", err)
 		}
 		w.ok(conn.SetReadDeadline(time.Time{}))
 		w.ok(w.Resume(w.ctx, "n1"))
 		reply := make([]byte, 10)
 		n, err := conn.Read(reply)
 		if w.ok(err); string(reply[:n]) != "+PONG\r\n" {
-			t.Errorf("after it went on: %q", reply[:n])
+			t.Errorf("after it resumed: %q", reply[:n])
 		}
 		w.ok(conn.Close())
 		if _, err := conn.Read(reply); !errors.Is(err, net.ErrClosed) {
@@ -286,7 +286,7 @@ func TestCloseEndsAWaitingRead(t *testing.T) {
 	})
 }
 
-// TestFrozenClient: nothing of it is heard or reaches it, and it goes on as if nothing had happened.
+// TestFrozenClient: nothing is sent by it or delivered to it, and it resumes where it stopped.
 func TestFrozenClient(t *testing.T) {
 	simulate(t, single(), func(w *world) {
 		c, other := w.client(0), w.client(1)
@@ -340,7 +340,7 @@ func TestAReplyWaitsForAFrozenClient(t *testing.T) {
 		a.Thaw()
 		thawed := w.Now()
 		if at := <-done; at < thawed {
-			t.Errorf("the client went on at %v, before it was thawed at %v", at, thawed)
+			t.Errorf("the client resumed at %v, before it was thawed at %v", at, thawed)
 		}
 		w.self.Turn()
 	})
@@ -359,7 +359,7 @@ func TestLinksThatAreNotThere(t *testing.T) {
 		w.rule(cluster.Link{From: cluster.Any, To: cluster.Any}, cluster.Both, cluster.Hold)
 		c := w.client(0)
 		if err := c.Ping(w.ctx).Err(); err == nil {
-			t.Error("a rule for all holds nobody")
+			t.Error("a rule for all links holds nothing")
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
-// harness is the harness's own connection to a server, past the network: what
-// it asks is answered at once, at the instant at which it asks.
+// harness is the harness's own connection to a server, bypassing the network: commands are executed immediately,
+// and no virtual time passes.
 type harness struct {
 	node *node
 	life int
@@ -22,8 +22,7 @@ func newHarness(n *node) *harness {
 	return h
 }
 
-// ask carries out commands and reads their replies. The world is locked. A
-// command that waits for something is not answered yet: its reply is missing.
+// ask carries out commands and reads their replies. The world is locked. A command that blocks has no reply yet.
 func (h *harness) ask(commands ...[]string) []any {
 	h.got = h.got[:0]
 	before := h.node.world.commands
@@ -34,7 +33,7 @@ func (h *harness) ask(commands ...[]string) []any {
 		}
 		h.peer.Do(args)
 	}
-	h.node.world.commands = before // they are not a client's
+	h.node.world.commands = before // not commands of a client
 	return h.replies()
 }
 
@@ -50,12 +49,12 @@ func (h *harness) replies() []any {
 	return replies
 }
 
-// await waits for what ask is still owed, with the world unlocked, for d at most.
+// await waits for the reply of a blocked command, with the world unlocked, for d at most.
 func (h *harness) await(d time.Duration) []any {
 	w := h.node.world
 	for end := w.now() + int64(d); len(h.got) == 0 && w.now() < end; {
 		w.mu.Unlock()
-		time.Sleep(time.Millisecond) // whole milliseconds keep the caller on its lane
+		time.Sleep(time.Millisecond) // whole milliseconds keep the caller on its slot
 		w.mu.Lock()
 	}
 	return h.replies()

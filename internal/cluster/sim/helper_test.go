@@ -14,7 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
 )
 
-// world is what a test has in its bubble.
+// world is the environment of a test in its bubble.
 type world struct {
 	*sim.Cluster
 	t    *testing.T
@@ -25,10 +25,10 @@ type world struct {
 	clients []redis.UniversalClient
 }
 
-// simulate runs f with a cluster in a bubble of its own.
+// simulate runs f with a cluster in a new bubble.
 func simulate(t *testing.T, cfg sim.Config, f func(w *world)) {
 	t.Helper()
-	// go-redis keeps timers in a pool of its package; those of another bubble must be gone.
+	// go-redis keeps timers in a pool of its package; the garbage collector removes those of another bubble.
 	runtime.GC()
 	runtime.GC()
 	redis.SetLogger(quiet{})
@@ -56,10 +56,9 @@ func simulate(t *testing.T, cfg sim.Config, f func(w *world)) {
 	}
 }
 
-// pass lets virtual time go by.
+// pass sleeps in virtual time.
 func pass(d time.Duration) {
-	// not a wait in real time: the clock jumps
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // virtual time
 }
 
 func (w *world) keep(c redis.UniversalClient) redis.UniversalClient {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// host is a place in the network where a server, or a Sentinel, runs or does not.
+// host is a machine in the network, with a server or a Sentinel on it.
 type host struct {
 	cluster *Cluster
 	world   *world
@@ -16,21 +16,21 @@ type host struct {
 	program program
 
 	callers map[string]*caller
-	order   []*caller       // the same, as they came
+	order   []*caller       // the same, by first connection
 	rules   [2]cluster.Rule // for callers not seen yet
 
 	up       bool
-	life     int // counts starts: what belongs to an earlier life is void
+	life     int // counts starts: events of an earlier life are ignored
 	paused   bool
-	deferred waiters // what reaches it when it goes on
-	busy     int64   // instant until which it is at work
+	deferred waiters // delivered when it resumes
+	busy     int64   // instant until which it is busy (DEBUG SLEEP)
 }
 
 // program is what runs on a host.
 type program interface {
 	start()
 	stop()
-	accept(c *conn) end // a connection that the system has taken
+	accept(c *conn) end // a connection that the kernel accepted
 }
 
 func (c *Cluster) newHost(name, addr string) host {
@@ -44,8 +44,7 @@ func (h *host) start() {
 	h.program.start()
 }
 
-// kill ends the program as a crash does: its connections are reset, and who
-// calls is refused.
+// kill ends the program as SIGKILL does: its connections are reset, and new ones are refused.
 func (h *host) kill() {
 	if !h.up {
 		return
@@ -58,7 +57,7 @@ func (h *host) kill() {
 			c.die(back)
 		}
 	}
-	// Connections that the host has dialled itself.
+	// Connections that the host dialed.
 	for _, other := range h.cluster.ordered() {
 		if caller := other.callers[h.name]; caller != nil {
 			for _, c := range append([]*conn(nil), caller.conns...) {
@@ -68,7 +67,7 @@ func (h *host) kill() {
 	}
 }
 
-// stop ends everything at the end of the cluster.
+// stop ends the host when the cluster is closed.
 func (h *host) stop() {
 	h.up = false
 	for _, caller := range h.order {
@@ -86,7 +85,7 @@ func (h *host) resume() {
 	h.deferred.release()
 }
 
-// ready is that of an end on this host.
+// ready implements end.ready for the ends on this host.
 func (h *host) ready() (*waiters, int64) {
 	if h.paused {
 		return &h.deferred, 0
@@ -94,8 +93,8 @@ func (h *host) ready() (*waiters, int64) {
 	return nil, h.busy
 }
 
-// after has do happen on the host in d nanoseconds, if it is still the same
-// life of it then; and when it goes on, if it stands still then.
+// after calls do in d nanoseconds, if the host was not restarted meanwhile; if it is paused then, after it has
+// resumed.
 func (h *host) after(d int64, do func()) { h.at(h.world.now()+max(d, 1), do) }
 
 func (h *host) at(instant int64, do func()) {
@@ -103,7 +102,7 @@ func (h *host) at(instant int64, do func()) {
 	t.schedule(instant)
 }
 
-// task is something that a program does at an instant.
+// task is a timer of a program.
 type task struct {
 	host *host
 	life int
@@ -129,7 +128,7 @@ func (t *task) fire() {
 
 func (t *task) retry() { t.schedule(t.host.world.now() + 1) }
 
-// ordered is all hosts in the order of their index.
+// ordered returns all hosts by index.
 func (c *Cluster) ordered() []*host {
 	var all []*host
 	for _, n := range c.nodes {

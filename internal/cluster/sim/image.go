@@ -6,15 +6,15 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
-// image is all data of a server, as the commands that make them: what a replica
-// gets that cannot go on where it was, and what a rewritten append-only file has.
+// image is all data of a server, as the commands that recreate them: the payload of a FULLRESYNC, and a rewritten
+// append-only file.
 type image struct {
 	dbs  []int
 	cmds [][][][]byte // of each database
 	size int64
 }
 
-// snapshot is what the server has now, key after key in the order in which they came.
+// snapshot is the server's data now, keys in the order of their creation.
 func (n *node) snapshot() *image {
 	img := &image{}
 	for _, key := range n.server.Keys() {
@@ -30,7 +30,7 @@ func (n *node) snapshot() *image {
 	return img
 }
 
-// load puts img in place of all that the server has.
+// load replaces all data of the server by img.
 func (n *node) load(img *image) {
 	n.server.Apply(0, [][][]byte{argv("FLUSHALL")})
 	for i, db := range img.dbs {
@@ -46,7 +46,7 @@ func argv(list ...string) [][]byte {
 	return all
 }
 
-// remake is the commands that make a key anew.
+// rebuildCommands is the commands that recreate a key.
 func rebuildCommands(h *harness, key engine.Key) [][][]byte {
 	read := map[string][]string{"string": {"GET", key.Name}, "hash": {"HGETALL", key.Name},
 		"list": {"LRANGE", key.Name, "0", "-1"}, "set": {"SMEMBERS", key.Name},

@@ -120,7 +120,7 @@ func TestTheLockUnderFaults(t *testing.T) {
 		broken   bool
 	}{
 		"quorum, one master dies":          {cluster.Topology{Kind: cluster.Quorum}, dies, false},
-		"single, the server stands still":  {cluster.Topology{Kind: cluster.Single}, stands, false},
+		"single, the server is paused":     {cluster.Topology{Kind: cluster.Single}, pausesServer, false},
 		"single, a clock jumps":            {cluster.Topology{Kind: cluster.Single}, jumps, true},
 		"single, restarted without a disk": {cluster.Topology{Kind: cluster.Single}, forgets, true},
 		"sentinel, the last write is lost": {cluster.Topology{Kind: cluster.Sentinel}, losesTail, true},
@@ -147,7 +147,7 @@ func (w *world) nemesis() context.Context { return sim.With(context.Background()
 
 func dies(w *world) { w.ok(w.Kill(w.nemesis(), "n1")) }
 
-func stands(w *world) {
+func pausesServer(w *world) {
 	w.ok(w.Pause(w.nemesis(), "n1"))
 	pass(500 * time.Millisecond)
 	w.ok(w.Resume(w.nemesis(), "n1"))

@@ -10,15 +10,14 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
-// node is a data server: an interpreter of commands with a disk, a clock and a
-// part in replication. While it is down only its disk, its clock and its
-// configuration file are there.
+// node is a data server: an engine with a disk, a clock and a role in replication. While it is down only its disk,
+// its clock and its configuration file remain.
 type node struct {
 	host
 	server       *engine.Server // nil: down
 	options      map[string]string
 	priority     int
-	unreplicated bool // no server copies from another in this topology
+	unreplicated bool // this topology has no replicas
 	chance       *rand.Rand
 	id           string // INFO's run_id, new with every start
 
@@ -30,12 +29,12 @@ type node struct {
 	maxLag      int64 // min-replicas-max-lag
 	minReplicas int   // min-replicas-to-write
 
-	dirty         []*session // with something to send
-	feeding       *session   // whose commands are being carried out
-	fedFrom       int64      // offset of replication when they began
+	dirty         []*session // with output to send
+	feeding       *session   // whose commands are being executed
+	fedFrom       int64      // replication offset when they began
 	waits         []*wait
-	afterCommands []func()   // to be done after the commands
-	listeners     []*session // of Sentinels: subscribed to what others greet with
+	afterCommands []func()   // to call after the commands
+	listeners     []*session // Sentinels subscribed to __sentinel__:hello
 	wakeAt        int64      // instant of the next Wake that is planned; never: none
 	harness       *harness
 	bus           *bus // of a Redis Cluster; nil: the node is not in one
@@ -48,7 +47,7 @@ func (c *Cluster) newNode(i int) *node {
 	n.options = map[string]string{"appendonly": "no", "appendfsync": "everysec", "min-replicas-to-write": "0",
 		"cluster-node-timeout": "500", // as package process sets it
 		"min-replicas-max-lag": "10", "replica-priority": strconv.Itoa(c.priority(i))}
-	for name, value := range c.topology.Options { // order does not matter: a map is filled
+	for name, value := range c.topology.Options { // order does not matter: it fills a map
 		n.options[name] = value
 	}
 	n.disk = disk{on: n.options["appendonly"] == "yes", policy: n.options["appendfsync"]}
@@ -66,11 +65,11 @@ func (c *Cluster) newNode(i int) *node {
 	return n
 }
 
-// nodeAddr is an IP address, because host names would be looked up for real.
+// nodeAddr is an IP address: a host name would cause a DNS query.
 func nodeAddr(i int) string { return "10.1.0." + strconv.Itoa(i+1) + ":6379" }
 
-// priority is different for each node, so that Sentinel's choice does not hang
-// on chance (lowest first): n2, n3, …, and n1 last, as on real servers.
+// priority is different for each node, so that Sentinel's choice does not depend on run ids (lowest first): n2, n3,
+// …, and n1 last, as on real servers.
 func (c *Cluster) priority(i int) int {
 	if i == 0 {
 		return 10 * (c.topology.Size() + 1)
@@ -78,13 +77,13 @@ func (c *Cluster) priority(i int) int {
 	return 10 * (i + 1)
 }
 
-// number is an option that is one; 0 if it is none.
+// number is the value of a numeric option; 0 if it is not a number.
 func (n *node) number(option string) int {
 	v, _ := strconv.Atoi(n.options[option])
 	return v
 }
 
-// start starts the server with what its disk has kept.
+// start starts the server with the data on its disk.
 func (n *node) start() {
 	n.id = n.newID()
 	n.server = engine.New(n.engineConfig())
@@ -112,7 +111,7 @@ func (n *node) start() {
 	n.after(replCron, n.replicationCron)
 }
 
-// stop ends the server: what it had in memory is gone.
+// stop ends the server and drops its memory.
 func (n *node) stop() {
 	n.disk.settle(n.world.now())
 	n.server, n.dirty, n.waits, n.afterCommands, n.listeners, n.harness = nil, nil, nil, nil, nil, nil
@@ -136,8 +135,7 @@ func (n *node) setClock(k cluster.Clock) {
 	}
 }
 
-// done is called after the server has done something: it sends what there is
-// to send and sees to the server's own timers.
+// done is called after the server has executed something: it flushes output and sets the server's timer.
 func (n *node) done() {
 	for len(n.afterCommands) > 0 {
 		do := n.afterCommands[0]
@@ -157,7 +155,7 @@ func (n *node) done() {
 	}
 }
 
-// plan sets the alarm for the server's own timers.
+// plan schedules the engine's next wake-up.
 func (n *node) plan() {
 	at, ok := n.server.NextWake()
 	if !ok {
@@ -176,7 +174,7 @@ func (n *node) plan() {
 	})
 }
 
-// wake has the server look at its clock.
+// wake runs the engine's timers.
 func (n *node) wake() {
 	n.wakeAt = never
 	n.server.Wake()
@@ -188,19 +186,19 @@ type session struct {
 	node  *node
 	life  int
 	conn  *conn
-	peer  *engine.Conn // nil: nothing came yet
+	peer  *engine.Conn // nil: no command received yet
 	out   []byte
 	dirty bool
-	ended bool  // the server has closed it
-	wrote int64 // offset of replication after the last write of this connection
+	ended bool  // closed by the server
+	wrote int64 // replication offset after its last write
 }
 
-// accept takes a connection.
+// accept accepts a connection.
 func (n *node) accept(c *conn) end { return &session{node: n, life: n.life, conn: c} }
 
 func (s *session) alive() bool { return s.node.up && s.node.life == s.life }
 
-// ready: clients wait while a manual failover of their master is under way.
+// ready: clients are paused during a manual failover of their master.
 func (s *session) ready() (*waiters, int64) {
 	if b := s.node.bus; s.peer != nil && b != nil && b.manual.until != 0 && s.node.repl.master == "" {
 		return &b.manual.writers, 0
@@ -228,7 +226,7 @@ func (s *session) receive(seg segment) {
 	n.done()
 }
 
-// heard is a message of another server.
+// receiveMessage handles a message of another server.
 func (n *node) receiveMessage(s *session, msg any) {
 	switch m := msg.(type) {
 	case syncRequest, ack:
@@ -240,7 +238,7 @@ func (n *node) receiveMessage(s *session, msg any) {
 	}
 }
 
-// push keeps what the server sends until it is done.
+// push buffers what the server sends until done.
 func (s *session) push(p []byte) {
 	s.ended = s.ended || p == nil
 	s.out = append(s.out, p...)
@@ -262,7 +260,7 @@ func (s *session) flush() {
 	}
 }
 
-// broken: the client is gone.
+// broken: the client has disconnected.
 func (s *session) broken(error) {
 	if !s.alive() {
 		return

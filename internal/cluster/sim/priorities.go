@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Priorities has messages arrive by priorities instead of by their latencies
-// alone: Burckhardt et al. 2010, "A randomized scheduler with probabilistic guarantees
-// of finding bugs". What needs one message to be slower than ten others that follow each other
-// is hardly ever drawn from latencies, and is one of few orders here.
+// Priorities has messages arrive by priorities instead of by their latencies alone: Burckhardt et al. 2010, "A
+// randomized scheduler with probabilistic guarantees of finding bugs". An order that needs one message to be slower
+// than ten others in sequence is hardly ever drawn from latencies, and is one of few orders here.
 //
-// Chance decides what has a priority: each client or server, each pair of the
-// two, or each connection. A message waits while others of a higher priority
-// are under way, and for a moment more, because who answers sends again soon; up to a limit, so
-// that nobody starves. At a few instants whoever sends next gets the lowest priority of all.
+// The seed decides what has a priority: each client or server, each pair of the two, or each connection. A message
+// waits while others of a higher priority are in flight, and half the limit longer, because the receiver often
+// sends a reply; up to a limit, so that none starves. At a few instants the next sender gets the lowest priority of
+// all.
 type Priorities struct {
 	Seed    uint64
 	Horizon time.Duration // from the end of Start: in it priorities change
@@ -39,14 +38,12 @@ const (
 	maxChanges     = 3
 )
 
-// limits are for how long a message may have to wait: short beside timeouts
-// and leases, long beside latencies.
+// limits are how long a message may wait: short beside timeouts and leases, long beside latencies.
 func limits() []time.Duration {
 	return []time.Duration{5 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond}
 }
 
-// order is priorities at work. Its methods are called with the world locked; on
-// nil they do nothing.
+// order delays messages by priority. Its methods are called with the world locked; on nil they do nothing.
 type order struct {
 	world   *world
 	seed    uint64
@@ -54,13 +51,13 @@ type order struct {
 	limit   int64
 	changes []int64 // instants to come
 	lowered map[uint64]int
-	under   [maxChanges + priorityLevels]int64 // by level: until when something is under way
+	under   [maxChanges + priorityLevels]int64 // by level: until when something is in flight
 }
 
 func newOrder(w *world, p Priorities) *order {
 	dice := rand.New(rand.NewPCG(p.Seed, nameHash("priorities")))
 	o := &order{world: w, seed: dice.Uint64(), lowered: map[uint64]int{}}
-	o.by = group(min(dice.IntN(4), int(groupConnections))) // half of the time connections
+	o.by = group(min(dice.IntN(4), int(groupConnections))) // connections in half of the runs
 	o.limit = int64(limits()[dice.IntN(len(limits()))])
 	for range dice.IntN(maxChanges + 1) {
 		o.changes = append(o.changes, w.now()+dice.Int64N(max(int64(p.Horizon), 1)))
@@ -69,16 +66,16 @@ func newOrder(w *world, p Priorities) *order {
 	return o
 }
 
-// String says it in words.
+// String describes it, for reports.
 func (o *order) String() string {
 	if o == nil {
 		return ""
 	}
-	return fmt.Sprintf("by priorities of %s, of which %d change; nothing waits longer than %v",
+	return fmt.Sprintf("by priorities of %s, of which %d change; no message waits longer than %v",
 		o.by, len(o.changes), time.Duration(o.limit))
 }
 
-// member is the number of what f has its priority from.
+// member identifies what f has its priority from.
 func (o *order) member(f *flow) uint64 {
 	switch o.by {
 	case groupActors:
@@ -97,7 +94,7 @@ func (o *order) level(f *flow) int {
 	return maxChanges + int(mix(o.seed, m)>>32%priorityLevels)
 }
 
-// sent notes that f has sent something that is to arrive at due.
+// sent records that f has sent something that arrives at due.
 func (o *order) sent(f *flow, due int64) {
 	if o == nil {
 		return
@@ -110,8 +107,8 @@ func (o *order) sent(f *flow, due int64) {
 	o.under[l] = max(o.under[l], due+o.limit/2)
 }
 
-// wait is until when the first message of f, which was due, has to wait; not
-// later than now: it need not.
+// wait is the instant until which the first message of f, which is due, waits; not later than now: it does not
+// wait.
 func (o *order) wait(f *flow) int64 {
 	if o == nil {
 		return 0

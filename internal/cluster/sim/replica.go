@@ -2,11 +2,11 @@ package sim
 
 import "github.com/lockchaos/lockchaos/internal/cluster"
 
-// States of a replica's link to its master, in the words of ROLE.
+// States of a replica's link to its master, as ROLE has them.
 const (
-	linkConnect    = "connect"    // not there; it tries again soon
-	linkConnecting = "connecting" // it has called, or asks to be synchronised
-	linkSync       = "sync"       // it is being synchronised
+	linkConnect    = "connect"    // disconnected; it reconnects soon
+	linkConnecting = "connecting" // connecting, or PSYNC sent
+	linkSync       = "sync"       // full synchronization
 	linkConnected  = "connected"
 )
 
@@ -18,12 +18,12 @@ type upstream struct {
 	heard int64 // instant
 }
 
-// connectMaster calls the master.
+// connectMaster connects to the master.
 func (n *node) connectMaster() {
 	r := &n.repl
 	h := n.cluster.hosts[r.master]
 	if h == nil {
-		return // an address that nobody has
+		return // an address without a host
 	}
 	u := &upstream{node: n, state: linkConnecting, heard: n.world.now()}
 	r.up = u
@@ -58,7 +58,7 @@ func (u *upstream) receive(s segment) {
 		n.disk.rewrite(m.data)
 		r.replid, r.replid2, r.offset, r.offset2 = m.replid, "", m.offset, 0
 		r.backlog, r.kept = nil, 0
-		for _, a := range r.replicas { // theirs is another past now
+		for _, a := range r.replicas { // their history differs now
 			a.session.conn.die(back)
 		}
 		r.replicas = nil
@@ -69,7 +69,7 @@ func (u *upstream) receive(s segment) {
 	}
 }
 
-// apply carries out what the master has.
+// apply executes an entry of the replication stream.
 func (u *upstream) apply(e entry) {
 	n := u.node
 	if e.cmds != nil {
@@ -88,8 +88,8 @@ func (u *upstream) acknowledge() {
 	u.conn.send(forward, segment{msg: ack{u.node.repl.offset}, size: ackSize})
 }
 
-// broken: the link is lost. A link that was up is tried again at once (Redis
-// since 6.2), any other with the next second.
+// broken: the link is lost. A link that was up is retried immediately (Redis since 6.2), any other by
+// replicationCron.
 func (u *upstream) broken(error) {
 	if !u.current() {
 		return
@@ -103,13 +103,13 @@ func (u *upstream) broken(error) {
 	}
 }
 
-// drop gives the connection up, because nothing was heard.
+// drop closes the connection after repl-timeout.
 func (u *upstream) drop() {
 	u.conn.die(forward)
 	u.broken(nil)
 }
 
-// leave ends the connection, because there is another master now.
+// leave closes the connection when the master has changed.
 func (u *upstream) leave() {
 	if u.state == linkConnected {
 		u.node.repl.downAt = u.node.world.now()
@@ -118,7 +118,7 @@ func (u *upstream) leave() {
 	u.conn.die(forward)
 }
 
-// linkState is the state of the link to the master, in the words of ROLE.
+// linkState is the state of the link to the master, as ROLE has it.
 func (n *node) linkState() string {
 	if n.repl.up == nil {
 		return linkConnect
@@ -126,5 +126,5 @@ func (n *node) linkState() string {
 	return n.repl.up.state
 }
 
-// replicates says whether servers of the topology copy from each other.
+// replicates reports whether the topology has replicas.
 func replicates(t cluster.Topology) bool { return t.Replicas > 0 }

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// What masters and replicas say to each other, in place of the bytes that they
-// would send. The sizes are those that the bytes would have.
+// Messages between masters and replicas, in place of the bytes of the protocol. The sizes are those of the bytes.
 type (
-	// syncRequest is PSYNC: who asks, what it has.
+	// syncRequest is PSYNC.
 	syncRequest struct {
 		addr   string
 		replid string
-		offset int64 // of the last byte that it has
+		offset int64 // of the replica's last byte
 	}
 	// syncFull is FULLRESYNC and the data.
 	syncFull struct {
@@ -22,10 +21,10 @@ type (
 		offset int64
 		data   *image
 	}
-	// syncPart is CONTINUE; what is missing follows.
+	// syncPart is CONTINUE; the missing entries follow.
 	syncPart struct{ replid string }
-	// entry is a piece of the stream of replication: what one command, script or transaction wrote; or,
-	// without commands, a PING or a request for an acknowledgement.
+	// entry is a piece of the replication stream: what one command, script or transaction wrote; or, without
+	// commands, a PING or a REPLCONF GETACK.
 	entry struct {
 		end    int64 // offset of its last byte
 		size   int64
@@ -41,35 +40,33 @@ const (
 	pingSize   = 14 // *1 $4 PING
 	getackSize = 37 // *3 $8 REPLCONF $6 GETACK $1 *
 	ackSize    = 43
-	psyncSize  = 150 // of the whole handshake, about
+	psyncSize  = 150 // of the whole handshake, approximately
 
 	replCron    = int64(time.Second)
 	replTimeout = int64(60 * time.Second) // repl-timeout
 
-	// backlogSize is how many bytes of the stream a server keeps for replicas that
-	// come back (repl-backlog-size).
+	// backlogSize is repl-backlog-size.
 	backlogSize = 1 << 20
 )
 
-// replication is a server's part in the copying of data: as a master, as a
-// replica, or as both.
+// replication is a server's replication state: as a master, as a replica, or both.
 type replication struct {
-	master  string // address of its master; "": it is one itself
+	master  string // address of its master; "": it is a master
 	saved   string // the same, as its configuration file has it
 	replid  string
-	replid2 string // that of its former master, whose history it shares up to offset2
+	replid2 string // that of its former master, valid up to offset2
 	offset  int64
 	offset2 int64
 	backlog []entry
 	kept    int64 // bytes in backlog
 
 	replicas []*attached
-	up       *upstream // to its master; nil: not connected
-	downAt   int64     // instant at which that link was lost
+	up       *upstream // link to its master; nil: not connected
+	downAt   int64     // when that link was lost
 	dials    int
 }
 
-// attached is a replica as its master sees it.
+// attached is a connected replica in its master's view.
 type attached struct {
 	session *session
 	addr    string
@@ -100,10 +97,10 @@ func bytes(cmds [][][]byte) int64 {
 	return n
 }
 
-// wrote is told what a command has changed.
+// propagate logs and replicates what a command has changed.
 func (n *node) propagate(db int, cmds [][][]byte) {
 	if n.repl.master != "" {
-		return // a message published at a replica: nobody is told
+		return // a message published at a replica is not propagated
 	}
 	n.disk.append(record{at: n.world.now(), db: db, cmds: withoutMessages(cmds)})
 	if n.unreplicated {
@@ -112,7 +109,7 @@ func (n *node) propagate(db int, cmds [][][]byte) {
 	n.feed(entry{size: bytes(cmds), db: db, cmds: cmds})
 }
 
-// kept is what of cmds belongs on a disk: all but published messages.
+// withoutMessages is cmds without PUBLISH and SPUBLISH, which are replicated but not logged.
 func withoutMessages(cmds [][][]byte) [][][]byte {
 	message := func(words [][]byte) bool {
 		return len(words) > 0 && (strings.EqualFold(string(words[0]), "publish") ||
@@ -124,14 +121,14 @@ func withoutMessages(cmds [][][]byte) [][][]byte {
 	return slices.DeleteFunc(slices.Clone(cmds), message)
 }
 
-// feed adds e to the stream of a master.
+// feed adds e to a master's replication stream.
 func (n *node) feed(e entry) {
 	n.repl.offset += e.size
 	e.end = n.repl.offset
 	n.forwardToReplicas(e)
 }
 
-// pass keeps e and sends it on to the replicas.
+// forwardToReplicas adds e to the backlog and sends it to the replicas.
 func (n *node) forwardToReplicas(e entry) {
 	r := &n.repl
 	r.backlog = append(r.backlog, e)
@@ -143,7 +140,7 @@ func (n *node) forwardToReplicas(e entry) {
 	}
 }
 
-// replicationCron is what a server does once a second.
+// replicationCron runs once a second, as in Redis.
 func (n *node) replicationCron() {
 	r, now := &n.repl, n.world.now()
 	if r.master != "" {
@@ -168,7 +165,7 @@ func (n *node) replicationCron() {
 	n.after(replCron, n.replicationCron)
 }
 
-// fromReplica is a message of a replica.
+// fromReplica handles a message of a replica.
 func (n *node) fromReplica(s *session, msg any) {
 	switch m := msg.(type) {
 	case syncRequest:
@@ -183,12 +180,12 @@ func (n *node) fromReplica(s *session, msg any) {
 	}
 }
 
-// attach answers PSYNC: with what the replica lacks, if this server still has
-// it and the replica's data are a past of its own; else with all data.
+// attach handles PSYNC: CONTINUE if the replication ID matches and the backlog has what the replica lacks, else
+// FULLRESYNC.
 func (n *node) attach(s *session, m syncRequest) {
 	r := &n.repl
 	if r.master != "" && (r.up == nil || r.up.state != linkConnected) {
-		s.conn.die(back) // NOMASTERLINK: it has no data that it could vouch for
+		s.conn.die(back) // NOMASTERLINK: its own data are not in sync
 		return
 	}
 	s.conn.flows[back].extra = span{0, n.cluster.config.ReplicaLag}
@@ -213,7 +210,7 @@ func (n *node) detach(a *attached) {
 	n.repl.replicas = slices.DeleteFunc(n.repl.replicas, func(b *attached) bool { return a == b })
 }
 
-// good is how many replicas are near enough for min-replicas-to-write.
+// goodReplicas is the number of replicas within min-replicas-max-lag.
 func (n *node) goodReplicas() int {
 	count := 0
 	for _, a := range n.repl.replicas {
@@ -243,7 +240,7 @@ func (n *node) follow(addr string) {
 		n.roleChanged()
 		return
 	}
-	for _, a := range r.replicas { // they must find out from whom to go on
+	for _, a := range r.replicas { // they reconnect and synchronize again
 		a.session.conn.die(back)
 	}
 	r.replicas = nil
@@ -253,7 +250,7 @@ func (n *node) follow(addr string) {
 	n.connectMaster()
 }
 
-// newID is a new identity of the data, or of the server.
+// newID is a new replication ID or run ID.
 func (n *node) newID() string {
 	return fmt.Sprintf("%016x%016x%08x", n.chance.Uint64(), n.chance.Uint64(), n.chance.Uint32())
 }

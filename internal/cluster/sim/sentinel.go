@@ -9,9 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
-// What follows, in the files sentinel*.go, is Redis' sentinel.c (7.0): the same
-// periods, conditions and states, under names of this package. Times are in
-// milliseconds of the cluster, as there.
+// What follows, in the files sentinel*.go, is Redis' sentinel.c (7.0): the same periods, conditions and states,
+// with names of this package. Times are in milliseconds of the cluster, as there.
 const (
 	pingPeriod         = 1000
 	infoPeriod         = 10_000
@@ -25,7 +24,7 @@ const (
 	tiltPeriod         = 30_000
 	failoverTimeout    = 2000 // as package process sets it
 	slowestTimer       = 100  // hz 10
-	fastestTimer       = 52   // hz 19: Sentinels draw theirs, so as not to act together
+	fastestTimer       = 52   // hz 19: drawn, to desynchronize Sentinels
 	helloSize          = 180
 	infoReplySize      = 3000
 	smallSize          = 30
@@ -48,7 +47,7 @@ type sentinel struct {
 	chance *rand.Rand
 	quorum int
 	server *engine.Server // for its clients
-	events *engine.Conn   // publishes to them
+	events *engine.Conn   // publishes events to them
 
 	// What its configuration file keeps.
 	epoch    int64 // current_epoch
@@ -57,14 +56,14 @@ type sentinel struct {
 	others   []*instance
 
 	dirty    []*sentinelSession
-	owed     [][2]string // messages to be published
+	owed     [][2]string // messages to publish
 	previous int64       // last run of the timer
-	tilt     int64       // since when; 0: not
+	tilt     int64       // start of TILT mode; 0: not in it
 	dials    int
-	history  []string // of events, for tests and people
+	history  []string // of events
 }
 
-// kindOf is what an instance is to a Sentinel.
+// kindOf is the kind of an instance.
 type kindOf int
 
 const (
@@ -85,14 +84,14 @@ type instance struct {
 	sdown, odown           bool
 	sdownSince, odownSince int64
 
-	// What its INFO says.
+	// From its INFO.
 	infoAt   int64
 	role     kindOf
 	roleAt   int64
-	confAt   int64 // when its master's address, as it says, last changed
+	confAt   int64 // when its master_host or master_port last changed
 	master   string
 	linkUp   bool
-	linkDown int64 // for so long
+	linkDown int64 // master_link_down_since in milliseconds
 	priority int
 	offset   int64
 
@@ -100,7 +99,7 @@ type instance struct {
 	promoted, reconfSent, reconfInProgress, reconfDone bool
 	reconfSentAt                                       int64
 
-	// Another Sentinel, or the master in the place of this one.
+	// Another Sentinel's reply to is-master-down-by-addr; at the master, this Sentinel's own vote.
 	saysDown    bool
 	leader      string
 	leaderEpoch int64
@@ -132,7 +131,7 @@ func (s *sentinel) newID() string {
 	return fmt.Sprintf("%016x%016x%08x", s.chance.Uint64(), s.chance.Uint64(), s.chance.Uint32())
 }
 
-// know tells a Sentinel that never ran everything that is there, as its configuration file does.
+// initialize gives a Sentinel that never ran all instances, as its configuration file does.
 func (s *sentinel) initialize() {
 	s.master = s.newInstance(aMaster, s.cluster.nodes[0].addr)
 	for _, n := range s.cluster.nodes[1:] {
@@ -153,7 +152,7 @@ func (s *sentinel) newInstance(kind kindOf, addr string) *instance {
 	return i
 }
 
-// refresh has i begin anew, as when it was just found.
+// refresh resets i to the state of a new instance.
 func (s *sentinel) refresh(i *instance) {
 	now := s.ms()
 	*i = instance{kind: i.kind, addr: i.addr, id: i.id, role: i.kind, priority: 100, configEpoch: i.configEpoch,
@@ -163,7 +162,7 @@ func (s *sentinel) refresh(i *instance) {
 // ms is the time in milliseconds.
 func (s *sentinel) ms() int64 { return s.world.now()/int64(time.Millisecond) + 1 } // 0 means never
 
-// start starts the process. It remembers epochs, masters and others, and votes.
+// start starts the process. Epochs, votes and known instances are kept.
 func (s *sentinel) start() {
 	s.server = engine.New(s.engineConfig())
 	s.events = s.server.Open("events", func([]byte) {})
@@ -185,14 +184,14 @@ func (s *sentinel) stop() {
 	}
 }
 
-// all is everything it watches, in the order in which it sees to it.
+// all is every instance, in the order in which the timer handles them.
 func (s *sentinel) all() []*instance {
 	list := []*instance{s.master}
 	list = append(list, s.replicas...)
 	return append(list, s.others...)
 }
 
-// timer is what it does ten times a second and more.
+// timer is sentinelTimer.
 func (s *sentinel) timer() {
 	now := s.ms()
 	if delta := now - s.previous; delta < 0 || delta > tiltTrigger {
@@ -233,7 +232,7 @@ func (s *sentinel) handle(i *instance) {
 	s.askOthers(i, false)
 }
 
-// checkSubjectively: has i been silent for too long?
+// checkSubjectively is sentinelCheckSubjectivelyDown.
 func (s *sentinel) checkSubjectively(i *instance) {
 	now, silent := s.ms(), int64(0)
 	down := s.downAfter()
@@ -258,7 +257,7 @@ func (s *sentinel) checkSubjectively(i *instance) {
 	}
 }
 
-// checkObjectively: do enough Sentinels say that the master is down?
+// checkObjectively is sentinelCheckObjectivelyDown.
 func (s *sentinel) checkObjectively(m *instance) {
 	count := 0
 	if m.sdown {
@@ -282,19 +281,20 @@ func (s *sentinel) checkObjectively(m *instance) {
 // downAfter is down-after-milliseconds.
 func (s *sentinel) downAfter() int64 { return s.cluster.config.DownAfter.Milliseconds() }
 
-// noDownFor says that i was not down in the last ms milliseconds.
+// noDownFor reports whether i was not down in the last ms milliseconds (sentinelRedisInstanceNoDownFor).
 func (s *sentinel) noDownFor(i *instance, ms int64) bool {
 	last := max(i.sdownSince, i.odownSince)
 	return !i.sdown && !i.odown && (last == 0 || s.ms()-last > ms)
 }
 
-// sane says that the master looks like one, so that others may be told to follow it.
+// sane reports whether the master looks like one, so that replicas may be reconfigured to it
+// (sentinelMasterLooksSane).
 func (s *sentinel) sane() bool {
 	m := s.master
 	return m.role == aMaster && !m.sdown && !m.odown && s.ms()-m.infoAt < infoPeriod*2
 }
 
-// currentMaster is the address that clients are told.
+// currentMaster is the address that clients get.
 func (s *sentinel) currentMaster() string {
 	if m := s.master; m.winner != nil && m.state >= reconfReplicas {
 		return m.winner.addr

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
 )
 
-// engineConfig is that of a Sentinel: an interpreter with few commands, and no data.
+// engineConfig is the configuration of a Sentinel's engine: few commands, no data.
 func (s *sentinel) engineConfig() engine.Config {
 	return engine.Config{
 		Now: time.Now, Seed: mix(s.world.seed, nameHash(s.name)+uint64(s.life)), Version: Version, Port: 26379,
@@ -18,7 +18,7 @@ func (s *sentinel) engineConfig() engine.Config {
 	}
 }
 
-// allowed are the commands that a Sentinel knows.
+// allowed reports whether a Sentinel has the command.
 func allowed(name string) bool {
 	switch name {
 	case "ping", "sentinel", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "publish", "info", "role",
@@ -150,7 +150,7 @@ func (s *sentinel) writeQuorum(c *engine.Conn) {
 	}
 }
 
-// flags are those of SENTINEL MASTER and the like.
+// flags are the flags in SENTINEL MASTER, REPLICAS and SENTINELS.
 func (i *instance) flags() string {
 	list := []string{map[kindOf]string{aMaster: "master", aReplica: "slave", aSentinel: "sentinel"}[i.kind]}
 	add := func(on bool, flag string) {
@@ -170,7 +170,7 @@ func (i *instance) flags() string {
 	return strings.Join(list, ",")
 }
 
-// writeInstance writes what SENTINEL MASTER, REPLICAS and SENTINELS say of one.
+// writeInstance writes the reply of SENTINEL MASTER, REPLICAS and SENTINELS for one instance.
 func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 	host, port := split(i.addr)
 	now := s.ms()
@@ -214,7 +214,7 @@ func (s *sentinel) writeInstance(c *engine.Conn, i *instance) {
 	}
 }
 
-// event tells the Sentinel's clients what has happened to i.
+// event publishes an event about i (sentinelEvent).
 func (s *sentinel) event(name string, i *instance) {
 	text := ""
 	if i != nil {
@@ -227,14 +227,13 @@ func (s *sentinel) event(name string, i *instance) {
 	s.publish(name, text)
 }
 
-// publish sends a message to those who have subscribed; they get it when the
-// Sentinel is done.
+// publish queues a message for subscribers; done sends it.
 func (s *sentinel) publish(channel, text string) {
 	s.history = append(s.history, channel+" "+text)
 	s.owed = append(s.owed, [2]string{channel, text})
 }
 
-// done hands over what was published and answered.
+// done sends queued messages and replies.
 func (s *sentinel) done() {
 	for len(s.owed) > 0 {
 		m := s.owed[0]
@@ -250,12 +249,12 @@ func (s *sentinel) done() {
 	}
 }
 
-// caller of a Sentinel: a client, or another Sentinel.
+// sentinelSession is the Sentinel's end of a connection from a client or another Sentinel.
 type sentinelSession struct {
 	sentinel *sentinel
 	life     int
 	conn     *conn
-	peer     *engine.Conn // nil: no client's data came
+	peer     *engine.Conn // nil: not a client, or no data yet
 	out      []byte
 	dirty    bool
 	ended    bool

@@ -2,8 +2,7 @@ package sim
 
 import "errors"
 
-// askOthers asks the other Sentinels whether they see the master down too, and,
-// in a failover, for their votes.
+// askOthers sends is-master-down-by-addr to the other Sentinels, in a failover with a request for their votes.
 func (s *sentinel) askOthers(m *instance, forced bool) {
 	now := s.ms()
 	for _, o := range s.others {
@@ -22,7 +21,7 @@ func (s *sentinel) askOthers(m *instance, forced bool) {
 	}
 }
 
-// answerIsDown answers another Sentinel, and votes.
+// replyIsDown replies to is-master-down-by-addr, and votes.
 func (s *sentinel) replyIsDown(q isDown) isDownReply {
 	m := s.master
 	a := isDownReply{down: s.tilt == 0 && q.master == m.addr && m.sdown}
@@ -32,7 +31,7 @@ func (s *sentinel) replyIsDown(q isDown) isDownReply {
 	return a
 }
 
-// vote gives the vote of this Sentinel in an epoch to id, if it has one left.
+// vote votes for id in an epoch, if this Sentinel has not voted in it (sentinelVoteLeader).
 func (s *sentinel) vote(epoch int64, id string) (leader string, leaderEpoch int64) {
 	m := s.master
 	if epoch > s.epoch {
@@ -42,14 +41,15 @@ func (s *sentinel) vote(epoch int64, id string) (leader string, leaderEpoch int6
 	if m.leaderEpoch < epoch && s.epoch <= epoch {
 		m.leader, m.leaderEpoch = id, s.epoch
 		s.publish("+vote-for-leader", id)
-		if id != s.id { // leave the other one time
+		if id != s.id { // give the other one time
 			m.failoverStart = s.ms() + s.chance.Int64N(maxDesync)
 		}
 	}
 	return m.leader, m.leaderEpoch
 }
 
-// elected is who has a majority of all Sentinels in an epoch, and the quorum; "" if nobody.
+// elected is the Sentinel with a majority of all votes in an epoch, and the quorum; "" if there is none
+// (sentinelGetLeader).
 func (s *sentinel) elected(epoch int64) string {
 	votes := map[string]int{}
 	for _, o := range s.others {
@@ -59,7 +59,7 @@ func (s *sentinel) elected(epoch int64) string {
 	}
 	best := func() (string, int) {
 		id, n := "", 0
-		for _, o := range s.all() { // in a fixed order: a map has none
+		for _, o := range s.all() { // in a fixed order, unlike a map
 			if o.kind != aReplica && o.leader != "" && votes[o.leader] > n {
 				id, n = o.leader, votes[o.leader]
 			}
@@ -80,7 +80,7 @@ func (s *sentinel) elected(epoch int64) string {
 	return id
 }
 
-// startIfNeeded starts a failover of a master that is down for all.
+// startIfNeeded starts a failover of a master that is objectively down.
 func (s *sentinel) startIfNeeded(m *instance) bool {
 	if !m.odown || m.inProgress || s.ms()-m.failoverStart < failoverTimeout*2 && m.failoverStart != 0 {
 		return false
@@ -99,7 +99,7 @@ func (s *sentinel) startFailover(m *instance) {
 	m.failoverStart, m.stateChange = now+s.chance.Int64N(maxDesync), now
 }
 
-// errNoReplica and errInProgress are the words of Redis.
+// errNoReplica and errInProgress are Redis' error replies.
 var (
 	errNoReplica  = errors.New("NOGOODSLAVE No suitable replica to promote")
 	errInProgress = errors.New("INPROG Failover already in progress")
@@ -119,7 +119,7 @@ func (s *sentinel) forceFailover() error {
 	return nil
 }
 
-// best is the replica to promote: by priority, offset and run id.
+// best is the replica to promote, by priority, offset and run ID (sentinelSelectSlave).
 func (s *sentinel) best() *instance {
 	m, now := s.master, s.ms()
 	longest := s.downAfter() * 10
@@ -151,7 +151,7 @@ func (i *instance) betterThan(o *instance) bool {
 	return i.id < o.id
 }
 
-// advance is the failover, one step at a time.
+// advance is sentinelFailoverStateMachine.
 func (s *sentinel) advance(m *instance) {
 	if !m.inProgress {
 		return
@@ -211,8 +211,8 @@ func (s *sentinel) abort(why string) {
 	}
 }
 
-// reconfigure tells the other replicas to follow the new master, all at once
-// (parallel-syncs is their number), and finds out when it is over.
+// reconfigure sends REPLICAOF to the other replicas, all at once (parallel-syncs is their number), and detects the
+// end of the failover.
 func (s *sentinel) reconfigure(m *instance) {
 	now := s.ms()
 	for _, r := range s.replicas {

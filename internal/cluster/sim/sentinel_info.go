@@ -1,6 +1,6 @@
 package sim
 
-// refreshInfo takes note of what INFO of i says (sentinelRefreshInstanceInfo).
+// refreshInfo processes the INFO reply of i (sentinelRefreshInstanceInfo).
 func (s *sentinel) refreshInfo(i *instance, r report) {
 	now := s.ms()
 	i.infoAt, i.id = now, r.id
@@ -38,7 +38,7 @@ func (s *sentinel) refreshInfo(i *instance, r report) {
 	}
 }
 
-// found adds a replica that the master names.
+// found adds a replica that the master's INFO lists.
 func (s *sentinel) found(m *instance, addr string) {
 	if m.kind != aMaster {
 		return
@@ -53,9 +53,8 @@ func (s *sentinel) found(m *instance, addr string) {
 	s.event("+slave", r)
 }
 
-// unexpectedMaster: a replica says that it is a master. Either it was promoted
-// by this Sentinel, or it must be told to follow, after a wait in which a newer
-// configuration may arrive.
+// unexpectedMaster handles a replica that reports the role master. Either this Sentinel promoted it, or it is
+// reconfigured, after a wait in which a newer configuration may arrive.
 func (s *sentinel) unexpectedMaster(i *instance) {
 	m, now := s.master, s.ms()
 	if i.promoted && m.inProgress && m.state == waitPromotion {
@@ -73,7 +72,7 @@ func (s *sentinel) unexpectedMaster(i *instance) {
 	}
 }
 
-// checkFollows: a replica follows somebody else than the master.
+// checkFollows reconfigures a replica that follows another server than the master.
 func (s *sentinel) checkFollows(i *instance) {
 	m := s.master
 	if i.master != m.addr && m.state == noFailover && s.sane() && s.noDownFor(i, failoverTimeout) &&
@@ -83,7 +82,7 @@ func (s *sentinel) checkFollows(i *instance) {
 	}
 }
 
-// checkReconfigured: how far is a replica that was told to follow the new master?
+// checkReconfigured tracks a replica that was reconfigured in the failover.
 func (s *sentinel) checkReconfigured(i *instance) {
 	m := s.master
 	if i.reconfSent && m.winner != nil && i.master == m.winner.addr {
@@ -102,8 +101,8 @@ func (s *sentinel) sendReplicaOf(i *instance, addr string) {
 	}
 }
 
-// switchMaster makes the server at addr the one that is watched; the former
-// master is a replica from now on, or will be when it comes back.
+// switchMaster makes the server at addr the monitored master and the former master a replica
+// (sentinelResetMasterAndChangeAddress).
 func (s *sentinel) switchMaster(addr string) {
 	m := s.master
 	was := m.addr

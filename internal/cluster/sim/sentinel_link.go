@@ -1,7 +1,6 @@
 package sim
 
-// What Sentinels say to servers and to each other, in place of the bytes of the
-// commands and replies of the same names.
+// Messages between Sentinels and servers, in place of the bytes of the commands and replies of the same names.
 type (
 	ping        struct{}
 	pong        struct{}
@@ -24,7 +23,7 @@ type (
 	}
 )
 
-// report is what INFO says of a server.
+// report is what a Sentinel reads from INFO.
 type report struct {
 	id       string
 	replica  bool
@@ -46,7 +45,7 @@ type wire struct {
 	since    int64
 }
 
-// reconnect connects to i if it is not, once a ping period at most.
+// reconnect connects to i if it is disconnected, at most once in a ping period.
 func (s *sentinel) reconnect(i *instance) {
 	now := s.ms()
 	if i.wire != nil || now-i.lastReconn < pingPeriod {
@@ -58,7 +57,7 @@ func (s *sentinel) reconnect(i *instance) {
 	i.wire = w
 	s.dials++
 	w.conn = s.world.connect(s.name, h, w, s.world.slots.server(nameHash(s.name)^nameHash(h.name)), s.dials)
-	s.sendPing(i) // it leaves when the connection is there; the wait for an answer counts from now on
+	s.sendPing(i) // sent once connected; the timeout counts from now
 }
 
 func (s *sentinel) sendPing(i *instance) {
@@ -112,13 +111,13 @@ func (w *wire) broken(error) {
 	}
 }
 
-// close gives the connection up.
+// close closes the connection.
 func (w *wire) close() {
 	w.instance.wire = nil
 	w.conn.die(forward)
 }
 
-// talk sends i what is due.
+// talk sends i the PING, INFO and hello that are due (sentinelSendPeriodicCommands).
 func (s *sentinel) talk(i *instance) {
 	if i.wire == nil || !i.wire.up {
 		return
@@ -145,14 +144,14 @@ func (s *sentinel) hello() hello {
 	return hello{from: s.id, addr: s.addr, epoch: s.epoch, master: s.currentMaster(), configEpoch: s.master.configEpoch}
 }
 
-// helloSoon has everybody greeted at the next timer.
+// helloSoon sends a hello to every instance at the next timer (sentinelForceHelloUpdateForMaster).
 func (s *sentinel) helloSoon() {
 	for _, i := range s.all() {
 		i.lastPub = min(i.lastPub, s.ms()-publishPeriod-1)
 	}
 }
 
-// greeted is a hello message of another Sentinel.
+// receiveHello handles a hello message of another Sentinel.
 func (s *sentinel) receiveHello(m hello) {
 	if m.from == s.id {
 		return
@@ -181,7 +180,7 @@ func (s *sentinel) receiveHello(m hello) {
 	}
 }
 
-// fromSentinel is a message of a Sentinel to a data server.
+// fromSentinel handles a Sentinel's message to a data server.
 func (n *node) fromSentinel(s *session, msg any) {
 	reply := func(msg any, size int64) { s.conn.send(back, segment{msg: msg, size: size}) }
 	switch m := msg.(type) {
@@ -203,7 +202,7 @@ func (n *node) fromSentinel(s *session, msg any) {
 	}
 }
 
-// report is what INFO says.
+// report is the server's INFO.
 func (n *node) report() report {
 	r := &n.repl
 	all := report{id: n.id, replica: r.master != "", master: r.master, priority: n.priority, offset: r.offset}

@@ -65,8 +65,8 @@ func TestFailoverTakesAsLongAsOnRealServers(t *testing.T) {
 	}
 }
 
-// TestFormerMasterIsDemoted: it comes back as a master and is told, ten seconds
-// later, to follow; what it had alone is gone then.
+// TestFormerMasterIsDemoted: it comes back as a master and gets REPLICAOF ten seconds later; its unreplicated
+// writes are lost then.
 func TestFormerMasterIsDemoted(t *testing.T) {
 	simulate(t, sentinels(), func(w *world) {
 		c := w.client(0)
@@ -141,7 +141,7 @@ func TestSplitBrain(t *testing.T) {
 		}
 		old := w.at(w.Client(1), w.Nodes()[0].Addr)
 		w.becomes("n2", "master", 10*time.Second)
-		pass(2 * time.Second) // until the Sentinels tell it
+		pass(2 * time.Second) // until the Sentinels publish +switch-master
 		w.ok(old.Set(w.ctx, "k", "old", 0).Err())
 		c := w.client(0)
 		w.ok(c.Set(w.ctx, "k", "new", 0).Err())
@@ -185,7 +185,7 @@ func TestKilledServerRefusesAndResets(t *testing.T) {
 			t.Errorf("after the kill: %v", err)
 		}
 		if err := c.Get(w.ctx, "k").Err(); err == nil || !errors.As(err, &op) || op.Op != "dial" {
-			t.Errorf("dialling: %v", err)
+			t.Errorf("dialing: %v", err)
 		}
 		w.ok(w.Restart(w.ctx, "n1"))
 		if err := c.Get(w.ctx, "k").Err(); !errors.Is(err, redis.Nil) {

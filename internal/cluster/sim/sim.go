@@ -1,16 +1,14 @@
-// Package sim is a cluster of Redis servers that exists in memory and in virtual
-// time: servers, replication, Sentinels and the network between them, whose
-// every event follows from a seed. Real client libraries reach it through
-// [Actor.Dial]. It does what package process does on real servers, thousands of
-// times faster for a lock that is held for seconds, and the same way every time.
+// Package sim simulates a cluster of Redis servers in memory and in virtual time: servers, replication, Sentinels,
+// Redis Cluster and the network between them. Every event follows from a seed. Real client libraries reach it
+// through [Actor.Dial]. It has the same interface as package process has for real servers; a run repeats itself,
+// and a lock held for seconds takes milliseconds.
 //
-// It is not Redis: the servers answer as redis-server 7.0.15 does for the
-// commands that locks use (package engine), and take as long as they are told to.
-// It runs only inside a bubble (package bubble), and client code must keep to
-// its rules: no real input or output, no mutex held while waiting for a reply.
+// It is not Redis: the servers reply as redis-server 7.0.15 does for the commands that locks use (package engine),
+// with configured latencies. It runs only inside a bubble (package bubble), and client code must keep to its rules:
+// no real input or output, no mutex held while waiting for a reply.
 //
-// Read [Start] and [Actor] first. What makes a run repeat itself is that no two
-// actors are ever awake at the same instant, see Actor.
+// Read [Start] and [Actor] first. A run repeats itself because no two actors are ever awake at the same instant,
+// see Actor.
 package sim
 
 import (
@@ -32,16 +30,16 @@ type Config struct {
 	Topology cluster.Topology
 	Actors   int // clients, from client 0; 0 is 1
 
-	// Latency of one way between two ends: every piece of data draws its own. Zero is 100 µs to 1 ms.
+	// One-way latency, drawn for every segment. Zero is 100 µs to 1 ms.
 	MinLatency, MaxLatency time.Duration
-	// ReplicaLag is added to what a master sends its replicas: up to so much, drawn anew each time.
+	// ReplicaLag is the most that is added to the latency from a master to its replicas, drawn for every segment.
 	ReplicaLag time.Duration
-	// DownAfter is for how long a master is silent before a Sentinel calls it down. 0 is 500 ms.
+	// DownAfter is down-after-milliseconds of the Sentinels. 0 is 500 ms.
 	DownAfter time.Duration
-	// Priorities orders what arrives, once the cluster has started; see there. nil: latencies do.
+	// Priorities delays messages by priority once the cluster has started. nil: latencies alone order them.
 	Priorities *Priorities
-	// Trace gets a line for every piece of data that arrives: instant in nanoseconds, ends, connection, data. It
-	// must not wait for anything in the bubble. nil: none.
+	// Trace gets a line for every segment that arrives: instant in nanoseconds, ends, connection, data. It must
+	// not block in the bubble. nil: none.
 	Trace io.Writer
 }
 
@@ -52,14 +50,14 @@ const (
 	defaultDownAfter  = 500 * time.Millisecond
 )
 
-// Version is what the servers say that they are.
+// Version is the servers' redis_version.
 const Version = "7.0.15"
 
 // MasterName is the name by which the Sentinels know the master.
 const MasterName = "lockchaos"
 
-// Cluster is simulated servers. Its methods may be called from several
-// goroutines of the bubble. Close stops every timer of it; the bubble cannot end before.
+// Cluster is a set of simulated servers. Its methods may be called from several goroutines of the bubble. Close
+// stops all timers; the bubble cannot end before.
 type Cluster struct {
 	config    Config
 	topology  cluster.Topology
@@ -127,13 +125,13 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Delivery says in what order messages arrive, if not by their latencies alone.
+// Delivery describes the order in which messages arrive, if latencies alone do not decide it.
 func (c *Cluster) Delivery() string { return c.delivery }
 
-// Topology is what was started, every default filled in.
+// Topology is the topology with all defaults filled in.
 func (c *Cluster) Topology() cluster.Topology { return c.topology }
 
-// Version is what the servers say that they are, "7.0.15".
+// Version is the servers' redis_version, "7.0.15".
 func (c *Cluster) Version() string { return Version }
 
 // Nodes is the data servers, n1 first.
@@ -145,8 +143,8 @@ func (c *Cluster) Nodes() []cluster.Node {
 	return nodes
 }
 
-// Endpoints is how a client reaches the cluster, with the Dial of its actor: who
-// calls is known by that, so Source is empty. With Sentinels Addrs is [MasterAddr].
+// Endpoints is how a client reaches the cluster with the Dial of its actor, which identifies the client, so Source
+// is empty. With Sentinels Addrs is [MasterAddr].
 func (c *Cluster) Endpoints(int) client.Endpoints {
 	e := client.Endpoints{Kind: c.topology.Kind}
 	if c.topology.Kind == cluster.Sentinel {
@@ -162,14 +160,13 @@ func (c *Cluster) Endpoints(int) client.Endpoints {
 	return e
 }
 
-// Client is the actor that is client i, from 0. It panics if there are not so
-// many: see Config.Actors.
+// Client is the actor that is client i, from 0. It panics if i is not below Config.Actors.
 func (c *Cluster) Client(i int) *Actor { return c.clients[i] }
 
-// Actor is the actor of that name: "client-0", or a part of the harness: main,
-// plan, drawn, nemesis, witness, bite, heal, check, probe, guard, test, each also
-// with a number ("bite-3", up to 1023 of bite and heal and 63 of the others); "notices-0" is for
-// what client 0 tells unasked. Any other name shares one of 64 lanes with names of the same hash.
+// Actor is the actor of that name: "client-0", or a part of the harness: main, plan, drawn, nemesis, witness, bite,
+// heal, check, probe, guard, test, each also with a number ("bite-3", up to 1023 of bite and heal and 63 of the
+// others); "notices-0" is for client 0's notices. Any other name shares one of 64 slots with names of the same
+// hash.
 func (c *Cluster) Actor(name string) *Actor {
 	if number, ok := strings.CutPrefix(strings.Replace(name, ":", "-", 1), "client-"); ok {
 		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(c.clients) {
@@ -186,15 +183,14 @@ func (c *Cluster) Actor(name string) *Actor {
 	return a
 }
 
-// Hash is a hash of everything that has arrived anywhere so far: every byte of
-// every command and reply, who sent it, and when.
+// Hash is a hash of everything delivered so far: every byte of every command and reply, its sender, and when.
 func (c *Cluster) Hash() uint64 {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
 	return c.world.hash
 }
 
-// Commands is how many commands of clients the servers have carried out.
+// Commands is how many commands of clients the servers have executed.
 func (c *Cluster) Commands() int64 {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()

@@ -26,20 +26,18 @@ type socket struct {
 	changed     *sync.Cond
 	opened      bool
 	buf         []byte
-	err         error // why no more comes: refused, reset, io.EOF
+	err         error // refused, reset, io.EOF
 	errReturned bool  // err was returned by Read
 	closed      bool
 
-	readBy  time.Time // zero: no end
+	readBy  time.Time // zero: none
 	writeBy time.Time
-	alarmAt int64 // instant of the earliest alarm that is set; never: none
+	alarmAt int64 // instant of the earliest alarm; never: none
 }
 
-// Dial connects to a server of the cluster; addr is one of [client.Endpoints],
-// or one that a server has named. It may be used as go-redis' Options.Dialer.
-// As on a real network, a server that does not run refuses, one that stands
-// still accepts and is silent, and a partition lets nothing be heard until it
-// heals or ctx ends.
+// Dial connects to a server of the cluster; addr is one of [client.Endpoints], or one from a redirection. It may be
+// used as go-redis' Options.Dialer. As on a real network, a server that is down refuses, a paused one accepts and
+// never replies, and in a partition Dial waits until it heals or ctx ends.
 func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
@@ -54,8 +52,8 @@ func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return s, nil
 }
 
-// callerOf is addr and the functions that have called Dial: two goroutines of one client that dial at one instant,
-// such as a subscription and a command, differ in them.
+// callerOf is addr and the call stack of Dial: two goroutines of one client that dial at one instant, such as a
+// subscription and a command, differ in it.
 func callerOf(addr string) func() string {
 	var stack [32]uintptr
 	n := runtime.Callers(3, stack[:])
@@ -98,7 +96,7 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 		s.shut()
 		err := ctx.Err()
 		if err == nil || errors.Is(err, context.DeadlineExceeded) {
-			err = os.ErrDeadlineExceeded // net.Error with Timeout, as package net answers
+			err = os.ErrDeadlineExceeded // a net.Error with Timeout, as in package net
 		}
 		return nil, &net.OpError{Op: "dial", Net: network, Source: s.local, Addr: s.remote, Err: err}
 	}
@@ -110,7 +108,7 @@ func (a *Actor) addr(h *host, k int) string {
 	return fmt.Sprintf("10.%d.%d.%d:%d", 100+a.slot>>16, a.slot>>8&0xff, a.slot&0xff, 20000+1000*h.index+k%1000)
 }
 
-// failure is s.err in the words of package net.
+// failure is s.err as package net returns it.
 func (s *socket) failure(op, call string) error {
 	err := s.err
 	if errors.Is(err, io.EOF) {
@@ -142,10 +140,9 @@ func (s *socket) broken(err error) {
 	s.wake()
 }
 
-// Read waits for bytes, the end of the connection, or the deadline. A connection
-// that has come to its end before fails at its next turn, not at once: a client
-// that finds five of them broken at one instant would act on them in the order in
-// which Go runs its goroutines.
+// Read waits for bytes, the end of the connection, or the deadline. On a connection that has ended before, it fails
+// at the connection's next turn: a client that sees five of them fail at one instant would handle them in the order
+// in which Go runs its goroutines.
 func (s *socket) Read(b []byte) (int, error) {
 	w := s.actor.world
 	w.mu.Lock()
@@ -179,12 +176,10 @@ func (s *socket) Read(b []byte) (int, error) {
 	}
 }
 
-// Write sends b. It never waits: the buffers of a system are larger than what a
-// client sends. What a frozen client writes leaves when it thaws; its Write
-// returns at once all the same, because it may hold a mutex that another
-// goroutine of that client waits for, and time would stand still. What is written
-// to a broken connection is lost, as if the system had not yet learned that it is,
-// until Read has told so.
+// Write sends b. It never blocks: the kernel's buffers are larger than what a client sends. What a frozen client
+// writes leaves when it thaws; Write still returns immediately, because its caller may hold a mutex that another
+// goroutine of the client waits for, and virtual time would stall. Until Read has returned the error of a broken
+// connection, what is written to it is lost without an error, as if the kernel had not detected it yet.
 func (s *socket) Write(b []byte) (int, error) {
 	w := s.actor.world
 	w.mu.Lock()
@@ -206,8 +201,8 @@ func (s *socket) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send has seg leave when the goroutines of this instant have stopped: several may send, over a link whose
-// throughput is limited or under one priority, and Go orders them by chance.
+// send sends seg after all goroutines of this instant have blocked: several may send, over a link whose throughput
+// is limited or under one priority, and Go runs them in random order.
 func (s *socket) send(seg segment) {
 	s.actor.world.at(s.actor.world.now(), s.conn.flows[forward].rank(), &unsent{s, seg})
 }
@@ -248,8 +243,8 @@ func (s *socket) shut() {
 	s.wake()
 }
 
-// alarm has the reader look again at an instant. There is one alarm at most for
-// most sockets: a later deadline waits for the earlier alarm.
+// alarm wakes the reader at an instant. Most sockets have at most one alarm: a later deadline waits for the earlier
+// alarm.
 func (s *socket) alarm(t time.Time) {
 	w := s.actor.world
 	if t.IsZero() {
@@ -263,7 +258,7 @@ func (s *socket) alarm(t time.Time) {
 	w.at(at, s.rank(), s)
 }
 
-// slot is that of the instants at which the connection's reader is woken.
+// slot is the slot of the connection's reader.
 func (s *socket) slot() int { return s.conn.flows[back].slot }
 
 func (s *socket) rank() int64 { return s.conn.flows[back].rank() }
@@ -288,12 +283,11 @@ func (s *socket) fire() {
 	s.alarm(s.readBy)
 }
 
-// again is an alarm that rang while the client was frozen.
+// retry is an alarm that fired while the client was frozen.
 func (s *socket) retry() { s.alarm(s.readBy) }
 
-// own is the instant of the connection's slot that follows t, if t is to come. A
-// deadline is often that of a context too: who reads would be woken in the
-// instant in which the context ends, and which of them came first would be chance.
+// nextTurn is the instant of the connection's slot after t, unless t has passed. A deadline is often that of a
+// context too: the reader would wake at the instant at which the context ends, in random order.
 func (s *socket) nextTurn(t time.Time) time.Time {
 	if t.IsZero() || expired(t) {
 		return t
@@ -312,7 +306,7 @@ func (s *socket) deadlineError(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.ErrDeadlineExceeded}
 }
 
-// LocalAddr is an address that says which client it is.
+// LocalAddr is an address that identifies the client.
 func (s *socket) LocalAddr() net.Addr { return s.local }
 
 // RemoteAddr is the server's.
@@ -324,7 +318,7 @@ func (s *socket) SetDeadline(t time.Time) error {
 	return s.SetReadDeadline(t)
 }
 
-// SetReadDeadline sets the end of every Read, also of one that waits now.
+// SetReadDeadline sets the deadline of every Read, also of one that is blocked.
 func (s *socket) SetReadDeadline(t time.Time) error {
 	w := s.actor.world
 	w.mu.Lock()
@@ -334,7 +328,7 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline sets the end of every Write.
+// SetWriteDeadline sets the deadline of every Write.
 func (s *socket) SetWriteDeadline(t time.Time) error {
 	w := s.actor.world
 	w.mu.Lock()
@@ -343,7 +337,7 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// address is a TCP address, because that is what programs expect of a connection.
+// address is a TCP address, because programs expect one of a connection.
 func address(addr string) net.Addr {
 	if ap, err := netip.ParseAddrPort(addr); err == nil {
 		return net.TCPAddrFromAddrPort(ap)
@@ -351,7 +345,7 @@ func address(addr string) net.Addr {
 	return text(addr)
 }
 
-// text is an address that is no more than its text.
+// text is an address that is not an IP address and a port.
 type text string
 
 // Network is that of the simulation.

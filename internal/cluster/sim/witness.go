@@ -10,8 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
-// Sample looks at a node: its role and who holds keys. A node that is down or
-// stands still is a sample with Up false.
+// Sample reads a node's role and the holders of keys. Of a node that is down or paused, Up is false.
 func (c *Cluster) Sample(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
 	n, err := c.node(node)
@@ -38,7 +37,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	return sample
 }
 
-// Role is "master" or "slave", as the node itself says now.
+// Role is "master" or "slave", as ROLE of the node returns.
 func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
 	s := c.Sample(ctx, node, nil)
 	if !s.Up {
@@ -47,7 +46,7 @@ func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
 	return s.Role, nil
 }
 
-// Keys lists the keys of a node with what is left of their time to live.
+// Keys lists the keys of a node with their TTLs.
 func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Duration, error) {
 	n, err := c.node(node)
 	if err != nil {
@@ -63,11 +62,10 @@ func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Durati
 	return keys, err
 }
 
-// adminWait is how long a command of an operator waits for a server that
-// stands still, or for what the command itself waits for.
+// adminWait is how long an operator's command waits for a paused server, or blocks.
 const adminWait = time.Second
 
-// Do carries out a command at a node or Sentinel as an operator does, past the gates.
+// Do executes a command at a node as an operator does, bypassing the gates.
 func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error) {
 	n, err := c.node(node)
 	if err != nil {
@@ -86,9 +84,9 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 		return nil, fmt.Errorf("asking %s: %w", node, cluster.ErrDown)
 	}
 	if n.paused {
-		return nil, fmt.Errorf("asking %s: it stands still: %w", node, context.DeadlineExceeded)
+		return nil, fmt.Errorf("asking %s: it is paused: %w", node, context.DeadlineExceeded)
 	}
-	admin := newHarness(n) // a connection of its own: what it waits for keeps nobody else waiting
+	admin := newHarness(n) // a separate connection: a blocking command blocks no other
 	replies := admin.ask(words)
 	n.done()
 	if len(replies) == 0 {
@@ -98,7 +96,7 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 		admin.peer.Close()
 	}
 	if len(replies) == 0 {
-		return nil, fmt.Errorf("asking %s: no answer to %s within %v: %w", node, words[0], adminWait,
+		return nil, fmt.Errorf("asking %s: no reply to %s within %v: %w", node, words[0], adminWait,
 			context.DeadlineExceeded)
 	}
 	if err, ok := replies[0].(resp.Error); ok {

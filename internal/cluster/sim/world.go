@@ -38,9 +38,9 @@ type world struct {
 	trace    io.Writer
 	names    map[string]uint64 // hashes of names
 	latency  span
-	sleepers map[*sync.Cond]uint64 // who waits for what is to happen, since which event
+	sleepers map[*sync.Cond]uint64 // waiting goroutines, by the event count when they began
 	order    *order                // nil: messages arrive when their latencies are over
-	woke     bool                  // the present event has woken a goroutine
+	woke     bool                  // the event has woken a goroutine
 }
 
 // never is later than every instant.
@@ -49,7 +49,7 @@ const never = 1<<63 - 1
 // span is a range of durations from which one is drawn, both ends included.
 type span struct{ min, max time.Duration }
 
-// action is what happens at an instant. fire is called with the world locked.
+// action is an event's effect. fire is called with the world locked.
 type action interface{ fire() }
 
 // call is an action that is a function.
@@ -66,7 +66,7 @@ func newWorld(seed uint64, l slotTable, trace io.Writer, latency span) *world {
 	return w
 }
 
-// turn has the world go on until it is closed.
+// loop runs due events until the world is closed.
 func (w *world) loop() {
 	for {
 		select {
@@ -78,11 +78,11 @@ func (w *world) loop() {
 	}
 }
 
-// now is the instant that it is, in nanoseconds since the epoch.
+// now is the present instant, in nanoseconds since the epoch.
 func (w *world) now() int64 { return int64(time.Since(w.epoch)) }
 
-// at has do happen at an instant, which must not have passed. Among the events
-// of one instant rank decides; it is unique to whatever creates events at its own will.
+// at schedules do at an instant, which must not have passed. rank orders the events of one instant; each
+// independent source of events has its own.
 func (w *world) at(instant int64, rank int64, do action) {
 	if w.closed {
 		return
@@ -115,7 +115,7 @@ func (w *world) phase() bool {
 		return false
 	}
 	now := w.now()
-	w.armed = now // what is added meanwhile is seen below
+	w.armed = now // events added meanwhile are seen below
 	for w.woke = false; !w.woke && len(w.queue) > 0 && w.queue[0].at <= now; {
 		w.queue.pop().do.fire()
 	}
@@ -138,8 +138,8 @@ func (w *world) wake(c *sync.Cond) {
 	c.Broadcast()
 }
 
-// wait is c.Wait, which close ends too: what was to wake the caller may be on its
-// way then, and never comes. One goroutine at a time waits for c.
+// wait is c.Wait, ended by close too, which drops the event that would have woken the caller. One goroutine at a
+// time waits for c.
 func (w *world) wait(c *sync.Cond) {
 	w.count++
 	w.sleepers[c] = w.count
@@ -147,8 +147,7 @@ func (w *world) wait(c *sync.Cond) {
 	delete(w.sleepers, c)
 }
 
-// close ends time for the world: nothing that was still to come happens, and
-// whoever waits for it goes on, the longest waiting first.
+// close drops all future events and wakes all waiters, the longest waiting first.
 func (w *world) close() {
 	w.closed = true
 	w.queue = nil
@@ -161,8 +160,8 @@ func (w *world) close() {
 	}
 }
 
-// stream is a source of chance that belongs to whatever the numbers name, and to
-// nothing else: who draws first then does not matter.
+// stream is a random stream of what the ids identify, and of nothing else: the order of draws from different
+// streams does not matter.
 func (w *world) stream(ids ...uint64) *rand.Rand {
 	h := w.seed
 	for _, id := range ids {
@@ -195,7 +194,7 @@ func nameHash(name string) uint64 {
 	return h
 }
 
-// note puts into the trace that data went over a connection, now.
+// note adds data delivered over a connection to the hash and the trace.
 func (w *world) note(c *conn, dir int, data []byte) {
 	now := w.now()
 	h := mix(mix(w.hash, uint64(now)), c.id<<1|uint64(dir))

@@ -1,10 +1,9 @@
-// Package bubble runs a function in virtual time from an ordinary program: time
-// passes only when every goroutine of the function waits, and then at once.
+// Package bubble runs a function in virtual time in an ordinary program: when every goroutine of the function is
+// blocked, the clock jumps to the next timer.
 //
-// It is package testing/synctest without a test. Read [Run] first. A function in
-// a bubble must not do real input or output, and must not wait for a sync.Mutex
-// whose holder waits for time to pass: then time stands still for good
-// (golang/go#77687). A [Watchdog] finds the culprit.
+// It is package testing/synctest without a test. Read [Run] first. A function in a bubble must not do real input or
+// output, and must not wait for a sync.Mutex whose holder waits for time to pass: then virtual time stalls
+// (golang/go#77687). A [Watchdog] reports the goroutine that causes it.
 package bubble
 
 import (
@@ -17,32 +16,30 @@ import (
 	"time"
 )
 
-// Run runs f in a bubble and returns when f and every goroutine that it started
-// have ended; those have five more virtual seconds for that. The clock starts at
-// midnight UTC 2000-01-01. A panic in f, a deadlock, and goroutines left behind
-// come back as an error. A panic in another goroutine of the bubble ends the
-// program, as anywhere in Go. Several bubbles may run at the same time.
+// Run runs f in a bubble and returns when f and every goroutine that it started have ended, at most five virtual
+// seconds after f. The clock starts at midnight UTC 2000-01-01. A panic in f, a deadlock, and goroutines left
+// behind are returned as an error. A panic in another goroutine of the bubble ends the program, as anywhere in Go.
+// Several bubbles may run at the same time.
 func Run(f func()) error {
 	done := make(chan error, 1)
-	go func() { // a goroutine of its own: a failing T ends the one that it runs on
+	go func() { // a failing T ends the goroutine that it runs on
 		r := &runner{f: f}
 		defer func() { done <- r.outcome(recover()) }()
-		// T's zero value does: Test uses its name, its locks and its parents, which may be none. Check finds out
-		// whether that is still so.
+		// T's zero value suffices: Test uses its name, its locks and its parents, which may be nil. Check
+		// verifies that.
 		synctest.Test(new(testing.T), func(*testing.T) { r.inside() })
 	}()
 	return <-done
 }
 
-// runner keeps how one run of f went.
+// runner is the outcome of one run of f.
 type runner struct {
 	f      func()
 	failed error // f panicked
 	ended  bool  // f returned
 }
 
-// inside runs f on one more goroutine: T's own must not end early, because what
-// follows then needs what a zero T has not.
+// inside runs f on another goroutine: T's own must not end early, because a zero T lacks what Test needs then.
 func (r *runner) inside() {
 	done := make(chan struct{})
 	go func() {
@@ -59,9 +56,8 @@ func (r *runner) inside() {
 	<-done
 }
 
-// afterglow is the virtual time that passes when f has returned: goroutines that
-// look only now and then whether they are still wanted (go-redis', that tries to
-// connect, once a second) come to their end in it.
+// exitGrace is the virtual time that passes after f has returned: goroutines that poll whether to exit (go-redis'
+// connection retry, once a second) exit in it.
 const exitGrace = 5 * time.Second
 
 // outcome is the error of the run; p is what Test panicked with.
@@ -69,7 +65,7 @@ func (r *runner) outcome(p any) error {
 	switch {
 	case r.failed != nil:
 		return r.failed
-	case p != nil: // "deadlock: main bubble goroutine has exited but blocked goroutines remain", and the like
+	case p != nil: // "deadlock: main bubble goroutine has exited but blocked goroutines remain", for example
 		return fmt.Errorf("running in virtual time: %v%s", p, remaining())
 	case !r.ended:
 		return errors.New("running in virtual time: the function ended its goroutine (runtime.Goexit)")
@@ -77,16 +73,14 @@ func (r *runner) outcome(p any) error {
 	return nil
 }
 
-// How long the check lets an hour of virtual time take, and how long it waits
-// before it says so.
+// How long an hour of virtual time may take in Check, and how long Check waits.
 const (
 	checkLimit = time.Second
 	checkWait  = 10 * time.Second
 )
 
-// Check finds out whether this build of the program has virtual time at all: the
-// package leans on testing/synctest in a way that Go does not promise to keep.
-// It takes about a millisecond.
+// Check returns an error if virtual time does not work in this build: the package uses testing/synctest in a way
+// that Go does not guarantee. It takes about a millisecond.
 func Check() error {
 	began := time.Now()
 	passed := time.Duration(0)

@@ -12,13 +12,12 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/bubble"
 )
 
-// pass lets virtual time go by.
+// pass sleeps in virtual time.
 func pass(d time.Duration) {
-	// not a wait in real time: the clock jumps
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // virtual time
 }
 
-func TestAYearPassesAtOnce(t *testing.T) {
+func TestAYearPassesImmediately(t *testing.T) {
 	var passed time.Duration
 	err := bubble.Run(func() {
 		began := time.Now()
@@ -30,7 +29,7 @@ func TestAYearPassesAtOnce(t *testing.T) {
 	}
 }
 
-func TestRunTellsWhatWentWrong(t *testing.T) {
+func TestRunReturnsErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    func()
 		want string
@@ -56,7 +55,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestManyBubblesAtOnce(t *testing.T) {
+func TestConcurrentBubbles(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -68,40 +67,40 @@ func TestManyBubblesAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// blockForEver waits for a mutex that its holder gives back only when another bubble's end is told.
+// blockForEver waits for a mutex that is unlocked only after the watchdog has reported a stall.
 func blockForEver(mu *sync.Mutex) {
 	mu.Lock()
 	defer mu.Unlock()
 }
 
-// TestWatchdogNamesTheCulprit: the holder of a mutex sleeps in virtual time, another waits for it.
-func TestWatchdogNamesTheCulprit(t *testing.T) {
+// TestWatchdogReportsBlockedGoroutine: a goroutine in the bubble waits for a mutex that is held outside it.
+func TestWatchdogReportsBlockedGoroutine(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var dog bubble.Watchdog
-	told := make(chan bubble.Stall, 1)
+	stalls := make(chan bubble.Stall, 1)
 	go dog.Watch(ctx, 50*time.Millisecond, func(s bubble.Stall) {
 		select {
-		case told <- s:
+		case stalls <- s:
 		default:
 		}
 	})
 	var mu sync.Mutex
-	mu.Lock() // this goroutine is outside: nothing in the bubble can ever open it
+	mu.Lock() // held outside the bubble: nothing in it can unlock it
 	done := make(chan error, 1)
 	go func() {
 		done <- bubble.Run(func() {
-			beating, calm := context.WithCancel(context.Background())
+			beating, stopBeat := context.WithCancel(context.Background())
 			var heart sync.WaitGroup
 			heart.Go(func() { dog.Beat(beating) })
 			pass(time.Second)
 			blockForEver(&mu)
-			calm()
+			stopBeat()
 			heart.Wait()
 		})
 	}()
 	select {
-	case s := <-told:
+	case s := <-stalls:
 		advice := s.Advice()
 		for _, want := range []string{"sync.Mutex.Lock", "blockForEver", "bubble_test.go:", "DNS"} {
 			if !strings.Contains(advice, want) {
@@ -109,10 +108,10 @@ func TestWatchdogNamesTheCulprit(t *testing.T) {
 			}
 		}
 		if s.Busy {
-			t.Errorf("nobody was at work, yet: %v", s)
+			t.Errorf("no goroutine was running, but Busy is set: %v", s)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("the watchdog told nothing")
+		t.Error("the watchdog reported nothing")
 	}
 	mu.Unlock()
 	if err := <-done; err != nil {
@@ -124,13 +123,13 @@ func TestWatchdogIsQuietWhileTimePasses(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var dog bubble.Watchdog
-	go dog.Watch(ctx, 5*time.Second, func(s bubble.Stall) { t.Errorf("told %s", s.Advice()) })
+	go dog.Watch(ctx, 5*time.Second, func(s bubble.Stall) { t.Errorf("reported %s", s.Advice()) })
 	err := bubble.Run(func() {
-		beating, calm := context.WithCancel(context.Background())
+		beating, stopBeat := context.WithCancel(context.Background())
 		var heart sync.WaitGroup
 		heart.Go(func() { dog.Beat(beating) })
 		pass(24 * time.Hour)
-		calm()
+		stopBeat()
 		heart.Wait()
 	})
 	if err != nil {

@@ -9,35 +9,34 @@ import (
 	"time"
 )
 
-// Watchdog finds out that virtual time stands still, and who keeps it from
-// passing. Its Watch runs outside the bubble, its Beat inside. The zero value is ready.
+// Watchdog detects that virtual time has stalled, and the goroutines that cause it. Its Watch runs outside the
+// bubble, its Beat inside. The zero value is ready to use.
 type Watchdog struct {
 	beats atomic.Int64
 }
 
-// Stall is virtual time standing still.
+// Stall is an interval of real time in which virtual time did not pass.
 type Stall struct {
 	For  time.Duration // real time without a beat
-	Who  []Goroutine   // of the bubble, that wait for something that time in the bubble does not bring about
-	Busy bool          // at least one goroutine was at work: it may be long work, and no stall
+	Who  []Goroutine   // goroutines of the bubble that are not durably blocked
+	Busy bool          // at least one goroutine was running: it may be long work, and no stall
 }
 
 // Goroutine is one that is not durably blocked.
 type Goroutine struct {
 	ID     string
-	State  string   // as the runtime says it: "sync.Mutex.Lock", "IO wait", "running"
-	Frames []string // function and file:line, innermost first; those of the Go library come first only if they are all
+	State  string   // as the runtime prints it: "sync.Mutex.Lock", "IO wait", "running"
+	Frames []string // function and file:line, innermost first; without the Go library's, unless there are no others
 }
 
-// topFrames is how many frames of a goroutine are told.
+// topFrames is how many frames of a goroutine are reported.
 const topFrames = 4
 
-// beatEvery is the virtual time between two beats: short beside what a run does,
-// long beside what happens in it.
+// beatEvery is the virtual time between two beats: short beside a run, long beside its events.
 const beatEvery = 100 * time.Millisecond
 
-// Beat is the heart: it beats in virtual time until ctx ends. Run it in a
-// goroutine of the bubble, and end it before the bubble ends.
+// Beat counts beats in virtual time until ctx ends. Run it in a goroutine of the bubble, and end it before the
+// bubble ends.
 func (w *Watchdog) Beat(ctx context.Context) {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()
@@ -51,9 +50,9 @@ func (w *Watchdog) Beat(ctx context.Context) {
 	}
 }
 
-// Watch looks at the heart until ctx ends, in real time: run it outside the
-// bubble. Whenever it has not beaten for limit, tell is called, and again after
-// each further limit: what was seen first may have been long work. It starts to count with the first beat.
+// Watch checks the beats until ctx ends, in real time: run it outside the bubble. It calls report when there was no
+// beat for limit, and again after each further limit: the first report may have been of long work. It starts with
+// the first beat.
 func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, report func(Stall)) {
 	t := time.NewTicker(max(limit/4, time.Millisecond))
 	defer t.Stop()
@@ -83,12 +82,12 @@ func stall(stalled time.Duration) Stall {
 	return s
 }
 
-// Advice says in a few lines who keeps virtual time from passing and what to do.
+// Advice lists the goroutines that stall virtual time, and what to do.
 func (s Stall) Advice() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "virtual time has stood still for %v", s.For.Round(time.Millisecond))
+	fmt.Fprintf(&b, "virtual time has stalled for %v", s.For.Round(time.Millisecond))
 	if len(s.Who) == 0 {
-		b.WriteString("; no goroutine of the simulation is seen to be the cause")
+		b.WriteString("; no goroutine of the simulation appears to cause it")
 	}
 	for _, g := range s.Who {
 		fmt.Fprintf(&b, "\n  goroutine %s waits in %q", g.ID, g.State)
@@ -101,7 +100,7 @@ func (s Stall) Advice() string {
 	return b.String()
 }
 
-// stacks is the stacks of all goroutines as text.
+// stacks is the output of runtime.Stack for all goroutines.
 func stacks() string {
 	for buf := make([]byte, 1<<20); ; buf = make([]byte, 2*len(buf)) {
 		if n := runtime.Stack(buf, true); n < len(buf) {
@@ -110,14 +109,12 @@ func stacks() string {
 	}
 }
 
-// culprits finds, in the text of runtime.Stack, those goroutines of bubbles that
-// the runtime does not call durably blocked.
+// culprits finds, in the text of runtime.Stack, the goroutines of bubbles that are not durably blocked.
 func culprits(text string) []Goroutine {
 	return bubbled(text, func(state string) bool { return !strings.Contains(state, "(durable)") })
 }
 
-// remaining tells the goroutines that the end of a bubble has left behind; they
-// are there still. Other bubbles' may be among them.
+// remaining lists the goroutines that a bubble has left behind. Those of other bubbles may be among them.
 func remaining() string {
 	var b strings.Builder
 	for i, g := range bubbled(stacks(), func(string) bool { return true }) {
@@ -130,10 +127,10 @@ func remaining() string {
 	return b.String()
 }
 
-// maxTold is how many goroutines are told.
+// maxReported is how many goroutines are listed.
 const maxReported = 8
 
-// bubbled finds the goroutines of bubbles whose state is one of those wanted.
+// bubbled finds the goroutines of bubbles whose state want accepts.
 func bubbled(text string, want func(state string) bool) []Goroutine {
 	var all []Goroutine
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -171,8 +168,8 @@ func frames(stack string) []string {
 	return users[:min(len(users), topFrames)]
 }
 
-// library says whether a function is one of Go's own: their packages have no
-// dot in the first part of their path. Functions of main have none either.
+// library reports whether a function is in the Go library, whose packages have no dot in the first part of their
+// path. Functions of main have none either.
 func library(function string) bool {
 	first, _, deeper := strings.Cut(strings.TrimPrefix(function, "created by "), "/")
 	if !deeper {
