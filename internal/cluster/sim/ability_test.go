@@ -205,7 +205,7 @@ func TestAdminAndInventory(t *testing.T) {
 			t.Error("it was started twice")
 		}
 		if err := w.Kill(w.ctx, "n9"); !errors.Is(err, cluster.ErrNoNode) {
-			t.Errorf("killing nobody: %v", err)
+			t.Errorf("killing an unknown node: %v", err)
 		}
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Actor is a client, or a part of the harness. It has a lane of instants of its own, at which alone its goroutines
+// Actor is a client, or a part of the harness. It has its own scheduler slot: a set of instants at which alone its goroutines
 // should act, so that the order in which Go runs the goroutines of different actors does not matter. Everything
-// that reaches an actor over a connection reaches it on its lane, and sleeps of whole milliseconds stay on it. A
+// that reaches an actor over a connection reaches it in its slot, and sleeps of whole milliseconds keep it there. A
 // goroutine that starts, or that another actor woke (by a channel or a mutex), calls [Actor.Turn] first.
 //
 // Its methods may be called from several goroutines.
@@ -37,7 +37,7 @@ func newActor(c *Cluster, name string, slot int, narrow bool) *Actor {
 // Name is "client:0" or the name that [Cluster.Actor] was asked for.
 func (a *Actor) Name() string { return a.name }
 
-// Turn returns at the next instant of the actor's lane, strictly later than now.
+// Turn returns at the next instant of the actor's slot, strictly later than now.
 func (a *Actor) Turn() {
 	now := a.world.now()
 	time.Sleep(time.Duration(a.world.slots.snap(now+1, a.slot) - now))
@@ -52,7 +52,7 @@ func (a *Actor) Freeze() {
 	a.frozen, a.thawing = true, false
 }
 
-// Thaw resumes a frozen actor, at the next instant of its lane.
+// Thaw resumes a frozen actor, at the next instant of its slot.
 func (a *Actor) Thaw() {
 	w := a.world
 	w.mu.Lock()
@@ -178,7 +178,7 @@ func (o *ordered) fire() {
 // key is that of an actor in a context.
 type key struct{}
 
-// With returns ctx on the lane of a: what the harness does to the cluster under that context happens at instants of
+// With returns ctx with the slot of a: what the harness does to the cluster under that context happens at instants of
 // a.
 func With(ctx context.Context, a *Actor) context.Context { return context.WithValue(ctx, key{}, a) }
 

@@ -83,7 +83,7 @@ func (c *Cluster) await(ctx context.Context, missing func() string) error {
 		case c.world.now() > end:
 			return fmt.Errorf("not ready after %v: %s", readyWait, what)
 		}
-		time.Sleep(readyEvery) // in virtual time; stays on the lane
+		time.Sleep(readyEvery) // in virtual time; keeps the slot
 	}
 }
 

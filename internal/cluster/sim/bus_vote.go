@@ -201,7 +201,7 @@ func (n *node) electionCron() {
 	limit := max(n.bus.timeout*2, 2000)
 	switch {
 	case e.at == 0 || now-e.at > limit*2:
-		*e = election{at: now + electionWait + n.chance.Int64N(electionWait) + rankWait*n.rank(m)}
+		*e = election{at: now + electionWait + n.rng.Int64N(electionWait) + rankWait*n.rank(m)}
 		if manual {
 			e.at, e.force = now, true
 		}

@@ -52,7 +52,7 @@ const (
 )
 
 // flow is one direction of a connection. Segments arrive in order, each after a drawn latency, at instants of the
-// connection's slot; unless the rule of the lane, or the receiver, delays them.
+// connection's slot; unless the rule of the gate, or the receiver, delays them.
 type flow struct {
 	conn  *conn
 	gate  *gateDirection

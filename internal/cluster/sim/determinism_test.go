@@ -65,7 +65,7 @@ func shake(t *testing.T, cfg sim.Config) (hash uint64, commands int64) {
 // TestTheSameSeedIsTheSameRun, byte by byte and instant by instant, whatever
 // order Go runs goroutines in.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
-	// Where every way takes equally long, all would be awake at the same instants if they had no lanes.
+	// Where every way takes equally long, all would be awake at the same instants if they had no slots.
 	tied := single()
 	tied.MinLatency, tied.MaxLatency = 500*time.Microsecond, 500*time.Microsecond
 	for name, cfg := range map[string]sim.Config{"single": single(), "sentinel": sentinels(), "equal latencies": tied} {

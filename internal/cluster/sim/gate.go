@@ -20,7 +20,7 @@ type caller struct {
 	conns      []*conn
 }
 
-// lane is one direction of a caller: the rule in force and its counters.
+// gateDirection is one direction of a caller: the rule in force and its counters.
 type gateDirection struct {
 	rule    cluster.Rule
 	held    waiters // flows whose next bytes are held

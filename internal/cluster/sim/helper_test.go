@@ -18,7 +18,7 @@ import (
 type world struct {
 	*sim.Cluster
 	t    *testing.T
-	ctx  context.Context // on the lane "test"
+	ctx  context.Context // in the slot of "test"
 	self *sim.Actor
 
 	mu      sync.Mutex

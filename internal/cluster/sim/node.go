@@ -18,7 +18,7 @@ type node struct {
 	options      map[string]string
 	priority     int
 	unreplicated bool // this topology has no replicas
-	chance       *rand.Rand
+	rng          *rand.Rand
 	id           string // INFO's run_id, new with every start
 
 	disk  disk
@@ -43,7 +43,7 @@ type node struct {
 func (c *Cluster) newNode(i int) *node {
 	n := &node{host: c.newHost("n"+strconv.Itoa(i+1), nodeAddr(i)), unreplicated: !replicates(c.topology)}
 	n.program = n
-	n.chance = c.world.stream(nameHash(n.name))
+	n.rng = c.world.stream(nameHash(n.name))
 	n.options = map[string]string{"appendonly": "no", "appendfsync": "everysec", "min-replicas-to-write": "0",
 		"cluster-node-timeout": "500", // as package process sets it
 		"min-replicas-max-lag": "10", "replica-priority": strconv.Itoa(c.priority(i))}

@@ -252,5 +252,5 @@ func (n *node) follow(addr string) {
 
 // newID is a new replication ID or run ID.
 func (n *node) newID() string {
-	return fmt.Sprintf("%016x%016x%08x", n.chance.Uint64(), n.chance.Uint64(), n.chance.Uint32())
+	return fmt.Sprintf("%016x%016x%08x", n.rng.Uint64(), n.rng.Uint64(), n.rng.Uint32())
 }

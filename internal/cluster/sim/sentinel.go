@@ -44,7 +44,7 @@ type failoverState int
 type sentinel struct {
 	host
 	id     string
-	chance *rand.Rand
+	rng    *rand.Rand
 	quorum int
 	server *engine.Server // for its clients
 	events *engine.Conn   // publishes events to them
@@ -119,7 +119,7 @@ type instance struct {
 func (c *Cluster) newSentinel(i int) *sentinel {
 	s := &sentinel{host: c.newHost("s"+strconv.Itoa(i+1), "10.2.0."+strconv.Itoa(i+1)+sentinelPort)}
 	s.program = s
-	s.chance = c.world.stream(nameHash(s.name))
+	s.rng = c.world.stream(nameHash(s.name))
 	s.id = s.newID()
 	s.quorum = c.topology.Sentinels/2 + 1
 	c.sentinels = append(c.sentinels, s)
@@ -128,7 +128,7 @@ func (c *Cluster) newSentinel(i int) *sentinel {
 }
 
 func (s *sentinel) newID() string {
-	return fmt.Sprintf("%016x%016x%08x", s.chance.Uint64(), s.chance.Uint64(), s.chance.Uint32())
+	return fmt.Sprintf("%016x%016x%08x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint32())
 }
 
 // initialize gives a Sentinel that never ran all instances, as its configuration file does.
@@ -206,7 +206,7 @@ func (s *sentinel) timer() {
 		s.switchMaster(s.master.winner.addr)
 	}
 	s.done()
-	next := fastestTimer + s.chance.Int64N(slowestTimer-fastestTimer+1)
+	next := fastestTimer + s.rng.Int64N(slowestTimer-fastestTimer+1)
 	s.after(next*int64(time.Millisecond), s.timer)
 }
 

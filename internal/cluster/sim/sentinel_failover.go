@@ -42,7 +42,7 @@ func (s *sentinel) vote(epoch int64, id string) (leader string, leaderEpoch int6
 		m.leader, m.leaderEpoch = id, s.epoch
 		s.publish("+vote-for-leader", id)
 		if id != s.id { // give the other one time
-			m.failoverStart = s.ms() + s.chance.Int64N(maxDesync)
+			m.failoverStart = s.ms() + s.rng.Int64N(maxDesync)
 		}
 	}
 	return m.leader, m.leaderEpoch
@@ -96,7 +96,7 @@ func (s *sentinel) startFailover(m *instance) {
 	m.failoverEpoch = s.epoch
 	s.event("+new-epoch", m)
 	s.event("+try-failover", m)
-	m.failoverStart, m.stateChange = now+s.chance.Int64N(maxDesync), now
+	m.failoverStart, m.stateChange = now+s.rng.Int64N(maxDesync), now
 }
 
 // errNoReplica and errInProgress are Redis' error replies.
