@@ -19,8 +19,9 @@ import (
 
 // The flags of TestSameSeedSameRun; make determinism runs it with all scenarios.
 var (
-	sameRuns   = flag.Int("same.runs", 20, "runs compared with the first, for each scenario and number of processors")
-	sameOnly   = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm", "scenarios; all: each")
+	sameRuns = flag.Int("same.runs", 20, "runs compared with the first, for each scenario and number of processors")
+	sameOnly = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm,hasty",
+		"scenarios; all: each; hasty: the lock of TestPrioritiesFindWhatLatenciesDoNot")
 	sameProcs  = flag.String("same.procs", "8", "numbers of processors")
 	sameBusy   = flag.Int("same.busy", 0, "processes that compute meanwhile")
 	sameSeed   = flag.Uint64("same.seed", 1, "seed")
@@ -95,6 +96,20 @@ func (r traced) report(t *testing.T, other traced) {
 		n, strings.Join(lines[max(0, n-1-*sameBefore):n-1], "\n"), a, b)
 }
 
+// sameOptions are those of a run of the scenario of that name, or of [hasty].
+func sameOptions(t *testing.T, name string) Options {
+	t.Helper()
+	o := Options{Seed: *sameSeed, Variation: scenarios.Variation(*sameVary)}
+	if name == "hasty" {
+		o.Scenario, o.Lock = hastyScenario(t), hastyRow()
+		return o
+	}
+	if o.Scenario = load(t, name); o.Scenario.Workload.Clients > 2*manyClients {
+		o.Scenario = load(t, name, fmt.Sprintf("workload.clients=%d", 2*manyClients))
+	}
+	return o
+}
+
 // TestSameSeedSameRun repeats the runs of one seed and compares their histories and every byte on the network.
 func TestSameSeedSameRun(t *testing.T) {
 	names := strings.Split(*sameOnly, ",")
@@ -105,15 +120,11 @@ func TestSameSeedSameRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			s := load(t, name)
-			if s.Workload.Clients > 2*manyClients {
-				s = load(t, name, fmt.Sprintf("workload.clients=%d", 2*manyClients))
-			}
-			if why := simSpec.Missing(s); why != "" {
+			o := sameOptions(t, name)
+			if why := simSpec.Missing(o.Scenario); why != "" {
 				t.Skipf("NOT RUN: %s", why)
 			}
 			runtime.GOMAXPROCS(1)
-			o := Options{Scenario: s, Seed: *sameSeed, Variation: scenarios.Variation(*sameVary)}
 			first := tracedRun(t, o)
 			for word := range strings.SplitSeq(*sameProcs, ",") {
 				procs, err := strconv.Atoi(word)

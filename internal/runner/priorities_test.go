@@ -88,14 +88,20 @@ func hastyRow() *client.Spec {
 	}
 }
 
+// hastyScenario is a run of hasty on one server.
+func hastyScenario(t *testing.T) scenarios.Scenario {
+	t.Helper()
+	return load(t, "redlock-contention", "topology={kind: single}", "lock=reentrant", "workload.clients=4",
+		"workload.hold=20ms", "duration=3s", "expect={}")
+}
+
 func isExclusion(r checker.Result) bool { return r.Property == checker.Exclusion }
 
 // TestPrioritiesFindWhatLatenciesDoNot: of the same seeds, some show with priorities that hasty is wrong, and none
 // with latencies alone; repeated, a run is the same.
 func TestPrioritiesFindWhatLatenciesDoNot(t *testing.T) {
 	const seeds = 30
-	s := load(t, "redlock-contention", "topology={kind: single}", "lock=reentrant", "workload.clients=4",
-		"workload.hold=20ms", "duration=3s", "expect={}")
+	s := hastyScenario(t)
 	run := func(seed uint64, variation scenarios.Variation) (unsafe bool, history []byte) {
 		out, err := Run(context.Background(), Options{
 			Scenario: s, Seed: seed, Variation: variation, Lock: hastyRow(), Backend: NewSim(nil), InMemory: true,
