@@ -55,9 +55,9 @@ type Setup struct {
 	// With Sentinels it connects to the current master, under the one address in Endpoints.Addrs. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) `json:"-"`
 	// Order waits until no other goroutine of this client can run at this instant of virtual time, then lets its
-	// callers through one by one, sorted by key. A lock calls it in a simulation before several of its goroutines
-	// may compete for something; the clients that connect makes do so before each command. nil: no simulation.
-	Order func(key func() string) `json:"-"`
+	// callers through one by one, sorted by server and then by command. A lock calls it in a simulation before several
+	// of its goroutines may compete for a connection; the clients that connect makes do. nil: no simulation.
+	Order func(server string, command func() string) `json:"-"`
 }
 
 // Reply is one line from a client: the reply to a request (ID set), or a notice

@@ -21,22 +21,22 @@ func (s Setup) newClient(o *redis.Options) *redis.Client {
 // orderHook orders the commands of one instant before they compete for the connections of a pool: goroutines that
 // run at one instant of virtual time would get them in the order in which Go happens to run them.
 type orderHook struct {
-	addr  string // of the server: a quorum sends the same command to several
-	order func(key func() string)
+	server string // its address
+	order  func(server string, command func() string)
 }
 
 func (orderHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h orderHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		h.order(func() string { return h.addr + commandText(cmd) })
+		h.order(h.server, func() string { return commandText(cmd) })
 		return next(ctx, cmd)
 	}
 }
 
 func (h orderHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		h.order(func() string { return h.addr + commandText(cmds...) })
+		h.order(h.server, func() string { return commandText(cmds...) })
 		return next(ctx, cmds)
 	}
 }

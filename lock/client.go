@@ -79,7 +79,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	n := newNode(rdb, c.bg, c.o.Order)
 	if c.o.Replicas != 0 {
 		r := &replicas{rdb: rdb, need: c.o.Replicas, timeout: c.o.ReplicaTimeout}
-		n.safe = &pipe{bg: c.bg, order: c.o.Order, addr: addresses(rdb), send: r.send}
+		n.safe = &pipe{bg: c.bg, order: c.o.Order, server: addresses(rdb), send: r.send}
 	}
 	ttl := c.o.tombstoneTTL()
 	plain := &single{node: n, scripts: newMutexScripts(c.o), tombstoneTTL: ttl, tokens: c.o.Tokens}

@@ -15,8 +15,8 @@ type node struct {
 	safe  *pipe // waits for replicas; nil: the client does not ask for any
 }
 
-func newNode(rdb redis.UniversalClient, bg *background, order func(key func() string)) *node {
-	n := &node{rdb: rdb, bg: bg, plain: &pipe{bg: bg, rdb: rdb, order: order, addr: addresses(rdb)}}
+func newNode(rdb redis.UniversalClient, bg *background, order func(string, func() string)) *node {
+	n := &node{rdb: rdb, bg: bg, plain: &pipe{bg: bg, rdb: rdb, order: order, server: addresses(rdb)}}
 	n.plain.send = func(ctx context.Context, calls []call) []answer { return sendAll(ctx, rdb, calls) }
 	if c, ok := rdb.(*redis.Client); ok && c.Options().ContextTimeoutEnabled {
 		limit := directTimeout

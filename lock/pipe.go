@@ -21,8 +21,8 @@ type pipe struct {
 	rdb   processor                                        // sends one call; nil: send does
 	brief processor                                        // rdb with a read timeout of directTimeout; nil: none
 
-	order func(key func() string) // see Options.Order; may be nil
-	addr  string                  // of the server, for order
+	order  func(server string, command func() string) // see Options.Order; may be nil
+	server string                                     // its address, for order
 
 	pool    sync.Pool // of requests that were answered
 	mu      sync.Mutex
@@ -96,7 +96,7 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 }
 
 // waitForTurn is a function of its own so that c stays on the stack of do.
-func (p *pipe) waitForTurn(c call) { p.order(func() string { return p.addr + c.text() }) }
+func (p *pipe) waitForTurn(c call) { p.order(p.server, c.text) }
 
 // bounded reports whether ctx may end before a reply comes. It does not start the
 // timer of a [lazyTimeout].

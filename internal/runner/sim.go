@@ -163,7 +163,7 @@ func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) 
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
 		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn() },
 		BeforeNotice: func() { actor.AwaitThaw(); notices.Turn() },
-		AfterTimeout: func() { notices.Order(func() string { return "" }) }, // also while the client is stopped
+		AfterTimeout: func() { notices.Order("", nil) }, // also while the client is stopped
 	}, &e.Lock)
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"syscall"
@@ -140,18 +141,18 @@ func (a *Actor) ready() (*waiters, int64) {
 }
 
 // Order blocks until every other goroutine of this instant is blocked, then releases the actor's callers one after
-// the other, in the order of their keys: what they share (a connection pool, say) is used in the same order in
-// every run. No virtual time passes. Call it before goroutines of one client compete for something.
-func (a *Actor) Order(key func() string) {
+// the other, sorted by server and then by command: what they share (a connection pool, say) is used in the same order
+// in every run. No virtual time passes. Call it before goroutines of one client compete for something.
+func (a *Actor) Order(server string, command func() string) {
 	w := a.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	a.order(key)
+	a.order(server, command)
 }
 
 // order is Order with the world locked.
-func (a *Actor) order(key func() string) {
-	o := &ordered{actor: a, key: key, cond: sync.NewCond(&a.world.mu)}
+func (a *Actor) order(server string, command func() string) {
+	o := &ordered{actor: a, server: server, command: command, cond: sync.NewCond(&a.world.mu)}
 	a.world.at(a.world.now(), rank(a.slot, forward), o)
 	for !o.granted && !a.world.closed {
 		a.world.wait(o.cond)
@@ -161,9 +162,26 @@ func (a *Actor) order(key func() string) {
 // ordered is a goroutine that waits in Order.
 type ordered struct {
 	actor   *Actor
-	key     func() string // compared only with others of the same instant
+	server  string
+	command func() string // called only if another caller of the same instant has the same server
+	text    string        // of command, once it was called
 	cond    *sync.Cond
 	granted bool
+}
+
+// compare orders callers of one instant.
+func (o *ordered) compare(other *ordered) int {
+	if c := cmp.Compare(o.server, other.server); c != 0 {
+		return c
+	}
+	return cmp.Compare(o.key(), other.key())
+}
+
+func (o *ordered) key() string {
+	if o.command != nil {
+		o.text, o.command = o.command(), nil
+	}
+	return o.text
 }
 
 func (o *ordered) fire() {

@@ -41,7 +41,7 @@ type socket struct {
 func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
-	a.order(callerOf(addr))
+	a.order(addr, dialStack())
 	if addr == MasterAddr && len(a.cluster.sentinels) > 0 {
 		return a.dialMaster(ctx, network)
 	}
@@ -52,13 +52,13 @@ func (a *Actor) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return s, nil
 }
 
-// callerOf is addr and the call stack of Dial: two goroutines of one client that dial at one instant, such as a
-// subscription and a command, differ in it.
-func callerOf(addr string) func() string {
+// dialStack is the call stack of Dial: two goroutines of one client that dial at one instant, such as a subscription
+// and a command, differ in it.
+func dialStack() func() string {
 	var stack [32]uintptr
 	n := runtime.Callers(3, stack[:])
 	return func() string {
-		key := []string{addr}
+		var key []string
 		for frames, more := runtime.CallersFrames(stack[:n]), true; more; {
 			var f runtime.Frame
 			f, more = frames.Next()

@@ -234,7 +234,7 @@ func (e event) before(o event) bool {
 	a, _ := e.do.(*ordered)
 	b, _ := o.do.(*ordered)
 	if a != nil && b != nil {
-		if c := cmp.Compare(a.key(), b.key()); c != 0 {
+		if c := a.compare(b); c != 0 {
 			return c < 0
 		}
 	}
