@@ -12,11 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What makes no sense is refused when the client is made, or at the first use,
-// and always before anything is sent.
+// Invalid input is refused when the client is made, or at the first use, and always before
+// a request is sent.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	a, b := dialRedis(t, "127.0.0.1:1"), dialRedis(t, "127.0.0.1:2") // never asked
+	a, b := dialRedis(t, "127.0.0.1:1"), dialRedis(t, "127.0.0.1:2") // never dialed
 	c := newTestClient(t, a, Options{})
 	var none *redis.Client
 	quorum := func(o Options, rdbs ...redis.UniversalClient) func() error {
@@ -90,8 +90,8 @@ func TestSoleOwner(t *testing.T) {
 	})
 }
 
-// The same of the other kinds; of a readers-writer lock in every combination. A
-// heartbeat or a request that comes again is no re-entry.
+// NonReentrant of the other kinds; of a readers-writer lock in every combination. A
+// heartbeat or a retry is no re-entry.
 func TestSoleOwnerOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -118,16 +118,16 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 			}
 			served := wait(ctx, t, tt.second, AcquireOptions{Owner: "y", NonReentrant: true})
 			release(t, h)
-			release(t, within(t, prompt, "another owner", served))
-			checkGone(t, rdb, name)
+			release(t, within(t, testTimeout, "another owner", served))
+			mustBeRemoved(t, rdb, name)
 		})
 	}
 	if len(p.lost) != 5 {
-		t.Errorf("%d answers were lost, want 5: the test tested less than it should", len(p.lost))
+		t.Errorf("%d replies were lost, want 5: the test has not tested all it should", len(p.lost))
 	}
 }
 
-// A request that is sent again is no re-entry, though its owner holds the lock.
+// A request that is retried is no re-entry, though its owner holds the lock.
 func TestSoleOwnerAnswerLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
@@ -140,7 +140,7 @@ func TestSoleOwnerAnswerLost(t *testing.T) {
 	}
 	release(t, h)
 	if len(p.lost) != 1 {
-		t.Error("no answer was lost: the test tested nothing")
+		t.Error("no reply was lost: nothing was tested")
 	}
 }
 
@@ -150,10 +150,10 @@ func TestInspectAndForce(t *testing.T) {
 	each(t, map[string]func(t *testing.T, p pair){
 		"free": func(t *testing.T, p pair) {
 			if got, err := p.m.Inspect(ctx); err != nil || got != (State{}) {
-				t.Errorf("state %+v, %v, want nobody", got, err)
+				t.Errorf("state %+v, %v, want a free lock", got, err)
 			}
 			if had, err := p.m.ForceRelease(ctx); had || err != nil {
-				t.Errorf("force: %v, %v, want nobody had it", had, err)
+				t.Errorf("force: %v, %v, want that it was free", had, err)
 			}
 		},
 		"held": func(t *testing.T, p pair) {
@@ -177,19 +177,19 @@ func TestInspectAndForce(t *testing.T) {
 			}()
 			waitSubscribed(t, p.theirs.client, p.theirs.channel())
 			if got, _ := p.theirs.Inspect(ctx); got.Waiting != 1 {
-				t.Errorf("%d wait, want 1", got.Waiting)
+				t.Errorf("%d waiters, want 1", got.Waiting)
 			}
 			if had, err := p.m.ForceRelease(ctx); !had || err != nil {
-				t.Errorf("force: %v, %v, want that somebody had it", had, err)
+				t.Errorf("force: %v, %v, want that it was held", had, err)
 			}
-			next := within(t, prompt, "the waiter", served)
+			next := within(t, testTimeout, "the waiter", served)
 			if err := h.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
 				t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
 			}
 			release(t, next)
 		},
 		"foreign": func(t *testing.T, p pair) {
-			p.rdb.HSet(ctx, p.m.name, "colour", "red")
+			p.rdb.HSet(ctx, p.m.name, "size", "9")
 			if _, err := p.m.Inspect(ctx); !errors.Is(err, ErrForeign) {
 				t.Errorf("inspect: %v, want ErrForeign", err)
 			}
@@ -214,7 +214,7 @@ func TestLocker(t *testing.T) {
 		wg.Go(func() {
 			l.Lock()
 			defer l.Unlock()
-			inside++ // the race detector would tell if two were here
+			inside++ // the race detector reports two that are here
 			most = max(most, inside)
 			inside--
 		})
@@ -252,7 +252,7 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// Who spins makes no subscription, and is served all the same.
+// A spin mutex makes no subscription, and its waiters are served all the same.
 func TestSpinMutex(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -267,9 +267,9 @@ func TestSpinMutex(t *testing.T) {
 		}
 		served <- h
 	}()
-	eventually(t, prompt, "it asks again and again", func() bool { return scriptsRun(t, rdb) > asked+3 })
+	eventually(t, testTimeout, "it polls", func() bool { return scriptsRun(t, rdb) > asked+3 })
 	release(t, h)
-	release(t, within(t, prompt, "the one who spins", served))
+	release(t, within(t, testTimeout, "the spinning waiter", served))
 	if len(c.queues.channels) != 0 {
 		t.Error("a subscription was made")
 	}

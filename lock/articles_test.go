@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The test cases of the articles that this kind of lock was explained with.
+// Test cases of published articles on this kind of lock.
 
-// Ten thousand pairs on distinct keys: nothing is left but tombstones that end by themselves.
+// Ten thousand pairs on distinct keys leave nothing but tombstones, which expire.
 func TestTenThousandPairs(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -39,17 +39,17 @@ func TestTenThousandPairs(t *testing.T) {
 	if n := len(rdb.Keys(context.Background(), "pair-*").Val()); n != 0 {
 		t.Errorf("%d locks left behind", n)
 	}
-	eventually(t, prompt, "the tombstones expire", func() bool {
+	eventually(t, testTimeout, "the tombstones expire", func() bool {
 		return len(rdb.Keys(context.Background(), "*:tombstone:*").Val()) == 0
 	})
 }
 
-// A thousand contenders with a short wait for a lock that is kept: exactly one gets it.
+// Of a thousand contenders with a short wait for a lock that is kept, exactly one gets it.
 func TestThousandContendersOneGetsIt(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	ctx, cancel := context.WithTimeout(context.Background(), prompt)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	results := contend(ctx, c, 1000, func(h *Hold) error { // the others wait for 300 ms more
 		time.AfterFunc(300*time.Millisecond, cancel)
@@ -69,8 +69,8 @@ func TestThousandContendersOneGetsIt(t *testing.T) {
 	}
 }
 
-// A hundred contenders with a long wait: all get it in turn, with tokens that
-// grow, at three commands for each grant at most.
+// A hundred contenders with a long wait are all granted the lock in turn, with increasing
+// tokens, at three commands for each grant at most.
 func TestHundredContendersAllGetIt(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -99,7 +99,7 @@ func TestHundredContendersAllGetIt(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Each asks once before it stands in line, once on its turn, and gives back.
+	// For each one request before it queues, one when it is woken, and the release.
 	if n := scriptsRun(t, rdb) - before; n > 100*3+30 {
 		t.Errorf("%d scripts for 100 grants", n)
 	}
@@ -138,8 +138,8 @@ func scriptsRun(t *testing.T, rdb *redis.Client) int {
 	return n
 }
 
-// A thousand wait in one process: a release wakes one of them, and a wait costs
-// a few kilobytes and no requests of its own.
+// A thousand waiters in one process: a release wakes one of them, and a wait costs a few
+// kilobytes and no requests of its own.
 func TestThousandWaitersOneWakeUp(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 3 * time.Second})
@@ -147,9 +147,9 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	results := contend(ctx, c, 1000, func(h *Hold) error { return h.Release(context.Background()) })
-	eventually(t, prompt, "a thousand wait", func() bool { return asleepIn(c, "{one}:free") == 1000 })
-	// Who has a place asks once more before it sleeps; none of those questions is to be counted below.
-	eventually(t, prompt, "a thousand sleep", func() bool { return stacks("lock.(*waitLoop).sleep(") == 1000 })
+	eventually(t, testTimeout, "a thousand are queued", func() bool { return asleepIn(c, "{one}:free") == 1000 })
+	// A new waiter may send one more request before it sleeps; those are not counted below.
+	eventually(t, testTimeout, "a thousand sleep", func() bool { return stacks("lock.(*waitLoop).sleep(") == 1000 })
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -160,7 +160,7 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// An acquire and a release for each, and what the first of the line asks by itself.
+	// An acquire and a release for each, and polls of the first waiter.
 	if n := scriptsRun(t, rdb) - asked; n > 2*1000+200 {
 		t.Errorf("%d scripts for 1000 grants, want two for each", n)
 	}
@@ -171,13 +171,13 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 	}
 }
 
-// stacks is how many goroutines are in function now.
+// stacks is how many goroutines are in a function now.
 func stacks(function string) int {
 	buf := make([]byte, 4<<20)
 	return strings.Count(string(buf[:runtime.Stack(buf, true)]), function)
 }
 
-// asleepIn is how many wait in line and have not been told.
+// asleepIn is how many waiters are in the queue and not awake.
 func asleepIn(c *Client, channel string) int {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()
@@ -197,7 +197,7 @@ func asleepIn(c *Client, channel string) int {
 // Ten thousand holds are renewed in batches, by a bounded number of goroutines.
 func TestTenThousandHoldsRenewed(t *testing.T) {
 	rdb := startRedis(t).dial(t)
-	s := &told{make(chan *Hold, 50000), make(chan *Hold, 50000)}
+	s := &hooks{make(chan *Hold, 50000), make(chan *Hold, 50000)}
 	c := newTestClient(t, rdb, s.options(12*time.Second))
 	var wg sync.WaitGroup
 	holds := make([]*Hold, 10000)
@@ -217,7 +217,7 @@ func TestTenThousandHoldsRenewed(t *testing.T) {
 	renewed, most := make(map[*Hold]bool), 0
 	asked := scriptsRun(t, rdb)
 	for len(renewed) < len(holds) {
-		renewed[within(t, prompt, "renewal of every hold", s.renewed)] = true
+		renewed[within(t, testTimeout, "renewal of every hold", s.renewed)] = true
 		if len(renewed)%500 == 0 {
 			most = max(most, runtime.NumGoroutine())
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// BenchmarkPair is one acquire and one release of a lock that nobody else wants.
+// BenchmarkPair is one acquire and one release of an uncontended lock.
 func BenchmarkPair(b *testing.B) {
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
@@ -27,8 +27,8 @@ func BenchmarkPair(b *testing.B) {
 	}
 }
 
-// BenchmarkRaw is what the library is to be measured against: a bare SET NX PX
-// and a bare EVALSHA that compares and deletes.
+// BenchmarkRaw is the baseline: a bare SET NX PX and a bare EVALSHA that compares and
+// deletes.
 func BenchmarkRaw(b *testing.B) {
 	del := redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 	for _, n := range []int{1, 64} {

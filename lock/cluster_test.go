@@ -37,12 +37,14 @@ func startCluster(t *testing.T) ([]*server, *redis.ClusterClient) {
 	}
 	for _, s := range servers {
 		rdb := s.dial(t)
-		eventually(t, prompt, "the cluster is complete", func() bool {
+		eventually(t, testTimeout, "the cluster is complete", func() bool {
 			info := rdb.ClusterInfo(ctx).Val()
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
 		})
 	}
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, DialTimeout: answering, ReadTimeout: answering})
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: addrs, DialTimeout: replyTimeout, ReadTimeout: replyTimeout,
+	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return servers, rdb
 }
@@ -72,17 +74,17 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// Holds in many slots are renewed, each slot by itself.
+// Holds in many slots are renewed, those of each slot in a request of their own.
 func clusterRenews(t *testing.T, rdb *redis.ClusterClient) {
-	s := newTold()
-	c := newTestClient(t, rdb, s.options(watched))
+	s := newHooks()
+	c := newTestClient(t, rdb, s.options(watchedLease))
 	holds := make(map[*Hold]bool)
 	for i := range 60 {
 		holds[acquire(t, c.Mutex(fmt.Sprintf("spread-%d", i)), AcquireOptions{})] = true
 	}
 	renewed := make(map[*Hold]bool)
 	for len(renewed) < len(holds) {
-		renewed[within(t, prompt, "renewal of every hold", s.renewed)] = true
+		renewed[within(t, testTimeout, "renewal of every hold", s.renewed)] = true
 	}
 	for h := range holds {
 		release(t, h)
@@ -92,7 +94,7 @@ func clusterRenews(t *testing.T, rdb *redis.ClusterClient) {
 	}
 }
 
-// The message of one node reaches who is subscribed at another.
+// The message of one node reaches subscribers at another.
 func clusterWakes(t *testing.T, rdb *redis.ClusterClient) {
 	holder := newTestClient(t, rdb, Options{})
 	for i := range 4 {
@@ -109,11 +111,12 @@ func clusterWakes(t *testing.T, rdb *redis.ClusterClient) {
 		}()
 		waitSubscribed(t, waiter, "{"+name+"}:free")
 		release(t, h)
-		release(t, within(t, prompt, "the waiter", served))
+		release(t, within(t, testTimeout, "the waiter", served))
 	}
 }
 
-// shardListeners is how many connections of rdb's server are subscribed to a channel of one of its slots.
+// shardListeners is how many connections are subscribed at rdb's server to a channel of
+// one of its slots.
 func shardListeners(t *testing.T, rdb *redis.Client, channel string) int {
 	t.Helper()
 	got, err := rdb.PubSubShardNumSub(context.Background(), channel).Result()
@@ -123,8 +126,8 @@ func shardListeners(t *testing.T, rdb *redis.Client, channel string) int {
 	return int(got[channel])
 }
 
-// What wakes a waiter for a mutex, or for several as one, goes to the nodes of its
-// slot alone (redisson#3349: the network of twenty nodes was full of PUBLISH).
+// Messages for waiters of a mutex, or of several as one, go to the nodes of its slot only
+// (redisson#3349: PUBLISH saturated the network of twenty nodes).
 func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
 	ctx := context.Background()
@@ -138,15 +141,15 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	h := acquire(t, c.Mutex("near"), AcquireOptions{})
 	master := servers[slotOf("near")/5462].dial(t)
 	served := wait(ctx, t, c.Mutex("near"), AcquireOptions{})
-	eventually(t, prompt, "the waiter is subscribed at the slot's master", func() bool {
+	eventually(t, testTimeout, "the waiter is subscribed at the slot's master", func() bool {
 		return shardListeners(t, master, "{near}:free") == 1
 	})
 	several := make(chan *MultiHold, 1)
 	go func() { several <- acquireAll(t, multi(t, c.Mutex("near"), c.Mutex("{near}:too")), MultiOptions{}) }()
-	inLine(t, c, "{near}:free", 2)
+	inQueue(t, c, "{near}:free", 2)
 	release(t, h)
-	release(t, within(t, prompt, "the waiter", served))
-	releaseAll(t, within(t, prompt, "who waits for two", several))
+	release(t, within(t, testTimeout, "the waiter", served))
+	releaseAll(t, within(t, testTimeout, "the waiter for two", several))
 	for i, s := range servers {
 		if now := calls(s, "publish"); now != before[i] {
 			t.Errorf("PUBLISH at master %d: %q, before %q", i+1, now, before[i])
@@ -154,8 +157,8 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	}
 }
 
-// The hold of one of two waiters of a client is ended by force: the other, for whom
-// nobody has left a mark in that hold, is told.
+// The hold of one of two waiters of a client is released by force: the other, which has
+// left no mark in that hold, is woken.
 func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour, Lease: time.Hour})
@@ -163,9 +166,9 @@ func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
 	h := acquire(t, m, AcquireOptions{})
 	first := wait(ctx, t, m, AcquireOptions{})
 	waitSubscribed(t, c, "{forced}:free")
-	inLine(t, c, "{forced}:free", 1)
+	inQueue(t, c, "{forced}:free", 1)
 	second := wait(ctx, t, m, AcquireOptions{})
-	inLine(t, c, "{forced}:free", 2)
+	inQueue(t, c, "{forced}:free", 2)
 	release(t, h)
 	var next <-chan *Hold
 	select {
@@ -173,17 +176,17 @@ func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
 		next = second
 	case <-second:
 		next = first
-	case <-time.After(prompt):
-		t.Fatal("nobody was served")
+	case <-time.After(testTimeout):
+		t.Fatal("no waiter was served")
 	}
 	if _, err := m.ForceRelease(ctx); err != nil {
 		t.Fatal(err)
 	}
-	release(t, within(t, prompt, "the other waiter", next))
+	release(t, within(t, testTimeout, "the other waiter", next))
 }
 
-// The slot goes to another master while somebody waits for the lock: his subscription
-// follows, and the release there wakes him.
+// The slot moves to another master while a client waits for the lock: its subscription
+// follows, and the release there wakes it.
 func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
@@ -191,7 +194,7 @@ func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*serve
 	slot := slotOf("travels")
 	from, to := servers[slot/5462].dial(t), servers[(slot/5462+1)%3].dial(t)
 	served := wait(ctx, t, c.Mutex("travels"), AcquireOptions{})
-	eventually(t, prompt, "the waiter is subscribed", func() bool {
+	eventually(t, testTimeout, "the waiter is subscribed", func() bool {
 		return shardListeners(t, from, "{travels}:free") == 1
 	})
 	fromID, toID := from.Do(ctx, "CLUSTER", "MYID").Val(), to.Do(ctx, "CLUSTER", "MYID").Val()
@@ -207,15 +210,15 @@ func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*serve
 			t.Fatal(err)
 		}
 	}
-	eventually(t, prompt, "the waiter is subscribed at the new master", func() bool {
+	eventually(t, testTimeout, "the waiter is subscribed at the new master", func() bool {
 		return shardListeners(t, to, "{travels}:free") == 1
 	})
 	release(t, h)
-	release(t, within(t, prompt, "the waiter", served))
+	release(t, within(t, testTimeout, "the waiter", served))
 }
 
-// The slot of a held lock goes to another master: first half (ASK, TRYAGAIN),
-// then for good (MOVED). The hold is renewed and released all the same.
+// The slot of a held lock moves to another master: first half (ASK, TRYAGAIN), then
+// completely (MOVED). The hold is renewed and released all the same.
 func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{})
@@ -234,10 +237,10 @@ func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	host, p, _ := net.SplitHostPort(to.Options().Addr)
 	must(from.Do(ctx, "MIGRATE", host, p, "moving", 0, 10000).Err())
 	done := make(chan error, 1)
-	go func() { done <- h.Renew(ctx) }() // one key, and that is there: ASK
-	must(within(t, prompt, "the renewal", done))
+	go func() { done <- h.Renew(ctx) }() // one key, which has moved: ASK
+	must(within(t, testTimeout, "the renewal", done))
 	inner := make(chan error, 1)
-	go func() { // several keys, some here and some there: TRYAGAIN, until the move is over
+	go func() { // several keys, of which some have moved: TRYAGAIN, until all have
 		second, err := c.Mutex("moving").Acquire(h.Context(), AcquireOptions{})
 		if err == nil {
 			err = second.Release(ctx)
@@ -247,7 +250,7 @@ func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	must(from.Do(ctx, "MIGRATE", host, p, "{moving}:token", 0, 10000).Err())
 	must(to.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
 	must(from.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
-	must(within(t, prompt, "the re-entry", inner))
+	must(within(t, testTimeout, "the re-entry", inner))
 	release(t, h)
 	if n := rdb.Exists(ctx, "moving").Val(); n != 0 {
 		t.Error("the lock is still there")

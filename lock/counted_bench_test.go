@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkCounted is one acquire and one release of what nobody else wants.
+// BenchmarkCounted is one acquire and one release of uncontended permits and locks.
 func BenchmarkCounted(b *testing.B) {
 	ctx := context.Background()
 	srv := startRedis(b)

@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// At most ten programs at a time; the permit of one that crashes comes back.
+// At most ten programs at a time; the permit of one that crashes expires.
 func ExamplePermitSemaphore() {
 	ctx := context.Background()
 	c, err := lock.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}), lock.Options{})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// When permits are back and locks are free, nothing runs for them any more, and
-// no key stays for good but the counters.
+// When permits and locks are released, no goroutine runs for them any more, and no key
+// stays for good except the counters.
 func TestCountedAndMultiLeaveNothing(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -18,7 +18,7 @@ func TestCountedAndMultiLeaveNothing(t *testing.T) {
 		defer c.bg.mu.Unlock()
 		return c.bg.running
 	}
-	releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})) // starts what stays
+	releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})) // starts goroutines that stay
 	before := running()
 	for kind, build := range builders() {
 		s := build(c, rdb, kind)
@@ -39,11 +39,11 @@ func TestCountedAndMultiLeaveNothing(t *testing.T) {
 	}
 	arm(t, c.Latch("latch"), 1)
 	count(t, c.Latch("latch"), CountDownOptions{})
-	eventually(t, prompt, "nothing runs for what is over", func() bool { return running() <= before })
+	eventually(t, testTimeout, "no goroutine runs for what has ended", func() bool { return running() <= before })
 	kept := map[string]bool{"plain": true, "leased": true, "latch": true}
 	for _, key := range rdb.Keys(ctx, "*").Val() {
 		if !kept[key] && !strings.HasSuffix(key, ":token") && rdb.PTTL(ctx, key).Val() < 0 {
-			t.Errorf("key %q stays for ever", key)
+			t.Errorf("key %q has no expiry", key)
 		}
 	}
 }

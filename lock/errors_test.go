@@ -11,13 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// serverError is an error that go-redis takes for one that a server answered.
+// serverError is an error that go-redis takes for an error reply.
 type serverError string
 
 func (e serverError) Error() string { return string(e) }
 func (serverError) RedisError()     {}
 
-func TestJudge(t *testing.T) {
+func TestClassify(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		err  error
@@ -41,30 +41,30 @@ func TestJudge(t *testing.T) {
 	} {
 		got := classify(tt.err)
 		if got.outcome != tt.want {
-			t.Errorf("%v: fate %d, want %d", tt.err, got.outcome, tt.want)
+			t.Errorf("%v: outcome %d, want %d", tt.err, got.outcome, tt.want)
 		}
 		if Definite(got) != (tt.want != unknown) {
-			t.Errorf("%v: definite %v with fate %d", tt.err, Definite(got), tt.want)
+			t.Errorf("%v: definite %v with outcome %d", tt.err, Definite(got), tt.want)
 		}
 	}
 }
 
-func TestCertain(t *testing.T) {
+func TestDefiniteError(t *testing.T) {
 	t.Parallel()
 	err := definiteError{&requestError{unknown, context.Canceled}}
 	if !Definite(err) || !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnknown) {
 		t.Errorf("%v: definite %v", err, Definite(err))
 	}
 	if Definite(nil) {
-		t.Error("no error is no proof that nothing happened")
+		t.Error("a nil error was definite")
 	}
 }
 
-// The texts of errors name what was tried and the lock, once.
+// Errors name the operation and the lock, once.
 func TestErrorsNameTheLock(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	c := newTestClient(t, dialRedis(t, "127.0.0.1:1"), Options{}) // never asked
+	c := newTestClient(t, dialRedis(t, "127.0.0.1:1"), Options{}) // never dialed
 	for want, try := range map[string]func() error{
 		`try to acquire lock "x": lease 1ns is too short: give 10ms or more`: func() error {
 			_, err := c.Mutex("x").TryAcquire(ctx, AcquireOptions{Lease: 1})

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The life of two holds as metrics and a log see it.
+// The events of two holds, for metrics and in a log.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -31,7 +31,7 @@ func TestEvents(t *testing.T) {
 			if e.Kind == Lost {
 				close(lost)
 			}
-			if e.Name != "told" || e.Owner == "" || e.Primitive != "lock" {
+			if e.Name != "events" || e.Owner == "" || e.Primitive != "lock" {
 				t.Errorf("event %+v: want the lock and its owner", e)
 			}
 			if e.Kind == Acquired && (e.Token == 0 || e.Took <= 0 || e.Err != nil) {
@@ -40,12 +40,12 @@ func TestEvents(t *testing.T) {
 		},
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	h := acquire(t, c.Mutex("told"), AcquireOptions{})
-	if _, err := c.Mutex("told").TryAcquire(context.Background(), AcquireOptions{}); err == nil {
+	h := acquire(t, c.Mutex("events"), AcquireOptions{})
+	if _, err := c.Mutex("events").TryAcquire(context.Background(), AcquireOptions{}); err == nil {
 		t.Error("granted twice")
 	}
 	release(t, h)
-	h = acquire(t, c.Mutex("told"), AcquireOptions{Lease: 50 * time.Millisecond})
+	h = acquire(t, c.Mutex("events"), AcquireOptions{Lease: 50 * time.Millisecond})
 	<-lost
 	if err := h.Release(context.Background()); err == nil {
 		t.Error("a lost hold was released")
@@ -57,14 +57,14 @@ func TestEvents(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("events: %s", diff)
 	}
-	for _, line := range []string{"level=DEBUG msg=\"lock acquired\"", "level=WARN msg=\"lock lost\" lock=told"} {
+	for _, line := range []string{"level=DEBUG msg=\"lock acquired\"", "level=WARN msg=\"lock lost\" lock=events"} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log has no %s:\n%s", line, log.String())
 		}
 	}
 }
 
-// Permits and latches tell of themselves as locks do, and permits of renewals and loss.
+// Permits and latches emit the same events as locks, permits also renewals and losses.
 func TestEventsOfCountedKinds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -74,17 +74,17 @@ func TestEventsOfCountedKinds(t *testing.T) {
 	renewed, lost := make(chan *Permits, 100), make(chan *Permits, 1)
 	var log bytes.Buffer
 	c := newTestClient(t, rdb, Options{
-		Lease:            watched,
+		Lease:            watchedLease,
 		OnPermitsRenewed: func(p *Permits) { renewed <- p },
 		OnPermitsLost:    func(p *Permits) { lost <- p },
 		Observe: func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			if e.Kind != Renewed { // as many as there are
+			if e.Kind != Renewed { // there may be several
 				seen[e.Primitive] = append(seen[e.Primitive], e.Kind)
 			}
-			if e.Name != "told-"+e.Primitive || (e.Primitive != "latch") != (e.Permits == 2 && e.Owner != "") {
-				t.Errorf("event %+v: want its name, and of permits how many and whose", e)
+			if e.Name != "events-"+e.Primitive || (e.Primitive != "latch") != (e.Permits == 2 && e.Owner != "") {
+				t.Errorf("event %+v: want its name, and of permits their number and id", e)
 			}
 			if e.Took <= 0 && e.Kind != Renewed && e.Kind != Lost {
 				t.Errorf("event %+v: want a duration", e)
@@ -93,7 +93,7 @@ func TestEventsOfCountedKinds(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	for kind, build := range map[string]maker{"semaphore": plainSem, "permits": leasedSem} {
-		s := build(c, rdb, "told-"+kind)
+		s := build(c, rdb, "events-"+kind)
 		s.setUp(t, 2)
 		p, err := s.take(ctx, 2)
 		mustTake(t, p, err)
@@ -101,19 +101,19 @@ func TestEventsOfCountedKinds(t *testing.T) {
 			t.Errorf("%s: %v, want ErrNoPermits", kind, err)
 		}
 		if kind == "permits" {
-			if got := within(t, prompt, "a renewal", renewed); got != p {
+			if got := within(t, testTimeout, "a renewal", renewed); got != p {
 				t.Errorf("renewed %v, want the permits", got.IDs())
 			}
-			rdb.Del(ctx, "told-permits", "{told-permits}:permits")
-			if got := within(t, prompt, "the loss", lost); got != p || p.Context().Err() == nil {
+			rdb.Del(ctx, "events-permits", "{events-permits}:permits")
+			if got := within(t, testTimeout, "the loss", lost); got != p || p.Context().Err() == nil {
 				t.Errorf("lost %v, want the permits, and their context ended", got.IDs())
 			}
 		}
 		_ = p.Release(ctx)
 	}
-	arm(t, c.Latch("told-latch"), 1)
-	count(t, c.Latch("told-latch"), CountDownOptions{})
-	if err := c.Latch("told-latch").Wait(ctx); err != nil {
+	arm(t, c.Latch("events-latch"), 1)
+	count(t, c.Latch("events-latch"), CountDownOptions{})
+	if err := c.Latch("events-latch").Wait(ctx); err != nil {
 		t.Error(err)
 	}
 	closeClient(t, c)
@@ -128,7 +128,7 @@ func TestEventsOfCountedKinds(t *testing.T) {
 		t.Errorf("events: %s", diff)
 	}
 	for _, line := range []string{
-		"msg=\"semaphore acquired\" semaphore=told-semaphore", "level=WARN msg=\"permits lost\"",
+		"msg=\"semaphore acquired\" semaphore=events-semaphore", "level=WARN msg=\"permits lost\"",
 	} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log has no %s:\n%s", line, log.String())

@@ -11,8 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// One lock, waited for no longer than five seconds and held for as long as the
-// work takes.
+// Waits for a lock for up to five seconds and holds it for as long as the work takes.
 func Example() {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
 	defer rdb.Close()
@@ -34,7 +33,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// The work ends when the hold does, and shows its token to what it writes to.
+	// The work ends when the hold does, and presents its token to the resource.
 	work := func(ctx context.Context, token uint64) { _, _ = ctx, token }
 	work(hold.Context(), hold.Token())
 	if err := hold.Release(context.Background()); err != nil {

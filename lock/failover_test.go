@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// movable are the kinds of lock that must outlive the loss of their master, and
-// the channels on which those who wait for them are told.
+// movable are the kinds of lock that must survive the loss of their master, and the
+// channels that wake their waiters.
 func movable() map[string]struct {
 	of      func(c *Client, name string) taker
 	channel string
@@ -29,35 +29,36 @@ func movable() map[string]struct {
 	}
 }
 
-// startSentinel starts a master, a replica that is in step, and a Sentinel that knows both.
+// startSentinel starts a master, a replica that is in sync, and a Sentinel that knows
+// both.
 func startSentinel(t *testing.T) (master, replica *server, rdb *redis.Client) {
 	t.Helper()
 	master = startRedis(t)
 	host, port, _ := net.SplitHostPort(master.addr)
 	replica = startRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
 	direct := replica.dial(t)
-	eventually(t, prompt, "the replica is in step", func() bool { return replicaReady(direct) })
+	eventually(t, testTimeout, "the replica is in sync", func() bool { return replicaReady(direct) })
 	addr := freeAddr(t)
 	bin, _ := exec.LookPath("redis-server")
 	if launch(t, addr, exec.Command(bin, sentinelConf(t, addr, master.addr), "--sentinel")) == nil {
 		t.Fatal("the Sentinel did not come up")
 	}
 	rdb = redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: "m", SentinelAddrs: []string{addr}, ReadTimeout: answering, DialTimeout: answering,
+		MasterName: "m", SentinelAddrs: []string{addr}, ReadTimeout: replyTimeout, DialTimeout: replyTimeout,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
 	defer sentinel.Close()
-	eventually(t, prompt, "Sentinel knows the replica", func() bool {
+	eventually(t, testTimeout, "Sentinel knows the replica", func() bool {
 		list, err := sentinel.Replicas(context.Background(), "m").Result()
 		return err == nil && len(list) == 1 && list[0]["master-link-status"] == "ok"
 	})
 	return master, replica, rdb
 }
 
-// Behind Sentinel the master dies while each kind of lock is held and waited for:
-// the waiters go on at the new master, without an error, after the lease of
-// those who have not been heard of; and tokens grow.
+// Behind Sentinel the master dies while each kind of lock is held and waited for. The
+// waiters are granted the lock at the new master, without an error, when the lease of the
+// old hold has expired; and tokens grow.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	master, replica, rdb := startSentinel(t)
@@ -68,7 +69,7 @@ func TestSentinelFailover(t *testing.T) {
 		held[kind] = take(t, tt.of(c, kind), AcquireOptions{Lease: 10 * time.Second})
 		served[kind] = wait(context.Background(), t, tt.of(c, kind), AcquireOptions{})
 		waitSubscribed(t, c, tagged(kind, tt.channel))
-		eventually(t, prompt, "the lock is on the replica", func() bool {
+		eventually(t, testTimeout, "the lock is on the replica", func() bool {
 			return direct.Exists(context.Background(), kind).Val() == 1
 		})
 	}
@@ -87,9 +88,9 @@ func TestSentinelFailover(t *testing.T) {
 	t.Logf("served %v after the master died", time.Since(start))
 }
 
-// In a cluster, the replica of a master takes over on demand (CLUSTER FAILOVER
-// loses nothing that was written) while each kind of lock is held by the watchdog
-// and waited for: the hold stays, and its release wakes the waiter.
+// In a cluster, a replica is promoted on demand (CLUSTER FAILOVER loses no write) while
+// each kind of lock is held with a renewed lease and waited for: the hold continues, and
+// its release wakes the waiter.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -102,12 +103,12 @@ func TestClusterFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := servers[0].dial(t).Do(ctx, "CLUSTER", "MYID").Val()
-	eventually(t, prompt, "the spare node is a replica", func() bool {
+	eventually(t, testTimeout, "the spare node is a replica", func() bool {
 		return s.Do(ctx, "CLUSTER", "REPLICATE", id).Err() == nil
 	})
-	eventually(t, prompt, "the replica is in step", func() bool { return replicaReady(s) })
-	told := newTold()
-	o := told.options(10 * time.Second) // a failover takes a while on a busy machine
+	eventually(t, testTimeout, "the replica is in sync", func() bool { return replicaReady(s) })
+	hooks := newHooks()
+	o := hooks.options(10 * time.Second) // a failover takes long on a busy machine
 	o.Tokens = true
 	c := newTestClient(t, rdb, o)
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
@@ -117,35 +118,35 @@ func TestClusterFailover(t *testing.T) {
 		served[kind] = wait(ctx, t, tt.of(c, name), AcquireOptions{})
 		waitSubscribed(t, c, tagged(name, tt.channel))
 	}
-	eventually(t, prompt, "the failover has been agreed to", func() bool {
+	eventually(t, testTimeout, "the failover is accepted", func() bool {
 		return s.Do(ctx, "CLUSTER", "FAILOVER").Err() == nil
 	})
-	eventually(t, prompt, "the spare node is the master", func() bool {
+	eventually(t, testTimeout, "the spare node is the master", func() bool {
 		role, err := s.Do(ctx, "ROLE").Slice()
 		return err == nil && role[0] == "master"
 	})
-	eventually(t, prompt, "the mutex' waiter is subscribed at the new master", func() bool {
+	eventually(t, testTimeout, "the mutex' waiter is subscribed at the new master", func() bool {
 		return shardListeners(t, s, tagged(nameAt("mutex", 0), "free")) == 1
 	})
-	for len(told.renewed) > 0 {
-		<-told.renewed
+	for len(hooks.renewed) > 0 {
+		<-hooks.renewed
 	}
 	renewed := map[*Hold]bool{}
 	for len(renewed) < len(held) { // each at the new master
-		renewed[within(t, prompt, "renewal of every hold", told.renewed)] = true
+		renewed[within(t, testTimeout, "renewal of every hold", hooks.renewed)] = true
 	}
 	for kind, h := range held {
 		if s.Exists(ctx, h.Name()).Val() != 1 {
-			t.Errorf("%s: the new master has not got it", kind)
+			t.Errorf("%s: the new master does not have it", kind)
 		}
 		release(t, h)
-		next := within(t, prompt, kind+" after the release", served[kind])
+		next := within(t, testTimeout, kind+" after the release", served[kind])
 		if next.Token() <= h.Token() {
 			t.Errorf("%s: token %d after %d", kind, next.Token(), h.Token())
 		}
 		release(t, next)
 	}
-	if n := len(told.lost); n != 0 {
+	if n := len(hooks.lost); n != 0 {
 		t.Errorf("%d holds were lost", n)
 	}
 }
@@ -159,7 +160,7 @@ func nameAt(kind string, third int) string {
 	}
 }
 
-// busOf is the port on which the nodes of a cluster talk to s.
+// busOf is the cluster bus port of s.
 func busOf(t *testing.T, s *server) string {
 	t.Helper()
 	for _, line := range strings.Split(s.dial(t).ClusterNodes(context.Background()).Val(), "\n") {

@@ -15,10 +15,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// impatient options: a heartbeat every 100 ms, so the dead are skipped after 300.
+// impatient clients send a heartbeat every 100 ms, so that dead waiters are skipped after
+// 300 ms.
 var impatient = Options{PollMax: 100 * time.Millisecond}
 
-// deadline is until when the waiter counts as alive, by the server's clock.
+// deadline is when the waiter expires, by the server's clock.
 func deadline(t *testing.T, rdb *redis.Client, name, owner string) time.Duration {
 	t.Helper()
 	for _, z := range rdb.ZRangeWithScores(context.Background(), tagged(name, "waiters"), 0, -1).Val() {
@@ -38,39 +39,38 @@ func serverTime(t *testing.T, rdb *redis.Client) time.Duration {
 	return time.Duration(now.UnixNano())
 }
 
-// redisson#3004: a waiter that was older than its score was thrown out by
-// others and never told.
+// A waiter that was older than its score was removed by others and never woken.
 // Regression: redisson#3004
 func TestFairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
-	o := Options{PollMax: time.Second} // who is silent for 3 s is dead
+	o := Options{PollMax: time.Second} // a waiter without a heartbeat for 3 s is dead
 	c, other := newTestClient(t, rdb, o), newTestClient(t, rdb, o)
 	h := take(t, c.FairMutex("old"), AcquireOptions{})
 	served := inTurn(t, rdb, c.FairMutex("old"), "old")
 	first := deadline(t, rdb, "old", "old")
 	served = append(served, inTurn(t, rdb, other.FairMutex("old"), "young")...)
-	eventually(t, prompt, "the first deadline is long over", func() bool {
+	eventually(t, testTimeout, "the first deadline has passed", func() bool {
 		return serverTime(t, rdb) > first+500*time.Millisecond
 	})
-	if diff := cmp.Diff([]string{"old", "young"}, queued(t, rdb, "old")); diff != "" {
+	if diff := cmp.Diff([]string{"old", "young"}, waitersAtServer(t, rdb, "old")); diff != "" {
 		t.Fatal(diff)
 	}
 	if left := deadline(t, rdb, "old", "old") - serverTime(t, rdb); left <= 0 {
-		t.Errorf("the old one counts as dead since %v", -left)
+		t.Errorf("the older waiter expired %v ago", -left)
 	}
 	release(t, h)
-	old := within(t, prompt, "the old one", served[0])
+	old := within(t, testTimeout, "the older waiter", served[0])
 	release(t, old)
-	young := within(t, prompt, "the young one", served[1])
+	young := within(t, testTimeout, "the younger waiter", served[1])
 	if young.Token() <= old.Token() {
-		t.Errorf("tokens %d and %d, want the old one's first", old.Token(), young.Token())
+		t.Errorf("tokens %d and %d, want the older waiter's first", old.Token(), young.Token())
 	}
 	release(t, young)
 }
 
-// redisson#1104: short waits and long leases pushed the scores hours ahead, so
-// that the dead were not skipped for hours.
+// Short waits and long leases moved the scores hours ahead, so that dead waiters were not
+// skipped for hours.
 // Regression: redisson#1104
 func TestFairDeadlinesStayNear(t *testing.T) {
 	t.Parallel()
@@ -94,12 +94,12 @@ func TestFairDeadlinesStayNear(t *testing.T) {
 		}
 	}
 	release(t, h)
-	release(t, within(t, prompt, "the head", served[0]))
-	release(t, within(t, prompt, "the last", last[0]))
+	release(t, within(t, testTimeout, "the head", served[0]))
+	release(t, within(t, testTimeout, "the last", last[0]))
 }
 
-// redisson#2883, #3730: holders let their lease run out, so nobody was told,
-// and the lock stayed free while others waited.
+// Holders let their lease expire, so no message was published, and the lock stayed free
+// while others waited (also redisson#3730).
 // Regression: redisson#2883
 func TestFairExpiredHoldersAreFollowed(t *testing.T) {
 	t.Parallel()
@@ -112,16 +112,15 @@ func TestFairExpiredHoldersAreFollowed(t *testing.T) {
 			AcquireOptions{Owner: fmt.Sprint(i), Lease: 150 * time.Millisecond}))
 	}
 	for i, s := range served {
-		h := within(t, prompt, fmt.Sprint("waiter ", i), s)
+		h := within(t, testTimeout, fmt.Sprint("waiter ", i), s)
 		<-h.Context().Done()
 	}
 }
 
-// redisson#5019: the answer to the giving up of a place was lost, and the place
-// stayed. Asked again it does no harm, and a heartbeat that is still on its way
-// takes no new place.
+// The reply to the removal of a waiter was lost, and the waiter stayed. A retry does no
+// harm, and a heartbeat that arrives later does not queue again.
 // Regression: redisson#5019
-func TestFairGiveUpAnswerLost(t *testing.T) {
+func TestFairRemovalReplyLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -142,20 +141,20 @@ func TestFairGiveUpAnswerLost(t *testing.T) {
 		t.Errorf("error %v, want a definite Canceled", err)
 	}
 	if len(p.lost) != 2 {
-		t.Errorf("%d answers were lost, want 2: the test tested nothing", len(p.lost))
+		t.Errorf("%d replies were lost, want 2", len(p.lost))
 	}
 	id, owner, _ := strings.Cut(entry, " ")
 	late := claim{name: "place", owner: owner, id: id, lease: 1000, waiterTTL: 1000}
 	if _, err := c.fair.acquire(context.Background(), late); !errors.Is(err, ErrReleased) {
 		t.Errorf("late heartbeat: %v, want ErrReleased", err)
 	}
-	if got := queued(t, direct, "place"); len(got) != 0 {
-		t.Errorf("%v still wait", got)
+	if got := waitersAtServer(t, direct, "place"); len(got) != 0 {
+		t.Errorf("%v are still queued", got)
 	}
 	release(t, h)
 }
 
-// redisson#5503: a lock without an expiry made its waiters sleep for ever.
+// A lock without an expiry made its waiters sleep for ever.
 // Regression: redisson#5503
 func TestFairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 	t.Parallel()
@@ -165,12 +164,12 @@ func TestFairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 	h := take(t, c.FairMutex("stuck"), AcquireOptions{})
 	rdb.Persist(ctx, "stuck")
 	served := inTurn(t, rdb, c.FairMutex("stuck"), "next")
-	rdb.Del(ctx, "stuck") // nobody is told
-	release(t, within(t, prompt, "the next", served[0]))
+	rdb.Del(ctx, "stuck") // no message is published
+	release(t, within(t, testTimeout, "the next", served[0]))
 	_ = h.Release(ctx)
 }
 
-// redisson#5989: an entry of the queue without a score stopped every script.
+// An entry of the queue without a score stopped every script.
 // Regression: redisson#5989
 func TestFairQueueAndScoresDisagree(t *testing.T) {
 	t.Parallel()
@@ -178,12 +177,12 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
 	for name, harm := range map[string]func(queue, waiters string){
-		"no-score":    func(queue, _ string) { rdb.LPush(ctx, queue, "ghost g") },
-		"no-place":    func(_, waiters string) { rdb.ZAdd(ctx, waiters, redis.Z{Score: 9e15, Member: "ghost g"}) },
-		"twice":       func(queue, _ string) { rdb.RPush(ctx, queue, rdb.LIndex(ctx, queue, 0).Val()) },
-		"scores-gone": func(_, waiters string) { rdb.Del(ctx, waiters) },
-		"queue-gone":  func(queue, _ string) { rdb.Del(ctx, queue) },
-		"score-gone":  func(queue, waiters string) { rdb.ZRem(ctx, waiters, rdb.LIndex(ctx, queue, 0).Val()) },
+		"no-score":       func(queue, _ string) { rdb.LPush(ctx, queue, "ghost g") },
+		"not-queued":     func(_, waiters string) { rdb.ZAdd(ctx, waiters, redis.Z{Score: 9e15, Member: "ghost g"}) },
+		"twice":          func(queue, _ string) { rdb.RPush(ctx, queue, rdb.LIndex(ctx, queue, 0).Val()) },
+		"scores-removed": func(_, waiters string) { rdb.Del(ctx, waiters) },
+		"queue-removed":  func(queue, _ string) { rdb.Del(ctx, queue) },
+		"score-removed":  func(queue, waiters string) { rdb.ZRem(ctx, waiters, rdb.LIndex(ctx, queue, 0).Val()) },
 		"exchanged": func(queue, waiters string) {
 			rdb.ZRem(ctx, waiters, rdb.LIndex(ctx, queue, 0).Val())
 			rdb.ZAdd(ctx, waiters, redis.Z{Score: 9e15, Member: "ghost g"})
@@ -193,8 +192,8 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 			h := take(t, c.FairMutex(name), AcquireOptions{})
 			served := inTurn(t, rdb, c.FairMutex(name), "a")
 			harm(tagged(name, "queue"), tagged(name, "waiters"))
-			eventually(t, prompt, "queue and scores agree again", func() bool {
-				if name == "exchanged" { // as many of both: they agree when the lock is free
+			eventually(t, testTimeout, "queue and scores agree again", func() bool {
+				if name == "exchanged" { // as many of both: they agree when the lock becomes free
 					return true
 				}
 				entries := rdb.LRange(ctx, tagged(name, "queue"), 0, -1).Val()
@@ -202,8 +201,8 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 				return cmp.Equal(entries, scores) && len(entries) == 1
 			})
 			release(t, h)
-			release(t, within(t, prompt, "the waiter", served[0]))
-			checkGone(t, rdb, name)
+			release(t, within(t, testTimeout, "the waiter", served[0]))
+			mustBeRemoved(t, rdb, name)
 		})
 	}
 }
@@ -220,9 +219,9 @@ func calls(t *testing.T, rdb *redis.Client, command string) int {
 	return n
 }
 
-// The head of the queue dies with its process. It is skipped within seconds,
-// the lock is granted to it in vain at most once, and nobody spins meanwhile
-// (Redisson's waiters did: their wait was 0).
+// The first waiter dies with its process. It is skipped within seconds, the lock is
+// granted to it at most once, and no waiter spins meanwhile (Redisson's did: their wait
+// was 0).
 // Regression: Redisson's fair lock (waiters behind a dead head spin)
 func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	t.Parallel()
@@ -237,17 +236,17 @@ func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = child.Process.Kill() }()
-	eventually(t, prompt, "the child waits", func() bool {
-		return cmp.Equal(queued(t, rdb, "dead"), []string{"child"})
+	eventually(t, testTimeout, "the child waits", func() bool {
+		return cmp.Equal(waitersAtServer(t, rdb, "dead"), []string{"child"})
 	})
 	served := inTurn(t, rdb, c.FairMutex("dead"), "next")
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	start, before, handed := time.Now(), calls(t, rdb, "evalsha"), calls(t, rdb, "publish")
 	release(t, h)
-	next := within(t, prompt, "the next", served[0])
+	next := within(t, testTimeout, "the next", served[0])
 	if n := calls(t, rdb, "publish") - handed; n < 1 || n > 2 || next.Token() <= h.Token() {
-		t.Errorf("handed over %d times, token %d after %d: want once to the dead one, and then to the next",
+		t.Errorf("handed over %d times, token %d after %d: want once to the dead waiter, and then to the next",
 			n, next.Token(), h.Token())
 	}
 	t.Logf("served %v after the death, by %d scripts", time.Since(start), calls(t, rdb, "evalsha")-before)
@@ -258,12 +257,12 @@ func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	release(t, next)
 }
 
-// TestFairChild is the other process of TestS05.
+// TestFairChild is the other process of TestFairDeadHeadIsSkippedWithoutSpinning.
 func TestFairChild(t *testing.T) {
 	t.Parallel()
 	addr := os.Getenv("LOCK_CHILD")
 	if addr == "" {
-		t.Skip("runs only as the other process of TestS05FairDeadHeadIsSkippedWithoutSpinning")
+		t.Skip("runs only as the other process of TestFairDeadHeadIsSkippedWithoutSpinning")
 	}
 	c := newTestClient(t, dialRedis(t, addr), Options{})
 	take(t, c.FairMutex("dead"), AcquireOptions{Owner: "child"})

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Redisson tells anybody who releases a fair lock that is not there that all
-// is well.
+// Redisson reports success to every client that releases a fair lock that does not exist.
 // Regression: Redisson's fair lock (release of an expired lock succeeds)
 func TestFairReleaseOfExpiredIsLost(t *testing.T) {
 	t.Parallel()
@@ -22,7 +21,7 @@ func TestFairReleaseOfExpiredIsLost(t *testing.T) {
 	}
 	stranger := claim{name: "over", owner: "s", id: "s"}
 	if left, err := c.fair.release(ctx, stranger); left != codeNotHeld || err != nil {
-		t.Errorf("a stranger's release: %d, %v, want -1", left, err)
+		t.Errorf("the release of another hold: %d, %v, want codeNotHeld", left, err)
 	}
 	h = take(t, c.FairMutex("over"), AcquireOptions{Lease: 50 * time.Millisecond})
 	other := take(t, c.FairMutex("over"), AcquireOptions{})
@@ -32,9 +31,9 @@ func TestFairReleaseOfExpiredIsLost(t *testing.T) {
 	release(t, other)
 }
 
-// Lost answers count nothing twice and grant nothing twice (redisson#7367, #4871).
+// A lost reply makes nothing count twice, and nothing is granted twice.
 // Regression: redisson#7367, redisson#4871
-func TestFairAnswersLost(t *testing.T) {
+func TestFairRepliesLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -50,20 +49,20 @@ func TestFairAnswersLost(t *testing.T) {
 		handed := calls(t, direct, "publish")
 		p.loseNext.Store(losses)
 		release(t, h)
-		next := within(t, prompt, "the next", served[0])
+		next := within(t, testTimeout, "the next", served[0])
 		if n := calls(t, direct, "publish") - handed; n != 1 || next.Token() <= h.Token() {
 			t.Errorf("handed over %d times, token %d after %d: want once", n, next.Token(), h.Token())
 		}
 		release(t, next)
-		checkGone(t, direct, "lost")
+		mustBeRemoved(t, direct, "lost")
 	}
 	if len(p.lost) != 6 {
-		t.Errorf("%d answers were lost, want 6: the test tested nothing", len(p.lost))
+		t.Errorf("%d replies were lost, want 6", len(p.lost))
 	}
 }
 
-// The message that the lock was handed over is lost (redisson#5761, #6026): a new
-// subscription wakes the grantee, and without one his heartbeat does.
+// The message that the lock was handed over is lost (also redisson#6026): a new
+// subscription wakes the waiter, and else its heartbeat fetches the grant.
 // Regression: redisson#5761
 func TestFairGrantMessageLost(t *testing.T) {
 	t.Parallel()
@@ -82,17 +81,17 @@ func TestFairGrantMessageLost(t *testing.T) {
 			h := take(t, c.FairMutex(name), AcquireOptions{})
 			served := inTurn(t, direct, waiter.FairMutex(name), "w")
 			waitSubscribed(t, waiter, grantChannel(name))
-			deaf := fairKeys(h.claim)
-			deaf[5] = tagged(name, "nowhere")
+			otherChannel := fairKeys(h.claim)
+			otherChannel[5] = tagged(name, "nowhere")
 			_, err := c.node.do(context.Background(), call{
-				script: fairScript.release, keys: deaf, args: []any{h.claim.id, 1000, h.claim.owner},
+				script: fairScript.release, keys: otherChannel, args: []any{h.claim.id, 1000, h.claim.owner},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			start := time.Now()
 			help()
-			next := within(t, prompt, "the waiter", served[0])
+			next := within(t, testTimeout, "the waiter", served[0])
 			if next.Token() <= h.Token() {
 				t.Errorf("token %d after %d", next.Token(), h.Token())
 			}
@@ -103,7 +102,7 @@ func TestFairGrantMessageLost(t *testing.T) {
 	}
 }
 
-// A waiter leaves just when it is granted the lock: it goes to the next at once.
+// A waiter leaves at the moment when it is granted the lock: the next gets it at once.
 // Regression: redisson#2714
 func TestFairCancelMeetsGrant(t *testing.T) {
 	t.Parallel()
@@ -115,22 +114,23 @@ func TestFairCancelMeetsGrant(t *testing.T) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			if h, err := c.FairMutex("meet").Acquire(ctx, AcquireOptions{Owner: "leaver"}); err == nil {
+			if h, err := c.FairMutex("meet").Acquire(ctx, AcquireOptions{Owner: "leaving"}); err == nil {
 				_ = h.Release(ctx)
 			}
 		}()
-		eventually(t, prompt, "the leaver waits", func() bool { return len(queued(t, rdb, "meet")) == 1 })
+		eventually(t, testTimeout, "the leaving owner waits", func() bool {
+			return len(waitersAtServer(t, rdb, "meet")) == 1
+		})
 		served := inTurn(t, rdb, c.FairMutex("meet"), "next")
 		go cancel()
 		release(t, h)
-		release(t, within(t, prompt, "the next", served[0]))
+		release(t, within(t, testTimeout, "the next", served[0]))
 		<-gone
 	}
-	checkGone(t, rdb, "meet")
+	mustBeRemoved(t, rdb, "meet")
 }
 
-// The server restarts without anything: who waits takes a place again, and the
-// scripts are sent again.
+// The server restarts empty: waiters queue again, and the scripts are loaded again.
 // Regression: redisson#6026
 func TestFairServerRestartsEmpty(t *testing.T) {
 	t.Parallel()
@@ -141,20 +141,20 @@ func TestFairServerRestartsEmpty(t *testing.T) {
 	served := inTurn(t, rdb, c.FairMutex("again"), "a", "b")
 	s.kill()
 	startRedisAt(t, s.addr)
-	one := make(chan *Hold, 2) // their order is open: the queue is gone
+	one := make(chan *Hold, 2) // in any order: the queue was lost
 	for _, s := range served {
 		go func() { one <- <-s }()
 	}
 	for range 2 {
-		release(t, within(t, prompt, "a waiter", one))
+		release(t, within(t, testTimeout, "a waiter", one))
 	}
 	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
 		t.Errorf("release of the old hold: %v, want ErrLost", err)
 	}
 }
 
-// The lock vanishes without a word, and somebody tries to take it before those
-// who wait have found out: he does not overtake them, and the first is told.
+// The lock is removed without a message, and another client tries it before the waiters
+// notice: it does not overtake them, and the first is woken.
 func TestFairTryDoesNotOvertake(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -164,7 +164,7 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 	asleep(t, c, grantChannel("try"), 1)
 	rdb.Del(context.Background(), "try")
 	mustBeHeld(t, c.FairMutex("try"))
-	next := within(t, prompt, "the waiter", served[0]) // by the message: his next heartbeat is an hour away
+	next := within(t, testTimeout, "the waiter", served[0]) // by the message: its next heartbeat is an hour away
 	if next.Token() <= h.Token() {
 		t.Errorf("token %d after %d", next.Token(), h.Token())
 	}
@@ -172,8 +172,8 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 	_ = h.Release(context.Background())
 }
 
-// What is granted to a waiter is no lease until he fetches it: then it is the
-// one that he asked for, though the grant would have waited longer.
+// A handed-over grant has no lease until it is fetched: then it is the one that the waiter
+// asked for, though the grant would have lasted longer.
 func TestFairFetchedGrantIsALease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -181,9 +181,9 @@ func TestFairFetchedGrantIsALease(t *testing.T) {
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour}) // a grant waits for three hours
 	h := take(t, c.FairMutex("fetch"), AcquireOptions{})
 	short := wait(ctx, t, c.FairMutex("fetch"), AcquireOptions{Lease: time.Minute})
-	eventually(t, prompt, "it waits", func() bool { return len(queued(t, rdb, "fetch")) == 1 })
+	eventually(t, testTimeout, "it waits", func() bool { return len(waitersAtServer(t, rdb, "fetch")) == 1 })
 	release(t, h)
-	h = within(t, prompt, "the grant", short)
+	h = within(t, testTimeout, "the grant", short)
 	if ttl := rdb.PTTL(ctx, "fetch").Val(); ttl > time.Minute {
 		t.Errorf("the lock lasts %v, want the lease of a minute", ttl)
 	}
@@ -193,7 +193,7 @@ func TestFairFetchedGrantIsALease(t *testing.T) {
 	release(t, h)
 }
 
-// Who has been dead for longer than his heartbeat lasts is not granted the lock.
+// A waiter that is dead for longer than its heartbeat lasts is not granted the lock.
 func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -208,15 +208,15 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	}
 	served := inTurn(t, rdb, c.FairMutex("past"), "live")
 	last := deadline(t, rdb, "past", "dead2")
-	eventually(t, prompt, "their time is over", func() bool { return serverTime(t, rdb) > last })
+	eventually(t, testTimeout, "they have expired", func() bool { return serverTime(t, rdb) > last })
 	handed := calls(t, rdb, "publish")
 	release(t, h)
-	next := within(t, prompt, "the live one", served[0])
+	next := within(t, testTimeout, "the live waiter", served[0])
 	if n := calls(t, rdb, "publish") - handed; n != 1 || next.Token() <= h.Token() {
-		t.Errorf("handed over %d times, token %d after %d: want once, to the live one", n, next.Token(), h.Token())
+		t.Errorf("handed over %d times, token %d after %d: want once, to the live waiter", n, next.Token(), h.Token())
 	}
 	release(t, next)
-	checkGone(t, rdb, "past")
+	mustBeRemoved(t, rdb, "past")
 }
 
 // The script cache is emptied between any two requests.
@@ -229,5 +229,5 @@ func TestFairScriptFlush(t *testing.T) {
 	rdb.ScriptFlush(context.Background())
 	release(t, h)
 	rdb.ScriptFlush(context.Background())
-	release(t, within(t, prompt, "the waiter", served[0]))
+	release(t, within(t, testTimeout, "the waiter", served[0]))
 }

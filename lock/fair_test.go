@@ -21,7 +21,7 @@ type taker interface {
 
 func take(t testing.TB, m taker, o AcquireOptions) *Hold {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), prompt)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	h, err := m.Acquire(ctx, o)
 	if err != nil {
@@ -30,7 +30,7 @@ func take(t testing.TB, m taker, o AcquireOptions) *Hold {
 	return h
 }
 
-// wait acquires m in the background, and gives up at the end of the test.
+// wait acquires m in the background until the end of the test.
 func wait(ctx context.Context, t *testing.T, m taker, o AcquireOptions) <-chan *Hold {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -51,9 +51,9 @@ func wait(ctx context.Context, t *testing.T, m taker, o AcquireOptions) <-chan *
 	return served
 }
 
-// queued are the owners that wait at the server, and the proof that the queue
-// and the deadlines name the same.
-func queued(t testing.TB, rdb *redis.Client, name string) []string {
+// waitersAtServer are the owners of the waiters that the server keeps; the queue and the
+// deadlines must name the same.
+func waitersAtServer(t testing.TB, rdb *redis.Client, name string) []string {
 	t.Helper()
 	owners, entries := []string{}, map[string]bool{}
 	var list, set *redis.StringSliceCmd
@@ -74,7 +74,7 @@ func queued(t testing.TB, rdb *redis.Client, name string) []string {
 	}
 	for _, e := range set.Val() {
 		if !entries[e] {
-			t.Errorf("%s has a deadline and no place", e)
+			t.Errorf("%s has a deadline and is not queued", e)
 		}
 		delete(entries, e)
 	}
@@ -84,22 +84,22 @@ func queued(t testing.TB, rdb *redis.Client, name string) []string {
 	return owners
 }
 
-// inTurn makes owners wait in turn behind a holder.
+// inTurn makes owners queue one after the other.
 func inTurn(t *testing.T, rdb *redis.Client, m *FairMutex, owners ...string) []<-chan *Hold {
 	t.Helper()
 	var served []<-chan *Hold
-	before := len(queued(t, rdb, m.name))
+	before := len(waitersAtServer(t, rdb, m.name))
 	for i, owner := range owners {
 		served = append(served, wait(context.Background(), t, m, AcquireOptions{Owner: owner}))
-		eventually(t, prompt, owner+" waits", func() bool {
-			return len(queued(t, rdb, m.name)) == before+i+1
+		eventually(t, testTimeout, owner+" waits", func() bool {
+			return len(waitersAtServer(t, rdb, m.name)) == before+i+1
 		})
 	}
 	return served
 }
 
-// Twenty waiters of two clients get the lock in the order in which they came,
-// as the server granted it: the fencing tokens say so.
+// Twenty waiters of two clients are granted the lock in the order in which they came, by
+// the fencing tokens.
 func TestFairServesInOrder(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -115,7 +115,7 @@ func TestFairServesInOrder(t *testing.T) {
 	last := first
 	release(t, first)
 	for i, c := range served {
-		h := within(t, prompt, fmt.Sprint("waiter ", i), c)
+		h := within(t, testTimeout, fmt.Sprint("waiter ", i), c)
 		if h.Token() <= last.Token() || h.Owner() != fmt.Sprint("w", i) {
 			t.Errorf("turn %d: owner %s, token %d after %d", i, h.Owner(), h.Token(), last.Token())
 		}
@@ -128,11 +128,11 @@ func TestFairServesInOrder(t *testing.T) {
 	if n := calls(t, rdb, "publish"); n != 20 {
 		t.Errorf("handed over %d times, want 20", n)
 	}
-	checkGone(t, rdb, "row")
+	mustBeRemoved(t, rdb, "row")
 }
 
-// checkGone fails if anything of a lock but its token and tombstones is left.
-func checkGone(t *testing.T, rdb *redis.Client, name string) {
+// mustBeRemoved fails if anything of a lock is left except its token and tombstones.
+func mustBeRemoved(t *testing.T, rdb *redis.Client, name string) {
 	t.Helper()
 	for _, key := range rdb.Keys(context.Background(), "*"+name+"*").Val() {
 		if !strings.HasSuffix(key, ":token") && !strings.Contains(key, ":tombstone:") {
@@ -141,7 +141,7 @@ func checkGone(t *testing.T, rdb *redis.Client, name string) {
 	}
 }
 
-// The plain life of a fair mutex.
+// The basic operations of a fair mutex.
 func TestFair(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -160,13 +160,13 @@ func TestFair(t *testing.T) {
 				t.Error("served while the owner has a hold left")
 			}
 			release(t, b)
-			release(t, within(t, prompt, "the other", served[0]))
+			release(t, within(t, testTimeout, "the other", served[0]))
 		},
 		"same-owner-waits-twice": func(t *testing.T, m *FairMutex) {
 			h := take(t, m, AcquireOptions{})
 			served := inTurn(t, rdb, m, "x", "x")
 			release(t, h)
-			a, b := within(t, prompt, "one", served[0]), within(t, prompt, "two", served[1])
+			a, b := within(t, testTimeout, "one", served[0]), within(t, testTimeout, "two", served[1])
 			if a.Count()+b.Count() != 3 {
 				t.Errorf("counts %d and %d, want 1 and 2", a.Count(), b.Count())
 			}
@@ -175,21 +175,21 @@ func TestFair(t *testing.T) {
 		},
 		"wait-runs-out": func(t *testing.T, m *FairMutex) {
 			h := take(t, m, AcquireOptions{})
-			short, cancel := context.WithTimeout(ctx, shortly)
+			short, cancel := context.WithTimeout(ctx, waitTimeout)
 			defer cancel()
 			_, err := m.Acquire(short, AcquireOptions{Owner: "late"})
 			if !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrHeld and DeadlineExceeded", err)
 			}
-			if got := queued(t, rdb, m.name); len(got) != 0 {
-				t.Errorf("%v still wait", got)
+			if got := waitersAtServer(t, rdb, m.name); len(got) != 0 {
+				t.Errorf("%v are still queued", got)
 			}
 			release(t, h)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, c.FairMutex(name))
-			checkGone(t, rdb, name)
+			mustBeRemoved(t, rdb, name)
 		})
 	}
 }
@@ -202,11 +202,11 @@ func TestFairIsAMutex(t *testing.T) {
 	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
 	for name, run := range map[string]func(t *testing.T, m *FairMutex){
 		"watched": func(t *testing.T, m *FairMutex) {
-			s := newTold()
-			c := newTestClient(t, rdb, s.options(watched))
+			s := newHooks()
+			c := newTestClient(t, rdb, s.options(watchedLease))
 			h := take(t, c.FairMutex(m.name), AcquireOptions{})
 			for range 4 {
-				within(t, prompt, "a renewal", s.renewed)
+				within(t, testTimeout, "a renewal", s.renewed)
 			}
 			release(t, h)
 		},
@@ -222,17 +222,17 @@ func TestFairIsAMutex(t *testing.T) {
 			h := take(t, m, AcquireOptions{})
 			served := inTurn(t, rdb, m, "other")
 			release(t, h)
-			release(t, within(t, prompt, "the other", served[0]))
+			release(t, within(t, testTimeout, "the other", served[0]))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, c.FairMutex(name))
-			checkGone(t, rdb, name)
+			mustBeRemoved(t, rdb, name)
 		})
 	}
 }
 
-// A key that is no lock, or no queue, is left as it is.
+// A key that is not a lock, or not a queue, is left as it is.
 func TestFairForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -260,7 +260,7 @@ func TestFairForeignKey(t *testing.T) {
 	release(t, r)
 }
 
-// The layout is a promise to observers.
+// The key layout is documented.
 func TestFairLayout(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -272,7 +272,7 @@ func TestFairLayout(t *testing.T) {
 		t.Error(diff)
 	}
 	served := inTurn(t, rdb, c.FairMutex("seen"), "a", "b")
-	if diff := cmp.Diff([]string{"a", "b"}, queued(t, rdb, "seen")); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, waitersAtServer(t, rdb, "seen")); diff != "" {
 		t.Error(diff)
 	}
 	for _, key := range []string{"{seen}:queue", "{seen}:waiters"} {
@@ -282,11 +282,12 @@ func TestFairLayout(t *testing.T) {
 	}
 	release(t, h)
 	for _, s := range served {
-		release(t, within(t, prompt, "a waiter", s))
+		release(t, within(t, testTimeout, "a waiter", s))
 	}
 }
 
-// Forty goroutines in and out: one inside, tokens grow, nothing is left.
+// Forty goroutines acquire and release: one is inside at a time, tokens grow, nothing is
+// left.
 func TestFairStress(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -302,10 +303,10 @@ func TestFairStress(t *testing.T) {
 				h, err := c.FairMutex("stress").Acquire(ctx, AcquireOptions{})
 				cancel()
 				if err != nil {
-					continue // its wait ran out, and its place must be gone
+					continue // its wait has timed out, and its waiter must be removed
 				}
 				if !guard.TryLock() {
-					t.Error("two are inside")
+					t.Error("two owners at once")
 					continue
 				}
 				if h.Token() <= last {
@@ -313,7 +314,7 @@ func TestFairStress(t *testing.T) {
 				}
 				last = h.Token()
 				grants++
-				rdb.Ping(context.Background()) // long enough for another to be seen
+				rdb.Ping(context.Background()) // long enough to notice another
 				guard.Unlock()
 				release(t, h)
 			}
@@ -323,6 +324,6 @@ func TestFairStress(t *testing.T) {
 	if grants < 10 {
 		t.Errorf("%d grants only", grants)
 	}
-	queued(t, rdb, "stress")
-	eventually(t, prompt, "all places are given up", func() bool { return len(queued(t, rdb, "stress")) == 0 })
+	waitersAtServer(t, rdb, "stress")
+	eventually(t, testTimeout, "the queue is empty", func() bool { return len(waitersAtServer(t, rdb, "stress")) == 0 })
 }

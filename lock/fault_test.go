@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The answer to an acquire is lost after the server has executed it: asked
-// again, the same hold is counted once (redisson#7367).
-func TestAcquireAnswerLost(t *testing.T) {
+// The reply to an acquire is lost after the server has executed it: the retry counts the
+// same hold once (redisson#7367).
+func TestAcquireReplyLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -29,13 +29,13 @@ func TestAcquireAnswerLost(t *testing.T) {
 		mustExist(t, s.dial(t), "lost", false)
 	}
 	if len(p.lost) != 3 {
-		t.Errorf("%d answers were lost, want 3: the test tested nothing", len(p.lost))
+		t.Errorf("%d replies were lost, want 3", len(p.lost))
 	}
 }
 
-// An acquire that is asked again is promised its lease from then on, so the
-// server must keep it for as long.
-func TestAskedAgainKeepsWholeLease(t *testing.T) {
+// A retried acquire is promised its lease from then on, so the server must keep it for as
+// long.
+func TestRetriedAcquireKeepsWholeLease(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -49,13 +49,13 @@ func TestAskedAgainKeepsWholeLease(t *testing.T) {
 		if promised := time.Until(g.sent.Add(validity(30 * time.Second))); ttl < promised {
 			t.Errorf("the server keeps the lease for %v, promised %v", ttl, promised)
 		}
-		rdb.PExpire(context.Background(), "again", 5*time.Second) // as if the first answer took so long
+		rdb.PExpire(context.Background(), "again", 5*time.Second) // as if the first reply took so long
 	}
 }
 
-// The answer to a release is lost: asked again, it is the same answer, and an
-// outer hold is not taken for the inner one (redisson#4871).
-func TestReleaseAnswerLost(t *testing.T) {
+// The reply to a release is lost: the retry gets the same reply, and does not release an
+// outer hold (redisson#4871).
+func TestReleaseReplyLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -75,13 +75,13 @@ func TestReleaseAnswerLost(t *testing.T) {
 	release(t, outer)
 	mustExist(t, direct, "lost", false)
 	if len(p.lost) != 4 {
-		t.Errorf("%d answers were lost, want 4: the test tested nothing", len(p.lost))
+		t.Errorf("%d replies were lost, want 4", len(p.lost))
 	}
 }
 
-// The caller leaves while its request is on the way: nothing stays behind, and
-// the outcome is certain once the undo was answered.
-func TestCancelledInFlight(t *testing.T) {
+// The caller leaves while its request is in flight: nothing is left behind, and the
+// outcome is definite once the undo was confirmed.
+func TestCanceledInFlight(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -96,7 +96,7 @@ func TestCancelledInFlight(t *testing.T) {
 		_, err := c.Mutex("cut").Acquire(ctx, AcquireOptions{})
 		failed <- err
 	}()
-	<-p.lost // executed, and not answered
+	<-p.lost // executed, but without a reply
 	mustExist(t, direct, "cut", true)
 	p.hang.Store(false)
 	cancel()
@@ -106,9 +106,9 @@ func TestCancelledInFlight(t *testing.T) {
 	mustExist(t, direct, "cut", false)
 }
 
-// The same, and the server does not answer the undo either: that is unknown,
-// and said so in good time.
-func TestCancelledAndUnreachable(t *testing.T) {
+// The same, and the server does not reply to the undo either: the error is ErrUnknown,
+// without a long wait.
+func TestCanceledAndUnreachable(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -121,12 +121,12 @@ func TestCancelledAndUnreachable(t *testing.T) {
 		_, err := c.Mutex("cut").Acquire(ctx, AcquireOptions{})
 		failed <- err
 	}()
-	if err := within(t, prompt, "the end, without any answer", failed); !errors.Is(err, ErrUnknown) || Definite(err) {
+	if err := within(t, testTimeout, "the end, without any reply", failed); !errors.Is(err, ErrUnknown) || Definite(err) {
 		t.Errorf("error %v, want ErrUnknown", err)
 	}
 }
 
-// An acquire that arrives after it was undone takes nothing.
+// An acquire that arrives after it was undone acquires nothing.
 func TestLateAcquire(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -141,8 +141,8 @@ func TestLateAcquire(t *testing.T) {
 	mustExist(t, rdb, "late", false)
 }
 
-// A grant that comes when its lease is over is not one.
-func TestAnswerAfterLease(t *testing.T) {
+// A grant that arrives when its lease has expired is no grant.
+func TestReplyAfterLease(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -152,11 +152,11 @@ func TestAnswerAfterLease(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := c.Mutex("slow").Acquire(ctx, AcquireOptions{Lease: 40 * time.Millisecond}); err == nil {
-		t.Error("a lease that was over was granted")
+		t.Error("granted with an expired lease")
 	}
 }
 
-// Wake-ups come by message: with a poll limit of an hour, nothing else can.
+// Messages wake waiters: with a poll limit of an hour, nothing else does.
 func TestWakeUp(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
@@ -189,15 +189,15 @@ func TestWakeUp(t *testing.T) {
 			case h := <-served:
 				t.Logf("served %v after the release", time.Since(start))
 				release(t, h)
-			case <-time.After(prompt):
-				t.Fatal("the waiter sleeps on")
+			case <-time.After(testTimeout):
+				t.Fatal("the waiter was not woken")
 			}
 		})
 	}
 }
 
-// The connection breaks and the release happens before it is back: the waiter
-// has missed the message, and is woken by the new subscription.
+// The connection breaks and the release happens before it is restored: the waiter has
+// missed the message, and is woken by the new subscription.
 func TestMessageMissed(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
@@ -211,21 +211,21 @@ func TestMessageMissed(t *testing.T) {
 		served <- h
 	}()
 	waitSubscribed(t, waiter, "{missed}:free")
-	// Removed without a word, as by a message that was lost.
+	// Removed without a message, as if it were lost.
 	direct.Del(context.Background(), "missed")
 	killSubscribers(t, direct)
 	select {
 	case h := <-served:
 		release(t, h)
-	case <-time.After(prompt):
-		t.Fatal("the waiter sleeps on")
+	case <-time.After(testTimeout):
+		t.Fatal("the waiter was not woken")
 	}
 	_ = h.Release(context.Background())
 }
 
 func waitSubscribed(t *testing.T, c *Client, channel string) {
 	t.Helper()
-	eventually(t, prompt, "a waiter is subscribed and asleep", func() bool {
+	eventually(t, testTimeout, "a waiter is subscribed and asleep", func() bool {
 		c.queues.mu.Lock()
 		defer c.queues.mu.Unlock()
 		ch := c.queues.channels[channel]

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A holder sleeps past his lease and comes back to a resource that somebody else
-// has used since: it refuses him, in this process and in Redis.
+// A holder is paused past the end of its lease and resumes after another holder has used
+// the resource: the resource refuses it, in this process and in Redis.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -37,7 +37,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// Tokens are compared as numbers, also where a Lua number cannot tell them apart.
+// Tokens are compared as numbers, even where a Lua number cannot distinguish them.
 func TestFenceCompares(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)

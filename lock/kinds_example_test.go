@@ -15,12 +15,12 @@ func connected() *lock.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	c, err := lock.New(rdb, lock.Options{})
 	if err != nil {
-		panic(err) // only bad options are an error; no server was asked yet
+		panic(err) // only bad options are an error; no server is dialed yet
 	}
 	return c
 }
 
-// Whoever came first is served first, also among programs that ask less often.
+// The first to come is served first, even if its program polls less often.
 func ExampleFairMutex() {
 	ctx := context.Background()
 	queue := connected().FairMutex("printer")
@@ -34,7 +34,7 @@ func ExampleFairMutex() {
 	fmt.Println("who waits:", behind, err)
 }
 
-// Many read, one writes; and who waits to write is not overtaken by new readers.
+// Many read, one writes; a waiting writer is not overtaken by new readers.
 func ExampleRW() {
 	ctx := context.Background()
 	prices := connected().RW("prices").PreferWriters()
@@ -43,7 +43,7 @@ func ExampleRW() {
 		fmt.Println(err)
 		return
 	}
-	// Under a write hold the same owner may read, and go on reading after it.
+	// Under a write hold the same owner may read, and keep reading after its release.
 	reading, err := prices.Read().Acquire(writing.Context(), lock.AcquireOptions{})
 	if err != nil {
 		fmt.Println(err)
@@ -52,26 +52,26 @@ func ExampleRW() {
 	fmt.Println(writing.Release(ctx), reading.Release(ctx))
 }
 
-// Permits without a lease: those of a program that dies stay out until somebody
-// gives them back.
+// Permits without a lease: those of a program that dies stay held until they are released
+// by force.
 func ExampleSemaphore() {
 	ctx := context.Background()
-	licences := connected().Semaphore("licences")
-	if _, err := licences.TrySetPermits(ctx, 3); err != nil {
+	licenses := connected().Semaphore("licenses")
+	if _, err := licenses.TrySetPermits(ctx, 3); err != nil {
 		fmt.Println(err)
 		return
 	}
-	two, err := licences.Acquire(ctx, 2)
+	two, err := licenses.Acquire(ctx, 2)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer func() { _ = two.Release(ctx) }()
-	state, err := licences.State(ctx)
+	state, err := licenses.State(ctx)
 	fmt.Println(state.Free, "of", state.Total, err)
 }
 
-// Somebody waits until three others are ready.
+// One program waits until three others are ready.
 func ExampleLatch() {
 	ctx := context.Background()
 	ready := connected().Latch("ready")
@@ -81,7 +81,7 @@ func ExampleLatch() {
 		return
 	}
 	for i := range 3 {
-		// A participant counts once, however often it says so.
+		// A participant counts once, however often it calls.
 		if _, err := ready.CountDown(ctx, lock.CountDownOptions{Participant: fmt.Sprint("worker-", i)}); err != nil {
 			fmt.Println(err)
 		}
@@ -89,7 +89,7 @@ func ExampleLatch() {
 	fmt.Println(ready.WaitGeneration(ctx, generation))
 }
 
-// What a resource needs to refuse a holder who slept past the end of his lease.
+// A resource that refuses a holder that was paused past the end of its lease.
 func ExampleFence() {
 	ctx := context.Background()
 	hold, err := connected().FencedMutex("ledger").Acquire(ctx, lock.AcquireOptions{})
@@ -98,7 +98,7 @@ func ExampleFence() {
 		return
 	}
 	defer func() { _ = hold.Release(ctx) }()
-	var ledger lock.Fence // beside the resource, not beside the lock
+	var ledger lock.Fence // belongs to the resource, not to the lock
 	err = ledger.Do(hold.Token(), func() error { return nil })
 	fmt.Println(err)
 }
@@ -110,7 +110,7 @@ func ExampleMutex_Locker() {
 	defer l.Unlock()
 }
 
-// An operator looks who has a lock, and takes it from him.
+// An operator inspects a lock and releases it by force.
 func ExampleMutex_ForceRelease() {
 	ctx := context.Background()
 	m := connected().Mutex("nightly")

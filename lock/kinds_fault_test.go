@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An acquire that arrives after it was undone takes nothing, not even a place.
+// An acquire that arrives after it was undone acquires nothing and does not queue.
 // Regression: redisson#5019
 func TestLateAcquireOfEachKind(t *testing.T) {
 	t.Parallel()
@@ -24,12 +24,12 @@ func TestLateAcquireOfEachKind(t *testing.T) {
 		if _, err := s.acquire(ctx, cl); !errors.Is(err, ErrReleased) {
 			t.Errorf("%s: late acquire: %v, want ErrReleased", name, err)
 		}
-		checkGone(t, rdb, name)
+		mustBeRemoved(t, rdb, name)
 	}
 }
 
-// An acquire that is asked again is promised its lease from then on.
-func TestEachKindAskedAgainKeepsWholeLease(t *testing.T) {
+// A retried acquire is promised its lease from then on.
+func TestRetriedAcquireOfEachKindKeepsWholeLease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
@@ -45,7 +45,7 @@ func TestEachKindAskedAgainKeepsWholeLease(t *testing.T) {
 			if promised := time.Until(g.sent.Add(validity(30 * time.Second))); ttl < promised {
 				t.Errorf("%s: the server keeps the lease for %v, promised %v", name, ttl, promised)
 			}
-			// As if the first answer had taken so long.
+			// As if the first reply had taken so long.
 			rdb.PExpire(ctx, name, 5*time.Second)
 			rdb.ZAddXX(ctx, tagged(name, "leases"), redis.Z{
 				Score: float64((serverTime(t, rdb) + 5*time.Second).Milliseconds()), Member: cl.id,
@@ -54,26 +54,26 @@ func TestEachKindAskedAgainKeepsWholeLease(t *testing.T) {
 	}
 }
 
-// A preferred writer that waits longer than its first heartbeat lasts keeps
-// readers away all the same.
+// A preferred writer that waits longer than its first heartbeat lasts still keeps readers
+// out.
 func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, Options{PollMax: time.Second}) // who is silent for 3 s is dead
+	c := newTestClient(t, rdb, Options{PollMax: time.Second}) // without a heartbeat for 3 s it is dead
 	r := take(t, c.RW("long").Read(), AcquireOptions{})
 	served := wait(ctx, t, c.RW("long").PreferWriters().Write(), AcquireOptions{})
 	asleep(t, c, "{long}:write", 1)
 	end := serverTime(t, rdb) + 4*time.Second
-	eventually(t, prompt, "longer than the first heartbeat lasts", func() bool {
+	eventually(t, testTimeout, "longer than the first heartbeat lasts", func() bool {
 		mustBeHeld(t, c.RW("long").Read())
 		return serverTime(t, rdb) > end
 	})
 	release(t, r)
-	release(t, within(t, prompt, "the writer", served))
+	release(t, within(t, testTimeout, "the writer", served))
 }
 
-// Close ends who waits and who holds, in every kind.
+// Close ends the waiters and holders of every kind.
 func TestCloseEndsEachKind(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -96,7 +96,7 @@ func TestCloseEndsEachKind(t *testing.T) {
 			channel := map[string]string{"fair": "{fair}:grant", "write": "{write}:write"}[name]
 			asleep(t, c, channel, 1)
 			closeClient(t, c)
-			if err := within(t, prompt, "the waiter's error", failed); !errors.Is(err, ErrClosed) {
+			if err := within(t, testTimeout, "the waiter's error", failed); !errors.Is(err, ErrClosed) {
 				t.Errorf("waiter: %v, want ErrClosed", err)
 			}
 			if got := context.Cause(h.Context()); !errors.Is(got, ErrClosed) {
@@ -109,8 +109,8 @@ func TestCloseEndsEachKind(t *testing.T) {
 	}
 }
 
-// The counter of tokens is lost, as at a failover: the next token is greater all
-// the same, and a re-entry keeps the one that it has.
+// The token counter is lost, as in a failover: the next token is still greater, and a
+// re-entry keeps its token.
 // Regression: Redisson's fenced lock (tokens repeat after a failover)
 func TestEachKindTokenGrowsThoughTheCounterIsLost(t *testing.T) {
 	t.Parallel()

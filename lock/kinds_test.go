@@ -15,11 +15,11 @@ func TestFairQueueAndForce(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	s := newTold()
-	c := newTestClient(t, rdb, s.options(watched))
+	s := newHooks()
+	c := newTestClient(t, rdb, s.options(watchedLease))
 	m := c.FairMutex("force")
 	if was, err := m.ForceRelease(ctx); was || err != nil {
-		t.Errorf("nobody has it: %v, %v", was, err)
+		t.Errorf("it is free: %v, %v", was, err)
 	}
 	h := take(t, m, AcquireOptions{})
 	served := inTurn(t, rdb, m, "a b", "c")
@@ -29,12 +29,12 @@ func TestFairQueueAndForce(t *testing.T) {
 	if was, err := m.ForceRelease(ctx); !was || err != nil {
 		t.Errorf("force: %v, %v", was, err)
 	}
-	first := within(t, prompt, "the first who waits", served[0])
-	if lost := within(t, prompt, "the holder is told", s.lost); lost != h {
-		t.Errorf("lost %v, want the one that was forced", lost.Owner())
+	first := within(t, testTimeout, "the first waiter", served[0])
+	if lost := within(t, testTimeout, "the loss", s.lost); lost != h {
+		t.Errorf("lost %v, want the hold that was released by force", lost.Owner())
 	}
 	release(t, first)
-	release(t, within(t, prompt, "the second who waits", served[1]))
+	release(t, within(t, testTimeout, "the second waiter", served[1]))
 	rdb.Set(ctx, "force", "mine", 0)
 	if _, err := m.ForceRelease(ctx); !errors.Is(err, ErrForeign) || rdb.Get(ctx, "force").Val() != "mine" {
 		t.Errorf("foreign key: %v, want ErrForeign and the key untouched", err)
@@ -75,18 +75,18 @@ func TestRWInspectAndForce(t *testing.T) {
 	if was, err := rw.ForceRelease(ctx); !was || err != nil {
 		t.Errorf("force: %v, %v", was, err)
 	}
-	next := within(t, prompt, "the writer who waits", served[0])
+	next := within(t, testTimeout, "the waiting writer", served[0])
 	if err := w.Release(ctx); !errors.Is(err, ErrNotOwner) {
 		t.Errorf("release of what was forced: %v, want ErrNotOwner", err)
 	}
 	release(t, next)
 	if was, err := rw.ForceRelease(ctx); was || err != nil {
-		t.Errorf("nobody has it: %v, %v", was, err)
+		t.Errorf("it is free: %v, %v", was, err)
 	}
 }
 
-// clusterOfOne is a cluster whose one master has all slots: it refuses scripts
-// that touch two of them.
+// clusterOfOne is a cluster whose one master has all slots: it refuses scripts that touch
+// two of them.
 func clusterOfOne(t *testing.T) *server {
 	t.Helper()
 	_, bus, _ := net.SplitHostPort(freeAddr(t))
@@ -95,15 +95,15 @@ func clusterOfOne(t *testing.T) *server {
 	if err := rdb.ClusterAddSlotsRange(context.Background(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, prompt, "the cluster is complete", func() bool {
+	eventually(t, testTimeout, "the cluster is complete", func() bool {
 		return rdb.Set(context.Background(), "probe", 1, time.Second).Err() == nil
 	})
 	return s
 }
 
-// redisson#6867, #7116: a renewal of locks in different slots was refused, and
-// all of them ended. Each kind works in a cluster, and behind something that
-// hides that it is one.
+// A renewal of locks in different slots was refused, and all of them ended (also
+// redisson#7116). Each kind works in a cluster, and behind a proxy that hides that it is
+// one.
 // Regression: redisson#6867
 func TestKindsInAClusterAndBehindAProxy(t *testing.T) {
 	t.Parallel()
@@ -113,8 +113,8 @@ func TestKindsInAClusterAndBehindAProxy(t *testing.T) {
 	defer cluster.Close()
 	for name, rdb := range map[string]redis.UniversalClient{"cluster": cluster, "hidden": dialRedis(t, addr)} {
 		t.Run(name, func(t *testing.T) {
-			s := newTold()
-			c := newTestClient(t, rdb, s.options(watched))
+			s := newHooks()
+			c := newTestClient(t, rdb, s.options(watchedLease))
 			kinds := map[*Hold]bool{}
 			for _, key := range []string{"a", "b", "c"} {
 				kinds[take(t, c.FairMutex("fair-"+key), AcquireOptions{})] = true
@@ -134,7 +134,7 @@ func TestKindsInAClusterAndBehindAProxy(t *testing.T) {
 			for h := range kinds {
 				release(t, h)
 			}
-			release(t, within(t, prompt, "the next", served[0]))
+			release(t, within(t, testTimeout, "the next", served[0]))
 			if len(s.lost) != 0 {
 				t.Errorf("%d holds were lost", len(s.lost))
 			}

@@ -43,7 +43,7 @@ func count(t testing.TB, l *Latch, o CountDownOptions) LatchState {
 	return s
 }
 
-// waitIn starts a waiter for a generation and returns where its result comes.
+// waitIn starts a waiter for a generation and returns the channel of its result.
 func waitIn(t *testing.T, l *Latch, gen uint64) chan error {
 	t.Helper()
 	out := make(chan error, 1)
@@ -61,12 +61,12 @@ func passes(t *testing.T, waiter chan error, want error) {
 		if !errors.Is(err, want) {
 			t.Errorf("wait: %v, want %v", err, want)
 		}
-	case <-time.After(prompt):
+	case <-time.After(testTimeout):
 		t.Fatal("the waiter sleeps on")
 	}
 }
 
-// The plain life of a latch.
+// The basic operations of a latch.
 func TestLatch(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -84,7 +84,7 @@ func TestLatch(t *testing.T) {
 		t.Errorf("after one: %+v", got)
 	}
 	waiter := waitIn(t, x.latch, 0)
-	inLine(t, x.latch.client, "{start}:open", 1)
+	inQueue(t, x.latch.client, "{start}:open", 1)
 	if got := count(t, x.latch, CountDownOptions{}); got != (LatchState{0, gen}) {
 		t.Errorf("after two: %+v", got)
 	}
@@ -97,7 +97,7 @@ func TestLatch(t *testing.T) {
 	}
 }
 
-// All waiters of all clients pass at one message (redisson#2304).
+// All waiters of all clients pass at one message.
 // Regression: redisson#2304
 func TestAllWaitersPassAtOneMessage(t *testing.T) {
 	t.Parallel()
@@ -107,15 +107,15 @@ func TestAllWaitersPassAtOneMessage(t *testing.T) {
 	for range 10 {
 		waiters = append(waiters, waitIn(t, x.latch, 0), waitIn(t, x.theirs, 0))
 	}
-	inLine(t, x.latch.client, "{start}:open", 10)
-	inLine(t, x.theirs.client, "{start}:open", 10)
+	inQueue(t, x.latch.client, "{start}:open", 10)
+	inQueue(t, x.theirs.client, "{start}:open", 10)
 	count(t, x.latch, CountDownOptions{})
 	for _, w := range waiters {
 		passes(t, w, nil)
 	}
 }
 
-// Redisson waits for a message without any bound: here it is lost.
+// Redisson waits for a message without any limit: here the message is lost.
 // Regression: Redisson's semaphore and latch (unbounded wait)
 func TestLatchMessageLost(t *testing.T) {
 	t.Parallel()
@@ -123,22 +123,23 @@ func TestLatchMessageLost(t *testing.T) {
 		poll time.Duration
 		harm func(t *testing.T, rdb *redis.Client)
 	}{
-		"asked-again":     {50 * time.Millisecond, func(*testing.T, *redis.Client) {}},
-		"told-after-cuts": {time.Hour, killSubscribers},
+		"asked-again":             {50 * time.Millisecond, func(*testing.T, *redis.Client) {}},
+		"resubscribed-after-cuts": {time.Hour, killSubscribers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newLatches(t, tt.poll)
 			arm(t, x.latch, 1)
 			waiter := waitIn(t, x.latch, 0)
-			inLine(t, x.latch.client, "{start}:open", 1)
-			x.rdb.HSet(context.Background(), "start", "count", 0) // without a word
+			inQueue(t, x.latch.client, "{start}:open", 1)
+			x.rdb.HSet(context.Background(), "start", "count", 0) // without a message
 			tt.harm(t, x.rdb)
 			passes(t, waiter, nil)
 		})
 	}
 }
 
-// Who counts twice, or is asked twice since the answer was lost, counts once.
+// A participant that counts twice, or whose request is retried after a lost reply, counts
+// once.
 func TestLatchCountsOnce(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
@@ -162,11 +163,11 @@ func TestLatchCountsOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if len(p.lost) != 8 {
-		t.Errorf("%d answers were lost, want 8: the test tested nothing", len(p.lost))
+		t.Errorf("%d replies were lost, want 8", len(p.lost))
 	}
 }
 
-// A count that arrives again when the latch was armed anew counts nothing.
+// A count that arrives again after the latch was armed again counts nothing.
 func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -187,7 +188,7 @@ func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 	}
 }
 
-// What becomes of a generation that somebody waits for or counts.
+// Generations that are waited for or counted after they have passed.
 func TestLatchGenerations(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -204,15 +205,15 @@ func TestLatchGenerations(t *testing.T) {
 	if got := count(t, x.latch, CountDownOptions{Generation: first}); got != (LatchState{0, first}) {
 		t.Errorf("counted %+v", got)
 	}
-	waiter := waitIn(t, x.theirs, 0) // finds the second
-	inLine(t, x.theirs.client, "{start}:open", 1)
+	waiter := waitIn(t, x.theirs, 0) // it waits for the second
+	inQueue(t, x.theirs.client, "{start}:open", 1)
 	if err := x.latch.Delete(ctx); err != nil {
 		t.Fatal(err)
 	}
 	passes(t, waiter, ErrAbsent)
 	third := arm(t, x.latch, 1)
 	count(t, x.latch, CountDownOptions{})
-	for _, old := range []uint64{first, second} { // the third is open, and they are not the third
+	for _, old := range []uint64{first, second} { // the third is open, which they are not
 		if err := x.latch.WaitGeneration(ctx, old); !errors.Is(err, ErrRearmed) {
 			t.Errorf("generation %d after a deletion: %v, want ErrRearmed", old, err)
 		}
@@ -226,19 +227,19 @@ func TestLatchGenerations(t *testing.T) {
 	}
 }
 
-// A waiter sleeps through a deletion and a new arming, by a message that was
-// lost: the new generation opens, and the old waiter is not let through.
+// A waiter misses a deletion and a new arming because the message was lost: when the new
+// generation opens, the old waiter does not pass.
 func TestLatchOldWaiterIsNotSatisfiedByTheNext(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
 	waiter := waitIn(t, x.theirs, 0)
-	inLine(t, x.theirs.client, "{start}:open", 1)
+	inQueue(t, x.theirs.client, "{start}:open", 1)
 	x.rdb.Del(ctx, "start")
 	p := x.rdb.Pipeline()
 	gen := uint64(time.Now().Add(time.Hour).UnixMicro())
-	p.HSet(ctx, "start", "kind", "latch", "count", 0, "gen", gen, "since", gen) // armed and open, without a word
+	p.HSet(ctx, "start", "kind", "latch", "count", 0, "gen", gen, "since", gen) // armed and open, without a message
 	if _, err := p.Exec(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -280,13 +281,13 @@ func TestLatchBadInput(t *testing.T) {
 	mustExist(t, x.rdb, "mutex", true)
 }
 
-// The server restarts empty under those who wait: that is not an open latch.
+// The server restarts empty while clients wait: that is not an open latch.
 func TestLatchLostIsNotOpen(t *testing.T) {
 	t.Parallel()
 	x := newLatches(t, 50*time.Millisecond)
 	arm(t, x.latch, 1)
 	waiter := waitIn(t, x.latch, 0)
-	inLine(t, x.latch.client, "{start}:open", 1)
+	inQueue(t, x.latch.client, "{start}:open", 1)
 	x.srv.kill()
 	startRedisAt(t, x.srv.addr)
 	passes(t, waiter, ErrAbsent)

@@ -12,45 +12,46 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// couple is two masters, which no script can reach together, sorted as a
-// multi-lock sorts them: low is taken first.
-type couple struct{ low, high *server }
+// twoMasters are masters that no script can reach together, sorted as a multi-lock sorts
+// them: low is locked first.
+type twoMasters struct{ low, high *server }
 
-func startCouple(t *testing.T) couple {
+func startTwoMasters(t *testing.T) twoMasters {
 	t.Helper()
 	a, b := startRedis(t), startRedis(t)
 	if addresses(a.dial(t)) > addresses(b.dial(t)) {
 		a, b = b, a
 	}
-	return couple{a, b}
+	return twoMasters{a, b}
 }
 
-// mutexes are the locks first, at the low master, and second, at the other, of a program of its own.
-func (x couple) mutexes(t *testing.T, o Options) (first, second *Mutex) {
+// mutexes are the locks first, at the low master, and second, at the other, of a client of
+// their own.
+func (x twoMasters) mutexes(t *testing.T, o Options) (first, second *Mutex) {
 	t.Helper()
 	return newTestClient(t, x.low.dial(t), o).Mutex("first"), newTestClient(t, x.high.dial(t), o).Mutex("second")
 }
 
-// guarded counts stays that overlap.
-type guarded struct{ inside, overlaps, stays atomic.Int32 }
+// critical counts overlapping holders.
+type critical struct{ inside, overlaps, entered atomic.Int32 }
 
-func (g *guarded) stay() {
+func (g *critical) enter() {
 	if g.inside.Add(1) > 1 {
 		g.overlaps.Add(1)
 	}
-	g.stays.Add(1)
+	g.entered.Add(1)
 	g.inside.Add(-1)
 }
 
-// Programs that name locks in opposite orders do not wait for each other for
-// ever (redisson#467, #1160, #631, #4050; Curator's MultiLock).
+// Programs that name locks in opposite orders do not deadlock (also redisson#1160, #631,
+// #4050).
 // Regression: redisson#467, Curator's multi-lock (opposite orders deadlock)
 func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 	t.Parallel()
-	x := startCouple(t)
+	x := startTwoMasters(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	var g guarded
+	var g critical
 	var wg sync.WaitGroup
 	for i := range 4 {
 		low := newTestClient(t, x.low.dial(t), Options{})
@@ -68,7 +69,7 @@ func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				g.stay()
+				g.enter()
 				if err := h.Release(ctx); err != nil {
 					t.Error(err)
 				}
@@ -76,18 +77,17 @@ func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if g.overlaps.Load() > 0 || g.stays.Load() != 40 {
-		t.Errorf("%d stays, want 40; %d overlap", g.stays.Load(), g.overlaps.Load())
+	if g.overlaps.Load() > 0 || g.entered.Load() != 40 {
+		t.Errorf("%d holds, want 40; %d overlap", g.entered.Load(), g.overlaps.Load())
 	}
 }
 
-// The same, with another program that does not keep to the order at all: it has the
-// second and waits for the first. It gets it, since nobody waits for ever with
-// something in hand.
+// A program that ignores the order holds the second lock and waits for the first. It gets
+// it, because no multi-lock waits without a limit while it holds a lock.
 // Regression: redisson#467
 func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 	t.Parallel()
-	x := startCouple(t)
+	x := startTwoMasters(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	first, second := x.mutexes(t, Options{PollMax: 50 * time.Millisecond})
@@ -102,7 +102,7 @@ func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 		done <- h
 	}()
 	direct := x.low.dial(t)
-	eventually(t, prompt, "the first is taken", func() bool {
+	eventually(t, testTimeout, "the first is taken", func() bool {
 		return direct.Exists(ctx, "first").Val() == 1
 	})
 	both, err := hisFirst.Acquire(ctx, AcquireOptions{})
@@ -114,23 +114,23 @@ func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 	releaseAll(t, <-done)
 }
 
-// Many ask at once, with a lease and without waiting: one of them gets all (redisson#2172).
+// Many try at once, with a lease: one of them gets all locks.
 // Regression: redisson#2172
-func TestMultiIsGrantedToOne(t *testing.T) {
+func TestMultiIsGrantedToOneOwner(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	for name, build := range map[string]func(t *testing.T, x couple) *MultiLock{
-		"one-script": func(t *testing.T, x couple) *MultiLock {
+	for name, build := range map[string]func(t *testing.T, x twoMasters) *MultiLock{
+		"one-script": func(t *testing.T, x twoMasters) *MultiLock {
 			c := newTestClient(t, x.low.dial(t), Options{})
 			return multi(t, c.Mutex("a"), c.Mutex("b"), c.Mutex("c"))
 		},
-		"two-masters": func(t *testing.T, x couple) *MultiLock {
+		"two-masters": func(t *testing.T, x twoMasters) *MultiLock {
 			first, second := x.mutexes(t, Options{})
 			return multi(t, first, second)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := startCouple(t)
+			x := startTwoMasters(t)
 			m := build(t, x)
 			var got atomic.Int32
 			var wg sync.WaitGroup
@@ -152,11 +152,11 @@ func TestMultiIsGrantedToOne(t *testing.T) {
 	}
 }
 
-// takenAgain waits until a lock has been granted two times.
-func takenAgain(t *testing.T, rdb *redis.Client, name string) {
+// acquiredTwice waits until a lock has been granted two times.
+func acquiredTwice(t *testing.T, rdb *redis.Client, name string) {
 	t.Helper()
 	first := ""
-	eventually(t, prompt, name+" was given back and taken again", func() bool {
+	eventually(t, testTimeout, name+" was released and acquired again", func() bool {
 		token := rdb.HGet(context.Background(), name, "token").Val()
 		if first == "" {
 			first = token
@@ -165,13 +165,13 @@ func takenAgain(t *testing.T, rdb *redis.Client, name string) {
 	})
 }
 
-// The lease is shorter than the wait for the second lock: what is granted in the end
-// is whole, and valid for no longer than each of its locks (redisson#624).
+// The lease is shorter than the wait for the second lock: the final grant is complete, and
+// valid for no longer than each of its locks.
 // Regression: redisson#624
 func TestLeaseShorterThanTheWait(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	x := startCouple(t)
+	x := startTwoMasters(t)
 	first, second := x.mutexes(t, Options{Tokens: true})
 	_, busy := x.mutexes(t, Options{})
 	h := acquire(t, busy, AcquireOptions{})
@@ -179,7 +179,7 @@ func TestLeaseShorterThanTheWait(t *testing.T) {
 	done := make(chan *MultiHold, 1)
 	go func() { done <- acquireAll(t, multi(t, first, second), MultiOptions{Lease: lease}) }()
 	low, high := x.low.dial(t), x.high.dial(t)
-	takenAgain(t, low, "first")
+	acquiredTwice(t, low, "first")
 	release(t, h)
 	got := <-done
 	for rdb, name := range map[*redis.Client]string{low: "first", high: "second"} {
@@ -188,16 +188,16 @@ func TestLeaseShorterThanTheWait(t *testing.T) {
 			t.Errorf("%s lasts %v at its server, promised %v", name, ttl, left)
 		}
 	}
-	_ = got.Release(ctx) // by now its lease may be over
+	_ = got.Release(ctx) // its lease may have expired
 }
 
-// The first lock is lost to another owner while the second is waited for: that
-// is noticed, and the other's lease is left alone. Redisson reports success
-// and gives the other its own lease.
+// The first lock is lost to another owner while the second is waited for: the loss is
+// noticed, and the other owner's lease is left alone. Redisson reports success and sets
+// its lease.
 // Regression: Redisson's multi-lock (an expired lock is extended)
 func TestLockLostWhileCollecting(t *testing.T) {
 	t.Parallel()
-	x := startCouple(t)
+	x := startTwoMasters(t)
 	first, second := x.mutexes(t, Options{PollMax: 10 * time.Second})
 	hisFirst, hisSecond := x.mutexes(t, Options{})
 	h := acquire(t, hisSecond, AcquireOptions{})
@@ -208,14 +208,14 @@ func TestLockLostWhileCollecting(t *testing.T) {
 		_, err := multi(t, first, second).Acquire(ctx, MultiOptions{Lease: time.Hour})
 		failed <- err
 	}()
-	inLine(t, second.client, "{second}:free", 1)
+	inQueue(t, second.client, "{second}:free", 1)
 	low := x.low.dial(t)
 	low.Del(ctx, "first")
 	thief := acquire(t, hisFirst, AcquireOptions{Lease: time.Minute})
 	release(t, h)
-	inLine(t, first.client, "{first}:free", 1) // it was noticed: a round begins anew
+	inQueue(t, first.client, "{first}:free", 1) // it was noticed: a new round has started
 	if ttl := low.PTTL(ctx, "first").Val(); ttl > time.Minute {
-		t.Errorf("the other's lease is %v now, want what it asked for: 1m", ttl)
+		t.Errorf("the other owner's lease is now %v, want the 1m it asked for", ttl)
 	}
 	mustExist(t, x.high.dial(t), "second", false)
 	cancel()
@@ -225,20 +225,19 @@ func TestLockLostWhileCollecting(t *testing.T) {
 	release(t, thief)
 }
 
-// A wait does not make the lease longer: Redisson multiplies it by a thousand for each
-// round.
+// A wait does not change the lease: Redisson multiplies it by a thousand in each round.
 // Regression: Redisson's multi-lock (lease multiplied on a retry)
 func TestLeaseIsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	x := startCouple(t)
+	x := startTwoMasters(t)
 	first, second := x.mutexes(t, Options{PollMax: 20 * time.Millisecond, Tokens: true})
 	_, busy := x.mutexes(t, Options{})
 	h := acquire(t, busy, AcquireOptions{})
 	done := make(chan *MultiHold, 1)
 	go func() { done <- acquireAll(t, multi(t, first, second), MultiOptions{Lease: 10 * time.Second}) }()
 	low := x.low.dial(t)
-	takenAgain(t, low, "first")
+	acquiredTwice(t, low, "first")
 	release(t, h)
 	got := <-done
 	for rdb, name := range map[*redis.Client]string{low: "first", x.high.dial(t): "second"} {
@@ -249,11 +248,11 @@ func TestLeaseIsWhatWasAsked(t *testing.T) {
 	releaseAll(t, got)
 }
 
-// One master stops answering while the locks are given back: the other's are
-// given back all the same, and the error says so.
+// One master stops replying while the locks are released: those of the other are released
+// all the same, and the error reports the first.
 func TestMultiReleaseIsBestEffort(t *testing.T) {
 	t.Parallel()
-	x := startCouple(t)
+	x := startTwoMasters(t)
 	first, second := x.mutexes(t, Options{Timeout: 300 * time.Millisecond})
 	h := acquireAll(t, multi(t, first, second), MultiOptions{})
 	x.high.kill()
@@ -263,7 +262,7 @@ func TestMultiReleaseIsBestEffort(t *testing.T) {
 	mustExist(t, x.low.dial(t), "first", false)
 }
 
-// Quorum locks and locks of one master go together.
+// Quorum locks and locks of one master can be combined.
 func TestMultiOfQuorums(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
@@ -273,5 +272,5 @@ func TestMultiOfQuorums(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	releaseAll(t, h)
-	eventually(t, prompt, "all keys are gone", func() bool { return m.keep("q1")+m.keep("q2") == 0 })
+	eventually(t, testTimeout, "all keys are removed", func() bool { return m.keep("q1")+m.keep("q2") == 0 })
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Answers to the script that takes all are lost: asked again, nothing is counted twice.
+// Replies to the script that acquires all locks are lost: the retry counts nothing twice.
 // Regression: redisson#7367
-func TestMultiAnswersLost(t *testing.T) {
+func TestMultiRepliesLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -31,14 +31,14 @@ func TestMultiAnswersLost(t *testing.T) {
 	p.loseNext.Store(2)
 	releaseAll(t, h)
 	if len(p.lost) != 4 {
-		t.Errorf("%d answers were lost, want 4: the test tested nothing", len(p.lost))
+		t.Errorf("%d replies were lost, want 4", len(p.lost))
 	}
 	mustExist(t, direct, "a", false)
 	mustExist(t, direct, "b", false)
 }
 
-// The caller leaves while the request is on its way: nothing stays behind, and
-// nothing comes later.
+// The caller leaves while the request is in flight: nothing is left behind, and nothing is
+// granted later.
 func TestMultiCancelledInFlight(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
@@ -54,7 +54,7 @@ func TestMultiCancelledInFlight(t *testing.T) {
 		_, err := multi(t, c.Mutex("a"), c.Mutex("b")).Acquire(ctx, MultiOptions{})
 		failed <- err
 	}()
-	<-p.lost // executed, and not answered
+	<-p.lost // executed, but without a reply
 	mustExist(t, direct, "b", true)
 	p.hang.Store(false)
 	cancel()
@@ -65,32 +65,32 @@ func TestMultiCancelledInFlight(t *testing.T) {
 	mustExist(t, direct, "b", false)
 }
 
-// A hold of which the watchdog finds a part gone is over, and its other parts
-// are not renewed any more.
+// When the watchdog finds a part of a hold lost, the hold ends, and its other parts are no
+// longer renewed.
 func TestMultiPartFoundGone(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, Options{Lease: watched})
+	c := newTestClient(t, rdb, Options{Lease: watchedLease})
 	h := acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})
 	first := h.Deadline()
-	eventually(t, prompt, "it was renewed", func() bool { return h.Deadline().After(first) })
+	eventually(t, testTimeout, "it was renewed", func() bool { return h.Deadline().After(first) })
 	rdb.Del(context.Background(), "a")
 	select {
 	case <-h.Context().Done():
-	case <-time.After(prompt):
-		t.Fatal("nobody has noticed")
+	case <-time.After(testTimeout):
+		t.Fatal("the loss was not noticed")
 	}
 	if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
 		t.Errorf("cause %v, want ErrLost", got)
 	}
-	eventually(t, prompt, "the other runs out", func() bool {
+	eventually(t, testTimeout, "the other expires", func() bool {
 		return rdb.Exists(context.Background(), "b").Val() == 0
 	})
 }
 
-// Names in several slots, and a client that does not know that there are slots:
-// the locks are taken one by one instead (redisson#6867). Who wants one script is
-// told what to do. Names under one tag go in one script.
+// Names in several slots, and a client that does not know of slots: the locks are acquired
+// one by one instead. An Atomic acquire gets an error that says what to do. Names under
+// one tag go in one script.
 func TestCrossSlotMulti(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -126,7 +126,7 @@ func TestCrossSlotMulti(t *testing.T) {
 	}
 }
 
-// Companions are in the slot of the name, whatever braces it has.
+// The other keys of a lock are in the slot of its name, whatever braces it has.
 func TestCrossSlotCounted(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -58,7 +58,7 @@ func (x trio) all(t testing.TB) *MultiLock {
 	return multi(t, x.c.Mutex(x.a), x.c.Mutex(x.b), x.c.Mutex(x.d))
 }
 
-// want checks which of the locks are there.
+// want checks which of the locks are held.
 func (x trio) want(t testing.TB, a, b, d bool) {
 	t.Helper()
 	mustExist(t, x.rdb, x.a, a)
@@ -66,12 +66,12 @@ func (x trio) want(t testing.TB, a, b, d bool) {
 	mustExist(t, x.rdb, x.d, d)
 }
 
-// The plain life of several locks as one.
+// The basic operations of several locks as one.
 func TestMulti(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	eachTrio(t, map[string]func(t *testing.T, x trio){
-		"taken-and-given-back": func(t *testing.T, x trio) {
+		"acquired-and-released": func(t *testing.T, x trio) {
 			h := acquireAll(t, x.all(t), MultiOptions{Atomic: true})
 			for _, name := range []string{x.a, x.b, x.d} {
 				if _, err := x.theirs.Mutex(name).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
@@ -101,7 +101,7 @@ func TestMulti(t *testing.T) {
 			x.want(t, false, true, false)
 			release(t, h)
 		},
-		"entered-again-by-context": func(t *testing.T, x trio) {
+		"reentered-by-context": func(t *testing.T, x trio) {
 			h := acquireAll(t, x.all(t), MultiOptions{})
 			inner, err := x.c.Mutex(x.b).TryAcquire(h.Context(), AcquireOptions{})
 			if err != nil || inner.Count() != 2 || inner.Token() != h.Token(x.b) {
@@ -119,9 +119,8 @@ func TestMulti(t *testing.T) {
 	})
 }
 
-// What is wrong with one of them is wrong with all, and harms none.
-// Fenced mutexes have their tokens as parts of a lock of several, too, whether one script
-// takes them or each has one of its own; and plain ones have none.
+// Fenced mutexes have their tokens as parts of a multi-lock too, whether one script
+// acquires them or one each; plain ones have none.
 func TestMultiOfFenced(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -144,7 +143,7 @@ func TestMultiOfFenced(t *testing.T) {
 	releaseAll(t, h)
 }
 
-// A fenced mutex on several masters has no token, and has none of them count.
+// A fenced mutex on several masters has no token and no counter.
 func TestFencedOnSeveralMasters(t *testing.T) {
 	t.Parallel()
 	x := startMasters(t, 3, Options{})
@@ -219,7 +218,8 @@ func TestMultiBadInput(t *testing.T) {
 	}
 }
 
-// The order in which locks are taken does not depend on the order in which they are named.
+// The order in which locks are acquired does not depend on the order in which they are
+// named.
 func TestMultiOrder(t *testing.T) {
 	t.Parallel()
 	one := newTestClient(t, startRedis(t).dial(t), Options{})
@@ -231,7 +231,8 @@ func TestMultiOrder(t *testing.T) {
 	}
 }
 
-// A waiter wakes by message only, whichever of the locks is busy: first one, then another.
+// A waiter is woken by messages only, whichever of the locks is held: first one, then
+// another.
 func TestMultiWakeUp(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
@@ -254,12 +255,12 @@ func TestMultiWakeUp(t *testing.T) {
 	select {
 	case h := <-served:
 		releaseAll(t, h)
-	case <-time.After(prompt):
+	case <-time.After(testTimeout):
 		t.Fatal("the waiter sleeps on")
 	}
 }
 
-// Slots as Redis itself computes them.
+// Slots are those that Redis computes.
 func TestSlotOf(t *testing.T) {
 	t.Parallel()
 	rdb := clusterOfOne(t).dial(t)

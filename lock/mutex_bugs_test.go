@@ -9,33 +9,33 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The client of the program sends requests again by itself, as go-redis does by
-// default: none is counted twice, and none is refused because of itself.
+// The redis client retries by itself, as go-redis does by default: no request counts
+// twice, and none is refused because of itself.
 // Regression: go-redis#2985, rueidislock (refused by its own key), redis-py (refused by its own key)
 // Regression: go-redis by default (a script is sent twice)
-func TestResentByTheConnectionItself(t *testing.T) {
+func TestRetriedByTheRedisClient(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	rdb := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: 3, ReadTimeout: answering})
+	rdb := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: 3, ReadTimeout: replyTimeout})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c := newTestClient(t, rdb, Options{})
 	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
 	p.loseNext.Store(2)
 	h, err := c.Mutex("resent").TryAcquire(context.Background(), AcquireOptions{})
 	if err != nil {
-		t.Fatalf("refused although nobody else has it: %v", err)
+		t.Fatalf("refused although it is free: %v", err)
 	}
 	if got := hashOf(t, direct, "resent")["count"]; got != "1" || len(p.lost) != 2 {
-		t.Errorf("count %s after %d lost answers, want 1 after 2", got, len(p.lost))
+		t.Errorf("count %s after %d lost replies, want 1 after 2", got, len(p.lost))
 	}
 	release(t, h)
 	mustExist(t, direct, "resent", false)
 }
 
-// A release whose answer never came: whoever asks next is a new owner, and does
-// not re-enter what the old one may have left.
+// A release without a reply: the next acquire is of a new owner, and does not re-enter
+// what the old one may have left.
 // Regression: redisson#4178, redisson#4109
 func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	before := hashOf(t, direct, "job")["owner"]
 	p.hang.Store(true)
 	if err := h.Release(ctx); !errors.Is(err, ErrUnknown) {
-		t.Fatalf("release without an answer: %v, want ErrUnknown", err)
+		t.Fatalf("release without a reply: %v, want ErrUnknown", err)
 	}
 	p.hang.Store(false)
 	next := acquire(t, c.Mutex("job"), AcquireOptions{})
@@ -59,7 +59,7 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	mustExist(t, direct, "job", false)
 }
 
-// Kinds of locks on one name refuse each other, whoever was first.
+// Different kinds of lock on one name refuse each other, in any order.
 // Regression: redisson#4023
 func TestMutexAndReadersWriterOnOneName(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestMutexAndReadersWriterOnOneName(t *testing.T) {
 	}
 }
 
-// A lease is what this call has asked for, not what a call before had.
+// The lease is that of this call, not of a call before.
 // Regression: redisson#4818
 func TestLeaseIsOfThisCall(t *testing.T) {
 	t.Parallel()
@@ -98,16 +98,16 @@ func TestLeaseIsOfThisCall(t *testing.T) {
 	release(t, h)
 }
 
-// Who releases after the lease is told that it is lost, and whether somebody
-// else has it; and takes nothing away.
+// A release after the lease has expired reports the loss, and whether another owner has
+// the lock, and changes nothing.
 // Regression: redsync#125, node-redlock#65, redis-py#490, ShedLock#2583
 func TestReleaseAfterExpiry(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
-		"nobody-else": func(t *testing.T, p pair) {
+		"free": func(t *testing.T, p pair) {
 			h := acquire(t, p.m, AcquireOptions{Lease: 50 * time.Millisecond})
-			eventually(t, prompt, "the lease is over", func() bool { return p.rdb.Exists(ctx, p.m.name).Val() == 0 })
+			eventually(t, testTimeout, "the lease expires", func() bool { return p.rdb.Exists(ctx, p.m.name).Val() == 0 })
 			if err := h.Release(ctx); !errors.Is(err, ErrLost) || errors.Is(err, ErrNotOwner) {
 				t.Errorf("release: %v, want ErrLost and not ErrNotOwner", err)
 			}
@@ -126,14 +126,14 @@ func TestReleaseAfterExpiry(t *testing.T) {
 	})
 }
 
-// A hold that is over is not brought back by a renewal, not even if another
-// owner came and went in between.
+// A hold that has ended is not restored by a renewal, not even if another owner came and
+// left in between.
 // Regression: redsync#158, RedLock.net#64, redlock-rb#36, redsync (extended after another holder)
 func TestRenewalAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
-		"another-came-and-went": func(t *testing.T, p pair) {
+		"another-owner-in-between": func(t *testing.T, p pair) {
 			h := acquire(t, p.m, AcquireOptions{Lease: time.Hour})
 			p.rdb.Del(ctx, p.m.name)
 			release(t, acquire(t, p.theirs, AcquireOptions{}))
@@ -153,11 +153,11 @@ func TestRenewalAfterTheEnd(t *testing.T) {
 	})
 }
 
-// The request was cancelled: the deferred release gets a context that has
-// ended, and works all the same; so does the cleaning up of an acquire.
+// The context of the request was canceled: the deferred release works with it all the
+// same; so does the undo of an acquire.
 // Regression: open-match#1576, redis-py#3847, CURATOR-79, redsync (cleanup with the canceled context)
 // Regression: bsm/redislock (no cleanup after a lost reply)
-func TestCancelledRequestLeavesNothing(t *testing.T) {
+func TestCanceledRequestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -184,10 +184,10 @@ func TestCancelledRequestLeavesNothing(t *testing.T) {
 	<-p.lost // executed
 	p.hang.Store(false)
 	cancel()
-	if err := within(t, prompt, "the end of the acquire", failed); err == nil {
-		t.Error("granted without an answer")
+	if err := within(t, testTimeout, "the end of the acquire", failed); err == nil {
+		t.Error("granted without a reply")
 	}
-	eventually(t, prompt, "nothing is left", func() bool {
+	eventually(t, testTimeout, "nothing is left", func() bool {
 		return direct.Exists(context.Background(), "web").Val() == 0
 	})
 	if n := len(c.dog.holds); n != 0 {
@@ -195,8 +195,8 @@ func TestCancelledRequestLeavesNothing(t *testing.T) {
 	}
 }
 
-// At no moment is there a lock without a lease, not even if its client dies
-// before it has an answer.
+// There is never a lock without a lease, not even if its client dies before it has a
+// reply.
 // Regression: redis-py#818
 func TestNoLockWithoutALease(t *testing.T) {
 	t.Parallel()
@@ -209,7 +209,7 @@ func TestNoLockWithoutALease(t *testing.T) {
 	go func() { _, _ = c.Mutex("crash").Acquire(ctx, AcquireOptions{Lease: time.Minute}) }()
 	<-p.lost
 	if ttl := s.dial(t).PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
-		t.Errorf("the lock of a client without an answer ends in %v", ttl)
+		t.Errorf("the lock of a client without a reply expires in %v", ttl)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestOneMutexTwoGoroutines(t *testing.T) {
 			}()
 		}
 		for range cap(turns) {
-			if err := within(t, prompt, "a turn", turns); err != nil {
+			if err := within(t, testTimeout, "a turn", turns); err != nil {
 				t.Error(err)
 			}
 		}

@@ -42,12 +42,12 @@ func tokensWhenAskedFor(t *testing.T, p pair) {
 	}
 }
 
-// The plain life of a hold.
+// The basic operations of a mutex.
 func TestMutex(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
-		"taken-and-given-back": func(t *testing.T, p pair) {
+		"acquired-and-released": func(t *testing.T, p pair) {
 			h := acquire(t, p.m, AcquireOptions{})
 			if h.Token() != 0 || h.Count() != 1 {
 				t.Errorf("token %d, count %d, want none and 1", h.Token(), h.Count())
@@ -72,7 +72,7 @@ func TestMutex(t *testing.T) {
 		},
 		"wait-runs-out": func(t *testing.T, p pair) {
 			acquire(t, p.m, AcquireOptions{})
-			short, cancel := context.WithTimeout(ctx, shortly)
+			short, cancel := context.WithTimeout(ctx, waitTimeout)
 			defer cancel()
 			_, err := p.theirs.Acquire(short, AcquireOptions{})
 			if !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
@@ -104,12 +104,12 @@ func TestMutex(t *testing.T) {
 	})
 }
 
-// An owner holds a lock as often as it likes, and no hold harms another.
+// An owner holds a lock as often as it likes, and no hold affects another.
 func TestReentry(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
-		"entered-again-by-owner": func(t *testing.T, p pair) {
+		"reentered-by-owner": func(t *testing.T, p pair) {
 			a := acquire(t, p.m, AcquireOptions{Owner: "x"})
 			b := acquire(t, p.theirs, AcquireOptions{Owner: "x"})
 			checkNested(t, p.rdb.HGet(ctx, p.m.name, "count").Val(), a, b)
@@ -118,7 +118,7 @@ func TestReentry(t *testing.T) {
 			release(t, b)
 			mustExist(t, p.rdb, p.m.name, false)
 		},
-		"entered-again-by-context": func(t *testing.T, p pair) {
+		"reentered-by-context": func(t *testing.T, p pair) {
 			a := acquire(t, p.m, AcquireOptions{})
 			b, err := p.m.TryAcquire(a.Context(), AcquireOptions{})
 			if err != nil {
@@ -140,7 +140,7 @@ func TestReentry(t *testing.T) {
 		},
 		"old-hold-of-same-owner": func(t *testing.T, p pair) {
 			old := acquire(t, p.m, AcquireOptions{Owner: "x", Lease: 50 * time.Millisecond})
-			eventually(t, prompt, "the lease is over", func() bool {
+			eventually(t, testTimeout, "the lease expires", func() bool {
 				return p.rdb.Exists(ctx, p.m.name).Val() == 0
 			})
 			h := acquire(t, p.m, AcquireOptions{Owner: "x"})
@@ -153,12 +153,12 @@ func TestReentry(t *testing.T) {
 	})
 }
 
-// What a hold may do when its lease was renewed, is over, or the lock is another's.
+// Holds whose lease was renewed or has expired, or whose lock another owner has.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
-		"lease-over": func(t *testing.T, p pair) {
+		"lease-expired": func(t *testing.T, p pair) {
 			h := acquire(t, p.m, AcquireOptions{Lease: 100 * time.Millisecond})
 			<-h.Context().Done()
 			if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
@@ -171,7 +171,7 @@ func TestLease(t *testing.T) {
 				t.Errorf("renew: %v, want ErrLost", err)
 			}
 		},
-		"lease-over-and-taken": func(t *testing.T, p pair) {
+		"lease-expired-and-taken": func(t *testing.T, p pair) {
 			h := acquire(t, p.m, AcquireOptions{Lease: 100 * time.Millisecond})
 			theirHold := acquire(t, p.theirs, AcquireOptions{})
 			before := hashOf(t, p.rdb, p.m.name)
@@ -179,7 +179,7 @@ func TestLease(t *testing.T) {
 				t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
 			}
 			if diff := cmp.Diff(before, hashOf(t, p.rdb, p.m.name)); diff != "" {
-				t.Errorf("a stranger's release changed the lock: %s", diff)
+				t.Errorf("the release changed another owner's lock: %s", diff)
 			}
 			release(t, theirHold)
 		},
@@ -194,14 +194,14 @@ func TestLease(t *testing.T) {
 				t.Errorf("ttl %v, want a minute", ttl)
 			}
 			if !h.Deadline().After(before) {
-				t.Error("the deadline did not move on")
+				t.Error("the deadline was not extended")
 			}
 			release(t, h)
 		},
 	})
 }
 
-// A key that is no lock is left as it is.
+// A key that is not a lock is left as it is.
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -214,9 +214,9 @@ func TestForeignKey(t *testing.T) {
 			}
 		},
 		"foreign-hash": func(t *testing.T, p pair) {
-			p.rdb.HSet(ctx, p.m.name, "colour", "red")
+			p.rdb.HSet(ctx, p.m.name, "size", "9")
 			_, err := p.m.Acquire(ctx, AcquireOptions{})
-			want := map[string]string{"colour": "red"}
+			want := map[string]string{"size": "9"}
 			if diff := cmp.Diff(want, hashOf(t, p.rdb, p.m.name)); !errors.Is(err, ErrForeign) || diff != "" {
 				t.Errorf("error %v, want ErrForeign and the key untouched: %s", err, diff)
 			}
@@ -237,7 +237,7 @@ func checkNested(t *testing.T, count string, outer, inner *Hold) {
 
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
-	rdb := dialRedis(t, "127.0.0.1:1") // never asked
+	rdb := dialRedis(t, "127.0.0.1:1") // never dialed
 	c := newTestClient(t, rdb, Options{})
 	for _, tt := range []struct {
 		name  string
@@ -308,7 +308,7 @@ func TestManyPairs(t *testing.T) {
 	}
 }
 
-// Contenders on one key: everybody is served, one at a time, with tokens that grow.
+// Contenders on one key are all served, one at a time, with increasing tokens.
 func TestContenders(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)

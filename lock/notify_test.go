@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// published is how often scripts have said that a lock is free.
+// published is how many messages scripts have published.
 func published(t testing.TB, rdb *redis.Client) int {
 	t.Helper()
 	info, err := rdb.InfoMap(context.Background(), "commandstats").Result()
@@ -27,13 +27,13 @@ func published(t testing.TB, rdb *redis.Client) int {
 	return calls
 }
 
-// A release says that the lock is free when somebody waits, here or elsewhere, and
-// only then: in a cluster, such a message goes to every node (redisson#3349).
-func TestOnlyWhoIsWaitedForPublishes(t *testing.T) {
+// A release publishes only if there are waiters, in this client or others: in a cluster,
+// such a message goes to every node (redisson#3349).
+func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	rdb := s.dial(t)
-	never := Options{PollMax: time.Hour} // without the message nobody would be served
+	never := Options{PollMax: time.Hour} // without the message no waiter would be served
 	here, there := newTestClient(t, rdb, never), newTestClient(t, s.dial(t), never)
 	for range 3 {
 		release(t, acquire(t, here.Mutex("job"), AcquireOptions{}))
@@ -44,7 +44,7 @@ func TestOnlyWhoIsWaitedForPublishes(t *testing.T) {
 	}
 	release(t, h)
 	if n := published(t, rdb); n != 0 {
-		t.Errorf("%d messages, and nobody waited", n)
+		t.Errorf("%d messages, and there was no waiter", n)
 	}
 	for name, c := range map[string]*Client{"another client": there, "the same client": here} {
 		before := published(t, rdb)
@@ -52,19 +52,19 @@ func TestOnlyWhoIsWaitedForPublishes(t *testing.T) {
 		served := wait(context.Background(), t, c.Mutex("job"), AcquireOptions{})
 		waitSubscribed(t, c, "{job}:free")
 		release(t, h)
-		release(t, within(t, prompt, name+" is served", served))
+		release(t, within(t, testTimeout, name+" is served", served))
 		if n := published(t, rdb) - before; n == 0 {
-			t.Errorf("%s: nothing was said", name)
+			t.Errorf("%s: no message was published", name)
 		}
 	}
 }
 
-// The mark that a waiter has left goes with the hash that it was left in: who is
-// granted the lock after that is told of those who still wait, whoever they are.
+// The mark of a waiter is deleted with the hash that it was left in: the next holder still
+// notifies those who still wait, in all clients.
 func TestMarksOutliveHandovers(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	ctx, cancel := context.WithTimeout(context.Background(), prompt)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	for range 4 {
@@ -87,8 +87,8 @@ func TestMarksOutliveHandovers(t *testing.T) {
 	wg.Wait()
 }
 
-// Whoever takes and releases one lock again and again leaves one tombstone behind, not
-// one for each time; and the answer to a release that is asked for again is still there.
+// A client that acquires and releases one lock repeatedly leaves one tombstone, not one
+// for each time; and a retried release still gets its reply.
 func TestTombstonesDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
@@ -118,13 +118,14 @@ func TestTombstonesDoNotPileUp(t *testing.T) {
 	p.loseNext.Store(1)
 	release(t, h)
 	pair()
-	// An acquire that may still be on its way must find the tombstone of its hold, so that stays.
+	// An acquire that may still be in flight must find the tombstone of its hold, so it is not
+	// removed.
 	p.loseNext.Store(1)
 	late := acquire(t, c.Mutex("job"), AcquireOptions{})
 	release(t, late)
 	pair()
 	pair()
 	if n := direct.Exists(context.Background(), late.claim.tombstoneKey()).Val(); n != 1 {
-		t.Error("the tombstone of a hold whose acquire was sent twice has gone")
+		t.Error("the tombstone of a hold whose acquire was sent twice was removed")
 	}
 }

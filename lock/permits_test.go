@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// leasedPair is a semaphore with leases of one permit or more, and its client's server.
+// leasedPair is a semaphore with leases, and a client of its server.
 func leasedPair(t *testing.T, o Options, total int) (*PermitSemaphore, *tested, *redis.Client) {
 	t.Helper()
 	rdb := startRedis(t).dial(t)
@@ -21,9 +21,8 @@ func leasedPair(t *testing.T, o Options, total int) (*PermitSemaphore, *tested, 
 	return c.PermitSemaphore("pool"), s, rdb
 }
 
-// The permits of a holder that is no more come back when their lease is over, to
-// somebody who waits for them; those without a lease when somebody gives them
-// back (redisson#2045, #4462, #2213).
+// The permits of a dead holder go to a waiter when their lease expires; those without a
+// lease when they are released by force (also redisson#4462, #2213).
 // Regression: redisson#2045
 func TestPermitsOfTheDeadComeBack(t *testing.T) {
 	t.Parallel()
@@ -38,7 +37,7 @@ func TestPermitsOfTheDeadComeBack(t *testing.T) {
 			p, err := build(dead, rdb, kind).take(ctx, 2)
 			mustTake(t, p, err)
 			served := s.queue(t, 2)
-			closeClient(t, dead) // its watchdog ends; nothing is given back
+			closeClient(t, dead) // its watchdog ends; nothing is released
 			if kind == "plain" {
 				state, err := s.State(ctx)
 				if err != nil || len(state.Holds) != 1 || state.Holds[0].Left >= 0 {
@@ -48,22 +47,22 @@ func TestPermitsOfTheDeadComeBack(t *testing.T) {
 					t.Fatalf("force: %d, %v", n, err)
 				}
 			}
-			mustGive(t, soon(t, served[0]))
+			mustGive(t, servedWithin(t, served[0]))
 			s.want(t, 2, 2)
 		})
 	}
 }
 
-// The watchdog keeps permits for longer than their lease.
+// The watchdog renews permits for longer than their lease.
 func TestPermitsAreRenewed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	_, s, _ := leasedPair(t, Options{Lease: watched}, 2)
+	_, s, _ := leasedPair(t, Options{Lease: watchedLease}, 2)
 	p, err := s.take(ctx, 2)
 	mustTake(t, p, err)
 	first := p.Deadline()
-	eventually(t, prompt, "it was renewed for longer than the lease", func() bool {
-		return p.Deadline().Sub(first) > watched
+	eventually(t, testTimeout, "it was renewed for longer than the lease", func() bool {
+		return p.Deadline().Sub(first) > watchedLease
 	})
 	s.want(t, 2, 0)
 	mustGive(t, p)
@@ -75,7 +74,8 @@ func TestPermitsAreRenewedInBatches(t *testing.T) {
 	ctx := context.Background()
 	const holds = 300
 	renewals := make(chan *Permits, 10*holds)
-	sem, s, rdb := leasedPair(t, Options{Lease: watched, OnPermitsRenewed: func(p *Permits) { renewals <- p }}, 2*holds)
+	o := Options{Lease: watchedLease, OnPermitsRenewed: func(p *Permits) { renewals <- p }}
+	sem, s, rdb := leasedPair(t, o, 2*holds)
 	before := runtime.NumGoroutine()
 	all := make([]*Permits, holds)
 	for i := range all {
@@ -87,7 +87,7 @@ func TestPermitsAreRenewedInBatches(t *testing.T) {
 	}
 	sent, renewed, received := scriptsRun(t, rdb), map[*Permits]bool{}, 0
 	for ; len(renewed) < holds; received++ {
-		renewed[within(t, prompt, "renewal of every hold", renewals)] = true
+		renewed[within(t, testTimeout, "renewal of every hold", renewals)] = true
 	}
 	if n := scriptsRun(t, rdb) - sent; n > received/10+10 {
 		t.Errorf("%d requests for %d renewals, want batches", n, received)
@@ -99,7 +99,7 @@ func TestPermitsAreRenewedInBatches(t *testing.T) {
 	s.want(t, 2*holds, 2*holds)
 }
 
-// A lease runs out under its holder, by its own clock and by the server's.
+// A lease expires under its holder, by its own clock and by the server's.
 func TestPermitsRunOut(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -113,7 +113,7 @@ func TestPermitsRunOut(t *testing.T) {
 	if err := p.Renew(ctx); !errors.Is(err, ErrLost) {
 		t.Errorf("renew: %v, want ErrLost", err)
 	}
-	eventually(t, prompt, "the server takes them back", func() bool {
+	eventually(t, testTimeout, "the server takes them back", func() bool {
 		state, err := s.State(ctx)
 		return err == nil && state.Free == 3
 	})
@@ -121,7 +121,7 @@ func TestPermitsRunOut(t *testing.T) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
 	s.want(t, 3, 3)
-	// Gone at the server alone: the holder learns it from its renewal.
+	// Removed at the server only: the holder learns of it from its renewal.
 	q, err := sem.Acquire(ctx, 2, PermitOptions{Lease: time.Hour})
 	mustTake(t, q, err)
 	rdb.ZAdd(ctx, "{pool}:permits", redis.Z{Score: 1, Member: q.IDs()[1]})
@@ -158,8 +158,8 @@ func TestPermitsExtend(t *testing.T) {
 	}
 }
 
-// The end of a lease is the server's time and the lease; no asker's clock comes
-// into it, so that none that is fast can take back what others hold.
+// A lease expires by the server's clock only: no client whose clock is fast can take back
+// permits of others.
 // Regression: Redisson's permits (clocks of clients)
 func TestLeasesEndByTheServersClock(t *testing.T) {
 	t.Parallel()
@@ -178,11 +178,11 @@ func TestLeasesEndByTheServersClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := rdb.ZScore(ctx, "{pool}:permits", p.IDs()[0]).Val(); again < score {
-		t.Errorf("over at %v after the renewal, and before at %v", again, score)
+		t.Errorf("expires at %v after the renewal, and at %v before", again, score)
 	}
 }
 
-// Somebody removes the hash alone: permits that are out still count.
+// The hash alone is removed: permits that are held still count.
 func TestPermitsSurviveTheirTotal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -196,8 +196,8 @@ func TestPermitsSurviveTheirTotal(t *testing.T) {
 	s.want(t, 3, 3)
 }
 
-// Whatever is done in whatever order: free and out are always all there are, and
-// no more are out than there are.
+// Random operations: free and held permits are always the total, and no more are held than
+// there are.
 func TestPermitsAlwaysAddUp(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -213,7 +213,7 @@ func TestPermitsAlwaysAddUp(t *testing.T) {
 			if err == nil {
 				held = append(held, p)
 			} else if !errors.Is(err, ErrNoPermits) && Definite(err) && !errors.Is(err, ErrPermits) {
-				t.Logf("acquire: %v", err) // a lease of 10 ms may be over when it is answered
+				t.Logf("acquire: %v", err) // a lease of 10 ms may expire before the reply
 			}
 		case 2:
 			if len(held) == 0 {

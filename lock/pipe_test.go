@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What waits for a pipe whose senders hang was never sent: who leaves knows that
-// for certain, and what a later sender takes is answered.
-func TestPipeThatHangs(t *testing.T) {
+// Calls that wait for a pipe whose senders hang were never sent: a caller that leaves
+// knows that for certain, and what is sent later is answered.
+func TestPipeWhoseSendersHang(t *testing.T) {
 	t.Parallel()
 	bg := newBackground()
 	hang, began := make(chan struct{}), make(chan struct{}, maxSenders)
@@ -28,10 +28,10 @@ func TestPipeThatHangs(t *testing.T) {
 	ask := func() { wg.Go(func() { results <- p.do(ctx, call{}).err }) }
 	for range minSenders {
 		ask()
-		within(t, prompt, "a sender", began)
+		within(t, testTimeout, "a sender", began)
 	}
 	ask()
-	eventually(t, prompt, "the last one waits", func() bool {
+	eventually(t, testTimeout, "the last one waits", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.waiting) == 1
@@ -39,10 +39,10 @@ func TestPipeThatHangs(t *testing.T) {
 	cancel()
 	outcomes := make(map[outcome]int)
 	for range minSenders + 1 {
-		outcomes[outcomeOf(within(t, prompt, "an answer", results))]++
+		outcomes[outcomeOf(within(t, testTimeout, "a reply", results))]++
 	}
 	if outcomes[unknown] != minSenders || outcomes[notExecuted] != 1 {
-		t.Errorf("outcomes %v, want %d unknown and 1 not done", outcomes, minSenders)
+		t.Errorf("outcomes %v, want %d unknown and 1 not executed", outcomes, minSenders)
 	}
 	close(hang)
 	wg.Wait()
@@ -54,9 +54,8 @@ func TestPipeThatHangs(t *testing.T) {
 	}
 }
 
-// Many at once go out together, each gets the answer to its own question, and
-// no goroutine stays.
-func TestPipeKeepsAnswersApart(t *testing.T) {
+// Concurrent calls go out together, each gets its own reply, and no goroutine stays.
+func TestPipeReturnsEachCallerItsReply(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
@@ -67,7 +66,7 @@ func TestPipeKeepsAnswersApart(t *testing.T) {
 			want := fmt.Sprint(i)
 			got, err := c.node.do(context.Background(), call{script: echo, keys: []string{"k"}, args: []any{want}})
 			if err != nil || got != want {
-				t.Errorf("answer %v, %v, want %s", got, err, want)
+				t.Errorf("reply %v, %v, want %s", got, err, want)
 			}
 			if i%50 == 0 {
 				rdb.ScriptFlush(context.Background())
@@ -75,16 +74,16 @@ func TestPipeKeepsAnswersApart(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, prompt, "the senders have gone", func() bool {
+	eventually(t, testTimeout, "the senders have ended", func() bool {
 		c.node.plain.mu.Lock()
 		defer c.node.plain.mu.Unlock()
 		return c.node.plain.senders == 0
 	})
 }
 
-// A caller who stands at the wire himself leaves when his context ends, or soon
-// after: the next one does not stand there.
-func TestPipeStandsNoLongerThanItShould(t *testing.T) {
+// A caller that sends its call itself leaves at the end of its context or soon after; the
+// next one does not send by itself.
+func TestDirectCallIsBounded(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -99,17 +98,17 @@ func TestPipeStandsNoLongerThanItShould(t *testing.T) {
 		_, err := c.Mutex("cut").TryAcquire(ctx, AcquireOptions{})
 		failed <- err
 	}()
-	within(t, prompt, "an answer that is lost", p.lost)
+	within(t, testTimeout, "a reply that is lost", p.lost)
 	cancel()
-	if err := within(t, prompt, "the end", failed); !errors.Is(err, ErrUnknown) {
+	if err := within(t, testTimeout, "the end", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)
 	}
 	if c.node.plain.beginDirect(context.Background()) {
-		t.Error("the next one would stand at the wire of a server that hangs")
+		t.Error("the next caller would send by itself to a server that hangs")
 	}
 }
 
-// On several masters a majority says who has the lock, and gives it up.
+// On several masters a majority decides who has the lock, and releases it.
 func TestInspectAndForceOnQuorum(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -123,8 +122,10 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 	}
 	defer closeClient(t, c)
 	h := acquire(t, c.Mutex("most"), AcquireOptions{Owner: "x", Lease: time.Minute})
-	for i, rdb := range rdbs { // the last one may be late
-		eventually(t, prompt, fmt.Sprintf("master %d has it", i+1), func() bool { return rdb.Exists(ctx, "most").Val() == 1 })
+	for i, rdb := range rdbs { // the last of them may be late
+		eventually(t, testTimeout, fmt.Sprintf("master %d has it", i+1), func() bool {
+			return rdb.Exists(ctx, "most").Val() == 1
+		})
 	}
 	rdbs[0].Del(ctx, "most")
 	if got, err := c.Mutex("most").Inspect(ctx); err != nil || got.Owner != "x" || got.Count != 1 {
@@ -134,7 +135,7 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 		t.Errorf("force: %v, %v", had, err)
 	}
 	if got, err := c.Mutex("most").Inspect(ctx); err != nil || got.Owner != "" {
-		t.Errorf("state %+v, %v, want nobody", got, err)
+		t.Errorf("state %+v, %v, want a free lock", got, err)
 	}
 	if err := h.Release(ctx); !errors.Is(err, ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
@@ -142,7 +143,8 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", NonReentrant: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", NonReentrant: true}); !errors.Is(err, ErrReentered) {
+	once := AcquireOptions{Owner: "y", NonReentrant: true}
+	if _, err := c.Mutex("most").Acquire(ctx, once); !errors.Is(err, ErrReentered) {
 		t.Errorf("re-entry: %v, want ErrReentered", err)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// proxy stands between a client and a server, and loses answers.
+// proxy is between a client and a server, and loses replies.
 type proxy struct {
 	addr     string
-	loseNext atomic.Int32           // so many answers to scripts are lost, and their connections with them
-	hang     atomic.Bool            // answers to scripts are kept back for ever
-	delay    atomic.Int64           // nanoseconds that every answer is late
-	swallow  atomic.Pointer[string] // requests that have this in them never arrive, and lose their connection; nil: none
-	lost     chan struct{}          // one element for each answer lost or kept back
+	loseNext atomic.Int32           // so many replies to scripts are lost, and their connections with them
+	hang     atomic.Bool            // replies to scripts are held back for ever
+	delay    atomic.Int64           // nanoseconds that every reply is late
+	swallow  atomic.Pointer[string] // requests that contain this never arrive, and lose their connection; nil: none
+	lost     chan struct{}          // one element for each reply lost or held back
 	done     chan struct{}
 
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func startProxy(t *testing.T, target string) *proxy {
 			p.keep(in, out)
 			var script atomic.Bool // the last request was a script
 			wg.Go(func() { p.requests(in, out, &script) })
-			wg.Go(func() { p.answers(in, out, &script) })
+			wg.Go(func() { p.replies(in, out, &script) })
 		}
 	})
 	t.Cleanup(func() {
@@ -88,7 +88,7 @@ func (p *proxy) requests(in, out net.Conn, script *atomic.Bool) {
 	}
 }
 
-func (p *proxy) answers(in, out net.Conn, script *atomic.Bool) {
+func (p *proxy) replies(in, out net.Conn, script *atomic.Bool) {
 	defer in.Close()
 	buf := make([]byte, 64<<10)
 	for {

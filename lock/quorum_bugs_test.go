@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// farMasters are masters behind proxies, and a client of the lock on them.
-func farMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*proxy, c *Client) {
+// slowMasters are masters behind proxies, and a client of the lock on them.
+func slowMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*proxy, c *Client) {
 	t.Helper()
 	var rdbs []redis.UniversalClient
 	for range 3 {
@@ -25,13 +25,13 @@ func farMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pro
 	return direct, proxies, c
 }
 
-// Masters that are slower than the lease: each has granted it, and it is over
-// by the time a majority has said so. It is not granted, and nothing stays.
+// Masters that are slower than the lease: each has granted it, and it has expired when a
+// majority has replied. It is not granted, and nothing is left.
 // Regression: redisson#624, redsync#72, Redisson's RedLock (no check of the elapsed time)
 // Regression: node-redlock (returns an expired lock), pottery (extends without checking the time)
 func TestSlowMajorityGrantsNothing(t *testing.T) {
 	t.Parallel()
-	direct, proxies, c := farMasters(t, Options{NodeTimeout: answering})
+	direct, proxies, c := slowMasters(t, Options{NodeTimeout: replyTimeout})
 	for _, p := range proxies {
 		p.delay.Store(int64(250 * time.Millisecond))
 	}
@@ -40,20 +40,20 @@ func TestSlowMajorityGrantsNothing(t *testing.T) {
 		t.Error("granted after its lease")
 	}
 	for i, rdb := range direct {
-		eventually(t, prompt, "the claim is withdrawn everywhere", func() bool {
+		eventually(t, testTimeout, "the claim is withdrawn everywhere", func() bool {
 			return rdb.Exists(context.Background(), "slow").Val() == 0
 		})
 		t.Logf("master %d keeps nothing", i+1)
 	}
 }
 
-// A claim that fails, and the answer of one master to it is lost: its key is
-// taken away all the same, and not left to its lease.
+// A claim fails, and the reply of one master to it is lost: its key is removed all the
+// same, and not left to its lease.
 // Regression: redisson#1606, redsync (a late SETNX after the release)
-func TestFailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
+func TestFailedClaimIsWithdrawnWithoutReply(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	direct, proxies, c := farMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
+	direct, proxies, c := slowMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
 	for _, rdb := range direct[:2] { // another owner has a majority
 		rdb.HSet(ctx, "split", "owner", "another", "count", 1, "token", 0, "h:x", 1)
 		rdb.PExpire(ctx, "split", time.Minute)
@@ -63,8 +63,8 @@ func TestFailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
 	if err == nil {
 		t.Fatal("granted, and another owner has a majority")
 	}
-	within(t, prompt, "the answer that is lost", proxies[2].lost)
-	eventually(t, prompt, "the third master keeps nothing", func() bool {
+	within(t, testTimeout, "the reply that is lost", proxies[2].lost)
+	eventually(t, testTimeout, "the third master keeps nothing", func() bool {
 		return direct[2].Exists(ctx, "split").Val() == 0
 	})
 	for i, rdb := range direct[:2] {
@@ -74,51 +74,50 @@ func TestFailedClaimIsWithdrawnWhereNoAnswerCame(t *testing.T) {
 	}
 }
 
-// One of the majority restarts empty at its old address. The hold is put back
-// there, so that losing one more does not lose the lock.
+// One of the majority restarts empty at its old address. The hold is restored there, so
+// that the loss of one more does not lose the lock.
 // Regression: redsync#186
 func TestEmptyMasterIsClaimedAgain(t *testing.T) {
 	t.Parallel()
-	s := newTold()
-	m := startMasters(t, 3, s.options(watched))
+	s := newHooks()
+	m := startMasters(t, 3, s.options(watchedLease))
 	h := acquire(t, m.client.Mutex("mend"), AcquireOptions{})
-	eventually(t, prompt, "all masters keep it", func() bool { return m.keep("mend") == 3 })
+	eventually(t, testTimeout, "all masters keep it", func() bool { return m.keep("mend") == 3 })
 	m.servers[0].kill()
 	startRedisAt(t, m.servers[0].addr)
-	eventually(t, prompt, "the new master keeps it, too", func() bool { return m.keep("mend") == 3 })
+	eventually(t, testTimeout, "the new master keeps it, too", func() bool { return m.keep("mend") == 3 })
 	m.servers[1].kill()
-	within(t, prompt, "a renewal without the second", s.renewed)
+	within(t, testTimeout, "a renewal without the second", s.renewed)
 	if err := context.Cause(h.Context()); err != nil {
 		t.Errorf("the hold ended: %v", err)
 	}
 	release(t, h)
 }
 
-// A master that does not answer: nobody waits for it, and the renewal of many
-// holds goes on in time.
+// A master that does not reply delays nothing: many holds are renewed in time.
 // Regression: redsync#140, Redisson's watchdog (a dead shard delays the others)
 // Regression: redsync over go-redis (a deaf master delays the rest)
-func TestDeafMasterDelaysNothing(t *testing.T) {
+func TestSilentMasterDelaysNothing(t *testing.T) {
 	t.Parallel()
-	s := newTold()
-	o := s.options(watched)
+	s := newHooks()
+	o := s.options(watchedLease)
 	o.NodeTimeout = time.Hour
 	m := startMasters(t, 3, Options{})
 	var rdbs []redis.UniversalClient
-	for _, s := range m.servers { // nothing but the lock itself ends the wait for an answer
+	for _, s := range m.servers { // only the lock itself ends the wait for a reply
 		rdb := redis.NewClient(&redis.Options{Addr: s.addr, ReadTimeout: time.Hour})
 		t.Cleanup(func() { _ = rdb.Close() })
 		rdbs = append(rdbs, rdb)
 	}
 	c := newQuorumClient(t, rdbs, o)
 	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
-	m.servers[2].cmd.Process.Signal(stop)
-	defer m.servers[2].cmd.Process.Signal(cont)
+	m.servers[2].cmd.Process.Signal(sigStop)
+	defer m.servers[2].cmd.Process.Signal(sigCont)
 	var holds []*Hold
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		holds = append(holds, acquire(t, c.Mutex(name), AcquireOptions{}))
 	}
-	<-time.After(2 * o.Lease) // that they last is a matter of time alone
+	<-time.After(2 * o.Lease) // that they last can be seen only after some time
 	for _, h := range holds {
 		if err := context.Cause(h.Context()); err != nil {
 			t.Errorf("hold %s ended: %v", h.Name(), err)
@@ -127,7 +126,7 @@ func TestDeafMasterDelaysNothing(t *testing.T) {
 	}
 }
 
-// An even number of masters can split the vote for ever; fewer than three are none.
+// An even number of masters can split the vote for ever; fewer than three are no quorum.
 // Regression: node-redlock (even numbers of masters hang)
 func TestEvenNumbersAreRefused(t *testing.T) {
 	t.Parallel()
@@ -139,12 +138,13 @@ func TestEvenNumbersAreRefused(t *testing.T) {
 	}
 }
 
-// The answers of all masters to an acquire and to a release are lost: counted once.
+// The replies of all masters to an acquire and to a release are lost: the hold counts
+// once.
 // Regression: redisson#7367, redisson#4871
-func TestQuorumAnswersLost(t *testing.T) {
+func TestQuorumRepliesLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	direct, proxies, c := farMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
+	direct, proxies, c := slowMasters(t, Options{NodeTimeout: 300 * time.Millisecond})
 	lose := func() {
 		for _, p := range proxies {
 			p.loseNext.Store(1)
@@ -153,10 +153,10 @@ func TestQuorumAnswersLost(t *testing.T) {
 	lost := func(n int) {
 		t.Helper()
 		for i, p := range proxies {
-			eventually(t, prompt, fmt.Sprintf("proxy %d has lost %d", i+1, n), func() bool { return len(p.lost) == n })
+			eventually(t, testTimeout, fmt.Sprintf("proxy %d has lost %d", i+1, n), func() bool { return len(p.lost) == n })
 		}
 	}
-	wait, cancel := context.WithTimeout(ctx, prompt)
+	wait, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	lose()
 	h, err := c.Mutex("q").Acquire(wait, AcquireOptions{})
@@ -166,24 +166,24 @@ func TestQuorumAnswersLost(t *testing.T) {
 	if h.Count() != 1 {
 		t.Errorf("count %d, want 1", h.Count())
 	}
-	lost(1) // the last answer of the three may be late
+	lost(1) // the last reply of the three may be late
 	lose()
 	if err := h.Release(ctx); err != nil && !errors.Is(err, ErrUnknown) {
 		t.Errorf("release: %v", err)
 	}
 	for _, rdb := range direct {
-		eventually(t, prompt, "no master keeps it", func() bool { return rdb.Exists(ctx, "q").Val() == 0 })
+		eventually(t, testTimeout, "no master keeps it", func() bool { return rdb.Exists(ctx, "q").Val() == 0 })
 	}
 	lost(2)
 }
 
-// A release has reached a majority and not the third master, which keeps the old
-// hold for a while. The same owner's next hold is its only one all the same,
-// although one of the majority that grants it counts two.
+// A release has reached a majority but not the third master, which keeps the old hold for
+// a while. The next hold of the owner counts as its only one all the same, although one of
+// the majority that grants it counts two.
 func TestQuorumReleaseThatOneMasterDidNotHear(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	direct, proxies, c := farMasters(t, Options{NodeTimeout: 2 * time.Second})
+	direct, proxies, c := slowMasters(t, Options{NodeTimeout: 2 * time.Second})
 	mine := AcquireOptions{Owner: "x", Lease: time.Minute}
 	old := acquire(t, c.Mutex("again"), mine)
 	id := "h:" + old.claim.id
@@ -198,7 +198,7 @@ func TestQuorumReleaseThatOneMasterDidNotHear(t *testing.T) {
 	})
 	proxies[2].swallow.Store(&old.claim.id)
 	release(t, old)
-	proxies[0].hang.Store(true) // so that the third one's answer is needed
+	proxies[0].hang.Store(true) // so that the reply of the third is needed
 	h := acquire(t, c.Mutex("again"), mine)
 	if !direct[2].HExists(ctx, "again", id).Val() || !direct[2].HExists(ctx, "again", "h:"+h.claim.id).Val() {
 		t.Fatal("the third master does not keep both: nothing was tested")

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// The hold count of a quorum is what the client was granted and has not given
-// back, however the holds end; what masters count beside does not matter.
+// The hold count of a quorum is what the client was granted and has not released; what
+// masters count beside that does not matter.
 func TestKnownHoldsEndWithTheHold(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	c := m.client
 	outer := acquire(t, c.Mutex("k"), AcquireOptions{Lease: time.Minute})
-	for _, rdb := range m.direct { // all count a claim that was given up, and have not heard that it was
+	for _, rdb := range m.direct { // all count a claim whose withdrawal they have missed
 		if err := rdb.HIncrBy(t.Context(), "k", "count", 1).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	inner := acquire(t, c.Mutex("k"), AcquireOptions{Lease: time.Minute, Owner: outer.Owner()})
 	if n := c.quorum.known.count("k", outer.Owner()); n != 2 || outer.Count() != 1 || inner.Count() != 2 {
-		t.Errorf("%d holds known, %d and %d told, want 2, 1 and 2", n, outer.Count(), inner.Count())
+		t.Errorf("%d holds known, counts %d and %d, want 2, 1 and 2", n, outer.Count(), inner.Count())
 	}
 	release(t, inner)
 	if n := c.quorum.known.count("k", outer.Owner()); n != 1 || inner.Count() != 1 {
-		t.Errorf("%d holds known and %d told after a release, want 1", n, inner.Count())
+		t.Errorf("%d holds known and count %d after a release, want 1", n, inner.Count())
 	}
 	outer.lose()
 	if err := outer.Release(t.Context()); err == nil {
@@ -34,8 +34,8 @@ func TestKnownHoldsEndWithTheHold(t *testing.T) {
 	}
 }
 
-// Releases are on their way apart from everything else, and Close lets them
-// arrive before it ends the rest.
+// Releases run apart from everything else, and Close waits for them before it ends the
+// rest.
 func TestCloseLetsReleasesArrive(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
@@ -45,7 +45,7 @@ func TestCloseLetsReleasesArrive(t *testing.T) {
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- m.client.Close(t.Context()) }()
-	eventually(t, prompt, "Close lets no more releases begin", func() bool {
+	eventually(t, testTimeout, "Close lets no more releases begin", func() bool {
 		if q.releases.enter() {
 			q.releases.done()
 			return false
@@ -56,10 +56,10 @@ func TestCloseLetsReleasesArrive(t *testing.T) {
 		t.Errorf("requests are ended while a release is on its way: %v", err)
 	}
 	if v := <-q.giveBack(t.Context(), claim{name: "k", lease: 1000}, time.Second); v.err == nil {
-		t.Error("a release that nobody waits for has begun")
+		t.Error("a release was started that no caller waits for")
 	}
 	q.releases.done()
 	if err := <-closed; err != nil || q.bg.ctx.Err() == nil {
-		t.Errorf("closed: %v, and requests go on: %v", err, q.bg.ctx.Err() == nil)
+		t.Errorf("closed: %v, and requests continue: %v", err, q.bg.ctx.Err() == nil)
 	}
 }

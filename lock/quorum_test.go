@@ -52,7 +52,7 @@ func (m *masters) another(t *testing.T, o Options) *Client {
 	return newQuorumClient(t, rdbs, o)
 }
 
-// keep is on how many masters the key is.
+// keep is how many masters have the key.
 func (m *masters) keep(name string) int {
 	n := 0
 	for _, rdb := range m.direct {
@@ -92,7 +92,7 @@ func TestQuorum(t *testing.T) {
 		t.Errorf("after the inner release %d masters keep the lock", n)
 	}
 	release(t, h)
-	eventually(t, prompt, "no master keeps the lock", func() bool { return m.keep("q") == 0 })
+	eventually(t, testTimeout, "no master keeps the lock", func() bool { return m.keep("q") == 0 })
 	if err := h.Release(ctx); !errors.Is(err, ErrReleased) {
 		t.Errorf("second release: %v, want ErrReleased", err)
 	}
@@ -107,7 +107,7 @@ func TestQuorum(t *testing.T) {
 		served <- err
 	}()
 	release(t, h)
-	if err := within(t, prompt, "the waiter is served", served); err != nil {
+	if err := within(t, testTimeout, "the waiter is served", served); err != nil {
 		t.Error(err)
 	}
 
@@ -137,8 +137,8 @@ func TestQuorumWithDeadMasters(t *testing.T) {
 		t.Errorf("error %v, want ErrNoQuorum", err)
 	}
 	t.Logf("3 dead: %v", time.Since(start))
-	eventually(t, prompt, "no live master keeps an orphan", func() bool { return m.keep("q") == 0 })
-	ctx, cancel := context.WithTimeout(context.Background(), shortly)
+	eventually(t, testTimeout, "no live master keeps an orphan", func() bool { return m.keep("q") == 0 })
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	if _, err := m.client.Mutex("q").Acquire(ctx, AcquireOptions{}); !errors.Is(err, ErrNoQuorum) {
 		t.Errorf("error %v, want ErrNoQuorum", err)
@@ -146,8 +146,8 @@ func TestQuorumWithDeadMasters(t *testing.T) {
 	t.Logf("waited: %v", time.Since(start))
 }
 
-// A majority that answers after the lease is over has granted nothing
-// (redsync#72, and Redisson's RedLock, which never looks).
+// A majority that replies after the lease has expired has granted nothing (Redisson's
+// RedLock does not check).
 func TestQuorumTooLate(t *testing.T) {
 	t.Parallel()
 	var rdbs []redis.UniversalClient
@@ -160,7 +160,7 @@ func TestQuorumTooLate(t *testing.T) {
 		direct = append(direct, s.dial(t))
 		rdbs = append(rdbs, dialRedis(t, p.addr))
 	}
-	c := newQuorumClient(t, rdbs, Options{NodeTimeout: answering})
+	c := newQuorumClient(t, rdbs, Options{NodeTimeout: replyTimeout})
 	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
 	for _, p := range proxies {
 		p.delay.Store(int64(150 * time.Millisecond))
@@ -170,27 +170,27 @@ func TestQuorumTooLate(t *testing.T) {
 		t.Errorf("error %v, want a definite one", err)
 	}
 	for i, rdb := range direct {
-		eventually(t, prompt, fmt.Sprintf("master %d keeps no orphan", i+1), func() bool {
+		eventually(t, testTimeout, fmt.Sprintf("master %d keeps no orphan", i+1), func() bool {
 			return rdb.Exists(context.Background(), "slow").Val() == 0
 		})
 	}
 }
 
-// One of the smallest possible majority restarts empty: the next renewal puts
-// the claim back, and on the masters that missed it at first (redsync#186).
+// One of the smallest possible majority restarts empty: the next renewal restores the
+// claim there, and on the masters that missed it at first.
 func TestQuorumMends(t *testing.T) {
 	t.Parallel()
-	s := newTold()
-	m := startMasters(t, 3, s.options(watched))
+	s := newHooks()
+	m := startMasters(t, 3, s.options(watchedLease))
 	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
-	eventually(t, prompt, "all masters keep the lock", func() bool { return m.keep("q") == 3 })
+	eventually(t, testTimeout, "all masters keep the lock", func() bool { return m.keep("q") == 3 })
 	m.direct[1].FlushAll(context.Background())
-	within(t, prompt, "a renewal", s.renewed)
-	eventually(t, prompt, "the lost claim is put back", func() bool { return m.keep("q") == 3 })
+	within(t, testTimeout, "a renewal", s.renewed)
+	eventually(t, testTimeout, "the lost claim is put back", func() bool { return m.keep("q") == 3 })
 
 	m.direct[0].FlushAll(context.Background())
 	m.direct[2].FlushAll(context.Background())
-	if got := within(t, prompt, "loss of the majority", s.lost); got != h {
+	if got := within(t, testTimeout, "loss of the majority", s.lost); got != h {
 		t.Errorf("lost %v, want the hold", got)
 	}
 	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {

@@ -19,39 +19,38 @@ import (
 type server struct {
 	addr  string
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has
+	ended chan struct{} // closed when it has exited
 }
 
-// A test may run on a machine that is busy with other things, so these are no
-// measures of speed. What must not come by itself within such a time is kept
-// from coming by other means, as a poll limit of an hour.
+// Tests run on busy machines, so these limits do not measure speed. What must not happen
+// within such a time is prevented by other means, such as a poll limit of an hour.
 const (
-	// prompt is for what must come without anybody's help.
-	prompt = 20 * time.Second
-	// answering is for one answer of a server that may be stopped on purpose.
-	answering = 3 * time.Second
-	// shortly is a wait that is to run out, after the first answer has come.
-	shortly = 2 * time.Second
-	// watched is a lease that the watchdog keeps although the machine stands still for a while.
-	watched = 3 * time.Second
+	// testTimeout is for what must happen without help.
+	testTimeout = 20 * time.Second
+	// replyTimeout is for one reply of a server that may be stopped on purpose.
+	replyTimeout = 3 * time.Second
+	// waitTimeout is for a wait that is to time out, after the first reply has come.
+	waitTimeout = 2 * time.Second
+	// watchedLease is renewed in time even if the machine is stopped for a while.
+	watchedLease = 3 * time.Second
 )
 
 func startRedis(t testing.TB, args ...string) *server {
 	t.Helper()
-	for range 4 { // somebody else may take the port before the server does
+	for range 4 { // another process may take the port before the server does
 		if s := tryRedis(t, freeAddr(t), args...); s != nil {
 			return s
 		}
 	}
-	t.Fatal("no redis-server came up")
+	t.Fatal("no redis-server started")
 	return nil
 }
 
-// startRedisAt is for a server that others know by its address.
+// startRedisAt starts a server that others know by its address.
 func startRedisAt(t testing.TB, addr string, args ...string) *server {
 	t.Helper()
 	var s *server
-	eventually(t, prompt, "the address "+addr+" is free", func() bool {
+	eventually(t, testTimeout, "the address "+addr+" is free", func() bool {
 		s = tryRedis(t, addr, args...)
 		return s != nil
 	})
@@ -70,8 +69,8 @@ func tryRedis(t testing.TB, addr string, args ...string) *server {
 	return launch(t, addr, exec.Command(bin, all...))
 }
 
-// launch starts cmd, waits until it, and nobody else, answers at addr, and ends
-// it with the test. It is nil if cmd has ended.
+// launch starts cmd, waits until it, and no other process, replies at addr, and ends it
+// with the test. It is nil if cmd has exited.
 func launch(t testing.TB, addr string, cmd *exec.Cmd) *server {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -88,7 +87,7 @@ func launch(t testing.TB, addr string, cmd *exec.Cmd) *server {
 	defer rdb.Close()
 	pid := fmt.Sprint(cmd.Process.Pid)
 	up := false
-	eventually(t, prompt, "redis-server answers", func() bool {
+	eventually(t, testTimeout, "redis-server replies", func() bool {
 		info, err := rdb.InfoMap(context.Background(), "server").Result()
 		up = err == nil && info["Server"]["process_id"] == pid
 		return up || isClosed(s.ended)
@@ -122,7 +121,7 @@ func (s *server) dial(t testing.TB) *redis.Client {
 func dialRedis(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, DialTimeout: answering, ReadTimeout: answering, PoolSize: 100, DialerRetries: 1,
+		Addr: addr, DialTimeout: replyTimeout, ReadTimeout: replyTimeout, PoolSize: 100, DialerRetries: 1,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
@@ -144,10 +143,9 @@ func newTestClient(t testing.TB, rdb redis.UniversalClient, o Options) *Client {
 	return c
 }
 
-// settle gives c limits for a busy machine, and has one that is told not to poll
-// send no heartbeats either.
+// settle gives c limits for a busy machine, and no heartbeats if it does not poll.
 func settle(c *Client) {
-	c.grace = prompt
+	c.grace = testTimeout
 	if c.o.PollMax == time.Hour {
 		c.maxHeartbeat = time.Hour
 	}
@@ -155,14 +153,14 @@ func settle(c *Client) {
 
 func closeClient(t testing.TB, c *Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), prompt)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	if err := c.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
 	}
 }
 
-// eventually asks until cond is true, and fails the test after limit.
+// eventually repeats cond until it is true, and fails the test after limit.
 func eventually(t testing.TB, limit time.Duration, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -179,7 +177,7 @@ func eventually(t testing.TB, limit time.Duration, what string, cond func() bool
 
 func acquire(t testing.TB, m *Mutex, o AcquireOptions) *Hold {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), prompt)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	h, err := m.Acquire(ctx, o)
 	if err != nil {
@@ -230,8 +228,8 @@ func sentinelConf(t testing.TB, addr, master string) string {
 	return path
 }
 
-// Signals to a server: it stands still, it goes on.
+// Signals that stop and resume a server.
 const (
-	stop = syscall.SIGSTOP
-	cont = syscall.SIGCONT
+	sigStop = syscall.SIGSTOP
+	sigCont = syscall.SIGCONT
 )

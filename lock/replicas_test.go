@@ -16,11 +16,11 @@ type replica struct {
 	link *proxy
 }
 
-// hold keeps all that the master sends from now on from the replica, which the
-// master takes for a connected one for a long time yet.
+// hold holds back all that the master sends from now on; the master counts the replica as
+// connected for a long time.
 func (r replica) hold() { r.link.delay.Store(int64(time.Hour)) }
 
-// startReplicas starts a master and n replicas of it that are in step.
+// startReplicas starts a master and n replicas of it that are in sync.
 func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
 	t.Helper()
 	master = startRedis(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "60")
@@ -29,11 +29,11 @@ func startReplicas(t *testing.T, n int) (master *server, copies []replica) {
 		host, port, _ := net.SplitHostPort(link.addr)
 		s := replica{startRedisAt(t, freeAddr(t), "--replicaof", host+" "+port), link}
 		copies = append(copies, s)
-		eventually(t, prompt, "the replica is in step", func() bool { return replicaReady(s.dial(t)) })
+		eventually(t, testTimeout, "the replica is in step", func() bool { return replicaReady(s.dial(t)) })
 	}
-	// A replica takes its link for up before its master counts it: until its first ACK.
+	// A replica reports its link as up before its master counts it, at its first ACK.
 	direct := master.dial(t)
-	eventually(t, prompt, "the master counts its replicas", func() bool {
+	eventually(t, testTimeout, "the master counts its replicas", func() bool {
 		role, err := direct.Do(context.Background(), "ROLE").Slice()
 		if err != nil {
 			return false
@@ -54,9 +54,9 @@ func promote(t *testing.T, s replica) *redis.Client {
 	return rdb
 }
 
-// patiently and briefly are for how long to wait for replicas that answer, and for those that do not.
+// patiently and briefly are timeouts for replicas that reply, and for those that do not.
 const (
-	patiently = prompt
+	patiently = testTimeout
 	briefly   = 150 * time.Millisecond
 )
 
@@ -64,9 +64,9 @@ func copied(t *testing.T, s *server, need int, limit time.Duration) *Client {
 	return newTestClient(t, s.dial(t), Options{Replicas: need, ReplicaTimeout: limit})
 }
 
-// Too few replicas answer: the grant is taken back, the hold count does not
-// climb with each try, and nothing is left that only its owner could take
-// (redisson#4822, #4706, #4621; its documentation says "the acquisition fails").
+// Too few replicas reply: the grant is taken back, the hold count does not grow with each
+// try, and nothing is left that only its owner could remove (also redisson#4621; its
+// documentation says "the acquisition fails").
 // Regression: redisson#4822, redisson#4706
 func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 			}
 			release(t, h)
 		}
-		copies[0].cmd.Process.Signal(stop)
+		copies[0].cmd.Process.Signal(sigStop)
 		for range 3 {
 			_, err := c.Mutex("short").TryAcquire(context.Background(), AcquireOptions{Owner: "same"})
 			if !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
@@ -89,15 +89,15 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 			}
 			mustExist(t, direct, "short", false)
 		}
-		copies[0].cmd.Process.Signal(cont)
+		copies[0].cmd.Process.Signal(sigCont)
 		c2 := newTestClient(t, master.dial(t), Options{})
 		release(t, acquire(t, c2.Mutex("short"), AcquireOptions{})) // by another owner
 	}
 }
 
-// Of two replicas one has the grant, and the other is promoted: with one that
-// is enough, the lock is granted twice; with all of them it is not granted at
-// all (redisson#5256). That is the limit of WAIT, so both are shown.
+// One of two replicas has the grant, and the other is promoted: if one is enough, the lock
+// is granted twice; if all are needed, it is not granted at all. That is the limit of
+// WAIT, so both are shown.
 // Regression: redisson#5256
 func TestOneReplicaOfTwoIsNotEnough(t *testing.T) {
 	t.Parallel()
@@ -123,8 +123,7 @@ func TestOneReplicaOfTwoIsNotEnough(t *testing.T) {
 	}
 }
 
-// WAIT, and not WAITAOF: a server that syncs nothing to disk acknowledges all
-// the same (redisson#6920).
+// WAIT, and not WAITAOF: a server that syncs nothing to disk acknowledges all the same.
 // Regression: redisson#6920
 func TestNoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
@@ -138,15 +137,15 @@ func TestNoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 	}
 }
 
-// Every kind gives a grant back that too few replicas have, tokens or not
+// Every kind takes back a grant that too few replicas have, with tokens or without
 // (RedissonFencedLock has no undo on that path).
 // Regression: Redisson's fenced lock (not undone without replicas)
 func TestTokenPathIsUndoneToo(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	c := copied(t, master, 1, briefly)
-	copies[0].cmd.Process.Signal(stop)
-	defer copies[0].cmd.Process.Signal(cont)
+	copies[0].cmd.Process.Signal(sigStop)
+	defer copies[0].cmd.Process.Signal(sigCont)
 	ctx := context.Background()
 	several, err := c.Multi("a", "b")
 	if err != nil {
@@ -168,8 +167,8 @@ func TestTokenPathIsUndoneToo(t *testing.T) {
 	}
 }
 
-// Permits that too few replicas have are given back at once. A count cannot be
-// taken back: it is asked for again until replicas have it.
+// Permits that too few replicas have are released at once. A count cannot be taken back:
+// it is retried until replicas have it.
 // Regression: redisson#4706
 func TestCountedKindsWaitForReplicas(t *testing.T) {
 	t.Parallel()
@@ -182,8 +181,8 @@ func TestCountedKindsWaitForReplicas(t *testing.T) {
 			if copies[0].dial(t).HGet(ctx, kind, "total").Val() != "2" {
 				t.Error("set up, and the replica has not got it")
 			}
-			copies[0].cmd.Process.Signal(stop)
-			defer copies[0].cmd.Process.Signal(cont)
+			copies[0].cmd.Process.Signal(sigStop)
+			defer copies[0].cmd.Process.Signal(sigCont)
 			s := build(copied(t, master, 1, briefly), direct, kind)
 			if _, err := s.take(ctx, 2); !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrTooFewReplicas", err)
@@ -192,14 +191,14 @@ func TestCountedKindsWaitForReplicas(t *testing.T) {
 		})
 	}
 	gen := arm(t, sure.Latch("latch"), 2)
-	copies[0].cmd.Process.Signal(stop)
-	c := newTestClient(t, master.dial(t), Options{Replicas: 1, ReplicaTimeout: briefly, Timeout: shortly})
+	copies[0].cmd.Process.Signal(sigStop)
+	c := newTestClient(t, master.dial(t), Options{Replicas: 1, ReplicaTimeout: briefly, Timeout: waitTimeout})
 	o := CountDownOptions{Participant: "me", Generation: gen}
 	_, err := c.Latch("latch").CountDown(ctx, o)
 	if !errors.Is(err, ErrTooFewReplicas) || !errors.Is(err, ErrUnknown) {
 		t.Errorf("count: %v, want ErrTooFewReplicas and ErrUnknown", err)
 	}
-	copies[0].cmd.Process.Signal(cont)
+	copies[0].cmd.Process.Signal(sigCont)
 	if got := count(t, sure.Latch("latch"), o); got.Count != 1 {
 		t.Errorf("%d left after one participant has counted twice, want 1", got.Count)
 	}
@@ -208,15 +207,15 @@ func TestCountedKindsWaitForReplicas(t *testing.T) {
 	}
 }
 
-// A replica that never heard of the last grants is promoted: the next token is
-// greater even so (redisson's counter repeats; Kleppmann 2016).
+// A replica that missed the last grants is promoted: the next token is still greater
+// (Redisson's counter repeats; Kleppmann 2016).
 // Regression: Redisson's fenced lock (tokens repeat after a failover)
 func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	old := newTestClient(t, master.dial(t), Options{})
 	release(t, acquire(t, old.FencedMutex("fence"), AcquireOptions{}))
-	eventually(t, prompt, "the replica has a token", func() bool {
+	eventually(t, testTimeout, "the replica has a token", func() bool {
 		return copies[0].dial(t).Exists(context.Background(), "{fence}:token").Val() == 1
 	})
 	copies[0].hold()
@@ -236,7 +235,7 @@ func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 	}
 }
 
-// The clock of the server is behind the last token: it is counted on.
+// The clock of the server is behind the last token: the counter continues from the token.
 func TestTokenWithClockBehind(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)

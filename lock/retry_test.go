@@ -24,7 +24,7 @@ func TestLazyTimeout(t *testing.T) {
 		if l = newTimeout(context.Background()); l.Err() != nil {
 			t.Errorf("before its deadline: %v", l.Err())
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second) // virtual time
 		if !errors.Is(l.Err(), context.DeadlineExceeded) || l.timed != nil {
 			t.Errorf("at its deadline: %v, timer started: %v", l.Err(), l.timed != nil)
 		}

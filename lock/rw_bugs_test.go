@@ -10,13 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// patient options: only a message can wake a waiter.
+// patient clients are woken by messages only.
 var patient = Options{PollMax: time.Hour}
 
 // asleep waits until n waiters of c sleep on a subscribed channel.
 func asleep(t *testing.T, c *Client, channel string, n int) {
 	t.Helper()
-	eventually(t, prompt, fmt.Sprint(n, " waiters sleep"), func() bool {
+	eventually(t, testTimeout, fmt.Sprint(n, " waiters sleep"), func() bool {
 		c.queues.mu.Lock()
 		defer c.queues.mu.Unlock()
 		ch := c.queues.channels[channel]
@@ -37,22 +37,22 @@ func readers(t *testing.T, rdb *redis.Client, name string) string {
 	return rdb.HGet(context.Background(), name, "reads").Val()
 }
 
-// PR redisson#7098, #1458: a live client renewed the holds of a dead one, and a
-// writer waited for ever.
+// A live client renewed the holds of a dead one, and a writer waited for ever (also
+// redisson#1458).
 // Regression: redisson#7098
 func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	s := newTold()
-	live := newTestClient(t, rdb, s.options(watched))
+	s := newHooks()
+	live := newTestClient(t, rdb, s.options(watchedLease))
 	dead := claim{name: "dead", owner: "dead", id: "1", lease: 400}
-	if g, err := live.readers.acquire(ctx, dead); err != nil || !g.ok { // nobody renews it
+	if g, err := live.readers.acquire(ctx, dead); err != nil || !g.ok { // it is not renewed
 		t.Fatalf("acquire: %+v, %v", g, err)
 	}
 	h := take(t, live.RW("dead").Read(), AcquireOptions{})
-	for range 2 { // each takes more than twice as long as the dead one's lease
-		within(t, prompt, "a renewal", s.renewed)
+	for range 2 { // each takes more than twice as long as the lease of the dead reader
+		within(t, testTimeout, "a renewal", s.renewed)
 	}
 	release(t, h)
 	start := time.Now()
@@ -63,12 +63,12 @@ func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	release(t, w)
 }
 
-// PR redisson#7251: a read hold that was taken N times stayed with the watchdog.
+// A read hold that was taken N times stayed with the watchdog.
 // Regression: redisson#7251
 func TestReadReentryLeavesNothingToRenew(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
-	s := newTold()
+	s := newHooks()
 	c := newTestClient(t, rdb, s.options(30*time.Second))
 	var holds []*Hold
 	for i := range 5 {
@@ -87,11 +87,11 @@ func TestReadReentryLeavesNothingToRenew(t *testing.T) {
 	if left != 0 {
 		t.Errorf("the watchdog still has %d holds", left)
 	}
-	checkGone(t, rdb, "many")
+	mustBeRemoved(t, rdb, "many")
 }
 
-// redisson#1542, #4744: after a write release readers came in one at a time, or
-// slept on. Here they are inside together, and only messages wake them.
+// After a write release readers were let in one at a time, or not woken. Here they are
+// inside together, and only messages wake them.
 // Regression: redisson#4744, redisson#1542
 func TestWriteReleaseWakesAllReaders(t *testing.T) {
 	t.Parallel()
@@ -108,8 +108,8 @@ func TestWriteReleaseWakesAllReaders(t *testing.T) {
 	start := time.Now()
 	release(t, w)
 	var inside []*Hold
-	for _, s := range served { // nobody leaves before all are in
-		inside = append(inside, within(t, prompt, "a reader", s))
+	for _, s := range served { // none releases before all hold it
+		inside = append(inside, within(t, testTimeout, "a reader", s))
 	}
 	t.Logf("20 readers inside %v after the release", time.Since(start))
 	if got := readers(t, rdb, "all"); got != "20" {
@@ -120,9 +120,8 @@ func TestWriteReleaseWakesAllReaders(t *testing.T) {
 	}
 }
 
-// redisson#4217: giving the write hold back while holding a read hold failed;
-// and nobody told the waiting readers that they may join (Redisson does not
-// publish then).
+// The release of the write hold under a read hold failed, and the waiting readers were not
+// woken (Redisson does not publish then).
 // Regression: redisson#4217, Redisson's write lock (the downgrade publishes nothing)
 func TestDowngradeAdmitsReaders(t *testing.T) {
 	t.Parallel()
@@ -137,7 +136,7 @@ func TestDowngradeAdmitsReaders(t *testing.T) {
 	served := wait(ctx, t, c.RW("down").Read(), AcquireOptions{})
 	asleep(t, c, "{down}:read", 1)
 	release(t, w)
-	other := within(t, prompt, "the reader", served)
+	other := within(t, testTimeout, "the reader", served)
 	if _, err := c.RW("down").Write().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
 		t.Errorf("write after the downgrade: %v, want ErrHeld", err)
 	}
@@ -146,10 +145,10 @@ func TestDowngradeAdmitsReaders(t *testing.T) {
 	}
 	release(t, r)
 	release(t, other)
-	checkGone(t, rdb, "down")
+	mustBeRemoved(t, rdb, "down")
 }
 
-// redisson#891: releasing a read hold inside a write hold deleted the lock.
+// The release of a read hold inside a write hold deleted the lock.
 // Regression: redisson#891
 func TestReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 	t.Parallel()
@@ -170,9 +169,9 @@ func TestReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 	release(t, w)
 }
 
-// redisson#1110: a second write hold with a shorter lease ended the first. And
-// Redisson adds leases up on re-entry, and shortens the writer's lease to that of
-// a reader when a read hold is given back.
+// A second write hold with a shorter lease ended the first. Redisson also adds leases up
+// on re-entry, and shortens the writer's lease to that of a reader when a read hold is
+// released.
 // Regression: redisson#1110, Redisson's write lock (leases add up)
 // Regression: Redisson's read lock (its release shortens the write lease)
 func TestLeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
@@ -209,27 +208,27 @@ func TestLeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 	})
 }
 
-// redisson#1604: the watchdog renewed the hash and not the holds, so readers
-// ended under it. Each client prolongs its own holds alone.
+// The watchdog renewed the hash and not the holds, so readers ended under it. Each client
+// renews its own holds only.
 // Regression: redisson#1604
 func TestWatchdogRenewsTheHoldsThemselves(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	s := newTold()
-	c := newTestClient(t, rdb, s.options(watched))
+	s := newHooks()
+	c := newTestClient(t, rdb, s.options(watchedLease))
 	short := take(t, newTestClient(t, rdb, Options{}).RW("dog").Read(), AcquireOptions{Lease: time.Minute})
 	first := rdb.ZScore(ctx, "{dog}:leases", short.claim.id).Val()
 	h := take(t, c.RW("dog").Read(), AcquireOptions{})
 	begin := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val()
 	for range 2 {
-		within(t, prompt, "a renewal", s.renewed)
+		within(t, testTimeout, "a renewal", s.renewed)
 	}
 	if got := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val(); got < begin+1500 {
 		t.Errorf("its own deadline moved by %v ms in two renewals", got-begin)
 	}
 	if got := rdb.ZScore(ctx, "{dog}:leases", short.claim.id).Val(); got != first {
-		t.Errorf("another's deadline moved by %v ms", got-first)
+		t.Errorf("the deadline of another hold moved by %v ms", got-first)
 	}
 	if h.Context().Err() != nil {
 		t.Error("the hold was lost under the watchdog")

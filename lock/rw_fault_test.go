@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// Lost answers count nothing twice; the second answer to a release is that of
-// the first, also where there was nothing to release (Redisson: first an error,
-// then success).
+// A lost reply makes nothing count twice; a retried release gets the reply of the first,
+// even if there was nothing to release (Redisson: first an error, then success).
 // Regression: redisson#7367, Redisson's readers-writer lock (a repeated release gets another reply)
-func TestRWAnswersLost(t *testing.T) {
+func TestRWRepliesLost(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -29,10 +28,10 @@ func TestRWAnswersLost(t *testing.T) {
 		p.loseNext.Store(2)
 		release(t, inner)
 		if inner.Count() != 1 {
-			t.Errorf("%d left, want 1: the outer hold was given back too", inner.Count())
+			t.Errorf("%d left, want 1: the outer hold was released too", inner.Count())
 		}
 		release(t, h)
-		checkGone(t, direct, "lost")
+		mustBeRemoved(t, direct, "lost")
 
 		h = take(t, side, AcquireOptions{Lease: time.Minute})
 		direct.Del(context.Background(), "lost", "{lost}:leases")
@@ -42,13 +41,13 @@ func TestRWAnswersLost(t *testing.T) {
 		}
 	}
 	if len(p.lost) != 12 {
-		t.Errorf("%d answers were lost, want 12: the test tested nothing", len(p.lost))
+		t.Errorf("%d replies were lost, want 12", len(p.lost))
 	}
 }
 
-// The caller leaves while its request is on the way: nothing stays behind.
+// The caller leaves while its request is in flight: nothing is left behind.
 // Regression: redisson#2714
-func TestRWCancelledInFlight(t *testing.T) {
+func TestRWCanceledInFlight(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
@@ -64,19 +63,19 @@ func TestRWCancelledInFlight(t *testing.T) {
 			_, err := side.Acquire(ctx, AcquireOptions{})
 			failed <- err
 		}()
-		<-p.lost // executed, and not answered
+		<-p.lost // executed, but without a reply
 		mustExist(t, direct, "cut", true)
 		p.hang.Store(false)
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
 			t.Errorf("error %v, want a definite Canceled", err)
 		}
-		checkGone(t, direct, "cut")
+		mustBeRemoved(t, direct, "cut")
 	}
 }
 
-// The subscription is cut and the lock vanishes without a word: the new
-// subscription wakes readers and writers (redisson#4744, #6026).
+// The subscription breaks and the lock is removed without a message: the new subscription
+// wakes readers and writers (also redisson#6026).
 // Regression: redisson#4744
 func TestRWMessageMissed(t *testing.T) {
 	t.Parallel()
@@ -93,31 +92,31 @@ func TestRWMessageMissed(t *testing.T) {
 		asleep(t, c, channel, 1)
 		direct.Del(context.Background(), "missed", "{missed}:leases")
 		killSubscribers(t, direct)
-		release(t, within(t, prompt, "the waiter", served))
+		release(t, within(t, testTimeout, "the waiter", served))
 		_ = h.Release(context.Background())
 		closeClient(t, c)
 	}
 }
 
-// A reader whose lease is over, and who says nothing, is followed by a writer.
+// A reader whose lease expires without a release is followed by a writer.
 func TestRWExpiredReadersAreFollowed(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	take(t, c.RW("exp").Read(), AcquireOptions{Lease: 300 * time.Millisecond})
 	take(t, c.RW("exp").Read(), AcquireOptions{Lease: 100 * time.Millisecond})
-	var last time.Duration // when the longer lease is over, by the server's clock
+	var last time.Duration // when the longer lease expires, by the server's clock
 	for _, z := range rdb.ZRangeWithScores(context.Background(), "{exp}:leases", 0, -1).Val() {
 		last = max(last, time.Duration(z.Score)*time.Millisecond)
 	}
 	w := take(t, c.RW("exp").Write(), AcquireOptions{})
 	if now := serverTime(t, rdb); now < last {
-		t.Errorf("the writer came %v before the longer lease was over", last-now)
+		t.Errorf("the writer came %v before the longer lease expired", last-now)
 	}
 	release(t, w)
 }
 
-// A hold that has run out is not prolonged, although others keep the lock alive.
+// A hold that has expired is not renewed, although others keep the lock alive.
 func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -126,7 +125,7 @@ func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 	long := take(t, c.RW("ran").Read(), AcquireOptions{})
 	short := take(t, c.RW("ran").Read(), AcquireOptions{Lease: 50 * time.Millisecond})
 	end := time.Duration(rdb.ZScore(ctx, "{ran}:leases", short.claim.id).Val()) * time.Millisecond
-	eventually(t, prompt, "it is over", func() bool { return serverTime(t, rdb) > end })
+	eventually(t, testTimeout, "it has expired", func() bool { return serverTime(t, rdb) > end })
 	for i, r := range c.readers.renew(ctx, []claim{short.claim, long.claim}) {
 		if r.err != nil || r.kept != (i == 1) {
 			t.Errorf("hold %d: kept %v, error %v", i, r.kept, r.err)
@@ -135,22 +134,22 @@ func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 	release(t, long)
 }
 
-// S11: the last hold of an owner is given back while another is taken; what is
-// held in the end is renewed.
+// The last hold of an owner is released while another is acquired; the remaining hold is
+// renewed.
 // Regression: Redisson's read watchdog (last release meets first acquire)
 func TestLastReleaseMeetsFirstAcquire(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
-	s := newTold()
-	c := newTestClient(t, rdb, s.options(watched))
+	s := newHooks()
+	c := newTestClient(t, rdb, s.options(watchedLease))
 	h := take(t, c.RW("meet").Read(), AcquireOptions{Owner: "x"})
 	for range 50 {
 		next := wait(context.Background(), t, c.RW("meet").Read(), AcquireOptions{Owner: "x"})
 		release(t, h)
-		h = within(t, prompt, "the next hold", next)
+		h = within(t, testTimeout, "the next hold", next)
 	}
 	for range 4 {
-		for within(t, prompt, "a renewal of the last hold", s.renewed) != h {
+		for within(t, testTimeout, "a renewal of the last hold", s.renewed) != h {
 		}
 	}
 	if h.Context().Err() != nil {
@@ -159,8 +158,8 @@ func TestLastReleaseMeetsFirstAcquire(t *testing.T) {
 	release(t, h)
 }
 
-// Readers and writers at a register of two halves: no reader sees it torn, no
-// write is lost.
+// Readers and writers of a register of two halves: no reader sees it torn, no write is
+// lost.
 func TestRWStress(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -171,7 +170,7 @@ func TestRWStress(t *testing.T) {
 	const writers, readers, rounds = 8, 16, 12
 	var left, right, together, most atomic.Int64
 	var wg sync.WaitGroup
-	pause := func() { rdb.Ping(context.Background()) } // long enough for others to be seen
+	pause := func() { rdb.Ping(context.Background()) } // long enough to notice others
 	for i := range writers {
 		wg.Go(func() {
 			for range rounds {
@@ -205,5 +204,5 @@ func TestRWStress(t *testing.T) {
 	if left.Load() != writers*rounds || most.Load() < 2 {
 		t.Errorf("%d writes, want %d; at most %d readers together, want several", left.Load(), writers*rounds, most.Load())
 	}
-	checkGone(t, rdb, "reg")
+	mustBeRemoved(t, rdb, "reg")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisson#5379: readers that overlap for ever starve a writer, unless it keeps
-// new ones away.
+// Readers that overlap for ever starve a writer, unless it keeps new ones out
+// (redisson#5379).
 func TestPreferredWriterIsNotStarved(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -31,12 +31,12 @@ func TestPreferredWriterIsNotStarved(t *testing.T) {
 	}
 	release(t, r)
 	release(t, again)
-	w := within(t, prompt, "the writer", served)
+	w := within(t, testTimeout, "the writer", served)
 	late := wait(ctx, t, rw.Read(), AcquireOptions{})
 	asleep(t, c, "{full}:read", 1)
 	release(t, w)
-	release(t, within(t, prompt, "the late reader", late))
-	checkGone(t, rdb, "full")
+	release(t, within(t, testTimeout, "the late reader", late))
+	mustBeRemoved(t, rdb, "full")
 }
 
 // Without the preference, a reader joins the others although a writer waits.
@@ -50,11 +50,11 @@ func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
 	asleep(t, c, "{open}:write", 1)
 	release(t, take(t, c.RW("open").Read(), AcquireOptions{}))
 	release(t, r)
-	release(t, within(t, prompt, "the writer", served))
+	release(t, within(t, testTimeout, "the writer", served))
 }
 
-// A preferred writer that ceases to wait lets in the readers that it kept away,
-// at once if it says so, and after three heartbeats if it died.
+// A preferred writer that stops waiting lets the readers in that it kept out: at once if
+// it removes its intent, and after three heartbeats if it died.
 func TestPreferredWriterThatLeaves(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -75,9 +75,9 @@ func TestPreferredWriterThatLeaves(t *testing.T) {
 		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
 			t.Errorf("error %v, want a definite Canceled", err)
 		}
-		release(t, within(t, prompt, "the reader", served))
+		release(t, within(t, testTimeout, "the reader", served))
 		release(t, r)
-		checkGone(t, rdb, "gone")
+		mustBeRemoved(t, rdb, "gone")
 	})
 	t.Run("dies", func(t *testing.T) {
 		c := newTestClient(t, rdb, Options{})
@@ -121,8 +121,8 @@ func (r *refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// One who waits is woken, cannot reach the server, and leaves: the wake-up goes
-// to the next, who would sleep on beside a free lock (redisson#4744).
+// A waiter is woken, cannot reach the server, and leaves: the wake-up goes to the next,
+// which would sleep beside a free lock.
 // Regression: redisson#4744
 func TestWakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
 	for kind, tt := range map[string]struct {
@@ -150,13 +150,13 @@ func TestWakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
 			asleep(t, c, tt.channel, 2)
 			r.on.Store(true)
 			release(t, h)
-			within(t, prompt, "the woken one's question", r.refused)
+			within(t, testTimeout, "the woken one's question", r.refused)
 			cancel()
 			if err := <-failed; !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want Canceled", err)
 			}
 			r.on.Store(false)
-			release(t, within(t, prompt, "the next", served))
+			release(t, within(t, testTimeout, "the next", served))
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// mustBeHeld fails if m can be had.
+// mustBeHeld fails if m is free.
 func mustBeHeld(t *testing.T, m taker) {
 	t.Helper()
 	if _, err := m.TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrHeld) || !Definite(err) {
@@ -19,7 +19,7 @@ func mustBeHeld(t *testing.T, m taker) {
 	}
 }
 
-// The plain life of a readers-writer lock.
+// The basic operations of a readers-writer lock.
 func TestRW(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -56,7 +56,7 @@ func TestRW(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, c.RW(name), other.RW(name))
-			checkGone(t, rdb, name)
+			mustBeRemoved(t, rdb, name)
 		})
 	}
 }
@@ -116,12 +116,12 @@ func TestRWReentry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, c.RW(name), other.RW(name))
-			checkGone(t, rdb, name)
+			mustBeRemoved(t, rdb, name)
 		})
 	}
 }
 
-// The layout is a promise to observers.
+// The key layout is documented.
 func TestRWLayout(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
@@ -148,8 +148,8 @@ func TestRWLayout(t *testing.T) {
 	release(t, r)
 }
 
-// A key that is no readers-writer lock is left as it is (redisson#4023: a mutex
-// and a read lock of one name were both granted).
+// A key that is not a readers-writer lock is left as it is (redisson#4023: a mutex and a
+// read lock of one name were both granted).
 func TestRWForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -177,7 +177,7 @@ func TestRWForeignKey(t *testing.T) {
 // A client of several masters has neither kind.
 func TestOneMasterOnly(t *testing.T) {
 	t.Parallel()
-	var rdbs []redis.UniversalClient // never asked
+	var rdbs []redis.UniversalClient // never dialed
 	for i := range 3 {
 		rdbs = append(rdbs, dialRedis(t, fmt.Sprint("127.0.0.1:", 1+i)))
 	}

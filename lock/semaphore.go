@@ -51,7 +51,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) (total int, err error
 // State is what the semaphore has and who holds it; [ErrAbsent] if it does not exist.
 func (s *Semaphore) State(ctx context.Context) (SemaphoreState, error) { return s.pool().state(ctx) }
 
-// ForceRelease releases holds by their ids, whoever has them, and returns how many
+// ForceRelease releases holds by their ids, regardless of their owner, and returns how many
 // permits that were. The holders learn of it when they release: [ErrLost].
 func (s *Semaphore) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
 	return s.pool().force(ctx, ids)
@@ -130,7 +130,7 @@ func (s *PermitSemaphore) State(ctx context.Context) (SemaphoreState, error) {
 	return s.pool().state(ctx)
 }
 
-// ForceRelease releases permits by their ids, whoever holds them, and returns how
+// ForceRelease releases permits by their ids, regardless of their holder, and returns how
 // many of them were held.
 func (s *PermitSemaphore) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
 	return s.pool().force(ctx, ids)

@@ -13,8 +13,8 @@ import (
 // builders are both kinds of semaphore.
 func builders() map[string]maker { return map[string]maker{"plain": plainSem, "leased": leasedSem} }
 
-// faulty is a semaphore of each kind behind a proxy that loses answers; direct
-// sees the server without it.
+// faulty is a semaphore of each kind behind a proxy that loses replies; direct sees the
+// server without it.
 func faulty(t *testing.T, o Options, run func(t *testing.T, s *tested, p *proxy)) {
 	t.Helper()
 	for kind, build := range builders() {
@@ -27,7 +27,7 @@ func faulty(t *testing.T, o Options, run func(t *testing.T, s *tested, p *proxy)
 	}
 }
 
-// waiting is a semaphore of each kind whose waiters are told or sleep for poll.
+// waiting is a semaphore of each kind whose waiters are woken or sleep for poll.
 func waiting(t *testing.T, poll time.Duration, run func(t *testing.T, s *tested, holder *tested)) {
 	t.Helper()
 	for kind, build := range builders() {
@@ -41,8 +41,8 @@ func waiting(t *testing.T, poll time.Duration, run func(t *testing.T, s *tested,
 	}
 }
 
-// queue starts a waiter for each number of permits, one after the other in the
-// line, and returns where it says that it was served.
+// queue starts a waiter for each number of permits, one after the other, and returns the
+// channels of their permits.
 func (s *tested) queue(t *testing.T, permits ...int) []chan *Permits {
 	t.Helper()
 	out := make([]chan *Permits, len(permits))
@@ -56,15 +56,15 @@ func (s *tested) queue(t *testing.T, permits ...int) []chan *Permits {
 				out[i] <- p
 			}
 		})
-		inLine(t, s.c, tagged(s.name, "free"), i+1)
+		inQueue(t, s.c, tagged(s.name, "free"), i+1)
 	}
 	return out
 }
 
-// inLine waits until n waiters of c are subscribed and asleep.
-func inLine(t *testing.T, c *Client, channel string, n int) {
+// inQueue waits until n waiters of c are subscribed and asleep.
+func inQueue(t *testing.T, c *Client, channel string, n int) {
 	t.Helper()
-	eventually(t, prompt, "waiters are subscribed and asleep", func() bool {
+	eventually(t, testTimeout, "waiters are subscribed and asleep", func() bool {
 		c.queues.mu.Lock()
 		defer c.queues.mu.Unlock()
 		ch := c.queues.channels[channel]
@@ -80,19 +80,19 @@ func inLine(t *testing.T, c *Client, channel string, n int) {
 	})
 }
 
-func soon(t *testing.T, served chan *Permits) *Permits {
+func servedWithin(t *testing.T, served chan *Permits) *Permits {
 	t.Helper()
 	select {
 	case p := <-served:
 		return p
-	case <-time.After(prompt):
+	case <-time.After(testTimeout):
 		t.Fatal("the waiter sleeps on")
 		return nil
 	}
 }
 
-// Five permits come back with one message: five waiters of one client get them,
-// at once and not when a lease is over (redisson#6664, #6687, #4349).
+// Five permits are released with one message: five waiters of one client get them, at once
+// and not when a lease expires (also redisson#6687).
 // Regression: redisson#6664, redisson#4349, Redisson's semaphore (a release wakes one waiter)
 func TestOneReleaseWakesAsManyAsItServes(t *testing.T) {
 	t.Parallel()
@@ -103,13 +103,13 @@ func TestOneReleaseWakesAsManyAsItServes(t *testing.T) {
 		served := s.queue(t, 1, 1, 1, 1, 1)
 		mustGive(t, p)
 		for _, ch := range served {
-			soon(t, ch)
+			servedWithin(t, ch)
 		}
 		s.want(t, 5, 0)
 	})
 }
 
-// The first in line wants more than came back: the next gets it.
+// The first waiter wants more than was released: the next gets it.
 func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
 	t.Parallel()
 	waiting(t, time.Hour, func(t *testing.T, s, holder *tested) {
@@ -120,7 +120,7 @@ func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
 		mustTake(t, two, err)
 		served := s.queue(t, 3, 3, 1)
 		mustGive(t, one)
-		last := soon(t, served[2])
+		last := servedWithin(t, served[2])
 		s.want(t, 3, 0)
 		mustGive(t, two)
 		mustGive(t, last)
@@ -130,14 +130,14 @@ func TestWakeUpIsPassedOnBySomebodyWhoWantsMore(t *testing.T) {
 				mustGive(t, p)
 			case p := <-served[1]:
 				mustGive(t, p)
-			case <-time.After(prompt):
+			case <-time.After(testTimeout):
 				t.Fatal("the waiters sleep on")
 			}
 		}
 	})
 }
 
-// More permits by AddPermits, SetPermits or ForceRelease are heard of, too.
+// AddPermits, SetPermits and ForceRelease wake waiters, too.
 func TestMorePermitsWakeWaiters(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -154,14 +154,14 @@ func TestMorePermitsWakeWaiters(t *testing.T) {
 			if err := more(); err != nil {
 				t.Fatal(err)
 			}
-			soon(t, served[0])
+			servedWithin(t, served[0])
 		}
 		s.want(t, 3, 0)
 	})
 }
 
-// Redisson waits for a message without any bound: here it is lost, with and
-// without a broken connection (redisson#5762).
+// Redisson waits for a message without any limit: here it is lost, with and without a
+// broken connection.
 // Regression: redisson#5762, Redisson's semaphore and latch (unbounded wait)
 func TestSemaphoreMessageLost(t *testing.T) {
 	t.Parallel()
@@ -170,8 +170,8 @@ func TestSemaphoreMessageLost(t *testing.T) {
 		poll time.Duration
 		harm func(t *testing.T, rdb *redis.Client)
 	}{
-		"asked-again":     {50 * time.Millisecond, func(*testing.T, *redis.Client) {}},
-		"told-after-cuts": {time.Hour, killSubscribers},
+		"asked-again":             {50 * time.Millisecond, func(*testing.T, *redis.Client) {}},
+		"resubscribed-after-cuts": {time.Hour, killSubscribers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, tt.poll, func(t *testing.T, s, holder *tested) {
@@ -179,18 +179,18 @@ func TestSemaphoreMessageLost(t *testing.T) {
 				p, err := holder.take(ctx, 1)
 				mustTake(t, p, err)
 				served := s.queue(t, 1)
-				// A permit more, without a word, as by a message that was lost.
+				// One more permit, without a message.
 				s.rdb.HIncrBy(ctx, s.name, "total", 1)
 				s.rdb.HIncrBy(ctx, s.name, "free", 1)
 				tt.harm(t, s.rdb)
-				soon(t, served[0])
+				servedWithin(t, served[0])
 				s.want(t, 2, 0)
 			})
 		})
 	}
 }
 
-// All permits are out: TrySetPermits finds a semaphore at its end, not an absent one (redisson#4678).
+// All permits are held: TrySetPermits finds a semaphore, not an absent one.
 // Regression: redisson#4678
 func TestTrySetPermitsAtZero(t *testing.T) {
 	t.Parallel()
@@ -207,10 +207,10 @@ func TestTrySetPermitsAtZero(t *testing.T) {
 	}})
 }
 
-// Hundreds of waiters in two programs: each is served, with no more permits out
-// than there are (redisson#3573).
+// Hundreds of waiters in two clients are all served, with no more permits held than there
+// are.
 // Regression: redisson#3573
-func TestHundredsOfWaitersAreServed(t *testing.T) {
+func TestHundredsOfSemaphoreWaitersAreServed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -241,7 +241,7 @@ func TestHundredsOfWaitersAreServed(t *testing.T) {
 	})
 }
 
-// Another program destroys the keys: whoever waits is told so (redisson#3728).
+// Another program deletes the keys: the waiters get an error (also redisson#3728).
 // Regression: redisson#3573
 func TestDestroyedSemaphoreEndsWaiting(t *testing.T) {
 	t.Parallel()
@@ -255,7 +255,7 @@ func TestDestroyedSemaphoreEndsWaiting(t *testing.T) {
 			_, err := s.take(ctx, 1)
 			failed <- err
 		}()
-		inLine(t, s.c, tagged(s.name, "free"), 1)
+		inQueue(t, s.c, tagged(s.name, "free"), 1)
 		s.rdb.FlushAll(ctx)
 		if err := <-failed; !errors.Is(err, ErrAbsent) {
 			t.Errorf("error %v, want ErrAbsent", err)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Answers are lost after the server has done what was asked: asked again, each
-// thing is done once (redisson's addPermits is done twice).
+// Replies are lost after the server has executed the requests: with the retries, each
+// takes effect once (Redisson's addPermits counts twice).
 // Regression: Redisson's semaphore (addPermits counts twice)
-func TestSemaphoreAnswersLost(t *testing.T) {
+func TestSemaphoreRepliesLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
@@ -40,13 +40,13 @@ func TestSemaphoreAnswersLost(t *testing.T) {
 		}
 		s.want(t, 6, 6)
 		if len(p.lost) != 12 {
-			t.Errorf("%d answers were lost, want 12: the test tested nothing", len(p.lost))
+			t.Errorf("%d replies were lost, want 12", len(p.lost))
 		}
 	})
 }
 
-// Nothing is given back twice: not by the handle, and not by a release that
-// arrives under another request (redisson#5066).
+// Nothing is released twice: not by the handle, and not by a release that arrives under
+// another request (redisson#5066).
 func TestN5066DoubleReleaseAddsNoPermits(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -65,7 +65,7 @@ func TestN5066DoubleReleaseAddsNoPermits(t *testing.T) {
 	}})
 }
 
-// The caller leaves while its request is on the way: nothing stays behind.
+// The caller leaves while its request is in flight: nothing is left behind.
 func TestSemaphoreCancelledInFlight(t *testing.T) {
 	t.Parallel()
 	faulty(t, Options{}, func(t *testing.T, s *tested, p *proxy) {
@@ -78,7 +78,7 @@ func TestSemaphoreCancelledInFlight(t *testing.T) {
 			_, err := s.take(ctx, 2)
 			failed <- err
 		}()
-		<-p.lost // executed, and not answered
+		<-p.lost // executed, but without a reply
 		if free := s.rdb.HGet(ctx, s.name, "free").Val(); free != "0" {
 			t.Errorf("free %s, want 0", free)
 		}
@@ -91,7 +91,8 @@ func TestSemaphoreCancelledInFlight(t *testing.T) {
 	})
 }
 
-// The server does not answer the undo either: that is unknown, and said in good time.
+// The server does not reply to the undo either: the error is ErrUnknown, without a long
+// wait.
 func TestSemaphoreUnreachable(t *testing.T) {
 	t.Parallel()
 	faulty(t, Options{Timeout: 300 * time.Millisecond}, func(t *testing.T, s *tested, p *proxy) {
@@ -108,7 +109,7 @@ func TestSemaphoreUnreachable(t *testing.T) {
 	})
 }
 
-// An acquire that arrives after it was given back takes nothing.
+// An acquire that arrives after it was released acquires nothing.
 func TestSemaphoreLateAcquire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -131,7 +132,7 @@ func TestSemaphoreLateAcquire(t *testing.T) {
 	leasedSem(c, rdb, "leased").want(t, 1, 1)
 }
 
-// Permits end with the client, and are out at the server until their lease is over.
+// Permits end with the client, and are held at the server until their lease expires.
 func TestSemaphoreClose(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sem is what both kinds of semaphore can do, and how both are tested.
+// sem is what both kinds of semaphore have in common.
 type sem interface {
 	TrySetPermits(ctx context.Context, n int) (bool, error)
 	SetPermits(ctx context.Context, n int) error
@@ -64,7 +64,7 @@ func bothKinds(t *testing.T, cases map[string]func(t *testing.T, s *tested)) {
 func (s *tested) setUp(t testing.TB, n int) {
 	t.Helper()
 	set, err := s.TrySetPermits(context.Background(), n)
-	for began := time.Now(); err != nil && time.Since(began) < prompt; { // a short Timeout passes on a busy machine
+	for began := time.Now(); err != nil && time.Since(began) < testTimeout; { // a short Timeout passes on a busy machine
 		_, err = s.TrySetPermits(context.Background(), n)
 		set = true // if not by this attempt, by the one that timed out
 	}
@@ -73,8 +73,8 @@ func (s *tested) setUp(t testing.TB, n int) {
 	}
 }
 
-// want checks the state, and that no permit is lost or doubled: free and those
-// that are out are always all there are.
+// want checks the state, and that no permit is lost or doubled: free and held permits are
+// always the total.
 func (s *tested) want(t testing.TB, total, free int) {
 	t.Helper()
 	got, err := s.State(context.Background())
@@ -106,12 +106,12 @@ func mustGive(t testing.TB, p *Permits) {
 	}
 }
 
-// The plain life of permits.
+// The basic operations of permits.
 func TestSemaphore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	bothKinds(t, map[string]func(t *testing.T, s *tested){
-		"taken-and-given-back": func(t *testing.T, s *tested) {
+		"acquired-and-released": func(t *testing.T, s *tested) {
 			s.setUp(t, 5)
 			p, err := s.take(ctx, 3)
 			mustTake(t, p, err)
@@ -139,7 +139,7 @@ func TestSemaphore(t *testing.T) {
 			}
 			mustGive(t, p)
 		},
-		"total-lowered-below-what-is-out": func(t *testing.T, s *tested) {
+		"total-lowered-below-what-is-held": func(t *testing.T, s *tested) {
 			s.setUp(t, 4)
 			p, err := s.take(ctx, 3)
 			mustTake(t, p, err)
@@ -160,7 +160,7 @@ func TestSemaphore(t *testing.T) {
 	})
 }
 
-// A life that is not so plain.
+// Less common operations of permits.
 func TestSemaphoreDisturbed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -202,7 +202,7 @@ func TestSemaphoreDisturbed(t *testing.T) {
 			s.setUp(t, 1)
 			p, err := s.take(ctx, 1)
 			mustTake(t, p, err)
-			short, cancel := context.WithTimeout(ctx, shortly)
+			short, cancel := context.WithTimeout(ctx, waitTimeout)
 			defer cancel()
 			_, err = s.take(short, 1)
 			if !errors.Is(err, ErrNoPermits) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
@@ -213,7 +213,7 @@ func TestSemaphoreDisturbed(t *testing.T) {
 	})
 }
 
-// Bad numbers, names and keys are refused, each by its own error.
+// Invalid numbers, names and keys are refused, each with its own error.
 func TestSemaphoreBadInput(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -55,7 +55,7 @@ type waiter struct {
 	queue   *waitQueue
 	wake    chan struct{} // holds one wake-up
 	hold    string        // woken only by messages for this hold or for all; empty: by any
-	chained bool          // whoever of the chained waiters is granted the lock wakes the next
+	chained bool          // the one of the chained waiters that is granted the lock wakes the next
 }
 
 // subscriptionLinger is for how long a channel without waiters stays subscribed: a

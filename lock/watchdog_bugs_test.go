@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// bitten is a lease that the watchdog renews often within a test.
-const bitten = watched
+// shortLease is renewed several times within a test.
+const shortLease = watchedLease
 
 // staysHeld checks that h lasts for two leases, at the server too.
 func staysHeld(t *testing.T, rdb *redis.Client, h *Hold) {
@@ -19,16 +19,16 @@ func staysHeld(t *testing.T, rdb *redis.Client, h *Hold) {
 	select {
 	case <-h.Context().Done():
 		t.Fatalf("the hold ended: %v", context.Cause(h.Context()))
-	case <-time.After(2 * bitten):
+	case <-time.After(2 * shortLease):
 	}
 	if ttl := rdb.PTTL(context.Background(), h.Name()).Val(); ttl <= 0 {
 		t.Fatalf("the hold lasts and the key does not: %v", ttl)
 	}
 }
 
-// What once stopped Redisson's watchdog, each while the lock is held.
+// Faults that stopped Redisson's watchdog, each while the lock is held.
 // Regression: redisson#2515, redisson#3712, redisson#6144, redisson#5697
-func TestWatchdogGoesOn(t *testing.T) {
+func TestWatchdogContinues(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, rdb *redis.Client, c *Client) *Hold{
 		"B35-connections-cut": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
@@ -38,11 +38,11 @@ func TestWatchdogGoesOn(t *testing.T) {
 			}
 			return h
 		},
-		"B36-taken-again-after-loss": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
+		"acquired-again-after-loss": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
 			h := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "same"})
 			rdb.Del(context.Background(), "dog")
 			next := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "same"})
-			within(t, prompt, "the loss is told", h.Context().Done())
+			within(t, testTimeout, "the loss", h.Context().Done())
 			return next
 		},
 		"B37-after-re-entry": func(t *testing.T, _ *redis.Client, c *Client) *Hold {
@@ -53,7 +53,7 @@ func TestWatchdogGoesOn(t *testing.T) {
 		},
 		"B39-contenders": func(t *testing.T, _ *redis.Client, c *Client) *Hold {
 			h := acquire(t, c.Mutex("dog"), AcquireOptions{})
-			ctx, cancel := context.WithTimeout(context.Background(), bitten)
+			ctx, cancel := context.WithTimeout(context.Background(), shortLease)
 			t.Cleanup(cancel)
 			for range 10 {
 				go func() { _, _ = c.Mutex("dog").Acquire(ctx, AcquireOptions{}) }()
@@ -64,7 +64,7 @@ func TestWatchdogGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startRedis(t)
 			rdb := s.dial(t)
-			c := newTestClient(t, s.dial(t), Options{Lease: bitten})
+			c := newTestClient(t, s.dial(t), Options{Lease: shortLease})
 			h := prepare(t, rdb, c)
 			staysHeld(t, rdb, h)
 			release(t, h)
@@ -72,8 +72,8 @@ func TestWatchdogGoesOn(t *testing.T) {
 	}
 }
 
-// Releases that meet their own renewals: each succeeds, nothing is renewed
-// afterwards, and no key comes back.
+// Releases that meet their own renewals: each succeeds, nothing is renewed afterwards, and
+// no key is restored.
 // Regression: redisson#7272, redisson#1626, redisson#6483, redis-semaphore#205
 func TestReleaseMeetsRenewal(t *testing.T) {
 	t.Parallel()
@@ -98,30 +98,30 @@ func TestReleaseMeetsRenewal(t *testing.T) {
 	}
 }
 
-// A server that is not reached: the holder is told before its key can end, not after.
+// The server is unreachable: the holder is notified before its key can expire, not after.
 // Regression: RedLock.net#93, rueidislock (loss noticed late)
-func TestLossIsToldInTime(t *testing.T) {
+func TestLossIsReportedInTime(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Lease: bitten, Timeout: 100 * time.Millisecond})
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Lease: shortLease, Timeout: 100 * time.Millisecond})
 	h := acquire(t, c.Mutex("hole"), AcquireOptions{})
 	p.hang.Store(true)
-	within(t, prompt, "the loss", h.Context().Done())
+	within(t, testTimeout, "the loss", h.Context().Done())
 	if early := time.Until(h.Deadline()); early > 0 {
-		t.Errorf("told %v before the deadline", early)
+		t.Errorf("lost %v before the deadline", early)
 	}
 	if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
 		t.Errorf("cause %v, want ErrLost", cause)
 	}
-	eventually(t, prompt, "the key ends", func() bool {
+	eventually(t, testTimeout, "the key ends", func() bool {
 		return direct.Exists(context.Background(), "hole").Val() == 0
 	})
 }
 
-// Who waited for longer than a lease is granted a whole one, and who got the
-// answer when it was over is not granted it.
+// A waiter that waited for longer than a lease is granted a whole one, and none whose
+// reply came after it had expired.
 // Regression: node-redlock#168, etcd#11456
 func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	t.Parallel()
@@ -134,17 +134,17 @@ func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	if !next.Deadline().After(h.Deadline()) {
 		t.Errorf("its lease ends at %v, before that of the hold it waited for, %v", next.Deadline(), h.Deadline())
 	}
-	within(t, prompt, "the end of the first hold", h.Context().Done())
+	within(t, testTimeout, "the end of the first hold", h.Context().Done())
 	_ = next.Release(context.Background())
 	p.delay.Store(int64(100 * time.Millisecond))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if h, err := c.Mutex("late").Acquire(ctx, AcquireOptions{Lease: 60 * time.Millisecond}); err == nil {
-		t.Errorf("granted %v after its end", time.Since(h.Deadline()))
+		t.Errorf("granted %v after it expired", time.Since(h.Deadline()))
 	}
 }
 
-// The last waiter leaves and the next one comes: the channel is heard again.
+// The last waiter leaves and another comes: the channel is subscribed again.
 // Regression: redisson#4064, rueidis#653
 func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 	t.Parallel()
@@ -160,8 +160,8 @@ func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 			left <- err
 		}()
 		served := make(chan *Hold, 1)
-		go cancel() // at whatever moment
-		if err := within(t, prompt, "the waiter leaves", left); err == nil {
+		go cancel() // at a random moment
+		if err := within(t, testTimeout, "the waiter leaves", left); err == nil {
 			t.Fatal("granted while it is held")
 		}
 		go func() {
@@ -172,11 +172,11 @@ func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 			served <- h
 		}()
 		release(t, h)
-		release(t, within(t, prompt, "the next waiter is served", served))
+		release(t, within(t, testTimeout, "the next waiter is served", served))
 	}
 }
 
-// The server restarts without its data while somebody waits: the waiter goes on.
+// The server restarts empty while a client waits: the waiter continues.
 // Regression: redisson#6026
 func TestServerRestartsUnderAWaiter(t *testing.T) {
 	t.Parallel()
@@ -196,7 +196,7 @@ func TestServerRestartsUnderAWaiter(t *testing.T) {
 	s.kill()
 	_, port, _ := net.SplitHostPort(s.addr)
 	again := startRedisAt(t, net.JoinHostPort("127.0.0.1", port))
-	release(t, within(t, prompt, "the waiter is served by the new server", served))
+	release(t, within(t, testTimeout, "the waiter is served by the new server", served))
 	if err := h.Release(context.Background()); !errors.Is(err, ErrLost) {
 		t.Errorf("release of what the old server had: %v, want ErrLost", err)
 	}

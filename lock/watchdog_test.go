@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// told collects what the hooks are told.
-type told struct {
+// hooks collects the calls of the hooks.
+type hooks struct {
 	renewed, lost chan *Hold
 }
 
-func newTold() *told { return &told{make(chan *Hold, 1000), make(chan *Hold, 1000)} }
+func newHooks() *hooks { return &hooks{make(chan *Hold, 1000), make(chan *Hold, 1000)} }
 
-func (s *told) options(lease time.Duration) Options {
+func (s *hooks) options(lease time.Duration) Options {
 	return Options{
 		Lease:     lease,
 		OnRenewed: func(h *Hold) { s.renewed <- h },
@@ -39,16 +39,16 @@ func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) T
 func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
-	s := newTold()
-	c := newTestClient(t, rdb, s.options(watched))
+	s := newHooks()
+	c := newTestClient(t, rdb, s.options(watchedLease))
 	h := acquire(t, c.Mutex("dog"), AcquireOptions{})
 	first := h.Deadline()
-	for range 4 { // longer than the lease
-		if got := within(t, prompt, "a renewal", s.renewed); got != h {
+	for range 4 { // for longer than the lease
+		if got := within(t, testTimeout, "a renewal", s.renewed); got != h {
 			t.Fatalf("renewed %v, want the hold", got)
 		}
 	}
-	if h.Context().Err() != nil || !h.Deadline().After(first.Add(watched)) {
+	if h.Context().Err() != nil || !h.Deadline().After(first.Add(watchedLease)) {
 		t.Errorf("context %v, deadline %v after the first, want it alive and later",
 			h.Context().Err(), h.Deadline().Sub(first))
 	}
@@ -57,9 +57,9 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	for len(s.renewed) > 0 {
 		<-s.renewed
 	}
-	// Somebody else may hold it now: his lease must not be prolonged.
+	// Another owner may hold it now: its lease must not be renewed.
 	other := acquire(t, c.Mutex("dog"), AcquireOptions{Lease: 400 * time.Millisecond})
-	if got := within(t, prompt, "the end of an explicit lease", s.lost); got != other {
+	if got := within(t, testTimeout, "the end of an explicit lease", s.lost); got != other {
 		t.Errorf("lost %v, want the second hold", got)
 	}
 	if len(s.renewed) != 0 {
@@ -67,24 +67,24 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	}
 }
 
-// More holds than fit in one request, one of which was overwritten by
-// something else: the others are renewed all the same.
+// More holds than fit in one request, one of which was overwritten by another key: the
+// others are renewed all the same.
 func TestWatchdogManyHolds(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
-	s := newTold()
-	c := newTestClient(t, rdb, s.options(watched))
+	s := newHooks()
+	c := newTestClient(t, rdb, s.options(watchedLease))
 	holds := make(map[*Hold]bool)
 	for i := range 250 {
 		holds[acquire(t, c.Mutex(fmt.Sprintf("many-%d", i)), AcquireOptions{})] = true
 	}
 	rdb.Set(context.Background(), "many-7", "foreign", 0)
-	if got := within(t, prompt, "the loss of the overwritten lock", s.lost); got.Name() != "many-7" {
+	if got := within(t, testTimeout, "the loss of the overwritten lock", s.lost); got.Name() != "many-7" {
 		t.Errorf("lost %s, want many-7", got.Name())
 	}
 	renewed := make(map[*Hold]bool)
 	for len(renewed) < 249 {
-		renewed[within(t, prompt, "renewal of every hold", s.renewed)] = true
+		renewed[within(t, testTimeout, "renewal of every hold", s.renewed)] = true
 	}
 	if got := rdb.Get(context.Background(), "many-7").Val(); got != "foreign" {
 		t.Errorf("the foreign key is %q now", got)
@@ -94,46 +94,46 @@ func TestWatchdogManyHolds(t *testing.T) {
 	}
 }
 
-func TestLossIsTold(t *testing.T) {
+func TestLossIsReported(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
 	rdb := srv.dial(t)
-	s := newTold()
+	s := newHooks()
 	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
 	h := acquire(t, c.Mutex("gone"), AcquireOptions{})
 	rdb.Del(context.Background(), "gone")
-	if got := within(t, prompt, "loss of a deleted lock", s.lost); got != h {
+	if got := within(t, testTimeout, "loss of a deleted lock", s.lost); got != h {
 		t.Fatalf("lost %v, want the hold", got)
 	}
 	if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
 		t.Errorf("cause %v, want ErrLost", got)
 	}
 
-	// The server stands still: no answer says that the lock is lost, so the
-	// clock does, before another could have got it.
+	// The server is stopped: no reply says that the lock is lost, so the clock ends it, before
+	// another owner could have it.
 	h = acquire(t, c.Mutex("still"), AcquireOptions{})
-	srv.cmd.Process.Signal(stop)
-	defer srv.cmd.Process.Signal(cont)
-	within(t, prompt, "loss by the clock", s.lost)
+	srv.cmd.Process.Signal(sigStop)
+	defer srv.cmd.Process.Signal(sigCont)
+	within(t, testTimeout, "loss by the clock", s.lost)
 	if early := time.Until(h.Deadline()); early > 0 {
-		t.Errorf("told %v before the deadline", early)
+		t.Errorf("lost %v before the deadline", early)
 	}
 }
 
-// A server that fails to answer for a while does not cost the lock.
-func TestRenewalSurvivesLostAnswers(t *testing.T) {
+// Lost replies of the server do not lose the lock.
+func TestRenewalSurvivesLostReplies(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
 	p := startProxy(t, srv.addr)
-	s := newTold()
-	c := newTestClient(t, dialRedis(t, p.addr), s.options(watched))
+	s := newHooks()
+	c := newTestClient(t, dialRedis(t, p.addr), s.options(watchedLease))
 	h := acquire(t, c.Mutex("bumpy"), AcquireOptions{})
 	p.loseNext.Store(2)
 	for range 3 {
-		within(t, prompt, "a renewal", s.renewed)
+		within(t, testTimeout, "a renewal", s.renewed)
 	}
 	if len(p.lost) != 2 || len(s.lost) != 0 {
-		t.Errorf("%d answers lost, want 2; told of %d losses, want none", len(p.lost), len(s.lost))
+		t.Errorf("%d replies lost, want 2; %d losses reported, want none", len(p.lost), len(s.lost))
 	}
 	release(t, h)
 }
@@ -142,7 +142,7 @@ func TestRenewalSurvivesLostAnswers(t *testing.T) {
 func TestClose(t *testing.T) {
 	srv := startRedis(t)
 	rdb := srv.dial(t)
-	s := newTold()
+	s := newHooks()
 	c, err := New(rdb, s.options(time.Second))
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestClose(t *testing.T) {
 	}()
 	waitSubscribed(t, c, "{close}:free")
 	closeClient(t, c)
-	if err := within(t, prompt, "the waiter's end", failed); !errors.Is(err, ErrClosed) {
+	if err := within(t, testTimeout, "the waiter's end", failed); !errors.Is(err, ErrClosed) {
 		t.Errorf("waiter: %v, want ErrClosed", err)
 	}
 	for _, h := range []*Hold{h, explicit} {
@@ -167,18 +167,18 @@ func TestClose(t *testing.T) {
 	if _, err := c.Mutex("more").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("acquire after close: %v, want ErrClosed", err)
 	}
-	eventually(t, prompt, "no goroutine is left behind", func() bool { return ours() == "" })
-	eventually(t, prompt, "the lock runs out", func() bool {
+	eventually(t, testTimeout, "no goroutine is left behind", func() bool { return ours() == "" })
+	eventually(t, testTimeout, "the lock runs out", func() bool {
 		return rdb.Exists(context.Background(), "close").Val() == 0
 	})
-	eventually(t, prompt, "no subscription is left behind", func() bool {
+	eventually(t, testTimeout, "no subscription is left behind", func() bool {
 		list, err := rdb.ClientList(context.Background()).Result()
 		return err == nil && !strings.Contains(list, "cmd=subscribe")
 	})
-	closeClient(t, c) // twice is once
+	closeClient(t, c) // it may be called twice
 }
 
-// ours are the goroutines that run this package's code, but for the tests' own.
+// ours are the goroutines that run code of this package, except those of the tests.
 func ours() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -191,7 +191,7 @@ func ours() string {
 	return strings.Join(out, "\n\n")
 }
 
-// A close that is not given the time says what it waits for.
+// The error of a Close that runs out of time says what is in flight.
 func TestCloseInTime(t *testing.T) {
 	t.Parallel()
 	srv := startRedis(t)
@@ -209,29 +209,29 @@ func TestCloseInTime(t *testing.T) {
 	}
 }
 
-// A holder that is alive and stuck does not keep the lock for good, if it was asked
-// for with a bound: the hold is renewed for so long, and then lost with its lease.
-func TestLongestHold(t *testing.T) {
+// A holder that is alive but stuck does not keep the lock for good if it was acquired with
+// MaxHold: the hold is renewed for that long, and then lost with its lease.
+func TestMaxHold(t *testing.T) {
 	t.Parallel()
-	type stay struct {
-		told     *told
+	type run struct {
+		hooks    *hooks
 		bound, h *Hold
 	}
-	stays := map[string]stay{}
+	runs := map[string]run{}
 	for name, open := range map[string]func(o Options) *Client{
 		"one master":    func(o Options) *Client { return newTestClient(t, startRedis(t).dial(t), o) },
 		"three masters": func(o Options) *Client { return startMasters(t, 3, o).client },
 	} {
-		told := newTold()
-		c := open(told.options(watched))
-		stays[name] = stay{
-			told,
-			acquire(t, c.Mutex("stuck"), AcquireOptions{MaxHold: watched}), acquire(t, c.Mutex("kept"), AcquireOptions{}),
+		hooks := newHooks()
+		c := open(hooks.options(watchedLease))
+		runs[name] = run{
+			hooks,
+			acquire(t, c.Mutex("stuck"), AcquireOptions{MaxHold: watchedLease}), acquire(t, c.Mutex("kept"), AcquireOptions{}),
 		}
 	}
-	for name, s := range stays {
-		if got := within(t, prompt, name+": the loss", s.told.lost); got != s.bound {
-			t.Errorf("%s: lost %q, want the one with a bound", name, got.Name())
+	for name, s := range runs {
+		if got := within(t, testTimeout, name+": the loss", s.hooks.lost); got != s.bound {
+			t.Errorf("%s: lost %q, want the hold with MaxHold", name, got.Name())
 		}
 		if s.h.Context().Err() != nil {
 			t.Errorf("%s: the hold without a bound has ended", name)
@@ -240,8 +240,8 @@ func TestLongestHold(t *testing.T) {
 			t.Errorf("%s: lost %v before its deadline", name, early)
 		}
 		renewals := 0
-		for len(s.told.renewed) > 0 {
-			if got := <-s.told.renewed; got == s.bound {
+		for len(s.hooks.renewed) > 0 {
+			if got := <-s.hooks.renewed; got == s.bound {
 				renewals++
 			}
 		}
