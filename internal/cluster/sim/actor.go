@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Actor is a client, or a part of the harness. It has its own scheduler slot: a set of instants at which alone its goroutines
-// should act, so that the order in which Go runs the goroutines of different actors does not matter. Everything
-// that reaches an actor over a connection reaches it in its slot, and sleeps of whole milliseconds keep it there. A
-// goroutine that starts, or that another actor woke (by a channel or a mutex), calls [Actor.Turn] first.
+// Actor is a client, or a part of the harness. It has its own scheduler slot: a set of instants at which alone its
+// goroutines should act, so that the order in which Go runs the goroutines of different actors does not matter.
+// Everything that reaches an actor over a connection reaches it in its slot, and sleeps of whole milliseconds keep
+// it there. A goroutine that starts, or that another actor woke (by a channel or a mutex), calls [Actor.Turn]
+// first.
 //
 // Its methods may be called from several goroutines.
 type Actor struct {
