@@ -24,7 +24,8 @@ func Lookup(name string) (Spec, error) {
 func serverFaults() []Spec {
 	return []Spec{
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
-		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, readOnlyDemotionSpec,
+		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
+		readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, evictionSpec, memoryFullSpec, scriptFlushSpec,
 		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec,
 	}

@@ -42,6 +42,7 @@ func newFake(kind string) *fake {
 		roles:   map[string]string{}, waiting: map[string]int64{}, errs: map[string]error{}, replies: map[string]any{},
 		offsets: map[string]int64{}, holds: map[string]string{},
 	}
+	f.replies["CLUSTER SLOTS"] = []any{[]any{int64(0), int64(16383), []any{"host", int64(1), "id of n2"}}}
 	for i, n := range f.Nodes() {
 		f.roles[n.Name] = "master"
 		if f.Topology().MasterOf(i+1) > 0 {
@@ -113,6 +114,9 @@ func (f *fake) Do(_ context.Context, node string, args ...any) (any, error) {
 	err := f.do("%s: %s", node, command)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if command == "CLUSTER MYID" {
+		return "id of " + node, err
+	}
 	return f.replies[command], err
 }
 

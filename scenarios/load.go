@@ -24,7 +24,7 @@ func Names() []string {
 	return []string{
 		"failover", "failover-wait-1", "failover-wait-all", "failover-wait-only-replica", "wait-starved",
 		"master-restart-empty", "split-brain", "min-replicas", "no-min-replicas", "skewed-replica", "token-failover",
-		"cluster-failover", "cluster-lost-write", "cluster-node-paused",
+		"cluster-failover", "cluster-lost-write", "cluster-node-paused", "slot-migration",
 		"gc-pause", "gc-pause-replies", "fenced-pause", "plain-del",
 		"compare-and-delete", "clock-jump", "clock-jump-back", "clock-drift", "client-clocks", "power-loss-single",
 		"expiry-while-down", "key-deleted", "flushall", "eviction", "memory-full", "reply-lost-acquire",

@@ -8,8 +8,8 @@ import (
 )
 
 // What follows, in the files bus*.go, is Redis' cluster.c (7.0): failure detection, failover auth and slot
-// ownership. All nodes know each other from the start, and the slots of a master stay together: resharding is not
-// simulated. Times are in milliseconds of the cluster.
+// ownership. All nodes know each other from the start, and the slots of a master stay together, except those in
+// bus_slots.go. Times are in milliseconds of the cluster.
 const (
 	slots         = 16384
 	busCron       = 100
@@ -32,6 +32,7 @@ type bus struct {
 	config   int64 // configEpoch
 	owner    []int // of each shard, as index of the node
 	ownerAt  []int64
+	slots    resharding
 
 	peers      []*peer // all other nodes, by index
 	ok         bool    // cluster_state
@@ -79,7 +80,8 @@ type (
 	header struct {
 		from, master          int
 		epoch, config, offset int64
-		shards                []int // owned
+		shards                []int            // owned
+		moves                 map[int]slotMove // slots of other shards, owned
 		pfail, fail           []int
 	}
 	busPing   struct{ header }
@@ -106,7 +108,7 @@ func (c *Cluster) sharded() bool { return c.topology.Kind == cluster.Sharded }
 func (n *node) newBus() *bus {
 	c := n.cluster
 	b := &bus{id: n.newID(), epoch: int64(c.topology.Size()), config: int64(n.index + 1),
-		timeout: int64(n.number("cluster-node-timeout"))}
+		timeout: int64(n.number("cluster-node-timeout")), slots: newResharding()}
 	for i := range c.topology.MasterCount() {
 		b.owner = append(b.owner, i)
 		b.ownerAt = append(b.ownerAt, int64(i+1))
@@ -165,7 +167,7 @@ func (n *node) masterIndex() int {
 func (n *node) header() header {
 	b := n.bus
 	h := header{from: n.index, master: n.masterIndex(), epoch: b.epoch, config: b.config, offset: n.repl.offset,
-		shards: n.owned()}
+		shards: n.owned(), moves: n.ownMoves()}
 	if m := n.peer(h.master); m != nil { // a replica sends its master's configEpoch
 		h.config = m.config
 	}
@@ -349,7 +351,7 @@ func (c *Cluster) bounds(shard int) (first, last int) {
 }
 
 // routed returns the redirection or error of a command with keys that this node does not serve, "" if it does.
-func (n *node) routed(keys [][]byte) string {
+func (n *node) routed(keys [][]byte, asking bool) string {
 	if len(keys) == 0 {
 		return ""
 	}
@@ -362,7 +364,10 @@ func (n *node) routed(keys [][]byte) string {
 	if !n.bus.ok {
 		return "CLUSTERDOWN The cluster is down"
 	}
-	owner := n.bus.owner[n.cluster.shardOf(slot)]
+	if served, redirection := n.openSlot(slot, keys, asking); served || redirection != "" {
+		return redirection
+	}
+	owner := n.slotOwner(slot)
 	if owner == n.index {
 		return ""
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,10 @@ func (n *node) cmdCluster(c *engine.Conn, args [][]byte) {
 		n.cmdClusterFailover(c, args)
 	case sub == "myid":
 		c.WriteBulkString(n.bus.id)
+	case sub == "setslot" && len(args) >= 4:
+		n.cmdSetSlot(c, args)
+	case sub == "getkeysinslot" && len(args) == 4:
+		n.cmdGetKeysInSlot(c, args)
 	case sub == "keyslot" && len(args) == 3:
 		c.WriteInt(int64(keySlot(args[2])))
 	default:
@@ -34,9 +39,8 @@ func (n *node) cmdCluster(c *engine.Conn, args [][]byte) {
 	}
 }
 
-// group is a shard's master and replicas in this node's view.
-func (n *node) group(shard int) (master *node, replicas []*node) {
-	owner := n.bus.owner[shard]
+// group is a master and its replicas, as this node knows them.
+func (n *node) group(owner int) (master *node, replicas []*node) {
 	for i, other := range n.cluster.nodes {
 		of := n.masterIndex()
 		if p := n.peer(i); p != nil {
@@ -53,13 +57,13 @@ func (n *node) group(shard int) (master *node, replicas []*node) {
 }
 
 func (n *node) cmdClusterSlots(c *engine.Conn) {
-	c.WriteArray(len(n.bus.owner))
-	for s := range n.bus.owner {
-		master, replicas := n.group(s)
-		first, last := n.cluster.bounds(s)
+	ranges := n.slotRanges()
+	c.WriteArray(len(ranges))
+	for _, r := range ranges {
+		master, replicas := n.group(r.owner)
 		c.WriteArray(3 + len(replicas))
-		c.WriteInt(int64(first))
-		c.WriteInt(int64(last))
+		c.WriteInt(int64(r.first))
+		c.WriteInt(int64(r.last))
 		for _, o := range append([]*node{master}, replicas...) {
 			host, port := split(o.addr)
 			c.WriteArray(4)
@@ -73,14 +77,17 @@ func (n *node) cmdClusterSlots(c *engine.Conn) {
 
 func (n *node) cmdClusterShards(c *engine.Conn) {
 	c.WriteArray(len(n.bus.owner))
-	for s := range n.bus.owner {
-		master, replicas := n.group(s)
-		first, last := n.cluster.bounds(s)
+	ranges := n.slotRanges()
+	for _, owner := range n.bus.owner {
+		master, replicas := n.group(owner)
+		own := slices.DeleteFunc(slices.Clone(ranges), func(r slotRange) bool { return r.owner != owner })
 		c.WriteMap(2)
 		c.WriteBulkString("slots")
-		c.WriteArray(2)
-		c.WriteInt(int64(first))
-		c.WriteInt(int64(last))
+		c.WriteArray(2 * len(own))
+		for _, r := range own {
+			c.WriteInt(int64(r.first))
+			c.WriteInt(int64(r.last))
+		}
 		c.WriteBulkString("nodes")
 		c.WriteArray(1 + len(replicas))
 		for i, o := range append([]*node{master}, replicas...) {
@@ -138,10 +145,13 @@ func (n *node) cmdClusterNodes(c *engine.Conn) {
 		}
 		fmt.Fprintf(&b, "%s %s:%d@%d %s %s %d %d %d %s", o.bus.id, host, port, port+10000, flags, master, pingAt, pongAt,
 			config, link)
-		for s, owner := range n.bus.owner {
-			if owner == i {
-				first, last := n.cluster.bounds(s)
-				fmt.Fprintf(&b, " %d-%d", first, last)
+		for _, r := range n.slotRanges() {
+			switch {
+			case r.owner != i:
+			case r.first == r.last:
+				fmt.Fprintf(&b, " %d", r.first)
+			default:
+				fmt.Fprintf(&b, " %d-%d", r.first, r.last)
 			}
 		}
 		b.WriteByte('\n')

@@ -121,6 +121,7 @@ func (n *node) gossip(h header) {
 	if h.master < 0 {
 		p.config = h.config
 		n.claim(h.from, h.shards, h.config, true)
+		n.learnMoves(h.moves)
 	}
 	if !n.votes(h.from) {
 		return
@@ -264,6 +265,7 @@ func (n *node) takeOver(epoch int64) {
 			b.owner[s], b.ownerAt[s] = n.index, epoch
 		}
 	}
+	n.inheritMoves(old, epoch)
 	n.follow("")
 	n.repl.saved = ""
 	b.election = election{}

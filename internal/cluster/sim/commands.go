@@ -17,7 +17,7 @@ func (n *node) engineConfig() engine.Config {
 		"config|rewrite": n.cmdRewrite, "shutdown": n.cmdShutdown, "debug|sleep": n.cmdSleep,
 	}
 	if n.bus != nil {
-		extra["cluster"] = n.cmdCluster
+		extra["cluster"], extra["asking"], extra["migrate"] = n.cmdCluster, n.cmdAsking, n.cmdMigrate
 	}
 	return engine.Config{
 		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: Version, Port: 6379,
@@ -35,7 +35,7 @@ func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 			if cmd.Name == "exec" {
 				c.EachQueued(func(spec *engine.Spec, args [][]byte) { keys = append(keys, spec.Keys(args)...) })
 			}
-			if elsewhere := n.routed(keys); elsewhere != "" {
+			if elsewhere := n.routed(keys, n.takeAsking(c)); elsewhere != "" {
 				return elsewhere
 			}
 		}

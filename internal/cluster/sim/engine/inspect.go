@@ -2,6 +2,19 @@ package engine
 
 import "time"
 
+// Exists reports whether database 0 has a key, without touching it. It may be called by a [Command] and by Guard.
+func (s *Server) Exists(key string) bool { return s.peek(0, key) != nil }
+
+// KeyNames are the names of the keys of database 0, in order of insertion. It may be called by a [Command].
+func (s *Server) KeyNames() (names []string) {
+	for name, o := range s.dbs[0].keys.all() {
+		if !s.expired(o) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Key is a key in [Server.Keys].
 type Key struct {
 	DB   int

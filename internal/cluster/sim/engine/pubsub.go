@@ -84,6 +84,23 @@ func (c *Conn) leaveChannel(f feed, name string) {
 	}
 }
 
+// EndShardSubscriptions unsubscribes everyone from shard channels, as a server does that loses their slot.
+func (s *Server) EndShardSubscriptions(of func(channel string) bool) {
+	s.Serve(func() {
+		for _, c := range s.conns {
+			var names [][]byte
+			for name := range c.shards.all() {
+				if of(name) {
+					names = append(names, []byte(name))
+				}
+			}
+			if len(names) > 0 {
+				c.unsubscribe(c.shardFeed(), names)
+			}
+		}
+	})
+}
+
 func (c *Conn) unsubscribeAll() {
 	for _, f := range []feed{c.channelFeed(), c.patternFeed(), c.shardFeed()} {
 		for f.own.len() > 0 {
