@@ -143,18 +143,3 @@ func (m *FairMutex) ForceRelease(ctx context.Context) (bool, error) {
 func (m *FairMutex) run(ctx context.Context, s script) (reply, error) {
 	return m.client.runOn(ctx, m.name, call{script: s, keys: fairKeys(claim{name: m.name})}, 0)
 }
-
-// runOn runs a script that belongs to no hold, and whose reply has at least n integers.
-func (c *Client) runOn(ctx context.Context, name string, what call, n int) (reply, error) {
-	if !c.single {
-		return reply{}, ErrOneMaster
-	}
-	if err := checkName(name); err != nil {
-		return reply{}, err
-	}
-	value, err := c.query(ctx, c.node, what)
-	if err != nil {
-		return reply{}, err
-	}
-	return decode(value, n)
-}

@@ -49,25 +49,6 @@ func (c *Client) checkCounted(name string) error {
 	return checkName(name)
 }
 
-// request runs a script that belongs to no hold, under one id for all its tries.
-// Its reply has at least n integers. With keep, its writes are to reach replicas.
-func (c *Client) request(ctx context.Context, what call, n int, keep bool) (reply, error) {
-	send := c.node.do
-	if keep {
-		send = c.node.doSafe
-	}
-	for r := c.retry(ctx); ; {
-		value, err := send(&r.ctx, what)
-		var got reply
-		if err == nil {
-			got, err = decode(value, n)
-		}
-		if again, err := r.next(err); !again {
-			return got, err
-		}
-	}
-}
-
 // set runs the script that sets the total.
 func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
 	if err := p.client.checkCounted(p.name); err != nil {
