@@ -152,9 +152,6 @@ type Spec struct {
 	rules  []string // names of its rules, by the numbers in findings
 }
 
-// Check judges one property of h. It does not panic; see [Judge].
-func (s Spec) Check(h *history.History, o Options) Result { return s.safely(nil, h, o) }
-
 // Judgement is the verdict with all results that led to it. It is written to verdict.json.
 type Judgement struct {
 	Verdict  Verdict           `json:"verdict"`

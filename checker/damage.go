@@ -211,31 +211,37 @@ func (v *view) touchEvidence(x, y int32) []int {
 	return []int{last}
 }
 
-func (v *view) damageViolation(f finding) Violation {
-	t := &v.h.Touches[f.y]
-	key := v.h.Keys[t.Key]
-	who := t.Process.Client(v.h.Clients)
-	w := Violation{Key: key, Class: v.damageClass(f), Events: v.touchEvidence(f.x, f.y)}
-	if f.x >= 0 {
-		x := &v.h.Touches[f.x]
-		w.Clients = append(w.Clients, x.Process.Client(v.h.Clients))
-		w.Owners = append(w.Owners, v.h.Owners[x.Owner])
+// touchViolation is a violation by touch y, after touch x if there is one, and the newest token seen before y.
+func (v *view) touchViolation(f finding) (w Violation, newest uint64) {
+	w.Events = v.touchEvidence(f.x, f.y)
+	for _, i := range []int32{f.x, f.y} {
+		if i < 0 {
+			continue
+		}
+		t := &v.h.Touches[i]
+		w.Key = v.h.Keys[t.Key]
+		w.Clients = append(w.Clients, t.Process.Client(v.h.Clients))
+		w.Owners = append(w.Owners, v.h.Owners[t.Owner])
+		if newest = max(newest, t.MaxSeen); i != f.y {
+			newest = max(newest, t.Token)
+		}
 	}
-	w.Clients = append(w.Clients, who)
-	w.Owners = append(w.Owners, v.h.Owners[t.Owner])
+	return w, newest
+}
+
+func (v *view) damageViolation(f finding) Violation {
+	w, newest := v.touchViolation(f)
+	w.Class = v.damageClass(f)
+	t, who, key := &v.h.Touches[f.y], w.Clients[len(w.Clients)-1], lockName(w.Key)
 	if f.rule == staleWrite {
 		w.Rule = "a write with an older token than one already seen is not accepted"
-		newest := t.MaxSeen
-		if f.x >= 0 {
-			newest = max(newest, v.h.Touches[f.x].Token)
-		}
 		w.Text = fmt.Sprintf("client %d wrote under %s at %s with token %d after token %d had been seen",
-			who, lockName(key), format.Instant(t.Time), t.Token, newest)
+			who, key, format.Instant(t.Time), t.Token, newest)
 		return w
 	}
 	w.Rule = "a writer finds the value that it read: no other client writes during its critical section"
 	w.Text = fmt.Sprintf("client %d wrote under %s at %s over a value that it had not read (read %d, found %d)",
-		who, lockName(key), format.Instant(t.Time), t.Read, t.Found)
+		who, key, format.Instant(t.Time), t.Read, t.Found)
 	if f.x >= 0 {
 		x := &v.h.Touches[f.x]
 		w.Text += fmt.Sprintf(": the write of client %d at %s is lost", w.Clients[0], format.Instant(x.Time))

@@ -144,17 +144,12 @@ func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 // pairViolation is a violation by two holds at once. The evidence is both grants, and the event that ended the first
 // hold, which came later.
 func (v *view) pairViolation(x, y *hold, s segment) Violation {
-	key := v.h.Keys[x.key]
-	w := Violation{
-		Key:     key,
-		Clients: []int{v.client(x.span), v.client(y.span)},
-		Owners:  []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
-		Events:  []int{v.granted(x), v.granted(y)},
-	}
+	w := v.involving("", x.span, y.span)
+	w.Events = []int{v.granted(x), v.granted(y)}
 	if x.endEvent >= 0 {
 		w.Events = append(w.Events, int(x.endEvent))
 	}
 	w.Text = fmt.Sprintf("client %d and client %d both held %s for %s (%s to %s)", w.Clients[0], w.Clients[1],
-		lockName(key), format.Duration(s.until-s.from), format.Instant(s.from), format.Instant(s.until))
+		lockName(w.Key), format.Duration(s.until-s.from), format.Instant(s.from), format.Instant(s.until))
 	return w
 }

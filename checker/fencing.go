@@ -185,14 +185,9 @@ func (v *view) fencingViolation(f finding) Violation {
 		return v.resourceViolation(f)
 	}
 	x, y := &v.holds[f.x], &v.holds[f.y]
-	key := v.h.Keys[x.key]
-	w := Violation{
-		Class: BrokenPromise, Key: key,
-		Clients: []int{v.client(x.span), v.client(y.span)},
-		Owners:  []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
-		Events:  []int{v.granted(x), v.granted(y)},
-	}
-	clients := fmt.Sprintf("client %d acquired %s with token %d at %s", w.Clients[0], lockName(key), x.token,
+	w := v.involving(BrokenPromise, x.span, y.span)
+	w.Events = []int{v.granted(x), v.granted(y)}
+	clients := fmt.Sprintf("client %d acquired %s with token %d at %s", w.Clients[0], lockName(w.Key), x.token,
 		format.Instant(x.from))
 	switch f.rule {
 	case tokenOrder:
@@ -215,28 +210,17 @@ func (v *view) fencingViolation(f finding) Violation {
 }
 
 func (v *view) resourceViolation(f finding) Violation {
-	t := &v.h.Touches[f.y]
-	key := v.h.Keys[t.Key]
-	w := Violation{Key: key, Events: v.touchEvidence(f.x, f.y)}
-	newest := t.MaxSeen
-	if f.x >= 0 {
-		x := &v.h.Touches[f.x]
-		newest = max(newest, x.Token)
-		w.Clients = append(w.Clients, x.Process.Client(v.h.Clients))
-		w.Owners = append(w.Owners, v.h.Owners[x.Owner])
-	}
-	who := t.Process.Client(v.h.Clients)
-	w.Clients = append(w.Clients, who)
-	w.Owners = append(w.Owners, v.h.Owners[t.Owner])
+	w, newest := v.touchViolation(f)
+	t, who, key := &v.h.Touches[f.y], w.Clients[len(w.Clients)-1], lockName(w.Key)
 	if f.rule == acceptedOld {
 		w.Rule = "an enforcing resource refuses a token older than one it has seen"
 		w.Text = fmt.Sprintf("the resource guarded by %s accepted token %d of client %d at %s although it had seen token %d",
-			lockName(key), t.Token, who, format.Instant(t.Time), newest)
+			key, t.Token, who, format.Instant(t.Time), newest)
 		return w
 	}
 	w.Rule = "an enforcing resource accepts a token that is at least as new as any it has seen"
 	w.Text = fmt.Sprintf("the resource guarded by %s refused token %d of client %d at %s although the newest that it "+
 		"had seen was %d",
-		lockName(key), t.Token, who, format.Instant(t.Time), newest)
+		key, t.Token, who, format.Instant(t.Time), newest)
 	return w
 }

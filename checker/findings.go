@@ -70,3 +70,21 @@ func (f *findings) result(p Property, word func(finding) Violation) Result {
 	}
 	return r
 }
+
+// involving is a violation of the owners that made some operations, at the key of the last one.
+func (v *view) involving(class Class, spans ...int32) Violation {
+	w := Violation{Class: class}
+	for _, i := range spans {
+		s := &v.h.Spans[i]
+		w.Key = v.h.Keys[s.Key]
+		w.Clients, w.Owners = append(w.Clients, v.client(i)), append(w.Owners, v.h.Owners[s.Owner])
+	}
+	return w
+}
+
+// spanViolation is a violation by one operation.
+func (v *view) spanViolation(i int32, rule, text string) Violation {
+	w := v.involving(BrokenPromise, i)
+	w.Rule, w.Text, w.Events = rule, text, []int{int(v.h.Spans[i].Invoked), int(v.h.Spans[i].Ended)}
+	return w
+}

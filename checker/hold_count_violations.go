@@ -3,7 +3,6 @@ package checker
 import (
 	"fmt"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -12,18 +11,19 @@ func (v *view) holdCountViolation(f finding) Violation {
 	switch f.rule {
 	case freedTooSoon:
 		r, y := &v.h.Spans[f.x], &v.holds[f.y]
-		w := v.spanPair(r, &v.h.Spans[y.span], "a lock that was acquired several times is free only after as many releases")
+		w := v.involving(BrokenPromise, f.x, y.span)
+		w.Rule = "a lock that was acquired several times is free only after as many releases"
 		w.Events = []int{int(r.Ended), v.granted(y)}
 		w.Text = fmt.Sprintf("client %d released one of its holds of %s at %s and still held it, but client %d was granted "+
 			"it at %s", w.Clients[0], lockName(w.Key), format.Instant(r.Return), w.Clients[1], format.Instant(y.from))
 		return w
 	case heldTooLong:
 		x, s := &v.holds[f.x], &v.h.Spans[f.y]
-		w := v.spanPair(&v.h.Spans[x.span], s, "a lock is free when it was released as often as it was acquired")
+		w := v.involving(BrokenPromise, x.span, f.y)
+		w.Rule = "a lock is free when it was released as often as it was acquired"
 		w.Events = []int{int(x.endEvent), int(s.Invoked), int(s.Ended)}
 		w.Text = fmt.Sprintf("client %d had released %s as often as it had acquired it by %s, but client %d was refused it "+
-			"at %s",
-			w.Clients[0], lockName(w.Key), format.Instant(x.freeBy), w.Clients[1], format.Instant(s.Return))
+			"at %s", w.Clients[0], lockName(w.Key), format.Instant(x.freeBy), w.Clients[1], format.Instant(s.Return))
 		return w
 	}
 	grant, depth := f.x, int32(0)
@@ -32,8 +32,7 @@ func (v *view) holdCountViolation(f finding) Violation {
 		grant, depth = v.holds[l.hold].span, l.depth
 	}
 	g, s := &v.h.Spans[grant], &v.h.Spans[f.y]
-	w := v.spanPair(g, s, "")
-	w.Clients, w.Owners = w.Clients[1:], w.Owners[1:]
+	w := v.involving(BrokenPromise, f.y)
 	w.Events = []int{int(g.Ended), int(s.Ended)}
 	if grant == f.y {
 		w.Events[0] = int(s.Invoked)
@@ -58,13 +57,4 @@ func (v *view) holdCountViolation(f finding) Violation {
 			who, key, format.Instant(s.Return))
 	}
 	return w
-}
-
-// spanPair is a violation about two operations.
-func (v *view) spanPair(x, y *history.Span, rule string) Violation {
-	return Violation{
-		Rule: rule, Key: v.h.Keys[y.Key], Class: BrokenPromise,
-		Clients: []int{x.Process.Client(v.h.Clients), y.Process.Client(v.h.Clients)},
-		Owners:  []string{v.h.Owners[x.Owner], v.h.Owners[y.Owner]},
-	}
 }

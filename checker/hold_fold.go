@@ -35,20 +35,6 @@ func (b *holdFold) released(s *history.Span) *hold {
 	return b.find(s.Owner, s.Key, s.Write)
 }
 
-// each visits the holds of an owner at a key that it relies on; of a semaphore only the latest one.
-func (b *holdFold) each(owner, key int32, visit func(h *hold)) {
-	for i := b.list(owner, key); i >= 0; {
-		h := &b.holds[i]
-		i = h.next
-		if h.key != key || h.until != never {
-			continue
-		}
-		if visit(h); b.h.Limit(key) != 0 {
-			return
-		}
-	}
-}
-
 func (b *holdFold) span(i int32, s *history.Span) {
 	if b.ownerOrder[s.Owner] == concurrent && !b.all {
 		return
@@ -253,34 +239,42 @@ func (b *holdFold) acquiredAtOnce(i int32, r *history.Span) bool {
 
 // renew extends the promise; a renewal that is refused ends the hold.
 func (b *holdFold) renew(s *history.Span) {
-	b.each(s.Owner, s.Key, func(h *hold) {
-		switch {
-		case s.Outcome == history.Fail && s.Held:
-		case s.Outcome == history.Fail:
-			h.end(endLost, s.Return, s.Ended)
-			b.noteLost(h)
-		case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
-			h.promise(s.Return, promised(s))
+	switch {
+	case s.Outcome == history.Fail && !s.Held:
+		b.lose(s.Owner, s.Key, s.Return, s.Ended)
+	case s.Outcome == history.OK && (s.Valid != 0 || s.Lease > 0):
+		b.promise(s.Owner, s.Key, s.Return, promised(s))
+	}
+}
+
+// promise replaces the promise of the holds of an owner at a key; of a semaphore that of the latest one.
+func (b *holdFold) promise(owner, key int32, t, valid time.Duration) {
+	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
+		if h := &b.holds[i]; h.key == key && h.until == never {
+			if h.promise(t, valid); b.h.Limit(key) != 0 {
+				return
+			}
 		}
-	})
+	}
+}
+
+// lose ends the holds of an owner at a key.
+func (b *holdFold) lose(owner, key int32, t time.Duration, event int32) {
+	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
+		if h := &b.holds[i]; h.key == key && h.ending == endOpen {
+			h.end(endLost, t, event)
+			b.noteLost(h)
+		}
+	}
 }
 
 func (b *holdFold) notice(n *history.Notice) {
-	switch n.F {
-	case history.Renewed:
-		b.each(n.Owner, n.Key, func(h *hold) {
-			if n.Valid != 0 {
-				h.promise(n.Time, n.Valid)
-			}
-		})
-	case history.Lost:
-		for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
-			if h := &b.holds[i]; h.key == n.Key && h.ending == endOpen {
-				h.end(endLost, n.Time, n.Index)
-				b.noteLost(h)
-			}
-		}
-	case history.Crash:
+	switch {
+	case n.F == history.Renewed && n.Valid != 0:
+		b.promise(n.Owner, n.Key, n.Time, n.Valid)
+	case n.F == history.Lost:
+		b.lose(n.Owner, n.Key, n.Time, n.Index)
+	case n.F == history.Crash:
 		b.crash(n)
 	}
 }

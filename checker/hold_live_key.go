@@ -11,7 +11,6 @@ import (
 // liveKey is who holds one key.
 type liveKey struct {
 	holds     []LiveHold                 // in the order of their grants
-	lost      []LiveHold                 // of owners with another hold: their next release may belong to one of these
 	owners    map[history.Process]string // for whom a process last acquired the key
 	semaphore bool
 	limit     int // permits of the key; 0: not known
@@ -48,19 +47,11 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
 		k.renew(r.owner, e.Time, r.promised(e))
 	case missing && e.F == history.Renew:
-		latest := find(k.holds, r.owner, false)
-		if latest >= 0 && k.semaphore {
-			k.drop(latest)
-		} else {
-			k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
-		}
+		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
 	case missing && e.F == history.Release && (r.released || k.semaphore):
 		k.end(func(h *LiveHold) bool { // of a writer perhaps also its read
 			return h.Owner == r.owner && (k.semaphore || h.Reader == r.releasedReader || h.Reader && !r.reader)
 		})
-		k.forgetLost(r.owner)
-	case !ok && e.F == history.Release:
-		k.forgetLost(r.owner)
 	}
 	return false
 }
@@ -68,12 +59,11 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 // grant begins a hold or enters one again.
 func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 	valid := r.promised(e)
-	if at := find(k.holds, r.owner, r.reader); at >= 0 && !k.semaphore && k.holds[at].Reader == r.reader {
+	if at := k.find(r.owner, r.reader); at >= 0 && !k.semaphore && k.holds[at].Reader == r.reader {
 		k.holds[at].depth++
 		k.holds[at].promise(e.Time, valid)
 		return false
 	}
-	k.forgetLost(r.owner)
 	h := LiveHold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1}
 	if k.semaphore {
 		h.Permits, h.depth = r.permits, r.permits
@@ -83,10 +73,10 @@ func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 }
 
 // find is the index of the latest hold of an owner, in the given mode or else in the other; -1 if it has none.
-func find(holds []LiveHold, owner string, reader bool) int {
+func (k *liveKey) find(owner string, reader bool) int {
 	other := -1
-	for i := range slices.Backward(holds) {
-		switch h := &holds[i]; {
+	for i := range slices.Backward(k.holds) {
+		switch h := &k.holds[i]; {
 		case h.Owner != owner:
 		case h.Reader == reader:
 			return i
@@ -104,58 +94,26 @@ func (k *liveKey) release(r *request) {
 		left = r.permits
 	}
 	for left > 0 {
-		at, lost := find(k.holds, r.owner, r.reader), find(k.lost, r.owner, r.reader)
+		at := k.find(r.owner, r.reader)
 		if at < 0 {
 			return
 		}
-		list, h := &k.holds, &k.holds[at]
-		if lost >= 0 && k.lost[lost].before(h, r.reader) {
-			list, at, h = &k.lost, lost, &k.lost[lost]
-		} else {
-			r.released, r.releasedReader = true, h.Reader
-		}
+		h := &k.holds[at]
+		r.released, r.releasedReader = true, h.Reader
 		some := min(left, h.depth)
 		left -= some
 		if h.depth -= some; k.semaphore {
 			h.Permits = h.depth
 		}
 		if h.depth == 0 {
-			*list = slices.Delete(*list, at, at+1)
+			k.holds = slices.Delete(k.holds, at, at+1)
 		}
 	}
-}
-
-// before says whether a release in a mode belongs to h rather than to g: to the one of that mode or, of one mode, to
-// the later one.
-func (h *LiveHold) before(g *LiveHold, reader bool) bool {
-	if h.Reader != g.Reader {
-		return h.Reader == reader
-	}
-	return h.Granted > g.Granted
 }
 
 // end ends holds that were not released.
 func (k *liveKey) end(is func(*LiveHold) bool) {
-	for i := len(k.holds) - 1; i >= 0; i-- {
-		if is(&k.holds[i]) {
-			k.drop(i)
-		}
-	}
-}
-
-// drop ends one hold.
-func (k *liveKey) drop(at int) {
-	h := k.holds[at]
-	k.holds = slices.Delete(k.holds, at, at+1)
-	if find(k.holds, h.Owner, h.Reader) < 0 {
-		k.forgetLost(h.Owner)
-	} else {
-		k.lost = append(k.lost, h)
-	}
-}
-
-func (k *liveKey) forgetLost(owner string) {
-	k.lost = slices.DeleteFunc(k.lost, func(h LiveHold) bool { return h.Owner == owner })
+	k.holds = slices.DeleteFunc(k.holds, func(h LiveHold) bool { return is(&h) })
 }
 
 // renew extends the promises to an owner; of a semaphore the one of its latest hold.

@@ -279,12 +279,12 @@ func (v *view) honestyViolation(f finding) Violation {
 			verb += fmt.Sprintf(" %d permits of", s.Permits)
 			why = "it had fewer"
 		}
-		return v.spanViolation(s, ruleHolderOnly,
+		return v.spanViolation(f.y, ruleHolderOnly,
 			fmt.Sprintf("client %d %s %s at %s without an error, although %s", who, verb, key, format.Instant(s.Return), why))
 	}
 	x := &v.holds[f.x]
-	w := v.spanPair(&v.h.Spans[x.span], s, ruleHolderOnly)
-	w.Events = []int{v.granted(x), int(s.Invoked), int(s.Ended)}
+	w := v.involving(BrokenPromise, x.span, f.y)
+	w.Rule, w.Events = ruleHolderOnly, []int{v.granted(x), int(s.Invoked), int(s.Ended)}
 	w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although client %d had held it since %s", who, verb, key,
 		format.Instant(s.Return), w.Clients[0], format.Instant(x.from))
 	return w
@@ -292,12 +292,10 @@ func (v *view) honestyViolation(f finding) Violation {
 
 func (v *view) lossViolation(f finding) Violation {
 	h := &v.holds[f.x]
-	w := Violation{Key: v.h.Keys[h.key], Class: BrokenPromise, Clients: []int{v.client(h.span)},
-		Owners: []string{v.h.Owners[h.owner]}, Events: []int{v.granted(h)}}
-	if h.endEvent >= 0 {
-		w.Events = append(w.Events, int(h.endEvent))
-	} else {
-		w.Events = append([]int{int(v.h.Spans[h.span].Invoked)}, w.Events...)
+	w := v.involving(BrokenPromise, h.span)
+	w.Events = []int{v.granted(h), int(h.endEvent)}
+	if h.endEvent < 0 {
+		w.Events = []int{int(v.h.Spans[h.span].Invoked), v.granted(h)}
 	}
 	who, key := w.Clients[0], lockName(w.Key)
 	if f.rule == lossUnfounded {

@@ -32,7 +32,7 @@ func Judge(h *history.History, o Options) Judgement {
 		}
 	} else {
 		each(len(specs), func(i int) {
-			o.Progress.step(string(specs[i].Name), len(h.Spans), func() { j.Results[i] = specs[i].safely(v, h, o) })
+			o.Progress.step(string(specs[i].Name), len(h.Spans), func() { j.Results[i] = specs[i].safely(v, o) })
 		})
 	}
 	j.nameProcesses(h)
@@ -89,19 +89,16 @@ func safeView(h *history.History, kind LockKind) (v *view, err error) {
 			err = fmt.Errorf("finding the holds: %v", cause)
 		}
 	}()
-	return newViewAs(h, kind), nil
+	return newView(h, kind), nil
 }
 
-// safely judges one property. v may be nil.
-func (s Spec) safely(v *view, h *history.History, o Options) (r Result) {
+// safely judges one property.
+func (s Spec) safely(v *view, o Options) (r Result) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r = undecided(s.Name, cause)
 		}
 	}()
-	if v == nil {
-		v = newViewAs(h, o.LockKind)
-	}
 	return s.check(v, o.forProperty(s.Name))
 }
 

@@ -106,10 +106,9 @@ func (v *view) leakViolation(f finding) Violation {
 		return v.leakedViolation(f)
 	}
 	l := &v.h.Leftovers[f.y]
-	s := &v.h.Spans[v.spanOf(l.Key, f.x)]
-	key := v.h.Keys[l.Key]
-	w := Violation{Key: key, Clients: []int{s.Process.Client(v.h.Clients)}, Owners: []string{v.h.Owners[s.Owner]}}
-	w.Events = []int{int(s.Invoked), int(l.Index)}
+	last := v.spanOf(l.Key, f.x)
+	w := v.involving("", last)
+	w.Events = []int{int(v.h.Spans[last].Invoked), int(l.Index)}
 	what := ""
 	switch f.rule {
 	case keysLeft:
@@ -122,17 +121,15 @@ func (v *view) leakViolation(f finding) Violation {
 		w.Rule, what = "no lease is renewed that is not held", format.Count(l.Renewals, "renewal")
 	}
 	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, by client %d, had ended by %s",
-		what, lockName(key), format.Instant(l.Time), w.Clients[0], format.Instant(f.start))
+		what, lockName(w.Key), format.Instant(l.Time), w.Clients[0], format.Instant(f.start))
 	return w
 }
 
 func (v *view) leakedViolation(f finding) Violation {
-	w := v.waitViolation(f)
-	x := &v.h.Spans[f.x]
+	x, s := &v.h.Spans[f.x], &v.h.Spans[f.y]
+	w := v.involving("", f.x, f.y)
 	w.Rule = "an acquire of unknown outcome blocks the lock no longer than its lease"
-	w.Clients = append([]int{x.Process.Client(v.h.Clients)}, w.Clients...)
-	w.Owners = append([]string{v.h.Owners[x.Owner]}, w.Owners...)
-	w.Events = append([]int{int(x.Invoked)}, w.Events...)
+	w.Events = []int{int(x.Invoked), int(s.Invoked), int(s.Ended)}
 	w.Text = fmt.Sprintf("client %d requested %s at %s and never learned the outcome; its lease would have ended by %s, "+
 		"but client %d waited for %s longer", w.Clients[0], lockName(w.Key), format.Instant(x.Call),
 		format.Instant(f.start), w.Clients[1], format.Duration(f.end-f.start))

@@ -3,7 +3,6 @@ package checker
 import (
 	"fmt"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -18,21 +17,21 @@ func (c *linearCheck) linearViolation(f finding) Violation {
 		return c.tokenViolation(f)
 	case opHorizon:
 		s := &c.h.Spans[f.y]
-		return c.spanViolation(s, "the operations have an order that is legal for a "+lockKind(f.x).String(),
+		return c.spanViolation(f.y, "the operations have an order that is legal for a "+lockKind(f.x).String(),
 			fmt.Sprintf("the operations on %s have no legal order", lockName(c.h.Keys[s.Key])))
 	}
 	s := &c.h.Spans[f.y]
 	who, key := s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key])
 	if opKind(f.rule) == opBusyTry {
-		return c.spanViolation(s, "a try fails only if another owner can have held the lock",
+		return c.spanViolation(f.y, "a try fails only if another owner can have held the lock",
 			fmt.Sprintf("client %d was refused %s between %s and %s, when no client can have held it",
 				who, key, format.Instant(s.Call), format.Instant(s.Return)))
 	}
 	if opKind(f.rule) == opRegrant {
-		return c.spanViolation(s, "a mutex that is not reentrant is not granted to its holder",
+		return c.spanViolation(f.y, "a mutex that is not reentrant is not granted to its holder",
 			fmt.Sprintf("client %d was granted %s at %s although it already held it", who, key, format.Instant(s.Return)))
 	}
-	return c.spanViolation(s, "only the holder can release",
+	return c.spanViolation(f.y, "only the holder can release",
 		fmt.Sprintf("client %d released %s at %s without holding it, and without an error",
 			who, key, format.Instant(s.Return)))
 }
@@ -56,17 +55,13 @@ func (c *linearCheck) overlapViolation(f finding) Violation {
 func (c *linearCheck) tokenViolation(f finding) Violation {
 	if f.x < 0 {
 		s := &c.h.Spans[f.y]
-		return c.spanViolation(s, "a re-entry repeats the token of its hold",
+		return c.spanViolation(f.y, "a re-entry repeats the token of its hold",
 			fmt.Sprintf("client %d re-entered %s at %s and got token %d, which is not that of its hold",
 				s.Process.Client(c.h.Clients), lockName(c.h.Keys[s.Key]), format.Instant(s.Return), s.Token))
 	}
 	x, y := &c.holds[f.x], &c.holds[f.y]
-	w := Violation{
-		Rule: "tokens grow in the order of the holds", Class: BrokenPromise, Key: c.h.Keys[y.key],
-		Clients: []int{c.client(x.span), c.client(y.span)},
-		Owners:  []string{c.h.Owners[x.owner], c.h.Owners[y.owner]},
-		Events:  []int{c.granted(x), c.granted(y)},
-	}
+	w := c.involving(BrokenPromise, x.span, y.span)
+	w.Rule, w.Events = "tokens grow in the order of the holds", []int{c.granted(x), c.granted(y)}
 	w.Text = fmt.Sprintf("client %d was granted %s with token %d at %s, after client %d had held it with token %d: "+
 		"the operations have no legal order", w.Clients[1], lockName(w.Key), y.token, format.Instant(y.from),
 		w.Clients[0], x.token)
@@ -76,35 +71,20 @@ func (c *linearCheck) tokenViolation(f finding) Violation {
 func (c *linearCheck) crowdedViolation(f finding) Violation {
 	y := &c.permitHolds[f.y]
 	s := &c.h.Spans[y.span]
-	who, key := c.client(y.span), c.h.Keys[s.Key]
-	w := Violation{
-		Rule: "the operations have an order in which no more permits are held than exist", Class: BrokenPromise,
-		Key: key, Clients: []int{who}, Owners: []string{c.h.Owners[y.owner]}, Events: []int{int(s.Ended)},
-	}
-	w.Text = fmt.Sprintf("client %d was granted %s of %s at %s, which were not available", who,
-		format.Count(int(y.permits), "permit"), lockName(key), format.Instant(y.from))
+	w := c.spanViolation(y.span, "the operations have an order in which no more permits are held than exist",
+		fmt.Sprintf("client %d was granted %s of %s at %s, which were not available", c.client(y.span),
+			format.Count(int(y.permits), "permit"), lockName(c.h.Keys[s.Key]), format.Instant(y.from)))
 	if f.x < 0 {
-		w.Events = []int{int(s.Invoked), int(s.Ended)}
 		return w
 	}
 	x := &c.permitHolds[f.x]
-	other := &c.h.Spans[x.span]
+	by := c.involving("", x.span, y.span)
+	w.Clients, w.Owners, w.Events = by.Clients, by.Owners, []int{int(c.h.Spans[x.span].Ended), int(s.Ended)}
 	for _, i := range c.byKey[s.Key] {
 		if c.holds[i].span == y.span {
 			w.Class = c.crowdClass(&c.holds[i], Options{})
 		}
 	}
-	w.Clients = append([]int{c.client(x.span)}, w.Clients...)
-	w.Owners = append([]string{c.h.Owners[x.owner]}, w.Owners...)
-	w.Events = append([]int{int(other.Ended)}, w.Events...)
 	w.Text += fmt.Sprintf(": client %d held %s", w.Clients[0], format.Count(int(x.permits), "permit"))
 	return w
-}
-
-func (v *view) spanViolation(s *history.Span, rule, text string) Violation {
-	return Violation{
-		Rule: rule, Text: text, Class: BrokenPromise, Key: v.h.Keys[s.Key],
-		Clients: []int{s.Process.Client(v.h.Clients)}, Owners: []string{v.h.Owners[s.Owner]},
-		Events: []int{int(s.Invoked), int(s.Ended)},
-	}
 }

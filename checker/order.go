@@ -164,15 +164,11 @@ func (f fenwick) sum(n int) (s int32) {
 
 func (v *view) orderViolation(f finding, o Options) Violation {
 	x, y := &v.holds[f.x], &v.holds[f.y]
-	key := v.h.Keys[y.key]
-	w := Violation{
-		Key: key, Clients: []int{v.client(x.span), v.client(y.span)},
-		Owners: []string{v.h.Owners[x.owner], v.h.Owners[y.owner]},
-		Events: []int{int(v.h.Spans[y.span].Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)},
-	}
+	w := v.involving("", x.span, y.span)
+	w.Events = []int{int(v.h.Spans[y.span].Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)}
 	w.Rule = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
 	w.Text = fmt.Sprintf("client %d requested %s at %s and got it at %s, after more than %s; the last of them, by "+
-		"client %d, came at %s", w.Clients[1], lockName(key), format.Instant(y.asked), format.Instant(y.from),
+		"client %d, came at %s", w.Clients[1], lockName(w.Key), format.Instant(y.asked), format.Instant(y.from),
 		format.Count(o.MaxBypass, "later request"), w.Clients[0], format.Instant(x.asked))
 	return w
 }

@@ -146,32 +146,22 @@ func (v *view) recoveryViolation(f finding) Violation {
 	if f.rule == probeFailed {
 		return v.probeViolation(f)
 	}
-	w := v.waitViolation(f)
+	w, s := v.involving("", f.y), &v.h.Spans[f.y]
 	w.Rule = "a lock that its holder does not release is granted again when its lease has ended"
 	x := &v.holds[f.x]
-	w.Events = append([]int{v.granted(x)}, w.Events...)
+	w.Events = []int{v.granted(x), int(s.Invoked), int(s.Ended)}
 	w.Text = fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d waited for %s until %s, "+
 		"and no client was granted it", v.client(x.span), lockName(w.Key), format.Instant(v.leaseOver(f)),
-		w.Clients[len(w.Clients)-1],
-		format.Duration(f.end-f.start), format.Instant(f.end))
-	return w
-}
-
-// waitViolation is a violation about a wait that was not served.
-func (v *view) waitViolation(f finding) Violation {
-	s := &v.h.Spans[f.y]
-	w := Violation{Key: v.h.Keys[s.Key], Events: []int{int(s.Invoked), int(s.Ended)}}
-	w.Clients = []int{s.Process.Client(v.h.Clients)}
-	w.Owners = []string{v.h.Owners[s.Owner]}
+		w.Clients[0], format.Duration(f.end-f.start), format.Instant(f.end))
 	return w
 }
 
 func (v *view) probeViolation(f finding) Violation {
 	p := &v.h.Probes[f.y]
-	w := Violation{Key: v.h.Keys[p.Key], Rule: "after the run, when all faults are healed, the lock can be acquired"}
-	s := &v.h.Spans[v.spanOf(p.Key, f.x)]
-	w.Clients, w.Owners = []int{s.Process.Client(v.h.Clients)}, []string{v.h.Owners[s.Owner]}
-	w.Events = []int{int(s.Invoked), int(p.Index)}
+	last := v.spanOf(p.Key, f.x)
+	w := v.involving("", last)
+	w.Rule = "after the run, when all faults are healed, the lock can be acquired"
+	w.Events = []int{int(v.h.Spans[last].Invoked), int(p.Index)}
 	w.Text = fmt.Sprintf("%s could not be acquired at %s, after the run, although the last hold, by client %d, had ended "+
 		"by %s", lockName(w.Key), format.Instant(p.Time), w.Clients[0], format.Instant(f.start))
 	return w

@@ -129,7 +129,7 @@ func (s *Stream) look(over bool) {
 	for _, now := range []bool{false, true} { // tokens are compared before holds that have not ended are cut off
 		for _, spec := range s.specs {
 			if (spec.Name != Fencing) == now {
-				s.record(spec.Name, spec.safely(v, h, s.o))
+				s.record(spec.Name, spec.safely(v, s.o))
 			}
 		}
 		if !over {

@@ -76,11 +76,8 @@ const (
 // segment is an interval, [from, until).
 type segment struct{ from, until time.Duration }
 
-// newView makes a view without an assumption about the kind of lock.
-func newView(h *history.History) *view { return newViewAs(h, AnyKind) }
-
-// newViewAs makes a view of a lock that is meant to be of a kind.
-func newViewAs(h *history.History, kind LockKind) *view {
+// newView makes a view of a lock that is meant to be of a kind.
+func newView(h *history.History, kind LockKind) *view {
 	v := &view{h: h, kind: kind}
 	v.fold(false)
 	for _, o := range v.ownerOrder {

@@ -47,20 +47,19 @@ func checkWakeUp(v *view, o Options) Result {
 }
 
 func (v *view) wakeUpViolation(f finding) Violation {
-	w := v.waitViolation(f)
-	w.Rule = "a waiter for a free lock gets it"
-	w.Text = fmt.Sprintf("client %d waited for %s for %s (%s to %s) although no client held it", w.Clients[0],
-		lockName(w.Key), format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end))
-	if f.x < 0 {
-		w.Text += ", or ever had"
+	text := fmt.Sprintf("client %d waited for %s for %s (%s to %s) although no client held it", v.client(f.y),
+		lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Duration(f.end-f.start), format.Instant(f.start),
+		format.Instant(f.end))
+	w := v.spanViolation(f.y, "a waiter for a free lock gets it", text+", or ever had")
+	if w.Class = ""; f.x < 0 {
 		return w
 	}
 	x := &v.holds[f.x]
-	w.Clients = append([]int{v.client(x.span)}, w.Clients...)
-	w.Owners = append([]string{v.h.Owners[x.owner]}, w.Owners...)
+	by := v.involving("", x.span, f.y)
+	w.Clients, w.Owners = by.Clients, by.Owners
 	if x.endEvent >= 0 {
 		w.Events = append([]int{int(x.endEvent)}, w.Events...)
 	}
-	w.Text += fmt.Sprintf(": client %d had released it by %s", w.Clients[0], format.Instant(x.freeBy))
+	w.Text = fmt.Sprintf("%s: client %d had released it by %s", text, w.Clients[0], format.Instant(x.freeBy))
 	return w
 }
