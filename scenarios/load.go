@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func Load(name string, overrides ...Override) (Scenario, error) {
 
 func read(name string) ([]byte, error) {
 	if isFile(name) {
-		source, err := os.ReadFile(name)
+		source, err := readFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("reading the scenario: %w", err)
 		}
@@ -73,6 +74,27 @@ func read(name string) ([]byte, error) {
 	source, err := files.ReadFile(name + ".yaml")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, fmt.Errorf("unknown scenario %q%s", name, nearest.Hint(name, Names()))
+	}
+	return source, err
+}
+
+// readFile reads a regular file or a pipe, and no more of it than a scenario may have: /dev/zero has no end.
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name) // before opening it: to open a device may block, or act on it
+	if err != nil {
+		return nil, err
+	}
+	if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeNamedPipe {
+		return nil, fmt.Errorf("%s is neither a regular file nor a pipe", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	source, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err == nil && len(source) > maxText {
+		err = fmt.Errorf("%s has more than %d bytes, the limit", name, maxText)
 	}
 	return source, err
 }

@@ -102,8 +102,6 @@ func (o *runOptions) scenarioFlags(c *cobra.Command) {
 }
 
 func runScenario(c *cobra.Command, s streams, o runOptions) error {
-	ctx, stop := interruptible(c.Context(), s)
-	defer stop()
 	scenario, err := loadScenario(o.scenario, o.overrides())
 	if err != nil {
 		return err
@@ -111,6 +109,8 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	if o.dryRun {
 		return dryRun(s, scenario, o)
 	}
+	ctx, stop := interruptible(c.Context(), s) // not before: a signal ends a command that has started nothing
+	defer stop()
 	out, err := perform(ctx, s, o, scenario)
 	if out == nil || out.Dir == nil {
 		return err
