@@ -198,12 +198,7 @@ func (v *view) mayHold(s *history.Span) bool {
 
 // unknowns adds the acquires of unknown outcome.
 func (e *extents) unknowns() {
-	crashed := make(map[int]time.Duration)
-	for i := range e.h.Notices {
-		if n := &e.h.Notices[i]; n.F == history.Crash {
-			crashed[n.Process.Client(e.h.Clients)] = n.Time
-		}
-	}
+	crashed := e.crashes()
 	for i := range e.h.Spans {
 		s := &e.h.Spans[i]
 		if !e.mayHold(s) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -13,20 +12,26 @@ import (
 const (
 	notGrantedAgain = iota // the lock was not granted although its lease had ended
 	probeFailed            // the harness could not acquire it at the end
+	neverFree              // the same, and no lease ends the hold of an owner that lost it, such as by a crash
 	recoverOutage          // acquits: the servers were unavailable
 	recoverPaused          // acquits: the waiter was paused
 	recoverHeld            // acquits: the lock may still have been held at the probe
 )
 
 func recoveryRules() []string {
-	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", recoverOutage: "outage",
-		recoverPaused: "waiter-paused", recoverHeld: "may-be-held"}
+	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
+		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held"}
 }
 
 // checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,
 // the lease has to end the hold: the key is free when the last lease that can have been in force has ended (see
 // idle.go). If a client waited after that for longer than the slack, while the servers were available, and no client
 // was granted the lock, it did not recover. A probe at the end of the run is such a wait in one event.
+//
+// A lock without a lease has no end of a lease to count from. But the harness probes when the clients are done and
+// nothing at the servers has a time to live: if all that can hold the lock then was lost more than the slack before,
+// and the probe is refused, nothing will ever free it. A refused probe that cannot be judged leaves the property
+// undecided.
 //
 // It is sound up to the slack: the intervals are the longest possible ones. It says nothing about a crash after which
 // no client requested the lock.
@@ -37,12 +42,17 @@ func checkRecovery(v *view, o Options) Result {
 	if unreleased > 0 {
 		waits = v.unservedWaits(o, acquittals{notGrantedAgain, recoverOutage, recoverPaused}, found, afterExpiry)
 	}
-	probed := v.judgeProbes(o, found)
+	probed, open := v.judgeProbes(o, found)
+	if open == "" {
+		open = v.unprobed(o)
+	}
 	r := found.result(Recovery, v.recoveryViolation)
 	r.Counts = map[string]int64{"holds_not_released": int64(unreleased), "granted_again": int64(recovered),
 		"waits_after": int64(waits), "probes": int64(probed)}
 	switch {
 	case r.Outcome == Violated:
+	case open != "":
+		r.Outcome, r.Summary = Undecided, open
 	case recovered == 0 && probed == 0:
 		r.Outcome = NotApplicable
 		r.Summary = "no hold was left to its lease and followed by another grant, and no probe was granted"
@@ -119,31 +129,8 @@ func merged(a, b []segment) []segment {
 	return all
 }
 
-// judgeProbes judges the probes at the end, and returns how many were granted.
-func (v *view) judgeProbes(o Options, found *findings) (granted int) {
-	if len(v.h.Probes) == 0 {
-		return 0
-	}
-	d, away := v.idleTimes(o.slack()), v.outages(o)
-	for i := range v.h.Probes {
-		p := &v.h.Probes[i]
-		free := &d.free[p.Key]
-		switch {
-		case p.Outcome == history.OK:
-			granted++
-		case p.Outcome != history.Fail || free.last < 0:
-		case o.applies(recoverHeld) && free.from > p.Time:
-		case o.applies(recoverOutage) && !away.noneAt(p.Time):
-		default:
-			start := max(min(free.from, p.Time), 0)
-			found.add(finding{rule: probeFailed, x: free.last, y: int32(i), start: start, end: p.Time})
-		}
-	}
-	return granted
-}
-
 func (v *view) recoveryViolation(f finding) Violation {
-	if f.rule == probeFailed {
+	if f.rule == probeFailed || f.rule == neverFree {
 		return v.probeViolation(f)
 	}
 	w, s := v.involving("", f.y), &v.h.Spans[f.y]
@@ -153,16 +140,5 @@ func (v *view) recoveryViolation(f finding) Violation {
 	w.Text = fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d waited for %s until %s, "+
 		"and no client was granted it", v.client(x.span), lockName(w.Key), format.Instant(v.leaseOver(f)),
 		w.Clients[0], format.Duration(f.end-f.start), format.Instant(f.end))
-	return w
-}
-
-func (v *view) probeViolation(f finding) Violation {
-	p := &v.h.Probes[f.y]
-	last := v.spanOf(p.Key, f.x)
-	w := v.involving("", last)
-	w.Rule = "after the run, when all faults are healed, the lock can be acquired"
-	w.Events = []int{int(v.h.Spans[last].Invoked), int(p.Index)}
-	w.Text = fmt.Sprintf("%s could not be acquired at %s, after the run, although the last hold, by client %d, had ended "+
-		"by %s", lockName(w.Key), format.Instant(p.Time), w.Clients[0], format.Instant(f.start))
 	return w
 }

@@ -1,0 +1,141 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeProbes judges the probes at the end. It returns how many were granted, and what could not be decided about one
+// that was not; "" if all could be judged.
+func (v *view) judgeProbes(o Options, found *findings) (granted int, open string) {
+	if len(v.h.Probes) == 0 {
+		return 0, ""
+	}
+	d, away := v.idleTimes(o.slack()), v.outages(o)
+	for i := range v.h.Probes {
+		p := &v.h.Probes[i]
+		free := &d.free[p.Key]
+		undecided := func(why string) {
+			if open == "" {
+				open = fmt.Sprintf("%s was not acquired at %s, after the run, but %s", lockName(v.h.Keys[p.Key]),
+					format.Instant(p.Time), why)
+			}
+		}
+		switch {
+		case p.Outcome == history.OK:
+			granted++
+		case p.Outcome != history.Fail && free.from <= p.Time: // as good as none
+		case p.Outcome != history.Fail:
+			undecided("the outcome of that acquire is unknown")
+		case o.applies(recoverOutage) && !away.noneAt(p.Time):
+			undecided("the servers were unavailable")
+		case free.last < 0:
+			undecided("no client had ever held it")
+		case !o.applies(recoverHeld) || free.from <= p.Time:
+			found.add(finding{rule: probeFailed, x: free.last, y: int32(i), start: max(min(free.from, p.Time), 0), end: p.Time})
+		default:
+			lost, never := v.neverFreed(p.Key, p.Time, o.slack())
+			if !never {
+				undecided(fmt.Sprintf("client %d may still have held it", v.client(v.spanOf(p.Key, free.last))))
+				continue
+			}
+			found.add(finding{rule: neverFree, x: free.last, y: int32(i), start: lost, end: p.Time})
+		}
+	}
+	return granted, open
+}
+
+// neverFreed says whether everything that can hold a key at t was lost more than slack before, without a lease that
+// ends it: by a crash, a reported loss, or a refused release or renewal. lost is when the latest of these was lost.
+func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration, never bool) {
+	e := v.idleTimes(slack).extents
+	lose := func(at, end time.Duration) (unexplained bool) {
+		lost = max(lost, at)
+		return end == history.Infinity && later(at, slack) <= t
+	}
+	for _, i := range v.byKey[key] {
+		h := &v.holds[i]
+		end := h.freeBy
+		if h.ending != endReleased {
+			end = e.leaseEnd(i)
+		}
+		if end > t && (h.ending != endLost || !lose(h.until, end)) {
+			return 0, false
+		}
+	}
+	crashed := v.crashes()
+	for _, x := range e.possible[key] {
+		if x.until <= t {
+			continue
+		}
+		if x.cause != afterUnknownAcquire {
+			return 0, false
+		}
+		s := &v.h.Spans[x.last]
+		at, exited := crashed[s.Process.Client(v.h.Clients)]
+		if !exited || at < s.Call || !lose(at, x.until) {
+			return 0, false
+		}
+	}
+	return lost, true
+}
+
+// crashes is, by client, when it last crashed.
+func (v *view) crashes() map[int]time.Duration {
+	crashed := make(map[int]time.Duration)
+	for i := range v.h.Notices {
+		if n := &v.h.Notices[i]; n.F == history.Crash {
+			crashed[n.Process.Client(v.h.Clients)] = n.Time
+		}
+	}
+	return crashed
+}
+
+// unprobed finds a key without a probe that may never be free again: all that can hold it was lost, no lease ends it,
+// and a client has waited for it in vain since then. Whether it would have been granted later is unknown. "": none.
+func (v *view) unprobed(o Options) string {
+	if len(v.h.TimedOut) == 0 {
+		return ""
+	}
+	d, probed := v.idleTimes(o.slack()), make(map[int32]bool)
+	for i := range v.h.Probes {
+		probed[v.h.Probes[i].Key] = true
+	}
+	away, pauses := v.outages(o), v.clientPauses()
+	for _, i := range v.h.TimedOut {
+		s := &v.h.Spans[i]
+		if limit := v.h.Limit(s.Key); probed[s.Key] || d.free[s.Key].from < never || limit > 0 && s.Permits > limit {
+			continue
+		}
+		lost, is := v.neverFreed(s.Key, s.Return, o.slack())
+		client := s.Process.Client(v.h.Clients)
+		p := longestOutside(segment{max(lost, s.Call), s.Return}, merged(away.windows, pauses[client]))
+		if !is || p.until-p.from <= o.slack() {
+			continue
+		}
+		last := v.client(v.spanOf(s.Key, d.free[s.Key].last))
+		return fmt.Sprintf("client %d lost %s at %s without releasing it, and no lease ends its hold; client %d waited for "+
+			"%s until %s, and no probe shows whether the lock can be acquired", last, lockName(v.h.Keys[s.Key]),
+			format.Instant(lost), client, format.Duration(p.until-p.from), format.Instant(p.until))
+	}
+	return ""
+}
+
+func (v *view) probeViolation(f finding) Violation {
+	p := &v.h.Probes[f.y]
+	last := v.spanOf(p.Key, f.x)
+	w := v.involving("", last)
+	w.Rule = "after the run, when all faults are healed, the lock can be acquired"
+	w.Events = []int{int(v.h.Spans[last].Invoked), int(p.Index)}
+	w.Text = fmt.Sprintf("%s could not be acquired at %s, after the run", lockName(w.Key), format.Instant(p.Time))
+	if f.rule == neverFree {
+		w.Text += fmt.Sprintf(": client %d lost it at %s without releasing it, and no lease ends its hold", w.Clients[0],
+			format.Instant(f.start))
+		return w
+	}
+	w.Text += fmt.Sprintf(", although the last hold, by client %d, had ended by %s", w.Clients[0], format.Instant(f.start))
+	return w
+}
