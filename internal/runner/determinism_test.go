@@ -139,8 +139,8 @@ func TestSameSeedSameRun(t *testing.T) {
 						first.report(t, again)
 					}
 				}
-				t.Logf("%s: race detector %v, %d processors, %d busy processes, seed %d, variation %d: %d of %d runs differ (%.1fs)",
-					name, raceDetector, procs, *sameBusy, *sameSeed, *sameVary, differ, *sameRuns, time.Since(began).Seconds())
+				t.Logf("%s: race detector %v, %d processors, %d busy processes, seed %d, variation %d: "+
+					"%d of %d runs differ (%.1fs)", name, raceDetector, procs, *sameBusy, *sameSeed, *sameVary, differ, *sameRuns, time.Since(began).Seconds())
 			}
 		})
 	}

@@ -88,7 +88,8 @@ func migrateSlot(
 		replies = append(replies, run(line))
 	}
 	// The other nodes learn it by the bus.
-	for end := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) { // polling: no event says so
+	//nolint:forbidigo // polling: there is no event
+	for end := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		line := run("n3 GET {orders}1")
 		if strings.Contains(line, "MOVED 105 n2") || time.Now().After(end) {
 			return append(replies, line, run("n5 GET {orders}1"))
@@ -114,9 +115,9 @@ func TestSlotMigrationIsTheSameOnRealServers(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	real := migrateSlot(t.Context(), c, nil)
-	if diff := cmp.Diff(real, simulated); diff != "" {
+	want := migrateSlot(t.Context(), c, nil)
+	if diff := cmp.Diff(want, simulated); diff != "" {
 		t.Errorf("replies (-real +simulated):\n%s", diff)
 	}
-	t.Log(strings.Join(real, "\n"))
+	t.Log(strings.Join(want, "\n"))
 }
