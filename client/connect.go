@@ -18,11 +18,12 @@ const (
 	readTimeout = 2 * time.Second
 )
 
-// poolSize is larger than one client needs: after that many failed dials go-redis dials only
-// once a second (internal/pool, tryDial), which would hide a promotion for up to a second.
+// poolSize is more than a client uses. go-redis counts the failed dials of a pool, never forgets one, and from that
+// many on fails commands without dialing, until a dial that it makes once a second succeeds (internal/pool, tryDial):
+// that hid a server that was back for half a second, see docs/measurements.md.
 const poolSize = 4096
 
-// onePool has pipelines use the connections of the other commands.
+// onePool makes pipelines use the main pool instead of one of ten connections.
 const onePool = -1
 
 // slotReloadInterval is how often a cluster client reloads the slot map. go-redis reloads it once a minute
