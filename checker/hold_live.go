@@ -22,9 +22,9 @@ type LiveHold struct {
 
 // LiveHolds knows who holds which key while a run is in progress. From the events so far it finds the holds of
 // [FindHolds], with two differences. A release of an inner level that fails because the hold does not exist ends the
-// hold when the reply comes, not when it was invoked. And what an owner has not released of a hold that is over, because
-// a release failed or one of several clients of that owner crashed, is forgotten: its next release may be counted for
-// another of its holds.
+// hold when the reply comes, not when it was invoked. And what an owner has not released of a hold that is over
+// (because a release failed, or one of several clients of that owner crashed) is forgotten, so that its next release
+// may be counted for another of its holds.
 //
 // It belongs to one goroutine.
 type LiveHolds struct {

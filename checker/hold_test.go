@@ -216,3 +216,24 @@ func TestRefusedInnerReleaseEndsTheHold(t *testing.T) {
 		t.Errorf("%+v", holds)
 	}
 }
+
+// TestAcquireAfterRefusedRelease: a release fails and leaves the lock held, its owner acquires the lock again and then
+// crashes. That ends both levels, and is legal for a reentrant lock.
+func TestAcquireAfterRefusedRelease(t *testing.T) {
+	h := read(t, "clients 2\nclient 0 acquire k 1.0-1.1 ok owner=a\nclient 0 release k 1.2-1.3 fail owner=a\n"+
+		"client 0 acquire k 1.4-1.5 ok owner=a\nclient 0 crash k 2.0\nclient 1 acquire k 2.5-2.6 ok owner=b\n")
+	h.Spans[1].Held = true
+	j := Judge(h, Options{})
+	if r := j.Result(Linearizable); r.Outcome != Holds {
+		t.Errorf("%s: %s", r.Outcome, r.Summary)
+	}
+	for _, hold := range FindHolds(h, Options{})[:2] {
+		want, until := ReleaseRefused, 1200*time.Millisecond
+		if hold.From > until {
+			want, until = Crashed, 2*time.Second
+		}
+		if hold.End != want || hold.Until != until {
+			t.Errorf("hold from %v: %s at %v, want %s at %v", hold.From, hold.End, hold.Until, want, until)
+		}
+	}
+}
