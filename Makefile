@@ -5,7 +5,7 @@ LDFLAGS := -X main.version=$(VERSION)
 
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup build run docker-image scenarios test test-all check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios test test-all determinism check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,12 @@ test: setup ## the tests that a change needs, without the race detector; real se
 
 test-all: setup ## every test, with the race detector: whole catalogs, long random sequences
 	go test -race -parallel 8 -timeout 30m ./...
+
+determinism: setup ## compare repeated simulations byte by byte: all scenarios, 1, 2 and 8 processors, race or not, busy or idle (hours)
+	@for race in '' -race; do for busy in 0 3; do for variation in 0 1; do \
+	  go test $$race -timeout 0 ./internal/runner -run 'TestSameSeedSameRun$$' -v -same.only all -same.procs 1,2,8 \
+	    -same.runs 20 -same.busy $$busy -same.variation $$variation || exit 1; \
+	done; done; done
 
 check: setup ## formatting, golangci-lint, go.mod, house rules (the first run builds the linter: about two minutes)
 	go mod tidy -diff

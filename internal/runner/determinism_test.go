@@ -140,7 +140,8 @@ func TestSameSeedSameRun(t *testing.T) {
 					}
 				}
 				t.Logf("%s: race detector %v, %d processors, %d busy processes, seed %d, variation %d: "+
-					"%d of %d runs differ (%.1fs)", name, raceDetector, procs, *sameBusy, *sameSeed, *sameVary, differ, *sameRuns, time.Since(began).Seconds())
+					"%d of %d runs differ (%.1fs)", name, raceDetector, procs, *sameBusy, *sameSeed, *sameVary,
+					differ, *sameRuns, time.Since(began).Seconds())
 			}
 		})
 	}
