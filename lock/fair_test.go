@@ -131,6 +131,27 @@ func TestFairServesInOrder(t *testing.T) {
 	mustBeRemoved(t, rdb, "row")
 }
 
+// A waiter queues at the server at once, even if its client has other waiters: it does
+// not rely on theirs.
+func TestFairWaitersOfOneClientQueueAtOnce(t *testing.T) {
+	t.Parallel()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, patient)
+	h := take(t, c.FairMutex("many"), AcquireOptions{})
+	var served []<-chan *Hold
+	for i := range 5 {
+		served = append(served, wait(context.Background(), t, c.FairMutex("many"), AcquireOptions{}))
+		asleep(t, c, grantChannel("many"), i+1)
+		eventually(t, testTimeout, "the waiter is queued", func() bool {
+			return len(waitersAtServer(t, rdb, "many")) == i+1
+		})
+	}
+	release(t, h)
+	for _, s := range served {
+		release(t, within(t, testTimeout, "a waiter", s))
+	}
+}
+
 // mustBeRemoved fails if anything of a lock is left except its token and tombstones.
 func mustBeRemoved(t *testing.T, rdb *redis.Client, name string) {
 	t.Helper()

@@ -51,7 +51,7 @@ type waitLoop struct {
 	channel  string        // of the wait queue
 	maxSleep time.Duration // 0: no other limit than PollMax
 	mode     waitMode
-	patient  bool // if there are others in the queue, sleep before the first request
+	patient  bool // if chained and not the first in the queue, sleep before the first request
 
 	served    bool
 	uncertain bool    // a request of unknown outcome was sent
@@ -66,7 +66,7 @@ type waitLoop struct {
 // than [waitLoop.delay] says.
 func (w *waitLoop) run(ctx context.Context, r requester) error {
 	defer w.leave()
-	if w.joinEarly() && w.patient && !w.sleep(ctx, w.client.o.PollMax) {
+	if w.joinEarly() && w.mode == chained && w.patient && !w.sleep(ctx, w.client.o.PollMax) {
 		return w.stopped(ctx)
 	}
 	for n := 0; ; n++ {
