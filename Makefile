@@ -4,8 +4,9 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -X main.version=$(VERSION)
 
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios test test-all determinism check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios suite test test-all mutants mutants-sample determinism check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,7 +16,7 @@ setup: ## install what is missing (Debian, Ubuntu), or say what it is
 
 build: bin/chaos ## build bin/chaos
 
-bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -name '*.html' -o -name '*.css' -o -name '*.js' | grep -v -e '^./bin' -e '^./chaos-runs') go.mod go.sum
+bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -name '*.tmpl' -o -name '*.css' -o -name '*.js' | grep -v -e '^./bin' -e '^./chaos-runs') go.mod go.sum
 	go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/chaos
 
 run: setup build ## lose a distributed lock in a failover, with proof and a picture
@@ -27,21 +28,31 @@ docker-image: ## make lockchaos-redis:local of this machine's redis-server, for 
 scenarios: build ## run every scenario N times (default 5), JOBS side by side, and print the table of docs/scenarios.md
 	JOBS=$(or $(JOBS),1) scripts/repeat $(or $(N),5) $$(./bin/chaos list scenarios --json | sed -n 's/.*"name": "\(.*\)".*/\1/p')
 
+suite: build ## run every scenario on simulated servers against its expected verdict (docs/suite.md)
+	./bin/chaos suite --backend sim --seed 1
+
 test: setup ## the tests that a change needs, without the race detector; real servers are started by the tests
 	go test -short -parallel 16 -timeout 10m ./...
 
 test-all: setup ## every test, with the race detector: whole catalogs, long random sequences
 	go test -race -parallel 8 -timeout 30m ./...
 
+mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS side by side, continues)
+	go run ./internal/mutants/run -jobs $(or $(JOBS),1)
+
+mutants-sample: setup ## check planted bugs, drawn by the commit: up to a tenth of them (about a minute)
+	go run ./internal/mutants/run -draw "$$(git rev-parse HEAD)" -budget 4s -total 40s
+
 determinism: setup ## compare repeated simulations byte by byte: all scenarios, 1, 2 and 8 processors, race or not, busy or idle (hours)
 	@for race in '' -race; do for busy in 0 3; do for variation in 0 1; do \
 	  go test $$race -timeout 0 ./internal/runner -run 'TestSameSeedSameRun$$' -v -same.only all -same.procs 1,2,8 \
-	    -same.runs 20 -same.busy $$busy -same.variation $$variation || exit 1; \
+	    -same.runs 20 -same.spin none -same.busy $$busy -same.variation $$variation || exit 1; \
 	done; done; done
 
-check: setup ## formatting, golangci-lint, go.mod, house rules (the first run builds the linter: about two minutes)
+check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules (the first run builds the linter: about two minutes)
 	go mod tidy -diff
 	$(GOLANGCI) run ./...
+	$(ACTIONLINT) .github/workflows/*.yml
 	go test ./internal/style/...
 
 bench: setup ## the benchmarks whose numbers stand in the docs

@@ -29,11 +29,17 @@ func biteRules() []string {
 
 // checkBite finds out whether the run could have shown a violation at all. That none was found means something only
 // if clients competed for the lock and the faults hit. A grant is contended if another owner requested the lock
-// during the hold. A fault hits if it was injected, or its effect was observed, while the lock was held; a fault of a
-// client, if that client held the lock or, unless it pauses the client, had a request about it in flight. A run whose
+// during the hold; an await of a latch, if the latch was certainly counting when it was invoked. A fault hits if it
+// was injected, or its effect was observed, while the lock was held; a fault of a client, if that client held the
+// lock or, unless it pauses the client, had a request about it in flight. A run whose
 // only faults pause clients tests what happens when a holder outlives its lease: some pause has to last that long.
 func checkBite(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)
+	what := "grant"
+	if latches := v.latches(); latches != nil {
+		passed, waited := v.awaits(latches)
+		contended, granted, what = contended+waited, granted+passed, "await"
+	}
 	seen := v.faults(o)
 	injected, silent, landed := seen.injected, seen.withoutEffect, seen.whileHeld
 	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{
@@ -47,7 +53,7 @@ func checkBite(v *view, o Options) Result {
 		}
 	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
 		missing = append(missing, fmt.Sprintf("only %d of %s contended, at least %d are needed: use more clients "+
-			"or a longer run", contended, format.Count(granted, "grant"), need))
+			"or a longer run", contended, format.Count(granted, what), need))
 	}
 	for _, f := range silent {
 		if !o.applies(faultWithoutEffect) {
@@ -74,7 +80,7 @@ func checkBite(v *view, o Options) Result {
 		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
 		return r
 	}
-	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, "grant"), contended)
+	r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(granted, what), contended)
 	if injected > 0 {
 		r.Summary += fmt.Sprintf("; %s, each with an effect, %d while the lock was held",
 			format.Count(injected, "fault"), landed)

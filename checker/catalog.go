@@ -100,6 +100,13 @@ func servingRows() []Spec {
 			check:  checkLeak,
 			rules:  leakRules(),
 		},
+		{
+			Name:   Latch,
+			Doc:    "a latch opens early or late, is armed while it counts, refused while it is open, or disappears",
+			Source: "java.util.concurrent, CountDownLatch; redisson#2304 (of several waiters one is woken)",
+			check:  checkLatch,
+			rules:  latchRules(),
+		},
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 	WakeUp         Property = "wake-up"
 	Order          Property = "order"
 	Leak           Property = "leak"
+	Latch          Property = "latch"
 	Linearizable   Property = "linearizable"
 	Bite           Property = "bite"
 )
@@ -112,6 +113,13 @@ type Options struct {
 	Fair       bool
 	MaxBypass  int
 	QueueDelay time.Duration
+	// ReportsLoss: the lock reports the loss of a hold. Without it, a lock that takes a lease and never reports a loss
+	// is taken to say everything with its validity.
+	ReportsLoss bool
+	// Fenced: every grant has a fencing token.
+	Fenced bool
+	// RenewsItself: the lock renews a lease for which none was requested, while its client lives.
+	RenewsItself bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int
 	// LockKind is what the lock is meant to be, where the history does not say, such as a mutex that its holder
@@ -162,5 +170,6 @@ type Judgement struct {
 	Problems []history.Problem `json:"problems,omitempty"`
 	Spans    int               `json:"spans"`
 	Events   int               `json:"events"`
+	Samples  int               `json:"samples,omitempty"` // of the servers' state; 0: rules about it were not applied
 	Took     time.Duration     `json:"took_ns"`
 }

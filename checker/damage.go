@@ -10,13 +10,15 @@ import (
 
 // The rules of damage.
 const (
-	lostUpdate  = iota
-	staleWrite  // with an older token than one already seen
-	latestGrant // acquits: its writer was the latest to be granted the lock, whatever its token is
+	lostUpdate     = iota
+	staleWrite     // with an older token than one already seen
+	latestGrant    // acquits: its writer was the latest to be granted the lock, whatever its token is
+	harnessStalled // acquits: the promise to a writer ended while the harness was stopped, which records writes
 )
 
 func damageRules() []string {
-	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", latestGrant: "latest-grant"}
+	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", latestGrant: "latest-grant",
+		harnessStalled: "harness-stalled"}
 }
 
 // touchLog is what is known of the guarded resource, by key.
@@ -109,12 +111,15 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	switch f := (finding{y: i, start: t.Time, end: t.Time}); {
 	case !t.Accepted:
 		log.counts["refused"]++
+	case (stale || lost) && !found.off.has(harnessStalled) && v.writtenStalled(i):
 	case stale:
 		f.rule, f.x = staleWrite, by
 		found.add(f)
 	case lost:
 		f.rule, f.x = lostUpdate, log.seen.write[t.Key]
-		found.add(f)
+		if found.off.has(harnessStalled) || !v.writtenStalled(f.x) {
+			found.add(f)
+		}
 	}
 	if t.Accepted && stale {
 		log.counts["stale"]++

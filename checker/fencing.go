@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -17,13 +18,14 @@ const (
 	acceptedOld           // the resource accepted an old token
 	refusedCurrent        // the resource refused a current token
 	grantExpired          // acquits: a slow reply reported a grant whose promise had ended
+	noToken               // a lock that is fenced granted a hold without a token
 	notExclusive          // acquits: readers, and holders of permits, have no order of holding
 )
 
 func fencingRules() []string {
 	return []string{tokenOrder: "order", tokenTwice: "twice", tokenOfHolder: "order-of-holding",
 		acceptedOld: "accepted-old", refusedCurrent: "refused-current", grantExpired: "grant-expired",
-		notExclusive: "not-exclusive"}
+		noToken: "no-token", notExclusive: "not-exclusive"}
 }
 
 // checkFencing judges what fencing depends on: tokens that grow with every grant, and a resource that enforces them.
@@ -55,6 +57,9 @@ func checkFencing(v *view, o Options) Result {
 		v.judgeTokens(grants, o.ClockError, found)
 	}
 	fenced := v.judgeResource(found)
+	if o.Fenced {
+		v.withoutToken(found)
+	}
 	r := found.result(Fencing, v.fencingViolation)
 	r.Counts = map[string]int64{"tokens": int64(tokens), "fenced_writes": int64(fenced)}
 	switch {
@@ -66,6 +71,18 @@ func checkFencing(v *view, o Options) Result {
 			format.Count(tokens, "token"), format.Count(fenced, "write"))
 	}
 	return r
+}
+
+// withoutToken finds the grants without a token. A reader's token may be hidden, and only the first of several keys has
+// one.
+func (v *view) withoutToken(found *findings) {
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
+		if acquires && s.Outcome == history.OK && s.Write && !s.Part && s.Token == 0 && !s.Zero && v.h.Limit(s.Key) == 0 {
+			found.add(finding{rule: noToken, x: none, y: int32(i), start: s.Return, end: s.Return})
+		}
+	}
 }
 
 // tokensGrow counts the grants with tokens, and is a fast path: if tokens grow in the order in which grants returned,
@@ -181,6 +198,12 @@ func (v *view) judgeResource(found *findings) int {
 }
 
 func (v *view) fencingViolation(f finding) Violation {
+	if f.rule == noToken {
+		w := v.spanViolation(f.y, "each grant of a fenced lock has a token", "")
+		w.Text = fmt.Sprintf("client %d was granted %s at %s without a fencing token", w.Clients[0], lockName(w.Key),
+			format.Instant(f.start))
+		return w
+	}
 	if f.rule >= acceptedOld {
 		return v.resourceViolation(f)
 	}

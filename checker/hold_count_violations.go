@@ -9,6 +9,8 @@ import (
 // holdCountViolation puts a finding of [HoldCount] into words.
 func (v *view) holdCountViolation(f finding) Violation {
 	switch f.rule {
+	case serverCount:
+		return v.keptViolation(f)
 	case freedTooSoon:
 		r, y := &v.h.Spans[f.x], &v.holds[f.y]
 		w := v.involving(BrokenPromise, f.x, y.span)

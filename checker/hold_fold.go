@@ -77,12 +77,17 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		h.promise(s.Return, promised(s))
 		return
 	}
-	if h != nil { // lost, and acquired again
+	within := h != nil && s.Call < h.until // requested inside a hold that was lost before the reply came
+	if h != nil {                          // lost, and acquired again
 		b.close(h)
 	}
 	b.begin(i, s, 1)
 	h = &b.holds[len(b.holds)-1]
 	h.failedReleases = debt
+	if within { // perhaps a re-entry for the servers, with the token of the lost hold
+		h.token, b.carried = 0, append(b.carried, i)
+		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
+	}
 	b.noteOtherMode(i, s)
 	b.compare(i, s, h, false)
 }
@@ -262,7 +267,7 @@ func (b *holdFold) promise(owner, key int32, t, valid time.Duration) {
 func (b *holdFold) lose(owner, key int32, t time.Duration, event int32) {
 	for i := b.list(owner, key); i >= 0; i = b.holds[i].next {
 		if h := &b.holds[i]; h.key == key && h.ending == endOpen {
-			h.end(endLost, t, event)
+			h.end(endLost, max(t, h.from), event) // a notice may be older than the record of the grant
 			b.noteLost(h)
 		}
 	}
@@ -272,6 +277,8 @@ func (b *holdFold) notice(n *history.Notice) {
 	switch {
 	case n.F == history.Renewed && n.Valid != 0:
 		b.promise(n.Owner, n.Key, n.Time, n.Valid)
+	case n.F == history.Lost && n.Left > 0: // an inner hold, which had a shorter lease
+		b.lostOwners[n.Owner] = true
 	case n.F == history.Lost:
 		b.lose(n.Owner, n.Key, n.Time, n.Index)
 	case n.F == history.Crash:

@@ -20,6 +20,9 @@ type LiveHold struct {
 	contended bool // another owner requested the lock during the hold, see contention
 }
 
+// Count is how often the owner has acquired the lock and not yet released it.
+func (h LiveHold) Count() int { return h.depth }
+
 // LiveHolds knows who holds which key while a run is in progress. From the events so far it finds the holds of
 // [FindHolds], with two differences. A release of an inner level that fails because the hold does not exist ends the
 // hold when the reply comes, not when it was invoked. And what an owner has not released of a hold that is over

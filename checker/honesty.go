@@ -18,6 +18,13 @@ const (
 	renewedOther           // a renewal succeeded while another owner certainly held the lock
 	lossLate               // the promise had ended, and the loss was reported late or never
 	lossUnfounded          // a loss was reported although the promise was in force and no other owner was granted the lock
+	notKept                // a server did not have a hold that was promised
+	keptShorter            // a server kept a hold for less time than was promised
+	deniedHolder           // a release or renewal was refused to the holder
+	revived                // a release or renewal succeeded after the hold was denied, or a renewal after its loss
+	notRenewed             // a lease that the lock renews by itself ended
+	grantOver              // a grant or renewal whose validity had ended when the client replied
+	honestData             // acquits: a fault may have changed what servers keep
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
 	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
 	honestPromise          // acquits: the promise to the other owner had ended
@@ -29,7 +36,9 @@ func honestyRules() []string {
 	return []string{releasedNothing: "released-nothing", releasedTwice: "released-twice",
 		releasedOther:  "released-another's",
 		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lossLate: "loss-late",
-		lossUnfounded: "loss-unfounded", honestPaused: "client-paused", honestOutage: "outage",
+		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
+		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", grantOver: "grant-expired",
+		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
 		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
 }
@@ -52,7 +61,11 @@ func checkHonesty(v *view, o Options) Result {
 	c.releasesOfNothing()
 	c.operationsOfOthers()
 	c.judgeLosses()
-	r := c.found.result(Honesty, v.honestyViolation)
+	c.judgeKept()
+	c.judgeAnswers()
+	c.judgeRenewed()
+	c.judgeExpired()
+	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
 	switch {
@@ -73,6 +86,7 @@ type honestyCheck struct {
 	found *findings
 
 	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
+	unkept                    []unkept        // promises, by findings
 	replies, losses, outlived int
 }
 
@@ -174,9 +188,6 @@ func (c *honestyCheck) judgeLosses() {
 	if c.o.applies(honestOutage) && reported {
 		away = c.outages(c.o)
 	}
-	if reported {
-		c.unknown = c.firstUnknown()
-	}
 	for i := range c.holds {
 		h := &c.holds[i]
 		valid := h.lastPromise()
@@ -202,7 +213,7 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pa
 	h := &c.holds[i]
 	c.outlived++
 	s := &c.h.Spans[h.span]
-	if c.o.applies(honestSilent) && !reported && (s.Lease > 0 || s.Valid == 0) {
+	if c.o.applies(honestSilent) && !reported && !c.o.ReportsLoss && (s.Lease > 0 || s.Valid == 0) {
 		return
 	}
 	until := min(h.until, c.h.End)
@@ -222,8 +233,8 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pa
 // judgeUnfounded judges a hold that ended with a reported loss.
 func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	h := &c.holds[i]
-	n := sort.Search(len(c.h.Notices), func(n int) bool { return c.h.Notices[n].Index >= h.endEvent })
-	if n == len(c.h.Notices) || c.h.Notices[n].Index != h.endEvent || c.h.Notices[n].F != history.Lost {
+	n := c.lostNotice(h)
+	if n < 0 {
 		return
 	}
 	t := h.until
@@ -240,6 +251,9 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 // known grant, within the slack, or one whose acquire had an unknown outcome.
 func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
 	h := &c.holds[i]
+	if c.unknown == nil {
+		c.unknown = c.firstUnknown()
+	}
 	if c.unknown[h.key] <= t {
 		return true
 	}
@@ -259,11 +273,20 @@ func (c *honestyCheck) mayBeGrantedBy(i int32, t time.Duration) bool {
 
 const ruleHolderOnly = "a release or renewal succeeds only for the holder"
 
-func (v *view) honestyViolation(f finding) Violation {
-	switch f.rule {
+func (c *honestyCheck) violation(f finding) Violation {
+	switch v := c.view; f.rule {
+	case notKept, keptShorter:
+		return c.unkeptViolation(f)
 	case lossLate, lossUnfounded:
 		return v.lossViolation(f)
+	case deniedHolder, revived, notRenewed, grantOver:
+		return v.answerViolation(f)
+	default:
+		return v.honestyViolation(f)
 	}
+}
+
+func (v *view) honestyViolation(f finding) Violation {
 	s := &v.h.Spans[f.y]
 	who, key := s.Process.Client(v.h.Clients), lockName(v.h.Keys[s.Key])
 	verb := "released"

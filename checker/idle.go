@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -147,10 +145,10 @@ type extents struct {
 
 func newExtents(v *view) *extents {
 	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey))}
-	unknown, renewals := false, false
+	unknown, renewals, undone := false, false, false
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		unknown = unknown || v.mayHold(s)
+		unknown, undone = unknown || v.mayHold(s), undone || s.Undone
 		renewals = renewals || s.Op == history.OpRenew
 		if s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRenew {
 			e.longestLease = max(e.longestLease, s.Valid-s.Call)
@@ -164,6 +162,9 @@ func newExtents(v *view) *extents {
 	}
 	if unknown {
 		e.unknowns()
+	}
+	if undone {
+		e.undoneGrants()
 	}
 	e.pausedGrants()
 	for _, x := range e.possible {
@@ -244,7 +245,7 @@ func (v *view) firstUnknown() []time.Duration {
 		first[k] = never
 	}
 	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; v.mayHold(s) {
+		if s := &v.h.Spans[i]; v.mayHold(s) || s.Undone {
 			first[s.Key] = min(first[s.Key], s.Call)
 		}
 	}
@@ -270,34 +271,6 @@ func (e *extents) latestEffect(i int32) time.Duration {
 		return never
 	}
 	return e.unknownTimes[n].Time
-}
-
-// clientPauses is, by client, when faults stopped it or its connection.
-func (v *view) clientPauses() map[int][]segment {
-	var pauses map[int][]segment
-	open := make(map[int]int) // by fault id: client
-	for i := range v.h.Faults {
-		f := &v.h.Faults[i]
-		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
-		name, is := strings.CutPrefix(end, "client:")
-		client, err := strconv.Atoi(name)
-		if !is || err != nil {
-			continue
-		}
-		switch _, again := open[f.ID]; {
-		case f.Phase == history.Injected && !again:
-			open[f.ID] = client
-			if pauses == nil {
-				pauses = make(map[int][]segment)
-			}
-			pauses[client] = append(pauses[client], segment{f.Time, never})
-		case f.Phase == history.Healed && again:
-			delete(open, f.ID)
-			last := &pauses[client][len(pauses[client])-1]
-			last.until = min(last.until, f.Time)
-		}
-	}
-	return pauses
 }
 
 // leaseOver is when the key that a finding is about became free.

@@ -19,7 +19,8 @@ import (
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.withLimits(h)
-	j := Judgement{LockKind: o.LockKind, Spans: len(h.Spans), Events: h.Events, Problems: h.Problems}
+	j := Judgement{LockKind: o.LockKind, Spans: len(h.Spans), Events: h.Events, Samples: len(h.Samples),
+		Problems: h.Problems}
 	specs := o.asked()
 	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
 	var v *view
@@ -37,6 +38,7 @@ func Judge(h *history.History, o Options) Judgement {
 	}
 	j.nameProcesses(h)
 	j.decide(o)
+	j.onOneLine()
 	j.Took = time.Since(start)
 	return j
 }
@@ -146,6 +148,23 @@ func (j *Judgement) nameProcesses(h *history.History) {
 		for n := range r.Violations {
 			r.Violations[n].Text = h.NameProcesses(r.Violations[n].Text)
 		}
+	}
+}
+
+// onOneLine makes each text one line without control characters: names in it come from others, and must not look like
+// a verdict of their own.
+func (j *Judgement) onOneLine() {
+	j.Sentence = format.Line(j.Sentence)
+	for i := range j.Results {
+		r := &j.Results[i]
+		r.Summary = format.Line(r.Summary)
+		for n := range r.Violations {
+			r.Violations[n].Text = format.Line(r.Violations[n].Text)
+		}
+	}
+	j.Problems = slices.Clone(j.Problems)
+	for i := range j.Problems {
+		j.Problems[i].Text = format.Line(j.Problems[i].Text)
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	permitsLeft          // permits still taken
 	renewalsLeft         // a watchdog that still renews
 	acquireLeaked        // an acquire of unknown outcome blocked the lock for longer than its lease
+	keptLeft             // a hold at a server that its owner has not got
 	leakHeld             // acquits: the lock may still be held
 	leakOutage           // acquits: the servers were unavailable
 	leakPaused           // acquits: the waiter was paused
@@ -24,7 +25,8 @@ const (
 
 func leakRules() []string {
 	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
-		acquireLeaked: "acquire", leakHeld: "may-be-held", leakOutage: "outage", leakPaused: "waiter-paused",
+		acquireLeaked: "acquire", keptLeft: "hold", leakHeld: "may-be-held", leakOutage: "outage",
+		leakPaused:  "waiter-paused",
 		leakWaiting: "may-wait"}
 }
 
@@ -42,6 +44,7 @@ func checkLeak(v *view, o Options) Result {
 			looked++
 		}
 	}
+	v.addKept(o, keptForNobody, keptLeft, found)
 	r := found.result(Leak, v.leakViolation)
 	r.Counts = map[string]int64{"checked": int64(looked), "notes": int64(len(v.h.Leftovers))}
 	switch {
@@ -102,6 +105,9 @@ func (v *view) waitingAt(key int32, t time.Duration) (n int) {
 }
 
 func (v *view) leakViolation(f finding) Violation {
+	if f.rule == keptLeft {
+		return v.keptViolation(f)
+	}
 	if f.rule == acquireLeaked {
 		return v.leakedViolation(f)
 	}
@@ -130,6 +136,12 @@ func (v *view) leakedViolation(f finding) Violation {
 	w := v.involving("", f.x, f.y)
 	w.Rule = "an acquire of unknown outcome blocks the lock no longer than its lease"
 	w.Events = []int{int(x.Invoked), int(s.Invoked), int(s.Ended)}
+	if x.Undone {
+		w.Rule = "a grant that was undone blocks the lock no longer"
+		w.Text = fmt.Sprintf("a grant of %s to client %d was undone by %s, but client %d waited for %s longer",
+			lockName(w.Key), w.Clients[0], format.Instant(x.Return), w.Clients[1], format.Duration(f.end-f.start))
+		return w
+	}
 	w.Text = fmt.Sprintf("client %d requested %s at %s and never learned the outcome; its lease would have ended by %s, "+
 		"but client %d waited for %s longer", w.Clients[0], lockName(w.Key), format.Instant(x.Call),
 		format.Instant(f.start), w.Clients[1], format.Duration(f.end-f.start))

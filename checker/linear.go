@@ -205,6 +205,8 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 		}
 		effect := s.Ended
 		switch {
+		case s.Busy && k.explained(i):
+			continue
 		case s.Busy:
 			op.kind = opBusyTry
 		case s.Outcome == history.Fail: // it did not take effect; a refused release shows in the holds
@@ -215,7 +217,7 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 		case op.unknown && v.ownerOrder[s.Owner] == sequential && len(k.busy) == 0:
 			continue
 		}
-		if op.unknown || !k.kind.fenced() || promised(s) <= s.Return {
+		if op.unknown || !k.kind.fenced() || promised(s) <= s.Return || slices.Contains(v.carried, i) {
 			op.token = 0
 		}
 		op.epoch, op.pos = k.epochs.of(s.Owner, effect), -1

@@ -14,6 +14,7 @@ type keyOps struct {
 	permits        int32           // of a semaphore
 	spans          []int32         // lock operations, by invocation
 	busy           []int32         // tries that failed because the lock was held
+	undone         []segment       // failed acquires that may have held the lock meanwhile
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
 	unknownNoLease time.Duration   // the same, of those without a lease
 	unknownLeased  []time.Duration // when those with a lease were invoked
@@ -53,6 +54,9 @@ func (v *view) keyedOps() []keyOps {
 			k.count(int32(i), s, v.ownerOrder[s.Owner])
 		}
 	}
+	for i := range keys {
+		keys[i].busy = v.withoutUndone(keys[i].busy, keys[i].undone)
+	}
 	for _, i := range v.orphans {
 		k := &keys[v.h.Spans[i].Key]
 		k.orphans = append(k.orphans, i)
@@ -82,6 +86,8 @@ func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
 		k.mode(s)
 	}
 	switch {
+	case s.Undone:
+		k.undone = append(k.undone, segment{s.Call, s.Return})
 	case s.Busy:
 		k.busy = append(k.busy, i)
 	case s.Op == history.OpRelease:

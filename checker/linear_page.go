@@ -32,7 +32,7 @@ func WriteLinearization(w io.Writer, h *history.History, j Judgement) error {
 		return ErrNothingToShow
 	}
 	model := modelOf(k.kind, k.permits, v.describe)
-	_, info := porcupine.CheckOperationsVerbose(model, rows(ops, operations(ops, 0)), defaultSearch)
+	_, info := porcupine.CheckOperationsVerbose(model, v.rows(ops, operations(ops, 0)), defaultSearch)
 	from, to := ops[0].call, ops[0].call
 	for _, op := range ops {
 		from = min(from, op.call)
@@ -70,16 +70,32 @@ func (v *view) linearizationOps(j *Judgement) (keyOps, []lockOp) {
 	return keyOps{}, nil
 }
 
-// rows gives a row to each client, and to each operation of unknown outcome, which lasts to the end of the page.
-func rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
-	row := make(map[int]int)
+// maxRows is up to which number a client has the row of its number; the page draws the rows in between as well.
+const maxRows = 64
+
+// rows gives a row to each client, that of its number if all are small, and then to each operation of unknown
+// outcome, which lasts to the end of the page.
+func (v *view) rows(ops []lockOp, shown []porcupine.Operation) []porcupine.Operation {
+	row, next := make(map[int]int), 0
+	client := func(i int) (number int, known bool) {
+		if i >= len(ops) || ops[i].unknown {
+			return 0, false
+		}
+		return ops[i].process.Client(v.h.Clients), true
+	}
 	for i := range shown {
-		id := -1 - i
-		if i < len(ops) && !ops[i].unknown {
-			id = int(ops[i].process)
+		if c, known := client(i); known && c < maxRows {
+			row[c], next = c, max(next, c+1)
+		}
+	}
+	for i := range shown {
+		id, known := client(i)
+		if !known {
+			id = -1 - i
 		}
 		if _, ok := row[id]; !ok {
-			row[id] = len(row)
+			row[id] = next
+			next++
 		}
 		shown[i].ClientId = row[id]
 	}

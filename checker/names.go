@@ -11,7 +11,7 @@ func lockName(key string) string {
 	if key == "" {
 		return "the lock"
 	}
-	return key
+	return format.Line(key)
 }
 
 // unknownHolds says why nothing was decided about n owners.

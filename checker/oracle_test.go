@@ -128,10 +128,14 @@ func (o *naive) take(s *history.Span, all []*naiveHold) []*naiveHold {
 		}
 		return all
 	}
+	token := s.Token
+	if o.lost[m] > 0 && s.Call < o.now[m].until { // perhaps that of the lost hold
+		token = 0
+	}
 	o.lost = [2]int{}
 	o.depth[m] = 1
 	o.now[m] = &naiveHold{owner: s.Owner, reader: m == 1, inner: o.depth[1-m] > 0, called: s.Call, from: s.Return,
-		until: never, back: never, promises: []segment{{s.Return, promised(s)}}, token: s.Token, span: s}
+		until: never, back: never, promises: []segment{{s.Return, promised(s)}}, token: token, span: s}
 	return append(all, o.now[m])
 }
 

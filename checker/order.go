@@ -14,12 +14,15 @@ import (
 // The rules of order.
 const (
 	overtaken   = iota // granted after too many later requests
+	passedOver         // never granted, though later requests were
 	notEnqueued        // acquits: the waiter was not certainly in the queue when the other request came
 	otherMode          // acquits: readers and writers wait in separate queues
+	orderFault         // acquits: a fault may have cost the waiter its place
 )
 
 func orderRules() []string {
-	return []string{overtaken: "overtaken", notEnqueued: "not-queued", otherMode: "other-mode"}
+	return []string{overtaken: "overtaken", passedOver: "passed-over", notEnqueued: "not-queued", otherMode: "other-mode",
+		orderFault: "fault"}
 }
 
 // checkOrder counts by how many later requests each waiter was overtaken. Only a lock that promises an order is
@@ -40,9 +43,14 @@ func checkOrder(v *view, o Options) Result {
 		if v.h.Limit(int32(key)) != 0 {
 			continue
 		}
-		classes := [][]int32{v.waiters(holds, false)}
+		classes := [][]int32{v.waiters(holds, false, o.Fair)}
 		if slices.ContainsFunc(holds, func(i int32) bool { return v.holds[i].reader }) {
-			classes = append(classes, v.waiters(holds, true))
+			classes = append(classes, v.waiters(holds, true, o.Fair))
+		}
+		if o.Fair {
+			for readers, class := range classes {
+				v.gaveUp(int32(key), class, readers == 1, o, found)
+			}
 		}
 		if len(classes) > 1 && !o.applies(otherMode) {
 			classes = [][]int32{append(slices.Clone(classes[0]), classes[1]...)}
@@ -52,8 +60,9 @@ func checkOrder(v *view, o Options) Result {
 			waited += len(class)
 			for _, b := range v.bypasses(class, o) {
 				most = max(most, b.times)
-				if o.Fair && int(b.times) > o.MaxBypass {
-					h := &v.holds[b.hold]
+				h := &v.holds[b.hold]
+				if o.Fair && int(b.times) > o.MaxBypass && v.h.Spans[h.span].Op == history.OpAcquire &&
+					!v.disturbed(h.span, h.from, o) {
 					found.add(finding{rule: overtaken, x: b.by, y: b.hold, start: h.asked, end: h.from})
 				}
 			}
@@ -73,26 +82,55 @@ func checkOrder(v *view, o Options) Result {
 	return r
 }
 
+// disturbed says whether a fault may have cost a waiter its place in the queue until t.
+func (v *view) disturbed(span int32, t time.Duration, o Options) bool {
+	s := segment{v.h.Spans[span].Call, t}
+	return o.applies(orderFault) && v.disturbances(o).touch(s, v.client(span), history.AffectsData, history.AffectsTraffic,
+		history.AffectsMessages, history.AffectsClients)
+}
+
+// gaveUp finds waiters that gave up although later requests had been granted: those count as overtaken, too.
+func (v *view) gaveUp(key int32, granted []int32, readers bool, o Options, found *findings) {
+	settle := o.queueDelay()
+	for _, i := range v.h.TimedOut {
+		s := &v.h.Spans[i]
+		if s.Key != key || s.Write == readers || v.disturbed(i, s.Return, o) {
+			continue
+		}
+		times, last := 0, int32(-1)
+		n := sort.Search(len(granted), func(n int) bool { return v.holds[granted[n]].from > s.Call })
+		for ; n < len(granted) && later(v.holds[granted[n]].from, settle) <= s.Return; n++ {
+			if v.holds[granted[n]].asked > later(s.Call, settle) {
+				times, last = times+1, granted[n]
+			}
+		}
+		if times > o.MaxBypass {
+			found.add(finding{rule: passedOver, x: last, y: i, start: s.Call, end: s.Return})
+		}
+	}
+}
+
 // waiters are the holds in one mode that were waited for, in the order of their grants.
-func (v *view) waiters(holds []int32, readers bool) []int32 {
+func (v *view) waiters(holds []int32, readers, tries bool) []int32 {
 	other := slices.IndexFunc(holds, func(i int32) bool {
-		return !v.waited(&v.holds[i], readers)
+		return !v.waited(&v.holds[i], readers, tries)
 	})
 	if other < 0 {
 		return holds
 	}
 	queue := slices.Clone(holds[:other])
 	for _, i := range holds[other:] {
-		if v.waited(&v.holds[i], readers) {
+		if v.waited(&v.holds[i], readers, tries) {
 			queue = append(queue, i)
 		}
 	}
 	return queue
 }
 
-// waited says whether a hold was waited for in a queue; an owner that holds the lock already does not queue.
-func (v *view) waited(h *hold, readers bool) bool {
-	return h.reader == readers && !h.inner && v.h.Spans[h.span].Op == history.OpAcquire
+// waited says whether a hold was waited for in a queue, or granted to a try; an owner that holds the lock already does
+// not queue.
+func (v *view) waited(h *hold, readers, tries bool) bool {
+	return h.reader == readers && !h.inner && (tries || v.h.Spans[h.span].Op == history.OpAcquire)
 }
 
 // bypass is a hold whose waiter was overtaken, how often, and by which hold last.
@@ -163,7 +201,18 @@ func (f fenwick) sum(n int) (s int32) {
 }
 
 func (v *view) orderViolation(f finding, o Options) Violation {
-	x, y := &v.holds[f.x], &v.holds[f.y]
+	x := &v.holds[f.x]
+	if f.rule == passedOver {
+		s := &v.h.Spans[f.y]
+		w := v.involving("", x.span, f.y)
+		w.Events = []int{int(s.Invoked), int(v.h.Spans[x.span].Invoked), int(s.Ended)}
+		w.Rule = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")
+		w.Text = fmt.Sprintf("client %d requested %s at %s and gave up at %s, after more than %s had been granted; the last "+
+			"of them, by client %d, came at %s", w.Clients[1], lockName(w.Key), format.Instant(s.Call), format.Instant(s.Return),
+			format.Count(o.MaxBypass, "later request"), w.Clients[0], format.Instant(x.asked))
+		return w
+	}
+	y := &v.holds[f.y]
 	w := v.involving("", x.span, y.span)
 	w.Events = []int{int(v.h.Spans[y.span].Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)}
 	w.Rule = "a waiter is overtaken by later requests at most " + format.Count(o.MaxBypass, "time")

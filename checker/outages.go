@@ -45,6 +45,8 @@ func (v *view) outages(o Options) outageWindows {
 		case f.Phase == history.Noted && f.Name == history.NodeReplies && silent[f.Target]:
 			silent[f.Target] = false
 			marks = append(marks, mark{later(f.Time, o.slack()), f.Target, -1})
+		case f.Phase == history.Noted && f.Name == history.HarnessStalled:
+			marks = append(marks, mark{f.Time - f.Lasted, "", +1}, mark{later(f.Time, o.slack()), "", -1})
 		case f.Phase == history.Noted: // a promotion: the lock may have to find its master
 			marks = append(marks, mark{f.Time, "", +1}, mark{later(f.Time, o.slack()), "", -1})
 		}

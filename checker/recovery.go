@@ -13,6 +13,7 @@ const (
 	notGrantedAgain = iota // the lock was not granted although its lease had ended
 	probeFailed            // the harness could not acquire it at the end
 	neverFree              // the same, and no lease ends the hold of an owner that lost it, such as by a crash
+	keptBeyond             // a server keeps a hold for longer than its lease
 	recoverOutage          // acquits: the servers were unavailable
 	recoverPaused          // acquits: the waiter was paused
 	recoverHeld            // acquits: the lock may still have been held at the probe
@@ -20,6 +21,7 @@ const (
 
 func recoveryRules() []string {
 	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
+		keptBeyond:    "kept-beyond-lease",
 		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held"}
 }
 
@@ -46,6 +48,7 @@ func checkRecovery(v *view, o Options) Result {
 	if open == "" {
 		open = v.unprobed(o)
 	}
+	v.addKept(o, keptTooLong, keptBeyond, found)
 	r := found.result(Recovery, v.recoveryViolation)
 	r.Counts = map[string]int64{"holds_not_released": int64(unreleased), "granted_again": int64(recovered),
 		"waits_after": int64(waits), "probes": int64(probed)}
@@ -130,6 +133,9 @@ func merged(a, b []segment) []segment {
 }
 
 func (v *view) recoveryViolation(f finding) Violation {
+	if f.rule == keptBeyond {
+		return v.keptViolation(f)
+	}
 	if f.rule == probeFailed || f.rule == neverFree {
 		return v.probeViolation(f)
 	}

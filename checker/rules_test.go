@@ -59,6 +59,9 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			}
 			t.Run(string(s.Name)+"/"+rule, func(t *testing.T) {
 				for _, recording := range all {
+					if _, judged := recording.want[s.Name]; !judged {
+						continue
+					}
 					o := checker.Without(recording.o, s.Name, n)
 					o.Only = []checker.Property{s.Name}
 					got, want := *checker.Judge(recording.h, o).Result(s.Name), recording.want[s.Name]

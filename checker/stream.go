@@ -204,6 +204,7 @@ func (s *Stream) Judgement() Judgement {
 	j.Results = append(j.Results, s.bite.result(s.o, j.Spans, len(h.Faults)))
 	j.nameProcesses(h)
 	j.decide(s.o)
+	j.onOneLine()
 	j.Took = time.Since(start)
 	return j
 }

@@ -82,6 +82,12 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 			switch name {
 			case "fair":
 				o.Fair = true
+			case "fenced":
+				o.Fenced = true
+			case "renews":
+				o.RenewsItself = true
+			case "reports-loss":
+				o.ReportsLoss = true
 			case "kind":
 				o.LockKind = checker.LockKind(value)
 			case "only":

@@ -20,6 +20,7 @@ type view struct {
 	orphans    []int32                   // spans: releases that succeeded without a hold
 	renumbered []int32                   // spans: re-entries with another token than their hold's
 	regrants   []int32                   // spans: grants to an owner that already held the lock
+	carried    []int32                   // spans: grants requested inside a hold that was lost before the reply
 	parts      map[int32][]partialReturn // by hold: permits that were returned before the rest
 	kind       LockKind                  // what the lock is meant to be
 	usage      []usage                   // by key
@@ -29,6 +30,7 @@ type view struct {
 	levels     []level // what owners did inside their holds
 	counted    []int32 // spans: replies with a hold count that can be compared
 	idleState
+	serversState
 }
 
 // ending is how a hold ended, as far as its owner knows.
@@ -80,6 +82,7 @@ type segment struct{ from, until time.Duration }
 func newView(h *history.History, kind LockKind) *view {
 	v := &view{h: h, kind: kind}
 	v.fold(false)
+	v.endStalled()
 	for _, o := range v.ownerOrder {
 		if o == concurrent {
 			v.concurrent++
@@ -175,7 +178,7 @@ func orders(h *history.History) []programOrder {
 		}
 		o, release := &of[s.Owner], s.Op == history.OpRelease
 		switch {
-		case s.Invoked < ends[s.Owner]:
+		case s.Invoked < ends[s.Owner] && !s.Part:
 			*o = concurrent
 		case release || s.Outcome == history.Fail:
 			*o = max(*o, min(afterUnknown, unknown[s.Owner]))

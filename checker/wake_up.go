@@ -2,6 +2,9 @@ package checker
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -9,19 +12,26 @@ import (
 
 // The rules of wake-up.
 const (
-	notWoken   = iota // a waiter was not served although the lock was free
-	wakeOutage        // acquits: the servers were unavailable
-	wakePaused        // acquits: the waiter was paused
+	notWoken    = iota // a waiter was not served although the lock was free
+	notReturned        // an acquire did not return, long after its wait had ended
+	wakeOutage         // acquits: the servers were unavailable
+	wakePaused         // acquits: the waiter was paused
+	wakeLate           // acquits: the reply came, or the client crashed
 )
 
 func wakeUpRules() []string {
-	return []string{notWoken: "not-woken", wakeOutage: "outage", wakePaused: "waiter-paused"}
+	return []string{notWoken: "not-woken", notReturned: "not-returned", wakeOutage: "outage",
+		wakePaused: "waiter-paused", wakeLate: "replied-late"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
 // went to no waiter (redisson#4744: a reader is not woken when a writer releases). Free means that no client can have
 // held it, by the longest possible intervals (see idle.go). A wait that timed out counts like one that was served in
 // the end. What follows a hold that was not released is judged by recovery.
+//
+// An acquire with a wait has to return when its wait ends. The harness records that a reply did not come only long
+// after that; if the client was running and the servers were available in the slack before, and no reply ever came, the
+// lock waits without an end.
 //
 // It is sound up to the slack, which has to be longer than a round trip and than the polling interval of a lock that
 // polls.
@@ -34,6 +44,7 @@ func checkWakeUp(v *view, o Options) Result {
 		}
 	}
 	v.unservedWaits(o, acquittals{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
+	asked += v.unreturned(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
 	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
 	switch {
@@ -46,7 +57,52 @@ func checkWakeUp(v *view, o Options) Result {
 	return r
 }
 
+// unreturned finds the acquires that never returned; it returns how many the harness stopped waiting for.
+func (v *view) unreturned(o Options, found *findings) (asked int) {
+	var pauses map[int][]segment
+	var away outageWindows
+	for _, u := range v.h.Unknown {
+		s := &v.h.Spans[u.Span]
+		if !u.Timeout || s.Op != history.OpAcquire {
+			continue
+		}
+		if asked++; asked == 1 {
+			pauses, away = v.clientPauses(), v.outages(o)
+		}
+		var without []segment
+		if o.applies(wakeOutage) {
+			without = away.windows
+		}
+		if o.applies(wakePaused) {
+			without = merged(without, pauses[v.client(u.Span)])
+		}
+		last := segment{max(s.Call, u.Time-2*o.slack()), u.Time}
+		if p := longestOutside(last, without); p.until-p.from <= o.slack() || o.applies(wakeLate) && v.heardOf(s, u.Time) {
+			continue
+		}
+		found.add(finding{rule: notReturned, x: -1, y: u.Span, start: s.Call, end: u.Time})
+	}
+	return asked
+}
+
+// heardOf says whether the client of s replied late or crashed: its process number is not used for anything else after
+// the harness stopped waiting at t.
+func (v *view) heardOf(s *history.Span, t time.Duration) bool {
+	client := s.Process.Client(v.h.Clients)
+	return slices.ContainsFunc(v.h.Notices, func(n history.Notice) bool {
+		return n.Process.Client(v.h.Clients) == client && n.Time >= s.Call &&
+			(n.F == history.Crash || n.Time >= t && strings.HasPrefix(n.F, history.LatePrefix))
+	})
+}
+
 func (v *view) wakeUpViolation(f finding) Violation {
+	if f.rule == notReturned {
+		w := v.spanViolation(f.y, "an acquire returns when its wait ends", fmt.Sprintf("client %d requested %s at %s, and "+
+			"the acquire had not returned by %s, long after the end of its wait", v.client(f.y),
+			lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Instant(f.start), format.Instant(f.end)))
+		w.Class = ""
+		return w
+	}
 	text := fmt.Sprintf("client %d waited for %s for %s (%s to %s) although no client held it", v.client(f.y),
 		lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Duration(f.end-f.start), format.Instant(f.start),
 		format.Instant(f.end))

@@ -12,9 +12,7 @@ type Spec struct {
 	Doc        string   // one sentence: what kind of lock it is
 	Source     string   // where the lock is described
 	Topologies []string // kinds it runs on; nil: all
-	Fenced     bool     // a grant carries a fencing token
-	Reentrant  bool     // an owner may acquire it again
-	Permits    bool     // a semaphore: as many owners hold it at once as the workload configures permits
+	Can        Capabilities
 
 	// PersistentKeys returns the keys that the lock on key leaves at the servers without a TTL,
 	// such as the counter of its tokens. nil: none.
@@ -24,6 +22,9 @@ type Spec struct {
 	Open func(s Setup, notify func(Reply)) (Locker, error)
 	// Definite reports whether err proves that the operation did not happen and never will.
 	Definite func(err error) bool
+	// Undone reports whether an acquire that failed with err, which is definite, may have held the lock before it failed.
+	// nil: no acquire has.
+	Undone func(err error) bool
 	// Code returns a short stable word for err.
 	Code func(err error) string
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release.
+// Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those of which a lock
+// states that it can do them: history.Arm, CountDown, Await, Resize and ForceRelease.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit
@@ -26,6 +27,7 @@ const (
 // its permits.
 type Acquire struct {
 	Key     string        `json:"key,omitempty"`
+	Keys    []string      `json:"keys,omitempty"`    // all keys of an operation, Key the first; nil: Key alone
 	Owner   string        `json:"owner,omitempty"`   // unique for each hold; a re-entry repeats it
 	Lease   time.Duration `json:"-"`                 // 0: the lock renews by itself
 	Wait    time.Duration `json:"-"`                 // how long to wait; 0: acquire it only if it is free
@@ -37,12 +39,25 @@ type Acquire struct {
 // Request is one line to a client. On the wire its durations are in milliseconds: lease_ms, wait_ms and ms.
 type Request struct {
 	ID     int64  `json:"id"`
-	Op     string `json:"op"`               // init, acquire, try, work, renew, release, close
+	Op     string `json:"op"`               // init, acquire, try, work, renew, release, close, …
 	Client string `json:"client,omitempty"` // name of the client in its process; empty: the only one
 	Acquire
 	Work  time.Duration `json:"-"`               // work: how long to sleep
+	Count int           `json:"count,omitempty"` // arm: the count of the latch
+	Token uint64        `json:"token,omitempty"` // count-down, await: generation of the latch; 0: the current one
 	Setup *Setup        `json:"setup,omitempty"` // init only
 }
+
+// Hold is what a renewal or a release is about: the innermost hold of its owner.
+type Hold struct {
+	Key     string
+	Keys    []string // of a hold of several; nil: Key alone
+	Owner   string
+	Mode    string // as in its acquire; empty: exclusive, or unknown
+	Permits int    // as in its acquire; 0: unknown
+}
+
+func (a Acquire) hold() Hold { return Hold{a.Key, a.Keys, a.Owner, a.Mode, a.Permits} }
 
 // Setup is the argument of the first request, [Init].
 type Setup struct {
@@ -70,14 +85,19 @@ type Reply struct {
 	Client  string  `json:"client,omitempty"`
 	Key     string  `json:"key,omitempty"`      // notices: of the hold
 	Owner   string  `json:"owner,omitempty"`    // notices: of the hold
-	Token   uint64  `json:"token,omitempty"`    // acquire: fencing token; 0: none
+	Token   uint64  `json:"token,omitempty"`    // acquire: fencing token; of a latch: its generation; 0: none
 	ValidMS float64 `json:"valid_ms,omitempty"` // acquire, renew, renewed: validity of the hold; 0: none promised
-	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC when valid_ms was computed; 0: unknown
-	Count   int     `json:"count,omitempty"`    // hold count after the operation
+	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC at the validity or the notice; 0: unknown
+	Count   int     `json:"count,omitempty"`    // hold count, or count of a latch, after the operation or the loss
+	Undone  bool    `json:"undone,omitempty"`   // failed acquire: granted, and the grant undone before the reply
 	Code    string  `json:"code,omitempty"`     // of the error, short and stable
 	Error   string  `json:"error,omitempty"`    // for people
 
-	until time.Time // notices of native locks: end of the validity; becomes ValidMS when the notice is sent
+	Can Capabilities `json:"can,omitempty"` // init: what the lock can do and promises
+
+	// Deadline is the end of the validity in a notice of a native lock, as in [Grant]: it becomes ValidMS and MonoNS when
+	// the notice is sent. Zero: ValidMS counts.
+	Deadline time.Time `json:"-"`
 }
 
 // Client is one lock user under test. Do must not be called concurrently; the other methods may.

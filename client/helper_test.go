@@ -109,22 +109,22 @@ func (m *memoryLocker) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	}
 }
 
-func (m *memoryLocker) Renew(_ context.Context, key, owner string) (Grant, error) {
+func (m *memoryLocker) Renew(_ context.Context, h Hold, _ time.Duration) (Grant, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.holders[key] != owner {
+	if m.holders[h.Key] != h.Owner {
 		return Grant{}, ErrNotHeld
 	}
 	return Grant{Count: 1}, nil
 }
 
-func (m *memoryLocker) Release(_ context.Context, key, owner string) (int, error) {
+func (m *memoryLocker) Release(_ context.Context, h Hold) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.holders[key] != owner {
+	if m.holders[h.Key] != h.Owner {
 		return 0, ErrNotHeld
 	}
-	delete(m.holders, key)
+	delete(m.holders, h.Key)
 	close(m.free)
 	m.free = make(chan struct{})
 	return 0, nil

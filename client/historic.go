@@ -21,13 +21,21 @@ func historicSpecs() []Spec {
 			kinds = []string{Quorum}
 		}
 		rows = append(rows, Spec{
-			Name: row.Name, Doc: row.Flaw, Source: row.Source, Topologies: kinds, Reentrant: row.Reentrant,
+			Name: row.Name, Doc: row.Flaw, Source: row.Source, Topologies: kinds, Can: historicCan(row),
 			Open:     func(s Setup, _ func(Reply)) (Locker, error) { return openHistoric(row, s) },
 			Definite: historicDefinite,
 			Code:     historicCode,
 		})
 	}
 	return rows
+}
+
+// historicCan are the capabilities of a lock of package historic: it polls, has no fencing and reports no loss.
+func historicCan(row historic.Row) Capabilities {
+	if row.Reentrant {
+		return Capabilities{CanTry, Reentrant}
+	}
+	return Capabilities{CanTry}
 }
 
 // clockSkew is the option that sets the clocks of clients apart: each is off by a duration drawn from
@@ -96,13 +104,13 @@ func (l *historicLocker) deadline(requested time.Time, lease time.Duration) time
 }
 
 // Renew fails: none of these locks has a renewal for its users.
-func (l *historicLocker) Renew(context.Context, string, string) (Grant, error) {
+func (l *historicLocker) Renew(context.Context, Hold, time.Duration) (Grant, error) {
 	return Grant{}, ErrNotHeld
 }
 
 // Release releases the lock.
-func (l *historicLocker) Release(ctx context.Context, key, owner string) (int, error) {
-	return 0, l.lock.Release(ctx, key, owner)
+func (l *historicLocker) Release(ctx context.Context, h Hold) (int, error) {
+	return 0, l.lock.Release(ctx, h.Key, h.Owner)
 }
 
 // Close closes every connection; holds are left as they are.

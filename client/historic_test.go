@@ -38,7 +38,7 @@ func TestHistoricErrors(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, "error", true},
 		{&net.OpError{Op: "read", Err: errors.New("reset")}, "error", false},
 		{io.EOF, "error", false},
-		{context.DeadlineExceeded, "timeout", false},
+		{context.DeadlineExceeded, "no-reply", false},
 	} {
 		if code, definite := historicCode(tt.err), historicDefinite(tt.err); code != tt.code || definite != tt.definite {
 			t.Errorf("%v: %q, definite %v; want %q, %v", tt.err, code, definite, tt.code, tt.definite)
@@ -64,11 +64,11 @@ func TestHistoricValidity(t *testing.T) {
 			if late := g.Deadline.Sub(before.Add(time.Minute)); promised && (late < 0 || late > 10*time.Second) {
 				t.Errorf("%s: valid until %v after the end of a lease that starts with the request", name, late)
 			}
-			if _, err := l.Release(ctx, name, "a"); err != nil {
+			if _, err := l.Release(ctx, Hold{Key: name, Owner: "a"}); err != nil {
 				t.Errorf("%s: release: %v", name, err)
 			}
 		}
-		if _, err := l.Renew(ctx, name, "a"); !errors.Is(err, ErrNotHeld) {
+		if _, err := l.Renew(ctx, Hold{Key: name, Owner: "a"}, 0); !errors.Is(err, ErrNotHeld) {
 			t.Errorf("%s: renew: %v", name, err)
 		}
 		if err := l.Close(ctx); err != nil {

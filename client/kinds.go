@@ -36,14 +36,30 @@ func acquireHold(of func(c *lock.Client, a Acquire) acquirer, nonReentrant bool)
 			acquire = l.Acquire
 		}
 		h, err := acquire(ctx, lock.AcquireOptions{Owner: a.Owner, Lease: a.Lease, NonReentrant: nonReentrant})
-		if err != nil {
+		switch {
+		case err != nil && a.Mode == "read":
+			return nil, readError{err}
+		case err != nil:
 			return nil, err
-		}
-		if a.Mode == "read" {
+		case a.Mode == "read":
 			return readHold{h}, nil
 		}
 		return h, nil
 	}
+}
+
+// readError is the error of a reader. If a waiting writer keeps readers out, it is no evidence that the lock is held.
+type readError struct{ error }
+
+func (e readError) Unwrap() error { return e.error }
+
+// preferenceCode is the code of an error of a lock that prefers writers.
+func preferenceCode(err error) string {
+	var reader readError
+	if code := lockCode(err); code != history.CodeHeld || !errors.As(err, &reader) {
+		return code
+	}
+	return "refused"
 }
 
 // readHold is the hold of a reader. It hides the token, which is that of the last writer
@@ -53,55 +69,143 @@ type readHold struct{ *lock.Hold }
 // Token is 0: none.
 func (readHold) Token() uint64 { return 0 }
 
+// kind is how clients use one kind of lock of package lock.
+type kind struct {
+	newClient   newClientFunc
+	acquire     acquireFunc
+	force       forceFunc
+	resize      resizeFunc
+	mintsAnyway bool // the lock mints its tokens without [lock.Options].Tokens
+}
+
+// forceFunc takes a lock from all who hold it.
+type forceFunc func(ctx context.Context, c *lock.Client, key string) (held bool, err error)
+
+// resizeFunc sets the number of permits of a semaphore.
+type resizeFunc func(ctx context.Context, c *lock.Client, key string, permits int) error
+
+// plainCan is what every lock of package lock can do that has an owner and a lease.
+func plainCan() Capabilities {
+	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease,
+		CachesScripts}
+}
+
+// kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
+func kindRow(name, doc, source string, k kind) Spec {
+	if k.newClient == nil {
+		k.newClient = newClient
+	}
+	return Spec{
+		Name: name, Doc: doc, Source: source, Topologies: []string{Single, Replicated, Sentinel, Sharded},
+		Can: plainCan(), PersistentKeys: tokenKey,
+		Open: opener(k), Definite: lock.Definite, Undone: lock.Undone, Code: lockCode,
+	}
+}
+
 // kindSpecs are the other kinds of lock of package lock. A semaphore has one permit, so that
 // it excludes as a mutex does, unless the workload is one of semaphores.
 func kindSpecs() []Spec {
-	row := func(name, doc, source string, acquire acquireFunc) Spec {
-		return Spec{
-			Name: name, Doc: doc, Source: source, Topologies: []string{Single, Replicated, Sentinel, Sharded},
-			Fenced: true, Reentrant: true, PersistentKeys: tokenKey,
-			Open: opener(newClient, acquire), Definite: lock.Definite, Code: lockCode,
-		}
-	}
-	fair := row("fair",
+	fair := kindRow("fair",
 		"package lock's fair mutex: first come, first served by the server's clock, handed over within the server.",
-		"Redisson's fair lock, with heartbeats of seconds (redisson#3004, #1104)",
-		acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.FairMutex(a.Key) }, false))
-	nonReentrant := row("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
-		"Redisson's non-reentrant lock (redisson#4468)",
-		acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, true))
-	nonReentrant.Reentrant = false
-	spin := row("spin", "package lock's spin mutex: a waiter polls, without a subscription.",
-		"Redisson's spin lock", acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.SpinMutex(a.Key) }, false))
-	rw := row("readers-writer",
-		"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
-		"Redisson's RReadWriteLock", acquireHold(readOrWrite, false))
-	multi := row("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or none.",
-		"Redisson's RMultiLock (redisson#2172)", acquireMulti)
+		"Redisson's fair lock, with heartbeats of seconds (redisson#3004, #1104)", kind{
+			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.FairMutex(a.Key) }, false),
+			force: func(ctx context.Context, c *lock.Client, key string) (bool, error) {
+				return c.FairMutex(key).ForceRelease(ctx)
+			},
+		})
+	fair.Can = fair.Can.With(Fair)
+	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
+		"Redisson's non-reentrant lock (redisson#4468)", kind{
+			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, true), force: forceMutex,
+		})
+	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry)
+	spin := kindRow("spin", "package lock's spin mutex: a waiter polls, without a subscription.",
+		"Redisson's spin lock", kind{
+			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.SpinMutex(a.Key) }, false),
+			force:   forceMutex,
+		})
+	spin.Can = spin.Can.Without(Wakes)
+	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token, whatever the client's options.",
+		"Redisson's RFencedLock; Kleppmann 2016", kind{
+			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.FencedMutex(a.Key) }, false),
+			force:   forceMutex, mintsAnyway: true,
+		})
+	specs := []Spec{fair, nonReentrant, spin, fenced}
+	for _, prefer := range []bool{false, true} {
+		rw := kindRow("readers-writer",
+			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
+			"Redisson's RReadWriteLock", kind{acquire: acquireHold(readOrWrite(prefer), false), force: forceRW})
+		rw.Can = rw.Can.With(SharesReads, CanDowngrade)
+		if prefer {
+			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), preferenceCode
+			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."
+			rw.Source = "Courtois, Heymans, Parnas 1971, the second problem"
+		}
+		specs = append(specs, rw)
+	}
+	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
+		"none; of several keys in one operation, two for each.",
+		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti})
+	multi.Can = multi.Can.With(SeveralKeys).Without(CanForceRelease)
 	multi.PersistentKeys = func(key string) []string {
 		names := multiKeys(key)
 		return []string{names[0] + ":token", names[1] + ":token"}
 	}
-	plain := row("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
+	specs = append(specs, multi)
+	return append(specs, countingSpecs()...)
+}
+
+// countingSpecs are the kinds that count: semaphores and latches.
+func countingSpecs() []Spec {
+	plain := kindRow("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
-		"Redisson's RSemaphore", acquirePermits)
-	leased := row("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
-		"Redisson's RPermitExpirableSemaphore", acquireLeasedPermits)
-	for _, s := range []*Spec{&plain, &leased} {
-		s.Fenced, s.Reentrant, s.Permits = false, false, true
+		"Redisson's RSemaphore", kind{
+			acquire: acquirePermits,
+			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
+				return c.Semaphore(key).SetPermits(ctx, permits)
+			},
+		})
+	plain.Can = Capabilities{HasPermits, CanResize, CanTry, Wakes}
+	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
+		"Redisson's RPermitExpirableSemaphore", kind{
+			acquire: acquireLeasedPermits,
+			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
+				return c.PermitSemaphore(key).SetPermits(ctx, permits)
+			},
+		})
+	leased.Can = plain.Can.With(CanRenew, RenewsItself, ReportsLoss)
+	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
+		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
+	latch.Can = Capabilities{IsLatch, Wakes}
+	for _, s := range []*Spec{&plain, &leased, &latch} {
 		s.PersistentKeys = func(key string) []string { return []string{key} }
 	}
-	return []Spec{fair, nonReentrant, spin, rw, multi, plain, leased}
+	return []Spec{plain, leased, latch}
+}
+
+func forceMutex(ctx context.Context, c *lock.Client, key string) (bool, error) {
+	return c.Mutex(key).ForceRelease(ctx)
+}
+
+func forceRW(ctx context.Context, c *lock.Client, key string) (bool, error) {
+	return c.RW(key).ForceRelease(ctx)
 }
 
 // tokenKey is the counter of fencing tokens, which has no TTL.
 func tokenKey(key string) []string { return []string{"{" + key + "}:token"} }
 
-func readOrWrite(c *lock.Client, a Acquire) acquirer {
-	if a.Mode == "read" {
-		return c.RW(a.Key).Read()
+// readOrWrite is the side of a readers-writer lock that a request is for.
+func readOrWrite(preferWriters bool) func(c *lock.Client, a Acquire) acquirer {
+	return func(c *lock.Client, a Acquire) acquirer {
+		rw := c.RW(a.Key)
+		if preferWriters {
+			rw = rw.PreferWriters()
+		}
+		if a.Mode == "read" {
+			return rw.Read()
+		}
+		return rw.Write()
 	}
-	return c.RW(a.Key).Write()
 }
 
 func multiKeys(key string) [2]string { return [2]string{"{" + key + "}:a", "{" + key + "}:b"} }
@@ -118,15 +222,26 @@ func keyOf(name string) string {
 	return name
 }
 
-// multiHold is a hold of both keys, with the token of the first.
-type multiHold struct{ *lock.MultiHold }
+// multiHold is a hold of the keys of a multi-lock, with the token of the first that was requested.
+type multiHold struct {
+	*lock.MultiHold
+	first string
+}
 
 // Token is the fencing token.
-func (h multiHold) Token() uint64 { return h.MultiHold.Token(h.Names()[0]) }
+func (h multiHold) Token() uint64 { return h.MultiHold.Token(h.first) }
 
 func acquireMulti(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	names := multiKeys(a.Key)
-	m, err := c.Multi(names[0], names[1])
+	keys := a.Keys
+	if len(keys) == 0 {
+		keys = []string{a.Key}
+	}
+	var names []string
+	for _, key := range keys {
+		pair := multiKeys(key)
+		names = append(names, pair[:]...)
+	}
+	m, err := c.Multi(names...)
 	if err != nil {
 		return nil, err
 	}
@@ -134,11 +249,11 @@ func acquireMulti(ctx context.Context, c *lock.Client, a Acquire) (held, error) 
 	if a.Wait > 0 {
 		acquire = m.Acquire
 	}
-	h, err := acquire(ctx, lock.MultiOptions{Owner: a.Owner, Lease: a.Lease, Atomic: true})
+	h, err := acquire(ctx, lock.MultiOptions{Owner: a.Owner, Lease: a.Lease, Atomic: len(keys) == 1})
 	if err != nil {
 		return nil, err
 	}
-	return multiHold{h}, nil
+	return multiHold{h, names[0]}, nil
 }
 
 func acquirePermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
@@ -196,8 +311,8 @@ type permitOwners struct {
 	ids map[*lock.Permits]holdID
 }
 
-// watch remembers the owner of p and reports the loss of p, even if it is lost already.
-func (o *permitOwners) watch(p *lock.Permits, id holdID, notify func(Reply)) {
+// add remembers the owner of p until p ends.
+func (o *permitOwners) add(p *lock.Permits, id holdID) {
 	o.mu.Lock()
 	o.ids[p] = id
 	o.mu.Unlock()
@@ -205,9 +320,6 @@ func (o *permitOwners) watch(p *lock.Permits, id holdID, notify func(Reply)) {
 		o.mu.Lock()
 		delete(o.ids, p)
 		o.mu.Unlock()
-		if errors.Is(context.Cause(p.Context()), lock.ErrLost) {
-			notify(Reply{Event: history.Lost, Key: id.key, Owner: id.owner, until: p.Deadline()})
-		}
 	})
 }
 
@@ -217,6 +329,6 @@ func (o *permitOwners) renewed(p *lock.Permits, notify func(Reply)) {
 	id, ok := o.ids[p]
 	o.mu.Unlock()
 	if ok {
-		notify(Reply{Event: history.Renewed, Key: id.key, Owner: id.owner, until: p.Deadline()})
+		notify(Reply{Event: history.Renewed, Key: id.key, Owner: id.owner, Deadline: p.Deadline()})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // Local is a native client in the harness's own process, for backends with virtual time, where a client is stopped by
@@ -141,8 +143,11 @@ func (l *Local) forward() {
 			return
 		default:
 		}
-		l.notices <- pending[0].Reply
-		pending = pending[1:]
+		next := pending[0].Reply
+		if pending = pending[1:]; next.Event == history.Lost {
+			next.MonoNS = 0 // a client that was stopped notices it only now
+		}
+		l.notices <- next
 	}
 }
 

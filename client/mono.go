@@ -17,6 +17,15 @@ func MonotonicNow() int64 {
 	return ts.Nano()
 }
 
+// Age is how long before now, on the clock of MonoNS, a notice was sent; 0 if that is unknown or less than a
+// millisecond. Notices are not older than since, when the harness began to listen: an older stamp is of another clock.
+func (r Reply) Age(since, now int64) time.Duration {
+	if age := time.Duration(now - r.MonoNS); r.MonoNS > since && r.MonoNS <= now && age >= time.Millisecond {
+		return age
+	}
+	return 0
+}
+
 // ValidFor returns how much of the validity in r is left. took is the time since the request was sent (0: r is a
 // notice), now is the clock that MonoNS was read from. Where MonoNS is missing, or lies before the request or in
 // the future (another clock), the validity counts from the sending of the request, the earliest possible instant;

@@ -9,11 +9,11 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// Grant is the result of an acquire or a renewal.
+// Grant is the result of an acquire or a renewal, and the state of a latch.
 type Grant struct {
-	Token    uint64    // fencing token; 0: none
+	Token    uint64    // fencing token; of a latch: its generation; 0: none
 	Deadline time.Time // end of the validity; zero: none was promised
-	Count    int       // hold count of the owner; 0: this lock does not count
+	Count    int       // hold count of the owner; 0: this lock does not count; of a latch: 0: it is open
 }
 
 // Locker is a lock library under test; each method is one attempt. Its methods may be called concurrently. An error
@@ -22,9 +22,32 @@ type Grant struct {
 type Locker interface {
 	// Acquire gets Permits and Limit of at least 1, and a ctx that ends after Wait, if that is not 0.
 	Acquire(ctx context.Context, a Acquire) (Grant, error)
-	Renew(ctx context.Context, key, owner string) (Grant, error)
-	Release(ctx context.Context, key, owner string) (count int, err error) // count: holds that the owner still has
-	Close(ctx context.Context) error                                       // closes connections, releases nothing
+	// Renew extends the lease of h to lease; 0: to what it was.
+	Renew(ctx context.Context, h Hold, lease time.Duration) (Grant, error)
+	Release(ctx context.Context, h Hold) (count int, err error) // count: holds that the owner still has
+	Close(ctx context.Context) error                            // closes connections, releases nothing
+}
+
+// Latch is implemented by a [Locker] whose [Spec] has the capability [IsLatch]. Its Acquire is not called.
+type Latch interface {
+	// Arm sets the count of a latch that is open or does not exist.
+	Arm(ctx context.Context, key string, count int) (Grant, error)
+	// CountDown counts the latch down for a participant, once in each generation; generation 0 is the current one.
+	CountDown(ctx context.Context, key, participant string, generation uint64) (Grant, error)
+	// Await waits until the latch is open, or ctx ends.
+	Await(ctx context.Context, key string, generation uint64) error
+}
+
+// Resizer is implemented by a [Locker] whose [Spec] has the capability [CanResize].
+type Resizer interface {
+	// Resize sets the number of permits of a semaphore. Permits that are held stay held.
+	Resize(ctx context.Context, key string, permits int) error
+}
+
+// Forcer is implemented by a [Locker] whose [Spec] has the capability [CanForceRelease].
+type Forcer interface {
+	// ForceRelease releases the lock for every owner that holds it, and reports whether it was held.
+	ForceRelease(ctx context.Context, key string) (held bool, err error)
 }
 
 // ErrNotHeld is the error of a [Locker] that should renew or release a hold that it does not have.
@@ -45,9 +68,10 @@ type native struct {
 func newNative(notify func(Reply), mono func() int64) *native {
 	n := &native{mono: mono, lookup: Lookup}
 	n.notify = func(r Reply) {
-		if !r.until.IsZero() {
-			r.setValidity(r.until, mono())
+		if r.MonoNS == 0 {
+			r.MonoNS = mono()
 		}
+		r.setValidity(r.Deadline, r.MonoNS)
 		notify(r)
 	}
 	return n
@@ -70,19 +94,67 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 	case n.locker == nil:
 		return fail(r, "not-ready", fmt.Sprintf("op %q before init", r.Op))
 	}
+	if r.Op == history.Work {
+		return work(ctx, r)
+	}
+	if n.row.Can.Has(IsLatch) {
+		return n.latch(ctx, r)
+	}
 	switch r.Op {
 	case history.Acquire, history.Try:
 		return n.acquire(ctx, r)
 	case history.Renew:
-		g, err := n.locker.Renew(ctx, r.Key, r.Owner)
+		g, err := n.locker.Renew(ctx, r.hold(), r.Lease)
 		return n.reply(r, g, err)
 	case history.Release:
-		count, err := n.locker.Release(ctx, r.Key, r.Owner)
+		count, err := n.locker.Release(ctx, r.hold())
 		return n.reply(r, Grant{Count: count}, err)
-	case history.Work:
-		return work(ctx, r)
 	}
-	return fail(r, "unknown-op", fmt.Sprintf("unknown op %q", r.Op))
+	return n.administer(ctx, r)
+}
+
+// latch executes an operation on a latch.
+func (n *native) latch(ctx context.Context, r Request) Reply {
+	l, ok := n.locker.(Latch)
+	if !ok {
+		return notOffered(r)
+	}
+	switch r.Op {
+	case history.Arm:
+		g, err := l.Arm(ctx, r.Key, r.Count)
+		return n.reply(r, g, err)
+	case history.CountDown:
+		g, err := l.CountDown(ctx, r.Key, r.Owner, r.Token)
+		return n.reply(r, g, err)
+	case history.Await:
+		ctx, cancel := context.WithTimeout(ctx, max(time.Millisecond, r.Wait))
+		defer cancel()
+		return n.reply(r, Grant{Token: r.Token}, l.Await(ctx, r.Key, r.Token))
+	}
+	return notOffered(r)
+}
+
+// administer executes an operation on a lock that is not on a hold.
+func (n *native) administer(ctx context.Context, r Request) Reply {
+	switch r.Op {
+	case history.Resize:
+		if l, ok := n.locker.(Resizer); ok && n.row.Can.Has(CanResize) {
+			return n.reply(r, Grant{}, l.Resize(ctx, r.Key, r.Limit))
+		}
+	case history.ForceRelease:
+		if l, ok := n.locker.(Forcer); ok && n.row.Can.Has(CanForceRelease) {
+			held, err := l.ForceRelease(ctx, r.Key)
+			if err == nil && !held {
+				err = ErrNotHeld
+			}
+			return n.reply(r, Grant{}, err)
+		}
+	}
+	return notOffered(r)
+}
+
+func notOffered(r Request) Reply {
+	return fail(r, "unknown-op", fmt.Sprintf("this lock has no op %q", r.Op))
 }
 
 func (n *native) open(r Request) Reply {
@@ -101,7 +173,7 @@ func (n *native) open(r Request) Reply {
 		return fail(r, "bad-setup", err.Error())
 	}
 	n.row, n.locker = row, locker
-	return Reply{ID: r.ID, Type: "ok"}
+	return Reply{ID: r.ID, Type: "ok", Can: row.Can}
 }
 
 func (n *native) close(ctx context.Context, r Request) Reply {
@@ -142,7 +214,8 @@ func (n *native) reply(r Request, g Grant, err error) Reply {
 	if n.row.Definite(err) || errors.Is(err, ErrNotHeld) {
 		kind = "fail"
 	}
-	return Reply{ID: r.ID, Type: kind, Code: n.row.Code(err), Error: err.Error()}
+	undone := kind == "fail" && n.row.Undone != nil && n.row.Undone(err)
+	return Reply{ID: r.ID, Type: kind, Code: n.row.Code(err), Error: err.Error(), Undone: undone}
 }
 
 func (r *Reply) setValidity(deadline time.Time, mono int64) {

@@ -35,9 +35,11 @@ func (s *stubLocker) Acquire(_ context.Context, a Acquire) (Grant, error) {
 	return s.grant, s.err
 }
 
-func (s *stubLocker) Renew(context.Context, string, string) (Grant, error) { return s.grant, s.err }
+func (s *stubLocker) Renew(context.Context, Hold, time.Duration) (Grant, error) {
+	return s.grant, s.err
+}
 
-func (s *stubLocker) Release(context.Context, string, string) (int, error) {
+func (s *stubLocker) Release(context.Context, Hold) (int, error) {
 	return s.grant.Count, s.err
 }
 
@@ -244,7 +246,7 @@ func TestValidity(t *testing.T) {
 		}
 		var notice Reply
 		n = newNative(func(r Reply) { notice = r }, func() int64 { return 78 })
-		n.notify(Reply{Event: "renewed", until: deadline})
+		n.notify(Reply{Event: "renewed", Deadline: deadline})
 		if notice.ValidMS != 1500 || notice.MonoNS != 78 {
 			t.Errorf("notice %+v", notice)
 		}

@@ -9,8 +9,9 @@ var redlockSpec = Spec{
 		"validity = lease - elapsed - drift, enforced.",
 	Source:     "redis.io, Distributed Locks: the Redlock algorithm",
 	Topologies: []string{Quorum},
-	Reentrant:  true,
-	Open:       opener(lock.NewQuorum, acquireMutex),
+	Can:        plainCan().Without(Wakes, Fenced),
+	Open:       opener(kind{newClient: lock.NewQuorum, acquire: acquireMutex, force: forceMutex}),
 	Definite:   lock.Definite,
+	Undone:     lock.Undone,
 	Code:       lockCode,
 }

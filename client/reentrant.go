@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,32 +17,28 @@ var reentrantSpec = Spec{
 	Name: "reentrant",
 	Doc: "package lock's reentrant mutex: a hash with owner and count, Lua scripts, watchdog, pub/sub, " +
 		"fencing tokens.",
-	Source:     "Redisson's RLock, made idempotent (redisson#7367)",
-	Topologies: []string{Single, Replicated, Sentinel, Sharded},
-	Fenced:     true, Reentrant: true,
+	Source:         "Redisson's RLock, made idempotent (redisson#7367)",
+	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
+	Can:            plainCan(),
 	PersistentKeys: tokenKey,
-	Open:           opener(newClient, acquireMutex),
+	Open:           opener(kind{newClient: newClient, acquire: acquireMutex, force: forceMutex}),
 	Definite:       lock.Definite,
+	Undone:         lock.Undone,
 	Code:           lockCode,
 }
 
 //nolint:gochecknoglobals // a function, never changed
 var acquireMutex = acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, false)
 
-// library is a [Locker] on package lock. It stores the holds of this client by key
-// and owner; the innermost one is released first.
+// library is a [Locker] on package lock.
 type library struct {
+	kind
 	conns   []redis.UniversalClient
 	lock    *lock.Client
-	acquire acquireFunc
 	notify  func(Reply)
 	permits *permitOwners
-
-	mu    sync.Mutex
-	holds map[holdID][]held
+	holds   *holds
 }
-
-type holdID struct{ key, owner string }
 
 // newClientFunc makes a client of package lock: [newClient] or lock.NewQuorum.
 type newClientFunc func(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error)
@@ -52,35 +48,63 @@ func newClient(conns []redis.UniversalClient, o lock.Options) (*lock.Client, err
 }
 
 // opener returns the Open of a [Spec].
-func opener(newClient newClientFunc, acquire acquireFunc) func(Setup, func(Reply)) (Locker, error) {
+func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 	return func(s Setup, notify func(Reply)) (Locker, error) {
-		report := func(event string) func(*lock.Hold) {
-			return func(h *lock.Hold) {
-				notify(Reply{Event: event, Key: keyOf(h.Name()), Owner: h.Owner(), until: h.Deadline()})
-			}
+		l := &library{
+			kind: k, notify: notify, permits: &permitOwners{ids: map[*lock.Permits]holdID{}}, holds: newHolds(),
 		}
-		permits := &permitOwners{ids: map[*lock.Permits]holdID{}}
 		options := lock.Options{
-			Tokens: true, // the reports show what fencing would have rejected
+			Tokens: !k.mintsAnyway, // the reports show what fencing would have rejected
 			Rand:   rand.NewPCG(s.Seed, 1), Order: s.Order,
-			OnLost: report(history.Lost), OnRenewed: report(history.Renewed),
-			OnPermitsRenewed: func(p *lock.Permits) { permits.renewed(p, notify) },
+			OnLost: l.lost,
+			OnRenewed: func(h *lock.Hold) {
+				notify(Reply{Event: history.Renewed, Key: keyOf(h.Name()), Owner: h.Owner(), Deadline: h.Deadline()})
+			},
+			OnPermitsRenewed: func(p *lock.Permits) { l.permits.renewed(p, notify) },
 		}
 		if err := apply(s.Options, &options); err != nil {
 			return nil, err
 		}
-		conns, err := connect(s)
-		if err != nil {
+		var err error
+		if l.conns, err = connect(s); err != nil {
 			return nil, err
 		}
-		c, err := newClient(conns, options)
-		if err != nil {
-			return nil, errors.Join(err, closeAll(conns))
+		if l.lock, err = k.newClient(l.conns, options); err != nil {
+			return nil, errors.Join(err, closeAll(l.conns))
 		}
-		return &library{
-			conns: conns, lock: c, acquire: acquire, notify: notify, permits: permits, holds: map[holdID][]held{},
-		}, nil
+		return l, nil
 	}
+}
+
+// lost reports the loss of h. That of a multi-lock is reported for all of its keys, see watch.
+func (l *library) lost(h *lock.Hold) {
+	if key := keyOf(h.Name()); key == h.Name() {
+		l.report(Hold{Key: key, Owner: h.Owner()}, h.Deadline())
+	}
+}
+
+// report reports the loss of a hold, and how many its owner still has.
+func (l *library) report(h Hold, until time.Time) {
+	left := l.holds.live(h.Key, h.Owner)
+	for _, key := range h.keys() {
+		l.notify(Reply{Event: history.Lost, Key: key, Owner: h.Owner, Count: left, Deadline: until})
+	}
+}
+
+// watch reports the loss of h, even if it is lost already, unless the options of package lock do.
+func (l *library) watch(h held, what Hold) {
+	switch h := h.(type) {
+	case *lock.Permits:
+		l.permits.add(h, what.id())
+	case multiHold:
+	default:
+		return
+	}
+	context.AfterFunc(h.Context(), func() {
+		if errors.Is(context.Cause(h.Context()), lock.ErrLost) {
+			l.report(what, h.Deadline())
+		}
+	})
 }
 
 // Acquire acquires the lock.
@@ -89,65 +113,55 @@ func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	id := holdID{a.Key, a.Owner}
-	l.mu.Lock()
-	l.holds[id] = append(l.holds[id], h)
-	l.mu.Unlock()
-	if p, ok := h.(*lock.Permits); ok {
-		l.permits.watch(p, id, l.notify)
-	}
+	l.holds.add(a.hold().id(), h)
+	l.watch(h, a.hold())
 	return grantOf(h), nil
 }
 
-// Renew renews the innermost hold.
-func (l *library) Renew(ctx context.Context, key, owner string) (Grant, error) {
-	h := l.innermost(holdID{key, owner})
+// Renew renews the innermost hold, or asks to renew the last one, which has ended.
+func (l *library) Renew(ctx context.Context, what Hold, lease time.Duration) (Grant, error) {
+	h, _ := l.holds.innermost(what)
 	if h == nil {
 		return Grant{}, ErrNotHeld
 	}
-	if err := h.Renew(ctx); err != nil {
+	renew := h.Renew
+	if e, ok := h.(interface {
+		Extend(ctx context.Context, lease time.Duration) error
+	}); ok && lease > 0 {
+		renew = func(ctx context.Context) error { return e.Extend(ctx, lease) }
+	}
+	if err := renew(ctx); err != nil {
 		return Grant{}, err
 	}
 	return grantOf(h), nil
 }
 
-// Release releases the innermost hold.
-func (l *library) Release(ctx context.Context, key, owner string) (int, error) {
-	id := holdID{key, owner}
-	h := l.innermost(id)
+// Release releases the innermost hold, or asks to release the last one again.
+func (l *library) Release(ctx context.Context, what Hold) (int, error) {
+	h, id := l.holds.innermost(what)
 	if h == nil {
 		return 0, ErrNotHeld
 	}
 	err := h.Release(ctx)
 	if err == nil || lock.Definite(err) {
-		l.forget(id)
+		l.holds.end(id, h)
 	}
 	return grantOf(h).Count, err
+}
+
+// ForceRelease takes the lock from all who hold it.
+func (l *library) ForceRelease(ctx context.Context, key string) (bool, error) {
+	return l.force(ctx, l.lock, key)
+}
+
+// Resize sets the number of permits of a semaphore.
+func (l *library) Resize(ctx context.Context, key string, permits int) error {
+	return l.resize(ctx, l.lock, key, permits)
 }
 
 // Close closes every connection; holds are left to their lease.
 func (l *library) Close(ctx context.Context) error {
 	return errors.Join(l.lock.Close(ctx), closeAll(l.conns))
-}
-
-func (l *library) innermost(id holdID) held {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	holds := l.holds[id]
-	if len(holds) == 0 {
-		return nil
-	}
-	return holds[len(holds)-1]
-}
-
-func (l *library) forget(id holdID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n := len(l.holds[id]); n > 1 {
-		l.holds[id] = l.holds[id][:n-1]
-		return
-	}
-	delete(l.holds, id)
 }
 
 // lockCode is the short word for an error of package lock.
@@ -158,8 +172,10 @@ func lockCode(err error) string {
 	}{
 		{ErrNotHeld, "not-held"}, {lock.ErrUnknown, "unknown"}, {lock.ErrHeld, "held"}, {lock.ErrNotOwner, "not-owner"},
 		{lock.ErrLost, "lost"}, {lock.ErrReleased, "released"}, {lock.ErrNoQuorum, "no-quorum"},
-		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"},
-		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrClosed, "closed"}, {context.DeadlineExceeded, "timeout"},
+		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, "upgrade"},
+		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, "absent"},
+		{lock.ErrRearmed, "rearmed"}, {lock.ErrPermits, "out-of-range"}, {lock.ErrClosed, "closed"},
+		{errNotOpen, "timeout"}, {context.DeadlineExceeded, "no-reply"}, // a wait for a lock that is held ends with ErrHeld
 	} {
 		if errors.Is(err, row.err) {
 			return row.code

@@ -22,6 +22,7 @@ var (
 	ErrExited   = errors.New("client exited")
 	ErrProtocol = errors.New("client violated the protocol")
 	ErrTimeout  = errors.New("client did not reply in time")
+	ErrRefused  = errors.New("client replied fail to init") // it keeps running
 )
 
 // EventLate is the Event of a reply that came after [ErrTimeout]. A late reply to "work" is
@@ -166,6 +167,18 @@ func (c *StdioClient) Kill() error { return c.stdio.proc.Kill() }
 
 // PID is the client's process id, or 0 once the process has exited.
 func (c *StdioClient) PID() int { return c.stdio.proc.PID() }
+
+// Ending is how the client's process ended or "still running", and the last line of its standard error; both are "" if
+// the process does not know.
+func (c *StdioClient) Ending() (status, lastLine string) {
+	if p, ok := c.stdio.proc.(interface{ Status() string }); ok {
+		status = p.Status()
+	}
+	if p, ok := c.stdio.proc.(interface{ LastLine() string }); ok {
+		lastLine = p.LastLine()
+	}
+	return status, lastLine
+}
 
 // Close sends the request close, and ends the process with its last client. If the client does not
 // comply until ctx ends, the process is killed and the error says so. Close may be repeated,

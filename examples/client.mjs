@@ -74,7 +74,9 @@ function watch(key, owner) {
     const start = mono();
     const kept = await redis.run(RENEW, key, owner, ownLease).catch(() => -1); // -1: unknown; retry
     if (!watchdogs.has(owner) || kept < 0) return;
-    if (kept > 0) return send({ event: 'renewed', key, owner, valid_ms: ownLease - since(start) }, mono());
+    const validity = ownLease - since(start);
+    if (kept > 0 && validity <= 0) return; // the reply came too late: the next renewal decides
+    if (kept > 0) return send({ event: 'renewed', key, owner, valid_ms: validity }, mono());
     forget(owner);
     send({ event: 'lost', key, owner });
   }, ownLease / 3));

@@ -86,7 +86,7 @@ redis = None
 for line in sys.stdin:
     request = json.loads(line)
     if request["op"] == "init":
-        redis, reply = Redis(request["setup"]["endpoints"]), {"type": "ok"}
+        redis, reply = Redis(request["setup"]["endpoints"]), {"type": "ok", "can": ["try", "renew"]}
     elif request["op"] == "close":
         reply = {"type": "ok"}
     else:

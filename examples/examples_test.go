@@ -106,7 +106,7 @@ func TestExamplesWithoutFaults(t *testing.T) {
 func TestWatchdogOfTheNodeExample(t *testing.T) {
 	h := perform(t, "node client.mjs", "options={lease_ms: 900}", "workload.lease=0s", "workload.hold=2500ms",
 		"duration=4s", "faults=[{when: renewed, fault: pause-client, target: holder, for: 1500ms}]",
-		"expect={exclusion: violated, lease-exclusion: holds}")
+		"expect={exclusion: violated, lease-exclusion: holds, damage: violated, linearizable: violated}")
 	renewed, lost := 0, 0
 	for _, n := range h.Notices {
 		switch n.F {

@@ -35,8 +35,8 @@ func serverFaults() []Spec {
 func networkFaults() []Spec {
 	return []Spec{
 		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, connectionResetSpec,
-		replyLostSpec, replyLateSpec, messageLostSpec, replicationHoldSpec, replicationLagSpec, waitStarvedSpec,
-		unplugSpec,
+		replyLostSpec, replyLateSpec, grantReplyLostSpec, grantReplyLateSpec, messageLostSpec, replicationHoldSpec,
+		replicationLagSpec, waitStarvedSpec, unplugSpec,
 	}
 }
 

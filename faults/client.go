@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // clientFault completes a row that acts on a client's process.
@@ -13,6 +15,7 @@ func clientFault(
 ) Spec {
 	s.Targets = []Target{Holder, Waiter, Client}
 	s.WholeProcess = true
+	s.Affects = history.AffectsClients
 	s.Lacks = lacksNothing
 	s.Inject = func(_ context.Context, env Env, target string) (Injection, error) {
 		client, err := clientOf(target)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // clock-jump sets the wall clock of a server: an administrator, an NTP step, a resumed virtual machine. Redis counts
@@ -62,7 +63,11 @@ func clockIsOff(ctx context.Context, c cluster.Cluster, node string, shows func(
 		if err != nil || !shows(ahead) {
 			return "", false
 		}
-		return fmt.Sprintf("the clock of %s is %v ahead of true time", node, ahead.Round(time.Millisecond)), true
+		off := "ahead of"
+		if ahead < 0 {
+			off = "behind"
+		}
+		return fmt.Sprintf("the clock of %s is %s %s true time", node, format.Duration(ahead.Abs()), off), true
 	})
 }
 

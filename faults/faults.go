@@ -23,6 +23,7 @@ type Env struct {
 	Keys    []string      // names of the locks of the run
 	Amount  time.Duration // see Spec.Amount; 0: the fault's default
 	Rand    *rand.Rand    // of this injection alone; nil: nothing is drawn
+	State   ClientState   // of the clients during the run
 }
 
 // Clients is what can be done to the lock users. Clients count from 0.
@@ -52,6 +53,8 @@ type Spec struct {
 	HealLast bool
 	// OneShot: healed as soon as its effect was observed, unless the step has a duration.
 	OneShot bool
+	// Affects says what it may change, see history.FaultValue; "": everything.
+	Affects string
 	// Down: a node that it targets does not serve clients while it is in force.
 	Down bool
 	// WholeProcess: it affects a client's process, and so all other clients in that process.

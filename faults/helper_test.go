@@ -134,16 +134,26 @@ func (f *fake) Crash(client int) error    { return f.do("crash %d", client) }
 func (f *fake) Stop(client int) error     { return f.do("stop %d", client) }
 func (f *fake) Continue(client int) error { return f.do("continue %d", client) }
 
-func (f *fake) env() Env { return Env{Cluster: f, Clients: f, Keys: []string{"orders"}} }
+func (f *fake) env() Env {
+	return Env{Cluster: f, Clients: f, Keys: []string{"orders"}, State: clientState{waiter: 2}}
+}
 
 var errBroken = errors.New("broken on purpose")
 
 // clientState is what is known of the clients.
-type clientState struct{ holder, waiter int }
+type clientState struct {
+	holder, waiter int
+	alone          bool // nobody else requests or holds the lock
+}
 
 func (c clientState) Holder() (int, bool) { return c.holder, c.holder >= 0 }
 func (c clientState) Waiter() (int, bool) { return c.waiter, c.waiter >= 0 }
 func (c clientState) Keys() []string      { return []string{"orders"} }
+
+// Acquiring is the waiter's request.
+func (c clientState) Acquiring(client int) (Request, bool) {
+	return Request{Key: "orders", Owner: "a", Alone: c.alone}, client == c.waiter
+}
 
 // inject injects and fails the test if that does not work.
 func inject(t *testing.T, s Spec, e Env, target string) Injection {

@@ -1,10 +1,12 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -21,6 +23,7 @@ func (l linkFault) spec(s Spec) Spec {
 	s.Lacks = func(c cluster.Cluster) string {
 		return lacks[cluster.Links](c, "hold, delay or cut connections")
 	}
+	s.Affects = cmp.Or(s.Affects, history.AffectsTraffic)
 	row := s
 	s.Inject = func(ctx context.Context, env Env, target string) (Injection, error) {
 		links := env.Cluster.(cluster.Links)

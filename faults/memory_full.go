@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -18,6 +19,7 @@ var memoryFullSpec = adminFault{
 }.spec(Spec{
 	Name:      "memory-full",
 	Doc:       "sets maxmemory below the used memory, without eviction: a server replies OOM to writes until healed.",
+	Affects:   history.AffectsCommands,
 	Source:    "redis.io, Key eviction: noeviction",
 	Resources: memoryOf,
 })

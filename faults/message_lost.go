@@ -1,6 +1,9 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/internal/cluster"
+import (
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
 
 // message-lost drops published messages on their way to a client. The client cannot detect it: pub/sub stores and
 // counts nothing, and the connection stays up. A waiter that relies on messages alone waits forever.
@@ -11,6 +14,7 @@ var messageLostSpec = linkFault{
 }.spec(Spec{
 	Name:      "message-lost",
 	Doc:       "drops a published message on its way to a client, or all of them for a while (for); other traffic passes.",
+	Affects:   history.AffectsMessages,
 	Source:    "redis.io, Pub/Sub: at most once; redisson#4744: a waiter that is never woken",
 	Targets:   []Target{Waiter, Holder, Client, Pair},
 	OneShot:   true,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -13,6 +14,7 @@ import (
 var pauseNodeSpec = Spec{
 	Name:    "pause-node",
 	Doc:     "stops a server without ending it (SIGSTOP) until healed.",
+	Affects: history.AffectsTraffic,
 	Source:  "jepsen hammer-time; redis.io Sentinel: a partitioned master",
 	Targets: []Target{Master, Replica, Node},
 	Down:    true,

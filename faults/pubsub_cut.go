@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -12,6 +13,7 @@ import (
 var pubsubCutSpec = Spec{
 	Name:    "pubsub-cut",
 	Doc:     "disconnects every subscriber of a server (CLIENT KILL TYPE pubsub), once.",
+	Affects: history.AffectsMessages,
 	Source:  "redisson#4744, redisson#3287: waiters that are never woken",
 	Targets: []Target{Master, Replica, Node},
 	OneShot: true,

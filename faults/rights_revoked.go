@@ -4,15 +4,17 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // rights-revoked revokes all channel permissions of the clients' user: a script that publishes fails halfway, after it
 // has written. A user created with the defaults of Redis 7 has no channel permissions. Subscribers are disconnected.
 var rightsRevokedSpec = aclFault([]any{"resetchannels"}, []any{"allchannels"}, Spec{
-	Name:   "rights-revoked",
-	Doc:    "revokes the clients' permission for all pub/sub channels (ACL SETUSER resetchannels) until healed.",
-	Source: "redis.io, ACL: since Redis 7.0 acl-pubsub-default is resetchannels",
+	Name:    "rights-revoked",
+	Doc:     "revokes the clients' permission for all pub/sub channels (ACL SETUSER resetchannels) until healed.",
+	Affects: history.AffectsCommands,
+	Source:  "redis.io, ACL: since Redis 7.0 acl-pubsub-default is resetchannels",
 })
 
 // aclFault completes a row that changes the permissions of the clients' user with rules of ACL SETUSER. Sentinels are

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -12,6 +13,7 @@ import (
 var scriptFlushSpec = Spec{
 	Name:    "script-flush",
 	Doc:     "drops a server's cached scripts (SCRIPT FLUSH); it takes effect when a client gets NOSCRIPT.",
+	Affects: history.AffectsCommands,
 	Source:  "redisson#3387 and similar issues: NOSCRIPT after a restart or failover",
 	Targets: []Target{Master, Replica, Deciding, Node},
 	OneShot: true,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -14,6 +15,7 @@ import (
 var splitBrainSpec = twoMasters(hold().spec(Spec{
 	Name:       "split-brain",
 	Doc:        "cuts the master off from Sentinels and replicas, but not from its clients: two masters serve clients.",
+	Affects:    history.AffectsTraffic + " " + history.AffectsData,
 	Source:     "redis.io, Sentinel: example 2, a partitioned master that still accepts writes",
 	Targets:    []Target{Master},
 	Topologies: []string{cluster.Sentinel},

@@ -1,11 +1,14 @@
 package faults
 
+import "github.com/lockchaos/lockchaos/history"
+
 // subscribe-refused revokes the clients' permission for the commands that subscribe. Existing subscriptions continue;
 // a new one gets NOPERM, on every attempt until healed.
 var subscribeRefusedSpec = aclFault(
 	[]any{"-subscribe", "-psubscribe", "-ssubscribe"}, []any{"+subscribe", "+psubscribe", "+ssubscribe"},
 	Spec{
-		Name:   "subscribe-refused",
-		Doc:    "revokes the clients' permission to subscribe (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE) until healed.",
-		Source: "redis.io, ACL: commands of the category pubsub; proxies and hosted servers without pub/sub",
+		Name:    "subscribe-refused",
+		Doc:     "revokes the clients' permission to subscribe (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE) until healed.",
+		Affects: history.AffectsMessages,
+		Source:  "redis.io, ACL: commands of the category pubsub; proxies and hosted servers without pub/sub",
 	})

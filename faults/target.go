@@ -153,10 +153,11 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 	return ""
 }
 
-// ClientState is what is known of the clients when a target is resolved.
+// ClientState is what is known of the clients now.
 type ClientState interface {
 	Holder() (client int, ok bool) // holds the lock now, or was the last to hold it
 	Waiter() (client int, ok bool)
+	Acquiring(client int) (r Request, ok bool)
 	Keys() []string // names of the locks
 }
 

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -12,6 +13,7 @@ import (
 var unplugSpec = Spec{
 	Name:     "unplug",
 	Doc:      "disconnects a server from the network until healed: packets are lost, nothing is reset (docker, or root).",
+	Affects:  history.AffectsTraffic,
 	Source:   "jepsen nemesis partition-node (packets dropped, nothing reset); docker network disconnect",
 	Targets:  []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
 	Down:     true,

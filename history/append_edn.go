@@ -96,13 +96,22 @@ func (v *Value) appendEDN(b []byte) []byte {
 	for _, d := range []struct {
 		name string
 		time.Duration
-	}{{"valid_ns", v.Valid}, {"lease_ns", v.Lease}, {"wait_ns", v.Wait}, {"work_ns", v.Work}} {
+	}{{"valid_ns", v.Valid}, {"lease_ns", v.Lease}, {"age_ns", v.Age},
+		{"wait_ns", v.Wait}, {"work_ns", v.Work}} {
 		m.number(d.name, int64(d.Duration))
 	}
 	m.number("count", int64(v.Count))
+	if v.Undone {
+		m.name("undone")
+		m.b = append(m.b, "true"...)
+	}
 	m.number("permits", int64(v.Permits))
 	m.number("limit", int64(v.Limit))
 	m.text("mode", v.Mode)
+	if v.Part {
+		m.name("part")
+		m.b = append(m.b, "true"...)
+	}
 	if v.Touch != nil {
 		m.name("touch")
 		m.b = v.Touch.appendEDN(m.b)
@@ -147,5 +156,7 @@ func (f *FaultValue) appendEDN(b []byte) []byte {
 	m := ednMap{b: b, any: true}
 	m.text("target", f.Target)
 	m.text("detail", f.Detail)
+	m.number("lasted_ns", int64(f.Lasted))
+	m.text("affects", f.Affects)
 	return append(m.b, '}')
 }

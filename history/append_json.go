@@ -50,12 +50,19 @@ func (v *Value) appendJSON(b []byte) []byte {
 	}
 	b = appendNonZero(b, `,"valid_ns":`, v.Valid)
 	b = appendNonZero(b, `,"count":`, time.Duration(v.Count))
+	if v.Undone {
+		b = append(b, `,"undone":true`...)
+	}
 	b = appendNonZero(b, `,"lease_ns":`, v.Lease)
+	b = appendNonZero(b, `,"age_ns":`, v.Age)
 	b = appendNonZero(b, `,"wait_ns":`, v.Wait)
 	b = appendNonZero(b, `,"work_ns":`, v.Work)
 	b = appendField(b, `,"mode":`, v.Mode)
 	b = appendNonZero(b, `,"permits":`, time.Duration(v.Permits))
 	b = appendNonZero(b, `,"limit":`, time.Duration(v.Limit))
+	if v.Part {
+		b = append(b, `,"part":true`...)
+	}
 	if v.Touch != nil {
 		b = v.Touch.appendJSON(append(b, `,"touch":`...))
 	}
@@ -90,6 +97,8 @@ func (f *FaultValue) appendJSON(b []byte) []byte {
 	b = appendString(append(b, `,"phase":`...), string(f.Phase))
 	b = appendField(b, `,"target":`, f.Target)
 	b = appendField(b, `,"detail":`, f.Detail)
+	b = appendNonZero(b, `,"lasted_ns":`, f.Lasted)
+	b = appendField(b, `,"affects":`, f.Affects)
 	return append(b, '}')
 }
 

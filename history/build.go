@@ -32,7 +32,8 @@ type Builder struct {
 	holder      map[processKey]int32 // who acquired last, for events without an owner
 	uncountable map[int32]bool       // keys with more than MaxPermits
 	last        int64                // index of the previous event
-	unlisted    int                  // problems beyond maxProblems
+	clock       clock
+	unlisted    int // problems beyond maxProblems
 }
 
 type processKey struct {
@@ -56,12 +57,13 @@ func NewBuilder() *Builder {
 // a time that decreases is replaced, so that events stay in the order in which they are added, and reported as a
 // problem. The error is about too many events.
 func (b *Builder) Add(e *Event, line int) error {
-	ev := numbered{Event: e, time: max(e.Time, b.h.End), line: line}
+	at := b.clock.relative(e.Time)
+	ev := numbered{Event: e, time: max(at, b.h.End), line: line}
 	if err := b.number(&ev); err != nil {
 		return err
 	}
-	if e.Time < ev.time {
-		b.problem(ev, "time decreases by %v; replaced by that of the previous event", ev.time-e.Time)
+	if at < ev.time {
+		b.problem(ev, "time decreases by %v; replaced by that of the previous event", ev.time-at)
 	}
 	b.h.End = ev.time
 	b.h.Events++
@@ -153,6 +155,7 @@ func (b *Builder) invoke(e numbered) {
 	if v := e.Value; v != nil {
 		s.Lease, s.Token, s.Write = v.Lease, v.Token, v.Mode != "read"
 		s.Permits = int32(max(1, min(v.Permits, MaxPermits)))
+		s.Part, s.Asked = v.Part, asked(s.Op, v)
 		b.limit(e, s.Key)
 	}
 	open := b.open[e.Process]
@@ -160,12 +163,23 @@ func (b *Builder) invoke(e numbered) {
 		open = new(openOps)
 		b.open[e.Process] = open
 	}
-	if first, ok := open.first(b.h.Spans); ok {
+	if first, ok := open.first(b.h.Spans); ok && !s.Part {
 		b.problem(e, "process %d invokes %s while its operation of event %d has no completion", e.Process, e.F,
 			b.h.Spans[first].Invoked)
 	}
 	b.h.Spans = append(b.h.Spans, s)
 	open.add(int32(len(b.h.Spans)-1), b.h.Spans)
+}
+
+// asked is the number that an operation sets.
+func asked(op Op, v *Value) int32 {
+	switch op {
+	case OpArm:
+		return int32(max(0, min(v.Count, math.MaxInt32)))
+	case OpResize:
+		return int32(max(0, min(v.Limit, MaxPermits)))
+	}
+	return 0
 }
 
 func (b *Builder) complete(e numbered) {
@@ -174,7 +188,8 @@ func (b *Builder) complete(e numbered) {
 	case ok:
 		b.completeSpan(&b.h.Spans[i], e)
 		if e.Type == Info {
-			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i})
+			timeout := e.Error != nil && e.Error.Code == CodeTimeout
+			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i, Timeout: timeout})
 		} else if e.timedOut() {
 			b.h.TimedOut = append(b.h.TimedOut, i)
 		}
@@ -210,6 +225,8 @@ func (b *Builder) match(e numbered) (int32, bool) {
 func (b *Builder) completeSpan(s *Span, e numbered) {
 	s.Ended, s.Outcome, s.Busy = e.index, e.Type, e.busy()
 	s.Held = e.Held && e.Type == Fail
+	s.Denied = e.denied()
+	s.Armed, s.Absent = e.latchRefused()
 	if e.Type != Info {
 		s.Return = e.time
 	}
@@ -217,6 +234,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	if v == nil {
 		return
 	}
+	s.Undone = v.Undone && e.Type == Fail
 	if v.Token != 0 || v.Zero {
 		s.Token, s.Zero = v.Token, v.Zero
 	}
@@ -226,6 +244,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	s.Count = int32(max(math.MinInt32, min(v.Count, math.MaxInt32))) // clamped, not wrapped
 	if e.Type == OK {
 		s.Valid = validity(e.time, v.Valid)
+		s.Expired = v.Valid < 0 && v.Age > 0 && v.Valid+v.Age <= 0
 	}
 }
 
@@ -246,7 +265,11 @@ func (b *Builder) notice(e numbered) {
 	n.Key = intern(&b.h.Keys, b.keys, e.Key)
 	n.Owner = b.owner(e, n.Key)
 	if e.Value != nil {
+		n.Time = e.time - max(0, min(e.Value.Age, e.time))
 		n.Valid = validity(e.time, e.Value.Valid)
+		if e.F == Lost {
+			n.Left = int32(max(0, min(e.Value.Count, math.MaxInt32)))
+		}
 	}
 	b.h.Notices = append(b.h.Notices, n)
 }
@@ -310,6 +333,16 @@ func opOf(f string) Op {
 		return OpWork
 	case Touch:
 		return OpTouch
+	case Arm:
+		return OpArm
+	case CountDown:
+		return OpCountDown
+	case Await:
+		return OpAwait
+	case Resize:
+		return OpResize
+	case ForceRelease:
+		return OpForceRelease
 	}
 	return OpOther
 }

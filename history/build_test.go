@@ -56,6 +56,28 @@ func TestBuildPairs(t *testing.T) {
 	}
 }
 
+// TestBuildLateNotices: a notice counts from when it was sent, and an undone grant and a reply that did not come in
+// time are marked.
+func TestBuildLateNotices(t *testing.T) {
+	h := readText(t, `
+		clients 3
+		client 0 acquire orders 1.0-1.1 ok owner=a lease=5s
+		client 1 acquire orders 1.0-2.5 fail owner=b undone code=too-few-replicas
+		client 2 acquire orders 1.0-6.0 info owner=c code=client-timeout
+		nemesis harness-stalled 6.5 note lasted=2s
+		client 0 renewed orders 6.5 owner=a valid=1s age=2s
+		client 0 lost orders 7.0 owner=a age=9s
+	`)
+	at := []time.Duration{h.Notices[0].Time, h.Notices[0].Valid, h.Notices[1].Time, h.Faults[0].Lasted}
+	want := []time.Duration{4500 * time.Millisecond, 7500 * time.Millisecond, 0, 2 * time.Second}
+	if diff := cmp.Diff(want, at); diff != "" {
+		t.Errorf("times (-want +got):\n%s", diff)
+	}
+	if !h.Spans[1].Undone || h.Spans[0].Undone || len(h.Unknown) != 1 || !h.Unknown[0].Timeout {
+		t.Errorf("spans %+v, unknown %+v", h.Spans, h.Unknown)
+	}
+}
+
 func TestBuildProblems(t *testing.T) {
 	acquire := func(index, at int64, typ history.Type, p history.Process) history.Event {
 		return history.Event{Index: index, Time: time.Duration(at), Type: typ, Process: p, F: history.Acquire, Key: "k"}
@@ -120,14 +142,14 @@ func TestProblemsAreBounded(t *testing.T) {
 
 func TestTextErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"hello", `text:1: expected client, nemesis, clients, probe or leftover, got "hello"`},
+		{"hello", `text:1: expected client, nemesis, clients, probe, leftover or witness, got "hello"`},
 		{"\nclient x acquire k 1-2 ok", `text:2: expected a process number, got "x"`},
 		{"client 1 acquire k one-2 ok", `text:1: expected a time in seconds, or with a unit, got "one"`},
 		{"client 1 acquire k 2-1 ok", "text:1: 2-1: operation ends before it starts"},
 		{"client 1 acquire k 1-2 perhaps", `text:1: type "perhaps": expected invoke, ok, fail or info`},
 		{"client 1 acquire k 1-2 ok tokn=3", `text:1: unknown field "tokn"`},
 		{`nemesis kill 1 bite detail="x`, "text:1: missing closing quotation mark"},
-		{"nemesis kill 1 bite color=red", `text:1: unknown field "color" of a fault; it has id, target and detail`},
+		{"nemesis kill 1 bite color=red", `text:1: unknown field "color" of a fault; it has id, target, detail, affects and lasted`},
 	}
 	for _, test := range tests {
 		_, err := history.ReadText(strings.NewReader(test.text), "text")

@@ -38,7 +38,16 @@ const (
 	Lost    = "lost"    // the client noticed the end of its hold (always info)
 	Renewed = "renewed" // the client's own watchdog extended the lease (always info)
 	Crash   = "crash"   // the client's process exited unexpectedly (always info)
+
+	Arm          = "arm"           // set the count of a latch that is open or does not exist
+	CountDown    = "count-down"    // count a latch down by one
+	Await        = "await"         // wait until a latch is open
+	Resize       = "resize"        // set the number of permits of a semaphore
+	ForceRelease = "force-release" // release the lock for every owner that holds it
 )
+
+// LatePrefix begins the [Event.F] of a reply that came after its timeout: late-acquire, late-work, …
+const LatePrefix = "late-"
 
 // Values of [Event.F] for notes of the nemesis about a node.
 const (
@@ -47,6 +56,10 @@ const (
 	NodeSilent   = "silent"   // it does not reply
 	NodeReplies  = "replies"  // it replies again
 )
+
+// HarnessStalled is the [Event.F] of a note of the nemesis: the harness itself did not run for FaultValue.Lasted before
+// the event, and neither did the network between clients and servers, which passes through it.
+const HarnessStalled = "harness-stalled"
 
 // Event is one line of history.jsonl.
 type Event struct {
@@ -65,16 +78,19 @@ type Event struct {
 // A field that does not apply is zero and is not written.
 type Value struct {
 	Owner   string         `json:"owner,omitempty"`    // id of the hold's owner
-	Token   uint64         `json:"token,omitempty"`    // fencing token; 0: none, unless Zero
+	Token   uint64         `json:"token,omitempty"`    // fencing token, or generation of a latch; 0: none, unless Zero
 	Zero    bool           `json:"zero,omitempty"`     // the token is 0, as in histories of other suites
 	Valid   time.Duration  `json:"valid_ns,omitempty"` // validity, counted from this event
-	Count   int            `json:"count,omitempty"`    // hold count after the operation
+	Count   int            `json:"count,omitempty"`    // holds that the owner has, or count of a latch, after the event
+	Undone  bool           `json:"undone,omitempty"`   // failed acquire: granted, and the grant undone before the reply
 	Lease   time.Duration  `json:"lease_ns,omitempty"` // invoke: requested lease; 0: the lock renews by itself
+	Age     time.Duration  `json:"age_ns,omitempty"`   // notice: how long before this event it was sent; 0: unknown
 	Wait    time.Duration  `json:"wait_ns,omitempty"`  // invoke: how long to wait at most
 	Work    time.Duration  `json:"work_ns,omitempty"`  // invoke: how long the critical section takes
 	Mode    string         `json:"mode,omitempty"`     // "read" or "write"; empty: exclusive
 	Permits int            `json:"permits,omitempty"`  // requested or granted; 0 means 1
 	Limit   int            `json:"limit,omitempty"`    // invoke: size of the semaphore; 0: unknown
+	Part    bool           `json:"part,omitempty"`     // invoke: a further key of an operation on several keys
 	Touch   *TouchValue    `json:"touch,omitempty"`    // f touch
 	Fault   *FaultValue    `json:"fault,omitempty"`    // process nemesis
 	Left    *LeftoverValue `json:"left,omitempty"`     // f leftover
@@ -107,7 +123,22 @@ type FaultValue struct {
 	Phase  Phase  `json:"phase"`            // inject, bite, heal, missed, note
 	Target string `json:"target,omitempty"` // node ("n1") or client ("client:3")
 	Detail string `json:"detail,omitempty"` // for people
+
+	Lasted time.Duration `json:"lasted_ns,omitempty"` // note harness-stalled: how long the harness did not run
+	// Affects is what it may change, in words with a space between them: data (keys and clocks of servers), traffic
+	// (requests and replies are late or lost), messages (published ones), commands (some are refused), clients. Empty:
+	// unknown, so everything.
+	Affects string `json:"affects,omitempty"`
 }
+
+// The words of [FaultValue.Affects].
+const (
+	AffectsData     = "data"
+	AffectsTraffic  = "traffic"
+	AffectsMessages = "messages"
+	AffectsCommands = "commands"
+	AffectsClients  = "clients"
+)
 
 // Error is why an operation failed or has an unknown outcome.
 type Error struct {

@@ -48,6 +48,32 @@ func (e *Event) timedOut() bool {
 		(e.Error.Code == CodeHeld || e.Error.Code == "busy" || e.Error.Code == "timeout")
 }
 
+// denied reports whether e is a release or renewal that failed because the lock did not know the hold.
+func (e *Event) denied() bool {
+	if e.F != Release && e.F != Renew || e.Type != Fail || e.Held || e.Error == nil {
+		return false
+	}
+	switch e.Error.Code {
+	case "not-held", "not-owner", "lost", "released":
+		return true
+	}
+	return false
+}
+
+// latchRefused reports why an operation on a latch failed: it was still counting, or it did not exist.
+func (e *Event) latchRefused() (armed, absent bool) {
+	if e.F != Arm && e.F != CountDown && e.F != Await || e.Type != Fail || e.Error == nil {
+		return false, false
+	}
+	switch e.Error.Code {
+	case "absent", "rearmed":
+		return false, true
+	case "timeout", CodeHeld:
+		return e.F == Await, false
+	}
+	return e.F == Arm && e.Error.Code == "armed", false
+}
+
 func (e *Event) isFinal() bool {
 	return e.Process == Nemesis && (e.F == ProbeEvent || e.F == LeftoverEvent)
 }

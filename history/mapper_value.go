@@ -174,7 +174,10 @@ func faultOf(form edn.Value) *Value {
 	f.ID = int(n)
 	target, _ := fault.Get("target")
 	detail, _ := fault.Get("detail")
-	f.Target, f.Detail = plainText(target), plainText(detail)
+	affects, _ := fault.Get("affects")
+	f.Target, f.Detail, f.Affects = plainText(target), plainText(detail), plainText(affects)
+	lasted := fields{from: fault}
+	f.Lasted = time.Duration(lasted.int("lasted_ns"))
 	return &Value{Fault: f}
 }
 
@@ -198,13 +201,18 @@ func valueOf(form edn.Value, value *Value) error {
 	n := fields{from: v}
 	value.Valid = time.Duration(n.int("valid_ns"))
 	value.Count = int(n.int("count"))
+	undone, ok := v.Get("undone")
+	value.Undone = ok && !undone.Empty()
 	value.Lease = time.Duration(n.int("lease_ns"))
+	value.Age = time.Duration(n.int("age_ns"))
 	value.Wait = time.Duration(n.int("wait_ns"))
 	value.Work = time.Duration(n.int("work_ns"))
 	value.Permits = int(n.int("permits"))
 	value.Limit = int(n.int("limit"))
 	mode, _ := v.Get("mode")
 	value.Mode = plainText(mode)
+	part, _ := v.Get("part")
+	value.Part = !part.Empty()
 	if touch, ok := v.Get("touch"); ok && touch.Untagged().Kind == edn.Map {
 		n.from = touch
 		value.Touch = &TouchValue{Read: n.int("read"), Found: n.int("found")}

@@ -12,6 +12,9 @@ import (
 // code is evidence about the lock; a try may also fail because no server was reachable.
 const CodeHeld = "held"
 
+// CodeTimeout is the [Error] code of an operation to which the client did not reply in time.
+const CodeTimeout = "client-timeout"
+
 // String returns the word for t in a history file.
 func (t Type) String() string {
 	switch t {

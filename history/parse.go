@@ -51,14 +51,6 @@ func (p *parser) parseFast(line []byte) bool {
 	return ok && p.i == len(p.b)
 }
 
-// once records a field, which an object may have once.
-func (p *parser) once(bit int, name []byte) {
-	if p.seen&(1<<bit) != 0 && p.duplicate == "" {
-		p.duplicate = string(name)
-	}
-	p.seen |= 1 << bit
-}
-
 func (p *parser) parseJSON(line []byte) error {
 	var wire struct {
 		Event
@@ -78,124 +70,104 @@ func (p *parser) parseJSON(line []byte) error {
 	return nil
 }
 
-func (p *parser) eventField(name []byte) bool {
+func (p *parser) eventField(name []byte) (bit int, ok bool) {
 	switch string(name) {
 	case "index":
-		p.once(0, name)
 		p.index = true
-		return p.int64(&p.event.Index)
+		return 0, p.int64(&p.event.Index)
 	case "time":
-		p.once(1, name)
-		return p.duration(&p.event.Time)
+		return 1, p.duration(&p.event.Time)
 	case "type":
-		p.once(2, name)
-		return p.typeWord()
+		return 2, p.typeWord()
 	case "process":
-		p.once(3, name)
-		return p.process()
+		return 3, p.process()
 	case "f":
-		p.once(4, name)
-		return p.word(&p.event.F)
+		return 4, p.word(&p.event.F)
 	case "key":
-		p.once(5, name)
-		return p.word(&p.event.Key)
+		return 5, p.word(&p.event.Key)
 	case "value":
-		p.once(6, name)
 		p.event.Value = &p.value
-		return p.object(p.valueField)
+		return 6, p.object(p.valueField)
 	case "held":
-		p.once(7, name)
-		return p.bool(&p.event.Held)
+		return 7, p.bool(&p.event.Held)
 	case "error":
-		p.once(8, name)
 		p.event.Error = &p.error
-		return p.byte('[') && p.word(&p.error.Code) && p.byte(',') && p.word(&p.error.Text) && p.byte(']')
+		return 8, p.byte('[') && p.word(&p.error.Code) && p.byte(',') && p.word(&p.error.Text) && p.byte(']')
 	}
-	return false
+	return 0, false
 }
 
-func (p *parser) valueField(name []byte) bool {
+func (p *parser) valueField(name []byte) (bit int, ok bool) {
 	v := &p.value
 	switch string(name) {
 	case "owner":
-		p.once(9, name)
-		return p.string(&v.Owner)
+		return 9, p.string(&v.Owner)
 	case "token":
-		p.once(10, name)
-		return p.uint64(&v.Token)
+		return 10, p.uint64(&v.Token)
 	case "zero":
-		p.once(11, name)
-		return p.bool(&v.Zero)
+		return 11, p.bool(&v.Zero)
 	case "valid_ns":
-		p.once(12, name)
-		return p.duration(&v.Valid)
+		return 12, p.duration(&v.Valid)
 	case "count":
-		p.once(13, name)
-		return p.int(&v.Count)
+		return 13, p.int(&v.Count)
+	case "undone":
+		return 30, p.bool(&v.Undone)
 	case "lease_ns":
-		p.once(14, name)
-		return p.duration(&v.Lease)
+		return 14, p.duration(&v.Lease)
+	case "age_ns":
+		return 31, p.duration(&v.Age)
 	case "wait_ns":
-		p.once(15, name)
-		return p.duration(&v.Wait)
+		return 15, p.duration(&v.Wait)
 	case "work_ns":
-		p.once(16, name)
-		return p.duration(&v.Work)
+		return 16, p.duration(&v.Work)
 	case "mode":
-		p.once(17, name)
-		return p.word(&v.Mode)
+		return 17, p.word(&v.Mode)
 	case "permits":
-		p.once(18, name)
-		return p.int(&v.Permits)
+		return 18, p.int(&v.Permits)
 	case "limit":
-		p.once(19, name)
-		return p.int(&v.Limit)
+		return 19, p.int(&v.Limit)
+	case "part":
+		return 33, p.bool(&v.Part)
 	case "touch":
-		p.once(20, name)
 		v.Touch = &p.touch
-		return p.object(p.touchField)
+		return 20, p.object(p.touchField)
 	case "fault":
-		p.once(21, name)
 		v.Fault = &p.fault
-		return p.object(p.faultField)
+		return 21, p.object(p.faultField)
 	}
-	return false
+	return 0, false
 }
 
-func (p *parser) touchField(name []byte) bool {
+func (p *parser) touchField(name []byte) (bit int, ok bool) {
 	switch string(name) {
 	case "read":
-		p.once(22, name)
-		return p.int64(&p.touch.Read)
+		return 22, p.int64(&p.touch.Read)
 	case "found":
-		p.once(23, name)
-		return p.int64(&p.touch.Found)
+		return 23, p.int64(&p.touch.Found)
 	case "max_seen":
-		p.once(24, name)
-		return p.uint64(&p.touch.MaxSeen)
+		return 24, p.uint64(&p.touch.MaxSeen)
 	case "fenced":
-		p.once(25, name)
-		return p.bool(&p.touch.Fenced)
+		return 25, p.bool(&p.touch.Fenced)
 	}
-	return false
+	return 0, false
 }
 
-func (p *parser) faultField(name []byte) bool {
+func (p *parser) faultField(name []byte) (bit int, ok bool) {
 	switch string(name) {
 	case "id":
-		p.once(26, name)
-		return p.int(&p.fault.ID)
+		return 26, p.int(&p.fault.ID)
 	case "phase":
-		p.once(27, name)
-		return p.word((*string)(&p.fault.Phase))
+		return 27, p.word((*string)(&p.fault.Phase))
 	case "target":
-		p.once(28, name)
-		return p.word(&p.fault.Target)
+		return 28, p.word(&p.fault.Target)
 	case "detail":
-		p.once(29, name)
-		return p.string(&p.fault.Detail)
+		return 29, p.string(&p.fault.Detail)
+	case "lasted_ns":
+		return 32, p.duration(&p.fault.Lasted)
+	case "affects":
+		return 33, p.word(&p.fault.Affects)
 	}
-	return false
+	return 0, false
 }
 
 func (p *parser) typeWord() bool {

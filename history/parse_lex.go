@@ -3,8 +3,9 @@ package history
 // This file is the lexical half of [parser]. Every method skips white space, reads one token and reports whether it was
 // there in its simplest form; if not, encoding/json parses the line.
 
-// object reads {"name":value,…} and calls field to read each value.
-func (p *parser) object(field func(name []byte) bool) bool {
+// object reads {"name":value,…} and calls field to read each value. bit is the number of the field, which an object may
+// have once.
+func (p *parser) object(field func(name []byte) (bit int, ok bool)) bool {
 	if !p.byte('{') {
 		return false
 	}
@@ -13,9 +14,17 @@ func (p *parser) object(field func(name []byte) bool) bool {
 	}
 	for {
 		name, ok := p.raw()
-		if !ok || !p.byte(':') || !field(name) {
+		if !ok || !p.byte(':') {
 			return false
 		}
+		bit, ok := field(name)
+		if !ok {
+			return false
+		}
+		if p.seen&(1<<bit) != 0 && p.duplicate == "" {
+			p.duplicate = string(name)
+		}
+		p.seen |= 1 << bit
 		if p.byte(',') {
 			continue
 		}

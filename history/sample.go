@@ -17,7 +17,11 @@ type Sample struct {
 
 // KeyState is a lock in the memory of a node.
 type KeyState struct {
-	Owner string        `json:"owner"`            // of the hold
-	Count int           `json:"count,omitempty"`  // hold count; 0 if the lock has none
-	TTL   time.Duration `json:"ttl_ns,omitempty"` // rest of the lease; negative: no expiry
+	Owner   string        `json:"owner"`             // of the hold; of several owners the first, sorted
+	Owners  []string      `json:"owners,omitempty"`  // everyone who shares the lock, sorted; nil: Owner alone
+	Mode    string        `json:"mode,omitempty"`    // of a readers-writer lock: "read" or "write"
+	Count   int           `json:"count,omitempty"`   // hold count; 0 if the lock has none
+	Permits int           `json:"permits,omitempty"` // of a semaphore, held at this node; no owner is stored with them
+	Limit   int           `json:"limit,omitempty"`   // size of the semaphore; 0: no semaphore
+	TTL     time.Duration `json:"ttl_ns,omitempty"`  // rest of the lease; negative: no expiry
 }

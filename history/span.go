@@ -20,6 +20,11 @@ const (
 	OpRenew
 	OpWork
 	OpTouch
+	OpArm
+	OpCountDown
+	OpAwait
+	OpResize
+	OpForceRelease
 )
 
 // Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
@@ -35,31 +40,40 @@ type Span struct {
 	Process Process       //
 	Key     int32         // index into History.Keys
 	Owner   int32         // index into History.Owners
-	Count   int32         // hold count in the completion; 0: unknown
+	Count   int32         // count in the completion; 0: unknown
+	Asked   int32         // arm: the count that is set; resize: the number of permits
 	Permits int32         // requested permits; at least 1
 	Op      Op            //
 	Outcome Type          // OK, Fail or Info
 	Write   bool          // mode is not "read"
 	Busy    bool          // a try that failed because the lock was held
 	Held    bool          // a failed release or renewal that left the hold unchanged
+	Undone  bool          // a failed acquire or try that may have held the lock from Call to Return
+	Denied  bool          // a failed release or renewal, because the lock did not know the hold (any more)
+	Expired bool          // a grant or renewal whose validity had ended when the client replied, by its own clock
 	Zero    bool          // the token is 0
+	Armed   bool          // an arm or await that failed because the latch was still counting
+	Absent  bool          // a latch operation that failed because the latch, or that generation, did not exist any more
+	Part    bool          // a further key of the operation of an earlier span, which has the same process
 }
 
 // Unknown is the info completion of an operation. The Return of its span is Infinity, but its request was
 // sent before Time.
 type Unknown struct {
-	Time time.Duration
-	Span int32 // index into History.Spans
+	Time    time.Duration
+	Span    int32 // index into History.Spans
+	Timeout bool  // the harness stopped waiting for the reply
 }
 
 // Notice is an event without an invocation, such as [Lost], [Renewed] and [Crash].
 type Notice struct {
-	Time    time.Duration
+	Time    time.Duration // when the client sent it, as far as it is known; else that of the event
 	Valid   time.Duration // renewed: new end of the validity
 	Index   int32         // of the event
 	Process Process
 	Key     int32 // index into History.Keys; of the name "" if it concerns every key, as a crash does
 	Owner   int32 // index into History.Owners
+	Left    int32 // lost: how many holds its owner still has
 	F       string
 }
 
@@ -103,6 +117,7 @@ type History struct {
 	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]
 	Probes       []Probe    // of keys at the end of the run
 	Leftovers    []Leftover // of keys at the end of the run
+	Samples      []Sample   // the servers' state, of witness.jsonl; nil: unknown. It may be set before a check.
 	Problems     []Problem
 	Keys         []string      // names of the keys
 	Owners       []string      // names of the owners

@@ -19,25 +19,26 @@ import (
 //	client 0 acquire orders 1.000-1.010 ok owner=a token=3 valid=2s
 //	client 0 release orders 1.500-1.510 ok
 //	client 1 acquire orders 1.200- info
-//	client 1 lost    orders 1.900
+//	client 1 lost    orders 1.900 age=20ms
 //	client 0 touch   orders 1.400 ok token=3 read=0 found=0 seen=2 fenced
 //	nemesis  kill    1.300 bite id=1 target=n1 detail="SIGKILL"
 //	probe    orders  9.000 ok
 //	leftover orders  9.100 keys=orders:queue waiters=1
+//	witness  n1      1.015 orders owner=a count=1 ttl=1.995s
 //
 // Times are seconds since the start of the run, or have a unit. The number after client is the process. An operation
-// without an end has no completion. owner, lease, wait, work, mode, permits and limit belong to the invocation; token,
-// valid, count, code and text to the completion.
+// without an end has no completion. owner, lease, wait, work, mode, permits, limit and part belong to the invocation;
+// token, valid, count, age, undone, code and text to the completion, except for the count of an arm.
 func ReadText(r io.Reader, name string) (*History, error) {
-	events, clients, err := ReadTextEvents(r, name)
+	t, err := readText(r, name)
 	if err != nil {
 		return nil, err
 	}
-	h, err := Build(events)
+	h, err := Build(t.events)
 	if err != nil {
 		return nil, err
 	}
-	h.Clients = clients
+	h.Clients, h.Samples = t.clients, t.samples
 	return h, nil
 }
 
@@ -47,6 +48,18 @@ const textEnd = "----"
 // ReadTextEvents is [ReadText] without pairing: it returns the events in the order of their times, or else of their
 // lines, and the number of clients (0: unknown).
 func ReadTextEvents(r io.Reader, name string) (events []Event, clients int, err error) {
+	t, err := readText(r, name)
+	return t.events, t.clients, err
+}
+
+// textHistory is what a history written by hand contains.
+type textHistory struct {
+	events  []Event
+	samples []Sample
+	clients int
+}
+
+func readText(r io.Reader, name string) (t textHistory, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		fields, err := splitFields(lines.Text())
@@ -54,24 +67,28 @@ func ReadTextEvents(r io.Reader, name string) (events []Event, clients int, err 
 			break
 		}
 		if err == nil && len(fields) > 0 {
-			if fields[0] == "clients" && len(fields) == 2 {
-				clients, err = nonNegative(fields[1])
-			} else {
-				events, err = textLine(events, fields)
+			switch {
+			case fields[0] == "clients" && len(fields) == 2:
+				t.clients, err = nonNegative(fields[1])
+			case fields[0] == "witness":
+				t.samples, err = textSample(t.samples, fields[1:])
+			default:
+				t.events, err = textLine(t.events, fields)
 			}
 		}
 		if err != nil {
-			return nil, 0, &LineError{File: name, Line: n, Err: err}
+			return textHistory{}, &LineError{File: name, Line: n, Err: err}
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, 0, fmt.Errorf("reading %s: %w", name, err)
+		return textHistory{}, fmt.Errorf("reading %s: %w", name, err)
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
-	for i := range events {
-		events[i].Index = int64(i)
+	slices.SortStableFunc(t.events, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
+	for i := range t.events {
+		t.events[i].Index = int64(i)
 	}
-	return events, clients, nil
+	slices.SortStableFunc(t.samples, func(a, b Sample) int { return cmp.Compare(a.Time, b.Time) })
+	return t, nil
 }
 
 // splitFields splits a line at white space outside of double quotes and drops its comment.
@@ -116,12 +133,13 @@ func textLine(events []Event, fields []string) ([]Event, error) {
 	case ProbeEvent, LeftoverEvent:
 		return textFinal(events, fields)
 	}
-	return nil, fmt.Errorf("expected client, nemesis, clients, probe or leftover, got %q", fields[0])
+	return nil, fmt.Errorf("expected client, nemesis, clients, probe, leftover or witness, got %q", fields[0])
 }
 
 func textNemesis(events []Event, fields []string) ([]Event, error) {
 	if len(fields) < 3 {
-		return nil, errors.New("expected nemesis FAULT TIME PHASE [id=N] [target=NAME] [detail=TEXT]")
+		return nil, errors.New("expected nemesis FAULT TIME PHASE [id=N] [target=NAME] [detail=TEXT] " +
+			"[affects=A,B] [lasted=D]")
 	}
 	at, err := textTime(fields[1])
 	if err != nil {
@@ -137,8 +155,12 @@ func textNemesis(events []Event, fields []string) ([]Event, error) {
 			f.Target = value
 		case "detail":
 			f.Detail = value
+		case "affects":
+			f.Affects = strings.ReplaceAll(value, ",", " ")
+		case "lasted":
+			f.Lasted, err = textTime(value)
 		default:
-			err = fmt.Errorf("unknown field %q of a fault; it has id, target and detail", name)
+			err = fmt.Errorf("unknown field %q of a fault; it has id, target, detail, affects and lasted", name)
 		}
 		if err != nil {
 			return nil, err
@@ -166,7 +188,7 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 		return nil, err
 	}
 	rest = rest[1:]
-	if len(rest) > 0 && !strings.Contains(rest[0], "=") && rest[0] != "fenced" {
+	if len(rest) > 0 && !strings.Contains(rest[0], "=") && rest[0] != "fenced" && rest[0] != "part" {
 		if e.Type, err = parseType(rest[0]); err != nil {
 			return nil, err
 		}
@@ -175,6 +197,9 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 	args, results, cause, err := textValues(rest)
 	if err != nil {
 		return nil, err
+	}
+	if e.F == Arm {
+		args.Count, results.Count = results.Count, 0
 	}
 	if !isSpan {
 		e.Value, e.Error = merge(args, results), cause
@@ -203,7 +228,10 @@ func merge(args, results *Value) *Value {
 	}
 	if args != nil {
 		v.Owner, v.Lease, v.Wait, v.Work = args.Owner, args.Lease, args.Wait, args.Work
-		v.Mode, v.Permits, v.Limit = args.Mode, args.Permits, args.Limit
+		v.Mode, v.Permits, v.Limit, v.Part = args.Mode, args.Permits, args.Limit, args.Part
+	}
+	if args != nil && args.Count > 0 { // of an arm
+		v.Count = args.Count
 	}
 	if v == (Value{}) {
 		return nil
@@ -258,10 +286,16 @@ func textValue(name, value string, args, results *Value) (err error) {
 		args.Wait, err = textTime(value)
 	case "work":
 		args.Work, err = textTime(value)
+	case "part":
+		args.Part = true
 	case "token":
 		results.Token, err = unsigned(value)
 	case "valid":
 		results.Valid, err = textTime(value)
+	case "age":
+		results.Age, err = textTime(value)
+	case "undone":
+		results.Undone = true
 	case "count":
 		results.Count, err = nonNegative(value)
 	case "read":

@@ -58,20 +58,20 @@ func (b *background) done() {
 	}
 }
 
-// sleep waits for d or until wake is ready; nil: it never is. It is not ok if ctx
+// sleep waits for d or until wake is ready; nil: it never is. It reports false if ctx
 // or b has ended.
-func (b *background) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken, ok bool) {
+func (b *background) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-wake:
-		return true, true
+		return true
 	case <-timer.C:
-		return false, true
+		return true
 	case <-ctx.Done():
 	case <-b.ctx.Done():
 	}
-	return false, false
+	return false
 }
 
 // close ends everything and waits for it, as long as ctx lives.

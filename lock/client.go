@@ -76,11 +76,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
-	n := newNode(rdb, c.bg, c.o.Order)
-	if c.o.Replicas != 0 {
-		r := &replicas{rdb: rdb, need: c.o.Replicas, timeout: c.o.ReplicaTimeout}
-		n.safe = &pipe{bg: c.bg, order: c.o.Order, server: addresses(rdb), send: r.send}
-	}
+	n := newNode(rdb, c.bg, c.o)
 	ttl := c.o.tombstoneTTL()
 	plain := &single{node: n, scripts: newMutexScripts(c.o), tombstoneTTL: ttl, tokens: c.o.Tokens}
 	c.single, c.node, c.addrs = true, n, addresses(rdb)
@@ -89,6 +85,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c.readers, c.writers = &rwStore{n, ttl, "r"}, &rwStore{n, ttl, "w"}
 	c.semaphores.node, c.permits.node = n, n
 	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout)
+	c.queues.report = c.reportPolling
 	return c, nil
 }
 
@@ -112,9 +109,10 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 		return nil, fmt.Errorf("make lock client: %w", err)
 	}
 	q := &quorum{bg: c.bg, random: c.random, o: c.o, releases: newBackground()}
+	q.health, q.late = make([]health, len(rdbs)), make([]lateReleases, len(rdbs))
 	for _, rdb := range rdbs {
 		q.nodes = append(q.nodes, &single{
-			node: newNode(rdb, c.bg, c.o.Order), scripts: newMutexScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(),
+			node: newNode(rdb, c.bg, c.o), scripts: newMutexScripts(c.o), tombstoneTTL: c.o.tombstoneTTL(),
 		})
 	}
 	c.store, c.quorum, c.masters = q, q, q.nodes
@@ -122,12 +120,18 @@ func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
 	return c, nil
 }
 
-// checkClients refuses what is no client, and a server that would have two votes.
+// checkClients refuses what is no client of one master or a cluster (a Ring loses what a shard held when the
+// shard fails, and pipelines of it panic), and a server that would have two votes.
 func checkClients(rdbs ...redis.UniversalClient) error {
 	seen := make(map[string]bool)
 	for i, rdb := range rdbs {
 		if v := reflect.ValueOf(rdb); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 			return fmt.Errorf("redis client %d is nil: give one", i+1)
+		}
+		switch rdb.(type) {
+		case *redis.Client, *redis.ClusterClient:
+		default:
+			return fmt.Errorf("redis client %d is a %T: give a *redis.Client or a *redis.ClusterClient", i+1, rdb)
 		}
 		address := addresses(rdb)
 		if address == "" || strings.HasPrefix(address, "FailoverClient") {

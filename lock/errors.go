@@ -31,7 +31,13 @@ var (
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrNoQuorum says that too few masters replied for a majority.
 	ErrNoQuorum = errors.New("too few masters replied")
-	// ErrForeign says that the key of the lock holds something else. It is left as it is.
+	// ErrSameServer says that two masters of a quorum are one server, as two of its databases: it would have
+	// two votes.
+	ErrSameServer = errors.New("two masters of the quorum are the same server")
+	// ErrUnfit says that a server is not fit for locks; see [Client.Check].
+	ErrUnfit = errors.New("the server is not fit for locks")
+	// ErrForeign says that the key of the lock holds something else, which is no lock of another library
+	// either: that is [ErrHeld]. It is left as it is.
 	ErrForeign = errors.New("the key holds something that is not a lock; choose another name")
 	// ErrClosed says that the [Client] was closed.
 	ErrClosed = errors.New("the lock client is closed")
@@ -78,7 +84,11 @@ const (
 	rejected                           // not executed, and a retry would not be either
 	unknown                            // it may have been executed
 	underReplicated                    // executed, but too few replicas have it: to be undone
+	broken                             // executed in part, and a retry would not get further: to be undone
 )
+
+// mayHaveHappened reports whether the servers may have done what was requested.
+func (o outcome) mayHaveHappened() bool { return o == unknown || o == underReplicated || o == broken }
 
 // requestError is the error of one request to the servers.
 type requestError struct {
@@ -89,14 +99,16 @@ type requestError struct {
 // isFinal reports whether a retry after err would be in vain or harmful.
 func isFinal(err error) bool {
 	o := outcomeOf(err)
-	return o == rejected || o == underReplicated
+	return o == rejected || o == underReplicated || o == broken
 }
 
 func (e *requestError) Error() string { return e.err.Error() }
 func (e *requestError) Unwrap() error { return e.err }
 
 // Is makes an unknown outcome match [ErrUnknown].
-func (e *requestError) Is(target error) bool { return target == ErrUnknown && e.outcome == unknown }
+func (e *requestError) Is(target error) bool {
+	return target == ErrUnknown && (e.outcome == unknown || e.outcome == broken)
+}
 
 // definiteError is an error that no longer leaves anything unknown: the operation was undone.
 type definiteError struct{ err error }
@@ -105,6 +117,13 @@ func (e definiteError) Error() string { return e.err.Error() }
 
 // Is matches what the error matched, except [ErrUnknown].
 func (e definiteError) Is(target error) bool { return target != ErrUnknown && errors.Is(e.err, target) }
+
+// Undone reports whether err says that an acquire failed but may have held the lock meanwhile: what its requests had
+// done was undone before it returned. It implies [Definite].
+func Undone(err error) bool {
+	var d definiteError
+	return errors.As(err, &d) && Definite(err)
+}
 
 // outcomeOf is the outcome that err carries; unknown if it carries none.
 func outcomeOf(err error) outcome {
@@ -134,9 +153,17 @@ func classify(err error) *requestError {
 	return &requestError{unknown, err}
 }
 
+// rightsInScript is in the error of a script that runs a command for which its user has no rights. Earlier
+// commands of the script were executed.
+const rightsInScript = "The user executing the script can't"
+
 // classifyServer is classify for an error reply. The scripts write only after all
-// their checks, and their first write decides: an error means that nothing was written.
+// their checks, and their first write decides: an error means that nothing was written,
+// unless it is about rights.
 func classifyServer(err error) *requestError {
+	if strings.Contains(err.Error(), rightsInScript) {
+		return &requestError{broken, err}
+	}
 	for _, row := range []struct {
 		part string
 		err  error
@@ -148,7 +175,7 @@ func classifyServer(err error) *requestError {
 	temporary := redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsMasterDownError(err) ||
 		redis.IsClusterDownError(err) || redis.IsTryAgainError(err) || redis.IsNoReplicasError(err) ||
 		redis.IsMaxClientsError(err) || strings.Contains(err.Error(), "READONLY")
-	for _, prefix := range []string{"BUSY", "MISCONF", "NOSCRIPT", "UNBLOCKED", "MOVED", "ASK", "NOREPLICAS"} {
+	for _, prefix := range []string{"BUSY", "MISCONF", "OOM", "NOSCRIPT", "UNBLOCKED", "MOVED", "ASK", "NOREPLICAS"} {
 		temporary = temporary || redis.HasErrorPrefix(err, prefix)
 	}
 	if temporary {

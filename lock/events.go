@@ -20,12 +20,18 @@ const (
 	Armed       EventKind = "armed"        // a latch
 	Counted     EventKind = "counted"      // a latch, down by one
 	Passed      EventKind = "passed"       // a wait for a latch has ended; Err: the latch is not open
+	// Polling says, once, that the server refuses subscriptions, as of a user without rights for channels: waiters
+	// are not woken, and poll. Name is the first channel that was refused, Err the refusal. It is said again only
+	// after a subscription has succeeded.
+	Polling EventKind = "polling"
 )
 
 // Event is one thing that happened, for metrics and logs.
 type Event struct {
-	Kind      EventKind
-	Primitive string // "lock" (of every kind of mutex, and each side of a [RW]), "semaphore", "permits" or "latch"
+	Kind EventKind
+	// Primitive is "lock" (of every kind of mutex, and each side of a [RW]), "semaphore", "permits", "latch" or
+	// "channel".
+	Primitive string
 	Name      string // of the lock, semaphore or latch
 	Owner     string // of permits: the first id; of the counts of a latch: the participant
 	// Permits is how many were asked for; 0 for what has none.
@@ -100,6 +106,11 @@ func (c *Client) emitClaim(kind EventKind, cl *claim, token uint64, started time
 		e.Owner = s.ids(*cl)[0]
 	}
 	c.emit(e, started)
+}
+
+// reportPolling is called when waiters begin to poll because a subscription was refused.
+func (c *Client) reportPolling(channel string, err error) {
+	c.emit(Event{Kind: Polling, Primitive: "channel", Name: channel, Err: err}, time.Time{})
 }
 
 func (l *Latch) emit(kind EventKind, participant string, started time.Time, err error) {

@@ -43,31 +43,34 @@ func (f *Fence) Do(token uint64, use func() error) error {
 // RedisFence guards a resource that is in Redis: the check and the use are one script.
 // Several goroutines may use it.
 type RedisFence struct {
-	rdb redis.Scripter
+	rdb redis.UniversalClient
 	key string
 }
 
 // NewRedisFence makes a guard that keeps the greatest token in key, which must exist as
 // long as the resource, and in a cluster be in its slot.
-func NewRedisFence(rdb redis.Scripter, key string) *RedisFence {
+func NewRedisFence(rdb redis.UniversalClient, key string) *RedisFence {
 	return &RedisFence{rdb: rdb, key: key}
 }
 
 // Run runs source, a Lua script of the resource with its keys and args, unless the guard
 // has seen a greater token: then the error is [ErrStale]. An empty source only presents
-// the token.
+// the token. The script runs once at most: rdb's own MaxRetries does not apply, and the
+// error is [ErrUnknown] if no reply came.
 func (f *RedisFence) Run(ctx context.Context, token uint64, source string, keys []string, args ...any) (any, error) {
 	if token == 0 {
 		return nil, errors.New("use a guarded resource: no token: take a lock that mints them")
 	}
 	keys = slices.Concat(keys, []string{f.key})
 	args = slices.Concat(args, []any{strconv.FormatUint(token, 10)})
-	value, err := redis.NewScript(lua("fence")+source).Run(ctx, f.rdb, keys, args...).Result()
+	a := sendOne(ctx, f.rdb, &call{script: newScript("\n" + lua("fence") + source), keys: keys, args: args})
 	switch {
-	case err == nil || errors.Is(err, redis.Nil):
-		return value, nil
-	case redis.HasErrorPrefix(err, "STALE"):
-		return nil, fmt.Errorf("use a guarded resource: %w: %w", ErrStale, err)
+	case a.err == nil || errors.Is(a.err, redis.Nil):
+		return a.value, nil
+	case redis.HasErrorPrefix(a.err, "STALE"):
+		return nil, fmt.Errorf("use a guarded resource: %w: %w", ErrStale, a.err)
+	case outcomeOf(classify(a.err)) == unknown:
+		return nil, fmt.Errorf("use a guarded resource: %w: %w", ErrUnknown, a.err)
 	}
-	return nil, fmt.Errorf("use a guarded resource: %w", err)
+	return nil, fmt.Errorf("use a guarded resource: %w", a.err)
 }

@@ -61,3 +61,24 @@ func TestFenceCompares(t *testing.T) {
 		t.Error("no token was let in")
 	}
 }
+
+// The script of a resource runs once, though its reply is lost and the client of the resource retries.
+func TestFenceRunsOnce(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	ctx := context.Background()
+	f := NewRedisFence(dialRedis(t, p.addr), "guard")
+	const script = `return redis.call('INCR', KEYS[1])`
+	if _, err := f.Run(ctx, 1, script, []string{"data"}); err != nil {
+		t.Fatal(err)
+	}
+	p.loseNext.Store(1)
+	if _, err := f.Run(ctx, 2, script, []string{"data"}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("without a reply: %v, want ErrUnknown", err)
+	}
+	if n, _ := direct.Get(ctx, "data").Int(); n != 2 {
+		t.Errorf("the script ran %d times, want once for each call", n-1)
+	}
+}

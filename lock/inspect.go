@@ -69,7 +69,7 @@ func (m *Mutex) everywhere(ctx context.Context, s script) ([]reply, error) {
 	if err := checkName(m.name); err != nil {
 		return nil, err
 	}
-	what := call{script: s, keys: []string{m.name, claim{name: m.name}.freeChannel()}}
+	what := call{script: s, keys: []string{m.name}, args: []any{claim{name: m.name}.freeChannel()}}
 	type result struct {
 		reply reply
 		err   error

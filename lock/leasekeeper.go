@@ -111,7 +111,7 @@ func (k *leaseKeeper) renew(ctx context.Context, lease time.Duration) error {
 			return err
 		}
 		err := k.renewOnce(ctx, lease)
-		if err == nil || errors.Is(err, ErrLost) || outcomeOf(err) == rejected {
+		if err == nil || errors.Is(err, ErrLost) || isFinal(err) {
 			return err
 		}
 		if !k.client.pause(ctx, k.client.backoff()) {

@@ -98,7 +98,7 @@ func (g group) fits(m *Mutex) bool {
 	if g.client != m.client || g.client.node == nil {
 		return false
 	}
-	return !clustered(g.client.node.rdb) || slotOf(g.names[0]) == slotOf(m.name)
+	return g.client.node.cluster == nil || slotOf(g.names[0]) == slotOf(m.name)
 }
 
 // bySlot divides groups by slot: what looks like one master may be the proxy of a

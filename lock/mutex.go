@@ -181,9 +181,12 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 		}
 		return turn{ttl: g.ttl, spare: g.spare, why: g.why}, nil
 	case a.lease > 0 && time.Until(g.sent.Add(validity(a.lease))) <= 0:
-		late := a.claim
-		c.bg.start(func() { _, _ = c.giveBack(c.bg.ctx, late) })
-		a.claim.id = c.random.id()
+		// The next request of this hold is granted a whole lease, or the failed acquire releases it. A request
+		// of another hold would re-enter it. On a quorum, each request has a hold of its own.
+		a.uncertain = true
+		if late := a.claim; !c.single {
+			c.bg.start(func() { _, _ = c.giveBack(c.bg.ctx, late) })
+		}
 		return turn{}, &requestError{notExecuted, errors.New("the reply came after the lease had expired")}
 	}
 	a.granted = g.granted

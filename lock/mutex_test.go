@@ -251,6 +251,11 @@ func TestRefusedArguments(t *testing.T) {
 	if _, err := New(rdb, Options{PollMax: -1}); err == nil {
 		t.Error("a negative poll limit was accepted")
 	}
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}})
+	t.Cleanup(func() { _ = ring.Close() })
+	if _, err := New(ring, Options{}); err == nil {
+		t.Error("a ring was accepted, which panics at the first pipeline")
+	}
 }
 
 func TestLayout(t *testing.T) {

@@ -3,29 +3,85 @@ package lock
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// node is one server, one master behind Sentinel, or one cluster.
+// node is one server, one master behind Sentinel, or one cluster. Each master of a cluster has pipes of its
+// own: one that hangs must not delay the requests to the others.
 type node struct {
-	rdb   redis.UniversalClient
-	bg    *background
+	rdb      redis.UniversalClient
+	cluster  *redis.ClusterClient // rdb, if it is one
+	bg       *background
+	order    func(server string, command func() string) // see Options.Order; may be nil
+	replicas *replicas                                  // nil: the client does not ask for any
+	first    *pipes                                     // of the one master; of a cluster whose slots are not known yet
+	known    atomic.Bool                                // the slots of the cluster: a reply has come
+
+	mu      sync.Mutex
+	masters map[string]*pipes // of a cluster, by address
+}
+
+// pipes are those of one master.
+type pipes struct {
 	plain *pipe
 	safe  *pipe // waits for replicas; nil: the client does not ask for any
 }
 
-func newNode(rdb redis.UniversalClient, bg *background, order func(string, func() string)) *node {
-	n := &node{rdb: rdb, bg: bg, plain: &pipe{bg: bg, rdb: rdb, order: order, server: addresses(rdb)}}
-	n.plain.send = func(ctx context.Context, calls []call) []answer { return sendAll(ctx, rdb, calls) }
+func newNode(rdb redis.UniversalClient, bg *background, o Options) *node {
+	n := &node{rdb: rdb, bg: bg, order: o.Order, masters: make(map[string]*pipes)}
+	n.cluster, _ = rdb.(*redis.ClusterClient)
+	if o.Replicas != 0 {
+		n.replicas = &replicas{rdb: rdb, need: o.Replicas, timeout: o.ReplicaTimeout}
+	}
+	n.first = n.newPipes(addresses(rdb))
 	if c, ok := rdb.(*redis.Client); ok && c.Options().ContextTimeoutEnabled {
 		limit := directTimeout
 		if own := c.Options().ReadTimeout; own > 0 {
 			limit = min(limit, own)
 		}
-		n.plain.brief = c.WithTimeout(limit)
+		n.first.plain.brief = c.WithTimeout(limit)
 	}
 	return n
+}
+
+func (n *node) newPipes(server string) *pipes {
+	send := func(ctx context.Context, calls []call) []answer { return sendAll(ctx, n.rdb, calls) }
+	p := &pipes{plain: &pipe{bg: n.bg, rdb: n.rdb, order: n.order, server: server, send: send}}
+	if n.replicas != nil {
+		p.safe = &pipe{bg: n.bg, order: n.order, server: server, send: n.replicas.send}
+	}
+	return p
+}
+
+// master is the address of the master that has the slot of key, as far as it is known; empty: there is one
+// master, or none is known yet.
+func (n *node) master(key string) string {
+	if n.cluster == nil || !n.known.Load() {
+		return ""
+	}
+	master, err := n.cluster.MasterForKey(n.bg.ctx, key)
+	if err != nil {
+		return ""
+	}
+	return master.Options().Addr
+}
+
+func (n *node) pipesFor(key string) *pipes {
+	addr := n.master(key)
+	if addr == "" {
+		return n.first
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.masters[addr]
+	if p == nil {
+		p = n.newPipes(addr)
+		n.masters[addr] = p
+	}
+	return p
 }
 
 // call is one run of a script.
@@ -45,14 +101,40 @@ type answer struct {
 
 // do sends c and returns its reply, or, as soon as ctx ends, an error of unknown outcome. All errors are
 // *requestError.
-func (n *node) do(ctx context.Context, c call) (any, error) { return n.through(ctx, n.plain, c) }
+func (n *node) do(ctx context.Context, c call) (any, error) {
+	return n.through(ctx, n.pipesFor(c.key()).plain, c)
+}
 
 // doSafe is do for a script whose writes are to reach replicas, if the client asks for that.
 func (n *node) doSafe(ctx context.Context, c call) (any, error) {
-	if n.safe != nil {
-		return n.through(ctx, n.safe, c)
+	p := n.pipesFor(c.key())
+	if p.safe != nil {
+		return n.through(ctx, p.safe, c)
 	}
-	return n.through(ctx, n.plain, c)
+	return n.through(ctx, p.plain, c)
+}
+
+// doAll is do for several calls, which it sends at the same time.
+func (n *node) doAll(ctx context.Context, calls []call) []answer {
+	out := make([]answer, len(calls))
+	if len(calls) == 1 {
+		out[0].value, out[0].err = n.do(ctx, calls[0])
+		return out
+	}
+	sent := make([]*request, len(calls))
+	used := make([]*pipe, len(calls))
+	for i, c := range calls {
+		used[i] = n.pipesFor(c.key()).plain
+		if sent[i], out[i] = used[i].begin(ctx, c); sent[i] == nil {
+			out[i] = n.judge(out[i])
+		}
+	}
+	for i, r := range sent {
+		if r != nil {
+			out[i] = n.judge(used[i].await(ctx, r))
+		}
+	}
+	return out
 }
 
 func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
@@ -62,14 +144,22 @@ func (n *node) through(ctx context.Context, p *pipe, c call) (any, error) {
 	if n.bg.ctx.Err() != nil {
 		return nil, &requestError{rejected, ErrClosed}
 	}
-	a := p.do(ctx, c)
+	a := n.judge(p.do(ctx, c))
+	return a.value, a.err
+}
+
+// judge makes the error of a an error of this package, if there is one.
+func (n *node) judge(a answer) answer {
 	if a.err == nil {
-		return a.value, nil
+		if n.cluster != nil {
+			n.known.Store(true)
+		}
+		return a
 	}
 	if r := (*requestError)(nil); errors.As(a.err, &r) {
-		return nil, r
+		return answer{err: r}
 	}
-	return nil, classify(a.err)
+	return answer{err: classify(a.err)}
 }
 
 // query is do for a script that belongs to no hold and must not run twice: it is

@@ -55,7 +55,7 @@ func (s *waitQueues) probe(ctx context.Context) {
 			close(s.probed)
 		}
 	}
-	if _, ok := s.bg.sleep(ctx, time.Second, s.probed); ok || ctx.Err() == nil {
+	if s.bg.sleep(ctx, time.Second, s.probed) || ctx.Err() == nil {
 		s.mode.CompareAndSwap(modeUnknown, modePublish)
 	}
 }

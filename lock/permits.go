@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -170,18 +171,21 @@ func (s *permitStore) releaseCall(name, request string, ids []string) call {
 	return what
 }
 
-// renew sends several requests if they would renew more than maxLeased permits at once.
+// renew sends several requests, at the same time, if they would renew more than maxLeased permits at once.
 func (s *permitStore) renew(ctx context.Context, claims []claim) []renewal {
-	var out []renewal
-	for len(claims) > 0 {
-		n, permits := 1, claims[0].permits
-		for n < len(claims) && permits+claims[n].permits <= maxLeased {
-			permits += claims[n].permits
-			n++
+	out := make([]renewal, len(claims))
+	var wg sync.WaitGroup
+	for from := 0; from < len(claims); {
+		to, permits := from+1, claims[from].permits
+		for to < len(claims) && permits+claims[to].permits <= maxLeased {
+			permits += claims[to].permits
+			to++
 		}
-		out = append(out, renewAll(ctx, s.node, claims[:n], s.renewCall)...)
-		claims = claims[n:]
+		some, into := claims[from:to], out[from:to]
+		wg.Go(func() { copy(into, renewAll(ctx, s.node, some, s.renewCall)) })
+		from = to
 	}
+	wg.Wait()
 	return out
 }
 

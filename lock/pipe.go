@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -69,14 +68,44 @@ func (p *pipe) do(ctx context.Context, c call) answer {
 	if !c.queued && p.beginDirect(ctx) {
 		return p.sendDirect(ctx, c)
 	}
+	r := p.enqueue(c)
+	if r == nil {
+		return answer{err: &requestError{rejected, ErrClosed}}
+	}
+	return p.await(ctx, r)
+}
+
+// begin is the first half of do, for a call that is not the only one; await is the second. Without a request,
+// the answer has the error.
+func (p *pipe) begin(ctx context.Context, c call) (*request, answer) {
+	if p.order != nil {
+		p.waitForTurn(c)
+	}
+	if ctx.Err() != nil {
+		return nil, answer{err: notSent(ctx)}
+	}
+	r := p.enqueue(c)
+	if r == nil {
+		return nil, answer{err: &requestError{rejected, ErrClosed}}
+	}
+	return r, answer{}
+}
+
+// enqueue has a sender send c; nil: the client is closed.
+func (p *pipe) enqueue(c call) *request {
 	r, _ := p.pool.Get().(*request)
 	if r == nil {
 		r = &request{done: make(chan answer, 1)}
 	}
 	r.call = c
 	if !p.push(r) {
-		return answer{err: &requestError{rejected, ErrClosed}}
+		return nil
 	}
+	return r
+}
+
+// await returns the answer to r, or, as soon as ctx ends, an error.
+func (p *pipe) await(ctx context.Context, r *request) answer {
 	select {
 	case a := <-r.done:
 		r.call, r.taken = call{}, false
@@ -299,23 +328,22 @@ func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []a
 	return out
 }
 
-// line is the command that runs c. Strings are passed as pointers: as values, each
-// would be copied into an interface.
+// line is the command that runs c. Its words are values, as the hooks of a client expect.
 func (c *call) line(source bool) []any {
 	if c.command != nil && !source {
 		return c.command
 	}
 	if c.command != nil {
-		return append([]any{"eval", &c.script.source}, c.command[2:]...)
+		return append([]any{"eval", c.script.source}, c.command[2:]...)
 	}
 	args := make([]any, 0, 3+len(c.keys)+len(c.args))
 	if source {
-		args = append(args, "eval", &c.script.source, len(c.keys))
+		args = append(args, "eval", c.script.source, len(c.keys))
 	} else {
-		args = append(args, "evalsha", &c.script.digest, len(c.keys))
+		args = append(args, "evalsha", c.script.name, len(c.keys))
 	}
 	for i := range c.keys {
-		args = append(args, &c.keys[i])
+		args = append(args, c.keys[i])
 	}
 	return append(args, c.args...)
 }
@@ -324,7 +352,7 @@ func (c *call) line(source bool) []any {
 func (c *call) text() string {
 	var text strings.Builder
 	for _, word := range c.line(false) {
-		fmt.Fprintf(&text, " %v", reflect.Indirect(reflect.ValueOf(word)))
+		fmt.Fprintf(&text, " %v", word)
 	}
 	return text.String()
 }
@@ -334,6 +362,6 @@ func (c *call) key() string {
 	if c.command == nil {
 		return c.keys[0]
 	}
-	key, _ := c.command[3].(*string)
-	return *key
+	key, _ := c.command[3].(string)
+	return key
 }

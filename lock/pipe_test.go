@@ -75,9 +75,9 @@ func TestPipeReturnsEachCallerItsReply(t *testing.T) {
 	}
 	wg.Wait()
 	eventually(t, testTimeout, "the senders have ended", func() bool {
-		c.node.plain.mu.Lock()
-		defer c.node.plain.mu.Unlock()
-		return c.node.plain.senders == 0
+		c.node.first.plain.mu.Lock()
+		defer c.node.first.plain.mu.Unlock()
+		return c.node.first.plain.senders == 0
 	})
 }
 
@@ -103,7 +103,7 @@ func TestDirectCallIsBounded(t *testing.T) {
 	if err := within(t, testTimeout, "the end", failed); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want ErrUnknown", err)
 	}
-	if c.node.plain.beginDirect(context.Background()) {
+	if c.node.first.plain.beginDirect(context.Background()) {
 		t.Error("the next caller would send by itself to a server that hangs")
 	}
 }

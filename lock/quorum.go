@@ -17,6 +17,9 @@ type quorum struct {
 	random   *random
 	known    knownHolds
 	releases *background // in flight; Close waits for them
+	health   []health    // of each master
+	late     []lateReleases
+	servers  servers
 }
 
 var _ store = (*quorum)(nil)
@@ -34,26 +37,36 @@ type vote[T any] struct {
 // timeoutStep is the time between one silent master's timeout and the next one's.
 const timeoutStep = time.Microsecond
 
-// broadcast sends a request to every master at once, each with the timeout limit,
-// even if ctx ends: a request that was sent is part of the claim, and its reply is
-// waited for.
+// errSilent is the error of a request that was not sent: earlier ones are without a reply.
+var errSilent = errors.New("it does not reply")
+
+// broadcast sends a request to every master at once, each with the timeout limit. One that was sent is
+// part of the claim, even if ctx ends: stop is for when its reply changes nothing any more. A master that
+// does not reply gets few requests at a time.
 func broadcast[T any](ctx context.Context, q *quorum, bg *background, limit time.Duration,
-	request func(ctx context.Context, node int) (T, error)) <-chan vote[T] {
+	request func(ctx context.Context, node int) (T, error)) (<-chan vote[T], context.CancelFunc) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	votes := make(chan vote[T], len(q.nodes))
 	for i := range q.nodes {
+		if !q.health[i].admit() {
+			votes <- vote[T]{node: i, err: &requestError{notExecuted, errSilent}}
+			continue
+		}
 		started := bg.start(func() {
 			// Silent masters time out one after the other: the result does not depend on
 			// which of several timers fires first.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+time.Duration(i)*timeoutStep)
+			limited, cancel := context.WithTimeout(ctx, limit+time.Duration(i)*timeoutStep)
 			defer cancel()
-			value, err := request(ctx, i)
+			value, err := request(limited, i)
+			q.health[i].done(err, ctx.Err() != nil)
 			votes <- vote[T]{i, value, err}
 		})
 		if !started {
+			q.health[i].done(nil, true)
 			votes <- vote[T]{node: i, err: &requestError{rejected, ErrClosed}}
 		}
 	}
-	return votes
+	return votes, stop
 }
 
 func (q *quorum) kind() string { return "lock" }
@@ -62,18 +75,31 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	if ctx.Err() != nil {
 		return grant{}, notSent(ctx)
 	}
-	lease := time.Duration(c.lease) * time.Millisecond
+	if err := q.checkServers(ctx, c); err != nil {
+		return grant{}, err
+	}
 	sent := time.Now()
-	votes := broadcast(ctx, q, q.bg, q.o.nodeLimit(lease), func(ctx context.Context, i int) (grant, error) {
+	votes, stop := broadcast(ctx, q, q.bg, q.nodeLimit(c), func(ctx context.Context, i int) (grant, error) {
 		return q.nodes[i].acquire(ctx, c)
 	})
 	t := tally{sure: make(map[int]bool)}
+	g, err := q.decide(ctx, c, &t, votes, sent)
+	if err != nil || !g.ok { // the other masters are still asked for a claim that is granted
+		stop()
+	}
+	return g, err
+}
+
+// decide counts the votes for a claim until its result is certain, and withdraws it if it is not granted.
+func (q *quorum) decide(ctx context.Context, c claim, t *tally, votes <-chan vote[grant],
+	sent time.Time) (grant, error) {
+	lease := time.Duration(c.lease) * time.Millisecond
 	for seen := 0; seen < len(q.nodes) && t.granted < q.need(); seen++ {
 		select {
 		case v := <-votes:
 			t.count(v)
 		case <-ctx.Done():
-			return grant{}, q.fail(c, &t, t.interrupted(ctx, len(q.nodes)))
+			return grant{}, q.fail(c, t, t.interrupted(ctx, len(q.nodes)))
 		}
 		if t.granted+len(q.nodes)-seen-1 < q.need() {
 			break // the rest can no longer make a majority
@@ -81,14 +107,14 @@ func (q *quorum) acquire(ctx context.Context, c claim) (grant, error) {
 	}
 	switch {
 	case t.granted < q.need() && t.held == 0 || len(t.errs) > len(q.nodes)-q.need():
-		return grant{}, q.fail(c, &t, t.noQuorum(len(q.nodes)))
+		return grant{}, q.fail(c, t, t.noQuorum(len(q.nodes)))
 	case t.granted < q.need():
-		if err := q.withdraw(c, &t); err != nil {
+		if err := q.withdraw(c, t); err != nil {
 			return grant{}, err
 		}
 		return grant{why: ErrHeld, ttl: t.ttl}, nil
 	case time.Since(sent) >= validity(lease):
-		return grant{}, q.fail(c, &t, errors.New("a majority replied after the lease had expired"))
+		return grant{}, q.fail(c, t, errors.New("a majority replied after the lease had expired"))
 	}
 	return grant{ok: true, granted: granted{count: q.known.count(c.name, c.owner) + 1, sent: sent}}, nil
 }
@@ -107,8 +133,9 @@ func (t *tally) count(v vote[grant]) {
 	switch {
 	case v.err != nil:
 		t.errs = append(t.errs, fmt.Sprintf("master %d: %v", v.node+1, v.err))
-		t.sure[v.node] = outcomeOf(v.err) != unknown
-		if outcomeOf(v.err) == rejected {
+		o := outcomeOf(v.err)
+		t.sure[v.node] = !o.mayHaveHappened()
+		if o == rejected || o == broken {
 			t.why = v.err
 			t.rejected++
 		}
@@ -149,28 +176,35 @@ func (q *quorum) fail(c claim, t *tally, why error) error {
 	return &requestError{notExecuted, why}
 }
 
-// withdraw releases c on all masters, those included that have not replied, and
-// waits for one node's timeout. Its error says that a majority may still keep the
-// claim; a minority is no hold, and its keys expire with the lease.
+// withdraw releases c on the masters that may keep it, those included that have not replied, and waits
+// until a majority certainly does not, or for one node's timeout. Its error says that a majority may still
+// keep the claim; a minority is no hold, and its keys expire with the lease.
 func (q *quorum) withdraw(c claim, t *tally) error {
-	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
-	votes := q.giveBack(context.Background(), c, limit)
-	unsure := 0
-	for range q.nodes {
-		v := <-votes
-		if v.err != nil && !t.sure[v.node] {
-			unsure++
+	certain := 0
+	for i := range q.nodes {
+		if t.sure[i] {
+			certain++
 		}
 	}
-	if unsure >= q.need() {
+	votes := q.giveBack(context.Background(), c, q.nodeLimit(c), t.sure)
+	for seen := certain; seen < len(q.nodes) && certain < q.need(); seen++ {
+		if v := <-votes; v.err == nil {
+			certain++
+		}
+	}
+	if unsure := len(q.nodes) - certain; certain < q.need() {
 		return &requestError{unknown, fmt.Errorf("%d masters did not confirm that the claim is withdrawn", unsure)}
 	}
 	return nil
 }
 
+// nodeLimit bounds one request about c to one master.
+func (q *quorum) nodeLimit(c claim) time.Duration {
+	return q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
+}
+
 func (q *quorum) release(ctx context.Context, c claim) (int, error) {
-	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
-	votes := q.giveBack(ctx, c, limit)
+	votes := q.giveBack(context.WithoutCancel(ctx), c, q.nodeLimit(c), nil)
 	notHeld, why := 0, codeNotHeld
 	released := 0
 	var errs []string

@@ -55,7 +55,7 @@ func TestCloseLetsReleasesArrive(t *testing.T) {
 	if err := q.bg.ctx.Err(); err != nil {
 		t.Errorf("requests are ended while a release is on its way: %v", err)
 	}
-	if v := <-q.giveBack(t.Context(), claim{name: "k", lease: 1000}, time.Second); v.err == nil {
+	if v := <-q.giveBack(t.Context(), claim{name: "k", lease: 1000}, time.Second, nil); v.err == nil {
 		t.Error("a release was started that no caller waits for")
 	}
 	q.releases.done()

@@ -1,10 +1,6 @@
 package lock
 
-import (
-	"context"
-	"sync"
-	"time"
-)
+import "sync"
 
 // knownHolds are the holds that this client was granted and that have not ended.
 // They are the hold count of a quorum: the counts of the masters are unreliable,
@@ -34,34 +30,4 @@ func (k *knownHolds) count(name, owner string) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.holds[ownedLock{name, owner}]
-}
-
-// giveBack releases c on every master, and retries those that do not reply.
-func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration) <-chan vote[int] {
-	return broadcast(ctx, q, q.releases, limit, func(ctx context.Context, i int) (int, error) {
-		left, err := q.nodes[i].release(ctx, c)
-		if err != nil {
-			q.releaseLater(c, i)
-		}
-		return left, err
-	})
-}
-
-// releaseLater releases c on a master that did not reply, in a few tries.
-func (q *quorum) releaseLater(c claim, node int) {
-	limit := q.o.nodeLimit(time.Duration(c.lease) * time.Millisecond)
-	random := q.random.split(c.id, node)
-	q.bg.start(func() {
-		for range tries {
-			if _, ok := q.bg.sleep(q.bg.ctx, random.between(limit, 2*limit), nil); !ok {
-				return
-			}
-			ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
-			_, err := q.nodes[node].release(ctx, c)
-			cancel()
-			if err == nil {
-				return
-			}
-		}
-	})
 }

@@ -16,7 +16,7 @@ func (q *quorum) renew(ctx context.Context, claims []claim) []renewal {
 	}
 	limit := q.o.nodeLimit(time.Duration(shortest) * time.Millisecond)
 	sent := time.Now()
-	votes := broadcast(ctx, q, q.bg, limit, func(ctx context.Context, i int) ([]renewal, error) {
+	votes, _ := broadcast(ctx, q, q.bg, limit, func(ctx context.Context, i int) ([]renewal, error) {
 		return q.nodes[i].renew(ctx, claims), nil
 	})
 	ballots := make([]ballot, len(claims))

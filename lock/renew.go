@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -19,53 +18,63 @@ type renewal struct {
 // than in the reply, as behind a proxy, each claim goes alone (redisson#6867,
 // #7116: none was renewed, and all locks ended).
 func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) call) []renewal {
-	send := func(some []claim) []renewal { return renewTogether(ctx, n, request(some), len(some)) }
-	if clustered(n.rdb) {
-		return renewApart(claims, func(i int) int { return slotOf(claims[i].name) }, send)
+	if n.cluster != nil {
+		out := renewApart(ctx, n, claims, request, func(i int) int { return slotOf(claims[i].name) })
+		renewMigrating(ctx, n, claims, request, out)
+		return out
 	}
-	out := send(claims)
+	out := renewApart(ctx, n, claims, request, func(int) int { return 0 })
 	if len(claims) == 1 || out[0].err == nil || !strings.Contains(out[0].err.Error(), "CROSSSLOT") {
 		return out
 	}
-	return renewApart(claims, func(i int) int { return i }, send)
+	return renewApart(ctx, n, claims, request, func(i int) int { return i })
 }
 
-// renewTogether sends one request that renews n claims.
-func renewTogether(ctx context.Context, nd *node, request call, n int) []renewal {
-	sent := time.Now()
-	value, err := nd.do(ctx, request)
-	var r reply
-	if err == nil {
-		r, err = decode(value, n)
+// renewMigrating sends the requests again that were refused because a slot migrates, each claim in one of its
+// own: then it names one key.
+func renewMigrating(ctx context.Context, n *node, claims []claim, request func([]claim) call, out []renewal) {
+	var refused []claim
+	var at []int
+	for i, r := range out {
+		if isMigrating(r.err) {
+			refused, at = append(refused, claims[i]), append(at, i)
+		}
 	}
-	out := make([]renewal, n)
-	for i := range out {
-		out[i] = renewal{sent: sent, err: err, kept: err == nil && r.int(i) == codeOK}
+	if len(refused) == 0 {
+		return
 	}
-	return out
+	for i, r := range renewApart(ctx, n, refused, request, func(i int) int { return i }) {
+		out[at[i]] = r
+	}
 }
 
-// renewApart renews the claims of each part in one request, and all parts at the
-// same time: a master that hangs must not keep the holds on others waiting.
-func renewApart(claims []claim, part func(i int) int, send func([]claim) []renewal) []renewal {
+// renewApart renews the claims of each part in one request, and all parts at the same time.
+func renewApart(ctx context.Context, n *node, claims []claim, request func([]claim) call,
+	part func(i int) int) []renewal {
 	indexes := make([]int, len(claims))
 	for i := range indexes {
 		indexes[i] = i
 	}
-	out := make([]renewal, len(claims))
-	var wg sync.WaitGroup
-	for _, at := range partition(indexes, part) {
-		wg.Go(func() {
-			some := make([]claim, len(at))
-			for i, index := range at {
-				some[i] = claims[index]
-			}
-			for i, r := range send(some) {
-				out[at[i]] = r
-			}
-		})
+	parts := partition(indexes, part)
+	calls := make([]call, len(parts))
+	for i, at := range parts {
+		some := make([]claim, len(at))
+		for j, index := range at {
+			some[j] = claims[index]
+		}
+		calls[i] = request(some)
 	}
-	wg.Wait()
+	sent := time.Now()
+	out := make([]renewal, len(claims))
+	for i, a := range n.doAll(ctx, calls) {
+		r, err := reply{}, a.err
+		if err == nil {
+			r, err = decode(a.value, len(parts[i]))
+		}
+		for j, index := range parts[i] {
+			out[index] = renewal{sent: sent, err: err, kept: err == nil && r.int(j) == codeOK}
+		}
+	}
 	return out
 }
 

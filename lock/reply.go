@@ -14,6 +14,7 @@ const (
 	codeAbsent     = -6
 	codeOutOfRange = -7
 	codeRearmed    = -8
+	codeUnsure     = -9
 )
 
 // reply is what a script returned.

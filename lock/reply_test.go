@@ -19,6 +19,7 @@ func TestCodesAreThoseOfTheScripts(t *testing.T) {
 	want := map[string]int64{
 		"RELEASED": codeReleased, "NOT_HELD": codeNotHeld, "NOT_OWNER": codeNotOwner, "REENTERED": codeReentered,
 		"UPGRADE": codeUpgrade, "ABSENT": codeAbsent, "OUT_OF_RANGE": codeOutOfRange, "REARMED": codeRearmed,
+		"UNSURE": codeUnsure,
 	}
 	if diff := cmp.Diff(want, inLua); diff != "" {
 		t.Errorf("codes of codes.lua: %s", diff)

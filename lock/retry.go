@@ -45,8 +45,8 @@ func (r *retrier) next(err error) (again bool, final error) {
 		// What too few replicas have is sent again: the reply is the same, and WAIT
 		// waits for all that was written before.
 		o := outcomeOf(err)
-		r.uncertain = r.uncertain || o == unknown || o == underReplicated
-		if o != rejected && r.client.pause(&r.ctx, r.client.backoff()) {
+		r.uncertain = r.uncertain || o.mayHaveHappened()
+		if o != rejected && o != broken && r.client.pause(&r.ctx, r.client.backoff()) {
 			return true, nil
 		}
 		if r.uncertain {
@@ -94,8 +94,7 @@ func (c *Client) backoff() time.Duration {
 
 // pause waits for d and reports whether ctx and the client still live.
 func (c *Client) pause(ctx context.Context, d time.Duration) bool {
-	_, ok := c.bg.sleep(ctx, d, nil)
-	return ok
+	return c.bg.sleep(ctx, d, nil)
 }
 
 // lazyTimeout is context.WithTimeout that starts its timer only when Done is first

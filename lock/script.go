@@ -14,13 +14,17 @@ var scriptFiles embed.FS
 // script is a Lua program and the digest under which servers cache it.
 type script struct{ *scriptText }
 
-type scriptText struct{ source, digest string }
+type scriptText struct {
+	source, digest string
+	name           any // digest, as the word of a command
+}
 
 // newScript is the program that source and codes.lua before it make.
 func newScript(source string) script {
 	source = lua("codes") + source
 	sum := sha1.Sum([]byte(source))
-	return script{&scriptText{source: source, digest: hex.EncodeToString(sum[:])}}
+	digest := hex.EncodeToString(sum[:])
+	return script{&scriptText{source: source, digest: digest, name: digest}}
 }
 
 // lua is the text of the scripts of these names, one after the other.
@@ -47,8 +51,8 @@ func newMutexScripts(o Options) *mutexScripts {
 	lease := milliseconds(o.Lease)
 	head := fmt.Sprintf("local defaultLease = '%d'\n", lease)
 	return &mutexScripts{
-		acquire:       newScript(head + lua("acquire")),
-		acquireFenced: newScript(head + lua("mint", "acquire")),
+		acquire:       newScript(head + lua("foreign", "acquire")),
+		acquireFenced: newScript(head + lua("mint", "foreign", "acquire")),
 		release:       newScript(fmt.Sprintf("local defaultTTL = '%d'\n", o.tombstoneTTL()) + lua("release")),
 		lease:         lease,
 	}
@@ -57,14 +61,19 @@ func newMutexScripts(o Options) *mutexScripts {
 // Scripts that are the same for all clients.
 var (
 	renewScript   = newScript(lua("renew"))
+	recordScript  = newScript(lua("record"))
+	serverScript  = newScript(lua("server"))
+	mintScript    = newScript(lua("mint") + "return mint(KEYS[1])\n")
+	tokenScript   = newScript(lua("token"))
 	inspectScript = newScript(lua("inspect"))
 	forceScript   = newScript(lua("force"))
 	// multiScript acquires each of several locks with the script of one.
-	multiScript = newScript(lua("mint") + "local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +
+	multiScript = newScript(lua("mint", "foreign") +
+		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +
 		"\nend\n" + lua("multi_acquire"))
 
 	fairScript = struct{ acquire, release, force, waiters script }{
-		acquire: newScript(lua("mint", "fair_queue", "fair_acquire")),
+		acquire: newScript(lua("foreign", "mint", "fair_queue", "fair_acquire")),
 		release: newScript(lua("mint", "fair_queue", "fair_release")),
 		force:   newScript(lua("mint", "fair_queue", "fair_force")),
 		waiters: newScript(lua("mint", "fair_queue", "fair_waiters")),

@@ -25,25 +25,28 @@ type message struct {
 func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	m := &message{claim: c, tombstone: c.tombstoneKey()}
 	script := s.scripts.acquire
-	args := append(m.args[:0], "evalsha", nil, 2, &m.claim.name, &m.tombstone)
+	args := append(m.args[:0], "evalsha", nil, 2, m.claim.name, m.tombstone)
 	if s.tokens || c.fenced {
 		script, args[2] = s.scripts.acquireFenced, 3
 		args = append(args, c.tokenKey())
 	}
-	args[1] = &script.digest
-	args = append(args, &m.claim.id)
+	args[1] = script.name
+	args = append(args, m.claim.id)
 	flags := flags(c.nonReentrant, c.notify)
 	if flags != "" || c.owner != c.id || c.lease != s.scripts.lease {
-		args = append(args, &m.claim.lease)
+		args = append(args, m.claim.lease)
 	}
 	if flags != "" || c.owner != c.id {
-		args = append(args, &m.claim.owner)
+		args = append(args, m.claim.owner)
 	}
 	if flags != "" {
 		args = append(args, flags)
 	}
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{script: script, command: args})
+	if isMigrating(err) {
+		return s.acquireMigrating(ctx, c)
+	}
 	return decodeGrant(value, err, sent)
 }
 
@@ -66,21 +69,28 @@ func decodeGrant(value any, err error, sent time.Time) (grant, error) {
 }
 
 func (s *single) release(ctx context.Context, c claim) (int, error) {
+	value, err := s.node.do(ctx, s.releaseCall(c))
+	if isMigrating(err) {
+		return s.releaseMigrating(ctx, c)
+	}
+	return decodeRelease(value, err)
+}
+
+func (s *single) releaseCall(c claim) call {
 	m := &message{claim: c, tombstone: c.tombstoneKey()}
-	args := append(m.args[:0], "evalsha", &s.scripts.release.digest, 3, &m.claim.name, &m.tombstone, c.freeChannel())
+	args := append(m.args[:0], "evalsha", s.scripts.release.name, 3, m.claim.name, m.tombstone, c.freeChannel())
 	if c.oldTombstone != "" {
 		args[2] = 4
-		args = append(args, &m.claim.oldTombstone)
+		args = append(args, m.claim.oldTombstone)
 	}
-	args = append(args, &m.claim.id)
+	args = append(args, m.claim.id)
 	if c.publish != notifyNone || c.owner != c.id {
-		args = append(args, &s.tombstoneTTL, &m.claim.owner)
+		args = append(args, s.tombstoneTTL, m.claim.owner)
 	}
 	if c.publish != notifyNone {
 		args = append(args, flags(false, c.publish))
 	}
-	value, err := s.node.do(ctx, call{script: s.scripts.release, command: args})
-	return decodeRelease(value, err)
+	return call{script: s.scripts.release, command: args}
 }
 
 // decodeRelease reads the reply to a release: the holds that are left to the owner, or a negative code.
@@ -89,6 +99,9 @@ func decodeRelease(value any, err error) (int, error) {
 		return 0, err
 	}
 	r, err := decode(value, 1)
+	if r.code == codeUnsure {
+		return 0, errUnsure
+	}
 	if r.code < 0 {
 		return int(r.code), err
 	}

@@ -45,9 +45,3 @@ func addresses(rdbs ...redis.UniversalClient) string {
 	slices.Sort(list)
 	return strings.Join(list, ",")
 }
-
-// clustered reports whether keys must be in one slot to be touched together.
-func clustered(rdb redis.UniversalClient) bool {
-	_, ok := rdb.(*redis.ClusterClient)
-	return ok
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,23 +16,22 @@ import (
 // There is one connection for all channels; in a cluster whose messages stay with
 // the slot (SSUBSCRIBE), one for each master that has any.
 type subscriber struct {
-	queues *waitQueues
-	conns  map[string]*subConn // by the address of the master; empty: for messages that go to all nodes
+	queues  *waitQueues
+	conns   map[string]*subConn // by the address of the master; empty: for messages that go to all nodes
+	retries map[string]*redial  // by the same address, once a connection there has failed
 }
 
-// subConn is one connection and what is subscribed on it.
-type subConn struct {
-	pubsub   *redis.PubSub
-	sharded  bool
-	channels map[string]bool
-	closed   chan struct{} // when reading has failed
-	heard    atomic.Bool   // something was read since the last check
-	pinged   bool          // at the last check
-	checked  time.Time
+// redial is when to connect again to an address whose connections fail.
+type redial struct {
+	failures int // connections in a row that lived for less than checkInterval
+	due      time.Time
 }
 
 // checkInterval is how often a connection is checked: a dead host closes none.
 const checkInterval = 2 * time.Second
+
+// maxRedial is the longest delay before an address is dialed again.
+const maxRedial = 5 * time.Second
 
 func (s *subscriber) run() {
 	timer := time.NewTimer(checkInterval)
@@ -48,11 +46,7 @@ func (s *subscriber) run() {
 		case <-s.queues.bg.ctx.Done():
 			return
 		case <-s.queues.changed:
-			if s.dropBroken() {
-				// The slots are being looked up: a short wait saves requests.
-				timer.Reset(s.queues.random.between(20*time.Millisecond, 100*time.Millisecond))
-				continue
-			}
+			s.dropBroken()
 		case <-timer.C:
 			for _, addr := range s.addrs() {
 				s.check(addr)
@@ -62,18 +56,37 @@ func (s *subscriber) run() {
 	}
 }
 
-// dropBroken closes broken connections, and reports whether one was to a cluster's master.
-func (s *subscriber) dropBroken() (sharded bool) {
+// dropBroken closes broken connections.
+func (s *subscriber) dropBroken() {
 	for _, addr := range s.addrs() {
-		c := s.conns[addr]
 		select {
-		case <-c.closed:
-			sharded = sharded || c.sharded
-			s.closeConn(addr)
+		case <-s.conns[addr].closed:
+			s.fail(addr)
 		default:
 		}
 	}
-	return sharded
+}
+
+// fail closes a connection that has failed, and sets when the address is dialed again: at once if it
+// worked for a while, and else after delays that grow.
+func (s *subscriber) fail(addr string) {
+	r := s.retries[addr]
+	if r == nil {
+		r = &redial{}
+		s.retries[addr] = r
+	}
+	c := s.conns[addr]
+	lived := c != nil && time.Since(c.opened) >= checkInterval
+	sharded := c != nil && c.sharded
+	s.closeConn(addr)
+	if lived {
+		r.failures = 0
+	}
+	if r.failures > 0 || sharded { // of a cluster, the slots are being looked up: a short wait saves requests
+		d := min(100*time.Millisecond<<min(r.failures, 10), maxRedial)
+		r.due = time.Now().Add(s.queues.random.between(d/5, d))
+	}
+	r.failures++
 }
 
 func (s *subscriber) addrs() []string { return slices.Sorted(maps.Keys(s.conns)) }
@@ -82,25 +95,48 @@ func (s *subscriber) addrs() []string { return slices.Sorted(maps.Keys(s.conns))
 func (s *subscriber) update() time.Duration {
 	ctx, cancel := context.WithTimeout(s.queues.bg.ctx, s.queues.timeout)
 	defer cancel()
-	wanted, err := s.queues.wantedAt(ctx, time.Now())
+	now := time.Now()
+	wanted, err := s.queues.wantedAt(ctx, now)
 	for _, addr := range s.addrs() {
 		if len(wanted[addr]) == 0 {
-			s.closeConn(addr)
+			s.abandon(addr, now)
 		}
 	}
-	for _, addr := range slices.Sorted(maps.Keys(wanted)) {
-		if failed := s.updateConn(ctx, addr, wanted[addr]); failed != nil {
-			s.closeConn(addr)
-			err = failed
-		}
-	}
-	switch {
-	case err != nil:
-		return s.queues.random.between(20*time.Millisecond, 100*time.Millisecond)
-	case len(wanted) == 0:
+	if len(wanted) == 0 && err == nil {
 		return time.Hour // the next waiter wakes the subscriber
 	}
-	return checkInterval
+	next := now.Add(checkInterval)
+	if err != nil {
+		next = now.Add(s.queues.random.between(20*time.Millisecond, 100*time.Millisecond))
+	}
+	for _, addr := range slices.Sorted(maps.Keys(wanted)) {
+		r := s.retries[addr]
+		if s.conns[addr] == nil && r != nil && now.Before(r.due) {
+			next = earlier(next, r.due)
+			continue
+		}
+		if s.updateConn(ctx, addr, wanted[addr]) != nil {
+			s.fail(addr)
+			next = earlier(next, s.retries[addr].due)
+		}
+	}
+	return time.Until(next)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// abandon closes a connection of which nothing is wanted any more. If all that it was asked for was
+// refused, no other channel is tried for a while.
+func (s *subscriber) abandon(addr string, now time.Time) {
+	if s.conns[addr].onlyRefused() {
+		s.retries[addr] = &redial{due: now.Add(refusedFor)}
+	}
+	s.closeConn(addr)
 }
 
 // updateConn connects if need be, unsubscribes what is no longer wanted and
@@ -110,6 +146,9 @@ func (s *subscriber) updateConn(ctx context.Context, addr string, wanted map[str
 	if c == nil {
 		return s.dial(ctx, addr, wanted)
 	}
+	for _, channel := range c.takeRefused() {
+		delete(c.channels, channel)
+	}
 	added, removed := missing(wanted, c.channels), missing(c.channels, wanted)
 	c.channels = wanted
 	if len(removed) > 0 {
@@ -117,8 +156,10 @@ func (s *subscriber) updateConn(ctx context.Context, addr string, wanted map[str
 		if c.sharded {
 			unsubscribe = c.pubsub.SUnsubscribe
 		}
-		if err := c.eachSlot(removed, func(some ...string) error { return unsubscribe(ctx, some...) }); err != nil {
-			return err
+		for _, channel := range removed {
+			if err := unsubscribe(ctx, channel); err != nil {
+				return err
+			}
 		}
 	}
 	return c.subscribe(ctx, added)
@@ -129,8 +170,9 @@ func (s *subscriber) dial(ctx context.Context, addr string, wanted map[string]bo
 	if err != nil {
 		return err
 	}
+	now := time.Now()
 	c := &subConn{
-		pubsub: pubsub, sharded: addr != "", channels: wanted, closed: make(chan struct{}), checked: time.Now(),
+		pubsub: pubsub, sharded: addr != "", channels: wanted, closed: make(chan struct{}), opened: now, checked: now,
 	}
 	s.conns[addr] = c
 	if err := c.subscribe(ctx, missing(wanted, nil)); err != nil {
@@ -156,31 +198,6 @@ func missing(a, b map[string]bool) []string {
 	return out
 }
 
-func (c *subConn) subscribe(ctx context.Context, channels []string) error {
-	if len(channels) == 0 {
-		return nil
-	}
-	subscribe := c.pubsub.Subscribe
-	if c.sharded {
-		subscribe = c.pubsub.SSubscribe
-	}
-	return c.eachSlot(channels, func(some ...string) error { return subscribe(ctx, some...) })
-}
-
-// eachSlot calls f once with all channels, or, in a cluster, with each: a request
-// may name those of one slot only.
-func (c *subConn) eachSlot(channels []string, f func(channels ...string) error) error {
-	if !c.sharded {
-		return f(channels...)
-	}
-	for _, channel := range channels {
-		if err := f(channel); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // read wakes waiters until the connection breaks, or a master gives up a slot of
 // which a channel is wanted.
 func (s *subscriber) read(c *subConn) {
@@ -192,6 +209,11 @@ func (s *subscriber) read(c *subConn) {
 	cancel()
 	for {
 		got, err := c.pubsub.Receive(ctx)
+		if channel, refused := c.refusal(err); refused {
+			s.queues.refused(channel, err)
+			s.queues.notifySubscriber()
+			continue
+		}
 		if err != nil {
 			return
 		}
@@ -202,6 +224,7 @@ func (s *subscriber) read(c *subConn) {
 		case *redis.Subscription:
 			switch {
 			case m.Kind == "subscribe" || m.Kind == "ssubscribe":
+				c.confirm(m.Channel)
 				s.queues.confirmed(m.Channel)
 			case m.Kind == "sunsubscribe" && s.queues.wants(m.Channel):
 				return
@@ -220,14 +243,14 @@ func (s *subscriber) check(addr string) {
 	c.checked = time.Now()
 	heard := c.heard.Swap(false)
 	if c.pinged && !heard {
-		s.closeConn(addr)
+		s.fail(addr)
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.queues.bg.ctx, s.queues.timeout)
 	defer cancel()
 	c.pinged = true
 	if c.pubsub.Ping(ctx) != nil {
-		s.closeConn(addr)
+		s.fail(addr)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// pollUnsubscribed is how often the first waiter polls where the server refuses subscriptions.
+const pollUnsubscribed = 200 * time.Millisecond
+
 // waitMode is how an acquire waits between its requests.
 type waitMode uint8
 
@@ -113,7 +116,7 @@ func (w *waitLoop) send(ctx context.Context, r requester) (turn, error) {
 	}
 	if err != nil {
 		o := outcomeOf(err)
-		w.uncertain = w.uncertain || o == unknown || o == underReplicated
+		w.uncertain = w.uncertain || o.mayHaveHappened()
 	}
 	return t, err
 }
@@ -179,15 +182,33 @@ func (w *waitLoop) settle(t turn) {
 	w.owesRetry = false
 }
 
-// sleep waits until woken or for d. It reports false when ctx or the client has ended.
+// sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than
+// the first one does, since those behind rely on it. It reports false when ctx or the client has
+// ended.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
-	var wake <-chan struct{}
-	if w.waiter != nil {
-		wake = w.waiter.wake
+	if w.waiter == nil {
+		return w.client.bg.sleep(ctx, d, nil)
 	}
-	woken, ok := w.client.bg.sleep(ctx, d, wake)
-	w.owesRetry = w.owesRetry || woken
-	return ok
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	end := time.Now().Add(d)
+	first := w.waiter.first
+	for {
+		select {
+		case <-w.waiter.wake:
+			w.owesRetry = true
+			return true
+		case <-timer.C:
+			return true
+		case <-first:
+			first = nil
+			timer.Reset(min(time.Until(end), w.client.o.PollMax))
+		case <-ctx.Done():
+			return false
+		case <-w.client.bg.ctx.Done():
+			return false
+		}
+	}
 }
 
 // delay is for how long to sleep before request n+1.
@@ -206,6 +227,9 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 	case w.mode == polling:
 		limit = min(10*time.Millisecond<<min(n, 5), limit)
 		d = r.between(limit/4, limit)
+	case w.waiter != nil && w.client.queues.polls(w.waiter) && w.client.queues.ahead(w.waiter) == 0:
+		limit = min(pollUnsubscribed, limit)
+		d = r.between(limit/2, limit)
 	default:
 		// A waiter further back retries later: what the first finds helps all behind
 		// it, and a thousand waiters need not send a request each second.

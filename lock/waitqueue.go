@@ -32,6 +32,9 @@ type waitQueues struct {
 	probing atomic.Bool   // see probe
 	probed  chan struct{} // closed when the probe is done
 	mode    atomic.Int32  // what the probe has found
+	said    atomic.Bool   // a refusal was reported, and no subscription was confirmed since
+
+	report func(channel string, err error) // that waiters poll, because a subscription was refused
 
 	mu       sync.Mutex
 	channels map[string]*waitQueue
@@ -45,6 +48,7 @@ type waitQueue struct {
 	sharded   bool      // its messages stay with the cluster slot
 	live      bool      // the server has confirmed the subscription
 	wasLive   bool      // it did so before, so that more than one message may have been lost
+	denied    time.Time // when the server last refused the subscription; zero: it has not
 	waiters   []*waiter // longest waiting first
 	idleSince time.Time
 	holds     int // waiters that are woken by their hold
@@ -54,6 +58,7 @@ type waitQueue struct {
 type waiter struct {
 	queue   *waitQueue
 	wake    chan struct{} // holds one wake-up
+	first   chan struct{} // closed when it is the first in its queue
 	hold    string        // woken only by messages for this hold or for all; empty: by any
 	chained bool          // the one of the chained waiters that is granted the lock wakes the next
 }
@@ -115,8 +120,11 @@ func (s *waitQueues) joinExisting(channel string, chained bool) (w *waiter, othe
 }
 
 func (q *waitQueue) join(chained bool) *waiter {
-	w := &waiter{queue: q, wake: make(chan struct{}, 1), chained: chained}
+	w := &waiter{queue: q, wake: make(chan struct{}, 1), first: make(chan struct{}), chained: chained}
 	q.waiters = append(q.waiters, w)
+	if q.waiters[0] == w {
+		close(w.first)
+	}
 	return w
 }
 
@@ -128,6 +136,9 @@ func (s *waitQueues) leave(w *waiter, served bool) {
 	q := w.queue
 	if i := slices.Index(q.waiters, w); i >= 0 {
 		q.waiters = slices.Delete(q.waiters, i, i+1)
+		if i == 0 && len(q.waiters) > 0 {
+			close(q.waiters[0].first)
+		}
 	}
 	if w.hold != "" {
 		q.holds--
@@ -234,8 +245,9 @@ func (s *waitQueues) confirmed(channel string) {
 	if q == nil {
 		return
 	}
+	s.said.Store(false)
 	first := !q.wasLive
-	q.live, q.wasLive = true, true
+	q.live, q.wasLive, q.denied = true, true, time.Time{}
 	chained := false
 	for _, w := range q.waiters {
 		if first && w.chained && chained {
@@ -244,6 +256,30 @@ func (s *waitQueues) confirmed(channel string) {
 		chained = chained || w.chained
 		w.wakeUp()
 	}
+}
+
+// refusedFor is for how long a subscription that was refused for good, as for lack of rights, is not tried
+// again.
+const refusedFor = time.Minute
+
+// refused is called when the server refuses a subscription for good: the waiters poll.
+func (s *waitQueues) refused(channel string, err error) {
+	s.mu.Lock()
+	if q := s.channels[channel]; q != nil {
+		q.live, q.denied = false, time.Now()
+		wakeSome(q.waiters, 1) // it may rely on a confirmation
+	}
+	s.mu.Unlock()
+	if !s.said.Swap(true) {
+		s.report(channel, err)
+	}
+}
+
+// polls reports whether no message will come to w.
+func (s *waitQueues) polls(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !w.queue.denied.IsZero()
 }
 
 // broken is called when a connection has failed, and its subscriptions with it.
@@ -269,7 +305,9 @@ func (s *waitQueues) wanted(now time.Time) map[string]bool {
 			s.count.Add(-1)
 			continue
 		}
-		channels[channel] = q.sharded
+		if q.denied.IsZero() || now.Sub(q.denied) > refusedFor {
+			channels[channel] = q.sharded
+		}
 	}
 	return channels
 }
@@ -285,7 +323,7 @@ func (s *waitQueues) wants(channel string) bool {
 // first time. The caller holds the mutex.
 func (s *waitQueues) startSubscriber() {
 	if !s.running {
-		k := &subscriber{queues: s, conns: make(map[string]*subConn)}
+		k := &subscriber{queues: s, conns: make(map[string]*subConn), retries: make(map[string]*redial)}
 		s.running = s.bg.start(k.run)
 	}
 	s.notifySubscriber()

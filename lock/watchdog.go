@@ -116,13 +116,27 @@ func (w *watchdog) loop() {
 			return
 		}
 		due = slices.DeleteFunc(due, func(k *leaseKeeper) bool { return w.dismiss(k, now) })
-		for _, same := range partition(due, func(k *leaseKeeper) store { return k.claim.store }) {
+		for _, same := range partition(due, w.destination) {
 			for batch := range slices.Chunk(same, max(renewBatch, (len(same)+maxRenewals-1)/maxRenewals)) {
 				w.send(batch)
 			}
 		}
 		timer.Reset(next.Sub(now))
 	}
+}
+
+// destination is where a hold is renewed: what has one may be renewed in one request.
+type destination struct {
+	store  store
+	master string // of a cluster
+}
+
+func (w *watchdog) destination(k *leaseKeeper) destination {
+	d := destination{store: k.claim.store}
+	if w.client.node != nil {
+		d.master = w.client.node.master(k.claim.name)
+	}
+	return d
 }
 
 // collect takes out what is due now or so soon that it can go along, and when to

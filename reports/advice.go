@@ -2,43 +2,42 @@ package reports
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// advise lists what would have prevented the overlap, by its cause.
-func (p *pair) advise() []adviceItem {
-	var all []adviceItem
-	switch p.cause {
-	case byFailover:
-		all = []adviceItem{
-			{Text: "Make a grant wait for replicas: send `WAIT k` on the connection of the write (on another connection it " +
-				"waits for other writes), and release the lock if fewer than k replicas acknowledge it. This narrows the " +
-				"window; if a replica outside those k is promoted, the lock is still lost."},
-			{Text: "Do not rely on one master: a quorum of independent masters, with `appendfsync always` or with restarts " +
-				"delayed by more than the longest lease, survives the loss of any minority."},
-		}
-	case byRestart:
-		all = []adviceItem{{Text: "A node that forgets its grants breaks the lock: use `appendfsync always`, or keep a " +
-			"restarted node away from clients for longer than the longest lease (the delayed restart of Redlock)."}}
-	case byStall:
-		all = []adviceItem{{Text: "No lease can prevent this: a paused client cannot notice that its lease has expired, " +
-			"and its watchdog is paused with it (Kleppmann 2016). A longer lease makes it rarer, " +
-			"but slows recovery after a crash."}}
-	case byExpiry:
-		all = []adviceItem{{Text: "The work took longer than the lease. Renew the lock automatically (a watchdog) or " +
-			"during the work, or request a longer lease; and stop working when the context of the hold ends."}}
+// advise lists what would have prevented the violation: the advice of its cause,
+// and fencing where the violation is an overlap of exclusive holds.
+func (c *cause) advise(r *Run, v *checker.Violation, p *pair) []adviceItem {
+	all := append(measured(r), c.advice...)
+	if p == nil || p.a.Permits > 0 {
+		return all // fencing prevents no sleep and no leak, and permits have no order
 	}
 	if p.a.Token > 0 && p.b.Token > 0 && p.b.Token <= p.a.Token {
 		text := fmt.Sprintf("Fencing with this lock's tokens would not have helped: token %d was granted after token %d.",
 			p.b.Token, p.a.Token)
-		if p.cause == byFailover || p.cause == byRestart {
+		if p.granterA != p.granterB || c.name == restartMechanism().name {
 			text += " Its counter is stored beside the lock and is lost with it; fencing needs a counter that survives."
 		}
 		return append(all, adviceItem{Measured: true, Text: text})
 	}
-	return append(all, fencingAdvice(p.r, p.v.Class)...)
+	return append(all, fencingAdvice(r, v.Class)...)
+}
+
+// measured is what the twin of the scenario did with the same seed: what would have prevented the violation, as a fact.
+func measured(r *Run) []adviceItem {
+	t := r.Manifest.Twin
+	if t == nil {
+		return nil
+	}
+	what := fmt.Sprintf("scenario %s (%s)", quote(t.Scenario), t.Summary)
+	if len(t.Set) > 0 {
+		what = "the same scenario with " + quote(strings.Join(t.Set, ", "))
+	}
+	return []adviceItem{{Measured: true, Text: fmt.Sprintf("In simulation with seed %d, %s was %s: %s.", t.Seed, what,
+		t.Verdict, strings.TrimSuffix(t.Sentence, "."))}}
 }
 
 // fencingAdvice says which writes fencing rejected, would have rejected, or could not have.
@@ -60,8 +59,10 @@ func fencingAdvice(r *Run, class checker.Class) []adviceItem {
 		return nil
 	case !tokens:
 		return []adviceItem{{Text: "Fencing: this lock issues no token. With a number that grows with every grant, " +
-			"checked by the guarded resource, a late write is rejected whatever the lock believes."}}
+			"checked by the guarded resource, a late write is rejected whatever the lock believes.",
+			Cost: "the resource has to store and compare the token of every write"}}
 	}
 	return []adviceItem{{Text: "Fencing: this lock issues tokens; the guarded resource must reject tokens older than " +
-		"one already seen. In this run no late write reached it."}}
+		"one already seen. In this run no late write reached it.",
+		Cost: "the resource has to store and compare the token of every write"}}
 }

@@ -25,7 +25,8 @@ func Catalog() []Format {
 		{"html", "a self-contained page: what happened and why, with a timeline", rundir.ReportFile, writeHTML},
 		{"text", "the summary that chaos run prints", "", writeText},
 		{"json", "a JSON object: configuration, verdict, story, numbers", "", writeJSON},
-		{"junit", "JUnit XML: a case per property, passed if it has the expected outcome", "", writeJUnit},
+		{"junit", "JUnit XML: one case, passed if every property has the expected outcome; an error if the run could not " +
+			"be made", "", writeJUnit},
 		{"markdown", "a job summary for CI, at most 1 MiB", "", writeMarkdown},
 		{"svg", "the plot of overlapping holds as SVG", "overlap.svg", overlapSVG},
 		{"png", "the plot of overlapping holds as PNG", "", overlapPNG},

@@ -25,6 +25,11 @@ func (r *Run) citedEvents() map[int]bool {
 	for _, s := range r.story.Steps {
 		add(s.Event)
 	}
+	for _, p := range r.story.Proofs {
+		for _, from := range p.From {
+			add(from.Event)
+		}
+	}
 	for _, res := range r.Judgement.Results {
 		for _, v := range res.Violations {
 			for _, e := range v.Events {

@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -8,13 +10,14 @@ import (
 
 // injection is an injected fault.
 type injection struct {
-	name    string
-	target  string
-	inject  time.Duration
-	effects []history.Fault // observed; empty: it tested nothing
-	heal    time.Duration   // history.Infinity if it was not healed
-	detail  string
-	event   int32 // index of the injection
+	name      string
+	target    string
+	inject    time.Duration
+	effects   []history.Fault // observed; empty: it tested nothing
+	heal      time.Duration   // history.Infinity if it was not healed
+	detail    string
+	event     int32 // index of the injection
+	healEvent int32 // index of the healing; -1 if it was not healed
 }
 
 // end is when the fault ends in a drawing that ends at limit.
@@ -26,6 +29,19 @@ func (f *injection) effectTime() time.Duration {
 		return f.effects[0].Time
 	}
 	return f.inject
+}
+
+// on reports whether a fault has that target, among others.
+func (f *injection) on(target string) bool {
+	return slices.Contains(strings.Split(f.target, "+"), target)
+}
+
+// is reports whether a fault has one of these names.
+func (f *injection) is(names ...string) bool { return slices.Contains(names, f.name) }
+
+// effective reports whether a fault took effect by t and was still in force at from.
+func (f *injection) effective(from, t time.Duration) bool {
+	return len(f.effects) > 0 && f.inject <= t && max(f.heal, f.effectTime()) >= from
 }
 
 // injectionsOf joins the events of each injected fault. It also returns the faults
@@ -46,18 +62,37 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 			at = len(injections)
 			byID[e.ID] = at
 			injections = append(injections, injection{name: e.Name, target: e.Target, inject: e.Time,
-				heal: history.Infinity, detail: e.Detail, event: e.Index})
+				heal: history.Infinity, detail: e.Detail, event: e.Index, healEvent: -1})
 		}
 		f := &injections[at]
 		switch e.Phase {
 		case history.TookEffect:
 			f.effects = append(f.effects, e)
 		case history.Healed:
-			f.heal = e.Time
+			f.heal, f.healEvent = e.Time, e.Index
 		}
 		if f.target == "" {
 			f.target = e.Target
 		}
 	}
 	return injections, missed, notes
+}
+
+// ahead is how far a clock was set forward, as the fault observed it; "" if it was not.
+func (f *injection) ahead() string {
+	if len(f.effects) == 0 {
+		return ""
+	}
+	_, rest, _ := strings.Cut(f.effects[0].Detail, " is ")
+	by, _, ahead := strings.Cut(rest, " ahead of ")
+	if !ahead {
+		return ""
+	}
+	return by
+}
+
+// amount is the magnitude of a fault as it was recorded with the injection; "" if it has none.
+func (f *injection) amount() string {
+	_, amount, _ := strings.Cut(f.detail, " Amount: ")
+	return strings.TrimSuffix(amount, ".")
 }

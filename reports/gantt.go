@@ -32,7 +32,7 @@ const overlapRow = -1
 func overlapPlot(r *Run) (*plot.Plot, vg.Length, error) {
 	t := newTimeline(r)
 	g := &gantt{r: r, key: t.key, window: t.d.window, row: map[int]int{}}
-	p := newPlot(r, format.Truncate(format.Printable(t.key), 40)+
+	p := newPlot(r, format.Truncate(format.Line(t.key), 40)+
 		": holds (solid), validity (outline, open if released early), overlap (red)", "")
 	p.X.Min, p.X.Max = g.window.from.Seconds(), g.window.until.Seconds()
 	clients := g.clients()

@@ -11,26 +11,26 @@ import (
 
 // summary is what --json prints.
 type summary struct {
-	ID           string            `json:"id"`
-	State        rundir.State      `json:"state"`
-	Scenario     string            `json:"scenario"`
-	Seed         uint64            `json:"seed"`
-	Backend      string            `json:"backend"`
-	Lock         string            `json:"lock"`
-	Clients      int               `json:"clients"`
-	Verdict      checker.Verdict   `json:"verdict"` // empty: not judged
-	Met          bool              `json:"as_expected"`
-	Expectations []expectation     `json:"expectations"`
-	Story        story             `json:"story"`
-	Judgement    checker.Judgement `json:"judgement"`
-	PerClient    []clientStats     `json:"clients_table"`
-	Latencies    []latencyStats    `json:"latencies"`
-	LongestFree  time.Duration     `json:"longest_free_with_waiter_ns"`
-	Witness      *samplingGaps     `json:"witness,omitempty"` // intervals between samples; absent if nodes were not sampled
-	Faults       faultTally        `json:"faults"`
-	Missing      []string          `json:"missing,omitempty"`
-	Path         string            `json:"path,omitempty"`   // of the run directory
-	Report       string            `json:"report,omitempty"` // path of report.html
+	ID           string               `json:"id"`
+	State        rundir.State         `json:"state"`
+	Scenario     string               `json:"scenario"`
+	Seed         uint64               `json:"seed"`
+	Backend      string               `json:"backend"`
+	Lock         string               `json:"lock"`
+	Clients      int                  `json:"clients"`
+	Verdict      checker.Verdict      `json:"verdict"` // empty: not judged
+	Met          bool                 `json:"as_expected"`
+	Expectations []checker.Comparison `json:"expectations"`
+	Story        story                `json:"story"`
+	Judgement    checker.Judgement    `json:"judgement"`
+	PerClient    []clientStats        `json:"clients_table"`
+	Latencies    []latencyStats       `json:"latencies"`
+	LongestFree  time.Duration        `json:"longest_free_with_waiter_ns"`
+	Witness      *samplingGaps        `json:"witness,omitempty"` // intervals between samples; absent if nodes were not sampled
+	Faults       faultTally           `json:"faults"`
+	Missing      []string             `json:"missing,omitempty"`
+	Path         string               `json:"path,omitempty"`   // of the run directory
+	Report       string               `json:"report,omitempty"` // path of report.html
 }
 
 func writeJSON(r *Run, w io.Writer) error {

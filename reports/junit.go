@@ -1,110 +1,91 @@
 package reports
 
 import (
-	"encoding/xml"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/junit"
+	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// The elements of JUnit XML that every CI service reads.
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name      string      `xml:"name,attr"`
-	Tests     int         `xml:"tests,attr"`
-	Failures  int         `xml:"failures,attr"`
-	Skipped   int         `xml:"skipped,attr"`
-	Time      string      `xml:"time,attr"`
-	Timestamp string      `xml:"timestamp,attr,omitempty"`
-	Cases     []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Class   string    `xml:"classname,attr"`
-	Name    string    `xml:"name,attr"`
-	Failure *junitMsg `xml:"failure,omitempty"`
-	Skipped *junitMsg `xml:"skipped,omitempty"`
-	Out     string    `xml:"system-out,omitempty"`
-}
-
-type junitMsg struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-// writeJUnit writes a suite with a case for the verdict and for each property. A
-// case passes if its outcome is the expected one (see [expectations]), so that
-// CI stays green while a lock that is known to be unsafe is unsafe. A property
-// that is not applicable, or undecided without an expectation, is skipped.
+// writeJUnit writes a suite with one case, the scenario. It passes if every
+// outcome is the expected one (see [expectations]), so that CI stays green while a
+// lock that is known to be unsafe is unsafe. A run that the harness or the
+// environment broke is an error.
 func writeJUnit(r *Run, w io.Writer) error {
-	s := junitOf(r)
-	all := junitSuites{Tests: s.Tests, Failures: s.Failures, Skipped: s.Skipped, Suites: []junitSuite{s}}
-	data, err := xml.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding JUnit: %w", err)
-	}
-	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, data)
-	return err
-}
-
-func junitOf(r *Run) junitSuite {
 	m := &r.Manifest
-	s := junitSuite{Name: format.Printable(r.title())}
 	took := r.History.End
+	if d := m.Finished.Sub(m.Started); !m.Started.IsZero() && d > 0 {
+		took = d
+	}
+	c := junit.Case{
+		Class: "lockchaos." + format.Printable(cmp.Or(m.Backend, "history")),
+		Name:  format.Printable(r.title()), Time: seconds(took), Out: junitOut(r),
+	}
+	switch {
+	case m.State == rundir.Broken:
+		c.Error = &junit.Message{Message: format.Printable(stateText(m)), Text: c.Out}
+	case !asExpected(r):
+		c.Failure = &junit.Message{Message: format.Printable(cmp.Or(unmet(r), "not judged")), Text: c.Out}
+	}
+	s := junit.Suite{Name: "lockchaos", Time: c.Time, Cases: []junit.Case{c}, Properties: junitProperties(m)}
 	if !m.Started.IsZero() {
 		s.Timestamp = m.Started.UTC().Format("2006-01-02T15:04:05")
-		if d := m.Finished.Sub(m.Started); d > 0 {
-			took = d
-		}
 	}
-	s.Time = fmt.Sprintf("%.3f", took.Seconds())
-	results := map[string]*checker.Result{}
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
-		results[string(res.Property)] = res
-	}
-	for _, e := range expectations(r) {
-		c := junitCase{Class: s.Name, Name: format.Printable(e.Name), Out: junitOut(r, e, results[e.Name])}
-		switch {
-		case !e.Met:
-			c.Failure = &junitMsg{Message: e.text(), Text: c.Out}
-			s.Failures++
-		case e.Expected == "" && (e.Actual == string(checker.Undecided) || e.Actual == string(checker.NotApplicable)):
-			c.Skipped = &junitMsg{Message: e.Actual}
-			s.Skipped++
-		}
-		s.Cases = append(s.Cases, c)
-	}
-	s.Tests = len(s.Cases)
-	return s
+	return junit.Write(w, s)
 }
 
-// junitOut is the output of a case: the sentence for the verdict, the worst violations for a property.
-func junitOut(r *Run, e expectation, res *checker.Result) string {
-	if res == nil {
-		lines := []string{r.story.Sentence, "run it again: " + r.Manifest.Repeat, r.path("")}
-		return format.Printable(strings.Join(lines, "\n"))
+// WriteJUnitError writes a suite for a run that could not be started: its case is
+// an error, with what was known of it.
+func WriteJUnitError(w io.Writer, m *rundir.Manifest, err error) error {
+	text := format.Printable(err.Error())
+	c := junit.Case{
+		Class: "lockchaos." + format.Printable(cmp.Or(m.Backend, "unknown")), Name: format.Printable(m.Scenario),
+		Time: seconds(0), Error: &junit.Message{Message: text, Text: text},
 	}
-	lines := []string{res.Summary}
-	for i, v := range res.Violations {
-		if i == 5 {
-			lines = append(lines, fmt.Sprintf("and %s more", format.Number(res.Total-i)))
-			break
+	suite := junit.Suite{Name: "lockchaos", Time: seconds(0), Properties: junitProperties(m), Cases: []junit.Case{c}}
+	return junit.Write(w, suite)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+// junitProperties are what a run is compared by: backend, seed, versions.
+func junitProperties(m *rundir.Manifest) *junit.Properties {
+	all := []junit.Property{{Name: "backend", Value: m.Backend}, {Name: "seed", Value: fmt.Sprint(m.Seed)},
+		{Name: "lock", Value: m.Lock}}
+	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
+		all = append(all, junit.Property{Name: "version." + name, Value: m.Versions[name]})
+	}
+	for i := range all {
+		all[i].Name, all[i].Value = format.Printable(all[i].Name), format.Printable(all[i].Value)
+	}
+	return &junit.Properties{List: all}
+}
+
+// junitOut is the output of the case: the sentence, the properties, the worst violations.
+func junitOut(r *Run) string {
+	lines := []string{strings.ToUpper(string(r.verdict())) + ": " + r.story.Sentence, "run it again: " + r.Manifest.Repeat,
+		r.path("")}
+	for i := range r.Judgement.Results {
+		res := &r.Judgement.Results[i]
+		if res.Outcome == checker.NotApplicable {
+			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s (events %v)", format.Instant(v.Start), v.Text, v.Events))
-	}
-	if e.Expected != "" {
-		lines = append(lines, "expected: "+e.Expected)
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", res.Property, res.Outcome, res.Summary))
+		for k, v := range res.Violations {
+			if k == 3 {
+				lines = append(lines, fmt.Sprintf("    and %s more", format.Number(res.Total-k)))
+				break
+			}
+			lines = append(lines, fmt.Sprintf("    %s: %s (events %v)", format.Instant(v.Start), v.Text, v.Events))
+		}
 	}
 	return format.Printable(strings.Join(lines, "\n"))
 }

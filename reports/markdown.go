@@ -16,10 +16,10 @@ const maxMarkdown = 1<<20 - 256
 func writeMarkdown(r *Run, w io.Writer) error {
 	var b strings.Builder
 	_, shape := verdictStyle(r.verdict())
-	fmt.Fprintf(&b, "## %s %s: %s\n\n", shape, strings.ToUpper(string(r.verdict())), escapeMarkdown(r.title()))
+	fmt.Fprintf(&b, "## %s %s: %s\n\n", shape, strings.ToUpper(string(r.verdict())), format.Markdown(r.title()))
 	fmt.Fprintf(&b, "%s\n\n", markdownCodes(r.story.Sentence))
 	for _, m := range r.Missing {
-		fmt.Fprintf(&b, "> %s\n\n", escapeMarkdown(m))
+		fmt.Fprintf(&b, "> %s\n\n", format.Markdown(m))
 	}
 	for _, m := range r.story.Steps {
 		fmt.Fprintf(&b, "%d. **%s** %s\n", m.N, format.Instant(m.Time), markdownCodes(m.Text))
@@ -34,7 +34,7 @@ func writeMarkdown(r *Run, w io.Writer) error {
 		}
 		_, s := outcomeStyle(res.Outcome)
 		fmt.Fprintf(&b, "| %s | %s %s | %s | %s |\n", res.Property, s, res.Outcome,
-			escapeMarkdown(r.Manifest.Expect[string(res.Property)]), escapeMarkdown(res.Summary))
+			format.Markdown(r.Manifest.Expect[string(res.Property)]), format.Markdown(res.Summary))
 	}
 	if len(skipped) > 0 {
 		fmt.Fprintf(&b, "\nNot applicable: %s.\n", strings.Join(skipped, ", "))
@@ -45,9 +45,12 @@ func writeMarkdown(r *Run, w io.Writer) error {
 			kind = "measured"
 		}
 		fmt.Fprintf(&b, "\n* _%s_: %s", kind, markdownCodes(a.Text))
+		if a.Cost != "" {
+			fmt.Fprintf(&b, " Cost: %s.", markdownCodes(a.Cost))
+		}
 	}
 	for _, f := range r.story.Facts {
-		fmt.Fprintf(&b, "\n* %s", escapeMarkdown(f))
+		fmt.Fprintf(&b, "\n* %s", format.Markdown(f))
 	}
 	if r.Manifest.Repeat != "" {
 		fmt.Fprintf(&b, "\n\nRun it again:\n\n<pre><code>%s</code></pre>\n", escape(oneLine(r.Manifest.Repeat)))
@@ -74,7 +77,7 @@ func markdownViolations(b *strings.Builder, r *Run) {
 				continue
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", res.Property, format.Instant(v.Start),
-				format.Duration(r.during(&v).length()), v.Class, escapeMarkdown(v.Text), strings.Trim(fmt.Sprint(v.Events), "[]"))
+				format.Duration(r.during(&v).length()), v.Class, format.Markdown(v.Text), strings.Trim(fmt.Sprint(v.Events), "[]"))
 		}
 	}
 	if n > most {
@@ -85,14 +88,7 @@ func markdownViolations(b *strings.Builder, r *Run) {
 	}
 }
 
-// escapeMarkdown escapes untrusted text: no markup, no line break, no table column.
-func escapeMarkdown(s string) string {
-	s = strings.Join(strings.Fields(format.Printable(s)), " ")
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "[", `\[`,
-		"]", `\]`, "`", "\\`", "#", `\#`, "!", `\!`, "@", "@\u200b").Replace(s)
-}
-
-// markdownCodes is escapeMarkdown with `words in backquotes` as code.
+// markdownCodes is [format.Markdown] with `words in backquotes` as code.
 func markdownCodes(s string) string {
 	parts := strings.Split(s, "`")
 	for i, part := range parts {
@@ -106,9 +102,9 @@ func markdownCodes(s string) string {
 	return strings.Join(parts, "")
 }
 
-// escapeKeepingEnds is escapeMarkdown that keeps a space at both ends, which separates text from code.
+// escapeKeepingEnds is [format.Markdown] that keeps a space at both ends, which separates text from code.
 func escapeKeepingEnds(s string) string {
-	out := escapeMarkdown(s)
+	out := format.Markdown(s)
 	if strings.HasPrefix(s, " ") {
 		out = " " + out
 	}

@@ -1,24 +1,11 @@
 package reports
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/cluster"
-)
-
-// cause is what made two holds overlap, as far as the data shows.
-type cause string
-
-const (
-	byFailover cause = "failover" // granted by one node, then by another one
-	byStall    cause = "stall"    // the holder was paused past its validity
-	byRestart  cause = "restart"  // a node restarted without the lock
-	byExpiry   cause = "expiry"   // the holder outlived its validity, for an unknown reason
-	byUnknown  cause = "unknown"
 )
 
 // pair is two overlapping holds of one lock, with everything that explains them.
@@ -31,10 +18,8 @@ type pair struct {
 	observedB    []history.Sample
 	granterA     string // the node that granted a; empty: unknown
 	granterB     string
-	fault        *injection // nil: none
-	cause        cause
 	stale        *history.Touched // a write by a after b had written or been granted; nil: none
-	promoted     time.Duration    // when b's granter was first seen as master; 0: never
+	promoted     *history.Sample  // the first in which b's granter is master; nil: none
 	inferred     bool             // granterA is not in observedA, but was the only master then
 	unreplicated bool             // other nodes were sampled, and never had a's owner
 	validUntil   time.Duration    // of a
@@ -58,7 +43,6 @@ func pairOf(r *Run, v *checker.Violation) *pair {
 	p := &pair{r: r, v: v, a: two[0], b: two[1], key: v.Key}
 	p.validUntil = p.a.validUntil()
 	p.findNodes()
-	p.findCause()
 	return p
 }
 
@@ -92,10 +76,13 @@ func (p *pair) findNodes() {
 	if nodes := p.r.Manifest.Nodes; len(nodes) == 1 {
 		p.granterA, p.granterB = nodes[0].Name, nodes[0].Name
 	}
-	if p.granterA == "" && p.r.Manifest.Topology.Kind != cluster.Quorum {
+	if p.granterA == "" && !p.r.quorum() {
 		if only := w.soleMaster(p.a.From); only != "" {
 			p.granterA, p.inferred = only, true
 		}
+	}
+	if p.granterB == "" && !p.r.quorum() {
+		p.granterB = w.soleMaster(p.b.From)
 	}
 	if p.granterA != "" {
 		others := false
@@ -106,7 +93,7 @@ func (p *pair) findNodes() {
 		p.unreplicated = others && !elsewhere
 	}
 	if p.granterB != "" {
-		p.promoted, _ = w.promotion(p.granterB, p.a.Asked, p.b.to)
+		p.promoted = w.promotion(p.granterB, p.a.Asked, p.b.to)
 	}
 	for i := range p.r.History.Touches {
 		t := &p.r.History.Touches[i]
@@ -117,50 +104,9 @@ func (p *pair) findNodes() {
 	}
 }
 
-// findCause chooses the cause with the best evidence.
-func (p *pair) findCause() {
-	quorum := p.r.Manifest.Topology.Kind == cluster.Quorum
-	stalled := p.faultOn(fmt.Sprintf("client:%d", p.a.Client), p.a.Asked)
-	outlived := p.validUntil > 0 && p.validUntil <= p.b.From
-	switch {
-	case outlived && stalled != nil:
-		p.cause, p.fault = byStall, stalled
-	case outlived:
-		p.cause = byExpiry
-	case !quorum && p.granterA != "" && p.granterB != "" && p.granterA != p.granterB:
-		p.cause, p.fault = byFailover, p.faultOn(p.granterA, p.a.Asked)
-	case p.granterA != "" && p.wasDown(p.granterA):
-		p.cause, p.fault = byRestart, p.faultOn(p.granterA, p.a.Asked)
-	default:
-		p.cause = byUnknown
-	}
-}
-
-// faultOn is the last fault on target between from and b's grant, preferably one
-// that took effect.
-func (p *pair) faultOn(target string, from time.Duration) *injection {
-	var best *injection
-	for i := range p.r.faults {
-		f := &p.r.faults[i]
-		if f.target != target || f.effectTime() < from || f.inject > p.b.From {
-			continue
-		}
-		if best == nil || len(f.effects) >= len(best.effects) {
-			best = f
-		}
-	}
-	return best
-}
-
-// wasDown reports whether node was down at any time between the two grants.
-func (p *pair) wasDown(node string) bool {
-	_, ok := p.r.witness.firstDown(node, p.a.From, p.b.From)
-	return ok
-}
-
 // overlap is the length of the overlap: that of the violation if it has one.
 func (p *pair) overlap() time.Duration {
-	if d := p.v.End - p.v.Start; d > 0 {
+	if d := p.r.during(p.v).length(); d > 0 {
 		return d
 	}
 	return min(p.a.to, p.b.to) - p.b.From

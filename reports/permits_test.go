@@ -1,10 +1,12 @@
 package reports
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // TestPermitsAreOverlaps: violations of permits are shown as overlaps.
@@ -24,5 +26,47 @@ func TestPermitsAreOverlaps(t *testing.T) {
 		if h := (&hold{Hold: checker.Hold{Permits: n}}); !strings.Contains(h.what("the lock"), want) {
 			t.Errorf("%d permits are %q, want %q", n, h.what("the lock"), want)
 		}
+	}
+}
+
+// TestKeyIsDecoded: who holds a key, for each way in which a lock is stored.
+func TestKeyIsDecoded(t *testing.T) {
+	s := newSynth("decode", "orders", 3, idleRun().m.Topology, 1)
+	s.hold(1, "own-1-aaaa", 0, holdTimes{10, 11, 420, 990})
+	s.hold(2, "own-2-bbbb", 0, holdTimes{500, 501, 900, 990})
+	s.number()
+	r := s.load(t)
+	for want, c := range map[string]struct {
+		at    float64
+		state history.KeyState
+	}{
+		"client 1":                           {100, history.KeyState{Owner: "own-1-aaaa"}},
+		"client 1 (earlier hold)":            {600, history.KeyState{Owner: "own-1-aaaa"}},
+		"client 2 writes":                    {600, history.KeyState{Owner: "own-2-bbbb", Mode: "write"}},
+		"clients 1, 2 read":                  {600, history.KeyState{Owners: []string{"own-2-bbbb", "own-1-aaaa"}}},
+		"clients 1 and 1 unknown owner read": {600, history.KeyState{Owners: []string{"own-1-aaaa", "x"}}},
+		"2 of 3 permits":                     {600, history.KeyState{Permits: 2, Limit: 3}},
+		"client 2":                           {700, history.KeyState{Owner: "1", TTL: -1}},  // SETNX: the hold at that time
+		"client 2 (earlier hold)":            {2000, history.KeyState{Owner: "1", TTL: -1}}, // the last one
+	} {
+		smp := &history.Sample{Sent: ms(c.at), Time: ms(c.at), Up: true, Keys: map[string]history.KeyState{"orders": c.state}}
+		if got := r.heldBy("orders", smp).label; got != want {
+			t.Errorf("%+v at %v is %q, want %q", c.state, smp.Time, got, want)
+		}
+	}
+}
+
+// TestOverlapsOfOtherKeys: the timeline of one key has no overlap of another.
+func TestOverlapsOfOtherKeys(t *testing.T) {
+	s := failoverRun("orders")
+	other := s.j.Results[0].Violations[0]
+	other.Key, other.Start, other.End, other.Text = "stock", ms(3500), ms(3600), "another key"
+	s.j.Results[0].Violations = append(s.j.Results[0].Violations, other)
+	svg, _, notes := s.load(t).timeline()
+	if strings.Contains(string(svg), "another key") {
+		t.Error("the overlap of another key is in the picture")
+	}
+	if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "1 more violation of other keys") }) {
+		t.Errorf("no note about it: %q", notes)
 	}
 }

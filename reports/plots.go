@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -19,6 +21,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Size of the plots.
@@ -45,6 +48,7 @@ func newPlot(r *Run, title, y string) *plot.Plot {
 	}
 	p.Title.Padding, p.Title.TextStyle.Font.Size = vg.Points(8), vg.Points(12)
 	p.X.Min, p.X.Max = 0, max(r.History.End.Seconds(), 0.001)
+	p.X.Tick.Marker = timeTicks{}
 	p.Legend.Top = true
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = rgb(0xe9edf1), rgb(0xe9edf1)
@@ -78,6 +82,23 @@ func (r *Run) clientColor(client int) color.NRGBA {
 		return rgb(0x8a94a0)
 	}
 	return rgb(c)
+}
+
+// timeTicks are round instants, with the decimals that distinguish neighbors.
+type timeTicks struct{}
+
+// Ticks are about nine, in seconds.
+func (timeTicks) Ticks(from, until float64) []plot.Tick {
+	all := ticks(interval{time.Duration(from * 1e9), time.Duration(until * 1e9)}, 9)
+	var marks []plot.Tick
+	for _, t := range all {
+		label := fmt.Sprint(t.Seconds())
+		if len(all) > 1 {
+			label = strings.TrimSuffix(format.Tick(t, all[1]-all[0]), " s")
+		}
+		marks = append(marks, plot.Tick{Value: t.Seconds(), Label: label})
+	}
+	return marks
 }
 
 // faultBands shades every fault, darker where several overlap, with a line where
@@ -143,23 +164,27 @@ func outline(c draw.Canvas, a area, stroke color.Color, whole bool) {
 	}
 }
 
-// latencyPlot shows how long acquires waited and round trips took, over time.
+// latencyPlot shows how long operations took, by outcome, on a logarithmic axis: a
+// lock answers in a millisecond, and its waiters wait for seconds.
 func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
-	p := newPlot(r, "Latency of operations (gray: faults)", "milliseconds")
+	p := newPlot(r, "Latency of operations, with the wait (gray: faults)", "milliseconds (logarithmic)")
 	series := []struct {
-		name string
-		ops  []history.Op
-		look draw.GlyphStyle
+		name    string
+		outcome history.Type
+		look    draw.GlyphStyle
 	}{
-		{"acquire, with the wait", []history.Op{history.OpAcquire, history.OpTry},
-			draw.GlyphStyle{Color: rgb(0x0072b2), Radius: 2, Shape: draw.CircleGlyph{}}},
-		{"release, renew", []history.Op{history.OpRelease, history.OpRenew},
-			draw.GlyphStyle{Color: rgb(0xe69f00), Radius: 2.4, Shape: draw.PyramidGlyph{}}},
+		{"ok", history.OK, draw.GlyphStyle{Color: rgb(0x0072b2), Radius: 2, Shape: draw.CircleGlyph{}}},
+		{"refused", history.Fail, draw.GlyphStyle{Color: rgb(0xe69f00), Radius: 2.4, Shape: draw.PyramidGlyph{}}},
+		{"outcome unknown", history.Info, draw.GlyphStyle{Color: rgb(0xb3122b), Radius: 2.4, Shape: draw.CrossGlyph{}}},
 	}
+	low, high := math.Inf(1), 0.0
 	for _, s := range series {
-		points := thin(tookPoints(r, s.ops), r.History.End)
+		points := thin(tookPoints(r, s.outcome), r.History.End)
 		if len(points) == 0 {
 			continue
+		}
+		for _, xy := range points {
+			low, high = min(low, xy.Y), max(high, xy.Y)
 		}
 		sc, err := plotter.NewScatter(points)
 		if err != nil {
@@ -169,17 +194,23 @@ func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
 		p.Add(sc)
 		p.Legend.Add(s.name, sc)
 	}
-	p.Y.Min = 0
-	p.Y.Max = max(p.Y.Max*1.4, 1) // room for the legend
+	if high == 0 {
+		low, high = 0.1, 10
+	}
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Y.Min = math.Pow(10, math.Floor(math.Log10(low)))
+	p.Y.Max = math.Pow(10, math.Ceil(math.Log10(high*1.01))+1) // a decade for the legend
 	return p, plotHeight, nil
 }
 
-func tookPoints(r *Run, ops []history.Op) plotter.XYs {
+// tookPoints are the operations that ended so, by their end; one without an end ends with the history.
+func tookPoints(r *Run, outcome history.Type) plotter.XYs {
 	var all plotter.XYs
 	for i := range r.History.Spans {
 		s := &r.History.Spans[i]
-		if s.Outcome == history.OK && slices.Contains(ops, s.Op) {
-			all = append(all, plotter.XY{X: s.Return.Seconds(), Y: float64(s.Return-s.Call) / 1e6})
+		if s.Outcome == outcome && s.Op >= history.OpAcquire && s.Op <= history.OpRenew {
+			end := min(s.Return, r.History.End)
+			all = append(all, plotter.XY{X: end.Seconds(), Y: max(float64(end-s.Call)/1e6, 0.001)})
 		}
 	}
 	return all
@@ -209,8 +240,8 @@ func thin(all plotter.XYs, end time.Duration) plotter.XYs {
 // ratePlot shows the rate of grants.
 func ratePlot(r *Run) (*plot.Plot, vg.Length, error) {
 	p := newPlot(r, "Grants per second (gray: faults)", "grants per second")
-	const bins = 100
-	width := max(r.History.End, time.Millisecond) / bins
+	bins := min(max(len(r.holds)/10, 4), 100) // of ten grants or more, or one grant more is a peak
+	width := max(r.History.End, time.Millisecond) / time.Duration(bins)
 	n := make([]float64, bins)
 	for i := range r.holds {
 		n[min(max(int(r.holds[i].From/width), 0), bins-1)]++
@@ -248,7 +279,7 @@ func plotSpecs() []plotSpec {
 }
 
 // write draws the plot as "svg" or "png".
-func (s plotSpec) write(r *Run, format string, w io.Writer) error {
+func (s plotSpec) write(r *Run, kind string, w io.Writer) error {
 	p, height, err := s.make(r)
 	if err != nil {
 		return err
@@ -257,7 +288,7 @@ func (s plotSpec) write(r *Run, format string, w io.Writer) error {
 		vg.CanvasSizer
 		io.WriterTo
 	} = vgsvg.New(plotWidth, height)
-	if format == "png" {
+	if kind == "png" {
 		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, height), vgimg.UseDPI(144))}
 	}
 	p.Draw(framed(c))
@@ -268,17 +299,17 @@ func (s plotSpec) write(r *Run, format string, w io.Writer) error {
 func overlapSVG(r *Run, w io.Writer) error { return plotSpecs()[0].write(r, "svg", w) }
 func overlapPNG(r *Run, w io.Writer) error { return plotSpecs()[0].write(r, "png", w) }
 
-// WritePlots writes every plot as format ("svg" or "png") into the directory dir,
+// WritePlots writes every plot as kind ("svg" or "png") into the directory dir,
 // which it creates if necessary, and returns the paths.
-func WritePlots(r *Run, format, dir string) ([]string, error) {
+func WritePlots(r *Run, kind, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("writing plots of %s: %w", r.title(), err)
 	}
 	var paths []string
 	for _, spec := range plotSpecs() {
 		var b bytes.Buffer
-		path := filepath.Join(dir, spec.name+"."+format)
-		err := spec.write(r, format, &b)
+		path := filepath.Join(dir, spec.name+"."+kind)
+		err := spec.write(r, kind, &b)
 		if err == nil {
 			err = os.WriteFile(path, b.Bytes(), 0o644)
 		}

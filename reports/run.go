@@ -31,12 +31,14 @@ type Run struct {
 	Judgement checker.Judgement
 	Judged    bool     // whether there is a Judgement
 	Missing   []string // what could not be read, as sentences
+	Rejudged  string   // why the judgement is not that of verdict.json; "": it is. Missing has it as well
 
 	holds    []hold          // in order of grants
 	faults   []injection     // in order of injections
 	missed   []history.Fault // planned, but never injected
 	notes    []history.Fault // observations that belong to no fault
 	ownerOf  map[string]int  // owner id → client
+	holdOf   map[ownerAt]int // index of the last hold of an owner; -1: none
 	witness  witness         // samples by node
 	sampling *samplingGaps   // nil if nodes were not sampled
 	cited    map[int]string  // lines of the events that the page cites, by index
@@ -68,12 +70,15 @@ func Load(dir *rundir.Dir) (*Run, error) {
 	case err != nil:
 		missing = append(missing, "part of "+rundir.WitnessFile+" could not be read: "+err.Error())
 	}
+	if !m.Foreign {
+		h.Samples = samples
+	}
 	j, note := judgement(dir, m, h)
 	if note != "" {
 		missing = append(missing, note)
 	}
 	r := newRun(m, h, samples, j)
-	r.Dir, r.Missing = dir, missing
+	r.Dir, r.Missing, r.Rejudged = dir, missing, note
 	r.cited, err = citedLines(dir.File(rundir.HistoryFile), r.citedEvents())
 	return r, err
 }
@@ -83,14 +88,23 @@ func Load(dir *rundir.Dir) (*Run, error) {
 func judgement(dir *rundir.Dir, m rundir.Manifest, h *history.History) (j checker.Judgement, note string) {
 	j, err := dir.ReadVerdict()
 	if err == nil {
-		return j, ""
+		changed, err := dir.ChangedSinceVerdict()
+		if err == nil && changed == "" {
+			return j, ""
+		}
+		note = changed + " has changed since it was judged; the history was judged again for this report"
+		if err != nil {
+			note = "whether the verdict is about this history is unknown (" + err.Error() +
+				"); it was judged again for this report"
+		}
+		return m.Downgrade(checker.Judge(h, m.Judging())), note
 	}
 	note = "the verdict could not be read (" + err.Error() + "); the history was judged for this report"
 	if errors.Is(err, fs.ErrNotExist) {
 		note = "no " + rundir.VerdictFile + ": the run ended before it was judged, or is still running; " +
 			"its history was judged for this report"
 	}
-	return m.Downgrade(checker.Judge(h, checker.Options{MayBeDown: m.MayBeDown()})), note
+	return m.Downgrade(checker.Judge(h, m.Judging())), note
 }
 
 // newRun makes a Run from its parts.
@@ -102,11 +116,7 @@ func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j c
 	sort.SliceStable(r.Samples, func(i, k int) bool { return r.Samples[i].Time < r.Samples[k].Time })
 	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind})
 	r.faults, r.missed, r.notes = injectionsOf(h)
-	r.ownerOf = map[string]int{}
-	for i := range h.Spans {
-		s := &h.Spans[i]
-		r.ownerOf[r.ownerName(s.Owner)] = s.Process.Client(r.History.Clients)
-	}
+	r.indexOwners()
 	r.witness = newWitness(r.Samples, m.Nodes)
 	r.sampling = measureGaps(&r.witness, r.faults)
 	r.story = newStory(r)
@@ -204,6 +214,19 @@ func (r *Run) worst() *checker.Violation {
 		}
 	}
 	return first
+}
+
+// propertyOf is the property of one of the run's violations.
+func (r *Run) propertyOf(v *checker.Violation) checker.Property {
+	for i := range r.Judgement.Results {
+		res := &r.Judgement.Results[i]
+		for k := range res.Violations {
+			if &res.Violations[k] == v {
+				return res.Property
+			}
+		}
+	}
+	return ""
 }
 
 // severity ranks violations: two holders at once above their consequences, a

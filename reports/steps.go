@@ -16,19 +16,19 @@ import (
 const maxSteps = 6
 
 // steps are cause and effect of an overlap, in order of time.
-func (p *pair) steps() []storyStep {
+func (p *pair) steps(c *cause) []storyStep {
 	a, b := clientName(p.a.Client), clientName(p.b.Client)
 	steps := []storyStep{
 		{Time: p.a.From, Event: int(p.a.Granted), weight: 10, Text: p.grantStep(p.a, p.observedA)},
 		{Time: p.b.From, Event: int(p.b.Granted), weight: 10, Text: p.grantStep(p.b, p.observedB) + p.stillHeld()},
 	}
-	steps = append(steps, p.faultSteps()...)
-	if p.promoted > 0 && p.cause == byFailover {
+	steps = append(steps, p.faultSteps(c)...)
+	if p.promoted != nil && p.granterA != p.granterB {
 		text := fmt.Sprintf("%s is first seen as master", p.r.witness.name(p.granterB))
 		if p.unreplicated {
 			text += ", without the grant of " + a
 		}
-		steps = append(steps, storyStep{Time: p.promoted, Event: -1, weight: 8, Text: text})
+		steps = append(steps, storyStep{Time: p.promoted.Time, Event: -1, weight: 8, Text: text})
 	}
 	if p.validUntil > 0 && p.validUntil <= p.b.From {
 		steps = append(steps, storyStep{Time: p.validUntil, Event: -1, weight: 8,
@@ -57,12 +57,12 @@ func (p *pair) grantStep(h *hold, observed []history.Sample) string {
 	if h == p.a && p.inferred {
 		text += ", with " + p.r.witness.name(p.granterA) + " the only master seen"
 	} else if len(observed) > 0 || len(p.r.Manifest.Nodes) == 1 {
-		text += " by " + p.nodes(observed)
+		text += " by " + p.nodes(&proofs{}, observed)
 	}
 	if h.Token > 0 {
 		text += fmt.Sprintf(" with token %d", h.Token)
 	}
-	if until := h.validUntil(); until > 0 && h == p.a && p.cause != byStall {
+	if until := h.validUntil(); until > 0 && h == p.a && !p.outlived() {
 		text += ", valid until " + format.Instant(until)
 	}
 	return text
@@ -94,26 +94,35 @@ func (p *pair) staleStep() string {
 	return text
 }
 
-// faultSteps are the faults in force between the first request and the second grant.
-func (p *pair) faultSteps() []storyStep {
+// faultSteps are the faults in force between the first request and the second
+// grant, at the time of their effect, and the end of a pause that the cause names.
+func (p *pair) faultSteps(c *cause) []storyStep {
 	var steps []storyStep
 	for i := range p.r.faults {
 		f := &p.r.faults[i]
-		if f.inject > p.b.From || f.heal < p.a.From {
+		named := slices.Contains(c.faults, f)
+		if f.inject > p.b.From || f.heal < p.a.From && !named && f.effectTime() < p.a.Asked {
 			continue
 		}
-		weight := 6
-		if f == p.fault {
-			weight = 10
-		} else if len(f.effects) > 0 {
-			weight = 7
-		}
-		steps = append(steps, storyStep{Time: f.inject, Event: int(f.event), weight: weight, Text: faultText(f)})
-		if f == p.fault && f.heal <= p.a.to && p.cause == byStall {
-			steps = append(steps, storyStep{Time: f.heal, Event: -1, weight: 5, Text: targetName(f.target) + " resumes"})
+		steps = append(steps, f.step(named, 6))
+		if named && isClient(f.target) && f.heal <= p.a.to {
+			steps = append(steps, storyStep{Time: f.heal, Event: int(f.healEvent), weight: 5,
+				Text: targetName(f.target) + " resumes"})
 		}
 	}
 	return steps
+}
+
+// step is a fault at the time of its effect; of weight 10 if the cause names it.
+func (f *injection) step(named bool, weight int) storyStep {
+	at := f.took()
+	switch {
+	case named:
+		weight = 10
+	case len(f.effects) > 0:
+		weight++
+	}
+	return storyStep{Time: at.Time, Event: at.Event, weight: weight, Text: faultText(f)}
 }
 
 func faultText(f *injection) string {
@@ -163,11 +172,7 @@ func faultSteps(r *Run) []storyStep {
 	var steps []storyStep
 	for i := range r.faults {
 		f := &r.faults[i]
-		weight := 1
-		if len(f.effects) > 0 {
-			weight = 2
-		}
-		steps = append(steps, storyStep{Time: f.inject, Event: int(f.event), weight: weight, Text: faultText(f)})
+		steps = append(steps, f.step(false, 1))
 		if next := r.nextGrant(f.effectTime()); next != nil && len(r.faults) <= maxSteps/2 {
 			steps = append(steps, storyStep{Time: next.From, Event: int(next.Granted), weight: 1,
 				Text: fmt.Sprintf("%s is granted %s, %s after the fault", clientName(next.Client),
@@ -188,26 +193,32 @@ func (r *Run) nextGrant(t time.Duration) *hold {
 
 // eventSteps are the events that prove a violation of another kind than an
 // overlap, and the faults around them.
-func eventSteps(r *Run, v *checker.Violation) []storyStep {
+func eventSteps(r *Run, v *checker.Violation, c *cause) []storyStep {
 	var steps []storyStep
 	for _, e := range v.Events {
+		if slices.ContainsFunc(c.steps, func(s storyStep) bool { return s.Event == e }) {
+			continue
+		}
 		if t, text, ok := r.describe(e); ok {
 			steps = append(steps, storyStep{Time: t, Event: e, weight: 10, Text: text})
 		}
 	}
+	steps = append(steps, c.steps...)
 	from, to := v.Start, v.End
 	for _, event := range steps {
 		from, to = min(from, event.Time), max(to, event.Time)
 	}
 	for i := range r.faults {
 		f := &r.faults[i]
-		if f.inject <= v.End && f.heal >= v.Start-5*time.Second {
-			weight := 5 + min(len(f.effects), 1)
-			if t := f.effectTime(); from <= t && t <= to {
-				weight += 2 // a fault between the events explains more than an earlier one
-			}
-			steps = append(steps, storyStep{Time: f.inject, Event: int(f.event), weight: weight, Text: faultText(f)})
+		named := slices.Contains(c.faults, f)
+		if !named && (f.inject > v.End || f.heal < v.Start-5*time.Second) {
+			continue
 		}
+		weight := 5
+		if t := f.effectTime(); from <= t && t <= to {
+			weight += 2 // a fault between the events explains more than an earlier one
+		}
+		steps = append(steps, f.step(named, weight))
 	}
 	return selectSteps(r, steps)
 }
@@ -239,12 +250,28 @@ func (r *Run) describe(index int) (time.Duration, string, bool) {
 			return n.Time, r.noticeText(n), true
 		}
 	}
+	for i := range r.History.Probes {
+		if p := &r.History.Probes[i]; int(p.Index) == index {
+			return p.Time, fmt.Sprintf("after the run, an acquire of %s by the harness %s", quote(r.keyName(p.Key)),
+				probeText(p.Outcome)), true
+		}
+	}
 	for i := range r.History.Faults {
 		if f := &r.History.Faults[i]; int(f.Index) == index {
 			return f.Time, fmt.Sprintf("fault %s on %s: %s", quote(f.Name), targetName(f.Target), phaseText(f.Phase)), true
 		}
 	}
 	return 0, "", false
+}
+
+func probeText(outcome history.Type) string {
+	switch outcome {
+	case history.OK:
+		return "is granted"
+	case history.Fail:
+		return "is refused"
+	}
+	return "has an unknown outcome"
 }
 
 func (r *Run) noticeText(n *history.Notice) string {

@@ -15,9 +15,11 @@ import (
 // story is a run in words. It is generated from the data of the run and claims
 // nothing else. Names in its texts are in `backquotes`.
 type story struct {
-	Sentence string       `json:"sentence"`        // the reason for the verdict
-	Steps    []storyStep  `json:"steps,omitempty"` // cause and effect in order of time, at most maxSteps
-	Facts    []string     `json:"facts,omitempty"` // numbers, the most important first
+	Sentence string       `json:"sentence"`         // the reason for the verdict
+	Cause    string       `json:"cause,omitempty"`  // the mechanism of an unsafe run, see [mechanisms]
+	Proofs   []proof      `json:"proofs,omitempty"` // where the numbers of the sentence are from
+	Steps    []storyStep  `json:"steps,omitempty"`  // cause and effect in order of time, at most maxSteps
+	Facts    []string     `json:"facts,omitempty"`  // numbers, the most important first
 	Advice   []adviceItem `json:"advice,omitempty"`
 	Repeat   string       `json:"repeat,omitempty"` // the command that repeats the run
 }
@@ -35,7 +37,8 @@ type storyStep struct {
 // adviceItem is something that would have prevented a violation.
 type adviceItem struct {
 	Text     string `json:"text"`
-	Measured bool   `json:"measured"` // this run's data shows it; false: general advice
+	Measured bool   `json:"measured"`       // this run's data shows it; false: general advice
+	Cost     string `json:"cost,omitempty"` // what it costs
 }
 
 func newStory(r *Run) story {
@@ -65,12 +68,16 @@ func fillUnsafe(r *Run, s *story) {
 		s.Sentence = r.Judgement.Sentence
 		return
 	}
-	if p := pairOf(r, v); p != nil {
-		s.Sentence, s.Steps, s.Advice = p.sentence(), p.steps(), p.advise()
-		return
+	p := pairOf(r, v)
+	c := findCause(r, v, r.propertyOf(v), p)
+	s.Sentence = c.headline(p)
+	s.Cause, s.Proofs, s.Advice = c.name, c.proofs, c.advise(r, v, p)
+	if p != nil {
+		s.Steps = p.steps(c)
+	} else {
+		s.Steps = eventSteps(r, v, c)
 	}
-	s.Sentence, s.Steps, s.Advice = v.Text, eventSteps(r, v), fencingAdvice(r, v.Class)
-	if rest, ok := strings.CutPrefix(v.Text, v.Key+" "); ok && v.Key != "" {
+	if rest, ok := strings.CutPrefix(s.Sentence, v.Key+" "); ok && v.Key != "" {
 		s.Sentence = quote(v.Key) + " " + rest // or the name would be capitalized
 	}
 	if s.Sentence == "" {
@@ -180,12 +187,7 @@ func facts(r *Run) []string {
 	h := r.History
 	all := []string{fmt.Sprintf("%s by %s in %s", format.Count(len(r.holds), "grant"),
 		format.Count(len(r.perClient()), "client"), format.Duration(h.End))}
-	for _, n := range h.Notices {
-		if n.F == history.Crash {
-			all = append(all, fmt.Sprintf("%s exited at %s without being asked to; its holds end with their leases",
-				clientName(n.Process.Client(r.History.Clients)), format.Instant(n.Time)))
-		}
-	}
+	all = append(all, r.crashes()...)
 	if n := unknownOutcomes(h); n > 0 {
 		all = append(all, format.Count(n, "operation")+" of unknown outcome (a missing reply is not a refusal)")
 	}
@@ -206,6 +208,25 @@ func facts(r *Run) []string {
 	}
 	if n := len(h.Problems); n > 0 {
 		all = append(all, format.Count(n, "problem")+" in the recorded history")
+	}
+	return all
+}
+
+// crashes are the ends of client processes: those that a fault killed, and the others.
+func (r *Run) crashes() []string {
+	var all []string
+	for _, n := range r.History.Notices {
+		if n.F != history.Crash {
+			continue
+		}
+		client := n.Process.Client(r.History.Clients)
+		how := "exited at " + format.Instant(n.Time) + " without being asked to"
+		for i := range r.faults {
+			if f := &r.faults[i]; f.is("client-crash") && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
+				how = fmt.Sprintf("was killed at %s (%s)", format.Instant(n.Time), f.name)
+			}
+		}
+		all = append(all, clientName(client)+" "+how)
 	}
 	return all
 }

@@ -125,7 +125,7 @@ func title(tip string) string {
 }
 
 // escape makes untrusted text safe in HTML and SVG.
-func escape(s string) string { return html.EscapeString(format.Printable(s)) }
+func escape(s string) string { return html.EscapeString(format.Line(s)) }
 
 // done returns the drawing as markup: every text in it went through escape.
 func (d *drawing) done(width float64, label, class string) template.HTML {
@@ -142,14 +142,14 @@ func ticks(w interval, n int) []time.Duration {
 	}
 	step := time.Duration(1)
 	for _, f := range []time.Duration{2, 5, 10} {
-		for s := f; s > 0 && s <= 10*w.length(); s *= 10 {
+		for s := f; s > 0 && s/10 <= w.length(); s *= 10 {
 			if w.length()/s <= time.Duration(n) && (step == 1 || s < step) {
 				step = s
 			}
 		}
 	}
 	var all []time.Duration
-	for t := (w.from + step - 1) / step * step; t <= w.until; t += step {
+	for t := (w.from + step - 1) / step * step; t >= w.from && t <= w.until; t += step { // t < w.from: an overflow
 		all = append(all, t)
 	}
 	return all

@@ -129,8 +129,9 @@ func (s *synth) load(t testing.TB) *Run {
 		}
 	}
 	s.j.Events, s.j.Spans = len(s.events), len(s.events)/2
-	for _, err := range []error{d.WriteManifest(s.m), d.WriteVerdict(s.j),
-		d.WriteFile(rundir.HistoryFile, lines.Bytes()), d.WriteFile(rundir.WitnessFile, watched.Bytes())} {
+	for _, err := range []error{d.WriteManifest(s.m),
+		d.WriteFile(rundir.HistoryFile, lines.Bytes()), d.WriteFile(rundir.WitnessFile, watched.Bytes()),
+		d.WriteVerdict(s.j)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +147,8 @@ func (s *synth) load(t testing.TB) *Run {
 func failoverRun(key string) *synth {
 	s := newSynth("failover", key, 5, cluster.Topology{Kind: cluster.Sentinel, Replicas: 2, Sentinels: 3}, 3)
 	s.m.Summary, s.m.Source = "the master dies before its last write reached a replica", "Kleppmann 2016"
-	s.m.Expect = map[string]string{"exclusion": "violated", "verdict": "unsafe"}
+	s.m.Expect = map[string]string{"verdict": "unsafe", "exclusion": "violated", "lease-exclusion": "violated",
+		"fencing": "violated", "damage": "violated", "linearizable": "violated"}
 	s.hold(0, "own-0-aaaa", 1, holdTimes{10, 11, 420, 9950})
 	s.touch(410, 0, "own-0-aaaa", 1, history.TouchValue{Read: 0, Found: 0})
 	s.hold(2, "own-2-bbbb", 2, holdTimes{12, 421, 980, 9950})

@@ -34,10 +34,10 @@ func Text(w io.Writer, r *Run, o TextOptions) error {
 	}
 	t.o.Width = max(t.o.Width, 40)
 	t.verdict(r)
-	t.wrap("", format.Printable(r.story.Sentence))
+	t.wrap("", format.Line(r.story.Sentence))
 	t.b.WriteString("\n")
 	for _, m := range r.story.Steps {
-		t.wrap(fmt.Sprintf("%10s  ", format.Instant(m.Time)), format.Printable(m.Text))
+		t.wrap(fmt.Sprintf("%10s  ", format.Instant(m.Time)), format.Line(m.Text))
 	}
 	if len(r.story.Steps) > 0 {
 		t.b.WriteString("\n")
@@ -81,13 +81,13 @@ func (t *textWriter) verdict(r *Run) {
 
 func (t *textWriter) facts(r *Run) {
 	if s := r.Manifest.State; s != "" && s != rundir.Complete {
-		t.wrap("  ended       ", format.Printable(stateText(&r.Manifest)))
+		t.wrap("  ended       ", format.Line(stateText(&r.Manifest)))
 	}
 	for _, m := range r.Missing {
-		t.wrap("  missing     ", format.Printable(m))
+		t.wrap("  missing     ", format.Line(m))
 	}
 	if len(r.story.Facts) > 0 {
-		t.wrap("  facts       ", format.Printable(strings.Join(r.story.Facts, "; ")))
+		t.wrap("  facts       ", format.Line(strings.Join(r.story.Facts, "; ")))
 	}
 	var bad, open []string
 	good := 0
@@ -118,7 +118,7 @@ func (t *textWriter) facts(r *Run) {
 		t.wrap("  expected    ", text)
 	}
 	if path := r.path(rundir.ReportFile); path != "" {
-		t.b.WriteString("  report      " + format.Printable(path) + "\n") // not wrapped: terminals make it a link
+		t.b.WriteString("  report      " + format.Line(path) + "\n") // not wrapped: terminals make it a link
 	}
 }
 
@@ -127,7 +127,7 @@ func unmet(r *Run) string {
 	var parts []string
 	for _, e := range expectations(r) {
 		if !e.Met {
-			parts = append(parts, e.text())
+			parts = append(parts, e.Text())
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -159,4 +159,4 @@ func (t *textWriter) wrap(label, text string) {
 }
 
 // oneLine is printable text without line breaks.
-func oneLine(s string) string { return strings.Join(strings.Fields(format.Printable(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(format.Line(s)), " ") }

@@ -196,7 +196,7 @@ func (t *timeline) defs() {
 		t.d.raw(`<pattern id="%s" width="%d" height="%d" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
 			`<line x1="0" y1="0" x2="0" y2="%d" stroke="%s" stroke-width="2"/></pattern>`, id, gap, gap, gap, color)
 	}
-	hatch("p-down", "#b8c1c9", 6)
+	hatch("p-down", "var(--free)", 6)
 	hatch("p-red", "#ffffff", 9)
 	for i := range 8 {
 		hatch(fmt.Sprintf("p-c%d", i), palette(i), 5)

@@ -2,8 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -140,88 +138,13 @@ func (t *timeline) masters() {
 	t.y = max(t.y, top+34) + 6
 }
 
-func (t *timeline) keys() {
-	if len(t.r.Samples) == 0 {
-		t.notes = append(t.notes, "Nodes were not sampled")
-		return
-	}
-	t.group("KEY AT")
-	for i, node := range t.r.witness.nodes {
-		if i == maxNodes {
-			t.notDrawn(len(t.r.witness.nodes)-i, "node", "")
-			break
-		}
-		t.d.text(axisLeft-14, t.y+16, node, `class="row"`)
-		t.keyRow(node)
-		t.y += 24
-	}
-	t.y += 6
-}
-
-func (t *timeline) keyRow(node string) {
-	all := t.r.witness.states(node, t.d.window, sameHolder(t.key))
-	var wins []interval
-	for _, st := range all {
-		wins = append(wins, st.interval)
-	}
-	for _, b := range t.d.blocks(wins, func(int) bool { return false }) {
-		if !t.d.shows(b.interval) {
-			continue
-		}
-		st := all[b.first]
-		k, held := st.first.Keys[t.key]
-		switch {
-		case b.n > 1:
-			t.d.bar(b.interval, t.y+4, 16, fmt.Sprintf("%s: %s", node, format.Count(b.n, "short state")), `class="many"`)
-		case !st.first.Up:
-			t.d.bar(b.interval, t.y+4, 16, node+" does not reply from "+format.Instant(st.from), `fill="url(#p-down)"`)
-			t.d.labelBar(b.interval, t.y+16, "#51606c", "does not reply", "down")
-		case held:
-			t.keyHeld(node, b.interval, k, st)
-		default:
-			t.d.level(b.interval, t.y+12, node+": free", `class="free"`)
-		}
-	}
-}
-
-func (t *timeline) keyHeld(node string, w interval, k history.KeyState, st nodeState) {
-	who, color := "unknown owner", -1
-	if c, ok := t.r.clientOf(k.Owner); ok {
-		who, color = clientName(c), t.r.colorOf(c)
-	}
-	left, leftEnd := ttlText(k.TTL), ttlText(st.last.Keys[t.key].TTL)
-	tip := fmt.Sprintf("%s: held by %s (%s); %s at %s, %s at %s", node, who, k.Owner, left, format.Instant(st.from),
-		leftEnd, format.Instant(st.last.Time))
-	t.d.bar(w, t.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"`, palette(color)))
-	t.d.labelBar(w, t.y+16, inkOn(max(color, 0)), who+" · "+left, who, strings.TrimPrefix(who, "client "))
-}
-
-func ttlText(ttl time.Duration) string {
-	if ttl < 0 {
-		return "no expiry"
-	}
-	return format.Duration(ttl) + " left"
-}
-
-// clientOf is the client of an owner id that a server had.
-func (r *Run) clientOf(owner string) (int, bool) {
-	if c, ok := r.ownerOf[owner]; ok {
-		return c, true
-	}
-	for id, c := range r.ownerOf {
-		if sameOwner(owner, id) {
-			return c, true
-		}
-	}
-	return 0, false
-}
-
 func (t *timeline) overlaps() {
 	name := "OVERLAP"
 	if t.v != nil && t.pair == nil {
 		name = "VIOLATION"
 	}
 	t.group(name)
+	elsewhere := 0
 	seen := map[interval]bool{}
 	for _, res := range t.r.Judgement.Results {
 		if res.Outcome != checker.Violated || res.Property == checker.Bite {
@@ -233,10 +156,15 @@ func (t *timeline) overlaps() {
 			if seen[w] || !t.d.shows(w) || t.pair != nil && !overlaps(res.Property) {
 				continue
 			}
+			if v.Key != "" && v.Key != t.key {
+				elsewhere++
+				continue
+			}
 			seen[w] = true
 			t.overlap(w, v)
 		}
 	}
+	t.notDrawn(elsewhere, "violation", " of other keys")
 	if len(seen) == 0 && t.r.Judged {
 		t.d.text(axisLeft, t.y+16, "none", `class="good"`)
 	}

@@ -91,17 +91,12 @@ func (w *witness) states(node string, shown interval, same func(a, b *history.Sa
 // sameRole compares availability and role.
 func sameRole(a, b *history.Sample) bool { return a.Up == b.Up && a.Role == b.Role }
 
-// sameHolder compares availability and the owner of key.
-func sameHolder(key string) func(a, b *history.Sample) bool {
-	return func(a, b *history.Sample) bool { return a.Up == b.Up && a.Keys[key].Owner == b.Keys[key].Owner }
-}
-
 // firstWith are the first samples in [from, to] of the nodes with owner in key, in order of time.
 func (w *witness) firstWith(key, owner string, from, to time.Duration) []history.Sample {
 	var all []history.Sample
 	for _, node := range w.nodes {
 		samples := w.during(node, from, to)
-		i := slices.IndexFunc(samples, func(s history.Sample) bool { return sameOwner(s.Keys[key].Owner, owner) })
+		i := slices.IndexFunc(samples, func(s history.Sample) bool { return has(&s, key, owner) })
 		if i >= 0 {
 			all = append(all, samples[i])
 		}
@@ -149,28 +144,36 @@ func (w *witness) sampled(node string, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.during(node, from, to), func(s history.Sample) bool { return s.Up })
 }
 
-// promotion is the first time in [from, to] that node was seen as master after
-// it had been seen as something else.
-func (w *witness) promotion(node string, from, to time.Duration) (time.Duration, bool) {
+// promotion is the first sample in [from, to] that shows node as master after it
+// had been seen as something else; nil if there is none.
+func (w *witness) promotion(node string, from, to time.Duration) *history.Sample {
 	other := false
-	for _, s := range w.during(node, 0, to) {
-		if isMaster(s) && other && s.Time >= from {
-			return s.Time, true
+	samples := w.during(node, 0, to)
+	for i := range samples {
+		s := &samples[i]
+		if isMaster(*s) && other && s.Time >= from {
+			return s
 		}
 		if s.Up {
-			other = !isMaster(s)
+			other = !isMaster(*s)
 		}
 	}
-	return 0, false
+	return nil
 }
 
-// firstDown is the first time in [from, to] at which node did not reply.
-func (w *witness) firstDown(node string, from, to time.Duration) (time.Duration, bool) {
+// firstDown is the first sample in [from, to] to which node did not reply.
+func (w *witness) firstDown(node string, from, to time.Duration) (*history.Sample, bool) {
 	samples := w.during(node, from, to)
 	if i := slices.IndexFunc(samples, func(s history.Sample) bool { return !s.Up }); i >= 0 {
-		return samples[i].Time, true
+		return &samples[i], true
 	}
-	return 0, false
+	return nil, false
+}
+
+// has reports whether owner is one of those that hold key in a sample.
+func has(s *history.Sample, key, owner string) bool {
+	k := s.Keys[key]
+	return sameOwner(k.Owner, owner) || slices.ContainsFunc(k.Owners, func(o string) bool { return sameOwner(o, owner) })
 }
 
 // sameOwner compares an owner in a sample with that of the history: some locks

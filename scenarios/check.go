@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
@@ -33,6 +35,9 @@ func check(s Scenario, file *ast.File) error {
 	}
 	if s.Duration < time.Millisecond || s.Duration > workloads.MaxDuration {
 		c.add("$.duration", "a scenario needs a duration from 1ms to %v, such as 10s", workloads.MaxDuration)
+	}
+	if s.InitTimeout < 0 || s.InitTimeout > workloads.MaxDuration {
+		c.add("$.init_timeout", "init_timeout is a duration up to %v, such as 30s", workloads.MaxDuration)
 	}
 	checkTopology(c, s)
 	checkLock(c, s)
@@ -70,6 +75,33 @@ func checkTopology(c *mistakes, s Scenario) {
 	if err := s.Topology.Defaults().Validate(); err != nil {
 		c.add("$.topology", "%v", err)
 	}
+	checkOptions(c, s.Topology.Options)
+}
+
+// checkOptions reports what redis-server would refuse.
+func checkOptions(c *mistakes, options map[string]string) {
+	seen := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if c.full() {
+			return
+		}
+		path := "$.topology.options." + name
+		if other, twice := seen[strings.ToLower(name)]; twice {
+			c.add(path, "option %s is the same as option %s: leave one out", name, other)
+		}
+		seen[strings.ToLower(name)] = name
+		if err := cluster.CheckOption(name, options[name]); err != nil {
+			hint := ""
+			if near := nearest.To(name, optionNames()); errors.Is(err, cluster.ErrUnknownOption) && near != "" {
+				hint = fmt.Sprintf(" (did you mean %s?)", near)
+			}
+			c.add(path, "%v%s", err, hint)
+		}
+	}
+}
+
+func optionNames() []string {
+	return namesOf(cluster.Options(), func(o cluster.Option) string { return o.Name })
 }
 
 func checkLock(c *mistakes, s Scenario) {
@@ -79,19 +111,34 @@ func checkLock(c *mistakes, s Scenario) {
 		c.add("$.lock", "%v%s", err, nearest.Hint(s.Lock, names))
 		return
 	}
-	if s.Workload.Kind == "semaphore" && !row.Permits && client.Command(s.Lock) == nil {
-		var names []string
-		for _, row := range client.Catalog() {
-			if row.Permits {
-				names = append(names, row.Name)
-			}
-		}
-		c.add("$.lock", "workload semaphore needs a lock with permits (%s), not %s", strings.Join(names, ", "), s.Lock)
-	}
+	checkCapabilities(c, s, row)
 	if slices.Contains(topologies(), s.Topology.Kind) && !row.Runs(s.Topology.Kind) {
 		c.add("$.lock", "lock %s does not run on topology %s, only on %s",
 			s.Lock, s.Topology.Kind, strings.Join(row.Topologies, ", "))
 	}
+}
+
+// checkCapabilities reports a lock of the catalog that cannot do what the workload needs.
+func checkCapabilities(c *mistakes, s Scenario, row client.Spec) {
+	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
+	if err != nil || client.Command(s.Lock) != nil {
+		return
+	}
+	missing := row.Can.Missing(workload.Needs...)
+	if len(missing) == 0 && row.Can.Has(client.IsLatch) == slices.Contains(workload.Needs, client.IsLatch) {
+		return
+	}
+	var names []string
+	for _, row := range client.Catalog() {
+		if row.Can.Has(workload.Needs...) && row.Can.Has(client.IsLatch) == slices.Contains(workload.Needs, client.IsLatch) {
+			names = append(names, row.Name)
+		}
+	}
+	what := "a lock that is no latch"
+	if len(missing) > 0 {
+		what = "a lock with " + missing.String()
+	}
+	c.add("$.lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), s.Lock)
 }
 
 func checkWorkload(c *mistakes, p workloads.Params) {
@@ -123,6 +170,7 @@ func checkStep(c *mistakes, path string, s Scenario, step Step) {
 	default:
 		checkFault(c, path+".fault", s, step.Fault, step.Target)
 		checkAmount(c, path+".amount", step)
+		checkHits(c, path+".hits", step)
 	}
 	if step.When != "" && !slices.Contains(triggers(), step.When) {
 		c.add(path+".when", "unknown trigger %q%s", step.When, nearest.Hint(step.When, triggers()))
@@ -145,6 +193,20 @@ func checkAmount(c *mistakes, path string, step Step) {
 	}
 	if err := row.CheckAmount(step.Amount); err != nil {
 		c.add(path, "%v", err)
+	}
+}
+
+// checkHits checks the request that a step must hit, which is one of a client.
+func checkHits(c *mistakes, path string, step Step) {
+	requests := []string{history.Acquire, history.Release, history.Renew}
+	row, err := faults.Lookup(step.Fault)
+	switch {
+	case step.Hits == "" || err != nil: // reported by checkFault
+	case !slices.Contains(requests, step.Hits):
+		c.add(path, "unknown request %q%s; use %s", step.Hits, nearest.Hint(step.Hits, requests),
+			strings.Join(requests, ", "))
+	case !slices.Contains(row.Targets, faults.Client):
+		c.add(path, "fault %s hits no request of a client", step.Fault)
 	}
 }
 
@@ -219,9 +281,13 @@ func checkExpect(c *mistakes, name, outcome string) {
 		allowed[string(row.Name)] = outcomes
 	}
 	path := "$.expect." + name
-	if words, ok := allowed[name]; !ok {
+	if allowed[name] == nil {
 		c.add(path, "unknown property %q%s", name, nearest.Hint(name, names))
-	} else if !slices.Contains(words, outcome) {
-		c.add(path, "%s cannot be %q%s", name, outcome, nearest.Hint(outcome, words))
+		return
+	}
+	for _, word := range checker.ExpectedOutcomes(outcome) {
+		if !slices.Contains(allowed[name], word) {
+			c.add(path, "%s cannot be %q%s", name, word, nearest.Hint(word, allowed[name]))
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/workloads"
 )
@@ -45,6 +46,8 @@ func badAmounts() []badText {
 		{"negative most", drawn("of: [kill], every: 1s, most: -1")},
 		{"a field that is not a key", good("faults: [{fault: kill, Most: 1}]\n")},
 		{"target of a quorum on another topology", good("faults: [{fault: partition, target: majority}]\n")},
+		{"unknown request to hit", good("faults: [{fault: reply-lost, hits: relese}]\n")},
+		{"a request that a fault of servers cannot hit", good("faults: [{fault: kill, hits: release}]\n")},
 		{"link to a client", good("faults: [{fault: partition, target: \"n1>client:0\"}]\n")},
 		{"pause of clients that share a process",
 			good("workload: {per_process: 5}\nfaults: [{fault: pause-client}, {random: {of: [client-crash], every: 1s}}]\n")},
@@ -91,6 +94,10 @@ func TestCompatibleFaults(t *testing.T) {
 	}
 }
 
+// refusedOptions are a topology with options that redis-server refuses.
+const refusedOptions = "{kind: sentinel, options: {appendonlyy: \"yes\",\n" +
+	"  appendfsync: sometimes, maxmemory: lots, io-threads: \"500\", Include: /etc/redis.conf, SAVE: \"\", save: \"\"}}"
+
 func badTexts() []badText {
 	return []badText{
 		{"empty", ""},
@@ -119,6 +126,7 @@ func badTexts() []badText {
 		{"unknown topology", edited("sentinel", "sentinels")},
 		{"no topology", edited("topology: {kind: sentinel}\n", "")},
 		{"an impossible topology", edited("{kind: sentinel}", "{kind: quorum, masters: 4}")},
+		{"options that redis-server refuses", edited("{kind: sentinel}", refusedOptions)},
 		{"unknown lock", edited("reentrant", "reentrent")},
 		{"lock on another topology", edited("reentrant", "redlock")},
 		{"unknown workload", good("workload: {kind: mutexes}\n")},
@@ -287,6 +295,7 @@ func TestYAMLKeepsEverything(t *testing.T) {
 				Until: 5 * time.Second, Most: 2}},
 		},
 		Duration: time.Minute, Expect: map[string]string{"verdict": "safe", "class": "broken promise"},
+		Twin: &Twin{Scenario: "failover-wait-all", Set: []string{"lock=redlock"}},
 	}
 	got, err := Parse([]byte(want.YAML()))
 	if err != nil {
@@ -311,6 +320,21 @@ func TestLoadReportsUnknownNames(t *testing.T) {
 	} {
 		if _, err := Load(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Load(%q) = %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestScenariosExpectEveryProperty: a named scenario says what each property must be.
+func TestScenariosExpectEveryProperty(t *testing.T) {
+	for _, name := range Names() {
+		s, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range checker.Catalog() {
+			if s.Expect[string(row.Name)] == "" {
+				t.Errorf("%s.yaml: expect does not name %s", name, row.Name)
+			}
 		}
 	}
 }

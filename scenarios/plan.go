@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/workloads"
 )
 
 // Variation is a run with the plan of its seed and everything else drawn differently; 0 is the run of the seed itself.
@@ -54,15 +56,62 @@ func (s Scenario) aimed(step Step) Step {
 
 func (s Scenario) draw(want Random, r *rand.Rand) []Step {
 	until, healAfter := cmp.Or(want.Until, s.Duration), cmp.Or(want.For, want.Every/2)
+	of := s.effective(want.Of)
 	var steps []Step
-	for start := time.Duration(0); start+want.Every <= until; start += want.Every {
-		name := want.Of[r.IntN(len(want.Of))]
+	for start := time.Duration(0); len(of) > 0 && start+want.Every <= until; start += want.Every {
+		name := of[r.IntN(len(of))]
 		steps = append(steps, s.aimed(Step{
 			After: start + time.Duration(r.Int64N(int64(want.Every))), Fault: name, For: healAfter,
 			Target: s.drawTarget(name, r), Most: want.Most,
 		}))
 	}
 	return steps
+}
+
+// needed is what a lock must do for a fault to have an effect on it.
+func needed(fault string) client.Capabilities {
+	switch fault {
+	case "pubsub-cut", "message-lost", "subscribe-refused":
+		return client.Capabilities{client.Wakes}
+	case "script-flush":
+		return client.Capabilities{client.CachesScripts}
+	}
+	return nil
+}
+
+// effective are the faults of a list that can have an effect on the lock. What a lock from outside the catalog does is
+// not known.
+func (s Scenario) effective(of []string) []string {
+	row, err := client.Lookup(s.Lock)
+	if err != nil || row.Open == nil {
+		return of
+	}
+	return effectiveOn(row.Can, of)
+}
+
+func effectiveOn(can client.Capabilities, of []string) []string {
+	return slices.DeleteFunc(slices.Clone(of), func(fault string) bool { return !can.Has(needed(fault)...) })
+}
+
+// ForLock is s for a lock from outside the catalog: it draws no fault that cannot have an effect on it. It is an error
+// if the lock cannot do what the workload needs.
+func (s Scenario) ForLock(can client.Capabilities) (Scenario, error) {
+	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
+	if err != nil {
+		return s, err
+	}
+	if missing := can.Missing(workload.Needs...); len(missing) > 0 {
+		return s, fmt.Errorf("workload %s needs a lock with %v: state it among the capabilities", workload.Name, missing)
+	}
+	s.Faults = slices.Clone(s.Faults)
+	for i := range s.Faults {
+		if r := s.Faults[i].Random; r != nil {
+			drawn := *r
+			drawn.Of = effectiveOn(can, r.Of)
+			s.Faults[i].Random = &drawn
+		}
+	}
+	return s, nil
 }
 
 // drawTarget draws one of the fault's kinds of target, and where that is a node or a client, which one.
@@ -125,6 +174,9 @@ func (s Step) String() string {
 	}
 	if s.Amount != 0 {
 		text += fmt.Sprintf(" by %v", s.Amount)
+	}
+	if s.Hits != "" {
+		text += ", must hit a request to " + s.Hits
 	}
 	if s.For > 0 {
 		text += fmt.Sprintf(", healed after %v", s.For)

@@ -6,6 +6,7 @@
 package scenarios
 
 import (
+	"errors"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -25,7 +26,31 @@ type Scenario struct {
 	Faults   []Step            `yaml:"faults,omitempty"`
 	Keep     int               `yaml:"keep,omitempty"` // servers that must stay up; 0: none
 	Duration time.Duration     `yaml:"duration"`       // how long clients start new operations
-	Expect   map[string]string `yaml:"expect,omitempty"`
+	// InitTimeout is within which a client must reply to init; 0: InitTimeout.
+	InitTimeout time.Duration     `yaml:"init_timeout,omitempty"`
+	Expect      map[string]string `yaml:"expect,omitempty"`
+	Twin        *Twin             `yaml:"twin,omitempty"` // nil: none
+}
+
+// InitTimeout is the default of Scenario.InitTimeout.
+const InitTimeout = 15 * time.Second
+
+// Twin is what differs in a safe run with the same faults: the measured answer to what would have prevented the
+// violation. chaos run simulates it with the same seed after an unsafe run.
+type Twin struct {
+	Scenario string   `yaml:"scenario,omitempty"` // another scenario of the catalog; "": this one
+	Set      []string `yaml:"set,omitempty"`      // overrides, as for --set
+}
+
+// LoadTwin is the twin of s.
+func (s Scenario) LoadTwin() (Scenario, error) {
+	switch {
+	case s.Twin == nil:
+		return Scenario{}, errors.New("the scenario has no twin")
+	case s.Twin.Scenario != "":
+		return Load(s.Twin.Scenario, Sets(s.Twin.Set)...)
+	}
+	return Parse([]byte(s.YAML()), Sets(s.Twin.Set)...)
 }
 
 // Step is one fault of the plan. Steps are armed in order: a step with a trigger waits until all steps before it have
@@ -38,6 +63,7 @@ type Step struct {
 	Target string        `yaml:"target,omitempty" json:"target"`              // word or name; "": the fault's default
 	For    time.Duration `yaml:"for,omitempty" json:"for_ns,omitempty"`       // until healed; 0: at the end, or by itself
 	Amount time.Duration `yaml:"amount,omitempty" json:"amount_ns,omitempty"` // how much of it; 0: the fault's default
+	Hits   string        `yaml:"hits,omitempty" json:"hits,omitempty"`        // the request that it must hit; "": any
 	Most   int           `yaml:"-" json:"most,omitempty"`                     // of a random step: see [Random]
 	Random *Random       `yaml:"random,omitempty" json:"-"`                   // instead of fault
 }
@@ -53,9 +79,11 @@ type Random struct {
 
 // Triggers, for Step.When.
 const (
-	Acquired  = "acquired"  // a lock was granted
+	Requested = "requested" // a client requests a lock
 	Waiting   = "waiting"   // a client requests a lock that is held
-	Renewed   = "renewed"   // a lease was extended
+	Granted   = "granted"   // a server was seen to have granted a lock, and the client has no reply yet
+	Acquired  = "acquired"  // a lock was granted, and the client has the reply
+	Renewed   = "renewed"   // a lease was extended: the client says so, or the time to live at a server has grown
 	Releasing = "releasing" // a client requests a release
 	Released  = "released"  // a lock was released
 	Promoted  = "promoted"  // a node became master
@@ -63,5 +91,5 @@ const (
 )
 
 func triggers() []string {
-	return []string{Acquired, Waiting, Renewed, Releasing, Released, Promoted, Lost}
+	return []string{Requested, Waiting, Granted, Acquired, Renewed, Releasing, Released, Promoted, Lost}
 }

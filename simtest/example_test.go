@@ -46,12 +46,12 @@ func (l *naive) try(ctx context.Context, a client.Acquire) (bool, error) {
 	return true, l.rdb.Set(ctx, a.Key, a.Owner, a.Lease).Err()
 }
 
-func (l *naive) Renew(context.Context, string, string) (client.Grant, error) {
+func (l *naive) Renew(context.Context, client.Hold, time.Duration) (client.Grant, error) {
 	return client.Grant{}, client.ErrNotHeld
 }
 
-func (l *naive) Release(ctx context.Context, key, _ string) (int, error) {
-	return 0, l.rdb.Del(ctx, key).Err()
+func (l *naive) Release(ctx context.Context, h client.Hold) (int, error) {
+	return 0, l.rdb.Del(ctx, h.Key).Err()
 }
 
 func (l *naive) Close(context.Context) error { return l.rdb.Close() }

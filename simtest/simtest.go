@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -22,24 +23,37 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// Lock is the lock under test.
+// Lock is the lock under test. Only Open is required; what is not stated is not judged.
 type Lock struct {
 	Name string // for reports
-	// Open connects one client to s.Endpoints with s.Dial. The lock may call notify when a hold is lost or renewed, see
-	// client.Reply.
+	// Open connects one client to s.Endpoints with s.Dial. The lock calls notify when a hold is lost, and when its own
+	// watchdog has renewed one, with the new end of the validity as Deadline, see [client.Reply].
 	Open func(s client.Setup, notify func(client.Reply)) (client.Locker, error)
+	// Can is what the lock can do and promises, such as [client.HasPermits] or [client.Fair]. A workload asks for nothing
+	// else.
+	Can client.Capabilities
 	// Definite reports that err proves that an operation had no effect and never will; after other errors the outcome
-	// is unknown. nil: no error proves it.
+	// is unknown. nil: no error proves it, except those of Code.
 	Definite func(err error) bool
+	// Code is a short word for an error: "held" or "busy", another owner has the lock, or "timeout", the wait ran out. An
+	// acquire with such an error was certainly not granted, and the checkers count how long it waited. Other words, such
+	// as "lost" or "not-held", are for reports; "" is "error". nil: every error but client.ErrNotHeld is "error".
+	Code func(err error) string
+	// Undone reports that err, of a failed acquire, means that the lock was granted and the grant was undone. nil: none.
+	Undone func(err error) bool
+	// PersistentKeys are the keys that the lock on key leaves at the servers without a time to live, such as the counter
+	// of its tokens. nil: none.
+	PersistentKeys func(key string) []string
 }
 
 // Config is what to run. Only Scenario is required.
 type Config struct {
-	Scenario string   // a name from chaos list scenarios, or a YAML file
-	Set      []string // changes of the scenario, path=value, as for chaos run --set
-	Seeds    int      // number of runs; 0 is 20
-	First    uint64   // seed of the first run; the others follow
-	Out      string   // directory for the first unsafe run; "": it is not kept
+	Scenario string            // a name from chaos list scenarios, or a YAML file; its lock is replaced
+	Set      []string          // changes of the scenario, path=value, as for chaos run --set
+	Options  map[string]string // of the lock, instead of those of the scenario; nil: those of the scenario
+	Seeds    int               // number of runs; 0 is 20
+	First    uint64            // seed of the first run; the others follow
+	Out      string            // directory for the first unsafe and the first inconclusive run; "": none is kept
 }
 
 // Result is how the runs ended.
@@ -50,13 +64,45 @@ type Result struct {
 	Seed         uint64 // of the first unsafe run
 	Sentence     string // the verdict of that run, in a sentence
 	Dir          string // its directory, with Config.Out; chaos report shows it
+	Runs         []Outcome
 }
+
+// Outcome is how one run ended.
+type Outcome struct {
+	Seed       uint64
+	Verdict    checker.Verdict
+	Sentence   string // why
+	Properties map[checker.Property]checker.Outcome
+	Dir        string // its directory, if it was kept
+}
+
+// First is the first run with that verdict; ok is false if there is none.
+func (r Result) First(v checker.Verdict) (o Outcome, ok bool) {
+	n := slices.IndexFunc(r.Runs, func(o Outcome) bool { return o.Verdict == v })
+	if n < 0 {
+		return Outcome{}, false
+	}
+	return r.Runs[n], true
+}
+
+// Violated is in how many runs a property was violated.
+func (r Result) Violated(p checker.Property) (n int) {
+	for _, o := range r.Runs {
+		if o.Properties[p] == checker.Violated {
+			n++
+		}
+	}
+	return n
+}
+
+// ownLock takes the place of the scenario's lock until the scenario is checked: a lock of which nothing is known.
+const ownLock = client.ExecPrefix + "simtest"
 
 // Run makes the runs. It fails t if a run cannot be made, and not if a run is unsafe: a test of a lock that should be
 // safe checks that [Result.Unsafe] is 0 and that [Result.Safe] is not.
 func Run(t testing.TB, c Config, l Lock) Result {
 	t.Helper()
-	scenario, err := scenarios.Load(c.Scenario, scenarios.Sets(c.Set)...)
+	scenario, err := load(c, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,16 +113,35 @@ func Run(t testing.TB, c Config, l Lock) Result {
 	for i := range uint64(max(c.Seeds, 0)) {
 		r.add(t, c, scenario, l, c.First+i)
 	}
+	if o, ok := r.First(checker.Unsafe); ok {
+		r.Seed, r.Sentence, r.Dir = o.Seed, o.Sentence, o.Dir
+	}
 	return r
+}
+
+// load loads the scenario for l.
+func load(c Config, l Lock) (scenarios.Scenario, error) {
+	own := scenarios.Override{As: "the lock of the test", Path: "lock", Value: ownLock}
+	overrides := append(scenarios.Sets(c.Set), own)
+	s, err := scenarios.Load(c.Scenario, overrides...)
+	if err != nil {
+		return s, err
+	}
+	if c.Options != nil {
+		s.Options = c.Options
+	}
+	return s.ForLock(l.Can)
 }
 
 // add makes one run.
 func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock, seed uint64) {
 	t.Helper()
+	_, unsafe := r.First(checker.Unsafe)
+	_, open := r.First(checker.Inconclusive)
 	o := runner.Options{
 		Scenario: scenario, Seed: seed, Backend: runner.NewSim(nil), Why: "required by simtest", Lock: l.row(),
 		Version: "simtest", Repeat: "go test -run '^" + t.Name() + "$'",
-		InMemory: c.Out == "" || r.Dir != "", // a run on disk may be kept
+		InMemory: c.Out == "" || unsafe && open, // a run on disk may be kept
 	}
 	if !o.InMemory {
 		dir, err := os.MkdirTemp("", "lockchaos-simtest-")
@@ -93,47 +158,59 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	switch out.Judgement.Verdict {
+	j := out.Judgement
+	run := Outcome{Seed: seed, Verdict: j.Verdict, Sentence: j.Sentence}
+	run.Properties = map[checker.Property]checker.Outcome{}
+	for _, p := range j.Results {
+		run.Properties[p.Property] = p.Outcome
+	}
+	keep := false
+	switch j.Verdict {
 	case checker.Safe:
 		r.Safe++
 	case checker.Inconclusive:
 		r.Inconclusive++
+		keep = !open
 	case checker.Unsafe:
-		if r.Unsafe++; r.Unsafe == 1 {
-			r.Seed, r.Sentence = seed, out.Judgement.Sentence
-		}
-		if err := r.keep(c, out.Dir); err != nil {
+		r.Unsafe++
+		keep = !unsafe
+	}
+	if keep && c.Out != "" {
+		if run.Dir, err = kept(c.Out, out.Dir); err != nil {
 			t.Fatal(err)
 		}
 	}
+	r.Runs = append(r.Runs, run)
 }
 
-// keep copies the first unsafe run to Config.Out.
-func (r *Result) keep(c Config, dir *rundir.Dir) error {
-	if c.Out == "" || r.Dir != "" {
-		return nil
-	}
-	to := filepath.Join(c.Out, dir.ID)
+// kept copies a run to a directory below out.
+func kept(out string, dir *rundir.Dir) (string, error) {
+	to := filepath.Join(out, dir.ID)
 	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
+		return "", err
 	}
-	r.Dir = to
-	return os.CopyFS(to, os.DirFS(dir.Path))
+	return to, os.CopyFS(to, os.DirFS(dir.Path))
 }
 
 // row is l as a row of the catalog of locks.
 func (l Lock) row() *client.Spec {
-	definite := l.Definite
-	if definite == nil {
-		definite = func(error) bool { return false }
+	code := func(err error) string {
+		if l.Code != nil {
+			if word := l.Code(err); word != "" {
+				return word
+			}
+		}
+		if errors.Is(err, client.ErrNotHeld) {
+			return "not-held"
+		}
+		return "error"
 	}
 	return &client.Spec{
-		Name: l.Name, Doc: "a lock of a test.", Open: l.Open, Definite: definite,
-		Code: func(err error) string {
-			if errors.Is(err, client.ErrNotHeld) {
-				return "not-held"
-			}
-			return "error"
+		Name: l.Name, Doc: "a lock of a test.", Open: l.Open, Can: l.Can, Code: code, Undone: l.Undone,
+		PersistentKeys: l.PersistentKeys,
+		Definite: func(err error) bool {
+			refused := slices.Contains([]string{"held", "busy", "timeout"}, code(err))
+			return refused || l.Definite != nil && l.Definite(err)
 		},
 	}
 }

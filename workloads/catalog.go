@@ -4,7 +4,7 @@ import "fmt"
 
 // Catalog is every workload.
 func Catalog() []Spec {
-	return []Spec{mutexSpec, readersWriterSpec, semaphoreSpec}
+	return []Spec{mutexSpec, readersWriterSpec, semaphoreSpec, mixedSpec, latchSpec}
 }
 
 // Lookup finds a workload by name.

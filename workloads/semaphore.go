@@ -13,6 +13,7 @@ var semaphoreSpec = Spec{
 	Doc: "every client in a loop: acquire one permit of a key, or one time out of four several at once, work, " +
 		"release them all.",
 	Source: "Dijkstra 1965, EWD 123; Redisson's RSemaphore and RPermitExpirableSemaphore",
+	Needs:  client.Capabilities{client.HasPermits},
 	Client: semaphoreClient,
 }
 

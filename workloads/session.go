@@ -14,7 +14,8 @@ import (
 // How much longer than the operation itself the harness waits for a reply, before the outcome is unknown.
 const (
 	replyTimeout = 5 * time.Second
-	workTimeout  = 60 * time.Second // a client that was paused during its critical section is late
+	workTimeout  = 60 * time.Second     // a client that was paused during its critical section is late
+	validError   = 5 * time.Millisecond // for which a validity may end between the lock's answer and the client's reply
 )
 
 // Session is one client in the history: all operations go through it and are recorded on both ends. It retires the
@@ -25,26 +26,40 @@ type Session struct {
 	number       int // of the client, from 0
 	clients      int
 	mono         func() int64
+	since        int64 // by mono: when the session began
 	allowedPause time.Duration
 
 	mu       sync.Mutex
 	process  history.Process
 	attempts int
-	exited   bool // no more operations
+	exited   bool           // no more operations
+	asking   string         // a new owner whose acquire has not returned
+	early    []client.Reply // notices about that owner, to be recorded after the grant
 	closing  bool
 }
 
 // Hold is a hold, as the harness knows it.
 type Hold struct {
 	Key     string
+	Keys    []string // of a hold of several; nil: Key alone
 	Owner   string
+	Mode    string
 	Token   uint64
 	Permits int
 }
 
+// Answer is the reply to an operation: its outcome, and what it says about it.
+type Answer struct {
+	Outcome history.Type
+	Token   uint64 // or generation of a latch
+	Count   int
+	Code    string // of the error
+}
+
 // NewSession is the session of client n of clients. mono is the clock of Reply.MonoNS.
 func NewSession(c client.Client, r Recorder, n, clients int, mono func() int64) *Session {
-	return &Session{client: c, record: r, number: n, clients: clients, process: history.Process(n), mono: mono}
+	return &Session{client: c, record: r, number: n, clients: clients, process: history.Process(n), mono: mono,
+		since: mono()}
 }
 
 // AllowPause makes the session wait d longer for every reply, because the plan may pause the client for so long. Call
@@ -57,6 +72,9 @@ func (s *Session) Alive() bool {
 	defer s.mu.Unlock()
 	return !s.exited
 }
+
+// Number is that of the client, from 0.
+func (s *Session) Number() int { return s.number }
 
 // Process is the current process number of the client.
 func (s *Session) Process() history.Process {
@@ -72,29 +90,90 @@ func (s *Session) Closing() {
 	s.closing = true
 }
 
-// Acquire requests a lock. Each attempt has an owner of its own, so that what a failed attempt left behind cannot be
-// taken for the hold of another.
+// Acquire requests a lock. Unless the request names an owner, the attempt has one of its own, so that what a failed
+// attempt left behind cannot be taken for the hold of another.
 func (s *Session) Acquire(ctx context.Context, a client.Acquire) (Hold, history.Type) {
-	a.Owner = s.nextOwner()
+	h, answer := s.request(ctx, history.Acquire, a)
+	return h, answer.Outcome
+}
+
+// Try requests a lock if it is free.
+func (s *Session) Try(ctx context.Context, a client.Acquire) (Hold, Answer) {
+	a.Wait = 0
+	return s.request(ctx, history.Try, a)
+}
+
+func (s *Session) request(ctx context.Context, op string, a client.Acquire) (Hold, Answer) {
+	if a.Owner == "" {
+		a.Owner = s.NextOwner()
+		s.ask(a.Owner)
+	}
 	v := &history.Value{
 		Owner: a.Owner, Lease: a.Lease, Wait: a.Wait, Mode: a.Mode, Permits: a.Permits, Limit: a.Limit,
 	}
-	reply, t := s.do(ctx, client.Request{Op: history.Acquire, Acquire: a}, v, a.Wait+replyTimeout)
-	return Hold{Key: a.Key, Owner: a.Owner, Permits: a.Permits, Token: reply.Token}, t
+	answer := s.do(ctx, client.Request{Op: op, Acquire: a}, v, a.Wait+replyTimeout)
+	for _, notice := range s.ask("") {
+		s.note(notice)
+	}
+	h := Hold{Key: a.Key, Keys: a.Keys, Owner: a.Owner, Mode: a.Mode, Permits: a.Permits, Token: answer.Token}
+	return h, answer
+}
+
+// about is the part of a request that names h.
+func (h Hold) about() client.Acquire {
+	return client.Acquire{Key: h.Key, Keys: h.Keys, Owner: h.Owner, Mode: h.Mode, Permits: h.Permits}
 }
 
 // Work spends d in the critical section, inside the client.
 func (s *Session) Work(ctx context.Context, h Hold, d time.Duration) history.Type {
 	r := client.Request{Op: history.Work, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner}, Work: d}
-	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Work: d}, d+workTimeout)
-	return t
+	return s.do(ctx, r, &history.Value{Owner: h.Owner, Work: d}, d+workTimeout).Outcome
 }
 
 // Release releases h.
-func (s *Session) Release(ctx context.Context, h Hold) history.Type {
-	r := client.Request{Op: history.Release, Acquire: client.Acquire{Key: h.Key, Owner: h.Owner, Permits: h.Permits}}
-	_, t := s.do(ctx, r, &history.Value{Owner: h.Owner, Token: h.Token, Permits: h.Permits}, 3*replyTimeout)
-	return t
+func (s *Session) Release(ctx context.Context, h Hold) Answer {
+	v := &history.Value{Owner: h.Owner, Token: h.Token, Mode: h.Mode, Permits: h.Permits}
+	return s.do(ctx, client.Request{Op: history.Release, Acquire: h.about()}, v, 3*replyTimeout)
+}
+
+// Renew extends the lease of h to lease.
+func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) Answer {
+	a := h.about()
+	a.Lease = lease
+	v := &history.Value{Owner: h.Owner, Lease: lease, Mode: h.Mode, Permits: h.Permits}
+	return s.do(ctx, client.Request{Op: history.Renew, Acquire: a}, v, replyTimeout)
+}
+
+// Arm sets the count of a latch.
+func (s *Session) Arm(ctx context.Context, key string, count int) Answer {
+	r := client.Request{Op: history.Arm, Acquire: client.Acquire{Key: key}, Count: count}
+	return s.do(ctx, r, &history.Value{Count: count}, 3*replyTimeout)
+}
+
+// CountDown counts a generation of a latch down for a participant; generation 0 is the present one.
+func (s *Session) CountDown(ctx context.Context, key, participant string, generation uint64) Answer {
+	r := client.Request{
+		Op: history.CountDown, Acquire: client.Acquire{Key: key, Owner: participant}, Token: generation,
+	}
+	return s.do(ctx, r, &history.Value{Owner: participant, Token: generation}, 3*replyTimeout)
+}
+
+// Await waits until a generation of a latch is open; generation 0 is the present one.
+func (s *Session) Await(ctx context.Context, key string, generation uint64, wait time.Duration) Answer {
+	r := client.Request{Op: history.Await, Acquire: client.Acquire{Key: key, Wait: wait}, Token: generation}
+	return s.do(ctx, r, &history.Value{Wait: wait, Token: generation}, wait+replyTimeout)
+}
+
+// Resize sets the number of permits of a semaphore.
+func (s *Session) Resize(ctx context.Context, key string, permits int) Answer {
+	r := client.Request{Op: history.Resize, Acquire: client.Acquire{Key: key, Limit: permits}}
+	return s.do(ctx, r, &history.Value{Limit: permits}, 3*replyTimeout)
+}
+
+// ForceRelease takes a lock from all who hold it.
+func (s *Session) ForceRelease(ctx context.Context, key string) Answer {
+	r := client.Request{Op: history.ForceRelease, Acquire: client.Acquire{Key: key}}
+	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
 }
 
 // Touch writes to the guarded resource for the holder of h, which has read the counter as read.
@@ -108,52 +187,117 @@ func (s *Session) Touch(h Hold, g *Guard, read int64) {
 // Listen records the notices of the client until it has exited.
 func (s *Session) Listen() {
 	for r := range s.client.Notices() {
-		v := &history.Value{Owner: r.Owner}
-		var f string
-		switch r.Event {
-		case "lost":
-			f = history.Lost
-		case "renewed":
-			f, v.Valid = history.Renewed, r.ValidFor(0, s.mono())
-		default:
-			f, v.Owner = "late-"+r.Op, ""
+		if !s.isEarly(r) {
+			s.note(r)
 		}
-		s.record.Note(s.Process(), f, r.Key, v)
 	}
 	s.exit()
 }
 
+// note records a notice.
+func (s *Session) note(r client.Reply) {
+	now := s.mono()
+	v := &history.Value{Owner: r.Owner, Age: r.Age(s.since, now)}
+	var f string
+	switch r.Event {
+	case "lost":
+		f, v.Count = history.Lost, r.Count
+	case "renewed":
+		f, v.Valid = history.Renewed, r.ValidFor(0, now)
+	default:
+		f, v = history.LatePrefix+r.Op, &history.Value{}
+	}
+	s.record.Note(s.Process(), f, r.Key, v)
+}
+
+// ask notes the new owner of the acquire in flight, "" if there is none, and returns the notices that came about the
+// one before.
+func (s *Session) ask(owner string) (early []client.Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	early, s.early, s.asking = s.early, nil, owner
+	return early
+}
+
+// isEarly keeps a notice about an owner whose acquire has not returned. A harness that was stopped reads both at once,
+// in any order, and the history has to have the grant first.
+func (s *Session) isEarly(r client.Reply) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Owner == "" || r.Owner != s.asking {
+		return false
+	}
+	s.early = append(s.early, r)
+	return true
+}
+
 // do sends one operation, records it on both ends, and turns the reply, or the lack of one, into ok, fail or info.
 // The outcome is unknown after timeout.
-func (s *Session) do(
-	ctx context.Context, r client.Request, v *history.Value, timeout time.Duration,
-) (client.Reply, history.Type) {
-	inv := s.record.Invoke(s.Process(), r.Op, r.Key, v)
+func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, timeout time.Duration) Answer {
+	events := s.invoke(r, v)
 	ctx, cancel := context.WithTimeout(ctx, timeout+s.allowedPause)
 	defer cancel()
 	start := time.Now()
 	reply, err := s.client.Do(ctx, r)
 	if err != nil {
-		s.record.Complete(inv, history.Info, nil, failure(err))
+		s.complete(events, history.Info, nil, failure(err))
 		if errors.Is(err, client.ErrExited) || errors.Is(err, client.ErrProtocol) {
 			s.exit()
 		}
 		s.retire()
-		return client.Reply{}, history.Info
+		return Answer{Outcome: history.Info}
 	}
 	now := s.mono()
 	took := time.Since(start) // after now: the request is never younger than the promise
 	t := client.TypeOf(reply)
-	got := &history.Value{Owner: v.Owner, Token: reply.Token, Count: reply.Count, Valid: reply.ValidFor(took, now)}
+	got := &history.Value{Owner: v.Owner, Token: reply.Token, Count: reply.Count, Valid: reply.ValidFor(took, now),
+		Undone: reply.Undone && t == history.Fail}
+	if had := time.Duration(reply.ValidMS * float64(time.Millisecond)); t == history.OK && had < -validError {
+		got.Age = max(1, had-got.Valid) // the client itself replied after the end
+	}
 	var e *history.Error
 	if t != history.OK {
 		e = &history.Error{Code: reply.Code, Text: reply.Error}
 	}
-	s.record.Complete(inv, t, got, e)
+	s.complete(events, t, got, e)
 	if t == history.Info {
 		s.retire()
 	}
-	return reply, t
+	return Answer{Outcome: t, Token: reply.Token, Count: reply.Count, Code: reply.Code}
+}
+
+// invoke records an invocation: one event for each key, of which the first has the token.
+func (s *Session) invoke(r client.Request, v *history.Value) []history.Event {
+	p := s.Process()
+	events := []history.Event{s.record.Invoke(p, r.Op, r.Key, v)}
+	for i := 1; i < len(r.Keys); i++ {
+		part := *v
+		part.Part, part.Token = true, 0
+		events = append(events, s.record.Invoke(p, r.Op, r.Keys[i], &part))
+	}
+	return events
+}
+
+// codeOneHeld is the code where one of several keys is held. It is unknown which, so it is no evidence about any.
+const codeOneHeld = "one-held"
+
+// complete records the completion of what invoke recorded. A reply about several keys has the token of the first, and
+// a hold count that may be that of any.
+func (s *Session) complete(events []history.Event, t history.Type, v *history.Value, e *history.Error) {
+	if len(events) > 1 && e != nil && (e.Code == history.CodeHeld || e.Code == "timeout") {
+		e.Code = codeOneHeld
+	}
+	for i, event := range events {
+		one := v
+		if v != nil && len(events) > 1 {
+			part := *v
+			if part.Count = 0; i > 0 {
+				part.Token = 0
+			}
+			one = &part
+		}
+		s.record.Complete(event, t, one, e)
+	}
 }
 
 func failure(err error) *history.Error {
@@ -163,8 +307,8 @@ func failure(err error) *history.Error {
 		code = "client-exited"
 	case errors.Is(err, client.ErrProtocol):
 		code = "client-protocol"
-	case errors.Is(err, client.ErrTimeout):
-		code = "client-timeout"
+	case errors.Is(err, client.ErrTimeout) && !errors.Is(err, context.Canceled): // not when the run is abandoned
+		code = history.CodeTimeout
 	}
 	return &history.Error{Code: code, Text: err.Error()}
 }
@@ -188,7 +332,8 @@ func (s *Session) exit() {
 	}
 }
 
-func (s *Session) nextOwner() string {
+// NextOwner is the name of an owner that nobody has used before.
+func (s *Session) NextOwner() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts++

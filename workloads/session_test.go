@@ -46,6 +46,65 @@ func TestListenRecordsNotices(t *testing.T) {
 	}
 }
 
+// TestNoticesThatAreReadLate: a notice has its own time, and one about a hold comes after its grant, in whichever order
+// the harness reads them.
+func TestNoticesThatAreReadLate(t *testing.T) {
+	tape, c := newTape(), newClientFake(newLockFake())
+	now := int64(time.Hour)
+	s := NewSession(c, tape, 0, 1, func() int64 { return now })
+	listened := make(chan struct{})
+	c.script = func(_ int, r client.Request) (*client.Reply, error) {
+		now += int64(4 * time.Second)
+		c.notices <- client.Reply{Event: "lost", Key: "k", Owner: r.Owner, MonoNS: now - int64(3*time.Second)}
+		c.notices <- client.Reply{Event: "lost", Key: "k", Owner: "other", MonoNS: 5} // of another clock
+		_ = c.Close(t.Context())
+		<-listened
+		return &client.Reply{Type: "ok"}, nil
+	}
+	go func() { s.Listen(); close(listened) }()
+	s.Closing()
+	s.Acquire(t.Context(), client.Acquire{Key: "k", Wait: time.Second})
+	type line struct {
+		F, Owner string
+		Age      time.Duration
+	}
+	var got []line
+	for _, e := range tape.events {
+		if e.Type != history.Invoke {
+			got = append(got, line{e.F, e.Value.Owner, e.Value.Age})
+		}
+	}
+	want := []line{{"lost", "other", 0}, {"acquire", "c0-1", 0}, {"lost", "c0-1", 3 * time.Second}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestAbandonedIsNotATimeout: a run that is interrupted stops waiting for replies before their time.
+func TestAbandonedIsNotATimeout(t *testing.T) {
+	tape, c := newTape(), newClientFake(newLockFake())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	NewSession(silent{c}, tape, 0, 1, client.MonotonicNow).Acquire(ctx, client.Acquire{Key: "k", Wait: time.Hour})
+	if got := tape.words()[1]; got != "0 acquire info client-error" {
+		t.Error(got)
+	}
+}
+
+// TestUndoneIsRecorded: of a failed acquire.
+func TestUndoneIsRecorded(t *testing.T) {
+	for _, reply := range []client.Reply{
+		{Type: "fail", Undone: true}, {Type: "fail"}, {Type: "ok", Undone: true}, {Type: "info", Undone: true},
+	} {
+		tape, c := newTape(), newClientFake(newLockFake())
+		c.script = func(int, client.Request) (*client.Reply, error) { return &reply, nil }
+		NewSession(c, tape, 0, 1, client.MonotonicNow).Acquire(t.Context(), client.Acquire{Key: "k"})
+		if got, want := tape.events[1].Value.Undone, reply.Type == "fail" && reply.Undone; got != want {
+			t.Errorf("%+v is recorded as undone %v", reply, got)
+		}
+	}
+}
+
 // TestCrashIsRecordedOnce: whether a reply or the end of the notices shows it, and not if the client was closed.
 func TestCrashIsRecordedOnce(t *testing.T) {
 	for _, test := range []struct {
@@ -113,7 +172,7 @@ func TestReplyTimeout(t *testing.T) {
 		}, 8 * time.Second},
 		{"work", func(s *Session) history.Type { return s.Work(context.Background(), Hold{}, time.Second) },
 			61 * time.Second},
-		{"release", func(s *Session) history.Type { return s.Release(context.Background(), Hold{}) }, 15 * time.Second},
+		{"release", func(s *Session) history.Type { return s.Release(context.Background(), Hold{}).Outcome }, 15 * time.Second},
 	} {
 		synctest.Test(t, func(*testing.T) {
 			c := newClientFake(newLockFake())

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
@@ -49,7 +50,7 @@ func (p Params) Defaults() Params {
 	p.Keys = cmp.Or(p.Keys, 1)
 	p.Hold = cmp.Or(p.Hold, 100*time.Millisecond)
 	p.Wait = cmp.Or(p.Wait, 10*time.Second)
-	if p.Kind == semaphoreSpec.Name {
+	if p.Kind == semaphoreSpec.Name || p.Kind == mixedSpec.Name {
 		p.Permits = cmp.Or(p.Permits, 3)
 	}
 	return p
@@ -83,6 +84,10 @@ func (p Params) Validate() error {
 
 func (p Params) validatePermits() error {
 	switch {
+	case p.Kind == mixedSpec.Name && (p.Permits < 1 || p.Permits > maxPermits):
+		return outOfBounds("permits", p.Permits, maxPermits)
+	case p.Kind == mixedSpec.Name:
+		return nil
 	case p.Kind != semaphoreSpec.Name && p.Permits != 0:
 		return fmt.Errorf("workload: %s has no permits; only %s has", p.Kind, semaphoreSpec.Name)
 	case p.Kind != semaphoreSpec.Name:
@@ -99,8 +104,23 @@ func outOfBounds(what string, n, most int) error {
 	return fmt.Errorf("workload: %s must be between 1 and %s, not %d", what, format.Number(most), n)
 }
 
-// KeyNames are the keys that p's workload locks. A single key is named orders.
+// KeyNames are the keys that p's workload locks: those that all clients use and, in some workloads, one for each.
 func (p Params) KeyNames() []string {
+	keys := p.sharedKeys()
+	if p.Kind != mixedSpec.Name && p.Kind != latchSpec.Name {
+		return keys
+	}
+	for i := range p.Clients {
+		keys = append(keys, ownKey(i))
+	}
+	return keys
+}
+
+// ownKey is the key of client i alone.
+func ownKey(i int) string { return fmt.Sprintf("own-%d", i) }
+
+// sharedKeys are the keys that all clients use. A single key is named orders.
+func (p Params) sharedKeys() []string {
 	if p.Keys == 1 {
 		return []string{"orders"}
 	}
@@ -124,8 +144,9 @@ type Env struct {
 	Params  Params
 	Session *Session
 	Guard   *Guard
-	Rand    *rand.Rand // of this client alone, from the run's seed
-	Until   time.Time  // end of the run, which bounds acquire timeouts
+	Rand    *rand.Rand          // of this client alone, from the run's seed
+	Until   time.Time           // end of the run, which bounds acquire timeouts
+	Can     client.Capabilities // of the lock
 }
 
 // wait is the acquire timeout now, at least a millisecond.
@@ -138,6 +159,8 @@ type Spec struct {
 	Name   string
 	Doc    string // one sentence
 	Source string
+	Needs  client.Capabilities // without them the workload is not run
+	Uses   client.Capabilities // what it exercises of them that the lock has
 	// Client runs one client until stop is closed, and then completes its hold. ctx ends only if the run is abandoned.
 	Client func(ctx context.Context, stop <-chan struct{}, e Env)
 }

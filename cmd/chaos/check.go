@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -23,6 +24,7 @@ type checkOptions struct {
 	readingFlags
 	judgingFlags
 	json, stream, follow bool
+	rewrite              bool // verdict.json of a run directory
 }
 
 func newCheck(s streams) *cobra.Command {
@@ -32,7 +34,8 @@ func newCheck(s streams) *cobra.Command {
 		Short: "Judge a recorded history",
 		Long: `Judges a history: a file, the history of a run directory, or standard input (-). A run that was
 killed can be judged too: an operation without a completion has an unknown outcome, and a torn
-last line is reported and skipped.
+last line is reported and skipped. The verdict of a run directory is written to its verdict.json,
+unless a flag changes how the history is read or judged.
 It reads chaos' own history.jsonl, Jepsen's history.edn and history.txt, JSON arrays of events,
 and the text format of checker/testdata. The format is detected from the content.
 
@@ -53,7 +56,10 @@ requested one.
   chaos check latest --lock-kind mutex
   chaos check pool.jsonl --permits db=10 --permits 4 --clock-error 2ms`,
 		Args: oneArg(historyArg),
-		RunE: func(_ *cobra.Command, args []string) error { return check(s, args[0], o) },
+		RunE: func(c *cobra.Command, args []string) error {
+			o.rewrite = !changesJudgement(c)
+			return check(s, args[0], o)
+		},
 	}
 	o.judgingFlags.add(c)
 	o.readingFlags.add(c)
@@ -70,7 +76,7 @@ func check(s streams, path string, o checkOptions) error {
 		return err
 	}
 	manifest := manifestOf(path)
-	options, err := o.options(manifest.MayBeDown())
+	options, err := o.options(manifest.Judging())
 	if err != nil {
 		return err
 	}
@@ -89,6 +95,11 @@ func check(s streams, path string, o checkOptions) error {
 	if err != nil {
 		return err
 	}
+	if dir, err := rundir.Open(path); err == nil {
+		if m, err := dir.ReadManifest(); err == nil && !m.Foreign {
+			h.Samples = dir.Samples()
+		}
+	}
 	if err := o.checkPermits(h); err != nil {
 		return err
 	}
@@ -96,11 +107,34 @@ func check(s streams, path string, o checkOptions) error {
 		explain(s, reading, source)
 	}
 	j := judged{Judgement: manifest.Downgrade(judge(s, h, options)), Format: source.Format, Assumed: reading.Assume}
+	if o.rewrite {
+		rewriteVerdict(s, path, j.Judgement)
+	}
 	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
 	if j.Others, err = others.find(reading, source); err != nil {
 		return err
 	}
 	return printJudged(s, j, o.json)
+}
+
+// changesJudgement reports whether a flag of chaos check makes the judgement another one than that of the run.
+func changesJudgement(c *cobra.Command) (changes bool) {
+	c.Flags().Visit(func(f *pflag.Flag) { changes = changes || f.Name != "json" && f.Name != "explain" })
+	return changes
+}
+
+// rewriteVerdict writes the verdict of a run directory; any other path has none.
+func rewriteVerdict(s streams, path string, j checker.Judgement) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return
+	}
+	if _, err := dir.ReadManifest(); err != nil {
+		return
+	}
+	if err := dir.WriteVerdict(j); err != nil {
+		s.note("%s was not rewritten: %v", rundir.VerdictFile, err)
+	}
 }
 
 // printJudged prints a judgement and returns the exit code of its verdict.
@@ -229,7 +263,7 @@ func exclusionNote(j *checker.Judgement) string {
 }
 
 func printJudgement(s streams, j judged) {
-	fmt.Fprintf(s.out, "%s: %s\n", strings.ToUpper(string(j.Verdict)), j.Sentence)
+	fmt.Fprintf(s.out, "%s: %s\n", strings.ToUpper(string(j.Verdict)), format.Line(j.Sentence))
 	if text := exclusionNote(&j.Judgement); text != "" {
 		fmt.Fprintln(s.out, text)
 	}
@@ -265,9 +299,9 @@ func printJudgement(s streams, j judged) {
 
 func problemText(p history.Problem) string {
 	if p.Line > 0 {
-		return fmt.Sprintf("line %d: %s", p.Line, p.Text)
+		return fmt.Sprintf("line %d: %s", p.Line, format.Line(p.Text))
 	}
-	return p.Text
+	return format.Line(p.Text)
 }
 
 func propertyNames() []string {

@@ -14,8 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/runner"
 )
 
-// Exit codes, as in exitHelp. From 64 on they are those of sysexits.h, or 128
-// plus the number of a signal.
+// Exit codes, as in exitHelp. From 64 on they are those of sysexits.h, or 128 plus the number of a signal.
 const (
 	exitSafe         = 0
 	exitUnsafe       = 1
@@ -24,6 +23,7 @@ const (
 	exitEnvironment  = 69
 	exitInternal     = 70
 	exitInterrupted  = 130
+	exitAborted      = 134 // by the Go runtime, see abortBySignal
 	exitBrokenPipe   = 141
 )
 
@@ -36,6 +36,7 @@ const exitHelp = `Exit codes:
        (exec:COMMAND) could not be set up
   70   internal error
   130  interrupted
+  134  internal error: the Go runtime aborted (SIGABRT)
   141  stdout closed (SIGPIPE); a run still completes and writes its report`
 
 // codeError is an error with the exit code to end the program with. With a nil
@@ -111,7 +112,8 @@ func isEnvironment(err error) bool {
 	for _, cause := range []error{
 		cluster.ErrEnvironment, exec.ErrNotFound, fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EADDRINUSE,
 		syscall.ENOTDIR, syscall.EROFS, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE,
-		client.ErrExited, client.ErrProtocol, client.ErrTimeout, // a client that fails before the run begins
+		// a client that fails before the run begins
+		client.ErrExited, client.ErrProtocol, client.ErrTimeout, client.ErrRefused,
 	} {
 		if errors.Is(err, cause) {
 			return true

@@ -70,7 +70,8 @@ others are idle.
 	f.IntVar(&o.check, "check-determinism", 0, "repeat each run this many times and compare the histories byte by byte")
 	f.BoolVar(&o.shrink, "shrink", false, "shrink the first run of each kind of violation, as chaos shrink does")
 	f.BoolVar(&o.steady, "no-variations", false, "run each seed once: no variation of timing, no delivery by priorities")
-	f.BoolVar(&o.expect, "expect", false, "exit 0 if the scenario expects unsafe and violations were found, or neither")
+	f.BoolVar(&o.expect, "expect", false, "exit 0 if the scenario expects unsafe and violations were found, or neither; "+
+		"2 if every run was inconclusive")
 	return c
 }
 
@@ -187,11 +188,11 @@ func (r explored) print(s streams, asJSON bool) error {
 		fmt.Fprintf(s.out, "  %7s  %s\n", format.Number(r.States[state]), state)
 	}
 	for _, f := range r.Failures {
-		fmt.Fprintf(s.out, "\nseed %d failed: %s\n", f.Seed, format.Printable(f.Failure))
+		fmt.Fprintf(s.out, "\nseed %d failed: %s\n", f.Seed, format.Line(f.Failure))
 	}
 	for _, d := range r.Differences {
 		fmt.Fprintf(s.out, "\nseed %d: the history differs when the run is repeated; line %d first and then:\n  %s\n  %s\n",
-			d.Seed, d.Line, format.Printable(d.Before), format.Printable(d.After))
+			d.Seed, d.Line, format.Line(d.Before), format.Line(d.After))
 	}
 	return nil
 }
@@ -208,16 +209,16 @@ func (r explored) findings(s streams) {
 			fmt.Fprintf(s.out, "  the same run as above\n")
 			continue
 		}
-		fmt.Fprintf(s.out, "  %s\n", format.Printable(f.Sentence))
+		fmt.Fprintf(s.out, "  %s\n", format.Line(f.Sentence))
 		if f.Dir != "" {
-			fmt.Fprintf(s.out, "  kept in %s\n", f.Dir)
+			fmt.Fprintf(s.out, "  kept in %s\n", format.Line(f.Dir))
 		}
 		if reason, _, _ := strings.Cut(f.NotKept, "\n"); reason != "" {
 			what := "not kept"
 			if f.Dir != "" {
 				what = "incomplete"
 			}
-			fmt.Fprintf(s.out, "  %s: %s\n", what, format.Printable(reason))
+			fmt.Fprintf(s.out, "  %s: %s\n", what, format.Line(reason))
 		}
 		fmt.Fprintf(s.out, "  %s\n", repeatOf(explore.Job{Name: r.args, Seed: f.Seed, Variation: f.Variation}))
 	}
@@ -244,8 +245,10 @@ func (r explored) exit(scenario scenarios.Scenario, expect bool) error {
 		return runner.ErrInterrupted
 	case r.Failed > 0 || len(r.Differences) > 0:
 		return &codeError{code: exitInternal}
+	case expect && r.Safe+r.Unsafe == 0 && scenario.Expect[checker.ExpectVerdict] != string(checker.Inconclusive):
+		return verdictError(checker.Inconclusive)
 	case expect:
-		if wanted := scenario.Expect["verdict"] == string(checker.Unsafe); wanted == (r.Unsafe > 0) {
+		if wanted := scenario.Expect[checker.ExpectVerdict] == string(checker.Unsafe); wanted == (r.Unsafe > 0) {
 			return nil
 		}
 		return &codeError{code: exitUnsafe}

@@ -100,3 +100,12 @@ func TestExploreSafeScenario(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
+
+// TestExploreExpectNeedsADecision: runs that tested nothing are not as expected.
+func TestExploreExpectNeedsADecision(t *testing.T) {
+	code, stdout, stderr := chaos("explore", "--scenario", "redlock-contention", "--seeds", "2", "--first-seed", "1",
+		"--clients", "1", "--no-variations", "--out", t.TempDir(), "--expect")
+	if code != exitInconclusive || !strings.Contains(stdout, "inconclusive 2") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}

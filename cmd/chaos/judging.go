@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -53,11 +54,13 @@ func (f *judgingFlags) add(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("property", completeNames(propertyNames))
 }
 
-// options are the options of the checkers; mayBeDown is the default of that flag.
-func (f *judgingFlags) options(mayBeDown int) (checker.Options, error) {
-	o := checker.Options{
-		SearchCommand: searchCommand(), ClockError: f.clockError, Slack: f.slack, MayBeDown: mayBeDown,
-		Fair: f.fair, MaxBypass: f.maxBypass, QueueDelay: f.queueDelay, Search: f.search,
+// options are the options of the checkers; those of the run are the defaults of flags.
+func (f *judgingFlags) options(ofRun checker.Options) (checker.Options, error) {
+	o := ofRun
+	o.SearchCommand, o.ClockError, o.Slack, o.Search = searchCommand(), f.clockError, f.slack, f.search
+	o.MaxBypass = f.maxBypass
+	if f.fair {
+		o.Fair, o.QueueDelay = true, f.queueDelay
 	}
 	if f.flags.Changed("may-be-down") {
 		o.MayBeDown = f.mayBeDown
@@ -75,7 +78,7 @@ func (f *judgingFlags) options(mayBeDown int) (checker.Options, error) {
 		return o, usage(fmt.Errorf("--lock-kind: unknown kind %q%s", f.lockKind,
 			nearest.Hint(f.lockKind, lockKindNames())))
 	}
-	o.LockKind = checker.LockKind(f.lockKind)
+	o.LockKind = cmp.Or(checker.LockKind(f.lockKind), o.LockKind)
 	if err := f.validate(); err != nil {
 		return o, usage(err)
 	}

@@ -8,15 +8,27 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
 func main() {
+	abortBySignal()
 	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
+// abortBySignal makes the Go runtime end the program with SIGABRT (exit code 134) when it aborts. By default it exits
+// with 2, which here means inconclusive.
+func abortBySignal() { debug.SetTraceback("crash") }
+
 // run is the program without the call of os.Exit.
-func run(args []string, io streams) int {
+func run(args []string, io streams) (code int) {
+	defer func() {
+		if defect := recover(); defect != nil {
+			io.note("chaos: internal error: %v\n%s", defect, debug.Stack())
+			code = exitInternal
+		}
+	}()
 	root := newRoot(io)
 	root.SetArgs(args)
 	return exitCode(root.ExecuteContext(context.Background()), io)

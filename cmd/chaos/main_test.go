@@ -34,8 +34,16 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == stalls {
 		endStalled("virtual time is blocked: a goroutine waits")
 	}
+	if len(os.Args) == 2 && os.Args[1] == aborts {
+		abortBySignal()
+		go func() { panic("a defect") }()
+		select {}
+	}
 	os.Exit(m.Run())
 }
+
+// aborts makes the test binary end by a panic of a goroutine.
+const aborts = "abort"
 
 // stalls makes the test binary end like a simulation whose virtual time is blocked.
 const stalls = "stalled-simulation"
@@ -65,7 +73,8 @@ workload: {clients: 3, hold: 50ms, lease: 300ms}
 faults:
   - {after: 100ms, when: acquired, fault: pause-client, target: holder, for: 1500ms}
 duration: 2s
-expect: {verdict: unsafe, class: outlived lease, lease-exclusion: holds}
+expect: {verdict: unsafe, class: outlived lease, exclusion: violated, lease-exclusion: holds, damage: holds or violated,
+  linearizable: violated}
 `
 
 func writeScenario(t *testing.T, text string) string {
@@ -75,6 +84,32 @@ func writeScenario(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// judgedAgain checks that a report does not show the verdict of another history, until check has replaced it.
+func judgedAgain(t *testing.T, dir string) {
+	t.Helper()
+	const again = "history.jsonl has changed since it was judged"
+	if code, _, stderr := chaos("report", dir); code != exitSafe || strings.Contains(stderr, again) {
+		t.Errorf("report: %d %s", code, stderr)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "history.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = f.WriteString("\n"); err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a judgement with other options is not that of the run
+		if code, _, stderr := chaos("report", dir); code != exitSafe || !strings.Contains(stderr, again) {
+			t.Errorf("report of another history: %d %s", code, stderr)
+		}
+		chaos("check", dir, "--property", "exclusion")
+	}
+	chaos("check", dir)
+	if _, _, stderr := chaos("report", dir); strings.Contains(stderr, again) {
+		t.Errorf("report after check: %s", stderr)
+	}
 }
 
 // TestRunCheckReport runs a scenario file, judges its history and renders every format.
@@ -108,6 +143,7 @@ func TestRunCheckReport(t *testing.T) {
 	if code, stdout, _ := chaos("check", dir); code != exitUnsafe || !strings.Contains(stdout, "UNSAFE") {
 		t.Errorf("check: %d %s", code, stdout)
 	}
+	judgedAgain(t, dir)
 	file := filepath.Join(dir, "history.jsonl")
 	if code, stdout, _ := chaos("check", file, "--json", "--property", "exclusion"); code != exitUnsafe ||
 		!json.Valid([]byte(stdout)) {

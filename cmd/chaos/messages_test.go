@@ -26,7 +26,7 @@ func readFile(t *testing.T, path string) string {
 func TestExitCodesAreDocumented(t *testing.T) {
 	var want []string
 	for _, code := range []int{exitSafe, exitUnsafe, exitInconclusive, exitUsage, exitEnvironment, exitInternal,
-		exitInterrupted, exitBrokenPipe} {
+		exitInterrupted, exitAborted, exitBrokenPipe} {
 		want = append(want, fmt.Sprint(code))
 	}
 	var help []string
@@ -105,6 +105,9 @@ func TestUsageErrors(t *testing.T) {
 		{run("--set", "workload=3"), `--set "workload=3": expected a section`},
 		{run("--set", "topology={kind: quorum}", "--lock", "redlock"), `with --lock redlock, --set "topology={kind: quorum}": faults[0]`},
 		{[]string{"run", "--scenario", mine, "--duration", "3s"}, `lock: reentrent`}, // the user's text, with its line number
+		{run("--dry-run", "--set", "topology.options.appendfsync=sometimes"),
+			`appendfsync=sometimes": option appendfsync is one of always, everysec, no, not "sometimes"`},
+		{run("--dry-run", "--set", "topology.options.appendonlyy=1"), `(did you mean appendonly?)`},
 		{run("--backend", "podman"), `--backend: unknown backend "podman"; known are auto, process`},
 		{[]string{"list", "foo"}, `unknown list "foo"; known are scenarios, locks, `},
 		{[]string{"list"}, "list needs one of: scenarios, locks, "},

@@ -31,7 +31,7 @@ type progress struct {
 }
 
 func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
-	s.note("scenario %s: %s", sc.Name, sc.Summary)
+	s.note("scenario %s: %s", sc.Name, format.Line(sc.Summary))
 	clients := sc.Workload.Defaults().Clients
 	s.note("lock %s on topology %s, %s, seed %d", sc.Lock, sc.Topology.Kind, format.Count(clients, "client"), seed)
 	return &progress{out: s.err, width: liveWidth(s.err)}
@@ -52,7 +52,7 @@ func (p *progress) update(s runner.Status) {
 	}
 	if s.Phase != p.phase || p.now-p.logged >= logEvery {
 		p.phase, p.logged = s.Phase, p.now
-		fmt.Fprintf(p.out, "%s  %s\n", format.Elapsed(p.now), p.line(s))
+		fmt.Fprintf(p.out, "%s  %s\n", format.Elapsed(p.now), format.Line(p.line(s)))
 	}
 }
 
@@ -89,7 +89,7 @@ func (p *progress) draw(s runner.Status) {
 	}
 	p.erase()
 	for _, line := range lines {
-		fmt.Fprintln(p.out, fit(format.Printable(line), p.width))
+		fmt.Fprintln(p.out, fit(format.Line(line), p.width))
 	}
 	p.lines = len(lines)
 }

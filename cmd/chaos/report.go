@@ -27,7 +27,8 @@ func newReport(s streams) *cobra.Command {
 		Short: "Render the report of a run again",
 		Long: `Renders a run directory; it needs no server. Without --format it writes report.html and the plots
 in the directory again; with it, it prints that format or writes it to --to.
-A run that was killed before it was judged is judged first.`,
+A run that was killed before it was judged is judged first, and one whose history or samples have
+changed since is judged again; chaos check DIR writes the new verdict to verdict.json.`,
 		Example: `  chaos report chaos-runs/latest
   chaos report chaos-runs/failover/latest --format markdown >> "$GITHUB_STEP_SUMMARY"
   chaos report chaos-runs/latest --format png --to plots/`,
@@ -52,6 +53,9 @@ func report(s streams, path, format, to string) error {
 	run, err := reports.Load(dir)
 	if err != nil {
 		return badPath(err)
+	}
+	if run.Rejudged != "" {
+		s.note("%s", run.Rejudged)
 	}
 	switch {
 	case format == "":
@@ -98,10 +102,14 @@ func renderFile(run *reports.Run, format, path string) error {
 	if err := reports.Render(run, format, &b); err != nil {
 		return err
 	}
+	return writeFile(format, path, b.Bytes())
+}
+
+func writeFile(format, path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("writing the %s report: %w", format, err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, data, 0o644); err != nil {
 		return fmt.Errorf("writing the %s report: %w", format, err)
 	}
 	return nil

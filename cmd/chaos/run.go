@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type runOptions struct {
 	command   string // that repeats the run; "": made from the flags
 	duration  time.Duration
 	clients   int
+	init      time.Duration // timeout
 	set       []string
 	out       string
 	json      bool
@@ -82,6 +84,8 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 	f.Uint64Var((*uint64)(&o.variation), "variation", 0, "timing variation of the plan, from chaos explore (backend sim)")
 	f.StringVar(&o.junit, "junit", "", "also write the result to `FILE` as JUnit XML")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if the outcome is the one that the scenario expects, else 1")
+	f.DurationVar(&o.init, "init-timeout", 0, "within which a client must reply to init (default: the scenario's, or "+
+		scenarios.InitTimeout.String()+")")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the scenario and the fault plan; start nothing")
 	_ = c.RegisterFlagCompletionFunc("backend", completeNames(backendNames))
 	return c
@@ -104,7 +108,7 @@ func (o *runOptions) scenarioFlags(c *cobra.Command) {
 func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	scenario, err := loadScenario(o.scenario, o.overrides())
 	if err != nil {
-		return err
+		return errors.Join(err, o.notStarted(o.lock, err))
 	}
 	if o.dryRun {
 		return dryRun(s, scenario, o)
@@ -113,9 +117,26 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	defer stop()
 	out, err := perform(ctx, s, o, scenario)
 	if out == nil || out.Dir == nil {
-		return err
+		return errors.Join(err, o.notStarted(scenario.Lock, err))
+	}
+	if err == nil {
+		measurePrevention(ctx, s, scenario, out)
 	}
 	return errors.Join(err, publish(s, out, o, err))
+}
+
+// notStarted writes the JUnit file of a run that could not be started, if one was asked for.
+func (o runOptions) notStarted(lock string, failed error) error {
+	if o.junit == "" || failed == nil {
+		return nil
+	}
+	m := rundir.Manifest{Scenario: o.scenario, Seed: o.seed, Backend: o.backend, Lock: lock,
+		Versions: map[string]string{"chaos": version}}
+	var b bytes.Buffer
+	if err := reports.WriteJUnitError(&b, &m, failed); err != nil {
+		return err
+	}
+	return writeFile("junit", o.junit, b.Bytes())
 }
 
 func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenario, error) {
@@ -127,10 +148,10 @@ func loadScenario(name string, overrides []scenarios.Override) (scenarios.Scenar
 	return scenario, usage(err)
 }
 
-// positive refuses --duration 0 and --clients 0, which would otherwise mean the scenario's value.
+// positive refuses --duration 0, --clients 0 and --init-timeout 0, which would otherwise mean the scenario's value.
 func positive(c *cobra.Command) error {
-	for _, name := range []string{"duration", "clients"} {
-		if f := c.Flags().Lookup(name); f.Changed && (f.Value.String() == "0" || f.Value.String() == "0s") {
+	for _, name := range []string{"duration", "clients", "init-timeout"} {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "0" || f.Value.String() == "0s") {
 			return usage(fmt.Errorf("--%s must be positive; omit it to use the scenario's value", name))
 		}
 	}
@@ -205,7 +226,7 @@ func asExpected(s streams, out *runner.Outcome) error {
 		return nil
 	}
 	for _, u := range unexpected {
-		s.note("unexpected outcome: %s", u)
+		s.note("unexpected outcome: %s", format.Line(u))
 	}
 	return &codeError{code: exitUnsafe}
 }
@@ -224,6 +245,9 @@ func (o runOptions) overrides() []scenarios.Override {
 	}
 	if o.clients != 0 {
 		add("clients", "workload.clients", strconv.Itoa(o.clients), strconv.Itoa(o.clients))
+	}
+	if o.init != 0 {
+		add("init-timeout", "init_timeout", o.init.String(), o.init.String())
 	}
 	return append(list, scenarios.Sets(o.set)...)
 }
@@ -258,6 +282,9 @@ func (o runOptions) scenarioArgs() string {
 	if o.clients != 0 {
 		words = append(words, "--clients", strconv.Itoa(o.clients))
 	}
+	if o.init != 0 {
+		words = append(words, "--init-timeout", o.init.String())
+	}
 	for _, set := range o.set {
 		words = append(words, "--set", shellQuote(set))
 	}
@@ -275,7 +302,7 @@ func shellQuote(word string) string {
 func dryRun(s streams, scenario scenarios.Scenario, o runOptions) error {
 	fmt.Fprintf(s.out, "%s\nseed: %d\nplan:\n", format.Printable(scenario.YAML()), o.seed)
 	for _, step := range scenario.Plan(o.seed).All() {
-		fmt.Fprintf(s.out, "  - %s\n", step)
+		fmt.Fprintf(s.out, "  - %s\n", format.Line(step.String()))
 	}
 	return nil
 }

@@ -116,15 +116,15 @@ func (sh shrunk) text() string {
 		b.WriteString("  nothing could be removed\n")
 	}
 	for _, line := range sh.Story {
-		fmt.Fprintf(&b, "  - %s\n", line)
+		fmt.Fprintf(&b, "  - %s\n", format.Line(line))
 	}
 	p := sh.Scenario.Workload.Defaults()
 	fmt.Fprintf(&b, "  remaining: %s on %s for %s\n",
 		format.Count(p.Clients, "client"), format.Count(p.Keys, "key"), format.Duration(sh.Scenario.Duration))
 	for _, f := range sh.Scenario.Faults {
-		fmt.Fprintf(&b, "    %s\n", f)
+		fmt.Fprintf(&b, "    %s\n", format.Line(f.String()))
 	}
-	fmt.Fprintf(&b, "  %s\n", format.Printable(sh.Run.Sentence))
+	fmt.Fprintf(&b, "  %s\n", format.Line(sh.Run.Sentence))
 	if sh.File != "" {
 		job := explore.Job{Name: shellQuote(sh.File), Seed: sh.Seed, Variation: sh.Variation}
 		fmt.Fprintf(&b, "  %s\n", repeatOf(job))

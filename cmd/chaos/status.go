@@ -114,7 +114,7 @@ func (l *statusLine) line(s status, now time.Time) string {
 	if s.more != "" {
 		parts = append(parts, s.more)
 	}
-	text := format.Elapsed(now.Sub(l.begun)) + "  " + cmp.Or(format.Printable(s.text), "working")
+	text := format.Elapsed(now.Sub(l.begun)) + "  " + cmp.Or(format.Line(s.text), "working")
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}

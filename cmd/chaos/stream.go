@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -47,7 +48,7 @@ func checkStream(s streams, path string, o checkOptions, reading history.ReadOpt
 	defer line.end()
 	printViolations := func() {
 		for _, v := range judging.Look() {
-			line.above(func() { s.note("VIOLATED, events %v: %s", v.Events, v.Text) })
+			line.above(func() { s.note("VIOLATED, events %v: %s", v.Events, format.Line(v.Text)) })
 		}
 	}
 	noteWaiting := sync.OnceFunc(func() {

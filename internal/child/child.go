@@ -1,5 +1,5 @@
 // Package child starts programs that must not outlive this one: servers and
-// clients under test. It is not a supervisor: it restarts nothing and reads no
+// clients under test. It is not a supervisor: it restarts nothing and interprets no
 // output. Package ledger records what was started.
 //
 // Read [Process] first. On Linux a child gets SIGKILL when this program exits for
@@ -34,7 +34,10 @@ type Spec struct {
 	Env    []string // "K=V"; nil: this program's
 	Pipes  bool     // open Stdin and Stdout
 	Stderr string   // file to which standard error (without Pipes: also standard output) is appended; empty: discarded
-	Orphan bool     // may outlive this program; the ledger's sweep then ends it
+	// MaxStderr is after how many bytes standard error is only counted; the file then ends with the number of bytes
+	// that it lacks. 0: no limit.
+	MaxStderr int64
+	Orphan    bool // may outlive this program; the ledger's sweep then ends it
 }
 
 // Process is a running child. Its methods may be called concurrently. The caller
@@ -44,7 +47,8 @@ type Process struct {
 	pid    int
 	stdin  *os.File
 	stdout *os.File
-	done   chan struct{} // closed when it has exited and was reaped
+	log    *cappedLog    // nil without Spec.MaxStderr
+	done   chan struct{} // closed when it has exited, was reaped, and its log is complete
 
 	mu    sync.Mutex // held while signaling, so that no signal reaches another process that reuses the number
 	ended bool
@@ -82,11 +86,20 @@ func Start(spec Spec) (*Process, error) {
 	closeAll(theirs)
 	if err != nil {
 		p.closePipes()
+		if p.log != nil {
+			p.log.close()
+		}
 		return nil, fmt.Errorf("starting %s: %w", spec.Path, err)
 	}
 	p.pid = cmd.Process.Pid
+	if p.log != nil {
+		go p.log.copy()
+	}
 	go func() {
 		p.reap()
+		if p.log != nil {
+			p.log.drain()
+		}
 		close(p.done)
 	}()
 	return p, nil
@@ -98,6 +111,11 @@ func (p *Process) open(spec Spec) (theirs []*os.File, err error) {
 		log, err := os.OpenFile(spec.Stderr, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 		if err != nil {
 			return nil, err
+		}
+		if spec.MaxStderr > 0 {
+			if p.log, log, err = newCappedLog(log, spec.MaxStderr); err != nil {
+				return nil, err
+			}
 		}
 		theirs = append(theirs, log)
 		p.cmd.Stderr = log
@@ -174,6 +192,20 @@ func (p *Process) Wait() error {
 		return nil
 	}
 	return &exec.ExitError{ProcessState: p.state}
+}
+
+// Interrupt sends SIGINT to the process. The error wraps [ErrExited] if it has exited.
+func (p *Process) Interrupt() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := ErrExited
+	if !p.ended {
+		err = p.cmd.Process.Signal(os.Interrupt)
+	}
+	if err != nil {
+		return fmt.Errorf("interrupting process %d: %w", p.pid, err)
+	}
+	return nil
 }
 
 // Kill sends SIGKILL to the process and its process group and returns when it has

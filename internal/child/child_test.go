@@ -22,6 +22,10 @@ func TestMain(m *testing.M) {
 			fmt.Println("heard", in.Text())
 		}
 		os.Exit(3)
+	case "chatter":
+		fmt.Fprintln(os.Stderr, strings.Repeat("x", 1000))
+		fmt.Fprint(os.Stderr, "the last line\n\n")
+		os.Exit(3)
 	case "parent": // starts a child and waits to be killed
 		p, err := Start(Spec{Path: "sleep", Args: []string{"600"}})
 		if err != nil {
@@ -164,6 +168,29 @@ func TestStderrIsAppended(t *testing.T) {
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != "first\nfirst\nsecond\nsecond\n" {
 		t.Errorf("log is %q, %v", got, err)
+	}
+}
+
+// TestCappedStderr: the log ends with the number of bytes that it lacks, and the last line is known all the same.
+func TestCappedStderr(t *testing.T) {
+	for _, c := range []struct {
+		most int64
+		want string
+	}{
+		{100, strings.Repeat("x", 100) + "\n… 916 bytes more\n"},
+		{1016, strings.Repeat("x", 1000) + "\nthe last line\n\n"},
+	} {
+		spec := self(t, "chatter")
+		spec.MaxStderr = c.most
+		p := start(t, spec)
+		<-p.Done()
+		text, err := os.ReadFile(spec.Stderr)
+		if err != nil || string(text) != c.want {
+			t.Errorf("at most %d bytes: %q, %v", c.most, text, err)
+		}
+		if line, status := p.LastLine(), p.Status(); line != "the last line" || status != "exit status 3" {
+			t.Errorf("last line %q, status %q", line, status)
+		}
 	}
 }
 

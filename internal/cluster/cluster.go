@@ -117,6 +117,7 @@ const (
 // delayed bytes are then delivered at once.
 type Rule struct {
 	Mode   Mode
+	Once   bool          // with Hold: bytes held when the rule is set are delivered, and later ones held
 	Delay  time.Duration // added to every packet
 	Jitter time.Duration // the most that is added on top, drawn for each packet
 	Seed   uint64        // of Jitter; each connection draws from its own sequence

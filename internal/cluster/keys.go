@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,34 +53,56 @@ func keySeen(replies []any) (seen history.KeyState, held bool) {
 	if !ok || ttl == noKey { // an error: the key belongs to another shard
 		return history.KeyState{}, false
 	}
-	seen.TTL = time.Duration(ttl) * time.Millisecond
 	if value, ok := replies[1].(string); ok {
 		seen.Owner = value
-	} else if hash, ok := replies[0].([]any); ok {
-		seen.Owner, seen.Count = holder(hash)
+	} else if pairs, ok := replies[0].([]any); ok {
+		fields := make(map[string]string, len(pairs)/2)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			fields[fmt.Sprint(pairs[i])] = fmt.Sprint(pairs[i+1])
+		}
+		seen = holder(fields)
 	}
-	return seen, true
+	seen.TTL = time.Duration(ttl) * time.Millisecond
+	return seen, seen.Limit == 0 || seen.Permits > 0 // a semaphore's key exists also while it is free
 }
 
-// holder finds the owner of a lock that is a hash. Ours has the fields owner
-// and count; others (Redisson and its successors) have one field per holder, whose
-// value is the hold count, and may have a field mode.
-func holder(hash []any) (owner string, count int) {
-	first := ""
-	fields := make(map[string]string, len(hash)/2)
-	for i := 0; i+1 < len(hash); i += 2 {
-		name := fmt.Sprint(hash[i])
-		fields[name] = fmt.Sprint(hash[i+1])
-		if first == "" && name != "mode" {
-			first = name
+// holder finds who holds a lock that is a hash. A semaphore of ours has the fields
+// total and free; a readers-writer lock has writer, and r:OWNER for each reader;
+// another lock of ours has owner and count. Others (Redisson and its successors)
+// have one field per holder, whose value is the hold count, and may have a field mode.
+func holder(fields map[string]string) history.KeyState {
+	number := func(field string) int {
+		n, _ := strconv.Atoi(fields[field])
+		return n
+	}
+	_, reads := fields["reads"]
+	switch {
+	case fields["kind"] != "" && fields["total"] != "":
+		return history.KeyState{Permits: number("total") - number("free"), Limit: number("total")}
+	case fields["owner"] != "":
+		return history.KeyState{Owner: fields["owner"], Count: number("count")}
+	case reads && fields["writer"] != "":
+		return history.KeyState{Owner: fields["writer"], Mode: "write", Count: number("writes")}
+	}
+	prefix := "" // of the fields that are holders
+	if reads {
+		prefix = "r:"
+	}
+	seen := history.KeyState{Mode: fields["mode"]}
+	for field := range fields { // in any order: they are sorted
+		if name, is := strings.CutPrefix(field, prefix); is && field != "mode" {
+			seen.Owners = append(seen.Owners, name)
 		}
 	}
-	owner, counter := fields["owner"], "count"
-	if owner == "" {
-		owner, counter = first, first
+	slices.Sort(seen.Owners)
+	if len(seen.Owners) > 0 {
+		seen.Owner = seen.Owners[0]
 	}
-	count, _ = strconv.Atoi(fields[counter])
-	return owner, count
+	if len(seen.Owners) < 2 {
+		seen.Owners = nil
+		seen.Count = number(prefix + seen.Owner)
+	}
+	return seen
 }
 
 // KeyTTLs lists the keys of a server with their remaining time to live; see

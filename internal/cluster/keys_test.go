@@ -15,8 +15,9 @@ func TestKeysSeen(t *testing.T) {
 	wrongType := errors.New("WRONGTYPE")
 	hash := func(pairs ...any) []any { return []any{pairs, wrongType, int64(1500)} }
 	const left = 1500 * time.Millisecond
+	one := func(seen history.KeyState) map[string]history.KeyState { return map[string]history.KeyState{"k": seen} }
 	held := func(owner string, count int, ttl time.Duration) map[string]history.KeyState {
-		return map[string]history.KeyState{"k": {Owner: owner, Count: count, TTL: ttl}}
+		return one(history.KeyState{Owner: owner, Count: count, TTL: ttl})
 	}
 	for name, test := range map[string]struct {
 		replies []any // to HGETALL, GET, PTTL
@@ -28,8 +29,17 @@ func TestKeysSeen(t *testing.T) {
 		"no expiry":      {[]any{wrongType, "a", int64(-1)}, held("a", 0, -time.Millisecond)},
 		"set":            {[]any{wrongType, wrongType, int64(1500)}, held("", 0, left)},
 		"owner, count":   {hash("token", "7", "count", "2", "owner", "a"), held("a", 2, left)},
-		"one per holder": {hash("mode", "write", "a:1", "3"), held("a:1", 3, left)},
-		"cut short":      {[]any{"a"}, nil},
+		"one per holder": {hash("a:1", "3"), held("a:1", 3, left)},
+		"with a mode":    {hash("mode", "write", "a:1", "3"), one(history.KeyState{Owner: "a:1", Mode: "write", Count: 3, TTL: left})},
+		"a reader": {hash("h:1", "r a", "mode", "read", "reads", "2", "writes", "0", "r:a", "2"),
+			one(history.KeyState{Owner: "a", Mode: "read", Count: 2, TTL: left})},
+		"readers": {hash("mode", "read", "r:b", "1", "reads", "2", "writes", "0", "r:a", "1"),
+			one(history.KeyState{Owner: "a", Owners: []string{"a", "b"}, Mode: "read", TTL: left})},
+		"a writer": {hash("h:1", "w a", "mode", "write", "reads", "1", "writes", "1", "writer", "a", "r:a", "1"),
+			one(history.KeyState{Owner: "a", Mode: "write", Count: 1, TTL: left})},
+		"permits":      {hash("kind", "permits", "total", "3", "free", "1"), one(history.KeyState{Permits: 2, Limit: 3, TTL: left})},
+		"all are free": {hash("kind", "semaphore", "total", "3", "free", "3"), nil},
+		"cut short":    {[]any{"a"}, nil},
 	} {
 		if diff := cmp.Diff(test.want, KeysSeen([]string{"k"}, test.replies)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

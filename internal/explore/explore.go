@@ -40,6 +40,7 @@ type Report struct {
 	Priorities   int            `json:"priorities"` // runs whose messages were delivered by priorities
 	Virtual      time.Duration  `json:"virtual_ns"`
 	Took         time.Duration  `json:"took_ns"`
+	CPU          time.Duration  `json:"cpu_ns"` // processor time of the workers
 	Commands     int64          `json:"commands"`
 	Grants       int64          `json:"grants"`
 	Events       int64          `json:"events"`
@@ -192,6 +193,7 @@ func (e *explorer) count(j Job, run Result) (fresh []int) {
 		r.Priorities++
 	}
 	r.Virtual += run.Virtual
+	r.CPU += run.CPU
 	r.Commands += run.Commands
 	r.Grants += int64(run.Grants)
 	r.Events += int64(run.Events)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -45,6 +47,7 @@ type Result struct {
 	Dir       string              `json:"dir,omitempty"`     // with Job.Keep
 	History   string              `json:"history,omitempty"` // JSON lines, with Job.History
 	Took      time.Duration       `json:"took_ns"`           // real time in the worker
+	CPU       time.Duration       `json:"cpu_ns"`            // processor time of the worker
 }
 
 // Kind is a kind of violation.
@@ -95,13 +98,22 @@ func Serve(in io.Reader, out io.Writer, run func(Job) Result) error {
 		if err != nil {
 			return fmt.Errorf("reading a job: %w", err)
 		}
-		start := time.Now()
+		start, used := time.Now(), processorTime()
 		r := run(j)
-		r.Seed, r.Variation, r.Took = j.Seed, j.Variation, time.Since(start)
+		r.Seed, r.Variation, r.Took, r.CPU = j.Seed, j.Variation, time.Since(start), processorTime()-used
 		if err := results.Encode(r); err != nil {
 			return fmt.Errorf("writing the result of a job: %w", err)
 		}
 	}
+}
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // FirstDifference is the number, from 1, of the first line in which a and b differ, and both lines; 0 if they are

@@ -135,3 +135,16 @@ func Printable(s string) string {
 		return unicode.ReplacementChar
 	}, s)
 }
+
+// Markdown escapes untrusted text for one line of Markdown: no markup, no line break, no table column, no mention.
+func Markdown(s string) string {
+	s = strings.Join(strings.Fields(Printable(s)), " ")
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "[", `\[`,
+		"]", `\]`, "`", "\\`", "#", `\#`, "!", `\!`, "@", "@\u200b").Replace(s)
+}
+
+// Line is [Printable] for a text that must stay on one line, such as a name from a
+// history: line breaks and tabs are shown as \n, \r and \t.
+func Line(s string) string {
+	return Printable(strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s))
+}

@@ -99,3 +99,14 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestLineStaysOnOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"orders": "orders", "a\nSAFE: b": `a\nSAFE: b`, "a\r\n\tb": `a\r\n\tb`, "\u202eevil\u2028\x1b[2J": "\ufffdevil\ufffd\ufffd[2J",
+		"\u0085x\v\f": "\ufffdx\ufffd\ufffd", "größe": "größe",
+	} {
+		if got := Line(in); got != want {
+			t.Errorf("Line(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

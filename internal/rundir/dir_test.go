@@ -152,6 +152,44 @@ func TestManifestAndVerdictRoundTrip(t *testing.T) {
 	}
 }
 
+// TestChangedSinceVerdict: a verdict is about the files that were there when it was written.
+func TestChangedSinceVerdict(t *testing.T) {
+	d := mustCreate(t, t.TempDir(), noon())
+	write := func(name, text string) {
+		t.Helper()
+		if err := d.WriteFile(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	judge := func() {
+		t.Helper()
+		if err := d.WriteVerdict(checker.Judgement{Verdict: checker.Safe}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(want string) {
+		t.Helper()
+		if got, err := d.ChangedSinceVerdict(); got != want || err != nil {
+			t.Errorf("changed: %q, %v, want %q", got, err, want)
+		}
+	}
+	write(HistoryFile, "one\n")
+	judge()
+	want("")
+	write(HistoryFile, "two\n") // of the same size
+	want(HistoryFile)
+	judge()
+	want("")
+	write(WitnessFile, "{}\n")
+	want(WitnessFile)
+	if text, err := os.ReadFile(d.File(VerdictFile)); err != nil || !strings.Contains(string(text), `"bytes": 4`) ||
+		!strings.Contains(string(text), "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a") {
+		t.Errorf("verdict.json: %v\n%s", err, text)
+	}
+	write(VerdictFile, "{}")
+	want("") // written before verdicts identified their files
+}
+
 // TestDowngrade: a run that did not complete is not safe; other verdicts remain.
 func TestDowngrade(t *testing.T) {
 	for _, state := range []State{Running, Complete, Interrupted, Broken, ""} {
@@ -164,6 +202,16 @@ func TestDowngrade(t *testing.T) {
 			if got.Verdict != want || !strings.HasSuffix(got.Sentence, "A sentence.") {
 				t.Errorf("a %q run judged %s became %s (%s), want %s", state, verdict, got.Verdict, got.Sentence, want)
 			}
+		}
+	}
+}
+
+// TestDowngradeAfterSleep: servers end leases by a clock that advances while the machine sleeps.
+func TestDowngradeAfterSleep(t *testing.T) {
+	for _, verdict := range []checker.Verdict{checker.Safe, checker.Unsafe} {
+		m := Manifest{State: Complete, Slept: time.Minute}
+		if got := m.Downgrade(checker.Judgement{Verdict: verdict}); got.Verdict != checker.Inconclusive {
+			t.Errorf("%s became %s (%s)", verdict, got.Verdict, got.Sentence)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // WriteManifest replaces run.json atomically: a reader finds the old one or the new one, also after a kill. A Format
@@ -33,14 +33,11 @@ func (d *Dir) ReadManifest() (Manifest, error) {
 	return m, nil
 }
 
-// WriteVerdict replaces verdict.json atomically.
-func (d *Dir) WriteVerdict(j checker.Judgement) error { return d.writeJSON(VerdictFile, j) }
-
-// ReadVerdict reads verdict.json. The error is fs.ErrNotExist if the run has not been judged.
-func (d *Dir) ReadVerdict() (checker.Judgement, error) {
-	var j checker.Judgement
-	err := d.readJSON(VerdictFile, &j)
-	return j, err
+// Samples are those of the witness file that can be read; nil if there are none. They may explain a history, and
+// without them it is judged by less.
+func (d *Dir) Samples() []history.Sample {
+	samples, _, _ := history.ReadSamplesFile(d.File(WitnessFile))
+	return samples
 }
 
 // WriteFile replaces the file of that name atomically.

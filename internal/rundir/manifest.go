@@ -5,10 +5,13 @@
 package rundir
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -50,24 +53,44 @@ type Manifest struct {
 	Delivery  string              `json:"delivery,omitempty"` // see runner.Facts
 	Repeat    string              `json:"repeat"`             // the command that repeats the run
 
-	Backend       string        `json:"backend"`
-	Deterministic bool          `json:"deterministic,omitempty"` // the same seed makes the same history
-	Why           string        `json:"why"`                     // why this backend
-	Lock          string        `json:"lock"`
-	Workload      string        `json:"workload"`
-	Clients       int           `json:"clients"`
-	Keys          []string      `json:"keys"`
-	Lease         time.Duration `json:"lease_ns"` // of the workload; 0: the lock renews by itself
+	Backend       string `json:"backend"`
+	Deterministic bool   `json:"deterministic,omitempty"` // the same seed makes the same history
+	Why           string `json:"why"`                     // why this backend
+	Lock          string `json:"lock"`
+	Workload      string `json:"workload"`
+	Foreign       bool   `json:"foreign,omitempty"` // a lock from outside the catalog: how it stores holds is not known
+
+	Can          client.Capabilities `json:"can,omitempty"`           // what the lock states that it can do and promises
+	NotExercised client.Capabilities `json:"not_exercised,omitempty"` // what the workload would use, but the lock does not state
+
+	Clients int           `json:"clients"`
+	Keys    []string      `json:"keys"`
+	Lease   time.Duration `json:"lease_ns"` // of the workload; 0: the lock renews by itself
 
 	Topology cluster.Topology  `json:"topology"`
 	Nodes    []cluster.Node    `json:"nodes"`
 	Expect   map[string]string `json:"expect,omitempty"` // see checker.Unexpected
 	Plan     []scenarios.Step  `json:"plan,omitempty"`
-	Phases   []Phase           `json:"phases"`   // in order; the history's time 0 is the start of run
-	Started  time.Time         `json:"started"`  // wall clock
-	Finished time.Time         `json:"finished"` // wall clock
-	Versions map[string]string `json:"versions"` // chaos, go, redis, os, kernel
-	Machine  map[string]string `json:"machine"`  // cpus, memory
+	Twin     *Twin             `json:"twin,omitempty"` // nil: the scenario has none, or the run was not unsafe
+	Phases   []Phase           `json:"phases"`         // in order; the history's time 0 is the start of run
+	Started  time.Time         `json:"started"`        // wall clock
+	Finished time.Time         `json:"finished"`       // wall clock
+	Versions map[string]string `json:"versions"`       // chaos, go, redis, os, kernel
+	Machine  map[string]string `json:"machine"`        // cpus, memory
+
+	// Slept is how long the machine slept during the run, or how far its clock was set forward. Real servers end leases
+	// by that clock.
+	Slept time.Duration `json:"slept_ns,omitempty"`
+}
+
+// Twin is how the scenario's twin ended (see scenarios.Twin), simulated with the same seed.
+type Twin struct {
+	Scenario string          `json:"scenario"`
+	Summary  string          `json:"summary"`       // of that scenario
+	Set      []string        `json:"set,omitempty"` // what it overrides
+	Seed     uint64          `json:"seed"`
+	Verdict  checker.Verdict `json:"verdict"`
+	Sentence string          `json:"sentence"` // why
 }
 
 // Phase is a part of the run. Start and End count from the start of the command.
@@ -86,9 +109,48 @@ func (m Manifest) MayBeDown() int {
 	return (m.Topology.Masters - 1) / 2
 }
 
+// queueDelay is how long after its request a waiter certainly is in the wait queue, also on a busy machine.
+const queueDelay = 500 * time.Millisecond
+
+// Judging are the options of the judgement that follow from what ran: the topology, and what the lock states that it
+// can do.
+func (m Manifest) Judging() checker.Options {
+	o := checker.Options{
+		MayBeDown: m.MayBeDown(), ReportsLoss: m.Can.Has(client.ReportsLoss),
+		RenewsItself: m.Can.Has(client.RenewsItself), Fenced: m.Can.Has(client.Fenced), Fair: m.Can.Has(client.Fair),
+	}
+	if o.Fair {
+		o.QueueDelay = queueDelay
+	}
+	switch {
+	case m.Can.Has(client.SharesReads):
+		o.LockKind = checker.ReadersWriterLock
+	case m.Can.Has(client.Reentrant):
+		o.LockKind = checker.Reentrant
+	case m.Can.Has(client.RefusesReentry):
+		o.LockKind = checker.Mutex
+	}
+	return o
+}
+
+// Expectation is what the scenario expects, see [checker.Compare]; a safe verdict if it says nothing.
+func (m Manifest) Expectation() map[string]string {
+	if len(m.Expect) == 0 {
+		return map[string]string{checker.ExpectVerdict: string(checker.Safe)}
+	}
+	return m.Expect
+}
+
 // Downgrade makes the verdict safe inconclusive if the run did not complete: it has tested less than its scenario
-// says. Violations that were found remain.
+// says. Violations that were found remain, unless the machine slept: then the servers ended leases that clients, whose
+// clock had stopped, still counted on.
 func (m Manifest) Downgrade(j checker.Judgement) checker.Judgement {
+	if m.Slept > 0 {
+		j.Verdict, j.Class = checker.Inconclusive, ""
+		j.Sentence = fmt.Sprintf("The machine slept during the run, or its clock was set forward, for %s. %s",
+			format.Duration(m.Slept), j.Sentence)
+		return j
+	}
 	why := map[State]string{
 		Running:     "The run was killed, or is still in progress. ",
 		Interrupted: "The run was interrupted. ",

@@ -19,6 +19,7 @@ type RunEnv struct {
 	Clients      int
 	PerProcess   int           // clients per process, where clients are processes; 0 is 1
 	Duration     time.Duration // how long clients start new operations
+	InitTimeout  time.Duration // within which a client must reply to init
 	Seed         uint64        // of everything that the backend draws
 	Priorities   bool          // deliver messages by random priorities, if the backend decides their order
 	Dir          *rundir.Dir   // nil: the run leaves nothing on disk

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
-
-const initTimeout = 15 * time.Second
 
 // startClients starts all clients at once and sets them up.
 func (s *stage) startClients(ctx context.Context, env RunEnv) error {
@@ -42,18 +39,40 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
 		return fmt.Errorf("starting client %d: %w", i, err)
 	}
 	s.clients[i] = c
-	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(ctx, env.InitTimeout)
 	defer cancel()
 	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
 		Lock: env.Lock.Name, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options, Seed: env.Seed + uint64(i),
 	}})
 	if err != nil {
-		return fmt.Errorf("setting up client %d: %w (%s)", i, err, s.run.records.logs())
+		return fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())
 	}
 	if reply.Type != "ok" {
-		return fmt.Errorf("setting up client %d: %s: %s", i, reply.Code, reply.Error)
+		return fmt.Errorf("setting up client %d: %w: %s: %s", i, client.ErrRefused, reply.Code, reply.Error)
+	}
+	if i == 0 { // they are the same for all
+		s.can = reply.Can
 	}
 	return nil
+}
+
+// ending says how the process of a client that was not set up ended, and the last line of its standard error.
+func ending(c client.Client, err error) (text string) {
+	p, ok := c.(interface{ Ending() (string, string) })
+	if !ok {
+		return ""
+	}
+	status, line := p.Ending()
+	if errors.Is(err, client.ErrProtocol) && status == "signal: killed" {
+		status = "still running" // until it was killed for what it has sent
+	}
+	if status != "" {
+		text = status + "; "
+	}
+	if line != "" {
+		text += fmt.Sprintf("standard error ends with %q; ", format.Truncate(line, 300))
+	}
+	return text
 }
 
 // Stop implements [faults.Clients].

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,10 +20,12 @@ import (
 
 // The flags of TestSameSeedSameRun; make determinism runs it with all scenarios.
 var (
-	sameRuns = flag.Int("same.runs", 20, "runs compared with the first, for each scenario and number of processors")
+	sameRuns = flag.Int("same.runs", 8, "runs compared with the first, for each scenario and number of processors")
 	sameOnly = flag.String("same.only", "cluster-failover,redlock-partitioned-holder,swarm,hasty",
 		"scenarios; all: each; hasty: the lock of TestPrioritiesFindWhatLatenciesDoNot")
-	sameProcs  = flag.String("same.procs", "8", "numbers of processors")
+	sameProcs = flag.String("same.procs", "2,8", "numbers of processors")
+	sameSpin  = flag.String("same.spin", "redlock-partitioned-holder",
+		"scenario of which a quarter of the runs are made beside goroutines that compute")
 	sameBusy   = flag.Int("same.busy", 0, "processes that compute meanwhile")
 	sameSeed   = flag.Uint64("same.seed", 1, "seed")
 	sameVary   = flag.Uint64("same.variation", 1, "variation; with an odd one messages arrive by priorities")
@@ -60,6 +63,27 @@ func startBusyProcesses(t *testing.T, n int) {
 		}
 		t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
 	}
+}
+
+// spin keeps the processors busy, in this process, until stop is called.
+func spin() (stop func()) {
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for n := uint64(1); ; n *= 6364136223846793005 {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if n%64 == 1 { // otherwise each switch to another goroutine takes ten milliseconds
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	return func() { close(done); all.Wait() }
 }
 
 // traced is what is compared of a run.
@@ -110,7 +134,24 @@ func sameOptions(t *testing.T, name string) Options {
 	return o
 }
 
-// TestSameSeedSameRun repeats the runs of one seed and compares their histories and every byte on the network.
+// differing repeats the run of o and returns how many of the runs are not the first. If beside, the last quarter is
+// made beside goroutines that compute.
+func differing(t *testing.T, o Options, first traced, beside bool) (n int) {
+	t.Helper()
+	for i := range *sameRuns {
+		if beside && i == *sameRuns*3/4 {
+			defer spin()()
+		}
+		if again := tracedRun(t, o); again != first {
+			n++
+			first.report(t, again)
+		}
+	}
+	return n
+}
+
+// TestSameSeedSameRun repeats the runs of one seed and compares their histories and every byte on the network. Another
+// seed and another variation make other runs.
 func TestSameSeedSameRun(t *testing.T) {
 	names := strings.Split(*sameOnly, ",")
 	if *sameOnly == "all" {
@@ -132,16 +173,19 @@ func TestSameSeedSameRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				runtime.GOMAXPROCS(procs)
-				differ, began := 0, time.Now()
-				for range *sameRuns {
-					if again := tracedRun(t, o); again != first {
-						differ++
-						first.report(t, again)
-					}
-				}
+				began := time.Now()
+				differ := differing(t, o, first, name == *sameSpin)
 				t.Logf("%s: race detector %v, %d processors, %d busy processes, seed %d, variation %d: "+
 					"%d of %d runs differ (%.1fs)", name, raceDetector, procs, *sameBusy, *sameSeed, *sameVary,
 					differ, *sameRuns, time.Since(began).Seconds())
+			}
+			seed, variation := o, o
+			seed.Seed++
+			variation.Variation++
+			for what, other := range map[string]Options{"another seed": seed, "another variation": variation} {
+				if tracedRun(t, other) == first {
+					t.Errorf("%s made the same run", what)
+				}
 			}
 		})
 	}

@@ -12,15 +12,17 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// The final checks are skipped if a lease is longer than leaseWait: a watchdog's lease may be.
 const (
-	leaseWait        = 12 * time.Second // for all leases to expire
+	leaseWait        = 12 * time.Second // for all leases to expire, on real servers
+	virtualLeaseWait = 10 * time.Minute // the same in virtual time
 	leasePollEvery   = 20 * time.Millisecond
+	leasePolls       = 500
 	probeWait        = 2 * time.Second // timeout of a probe's acquire
 	maxUnknown       = 3               // probes of unknown outcome
 	replicaWait      = 3 * time.Second // for a replica to come back
 	replicaPollEvery = 100 * time.Millisecond
-	maxProbed        = 100 // keys; more would take longer than the run
+	maxProbed        = 100             // keys; more would take longer than the run
+	keptLong         = 2 * time.Minute // beyond the lease: what a server keeps for longer is not removed in time
 )
 
 // finalChecks records what was left at the servers after the run, and whether every lock can still be acquired. What a
@@ -39,18 +41,29 @@ func (s *stage) finalChecks(ctx context.Context) {
 	}
 }
 
-// waitUntilFree waits until every hold was released or has expired, except those without a lease. False: not within
-// leaseWait, or before the end of ctx.
+// waitUntilFree waits until every hold was released or has expired, except those without a lease, and at most until
+// every lease of the workload has ended: a key that lives longer is for the checkers to judge. False: the leases are
+// too long to wait for, or a fault has set the clocks that end them, or ctx has ended.
 func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
-	end := time.Now().Add(min(leaseWait, s.run.params.Lease+time.Second))
-	for {
-		if !s.anyLeased(ctx, keys) {
-			return true
+	lease, most := s.run.params.Lease, leaseWait
+	if s.run.Backend.Facts().Deterministic {
+		most = virtualLeaseWait
+	}
+	wait := lease + time.Second
+	if lease == 0 { // the lock renews by itself, and its lease is not known
+		wait = leaseWait
+	}
+	wait = min(wait, most)
+	poll := max(leasePollEvery, (wait / leasePolls).Truncate(time.Millisecond))
+	for end := time.Now().Add(wait); s.anyLeased(ctx, keys); {
+		if time.Now().After(end) {
+			return wait > lease && !s.run.Scenario.Requirements().Clocks
 		}
-		if time.Now().After(end) || !sleep(ctx, leasePollEvery) {
+		if !sleep(ctx, poll) {
 			return false
 		}
 	}
+	return true
 }
 
 func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
@@ -65,7 +78,8 @@ func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 	return false
 }
 
-// leftovers are, by lock, the keys without time to live that should not be there; false if this cannot be known.
+// leftovers are, by lock, the keys that should not be there and will not be removed soon; false if this cannot be
+// known.
 func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
 	if !ok || s.run.lock.Open == nil { // a client of the user's own: what it may leave is not known
@@ -88,7 +102,8 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 			continue // the node is down
 		}
 		for name, ttl := range keys { // in any order: sorted below
-			if key := lockOf(name, left); ttl < 0 && key != "" && !allowed[name] && !slices.Contains(left[key].Keys, name) {
+			stays := ttl < 0 || ttl > s.run.params.Lease+keptLong
+			if key := lockOf(name, left); stays && key != "" && !allowed[name] && !slices.Contains(left[key].Keys, name) {
 				left[key].Keys = append(left[key].Keys, name)
 			}
 		}
@@ -113,15 +128,33 @@ func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 	return ""
 }
 
-// probe records whether a client that is alive can acquire key.
+// probe records whether a client that is alive can acquire key. A latch is not acquired.
 func (s *stage) probe(ctx context.Context, key string) {
+	if s.can.Has(client.IsLatch) {
+		return
+	}
 	for i, session := range s.sessions {
 		if !session.Alive() {
 			continue
 		}
 		outcome, why := s.probeUntilSettled(ctx, i, key)
 		s.record.Complete(history.Event{Process: history.Nemesis, F: history.ProbeEvent, Key: key}, outcome, nil, why)
+		if outcome == history.OK && s.can.Has(client.HasPermits) {
+			s.permitsLeft(ctx, key)
+		}
 		return
+	}
+}
+
+// permitsLeft records permits that are still taken. The probe has returned its own, and whatever had expired.
+func (s *stage) permitsLeft(ctx context.Context, key string) {
+	for _, n := range s.cluster.Nodes() {
+		seen := s.witness.sampler.Sample(ctx, n.Name, []string{key})
+		if taken := seen.Keys[key].Permits; taken > 0 && seen.Role == "master" {
+			v := &history.Value{Left: &history.LeftoverValue{Permits: taken}}
+			s.record.Note(history.Nemesis, history.LeftoverEvent, key, v)
+			return
+		}
 	}
 }
 

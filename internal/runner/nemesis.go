@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -43,6 +45,7 @@ type active struct {
 	healLast  bool // not before the workload has ended
 	oneShot   bool // healed when its effect was observed
 	drawn     bool
+	hits      string   // the request that it must hit, in flight when its effect is observed; "": any
 	nodesDown []string // do not serve clients while it is in force
 	resources []faults.Resource
 	injection faults.Injection
@@ -111,7 +114,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	}
 	a := &active{
 		id: n.id(), name: row.Name, target: target, healLast: row.HealLast, oneShot: row.OneShot && step.For == 0,
-		drawn: step.Most > 0, resources: row.ResourcesAt(n.env.Cluster, target),
+		drawn: step.Most > 0, hits: step.Hits, resources: row.ResourcesAt(n.env.Cluster, target),
 	}
 	a.nodesDown, _ = row.NodesDown(target)
 	if why := n.claim(a, step.Most); why != "" {
@@ -220,9 +223,30 @@ func (n *nemesis) observe(ctx context.Context, a *active) {
 		n.note(a.name, a.id, history.Noted, a.target, "no effect observed: "+err.Error())
 		return
 	}
-	n.note(a.name, a.id, history.TookEffect, a.target, effect)
+	if why := n.missedRequest(a); why != "" {
+		n.note(a.name, a.id, history.Noted, a.target, effect+", but "+why)
+	} else {
+		n.note(a.name, a.id, history.TookEffect, a.target, effect)
+	}
 	if a.oneShot {
 		n.healOne(context.WithoutCancel(ctx), a)
+	}
+}
+
+// missedRequest says why a fault has not hit the request that its step names; "" if it has.
+func (n *nemesis) missedRequest(a *active) string {
+	from, _, _ := strings.Cut(a.target, ">")
+	client, ok := cluster.ClientNumber(from)
+	if a.hits == "" || !ok {
+		return ""
+	}
+	switch f := n.track.inFlight(client); f {
+	case a.hits:
+		return ""
+	case "":
+		return fmt.Sprintf("%s had no request in flight, but the fault must hit its %s", from, a.hits)
+	default:
+		return fmt.Sprintf("the fault hit the %s of %s, but must hit its %s", f, from, a.hits)
 	}
 }
 
@@ -267,9 +291,11 @@ func (n *nemesis) id() int {
 }
 
 func (n *nemesis) note(f string, id int, phase history.Phase, target, detail string) {
-	n.record.Note(history.Nemesis, f, "", &history.Value{
-		Fault: &history.FaultValue{ID: id, Phase: phase, Target: target, Detail: detail},
-	})
+	v := &history.FaultValue{ID: id, Phase: phase, Target: target, Detail: detail}
+	if row, err := faults.Lookup(f); err == nil && phase == history.Injected {
+		v.Affects = row.Affects
+	}
+	n.record.Note(history.Nemesis, f, "", &history.Value{Fault: v})
 }
 
 // sleep reports whether d has passed before the end of ctx.

@@ -57,12 +57,12 @@ func (l *hasty) Acquire(ctx context.Context, a client.Acquire) (client.Grant, er
 
 func pause(d time.Duration) { <-time.After(d) }
 
-func (l *hasty) Renew(context.Context, string, string) (client.Grant, error) {
+func (l *hasty) Renew(context.Context, client.Hold, time.Duration) (client.Grant, error) {
 	return client.Grant{}, client.ErrNotHeld
 }
 
-func (l *hasty) Release(ctx context.Context, key, owner string) (int, error) {
-	return 0, l.writer.HDel(ctx, key, owner).Err()
+func (l *hasty) Release(ctx context.Context, h client.Hold) (int, error) {
+	return 0, l.writer.HDel(ctx, h.Key, h.Owner).Err()
 }
 
 func (l *hasty) Close(context.Context) error { return errors.Join(l.writer.Close(), l.reader.Close()) }

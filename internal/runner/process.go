@@ -151,6 +151,9 @@ func (b *processBackend) Client(_ context.Context, e RunEnv, i int) (client.Clie
 	return h.stdio.Client(strconv.Itoa(i)), nil
 }
 
+// maxClientLog bounds the log of a client, in bytes: a client that prints in a loop must not fill the disk.
+const maxClientLog = 16 << 20
+
 // startClient starts the process of client i: a native client, or the user's program.
 func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
 	command := b.command
@@ -163,7 +166,7 @@ func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
 	p, err := child.Start(child.Spec{
 		Path: command[0], Args: command[1:], Pipes: true,
 		Env:    append(os.Environ(), "GOMAXPROCS=1", e.Ledger.Mark()),
-		Stderr: filepath.Join(e.Dir.File(rundir.LogsDir), fmt.Sprintf("client-%d.log", i)),
+		Stderr: filepath.Join(e.Dir.File(rundir.LogsDir), fmt.Sprintf("client-%d.log", i)), MaxStderr: maxClientLog,
 	})
 	if err != nil {
 		return nil, err

@@ -103,6 +103,14 @@ func (r *records) history() (*history.History, error) {
 	return history.ReadFile(r.dir.File(rundir.HistoryFile))
 }
 
+// samples reads back what the witness recorded on disk; nil if that cannot be read or is in memory.
+func (r *records) samples() []history.Sample {
+	if r.dir == nil {
+		return nil
+	}
+	return r.dir.Samples()
+}
+
 // logs is where the logs of clients are, for error messages.
 func (r *records) logs() string {
 	if r.dir == nil {

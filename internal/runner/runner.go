@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -74,7 +75,8 @@ type run struct {
 	plan     scenarios.Plan
 	records  records
 	manifest rundir.Manifest
-	started  time.Time // of the command, in real time
+	started  time.Time        // of the command, in real time
+	samples  []history.Sample // of a run in memory
 
 	mu         sync.Mutex    // guards what follows, and manifest.Phases
 	status     func() Status // nil before the history begins
@@ -135,7 +137,8 @@ func (r *run) newManifest() rundir.Manifest {
 		Topology: s.Topology.Defaults(), Plan: r.plan.All(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
 		Backend: facts.Name, Why: r.Why, Deterministic: facts.Deterministic,
-		Lock: r.lock.Name, Workload: r.params.Kind, Clients: r.params.Clients, Keys: r.params.KeyNames(),
+		Lock: r.lock.Name, Foreign: r.Options.Lock != nil || r.lock.Open == nil,
+		Workload: r.params.Kind, Clients: r.params.Clients, Keys: r.params.KeyNames(),
 		Lease: r.params.Lease, Versions: versions(r.Version), Machine: machine(),
 	}
 }
@@ -232,7 +235,15 @@ func (r *run) judge(out *Outcome) error {
 		return err
 	}
 	h.Clients = r.params.Clients
-	j := checker.Judge(h, checker.Options{SearchCommand: r.Search, MayBeDown: r.manifest.MayBeDown()})
+	if h.Samples = r.samples; h.Samples == nil {
+		h.Samples = r.records.samples()
+	}
+	if r.manifest.Foreign {
+		h.Samples = nil
+	}
+	o := r.manifest.Judging()
+	o.SearchCommand = r.Search
+	j := checker.Judge(h, o)
 	out.Judgement = r.manifest.Downgrade(j)
 	return r.records.verdict(out.Judgement)
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,49 +74,6 @@ func equal(t *testing.T, first, again []byte) {
 	t.Helper()
 	if n, a, b := explore.FirstDifference(string(first), string(again)); n > 0 {
 		t.Fatalf("the same seed made another history; line %d was\n%s\nand is\n%s", n, a, b)
-	}
-}
-
-// busy keeps the processors busy until the end of the test.
-func busy(t *testing.T) {
-	t.Helper()
-	done := make(chan struct{})
-	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() {
-			for n := uint64(1); ; n *= 6364136223846793005 {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if n%64 == 1 { // otherwise each switch to another goroutine takes ten milliseconds
-					runtime.Gosched()
-				}
-			}
-		})
-	}
-	t.Cleanup(func() { close(done); all.Wait() })
-}
-
-// TestTheSameSeedIsTheSameRun: ten times, with one processor and with two, five of them on a busy machine. swarm
-// pauses clients, and resets their connections, while they use five masters.
-func TestTheSameSeedIsTheSameRun(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	s := load(t, "swarm", "duration=5s")
-	_, first := simulate(t, s, 7, 0)
-	for i := range 10 {
-		if i == 5 {
-			busy(t)
-		}
-		runtime.GOMAXPROCS(1 + i%2)
-		_, again := simulate(t, s, 7, 0)
-		equal(t, first, again)
-	}
-	for what, seeds := range map[string][2]uint64{"another seed": {8, 0}, "a variation": {7, 1}} {
-		if _, other := simulate(t, s, seeds[0], scenarios.Variation(seeds[1])); bytes.Equal(first, other) {
-			t.Errorf("%s made the same history", what)
-		}
 	}
 }
 

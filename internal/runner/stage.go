@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/scenarios"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -28,6 +30,7 @@ type stage struct {
 	run      *run
 	cluster  cluster.Cluster
 	clients  []client.Client
+	can      client.Capabilities // of the lock, as the first client states them
 	sessions []*workloads.Session
 	record   *history.Recorder
 	track    *tracker
@@ -45,6 +48,8 @@ type stage struct {
 	observers   sync.WaitGroup // nemesis and witness
 	ended       bool           // endWork was called
 	interrupted bool           // do not wait for operations
+	clock       func() time.Duration
+	slept       time.Duration // how long the machine slept during the run
 }
 
 // open starts the cluster, then the clients. It returns the stage also with an error, if there is anything to close.
@@ -56,7 +61,8 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	env := RunEnv{
 		Topology: r.manifest.Topology, Dir: r.records.dir, Ledger: r.records.ledger, Lock: r.lock,
 		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
-		Seed: r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.Scenario.Requirements(),
+		InitTimeout: cmp.Or(r.Scenario.InitTimeout, scenarios.InitTimeout),
+		Seed:        r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.Scenario.Requirements(),
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, env); err != nil {
@@ -72,6 +78,8 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	if err := s.startClients(ctx, env); err != nil {
 		return s, err
 	}
+	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
+	r.manifest.Can, r.manifest.NotExercised = s.can, s.can.Missing(row.Uses...)
 	return s, errors.Join(s.openRecords(), r.records.manifest(r.manifest))
 }
 
@@ -98,13 +106,13 @@ func (s *stage) openRecords() error {
 	}
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
-	s.record = history.NewRecorder(events, clock)
+	s.clock, s.record = clock, history.NewRecorder(events, clock)
 	w, err := newWitness(s.cluster, newActiveKeys(s.run.params), samples, clock, s.run.Backend.Facts().Sampling)
 	if err != nil {
 		return err
 	}
 	s.witness = w
-	w.changed = s.noteNodeChange
+	w.changed, w.sampled = s.noteNodeChange, s.track.sampled
 	s.record.OnEvent = func(e history.Event) {
 		s.track.add(e)
 		w.keys.add(e.Key, e.Time)
@@ -114,7 +122,7 @@ func (s *stage) openRecords() error {
 	}
 	s.nemesis = &nemesis{
 		time:   s.run.Backend,
-		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames()},
+		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames(), State: s.track},
 		record: s.record, track: s.track, start: start, seed: s.run.Seed, maxDown: s.run.Scenario.MaxDown(),
 	}
 	return nil
@@ -154,7 +162,7 @@ func (s *stage) startWork() {
 		s.sessions = append(s.sessions, session)
 		s.listeners.Go(session.Listen)
 		env := workloads.Env{
-			Params: r.params, Session: session, Guard: guard,
+			Params: r.params, Session: session, Guard: guard, Can: s.can,
 			Until: time.Now().Add(r.Scenario.Duration),
 			Rand:  rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
 		}
@@ -167,6 +175,7 @@ func (s *stage) startWork() {
 		})
 	}
 	s.observers.Go(func() { s.witness.run(witness, r.Backend) })
+	s.observers.Go(func() { s.watchHarness(witness) })
 	s.observers.Go(func() {
 		defer close(s.faultsDone)
 		s.nemesis.run(plan, r.plan)
@@ -252,7 +261,9 @@ func (s *stage) close(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			_ = s.Continue(i)
-			_ = c.Close(ctx) // it is killed if that fails; its log says why
+			if c.Close(ctx) != nil { // its log says why; a process has been killed by now
+				_ = s.Crash(i)
+			}
 		})
 	}
 	wg.Wait()
@@ -260,6 +271,8 @@ func (s *stage) close(ctx context.Context) error {
 	if s.stopWitness != nil {
 		s.stopWitness()
 		s.observers.Wait()
+		s.run.samples = s.witness.kept
+		s.run.manifest.Slept = s.slept
 	}
 	var err error
 	if s.cluster != nil {

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -15,12 +17,20 @@ type tracker struct {
 	clients int
 	keys    []string
 
-	mu      sync.Mutex
-	live    *checker.LiveHolds
-	waiting map[history.Process]string // key that each process waits for
-	last    int                        // client that was granted a lock last; -1: none
-	status  Status
-	armed   []*armedTrigger
+	mu     sync.Mutex
+	live   *checker.LiveHolds
+	asked  map[int]asked                          // by client, the request in flight
+	last   int                                    // client that was granted a lock last; -1: none
+	seen   map[string]map[string]history.KeyState // by master, what it had when it was sampled last
+	status Status
+	armed  []*armedTrigger
+}
+
+// asked is a request in flight.
+type asked struct {
+	f, key, owner string
+	at            time.Duration // of its invocation
+	granted       bool          // by a server, as its samples show
 }
 
 // armedTrigger is a trigger that a step of the plan waits for.
@@ -31,8 +41,8 @@ type armedTrigger struct {
 
 func newTracker(clients int, keys []string) *tracker {
 	return &tracker{
-		clients: clients, keys: keys, live: checker.NewLiveHolds(clients), waiting: map[history.Process]string{}, last: -1,
-		status: Status{Faults: map[int]string{}},
+		clients: clients, keys: keys, live: checker.NewLiveHolds(clients), asked: map[int]asked{}, last: -1,
+		seen: map[string]map[string]history.KeyState{}, status: Status{Faults: map[int]string{}},
 	}
 }
 
@@ -47,12 +57,16 @@ func (t *tracker) add(e history.Event) {
 	} else if e.Value != nil && e.Value.Fault != nil { // not a final check
 		t.addFault(e)
 	}
-	when := trigger(e, len(t.live.Of(e.Key)) > 0)
-	if when == "" {
+	t.fire(e, triggers(e, len(t.live.Of(e.Key)) > 0)...)
+}
+
+// fire fires the armed triggers of these names. t.mu is held.
+func (t *tracker) fire(e history.Event, names ...string) {
+	if len(names) == 0 {
 		return
 	}
 	t.armed = slices.DeleteFunc(t.armed, func(a *armedTrigger) bool {
-		if a.when != when {
+		if !slices.Contains(names, a.when) {
 			return false
 		}
 		a.fired <- e
@@ -60,19 +74,83 @@ func (t *tracker) add(e history.Event) {
 	})
 }
 
+// sampled takes the next sample of a node. It fires the triggers of what servers do before a client says so, or
+// without a client that says so.
+func (t *tracker) sampled(s history.Sample) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.seen[s.Node]
+	if !s.Up || s.Role != "master" {
+		delete(t.seen, s.Node)
+		return
+	}
+	t.seen[s.Node] = s.Keys
+	e := history.Event{Time: s.Time}
+	for key, now := range s.Keys { // in any order: a trigger fires once
+		was := before[key]
+		if was.TTL > 0 && now.TTL > was.TTL && now.Owner != "" && now.Owner == was.Owner && now.Count == was.Count {
+			t.fire(e, scenarios.Renewed)
+		}
+	}
+	for client, a := range t.asked { // in any order: a trigger fires once
+		if !isAcquire(a.f) || a.granted || a.at > s.Sent || !t.request(client).GrantedIn(s.Keys, before) {
+			continue
+		}
+		a.granted = true
+		t.asked[client] = a
+		t.fire(e, scenarios.Granted)
+	}
+}
+
+// request is what is known of a client's acquire. t.mu is held.
+func (t *tracker) request(client int) faults.Request {
+	a := t.asked[client]
+	r := faults.Request{Key: a.key, Owner: a.owner, Alone: len(t.live.Of(a.key)) == 0}
+	if h, ok := t.live.Find(a.key, a.owner); ok {
+		r.Counted = h.Count()
+	}
+	for other, b := range t.asked { // in any order: one other is enough
+		r.Alone = r.Alone && (other == client || b.key != a.key || !isAcquire(b.f))
+	}
+	return r
+}
+
+// Acquiring is the acquire of a client that is in flight.
+func (t *tracker) Acquiring(client int) (faults.Request, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !isAcquire(t.asked[client].f) {
+		return faults.Request{}, false
+	}
+	return t.request(client), true
+}
+
+// inFlight is the request of a client that is in flight: acquire, release, renew; "" if there is none.
+func (t *tracker) inFlight(client int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f := t.asked[client].f; !isAcquire(f) {
+		return f
+	}
+	return history.Acquire
+}
+
 func (t *tracker) addClient(e history.Event) {
 	t.live.Add(&e)
-	if isAcquire(e.F) {
-		switch e.Type {
-		case history.Invoke:
-			t.waiting[e.Process] = e.Key
-		case history.OK:
-			t.last = e.Process.Client(t.clients)
-			t.status.Grants++
-			fallthrough
-		default:
-			delete(t.waiting, e.Process)
+	client := e.Process.Client(t.clients)
+	switch {
+	case e.Type == history.Invoke:
+		a := asked{f: e.F, key: e.Key, at: e.Time}
+		if e.Value != nil {
+			a.owner = e.Value.Owner
 		}
+		t.asked[client] = a
+	case e.F == t.asked[client].f, e.F == history.Crash: // other events are notices
+		delete(t.asked, client)
+	}
+	if isAcquire(e.F) && e.Type == history.OK {
+		t.last = client
+		t.status.Grants++
 	}
 	if e.Type == history.Info && e.Error != nil {
 		t.status.Unknown++
@@ -90,25 +168,27 @@ func (t *tracker) addFault(e history.Event) {
 	}
 }
 
-// trigger is the trigger that e fires, or "". held: its key is held.
-func trigger(e history.Event, held bool) string {
+// triggers are the triggers that e fires. held: its key is held.
+func triggers(e history.Event, held bool) []string {
 	switch {
 	case isAcquire(e.F) && e.Type == history.OK:
-		return scenarios.Acquired
+		return []string{scenarios.Acquired}
 	case isAcquire(e.F) && e.Type == history.Invoke && held:
-		return scenarios.Waiting
+		return []string{scenarios.Requested, scenarios.Waiting}
+	case isAcquire(e.F) && e.Type == history.Invoke:
+		return []string{scenarios.Requested}
 	case e.F == history.Renewed, e.F == history.Renew && e.Type == history.OK:
-		return scenarios.Renewed
+		return []string{scenarios.Renewed}
 	case e.F == history.Release && e.Type == history.Invoke:
-		return scenarios.Releasing
+		return []string{scenarios.Releasing}
 	case e.F == history.Release && e.Type == history.OK:
-		return scenarios.Released
+		return []string{scenarios.Released}
 	case e.F == history.Lost:
-		return scenarios.Lost
+		return []string{scenarios.Lost}
 	case e.F == history.NodePromoted:
-		return scenarios.Promoted
+		return []string{scenarios.Promoted}
 	}
-	return ""
+	return nil
 }
 
 func isAcquire(f string) bool { return f == history.Acquire || f == history.Try }
@@ -140,8 +220,8 @@ func (t *tracker) Waiter() (client int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lowest := -1
-	for p := range t.waiting { // in any order: the lowest is taken
-		if c := p.Client(t.clients); lowest < 0 || c < lowest {
+	for c, a := range t.asked { // in any order: the lowest is taken
+		if isAcquire(a.f) && (lowest < 0 || c < lowest) {
 			lowest = c
 		}
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -54,5 +55,67 @@ func TestInnerReleaseKeepsTheLock(t *testing.T) {
 	do(history.Release)
 	if held := track.snapshot().Holders["k"]; len(held) != 0 {
 		t.Errorf("after the outer release the holders are %v", held)
+	}
+}
+
+// TestServersFireTriggers: a grant that its client does not know of, and a renewal that nobody reports.
+func TestServersFireTriggers(t *testing.T) {
+	sample := func(at time.Duration, owner string, ttl time.Duration) history.Sample {
+		s := history.Sample{Node: "n1", Up: true, Role: "master", Sent: at, Time: at}
+		if owner != "" {
+			s.Keys = map[string]history.KeyState{"k": {Owner: owner, Count: 1, TTL: ttl}}
+		}
+		return s
+	}
+	track := newTracker(2, []string{"k"})
+	requested, granted, renewed := track.arm("requested"), track.arm("granted"), track.arm("renewed")
+	fired := func(want ...*armedTrigger) {
+		t.Helper()
+		for _, a := range []*armedTrigger{requested, granted, renewed} {
+			if got := len(a.fired) == 1; got != slices.Contains(want, a) {
+				t.Errorf("trigger %s fired: %v", a.when, got)
+			}
+		}
+	}
+	track.sampled(sample(1, "b", 50))
+	fired()
+	track.add(history.Event{Time: 2, Type: history.Invoke, F: history.Acquire, Key: "k", Value: &history.Value{Owner: "a"}})
+	fired(requested)
+	track.sampled(sample(3, "b", 40))
+	track.sampled(sample(4, "", 0))
+	fired(requested)
+	track.sampled(sample(5, "a", 60))
+	fired(requested, granted)
+	if f := track.inFlight(0); f != history.Acquire {
+		t.Errorf("in flight: %q", f)
+	}
+	track.add(history.Event{Time: 6, Type: history.OK, F: history.Acquire, Key: "k", Value: &history.Value{Owner: "a"}})
+	if _, ok := track.Acquiring(0); ok || track.inFlight(0) != "" {
+		t.Error("the acquire is in flight after its completion")
+	}
+	track.sampled(sample(7, "a", 50))
+	fired(requested, granted)
+	track.sampled(sample(8, "a", 60))
+	fired(requested, granted, renewed)
+}
+
+// TestFaultThatMissedItsRequest: what hit another request than the step names has no effect.
+func TestFaultThatMissedItsRequest(t *testing.T) {
+	n := &nemesis{track: newTracker(2, []string{"k"})}
+	release := &active{target: "client:0>n1", hits: history.Release}
+	for _, c := range []struct{ f, want string }{
+		{"", "client:0 had no request in flight, but the fault must hit its release"},
+		{history.Try, "the fault hit the acquire of client:0, but must hit its release"},
+		{history.Release, ""},
+	} {
+		if c.f != "" {
+			n.track.add(history.Event{Type: history.Invoke, F: c.f, Key: "k"})
+		}
+		if got := n.missedRequest(release); got != c.want {
+			t.Errorf("with %q in flight: %q, want %q", c.f, got, c.want)
+		}
+	}
+	if got := n.missedRequest(&active{target: "client:0"}); got != "" {
+		t.Errorf("a fault that may hit anything: %q", got)
 	}
 }

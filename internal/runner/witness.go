@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ const (
 	sampleEvery = 8 * time.Millisecond
 	keepEvery   = 100 * time.Millisecond // at least, even if nothing changes
 	keepAll     = time.Minute
-	keepAround  = 2 * time.Second // all samples, after an event of the nemesis
+	clockStep   = 5 * time.Millisecond // by which the rest of a lease may differ from the time that has passed
+	keepAround  = 2 * time.Second      // all samples, after an event of the nemesis
 )
 
 // witness samples every node throughout a run and records the samples.
@@ -29,10 +31,12 @@ type witness struct {
 	clock    func() time.Duration
 	sampling Sampling
 	changed  func(before, now history.Sample) // called when the role or reachability of a node has changed
+	sampled  func(history.Sample)             // called with each sample
 
 	mu        sync.Mutex
-	out       io.Writer     // nil: only changes are of interest
-	keepUntil time.Duration // record all samples until then
+	out       io.Writer        // nil: samples are kept in memory
+	keepUntil time.Duration    // record all samples until then
+	kept      []history.Sample // what was recorded, if there is no file
 	err       error
 	latest    map[string]history.Sample // by node
 	reported  map[string]history.Sample // by node, the last one that was given to changed
@@ -49,7 +53,7 @@ func newWitness(
 	return &witness{
 		cluster: c, sampler: sampler, keys: keys, clock: clock, out: w, sampling: how,
 		latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, missed: map[string]int{},
-		changed: func(_, _ history.Sample) {},
+		changed: func(_, _ history.Sample) {}, sampled: func(history.Sample) {},
 	}, nil
 }
 
@@ -98,6 +102,7 @@ func (w *witness) add(s history.Sample, due bool) (recorded bool) {
 	}
 	reported, changed := w.change(s)
 	w.mu.Unlock()
+	w.sampled(s)
 	if changed {
 		w.changed(reported, s)
 	}
@@ -125,6 +130,7 @@ func (w *witness) change(s history.Sample) (reported history.Sample, changed boo
 
 func (w *witness) write(s history.Sample) {
 	if w.out == nil {
+		w.kept = append(w.kept, s)
 		return
 	}
 	line, err := json.Marshal(s)
@@ -149,7 +155,12 @@ func differs(a, b history.Sample) bool {
 		return true
 	}
 	for key, x := range a.Keys { // in any order: one difference is enough
-		if y, ok := b.Keys[key]; !ok || x.Owner != y.Owner || x.Count != y.Count || y.TTL > x.TTL {
+		y, ok := b.Keys[key]
+		if !ok || x.Owner != y.Owner || !slices.Equal(x.Owners, y.Owners) || x.Mode != y.Mode || x.Count != y.Count ||
+			x.Permits != y.Permits {
+			return true
+		}
+		if y.TTL > x.TTL || y.TTL >= 0 && y.TTL < x.TTL-(b.Time-a.Sent)-clockStep {
 			return true
 		}
 	}

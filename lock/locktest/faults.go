@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // faults is what a lock tolerates.
@@ -55,6 +57,9 @@ func faults() []behavior {
 			s.release(t, h)
 			s.release(t, awaitGrant(t, s.spec.wakeWithin()+5*time.Second, next))
 		}},
+		{"one-master-is-deaf", func(s Spec) bool { return s.Topology == Quorum && s.IsolatesMasters }, oneMasterDeaf},
+		{"held-by-another-library", func(s Spec) bool { return s.HeldByOthers }, heldByOthers},
+		{"served-after-others-left", fenced, servedAfterOthersLeft},
 		{"scripts-flushed", nil, func(t *testing.T, s *fixture) {
 			h := s.acquire(t, s.a, s.longLease())
 			s.servers.doAll(t, "flush scripts", "SCRIPT", "FLUSH")
@@ -62,22 +67,7 @@ func faults() []behavior {
 			s.servers.doAll(t, "flush scripts", "SCRIPT", "FLUSH")
 			s.mustBeFree(t, s.b)
 		}},
-		{"foreign-key-is-unchanged", nil, func(t *testing.T, s *fixture) {
-			ctx, cancel := context.WithTimeout(context.Background(), timeout)
-			defer cancel()
-			for _, rdb := range s.servers.direct {
-				rdb.Set(ctx, s.name, "not a lock", 0)
-			}
-			if h, err := s.a.Acquire(ctx, s.name, s.longLease()); err == nil {
-				_ = h.Release(ctx)
-				t.Error("a key that is not a lock was acquired")
-			}
-			for _, rdb := range s.servers.direct {
-				if got := rdb.Get(ctx, s.name).Val(); got != "not a lock" {
-					t.Errorf("the foreign key is now %q", got)
-				}
-			}
-		}},
+		{"foreign-key-is-unchanged", nil, foreignKeyUnchanged},
 	}
 }
 
@@ -92,5 +82,79 @@ func (s *fixture) dropReplies(t *testing.T, do func()) {
 	do()
 	if s.servers.dropped() == before {
 		t.Error("no reply was dropped: the test tested nothing")
+	}
+}
+
+// servedAfterOthersLeft: a waiter that has become the first of its client sleeps no longer than a first one does. The
+// lock becomes free without a message.
+func servedAfterOthersLeft(t *testing.T, s *fixture) {
+	s.acquire(t, s.a, s.longLease())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var leaving []<-chan outcome
+	before := s.requestCount(t)
+	for range 40 {
+		leaving = append(leaving, s.acquireAsync(ctx, s.b, s.longLease()))
+	}
+	s.awaitWaiting(t)
+	next := s.acquireAsync(context.Background(), s.b, s.longLease())
+	Eventually(t, timeout, "every waiter has sent a request", func() bool { return s.requestCount(t) > before+60 })
+	cancel()
+	for _, ch := range leaving {
+		if o := await(t, timeout, ch); o.err == nil {
+			t.Fatal("the lock was granted while it is held")
+		}
+	}
+	s.servers.flush()
+	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+}
+
+// heldByOthers: programs that use another library hold the lock for a while, as in a rolling migration.
+func heldByOthers(t *testing.T, s *fixture) {
+	hash := []any{"HSET", s.name, "23aed3a8-5a0c-4f5b-9f3a-0c3c1c2b7a11:1", "1"}
+	for _, set := range [][]any{{"SET", s.name, "value of redsync"}, hash} {
+		s.servers.doAll(t, "hold the lock", set...)
+		s.servers.doAll(t, "give it a lease", "PEXPIRE", s.name, 1500)
+		s.mustBeHeld(t, s.a)
+		s.release(t, awaitGrant(t, s.spec.wakeWithin(), s.acquireAsync(context.Background(), s.a, s.longLease())))
+	}
+}
+
+// oneMasterDeaf: one of three masters does not reply. A try whose result is certain without it does not wait for it:
+// forty of them would take longer than the limit if each waited for one node's timeout of half a second or more.
+func oneMasterDeaf(t *testing.T, s *fixture) {
+	s.mustBeFree(t, s.b)
+	s.servers.proxies[0].HoldReplies("e") // every request
+	h := s.acquire(t, s.a, s.longLease())
+	over := time.After(timeout)
+	for i := range 40 {
+		s.mustBeHeld(t, s.b)
+		select {
+		case <-over:
+			t.Fatalf("%d refused tries took %v", i+1, timeout)
+		default:
+		}
+	}
+	s.release(t, h)
+	s.release(t, s.acquire(t, s.b, s.longLease()))
+	s.servers.proxies[0].DropReplies(0, "")
+}
+
+// foreignKeyUnchanged: a key that is no lock stays as it is.
+func foreignKeyUnchanged(t *testing.T, s *fixture) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	for _, rdb := range s.servers.direct {
+		rdb.Set(ctx, s.name, "not a lock", 0)
+	}
+	if h, err := s.a.Acquire(ctx, s.name, s.longLease()); err == nil {
+		_ = h.Release(ctx)
+		t.Error("a key that is not a lock was acquired")
+	}
+	for _, rdb := range s.servers.direct {
+		got, err := rdb.Get(ctx, s.name).Result()
+		if got != "not a lock" && !redis.HasErrorPrefix(err, "MOVED") {
+			t.Errorf("the foreign key is now %q", got)
+		}
 	}
 }

@@ -26,6 +26,7 @@ func TestKinds(t *testing.T) {
 	base := Spec{
 		Lease: ownLease, LeftKeys: mutexLeftKeys, ErrHeld: lock.ErrHeld, ErrLost: lock.ErrLost,
 		Reentrant: true, Renews: true, ReportsLoss: true, Fenced: true, Idempotent: true,
+		ToleratesRefusals: true, IsolatesMasters: true, HeldByOthers: true, OutlastsMigration: true,
 	}
 	for _, row := range []struct {
 		name   string
@@ -40,15 +41,16 @@ func TestKinds(t *testing.T) {
 		{"mutex-cluster", Cluster, with(mutex), nil},
 		{"mutex-quorum", Quorum, with(mutex), func(s *Spec) { s.Fenced = false }},
 		{"fair-single", Single, with(fair), nil},
-		{"fair-cluster", Cluster, with(fair), nil},
-		{"write-single", Single, with(write), nil},
+		{"fair-cluster", Cluster, with(fair), func(s *Spec) { s.OutlastsMigration = false }},
+		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},
 		{"multi-single", Single, with(multi), func(s *Spec) { s.LeftKeys = mutexLeftKeys }},
 		{"semaphore-single", Single, with(semaphore), func(s *Spec) {
-			s.Lease, s.Reentrant, s.Renews, s.ReportsLoss, s.Fenced = 0, false, false, false, false
+			s.Lease, s.Reentrant, s.Renews, s.ReportsLoss, s.Fenced, s.HeldByOthers = 0, false, false, false, false, false
 			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 		}},
 		{"permits-single", Single, with(leasedSemaphore), func(s *Spec) {
-			s.Reentrant, s.Fenced, s.ErrHeld, s.LeftKeys = false, false, lock.ErrNoPermits, semaphoreLeftKeys
+			s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
+			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

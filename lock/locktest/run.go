@@ -24,7 +24,7 @@ func Run(t *testing.T, s Spec) {
 		t.Fatal("locktest.Spec: Open, ErrHeld and ErrLost are required")
 	}
 	sv := startServers(t, s)
-	for _, b := range slices.Concat(happyPath(), holdEnds(), faults()) {
+	for _, b := range slices.Concat(happyPath(), holdEnds(), faults(), refusals(), clusters()) {
 		t.Run(b.name, func(t *testing.T) {
 			if b.needs != nil && !b.needs(s) {
 				t.Skip("the lock does not claim it")
@@ -56,6 +56,7 @@ func idempotent(s Spec) bool  { return s.Idempotent }
 // servers are what a lock under test runs on.
 type servers struct {
 	spec    Spec
+	masters []*Server
 	direct  []*redis.Client // to each master, without its proxy
 	proxies []*Proxy
 	addrs   []string // for Open
@@ -73,42 +74,60 @@ func startServers(t *testing.T, s Spec) *servers {
 	t.Helper()
 	b := &servers{spec: s}
 	n := 1
-	if s.Topology == Quorum {
+	if s.Topology == Quorum || s.Topology == Cluster {
 		n = 3
 	}
+	var buses []string
 	for range n {
 		var args []string
 		if s.Topology == Cluster {
 			_, bus, _ := net.SplitHostPort(FreeAddr(t))
+			buses = append(buses, bus)
 			args = []string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", bus}
 		}
 		server := StartServer(t, args...)
 		p := StartProxy(t, server.Addr)
-		b.direct, b.proxies = append(b.direct, server.Dial(t)), append(b.proxies, p)
+		b.masters, b.direct, b.proxies = append(b.masters, server), append(b.direct, server.Dial(t)), append(b.proxies, p)
 		b.addrs = append(b.addrs, p.Addr)
 	}
 	switch s.Topology {
 	case Sentinel:
 		b.addrs = []string{startSentinel(t, b.addrs[0])}
 	case Cluster:
-		formCluster(t, b.direct[0], b.addrs[0])
+		b.formCluster(t, buses)
 	}
 	return b
 }
 
-// formCluster assigns all slots to one server and has it announce the address of its proxy.
-func formCluster(t *testing.T, rdb *redis.Client, addr string) {
+const slots = 16384
+
+// formCluster divides the slots among the servers, which listen to each other at the ports buses and announce the
+// addresses of their proxies.
+func (b *servers) formCluster(t *testing.T, buses []string) {
 	t.Helper()
 	ctx := context.Background()
-	_, port, _ := net.SplitHostPort(addr)
-	if err := rdb.ConfigSet(ctx, "cluster-announce-port", port).Err(); err != nil {
-		t.Fatal(err)
+	for i, rdb := range b.direct {
+		_, port, _ := net.SplitHostPort(b.addrs[i])
+		if err := rdb.ConfigSet(ctx, "cluster-announce-port", port).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := rdb.ClusterAddSlotsRange(ctx, slots*i/len(b.direct), slots*(i+1)/len(b.direct)-1).Err(); err != nil {
+			t.Fatal(err)
+		}
+		host, port, _ := net.SplitHostPort(b.masters[0].Addr)
+		if err := rdb.Do(ctx, "CLUSTER", "MEET", host, port, buses[0]).Err(); err != nil && i > 0 {
+			t.Fatal(err)
+		}
 	}
-	if err := rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	Eventually(t, timeout, "the cluster is up", func() bool {
-		return strings.Contains(rdb.ClusterInfo(ctx).Val(), "cluster_state:ok")
+	Eventually(t, timeout, "the cluster is up at every server", func() bool {
+		for _, rdb := range b.direct {
+			info := rdb.ClusterInfo(ctx).Val()
+			if !strings.Contains(info, "cluster_state:ok") ||
+				!strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(len(b.direct))) {
+				return false
+			}
+		}
+		return true
 	})
 }
 
@@ -151,11 +170,12 @@ func (b *servers) flush() {
 	}
 }
 
-// doAll sends a command to every master.
+// doAll sends a command to every master; of a cluster, one about a key to the master that has its slot.
 func (b *servers) doAll(t *testing.T, what string, args ...any) {
 	t.Helper()
 	for _, rdb := range b.direct {
-		if err := rdb.Do(context.Background(), args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		err := rdb.Do(context.Background(), args...).Err()
+		if err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "MOVED") {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}

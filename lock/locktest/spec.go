@@ -47,7 +47,7 @@ const (
 	Single   Topology = iota // one master; one address
 	Sentinel                 // one master and a Sentinel, whose address is given; the master's name is m
 	Quorum                   // three independent masters; three addresses
-	Cluster                  // one master with all slots of a cluster; one address
+	Cluster                  // three masters that share the slots of a cluster; three addresses
 )
 
 // Spec is a lock under test and what it claims. Claims that are not set are not tested.
@@ -71,6 +71,16 @@ type Spec struct {
 	ReportsLoss bool // the context of a hold ends when the hold is lost
 	Fenced      bool // tokens grow with every grant
 	Idempotent  bool // a request that is sent again because its reply was lost counts once
+	// ToleratesRefusals means that releases and renewals succeed, and waiters poll, at a server that refuses PUBLISH
+	// and SUBSCRIBE, or is out of memory.
+	ToleratesRefusals bool
+	// HeldByOthers means that a string or Redisson's hash at the key is the lock of another library, held until it
+	// expires.
+	HeldByOthers bool
+	// OutlastsMigration means that the lock is available while its slot migrates to another master of a cluster.
+	OutlastsMigration bool
+	// IsolatesMasters means that one master of a cluster that hangs delays no lock of another master.
+	IsolatesMasters bool
 	// Parallel means that other tests run in the same process, so that goroutines cannot be counted.
 	Parallel bool
 	// RequestWord is contained in every request of an acquire or a release, in lower case. Empty: eval, for scripts.

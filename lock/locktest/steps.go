@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // timeout is for what a correct lock does at once, on a busy machine.
@@ -121,10 +123,22 @@ func (s *fixture) awaitWaiting(t *testing.T) {
 	})
 }
 
-// requestCount is how many commands that locks use the first master has executed.
+// requestCount is how many commands that locks use the first master, or all masters of a cluster, have executed.
 func (s *fixture) requestCount(t *testing.T) int64 {
 	t.Helper()
-	info, err := s.servers.direct[0].InfoMap(context.Background(), "commandstats").Result()
+	if s.spec.Topology != Cluster {
+		return requestsAt(t, s.servers.direct[0])
+	}
+	var sum int64
+	for _, rdb := range s.servers.direct {
+		sum += requestsAt(t, rdb)
+	}
+	return sum
+}
+
+func requestsAt(t *testing.T, rdb *redis.Client) int64 {
+	t.Helper()
+	info, err := rdb.InfoMap(context.Background(), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,19 +1,23 @@
 -- Acquires a mutex for one hold. Comes after a line that defines defaultLease and, for fencing tokens,
--- mint.lua.
+-- mint.lua; and after foreign.lua.
 --
 -- KEYS: lock, tombstone of the hold; with a fencing token: the token counter
+--       while the slot of the lock migrates: the lock alone
 -- ARGV: hold; each of the rest may be left out with those after it: lease (defaultLease), owner (the
 --       hold is its own), flags: "n" refuses an owner that holds the lock; "w" leaves a mark that asks
---       the release to PUBLISH, "W" one that asks it to SPUBLISH
+--       the release to PUBLISH, "W" one that asks it to SPUBLISH; while the slot migrates: the tombstone
 -- Reply: the token, or 0, if the lock was free; else {OK, token, count}, {REFUSED, 0, 0, ttl},
 --        RELEASED, or REENTERED
 --   ttl  ms left to the other owner, negative if the key has no expiry
+--
+-- While a slot migrates, a script may name no key that does not exist. It reads the tombstone even so, with
+-- pcall: it is at the master that has no lock of this name, and not at the other.
 --
 -- A request that arrives twice finds its own hold and is not counted again (redisson#7367). One that
 -- arrives after its hold was released finds the tombstone and acquires nothing.
 local hold = 'h:' .. ARGV[1]
 local owner = ARGV[3] or ARGV[1]
-if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[2] or KEYS[1]) == 0 and (KEYS[2] or redis.pcall('EXISTS', ARGV[5]) ~= 1) then
   -- The token grows with every grant and only then: a new one for an inner hold would fence out the
   -- outer hold of the same owner.
   local token = 0
@@ -28,7 +32,10 @@ if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
 end
 
 local flags = ARGV[4] or ''
-local lock = redis.call('HMGET', KEYS[1], 'owner', 'notify', hold)
+local lock = redis.pcall('HMGET', KEYS[1], 'owner', 'notify', hold, 'left:' .. ARGV[1])
+if lock.err then
+  return foreign(KEYS[1])
+end
 if lock[1] and lock[1] ~= owner then
   local marks, mark = lock[2] or '', string.match(flags, '[wW]')
   if mark and not string.find(marks, mark, 1, true) then
@@ -39,11 +46,11 @@ if lock[1] and lock[1] ~= owner then
 end
 
 local known = lock[1] and lock[3]
-if not known and redis.call('EXISTS', KEYS[2]) == 1 then
+if not known and (lock[4] or redis.pcall('EXISTS', KEYS[2] or ARGV[5]) == 1) then
   return RELEASED
 end
 if not lock[1] then
-  return redis.error_reply('FOREIGN the key holds a hash that is not a lock')
+  return foreign(KEYS[1])
 end
 if not known and string.find(flags, 'n', 1, true) then
   return REENTERED

@@ -16,3 +16,4 @@ local UPGRADE = -5       -- the owner reads, and would wait for itself to write
 local ABSENT = -6        -- the semaphore or latch was not set up
 local OUT_OF_RANGE = -7  -- more permits than there are, or fewer than none
 local REARMED = -8       -- the generation of the latch that is meant was deleted
+local UNSURE = -9       -- the release was begun while the slot migrated, and how it ended is not known

@@ -2,7 +2,7 @@
 -- says what it is.
 
 -- Whether a hash of this kind exists. The write that changes nothing makes a replica that lags refuse,
--- instead of replying from what it does not know yet.
+-- instead of replying from what it does not know yet, and lets a server whose memory is full continue.
 local function exists(kind)
   redis.call('HDEL', KEYS[1], '')
   local found = redis.call('HGET', KEYS[1], 'kind')
@@ -26,10 +26,10 @@ local function clock()
   return tonumber(t[1]) * 1000000 + tonumber(t[2])
 end
 
--- Wakes as many waiters as there are free permits.
+-- Wakes as many waiters as there are free permits; without the right to publish they poll.
 local function wake(channel, free)
   if free > 0 then
-    redis.call('PUBLISH', channel, '+' .. string.format('%d', free))
+    redis.pcall('PUBLISH', channel, '+' .. string.format('%d', free))
   end
 end
 

@@ -1,5 +1,5 @@
 -- Acquires a fair mutex for one hold, or queues its waiter, or renews its heartbeat. Comes after
--- fair_queue.lua.
+-- foreign.lua and fair_queue.lua.
 --
 -- ARGV: hold, lease, owner, flags ("n" refuses an owner that holds the lock), for how many ms the
 --       waiter counts as alive without a heartbeat (0: it does not queue)
@@ -14,10 +14,13 @@ local me = hold .. ' ' .. owner
 -- All that may be refused comes before the first write.
 redis.call('LLEN', KEYS[3])
 redis.call('ZCARD', KEYS[4])
-local holder = redis.call('HGET', KEYS[1], 'owner')
+local holder = redis.pcall('HGET', KEYS[1], 'owner')
+if type(holder) == 'table' then
+  return foreign(KEYS[1])
+end
 local known = redis.call('HEXISTS', KEYS[1], 'h:' .. hold) == 1
 if not holder and redis.call('EXISTS', KEYS[1]) == 1 then
-  return redis.error_reply('FOREIGN the key holds a hash that is not a lock')
+  return foreign(KEYS[1])
 end
 if not known and redis.call('EXISTS', KEYS[2]) == 1 then
   return RELEASED
@@ -26,6 +29,10 @@ if not known and holder == owner and ARGV[4] == 'n' then
   return REENTERED
 end
 
+if keep > 0 and redis.call('ZSCORE', KEYS[4], me) then
+  -- A heartbeat is not refused by a server whose memory is full: the first write needs none.
+  redis.call('ZREM', KEYS[4], '')
+end
 if not holder and keep > 0 then
   redis.call('ZADD', KEYS[4], 'XX', now + keep, me) -- this request is a heartbeat
   local head = first()

@@ -56,6 +56,7 @@ local function grant(hold, owner, lease)
 end
 
 -- Grants the free lock to the first in the queue and wakes it; no other client can get in between.
+-- Without the right to publish the grant is found by the waiter's next request.
 -- The grant lasts as long as the waiter's place in the queue would have.
 local function handOver()
   local entry, left = first()
@@ -68,5 +69,5 @@ local function handOver()
   redis.call('ZREM', KEYS[4], entry)
   grant(hold, string.sub(entry, blank + 1), left)
   redis.call('HSET', KEYS[1], 'granted', hold)
-  redis.call('PUBLISH', KEYS[6], hold)
+  redis.pcall('PUBLISH', KEYS[6], hold)
 end

@@ -1,6 +1,7 @@
 -- Takes a mutex from its owner.
 --
--- KEYS: lock, channel of the lock
+-- KEYS: lock
+-- ARGV: channel of the lock
 -- Reply: OK, or NOT_HELD
 if not redis.call('HGET', KEYS[1], 'owner') then
   if redis.call('EXISTS', KEYS[1]) == 1 then
@@ -11,6 +12,6 @@ end
 redis.call('DEL', KEYS[1])
 -- Not every waiter has left a mark in this hash. On a server without SPUBLISH (before Redis 7.0) no
 -- waiter expects one.
-redis.call('PUBLISH', KEYS[2], '0')
-redis.pcall('SPUBLISH', KEYS[2], '0')
+redis.pcall('PUBLISH', ARGV[1], '0')
+redis.pcall('SPUBLISH', ARGV[1], '0')
 return OK

@@ -24,5 +24,5 @@ end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'kind', 'latch', 'count', ARGV[2],
   'gen', string.format('%d', gen), 'since', string.format('%d', since))
-redis.call('PUBLISH', KEYS[3], '*')
+redis.pcall('PUBLISH', KEYS[3], '*')
 return keep(KEYS[2], ARGV[1], {OK, gen})

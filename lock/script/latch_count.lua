@@ -20,7 +20,7 @@ end
 if count > 0 and redis.call('HSETNX', KEYS[1], 'd:' .. ARGV[2], 1) == 1 then
   count = redis.call('HINCRBY', KEYS[1], 'count', -1)
   if count == 0 then
-    redis.call('PUBLISH', KEYS[3], '*')
+    redis.pcall('PUBLISH', KEYS[3], '*')
   end
 end
 return keep(KEYS[2], ARGV[1], {OK, count, gen})

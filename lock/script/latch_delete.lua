@@ -10,7 +10,7 @@ end
 local code = ABSENT
 if exists('latch') then
   redis.call('DEL', KEYS[1])
-  redis.call('PUBLISH', KEYS[3], '*')
+  redis.pcall('PUBLISH', KEYS[3], '*')
   code = OK
 end
 return keep(KEYS[2], ARGV[1], {code})

@@ -24,9 +24,13 @@ for i = 1, n do
   if redis.call('EXISTS', tombstone) == 1 then
     return RELEASED
   end
-  local holder = redis.call('HGET', lock, 'owner')
-  if not holder and redis.call('EXISTS', lock) == 1 then
-    return redis.error_reply('FOREIGN a key holds a hash that is not a lock')
+  local holder = redis.pcall('HGET', lock, 'owner')
+  if type(holder) == 'table' or not holder and redis.call('EXISTS', lock) == 1 then
+    local reply = foreign(lock)
+    if reply.err then
+      return reply
+    end
+    return {REFUSED, i, reply[4]}
   end
   if holder and holder ~= ARGV[2 * i + 1] then
     local marks, mark = redis.call('HGET', lock, 'notify') or '', string.match(ARGV[2 * i + 2], '[wW]')

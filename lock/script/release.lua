@@ -1,46 +1,71 @@
 -- Releases one hold of a mutex; the last one frees the lock, and publishes that if a waiter has left a
 -- mark. Comes after a line that defines defaultTTL.
 --
--- KEYS: lock, tombstone of the hold, channel of the lock; if there is one: an old tombstone to remove
+-- KEYS: lock, tombstone of the hold, channel of the lock; if there is one: an old tombstone to remove;
+--       while the slot of the lock migrates: the lock alone
 -- ARGV: hold; each of the rest may be left out with those after it: TTL of the tombstone (defaultTTL),
---       owner (the hold is its own), flags: "w" (PUBLISH) or "W" (SPUBLISH) to publish without a mark
+--       owner (the hold is its own), flags: "w" (PUBLISH) or "W" (SPUBLISH) to publish without a mark;
+--       while the slot migrates: the channel
 -- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
 --
 -- The tombstone keeps the reply, so that a request that arrives twice gets the same (redisson#4871). It
 -- is left even if nothing was held: an acquire of this hold that is still on its way must not be
--- granted later. A hold that exists has no tombstone. One that does not may be the view of a replica
--- that lags: then the first command is a write, which a replica refuses.
+-- granted later. A hold that exists has no tombstone.
+--
+-- While a slot migrates, a script may name no key that does not exist: the tombstone is left by a request of
+-- its own (record.lua), and beside the holds of a lock that is still held, in its hash.
+--
+-- The first write needs no memory: a server whose memory is full refuses a script whose first write
+-- does, and lets one continue that has written. It also comes before the reply that a hold does not
+-- exist: a replica that lags refuses it. PUBLISH comes last, with pcall: without the right to publish
+-- the lock is free even so, and waiters poll.
 local field = 'h:' .. ARGV[1]
 local ttl = ARGV[2] or defaultTTL
-local lock = redis.call('HMGET', KEYS[1], 'count', field, 'notify')
+local lock = redis.pcall('HMGET', KEYS[1], 'count', field, 'notify')
+if lock.err then
+  -- Something else is at the key, as the lock of another library: this hold has ended.
+  if not string.find(lock.err, 'WRONGTYPE', 1, true) then
+    return lock
+  end
+  local before = KEYS[2] and redis.call('GET', KEYS[2])
+  if KEYS[2] and not before then
+    redis.call('SET', KEYS[2], NOT_OWNER, 'PX', ttl)
+  end
+  return tonumber(before or NOT_OWNER)
+end
 if lock[1] == '1' and lock[2] then
-  redis.call('SET', KEYS[2], '0', 'PX', ttl)
   redis.call('DEL', KEYS[1], KEYS[4] or KEYS[1])
+  if KEYS[2] then
+    redis.call('SET', KEYS[2], '0', 'PX', ttl)
+  end
   if lock[3] or ARGV[4] then
     local marks = (lock[3] or '') .. (ARGV[4] or '')
     if string.find(marks, 'w', 1, true) then
-      redis.call('PUBLISH', KEYS[3], '0')
+      redis.pcall('PUBLISH', KEYS[3] or ARGV[5], '0')
     end
     if string.find(marks, 'W', 1, true) then
-      redis.call('SPUBLISH', KEYS[3], '0')
+      redis.pcall('SPUBLISH', KEYS[3] or ARGV[5], '0')
     end
   end
   return 0
 end
 
-local before = redis.call('SET', KEYS[2], NOT_HELD, 'PX', ttl, 'NX', 'GET')
-if before then
-  return tonumber(before)
-end
 local left = NOT_HELD
-if lock[2] then
-  redis.call('HDEL', KEYS[1], field)
+if redis.call('HDEL', KEYS[1], field) == 1 then
   left = redis.call('HINCRBY', KEYS[1], 'count', -1)
 else
+  local before = KEYS[2] and redis.call('GET', KEYS[2]) or redis.call('HGET', KEYS[1], 'left:' .. ARGV[1])
+  if before then
+    return tonumber(before)
+  end
   local owner = redis.call('HGET', KEYS[1], 'owner')
   if owner and owner ~= (ARGV[3] or ARGV[1]) then
     left = NOT_OWNER
   end
 end
-redis.call('SET', KEYS[2], left, 'PX', ttl)
+if KEYS[2] then
+  redis.call('SET', KEYS[2], left, 'PX', ttl)
+elseif redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('HSET', KEYS[1], 'left:' .. ARGV[1], left)
+end
 return left

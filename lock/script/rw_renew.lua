@@ -7,15 +7,16 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local function renew(lock, leases, hold, lease)
+  -- Only a master may say that a hold has ended: a write that changes nothing makes a replica that
+  -- lags refuse, and lets a server whose memory is full continue. pcall, because a key of another type
+  -- must not stop the renewal of the others.
+  local written = redis.pcall('ZREM', leases, '')
+  if type(written) == 'table' and string.find(written.err, 'READONLY', 1, true) then
+    return written
+  end
   local deadline = redis.pcall('ZSCORE', leases, hold)
   local exists = redis.pcall('HEXISTS', lock, 'h:' .. hold)
   if exists ~= 1 or type(deadline) ~= 'string' or tonumber(deadline) <= now then
-    -- Only a master may say that a hold has ended: a write that changes nothing makes a replica that
-    -- lags refuse. pcall, because a key of another type must not stop the renewal of the others.
-    local written = redis.pcall('ZREM', leases, '')
-    if type(written) == 'table' and string.find(written.err, 'READONLY', 1, true) then
-      return written
-    end
     return NOT_HELD
   end
   redis.call('ZADD', leases, 'GT', now + lease, hold)

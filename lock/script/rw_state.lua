@@ -39,7 +39,7 @@ end
 -- Readers wait for intents of writers too: while there are any, waking readers would be in vain.
 local function wakeReaders()
   if redis.call('ZCARD', KEYS[4]) == 0 then
-    redis.call('PUBLISH', KEYS[6], '*')
+    redis.pcall('PUBLISH', KEYS[6], '*')
   end
 end
 
@@ -64,7 +64,7 @@ local function settle()
   if writes + reads == 0 then
     redis.call('DEL', KEYS[1], KEYS[3])
     wakeReaders()
-    redis.call('PUBLISH', KEYS[7], '0')
+    redis.pcall('PUBLISH', KEYS[7], '0')
     return
   end
   if mode == 'write' and writes == 0 then

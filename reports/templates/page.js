@@ -100,6 +100,11 @@
   svg.addEventListener('pointerup', function () { dragged = null; });
   svg.addEventListener('dblclick', act.all);
   if (clip) clip.setAttribute('width', right + 16);
+  var box = svg.closest('.wide'), red = svg.querySelector('.band');
+  if (red && box.scrollWidth > box.clientWidth) { // on a narrow screen the violation is seen first
+    var area = red.getBoundingClientRect(), seen = box.getBoundingClientRect();
+    box.scrollLeft = area.left - seen.left - 24 + Math.min(0, (area.width - seen.width) / 2);
+  }
   var steps = document.querySelectorAll('.steps li');
   for (var i = 0; i < steps.length; i++) {
     (function (li, n) {

@@ -57,6 +57,7 @@ type pump struct {
 // chunk is the result of one read, or the end of the stream.
 type chunk struct {
 	data  []byte
+	read  time.Time
 	due   time.Time
 	end   bool
 	reset bool // with end: the connection was reset, not closed
@@ -97,7 +98,7 @@ func (p *pump) forward(c chunk) {
 		p.deliver(c)
 	default:
 		c.data = append([]byte(nil), c.data...)
-		c.due = p.due(rule, len(c.data))
+		c.read, c.due = time.Now(), p.due(rule, len(c.data))
 		p.enqueue(c)
 	}
 }

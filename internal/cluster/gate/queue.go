@@ -36,7 +36,7 @@ func (p *pump) drain() {
 		if !ok {
 			return
 		}
-		switch p.await(c.due) {
+		switch p.await(c) {
 		case cluster.Pass:
 			p.deliver(c)
 		case cluster.Drop:
@@ -77,15 +77,19 @@ func (p *pump) take() (chunk, bool) {
 
 // await waits until a chunk is due and its rule is not Hold. It returns Pass or Drop,
 // or Cut when the connection is over.
-func (p *pump) await(due time.Time) cluster.Mode {
+func (p *pump) await(c chunk) cluster.Mode {
 	for {
 		now := p.dir.current.Load()
 		var ripe <-chan time.Time // nil: only a new rule ends the wait
 		switch now.rule.Mode {
 		case cluster.Drop:
 			return cluster.Drop
+		case cluster.Hold:
+			if now.rule.Once && c.read.Before(now.set) {
+				return cluster.Pass
+			}
 		case cluster.Pass:
-			left := time.Until(due)
+			left := time.Until(c.due)
 			if left <= 0 || !now.rule.Delays() {
 				return cluster.Pass
 			}

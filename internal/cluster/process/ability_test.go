@@ -213,7 +213,7 @@ func TestSampleReadsLocksOfEveryType(t *testing.T) {
 	forever := -time.Millisecond
 	want := map[string]history.KeyState{
 		"ours": {Owner: "me", Count: 2, TTL: time.Minute}, "plain": {Owner: "you", TTL: time.Minute},
-		"redisson": {Owner: "8f:12", Count: 3, TTL: forever}, "rw": {Owner: "8f:12:write", Count: 1, TTL: forever},
+		"redisson": {Owner: "8f:12", Count: 3, TTL: forever}, "rw": {Owner: "8f:12:write", Mode: "write", Count: 1, TTL: forever},
 		"set": {TTL: forever},
 	}
 	about := cmp.Comparer(func(a, b time.Duration) bool { return (a - b).Abs() < 10*time.Second })

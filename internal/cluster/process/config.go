@@ -20,25 +20,14 @@ const (
 	failoverTimeoutMS = 2000
 )
 
-// reserved are the directives that addresses and clean-up depend on.
-//
-//nolint:gochecknoglobals // a table, never changed
-var reserved = []string{"bind", "bind-source-addr", "cluster-announce-bus-port", "cluster-announce-ip",
-	"cluster-announce-port", "cluster-config-file", "cluster-enabled", "cluster-port", "daemonize", "dir", "include",
-	"loadmodule", "logfile", "pidfile", "port", "protected-mode", "replica-announce-ip", "replica-announce-port",
-	"replicaof", "requirepass", "slaveof", "supervised", "syslog-enabled", "unixsocket"}
-
 // validate checks the topology, with its defaults filled in, and its options.
 func validate(t cluster.Topology) error {
 	if err := t.Validate(); err != nil {
 		return err
 	}
 	for name, value := range t.Options {
-		if slices.Contains(reserved, strings.ToLower(name)) {
-			return fmt.Errorf("option %q of the topology is reserved for the harness: leave it out", name)
-		}
-		if name == "" || strings.ContainsAny(name, " \t\r\n\"'#") || strings.ContainsAny(value, "\r\n") {
-			return fmt.Errorf("option %q with value %q of the topology is not one redis.conf directive", name, value)
+		if err := cluster.CheckDirective(name, value); err != nil {
+			return err
 		}
 	}
 	return nil

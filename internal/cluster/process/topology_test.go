@@ -58,6 +58,21 @@ func TestInvalidOptions(t *testing.T) {
 	}
 }
 
+// TestOptionsAreThoseOfTheServer: the catalog of options has every directive of this machine's redis-server, or it is
+// reserved, and accepts the value that the server has.
+func TestOptionsAreThoseOfTheServer(t *testing.T) {
+	c := up(t, cluster.Topology{Kind: cluster.Single})
+	all := fields(do(t, dialFrom(t, c, 0, "n1"), "CONFIG GET *"))
+	if len(all) < 100 {
+		t.Fatalf("CONFIG GET * replied %d directives", len(all))
+	}
+	for name, value := range all {
+		if err := cluster.CheckOption(name, value); err != nil && !strings.Contains(err.Error(), "reserved") {
+			t.Errorf("%s %q: %v", name, value, err)
+		}
+	}
+}
+
 // TestPromoteByHand: the master's address leads to the replica with the highest
 // offset, the other replica follows, and the old master cannot be reached.
 func TestPromoteByHand(t *testing.T) {

@@ -220,6 +220,8 @@ func TestBadConfigurations(t *testing.T) {
 		"snapshots":        {Topology: cluster.Topology{Kind: cluster.Single, Options: map[string]string{"save": "1 1"}}},
 		"an odd fsync": {Topology: cluster.Topology{Kind: cluster.Single,
 			Options: map[string]string{"appendfsync": "x"}}},
+		"an included file": {Topology: cluster.Topology{Kind: cluster.Single,
+			Options: map[string]string{"Include": "/etc/redis.conf"}}},
 		"quorum of two":     {Topology: cluster.Topology{Kind: cluster.Quorum, Masters: 2}},
 		"latency backwards": {Topology: cluster.Topology{Kind: cluster.Single}, MinLatency: 2, MaxLatency: 1},
 	} {

@@ -3,8 +3,12 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // How long a start may take, and how often it is polled, in virtual time.
@@ -50,20 +54,24 @@ func (c *Cluster) launch(hosts []*host) {
 
 // checkOptions refuses options that the simulation would ignore although they change what a lock may rely on.
 func (c *Cluster) checkOptions() error {
-	for name, value := range c.topology.Options {
+	for _, name := range slices.Sorted(maps.Keys(c.topology.Options)) {
+		value := c.topology.Options[name]
+		if err := cluster.CheckOption(name, value); err != nil {
+			return fmt.Errorf("%w: %w", cluster.ErrOption, err)
+		}
+		why := ""
 		switch strings.ToLower(name) {
-		case "appendfsync":
-			if value != "always" && value != "everysec" && value != "no" {
-				return fmt.Errorf("option appendfsync is always, everysec or no, not %q", value)
-			}
 		case "save":
 			if strings.Trim(value, `"'`) != "" {
-				return fmt.Errorf("option save %q: snapshots are not simulated; use appendonly, or real servers", value)
+				why = "snapshots are not simulated; use appendonly, or real servers"
 			}
 		case "maxmemory":
 			if value != "0" {
-				return fmt.Errorf("option maxmemory %q: memory is not limited in a simulation; use real servers", value)
+				why = "memory is not limited in a simulation; use real servers"
 			}
+		}
+		if why != "" {
+			return fmt.Errorf("%w: option %s %q: %s", cluster.ErrOption, name, value, why)
 		}
 	}
 	return nil

@@ -38,6 +38,7 @@ type segment struct {
 	msg  any   // between servers, in place of data
 	size int64 // in bytes
 	due  int64 // instant of its arrival
+	once bool  // it passes a rule that holds, see cluster.Rule.Once
 }
 
 type kind uint8
@@ -128,7 +129,7 @@ func (f *flow) fire() {
 		f.lose()
 		return
 	}
-	if f.gate.rule.Mode == cluster.Hold {
+	if f.gate.rule.Mode == cluster.Hold && !f.queue[0].once {
 		f.gate.held = append(f.gate.held, f)
 		return
 	}

@@ -95,8 +95,11 @@ func (c *caller) set(d int, rule cluster.Rule) {
 		} else if was.Delays() && !rule.Delays() {
 			conn.flows[d].arriveNow()
 		}
+		for i := range conn.flows[d].queue {
+			conn.flows[d].queue[i].once = rule.Once
+		}
 	}
-	if rule.Mode != cluster.Hold {
+	if rule.Mode != cluster.Hold || rule.Once {
 		l.held.release()
 	}
 }

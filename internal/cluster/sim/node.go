@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -48,7 +49,7 @@ func (c *Cluster) newNode(i int) *node {
 		"cluster-node-timeout": "500", // as package process sets it
 		"min-replicas-max-lag": "10", "replica-priority": strconv.Itoa(c.priority(i))}
 	for name, value := range c.topology.Options { // order does not matter: it fills a map
-		n.options[name] = value
+		n.options[strings.ToLower(name)] = strings.ToLower(strings.Trim(value, `"'`))
 	}
 	n.disk = disk{on: n.options["appendonly"] == "yes", policy: n.options["appendfsync"]}
 	n.priority = n.number("replica-priority")

@@ -32,6 +32,9 @@ func Run(f func()) error {
 	return <-done
 }
 
+// ErrLeftBehind is the error of [Run] if f has returned but a goroutine that it started never ends.
+var ErrLeftBehind = errors.New("goroutines are left behind")
+
 // runner is the outcome of one run of f.
 type runner struct {
 	f      func()
@@ -65,6 +68,8 @@ func (r *runner) outcome(p any) error {
 	switch {
 	case r.failed != nil:
 		return r.failed
+	case p != nil && r.ended:
+		return fmt.Errorf("running in virtual time: %w: %v%s", ErrLeftBehind, p, remaining())
 	case p != nil: // "deadlock: main bubble goroutine has exited but blocked goroutines remain", for example
 		return fmt.Errorf("running in virtual time: %v%s", p, remaining())
 	case !r.ended:

@@ -105,11 +105,7 @@ func (c *Conn) parseBits(args [][]byte, o *object) (r bitRange, ok bool) {
 	return bitRange{int(start * unit), int(end*unit + unit - 1)}, true
 }
 
-func cmdBitcount(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+func cmdBitcount(c *Conn, args [][]byte, o *object) {
 	if o == nil { // Redis does not check the rest
 		c.WriteInt(0)
 		return

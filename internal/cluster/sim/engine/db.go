@@ -194,6 +194,36 @@ func (c *Conn) findKind(key []byte, k kind) (o *object, ok bool) {
 	return o, true
 }
 
+// size is the length of a string or the number of elements of a collection; 0 without an object.
+func (o *object) size() int {
+	if o == nil {
+		return 0
+	}
+	switch v := o.val.(type) {
+	case *hash:
+		return v.fields.len()
+	case *list:
+		return v.len()
+	case *set:
+		return v.members.len()
+	case *zset:
+		return len(v.sorted)
+	}
+	return len(o.str)
+}
+
+func cmdLength(c *Conn, _ [][]byte, o *object) { c.WriteInt(int64(o.size())) }
+
+// on is a command whose first argument is a key: do gets the value there, nil if there is none. If it is of another
+// kind, the reply is the error.
+func on(k kind, do func(c *Conn, args [][]byte, o *object)) Command {
+	return func(c *Conn, args [][]byte) {
+		if o, ok := c.findKind(args[1], k); ok {
+			do(c, args, o)
+		}
+	}
+}
+
 // findRange parses KEY START END after the name of a command and finds the key as
 // [Conn.findKind] does; on an error it writes it, and ok is false.
 func (c *Conn) findRange(args [][]byte, k kind) (start, end int64, o *object, ok bool) {
@@ -214,8 +244,35 @@ func (c *Conn) changed(key []byte) {
 }
 
 // dropEmpty removes an empty collection.
-func (c *Conn) dropEmpty(key []byte, n int) {
-	if n == 0 {
+func (c *Conn) dropEmpty(key []byte, o *object) {
+	if o.size() == 0 {
 		c.s.remove(c.db, view(key))
 	}
+}
+
+// removing is a command that removes the elements in its arguments.
+func removing(k kind, remove func(o *object, name string) bool) Command {
+	return on(k, func(c *Conn, args [][]byte, o *object) {
+		n := 0
+		for _, name := range args[2:] {
+			n += bit(o != nil && remove(o, view(name)))
+		}
+		if n > 0 {
+			c.dropEmpty(args[1], o)
+			c.changed(args[1])
+		}
+		c.WriteInt(int64(n))
+	})
+}
+
+// storeResult stores a collection at dest, or removes dest if the collection is empty.
+func (c *Conn) storeResult(dest []byte, o *object) {
+	if n := o.size(); n == 0 {
+		c.delete(dest)
+	} else {
+		c.s.find(c.db, view(dest)) // an expired one is removed first
+		c.s.store(c.db, dest, o)
+		c.changed(dest)
+	}
+	c.WriteInt(int64(o.size()))
 }

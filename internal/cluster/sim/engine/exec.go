@@ -95,7 +95,7 @@ func (c *Conn) refuse(spec *Spec, args [][]byte) string {
 			return bad
 		}
 	}
-	if bad := c.outOfMemory(spec); bad != "" {
+	if bad := c.outOfMemory(spec, args); bad != "" {
 		return bad
 	}
 	if c.resp == 2 && c.subscribed() && !spec.has(whenSubscribed) {

@@ -17,6 +17,8 @@ const (
 
 func (o *object) hash() *hash { return o.val.(*hash) }
 
+func (o *object) fieldDict() *dict[[]byte] { return &o.hash().fields }
+
 // hashAt finds the hash at key, or creates it.
 func (c *Conn) hashAt(key []byte) (*object, bool) {
 	o, ok := c.findKind(key, kindHash)
@@ -42,6 +44,11 @@ func (o *object) setField(field, value []byte) bool {
 		o.raw = true
 	}
 	return added
+}
+
+func (o *object) removeField(name string) bool {
+	_, was := o.hash().fields.del(name)
+	return was
 }
 
 func cmdHset(c *Conn, args [][]byte) { c.hset(args, "hset") }
@@ -71,11 +78,7 @@ func (c *Conn) hset(args [][]byte, name string) {
 	}
 }
 
-func cmdHsetnx(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindHash)
-	if !ok {
-		return
-	}
+func cmdHsetnx(c *Conn, args [][]byte, o *object) {
 	if o != nil && o.hash().fields.has(view(args[2])) {
 		c.WriteInt(0)
 		return
@@ -106,64 +109,23 @@ func (c *Conn) writeOptional(b []byte) {
 	c.WriteBulk(b)
 }
 
-func cmdHget(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindHash); ok {
-		c.writeOptional(o.field(args[2]))
-	}
+func cmdHget(c *Conn, args [][]byte, o *object) {
+	c.writeOptional(o.field(args[2]))
 }
 
-func cmdHmget(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindHash)
-	if !ok {
-		return
-	}
+func cmdHmget(c *Conn, args [][]byte, o *object) {
 	c.WriteArray(len(args) - 2)
 	for _, f := range args[2:] {
 		c.writeOptional(o.field(f))
 	}
 }
 
-func cmdHstrlen(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindHash); ok {
-		c.WriteInt(int64(len(o.field(args[2]))))
-	}
+func cmdHstrlen(c *Conn, args [][]byte, o *object) {
+	c.WriteInt(int64(len(o.field(args[2]))))
 }
 
-func cmdHexists(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindHash); ok {
-		c.writeBool(o.field(args[2]) != nil)
-	}
-}
-
-func cmdHlen(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindHash)
-	switch {
-	case !ok:
-	case o == nil:
-		c.WriteInt(0)
-	default:
-		c.WriteInt(int64(o.hash().fields.len()))
-	}
-}
-
-func cmdHdel(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindHash)
-	if !ok {
-		return
-	}
-	n := 0
-	if o != nil {
-		for _, f := range args[2:] {
-			if _, was := o.hash().fields.del(view(f)); was {
-				n++
-			}
-		}
-	}
-	if n > 0 {
-		c.dropEmpty(args[1], o.hash().fields.len())
-		c.changed(args[1])
-	}
-	c.WriteInt(int64(n))
+func cmdHexists(c *Conn, args [][]byte, o *object) {
+	c.writeBool(o.field(args[2]) != nil)
 }
 
 func cmdHgetall(c *Conn, args [][]byte) { c.hgetall(args[1], true, true) }
@@ -255,42 +217,4 @@ func cmdHscan(c *Conn, args [][]byte) {
 		})
 		return next, found
 	})
-}
-
-func cmdHrandfield(c *Conn, args [][]byte) {
-	count, pairs, ok := c.randomPairs(args, "withvalues")
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindHash)
-	switch {
-	case !ok:
-	case len(args) == 2 && o == nil:
-		c.WriteNull()
-	case len(args) == 2:
-		c.WriteBulkString(o.hash().fields.any(c.s.random))
-	case o == nil:
-		c.WriteArray(0)
-	default:
-		c.randomFields(o, count, pairs)
-	}
-}
-
-func (c *Conn) randomFields(o *object, count int64, values bool) {
-	names := pick(&o.hash().fields, c.s.random, count)
-	switch {
-	case values && c.resp == 2:
-		c.WriteArray(2 * len(names))
-	default:
-		c.WriteArray(len(names))
-	}
-	for _, name := range names {
-		if values && c.resp == 3 {
-			c.WriteArray(2)
-		}
-		c.WriteBulkString(name)
-		if values {
-			c.WriteBulk(o.field([]byte(name)))
-		}
-	}
 }

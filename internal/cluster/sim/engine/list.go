@@ -123,7 +123,7 @@ func (c *Conn) popFrom(args [][]byte, left bool, name string) {
 // popOne pops one item of the list at key, and propagates that.
 func (c *Conn) popOne(key []byte, o *object, left bool) []byte {
 	b := o.list().pop(left)
-	c.dropEmpty(key, o.list().len())
+	c.dropEmpty(key, o)
 	c.changed(key)
 	return b
 }
@@ -134,19 +134,8 @@ func (c *Conn) popMany(key []byte, o *object, left bool, count int64) {
 	for range n {
 		c.WriteBulk(o.list().pop(left))
 	}
-	c.dropEmpty(key, o.list().len())
+	c.dropEmpty(key, o)
 	c.changed(key)
-}
-
-func cmdLlen(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindList)
-	switch {
-	case !ok:
-	case o == nil:
-		c.WriteInt(0)
-	default:
-		c.WriteInt(int64(o.list().len()))
-	}
 }
 
 func cmdLrange(c *Conn, args [][]byte) {
@@ -173,7 +162,7 @@ func cmdLtrim(c *Conn, args [][]byte) {
 	if o != nil {
 		from, to := span(start, end, o.list().len())
 		o.list().set(slices.Clone(o.list().all()[from:to]))
-		c.dropEmpty(args[1], to-from)
+		c.dropEmpty(args[1], o)
 		c.changed(args[1])
 	}
 	c.writeOK()
@@ -187,11 +176,7 @@ func (l *list) index(i int64) (int, bool) {
 	return int(i), i >= 0 && i < int64(l.len())
 }
 
-func cmdLindex(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindList)
-	if !ok {
-		return
-	}
+func cmdLindex(c *Conn, args [][]byte, o *object) {
 	if o == nil {
 		c.WriteNull()
 		return
@@ -207,11 +192,7 @@ func cmdLindex(c *Conn, args [][]byte) {
 	}
 }
 
-func cmdLset(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindList)
-	if !ok {
-		return
-	}
+func cmdLset(c *Conn, args [][]byte, o *object) {
 	if o == nil {
 		c.WriteError("ERR no such key")
 		return
@@ -293,7 +274,7 @@ func cmdLrem(c *Conn, args [][]byte) {
 	}
 	if removed > 0 {
 		o.list().set(items)
-		c.dropEmpty(args[1], len(items))
+		c.dropEmpty(args[1], o)
 		c.changed(args[1])
 	}
 	c.WriteInt(removed)

@@ -53,7 +53,7 @@ func (c *Conn) moveOne(source, dest []byte, o *object, from, to bool) []byte {
 	} else {
 		d := c.listAt(dest)
 		d.list().push(b, to)
-		c.dropEmpty(source, o.list().len())
+		c.dropEmpty(source, o)
 		c.s.touch(c.db, view(source))
 	}
 	c.changed(dest)

@@ -25,18 +25,21 @@ func lockScripts(t testing.TB) []lockScript {
 	rw := "{L} {P} {W} {Q} {T} {c} {c}"
 	acquire := "{H} [{lease}|{lease} {o}|{lease} {o} n|{lease} {o} w|{lease} {o} nW]"
 	heads := map[string]string{ // common prefixes of scripts in package lock
-		"acquire": "local defaultLease = '5000'\n", "mint acquire": "local defaultLease = '5000'\n",
-		"release": "local defaultTTL = '1000'\n",
+		"foreign acquire":      "local defaultLease = '5000'\n",
+		"mint foreign acquire": "local defaultLease = '5000'\n",
+		"release":              "local defaultTTL = '1000'\n",
 	}
 	var all []lockScript
 	for _, row := range [][3]string{
-		{"acquire", "{L} {P}", acquire},
-		{"mint acquire", "{L} {P} {T}", acquire},
+		{"foreign acquire", "{L} {P}", acquire},
+		{"mint foreign acquire", "{L} {P} {T}", acquire},
 		{"release", "{L} {P} {c} [{P}]", "{H} [{lease} {o}|{lease} {o} w|{lease} {o} W|{lease} {o} wW]"},
 		{"renew", "{L} {L}", "{H} {lease} {H} {lease}"},
+		{"record", "{P}", "{lease} (0|1|7)"},
+		{"token", "{L}", "{H} (1|2|99999999999999999)"},
 		{"inspect", "{L}", ""},
 		{"force", "{L} {c}", ""},
-		{"mint fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
+		{"foreign mint fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
 		{"mint fair_queue fair_release", fair, "{H} {lease} {o}"},
 		{"mint fair_queue fair_waiters", fair, ""},
 		{"mint fair_queue fair_force", fair, ""},
@@ -60,7 +63,7 @@ func lockScripts(t testing.TB) []lockScript {
 		text := scriptText(t, "codes") + heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
 		all = append(all, lockScript{"codes " + row[0], text, row[1], row[2]})
 	}
-	multi := scriptText(t, "codes", "mint") + "local function acquire(KEYS, ARGV)\nlocal defaultLease\n" +
+	multi := scriptText(t, "codes", "mint", "foreign") + "local function acquire(KEYS, ARGV)\nlocal defaultLease\n" +
 		scriptText(t, "acquire") + "\nend\n" + scriptText(t, "multi_acquire")
 	for _, keys := range []string{"{L} {P} {L} {P}", "{L} {P} {T} {L} {P} {T}"} {
 		all = append(all, lockScript{"multi_acquire", multi, keys, "{H} {lease} {o} (w|W) {o} (w|W)"})
@@ -120,6 +123,7 @@ func TestEveryLockScriptIsCompared(t *testing.T) {
 	for _, s := range lockScripts(t) {
 		names += " " + s.name + " "
 	}
+	names += " server " // replies with the id of its server, which differs between any two
 	for _, f := range files {
 		if name := strings.TrimSuffix(filepath.Base(f), ".lua"); !strings.Contains(names, " "+name+" ") {
 			t.Errorf("%s is not among the scripts that are compared with Redis", f)

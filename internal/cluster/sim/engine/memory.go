@@ -67,17 +67,34 @@ func (s *Server) evict(db int, key string) {
 
 // outOfMemory is the error if a command of a client is refused because memory is full, or "". In a transaction every
 // command that would be queued is.
-func (c *Conn) outOfMemory(spec *Spec) string {
+func (c *Conn) outOfMemory(spec *Spec, args [][]byte) string {
 	s := c.s
 	s.memoryFull = !s.freeMemory()
 	if !s.memoryFull {
 		return ""
 	}
 	queued := c.multi != nil && !slices.Contains([]string{"exec", "discard", "quit", "reset"}, spec.Name)
-	if queued || c.FlagsOf(spec)&DenyOOM != 0 {
+	if queued || c.FlagsOf(spec)&DenyOOM != 0 || c.scriptNeedsMemory(spec, args) {
 		return errOOM
 	}
 	return ""
+}
+
+// scriptNeedsMemory reports whether a command runs a script whose first line has flags, none of which allows it to
+// run while memory is full (evalGetCommandFlags in Redis' eval.c).
+func (c *Conn) scriptNeedsMemory(spec *Spec, args [][]byte) bool {
+	var sc *script
+	switch spec.Name {
+	case "eval", "eval_ro":
+		sc = &script{}
+		if _, bad := shebang(string(args[1]), sc); bad != "" {
+			return false // refused when it is compiled
+		}
+	case "evalsha", "evalsha_ro":
+		in := c.s.scripts()
+		sc, _ = in.scripts.get(in.digest(args[1]))
+	}
+	return sc != nil && sc.flags && !sc.readOnly && !sc.allowOOM
 }
 
 // parseMemory reads a number of bytes with its unit, as in redis.conf: 100, 1kb, 1m.

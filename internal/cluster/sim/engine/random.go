@@ -16,25 +16,96 @@ func (c *Conn) randomCount(b []byte) (int64, bool) {
 	return n, ok
 }
 
-// randomPairs parses the count and the option of HRANDFIELD and ZRANDMEMBER, or writes
-// the error.
-func (c *Conn) randomPairs(args [][]byte, option string) (count int64, pairs, ok bool) {
+// optionalCount parses the count after a key, 1 if there is none, or writes the error.
+func (c *Conn) optionalCount(args [][]byte, parse func([]byte) (int64, bool)) (int64, bool) {
+	switch len(args) {
+	case 2:
+		return 1, true
+	case 3:
+		return parse(args[2])
+	}
+	c.WriteError(errSyntax)
+	return 0, false
+}
+
+func cmdHrandfield(c *Conn, args [][]byte) {
+	randomElements(c, args, kindHash, "withvalues", (*object).fieldDict, c.WriteBulk)
+}
+
+func cmdZrandmember(c *Conn, args [][]byte) {
+	randomElements(c, args, kindZSet, "withscores", (*object).scoreDict, c.WriteDouble)
+}
+
+func cmdSrandmember(c *Conn, args [][]byte) {
+	randomElements(c, args, kindSet, "", (*object).memberDict, nil)
+}
+
+// randomElements replies with random elements of a collection: one, or as many as the count says; with their values if
+// the arguments have the option.
+func randomElements[V any](c *Conn, args [][]byte, k kind, option string, in func(*object) *dict[V], write func(V)) {
+	count, values, ok := c.randomOptions(args, option)
+	if !ok {
+		return
+	}
+	o, ok := c.findKind(args[1], k)
+	switch {
+	case !ok:
+	case o == nil && len(args) == 2:
+		c.WriteNull()
+	case o == nil:
+		c.WriteArray(0)
+	case len(args) == 2:
+		c.WriteBulkString(in(o).any(c.s.random))
+	default:
+		d := in(o)
+		names := pick(d, c.s.random, count)
+		c.writePairs(len(names), values, func(i int) string { return names[i] }, func(i int) {
+			v, _ := d.get(names[i])
+			write(v)
+		})
+	}
+}
+
+// randomOptions parses the count and the option, if the command has one, or writes the error.
+func (c *Conn) randomOptions(args [][]byte, option string) (count int64, values, ok bool) {
 	if len(args) < 3 {
 		return 1, false, true
+	}
+	if option == "" && len(args) > 3 {
+		c.WriteError(errSyntax)
+		return 0, false, false
 	}
 	if count, ok = c.randomCount(args[2]); !ok {
 		return 0, false, false
 	}
-	pairs = len(args) == 4 && is(args[3], option)
+	values = len(args) == 4 && is(args[3], option)
 	switch {
-	case len(args) > 3 && !pairs:
+	case len(args) > 3 && !values:
 		c.WriteError(errSyntax)
 		return 0, false, false
-	case pairs && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
+	case values && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
 		c.WriteError("ERR value is out of range")
 		return 0, false, false
 	}
-	return count, pairs, true
+	return count, values, true
+}
+
+// writePairs writes n names, optionally each with a value: flat in RESP2, in pairs in RESP3.
+func (c *Conn) writePairs(n int, values bool, name func(i int) string, writeValue func(i int)) {
+	if values && c.resp == 2 {
+		c.WriteArray(2 * n)
+	} else {
+		c.WriteArray(n)
+	}
+	for i := range n {
+		if values && c.resp == 3 {
+			c.WriteArray(2)
+		}
+		c.WriteBulkString(name(i))
+		if values {
+			writeValue(i)
+		}
+	}
 }
 
 // pick draws at most count different keys; if count is negative, -count keys with

@@ -62,30 +62,21 @@ func (c *Conn) WriteNullArray() {
 func (c *Conn) WriteArray(n int) { c.number('*', int64(n)) }
 
 // WriteMap begins a map of n pairs.
-func (c *Conn) WriteMap(n int) {
-	if c.resp == 3 {
-		c.number('%', int64(n))
-		return
-	}
-	c.number('*', int64(2*n))
-}
+func (c *Conn) WriteMap(n int) { c.writeAggregate('%', n, 2*n) }
 
 // WriteSet begins a set of n elements.
-func (c *Conn) WriteSet(n int) {
-	if c.resp == 3 {
-		c.number('~', int64(n))
-		return
-	}
-	c.number('*', int64(n))
-}
+func (c *Conn) WriteSet(n int) { c.writeAggregate('~', n, n) }
 
 // WritePush begins an out-of-band message of n elements.
-func (c *Conn) WritePush(n int) {
+func (c *Conn) WritePush(n int) { c.writeAggregate('>', n, n) }
+
+// writeAggregate begins an aggregate of n items of a type of RESP3, in RESP2 an array of flat elements.
+func (c *Conn) writeAggregate(kind byte, n, flat int) {
 	if c.resp == 3 {
-		c.number('>', int64(n))
+		c.number(kind, int64(n))
 		return
 	}
-	c.number('*', int64(n))
+	c.number('*', int64(flat))
 }
 
 // WriteDouble writes a double.

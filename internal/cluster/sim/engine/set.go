@@ -11,6 +11,8 @@ type set struct{ members dict[struct{}] }
 
 func (o *object) set() *set { return o.val.(*set) }
 
+func (o *object) memberDict() *dict[struct{}] { return &o.set().members }
+
 func newSet() *object { return &object{kind: kindSet, expires: never, val: &set{}} }
 
 // addMember adds a member, and reports whether it is new.
@@ -46,20 +48,14 @@ func (o *object) memberList() []string {
 	return names
 }
 
-func (o *object) hasMember(b []byte) bool { return o != nil && o.set().members.has(view(b)) }
-
-func (o *object) cardinality() int {
-	if o == nil {
-		return 0
-	}
-	return o.set().members.len()
+func (o *object) removeMember(name string) bool {
+	_, was := o.set().members.del(name)
+	return was
 }
 
-func cmdSadd(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindSet)
-	if !ok {
-		return
-	}
+func (o *object) hasMember(b []byte) bool { return o != nil && o.set().members.has(view(b)) }
+
+func cmdSadd(c *Conn, args [][]byte, o *object) {
 	if o == nil {
 		o = newSet()
 		c.s.store(c.db, args[1], o)
@@ -69,25 +65,6 @@ func cmdSadd(c *Conn, args [][]byte) {
 		n += bit(o.addMember(b))
 	}
 	if n > 0 {
-		c.changed(args[1])
-	}
-	c.WriteInt(int64(n))
-}
-
-func cmdSrem(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindSet)
-	if !ok {
-		return
-	}
-	n := 0
-	if o != nil {
-		for _, b := range args[2:] {
-			_, was := o.set().members.del(view(b))
-			n += bit(was)
-		}
-	}
-	if n > 0 {
-		c.dropEmpty(args[1], o.cardinality())
 		c.changed(args[1])
 	}
 	c.WriteInt(int64(n))
@@ -111,11 +88,11 @@ func cmdSmove(c *Conn, args [][]byte) {
 		c.writeBool(from.hasMember(args[3]))
 		return
 	}
-	if _, was := from.set().members.del(view(args[3])); !was {
+	if !from.removeMember(view(args[3])) {
 		c.WriteInt(0)
 		return
 	}
-	c.dropEmpty(args[1], from.cardinality())
+	c.dropEmpty(args[1], from)
 	c.s.touch(c.db, view(args[1]))
 	if to == nil {
 		to = newSet()
@@ -126,33 +103,19 @@ func cmdSmove(c *Conn, args [][]byte) {
 	c.WriteInt(1)
 }
 
-func cmdSismember(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindSet); ok {
-		c.writeBool(o.hasMember(args[2]))
-	}
+func cmdSismember(c *Conn, args [][]byte, o *object) {
+	c.writeBool(o.hasMember(args[2]))
 }
 
-func cmdSmismember(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindSet)
-	if !ok {
-		return
-	}
+func cmdSmismember(c *Conn, args [][]byte, o *object) {
 	c.WriteArray(len(args) - 2)
 	for _, b := range args[2:] {
 		c.writeBool(o.hasMember(b))
 	}
 }
 
-func cmdScard(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindSet); ok {
-		c.WriteInt(int64(o.cardinality()))
-	}
-}
-
-func cmdSmembers(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindSet); ok {
-		c.writeSet(o.memberList())
-	}
+func cmdSmembers(c *Conn, args [][]byte, o *object) {
+	c.writeSet(o.memberList())
 }
 
 func (c *Conn) writeSet(names []string) {
@@ -160,18 +123,6 @@ func (c *Conn) writeSet(names []string) {
 	for _, name := range names {
 		c.WriteBulkString(name)
 	}
-}
-
-// optionalCount parses the count after a key, 1 if there is none, or writes the error.
-func (c *Conn) optionalCount(args [][]byte, parse func([]byte) (int64, bool)) (int64, bool) {
-	switch len(args) {
-	case 2:
-		return 1, true
-	case 3:
-		return parse(args[2])
-	}
-	c.WriteError(errSyntax)
-	return 0, false
 }
 
 func cmdSpop(c *Conn, args [][]byte) {
@@ -193,39 +144,16 @@ func cmdSpop(c *Conn, args [][]byte) {
 			o.set().members.del(name)
 			effect = append(effect, []byte(name))
 		}
-		if o.cardinality() == 0 {
+		if o.size() == 0 {
 			effect = [][]byte{[]byte("DEL"), args[1]}
 		}
-		c.dropEmpty(args[1], o.cardinality())
+		c.dropEmpty(args[1], o)
 		c.changed(args[1])
 		c.s.rewrite(effect...)
 		if len(args) == 2 {
 			c.WriteBulkString(names[0])
 		} else {
 			c.writeSet(names)
-		}
-	}
-}
-
-func cmdSrandmember(c *Conn, args [][]byte) {
-	count, ok := c.optionalCount(args, c.randomCount)
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindSet)
-	switch {
-	case !ok:
-	case o == nil && len(args) == 2:
-		c.WriteNull()
-	case o == nil:
-		c.WriteArray(0)
-	case len(args) == 2:
-		c.WriteBulkString(o.set().members.any(c.s.random))
-	default:
-		names := pick(&o.set().members, c.s.random, count)
-		c.WriteArray(len(names))
-		for _, name := range names {
-			c.WriteBulkString(name)
 		}
 	}
 }

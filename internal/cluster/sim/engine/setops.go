@@ -58,19 +58,11 @@ func (c *Conn) setOperation(keys [][]byte, dest []byte, op func([]*object) []str
 		c.writeSet(names)
 		return
 	}
-	if len(names) == 0 {
-		c.delete(dest)
-		c.WriteInt(0)
-		return
-	}
 	o := newSet()
 	for _, name := range names {
 		o.addMember([]byte(name))
 	}
-	c.s.find(c.db, view(dest))
-	c.s.store(c.db, dest, o)
-	c.changed(dest)
-	c.WriteInt(int64(len(names)))
+	c.storeResult(dest, o)
 }
 
 func cmdSintercard(c *Conn, args [][]byte) {

@@ -171,27 +171,17 @@ func cmdPsetex(c *Conn, args [][]byte) {
 	c.setString(args, args[3], setOptions{unit: "px", value: args[2]}, "psetex")
 }
 
-func cmdGet(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindString); ok {
-		c.writeString(o)
-	}
+func cmdGet(c *Conn, args [][]byte, o *object) {
+	c.writeString(o)
 }
 
-func cmdGetset(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+func cmdGetset(c *Conn, args [][]byte, o *object) {
 	c.writeString(o)
 	c.overwrite(args[1], args[2], o, never, false)
 	c.s.rewrite([]byte("SET"), args[1], args[2])
 }
 
-func cmdGetdel(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+func cmdGetdel(c *Conn, args [][]byte, o *object) {
 	c.writeString(o)
 	if o != nil {
 		c.delete(args[1])
@@ -274,24 +264,9 @@ func (c *Conn) mset(args [][]byte, nx bool) {
 	}
 }
 
-func cmdStrlen(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindString)
-	switch {
-	case !ok:
-	case o == nil:
-		c.WriteInt(0)
-	default:
-		c.WriteInt(int64(len(o.str)))
-	}
-}
-
 const errTooLong = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 
-func cmdAppend(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindString)
-	if !ok {
-		return
-	}
+func cmdAppend(c *Conn, args [][]byte, o *object) {
 	if o == nil {
 		o = newString(args[2])
 		c.s.store(c.db, args[1], o)

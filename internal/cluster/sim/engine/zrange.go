@@ -268,51 +268,42 @@ func (c *Conn) answerRange(items []zitem, r rangeRequest) {
 
 // storeItems stores a sorted set at key, or removes the key if there are no items.
 func (c *Conn) storeItems(key []byte, items []zitem) {
-	if len(items) == 0 {
-		c.delete(key)
-		c.WriteInt(0)
-		return
-	}
 	o := newZSet()
 	for _, item := range items {
 		o.setScore(item.name, item.score)
 	}
-	c.s.find(c.db, view(key))
-	c.s.store(c.db, key, o)
-	c.changed(key)
-	c.WriteInt(int64(len(items)))
+	c.storeResult(key, o)
 }
 
 func cmdZcount(c *Conn, args [][]byte)    { c.zcount(args, false) }
 func cmdZlexcount(c *Conn, args [][]byte) { c.zcount(args, true) }
 
 func (c *Conn) zcount(args [][]byte, lex bool) {
+	if from, to, _, ok := c.findLimits(args, lex); ok {
+		c.WriteInt(int64(to - from))
+	}
+}
+
+// findLimits parses KEY MIN MAX after the name of a command and finds the key and the range of its items; on an error
+// it writes it, and ok is false.
+func (c *Conn) findLimits(args [][]byte, lex bool) (from, to int, o *object, ok bool) {
 	l, ok := c.parseLimits(args[2], args[3], lex)
 	if !ok {
-		return
+		return 0, 0, nil, false
 	}
-	o, ok := c.findKind(args[1], kindZSet)
-	if !ok {
-		return
+	if o, ok = c.findKind(args[1], kindZSet); ok {
+		from, to = l.part(o.items(), false)
 	}
-	from, to := l.part(o.items(), false)
-	c.WriteInt(int64(to - from))
+	return from, to, o, ok
 }
 
 func cmdZremrangebyscore(c *Conn, args [][]byte) { c.zremrange(args, false) }
 func cmdZremrangebylex(c *Conn, args [][]byte)   { c.zremrange(args, true) }
 
 func (c *Conn) zremrange(args [][]byte, lex bool) {
-	l, ok := c.parseLimits(args[2], args[3], lex)
-	if !ok {
-		return
+	if from, to, o, ok := c.findLimits(args, lex); ok {
+		c.removeRange(args[1], o, from, to)
 	}
-	o, ok := c.findKind(args[1], kindZSet)
-	if !ok {
-		return
-	}
-	from, to := l.part(o.items(), false)
-	c.removeRange(args[1], o, from, to)
 }
 
 func (c *Conn) removeRange(key []byte, o *object, from, to int) {

@@ -20,6 +20,8 @@ type zitem struct {
 
 func (o *object) zset() *zset { return o.val.(*zset) }
 
+func (o *object) scoreDict() *dict[float64] { return &o.zset().scores }
+
 func newZSet() *object { return &object{kind: kindZSet, expires: never, val: &zset{}} }
 
 func compareItems(a, b zitem) int {
@@ -58,8 +60,9 @@ func (o *object) setScore(name string, score float64) {
 	}
 }
 
-// drop removes a member, and reports whether it existed.
-func (z *zset) drop(name string) bool {
+// removeItem removes a member, and reports whether it existed.
+func (o *object) removeItem(name string) bool {
+	z := o.zset()
 	score, ok := z.scores.get(name)
 	if !ok {
 		return false
@@ -85,7 +88,7 @@ func (c *Conn) dropItems(key []byte, o *object, from, to int) {
 		z.scores.del(item.name)
 	}
 	z.sorted = slices.Delete(z.sorted, from, to)
-	c.dropEmpty(key, len(z.sorted))
+	c.dropEmpty(key, o)
 	c.changed(key)
 }
 
@@ -208,30 +211,6 @@ func (c *Conn) writeZadd(opts zaddOptions, added, updated int, last float64, don
 	}
 }
 
-func cmdZrem(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindZSet)
-	if !ok {
-		return
-	}
-	n := 0
-	if o != nil {
-		for _, b := range args[2:] {
-			n += bit(o.zset().drop(view(b)))
-		}
-	}
-	if n > 0 {
-		c.dropEmpty(args[1], len(o.items()))
-		c.changed(args[1])
-	}
-	c.WriteInt(int64(n))
-}
-
-func cmdZcard(c *Conn, args [][]byte) {
-	if o, ok := c.findKind(args[1], kindZSet); ok {
-		c.WriteInt(int64(len(o.items())))
-	}
-}
-
 func (o *object) score(name []byte) (float64, bool) {
 	if o == nil {
 		return 0, false
@@ -239,11 +218,7 @@ func (o *object) score(name []byte) (float64, bool) {
 	return o.zset().scores.get(view(name))
 }
 
-func cmdZscore(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindZSet)
-	if !ok {
-		return
-	}
+func cmdZscore(c *Conn, args [][]byte, o *object) {
 	if f, ok := o.score(args[2]); ok {
 		c.WriteDouble(f)
 	} else {
@@ -251,11 +226,7 @@ func cmdZscore(c *Conn, args [][]byte) {
 	}
 }
 
-func cmdZmscore(c *Conn, args [][]byte) {
-	o, ok := c.findKind(args[1], kindZSet)
-	if !ok {
-		return
-	}
+func cmdZmscore(c *Conn, args [][]byte, o *object) {
 	c.WriteArray(len(args) - 2)
 	for _, name := range args[2:] {
 		if f, ok := o.score(name); ok {
@@ -304,44 +275,9 @@ func cmdZscan(c *Conn, args [][]byte) {
 	})
 }
 
-func cmdZrandmember(c *Conn, args [][]byte) {
-	count, pairs, ok := c.randomPairs(args, "withscores")
-	if !ok {
-		return
-	}
-	o, ok := c.findKind(args[1], kindZSet)
-	switch {
-	case !ok:
-	case o == nil && len(args) == 2:
-		c.WriteNull()
-	case o == nil:
-		c.WriteArray(0)
-	case len(args) == 2:
-		c.WriteBulkString(o.zset().scores.any(c.s.random))
-	default:
-		var items []zitem
-		for _, name := range pick(&o.zset().scores, c.s.random, count) {
-			f, _ := o.zset().scores.get(name)
-			items = append(items, zitem{f, name})
-		}
-		c.writeItems(items, pairs)
-	}
-}
-
-// writeItems writes members, optionally with scores: flat in RESP2, in pairs in RESP3.
+// writeItems writes members, optionally with scores.
 func (c *Conn) writeItems(items []zitem, scores bool) {
-	n := len(items)
-	if scores && c.resp == 2 {
-		n *= 2
-	}
-	c.WriteArray(n)
-	for _, item := range items {
-		if scores && c.resp == 3 {
-			c.WriteArray(2)
-		}
-		c.WriteBulkString(item.name)
-		if scores {
-			c.WriteDouble(item.score)
-		}
-	}
+	c.writePairs(len(items), scores, func(i int) string { return items[i].name }, func(i int) {
+		c.WriteDouble(items[i].score)
+	})
 }

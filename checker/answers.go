@@ -1,0 +1,208 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file is about replies to the holder: what it is refused although it holds the lock, and what succeeds although
+// it was refused before.
+
+// judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
+func (c *honestyCheck) judgeAnswers() {
+	suspects, ofClient := make(map[ownerKey][]int32), make(map[ownerKey]int)
+	for i := range c.h.Spans {
+		if s := &c.h.Spans[i]; s.Denied {
+			suspects[ownerKey{s.Owner, s.Key}] = nil
+		}
+	}
+	lost := make(map[ownerKey][]int32) // notices
+	for i := range c.h.Notices {
+		if n := &c.h.Notices[i]; n.F == history.Lost && n.Left == 0 {
+			at := ownerKey{n.Owner, n.Key}
+			suspects[at], lost[at] = nil, append(lost[at], int32(i))
+		}
+	}
+	if len(suspects) == 0 {
+		return
+	}
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		at := ownerKey{s.Owner, s.Key}
+		list, is := suspects[at]
+		if !is || s.Op == history.OpWork || s.Op == history.OpTouch {
+			continue
+		}
+		client := c.client(int32(i))
+		if first, known := ofClient[at]; known && first != client {
+			client = anyClient // it is not known which of them holds the lock
+		}
+		ofClient[at], suspects[at] = client, append(list, int32(i))
+	}
+	dis := c.disturbances(c.o)
+	for at, list := range suspects { // in any order: findings are sorted
+		if ofClient[at] == anyClient || c.ownerOrder[at.owner] != sequential || c.h.Limit(at.key) != 0 {
+			continue
+		}
+		c.revivals(list, lost[at])
+		for _, i := range list {
+			if c.h.Spans[i].Denied {
+				c.judgeDenied(i, dis)
+			}
+		}
+	}
+}
+
+// revivals judges the operations of one owner at one key: after it was denied its hold, or the hold was reported
+// lost, nothing but another acquire gives it one. A release may succeed after a reported loss: the lock may have
+// lasted for longer than was promised.
+func (c *honestyCheck) revivals(list, notices []int32) {
+	denied, gone := int32(-1), never // gone: by a notice
+	for _, i := range list {
+		s := &c.h.Spans[i]
+		for len(notices) > 0 && c.h.Notices[notices[0]].Index < s.Invoked {
+			gone = c.h.Notices[notices[0]].Time
+			notices = notices[1:]
+		}
+		switch {
+		case s.Op == history.OpAcquire, s.Op == history.OpTry:
+			if s.Outcome != history.Fail {
+				denied, gone = -1, never
+			}
+		case s.Op == history.OpForceRelease:
+		case s.Denied:
+			denied = i
+		case s.Outcome != history.OK:
+		case denied >= 0 && (s.Op == history.OpRenew || s.Op == history.OpRelease):
+			c.found.add(finding{rule: revived, x: denied, y: i, start: s.Call, end: s.Return})
+		case gone < never && s.Op == history.OpRenew && s.Call > gone:
+			c.found.add(finding{rule: revived, x: -1, y: i, start: s.Call, end: s.Return})
+		}
+	}
+}
+
+// judgeDenied judges a release or renewal that was denied: if the promise was in force, and no other owner can have
+// been granted the lock meanwhile, its owner had it. Only what changes the data at the servers excuses the lock.
+func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
+	s := &c.h.Spans[i]
+	n, held := c.lastHold(s.Owner, s.Key, s.Call)
+	if !held {
+		return
+	}
+	h := &c.holds[n]
+	if h.endEvent != s.Invoked && h.endEvent != s.Ended { // it had ended before
+		return
+	}
+	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || c.mayBeGrantedBy(n, s.Return) {
+		return
+	}
+	if c.o.applies(honestData) && dis.touch(segment{h.asked, s.Return}, anyClient, history.AffectsData) {
+		return
+	}
+	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return})
+}
+
+// judgeRenewed judges how a hold that the lock renews by itself ended: while its client lives, is not paused and
+// reaches the servers, its lease is renewed before it ends. Short leases are not judged: a busy machine may delay
+// their renewal for as long as they last.
+func (c *honestyCheck) judgeRenewed() {
+	if !c.o.RenewsItself {
+		return
+	}
+	dis := c.disturbances(c.o)
+	for i := range c.holds {
+		h := &c.holds[i]
+		s := &c.h.Spans[h.span]
+		end := h.lastPromise()
+		if s.Lease != 0 || s.Valid == 0 || end == never || s.Valid-s.Return < c.o.slack()*9/10 {
+			continue
+		}
+		if !(end < min(h.until, c.h.End)) && !(end-h.until < c.o.slack() && c.lostNotice(h) >= 0) {
+			continue
+		}
+		t := min(end, h.until)
+		if c.o.applies(honestPaused) && dis.touch(segment{h.asked, t}, c.client(h.span), history.AffectsClients) ||
+			c.o.applies(honestOutage) && dis.touch(segment{h.asked, t}, c.client(h.span), history.AffectsData,
+				history.AffectsTraffic) {
+			continue
+		}
+		c.found.add(finding{rule: notRenewed, x: int32(i), y: int32(i), start: t, end: t})
+	}
+}
+
+// judgeExpired judges the grants and renewals whose validity had ended when the client replied, by its own clock: such
+// a hold cannot be relied on. A client that was paused may be late.
+func (c *honestyCheck) judgeExpired() {
+	var dis *disturbances
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if !s.Expired {
+			continue
+		}
+		if dis == nil {
+			d := c.disturbances(c.o)
+			dis = &d
+		}
+		if c.o.applies(honestPaused) && dis.touch(segment{s.Call, s.Return}, c.client(int32(i)), history.AffectsClients) {
+			continue
+		}
+		c.found.add(finding{rule: grantOver, x: none, y: int32(i), start: s.Return, end: s.Return})
+	}
+}
+
+// lostNotice is the notice of a loss that ended a hold; -1 if another event did.
+func (v *view) lostNotice(h *hold) int {
+	n := sort.Search(len(v.h.Notices), func(n int) bool { return v.h.Notices[n].Index >= h.endEvent })
+	if n == len(v.h.Notices) || v.h.Notices[n].Index != h.endEvent || v.h.Notices[n].F != history.Lost {
+		return -1
+	}
+	return n
+}
+
+// answerViolation words the findings of this file.
+func (v *view) answerViolation(f finding) Violation {
+	if f.rule == notRenewed {
+		h := &v.holds[f.x]
+		w := v.involving(BrokenPromise, h.span)
+		w.Rule = "a lock that renews its leases renews each before it ends, while its holder lives"
+		w.Events = []int{int(v.h.Spans[h.span].Invoked), v.granted(h)}
+		w.Text = fmt.Sprintf("client %d held %s, which renews its lease by itself, and the lease was not renewed before %s",
+			w.Clients[0], lockName(w.Key), format.Instant(f.start))
+		return w
+	}
+	s := &v.h.Spans[f.y]
+	if f.rule == grantOver {
+		w := v.spanViolation(f.y, "a grant is valid when the client gets it", "")
+		w.Text = fmt.Sprintf("client %d was granted %s at %s with a validity that had ended", w.Clients[0], lockName(w.Key),
+			format.Instant(s.Return))
+		return w
+	}
+	verb, noun := "released", "release"
+	if s.Op == history.OpRenew {
+		verb, noun = "renewed", "renewal"
+	}
+	w := v.spanViolation(f.y, ruleHolderOnly, "")
+	who, key := w.Clients[0], lockName(w.Key)
+	switch {
+	case f.rule == deniedHolder:
+		h := &v.holds[f.x]
+		w.Rule = "the holder can release and renew the lock until its promise ends"
+		w.Events = slices.Concat([]int{v.granted(h)}, w.Events)
+		w.Text = fmt.Sprintf("client %d was denied the %s of %s at %s: the lock replied that it did not hold it, although "+
+			"it was granted at %s and the promise %s", who, noun, key, format.Instant(s.Return), format.Instant(h.from),
+			promiseEnd(h.lastPromise()))
+	case f.x < 0:
+		w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although its loss had been reported", who, verb, key,
+			format.Instant(s.Return))
+	default:
+		before := &v.h.Spans[f.x]
+		w.Events = slices.Concat([]int{int(before.Ended)}, w.Events)
+		w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although the lock had replied at %s that it did not "+
+			"hold it", who, verb, key, format.Instant(s.Return), format.Instant(before.Return))
+	}
+	return w
+}

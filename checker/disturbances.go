@@ -1,0 +1,103 @@
+package checker
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// faultTime is a time in which a fault was in force, or the instant of a note about a server.
+type faultTime struct {
+	segment
+	target, affects string
+}
+
+// faultTimes are the times of all faults, in the order of their beginnings.
+func (v *view) faultTimes() (all []faultTime) {
+	open := make(map[int]int) // by fault id: index in all
+	for i := range v.h.Faults {
+		f := &v.h.Faults[i]
+		n, in := open[f.ID]
+		switch {
+		case f.Phase == history.Injected && !in:
+			open[f.ID] = len(all)
+			all = append(all, faultTime{segment{f.Time, never}, f.Target, f.Affects})
+		case f.Phase == history.Healed && in:
+			delete(open, f.ID)
+			all[n].until = f.Time
+		case f.Phase == history.Noted && explains(f.Name):
+			all = append(all, faultTime{segment{f.Time - f.Lasted, f.Time}, f.Target, ""})
+		}
+	}
+	return all
+}
+
+// explains says whether a note of that name is about something that may explain what a lock does.
+func explains(name string) bool {
+	switch name {
+	case history.HarnessStalled, history.NodePromoted, history.NodeDemoted, history.NodeSilent, history.NodeReplies:
+		return true
+	}
+	return false
+}
+
+// client is the client that a fault is aimed at, or whose end of a link it is; -1 if there is none.
+func (f *faultTime) client() int {
+	end, _, _ := strings.Cut(f.target, ">")
+	name, is := strings.CutPrefix(end, "client:")
+	client, err := strconv.Atoi(name)
+	if !is || err != nil {
+		return -1
+	}
+	return client
+}
+
+// may says whether a fault may affect what a word of history.FaultValue names. What is not known may affect
+// everything, but a fault of a client does not change what servers keep.
+func (f *faultTime) may(what string) bool {
+	if f.affects == "" {
+		return what != history.AffectsData || f.client() < 0
+	}
+	return slices.Contains(strings.Fields(f.affects), what)
+}
+
+// disturbances are what may explain a lock's behavior in place of the lock.
+type disturbances struct {
+	times []faultTime
+	slack time.Duration // for which a fault has consequences after it was healed
+}
+
+func (v *view) disturbances(o Options) disturbances { return disturbances{v.faultTimes(), o.slack()} }
+
+// anyClient stands for all clients in [disturbances.touch].
+const anyClient = -1
+
+// touch says whether a fault that may affect one of what was in force in s, at a server or at client.
+func (d disturbances) touch(s segment, client int, what ...string) bool {
+	return slices.ContainsFunc(d.times, func(f faultTime) bool {
+		if f.from > s.until || later(f.until, d.slack) < s.from {
+			return false
+		}
+		if at := f.client(); at >= 0 && client != anyClient && at != client {
+			return false
+		}
+		return slices.ContainsFunc(what, f.may)
+	})
+}
+
+// clientPauses is, by client, when faults stopped it or its connection, or the harness did not run.
+func (v *view) clientPauses() map[int][]segment {
+	var pauses map[int][]segment
+	for _, f := range v.faultTimes() {
+		if client := f.client(); client >= 0 {
+			if pauses == nil {
+				pauses = make(map[int][]segment)
+			}
+			pauses[client] = append(pauses[client], f.segment)
+		}
+	}
+	return v.addStalls(pauses)
+}

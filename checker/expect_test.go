@@ -1,0 +1,45 @@
+package checker
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestExpectationsAreComplete(t *testing.T) {
+	judged := func(v Verdict, outcomes ...string) (j Judgement) {
+		j.Verdict = v
+		for _, o := range outcomes {
+			name, outcome, _ := strings.Cut(o, "=")
+			j.Results = append(j.Results, Result{Property: Property(name), Outcome: Outcome(outcome)})
+		}
+		return j
+	}
+	overlap := judged(Unsafe, "exclusion=violated", "leak=violated", "order=not-applicable")
+	tests := []struct {
+		name   string
+		j      Judgement
+		expect map[string]string
+		want   string // the differences
+	}{
+		{"another violation", overlap, map[string]string{"exclusion": "violated"},
+			"leak: violated, which the scenario does not expect"},
+		{"each is named", overlap, map[string]string{"exclusion": "violated", "leak": "violated"}, ""},
+		{"one of two outcomes", overlap, map[string]string{"exclusion": "violated", "leak": "holds or violated"}, ""},
+		{"none of two outcomes", overlap, map[string]string{"exclusion": "violated", "leak": "holds or undecided"},
+			"leak: expected holds or undecided, got violated"},
+		{"only the verdict", overlap, map[string]string{"verdict": "unsafe"}, ""},
+		{"safe, and violated", overlap, map[string]string{"verdict": "safe"}, "verdict: expected safe, got unsafe; " +
+			"exclusion: violated, which the scenario does not expect; leak: violated, which the scenario does not expect"},
+		{"undecided", judged(Inconclusive, "exclusion=holds", "bite=undecided"), map[string]string{"exclusion": "holds"},
+			"bite: undecided, which the scenario does not expect"},
+		{"not judged", overlap, map[string]string{"exclusion": "violated", "leak": "violated", "permits": "holds"},
+			"permits: expected holds, got not judged"},
+		{"no class", overlap, map[string]string{"class": "outlived lease"}, "class: expected outlived lease, got not judged"},
+		{"no expectation", overlap, nil, ""},
+	}
+	for _, tt := range tests {
+		if got := strings.Join(Unexpected(tt.j, tt.expect), "; "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package checker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// The rules of latch.
+const (
+	passedEarly   = iota // an await succeeded before the latch can have been open
+	keptWaiting          // an await did not return although the latch was open
+	armedCounting        // an arm succeeded although the latch was still counting
+	refusedOpen          // an arm was refused although the latch was open
+	latchGone            // an operation was refused because the latch does not exist, although it was armed
+	neverArmed           // an operation succeeded on a latch that was never armed
+	unknownArm           // acquits: an arm of unknown outcome may be another generation
+	latchFault           // acquits: a fault may have changed what the servers keep
+	latchOutage          // acquits: the servers were unavailable
+	latchPaused          // acquits: the waiter was paused
+)
+
+func latchRules() []string {
+	return []string{passedEarly: "passed-early", keptWaiting: "kept-waiting", armedCounting: "armed-while-counting",
+		refusedOpen: "refused-while-open", latchGone: "gone", neverArmed: "never-armed", unknownArm: "unknown-arm",
+		latchFault: "data-fault", latchOutage: "outage", latchPaused: "waiter-paused"}
+}
+
+// checkLatch compares the replies about latches with when each generation can have been open, see findOpenings. Safety
+// is judged on the earliest opening that is possible, liveness on the latest. A latch is never deleted in a history, so
+// one that was armed exists from then on, until a fault may have changed what the servers keep: what returned later is
+// not judged. An arm of unknown outcome may take effect at any time, so that what names no generation is then judged no
+// more.
+func checkLatch(v *view, o Options) Result {
+	all := v.latches()
+	c := latchCheck{view: v, o: o, found: newFindings(o), until: never}
+	if o.applies(latchFault) {
+		for _, f := range v.faultTimes() {
+			if f.may(history.AffectsData) {
+				c.until = min(c.until, f.from)
+			}
+		}
+	}
+	if o.applies(latchOutage) {
+		c.away = v.outages(o).windows
+	}
+	if o.applies(latchPaused) {
+		c.pauses = v.clientPauses()
+	}
+	judged := 0
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		l := all[key]
+		for _, i := range l.uses {
+			if v.h.Spans[i].Return < c.until {
+				judged++
+				c.use(l, i)
+			}
+		}
+	}
+	r := c.found.result(Latch, c.violation)
+	awaits, waited := v.awaits(all)
+	r.Counts = map[string]int64{"latch_operations": int64(judged), "awaits": int64(awaits), "awaits_waited": int64(waited)}
+	switch {
+	case r.Outcome == Violated:
+	case all == nil:
+		r.Outcome, r.Summary = NotApplicable, "no key was used as a latch"
+	case judged == 0:
+		r.Outcome, r.Summary = NotApplicable, "no reply about a latch can be judged"
+	default:
+		r.Summary = fmt.Sprintf("%s about latches, none of them wrong", format.Count(judged, "reply"))
+	}
+	return r
+}
+
+// latchCheck judges the replies about latches.
+type latchCheck struct {
+	*view
+	o      Options
+	found  *findings
+	until  time.Duration // what returned later is not judged
+	away   []segment
+	pauses map[int][]segment
+}
+
+func (c *latchCheck) add(rule int, a *arming, i int32, from time.Duration) {
+	x := int32(-1)
+	if a != nil {
+		x = a.span
+	}
+	c.found.add(finding{rule: rule, x: x, y: i, start: from, end: c.h.Spans[i].Return})
+}
+
+// use judges one reply.
+func (c *latchCheck) use(l *latchKey, i int32) {
+	s := &c.h.Spans[i]
+	unknown := l.unknown <= s.Return && c.o.applies(unknownArm)
+	switch {
+	case s.Absent:
+		c.absent(l, i)
+	case s.Op == history.OpArm && s.Outcome == history.OK:
+		for n := range l.armings {
+			if a := &l.armings[n]; a.back < s.Call && a.opens > s.Return {
+				c.add(armedCounting, a, i, s.Call)
+				return
+			}
+		}
+	case s.Op == history.OpArm && s.Armed:
+		if !unknown {
+			c.refused(l, i)
+		}
+	case s.Outcome != history.OK && !s.Armed:
+	case unknown && s.Token == 0:
+	default:
+		c.answered(l, i, unknown)
+	}
+}
+
+// absent judges an operation that was refused because the latch, or its generation, does not exist.
+func (c *latchCheck) absent(l *latchKey, i int32) {
+	s := &c.h.Spans[i]
+	for n := range l.armings {
+		a := &l.armings[n]
+		if a.back < s.Call && (s.Token == 0 || c.h.Spans[a.span].Token == s.Token) {
+			c.add(latchGone, a, i, s.Call)
+			return
+		}
+	}
+}
+
+// refused judges an arm that was refused because the latch was still counting.
+func (c *latchCheck) refused(l *latchKey, i int32) {
+	s := &c.h.Spans[i]
+	var last *arming
+	for n := range l.armings {
+		a := &l.armings[n]
+		if a.call <= s.Return && a.opened >= s.Call {
+			return
+		}
+		if a.call <= s.Return {
+			last = a
+		}
+	}
+	c.add(refusedOpen, last, i, s.Call)
+}
+
+// answered judges an await that succeeded or timed out, and a count-down that succeeded.
+func (c *latchCheck) answered(l *latchKey, i int32, unknown bool) {
+	s := &c.h.Spans[i]
+	meant := c.meant(l, i)
+	if len(meant) == 0 {
+		if s.Outcome == history.OK && !unknown {
+			c.add(neverArmed, nil, i, s.Call)
+		}
+		return
+	}
+	if s.Op != history.OpAwait {
+		return
+	}
+	opened := s.Call // since when it should not have waited
+	early := true
+	for _, a := range meant {
+		opened = max(opened, a.opened)
+		early = early && a.opens > s.Return
+	}
+	last := meant[len(meant)-1]
+	if early && s.Outcome == history.OK {
+		c.add(passedEarly, last, i, s.Call)
+		return
+	}
+	if opened >= s.Return {
+		return
+	}
+	without := merged(c.away, c.pauses[c.client(i)])
+	if p := longestOutside(segment{opened, s.Return}, without); p.until-p.from > c.o.slack() {
+		c.found.add(finding{rule: keptWaiting, x: last.span, y: i, start: p.from, end: p.until})
+	}
+}
+
+func (c *latchCheck) violation(f finding) Violation {
+	s := &c.h.Spans[f.y]
+	name, client := lockName(c.h.Keys[s.Key]), c.client(f.y)
+	var rule, text string
+	switch f.rule {
+	case passedEarly:
+		rule = "an await returns when the latch is open"
+		text = fmt.Sprintf("client %d passed latch %s by %s, before enough participants had counted it down",
+			client, name, format.Instant(s.Return))
+	case keptWaiting:
+		rule = "a waiter for an open latch passes"
+		text = fmt.Sprintf("client %d waited for latch %s for %s until %s although it was open", client, name,
+			format.Duration(f.end-f.start), format.Instant(f.end))
+	case armedCounting:
+		rule = "a latch that is still counting is not armed"
+		text = fmt.Sprintf("client %d armed latch %s by %s, while it was still counting", client, name,
+			format.Instant(s.Return))
+	case refusedOpen:
+		rule = "a latch that is open or does not exist can be armed"
+		text = fmt.Sprintf("client %d could not arm latch %s at %s although it was not counting", client, name,
+			format.Instant(s.Return))
+	case latchGone:
+		rule = "a latch that was armed exists"
+		text = fmt.Sprintf("at %s client %d found no latch %s, or not its generation, although it had been armed",
+			format.Instant(s.Return), client, name)
+	case neverArmed:
+		rule = "a latch that was never armed neither opens nor counts"
+		text = fmt.Sprintf("client %d passed or counted down latch %s by %s, and it had never been armed", client, name,
+			format.Instant(s.Return))
+	}
+	w := c.spanViolation(f.y, rule, text)
+	if w.Class = ""; f.x >= 0 {
+		w.Events = append([]int{int(c.h.Spans[f.x].Ended)}, w.Events...)
+	}
+	return w
+}

@@ -1,0 +1,165 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// latchKey is what the history shows of one latch.
+type latchKey struct {
+	armings []arming
+	unknown time.Duration // the first arm of unknown outcome was invoked, or one without a generation; never: none
+	uses    []int32       // spans: arms, count-downs and awaits that are judged
+}
+
+// arming is one generation of a latch: an arm that succeeded. opens is the earliest instant at which it can have been
+// open, opened the instant by which it was certainly open; never if nothing shows it.
+type arming struct {
+	span          int32
+	call, back    time.Duration
+	opens, opened time.Duration
+}
+
+// latches are the latches of the history, by key; nil if there are none.
+func (v *view) latches() map[int32]*latchKey {
+	var all map[int32]*latchKey
+	counts := make(map[int32][]int32)
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Op != history.OpArm && s.Op != history.OpCountDown && s.Op != history.OpAwait {
+			continue
+		}
+		if all == nil {
+			all = make(map[int32]*latchKey)
+		}
+		l := all[s.Key]
+		if l == nil {
+			l = &latchKey{unknown: never}
+			all[s.Key] = l
+		}
+		if s.Op == history.OpCountDown && s.Outcome != history.Fail {
+			counts[s.Key] = append(counts[s.Key], int32(i))
+		}
+		switch {
+		case s.Op == history.OpArm && s.Outcome != history.Fail && (s.Outcome == history.Info || s.Token == 0):
+			l.unknown = min(l.unknown, s.Call)
+		case s.Op == history.OpArm && s.Outcome == history.OK:
+			l.armings = append(l.armings, arming{span: int32(i), call: s.Call, back: s.Return})
+		}
+		if s.Outcome != history.Info {
+			l.uses = append(l.uses, int32(i))
+		}
+	}
+	for key, l := range all { // order does not matter
+		v.findOpenings(l, counts[key])
+	}
+	return all
+}
+
+// findOpenings finds when each generation can have opened, and by when it has. A participant counts once. A count-down
+// counts at its invocation at the earliest, and one that succeeded with this generation at its return at the latest. An
+// arm that succeeded after the generation was armed shows that it was open by then.
+func (v *view) findOpenings(l *latchKey, counts []int32) {
+	byToken := make(map[uint64][]int32) // 0: those that may have counted for any generation
+	for _, i := range counts {
+		s := &v.h.Spans[i]
+		byToken[s.Token] = append(byToken[s.Token], i)
+	}
+	slices.SortFunc(l.armings, func(a, b arming) int { return int(a.span) - int(b.span) })
+	for n := len(l.armings) - 1; n >= 0; n-- {
+		a := &l.armings[n]
+		s := &v.h.Spans[a.span]
+		first, last := make(map[int32]time.Duration), make(map[int32]time.Duration)
+		for _, i := range slices.Concat(byToken[s.Token], byToken[0]) {
+			c := &v.h.Spans[i]
+			if at, known := first[c.Owner]; !known || c.Call < at {
+				first[c.Owner] = c.Call
+			}
+			if at, known := last[c.Owner]; c.Token == s.Token && c.Outcome == history.OK && (!known || c.Return < at) {
+				last[c.Owner] = c.Return
+			}
+		}
+		a.opens, a.opened = max(a.call, nth(first, s.Asked)), nth(last, s.Asked)
+		next := never // the earliest return of the arms that were invoked after a returned
+		for _, b := range l.armings[n+1:] {
+			if b.call > a.back {
+				next = min(next, b.back)
+			}
+			if b.call > next {
+				break
+			}
+		}
+		a.opened = min(a.opened, next)
+	}
+}
+
+// nth is the n-th of some times; never if there are fewer.
+func nth(of map[int32]time.Duration, n int32) time.Duration {
+	if n <= 0 {
+		return 0
+	}
+	times := make([]time.Duration, 0, len(of))
+	for _, at := range of { // sorted below
+		times = append(times, at)
+	}
+	if slices.Sort(times); len(times) < int(n) {
+		return never
+	}
+	return times[n-1]
+}
+
+// current are the generations that may have been the present one at some instant of s: armed by its end, and not
+// certainly followed by another one before it.
+func (l *latchKey) current(s segment) (found []*arming) {
+	var over time.Duration // the latest invocation of an arm that returned before s
+	for n := range l.armings {
+		if a := &l.armings[n]; a.back < s.from {
+			over = max(over, a.call)
+		}
+	}
+	for n := range l.armings {
+		if a := &l.armings[n]; a.call <= s.until && a.back >= over {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// meant are the generations that an operation can have been about: the one that it names or, if it names none, those
+// that were current while it was in flight.
+func (v *view) meant(l *latchKey, i int32) []*arming {
+	s := &v.h.Spans[i]
+	if s.Token == 0 {
+		return l.current(segment{s.Call, s.Return})
+	}
+	var found []*arming
+	for n := range l.armings {
+		if a := &l.armings[n]; v.h.Spans[a.span].Token == s.Token && a.call <= s.Return {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// countsAt says whether the generation was certainly armed and not open at t.
+func (a *arming) countsAt(t time.Duration) bool { return a.back <= t && a.opens > t }
+
+// awaits counts the awaits with an answer, and those that had to wait: the latch was certainly counting when they were
+// invoked.
+func (v *view) awaits(all map[int32]*latchKey) (total, waited int) {
+	for _, l := range all { // order does not matter
+		for _, i := range l.uses {
+			s := &v.h.Spans[i]
+			if s.Op != history.OpAwait {
+				continue
+			}
+			total++
+			if slices.ContainsFunc(v.meant(l, i), func(a *arming) bool { return a.countsAt(s.Call) }) {
+				waited++
+			}
+		}
+	}
+	return total, waited
+}

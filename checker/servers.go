@@ -1,0 +1,132 @@
+package checker
+
+import (
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file is about what the servers kept, as the witness has seen it. A sample is of some instant between Sent and
+// Time. Only masters are read: a replica may be behind.
+
+// maxWitnessed is up to how many keys a history may have for samples to be read. With more, a sample leaves out keys
+// that clients have not used lately, so that a key that is absent need not be free.
+const maxWitnessed = 64
+
+// keepError is by how much the rest of a lease at a server may differ from the true one: replies are in milliseconds,
+// and its clock may run slower than the harness's by 1/1000 (twice the 500 ppm by which NTP may slow a clock).
+func keepError(rest time.Duration, o Options) time.Duration {
+	return 5*time.Millisecond + rest/1000 + o.ClockError
+}
+
+// servers are the samples of a history by node.
+type servers struct {
+	*view
+	nodes  [][]int32        // samples of one node that replied as a master, in the order of time
+	owners map[string]int32 // index into History.Owners
+	named  map[nodeKey]bool // the node has named an owner of the history at the key
+
+	keptOnce sync.Once
+	wrongly  []kept // see [servers.keptWrongly]
+}
+
+type nodeKey struct{ node, key int32 }
+
+// serversState is computed once; see [view.servers].
+type serversState struct {
+	serversOnce sync.Once
+	seen        *servers
+}
+
+// servers reads the samples; nil if there are none that can be read.
+func (v *view) servers() *servers {
+	v.serversOnce.Do(func() {
+		if len(v.h.Samples) == 0 || len(v.h.Keys) > maxWitnessed {
+			return
+		}
+		s := &servers{view: v, owners: make(map[string]int32, len(v.h.Owners)), named: make(map[nodeKey]bool)}
+		for i, name := range v.h.Owners {
+			s.owners[name] = int32(i)
+		}
+		s.read()
+		v.seen = s
+	})
+	return v.seen
+}
+
+func (s *servers) read() {
+	index := make(map[string]int)
+	for i := range s.h.Samples {
+		x := &s.h.Samples[i]
+		if !x.Up || x.Role != "master" {
+			continue
+		}
+		n, known := index[x.Node]
+		if !known {
+			n = len(s.nodes)
+			index[x.Node] = n
+			s.nodes = append(s.nodes, nil)
+		}
+		s.nodes[n] = append(s.nodes[n], int32(i))
+		for key, name := range s.h.Keys {
+			if state, held := x.Keys[name]; held && s.names(state) {
+				s.named[nodeKey{int32(n), int32(key)}] = true
+			}
+		}
+	}
+}
+
+// names says whether a state names an owner of the history.
+func (s *servers) names(state history.KeyState) bool {
+	if _, known := s.owners[state.Owner]; known {
+		return true
+	}
+	return slices.ContainsFunc(state.Owners, func(name string) bool { _, known := s.owners[name]; return known })
+}
+
+// presence is whether a node keeps a hold of an owner.
+type presence uint8
+
+const (
+	absent  presence = iota
+	present          // its owner is named
+	unnamed          // the key is held, by what cannot be said
+)
+
+// keeps says whether sample x has a hold of an owner at a key.
+func (s *servers) keeps(x *history.Sample, owner, key int32) (presence, history.KeyState) {
+	state, held := x.Keys[s.h.Keys[key]]
+	if !held {
+		return absent, state
+	}
+	name := s.h.Owners[owner]
+	if state.Owner == name || slices.Contains(state.Owners, name) {
+		return present, state
+	}
+	if s.names(state) {
+		return absent, state
+	}
+	return unnamed, state
+}
+
+// rival says whether another node acted as master for a key within slack of t. Then it is not known whose state counts:
+// after a failover the old master may not know for a while that it was replaced.
+func (s *servers) rival(node int, key int32, t, slack time.Duration) bool {
+	for other := range s.nodes {
+		if other != node && s.named[nodeKey{int32(other), key}] && len(s.between(other, t-slack, later(t, slack))) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// between are the samples of a node that were taken entirely between two instants.
+func (s *servers) between(node int, from, until time.Duration) []int32 {
+	all := s.nodes[node]
+	first := sort.Search(len(all), func(n int) bool { return s.h.Samples[all[n]].Sent >= from })
+	last := sort.Search(len(all), func(n int) bool { return s.h.Samples[all[n]].Time >= until })
+	return all[first:max(first, last)]
+}

@@ -1,0 +1,209 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file compares what servers keep of an owner with what the owner has, at instants at which it certainly has
+// nothing in flight.
+
+// ownerLedger is what one owner did at one key: its operations in their order. Only owners of one client are judged,
+// all of whose operations have a known outcome, and which do not both read and write.
+type ownerLedger struct {
+	ops    []int32
+	depths []int32 // after each of ops; -1 from where it is not certain
+	lease  time.Duration
+	client int
+}
+
+// ledgers are those of the owners that samples name.
+func (s *servers) ledgers() map[ownerKey]*ownerLedger {
+	all := make(map[ownerKey]*ownerLedger)
+	for i := range s.h.Spans {
+		x := &s.h.Spans[i]
+		if !isLockOp(x) && x.Op != history.OpRenew || s.h.Limit(x.Key) != 0 {
+			continue
+		}
+		at := ownerKey{x.Owner, x.Key}
+		l := all[at]
+		if l == nil {
+			l = &ownerLedger{client: s.client(int32(i))}
+			all[at] = l
+		}
+		l.add(int32(i), x, s.client(int32(i)), s.h.Spans)
+	}
+	for i := range s.h.Notices {
+		n := &s.h.Notices[i]
+		if l := all[ownerKey{n.Owner, n.Key}]; l != nil && n.F == history.Lost {
+			l.uncertainFrom(n.Time, s.h.Spans)
+		}
+	}
+	return all
+}
+
+func (l *ownerLedger) add(i int32, s *history.Span, client int, spans []history.Span) {
+	depth := int32(0)
+	if n := len(l.depths); n > 0 {
+		depth = l.depths[n-1]
+		if last := &spans[l.ops[n-1]]; last.Return > s.Call || last.Write != s.Write {
+			depth = -1
+		}
+	}
+	acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
+	if acquires {
+		if n := len(l.depths); n > 0 && (s.Lease == 0) != (l.lease == 0) {
+			l.lease = 0
+		} else {
+			l.lease = max(l.lease, s.Lease)
+		}
+	}
+	switch {
+	case depth < 0, client != l.client, s.Outcome == history.Info:
+		depth = -1
+	case s.Outcome == history.OK && acquires:
+		depth++
+	case s.Outcome == history.OK && s.Op == history.OpRelease:
+		depth--
+	case s.Outcome == history.Fail && !acquires:
+		depth = -1 // what it left is not certain
+	}
+	l.ops, l.depths = append(l.ops, i), append(l.depths, depth)
+}
+
+// uncertainFrom marks what is not certain after a reported loss.
+func (l *ownerLedger) uncertainFrom(t time.Duration, spans []history.Span) {
+	for n := range l.ops {
+		if n+1 == len(l.ops) || spans[l.ops[n+1]].Return >= t {
+			l.depths[n] = -1
+		}
+	}
+}
+
+// at is the last operation before a sample, and the depth since then; false if one was in flight, or it is uncertain.
+func (l *ownerLedger) at(x *history.Sample, spans []history.Span) (op, depth int32, ok bool) {
+	n := sort.Search(len(l.ops), func(n int) bool { return spans[l.ops[n]].Call > x.Time })
+	if n == 0 || l.depths[n-1] < 0 || spans[l.ops[n-1]].Return > x.Sent {
+		return 0, 0, false
+	}
+	return l.ops[n-1], l.depths[n-1], true
+}
+
+// kept is a hold at a server that is not what its owner has.
+type kept struct {
+	what        keptKind
+	span        int32 // the owner's last operation
+	depth       int32 // what the owner has
+	state       history.KeyState
+	node        string
+	seen, since time.Duration
+	lease       time.Duration
+}
+
+type keptKind uint8
+
+const (
+	keptForNobody keptKind = iota // its owner has released it, or was refused
+	keptMiscounted
+	keptTooLong // with a rest of its lease that is longer than the lease that was requested
+)
+
+// keptWrongly finds holds at servers that differ from what their owners have. A fault that may change what servers
+// keep excuses what was seen of an owner since its last operation. A reply that an acquire failed or a release
+// succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable then.
+func (s *servers) keptWrongly(o Options) (all []kept) {
+	ledgers, dis := s.ledgers(), s.disturbances(o)
+	seen := make(map[ownerKey]bool)
+	for node, samples := range s.nodes {
+		for _, i := range samples {
+			x := &s.h.Samples[i]
+			for key, name := range s.h.Keys {
+				state, held := x.Keys[name]
+				owner, known := s.owners[state.Owner]
+				at := ownerKey{owner, int32(key)}
+				l := ledgers[at]
+				if !held || !known || len(state.Owners) > 0 || l == nil || seen[at] {
+					continue
+				}
+				k, wrong := s.compare(x, state, l, o)
+				since := segment{s.h.Spans[k.span].Call, x.Time}
+				if !wrong || o.MayBeDown == 0 && s.rival(node, int32(key), x.Time, o.slack()) ||
+					dis.touch(since, anyClient, history.AffectsData) ||
+					o.MayBeDown > 0 && dis.touch(since, anyClient, history.AffectsTraffic) {
+					continue
+				}
+				seen[at] = true
+				all = append(all, k)
+			}
+		}
+	}
+	return all
+}
+
+// compare compares a hold at a server with what its owner has.
+func (s *servers) compare(x *history.Sample, state history.KeyState, l *ownerLedger, o Options) (k kept, wrong bool) {
+	op, depth, ok := l.at(x, s.h.Spans)
+	last := &s.h.Spans[op]
+	k = kept{span: op, depth: depth, state: state, node: x.Node, seen: x.Time, since: last.Return, lease: l.lease}
+	switch {
+	case !ok:
+		return k, false
+	case depth == 0:
+		k.what = keptForNobody
+		released := last.Op == history.OpRelease && o.MayBeDown == 0
+		return k, released || x.Sent-last.Return > o.slack()
+	case l.lease > 0 && state.TTL > l.lease+o.slack():
+		k.what = keptTooLong
+		return k, true
+	case state.Count > 0 && int32(state.Count) != depth && state.Mode == "":
+		k.what = keptMiscounted
+		h, held := s.lastHold(last.Owner, last.Key, x.Sent)
+		return k, held && o.MayBeDown == 0 && s.holds[h].promisedAt(x.Sent)
+	}
+	return k, false
+}
+
+// addKept adds the findings of one kind about holds at servers.
+func (v *view) addKept(o Options, what keptKind, rule int, found *findings) {
+	seen := v.servers()
+	if seen == nil {
+		return
+	}
+	seen.keptOnce.Do(func() { seen.wrongly = seen.keptWrongly(o) })
+	for i, k := range seen.wrongly {
+		if k.what == what {
+			found.add(finding{rule: rule, x: none, y: int32(i), start: k.since, end: k.seen})
+		}
+	}
+}
+
+// keptViolation words a finding about a hold at a server.
+func (v *view) keptViolation(f finding) Violation {
+	k := &v.seen.wrongly[f.y]
+	w := v.spanViolation(k.span, "", "")
+	s, who, key := &v.h.Spans[k.span], w.Clients[0], lockName(w.Key)
+	at := format.Instant(k.seen)
+	switch k.what {
+	case keptForNobody:
+		w.Rule = "what is released, or was refused, is not kept at a server"
+		what := "was refused"
+		if s.Op == history.OpRelease {
+			what = "released"
+		}
+		w.Text = fmt.Sprintf("client %d %s %s at %s, but at %s %s kept it for that owner", who, what, key,
+			format.Instant(k.since), at, k.node)
+	case keptMiscounted:
+		w.Rule = "the hold count at a server is how often the owner holds the lock"
+		w.Text = fmt.Sprintf("client %d held %s %s, but at %s its hold count at %s was %d", who, key,
+			format.Count(k.depth, "time"), at, k.node, k.state.Count)
+	case keptTooLong:
+		w.Rule = "a server keeps a hold no longer than its lease"
+		w.Text = fmt.Sprintf("client %d holds %s with a lease of %s, but at %s %s kept it for another %s", who, key,
+			format.Duration(k.lease), at, k.node, format.Duration(k.state.TTL))
+	}
+	return w
+}

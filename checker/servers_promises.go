@@ -1,0 +1,212 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// receivedPromise is one promise that a client received: by a grant, a renewal or a notice; or the end of one, by a
+// release.
+type receivedPromise struct {
+	at, until time.Duration
+	event     int32
+	what      promiseEvent
+	reader    bool // of a hold for reading; a notice does not say
+}
+
+// promiseEvent is what an event does to the promises of an owner.
+type promiseEvent uint8
+
+const (
+	promiseMade     promiseEvent = iota // by a grant: a longer one, of an outer level, stays in force
+	promiseReplaced                     // by a renewal: that of the innermost level
+	promiseOver                         // by a release: that of the innermost level
+)
+
+// levelPromises are the promises to the levels of one hold, the outermost first.
+type levelPromises []receivedPromise
+
+// apply applies an event. What is left after a release is what the outer levels were promised.
+func (l *levelPromises) apply(p receivedPromise) {
+	list := *l
+	if p.what != promiseMade && len(list) > 0 {
+		list = list[:len(list)-1]
+	}
+	if p.what != promiseOver {
+		list = append(list, p)
+	}
+	*l = list
+}
+
+// longest is the promise that ends last.
+func (l levelPromises) longest() (longest receivedPromise) {
+	for _, p := range l {
+		if p.until > longest.until {
+			longest = p
+		}
+	}
+	return longest
+}
+
+// receivedPromises are the promises by owner and key, in the order of time. A promise without an end is left out: it
+// was not made, but follows from a request without a lease.
+func (v *view) receivedPromises() map[ownerKey][]receivedPromise {
+	all := make(map[ownerKey][]receivedPromise)
+	add := func(owner, key int32, t receivedPromise) {
+		if t.until < never {
+			all[ownerKey{owner, key}] = append(all[ownerKey{owner, key}], t)
+		}
+	}
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		switch {
+		case s.Op == history.OpRelease && s.Outcome != history.Fail:
+			add(s.Owner, s.Key, receivedPromise{s.Call, 0, s.Invoked, promiseOver, !s.Write})
+		case s.Outcome != history.OK:
+		case s.Op == history.OpAcquire, s.Op == history.OpTry:
+			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseMade, !s.Write})
+		case s.Op == history.OpRenew && (s.Valid != 0 || s.Lease > 0):
+			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseReplaced, !s.Write})
+		}
+	}
+	for i := range v.h.Notices {
+		if n := &v.h.Notices[i]; n.F == history.Renewed && n.Valid != 0 {
+			add(n.Owner, n.Key, receivedPromise{n.Time, n.Valid, n.Index, promiseReplaced, false})
+		}
+	}
+	for _, list := range all { // in any order: each is sorted
+		slices.SortStableFunc(list, func(a, b receivedPromise) int { return cmp.Compare(a.event, b.event) })
+	}
+	return all
+}
+
+// unkept is a promise that servers did not keep.
+type unkept struct {
+	receivedPromise
+	hold int32
+	seen time.Duration // when the deciding sample was taken
+	node string        // whose sample it is
+	keep time.Duration // until when that node kept the hold at most; 0: it did not have it
+}
+
+// judgeKept compares every promise with what the servers kept: while it is in force, and its owner has not given it
+// up, each server that granted it has the hold, with a lease that does not end before the promise. Of a quorum this
+// is so for a majority (Options.MayBeDown servers may differ). A fault that may change what servers keep excuses the
+// hold, from its request on.
+func (c *honestyCheck) judgeKept() {
+	seen := c.servers()
+	if seen == nil {
+		return
+	}
+	promises, dis := c.receivedPromises(), c.disturbances(c.o)
+	for i := range c.holds {
+		h := &c.holds[i]
+		if c.h.Limit(h.key) != 0 {
+			continue
+		}
+		var levels levelPromises
+		list := h.received(promises[ownerKey{h.owner, h.key}])
+		for n, p := range list {
+			levels.apply(p)
+			longest := levels.longest()
+			next := min(h.until, longest.until)
+			if n+1 < len(list) {
+				next = min(next, list[n+1].at)
+			}
+			longest.at = p.at
+			u, broken := seen.breaks(h, longest, next, c.o)
+			if !broken || c.o.applies(honestData) && dis.touch(segment{h.asked, u.seen}, anyClient, history.AffectsData) {
+				continue
+			}
+			u.hold = int32(i)
+			c.unkept = append(c.unkept, u)
+			f := finding{rule: notKept, x: int32(i), y: int32(len(c.unkept) - 1), start: u.seen, end: min(h.until, u.until)}
+			if u.keep > 0 {
+				f.rule, f.start, f.end = keptShorter, u.keep, u.until
+			}
+			c.found.add(f)
+			break
+		}
+	}
+}
+
+// received are those of its owner's promises that are about h. A release without a mode may be of either.
+func (h *hold) received(all []receivedPromise) (list []receivedPromise) {
+	for _, p := range all {
+		if p.at >= h.from && p.at < h.until && (p.reader == h.reader || !p.reader && p.what == promiseOver) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// breaks says whether more servers than may be down do not keep a promise between its instant and another one.
+func (s *servers) breaks(h *hold, p receivedPromise, until time.Duration, o Options) (u unkept, broken bool) {
+	var all []unkept
+	for node := range s.nodes {
+		u, fails, keeps := s.breaksAt(node, h, p, until, o)
+		switch {
+		case fails:
+			all = append(all, u)
+		case keeps && o.MayBeDown == 0: // of two masters, the one that has the hold decides
+			return unkept{}, false
+		}
+	}
+	if len(all) <= o.MayBeDown {
+		return unkept{}, false
+	}
+	slices.SortStableFunc(all, func(a, b unkept) int { return cmp.Compare(a.seen, b.seen) })
+	return all[o.MayBeDown], true
+}
+
+// breaksAt says whether a node does not keep a promise, and whether it has the hold.
+func (s *servers) breaksAt(
+	node int, h *hold, p receivedPromise, until time.Duration, o Options,
+) (u unkept, fails, keeps bool) {
+	home := s.named[nodeKey{int32(node), h.key}]
+	if !home { // its samples cannot show whose the key is; but that one that was held is free is certain
+		for _, i := range s.between(node, h.asked, p.at) {
+			is, _ := s.keeps(&s.h.Samples[i], h.owner, h.key)
+			home = home || is == unnamed
+		}
+	}
+	if !home {
+		return u, false, false
+	}
+	for _, i := range s.between(node, p.at, until) {
+		x := &s.h.Samples[i]
+		is, state := s.keeps(x, h.owner, h.key)
+		u = unkept{receivedPromise: p, seen: x.Time, node: x.Node}
+		if is == absent {
+			return u, true, false
+		}
+		keeps = true
+		if u.keep = later(x.Time, state.TTL); state.TTL >= 0 && u.keep+keepError(p.until-x.Time, o) < p.until {
+			return u, true, true
+		}
+	}
+	return u, false, keeps
+}
+
+func (c *honestyCheck) unkeptViolation(f finding) Violation {
+	h, u := &c.holds[f.x], &c.unkept[f.y]
+	w := c.involving(BrokenPromise, h.span)
+	first := c.h.Spans[h.span].Invoked
+	if u.event != c.h.Spans[h.span].Ended {
+		first = c.h.Spans[h.span].Ended
+	}
+	w.Events = []int{int(first), int(u.event)}
+	w.Rule = "what a lock promises, its servers keep"
+	w.Text = fmt.Sprintf("client %d was promised %s until %s, but at %s it was not held at %s", w.Clients[0],
+		lockName(w.Key), format.Instant(u.until), format.Instant(u.seen), u.node)
+	if u.keep > 0 {
+		w.Text = fmt.Sprintf("client %d was promised %s until %s, but %s kept it until %s", w.Clients[0], lockName(w.Key),
+			format.Instant(u.until), u.node, format.Instant(u.keep))
+	}
+	return w
+}

@@ -1,0 +1,106 @@
+package checker
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file is about the times in which the harness itself did not run: it was stopped, or the machine slept. Clients
+// then get no requests, their replies and notices are recorded late, and the network, which passes through the
+// harness, carries nothing. For the checkers everyone was stopped: the servers were unavailable, and so was every
+// client.
+
+// harnessStalls are these times, in their order.
+func (v *view) harnessStalls() (stalls []segment) {
+	for i := range v.h.Faults {
+		if f := &v.h.Faults[i]; f.Phase == history.Noted && f.Name == history.HarnessStalled {
+			stalls = append(stalls, segment{f.Time - f.Lasted, f.Time})
+		}
+	}
+	return stalls
+}
+
+// endStalled ends each hold with its promise, if that ended while the harness was stopped: what the owner did or
+// reported after that was recorded only when the harness ran again.
+func (v *view) endStalled() {
+	stalls := v.harnessStalls()
+	if len(stalls) == 0 {
+		return
+	}
+	for i := range v.holds {
+		h := &v.holds[i]
+		if end := h.lastPromise(); end < h.until && contains(stalls, end) {
+			if h.until = max(h.from, end); h.ending != endReleased {
+				h.core = min(h.core, h.until)
+			}
+		}
+	}
+}
+
+// contains says whether t is in one of the segments, which are disjoint and sorted.
+func contains(segments []segment, t time.Duration) bool {
+	n := sort.Search(len(segments), func(n int) bool { return segments[n].until >= t })
+	return n < len(segments) && segments[n].from <= t
+}
+
+// addStalls adds the stalls of the harness to the pauses of every client.
+func (v *view) addStalls(pauses map[int][]segment) map[int][]segment {
+	stalls := v.harnessStalls()
+	if len(stalls) == 0 {
+		return pauses
+	}
+	added := make(map[int][]segment)
+	for i := range v.h.Spans {
+		client := v.client(int32(i))
+		if _, is := added[client]; !is {
+			added[client] = merged(pauses[client], stalls)
+		}
+	}
+	return added
+}
+
+// writtenStalled says whether a touch came from a hold whose promise ended while the harness was stopped.
+func (v *view) writtenStalled(touch int32) bool {
+	if touch < 0 {
+		return false
+	}
+	h := v.writerOf(touch)
+	return h != nil && v.h.Touches[touch].Time > h.until && contains(v.harnessStalls(), h.lastPromise())
+}
+
+// undoneGrants adds the times in which a failed acquire may have held a key: it was granted and undone.
+func (e *extents) undoneGrants() {
+	for i := range e.h.Spans {
+		if s := &e.h.Spans[i]; s.Undone {
+			x := freeInterval{segment: segment{s.Call, s.Return}, key: s.Key, last: int32(i), cause: afterUnknownAcquire}
+			e.possible[s.Key] = append(e.possible[s.Key], x)
+		}
+	}
+}
+
+// explained says whether refused try i is one that a grant explains that was undone.
+func (k *keyOps) explained(i int32) bool {
+	if len(k.undone) == 0 {
+		return false
+	}
+	_, open := slices.BinarySearch(k.busy, i)
+	return !open
+}
+
+// withoutUndone are the refused tries that no grant that was undone explains.
+func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
+	if len(undone) == 0 || len(busy) == 0 {
+		return busy
+	}
+	var kept []int32
+	for _, i := range busy {
+		s := &v.h.Spans[i]
+		if c := (outageWindows{undone}); !c.touches(segment{s.Call, s.Return}) {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}

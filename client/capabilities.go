@@ -1,0 +1,70 @@
+package client
+
+import (
+	"slices"
+	"strings"
+)
+
+// Capability is something that a lock can do or promises, by its name in the reply to init. The harness neither
+// requests nor judges what a lock does not state.
+type Capability string
+
+// The capabilities.
+const (
+	Reentrant       Capability = "reentrant"         // an owner may acquire the lock again, and releases it as often
+	RefusesReentry  Capability = "refuses-reentry"   // an owner that holds the lock is refused, with code reentered
+	CanTry          Capability = "try"               // op try: acquire if it is free
+	CanRenew        Capability = "renew"             // op renew: extend the lease
+	RenewsItself    Capability = "watchdog"          // without a lease: the lock renews it while its client lives
+	ReportsLoss     Capability = "reports-loss"      // sends the notice lost
+	Wakes           Capability = "wakes"             // a waiter is notified of a release; it need not poll
+	Fair            Capability = "fair"              // first come, first served
+	Fenced          Capability = "fenced"            // a grant has a fencing token
+	SharesReads     Capability = "read-write"        // modes read and write
+	CanDowngrade    Capability = "downgrade"         // a writer may also read, and reads on after its write is released
+	PrefersWriters  Capability = "writer-preference" // a writer that waits keeps new readers out
+	HasPermits      Capability = "permits"           // a semaphore: permits and limit
+	PartialRelease  Capability = "partial-release"   // a release of some of the permits of one acquire
+	CanResize       Capability = "resize"            // op resize: set the number of permits
+	IsLatch         Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
+	SeveralKeys     Capability = "multi-key"         // one acquire or release of several keys, all or none
+	CanForceRelease Capability = "force-release"     // op force-release: release the lock for every owner
+	CachesScripts   Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
+)
+
+// AllCapabilities returns every capability, in the order of the documentation.
+func AllCapabilities() Capabilities {
+	return Capabilities{
+		Reentrant, RefusesReentry, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
+		CanDowngrade, PrefersWriters, HasPermits, PartialRelease, CanResize, IsLatch, SeveralKeys, CanForceRelease,
+		CachesScripts,
+	}
+}
+
+// Capabilities are what a lock can do and promises.
+type Capabilities []Capability
+
+// Has reports whether c contains all of these.
+func (c Capabilities) Has(all ...Capability) bool { return len(c.Missing(all...)) == 0 }
+
+// Missing returns those of wanted that c does not contain.
+func (c Capabilities) Missing(wanted ...Capability) Capabilities {
+	return slices.DeleteFunc(slices.Clone(wanted), func(w Capability) bool { return slices.Contains(c, w) })
+}
+
+// With returns c and more.
+func (c Capabilities) With(more ...Capability) Capabilities { return slices.Concat(c, more) }
+
+// Without returns c without some.
+func (c Capabilities) Without(some ...Capability) Capabilities {
+	return Capabilities(some).Missing(c...)
+}
+
+// String lists the names, separated by commas.
+func (c Capabilities) String() string {
+	var names []string
+	for _, one := range c {
+		names = append(names, string(one))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,114 @@
+package client
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// holdID is whose hold it is, and of what.
+type holdID struct{ key, owner, mode string }
+
+// id is the identity of a hold; several keys are one.
+func (h Hold) id() holdID {
+	return holdID{strings.Join(h.keys(), "+"), h.Owner, h.Mode}
+}
+
+func (h Hold) keys() []string {
+	if len(h.Keys) > 0 {
+		return h.Keys
+	}
+	return []string{h.Key}
+}
+
+// maxEnded is how many holds that have ended are remembered.
+const maxEnded = 64
+
+// holds are the holds of one client, the innermost one of each owner last. The latest that have ended are remembered,
+// so that they can be renewed and released again: the lock has to refuse that.
+type holds struct {
+	mu    sync.Mutex
+	of    map[holdID][]held
+	ended []endedHold
+}
+
+type endedHold struct {
+	id   holdID
+	hold held
+}
+
+func newHolds() *holds { return &holds{of: map[holdID][]held{}} }
+
+func (s *holds) add(id holdID, h held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of[id] = append(s.of[id], h)
+}
+
+// innermost is the hold that a request is about, or else the last such one that has ended; nil if there was none. A
+// request without a mode is about the hold for writing first.
+func (s *holds) innermost(what Hold) (held, holdID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := what.id()
+	ids := []holdID{id}
+	if id.mode == "" {
+		ids = append(ids, holdID{id.key, id.owner, "write"}, holdID{id.key, id.owner, "read"})
+	}
+	for _, id := range ids {
+		for _, h := range slices.Backward(s.of[id]) {
+			if p, ok := h.(interface{ IDs() []string }); !ok || what.Permits == 0 || permitsOf(p) == what.Permits {
+				return h, id
+			}
+		}
+	}
+	for _, e := range slices.Backward(s.ended) {
+		if slices.Contains(ids, e.id) {
+			return e.hold, e.id
+		}
+	}
+	return nil, id
+}
+
+// permitsOf is how many permits a hold has.
+func permitsOf(h any) int {
+	if p, ok := h.(interface{ Count() int }); ok {
+		return p.Count()
+	}
+	return 0
+}
+
+// end moves a hold to those that have ended.
+func (s *holds) end(id holdID, h held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.of[id], h)
+	if i < 0 {
+		return // it had ended before
+	}
+	if s.of[id] = slices.Delete(s.of[id], i, i+1); len(s.of[id]) == 0 {
+		delete(s.of, id)
+	}
+	if s.ended = append(s.ended, endedHold{id, h}); len(s.ended) > maxEnded {
+		s.ended = slices.Delete(s.ended, 0, 1)
+	}
+}
+
+// live is how many holds of an owner at a key have not ended and are still valid.
+func (s *holds) live(key, owner string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for id, list := range s.of { // order does not matter: they are counted
+		if id.owner != owner || id.key != key && !slices.Contains(strings.Split(id.key, "+"), key) {
+			continue
+		}
+		for _, h := range list {
+			if until := h.Deadline(); h.Context().Err() == nil && (until.IsZero() || until.After(now)) {
+				n++
+			}
+		}
+	}
+	return n
+}

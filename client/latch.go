@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+var (
+	_ Latch   = (*library)(nil)
+	_ Resizer = (*library)(nil)
+	_ Forcer  = (*library)(nil)
+)
+
+// Arm sets the count of a latch that is open or does not exist.
+func (l *library) Arm(ctx context.Context, key string, count int) (Grant, error) {
+	generation, err := l.lock.Latch(key).TrySetCount(ctx, count)
+	return Grant{Token: generation, Count: count}, err
+}
+
+// CountDown counts a latch down by one.
+func (l *library) CountDown(ctx context.Context, key, participant string, generation uint64) (Grant, error) {
+	o := lock.CountDownOptions{Participant: participant, Generation: generation}
+	state, err := l.lock.Latch(key).CountDown(ctx, o)
+	return Grant{Token: state.Generation, Count: state.Count}, err
+}
+
+// Await waits until a latch is open.
+func (l *library) Await(ctx context.Context, key string, generation uint64) error {
+	err := l.lock.Latch(key).WaitGeneration(ctx, generation)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", errNotOpen, err)
+	}
+	return err
+}
+
+var errNotOpen = errors.New("the wait ran out before the latch was open")

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/suite"
+)
+
+func newIndex(s streams) *cobra.Command {
+	var add []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "index DIR",
+		Short: "Keep the results of suites night by night, and draw a page of them",
+		Long: `Keeps history/suite.jsonl in a folder (a git branch, a synchronized bucket): one line for each run of
+every suite that was added; lines are only appended. Draws index.html, a grid of the scenarios over the
+last 30 nights, with the rate of runs that were not as expected and its 95 % interval (Wilson).
+
+An alert is a verdict that has changed and was reproduced with another seed.
+
+Exit codes: 0 no alert, 1 an alert.`,
+		Example: `  chaos suite --backend sim --repeat 3; chaos index nights --add chaos-suite`,
+		Args:    oneArg("a folder for the history"),
+		RunE:    func(_ *cobra.Command, args []string) error { return index(s, args[0], add, asJSON) },
+	}
+	c.Flags().StringArrayVar(&add, "add", nil, "add the suite in `DIR`; may be repeated; adding it again changes nothing")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the rates and alerts as a JSON list")
+	return c
+}
+
+func index(s streams, dir string, add []string, asJSON bool) error {
+	h, err := suite.OpenHistory(dir)
+	if err != nil {
+		return usage(err)
+	}
+	for _, from := range add {
+		if err := h.Add(from); err != nil {
+			return usage(err)
+		}
+	}
+	var page bytes.Buffer
+	if err := h.Page(&page); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, suite.PageFile)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	trends, alerts := h.Trends(), 0
+	for _, t := range trends {
+		if t.Alert != "" {
+			alerts++
+		}
+		if t.Alert != "" && !asJSON {
+			fmt.Fprintf(s.out, "ALERT  %s on %s: %s\n", format.Printable(t.Scenario), t.Backend, t.Alert)
+		}
+	}
+	if asJSON {
+		if err := s.json(trends); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(s.out, "%s of %s\n%s\n", format.Count(alerts, "alert"), format.Count(len(trends), "scenario"), file)
+	}
+	if alerts > 0 {
+		return &codeError{code: exitUnsafe}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// suiteDir is the default directory of a suite.
+const suiteDir = "chaos-suite"
+
+const suiteExit = `Exit codes: 0 every run is as its scenario expects, 1 a run differs, 2 runs remained inconclusive or
+did not run (budget, missing shard), 69 a run could not start (servers, ports), 70 a run ended with an
+internal error or did not end, 130 interrupted (the results so far are written). Skipped runs and those
+in quarantine do not count.`
+
+type suiteOptions struct {
+	suite.Options
+	filter, shard, retry, quarantine, image string
+	json                                    bool
+}
+
+func newSuite(s streams) *cobra.Command {
+	var o suiteOptions
+	c := &cobra.Command{
+		Use:   "suite [NAME|FILE…]",
+		Short: "Run many scenarios and compare every verdict with the expected one",
+		Long: `Runs the scenarios of the catalog, or those named, each in a process of its own. Writes suite.json,
+junit.xml, summary.md, annotations.txt and index.html to --out, and keeps the directories of runs that
+are not as expected. A filter is a list of conditions separated by commas, all of which must be met:
+a pattern of names, or FIELD=PATTERN|PATTERN… with the fields fault, lock, name, topology, verdict
+and workload; ! negates.
+
+` + suiteExit,
+		Example: `  chaos suite --backend sim
+  chaos suite --filter 'redlock*,!redlock-jitter' --repeat 3
+  chaos suite --filter 'topology=sentinel,verdict=safe' --retry inconclusive=2 --budget 45m
+  chaos suite --shard 2/4 --out shard-2        (then: chaos suite merge shard-1 shard-2 shard-3 shard-4)`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("seed") {
+				o.Seed = uint64(rand.Uint32())
+			}
+			return runSuite(c, s, o, args)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.filter, "filter", "", "run only the scenarios that meet the conditions in `EXPR`")
+	f.StringVar(&o.Backend, "backend", autoBackend, "where servers run: "+strings.Join(backendNames(), ", "))
+	f.StringVar(&o.image, "docker-image", "", "`IMAGE` with redis-server, for backend docker")
+	f.Uint64Var(&o.Seed, "seed", 0,
+		"seed of the first run of each scenario; each further run adds 1 (default: random, printed)")
+	f.IntVar(&o.Repeat, "repeat", 1, "runs of each scenario")
+	f.IntVar(&o.Jobs, "jobs", 0, "number of parallel runs (default: one per CPU; on real servers prefer 1)")
+	f.StringVar(&o.shard, "shard", "", "run only part `INDEX/COUNT` of the runs, such as 2/4")
+	f.DurationVar(&o.Budget, "budget", 0, "start no run after this time (default: no limit)")
+	f.StringVar(&o.retry, "retry", "", "`inconclusive=N`: repeat an inconclusive run up to N times with other seeds")
+	f.StringVar(&o.quarantine, "quarantine", "", "YAML `FILE` with scenarios that do not affect the exit code for now")
+	f.StringVar(&o.Out, "out", suiteDir, "`DIR` for the results")
+	f.BoolVar(&o.json, "json", false, "print suite.json")
+	_ = c.RegisterFlagCompletionFunc("backend", completeNames(backendNames))
+	c.AddCommand(newSuiteMerge(s))
+	return c
+}
+
+func newSuiteMerge(s streams) *cobra.Command {
+	var out string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "merge DIR…",
+		Short: "Join the shards of a suite",
+		Long: `Joins the results of the shards in the directories and copies the runs that they kept. A
+shard that is given twice counts once. A missing shard is named, and the exit code is then 2.`,
+		Example: `  chaos suite merge shard-1 shard-2 --out chaos-suite`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("suite merge needs at least one directory of a suite"))
+			}
+			all, err := suite.Merge(args, out)
+			if err != nil {
+				return usage(err)
+			}
+			return publishSuite(s, all, out, asJSON, nil)
+		},
+	}
+	c.Flags().StringVar(&out, "out", suiteDir, "`DIR` for the results")
+	c.Flags().BoolVar(&asJSON, "json", false, "print suite.json")
+	return c
+}
+
+// complete checks the flags and fills o.Options with what they say.
+func (o *suiteOptions) complete(args []string) error {
+	filter, err := suite.ParseFilter(o.filter)
+	if err != nil {
+		return err
+	}
+	if o.Options.Shard, err = suite.ParseShard(o.shard); err != nil {
+		return err
+	}
+	if o.retry != "" {
+		n, ok := strings.CutPrefix(o.retry, "inconclusive=")
+		if _, err := fmt.Sscanf(n, "%d", &o.Retry); !ok || err != nil || o.Retry < 0 {
+			return fmt.Errorf("--retry %q: expected inconclusive=N, because nothing else is ever repeated", o.retry)
+		}
+	}
+	if o.Repeat < 1 || o.Jobs < 0 || o.Budget < 0 {
+		return errors.New("--repeat must be positive; --jobs and --budget must not be negative")
+	}
+	if o.Backend != autoBackend && !slices.Contains(backendNames(), o.Backend) {
+		return fmt.Errorf("--backend: unknown backend %q; there are %s", o.Backend, strings.Join(backendNames(), ", "))
+	}
+	names := args
+	if len(names) == 0 {
+		names = scenarios.Names()
+	}
+	if err := o.load(names, filter); err != nil {
+		return err
+	}
+	if o.quarantine == "" {
+		return nil
+	}
+	known := scenarios.Names()
+	for _, x := range o.Scenarios {
+		known = append(known, x.Name)
+	}
+	o.Quarantine, err = suite.ReadQuarantine(o.quarantine, known)
+	return err
+}
+
+// load loads the scenarios that the filter chooses.
+func (o *suiteOptions) load(names []string, filter suite.Filter) error {
+	for _, name := range names {
+		scenario, err := scenarios.Load(name)
+		if err != nil {
+			return err
+		}
+		if x := (suite.Scenario{Arg: name, Scenario: scenario}); filter.Matches(x) {
+			o.Scenarios = append(o.Scenarios, x)
+		}
+	}
+	if len(o.Scenarios) == 0 {
+		return fmt.Errorf("--filter %q: no scenario meets all conditions", o.filter)
+	}
+	return nil
+}
+
+func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error {
+	if err := o.complete(args); err != nil {
+		return usage(err)
+	}
+	if err := rundir.Writable(o.Out); err != nil {
+		return &codeError{exitEnvironment, err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program on disk: %w", err)
+	}
+	o.Command, o.Version, o.Filter = []string{self}, version, o.filter
+	if o.image != "" {
+		o.Args = []string{"--docker-image", o.image}
+	}
+	o.Missing = func(x suite.Scenario) string {
+		if _, _, err := chooseBackend(o.Backend, x.Scenario); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	var latest atomic.Pointer[suite.Suite]
+	latest.Store(new(suite.Suite))
+	o.Watch = func(done suite.Suite) { latest.Store(&done) }
+	ctx, stop := interruptible(c.Context(), s)
+	defer stop()
+	total := int64(len(o.Scenarios) * o.Repeat / max(o.Options.Shard.Of, 1))
+	s.note("%s, seed %d, backend %s, shard %s", format.Count(len(o.Scenarios), "scenario"), o.Seed, o.Backend,
+		o.Options.Shard)
+	line := showStatus(s, func() status { return suiteStatus(latest.Load(), total) })
+	all, err := suite.Run(ctx, o.Options)
+	line.end()
+	return publishSuite(s, all, o.Out, o.json, err)
+}
+
+// suiteStatus is the status line of a suite.
+func suiteStatus(done *suite.Suite, total int64) status {
+	n := int64(len(done.Rows))
+	return status{text: "suite", done: n, total: max(total, n), count: n, noun: "run", more: done.Sentence()}
+}
+
+// publishSuite writes the files of a suite, prints the result and returns the exit code.
+func publishSuite(s streams, all suite.Suite, out string, asJSON bool, failed error) error {
+	if failed != nil && !errors.Is(failed, suite.ErrInterrupted) {
+		return failed
+	}
+	if err := all.Write(out); err != nil {
+		return err
+	}
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		if err := all.Annotations(s.err); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		if err := all.JSON(s.out); err != nil {
+			return err
+		}
+	} else {
+		printSuite(s, all, out)
+	}
+	switch code := all.ExitCode(); {
+	case failed != nil:
+		return runner.ErrInterrupted
+	case code != exitSafe:
+		return &codeError{code: code}
+	}
+	return nil
+}
+
+func printSuite(s streams, all suite.Suite, out string) {
+	for _, r := range all.Notable() {
+		if r.Outcome == suite.NotRun { // the last line has their number
+			continue
+		}
+		fmt.Fprintf(s.out, "%s  %s, seed %d: expected %s, got %s\n  %s\n", strings.ToUpper(string(r.Outcome)),
+			format.Printable(r.Scenario), r.Seed, r.Expected, r.Actual(), format.Printable(strings.Join(r.Why, "\n  ")))
+		if r.Quarantine != "" {
+			fmt.Fprintf(s.out, "  quarantine: %s\n", format.Printable(r.Quarantine))
+		}
+		if r.Repeat != "" {
+			fmt.Fprintf(s.out, "  %s\n", format.Printable(r.Repeat))
+		}
+	}
+	for _, note := range all.Notes {
+		fmt.Fprintln(s.out, format.Printable(note))
+	}
+	took := all.Finished.Sub(all.Started).Round(time.Millisecond)
+	fmt.Fprintf(s.out, "%s, in %s\n%s\n", all.Sentence(), format.Duration(took), filepath.Join(out, suite.PageFile))
+}

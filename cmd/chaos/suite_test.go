@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/internal/suite"
+)
+
+// TestSuite: a suite on simulated servers, one that finds a verdict that nobody expects, and its shards.
+func TestSuite(t *testing.T) {
+	t.Setenv(asProgram, "1") // for its children
+	out := t.TempDir()
+	if code, stdout, stderr := chaos("suite", "--backend", "sim", "--seed", "1", "--out", out,
+		"--filter", "failover|gc-pause|contention,topology=s*"); code != exitSafe || !strings.HasPrefix(stdout, "3 of 3 runs") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if kept, _ := os.ReadDir(filepath.Join(out, suite.RunsDir)); len(kept) > 0 {
+		t.Errorf("runs that are as expected were kept: %v", kept)
+	}
+	wrong := writeScenario(t, strings.Replace(quickScenario, "verdict: unsafe, class: outlived lease", "verdict: safe", 1))
+	args := []string{"suite", wrong, "failover", "--backend", "sim", "--seed", "1", "--out"}
+	code, stdout, stderr := chaos(append(args, out)...)
+	if code != exitUnsafe || !strings.Contains(stdout, "DIFFERS  quick, seed 1: expected safe, got unsafe, outlived lease") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	s, err := suite.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := filepath.Join(out, s.Notable()[0].Run, "report.html")
+	if _, err := os.Stat(report); err != nil {
+		t.Error(err)
+	}
+	var shards []string
+	for _, shard := range []string{"1/2", "2/2"} {
+		dir := filepath.Join(t.TempDir(), "shard")
+		chaos(append(args, dir, "--shard", shard)...)
+		shards = append(shards, dir)
+	}
+	merged := filepath.Join(t.TempDir(), "merged")
+	code, again, stderr := chaos("suite", "merge", shards[0], shards[1], "--out", merged)
+	if code != exitUnsafe || !strings.HasPrefix(again, stdout[:strings.Index(stdout, "\n")]) {
+		t.Errorf("merged: exit code %d\n%s%s", code, again, stderr)
+	}
+}
+
+// TestIndex: the results of a suite become a page; adding them twice changes nothing.
+func TestIndex(t *testing.T) {
+	t.Setenv(asProgram, "1") // for the children of the suite
+	out, nights := t.TempDir(), filepath.Join(t.TempDir(), "nights")
+	if code, _, stderr := chaos("suite", "gc-pause", "--backend", "sim", "--repeat", "2", "--out", out); code != exitSafe {
+		t.Fatal(stderr)
+	}
+	code, stdout, stderr := chaos("index", nights, "--add", out, "--add", out)
+	if code != exitSafe || !strings.HasPrefix(stdout, "0 alerts of 1 scenario\n") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(nights, suite.HistoryFile)); err != nil || strings.Count(string(text), "\n") != 2 {
+		t.Errorf("history: %v\n%s", err, text)
+	}
+	if text, err := os.ReadFile(filepath.Join(nights, suite.PageFile)); err != nil || !strings.Contains(string(text), "0 of 2 runs") {
+		t.Errorf("page: %v\n%s", err, text)
+	}
+	if code, _, _ := chaos("index", nights, "--add", nights); code != exitUsage {
+		t.Errorf("a folder without a suite: exit code %d", code)
+	}
+}
+
+// TestSuiteUsage: flags that cannot be meant.
+func TestSuiteUsage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"INDEX from 1 to COUNT":  {"--shard", "3/2"},
+		"inconclusive=N":         {"--retry", "unsafe=2"},
+		"unknown field":          {"--filter", "color=red"},
+		"no scenario meets":      {"--filter", "nothing"},
+		"must be positive":       {"--repeat", "0"},
+		"unknown backend":        {"--backend", "cloud"},
+		"reading the quarantine": {"--quarantine", "missing.yaml"},
+		"at least one directory": {"merge"},
+	} {
+		args = append([]string{"suite", "--backend", "sim"}, args...)
+		if args[len(args)-1] == "merge" {
+			args = []string{"suite", "merge"}
+		}
+		if code, _, stderr := chaos(args...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, want one about %q\n%s", args, code, want, stderr)
+		}
+	}
+}

@@ -1,0 +1,11 @@
+package faults
+
+import "github.com/lockchaos/lockchaos/internal/cluster"
+
+// grant-reply-late holds the reply to a grant, and what follows on the connection, until it is healed: longer than the
+// lease, and the grant must not be used.
+var grantReplyLateSpec = grantReplySpec(Spec{
+	Name:   "grant-reply-late",
+	Doc:    "holds the reply of a server that has granted a client's acquire; healing delivers it late.",
+	Source: "Kleppmann 2016: a pause, or a delay in the network, before the reply arrives",
+}, cluster.Hold)

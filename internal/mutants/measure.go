@@ -1,0 +1,199 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/explore"
+)
+
+// Result is what the exploration of one row has found.
+type Result struct {
+	Name      string           `json:"name"`
+	Convicted bool             `json:"convicted"`
+	By        Target           `json:"by,omitzero"` // what convicted it
+	Seed      uint64           `json:"seed,omitempty"`
+	Property  checker.Property `json:"property,omitempty"`
+	Rule      string           `json:"rule,omitempty"`
+	Sentence  string           `json:"sentence,omitempty"`
+	Runs      int              `json:"runs"`
+	CPU       time.Duration    `json:"cpu_ns"`              // of the runs, up to the conviction
+	Failed    int              `json:"failed,omitempty"`    // runs that could not be completed
+	Failure   string           `json:"failure,omitempty"`   // of the first of them
+	Undecided int              `json:"undecided,omitempty"` // inconclusive runs
+}
+
+// Measurer explores rows.
+type Measurer struct {
+	Programs *Programs
+	Targets  Targets
+	Budget   time.Duration // processor time for each row
+	First    uint64        // seed of the first run in each scenario
+	Note     func(format string, args ...any)
+
+	mu       sync.Mutex
+	baseline map[string]baseline // by target
+}
+
+// baseline is what the lock without a planted bug does in a target.
+type baseline struct {
+	violated map[checker.Property]bool
+	ready    chan struct{} // closed when that is known
+}
+
+// baselineSeeds is how many runs show what the lock does without a planted bug.
+const baselineSeeds = 8
+
+// Measure explores the targets of r in rounds, with more seeds in each, until one convicts it or the budget is spent.
+func (m *Measurer) Measure(ctx context.Context, r Row) (Result, error) {
+	out := Result{Name: r.Name}
+	targets := m.Targets.Of(r)
+	pool, err := m.open(ctx, r)
+	if err != nil {
+		return out, err
+	}
+	defer pool.Close()
+	next := m.First
+	for seeds := 1; ; seeds = min(2*seeds, 16) {
+		ran := false
+		for _, t := range targets {
+			if ran = true; out.CPU >= m.Budget {
+				return out, nil
+			}
+			if err := m.explore(ctx, pool, t, next, seeds, &out); err != nil || out.Convicted {
+				return out, err
+			}
+		}
+		if next += uint64(seeds); !ran { // no scenario reaches it
+			return out, nil
+		}
+	}
+}
+
+func (m *Measurer) open(ctx context.Context, r Row) (*explore.Pool, error) {
+	command, env, err := m.Programs.Command(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return explore.Open(command, 1, env)
+}
+
+// explore makes runs of t, as chaos explore does, and adds what they show to out.
+func (m *Measurer) explore(
+	ctx context.Context, pool *explore.Pool, t Target, first uint64, seeds int, out *Result,
+) error {
+	known := m.known(t)
+	limited, stop := context.WithTimeout(ctx, wallFactor*m.Budget)
+	defer stop()
+	var report explore.Report
+	_, err := explore.Explore(limited, pool, explore.Options{
+		Scenario: t.scenario.YAML(), Name: t.String(), First: first, Seeds: seeds, Jobs: 1,
+		Watch: func(r explore.Report) {
+			report = r
+			if _, ok := convicting(r, t, known); ok || out.CPU+r.CPU >= m.Budget {
+				stop()
+			}
+		},
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(limited.Err(), context.DeadlineExceeded) {
+		out.CPU = m.Budget // it is so slow that the rest would not fit
+		return nil
+	}
+	out.Runs += report.Runs
+	out.CPU += report.CPU
+	out.Failed += report.Failed
+	out.Undecided += report.Inconclusive
+	if len(report.Failures) > 0 && out.Failure == "" {
+		out.Failure = t.String() + ": " + report.Failures[0].Failure
+	}
+	if _, ok := convicting(report, t, known); !ok {
+		return err
+	}
+	base, err := m.baselineOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	if f, ok := convicting(report, t, base.violated); ok {
+		out.Convicted, out.By, out.Seed = true, t, f.Seed
+		out.Property, out.Rule, out.Sentence = f.Kind.Property, f.Kind.Rule, f.Sentence
+	}
+	return nil
+}
+
+// wallFactor is how many times its budget of processor time a row may take.
+const wallFactor = 10
+
+// convicting is the first finding that the scenario does not expect and that the lock without a planted bug does not
+// show there.
+func convicting(r explore.Report, t Target, known map[checker.Property]bool) (explore.Finding, bool) {
+	i := slices.IndexFunc(r.Findings, func(f explore.Finding) bool {
+		p := f.Kind.Property
+		expected := checker.ExpectedOutcomes(t.scenario.Expect[string(p)])
+		return !known[p] && !slices.Contains(expected, string(checker.Violated))
+	})
+	if i < 0 {
+		return explore.Finding{}, false
+	}
+	return r.Findings[i], true
+}
+
+// baselineOf explores t without a planted bug, once.
+func (m *Measurer) baselineOf(ctx context.Context, t Target) (baseline, error) {
+	m.mu.Lock()
+	if m.baseline == nil {
+		m.baseline = map[string]baseline{}
+	}
+	b, ok := m.baseline[t.String()]
+	if !ok {
+		b = baseline{violated: map[checker.Property]bool{}, ready: make(chan struct{})}
+		m.baseline[t.String()] = b
+	}
+	m.mu.Unlock()
+	if ok {
+		<-b.ready
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.baseline[t.String()], nil
+	}
+	defer close(b.ready)
+	pool, err := m.open(ctx, Row{})
+	if err != nil {
+		return b, err
+	}
+	defer pool.Close()
+	r, err := explore.Explore(ctx, pool, explore.Options{
+		Scenario: t.scenario.YAML(), Name: t.String(), First: m.First, Seeds: baselineSeeds, Jobs: 1,
+	})
+	if err != nil {
+		return b, err
+	}
+	for _, f := range r.Findings {
+		b.violated[f.Kind.Property] = true
+	}
+	if len(r.Findings) > 0 && t.scenario.Expect[checker.ExpectVerdict] == string(checker.Safe) {
+		m.Note("%s: without a planted bug %d of %d runs are unsafe: %s", t, r.Unsafe, r.Runs, r.Findings[0].Sentence)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.baseline[t.String()] = b
+	return b, nil
+}
+
+// known are the properties that the lock without a planted bug is known to violate in t.
+func (m *Measurer) known(t Target) map[checker.Property]bool {
+	m.mu.Lock()
+	b, ok := m.baseline[t.String()]
+	m.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	<-b.ready
+	return b.violated
+}

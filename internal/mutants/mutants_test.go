@@ -1,0 +1,148 @@
+package mutants
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua/parse"
+)
+
+const root = "../.."
+
+func rowsOf(t *testing.T) []Row {
+	t.Helper()
+	rows, err := Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestRowsApply(t *testing.T) {
+	names := map[string]bool{}
+	planted, harmless := 0, 0
+	for _, r := range rowsOf(t) {
+		if names[r.Name] {
+			t.Errorf("there are two rows %s", r.Name)
+		}
+		names[r.Name] = true
+		if (r.Harm == "") == (r.Harmless == "") {
+			t.Errorf("%s: say either what harm it does or why it is harmless", r.Name)
+		}
+		if r.Harm != "" {
+			planted++
+		} else {
+			harmless++
+		}
+		source, err := os.ReadFile(filepath.Join(root, "lock", r.File))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text, err := r.Apply(string(source))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if err := parse(r, text); err != nil {
+			t.Errorf("%s: %v", r.Name, err)
+		}
+	}
+	if planted < 150 || harmless < 25 {
+		t.Errorf("%d planted bugs and %d harmless changes, want at least 150 and 25", planted, harmless)
+	}
+}
+
+func parse(r Row, text string) error {
+	if r.Lua() {
+		_, err := lua.Parse(strings.NewReader(text), r.File)
+		return err
+	}
+	_, err := parser.ParseFile(token.NewFileSet(), r.File, text, parser.SkipObjectResolution)
+	return err
+}
+
+func TestEveryKindHasTargetsAndRows(t *testing.T) {
+	rows := rowsOf(t)
+	targets, err := AllTargets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range Kinds() {
+		if len(targets[kind]) == 0 {
+			t.Errorf("no scenario reaches the kind %s", kind)
+		}
+		if !slices.ContainsFunc(rows, func(r Row) bool { return r.Kind == kind }) {
+			t.Errorf("the kind %s has no row", kind)
+		}
+	}
+	for _, r := range rows {
+		for _, name := range r.First {
+			if !slices.ContainsFunc(targets[r.Kind], func(o Target) bool { return o.String() == name }) {
+				t.Errorf("%s: scenario %q is not one of its kind", r.Name, name)
+			}
+		}
+	}
+}
+
+func TestDocumentIsOfTheStoredResults(t *testing.T) {
+	report, err := Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, "docs", "detection.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := Document(rowsOf(t), report); string(got) != want {
+		t.Error("docs/detection.md is not what the results say: run `go run ./internal/mutants/run -document`")
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := Figure(rowsOf(t), report); !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), want) {
+		t.Errorf("README.md does not say %q", want)
+	}
+}
+
+func TestDrawnRowsDependOnTheText(t *testing.T) {
+	rows := rowsOf(t)
+	drawn := Draw(rows, "a commit", 10)
+	if n := len(drawn); n < len(rows)/20 || n > len(rows)/5 {
+		t.Errorf("%d of %d rows were drawn, want about a tenth", n, len(rows))
+	}
+	same := func(a, b Row) bool { return a.Name == b.Name }
+	if !slices.EqualFunc(drawn, Draw(rows, "a commit", 10), same) {
+		t.Error("the same text draws other rows")
+	}
+	if slices.EqualFunc(drawn, Draw(rows, "another commit", 10), same) {
+		t.Error("another text draws the same rows")
+	}
+}
+
+func TestJudge(t *testing.T) {
+	convicted, bug, twin := Result{Convicted: true}, Row{Harm: "x"}, Row{Harmless: "x"}
+	for _, c := range []struct {
+		name        string
+		row         Row
+		before, now Result
+		bad         bool
+	}{
+		{"convicted again", bug, convicted, convicted, false},
+		{"not any more", bug, convicted, Result{}, true},
+		{"slow to convict", bug, Result{Convicted: true, CPU: 2 * quick}, Result{}, false},
+		{"never was", bug, Result{}, Result{}, false},
+		{"harmless convicted", twin, Result{}, convicted, true},
+		{"harmless", twin, Result{}, Result{}, false},
+	} {
+		if got := Judge(c.row, c.before, c.now); (got != "") != c.bad {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+// Package mutants measures what the harness can see: it plants bugs in package lock, one at a time, explores scenarios
+// with each, and counts how many are convicted.
+//
+// Read [Row] first, then [Build], which makes one program of all of them, and [Measurer.Measure].
+package mutants
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Row is one change to package lock: a planted bug, or a harmless change that must not be convicted.
+type Row struct {
+	Name     string   `yaml:"name"`
+	Kind     string   `yaml:"-"`        // of lock: the name of the file that has the row
+	File     string   `yaml:"file"`     // in package lock
+	Old      string   `yaml:"old"`      // occurs exactly once in File
+	New      string   `yaml:"new"`      // takes its place
+	Harm     string   `yaml:"harm"`     // what a user suffers
+	Harmless string   `yaml:"harmless"` // instead: why nobody suffers
+	Source   string   `yaml:"source"`   // a library that had this bug
+	First    []string `yaml:"first"`    // scenarios to explore before the others of the kind
+	Survives string   `yaml:"survives"` // why it is not convicted, if that is known
+}
+
+//go:embed rows
+var rowFiles embed.FS
+
+// Kinds are the kinds of lock, in the order in which tables list them.
+func Kinds() []string {
+	return []string{
+		"mutex", "non-reentrant", "fencing", "quorum", "fair", "readers-writer", "semaphore", "multi", "latch",
+	}
+}
+
+// Rows is the table, by kind.
+func Rows() ([]Row, error) {
+	var all []Row
+	for _, kind := range Kinds() {
+		text, err := fs.ReadFile(rowFiles, path.Join("rows", kind+".yaml"))
+		if err != nil {
+			return nil, fmt.Errorf("reading planted bugs: %w", err)
+		}
+		var rows []Row
+		if err := yaml.UnmarshalWithOptions(text, &rows, yaml.DisallowUnknownField()); err != nil {
+			return nil, fmt.Errorf("reading planted bugs of %s: %w", kind, err)
+		}
+		for i := range rows {
+			rows[i].Kind = kind
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
+}
+
+// Lua reports whether the row changes a script.
+func (r Row) Lua() bool { return strings.HasSuffix(r.File, ".lua") }
+
+// Apply makes the change.
+func (r Row) Apply(source string) (string, error) {
+	if n := strings.Count(source, r.Old); n != 1 {
+		return "", fmt.Errorf("%s: its old text occurs %d times in lock/%s, not once", r.Name, n, r.File)
+	}
+	return strings.Replace(source, r.Old, r.New, 1), nil
+}

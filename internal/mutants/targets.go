@@ -1,0 +1,112 @@
+package mutants
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// Target is a scenario to explore, as a user does it.
+type Target struct {
+	Scenario string `json:"scenario"`
+	Lock     string `json:"lock,omitempty"` // in place of the scenario's own; "": that one
+
+	scenario scenarios.Scenario
+}
+
+// String is the target as flags of chaos explore.
+func (t Target) String() string {
+	if t.Lock == "" {
+		return t.Scenario
+	}
+	return t.Scenario + " --lock " + t.Lock
+}
+
+// locksOf are the locks whose scenarios reach the code of a kind.
+func locksOf(kind string) []string {
+	switch kind {
+	case "mutex":
+		return []string{"reentrant", "spin"}
+	case "fencing":
+		return []string{"reentrant", "fenced", "fair", "readers-writer"}
+	case "readers-writer":
+		return []string{"readers-writer", "writer-preference"}
+	case "quorum":
+		return []string{"redlock"}
+	case "semaphore":
+		return []string{"permits", "semaphore"}
+	}
+	return []string{kind}
+}
+
+// Targets are the scenarios that reach each kind of lock.
+type Targets map[string][]Target
+
+// AllTargets are, for each kind, the scenarios of the catalog that use such a lock, and those of the reentrant mutex
+// that are to end safe, with such a lock; those that take less time come first.
+func AllTargets() (Targets, error) {
+	catalog, err := scenarios.Catalog()
+	if err != nil {
+		return nil, fmt.Errorf("listing scenarios: %w", err)
+	}
+	all := Targets{}
+	for _, kind := range Kinds() {
+		var own, lent []Target
+		locks := locksOf(kind)
+		for _, s := range catalog {
+			if slices.Contains(locks, s.Lock) {
+				own = append(own, Target{Scenario: s.Name, scenario: s})
+			}
+			if s.Lock == "reentrant" && s.Expect[checker.ExpectVerdict] == string(checker.Safe) {
+				lent = append(lent, lend(s.Name, locks)...)
+			}
+		}
+		for _, some := range [][]Target{own, lent} {
+			slices.SortStableFunc(some, func(a, b Target) int { return cmp.Compare(cost(a), cost(b)) })
+			all[kind] = append(all[kind], some...)
+		}
+	}
+	return all, nil
+}
+
+// lend is the scenario with each of locks that it can use.
+func lend(name string, locks []string) (all []Target) {
+	for _, lock := range locks {
+		o, err := scenarios.Load(name, scenarios.Override{As: "--lock", Path: "lock", Value: lock})
+		if err == nil && lock != "reentrant" {
+			all = append(all, Target{Scenario: name, Lock: lock, scenario: o})
+		}
+	}
+	return all
+}
+
+// Of are the targets for a row, its own first.
+func (t Targets) Of(r Row) []Target {
+	all := slices.Clone(t[r.Kind])
+	slices.SortStableFunc(all, func(a, b Target) int { return rank(r.First, a) - rank(r.First, b) })
+	return all
+}
+
+// rank is the place of t in first, or the length of first.
+func rank(first []string, t Target) int {
+	if i := slices.IndexFunc(first, func(s string) bool { return strings.TrimSpace(s) == t.String() }); i >= 0 {
+		return i
+	}
+	return len(first)
+}
+
+// cost estimates how long a run takes: servers and clients, and for how long they work.
+func cost(t Target) time.Duration {
+	servers := 1
+	if t.scenario.Topology.Kind != client.Single {
+		servers = 5
+	}
+	clients := t.scenario.Workload.Defaults().Clients
+	return t.scenario.Duration * time.Duration(servers+clients)
+}

@@ -1,0 +1,45 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// TestHeartbeat: a late beat is a stall, and a wall clock that is ahead is a machine that slept.
+func TestHeartbeat(t *testing.T) {
+	type beat struct{ passed, wall time.Duration }
+	const ms = time.Millisecond
+	for _, test := range []struct {
+		name  string
+		beats []beat
+		want  []time.Duration // FaultValue.Lasted of the notes
+		slept time.Duration
+	}{
+		{"in time", []beat{{50 * ms, 50 * ms}, {80 * ms, 81 * ms}}, nil, 0},
+		{"a busy machine", []beat{{500 * ms, 500 * ms}}, nil, 0},
+		{"stopped for three seconds", []beat{{50 * ms, 50 * ms}, {3050 * ms, 3050 * ms}, {50 * ms, 50 * ms}},
+			[]time.Duration{3050 * ms}, 0},
+		{"the machine slept for an hour", []beat{{60 * ms, time.Hour}}, []time.Duration{60 * ms}, time.Hour - 60*ms},
+		{"the clock was set back", []beat{{50 * ms, -time.Hour}}, nil, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var notes []time.Duration
+			b := heartbeat{note: func(v *history.FaultValue) {
+				notes = append(notes, v.Lasted)
+				if v.Phase != history.Noted || v.Target != "harness" || v.Detail == "" {
+					t.Errorf("note %+v", v)
+				}
+			}}
+			for _, beat := range test.beats {
+				b.beat(beat.passed, beat.wall)
+			}
+			if diff := cmp.Diff(test.want, notes); diff != "" || b.slept != test.slept {
+				t.Errorf("slept %v, notes (-want +got):\n%s", b.slept, diff)
+			}
+		})
+	}
+}

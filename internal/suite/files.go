@@ -1,0 +1,66 @@
+package suite
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// The files of a suite, in its directory.
+const (
+	JSONFile        = "suite.json"
+	JUnitFile       = "junit.xml"
+	SummaryFile     = "summary.md"
+	AnnotationsFile = "annotations.txt" // workflow commands of GitHub
+	PageFile        = "index.html"
+)
+
+// Write writes the files of s to dir, which it makes if necessary.
+func (s Suite) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("writing the results of the suite: %w", err)
+	}
+	for _, file := range []struct {
+		name  string
+		write func(s Suite, w io.Writer) error
+	}{
+		{JSONFile, Suite.JSON}, {JUnitFile, Suite.JUnit}, {SummaryFile, Suite.Markdown},
+		{AnnotationsFile, Suite.Annotations}, {PageFile, Suite.Page},
+	} {
+		var b bytes.Buffer
+		err := file.write(s, &b)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file.name), b.Bytes(), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", file.name, err)
+		}
+	}
+	return nil
+}
+
+// JSON writes s as suite.json has it.
+func (s Suite) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(s)
+}
+
+// Read reads the suite in dir.
+func Read(dir string) (Suite, error) {
+	var s Suite
+	text, err := os.ReadFile(filepath.Join(dir, JSONFile))
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("reading the suite in %s: %w", dir, err)
+	case s.Format != Format:
+		return s, fmt.Errorf("reading the suite in %s: format %d; this program reads format %d", dir, s.Format, Format)
+	}
+	return s, nil
+}

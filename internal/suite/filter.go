@@ -1,0 +1,97 @@
+package suite
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// Filter chooses scenarios. The zero value chooses all.
+type Filter struct {
+	terms []term
+}
+
+// term is one condition: a field of the scenario matches one of the patterns, or none if not is true.
+type term struct {
+	field    string
+	patterns []string
+	not      bool
+}
+
+// filterFields are the fields of a scenario that a filter can name.
+func filterFields() map[string]func(s Scenario) []string {
+	return map[string]func(s Scenario) []string{
+		"name":     func(s Scenario) []string { return []string{s.Name, s.Arg} },
+		"lock":     func(s Scenario) []string { return []string{s.Lock} },
+		"topology": func(s Scenario) []string { return []string{s.Topology.Kind} },
+		"workload": func(s Scenario) []string { return []string{s.Workload.Defaults().Kind} },
+		"verdict":  func(s Scenario) []string { return checker.ExpectedOutcomes(s.Expect[checker.ExpectVerdict]) },
+		"fault":    faultNames,
+	}
+}
+
+func faultNames(s Scenario) (names []string) {
+	for _, step := range s.Faults {
+		if step.Random != nil {
+			names = append(names, step.Random.Of...)
+			continue
+		}
+		names = append(names, step.Fault)
+	}
+	return names
+}
+
+// Scenario is a scenario and how `chaos run` names it: a name or a file.
+type Scenario struct {
+	Arg string
+	scenarios.Scenario
+}
+
+// ParseFilter parses conditions that are separated by commas and must all be met. A condition is FIELD=PATTERN or a
+// PATTERN of names; patterns are those of [path.Match], several are separated by |, and ! in front negates:
+//
+//	redlock*,!redlock-jitter,topology=quorum,verdict=safe,fault=kill|pause-client
+func ParseFilter(text string) (Filter, error) {
+	var f Filter
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		t := term{field: "name"}
+		word, t.not = strings.CutPrefix(word, "!")
+		if field, patterns, ok := strings.Cut(word, "="); ok {
+			t.field, word = strings.TrimSpace(field), patterns
+		}
+		if filterFields()[t.field] == nil {
+			return f, fmt.Errorf("filter: unknown field %q; there are fault, lock, name, topology, verdict, workload", t.field)
+		}
+		for pattern := range strings.SplitSeq(word, "|") {
+			if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+				return f, fmt.Errorf("filter: invalid pattern %q", pattern)
+			}
+			t.patterns = append(t.patterns, pattern)
+		}
+		f.terms = append(f.terms, t)
+	}
+	return f, nil
+}
+
+// Matches reports whether s meets every condition.
+func (f Filter) Matches(s Scenario) bool {
+	for _, t := range f.terms {
+		found := slices.ContainsFunc(filterFields()[t.field](s), func(value string) bool {
+			return slices.ContainsFunc(t.patterns, func(pattern string) bool {
+				ok, _ := path.Match(pattern, value)
+				return ok
+			})
+		})
+		if found == t.not {
+			return false
+		}
+	}
+	return true
+}

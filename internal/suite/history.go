@@ -1,0 +1,136 @@
+package suite
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// HistoryFile has a line for each row of every suite that was added; lines are only ever appended.
+const HistoryFile = "history/suite.jsonl"
+
+// Record is a line of the history.
+type Record struct {
+	Night   time.Time `json:"night"` // start of the suite
+	Version string    `json:"chaos"`
+	Row
+}
+
+// History is the records of a folder, in the order in which they were added.
+type History struct {
+	Dir     string
+	Records []Record
+}
+
+// OpenHistory reads the history in dir, which may be missing. A last line that was not written completely is ignored.
+func OpenHistory(dir string) (History, error) {
+	h := History{Dir: dir}
+	text, err := os.ReadFile(filepath.Join(dir, HistoryFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil
+	}
+	if err != nil {
+		return h, fmt.Errorf("reading the history of suites: %w", err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for n := 1; lines.Scan(); n++ {
+		var r Record
+		err := json.Unmarshal(lines.Bytes(), &r)
+		switch {
+		case err == nil && r.Format != Format:
+			return h, fmt.Errorf("reading %s: line %d has format %d; this program reads format %d", HistoryFile, n,
+				r.Format, Format)
+		case err == nil:
+			h.Records = append(h.Records, r)
+		case bytes.Count(text, []byte("\n")) >= n: // else the last line, without its end
+			return h, fmt.Errorf("reading %s: line %d: %w", HistoryFile, n, err)
+		}
+	}
+	return h, nil
+}
+
+// Add appends the suite in dir, and copies the runs that it kept. A suite that is there already is not added again.
+func (h *History) Add(dir string) error {
+	s, err := Read(dir)
+	if err != nil {
+		return err
+	}
+	night := s.Started.UTC()
+	if slices.ContainsFunc(h.Records, func(r Record) bool { return r.Night.Equal(night) }) {
+		return nil
+	}
+	folder := path.Join("nights", night.Format("20060102T150405.000Z"))
+	if err := copyRuns(dir, filepath.Join(h.Dir, filepath.FromSlash(folder)), s.Rows); err != nil {
+		return fmt.Errorf("adding the suite in %s: %w", dir, err)
+	}
+	var b bytes.Buffer
+	lines := json.NewEncoder(&b)
+	var added []Record
+	for _, r := range s.Rows {
+		if r.Run != "" {
+			r.Run = path.Join(folder, r.Run)
+		}
+		record := Record{Night: night, Version: s.Version, Row: r}
+		if err := lines.Encode(record); err != nil {
+			return fmt.Errorf("adding the suite in %s: %w", dir, err)
+		}
+		added = append(added, record)
+	}
+	if err := h.append(b.Bytes()); err != nil {
+		return fmt.Errorf("adding the suite in %s: %w", dir, err)
+	}
+	h.Records = append(h.Records, added...)
+	return nil
+}
+
+// append writes lines at the end of the file, after the last complete line.
+func (h *History) append(lines []byte) error {
+	name := filepath.Join(h.Dir, HistoryFile)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(name)
+	end := int64(bytes.LastIndexByte(text, '\n') + 1)
+	if err == nil {
+		err = f.Truncate(end)
+	}
+	if err == nil {
+		_, err = f.WriteAt(lines, end)
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// night is all records of one day, as one column of the page.
+type night struct {
+	day     string
+	records []Record
+}
+
+// nights are the last n days with records, in order.
+func (h History) nights(n int) []night {
+	var all []night
+	sorted := slices.Clone(h.Records)
+	slices.SortStableFunc(sorted, func(a, b Record) int { return a.Night.Compare(b.Night) })
+	for _, r := range sorted {
+		day := r.Night.UTC().Format(time.DateOnly)
+		if len(all) == 0 || all[len(all)-1].day != day {
+			all = append(all, night{day: day})
+		}
+		last := &all[len(all)-1]
+		last.records = append(last.records, r)
+	}
+	return all[max(0, len(all)-n):]
+}

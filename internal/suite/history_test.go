@@ -1,0 +1,163 @@
+package suite
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+)
+
+// addNight adds a suite of scenarios with these outcomes, each with two seeds, to h.
+func addNight(t *testing.T, h *History, day int, outcomes map[string]Outcome) string {
+	t.Helper()
+	start := time.Date(2026, 11, day, 2, 17, 0, 0, time.UTC)
+	s := Suite{Format: Format, Version: "v1", Started: start, Finished: start.Add(time.Minute), Shards: []Shard{{1, 1}}}
+	dir := t.TempDir()
+	for name, o := range outcomes {
+		for number := range 2 {
+			r := Row{Format: Format, Scenario: name, Number: number + 1, Backend: "sim", Seed: uint64(100*day + number),
+				Expected: "safe", Outcome: o, Verdict: checker.Safe}
+			switch o {
+			case Differs:
+				r.Verdict, r.Run, r.Why = checker.Unsafe, "runs/"+name+"/1", []string{"verdict: expected safe, got unsafe"}
+				if err := os.MkdirAll(filepath.Join(dir, r.Run), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, r.Run, "report.html"), []byte("page"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			case Inconclusive:
+				r.Verdict = checker.Inconclusive
+			}
+			s.Rows = append(s.Rows, r)
+		}
+	}
+	s.sortRows()
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Add(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func alerts(h History) (all []string) {
+	for _, t := range h.Trends() {
+		if t.Alert != "" {
+			all = append(all, t.Scenario+": "+t.Alert)
+		}
+	}
+	return all
+}
+
+// TestFiveNights: a regression on the fourth night is the one alert, on the page too, and survives a new start.
+func TestFiveNights(t *testing.T) {
+	h := History{Dir: t.TempDir()}
+	for day := 1; day <= 3; day++ {
+		addNight(t, &h, day, map[string]Outcome{"steady": AsExpected, "regression": AsExpected, "unclear": Inconclusive})
+	}
+	if got := alerts(h); len(got) > 0 {
+		t.Errorf("before the regression: %v", got)
+	}
+	for day := 4; day <= 5; day++ {
+		addNight(t, &h, day, map[string]Outcome{"steady": AsExpected, "regression": Differs, "unclear": Inconclusive})
+	}
+	again, err := OpenHistory(h.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"regression: unsafe since 2026-11-04 (4 seeds), safe before; expected safe"}
+	if got := alerts(again); !slices.Equal(got, want) {
+		t.Errorf("alerts: %q, want %q", got, want)
+	}
+	var page strings.Builder
+	if err := again.Page(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2026-11-05: 2 of 6 runs as expected: 2 different, 2 inconclusive", "<th>2026-11-01<th>2026-11-02",
+		"regression on sim: unsafe since 2026-11-04", "4 of 10 runs on sim (17 to 69 %)",
+		`href="nights/20261104T021700.000Z/runs/regression/1/report.html"`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, page.String())
+		}
+	}
+	if _, err := os.Stat(filepath.Join(h.Dir, "nights/20261105T021700.000Z/runs/regression/1/report.html")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAlertNeedsTwoSeeds: one run that differs, and a scenario that never was as expected, are no alert.
+func TestAlertNeedsTwoSeeds(t *testing.T) {
+	run := func(seed uint64, o Outcome, v checker.Verdict) Record {
+		return Record{Row: Row{Seed: seed, Outcome: o, Verdict: v, Expected: "safe"}}
+	}
+	good, bad := run(1, AsExpected, checker.Safe), run(2, Differs, checker.Unsafe)
+	for what, runs := range map[string][]Record{
+		"once":          {good, good, bad},
+		"the same seed": {good, bad, bad},
+		"never good":    {bad, run(3, Differs, checker.Unsafe), run(4, Differs, checker.Unsafe)},
+		"good again":    {good, bad, run(3, Differs, checker.Unsafe), good},
+		"two kinds":     {good, bad, run(3, Differs, checker.Inconclusive)},
+	} {
+		if got := alert(runs); got != "" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	if alert([]Record{good, bad, run(3, Differs, checker.Unsafe)}) == "" {
+		t.Error("two seeds: no alert")
+	}
+}
+
+// TestHistoryIsAppended: a suite is added once; a line without its end is replaced; any other broken line is an error.
+func TestHistoryIsAppended(t *testing.T) {
+	h := History{Dir: t.TempDir()}
+	dir := addNight(t, &h, 1, map[string]Outcome{"a": AsExpected})
+	file := filepath.Join(h.Dir, HistoryFile)
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Add(dir); err != nil || len(h.Records) != 2 {
+		t.Errorf("added twice: %d records, %v", len(h.Records), err)
+	}
+	if err := os.WriteFile(file, append(first, `{"night":"2026-1`...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	torn, err := OpenHistory(h.Dir)
+	if err != nil || len(torn.Records) != 2 {
+		t.Fatalf("torn: %d records, %v", len(torn.Records), err)
+	}
+	addNight(t, &torn, 2, map[string]Outcome{"a": AsExpected})
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.HasPrefix(string(text), string(first)) {
+		t.Errorf("the first lines have changed: %v\n%s", err, text)
+	}
+	if again, err := OpenHistory(h.Dir); err != nil || len(again.Records) != 4 {
+		t.Errorf("after the repair: %d records, %v", len(again.Records), err)
+	}
+	if err := os.WriteFile(file, append([]byte("nonsense\n"), first...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenHistory(h.Dir); err == nil {
+		t.Error("a broken line was ignored")
+	}
+}
+
+// TestWilson: of 0 in n runs the upper end is z²/(n+z²), and the interval is symmetric.
+func TestWilson(t *testing.T) {
+	for _, test := range []struct {
+		k, n      int
+		low, high float64
+	}{{0, 0, 0, 1}, {0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {5, 10, 0.2366, 0.7634}, {1, 30, 0.0059, 0.1667}} {
+		low, high := wilson(test.k, test.n)
+		if math.Abs(low-test.low) > 5e-4 || math.Abs(high-test.high) > 5e-4 {
+			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", test.k, test.n, low, high, test.low, test.high)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+// Options of a suite.
+type Options struct {
+	Scenarios  []Scenario // after Filter
+	Command    []string   // chaos, to which "run --scenario …" is appended
+	Args       []string   // of every run, such as --docker-image
+	Backend    string
+	Version    string // of chaos
+	Filter     string // for the record
+	Seed       uint64
+	Repeat     int // runs of each scenario; 0 is 1
+	Jobs       int // runs at the same time; 0: one per processor
+	Shard      Shard
+	Budget     time.Duration // start no run later; 0: no limit
+	Retry      int           // attempts with another seed if a run is inconclusive
+	Limit      time.Duration // of one run, in addition to its scenario's duration; 0 is DefaultLimit
+	Out        string        // directory for everything
+	Quarantine Quarantine
+
+	// Missing says why a scenario cannot run here; "": it can. nil: all can.
+	Missing func(Scenario) string
+	// Watch is called after each row. nil: it is not.
+	Watch func(Suite)
+}
+
+// DefaultLimit is how long a run may take in addition to its scenario's duration: a start of many servers, healing,
+// hard searches.
+const DefaultLimit = 3 * time.Minute
+
+// RunsDir is the folder of the runs that are kept.
+const RunsDir = "runs"
+
+// ErrInterrupted reports that ctx ended before every row had run.
+var ErrInterrupted = errors.New("the suite was interrupted")
+
+// task is a row to make.
+type task struct {
+	scenario Scenario
+	number   int
+	order    int // of the row
+}
+
+// suiteRun is a suite in progress.
+type suiteRun struct {
+	Options
+	deadline time.Time // zero: none
+
+	mu    sync.Mutex // guards suite
+	suite Suite
+}
+
+// Run makes the rows of the options' shard and returns them. When ctx ends, runs in progress are interrupted, and the
+// rows that did not run say so.
+func Run(ctx context.Context, o Options) (Suite, error) {
+	o.Repeat, o.Jobs = max(o.Repeat, 1), cmp.Or(o.Jobs, runtime.NumCPU())
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir), 0o755); err != nil {
+		return Suite{}, fmt.Errorf("creating the directory of the suite: %w", err)
+	}
+	r := &suiteRun{Options: o, suite: Suite{
+		Format: Format, Version: o.Version, Backend: o.Backend, Filter: o.Filter, Seed: o.Seed, Repeat: o.Repeat,
+		Shards: []Shard{o.Shard}, Started: time.Now().UTC(), Notes: o.Quarantine.expired(time.Now()),
+	}}
+	if o.Budget > 0 {
+		r.deadline = time.Now().Add(o.Budget)
+	}
+	tasks := r.tasks()
+	r.suite.Rows = make([]Row, len(tasks))
+	queue := make(chan task, len(tasks))
+	for _, t := range longestFirst(tasks) {
+		queue <- t
+	}
+	close(queue)
+	var workers sync.WaitGroup
+	for range o.Jobs {
+		workers.Go(func() {
+			for t := range queue {
+				r.add(t, r.row(ctx, t))
+			}
+		})
+	}
+	workers.Wait()
+	r.suite.sortRows()
+	r.suite.Finished = time.Now().UTC()
+	if ctx.Err() != nil {
+		return r.suite, ErrInterrupted
+	}
+	return r.suite, nil
+}
+
+// tasks are the rows of the shard, in order.
+func (r *suiteRun) tasks() (tasks []task) {
+	n := 0
+	for _, s := range r.Scenarios {
+		for number := range r.Repeat {
+			if r.Shard.has(n) {
+				tasks = append(tasks, task{s, number + 1, len(tasks)})
+			}
+			n++
+		}
+	}
+	return tasks
+}
+
+// longestFirst sorts tasks so that the last to start are short, and no processor is left with a long one at the end.
+func longestFirst(tasks []task) []task {
+	weight := func(t task) time.Duration {
+		return t.scenario.Duration * time.Duration(t.scenario.Workload.Defaults().Clients)
+	}
+	sorted := slices.Clone(tasks)
+	slices.SortStableFunc(sorted, func(a, b task) int { return cmp.Compare(weight(b), weight(a)) })
+	return sorted
+}
+
+func (r *suiteRun) add(t task, row Row) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.suite.Rows[t.order] = row
+	if r.Watch != nil {
+		done := r.suite
+		done.Rows = slices.DeleteFunc(slices.Clone(r.suite.Rows), func(r Row) bool { return r.Scenario == "" })
+		r.Watch(done)
+	}
+}
+
+// row makes a row, with as many attempts as the options allow.
+func (r *suiteRun) row(ctx context.Context, t task) Row {
+	s := t.scenario
+	row := Row{
+		Format: Format, Scenario: s.Name, Number: t.number, Lock: s.Lock, Seed: r.seed(t, 0), Outcome: Skipped,
+		Expected: expected(s.Expect), Quarantine: r.Quarantine.of(s.Name, time.Now()),
+	}
+	if r.Missing != nil {
+		if why := r.Missing(s); why != "" {
+			row.Why = []string{why}
+			return row
+		}
+	}
+	start := time.Now()
+	for attempt := 0; ; attempt++ {
+		if attempt > 0 {
+			row.Attempts = append(row.Attempts, Attempt{row.Seed, row.Why})
+		}
+		row.Seed = r.seed(t, attempt)
+		row.Why = r.stopped(ctx)
+		if row.Outcome = NotRun; row.Why != nil {
+			break
+		}
+		dir := r.attempt(ctx, t, &row)
+		if row.Outcome != Inconclusive || attempt >= r.Retry || r.stopped(ctx) != nil {
+			row.Run = r.keep(dir, row.Outcome)
+			break
+		}
+		_ = os.RemoveAll(dir)
+	}
+	row.Seconds = time.Since(start).Seconds()
+	return row
+}
+
+// seed is that of an attempt: no two rows of a scenario share one.
+func (r *suiteRun) seed(t task, attempt int) uint64 {
+	return r.Seed + uint64(t.number-1) + uint64(attempt*r.Repeat)
+}
+
+// stopped says why no run may start; nil: one may.
+func (r *suiteRun) stopped(ctx context.Context) []string {
+	switch {
+	case ctx.Err() != nil:
+		return []string{"the suite was interrupted"}
+	case !r.deadline.IsZero() && time.Now().After(r.deadline):
+		return []string{fmt.Sprintf("the budget of %v was used up", r.Budget)}
+	}
+	return nil
+}
+
+// expected is the expected verdict and class as text.
+func expected(expect map[string]string) string {
+	text := rundir.Manifest{Expect: expect}.Expectation()[checker.ExpectVerdict]
+	if class := expect[checker.ExpectClass]; class != "" {
+		text += ", " + class
+	}
+	return text
+}
+
+// keep moves the run directory inside dir to the kept ones and returns its new path, or removes it if the row is as
+// expected.
+func (r *suiteRun) keep(dir string, o Outcome) string {
+	defer os.RemoveAll(dir)
+	run, err := rundir.Open(filepath.Join(dir, rundir.Latest))
+	if o == AsExpected || err != nil {
+		return ""
+	}
+	_ = os.Rename(filepath.Join(dir, outputFile), run.File(outputFile))
+	to := filepath.Join(RunsDir, filepath.FromSlash(run.ID))
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(r.Out, to)), 0o755); err != nil {
+		return ""
+	}
+	if err := os.Rename(run.Path, filepath.Join(r.Out, to)); err != nil {
+		return ""
+	}
+	return filepath.ToSlash(to)
+}

@@ -1,0 +1,90 @@
+package suite
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// MaxNights is how many nights the page shows and the rates are about.
+const MaxNights = 30
+
+// Trend is one scenario over the last nights.
+type Trend struct {
+	Scenario string  `json:"scenario"`
+	Backend  string  `json:"backend"`
+	Runs     int     `json:"runs"`    // with a verdict on the lock
+	Differs  int     `json:"differs"` // of those
+	Low      float64 `json:"low"`     // Wilson interval of the rate, 95 %
+	High     float64 `json:"high"`
+	Alert    string  `json:"alert,omitempty"` // a verdict that changed and was reproduced
+}
+
+// Trends are one for each scenario and backend, those with an alert first.
+func (h History) Trends() []Trend {
+	type line struct{ scenario, backend string }
+	runs := map[line][]Record{}
+	var order []line
+	for _, n := range h.nights(MaxNights) {
+		for _, r := range n.records {
+			if r.Outcome != AsExpected && r.Outcome != Differs {
+				continue // nothing is known of the lock
+			}
+			l := line{r.Scenario, r.Backend}
+			if runs[l] == nil {
+				order = append(order, l)
+			}
+			runs[l] = append(runs[l], r)
+		}
+	}
+	var trends []Trend
+	for _, l := range order {
+		t := Trend{Scenario: l.scenario, Backend: l.backend, Runs: len(runs[l]), Alert: alert(runs[l])}
+		for _, r := range runs[l] {
+			if r.Outcome == Differs {
+				t.Differs++
+			}
+		}
+		t.Low, t.High = wilson(t.Differs, t.Runs)
+		trends = append(trends, t)
+	}
+	slices.SortStableFunc(trends, func(a, b Trend) int {
+		return cmp.Or(cmp.Compare(min(len(b.Alert), 1), min(len(a.Alert), 1)), cmp.Compare(a.Scenario, b.Scenario),
+			cmp.Compare(a.Backend, b.Backend))
+	})
+	return trends
+}
+
+// alert says that a verdict has changed: the last two runs, with different seeds, both differ from what is expected in
+// the same way, and an earlier run did not. A single run is no alert, because it may be a rare schedule.
+func alert(runs []Record) string {
+	last := len(runs) - 1
+	if last < 2 || runs[last].Outcome != Differs {
+		return ""
+	}
+	verdict, first := runs[last].Verdict, last
+	seeds := map[uint64]bool{}
+	for first >= 0 && runs[first].Outcome == Differs && runs[first].Verdict == verdict {
+		seeds[runs[first].Seed] = true
+		first--
+	}
+	if first < 0 || len(seeds) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s since %s (%d seeds), %s before; expected %s", verdict,
+		runs[first+1].Night.UTC().Format(time.DateOnly), len(seeds), runs[first].Verdict, runs[last].Expected)
+}
+
+// wilson is the interval in which a rate is with 95 % confidence if k of n runs show it (Wilson 1927).
+func wilson(k, n int) (low, high float64) {
+	if n == 0 {
+		return 0, 1
+	}
+	const z = 1.959964
+	p, m := float64(k)/float64(n), float64(n)
+	center := (p + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return max(0, center-half), min(1, center+half)
+}

@@ -1,0 +1,132 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// refusals is what a lock does when a server refuses commands that it executed before.
+func refusals() []behavior {
+	return []behavior{
+		{"publish-refused", toleratesRefusals, publishRefused},
+		{"subscribe-refused", toleratesRefusals, subscribeRefused},
+		{"memory-full-release", toleratesRefusals, memoryFullRelease},
+		{"memory-full-renewal", func(s Spec) bool { return s.ToleratesRefusals && s.Renews }, memoryFullRenewal},
+		{"memory-full-wait", toleratesRefusals, memoryFullWait},
+	}
+}
+
+func toleratesRefusals(s Spec) bool { return s.ToleratesRefusals }
+
+// doAllUntilEnd is doAll, undone by another command when the behavior ends.
+func (s *fixture) doAllUntilEnd(t *testing.T, args, undo []any) {
+	t.Helper()
+	t.Cleanup(func() { s.servers.doAll(t, "undo", undo...) })
+	s.servers.doAll(t, "refuse", args...)
+}
+
+// publishRefused: the user has no channel rights, which is the default of a user that Redis 7 creates. A release has
+// happened even so, and must not be reported as an error.
+func publishRefused(t *testing.T, s *fixture) {
+	h := s.acquire(t, s.a, s.longLease())
+	next := s.acquireAsync(context.Background(), s.b, s.longLease())
+	s.awaitWaiting(t)
+	s.doAllUntilEnd(t, []any{"ACL", "SETUSER", "default", "resetchannels"},
+		[]any{"ACL", "SETUSER", "default", "allchannels"})
+	s.release(t, h)
+	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	s.mustBeFree(t, s.a)
+}
+
+// subscribeRefused: nothing wakes a waiter, so it polls. It must not connect again and again.
+func subscribeRefused(t *testing.T, s *fixture) {
+	s.mustBeFree(t, s.b)
+	s.doAllUntilEnd(t, []any{"ACL", "SETUSER", "default", "-subscribe", "-ssubscribe", "-psubscribe"},
+		[]any{"ACL", "SETUSER", "default", "+@all"})
+	h := s.acquire(t, s.a, s.longLease())
+	before := s.connsOpened(t)
+	for range 3 { // waiters that leave
+		ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+		o := await(t, timeout, s.acquireAsync(ctx, s.b, s.longLease()))
+		cancel()
+		if o.err == nil {
+			t.Fatal("the lock was granted while it is held")
+		}
+	}
+	next := s.acquireAsync(context.Background(), s.b, s.longLease())
+	s.awaitWaiting(t)
+	s.release(t, h)
+	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
+	// A client that connects at every refusal opens hundreds; one with a back-off of 100 ms about twenty.
+	if opened := s.connsOpened(t) - before; opened > 30 {
+		t.Errorf("%d connections were opened while SUBSCRIBE was refused", opened)
+	}
+}
+
+// connsOpened is how many connections the masters have accepted so far.
+func (s *fixture) connsOpened(t *testing.T) int {
+	t.Helper()
+	sum := 0
+	for _, rdb := range s.servers.direct {
+		info, err := rdb.InfoMap(context.Background(), "stats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := strconv.Atoi(info["Stats"]["total_connections_received"])
+		sum += n
+	}
+	return sum
+}
+
+// fillMemory makes the servers refuse commands that may need memory.
+func (s *fixture) fillMemory(t *testing.T) {
+	t.Helper()
+	s.doAllUntilEnd(t, []any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"})
+	if err := s.servers.direct[0].Set(context.Background(), "locktest-probe", "", 0).Err(); err == nil {
+		t.Fatal("the server accepts writes although its memory is full: the test would test nothing")
+	}
+}
+
+// memoryFullRelease: the release of what is held needs no memory.
+func memoryFullRelease(t *testing.T, s *fixture) {
+	h := s.acquire(t, s.a, s.longLease())
+	s.fillMemory(t)
+	s.release(t, h)
+	s.servers.doAll(t, "free memory", "CONFIG", "SET", "maxmemory", "0")
+	s.mustBeFree(t, s.b)
+}
+
+// memoryFullRenewal: a renewal needs no memory.
+func memoryFullRenewal(t *testing.T, s *fixture) {
+	h := s.acquire(t, s.a, AcquireOptions{})
+	s.fillMemory(t)
+	ended := time.After(2 * s.spec.Lease)
+	ctx := context.Background()
+	if s.spec.ReportsLoss {
+		ctx = h.Context()
+	}
+	select {
+	case <-ctx.Done():
+		t.Fatalf("the hold ended: %v", context.Cause(ctx))
+	case <-ended:
+	}
+	s.release(t, h)
+}
+
+// memoryFullWait: full memory passes, as a failover does, and an acquire waits for that.
+func memoryFullWait(t *testing.T, s *fixture) {
+	s.mustBeFree(t, s.a)
+	s.fillMemory(t)
+	refused := s.requestCount(t)
+	next := s.acquireAsync(context.Background(), s.b, s.longLease())
+	Eventually(t, timeout, "the acquire was refused", func() bool { return len(next) > 0 || s.requestCount(t) > refused })
+	s.servers.doAll(t, "free memory", "CONFIG", "SET", "maxmemory", "0")
+	o := await(t, timeout, next)
+	if o.err != nil || errors.Is(o.err, s.spec.ErrHeld) {
+		t.Fatalf("an acquire did not wait until memory was free: %v", o.err)
+	}
+	s.release(t, o.hold)
+}

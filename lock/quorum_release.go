@@ -1,0 +1,148 @@
+package lock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// health is whether a master of a quorum replies.
+type health struct {
+	mu       sync.Mutex
+	inFlight int
+	silent   bool // a request timed out, and no reply has come since
+}
+
+// maxProbes is how many requests at a time a master gets that does not reply. Each user who tries again would
+// leave another goroutine behind there.
+const maxProbes = 8
+
+// admit counts a request as sent, unless too many are without a reply: then it reports false.
+func (h *health) admit() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.silent && h.inFlight >= maxProbes {
+		return false
+	}
+	h.inFlight++
+	return true
+}
+
+// done is called with the error of a request that was admitted; stopped: its reply was not waited for.
+func (h *health) done(err error, stopped bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.inFlight--
+	if !stopped {
+		h.silent = err != nil && outcomeOf(err) == unknown
+	}
+}
+
+// giveBack releases c on every master that is not in except, and later on those that do not reply.
+func (q *quorum) giveBack(ctx context.Context, c claim, limit time.Duration, except map[int]bool) <-chan vote[int] {
+	votes := make(chan vote[int], len(q.nodes))
+	for i := range q.nodes {
+		switch {
+		case except[i]:
+			continue
+		case !q.health[i].admit():
+			q.releaseLater(c, i)
+			votes <- vote[int]{node: i, err: &requestError{unknown, errSilent}}
+			continue
+		}
+		started := q.releases.start(func() {
+			limited, cancel := context.WithTimeout(ctx, limit+time.Duration(i)*timeoutStep)
+			defer cancel()
+			left, err := q.nodes[i].release(limited, c)
+			q.health[i].done(err, ctx.Err() != nil)
+			if err != nil {
+				q.releaseLater(c, i)
+			}
+			votes <- vote[int]{i, left, err}
+		})
+		if !started {
+			q.health[i].done(nil, true)
+			votes <- vote[int]{node: i, err: &requestError{rejected, ErrClosed}}
+		}
+	}
+	return votes
+}
+
+// lateReleases are the claims that one master has not confirmed to be released. They are sent again
+// together, a few times; what is dropped expires with its lease.
+type lateReleases struct {
+	mu      sync.Mutex
+	claims  []lateRelease // oldest first
+	running bool
+}
+
+type lateRelease struct {
+	claim claim
+	tries int
+}
+
+// maxLate bounds how many claims are kept for one master.
+const maxLate = 1024
+
+// releaseLater releases c on a master that did not reply, in a few tries.
+func (q *quorum) releaseLater(c claim, node int) {
+	l := &q.late[node]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.claims) >= maxLate {
+		l.claims = l.claims[1:]
+	}
+	l.claims = append(l.claims, lateRelease{claim: c})
+	if !l.running {
+		l.running = q.bg.start(func() { q.releaseAll(node, c) })
+	}
+}
+
+// releaseAll sends the late releases of a master until none is left. The first is c.
+func (q *quorum) releaseAll(node int, c claim) {
+	random := q.random.split(c.id, node)
+	limit := q.nodeLimit(c)
+	for {
+		if !q.bg.sleep(q.bg.ctx, random.between(limit, 2*limit), nil) {
+			return
+		}
+		some := q.late[node].take()
+		if len(some) == 0 {
+			return
+		}
+		q.late[node].putBack(q.releaseTogether(node, some, limit))
+	}
+}
+
+// releaseTogether releases claims on a master, and returns those to be tried again.
+func (q *quorum) releaseTogether(node int, some []lateRelease, limit time.Duration) []lateRelease {
+	ctx, cancel := context.WithTimeout(q.bg.ctx, limit)
+	defer cancel()
+	calls := make([]call, len(some))
+	for i, l := range some {
+		calls[i] = q.nodes[node].releaseCall(l.claim)
+	}
+	var failed []lateRelease
+	for i, a := range q.nodes[node].node.doAll(ctx, calls) {
+		if some[i].tries++; a.err != nil && some[i].tries < tries {
+			failed = append(failed, some[i])
+		}
+	}
+	return failed
+}
+
+// take takes out all claims; if there are none, the goroutine that sends them ends.
+func (l *lateReleases) take() []lateRelease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	some := l.claims
+	l.claims = nil
+	l.running = len(some) > 0
+	return some
+}
+
+func (l *lateReleases) putBack(some []lateRelease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.claims = append(some, l.claims...)
+}

@@ -1,0 +1,89 @@
+package lock
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// acl changes the rights of the user of all clients.
+func acl(t *testing.T, rdb *redis.Client, rules ...any) {
+	t.Helper()
+	if err := rdb.Do(context.Background(), append([]any{"ACL", "SETUSER", "default"}, rules...)...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A subscription that is refused is reported once, however many waiters poll because of it.
+func TestPollingIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	direct := s.dial(t)
+	acl(t, direct, "resetchannels")
+	var mu sync.Mutex
+	var said []Event
+	c := newTestClient(t, s.dial(t), Options{Observe: func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Kind == Polling {
+			said = append(said, e)
+		}
+	}})
+	for _, name := range []string{"a", "b", "c"} {
+		h := acquire(t, c.Mutex(name), AcquireOptions{})
+		served := wait(context.Background(), t, c.Mutex(name), AcquireOptions{})
+		release(t, h)
+		release(t, within(t, testTimeout, name+" is served", served))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(said) != 1 || said[0].Err == nil || !strings.Contains(said[0].Err.Error(), "NOPERM") {
+		t.Errorf("reported %v, want one event with the refusal", said)
+	}
+}
+
+// Permits that were added are added, and a latch that was counted is counted, though nothing may be published.
+func TestChangesWithoutTheRightToPublish(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	ctx := context.Background()
+	c := newTestClient(t, s.dial(t), Options{})
+	pool, latch := c.Semaphore("pool"), c.Latch("start")
+	if _, err := pool.TrySetPermits(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	acl(t, s.dial(t), "resetchannels")
+	total, err := pool.AddPermits(ctx, 3)
+	if err != nil || total != 4 {
+		t.Errorf("add permits: total %d, %v; want 4", total, err)
+	}
+	if _, err := latch.TrySetCount(ctx, 1); err != nil {
+		t.Errorf("arm: %v", err)
+	}
+	if state, err := latch.CountDown(ctx, CountDownOptions{}); err != nil || state.Count != 0 {
+		t.Errorf("count down: %+v, %v", state, err)
+	}
+	acquire(t, c.Mutex("job"), AcquireOptions{})
+	if held, err := c.Mutex("job").ForceRelease(ctx); err != nil || !held {
+		t.Errorf("force: %v, %v", held, err)
+	}
+}
+
+// A script that its user may not finish has begun: the outcome is unknown, not a failure.
+func TestScriptWithoutRightsIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	c := newTestClient(t, s.dial(t), Options{})
+	h := acquire(t, c.Mutex("job"), AcquireOptions{})
+	acl(t, s.dial(t), "-set")
+	err := h.Release(context.Background())
+	if Definite(err) || err == nil {
+		t.Errorf("release without the right for its last write: %v, want an unknown outcome", err)
+	}
+	if state, err := c.Mutex("job").Inspect(context.Background()); err != nil || state.Owner != "" {
+		t.Errorf("the lock is held by %q after that release (%v); the test is about one that happened", state.Owner, err)
+	}
+}

@@ -1,0 +1,148 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// mechanism is a row of the table of causes: one way in which a lock breaks. It is
+// recognized by the history, the samples and the faults that were injected, never
+// by the name of the scenario.
+type mechanism struct {
+	name   string // in JSON, for programs
+	find   func(*inquiry) *cause
+	advice []adviceItem
+}
+
+// cause is what broke the lock.
+type cause struct {
+	mechanism
+	text   string       // one sentence; about two holds: what follows the colon of the headline
+	faults []*injection // that it names, the most important first
+	steps  []storyStep  // that explain it, besides the evidence of the violation and the faults
+	proofs []proof      // of the numbers of the headline
+}
+
+// inquiry is a violation in search of its cause.
+type inquiry struct {
+	r        *Run
+	v        *checker.Violation
+	property checker.Property
+	p        *pair // nil: the violation is not about two holds
+	s        *proofs
+}
+
+// mechanisms is the table, special causes before general ones: of those that fit
+// the data, the first is the cause. The last two fit always.
+func mechanisms() []mechanism {
+	return []mechanism{
+		stallMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
+		forgottenMajorityMechanism(), splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
+		restartMechanism(), deletedMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
+		outlivedMechanism(),
+		noLeaseMechanism(), countedTwiceMechanism(), lostMessageMechanism(),
+		betweenMechanism(), unknownMechanism(),
+	}
+}
+
+// findCause finds the cause of a violation.
+func findCause(r *Run, v *checker.Violation, property checker.Property, p *pair) *cause {
+	for _, m := range mechanisms() {
+		s := &proofs{}
+		if c := m.find(&inquiry{r: r, v: v, property: property, p: p, s: s}); c != nil {
+			c.mechanism = m
+			c.proofs = s.all
+			return c
+		}
+	}
+	return nil
+}
+
+// headline is the sentence about a violation: who held what at once, or what did
+// not happen, and the cause.
+func (c *cause) headline(p *pair) string {
+	if p == nil {
+		return c.text
+	}
+	s := &proofs{}
+	text := p.headline(s) + ": " + c.text
+	c.proofs = append(s.all, c.proofs...)
+	return text
+}
+
+// headline says who held what at once.
+func (p *pair) headline(s *proofs) string {
+	a, b, key := p.holder(p.a), p.holder(p.b), quote(p.key)
+	took := p.overlapText(s)
+	if p.a.Permits == 0 {
+		if p.a.Client == p.b.Client {
+			return fmt.Sprintf("%s held %s twice at once for %s", a, key, took)
+		}
+		return fmt.Sprintf("%s and %s both held %s for %s", a, b, key, took)
+	}
+	who := a + " and " + b
+	if p.a.Client == p.b.Client {
+		who = a
+	}
+	limit := p.r.History.Limit(p.a.Key)
+	size := s.add(proofSetting, format.Count(limit, "permit"))
+	permitsA := s.add(proofCount, fmt.Sprint(p.a.Permits), p.a.asked(p.r))
+	permitsB := s.add(proofCount, fmt.Sprint(p.b.Permits), p.b.asked(p.r))
+	text := fmt.Sprintf("%s held %s and %s of the %s of %s", who, permitsA, permitsB, size, key)
+	if p.a.Permits+p.b.Permits <= limit {
+		text += " while other clients held more than the rest"
+	}
+	return text + " for " + took
+}
+
+// holder is the client of a hold, with its mode where the lock has modes.
+func (p *pair) holder(h *hold) string {
+	if p.a.Reader == p.b.Reader {
+		return clientName(h.Client)
+	}
+	if h.Reader {
+		return clientName(h.Client) + " (reading)"
+	}
+	return clientName(h.Client) + " (writing)"
+}
+
+// overlapText is the length of the overlap, which is that of the violation.
+func (p *pair) overlapText(s *proofs) string {
+	text := format.Duration(p.overlap())
+	from, until := p.b.granted(), p.a.ended()
+	if p.b.to < p.a.to {
+		until = p.b.ended()
+	}
+	if until.Event < 0 {
+		until = point{Event: p.r.lastEvent(), Time: p.r.History.End}
+	}
+	return s.add(proofElapsed, text, from, until)
+}
+
+// lastEvent is the index of the last event.
+func (r *Run) lastEvent() int { return r.History.Events - 1 }
+
+// quorum reports whether the nodes are independent masters.
+func (r *Run) quorum() bool { return r.Manifest.Topology.Kind == cluster.Quorum }
+
+// option is an option of the lock in the scenario as run; "" if it has no value.
+func (r *Run) option(name string) string {
+	s, err := scenarios.Parse([]byte(r.Manifest.YAML))
+	if err != nil {
+		return ""
+	}
+	return s.Options[name]
+}
+
+// list is a list of words: "n1, n2 and n3".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

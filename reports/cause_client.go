@@ -1,0 +1,295 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Causes that lie with the clients: a holder that stalls or works for too long, a
+// release by a client that does not hold the lock, clocks of clients.
+
+func stallMechanism() mechanism {
+	return mechanism{name: "stalled-holder", find: findStall, advice: []adviceItem{{
+		Text: "No lease prevents this: a paused client cannot notice that its lease has expired, and its watchdog is " +
+			"paused with it (Kleppmann 2016). A longer lease makes it rarer.",
+		Cost: "after a crash, others wait for the rest of the longer lease",
+	}}}
+}
+
+func outlivedMechanism() mechanism {
+	return mechanism{name: "outlived-lease", find: findOutlived, advice: []adviceItem{{
+		Text: "Renew the lock while the work lasts (a watchdog), or request a longer lease, and stop working when the " +
+			"context of the hold ends.",
+		Cost: "a request for each renewal; after a crash, others wait for the rest of a longer lease",
+	}}}
+}
+
+func foreignReleaseMechanism() mechanism {
+	return mechanism{name: "foreign-release", find: findForeignRelease, advice: []adviceItem{{
+		Text: "Store a value that is unique to the hold, and delete the key only if it still has it, in one script " +
+			"(compare and delete).",
+		Cost: "a script instead of DEL",
+	}}}
+}
+
+func clientClockMechanism() mechanism {
+	return mechanism{name: "client-clocks", find: findClientClocks, advice: []adviceItem{{
+		Text: "Let the server end the lease (`SET key value NX PX lease`): then no two clocks have to agree.",
+		Cost: "none: it is one command instead of two",
+	}}}
+}
+
+// findStall: the holder was stopped past the end of its validity.
+func findStall(q *inquiry) *cause {
+	if q.p == nil || !q.p.outlived() {
+		return nil
+	}
+	f := q.p.faultOn(cluster.ClientName(q.p.a.Client), q.p.a.Asked)
+	if f == nil {
+		return nil
+	}
+	p, s := q.p, q.s
+	text := fmt.Sprintf("%s, granted %s at %s, %s, past the end of its validity at %s; %s was granted %s at %s%s",
+		clientName(p.a.Client), p.a.what("it"), s.instant(p.a.granted()), q.during(f), s.instant(p.r.validity(p.a)),
+		clientName(p.b.Client), p.b.what("it"), s.instant(p.b.granted()), p.staleClause(s))
+	return &cause{text: text, faults: []*injection{f}}
+}
+
+// during is what a fault did to its target and for how long: "was paused from
+// 0.707 s to 2.507 s (`pause-client`)".
+func (q *inquiry) during(f *injection) string {
+	text := fmt.Sprintf("%s from %s", faultVerb(f.name), q.s.instant(f.took()))
+	if f.heal < history.Infinity && f.healEvent >= 0 {
+		text += " to " + q.s.instant(f.healed())
+	}
+	return text + " (" + quote(f.name) + ")"
+}
+
+// outlived reports whether the validity of the first hold had ended when the second was granted.
+func (p *pair) outlived() bool { return p.validUntil > 0 && p.validUntil <= p.b.From }
+
+// findOutlived: the holder outlived its validity, and no fault explains why.
+func findOutlived(q *inquiry) *cause {
+	if q.p == nil {
+		return q.lateWrite()
+	}
+	if !q.p.outlived() {
+		return nil
+	}
+	p, s := q.p, q.s
+	c := &cause{text: fmt.Sprintf("%s, granted %s at %s, kept it until %s%s although its validity had ended at %s; %s "+
+		"was granted %s at %s%s", clientName(p.a.Client), p.a.what("it"), s.instant(p.a.granted()),
+		s.instant(p.a.endPoint(p.r)), p.endingA(), s.instant(p.r.validity(p.a)), clientName(p.b.Client),
+		p.b.what("it"), s.instant(p.b.granted()), p.staleClause(s))}
+	c.text += q.alsoBetween(c)
+	return c
+}
+
+// lateWrite: the violation is a write after the end of the writer's validity.
+func (q *inquiry) lateWrite() *cause {
+	h := q.r.History
+	for i := len(h.Touches) - 1; i >= 0; i-- { // the last one is the one that did the damage
+		t := &h.Touches[i]
+		if !slices.Contains(q.v.Events, int(t.Index)) {
+			continue
+		}
+		mine := q.r.lastHold(t.Owner, t.Key, t.Time)
+		if mine == nil || mine.validUntil() == 0 || mine.validUntil() >= t.Time {
+			continue
+		}
+		s := q.s
+		wrote := eventAt(t.Index, t.Time)
+		c := &cause{text: fmt.Sprintf("%s, granted %s at %s, wrote at %s, %s after the end of its validity at %s",
+			clientName(mine.Client), quote(q.v.Key), s.instant(mine.granted()), s.instant(wrote),
+			s.elapsed(q.r.validity(mine), wrote), s.instant(q.r.validity(mine)))}
+		if t.Read != t.Found {
+			c.text += ", over another client's write that it had not read"
+		}
+		if f := q.r.faultIn(cluster.ClientName(mine.Client), mine.From, t.Time); f != nil {
+			c.faults = []*injection{f}
+			c.text += fmt.Sprintf("; it %s", q.during(f))
+		}
+		return c
+	}
+	return nil
+}
+
+// endPoint is what ended a hold, or the last event.
+func (h *hold) endPoint(r *Run) point {
+	if h.Ended < 0 {
+		return point{Event: r.lastEvent(), Time: r.History.End}
+	}
+	return h.ended()
+}
+
+// endingA says how the first hold ended, where that explains something.
+func (p *pair) endingA() string {
+	switch {
+	case p.a.lost():
+		return ", when it learned of the loss,"
+	case p.a.End == checker.Crashed:
+		return ", when it crashed,"
+	}
+	return ""
+}
+
+// staleClause describes the late write, if any, and what fencing did or would have done.
+func (p *pair) staleClause(s *proofs) string {
+	t := p.stale
+	if t == nil {
+		return ""
+	}
+	wrote := eventAt(t.Index, t.Time)
+	text := fmt.Sprintf(", and %s wrote at %s", clientName(p.a.Client), s.instant(wrote))
+	if t.Token == 0 {
+		return text + " without a token, which the lock does not issue"
+	}
+	text += " with " + s.token(t.Token, wrote)
+	if t.MaxSeen <= t.Token {
+		return text + ", before a newer one had been seen"
+	}
+	text += " after " + s.token(t.MaxSeen, wrote) + " had been seen"
+	switch {
+	case !t.Accepted:
+		return text + ": the guarded resource rejected that write"
+	case t.Fenced:
+		return text + ": the guarded resource accepted that write although it checks tokens"
+	}
+	return text + ": fencing would have rejected that write"
+}
+
+// findForeignRelease: between the two grants, a client whose own hold had ended
+// before released the lock, and the key of the first holder was gone after that.
+func findForeignRelease(q *inquiry) *cause {
+	if q.p == nil || q.p.outlived() {
+		return nil
+	}
+	p, s, h := q.p, q.s, q.r.History
+	for i := range h.Spans {
+		rel := &h.Spans[i]
+		if rel.Op != history.OpRelease || rel.Outcome != history.OK || rel.Key != p.a.Key || rel.Owner == p.a.Owner ||
+			rel.Owner == p.b.Owner || rel.Call < p.a.From || rel.Call >= p.b.From {
+			continue
+		}
+		mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
+		if mine == nil || mine.validUntil() == 0 || mine.validUntil() > p.a.From || mine.From > p.a.From {
+			continue
+		}
+		who := clientName(mine.Client)
+		c := &cause{}
+		ended := s.instant(q.r.validity(mine))
+		late := "whose validity had ended at " + ended
+		if f := q.r.faultIn(cluster.ClientName(mine.Client), mine.From, rel.Call); f != nil {
+			c.faults = []*injection{f}
+			late = fmt.Sprintf("which %s, past the end of its validity at %s", q.during(f), ended)
+		}
+		c.text = fmt.Sprintf("released by %s, %s, and which no longer held it: its release at %s deleted the key of %s, "+
+			"granted at %s, and %s was granted it at %s", who, late, s.instant(eventAt(rel.Invoked, rel.Call)),
+			clientName(p.a.Client), s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()))
+		return c
+	}
+	return q.chainedRelease()
+}
+
+// chainedRelease: the key of the first holder was deleted by the release of a
+// client that had lost the lock to it, which again was the work of a client that
+// was paused past its validity.
+func (q *inquiry) chainedRelease() *cause {
+	p, s := q.p, q.s
+	rel := q.releaseBetween()
+	if rel == nil || rel.Call < p.a.From {
+		return nil
+	}
+	mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
+	if mine.validUntil() <= p.a.From || q.r.option(clockSkew) != "" {
+		return nil
+	}
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		if !f.is("pause-client") || !f.effective(0, mine.From) {
+			continue
+		}
+		return &cause{faults: []*injection{f}, text: fmt.Sprintf("released by %s, which no longer held it: its release "+
+			"at %s deleted the key of %s, granted at %s, and %s was granted it at %s; this began with %s, which %s",
+			clientName(mine.Client), s.instant(eventAt(rel.Invoked, rel.Call)), clientName(p.a.Client),
+			s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()), targetName(f.target), q.during(f))}
+	}
+	return nil
+}
+
+// lastHold is the last hold of an owner that was granted before t; nil if there is none.
+func (r *Run) lastHold(owner, key int32, t time.Duration) *hold {
+	var last *hold
+	for i := range r.holds {
+		if h := &r.holds[i]; h.Owner == owner && h.Key == key && h.From <= t {
+			last = h
+		}
+	}
+	return last
+}
+
+// faultIn is the last fault on target that was in force in [from, to]; nil if there is none.
+func (r *Run) faultIn(target string, from, to time.Duration) *injection {
+	var last *injection
+	for i := range r.faults {
+		if f := &r.faults[i]; f.on(target) && f.effective(from, to) {
+			last = f
+		}
+	}
+	return last
+}
+
+// clockSkew is the option of historic locks that sets the clocks of clients apart.
+const clockSkew = "clock_skew"
+
+// findClientClocks: the clocks of clients differ, and the key of the first holder
+// was overwritten although no server had ended its lease, or was deleted by a
+// client whose own key had been overwritten.
+func findClientClocks(q *inquiry) *cause {
+	skew := q.r.option(clockSkew)
+	if q.p == nil || skew == "" {
+		return nil
+	}
+	p, s := q.p, q.s
+	how := fmt.Sprintf("%s took it over from %s", clientName(p.b.Client), clientName(p.a.Client))
+	if rel := q.releaseBetween(); rel != nil {
+		how = fmt.Sprintf("%s, whose lock had been taken over, released it at %s and so deleted the key of %s",
+			clientName(rel.Process.Client(q.r.History.Clients)), s.instant(eventAt(rel.Invoked, rel.Call)),
+			clientName(p.a.Client))
+	}
+	return &cause{text: fmt.Sprintf("%s; this lock compares the end of the lease, which the key stores, with the clock "+
+		"of the client, and these clocks are up to %s off (option %s); %s was granted it at %s, %s at %s%s", how,
+		s.add(proofSetting, skew), quote(clockSkew), clientName(p.a.Client), s.instant(p.a.granted()),
+		clientName(p.b.Client), s.instant(p.b.granted()), q.early())}
+}
+
+// releaseBetween is a release between the two grants by a client that was granted
+// the lock before both; nil if there is none.
+func (q *inquiry) releaseBetween() *history.Span {
+	p := q.p
+	for i := range q.r.History.Spans {
+		s := &q.r.History.Spans[i]
+		if s.Op == history.OpRelease && s.Outcome == history.OK && s.Key == p.a.Key && s.Owner != p.a.Owner &&
+			s.Owner != p.b.Owner && s.Return > p.a.From && s.Call < p.b.From {
+			if mine := q.r.lastHold(s.Owner, s.Key, s.Call); mine != nil && mine.From < p.a.From {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// early is how long before the end of the first validity the second grant came.
+func (q *inquiry) early() string {
+	p := q.p
+	if p.validUntil <= p.b.From {
+		return ""
+	}
+	return fmt.Sprintf(", %s before the validity of %s ended", q.s.elapsed(p.b.granted(), q.r.validity(p.a)),
+		clientName(p.a.Client))
+}

@@ -1,0 +1,310 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// Causes that lie with a node that had granted the lock and granted it again: it
+// restarted, its keys were removed, or its clock was set forward.
+
+func restartMechanism() mechanism {
+	return mechanism{name: "forgotten-in-restart", find: findRestart, advice: []adviceItem{{
+		Text: "A node that forgets its grants breaks the lock: use `appendonly yes` with `appendfsync always`.",
+		Cost: "an fsync for each grant, renewal and release",
+	}, {
+		Text: "Or keep a restarted node away from clients for longer than the longest lease (the delayed restart of " +
+			"RedLock).",
+		Cost: "the node is missing for that time, and somebody has to measure it by a clock",
+	}}}
+}
+
+func deletedMechanism() mechanism {
+	return mechanism{name: "key-removed", find: findDeleted, advice: []adviceItem{{
+		Text: "Keep locks on a server of their own, with `maxmemory-policy noeviction` and without FLUSHALL, FLUSHDB and " +
+			"DEL for operators (ACL).",
+		Cost: "one more server; a full memory then refuses new locks instead of dropping old ones",
+	}}}
+}
+
+func earlyExpiryMechanism() mechanism {
+	return mechanism{name: "expired-early", find: findEarlyExpiry, advice: []adviceItem{{
+		Text: "Redis counts leases on the wall clock: slew clocks (`chronyd`, `ntpd -x`) and never set them while locks " +
+			"are held.",
+		Cost: "a clock that is far off takes long to correct",
+	}, quorumAdvice()}}
+}
+
+func forgottenMajorityMechanism() mechanism {
+	return mechanism{name: "forgotten-by-majority", find: findForgottenMajority,
+		advice: []adviceItem{{
+			Text: "A master must not come back without the grants that it gave: `appendonly yes` with `appendfsync always`.",
+			Cost: "an fsync for each grant, renewal and release on every master",
+		}, {
+			Text: "Or let a restarted master wait for longer than the longest lease before it serves clients.",
+			Cost: "one master less for that time",
+		}}}
+}
+
+func slowGrantMechanism() mechanism {
+	return mechanism{name: "granted-too-late", find: findSlowGrant, advice: []adviceItem{{
+		Text: "Count the validity from before the first request, and give the lock back if nothing is left of it (RedLock, " +
+			"step 3).",
+		Cost: "an acquire fails when a majority is slow",
+	}}}
+}
+
+// node is the node that granted both holds; "" if it is not one.
+func (q *inquiry) node() string {
+	if p := q.p; p != nil && !q.r.quorum() && p.granterA == p.granterB && !p.outlived() {
+		return p.granterA
+	}
+	return ""
+}
+
+// restartFaults are those after which a node starts again.
+func restartFaults() []string {
+	return []string{"restart-empty", "power-loss", "restart", "kill"}
+}
+
+// findRestart: the node that granted the lock restarted without it.
+func findRestart(q *inquiry) *cause {
+	node := q.node()
+	if node == "" {
+		return nil
+	}
+	p, s, w := q.p, q.s, &q.r.witness
+	text := fmt.Sprintf("%s granted it to %s at %s", q.granter(), clientName(p.a.Client), s.instant(p.a.granted()))
+	c := &cause{}
+	f := q.r.effectOn(node, p.a.Asked, p.b.From, restartFaults()...)
+	down, wasDown := w.firstDown(node, p.a.From, p.b.From)
+	switch {
+	case f != nil:
+		c.faults = []*injection{f}
+		text += fmt.Sprintf(", %s at %s (%s)", faultVerb(f.name), s.instant(f.took()), quote(f.name))
+	case wasDown:
+		text += fmt.Sprintf(", did not reply at %s", s.instant(sampleAt(down)))
+	default:
+		return nil
+	}
+	c.text = text + fmt.Sprintf(" and came back without the key%s, and granted it to %s at %s%s", q.persistence(),
+		clientName(p.b.Client), s.instant(p.b.granted()), q.early())
+	return c
+}
+
+// persistence is how servers keep their data, where the scenario says so.
+func (q *inquiry) persistence() string {
+	options := q.r.Manifest.Topology.Options
+	if options["appendonly"] == "yes" && options["appendfsync"] != "" {
+		return ", with `appendfsync " + options["appendfsync"] + "`"
+	}
+	return ""
+}
+
+// effectOn is the last fault of these names that took effect on node in [from, to];
+// nil if there is none.
+func (r *Run) effectOn(node string, from, to time.Duration, names ...string) *injection {
+	var last *injection
+	for i := range r.faults {
+		f := &r.faults[i]
+		if f.is(names...) && f.on(node) && len(f.effects) > 0 && f.effectTime() >= from && f.inject <= to {
+			last = f
+		}
+	}
+	return last
+}
+
+// removals are the faults that remove keys, and what they did to the key.
+func removals() map[string]string {
+	return map[string]string{"flushall": "deleted by FLUSHALL", "key-deleted": "deleted by DEL", "eviction": "evicted"}
+}
+
+// findDeleted: the key was removed from the node.
+func findDeleted(q *inquiry) *cause {
+	node := q.node()
+	f := (*injection)(nil)
+	if node != "" {
+		f = q.r.effectOn(node, q.p.a.Asked, q.p.b.From, "flushall", "key-deleted", "eviction")
+	}
+	if f == nil {
+		return nil
+	}
+	s := q.s
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the key was %s on %s at %s (%s): %s", removals()[f.name],
+		node, s.instant(f.took()), quote(f.name), q.twoGrants(node))}
+}
+
+// findEarlyExpiry: the clock of the node was set forward.
+func findEarlyExpiry(q *inquiry) *cause {
+	node := q.node()
+	if node == "" {
+		return nil
+	}
+	f := q.clockAhead(node)
+	if f == nil {
+		return nil
+	}
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("the key expired early on %s (%s): %s", q.clockText(f),
+		quote(f.name), q.twoGrants(node))}
+}
+
+// twoGrants are the two grants by one node.
+func (q *inquiry) twoGrants(node string) string {
+	p, s := q.p, q.s
+	return fmt.Sprintf("%s granted it to %s at %s and to %s at %s%s", node, clientName(p.a.Client),
+		s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()), q.early())
+}
+
+// findForgottenMajority: of the majority that granted the second hold, some nodes
+// were restarted, emptied or set forward after the first was requested.
+func findForgottenMajority(q *inquiry) *cause {
+	if q.p == nil || !q.r.quorum() || q.p.outlived() {
+		return nil
+	}
+	p, s := q.p, q.s
+	c := &cause{}
+	var parts []string
+	var nodes []string
+	for _, smp := range p.observedB {
+		nodes = append(nodes, smp.Node)
+	}
+	slices.Sort(nodes)
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		hit := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return !f.on(n) })
+		if len(nodes) <= len(q.r.witness.nodes)/2 { // the samples do not show the whole majority
+			hit = f.nodes(q.r)
+		}
+		lost := f.is(restartFaults()...) || removals()[f.name] != ""
+		if len(hit) == 0 || len(f.effects) == 0 || f.inject > p.b.From || f.effectTime() < p.a.Asked ||
+			!lost && f != q.clockAhead(hit[0]) {
+			continue
+		}
+		c.faults = append(c.faults, f)
+		parts = append(parts, q.forgetting(f, hit))
+	}
+	if len(c.faults) == 0 {
+		return nil
+	}
+	c.text = fmt.Sprintf("%s%s; %s was granted it at %s by %s, %s at %s by %s%s", list(parts), q.persistence(),
+		clientName(p.a.Client), s.instant(p.a.granted()), p.nodes(s, p.observedA), clientName(p.b.Client),
+		s.instant(p.b.granted()), p.nodes(s, p.observedB), q.early())
+	return c
+}
+
+// nodes are the nodes among the targets of a fault.
+func (f *injection) nodes(r *Run) []string {
+	var all []string
+	for _, n := range r.Manifest.Nodes {
+		if f.on(n.Name) {
+			all = append(all, n.Name)
+		}
+	}
+	return all
+}
+
+// forgetting is what a fault did to the nodes that it hit.
+func (q *inquiry) forgetting(f *injection, hit []string) string {
+	if f.is("clock-jump", "clock-drift") {
+		return "the key expired early on " + q.clockText(f) + " (" + quote(f.name) + ")"
+	}
+	verb := removals()[f.name]
+	if verb == "" {
+		return fmt.Sprintf("%s %s at %s (%s)", list(hit), faultVerbs(f.name, len(hit)), q.s.instant(f.took()), quote(f.name))
+	}
+	return fmt.Sprintf("the key was %s on %s at %s (%s)", verb, list(hit), q.s.instant(f.took()), quote(f.name))
+}
+
+// findSlowGrant: the acquire took so long that the first keys expired before the
+// end of the validity, which the lock counts from its last request.
+func findSlowGrant(q *inquiry) *cause {
+	a := q.holder()
+	if a == nil || !q.r.quorum() || q.p != nil && q.p.outlived() {
+		return nil
+	}
+	s := q.s
+	if q.r.History.Spans[a.Span].Lease <= 0 {
+		return nil
+	}
+	until := a.From
+	if q.p != nil {
+		until = q.p.b.From
+	}
+	seen := q.r.witness.firstWith(q.v.Key, q.r.ownerName(a.Owner), a.Asked, until)
+	gone := q.expiredBefore(a, seen, until)
+	if len(gone) == 0 {
+		return nil
+	}
+	c := &cause{}
+	why := ""
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		if f.effective(a.Asked, a.From) && !isClient(f.target) {
+			c.faults = append(c.faults, f)
+			why = fmt.Sprintf(", because %s from %s (%s)", hitText(f, q.r), s.instant(f.took()), quote(f.name))
+		}
+	}
+	var nodes []string
+	for _, g := range gone {
+		nodes = append(nodes, g.Node)
+	}
+	slices.Sort(nodes)
+	first, last := &seen[0], gone[len(gone)-1]
+	c.text = fmt.Sprintf("the keys of %s, first seen on %s at %s, had expired on %s by %s, after their lease of %s, "+
+		"although it was granted %s at %s%s", clientName(a.Client), first.Node, s.instant(sampleAt(first)), list(nodes),
+		s.instant(sampleAt(last)), s.leaseOf(q.r, a), quote(q.v.Key), s.instant(a.granted()), why)
+	if q.p != nil {
+		c.text += fmt.Sprintf("; %s was granted it at %s", clientName(q.p.b.Client), s.instant(q.p.b.granted()))
+	}
+	return c
+}
+
+// holder is the hold that the violation is about, of two the first; nil: none.
+func (q *inquiry) holder() *hold {
+	if q.p != nil {
+		return q.p.a
+	}
+	for i := range q.r.holds {
+		h := &q.r.holds[i]
+		for _, e := range []int32{h.Granted, q.r.History.Spans[h.Span].Invoked} {
+			if slices.Contains(q.v.Events, int(e)) && q.r.keyName(h.Key) == q.v.Key {
+				return h
+			}
+		}
+	}
+	return nil
+}
+
+// hitText is the nodes that a fault hit, and what it did to them.
+func hitText(f *injection, r *Run) string {
+	nodes := f.nodes(r)
+	if len(nodes) == 0 {
+		return targetName(f.target) + " " + faultVerb(f.name)
+	}
+	return list(nodes) + " " + faultVerbs(f.name, len(nodes))
+}
+
+// expiredBefore are the first samples, before until, without the key of a hold, of
+// the nodes that had had it until its time to live had passed, and that was before
+// the end of its validity; in order of time. seen are the first samples with it.
+func (q *inquiry) expiredBefore(a *hold, seen []history.Sample, until time.Duration) []*history.Sample {
+	w, owner := &q.r.witness, q.r.ownerName(a.Owner)
+	var gone []*history.Sample
+	for i := range seen {
+		later := w.during(seen[i].Node, seen[i].Time, until)
+		n := slices.IndexFunc(later, func(x history.Sample) bool { return x.Up && !has(&x, q.v.Key, owner) })
+		if n < 0 {
+			continue
+		}
+		due := seen[i].Time + seen[i].Keys[q.v.Key].TTL
+		if (later[n].Time-due).Abs() <= w.gap && due < a.validUntil() {
+			gone = append(gone, &later[n])
+		}
+	}
+	slices.SortFunc(gone, func(a, b *history.Sample) int { return cmp.Compare(a.Time, b.Time) })
+	return gone
+}

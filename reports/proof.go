@@ -1,0 +1,110 @@
+package reports
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// proof is a number of the headline and what it was taken from, so that a reader
+// can look it up in history.jsonl or witness.jsonl.
+type proof struct {
+	Text string    `json:"text"` // as in the headline
+	Kind proofKind `json:"kind"`
+	From []point   `json:"from"`
+}
+
+// proofKind says how a number follows from its points.
+type proofKind string
+
+const (
+	proofInstant proofKind = "instant" // the time of the point
+	proofElapsed proofKind = "elapsed" // the time between two points
+	proofToken   proofKind = "token"   // the fencing token of the event, or the highest one that it had seen
+	proofQuote   proofKind = "quote"   // words of the detail of a fault
+	proofCount   proofKind = "count"   // the hold count, or the permits, in the sample or the event
+	proofNodes   proofKind = "nodes"   // how many nodes the samples are from, or the run has
+	proofLease   proofKind = "lease"   // requested in the event
+	proofSetting proofKind = "setting" // from run.json
+)
+
+// point is a recorded event, or a sample of a node.
+type point struct {
+	Event int           `json:"event"`                 // index in history.jsonl; -1: a sample
+	Until bool          `json:"valid_until,omitempty"` // not its time, but the end of the validity that it promises
+	Node  string        `json:"node,omitempty"`        // of a sample
+	Time  time.Duration `json:"time_ns"`
+}
+
+// proofs writes numbers and notes where they are from.
+type proofs struct{ all []proof }
+
+func (s *proofs) add(kind proofKind, text string, from ...point) string {
+	s.all = append(s.all, proof{Text: text, Kind: kind, From: from})
+	return text
+}
+
+// instant is the time of a point.
+func (s *proofs) instant(p point) string { return s.add(proofInstant, format.Instant(p.Time), p) }
+
+// elapsed is the time from a to b.
+func (s *proofs) elapsed(a, b point) string {
+	return s.add(proofElapsed, format.Duration(b.Time-a.Time), a, b)
+}
+
+// token is the fencing token of an event, or the highest one that it had seen.
+func (s *proofs) token(token uint64, p point) string {
+	return s.add(proofToken, fmt.Sprintf("token %d", token), p)
+}
+
+// quote is words from the detail of a fault.
+func (s *proofs) quote(text string, p point) string { return s.add(proofQuote, text, p) }
+
+func eventAt(index int32, t time.Duration) point { return point{Event: int(index), Time: t} }
+
+func sampleAt(s *history.Sample) point { return point{Event: -1, Node: s.Node, Time: s.Time} }
+
+// asked and granted are the invocation of the acquire that began a hold, and the
+// reply to it; ended is what ended it.
+func (h *hold) asked(r *Run) point { return eventAt(r.History.Spans[h.Span].Invoked, h.Asked) }
+func (h *hold) granted() point     { return eventAt(h.Granted, h.From) }
+func (h *hold) ended() point       { return eventAt(h.Ended, h.to) }
+
+// injected and took are the injection of a fault, and its first effect or else the injection.
+func (f *injection) injected() point { return eventAt(f.event, f.inject) }
+
+func (f *injection) took() point {
+	if len(f.effects) > 0 {
+		return eventAt(f.effects[0].Index, f.effects[0].Time)
+	}
+	return f.injected()
+}
+
+func (f *injection) healed() point { return eventAt(f.healEvent, f.heal) }
+
+// validity is the end of the last promise to a hold: the reply to the acquire, or
+// the renewal, that made it.
+func (r *Run) validity(h *hold) point {
+	until := h.validUntil()
+	p := point{Event: int(r.History.Spans[h.Span].Invoked), Until: true, Time: until} // without a validity: its lease
+	for i := range r.History.Spans {
+		s := &r.History.Spans[i]
+		if s.Owner == h.Owner && s.Key == h.Key && s.Valid == until && s.Outcome == history.OK {
+			p.Event = int(s.Ended)
+		}
+	}
+	for i := range r.History.Notices {
+		n := &r.History.Notices[i]
+		if n.Owner == h.Owner && n.Key == h.Key && n.Valid == until {
+			p.Event = int(n.Index)
+		}
+	}
+	return p
+}
+
+// leaseOf is the lease that was requested for a hold.
+func (s *proofs) leaseOf(r *Run, h *hold) string {
+	return s.add(proofLease, format.Duration(r.History.Spans[h.Span].Lease), h.asked(r))
+}

@@ -1,0 +1,172 @@
+package reports
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+// raw is what a run directory says, read without the code that made the sentence.
+type raw struct {
+	t       *testing.T
+	events  map[int]history.Event
+	samples map[string]history.Sample // by node and time
+	yaml    string
+	nodes   int
+}
+
+func readRaw(t *testing.T, r *Run) raw {
+	t.Helper()
+	d := raw{t: t, events: map[int]history.Event{}, samples: map[string]history.Sample{}, yaml: r.Manifest.YAML,
+		nodes: len(r.Manifest.Nodes)}
+	lines := func(name string, read func([]byte) error) {
+		f, err := os.Open(r.Dir.File(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			if err := read(s.Bytes()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	lines(rundir.HistoryFile, func(line []byte) error {
+		var e history.Event
+		err := json.Unmarshal(line, &e)
+		d.events[int(e.Index)] = e
+		return err
+	})
+	lines(rundir.WitnessFile, func(line []byte) error {
+		var s history.Sample
+		err := json.Unmarshal(line, &s)
+		d.samples[fmt.Sprint(s.Node, s.Time)] = s
+		return err
+	})
+	return d
+}
+
+// checkProofs checks that every number of the headline has a proof, and that each
+// proof follows from the recorded event or sample that it names.
+func checkProofs(t *testing.T, r *Run) {
+	t.Helper()
+	d := readRaw(t, r)
+	rest := r.story.Sentence
+	for _, name := range []string{"`[^`]*`", `[Cc]lient \d+`, `\bn\d+\b`} {
+		rest = regexp.MustCompile(name).ReplaceAllString(rest, "")
+	}
+	proofs := slices.Clone(r.story.Proofs)
+	slices.SortStableFunc(proofs, func(a, b proof) int { return cmp.Compare(len(b.Text), len(a.Text)) })
+	for _, p := range proofs {
+		if !strings.Contains(rest, p.Text) {
+			t.Errorf("the headline does not have %q, or less often than it is proved", p.Text)
+		}
+		rest = strings.Replace(rest, p.Text, "", 1)
+		if err := d.check(p); err != nil {
+			t.Errorf("%s %q: %v", p.Kind, p.Text, err)
+		}
+	}
+	if n := regexp.MustCompile(`\d[\d.]*`).FindString(rest); n != "" {
+		t.Errorf("no proof of %s", n)
+	}
+	if t.Failed() {
+		t.Log(r.story.Sentence)
+	}
+}
+
+func (d raw) check(p proof) error {
+	want := ""
+	first := point{}
+	if len(p.From) > 0 {
+		first = p.From[0]
+	}
+	switch p.Kind {
+	case proofInstant:
+		want = format.Instant(d.at(first))
+	case proofElapsed:
+		want = format.Duration(d.at(p.From[1]) - d.at(first))
+	case proofLease:
+		want = format.Duration(d.value(first).Lease)
+	case proofToken:
+		v := d.value(first)
+		if want = fmt.Sprintf("token %d", v.Token); want != p.Text && v.Touch != nil {
+			want = fmt.Sprintf("token %d", v.Touch.MaxSeen)
+		}
+	case proofCount:
+		want = fmt.Sprint(d.count(first))
+	case proofQuote:
+		if f := d.value(first).Fault; f == nil || !strings.Contains(f.Detail, p.Text) {
+			return fmt.Errorf("not in %+v", f)
+		}
+		return nil
+	case proofNodes:
+		seen := map[string]bool{}
+		for _, at := range p.From {
+			d.at(at)
+			seen[at.Node] = true
+		}
+		want = fmt.Sprintf("%d of %d nodes", len(seen), d.nodes)
+	case proofSetting:
+		number, _, _ := strings.Cut(p.Text, " ")
+		if !strings.Contains(d.yaml, ": "+number+"\n") {
+			return fmt.Errorf("not in the scenario")
+		}
+		return nil
+	}
+	if want != p.Text {
+		return fmt.Errorf("it is %q", want)
+	}
+	return nil
+}
+
+// at is the time of a point.
+func (d raw) at(p point) time.Duration {
+	if p.Event < 0 {
+		s, ok := d.samples[fmt.Sprint(p.Node, p.Time)]
+		if !ok {
+			d.t.Errorf("no sample of %s at %v", p.Node, p.Time)
+		}
+		return s.Time
+	}
+	e, ok := d.events[p.Event]
+	if !ok {
+		d.t.Errorf("no event %d", p.Event)
+	}
+	if v := d.value(p); p.Until && e.Type == history.Invoke {
+		return e.Time + v.Lease
+	} else if p.Until {
+		return e.Time + v.Valid
+	}
+	return e.Time
+}
+
+func (d raw) value(p point) history.Value {
+	if v := d.events[p.Event].Value; v != nil {
+		return *v
+	}
+	return history.Value{}
+}
+
+// count is the hold count of a sample, or the permits that an event asks for.
+func (d raw) count(p point) int {
+	if p.Event >= 0 {
+		return d.value(p).Permits
+	}
+	for _, k := range d.samples[fmt.Sprint(p.Node, p.Time)].Keys {
+		return k.Count
+	}
+	return 0
+}

@@ -1,0 +1,256 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// keyHolder is who holds a key at a node, as the timeline labels it.
+type keyHolder struct {
+	client  int    // -1: several, or unknown
+	label   string // "client 3", "clients 1, 2 read", "2 of 3 permits"
+	short   string // the same for a narrow bar
+	earlier bool   // the client does not rely on this hold any more
+}
+
+// heldBy decodes the state of a key in a sample: permits, readers, a writer, an
+// owner, or a plain value (SETNX), whose holder follows from the time.
+func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
+	k := s.Keys[key]
+	switch {
+	case k.Limit > 0:
+		text := fmt.Sprintf("%d of %s", k.Permits, format.Count(k.Limit, "permit"))
+		return keyHolder{client: -1, label: text, short: fmt.Sprint(k.Permits)}
+	case len(k.Owners) > 1:
+		return r.readers(k)
+	}
+	h, found := r.holdNamed(key, k.Owner)
+	if !found {
+		if c, known := r.clientOf(k.Owner); known {
+			return named(c, k.Mode, false)
+		}
+		h = r.holdAround(key, s.Time)
+	}
+	if h == nil {
+		return keyHolder{client: -1, label: "unknown owner", short: "?"}
+	}
+	return named(h.Client, k.Mode, h.to < s.Sent && h.Ended >= 0)
+}
+
+// named is a client with its mode.
+func named(client int, mode string, earlier bool) keyHolder {
+	x := keyHolder{client: client, label: clientName(client), short: fmt.Sprint(client), earlier: earlier}
+	switch mode {
+	case "read":
+		x.label += " reads"
+	case "write":
+		x.label += " writes"
+	}
+	if earlier {
+		x.label += " (earlier hold)"
+	}
+	return x
+}
+
+// readers are several owners that share a lock.
+func (r *Run) readers(k history.KeyState) keyHolder {
+	var clients []int
+	unknown := 0
+	for _, o := range k.Owners {
+		if c, ok := r.clientOf(o); ok {
+			clients = append(clients, c)
+		} else {
+			unknown++
+		}
+	}
+	slices.Sort(clients)
+	text := "clients"
+	for i, c := range clients {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(" %d", c)
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf(" and %s", format.Count(unknown, "unknown owner"))
+	}
+	return keyHolder{client: -1, label: text + " read", short: format.Count(len(k.Owners), "reader")}
+}
+
+// ownerAt is an owner's id at a key.
+type ownerAt struct{ key, owner string }
+
+// maxSearched is how many owners are searched for one whose id is part of a longer one.
+const maxSearched = 10_000
+
+// indexOwners finds the hold of every owner id in the history, and of every longer
+// one in the samples: some locks append a connection or a thread to the id.
+func (r *Run) indexOwners() {
+	r.ownerOf, r.holdOf = map[string]int{}, map[ownerAt]int{}
+	for i := range r.holds {
+		r.holdOf[ownerAt{r.keyName(r.holds[i].Key), r.ownerName(r.holds[i].Owner)}] = i
+	}
+	for i := range r.History.Spans {
+		s := &r.History.Spans[i]
+		r.ownerOf[r.ownerName(s.Owner)] = s.Process.Client(r.History.Clients)
+	}
+	if len(r.History.Owners) > maxSearched {
+		return
+	}
+	for i := range r.Samples {
+		for key, k := range r.Samples[i].Keys { // in any order: each is looked up by itself
+			for _, seen := range append(k.Owners, k.Owner) {
+				r.indexOwner(ownerAt{key, seen})
+			}
+		}
+	}
+}
+
+func (r *Run) indexOwner(seen ownerAt) {
+	if _, known := r.ownerOf[seen.owner]; known {
+		return
+	}
+	if _, known := r.holdOf[seen]; known {
+		return
+	}
+	for _, owner := range r.History.Owners {
+		if !sameOwner(seen.owner, owner) {
+			continue
+		}
+		if c, ok := r.ownerOf[owner]; ok {
+			r.ownerOf[seen.owner] = c
+		}
+		if i, ok := r.holdOf[ownerAt{seen.key, owner}]; ok {
+			r.holdOf[seen] = i
+		}
+		return
+	}
+	r.holdOf[seen] = -1 // not searched again
+}
+
+// holdNamed is the last hold of an owner whose id a server had; false if no hold has that owner.
+func (r *Run) holdNamed(key, owner string) (*hold, bool) {
+	if i, ok := r.holdOf[ownerAt{key, owner}]; ok && i >= 0 {
+		return &r.holds[i], true
+	}
+	return nil, false
+}
+
+// holdAround is the hold that a key without the name of its owner belongs to at t:
+// one whose acquire was asked for and whose release was not, else the last one
+// before. nil if there is none.
+func (r *Run) holdAround(key string, t time.Duration) *hold {
+	n := sort.Search(len(r.holds), func(i int) bool { return r.holds[i].From > t })
+	var last *hold
+	for i := n - 1; i >= max(n-64, 0); i-- {
+		h := &r.holds[i]
+		if r.keyName(h.Key) != key {
+			continue
+		}
+		if last == nil {
+			last = h
+		}
+		if h.to >= t {
+			return h
+		}
+	}
+	for i := n; i < min(n+8, len(r.holds)); i++ { // granted at the server, and the reply is on its way
+		if h := &r.holds[i]; r.keyName(h.Key) == key && h.Asked <= t {
+			return h
+		}
+	}
+	return last
+}
+
+// sameHolder compares availability and the holder of key.
+func (r *Run) sameHolder(key string) func(a, b *history.Sample) bool {
+	return func(a, b *history.Sample) bool {
+		_, x := a.Keys[key]
+		_, y := b.Keys[key]
+		if a.Up != b.Up || x != y {
+			return false
+		}
+		return !x || r.heldBy(key, a) == r.heldBy(key, b)
+	}
+}
+
+func (t *timeline) keys() {
+	if len(t.r.Samples) == 0 {
+		t.notes = append(t.notes, "Nodes were not sampled")
+		return
+	}
+	t.group("KEY AT")
+	for i, node := range t.r.witness.nodes {
+		if i == maxNodes {
+			t.notDrawn(len(t.r.witness.nodes)-i, "node", "")
+			break
+		}
+		t.d.text(axisLeft-14, t.y+16, node, `class="row"`)
+		t.keyRow(node)
+		t.y += 24
+	}
+	t.y += 6
+}
+
+func (t *timeline) keyRow(node string) {
+	all := t.r.witness.states(node, t.d.window, t.r.sameHolder(t.key))
+	var wins []interval
+	for _, st := range all {
+		wins = append(wins, st.interval)
+	}
+	for _, b := range t.d.blocks(wins, func(int) bool { return false }) {
+		if !t.d.shows(b.interval) {
+			continue
+		}
+		st := all[b.first]
+		_, held := st.first.Keys[t.key]
+		switch {
+		case b.n > 1:
+			t.d.bar(b.interval, t.y+4, 16, fmt.Sprintf("%s: %s", node, format.Count(b.n, "short state")), `class="many"`)
+		case !st.first.Up:
+			t.d.bar(b.interval, t.y+4, 16, node+" does not reply from "+format.Instant(st.from), `fill="url(#p-down)"`)
+			t.d.labelBar(b.interval, t.y+16, "var(--soft)", "does not reply", "down")
+		case held:
+			t.keyHeld(node, b.interval, st)
+		default:
+			t.d.level(b.interval, t.y+12, node+": free", `class="free"`)
+		}
+	}
+}
+
+func (t *timeline) keyHeld(node string, w interval, st nodeState) {
+	who := t.r.heldBy(t.key, &st.first)
+	color := -1
+	if who.client >= 0 {
+		color = t.r.colorOf(who.client)
+	}
+	k := st.first.Keys[t.key]
+	left, leftEnd := ttlText(k.TTL), ttlText(st.last.Keys[t.key].TTL)
+	tip := fmt.Sprintf("%s: %s (%s); %s at %s, %s at %s", node, who.label, cmp.Or(k.Owner, "no owner is stored"), left,
+		format.Instant(st.from), leftEnd, format.Instant(st.last.Time))
+	look := ""
+	if who.earlier {
+		look = ` opacity=".6"`
+	}
+	t.d.bar(w, t.y+4, 16, tip, fmt.Sprintf(`fill="%s" rx="2"%s`, palette(color), look))
+	t.d.labelBar(w, t.y+16, inkOn(max(color, 0)), who.label+" · "+left, who.label, who.short)
+}
+
+func ttlText(ttl time.Duration) string {
+	if ttl < 0 {
+		return "no expiry"
+	}
+	return format.Duration(ttl) + " left"
+}
+
+// clientOf is the client of an owner id that a server had.
+func (r *Run) clientOf(owner string) (int, bool) {
+	c, ok := r.ownerOf[owner]
+	return c, ok
+}

@@ -1,0 +1,135 @@
+package simtest_test
+
+import (
+	"testing"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/simtest"
+)
+
+// setting is a scenario with changes.
+type setting struct {
+	scenario string
+	set      []string
+}
+
+func (s setting) config(seeds int) simtest.Config {
+	return simtest.Config{Scenario: s.scenario, Set: s.set, Seeds: seeds}
+}
+
+func contention(set ...string) setting {
+	return setting{"contention", append(set, "workload.clients=5")}
+}
+
+// settings are where the locks of each kind are tested.
+func settings(k string) []setting {
+	read, pool := "workload.kind=readers-writer", "workload.kind=semaphore"
+	switch k {
+	case "plain":
+		return []setting{contention(), {"setnx-crash", nil}, {"swarm-single", nil}}
+	case "watchdog":
+		return []setting{{"stuck-holder", nil}, {"watchdog-dead-client", nil}, contention("workload.lease=0s")}
+	case "quorum":
+		return []setting{{"redlock-contention", []string{"workload.clients=4"}}, {"redlock-two-masters-down", nil}}
+	case "semaphore":
+		return []setting{{"permits-dead-client", []string{"workload.lease=2s"}}, contention(pool, "workload.permits=3")}
+	case "read-write":
+		return []setting{contention(read, "workload.hold=60ms"), {"setnx-crash", []string{read}}}
+	}
+	return []setting{contention(), {"setnx-crash", nil}}
+}
+
+func kinds() []kind {
+	return []kind{plainKind, watchdogKind, quorumKind, semaphoreKind, readWriteKind, countedKind, queuedKind}
+}
+
+// TestCorrectLocks: no run of a correct lock is unsafe, and none tests too little.
+func TestCorrectLocks(t *testing.T) {
+	for _, k := range kinds() {
+		for _, s := range settings(k.name) {
+			t.Run(k.name+"/"+s.scenario, func(t *testing.T) {
+				t.Parallel()
+				r := simtest.Run(t, s.config(3), k.lock(""))
+				for _, o := range r.Runs {
+					if o.Verdict != checker.Safe {
+						t.Errorf("seed %d is %s: %s", o.Seed, o.Verdict, o.Sentence)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPlantedBugs: each of these bugs is found by a property that it breaks.
+func TestPlantedBugs(t *testing.T) {
+	crash, pool, read := setting{"setnx-crash", nil}, "workload.kind=semaphore", "workload.kind=readers-writer"
+	outlived := contention("workload.hold=150ms", "workload.lease=100ms", "workload.wait=4s")
+	several := contention("workload.clients=5", "workload.hold=60ms", read)
+	permits := contention(pool, "workload.permits=3", "workload.hold=60ms")
+	quorum := setting{"redlock-contention", []string{"workload.clients=4"}}
+	deadHolder := setting{"setnx-crash", []string{"workload.wait=2s"}}
+	stuck := setting{"stuck-holder", nil}
+	paused := contention("workload.lease=0s", "workload.hold=2500ms", "duration=6s",
+		"faults=[{after: 500ms, when: acquired, delay: 50ms, fault: pause-client, target: holder, for: 1500ms}]")
+	deadWaiter := contention("workload.hold=100ms", "duration=8s",
+		"faults=[{after: 1s, when: waiting, fault: client-crash, target: waiter}]")
+	brief := contention("workload.hold=94ms", "workload.jitter=10ms", "workload.lease=100ms", "duration=20s")
+	for _, test := range []struct {
+		kind     kind
+		bug      string
+		in       setting
+		property checker.Property // that finds it
+	}{
+		{plainKind, "exists, then set", contention(), checker.Exclusion},
+		{plainKind, "set without nx", contention(), checker.Exclusion},
+		{plainKind, "no lease", crash, checker.Recovery},
+		{plainKind, "lease of 1000 s", crash, checker.Recovery},
+		{plainKind, "lease too short", contention("workload.hold=300ms"), checker.LeaseExclusion},
+		{plainKind, "setnx, then expire", setting{"expire-lost", nil}, checker.Recovery},
+		{plainKind, "validity from the reply", outlived, checker.LeaseExclusion},
+		{plainKind, "plain del", setting{"plain-del", nil}, checker.LeaseExclusion},
+		{plainKind, "get, then del", brief, checker.LeaseExclusion},
+		{plainKind, "never releases", contention(), checker.WakeUp},
+		{plainKind, "release always succeeds", outlived, checker.Honesty},
+		{plainKind, "waits without end", deadHolder, checker.WakeUp},
+		{plainKind, "never returns", deadHolder, checker.WakeUp},
+		{watchdogKind, "reports no loss", setting{"key-deleted", []string{"workload.lease=0s"}}, checker.Honesty},
+		{watchdogKind, "renews too late", stuck, checker.Exclusion},
+		{watchdogKind, "renews what it does not own", paused, checker.LeaseExclusion},
+		{watchdogKind, "takes a lost lock back", paused, checker.LeaseExclusion},
+		{watchdogKind, "does not renew", stuck, checker.LeaseExclusion},
+		{quorumKind, "one vote", quorum, checker.Exclusion},
+		{quorumKind, "two votes", quorum, checker.Exclusion},
+		{quorumKind, "no validity", setting{"redlock-no-validity", []string{"faults[0].amount=700ms", "workload.hold=1s"}}, checker.LeaseExclusion},
+		{quorumKind, "no rollback", quorum, checker.WakeUp},
+		{semaphoreKind, "one permit too many", permits, checker.Permits},
+		{semaphoreKind, "count, then take", permits, checker.Permits},
+		{semaphoreKind, "releases all", permits, checker.Permits},
+		{semaphoreKind, "returns one permit", permits, checker.WakeUp},
+		{semaphoreKind, "permits of the dead", setting{"permits-dead-client", []string{"workload.lease=2s"}}, checker.Recovery},
+		{readWriteKind, "writer ignores readers", several, checker.Exclusion},
+		{readWriteKind, "reader ignores writer", several, checker.Exclusion},
+		{readWriteKind, "last reader out", several, checker.Exclusion},
+		{readWriteKind, "readers never expire", setting{"setnx-crash", []string{read}}, checker.Recovery},
+		{readWriteKind, "writer stays", several, checker.WakeUp},
+		{countedKind, "owner not compared", contention(), checker.Exclusion},
+		{countedKind, "token starts again", contention(), checker.Fencing},
+		{countedKind, "token before the lock", contention(), checker.Fencing},
+		{countedKind, "leaves without looking", outlived, checker.LeaseExclusion},
+		{countedKind, "keeps an empty hash", contention(), checker.WakeUp},
+		{queuedKind, "waits for the dead", deadWaiter, checker.Leak},
+	} {
+		t.Run(test.kind.name+"/"+test.bug, func(t *testing.T) {
+			t.Parallel()
+			c, said := test.in.config(1), ""
+			for c.First = 0; c.First < 6; c.First++ {
+				r := simtest.Run(t, c, test.kind.lock(test.bug))
+				if r.Violated(test.property) > 0 {
+					return
+				}
+				said = string(r.Runs[0].Verdict) + ": " + r.Runs[0].Sentence
+			}
+			t.Errorf("%s is not violated in %d runs; the last is %s", test.property, c.First, said)
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// latch is a count-down latch, armed again and again: by each client on a key of its own, where every answer is
+// certain, and by all on shared keys, where more participants count than are needed.
+var latchSpec = Spec{
+	Name: "latch",
+	Doc: "every client in a loop: arm a latch, wait for it in vain, count it down for several participants, some of " +
+		"them twice, and wait until it is open; on a key of its own or a shared one.",
+	Source: "java.util.concurrent, CountDownLatch; Redisson's RCountDownLatch",
+	Needs:  client.Capabilities{client.IsLatch},
+	Client: latchClient,
+}
+
+// maxCount is the greatest count of a latch.
+const maxCount = 3
+
+func latchClient(ctx context.Context, stop <-chan struct{}, e Env) {
+	l := latch{mix: mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: ownKey(e.Session.Number())}}
+	for !l.over() {
+		if l.key = l.own; l.chance(2) {
+			l.key = l.keys[e.Rand.IntN(len(l.keys))]
+			l.takePart()
+		} else {
+			l.alone()
+		}
+		pause(ctx, stop, grain+e.Params.Think+random(e, e.Params.Jitter))
+	}
+}
+
+// latch is one client of workload latch.
+type latch struct {
+	mix
+	before uint64 // the generation of its own key that opened last
+}
+
+// alone does everything with a latch that no other client uses.
+func (l *latch) alone() {
+	count := 1 + l.Rand.IntN(maxCount)
+	armed := l.Session.Arm(l.ctx, l.key, count)
+	if armed.Outcome != history.OK {
+		l.open()
+		return
+	}
+	if l.before != 0 && l.chance(3) {
+		l.Session.Await(l.ctx, l.key, l.before, l.Env.wait()) // it is over
+	}
+	for left := count; left > 0 && !l.over(); left-- {
+		switch l.Rand.IntN(4) {
+		case 0:
+			l.Session.Await(l.ctx, l.key, armed.Token, l.briefly())
+		case 1:
+			l.Session.Arm(l.ctx, l.key, count) // it is still counting
+		}
+		participant := l.owner()
+		l.Session.CountDown(l.ctx, l.key, participant, armed.Token)
+		if l.chance(3) {
+			l.Session.CountDown(l.ctx, l.key, participant, 0)
+		}
+	}
+	if l.Session.Await(l.ctx, l.key, armed.Token, l.Env.wait()).Outcome == history.OK {
+		l.before = armed.Token
+	}
+	if l.chance(2) {
+		l.Session.CountDown(l.ctx, l.key, l.owner(), armed.Token) // one more than are needed
+		l.Session.Await(l.ctx, l.key, 0, l.briefly())
+	}
+}
+
+// open counts a latch down that an operation of unknown outcome left armed.
+func (l *latch) open() {
+	for range maxCount {
+		l.Session.CountDown(l.ctx, l.key, l.owner(), 0)
+	}
+}
+
+// takePart arms a shared latch, counts it down, or waits for it.
+func (l *latch) takePart() {
+	switch l.Rand.IntN(4) {
+	case 0:
+		l.Session.Arm(l.ctx, l.key, 1+l.Rand.IntN(maxCount))
+	case 1:
+		l.Session.Await(l.ctx, l.key, 0, l.briefly())
+	case 2:
+		l.Session.Await(l.ctx, l.key, 0, l.Env.wait())
+	default:
+		l.Session.CountDown(l.ctx, l.key, l.owner(), 0)
+	}
+}
+
+// briefly is a wait that may be too short.
+func (l *latch) briefly() time.Duration { return grain + random(l.Env, 2*l.Params.Hold) }

@@ -1,0 +1,158 @@
+package workloads
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// mixed walks the paths of a lock that are not on its common one. Half of the sequences are on a key that no other
+// client uses: there each answer is certain, and the checkers can judge it.
+var mixedSpec = Spec{
+	Name: "mixed",
+	Doc: "every client in a loop: one of the sequences that the lock can do (nested holds, tries, renewals, releases " +
+		"of what is not held, expired holds, short waits, reads and writes, several permits or keys), on a key of its own " +
+		"or a shared one.",
+	Source: "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
+	Uses: client.AllCapabilities().Without(
+		client.IsLatch, client.CanResize, client.CanForceRelease, client.PartialRelease),
+	Client: mixedClient,
+}
+
+// sequence is some operations of one client, in an order that is its own.
+type sequence struct {
+	name  string
+	needs client.Capabilities
+	not   client.Capabilities // it has no meaning for a lock that has one of these
+	run   func(m *mix)
+}
+
+// sequences are all of them.
+func sequences() []sequence {
+	return slices.Concat(holdSequences(), renewSequences(), releaseSequences(), sharedSequences(), manySequences())
+}
+
+// sequencesFor are those that a lock can do.
+func sequencesFor(can client.Capabilities) (list []sequence) {
+	for _, s := range sequences() {
+		if can.Has(s.needs...) && len(can.Missing(s.not...)) == len(s.not) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// mix is one client of workload mixed, within one sequence.
+type mix struct {
+	Env
+	ctx  context.Context
+	stop <-chan struct{}
+	keys []string // shared
+	own  string   // key of this client alone
+	key  string   // of the sequence
+}
+
+func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
+	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: ownKey(e.Session.Number())}
+	list := sequencesFor(e.Can)
+	for running(ctx, stop) && e.Session.Alive() {
+		m.key = m.own
+		if m.chance(2) {
+			m.key = m.keys[e.Rand.IntN(len(m.keys))]
+		}
+		list[e.Rand.IntN(len(list))].run(m)
+		pause(ctx, stop, grain+e.Params.Think+random(e, e.Params.Jitter))
+	}
+}
+
+// chance is true one time out of n.
+func (m *mix) chance(n int) bool { return m.Rand.IntN(n) == 0 }
+
+// over says that the client should finish what it holds.
+func (m *mix) over() bool { return !running(m.ctx, m.stop) || !m.Session.Alive() }
+
+// pause is not cut short at the end of the run: all clients would act at that instant, in any order.
+func (m *mix) pause(d time.Duration) { pause(m.ctx, nil, d) }
+
+// wait is for a random part of a hold.
+func (m *mix) wait() { m.pause(grain + random(m.Env, m.Params.Hold)) }
+
+// owner is a new owner.
+func (m *mix) owner() string { return m.Session.NextOwner() }
+
+// lease is that of the workload, or of a lock that renews by itself, some of the time, none.
+func (m *mix) lease() time.Duration {
+	if m.Params.Lease == 0 || m.Can.Has(client.RenewsItself) && m.chance(4) {
+		return 0
+	}
+	return m.Params.Lease
+}
+
+// short is a lease that ends within a sequence. On a shared key it is longer than a reply should take: a grant that
+// arrives after its lease is given back and requested again, and others are refused meanwhile for no reason that the
+// history shows.
+func (m *mix) short() time.Duration {
+	lease := 100*time.Millisecond + random(m.Env, 200*time.Millisecond)
+	if m.key != m.own {
+		lease += 300 * time.Millisecond
+	}
+	return lease
+}
+
+// request is an acquire of the key of the sequence by owner. A semaphore has one permit, so that it excludes.
+func (m *mix) request(owner string, lease time.Duration) client.Acquire {
+	a := client.Acquire{Key: m.key, Owner: owner, Lease: lease}
+	switch {
+	case m.Can.Has(client.HasPermits):
+		a.Permits, a.Limit = m.limit(), m.limit()
+	case m.Can.Has(client.SharesReads):
+		a.Mode = "write"
+	}
+	return a
+}
+
+// limit is the number of permits of a semaphore.
+func (m *mix) limit() int { return max(1, m.Params.Permits) }
+
+// acquire waits for the lock; not for long on the client's own key, where nobody else can release it.
+func (m *mix) acquire(a client.Acquire) (Hold, bool) {
+	a.Wait = m.Env.wait()
+	if m.key == m.own {
+		a.Wait = min(a.Wait, 2*m.Params.Hold+grain)
+	}
+	h, outcome := m.Session.Acquire(m.ctx, a)
+	if outcome != history.OK {
+		m.pause(backoff(m.Env))
+	}
+	return h, outcome == history.OK
+}
+
+// try is a try, or an acquire that hardly waits if the lock has none.
+func (m *mix) try(a client.Acquire) (Hold, bool) {
+	if m.Can.Has(client.CanTry) {
+		h, answer := m.Session.Try(m.ctx, a)
+		return h, answer.Outcome == history.OK
+	}
+	a.Wait = grain
+	h, outcome := m.Session.Acquire(m.ctx, a)
+	return h, outcome == history.OK
+}
+
+// visit tries to acquire the lock for another owner, which should be refused, and releases it if it was granted.
+func (m *mix) visit() {
+	if h, ok := m.try(m.request(m.owner(), m.lease())); ok {
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// work is a critical section for some part of a hold. A writer writes the guarded counter.
+func (m *mix) work(h Hold) {
+	read := m.Guard.Read(h.Key)
+	worked := m.Session.Work(m.ctx, h, grain+random(m.Env, m.Params.Hold))
+	if worked == history.OK && h.Mode != "read" && !m.Can.Has(client.HasPermits) {
+		m.Session.Touch(h, m.Guard, read)
+	}
+}

@@ -1,0 +1,156 @@
+package workloads
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// holdSequences are about acquiring.
+func holdSequences() []sequence {
+	return []sequence{
+		{name: "plain", run: plain},
+		{name: "nested", needs: client.Capabilities{client.Reentrant}, run: nested},
+		{name: "nested leases", needs: client.Capabilities{client.Reentrant, client.ReportsLoss}, run: nestedLeases},
+		{name: "to the end", needs: client.Capabilities{client.ReportsLoss}, run: toTheEnd},
+		{name: "refused re-entry", needs: client.Capabilities{client.RefusesReentry}, run: refusedReentry},
+		{name: "tries", needs: client.Capabilities{client.CanTry}, run: tries},
+		{name: "short waits", run: shortWaits},
+	}
+}
+
+// plain is the common use.
+func plain(m *mix) {
+	h, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	m.work(h)
+	m.visit()
+	m.Session.Release(m.ctx, h)
+	if m.key == m.own {
+		m.visit() // it is free now
+	}
+}
+
+// maxDepth is how often an owner holds a lock at the same time.
+const maxDepth = 3
+
+// nested acquires the lock up to three times for one owner, with leases of different length, and visits it for
+// another owner at every depth on the way out.
+func nested(m *mix) {
+	a := m.request(m.owner(), m.lease())
+	var holds []Hold
+	for range 2 + m.Rand.IntN(maxDepth-1) {
+		h, ok := m.enter(a)
+		if !ok {
+			break
+		}
+		holds = append(holds, h)
+		if a.Lease > 0 {
+			a.Lease = m.otherLease(m.Params.Lease)
+		}
+		m.wait()
+	}
+	for n := len(holds) - 1; n >= 0; n-- {
+		m.visit()
+		m.Session.Release(m.ctx, holds[n])
+		m.wait()
+	}
+}
+
+// nestedLeases enters a hold again for a shorter lease, perhaps renews the inner hold by hand, and releases it before
+// its lease ends. The outer hold stands beyond that.
+func nestedLeases(m *mix) {
+	lease := 2 * m.short()
+	a := m.request(m.owner(), lease)
+	outer, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	a.Lease = (lease / 3).Truncate(grain)
+	if inner, ok := m.try(a); ok {
+		if m.Can.Has(client.CanRenew) && m.chance(2) {
+			m.Session.Renew(m.ctx, inner, a.Lease)
+		}
+		m.visit()
+		m.Session.Release(m.ctx, inner)
+	}
+	m.pause((lease * 3 / 5).Truncate(grain))
+	m.visit()
+	m.Session.Release(m.ctx, outer)
+}
+
+// toTheEnd holds until shortly before the end of the lease, and visits the lock for another owner then.
+func toTheEnd(m *mix) {
+	lease := 2 * m.short()
+	h, ok := m.acquire(m.request(m.owner(), lease))
+	if !ok {
+		return
+	}
+	m.pause((lease * 4 / 5).Truncate(grain))
+	m.visit()
+	m.visit()
+	m.Session.Release(m.ctx, h)
+}
+
+// enter acquires or tries.
+func (m *mix) enter(a client.Acquire) (Hold, bool) {
+	if m.chance(3) {
+		return m.try(a)
+	}
+	return m.acquire(a)
+}
+
+// otherLease is the same lease, half of it, or twice as much.
+func (m *mix) otherLease(lease time.Duration) time.Duration {
+	return []time.Duration{lease, (lease / 2).Truncate(grain), 2 * lease}[m.Rand.IntN(3)]
+}
+
+// refusedReentry asks again for what the owner holds.
+func refusedReentry(m *mix) {
+	a := m.request(m.owner(), m.lease())
+	h, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	if again, ok := m.enter(a); ok {
+		m.Session.Release(m.ctx, again)
+	}
+	m.work(h)
+	m.visit()
+	m.Session.Release(m.ctx, h)
+}
+
+// tries asks several times without waiting.
+func tries(m *mix) {
+	for range 2 + m.Rand.IntN(3) {
+		h, ok := m.try(m.request(m.owner(), m.lease()))
+		if ok {
+			m.wait()
+			m.visit()
+			m.Session.Release(m.ctx, h)
+		}
+		m.wait()
+	}
+}
+
+// shortWaits gives up at a random time, in any phase of a wait; another owner of this client may be the one that holds
+// the lock.
+func shortWaits(m *mix) {
+	h, held := m.try(m.request(m.owner(), m.lease()))
+	for range 1 + m.Rand.IntN(3) {
+		a := m.request(m.owner(), m.lease())
+		a.Wait = grain + random(m.Env, 2*m.Params.Hold)
+		if inner, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+			m.Session.Release(m.ctx, inner)
+		}
+		if m.over() {
+			break
+		}
+	}
+	if held {
+		m.Session.Release(m.ctx, h)
+	}
+}

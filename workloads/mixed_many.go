@@ -1,0 +1,61 @@
+package workloads
+
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/client"
+)
+
+// manySequences are about several permits and several keys.
+func manySequences() []sequence {
+	return []sequence{
+		{name: "permits", needs: client.Capabilities{client.HasPermits}, run: permits},
+		{name: "several keys", needs: client.Capabilities{client.SeveralKeys}, run: severalKeys},
+	}
+}
+
+// permits takes some permits several times, and asks for more than are left.
+func permits(m *mix) {
+	a := m.request(m.owner(), m.lease())
+	var holds []Hold
+	for range 1 + m.Rand.IntN(maxDepth) {
+		a.Owner, a.Permits = m.owner(), 1+m.Rand.IntN(m.limit())
+		h, ok := m.try(a)
+		if ok {
+			holds = append(holds, h)
+		}
+		m.wait()
+	}
+	m.visit() // wants all permits
+	m.Rand.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
+	for _, h := range holds {
+		m.Session.Release(m.ctx, h)
+		m.visit()
+	}
+}
+
+// severalKeys acquires two or three keys at once, in an order of its own, and releases them. On its way it tries single
+// ones, which must be refused.
+func severalKeys(m *mix) {
+	all := slices.Clone(m.keys)
+	if m.key == m.own {
+		all = append(all, m.own)
+	}
+	m.Rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	a := m.request(m.owner(), m.lease())
+	a.Keys = all[:min(len(all), 2+m.Rand.IntN(2))]
+	a.Key = a.Keys[0]
+	h, ok := m.enter(a)
+	if !ok {
+		return
+	}
+	m.work(h)
+	for _, key := range a.Keys {
+		m.key = key
+		m.visit()
+	}
+	if m.Can.Has(client.CanRenew) && m.chance(2) {
+		m.Session.Renew(m.ctx, h, m.Params.Lease)
+	}
+	m.Session.Release(m.ctx, h)
+}

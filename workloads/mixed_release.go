@@ -1,0 +1,62 @@
+package workloads
+
+import "github.com/lockchaos/lockchaos/client"
+
+// releaseSequences are about releases of what the owner does not hold.
+func releaseSequences() []sequence {
+	return []sequence{
+		{name: "released twice", run: releasedTwice},
+		{name: "release of nothing", run: releaseNothing},
+		{name: "released twice while nested", needs: client.Capabilities{client.Reentrant}, run: releasedTooOften},
+	}
+}
+
+// releasedTwice releases again, before or after another owner has acquired the lock.
+func releasedTwice(m *mix) {
+	h, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	m.wait()
+	m.Session.Release(m.ctx, h)
+	other, taken := Hold{}, false
+	if m.chance(2) {
+		other, taken = m.acquire(m.request(m.owner(), m.lease()))
+	}
+	m.Session.Release(m.ctx, h)
+	if taken {
+		m.visit()
+		m.Session.Release(m.ctx, other)
+	}
+}
+
+// releaseNothing releases for an owner that never held the lock, while another one does.
+func releaseNothing(m *mix) {
+	h, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	stranger := h
+	stranger.Owner, stranger.Token = m.owner(), 0
+	m.Session.Release(m.ctx, stranger)
+	m.visit()
+	m.wait()
+	m.Session.Release(m.ctx, h)
+}
+
+// releasedTooOften releases once more than it has acquired.
+func releasedTooOften(m *mix) {
+	a := m.request(m.owner(), m.lease())
+	h, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	_, again := m.enter(a)
+	m.Session.Release(m.ctx, h)
+	if again {
+		m.visit()
+		m.Session.Release(m.ctx, h)
+	}
+	m.Session.Release(m.ctx, h)
+	m.visit()
+}

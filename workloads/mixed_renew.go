@@ -1,0 +1,121 @@
+package workloads
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// renewSequences are about leases.
+func renewSequences() []sequence {
+	return []sequence{
+		{name: "renewed by hand", needs: client.Capabilities{client.CanRenew}, run: renewed},
+		{name: "renewal of what is not held", needs: client.Capabilities{client.CanRenew}, run: renewNothing},
+		{name: "expired", needs: client.Capabilities{client.ReportsLoss}, run: expired},
+		{name: "watchdog", needs: client.Capabilities{client.RenewsItself}, run: watched},
+		{name: "short beside long", needs: client.Capabilities{client.ReportsLoss, client.SharesReads}, run: shortBesideLong},
+	}
+}
+
+// renewed holds for longer than the lease that was granted and renews it by hand, for the same time or another.
+func renewed(m *mix) {
+	lease := 2 * m.short()
+	h, ok := m.acquire(m.request(m.owner(), lease))
+	if !ok {
+		return
+	}
+	for range 1 + m.Rand.IntN(3) {
+		m.pause((lease / 2).Truncate(grain))
+		if m.Session.Renew(m.ctx, h, m.otherLease(lease)).Outcome != history.OK || m.over() {
+			break
+		}
+		m.visit()
+	}
+	m.visit()
+	m.Session.Release(m.ctx, h)
+	m.visit()
+}
+
+// renewNothing renews for owners that do not hold the lock, or do not any more.
+func renewNothing(m *mix) {
+	h, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	stranger := h
+	stranger.Owner, stranger.Token = m.owner(), 0
+	m.Session.Renew(m.ctx, stranger, m.Params.Lease)
+	m.wait()
+	m.Session.Release(m.ctx, h)
+	m.Session.Renew(m.ctx, h, m.Params.Lease)
+	m.visit() // that renewal must not have acquired it
+}
+
+// expired holds the lock beyond its lease, and then works, renews and releases, perhaps while another owner holds it.
+func expired(m *mix) {
+	lease := m.short()
+	h, ok := m.acquire(m.request(m.owner(), lease))
+	if !ok {
+		return
+	}
+	m.Session.Work(m.ctx, h, lease+grain+random(m.Env, lease))
+	other, taken := Hold{}, false
+	if m.chance(2) {
+		other, taken = m.acquire(m.request(m.owner(), m.lease()))
+	}
+	if m.Can.Has(client.CanRenew) && m.chance(2) {
+		m.Session.Renew(m.ctx, h, m.Params.Lease)
+	}
+	m.visit()
+	m.Session.Release(m.ctx, h)
+	m.visit()
+	if taken {
+		m.Session.Release(m.ctx, other)
+	}
+}
+
+// watched holds without a lease of its own, perhaps two keys at once: the lock renews them. It may have been idle
+// before, for longer than a lease.
+func watched(m *mix) {
+	if m.chance(4) {
+		m.pause(random(m.Env, time.Second))
+	}
+	h, ok := m.acquire(m.request(m.owner(), 0))
+	if !ok {
+		return
+	}
+	second, both := Hold{}, false
+	if key := m.key; m.chance(2) {
+		m.key = m.keys[m.Rand.IntN(len(m.keys))]
+		second, both = m.try(m.request(m.owner(), 0))
+		m.key = key
+	}
+	for range 1 + m.Rand.IntN(3) {
+		m.Session.Work(m.ctx, h, grain+random(m.Env, 4*m.Params.Hold))
+		m.visit()
+	}
+	if m.Session.Release(m.ctx, h); both {
+		m.key = second.Key
+		m.visit()
+		m.Session.Release(m.ctx, second)
+	}
+}
+
+// shortBesideLong is a reader with a short lease beside one with a long one: a writer must wait for the second.
+func shortBesideLong(m *mix) {
+	long, ok := m.acquire(m.reading(m.owner(), max(m.Params.Lease, time.Second)))
+	if !ok {
+		return
+	}
+	lease := m.short()
+	brief, ok := m.try(m.reading(m.owner(), lease))
+	if ok {
+		m.Session.Work(m.ctx, brief, lease+random(m.Env, lease))
+		m.visit()
+		m.Session.Release(m.ctx, brief)
+	}
+	m.visit()
+	m.Session.Release(m.ctx, long)
+	m.visit()
+}

@@ -1,0 +1,105 @@
+package workloads
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+)
+
+// sharedSequences are about readers and writers.
+func sharedSequences() []sequence {
+	needs := client.Capabilities{client.SharesReads}
+	return []sequence{
+		{name: "readers", needs: needs, run: readers},
+		{name: "downgrade", needs: needs.With(client.CanDowngrade), run: downgrade},
+		{name: "upgrade", needs: needs.With(client.CanDowngrade), run: upgrade},
+		{name: "nested reads", needs: needs.With(client.Reentrant), run: nestedReads},
+	}
+}
+
+// reading is a request to read.
+func (m *mix) reading(owner string, lease time.Duration) client.Acquire {
+	a := m.request(owner, lease)
+	a.Mode = "read"
+	return a
+}
+
+// readVisit is visit for reading.
+func (m *mix) readVisit() {
+	if h, ok := m.try(m.reading(m.owner(), m.lease())); ok {
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// readers are two owners that read at once. A writer has to wait for both.
+func readers(m *mix) {
+	first, ok := m.acquire(m.reading(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	second, both := m.try(m.reading(m.owner(), m.lease()))
+	m.work(first)
+	m.visit()
+	m.Session.Release(m.ctx, first)
+	m.visit()
+	if both {
+		m.wait()
+		m.Session.Release(m.ctx, second)
+		m.visit()
+	}
+}
+
+// downgrade reads inside a write, and still reads after it has released the write: readers may join then.
+func downgrade(m *mix) {
+	owner := m.owner()
+	write, ok := m.acquire(m.request(owner, m.lease()))
+	if !ok {
+		return
+	}
+	m.readVisit()
+	read, ok := m.enter(m.reading(owner, m.lease()))
+	m.work(write)
+	m.readVisit()
+	m.Session.Release(m.ctx, write)
+	if !ok {
+		return
+	}
+	m.readVisit()
+	m.visit()
+	m.wait()
+	m.Session.Release(m.ctx, read)
+	m.visit()
+}
+
+// upgrade asks to write while it reads, which would wait for itself for ever.
+func upgrade(m *mix) {
+	owner := m.owner()
+	read, ok := m.acquire(m.reading(owner, m.lease()))
+	if !ok {
+		return
+	}
+	if write, ok := m.enter(m.request(owner, m.lease())); ok {
+		m.Session.Release(m.ctx, write)
+	}
+	m.readVisit()
+	m.wait()
+	m.Session.Release(m.ctx, read)
+}
+
+// nestedReads reads twice for one owner.
+func nestedReads(m *mix) {
+	a := m.reading(m.owner(), m.lease())
+	h, ok := m.acquire(a)
+	if !ok {
+		return
+	}
+	_, again := m.enter(a)
+	m.wait()
+	if again {
+		m.Session.Release(m.ctx, h)
+		m.visit()
+		m.wait()
+	}
+	m.Session.Release(m.ctx, h)
+	m.visit()
+}

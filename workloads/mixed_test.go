@@ -1,0 +1,148 @@
+package workloads
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// TestSequencesFitTheLock: a lock is asked only for what it states that it can do.
+func TestSequencesFitTheLock(t *testing.T) {
+	for _, row := range client.Catalog() {
+		if row.Can.Has(client.IsLatch) {
+			continue
+		}
+		for _, s := range sequencesFor(row.Can) {
+			if missing := row.Can.Missing(s.needs...); len(missing) > 0 {
+				t.Errorf("%s: sequence %q needs %s", row.Name, s.name, missing)
+			}
+		}
+		ops := opsOf(t, row.Can, 60)
+		for op, needed := range map[string]client.Capability{history.Try: client.CanTry, history.Renew: client.CanRenew} {
+			if slices.Contains(ops, op) != row.Can.Has(needed) {
+				t.Errorf("%s: it was asked to %s: %v", row.Name, op, !row.Can.Has(needed))
+			}
+		}
+	}
+	for _, s := range sequences() {
+		if all := client.AllCapabilities(); !all.Has(s.needs...) {
+			t.Errorf("sequence %q can never be run", s.name)
+		}
+	}
+}
+
+// opsOf are the operations of a client that a lock with these capabilities is asked for, in n sequences.
+func opsOf(t *testing.T, can client.Capabilities, n int) (ops []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		tape, c := newTape(), newClientFake(newLockFake())
+		e := env(c, tape, 0, 2, 1)
+		e.Params.Kind, e.Params.Keys, e.Params.Permits, e.Can = mixedSpec.Name, 2, 3, can
+		mixedClient(t.Context(), stopAfter(c, 8*n), e)
+		for _, r := range c.requests {
+			ops = append(ops, r.Op)
+		}
+		built(t, tape)
+	})
+	return ops
+}
+
+// TestMixedKeys: half of the operations are on the client's own key, which is among the keys of the run.
+func TestMixedKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tape, c := newTape(), newClientFake(newLockFake())
+		e := env(c, tape, 1, 3, 7)
+		e.Params.Kind, e.Params.Keys, e.Can = mixedSpec.Name, 2, client.Capabilities{client.CanTry, client.SeveralKeys}
+		mixedClient(t.Context(), stopAfter(c, 600), e)
+		own, names := 0, e.Params.KeyNames()
+		for _, r := range c.requests {
+			for _, key := range append(r.Keys, r.Key) {
+				if !slices.Contains(names, key) || key == ownKey(0) || key == ownKey(2) {
+					t.Fatalf("%+v: client 1 has keys %v", r, names)
+				}
+			}
+			if r.Key == ownKey(1) {
+				own++
+			}
+		}
+		if share := float64(own) / float64(len(c.requests)); share < 0.3 || share > 0.7 {
+			t.Errorf("%d of %d requests are on the client's own key", own, len(c.requests))
+		}
+	})
+}
+
+// TestSeveralKeysAreOneOperation: a request on several keys is an event for each, and the process has one operation.
+func TestSeveralKeysAreOneOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tape, c := newTape(), newClientFake(newLockFake())
+		c.script = func(_ int, r client.Request) (*client.Reply, error) {
+			if r.Op == history.Try {
+				return &client.Reply{Type: "fail", Code: history.CodeHeld}, nil
+			}
+			return &client.Reply{Type: "ok", Token: 9, Count: 2}, nil
+		}
+		s := NewSession(c, tape, 0, 1, client.MonotonicNow)
+		h, _ := s.Acquire(t.Context(), client.Acquire{Key: "a", Keys: []string{"a", "b"}, Wait: time.Second})
+		s.Try(t.Context(), client.Acquire{Key: "a", Keys: []string{"a", "b"}})
+		s.Release(t.Context(), h)
+		got := built(t, tape)
+		if len(got.Spans) != 6 || len(c.requests) != 3 {
+			t.Fatalf("%d spans of %d requests", len(got.Spans), len(c.requests))
+		}
+		for i, span := range got.Spans {
+			if got.Keys[span.Key] != []string{"a", "b"}[i%2] || span.Part != (i%2 == 1) || span.Count != 0 || span.Busy {
+				t.Errorf("span %d: %+v", i, span)
+			}
+		}
+		if first, second := got.Spans[0], got.Spans[1]; first.Token != 9 || second.Token != 0 {
+			t.Errorf("tokens %d and %d: the reply has that of the first key", first.Token, second.Token)
+		}
+	})
+}
+
+// latchFake is one generation after the other of a latch.
+type latchFake struct{ count, generation int }
+
+func (l *latchFake) reply(_ int, r client.Request) (*client.Reply, error) {
+	reply := &client.Reply{Type: "ok", Token: uint64(l.generation), Count: l.count}
+	switch {
+	case r.Op == history.Arm && l.count > 0:
+		return &client.Reply{Type: "fail", Code: "armed"}, nil
+	case r.Op == history.Arm:
+		l.count = r.Count
+		l.generation++
+		reply.Token, reply.Count = uint64(l.generation), r.Count
+	case r.Op == history.CountDown:
+		l.count = max(0, l.count-1)
+		reply.Count = l.count
+	case l.count > 0:
+		return &client.Reply{Type: "fail", Code: "timeout"}, nil
+	}
+	return reply, nil
+}
+
+// TestLatchWorkload: the client waits in vain and with success, arms while the latch counts, and counts more often
+// than is needed.
+func TestLatchWorkload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tape, c := newTape(), newClientFake(newLockFake())
+		c.script = (&latchFake{}).reply
+		e := env(c, tape, 0, 1, 3)
+		e.Params.Kind = latchSpec.Name
+		latchClient(t.Context(), stopAfter(c, 300), e)
+		seen := map[string]int{}
+		for _, s := range built(t, tape).Spans {
+			seen[fmt.Sprint(s.Op, s.Outcome)]++
+		}
+		for _, op := range []history.Op{history.OpArm, history.OpAwait} {
+			if seen[fmt.Sprint(op, history.OK)] == 0 || seen[fmt.Sprint(op, history.Fail)] == 0 {
+				t.Errorf("operation %d never succeeds, or never fails: %v", op, seen)
+			}
+		}
+	})
+}
