@@ -1,5 +1,5 @@
 // Package checker judges recorded histories: it has one file for each property that a lock has to keep. It imports
-// only package history and texts, so that it can judge any history, regardless of who recorded it.
+// only package history, its measurements and texts, so that it can judge any history, regardless of who recorded it.
 //
 // Read [Judge] first, then [Result]. Times are those of the harness's clock. Safety is judged on the shortest
 // intervals that are certain (no false alarms), liveness on the longest. What a checker cannot decide it reports as
@@ -126,6 +126,10 @@ type Options struct {
 	// cannot acquire again.
 	LockKind LockKind
 
+	// Thresholds are limits for numbers that are measured, such as "acquire.p99 < 2s". They do not change the verdict:
+	// see Judgement.Thresholds. One that cannot be parsed is never met.
+	Thresholds []string
+
 	// What a run must have shown to be called safe, see [Bite].
 	MinContendedGrants int // grants while another owner requested the lock; 0 is 2, negative: none
 	MinFaultsWhileHeld int // faults that hit while the lock was held, if any was injected; 0 is 1, negative: none
@@ -168,8 +172,11 @@ type Judgement struct {
 	LockKind LockKind          `json:"lock_kind,omitempty"` // Options.LockKind
 	Results  []Result          `json:"results"`
 	Problems []history.Problem `json:"problems,omitempty"`
-	Spans    int               `json:"spans"`
-	Events   int               `json:"events"`
-	Samples  int               `json:"samples,omitempty"` // of the servers' state; 0: rules about it were not applied
-	Took     time.Duration     `json:"took_ns"`
+	// Thresholds are those of Options, each with the number that was measured.
+	Thresholds []Comparison `json:"thresholds,omitempty"`
+
+	Spans   int           `json:"spans"`
+	Events  int           `json:"events"`
+	Samples int           `json:"samples,omitempty"` // of the servers' state; 0: rules about it were not applied
+	Took    time.Duration `json:"took_ns"`
 }

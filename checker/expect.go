@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/stats"
 )
 
 // Keys of an expectation besides the names of properties.
@@ -20,9 +23,10 @@ const eitherWord = " or "
 // ExpectedOutcomes are the outcomes that an expectation allows.
 func ExpectedOutcomes(expected string) []string { return strings.Split(expected, eitherWord) }
 
-// Comparison is the expected and the actual outcome of a property, or the expected and the actual verdict or class.
+// Comparison is the expected and the actual outcome of a property, the expected and the actual verdict or class, or a
+// threshold and the number that was measured.
 type Comparison struct {
-	Name     string `json:"name"`     // a property, "verdict" or "class"
+	Name     string `json:"name"`     // a property, "verdict", "class" or a metric
 	Expected string `json:"expected"` // empty: the expectation does not name it
 	Actual   string `json:"actual"`   // empty: not judged
 	Met      bool   `json:"met"`
@@ -41,7 +45,7 @@ func (c Comparison) Text() string {
 }
 
 // Compare compares a judgement with an expectation by property name, "verdict" or "class": the verdict first, then
-// every property that was judged or is expected.
+// every property that was judged or is expected, then the thresholds.
 //
 // An expectation that names a property is about all of them: one that it does not name must hold or not apply. One that
 // names none is about the verdict and its class alone. A property that was not judged is never as expected.
@@ -71,6 +75,35 @@ func Compare(j Judgement, expect map[string]string) []Comparison {
 			c.Met = expect[ExpectVerdict] != string(Safe) || c.Actual != string(Violated)
 		}
 		all[i] = c
+	}
+	return append(all, j.Thresholds...)
+}
+
+// ThresholdsMet reports whether every threshold is met.
+func (j Judgement) ThresholdsMet() bool {
+	return !slices.ContainsFunc(j.Thresholds, func(c Comparison) bool { return !c.Met })
+}
+
+// testThresholds compares a history with the thresholds of o.
+func testThresholds(h *history.History, o Options) []Comparison {
+	if len(o.Thresholds) == 0 {
+		return nil
+	}
+	var held []stats.Held
+	for _, x := range FindHolds(h, o) {
+		until := max(x.From, min(x.Until, h.End))
+		held = append(held, stats.Held{Key: x.Key, Interval: stats.Interval{From: x.From, Until: until}})
+	}
+	all := make([]Comparison, len(o.Thresholds))
+	for i, text := range o.Thresholds {
+		t, err := stats.ParseThreshold(text)
+		if err != nil {
+			all[i] = Comparison{Name: "threshold", Expected: text, Actual: err.Error()}
+			continue
+		}
+		all[i] = Comparison{Name: t.Metric, Expected: t.Limits()}
+		actual, met := t.Test(h, held)
+		all[i].Actual, all[i].Met = cmp.Or(actual, "not measured"), met
 	}
 	return all
 }

@@ -36,6 +36,7 @@ func Judge(h *history.History, o Options) Judgement {
 			o.Progress.step(string(specs[i].Name), len(h.Spans), func() { j.Results[i] = specs[i].safely(v, o) })
 		})
 	}
+	j.Thresholds = testThresholds(h, o)
 	j.nameProcesses(h)
 	j.decide(o)
 	j.onOneLine()

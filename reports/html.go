@@ -14,6 +14,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/stats"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -59,9 +60,10 @@ type page struct {
 	ViolationNotes []string
 	Unknown        []unknownRow
 	MoreUnknown    string
+	Thresholds     []checker.Comparison
 	Clients        []clientStats
 	MoreClients    string
-	Latencies      []latencyStats
+	Latencies      []stats.Latency
 	Config         []field
 	Plan           []scenarios.Step
 	YAML, SeedNote string

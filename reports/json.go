@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/stats"
 )
 
 // summary is what --json prints.
@@ -24,7 +25,7 @@ type summary struct {
 	Story        story                `json:"story"`
 	Judgement    checker.Judgement    `json:"judgement"`
 	PerClient    []clientStats        `json:"clients_table"`
-	Latencies    []latencyStats       `json:"latencies"`
+	Latencies    []stats.Latency      `json:"latencies"`
 	LongestFree  time.Duration        `json:"longest_free_with_waiter_ns"`
 	Witness      *samplingGaps        `json:"witness,omitempty"` // intervals between samples; absent if nodes were not sampled
 	Faults       faultTally           `json:"faults"`
@@ -38,8 +39,9 @@ func writeJSON(r *Run, w io.Writer) error {
 	s := summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,
 		Clients: r.History.Clients, Verdict: r.Judgement.Verdict, Met: asExpected(r),
 		Expectations: expectations(r), Story: r.story,
-		Judgement: r.Judgement, PerClient: r.perClient(), Latencies: r.latencies(), LongestFree: longestFree(r).length(),
-		Witness: r.sampling, Faults: r.tally(),
+		Judgement: r.Judgement, PerClient: r.perClient(), Latencies: stats.Latencies(r.History),
+		LongestFree: longestFree(r).length(),
+		Witness:     r.sampling, Faults: r.tally(),
 		Missing: r.Missing, Path: r.path(""), Report: r.path(rundir.ReportFile)}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -12,6 +12,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/stats"
 )
 
 type faultRow struct {
@@ -41,7 +42,8 @@ func (p *page) tables(r *Run) {
 	p.violations(r)
 	p.unknown(r)
 	p.clients(r)
-	p.Latencies = r.latencies()
+	p.Thresholds = r.Judgement.Thresholds
+	p.Latencies = stats.Latencies(r.History)
 }
 
 func (p *page) faults(r *Run) {

@@ -117,6 +117,17 @@ func (t *textWriter) facts(r *Run) {
 		}
 		t.wrap("  expected    ", text)
 	}
+	if limits := r.Judgement.Thresholds; len(limits) > 0 {
+		var parts []string
+		for _, c := range limits {
+			part := fmt.Sprintf("%s %s %s", c.Name, c.Actual, c.Expected)
+			if !c.Met {
+				part = t.inColor(ansiRed, fmt.Sprintf("%s %s, not %s", c.Name, c.Actual, c.Expected))
+			}
+			parts = append(parts, part)
+		}
+		t.wrap("  thresholds  ", strings.Join(parts, "; "))
+	}
 	if path := r.path(rundir.ReportFile); path != "" {
 		t.b.WriteString("  report      " + format.Line(path) + "\n") // not wrapped: terminals make it a link
 	}

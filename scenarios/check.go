@@ -19,6 +19,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/nearest"
+	"github.com/lockchaos/lockchaos/internal/stats"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -50,6 +51,11 @@ func check(s Scenario, file *ast.File) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Expect)) {
 		checkExpect(c, name, s.Expect[name])
+	}
+	for i, text := range s.Thresholds {
+		if _, err := stats.ParseThreshold(text); err != nil {
+			c.add(fmt.Sprintf("$.thresholds[%d]", i), "%v", err)
+		}
 	}
 	return c.join()
 }

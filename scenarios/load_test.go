@@ -46,6 +46,7 @@ func badAmounts() []badText {
 		{"negative most", drawn("of: [kill], every: 1s, most: -1")},
 		{"a field that is not a key", good("faults: [{fault: kill, Most: 1}]\n")},
 		{"target of a quorum on another topology", good("faults: [{fault: partition, target: majority}]\n")},
+		{"threshold of an unknown metric", good("thresholds:\n  - acquire.p99 < 2s\n  - acquire.p98 < 2s\n")},
 		{"unknown request to hit", good("faults: [{fault: reply-lost, hits: relese}]\n")},
 		{"a request that a fault of servers cannot hit", good("faults: [{fault: kill, hits: release}]\n")},
 		{"link to a client", good("faults: [{fault: partition, target: \"n1>client:0\"}]\n")},

@@ -29,7 +29,8 @@ type Scenario struct {
 	// InitTimeout is within which a client must reply to init; 0: InitTimeout.
 	InitTimeout time.Duration     `yaml:"init_timeout,omitempty"`
 	Expect      map[string]string `yaml:"expect,omitempty"`
-	Twin        *Twin             `yaml:"twin,omitempty"` // nil: none
+	Thresholds  []string          `yaml:"thresholds,omitempty"` // such as "acquire.p99 < 2s", see stats.ParseThreshold
+	Twin        *Twin             `yaml:"twin,omitempty"`       // nil: none
 }
 
 // InitTimeout is the default of Scenario.InitTimeout.

@@ -143,10 +143,10 @@ func printJudged(s streams, j judged, asJSON bool) error {
 		if err := s.json(j); err != nil {
 			return err
 		}
-		return verdictError(j.Verdict)
+		return judgementError(j.Judgement)
 	}
 	printJudgement(streams{out: printableWriter{s.out}}, j)
-	return verdictError(j.Verdict)
+	return judgementError(j.Judgement)
 }
 
 // judge judges a history, with a status line if that takes long.
@@ -279,6 +279,13 @@ func printJudgement(s streams, j judged) {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	for _, r := range j.Results {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.Property, r.Outcome, r.Summary)
+	}
+	for _, c := range j.Thresholds {
+		outcome := "met"
+		if !c.Met {
+			outcome = "not met"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s, limit %s\n", c.Name, outcome, c.Actual, c.Expected)
 	}
 	_ = w.Flush()
 	for _, r := range j.Results {

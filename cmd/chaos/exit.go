@@ -19,6 +19,7 @@ const (
 	exitSafe         = 0
 	exitUnsafe       = 1
 	exitInconclusive = 2
+	exitThreshold    = 3
 	exitUsage        = 64
 	exitEnvironment  = 69
 	exitInternal     = 70
@@ -31,6 +32,7 @@ const exitHelp = `Exit codes:
   0    safe (with --expect: the outcome that the scenario expects)
   1    unsafe (with --expect: another outcome)
   2    inconclusive: the run did not test enough to decide
+  3    safe (with --expect: as expected), but a threshold of the scenario is not met
   64   usage: wrong command line or invalid scenario
   69   environment: no redis-server, no permission, disk full, or your own client
        (exec:COMMAND) could not be set up
@@ -120,6 +122,23 @@ func isEnvironment(err error) bool {
 		}
 	}
 	return false
+}
+
+// judgementError ends the program with the exit code of a judgement; nil for a safe run that meets its thresholds.
+func judgementError(j checker.Judgement) error {
+	err := verdictError(j.Verdict)
+	if err == nil {
+		err = thresholdError(j)
+	}
+	return err
+}
+
+// thresholdError ends the program if a threshold is not met.
+func thresholdError(j checker.Judgement) error {
+	if j.ThresholdsMet() {
+		return nil
+	}
+	return &codeError{code: exitThreshold}
 }
 
 // verdictError ends the program with the exit code of a verdict; nil for safe.

@@ -216,7 +216,7 @@ func publish(s streams, out *runner.Outcome, o runOptions, failed error) error {
 	case o.expect:
 		return asExpected(s, out)
 	}
-	return verdictError(out.Judgement.Verdict)
+	return judgementError(out.Judgement)
 }
 
 // asExpected is nil if the outcome is the one that the scenario expects.
@@ -227,6 +227,11 @@ func asExpected(s streams, out *runner.Outcome) error {
 	}
 	for _, u := range unexpected {
 		s.note("unexpected outcome: %s", format.Line(u))
+	}
+	without := out.Judgement
+	without.Thresholds = nil
+	if len(checker.Unexpected(without, out.Manifest.Expect)) == 0 {
+		return thresholdError(out.Judgement)
 	}
 	return &codeError{code: exitUnsafe}
 }

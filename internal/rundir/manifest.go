@@ -67,16 +67,17 @@ type Manifest struct {
 	Keys    []string      `json:"keys"`
 	Lease   time.Duration `json:"lease_ns"` // of the workload; 0: the lock renews by itself
 
-	Topology cluster.Topology  `json:"topology"`
-	Nodes    []cluster.Node    `json:"nodes"`
-	Expect   map[string]string `json:"expect,omitempty"` // see checker.Unexpected
-	Plan     []scenarios.Step  `json:"plan,omitempty"`
-	Twin     *Twin             `json:"twin,omitempty"` // nil: the scenario has none, or the run was not unsafe
-	Phases   []Phase           `json:"phases"`         // in order; the history's time 0 is the start of run
-	Started  time.Time         `json:"started"`        // wall clock
-	Finished time.Time         `json:"finished"`       // wall clock
-	Versions map[string]string `json:"versions"`       // chaos, go, redis, os, kernel
-	Machine  map[string]string `json:"machine"`        // cpus, memory
+	Topology   cluster.Topology  `json:"topology"`
+	Nodes      []cluster.Node    `json:"nodes"`
+	Expect     map[string]string `json:"expect,omitempty"`     // see checker.Unexpected
+	Thresholds []string          `json:"thresholds,omitempty"` // see checker.Options
+	Plan       []scenarios.Step  `json:"plan,omitempty"`
+	Twin       *Twin             `json:"twin,omitempty"` // nil: the scenario has none, or the run was not unsafe
+	Phases     []Phase           `json:"phases"`         // in order; the history's time 0 is the start of run
+	Started    time.Time         `json:"started"`        // wall clock
+	Finished   time.Time         `json:"finished"`       // wall clock
+	Versions   map[string]string `json:"versions"`       // chaos, go, redis, os, kernel
+	Machine    map[string]string `json:"machine"`        // cpus, memory
 
 	// Slept is how long the machine slept during the run, or how far its clock was set forward. Real servers end leases
 	// by that clock.
@@ -118,6 +119,7 @@ func (m Manifest) Judging() checker.Options {
 	o := checker.Options{
 		MayBeDown: m.MayBeDown(), ReportsLoss: m.Can.Has(client.ReportsLoss),
 		RenewsItself: m.Can.Has(client.RenewsItself), Fenced: m.Can.Has(client.Fenced), Fair: m.Can.Has(client.Fair),
+		Thresholds: m.Thresholds,
 	}
 	if o.Fair {
 		o.QueueDelay = queueDelay

@@ -44,7 +44,7 @@ func (r *suiteRun) attempt(ctx context.Context, t task, row *Row) (dir string) {
 		row.Outcome, row.Why = NotRun, []string{"the suite was interrupted"}
 	case limit.Err() != nil:
 		row.Outcome, row.Why = Broken, []string{fmt.Sprintf("the run did not end within %v", r.Limit+t.scenario.Duration)}
-	case run != nil && code <= exitInconclusive:
+	case run != nil && code <= exitThreshold:
 		row.Outcome, row.Why = compare(*run)
 	default:
 		row.Outcome, row.Why = Broken, []string{fmt.Sprintf("exit code %d: %s", code, lastLine(output))}

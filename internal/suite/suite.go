@@ -81,6 +81,7 @@ func Outcomes() []Outcome {
 const (
 	exitDiffers      = 1
 	exitInconclusive = 2
+	exitThreshold    = 3 // of a run
 	exitUnable       = 69
 	exitBroken       = 70
 )

@@ -65,10 +65,14 @@ func fakeRun(args []string) int {
 	j := checker.Judgement{
 		Verdict: checker.Verdict(kind), Results: []checker.Result{{Property: checker.Bite, Outcome: bite}},
 	}
+	if strings.Contains(*name, "slow") {
+		j.Thresholds = []checker.Comparison{{Name: "acquire.p99", Expected: "< 1 s", Actual: "2 s"}}
+		code = 3
+	}
 	if dir.WriteManifest(m) != nil || dir.WriteVerdict(j) != nil {
 		return 72
 	}
-	return map[string]int{"safe": 0, "unsafe": 1, "inconclusive": 2}[kind]
+	return max(code, map[string]int{"safe": 0, "unsafe": 1, "inconclusive": 2}[kind])
 }
 
 // options are those of a suite of scenarios with these names.
@@ -103,11 +107,11 @@ func outcomes(s Suite) map[string]Outcome {
 
 // TestOutcomes: each row has its outcome, and only the runs that are not as expected are kept.
 func TestOutcomes(t *testing.T) {
-	o := options(t, "safe", "unsafe", "inconclusive", "broken", "unable", "safe-skipped")
+	o := options(t, "safe", "unsafe", "inconclusive", "broken", "unable", "safe-skipped", "safe-slow")
 	o.Missing = func(s Scenario) string { return map[string]string{"safe-skipped": "no servers"}[s.Name] }
 	s := run(t, o)
 	want := map[string]Outcome{"safe 1": AsExpected, "unsafe 1": Differs, "inconclusive 1": Inconclusive,
-		"broken 1": Broken, "unable 1": Unable, "safe-skipped 1": Skipped}
+		"broken 1": Broken, "unable 1": Unable, "safe-skipped 1": Skipped, "safe-slow 1": Differs}
 	if diff := cmp.Diff(want, outcomes(s)); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
