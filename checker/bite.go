@@ -52,8 +52,7 @@ func checkBite(v *view, o Options) Result {
 			missing = append(missing, "the history has no operations")
 		}
 	} else if need := threshold(o.MinContendedGrants, 2); contended < need && o.applies(fewContended) {
-		missing = append(missing, fmt.Sprintf("only %d of %s contended, at least %d are needed: use more clients "+
-			"or a longer run", contended, format.Count(granted, what), need))
+		missing = append(missing, fewContendedText(v.h, contended, format.Count(granted, what), need))
 	}
 	for _, f := range silent {
 		if !o.applies(faultWithoutEffect) {
@@ -77,6 +76,7 @@ func checkBite(v *view, o Options) Result {
 	if len(missing) > 0 {
 		r.Outcome = Undecided
 		r.Total = len(missing)
+		missing = append(Unanswered(v.h), missing...)
 		r.Summary = "the run tested too little: " + strings.Join(missing, "; ")
 		return r
 	}
@@ -89,6 +89,15 @@ func checkBite(v *view, o Options) Result {
 		r.Summary += fmt.Sprintf("; %d more came too late to count", seen.late)
 	}
 	return r
+}
+
+// fewContendedText says that too few grants were contended, and what to do about it unless clients ended.
+func fewContendedText(h *history.History, contended int, granted string, need int) string {
+	text := fmt.Sprintf("only %d of %s contended, at least %d are needed", contended, granted, need)
+	if len(Unanswered(h)) == 0 {
+		text += ": use more clients or a longer run"
+	}
+	return text
 }
 
 // threshold reads an option of which 0 is the default and less means none.

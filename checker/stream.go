@@ -201,7 +201,7 @@ func (s *Stream) Judgement() Judgement {
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}
-	j.Results = append(j.Results, s.bite.result(s.o, j.Spans, len(h.Faults)))
+	j.Results = append(j.Results, s.bite.result(s.o, j.Spans, h))
 	j.nameProcesses(h)
 	j.decide(s.o)
 	j.onOneLine()

@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -59,7 +60,7 @@ func (c *contention) grant(k *liveKey) {
 	}
 }
 
-func (c *contention) result(o Options, spans, faults int) Result {
+func (c *contention) result(o Options, spans int, h *history.History) Result {
 	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{"operations": int64(spans),
 		"grants": int64(c.grants), "contended_grants": int64(c.contended)}}
 	need := threshold(o.MinContendedGrants, 2)
@@ -68,12 +69,12 @@ func (c *contention) result(o Options, spans, faults int) Result {
 		r.Outcome, r.Summary = Undecided, "the run tested too little: the history has no operations"
 	case c.contended < need:
 		r.Outcome = Undecided
-		r.Summary = fmt.Sprintf("the run tested too little: only %d of %s contended, at least %d are needed: use more "+
-			"clients or a longer run", c.contended, format.Count(c.grants, "grant"), need)
+		few := fewContendedText(h, c.contended, format.Count(c.grants, "grant"), need)
+		r.Summary = "the run tested too little: " + strings.Join(append(Unanswered(h), few), "; ")
 	default:
 		r.Summary = fmt.Sprintf("%s, %d of them contended", format.Count(c.grants, "grant"), c.contended)
 	}
-	if faults > 0 {
+	if len(h.Faults) > 0 {
 		r.Summary += "; the effect of faults is not judged in a stream"
 	}
 	return r

@@ -141,8 +141,6 @@ func eventsOf(h *history.History) []history.Event {
 	for _, u := range h.Unknown {
 		times[u.Span] = u.Time
 	}
-	words := map[history.Op]string{history.OpAcquire: history.Acquire, history.OpTry: history.Try,
-		history.OpRelease: history.Release, history.OpRenew: history.Renew}
 	var events []history.Event
 	for i := range h.Spans {
 		s := &h.Spans[i]
@@ -156,7 +154,7 @@ func eventsOf(h *history.History) []history.Event {
 			asked.Permits, asked.Limit = int(s.Permits), int(max(0, limit))
 		}
 		e := history.Event{Index: int64(s.Invoked), Time: s.Call, Type: history.Invoke, Process: history.Process(i),
-			F: words[s.Op], Key: "k", Value: &asked}
+			F: s.Op.String(), Key: "k", Value: &asked}
 		events = append(events, e)
 		if s.Ended < 0 {
 			continue

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -43,6 +44,7 @@ func play(role string) int {
 		return 0
 	case "exits": // during its first request
 		in.Scan()
+		fmt.Fprintln(os.Stderr, "no module redis")
 		return 3
 	case "half": // exits after half a line
 		in.Scan()
@@ -204,7 +206,8 @@ func start(t *testing.T, role string) (*Stdio, *child.Process) {
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), roleVar+"="+role, "GORACE=atexit_sleep_ms=0") // no second of sleep at exit
-	p, err := child.Start(child.Spec{Path: self, Env: env, Pipes: true})
+	log := filepath.Join(t.TempDir(), "log")
+	p, err := child.Start(child.Spec{Path: self, Env: env, Pipes: true, Stderr: log, MaxStderr: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func (l *Local) Do(ctx context.Context, r Request) (Reply, error) {
 	case reply := <-c.reply:
 		return reply, nil
 	case <-l.dead:
-		return Reply{ID: r.ID}, ErrExited
+		return Reply{ID: r.ID}, ErrKilled
 	case <-ctx.Done():
 		l.hooks.AfterTimeout()
 	}
@@ -178,6 +178,9 @@ func (l *Local) Do(ctx context.Context, r Request) (Reply, error) {
 func (l *Local) enqueue(c *call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.killed {
+		return ErrKilled
+	}
 	if l.closed {
 		return ErrExited
 	}
@@ -201,6 +204,16 @@ func (l *Local) Kill() error {
 		l.killed = true
 		close(l.dead)
 		l.shutdown()
+	}
+	return nil
+}
+
+// Err is ErrKilled after Kill, else nil.
+func (l *Local) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.killed {
+		return ErrKilled
 	}
 	return nil
 }

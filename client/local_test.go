@@ -99,7 +99,7 @@ func TestLocalKill(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := <-failed; !errors.Is(err, ErrExited) {
+		if err := <-failed; !errors.Is(err, ErrKilled) {
 			t.Errorf("request in progress: %v, want ErrExited", err)
 		}
 		if _, open := <-c.Notices(); open {

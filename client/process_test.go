@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -139,13 +140,14 @@ func TestBadProcesses(t *testing.T) {
 		timeout time.Duration
 		do      error
 		close   error
+		text    string
 	}{
-		{"exits", long, ErrExited, nil},
-		{"half", long, ErrProtocol, ErrProtocol},
-		{"silent", short, ErrTimeout, ErrTimeout},
-		{"stdout-closed", long, ErrExited, nil},
-		{"stdin-closed", long, ErrExited, nil},
-		{"orphan", short, nil, nil}, // ErrTimeout, or ErrExited once the orphan has exited
+		{"exits", long, ErrExited, nil, `client exited: exit status 3; standard error ends with "no module redis"`},
+		{"half", long, ErrProtocol, ErrProtocol, "unexpected end of JSON input"},
+		{"silent", short, ErrTimeout, ErrTimeout, "did not reply in time"},
+		{"stdout-closed", long, ErrExited, nil, "client exited: it closed its standard output"},
+		{"stdin-closed", long, ErrExited, nil, "client exited: it closed its standard input"},
+		{"orphan", short, nil, nil, ""}, // ErrTimeout, or ErrExited once the orphan has exited
 	} {
 		t.Run(test.role, func(t *testing.T) {
 			noLeaks(t)
@@ -157,6 +159,9 @@ func TestBadProcesses(t *testing.T) {
 			_, err := c.Do(timeoutContext(t, test.timeout), Request{Op: "acquire", Acquire: Acquire{Key: "k"}})
 			if test.do != nil && !errors.Is(err, test.do) || err == nil {
 				t.Errorf("Do = %v, want %v", err, test.do)
+			}
+			if !strings.Contains(fmt.Sprint(err), test.text) {
+				t.Errorf("Do = %v, want %q", err, test.text)
 			}
 			err = c.Close(timeoutContext(t, test.timeout))
 			if test.close != nil && !errors.Is(err, test.close) {
@@ -183,10 +188,13 @@ func TestKillDuringARequest(t *testing.T) {
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-failed; !errors.Is(err, ErrExited) {
-		t.Errorf("Do = %v, want ErrExited", err)
+	if err := <-failed; !errors.Is(err, ErrKilled) || !errors.Is(err, ErrExited) {
+		t.Errorf("Do = %v, want ErrKilled", err)
 	}
 	drain(c)
+	if err := c.Err(); !errors.Is(err, ErrKilled) {
+		t.Errorf("Err = %v, want ErrKilled", err)
+	}
 	if err := c.Close(testContext(t)); err != nil {
 		t.Errorf("Close of a client that has exited = %v", err)
 	}

@@ -17,9 +17,10 @@ import (
 )
 
 // Why a client did not reply. The outcome of the request is unknown after each of them;
-// after ErrExited and ErrProtocol every further request fails as well.
+// after ErrExited and ErrProtocol every further request fails as well. ErrKilled is an ErrExited.
 var (
 	ErrExited   = errors.New("client exited")
+	ErrKilled   = fmt.Errorf("%w: it was killed", ErrExited) // by Kill, as a fault does
 	ErrProtocol = errors.New("client violated the protocol")
 	ErrTimeout  = errors.New("client did not reply in time")
 	ErrRefused  = errors.New("client replied fail to init") // it keeps running
@@ -53,6 +54,8 @@ type Stdio struct {
 	outbox  chan []byte   // requests for the goroutine that writes
 	done    chan struct{} // closed at the end of the output, after the process was killed
 	closing chan struct{} // closed when notices need not be delivered any more
+	exit    sync.Once     // guards ended
+	ended   error         // why the process ended, unless it violated the protocol
 
 	mu      sync.Mutex
 	nextID  int64
@@ -162,23 +165,8 @@ func (c *StdioClient) Stop() error { return c.stdio.proc.Stop() }
 // Continue resumes the client's process.
 func (c *StdioClient) Continue() error { return c.stdio.proc.Continue() }
 
-// Kill kills the client's process.
-func (c *StdioClient) Kill() error { return c.stdio.proc.Kill() }
-
 // PID is the client's process id, or 0 once the process has exited.
 func (c *StdioClient) PID() int { return c.stdio.proc.PID() }
-
-// Ending is how the client's process ended or "still running", and the last line of its standard error; both are "" if
-// the process does not know.
-func (c *StdioClient) Ending() (status, lastLine string) {
-	if p, ok := c.stdio.proc.(interface{ Status() string }); ok {
-		status = p.Status()
-	}
-	if p, ok := c.stdio.proc.(interface{ LastLine() string }); ok {
-		lastLine = p.LastLine()
-	}
-	return status, lastLine
-}
 
 // Close sends the request close, and ends the process with its last client. If the client does not
 // comply until ctx ends, the process is killed and the error says so. Close may be repeated,
@@ -259,7 +247,7 @@ func (s *Stdio) write() {
 		select {
 		case line := <-s.outbox:
 			if _, err := s.in.Write(line); err != nil {
-				_ = s.proc.Kill() // it has closed its input but may still run; its output ends with it
+				s.end("it closed its standard input") // its output ends with it
 				return
 			}
 		case <-s.closing:
@@ -283,11 +271,11 @@ func (s *Stdio) read() {
 			}
 		}
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		err = fmt.Errorf("%w: output line %d: expected at most %d bytes, got more", ErrProtocol, n, maxLine)
+	}
 	if err == nil {
-		err = ErrExited
-		if errors.Is(lines.Err(), bufio.ErrTooLong) {
-			err = fmt.Errorf("%w: output line %d: longer than %d bytes", ErrProtocol, n, maxLine)
-		}
+		err = s.end("it closed its standard output")
 	}
 	_ = s.proc.Kill()
 	_ = s.out.Close()

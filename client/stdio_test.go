@@ -91,7 +91,7 @@ func TestProtocolErrors(t *testing.T) {
 			`field client: expected one named in a request, got "zoe"`},
 		{"unknown event", `{"event":"idle","key":"k"}`, `field event: expected "lost" or "renewed", got "idle"`},
 		{"reserved event", `{"event":"late","key":"k"}`, `field event: expected "lost" or "renewed", got "late"`},
-		{"a line of 2 MiB", strings.Repeat("x", 2<<20), "output line 1: longer than 1048576 bytes"},
+		{"a line of 2 MiB", strings.Repeat("x", 2<<20), "output line 1: expected at most 1048576 bytes, got more"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -272,6 +272,9 @@ func (b *Builder) notice(e numbered) {
 		}
 	}
 	b.h.Notices = append(b.h.Notices, n)
+	if e.F == Crash && e.Error != nil {
+		b.h.Exits = append(b.h.Exits, Exit{Error: *e.Error, Time: e.time, Index: e.index, Process: e.Process})
+	}
 }
 
 func (b *Builder) touch(e numbered) {

@@ -12,8 +12,14 @@ import (
 // code is evidence about the lock; a try may also fail because no server was reachable.
 const CodeHeld = "held"
 
-// CodeTimeout is the [Error] code of an operation to which the client did not reply in time.
-const CodeTimeout = "client-timeout"
+// Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
+// [Crash].
+const (
+	CodeExited   = "client-exited"   // its process has exited without being asked to
+	CodeKilled   = "client-killed"   // a fault has killed its process
+	CodeProtocol = "client-protocol" // it violated the protocol, and was killed
+	CodeTimeout  = "client-timeout"  // it did not reply in time
+)
 
 // String returns the word for t in a history file.
 func (t Type) String() string {

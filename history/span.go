@@ -27,6 +27,13 @@ const (
 	OpForceRelease
 )
 
+// String is the operation as [Event.F] names it; "" for OpOther.
+func (o Op) String() string {
+	return [...]string{OpOther: "", OpAcquire: Acquire, OpTry: Try, OpRelease: Release, OpRenew: Renew, OpWork: Work,
+		OpTouch: Touch, OpArm: Arm, OpCountDown: CountDown, OpAwait: Await, OpResize: Resize,
+		OpForceRelease: ForceRelease}[o]
+}
+
 // Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
 // Times are since the start of the run.
 type Span struct {
@@ -77,6 +84,14 @@ type Notice struct {
 	F       string
 }
 
+// Exit is why a client's process ended: the error of a [Crash].
+type Exit struct {
+	Error
+	Time    time.Duration
+	Index   int32 // of the event
+	Process Process
+}
+
 // Touched is a write that arrived at the guarded resource.
 type Touched struct {
 	TouchValue
@@ -113,6 +128,7 @@ type History struct {
 	Touches      []Touched
 	Faults       []Fault
 	Unknown      []Unknown
+	Exits        []Exit     // of clients that were not asked to, as far as the reason is known
 	TimedOut     []int32    // acquires whose wait ran out while the lock was held: indices into Spans
 	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]
 	Probes       []Probe    // of keys at the end of the run

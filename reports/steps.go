@@ -41,7 +41,11 @@ func (p *pair) steps(c *cause) []storyStep {
 	if p.b.to < p.a.to {
 		end, last = p.b, b
 	}
-	text := fmt.Sprintf("%s %s; the overlap ends after %s", last, endingVerb(end.End), format.Duration(p.overlap()))
+	verb := endingVerb(end.End)
+	if end.End == checker.Crashed {
+		verb = p.r.crashVerb(end.to)
+	}
+	text := fmt.Sprintf("%s %s; the overlap ends after %s", last, verb, format.Duration(p.overlap()))
 	if end.End == checker.StillHeld {
 		text = fmt.Sprintf("the history ends; both still hold %s", quote(p.key))
 	}
@@ -149,10 +153,17 @@ func endingVerb(end checker.HoldEnd) string {
 		return "fails to renew it"
 	case checker.LossReported:
 		return "learns that it lost the lock"
-	case checker.Crashed:
-		return "crashes"
 	}
 	return "still holds it"
+}
+
+// crashVerb says how a client ended at an instant.
+func (r *Run) crashVerb(at time.Duration) string {
+	i := slices.IndexFunc(r.History.Exits, func(e history.Exit) bool { return e.Time == at })
+	if i >= 0 && r.History.Exits[i].Code == history.CodeProtocol {
+		return "violates the protocol and is killed"
+	}
+	return "crashes"
 }
 
 // selectSteps keeps the heaviest steps and numbers them in order of time.
@@ -282,7 +293,7 @@ func (r *Run) noticeText(n *history.Notice) string {
 	case history.Renewed:
 		return who + " renews " + key
 	case history.Crash:
-		return who + " crashes"
+		return who + " " + r.crashVerb(n.Time)
 	}
 	return fmt.Sprintf("%s: %s of %s", who, n.F, key)
 }

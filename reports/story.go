@@ -214,13 +214,20 @@ func facts(r *Run) []string {
 
 // crashes are the ends of client processes: those that a fault killed, and the others.
 func (r *Run) crashes() []string {
+	reason := map[int32]string{}
+	for _, exit := range r.History.Exits {
+		reason[exit.Index] = exit.Code
+	}
 	var all []string
 	for _, n := range r.History.Notices {
-		if n.F != history.Crash {
+		if n.F != history.Crash || reason[n.Index] == history.CodeExited || reason[n.Index] == history.CodeProtocol {
 			continue
 		}
 		client := n.Process.Client(r.History.Clients)
 		how := "exited at " + format.Instant(n.Time) + " without being asked to"
+		if reason[n.Index] == history.CodeKilled {
+			how = "was killed at " + format.Instant(n.Time)
+		}
 		for i := range r.faults {
 			if f := &r.faults[i]; f.is("client-crash") && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
 				how = fmt.Sprintf("was killed at %s (%s)", format.Instant(n.Time), f.name)
@@ -228,7 +235,7 @@ func (r *Run) crashes() []string {
 		}
 		all = append(all, clientName(client)+" "+how)
 	}
-	return all
+	return append(all, checker.Unanswered(r.History)...)
 }
 
 // unknownOutcomes counts the operations of unknown outcome.

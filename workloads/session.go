@@ -191,7 +191,7 @@ func (s *Session) Listen() {
 			s.note(r)
 		}
 	}
-	s.exit()
+	s.exit(nil)
 }
 
 // note records a notice.
@@ -242,7 +242,7 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	if err != nil {
 		s.complete(events, history.Info, nil, failure(err))
 		if errors.Is(err, client.ErrExited) || errors.Is(err, client.ErrProtocol) {
-			s.exit()
+			s.exit(err)
 		}
 		s.retire()
 		return Answer{Outcome: history.Info}
@@ -300,36 +300,12 @@ func (s *Session) complete(events []history.Event, t history.Type, v *history.Va
 	}
 }
 
-func failure(err error) *history.Error {
-	code := "client-error"
-	switch {
-	case errors.Is(err, client.ErrExited):
-		code = "client-exited"
-	case errors.Is(err, client.ErrProtocol):
-		code = "client-protocol"
-	case errors.Is(err, client.ErrTimeout) && !errors.Is(err, context.Canceled): // not when the run is abandoned
-		code = history.CodeTimeout
-	}
-	return &history.Error{Code: code, Text: err.Error()}
-}
-
 // retire gives the client a new process number: a process has one operation at a time, and one of unknown outcome is
 // never complete.
 func (s *Session) retire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process += history.Process(s.clients)
-}
-
-// exit records the crash of a client that was not closed, once.
-func (s *Session) exit() {
-	s.mu.Lock()
-	crashed, p := !s.exited && !s.closing, s.process
-	s.exited = true
-	s.mu.Unlock()
-	if crashed {
-		s.record.Note(p, history.Crash, "", nil)
-	}
 }
 
 // NextOwner is the name of an owner that nobody has used before.

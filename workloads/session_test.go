@@ -146,6 +146,38 @@ func TestCrashIsRecordedOnce(t *testing.T) {
 	}
 }
 
+// TestCrashHasItsReason: the history says who ended a client, and the reason comes from the client if no request was
+// in flight.
+func TestCrashHasItsReason(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want history.Error
+	}{
+		{client.ErrKilled, history.Error{Code: history.CodeKilled, Text: client.ErrKilled.Error()}},
+		{fmt.Errorf("%w: exit status 3", client.ErrExited), history.Error{Code: history.CodeExited, Text: "exit status 3"}},
+		{fmt.Errorf("%w: output line 7", client.ErrProtocol),
+			history.Error{Code: history.CodeProtocol, Text: "output line 7"}},
+	} {
+		tape, c := newTape(), newClientFake(newLockFake())
+		_ = c.Close(t.Context())
+		NewSession(explained{c, test.err}, tape, 0, 1, client.MonotonicNow).Listen()
+		if last := tape.events[len(tape.events)-1]; last.F != history.Crash || *last.Error != test.want {
+			t.Errorf("%+v, want a crash with %v", last, test.want)
+		}
+		if h := built(t, tape); len(h.Exits) != 1 || h.Exits[0].Error != test.want {
+			t.Errorf("exits %+v", h.Exits)
+		}
+	}
+}
+
+// explained is a client that knows why it ended.
+type explained struct {
+	*clientFake
+	err error
+}
+
+func (c explained) Err() error { return c.err }
+
 func TestProcessIsRetired(t *testing.T) {
 	tape, c := newTape(), newClientFake(newLockFake())
 	c.script = func(int, client.Request) (*client.Reply, error) { return &client.Reply{Type: "info"}, nil }

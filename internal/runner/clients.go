@@ -59,7 +59,7 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
 // ending says how the process of a client that was not set up ended, and the last line of its standard error.
 func ending(c client.Client, err error) (text string) {
 	p, ok := c.(interface{ Ending() (string, string) })
-	if !ok {
+	if !ok || errors.Is(err, client.ErrExited) { // then the error has it
 		return ""
 	}
 	status, line := p.Ending()
