@@ -219,48 +219,45 @@ func (q *inquiry) forgetting(f *injection, hit []string) string {
 	return fmt.Sprintf("the key was %s on %s at %s (%s)", verb, list(hit), q.s.instant(f.took()), quote(f.name))
 }
 
-// findSlowGrant: the acquire took so long that the first keys expired before the
-// end of the validity, which the lock counts from its last request.
+// findSlowGrant: masters of a quorum kept the lock for less time than the client was
+// promised it, because the lock counts the lease from the last reply to its requests.
 func findSlowGrant(q *inquiry) *cause {
 	a := q.holder()
 	if a == nil || !q.r.quorum() || q.p != nil && q.p.outlived() {
 		return nil
 	}
+	promise := q.r.validity(a)
+	short := q.keptShorter(a, promise)
+	if int32(promise.Event) != a.Granted || len(short) == 0 {
+		return nil
+	}
 	s := q.s
-	if q.r.History.Spans[a.Span].Lease <= 0 {
-		return nil
+	it := "it"
+	if q.p == nil {
+		it = quote(q.v.Key)
 	}
-	until := a.From
-	if q.p != nil {
-		until = q.p.b.From
+	var ends []string
+	for _, end := range short {
+		ends = append(ends, fmt.Sprintf("on %s by %s", end.Node, s.instant(end)))
 	}
-	seen := q.r.witness.firstWith(q.v.Key, q.r.ownerName(a.Owner), a.Asked, until)
-	gone := q.expiredBefore(a, seen, until)
-	if len(gone) == 0 {
-		return nil
-	}
-	c := &cause{}
-	why := ""
+	c := &cause{text: fmt.Sprintf("%s was granted %s at %s and promised it until %s, but its lease ended %s",
+		clientName(a.Client), it, s.instant(a.granted()), s.instant(promise), list(ends))}
 	for i := range q.r.faults {
 		f := &q.r.faults[i]
-		if f.effective(a.Asked, a.From) && !isClient(f.target) {
+		if f.is(delayFaults()...) && f.effective(a.Asked, a.From) {
 			c.faults = append(c.faults, f)
-			why = fmt.Sprintf(", because %s from %s (%s)", hitText(f, q.r), s.instant(f.took()), quote(f.name))
+			c.text += fmt.Sprintf("; %s from %s (%s)", hitText(f, q.r), s.instant(f.took()), quote(f.name))
 		}
 	}
-	var nodes []string
-	for _, g := range gone {
-		nodes = append(nodes, g.Node)
-	}
-	slices.Sort(nodes)
-	first, last := &seen[0], gone[len(gone)-1]
-	c.text = fmt.Sprintf("the keys of %s, first seen on %s at %s, had expired on %s by %s, after their lease of %s, "+
-		"although it was granted %s at %s%s", clientName(a.Client), first.Node, s.instant(sampleAt(first)), list(nodes),
-		s.instant(sampleAt(last)), s.leaseOf(q.r, a), quote(q.v.Key), s.instant(a.granted()), why)
 	if q.p != nil {
 		c.text += fmt.Sprintf("; %s was granted it at %s", clientName(q.p.b.Client), s.instant(q.p.b.granted()))
 	}
 	return c
+}
+
+// delayFaults are those that make servers reply late.
+func delayFaults() []string {
+	return []string{"slow-node", "latency", "jitter", "bandwidth", "pause-node", "reply-late"}
 }
 
 // holder is the hold that the violation is about, of two the first; nil: none.
@@ -288,23 +285,51 @@ func hitText(f *injection, r *Run) string {
 	return list(nodes) + " " + faultVerbs(f.name, len(nodes))
 }
 
-// expiredBefore are the first samples, before until, without the key of a hold, of
-// the nodes that had had it until its time to live had passed, and that was before
-// the end of its validity; in order of time. seen are the first samples with it.
-func (q *inquiry) expiredBefore(a *hold, seen []history.Sample, until time.Duration) []*history.Sample {
+// keptShorter are the ends of a hold's lease at the nodes that kept it for less time
+// than was promised, and of two holds until before the second grant, as their last
+// samples with it say; none if a majority kept it for longer. Nodes whose clock was
+// changed do not count.
+func (q *inquiry) keptShorter(a *hold, promise point) (short []point) {
 	w, owner := &q.r.witness, q.r.ownerName(a.Owner)
-	var gone []*history.Sample
-	for i := range seen {
-		later := w.during(seen[i].Node, seen[i].Time, until)
-		n := slices.IndexFunc(later, func(x history.Sample) bool { return x.Up && !has(&x, q.v.Key, owner) })
-		if n < 0 {
+	until, limit := min(a.to, q.v.End), promise.Time
+	if q.p != nil {
+		until, limit = q.p.b.From, min(limit, q.p.b.From)
+	}
+	kept := 0
+	for _, node := range w.nodes {
+		samples := w.during(node, a.Asked, until)
+		last := -1
+		for i := range samples {
+			if has(&samples[i], q.v.Key, owner) {
+				last = i
+			}
+		}
+		if last < 0 {
 			continue
 		}
-		due := seen[i].Time + seen[i].Keys[q.v.Key].TTL
-		if (later[n].Time-due).Abs() <= w.gap && due < a.validUntil() {
-			gone = append(gone, &later[n])
+		x := &samples[last]
+		ttl := x.Keys[q.v.Key].TTL
+		end, wrong := x.Time+ttl, 5*time.Millisecond+(promise.Time-x.Time)/1000 // as the checker of honesty assumes
+		gone := slices.IndexFunc(samples[last+1:], func(x history.Sample) bool { return x.Up })
+		switch renewable := gone < 0 && x.Time < a.From; {
+		case q.clockChanged(node, a.Asked, until):
+		case ttl >= 0 && !renewable && end+wrong < limit &&
+			(gone < 0 || samples[last+1+gone].Time > x.Sent+ttl-wrong): // or it was deleted
+			short = append(short, point{Event: -1, Node: node, Key: q.v.Key, Until: true, Time: end, Sample: x.Time})
+		default:
+			kept++
 		}
 	}
-	slices.SortFunc(gone, func(a, b *history.Sample) int { return cmp.Compare(a.Time, b.Time) })
-	return gone
+	if kept > len(w.nodes)/2 {
+		return nil
+	}
+	slices.SortStableFunc(short, func(a, b point) int { return cmp.Compare(a.Time, b.Time) })
+	return short
+}
+
+// clockChanged reports whether a fault changed the clock of node in [from, to].
+func (q *inquiry) clockChanged(node string, from, to time.Duration) bool {
+	return slices.ContainsFunc(q.r.faults, func(f injection) bool {
+		return f.is("clock-jump", "clock-drift") && f.on(node) && f.effective(from, to)
+	})
 }

@@ -26,16 +26,18 @@ const (
 	proofQuote   proofKind = "quote"   // words of the detail of a fault
 	proofCount   proofKind = "count"   // the hold count, or the permits, in the sample or the event
 	proofNodes   proofKind = "nodes"   // how many nodes the samples are from, or the run has
-	proofLease   proofKind = "lease"   // requested in the event
 	proofSetting proofKind = "setting" // from run.json
 )
 
 // point is a recorded event, or a sample of a node.
 type point struct {
 	Event int           `json:"event"`                 // index in history.jsonl; -1: a sample
-	Until bool          `json:"valid_until,omitempty"` // not its time, but the end of the validity that it promises
+	Until bool          `json:"valid_until,omitempty"` // not its time, but the end of the validity or lease that it states
 	Node  string        `json:"node,omitempty"`        // of a sample
 	Time  time.Duration `json:"time_ns"`
+
+	Key    string        `json:"key,omitempty"`       // of a sample and a lease that it states
+	Sample time.Duration `json:"sample_ns,omitempty"` // when that sample was taken
 }
 
 // proofs writes numbers and notes where they are from.
@@ -102,9 +104,4 @@ func (r *Run) validity(h *hold) point {
 		}
 	}
 	return p
-}
-
-// leaseOf is the lease that was requested for a hold.
-func (s *proofs) leaseOf(r *Run, h *hold) string {
-	return s.add(proofLease, format.Duration(r.History.Spans[h.Span].Lease), h.asked(r))
 }

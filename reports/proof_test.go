@@ -98,8 +98,6 @@ func (d raw) check(p proof) error {
 		want = format.Instant(d.at(first))
 	case proofElapsed:
 		want = format.Duration(d.at(p.From[1]) - d.at(first))
-	case proofLease:
-		want = format.Duration(d.value(first).Lease)
 	case proofToken:
 		v := d.value(first)
 		if want = fmt.Sprintf("token %d", v.Token); want != p.Text && v.Touch != nil {
@@ -134,6 +132,10 @@ func (d raw) check(p proof) error {
 
 // at is the time of a point.
 func (d raw) at(p point) time.Duration {
+	if p.Event < 0 && p.Until {
+		s := d.samples[fmt.Sprint(p.Node, p.Sample)]
+		return s.Time + s.Keys[p.Key].TTL
+	}
 	if p.Event < 0 {
 		s, ok := d.samples[fmt.Sprint(p.Node, p.Time)]
 		if !ok {

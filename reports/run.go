@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io/fs"
 	"sort"
-	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -44,6 +43,7 @@ type Run struct {
 	cited    map[int]string  // lines of the events that the page cites, by index
 	color    map[int]int     // client → index in the palette
 	story    story
+	main     explanation // of the violation that the page explains
 }
 
 // Load reads a run directory. It judges a run without a verdict. A missing
@@ -119,6 +119,7 @@ func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j c
 	r.indexOwners()
 	r.witness = newWitness(r.Samples, m.Nodes)
 	r.sampling = measureGaps(&r.witness, r.faults)
+	r.main = r.explain()
 	r.story = newStory(r)
 	r.color = r.assignColors()
 	return r
@@ -182,40 +183,6 @@ func (r *Run) assignColors() map[int]int {
 	return color
 }
 
-// worst is the violation that the page explains; nil if there is none. Of the most
-// severe ones it is the first that is about as long as the longest, because later
-// ones may follow from it.
-func (r *Run) worst() *checker.Violation {
-	var all []*checker.Violation
-	top := 0
-	for i := range r.Judgement.Results {
-		res := &r.Judgement.Results[i]
-		if res.Outcome != checker.Violated || res.Property == checker.Bite {
-			continue
-		}
-		for k := range res.Violations {
-			v := &res.Violations[k]
-			switch s := severity(res.Property, v); {
-			case s > top:
-				top, all = s, []*checker.Violation{v}
-			case s == top:
-				all = append(all, v)
-			}
-		}
-	}
-	var longest time.Duration
-	for _, v := range all {
-		longest = max(longest, r.during(v).length())
-	}
-	var first *checker.Violation
-	for _, v := range all {
-		if r.during(v).length() >= longest/10*9 && (first == nil || v.Start < first.Start) {
-			first = v
-		}
-	}
-	return first
-}
-
 // propertyOf is the property of one of the run's violations.
 func (r *Run) propertyOf(v *checker.Violation) checker.Property {
 	for i := range r.Judgement.Results {
@@ -227,17 +194,4 @@ func (r *Run) propertyOf(v *checker.Violation) checker.Property {
 		}
 	}
 	return ""
-}
-
-// severity ranks violations: two holders at once above their consequences, a
-// broken promise above an outlived lease.
-func severity(p checker.Property, v *checker.Violation) int {
-	rank := 1
-	if overlaps(p) {
-		rank += 2
-	}
-	if v.Class == checker.BrokenPromise {
-		rank++
-	}
-	return rank
 }

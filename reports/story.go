@@ -61,15 +61,13 @@ func newStory(r *Run) story {
 	return s
 }
 
-// fillUnsafe writes the story of the worst violation.
+// fillUnsafe writes the story of the violation that the page explains.
 func fillUnsafe(r *Run, s *story) {
-	v := r.worst()
+	v, p, c := r.main.v, r.main.p, r.main.c
 	if v == nil {
 		s.Sentence = r.Judgement.Sentence
 		return
 	}
-	p := pairOf(r, v)
-	c := findCause(r, v, r.propertyOf(v), p)
 	s.Sentence = c.headline(p)
 	s.Cause, s.Proofs, s.Advice = c.name, c.proofs, c.advise(r, v, p)
 	if p != nil {

@@ -1,0 +1,74 @@
+package reports
+
+import (
+	"testing"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// TestWorstIsExplained: of equally severe violations, the page explains one that a mechanism explains, even if another
+// one is longer.
+func TestWorstIsExplained(t *testing.T) {
+	s := stallRun()
+	explained := s.j.Results[0].Violations[0]
+	plain := explained
+	plain.Clients, plain.Owners, plain.Events = nil, nil, nil
+	plain.Start, plain.End = explained.Start-ms(100), explained.End+ms(500)
+	s.j.Results[0].Violations = []checker.Violation{plain, explained}
+	r := s.load(t)
+	if got := r.worst().Start; got != explained.Start {
+		t.Errorf("the page explains the violation at %v (%s), want that at %v", got, r.story.Cause, explained.Start)
+	}
+	if r.story.Cause != stallMechanism().name {
+		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+	}
+}
+
+// TestSlowGrant: a quorum lock is promised from 2.5 s to 3.5 s, and nobody else is granted it. It was granted too late
+// only if a majority kept it for less time, and let it expire.
+func TestSlowGrant(t *testing.T) {
+	lease := func(from, ttl float64) func(float64) (string, float64) {
+		return owned("c0-1-aaaa", from, from+ttl, ttl)
+	}
+	deleted := func(from float64) func(float64) (string, float64) { return owned("c0-1-aaaa", from, from+300, 1000) }
+	for _, test := range []struct {
+		name  string
+		nodes [5]func(float64) (string, float64)
+		cause string
+		text  string
+	}{
+		{"three of five expire early", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000), lease(2000, 1000),
+			lease(2490, 1020), lease(2490, 1020)}, "granted-too-late", "Client 0 was granted `orders` at 2.500 s and promised " +
+			"it until 3.500 s, but its lease ended on n1 by 2.000 s, on n2 by 2.500 s and on n3 by 3.000 s; n1, n2 and n3 " +
+			"were slowed down from 0.910 s (`slow-node`)"},
+		{"two of five", [5]func(float64) (string, float64){lease(1000, 1000), lease(1500, 1000), lease(2490, 1020),
+			lease(2490, 1020), lease(2490, 1020)}, "fault-between", ""},
+		{"deleted, not expired", [5]func(float64) (string, float64){deleted(2000), deleted(2000), deleted(2000),
+			lease(2490, 1020), lease(2490, 1020)}, "fault-between", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSynth("slow", "orders", 2, cluster.Topology{Kind: cluster.Quorum, Masters: 5}, 5)
+			s.fault(900, "slow-node", history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1+n2+n3"})
+			s.fault(910, "slow-node", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1+n2+n3"})
+			s.hold(0, "c0-1-aaaa", 0, holdTimes{requested: 990, from: 2500, to: 3400, valid: 1000})
+			for i, holder := range test.nodes {
+				s.watch(s.m.Nodes[i].Name, "master", 900, 3800, holder)
+			}
+			s.number()
+			granted := s.find(history.OK, 0, history.Acquire, "")
+			s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Honesty,
+				Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Class: checker.BrokenPromise,
+					Text: "client 0 was promised orders, but it was not held", Key: "orders", Clients: []int{0},
+					Owners: []string{"c0-1-aaaa"}, Start: ms(2600), End: ms(3400), Events: []int{granted - 1, granted}}}}}}
+			r := s.load(t)
+			if r.story.Cause != test.cause || test.text != "" && r.story.Sentence != test.text {
+				t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+			}
+			if test.text != "" {
+				checkProofs(t, r)
+			}
+		})
+	}
+}
