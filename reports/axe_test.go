@@ -1,33 +1,28 @@
 package reports
 
 import (
-	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"fmt"
-	"html"
 	"io"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
 
 // TestAccessibility: axe-core 4.14.1 (Deque Systems, MPL-2.0; unmodified, from npm) finds nothing on the pages of
-// four runs, light and dark, in a browser.
+// four runs, light, dark and narrow, in a browser.
 func TestAccessibility(t *testing.T) {
 	axe := readGzip(t, "testdata/axe.min.js.gz")
-	bad := axeFinds(t, `<html lang="en"><title>x</title><body><main><h1>x</h1><img src="x"></main></body></html>`, axe, false)
+	d := startDevtools(t)
+	bad := axeFinds(t, d, `<html lang="en"><title>x</title><body><main><h1>x</h1><img src="x"></main></body></html>`, axe, pageOptions{})
 	if len(bad) != 1 || bad[0].ID != "image-alt" {
 		t.Fatalf("axe-core found %+v in an image without text, want image-alt", bad)
 	}
 	for _, s := range allRuns() {
 		page := render(t, s.load(t), "html")
-		for _, dark := range []bool{false, true} {
-			name := fmt.Sprintf("%s dark=%v", s.m.Scenario, dark)
-			t.Run(name, func(t *testing.T) {
-				for _, v := range axeFinds(t, page, axe, dark) {
+		for _, o := range []pageOptions{{}, {dark: true}, {width: 390}} {
+			t.Run(fmt.Sprintf("%s %+v", s.m.Scenario, o), func(t *testing.T) {
+				for _, v := range axeFinds(t, d, page, axe, o) {
 					t.Errorf("%s: %s: %s", v.ID, v.Help, strings.Join(v.where(), "; "))
 				}
 			})
@@ -70,35 +65,13 @@ func (v axeViolation) where() []string {
 	return all
 }
 
-// axeFinds opens the page with axe-core in it, which its content security policy would forbid.
-func axeFinds(t *testing.T, page, axe string, dark bool) []axeViolation {
+// axeFinds runs axe-core in a page, after its script has drawn the picture.
+func axeFinds(t *testing.T, d *devtools, page, axe string, o pageOptions) []axeViolation {
 	t.Helper()
-	policy := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`)
-	page = policy.ReplaceAllString(page, "")
-	page = strings.Replace(page, "</body>", "<script>"+strings.ReplaceAll(axe, "</script", `<\/script`)+"</script>"+
-		`<script>axe.run().then(function (r) { var p = document.createElement('pre'); p.id = 'axe';
-		p.textContent = JSON.stringify(r.violations); document.body.append(p); })</script></body>`, 1)
-	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	scheme := "--blink-settings=preferredColorScheme=1"
-	if dark {
-		scheme = "--blink-settings=preferredColorScheme=0"
-	}
-	cmd := browser(t, scheme, "--virtual-time-budget=20000", "--dump-dom", "file://"+path)
-	var dom, log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &dom, &log
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("opening the page: %v\n%s", err, log.String())
-	}
-	found := regexp.MustCompile(`(?s)<pre id="axe">(.*?)</pre>`).FindStringSubmatch(dom.String())
-	if found == nil {
-		t.Fatalf("axe-core did not end: %s", log.String())
-	}
 	var all []axeViolation
-	if err := json.Unmarshal([]byte(html.UnescapeString(found[1])), &all); err != nil {
-		t.Fatal(err)
-	}
+	d.open(t, page, o)
+	d.run(t, axe+`;
+		if ($('[data-do=forth]')) { $('[data-do=forth]').click(); await frame(); }
+		return (await axe.run()).violations`, &all)
 	return all
 }

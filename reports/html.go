@@ -50,6 +50,8 @@ type page struct {
 	Jump            bool
 	Story           story
 	Overview        template.HTML
+	Data            template.HTML // for the script, see browseData
+	DataNote        string        // what Data lacks
 
 	Faults         []faultRow
 	MoreFaults     string
@@ -108,7 +110,9 @@ func newPage(r *Run) (*page, error) {
 	p := &page{Style: template.CSS(style), Script: template.JS(script),
 		ScriptHash: template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))}
 	p.header(r)
-	p.story(r)
+	if err := p.story(r); err != nil {
+		return nil, err
+	}
 	p.tables(r)
 	p.configuration(r)
 	p.cited(r)
@@ -171,15 +175,21 @@ func nonEmpty(all []field) []field {
 	return slices.DeleteFunc(all, func(p field) bool { return p.Value == "" || p.Value == "0 s" })
 }
 
-func (p *page) story(r *Run) {
-	var shown interval
-	p.Timeline, shown, p.TimelineNotes = r.timeline()
-	p.Overview = r.overview(shown)
+func (p *page) story(r *Run) error {
+	t := newTimeline(r)
+	p.Timeline, p.TimelineNotes = t.html()
+	p.Overview = r.overview(t.d.window)
+	data, note, err := r.browse(t.d.window, t.key)
+	if err != nil {
+		return err
+	}
+	p.Data, p.DataNote = template.HTML(data), note // base64
 	if r.sampling != nil {
 		p.Sampling, p.SamplingTooWide = r.sampling.text(), r.sampling.wide()
 	}
 	p.Jump = r.worst() != nil
 	p.Story = r.story
+	return nil
 }
 
 // codes escapes text and turns `words in backquotes` into code.

@@ -92,8 +92,10 @@ func TestPageIsSelfContained(t *testing.T) {
 func TestDrawingsAreWellFormed(t *testing.T) {
 	for _, s := range append(allRuns(), failoverRun(hostile)) {
 		r := s.load(t)
-		svg, shown, _ := r.timeline()
-		for name, text := range map[string]string{"timeline": string(svg), "overview": string(r.overview(shown))} {
+		picture := newTimeline(r)
+		svg, _ := picture.html()
+		overview := r.overview(picture.d.window)
+		for name, text := range map[string]string{"timeline": string(svg), "overview": string(overview)} {
 			if err := wellFormed(text); err != nil {
 				t.Errorf("%s: %s: %v", s.m.Scenario, name, err)
 			}

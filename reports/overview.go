@@ -95,26 +95,21 @@ func binOf(t, end time.Duration) int {
 
 func (r *Run) overviewViolations(d *drawing, y float64) float64 {
 	d.text(0, y+13, "VIOLATIONS", `class="group"`)
-	n := 0
+	n := -1
 	seen := map[interval]bool{}
-	for _, res := range r.Judgement.Results {
-		if res.Outcome != checker.Violated || res.Property == checker.Bite {
-			continue
+	r.eachViolation(func(res *checker.Result, v *checker.Violation) {
+		n++
+		w := r.during(v)
+		if !isDrawn(res) || seen[w] {
+			return
 		}
-		for _, v := range res.Violations {
-			w := r.during(&v)
-			if seen[w] {
-				continue
-			}
-			seen[w] = true
-			n++
-			for d.width(w.from, w.until) < 3 && w.until < d.window.until {
-				w.until += d.window.length()/500 + 1
-			}
-			d.bar(w, y+3, 12, string(res.Property)+": "+v.Text, `class="red"`)
+		seen[w] = true
+		for d.width(w.from, w.until) < 3 && w.until < d.window.until {
+			w.until += d.window.length()/500 + 1
 		}
-	}
-	if n == 0 && r.Judged {
+		d.bar(w, y+3, 12, string(res.Property)+": "+v.Text, fmt.Sprintf(`class="red" data-v="%d"`, n))
+	})
+	if len(seen) == 0 && r.Judged {
 		d.text(axisLeft, y+13, "none", `class="good"`)
 	}
 	return y + 20

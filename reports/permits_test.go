@@ -62,7 +62,7 @@ func TestOverlapsOfOtherKeys(t *testing.T) {
 	other := s.j.Results[0].Violations[0]
 	other.Key, other.Start, other.End, other.Text = "stock", ms(3500), ms(3600), "another key"
 	s.j.Results[0].Violations = append(s.j.Results[0].Violations, other)
-	svg, _, notes := s.load(t).timeline()
+	svg, notes := newTimeline(s.load(t)).html()
 	if strings.Contains(string(svg), "another key") {
 		t.Error("the overlap of another key is in the picture")
 	}

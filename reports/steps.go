@@ -340,7 +340,8 @@ func outcomeText(s *history.Span) string {
 
 // opName is the name of an operation in the history.
 func opName(op history.Op) string {
-	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch"}
+	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch", history.Arm,
+		history.CountDown, history.Await, history.Resize, history.ForceRelease}
 	if int(op) < len(names) {
 		return names[op]
 	}

@@ -30,8 +30,8 @@ func inkOn(i int) string {
 	return "#10202c"
 }
 
-// drawing collects the elements of one SVG. It maps times to positions; elements
-// on the time axis carry their times, so that the script of the page can zoom.
+// drawing collects the elements of one SVG. It maps times to positions. The script
+// of the page draws the same elements for other windows.
 type drawing struct {
 	b      strings.Builder
 	window interval
@@ -59,41 +59,30 @@ func (d *drawing) raw(format string, args ...any) { fmt.Fprintf(&d.b, format, ar
 // markup.
 func (d *drawing) bar(w interval, y, h float64, tip, attrs string) {
 	x := d.x(w.from)
-	d.raw(`<rect %s data-a="%d" data-b="%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, zoomable(attrs),
-		w.from.Microseconds(), min(w.until, d.window.until).Microseconds(), x, y, max(d.x(w.until)-x, 0.8), h, title(tip))
+	d.raw(`<rect %s x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, attrs, x, y, max(d.x(w.until)-x, 0.8), h,
+		title(tip))
 }
 
 // line is a vertical line at a time.
 func (d *drawing) line(t time.Duration, y1, y2 float64, attrs string) {
-	x := d.x(t)
-	d.raw(`<line %s data-a="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, zoomable(attrs), t.Microseconds(),
-		x, x, y1, y2)
+	d.raw(`<line %s x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, attrs, d.x(t), d.x(t), y1, y2)
 }
 
 // level is a horizontal line over an interval.
 func (d *drawing) level(w interval, y float64, tip, attrs string) {
-	d.raw(`<line %s data-a="%d" data-b="%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f">%s</line>`, zoomable(attrs),
-		w.from.Microseconds(), w.until.Microseconds(), d.x(w.from), d.x(w.until), y, y, title(tip))
+	d.raw(`<line %s x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f">%s</line>`, attrs, d.x(w.from), d.x(w.until), y, y, title(tip))
 }
 
-// zoomable adds the class of elements that the script of the page moves.
-func zoomable(attrs string) string {
-	if strings.Contains(attrs, `class="`) {
-		return strings.Replace(attrs, `class="`, `class="t `, 1)
-	}
-	return `class="t" ` + attrs
-}
-
-// mark is a small shape at a time; shape is markup around the origin.
+// mark is a small shape at a time, if that is in the window; shape is markup around the origin.
 func (d *drawing) mark(t time.Duration, y float64, tip, shape string) {
-	d.raw(`<g class="t" data-a="%d" data-y="%.1f" transform="translate(%.1f %.1f)">%s%s</g>`,
-		t.Microseconds(), y, d.x(t), y, shape, title(tip))
+	if d.window.has(t) {
+		d.raw(`<g transform="translate(%.1f %.1f)">%s%s</g>`, d.x(t), y, shape, title(tip))
+	}
 }
 
 // label is text at a time, moved dx to the right.
 func (d *drawing) label(t time.Duration, dx, y float64, text, attrs string) {
-	d.raw(`<text %s data-a="%d" data-dx="%.0f" x="%.1f" y="%.1f">%s</text>`, zoomable(attrs),
-		t.Microseconds(), dx, d.x(t)+dx, y, escape(text))
+	d.text(d.x(t)+dx, y, text, attrs)
 }
 
 // text is text at a fixed position.
@@ -130,9 +119,7 @@ func escape(s string) string { return html.EscapeString(format.Line(s)) }
 // done returns the drawing as markup: every text in it went through escape.
 func (d *drawing) done(width float64, label, class string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="%s" viewBox="0 0 %.0f %.0f" `+
-		`role="img" aria-label="%s" data-from="%d" data-until="%d" data-left="%.0f" data-right="%.0f">%s</svg>`,
-		class, width, d.height, escape(label), d.window.from.Microseconds(), d.window.until.Microseconds(),
-		d.left, d.right, d.b.String()))
+		`role="img" aria-label="%s">%s</svg>`, class, width, d.height, escape(label), d.b.String()))
 }
 
 // ticks are round times across a window, about n of them.

@@ -28,6 +28,7 @@ type propertyRow struct {
 type violationRow struct {
 	Property, Start, Length, Class, Text, Rule string
 	Events                                     []int
+	N                                          int // index in browseData.Found
 	First                                      bool
 }
 
@@ -149,7 +150,7 @@ func (p *page) violations(r *Run) {
 		for k := range res.Violations {
 			v := &res.Violations[k]
 			row := violationRow{Property: string(res.Property), Start: format.Instant(v.Start), Class: string(v.Class),
-				Text: v.Text, Rule: v.Rule, Events: v.Events, First: v == worst}
+				Text: v.Text, Rule: v.Rule, Events: v.Events, N: len(p.Violations), First: v == worst}
 			if w := r.during(v); w.length() > 0 {
 				row.Length = format.Duration(w.length())
 			}

@@ -50,15 +50,13 @@ func newTimeline(r *Run) *timeline {
 	return t
 }
 
-// timeline draws the timeline of a run. It also returns its window and notes
-// about what is not drawn.
-func (r *Run) timeline() (template.HTML, interval, []string) {
-	t := newTimeline(r)
+// html draws the timeline, and returns notes about what is not drawn.
+func (t *timeline) html() (template.HTML, []string) {
 	t.chooseClients()
 	t.draw()
-	w := t.d.window
-	label := fmt.Sprintf("Timeline of %s from %s to %s", t.key, format.Instant(w.from), format.Instant(w.until))
-	return t.d.done(pictureWidth, label, "timeline"), w, t.notes
+	label := fmt.Sprintf("Timeline of %s from %s to %s", t.key, format.Instant(t.d.window.from),
+		format.Instant(t.d.window.until))
+	return t.d.done(pictureWidth, label, "timeline"), t.notes
 }
 
 // notDrawn adds a note if n things are not drawn.
@@ -212,13 +210,11 @@ func (t *timeline) axis() {
 	if len(all) > 1 {
 		step = all[1] - all[0]
 	}
-	t.d.raw(`<g class="grid" data-y1="%.0f" data-y2="%.0f">`, t.top-6, t.y)
 	for _, at := range all {
 		t.d.line(at, t.top-6, t.y, `class="tick"`)
 		t.d.label(at, 0, t.top-12, format.Tick(at, step), `class="axis"`)
 		t.d.label(at, 0, t.y+16, format.Tick(at, step), `class="axis"`)
 	}
-	t.d.raw(`</g>`)
 }
 
 // band is the red background of the worst violation.
@@ -250,11 +246,9 @@ func (t *timeline) markers() {
 		last = at
 		t.d.raw(`<g class="marker" data-n="%d">`, m.N)
 		t.d.line(m.Time, 34, t.y, `class="lead"`)
-		t.d.raw(`<line class="t elbow" data-a="%d" data-dx2="%.1f" x1="%.1f" y1="34" x2="%.1f" y2="24"/>`,
-			m.Time.Microseconds(), at-x, x, at)
-		t.d.raw(`<g class="t" data-a="%d" data-dx="%.1f" data-y="14" transform="translate(%.1f 14)">`+
+		t.d.raw(`<line class="elbow" x1="%.1f" y1="34" x2="%.1f" y2="24"/><g transform="translate(%.1f 14)">`+
 			`<circle r="10.5" class="dot"/><text y="4" class="num">%d</text>%s</g></g>`,
-			m.Time.Microseconds(), at-x, at, m.N, title(format.Instant(m.Time)+": "+m.Text))
+			x, at, at, m.N, title(format.Instant(m.Time)+": "+m.Text))
 	}
 }
 

@@ -93,7 +93,7 @@ func (t *timeline) fault(f *injection, w interval) {
 // faultLabel writes in the bar if there is room, else to its right or to its left.
 func (t *timeline) faultLabel(w interval, effects []history.Fault, texts []string) {
 	name := texts[len(texts)-1]
-	const attrs = `class="in" fill="#10202c"`
+	const inside, beside = `class="in" fill="#10202c"`, `class="in" fill="var(--ink)"`
 	for i := range effects { // begin after the marks that would cover the text
 		if b := effects[i].Time; b < w.until && t.d.width(w.from, b) < textWidth(texts[0])+20 {
 			w.from = max(w.from, b)
@@ -101,15 +101,15 @@ func (t *timeline) faultLabel(w interval, effects []history.Fault, texts []strin
 	}
 	for _, text := range texts {
 		if textWidth(text)+24 <= t.d.width(w.from, w.until) {
-			t.d.label(max(w.from, t.d.window.from), 12, t.y+15.5, text, attrs)
+			t.d.label(max(w.from, t.d.window.from), 12, t.y+15.5, text, inside)
 			return
 		}
 	}
 	if t.d.x(w.until)+textWidth(name)+14 < axisRight {
-		t.d.label(w.until, 10, t.y+15.5, name, attrs)
+		t.d.label(w.until, 10, t.y+15.5, name, beside)
 		return
 	}
-	t.d.label(max(w.from, t.d.window.from), -6, t.y+15.5, name, attrs+` text-anchor="end"`)
+	t.d.label(max(w.from, t.d.window.from), -6, t.y+15.5, name, beside+` text-anchor="end"`)
 }
 
 func (t *timeline) masters() {
@@ -147,7 +147,7 @@ func (t *timeline) overlaps() {
 	elsewhere := 0
 	seen := map[interval]bool{}
 	for _, res := range t.r.Judgement.Results {
-		if res.Outcome != checker.Violated || res.Property == checker.Bite {
+		if !isDrawn(&res) {
 			continue
 		}
 		for i := range res.Violations {

@@ -1,0 +1,348 @@
+package reports
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// maxBrowseBytes is how large the data of the script may be in the page, which has at most 5 MB.
+const maxBrowseBytes = 3_500_000
+
+// maxBrowseOps is how many operations are tried first: more never fit in maxBrowseBytes.
+const maxBrowseOps = 1_500_000
+
+// browseData is what the script of the page draws and lists: operations, holds,
+// writes, faults and the state of the nodes in one part of the run. Times are in
+// microseconds; columns of one table have the same length. Every text in it has
+// one line of printable characters, and no markup: the script escapes it.
+type browseData struct {
+	From   int64          `json:"from"` // of the run: what the data has
+	Until  int64          `json:"until"`
+	End    int64          `json:"end"` // of the whole run
+	Shown  [2]int64       `json:"shown"`
+	Key    int            `json:"key"`   // of the picture at first
+	Worst  int            `json:"worst"` // index of the violation that the page explains; -1: none
+	Judged bool           `json:"judged"`
+	Quorum bool           `json:"quorum"` // the nodes are independent masters
+	Keys   []string       `json:"keys"`
+	Colors map[int]int    `json:"colors"` // of clients, where it is not their number
+	Ops    browseOps      `json:"ops"`
+	Holds  browseHolds    `json:"holds"`
+	Writes browseWrites   `json:"writes"`
+	Notes  browseNotices  `json:"notices"`
+	Faults []browseFault  `json:"faults"`
+	Nodes  []browseNode   `json:"nodes"`
+	States browseStates   `json:"states"`
+	Found  []browseViol   `json:"violations"`
+	Steps  []browseMarker `json:"steps"`
+}
+
+type browseOps struct {
+	Names  []string `json:"names"`
+	Name   column   `json:"name"`
+	Call   deltas   `json:"call"`
+	Took   column   `json:"took"` // -1: no end
+	Out    column   `json:"out"`  // history.Type
+	Client column   `json:"client"`
+	Key    column   `json:"key"`
+	Index  deltas   `json:"index"` // of the event that invokes it
+	Ended  column   `json:"ended"` // minus index; 0: no event
+	Token  tokens   `json:"token"`
+}
+
+type browseHolds struct {
+	Ends    []string `json:"ends"`
+	From    deltas   `json:"from"`
+	Length  column   `json:"length"`
+	Valid   column   `json:"valid"` // after from; 0: no validity
+	Client  column   `json:"client"`
+	Key     column   `json:"key"`
+	End     column   `json:"end"`
+	Token   tokens   `json:"token"`
+	Permits column   `json:"permits"`
+	Granted deltas   `json:"granted"` // index of the event
+	Ended   column   `json:"ended"`   // index of the event; -1: none
+}
+
+type browseWrites struct {
+	Time     deltas `json:"time"`
+	Client   column `json:"client"`
+	Key      column `json:"key"`
+	Token    tokens `json:"token"`
+	MaxSeen  tokens `json:"seen"`
+	Read     column `json:"read"`
+	Found    column `json:"found"`
+	Accepted column `json:"accepted"`
+	Index    deltas `json:"index"`
+}
+
+// browseNotices are what clients reported without a request.
+type browseNotices struct {
+	Names  []string `json:"names"`
+	Name   column   `json:"name"`
+	Time   deltas   `json:"time"`
+	Client column   `json:"client"`
+	Key    column   `json:"key"`
+	Index  deltas   `json:"index"`
+}
+
+type browseFault struct {
+	Name    string         `json:"name"`
+	Target  string         `json:"target"`
+	From    int64          `json:"from"`
+	Until   int64          `json:"until"` // -1: not healed
+	Detail  string         `json:"detail"`
+	Effects []browseMarker `json:"effects"`
+	Index   int            `json:"index"`
+}
+
+// browseNode is when a node was master, replied, and did not.
+type browseNode struct {
+	Name   string     `json:"name"`
+	Full   string     `json:"full"` // with its address
+	Master [][2]int64 `json:"master"`
+	Up     [][2]int64 `json:"up"`
+	Down   [][2]int64 `json:"down"`
+}
+
+// browseStates are who held which key at which node.
+type browseStates struct {
+	Holders []browseHolder `json:"holders"`
+	Node    column         `json:"node"`
+	Key     column         `json:"key"`
+	From    deltas         `json:"from"`
+	Length  column         `json:"length"`
+	Holder  column         `json:"holder"`
+	TTL     column         `json:"ttl"` // -1: no expiry
+}
+
+type browseHolder struct {
+	Label   string `json:"label"`
+	Short   string `json:"short"`
+	Client  int    `json:"client"` // -1: none or several
+	Earlier bool   `json:"earlier"`
+}
+
+type browseViol struct {
+	Property string `json:"property"`
+	Class    string `json:"class"`
+	Text     string `json:"text"`
+	Key      int    `json:"key"` // -1: of no key
+	Clients  []int  `json:"clients"`
+	Events   []int  `json:"events"`
+	From     int64  `json:"from"`
+	Until    int64  `json:"until"`
+	Holds    bool   `json:"holds"` // it is of a property about simultaneous holds
+	Pair     bool   `json:"pair"`  // it is about two holds
+	Drawn    bool   `json:"drawn"` // in the picture of another one
+}
+
+// browseMarker is an instant with its text.
+type browseMarker struct {
+	Time int64  `json:"t"`
+	Text string `json:"text"`
+	N    int    `json:"n,omitempty"`
+}
+
+// browse packs as much of the run as fits, around the part that the picture shows,
+// and says what that is if it is not everything.
+func (r *Run) browse(shown interval, key string) (data, note string, err error) {
+	ops := r.History.Spans
+	center := sort.Search(len(ops), func(i int) bool { return ops[i].Call >= shown.from })
+	for n := min(len(ops), maxBrowseOps); ; n /= 2 {
+		first := min(max(center-n/2, 0), len(ops)-n)
+		part := interval{0, max(r.History.End, 1)}
+		if n < len(ops) {
+			part = interval{ops[first].Call, ops[first+n-1].Call}
+		}
+		d := r.browseData(part, shown, key)
+		if data, err = packed(d); err != nil || len(data) <= maxBrowseBytes || n == 0 {
+			if n < len(ops) {
+				note = fmt.Sprintf("This page has %s of %s, those from %s to %s; history.jsonl has all.",
+					format.Number(len(d.Ops.Call)), format.Count(len(ops), "operation"), format.Instant(part.from),
+					format.Instant(part.until))
+			}
+			return data, note, err
+		}
+	}
+}
+
+func (r *Run) browseData(part, shown interval, key string) *browseData {
+	d := &browseData{From: micros(part.from), Until: micros(part.until), End: micros(r.History.End),
+		Shown: [2]int64{micros(shown.from), micros(shown.until)}, Judged: r.Judged, Quorum: r.quorum(),
+		Keys: printable(r.History.Keys), Colors: map[int]int{}}
+	for c, color := range r.color {
+		if c != color {
+			d.Colors[c] = color
+		}
+	}
+	keyOf := map[string]int{}
+	for i, k := range r.History.Keys {
+		keyOf[k] = i
+	}
+	d.Key = keyOf[key]
+	d.ops(r, part)
+	d.holds(r, part)
+	d.writes(r, part)
+	d.notices(r, part)
+	d.faults(r)
+	d.nodes(r, part, keyOf)
+	d.violations(r, keyOf)
+	for _, s := range r.story.Steps {
+		d.Steps = append(d.Steps, browseMarker{micros(s.Time), format.Line(s.Text), s.N})
+	}
+	return d
+}
+
+// micros is a time in microseconds, rounded so that neighbors keep their order.
+func micros(t time.Duration) int64 { return int64(t / time.Microsecond) }
+
+// printable makes names fit for the page, which may be anything in a history.
+func printable(all []string) []string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = format.Line(s)
+	}
+	return out
+}
+
+// overlaps reports whether two intervals have an instant in common.
+func (w interval) overlaps(other interval) bool {
+	return w.from <= other.until && w.until >= other.from
+}
+
+// has reports whether an instant is in the interval.
+func (w interval) has(t time.Duration) bool { return w.from <= t && t <= w.until }
+
+func (d *browseData) ops(r *Run, part interval) {
+	var all names
+	o := &d.Ops
+	for i := range r.History.Spans {
+		s := &r.History.Spans[i]
+		if !part.overlaps(interval{s.Call, min(s.Return, r.History.End)}) {
+			continue
+		}
+		took, ended := int64(-1), int64(0)
+		if s.Return != history.Infinity {
+			took = micros(s.Return) - micros(s.Call)
+		}
+		if s.Ended >= 0 {
+			ended = int64(s.Ended - s.Invoked)
+		}
+		o.Name, o.Call = append(o.Name, all.of(opName(s.Op))), append(o.Call, micros(s.Call))
+		o.Took, o.Out = append(o.Took, took), append(o.Out, int64(s.Outcome))
+		o.Client = append(o.Client, int64(s.Process.Client(r.History.Clients)))
+		o.Key, o.Token = append(o.Key, int64(s.Key)), append(o.Token, s.Token)
+		o.Index, o.Ended = append(o.Index, int64(s.Invoked)), append(o.Ended, ended)
+	}
+	o.Names = all.list
+}
+
+func (d *browseData) holds(r *Run, part interval) {
+	var ends names
+	b := &d.Holds
+	for i := range r.holds {
+		h := &r.holds[i]
+		until, _ := h.promised()
+		if !part.overlaps(interval{h.From, max(h.to, until)}) {
+			continue
+		}
+		valid := int64(0)
+		if until > 0 {
+			valid = micros(until) - micros(h.From)
+		}
+		b.From, b.Length = append(b.From, micros(h.From)), append(b.Length, micros(h.to)-micros(h.From))
+		b.Valid, b.Client = append(b.Valid, valid), append(b.Client, int64(h.Client))
+		b.Key, b.End = append(b.Key, int64(h.Key)), append(b.End, ends.of(string(h.End)))
+		b.Token, b.Permits = append(b.Token, h.Token), append(b.Permits, int64(h.Permits))
+		b.Granted, b.Ended = append(b.Granted, int64(h.Granted)), append(b.Ended, int64(h.Ended))
+	}
+	b.Ends = ends.list
+}
+
+func (d *browseData) writes(r *Run, part interval) {
+	b := &d.Writes
+	for i := range r.History.Touches {
+		t := &r.History.Touches[i]
+		if !part.has(t.Time) {
+			continue
+		}
+		accepted := int64(0)
+		if t.Accepted {
+			accepted = 1
+		}
+		b.Time, b.Client = append(b.Time, micros(t.Time)), append(b.Client, int64(t.Process.Client(r.History.Clients)))
+		b.Key, b.Token, b.MaxSeen = append(b.Key, int64(t.Key)), append(b.Token, t.Token), append(b.MaxSeen, t.MaxSeen)
+		b.Read, b.Found = append(b.Read, t.Read), append(b.Found, t.Found)
+		b.Accepted, b.Index = append(b.Accepted, accepted), append(b.Index, int64(t.Index))
+	}
+}
+
+func (d *browseData) notices(r *Run, part interval) {
+	var all names
+	b := &d.Notes
+	for i := range r.History.Notices {
+		n := &r.History.Notices[i]
+		if !part.has(n.Time) {
+			continue
+		}
+		b.Name, b.Time = append(b.Name, all.of(format.Line(n.F))), append(b.Time, micros(n.Time))
+		b.Client = append(b.Client, int64(n.Process.Client(r.History.Clients)))
+		b.Key, b.Index = append(b.Key, int64(n.Key)), append(b.Index, int64(n.Index))
+	}
+	b.Names = all.list
+}
+
+func (d *browseData) faults(r *Run) {
+	for i := range r.faults {
+		f := &r.faults[i]
+		b := browseFault{Name: format.Line(f.name), Target: format.Line(targetName(f.target)), From: micros(f.inject),
+			Until: -1, Detail: format.Line(f.detail), Index: int(f.event)}
+		if f.heal != history.Infinity {
+			b.Until = micros(f.heal)
+		}
+		for _, e := range f.effects {
+			b.Effects = append(b.Effects, browseMarker{Time: micros(e.Time), Text: format.Line(e.Detail)})
+		}
+		d.Faults = append(d.Faults, b)
+	}
+}
+
+// violations are in the order of the table of the page.
+func (d *browseData) violations(r *Run, keyOf map[string]int) {
+	d.Worst = -1
+	worst := r.worst()
+	r.eachViolation(func(res *checker.Result, v *checker.Violation) {
+		w := r.during(v)
+		b := browseViol{Property: string(res.Property), Class: string(v.Class), Text: format.Line(v.Text), Key: -1,
+			Clients: v.Clients, Events: v.Events, From: micros(w.from), Until: micros(w.until),
+			Holds: overlaps(res.Property), Pair: overlaps(res.Property), Drawn: isDrawn(res)}
+		if k, ok := keyOf[v.Key]; ok && v.Key != "" {
+			b.Key = k
+		}
+		if v == worst {
+			d.Worst, b.Pair = len(d.Found), pairOf(r, v) != nil
+		}
+		d.Found = append(d.Found, b)
+	})
+}
+
+// eachViolation calls visit for every violation that the checkers kept, in the order of the properties.
+func (r *Run) eachViolation(visit func(res *checker.Result, v *checker.Violation)) {
+	for i := range r.Judgement.Results {
+		res := &r.Judgement.Results[i]
+		for k := range res.Violations {
+			visit(res, &res.Violations[k])
+		}
+	}
+}
+
+// isDrawn reports whether the violations of a result are drawn: a run that tested too little has no place in time.
+func isDrawn(res *checker.Result) bool {
+	return res.Outcome == checker.Violated && res.Property != checker.Bite
+}

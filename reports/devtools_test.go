@@ -1,0 +1,165 @@
+package reports
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// devtools drives a browser through the Chrome DevTools Protocol, on a pipe: a message is JSON and a zero byte.
+type devtools struct {
+	in      *os.File
+	out     *bufio.Reader
+	id      int
+	session string // of the open page
+	console []string
+}
+
+// message is a request, a reply or an event of the protocol.
+type message struct {
+	ID      int             `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Session string          `json:"sessionId,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   json.RawMessage `json:"error,omitempty"`
+}
+
+// pageOptions are how a test opens a page.
+type pageOptions struct {
+	dark  bool
+	width int // of the window; 0: 1280
+}
+
+// startDevtools starts a browser, which ends with the test.
+func startDevtools(t *testing.T) *devtools {
+	t.Helper()
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := browser(t, "--remote-debugging-pipe", "about:blank")
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // the pipe is the file descriptors 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirIn.Close()
+	theirOut.Close()
+	d := &devtools{in: in, out: bufio.NewReader(out)}
+	t.Cleanup(func() {
+		in.Close()
+		out.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return d
+}
+
+// call sends a request and waits for its reply; it keeps what the page writes to its console in between.
+func (d *devtools) call(t *testing.T, method string, params, result any) {
+	t.Helper()
+	d.id++
+	text, err := json.Marshal(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err = json.Marshal(message{ID: d.id, Method: method, Session: d.session, Params: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.in.Write(append(text, 0)); err != nil {
+		t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		line, err := d.out.ReadBytes(0)
+		if err != nil {
+			t.Fatalf("%s: the browser ended: %v", method, err)
+		}
+		var m message
+		if err := json.Unmarshal(line[:len(line)-1], &m); err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+		if m.Method == "Runtime.consoleAPICalled" || m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" {
+			d.console = append(d.console, string(m.Params))
+		}
+		if m.ID != d.id {
+			continue
+		}
+		if m.Error != nil {
+			t.Fatalf("%s: %s", method, m.Error)
+		}
+		if result != nil {
+			if err := json.Unmarshal(m.Result, result); err != nil {
+				t.Fatalf("%s: %v", method, err)
+			}
+		}
+		return
+	}
+}
+
+type params map[string]any
+
+// open opens a page of that text and waits until its script, if it has one, is ready.
+func (d *devtools) open(t *testing.T, page string, o pageOptions) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.session, d.console = "", nil
+	var target struct{ TargetID string }
+	d.call(t, "Target.createTarget", params{"url": "about:blank"}, &target)
+	var attached struct{ SessionID string }
+	d.call(t, "Target.attachToTarget", params{"targetId": target.TargetID, "flatten": true}, &attached)
+	d.session = attached.SessionID
+	width := 1280
+	if o.width > 0 {
+		width = o.width
+	}
+	d.call(t, "Emulation.setDeviceMetricsOverride", params{"width": width, "height": 1600, "deviceScaleFactor": 1,
+		"mobile": false}, nil)
+	scheme := "light"
+	if o.dark {
+		scheme = "dark"
+	}
+	d.call(t, "Emulation.setEmulatedMedia", params{"features": []params{{"name": "prefers-color-scheme",
+		"value": scheme}}}, nil)
+	d.call(t, "Runtime.enable", params{}, nil)
+	d.call(t, "Log.enable", params{}, nil)
+	d.call(t, "Page.enable", params{}, nil)
+	d.call(t, "Page.navigate", params{"url": "file://" + path}, nil)
+	d.run(t, `
+		while (location.href === 'about:blank' || document.readyState !== 'complete') await frame();
+		while (document.getElementById('data') && !document.documentElement.dataset.ready) await frame();`, nil)
+}
+
+// run evaluates the body of an asynchronous function in the page and decodes what it returns.
+func (d *devtools) run(t *testing.T, body string, result any) {
+	t.Helper()
+	script := `(async function () {
+		const press = (el, key) => el.dispatchEvent(new KeyboardEvent('keydown', {key: key, bubbles: true, cancelable: true}));
+		const frame = () => new Promise(function (done) { requestAnimationFrame(function () { setTimeout(done, 0); }); });
+		const $ = (q) => document.querySelector(q);
+		` + body + `
+	})()`
+	var reply struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	d.call(t, "Runtime.evaluate", params{"expression": script, "awaitPromise": true, "returnByValue": true}, &reply)
+	if reply.ExceptionDetails != nil {
+		t.Fatalf("in the page: %s", reply.ExceptionDetails)
+	}
+	if result == nil {
+		return
+	}
+	if err := json.Unmarshal(reply.Result.Value, result); err != nil {
+		t.Fatalf("%v: %s", err, reply.Result.Value)
+	}
+}
