@@ -46,13 +46,9 @@ func report(s streams, path, format, to string) error {
 	if format != "" && !slices.Contains(formatNames(), format) {
 		return usage(fmt.Errorf("--format: unknown format %q%s", format, nearest.Hint(format, formatNames())))
 	}
-	dir, err := openDir(path)
+	run, err := loadRun(path)
 	if err != nil {
 		return err
-	}
-	run, err := reports.Load(dir)
-	if err != nil {
-		return badPath(err)
 	}
 	if run.Rejudged != "" {
 		s.note("%s", run.Rejudged)
@@ -62,7 +58,7 @@ func report(s streams, path, format, to string) error {
 		if err := reports.WriteAll(run); err != nil {
 			return err
 		}
-		fmt.Fprintln(s.out, dir.File(rundir.ReportFile))
+		fmt.Fprintln(s.out, run.Dir.File(rundir.ReportFile))
 		return nil
 	case (format == "svg" || format == "png") && (strings.HasSuffix(to, "/") || isDir(to)):
 		paths, err := reports.WritePlots(run, format, to)
@@ -76,6 +72,19 @@ func report(s streams, path, format, to string) error {
 		return reports.Text(s.out, run, reports.TextOptions{Width: terminal(s.out), Color: color(s.out)})
 	}
 	return reports.Render(run, format, s.out)
+}
+
+// loadRun reads a run directory that the user has named.
+func loadRun(path string) (*reports.Run, error) {
+	dir, err := openDir(path)
+	if err != nil {
+		return nil, err
+	}
+	run, err := reports.Load(dir)
+	if err != nil {
+		return nil, badPath(err)
+	}
+	return run, nil
 }
 
 // openDir opens a run directory that the user has named.
