@@ -14,9 +14,10 @@ import (
 
 // judgeAnswers judges the replies to releases and renewals of owners that were denied their hold, or lost it.
 func (c *honestyCheck) judgeAnswers() {
-	suspects, ofClient := make(map[ownerKey][]int32), make(map[ownerKey]int)
+	suspects, ofClient, forced := make(map[ownerKey][]int32), make(map[ownerKey]int), c.forced()
 	for i := range c.h.Spans {
-		if s := &c.h.Spans[i]; s.Denied {
+		s := &c.h.Spans[i]
+		if _, is := forced[s.Key]; s.Denied || is && s.Op == history.OpRenew || is && s.Op == history.OpRelease {
 			suspects[ownerKey{s.Owner, s.Key}] = nil
 		}
 	}
@@ -49,6 +50,7 @@ func (c *honestyCheck) judgeAnswers() {
 			continue
 		}
 		c.revivals(list, lost[at])
+		c.judgeForced(list, forced[at.key])
 		for _, i := range list {
 			if c.h.Spans[i].Denied {
 				c.judgeDenied(i, dis)
@@ -83,6 +85,35 @@ func (c *honestyCheck) revivals(list, notices []int32) {
 			c.found.add(finding{rule: revived, x: -1, y: i, start: s.Call, end: s.Return})
 		}
 	}
+}
+
+// judgeForced judges the operations of one owner at one key: after a forced release, nothing but another acquire gives
+// it a hold.
+func (c *honestyCheck) judgeForced(list, forced []int32) {
+	var grant *history.Span // the last one; nil: unknown
+	for _, i := range list {
+		s := &c.h.Spans[i]
+		switch {
+		case s.Op == history.OpAcquire, s.Op == history.OpTry:
+			grant = grantAfter(grant, s)
+		case s.Outcome != history.OK || grant == nil || s.Op != history.OpRenew && s.Op != history.OpRelease:
+		default:
+			if by := c.forcedBetween(forced, grant, s); by != none {
+				c.found.add(finding{rule: notForced, x: by, y: i, start: s.Call, end: s.Return})
+			}
+		}
+	}
+}
+
+// grantAfter is the last grant after acquire s.
+func grantAfter(last, s *history.Span) *history.Span {
+	switch s.Outcome {
+	case history.OK:
+		return s
+	case history.Fail:
+		return last
+	}
+	return nil
 }
 
 // judgeDenied judges a release or renewal that was denied: if the promise was in force, and no other owner can have
@@ -188,6 +219,11 @@ func (v *view) answerViolation(f finding) Violation {
 	w := v.spanViolation(f.y, ruleHolderOnly, "")
 	who, key := w.Clients[0], lockName(w.Key)
 	switch {
+	case f.rule == notForced:
+		by := &v.h.Spans[f.x]
+		w.Events = slices.Concat([]int{int(by.Ended)}, w.Events)
+		w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although it had been released by force at %s", who,
+			verb, key, format.Instant(s.Return), format.Instant(by.Return))
 	case f.rule == deniedHolder:
 		h := &v.holds[f.x]
 		w.Rule = "the holder can release and renew the lock until its promise ends"

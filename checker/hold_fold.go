@@ -36,6 +36,10 @@ func (b *holdFold) released(s *history.Span) *hold {
 }
 
 func (b *holdFold) span(i int32, s *history.Span) {
+	if s.Op == history.OpForceRelease {
+		b.forced(s)
+		return
+	}
 	if b.ownerOrder[s.Owner] == concurrent && !b.all {
 		return
 	}

@@ -46,6 +46,8 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 		return k.grant(e, r, client)
 	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
 		k.renew(r.owner, e.Time, r.promised(e))
+	case e.F == history.ForceRelease && e.Type != history.Fail:
+		k.end(func(*LiveHold) bool { return true })
 	case missing && e.F == history.Renew:
 		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
 	case missing && e.F == history.Release && (r.released || k.semaphore):

@@ -23,6 +23,7 @@ const (
 	deniedHolder           // a release or renewal was refused to the holder
 	revived                // a release or renewal succeeded after the hold was denied, or a renewal after its loss
 	notRenewed             // a lease that the lock renews by itself ended
+	notForced              // a release or renewal succeeded after a forced release
 	grantOver              // a grant or renewal whose validity had ended when the client replied
 	honestData             // acquits: a fault may have changed what servers keep
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
@@ -37,7 +38,8 @@ func honestyRules() []string {
 		releasedOther:  "released-another's",
 		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lossLate: "loss-late",
 		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
-		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", grantOver: "grant-expired",
+		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
+		grantOver:  "grant-expired",
 		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
 		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
@@ -279,7 +281,7 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.unkeptViolation(f)
 	case lossLate, lossUnfounded:
 		return v.lossViolation(f)
-	case deniedHolder, revived, notRenewed, grantOver:
+	case deniedHolder, revived, notRenewed, notForced, grantOver:
 		return v.answerViolation(f)
 	default:
 		return v.honestyViolation(f)

@@ -84,7 +84,7 @@ func (d *idle) key(e *extents, key int32, slack time.Duration) {
 			next(extra[0].from, extra[0].until, extra[0].last, extra[0].cause)
 			extra = extra[1:]
 		}
-		if h.ending == endReleased {
+		if h.freeBy < never {
 			next(h.from, h.freeBy, i, afterRelease)
 		} else {
 			next(h.from, e.leaseEnd(i), i, afterExpiry)

@@ -59,7 +59,7 @@ func (v *view) neverFreed(key int32, t, slack time.Duration) (lost time.Duration
 	for _, i := range v.byKey[key] {
 		h := &v.holds[i]
 		end := h.freeBy
-		if h.ending != endReleased {
+		if h.freeBy == history.Infinity {
 			end = e.leaseEnd(i)
 		}
 		if end > t && (h.ending != endLost || !lose(h.until, end)) {

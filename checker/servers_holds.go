@@ -26,6 +26,13 @@ func (s *servers) ledgers() map[ownerKey]*ownerLedger {
 	all := make(map[ownerKey]*ownerLedger)
 	for i := range s.h.Spans {
 		x := &s.h.Spans[i]
+		if x.Op == history.OpForceRelease && x.Outcome != history.Fail {
+			for at, l := range all { // in any order: each is treated alike
+				if at.key == x.Key {
+					l.force(int32(i), x, s.h.Spans)
+				}
+			}
+		}
 		if !isLockOp(x) && x.Op != history.OpRenew || s.h.Limit(x.Key) != 0 {
 			continue
 		}
@@ -154,7 +161,7 @@ func (s *servers) compare(x *history.Sample, state history.KeyState, l *ownerLed
 		return k, false
 	case depth == 0:
 		k.what = keptForNobody
-		released := last.Op == history.OpRelease && o.MayBeDown == 0
+		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0
 		return k, released || x.Sent-last.Return > o.slack()
 	case l.lease > 0 && state.TTL > l.lease+o.slack():
 		k.what = keptTooLong
@@ -191,8 +198,11 @@ func (v *view) keptViolation(f finding) Violation {
 	case keptForNobody:
 		w.Rule = "what is released, or was refused, is not kept at a server"
 		what := "was refused"
-		if s.Op == history.OpRelease {
+		switch s.Op {
+		case history.OpRelease:
 			what = "released"
+		case history.OpForceRelease:
+			what = "released by force"
 		}
 		w.Text = fmt.Sprintf("client %d %s %s at %s, but at %s %s kept it for that owner", who, what, key,
 			format.Instant(k.since), at, k.node)

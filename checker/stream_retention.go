@@ -217,6 +217,9 @@ func (k *retention) keepsSpan(i int32, s *history.Span) bool {
 	if s.Op == history.OpRelease && k.ownerOrder[s.Owner] != sequential && s.Return >= k.h.End {
 		return true // it may have returned what is requested at this very instant
 	}
+	if s.Op == history.OpForceRelease {
+		return s.Ended >= k.oldest
+	}
 	return s.Outcome == history.Info || k.concurrentOps[i] || k.within(ownerKey{s.Owner, s.Key}, s.Invoked)
 }
 

@@ -40,7 +40,7 @@ const (
 	endOpen     ending = iota // not at all
 	endReleased               // released
 	endUnknown                // by a release of unknown outcome
-	endLost                   // loss reported, client crashed, renewal or release refused
+	endLost                   // loss reported, client crashed, renewal or release refused, or released by force
 )
 
 // hold is one owner's possession of a lock, see [Hold]. A writer that acquires the lock as a reader as well, and then
@@ -50,7 +50,7 @@ type hold struct {
 	from             time.Duration // acquire returned: from here on it is certain
 	until            time.Duration // end of belief: the first of release invoked, loss reported and crash
 	core             time.Duration // end of what a legal order must contain; later than until if the loss was not real
-	freeBy           time.Duration // release returned; never if that is unknown
+	freeBy           time.Duration // release returned, or one by force; never if that is unknown
 	valid            time.Duration // end of the promise made with the grant, with all renewals that came in time
 	laterPromises    []segment     // promises by renewals that came after the promise before them had ended
 	token            uint64
@@ -113,6 +113,7 @@ func (v *view) fold(all bool) {
 			b.span(e, &h.Spans[e])
 		}
 	}
+	b.forcedUnknown()
 }
 
 // inBackground calls do on another goroutine. The function that it returns waits for the end, and panics if do did.
@@ -229,6 +230,10 @@ func eachEffect(h *history.History, visit func(at, what int32)) {
 			at = s.Invoked
 		case history.OpAcquire, history.OpTry, history.OpRenew:
 			at = s.Ended
+		case history.OpForceRelease:
+			if s.Outcome == history.OK {
+				at = s.Ended
+			}
 		}
 		if at >= 0 {
 			visit(at, int32(i))

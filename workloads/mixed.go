@@ -14,11 +14,11 @@ import (
 var mixedSpec = Spec{
 	Name: "mixed",
 	Doc: "every client in a loop: one of the sequences that the lock can do (nested holds, tries, renewals, releases " +
-		"of what is not held, expired holds, short waits, reads and writes, several permits or keys), on a key of its own " +
-		"or a shared one.",
+		"of what is not held, releases by force, expired holds, short waits, reads and writes, several permits or keys), " +
+		"on a key of its own or a shared one.",
 	Source: "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
 	Uses: client.AllCapabilities().Without(
-		client.IsLatch, client.CanResize, client.CanForceRelease, client.PartialRelease),
+		client.IsLatch, client.CanResize, client.PartialRelease),
 	Client: mixedClient,
 }
 
@@ -32,7 +32,8 @@ type sequence struct {
 
 // sequences are all of them.
 func sequences() []sequence {
-	return slices.Concat(holdSequences(), renewSequences(), releaseSequences(), sharedSequences(), manySequences())
+	return slices.Concat(holdSequences(), renewSequences(), releaseSequences(), sharedSequences(), manySequences(),
+		forcedSequences())
 }
 
 // sequencesFor are those that a lock can do.
@@ -141,9 +142,14 @@ func (m *mix) try(a client.Acquire) (Hold, bool) {
 	return h, outcome == history.OK
 }
 
-// visit tries to acquire the lock for another owner, which should be refused, and releases it if it was granted.
+// visit tries to acquire the lock for another owner, which should be refused, and releases it if it was granted. Of a
+// semaphore it wants some of the permits.
 func (m *mix) visit() {
-	if h, ok := m.try(m.request(m.owner(), m.lease())); ok {
+	a := m.request(m.owner(), m.lease())
+	if m.Can.Has(client.HasPermits) {
+		a.Permits = 1 + m.Rand.IntN(a.Limit)
+	}
+	if h, ok := m.try(a); ok {
 		m.Session.Release(m.ctx, h)
 	}
 }

@@ -26,7 +26,7 @@ func permits(m *mix) {
 		}
 		m.wait()
 	}
-	m.visit() // wants all permits
+	m.visit()
 	m.Rand.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
 	for _, h := range holds {
 		m.Session.Release(m.ctx, h)

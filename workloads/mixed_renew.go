@@ -52,6 +52,9 @@ func renewNothing(m *mix) {
 	m.visit() // that renewal must not have acquired it
 }
 
+// beyondSlack is longer than the checkers allow a lock to be late (checker.Options.Slack).
+const beyondSlack = 1200 * time.Millisecond
+
 // expired holds the lock beyond its lease, and then works, renews and releases, perhaps while another owner holds it.
 func expired(m *mix) {
 	lease := m.short()
@@ -59,7 +62,11 @@ func expired(m *mix) {
 	if !ok {
 		return
 	}
-	m.Session.Work(m.ctx, h, lease+grain+random(m.Env, lease))
+	late := random(m.Env, lease)
+	if m.key == m.own && m.chance(3) {
+		late += beyondSlack // nobody but the lease ends it
+	}
+	m.Session.Work(m.ctx, h, lease+grain+late)
 	other, taken := Hold{}, false
 	if m.chance(2) {
 		other, taken = m.acquire(m.request(m.owner(), m.lease()))
@@ -91,6 +98,9 @@ func watched(m *mix) {
 		second, both = m.try(m.request(m.owner(), 0))
 		m.key = key
 	}
+	if m.chance(3) {
+		m.outlive(h)
+	}
 	for range 1 + m.Rand.IntN(3) {
 		m.Session.Work(m.ctx, h, grain+random(m.Env, 4*m.Params.Hold))
 		m.visit()
@@ -99,6 +109,16 @@ func watched(m *mix) {
 		m.key = second.Key
 		m.visit()
 		m.Session.Release(m.ctx, second)
+	}
+}
+
+// longestLease is the longest lease of a lock that a sequence waits for.
+const longestLease = 2 * time.Second
+
+// outlive works for longer than the lease with which h was granted, which the lock renews.
+func (m *mix) outlive(h Hold) {
+	if h.Valid > 0 && h.Valid <= longestLease {
+		m.Session.Work(m.ctx, h, (h.Valid + random(m.Env, h.Valid)).Truncate(grain))
 	}
 }
 

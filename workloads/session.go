@@ -46,6 +46,7 @@ type Hold struct {
 	Mode    string
 	Token   uint64
 	Permits int
+	Valid   time.Duration // for how long it was promised when it was granted; 0: without an end
 }
 
 // Answer is the reply to an operation: its outcome, and what it says about it.
@@ -53,7 +54,8 @@ type Answer struct {
 	Outcome history.Type
 	Token   uint64 // or generation of a latch
 	Count   int
-	Code    string // of the error
+	Valid   time.Duration // promised from now on; 0: nothing was said
+	Code    string        // of the error
 }
 
 // NewSession is the session of client n of clients. mono is the clock of Reply.MonoNS.
@@ -115,7 +117,8 @@ func (s *Session) request(ctx context.Context, op string, a client.Acquire) (Hol
 	for _, notice := range s.ask("") {
 		s.note(notice)
 	}
-	h := Hold{Key: a.Key, Keys: a.Keys, Owner: a.Owner, Mode: a.Mode, Permits: a.Permits, Token: answer.Token}
+	h := Hold{Key: a.Key, Keys: a.Keys, Owner: a.Owner, Mode: a.Mode, Permits: a.Permits, Token: answer.Token,
+		Valid: answer.Valid}
 	return h, answer
 }
 
@@ -263,7 +266,7 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	if t == history.Info {
 		s.retire()
 	}
-	return Answer{Outcome: t, Token: reply.Token, Count: reply.Count, Code: reply.Code}
+	return Answer{Outcome: t, Token: reply.Token, Count: reply.Count, Valid: got.Valid, Code: reply.Code}
 }
 
 // invoke records an invocation: one event for each key, of which the first has the token.

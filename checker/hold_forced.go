@@ -1,0 +1,75 @@
+package checker
+
+import "github.com/lockchaos/lockchaos/history"
+
+// This file is about forced releases (op force-release), which end the holds of all owners.
+
+// forced ends the holds that a forced release may have ended: those that were requested before it returned. One whose
+// release succeeded was still there then. That a hold was there before the forced release is certain only if it was
+// granted before: that one is certainly gone afterwards.
+func (b *holdFold) forced(s *history.Span) {
+	for i := range b.holds {
+		h := &b.holds[i]
+		if h.key != s.Key || h.asked >= s.Return {
+			continue
+		}
+		if s.Outcome == history.OK && h.from <= s.Call {
+			h.freeBy = min(h.freeBy, s.Return)
+		}
+		at := max(s.Call, h.from)
+		if h.ending == endReleased || h.until <= at {
+			continue
+		}
+		open := h.ending == endOpen
+		h.until, h.core, h.ending = at, min(h.core, at), endLost
+		h.endEvent = max(s.Invoked, s.Ended, b.h.Spans[h.span].Ended)
+		if open {
+			b.close(h)
+		}
+	}
+}
+
+// forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time.
+func (b *holdFold) forcedUnknown() {
+	for i := range b.h.Spans {
+		if s := &b.h.Spans[i]; s.Op == history.OpForceRelease && s.Outcome == history.Info {
+			b.forced(s)
+		}
+	}
+}
+
+// forced are, by key, the forced releases that succeeded.
+func (v *view) forced() map[int32][]int32 {
+	var all map[int32][]int32
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Op != history.OpForceRelease || s.Outcome != history.OK {
+			continue
+		}
+		if all == nil {
+			all = make(map[int32][]int32)
+		}
+		all[s.Key] = append(all[s.Key], int32(i))
+	}
+	return all
+}
+
+// forcedBetween is one of some forced releases that certainly happened after a grant and before an operation; none if
+// there is none.
+func (v *view) forcedBetween(all []int32, grant, s *history.Span) int32 {
+	for _, i := range all {
+		if f := &v.h.Spans[i]; f.Call >= grant.Return && f.Return <= s.Call {
+			return i
+		}
+	}
+	return none
+}
+
+// force applies a forced release, s, to what one owner has.
+func (l *ownerLedger) force(i int32, s *history.Span, spans []history.Span) {
+	depth := int32(-1)
+	if n := len(l.ops); s.Outcome == history.OK && n > 0 && l.depths[n-1] >= 0 && spans[l.ops[n-1]].Return <= s.Call {
+		depth = 0
+	}
+	l.ops, l.depths = append(l.ops, i), append(l.depths, depth)
+}

@@ -1,0 +1,75 @@
+package workloads
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// forcedSequences are about locks that are taken from their holders: the next operation of a holder reaches servers
+// that do not know its hold. They are on a key of the client's own.
+func forcedSequences() []sequence {
+	needs := client.Capabilities{client.CanForceRelease}
+	return []sequence{
+		{name: "released by force", needs: needs, run: forced},
+		{name: "renewed after a release by force", needs: needs.With(client.CanRenew), run: forcedRenewal},
+	}
+}
+
+// takeOwn acquires the client's own key, and releases it by force.
+func (m *mix) takeOwn(lease time.Duration) (h Hold, taken bool) {
+	m.key = m.own
+	h, ok := m.acquire(m.request(m.owner(), lease))
+	if !ok {
+		return h, false
+	}
+	m.wait()
+	if m.Session.ForceRelease(m.ctx, m.key).Outcome != history.OK {
+		m.Session.Release(m.ctx, h)
+		return h, false
+	}
+	return h, true
+}
+
+// forced releases a key by force, and then again, with nobody or another owner in between.
+func forced(m *mix) {
+	h, taken := m.takeOwn(m.lease())
+	if !taken {
+		return
+	}
+	next, held := Hold{}, false
+	if m.chance(2) {
+		next, held = m.try(m.request(m.owner(), m.lease()))
+	}
+	m.Session.Release(m.ctx, h)
+	m.visit()
+	if held {
+		m.Session.Release(m.ctx, next)
+	} else {
+		m.Session.ForceRelease(m.ctx, m.key) // of nothing
+	}
+	m.visit()
+}
+
+// forcedRenewal renews a hold that was taken away, and that another owner may have by now.
+func forcedRenewal(m *mix) {
+	lease := m.lease()
+	h, taken := m.takeOwn(max(lease, time.Second))
+	if !taken {
+		return
+	}
+	next, held := Hold{}, false
+	if m.chance(2) {
+		next, held = m.try(m.request(m.owner(), max(lease, time.Second)))
+	}
+	m.Session.Renew(m.ctx, h, lease)
+	m.visit()
+	m.wait()
+	m.visit()
+	if held {
+		m.Session.Release(m.ctx, next)
+	}
+	m.Session.Release(m.ctx, h)
+	m.visit()
+}
