@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -46,11 +47,13 @@ func (c *honestyCheck) judgeAnswers() {
 	}
 	dis := c.disturbances(c.o)
 	for at, list := range suspects { // in any order: findings are sorted
-		if ofClient[at] == anyClient || c.ownerOrder[at.owner] != sequential || c.h.Limit(at.key) != 0 {
+		if ofClient[at] == anyClient || c.issueOrder[at.owner] != sequential || c.h.Limit(at.key) != 0 {
 			continue
 		}
-		c.revivals(list, lost[at])
-		c.judgeForced(list, forced[at.key])
+		if c.ownerOrder[at.owner] == sequential { // else it may have had a hold that it did not know of
+			c.revivals(list, lost[at])
+			c.judgeForced(list, forced[at.key])
+		}
 		for _, i := range list {
 			if c.h.Spans[i].Denied {
 				c.judgeDenied(i, dis)
@@ -116,8 +119,9 @@ func grantAfter(last, s *history.Span) *history.Span {
 	return nil
 }
 
-// judgeDenied judges a release or renewal that was denied: if the promise was in force, and no other owner can have
-// been granted the lock meanwhile, its owner had it. Only what changes the data at the servers excuses the lock.
+// judgeDenied judges a release or renewal that was denied: if the promises to all levels of the hold were in force, and
+// no other owner can have been granted the lock meanwhile, its owner had it. Only what changes the data at the servers
+// excuses the lock.
 func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	s := &c.h.Spans[i]
 	n, held := c.lastHold(s.Owner, s.Key, s.Call)
@@ -128,13 +132,28 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	if h.endEvent != s.Invoked && h.endEvent != s.Ended { // it had ended before
 		return
 	}
-	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || c.mayBeGrantedBy(n, s.Return) {
+	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || !c.allPromised(h, s.Return) || c.mayBeGrantedBy(n, s.Return) {
 		return
 	}
 	if c.o.applies(honestData) && dis.touch(segment{h.asked, s.Return}, anyClient, history.AffectsData) {
 		return
 	}
 	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return})
+}
+
+// allPromised says whether the promise to each level of a hold that ended was in force at t. Which level a notice renews
+// is not known.
+func (c *honestyCheck) allPromised(h *hold, t time.Duration) bool {
+	if c.received == nil {
+		c.received = c.receivedPromises()
+	}
+	var levels levelPromises
+	for _, p := range h.received(c.received[ownerKey{h.owner, h.key}]) {
+		if !p.notice || len(levels) < 2 {
+			levels.apply(p)
+		}
+	}
+	return !slices.ContainsFunc(levels, func(p receivedPromise) bool { return p.until <= t })
 }
 
 // judgeRenewed judges how a hold that the lock renews by itself ended: while its client lives, is not paused and

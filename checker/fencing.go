@@ -63,10 +63,11 @@ func checkFencing(v *view, o Options) Result {
 	r := found.result(Fencing, v.fencingViolation)
 	r.Counts = map[string]int64{"tokens": int64(tokens), "fenced_writes": int64(fenced)}
 	switch {
+	case r.Outcome == Violated:
 	case tokens == 0 && fenced == 0:
 		r.Outcome = NotApplicable
 		r.Summary = "the lock issues no fencing tokens, and no resource checked one"
-	case r.Outcome == Holds:
+	default:
 		r.Summary = fmt.Sprintf("%s in growing order, %s checked by an enforcing resource",
 			format.Count(tokens, "token"), format.Count(fenced, "write"))
 	}

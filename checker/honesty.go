@@ -89,6 +89,7 @@ type honestyCheck struct {
 
 	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
 	unkept                    []unkept        // promises, by findings
+	received                  map[ownerKey][]receivedPromise
 	replies, losses, outlived int
 }
 

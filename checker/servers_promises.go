@@ -17,6 +17,7 @@ type receivedPromise struct {
 	event     int32
 	what      promiseEvent
 	reader    bool // of a hold for reading; a notice does not say
+	notice    bool // made by a notice
 }
 
 // promiseEvent is what an event does to the promises of an owner.
@@ -66,17 +67,17 @@ func (v *view) receivedPromises() map[ownerKey][]receivedPromise {
 		s := &v.h.Spans[i]
 		switch {
 		case s.Op == history.OpRelease && s.Outcome != history.Fail:
-			add(s.Owner, s.Key, receivedPromise{s.Call, 0, s.Invoked, promiseOver, !s.Write})
+			add(s.Owner, s.Key, receivedPromise{s.Call, 0, s.Invoked, promiseOver, !s.Write, false})
 		case s.Outcome != history.OK:
 		case s.Op == history.OpAcquire, s.Op == history.OpTry:
-			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseMade, !s.Write})
+			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseMade, !s.Write, false})
 		case s.Op == history.OpRenew && (s.Valid != 0 || s.Lease > 0):
-			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseReplaced, !s.Write})
+			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseReplaced, !s.Write, false})
 		}
 	}
 	for i := range v.h.Notices {
 		if n := &v.h.Notices[i]; n.F == history.Renewed && n.Valid != 0 {
-			add(n.Owner, n.Key, receivedPromise{n.Time, n.Valid, n.Index, promiseReplaced, false})
+			add(n.Owner, n.Key, receivedPromise{n.Time, n.Valid, n.Index, promiseReplaced, false, true})
 		}
 	}
 	for _, list := range all { // in any order: each is sorted
@@ -103,7 +104,8 @@ func (c *honestyCheck) judgeKept() {
 	if seen == nil {
 		return
 	}
-	promises, dis := c.receivedPromises(), c.disturbances(c.o)
+	c.received = c.receivedPromises()
+	promises, dis := c.received, c.disturbances(c.o)
 	for i := range c.holds {
 		h := &c.holds[i]
 		if c.h.Limit(h.key) != 0 {

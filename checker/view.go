@@ -25,6 +25,7 @@ type view struct {
 	kind       LockKind                  // what the lock is meant to be
 	usage      []usage                   // by key
 	ownerOrder []programOrder            // by owner
+	issueOrder []programOrder            // the same by the invocations alone, whatever the replies were
 	concurrent int                       // number of concurrent owners
 	owners     ownerIndex
 	levels     []level // what owners did inside their holds
@@ -100,6 +101,7 @@ func (v *view) fold(all bool) {
 	room := inBackground(func() { v.holds = prefault(countGrants(h)) })
 	order := inBackground(func() { marks = effectOrder(h) })
 	v.ownerOrder = orders(h)
+	v.issueOrder = slices.Clone(v.ownerOrder)
 	b := holdFold{openHolds: newOpenHolds(v, len(h.Owners)), lostOwners: make(map[int32]bool), all: all}
 	v.usage = make([]usage, len(h.Keys))
 	room()
