@@ -141,8 +141,8 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return})
 }
 
-// allPromised says whether the promise to each level of a hold that ended was in force at t. Which level a notice renews
-// is not known.
+// allPromised says whether the promise to each level of a hold that ended was in force at t. Which level a notice
+// renews is not known.
 func (c *honestyCheck) allPromised(h *hold, t time.Duration) bool {
 	if c.received == nil {
 		c.received = c.receivedPromises()

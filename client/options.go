@@ -12,6 +12,7 @@ import (
 const (
 	optionLease          = "lease"           // of holds that request none, renewed by the watchdog
 	optionPoll           = "poll"            // longest sleep of a waiter before it retries
+	optionTimeout        = "timeout"         // of releases, and of undoing what may have been granted
 	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 )
@@ -25,13 +26,15 @@ func apply(options map[string]string, o *lock.Options) (err error) {
 			o.Lease, err = positive(name, text)
 		case optionPoll:
 			o.PollMax, err = positive(name, text)
+		case optionTimeout:
+			o.Timeout, err = positive(name, text)
 		case optionReplicaTimeout:
 			o.ReplicaTimeout, err = positive(name, text)
 		case optionReplicas:
 			o.Replicas, err = replicas(text)
 		default:
-			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s and %s",
-				name, optionLease, optionPoll, optionReplicas, optionReplicaTimeout)
+			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s and %s",
+				name, optionLease, optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout)
 		}
 		if err != nil {
 			return err

@@ -34,9 +34,9 @@ func serverFaults() []Spec {
 // networkFaults act on traffic.
 func networkFaults() []Spec {
 	return []Spec{
-		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, connectionResetSpec,
-		replyLostSpec, replyLateSpec, grantReplyLostSpec, grantReplyLateSpec, messageLostSpec, replicationHoldSpec,
-		replicationLagSpec, waitStarvedSpec, unplugSpec,
+		partitionSpec, partitionOneWaySpec, latencySpec, jitterSpec, bandwidthSpec, slowNodeSpec, packetLateSpec,
+		packetLostSpec, connectionResetSpec, replyLostSpec, replyLateSpec, grantReplyLostSpec, grantReplyLateSpec,
+		messageLostSpec, replicationHoldSpec, replicationLagSpec, waitStarvedSpec, unplugSpec,
 	}
 }
 

@@ -9,11 +9,7 @@ import (
 // jitter delays each packet separately, drawn from the seed. Packets of one connection stay in order, as with TCP;
 // those of different connections overtake each other.
 var jitterSpec = slow(func(env Env, s Spec) cluster.Rule {
-	rule := cluster.Rule{Jitter: s.amount(env)}
-	if env.Rand != nil {
-		rule.Seed = env.Rand.Uint64()
-	}
-	return rule
+	return seeded(env, cluster.Rule{Jitter: s.amount(env)})
 }).spec(Spec{
 	Name:      "jitter",
 	Doc:       "delays each packet to and from its target by up to `amount`, drawn from the seed.",
@@ -22,3 +18,11 @@ var jitterSpec = slow(func(env Env, s Spec) cluster.Rule {
 	Amount:    &Amount{"the longest delay of a packet", 100 * time.Millisecond, time.Millisecond, time.Minute},
 	Resources: allTraffic,
 })
+
+// seeded is a rule that draws from the run's seed.
+func seeded(env Env, rule cluster.Rule) cluster.Rule {
+	if env.Rand != nil {
+		rule.Seed = env.Rand.Uint64()
+	}
+	return rule
+}

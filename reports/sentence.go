@@ -79,9 +79,9 @@ func faultVerb(fault string) string {
 		return "had replies held back"
 	case "message-lost":
 		return "lost a message"
-	case "connection-reset":
+	case "connection-reset", "packet-lost":
 		return "had its connections reset"
-	case "slow-node", "latency", "jitter", "bandwidth":
+	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":
 		return "was slowed down"
 	}
 	return "was hit by fault " + quote(fault)

@@ -39,7 +39,7 @@ func Names() []string {
 		"redlock-renewals", "redlock-fenced-pause", "semaphore-failover", "permits-dead-client",
 		"readers-writer-pause", "mixed", "mixed-non-reentrant", "mixed-spin", "mixed-fenced", "mixed-fair",
 		"mixed-readers-writer", "mixed-writer-preference", "mixed-multi", "mixed-multi-cluster", "mixed-permits",
-		"mixed-semaphore", "mixed-network", "mixed-redlock", "latch", "swarm-single", "swarm",
+		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-redlock", "latch", "swarm-single", "swarm",
 	}
 }
 

@@ -120,7 +120,9 @@ type Rule struct {
 	Once   bool          // with Hold: bytes held when the rule is set are delivered, and later ones held
 	Delay  time.Duration // added to every packet
 	Jitter time.Duration // the most that is added on top, drawn for each packet
-	Seed   uint64        // of Jitter; each connection draws from its own sequence
+	Reset  bool          // the connection is reset in place of a packet, which is lost
+	OneIn  uint64        // Jitter and Reset concern one packet in so many, drawn for each; 0: every packet
+	Seed   uint64        // of what is drawn; each connection draws from its own sequence
 	Rate   int64         // bytes per second of all connections of a caller together; 0: unlimited
 	Mute   bool          // drop published messages, and nothing else; in direction [Back] only
 }

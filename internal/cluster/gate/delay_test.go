@@ -152,3 +152,23 @@ func TestMuteDropsOnlyMessages(t *testing.T) {
 		t.Errorf("%d messages lost after the rule", got)
 	}
 }
+
+// TestOneInConcernsThatShare: a rule for one packet in four leaves the others alone, and those of a seed are the same.
+func TestOneInConcernsThatShare(t *testing.T) {
+	draws := func(seed uint64) (late []int) {
+		p := &pump{number: 1}
+		for i := range 1000 {
+			if p.drawJitter(cluster.Rule{Jitter: time.Hour, OneIn: 4, Seed: seed}) > 0 {
+				late = append(late, i)
+			}
+		}
+		return late
+	}
+	first := draws(1)
+	if len(first) < 200 || len(first) > 300 {
+		t.Errorf("%d of 1,000 packets were concerned", len(first))
+	}
+	if !slices.Equal(first, draws(1)) || slices.Equal(first, draws(2)) {
+		t.Error("the seed does not decide which")
+	}
+}

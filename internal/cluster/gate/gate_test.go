@@ -328,3 +328,16 @@ func TestRedirect(t *testing.T) {
 	s.expect(t, "RST", "RST") // of both open connections
 	s.expectNothing(t)
 }
+
+func TestResetInPlaceOfAPacket(t *testing.T) {
+	s, g, a, b := connected(t)
+	g.SetRule("a", cluster.Forward, cluster.Rule{Reset: true})
+	a.write(t, "lost")
+	a.expect(t, "RST")
+	s.expect(t, "RST")
+	b.write(t, "1")
+	b.expect(t, "re 1")
+	if got := g.Traffic("a", cluster.Forward); got.Resets != 1 || got.Dropped != 5 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -92,7 +92,7 @@ func (p *pump) forward(c chunk) {
 	}
 	switch {
 	case p.conn.ctx.Err() != nil:
-	case p.lost.Load() || rule.Mode == cluster.Drop:
+	case p.lost.Load() || rule.Mode == cluster.Drop || rule.Reset && !c.end && p.concerned(rule):
 		p.lose(c)
 	case rule.Mode == cluster.Pass && !rule.Delays() && p.pending.Load() == 0:
 		p.deliver(c)
@@ -124,13 +124,23 @@ func (p *pump) due(rule cluster.Rule, n int) time.Time {
 
 // drawJitter is the jitter of the next packet.
 func (p *pump) drawJitter(rule cluster.Rule) time.Duration {
-	if rule.Jitter <= 0 {
+	if rule.Jitter <= 0 || !p.concerned(rule) {
 		return 0
 	}
+	return time.Duration(p.dice(rule).Int64N(int64(rule.Jitter) + 1))
+}
+
+// concerned draws whether a rule concerns the next packet.
+func (p *pump) concerned(rule cluster.Rule) bool {
+	return rule.OneIn <= 1 || p.dice(rule).Uint64N(rule.OneIn) == 0
+}
+
+// dice is the random source of a rule for this connection.
+func (p *pump) dice(rule cluster.Rule) *rand.Rand {
 	if p.rng == nil || p.rngSeed != rule.Seed {
 		p.rng, p.rngSeed = rand.New(rand.NewPCG(rule.Seed, p.number)), rule.Seed
 	}
-	return time.Duration(p.rng.Int64N(int64(rule.Jitter) + 1))
+	return p.rng
 }
 
 // deliver writes c to dst.

@@ -66,7 +66,7 @@ type flow struct {
 	lost  bool // a part was dropped: the rest of the stream is dropped too
 
 	messages   pubsub.Filter // of published messages
-	jitterRand *rand.Rand    // of the rule with seed diced
+	jitterRand *rand.Rand    // of the rule with seed jitterSeed
 	jitterSeed uint64
 }
 
@@ -125,11 +125,12 @@ func (f *flow) fire() {
 		w.at(until, f.rank(), f)
 		return
 	}
-	if f.lost || f.gate.rule.Mode == cluster.Drop {
+	rule := f.gate.rule
+	if f.lost || rule.Mode == cluster.Drop || rule.Reset && f.queue[0].kind == payload && f.concerned(rule) {
 		f.lose()
 		return
 	}
-	if f.gate.rule.Mode == cluster.Hold && !f.queue[0].once {
+	if rule.Mode == cluster.Hold && !f.queue[0].once {
 		f.gate.held = append(f.gate.held, f)
 		return
 	}

@@ -363,3 +363,33 @@ func TestLinksThatAreNotThere(t *testing.T) {
 		}
 	})
 }
+
+// A rule that resets the connection in place of one packet in three: some requests are lost, some replies, and a client
+// that retries gets through.
+func TestGateResetsInPlaceOfPackets(t *testing.T) {
+	for name, dir := range map[string]cluster.Direction{"requests": cluster.Forward, "replies": cluster.Back} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, single(), func(w *world) {
+				c, other := w.client(0), w.client(1)
+				w.ok(w.SetRule(link0(), dir, cluster.Rule{Reset: true, OneIn: 3, Seed: 1}))
+				failed := 0
+				for range 60 {
+					if c.Incr(w.ctx, "k").Err() != nil {
+						failed++
+					}
+				}
+				w.ok(w.SetRule(link0(), dir, cluster.Rule{}))
+				executed, err := other.Get(w.ctx, "k").Int()
+				if err != nil || failed < 10 || failed > 50 {
+					t.Errorf("%d of 60 requests failed, %v", failed, err)
+				}
+				if replied := 60 - failed; (executed > replied) != (dir == cluster.Back) { // not those that a handshake precedes
+					t.Errorf("%d requests were executed, and %d were replied to", executed, replied)
+				}
+				if traffic, _ := w.Traffic(link0(), dir); traffic.Resets != int64(failed) {
+					t.Errorf("%d requests failed, but %+v", failed, traffic)
+				}
+			})
+		})
+	}
+}

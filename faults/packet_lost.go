@@ -1,0 +1,19 @@
+package faults
+
+import "github.com/lockchaos/lockchaos/internal/cluster"
+
+// packet-lost resets connections in the middle of requests, again and again: a request that was lost was not executed,
+// one whose reply was lost was, and the client cannot know which.
+var packetLostSpec = linkFault{
+	rule: func(env Env, _ Spec) cluster.Rule {
+		return seeded(env, cluster.Rule{Reset: true, OneIn: oneIn})
+	},
+	effect: counted(func(t cluster.Traffic) int64 { return t.Resets }, "connection", "reset"),
+	healed: "packets are no longer lost",
+}.spec(Spec{
+	Name:      "packet-lost",
+	Doc:       "resets the connection in place of one packet in five to and from its target, drawn from the seed.",
+	Source:    "redisson#7367, redisson#4871: a request is sent again, and it is not known whether it was executed",
+	Targets:   latencySpec.Targets,
+	Resources: allTraffic,
+})
