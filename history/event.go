@@ -57,6 +57,12 @@ const (
 	NodeReplies  = "replies"  // it replies again
 )
 
+// Values of [Event.F] for notes of the nemesis about a client.
+const (
+	SourceIgnored = "source-ignored" // it connects from another address than the one by which faults identify it
+	ProcessLeft   = "process-left"   // a process that it has started outlived it, and was killed
+)
+
 // HarnessStalled is the [Event.F] of a note of the nemesis: the harness itself did not run for FaultValue.Lasted before
 // the event, and neither did the network between clients and servers, which passes through it.
 const HarnessStalled = "harness-stalled"

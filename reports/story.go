@@ -210,7 +210,8 @@ func facts(r *Run) []string {
 	return all
 }
 
-// crashes are the ends of client processes: those that a fault killed, and the others.
+// crashes are the ends of client processes: those that a fault killed, and the others. What was noticed about clients
+// follows.
 func (r *Run) crashes() []string {
 	reason := map[int32]string{}
 	for _, exit := range r.History.Exits {
@@ -232,6 +233,11 @@ func (r *Run) crashes() []string {
 			}
 		}
 		all = append(all, clientName(client)+" "+how)
+	}
+	for i := range r.notes {
+		if n := &r.notes[i]; n.Name == history.SourceIgnored || n.Name == history.ProcessLeft {
+			all = append(all, n.Detail)
+		}
 	}
 	return append(all, checker.Unanswered(r.History)...)
 }

@@ -38,6 +38,10 @@ type Spec struct {
 	// that it lacks. 0: no limit.
 	MaxStderr int64
 	Orphan    bool // may outlive this program; the ledger's sweep then ends it
+	// Mark is a variable as "K=V" that is added to Env. Stop, Continue and Kill then reach also those processes of this
+	// one that have left its process group (setsid): they are found as its descendants, and by the mark that they
+	// inherited. "": the process group alone.
+	Mark string
 }
 
 // Process is a running child. Its methods may be called concurrently. The caller
@@ -45,6 +49,7 @@ type Spec struct {
 type Process struct {
 	cmd    *exec.Cmd
 	pid    int
+	mark   string
 	stdin  *os.File
 	stdout *os.File
 	log    *cappedLog    // nil without Spec.MaxStderr
@@ -53,6 +58,8 @@ type Process struct {
 	mu    sync.Mutex // held while signaling, so that no signal reaches another process that reuses the number
 	ended bool
 	state *os.ProcessState
+
+	stopped []Identity // outside the process group
 }
 
 // forks is the one goroutine that starts children. Pdeathsig is sent when the
@@ -76,7 +83,10 @@ func Start(spec Spec) (*Process, error) {
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Dir, cmd.Env = spec.Dir, spec.Env
 	cmd.SysProcAttr = attributes(spec.Orphan)
-	p := &Process{cmd: cmd, done: make(chan struct{})}
+	if spec.Mark != "" {
+		cmd.Env = append(cmd.Environ(), spec.Mark)
+	}
+	p := &Process{cmd: cmd, mark: spec.Mark, done: make(chan struct{})}
 	theirs, err := p.open(spec)
 	if err == nil {
 		started := make(chan error, 1)
@@ -208,7 +218,7 @@ func (p *Process) Interrupt() error {
 	return nil
 }
 
-// Kill sends SIGKILL to the process and its process group and returns when it has
+// Kill sends SIGKILL to the process and its process group (see also [Spec.Mark]) and returns when it has
 // exited. It may be called twice, and after the exit.
 func (p *Process) Kill() error {
 	if err := p.kill(); err != nil && !errors.Is(err, ErrExited) {

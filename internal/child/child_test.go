@@ -7,6 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +132,50 @@ func TestKillEndsAStoppedProcessAndItsGroup(t *testing.T) {
 	}
 }
 
+// TestMarkReachesOtherSessions: a process that left the group is stopped, continued and killed with the child, whether
+// its parent lives (descent) or has exited (mark).
+func TestMarkReachesOtherSessions(t *testing.T) {
+	for _, script := range []string{"setsid sleep 600 & echo $!; read line", "(setsid sleep 600 & echo $!); read line"} {
+		mark := "CHILD_TEST=" + t.Name() + strconv.Itoa(len(script))
+		p := start(t, Spec{Path: "sh", Args: []string{"-c", script}, Pipes: true, Mark: mark})
+		var stray int
+		if _, err := fmt.Fscan(p.Stdout(), &stray); err != nil {
+			t.Fatal(err)
+		}
+		for !hasOwnGroup(stray) { // until setsid has been called
+			runtime.Gosched()
+		}
+		state := func(want byte) {
+			t.Helper()
+			if s, err := Stat(stray); err != nil || (s.State == 'T') != (want == 'T') {
+				t.Errorf("%s: state %c, %v, want %c", script, s.State, err, want)
+			}
+		}
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		state('T')
+		if err := p.Continue(); err != nil {
+			t.Fatal(err)
+		}
+		state('S')
+		if found := Marked("CHILD_TEST"); !slices.ContainsFunc(found, func(m Member) bool { return m.PID == stray }) {
+			t.Errorf("%s: %d is not among %v", script, stray, found)
+		}
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if !ends(stray) {
+			t.Errorf("%s: process %d is still running", script, stray)
+		}
+	}
+}
+
+func hasOwnGroup(pid int) bool {
+	s, err := Stat(pid)
+	return err != nil || s.Group == pid
+}
+
 func TestChildrenDieWithTheProgram(t *testing.T) {
 	p := start(t, self(t, "parent"))
 	var grandchild int
@@ -201,8 +248,8 @@ func TestParseStat(t *testing.T) {
 		want Status
 		bad  bool
 	}{
-		{line: "12 (redis-server) S" + rest, want: Status{'S', 5, 7788}},
-		{line: "12 (a) b (c)) T" + rest, want: Status{'T', 5, 7788}},
+		{line: "12 (redis-server) S" + rest, want: Status{'S', 1, 5, 7788}},
+		{line: "12 (a) b (c)) T" + rest, want: Status{'T', 1, 5, 7788}},
 		{line: "12 (short) S 1", bad: true},
 		{line: "no brackets", bad: true},
 		{line: "12 (x) S" + strings.Replace(rest, "7788", "x", 1), bad: true},

@@ -13,6 +13,7 @@ import (
 // Status is what the kernel reports about a process.
 type Status struct {
 	State   byte   // R running, S sleeping, T stopped, Z zombie, …
+	Parent  int    // number of its parent
 	Group   int    // number of its process group
 	Started uint64 // clock ticks since boot
 }
@@ -34,16 +35,17 @@ func Stat(pid int) (Status, error) {
 // start time as field 22. The name may hold spaces and brackets (proc(5)), so
 // fields are counted from the last bracket.
 func parseStat(line []byte) (Status, error) {
-	const group, started = 5 - 3, 22 - 3 // counted from the state, which is field 3
+	const parent, group, started = 4 - 3, 5 - 3, 22 - 3 // counted from the state, which is field 3
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
 	if len(fields) <= started || len(fields[0]) != 1 {
 		return Status{}, fmt.Errorf("parsing process status %q: too few fields", line)
 	}
 	s := Status{State: fields[0][0]}
-	var err1, err2 error
-	s.Group, err1 = strconv.Atoi(string(fields[group]))
-	s.Started, err2 = strconv.ParseUint(string(fields[started]), 10, 64)
-	if err := errors.Join(err1, err2); err != nil {
+	var err1, err2, err3 error
+	s.Parent, err1 = strconv.Atoi(string(fields[parent]))
+	s.Group, err2 = strconv.Atoi(string(fields[group]))
+	s.Started, err3 = strconv.ParseUint(string(fields[started]), 10, 64)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return Status{}, fmt.Errorf("parsing process status %q: %w", line, err)
 	}
 	return s, nil

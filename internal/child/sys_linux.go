@@ -47,17 +47,25 @@ func (p *Process) signal(sig syscall.Signal) error {
 	return syscall.Kill(-p.pid, sig)
 }
 
-func (p *Process) kill() error { return p.signal(syscall.SIGKILL) }
+func (p *Process) kill() error {
+	if p.PID() == 0 {
+		return ErrExited
+	}
+	strays := p.killStrays()
+	return errors.Join(p.signal(syscall.SIGKILL), strays)
+}
 
 func (p *Process) stop() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	return p.await(func() bool { return stopped(p.pid) && groupStopped(p.pid) })
+	return p.await(func() bool { return stopped(p.pid) && groupStopped(p.pid) && p.stopStrays() })
 }
 
 func (p *Process) resume() error {
-	if err := p.signal(syscall.SIGCONT); err != nil {
+	err := p.signal(syscall.SIGCONT)
+	p.continueStrays()
+	if err != nil {
 		return err
 	}
 	return p.await(func() bool { return !stopped(p.pid) })

@@ -4,6 +4,7 @@ package child
 
 import (
 	"errors"
+	"net/netip"
 	"syscall"
 )
 
@@ -27,3 +28,6 @@ func (p *Process) kill() error {
 
 func (p *Process) stop() error   { return errors.ErrUnsupported }
 func (p *Process) resume() error { return errors.ErrUnsupported }
+
+// SocketVariable needs /proc.
+func SocketVariable(netip.AddrPort, string) (string, bool) { return "", false }

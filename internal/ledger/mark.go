@@ -1,8 +1,7 @@
 package ledger
 
 import (
-	"bytes"
-	"os"
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,25 +25,50 @@ func (l *Ledger) Mark() string {
 // runOf is the name of the run that has the ledger at path.
 func runOf(path string) string { return strings.TrimSuffix(filepath.Base(path), suffix) }
 
-// marked are this user's processes that have the mark of run in their
-// environment; none on systems without /proc.
-func marked(run string) []child.Identity {
-	mark := []byte(markName + "=" + run)
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	var found []child.Identity
-	for _, path := range paths {
-		environ, err := os.ReadFile(path)
-		if err != nil {
-			continue // another user's process, or it has exited
+// clientMark is a variable in the environment of every client of a run, with the run and the number of the client.
+const clientMark = "LOCKCHAOS_CLIENT"
+
+// ClientMark is that variable as name=value for client i; empty for a nil Ledger.
+func (l *Ledger) ClientMark(i int) string {
+	if l == nil {
+		return ""
+	}
+	return clientMark + "=" + runOf(l.path) + "/" + strconv.Itoa(i)
+}
+
+// ClientProcesses are the live processes of the clients of this run, and those that they have started, by the number of
+// the client; empty for a nil Ledger.
+func (l *Ledger) ClientProcesses() map[int][]child.Member {
+	if l == nil {
+		return nil
+	}
+	found := make(map[int][]child.Member)
+	for _, m := range child.Marked(clientMark) {
+		number, ok := strings.CutPrefix(m.Value, runOf(l.path)+"/")
+		if i, err := strconv.Atoi(number); ok && err == nil {
+			found[i] = append(found[i], m)
 		}
-		for variable := range bytes.SplitSeq(environ, []byte{0}) {
-			if !bytes.Equal(variable, mark) {
-				continue
-			}
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if id, err := child.Identify(pid); err == nil && pid != os.Getpid() {
-				found = append(found, id)
-			}
+	}
+	return found
+}
+
+// ClientAt is the client of this run whose process, or a child of it, has the TCP socket with that local address open;
+// false if it is none, and for a nil Ledger.
+func (l *Ledger) ClientAt(local netip.AddrPort) (i int, ok bool) {
+	if l == nil {
+		return 0, false
+	}
+	value, _ := child.SocketVariable(local, clientMark)
+	number, ok := strings.CutPrefix(value, runOf(l.path)+"/")
+	i, err := strconv.Atoi(number)
+	return i, ok && err == nil
+}
+
+// marked are this user's processes that have the mark of run in their environment.
+func marked(run string) (found []child.Identity) {
+	for _, m := range child.Marked(markName) {
+		if m.Value == run {
+			found = append(found, m.Identity)
 		}
 	}
 	return found

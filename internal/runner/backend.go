@@ -24,6 +24,8 @@ type RunEnv struct {
 	Priorities   bool          // deliver messages by random priorities, if the backend decides their order
 	Dir          *rundir.Dir   // nil: the run leaves nothing on disk
 	Ledger       *ledger.Ledger
+	// Note records an observation about a client, as an event of the nemesis: its name, target and text.
+	Note func(f, target, detail string)
 }
 
 // Backend starts servers and clients of one kind: processes, containers or simulated ones. One Backend serves one

@@ -65,7 +65,7 @@ func (b *dockerBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, e
 	}
 	c, err := docker.Start(ctx, docker.Config{
 		Topology: e.Topology, Requirements: e.Requirements, Image: b.image, Dir: e.Dir.File(rundir.LogsDir),
-		Ledger: e.Ledger, Log: log,
+		Ledger: e.Ledger, Log: log, Stranger: e.strangers(),
 	})
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, 
 	}
 	c, err := process.Start(ctx, process.Config{
 		Topology: e.Topology, Requirements: e.Requirements, Dir: e.Dir.File(rundir.LogsDir),
-		Ledger: e.Ledger, Log: harnessLog(e.Dir),
+		Ledger: e.Ledger, Log: harnessLog(e.Dir), Stranger: e.strangers(),
 	})
 	if err != nil {
 		return nil, err
@@ -166,6 +166,7 @@ func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
 	p, err := child.Start(child.Spec{
 		Path: command[0], Args: command[1:], Pipes: true,
 		Env:    append(os.Environ(), "GOMAXPROCS=1", e.Ledger.Mark()),
+		Mark:   e.Ledger.ClientMark(i),
 		Stderr: filepath.Join(e.Dir.File(rundir.LogsDir), fmt.Sprintf("client-%d.log", i)), MaxStderr: maxClientLog,
 	})
 	if err != nil {

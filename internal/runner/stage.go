@@ -36,6 +36,7 @@ type stage struct {
 	track    *tracker
 	nemesis  *nemesis
 	witness  *witness
+	notes    notes
 
 	stop        chan struct{} // closed: start no new operations
 	clientsDone chan struct{} // closed when every client's workload has returned
@@ -63,6 +64,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
 		InitTimeout: cmp.Or(r.Scenario.InitTimeout, scenarios.InitTimeout),
 		Seed:        r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.Scenario.Requirements(),
+		Note: s.notes.add,
 	}
 	var err error
 	if s.cluster, err = r.Backend.Start(ctx, env); err != nil {
@@ -120,6 +122,7 @@ func (s *stage) openRecords() error {
 			w.noteFault(e.Time)
 		}
 	}
+	s.notes.begin(s.record)
 	s.nemesis = &nemesis{
 		time:   s.run.Backend,
 		env:    faults.Env{Cluster: s.cluster, Clients: s, Keys: s.run.params.KeyNames(), State: s.track},
@@ -268,6 +271,8 @@ func (s *stage) close(ctx context.Context) error {
 	}
 	wg.Wait()
 	s.listeners.Wait()
+	s.endLeftProcesses()
+	s.notes.end()
 	if s.stopWitness != nil {
 		s.stopWitness()
 		s.observers.Wait()

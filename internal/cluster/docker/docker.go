@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -50,6 +51,8 @@ type Config struct {
 	Dir    string         // for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
 	Ledger *ledger.Ledger // records engine, processes and directories; nil: none
 	Log    *slog.Logger   // for servers that exit unexpectedly; nil: none
+	// Stranger is that of [process.Config]; nil: none.
+	Stranger func(from netip.AddrPort, to string)
 }
 
 // Image is the default image.
@@ -122,6 +125,7 @@ func (l *launcher) start(ctx context.Context, cfg Config, try int) (*process.Clu
 	l.firstPort = process.Port(os.Getpid(), try)
 	c, err := process.StartWith(ctx, process.Config{
 		Topology: cfg.Topology, Requirements: cfg.Requirements, Dir: cfg.Dir, Ledger: cfg.Ledger, Log: cfg.Log,
+		Stranger: cfg.Stranger,
 	}, l)
 	if err == nil && cfg.Requirements.Clocks {
 		if err = l.checkClockLibrary(); err != nil {

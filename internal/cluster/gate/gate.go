@@ -27,15 +27,16 @@ import (
 
 // Config is what a gate stands in front of.
 type Config struct {
-	Listen   string                  // host:port that callers know; port 0: any free one
-	Target   string                  // host:port of the server
-	Identify func(netip.Addr) string // names a caller by its address; nil: the address in text
+	Listen string // host:port that callers know; port 0: any free one
+	Target string // host:port of the server
+	// Identify names a caller by its address, when it connects; nil: the IP address in text.
+	Identify func(netip.AddrPort) string
 }
 
 // Gate is one listener in front of one server. Its methods may be called concurrently.
 // Close ends all its connections and goroutines.
 type Gate struct {
-	identify func(netip.Addr) string
+	identify func(netip.AddrPort) string
 	addr     *net.TCPAddr
 	tasks    sync.WaitGroup
 
@@ -62,7 +63,7 @@ func Open(cfg Config) (*Gate, error) {
 	}
 	identify := cfg.Identify
 	if identify == nil {
-		identify = netip.Addr.String
+		identify = func(from netip.AddrPort) string { return from.Addr().String() }
 	}
 	g := &Gate{target: cfg.Target, identify: identify, addr: addr, callers: map[string]*caller{}}
 	if err := g.Admit(); err != nil {
@@ -228,7 +229,7 @@ func (g *Gate) accept(listener *net.TCPListener) {
 func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
 	var name string
 	if addr, err := netip.ParseAddrPort(client.RemoteAddr().String()); err == nil {
-		name = g.identify(addr.Addr().Unmap())
+		name = g.identify(netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

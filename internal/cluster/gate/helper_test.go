@@ -88,8 +88,8 @@ func (s *server) expect(t *testing.T, want ...string) {
 
 func openGate(t *testing.T, target string) *Gate {
 	t.Helper()
-	g, err := Open(Config{Listen: "127.0.0.1:0", Target: target, Identify: func(a netip.Addr) string {
-		return map[string]string{"127.0.0.7": "a", "127.0.0.8": "b"}[a.String()]
+	g, err := Open(Config{Listen: "127.0.0.1:0", Target: target, Identify: func(a netip.AddrPort) string {
+		return map[string]string{"127.0.0.7": "a", "127.0.0.8": "b"}[a.Addr().String()]
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -63,14 +63,18 @@ func clientAddr(client int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, clientNet, byte(net), i})
 }
 
-// identify names the caller at addr.
-func (c *Cluster) identify(addr netip.Addr) string {
+// identify names the caller of server to at an address.
+func (c *Cluster) identify(from netip.AddrPort, to string) string {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
-		if s.location.IP == addr {
+		if s.location.IP == from.Addr() {
 			return s.name
 		}
 	}
-	return clientAt(addr)
+	name := clientAt(from.Addr())
+	if name == unknownClient && c.stranger != nil {
+		c.stranger(from, to)
+	}
+	return name
 }
 
 // clientAt names the client at addr.
@@ -170,15 +174,16 @@ func (c *Cluster) openGate(s *server) (err error) {
 		return err
 	}
 	p := s.location
-	if s.gate, err = c.gateTo(p.Gate, p.target()); err != nil || c.topology.Kind != cluster.Sharded {
+	if s.gate, err = c.gateTo(s.name, p.Gate, p.target()); err != nil || c.topology.Kind != cluster.Sharded {
 		return err
 	}
-	s.bus, err = c.gateTo(p.BusGate, netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String())
+	s.bus, err = c.gateTo(s.name, p.BusGate, netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String())
 	return err
 }
 
-func (c *Cluster) gateTo(listen netip.AddrPort, target string) (*gate.Gate, error) {
-	return gate.Open(gate.Config{Listen: listen.String(), Target: target, Identify: c.identify})
+func (c *Cluster) gateTo(name string, listen netip.AddrPort, target string) (*gate.Gate, error) {
+	identify := func(from netip.AddrPort) string { return c.identify(from, name) }
+	return gate.Open(gate.Config{Listen: listen.String(), Target: target, Identify: identify})
 }
 
 func (c *Cluster) releasePort() {

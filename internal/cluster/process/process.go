@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,9 @@ type Config struct {
 	RedisServer  string         // program; empty: redis-server on the PATH
 	Ledger       *ledger.Ledger // records processes and directories; nil: none
 	Log          *slog.Logger   // for servers that exit unexpectedly; nil: none
+	// Stranger is called, possibly concurrently, for each connection to a node or Sentinel from an address that belongs
+	// to no server or client of the run, before it is served; nil: it is not reported.
+	Stranger func(from netip.AddrPort, to string)
 }
 
 // Cluster is a set of running redis-server processes. Methods that do not apply to
@@ -80,6 +84,7 @@ type Cluster struct {
 	requirements cluster.Requirements
 	ledger       *ledger.Ledger
 	log          *slog.Logger
+	stranger     func(from netip.AddrPort, to string)
 
 	nodes     []*server
 	sentinels []*server
@@ -121,7 +126,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	firstPort := os.Getpid()
 	for try := 1; ; try++ {
 		c := &Cluster{topology: cfg.Topology, program: program, version: version,
-			requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
+			requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log, stranger: cfg.Stranger}
 		claim := func() error { return c.claim(firstPort) }
 		if cfg.Requirements.Network {
 			claim = func() error { return c.claimNetwork(ctx, firstPort) }
@@ -149,7 +154,7 @@ func StartWith(ctx context.Context, cfg Config, launcher Launcher) (*Cluster, er
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	c := &Cluster{topology: cfg.Topology, launcher: launcher,
-		requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log}
+		requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log, stranger: cfg.Stranger}
 	err := c.start(ctx, c.openGates)
 	if err == nil {
 		c.version, err = c.nodes[0].version(ctx)
