@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -26,6 +27,8 @@ type cause struct {
 	faults []*injection // that it names, the most important first
 	steps  []storyStep  // that explain it, besides the evidence of the violation and the faults
 	proofs []proof      // of the numbers of the headline
+
+	indirect bool // the violation follows from an earlier one
 }
 
 // inquiry is a violation in search of its cause.
@@ -85,19 +88,25 @@ func (p *pair) headline(s *proofs) string {
 		}
 		return fmt.Sprintf("%s and %s both held %s for %s", a, b, key, took)
 	}
-	who := a + " and " + b
-	if p.a.Client == p.b.Client {
-		who = a
+	size := s.add(proofSetting, format.Count(p.r.History.Limit(p.a.Key), "permit"))
+	return fmt.Sprintf("%s together held more than the %s of %s for %s", p.crowd(), size, key, took)
+}
+
+// maxCrowd is how many clients a headline lists.
+const maxCrowd = 6
+
+// crowd are the clients that held permits, the two of the pair among them.
+func (p *pair) crowd() string {
+	var names []string
+	for _, c := range append(slices.Clone(p.v.Clients), p.a.Client, p.b.Client) {
+		if name := clientName(c); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	limit := p.r.History.Limit(p.a.Key)
-	size := s.add(proofSetting, format.Count(limit, "permit"))
-	permitsA := s.add(proofCount, fmt.Sprint(p.a.Permits), p.a.asked(p.r))
-	permitsB := s.add(proofCount, fmt.Sprint(p.b.Permits), p.b.asked(p.r))
-	text := fmt.Sprintf("%s held %s and %s of the %s of %s", who, permitsA, permitsB, size, key)
-	if p.a.Permits+p.b.Permits <= limit {
-		text += " while other clients held more than the rest"
+	if len(names) > maxCrowd {
+		names = []string{clientName(p.a.Client), clientName(p.b.Client), "others"}
 	}
-	return text + " for " + took
+	return list(names)
 }
 
 // holder is the client of a hold, with its mode where the lock has modes.

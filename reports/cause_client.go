@@ -55,8 +55,8 @@ func findStall(q *inquiry) *cause {
 	}
 	p, s := q.p, q.s
 	text := fmt.Sprintf("%s, granted %s at %s, %s, past the end of its validity at %s; %s was granted %s at %s%s",
-		clientName(p.a.Client), p.a.what("it"), s.instant(p.a.granted()), q.during(f), s.instant(p.r.validity(p.a)),
-		clientName(p.b.Client), p.b.what("it"), s.instant(p.b.granted()), p.staleClause(s))
+		clientName(p.a.Client), p.a.it(), s.instant(p.a.granted()), q.during(f), s.instant(p.r.validity(p.a)),
+		clientName(p.b.Client), p.b.it(), s.instant(p.b.granted()), p.staleClause(s))
 	return &cause{text: text, faults: []*injection{f}}
 }
 
@@ -83,9 +83,9 @@ func findOutlived(q *inquiry) *cause {
 	}
 	p, s := q.p, q.s
 	c := &cause{text: fmt.Sprintf("%s, granted %s at %s, kept it until %s%s although its validity had ended at %s; %s "+
-		"was granted %s at %s%s", clientName(p.a.Client), p.a.what("it"), s.instant(p.a.granted()),
+		"was granted %s at %s%s", clientName(p.a.Client), p.a.it(), s.instant(p.a.granted()),
 		s.instant(p.a.endPoint(p.r)), p.endingA(), s.instant(p.r.validity(p.a)), clientName(p.b.Client),
-		p.b.what("it"), s.instant(p.b.granted()), p.staleClause(s))}
+		p.b.it(), s.instant(p.b.granted()), p.staleClause(s))}
 	c.text += q.alsoBetween(c)
 	return c
 }
@@ -188,9 +188,7 @@ func findForeignRelease(q *inquiry) *cause {
 			c.faults = []*injection{f}
 			late = fmt.Sprintf("which %s, past the end of its validity at %s", q.during(f), ended)
 		}
-		c.text = fmt.Sprintf("released by %s, %s, and which no longer held it: its release at %s deleted the key of %s, "+
-			"granted at %s, and %s was granted it at %s", who, late, s.instant(eventAt(rel.Invoked, rel.Call)),
-			clientName(p.a.Client), s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()))
+		c.text = fmt.Sprintf("%s, %s, %s", who, late, q.releasedAnothers(rel))
 		return c
 	}
 	return q.chainedRelease()
@@ -214,10 +212,37 @@ func (q *inquiry) chainedRelease() *cause {
 		if !f.is("pause-client") || !f.effective(0, mine.From) {
 			continue
 		}
-		return &cause{faults: []*injection{f}, text: fmt.Sprintf("released by %s, which no longer held it: its release "+
-			"at %s deleted the key of %s, granted at %s, and %s was granted it at %s; this began with %s, which %s",
-			clientName(mine.Client), s.instant(eventAt(rel.Invoked, rel.Call)), clientName(p.a.Client),
-			s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()), targetName(f.target), q.during(f))}
+		return &cause{indirect: true, faults: []*injection{f}, text: fmt.Sprintf("%s, granted it at %s, %s; before that, "+
+			"%s %s", clientName(mine.Client), s.instant(mine.granted()), q.releasedAnothers(rel), targetName(f.target), q.during(f))}
+	}
+	return nil
+}
+
+// releasedAnothers says that a release between the two grants succeeded after the
+// lock had been granted to the first holder, and what was seen of its key then.
+func (q *inquiry) releasedAnothers(rel *history.Span) string {
+	p, s := q.p, q.s
+	text := fmt.Sprintf("released it at %s after %s had been granted it at %s", s.instant(eventAt(rel.Invoked, rel.Call)),
+		clientName(p.a.Client), s.instant(p.a.granted()))
+	if gone := q.goneAfter(rel.Call); gone != nil {
+		text += fmt.Sprintf("; the key of %s was no longer there at %s", clientName(p.a.Client), s.instant(sampleAt(gone)))
+	}
+	return text + fmt.Sprintf("; %s was granted it at %s", clientName(p.b.Client), s.instant(p.b.granted()))
+}
+
+// goneAfter is the first sample after t and before the second grant in which the
+// node that granted the first hold no longer has it; nil if there is none.
+func (q *inquiry) goneAfter(t time.Duration) *history.Sample {
+	p, held := q.p, false
+	samples := q.r.witness.during(p.granterA, p.a.Asked, p.b.From)
+	for i := range samples {
+		x := &samples[i]
+		switch is := has(x, p.key, q.r.ownerName(p.a.Owner)); {
+		case is:
+			held = true
+		case held && x.Up && x.Sent >= t:
+			return x
+		}
 	}
 	return nil
 }
@@ -256,16 +281,14 @@ func findClientClocks(q *inquiry) *cause {
 		return nil
 	}
 	p, s := q.p, q.s
-	how := fmt.Sprintf("%s took it over from %s", clientName(p.b.Client), clientName(p.a.Client))
+	text := fmt.Sprintf("%s was granted it at %s, %s at %s%s", clientName(p.a.Client), s.instant(p.a.granted()),
+		clientName(p.b.Client), s.instant(p.b.granted()), q.early())
 	if rel := q.releaseBetween(); rel != nil {
-		how = fmt.Sprintf("%s, whose lock had been taken over, released it at %s and so deleted the key of %s",
-			clientName(rel.Process.Client(q.r.History.Clients)), s.instant(eventAt(rel.Invoked, rel.Call)),
-			clientName(p.a.Client))
+		who := clientName(rel.Process.Client(q.r.History.Clients))
+		text = fmt.Sprintf("%s, which had been granted it before, %s%s", who, q.releasedAnothers(rel), q.early())
 	}
 	return &cause{text: fmt.Sprintf("%s; this lock compares the end of the lease, which the key stores, with the clock "+
-		"of the client, and these clocks are up to %s off (option %s); %s was granted it at %s, %s at %s%s", how,
-		s.add(proofSetting, skew), quote(clockSkew), clientName(p.a.Client), s.instant(p.a.granted()),
-		clientName(p.b.Client), s.instant(p.b.granted()), q.early())}
+		"of the client, and these clocks are up to %s off (option %s)", text, s.add(proofSetting, skew), quote(clockSkew))}
 }
 
 // releaseBetween is a release between the two grants by a client that was granted

@@ -52,10 +52,11 @@ func findFailover(q *inquiry) *cause {
 	}
 	p, s, w := q.p, q.s, &q.r.witness
 	c := &cause{}
-	text := fmt.Sprintf("%s granted it to %s at %s", q.granter(), clientName(p.a.Client), s.instant(p.a.granted()))
+	text := fmt.Sprintf("%s granted %s to %s at %s", q.granter(), p.a.it(), clientName(p.a.Client),
+		s.instant(p.a.granted()))
 	if f := p.faultOn(p.granterA, p.a.Asked, replicationFaults()...); f != nil {
 		c.faults = append(c.faults, f)
-		text += fmt.Sprintf(" and %s at %s (%s)", faultVerb(f.name), s.instant(f.took()), quote(f.name))
+		text += fmt.Sprintf(" and %s %s (%s)", faultVerb(f.name), f.when(s), quote(f.name))
 	} else if down, ok := w.firstDown(p.granterA, p.a.From, p.b.From); ok {
 		text += fmt.Sprintf(" and did not reply at %s", s.instant(sampleAt(down)))
 	}
@@ -92,10 +93,15 @@ func (q *inquiry) granter() string {
 func (q *inquiry) takeover() string {
 	p, s := q.p, q.s
 	text := p.granterB
-	if p.promoted != nil {
+	late := p.promoted != nil && p.promoted.Time > p.b.From // sampled after it had granted the lock
+	if p.promoted != nil && !late {
 		text += fmt.Sprintf(" was seen as master from %s and", s.instant(sampleAt(p.promoted)))
 	}
-	return text + fmt.Sprintf(" granted it to %s at %s", clientName(p.b.Client), s.instant(p.b.granted()))
+	text += fmt.Sprintf(" granted %s to %s at %s", p.b.it(), clientName(p.b.Client), s.instant(p.b.granted()))
+	if late {
+		text += fmt.Sprintf(" and was seen as master from %s", s.instant(sampleAt(p.promoted)))
+	}
+	return text
 }
 
 // replicationFaults keep writes of a master from replicas, but leave it to its clients.
@@ -131,7 +137,7 @@ func findSplitBrain(q *inquiry) *cause {
 	still := &q.r.witness.during(p.granterA, p.promoted.Time, p.a.to)[both]
 	since := f.injected() // its effect, a second master, comes later
 	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s %s from %s (%s), granted it to %s at %s and was still "+
-		"master at %s; %s", q.granter(), cutOff(f), s.instant(since), quote(f.name), clientName(p.a.Client),
+		"seen as master at %s; %s", q.granter(), cutOff(f), s.instant(since), quote(f.name), clientName(p.a.Client),
 		s.instant(p.a.granted()), s.instant(sampleAt(still)), q.takeover())}
 }
 
@@ -157,7 +163,7 @@ func findAheadReplica(q *inquiry) *cause {
 	why := ""
 	if over := p.faultOn(p.granterA, p.a.Asked); over != nil {
 		c.faults = append(c.faults, over)
-		why = fmt.Sprintf(" and %s at %s (%s)", faultVerb(over.name), s.instant(over.took()), quote(over.name))
+		why = fmt.Sprintf(" and %s %s (%s)", faultVerb(over.name), over.when(s), quote(over.name))
 	}
 	c.text = fmt.Sprintf("the key expired early on %s (%s): %s granted it to %s at %s%s; %s%s", q.clockText(f),
 		quote(f.name), q.granter(), clientName(p.a.Client), s.instant(p.a.granted()), why, q.takeover(), q.early())

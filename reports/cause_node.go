@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -85,22 +86,38 @@ func findRestart(q *inquiry) *cause {
 	switch {
 	case f != nil:
 		c.faults = []*injection{f}
-		text += fmt.Sprintf(", %s at %s (%s)", faultVerb(f.name), s.instant(f.took()), quote(f.name))
+		text += fmt.Sprintf(", %s at %s (%s%s)", faultVerb(f.name), s.instant(f.took()), quote(f.name), q.persistence())
 	case wasDown:
 		text += fmt.Sprintf(", did not reply at %s", s.instant(sampleAt(down)))
 	default:
 		return nil
 	}
-	c.text = text + fmt.Sprintf(" and came back without the key%s, and granted it to %s at %s%s", q.persistence(),
-		clientName(p.b.Client), s.instant(p.b.granted()), q.early())
+	if q.backWithout(node) {
+		text += ", came back without the key"
+	}
+	c.text = text + fmt.Sprintf(" and granted it to %s at %s%s", clientName(p.b.Client), s.instant(p.b.granted()),
+		q.early())
 	return c
+}
+
+// backWithout reports whether a sample after the last restart of node, or after it
+// did not reply, is without the first hold.
+func (q *inquiry) backWithout(node string) bool {
+	p := q.p
+	since := p.a.From
+	if f := q.r.effectOn(node, p.a.Asked, p.b.From, restartFaults()...); f != nil {
+		since = f.effectTime()
+	}
+	return slices.ContainsFunc(q.r.witness.during(node, since, p.b.to), func(x history.Sample) bool {
+		return x.Up && x.Sent >= since && !has(&x, p.key, q.r.ownerName(p.a.Owner))
+	})
 }
 
 // persistence is how servers keep their data, where the scenario says so.
 func (q *inquiry) persistence() string {
 	options := q.r.Manifest.Topology.Options
 	if options["appendonly"] == "yes" && options["appendfsync"] != "" {
-		return ", with `appendfsync " + options["appendfsync"] + "`"
+		return ", `appendfsync " + options["appendfsync"] + "`"
 	}
 	return ""
 }
@@ -167,7 +184,12 @@ func findForgottenMajority(q *inquiry) *cause {
 	}
 	p, s := q.p, q.s
 	c := &cause{}
-	var parts []string
+	granted := func(h *hold) eventText {
+		return eventText{h.From, fmt.Sprintf("%s was granted it at %s%s", clientName(h.Client), s.instant(h.granted()),
+			p.by(s, h))}
+	}
+	parts := []eventText{granted(p.a), granted(p.b)}
+	parts[1].text += q.early()
 	var nodes []string
 	for _, smp := range p.observedB {
 		nodes = append(nodes, smp.Node)
@@ -185,15 +207,24 @@ func findForgottenMajority(q *inquiry) *cause {
 			continue
 		}
 		c.faults = append(c.faults, f)
-		parts = append(parts, q.forgetting(f, hit))
+		parts = append(parts, eventText{f.took().Time, q.forgetting(f, hit)})
 	}
 	if len(c.faults) == 0 {
 		return nil
 	}
-	c.text = fmt.Sprintf("%s%s; %s was granted it at %s by %s, %s at %s by %s%s", list(parts), q.persistence(),
-		clientName(p.a.Client), s.instant(p.a.granted()), p.nodes(s, p.observedA), clientName(p.b.Client),
-		s.instant(p.b.granted()), p.nodes(s, p.observedB), q.early())
+	slices.SortStableFunc(parts, func(a, b eventText) int { return cmp.Compare(a.at, b.at) })
+	var texts []string
+	for _, part := range parts {
+		texts = append(texts, part.text)
+	}
+	c.text = strings.Join(texts, "; ")
 	return c
+}
+
+// eventText is a part of a sentence about an instant.
+type eventText struct {
+	at   time.Duration
+	text string
 }
 
 // nodes are the nodes among the targets of a fault.
@@ -210,11 +241,12 @@ func (f *injection) nodes(r *Run) []string {
 // forgetting is what a fault did to the nodes that it hit.
 func (q *inquiry) forgetting(f *injection, hit []string) string {
 	if f.is("clock-jump", "clock-drift") {
-		return "the key expired early on " + q.clockText(f) + " (" + quote(f.name) + ")"
+		return "the clock of " + strings.Replace(q.clockText(f), ", whose clock ", " ", 1) + " (" + quote(f.name) + ")"
 	}
 	verb := removals()[f.name]
 	if verb == "" {
-		return fmt.Sprintf("%s %s at %s (%s)", list(hit), faultVerbs(f.name, len(hit)), q.s.instant(f.took()), quote(f.name))
+		return fmt.Sprintf("%s %s at %s (%s%s)", list(hit), faultVerbs(f.name, len(hit)), q.s.instant(f.took()),
+			quote(f.name), q.persistence())
 	}
 	return fmt.Sprintf("the key was %s on %s at %s (%s)", verb, list(hit), q.s.instant(f.took()), quote(f.name))
 }
@@ -291,9 +323,9 @@ func hitText(f *injection, r *Run) string {
 // changed do not count.
 func (q *inquiry) keptShorter(a *hold, promise point) (short []point) {
 	w, owner := &q.r.witness, q.r.ownerName(a.Owner)
-	until, limit := min(a.to, q.v.End), promise.Time
+	until := min(a.to, q.v.End)
 	if q.p != nil {
-		until, limit = q.p.b.From, min(limit, q.p.b.From)
+		until = q.p.b.From
 	}
 	kept := 0
 	for _, node := range w.nodes {
@@ -311,10 +343,11 @@ func (q *inquiry) keptShorter(a *hold, promise point) (short []point) {
 		ttl := x.Keys[q.v.Key].TTL
 		end, wrong := x.Time+ttl, 5*time.Millisecond+(promise.Time-x.Time)/1000 // as the checker of honesty assumes
 		gone := slices.IndexFunc(samples[last+1:], func(x history.Sample) bool { return x.Up })
-		switch renewable := gone < 0 && x.Time < a.From; {
+		ended := gone < 0 && x.Time >= a.From && (q.p == nil || end < until) ||
+			gone >= 0 && samples[last+1+gone].Time > x.Sent+ttl-wrong // or it was deleted
+		switch {
 		case q.clockChanged(node, a.Asked, until):
-		case ttl >= 0 && !renewable && end+wrong < limit &&
-			(gone < 0 || samples[last+1+gone].Time > x.Sent+ttl-wrong): // or it was deleted
+		case ttl >= 0 && ended && end+wrong < promise.Time:
 			short = append(short, point{Event: -1, Node: node, Key: q.v.Key, Until: true, Time: end, Sample: x.Time})
 		default:
 			kept++

@@ -106,9 +106,9 @@ func (q *inquiry) noLease(f *injection, asked *history.Span, last *hold, kept *h
 	c := &cause{faults: []*injection{f}}
 	who := targetName(f.target)
 	died := fmt.Sprintf("was killed at %s (%s)", s.instant(f.took()), quote(f.name))
-	stays := fmt.Sprintf("%s still had its key, with no expiry, at %s", kept.Node, s.instant(sampleAt(kept)))
+	stays := fmt.Sprintf("%s still had it at %s", kept.Node, s.instant(sampleAt(kept)))
 	if last != nil {
-		c.text = fmt.Sprintf("%s, granted %s at %s, %s, and this lock has no lease: %s", who, quote(q.v.Key),
+		c.text = fmt.Sprintf("%s, granted %s at %s, %s, and the key has no expiry: %s", who, quote(q.v.Key),
 			s.instant(last.granted()), died, stays)
 	} else {
 		held := ""
@@ -116,7 +116,7 @@ func (q *inquiry) noLease(f *injection, asked *history.Span, last *hold, kept *h
 			c.faults = append(c.faults, late)
 			held = fmt.Sprintf(", while replies to it were held back (%s from %s)", quote(late.name), s.instant(late.took()))
 		}
-		c.text = fmt.Sprintf("%s asked for %s at %s and %s%s, before it had set a lease: %s", who, quote(q.v.Key),
+		c.text = fmt.Sprintf("%s asked for %s at %s and %s%s, and the key has no expiry: %s", who, quote(q.v.Key),
 			s.instant(eventAt(asked.Invoked, asked.Call)), died, held, stays)
 	}
 	c.text += q.consequence()
@@ -150,17 +150,19 @@ func (q *inquiry) otherFault(f *injection, from time.Duration) *injection {
 func (q *inquiry) consequence() string {
 	for i := range q.r.History.Probes {
 		if p := &q.r.History.Probes[i]; q.property == checker.Recovery && p.Time == q.v.End && p.Outcome == history.Fail {
-			return fmt.Sprintf("; at %s, after the run, nobody could acquire it", q.s.instant(eventAt(p.Index, p.Time)))
+			return fmt.Sprintf("; after the run, at %s, an acquire was refused", q.s.instant(eventAt(p.Index, p.Time)))
 		}
 	}
 	return ""
 }
 
-// waited is the wait that was not served: "client 0 waited from 0.606 s until 2.500 s".
-func (q *inquiry) waited() (text string, span *history.Span) {
+// waited is the wait that was not served: "client 0, which asked for `orders` at 0.606 s and waited until 2.500 s"; nil
+// if the violation does not end with one, or with the acquire except.
+func (q *inquiry) waited(except *history.Span) (text string, span *history.Span) {
 	for i := range q.r.History.Spans {
 		s := &q.r.History.Spans[i]
-		if s.Op != history.OpAcquire || len(q.v.Events) == 0 || int(s.Ended) != q.v.Events[len(q.v.Events)-1] {
+		if s.Op != history.OpAcquire || s == except || len(q.v.Events) == 0 ||
+			int(s.Ended) != q.v.Events[len(q.v.Events)-1] || except != nil && s.Outcome == history.OK {
 			continue
 		}
 		return fmt.Sprintf("%s, which asked for %s at %s and waited until %s",
@@ -180,7 +182,7 @@ func findLostMessage(q *inquiry) *cause {
 	if q.p != nil || q.property != checker.WakeUp {
 		return nil
 	}
-	who, span := q.waited()
+	who, span := q.waited(nil)
 	if span == nil {
 		return nil
 	}
@@ -192,14 +194,24 @@ func findLostMessage(q *inquiry) *cause {
 			continue
 		}
 		free := q.releasedBefore(q.v.Start)
-		return &cause{faults: []*injection{f}, text: fmt.Sprintf("nobody woke %s: the message was lost%s (%s at %s: %s)", who,
-			free, quote(f.name), q.s.instant(f.took()), q.s.quote(f.effects[0].Detail, f.took()))}
+		return &cause{faults: []*injection{f}, text: fmt.Sprintf("nobody woke %s: %s at %s (%s: %s)%s", who,
+			lostMessage(f), q.s.instant(f.took()), quote(f.name), q.s.quote(f.effects[0].Detail, f.took()), free)}
 	}
 	return nil
 }
 
-// releasedBefore is the release after which the lock was free at t: " with which
-// client 1 released it at 0.604 s".
+// lostMessage is what happened to the messages for a waiter.
+func lostMessage(f *injection) string {
+	switch f.name {
+	case "pubsub-cut":
+		return "its subscription was cut"
+	case "subscribe-refused":
+		return "its subscription was refused"
+	}
+	return "a message was lost"
+}
+
+// releasedBefore is the release after which the lock was free at t: "; client 1 had released it at 0.604 s".
 func (q *inquiry) releasedBefore(t time.Duration) string {
 	var last *history.Span
 	h := q.r.History
@@ -212,7 +224,7 @@ func (q *inquiry) releasedBefore(t time.Duration) string {
 	if last == nil {
 		return ""
 	}
-	return fmt.Sprintf(" that %s sent when it released it at %s", clientName(last.Process.Client(h.Clients)),
+	return fmt.Sprintf("; %s had released it at %s", clientName(last.Process.Client(h.Clients)),
 		q.s.instant(eventAt(last.Invoked, last.Call)))
 }
 
@@ -268,19 +280,35 @@ func (q *inquiry) countAbove(h *hold) *history.Sample {
 
 func (q *inquiry) countedTwice(f *injection, asked *history.Span, h *hold, twice *history.Sample) *cause {
 	s := q.s
-	text := fmt.Sprintf("counted twice: the reply to the acquire of %s, sent at %s, was lost at %s (%s), the client sent "+
-		"it again, and %s counted %s holds at %s", clientName(h.Client), s.instant(eventAt(asked.Invoked, asked.Call)),
+	text := fmt.Sprintf("counted twice: the reply to the acquire of %s, sent at %s, was lost at %s (%s), it was sent "+
+		"again, and %s counted %s holds at %s", clientName(h.Client), s.instant(eventAt(asked.Invoked, asked.Call)),
 		s.instant(f.took()), quote(f.name), twice.Node,
 		s.add(proofCount, fmt.Sprint(twice.Keys[q.v.Key].Count), sampleAt(twice)), s.instant(sampleAt(twice)))
-	if h.Ended >= 0 {
-		text += fmt.Sprintf("; it was released once, at %s, so the key stayed", s.instant(h.ended()))
+	if kept := q.keptAfter(h, twice.Node); kept != nil {
+		text += fmt.Sprintf("; %s released it once, at %s, and %s still had it at %s", clientName(h.Client),
+			s.instant(h.ended()), twice.Node, s.instant(sampleAt(kept)))
 	}
-	if who, span := q.waited(); span != nil {
-		text += ", and nobody was granted it, not even " + who
+	if who, span := q.waited(asked); span != nil {
+		text += "; " + who + ", was not granted it"
 	}
 	return &cause{faults: []*injection{f}, text: text, steps: []storyStep{q.step(int(asked.Invoked)), {
 		Time: twice.Time, Event: -1, weight: 9, Text: fmt.Sprintf("%s counts %d holds of %s", twice.Node,
 			twice.Keys[q.v.Key].Count, clientName(h.Client))}}}
+}
+
+// keptAfter is the last sample of node with a hold after its owner released it; nil if there is none.
+func (q *inquiry) keptAfter(h *hold, node string) *history.Sample {
+	if h.End != checker.Released {
+		return nil
+	}
+	var kept *history.Sample
+	samples := q.r.witness.during(node, h.to, q.r.History.End)
+	for i := range samples {
+		if samples[i].Sent > h.to && has(&samples[i], q.v.Key, q.r.ownerName(h.Owner)) {
+			kept = &samples[i]
+		}
+	}
+	return kept
 }
 
 // findBetween names the last fault that took effect between the two grants, or
@@ -321,8 +349,8 @@ func (q *inquiry) plain() string {
 	if p == nil {
 		return q.v.Text
 	}
-	return fmt.Sprintf("%s was granted it at %s by %s, %s at %s by %s%s", clientName(p.a.Client), s.instant(p.a.granted()),
-		p.nodes(s, p.observedA), clientName(p.b.Client), s.instant(p.b.granted()), p.nodes(s, p.observedB), q.early())
+	return fmt.Sprintf("%s was granted it at %s%s, %s at %s%s%s", clientName(p.a.Client), s.instant(p.a.granted()),
+		p.by(s, p.a), clientName(p.b.Client), s.instant(p.b.granted()), p.by(s, p.b), q.early())
 }
 
 // alsoBetween names a fault that took effect between the two grants, if any.

@@ -199,7 +199,7 @@ func withoutNumbers(s string) string {
 	s = regexp.MustCompile(`\b\d+\.\d{3} s\b`).ReplaceAllString(s, "T")
 	s = regexp.MustCompile(`\b\d+(\.\d+)? (ms|µs|s)\b`).ReplaceAllString(s, "D")
 	s = regexp.MustCompile(`token \d+`).ReplaceAllString(s, "token N")
-	s = regexp.MustCompile(`(a majority, seen on )?\d of \d nodes \([^)]*\)`).ReplaceAllString(s, "K of N nodes")
+	s = regexp.MustCompile(`\d of \d nodes: [^)]*\)`).ReplaceAllString(s, "K of N nodes)")
 	s = regexp.MustCompile(`lease ended on [^;]* by T`).ReplaceAllString(s, "lease ended on K nodes by T")
 	names := map[string]string{}
 	return regexp.MustCompile(`([Cc]lient) (\d+)`).ReplaceAllStringFunc(s, func(found string) string {

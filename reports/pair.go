@@ -72,7 +72,7 @@ func (p *pair) findNodes() {
 	w := &p.r.witness
 	p.observedA = w.firstWith(p.key, p.r.ownerName(p.a.Owner), p.a.Asked, p.b.From)
 	p.observedB = w.firstWith(p.key, p.r.ownerName(p.b.Owner), p.b.Asked, p.b.to)
-	p.granterA, p.granterB = w.granter(p.observedA), w.granter(p.observedB)
+	p.granterA, p.granterB = w.granter(p.observedA, p.a.From), w.granter(p.observedB, p.b.From)
 	if nodes := p.r.Manifest.Nodes; len(nodes) == 1 {
 		p.granterA, p.granterB = nodes[0].Name, nodes[0].Name
 	}

@@ -68,11 +68,9 @@ func eventAt(index int32, t time.Duration) point { return point{Event: int(index
 
 func sampleAt(s *history.Sample) point { return point{Event: -1, Node: s.Node, Time: s.Time} }
 
-// asked and granted are the invocation of the acquire that began a hold, and the
-// reply to it; ended is what ended it.
-func (h *hold) asked(r *Run) point { return eventAt(r.History.Spans[h.Span].Invoked, h.Asked) }
-func (h *hold) granted() point     { return eventAt(h.Granted, h.From) }
-func (h *hold) ended() point       { return eventAt(h.Ended, h.to) }
+// granted is the reply to the acquire that began a hold; ended is what ended it.
+func (h *hold) granted() point { return eventAt(h.Granted, h.From) }
+func (h *hold) ended() point   { return eventAt(h.Ended, h.to) }
 
 // injected and took are the injection of a fault, and its first effect or else the injection.
 func (f *injection) injected() point { return eventAt(f.event, f.inject) }

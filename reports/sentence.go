@@ -4,22 +4,34 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// nodes names the node that granted a hold, or counts those of a quorum.
-func (p *pair) nodes(s *proofs, all []history.Sample) string {
-	w := &p.r.witness
+// by names the node that granted a hold, or says why it is not known.
+func (p *pair) by(s *proofs, h *hold) string {
+	switch by := p.knownBy(s, h); {
+	case by != "":
+		return by
+	case len(p.r.Samples) == 0:
+		return " by an unknown node (nodes were not sampled)"
+	}
+	return " by an unknown node (no sample shows the grant)"
+}
+
+// knownBy names the node that granted a hold: " by n1"; or those of a quorum on which
+// it was seen; "" if it is not known.
+func (p *pair) knownBy(s *proofs, h *hold) string {
+	w, all, granter := &p.r.witness, p.observedA, p.granterA
+	if h == p.b {
+		all, granter = p.observedB, p.granterB
+	}
 	switch {
 	case len(p.r.Manifest.Nodes) == 1:
-		return p.r.Manifest.Nodes[0].Name
-	case len(all) == 0 && len(p.r.Samples) == 0:
-		return "an unknown node (nodes were not sampled)"
-	case len(all) == 0:
-		return "an unknown node (no sample shows the grant)"
-	case !p.r.quorum():
-		return w.granter(all)
+		return " by " + p.r.Manifest.Nodes[0].Name
+	case !p.r.quorum() && granter != "":
+		return " by " + granter
+	case !p.r.quorum() || len(all) == 0:
+		return ""
 	}
 	var names []string
 	var from []point
@@ -32,11 +44,15 @@ func (p *pair) nodes(s *proofs, all []history.Sample) string {
 		}
 	}
 	text := s.add(proofNodes, fmt.Sprintf("%d of %s", len(names), format.Count(len(w.nodes), "node")), from...)
-	text += " (" + strings.Join(names, ", ") + ")"
-	if len(all) < len(w.nodes)/2+1 { // a majority granted it, but not all were sampled in time
-		return "a majority, seen on " + text
+	return " (seen on " + text + ": " + strings.Join(names, ", ") + ")"
+}
+
+// when says at or by which instant a fault took effect: that of a failover is observed later.
+func (f *injection) when(s *proofs) string {
+	if strings.Contains(f.name, "failover") || f.is("cluster-takeover") {
+		return "by " + s.instant(f.took())
 	}
-	return text
+	return "at " + s.instant(f.took())
 }
 
 // faultVerbs is what a fault does to n targets, as a predicate.

@@ -19,8 +19,8 @@ const maxSteps = 6
 func (p *pair) steps(c *cause) []storyStep {
 	a, b := clientName(p.a.Client), clientName(p.b.Client)
 	steps := []storyStep{
-		{Time: p.a.From, Event: int(p.a.Granted), weight: 10, Text: p.grantStep(p.a, p.observedA)},
-		{Time: p.b.From, Event: int(p.b.Granted), weight: 10, Text: p.grantStep(p.b, p.observedB) + p.stillHeld()},
+		{Time: p.a.From, Event: int(p.a.Granted), weight: 10, Text: p.grantStep(p.a)},
+		{Time: p.b.From, Event: int(p.b.Granted), weight: 10, Text: p.grantStep(p.b) + p.stillHeld()},
 	}
 	steps = append(steps, p.faultSteps(c)...)
 	if p.promoted != nil && p.granterA != p.granterB {
@@ -53,15 +53,15 @@ func (p *pair) steps(c *cause) []storyStep {
 	return selectSteps(p.r, steps)
 }
 
-func (p *pair) grantStep(h *hold, observed []history.Sample) string {
+func (p *pair) grantStep(h *hold) string {
 	text := fmt.Sprintf("%s is granted %s", clientName(h.Client), h.what(quote(p.key)))
 	if h.Permits > 0 {
 		text += " of " + quote(p.key)
 	}
 	if h == p.a && p.inferred {
 		text += ", with " + p.r.witness.name(p.granterA) + " the only master seen"
-	} else if len(observed) > 0 || len(p.r.Manifest.Nodes) == 1 {
-		text += " by " + p.nodes(&proofs{}, observed)
+	} else {
+		text += p.knownBy(&proofs{}, h)
 	}
 	if h.Token > 0 {
 		text += fmt.Sprintf(" with token %d", h.Token)

@@ -105,19 +105,16 @@ func (w *witness) firstWith(key, owner string, from, to time.Duration) []history
 	return all
 }
 
-// granter is the node that granted a hold: the first one that was sampled with its
-// owner. A replica may be sampled before its master in the same round, so a
-// master within one round is preferred. Empty means unknown.
-func (w *witness) granter(all []history.Sample) string {
-	if len(all) == 0 {
-		return ""
-	}
+// granter is the node that granted a hold at t: the first one that was sampled as a
+// master with its owner, and was not promoted after t. A replica may be sampled
+// with it earlier. Empty means unknown.
+func (w *witness) granter(all []history.Sample, t time.Duration) string {
 	for _, s := range all {
-		if isMaster(s) && s.Time-all[0].Time <= w.gap/2 {
+		if isMaster(s) && w.promotion(s.Node, t, s.Time) == nil {
 			return s.Node
 		}
 	}
-	return all[0].Node
+	return ""
 }
 
 func isMaster(s history.Sample) bool { return s.Up && s.Role == "master" }

@@ -47,7 +47,7 @@ func (c *cause) explains() int {
 	switch {
 	case c.name == betweenMechanism().name || c.name == unknownMechanism().name:
 		return 0
-	case len(c.faults) == 0:
+	case len(c.faults) == 0, c.indirect:
 		return 1
 	}
 	return explainsByFault
