@@ -10,10 +10,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// maxBrowseBytes is how large the data of the script may be in the page, which has at most 5 MB.
-const maxBrowseBytes = 3_500_000
-
-// maxBrowseOps is how many operations are tried first: more never fit in maxBrowseBytes.
+// maxBrowseOps is how many operations are tried first: more never fit in a page.
 const maxBrowseOps = 1_500_000
 
 // browseData is what the script of the page draws and lists: operations, holds,
@@ -21,6 +18,7 @@ const maxBrowseOps = 1_500_000
 // microseconds; columns of one table have the same length. Every text in it has
 // one line of printable characters, and no markup: the script escapes it.
 type browseData struct {
+	Note   string         `json:"note"` // what is left out; empty: nothing
 	From   int64          `json:"from"` // of the run: what the data has
 	Until  int64          `json:"until"`
 	End    int64          `json:"end"` // of the whole run
@@ -55,18 +53,14 @@ type browseOps struct {
 	Token  tokens   `json:"token"`
 }
 
+// browseHolds have their key, client, token and begin from the operation that acquired them.
 type browseHolds struct {
 	Ends    []string `json:"ends"`
-	From    deltas   `json:"from"`
+	Op      deltas   `json:"op"` // row of browseOps
 	Length  column   `json:"length"`
-	Valid   column   `json:"valid"` // after from; 0: no validity
-	Client  column   `json:"client"`
-	Key     column   `json:"key"`
+	Valid   column   `json:"valid"` // after the begin; 0: no validity
 	End     column   `json:"end"`
-	Token   tokens   `json:"token"`
 	Permits column   `json:"permits"`
-	Granted deltas   `json:"granted"` // index of the event
-	Ended   column   `json:"ended"`   // index of the event; -1: none
 }
 
 type browseWrites struct {
@@ -74,9 +68,10 @@ type browseWrites struct {
 	Client   column `json:"client"`
 	Key      column `json:"key"`
 	Token    tokens `json:"token"`
-	MaxSeen  tokens `json:"seen"`
+	Older    column `json:"older"` // 1: than one that the resource had seen
+	MaxSeen  tokens `json:"seen"`  // of those
 	Read     column `json:"read"`
-	Found    column `json:"found"`
+	Found    column `json:"found"` // minus read
 	Accepted column `json:"accepted"`
 	Index    deltas `json:"index"`
 }
@@ -149,25 +144,26 @@ type browseMarker struct {
 	N    int    `json:"n,omitempty"`
 }
 
-// browse packs as much of the run as fits, around the part that the picture shows,
-// and says what that is if it is not everything.
-func (r *Run) browse(shown interval, key string) (data, note string, err error) {
+// browse packs as much of the run as fits in a number of bytes, around the part that
+// the picture shows.
+func (r *Run) browse(shown interval, key string, room int) (string, error) {
 	ops := r.History.Spans
 	center := sort.Search(len(ops), func(i int) bool { return ops[i].Call >= shown.from })
-	for n := min(len(ops), maxBrowseOps); ; n /= 2 {
+	for n := min(len(ops), maxBrowseOps); ; n = n * 3 / 4 {
 		first := min(max(center-n/2, 0), len(ops)-n)
 		part := interval{0, max(r.History.End, 1)}
 		if n < len(ops) {
-			part = interval{ops[first].Call, ops[first+n-1].Call}
+			part = interval{ops[first].Call, ops[first+max(n-1, 0)].Call}
 		}
 		d := r.browseData(part, shown, key)
-		if data, err = packed(d); err != nil || len(data) <= maxBrowseBytes || n == 0 {
-			if n < len(ops) {
-				note = fmt.Sprintf("This page has %s of %s, those from %s to %s; history.jsonl has all.",
-					format.Number(len(d.Ops.Call)), format.Count(len(ops), "operation"), format.Instant(part.from),
-					format.Instant(part.until))
-			}
-			return data, note, err
+		if n < len(ops) {
+			d.Note = fmt.Sprintf("This page has %s of %s, those from %s to %s; history.jsonl has all.",
+				format.Number(len(d.Ops.Call)), format.Count(len(ops), "operation"), format.Instant(part.from),
+				format.Instant(part.until))
+		}
+		data, err := packed(d)
+		if err != nil || len(data) <= room || n == 0 {
+			return data, err
 		}
 	}
 }
@@ -186,8 +182,7 @@ func (r *Run) browseData(part, shown interval, key string) *browseData {
 		keyOf[k] = i
 	}
 	d.Key = keyOf[key]
-	d.ops(r, part)
-	d.holds(r, part)
+	d.holds(r, part, d.ops(r, part))
 	d.writes(r, part)
 	d.notices(r, part)
 	d.faults(r)
@@ -219,13 +214,24 @@ func (w interval) overlaps(other interval) bool {
 // has reports whether an instant is in the interval.
 func (w interval) has(t time.Duration) bool { return w.from <= t && t <= w.until }
 
-func (d *browseData) ops(r *Run, part interval) {
+// ops adds the operations in a part of the run, and those that began a hold in it. It returns their rows.
+func (d *browseData) ops(r *Run, part interval) map[int32]int64 {
+	needed := map[int32]int64{}
+	for i := range r.holds {
+		if h := &r.holds[i]; part.overlaps(h.drawn()) {
+			needed[h.Span] = 0
+		}
+	}
 	var all names
 	o := &d.Ops
 	for i := range r.History.Spans {
 		s := &r.History.Spans[i]
-		if !part.overlaps(interval{s.Call, min(s.Return, r.History.End)}) {
+		_, need := needed[int32(i)]
+		if !need && !part.overlaps(interval{s.Call, min(s.Return, r.History.End)}) {
 			continue
+		}
+		if need {
+			needed[int32(i)] = int64(len(o.Call))
 		}
 		took, ended := int64(-1), int64(0)
 		if s.Return != history.Infinity {
@@ -241,26 +247,30 @@ func (d *browseData) ops(r *Run, part interval) {
 		o.Index, o.Ended = append(o.Index, int64(s.Invoked)), append(o.Ended, ended)
 	}
 	o.Names = all.list
+	return needed
 }
 
-func (d *browseData) holds(r *Run, part interval) {
+// drawn is the interval in which a hold or its validity is drawn.
+func (h *hold) drawn() interval {
+	until, _ := h.promised()
+	return interval{h.From, max(h.to, until)}
+}
+
+func (d *browseData) holds(r *Run, part interval, rows map[int32]int64) {
 	var ends names
 	b := &d.Holds
 	for i := range r.holds {
 		h := &r.holds[i]
-		until, _ := h.promised()
-		if !part.overlaps(interval{h.From, max(h.to, until)}) {
+		if !part.overlaps(h.drawn()) {
 			continue
 		}
 		valid := int64(0)
-		if until > 0 {
+		if until, _ := h.promised(); until > 0 {
 			valid = micros(until) - micros(h.From)
 		}
-		b.From, b.Length = append(b.From, micros(h.From)), append(b.Length, micros(h.to)-micros(h.From))
-		b.Valid, b.Client = append(b.Valid, valid), append(b.Client, int64(h.Client))
-		b.Key, b.End = append(b.Key, int64(h.Key)), append(b.End, ends.of(string(h.End)))
-		b.Token, b.Permits = append(b.Token, h.Token), append(b.Permits, int64(h.Permits))
-		b.Granted, b.Ended = append(b.Granted, int64(h.Granted)), append(b.Ended, int64(h.Ended))
+		b.Op, b.Length = append(b.Op, rows[h.Span]), append(b.Length, micros(h.to)-micros(h.From))
+		b.Valid, b.End = append(b.Valid, valid), append(b.End, ends.of(string(h.End)))
+		b.Permits = append(b.Permits, int64(h.Permits))
 	}
 	b.Ends = ends.list
 }
@@ -272,13 +282,17 @@ func (d *browseData) writes(r *Run, part interval) {
 		if !part.has(t.Time) {
 			continue
 		}
-		accepted := int64(0)
+		accepted, older := int64(0), int64(0)
 		if t.Accepted {
 			accepted = 1
 		}
+		if t.MaxSeen > t.Token {
+			older = 1
+			b.MaxSeen = append(b.MaxSeen, t.MaxSeen)
+		}
 		b.Time, b.Client = append(b.Time, micros(t.Time)), append(b.Client, int64(t.Process.Client(r.History.Clients)))
-		b.Key, b.Token, b.MaxSeen = append(b.Key, int64(t.Key)), append(b.Token, t.Token), append(b.MaxSeen, t.MaxSeen)
-		b.Read, b.Found = append(b.Read, t.Read), append(b.Found, t.Found)
+		b.Key, b.Token, b.Older = append(b.Key, int64(t.Key)), append(b.Token, t.Token), append(b.Older, older)
+		b.Read, b.Found = append(b.Read, t.Read), append(b.Found, t.Found-t.Read)
 		b.Accepted, b.Index = append(b.Accepted, accepted), append(b.Index, int64(t.Index))
 	}
 }

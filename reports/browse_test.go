@@ -1,6 +1,10 @@
 package reports
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -215,19 +219,52 @@ func TestOperationsAreListed(t *testing.T) {
 // TestBrowseSaysWhatItLeavesOut: a history that does not fit is cut around the part that the picture shows.
 func TestBrowseSaysWhatItLeavesOut(t *testing.T) {
 	r := bigRun(t)
-	whole, note, err := r.browse(interval{ms(9000), ms(9001)}, "orders")
-	if err != nil || note != "" || len(whole) > maxBrowseBytes {
-		t.Fatalf("%d bytes, note %q, %v", len(whole), note, err)
+	shown := interval{ms(9000), ms(9001)}
+	whole, err := r.browse(shown, "orders", maxPageBytes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	d := r.browseData(interval{ms(8000), ms(9500)}, interval{ms(9000), ms(9001)}, "orders")
+	half, err := r.browse(shown, "orders", len(whole)/2)
+	if err != nil || len(half) > len(whole)/2 || len(half) < len(whole)/4 {
+		t.Errorf("%d bytes of %d, %v", len(half), len(whole), err)
+	}
+	if note := unpack(t, whole).Note; note != "" {
+		t.Errorf("nothing is left out, and the note is %q", note)
+	}
+	cut := unpack(t, half)
+	if !strings.Contains(cut.Note, "of 100,000 operations") || cut.From > 9_000_000 || cut.Until < 9_001_000 {
+		t.Errorf("from %d to %d, note %q", cut.From, cut.Until, cut.Note)
+	}
+	d := r.browseData(interval{ms(8000), ms(9500)}, shown, "orders")
 	if n := len(d.Ops.Call); n < 7000 || n > 8000 || d.From != 8_000_000 || d.Until != 9_500_000 {
 		t.Errorf("%d operations from %d to %d", n, d.From, d.Until)
 	}
-	for i, from := range d.Holds.From {
+	for i, op := range d.Holds.Op {
+		from := d.Ops.Call[op] + d.Ops.Took[op]
 		if until := from + d.Holds.Length[i] + d.Holds.Valid[i]; until < d.From || from > d.Until {
 			t.Fatalf("a hold from %d to %d", from, until)
 		}
 	}
+}
+
+// unpack decodes the data of a page, but for its columns.
+func unpack(t *testing.T, data string) (d struct {
+	Note        string
+	From, Until int64
+}) {
+	t.Helper()
+	text, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(z).Decode(&d); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // TestStatesOfKeys: the states that the script draws are those of the timeline.

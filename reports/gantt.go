@@ -104,19 +104,36 @@ func (g *gantt) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	at := func(t time.Duration) vg.Length { return x(t.Seconds()) }
 	g.drawOverlaps(c, p.X.Tick.Label, at, y(overlapRow))
+	rows := make([][]*hold, len(g.row))
 	for i := range g.r.holds {
 		h := &g.r.holds[i]
-		row, ok := g.row[h.Client]
-		if !ok || !g.shows(h) {
-			continue
+		if row, ok := g.row[h.Client]; ok && g.shows(h) {
+			rows[row] = append(rows[row], h)
 		}
-		mid, half := y(float64(row)), vg.Points(6)
-		fill := g.r.clientColor(h.Client)
-		if until, whole := h.promised(); until > 0 {
-			outline(c, area{at(h.From), at(until), mid - half - vg.Points(4), mid + half}, fill, whole)
+	}
+	for row, all := range rows {
+		g.drawRow(c, at, y(float64(row)), all)
+	}
+}
+
+// drawRow draws the holds of one client, and those that are too short to be drawn separately as one paler bar.
+func (g *gantt) drawRow(c draw.Canvas, at func(time.Duration) vg.Length, mid vg.Length, all []*hold) {
+	half := vg.Points(6)
+	var held []interval
+	for _, h := range all {
+		held = append(held, interval{h.From, h.to})
+	}
+	width := func(from, until time.Duration) float64 { return float64(at(until) - at(from)) }
+	for _, b := range joinThin(held, width, 1, func(int) bool { return false }) {
+		h := all[b.first]
+		fill, from := g.r.clientColor(h.Client), at(b.from)
+		bar := area{from, max(at(b.until), from+0.5), mid - half, mid + half}
+		if b.n > 1 {
+			fill.A = 140
+		} else if until, whole := h.promised(); until > 0 {
+			outline(c, area{from, at(until), mid - half - vg.Points(4), mid + half}, fill, whole)
 		}
-		from := at(h.From)
-		fillArea(c, area{from, max(at(h.to), from+0.5), mid - half, mid + half}, fill)
+		fillArea(c, bar, fill)
 	}
 }
 

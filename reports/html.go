@@ -27,6 +27,7 @@ const (
 	maxUnknownRows = 200
 	maxClientRows  = 1000
 	maxFaultRows   = 500
+	maxPageBytes   = 5_000_000
 )
 
 // page is the data of the template.
@@ -43,6 +44,7 @@ type page struct {
 	Repeat, Source     string
 	Essentials         []field
 
+	picture         *timeline
 	Timeline        template.HTML
 	TimelineNotes   []string
 	Sampling        string // how often nodes were sampled; empty if they were not
@@ -50,8 +52,6 @@ type page struct {
 	Jump            bool
 	Story           story
 	Overview        template.HTML
-	Data            template.HTML // for the script, see browseData
-	DataNote        string        // what Data lacks
 
 	Faults         []faultRow
 	MoreFaults     string
@@ -93,9 +93,17 @@ func writeHTML(r *Run, w io.Writer) error {
 	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("rendering the page: %w", err)
 	}
-	_, err = io.WriteString(w, format.Printable(b.String()))
+	before, after, _ := strings.Cut(format.Printable(b.String()), dataPlace)
+	data, err := r.browse(p.picture.d.window, p.picture.key, maxPageBytes-len(before)-len(after)-len(dataPlace))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, before+strings.Replace(dataPlace, "><", ">"+data+"<", 1)+after)
 	return err
 }
+
+// dataPlace is where the page has the data of its script: last, so that everything else is seen first.
+const dataPlace = `<script type="text/plain" id="data"></script>`
 
 func newPage(r *Run) (*page, error) {
 	style, err := templates.ReadFile("templates/page.css")
@@ -110,9 +118,7 @@ func newPage(r *Run) (*page, error) {
 	p := &page{Style: template.CSS(style), Script: template.JS(script),
 		ScriptHash: template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))}
 	p.header(r)
-	if err := p.story(r); err != nil {
-		return nil, err
-	}
+	p.story(r)
 	p.tables(r)
 	p.configuration(r)
 	p.cited(r)
@@ -175,21 +181,16 @@ func nonEmpty(all []field) []field {
 	return slices.DeleteFunc(all, func(p field) bool { return p.Value == "" || p.Value == "0 s" })
 }
 
-func (p *page) story(r *Run) error {
+func (p *page) story(r *Run) {
 	t := newTimeline(r)
 	p.Timeline, p.TimelineNotes = t.html()
 	p.Overview = r.overview(t.d.window)
-	data, note, err := r.browse(t.d.window, t.key)
-	if err != nil {
-		return err
-	}
-	p.Data, p.DataNote = template.HTML(data), note // base64
+	p.picture = t
 	if r.sampling != nil {
 		p.Sampling, p.SamplingTooWide = r.sampling.text(), r.sampling.wide()
 	}
 	p.Jump = r.worst() != nil
 	p.Story = r.story
-	return nil
 }
 
 // codes escapes text and turns `words in backquotes` into code.

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -19,12 +20,17 @@ type block struct {
 // blocks joins neighbors that are too narrow to be drawn separately, except those
 // that keep returns true for, so that a violation is never merged with others.
 func (d *drawing) blocks(all []interval, keep func(i int) bool) []block {
-	const minWidth = 1.6
+	return joinThin(all, d.width, 1.6, keep)
+}
+
+// joinThin joins neighbors whose widths, and the gaps between them, are less than least.
+func joinThin(all []interval, width func(from, until time.Duration) float64, least float64,
+	keep func(i int) bool) []block {
 	var out []block
 	open := false
 	for i, w := range all {
-		thin := d.width(w.from, w.until) < minWidth && !keep(i)
-		if n := len(out); thin && open && d.width(out[n-1].until, w.from) < minWidth {
+		thin := width(w.from, w.until) < least && !keep(i)
+		if n := len(out); thin && open && width(out[n-1].until, w.from) < least {
 			out[n-1].until, out[n-1].n = max(out[n-1].until, w.until), out[n-1].n+1
 			continue
 		}

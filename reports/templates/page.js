@@ -311,16 +311,15 @@
   }
   function writeText(i) {
     var T = D.writes, s = client(T.client[i]) + ' writes to the resource guarded by ' + keyName(T.key[i]);
-    if (+T.token[i]) s += ' with token ' + T.token[i] + ' (highest seen: ' + T.seen[i] + ')';
+    if (+T.token[i]) s += ' with token ' + T.token[i] + ' ' + (T.older[i] ? '(highest seen: ' + T.seen[i] + ')' : '');
     if (!T.accepted[i]) return s + '; rejected';
     return T.read[i] === T.found[i] ? s : s + '; it had read ' + T.read[i] + ' and found ' + T.found[i] + ': a lost update';
   }
-  function less(a, b) { return typeof a === typeof b && typeof a === 'number' ? a < b : BigInt(a) < BigInt(b); }
   function writeRow(items) {
     var last = -1e9, skipped = 0, T = D.writes;
     items.forEach(function (i) {
       var s = instant(T.time[i]) + ': ' + writeText(i);
-      if (T.read[i] !== T.found[i] || +T.token[i] && less(T.token[i], T.seen[i])) {
+      if (T.read[i] !== T.found[i] || +T.token[i] && T.older[i]) {
         mark(T.time[i], y + 16, s, '<circle r="9" class="halo"/><path d="M-5-5 5 5M5-5-5 5" class="stale"/>');
         return;
       }
@@ -733,6 +732,7 @@
       if (ev.key === 'Enter' && active >= 0) { open(); wide.focus({preventScroll: true}); }
     });
     Object.keys(by).forEach(function (k) { by[k].addEventListener('change', filter); });
+    $('#left-out').textContent = D.note;
     $('#operations').hidden = false;
     filter();
   }
@@ -744,8 +744,16 @@
     ['ops', 'holds', 'writes', 'notices', 'states'].forEach(function (t) { // an empty column is null
       Object.keys(D[t]).forEach(function (c) { D[t][c] = D[t][c] || []; });
     });
-    [D.ops.call, D.ops.index, D.holds.from, D.holds.granted, D.writes.time, D.writes.index, D.notices.time, D.notices.index,
+    [D.ops.call, D.ops.index, D.holds.op, D.writes.time, D.writes.index, D.notices.time, D.notices.index,
       D.states.from].forEach(sum);
+    var O = D.ops, H = D.holds, T = D.writes, seen = 0;
+    ['from', 'client', 'key', 'token', 'granted'].forEach(function (c) { H[c] = []; });
+    H.op.forEach(function (o, i) {
+      H.from[i] = O.call[o] + O.took[o]; H.client[i] = O.client[o]; H.key[i] = O.key[o]; H.token[i] = O.token[o];
+      H.granted[i] = O.index[o] + O.ended[o];
+    });
+    T.seen = T.older.map(function (older, i) { return older ? T.seen[seen++] : T.token[i]; });
+    T.found = T.found.map(function (more, i) { return T.read[i] + more; });
     ['faults', 'nodes', 'violations', 'steps'].forEach(function (t) { D[t] = D[t] || []; });
     D.violations.forEach(function (v) { v.events = v.events || []; });
   }
@@ -762,6 +770,7 @@
     all('[data-many]').forEach(function (e) { e.hidden = e.dataset.many === 'keys' ? D.keys.length < 2 : order.length < 2; });
     wire();
     list();
+    performance.mark('ready');
     document.documentElement.dataset.ready = 'true';
   }
   var coded = atob(source.textContent), bytes = new Uint8Array(coded.length);
