@@ -15,6 +15,7 @@ require (
 	github.com/moby/moby/client v0.4.0
 	github.com/ory/dockertest/v4 v4.0.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/yuin/gopher-lua v1.1.2

@@ -38,6 +38,7 @@ func catalogs() []catalog {
 		{"checkers", itemsOf(checker.Catalog(), func(c checker.Spec) item { return item{string(c.Name), c.Doc, c.Source} })},
 		{"topologies", itemsOf(cluster.Topologies(), func(t cluster.TopologySpec) item { return item{t.Name, t.Doc, ""} })},
 		{"backends", backendItems},
+		{"keys", itemsOf(scenarios.Keys(), keyItem)},
 		{"reports", itemsOf(reports.Catalog(), func(f reports.Format) item { return item{f.Name, f.Doc, ""} })},
 	}
 }
@@ -60,7 +61,7 @@ func newList(s streams) *cobra.Command {
 		Use:   "list " + strings.Join(names, "|"),
 		Short: "List scenarios, locks, faults, …",
 		Long: `Lists what is built in: scenarios to run, locks to test, faults to inject, workloads of the clients,
-checkers of a history, topologies and backends of the servers, and formats of reports.`,
+checkers of a history, topologies and backends of the servers, keys of a scenario, and formats of reports.`,
 		Example: `  chaos list scenarios
   chaos list faults --json`,
 		ValidArgs: names,
@@ -94,6 +95,17 @@ func list(s streams, c catalog, asJSON bool) error {
 		}
 	}
 	return w.Flush()
+}
+
+func keyItem(k scenarios.Key) item {
+	more := k.Type
+	if k.Default != "" {
+		more += "; default: " + k.Default
+	}
+	if k.Few() {
+		more += "; one of: " + strings.Join(k.Values, ", ")
+	}
+	return item{k.Path, k.Doc, more}
 }
 
 func scenarioItems() ([]item, error) {

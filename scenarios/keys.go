@@ -1,0 +1,325 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/workloads"
+)
+
+// Key is a key of a scenario.
+type Key struct {
+	Path    string   `json:"path"` // such as faults[].random.every
+	Type    string   `json:"type"` // text, number, yes or no, duration, list, section
+	Default string   `json:"default,omitempty"`
+	Doc     string   `json:"doc"`
+	Values  []string `json:"values,omitempty"` // those that are allowed; empty: any
+
+	required bool
+}
+
+// Few reports whether a text can list the values that are allowed.
+func (k Key) Few() bool { return len(k.Values) > 0 && len(k.Values) < 12 }
+
+// The types of keys.
+const (
+	typeText     = "text"
+	typeNumber   = "number"
+	typeBool     = "true or false"
+	typeDuration = "duration"
+	typeList     = "list"
+	typeSection  = "section"
+)
+
+// Keys are all keys of a scenario, section by section.
+func Keys() []Key { return keysUnder("", reflect.TypeFor[Scenario]()) }
+
+// keysUnder are the keys of a section, then those of its sections; prefix is "" or ends with a dot.
+func keysUnder(prefix string, t reflect.Type) []Key {
+	var own, inner []Key
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "-" {
+			continue
+		}
+		k := Key{Path: prefix + name}
+		if i := slices.IndexFunc(keyDocs(), func(d Key) bool { return d.Path == k.Path }); i >= 0 {
+			k = keyDocs()[i]
+		}
+		k.Type = typeName(f.Type)
+		k.required = options == "" && prefix == "" || k.Path == "topology.kind"
+		own = append(own, k)
+		section, suffix := f.Type, "."
+		if section.Kind() == reflect.Slice {
+			suffix = "[]."
+		}
+		if section.Kind() == reflect.Slice || section.Kind() == reflect.Pointer {
+			section = section.Elem()
+		}
+		if section.Kind() == reflect.Struct {
+			inner = append(inner, keysUnder(k.Path+suffix, section)...)
+		}
+	}
+	return append(own, inner...)
+}
+
+func typeName(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return typeDuration
+	case t.Kind() == reflect.Slice:
+		return typeList
+	case t.Kind() == reflect.Bool:
+		return typeBool
+	case t.Kind() == reflect.Int:
+		return typeNumber
+	case t.Kind() == reflect.String:
+		return typeText
+	}
+	return typeSection
+}
+
+// keyDocs are what reflection does not know. A test compares them with the types.
+func keyDocs() []Key {
+	return slices.Concat(topKeys(), topologyKeys(), workloadKeys(), faultKeys(), randomKeys())
+}
+
+func topKeys() []Key {
+	return []Key{
+		{Path: "name", Doc: "name of the scenario and of its run directories: letters, digits, dots and dashes"},
+		{Path: "summary", Doc: "what happens, in one sentence"},
+		{Path: "source", Doc: "where the claim that the scenario tests is made"},
+		{Path: "about", Doc: "a paragraph for people: what goes wrong, and why"},
+		{Path: "topology", Doc: "the servers"},
+		{Path: "lock", Doc: "the lock under test: a name of `chaos list locks`, or `exec:COMMAND` for your own client"},
+		{Path: "options", Doc: "options of the lock, by name, such as `wait_replicas: all`"},
+		{Path: "workload", Doc: "what the clients do"},
+		{Path: "faults", Doc: "what breaks, in order; a step with `when` waits until all steps before it were injected"},
+		{Path: "keep", Default: "0",
+			Doc: "servers that must stay in service: a fault that would leave fewer is not injected"},
+		{Path: "duration", Doc: "how long clients start new operations"},
+		{Path: "init_timeout", Default: InitTimeout.String(), Doc: "within which a client must reply to `init`"},
+		{Path: "expect",
+			Doc: "expected verdict, class and outcome of each property; several outcomes are separated by ` or `"},
+		{Path: "thresholds", Doc: "limits for numbers that are measured, such as `acquire.p99 < 2s`"},
+		{Path: "twin",
+			Doc: "what would have prevented the violation: a run that is expected to be safe under the same faults"},
+		{Path: "twin.scenario", Doc: "another scenario of the catalog", Default: "this one"},
+		{Path: "twin.set", Doc: "overrides, as for `--set`"},
+	}
+}
+
+func topologyKeys() []Key {
+	return []Key{
+		{Path: "topology.kind", Doc: "how the servers are arranged", Values: topologies()},
+		{Path: "topology.masters", Default: "5 (quorum), 3 (cluster)", Doc: "number of masters"},
+		{Path: "topology.replicas", Default: "2 (replicated, sentinel), 1 (cluster)", Doc: "replicas of each master"},
+		{Path: "topology.sentinels", Default: "3", Doc: "number of Sentinels (sentinel)"},
+		{Path: "topology.options", Doc: "directives of redis.conf for the data servers, such as `appendfsync: always`"},
+	}
+}
+
+func workloadKeys() []Key {
+	names := namesOf(workloads.Catalog(), func(r workloads.Spec) string { return r.Name })
+	p := workloads.Params{}.Defaults()
+	return []Key{
+		{Path: "workload.kind", Default: p.Kind,
+			Doc: "what each client repeats, see `chaos list workloads`", Values: names},
+		{Path: "workload.clients", Default: fmt.Sprint(p.Clients), Doc: "number of clients"},
+		{Path: "workload.keys", Default: fmt.Sprint(p.Keys), Doc: "number of locks"},
+		{Path: "workload.hold", Default: p.Hold.String(), Doc: "length of a critical section"},
+		{Path: "workload.jitter", Default: "0s", Doc: "a random extra, up to this, for each hold and think"},
+		{Path: "workload.think", Default: "0s", Doc: "pause after a release"},
+		{Path: "workload.lease", Default: "0s", Doc: "lease that is requested; 0: the lock renews by itself"},
+		{Path: "workload.wait", Default: p.Wait.String(), Doc: "how long an acquire waits"},
+		{Path: "workload.ramp", Default: "0s", Doc: "spreads the start of the clients"},
+		{Path: "workload.fenced", Default: "false",
+			Doc: "the guarded resource rejects tokens older than the newest it has seen"},
+		{Path: "workload.permits", Default: "3", Doc: "permits of each key (semaphore, mixed)"},
+		{Path: "workload.per_process", Default: "1",
+			Doc: "clients per process; faults that pause or crash a client need 1"},
+	}
+}
+
+func faultKeys() []Key {
+	names := namesOf(faults.Catalog(), func(r faults.Spec) string { return r.Name })
+	return []Key{
+		{Path: "faults[].after", Default: "0s", Doc: "since the start of the run; with `when`: not before"},
+		{Path: "faults[].when", Doc: "a trigger instead of an instant", Values: triggers()},
+		{Path: "faults[].delay", Default: "0s", Doc: "since the trigger"},
+		{Path: "faults[].fault", Doc: "name in `chaos list faults`", Values: names},
+		{Path: "faults[].target", Default: "that of the fault",
+			Doc: "what it hits: a node, a client, or a word such as `master`"},
+		{Path: "faults[].for", Default: "to the end", Doc: "until it is healed"},
+		{Path: "faults[].amount", Default: "that of the fault", Doc: "how much of it, such as how far a clock jumps"},
+		{Path: "faults[].hits", Doc: "the request that it must hit, else the run is inconclusive",
+			Values: []string{history.Acquire, history.Release, history.Renew}},
+		{Path: "faults[].random", Doc: "faults drawn from the seed, in place of all other keys of the step"},
+	}
+}
+
+func randomKeys() []Key {
+	return []Key{
+		{Path: "faults[].random.of", Doc: "names of faults"},
+		{Path: "faults[].random.every", Doc: "one fault in each such interval, at a random instant"},
+		{Path: "faults[].random.for", Default: "half of every", Doc: "until it is healed"},
+		{Path: "faults[].random.until", Default: "the duration", Doc: "no fault later than this"},
+		{Path: "faults[].random.most", Default: "any number", Doc: "random faults in force at the same time"},
+	}
+}
+
+// Schema is the JSON Schema (draft 2020-12) of a scenario, for editors and other programs. It knows the keys, their
+// types and their values; `chaos run --dry-run` also checks what keys mean together.
+func Schema() ([]byte, error) {
+	root := object{Title: "A scenario of lockchaos", Schema: "https://json-schema.org/draft/2020-12/schema"}
+	for _, k := range Keys() {
+		section, name := &root, k.Path
+		if i := strings.LastIndexByte(k.Path, '.'); i >= 0 {
+			section, name = root.at(k.Path[:i]), k.Path[i+1:]
+		}
+		section.at(name).set(k)
+		if k.required {
+			section.Required = append(section.Required, name)
+		}
+	}
+	root.at("faults[].amount").Pattern = "^-?" + durationPattern[1:] // clocks also step back
+	root.close()
+	expect := root.Properties["expect"]
+	expect.Keys = &object{Enum: append(propertyNames(), checker.ExpectVerdict, checker.ExpectClass)}
+	text, err := json.MarshalIndent(root, "", "  ")
+	return append(text, '\n'), err
+}
+
+func propertyNames() (names []string) {
+	for _, row := range checker.Catalog() {
+		names = append(names, string(row.Name))
+	}
+	return names
+}
+
+const typeObject = "object"
+
+// object is a JSON Schema.
+type object struct {
+	Schema     string             `json:"$schema,omitempty"`
+	Title      string             `json:"title,omitempty"`
+	Doc        string             `json:"description,omitempty"`
+	Type       any                `json:"type,omitempty"` // a name, or several
+	Enum       []string           `json:"enum,omitempty"`
+	Pattern    string             `json:"pattern,omitempty"`
+	Minimum    *int               `json:"minimum,omitempty"`
+	Items      *object            `json:"items,omitempty"`
+	Properties map[string]*object `json:"properties,omitempty"`
+	Values     *object            `json:"additionalProperties,omitempty"` // of keys that are not listed
+	Not        *struct{}          `json:"not,omitempty"`                  // {}: nothing is allowed
+	Keys       *object            `json:"propertyNames,omitempty"`
+	Required   []string           `json:"required,omitempty"`
+}
+
+// at is the schema at a path, which it makes if necessary.
+func (o *object) at(path string) *object {
+	for name := range strings.SplitSeq(path, ".") {
+		name, list := strings.CutSuffix(name, "[]")
+		if o.Properties == nil {
+			o.Properties = map[string]*object{}
+		}
+		if o.Properties[name] == nil {
+			o.Properties[name] = &object{}
+		}
+		o = o.Properties[name]
+		if list {
+			if o.Items == nil || o.Items.Type != typeObject {
+				o.Items = &object{Type: typeObject}
+			}
+			o = o.Items
+		}
+	}
+	return o
+}
+
+// durationPattern is what time.ParseDuration reads, without a sign.
+const durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+
+func (o *object) set(k Key) {
+	o.Doc, o.Enum = k.Doc, k.Values
+	scalar := []string{"string", "number", "boolean"} // YAML has types for 3 and true, and options are text
+	switch k.Type {
+	case typeBool:
+		o.Type = "boolean"
+	case typeNumber:
+		o.Type, o.Minimum = "integer", new(int)
+	case typeDuration:
+		o.Type, o.Pattern = []string{"string", "integer"}, durationPattern
+	case typeText:
+		o.Type = "string"
+	case typeList:
+		o.Type, o.Items = "array", &object{Type: "string"}
+	case typeSection:
+		o.Type, o.Values = []string{typeObject, "null"}, &object{Type: scalar}
+	}
+}
+
+// close refuses keys that are not listed, below o too.
+func (o *object) close() {
+	if o == nil {
+		return
+	}
+	if len(o.Properties) > 0 {
+		o.Values = &object{Not: &struct{}{}}
+		o.Type = typeObject
+	}
+	for _, p := range o.Properties {
+		p.close()
+	}
+	o.Items.close()
+}
+
+// Reference is docs/scenario-reference.md: a line for each key.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	section := "none yet"
+	for _, k := range Keys() {
+		prefix, name := "", k.Path
+		if i := strings.LastIndexByte(k.Path, '.'); i >= 0 {
+			prefix, name = k.Path[:i], k.Path[i+1:]
+		}
+		if prefix != section {
+			section = prefix
+			title := "The scenario"
+			if prefix != "" {
+				title = "`" + prefix + "`"
+			}
+			fmt.Fprintf(&b, "\n## %s\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n", title)
+		}
+		doc := k.Doc
+		if k.Few() {
+			doc += ": " + strings.Join(k.Values, ", ")
+		}
+		fallback := k.Default
+		if k.required {
+			fallback = "required"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, k.Type, fallback, doc)
+	}
+	return b.String()
+}
+
+const referenceHead = `# Every key of a scenario
+
+Generated from the program (` + "`chaos list keys`" + `); a test keeps it current. A duration has a unit, such as
+` + "`500ms`" + ` or ` + "`2s`" + `.
+[schema/scenario.json](schema/scenario.json) is the same as a JSON Schema: an editor with a YAML language server
+completes and checks keys with this first line in a file:
+
+    # yaml-language-server: $schema=docs/schema/scenario.json
+
+What keys mean together is described in [scenarios](scenarios.md); ` + "`chaos run --dry-run`" + ` checks it.
+`
