@@ -34,6 +34,10 @@ type Builder struct {
 	last        int64                // index of the previous event
 	clock       clock
 	unlisted    int // problems beyond maxProblems
+	kinds       problemKinds
+	decreases   int           // of the time
+	decreased   time.Duration // by how much at most
+	decreaseAt  int           // in History.Problems, if it was not full
 }
 
 type processKey struct {
@@ -49,6 +53,7 @@ func NewBuilder() *Builder {
 		owners: make(map[string]int32),
 		open:   make(map[Process]*openOps),
 		holder: make(map[processKey]int32),
+		kinds:  make(problemKinds),
 		last:   -1,
 	}
 }
@@ -63,7 +68,7 @@ func (b *Builder) Add(e *Event, line int) error {
 		return err
 	}
 	if at < ev.time {
-		b.problem(ev, "time decreases by %v; replaced by that of the previous event", ev.time-at)
+		b.decrease(ev, ev.time-at)
 	}
 	b.h.End = ev.time
 	b.h.Events++
@@ -121,11 +126,25 @@ func (b *Builder) number(e *numbered) error {
 }
 
 func (b *Builder) problem(e numbered, format string, args ...any) {
-	if len(b.h.Problems) >= maxProblems {
+	p := Problem{Index: int64(e.index), Line: e.line, Text: fmt.Sprintf(format, args...)}
+	if !b.kinds.add(&b.h.Problems, format, p) {
 		b.unlisted++
+	}
+}
+
+// decrease notes that the time of e was by less than that of the previous event.
+func (b *Builder) decrease(e numbered, by time.Duration) {
+	b.decreases++
+	b.decreased = max(b.decreased, by)
+	if b.decreases == 1 {
+		b.decreaseAt = len(b.h.Problems)
+		b.problem(e, "time decreases by %v; replaced by that of the previous event", by)
 		return
 	}
-	b.list(Problem{Index: int64(e.index), Line: e.line, Text: fmt.Sprintf(format, args...)})
+	if b.decreaseAt < len(b.h.Problems) {
+		b.h.Problems[b.decreaseAt].Text = fmt.Sprintf("time decreases %d times, by up to %v; replaced by that of the "+
+			"previous event", b.decreases, b.decreased)
+	}
 }
 
 func (b *Builder) list(p Problem) {

@@ -135,8 +135,22 @@ func TestProblemsAreBounded(t *testing.T) {
 		events = append(events, history.Event{Index: int64(i), Type: history.OK, F: history.Release})
 	}
 	h, err := history.Build(events)
-	if err != nil || len(h.Problems) != 101 || h.Problems[100].Text != "more problems, not listed: 4900" {
-		t.Errorf("err %v, %d problems, the last %v", err, len(h.Problems), h.Problems[len(h.Problems)-1])
+	if err != nil || len(h.Problems) != 1 ||
+		h.Problems[0].Text != "process 0 completes release without an invocation; ignored (and 4999 more like it)" {
+		t.Errorf("err %v, problems %v", err, h.Problems)
+	}
+}
+
+// TestDecreasingTimesAreCounted: a clock that often goes back is one line, with the most that it went back.
+func TestDecreasingTimesAreCounted(t *testing.T) {
+	var list []history.Event
+	for i, at := range []time.Duration{50, 40, 60, 30, 70} {
+		list = append(list, history.Event{Index: int64(i), Time: at, Type: history.Info, F: "x"})
+	}
+	h, err := history.Build(list)
+	const want = "time decreases 2 times, by up to 30ns; replaced by that of the previous event"
+	if err != nil || len(h.Problems) != 1 || h.Problems[0].Text != want || h.Problems[0].Index != 1 {
+		t.Errorf("err %v, problems %v", err, h.Problems)
 	}
 }
 

@@ -17,6 +17,7 @@ type mapper struct {
 	options  ReadOptions
 	affected map[Assumption]int // events that each assumption would change
 	problems []Problem
+	kinds    problemKinds
 	untimed  int // events without a time
 	next     int64
 	last     time.Duration
@@ -34,10 +35,11 @@ type mapper struct {
 
 // processState is what the next event of a process may depend on.
 type processState struct {
-	key         string // of its last operation that named one
-	open        bool   // an operation has no completion
-	unknown     bool   // its last operation has an unknown outcome
-	incarnation int    // how often its number was reused
+	key         string   // of its last operation that named one
+	asked       []string // keys of its last operation
+	open        bool     // an operation has no completion
+	unknown     bool     // its last operation has an unknown outcome
+	incarnation int      // how often its number was reused
 }
 
 func (m *mapper) state(p Process) *processState {
@@ -52,10 +54,10 @@ func (m *mapper) state(p Process) *processState {
 // path is the steps to a field of an event.
 type path []string
 
-// pathsTo returns the requested path, or else the default ones.
+// pathsTo returns the requested paths, or else the default ones.
 func pathsTo(requested string, defaults ...string) (paths []path) {
 	if requested != "" {
-		defaults = []string{requested}
+		defaults = strings.Split(requested, ",")
 	}
 	for _, p := range defaults {
 		paths = append(paths, strings.Split(p, "."))
@@ -65,7 +67,7 @@ func pathsTo(requested string, defaults ...string) (paths []path) {
 
 func newMapper(o ReadOptions) *mapper {
 	return &mapper{
-		options: o, affected: make(map[Assumption]int),
+		options: o, affected: make(map[Assumption]int), kinds: make(problemKinds),
 		keys:   pathsTo(o.Key, "key", "value.key", "value.lock"),
 		tokens: pathsTo(o.Token, "value.token", "value.fence", "value.revision"),
 		owners: pathsTo(o.Owner, "value.owner"),
@@ -76,9 +78,7 @@ func newMapper(o ReadOptions) *mapper {
 func (m *mapper) assumes(a Assumption) bool { return slices.Contains(m.options.Assume, a) }
 
 func (m *mapper) problem(line int, format string, args ...any) {
-	if len(m.problems) < maxProblems {
-		m.problems = append(m.problems, Problem{Index: m.scratch.Index, Line: line, Text: fmt.Sprintf(format, args...)})
-	}
+	m.kinds.add(&m.problems, format, Problem{Index: m.scratch.Index, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 // event turns a form into an event, which the next call overwrites.
@@ -232,18 +232,42 @@ func (m *mapper) body(form edn.Value, e *Event) error {
 	if *value != (Value{}) {
 		e.Value = value
 	}
+	m.key(form, e)
+	return nil
+}
+
+// key reads the key. A completion has a key of its invocation: in its place many suites return something else.
+func (m *mapper) key(form edn.Value, e *Event) {
+	p := m.state(e.Process)
+	isOp := opOf(e.F) != OpOther && e.F != Touch
 	e.Key = m.keyOf(form)
-	if p := m.state(e.Process); e.Key != "" {
+	if e.Type != Invoke && isOp && p.open && !slices.Contains(p.asked, e.Key) {
+		e.Key = p.asked[len(p.asked)-1]
+	}
+	if e.Key != "" {
 		p.key = e.Key
 	} else if m.options.Key != "" || opOf(e.F) != OpOther {
 		e.Key = p.key
 	}
-	return nil
+	if e.Type != Invoke || !isOp {
+		return
+	}
+	if e.Value == nil || !e.Value.Part {
+		p.asked = p.asked[:0]
+	}
+	p.asked = append(p.asked, e.Key)
 }
 
+// keyOf is the first key that is not nil or empty.
 func (m *mapper) keyOf(form edn.Value) string {
-	v, _ := find(form, m.keys)
-	return plainText(v)
+	for i := range m.keys {
+		if v, ok := find(form, m.keys[i:i+1]); ok {
+			if key := plainText(v); key != "" {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // owner returns the owner of an event of p; empty: the process itself.

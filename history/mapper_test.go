@@ -105,6 +105,39 @@ func TestTSV(t *testing.T) {
 	}
 }
 
+// TestKeyOfTheInvocation: what a completion has in the place of the key is not its key, unless the operation is about
+// several.
+func TestKeyOfTheInvocation(t *testing.T) {
+	const dialect = "value,query-params.1"
+	for _, test := range []struct {
+		name, key, text string
+		want            []string
+	}{
+		{"value", "value", `{:f :lock :type :invoke :process 0 :value "bob"} {:f :lock :type :ok :process 0 :value ""}`,
+			[]string{"bob", "bob"}},
+		{"another value", "value", `{:f :lock :type :invoke :process 0 :value "bob"} {:f :lock :type :ok :process 0 :value 7}
+			{:f :unlock :type :invoke :process 0 :value nil} {:f :unlock :type :ok :process 0 :value true}`,
+			[]string{"bob", "bob", "bob", "bob"}},
+		{"none", "value", `{:f :lock :type :invoke :process 0 :value nil} {:f :lock :type :ok :process 0 :value "t1"}`,
+			[]string{"", ""}},
+		{"the first path", dialect, `{:f :lock :type :invoke :process 0 :value "bob" :query-params "n1,joe"}`, []string{"bob"}},
+		{"the second path", dialect, `{:f :lock :type :invoke :process 0 :value nil :query-params "n1,joe"}`, []string{"joe"}},
+		{"several keys", "", `{:f :acquire :type :invoke :process 0 :key "a"}
+			{:f :acquire :type :invoke :process 0 :key "b" :value {:part true}}
+			{:f :acquire :type :ok :process 0 :key "a"} {:f :acquire :type :ok :process 0 :key "b"}`,
+			[]string{"a", "b", "a", "b"}},
+	} {
+		got, _, err := events(test.text, history.ReadOptions{Key: test.key})
+		var keys []string
+		for _, e := range got {
+			keys = append(keys, e.Key)
+		}
+		if diff := cmp.Diff(test.want, keys); err != nil || diff != "" {
+			t.Errorf("%s: %v, keys (-want +got):\n%s", test.name, err, diff)
+		}
+	}
+}
+
 func TestAssumptions(t *testing.T) {
 	const ok, fail = history.OK, history.Fail
 	type result struct {

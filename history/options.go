@@ -67,8 +67,10 @@ type ReadOptions struct {
 	Unit   time.Duration // of :time; 0: a nanosecond
 	// Owner is the path to the owner, such as value.client; empty: value.owner, else the process; "process": the
 	// process.
-	Owner    string
-	Key      string // path to the key; empty: key, value.key, value.lock, else the previous key of the process
+	Owner string
+	// Key is the path to the key, in the invocation if it has one there; of several paths, separated by commas, the first
+	// that leads to something. Empty: key, value.key, value.lock, else the previous key of the process.
+	Key      string
 	Token    string // path to the fencing token; empty: value.token, value.fence, value.revision
 	Clients  int    // number of clients, see [Process.Client]; 0: unknown
 	Assume   []Assumption
@@ -92,15 +94,17 @@ func (o ReadOptions) Foreign() bool {
 	return o.Unit != 0 || o.Owner != "" || o.Key != "" || o.Token != "" || len(o.Assume) > 0
 }
 
-// CheckPath returns an error if p is not the path to a field of an event, such as value.client. An empty path is valid:
-// it stands for the default.
+// CheckPath returns an error if p is not the path to a field of an event, such as value.client, or several, separated
+// by commas. An empty path is valid: it stands for the default.
 func CheckPath(p string) error {
 	if p == "" {
 		return nil
 	}
-	for step := range strings.SplitSeq(p, ".") {
-		if step == "" || strings.HasPrefix(step, "-") {
-			return errors.New("expected the names on the path to a field, separated by dots, such as value.client or value.0")
+	for one := range strings.SplitSeq(p, ",") {
+		for step := range strings.SplitSeq(one, ".") {
+			if step == "" || strings.HasPrefix(step, "-") {
+				return errors.New("expected the names on the path to a field, separated by dots, such as value.client or value.0")
+			}
 		}
 	}
 	return nil
@@ -120,8 +124,9 @@ func Dialects() []Dialect {
 		{"hazelcast", "The owner is the client named in the completion, fencing token 0 means none, and a release by " +
 			"another client proves that the session was lost.",
 			ReadOptions{Owner: "value.client", Token: "value.fence", Assume: []Assumption{NotHeldEnds, ZeroIsNone}}},
-		{"atlasdb", "An empty value is a failure, and a failed unlock or refresh proves that the lease had ended.",
-			ReadOptions{Assume: []Assumption{EmptyIsFail, NotHeldEnds}}},
+		{"atlasdb", "The key is the value of the invocation or the second of its query-params, an empty value of a " +
+			"completion is a failure, and a failed unlock or refresh proves that the lease had ended.",
+			ReadOptions{Key: "value,query-params.1", Assume: []Assumption{EmptyIsFail, NotHeldEnds}}},
 		{"etcd", "A release that fails with not-held proves that the lease had ended.",
 			ReadOptions{Assume: []Assumption{NotHeldEnds}}},
 	}

@@ -29,6 +29,8 @@ func TestForeignVerdicts(t *testing.T) {
 		{"hazelcast.edn", "--assume zero-is-none --owner value.client", exitSafe, nil},
 		{"atlasdb.json", "", exitUnsafe, []string{twice, "Read assuming empty-is-fail and not-held-ends, it is SAFE"}},
 		{"atlasdb.json", "--dialect atlasdb", exitSafe, []string{"Read strictly, it is UNSAFE"}},
+		{"atlasdb-names.json", "--dialect atlasdb", exitSafe, []string{"4 grants, 2 of them contended"}},
+		{"atlasdb-two-holders.json", "--dialect atlasdb", exitUnsafe, []string{twice, "client 2 and client 3 both held alice"}},
 		{"atlasdb.json", "--assume empty-is-fail", exitUnsafe, []string{never}},
 		{"reused.json", "--time-unit ms", exitInconclusive, []string{"Read assuming numbers-reused, it is SAFE"}},
 		{"reused.json", "--time-unit ms --assume numbers-reused", exitSafe, []string{"Read strictly, it is INCONCLUSIVE"}},
