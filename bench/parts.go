@@ -161,7 +161,7 @@ func watchOurs(ctx context.Context, addr string) (func(string) (context.Context,
 		return nil, nil, err
 	}
 	return func(key string) (context.Context, error) {
-			h, err := c.Mutex(key).Acquire(ctx, lock.AcquireOptions{})
+			h, err := c.Mutex(key).Acquire(ctx)
 			if err != nil {
 				return nil, err
 			}

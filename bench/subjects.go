@@ -77,20 +77,25 @@ func rawCommands(addr string) (subject, error) {
 	}, close: func() { _ = rdb.Close() }}, nil
 }
 
+// releaser is a hold.
+type releaser interface {
+	Release(ctx context.Context) error
+}
+
 func ours(addr string) (subject, error) {
-	return library("lockchaos", addr, func(ctx context.Context, c *lock.Client, key string) (*lock.Hold, error) {
-		return c.Mutex(key).Acquire(ctx, lock.AcquireOptions{})
+	return library("lockchaos", addr, func(ctx context.Context, c *lock.Client, key string) (releaser, error) {
+		return c.Mutex(key).Acquire(ctx)
 	})
 }
 
 func oursFair(addr string) (subject, error) {
-	return library("lockchaos-fair", addr, func(ctx context.Context, c *lock.Client, key string) (*lock.Hold, error) {
-		return c.FairMutex(key).Acquire(ctx, lock.AcquireOptions{})
+	return library("lockchaos-fair", addr, func(ctx context.Context, c *lock.Client, key string) (releaser, error) {
+		return c.FairMutex(key).Acquire(ctx)
 	})
 }
 
 func library(name, addr string,
-	acquire func(context.Context, *lock.Client, string) (*lock.Hold, error)) (subject, error) {
+	acquire func(context.Context, *lock.Client, string) (releaser, error)) (subject, error) {
 	rdb := dial(addr)
 	c, err := lock.New(rdb, lock.Options{Lease: lease})
 	if err != nil {

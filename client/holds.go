@@ -105,7 +105,7 @@ func (s *holds) live(key, owner string) (n int) {
 			continue
 		}
 		for _, h := range list {
-			if until := h.Deadline(); h.Context().Err() == nil && (until.IsZero() || until.After(now)) {
+			if until := h.Deadline(); h.Err() == nil && (until.IsZero() || until.After(now)) {
 				n++
 			}
 		}

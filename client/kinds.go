@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,37 +17,41 @@ type held interface {
 	Deadline() time.Time
 	Renew(ctx context.Context) error
 	Release(ctx context.Context) error
-	Context() context.Context
+	Done() <-chan struct{}
+	Err() error
 }
 
 // acquireFunc acquires a lock of one kind.
 type acquireFunc func(ctx context.Context, c *lock.Client, a Acquire) (held, error)
 
-// acquirer is any lock of package lock whose holds are of type lock.Hold.
-type acquirer interface {
-	Acquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
-	TryAcquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
+// acquirer is a lock of package lock with holds of type H.
+type acquirer[H held] interface {
+	Acquire(ctx context.Context, opts ...lock.Option) (H, error)
+	TryAcquire(ctx context.Context, opts ...lock.Option) (H, error)
 }
 
-func acquireHold(of func(c *lock.Client, a Acquire) acquirer, nonReentrant bool) acquireFunc {
+// fencedLock is a lock whose holds have tokens.
+type fencedLock = acquirer[*lock.FencedHold]
+
+func acquireHold[H held](of func(c *lock.Client, a Acquire) acquirer[H], opts ...lock.Option) acquireFunc {
 	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-		l := of(c, a)
-		acquire := l.TryAcquire
-		if a.Wait > 0 {
-			acquire = l.Acquire
-		}
-		h, err := acquire(ctx, lock.AcquireOptions{Owner: a.Owner, Lease: a.Lease, NonReentrant: nonReentrant})
-		switch {
-		case err != nil && a.Mode == "read":
-			return nil, readError{err}
-		case err != nil:
+		h, err := acquireFrom(ctx, of(c, a), a, opts)
+		if err != nil {
 			return nil, err
-		case a.Mode == "read":
-			return readHold{h}, nil
 		}
 		return h, nil
 	}
 }
+
+func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []lock.Option) (H, error) {
+	acquire := l.TryAcquire
+	if a.Wait > 0 {
+		acquire = l.Acquire
+	}
+	return acquire(ctx, slices.Concat(opts, []lock.Option{lock.WithOwner(a.Owner), lock.WithLease(a.Lease)})...)
+}
+
+func fencedMutex(c *lock.Client, a Acquire) fencedLock { return c.FencedMutex(a.Key) }
 
 // readError is the error of a reader. If a waiting writer keeps readers out, it is no evidence that the lock is held.
 type readError struct{ error }
@@ -62,20 +67,12 @@ func preferenceCode(err error) string {
 	return "refused"
 }
 
-// readHold is the hold of a reader. It hides the token, which is that of the last writer
-// and does not grow with every grant.
-type readHold struct{ *lock.Hold }
-
-// Token is 0: none.
-func (readHold) Token() uint64 { return 0 }
-
 // kind is how clients use one kind of lock of package lock.
 type kind struct {
-	newClient   newClientFunc
-	acquire     acquireFunc
-	force       forceFunc
-	resize      resizeFunc
-	mintsAnyway bool // the lock mints its tokens without [lock.Options].Tokens
+	newClient newClientFunc
+	acquire   acquireFunc
+	force     forceFunc
+	resize    resizeFunc
 }
 
 // forceFunc takes a lock from all who hold it.
@@ -108,7 +105,7 @@ func kindSpecs() []Spec {
 	fair := kindRow("fair",
 		"package lock's fair mutex: first come, first served by the server's clock, handed over within the server.",
 		"Redisson's fair lock, with heartbeats of seconds (redisson#3004, #1104)", kind{
-			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.FairMutex(a.Key) }, false),
+			acquire: acquireHold(func(c *lock.Client, a Acquire) fencedLock { return c.FairMutex(a.Key) }, lock.WithReentry()),
 			force: func(ctx context.Context, c *lock.Client, key string) (bool, error) {
 				return c.FairMutex(key).ForceRelease(ctx)
 			},
@@ -116,25 +113,24 @@ func kindSpecs() []Spec {
 	fair.Can = fair.Can.With(Fair)
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
-			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, true), force: forceMutex,
+			acquire: acquireHold(fencedMutex), force: forceMutex,
 		})
 	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry)
 	spin := kindRow("spin", "package lock's spin mutex: a waiter polls, without a subscription.",
 		"Redisson's spin lock", kind{
-			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.SpinMutex(a.Key) }, false),
+			acquire: acquireHold(fencedMutex, lock.WithReentry(), lock.WithPolling()),
 			force:   forceMutex,
 		})
 	spin.Can = spin.Can.Without(Wakes)
-	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token, whatever the client's options.",
+	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
-			acquire: acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.FencedMutex(a.Key) }, false),
-			force:   forceMutex, mintsAnyway: true,
+			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
 		})
 	specs := []Spec{fair, nonReentrant, spin, fenced}
 	for _, prefer := range []bool{false, true} {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
-			"Redisson's RReadWriteLock", kind{acquire: acquireHold(readOrWrite(prefer), false), force: forceRW})
+			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW})
 		rw.Can = rw.Can.With(SharesReads, CanDowngrade)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), preferenceCode
@@ -194,17 +190,28 @@ func forceRW(ctx context.Context, c *lock.Client, key string) (bool, error) {
 // tokenKey is the counter of fencing tokens, which has no TTL.
 func tokenKey(key string) []string { return []string{"{" + key + "}:token"} }
 
-// readOrWrite is the side of a readers-writer lock that a request is for.
-func readOrWrite(preferWriters bool) func(c *lock.Client, a Acquire) acquirer {
-	return func(c *lock.Client, a Acquire) acquirer {
-		rw := c.RW(a.Key)
+// readOrWrite acquires the side of a readers-writer lock that a request is for. The hold of a reader is without its
+// token, which is that of the last writer and does not grow with every grant.
+func readOrWrite(preferWriters bool) acquireFunc {
+	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
+		rw := c.RW(a.Key, lock.WithReentry())
 		if preferWriters {
 			rw = rw.PreferWriters()
 		}
+		side := rw.Write()
 		if a.Mode == "read" {
-			return rw.Read()
+			side = rw.Read()
 		}
-		return rw.Write()
+		h, err := acquireFrom(ctx, side, a, nil)
+		switch {
+		case err != nil && a.Mode == "read":
+			return nil, readError{err}
+		case err != nil:
+			return nil, err
+		case a.Mode == "read":
+			return &h.Hold, nil
+		}
+		return h, nil
 	}
 }
 
@@ -229,64 +236,55 @@ type multiHold struct {
 }
 
 // Token is the fencing token.
-func (h multiHold) Token() uint64 { return h.MultiHold.Token(h.first) }
+func (h multiHold) Token() int64 {
+	token, _ := h.MultiHold.Token(h.first)
+	return token
+}
 
 func acquireMulti(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 	keys := a.Keys
 	if len(keys) == 0 {
 		keys = []string{a.Key}
 	}
-	var names []string
+	var mutexes []lock.AnyMutex
 	for _, key := range keys {
-		pair := multiKeys(key)
-		names = append(names, pair[:]...)
+		for _, name := range multiKeys(key) {
+			mutexes = append(mutexes, c.FencedMutex(name))
+		}
 	}
-	m, err := c.Multi(names...)
+	m, err := lock.Multi(mutexes...)
 	if err != nil {
 		return nil, err
 	}
-	acquire := m.TryAcquire
-	if a.Wait > 0 {
-		acquire = m.Acquire
+	opts := []lock.Option{lock.WithReentry()}
+	if len(keys) == 1 {
+		opts = append(opts, lock.WithAtomic())
 	}
-	h, err := acquire(ctx, lock.MultiOptions{Owner: a.Owner, Lease: a.Lease, Atomic: len(keys) == 1})
+	h, err := acquireFrom(ctx, m, a, opts)
 	if err != nil {
 		return nil, err
 	}
-	return multiHold{h, names[0]}, nil
+	return multiHold{h, multiKeys(keys[0])[0]}, nil
 }
 
 func acquirePermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	s := c.Semaphore(a.Key)
-	return createIfAbsent(ctx, a.Limit, s, func() (*lock.Permits, error) {
-		if a.Wait > 0 {
-			return s.Acquire(ctx, a.Permits)
-		}
-		return s.TryAcquire(ctx, a.Permits)
-	})
+	s := c.Semaphore(a.Key, lock.WithTotal(a.Limit))
+	return acquireSome(ctx, a, s.Acquire, s.TryAcquire)
 }
 
 func acquireLeasedPermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	s := c.PermitSemaphore(a.Key)
-	return createIfAbsent(ctx, a.Limit, s, func() (*lock.Permits, error) {
-		if a.Wait > 0 {
-			return s.Acquire(ctx, a.Permits, lock.PermitOptions{Lease: a.Lease})
-		}
-		return s.TryAcquire(ctx, a.Permits, lock.PermitOptions{Lease: a.Lease})
-	})
+	s := c.PermitSemaphore(a.Key, lock.WithTotal(a.Limit), lock.WithLease(a.Lease))
+	return acquireSome(ctx, a, s.Acquire, s.TryAcquire)
 }
 
-// createIfAbsent calls acquire. If the semaphore does not exist, because it is new or its server lost it,
-// it creates it with limit permits and retries.
-func createIfAbsent(ctx context.Context, limit int, s interface {
-	TrySetPermits(ctx context.Context, n int) (bool, error)
-}, acquire func() (*lock.Permits, error)) (held, error) {
-	p, err := acquire()
-	if errors.Is(err, lock.ErrAbsent) {
-		if _, err = s.TrySetPermits(ctx, limit); err == nil {
-			p, err = acquire()
-		}
+// acquireFor acquires permits of a semaphore.
+type acquireFor func(ctx context.Context, n int, opts ...lock.Option) (*lock.Permits, error)
+
+func acquireSome(ctx context.Context, a Acquire, acquire, tryAcquire acquireFor) (held, error) {
+	if a.Wait == 0 {
+		acquire = tryAcquire
 	}
+	p, err := acquire(ctx, a.Permits)
 	if err != nil {
 		return nil, err
 	}
@@ -295,8 +293,8 @@ func createIfAbsent(ctx context.Context, limit int, s interface {
 
 func grantOf(h held) Grant {
 	g := Grant{Deadline: h.Deadline()}
-	if t, ok := h.(interface{ Token() uint64 }); ok {
-		g.Token = t.Token()
+	if t, ok := h.(interface{ Token() int64 }); ok {
+		g.Token = uint64(t.Token())
 	}
 	n, counts := h.(interface{ Count() int })
 	if _, permits := h.(*lock.Permits); counts && !permits { // Permits.Count is the number of permits
@@ -316,11 +314,12 @@ func (o *permitOwners) add(p *lock.Permits, id holdID) {
 	o.mu.Lock()
 	o.ids[p] = id
 	o.mu.Unlock()
-	context.AfterFunc(p.Context(), func() {
+	go func() {
+		<-p.Done()
 		o.mu.Lock()
 		delete(o.ids, p)
 		o.mu.Unlock()
-	})
+	}()
 }
 
 // renewed reports a renewal of p.

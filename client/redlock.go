@@ -1,6 +1,10 @@
 package client
 
-import "github.com/lockchaos/lockchaos/lock"
+import (
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
 
 // redlockSpec is the reentrant mutex on a majority of independent masters.
 var redlockSpec = Spec{
@@ -10,8 +14,17 @@ var redlockSpec = Spec{
 	Source:     "redis.io, Distributed Locks: the Redlock algorithm",
 	Topologies: []string{Quorum},
 	Can:        plainCan().Without(Wakes, Fenced),
-	Open:       opener(kind{newClient: lock.NewQuorum, acquire: acquireMutex, force: forceMutex}),
-	Definite:   lock.Definite,
-	Undone:     lock.Undone,
-	Code:       lockCode,
+	Open: opener(kind{
+		newClient: newQuorum, force: forceMutex,
+		acquire: acquireHold(plainMutex, lock.WithReentry()),
+	}),
+	Definite: lock.Definite,
+	Undone:   lock.Undone,
+	Code:     lockCode,
 }
+
+func newQuorum(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
+	return lock.NewQuorum(o, conns...)
+}
+
+func plainMutex(c *lock.Client, a Acquire) acquirer[*lock.Hold] { return c.Mutex(a.Key) }

@@ -21,14 +21,11 @@ var reentrantSpec = Spec{
 	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
 	Can:            plainCan(),
 	PersistentKeys: tokenKey,
-	Open:           opener(kind{newClient: newClient, acquire: acquireMutex, force: forceMutex}),
+	Open:           opener(kind{newClient: newClient, acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex}),
 	Definite:       lock.Definite,
 	Undone:         lock.Undone,
 	Code:           lockCode,
 }
-
-//nolint:gochecknoglobals // a function, never changed
-var acquireMutex = acquireHold(func(c *lock.Client, a Acquire) acquirer { return c.Mutex(a.Key) }, false)
 
 // library is a [Locker] on package lock.
 type library struct {
@@ -40,7 +37,7 @@ type library struct {
 	holds   *holds
 }
 
-// newClientFunc makes a client of package lock: [newClient] or lock.NewQuorum.
+// newClientFunc makes a client of package lock.
 type newClientFunc func(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error)
 
 func newClient(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
@@ -54,8 +51,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 			kind: k, notify: notify, permits: &permitOwners{ids: map[*lock.Permits]holdID{}}, holds: newHolds(),
 		}
 		options := lock.Options{
-			Tokens: !k.mintsAnyway, // the reports show what fencing would have rejected
-			Rand:   rand.NewPCG(s.Seed, 1), Order: s.Order,
+			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
 			OnLost: l.lost,
 			OnRenewed: func(h *lock.Hold) {
 				notify(Reply{Event: history.Renewed, Key: keyOf(h.Name()), Owner: h.Owner(), Deadline: h.Deadline()})
@@ -100,11 +96,12 @@ func (l *library) watch(h held, what Hold) {
 	default:
 		return
 	}
-	context.AfterFunc(h.Context(), func() {
-		if errors.Is(context.Cause(h.Context()), lock.ErrLost) {
+	go func() {
+		<-h.Done()
+		if errors.Is(h.Err(), lock.ErrLost) {
 			l.report(what, h.Deadline())
 		}
-	})
+	}()
 }
 
 // Acquire acquires the lock.

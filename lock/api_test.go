@@ -20,14 +20,14 @@ func TestBadInput(t *testing.T) {
 	c := newTestClient(t, a, Options{})
 	var none *redis.Client
 	quorum := func(o Options, rdbs ...redis.UniversalClient) func() error {
-		return func() error { _, err := NewQuorum(rdbs, o); return err }
+		return func() error { _, err := NewQuorum(o, rdbs...); return err }
 	}
 	single := func(rdb redis.UniversalClient, o Options) func() error {
 		return func() error { _, err := New(rdb, o); return err }
 	}
 	take := func(name string, lease time.Duration) func() error {
 		return func() error {
-			_, err := c.Mutex(name).TryAcquire(context.Background(), AcquireOptions{Lease: lease})
+			_, err := c.Mutex(name).TryAcquire(context.Background(), WithLease(lease))
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 		"negative lease":       take("x", -time.Second),
 		"endless lease":        take("x", math.MaxInt64),
 		"negative maximum hold": func() error {
-			_, err := c.Mutex("x").TryAcquire(context.Background(), AcquireOptions{MaxHold: -1})
+			_, err := c.Mutex("x").TryAcquire(context.Background(), WithMaxHold(-1))
 			return err
 		},
 		"inspect no name": func() error { _, err := c.Mutex("").Inspect(context.Background()); return err },
@@ -67,7 +67,7 @@ func TestNameWithTag(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	release(t, acquire(t, c.FencedMutex("{user}:7"), AcquireOptions{}))
+	release(t, acquire(t, c.FencedMutex("{user}:7")))
 	mustExist(t, rdb, "{user}:7:token", true)
 }
 
@@ -76,8 +76,8 @@ func TestSoleOwner(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"refused": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{NonReentrant: true})
-			_, err := p.m.Acquire(h.Context(), AcquireOptions{NonReentrant: true})
+			h := acquire(t, p.m)
+			_, err := p.m.Acquire(h.Context())
 			if !errors.Is(err, ErrReentered) || !Definite(err) {
 				t.Errorf("re-entry: %v, want a definite ErrReentered", err)
 			}
@@ -98,8 +98,8 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	rdb, c := s.dial(t), newTestClient(t, dialRedis(t, p.addr), Options{PollMax: 50 * time.Millisecond})
-	sole := AcquireOptions{Owner: "x", NonReentrant: true}
-	for name, tt := range map[string]struct{ first, second taker }{
+	sole := []Option{WithOwner("x")}
+	for name, tt := range map[string]struct{ first, second fencedTaker }{
 		"fair":        {c.FairMutex("fair"), c.FairMutex("fair")},
 		"read-read":   {c.RW("read-read").Read(), c.RW("read-read").Read()},
 		"read-write":  {c.RW("read-write").Read(), c.RW("read-write").Write()},
@@ -108,15 +108,15 @@ func TestSoleOwnerOfOtherKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.loseNext.Store(1)
-			h := take(t, tt.first, sole)
-			for what, ask := range map[string]func(context.Context, AcquireOptions) (*Hold, error){
+			h := acquire(t, tt.first, sole...)
+			for what, ask := range map[string]func(context.Context, ...Option) (*FencedHold, error){
 				"acquire": tt.second.Acquire, "try": tt.second.TryAcquire,
 			} {
-				if _, err := ask(ctx, sole); !errors.Is(err, ErrReentered) || !Definite(err) {
+				if _, err := ask(ctx, sole...); !errors.Is(err, ErrReentered) || !Definite(err) {
 					t.Errorf("%s: %v, want a definite ErrReentered", what, err)
 				}
 			}
-			served := wait(ctx, t, tt.second, AcquireOptions{Owner: "y", NonReentrant: true})
+			served := wait(ctx, t, tt.second, WithOwner("y"))
 			release(t, h)
 			release(t, within(t, testTimeout, "another owner", served))
 			mustBeRemoved(t, rdb, name)
@@ -134,7 +134,7 @@ func TestSoleOwnerAnswerLost(t *testing.T) {
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	p.loseNext.Store(1)
-	h, err := c.Mutex("lost").TryAcquire(context.Background(), AcquireOptions{NonReentrant: true})
+	h, err := c.Mutex("lost").TryAcquire(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +157,10 @@ func TestInspectAndForce(t *testing.T) {
 			}
 		},
 		"held": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Owner: "x"})
-			acquire(t, p.m, AcquireOptions{Owner: "x"})
+			h := acquire(t, p.m, WithOwner("x"), WithReentry())
+			acquire(t, p.m, WithOwner("x"), WithReentry())
 			got, err := p.theirs.Inspect(ctx)
-			want := State{Owner: "x", Count: 2, Token: h.Token(), Remaining: got.Remaining}
+			want := State{Owner: "x", Count: 2, Token: h.token, Remaining: got.Remaining}
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Errorf("state %v: %s", err, diff)
 			}
@@ -169,10 +169,10 @@ func TestInspectAndForce(t *testing.T) {
 			}
 		},
 		"forced": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Lease: time.Hour})
+			h := acquire(t, p.m, WithLease(time.Hour))
 			served := make(chan *Hold, 1)
 			go func() {
-				h, _ := p.theirs.Acquire(ctx, AcquireOptions{})
+				h, _ := p.theirs.Acquire(ctx)
 				served <- h
 			}()
 			waitSubscribed(t, p.theirs.client, p.theirs.channel())
@@ -201,13 +201,13 @@ func TestInspectAndForce(t *testing.T) {
 	})
 }
 
-func (m *Mutex) channel() string { return claim{name: m.name}.freeChannel() }
+func (m *Mutex) channel() string { return claim{key: m.key}.freeChannel() }
 
 func TestLocker(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	l := c.Mutex("std").Locker(context.Background(), 0)
+	l := c.Mutex("std").Locker(context.Background())
 	inside, most := 0, 0
 	var wg sync.WaitGroup
 	for range 20 {
@@ -223,7 +223,7 @@ func TestLocker(t *testing.T) {
 	if most != 1 || l.Err() != nil {
 		t.Errorf("%d inside at once, error %v", most, l.Err())
 	}
-	if !l.TryLock() || c.Mutex("std").Locker(context.Background(), 0).TryLock() {
+	if !l.TryLock() || c.Mutex("std").Locker(context.Background()).TryLock() {
 		t.Error("TryLock: want the first to have it, and not the second")
 	}
 	rdb.Del(context.Background(), "std")
@@ -243,7 +243,7 @@ func TestLocker(t *testing.T) {
 func lockEnded(c *Client) func() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return c.Mutex("std").Locker(ctx, 0).Lock
+	return c.Mutex("std").Locker(ctx).Lock
 }
 
 func panics(f func()) (did bool) {
@@ -252,16 +252,16 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// A spin mutex makes no subscription, and its waiters are served all the same.
-func TestSpinMutex(t *testing.T) {
+// With polling, no subscription is made, and waiters are served all the same.
+func TestPolling(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	h := acquire(t, c.Mutex("spin"), AcquireOptions{})
+	h := acquire(t, c.Mutex("spin"))
 	served := make(chan *Hold, 1)
 	asked := scriptsRun(t, rdb)
 	go func() {
-		h, err := c.SpinMutex("spin").Acquire(context.Background(), AcquireOptions{})
+		h, err := c.Mutex("spin", WithPolling()).Acquire(context.Background())
 		if err != nil {
 			t.Error(err)
 		}

@@ -24,7 +24,7 @@ func TestTenThousandPairs(t *testing.T) {
 	for w := range 50 {
 		wg.Go(func() {
 			for i := range 200 {
-				h, err := c.Mutex(fmt.Sprintf("pair-%d-%d", w, i)).Acquire(context.Background(), AcquireOptions{})
+				h, err := c.Mutex(fmt.Sprintf("pair-%d-%d", w, i)).Acquire(context.Background())
 				if err != nil {
 					t.Error(err)
 					return
@@ -74,23 +74,21 @@ func TestThousandContendersOneGetsIt(t *testing.T) {
 func TestHundredContendersAllGetIt(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
-	o := patient
-	o.Tokens = true
-	c := newTestClient(t, rdb, o)
+	c := newTestClient(t, rdb, patient)
 	before := scriptsRun(t, rdb)
 	var mu sync.Mutex
-	var last uint64
+	var last int64
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	results := contend(ctx, c, 100, func(h *Hold) error {
 		if !mu.TryLock() {
 			return errors.New("two are inside")
 		}
-		grew := h.Token() > last
-		last = max(last, h.Token())
+		grew := h.token > last
+		last = max(last, h.token)
 		mu.Unlock()
 		if !grew {
-			return fmt.Errorf("token %d, the greatest is %d", h.Token(), last)
+			return fmt.Errorf("token %d, the greatest is %d", h.token, last)
 		}
 		return h.Release(context.Background())
 	})
@@ -110,9 +108,9 @@ func contend(ctx context.Context, c *Client, n int, inside func(*Hold) error) <-
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
-			h, err := c.Mutex("one").Acquire(ctx, AcquireOptions{})
+			h, err := c.FencedMutex("one").Acquire(ctx)
 			if err == nil {
-				err = inside(h)
+				err = inside(&h.Hold)
 			}
 			results <- err
 		})
@@ -143,7 +141,7 @@ func scriptsRun(t *testing.T, rdb *redis.Client) int {
 func TestThousandWaitersOneWakeUp(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 3 * time.Second})
-	h := acquire(t, c.Mutex("one"), AcquireOptions{Lease: time.Hour})
+	h := acquire(t, c.Mutex("one"), WithLease(time.Hour))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	results := contend(ctx, c, 1000, func(h *Hold) error { return h.Release(context.Background()) })
@@ -204,7 +202,7 @@ func TestTenThousandHoldsRenewed(t *testing.T) {
 	for w := range 50 {
 		wg.Go(func() {
 			for i := w; i < len(holds); i += 50 {
-				h, err := c.Mutex(fmt.Sprintf("many-%d", i)).Acquire(context.Background(), AcquireOptions{})
+				h, err := c.Mutex(fmt.Sprintf("many-%d", i)).Acquire(context.Background())
 				if err != nil {
 					t.Error(err)
 					return

@@ -17,7 +17,7 @@ func BenchmarkPair(b *testing.B) {
 			defer rdb.Close()
 			c := newTestClient(b, rdb, Options{})
 			spread(b, n, func(ctx context.Context, name string) error {
-				h, err := c.Mutex(name).Acquire(ctx, AcquireOptions{})
+				h, err := c.Mutex(name).Acquire(ctx)
 				if err != nil {
 					return err
 				}
@@ -80,7 +80,7 @@ func TestPairAllocates(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n := testing.AllocsPerRun(200, func() {
-		h, err := c.Mutex("job").Acquire(ctx, AcquireOptions{})
+		h, err := c.Mutex("job").Acquire(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

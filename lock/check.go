@@ -95,7 +95,7 @@ func (q *quorum) checkServers(ctx context.Context, c claim) error {
 		return err
 	}
 	votes, stop := broadcast(ctx, q, q.bg, q.nodeLimit(c), func(ctx context.Context, i int) (any, error) {
-		return q.nodes[i].node.do(ctx, call{script: serverScript, keys: []string{c.name}})
+		return q.nodes[i].node.do(ctx, call{script: serverScript, keys: []string{c.key}})
 	})
 	defer stop()
 	seen := make(map[string]int)

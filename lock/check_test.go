@@ -40,13 +40,13 @@ func TestDatabasesOfOneServerAreNoQuorum(t *testing.T) {
 		t.Cleanup(func() { _ = rdb.Close() })
 		rdbs = append(rdbs, rdb)
 	}
-	c, err := NewQuorum(rdbs, Options{})
+	c, err := NewQuorum(Options{}, rdbs...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeClient(t, c) })
 	for range 2 {
-		if _, err := c.Mutex("job").TryAcquire(t.Context(), AcquireOptions{}); !errors.Is(err, ErrSameServer) {
+		if _, err := c.Mutex("job").TryAcquire(t.Context()); !errors.Is(err, ErrSameServer) {
 			t.Errorf("acquire: %v, want ErrSameServer", err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestHooksSeeWords(t *testing.T) {
 	hook := &wordHook{}
 	rdb.AddHook(hook)
 	c := newTestClient(t, rdb, Options{})
-	release(t, acquire(t, c.FencedMutex("job"), AcquireOptions{}))
+	release(t, acquire(t, c.FencedMutex("job")))
 	if len(hook.words) == 0 {
 		t.Fatal("the hook saw nothing")
 	}

@@ -27,6 +27,7 @@ type Client struct {
 	oldTombstones oldTombstones
 	quorum        *quorum // of several masters; nil: there is one
 	single        bool
+	plain         *settings     // of locks that were made without options
 	grace         time.Duration // see undoGrace
 	maxHeartbeat  time.Duration // see maxHeartbeat
 
@@ -78,7 +79,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	}
 	n := newNode(rdb, c.bg, c.o)
 	ttl := c.o.tombstoneTTL()
-	plain := &single{node: n, scripts: newMutexScripts(c.o), tombstoneTTL: ttl, tokens: c.o.Tokens}
+	plain := &single{node: n, scripts: newMutexScripts(c.o), tombstoneTTL: ttl}
 	c.single, c.node, c.addrs = true, n, addresses(rdb)
 	c.store, c.masters = plain, []*single{plain}
 	c.fair = &fairStore{plain}
@@ -94,7 +95,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 // locks have no fencing token, because counters on several masters drift apart
 // (Kleppmann 2016), and its waiters poll with random delays. The client does not
 // close rdbs.
-func NewQuorum(rdbs []redis.UniversalClient, o Options) (*Client, error) {
+func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	if len(rdbs) < 3 || len(rdbs)%2 == 0 {
 		return nil, fmt.Errorf("make lock client: %d masters: give an odd number, three or more", len(rdbs))
 	}
@@ -151,7 +152,7 @@ func newClient(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, bg: newBackground(), random: newRandom(o.Rand), grace: undoGrace, maxHeartbeat: maxHeartbeat}
+	c := &Client{o: o, plain: &settings{}, bg: newBackground(), random: newRandom(o.Rand), grace: undoGrace, maxHeartbeat: maxHeartbeat}
 	c.dog = newWatchdog(c)
 	c.semaphores = &permitStore{tombstoneTTL: o.tombstoneTTL()}
 	c.permits = &permitStore{tombstoneTTL: o.tombstoneTTL(), leased: true}
@@ -159,20 +160,9 @@ func newClient(o Options) (*Client, error) {
 }
 
 // Mutex is the lock of that name. It costs nothing and needs no closing.
-func (c *Client) Mutex(name string) *Mutex { return &Mutex{client: c, name: name} }
-
-// FencedMutex is the same lock, and each of its grants has a fencing token, even if
-// [Options].Tokens asks for none. All users of a lock of that name should take it so:
-// a grant to a plain mutex has no token, nor have its inner holds. On a client of
-// several masters there is none either.
-func (c *Client) FencedMutex(name string) *Mutex {
-	return &Mutex{client: c, name: name, fenced: c.single}
+func (c *Client) Mutex(name string, opts ...Option) *Mutex {
+	return &Mutex{named: c.named(name, opts)} // inlined, it is not on the heap
 }
-
-// SpinMutex is the same lock, but its waiters poll, after random delays that grow up
-// to 128 ms: no subscription is made. It suits very many locks that are seldom
-// contended.
-func (c *Client) SpinMutex(name string) *Mutex { return &Mutex{client: c, name: name, spin: true} }
 
 // Close ends every hold (cause [ErrClosed]), the watchdog and the subscription,
 // and returns when nothing of the client runs any more; its error says that ctx

@@ -65,7 +65,7 @@ func TestCluster(t *testing.T) {
 	t.Run("slot-moves-under-the-holder", func(t *testing.T) { clusterMoves(t, rdb, servers) })
 	t.Run("replicas-none-connected", func(t *testing.T) {
 		c := newTestClient(t, rdb, Options{Replicas: AllReplicas})
-		if _, err := c.Mutex("alone").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrTooFewReplicas) {
+		if _, err := c.Mutex("alone").TryAcquire(context.Background()); !errors.Is(err, ErrTooFewReplicas) {
 			t.Errorf("error %v, want ErrTooFewReplicas", err)
 		}
 		if n := rdb.Exists(context.Background(), "alone").Val(); n != 0 {
@@ -80,7 +80,7 @@ func clusterRenews(t *testing.T, rdb *redis.ClusterClient) {
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	holds := make(map[*Hold]bool)
 	for i := range 60 {
-		holds[acquire(t, c.Mutex(fmt.Sprintf("spread-%d", i)), AcquireOptions{})] = true
+		holds[acquire(t, c.Mutex(fmt.Sprintf("spread-%d", i)))] = true
 	}
 	renewed := make(map[*Hold]bool)
 	for len(renewed) < len(holds) {
@@ -100,10 +100,10 @@ func clusterWakes(t *testing.T, rdb *redis.ClusterClient) {
 	for i := range 4 {
 		name := fmt.Sprintf("wake-%d", i)
 		waiter := newTestClient(t, rdb, Options{PollMax: time.Hour})
-		h := acquire(t, holder.Mutex(name), AcquireOptions{})
+		h := acquire(t, holder.Mutex(name))
 		served := make(chan *Hold, 1)
 		go func() {
-			h, err := waiter.Mutex(name).Acquire(context.Background(), AcquireOptions{})
+			h, err := waiter.Mutex(name).Acquire(context.Background())
 			if err != nil {
 				t.Error(err)
 			}
@@ -138,14 +138,14 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	for i, s := range servers {
 		before[i] = calls(s, "publish")
 	}
-	h := acquire(t, c.Mutex("near"), AcquireOptions{})
+	h := acquire(t, c.Mutex("near"))
 	master := servers[slotOf("near")/5462].dial(t)
-	served := wait(ctx, t, c.Mutex("near"), AcquireOptions{})
+	served := wait(ctx, t, c.Mutex("near"))
 	eventually(t, testTimeout, "the waiter is subscribed at the slot's master", func() bool {
 		return shardListeners(t, master, "{near}:free") == 1
 	})
 	several := make(chan *MultiHold, 1)
-	go func() { several <- acquireAll(t, multi(t, c.Mutex("near"), c.Mutex("{near}:too")), MultiOptions{}) }()
+	go func() { several <- acquireAll(t, multi(t, c.Mutex("near"), c.Mutex("{near}:too"))) }()
 	inQueue(t, c, "{near}:free", 2)
 	release(t, h)
 	release(t, within(t, testTimeout, "the waiter", served))
@@ -163,11 +163,11 @@ func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour, Lease: time.Hour})
 	m := c.Mutex("forced")
-	h := acquire(t, m, AcquireOptions{})
-	first := wait(ctx, t, m, AcquireOptions{})
+	h := acquire(t, m)
+	first := wait(ctx, t, m)
 	waitSubscribed(t, c, "{forced}:free")
 	inQueue(t, c, "{forced}:free", 1)
-	second := wait(ctx, t, m, AcquireOptions{})
+	second := wait(ctx, t, m)
 	inQueue(t, c, "{forced}:free", 2)
 	release(t, h)
 	var next <-chan *Hold
@@ -190,10 +190,10 @@ func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
 func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
-	h := acquire(t, c.Mutex("travels"), AcquireOptions{})
+	h := acquire(t, c.Mutex("travels"))
 	slot := slotOf("travels")
 	from, to := servers[slot/5462].dial(t), servers[(slot/5462+1)%3].dial(t)
-	served := wait(ctx, t, c.Mutex("travels"), AcquireOptions{})
+	served := wait(ctx, t, c.Mutex("travels"))
 	eventually(t, testTimeout, "the waiter is subscribed", func() bool {
 		return shardListeners(t, from, "{travels}:free") == 1
 	})
@@ -222,7 +222,7 @@ func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*serve
 func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{})
-	h := acquire(t, c.Mutex("moving"), AcquireOptions{})
+	h := acquire(t, c.Mutex("moving"))
 	slot := slotOf("moving")
 	from, to := servers[slot/5462].dial(t), servers[(slot/5462+1)%3].dial(t)
 	fromID, toID := from.Do(ctx, "CLUSTER", "MYID").Val(), to.Do(ctx, "CLUSTER", "MYID").Val()
@@ -241,7 +241,7 @@ func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	must(within(t, testTimeout, "the renewal", done))
 	inner := make(chan error, 1)
 	go func() { // several keys, of which some have moved: TRYAGAIN, until all have
-		second, err := c.Mutex("moving").Acquire(h.Context(), AcquireOptions{})
+		second, err := c.Mutex("moving").Acquire(h.Context(), WithReentry())
 		if err == nil {
 			err = second.Release(ctx)
 		}

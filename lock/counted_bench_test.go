@@ -27,7 +27,7 @@ func BenchmarkCounted(b *testing.B) {
 		m := multi(b, c.Mutex("a"), c.Mutex("b"), c.Mutex("c"))
 		b.ReportAllocs()
 		for b.Loop() {
-			releaseAll(b, acquireAll(b, m, MultiOptions{}))
+			releaseAll(b, acquireAll(b, m))
 		}
 	})
 }

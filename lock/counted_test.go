@@ -18,7 +18,7 @@ func TestCountedAndMultiLeaveNothing(t *testing.T) {
 		defer c.bg.mu.Unlock()
 		return c.bg.running
 	}
-	releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})) // starts goroutines that stay
+	releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")))) // starts goroutines that stay
 	before := running()
 	for kind, build := range builders() {
 		s := build(c, rdb, kind)
@@ -35,7 +35,7 @@ func TestCountedAndMultiLeaveNothing(t *testing.T) {
 		}
 	}
 	for range 50 {
-		releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{}))
+		releaseAll(t, acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b"))))
 	}
 	arm(t, c.Latch("latch"), 1)
 	count(t, c.Latch("latch"), CountDownOptions{})

@@ -68,15 +68,15 @@ func TestErrorsNameTheLock(t *testing.T) {
 	c := newTestClient(t, dialRedis(t, "127.0.0.1:1"), Options{}) // never dialed
 	for want, try := range map[string]func() error{
 		`try to acquire lock "x": lease 1ns is too short: give 10ms or more`: func() error {
-			_, err := c.Mutex("x").TryAcquire(ctx, AcquireOptions{Lease: 1})
+			_, err := c.Mutex("x").TryAcquire(ctx, WithLease(1))
 			return err
 		},
 		`acquire lock "x": lease 1ns is too short: give 10ms or more`: func() error {
-			_, err := c.RW("x").Write().Acquire(ctx, AcquireOptions{Lease: 1})
+			_, err := c.RW("x").Write().Acquire(ctx, WithLease(1))
 			return err
 		},
 		`try to acquire permits "x": number out of range: 0: give 1 to 10000`: func() error {
-			_, err := c.PermitSemaphore("x").TryAcquire(ctx, 0, PermitOptions{})
+			_, err := c.PermitSemaphore("x").TryAcquire(ctx, 0)
 			return err
 		},
 	} {

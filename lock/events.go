@@ -36,7 +36,7 @@ type Event struct {
 	Owner     string // of permits: the first id; of the counts of a latch: the participant
 	// Permits is how many were asked for; 0 for what has none.
 	Permits int
-	Token   uint64 // 0: none was minted
+	Token   int64 // 0: none was minted
 	// Took is from the call of Acquire or Release to its end; 0 for what no call began.
 	Took time.Duration
 	Err  error
@@ -82,7 +82,7 @@ func (c *Client) log(e Event) {
 		attrs = append(attrs, slog.Int("permits", e.Permits))
 	}
 	if e.Token > 0 {
-		attrs = append(attrs, slog.Uint64("token", e.Token))
+		attrs = append(attrs, slog.Int64("token", e.Token))
 	}
 	if e.Took > 0 {
 		attrs = append(attrs, slog.Duration("took", e.Took))
@@ -94,7 +94,7 @@ func (c *Client) log(e Event) {
 }
 
 // emitClaim is emit for a hold, or for an attempt to get it.
-func (c *Client) emitClaim(kind EventKind, cl *claim, token uint64, started time.Time, err error) {
+func (c *Client) emitClaim(kind EventKind, cl *claim, token int64, started time.Time, err error) {
 	if !c.observed() {
 		return
 	}

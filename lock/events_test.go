@@ -22,8 +22,7 @@ func TestEvents(t *testing.T) {
 	lost := make(chan struct{})
 	var log bytes.Buffer
 	c := newTestClient(t, rdb, Options{
-		Lease:  10 * time.Second,
-		Tokens: true,
+		Lease: 10 * time.Second,
 		Observe: func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -40,12 +39,12 @@ func TestEvents(t *testing.T) {
 		},
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	h := acquire(t, c.Mutex("events"), AcquireOptions{})
-	if _, err := c.Mutex("events").TryAcquire(context.Background(), AcquireOptions{}); err == nil {
+	h := acquire(t, c.FencedMutex("events"))
+	if _, err := c.FencedMutex("events").TryAcquire(context.Background()); err == nil {
 		t.Error("granted twice")
 	}
 	release(t, h)
-	h = acquire(t, c.Mutex("events"), AcquireOptions{Lease: 50 * time.Millisecond})
+	h = acquire(t, c.FencedMutex("events"), WithLease(50*time.Millisecond))
 	<-lost
 	if err := h.Release(context.Background()); err == nil {
 		t.Error("a lost hold was released")

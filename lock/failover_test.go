@@ -16,16 +16,16 @@ import (
 // movable are the kinds of lock that must survive the loss of their master, and the
 // channels that wake their waiters.
 func movable() map[string]struct {
-	of      func(c *Client, name string) taker
+	of      func(c *Client, name string) fencedTaker
 	channel string
 } {
 	return map[string]struct {
-		of      func(c *Client, name string) taker
+		of      func(c *Client, name string) fencedTaker
 		channel string
 	}{
-		"mutex": {func(c *Client, name string) taker { return c.Mutex(name) }, "free"},
-		"fair":  {func(c *Client, name string) taker { return c.FairMutex(name) }, "grant"},
-		"write": {func(c *Client, name string) taker { return c.RW(name).Write() }, "write"},
+		"mutex": {func(c *Client, name string) fencedTaker { return c.FencedMutex(name) }, "free"},
+		"fair":  {func(c *Client, name string) fencedTaker { return c.FairMutex(name) }, "grant"},
+		"write": {func(c *Client, name string) fencedTaker { return c.RW(name).Write() }, "write"},
 	}
 }
 
@@ -62,12 +62,12 @@ func startSentinel(t *testing.T) (master, replica *server, rdb *redis.Client) {
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	master, replica, rdb := startSentinel(t)
-	c := newTestClient(t, rdb, Options{Tokens: true})
+	c := newTestClient(t, rdb, Options{})
 	direct := replica.dial(t)
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
 	for kind, tt := range movable() {
-		held[kind] = take(t, tt.of(c, kind), AcquireOptions{Lease: 10 * time.Second})
-		served[kind] = wait(context.Background(), t, tt.of(c, kind), AcquireOptions{})
+		held[kind] = acquire(t, tt.of(c, kind), WithLease(10*time.Second))
+		served[kind] = wait(context.Background(), t, tt.of(c, kind))
 		waitSubscribed(t, c, tagged(kind, tt.channel))
 		eventually(t, testTimeout, "the lock is on the replica", func() bool {
 			return direct.Exists(context.Background(), kind).Val() == 1
@@ -77,8 +77,8 @@ func TestSentinelFailover(t *testing.T) {
 	start := time.Now()
 	for kind := range movable() {
 		next := within(t, time.Minute, kind+" at the new master", served[kind])
-		if next.Token() <= held[kind].Token() {
-			t.Errorf("%s: token %d after %d", kind, next.Token(), held[kind].Token())
+		if next.token <= held[kind].token {
+			t.Errorf("%s: token %d after %d", kind, next.token, held[kind].token)
 		}
 		if err := held[kind].Release(context.Background()); !errors.Is(err, ErrLost) {
 			t.Errorf("%s: release of the old hold: %v, want ErrLost", kind, err)
@@ -109,13 +109,12 @@ func TestClusterFailover(t *testing.T) {
 	eventually(t, testTimeout, "the replica is in sync", func() bool { return replicaReady(s) })
 	hooks := newHooks()
 	o := hooks.options(10 * time.Second) // a failover takes long on a busy machine
-	o.Tokens = true
 	c := newTestClient(t, rdb, o)
 	held, served := map[string]*Hold{}, map[string]<-chan *Hold{}
 	for kind, tt := range movable() {
 		name := nameAt(kind, 0)
-		held[kind] = take(t, tt.of(c, name), AcquireOptions{})
-		served[kind] = wait(ctx, t, tt.of(c, name), AcquireOptions{})
+		held[kind] = acquire(t, tt.of(c, name))
+		served[kind] = wait(ctx, t, tt.of(c, name))
 		waitSubscribed(t, c, tagged(name, tt.channel))
 	}
 	eventually(t, testTimeout, "the failover is accepted", func() bool {
@@ -141,8 +140,8 @@ func TestClusterFailover(t *testing.T) {
 		}
 		release(t, h)
 		next := within(t, testTimeout, kind+" after the release", served[kind])
-		if next.Token() <= h.Token() {
-			t.Errorf("%s: token %d after %d", kind, next.Token(), h.Token())
+		if next.token <= h.token {
+			t.Errorf("%s: token %d after %d", kind, next.token, h.token)
 		}
 		release(t, next)
 	}

@@ -30,47 +30,47 @@ var ErrOneMaster = errors.New("this kind of lock lives on one master: make its c
 //	{orders}:grant    the channel that wakes a hold that was granted the lock
 //
 // The keys of the queue last three heartbeats longer than the last waiter.
-type FairMutex struct {
-	client *Client
-	name   string
-}
+type FairMutex struct{ named }
 
 // FairMutex is the fair lock of that name. It costs nothing and needs no closing. On
 // a client of several masters its methods return [ErrOneMaster].
-func (c *Client) FairMutex(name string) *FairMutex { return &FairMutex{client: c, name: name} }
+func (c *Client) FairMutex(name string, opts ...Option) *FairMutex {
+	return &FairMutex{c.named(name, opts)}
+}
 
 // Acquire waits for its turn until ctx ends; then it leaves the queue, or releases
 // the lock, if it was just granted. Errors are those of [Mutex.Acquire]. What
-// [ErrUnknown] may leave is a waiter that is skipped after three heartbeats.
-func (m *FairMutex) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
-	a, err := m.attempt(ctx, o)
+// [ErrUnknown] may leave is a waiter that is skipped after three heartbeats, each of which counts as a try
+// ([WithTries]).
+func (m *FairMutex) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
+	a, err := m.attempt(ctx, opts)
 	if err == nil {
-		a.mode, a.channel, a.byHold = ordered, grantChannel(m.name), true
+		a.mode, a.channel, a.byHold = ordered, grantChannel(m.key), true
 		a.queueAtServer()
 	}
 	return acquireHold(ctx, m.name, true, a, err)
 }
 
 // TryAcquire takes the lock if it is free and has no waiters.
-func (m *FairMutex) TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
-	a, err := m.attempt(ctx, o)
+func (m *FairMutex) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
+	a, err := m.attempt(ctx, opts)
 	return acquireHold(ctx, m.name, false, a, err)
 }
 
-func (m *FairMutex) attempt(ctx context.Context, o AcquireOptions) (*attempt, error) {
+// Do is as [Mutex.Do].
+func (m *FairMutex) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
+	h, err := m.Acquire(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	return do(ctx, h, work)
+}
+
+func (m *FairMutex) attempt(ctx context.Context, opts []Option) (*attempt, error) {
 	if !m.client.single {
 		return nil, ErrOneMaster
 	}
-	return m.client.attemptOf(ctx, m.name, m.client.fair, o)
-}
-
-// attemptOf is an attempt at a lock of another kind than the plain mutex.
-func (c *Client) attemptOf(ctx context.Context, name string, s store, o AcquireOptions) (*attempt, error) {
-	a, err := c.Mutex(name).attempt(ctx, o)
-	if err == nil {
-		a.claim.store = s
-	}
-	return a, err
+	return m.client.attempt(ctx, m.named, m.client.fair, m.options.with(opts), "a fair mutex", fairOptions)
 }
 
 // maxHeartbeat bounds the interval between heartbeats, whatever PollMax is: a dead
@@ -93,7 +93,7 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	value, err := s.node.doSafe(ctx, call{
 		script: fairScript.acquire,
 		keys:   fairKeys(c),
-		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL},
+		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL, c.metadata},
 	})
 	return decodeGrant(value, err, sent)
 }
@@ -110,7 +110,7 @@ func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
 // fairKeys are in the order of fair_queue.lua.
 func fairKeys(c claim) []string {
 	return []string{
-		c.name, c.tombstoneKey(), tagged(c.name, "queue"), tagged(c.name, "waiters"), c.tokenKey(), grantChannel(c.name),
+		c.key, c.tombstoneKey(), tagged(c.key, "queue"), tagged(c.key, "waiters"), c.tokenKey(), grantChannel(c.key),
 	}
 }
 
@@ -141,5 +141,5 @@ func (m *FairMutex) ForceRelease(ctx context.Context) (bool, error) {
 }
 
 func (m *FairMutex) run(ctx context.Context, s script) (reply, error) {
-	return m.client.runOn(ctx, m.name, call{script: s, keys: fairKeys(claim{name: m.name})}, 0)
+	return m.client.runOn(ctx, call{script: s, keys: fairKeys(claim{key: m.key})}, 0)
 }

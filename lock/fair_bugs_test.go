@@ -46,7 +46,7 @@ func TestFairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	o := Options{PollMax: time.Second} // a waiter without a heartbeat for 3 s is dead
 	c, other := newTestClient(t, rdb, o), newTestClient(t, rdb, o)
-	h := take(t, c.FairMutex("old"), AcquireOptions{})
+	h := acquire(t, c.FairMutex("old"))
 	served := inTurn(t, rdb, c.FairMutex("old"), "old")
 	first := deadline(t, rdb, "old", "old")
 	served = append(served, inTurn(t, rdb, other.FairMutex("old"), "young")...)
@@ -63,8 +63,8 @@ func TestFairWaiterOlderThanItsScoreIsServed(t *testing.T) {
 	old := within(t, testTimeout, "the older waiter", served[0])
 	release(t, old)
 	young := within(t, testTimeout, "the younger waiter", served[1])
-	if young.Token() <= old.Token() {
-		t.Errorf("tokens %d and %d, want the older waiter's first", old.Token(), young.Token())
+	if young.token <= old.token {
+		t.Errorf("tokens %d and %d, want the older waiter's first", old.token, young.token)
 	}
 	release(t, young)
 }
@@ -76,11 +76,11 @@ func TestFairDeadlinesStayNear(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
-	h := take(t, c.FairMutex("near"), AcquireOptions{Lease: time.Hour})
+	h := acquire(t, c.FairMutex("near"), WithLease(time.Hour))
 	served := inTurn(t, rdb, c.FairMutex("near"), "head")
 	for range 20 {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
-		_, err := c.FairMutex("near").Acquire(ctx, AcquireOptions{})
+		_, err := c.FairMutex("near").Acquire(ctx)
 		cancel()
 		if err == nil {
 			t.Fatal("granted while held")
@@ -105,11 +105,11 @@ func TestFairExpiredHoldersAreFollowed(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
-	take(t, c.FairMutex("let"), AcquireOptions{Lease: 150 * time.Millisecond})
+	acquire(t, c.FairMutex("let"), WithLease(150*time.Millisecond))
 	var served []<-chan *Hold
 	for i := range 3 {
 		served = append(served, wait(context.Background(), t, c.FairMutex("let"),
-			AcquireOptions{Owner: fmt.Sprint(i), Lease: 150 * time.Millisecond}))
+			WithOwner(fmt.Sprint(i)), WithReentry(), WithLease(150*time.Millisecond)))
 	}
 	for i, s := range served {
 		h := within(t, testTimeout, fmt.Sprint("waiter ", i), s)
@@ -125,12 +125,12 @@ func TestFairRemovalReplyLost(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	h := take(t, newTestClient(t, direct, Options{}).FairMutex("place"), AcquireOptions{})
+	h := acquire(t, newTestClient(t, direct, Options{}).FairMutex("place"))
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.FairMutex("place").Acquire(ctx, AcquireOptions{Owner: "gone"})
+		_, err := c.FairMutex("place").Acquire(ctx, WithOwner("gone"), WithReentry())
 		failed <- err
 	}()
 	waitSubscribed(t, c, "{place}:grant")
@@ -144,7 +144,7 @@ func TestFairRemovalReplyLost(t *testing.T) {
 		t.Errorf("%d replies were lost, want 2", len(p.lost))
 	}
 	id, owner, _ := strings.Cut(entry, " ")
-	late := claim{name: "place", owner: owner, id: id, lease: 1000, waiterTTL: 1000}
+	late := claim{key: "place", owner: owner, id: id, lease: 1000, waiterTTL: 1000}
 	if _, err := c.fair.acquire(context.Background(), late); !errors.Is(err, ErrReleased) {
 		t.Errorf("late heartbeat: %v, want ErrReleased", err)
 	}
@@ -161,7 +161,7 @@ func TestFairNegativeTTLIsNoEndlessSleep(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
-	h := take(t, c.FairMutex("stuck"), AcquireOptions{})
+	h := acquire(t, c.FairMutex("stuck"))
 	rdb.Persist(ctx, "stuck")
 	served := inTurn(t, rdb, c.FairMutex("stuck"), "next")
 	rdb.Del(ctx, "stuck") // no message is published
@@ -189,7 +189,7 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := take(t, c.FairMutex(name), AcquireOptions{})
+			h := acquire(t, c.FairMutex(name))
 			served := inTurn(t, rdb, c.FairMutex(name), "a")
 			harm(tagged(name, "queue"), tagged(name, "waiters"))
 			eventually(t, testTimeout, "queue and scores agree again", func() bool {
@@ -228,7 +228,7 @@ func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	s := startRedis(t)
 	rdb := s.dial(t)
 	c := newTestClient(t, rdb, Options{})
-	h := take(t, c.FairMutex("dead"), AcquireOptions{})
+	h := acquire(t, c.FairMutex("dead"))
 	child := exec.Command(os.Args[0], "-test.run=^TestFairChild$")
 	child.Env = append(os.Environ(), "LOCK_CHILD="+s.addr)
 	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -245,9 +245,9 @@ func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	start, before, handed := time.Now(), calls(t, rdb, "evalsha"), calls(t, rdb, "publish")
 	release(t, h)
 	next := within(t, testTimeout, "the next", served[0])
-	if n := calls(t, rdb, "publish") - handed; n < 1 || n > 2 || next.Token() <= h.Token() {
+	if n := calls(t, rdb, "publish") - handed; n < 1 || n > 2 || next.token <= h.token {
 		t.Errorf("handed over %d times, token %d after %d: want once to the dead waiter, and then to the next",
-			n, next.Token(), h.Token())
+			n, next.token, h.token)
 	}
 	t.Logf("served %v after the death, by %d scripts", time.Since(start), calls(t, rdb, "evalsha")-before)
 	// A heartbeat a second, and a few scripts for the grants.
@@ -265,5 +265,5 @@ func TestFairChild(t *testing.T) {
 		t.Skip("runs only as the other process of TestFairDeadHeadIsSkippedWithoutSpinning")
 	}
 	c := newTestClient(t, dialRedis(t, addr), Options{})
-	take(t, c.FairMutex("dead"), AcquireOptions{Owner: "child"})
+	acquire(t, c.FairMutex("dead"), WithOwner("child"), WithReentry())
 }

@@ -14,17 +14,17 @@ func TestFairReleaseOfExpiredIsLost(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	h := take(t, c.FairMutex("over"), AcquireOptions{Lease: 50 * time.Millisecond})
+	h := acquire(t, c.FairMutex("over"), WithLease(50*time.Millisecond))
 	<-h.Context().Done()
 	if err := h.Release(ctx); !errors.Is(err, ErrLost) || errors.Is(err, ErrNotOwner) {
 		t.Errorf("release: %v, want ErrLost alone", err)
 	}
-	stranger := claim{name: "over", owner: "s", id: "s"}
+	stranger := claim{key: "over", owner: "s", id: "s"}
 	if left, err := c.fair.release(ctx, stranger); left != codeNotHeld || err != nil {
 		t.Errorf("the release of another hold: %d, %v, want codeNotHeld", left, err)
 	}
-	h = take(t, c.FairMutex("over"), AcquireOptions{Lease: 50 * time.Millisecond})
-	other := take(t, c.FairMutex("over"), AcquireOptions{})
+	h = acquire(t, c.FairMutex("over"), WithLease(50*time.Millisecond))
+	other := acquire(t, c.FairMutex("over"))
 	if err := h.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
 		t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
 	}
@@ -41,7 +41,7 @@ func TestFairRepliesLost(t *testing.T) {
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	for _, losses := range []int32{1, 2} {
 		p.loseNext.Store(losses)
-		h := take(t, c.FairMutex("lost"), AcquireOptions{})
+		h := acquire(t, c.FairMutex("lost"))
 		if got := hashOf(t, direct, "lost")["count"]; got != "1" || h.Count() != 1 {
 			t.Errorf("count %s at the server, %d at the client, want 1", got, h.Count())
 		}
@@ -50,8 +50,8 @@ func TestFairRepliesLost(t *testing.T) {
 		p.loseNext.Store(losses)
 		release(t, h)
 		next := within(t, testTimeout, "the next", served[0])
-		if n := calls(t, direct, "publish") - handed; n != 1 || next.Token() <= h.Token() {
-			t.Errorf("handed over %d times, token %d after %d: want once", n, next.Token(), h.Token())
+		if n := calls(t, direct, "publish") - handed; n != 1 || next.token <= h.token {
+			t.Errorf("handed over %d times, token %d after %d: want once", n, next.token, h.token)
 		}
 		release(t, next)
 		mustBeRemoved(t, direct, "lost")
@@ -78,7 +78,7 @@ func TestFairGrantMessageLost(t *testing.T) {
 			if name == "heartbeat" {
 				waiter.maxHeartbeat = 2 * time.Second
 			}
-			h := take(t, c.FairMutex(name), AcquireOptions{})
+			h := acquire(t, c.FairMutex(name))
 			served := inTurn(t, direct, waiter.FairMutex(name), "w")
 			waitSubscribed(t, waiter, grantChannel(name))
 			otherChannel := fairKeys(h.claim)
@@ -92,8 +92,8 @@ func TestFairGrantMessageLost(t *testing.T) {
 			start := time.Now()
 			help()
 			next := within(t, testTimeout, "the waiter", served[0])
-			if next.Token() <= h.Token() {
-				t.Errorf("token %d after %d", next.Token(), h.Token())
+			if next.token <= h.token {
+				t.Errorf("token %d after %d", next.token, h.token)
 			}
 			t.Logf("served %v after the release", time.Since(start))
 			release(t, next)
@@ -109,12 +109,12 @@ func TestFairCancelMeetsGrant(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
 	for range 50 {
-		h := take(t, c.FairMutex("meet"), AcquireOptions{})
+		h := acquire(t, c.FairMutex("meet"))
 		ctx, cancel := context.WithCancel(context.Background())
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			if h, err := c.FairMutex("meet").Acquire(ctx, AcquireOptions{Owner: "leaving"}); err == nil {
+			if h, err := c.FairMutex("meet").Acquire(ctx, WithOwner("leaving"), WithReentry()); err == nil {
 				_ = h.Release(ctx)
 			}
 		}()
@@ -137,7 +137,7 @@ func TestFairServerRestartsEmpty(t *testing.T) {
 	s := startRedis(t)
 	rdb := s.dial(t)
 	c := newTestClient(t, rdb, impatient)
-	h := take(t, c.FairMutex("again"), AcquireOptions{Lease: time.Hour})
+	h := acquire(t, c.FairMutex("again"), WithLease(time.Hour))
 	served := inTurn(t, rdb, c.FairMutex("again"), "a", "b")
 	s.kill()
 	startRedisAt(t, s.addr)
@@ -159,14 +159,14 @@ func TestFairTryDoesNotOvertake(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
-	h := take(t, c.FairMutex("try"), AcquireOptions{})
+	h := acquire(t, c.FairMutex("try"))
 	served := inTurn(t, rdb, c.FairMutex("try"), "w")
 	asleep(t, c, grantChannel("try"), 1)
 	rdb.Del(context.Background(), "try")
 	mustBeHeld(t, c.FairMutex("try"))
 	next := within(t, testTimeout, "the waiter", served[0]) // by the message: its next heartbeat is an hour away
-	if next.Token() <= h.Token() {
-		t.Errorf("token %d after %d", next.Token(), h.Token())
+	if next.token <= h.token {
+		t.Errorf("token %d after %d", next.token, h.token)
 	}
 	release(t, next)
 	_ = h.Release(context.Background())
@@ -179,8 +179,8 @@ func TestFairFetchedGrantIsALease(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour}) // a grant waits for three hours
-	h := take(t, c.FairMutex("fetch"), AcquireOptions{})
-	short := wait(ctx, t, c.FairMutex("fetch"), AcquireOptions{Lease: time.Minute})
+	h := acquire(t, c.FairMutex("fetch"))
+	short := wait(ctx, t, c.FairMutex("fetch"), WithLease(time.Minute))
 	eventually(t, testTimeout, "it waits", func() bool { return len(waitersAtServer(t, rdb, "fetch")) == 1 })
 	release(t, h)
 	h = within(t, testTimeout, "the grant", short)
@@ -199,9 +199,9 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
-	h := take(t, c.FairMutex("past"), AcquireOptions{})
+	h := acquire(t, c.FairMutex("past"))
 	for _, id := range []string{"1", "2"} {
-		dead := claim{name: "past", owner: "dead" + id, id: id, lease: 1000, waiterTTL: 2000}
+		dead := claim{key: "past", owner: "dead" + id, id: id, lease: 1000, waiterTTL: 2000}
 		if g, err := c.fair.acquire(ctx, dead); err != nil || g.ok {
 			t.Fatalf("acquire: %+v, %v", g, err)
 		}
@@ -212,8 +212,8 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	handed := calls(t, rdb, "publish")
 	release(t, h)
 	next := within(t, testTimeout, "the live waiter", served[0])
-	if n := calls(t, rdb, "publish") - handed; n != 1 || next.Token() <= h.Token() {
-		t.Errorf("handed over %d times, token %d after %d: want once, to the live waiter", n, next.Token(), h.Token())
+	if n := calls(t, rdb, "publish") - handed; n != 1 || next.token <= h.token {
+		t.Errorf("handed over %d times, token %d after %d: want once, to the live waiter", n, next.token, h.token)
 	}
 	release(t, next)
 	mustBeRemoved(t, rdb, "past")
@@ -224,7 +224,7 @@ func TestFairScriptFlush(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, impatient)
-	h := take(t, c.FairMutex("flush"), AcquireOptions{})
+	h := acquire(t, c.FairMutex("flush"))
 	served := inTurn(t, rdb, c.FairMutex("flush"), "w")
 	rdb.ScriptFlush(context.Background())
 	release(t, h)

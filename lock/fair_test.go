@@ -13,25 +13,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// taker is anything that can be acquired as a mutex can.
-type taker interface {
-	Acquire(ctx context.Context, o AcquireOptions) (*Hold, error)
-	TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error)
+// taker is any lock whose holds are of type H.
+type taker[H anyHold] interface {
+	Acquire(ctx context.Context, opts ...Option) (H, error)
+	TryAcquire(ctx context.Context, opts ...Option) (H, error)
 }
 
-func take(t testing.TB, m taker, o AcquireOptions) *Hold {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	defer cancel()
-	h, err := m.Acquire(ctx, o)
-	if err != nil {
-		t.Fatalf("acquire: %v", err)
-	}
-	return h
+// fencedTaker is any lock whose holds have tokens.
+type fencedTaker = taker[*FencedHold]
+
+// anyHold is a hold with or without a token.
+type anyHold interface {
+	*Hold | *FencedHold
+	bare() *Hold
 }
+
+// bare is the hold without its token.
+func (h *Hold) bare() *Hold { return h }
 
 // wait acquires m in the background until the end of the test.
-func wait(ctx context.Context, t *testing.T, m taker, o AcquireOptions) <-chan *Hold {
+func wait[H anyHold](ctx context.Context, t *testing.T, m taker[H], opts ...Option) <-chan *Hold {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	served, done := make(chan *Hold, 1), make(chan struct{})
@@ -41,11 +42,11 @@ func wait(ctx context.Context, t *testing.T, m taker, o AcquireOptions) <-chan *
 	})
 	go func() {
 		defer close(done)
-		h, err := m.Acquire(ctx, o)
+		h, err := m.Acquire(ctx, opts...)
 		if err == nil {
-			served <- h
+			served <- h.bare()
 		} else if ctx.Err() == nil {
-			t.Errorf("acquire for %q: %v", o.Owner, err)
+			t.Errorf("acquire: %v", err)
 		}
 	}()
 	return served
@@ -90,7 +91,7 @@ func inTurn(t *testing.T, rdb *redis.Client, m *FairMutex, owners ...string) []<
 	var served []<-chan *Hold
 	before := len(waitersAtServer(t, rdb, m.name))
 	for i, owner := range owners {
-		served = append(served, wait(context.Background(), t, m, AcquireOptions{Owner: owner}))
+		served = append(served, wait(context.Background(), t, m, WithOwner(owner), WithReentry()))
 		eventually(t, testTimeout, owner+" waits", func() bool {
 			return len(waitersAtServer(t, rdb, m.name)) == before+i+1
 		})
@@ -104,20 +105,20 @@ func TestFairServesInOrder(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
-	first := take(t, clients[0].FairMutex("row"), AcquireOptions{Owner: "first"})
+	first := acquire(t, clients[0].FairMutex("row"), WithOwner("first"), WithReentry())
 	var served []<-chan *Hold
 	for i := range 20 {
 		served = append(served, inTurn(t, rdb, clients[i%2].FairMutex("row"), fmt.Sprint("w", i))...)
 	}
-	if _, err := clients[0].FairMutex("row").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrHeld) {
+	if _, err := clients[0].FairMutex("row").TryAcquire(context.Background()); !errors.Is(err, ErrHeld) {
 		t.Errorf("try: %v, want ErrHeld", err)
 	}
 	last := first
 	release(t, first)
 	for i, c := range served {
 		h := within(t, testTimeout, fmt.Sprint("waiter ", i), c)
-		if h.Token() <= last.Token() || h.Owner() != fmt.Sprint("w", i) {
-			t.Errorf("turn %d: owner %s, token %d after %d", i, h.Owner(), h.Token(), last.Token())
+		if h.token <= last.token || h.Owner() != fmt.Sprint("w", i) {
+			t.Errorf("turn %d: owner %s, token %d after %d", i, h.Owner(), h.token, last.token)
 		}
 		if ttl := rdb.PTTL(context.Background(), "row").Val(); ttl < 10*time.Second {
 			t.Errorf("the lease is %v once it is fetched, want 30 s", ttl)
@@ -137,10 +138,10 @@ func TestFairWaitersOfOneClientQueueAtOnce(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
-	h := take(t, c.FairMutex("many"), AcquireOptions{})
+	h := acquire(t, c.FairMutex("many"))
 	var served []<-chan *Hold
 	for i := range 5 {
-		served = append(served, wait(context.Background(), t, c.FairMutex("many"), AcquireOptions{}))
+		served = append(served, wait(context.Background(), t, c.FairMutex("many")))
 		asleep(t, c, grantChannel("many"), i+1)
 		eventually(t, testTimeout, "the waiter is queued", func() bool {
 			return len(waitersAtServer(t, rdb, "many")) == i+1
@@ -170,10 +171,10 @@ func TestFair(t *testing.T) {
 	c := newTestClient(t, rdb, Options{PollMax: 100 * time.Millisecond})
 	for name, run := range map[string]func(t *testing.T, m *FairMutex){
 		"reentry": func(t *testing.T, m *FairMutex) {
-			a := take(t, m, AcquireOptions{})
+			a := acquire(t, m)
 			served := inTurn(t, rdb, m, "other")
-			b, err := m.Acquire(a.Context(), AcquireOptions{})
-			if err != nil || b.Count() != 2 || b.Token() != a.Token() {
+			b, err := m.Acquire(a.Context(), WithReentry())
+			if err != nil || b.Count() != 2 || b.token != a.token {
 				t.Fatalf("hold %+v, error %v, want the second of the same grant", b, err)
 			}
 			release(t, a)
@@ -184,7 +185,7 @@ func TestFair(t *testing.T) {
 			release(t, within(t, testTimeout, "the other", served[0]))
 		},
 		"same-owner-waits-twice": func(t *testing.T, m *FairMutex) {
-			h := take(t, m, AcquireOptions{})
+			h := acquire(t, m)
 			served := inTurn(t, rdb, m, "x", "x")
 			release(t, h)
 			a, b := within(t, testTimeout, "one", served[0]), within(t, testTimeout, "two", served[1])
@@ -195,10 +196,10 @@ func TestFair(t *testing.T) {
 			release(t, b)
 		},
 		"wait-runs-out": func(t *testing.T, m *FairMutex) {
-			h := take(t, m, AcquireOptions{})
+			h := acquire(t, m)
 			short, cancel := context.WithTimeout(ctx, waitTimeout)
 			defer cancel()
-			_, err := m.Acquire(short, AcquireOptions{Owner: "late"})
+			_, err := m.Acquire(short, WithOwner("late"), WithReentry())
 			if !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrHeld and DeadlineExceeded", err)
 			}
@@ -225,22 +226,22 @@ func TestFairIsAMutex(t *testing.T) {
 		"watched": func(t *testing.T, m *FairMutex) {
 			s := newHooks()
 			c := newTestClient(t, rdb, s.options(watchedLease))
-			h := take(t, c.FairMutex(m.name), AcquireOptions{})
+			h := acquire(t, c.FairMutex(m.name))
 			for range 4 {
 				within(t, testTimeout, "a renewal", s.renewed)
 			}
 			release(t, h)
 		},
 		"excludes-mutex": func(t *testing.T, m *FairMutex) {
-			h := take(t, m, AcquireOptions{})
-			if _, err := c.Mutex(m.name).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+			h := acquire(t, m)
+			if _, err := c.Mutex(m.name).TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 				t.Errorf("mutex of the same name: %v, want ErrHeld", err)
 			}
 			release(t, h)
 		},
 		"braces": func(t *testing.T, _ *FairMutex) {
 			m := c.FairMutex("{tag}braces")
-			h := take(t, m, AcquireOptions{})
+			h := acquire(t, m)
 			served := inTurn(t, rdb, m, "other")
 			release(t, h)
 			release(t, within(t, testTimeout, "the other", served[0]))
@@ -262,10 +263,10 @@ func TestFairForeignKey(t *testing.T) {
 	for _, key := range []string{"f1", "{f2}:queue", "{f3}:waiters"} {
 		rdb.Set(ctx, key, "mine", 0)
 		name := strings.Trim(strings.Split(key, ":")[0], "{}")
-		for what, ask := range map[string]func(context.Context, AcquireOptions) (*Hold, error){
+		for what, ask := range map[string]func(context.Context, ...Option) (*FencedHold, error){
 			"acquire": c.FairMutex(name).Acquire, "try": c.FairMutex(name).TryAcquire,
 		} {
-			if _, err := ask(ctx, AcquireOptions{}); !errors.Is(err, ErrForeign) || !Definite(err) {
+			if _, err := ask(ctx); !errors.Is(err, ErrForeign) || !Definite(err) {
 				t.Errorf("%s %s: %v, want a definite ErrForeign", what, name, err)
 			}
 		}
@@ -273,9 +274,9 @@ func TestFairForeignKey(t *testing.T) {
 			t.Errorf("%s is %q now", key, got)
 		}
 	}
-	release(t, take(t, c.RW("f4").Read(), AcquireOptions{}))
-	r := take(t, c.RW("f4").Read(), AcquireOptions{})
-	if _, err := c.FairMutex("f4").TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrForeign) {
+	release(t, acquire(t, c.RW("f4").Read()))
+	r := acquire(t, c.RW("f4").Read())
+	if _, err := c.FairMutex("f4").TryAcquire(ctx); !errors.Is(err, ErrForeign) {
 		t.Errorf("fair mutex on a readers-writer lock: %v, want ErrForeign", err)
 	}
 	release(t, r)
@@ -287,8 +288,8 @@ func TestFairLayout(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	h := take(t, c.FairMutex("seen"), AcquireOptions{Owner: "me"})
-	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.Token()), "h:" + h.claim.id: "1"}
+	h := acquire(t, c.FairMutex("seen"), WithOwner("me"), WithReentry())
+	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.token), "h:" + h.claim.id: "1"}
 	if diff := cmp.Diff(want, hashOf(t, rdb, "seen")); diff != "" {
 		t.Error(diff)
 	}
@@ -314,14 +315,14 @@ func TestFairStress(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond})
 	var guard sync.Mutex
-	var last uint64
+	var last int64
 	grants := 0
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
 			for range 5 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(10+i)*20*time.Millisecond)
-				h, err := c.FairMutex("stress").Acquire(ctx, AcquireOptions{})
+				h, err := c.FairMutex("stress").Acquire(ctx)
 				cancel()
 				if err != nil {
 					continue // its wait has timed out, and its waiter must be removed
@@ -330,10 +331,10 @@ func TestFairStress(t *testing.T) {
 					t.Error("two owners at once")
 					continue
 				}
-				if h.Token() <= last {
-					t.Errorf("token %d after %d", h.Token(), last)
+				if h.token <= last {
+					t.Errorf("token %d after %d", h.token, last)
 				}
-				last = h.Token()
+				last = h.token
 				grants++
 				rdb.Ping(context.Background()) // long enough to notice another
 				guard.Unlock()

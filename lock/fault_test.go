@@ -18,7 +18,7 @@ func TestAcquireReplyLost(t *testing.T) {
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	for _, losses := range []int32{1, 2} {
 		p.loseNext.Store(losses)
-		h, err := c.Mutex("lost").TryAcquire(context.Background(), AcquireOptions{})
+		h, err := c.Mutex("lost").TryAcquire(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestRetriedAcquireKeepsWholeLease(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	cl := claim{name: "again", owner: "o", id: "1", lease: 30000}
+	cl := claim{key: "again", owner: "o", id: "1", lease: 30000}
 	for range 2 {
 		g, err := c.store.acquire(context.Background(), cl)
 		if err != nil || !g.ok || g.count != 1 {
@@ -61,8 +61,8 @@ func TestReleaseReplyLost(t *testing.T) {
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	outer := acquire(t, c.Mutex("lost"), AcquireOptions{})
-	inner, err := c.Mutex("lost").Acquire(outer.Context(), AcquireOptions{})
+	outer := acquire(t, c.Mutex("lost"))
+	inner, err := c.Mutex("lost").Acquire(outer.Context(), WithReentry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,13 @@ func TestCanceledInFlight(t *testing.T) {
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	p.hang.Store(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Mutex("cut").Acquire(ctx, AcquireOptions{})
+		_, err := c.Mutex("cut").Acquire(ctx)
 		failed <- err
 	}()
 	<-p.lost // executed, but without a reply
@@ -118,7 +118,7 @@ func TestCanceledAndUnreachable(t *testing.T) {
 	defer cancel()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Mutex("cut").Acquire(ctx, AcquireOptions{})
+		_, err := c.Mutex("cut").Acquire(ctx)
 		failed <- err
 	}()
 	if err := within(t, testTimeout, "the end, without any reply", failed); !errors.Is(err, ErrUnknown) || Definite(err) {
@@ -131,7 +131,7 @@ func TestLateAcquire(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	cl := claim{name: "late", owner: "o", id: "1", lease: 30000}
+	cl := claim{key: "late", owner: "o", id: "1", lease: 30000}
 	if left, err := c.store.release(context.Background(), cl); left != codeNotHeld || err != nil {
 		t.Fatalf("release of what is not held: %d, %v", left, err)
 	}
@@ -147,11 +147,11 @@ func TestReplyAfterLease(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	p.delay.Store(int64(60 * time.Millisecond))
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	if _, err := c.Mutex("slow").Acquire(ctx, AcquireOptions{Lease: 40 * time.Millisecond}); err == nil {
+	if _, err := c.Mutex("slow").Acquire(ctx, WithLease(40*time.Millisecond)); err == nil {
 		t.Error("granted with an expired lease")
 	}
 }
@@ -172,10 +172,10 @@ func TestWakeUp(t *testing.T) {
 		{"connection-killed", func(t *testing.T) { killSubscribers(t, direct) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := acquire(t, holder.Mutex("wake"), AcquireOptions{Lease: time.Hour})
+			h := acquire(t, holder.Mutex("wake"), WithLease(time.Hour))
 			served := make(chan *Hold, 1)
 			go func() {
-				h, err := waiter.Mutex("wake").Acquire(context.Background(), AcquireOptions{})
+				h, err := waiter.Mutex("wake").Acquire(context.Background())
 				if err != nil {
 					t.Error(err)
 				}
@@ -204,10 +204,10 @@ func TestMessageMissed(t *testing.T) {
 	direct := s.dial(t)
 	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
 	holder := newTestClient(t, s.dial(t), Options{})
-	h := acquire(t, holder.Mutex("missed"), AcquireOptions{Lease: time.Hour})
+	h := acquire(t, holder.Mutex("missed"), WithLease(time.Hour))
 	served := make(chan *Hold, 1)
 	go func() {
-		h, _ := waiter.Mutex("missed").Acquire(context.Background(), AcquireOptions{})
+		h, _ := waiter.Mutex("missed").Acquire(context.Background())
 		served <- h
 	}()
 	waitSubscribed(t, waiter, "{missed}:free")

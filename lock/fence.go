@@ -15,6 +15,8 @@ import (
 // this one has lost the lock without noticing.
 var ErrStale = errors.New("the fencing token is older than one that was seen")
 
+var errNoToken = errors.New("use a guarded resource: no token: take it from a FencedHold")
+
 // Fence guards a resource in this process: each use presents the token of a hold. It is
 // the only protection against a holder that is paused past the end of its lease
 // (Kleppmann 2016). It belongs to the resource, not to the lock, and one use must end
@@ -22,17 +24,17 @@ var ErrStale = errors.New("the fencing token is older than one that was seen")
 // use it.
 type Fence struct {
 	mu   sync.Mutex
-	last uint64
+	last int64
 }
 
 // Do calls use, which no other use overlaps, unless the fence has seen a greater token:
-// then the error is [ErrStale]. A token of 0 is refused: such a lock mints none.
-func (f *Fence) Do(token uint64, use func() error) error {
+// then the error is [ErrStale]. A token that is not positive is refused: no lock mints it.
+func (f *Fence) Do(token int64, use func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case token == 0:
-		return errors.New("use a guarded resource: no token: take a lock that mints them")
+	case token <= 0:
+		return errNoToken
 	case token < f.last:
 		return fmt.Errorf("use a guarded resource: %w: %d after %d", ErrStale, token, f.last)
 	}
@@ -57,12 +59,12 @@ func NewRedisFence(rdb redis.UniversalClient, key string) *RedisFence {
 // has seen a greater token: then the error is [ErrStale]. An empty source only presents
 // the token. The script runs once at most: rdb's own MaxRetries does not apply, and the
 // error is [ErrUnknown] if no reply came.
-func (f *RedisFence) Run(ctx context.Context, token uint64, source string, keys []string, args ...any) (any, error) {
-	if token == 0 {
-		return nil, errors.New("use a guarded resource: no token: take a lock that mints them")
+func (f *RedisFence) Run(ctx context.Context, token int64, source string, keys []string, args ...any) (any, error) {
+	if token <= 0 {
+		return nil, errNoToken
 	}
 	keys = slices.Concat(keys, []string{f.key})
-	args = slices.Concat(args, []any{strconv.FormatUint(token, 10)})
+	args = slices.Concat(args, []any{strconv.FormatInt(token, 10)})
 	a := sendOne(ctx, f.rdb, &call{script: newScript("\n" + lua("fence") + source), keys: keys, args: args})
 	switch {
 	case a.err == nil || errors.Is(a.err, redis.Nil):

@@ -14,14 +14,14 @@ func TestFence(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	ctx := context.Background()
-	asleep := acquire(t, c.FencedMutex("res"), AcquireOptions{Lease: 50 * time.Millisecond})
+	asleep := acquire(t, c.FencedMutex("res"), WithLease(50*time.Millisecond))
 	<-asleep.Context().Done()
-	awake := acquire(t, c.FencedMutex("res"), AcquireOptions{})
+	awake := acquire(t, c.FencedMutex("res"))
 	var local Fence
 	remote := NewRedisFence(rdb, "{data}:guard")
 	write := func(h *Hold, value string) error {
-		_, err := remote.Run(ctx, h.Token(), `return redis.call('SET', KEYS[1], ARGV[1])`, []string{"data"}, value)
-		return errors.Join(err, local.Do(h.Token(), func() error { return nil }))
+		_, err := remote.Run(ctx, h.token, `return redis.call('SET', KEYS[1], ARGV[1])`, []string{"data"}, value)
+		return errors.Join(err, local.Do(h.token, func() error { return nil }))
 	}
 	if err := errors.Join(write(asleep, "before"), write(awake, "new"), write(awake, "newer")); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestFence(t *testing.T) {
 	if got := rdb.Get(ctx, "data").Val(); got != "newer" {
 		t.Errorf("data %q, want the newer", got)
 	}
-	if err := local.Do(asleep.Token(), func() error { t.Error("was let in"); return nil }); !errors.Is(err, ErrStale) {
+	if err := local.Do(asleep.token, func() error { t.Error("was let in"); return nil }); !errors.Is(err, ErrStale) {
 		t.Errorf("local: %v, want ErrStale", err)
 	}
 }
@@ -43,11 +43,11 @@ func TestFenceCompares(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	f := NewRedisFence(rdb, "guard")
 	for _, tt := range []struct {
-		token uint64
+		token int64
 		stale bool
 	}{
 		{9, false}, {10, false}, {9, true}, {10, false},
-		{1<<53 + 1, false}, {1 << 53, true}, {1<<64 - 1, false}, {1<<64 - 2, true},
+		{1<<53 + 1, false}, {1 << 53, true}, {1<<63 - 1, false}, {1<<63 - 2, true},
 	} {
 		_, err := f.Run(context.Background(), tt.token, "", nil)
 		if errors.Is(err, ErrStale) != tt.stale || err != nil && !tt.stale {

@@ -7,28 +7,39 @@ import (
 )
 
 // Hold is the possession of a lock, from Acquire until Release. Work under it
-// should use its Context, and a guarded resource should refuse every Token older
-// than one it has seen. Several goroutines may use it.
+// should use its Context. Several goroutines may use it.
 type Hold struct {
 	leaseKeeper
-	token uint64
+	token int64 // 0: none was minted
 	count atomic.Int64
 	sure  bool // no request of its acquire is in flight
 }
 
+// FencedHold is a [Hold] with a fencing token: that of a [FencedMutex], a [FairMutex] or an [RW].
+type FencedHold struct{ Hold }
+
+// Token is the fencing token of the grant: greater than that of every grant before, the same for all holds of one
+// owner, and never 0. That of a reader is the one of the last writer.
+func (h *FencedHold) Token() int64 { return h.token }
+
 // newHold is the hold that a was granted.
-func newHold(ctx context.Context, a *attempt) *Hold {
-	h := &Hold{token: a.granted.token, sure: !a.uncertain}
+func newHold(ctx context.Context, a *attempt) *FencedHold {
+	h := &FencedHold{Hold{token: a.granted.token, sure: !a.uncertain}}
 	h.count.Store(int64(a.granted.count))
-	h.begin(ctx, a, h)
+	h.begin(ctx, a, &h.Hold)
 	return h
 }
 
-// Context ends when the hold does; context.Cause is then [ErrLost],
-// [ErrReleased] or [ErrClosed]. It has the values of the context that was given to
-// Acquire, but not its end, which bounded the wait and not the work. An Acquire of
-// the same lock under it is a re-entry.
+// Context is a child of the context that was given to Acquire, which also ends when the hold does; context.Cause is
+// then [ErrLost], [ErrReleased] or [ErrClosed]. When the parent ends first, the lock is held until Release. Under it,
+// an Acquire of the same lock is refused with [ErrReentered], or, with [WithReentry], a re-entry.
 func (h *Hold) Context() context.Context { return h.context() }
+
+// Done is closed when the hold ends, whatever becomes of the context that was given to Acquire; Err says why.
+func (h *Hold) Done() <-chan struct{} { return h.doneChannel() }
+
+// Err is why the hold has ended: [ErrLost], [ErrReleased] or [ErrClosed]; nil while it lasts.
+func (h *Hold) Err() error { return h.ended() }
 
 // Name is the name of the lock.
 func (h *Hold) Name() string { return h.claim.name }
@@ -36,18 +47,13 @@ func (h *Hold) Name() string { return h.claim.name }
 // Owner is the id of the owner.
 func (h *Hold) Owner() string { return h.claim.owner }
 
-// Token is the fencing token of the grant, if [Options].Tokens or the kind of lock
-// asks for one: greater than that of every grant before, the same for all holds of
-// one owner. 0: the lock mints none.
-func (h *Hold) Token() uint64 { return h.token }
-
 // Count is how many holds the owner had, this one included, when it was granted;
 // after Release, how many were left. On a quorum only those count that this client
 // was granted.
 func (h *Hold) Count() int { return int(h.count.Load()) }
 
-// Deadline is until when the hold is valid, on the monotonic clock. The watchdog
-// and Renew extend it.
+// Deadline is until when the hold is valid, on the monotonic clock. The watchdog,
+// Renew and Extend extend it.
 func (h *Hold) Deadline() time.Time { return h.validUntil() }
 
 // Renew prolongs the hold to its full lease from now on. Its error is [ErrLost]
@@ -55,6 +61,15 @@ func (h *Hold) Deadline() time.Time { return h.validUntil() }
 // ended; until its Deadline the hold lasts even so.
 func (h *Hold) Renew(ctx context.Context) error {
 	return failed("renew", "lock", h.claim.name, h.renew(ctx, h.lease))
+}
+
+// Extend is Renew for another lease, this once. It never shortens.
+func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
+	err := checkLease(lease)
+	if err == nil {
+		err = h.renew(ctx, lease)
+	}
+	return failed("extend", "lock", h.claim.name, err)
 }
 
 // Release releases the hold. It works with a context that has ended, and takes no
@@ -82,7 +97,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 		if q := c.queues; q.count.Load() > 0 && q.waiting(cl.freeChannel()) > 0 {
 			cl.publish = q.notifyMode(context.Background()) // probed before, by the waiters
 		}
-		cl.oldTombstone = c.oldTombstones.take(cl.name)
+		cl.oldTombstone = c.oldTombstones.take(cl.key)
 	}
 	left, err := c.giveBack(ctx, cl)
 	if err != nil {
@@ -90,7 +105,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 	}
 	h.count.Store(int64(max(left, 0)))
 	if plain && h.sure {
-		c.oldTombstones.put(cl.name, cl.tombstoneKey())
+		c.oldTombstones.put(cl.key, cl.tombstoneKey())
 	}
 	return h.finishRelease(before, left)
 }

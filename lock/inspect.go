@@ -12,7 +12,9 @@ type State struct {
 	Owner string // empty: the lock is free
 	Count int    // holds of the owner
 	// Token is the fencing token of the grant; 0: none was minted.
-	Token uint64
+	Token int64
+	// Metadata is that of [WithMetadata]; empty: none.
+	Metadata string
 	// Remaining is for how long the lock is held unless it is renewed; negative:
 	// without end, since its expiry was removed.
 	Remaining time.Duration
@@ -39,13 +41,14 @@ func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 			state = State{
 				Owner:     owner,
 				Count:     int(r.int(1)),
-				Token:     uint64(r.int(2)),
+				Token:     r.int(2),
 				Remaining: time.Duration(r.int(3)) * time.Millisecond,
+				Metadata:  r.text(4),
 			}
 		}
 	}
 	if m.client.queues != nil {
-		state.Waiting = m.client.queues.waiting(claim{name: m.name}.freeChannel())
+		state.Waiting = m.client.queues.waiting(claim{key: m.key}.freeChannel())
 	}
 	return state, nil
 }
@@ -66,10 +69,10 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 // everywhere runs a script that belongs to no hold on all masters and returns the
 // replies, at least those of a majority.
 func (m *Mutex) everywhere(ctx context.Context, s script) ([]reply, error) {
-	if err := checkName(m.name); err != nil {
+	if err := checkName(m.key); err != nil {
 		return nil, err
 	}
-	what := call{script: s, keys: []string{m.name}, args: []any{claim{name: m.name}.freeChannel()}}
+	what := call{script: s, keys: []string{m.key}, args: []any{claim{key: m.key}.freeChannel()}}
 	type result struct {
 		reply reply
 		err   error

@@ -7,7 +7,8 @@ import (
 
 // claim is one hold as the servers know it.
 type claim struct {
-	name  string // of the lock or semaphore: its key
+	name  string // of the lock or semaphore, for its user
+	key   string // see Options.KeyFunc
 	owner string // empty: permits have none
 	id    string // of the hold
 	lease int64  // milliseconds
@@ -17,7 +18,8 @@ type claim struct {
 	waiterTTL    int64 // milliseconds that its waiter stays queued at the server without a heartbeat; 0: it does not queue
 	permits      int
 	nonReentrant bool       // refuse an owner that holds the lock
-	fenced       bool       // mint a fencing token, even if Options.Tokens does not ask for one
+	fenced       bool       // mint a fencing token
+	metadata     string     // kept with a lock that was free; empty: none
 	notify       notifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
 
 	// For a release.
@@ -38,23 +40,23 @@ func flags(nonReentrant bool, mode notifyMode) string {
 	return string(out)
 }
 
-func (c claim) tokenKey() string     { return tagged(c.name, "token") }
-func (c claim) tombstoneKey() string { return tombstoneKey(c.name, c.id) }
-func (c claim) freeChannel() string  { return tagged(c.name, "free") }
+func (c claim) tokenKey() string     { return tagged(c.key, "token") }
+func (c claim) tombstoneKey() string { return tombstoneKey(c.key, c.id) }
+func (c claim) freeChannel() string  { return tagged(c.key, "free") }
 
 // tombstoneKey is where the reply to a release, or to another request that must not count twice, is kept.
-func tombstoneKey(name, id string) string { return tagged(name, "tombstone:", id) }
+func tombstoneKey(key, id string) string { return tagged(key, "tombstone:", id) }
 
 // tagged is a key beside the lock's own that is in the same cluster slot.
-func tagged(name, suffix string, more ...string) string {
+func tagged(key, suffix string, more ...string) string {
 	end := ""
 	if len(more) > 0 {
 		end = more[0]
 	}
-	if strings.IndexByte(name, '{') >= 0 && hasTag(name) {
-		return name + ":" + suffix + end
+	if strings.IndexByte(key, '{') >= 0 && hasTag(key) {
+		return key + ":" + suffix + end
 	}
-	return "{" + name + "}:" + suffix + end
+	return "{" + key + "}:" + suffix + end
 }
 
 // hasTag reports whether Redis hashes only a part of name: what is between the
@@ -67,6 +69,25 @@ func hasTag(name string) bool {
 	}
 	return strings.IndexByte(name[open+1:], '}') > 0
 }
+
+// named is what every lock, semaphore and latch has.
+type named struct {
+	client  *Client
+	name    string
+	key     string
+	options *settings
+}
+
+func (c *Client) named(name string, opts []Option) named {
+	key := name
+	if c.o.KeyFunc != nil && name != "" {
+		key = c.o.KeyFunc(name)
+	}
+	return named{c, name, key, c.plain.with(opts)}
+}
+
+// Name is the name that it was made with.
+func (n named) Name() string { return n.name }
 
 // checkName refuses names for which no key can be made in the same slot.
 func checkName(name string) error {

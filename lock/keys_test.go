@@ -21,7 +21,7 @@ func TestKeysShareASlot(t *testing.T) {
 		if (err == nil) != tt.ok {
 			t.Errorf("%q: error %v, want ok %v", tt.name, err, tt.ok)
 		}
-		if got := (claim{name: tt.name}).tokenKey(); tt.ok && got != tt.want {
+		if got := (claim{key: tt.name}).tokenKey(); tt.ok && got != tt.want {
 			t.Errorf("%q: token key %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -5,70 +5,89 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockchaos/lockchaos/lock"
 )
 
-// connected is a client of a server on this machine.
-func connected() *lock.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
-	c, err := lock.New(rdb, lock.Options{})
-	if err != nil {
-		panic(err) // only bad options are an error; no server is dialed yet
-	}
-	return c
-}
-
-// The first to come is served first, even if its program polls less often.
+// Who comes first is served first, even if its program polls less often.
 func ExampleFairMutex() {
 	ctx := context.Background()
-	queue := connected().FairMutex("printer")
-	hold, err := queue.Acquire(ctx, lock.AcquireOptions{})
+	printer := connected().FairMutex("printer")
+	hold, err := printer.Acquire(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = hold.Release(ctx) }()
-	behind, err := queue.Queue(ctx)
-	fmt.Println("who waits:", behind, err)
+	defer hold.Release(ctx)
+	waiting, err := printer.Queue(ctx)
+	fmt.Println(len(waiting), "are waiting", err)
+	// Output: 0 are waiting <nil>
 }
 
 // Many read, one writes; a waiting writer is not overtaken by new readers.
 func ExampleRW() {
 	ctx := context.Background()
-	prices := connected().RW("prices").PreferWriters()
-	writing, err := prices.Write().Acquire(ctx, lock.AcquireOptions{})
+	prices := connected().RW("prices", lock.WithReentry()).PreferWriters()
+	writing, err := prices.Write().Acquire(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	// Under a write hold the same owner may read, and keep reading after its release.
-	reading, err := prices.Read().Acquire(writing.Context(), lock.AcquireOptions{})
+	// The writer may read as well, and keeps the read hold when it has released the write hold.
+	reading, err := prices.Read().Acquire(ctx, lock.WithOwner(writing.Owner()))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(writing.Release(ctx), reading.Release(ctx))
+	// Output: <nil> <nil>
 }
 
-// Permits without a lease: those of a program that dies stay held until they are released
-// by force.
-func ExampleSemaphore() {
+// At most five programs at a time, on any number of machines. A permit of one that crashes comes back with its lease.
+func ExamplePermitSemaphore() {
 	ctx := context.Background()
-	licenses := connected().Semaphore("licenses")
-	if _, err := licenses.TrySetPermits(ctx, 3); err != nil {
-		fmt.Println(err)
-		return
-	}
-	two, err := licenses.Acquire(ctx, 2)
+	imports := connected().PermitSemaphore("imports", lock.WithTotal(5))
+	permit, err := imports.Acquire(ctx, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = two.Release(ctx) }()
-	state, err := licenses.State(ctx)
-	fmt.Println(state.Free, "of", state.Total, err)
+	defer permit.Release(ctx)
+	state, err := imports.State(ctx)
+	fmt.Println(state.Free, "of", state.Total, "are free", err)
+	// Output: 4 of 5 are free <nil>
+}
+
+// Permits without a lease: those of a program that dies stay held until they are released by force.
+func ExampleSemaphore() {
+	ctx := context.Background()
+	licenses := connected().Semaphore("licenses", lock.WithTotal(3))
+	err := licenses.Do(ctx, 2, func(ctx context.Context) error {
+		state, err := licenses.State(ctx)
+		fmt.Println(state.Free, "of", state.Total, "are free")
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// 1 of 3 are free
+	// <nil>
+}
+
+// Two accounts are locked as one, in whatever order they are named.
+func ExampleMulti() {
+	locks := connected()
+	accounts, err := lock.Multi(locks.FencedMutex("account:7"), locks.FencedMutex("account:3"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hold, err := accounts.Acquire(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, fenced := hold.Token("account:3")
+	fmt.Println(fenced, hold.Release(context.Background()))
+	// Output: true <nil>
 }
 
 // One program waits until three others are ready.
@@ -87,25 +106,22 @@ func ExampleLatch() {
 		}
 	}
 	fmt.Println(ready.WaitGeneration(ctx, generation))
+	// Output: <nil>
 }
 
-// A resource that refuses a holder that was paused past the end of its lease.
+// A resource in this process that refuses a holder that was paused past the end of its lease.
 func ExampleFence() {
-	ctx := context.Background()
-	hold, err := connected().FencedMutex("ledger").Acquire(ctx, lock.AcquireOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = hold.Release(ctx) }()
 	var ledger lock.Fence // belongs to the resource, not to the lock
-	err = ledger.Do(hold.Token(), func() error { return nil })
+	err := connected().FencedMutex("ledger").Do(context.Background(), func(ctx context.Context, token int64) error {
+		return ledger.Do(token, func() error { return nil })
+	})
 	fmt.Println(err)
+	// Output: <nil>
 }
 
 // A lock for code that knows only sync.Locker.
 func ExampleMutex_Locker() {
-	var l sync.Locker = connected().Mutex("report").Locker(context.Background(), 0)
+	var l sync.Locker = connected().Mutex("std").Locker(context.Background())
 	l.Lock()
 	defer l.Unlock()
 }
@@ -113,13 +129,15 @@ func ExampleMutex_Locker() {
 // An operator inspects a lock and releases it by force.
 func ExampleMutex_ForceRelease() {
 	ctx := context.Background()
-	m := connected().Mutex("nightly")
-	state, err := m.Inspect(ctx)
-	if err != nil {
+	stuck := connected().Mutex("stuck", lock.WithOwner("host-7"), lock.WithMetadata("import of March"))
+	if _, err := stuck.Acquire(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(state.Owner, "has it for another", state.Remaining)
-	had, err := m.ForceRelease(ctx)
-	fmt.Println(had, err)
+	state, err := stuck.Inspect(ctx)
+	fmt.Println(state.Owner, "has it for:", state.Metadata, err)
+	fmt.Println(stuck.ForceRelease(ctx))
+	// Output:
+	// host-7 has it for: import of March <nil>
+	// true <nil>
 }

@@ -17,7 +17,7 @@ func TestLateAcquireOfEachKind(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for name, s := range map[string]store{"fair": c.fair, "read": c.readers, "write": c.writers} {
-		cl := claim{name: name, owner: "o", id: name + "-1", lease: 30000, waiterTTL: 3000}
+		cl := claim{key: name, owner: "o", id: name + "-1", lease: 30000, waiterTTL: 3000}
 		if left, err := s.release(ctx, cl); left != codeNotHeld || err != nil {
 			t.Fatalf("%s: release of what is not held: %d, %v", name, left, err)
 		}
@@ -35,7 +35,7 @@ func TestRetriedAcquireOfEachKindKeepsWholeLease(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for name, s := range map[string]store{"fair": c.fair, "read": c.readers, "write": c.writers} {
-		cl := claim{name: name, owner: "o", id: name + "-1", lease: 30000}
+		cl := claim{key: name, owner: "o", id: name + "-1", lease: 30000}
 		for range 2 {
 			g, err := s.acquire(ctx, cl)
 			if err != nil || !g.ok || g.count != 1 {
@@ -61,8 +61,8 @@ func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{PollMax: time.Second}) // without a heartbeat for 3 s it is dead
-	r := take(t, c.RW("long").Read(), AcquireOptions{})
-	served := wait(ctx, t, c.RW("long").PreferWriters().Write(), AcquireOptions{})
+	r := acquire(t, c.RW("long").Read())
+	served := wait(ctx, t, c.RW("long").PreferWriters().Write())
 	asleep(t, c, "{long}:write", 1)
 	end := serverTime(t, rdb) + 4*time.Second
 	eventually(t, testTimeout, "longer than the first heartbeat lasts", func() bool {
@@ -78,19 +78,19 @@ func TestCloseEndsEachKind(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	for name, kind := range map[string]func(c *Client) taker{
-		"fair":  func(c *Client) taker { return c.FairMutex("fair") },
-		"write": func(c *Client) taker { return c.RW("write").Write() },
+	for name, kind := range map[string]func(c *Client) fencedTaker{
+		"fair":  func(c *Client) fencedTaker { return c.FairMutex("fair") },
+		"write": func(c *Client) fencedTaker { return c.RW("write").Write() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := New(rdb, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := take(t, kind(c), AcquireOptions{})
+			h := acquire(t, kind(c))
 			failed := make(chan error, 1)
 			go func() {
-				_, err := kind(c).Acquire(ctx, AcquireOptions{})
+				_, err := kind(c).Acquire(ctx)
 				failed <- err
 			}()
 			channel := map[string]string{"fair": "{fair}:grant", "write": "{write}:write"}[name]
@@ -102,7 +102,7 @@ func TestCloseEndsEachKind(t *testing.T) {
 			if got := context.Cause(h.Context()); !errors.Is(got, ErrClosed) {
 				t.Errorf("holder: %v, want ErrClosed", got)
 			}
-			if _, err := kind(c).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrClosed) {
+			if _, err := kind(c).TryAcquire(ctx); !errors.Is(err, ErrClosed) {
 				t.Errorf("after close: %v, want ErrClosed", err)
 			}
 		})
@@ -119,22 +119,22 @@ func TestEachKindTokenGrowsThoughTheCounterIsLost(t *testing.T) {
 	c := newTestClient(t, rdb, Options{})
 	for _, tt := range []struct {
 		name  string
-		kind  taker
+		kind  fencedTaker
 		inner bool // a re-entry has the token of the first hold
 	}{{"fair", c.FairMutex("fair"), true}, {"rw", c.RW("rw").Write(), true}, {"rw", c.RW("rw").Read(), false}} {
-		h := take(t, tt.kind, AcquireOptions{})
+		h := acquire(t, tt.kind)
 		rdb.Del(ctx, tagged(tt.name, "token"))
 		if tt.inner {
-			inner, err := tt.kind.Acquire(h.Context(), AcquireOptions{})
-			if err != nil || inner.Token() != h.Token() {
-				t.Errorf("%s: inner hold %+v, error %v, want token %d", tt.name, inner, err, h.Token())
+			inner, err := tt.kind.Acquire(h.Context(), WithReentry())
+			if err != nil || inner.token != h.token {
+				t.Errorf("%s: inner hold %+v, error %v, want token %d", tt.name, inner, err, h.token)
 			}
 			release(t, inner)
 		}
 		release(t, h)
-		next := take(t, tt.kind, AcquireOptions{})
-		if next.Token() <= h.Token() {
-			t.Errorf("%s: token %d after %d", tt.name, next.Token(), h.Token())
+		next := acquire(t, tt.kind)
+		if next.token <= h.token {
+			t.Errorf("%s: token %d after %d", tt.name, next.token, h.token)
 		}
 		release(t, next)
 	}

@@ -21,7 +21,7 @@ func TestFairQueueAndForce(t *testing.T) {
 	if was, err := m.ForceRelease(ctx); was || err != nil {
 		t.Errorf("it is free: %v, %v", was, err)
 	}
-	h := take(t, m, AcquireOptions{})
+	h := acquire(t, m)
 	served := inTurn(t, rdb, m, "a b", "c")
 	if got, err := m.Queue(ctx); err != nil || !cmp.Equal(got, []string{"a b", "c"}) {
 		t.Errorf("queue %q, %v", got, err)
@@ -63,12 +63,12 @@ func TestRWInspectAndForce(t *testing.T) {
 	if diff := cmp.Diff(RWState{Readers: none}, state()); diff != "" {
 		t.Error(diff)
 	}
-	w := take(t, rw.Write(), AcquireOptions{Owner: "x y"})
-	take(t, rw.Write(), AcquireOptions{Owner: "x y"})
-	take(t, rw.Read(), AcquireOptions{Owner: "x y"})
-	served := []<-chan *Hold{wait(ctx, t, rw.PreferWriters().Write(), AcquireOptions{})}
+	w := acquire(t, rw.Write(), WithOwner("x y"), WithReentry())
+	acquire(t, rw.Write(), WithOwner("x y"), WithReentry())
+	acquire(t, rw.Read(), WithOwner("x y"), WithReentry())
+	served := []<-chan *Hold{wait(ctx, t, rw.PreferWriters().Write())}
 	asleep(t, c, "{state}:write", 1)
-	want := RWState{Writer: "x y", Writes: 2, Readers: map[string]int{"x y": 1}, Token: w.Token(), Intents: 1}
+	want := RWState{Writer: "x y", Writes: 2, Readers: map[string]int{"x y": 1}, Token: w.token, Intents: 1}
 	if diff := cmp.Diff(want, state()); diff != "" {
 		t.Error(diff)
 	}
@@ -117,9 +117,9 @@ func TestKindsInAClusterAndBehindAProxy(t *testing.T) {
 			c := newTestClient(t, rdb, s.options(watchedLease))
 			kinds := map[*Hold]bool{}
 			for _, key := range []string{"a", "b", "c"} {
-				kinds[take(t, c.FairMutex("fair-"+key), AcquireOptions{})] = true
-				kinds[take(t, c.RW("rw-"+key).Read(), AcquireOptions{})] = true
-				kinds[take(t, c.RW("rw-w"+key).Write(), AcquireOptions{})] = true
+				kinds[acquire(t, c.FairMutex("fair-"+key))] = true
+				kinds[acquire(t, c.RW("rw-"+key).Read())] = true
+				kinds[acquire(t, c.RW("rw-w"+key).Write())] = true
 			}
 			renewed := map[*Hold]int{}
 			for len(renewed) < len(kinds) || least(renewed) < 4 {

@@ -22,13 +22,10 @@ import (
 //	{start}:open            the channel on which changes are published
 //
 // It has no expiry: [Latch.Delete] removes it.
-type Latch struct {
-	client *Client
-	name   string
-}
+type Latch struct{ named }
 
 // Latch is the count-down latch of that name. It costs nothing and needs no closing.
-func (c *Client) Latch(name string) *Latch { return &Latch{client: c, name: name} }
+func (c *Client) Latch(name string) *Latch { return &Latch{c.named(name, nil)} }
 
 // LatchState is the state of a latch.
 type LatchState struct {
@@ -83,7 +80,7 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 
 // State is the state of the latch; [ErrAbsent] if it does not exist.
 func (l *Latch) State(ctx context.Context) (LatchState, error) {
-	err := l.client.checkCounted(l.name)
+	err := l.client.checkCounted(l.key)
 	var r reply
 	if err == nil {
 		r, err = l.client.request(ctx, l.stateCall(0), 2, false)
@@ -111,11 +108,11 @@ func (l *Latch) Wait(ctx context.Context) error { return l.WaitGeneration(ctx, 0
 // it; 0 is the one that it finds. It returns at once if that one was open before the
 // latch was armed again.
 func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
-	if err := l.client.checkCounted(l.name); err != nil {
+	if err := l.client.checkCounted(l.key); err != nil {
 		return failed("wait for", "latch", l.name, err)
 	}
 	started := l.client.startTime()
-	w := &waitLoop{client: l.client, mode: independent, channel: tagged(l.name, "open")}
+	w := &waitLoop{client: l.client, mode: independent, channel: tagged(l.key, "open")}
 	err := w.run(ctx, requestFunc(func(ctx context.Context) (turn, error) {
 		value, err := l.client.node.do(ctx, l.stateCall(generation))
 		var r reply
@@ -145,17 +142,17 @@ func (l *Latch) Delete(ctx context.Context) error {
 
 // stateCall asks for the state of a generation.
 func (l *Latch) stateCall(generation uint64) call {
-	return call{script: latchScript.state, keys: []string{l.name}, args: []any{generation}}
+	return call{script: latchScript.state, keys: []string{l.key}, args: []any{generation}}
 }
 
 // change runs a script that changes the latch.
 func (l *Latch) change(ctx context.Context, s script, args ...any) (reply, error) {
-	if err := l.client.checkCounted(l.name); err != nil {
+	if err := l.client.checkCounted(l.key); err != nil {
 		return reply{}, err
 	}
 	return l.client.request(ctx, call{
 		script: s,
-		keys:   []string{l.name, tombstoneKey(l.name, l.client.random.id()), tagged(l.name, "open")},
+		keys:   []string{l.key, tombstoneKey(l.key, l.client.random.id()), tagged(l.key, "open")},
 		args:   append([]any{l.client.o.tombstoneTTL()}, args...),
 	}, 0, true)
 }

@@ -253,8 +253,8 @@ func TestLatchBadInput(t *testing.T) {
 	x := newLatches(t, time.Hour)
 	x.rdb.Set(ctx, "string", "x", 0)
 	c := x.latch.client
-	release(t, acquire(t, c.Mutex("mutex"), AcquireOptions{}))
-	h := acquire(t, c.Mutex("mutex"), AcquireOptions{})
+	release(t, acquire(t, c.Mutex("mutex")))
+	h := acquire(t, c.Mutex("mutex"))
 	defer release(t, h)
 	for i, tt := range []struct {
 		do   func() error

@@ -17,16 +17,18 @@ type leaseKeeper struct {
 	claim      claim
 	lease      time.Duration   // 0: there is none
 	auto       bool            // the watchdog renews it
-	acquireCtx context.Context // whose values the context has
+	acquireCtx context.Context // the parent of the context
 	renewal    renewalState    // guarded by the watchdog's mutex
 
 	mu       sync.Mutex
 	ctx      context.Context // nil: Context was not called yet
 	cancel   context.CancelCauseFunc
-	deadline time.Time   // zero: there is none
-	over     error       // why the hold has ended; nil while it lasts
-	released bool        // a release was replied to
-	timer    *time.Timer // at the deadline; nil: the watchdog acts before that, and makes it
+	done     chan struct{}   // nil: Done was not called yet
+	then     func(why error) // called once when the hold has ended; nil: nobody asked for that
+	deadline time.Time       // zero: there is none
+	over     error           // why the hold has ended; nil while it lasts
+	released bool            // a release was replied to
+	timer    *time.Timer     // at the deadline; nil: the watchdog acts before that, and makes it
 }
 
 // holder is the Hold or the Permits of a lease keeper.
@@ -78,9 +80,9 @@ func (k *leaseKeeper) context() context.Context {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx == nil {
-		ctx := context.WithoutCancel(k.acquireCtx)
+		ctx := k.acquireCtx
 		if k.claim.owner != "" {
-			ctx = context.WithValue(ctx, ownerKey{k.client, k.claim.name}, k.claim.owner)
+			ctx = context.WithValue(ctx, ownerKey{k.client, k.claim.key}, k.claim.owner)
 		}
 		k.ctx, k.cancel = context.WithCancelCause(ctx)
 		if k.over != nil {
@@ -88,6 +90,32 @@ func (k *leaseKeeper) context() context.Context {
 		}
 	}
 	return k.ctx
+}
+
+// doneChannel is made when it is first asked for.
+func (k *leaseKeeper) doneChannel() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.done == nil {
+		k.done = make(chan struct{})
+		if k.over != nil {
+			close(k.done)
+		}
+	}
+	return k.done
+}
+
+// whenEnded has f called once, when the hold ends or at once.
+func (k *leaseKeeper) whenEnded(f func(why error)) {
+	k.mu.Lock()
+	why := k.over
+	if why == nil {
+		k.then = f
+	}
+	k.mu.Unlock()
+	if why != nil {
+		f(why)
+	}
 }
 
 func (k *leaseKeeper) validUntil() time.Time {
@@ -187,7 +215,7 @@ func (k *leaseKeeper) end(why error) (before error) {
 	k.client.dog.remove(k)
 	k.mu.Lock()
 	before = k.over
-	cancel := k.cancel
+	cancel, done, then := k.cancel, k.done, k.then
 	if before == nil {
 		k.over = why
 		if k.timer != nil {
@@ -203,6 +231,12 @@ func (k *leaseKeeper) end(why error) (before error) {
 	}
 	if cancel != nil {
 		cancel(why)
+	}
+	if done != nil {
+		close(done)
+	}
+	if then != nil {
+		then(why)
 	}
 	return nil
 }

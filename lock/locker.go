@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 )
 
 // Locker is a mutex for code that wants a [sync.Locker]. That interface knows neither
@@ -14,7 +13,7 @@ import (
 type Locker struct {
 	mutex *Mutex
 	ctx   context.Context
-	lease time.Duration
+	opts  []Option
 
 	mu   sync.Mutex
 	hold *Hold // nil: not locked
@@ -24,14 +23,18 @@ type Locker struct {
 var _ sync.Locker = (*Locker)(nil)
 
 // Locker is the lock as a [sync.Locker]. Its Lock waits as long as ctx lives.
-// The lease is as in [AcquireOptions].
-func (m *Mutex) Locker(ctx context.Context, lease time.Duration) *Locker {
-	return &Locker{mutex: m, ctx: ctx, lease: lease}
+func (m *Mutex) Locker(ctx context.Context, opts ...Option) *Locker {
+	return &Locker{mutex: m, ctx: ctx, opts: opts}
 }
 
 // options make each Lock an owner of its own.
-func (l *Locker) options() AcquireOptions {
-	return AcquireOptions{Owner: l.mutex.client.random.id(), Lease: l.lease}
+func (l *Locker) options() Option {
+	return func(s *settings) {
+		for _, o := range l.opts {
+			o(s)
+		}
+		s.owner = l.mutex.client.random.id()
+	}
 }
 
 // Lock waits for the lock. It panics with the error of the acquire: ctx has ended, the

@@ -22,11 +22,11 @@ func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{
 		script: s.scripts.acquire,
-		keys:   []string{c.name},
-		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.tombstoneKey()},
+		keys:   []string{c.key},
+		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.tombstoneKey(), c.metadata},
 	})
 	g, err := decodeGrant(value, err, sent)
-	if err != nil || !g.ok || g.token > 0 || !s.tokens && !c.fenced {
+	if err != nil || !g.ok || g.token > 0 || !c.fenced {
 		return g, err
 	}
 	g.token, err = s.mint(ctx, c)
@@ -37,14 +37,14 @@ func (s *single) acquireMigrating(ctx context.Context, c claim) (grant, error) {
 }
 
 // mint gives the grant of c a fencing token: the lock is held, so that no other grant gets one meanwhile.
-func (s *single) mint(ctx context.Context, c claim) (uint64, error) {
+func (s *single) mint(ctx context.Context, c claim) (int64, error) {
 	value, err := s.node.doSafe(ctx, call{script: mintScript, keys: []string{c.tokenKey()}})
 	var r reply
 	if err == nil {
 		r, err = decode(value, 1)
 	}
 	if err == nil {
-		value, err = s.node.doSafe(ctx, call{script: tokenScript, keys: []string{c.name}, args: []any{c.id, r.int(0)}})
+		value, err = s.node.doSafe(ctx, call{script: tokenScript, keys: []string{c.key}, args: []any{c.id, r.int(0)}})
 	}
 	if err == nil {
 		r, err = decode(value, 1)
@@ -52,7 +52,7 @@ func (s *single) mint(ctx context.Context, c claim) (uint64, error) {
 	if err == nil && r.code == codeNotHeld {
 		err = ErrLost
 	}
-	return uint64(r.int(0)), err
+	return r.int(0), err
 }
 
 func (s *single) releaseMigrating(ctx context.Context, c claim) (int, error) {
@@ -63,7 +63,7 @@ func (s *single) releaseMigrating(ctx context.Context, c claim) (int, error) {
 	}
 	value, err := s.node.do(ctx, call{
 		script: s.scripts.release,
-		keys:   []string{c.name},
+		keys:   []string{c.key},
 		args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, c.publish), c.freeChannel()},
 	})
 	left, err := decodeRelease(value, err)

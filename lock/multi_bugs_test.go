@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,7 +57,7 @@ func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 	for i := range 4 {
 		low := newTestClient(t, x.low.dial(t), Options{})
 		high := newTestClient(t, x.high.dial(t), Options{})
-		list := []*Mutex{low.Mutex("a"), high.Mutex("b"), low.Mutex("c")}
+		list := []AnyMutex{low.Mutex("a"), high.Mutex("b"), low.Mutex("c")}
 		if i%2 == 1 {
 			list[0], list[2] = list[2], list[0]
 			list[1], list[0] = list[0], list[1]
@@ -64,7 +65,7 @@ func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 		m := multi(t, list...)
 		wg.Go(func() {
 			for range 10 {
-				h, err := m.Acquire(ctx, MultiOptions{})
+				h, err := m.Acquire(ctx)
 				if err != nil {
 					t.Error(err)
 					return
@@ -92,10 +93,10 @@ func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 	defer cancel()
 	first, second := x.mutexes(t, Options{PollMax: 50 * time.Millisecond})
 	hisFirst, hisSecond := x.mutexes(t, Options{})
-	his := acquire(t, hisSecond, AcquireOptions{})
+	his := acquire(t, hisSecond)
 	done := make(chan *MultiHold, 1)
 	go func() {
-		h, err := multi(t, first, second).Acquire(ctx, MultiOptions{})
+		h, err := multi(t, first, second).Acquire(ctx)
 		if err != nil {
 			t.Error(err)
 		}
@@ -105,7 +106,7 @@ func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 	eventually(t, testTimeout, "the first is taken", func() bool {
 		return direct.Exists(ctx, "first").Val() == 1
 	})
-	both, err := hisFirst.Acquire(ctx, AcquireOptions{})
+	both, err := hisFirst.Acquire(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestMultiIsGrantedToOneOwner(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 30 {
 				wg.Go(func() {
-					switch _, err := m.TryAcquire(ctx, MultiOptions{Lease: time.Hour}); {
+					switch _, err := m.TryAcquire(ctx, WithLease(time.Hour)); {
 					case err == nil:
 						got.Add(1)
 					case !errors.Is(err, ErrHeld):
@@ -157,11 +158,16 @@ func acquiredTwice(t *testing.T, rdb *redis.Client, name string) {
 	t.Helper()
 	first := ""
 	eventually(t, testTimeout, name+" was released and acquired again", func() bool {
-		token := rdb.HGet(context.Background(), name, "token").Val()
-		if first == "" {
-			first = token
+		hold := ""
+		for _, field := range rdb.HKeys(context.Background(), name).Val() {
+			if strings.HasPrefix(field, "h:") {
+				hold = field
+			}
 		}
-		return token != "" && token != first
+		if first == "" {
+			first = hold
+		}
+		return hold != "" && hold != first
 	})
 }
 
@@ -172,12 +178,12 @@ func TestLeaseShorterThanTheWait(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	x := startTwoMasters(t)
-	first, second := x.mutexes(t, Options{Tokens: true})
+	first, second := x.mutexes(t, Options{})
 	_, busy := x.mutexes(t, Options{})
-	h := acquire(t, busy, AcquireOptions{})
+	h := acquire(t, busy)
 	const lease = 400 * time.Millisecond
 	done := make(chan *MultiHold, 1)
-	go func() { done <- acquireAll(t, multi(t, first, second), MultiOptions{Lease: lease}) }()
+	go func() { done <- acquireAll(t, multi(t, first, second), WithLease(lease)) }()
 	low, high := x.low.dial(t), x.high.dial(t)
 	acquiredTwice(t, low, "first")
 	release(t, h)
@@ -200,18 +206,18 @@ func TestLockLostWhileCollecting(t *testing.T) {
 	x := startTwoMasters(t)
 	first, second := x.mutexes(t, Options{PollMax: 10 * time.Second})
 	hisFirst, hisSecond := x.mutexes(t, Options{})
-	h := acquire(t, hisSecond, AcquireOptions{})
+	h := acquire(t, hisSecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := multi(t, first, second).Acquire(ctx, MultiOptions{Lease: time.Hour})
+		_, err := multi(t, first, second).Acquire(ctx, WithLease(time.Hour))
 		failed <- err
 	}()
 	inQueue(t, second.client, "{second}:free", 1)
 	low := x.low.dial(t)
 	low.Del(ctx, "first")
-	thief := acquire(t, hisFirst, AcquireOptions{Lease: time.Minute})
+	thief := acquire(t, hisFirst, WithLease(time.Minute))
 	release(t, h)
 	inQueue(t, first.client, "{first}:free", 1) // it was noticed: a new round has started
 	if ttl := low.PTTL(ctx, "first").Val(); ttl > time.Minute {
@@ -231,11 +237,11 @@ func TestLeaseIsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	x := startTwoMasters(t)
-	first, second := x.mutexes(t, Options{PollMax: 20 * time.Millisecond, Tokens: true})
+	first, second := x.mutexes(t, Options{PollMax: 20 * time.Millisecond})
 	_, busy := x.mutexes(t, Options{})
-	h := acquire(t, busy, AcquireOptions{})
+	h := acquire(t, busy)
 	done := make(chan *MultiHold, 1)
-	go func() { done <- acquireAll(t, multi(t, first, second), MultiOptions{Lease: 10 * time.Second}) }()
+	go func() { done <- acquireAll(t, multi(t, first, second), WithLease(10*time.Second)) }()
 	low := x.low.dial(t)
 	acquiredTwice(t, low, "first")
 	release(t, h)
@@ -254,7 +260,7 @@ func TestMultiReleaseIsBestEffort(t *testing.T) {
 	t.Parallel()
 	x := startTwoMasters(t)
 	first, second := x.mutexes(t, Options{Timeout: 300 * time.Millisecond})
-	h := acquireAll(t, multi(t, first, second), MultiOptions{})
+	h := acquireAll(t, multi(t, first, second))
 	x.high.kill()
 	if err := h.Release(context.Background()); err == nil {
 		t.Error("no error")
@@ -267,7 +273,7 @@ func TestMultiOfQuorums(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
-	h := acquireAll(t, multi(t, m.client.Mutex("q1"), c.Mutex("s"), m.client.Mutex("q2")), MultiOptions{})
+	h := acquireAll(t, multi(t, m.client.Mutex("q1"), c.Mutex("s"), m.client.Mutex("q2")))
 	if got := fmt.Sprint(len(h.Names()), m.keep("q1") > 1, m.keep("q2") > 1); got != "3 true true" {
 		t.Errorf("got %s", got)
 	}

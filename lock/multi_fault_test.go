@@ -17,15 +17,15 @@ func TestMultiRepliesLost(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Tokens: true})
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	p.loseNext.Store(2)
-	h, err := multi(t, c.Mutex("a"), c.Mutex("b")).TryAcquire(context.Background(), MultiOptions{})
+	h, err := multi(t, c.FencedMutex("a"), c.FencedMutex("b")).TryAcquire(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if got := hashOf(t, direct, name); got["count"] != "1" || got["token"] != fmt.Sprint(h.Token(name)) {
-			t.Errorf("%s: %v, token %d, want a count of 1 and the same token", name, got, h.Token(name))
+		if got := hashOf(t, direct, name); got["count"] != "1" || got["token"] != fmt.Sprint(tokenOf(h, name)) {
+			t.Errorf("%s: %v, token %d, want a count of 1 and the same token", name, got, tokenOf(h, name))
 		}
 	}
 	p.loseNext.Store(2)
@@ -45,13 +45,13 @@ func TestMultiCancelledInFlight(t *testing.T) {
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	p.hang.Store(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := multi(t, c.Mutex("a"), c.Mutex("b")).Acquire(ctx, MultiOptions{})
+		_, err := multi(t, c.Mutex("a"), c.Mutex("b")).Acquire(ctx)
 		failed <- err
 	}()
 	<-p.lost // executed, but without a reply
@@ -71,7 +71,7 @@ func TestMultiPartFoundGone(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{Lease: watchedLease})
-	h := acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")), MultiOptions{})
+	h := acquireAll(t, multi(t, c.Mutex("a"), c.Mutex("b")))
 	first := h.Deadline()
 	eventually(t, testTimeout, "it was renewed", func() bool { return h.Deadline().After(first) })
 	rdb.Del(context.Background(), "a")
@@ -105,9 +105,9 @@ func TestCrossSlotMulti(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				releaseAll(t, acquireAll(t, apart, MultiOptions{}))
+				releaseAll(t, acquireAll(t, apart))
 			}
-			if _, err := apart.TryAcquire(ctx, MultiOptions{Atomic: true}); !errors.Is(err, ErrCrossSlot) || !Definite(err) {
+			if _, err := apart.TryAcquire(ctx, WithAtomic()); !errors.Is(err, ErrCrossSlot) || !Definite(err) {
 				t.Errorf("one script for several slots: %v, want a definite ErrCrossSlot", err)
 			}
 			for _, key := range []string{"a", "b", "c"} {
@@ -117,7 +117,7 @@ func TestCrossSlotMulti(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h, err := tagged.TryAcquire(ctx, MultiOptions{Atomic: true})
+			h, err := tagged.TryAcquire(ctx, WithAtomic())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,20 +13,20 @@ type MultiHold struct {
 	holds  []*Hold // in the order in which they were taken
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	done   chan struct{}
 
 	mu   sync.Mutex
 	over error // why it has ended; nil while it lasts
 }
 
 func newMultiHold(ctx context.Context, holds []*Hold) *MultiHold {
-	m := &MultiHold{holds: holds}
-	ctx = context.WithoutCancel(ctx)
+	m := &MultiHold{holds: holds, done: make(chan struct{})}
 	for _, h := range holds {
-		ctx = context.WithValue(ctx, ownerKey{h.client, h.claim.name}, h.claim.owner)
+		ctx = context.WithValue(ctx, ownerKey{h.client, h.claim.key}, h.claim.owner)
 	}
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	for _, h := range holds {
-		context.AfterFunc(h.Context(), func() { m.part(context.Cause(h.Context())) })
+		h.whenEnded(m.part)
 	}
 	return m
 }
@@ -52,13 +52,24 @@ func (m *MultiHold) finish(why error) (before error) {
 	m.mu.Unlock()
 	if before == nil {
 		m.cancel(why)
+		close(m.done)
 	}
 	return before
 }
 
 // Context ends when the hold does, that is with the first of its locks; otherwise it
-// is as [Hold.Context]. An Acquire of any of the locks under it is a re-entry.
+// is as [Hold.Context], for any of the locks.
 func (m *MultiHold) Context() context.Context { return m.ctx }
+
+// Done is as [Hold.Done].
+func (m *MultiHold) Done() <-chan struct{} { return m.done }
+
+// Err is as [Hold.Err].
+func (m *MultiHold) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.over
+}
 
 // Names are the names of the locks, in the order in which they were taken.
 func (m *MultiHold) Names() []string {
@@ -69,15 +80,15 @@ func (m *MultiHold) Names() []string {
 	return out
 }
 
-// Token is the fencing token of the lock of that name, as [Hold.Token]; 0 if it is
-// none of these. Of two locks with one name the first counts.
-func (m *MultiHold) Token(name string) uint64 {
+// Token is the fencing token of the lock of that name, as [FencedHold.Token]; fenced is false if it is none of these, or
+// a plain mutex. Of two locks with one name the first counts.
+func (m *MultiHold) Token(name string) (token int64, fenced bool) {
 	for _, h := range m.holds {
 		if h.claim.name == name {
-			return h.token
+			return h.token, h.token != 0
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // Count is as [Hold.Count], of the lock of which the owner had the fewest holds.
@@ -104,6 +115,16 @@ func (m *MultiHold) Deadline() time.Time {
 func (m *MultiHold) Renew(ctx context.Context) error {
 	for _, h := range m.holds {
 		if err := h.Renew(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Extend prolongs each lock to lease from now on, as [Hold.Extend].
+func (m *MultiHold) Extend(ctx context.Context, lease time.Duration) error {
+	for _, h := range m.holds {
+		if err := h.Extend(ctx, lease); err != nil {
 			return err
 		}
 	}

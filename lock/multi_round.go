@@ -10,7 +10,7 @@ import (
 // round is one try to take all groups.
 type round struct {
 	groups   []group
-	o        MultiOptions
+	o        *settings
 	wait     bool
 	newOwner string // where neither the options nor the context have one
 	holds    []*Hold
@@ -49,8 +49,8 @@ func (r *round) take(ctx context.Context, g group, others bool) (again bool, err
 	if others && r.wait {
 		unit := min(g.client.o.PollMax, patienceUnit)
 		limit := g.client.random.between(unit, 2*unit)
-		if r.o.Lease > 0 {
-			limit = min(limit, r.o.Lease/2/time.Duration(len(r.groups)))
+		if r.o.lease > 0 {
+			limit = min(limit, r.o.lease/2/time.Duration(len(r.groups)))
 		}
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, limit)
@@ -65,13 +65,13 @@ func (r *round) acquire(ctx context.Context, g group) ([]*Hold, error) {
 	if g.together() {
 		return r.acquireBundle(ctx, g)
 	}
-	m := &Mutex{client: g.client, name: g.names[0], fenced: g.fenced}
-	o := AcquireOptions{Owner: r.owner(ctx, g.client, m.name), Lease: r.o.Lease}
+	m := &Mutex{named: g.parts[0], fenced: g.fenced}
+	m.options = &settings{owner: r.owner(ctx, g.client, m.key), reentrant: r.o.reentrant, lease: r.o.lease}
 	acquire := m.TryAcquire
 	if r.wait {
 		acquire = m.Acquire
 	}
-	h, err := acquire(ctx, o)
+	h, err := acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +79,11 @@ func (r *round) acquire(ctx context.Context, g group) ([]*Hold, error) {
 }
 
 // owner is who is to hold the lock: the owner that holds it already according to ctx, or a new one.
-func (r *round) owner(ctx context.Context, c *Client, name string) string {
-	if r.o.Owner != "" {
-		return r.o.Owner
+func (r *round) owner(ctx context.Context, c *Client, key string) string {
+	if r.o.owner != "" {
+		return r.o.owner
 	}
-	if owner, ok := ctx.Value(ownerKey{c, name}).(string); ok {
+	if owner, ok := ctx.Value(ownerKey{c, key}).(string); ok {
 		return owner
 	}
 	return r.newOwner
@@ -113,18 +113,20 @@ var _ requester = (*bundle)(nil)
 
 func (r *round) acquireBundle(ctx context.Context, g group) ([]*Hold, error) {
 	c := g.client
-	lease, auto, err := c.leaseOf(r.o.Lease)
+	lease, auto, err := c.leaseOf(r.o.lease)
 	if err != nil {
 		return nil, err
 	}
-	b := &bundle{waitLoop: waitLoop{client: c, mode: independent}, lease: lease, tokens: c.o.Tokens || g.fenced}
+	b := &bundle{waitLoop: waitLoop{client: c, mode: independent}, lease: lease, tokens: g.fenced}
 	id, mode := c.random.id(), notifyNone
 	if r.wait {
 		mode = c.queues.notifyMode(ctx)
 	}
-	for _, name := range g.names {
+	for _, p := range g.parts {
+		owner := r.owner(ctx, c, p.key)
 		b.claims = append(b.claims, claim{
-			name: name, owner: r.owner(ctx, c, name), id: id, lease: milliseconds(lease), store: c.store, notify: mode,
+			name: p.name, key: p.key, owner: owner, id: id, lease: milliseconds(lease), store: c.store, notify: mode,
+			nonReentrant: !r.o.reentrant && owner != r.newOwner,
 		})
 	}
 	if r.wait {
@@ -142,7 +144,7 @@ func (r *round) acquireBundle(ctx context.Context, g group) ([]*Hold, error) {
 	for i, cl := range b.claims {
 		a := &attempt{waitLoop: b.waitLoop, claim: cl, lease: lease, auto: auto}
 		a.granted = b.grants[i]
-		holds[i] = newHold(ctx, a)
+		holds[i] = &newHold(ctx, a).Hold
 	}
 	return holds, nil
 }
@@ -183,7 +185,7 @@ func (b *bundle) request(ctx context.Context) (turn, error) {
 	}
 	b.grants = make([]granted, len(b.claims))
 	for i := range b.claims {
-		b.grants[i] = granted{token: uint64(r.int(2 * i)), count: int(r.int(2*i + 1)), sent: sent}
+		b.grants[i] = granted{token: r.int(2 * i), count: int(r.int(2*i + 1)), sent: sent}
 	}
 	if time.Until(sent.Add(validity(b.lease))) <= 0 {
 		b.uncertain = true
@@ -196,7 +198,7 @@ func (b *bundle) request(ctx context.Context) (turn, error) {
 func (b *bundle) call() call {
 	c := call{script: multiScript, args: []any{b.claims[0].id, b.claims[0].lease}}
 	for _, cl := range b.claims {
-		c.keys = append(c.keys, cl.name, cl.tombstoneKey())
+		c.keys = append(c.keys, cl.key, cl.tombstoneKey())
 		if b.tokens {
 			c.keys = append(c.keys, cl.tokenKey())
 		}

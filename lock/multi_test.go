@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func multi(t testing.TB, mutexes ...*Mutex) *MultiLock {
+func multi(t testing.TB, mutexes ...AnyMutex) *MultiLock {
 	t.Helper()
 	m, err := Multi(mutexes...)
 	if err != nil {
@@ -20,15 +20,19 @@ func multi(t testing.TB, mutexes ...*Mutex) *MultiLock {
 	return m
 }
 
-func acquireAll(t testing.TB, m *MultiLock, o MultiOptions) *MultiHold {
+func acquireAll(t testing.TB, m *MultiLock, opts ...Option) *MultiHold {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	h, err := m.Acquire(ctx, o)
+	h, err := m.Acquire(context.Background(), append(opts, WithWait(testTimeout))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// tokenOf is the token of one of the locks; 0: none.
+func tokenOf(h *MultiHold, name string) int64 {
+	token, _ := h.Token(name)
+	return token
 }
 
 func releaseAll(t testing.TB, h *MultiHold) {
@@ -48,14 +52,14 @@ type trio struct {
 func eachTrio(t *testing.T, cases map[string]func(t *testing.T, x trio)) {
 	t.Helper()
 	rdb := startRedis(t).dial(t)
-	c, other := newTestClient(t, rdb, Options{Tokens: true}), newTestClient(t, rdb, Options{})
+	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, trio{rdb, c, other, name + "-a", name + "-b", name + "-d"}) })
 	}
 }
 
 func (x trio) all(t testing.TB) *MultiLock {
-	return multi(t, x.c.Mutex(x.a), x.c.Mutex(x.b), x.c.Mutex(x.d))
+	return multi(t, x.c.FencedMutex(x.a), x.c.FencedMutex(x.b), x.c.FencedMutex(x.d))
 }
 
 // want checks which of the locks are held.
@@ -72,12 +76,12 @@ func TestMulti(t *testing.T) {
 	ctx := context.Background()
 	eachTrio(t, map[string]func(t *testing.T, x trio){
 		"acquired-and-released": func(t *testing.T, x trio) {
-			h := acquireAll(t, x.all(t), MultiOptions{Atomic: true})
+			h := acquireAll(t, x.all(t), WithAtomic())
 			for _, name := range []string{x.a, x.b, x.d} {
-				if _, err := x.theirs.Mutex(name).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+				if _, err := x.theirs.Mutex(name).TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 					t.Errorf("a mutex of the same name: %v, want ErrHeld", err)
 				}
-				if h.Token(name) == 0 {
+				if token, fenced := h.Token(name); token == 0 || !fenced {
 					t.Errorf("no token for %s", name)
 				}
 			}
@@ -94,20 +98,20 @@ func TestMulti(t *testing.T) {
 			}
 		},
 		"all-or-none": func(t *testing.T, x trio) {
-			h := acquire(t, x.theirs.Mutex(x.b), AcquireOptions{})
-			if _, err := x.all(t).TryAcquire(ctx, MultiOptions{}); !errors.Is(err, ErrHeld) || !Definite(err) {
+			h := acquire(t, x.theirs.Mutex(x.b))
+			if _, err := x.all(t).TryAcquire(ctx); !errors.Is(err, ErrHeld) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrHeld", err)
 			}
 			x.want(t, false, true, false)
 			release(t, h)
 		},
 		"reentered-by-context": func(t *testing.T, x trio) {
-			h := acquireAll(t, x.all(t), MultiOptions{})
-			inner, err := x.c.Mutex(x.b).TryAcquire(h.Context(), AcquireOptions{})
-			if err != nil || inner.Count() != 2 || inner.Token() != h.Token(x.b) {
+			h := acquireAll(t, x.all(t))
+			inner, err := x.c.FencedMutex(x.b).TryAcquire(h.Context(), WithReentry())
+			if err != nil || inner.Count() != 2 || inner.token != tokenOf(h, x.b) {
 				t.Fatalf("inner %+v, %v", inner, err)
 			}
-			again, err := multi(t, x.c.Mutex(x.a), x.c.Mutex(x.b)).TryAcquire(h.Context(), MultiOptions{})
+			again, err := multi(t, x.c.Mutex(x.a), x.c.Mutex(x.b)).TryAcquire(h.Context(), WithReentry())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,33 +134,30 @@ func TestMultiOfFenced(t *testing.T) {
 		"two by one script": multi(t, c.FencedMutex("a"), c.Mutex("b")),
 		"a script for each": multi(t, c.FencedMutex("a"), other.Mutex("b")),
 	} {
-		h := acquireAll(t, m, MultiOptions{})
-		if h.Token("a") == 0 {
+		h := acquireAll(t, m)
+		if tokenOf(h, "a") == 0 {
 			t.Errorf("%s: the fenced mutex has no token", name)
 		}
 		releaseAll(t, h)
 	}
-	h := acquireAll(t, multi(t, c.Mutex("c"), c.Mutex("d")), MultiOptions{})
-	if h.Token("c") != 0 || h.Token("d") != 0 {
-		t.Errorf("tokens %d and %d of plain mutexes", h.Token("c"), h.Token("d"))
+	h := acquireAll(t, multi(t, c.Mutex("c"), c.Mutex("d")))
+	if token, fenced := h.Token("c"); token != 0 || fenced {
+		t.Errorf("token %d of a plain mutex", token)
 	}
 	releaseAll(t, h)
 }
 
-// A fenced mutex on several masters has no token and no counter.
+// A fenced mutex on several masters is refused: it would have no token.
 func TestFencedOnSeveralMasters(t *testing.T) {
 	t.Parallel()
 	x := startMasters(t, 3, Options{})
-	h := acquire(t, x.client.FencedMutex("job"), AcquireOptions{})
-	if h.Token() != 0 {
-		t.Errorf("token %d", h.Token())
+	m := x.client.FencedMutex("job")
+	if _, err := m.TryAcquire(context.Background()); !errors.Is(err, ErrOneMaster) || !Definite(err) {
+		t.Errorf("try: %v, want a definite ErrOneMaster", err)
 	}
-	for i, rdb := range x.direct {
-		if n := rdb.Exists(context.Background(), h.claim.tokenKey()).Val(); n != 0 {
-			t.Errorf("master %d counts grants", i+1)
-		}
+	if _, err := Multi(m); !errors.Is(err, ErrOneMaster) {
+		t.Errorf("as one of several: %v, want ErrOneMaster", err)
 	}
-	release(t, h)
 }
 
 func TestMultiPartBad(t *testing.T) {
@@ -165,20 +166,20 @@ func TestMultiPartBad(t *testing.T) {
 	eachTrio(t, map[string]func(t *testing.T, x trio){
 		"foreign-key-among-them": func(t *testing.T, x trio) {
 			x.rdb.Set(ctx, x.b, "x", 0)
-			if _, err := x.all(t).TryAcquire(ctx, MultiOptions{}); !errors.Is(err, ErrForeign) || !Definite(err) {
+			if _, err := x.all(t).TryAcquire(ctx); !errors.Is(err, ErrForeign) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrForeign", err)
 			}
 			x.want(t, false, true, false)
 		},
 		"unusable-counter-among-them": func(t *testing.T, x trio) {
 			x.rdb.LPush(ctx, tagged(x.d, "token"), "x")
-			if _, err := x.all(t).TryAcquire(ctx, MultiOptions{}); err == nil {
+			if _, err := x.all(t).TryAcquire(ctx); err == nil {
 				t.Error("taken")
 			}
 			x.want(t, false, false, false)
 		},
 		"part-lost": func(t *testing.T, x trio) {
-			h := acquireAll(t, x.all(t), MultiOptions{Lease: time.Hour})
+			h := acquireAll(t, x.all(t), WithLease(time.Hour))
 			x.rdb.Del(ctx, x.b)
 			if err := h.Renew(ctx); !errors.Is(err, ErrLost) {
 				t.Errorf("renew: %v, want ErrLost", err)
@@ -198,9 +199,11 @@ func TestMultiPartBad(t *testing.T) {
 func TestMultiBadInput(t *testing.T) {
 	t.Parallel()
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
-	for name, list := range map[string][]*Mutex{
+	for name, list := range map[string][]AnyMutex{
 		"none":        nil,
 		"nil":         {c.Mutex("a"), nil},
+		"typed nil":   {c.Mutex("a"), (*Mutex)(nil)},
+		"options":     {c.Mutex("a", WithLease(time.Second))},
 		"twice":       {c.Mutex("a"), c.Mutex("b"), c.Mutex("a")},
 		"empty-name":  {c.Mutex("a"), c.Mutex("")},
 		"stray-brace": {c.Mutex("a}")},
@@ -213,7 +216,7 @@ func TestMultiBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.TryAcquire(context.Background(), MultiOptions{Lease: time.Microsecond}); err == nil {
+	if _, err := m.TryAcquire(context.Background(), WithLease(time.Microsecond)); err == nil {
 		t.Error("a lease of a microsecond was accepted")
 	}
 }
@@ -238,12 +241,12 @@ func TestMultiWakeUp(t *testing.T) {
 	s := startRedis(t)
 	holder := newTestClient(t, s.dial(t), Options{})
 	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
-	first := acquire(t, holder.Mutex("a"), AcquireOptions{Lease: time.Hour})
-	second := acquire(t, holder.Mutex("b"), AcquireOptions{Lease: time.Hour})
+	first := acquire(t, holder.Mutex("a"), WithLease(time.Hour))
+	second := acquire(t, holder.Mutex("b"), WithLease(time.Hour))
 	served := make(chan *MultiHold, 1)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { served <- acquireAll(t, multi(t, waiter.Mutex("a"), waiter.Mutex("b")), MultiOptions{}) })
+	wg.Go(func() { served <- acquireAll(t, multi(t, waiter.Mutex("a"), waiter.Mutex("b"))) })
 	busy, then := first, second
 	if slotOf("b") < slotOf("a") {
 		busy, then = second, first

@@ -7,40 +7,26 @@ import (
 	"time"
 )
 
-// Mutex is a lock that one owner holds at a time, as often as it likes: it is free
-// again when each hold was released. Several goroutines may use it.
+// Mutex is a lock that one owner holds at a time. Several goroutines may use it: each Acquire is an owner of its own
+// unless [WithOwner] or the context of a hold says otherwise. An owner may hold it several times if it asks for that
+// ([WithReentry]); then it is free again when each hold was released. Its holds have no fencing token, see
+// [FencedMutex].
 type Mutex struct {
-	client *Client
-	name   string
-	spin   bool
+	named
 	fenced bool
 }
 
-// AcquireOptions of one acquire. The zero value is a good start.
-type AcquireOptions struct {
-	// Owner is who is to hold the lock. An owner that holds it may hold it once
-	// more. Empty is the owner of the hold whose context was given, if it is of this
-	// lock, and else a new one, unlike any other.
-	Owner string
-	// Lease is for how long the hold lasts unless Renew is called; at least 10 ms.
-	// 0 is the client's lease, which the watchdog renews.
-	Lease time.Duration
-	// MaxHold is for how long the watchdog renews the hold at most; after that, it
-	// ends with its lease, as lost. So a holder that is alive but stuck does not keep
-	// the lock for good: the documentation of RedLock asks for such a bound. 0 is no
-	// limit. It has no effect if Lease is given.
-	MaxHold time.Duration
-	// NonReentrant refuses, with [ErrReentered], an owner that holds the lock; of a
-	// [RW], in either mode.
-	NonReentrant bool
+// Acquire waits for the lock until ctx ends. Its error is [ErrHeld] if another
+// owner had it all the time, [ErrReentered] if this owner has it, [ErrNoQuorum] or that of the server or the network if
+// there was no reply, and [ErrUnknown] if the lock may have been granted and could
+// not be released: then its lease ends it. The context of the hold is a child of ctx: to bound only the wait, use
+// [WithWait].
+func (m *Mutex) Acquire(ctx context.Context, opts ...Option) (*Hold, error) {
+	return held(m.acquire(ctx, opts))
 }
 
-// Acquire waits for the lock until ctx ends. Its error is [ErrHeld] if another
-// owner had it all the time, [ErrNoQuorum] or that of the server or the network if
-// there was no reply, and [ErrUnknown] if the lock may have been granted and could
-// not be released: then its lease ends it.
-func (m *Mutex) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
-	a, err := m.attempt(ctx, o)
+func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error) {
+	a, err := m.attempt(ctx, opts)
 	if err == nil && a.mode == chained {
 		a.claim.notify = m.client.queues.notifyMode(ctx)
 		if m.client.queues.count.Load() > 0 {
@@ -51,13 +37,36 @@ func (m *Mutex) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
 }
 
 // TryAcquire takes the lock if it is free now. Errors are those of Acquire.
-func (m *Mutex) TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
-	a, err := m.attempt(ctx, o)
+func (m *Mutex) TryAcquire(ctx context.Context, opts ...Option) (*Hold, error) {
+	return held(m.tryAcquire(ctx, opts))
+}
+
+func (m *Mutex) tryAcquire(ctx context.Context, opts []Option) (*FencedHold, error) {
+	a, err := m.attempt(ctx, opts)
 	return acquireHold(ctx, m.name, false, a, err)
 }
 
+// Do acquires the lock, calls work with the context of the hold, and releases the lock, even if work panics. Its error
+// is that of Acquire, or that of work joined with that of Release: with [ErrLost], work may not have been alone.
+func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
+	h, err := m.Acquire(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	return do(ctx, h, work)
+}
+
+// do calls work under a hold, and releases it.
+func do(ctx context.Context, h interface {
+	Context() context.Context
+	Release(ctx context.Context) error
+}, work func(ctx context.Context) error) (err error) {
+	defer func() { err = errors.Join(err, h.Release(ctx)) }()
+	return work(h.Context())
+}
+
 // acquireHold carries out an attempt at a lock, unless its arguments were refused with err.
-func acquireHold(ctx context.Context, name string, wait bool, a *attempt, err error) (*Hold, error) {
+func acquireHold(ctx context.Context, name string, wait bool, a *attempt, err error) (*FencedHold, error) {
 	if err == nil {
 		err = a.acquire(ctx, wait)
 	}
@@ -70,6 +79,14 @@ func acquireHold(ctx context.Context, name string, wait bool, a *attempt, err er
 	return nil, failed("try to acquire", "lock", name, err)
 }
 
+// held is a hold without its token.
+func held(h *FencedHold, err error) (*Hold, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &h.Hold, nil
+}
+
 // attempt is one call of Acquire or TryAcquire, of a lock or of permits.
 type attempt struct {
 	waitLoop
@@ -77,55 +94,70 @@ type attempt struct {
 	lease   time.Duration // 0: there is none
 	auto    bool          // the watchdog is to renew it
 	maxHold time.Duration
-	byHold  bool // the waiter is woken by its hold only
+	maxWait time.Duration // 0: no limit
+	byHold  bool          // the waiter is woken by its hold only
 	started time.Time
 	granted granted
 }
 
 // granted is what a server has granted.
 type granted struct {
-	token uint64
+	token int64
 	count int       // holds of the owner
 	sent  time.Time // when the request was sent: the lease counts from here
 }
 
 var _ requester = (*attempt)(nil)
 
-func (m *Mutex) attempt(ctx context.Context, o AcquireOptions) (*attempt, error) {
-	c := m.client
-	if err := checkName(m.name); err != nil {
-		return nil, err
+func (m *Mutex) attempt(ctx context.Context, opts []Option) (*attempt, error) {
+	c, s := m.client, m.options.with(opts)
+	if m.fenced && !c.single {
+		return nil, ErrOneMaster
 	}
-	lease, auto, err := c.leaseOf(o.Lease)
+	a, err := c.attempt(ctx, m.named, c.store, s, "a mutex", mutexOptions)
 	if err != nil {
 		return nil, err
 	}
-	if o.MaxHold < 0 {
-		return nil, fmt.Errorf("maximum hold %v is negative: give a positive duration, or 0 for no limit", o.MaxHold)
-	}
-	owner, id := o.Owner, c.random.id()
-	if owner == "" {
-		owner, _ = ctx.Value(ownerKey{c, m.name}).(string)
-	}
-	newOwner := owner == ""
-	if newOwner {
-		owner = id
-	}
-	a := &attempt{
-		waitLoop: waitLoop{client: c, patient: newOwner},
-		lease:    lease, auto: auto, maxHold: o.MaxHold, started: c.startTime(),
-		claim: claim{
-			name: m.name, owner: owner, id: id, lease: milliseconds(lease), store: c.store,
-			nonReentrant: o.NonReentrant, fenced: m.fenced,
-		},
-	}
+	a.claim.fenced = m.fenced
 	switch {
-	case m.spin:
+	case s.polling:
 		a.mode = spinning
 	case c.single:
 		a.mode = chained
 	}
 	return a, nil
+}
+
+// attempt is an attempt at a lock of a kind that has a use for the options known.
+func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, kind string,
+	known optionSet) (*attempt, error) {
+	err := s.check(kind, known)
+	if err == nil {
+		err = checkName(n.key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lease, auto, err := c.leaseOf(s.lease)
+	if err != nil {
+		return nil, err
+	}
+	owner, id := s.owner, c.random.id()
+	if owner == "" {
+		owner, _ = ctx.Value(ownerKey{c, n.key}).(string)
+	}
+	newOwner := owner == ""
+	if newOwner {
+		owner = id
+	}
+	return &attempt{
+		waitLoop: waitLoop{client: c, patient: newOwner, tries: s.tries, retryDelay: s.delay},
+		lease:    lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
+		claim: claim{
+			name: n.name, key: n.key, owner: owner, id: id, lease: milliseconds(lease), store: in,
+			nonReentrant: !s.reentrant && !newOwner, metadata: s.metadata,
+		},
+	}, nil
 }
 
 // leaseOf is the lease of a hold that asks for lease, 0: for the client's, and
@@ -141,7 +173,9 @@ func (c *Client) leaseOf(lease time.Duration) (time.Duration, bool, error) {
 func (a *attempt) acquire(ctx context.Context, wait bool) error {
 	var err error
 	if wait {
-		err = a.run(ctx, a)
+		limited, cancel := limitWait(ctx, a.maxWait)
+		err = a.run(limited, a)
+		cancel()
 	} else {
 		err = a.once(ctx, a)
 	}
@@ -159,6 +193,14 @@ func (a *attempt) acquire(ctx context.Context, wait bool) error {
 	}
 	a.client.emitClaim(NotAcquired, &a.claim, 0, a.started, err)
 	return err
+}
+
+// limitWait is ctx, which ends after limit unless that is 0.
+func limitWait(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, limit)
 }
 
 // request asks the servers once.

@@ -21,9 +21,9 @@ func TestRetriedByTheRedisClient(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: 3, ReadTimeout: replyTimeout})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c := newTestClient(t, rdb, Options{})
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	p.loseNext.Store(2)
-	h, err := c.Mutex("resent").TryAcquire(context.Background(), AcquireOptions{})
+	h, err := c.Mutex("resent").TryAcquire(context.Background())
 	if err != nil {
 		t.Fatalf("refused although it is free: %v", err)
 	}
@@ -43,17 +43,17 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond, Tokens: true})
-	h := acquire(t, c.Mutex("job"), AcquireOptions{})
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond})
+	h := acquire(t, c.FencedMutex("job"))
 	before := hashOf(t, direct, "job")["owner"]
 	p.hang.Store(true)
 	if err := h.Release(ctx); !errors.Is(err, ErrUnknown) {
 		t.Fatalf("release without a reply: %v, want ErrUnknown", err)
 	}
 	p.hang.Store(false)
-	next := acquire(t, c.Mutex("job"), AcquireOptions{})
-	if now := hashOf(t, direct, "job"); now["owner"] == before || now["count"] != "1" || next.Token() <= h.Token() {
-		t.Errorf("the next run re-entered: %v, token %d after %d", now, next.Token(), h.Token())
+	next := acquire(t, c.FencedMutex("job"))
+	if now := hashOf(t, direct, "job"); now["owner"] == before || now["count"] != "1" || next.token <= h.token {
+		t.Errorf("the next run re-entered: %v, token %d after %d", now, next.token, h.token)
 	}
 	release(t, next)
 	mustExist(t, direct, "job", false)
@@ -64,10 +64,10 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 func TestMutexAndReadersWriterOnOneName(t *testing.T) {
 	t.Parallel()
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
-	kinds := map[string]taker{"mutex": c.Mutex("one"), "read": c.RW("one").Read(), "write": c.RW("one").Write()}
+	kinds := map[string]fencedTaker{"mutex": c.FencedMutex("one"), "read": c.RW("one").Read(), "write": c.RW("one").Write()}
 	for _, tt := range []struct{ first, second string }{{"mutex", "read"}, {"mutex", "write"}, {"read", "mutex"}} {
-		h := take(t, kinds[tt.first], AcquireOptions{})
-		if _, err := kinds[tt.second].TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrForeign) {
+		h := acquire(t, kinds[tt.first])
+		if _, err := kinds[tt.second].TryAcquire(context.Background()); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s while there is a %s: %v, want ErrForeign", tt.second, tt.first, err)
 		}
 		release(t, h)
@@ -81,13 +81,13 @@ func TestLeaseIsOfThisCall(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	m := newTestClient(t, rdb, Options{}).Mutex("lease")
-	h := acquire(t, m, AcquireOptions{Lease: time.Hour})
+	h := acquire(t, m, WithLease(time.Hour))
 	release(t, h)
-	h = acquire(t, m, AcquireOptions{})
+	h = acquire(t, m)
 	if ttl := rdb.PTTL(ctx, "lease").Val(); ttl > 30*time.Second {
 		t.Errorf("lease %v, want the client's 30 s", ttl)
 	}
-	inner, err := m.Acquire(h.Context(), AcquireOptions{Lease: 5 * time.Second})
+	inner, err := m.Acquire(h.Context(), WithReentry(), WithLease(5*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,15 +106,15 @@ func TestReleaseAfterExpiry(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"free": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Lease: 50 * time.Millisecond})
+			h := acquire(t, p.m, WithLease(50*time.Millisecond))
 			eventually(t, testTimeout, "the lease expires", func() bool { return p.rdb.Exists(ctx, p.m.name).Val() == 0 })
 			if err := h.Release(ctx); !errors.Is(err, ErrLost) || errors.Is(err, ErrNotOwner) {
 				t.Errorf("release: %v, want ErrLost and not ErrNotOwner", err)
 			}
 		},
 		"taken-through-the-same-mutex": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Lease: 50 * time.Millisecond})
-			next := acquire(t, p.m, AcquireOptions{})
+			h := acquire(t, p.m, WithLease(50*time.Millisecond))
+			next := acquire(t, p.m)
 			if err := h.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
 				t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
 			}
@@ -134,16 +134,16 @@ func TestRenewalAfterTheEnd(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"another-owner-in-between": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Lease: time.Hour})
+			h := acquire(t, p.m, WithLease(time.Hour))
 			p.rdb.Del(ctx, p.m.name)
-			release(t, acquire(t, p.theirs, AcquireOptions{}))
+			release(t, acquire(t, p.theirs))
 			if err := h.Renew(ctx); !errors.Is(err, ErrLost) {
 				t.Errorf("renew: %v, want ErrLost", err)
 			}
 			mustExist(t, p.rdb, p.m.name, false)
 		},
 		"renewal-overtaken-by-the-release": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{})
+			h := acquire(t, p.m)
 			release(t, h)
 			if r := p.m.client.store.renew(ctx, []claim{h.claim})[0]; r.err != nil || r.kept {
 				t.Errorf("a renewal that arrives after the release: %+v", r)
@@ -164,7 +164,7 @@ func TestCanceledRequestLeavesNothing(t *testing.T) {
 	direct := s.dial(t)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	ctx, cancel := context.WithCancel(context.Background())
-	h, err := c.Mutex("web").Acquire(ctx, AcquireOptions{})
+	h, err := c.Mutex("web").Acquire(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestCanceledRequestLeavesNothing(t *testing.T) {
 	ctx, cancel = context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Mutex("web").Acquire(ctx, AcquireOptions{})
+		_, err := c.Mutex("web").Acquire(ctx)
 		failed <- err
 	}()
 	<-p.lost // executed
@@ -206,7 +206,7 @@ func TestNoLockWithoutALease(t *testing.T) {
 	p.hang.Store(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { _, _ = c.Mutex("crash").Acquire(ctx, AcquireOptions{Lease: time.Minute}) }()
+	go func() { _, _ = c.Mutex("crash").Acquire(ctx, WithLease(time.Minute)) }()
 	<-p.lost
 	if ttl := s.dial(t).PTTL(context.Background(), "crash").Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("the lock of a client without a reply expires in %v", ttl)
@@ -221,7 +221,7 @@ func TestOneMutexTwoGoroutines(t *testing.T) {
 		inside, turns := make(chan struct{}, 1), make(chan error, 20)
 		for range cap(turns) {
 			go func() {
-				h, err := p.m.Acquire(context.Background(), AcquireOptions{})
+				h, err := p.m.Acquire(context.Background())
 				if err != nil {
 					turns <- err
 					return
@@ -248,7 +248,7 @@ func TestOneMutexTwoGoroutines(t *testing.T) {
 func TestTwoHoldsOfOneOwner(t *testing.T) {
 	t.Parallel()
 	each(t, map[string]func(t *testing.T, p pair){"twice": func(t *testing.T, p pair) {
-		first, second := acquire(t, p.m, AcquireOptions{Owner: "o"}), acquire(t, p.m, AcquireOptions{Owner: "o"})
+		first, second := acquire(t, p.m, WithOwner("o"), WithReentry()), acquire(t, p.m, WithOwner("o"), WithReentry())
 		release(t, first)
 		mustBeHeld(t, p.theirs)
 		release(t, second)

@@ -30,15 +30,15 @@ func each(t *testing.T, cases map[string]func(t *testing.T, p pair)) {
 
 func tokensWhenAskedFor(t *testing.T, p pair) {
 	fenced := p.m.client.FencedMutex(p.m.name)
-	h := acquire(t, fenced, AcquireOptions{})
-	inner := acquire(t, p.m, AcquireOptions{Owner: h.Owner()})
-	if h.Token() == 0 || inner.Token() != h.Token() {
-		t.Errorf("token %d, of the inner hold %d, want some and the same", h.Token(), inner.Token())
+	h := acquire(t, fenced)
+	inner := acquire(t, p.m, WithOwner(h.Owner()), WithReentry())
+	if h.token == 0 || inner.token != h.token {
+		t.Errorf("token %d, of the inner hold %d, want some and the same", h.token, inner.token)
 	}
 	release(t, inner)
 	release(t, h)
-	if next := acquire(t, fenced, AcquireOptions{}); next.Token() <= h.Token() {
-		t.Errorf("next token %d, want more than %d", next.Token(), h.Token())
+	if next := acquire(t, fenced); next.token <= h.token {
+		t.Errorf("next token %d, want more than %d", next.token, h.token)
 	}
 }
 
@@ -48,9 +48,9 @@ func TestMutex(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"acquired-and-released": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{})
-			if h.Token() != 0 || h.Count() != 1 {
-				t.Errorf("token %d, count %d, want none and 1", h.Token(), h.Count())
+			h := acquire(t, p.m)
+			if h.token != 0 || h.Count() != 1 {
+				t.Errorf("token %d, count %d, want none and 1", h.token, h.Count())
 			}
 			if left := time.Until(h.Deadline()); left < 10*time.Second || left > 30*time.Second {
 				t.Errorf("valid for %v, want a little less than 30 s", left)
@@ -60,34 +60,34 @@ func TestMutex(t *testing.T) {
 			if got := context.Cause(h.Context()); !errors.Is(got, ErrReleased) {
 				t.Errorf("cause %v, want ErrReleased", got)
 			}
-			acquire(t, p.theirs, AcquireOptions{})
+			acquire(t, p.theirs)
 		},
 		"tokens-when-asked-for": tokensWhenAskedFor,
 		"held-by-another": func(t *testing.T, p pair) {
-			acquire(t, p.m, AcquireOptions{})
-			_, err := p.theirs.TryAcquire(ctx, AcquireOptions{})
+			acquire(t, p.m)
+			_, err := p.theirs.TryAcquire(ctx)
 			if !errors.Is(err, ErrHeld) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrHeld", err)
 			}
 		},
 		"wait-runs-out": func(t *testing.T, p pair) {
-			acquire(t, p.m, AcquireOptions{})
+			acquire(t, p.m)
 			short, cancel := context.WithTimeout(ctx, waitTimeout)
 			defer cancel()
-			_, err := p.theirs.Acquire(short, AcquireOptions{})
+			_, err := p.theirs.Acquire(short)
 			if !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrHeld and DeadlineExceeded", err)
 			}
 		},
 		"released-twice": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{})
+			h := acquire(t, p.m)
 			release(t, h)
 			if err := h.Release(ctx); !errors.Is(err, ErrReleased) {
 				t.Errorf("second release: %v, want ErrReleased", err)
 			}
 		},
 		"released-with-ended-context": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{})
+			h := acquire(t, p.m)
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
 			if err := h.Release(ended); err != nil {
@@ -97,7 +97,7 @@ func TestMutex(t *testing.T) {
 		},
 		"script-cache-emptied": func(t *testing.T, p pair) {
 			p.rdb.ScriptFlush(ctx)
-			h := acquire(t, p.m, AcquireOptions{})
+			h := acquire(t, p.m)
 			p.rdb.ScriptFlush(ctx)
 			release(t, h)
 		},
@@ -110,8 +110,8 @@ func TestReentry(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"reentered-by-owner": func(t *testing.T, p pair) {
-			a := acquire(t, p.m, AcquireOptions{Owner: "x"})
-			b := acquire(t, p.theirs, AcquireOptions{Owner: "x"})
+			a := acquire(t, p.m, WithOwner("x"), WithReentry())
+			b := acquire(t, p.theirs, WithOwner("x"), WithReentry())
 			checkNested(t, p.rdb.HGet(ctx, p.m.name, "count").Val(), a, b)
 			release(t, a)
 			mustExist(t, p.rdb, p.m.name, true)
@@ -119,8 +119,8 @@ func TestReentry(t *testing.T) {
 			mustExist(t, p.rdb, p.m.name, false)
 		},
 		"reentered-by-context": func(t *testing.T, p pair) {
-			a := acquire(t, p.m, AcquireOptions{})
-			b, err := p.m.TryAcquire(a.Context(), AcquireOptions{})
+			a := acquire(t, p.m)
+			b, err := p.m.TryAcquire(a.Context(), WithReentry())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,18 +132,18 @@ func TestReentry(t *testing.T) {
 			release(t, a)
 		},
 		"lease-never-shortened": func(t *testing.T, p pair) {
-			acquire(t, p.m, AcquireOptions{Owner: "x", Lease: time.Hour})
-			acquire(t, p.m, AcquireOptions{Owner: "x", Lease: time.Minute})
+			acquire(t, p.m, WithOwner("x"), WithReentry(), WithLease(time.Hour))
+			acquire(t, p.m, WithOwner("x"), WithReentry(), WithLease(time.Minute))
 			if ttl := p.rdb.PTTL(ctx, p.m.name).Val(); ttl < 59*time.Minute || ttl > time.Hour {
 				t.Errorf("ttl %v, want just under an hour", ttl)
 			}
 		},
 		"old-hold-of-same-owner": func(t *testing.T, p pair) {
-			old := acquire(t, p.m, AcquireOptions{Owner: "x", Lease: 50 * time.Millisecond})
+			old := acquire(t, p.m, WithOwner("x"), WithReentry(), WithLease(50*time.Millisecond))
 			eventually(t, testTimeout, "the lease expires", func() bool {
 				return p.rdb.Exists(ctx, p.m.name).Val() == 0
 			})
-			h := acquire(t, p.m, AcquireOptions{Owner: "x"})
+			h := acquire(t, p.m, WithOwner("x"), WithReentry())
 			if err := old.Release(ctx); !errors.Is(err, ErrLost) {
 				t.Errorf("release of the old hold: %v, want ErrLost", err)
 			}
@@ -159,7 +159,7 @@ func TestLease(t *testing.T) {
 	ctx := context.Background()
 	each(t, map[string]func(t *testing.T, p pair){
 		"lease-expired": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Lease: 100 * time.Millisecond})
+			h := acquire(t, p.m, WithLease(100*time.Millisecond))
 			<-h.Context().Done()
 			if got := context.Cause(h.Context()); !errors.Is(got, ErrLost) {
 				t.Errorf("cause %v, want ErrLost", got)
@@ -172,8 +172,8 @@ func TestLease(t *testing.T) {
 			}
 		},
 		"lease-expired-and-taken": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Lease: 100 * time.Millisecond})
-			theirHold := acquire(t, p.theirs, AcquireOptions{})
+			h := acquire(t, p.m, WithLease(100*time.Millisecond))
+			theirHold := acquire(t, p.theirs)
 			before := hashOf(t, p.rdb, p.m.name)
 			if err := h.Release(ctx); !errors.Is(err, ErrLost) || !errors.Is(err, ErrNotOwner) {
 				t.Errorf("release: %v, want ErrLost and ErrNotOwner", err)
@@ -184,7 +184,7 @@ func TestLease(t *testing.T) {
 			release(t, theirHold)
 		},
 		"renewed-by-hand": func(t *testing.T, p pair) {
-			h := acquire(t, p.m, AcquireOptions{Lease: time.Minute})
+			h := acquire(t, p.m, WithLease(time.Minute))
 			p.rdb.PExpire(ctx, p.m.name, 10*time.Second)
 			before := h.Deadline()
 			if err := h.Renew(ctx); err != nil {
@@ -208,14 +208,14 @@ func TestForeignKey(t *testing.T) {
 	each(t, map[string]func(t *testing.T, p pair){
 		"foreign-string": func(t *testing.T, p pair) {
 			p.rdb.Set(ctx, p.m.name, "mine", 0)
-			_, err := p.m.Acquire(ctx, AcquireOptions{})
+			_, err := p.m.Acquire(ctx)
 			if !errors.Is(err, ErrForeign) || p.rdb.Get(ctx, p.m.name).Val() != "mine" {
 				t.Errorf("error %v, want ErrForeign and the key untouched", err)
 			}
 		},
 		"foreign-hash": func(t *testing.T, p pair) {
 			p.rdb.HSet(ctx, p.m.name, "size", "9")
-			_, err := p.m.Acquire(ctx, AcquireOptions{})
+			_, err := p.m.Acquire(ctx)
 			want := map[string]string{"size": "9"}
 			if diff := cmp.Diff(want, hashOf(t, p.rdb, p.m.name)); !errors.Is(err, ErrForeign) || diff != "" {
 				t.Errorf("error %v, want ErrForeign and the key untouched: %s", err, diff)
@@ -229,9 +229,9 @@ func checkNested(t *testing.T, count string, outer, inner *Hold) {
 	if count != "2" || inner.Count() != 2 {
 		t.Errorf("count %s at the server, %d at the client, want 2", count, inner.Count())
 	}
-	if outer.Token() != inner.Token() || outer.Owner() != inner.Owner() {
+	if outer.token != inner.token || outer.Owner() != inner.Owner() {
 		t.Errorf("inner hold has token %d and owner %s, outer %d and %s",
-			inner.Token(), inner.Owner(), outer.Token(), outer.Owner())
+			inner.token, inner.Owner(), outer.token, outer.Owner())
 	}
 }
 
@@ -243,7 +243,7 @@ func TestRefusedArguments(t *testing.T) {
 		name  string
 		lease time.Duration
 	}{{"", 0}, {"a}b", 0}, {"x", time.Millisecond}, {"x", -1}} {
-		_, err := c.Mutex(tt.name).Acquire(context.Background(), AcquireOptions{Lease: tt.lease})
+		_, err := c.Mutex(tt.name).Acquire(context.Background(), WithLease(tt.lease))
 		if err == nil || !Definite(err) {
 			t.Errorf("name %q, lease %v: error %v, want a definite one", tt.name, tt.lease, err)
 		}
@@ -262,8 +262,8 @@ func TestLayout(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	h := acquire(t, c.FencedMutex("orders"), AcquireOptions{Owner: "me"})
-	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.Token()), "h:" + h.claim.id: "1"}
+	h := acquire(t, c.FencedMutex("orders"), WithOwner("me"), WithReentry())
+	want := map[string]string{"owner": "me", "count": "1", "token": fmt.Sprint(h.token), "h:" + h.claim.id: "1"}
 	if diff := cmp.Diff(want, hashOf(t, rdb, "orders")); diff != "" {
 		t.Errorf("hash of a held lock: %s", diff)
 	}
@@ -286,7 +286,7 @@ func TestManyPairs(t *testing.T) {
 	for w := range workers {
 		go func() {
 			for i := range each {
-				h, err := c.Mutex(fmt.Sprintf("pair-%d-%d", w, i)).Acquire(context.Background(), AcquireOptions{})
+				h, err := c.Mutex(fmt.Sprintf("pair-%d-%d", w, i)).Acquire(context.Background())
 				if err == nil {
 					err = h.Release(context.Background())
 				}
@@ -317,27 +317,26 @@ func TestManyPairs(t *testing.T) {
 func TestContenders(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	tokens := Options{Tokens: true}
-	clients := []*Client{newTestClient(t, s.dial(t), tokens), newTestClient(t, s.dial(t), tokens)}
+	clients := []*Client{newTestClient(t, s.dial(t), Options{}), newTestClient(t, s.dial(t), Options{})}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	var mu sync.Mutex
 	var inside int
-	var last uint64
+	var last int64
 	errs := make(chan error, 100)
 	for i := range 100 {
 		go func() {
-			h, err := clients[i%2].Mutex("one").Acquire(ctx, AcquireOptions{})
+			h, err := clients[i%2].FencedMutex("one").Acquire(ctx)
 			if err != nil {
 				errs <- err
 				return
 			}
 			mu.Lock()
 			inside++
-			if inside != 1 || h.Token() <= last {
-				err = fmt.Errorf("%d inside, token %d after %d", inside, h.Token(), last)
+			if inside != 1 || h.token <= last {
+				err = fmt.Errorf("%d inside, token %d after %d", inside, h.token, last)
 			}
-			last = h.Token()
+			last = h.token
 			mu.Unlock()
 			mu.Lock()
 			inside--

@@ -175,11 +175,11 @@ func (c *Client) query(ctx context.Context, n *node, what call) (any, error) {
 }
 
 // runOn is query for a lock of the one master; the reply has at least n integers.
-func (c *Client) runOn(ctx context.Context, name string, what call, n int) (reply, error) {
+func (c *Client) runOn(ctx context.Context, what call, n int) (reply, error) {
 	if !c.single {
 		return reply{}, ErrOneMaster
 	}
-	if err := checkName(name); err != nil {
+	if err := checkName(what.key()); err != nil {
 		return reply{}, err
 	}
 	value, err := c.query(ctx, c.node, what)

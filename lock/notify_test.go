@@ -36,10 +36,10 @@ func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	never := Options{PollMax: time.Hour} // without the message no waiter would be served
 	here, there := newTestClient(t, rdb, never), newTestClient(t, s.dial(t), never)
 	for range 3 {
-		release(t, acquire(t, here.Mutex("job"), AcquireOptions{}))
+		release(t, acquire(t, here.Mutex("job")))
 	}
-	h := acquire(t, here.Mutex("job"), AcquireOptions{})
-	if _, err := there.Mutex("job").TryAcquire(context.Background(), AcquireOptions{}); err == nil {
+	h := acquire(t, here.Mutex("job"))
+	if _, err := there.Mutex("job").TryAcquire(context.Background()); err == nil {
 		t.Fatal("granted twice")
 	}
 	release(t, h)
@@ -48,8 +48,8 @@ func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 	}
 	for name, c := range map[string]*Client{"another client": there, "the same client": here} {
 		before := published(t, rdb)
-		h := acquire(t, here.Mutex("job"), AcquireOptions{})
-		served := wait(context.Background(), t, c.Mutex("job"), AcquireOptions{})
+		h := acquire(t, here.Mutex("job"))
+		served := wait(context.Background(), t, c.Mutex("job"))
 		waitSubscribed(t, c, "{job}:free")
 		release(t, h)
 		release(t, within(t, testTimeout, name+" is served", served))
@@ -72,7 +72,7 @@ func TestMarksOutliveHandovers(t *testing.T) {
 		for range 10 {
 			wg.Go(func() {
 				for range 5 {
-					h, err := c.Mutex("job").Acquire(ctx, AcquireOptions{})
+					h, err := c.Mutex("job").Acquire(ctx)
 					if err != nil {
 						t.Error(err)
 						return
@@ -97,7 +97,7 @@ func TestTombstonesDoNotPileUp(t *testing.T) {
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	pair := func() {
 		t.Helper()
-		release(t, acquire(t, c.Mutex("job"), AcquireOptions{}))
+		release(t, acquire(t, c.Mutex("job")))
 	}
 	tombstones := func() int {
 		n := 0
@@ -114,14 +114,14 @@ func TestTombstonesDoNotPileUp(t *testing.T) {
 	if n := tombstones(); n != 1 {
 		t.Errorf("%d tombstones after 20 releases, want 1", n)
 	}
-	h := acquire(t, c.Mutex("job"), AcquireOptions{})
+	h := acquire(t, c.Mutex("job"))
 	p.loseNext.Store(1)
 	release(t, h)
 	pair()
 	// An acquire that may still be in flight must find the tombstone of its hold, so it is not
 	// removed.
 	p.loseNext.Store(1)
-	late := acquire(t, c.Mutex("job"), AcquireOptions{})
+	late := acquire(t, c.Mutex("job"))
 	release(t, late)
 	pair()
 	pair()

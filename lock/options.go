@@ -34,11 +34,10 @@ type Options struct {
 	Replicas int
 	// ReplicaTimeout is for how long to wait for them. 0 is 1 s.
 	ReplicaTimeout time.Duration
-	// Tokens gives every grant of a [Mutex], of whatever kind, and of a [MultiLock] a
-	// fencing token; see [Hold.Token]. Without it only [Client.FencedMutex], also as a
-	// part of a MultiLock, [FairMutex] and [RW] have them. It costs two commands within
-	// the script at the server. On several masters there are none at all.
-	Tokens bool
+	// KeyFunc returns the key of the lock, semaphore or latch of this name, such as [KeyPrefix] does; nil: the name is
+	// the key. It must return the same key for a name in every program, and different keys for different names. Errors
+	// and events have the name.
+	KeyFunc func(name string) string
 	// Rand is the source of owner ids and delays; nil is one that the system seeds. It
 	// is used by one goroutine at a time. Two clients must not be given sources of the
 	// same seed: their owners would be the same.
@@ -69,6 +68,13 @@ const (
 	minLease       = 10 * time.Millisecond
 	maxLease       = 10 * 365 * 24 * time.Hour
 )
+
+// KeyPrefix is a function for [Options].KeyFunc that puts prefix before each name. With a prefix such as "app:" a user
+// of the server whose rights are limited to keys ~app:* needs ~{app:* too, for the keys beside those of the locks;
+// "app:{locks}:" keeps all of them under app: and in one slot of a cluster.
+func KeyPrefix(prefix string) func(name string) string {
+	return func(name string) string { return prefix + name }
+}
 
 // complete fills in defaults and refuses invalid values.
 func (o Options) complete() (Options, error) {

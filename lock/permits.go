@@ -15,11 +15,16 @@ type Permits struct {
 	pool pool
 }
 
-// Context ends when the permits are released or lost, or the client is closed;
-// context.Cause is then [ErrReleased], [ErrLost] or [ErrClosed]. It has the values of
-// the context that was given to Acquire, but not its end. Without a lease it does not
-// end when the permits are released by force.
+// Context is a child of the context that was given to Acquire, which also ends when the permits are released or lost,
+// or the client is closed; context.Cause is then [ErrReleased], [ErrLost] or [ErrClosed]. When the parent ends first,
+// the permits are held until Release. Without a lease they do not end when they are released by force.
 func (p *Permits) Context() context.Context { return p.context() }
+
+// Done is as [Hold.Done].
+func (p *Permits) Done() <-chan struct{} { return p.doneChannel() }
+
+// Err is as [Hold.Err].
+func (p *Permits) Err() error { return p.ended() }
 
 // Name is the name of the semaphore.
 func (p *Permits) Name() string { return p.claim.name }
@@ -113,12 +118,12 @@ func (s *permitStore) ids(c claim) []string {
 func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	what := call{
 		script: semaphoreScript.acquire,
-		keys:   []string{c.name, c.tombstoneKey()},
+		keys:   []string{c.key, c.tombstoneKey()},
 		args:   []any{c.id, c.permits},
 	}
 	if s.leased {
 		what.script = permitScript.acquire
-		what.keys = append(what.keys, permitsKey(c.name), c.freeChannel())
+		what.keys = append(what.keys, permitsKey(c.key), c.freeChannel())
 		what.args = []any{c.id, c.lease, c.permits}
 	}
 	sent := time.Now()
@@ -142,7 +147,7 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 
 func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 	ids := s.ids(c)
-	value, err := s.node.do(ctx, s.releaseCall(c.name, c.id, ids))
+	value, err := s.node.do(ctx, s.releaseCall(c.key, c.id, ids))
 	if err != nil {
 		return 0, err
 	}
@@ -154,15 +159,15 @@ func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 }
 
 // releaseCall releases ids, under the id of a hold or of a request.
-func (s *permitStore) releaseCall(name, request string, ids []string) call {
+func (s *permitStore) releaseCall(key, request string, ids []string) call {
 	what := call{
 		script: semaphoreScript.release,
-		keys:   []string{name, tombstoneKey(name, request), tagged(name, "free")},
+		keys:   []string{key, tombstoneKey(key, request), tagged(key, "free")},
 		args:   make([]any, 0, 1+len(ids)),
 	}
 	if s.leased {
 		what.script = permitScript.release
-		what.keys = []string{name, tombstoneKey(name, request), permitsKey(name), tagged(name, "free")}
+		what.keys = []string{key, tombstoneKey(key, request), permitsKey(key), tagged(key, "free")}
 	}
 	what.args = append(what.args, s.tombstoneTTL)
 	for _, id := range ids {
@@ -192,7 +197,7 @@ func (s *permitStore) renew(ctx context.Context, claims []claim) []renewal {
 func (s *permitStore) renewCall(claims []claim) call {
 	c := call{script: permitScript.renew}
 	for _, cl := range claims {
-		c.keys = append(c.keys, cl.name, permitsKey(cl.name), cl.freeChannel())
+		c.keys = append(c.keys, cl.key, permitsKey(cl.key), cl.freeChannel())
 		c.args = append(c.args, cl.id, cl.lease, cl.permits)
 	}
 	return c

@@ -79,7 +79,7 @@ func TestPermitsAreRenewedInBatches(t *testing.T) {
 	before := runtime.NumGoroutine()
 	all := make([]*Permits, holds)
 	for i := range all {
-		p, err := sem.Acquire(ctx, 2, PermitOptions{})
+		p, err := sem.Acquire(ctx, 2)
 		all[i] = mustTake(t, p, err)
 	}
 	if n := runtime.NumGoroutine() - before; n > 20 {
@@ -104,7 +104,7 @@ func TestPermitsRunOut(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	sem, s, rdb := leasedPair(t, Options{}, 3)
-	p, err := sem.Acquire(ctx, 2, PermitOptions{Lease: 100 * time.Millisecond})
+	p, err := sem.Acquire(ctx, 2, WithLease(100*time.Millisecond))
 	mustTake(t, p, err)
 	<-p.Context().Done()
 	if got := context.Cause(p.Context()); !errors.Is(got, ErrLost) {
@@ -122,7 +122,7 @@ func TestPermitsRunOut(t *testing.T) {
 	}
 	s.want(t, 3, 3)
 	// Removed at the server only: the holder learns of it from its renewal.
-	q, err := sem.Acquire(ctx, 2, PermitOptions{Lease: time.Hour})
+	q, err := sem.Acquire(ctx, 2, WithLease(time.Hour))
 	mustTake(t, q, err)
 	rdb.ZAdd(ctx, "{pool}:permits", redis.Z{Score: 1, Member: q.IDs()[1]})
 	if err := q.Renew(ctx); !errors.Is(err, ErrLost) || !errors.Is(context.Cause(q.Context()), ErrLost) {
@@ -136,7 +136,7 @@ func TestPermitsExtend(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	sem, s, _ := leasedPair(t, Options{}, 1)
-	p, err := sem.Acquire(ctx, 1, PermitOptions{Lease: time.Minute})
+	p, err := sem.Acquire(ctx, 1, WithLease(time.Minute))
 	mustTake(t, p, err)
 	for _, tt := range []struct{ ask, atLeast time.Duration }{
 		{time.Hour, 59 * time.Minute},
@@ -166,7 +166,7 @@ func TestLeasesEndByTheServersClock(t *testing.T) {
 	ctx := context.Background()
 	sem, _, rdb := leasedPair(t, Options{}, 1)
 	before := rdb.Time(ctx).Val()
-	p, err := sem.Acquire(ctx, 1, PermitOptions{Lease: time.Minute})
+	p, err := sem.Acquire(ctx, 1, WithLease(time.Minute))
 	mustTake(t, p, err)
 	after := rdb.Time(ctx).Val()
 	score := rdb.ZScore(ctx, "{pool}:permits", p.IDs()[0]).Val()
@@ -209,7 +209,7 @@ func TestPermitsAlwaysAddUp(t *testing.T) {
 		switch r.IntN(4) {
 		case 0, 1:
 			lease := []time.Duration{10 * time.Millisecond, time.Minute}[r.IntN(2)]
-			p, err := sem.TryAcquire(ctx, 1+r.IntN(3), PermitOptions{Lease: lease})
+			p, err := sem.TryAcquire(ctx, 1+r.IntN(3), WithLease(lease))
 			if err == nil {
 				held = append(held, p)
 			} else if !errors.Is(err, ErrNoPermits) && Definite(err) && !errors.Is(err, ErrPermits) {

@@ -90,12 +90,12 @@ func TestDirectCallIsBounded(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: p.addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 	defer rdb.Close()
 	c := newTestClient(t, rdb, Options{Timeout: 300 * time.Millisecond})
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	p.hang.Store(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Mutex("cut").TryAcquire(ctx, AcquireOptions{})
+		_, err := c.Mutex("cut").TryAcquire(ctx)
 		failed <- err
 	}()
 	within(t, testTimeout, "a reply that is lost", p.lost)
@@ -116,12 +116,12 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 	for range 3 {
 		rdbs = append(rdbs, startRedis(t).dial(t))
 	}
-	c, err := NewQuorum(rdbs, Options{})
+	c, err := NewQuorum(Options{}, rdbs...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeClient(t, c)
-	h := acquire(t, c.Mutex("most"), AcquireOptions{Owner: "x", Lease: time.Minute})
+	h := acquire(t, c.Mutex("most"), WithOwner("x"), WithReentry(), WithLease(time.Minute))
 	for i, rdb := range rdbs { // the last of them may be late
 		eventually(t, testTimeout, fmt.Sprintf("master %d has it", i+1), func() bool {
 			return rdb.Exists(ctx, "most").Val() == 1
@@ -140,11 +140,11 @@ func TestInspectAndForceOnQuorum(t *testing.T) {
 	if err := h.Release(ctx); !errors.Is(err, ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
-	if _, err := c.Mutex("most").Acquire(ctx, AcquireOptions{Owner: "y", NonReentrant: true}); err != nil {
+	if _, err := c.Mutex("most").Acquire(ctx, WithOwner("y")); err != nil {
 		t.Fatal(err)
 	}
-	once := AcquireOptions{Owner: "y", NonReentrant: true}
-	if _, err := c.Mutex("most").Acquire(ctx, once); !errors.Is(err, ErrReentered) {
+	once := []Option{WithOwner("y")}
+	if _, err := c.Mutex("most").Acquire(ctx, once...); !errors.Is(err, ErrReentered) {
 		t.Errorf("re-entry: %v, want ErrReentered", err)
 	}
 }

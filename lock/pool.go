@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -20,9 +21,8 @@ func checkCount(n, low, high int) error {
 
 // pool is what both kinds of semaphore have in common: a total, and who has how much of it.
 type pool struct {
-	client *Client
-	name   string
-	store  *permitStore
+	named
+	store *permitStore
 }
 
 // SemaphoreState is the state of a semaphore at its server.
@@ -39,25 +39,25 @@ type HeldPermits struct {
 	Left    time.Duration // of the lease; negative: there is none
 }
 
-func permitsKey(name string) string { return tagged(name, "permits") }
+func permitsKey(key string) string { return tagged(key, "permits") }
 
 // checkCounted refuses a name that one master cannot keep.
-func (c *Client) checkCounted(name string) error {
+func (c *Client) checkCounted(key string) error {
 	if !c.single {
 		return ErrOneMaster
 	}
-	return checkName(name)
+	return checkName(key)
 }
 
 // set runs the script that sets the total.
 func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
-	if err := p.client.checkCounted(p.name); err != nil {
+	if err := p.client.checkCounted(p.key); err != nil {
 		return reply{}, err
 	}
 	return p.client.request(ctx, call{
 		script: semaphoreScript.set,
 		keys: []string{
-			p.name, tombstoneKey(p.name, p.client.random.id()), permitsKey(p.name), tagged(p.name, "free"),
+			p.key, tombstoneKey(p.key, p.client.random.id()), permitsKey(p.key), tagged(p.key, "free"),
 		},
 		args: []any{p.store.tombstoneTTL, p.store.kind(), how, n},
 	}, 0, true)
@@ -101,12 +101,12 @@ func (p pool) state(ctx context.Context) (SemaphoreState, error) {
 }
 
 func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
-	if err := p.client.checkCounted(p.name); err != nil {
+	if err := p.client.checkCounted(p.key); err != nil {
 		return SemaphoreState{}, err
 	}
 	r, err := p.client.request(ctx, call{
 		script: semaphoreScript.state,
-		keys:   []string{p.name, permitsKey(p.name), tagged(p.name, "free")},
+		keys:   []string{p.key, permitsKey(p.key), tagged(p.key, "free")},
 		args:   []any{p.store.kind()},
 	}, 2, false)
 	if err == nil {
@@ -125,33 +125,57 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 
 // force releases ids, under the id of a request of its own, and returns how many permits were held.
 func (p pool) force(ctx context.Context, ids []string) (int, error) {
-	err := p.client.checkCounted(p.name)
+	err := p.client.checkCounted(p.key)
 	var r reply
 	if err == nil {
-		r, err = p.client.request(ctx, p.store.releaseCall(p.name, p.client.random.id(), ids), 1, false)
+		r, err = p.client.request(ctx, p.store.releaseCall(p.key, p.client.random.id(), ids), 1, false)
 	}
 	return int(r.int(0)), failed("release permits of", p.store.kind(), p.name, err)
 }
 
-// acquire acquires n permits, at most limit, with a lease that is as in
-// [PermitOptions] if the semaphore has leases.
-func (p pool) acquire(ctx context.Context, n, limit int, lease time.Duration, wait bool) (*Permits, error) {
-	err := p.client.checkCounted(p.name)
+// acquire acquires n permits, at most limit. A semaphore that does not exist is set up first if its total is known.
+func (p pool) acquire(ctx context.Context, n, limit int, wait bool, opts []Option) (*Permits, error) {
+	doing := "try to acquire"
+	if wait {
+		doing = "acquire"
+	}
+	permits, err := p.acquireOnce(ctx, n, limit, wait, opts)
+	if total := p.options.with(opts).total; total > 0 && errors.Is(err, ErrAbsent) {
+		if _, err = p.trySet(ctx, total); err == nil {
+			permits, err = p.acquireOnce(ctx, n, limit, wait, opts)
+		}
+	}
+	return permits, failed(doing, p.store.kind(), p.name, err)
+}
+
+func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []Option) (*Permits, error) {
+	s := p.options.with(opts)
+	kind, known := "a semaphore", poolOptions
+	if p.store.leased {
+		kind, known = "a semaphore of leased permits", leasedPoolOptions
+	}
+	err := p.client.checkCounted(p.key)
+	if err == nil {
+		err = s.check(kind, known)
+	}
 	if err == nil {
 		err = checkCount(n, 1, limit)
 	}
+	var lease time.Duration
 	var auto bool
 	if err == nil && p.store.leased {
-		lease, auto, err = p.client.leaseOf(lease)
+		lease, auto, err = p.client.leaseOf(s.lease)
 	}
 	if err != nil {
 		return nil, err
 	}
 	a := &attempt{
-		waitLoop: waitLoop{client: p.client, mode: independent, channel: tagged(p.name, "free")},
-		lease:    lease, auto: auto, started: p.client.startTime(),
+		waitLoop: waitLoop{
+			client: p.client, mode: independent, channel: tagged(p.key, "free"), tries: s.tries, retryDelay: s.delay,
+		},
+		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: p.client.startTime(),
 		claim: claim{
-			name: p.name, id: p.client.random.id(), lease: milliseconds(lease), store: p.store, permits: n,
+			name: p.name, key: p.key, id: p.client.random.id(), lease: milliseconds(lease), store: p.store, permits: n,
 		},
 	}
 	if err := a.acquire(ctx, wait); err != nil {
@@ -160,4 +184,12 @@ func (p pool) acquire(ctx context.Context, n, limit int, lease time.Duration, wa
 	permits := &Permits{pool: p}
 	permits.begin(ctx, a, permits)
 	return permits, nil
+}
+
+func (p pool) do(ctx context.Context, n, limit int, work func(ctx context.Context) error, opts []Option) error {
+	permits, err := p.acquire(ctx, n, limit, true, opts)
+	if err != nil {
+		return err
+	}
+	return do(ctx, permits, work)
 }

@@ -116,7 +116,7 @@ func (q *quorum) decide(ctx context.Context, c claim, t *tally, votes <-chan vot
 	case time.Since(sent) >= validity(lease):
 		return grant{}, q.fail(c, t, errors.New("a majority replied after the lease had expired"))
 	}
-	return grant{ok: true, granted: granted{count: q.known.count(c.name, c.owner) + 1, sent: sent}}, nil
+	return grant{ok: true, granted: granted{count: q.known.count(c.key, c.owner) + 1, sent: sent}}, nil
 }
 
 // tally counts the replies to a claim.
@@ -221,7 +221,7 @@ func (q *quorum) release(ctx context.Context, c claim) (int, error) {
 		}
 		switch {
 		case released >= q.need():
-			return q.known.count(c.name, c.owner), nil
+			return q.known.count(c.key, c.owner), nil
 		case notHeld > len(q.nodes)-q.need():
 			return why, nil
 		}

@@ -21,7 +21,7 @@ func slowMasters(t *testing.T, o Options) (direct []*redis.Client, proxies []*pr
 		rdbs = append(rdbs, dialRedis(t, p.addr))
 	}
 	c = newQuorumClient(t, rdbs, o)
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	return direct, proxies, c
 }
 
@@ -35,8 +35,8 @@ func TestSlowMajorityGrantsNothing(t *testing.T) {
 	for _, p := range proxies {
 		p.delay.Store(int64(250 * time.Millisecond))
 	}
-	o := AcquireOptions{Lease: 200 * time.Millisecond}
-	if _, err := c.Mutex("slow").TryAcquire(context.Background(), o); err == nil {
+	o := []Option{WithLease(200 * time.Millisecond)}
+	if _, err := c.Mutex("slow").TryAcquire(context.Background(), o...); err == nil {
 		t.Error("granted after its lease")
 	}
 	for i, rdb := range direct {
@@ -59,7 +59,7 @@ func TestFailedClaimIsWithdrawnWithoutReply(t *testing.T) {
 		rdb.PExpire(ctx, "split", time.Minute)
 	}
 	proxies[2].loseNext.Store(1)
-	_, err := c.Mutex("split").TryAcquire(ctx, AcquireOptions{Lease: time.Minute})
+	_, err := c.Mutex("split").TryAcquire(ctx, WithLease(time.Minute))
 	if err == nil {
 		t.Fatal("granted, and another owner has a majority")
 	}
@@ -81,7 +81,7 @@ func TestEmptyMasterIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	s := newHooks()
 	m := startMasters(t, 3, s.options(watchedLease))
-	h := acquire(t, m.client.Mutex("mend"), AcquireOptions{})
+	h := acquire(t, m.client.Mutex("mend"))
 	eventually(t, testTimeout, "all masters keep it", func() bool { return m.keep("mend") == 3 })
 	m.servers[0].kill()
 	startRedisAt(t, m.servers[0].addr)
@@ -110,12 +110,12 @@ func TestSilentMasterDelaysNothing(t *testing.T) {
 		rdbs = append(rdbs, rdb)
 	}
 	c := newQuorumClient(t, rdbs, o)
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	m.servers[2].cmd.Process.Signal(sigStop)
 	defer m.servers[2].cmd.Process.Signal(sigCont)
 	var holds []*Hold
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		holds = append(holds, acquire(t, c.Mutex(name), AcquireOptions{}))
+		holds = append(holds, acquire(t, c.Mutex(name)))
 	}
 	<-time.After(2 * o.Lease) // that they last can be seen only after some time
 	for _, h := range holds {
@@ -131,7 +131,7 @@ func TestSilentMasterDelaysNothing(t *testing.T) {
 func TestEvenNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 4} {
-		if c, err := NewQuorum(make([]redis.UniversalClient, n), Options{}); err == nil {
+		if c, err := NewQuorum(Options{}, make([]redis.UniversalClient, n)...); err == nil {
 			t.Errorf("%d masters were accepted", n)
 			closeClient(t, c)
 		}
@@ -159,7 +159,7 @@ func TestQuorumRepliesLost(t *testing.T) {
 	wait, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	lose()
-	h, err := c.Mutex("q").Acquire(wait, AcquireOptions{})
+	h, err := c.Mutex("q").Acquire(wait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,8 +184,8 @@ func TestQuorumReleaseThatOneMasterDidNotHear(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	direct, proxies, c := slowMasters(t, Options{NodeTimeout: 2 * time.Second})
-	mine := AcquireOptions{Owner: "x", Lease: time.Minute}
-	old := acquire(t, c.Mutex("again"), mine)
+	mine := []Option{WithOwner("x"), WithReentry(), WithLease(time.Minute)}
+	old := acquire(t, c.Mutex("again"), mine...)
 	id := "h:" + old.claim.id
 	eventually(t, 10*time.Second, "all masters keep it", func() bool {
 		kept := 0
@@ -199,14 +199,14 @@ func TestQuorumReleaseThatOneMasterDidNotHear(t *testing.T) {
 	proxies[2].swallow.Store(&old.claim.id)
 	release(t, old)
 	proxies[0].hang.Store(true) // so that the reply of the third is needed
-	h := acquire(t, c.Mutex("again"), mine)
+	h := acquire(t, c.Mutex("again"), mine...)
 	if !direct[2].HExists(ctx, "again", id).Val() || !direct[2].HExists(ctx, "again", "h:"+h.claim.id).Val() {
 		t.Fatal("the third master does not keep both: nothing was tested")
 	}
 	if h.Count() != 1 {
 		t.Errorf("count %d, want 1: the old hold was released", h.Count())
 	}
-	inner := acquire(t, c.Mutex("again"), mine)
+	inner := acquire(t, c.Mutex("again"), mine...)
 	if inner.Count() != 2 {
 		t.Errorf("count of the inner hold %d, want 2", inner.Count())
 	}

@@ -11,13 +11,13 @@ func TestKnownHoldsEndWithTheHold(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	c := m.client
-	outer := acquire(t, c.Mutex("k"), AcquireOptions{Lease: time.Minute})
+	outer := acquire(t, c.Mutex("k"), WithLease(time.Minute))
 	for _, rdb := range m.direct { // all count a claim whose withdrawal they have missed
 		if err := rdb.HIncrBy(t.Context(), "k", "count", 1).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	inner := acquire(t, c.Mutex("k"), AcquireOptions{Lease: time.Minute, Owner: outer.Owner()})
+	inner := acquire(t, c.Mutex("k"), WithOwner(outer.Owner()), WithReentry(), WithLease(time.Minute))
 	if n := c.quorum.known.count("k", outer.Owner()); n != 2 || outer.Count() != 1 || inner.Count() != 2 {
 		t.Errorf("%d holds known, counts %d and %d, want 2, 1 and 2", n, outer.Count(), inner.Count())
 	}
@@ -55,7 +55,7 @@ func TestCloseLetsReleasesArrive(t *testing.T) {
 	if err := q.bg.ctx.Err(); err != nil {
 		t.Errorf("requests are ended while a release is on its way: %v", err)
 	}
-	if v := <-q.giveBack(t.Context(), claim{name: "k", lease: 1000}, time.Second, nil); v.err == nil {
+	if v := <-q.giveBack(t.Context(), claim{key: "k", lease: 1000}, time.Second, nil); v.err == nil {
 		t.Error("a release was started that no caller waits for")
 	}
 	q.releases.done()

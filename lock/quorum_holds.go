@@ -20,7 +20,7 @@ func (k *knownHolds) add(c claim, n int) {
 	if k.holds == nil {
 		k.holds = make(map[ownedLock]int)
 	}
-	key := ownedLock{c.name, c.owner}
+	key := ownedLock{c.key, c.owner}
 	if k.holds[key] += n; k.holds[key] <= 0 {
 		delete(k.holds, key)
 	}

@@ -33,7 +33,7 @@ func startMasters(t *testing.T, n int, o Options) *masters {
 
 func newQuorumClient(t *testing.T, rdbs []redis.UniversalClient, o Options) *Client {
 	t.Helper()
-	c, err := NewQuorum(rdbs, o)
+	c, err := NewQuorum(o, rdbs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (m *masters) keep(name string) int {
 func TestQuorumRefusesNumbers(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 4} {
-		if _, err := NewQuorum(make([]redis.UniversalClient, n), Options{}); err == nil {
+		if _, err := NewQuorum(Options{}, make([]redis.UniversalClient, n)...); err == nil {
 			t.Errorf("%d masters were accepted", n)
 		}
 	}
@@ -76,14 +76,14 @@ func TestQuorum(t *testing.T) {
 	other := m.another(t, Options{})
 	ctx := context.Background()
 
-	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
-	if h.Token() != 0 || h.Count() != 1 {
-		t.Errorf("token %d, count %d, want 0, 1", h.Token(), h.Count())
+	h := acquire(t, m.client.Mutex("q"))
+	if h.token != 0 || h.Count() != 1 {
+		t.Errorf("token %d, count %d, want 0, 1", h.token, h.Count())
 	}
-	if _, err := other.Mutex("q").TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) || !Definite(err) {
+	if _, err := other.Mutex("q").TryAcquire(ctx); !errors.Is(err, ErrHeld) || !Definite(err) {
 		t.Errorf("other: %v, want a definite ErrHeld", err)
 	}
-	inner, err := m.client.Mutex("q").Acquire(h.Context(), AcquireOptions{})
+	inner, err := m.client.Mutex("q").Acquire(h.Context(), WithReentry())
 	if err != nil || inner.Count() != 2 {
 		t.Fatalf("re-entry: %v", err)
 	}
@@ -97,10 +97,10 @@ func TestQuorum(t *testing.T) {
 		t.Errorf("second release: %v, want ErrReleased", err)
 	}
 
-	h = acquire(t, m.client.Mutex("q"), AcquireOptions{})
+	h = acquire(t, m.client.Mutex("q"))
 	served := make(chan error, 1)
 	go func() {
-		h, err := other.Mutex("q").Acquire(ctx, AcquireOptions{})
+		h, err := other.Mutex("q").Acquire(ctx)
 		if err == nil {
 			err = h.Release(ctx)
 		}
@@ -111,7 +111,7 @@ func TestQuorum(t *testing.T) {
 		t.Error(err)
 	}
 
-	h = acquire(t, m.client.Mutex("q"), AcquireOptions{Lease: 200 * time.Millisecond})
+	h = acquire(t, m.client.Mutex("q"), WithLease(200*time.Millisecond))
 	<-h.Context().Done()
 	if err := h.Release(ctx); !errors.Is(err, ErrLost) {
 		t.Errorf("release after the lease: %v, want ErrLost", err)
@@ -124,7 +124,7 @@ func TestQuorumWithDeadMasters(t *testing.T) {
 	m.servers[1].kill()
 	m.servers[3].kill()
 	start := time.Now()
-	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
+	h := acquire(t, m.client.Mutex("q"))
 	if n := m.keep("q"); n != 3 {
 		t.Errorf("%d masters keep the lock, want 3", n)
 	}
@@ -132,7 +132,7 @@ func TestQuorumWithDeadMasters(t *testing.T) {
 
 	t.Logf("2 dead: %v", time.Since(start))
 	m.servers[0].kill()
-	_, err := m.client.Mutex("q").TryAcquire(context.Background(), AcquireOptions{})
+	_, err := m.client.Mutex("q").TryAcquire(context.Background())
 	if !errors.Is(err, ErrNoQuorum) {
 		t.Errorf("error %v, want ErrNoQuorum", err)
 	}
@@ -140,7 +140,7 @@ func TestQuorumWithDeadMasters(t *testing.T) {
 	eventually(t, testTimeout, "no live master keeps an orphan", func() bool { return m.keep("q") == 0 })
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	if _, err := m.client.Mutex("q").Acquire(ctx, AcquireOptions{}); !errors.Is(err, ErrNoQuorum) {
+	if _, err := m.client.Mutex("q").Acquire(ctx); !errors.Is(err, ErrNoQuorum) {
 		t.Errorf("error %v, want ErrNoQuorum", err)
 	}
 	t.Logf("waited: %v", time.Since(start))
@@ -161,11 +161,11 @@ func TestQuorumTooLate(t *testing.T) {
 		rdbs = append(rdbs, dialRedis(t, p.addr))
 	}
 	c := newQuorumClient(t, rdbs, Options{NodeTimeout: replyTimeout})
-	release(t, acquire(t, c.Mutex("warm"), AcquireOptions{}))
+	release(t, acquire(t, c.Mutex("warm")))
 	for _, p := range proxies {
 		p.delay.Store(int64(150 * time.Millisecond))
 	}
-	_, err := c.Mutex("slow").TryAcquire(context.Background(), AcquireOptions{Lease: 100 * time.Millisecond})
+	_, err := c.Mutex("slow").TryAcquire(context.Background(), WithLease(100*time.Millisecond))
 	if err == nil || !Definite(err) {
 		t.Errorf("error %v, want a definite one", err)
 	}
@@ -182,7 +182,7 @@ func TestQuorumMends(t *testing.T) {
 	t.Parallel()
 	s := newHooks()
 	m := startMasters(t, 3, s.options(watchedLease))
-	h := acquire(t, m.client.Mutex("q"), AcquireOptions{})
+	h := acquire(t, m.client.Mutex("q"))
 	eventually(t, testTimeout, "all masters keep the lock", func() bool { return m.keep("q") == 3 })
 	m.direct[1].FlushAll(context.Background())
 	within(t, testTimeout, "a renewal", s.renewed)
@@ -210,7 +210,7 @@ func TestQuorumContenders(t *testing.T) {
 	for i := range 10 {
 		c := []*Client{m.client, other}[i%2]
 		go func() {
-			h, err := c.Mutex("q").Acquire(ctx, AcquireOptions{})
+			h, err := c.Mutex("q").Acquire(ctx)
 			if err != nil {
 				errs <- err
 				return

@@ -14,8 +14,9 @@ var ErrUpgrade = errors.New("the owner holds the lock for reading; release that 
 // RW is a lock that many owners hold for reading or one holds for writing. Several
 // goroutines may use it.
 //
-// An owner may take again what it has, and may read while it writes: when it has
-// then released the write hold, it still reads, and others may join it. It may not
+// With [WithReentry], an owner may take again what it has, and may read while it writes: when it has
+// then released the write hold, it still reads, and others may join it; the read hold is then to be acquired with the
+// owner of the write hold ([WithOwner]), because a context of the write hold ends with that. It may not
 // write while it reads ([ErrUpgrade]).
 //
 // Each hold has a lease of its own. When that of one reader expires, the other
@@ -43,20 +44,21 @@ var ErrUpgrade = errors.New("the owner holds the lock for reading; release that 
 //
 // A mutex of the same name is refused with [ErrForeign], and the other way round.
 type RW struct {
-	client *Client
-	name   string
+	named
 	prefer bool
 }
 
 // RW is the readers-writer lock of that name. It costs nothing and needs no
 // closing. On a client of several masters its methods return [ErrOneMaster].
-func (c *Client) RW(name string) *RW { return &RW{client: c, name: name} }
+func (c *Client) RW(name string, opts ...Option) *RW {
+	return &RW{named: c.named(name, opts)}
+}
 
 // PreferWriters is the same lock, but a writer that waits through it keeps all new
 // readers out; readers that have the lock may take it again. Without it, readers
 // that overlap for ever starve a writer. If such a writer dies, it keeps readers out
 // for three heartbeats (three times PollMax, at most 6 s).
-func (l *RW) PreferWriters() *RW { return &RW{client: l.client, name: l.name, prefer: true} }
+func (l *RW) PreferWriters() *RW { return &RW{l.named, true} }
 
 // Read is the side of the readers.
 func (l *RW) Read() *RWSide { return &RWSide{l, false} }
@@ -72,12 +74,12 @@ type RWSide struct {
 
 // Acquire waits for the lock until ctx ends. Errors are those of
 // [Mutex.Acquire], and [ErrUpgrade].
-func (s *RWSide) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
-	a, err := s.attempt(ctx, o)
+func (s *RWSide) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
+	a, err := s.attempt(ctx, opts)
 	if err == nil {
-		a.mode, a.channel, a.maxSleep = ordered, readChannel(s.lock.name), s.lock.client.o.PollMax
+		a.mode, a.channel, a.maxSleep = ordered, readChannel(s.lock.key), s.lock.client.o.PollMax
 		if s.write {
-			a.channel = writeChannel(s.lock.name)
+			a.channel = writeChannel(s.lock.key)
 		}
 		if s.write && s.lock.prefer {
 			a.queueAtServer()
@@ -87,20 +89,30 @@ func (s *RWSide) Acquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
 }
 
 // TryAcquire takes the lock if that is possible now.
-func (s *RWSide) TryAcquire(ctx context.Context, o AcquireOptions) (*Hold, error) {
-	a, err := s.attempt(ctx, o)
+func (s *RWSide) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
+	a, err := s.attempt(ctx, opts)
 	return acquireHold(ctx, s.lock.name, false, a, err)
 }
 
-func (s *RWSide) attempt(ctx context.Context, o AcquireOptions) (*attempt, error) {
-	c := s.lock.client
-	switch {
-	case !c.single:
-		return nil, ErrOneMaster
-	case s.write:
-		return c.attemptOf(ctx, s.lock.name, c.writers, o)
+// Do is as [Mutex.Do].
+func (s *RWSide) Do(ctx context.Context, work func(ctx context.Context) error, opts ...Option) error {
+	h, err := s.Acquire(ctx, opts...)
+	if err != nil {
+		return err
 	}
-	return c.attemptOf(ctx, s.lock.name, c.readers, o)
+	return do(ctx, h, work)
+}
+
+func (s *RWSide) attempt(ctx context.Context, opts []Option) (*attempt, error) {
+	l, c := s.lock, s.lock.client
+	if !c.single {
+		return nil, ErrOneMaster
+	}
+	side := c.readers
+	if s.write {
+		side = c.writers
+	}
+	return c.attempt(ctx, l.named, side, l.options.with(opts), "a readers-writer lock", rwOptions)
 }
 
 func readChannel(name string) string  { return tagged(name, "read") }
@@ -140,20 +152,20 @@ func (s *rwStore) renew(ctx context.Context, claims []claim) []renewal {
 	return renewAll(ctx, s.node, claims, func(some []claim) call {
 		c := call{script: rwScript.renew}
 		for _, cl := range some {
-			c.keys = append(c.keys, cl.name, leasesKey(cl))
+			c.keys = append(c.keys, cl.key, leasesKey(cl))
 			c.args = append(c.args, cl.id, cl.lease)
 		}
 		return c
 	})
 }
 
-func leasesKey(c claim) string { return tagged(c.name, "leases") }
+func leasesKey(c claim) string { return tagged(c.key, "leases") }
 
 // rwKeys are in the order of rw_state.lua.
 func rwKeys(c claim) []string {
 	return []string{
-		c.name, c.tombstoneKey(), leasesKey(c), tagged(c.name, "intents"), c.tokenKey(),
-		readChannel(c.name), writeChannel(c.name),
+		c.key, c.tombstoneKey(), leasesKey(c), tagged(c.key, "intents"), c.tokenKey(),
+		readChannel(c.key), writeChannel(c.key),
 	}
 }
 
@@ -165,7 +177,7 @@ type RWState struct {
 	// Intents is how many writers wait and keep readers out.
 	Intents int
 	// Token is the last fencing token; 0: none is known.
-	Token uint64
+	Token int64
 	// Remaining is for how long the lock is held unless it is renewed; 0: it is free.
 	Remaining time.Duration
 }
@@ -179,7 +191,7 @@ func (l *RW) Inspect(ctx context.Context) (RWState, error) {
 	}
 	state := RWState{
 		Remaining: time.Duration(r.int(0)) * time.Millisecond,
-		Token:     uint64(r.int(1)),
+		Token:     r.int(1),
 		Intents:   int(r.int(2)),
 		Readers:   make(map[string]int),
 	}
@@ -211,5 +223,5 @@ func (l *RW) ForceRelease(ctx context.Context) (bool, error) {
 }
 
 func (l *RW) run(ctx context.Context, s script, n int) (reply, error) {
-	return l.client.runOn(ctx, l.name, call{script: s, keys: rwKeys(claim{name: l.name})}, n)
+	return l.client.runOn(ctx, call{script: s, keys: rwKeys(claim{key: l.key})}, n)
 }

@@ -175,18 +175,19 @@ func eventually(t testing.TB, limit time.Duration, what string, cond func() bool
 	}
 }
 
-func acquire(t testing.TB, m *Mutex, o AcquireOptions) *Hold {
+// acquire acquires any lock with holds.
+func acquire[H anyHold](t testing.TB, m taker[H], opts ...Option) *Hold {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	defer cancel()
-	h, err := m.Acquire(ctx, o)
+	h, err := m.Acquire(context.Background(), append(opts, WithWait(testTimeout))...)
 	if err != nil {
 		t.Fatalf("acquire: %v", err)
 	}
-	return h
+	return h.bare()
 }
 
-func release(t testing.TB, h *Hold) {
+func release(t testing.TB, h interface {
+	Release(ctx context.Context) error
+}) {
 	t.Helper()
 	if err := h.Release(context.Background()); err != nil {
 		t.Fatalf("release: %v", err)

@@ -33,8 +33,8 @@ func TestPollingIsReportedOnce(t *testing.T) {
 		}
 	}})
 	for _, name := range []string{"a", "b", "c"} {
-		h := acquire(t, c.Mutex(name), AcquireOptions{})
-		served := wait(context.Background(), t, c.Mutex(name), AcquireOptions{})
+		h := acquire(t, c.Mutex(name))
+		served := wait(context.Background(), t, c.Mutex(name))
 		release(t, h)
 		release(t, within(t, testTimeout, name+" is served", served))
 	}
@@ -66,7 +66,7 @@ func TestChangesWithoutTheRightToPublish(t *testing.T) {
 	if state, err := latch.CountDown(ctx, CountDownOptions{}); err != nil || state.Count != 0 {
 		t.Errorf("count down: %+v, %v", state, err)
 	}
-	acquire(t, c.Mutex("job"), AcquireOptions{})
+	acquire(t, c.Mutex("job"))
 	if held, err := c.Mutex("job").ForceRelease(ctx); err != nil || !held {
 		t.Errorf("force: %v, %v", held, err)
 	}
@@ -77,7 +77,7 @@ func TestScriptWithoutRightsIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	c := newTestClient(t, s.dial(t), Options{})
-	h := acquire(t, c.Mutex("job"), AcquireOptions{})
+	h := acquire(t, c.Mutex("job"))
 	acl(t, s.dial(t), "-set")
 	err := h.Release(context.Background())
 	if Definite(err) || err == nil {

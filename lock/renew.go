@@ -19,7 +19,7 @@ type renewal struct {
 // #7116: none was renewed, and all locks ended).
 func renewAll(ctx context.Context, n *node, claims []claim, request func([]claim) call) []renewal {
 	if n.cluster != nil {
-		out := renewApart(ctx, n, claims, request, func(i int) int { return slotOf(claims[i].name) })
+		out := renewApart(ctx, n, claims, request, func(i int) int { return slotOf(claims[i].key) })
 		renewMigrating(ctx, n, claims, request, out)
 		return out
 	}

@@ -75,7 +75,7 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 	for _, need := range []int{1, AllReplicas, 2} {
 		c := copied(t, master, need, briefly)
 		if need < 2 {
-			h := acquire(t, copied(t, master, need, patiently).Mutex("acked"), AcquireOptions{})
+			h := acquire(t, copied(t, master, need, patiently).Mutex("acked"))
 			if copies[0].dial(t).Exists(context.Background(), "acked").Val() != 1 {
 				t.Errorf("need %d: granted, and the replica has not got it", need)
 			}
@@ -83,7 +83,7 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 		}
 		copies[0].cmd.Process.Signal(sigStop)
 		for range 3 {
-			_, err := c.Mutex("short").TryAcquire(context.Background(), AcquireOptions{Owner: "same"})
+			_, err := c.Mutex("short").TryAcquire(context.Background(), WithOwner("same"), WithReentry())
 			if !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
 				t.Errorf("need %d: error %v, want a definite ErrTooFewReplicas", need, err)
 			}
@@ -91,7 +91,7 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 		}
 		copies[0].cmd.Process.Signal(sigCont)
 		c2 := newTestClient(t, master.dial(t), Options{})
-		release(t, acquire(t, c2.Mutex("short"), AcquireOptions{})) // by another owner
+		release(t, acquire(t, c2.Mutex("short"))) // by another owner
 	}
 }
 
@@ -111,13 +111,13 @@ func TestOneReplicaOfTwoIsNotEnough(t *testing.T) {
 		if tt.twice {
 			limit = patiently
 		}
-		_, err := copied(t, master, tt.need, limit).Mutex("split").TryAcquire(context.Background(), AcquireOptions{})
+		_, err := copied(t, master, tt.need, limit).Mutex("split").TryAcquire(context.Background())
 		if granted := err == nil; granted != tt.twice {
 			t.Errorf("need %d: first grant: %v", tt.need, err)
 		}
 		master.kill()
 		next := newTestClient(t, promote(t, copies[1]), Options{})
-		if _, err := next.Mutex("split").TryAcquire(context.Background(), AcquireOptions{}); err != nil {
+		if _, err := next.Mutex("split").TryAcquire(context.Background()); err != nil {
 			t.Errorf("need %d: the promoted replica knows of a lock: %v", tt.need, err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestNoSyncToDiskIsNoReasonToRefuse(t *testing.T) {
 	}
 	c := newTestClient(t, master.dial(t), Options{Replicas: AllReplicas, ReplicaTimeout: patiently})
 	for range 20 {
-		release(t, acquire(t, c.Mutex("fsync"), AcquireOptions{}))
+		release(t, acquire(t, c.Mutex("fsync")))
 	}
 }
 
@@ -152,11 +152,11 @@ func TestTokenPathIsUndoneToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, try := range map[string]func() error{
-		"mutex":  func() error { _, err := c.Mutex("m").Acquire(ctx, AcquireOptions{}); return err },
-		"fenced": func() error { _, err := c.FencedMutex("n").Acquire(ctx, AcquireOptions{}); return err },
-		"fair":   func() error { _, err := c.FairMutex("f").TryAcquire(ctx, AcquireOptions{}); return err },
-		"writer": func() error { _, err := c.RW("w").Write().TryAcquire(ctx, AcquireOptions{}); return err },
-		"multi":  func() error { _, err := several.TryAcquire(ctx, MultiOptions{}); return err },
+		"mutex":  func() error { _, err := c.Mutex("m").Acquire(ctx); return err },
+		"fenced": func() error { _, err := c.FencedMutex("n").Acquire(ctx); return err },
+		"fair":   func() error { _, err := c.FairMutex("f").TryAcquire(ctx); return err },
+		"writer": func() error { _, err := c.RW("w").Write().TryAcquire(ctx); return err },
+		"multi":  func() error { _, err := several.TryAcquire(ctx); return err },
 	} {
 		if err := try(); !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
 			t.Errorf("%s: error %v, want a definite ErrTooFewReplicas", name, err)
@@ -214,24 +214,24 @@ func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	old := newTestClient(t, master.dial(t), Options{})
-	release(t, acquire(t, old.FencedMutex("fence"), AcquireOptions{}))
+	release(t, acquire(t, old.FencedMutex("fence")))
 	eventually(t, testTimeout, "the replica has a token", func() bool {
 		return copies[0].dial(t).Exists(context.Background(), "{fence}:token").Val() == 1
 	})
 	copies[0].hold()
-	var last uint64
+	var last int64
 	for range 10 {
-		h := acquire(t, old.FencedMutex("fence"), AcquireOptions{})
-		last = h.Token()
+		h := acquire(t, old.FencedMutex("fence"))
+		last = h.token
 		release(t, h)
 	}
 	master.kill()
 	next := newTestClient(t, promote(t, copies[0]), Options{})
-	if known, _ := copies[0].dial(t).Get(context.Background(), "{fence}:token").Uint64(); known >= last {
+	if known, _ := copies[0].dial(t).Get(context.Background(), "{fence}:token").Int64(); known >= last {
 		t.Fatalf("the replica has token %d: the test tests nothing", known)
 	}
-	if h := acquire(t, next.FencedMutex("fence"), AcquireOptions{}); h.Token() <= last {
-		t.Errorf("token %d after %d", h.Token(), last)
+	if h := acquire(t, next.FencedMutex("fence")); h.token <= last {
+		t.Errorf("token %d after %d", h.token, last)
 	}
 }
 
@@ -242,10 +242,10 @@ func TestTokenWithClockBehind(t *testing.T) {
 	c := newTestClient(t, rdb, Options{})
 	const ahead = 4_000_000_000_000_000 // in the year 2096
 	rdb.Set(context.Background(), "{late}:token", ahead, 0)
-	for want := uint64(ahead + 1); want < ahead+4; want++ {
-		h := acquire(t, c.FencedMutex("late"), AcquireOptions{})
-		if h.Token() != want {
-			t.Errorf("token %d, want %d", h.Token(), want)
+	for want := int64(ahead + 1); want < ahead+4; want++ {
+		h := acquire(t, c.FencedMutex("late"))
+		if h.token != want {
+			t.Errorf("token %d, want %d", h.token, want)
 		}
 		release(t, h)
 	}

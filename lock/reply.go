@@ -75,6 +75,15 @@ func (r reply) int(i int) int64 {
 	return n
 }
 
+// text is value i as a text; empty: the reply has none.
+func (r reply) text(i int) string {
+	if i >= len(r.list) {
+		return ""
+	}
+	s, _ := r.list[i].(string)
+	return s
+}
+
 // err is the error that the code stands for, if any.
 func (r reply) err() error {
 	var err error

@@ -46,17 +46,17 @@ func TestDeadReaderIsNotKeptAliveByAnother(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := newHooks()
 	live := newTestClient(t, rdb, s.options(watchedLease))
-	dead := claim{name: "dead", owner: "dead", id: "1", lease: 400}
+	dead := claim{key: "dead", owner: "dead", id: "1", lease: 400}
 	if g, err := live.readers.acquire(ctx, dead); err != nil || !g.ok { // it is not renewed
 		t.Fatalf("acquire: %+v, %v", g, err)
 	}
-	h := take(t, live.RW("dead").Read(), AcquireOptions{})
+	h := acquire(t, live.RW("dead").Read())
 	for range 2 { // each takes more than twice as long as the lease of the dead reader
 		within(t, testTimeout, "a renewal", s.renewed)
 	}
 	release(t, h)
 	start := time.Now()
-	w, err := live.RW("dead").Write().TryAcquire(ctx, AcquireOptions{})
+	w, err := live.RW("dead").Write().TryAcquire(ctx)
 	if err != nil {
 		t.Fatalf("write after the live reader left: %v (%v)", err, time.Since(start))
 	}
@@ -72,7 +72,7 @@ func TestReadReentryLeavesNothingToRenew(t *testing.T) {
 	c := newTestClient(t, rdb, s.options(30*time.Second))
 	var holds []*Hold
 	for i := range 5 {
-		h := take(t, c.RW("many").Read(), AcquireOptions{Owner: "x"})
+		h := acquire(t, c.RW("many").Read(), WithOwner("x"), WithReentry())
 		if h.Count() != i+1 {
 			t.Errorf("count %d, want %d", h.Count(), i+1)
 		}
@@ -97,10 +97,10 @@ func TestWriteReleaseWakesAllReaders(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	clients := []*Client{newTestClient(t, rdb, patient), newTestClient(t, rdb, patient)}
-	w := take(t, clients[0].RW("all").Write(), AcquireOptions{})
+	w := acquire(t, clients[0].RW("all").Write())
 	var served []<-chan *Hold
 	for i := range 20 {
-		served = append(served, wait(context.Background(), t, clients[i%2].RW("all").Read(), AcquireOptions{}))
+		served = append(served, wait(context.Background(), t, clients[i%2].RW("all").Read()))
 	}
 	for _, c := range clients {
 		asleep(t, c, "{all}:read", 10)
@@ -128,20 +128,20 @@ func TestDowngradeAdmitsReaders(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
-	w := take(t, c.RW("down").Write(), AcquireOptions{})
-	r, err := c.RW("down").Read().Acquire(w.Context(), AcquireOptions{})
+	w := acquire(t, c.RW("down").Write())
+	r, err := c.RW("down").Read().Acquire(w.Context(), WithReentry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := wait(ctx, t, c.RW("down").Read(), AcquireOptions{})
+	served := wait(ctx, t, c.RW("down").Read())
 	asleep(t, c, "{down}:read", 1)
 	release(t, w)
 	other := within(t, testTimeout, "the reader", served)
-	if _, err := c.RW("down").Write().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+	if _, err := c.RW("down").Write().TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 		t.Errorf("write after the downgrade: %v, want ErrHeld", err)
 	}
-	if other.Token() != w.Token() || r.Token() != w.Token() {
-		t.Errorf("readers have tokens %d and %d, want the writer's, %d", r.Token(), other.Token(), w.Token())
+	if other.token != w.token || r.token != w.token {
+		t.Errorf("readers have tokens %d and %d, want the writer's, %d", r.token, other.token, w.token)
 	}
 	release(t, r)
 	release(t, other)
@@ -155,14 +155,14 @@ func TestReadReleaseInsideWriteKeepsTheLock(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	w := take(t, c.RW("in").Write(), AcquireOptions{})
-	r, err := c.RW("in").Read().Acquire(w.Context(), AcquireOptions{})
+	w := acquire(t, c.RW("in").Write())
+	r, err := c.RW("in").Read().Acquire(w.Context(), WithReentry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	release(t, r)
 	for _, side := range []*RWSide{c.RW("in").Read(), c.RW("in").Write()} {
-		if _, err := side.TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+		if _, err := side.TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 			t.Errorf("try: %v, want ErrHeld", err)
 		}
 	}
@@ -186,24 +186,24 @@ func TestLeasesAreNeitherShortenedNorAddedUp(t *testing.T) {
 		}
 	}
 	t.Run("B20", func(t *testing.T) {
-		take(t, c.RW("b20").Write(), AcquireOptions{Owner: "x", Lease: time.Minute})
-		inner := take(t, c.RW("b20").Write(), AcquireOptions{Owner: "x", Lease: 50 * time.Millisecond})
+		acquire(t, c.RW("b20").Write(), WithOwner("x"), WithReentry(), WithLease(time.Minute))
+		inner := acquire(t, c.RW("b20").Write(), WithOwner("x"), WithReentry(), WithLease(50*time.Millisecond))
 		ttl(t, "b20", time.Minute)
 		<-inner.Context().Done()
-		if _, err := c.RW("b20").Write().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+		if _, err := c.RW("b20").Write().TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 			t.Errorf("after the inner lease: %v, want ErrHeld", err)
 		}
 	})
 	t.Run("S09", func(t *testing.T) {
 		for range 6 {
-			take(t, c.RW("s09").Write(), AcquireOptions{Owner: "x", Lease: time.Minute})
+			acquire(t, c.RW("s09").Write(), WithOwner("x"), WithReentry(), WithLease(time.Minute))
 		}
 		ttl(t, "s09", time.Minute)
 	})
 	t.Run("S10", func(t *testing.T) {
-		take(t, c.RW("s10").Write(), AcquireOptions{Owner: "x", Lease: time.Minute})
-		take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 20 * time.Second})
-		release(t, take(t, c.RW("s10").Read(), AcquireOptions{Owner: "x", Lease: 20 * time.Second}))
+		acquire(t, c.RW("s10").Write(), WithOwner("x"), WithReentry(), WithLease(time.Minute))
+		acquire(t, c.RW("s10").Read(), WithOwner("x"), WithReentry(), WithLease(20*time.Second))
+		release(t, acquire(t, c.RW("s10").Read(), WithOwner("x"), WithReentry(), WithLease(20*time.Second)))
 		ttl(t, "s10", time.Minute)
 	})
 }
@@ -217,9 +217,9 @@ func TestWatchdogRenewsTheHoldsThemselves(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
-	short := take(t, newTestClient(t, rdb, Options{}).RW("dog").Read(), AcquireOptions{Lease: time.Minute})
+	short := acquire(t, newTestClient(t, rdb, Options{}).RW("dog").Read(), WithLease(time.Minute))
 	first := rdb.ZScore(ctx, "{dog}:leases", short.claim.id).Val()
-	h := take(t, c.RW("dog").Read(), AcquireOptions{})
+	h := acquire(t, c.RW("dog").Read())
 	begin := rdb.ZScore(ctx, "{dog}:leases", h.claim.id).Val()
 	for range 2 {
 		within(t, testTimeout, "a renewal", s.renewed)

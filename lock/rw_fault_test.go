@@ -20,11 +20,11 @@ func TestRWRepliesLost(t *testing.T) {
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	for _, side := range []*RWSide{c.RW("lost").Read(), c.RW("lost").Write()} {
 		p.loseNext.Store(2)
-		h := take(t, side, AcquireOptions{Owner: "x"})
+		h := acquire(t, side, WithOwner("x"), WithReentry())
 		if h.Count() != 1 {
 			t.Errorf("count %d, want 1", h.Count())
 		}
-		inner := take(t, side, AcquireOptions{Owner: "x"})
+		inner := acquire(t, side, WithOwner("x"), WithReentry())
 		p.loseNext.Store(2)
 		release(t, inner)
 		if inner.Count() != 1 {
@@ -33,7 +33,7 @@ func TestRWRepliesLost(t *testing.T) {
 		release(t, h)
 		mustBeRemoved(t, direct, "lost")
 
-		h = take(t, side, AcquireOptions{Lease: time.Minute})
+		h = acquire(t, side, WithLease(time.Minute))
 		direct.Del(context.Background(), "lost", "{lost}:leases")
 		p.loseNext.Store(2)
 		if err := h.Release(context.Background()); !errors.Is(err, ErrLost) || !Definite(err) {
@@ -53,14 +53,14 @@ func TestRWCanceledInFlight(t *testing.T) {
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	release(t, take(t, c.RW("warm").Read(), AcquireOptions{}))
-	release(t, take(t, c.RW("warm").Write(), AcquireOptions{}))
+	release(t, acquire(t, c.RW("warm").Read()))
+	release(t, acquire(t, c.RW("warm").Write()))
 	for _, side := range []*RWSide{c.RW("cut").Read(), c.RW("cut").PreferWriters().Write()} {
 		p.hang.Store(true)
 		ctx, cancel := context.WithCancel(context.Background())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := side.Acquire(ctx, AcquireOptions{})
+			_, err := side.Acquire(ctx)
 			failed <- err
 		}()
 		<-p.lost // executed, but without a reply
@@ -83,12 +83,12 @@ func TestRWMessageMissed(t *testing.T) {
 	direct := s.dial(t)
 	for _, write := range []bool{false, true} {
 		c := newTestClient(t, s.dial(t), patient)
-		h := take(t, c.RW("missed").Write(), AcquireOptions{})
+		h := acquire(t, c.RW("missed").Write())
 		side, channel := c.RW("missed").Read(), "{missed}:read"
 		if write {
 			side, channel = c.RW("missed").Write(), "{missed}:write"
 		}
-		served := wait(context.Background(), t, side, AcquireOptions{})
+		served := wait(context.Background(), t, side)
 		asleep(t, c, channel, 1)
 		direct.Del(context.Background(), "missed", "{missed}:leases")
 		killSubscribers(t, direct)
@@ -103,13 +103,13 @@ func TestRWExpiredReadersAreFollowed(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	take(t, c.RW("exp").Read(), AcquireOptions{Lease: 300 * time.Millisecond})
-	take(t, c.RW("exp").Read(), AcquireOptions{Lease: 100 * time.Millisecond})
+	acquire(t, c.RW("exp").Read(), WithLease(300*time.Millisecond))
+	acquire(t, c.RW("exp").Read(), WithLease(100*time.Millisecond))
 	var last time.Duration // when the longer lease expires, by the server's clock
 	for _, z := range rdb.ZRangeWithScores(context.Background(), "{exp}:leases", 0, -1).Val() {
 		last = max(last, time.Duration(z.Score)*time.Millisecond)
 	}
-	w := take(t, c.RW("exp").Write(), AcquireOptions{})
+	w := acquire(t, c.RW("exp").Write())
 	if now := serverTime(t, rdb); now < last {
 		t.Errorf("the writer came %v before the longer lease expired", last-now)
 	}
@@ -122,8 +122,8 @@ func TestRWExpiredHoldIsNotRenewed(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
-	long := take(t, c.RW("ran").Read(), AcquireOptions{})
-	short := take(t, c.RW("ran").Read(), AcquireOptions{Lease: 50 * time.Millisecond})
+	long := acquire(t, c.RW("ran").Read())
+	short := acquire(t, c.RW("ran").Read(), WithLease(50*time.Millisecond))
 	end := time.Duration(rdb.ZScore(ctx, "{ran}:leases", short.claim.id).Val()) * time.Millisecond
 	eventually(t, testTimeout, "it has expired", func() bool { return serverTime(t, rdb) > end })
 	for i, r := range c.readers.renew(ctx, []claim{short.claim, long.claim}) {
@@ -142,9 +142,9 @@ func TestLastReleaseMeetsFirstAcquire(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
-	h := take(t, c.RW("meet").Read(), AcquireOptions{Owner: "x"})
+	h := acquire(t, c.RW("meet").Read(), WithOwner("x"), WithReentry())
 	for range 50 {
-		next := wait(context.Background(), t, c.RW("meet").Read(), AcquireOptions{Owner: "x"})
+		next := wait(context.Background(), t, c.RW("meet").Read(), WithOwner("x"), WithReentry())
 		release(t, h)
 		h = within(t, testTimeout, "the next hold", next)
 	}
@@ -174,7 +174,7 @@ func TestRWStress(t *testing.T) {
 	for i := range writers {
 		wg.Go(func() {
 			for range rounds {
-				h := take(t, clients[i%2].RW("reg").PreferWriters().Write(), AcquireOptions{})
+				h := acquire(t, clients[i%2].RW("reg").PreferWriters().Write())
 				v := left.Load() + 1
 				left.Store(v)
 				pause()
@@ -186,7 +186,7 @@ func TestRWStress(t *testing.T) {
 	for i := range readers {
 		wg.Go(func() {
 			for range rounds {
-				h := take(t, clients[i%2].RW("reg").Read(), AcquireOptions{})
+				h := acquire(t, clients[i%2].RW("reg").Read())
 				if n := together.Add(1); n > most.Load() {
 					most.Store(n)
 				}

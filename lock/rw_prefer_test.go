@@ -19,20 +19,20 @@ func TestPreferredWriterIsNotStarved(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
 	rw := c.RW("full")
-	r := take(t, rw.Read(), AcquireOptions{Owner: "old"})
-	served := wait(ctx, t, rw.PreferWriters().Write(), AcquireOptions{})
+	r := acquire(t, rw.Read(), WithOwner("old"), WithReentry())
+	served := wait(ctx, t, rw.PreferWriters().Write())
 	asleep(t, c, "{full}:write", 1)
-	if _, err := rw.Read().TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrHeld) {
+	if _, err := rw.Read().TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 		t.Errorf("a new reader: %v, want ErrHeld", err)
 	}
-	again, err := rw.Read().TryAcquire(ctx, AcquireOptions{Owner: "old"})
+	again, err := rw.Read().TryAcquire(ctx, WithOwner("old"), WithReentry())
 	if err != nil {
 		t.Fatalf("an old reader once more: %v: it would wait for itself", err)
 	}
 	release(t, r)
 	release(t, again)
 	w := within(t, testTimeout, "the writer", served)
-	late := wait(ctx, t, rw.Read(), AcquireOptions{})
+	late := wait(ctx, t, rw.Read())
 	asleep(t, c, "{full}:read", 1)
 	release(t, w)
 	release(t, within(t, testTimeout, "the late reader", late))
@@ -45,10 +45,10 @@ func TestReadersJoinUnlessAWriterIsPreferred(t *testing.T) {
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
-	r := take(t, c.RW("open").Read(), AcquireOptions{})
-	served := wait(ctx, t, c.RW("open").Write(), AcquireOptions{})
+	r := acquire(t, c.RW("open").Read())
+	served := wait(ctx, t, c.RW("open").Write())
 	asleep(t, c, "{open}:write", 1)
-	release(t, take(t, c.RW("open").Read(), AcquireOptions{}))
+	release(t, acquire(t, c.RW("open").Read()))
 	release(t, r)
 	release(t, within(t, testTimeout, "the writer", served))
 }
@@ -61,15 +61,15 @@ func TestPreferredWriterThatLeaves(t *testing.T) {
 	t.Run("gives-up", func(t *testing.T) {
 		c := newTestClient(t, rdb, patient)
 		rw := c.RW("gone")
-		r := take(t, rw.Read(), AcquireOptions{})
+		r := acquire(t, rw.Read())
 		ctx, cancel := context.WithCancel(context.Background())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := rw.PreferWriters().Write().Acquire(ctx, AcquireOptions{})
+			_, err := rw.PreferWriters().Write().Acquire(ctx)
 			failed <- err
 		}()
 		asleep(t, c, "{gone}:write", 1)
-		served := wait(context.Background(), t, rw.Read(), AcquireOptions{})
+		served := wait(context.Background(), t, rw.Read())
 		asleep(t, c, "{gone}:read", 1)
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) || !Definite(err) {
@@ -81,13 +81,13 @@ func TestPreferredWriterThatLeaves(t *testing.T) {
 	})
 	t.Run("dies", func(t *testing.T) {
 		c := newTestClient(t, rdb, Options{})
-		r := take(t, c.RW("dies").Read(), AcquireOptions{})
-		dead := claim{name: "dies", owner: "dead", id: "1", lease: 1000, waiterTTL: 300}
+		r := acquire(t, c.RW("dies").Read())
+		dead := claim{key: "dies", owner: "dead", id: "1", lease: 1000, waiterTTL: 300}
 		if g, err := c.writers.acquire(context.Background(), dead); err != nil || g.ok {
 			t.Fatalf("acquire: %+v, %v", g, err)
 		}
 		end := time.Duration(rdb.ZScore(context.Background(), "{dies}:intents", "1").Val()) * time.Millisecond
-		h := take(t, c.RW("dies").Read(), AcquireOptions{})
+		h := acquire(t, c.RW("dies").Read())
 		if now := serverTime(t, rdb); now < end || end == 0 {
 			t.Errorf("the reader came at %v, want after the dead one's time, %v", now, end)
 		}
@@ -126,11 +126,11 @@ func (r *refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // Regression: redisson#4744
 func TestWakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
 	for kind, tt := range map[string]struct {
-		of      func(c *Client) taker
+		of      func(c *Client) fencedTaker
 		channel string
 	}{
-		"mutex":  {func(c *Client) taker { return c.Mutex("pass") }, "{pass}:free"},
-		"writer": {func(c *Client) taker { return c.RW("pass").Write() }, "{pass}:write"},
+		"mutex":  {func(c *Client) fencedTaker { return c.FencedMutex("pass") }, "{pass}:free"},
+		"writer": {func(c *Client) fencedTaker { return c.RW("pass").Write() }, "{pass}:write"},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			s := startRedis(t)
@@ -138,15 +138,15 @@ func TestWakeUpOfOneThatLeavesIsPassedOn(t *testing.T) {
 			rdb, r := s.dial(t), &refusing{refused: make(chan struct{}, 1)}
 			rdb.AddHook(r)
 			c := newTestClient(t, rdb, patient)
-			h := take(t, tt.of(holder), AcquireOptions{})
+			h := acquire(t, tt.of(holder))
 			ctx, cancel := context.WithCancel(context.Background())
 			failed := make(chan error, 1)
 			go func() {
-				_, err := tt.of(c).Acquire(ctx, AcquireOptions{Owner: "leaver"})
+				_, err := tt.of(c).Acquire(ctx, WithOwner("leaver"), WithReentry())
 				failed <- err
 			}()
 			asleep(t, c, tt.channel, 1)
-			served := wait(context.Background(), t, tt.of(c), AcquireOptions{Owner: "next"})
+			served := wait(context.Background(), t, tt.of(c), WithOwner("next"), WithReentry())
 			asleep(t, c, tt.channel, 2)
 			r.on.Store(true)
 			release(t, h)

@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Semaphore lets a number of permits be held at a time. Its holders have no lease:
 // the permits of one that crashed stay held until [Semaphore.ForceRelease]
@@ -21,15 +18,15 @@ import (
 //
 //	{pool}:tombstone:<id>  short-lived: the reply to a request, in case it arrives again
 //	{pool}:free            the channel that publishes how many permits are free, as "+n"
-type Semaphore struct {
-	client *Client
-	name   string
+type Semaphore struct{ named }
+
+// Semaphore is the semaphore of that name; [WithTotal] says how many permits it has. It costs nothing and needs no
+// closing.
+func (c *Client) Semaphore(name string, opts ...Option) *Semaphore {
+	return &Semaphore{c.named(name, opts)}
 }
 
-// Semaphore is the semaphore of that name. It costs nothing and needs no closing.
-func (c *Client) Semaphore(name string) *Semaphore { return &Semaphore{client: c, name: name} }
-
-func (s *Semaphore) pool() pool { return pool{s.client, s.name, s.client.semaphores} }
+func (s *Semaphore) pool() pool { return pool{s.named, s.client.semaphores} }
 
 // TrySetPermits sets up a semaphore of n permits, unless it exists: then it is left
 // as it is, even if no permit is free (redisson#4678), and set is false. n may be 0.
@@ -61,15 +58,18 @@ func (s *Semaphore) ForceRelease(ctx context.Context, ids ...string) (permits in
 // [ErrNoPermits] if ctx ended before, [ErrPermits] if n is less than one or more
 // than there are in all, [ErrAbsent] if the semaphore does not exist, and
 // [ErrUnknown] if permits may have been taken and could not be released.
-func (s *Semaphore) Acquire(ctx context.Context, n int) (*Permits, error) {
-	p, err := s.pool().acquire(ctx, n, maxCount, 0, true)
-	return p, failed("acquire", "semaphore", s.name, err)
+func (s *Semaphore) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return s.pool().acquire(ctx, n, maxCount, true, opts)
 }
 
 // TryAcquire takes n permits if they are free now. Errors are those of Acquire.
-func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Permits, error) {
-	p, err := s.pool().acquire(ctx, n, maxCount, 0, false)
-	return p, failed("try to acquire", "semaphore", s.name, err)
+func (s *Semaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return s.pool().acquire(ctx, n, maxCount, false, opts)
+}
+
+// Do calls work with n permits, as [Mutex.Do].
+func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error, opts ...Option) error {
+	return s.pool().do(ctx, n, maxCount, work, opts)
 }
 
 // PermitSemaphore is a semaphore whose permits are leased: those of a holder that
@@ -88,27 +88,18 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Permits, error) {
 //	{pool}:permits         sorted set: each permit that is held, and when it expires, in ms of the server's clock
 //	{pool}:tombstone:<id>  short-lived: the reply to a request, in case it arrives again
 //	{pool}:free            the channel that publishes how many permits are free, as "+n"
-type PermitSemaphore struct {
-	client *Client
-	name   string
-}
+type PermitSemaphore struct{ named }
 
-// PermitSemaphore is the semaphore with leases of that name. It costs nothing and needs no closing.
-func (c *Client) PermitSemaphore(name string) *PermitSemaphore {
-	return &PermitSemaphore{client: c, name: name}
-}
-
-// PermitOptions of one acquire. The zero value is a good start.
-type PermitOptions struct {
-	// Lease is for how long the permits last unless Renew or Extend is called; at
-	// least 10 ms. 0 is the client's lease, which the watchdog renews.
-	Lease time.Duration
+// PermitSemaphore is the semaphore with leases of that name; [WithTotal] says how many permits it has. It costs nothing
+// and needs no closing.
+func (c *Client) PermitSemaphore(name string, opts ...Option) *PermitSemaphore {
+	return &PermitSemaphore{c.named(name, opts)}
 }
 
 // maxLeased is how many permits one acquire may take: each has an id of its own.
 const maxLeased = 10000
 
-func (s *PermitSemaphore) pool() pool { return pool{s.client, s.name, s.client.permits} }
+func (s *PermitSemaphore) pool() pool { return pool{s.named, s.client.permits} }
 
 // TrySetPermits is as [Semaphore.TrySetPermits].
 func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
@@ -138,13 +129,17 @@ func (s *PermitSemaphore) ForceRelease(ctx context.Context, ids ...string) (perm
 
 // Acquire waits until n permits are free and takes them all at once; n is at
 // most 10000. Errors are those of [Semaphore.Acquire].
-func (s *PermitSemaphore) Acquire(ctx context.Context, n int, o PermitOptions) (*Permits, error) {
-	p, err := s.pool().acquire(ctx, n, maxLeased, o.Lease, true)
-	return p, failed("acquire", "permits", s.name, err)
+func (s *PermitSemaphore) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return s.pool().acquire(ctx, n, maxLeased, true, opts)
 }
 
 // TryAcquire takes n permits if they are free now. Errors are those of Acquire.
-func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int, o PermitOptions) (*Permits, error) {
-	p, err := s.pool().acquire(ctx, n, maxLeased, o.Lease, false)
-	return p, failed("try to acquire", "permits", s.name, err)
+func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return s.pool().acquire(ctx, n, maxLeased, false, opts)
+}
+
+// Do calls work with n permits, as [Mutex.Do].
+func (s *PermitSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error,
+	opts ...Option) error {
+	return s.pool().do(ctx, n, maxLeased, work, opts)
 }

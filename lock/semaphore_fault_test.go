@@ -118,14 +118,14 @@ func TestSemaphoreLateAcquire(t *testing.T) {
 	plainSem(c, rdb, "plain").setUp(t, 1)
 	leasedSem(c, rdb, "leased").setUp(t, 1)
 	for _, late := range []claim{
-		{name: "plain", id: "late", permits: 1, store: c.semaphores},
-		{name: "leased", id: "late", permits: 1, store: c.permits, lease: 60000},
+		{key: "plain", id: "late", permits: 1, store: c.semaphores},
+		{key: "leased", id: "late", permits: 1, store: c.permits, lease: 60000},
 	} {
 		if left, err := late.store.release(ctx, late); left != codeNotHeld || err != nil {
 			t.Fatalf("release of what is not held: %d, %v", left, err)
 		}
 		if _, err := late.store.acquire(ctx, late); !errors.Is(err, ErrReleased) {
-			t.Errorf("late acquire of %s: %v, want ErrReleased", late.name, err)
+			t.Errorf("late acquire of %s: %v, want ErrReleased", late.key, err)
 		}
 	}
 	plainSem(c, rdb, "plain").want(t, 1, 1)

@@ -24,8 +24,8 @@ type tested struct {
 	name  string
 	c     *Client
 	rdb   *redis.Client
-	take  func(ctx context.Context, n int) (*Permits, error)
-	try   func(ctx context.Context, n int) (*Permits, error)
+	take  func(ctx context.Context, n int, opts ...Option) (*Permits, error)
+	try   func(ctx context.Context, n int, opts ...Option) (*Permits, error)
 	force func(ctx context.Context, ids ...string) (int, error)
 }
 
@@ -36,12 +36,7 @@ func plainSem(c *Client, rdb *redis.Client, name string) *tested {
 
 func leasedSem(c *Client, rdb *redis.Client, name string) *tested {
 	s := c.PermitSemaphore(name)
-	return &tested{
-		s, name, c, rdb,
-		func(ctx context.Context, n int) (*Permits, error) { return s.Acquire(ctx, n, PermitOptions{}) },
-		func(ctx context.Context, n int) (*Permits, error) { return s.TryAcquire(ctx, n, PermitOptions{}) },
-		s.ForceRelease,
-	}
+	return &tested{s, name, c, rdb, s.Acquire, s.TryAcquire, s.ForceRelease}
 }
 
 type maker func(c *Client, rdb *redis.Client, name string) *tested
@@ -258,13 +253,13 @@ func TestSemaphoreBadInput(t *testing.T) {
 		}
 	}
 	cases["a-mutex-is-no-semaphore"] = func(t *testing.T, s *tested) {
-		h := acquire(t, s.c.Mutex(s.name), AcquireOptions{})
+		h := acquire(t, s.c.Mutex(s.name))
 		if _, err := s.TrySetPermits(ctx, 1); !errors.Is(err, ErrForeign) {
 			t.Errorf("error %v, want ErrForeign", err)
 		}
 		release(t, h)
 		s.setUp(t, 1)
-		if _, err := s.c.Mutex(s.name).TryAcquire(ctx, AcquireOptions{}); !errors.Is(err, ErrForeign) {
+		if _, err := s.c.Mutex(s.name).TryAcquire(ctx); !errors.Is(err, ErrForeign) {
 			t.Errorf("error %v, want ErrForeign", err)
 		}
 	}

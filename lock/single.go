@@ -10,7 +10,6 @@ type single struct {
 	node         *node
 	scripts      *mutexScripts
 	tombstoneTTL int64 // milliseconds
-	tokens       bool  // mint a fencing token with each grant
 }
 
 var _ store = (*single)(nil)
@@ -25,22 +24,26 @@ type message struct {
 func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
 	m := &message{claim: c, tombstone: c.tombstoneKey()}
 	script := s.scripts.acquire
-	args := append(m.args[:0], "evalsha", nil, 2, m.claim.name, m.tombstone)
-	if s.tokens || c.fenced {
+	args := append(m.args[:0], "evalsha", nil, 2, m.claim.key, m.tombstone)
+	if c.fenced {
 		script, args[2] = s.scripts.acquireFenced, 3
 		args = append(args, c.tokenKey())
 	}
 	args[1] = script.name
 	args = append(args, m.claim.id)
 	flags := flags(c.nonReentrant, c.notify)
-	if flags != "" || c.owner != c.id || c.lease != s.scripts.lease {
+	more := flags != "" || c.metadata != ""
+	if more || c.owner != c.id || c.lease != s.scripts.lease {
 		args = append(args, m.claim.lease)
 	}
-	if flags != "" || c.owner != c.id {
+	if more || c.owner != c.id {
 		args = append(args, m.claim.owner)
 	}
-	if flags != "" {
+	if more {
 		args = append(args, flags)
+	}
+	if c.metadata != "" {
+		args = append(args, "", m.claim.metadata)
 	}
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{script: script, command: args})
@@ -62,7 +65,7 @@ func decodeGrant(value any, err error, sent time.Time) (grant, error) {
 	count := max(r.int(1), 1) // the reply for a free lock is the token alone
 	return grant{
 		ok:      r.code == codeOK,
-		granted: granted{uint64(r.int(0)), int(count), sent},
+		granted: granted{r.int(0), int(count), sent},
 		why:     ErrHeld,
 		ttl:     time.Duration(r.int(2)) * time.Millisecond,
 	}, err
@@ -78,7 +81,7 @@ func (s *single) release(ctx context.Context, c claim) (int, error) {
 
 func (s *single) releaseCall(c claim) call {
 	m := &message{claim: c, tombstone: c.tombstoneKey()}
-	args := append(m.args[:0], "evalsha", s.scripts.release.name, 3, m.claim.name, m.tombstone, c.freeChannel())
+	args := append(m.args[:0], "evalsha", s.scripts.release.name, 3, m.claim.key, m.tombstone, c.freeChannel())
 	if c.oldTombstone != "" {
 		args[2] = 4
 		args = append(args, m.claim.oldTombstone)
@@ -114,7 +117,7 @@ func (s *single) renew(ctx context.Context, claims []claim) []renewal {
 	return renewAll(ctx, s.node, claims, func(some []claim) call {
 		c := call{script: renewScript}
 		for _, cl := range some {
-			c.keys = append(c.keys, cl.name)
+			c.keys = append(c.keys, cl.key)
 			c.args = append(c.args, cl.id, cl.lease)
 		}
 		return c

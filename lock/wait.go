@@ -54,7 +54,10 @@ type waitLoop struct {
 	channel  string        // of the wait queue
 	maxSleep time.Duration // 0: no other limit than PollMax
 	mode     waitMode
-	patient  bool // if chained and not the first in the queue, sleep before the first request
+	tries    int // 0: no limit
+	// retryDelay is for how long to sleep after a reply; nil: see delay.
+	retryDelay func(try int) time.Duration
+	patient    bool // if chained and not the first in the queue, sleep before the first request
 
 	served    bool
 	uncertain bool    // a request of unknown outcome was sent
@@ -80,6 +83,8 @@ func (w *waitLoop) run(ctx context.Context, r requester) error {
 			return nil
 		case err != nil && isFinal(err):
 			return err
+		case n+1 == w.tries:
+			return w.stopped(ctx)
 		case err == nil && w.join(t.channel):
 			continue
 		case err == nil:
@@ -218,6 +223,8 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 	switch {
 	case err != nil:
 		d = w.client.backoff()
+	case w.retryDelay != nil:
+		d = w.retryDelay(n + 1)
 	case w.mode == spinning: // full jitter, and no more than the other owner has left
 		limit = min(time.Millisecond<<min(n, 7), limit)
 		if t.ttl > 0 {

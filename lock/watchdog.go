@@ -134,7 +134,7 @@ type destination struct {
 func (w *watchdog) destination(k *leaseKeeper) destination {
 	d := destination{store: k.claim.store}
 	if w.client.node != nil {
-		d.master = w.client.node.master(k.claim.name)
+		d.master = w.client.node.master(k.claim.key)
 	}
 	return d
 }

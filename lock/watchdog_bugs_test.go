@@ -32,31 +32,31 @@ func TestWatchdogContinues(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, rdb *redis.Client, c *Client) *Hold{
 		"B35-connections-cut": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
-			h := acquire(t, c.Mutex("dog"), AcquireOptions{})
+			h := acquire(t, c.Mutex("dog"))
 			if n := rdb.ClientKillByFilter(context.Background(), "TYPE", "normal", "SKIPME", "yes").Val(); n == 0 {
 				t.Error("no connection was cut: the test tested nothing")
 			}
 			return h
 		},
 		"acquired-again-after-loss": func(t *testing.T, rdb *redis.Client, c *Client) *Hold {
-			h := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "same"})
+			h := acquire(t, c.Mutex("dog"), WithOwner("same"), WithReentry())
 			rdb.Del(context.Background(), "dog")
-			next := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "same"})
+			next := acquire(t, c.Mutex("dog"), WithOwner("same"), WithReentry())
 			within(t, testTimeout, "the loss", h.Context().Done())
 			return next
 		},
 		"B37-after-re-entry": func(t *testing.T, _ *redis.Client, c *Client) *Hold {
-			outer := acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "first"})
-			release(t, acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "first"}))
+			outer := acquire(t, c.Mutex("dog"), WithOwner("first"), WithReentry())
+			release(t, acquire(t, c.Mutex("dog"), WithOwner("first"), WithReentry()))
 			release(t, outer)
-			return acquire(t, c.Mutex("dog"), AcquireOptions{Owner: "second"})
+			return acquire(t, c.Mutex("dog"), WithOwner("second"), WithReentry())
 		},
 		"B39-contenders": func(t *testing.T, _ *redis.Client, c *Client) *Hold {
-			h := acquire(t, c.Mutex("dog"), AcquireOptions{})
+			h := acquire(t, c.Mutex("dog"))
 			ctx, cancel := context.WithTimeout(context.Background(), shortLease)
 			t.Cleanup(cancel)
 			for range 10 {
-				go func() { _, _ = c.Mutex("dog").Acquire(ctx, AcquireOptions{}) }()
+				go func() { _, _ = c.Mutex("dog").Acquire(ctx) }()
 			}
 			return h
 		},
@@ -81,7 +81,7 @@ func TestReleaseMeetsRenewal(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, Options{})
 	for range 50 {
-		h := acquire(t, c.Mutex("race"), AcquireOptions{})
+		h := acquire(t, c.Mutex("race"))
 		renewed := make(chan error, 1)
 		go func() { renewed <- h.Renew(ctx) }()
 		release(t, h)
@@ -106,7 +106,7 @@ func TestLossIsReportedInTime(t *testing.T) {
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{Lease: shortLease, Timeout: 100 * time.Millisecond})
-	h := acquire(t, c.Mutex("hole"), AcquireOptions{})
+	h := acquire(t, c.Mutex("hole"))
 	p.hang.Store(true)
 	within(t, testTimeout, "the loss", h.Context().Done())
 	if early := time.Until(h.Deadline()); early > 0 {
@@ -128,9 +128,9 @@ func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
-	h := acquire(t, c.Mutex("late"), AcquireOptions{Lease: 500 * time.Millisecond})
+	h := acquire(t, c.Mutex("late"), WithLease(500*time.Millisecond))
 	const lease = 200 * time.Millisecond
-	next := acquire(t, c.Mutex("late"), AcquireOptions{Lease: lease})
+	next := acquire(t, c.Mutex("late"), WithLease(lease))
 	if !next.Deadline().After(h.Deadline()) {
 		t.Errorf("its lease ends at %v, before that of the hold it waited for, %v", next.Deadline(), h.Deadline())
 	}
@@ -139,7 +139,7 @@ func TestGrantIsNotOverWhenItComes(t *testing.T) {
 	p.delay.Store(int64(100 * time.Millisecond))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if h, err := c.Mutex("late").Acquire(ctx, AcquireOptions{Lease: 60 * time.Millisecond}); err == nil {
+	if h, err := c.Mutex("late").Acquire(ctx, WithLease(60*time.Millisecond)); err == nil {
 		t.Errorf("granted %v after it expired", time.Since(h.Deadline()))
 	}
 }
@@ -152,11 +152,11 @@ func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 	holder := newTestClient(t, s.dial(t), Options{})
 	waiter := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
 	for range 20 {
-		h := acquire(t, holder.Mutex("churn"), AcquireOptions{Lease: time.Hour})
+		h := acquire(t, holder.Mutex("churn"), WithLease(time.Hour))
 		ctx, cancel := context.WithCancel(context.Background())
 		left := make(chan error, 1)
 		go func() {
-			_, err := waiter.Mutex("churn").Acquire(ctx, AcquireOptions{})
+			_, err := waiter.Mutex("churn").Acquire(ctx)
 			left <- err
 		}()
 		served := make(chan *Hold, 1)
@@ -165,7 +165,7 @@ func TestWaiterAfterTheLastOneHasLeft(t *testing.T) {
 			t.Fatal("granted while it is held")
 		}
 		go func() {
-			h, err := waiter.Mutex("churn").Acquire(context.Background(), AcquireOptions{})
+			h, err := waiter.Mutex("churn").Acquire(context.Background())
 			if err != nil {
 				t.Error(err)
 			}
@@ -183,10 +183,10 @@ func TestServerRestartsUnderAWaiter(t *testing.T) {
 	s := startRedis(t)
 	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
 	holder := newTestClient(t, s.dial(t), Options{Timeout: 200 * time.Millisecond})
-	h := acquire(t, holder.Mutex("restart"), AcquireOptions{Lease: time.Hour})
+	h := acquire(t, holder.Mutex("restart"), WithLease(time.Hour))
 	served := make(chan *Hold, 1)
 	go func() {
-		h, err := c.Mutex("restart").Acquire(context.Background(), AcquireOptions{})
+		h, err := c.Mutex("restart").Acquire(context.Background())
 		if err != nil {
 			t.Error(err)
 		}

@@ -41,7 +41,7 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 	rdb := startRedis(t).dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(watchedLease))
-	h := acquire(t, c.Mutex("dog"), AcquireOptions{})
+	h := acquire(t, c.Mutex("dog"))
 	first := h.Deadline()
 	for range 4 { // for longer than the lease
 		if got := within(t, testTimeout, "a renewal", s.renewed); got != h {
@@ -58,7 +58,7 @@ func TestWatchdogRenewsUntilReleased(t *testing.T) {
 		<-s.renewed
 	}
 	// Another owner may hold it now: its lease must not be renewed.
-	other := acquire(t, c.Mutex("dog"), AcquireOptions{Lease: 400 * time.Millisecond})
+	other := acquire(t, c.Mutex("dog"), WithLease(400*time.Millisecond))
 	if got := within(t, testTimeout, "the end of an explicit lease", s.lost); got != other {
 		t.Errorf("lost %v, want the second hold", got)
 	}
@@ -76,7 +76,7 @@ func TestWatchdogManyHolds(t *testing.T) {
 	c := newTestClient(t, rdb, s.options(watchedLease))
 	holds := make(map[*Hold]bool)
 	for i := range 250 {
-		holds[acquire(t, c.Mutex(fmt.Sprintf("many-%d", i)), AcquireOptions{})] = true
+		holds[acquire(t, c.Mutex(fmt.Sprintf("many-%d", i)))] = true
 	}
 	rdb.Set(context.Background(), "many-7", "foreign", 0)
 	if got := within(t, testTimeout, "the loss of the overwritten lock", s.lost); got.Name() != "many-7" {
@@ -100,7 +100,7 @@ func TestLossIsReported(t *testing.T) {
 	rdb := srv.dial(t)
 	s := newHooks()
 	c := newTestClient(t, rdb, s.options(300*time.Millisecond))
-	h := acquire(t, c.Mutex("gone"), AcquireOptions{})
+	h := acquire(t, c.Mutex("gone"))
 	rdb.Del(context.Background(), "gone")
 	if got := within(t, testTimeout, "loss of a deleted lock", s.lost); got != h {
 		t.Fatalf("lost %v, want the hold", got)
@@ -111,7 +111,7 @@ func TestLossIsReported(t *testing.T) {
 
 	// The server is stopped: no reply says that the lock is lost, so the clock ends it, before
 	// another owner could have it.
-	h = acquire(t, c.Mutex("still"), AcquireOptions{})
+	h = acquire(t, c.Mutex("still"))
 	srv.cmd.Process.Signal(sigStop)
 	defer srv.cmd.Process.Signal(sigCont)
 	within(t, testTimeout, "loss by the clock", s.lost)
@@ -127,7 +127,7 @@ func TestRenewalSurvivesLostReplies(t *testing.T) {
 	p := startProxy(t, srv.addr)
 	s := newHooks()
 	c := newTestClient(t, dialRedis(t, p.addr), s.options(watchedLease))
-	h := acquire(t, c.Mutex("bumpy"), AcquireOptions{})
+	h := acquire(t, c.Mutex("bumpy"))
 	p.loseNext.Store(2)
 	for range 3 {
 		within(t, testTimeout, "a renewal", s.renewed)
@@ -147,11 +147,11 @@ func TestClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := acquire(t, c.Mutex("close"), AcquireOptions{})
-	explicit := acquire(t, c.Mutex("explicit"), AcquireOptions{Lease: time.Hour})
+	h := acquire(t, c.Mutex("close"))
+	explicit := acquire(t, c.Mutex("explicit"), WithLease(time.Hour))
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Mutex("close").Acquire(context.Background(), AcquireOptions{})
+		_, err := c.Mutex("close").Acquire(context.Background())
 		failed <- err
 	}()
 	waitSubscribed(t, c, "{close}:free")
@@ -164,7 +164,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("cause %v, want ErrClosed", got)
 		}
 	}
-	if _, err := c.Mutex("more").TryAcquire(context.Background(), AcquireOptions{}); !errors.Is(err, ErrClosed) {
+	if _, err := c.Mutex("more").TryAcquire(context.Background()); !errors.Is(err, ErrClosed) {
 		t.Errorf("acquire after close: %v, want ErrClosed", err)
 	}
 	eventually(t, testTimeout, "no goroutine is left behind", func() bool { return ours() == "" })
@@ -199,7 +199,7 @@ func TestCloseInTime(t *testing.T) {
 	c := newTestClient(t, dialRedis(t, p.addr), Options{})
 	p.hang.Store(true)
 	ctx, cancel := context.WithCancel(context.Background())
-	go c.Mutex("hang").Acquire(ctx, AcquireOptions{})
+	go c.Mutex("hang").Acquire(ctx)
 	<-p.lost
 	cancel()
 	ended, cancel := context.WithCancel(context.Background())
@@ -226,7 +226,7 @@ func TestMaxHold(t *testing.T) {
 		c := open(hooks.options(watchedLease))
 		runs[name] = run{
 			hooks,
-			acquire(t, c.Mutex("stuck"), AcquireOptions{MaxHold: watchedLease}), acquire(t, c.Mutex("kept"), AcquireOptions{}),
+			acquire(t, c.Mutex("stuck"), WithMaxHold(watchedLease)), acquire(t, c.Mutex("kept")),
 		}
 	}
 	for name, s := range runs {

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -30,19 +31,18 @@ func (p libraryLocker) TryAcquire(ctx context.Context, name string, o AcquireOpt
 
 func (p libraryLocker) Close(ctx context.Context) error { return p.client.Close(ctx) }
 
-// holdLock is a kind of lock with holds of type lock.Hold.
-type holdLock interface {
-	Acquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
-	TryAcquire(ctx context.Context, o lock.AcquireOptions) (*lock.Hold, error)
+// kindOf is a kind of lock with holds of type H.
+type kindOf[H Hold] interface {
+	Acquire(ctx context.Context, opts ...lock.Option) (H, error)
+	TryAcquire(ctx context.Context, opts ...lock.Option) (H, error)
 }
 
-func holds(of func(c *lock.Client, name string) holdLock) acquirer {
+// fencedKind is a kind of lock whose holds have tokens.
+type fencedKind = kindOf[*lock.FencedHold]
+
+func holds(of func(c *lock.Client, name string) fencedKind, opts ...lock.Option) acquirer {
 	return func(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-		acquire := of(c, name).TryAcquire
-		if wait {
-			acquire = of(c, name).Acquire
-		}
-		h, err := acquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
+		h, err := acquireFrom(ctx, of(c, name), o, wait, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -50,17 +50,29 @@ func holds(of func(c *lock.Client, name string) holdLock) acquirer {
 	}
 }
 
-// nonReentrant acquires the mutex that its owner cannot re-enter.
-func nonReentrant(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-	acquire := c.Mutex(name).TryAcquire
+func acquireFrom[H any](ctx context.Context, l interface {
+	Acquire(ctx context.Context, opts ...lock.Option) (H, error)
+	TryAcquire(ctx context.Context, opts ...lock.Option) (H, error)
+}, o AcquireOptions, wait bool, opts []lock.Option) (H, error) {
+	acquire := l.TryAcquire
 	if wait {
-		acquire = c.Mutex(name).Acquire
+		acquire = l.Acquire
 	}
-	h, err := acquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease, NonReentrant: true})
+	return acquire(ctx, slices.Concat(opts, []lock.Option{lock.WithOwner(o.Owner), lock.WithLease(o.Lease)})...)
+}
+
+// plainHold is a hold without a token.
+type plainHold struct{ *lock.Hold }
+
+func (plainHold) Token() int64 { return 0 }
+
+// plainMutex acquires a mutex that mints no tokens.
+func plainMutex(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+	h, err := acquireFrom(ctx, c.Mutex(name), o, wait, []lock.Option{lock.WithReentry()})
 	if err != nil {
 		return nil, err
 	}
-	return h, nil
+	return plainHold{h}, nil
 }
 
 // multiHold is a hold of several locks; its token is that of the first.
@@ -69,18 +81,17 @@ type multiHold struct {
 	name string
 }
 
-func (h multiHold) Token() uint64 { return h.MultiHold.Token(h.name) }
+func (h multiHold) Token() int64 {
+	token, _ := h.MultiHold.Token(h.name)
+	return token
+}
 
 func multi(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-	m, err := c.Multi(name, "{"+name+"}:second")
+	m, err := lock.Multi(c.FencedMutex(name), c.FencedMutex("{"+name+"}:second"))
 	if err != nil {
 		return nil, err
 	}
-	acquire := m.TryAcquire
-	if wait {
-		acquire = m.Acquire
-	}
-	h, err := acquire(ctx, lock.MultiOptions{Owner: o.Owner, Lease: o.Lease})
+	h, err := acquireFrom(ctx, m, o, wait, []lock.Option{lock.WithReentry()})
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +101,11 @@ func multi(ctx context.Context, c *lock.Client, name string, o AcquireOptions, w
 // permits is a hold of permits, which have no token.
 type permits struct{ *lock.Permits }
 
-func (permits) Token() uint64 { return 0 }
+func (permits) Token() int64 { return 0 }
 
-// semaphore acquires the only permit of a semaphore, which it creates if it is absent.
+// semaphore acquires the only permit of a semaphore.
 func semaphore(ctx context.Context, c *lock.Client, name string, _ AcquireOptions, wait bool) (Hold, error) {
-	s := c.Semaphore(name)
-	if _, err := s.TrySetPermits(ctx, 1); err != nil {
-		return nil, err
-	}
+	s := c.Semaphore(name, lock.WithTotal(1))
 	acquire := s.TryAcquire
 	if wait {
 		acquire = s.Acquire
@@ -110,15 +118,12 @@ func semaphore(ctx context.Context, c *lock.Client, name string, _ AcquireOption
 }
 
 func leasedSemaphore(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-	s := c.PermitSemaphore(name)
-	if _, err := s.TrySetPermits(ctx, 1); err != nil {
-		return nil, err
-	}
+	s := c.PermitSemaphore(name, lock.WithTotal(1), lock.WithLease(o.Lease))
 	acquire := s.TryAcquire
 	if wait {
 		acquire = s.Acquire
 	}
-	p, err := acquire(ctx, 1, lock.PermitOptions{Lease: o.Lease})
+	p, err := acquire(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +137,13 @@ const ownLease = 4 * time.Second
 func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
 	return func(t testing.TB, addrs []string) Locker {
 		o := lock.Options{
-			Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: time.Second, Tokens: true,
+			Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: time.Second,
 		}
 		conns := connect(t, kind, addrs)
 		var c *lock.Client
 		var err error
 		if kind == Quorum {
-			c, err = lock.NewQuorum(conns, o)
+			c, err = lock.NewQuorum(o, conns...)
 		} else {
 			c, err = lock.New(conns[0], o)
 		}

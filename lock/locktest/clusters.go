@@ -91,7 +91,7 @@ func oneMasterHangs(t *testing.T, s *fixture) {
 // names one that is there and one that is not is refused (TRYAGAIN), for as long as the migration lasts.
 func slotMigrates(t *testing.T, s *fixture) {
 	s = s.on(t, 0)
-	last := uint64(0)
+	last := int64(0)
 	pair := func(l Locker) {
 		t.Helper()
 		h := s.acquire(t, l, s.longLease())

@@ -12,8 +12,12 @@ import (
 // myLock is a Locker on a lock of your own.
 type myLock struct{ locks *lock.Client }
 
+func (m myLock) mutex(name string) *lock.FencedMutex {
+	return m.locks.FencedMutex(name, lock.WithReentry())
+}
+
 func (m myLock) Acquire(ctx context.Context, name string, o locktest.AcquireOptions) (locktest.Hold, error) {
-	h, err := m.locks.Mutex(name).Acquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
+	h, err := m.mutex(name).Acquire(ctx, lock.WithOwner(o.Owner), lock.WithLease(o.Lease))
 	if err != nil {
 		return nil, err // a nil *Hold would not be a nil Hold
 	}
@@ -21,7 +25,7 @@ func (m myLock) Acquire(ctx context.Context, name string, o locktest.AcquireOpti
 }
 
 func (m myLock) TryAcquire(ctx context.Context, name string, o locktest.AcquireOptions) (locktest.Hold, error) {
-	h, err := m.locks.Mutex(name).TryAcquire(ctx, lock.AcquireOptions{Owner: o.Owner, Lease: o.Lease})
+	h, err := m.mutex(name).TryAcquire(ctx, lock.WithOwner(o.Owner), lock.WithLease(o.Lease))
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ type historicHold struct {
 }
 
 func (historicHold) Context() context.Context { return nil }
-func (historicHold) Token() uint64            { return 0 }
+func (historicHold) Token() int64             { return 0 }
 func (h historicHold) Release(ctx context.Context) error {
 	return h.lock.Release(ctx, h.name, h.owner)
 }

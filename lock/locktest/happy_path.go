@@ -34,7 +34,7 @@ func happyPath() []behavior {
 		{"all-waiters-are-granted", nil, allWaitersGranted},
 		{"wait-ends-with-its-context", nil, waitEnds},
 		{"tokens-grow", fenced, func(t *testing.T, s *fixture) {
-			var last uint64
+			var last int64
 			for i := range 6 {
 				h := s.acquire(t, []Locker{s.a, s.b}[i%2], s.longLease())
 				if h.Token() <= last {

@@ -19,10 +19,11 @@ func semaphoreLeftKeys(name string) []string { return []string{name, name + "-ot
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	redis.SetLogger(discardLogger{})
-	mutex := holds(func(c *lock.Client, name string) holdLock { return c.Mutex(name) })
-	fair := holds(func(c *lock.Client, name string) holdLock { return c.FairMutex(name) })
-	spin := holds(func(c *lock.Client, name string) holdLock { return c.SpinMutex(name) })
-	write := holds(func(c *lock.Client, name string) holdLock { return c.RW(name).Write() })
+	fencedMutex := func(c *lock.Client, name string) fencedKind { return c.FencedMutex(name) }
+	mutex, nonReentrant := holds(fencedMutex, lock.WithReentry()), holds(fencedMutex)
+	spin := holds(fencedMutex, lock.WithReentry(), lock.WithPolling())
+	fair := holds(func(c *lock.Client, name string) fencedKind { return c.FairMutex(name) }, lock.WithReentry())
+	write := holds(func(c *lock.Client, name string) fencedKind { return c.RW(name).Write() }, lock.WithReentry())
 	base := Spec{
 		Lease: ownLease, LeftKeys: mutexLeftKeys, ErrHeld: lock.ErrHeld, ErrLost: lock.ErrLost,
 		Reentrant: true, Renews: true, ReportsLoss: true, Fenced: true, Idempotent: true,
@@ -35,11 +36,12 @@ func TestKinds(t *testing.T) {
 		change func(*Spec)
 	}{
 		{"mutex-single", Single, with(mutex), nil},
+		{"plain-mutex-single", Single, with(plainMutex), func(s *Spec) { s.Fenced = false }},
 		{"spin-single", Single, with(spin), nil},
 		{"non-reentrant-single", Single, with(nonReentrant), func(s *Spec) { s.Reentrant = false }},
 		{"mutex-sentinel", Sentinel, with(mutex), nil},
 		{"mutex-cluster", Cluster, with(mutex), nil},
-		{"mutex-quorum", Quorum, with(mutex), func(s *Spec) { s.Fenced = false }},
+		{"mutex-quorum", Quorum, with(plainMutex), func(s *Spec) { s.Fenced = false }},
 		{"fair-single", Single, with(fair), nil},
 		{"fair-cluster", Cluster, with(fair), func(s *Spec) { s.OutlastsMigration = false }},
 		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},

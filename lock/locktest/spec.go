@@ -34,7 +34,7 @@ type Hold interface {
 	// Context ends with the hold. Nil: this lock does not support it.
 	Context() context.Context
 	// Token is the fencing token. 0: none.
-	Token() uint64
+	Token() int64
 	// Release releases the lock, also if ctx has ended.
 	Release(ctx context.Context) error
 }

@@ -27,8 +27,10 @@ func (s *fixture) longLease() AcquireOptions {
 
 func (s *fixture) acquire(t *testing.T, l Locker, o AcquireOptions) Hold {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel) // the context of the hold may be a child of it
+	limit := time.AfterFunc(timeout, cancel)
+	defer limit.Stop()
 	h, err := l.Acquire(ctx, s.name, o)
 	if err != nil {
 		t.Fatalf("acquire: %v", err)

@@ -5,7 +5,8 @@
 --       while the slot of the lock migrates: the lock alone
 -- ARGV: hold; each of the rest may be left out with those after it: lease (defaultLease), owner (the
 --       hold is its own), flags: "n" refuses an owner that holds the lock; "w" leaves a mark that asks
---       the release to PUBLISH, "W" one that asks it to SPUBLISH; while the slot migrates: the tombstone
+--       the release to PUBLISH, "W" one that asks it to SPUBLISH; the tombstone, while the slot migrates;
+--       metadata that a free lock gets, empty: none
 -- Reply: the token, or 0, if the lock was free; else {OK, token, count}, {REFUSED, 0, 0, ttl},
 --        RELEASED, or REENTERED
 --   ttl  ms left to the other owner, negative if the key has no expiry
@@ -26,6 +27,9 @@ if redis.call('EXISTS', KEYS[1], KEYS[2] or KEYS[1]) == 0 and (KEYS[2] or redis.
     redis.call('HSET', KEYS[1], 'owner', owner, 'count', '1', 'token', token, hold, '1')
   else
     redis.call('HSET', KEYS[1], 'owner', owner, 'count', '1', hold, '1')
+  end
+  if ARGV[6] and ARGV[6] ~= '' then
+    redis.call('HSET', KEYS[1], 'metadata', ARGV[6])
   end
   redis.call('PEXPIRE', KEYS[1], ARGV[2] or defaultLease)
   return token

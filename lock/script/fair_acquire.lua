@@ -2,7 +2,7 @@
 -- foreign.lua and fair_queue.lua.
 --
 -- ARGV: hold, lease, owner, flags ("n" refuses an owner that holds the lock), for how many ms the
---       waiter counts as alive without a heartbeat (0: it does not queue)
+--       waiter counts as alive without a heartbeat (0: it does not queue), metadata of the grant (empty: none)
 -- Reply: {OK, token, count}; {REFUSED, 0, 0, ttl}; RELEASED; or REENTERED
 --   ttl  ms after which it is worth retrying, negative: no end is known
 --
@@ -10,6 +10,13 @@
 local hold, lease, owner = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local keep = tonumber(ARGV[5])
 local me = hold .. ' ' .. owner
+
+-- Keeps the metadata with a grant to this hold.
+local function describe()
+  if ARGV[6] ~= '' then
+    redis.call('HSET', KEYS[1], 'metadata', ARGV[6])
+  end
+end
 
 -- All that may be refused comes before the first write.
 redis.call('LLEN', KEYS[3])
@@ -39,10 +46,14 @@ if not holder and keep > 0 then
   if not head or head == me then
     redis.call('LREM', KEYS[3], 1, me)
     redis.call('ZREM', KEYS[4], me)
-    return {OK, grant(hold, owner, lease), 1}
+    local token = grant(hold, owner, lease)
+    describe()
+    return {OK, token, 1}
   end
 elseif not holder and not first() then
-  return {OK, grant(hold, owner, lease), 1}
+  local token = grant(hold, owner, lease)
+  describe()
+  return {OK, token, 1}
 end
 
 if holder == owner then
@@ -55,7 +66,11 @@ if holder == owner then
   end
   -- A handed-over grant has no lease yet: the first request of the owner gives it one. A lease is
   -- never shortened.
-  if redis.call('HDEL', KEYS[1], 'granted') == 1 or redis.call('PTTL', KEYS[1]) < lease then
+  local handed = redis.call('HDEL', KEYS[1], 'granted') == 1
+  if handed then
+    describe()
+  end
+  if handed or redis.call('PTTL', KEYS[1]) < lease then
     redis.call('PEXPIRE', KEYS[1], lease)
   end
   return {OK, tonumber(redis.call('HGET', KEYS[1], 'token') or 0), tonumber(redis.call('HGET', KEYS[1], 'count'))}

@@ -1,10 +1,10 @@
 -- Reports who holds a mutex.
 --
 -- KEYS: lock
--- Reply: {OK, owner, count, token, ms left}; or ABSENT: it is free
-local lock = redis.call('HMGET', KEYS[1], 'owner', 'count', 'token')
+-- Reply: {OK, owner, count, token, ms left, metadata}; or ABSENT: it is free
+local lock = redis.call('HMGET', KEYS[1], 'owner', 'count', 'token', 'metadata')
 if lock[1] then
-  return {OK, lock[1], tonumber(lock[2]), tonumber(lock[3] or 0), redis.call('PTTL', KEYS[1])}
+  return {OK, lock[1], tonumber(lock[2]), tonumber(lock[3] or 0), redis.call('PTTL', KEYS[1]), lock[4] or ''}
 end
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return redis.error_reply('FOREIGN the key holds a hash that is not a lock')

@@ -3,9 +3,9 @@
 -- acquire.
 --
 -- KEYS: the keys of acquire.lua for each lock
--- ARGV: hold, lease, then owner and flags (never "n") for each lock
+-- ARGV: hold, lease, then owner and flags for each lock
 -- Reply: OK, then token and count of each lock; {REFUSED, which, ttl}: another owner has that lock; or
---        RELEASED
+--        RELEASED; or REENTERED
 --
 -- All locks are checked before the first write.
 local n = (#ARGV - 2) / 2
@@ -38,6 +38,9 @@ for i = 1, n do
       redis.pcall('HSET', lock, 'notify', marks .. mark)
     end
     return {REFUSED, i, redis.call('PTTL', lock)}
+  end
+  if holder and string.find(ARGV[2 * i + 2], 'n', 1, true) and redis.call('HEXISTS', lock, 'h:' .. ARGV[1]) == 0 then
+    return REENTERED
   end
 end
 

@@ -26,7 +26,7 @@ func (w *world) locks(i int) *lock.Client {
 		for _, addr := range w.Endpoints(i).Addrs {
 			all = append(all, w.at(w.Client(i), addr))
 		}
-		c, err = lock.NewQuorum(all, o)
+		c, err = lock.NewQuorum(o, all...)
 	} else if w.Topology().Kind == cluster.Sharded {
 		c, err = lock.New(w.keep(redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: w.Endpoints(i).Addrs, Dialer: w.Client(i).Dial, DialerRetries: 1, PoolSize: 64,
@@ -93,7 +93,7 @@ func compete(w *world, until time.Duration, hold time.Duration) *tally {
 func take(c *lock.Client) (*lock.Hold, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	return c.Mutex("orders").TryAcquire(ctx, lock.AcquireOptions{})
+	return c.Mutex("orders").TryAcquire(ctx)
 }
 
 func TestTheLockKeepsItsPromise(t *testing.T) {

@@ -1,0 +1,47 @@
+package lock
+
+import "context"
+
+// FencedMutex is a [Mutex] whose holds have fencing tokens, for a resource that refuses a token older than one it has
+// seen ([Fence], [RedisFence], or a condition in SQL). A mutex of the same name excludes it and has no tokens: all
+// users of the lock should take it fenced. On a client of several masters its methods return [ErrOneMaster]: counters
+// on several masters drift apart (Kleppmann 2016). Several goroutines may use it.
+type FencedMutex struct{ mutex Mutex }
+
+// FencedMutex is the fenced lock of that name. It costs nothing and needs no closing.
+func (c *Client) FencedMutex(name string, opts ...Option) *FencedMutex {
+	return &FencedMutex{Mutex{named: c.named(name, opts), fenced: true}}
+}
+
+// Name is the name that it was made with.
+func (m *FencedMutex) Name() string { return m.mutex.name }
+
+// Acquire is as [Mutex.Acquire].
+func (m *FencedMutex) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
+	return m.mutex.acquire(ctx, opts)
+}
+
+// TryAcquire is as [Mutex.TryAcquire].
+func (m *FencedMutex) TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
+	return m.mutex.tryAcquire(ctx, opts)
+}
+
+// Do is as [Mutex.Do]; work gets the token of the hold.
+func (m *FencedMutex) Do(ctx context.Context, work func(ctx context.Context, token int64) error,
+	opts ...Option) error {
+	h, err := m.Acquire(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	return do(ctx, h, func(ctx context.Context) error { return work(ctx, h.Token()) })
+}
+
+// Inspect is as [Mutex.Inspect].
+func (m *FencedMutex) Inspect(ctx context.Context) (State, error) { return m.mutex.Inspect(ctx) }
+
+// ForceRelease is as [Mutex.ForceRelease].
+func (m *FencedMutex) ForceRelease(ctx context.Context) (bool, error) {
+	return m.mutex.ForceRelease(ctx)
+}
+
+func (m *FencedMutex) part() *Mutex { return &m.mutex }
