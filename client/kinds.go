@@ -17,8 +17,13 @@ type held interface {
 	Deadline() time.Time
 	Renew(ctx context.Context) error
 	Release(ctx context.Context) error
+	lasting
+}
+
+// lasting is what ends without a release when it is lost.
+type lasting interface {
 	Done() <-chan struct{}
-	Err() error
+	Err() error // why it has ended
 }
 
 // acquireFunc acquires a lock of one kind.

@@ -21,10 +21,12 @@ var reentrantSpec = Spec{
 	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
 	Can:            plainCan(),
 	PersistentKeys: tokenKey,
-	Open:           opener(kind{newClient: newClient, acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex}),
-	Definite:       lock.Definite,
-	Undone:         lock.Undone,
-	Code:           lockCode,
+	Open: opener(kind{
+		newClient: newClient, acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
+	}),
+	Definite: lock.Definite,
+	Undone:   lock.Undone,
+	Code:     lockCode,
 }
 
 // library is a [Locker] on package lock.

@@ -152,7 +152,10 @@ func newClient(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, plain: &settings{}, bg: newBackground(), random: newRandom(o.Rand), grace: undoGrace, maxHeartbeat: maxHeartbeat}
+	c := &Client{
+		o: o, plain: &settings{}, bg: newBackground(), random: newRandom(o.Rand),
+		grace: undoGrace, maxHeartbeat: maxHeartbeat,
+	}
 	c.dog = newWatchdog(c)
 	c.semaphores = &permitStore{tombstoneTTL: o.tombstoneTTL()}
 	c.permits = &permitStore{tombstoneTTL: o.tombstoneTTL(), leased: true}

@@ -80,8 +80,8 @@ func (m *MultiHold) Names() []string {
 	return out
 }
 
-// Token is the fencing token of the lock of that name, as [FencedHold.Token]; fenced is false if it is none of these, or
-// a plain mutex. Of two locks with one name the first counts.
+// Token is the fencing token of the lock of that name, as [FencedHold.Token]; fenced is false if it is none of these
+// or a plain mutex. Of two locks with one name the first counts.
 func (m *MultiHold) Token(name string) (token int64, fenced bool) {
 	for _, h := range m.holds {
 		if h.claim.name == name {
