@@ -1,22 +1,81 @@
-// Package lock is a library of distributed locks on Redis: a reentrant mutex on one
-// master (alone or behind Sentinel) or a cluster, and the same mutex on a majority of
-// independent masters (RedLock); and, on one master or a cluster, a fair mutex, a
-// readers-writer lock, semaphores, a count-down latch, and several locks as one.
+// Package lock is a library of distributed locks on Redis: one server, Sentinel, a cluster, or a majority of
+// independent masters (RedLock).
 //
-// Read [Client] first, then [Hold]: what Acquire returns, and all that a holder needs.
-// A lock is not a guarantee. A lease ends by the clock of the server while its holder
-// may be paused, and a replica that is promoted may have missed the grant; against
-// both, only a guarded resource that refuses old tokens helps ([Hold.Token]; Kleppmann,
-// "How to do distributed locking", 2016).
+//	locks, err := lock.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}), lock.Options{})
+//	...
+//	err = locks.Mutex("orders").Do(ctx, func(ctx context.Context) error {
+//		return work(ctx) // alone, and renewed until it returns; ctx ends if the lock is lost
+//	})
+//
+// [Mutex.Acquire] returns a [Hold] to release; [Mutex.TryAcquire] does not wait, and [WithWait] bounds the wait. Redis
+// 6.2 or later is needed; [Client.Check] says whether the servers are fit for locks.
+//
+// # Which lock do I take
+//
+//	one program at a time, and twice would only be wasteful   Client.Mutex
+//	one at a time, and twice would damage a resource          Client.FencedMutex, and check its tokens at the resource
+//	first come, first served                                  Client.FairMutex
+//	many read, one writes                                     Client.RW
+//	at most n at a time                                       Client.PermitSemaphore, WithTotal(n)
+//	the same, and a crashed holder keeps its permits          Client.Semaphore
+//	several locks, all or none                                Client.Multi, Multi
+//	wait until n others are done                              Client.Latch
+//	a lock that outlives the loss of a master                 NewQuorum, and Mutex on it
+//
+// A lock is not a guarantee. A lease ends by the clock of the server while its holder may be paused, and a replica
+// that is promoted may have missed the grant; against both, only a guarded resource that refuses old tokens helps
+// ([FencedHold.Token], [Fence], [RedisFence]; Kleppmann, "How to do distributed locking", 2016).
+//
+// # From other libraries
+//
+//	redsync                                 here
+//	redsync.New(pool), New(a, b, c)         New(rdb, Options{}), NewQuorum(Options{}, a, b, c)
+//	rs.NewMutex(name, WithExpiry(d))        locks.Mutex(name, WithLease(d)); without it, the lease is renewed
+//	m.LockContext, TryLockContext           m.Acquire, m.TryAcquire: a Hold for each, and not one state in m
+//	m.UnlockContext, m.ExtendContext        hold.Release, hold.Renew or hold.Extend
+//	WithTries, WithRetryDelayFunc           WithTries, WithRetryDelay; waiters are woken, so neither is needed
+//	m.Until, m.Value                        hold.Deadline, hold.Owner
+//
+//	bsm/redislock                           here
+//	c.Obtain(ctx, key, ttl, nil)            locks.Mutex(key).TryAcquire(ctx, WithLease(ttl))
+//	RetryStrategy: LinearBackoff(d), …      locks.Mutex(key).Acquire(ctx): woken, and not polling
+//	l.Refresh(ctx, ttl, nil), l.TTL         hold.Extend(ctx, ttl), hold.Deadline
+//	Options.Metadata, Options.Token         WithMetadata, WithOwner
+//	ErrNotObtained, ErrLockNotHeld          ErrHeld, ErrLost
+//
+//	rueidislock                             here
+//	l.WithContext(ctx, name)                locks.Mutex(name).Acquire(ctx), hold.Context
+//	l.TryWithContext(ctx, name)             locks.Mutex(name).TryAcquire(ctx)
+//	cancel()                                hold.Release(ctx), which has an error
+//	KeyPrefix, KeyValidity                  Options.KeyFunc: KeyPrefix(…), Options.Lease
+//	KeyMajority: 2, keys of one cluster     NewQuorum, independent masters
+//
+//	Redisson                                here
+//	getLock(n).lock(), lock(lease)          locks.Mutex(n, WithReentry()).Acquire(ctx), WithLease
+//	tryLock(wait, lease)                    Acquire(ctx, WithWait(wait), WithLease(lease))
+//	forceUnlock, remainTimeToLive           ForceRelease, Inspect
+//	getFencedLock, lockAndGetToken          locks.FencedMutex(n).Acquire(ctx), hold.Token
+//	getFairLock, getReadWriteLock           locks.FairMutex(n), locks.RW(n)
+//	getSpinLock                             locks.Mutex(n, WithPolling())
+//	getMultiLock(a, b)                      Multi(a, b)
+//	getSemaphore, trySetPermits(k)          locks.Semaphore(n, WithTotal(k))
+//	getPermitExpirableSemaphore             locks.PermitSemaphore(n, WithTotal(k))
+//	getCountDownLatch                       locks.Latch(n)
+//	lockWatchdogTimeout, NameMapper         Options.Lease, Options.KeyFunc
+//
+// A thread of Redisson is an owner; here each Acquire is one, unless [WithOwner] or the context of a hold says who it
+// is, and re-entry is asked for with [WithReentry]. Programs migrate one by one: a mutex waits until a lock of redsync,
+// redislock, redis-py or Redisson at its key has expired.
 //
 // # Keys
 //
-// A lock named orders is the key orders, exactly, and it is a hash:
+// A lock named orders is the key orders, exactly, unless [Options].KeyFunc says otherwise, and it is a hash:
 //
 //	owner     who holds the lock; a mutex has one owner
 //	count     how many holds the owner has
 //	h:<hold>  one field for each hold of the owner
-//	token     fencing token of the grant, if it was asked for
+//	token     fencing token of the grant, of a fenced kind
+//	metadata  that of WithMetadata
 //	notify    how waiters are notified when the lock is free: w (PUBLISH), W (SPUBLISH)
 //
 // Beside it, under the same hash tag, so that one script may touch them all:
@@ -25,9 +84,10 @@
 //	{orders}:tombstone:<hold>  short-lived: the reply to the release of this hold
 //	{orders}:free              the channel that publishes that the lock is free, if a waiter has left its mark
 //
-// A plain mutex has no fencing tokens unless [Options].Tokens or [Client.FencedMutex]
-// asks for them: they take the server as long as the rest of the grant. They are no
-// less than the server's clock in microseconds, so that they do not decrease when a
+// A user of the server needs rights for all of them. A name such as lock:{orders} keeps them under lock:, for users
+// with rights for ~lock:* and &lock:* only; the keys beside lock:orders begin with {lock:.
+//
+// Tokens are no less than the server's clock in microseconds, so that they do not decrease when a
 // replica is promoted that missed the last grants, or when the server restarts empty.
 // That holds as long as the new master's clock is not behind the old one's by more than
 // the time since its last grant; within one server it holds for a day, whatever the

@@ -19,7 +19,7 @@ var (
 	ErrLost = errors.New("the hold was lost")
 	// ErrNotOwner says that by now another owner has the lock. It comes with ErrLost.
 	ErrNotOwner = errors.New("another owner has the lock by now")
-	// ErrReentered says that the owner holds the lock, and asked not to hold it twice.
+	// ErrReentered says that the owner holds the lock, and did not ask to hold it twice ([WithReentry]).
 	ErrReentered = errors.New("the owner holds the lock already")
 	// ErrTooFewReplicas says that the grant did not reach as many replicas as
 	// [Options].Replicas asks for; it was taken back.
