@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,6 +28,7 @@ type Client struct {
 	oldTombstones oldTombstones
 	quorum        *quorum // of several masters; nil: there is one
 	single        bool
+	unreachable   atomic.Int64  // when it was last reported, in ns since 1970; 0: never
 	plain         *settings     // of locks that were made without options
 	grace         time.Duration // see undoGrace
 	maxHeartbeat  time.Duration // see maxHeartbeat

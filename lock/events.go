@@ -24,13 +24,16 @@ const (
 	// are not woken, and poll. Name is the first channel that was refused, Err the refusal. It is said again only
 	// after a subscription has succeeded.
 	Polling EventKind = "polling"
+	// Unreachable says that an acquire or a wait goes without a reply and is continued: an address may be wrong, and
+	// without a deadline nothing else would say so. Err is the last error. It is said at most every ten seconds.
+	Unreachable EventKind = "unreachable"
 )
 
 // Event is one thing that happened, for metrics and logs.
 type Event struct {
 	Kind EventKind
-	// Primitive is "lock" (of every kind of mutex, and each side of a [RW]), "semaphore", "permits", "latch" or
-	// "channel".
+	// Primitive is "lock" (of every kind of mutex, and each side of a [RW]), "semaphore", "permits", "latch",
+	// "channel" (of Polling), or "wait" (of Unreachable, for any of them).
 	Primitive string
 	Name      string // of the lock, semaphore or latch
 	Owner     string // of permits: the first id; of the counts of a latch: the participant
@@ -106,6 +109,19 @@ func (c *Client) emitClaim(kind EventKind, cl *claim, token int64, started time.
 		e.Owner = s.ids(*cl)[0]
 	}
 	c.emit(e, started)
+}
+
+// unreachableEvery is the least time between two events of the kind Unreachable.
+const unreachableEvery = 10 * time.Second
+
+// reportUnreachable is called with each error of a request that a waiter will send again.
+func (c *Client) reportUnreachable(name string, err error) {
+	now := time.Now().UnixNano()
+	last := c.unreachable.Load()
+	if last != 0 && now-last < int64(unreachableEvery) || !c.unreachable.CompareAndSwap(last, now) {
+		return
+	}
+	c.emit(Event{Kind: Unreachable, Primitive: "wait", Name: name, Err: err}, time.Time{})
 }
 
 // reportPolling is called when waiters begin to poll because a subscription was refused.

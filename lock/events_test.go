@@ -134,3 +134,25 @@ func TestEventsOfCountedKinds(t *testing.T) {
 		}
 	}
 }
+
+// An acquire that waits at a wrong address says so, once in a while.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	events := make(chan Event, 100)
+	c := newTestClient(t, dialRedis(t, freeAddr(t)), Options{Observe: func(e Event) { events <- e }})
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Mutex("nowhere", WithTries(4)).Acquire(ctx)
+		failed <- err
+	}()
+	e := within(t, testTimeout, "the event", events)
+	if e.Kind != Unreachable || e.Name != "nowhere" || e.Err == nil {
+		t.Errorf("event %+v, want that nowhere is unreachable", e)
+	}
+	within(t, testTimeout, "the end of the tries", failed)
+	cancel()
+	if e := within(t, testTimeout, "the last event", events); e.Kind != NotAcquired {
+		t.Errorf("event %+v, want one of each kind", e)
+	}
+}

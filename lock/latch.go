@@ -112,7 +112,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 		return failed("wait for", "latch", l.name, err)
 	}
 	started := l.client.startTime()
-	w := &waitLoop{client: l.client, mode: independent, channel: tagged(l.key, "open")}
+	w := &waitLoop{client: l.client, name: l.name, mode: independent, channel: tagged(l.key, "open")}
 	err := w.run(ctx, requestFunc(func(ctx context.Context) (turn, error) {
 		value, err := l.client.node.do(ctx, l.stateCall(generation))
 		var r reply

@@ -151,3 +151,31 @@ func TestCrossSlotCounted(t *testing.T) {
 		}
 	}
 }
+
+// All locks are released before the first reply: in one round trip, and not in one for each.
+func TestMultiReleaseAtOnce(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	p := startProxy(t, s.addr)
+	direct := s.dial(t)
+	c := newTestClient(t, dialRedis(t, p.addr), Options{})
+	names := []string{"a", "b", "c", "d", "e"}
+	all, err := c.Multi(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	releaseAll(t, acquireAll(t, all)) // the scripts are known
+	h := acquireAll(t, all)
+	p.hang.Store(true)
+	released := make(chan error, 1)
+	go func() { released <- h.Release(context.Background()) }()
+	for _, name := range names {
+		eventually(t, testTimeout, name+" is released without a reply to another", func() bool {
+			return direct.Exists(context.Background(), name).Val() == 0
+		})
+	}
+	p.hang.Store(false)
+	if err := within(t, testTimeout, "the release", released); err != nil {
+		t.Error(err)
+	}
+}

@@ -151,7 +151,7 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 		owner = id
 	}
 	return &attempt{
-		waitLoop: waitLoop{client: c, patient: newOwner, tries: s.tries, retryDelay: s.delay},
+		waitLoop: waitLoop{client: c, name: n.name, patient: newOwner, tries: s.tries, retryDelay: s.delay},
 		lease:    lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{
 			name: n.name, key: n.key, owner: owner, id: id, lease: milliseconds(lease), store: in,

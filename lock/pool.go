@@ -171,7 +171,8 @@ func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []O
 	}
 	a := &attempt{
 		waitLoop: waitLoop{
-			client: p.client, mode: independent, channel: tagged(p.key, "free"), tries: s.tries, retryDelay: s.delay,
+			client: p.client, name: p.name, mode: independent, channel: tagged(p.key, "free"),
+			tries: s.tries, retryDelay: s.delay,
 		},
 		lease: lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: p.client.startTime(),
 		claim: claim{

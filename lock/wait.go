@@ -51,6 +51,7 @@ func (f requestFunc) request(ctx context.Context) (turn, error) { return f(ctx) 
 // waitLoop is one call that waits: for a lock, for permits, for several locks, or for a latch to open.
 type waitLoop struct {
 	client   *Client
+	name     string        // of what is waited for
 	channel  string        // of the wait queue
 	maxSleep time.Duration // 0: no other limit than PollMax
 	mode     waitMode
@@ -89,6 +90,8 @@ func (w *waitLoop) run(ctx context.Context, r requester) error {
 			continue
 		case err == nil:
 			w.settle(t)
+		case ctx.Err() == nil:
+			w.client.reportUnreachable(w.name, err)
 		}
 		if !w.sleep(ctx, w.delay(n, t, err)) {
 			return w.stopped(ctx)
