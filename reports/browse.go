@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -28,6 +29,7 @@ type browseData struct {
 	Judged bool           `json:"judged"`
 	Quorum bool           `json:"quorum"` // the nodes are independent masters
 	Keys   []string       `json:"keys"`
+	Names  map[int]string `json:"names"`  // of clients that have one instead of a number
 	Colors map[int]int    `json:"colors"` // of clients, where it is not their number
 	Ops    browseOps      `json:"ops"`
 	Holds  browseHolds    `json:"holds"`
@@ -76,7 +78,8 @@ type browseWrites struct {
 	Index    deltas `json:"index"`
 }
 
-// browseNotices are what clients reported without a request.
+// browseNotices are what clients reported without a request, and with client -1 what
+// the harness observed.
 type browseNotices struct {
 	Names  []string `json:"names"`
 	Name   column   `json:"name"`
@@ -171,7 +174,12 @@ func (r *Run) browse(shown interval, key string, room int) (string, error) {
 func (r *Run) browseData(part, shown interval, key string) *browseData {
 	d := &browseData{From: micros(part.from), Until: micros(part.until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.from), micros(shown.until)}, Judged: r.Judged, Quorum: r.quorum(),
-		Keys: printable(r.History.Keys), Colors: map[int]int{}}
+		Keys: printable(r.History.Keys), Colors: map[int]int{}, Names: map[int]string{}}
+	for c := range r.color {
+		if number := clientName(c); r.History.NameProcesses(number) != number {
+			d.Names[c] = format.Line(r.History.NameProcesses(number))
+		}
+	}
 	for c, color := range r.color {
 		if c != color {
 			d.Colors[c] = color
@@ -189,7 +197,7 @@ func (r *Run) browseData(part, shown interval, key string) *browseData {
 	d.nodes(r, part, keyOf)
 	d.violations(r, keyOf)
 	for _, s := range r.story.Steps {
-		d.Steps = append(d.Steps, browseMarker{micros(s.Time), format.Line(s.Text), s.N})
+		d.Steps = append(d.Steps, browseMarker{micros(s.Time), format.Line(r.History.NameProcesses(s.Text)), s.N})
 	}
 	return d
 }
@@ -309,6 +317,13 @@ func (d *browseData) notices(r *Run, part interval) {
 		b.Client = append(b.Client, int64(n.Process.Client(r.History.Clients)))
 		b.Key, b.Index = append(b.Key, int64(n.Key)), append(b.Index, int64(n.Index))
 	}
+	for _, n := range r.notes {
+		if part.has(n.Time) {
+			text := strings.Join(strings.Fields(n.Name+" "+targetName(n.Target)+" "+n.Detail), " ")
+			b.Name, b.Time = append(b.Name, all.of(format.Line(text))), append(b.Time, micros(n.Time))
+			b.Client, b.Key, b.Index = append(b.Client, -1), append(b.Key, -1), append(b.Index, int64(n.Index))
+		}
+	}
 	b.Names = all.list
 }
 
@@ -333,7 +348,8 @@ func (d *browseData) violations(r *Run, keyOf map[string]int) {
 	worst := r.worst()
 	r.eachViolation(func(res *checker.Result, v *checker.Violation) {
 		w := r.during(v)
-		b := browseViol{Property: string(res.Property), Class: string(v.Class), Text: format.Line(v.Text), Key: -1,
+		b := browseViol{Property: string(res.Property), Class: string(v.Class), Key: -1,
+			Text:    format.Line(r.History.NameProcesses(v.Text)),
 			Clients: v.Clients, Events: v.Events, From: micros(w.from), Until: micros(w.until),
 			Holds: overlaps(res.Property), Pair: overlaps(res.Property), Drawn: isDrawn(res)}
 		if k, ok := keyOf[v.Key]; ok && v.Key != "" {

@@ -39,7 +39,8 @@ func overlapPlot(r *Run) (*plot.Plot, vg.Length, error) {
 	var names []plot.Tick
 	for i, c := range clients {
 		g.row[c] = len(clients) - 1 - i
-		names = append(names, plot.Tick{Value: float64(g.row[c]), Label: clientName(c)})
+		name := format.Line(r.History.NameProcesses(clientName(c)))
+		names = append(names, plot.Tick{Value: float64(g.row[c]), Label: name})
 	}
 	names = append(names, plot.Tick{Value: overlapRow, Label: "overlap"})
 	p.Y.Min, p.Y.Max = overlapRow-0.5, float64(len(clients))-0.3

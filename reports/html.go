@@ -43,6 +43,7 @@ type page struct {
 	Missing            []string
 	Repeat, Source     string
 	Essentials         []field
+	Alone              bool // a history without a run directory
 
 	picture         *timeline
 	Timeline        template.HTML
@@ -93,7 +94,7 @@ func writeHTML(r *Run, w io.Writer) error {
 	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("rendering the page: %w", err)
 	}
-	before, after, _ := strings.Cut(format.Printable(b.String()), dataPlace)
+	before, after, _ := strings.Cut(format.Printable(r.named(b.String(), escape)), dataPlace)
 	data, err := r.browse(p.picture.d.window, p.picture.key, maxPageBytes-len(before)-len(after)-len(dataPlace))
 	if err != nil {
 		return err
@@ -145,6 +146,14 @@ func (p *page) header(r *Run) {
 	p.Source = "this history"
 	if r.Dir != nil {
 		p.Source = r.Dir.ID
+	}
+	p.Alone = r.alone()
+	if p.Alone {
+		p.Source = r.file
+		p.Essentials = nonEmpty([]field{{"Clients", fmt.Sprint(len(r.perClient()))},
+			{"Keys", format.Number(len(r.History.Keys))}, {"Events", format.Number(r.History.Events)},
+			{"Judged in", format.Duration(r.Judgement.Took)}})
+		return
 	}
 	p.Essentials = nonEmpty([]field{
 		{"Lock", m.Lock}, {"Topology", topologyText(r)}, {"Clients", fmt.Sprint(r.History.Clients)}, {"Workload", m.Workload},

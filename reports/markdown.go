@@ -56,7 +56,7 @@ func writeMarkdown(r *Run, w io.Writer) error {
 		fmt.Fprintf(&b, "\n\nRun it again:\n\n<pre><code>%s</code></pre>\n", escape(oneLine(r.Manifest.Repeat)))
 	}
 	markdownViolations(&b, r)
-	text := b.String()
+	text := r.named(b.String(), format.Markdown)
 	if len(text) > maxMarkdown {
 		text = strings.ToValidUTF8(text[:maxMarkdown], "") + "\n\n(truncated; the rest is in report.html)\n"
 	}

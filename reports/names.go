@@ -17,7 +17,11 @@ func targetName(target string) string {
 }
 
 // quote puts a name in backquotes, which HTML and Markdown turn into code. A
-// backquote in the name, which a hostile key may have, becomes an apostrophe.
+// backquote in the name, which a hostile key may have, becomes an apostrophe. A lock
+// without a name, as in some histories of other suites, is "the lock".
 func quote(name string) string {
+	if name == "" {
+		return "the lock"
+	}
 	return "`" + strings.NewReplacer("`", "'", "\n", "\uFFFD", "\r", "\uFFFD").Replace(name) + "`"
 }

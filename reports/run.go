@@ -10,6 +10,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,7 @@ type Run struct {
 	Missing   []string // what could not be read, as sentences
 	Rejudged  string   // why the judgement is not that of verdict.json; "": it is. Missing has it as well
 
+	file     string          // of a history without a run directory; empty: a run
 	holds    []hold          // in order of grants
 	faults   []injection     // in order of injections
 	missed   []history.Fault // planned, but never injected
@@ -136,7 +138,7 @@ func (r *Run) verdict() checker.Verdict {
 // title is the name of the run in headings.
 func (r *Run) title() string {
 	if r.Manifest.Scenario == "" {
-		return "history"
+		return cmp.Or(r.file, "history")
 	}
 	return r.Manifest.Scenario
 }

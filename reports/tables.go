@@ -191,6 +191,9 @@ func (p *page) clients(r *Run) {
 }
 
 func (p *page) configuration(r *Run) {
+	if r.alone() {
+		return
+	}
 	m := &r.Manifest
 	all := []field{{"Run", m.ID}, {"Backend", m.Backend}, {"Reason for the backend", m.Why},
 		{"Message delivery", m.Delivery},

@@ -46,7 +46,7 @@ func Text(w io.Writer, r *Run, o TextOptions) error {
 	if r.Manifest.Repeat != "" {
 		t.b.WriteString("\nrun it again:\n" + oneLine(r.Manifest.Repeat) + "\n")
 	}
-	_, err := io.WriteString(w, t.b.String())
+	_, err := io.WriteString(w, r.named(t.b.String(), format.Line))
 	return err
 }
 
@@ -75,6 +75,10 @@ func (t *textWriter) verdict(r *Run) {
 	t.b.WriteString(t.inColor(color, strings.ToUpper(string(r.verdict()))))
 	if r.verdict() == checker.Unsafe && r.Judgement.Class != "" {
 		t.b.WriteString(" (" + string(r.Judgement.Class) + ")")
+	}
+	if r.alone() {
+		t.b.WriteString("  " + oneLine(r.title()) + "\n")
+		return
 	}
 	fmt.Fprintf(&t.b, "  %s · seed %d · %s\n", oneLine(r.title()), r.Manifest.Seed, oneLine(r.Manifest.Backend))
 }

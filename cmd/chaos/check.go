@@ -186,6 +186,16 @@ type otherReading struct {
 	Sentence string               `json:"sentence"`
 }
 
+// text says what the verdict of the reading is.
+func (r otherReading) text() string {
+	reading := "strictly"
+	if len(r.Assumed) > 0 {
+		names := namesOf(r.Assumed, func(a history.Assumption) history.Assumption { return a })
+		reading = "assuming " + strings.Join(names, " and ")
+	}
+	return fmt.Sprintf("Read %s, it is %s: %s", reading, strings.ToUpper(string(r.Verdict)), r.Sentence)
+}
+
 // others searches for readings of a history that lead to another verdict.
 type others struct {
 	streams
@@ -268,12 +278,7 @@ func printJudgement(s streams, j judged) {
 		fmt.Fprintln(s.out, text)
 	}
 	for _, other := range j.Others {
-		reading := "strictly"
-		if len(other.Assumed) > 0 {
-			names := namesOf(other.Assumed, func(a history.Assumption) history.Assumption { return a })
-			reading = "assuming " + strings.Join(names, " and ")
-		}
-		fmt.Fprintf(s.out, "Read %s, it is %s: %s\n", reading, strings.ToUpper(string(other.Verdict)), other.Sentence)
+		fmt.Fprintln(s.out, other.text())
 	}
 	fmt.Fprintln(s.out)
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)

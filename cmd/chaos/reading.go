@@ -26,9 +26,12 @@ type readingFlags struct {
 	explain               bool
 }
 
-func (f *readingFlags) add(c *cobra.Command) {
+func (f *readingFlags) add(c *cobra.Command) { f.addWith(c, "format") }
+
+// addWith adds the flags; formatFlag is the name of the one for the format of the file.
+func (f *readingFlags) addWith(c *cobra.Command, formatFlag string) {
 	flags := c.Flags()
-	flags.StringVar(&f.format, "format", string(history.FormatAuto),
+	flags.StringVar(&f.format, formatFlag, string(history.FormatAuto),
 		"format of the file: "+strings.Join(historyFormats(), ", "))
 	flags.StringVar(&f.dialect, "dialect", "strict",
 		"conventions of the suite that wrote it: "+strings.Join(dialectNames(), ", "))
@@ -45,7 +48,7 @@ func (f *readingFlags) add(c *cobra.Command) {
 		"number of clients of the run (default: from run.json, else each process is a client)")
 	flags.BoolVar(&f.explain, "explain", false, "print to standard error how the file was read, and why")
 	for flag, names := range map[string]func() []string{
-		"format": historyFormats, "dialect": dialectNames, "assume": assumptionNames, // order does not matter
+		formatFlag: historyFormats, "dialect": dialectNames, "assume": assumptionNames, // order does not matter
 	} {
 		_ = c.RegisterFlagCompletionFunc(flag, completeNames(names))
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -20,31 +21,56 @@ import (
 // runDirArg is the argument of the commands that read a run directory.
 const runDirArg = "a run directory"
 
+type reportOptions struct {
+	readingFlags
+	render, to string
+	reads      bool // a flag about reading a history was given
+}
+
 func newReport(s streams) *cobra.Command {
-	var format, to string
+	var o reportOptions
 	c := &cobra.Command{
-		Use:   "report DIR",
-		Short: "Render the report of a run again",
+		Use:   "report DIR|FILE|-",
+		Short: "Render the report of a run again, or of any history",
 		Long: `Renders a run directory; it needs no server. Without --format it writes report.html and the plots
 in the directory again; with it, it prints that format or writes it to --to.
 A run that was killed before it was judged is judged first, and one whose history or samples have
-changed since is judged again; chaos check DIR writes the new verdict to verdict.json.`,
+changed since is judged again; chaos check DIR writes the new verdict to verdict.json.
+
+A file, standard input (-) or a directory of Jepsen is a history alone, in any format that chaos check
+reads. It is judged as chaos check judges it, and the report says what it does not know: the servers,
+and the faults unless the history has them. Without --format it writes NAME.report.html beside the file.
+
+` + readingHelp(),
 		Example: `  chaos report chaos-runs/latest
   chaos report chaos-runs/failover/latest --format markdown >> "$GITHUB_STEP_SUMMARY"
-  chaos report chaos-runs/latest --format png --to plots/`,
-		Args: oneArg(runDirArg),
-		RunE: func(_ *cobra.Command, args []string) error { return report(s, args[0], format, to) },
+  chaos report chaos-runs/latest --format png --to plots/
+  chaos report store/latest/history.edn --dialect etcd
+  zcat history.jsonl.gz | chaos report - --to report.html`,
+		Args: oneArg("a run directory, a history file, or - for standard input"),
+		RunE: func(c *cobra.Command, args []string) error {
+			c.Flags().Visit(func(f *pflag.Flag) { o.reads = o.reads || f.Name != "format" && f.Name != "to" })
+			return report(s, args[0], o)
+		},
 	}
-	c.Flags().StringVar(&format, "format", "", "output format: "+strings.Join(formatNames(), ", "))
-	c.Flags().StringVar(&to, "to", "",
+	o.addWith(c, "from")
+	c.Flags().StringVar(&o.render, "format", "", "output format: "+strings.Join(formatNames(), ", "))
+	c.Flags().StringVar(&o.to, "to", "",
 		"`FILE` to write to; for svg and png a directory gets every plot (default: standard output)")
 	_ = c.RegisterFlagCompletionFunc("format", completeNames(formatNames))
 	return c
 }
 
-func report(s streams, path, format, to string) error {
+func report(s streams, path string, o reportOptions) error {
+	format, to := o.render, o.to
 	if format != "" && !slices.Contains(formatNames(), format) {
 		return usage(fmt.Errorf("--format: unknown format %q%s", format, nearest.Hint(format, formatNames())))
+	}
+	if isHistory(path) {
+		return reportHistory(s, path, o)
+	}
+	if o.reads {
+		return usage(fmt.Errorf("%s is a run directory: the flags about reading apply only to a history file", path))
 	}
 	run, err := loadRun(path)
 	if err != nil {
@@ -53,13 +79,19 @@ func report(s streams, path, format, to string) error {
 	if run.Rejudged != "" {
 		s.note("%s", run.Rejudged)
 	}
-	switch {
-	case format == "":
+	if format == "" {
 		if err := reports.WriteAll(run); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.out, run.Dir.File(rundir.ReportFile))
 		return nil
+	}
+	return renderTo(s, run, format, to)
+}
+
+// renderTo writes a format to a file, to a directory of plots, or else to standard output.
+func renderTo(s streams, run *reports.Run, format, to string) error {
+	switch {
 	case (format == "svg" || format == "png") && (strings.HasSuffix(to, "/") || isDir(to)):
 		paths, err := reports.WritePlots(run, format, to)
 		for _, path := range paths {

@@ -47,7 +47,7 @@
     for (var unit = 1e6; step < unit && decimals < 3; unit /= 10) decimals++;
     return (t / 1e6).toFixed(decimals) + ' s';
   }
-  function client(c) { return 'client ' + c; }
+  function client(c) { return D.names[c] || 'client ' + c; }
   function keyName(k) { return D.keys[k] || 'the lock'; }
   function ticks(a, b, n) {
     var unit = 1, step = 0, out = [];
@@ -515,6 +515,7 @@
   }
   function noticeText(i) {
     var N = D.notices, who = client(N.client[i]), name = N.names[N.name[i]], of = keyName(N.key[i]);
+    if (N.client[i] < 0) return name;
     if (name === 'crash') return who + ' crashes';
     return name === 'lost' ? who + ' learns that it lost ' + of : name === 'renewed' ? who + ' renews ' + of : who + ': ' + name + ' of ' + of;
   }
@@ -655,7 +656,7 @@
     function row(kind, i, t, c, k, type, outcome) { rows.push({kind: kind, i: i, t: t, c: c, k: k, type: type, outcome: outcome}); }
     O.call.forEach(function (t, i) { row('op', i, t, O.client[i], O.key[i], O.names[O.name[i]], outcomes[O.out[i]]); });
     T.time.forEach(function (t, i) { row('write', i, t, T.client[i], T.key[i], 'write', T.accepted[i] ? 'ok' : 'fail'); });
-    N.time.forEach(function (t, i) { row('notice', i, t, N.client[i], D.keys[N.key[i]] ? N.key[i] : -1, N.names[N.name[i]], ''); });
+    N.time.forEach(function (t, i) { row('notice', i, t, N.client[i], D.keys[N.key[i]] ? N.key[i] : -1, N.client[i] < 0 ? 'observation' : N.names[N.name[i]], ''); });
     D.faults.forEach(function (f, i) { row('fault', i, f.from, -1, -1, 'fault', ''); });
     rows.sort(function (p, q) { return p.t - q.t; });
     function options(select, values, name) {
@@ -687,7 +688,7 @@
       var took = '', token = '', index, text = r.type;
       if (r.kind === 'op') { took = O.took[r.i] < 0 ? 'no end' : duration(O.took[r.i]); token = +O.token[r.i] ? O.token[r.i] : ''; index = O.index[r.i]; }
       if (r.kind === 'write') { token = +T.token[r.i] ? T.token[r.i] : ''; index = T.index[r.i]; if (T.read[r.i] !== T.found[r.i]) text = 'write (lost update)'; }
-      if (r.kind === 'notice') index = N.index[r.i];
+      if (r.kind === 'notice') { index = N.index[r.i]; text = N.names[N.name[r.i]]; }
       if (r.kind === 'fault') { index = D.faults[r.i].index; text = D.faults[r.i].name + ' ' + D.faults[r.i].target; }
       return [instant(r.t), r.c < 0 ? '' : client(r.c), text, r.k < 0 ? '' : keyName(r.k), r.outcome, took, token, index];
     }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/reports"
+)
+
+// isHistory reports whether path is a history alone: a file, standard input, or a directory of Jepsen.
+func isHistory(path string) bool {
+	if path == "-" {
+		return true
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		return true
+	}
+	_, notRun := rundir.Open(path)
+	file, _, err := historyFile(path)
+	return notRun != nil && err == nil && file != ""
+}
+
+// reportHistory judges a history alone and writes its report.
+func reportHistory(s streams, path string, o reportOptions) error {
+	reading, err := o.reading()
+	if err != nil {
+		return err
+	}
+	if path == "-" && o.render == "" && o.to == "" {
+		return usage(errors.New("the report of standard input needs --to FILE or --format"))
+	}
+	in, err := openInput(s, path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	h, source, err := readHistory(s, in, reading)
+	if err != nil {
+		return err
+	}
+	if o.explain {
+		explain(s, reading, source)
+	}
+	options := checker.Options{SearchCommand: searchCommand()}
+	j := judge(s, h, options)
+	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
+	found, err := others.find(reading, source)
+	if err != nil {
+		return err
+	}
+	var notes []string
+	for _, other := range found {
+		notes = append(notes, other.text())
+	}
+	run, err := reports.FromHistory(filepath.Base(in.name), h, j, notes, func(want map[int]bool) (map[int]string, error) {
+		return citeEvents(in, reading, want)
+	})
+	if err != nil {
+		return badPath(err)
+	}
+	if o.render == "" {
+		o.render = "html"
+		if o.to == "" {
+			o.to = strings.TrimSuffix(in.name, filepath.Ext(in.name)) + ".report.html"
+		}
+		if err := renderFile(run, o.render, o.to); err != nil {
+			return fmt.Errorf("%w; name another file with --to", err)
+		}
+		fmt.Fprintln(s.out, o.to)
+		return nil
+	}
+	return renderTo(s, run, o.render, o.to)
+}
+
+// maxCitedEvent bounds how many bytes of an event a page quotes.
+const maxCitedEvent = 2000
+
+// citeEvents reads a history again for the events with those indices, as chaos convert would write them.
+func citeEvents(in *input, reading history.ReadOptions, want map[int]bool) (map[int]string, error) {
+	found := map[int]string{}
+	_, err := history.ReadEvents(in.reader(), in.name, reading, func(e *history.Event, _ int) error {
+		if want[int(e.Index)] {
+			line := string(e.AppendJSON(nil))
+			found[int(e.Index)] = line[:min(len(line), maxCitedEvent)]
+		}
+		return nil
+	})
+	return found, err
+}

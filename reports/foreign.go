@@ -1,0 +1,51 @@
+package reports
+
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+)
+
+// FromHistory makes a Run from a history without a run directory, which another
+// program may have recorded. Missing says what is not known about it, and has
+// notes. cite returns the events with those indices as text, for the page.
+func FromHistory(name string, h *history.History, j checker.Judgement, notes []string,
+	cite func(indices map[int]bool) (map[int]string, error)) (*Run, error) {
+	r := newRun(rundir.Manifest{Clients: h.Clients}, h, nil, j)
+	r.file = name
+	r.Missing = append([]string{"this report is of a history alone, without a run directory: which servers there were, " +
+		"what they stored and which of them granted the lock is not known"}, notes...)
+	switch {
+	case len(r.faults) > 0:
+	case len(r.notes) > 0:
+		r.Missing = append(r.Missing, noEffectsKnown)
+	default:
+		r.Missing = append(r.Missing, noFaultsKnown)
+	}
+	var err error
+	if r.cited, err = cite(r.citedEvents()); err != nil {
+		return nil, fmt.Errorf("quoting the events of %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// What a history without the faults of chaos says about them.
+const (
+	noFaultsKnown  = "the history has no faults: whether any was injected, and when, is not known"
+	noEffectsKnown = "the history has observations of a fault injector, but not which faults took effect, where and " +
+		"until when"
+)
+
+// alone reports whether the run is a history without a run directory.
+func (r *Run) alone() bool { return r.file != "" }
+
+// named replaces the numbers of clients that have names instead, escaped for the text they are in.
+func (r *Run) named(text string, escape func(string) string) string {
+	h := history.History{ProcessNames: make([]string, len(r.History.ProcessNames))}
+	for i, name := range r.History.ProcessNames {
+		h.ProcessNames[i] = escape(name)
+	}
+	return h.NameProcesses(text)
+}
