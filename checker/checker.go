@@ -120,6 +120,13 @@ type Options struct {
 	Fenced bool
 	// RenewsItself: the lock renews a lease for which none was requested, while its client lives.
 	RenewsItself bool
+	// PrefersWriters: a readers-writer lock grants no new reader the lock while a writer waits.
+	PrefersWriters bool
+	// RefusesUpgrade: an owner that reads and requests to write is refused at once. RefusesExcess: so is a request for
+	// more permits than there are. Without them, such a request may wait.
+	RefusesUpgrade, RefusesExcess bool
+	// Overtakes: a semaphore serves a waiter whose permits are free, also if another that wants more waits for longer.
+	Overtakes bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int
 	// LockKind is what the lock is meant to be, where the history does not say, such as a mutex that its holder

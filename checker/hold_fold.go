@@ -147,6 +147,9 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		}
 		return
 	}
+	if other := b.find(s.Owner, s.Key, !h.reader); other != nil && !s.Moded {
+		h.ambiguous, other.ambiguous = true, true
+	}
 	if h.ending == endLost && s.Outcome != history.OK {
 		b.close(h)
 		return

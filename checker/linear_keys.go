@@ -72,6 +72,9 @@ func (v *view) keyedOps() []keyOps {
 	for i := range keys {
 		k := &keys[i]
 		k.permits = v.h.Limit(k.key)
+		if _, is := v.resizes()[k.key]; is { // the model has one size
+			k.permits = history.UnknownLimit
+		}
 		k.inferKind(v.usage[i], v.kind)
 	}
 	return keys

@@ -15,13 +15,15 @@ import (
 const (
 	overtaken   = iota // granted after too many later requests
 	passedOver         // never granted, though later requests were
+	readerFirst        // a reader was granted the lock while a writer waited that has precedence
 	notEnqueued        // acquits: the waiter was not certainly in the queue when the other request came
 	otherMode          // acquits: readers and writers wait in separate queues
 	orderFault         // acquits: a fault may have cost the waiter its place
 )
 
 func orderRules() []string {
-	return []string{overtaken: "overtaken", passedOver: "passed-over", notEnqueued: "not-queued", otherMode: "other-mode",
+	return []string{overtaken: "overtaken", passedOver: "passed-over",
+		readerFirst: "reader-first", notEnqueued: "not-queued", otherMode: "other-mode",
 		orderFault: "fault"}
 }
 
@@ -68,9 +70,13 @@ func checkOrder(v *view, o Options) Result {
 			}
 		}
 	}
+	preceded := v.judgePrecedence(o, found)
 	r := found.result(Order, func(f finding) Violation { return v.orderViolation(f, o) })
 	r.Counts = map[string]int64{"waits": int64(waited), "most_overtaken": int64(most)}
 	switch {
+	case r.Outcome == Violated:
+	case o.PrefersWriters && preceded > 0 && !o.Fair:
+		r.Summary = fmt.Sprintf("no new reader was granted the lock while %s waited", format.Count(preceded, "writer"))
 	case !o.Fair:
 		r.Outcome = NotApplicable
 		r.Summary = "the lock promises no order; a waiter was overtaken at most " + format.Count(most, "time")
@@ -201,6 +207,9 @@ func (f fenwick) sum(n int) (s int32) {
 }
 
 func (v *view) orderViolation(f finding, o Options) Violation {
+	if f.rule == readerFirst {
+		return v.precedenceViolation(f)
+	}
 	x := &v.holds[f.x]
 	if f.rule == passedOver {
 		s := &v.h.Spans[f.y]

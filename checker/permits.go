@@ -28,7 +28,9 @@ func permitsRules() []string { return []string{tooMany: "too-many", permitsTouch
 // NP-hard, so they are not used). If an owner acquires permits several times, each time is a hold of its own, and a
 // release returns those of the latest.
 //
-// The number of permits is in the history (limit, on an acquire) or in [Options] Permits.
+// The number of permits is in the history (limit, on an acquire or a resize) or in [Options] Permits. A semaphore that
+// is made smaller keeps the permits that are held: so a grant is compared with the greatest size that may have been in
+// force between its invocation and its return, which is when the last of the holds at its return was granted.
 func checkPermits(v *view, o Options) Result {
 	found := newFindings(o)
 	r := Result{Property: Permits}
@@ -43,7 +45,7 @@ func checkPermits(v *view, o Options) Result {
 			unknown = lockName(v.h.Keys[key])
 			continue
 		}
-		out, whole := v.countPermits(holds, int64(limit), o, found)
+		out, whole := v.countPermits(holds, o, found)
 		most, all = max(most, out), all && whole
 	}
 	r = found.result(Permits, func(f finding) Violation { return v.permitsViolation(f, o) })
@@ -104,7 +106,8 @@ func (v *view) overUntil(active []int32, limit int64, s segment) time.Duration {
 // exceeded the limit, and the end of the oldest.
 func (v *view) permitsViolation(f finding, o Options) Violation {
 	x, y := &v.holds[f.x], &v.holds[f.y]
-	key, limit := v.h.Keys[y.key], v.h.Limit(y.key)
+	key := v.h.Keys[y.key]
+	_, limit := v.sizesIn(y.key, segment{y.asked, y.from})
 	w := Violation{Key: key, Rule: "no more permits are held than exist", Events: []int{v.granted(x), v.granted(y)}}
 	if f.x == f.y { // it requested more than exist
 		w.Events[0] = int(v.h.Spans[y.span].Invoked)
@@ -144,7 +147,7 @@ func (v *view) crowdClass(y *hold, o Options) Class {
 			promised += v.outAfter(i, y.from, o.ClockError)
 		}
 	}
-	if promised > int64(v.h.Limit(y.key)) {
+	if _, limit := v.sizesIn(y.key, segment{y.asked, y.from}); promised > limit {
 		return BrokenPromise
 	}
 	return OutlivedLease

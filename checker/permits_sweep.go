@@ -32,7 +32,7 @@ type permitSweep struct {
 //
 // Of the grants at one instant, those that last are held together after it; any of them, also one that is released at
 // that instant, overlaps with what was held before.
-func (v *view) countPermits(holds []int32, limit int64, o Options, found *findings) (most int64, whole bool) {
+func (v *view) countPermits(holds []int32, o Options, found *findings) (most int64, whole bool) {
 	p := permitSweep{view: v, holds: holds, slack: o.ClockError}
 	if !o.applies(permitsTouch) {
 		p.slack = -1
@@ -50,6 +50,7 @@ func (v *view) countPermits(holds []int32, limit int64, o Options, found *findin
 		if o.ClockError > 0 && y.until-y.from <= o.ClockError {
 			before = 0 // its length is not certain
 		}
+		_, limit := v.sizesIn(y.key, segment{y.asked, y.from})
 		most = max(most, sum, before)
 		if sum > limit || before > limit {
 			active = slices.DeleteFunc(active, func(at int32) bool { return p.left[at] == 0 })

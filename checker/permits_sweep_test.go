@@ -54,7 +54,7 @@ func TestPermitSweep(t *testing.T) {
 			want, got := newFindings(o), newFindings(o)
 			limit := int64(h.Limit(0))
 			most := v.slowPermits(v.byKey[0], limit, o, want)
-			is, whole := v.countPermits(v.byKey[0], limit, o, got)
+			is, whole := v.countPermits(v.byKey[0], o, got)
 			if is != most || !whole || got.total != want.total {
 				t.Fatalf("seed %d, %+v: at most %d in %d findings, want %d in %d", seed, o, is, got.total, most, want.total)
 			}

@@ -82,6 +82,14 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 			switch name {
 			case "fair":
 				o.Fair = true
+			case "prefers-writers":
+				o.PrefersWriters = true
+			case "refuses-upgrade":
+				o.RefusesUpgrade = true
+			case "refuses-excess":
+				o.RefusesExcess = true
+			case "overtakes":
+				o.Overtakes = true
 			case "fenced":
 				o.Fenced = true
 			case "renews":

@@ -32,6 +32,7 @@ type view struct {
 	counted    []int32 // spans: replies with a hold count that can be compared
 	idleState
 	serversState
+	sizeState
 }
 
 // ending is how a hold ended, as far as its owner knows.
@@ -65,6 +66,7 @@ type hold struct {
 	ending           ending
 	reader           bool
 	inner            bool // begun inside a hold of the same owner in the other mode
+	ambiguous        bool // a release without a mode may have been of this one, or of one in the other mode
 	expiredOnArrival bool // its promise had ended when the grant returned, because the reply was slow
 }
 

@@ -12,16 +12,20 @@ import (
 
 // The rules of wake-up.
 const (
-	notWoken    = iota // a waiter was not served although the lock was free
-	notReturned        // an acquire did not return, long after its wait had ended
-	wakeOutage         // acquits: the servers were unavailable
-	wakePaused         // acquits: the waiter was paused
-	wakeLate           // acquits: the reply came, or the client crashed
+	notWoken     = iota // a waiter was not served although the lock was free
+	notAdmitted         // a waiter was not served although there was room for it
+	tryRefused          // a try was refused although there was room for it
+	waitedInVain        // a request that can never be granted waited, at a lock that states that it refuses it
+	notReturned         // an acquire did not return, long after its wait had ended
+	wakeOutage          // acquits: the servers were unavailable
+	wakePaused          // acquits: the waiter was paused
+	wakeLate            // acquits: the reply came, or the client crashed
 )
 
 func wakeUpRules() []string {
-	return []string{notWoken: "not-woken", notReturned: "not-returned", wakeOutage: "outage",
-		wakePaused: "waiter-paused", wakeLate: "replied-late"}
+	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
+		waitedInVain: "waited-in-vain", notReturned: "not-returned",
+		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late"}
 }
 
 // checkWakeUp looks for waiters that were not served although the lock had been released: the wake-up was lost, or
@@ -45,6 +49,8 @@ func checkWakeUp(v *view, o Options) Result {
 	}
 	v.unservedWaits(o, acquittals{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
 	asked += v.unreturned(o, found)
+	v.judgeRoom(o, found)
+	v.judgeVain(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
 	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
 	switch {
@@ -102,6 +108,12 @@ func (v *view) wakeUpViolation(f finding) Violation {
 			lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Instant(f.start), format.Instant(f.end)))
 		w.Class = ""
 		return w
+	}
+	switch f.rule {
+	case notAdmitted, tryRefused:
+		return v.roomViolation(f)
+	case waitedInVain:
+		return v.vainViolation(f)
 	}
 	text := fmt.Sprintf("client %d waited for %s for %s (%s to %s) although no client held it", v.client(f.y),
 		lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Duration(f.end-f.start), format.Instant(f.start),

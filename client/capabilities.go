@@ -23,7 +23,10 @@ const (
 	SharesReads     Capability = "read-write"        // modes read and write
 	CanDowngrade    Capability = "downgrade"         // a writer may also read, and reads on after its write is released
 	PrefersWriters  Capability = "writer-preference" // a writer that waits keeps new readers out
+	RefusesUpgrade  Capability = "refuses-upgrade"   // a reader that requests to write is refused at once: code upgrade
 	HasPermits      Capability = "permits"           // a semaphore: permits and limit
+	RefusesExcess   Capability = "refuses-excess"    // a request for more permits than there are: code out-of-range
+	Overtakes       Capability = "overtakes"         // a small request that fits passes a large one that waits
 	PartialRelease  Capability = "partial-release"   // a release of some of the permits of one acquire
 	CanResize       Capability = "resize"            // op resize: set the number of permits
 	IsLatch         Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
@@ -36,8 +39,8 @@ const (
 func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
-		CanDowngrade, PrefersWriters, HasPermits, PartialRelease, CanResize, IsLatch, SeveralKeys, CanForceRelease,
-		CachesScripts,
+		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
+		CanResize, IsLatch, SeveralKeys, CanForceRelease, CachesScripts,
 	}
 }
 

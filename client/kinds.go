@@ -136,7 +136,7 @@ func kindSpecs() []Spec {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
 			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW})
-		rw.Can = rw.Can.With(SharesReads, CanDowngrade)
+		rw.Can = rw.Can.With(SharesReads, CanDowngrade, RefusesUpgrade)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), preferenceCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."
@@ -166,7 +166,7 @@ func countingSpecs() []Spec {
 				return c.Semaphore(key).SetPermits(ctx, permits)
 			},
 		})
-	plain.Can = Capabilities{HasPermits, CanResize, CanTry, Wakes}
+	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{
 			acquire: acquireLeasedPermits,

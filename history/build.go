@@ -172,7 +172,7 @@ func (b *Builder) invoke(e numbered) {
 	s.Key = intern(&b.h.Keys, b.keys, e.Key)
 	s.Owner = b.owner(e, s.Key)
 	if v := e.Value; v != nil {
-		s.Lease, s.Token, s.Write = v.Lease, v.Token, v.Mode != "read"
+		s.Lease, s.Token, s.Write, s.Moded = v.Lease, v.Token, v.Mode != "read", v.Mode != ""
 		s.Permits = int32(max(1, min(v.Permits, MaxPermits)))
 		s.Part, s.Asked = v.Part, asked(s.Op, v)
 		b.limit(e, s.Key)

@@ -45,7 +45,7 @@ type Leftover struct {
 // for another reason, such as an unreachable server, did not wait for the lock.
 func (e *Event) timedOut() bool {
 	return e.F == Acquire && e.Type == Fail && e.Error != nil &&
-		(e.Error.Code == CodeHeld || e.Error.Code == "busy" || e.Error.Code == "timeout")
+		slices.Contains([]string{CodeHeld, "busy", "timeout", "refused"}, e.Error.Code)
 }
 
 // denied reports whether e is a release or renewal that failed because the lock did not know the hold.

@@ -53,6 +53,7 @@ type Span struct {
 	Op      Op            //
 	Outcome Type          // OK, Fail or Info
 	Write   bool          // mode is not "read"
+	Moded   bool          // the mode was stated
 	Busy    bool          // a try that failed because the lock was held
 	Held    bool          // a failed release or renewal that left the hold unchanged
 	Undone  bool          // a failed acquire or try that may have held the lock from Call to Return

@@ -1,0 +1,94 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// writerWait is the time in which a writer certainly waited in the queue.
+type writerWait struct {
+	segment
+	span int32
+	last int32 // of those up to this one, by their beginnings, the one that ends last
+}
+
+// judgePrecedence judges a lock that prefers writers: a reader that came while a writer was certainly waiting is not
+// granted the lock before that writer is, or gives up. It returns how many writers waited. An owner that has the lock
+// may read again, and a try need not look at the queue. A writer whose wait a fault may have disturbed does not count.
+func (v *view) judgePrecedence(o Options, found *findings) (writers int) {
+	if !o.PrefersWriters {
+		return 0
+	}
+	waits := v.writerWaits(o)
+	for key, holds := range v.byKey {
+		list := waits[int32(key)]
+		writers += len(list)
+		for _, i := range holds {
+			h := &v.holds[i]
+			if s := &v.h.Spans[h.span]; !h.reader || h.inner || s.Op != history.OpAcquire {
+				continue
+			}
+			n := sort.Search(len(list), func(n int) bool { return list[n].from >= h.asked })
+			if n == 0 {
+				continue
+			}
+			w := &list[list[n-1].last]
+			if h.from <= w.until && v.h.Spans[w.span].Owner != h.owner {
+				found.add(finding{rule: readerFirst, x: i, y: w.span, start: h.from, end: w.until})
+			}
+		}
+	}
+	return writers
+}
+
+// writerWaits are the waits of writers, by key and by their beginnings.
+func (v *view) writerWaits(o Options) map[int32][]writerWait {
+	all := make(map[int32][]writerWait)
+	dis := v.disturbances(o)
+	add := func(i int32, until time.Duration) {
+		s := &v.h.Spans[i]
+		from := later(s.Call, o.queueDelay())
+		waits := s.Op == history.OpAcquire && s.Write && v.h.Limit(s.Key) == 0 && from < until
+		if waits && !dis.touch(segment{s.Call, s.Return}, v.client(i), history.AffectsData, history.AffectsTraffic,
+			history.AffectsClients) {
+			all[s.Key] = append(all[s.Key], writerWait{segment: segment{from, until}, span: i})
+		}
+	}
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; s.Outcome == history.OK {
+			add(int32(i), s.Return)
+		}
+	}
+	for _, i := range v.h.TimedOut { // when it gave up is not known exactly
+		add(i, v.h.Spans[i].Return-o.queueDelay())
+	}
+	for _, list := range all { // in any order: each is sorted
+		slices.SortFunc(list, func(a, b writerWait) int {
+			return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.span, b.span))
+		})
+		for n := range list {
+			if list[n].last = int32(n); n > 0 && list[list[n-1].last].until > list[n].until {
+				list[n].last = list[n-1].last
+			}
+		}
+	}
+	return all
+}
+
+// precedenceViolation words a reader that was granted the lock before a writer.
+func (v *view) precedenceViolation(f finding) Violation {
+	x, s := &v.holds[f.x], &v.h.Spans[f.y]
+	w := v.involving("", x.span, f.y)
+	w.Events = []int{int(s.Invoked), int(v.h.Spans[x.span].Invoked), v.granted(x)}
+	w.Rule = "no new reader is granted the lock while a writer waits"
+	w.Text = fmt.Sprintf("client %d requested %s to read at %s and got it at %s, although client %d had been waiting to "+
+		"write since %s, and waited until %s", w.Clients[0], lockName(w.Key), format.Instant(x.asked), format.Instant(x.from),
+		w.Clients[1], format.Instant(s.Call), format.Instant(s.Return))
+	return w
+}

@@ -1,0 +1,197 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file finds out where there was certainly room for a request: at a semaphore enough permits that nobody can have
+// held, at a readers-writer lock no writer. It is what idle.go is for locks that one owner holds, and uses the same
+// longest possible intervals.
+//
+// A lock may serve its waiters in any order, so what it owes to a request depends on the others: it may keep permits
+// for a large request that came first, and a writer that waits may keep readers out. So a try is owed only what no
+// other request can take, and a waiter only something if each of the others would fit as well (unless the lock states
+// that small requests pass large ones).
+
+// judgeRoom looks for requests that were refused, or waited for longer than the slack, although there was room for
+// them.
+func (v *view) judgeRoom(o Options, found *findings) {
+	gaveUp := make(map[int32]bool, len(v.h.TimedOut))
+	for _, i := range v.h.TimedOut {
+		gaveUp[i] = true
+	}
+	for _, k := range v.sharedKeys() {
+		v.refusedTries(&k, o, func(span int32, taken int64) {
+			s := &v.h.Spans[span]
+			found.add(finding{rule: tryRefused, x: int32(taken), y: span, start: s.Call, end: s.Return})
+		})
+		v.waitedWithRoom(&k, gaveUp, o, func(span int32, s segment) {
+			found.add(finding{rule: notAdmitted, x: none, y: span, start: s.from, end: s.until})
+		})
+	}
+}
+
+// demand is what a request occupies, and for how long at most.
+type demand struct {
+	segment
+	permits int64
+	writer  bool
+}
+
+func newDemand(s *history.Span, from, until time.Duration) demand {
+	return demand{segment{from, until}, int64(s.Permits), s.Write}
+}
+
+// sharedKey is a key that several owners may hold at once: a semaphore, or one with readers.
+type sharedKey struct {
+	key       int32
+	semaphore bool
+	requests  []int32 // acquires and tries
+}
+
+// sharedKeys are the keys that several owners may hold at once, in their order.
+func (v *view) sharedKeys() (all []sharedKey) {
+	of := make([]*sharedKey, len(v.h.Keys))
+	readers := make([]bool, len(v.h.Keys))
+	for key := range of {
+		if limit := v.h.Limit(int32(key)); limit >= 0 {
+			of[key] = &sharedKey{key: int32(key), semaphore: limit > 0}
+		}
+	}
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if k := of[s.Key]; k != nil && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+			k.requests = append(k.requests, int32(i))
+			readers[s.Key] = readers[s.Key] || !s.Write
+		}
+	}
+	for key, k := range of {
+		if k != nil && (k.semaphore || readers[key]) {
+			all = append(all, *k)
+		}
+	}
+	return all
+}
+
+// held are the longest possible times of all holds of a key, and of what may be one. A hold counts from the return of
+// its acquire or, if early, from its invocation. One that was not released counts until late after its lease.
+func (e *extents) held(key int32, early bool, late time.Duration) (all []demand) {
+	for _, i := range e.byKey[key] {
+		h := &e.holds[i]
+		from, until := h.from, h.freeBy
+		if early {
+			from = h.asked
+		}
+		if h.freeBy == never || h.ambiguous {
+			until = later(e.leaseEnd(i), late)
+		}
+		all = append(all, newDemand(&e.h.Spans[h.span], from, until))
+	}
+	for _, x := range e.possible[key] {
+		span := x.last
+		if x.cause != afterUnknownAcquire {
+			span = e.holds[x.last].span
+		}
+		all = append(all, newDemand(&e.h.Spans[span], x.from, later(x.until, late)))
+	}
+	return all
+}
+
+// refusedTries visits the tries of a key that were refused because it was held, though nothing that any other owner
+// can have held or requested at the time was in their way. taken is how many permits that was. It skips tries after a
+// fault that may have changed what servers keep, and locks on several servers, where two requests may both fail.
+func (v *view) refusedTries(k *sharedKey, o Options, visit func(span int32, taken int64)) {
+	busy := slices.DeleteFunc(slices.Clone(k.requests), func(i int32) bool { return !v.h.Spans[i].Busy })
+	if len(busy) == 0 || o.MayBeDown > 0 {
+		return
+	}
+	all := v.idleTimes(o.slack()).extents.held(k.key, true, o.slack())
+	for _, i := range k.requests {
+		if s := &v.h.Spans[i]; s.Outcome == history.Fail {
+			all = append(all, newDemand(s, s.Call, s.Return))
+		}
+	}
+	sums, dis := newDemandSums(all), v.disturbances(o)
+	for _, i := range busy {
+		s := &v.h.Spans[i]
+		sum := sums.in(segment{s.Call, s.Return})
+		size, _ := v.sizesIn(k.key, segment{s.Call, s.Return})
+		fits := sum.permits <= size // with its own
+		if !k.semaphore {
+			fits = sum.count == 1 || !s.Write && sum.writers == 0
+		}
+		if fits && !dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
+			visit(i, sum.permits-int64(s.Permits))
+		}
+	}
+}
+
+// demandSums adds up what overlaps with a segment.
+type demandSums struct {
+	from, until  []time.Duration // sorted
+	begun, ended []demandSum     // of the first n of from and until
+}
+
+type demandSum struct{ permits, writers, count int64 }
+
+func newDemandSums(all []demand) (s demandSums) {
+	s.from, s.begun = addDemands(all, func(d demand) time.Duration { return d.from })
+	s.until, s.ended = addDemands(all, func(d demand) time.Duration { return d.until })
+	return s
+}
+
+func addDemands(all []demand, at func(d demand) time.Duration) (times []time.Duration, sums []demandSum) {
+	slices.SortFunc(all, func(a, b demand) int { return cmp.Compare(at(a), at(b)) })
+	sums = make([]demandSum, 1, len(all)+1)
+	for n, d := range all {
+		sum := sums[n]
+		sum.permits, sum.count = sum.permits+d.permits, sum.count+1
+		if d.writer {
+			sum.writers++
+		}
+		times, sums = append(times, at(d)), append(sums, sum)
+	}
+	return times, sums
+}
+
+// in adds up everything that overlaps with x, or touches it.
+func (s *demandSums) in(x segment) demandSum {
+	b := s.begun[sort.Search(len(s.from), func(n int) bool { return s.from[n] > x.until })]
+	e := s.ended[sort.Search(len(s.until), func(n int) bool { return s.until[n] >= x.from })]
+	return demandSum{b.permits - e.permits, b.writers - e.writers, b.count - e.count}
+}
+
+// roomViolation words a finding of this file.
+func (v *view) roomViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a request is granted if no other client is in its way", "")
+	what, permits := lockName(w.Key), v.h.Limit(s.Key) > 0
+	if w.Class = ""; permits {
+		what = fmt.Sprintf("%s of %s", format.Count(s.Permits, "permit"), what)
+	}
+	if f.rule == notAdmitted {
+		why := "no client wrote or waited to write"
+		if permits {
+			why = "so many were free"
+		}
+		w.Text = fmt.Sprintf("client %d waited for %s for %s (%s to %s) although %s", w.Clients[0], what,
+			format.Duration(f.end-f.start), format.Instant(f.start), format.Instant(f.end), why)
+		return w
+	}
+	why := "no client can have held it at the time"
+	switch size, _ := v.sizesIn(s.Key, segment{s.Call, s.Return}); {
+	case permits:
+		why = fmt.Sprintf("others can have had only %d of %d", f.x, size)
+	case !s.Write:
+		why = "no client can have written at the time"
+	}
+	w.Text = fmt.Sprintf("client %d was refused %s at %s, although %s", w.Clients[0], what, format.Instant(s.Return), why)
+	return w
+}

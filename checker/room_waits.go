@@ -1,0 +1,174 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// roomSweep goes through what is held at a key and what waits for it, in the order of time.
+type roomSweep struct {
+	*view
+	k     *sharedKey
+	marks []roomMark
+	held  demandSum
+	// what waits: by number of permits, how many requests
+	waiting map[int64]int
+	writers int // that wait
+}
+
+// roomMark is a change at an instant.
+type roomMark struct {
+	at    time.Duration
+	d     demand
+	by    int64 // +1: it begins, -1: it ends; 0: the size may change
+	waits bool
+}
+
+func (r *roomSweep) add(d demand, waits bool) {
+	r.marks = append(r.marks, roomMark{d.from, d, +1, waits})
+	if d.until < never {
+		r.marks = append(r.marks, roomMark{d.until, d, -1, waits})
+	}
+}
+
+// apply applies a change.
+func (r *roomSweep) apply(m roomMark) {
+	switch {
+	case !m.waits:
+		r.held.permits += m.by * m.d.permits
+		if r.held.count += m.by; m.d.writer {
+			r.held.writers += m.by
+		}
+		return
+	case m.d.writer:
+		r.writers += int(m.by)
+	}
+	if r.waiting[m.d.permits] += int(m.by); r.waiting[m.d.permits] == 0 {
+		delete(r.waiting, m.d.permits)
+	}
+}
+
+// room says whether there is room in s for a request of some permits, or with 0 for each that waits.
+func (r *roomSweep) room(permits int64, s segment) bool {
+	if !r.k.semaphore {
+		return r.held.writers == 0 && r.writers == 0
+	}
+	if permits == 0 {
+		for n := range r.waiting { // in any order: the largest counts
+			permits = max(permits, n)
+		}
+	}
+	size, _ := r.sizesIn(r.k.key, s)
+	return r.held.permits+permits <= size
+}
+
+// gaps are the times, longer than slack, in which there was room without a break.
+func (r *roomSweep) gaps(permits int64, slack time.Duration) (gaps []segment) {
+	r.held, r.waiting, r.writers = demandSum{}, make(map[int64]int), 0
+	from := never
+	for n, m := range r.marks {
+		r.apply(m)
+		next := r.h.End
+		if n+1 < len(r.marks) {
+			next = min(r.marks[n+1].at, r.h.End)
+		}
+		if next-m.at < 2 { // nothing is between them
+			continue
+		}
+		switch is := r.room(permits, segment{m.at + 1, next - 1}); {
+		case is:
+			from = min(from, m.at)
+		case from < never:
+			gaps, from = appendLonger(gaps, segment{from, m.at}, slack), never
+		}
+	}
+	if from < never {
+		gaps = appendLonger(gaps, segment{from, r.h.End}, slack)
+	}
+	return gaps
+}
+
+func appendLonger(list []segment, s segment, least time.Duration) []segment {
+	if s.until-s.from <= least {
+		return list
+	}
+	return append(list, s)
+}
+
+// waitedWithRoom visits the acquires that waited for longer than the slack, in one part in which there was room for
+// them, the servers were available and their clients ran: of readers, and for permits. gaveUp are those whose wait ran
+// out.
+func (v *view) waitedWithRoom(k *sharedKey, gaveUp map[int32]bool, o Options, visit func(span int32, s segment)) {
+	slack := o.slack()
+	long := slices.DeleteFunc(slices.Clone(k.requests), func(i int32) bool {
+		s := &v.h.Spans[i]
+		_, most := v.sizesIn(k.key, segment{s.Call, s.Return})
+		return s.Op != history.OpAcquire || s.Return-s.Call <= slack || !k.semaphore && s.Write ||
+			k.semaphore && int64(s.Permits) > most || s.Outcome != history.OK && !gaveUp[i]
+	})
+	if len(long) == 0 {
+		return
+	}
+	r := v.newRoomSweep(k, o)
+	pauses, away := v.clientPauses(), v.outages(o)
+	gaps := make(map[int64][]segment) // by permits
+	for _, i := range long {
+		s := &v.h.Spans[i]
+		permits := int64(0)
+		if o.Overtakes && k.semaphore {
+			permits = int64(s.Permits)
+		}
+		list, known := gaps[permits]
+		if !known && len(gaps) < maxSizes {
+			list = r.gaps(permits, slack)
+			gaps[permits] = list
+		}
+		first, _ := slices.BinarySearchFunc(list, s.Call, func(g segment, t time.Duration) int {
+			return cmp.Compare(g.until, t)
+		})
+		without := merged(away.windows, pauses[v.client(i)])
+		for _, g := range list[first:] {
+			if g.from >= s.Return {
+				break
+			}
+			p := longestOutside(segment{max(g.from, s.Call), min(g.until, s.Return)}, without)
+			if p.until-p.from > slack {
+				visit(i, p)
+				break
+			}
+		}
+	}
+}
+
+// maxSizes is for how many numbers of permits the gaps of a key are computed.
+const maxSizes = 64
+
+// newRoomSweep lists what happens at a key. A request that failed while a fault may have hindered it counts as waiting
+// until the end: the lock may not have learned that it gave up.
+func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
+	r := &roomSweep{view: v, k: k}
+	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
+	for _, d := range e.held(k.key, false, 0) {
+		r.add(d, false)
+	}
+	for _, i := range k.requests {
+		s := &v.h.Spans[i]
+		if s.Op != history.OpAcquire {
+			continue
+		}
+		until := s.Return
+		if s.Outcome != history.OK && dis.touch(segment{s.Call, s.Return}, v.client(i), history.AffectsData,
+			history.AffectsTraffic, history.AffectsClients) {
+			until = never
+		}
+		r.add(newDemand(s, s.Call, until), true)
+	}
+	for _, t := range v.resizes()[k.key].times {
+		r.marks = append(r.marks, roomMark{at: t.from}, roomMark{at: t.until})
+	}
+	slices.SortStableFunc(r.marks, func(a, b roomMark) int { return cmp.Compare(a.at, b.at) })
+	return r
+}

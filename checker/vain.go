@@ -1,0 +1,66 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeVain finds the acquires whose wait ran out although they could never be granted, at a lock that states that it
+// refuses such a request at once: for more permits than there were at any time of it, and to write by an owner that
+// reads and was promised that for all of it. A fault that may have changed what servers keep excuses the lock.
+func (v *view) judgeVain(o Options, found *findings) {
+	if !o.RefusesExcess && !o.RefusesUpgrade {
+		return
+	}
+	dis := v.disturbances(o)
+	for _, i := range v.h.TimedOut {
+		s := &v.h.Spans[i]
+		during := segment{s.Call, s.Return}
+		vain := false
+		if v.h.Limit(s.Key) > 0 {
+			_, most := v.sizesIn(s.Key, during)
+			vain = o.RefusesExcess && int64(s.Permits) > most
+		} else if s.Write && o.RefusesUpgrade && v.ownerOrder[s.Owner] == sequential {
+			vain = v.readsThroughout(s.Owner, s.Key, during)
+		}
+		if vain && !dis.touch(segment{0, s.Return}, anyClient, history.AffectsData) {
+			found.add(finding{rule: waitedInVain, x: none, y: i, start: s.Call, end: s.Return})
+		}
+	}
+}
+
+// readsThroughout says whether an owner certainly read in all of s, and did not write.
+func (v *view) readsThroughout(owner, key int32, s segment) bool {
+	reads := false
+	for _, i := range v.byKey[key] {
+		h := &v.holds[i]
+		switch {
+		case h.from > s.from:
+			return reads
+		case h.owner != owner || h.until < s.from:
+		case !h.reader:
+			return false
+		case h.until >= s.until && h.promisedAt(s.from) && h.promisedAt(s.until):
+			reads = true
+		}
+	}
+	return reads
+}
+
+// vainViolation words a finding of this file.
+func (v *view) vainViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a request that can never be granted is refused at once", "")
+	waited := format.Duration(f.end - f.start)
+	if w.Class = ""; v.h.Limit(s.Key) > 0 {
+		_, most := v.sizesIn(s.Key, segment{s.Call, s.Return})
+		w.Text = fmt.Sprintf("client %d waited for %s of %s for %s, although there are only %d", w.Clients[0],
+			format.Count(s.Permits, "permit"), lockName(w.Key), waited, most)
+		return w
+	}
+	w.Text = fmt.Sprintf("client %d waited for %s for %s to write although it read all the time: for itself", w.Clients[0],
+		lockName(w.Key), waited)
+	return w
+}
