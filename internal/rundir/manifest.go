@@ -119,7 +119,7 @@ func (m Manifest) Judging() checker.Options {
 	o := checker.Options{
 		MayBeDown: m.MayBeDown(), ReportsLoss: m.Can.Has(client.ReportsLoss),
 		RenewsItself: m.Can.Has(client.RenewsItself), Fenced: m.Can.Has(client.Fenced), Fair: m.Can.Has(client.Fair),
-		Thresholds: m.Thresholds,
+		Thresholds:     m.Thresholds,
 		PrefersWriters: m.Can.Has(client.PrefersWriters), RefusesUpgrade: m.Can.Has(client.RefusesUpgrade),
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
 	}
