@@ -47,7 +47,7 @@ func (c *honestyCheck) judgeAnswers() {
 	}
 	dis := c.disturbances(c.o)
 	for at, list := range suspects { // in any order: findings are sorted
-		if ofClient[at] == anyClient || c.issueOrder[at.owner] != sequential || c.h.Limit(at.key) != 0 {
+		if ofClient[at] == anyClient || c.issueOrder[at.owner] != sequential || !c.oneHold(at.key, list) {
 			continue
 		}
 		if c.ownerOrder[at.owner] == sequential { // else it may have had a hold that it did not know of
@@ -60,6 +60,22 @@ func (c *honestyCheck) judgeAnswers() {
 			}
 		}
 	}
+}
+
+// oneHold says whether the operations of an owner at a key are all about the same hold, at a time: a semaphore may give
+// it several, and which of them a reply is about is not known.
+func (c *honestyCheck) oneHold(key int32, list []int32) bool {
+	if c.h.Limit(key) == 0 {
+		return true
+	}
+	acquires := 0
+	for _, i := range list {
+		s := &c.h.Spans[i]
+		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && (s.Outcome != history.Fail || s.Undone) {
+			acquires++
+		}
+	}
+	return acquires <= 1
 }
 
 // revivals judges the operations of one owner at one key: after it was denied its hold, or the hold was reported
@@ -132,7 +148,10 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	if h.endEvent != s.Invoked && h.endEvent != s.Ended { // it had ended before
 		return
 	}
-	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || !c.allPromised(h, s.Return) || c.mayBeGrantedBy(n, s.Return) {
+	if !(h.promisedAt(s.Call) && h.promisedAt(s.Return)) || !c.allPromised(h, s.Return) {
+		return
+	}
+	if c.h.Limit(h.key) == 0 && c.mayBeGrantedBy(n, s.Return) { // what others have of a semaphore does not matter
 		return
 	}
 	if c.o.applies(honestData) && dis.touch(segment{h.asked, s.Return}, anyClient, history.AffectsData) {

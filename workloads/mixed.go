@@ -18,7 +18,7 @@ var mixedSpec = Spec{
 		"on a key of its own or a shared one.",
 	Source: "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
 	Uses: client.AllCapabilities().Without(
-		client.IsLatch, client.CanResize, client.PartialRelease),
+		client.IsLatch, client.PartialRelease),
 	Client: mixedClient,
 }
 
@@ -33,7 +33,7 @@ type sequence struct {
 // sequences are all of them.
 func sequences() []sequence {
 	return slices.Concat(holdSequences(), renewSequences(), releaseSequences(), sharedSequences(), manySequences(),
-		forcedSequences())
+		forcedSequences(), sizedSequences())
 }
 
 // sequencesFor are those that a lock can do.

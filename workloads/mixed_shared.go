@@ -14,6 +14,7 @@ func sharedSequences() []sequence {
 		{name: "downgrade", needs: needs.With(client.CanDowngrade), run: downgrade},
 		{name: "upgrade", needs: needs.With(client.CanDowngrade), run: upgrade},
 		{name: "nested reads", needs: needs.With(client.Reentrant), run: nestedReads},
+		{name: "dead reader", needs: needs.With(client.ReportsLoss), run: deadReader},
 	}
 }
 
@@ -101,5 +102,27 @@ func nestedReads(m *mix) {
 		m.wait()
 	}
 	m.Session.Release(m.ctx, h)
+	m.visit()
+}
+
+// afterLease is longer than a lock may take to end a lease.
+const afterLease = 1200 * time.Millisecond
+
+// deadReader leaves a reader to its short lease while another one reads on, which perhaps renews its own. Long after
+// both, a writer gets the lock.
+func deadReader(m *mix) {
+	lease := m.short()
+	if _, ok := m.acquire(m.reading(m.owner(), lease)); !ok {
+		return
+	}
+	if h, ok := m.try(m.reading(m.owner(), 2*afterLease)); ok {
+		if m.Can.Has(client.CanRenew) && m.chance(2) {
+			m.Session.Renew(m.ctx, h, 3*afterLease)
+		}
+		m.pause(lease)
+		m.visit()
+		m.Session.Release(m.ctx, h)
+	}
+	m.pause(afterLease)
 	m.visit()
 }

@@ -1,0 +1,53 @@
+package workloads
+
+import (
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// sizedSequences are about how many permits a semaphore has.
+func sizedSequences() []sequence {
+	needs := client.Capabilities{client.HasPermits}
+	return []sequence{
+		{name: "more permits than there are", needs: needs.With(client.RefusesExcess), run: tooMany},
+		{name: "resize", needs: needs.With(client.CanResize), run: resize},
+	}
+}
+
+// tooMany waits for more permits than there are.
+func tooMany(m *mix) {
+	a := m.request(m.owner(), m.lease())
+	a.Permits = a.Limit + 1 + m.Rand.IntN(2)
+	a.Wait = grain + random(m.Env, 2*m.Params.Hold)
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// resize changes the size of a semaphore that no other client uses, up and down, while some permits are held, and
+// asks for all there are. In the end it has its usual size.
+func resize(m *mix) {
+	m.key = m.own
+	var holds []Hold
+	for range 2 + m.Rand.IntN(3) {
+		size := 1 + m.Rand.IntN(2*m.limit())
+		if m.Session.Resize(m.ctx, m.key, size).Outcome != history.OK {
+			break
+		}
+		a := m.request(m.owner(), m.lease())
+		a.Permits = 1 + m.Rand.IntN(size)
+		if h, ok := m.try(a); ok {
+			holds = append(holds, h)
+		}
+		m.wait()
+		m.visit()
+	}
+	for _, h := range holds {
+		m.Session.Release(m.ctx, h)
+		m.visit()
+	}
+	m.Session.Resize(m.ctx, m.key, m.limit())
+	if h, ok := m.try(m.request(m.owner(), m.lease())); ok {
+		m.Session.Release(m.ctx, h)
+	}
+}
