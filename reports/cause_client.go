@@ -213,7 +213,8 @@ func (q *inquiry) chainedRelease() *cause {
 			continue
 		}
 		return &cause{indirect: true, faults: []*injection{f}, text: fmt.Sprintf("%s, granted it at %s, %s; before that, "+
-			"%s %s", clientName(mine.Client), s.instant(mine.granted()), q.releasedAnothers(rel), targetName(f.target), q.during(f))}
+			"%s %s", clientName(mine.Client), s.instant(mine.granted()), q.releasedAnothers(rel), targetName(f.target),
+			q.during(f))}
 	}
 	return nil
 }
@@ -222,8 +223,13 @@ func (q *inquiry) chainedRelease() *cause {
 // lock had been granted to the first holder, and what was seen of its key then.
 func (q *inquiry) releasedAnothers(rel *history.Span) string {
 	p, s := q.p, q.s
-	text := fmt.Sprintf("released it at %s after %s had been granted it at %s", s.instant(eventAt(rel.Invoked, rel.Call)),
-		clientName(p.a.Client), s.instant(p.a.granted()))
+	text, first := "released it at "+s.instant(eventAt(rel.Invoked, rel.Call)), clientName(p.a.Client)
+	if rel.Call < p.a.From { // whether the grant came before it is not known
+		text += fmt.Sprintf(", with a reply at %s, and %s was", s.instant(eventAt(rel.Ended, rel.Return)), first)
+	} else {
+		text += fmt.Sprintf(" after %s had been", first)
+	}
+	text += fmt.Sprintf(" granted it at %s", s.instant(p.a.granted()))
 	if gone := q.goneAfter(rel.Call); gone != nil {
 		text += fmt.Sprintf("; the key of %s was no longer there at %s", clientName(p.a.Client), s.instant(sampleAt(gone)))
 	}
@@ -281,11 +287,13 @@ func findClientClocks(q *inquiry) *cause {
 		return nil
 	}
 	p, s := q.p, q.s
-	text := fmt.Sprintf("%s was granted it at %s, %s at %s%s", clientName(p.a.Client), s.instant(p.a.granted()),
-		clientName(p.b.Client), s.instant(p.b.granted()), q.early())
+	text := ""
 	if rel := q.releaseBetween(); rel != nil {
 		who := clientName(rel.Process.Client(q.r.History.Clients))
 		text = fmt.Sprintf("%s, which had been granted it before, %s%s", who, q.releasedAnothers(rel), q.early())
+	} else {
+		text = fmt.Sprintf("%s was granted it at %s, %s at %s%s", clientName(p.a.Client), s.instant(p.a.granted()),
+			clientName(p.b.Client), s.instant(p.b.granted()), q.early())
 	}
 	return &cause{text: fmt.Sprintf("%s; this lock compares the end of the lease, which the key stores, with the clock "+
 		"of the client, and these clocks are up to %s off (option %s)", text, s.add(proofSetting, skew), quote(clockSkew))}

@@ -254,8 +254,21 @@ func (q *inquiry) forgetting(f *injection, hit []string) string {
 // findSlowGrant: masters of a quorum kept the lock for less time than the client was
 // promised it, because the lock counts the lease from the last reply to its requests.
 func findSlowGrant(q *inquiry) *cause {
-	a := q.holder()
-	if a == nil || !q.r.quorum() || q.p != nil && q.p.outlived() {
+	switch {
+	case !q.r.quorum() || q.p != nil && q.p.outlived():
+		return nil
+	case q.p == nil:
+		return q.slowGrant(q.holder(), nil)
+	}
+	if c := q.slowGrant(q.p.a, q.p.b); c != nil {
+		return c
+	}
+	return q.slowGrant(q.p.b, q.p.a)
+}
+
+// slowGrant: a was granted too late, and other, if any, was granted the lock meanwhile.
+func (q *inquiry) slowGrant(a, other *hold) *cause {
+	if a == nil {
 		return nil
 	}
 	promise := q.r.validity(a)
@@ -281,8 +294,8 @@ func findSlowGrant(q *inquiry) *cause {
 			c.text += fmt.Sprintf("; %s from %s (%s)", hitText(f, q.r), s.instant(f.took()), quote(f.name))
 		}
 	}
-	if q.p != nil {
-		c.text += fmt.Sprintf("; %s was granted it at %s", clientName(q.p.b.Client), s.instant(q.p.b.granted()))
+	if other != nil {
+		c.text += fmt.Sprintf("; %s was granted it at %s", clientName(other.Client), s.instant(other.granted()))
 	}
 	return c
 }
@@ -292,11 +305,8 @@ func delayFaults() []string {
 	return []string{"slow-node", "latency", "jitter", "bandwidth", "pause-node", "reply-late"}
 }
 
-// holder is the hold that the violation is about, of two the first; nil: none.
+// holder is the hold that the violation is about; nil: none.
 func (q *inquiry) holder() *hold {
-	if q.p != nil {
-		return q.p.a
-	}
 	for i := range q.r.holds {
 		h := &q.r.holds[i]
 		for _, e := range []int32{h.Granted, q.r.History.Spans[h.Span].Invoked} {

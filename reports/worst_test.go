@@ -72,3 +72,38 @@ func TestSlowGrant(t *testing.T) {
 		})
 	}
 }
+
+// TestSlowGrantOfTheSecond: of two holders, the one that was granted the lock second was granted it too late.
+func TestSlowGrantOfTheSecond(t *testing.T) {
+	s := newSynth("slow", "orders", 2, cluster.Topology{Kind: cluster.Quorum, Masters: 5}, 5)
+	s.fault(900, "slow-node", history.FaultValue{ID: 1, Phase: history.Injected, Target: "n1+n2+n3"})
+	s.fault(910, "slow-node", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "n1+n2+n3"})
+	s.hold(0, "c0-1-aaaa", 0, holdTimes{requested: 990, from: 3610, to: 4400, valid: 1000})
+	s.hold(1, "c1-1-bbbb", 0, holdTimes{requested: 980, from: 3600, to: 4400, valid: 1000})
+	both := func(second, first float64) func(float64) (string, float64) {
+		return func(t float64) (string, float64) {
+			if o, ttl := owned("c0-1-aaaa", second, second+1000, 1000)(t); o != "" {
+				return o, ttl
+			}
+			return owned("c1-1-bbbb", first, first+1000, 1000)(t)
+		}
+	}
+	for i, holder := range []func(float64) (string, float64){both(1000, 2800), both(1500, 3100), both(2000, 3580),
+		both(3500, 9000), both(3500, 9000)} {
+		s.watch(s.m.Nodes[i].Name, "master", 900, 4500, holder)
+	}
+	s.number()
+	first, second := s.find(history.OK, 1, history.Acquire, ""), s.find(history.OK, 0, history.Acquire, "")
+	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.LeaseExclusion,
+		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Class: checker.BrokenPromise, Key: "orders",
+			Clients: []int{1, 0}, Owners: []string{"c1-1-bbbb", "c0-1-aaaa"}, Start: ms(3610), End: ms(4400),
+			Events: []int{first, second}}}}}}
+	r := s.load(t)
+	want := "Client 1 and client 0 both held `orders` for 790 ms: client 0 was granted it at 3.610 s and promised it " +
+		"until 4.610 s, but its lease ended on n1 by 2.000 s, on n2 by 2.500 s and on n3 by 3.000 s; n1, n2 and n3 were " +
+		"slowed down from 0.910 s (`slow-node`); client 1 was granted it at 3.600 s"
+	if r.story.Sentence != want {
+		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+	}
+	checkProofs(t, r)
+}
