@@ -69,7 +69,7 @@ func checkLatch(v *view, o Options) Result {
 	case all == nil:
 		r.Outcome, r.Summary = NotApplicable, "no key was used as a latch"
 	case judged == 0:
-		r.Outcome, r.Summary = NotApplicable, "no reply about a latch can be judged"
+		r.Outcome, r.Summary = Undecided, "no reply about a latch can be judged"
 	default:
 		r.Summary = fmt.Sprintf("%s about latches, none of them wrong", format.Count(judged, "reply"))
 	}

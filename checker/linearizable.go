@@ -46,6 +46,8 @@ func checkLinearizable(v *view, o Options) Result {
 	case c.undecided != "":
 		r.Outcome, r.Summary = Undecided, c.undecided
 	case r.Outcome == Violated:
+	case c.keys == 0 && v.unsized() != "":
+		r.Outcome, r.Summary = Undecided, unknownSize(v.unsized())
 	case c.keys == 0:
 		r.Outcome, r.Summary = NotApplicable, "no key was used as a lock that has a model"
 	default:

@@ -54,6 +54,8 @@ func checkPermits(v *view, o Options) Result {
 	case !all:
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
 	case r.Outcome == Violated:
+	case keys == 0 && v.unjudged(func(s *history.Span) bool { return v.h.Limit(s.Key) != 0 }):
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.concurrent)
 	case keys == 0:
 		r.Outcome, r.Summary = NotApplicable, "no key was used as a semaphore"
 	case unknown != "":
@@ -66,6 +68,16 @@ func checkPermits(v *view, o Options) Result {
 		r.Summary = fmt.Sprintf("at most %d permits were held at once, not more than exist", most)
 	}
 	return r
+}
+
+// unsized is a semaphore whose number of permits is unknown; "" if there is none.
+func (v *view) unsized() string {
+	for key, name := range v.h.Keys {
+		if v.h.Limit(int32(key)) == history.UnknownLimit {
+			return lockName(name)
+		}
+	}
+	return ""
 }
 
 // unknownSize says what is missing if the number of permits of a semaphore is unknown.

@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -57,6 +58,10 @@ func checkReadersWriter(v *view, o Options) Result {
 		w.Text += fmt.Sprintf(" (%s and %s)%s", role(x), role(y), why)
 		return w
 	})
+	if readers == 0 && v.unjudged(func(s *history.Span) bool { return !s.Write }) {
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.concurrent)
+		return r
+	}
 	if readers == 0 {
 		r.Outcome, r.Summary = NotApplicable, "no client acquired the lock as a reader"
 		return r

@@ -67,6 +67,58 @@ func TestHistoriesOfTestdata(t *testing.T) {
 	}
 }
 
+// notApplicable has, for each property, a history in which "not applicable" would hide a violation, and one in which it
+// is right.
+func notApplicable() map[checker.Property][2]string {
+	return map[checker.Property][2]string{
+		checker.Exclusion:      {"na-exclusion", "na-exclusion-clean"},
+		checker.LeaseExclusion: {"na-exclusion", "na-exclusion-clean"},
+		checker.Permits:        {"na-permits", "na-permits-clean"},
+		checker.ReadersWriter:  {"na-readers-writer", "na-readers-writer-clean"},
+		checker.Fencing:        {"fencing-no-token-at-all", "fencing-no-token-at-all-clean"},
+		checker.Damage:         {"na-damage", "na-damage-clean"},
+		checker.Honesty:        {"na-honesty", "na-honesty-clean"},
+		checker.HoldCount:      {"na-hold-count", "na-hold-count-clean"},
+		checker.Recovery:       {"recovery-never-free-unknown", "recovery-paused-clean"},
+		checker.WakeUp:         {"na-wake-up", "na-wake-up-clean"},
+		checker.Order:          {"na-order", "na-order-clean"},
+		checker.Leak:           {"na-leak", "na-leak-clean"},
+		checker.Latch:          {"na-latch", "na-latch-clean"},
+		checker.Linearizable:   {"na-linearizable", "na-linearizable-clean"},
+	}
+}
+
+// TestNotApplicableHidesNothing: a property is "not applicable" only to histories that it has nothing to say about.
+func TestNotApplicableHidesNothing(t *testing.T) {
+	pairs := notApplicable()
+	for _, s := range checker.Catalog() {
+		files, has := pairs[s.Name]
+		if s.Name == checker.Bite { // it applies to every history
+			continue
+		}
+		if !has {
+			t.Errorf("%s: no pair of histories", s.Name)
+			continue
+		}
+		for i, file := range files {
+			text, err := os.ReadFile(filepath.Join("testdata", file+".history"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			recording, _, _ := strings.Cut(string(text), separator)
+			h, err := history.ReadText(strings.NewReader(recording), file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := checker.Judge(h, recordingOptions(t, recording))
+			at := slices.IndexFunc(j.Results, func(r checker.Result) bool { return r.Property == s.Name })
+			if got := j.Results[at].Outcome; (got == checker.NotApplicable) != (i == 1) || got == checker.Holds {
+				t.Errorf("%s is %s in %s", s.Name, got, file)
+			}
+		}
+	}
+}
+
 // recordingOptions reads the options of a history from a line that begins with #!, such as "#! fair bypass=1
 // slack=500ms permits=2".
 func recordingOptions(t *testing.T, recording string) (o checker.Options) {

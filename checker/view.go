@@ -160,6 +160,15 @@ func isLockOp(s *history.Span) bool {
 	return s.Op == history.OpAcquire || s.Op == history.OpTry || s.Op == history.OpRelease
 }
 
+// unjudged reports whether an owner whose holds are unknown was granted an acquire for which is holds: then it is not
+// certain that a property does not apply.
+func (v *view) unjudged(is func(*history.Span) bool) bool {
+	return v.concurrent > 0 && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
+		acquires := s.Op == history.OpAcquire || s.Op == history.OpTry
+		return acquires && s.Outcome == history.OK && v.ownerOrder[s.Owner] == concurrent && is(&s)
+	})
+}
+
 // programOrder says what is known about the order of one owner's operations.
 type programOrder uint8
 

@@ -55,6 +55,10 @@ func checkWakeUp(v *view, o Options) Result {
 	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
 	switch {
 	case r.Outcome == Violated:
+	case asked == 0 && slices.ContainsFunc(v.h.Spans, func(s history.Span) bool {
+		return s.Op == history.OpAcquire && s.Outcome == history.Info
+	}):
+		r.Outcome, r.Summary = Undecided, "every acquire that can have waited has an unknown outcome"
 	case asked == 0:
 		r.Outcome, r.Summary = NotApplicable, "no client waited for the lock"
 	default:
