@@ -30,6 +30,9 @@ func Catalog() []Format {
 		{"markdown", "a job summary for CI, at most 1 MiB", "", writeMarkdown},
 		{"svg", "the plot of overlapping holds as SVG", "overlap.svg", overlapSVG},
 		{"png", "the plot of overlapping holds as PNG", "", overlapPNG},
+		{"perfetto", "a trace for ui.perfetto.dev: tracks of clients and nodes, flows from grants to writes, faults", "",
+			writePerfetto},
+		{"openmetrics", "the numbers of the run in the text format of OpenMetrics, for Prometheus", "", writeOpenMetrics},
 	}
 }
 

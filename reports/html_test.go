@@ -42,7 +42,7 @@ func TestHostileNames(t *testing.T) {
 		if f.Name == "json" || f.Name == "png" {
 			continue // a JSON encoder escapes <, > and &; a PNG has no text
 		}
-		if f.Name != "text" && (strings.Contains(out, "<script>alert") || strings.Contains(out, "<img")) {
+		if f.Name != "text" && f.Name != "openmetrics" && (strings.Contains(out, "<script>alert") || strings.Contains(out, "<img")) {
 			t.Errorf("%s: markup in the name of a lock was not escaped", f.Name)
 		}
 		if strings.Contains(out, "\x1b") {
