@@ -231,7 +231,7 @@ func (v *view) modelOps(k *keyOps) []lockOp {
 			op.depth = depth[op.ownerEpoch()]
 			depth[op.ownerEpoch()] += op.gain()
 		}
-		if op.leased = op.unknown && op.kind == opGrant && s.Lease > 0; op.leased && len(k.busy) > 0 {
+		if op.leased = op.unknown && op.kind == opGrant && k.leased(s); op.leased && len(k.busy) > 0 {
 			lapses = append(lapses, op.leaseEnd())
 		}
 		ops = append(ops, op)

@@ -18,6 +18,7 @@ type keyOps struct {
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
 	unknownNoLease time.Duration   // the same, of those without a lease
 	unknownLeased  []time.Duration // when those with a lease were invoked
+	ownLeases      bool            // the lock has a lease where none is requested
 	orphans        []int32
 	renumbered     []int32      // re-entries with another token than their hold's
 	regrants       []int32      // grants to the holder
@@ -39,13 +40,16 @@ func (k lockKind) fenced() bool { return k == fencedMutex || k == reentrantFence
 func (v *view) keyedOps() []keyOps {
 	keys := make([]keyOps, len(v.h.Keys))
 	count := make([]int32, len(keys))
+	ownLeases := false
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; isLockOp(s) {
 			count[s.Key]++
+			ownLeases = ownLeases || s.Lease == 0 && s.Valid != 0 && s.Op != history.OpRelease
 		}
 	}
 	for k := range keys {
-		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never, spans: make([]int32, 0, count[k])}
+		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never, ownLeases: ownLeases,
+			spans: make([]int32, 0, count[k])}
 	}
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; isLockOp(s) {
@@ -80,6 +84,9 @@ func (v *view) keyedOps() []keyOps {
 	return keys
 }
 
+// leased says whether what acquire s may have taken ends by itself.
+func (k *keyOps) leased(s *history.Span) bool { return s.Lease > 0 || k.ownLeases }
+
 func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
 	k.exact = k.exact && of == sequential
 	k.concurrent = k.concurrent || of == concurrent
@@ -96,7 +103,7 @@ func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
 	case s.Op == history.OpRelease:
 	case s.Outcome == history.Info:
 		k.unknown = min(k.unknown, s.Call)
-		if s.Lease > 0 {
+		if k.leased(s) {
 			k.unknownLeased = append(k.unknownLeased, s.Call)
 		} else {
 			k.unknownNoLease = min(k.unknownNoLease, s.Call)

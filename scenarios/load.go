@@ -23,9 +23,9 @@ var files embed.FS
 // Names are the names of the named scenarios, in the order of `chaos list scenarios`.
 func Names() []string {
 	return []string{
-		"failover", "failover-wait-1", "failover-wait-all", "failover-wait-only-replica", "wait-starved",
-		"master-restart-empty", "split-brain", "min-replicas", "no-min-replicas", "skewed-replica", "token-failover",
-		"cluster-failover", "cluster-lost-write", "cluster-node-paused", "slot-migration",
+		"failover", "failover-wait-1", "failover-wait-all", "failover-wait-refused", "failover-wait-only-replica",
+		"wait-starved", "master-restart-empty", "split-brain", "min-replicas", "no-min-replicas",
+		"skewed-replica", "token-failover", "cluster-failover", "cluster-lost-write", "cluster-node-paused", "slot-migration",
 		"gc-pause", "gc-pause-replies", "fenced-pause", "overstayed-lease", "plain-del",
 		"compare-and-delete", "clock-jump", "clock-jump-back", "clock-step-back", "clock-drift", "client-clocks",
 		"power-loss-single", "expiry-while-down", "key-deleted", "flushall", "eviction", "memory-full", "reply-lost-acquire",
@@ -39,7 +39,8 @@ func Names() []string {
 		"redlock-renewals", "redlock-fenced-pause", "semaphore-failover", "permits-dead-client",
 		"readers-writer-pause", "mixed", "mixed-non-reentrant", "mixed-spin", "mixed-fenced", "mixed-fair",
 		"mixed-readers-writer", "mixed-writer-preference", "mixed-multi", "mixed-multi-cluster", "mixed-permits",
-		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-redlock", "latch", "swarm-single", "swarm",
+		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-outages", "mixed-fast-clock",
+		"mixed-redlock", "latch", "swarm-single", "swarm",
 	}
 }
 

@@ -55,9 +55,17 @@ func nested(m *mix) {
 	}
 	for n := len(holds) - 1; n >= 0; n-- {
 		m.visit()
-		m.Session.Release(m.ctx, holds[n])
+		if !m.leave(holds[n]) {
+			return
+		}
 		m.wait()
 	}
+}
+
+// leave releases one of several holds of an owner. After an unknown outcome the owner is left alone: the reply to the
+// next release might be that to this one.
+func (m *mix) leave(h Hold) (known bool) {
+	return m.Session.Release(m.ctx, h).Outcome != history.Info
 }
 
 // nestedLeases enters a hold again for a shorter lease, perhaps renews the inner hold by hand, and releases it before
@@ -75,22 +83,32 @@ func nestedLeases(m *mix) {
 			m.Session.Renew(m.ctx, inner, a.Lease)
 		}
 		m.visit()
-		m.Session.Release(m.ctx, inner)
+		if !m.leave(inner) {
+			return
+		}
 	}
 	m.pause((lease * 3 / 5).Truncate(grain))
 	m.visit()
 	m.Session.Release(m.ctx, outer)
 }
 
-// toTheEnd holds until shortly before the end of the lease, and visits the lock for another owner then.
+// toTheEnd holds until the end of the lease, and visits the lock for another owner shortly before, and a moment before
+// the validity ends: a server whose clock is a little fast has the lock even then.
 func toTheEnd(m *mix) {
 	lease := 2 * m.short()
+	if m.chance(2) {
+		lease += time.Second
+	}
 	h, ok := m.acquire(m.request(m.owner(), lease))
 	if !ok {
 		return
 	}
+	granted := time.Now()
 	m.pause((lease * 4 / 5).Truncate(grain))
 	m.visit()
+	if left := (h.Valid - time.Since(granted)).Truncate(grain) - 3*grain; left < lease {
+		m.pause(left)
+	}
 	m.visit()
 	m.Session.Release(m.ctx, h)
 }

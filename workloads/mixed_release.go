@@ -18,7 +18,9 @@ func releasedTwice(m *mix) {
 		return
 	}
 	m.wait()
-	m.Session.Release(m.ctx, h)
+	if !m.leave(h) {
+		return
+	}
 	other, taken := Hold{}, false
 	if m.chance(2) {
 		other, taken = m.acquire(m.request(m.owner(), m.lease()))
@@ -52,10 +54,14 @@ func releasedTooOften(m *mix) {
 		return
 	}
 	_, again := m.enter(a)
-	m.Session.Release(m.ctx, h)
+	if !m.leave(h) {
+		return
+	}
 	if again {
 		m.visit()
-		m.Session.Release(m.ctx, h)
+		if !m.leave(h) {
+			return
+		}
 	}
 	m.Session.Release(m.ctx, h)
 	m.visit()

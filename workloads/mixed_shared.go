@@ -61,8 +61,7 @@ func downgrade(m *mix) {
 	read, ok := m.enter(m.reading(owner, m.lease()))
 	m.work(write)
 	m.readVisit()
-	m.Session.Release(m.ctx, write)
-	if !ok {
+	if !m.leave(write) || !ok {
 		return
 	}
 	m.readVisit()
@@ -79,8 +78,8 @@ func upgrade(m *mix) {
 	if !ok {
 		return
 	}
-	if write, ok := m.enter(m.request(owner, m.lease())); ok {
-		m.Session.Release(m.ctx, write)
+	if write, ok := m.enter(m.request(owner, m.lease())); ok && !m.leave(write) {
+		return
 	}
 	m.readVisit()
 	m.wait()
@@ -97,7 +96,9 @@ func nestedReads(m *mix) {
 	_, again := m.enter(a)
 	m.wait()
 	if again {
-		m.Session.Release(m.ctx, h)
+		if !m.leave(h) {
+			return
+		}
 		m.visit()
 		m.wait()
 	}
