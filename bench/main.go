@@ -64,11 +64,26 @@ func run(ctx context.Context, c config) error {
 		if c.only != "" && c.only != part.name {
 			continue
 		}
-		if err := part.run(ctx, s, c); err != nil {
+		if err := bounded(partLimit, func() error { return part.run(ctx, s, c) }); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	return nil
+}
+
+// partLimit is for how long one part may take: several times what it needs on a busy machine.
+const partLimit = 15 * time.Minute
+
+// bounded is f, or an error after limit: a library under test may hang in a call that has no context.
+func bounded(limit time.Duration, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("not done after %v: %w", limit, errStuck)
+	}
 }
 
 // loadAverage is the load average of the last one, five and fifteen minutes.

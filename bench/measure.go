@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -16,9 +16,9 @@ import (
 
 // round is the result of one subject in one round.
 type round struct {
-	perSecond, perGrant float64 // grants per second; commands per grant
-	p50, p99            time.Duration
-	starved             int // goroutines that were never granted the lock, or not any more; the worst round counts
+	perSecond, perGrant float64       // grants per second; commands per grant
+	p50, p99, max       time.Duration // max is that of all rounds
+	starved             int           // goroutines that were never granted the lock, or not any more; the worst round counts
 	goroutines          int
 	heap                uint64 // bytes more than before
 	took                time.Duration
@@ -31,6 +31,7 @@ func medians(rounds []round) round {
 		perGrant:  median(rounds, func(r round) float64 { return r.perGrant }),
 		p50:       median(rounds, func(r round) time.Duration { return r.p50 }),
 		p99:       median(rounds, func(r round) time.Duration { return r.p99 }),
+		max:       slices.MaxFunc(rounds, func(a, b round) int { return cmp.Compare(a.max, b.max) }).max,
 		starved:   slices.MaxFunc(rounds, func(a, b round) int { return a.starved - b.starved }).starved,
 
 		goroutines: median(rounds, func(r round) int { return r.goroutines }),
@@ -78,29 +79,64 @@ func apply(ctx context.Context, srv *server, s subject, l load) (round, error) {
 	if l.span > 0 {
 		defer time.AfterFunc(l.span, func() { stop.Store(true) }).Stop()
 	}
-	took := make([][]time.Duration, l.n)
-	errs := make([]error, l.n)
 	watch := watchResources()
 	start := time.Now()
-	served := make([]time.Time, l.n) // time of the last release
-	var wg sync.WaitGroup
+	done := make(chan worked, l.n)
 	for i := range l.n {
-		wg.Go(func() { took[i], served[i], errs[i] = l.work(ctx, s, i, &stop) })
+		go func() {
+			var w worked
+			w.took, w.served, w.err = l.work(ctx, s, i, &stop)
+			done <- w
+		}()
 	}
-	wg.Wait()
-	r := round{took: slices.MaxFunc(served, time.Time.Compare).Sub(start)} // goroutines stuck since then have starved
+	all, err := collect(done, l.n, l.span+l.drain+stuckAfter)
+	var r round
 	r.goroutines, r.heap = watch()
-	for _, err := range errs {
-		switch {
-		case errors.Is(err, errStarved):
+	var took [][]time.Duration
+	for _, w := range all {
+		took = append(took, w.took)
+		r.took = max(r.took, w.served.Sub(start)) // a goroutine that is stuck since then has starved
+		if errors.Is(w.err, errStarved) {
 			r.starved++
-		case err != nil:
-			return r, fmt.Errorf("%s: %w", s.name, err)
+		} else if w.err != nil {
+			err = w.err
 		}
+	}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", s.name, err)
 	}
 	sent, err := srv.calls(context.WithoutCancel(ctx), s.sets)
 	r.sum(took, sent)
 	return r, err
+}
+
+// worked is what one goroutine of a load has done; served is the time of its last release.
+type worked struct {
+	took   []time.Duration
+	served time.Time
+	err    error
+}
+
+// stuckAfter is for how long a goroutine may outlast the context of its calls.
+const stuckAfter = 20 * time.Second
+
+// errStuck means that a call of a subject has not returned although its context ended long ago.
+var errStuck = errors.New("a call did not return when its context had ended")
+
+// collect waits for n goroutines, but no longer than limit.
+func collect(done <-chan worked, n int, limit time.Duration) ([]worked, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var all []worked
+	for range n {
+		select {
+		case w := <-done:
+			all = append(all, w)
+		case <-timer.C:
+			return all, errStuck
+		}
+	}
+	return all, nil
 }
 
 // errStarved means that a goroutine was still waiting at the end of the round.
@@ -155,7 +191,7 @@ func (r *round) sum(took [][]time.Duration, sent int64) {
 		return
 	}
 	slices.Sort(all)
-	r.p50, r.p99 = all[len(all)/2], all[len(all)*99/100]
+	r.p50, r.p99, r.max = all[len(all)/2], all[len(all)*99/100], all[len(all)-1]
 	r.perSecond = float64(len(all)) / max(r.took, time.Millisecond).Seconds()
 	r.perGrant = float64(sent) / float64(len(all))
 }
@@ -194,14 +230,23 @@ func watchResources() func() (goroutines int, heap uint64) {
 	}
 }
 
-// inTurns measures every subject once in each round and returns the rounds of each subject.
+// inTurns measures every subject once in each round and returns the rounds of each subject. One that hangs is left out
+// from then on, and all of its goroutines count as starved.
 func inTurns(ctx context.Context, srv *server, all []subject, rounds int, l load) ([][]round, error) {
 	got := make([][]round, len(all))
+	stuck := make([]bool, len(all))
 	for n := range rounds {
 		for i := range all {
 			at := (i + n) % len(all) // no subject is always first
-			r, err := apply(ctx, srv, all[at], l)
-			if err != nil {
+			r := round{starved: l.n}
+			var err error
+			if !stuck[at] {
+				r, err = apply(ctx, srv, all[at], l)
+			}
+			if errors.Is(err, errStuck) {
+				fmt.Fprintf(os.Stderr, "bench: %v: left out\n", err)
+				r, stuck[at] = round{starved: l.n}, true
+			} else if err != nil {
 				return nil, err
 			}
 			got[at] = append(got[at], r)
@@ -223,7 +268,7 @@ func ratio(a, b []round) float64 {
 
 // table prints rows under a header.
 func table(title string, head string, rows []string) {
-	fmt.Printf("\n%s\n", title)
+	fmt.Printf("\n%s (load average %s)\n", title, loadAverage())
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, head+"\t")
 	for _, row := range rows {

@@ -27,11 +27,11 @@ func pairs(ctx context.Context, srv *server, c config) error {
 		var rows []string
 		for i, rounds := range got {
 			r := medians(rounds)
-			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%.2f\t%s\t%s\t%d", all[i].name, r.perSecond,
-				ratio(rounds, got[0]), ratio(got[oursAt], rounds), short(r.p50), short(r.p99), r.starved))
+			rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.2f\t%.2f\t%s\t%s\t%s\t%d", all[i].name, r.perSecond,
+				ratio(rounds, got[0]), ratio(got[oursAt], rounds), short(r.p50), short(r.p99), short(r.max), r.starved))
 		}
 		table(fmt.Sprintf("Uncontended: goroutines that acquire and release keys of their own: %d", n),
-			"lock\tpairs/s\tof raw\tlockchaos/this\tp50\tp99\tstarved (max)", rows)
+			"lock\tpairs/s\tof raw\tlockchaos/this\tp50\tp99\tmax\tstarved (max)", rows)
 	}
 	return nil
 }
@@ -55,11 +55,11 @@ func waiters(ctx context.Context, srv *server, c config) error {
 	var rows []string
 	for i, rounds := range got {
 		r := medians(rounds)
-		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%s\t%s\t%.1f\t%d",
-			all[i].name, r.perSecond, short(r.p50), short(r.p99), r.perGrant, r.starved))
+		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%s\t%s\t%s\t%.1f\t%d",
+			all[i].name, r.perSecond, short(r.p50), short(r.p99), short(r.max), r.perGrant, r.starved))
 	}
 	table("16 goroutines on one key, held for 1 ms",
-		"lock\tgrants/s\twait p50\twait p99\tcommands/grant\tstarved (max)", rows)
+		"lock\tgrants/s\twait p50\twait p99\twait max\tcommands/grant\tstarved (max)", rows)
 	return nil
 }
 
@@ -80,11 +80,11 @@ func crowd(ctx context.Context, srv *server, c config) error {
 	var rows []string
 	for i, rounds := range got {
 		r := medians(rounds)
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%.1f\t%.1f\t%d\t%d",
-			all[i].name, short(r.took), short(r.p99), r.perGrant, float64(r.heap)/(1<<20), r.goroutines, r.starved))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%.1f\t%.1f\t%d\t%d",
+			all[i].name, short(r.took), short(r.p99), short(r.max), r.perGrant, float64(r.heap)/(1<<20), r.goroutines, r.starved))
 	}
 	table(fmt.Sprintf("%d goroutines on one key, each acquires and releases it once", c.crowd),
-		"lock\tall granted in\twait p99\tcommands/grant\theap MB\tgoroutines\tstarved (max)", rows)
+		"lock\tall granted in\twait p99\twait max\tcommands/grant\theap MB\tgoroutines\tstarved (max)", rows)
 	return nil
 }
 

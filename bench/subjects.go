@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -174,8 +175,18 @@ func open(addr string, openers ...opener) ([]subject, error) {
 	return all, nil
 }
 
+// closeAll closes subjects. One whose calls hang may not close.
 func closeAll(all []subject) {
 	for _, s := range all {
-		s.close()
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			s.close()
+		}()
+		select {
+		case <-closed:
+		case <-time.After(stuckAfter):
+			fmt.Fprintf(os.Stderr, "bench: %s does not close\n", s.name)
+		}
 	}
 }
