@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all mutants mutants-sample determinism check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 mutants mutants-sample determinism check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ test: setup ## the tests that a change needs, without the race detector; real se
 
 test-all: setup ## every test, with the race detector: whole catalogs, long random sequences
 	go test -race -parallel 8 -timeout 30m ./...
+
+test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster
+	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'
 
 mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS side by side, continues)
 	go run ./internal/mutants/run -jobs $(or $(JOBS),1)

@@ -176,12 +176,25 @@ func classifyServer(err error) *requestError {
 		redis.IsClusterDownError(err) || redis.IsTryAgainError(err) || redis.IsNoReplicasError(err) ||
 		redis.IsMaxClientsError(err) || strings.Contains(err.Error(), "READONLY")
 	for _, prefix := range []string{"BUSY", "MISCONF", "OOM", "NOSCRIPT", "UNBLOCKED", "MOVED", "ASK", "NOREPLICAS"} {
-		temporary = temporary || redis.HasErrorPrefix(err, prefix)
+		temporary = temporary || redis.HasErrorPrefix(err, prefix) || strings.Contains(inScript(err), ": -"+prefix+" ")
 	}
 	if temporary {
 		return &requestError{notExecuted, err}
 	}
+	if strings.Contains(err.Error(), "syntax error") { // the scripts use options of Redis 6.2, as SET with GET
+		return &requestError{rejected, fmt.Errorf("%w: Redis 6.2 or later is needed: %w", ErrUnfit, err)}
+	}
 	return &requestError{rejected, err}
+}
+
+// inScript is the error of a script, with that of its command at the end: Redis before 7.0 replies so. Empty: it is
+// another error.
+func inScript(err error) string {
+	text := err.Error()
+	if !strings.HasPrefix(text, "ERR Error running script") {
+		return ""
+	}
+	return text
 }
 
 // notSent is the error of a request that was never given to go-redis.

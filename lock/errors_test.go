@@ -38,6 +38,9 @@ func TestClassify(t *testing.T) {
 		{serverError("WRONGTYPE Operation against a key"), rejected},
 		{serverError("NOAUTH Authentication required."), rejected},
 		{serverError("OOM command not allowed"), notExecuted},
+		{serverError("ERR Error running script (call to f_1): @user_script:63: @user_script: 63: " +
+			"-OOM command not allowed when used memory > 'maxmemory'. "), notExecuted},
+		{serverError("ERR Error running script (call to f_1): @user_script:6: ERR syntax error "), rejected},
 		{serverError("ERR The user executing the script can't publish to the channel"), broken},
 	} {
 		got := classify(tt.err)

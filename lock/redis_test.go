@@ -61,7 +61,7 @@ func tryRedis(t testing.TB, addr string, args ...string) *server {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("no redis-server on the PATH: install Redis 6 or later to run this test")
+		t.Skip("no redis-server on the PATH: install Redis 6.2 or later to run this test")
 	}
 	_, port, _ := net.SplitHostPort(addr)
 	all := append([]string{}, args...)

@@ -36,7 +36,7 @@ func start(t testing.TB, args func(port string) []string) *Server {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("no redis-server on the PATH: install Redis 7 or later to run this test")
+		t.Skip("no redis-server on the PATH: install Redis 6.2 or later to run this test")
 	}
 	for range 10 {
 		addr := FreeAddr(t)
