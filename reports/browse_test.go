@@ -37,7 +37,14 @@ const shapesOf = `const shapes = () => [...document.querySelectorAll('svg.timeli
 // without it.
 func TestScriptDrawsTheSamePicture(t *testing.T) {
 	d := startDevtools(t)
-	for _, s := range append(allRuns(), twoKeyRun()) {
+	near := twoKeyRun() // two short violations, between whose bars is no room for a label
+	near.m.Scenario = "near"
+	for _, at := range []float64{3610, 3612} {
+		v := near.j.Results[0].Violations[0]
+		v.Start, v.End = ms(at), ms(at+1)
+		near.j.Results[0].Violations = append(near.j.Results[0].Violations, v)
+	}
+	for _, s := range append(allRuns(), twoKeyRun(), near) {
 		t.Run(s.m.Scenario, func(t *testing.T) {
 			var drawn struct{ Before, After []shape }
 			d.open(t, render(t, s.load(t), "html"), pageOptions{})

@@ -34,7 +34,8 @@ type timeline struct {
 	y       float64 // of the next row
 	top     float64 // of the first row
 	clients []int
-	notes   []string // what is not drawn
+	labeled [][2]float64 // where labels beside the bars of violations are
+	notes   []string     // what is not drawn
 }
 
 // newTimeline chooses the violation, the key and the window to show.

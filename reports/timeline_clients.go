@@ -10,7 +10,7 @@ import (
 
 func (t *timeline) clientRows() {
 	t.group("CLIENTS")
-	t.d.text(0, t.y+30, "as they saw it", `class="sub"`)
+	t.d.text(0, t.y+32, "as they saw it", `class="sub"`)
 	byClient := map[int][]*hold{}
 	for i := range t.r.holds {
 		h := &t.r.holds[i]

@@ -123,7 +123,7 @@ func (t *timeline) masters() {
 		return
 	}
 	t.group("MASTER")
-	t.d.text(0, t.y+30, "as sampled", `class="sub"`)
+	t.d.text(0, t.y+32, "as sampled", `class="sub"`)
 	top := t.y
 	for _, node := range t.r.witness.nodes {
 		drawn := false
@@ -192,7 +192,18 @@ func (t *timeline) overlap(w interval, v *checker.Violation) {
 		t.d.label(mid, 7, t.y+17, text, `class="in strong" fill="#ffffff"`)
 		return
 	}
-	if t.d.x(wide.until)+textWidth(text)+10 > axisRight {
+	left := t.d.x(wide.until)+textWidth(text)+10 > axisRight
+	at := t.d.x(wide.until) + 6
+	if left {
+		at = t.d.x(wide.from) - 6 - textWidth(text)
+	}
+	for _, l := range t.labeled {
+		if l[0] < at+textWidth(text) && at < l[1] {
+			return // its tooltip has it
+		}
+	}
+	t.labeled = append(t.labeled, [2]float64{at, at + textWidth(text)})
+	if left {
 		t.d.label(wide.from, -6, t.y+17, text, `class="in strong redtext" text-anchor="end"`)
 		return
 	}

@@ -102,7 +102,7 @@
     raw('<line x1="0" x2="' + RIGHT + '" y1="' + f1(y) + '" y2="' + f1(y) + '" class="rule"/>');
     text(0, y + 19, name, 'class="group"');
     y += 5;
-    if (sub) text(0, y + 30, sub, 'class="sub"');
+    if (sub) text(0, y + 32, sub, 'class="sub"');
   }
   // blocks joins neighbors that are too narrow to be drawn separately.
   function blocks(items, keep) {
@@ -331,6 +331,7 @@
   }
   function overlapRow() {
     var v = violation(), seen = {}, elsewhere = 0;
+    labeled = [];
     group(v && !v.pair ? 'VIOLATION' : 'OVERLAP');
     D.violations.forEach(function (w, i) {
       if (!w.drawn || !shows(w.from, w.until) || v && v.pair && !w.holds || seen[w.from + ' ' + w.until] && i !== chosen) return;
@@ -342,14 +343,21 @@
     if (!Object.keys(seen).length && D.judged) text(LEFT, y + 16, 'none', 'class="good"');
     y += 28;
   }
+  var labeled; // where labels beside a bar are
   function overlapBar(w, i) {
-    var b = w.until, least = (until - from) / 1000 + 1;
+    var b = w.until, least = (until - from) / 1000 + 0.001;
     while (x(b) - x(w.from) < 3 && b < until) b += least;
     bar(w.from, b, y + 3, 19, w.text, 'class="red" rx="2" data-v="' + i + '"');
     var s = w.until > w.from ? duration(w.until - w.from) : instant(w.from);
-    if (textWidth(s) + 12 <= x(w.until) - x(w.from)) text(x(w.from) + 7, y + 17, s, 'class="in strong" fill="#ffffff"');
-    else if (x(b) + textWidth(s) + 10 > RIGHT) text(x(w.from) - 6, y + 17, s, 'class="in strong redtext" text-anchor="end"');
-    else text(x(b) + 6, y + 17, s, 'class="in strong redtext"');
+    if (textWidth(s) + 12 <= x(w.until) - x(w.from)) {
+      text(x(w.from) + 7, y + 17, s, 'class="in strong" fill="#ffffff"');
+      return;
+    }
+    var left = x(b) + textWidth(s) + 10 > RIGHT, at = left ? x(w.from) - 6 - textWidth(s) : x(b) + 6;
+    if (labeled.some(function (l) { return l[0] < at + textWidth(s) && at < l[1]; })) return; // its tooltip has it
+    labeled.push([at, at + textWidth(s)]);
+    if (left) text(x(w.from) - 6, y + 17, s, 'class="in strong redtext" text-anchor="end"');
+    else text(at, y + 17, s, 'class="in strong redtext"');
   }
   function axis() {
     var t = ticks(from, until, 9);
@@ -430,12 +438,13 @@
       everyEvent(function (kind, k, part, t, index) {
         if (index >= 0 && v.events.indexOf(index) >= 0) found.push({t: t, text: eventText([kind, k, part]), event: index});
       });
-      D.faults.forEach(function (f) {
+      var begin = found.reduce(function (t, s) { return Math.min(t, s.t); }, v.from);
+      D.faults.filter(function (f) { // in force between the first evidence and the end
+        return f.from <= v.until && (f.until < 0 || f.until >= begin);
+      }).slice(-5).forEach(function (f) {
         var e = (f.effects || [])[0];
-        if (f.from <= v.until && (f.until < 0 || f.until >= v.from - 5e6) && found.length < 8) {
-          found.push({t: e ? e.t : f.from, text: f.name + (f.target ? ' on ' + f.target : '') + (e ? ': ' + e.text : ' (no effect observed)'),
-            event: f.index});
-        }
+        found.push({t: e ? e.t : f.from, text: f.name + (f.target ? ' on ' + f.target : '') + (e ? ': ' + e.text : ' (no effect observed)'),
+          event: f.index});
       });
       found.sort(function (p, q) { return p.t - q.t || p.event - q.event; });
       found.forEach(function (s, n) { s.n = n + 1; });
