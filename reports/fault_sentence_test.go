@@ -30,3 +30,23 @@ func TestFaultSentenceCountsNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultSentenceKeptLock: after the client stopped relying on the lock, the server may still have it: a fault did not
+// come then while nobody held it.
+func TestFaultSentenceKeptLock(t *testing.T) {
+	for want, keptUntil := range map[string]float64{
+		"`kill` took effect once while a server kept the lock":   200,
+		"`kill` took effect once, never while the lock was held": 90,
+	} {
+		s := newSynth("crash", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
+		s.hold(0, "own-0-aaaa", 0, holdTimes{requested: 10, from: 11, to: 80, valid: 200})
+		s.watch("n1", "master", 0, 300, owned("own-0-aaaa", 10, keptUntil, 300))
+		s.number()
+		r := s.load(t)
+		at := ms(150)
+		if got := faultSentence(r, "kill", []*injection{{name: "kill", target: "client:0", inject: at,
+			effects: []history.Fault{{Time: at}}}}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -132,7 +133,10 @@ func (f *injection) step(named bool, weight int) storyStep {
 func faultText(f *injection) string {
 	text := fmt.Sprintf("fault %s is injected", quote(f.name))
 	if f.target != "" {
-		text = fmt.Sprintf("%s %s", targetName(f.target), faultVerb(f.name))
+		text = targetName(f.target) + " " + faultVerb(f.name)
+		if many := strings.Split(f.target, "+"); len(many) > 1 {
+			text = list(many) + " " + faultVerbs(f.name, len(many))
+		}
 	}
 	if len(f.effects) == 0 {
 		return text + " (no effect observed)"
@@ -184,7 +188,11 @@ func faultSteps(r *Run) []storyStep {
 	for i := range r.faults {
 		f := &r.faults[i]
 		steps = append(steps, f.step(false, 1))
-		if next := r.nextGrant(f.effectTime()); next != nil && len(r.faults) <= maxSteps/2 {
+		next := r.nextGrant(f.effectTime())
+		if i+1 < len(r.faults) && next == r.nextGrant(r.faults[i+1].effectTime()) {
+			continue // it is the next grant after a later fault
+		}
+		if next != nil && len(r.faults) <= maxSteps/2 {
 			steps = append(steps, storyStep{Time: next.From, Event: int(next.Granted), weight: 1,
 				Text: fmt.Sprintf("%s is granted %s, %s after the fault", clientName(next.Client),
 					quote(r.keyName(next.Key)), format.Duration(next.From-f.effectTime()))})

@@ -139,11 +139,14 @@ func faultsSentence(r *Run) string {
 }
 
 func faultSentence(r *Run, name string, injections []*injection) string {
-	held := 0
+	held, kept := 0, 0
 	targets := map[string]bool{}
 	for _, f := range injections {
-		if r.heldAt(f.inject) || r.heldAt(f.effectTime()) { // the hold of a killed client ends before the effect is observed
+		switch { // the hold of a killed client ends before the effect is observed
+		case r.heldAt(f.inject) || r.heldAt(f.effectTime()):
 			held++
+		case r.keptAt(f.inject):
+			kept++
 		}
 		for target := range strings.SplitSeq(f.target, "+") {
 			targets[target] = true
@@ -159,9 +162,12 @@ func faultSentence(r *Run, name string, injections []*injection) string {
 	switch {
 	case held == len(injections):
 		return text + " while the lock was held"
-	case held == 0:
+	case held+kept == 0:
 		return text + ", never while the lock was held"
+	case held+kept == len(injections):
+		return text + " while a server kept the lock"
 	}
+	held += kept
 	return fmt.Sprintf("%s, %d of %d times while the lock was held", text, held, len(injections))
 }
 
@@ -178,6 +184,15 @@ func (r *Run) areNodes(targets map[string]bool) bool {
 // heldAt reports whether any lock was held at t.
 func (r *Run) heldAt(t time.Duration) bool {
 	return slices.ContainsFunc(r.holds, func(h hold) bool { return h.From <= t && t <= h.to })
+}
+
+// keptAt reports whether, in the last samples before t, a server had any lock: one that is being granted, or one that
+// its client no longer relies on.
+func (r *Run) keptAt(t time.Duration) bool {
+	return slices.ContainsFunc(r.witness.nodes, func(node string) bool {
+		samples := r.witness.during(node, t-r.witness.gap, t)
+		return len(samples) > 0 && len(samples[len(samples)-1].Keys) > 0
+	})
 }
 
 // facts are the numbers that every format shows.
