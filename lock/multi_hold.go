@@ -131,7 +131,8 @@ func (m *MultiHold) Extend(ctx context.Context, lease time.Duration) error {
 	return nil
 }
 
-// Release releases all locks at the same time, in one round trip for each server, even if ctx has ended and others fail.
+// Release releases all locks at the same time, in one round trip for each server, even if ctx has ended and others
+// fail.
 // Its error joins those of [Hold.Release]; [ErrReleased] alone says that they were
 // all released before.
 func (m *MultiHold) Release(ctx context.Context) error {

@@ -75,7 +75,7 @@ func compete(w *world, until time.Duration, hold time.Duration) *tally {
 				}
 				y.add(1)
 				select {
-				case <-h.Context().Done():
+				case <-h.Done():
 				case <-time.After(hold):
 				}
 				a.AwaitThaw()
