@@ -13,7 +13,7 @@ import (
 // it tolerates were down, cut off or not responding, nor until it has settled afterwards.
 type outageWindows struct{ windows []segment } // disjoint, by time
 
-// outages reads the faults, and what was noted about the servers. What has no single server as a target counts as
+// outages reads the faults, and what was noted about the servers. A fault that only delays traffic a little is none. What has no single server as a target counts as
 // aimed at all of them.
 func (v *view) outages(o Options) outageWindows {
 	type mark struct {
@@ -28,7 +28,7 @@ func (v *view) outages(o Options) outageWindows {
 		f := &v.h.Faults[i]
 		_, in := open[f.ID]
 		switch {
-		case strings.HasPrefix(f.Target, "client:"):
+		case strings.HasPrefix(f.Target, "client:"), f.Affects == history.AffectsDelays:
 		case f.Phase == history.Injected && !in:
 			open[f.ID] = f.Target
 			for _, target := range targetNodes(f.Target) {

@@ -69,6 +69,9 @@ func (l *ownerLedger) add(i int32, s *history.Span, client int, spans []history.
 			l.lease = max(l.lease, s.Lease)
 		}
 	}
+	if s.Op == history.OpRenew && l.lease > 0 {
+		l.lease = max(l.lease, s.Lease) // a renewal may ask for more
+	}
 	switch {
 	case depth < 0, client != l.client, s.Outcome == history.Info:
 		depth = -1

@@ -65,6 +65,9 @@ type Setup struct {
 	Endpoints Endpoints         `json:"endpoints"`
 	Options   map[string]string `json:"options,omitempty"` // options of the lock, as written in the scenario
 	Seed      uint64            `json:"seed,omitempty"`    // of every random choice; differs between the clients of a run
+	// Instance is the same for clients of one process that are to share one lock object and its connections, as the
+	// goroutines of a program do; empty: the client has its own.
+	Instance string `json:"instance,omitempty"`
 
 	// Dial replaces net.Dialer for clients in the harness's process, where the endpoints are simulated.
 	// With Sentinels it connects to the current master, under the one address in Endpoints.Addrs. nil: use the network.

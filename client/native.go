@@ -115,7 +115,7 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 
 // latch executes an operation on a latch.
 func (n *native) latch(ctx context.Context, r Request) Reply {
-	l, ok := n.locker.(Latch)
+	l, ok := offers[Latch](n.locker)
 	if !ok {
 		return notOffered(r)
 	}
@@ -138,11 +138,11 @@ func (n *native) latch(ctx context.Context, r Request) Reply {
 func (n *native) administer(ctx context.Context, r Request) Reply {
 	switch r.Op {
 	case history.Resize:
-		if l, ok := n.locker.(Resizer); ok && n.row.Can.Has(CanResize) {
+		if l, ok := offers[Resizer](n.locker); ok && n.row.Can.Has(CanResize) {
 			return n.reply(r, Grant{}, l.Resize(ctx, r.Key, r.Limit))
 		}
 	case history.ForceRelease:
-		if l, ok := n.locker.(Forcer); ok && n.row.Can.Has(CanForceRelease) {
+		if l, ok := offers[Forcer](n.locker); ok && n.row.Can.Has(CanForceRelease) {
 			held, err := l.ForceRelease(ctx, r.Key)
 			if err == nil && !held {
 				err = ErrNotHeld

@@ -23,9 +23,29 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // lookup finds a lock by its name; [Lookup], except in tests.
 type lookup func(name string) (Spec, error)
 
+// sharing is find whose rows open one lock for all clients that name the same instance.
+func sharing(find lookup) lookup {
+	var mu sync.Mutex
+	rows := map[string]Spec{}
+	return func(name string) (Spec, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		row, known := rows[name]
+		if known {
+			return row, nil
+		}
+		row, err := find(name)
+		if err == nil {
+			row = SharesInstances(row)
+			rows[name] = row
+		}
+		return row, err
+	}
+}
+
 func serve(ctx context.Context, in io.Reader, out io.Writer, find lookup) error {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &server{out: json.NewEncoder(out), lookup: find, workers: map[string]*worker{}}
+	s := &server{out: json.NewEncoder(out), lookup: sharing(find), workers: map[string]*worker{}}
 	defer s.shutdown(cancel)
 	requests, ended := make(chan Request), make(chan error, 1)
 	go func() { ended <- readRequests(ctx, in, requests) }()

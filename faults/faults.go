@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -55,6 +56,8 @@ type Spec struct {
 	OneShot bool
 	// Affects says what it may change, see history.FaultValue; "": everything.
 	Affects string
+	// Delays: all that it does is to delay traffic, by up to half more than its amount.
+	Delays bool
 	// Down: a node that it targets does not serve clients while it is in force.
 	Down bool
 	// WholeProcess: it affects a client's process, and so all other clients in that process.
@@ -92,6 +95,18 @@ func (s Spec) CheckAmount(amount time.Duration) error {
 		return fmt.Errorf("fault %s: the amount (%s) must be between %v and %v, not %v", s.Name, a.Doc, a.Min, a.Max, amount)
 	}
 	return nil
+}
+
+// shortDelay is what need not keep a lock from serving its waiters within the slack of the checkers (1 s), which is
+// ten round trips.
+const shortDelay = 50 * time.Millisecond
+
+// AffectsBy is what s affects with an amount; 0: the default.
+func (s Spec) AffectsBy(amount time.Duration) string {
+	if s.Delays && s.amount(Env{Amount: amount})*3/2 <= shortDelay {
+		return history.AffectsDelays
+	}
+	return s.Affects
 }
 
 // amount is the step's, or the default of s.

@@ -11,6 +11,7 @@ var latencySpec = slow(func(env Env, s Spec) cluster.Rule {
 	return cluster.Rule{Delay: halfMoreOrLess(env, s.amount(env))}
 }).spec(Spec{
 	Name:   "latency",
+	Delays: true,
 	Doc:    "delays all traffic to and from its target by `amount` each way (±50%, drawn from the seed).",
 	Source: "redis.io, Distributed Locks: a slow instance reduces the validity",
 	Targets: []Target{All, Master, Holder, Waiter, Client, Replica, Deciding, Node, Nodes, Pair, Servers, Minority,

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
@@ -18,6 +19,21 @@ func TestLatency(t *testing.T) {
 }
 
 // TestLatencyIsDrawnFromTheSeed: between half and one and a half of the amount, the same for the same seed.
+// TestShortLatency: a delay that leaves room for ten round trips within the slack keeps no lock from its duties.
+func TestShortLatency(t *testing.T) {
+	for amount, want := range map[time.Duration]string{
+		33 * time.Millisecond: history.AffectsDelays, 34 * time.Millisecond: history.AffectsTraffic,
+		0: history.AffectsTraffic,
+	} {
+		if got := latencySpec.AffectsBy(amount); got != want {
+			t.Errorf("latency of %v affects %q, want %q", amount, got, want)
+		}
+	}
+	if got := pauseNodeSpec.AffectsBy(time.Millisecond); got != history.AffectsTraffic {
+		t.Errorf("pause-node affects %q", got)
+	}
+}
+
 func TestLatencyIsDrawnFromTheSeed(t *testing.T) {
 	draw := func(seed uint64) time.Duration {
 		return halfMoreOrLess(Env{Rand: rand.New(rand.NewPCG(seed, 1))}, time.Second)

@@ -132,7 +132,7 @@ type FaultValue struct {
 
 	Lasted time.Duration `json:"lasted_ns,omitempty"` // note harness-stalled: how long the harness did not run
 	// Affects is what it may change, in words with a space between them: data (keys and clocks of servers), traffic
-	// (requests and replies are late or lost), messages (published ones), commands (some are refused), clients. Empty:
+	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones), commands (some are refused), clients. Empty:
 	// unknown, so everything.
 	Affects string `json:"affects,omitempty"`
 }
@@ -141,6 +141,7 @@ type FaultValue struct {
 const (
 	AffectsData     = "data"
 	AffectsTraffic  = "traffic"
+	AffectsDelays   = "delays"
 	AffectsMessages = "messages"
 	AffectsCommands = "commands"
 	AffectsClients  = "clients"

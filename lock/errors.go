@@ -110,8 +110,11 @@ func (e *requestError) Is(target error) bool {
 	return target == ErrUnknown && (e.outcome == unknown || e.outcome == broken)
 }
 
-// definiteError is an error that no longer leaves anything unknown: the operation was undone.
-type definiteError struct{ err error }
+// definiteError is an error that no longer leaves anything unknown.
+type definiteError struct {
+	err    error
+	undone bool // what may have been done was undone
+}
 
 func (e definiteError) Error() string { return e.err.Error() }
 
@@ -122,7 +125,7 @@ func (e definiteError) Is(target error) bool { return target != ErrUnknown && er
 // done was undone before it returned. It implies [Definite].
 func Undone(err error) bool {
 	var d definiteError
-	return errors.As(err, &d) && Definite(err)
+	return errors.As(err, &d) && d.undone && Definite(err)
 }
 
 // outcomeOf is the outcome that err carries; unknown if it carries none.

@@ -55,7 +55,7 @@ func TestClassify(t *testing.T) {
 
 func TestDefiniteError(t *testing.T) {
 	t.Parallel()
-	err := definiteError{&requestError{unknown, context.Canceled}}
+	err := definiteError{err: &requestError{unknown, context.Canceled}}
 	if !Definite(err) || !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnknown) {
 		t.Errorf("%v: definite %v", err, Definite(err))
 	}

@@ -98,6 +98,7 @@ type attempt struct {
 	byHold  bool          // the waiter is woken by its hold only
 	started time.Time
 	granted granted
+	doubt   doubt
 }
 
 // granted is what a server has granted.
@@ -151,7 +152,7 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 		owner = id
 	}
 	return &attempt{
-		waitLoop: waitLoop{client: c, name: n.name, patient: newOwner, tries: s.tries, retryDelay: s.delay},
+		waitLoop: waitLoop{client: c, name: n.name, patient: newOwner, tries: s.tries, retryDelay: s.delay, lasts: lease},
 		lease:    lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{
 			name: n.name, key: n.key, owner: owner, id: id, lease: milliseconds(lease), store: in,
@@ -184,12 +185,9 @@ func (a *attempt) acquire(ctx context.Context, wait bool) error {
 	}
 	switch {
 	case a.uncertain && a.client.single:
-		err = a.client.undo(ctx, err, func(ctx context.Context) error {
-			_, err := a.client.giveBack(ctx, a.claim)
-			return err
-		})
+		err = a.takeBack(ctx, err)
 	case a.uncertain: // the quorum withdraws its claims itself
-		err = fmt.Errorf("%w: %w", ErrUnknown, definiteError{err})
+		err = fmt.Errorf("%w: %w", ErrUnknown, definiteError{err: err})
 	}
 	a.client.emitClaim(NotAcquired, &a.claim, 0, a.started, err)
 	return err
@@ -203,6 +201,21 @@ func limitWait(ctx context.Context, limit time.Duration) (context.Context, conte
 	return context.WithTimeout(ctx, limit)
 }
 
+// takeBack releases what the attempt, which failed because of why, may have been granted. If there was nothing to
+// release, and a grant cannot have expired before, the lock was never held.
+func (a *attempt) takeBack(ctx context.Context, why error) error {
+	absent := false
+	err := a.client.undo(ctx, why, func(ctx context.Context) error {
+		left, err := a.client.giveBack(ctx, a.claim)
+		absent = left < 0
+		return err
+	})
+	if Definite(err) && absent && !a.doubt.outlived(time.Now()) {
+		return definiteError{err: why}
+	}
+	return err
+}
+
 // request asks the servers once.
 func (a *attempt) request(ctx context.Context) (turn, error) {
 	c := a.client
@@ -212,7 +225,9 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 	if a.byHold && a.waiter != nil {
 		c.queues.setHold(a.waiter, a.claim.id)
 	}
+	sent := time.Now()
 	g, err := a.claim.store.acquire(ctx, a.claim)
+	a.doubt.note(&a.claim, sent, err)
 	switch {
 	case err != nil:
 		return turn{}, err
@@ -225,6 +240,7 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 	case a.lease > 0 && time.Until(g.sent.Add(validity(a.lease))) <= 0:
 		// The next request of this hold is granted a whole lease, or the failed acquire releases it. A request
 		// of another hold would re-enter it. On a quorum, each request has a hold of its own.
+		a.doubt.always = true
 		a.uncertain = true
 		if late := a.claim; !c.single {
 			c.bg.start(func() { _, _ = c.giveBack(c.bg.ctx, late) })

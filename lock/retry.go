@@ -70,7 +70,7 @@ func (c *Client) giveBack(ctx context.Context, cl claim) (int, error) {
 // undo runs back, which takes back what may have been done, even if ctx has ended,
 // and returns why, marked with [ErrUnknown] unless it is certain that nothing is left.
 func (c *Client) undo(ctx context.Context, why error, back func(ctx context.Context) error) error {
-	why = definiteError{why} // the outcome of one request is not that of the whole
+	why = definiteError{why, true} // the outcome of one request is not that of the whole
 	undone := make(chan error, 1)
 	if c.bg.start(func() { undone <- back(context.WithoutCancel(ctx)) }) {
 		timer := time.NewTimer(c.grace)

@@ -58,7 +58,8 @@ type waitLoop struct {
 	tries    int // 0: no limit
 	// retryDelay is for how long to sleep after a reply; nil: see delay.
 	retryDelay func(try int) time.Duration
-	patient    bool // if chained and not the first in the queue, sleep before the first request
+	patient    bool          // if chained and not the first in the queue, sleep before the first request
+	lasts      time.Duration // for how long, at least, a holder that dies keeps others out; 0: unknown
 
 	served    bool
 	uncertain bool    // a request of unknown outcome was sent
@@ -191,7 +192,7 @@ func (w *waitLoop) settle(t turn) {
 }
 
 // sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than
-// the first one does, since those behind rely on it. It reports false when ctx or the client has
+// the first one does, since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has
 // ended.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
 	if w.waiter == nil {
@@ -210,7 +211,12 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
 			return true
 		case <-first:
 			first = nil
-			timer.Reset(min(time.Until(end), w.client.o.PollMax))
+			left := min(time.Until(end), w.client.o.PollMax)
+			if due := w.waiter.due; !due.IsZero() {
+				left = min(left, time.Until(due))
+				w.waiter.due = time.Time{}
+			}
+			timer.Reset(left)
 		case <-ctx.Done():
 			return false
 		case <-w.client.bg.ctx.Done():
@@ -260,16 +266,24 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 	return d
 }
 
+// leads reports whether others rely on the waiter because it is the first of its queue: messages wake the first, so
+// that only the first knows when the lease of the lock ends. The waiters of ordered locks are known to the server.
+func (w *waitLoop) leads() bool { return w.mode != ordered && w.client.queues.ahead(w.waiter) == 0 }
+
 // leave leaves the queue. A waiter that was woken and got no reply since wakes the
-// next (redisson#4744), as does one that is woken while it leaves; but the holder
-// of a lock does so with its release.
+// next (redisson#4744), as does one that is woken while it leaves, and the first of
+// a queue; but the holder of a lock does so with its release.
 func (w *waitLoop) leave() {
 	if w.waiter == nil {
 		return
 	}
-	if w.owesRetry && !w.served {
+	if (w.owesRetry || w.leads()) && !w.served {
 		w.client.queues.passOn(w.waiter)
 	}
-	w.client.queues.leave(w.waiter, w.served && w.mode != independent)
+	var due time.Time
+	if w.served && w.mode != ordered && w.lasts > 0 {
+		due = time.Now().Add(w.lasts)
+	}
+	w.client.queues.leave(w.waiter, w.served && w.mode != independent, due)
 	w.waiter, w.owesRetry = nil, false
 }

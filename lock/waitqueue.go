@@ -59,6 +59,7 @@ type waiter struct {
 	queue   *waitQueue
 	wake    chan struct{} // holds one wake-up
 	first   chan struct{} // closed when it is the first in its queue
+	due     time.Time     // set before first is closed: when it has to send a request at the latest; zero: when it wants
 	hold    string        // woken only by messages for this hold or for all; empty: by any
 	chained bool          // the one of the chained waiters that is granted the lock wakes the next
 }
@@ -129,14 +130,16 @@ func (q *waitQueue) join(chained bool) *waiter {
 }
 
 // leave removes a waiter. A wake-up that it has not used goes to the next, unless
-// the waiter was served by what it was woken for.
-func (s *waitQueues) leave(w *waiter, served bool) {
+// the waiter was served by what it was woken for. The next one sends a request when the lease of what the first was
+// served with may have ended, at due; zero: it does not.
+func (s *waitQueues) leave(w *waiter, served bool, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := w.queue
 	if i := slices.Index(q.waiters, w); i >= 0 {
 		q.waiters = slices.Delete(q.waiters, i, i+1)
 		if i == 0 && len(q.waiters) > 0 {
+			q.waiters[0].due = due
 			close(q.waiters[0].first)
 		}
 	}

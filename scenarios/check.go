@@ -131,12 +131,12 @@ func checkCapabilities(c *mistakes, s Scenario, row client.Spec) {
 		return
 	}
 	missing := row.Can.Missing(workload.Needs...)
-	if len(missing) == 0 && row.Can.Has(client.IsLatch) == slices.Contains(workload.Needs, client.IsLatch) {
+	if len(missing) == 0 && drives(workload, row) {
 		return
 	}
 	var names []string
 	for _, row := range client.Catalog() {
-		if row.Can.Has(workload.Needs...) && row.Can.Has(client.IsLatch) == slices.Contains(workload.Needs, client.IsLatch) {
+		if row.Can.Has(workload.Needs...) && drives(workload, row) {
 			names = append(names, row.Name)
 		}
 	}
@@ -145,6 +145,11 @@ func checkCapabilities(c *mistakes, s Scenario, row client.Spec) {
 		what = "a lock with " + missing.String()
 	}
 	c.add("$.lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), s.Lock)
+}
+
+// drives says whether a workload has operations for latches if the lock is one.
+func drives(w workloads.Spec, lock client.Spec) bool {
+	return !lock.Can.Has(client.IsLatch) || slices.Contains(slices.Concat(w.Needs, w.Uses), client.IsLatch)
 }
 
 func checkWorkload(c *mistakes, p workloads.Params) {
@@ -158,6 +163,10 @@ func checkWorkload(c *mistakes, p workloads.Params) {
 	}
 	if n := p.PerProcess; n < 0 || n > workloads.MaxClients {
 		c.add("$.workload.per_process", "a process has 1 to %d clients, not %d", workloads.MaxClients, n)
+	}
+	if n := p.PerInstance; n < 0 || n > 1 && p.PerProcess%n != 0 || n > max(1, p.PerProcess) {
+		c.add("$.workload.per_instance", "clients that share a lock object are in one process: per_process (%d) must be a "+
+			"multiple of per_instance (%d)", max(1, p.PerProcess), n)
 	}
 }
 

@@ -4,7 +4,7 @@ import "fmt"
 
 // Catalog is every workload.
 func Catalog() []Spec {
-	return []Spec{mutexSpec, readersWriterSpec, semaphoreSpec, mixedSpec, latchSpec}
+	return []Spec{mutexSpec, readersWriterSpec, semaphoreSpec, mixedSpec, latchSpec, waitersSpec}
 }
 
 // Lookup finds a workload by name.

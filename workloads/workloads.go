@@ -33,6 +33,9 @@ type Params struct {
 	// PerProcess is the number of clients per process where clients are processes; default 1. Faults that pause or
 	// crash a client act on its whole process and therefore need 1.
 	PerProcess int `yaml:"per_process,omitempty"`
+	// PerInstance is the number of clients that share one lock object and its connections, as the goroutines of a program
+	// do; default 1. It divides PerProcess.
+	PerInstance int `yaml:"per_instance,omitempty"`
 }
 
 // Bounds of a workload on one machine.
@@ -50,7 +53,7 @@ func (p Params) Defaults() Params {
 	p.Keys = cmp.Or(p.Keys, 1)
 	p.Hold = cmp.Or(p.Hold, 100*time.Millisecond)
 	p.Wait = cmp.Or(p.Wait, 10*time.Second)
-	if p.Kind == semaphoreSpec.Name || p.Kind == mixedSpec.Name {
+	if p.Kind == semaphoreSpec.Name || p.anyLock() {
 		p.Permits = cmp.Or(p.Permits, 3)
 	}
 	return p
@@ -82,11 +85,14 @@ func (p Params) Validate() error {
 	return nil
 }
 
+// anyLock says whether the workload is one for locks of every kind.
+func (p Params) anyLock() bool { return p.Kind == mixedSpec.Name || p.Kind == waitersSpec.Name }
+
 func (p Params) validatePermits() error {
 	switch {
-	case p.Kind == mixedSpec.Name && (p.Permits < 1 || p.Permits > maxPermits):
+	case p.anyLock() && (p.Permits < 1 || p.Permits > maxPermits):
 		return outOfBounds("permits", p.Permits, maxPermits)
-	case p.Kind == mixedSpec.Name:
+	case p.anyLock():
 		return nil
 	case p.Kind != semaphoreSpec.Name && p.Permits != 0:
 		return fmt.Errorf("workload: %s has no permits; only %s has", p.Kind, semaphoreSpec.Name)
@@ -129,6 +135,14 @@ func (p Params) sharedKeys() []string {
 		keys[i] = fmt.Sprintf("orders-%d", i)
 	}
 	return keys
+}
+
+// Instance is the name of the lock object that client i shares with others; "": it has its own.
+func (p Params) Instance(i int) string {
+	if p.PerInstance < 2 {
+		return ""
+	}
+	return fmt.Sprint(i / p.PerInstance)
 }
 
 // Begins waits until client i may start (Params.Ramp); false: the run ended before.

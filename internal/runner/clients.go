@@ -43,6 +43,7 @@ func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
 	defer cancel()
 	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
 		Lock: env.Lock.Name, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options, Seed: env.Seed + uint64(i),
+		Instance: s.run.params.Instance(i),
 	}})
 	if err != nil {
 		return fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())

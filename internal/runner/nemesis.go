@@ -120,7 +120,9 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 	if why := n.claim(a, step.Most); why != "" {
 		return why
 	}
-	n.note(row.Name, a.id, history.Injected, target, describe(row, step))
+	n.record.Note(history.Nemesis, row.Name, "", &history.Value{Fault: &history.FaultValue{
+		ID: a.id, Phase: history.Injected, Target: target, Detail: describe(row, step), Affects: row.AffectsBy(step.Amount),
+	}})
 	if a.injection, err = row.Inject(ctx, n.faultEnv(a, step), target); err != nil {
 		n.markHealed(a)
 		n.note(row.Name, a.id, history.Healed, target, "injection failed: "+err.Error())
@@ -292,9 +294,6 @@ func (n *nemesis) id() int {
 
 func (n *nemesis) note(f string, id int, phase history.Phase, target, detail string) {
 	v := &history.FaultValue{ID: id, Phase: phase, Target: target, Detail: detail}
-	if row, err := faults.Lookup(f); err == nil && phase == history.Injected {
-		v.Affects = row.Affects
-	}
 	n.record.Note(history.Nemesis, f, "", &history.Value{Fault: v})
 }
 

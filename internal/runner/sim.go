@@ -50,6 +50,7 @@ type Sim struct {
 	facts    Facts
 	watchdog bubble.Watchdog
 	trace    io.Writer // see sim.Config.Trace; nil: none
+	lock     client.Spec
 
 	abandoned atomic.Bool // a client could not be closed
 }
@@ -137,6 +138,7 @@ func propagateCancel(ctx, outer context.Context, cancel func()) {
 // Start starts the simulated servers.
 func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	b.epoch = time.Now()
+	b.lock = client.SharesInstances(e.Lock)
 	seedLibraries(e.Seed)
 	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.trace}
 	if e.Priorities {
@@ -163,14 +165,14 @@ func seedLibraries(seed uint64) {
 }
 
 // Client is client i, in this process. Its replies and its notices have a scheduler slot each.
-func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
+func (b *Sim) Client(_ context.Context, _ RunEnv, i int) (client.Client, error) {
 	actor, notices := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	c := &simClient{actor: actor, abandoned: &b.abandoned}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
 		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn() },
 		BeforeNotice: func() { actor.AwaitThaw(); notices.Turn() },
 		AfterTimeout: func() { notices.Order("", nil) }, // also while the client is stopped
-	}, &e.Lock)
+	}, &b.lock)
 	return c, nil
 }
 

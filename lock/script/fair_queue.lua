@@ -55,6 +55,14 @@ local function grant(hold, owner, lease)
   return token
 end
 
+-- Wakes the first in the queue, so that it asks when the lease ends: only the first knows.
+local function wakeFirst()
+  local entry = redis.call('LINDEX', KEYS[3], 0)
+  if entry then
+    redis.pcall('PUBLISH', KEYS[6], string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1))
+  end
+end
+
 -- Grants the free lock to the first in the queue and wakes it; no other client can get in between.
 -- Without the right to publish the grant is found by the waiter's next request.
 -- The grant lasts as long as the waiter's place in the queue would have.

@@ -14,7 +14,11 @@ local me = hold .. ' ' .. owner
 redis.call('LLEN', KEYS[3])
 redis.call('HLEN', KEYS[1])
 if redis.call('ZREM', KEYS[4], me) == 1 then
+  local first = redis.call('LINDEX', KEYS[3], 0) == me
   redis.call('LREM', KEYS[3], 1, me)
+  if first then
+    wakeFirst()
+  end
 end
 
 if redis.call('HDEL', KEYS[1], 'h:' .. hold) == 1 then

@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"sync"
+)
+
+// SharesInstances returns row with an Open that opens one lock for all clients with the same [Setup.Instance], as the
+// goroutines of a program share one. The setup of the first counts. Call it once for each process.
+func SharesInstances(row Spec) Spec {
+	open := row.Open
+	if open == nil {
+		return row
+	}
+	all := &instances{named: map[string]*instance{}}
+	row.Open = func(s Setup, notify func(Reply)) (Locker, error) {
+		if s.Instance == "" {
+			return open(s, notify)
+		}
+		return all.open(s, notify, open)
+	}
+	return row
+}
+
+// instances are the locks that clients share.
+type instances struct {
+	mu    sync.Mutex
+	named map[string]*instance
+}
+
+// instance is a lock that several clients use. What it reports goes to the client whose owner it is about.
+type instance struct {
+	Locker
+	all  *instances
+	name string
+
+	mu      sync.Mutex
+	members int
+	clients map[string]func(Reply) // by owner
+	first   func(Reply)            // gets what is about no owner
+}
+
+// open opens an instance, or joins it.
+func (s *instances) open(
+	setup Setup, notify func(Reply), open func(Setup, func(Reply)) (Locker, error),
+) (Locker, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.named[setup.Instance]
+	if i == nil {
+		i = &instance{all: s, name: setup.Instance, clients: map[string]func(Reply){}, first: notify}
+		var err error
+		if i.Locker, err = open(setup, i.notify); err != nil {
+			return nil, err
+		}
+		s.named[setup.Instance] = i
+	}
+	i.members++
+	return &member{i, notify}, nil
+}
+
+// notify passes a notice on to its client.
+func (i *instance) notify(r Reply) {
+	i.mu.Lock()
+	to, known := i.clients[r.Owner]
+	i.mu.Unlock()
+	if !known {
+		to = i.first
+	}
+	to(r)
+}
+
+// leave reports whether the last client has left.
+func (i *instance) leave() (last bool) {
+	i.all.mu.Lock()
+	defer i.all.mu.Unlock()
+	if i.members--; i.members == 0 {
+		delete(i.all.named, i.name)
+	}
+	return i.members == 0
+}
+
+// member is an instance as one of its clients sees it.
+type member struct {
+	*instance
+	notify func(Reply)
+}
+
+// Acquire notes whose owner it is.
+func (m *member) Acquire(ctx context.Context, a Acquire) (Grant, error) {
+	m.instance.mu.Lock()
+	m.clients[a.Owner] = m.notify
+	m.instance.mu.Unlock()
+	return m.Locker.Acquire(ctx, a)
+}
+
+// Close closes the instance with its last client.
+func (m *member) Close(ctx context.Context) error {
+	if !m.leave() {
+		return nil
+	}
+	return m.Locker.Close(ctx)
+}
+
+// offers is the lock as a [Latch], a [Resizer] or a [Forcer], if it is one.
+func offers[T any](l Locker) (T, bool) {
+	if m, is := l.(*member); is {
+		l = m.Locker
+	}
+	t, ok := l.(T)
+	return t, ok
+}

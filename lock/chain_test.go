@@ -1,0 +1,57 @@
+package lock
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Only the first waiter of a client asks the server, and learns when the lease ends. When it leaves, the next one asks.
+func TestNextWaiterLearnsTheLease(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(t *testing.T, m *Mutex, cancel func(), first <-chan *Hold){
+		"the first gave up": func(_ *testing.T, _ *Mutex, cancel func(), _ <-chan *Hold) { cancel() },
+		"the first holds, and is forgotten": func(t *testing.T, m *Mutex, _ func(), first <-chan *Hold) {
+			if _, err := m.ForceRelease(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			within(t, testTimeout, "the first", first)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startRedis(t)
+			dead := newTestClient(t, s.dial(t), Options{}).Mutex("chain")
+			c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+			acquire(t, dead, WithLease(1500*time.Millisecond)) // never released
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			first := wait(ctx, t, c.Mutex("chain"), WithLease(500*time.Millisecond))
+			asleep(t, c, "{chain}:free", 1)
+			second := wait(context.Background(), t, c.Mutex("chain"))
+			eventually(t, testTimeout, "two waiters", func() bool { return c.queues.waiting("{chain}:free") == 2 })
+			leave(t, dead, cancel, first)
+			release(t, within(t, testTimeout, "the second", second))
+		})
+	}
+}
+
+// The first in the queue of a fair mutex retries when the lease has ended. When it leaves, the next one is woken to
+// learn that.
+func TestFairNextLearnsTheLease(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	rdb := s.dial(t)
+	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
+	c.maxHeartbeat = time.Hour
+	m := c.FairMutex("chain")
+	acquire(t, newTestClient(t, s.dial(t), Options{}).FairMutex("chain"), WithLease(1500*time.Millisecond))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	wait(ctx, t, m, WithOwner("first"))
+	asleep(t, c, "{chain}:grant", 1)
+	second := wait(context.Background(), t, m, WithOwner("second"))
+	eventually(t, testTimeout, "the second", func() bool { return len(waitersAtServer(t, rdb, "chain")) == 2 })
+	cancel()
+	release(t, within(t, testTimeout, "the second", second))
+}

@@ -1,0 +1,147 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// waiters is about who is woken. All clients come together at the start of each round, wait, hold, give up or let a
+// lease end, and do nothing for the rest of it: so no other request serves a waiter that was forgotten.
+var waitersSpec = Spec{
+	Name: "waiters",
+	Doc: "in rounds of the think time, the clients come together: some hold, some give up while they wait, some let " +
+		"their lease end, and all are quiet until the next round, so that only the lock can serve who was forgotten.",
+	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
+	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.HasPermits, client.ReportsLoss,
+		client.IsLatch},
+	Client: waitersClient,
+}
+
+// defaultRound is the length of a round if the workload has no think time.
+const defaultRound = 4 * time.Second
+
+// queueInterval is how often, at least, a waiter in a queue at a server should ask for its place: leases that are
+// shorter may end unnoticed for as long.
+const queueInterval = 2 * time.Second
+
+func waitersClient(ctx context.Context, stop <-chan struct{}, e Env) {
+	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys()}
+	takePart := m.takePart
+	if e.Can.Has(client.IsLatch) {
+		takePart = m.awaitLatch
+	}
+	for !m.over() {
+		m.key = m.keys[e.Rand.IntN(len(m.keys))]
+		m.pause(random(e, e.Params.Hold))
+		takePart()
+		m.awaitRound()
+	}
+}
+
+// awaitRound waits for the next round, which begins for all clients at the same time.
+func (m *mix) awaitRound() {
+	round := m.Params.Think
+	if round == 0 {
+		round = defaultRound
+	}
+	pause(m.ctx, m.stop, time.Until(m.Until)%round+grain)
+}
+
+// takePart is the part of a client in one round.
+func (m *mix) takePart() {
+	a := m.request(m.owner(), m.lease())
+	if m.Can.Has(client.SharesReads) && m.chance(2) {
+		a.Mode = "read"
+	}
+	if m.Can.Has(client.HasPermits) {
+		a.Permits = 1 + m.Rand.IntN(m.limit())
+	}
+	a.Wait = m.Env.wait()
+	switch m.Rand.IntN(6) {
+	case 0, 1:
+		m.giveUp(a)
+	case 2:
+		m.forget(a)
+	case 3:
+		m.nest(a)
+	default:
+		m.hold(a)
+	}
+}
+
+// hold waits until it is served.
+func (m *mix) hold(a client.Acquire) {
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.wait()
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// giveUp waits for about as long as some others hold, once or twice, or only tries.
+func (m *mix) giveUp(a client.Acquire) {
+	for range 1 + m.Rand.IntN(2) {
+		h, outcome := Hold{}, history.Fail
+		if a.Wait = grain + random(m.Env, 4*m.Params.Hold); m.Can.Has(client.CanTry) && m.chance(4) {
+			var answer Answer
+			h, answer = m.Session.Try(m.ctx, a)
+			outcome = answer.Outcome
+		} else {
+			h, outcome = m.Session.Acquire(m.ctx, a)
+		}
+		if outcome == history.OK {
+			m.wait()
+			m.Session.Release(m.ctx, h)
+		}
+		if a.Owner = m.owner(); outcome == history.Info {
+			return
+		}
+	}
+}
+
+// forget does not release: the others have to wait for the end of the lease, and no longer. Where several may hold the
+// lock, or several locks are taken at once, not only one lease counts.
+func (m *mix) forget(a client.Acquire) {
+	several := client.Capabilities{client.SharesReads, client.HasPermits, client.SeveralKeys}
+	if a.Lease == 0 || !m.Can.Has(client.ReportsLoss) || len(m.Can.Missing(several...)) < len(several) {
+		m.hold(a)
+		return
+	}
+	if a.Lease = 300*time.Millisecond + m.short(); m.Can.Has(client.Fair) {
+		a.Lease += queueInterval
+	}
+	m.Session.Acquire(m.ctx, a)
+}
+
+// nest acquires twice; the inner release wakes nobody, and the outer one somebody.
+func (m *mix) nest(a client.Acquire) {
+	if !m.Can.Has(client.Reentrant) {
+		m.hold(a)
+		return
+	}
+	h, outcome := m.Session.Acquire(m.ctx, a)
+	if outcome != history.OK {
+		return
+	}
+	a.Wait = grain + random(m.Env, m.Params.Hold)
+	inner, again := m.Session.Acquire(m.ctx, a)
+	m.wait()
+	if again == history.OK {
+		m.Session.Release(m.ctx, inner)
+		m.wait()
+	}
+	m.Session.Release(m.ctx, h)
+}
+
+// awaitLatch waits for a latch, or opens it while the others wait.
+func (m *mix) awaitLatch() {
+	m.Session.Arm(m.ctx, m.key, 1)
+	if !m.chance(4) {
+		m.Session.Await(m.ctx, m.key, 0, m.Env.wait())
+		return
+	}
+	m.pause(2 * m.Params.Hold)
+	m.Session.CountDown(m.ctx, m.key, m.owner(), 0)
+}
