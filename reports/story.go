@@ -108,7 +108,7 @@ func safeSentence(r *Run) string {
 		parts = append(parts, format.Count(n, "grant")+" without overlap")
 	}
 	if free := longestFree(r); free.length() > 0 {
-		parts = append(parts, fmt.Sprintf("the lock was free for at most %s while a client waited",
+		parts = append(parts, fmt.Sprintf("a client waited for at most %s while no client held the lock",
 			format.Duration(free.length())))
 	}
 	if len(parts) == 0 {
