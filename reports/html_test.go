@@ -173,7 +173,7 @@ func TestRenderUnknownFormat(t *testing.T) {
 }
 
 func TestJSONIsOneObject(t *testing.T) {
-	var s summary
+	var s Summary
 	if err := json.Unmarshal([]byte(render(t, failoverRun("orders").load(t), "json")), &s); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/stats"
 )
 
-// summary is what --json prints.
-type summary struct {
+// Summary is what --json prints about a run.
+type Summary struct {
 	ID           string               `json:"id"`
 	State        rundir.State         `json:"state"`
 	Scenario     string               `json:"scenario"`
@@ -36,7 +36,7 @@ type summary struct {
 
 func writeJSON(r *Run, w io.Writer) error {
 	m := &r.Manifest
-	s := summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,
+	s := Summary{ID: m.ID, State: m.State, Scenario: m.Scenario, Seed: m.Seed, Backend: m.Backend, Lock: m.Lock,
 		Clients: r.History.Clients, Verdict: r.Judgement.Verdict, Met: asExpected(r),
 		Expectations: expectations(r), Story: r.story,
 		Judgement: r.Judgement, PerClient: r.perClient(), Latencies: stats.Latencies(r.History),

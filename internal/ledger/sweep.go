@@ -23,9 +23,9 @@ const endWait = 5 * time.Second
 
 // Report is what a sweep found and did.
 type Report struct {
-	Swept   []Swept  // dead runs, and what they had left behind
-	Running []string // live runs, not touched
-	Orphans []string // containers and networks in no ledger, removed by the caller of Sweep
+	Swept   []Swept  `json:"swept"`   // dead runs, and what they had left behind
+	Running []string `json:"running"` // live runs, not touched
+	Orphans []string `json:"orphans"` // containers and networks in no ledger, removed by the caller of Sweep
 }
 
 // String is the report for people, a line for each run.
@@ -51,13 +51,13 @@ func (r Report) String() string {
 
 // Swept is one dead run.
 type Swept struct {
-	Run        string   // name of its ledger
-	Killed     []int    // processes killed
-	Removed    []string // directories and shared memory removed
-	Unmounted  []string // mounts removed
-	Networks   []string // network namespaces and devices removed
-	Containers []string // containers and their networks removed from an engine
-	Failed     []string // what failed, and why; the ledger is kept then
+	Run        string   `json:"run"`                  // name of its ledger
+	Killed     []int    `json:"killed,omitempty"`     // processes killed
+	Removed    []string `json:"removed,omitempty"`    // directories and shared memory removed
+	Unmounted  []string `json:"unmounted,omitempty"`  // mounts removed
+	Networks   []string `json:"networks,omitempty"`   // network namespaces and devices removed
+	Containers []string `json:"containers,omitempty"` // containers and their networks removed from an engine
+	Failed     []string `json:"failed,omitempty"`     // what failed, and why; the ledger is kept then
 }
 
 // summary is the counts for people; those that are always there, and others if not zero.

@@ -18,8 +18,9 @@ type FileSum struct {
 	SHA256 string `json:"sha256"`
 }
 
-// verdict is verdict.json.
-type verdict struct {
+// Verdict is verdict.json.
+type Verdict struct {
+	Format int `json:"format"` // version of this layout; 0: a version before it was written, the same as 1
 	checker.Judgement
 	Judged map[string]FileSum `json:"judged_files,omitempty"` // by name
 }
@@ -31,12 +32,12 @@ func (d *Dir) WriteVerdict(j checker.Judgement) error {
 	if err != nil {
 		return err
 	}
-	return d.writeJSON(VerdictFile, verdict{j, sums})
+	return d.writeJSON(VerdictFile, Verdict{Format, j, sums})
 }
 
 // ReadVerdict reads verdict.json. The error is fs.ErrNotExist if the run has not been judged.
 func (d *Dir) ReadVerdict() (checker.Judgement, error) {
-	var v verdict
+	var v Verdict
 	err := d.readJSON(VerdictFile, &v)
 	return v.Judgement, err
 }
@@ -44,7 +45,7 @@ func (d *Dir) ReadVerdict() (checker.Judgement, error) {
 // ChangedSinceVerdict is the name of a file that is not the one that verdict.json is about; "" if there is none, or if
 // the verdict does not identify its files.
 func (d *Dir) ChangedSinceVerdict() (string, error) {
-	var v verdict
+	var v Verdict
 	if err := d.readJSON(VerdictFile, &v); err != nil || v.Judged == nil {
 		return "", err
 	}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/suite"
+	"github.com/lockchaos/lockchaos/reports"
+)
+
+const schemaDir = "../../docs/schema"
+
+// outputs are what has a schema in docs/schema, by the name of its file.
+func outputs() map[string]struct {
+	value any
+	title string
+} {
+	return map[string]struct {
+		value any
+		title string
+	}{
+		"run":         {rundir.Manifest{}, "run.json of a run directory"},
+		"verdict":     {rundir.Verdict{}, "verdict.json of a run directory"},
+		"summary":     {reports.Summary{}, "chaos run, replay and report --format json"},
+		"check":       {judged{}, "chaos check --json"},
+		"explore":     {explored{}, "chaos explore --json"},
+		"shrink":      {shrunk{}, "chaos shrink --json"},
+		"suite":       {suite.Suite{}, "suite.json, and chaos suite --json"},
+		"suite-row":   {suite.Record{}, "a line of history/suite.jsonl, which chaos index keeps"},
+		"index":       {[]suite.Trend{}, "chaos index --json"},
+		"diff-runs":   {reports.RunDiff{}, "chaos diff --json of two runs"},
+		"diff-suites": {[]suite.Change{}, "chaos diff --json of two suites"},
+		"list":        {[]item{}, "chaos list --json"},
+		"doctor":      {[]diagnosis{}, "chaos doctor --json"},
+		"clean":       {ledger.Report{}, "chaos clean --json"},
+	}
+}
+
+// TestSchemasAreCurrent: docs/schema has what the types say, and docs/json.md names each file.
+func TestSchemasAreCurrent(t *testing.T) {
+	page, err := os.ReadFile("../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range outputs() {
+		var want bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		if err := e.Encode(schemaOf(t, o.value, o.title, false)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(schemaDir, name+".json")
+		if *update {
+			if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if diff := cmp.Diff(want.String(), string(got)); err != nil || diff != "" {
+			t.Errorf("%s is not current, run with -update: %v\n%s", path, err, diff)
+		}
+		if !strings.Contains(string(page), "(schema/"+name+".json)") {
+			t.Errorf("docs/json.md does not link to schema/%s.json", name)
+		}
+	}
+}
+
+// validate checks that a real output fits its schema, and that it has no field that the schema lacks.
+func validate(t *testing.T, name string, output []byte) {
+	t.Helper()
+	o := outputs()[name]
+	text, err := json.Marshal(schemaOf(t, o.value, o.title, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	for url, text := range map[string][]byte{"strict.json": text, "published.json": fileText(t, filepath.Join(schemaDir,
+		name+".json"))} {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AddResource(url, doc); err != nil {
+			t.Fatal(err)
+		}
+		schema, err := c.Compile(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(output))
+		if err != nil {
+			t.Fatalf("%s: %v in\n%.300s", name, err, output)
+		}
+		if err := schema.Validate(value); err != nil {
+			t.Errorf("%s does not fit its schema: %v\n%.600s", name, err, output)
+		}
+	}
+}
+
+func fileText(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestOutputsFitTheirSchemas runs every command that has --json, and validates what it prints and the files of a run.
+func TestOutputsFitTheirSchemas(t *testing.T) {
+	t.Setenv(asProgram, "1") // for the children of the suite
+	out := t.TempDir()
+	output := func(name string, args ...string) {
+		t.Helper()
+		code, stdout, stderr := chaos(args...)
+		if stdout == "" {
+			t.Fatalf("%v: exit code %d and no output\n%s", args, code, stderr)
+		}
+		validate(t, name, []byte(stdout))
+	}
+	sim := []string{"--scenario", "failover", "--backend", "sim", "--out", out}
+	output("summary", append([]string{"run", "--seed", "7", "--json"}, sim...)...)
+	dirs, err := filepath.Glob(filepath.Join(out, "failover", "*-7"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("run directories %v, %v", dirs, err)
+	}
+	dir := dirs[0]
+	validate(t, "run", fileText(t, filepath.Join(dir, rundir.ManifestFile)))
+	validate(t, "verdict", fileText(t, filepath.Join(dir, rundir.VerdictFile)))
+	output("summary", "report", dir, "--format", "json")
+	output("check", "check", dir, "--json")
+	output("check", "check", "testdata/histories/etcd.edn", "--json")
+	output("check", "check", "testdata/histories/two-holders.edn", "--json", "--stream")
+	output("explore", "explore", "--seeds", "2", "--json", "--scenario", "failover", "--out", out)
+	output("shrink", "shrink", dir, "--json")
+	output("diff-runs", "diff", dir, dir, "--json")
+	first, second := filepath.Join(out, "first"), filepath.Join(out, "second")
+	for _, where := range []string{first, second} {
+		output("suite", "suite", "failover", "--backend", "sim", "--out", where, "--json")
+	}
+	validate(t, "suite", fileText(t, filepath.Join(first, suite.JSONFile)))
+	output("diff-suites", "diff", first, second, "--json")
+	folder := filepath.Join(out, "nights")
+	output("index", "index", folder, "--add", first, "--json")
+	for line := range bytes.Lines(fileText(t, filepath.Join(folder, suite.HistoryFile))) {
+		validate(t, "suite-row", line)
+	}
+	output("list", "list", "locks", "--json")
+	output("doctor", "doctor", "--json")
+	t.Setenv("TMPDIR", t.TempDir())
+	output("clean", "clean", "--json")
+}
