@@ -52,8 +52,8 @@ func (c *honestyCheck) judgeAnswers() {
 		}
 		if c.ownerOrder[at.owner] == sequential { // else it may have had a hold that it did not know of
 			c.revivals(list, lost[at])
-			c.judgeForced(list, forced[at.key])
 		}
+		c.judgeForced(list, forced[at.key])
 		for _, i := range list {
 			if c.h.Spans[i].Denied {
 				c.judgeDenied(i, dis)

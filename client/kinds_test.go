@@ -79,7 +79,10 @@ func TestKindsConformToTheirRows(t *testing.T) {
 				return strings.Contains(key, ":tombstone:") // they expire
 			})
 			slices.Sort(keys)
-			if diff := cmp.Diff(row.PersistentKeys("k"), keys); diff != "" {
+			want := slices.DeleteFunc(row.PersistentKeys("k"), func(key string) bool {
+				return strings.HasSuffix(key, ":permits") // there is none that was not released
+			})
+			if diff := cmp.Diff(want, keys); diff != "" {
 				t.Errorf("left behind (-want +got):\n%s", diff)
 			}
 		})

@@ -27,6 +27,7 @@ func (m *mix) reading(owner string, lease time.Duration) client.Acquire {
 
 // readVisit is visit for reading.
 func (m *mix) readVisit() {
+	m.pause(grain) // in virtual time a release may return at the instant of the next try: then neither is certainly first
 	if h, ok := m.try(m.reading(m.owner(), m.lease())); ok {
 		m.Session.Release(m.ctx, h)
 	}
