@@ -243,6 +243,9 @@ func (v *view) answerViolation(f finding) Violation {
 			w.Clients[0], lockName(w.Key), format.Instant(f.start))
 		return w
 	}
+	if f.rule == notExtended {
+		return v.extendedViolation(f)
+	}
 	s := &v.h.Spans[f.y]
 	if f.rule == grantOver {
 		w := v.spanViolation(f.y, "a grant is valid when the client gets it", "")

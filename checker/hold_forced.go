@@ -24,7 +24,7 @@ func (b *holdFold) forced(s *history.Span) {
 		h.until, h.core, h.ending = at, min(h.core, at), endLost
 		h.endEvent = max(s.Invoked, s.Ended, b.h.Spans[h.span].Ended)
 		if open {
-			b.close(h)
+			b.noteLost(h)
 		}
 	}
 }

@@ -24,6 +24,7 @@ const (
 	revived                // a release or renewal succeeded after the hold was denied, or a renewal after its loss
 	notRenewed             // a lease that the lock renews by itself ended
 	notForced              // a release or renewal succeeded after a forced release
+	notExtended            // a renewal succeeded and extended nothing
 	grantOver              // a grant or renewal whose validity had ended when the client replied
 	honestData             // acquits: a fault may have changed what servers keep
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
@@ -39,8 +40,9 @@ func honestyRules() []string {
 		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lossLate: "loss-late",
 		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
 		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
-		grantOver:  "grant-expired",
-		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
+		notExtended: "not-extended",
+		grantOver:   "grant-expired",
+		honestData:  "data-changed", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
 		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
 }
@@ -63,7 +65,9 @@ func checkHonesty(v *view, o Options) Result {
 	c.releasesOfNothing()
 	c.operationsOfOthers()
 	c.judgeLosses()
+	c.received = c.receivedPromises()
 	c.judgeKept()
+	c.judgeExtended()
 	c.judgeAnswers()
 	c.judgeRenewed()
 	c.judgeExpired()
@@ -282,7 +286,7 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.unkeptViolation(f)
 	case lossLate, lossUnfounded:
 		return v.lossViolation(f)
-	case deniedHolder, revived, notRenewed, notForced, grantOver:
+	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:
 		return v.answerViolation(f)
 	default:
 		return v.honestyViolation(f)

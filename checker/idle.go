@@ -111,13 +111,22 @@ func (d *idle) meet(v *view, slack time.Duration) {
 	for k := range v.byKey {
 		first[k+1] += first[k]
 	}
+	several := v.severalKeys()
+	own := d.gaps
+	gaps := func(key int32) []freeInterval { return own[first[key]:first[key+1]] }
 	add := func(i int32) {
 		s := &v.h.Spans[i]
+		if of := several[i]; of != nil {
+			d.meetAll(v, of, slack, gaps)
+		}
+		if s.Part || several[i] != nil {
+			return
+		}
 		limit := v.h.Limit(s.Key)
 		if s.Op != history.OpAcquire || s.Return-s.Call <= slack || (limit > 0 && s.Permits > limit) {
 			return
 		}
-		gaps := d.gaps[first[s.Key]:first[s.Key+1]]
+		gaps := gaps(s.Key)
 		n := sort.Search(len(gaps), func(n int) bool { return gaps[n].until-s.Call > slack })
 		for ; n < len(gaps) && s.Return-gaps[n].from > slack; n++ {
 			d.waits = append(d.waits, wait{int32(first[s.Key] + n), i})
@@ -131,7 +140,10 @@ func (d *idle) meet(v *view, slack time.Duration) {
 	for _, i := range v.h.TimedOut {
 		add(i)
 	}
-	slices.SortFunc(d.waits, func(a, b wait) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.span, b.span)) })
+	for _, i := range v.h.OneHeld {
+		add(i)
+	}
+	slices.SortFunc(d.waits, byGap)
 }
 
 // extents is the longest time that each hold can have lasted.

@@ -95,9 +95,11 @@ func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
 	if of != sequential && !s.Busy && s.Op != history.OpRelease {
 		k.mode(s)
 	}
-	switch {
-	case s.Undone:
+	if s.Undone {
 		k.undone = append(k.undone, segment{s.Call, s.Return})
+	}
+	switch {
+	case s.Undone && s.Outcome == history.Fail:
 	case s.Busy:
 		k.busy = append(k.busy, i)
 	case s.Op == history.OpRelease:

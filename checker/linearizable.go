@@ -30,6 +30,9 @@ func checkLinearizable(v *view, o Options) Result {
 	c := linearCheck{view: v, o: o, found: newFindings(o), budget: maxSearchedIn, kinds: make(map[lockKind]int)}
 	c.searcher = newSearcher(o)
 	keys := v.keyedOps()
+	if o.MayBeDown > 0 {
+		v.excuseRefusals(keys, o)
+	}
 	for i := range keys {
 		if k := &keys[i]; len(k.spans) > 0 {
 			c.key(k)

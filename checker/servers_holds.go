@@ -68,6 +68,8 @@ func (l *ownerLedger) add(i int32, s *history.Span, client int, spans []history.
 		} else {
 			l.lease = max(l.lease, s.Lease)
 		}
+	} else if s.Op == history.OpRenew && l.lease > 0 {
+		l.lease = max(l.lease, s.Lease)
 	}
 	if s.Op == history.OpRenew && l.lease > 0 {
 		l.lease = max(l.lease, s.Lease) // a renewal may ask for more
@@ -119,12 +121,13 @@ type keptKind uint8
 const (
 	keptForNobody keptKind = iota // its owner has released it, or was refused
 	keptMiscounted
-	keptTooLong // with a rest of its lease that is longer than the lease that was requested
+	keptTooLong // until later than the lease that was requested allows
 )
 
 // keptWrongly finds holds at servers that differ from what their owners have. A fault that may change what servers
 // keep excuses what was seen of an owner since its last operation. A reply that an acquire failed or a release
-// succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable then.
+// succeeded is final, whatever the network does; but of a quorum, a minority may be unreachable since the owner's first
+// operation.
 func (s *servers) keptWrongly(o Options) (all []kept) {
 	ledgers, dis := s.ledgers(), s.disturbances(o)
 	seen := make(map[ownerKey]bool)
@@ -143,7 +146,7 @@ func (s *servers) keptWrongly(o Options) (all []kept) {
 				since := segment{s.h.Spans[k.span].Call, x.Time}
 				if !wrong || o.MayBeDown == 0 && s.rival(node, int32(key), x.Time, o.slack()) ||
 					dis.touch(since, anyClient, history.AffectsData) ||
-					o.MayBeDown > 0 && dis.touch(since, anyClient, history.AffectsTraffic) {
+					o.MayBeDown > 0 && dis.touch(l.since(s.h.Spans, x.Time), anyClient, history.AffectsTraffic) {
 					continue
 				}
 				seen[at] = true
@@ -152,6 +155,11 @@ func (s *servers) keptWrongly(o Options) (all []kept) {
 		}
 	}
 	return all
+}
+
+// since is the time from the owner's first operation until t.
+func (l *ownerLedger) since(spans []history.Span, t time.Duration) segment {
+	return segment{spans[l.ops[0]].Call, t}
 }
 
 // compare compares a hold at a server with what its owner has.
@@ -166,7 +174,7 @@ func (s *servers) compare(x *history.Sample, state history.KeyState, l *ownerLed
 		k.what = keptForNobody
 		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0
 		return k, released || x.Sent-last.Return > o.slack()
-	case l.lease > 0 && state.TTL > l.lease+o.slack():
+	case l.lease > 0 && state.TTL >= 0 && x.Sent+state.TTL > later(last.Return, l.lease+o.slack()):
 		k.what = keptTooLong
 		return k, true
 	case state.Count > 0 && int32(state.Count) != depth && state.Mode == "":

@@ -14,6 +14,8 @@ import (
 // release.
 type receivedPromise struct {
 	at, until time.Duration
+	asked     time.Duration // what it replies to was not sent before; of a notice that is not known: at
+	span      int32         // the operation; none: a notice
 	event     int32
 	what      promiseEvent
 	reader    bool // of a hold for reading; a notice does not say
@@ -65,19 +67,26 @@ func (v *view) receivedPromises() map[ownerKey][]receivedPromise {
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
+		p := receivedPromise{
+			at: s.Return, until: promised(s), asked: s.Call, span: int32(i), event: s.Ended, reader: !s.Write,
+		}
 		switch {
 		case s.Op == history.OpRelease && s.Outcome != history.Fail:
-			add(s.Owner, s.Key, receivedPromise{s.Call, 0, s.Invoked, promiseOver, !s.Write, false})
+			p.at, p.until, p.event, p.what = s.Call, 0, s.Invoked, promiseOver
+			add(s.Owner, s.Key, p)
 		case s.Outcome != history.OK:
 		case s.Op == history.OpAcquire, s.Op == history.OpTry:
-			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseMade, !s.Write, false})
+			add(s.Owner, s.Key, p)
 		case s.Op == history.OpRenew && (s.Valid != 0 || s.Lease > 0):
-			add(s.Owner, s.Key, receivedPromise{s.Return, promised(s), s.Ended, promiseReplaced, !s.Write, false})
+			p.what = promiseReplaced
+			add(s.Owner, s.Key, p)
 		}
 	}
 	for i := range v.h.Notices {
 		if n := &v.h.Notices[i]; n.F == history.Renewed && n.Valid != 0 {
-			add(n.Owner, n.Key, receivedPromise{n.Time, n.Valid, n.Index, promiseReplaced, false, true})
+			add(n.Owner, n.Key, receivedPromise{
+				at: n.Time, until: n.Valid, asked: n.Time, span: none, event: n.Index, what: promiseReplaced, notice: true,
+			})
 		}
 	}
 	for _, list := range all { // in any order: each is sorted
@@ -98,21 +107,20 @@ type unkept struct {
 // judgeKept compares every promise with what the servers kept: while it is in force, and its owner has not given it
 // up, each server that granted it has the hold, with a lease that does not end before the promise. Of a quorum this
 // is so for a majority (Options.MayBeDown servers may differ). A fault that may change what servers keep excuses the
-// hold, from its request on.
+// lock from the request on that the promise replies to: what is renewed after the fault was still there.
 func (c *honestyCheck) judgeKept() {
 	seen := c.servers()
 	if seen == nil {
 		return
 	}
-	c.received = c.receivedPromises()
-	promises, dis := c.received, c.disturbances(c.o)
+	dis := c.disturbances(c.o)
 	for i := range c.holds {
 		h := &c.holds[i]
 		if c.h.Limit(h.key) != 0 {
 			continue
 		}
 		var levels levelPromises
-		list := h.received(promises[ownerKey{h.owner, h.key}])
+		list := h.received(c.received[ownerKey{h.owner, h.key}])
 		for n, p := range list {
 			levels.apply(p)
 			longest := levels.longest()
@@ -122,7 +130,7 @@ func (c *honestyCheck) judgeKept() {
 			}
 			longest.at = p.at
 			u, broken := seen.breaks(h, longest, next, c.o)
-			if !broken || c.o.applies(honestData) && dis.touch(segment{h.asked, u.seen}, anyClient, history.AffectsData) {
+			if !broken || c.o.applies(honestData) && dis.changed(h, longest, u.seen) {
 				continue
 			}
 			u.hold = int32(i)
@@ -135,6 +143,16 @@ func (c *honestyCheck) judgeKept() {
 			break
 		}
 	}
+}
+
+// changed says whether a fault may have changed what servers keep of a promise. When the request of a notice was sent
+// is known only if nothing delays it.
+func (d disturbances) changed(h *hold, p receivedPromise, seen time.Duration) bool {
+	since := p.asked
+	if p.span == none && d.touch(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients) {
+		since = h.asked
+	}
+	return d.touch(segment{since, seen}, anyClient, history.AffectsData)
 }
 
 // received are those of its owner's promises that are about h. A release without a mode may be of either.

@@ -71,7 +71,7 @@ func (v *view) writtenStalled(touch int32) bool {
 	return h != nil && v.h.Touches[touch].Time > h.until && contains(v.harnessStalls(), h.lastPromise())
 }
 
-// undoneGrants adds the times in which a failed acquire may have held a key: it was granted and undone.
+// undoneGrants adds the times in which an acquire may have held a key before its reply: it was granted and undone.
 func (e *extents) undoneGrants() {
 	for i := range e.h.Spans {
 		if s := &e.h.Spans[i]; s.Undone {
@@ -103,4 +103,21 @@ func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
 		}
 	}
 	return kept
+}
+
+// excuseRefusals leaves out the tries that a quorum refused during or soon after a fault of the network: what an
+// acquire that failed left on a minority of the servers may have refused them, together with servers that did not
+// reply.
+func (v *view) excuseRefusals(keys []keyOps, o Options) {
+	var away []segment
+	for _, f := range v.faultTimes() {
+		if f.may(history.AffectsTraffic) {
+			away = append(away, segment{f.from, later(f.until, o.slack())})
+		}
+	}
+	for i := range keys {
+		k := &keys[i]
+		k.undone = append(k.undone, away...)
+		k.busy = v.withoutUndone(k.busy, k.undone)
+	}
 }

@@ -92,7 +92,7 @@ type Reply struct {
 	ValidMS float64 `json:"valid_ms,omitempty"` // acquire, renew, renewed: validity of the hold; 0: none promised
 	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC at the validity or the notice; 0: unknown
 	Count   int     `json:"count,omitempty"`    // hold count, or count of a latch, after the operation or the loss
-	Undone  bool    `json:"undone,omitempty"`   // failed acquire: granted, and the grant undone before the reply
+	Undone  bool    `json:"undone,omitempty"`   // acquire: granted, and the grant undone before the reply
 	Code    string  `json:"code,omitempty"`     // of the error, short and stable
 	Error   string  `json:"error,omitempty"`    // for people
 

@@ -96,19 +96,31 @@ func (s *holds) end(id holdID, h held) {
 }
 
 // live is how many holds of an owner at a key have not ended and are still valid.
-func (s *holds) live(key, owner string) (n int) {
+func (s *holds) live(key, owner string) int { return len(s.liveDeadlines(key, owner)) }
+
+// until is when the last of those ends; zero if there is none, or if it has no end.
+func (s *holds) until(key, owner string) (last time.Time) {
+	for _, until := range s.liveDeadlines(key, owner) {
+		if until.After(last) {
+			last = until
+		}
+	}
+	return last
+}
+
+func (s *holds) liveDeadlines(key, owner string) (all []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for id, list := range s.of { // order does not matter: they are counted
+	for id, list := range s.of { // order does not matter: they are counted, or compared
 		if id.owner != owner || id.key != key && !slices.Contains(strings.Split(id.key, "+"), key) {
 			continue
 		}
 		for _, h := range list {
 			if until := h.Deadline(); h.Err() == nil && (until.IsZero() || until.After(now)) {
-				n++
+				all = append(all, until)
 			}
 		}
 	}
-	return n
+	return all
 }

@@ -78,6 +78,7 @@ type kind struct {
 	acquire   acquireFunc
 	force     forceFunc
 	resize    resizeFunc
+	several   bool // its holds are of several locks
 }
 
 // forceFunc takes a lock from all who hold it.
@@ -146,11 +147,14 @@ func kindSpecs() []Spec {
 	}
 	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
 		"none; of several keys in one operation, two for each.",
-		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti})
+		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti, several: true})
 	multi.Can = multi.Can.With(SeveralKeys).Without(CanForceRelease)
 	multi.PersistentKeys = func(key string) []string {
-		names := multiKeys(key)
-		return []string{names[0] + ":token", names[1] + ":token"}
+		return append([]string{multiKeys(key)[1] + ":token"}, tokenKey(key)...)
+	}
+	multi.Undone = func(err error) bool {
+		var parts partsError
+		return errors.As(err, &parts) || lock.Undone(err)
 	}
 	specs = append(specs, multi)
 	return append(specs, countingSpecs()...)
@@ -222,19 +226,24 @@ func readOrWrite(preferWriters bool) acquireFunc {
 	}
 }
 
-func multiKeys(key string) [2]string { return [2]string{"{" + key + "}:a", "{" + key + "}:b"} }
+// multiKeys are the locks of a multi-lock for one key: that of its name, which samples show, and another one.
+func multiKeys(key string) [2]string { return [2]string{key, "{" + key + "}:b"} }
 
 // keyOf is the key in a request for the lock that package lock calls name: the reverse of [multiKeys].
 func keyOf(name string) string {
 	if key, ok := strings.CutPrefix(name, "{"); ok {
-		for _, suffix := range []string{"}:a", "}:b"} {
-			if key, ok := strings.CutSuffix(key, suffix); ok {
-				return key
-			}
+		if key, ok := strings.CutSuffix(key, "}:b"); ok {
+			return key
 		}
 	}
 	return name
 }
+
+// partsError is the error of an acquire of several keys that are taken one after the other: some of them may have been
+// held until it failed.
+type partsError struct{ error }
+
+func (e partsError) Unwrap() error { return e.error }
 
 // multiHold is a hold of the keys of a multi-lock, with the token of the first that was requested.
 type multiHold struct {

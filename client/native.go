@@ -13,6 +13,7 @@ import (
 type Grant struct {
 	Token    uint64    // fencing token; of a latch: its generation; 0: none
 	Deadline time.Time // end of the validity; zero: none was promised
+	Undone   bool      // of an acquire: the lock may have been granted before, and the grant undone
 	Count    int       // hold count of the owner; 0: this lock does not count; of a latch: 0: it is open
 }
 
@@ -206,7 +207,7 @@ func (n *native) acquire(ctx context.Context, r Request) Reply {
 // what is not certain to have had no effect is info.
 func (n *native) reply(r Request, g Grant, err error) Reply {
 	if err == nil {
-		reply := Reply{ID: r.ID, Type: "ok", Token: g.Token, Count: g.Count}
+		reply := Reply{ID: r.ID, Type: "ok", Token: g.Token, Count: g.Count, Undone: g.Undone}
 		reply.setValidity(g.Deadline, n.mono())
 		return reply
 	}

@@ -54,11 +54,11 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		}
 		options := lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
-			OnLost: l.lost,
-			OnRenewed: func(h *lock.Hold) {
-				notify(Reply{Event: history.Renewed, Key: keyOf(h.Name()), Owner: h.Owner(), Deadline: h.Deadline()})
-			},
+			OnRenewed:        l.renewed,
 			OnPermitsRenewed: func(p *lock.Permits) { l.permits.renewed(p, notify) },
+		}
+		if !k.several { // else watch reports it
+			options.OnLost = l.lost
 		}
 		if err := apply(s.Options, &options); err != nil {
 			return nil, err
@@ -76,9 +76,18 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 
 // lost reports the loss of h. That of a multi-lock is reported for all of its keys, see watch.
 func (l *library) lost(h *lock.Hold) {
-	if key := keyOf(h.Name()); key == h.Name() {
-		l.report(Hold{Key: key, Owner: h.Owner()}, h.Deadline())
+	l.report(Hold{Key: h.Name(), Owner: h.Owner()}, h.Deadline())
+}
+
+// renewed reports a renewal of h. A hold of several locks lasts until the first of them ends.
+func (l *library) renewed(h *lock.Hold) {
+	r := Reply{Event: history.Renewed, Key: keyOf(h.Name()), Owner: h.Owner(), Deadline: h.Deadline()}
+	if l.several {
+		if r.Deadline = l.holds.until(r.Key, r.Owner); r.Deadline.IsZero() {
+			return // the acquire has not returned
+		}
 	}
+	l.notify(r)
 }
 
 // report reports the loss of a hold, and how many its owner still has.
@@ -109,12 +118,19 @@ func (l *library) watch(h held, what Hold) {
 // Acquire acquires the lock.
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	h, err := l.acquire(ctx, l.lock, a)
+	_, cluster := l.conns[0].(*redis.ClusterClient)
+	apart := cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
+	if err != nil && apart {
+		return Grant{}, partsError{err}
+	}
 	if err != nil {
 		return Grant{}, err
 	}
 	l.holds.add(a.hold().id(), h)
 	l.watch(h, a.hold())
-	return grantOf(h), nil
+	g := grantOf(h)
+	g.Undone = apart
+	return g, nil
 }
 
 // Renew renews the innermost hold, or asks to renew the last one, which has ended.

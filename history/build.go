@@ -211,6 +211,8 @@ func (b *Builder) complete(e numbered) {
 			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i, Timeout: timeout})
 		} else if e.timedOut() {
 			b.h.TimedOut = append(b.h.TimedOut, i)
+		} else if e.F == Acquire && e.Type == Fail && e.Error != nil && e.Error.Code == CodeOneHeld {
+			b.h.OneHeld = append(b.h.OneHeld, i)
 		}
 	case e.Type == Info && opOf(e.F) == OpOther:
 		b.notice(e)
@@ -253,7 +255,7 @@ func (b *Builder) completeSpan(s *Span, e numbered) {
 	if v == nil {
 		return
 	}
-	s.Undone = v.Undone && e.Type == Fail
+	s.Undone = v.Undone && e.Type != Info
 	if v.Token != 0 || v.Zero {
 		s.Token, s.Zero = v.Token, v.Zero
 	}

@@ -88,7 +88,7 @@ type Value struct {
 	Zero    bool           `json:"zero,omitempty"`     // the token is 0, as in histories of other suites
 	Valid   time.Duration  `json:"valid_ns,omitempty"` // validity, counted from this event
 	Count   int            `json:"count,omitempty"`    // holds that the owner has, or count of a latch, after the event
-	Undone  bool           `json:"undone,omitempty"`   // failed acquire: granted, and the grant undone before the reply
+	Undone  bool           `json:"undone,omitempty"`   // acquire: granted, and the grant undone before the reply
 	Lease   time.Duration  `json:"lease_ns,omitempty"` // invoke: requested lease; 0: the lock renews by itself
 	Age     time.Duration  `json:"age_ns,omitempty"`   // notice: how long before this event it was sent; 0: unknown
 	Wait    time.Duration  `json:"wait_ns,omitempty"`  // invoke: how long to wait at most

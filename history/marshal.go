@@ -12,6 +12,10 @@ import (
 // code is evidence about the lock; a try may also fail because no server was reachable.
 const CodeHeld = "held"
 
+// CodeOneHeld is the [Error] code of an operation on several keys that failed because one of them is held. It is
+// unknown which, so it is no evidence about any of them.
+const CodeOneHeld = "one-held"
+
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
 // [Crash].
 const (

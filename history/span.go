@@ -56,7 +56,7 @@ type Span struct {
 	Moded   bool          // the mode was stated
 	Busy    bool          // a try that failed because the lock was held
 	Held    bool          // a failed release or renewal that left the hold unchanged
-	Undone  bool          // a failed acquire or try that may have held the lock from Call to Return
+	Undone  bool          // an acquire or try that may have held the lock between Call and Return, and given it back
 	Denied  bool          // a failed release or renewal, because the lock did not know the hold (any more)
 	Expired bool          // a grant or renewal whose validity had ended when the client replied, by its own clock
 	Zero    bool          // the token is 0
@@ -131,6 +131,7 @@ type History struct {
 	Unknown      []Unknown
 	Exits        []Exit     // of clients that were not asked to, as far as the reason is known
 	TimedOut     []int32    // acquires whose wait ran out while the lock was held: indices into Spans
+	OneHeld      []int32    // acquires of several keys whose wait ran out while one of them was held
 	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]
 	Probes       []Probe    // of keys at the end of the run
 	Leftovers    []Leftover // of keys at the end of the run

@@ -30,13 +30,8 @@ func (b *Builder) Trim(keep Keep) {
 			unknown = append(unknown, u)
 		}
 	}
-	gaveUp := b.h.TimedOut[:0:0]
-	for _, i := range b.h.TimedOut {
-		if to[i] >= 0 {
-			gaveUp = append(gaveUp, to[i])
-		}
-	}
-	b.h.Unknown, b.h.TimedOut = unknown, gaveUp
+	b.h.Unknown = unknown
+	b.h.TimedOut, b.h.OneHeld = moved(b.h.TimedOut, to), moved(b.h.OneHeld, to)
 	notices := b.h.Notices[:0:0]
 	for i := range b.h.Notices {
 		if n := &b.h.Notices[i]; keep.Notice(n) {
@@ -52,6 +47,17 @@ func (b *Builder) Trim(keep Keep) {
 	b.h.Notices, b.h.Touches = notices, touches
 	b.reopen()
 	b.trimOwners()
+}
+
+// moved are the indices of spans that are kept, where they are now.
+func moved(list, to []int32) []int32 {
+	kept := list[:0:0]
+	for _, i := range list {
+		if to[i] >= 0 {
+			kept = append(kept, to[i])
+		}
+	}
+	return kept
 }
 
 // reopen recomputes the open operations of each process.

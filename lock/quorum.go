@@ -106,7 +106,7 @@ func (q *quorum) decide(ctx context.Context, c claim, t *tally, votes <-chan vot
 		}
 	}
 	switch {
-	case t.granted < q.need() && t.held == 0 || len(t.errs) > len(q.nodes)-q.need():
+	case len(t.errs) > len(q.nodes)-q.need():
 		return grant{}, q.fail(c, t, t.noQuorum(len(q.nodes)))
 	case t.granted < q.need():
 		if err := q.withdraw(c, t); err != nil {

@@ -41,7 +41,7 @@ func Names() []string {
 		"readers-writer-pause", "mixed", "mixed-non-reentrant", "mixed-spin", "mixed-fenced", "mixed-fair",
 		"mixed-readers-writer", "mixed-writer-preference", "mixed-multi", "mixed-multi-cluster", "mixed-permits",
 		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-outages", "mixed-fast-clock",
-		"mixed-redlock", "latch", "swarm-single", "swarm",
+		"mixed-redlock", "mixed-redlock-network", "latch", "swarm-single", "swarm",
 	}
 }
 

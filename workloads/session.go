@@ -254,7 +254,7 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	took := time.Since(start) // after now: the request is never younger than the promise
 	t := client.TypeOf(reply)
 	got := &history.Value{Owner: v.Owner, Token: reply.Token, Count: reply.Count, Valid: reply.ValidFor(took, now),
-		Undone: reply.Undone && t == history.Fail}
+		Undone: reply.Undone && t != history.Info}
 	if had := time.Duration(reply.ValidMS * float64(time.Millisecond)); t == history.OK && had < -validError {
 		got.Age = max(1, had-got.Valid) // the client itself replied after the end
 	}
@@ -281,14 +281,11 @@ func (s *Session) invoke(r client.Request, v *history.Value) []history.Event {
 	return events
 }
 
-// codeOneHeld is the code where one of several keys is held. It is unknown which, so it is no evidence about any.
-const codeOneHeld = "one-held"
-
 // complete records the completion of what invoke recorded. A reply about several keys has the token of the first, and
 // a hold count that may be that of any.
 func (s *Session) complete(events []history.Event, t history.Type, v *history.Value, e *history.Error) {
 	if len(events) > 1 && e != nil && (e.Code == history.CodeHeld || e.Code == "timeout") {
-		e.Code = codeOneHeld
+		e.Code = history.CodeOneHeld
 	}
 	for i, event := range events {
 		one := v

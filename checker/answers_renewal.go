@@ -1,0 +1,46 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// extendError is by how much a renewal has to extend a promise to be judged: round trips and rounding.
+const extendError = 20 * time.Millisecond
+
+// judgeExtended judges the renewals that were requested of a lock that replies with a validity: one that succeeds
+// extends the promise to the lease that it asks for, or to that of the grant. A hold with several levels, and one that
+// the lock renews by itself as well, is not judged: which of its promises a reply is about is not known.
+func (c *honestyCheck) judgeExtended() {
+	for i := range c.holds {
+		h := &c.holds[i]
+		if c.h.Limit(h.key) != 0 {
+			continue
+		}
+		list := h.received(c.received[ownerKey{h.owner, h.key}])
+		for n := 1; n < len(list) && list[n].span != none && list[n].what == promiseReplaced; n++ {
+			before, p := list[n-1], list[n]
+			s := &c.h.Spans[p.span]
+			length := before.until - before.at
+			if s.Lease > 0 {
+				length = min(length, s.Lease*9/10)
+			}
+			if s.Valid == 0 || s.Call+length <= before.until+extendError || p.until > before.until+keepError(0, c.o) {
+				continue
+			}
+			c.found.add(finding{rule: notExtended, x: int32(i), y: p.span, start: s.Call, end: s.Return})
+			break
+		}
+	}
+}
+
+func (v *view) extendedViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a renewal that succeeds extends the promise", "")
+	w.Events = []int{v.granted(&v.holds[f.x]), int(s.Invoked), int(s.Ended)}
+	w.Text = fmt.Sprintf("client %d renewed %s at %s without an error, and the promise still ended at %s", w.Clients[0],
+		lockName(w.Key), format.Instant(s.Return), format.Instant(promised(s)))
+	return w
+}
