@@ -233,6 +233,9 @@ func (s *Stream) result(p Property) Result {
 		r.Summary = unknownHolds(len(s.concurrent))
 	case p == Permits && s.unknownSize() != "":
 		r.Outcome, r.Summary = Undecided, unknownSize(s.unknownSize())
+	case s.applied[p] && (p == Exclusion || p == LeaseExclusion) && len(s.semaphores()) == len(s.b.Current().Keys):
+		r.Outcome = NotApplicable // it was applied to a semaphore of one permit, which has more by now
+		r.Summary = "all keys are semaphores, which do not exclude: see permits"
 	case s.applied[p]:
 		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.bite.grants, "grant")
 	}
@@ -255,9 +258,8 @@ func (s *Stream) read(key string) bool {
 	return slices.ContainsFunc(s.readers[key], func(owner string) bool { return !s.concurrent[owner] })
 }
 
-// standing are the violations of a property that no later event has refuted: that an owner is concurrent, or that a
-// key has permits. A writer that overlapped with another before the key had readers violates readers-writer too.
-func (s *Stream) standing(p Property) (list []Violation) {
+// semaphores are the keys that have more than one permit.
+func (s *Stream) semaphores() map[string]bool {
 	h := s.o.withLimits(s.b.Current())
 	permits := make(map[string]bool)
 	for key, name := range h.Keys {
@@ -265,6 +267,13 @@ func (s *Stream) standing(p Property) (list []Violation) {
 			permits[name] = true
 		}
 	}
+	return permits
+}
+
+// standing are the violations of a property that no later event has refuted: that an owner is concurrent, or that a
+// key has permits. A writer that overlapped with another before the key had readers violates readers-writer too.
+func (s *Stream) standing(p Property) (list []Violation) {
+	permits := s.semaphores()
 	if p == Permits && len(s.concurrent) > 0 {
 		return nil // a sum of permits may contain some of such an owner
 	}
