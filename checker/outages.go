@@ -13,8 +13,8 @@ import (
 // it tolerates were down, cut off or not responding, nor until it has settled afterwards.
 type outageWindows struct{ windows []segment } // disjoint, by time
 
-// outages reads the faults, and what was noted about the servers. A fault that only delays traffic a little is none. What has no single server as a target counts as
-// aimed at all of them.
+// outages reads the faults, and what was noted about the servers. A fault that only delays traffic a little is no
+// outage. What has no single server as a target counts as aimed at all of them.
 func (v *view) outages(o Options) outageWindows {
 	type mark struct {
 		at     time.Duration

@@ -191,9 +191,8 @@ func (w *waitLoop) settle(t turn) {
 	w.owesRetry = false
 }
 
-// sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than
-// the first one does, since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has
-// ended.
+// sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than the first one does,
+// since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has ended.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
 	if w.waiter == nil {
 		return w.client.bg.sleep(ctx, d, nil)

@@ -31,8 +31,8 @@ func TestFaultSentenceCountsNodes(t *testing.T) {
 	}
 }
 
-// TestFaultSentenceKeptLock: after the client stopped relying on the lock, the server may still have it: a fault did not
-// come then while nobody held it.
+// TestFaultSentenceKeptLock: after the client stopped relying on the lock, the server may still have it: a fault then
+// did not come while nobody held it.
 func TestFaultSentenceKeptLock(t *testing.T) {
 	for want, keptUntil := range map[string]float64{
 		"`kill` took effect once while a server kept the lock":   200,

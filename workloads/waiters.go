@@ -83,7 +83,8 @@ func (m *mix) hold(a client.Acquire) {
 // giveUp waits for about as long as some others hold, once or twice, or only tries.
 func (m *mix) giveUp(a client.Acquire) {
 	for range 1 + m.Rand.IntN(2) {
-		h, outcome := Hold{}, history.Fail
+		var h Hold
+		var outcome history.Type
 		if a.Wait = grain + random(m.Env, 4*m.Params.Hold); m.Can.Has(client.CanTry) && m.chance(4) {
 			var answer Answer
 			h, answer = m.Session.Try(m.ctx, a)
