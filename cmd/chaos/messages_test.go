@@ -25,8 +25,8 @@ func readFile(t *testing.T, path string) string {
 // codes of this package, and besides them only what is marked as planned.
 func TestExitCodesAreDocumented(t *testing.T) {
 	var want []string
-	for _, code := range []int{exitSafe, exitUnsafe, exitInconclusive, exitUsage, exitEnvironment, exitInternal,
-		exitInterrupted, exitAborted, exitBrokenPipe} {
+	for _, code := range []int{exitSafe, exitUnsafe, exitInconclusive, exitThreshold, exitUsage, exitEnvironment,
+		exitInternal, exitInterrupted, exitAborted, exitBrokenPipe} {
 		want = append(want, fmt.Sprint(code))
 	}
 	var help []string
