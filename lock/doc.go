@@ -10,10 +10,10 @@
 // [Mutex.Acquire] returns a [Hold] to release; [Mutex.TryAcquire] does not wait, and [WithWait] bounds the wait. Redis
 // 6.2 or later is needed; [Client.Check] says whether the servers are fit for locks.
 //
-// # Which lock do I take
+// # Which lock to use
 //
-//	one program at a time, and twice would only be wasteful   Client.Mutex
-//	one at a time, and twice would damage a resource          Client.FencedMutex, and check its tokens at the resource
+//	one holder at a time; two would only waste work           Client.Mutex
+//	one holder at a time; two would damage a resource         Client.FencedMutex, and check its tokens at the resource
 //	first come, first served                                  Client.FairMutex
 //	many read, one writes                                     Client.RW
 //	at most n at a time                                       Client.PermitSemaphore, WithTotal(n)
@@ -31,14 +31,14 @@
 //	redsync                                 here
 //	redsync.New(pool), New(a, b, c)         New(rdb, Options{}), NewQuorum(Options{}, a, b, c)
 //	rs.NewMutex(name, WithExpiry(d))        locks.Mutex(name, WithLease(d)); without it, the lease is renewed
-//	m.LockContext, TryLockContext           m.Acquire, m.TryAcquire: a Hold for each, and not one state in m
+//	m.LockContext, TryLockContext           m.Acquire, m.TryAcquire: each returns a Hold; m itself has no state
 //	m.UnlockContext, m.ExtendContext        hold.Release, hold.Renew or hold.Extend
 //	WithTries, WithRetryDelayFunc           WithTries, WithRetryDelay; waiters are woken, so neither is needed
 //	m.Until, m.Value                        hold.Deadline, hold.Owner
 //
 //	bsm/redislock                           here
 //	c.Obtain(ctx, key, ttl, nil)            locks.Mutex(key).TryAcquire(ctx, WithLease(ttl))
-//	RetryStrategy: LinearBackoff(d), …      locks.Mutex(key).Acquire(ctx): woken, and not polling
+//	RetryStrategy: LinearBackoff(d), …      locks.Mutex(key).Acquire(ctx): waiters are woken and do not poll
 //	l.Refresh(ctx, ttl, nil), l.TTL         hold.Extend(ctx, ttl), hold.Deadline
 //	Options.Metadata, Options.Token         WithMetadata, WithOwner
 //	ErrNotObtained, ErrLockNotHeld          ErrHeld, ErrLost
@@ -46,7 +46,7 @@
 //	rueidislock                             here
 //	l.WithContext(ctx, name)                locks.Mutex(name).Acquire(ctx), hold.Context
 //	l.TryWithContext(ctx, name)             locks.Mutex(name).TryAcquire(ctx)
-//	cancel()                                hold.Release(ctx), which has an error
+//	cancel()                                hold.Release(ctx), which returns an error
 //	KeyPrefix, KeyValidity                  Options.KeyFunc: KeyPrefix(…), Options.Lease
 //	KeyMajority: 2, keys of one cluster     NewQuorum, independent masters
 //
@@ -74,15 +74,15 @@
 //	owner     who holds the lock; a mutex has one owner
 //	count     how many holds the owner has
 //	h:<hold>  one field for each hold of the owner
-//	token     fencing token of the grant, of a fenced kind
-//	metadata  that of WithMetadata
+//	token     fencing token of the grant, in kinds that have tokens
+//	metadata  text of WithMetadata
 //	notify    how waiters are notified when the lock is free: w (PUBLISH), W (SPUBLISH)
 //
 // Beside it, under the same hash tag, so that one script may touch them all:
 //
 //	{orders}:token             the last fencing token; it expires after a day without a grant
 //	{orders}:tombstone:<hold>  short-lived: the reply to the release of this hold
-//	{orders}:free              the channel that publishes that the lock is free, if a waiter has left its mark
+//	{orders}:free              the channel that publishes that the lock is free, if a waiter has set notify
 //
 // A user of the server needs rights for all of them. A name such as lock:{orders} keeps them under lock:, for users
 // with rights for ~lock:* and &lock:* only; the keys beside lock:orders begin with {lock:.

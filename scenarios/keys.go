@@ -143,10 +143,10 @@ func workloadKeys() []Key {
 		{Path: "workload.fenced", Default: "false",
 			Doc: "the guarded resource rejects tokens older than the newest it has seen"},
 		{Path: "workload.permits", Default: "3", Doc: "permits of each key (semaphore, mixed)"},
-		{Path: "workload.per_instance", Default: "1",
-			Doc: "clients that share one lock object, as threads of a program do (workload waiters)"},
 		{Path: "workload.per_process", Default: "1",
 			Doc: "clients per process; faults that pause or crash a client need 1"},
+		{Path: "workload.per_instance", Default: "1",
+			Doc: "clients that share one lock object, as the threads of a program do; divides `per_process`"},
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // lease end, and do nothing for the rest of it: so no other request serves a waiter that was forgotten.
 var waitersSpec = Spec{
 	Name: "waiters",
-	Doc: "in rounds of the think time, the clients come together: some hold, some give up while they wait, some let " +
-		"their lease end, and all are quiet until the next round, so that only the lock can serve who was forgotten.",
+	Doc: "in rounds that start every think time, all clients want the lock: some hold it, some give up while they wait, " +
+		"some let their lease end. Then no client sends a request until the next round: only the lock can wake waiters.",
 	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
 	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.HasPermits, client.ReportsLoss,
 		client.IsLatch},
