@@ -122,7 +122,7 @@ func kindSpecs() []Spec {
 			acquire: acquireHold(fencedMutex), force: forceMutex,
 		})
 	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry)
-	spin := kindRow("spin", "package lock's spin mutex: a waiter polls, without a subscription.",
+	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
 			acquire: acquireHold(fencedMutex, lock.WithReentry(), lock.WithPolling()),
 			force:   forceMutex,

@@ -90,8 +90,8 @@ func TestSoleOwner(t *testing.T) {
 	})
 }
 
-// NonReentrant of the other kinds; of a readers-writer lock in every combination. A
-// heartbeat or a retry is no re-entry.
+// Without WithReentry, the other kinds refuse an owner that holds the lock; a readers-writer lock does so in every
+// combination. A heartbeat or a retry is no re-entry.
 func TestSoleOwnerOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
