@@ -120,17 +120,27 @@ func (p *pair) holder(h *hold) string {
 	return clientName(h.Client) + " (writing)"
 }
 
-// overlapText is the length of the overlap, which is that of the violation.
+// overlapText is the length of the overlap, which is that of the violation. Of permits, other holds than the two of the
+// pair may begin or end it.
 func (p *pair) overlapText(s *proofs) string {
-	text := format.Duration(p.overlap())
 	from, until := p.b.granted(), p.a.ended()
 	if p.b.to < p.a.to {
 		until = p.b.ended()
 	}
+	during := p.r.during(p.v)
+	for i := range p.r.holds {
+		switch h := &p.r.holds[i]; {
+		case during.length() == 0 || p.r.keyName(h.Key) != p.v.Key:
+		case h.From == during.from:
+			from = h.granted()
+		case h.to == during.until:
+			until = h.ended()
+		}
+	}
 	if until.Event < 0 {
 		until = point{Event: p.r.lastEvent(), Time: p.r.History.End}
 	}
-	return s.add(proofElapsed, text, from, until)
+	return s.add(proofElapsed, format.Duration(p.overlap()), from, until)
 }
 
 // lastEvent is the index of the last event.

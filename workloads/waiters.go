@@ -41,13 +41,14 @@ func waitersClient(ctx context.Context, stop <-chan struct{}, e Env) {
 	}
 }
 
-// awaitRound waits for the next round, which begins for all clients at the same time.
+// awaitRound waits for the next round, which begins for all clients within the same millisecond: clients keep their
+// scheduler slots.
 func (m *mix) awaitRound() {
 	round := m.Params.Think
 	if round == 0 {
 		round = defaultRound
 	}
-	pause(m.ctx, m.stop, time.Until(m.Until)%round+grain)
+	pause(m.ctx, m.stop, (time.Until(m.Until)%round).Truncate(grain)+grain)
 }
 
 // takePart is the part of a client in one round.
