@@ -14,12 +14,12 @@ import (
 // socketTries: the kernel's list of sockets may lack one while others come and go.
 const socketTries = 5
 
-// SocketVariable is the variable called name in the environment of the process that has the TCP socket with this local
-// address open; false if that is another user's process, or nobody's any more.
-func SocketVariable(local netip.AddrPort, name string) (value string, ok bool) {
+// SocketVariable is the variable called name in the environment of the process that has the TCP connection from local to
+// remote open; false if that is another user's process, or none any more.
+func SocketVariable(local, remote netip.AddrPort, name string) (value string, ok bool) {
 	inode := ""
 	for try := 0; try < socketTries && inode == ""; try++ {
-		inode = socketInode(local)
+		inode = socketInode(local, remote)
 	}
 	if inode == "" {
 		return "", false
@@ -33,9 +33,11 @@ func SocketVariable(local netip.AddrPort, name string) (value string, ok bool) {
 	return "", false
 }
 
-// socketInode finds an IPv4 socket by its local address in /proc/net/tcp (proc(5)); "" if there is none.
-func socketInode(local netip.AddrPort) string {
-	if !local.Addr().Is4() {
+// socketInode finds the socket of an IPv4 connection in /proc/net/tcp (proc(5)); "" if there is none. The local address
+// alone is not enough: the kernel gives one local port to connections with different remote addresses, and lists closed
+// ones (TIME_WAIT), which belong to no process.
+func socketInode(local, remote netip.AddrPort) string {
+	if !local.Addr().Is4() || !remote.Addr().Is4() {
 		return ""
 	}
 	file, err := os.Open("/proc/net/tcp")
@@ -43,14 +45,19 @@ func socketInode(local netip.AddrPort) string {
 		return ""
 	}
 	defer file.Close()
-	ip := local.Addr().As4()
-	want := fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), local.Port())
+	from, to := socketAddress(local), socketAddress(remote)
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) > 9 && fields[1] == want {
+		if fields := strings.Fields(lines.Text()); len(fields) > 9 && fields[1] == from && fields[2] == to {
 			return fields[9]
 		}
 	}
 	return ""
+}
+
+// socketAddress is an IPv4 address as /proc/net/tcp shows it.
+func socketAddress(a netip.AddrPort) string {
+	ip := a.Addr().As4()
+	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), a.Port())
 }
 
 // hasFile says whether process pid has a file open that /proc shows as name.

@@ -30,4 +30,4 @@ func (p *Process) stop() error   { return errors.ErrUnsupported }
 func (p *Process) resume() error { return errors.ErrUnsupported }
 
 // SocketVariable needs /proc.
-func SocketVariable(netip.AddrPort, string) (string, bool) { return "", false }
+func SocketVariable(netip.AddrPort, netip.AddrPort, string) (string, bool) { return "", false }

@@ -52,13 +52,13 @@ func (l *Ledger) ClientProcesses() map[int][]child.Member {
 	return found
 }
 
-// ClientAt is the client of this run whose process, or a child of it, has the TCP socket with that local address open;
+// ClientAt is the client of this run whose process, or a child of it, has the TCP connection from local to remote open;
 // false if it is none, and for a nil Ledger.
-func (l *Ledger) ClientAt(local netip.AddrPort) (i int, ok bool) {
+func (l *Ledger) ClientAt(local, remote netip.AddrPort) (i int, ok bool) {
 	if l == nil {
 		return 0, false
 	}
-	value, _ := child.SocketVariable(local, clientMark)
+	value, _ := child.SocketVariable(local, remote, clientMark)
 	number, ok := strings.CutPrefix(value, runOf(l.path)+"/")
 	i, err := strconv.Atoi(number)
 	return i, ok && err == nil

@@ -68,7 +68,7 @@ type strangers struct {
 }
 
 // strangers is what the gates call for connections from unknown addresses.
-func (e RunEnv) strangers() func(from netip.AddrPort, to string) {
+func (e RunEnv) strangers() func(from, gate netip.AddrPort, to string) {
 	if e.Note == nil {
 		return nil
 	}
@@ -78,14 +78,14 @@ func (e RunEnv) strangers() func(from netip.AddrPort, to string) {
 
 // see notes each client that ignores its source, once. The owner of the connection is found by the mark in its
 // environment.
-func (s *strangers) see(from netip.AddrPort, to string) {
+func (s *strangers) see(from, gate netip.AddrPort, to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen++; s.seen > maxStrangers {
 		return
 	}
 	who, target := "a program that could not be identified", "client:?"
-	if i, ok := s.ledger.ClientAt(from); ok {
+	if i, ok := s.ledger.ClientAt(from, gate); ok {
 		who, target = fmt.Sprintf("client %d", i), cluster.ClientName(i)
 	}
 	if s.named[target] {

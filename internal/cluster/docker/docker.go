@@ -52,7 +52,7 @@ type Config struct {
 	Ledger *ledger.Ledger // records engine, processes and directories; nil: none
 	Log    *slog.Logger   // for servers that exit unexpectedly; nil: none
 	// Stranger is that of [process.Config]; nil: none.
-	Stranger func(from netip.AddrPort, to string)
+	Stranger func(from, gate netip.AddrPort, to string)
 }
 
 // Image is the default image.

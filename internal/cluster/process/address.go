@@ -63,8 +63,8 @@ func clientAddr(client int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, clientNet, byte(net), i})
 }
 
-// identify names the caller of server to at an address.
-func (c *Cluster) identify(from netip.AddrPort, to string) string {
+// identify names the caller at an address that has connected to a gate of server to.
+func (c *Cluster) identify(from, gate netip.AddrPort, to string) string {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
 		if s.location.IP == from.Addr() {
 			return s.name
@@ -72,7 +72,7 @@ func (c *Cluster) identify(from netip.AddrPort, to string) string {
 	}
 	name := clientAt(from.Addr())
 	if name == unknownClient && c.stranger != nil {
-		c.stranger(from, to)
+		c.stranger(from, gate, to)
 	}
 	return name
 }
@@ -182,7 +182,7 @@ func (c *Cluster) openGate(s *server) (err error) {
 }
 
 func (c *Cluster) gateTo(name string, listen netip.AddrPort, target string) (*gate.Gate, error) {
-	identify := func(from netip.AddrPort) string { return c.identify(from, name) }
+	identify := func(from netip.AddrPort) string { return c.identify(from, listen, name) }
 	return gate.Open(gate.Config{Listen: listen.String(), Target: target, Identify: identify})
 }
 

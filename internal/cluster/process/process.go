@@ -66,7 +66,7 @@ type Config struct {
 	Log          *slog.Logger   // for servers that exit unexpectedly; nil: none
 	// Stranger is called, possibly concurrently, for each connection to a node or Sentinel from an address that belongs
 	// to no server or client of the run, before it is served; nil: it is not reported.
-	Stranger func(from netip.AddrPort, to string)
+	Stranger func(from, gate netip.AddrPort, to string)
 }
 
 // Cluster is a set of running redis-server processes. Methods that do not apply to
@@ -84,7 +84,7 @@ type Cluster struct {
 	requirements cluster.Requirements
 	ledger       *ledger.Ledger
 	log          *slog.Logger
-	stranger     func(from netip.AddrPort, to string)
+	stranger     func(from, gate netip.AddrPort, to string)
 
 	nodes     []*server
 	sentinels []*server

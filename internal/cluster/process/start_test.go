@@ -270,14 +270,14 @@ func TestAddresses(t *testing.T) {
 		c.sentinels = append(c.sentinels, c.newServer(Host{Sentinel: true, I: i + 1}))
 	}
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
-		if got := c.identify(netip.AddrPortFrom(s.location.IP, 9), "n1"); got != s.name {
+		if got := c.identify(netip.AddrPortFrom(s.location.IP, 9), s.location.Gate, "n1"); got != s.name {
 			t.Errorf("%s is identified as %s", s.name, got)
 		}
-		if got := c.identify(s.location.Gate, "n1"); got != unknownClient {
+		if got := c.identify(s.location.Gate, s.location.Gate, "n1"); got != unknownClient {
 			t.Errorf("the gate of %s is identified as %s", s.name, got)
 		}
 	}
-	if got := c.identify(netip.MustParseAddrPort("172.20.4.1:9"), "n1"); got != unknownClient {
+	if got := c.identify(netip.MustParseAddrPort("172.20.4.1:9"), netip.AddrPort{}, "n1"); got != unknownClient {
 		t.Errorf("an address of another network is identified as %s", got)
 	}
 }
