@@ -28,29 +28,43 @@ func killed(target string, down, up func(context.Context, string) error) outage 
 // undoLimit bounds the recovery of servers after an injection that failed.
 const undoLimit = 15 * time.Second
 
-// inject takes the nodes of target down. If one of them cannot be taken down, those before it are brought back at once,
-// also when the reason is that ctx has ended: the caller gets no Injection to heal.
-func (o outage) inject(ctx context.Context, target string) (Injection, error) {
+// inject takes the nodes of target down: at the same time where the cluster can, because machines that share a power
+// supply fail together. If one of them cannot be taken down, the others are brought back at once, also when the reason
+// is that ctx has ended: the caller gets no Injection to heal.
+func (o outage) inject(ctx context.Context, c cluster.Cluster, target string) (Injection, error) {
 	nodes := nodesOf(target)
-	for i, node := range nodes {
-		if err := o.down(ctx, node); err != nil {
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-			defer cancel()
-			return nil, errors.Join(err, o.bringBack(undo, nodes[:i]))
+	var down []string
+	errs := each(c, nodes, func(node string) error { return o.down(ctx, node) })
+	for i, err := range errs {
+		if err == nil {
+			down = append(down, nodes[i])
 		}
 	}
+	if err := errors.Join(errs...); err != nil {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+		defer cancel()
+		return nil, errors.Join(err, o.bringBack(undo, c, down))
+	}
 	return &injection{observe: already(o.effect), undo: func(ctx context.Context) (string, error) {
-		return strings.Join(nodes, ", ") + " " + o.healed, o.bringBack(ctx, nodes)
+		return strings.Join(nodes, ", ") + " " + o.healed, o.bringBack(ctx, c, nodes)
 	}}, nil
 }
 
 // bringBack tries all nodes, also when one fails.
-func (o outage) bringBack(ctx context.Context, nodes []string) error {
+func (o outage) bringBack(ctx context.Context, c cluster.Cluster, nodes []string) error {
+	return errors.Join(each(c, nodes, func(node string) error { return o.up(ctx, node) })...)
+}
+
+// each calls do for all nodes: concurrently if the cluster can, else one after the other.
+func each(c cluster.Cluster, nodes []string, do func(node string) error) []error {
+	if c, ok := c.(cluster.Concurrent); ok {
+		return c.Each(nodes, do)
+	}
 	errs := make([]error, len(nodes))
 	for i, node := range nodes {
-		errs[i] = o.up(ctx, node)
+		errs[i] = do(node)
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func lacksDisks(what string) func(cluster.Cluster) string {

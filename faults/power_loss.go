@@ -19,6 +19,6 @@ var powerLossSpec = Spec{
 	Requires:  cluster.Requirements{Disks: true},
 	Lacks:     lacksDisks("cut the power of a server"),
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
-		return killed(target, env.Cluster.(cluster.Disks).PowerOff, env.Cluster.(cluster.Killer).Restart).inject(ctx, target)
+		return killed(target, env.Cluster.(cluster.Disks).PowerOff, env.Cluster.(cluster.Killer).Restart).inject(ctx, env.Cluster, target)
 	},
 }

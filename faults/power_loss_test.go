@@ -1,7 +1,9 @@
 package faults
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -43,4 +45,38 @@ func TestPowerLossOfAMajority(t *testing.T) {
 		t.Errorf("Inject = %v, %v", in, err)
 	}
 	did(t, f, "power off n1", "power off n2", "restart n1")
+}
+
+// concurrentFake is a fake that acts on several nodes at the same time, as real servers do.
+type concurrentFake struct{ *fake }
+
+func (concurrentFake) Each(nodes []string, do func(node string) error) []error {
+	errs := make([]error, len(nodes))
+	var all sync.WaitGroup
+	for i, node := range nodes {
+		all.Go(func() { errs[i] = do(node) })
+	}
+	all.Wait()
+	return errs
+}
+
+// TestPowerIsLostTogether: no server waits until the power of another is cut, or until another has restarted. In a
+// container that takes so long that the rest would have written the grant to disk.
+func TestPowerIsLostTogether(t *testing.T) {
+	var down, up sync.WaitGroup
+	down.Add(3)
+	up.Add(3)
+	together := func(all *sync.WaitGroup) func(context.Context, string) error {
+		return func(context.Context, string) error {
+			all.Done()
+			all.Wait()
+			return nil
+		}
+	}
+	in, err := outage{down: together(&down), up: together(&up)}.inject(
+		t.Context(), concurrentFake{newFake(cluster.Quorum)}, "n1+n2+n3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heals(t, in)
 }

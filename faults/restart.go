@@ -20,6 +20,6 @@ var restartSpec = Spec{
 	Lacks:     lacksKiller,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		servers := env.Cluster.(cluster.Killer)
-		return killed(target, servers.Kill, servers.Restart).inject(ctx, target)
+		return killed(target, servers.Kill, servers.Restart).inject(ctx, env.Cluster, target)
 	},
 }

@@ -25,6 +25,6 @@ var restartEmptySpec = Spec{
 				return fmt.Errorf("starting %s empty: %w", node, err)
 			}
 			return servers.Restart(ctx, node)
-		}).inject(ctx, target)
+		}).inject(ctx, env.Cluster, target)
 	},
 }

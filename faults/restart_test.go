@@ -62,7 +62,7 @@ func TestPartialInjectionIsUndone(t *testing.T) {
 					}
 					return err
 				},
-			}.inject(ctx, "n1+n2+n3")
+			}.inject(ctx, newFake(cluster.Quorum), "n1+n2+n3")
 			if in != nil || !errors.Is(err, context.Canceled) {
 				t.Errorf("inject = %v, %v", in, err)
 			}

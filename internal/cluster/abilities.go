@@ -44,6 +44,13 @@ type Disks interface {
 	Wipe(ctx context.Context, node string) error
 }
 
+// Concurrent acts on several nodes at the same time. Clusters whose events must have
+// one order do not have it.
+type Concurrent interface {
+	// Each calls do for all nodes concurrently; the errors have the order of nodes.
+	Each(nodes []string, do func(node string) error) []error
+}
+
 // Admin runs commands at a node as an operator does, past the gates.
 type Admin interface {
 	// Do returns the reply as go-redis' Cmd does: string, int64, []any, nil. An error

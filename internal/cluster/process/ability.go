@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/gate"
@@ -31,6 +32,17 @@ func (c *Cluster) Pause(_ context.Context, node string) error {
 // Resume continues a paused node or Sentinel with SIGCONT.
 func (c *Cluster) Resume(_ context.Context, node string) error {
 	return c.with("resuming", node, (*server).resume)
+}
+
+// Each calls do for all nodes concurrently.
+func (c *Cluster) Each(nodes []string, do func(node string) error) []error {
+	errs := make([]error, len(nodes))
+	var all sync.WaitGroup
+	for i, node := range nodes {
+		all.Go(func() { errs[i] = do(node) })
+	}
+	all.Wait()
+	return errs
 }
 
 // with calls do for a node or Sentinel; its error says what was done to which.

@@ -94,17 +94,18 @@ type Cluster struct {
 }
 
 var (
-	_ cluster.Cluster   = (*Cluster)(nil)
-	_ cluster.Killer    = (*Cluster)(nil)
-	_ cluster.Pauser    = (*Cluster)(nil)
-	_ cluster.Promoter  = (*Cluster)(nil)
-	_ cluster.Witness   = (*Cluster)(nil)
-	_ cluster.Inventory = (*Cluster)(nil)
-	_ cluster.Links     = (*Cluster)(nil)
-	_ cluster.Admin     = (*Cluster)(nil)
-	_ cluster.Clocks    = (*Cluster)(nil)
-	_ cluster.Disks     = (*Cluster)(nil)
-	_ cluster.Network   = (*Cluster)(nil)
+	_ cluster.Cluster    = (*Cluster)(nil)
+	_ cluster.Killer     = (*Cluster)(nil)
+	_ cluster.Pauser     = (*Cluster)(nil)
+	_ cluster.Promoter   = (*Cluster)(nil)
+	_ cluster.Witness    = (*Cluster)(nil)
+	_ cluster.Inventory  = (*Cluster)(nil)
+	_ cluster.Links      = (*Cluster)(nil)
+	_ cluster.Admin      = (*Cluster)(nil)
+	_ cluster.Clocks     = (*Cluster)(nil)
+	_ cluster.Disks      = (*Cluster)(nil)
+	_ cluster.Network    = (*Cluster)(nil)
+	_ cluster.Concurrent = (*Cluster)(nil)
 )
 
 // Start starts a cluster and returns when it is ready: every server replies in its
