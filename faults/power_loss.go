@@ -19,6 +19,7 @@ var powerLossSpec = Spec{
 	Requires:  cluster.Requirements{Disks: true},
 	Lacks:     lacksDisks("cut the power of a server"),
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
-		return killed(target, env.Cluster.(cluster.Disks).PowerOff, env.Cluster.(cluster.Killer).Restart).inject(ctx, env.Cluster, target)
+		down, up := env.Cluster.(cluster.Disks).PowerOff, env.Cluster.(cluster.Killer).Restart
+		return killed(target, down, up).inject(ctx, env.Cluster, target)
 	},
 }

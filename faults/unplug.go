@@ -26,6 +26,7 @@ var unplugSpec = Spec{
 	},
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		n := env.Cluster.(cluster.Network)
-		return outage{down: n.Disconnect, up: n.Reconnect, effect: "disconnected", healed: "reconnected"}.inject(ctx, env.Cluster, target)
+		o := outage{down: n.Disconnect, up: n.Reconnect, effect: "disconnected", healed: "reconnected"}
+		return o.inject(ctx, env.Cluster, target)
 	},
 }
