@@ -20,12 +20,14 @@ const (
 	countUnproved        // acquits: the depth of an owner with unknown outcomes is not certain
 	serverCount          // a server has another count
 	takenAgain           // a lock that is not reentrant was granted to its holder
+	upgraded             // a reader was granted the lock to write, which the lock states that it refuses
 )
 
 func holdCountRules() []string {
 	return []string{wrongCount: "wrong-count", ownerRefused: "owner-refused", overReleased: "over-release",
 		freedTooSoon: "freed-too-soon", heldTooLong: "held-too-long", countLapsed: "promise-over",
-		countUnproved: "unknown-depth", takenAgain: "taken-again", serverCount: "server-count"}
+		countUnproved: "unknown-depth", takenAgain: "taken-again", serverCount: "server-count",
+		upgraded: "upgraded"}
 }
 
 // checkHoldCount judges a lock that its owner can acquire several times: it is free after as many releases, not fewer
@@ -44,6 +46,7 @@ func checkHoldCount(v *view, o Options) Result {
 	if len(v.levels) > 0 || len(v.counted) > 0 || len(v.orphans) > 0 {
 		c.judge()
 	}
+	c.judgeUpgrades()
 	v.addKept(o, keptMiscounted, serverCount, c.found)
 	r := c.found.result(HoldCount, v.holdCountViolation)
 	r.Counts = map[string]int64{"counts": int64(c.counted), "nested": int64(c.nested)}

@@ -11,6 +11,8 @@ func (v *view) holdCountViolation(f finding) Violation {
 	switch f.rule {
 	case serverCount:
 		return v.keptViolation(f)
+	case upgraded:
+		return v.upgradeViolation(f)
 	case freedTooSoon:
 		r, y := &v.h.Spans[f.x], &v.holds[f.y]
 		w := v.involving(BrokenPromise, f.x, y.span)

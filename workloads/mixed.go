@@ -103,8 +103,18 @@ func (m *mix) short() time.Duration {
 	return lease
 }
 
-// request is an acquire of the key of the sequence by owner. A semaphore has one permit, so that it excludes.
+// request is an acquire of the key of the sequence by owner: of all permits of a semaphore, so that it excludes, or to
+// write, sometimes to read.
 func (m *mix) request(owner string, lease time.Duration) client.Acquire {
+	a := m.writing(owner, lease)
+	if m.Can.Has(client.SharesReads) && m.chance(4) {
+		a.Mode = "read"
+	}
+	return a
+}
+
+// writing is a request that excludes all others.
+func (m *mix) writing(owner string, lease time.Duration) client.Acquire {
 	a := client.Acquire{Key: m.key, Owner: owner, Lease: lease}
 	switch {
 	case m.Can.Has(client.HasPermits):
@@ -142,16 +152,24 @@ func (m *mix) try(a client.Acquire) (Hold, bool) {
 	return h, outcome == history.OK
 }
 
-// visit tries to acquire the lock for another owner, which should be refused, and releases it if it was granted. Of a
-// semaphore it wants some of the permits.
+// visit tries to acquire the lock for another owner, which is refused if it is held, and releases it if it was granted.
+// Of a semaphore it wants some of the permits.
 func (m *mix) visit() {
 	a := m.request(m.owner(), m.lease())
 	if m.Can.Has(client.HasPermits) {
 		a.Permits = 1 + m.Rand.IntN(a.Limit)
 	}
+	m.tryOnce(a)
+}
+
+// tryOnce tries a, and releases it if it was granted. Nothing else of the client happens at the same instant: in
+// virtual time a release may return when the next try begins, and of operations of one instant none is certainly first.
+func (m *mix) tryOnce(a client.Acquire) {
+	m.pause(grain)
 	if h, ok := m.try(a); ok {
 		m.Session.Release(m.ctx, h)
 	}
+	m.pause(grain)
 }
 
 // work is a critical section for some part of a hold. A writer writes the guarded counter.

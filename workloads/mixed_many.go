@@ -42,7 +42,7 @@ func severalKeys(m *mix) {
 		all = append(all, m.own)
 	}
 	m.Rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	a := m.request(m.owner(), m.lease())
+	a := m.writing(m.owner(), m.lease())
 	a.Keys = all[:min(len(all), 2+m.Rand.IntN(2))]
 	a.Key = a.Keys[0]
 	h, ok := m.enter(a)

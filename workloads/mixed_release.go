@@ -23,7 +23,7 @@ func releasedTwice(m *mix) {
 	}
 	other, taken := Hold{}, false
 	if m.chance(2) {
-		other, taken = m.acquire(m.request(m.owner(), m.lease()))
+		other, taken = m.acquire(m.writing(m.owner(), m.lease()))
 	}
 	m.Session.Release(m.ctx, h)
 	if taken {

@@ -69,7 +69,7 @@ func expired(m *mix) {
 	m.Session.Work(m.ctx, h, lease+grain+late)
 	other, taken := Hold{}, false
 	if m.chance(2) {
-		other, taken = m.acquire(m.request(m.owner(), m.lease()))
+		other, taken = m.acquire(m.writing(m.owner(), m.lease()))
 	}
 	if m.Can.Has(client.CanRenew) && m.chance(2) {
 		m.Session.Renew(m.ctx, h, m.Params.Lease)
@@ -132,10 +132,10 @@ func shortBesideLong(m *mix) {
 	brief, ok := m.try(m.reading(m.owner(), lease))
 	if ok {
 		m.Session.Work(m.ctx, brief, lease+random(m.Env, lease))
-		m.visit()
+		m.writeVisit()
 		m.Session.Release(m.ctx, brief)
 	}
-	m.visit()
+	m.writeVisit()
 	m.Session.Release(m.ctx, long)
-	m.visit()
+	m.writeVisit()
 }

@@ -20,18 +20,16 @@ func sharedSequences() []sequence {
 
 // reading is a request to read.
 func (m *mix) reading(owner string, lease time.Duration) client.Acquire {
-	a := m.request(owner, lease)
+	a := m.writing(owner, lease)
 	a.Mode = "read"
 	return a
 }
 
 // readVisit is visit for reading.
-func (m *mix) readVisit() {
-	m.pause(grain) // in virtual time a release may return at the instant of the next try: then neither is certainly first
-	if h, ok := m.try(m.reading(m.owner(), m.lease())); ok {
-		m.Session.Release(m.ctx, h)
-	}
-}
+func (m *mix) readVisit() { m.tryOnce(m.reading(m.owner(), m.lease())) }
+
+// writeVisit is visit for writing.
+func (m *mix) writeVisit() { m.tryOnce(m.writing(m.owner(), m.lease())) }
 
 // readers are two owners that read at once. A writer has to wait for both.
 func readers(m *mix) {
@@ -41,20 +39,20 @@ func readers(m *mix) {
 	}
 	second, both := m.try(m.reading(m.owner(), m.lease()))
 	m.work(first)
-	m.visit()
+	m.writeVisit()
 	m.Session.Release(m.ctx, first)
-	m.visit()
+	m.writeVisit()
 	if both {
 		m.wait()
 		m.Session.Release(m.ctx, second)
-		m.visit()
+		m.writeVisit()
 	}
 }
 
 // downgrade reads inside a write, and still reads after it has released the write: readers may join then.
 func downgrade(m *mix) {
 	owner := m.owner()
-	write, ok := m.acquire(m.request(owner, m.lease()))
+	write, ok := m.acquire(m.writing(owner, m.lease()))
 	if !ok {
 		return
 	}
@@ -66,25 +64,33 @@ func downgrade(m *mix) {
 		return
 	}
 	m.readVisit()
-	m.visit()
+	m.writeVisit()
 	m.wait()
 	m.Session.Release(m.ctx, read)
-	m.visit()
+	m.writeVisit()
 }
 
-// upgrade asks to write while it reads, which would wait for itself for ever.
+// upgrade asks to write while it reads, which would wait for itself for ever. Another reader may be beside it.
 func upgrade(m *mix) {
 	owner := m.owner()
 	read, ok := m.acquire(m.reading(owner, m.lease()))
 	if !ok {
 		return
 	}
-	if write, ok := m.enter(m.request(owner, m.lease())); ok && !m.leave(write) {
+	other, both := Hold{}, false
+	if m.chance(2) {
+		other, both = m.try(m.reading(m.owner(), m.lease()))
+	}
+	if write, ok := m.enter(m.writing(owner, m.lease())); ok && !m.leave(write) {
 		return
 	}
 	m.readVisit()
 	m.wait()
 	m.Session.Release(m.ctx, read)
+	if both {
+		m.writeVisit()
+		m.Session.Release(m.ctx, other)
+	}
 }
 
 // nestedReads reads twice for one owner.
@@ -100,11 +106,11 @@ func nestedReads(m *mix) {
 		if !m.leave(h) {
 			return
 		}
-		m.visit()
+		m.writeVisit()
 		m.wait()
 	}
 	m.Session.Release(m.ctx, h)
-	m.visit()
+	m.writeVisit()
 }
 
 // afterLease is longer than a lock may take to end a lease.
@@ -122,9 +128,9 @@ func deadReader(m *mix) {
 			m.Session.Renew(m.ctx, h, 3*afterLease)
 		}
 		m.pause(lease)
-		m.visit()
+		m.writeVisit()
 		m.Session.Release(m.ctx, h)
 	}
 	m.pause(afterLease)
-	m.visit()
+	m.writeVisit()
 }
