@@ -18,7 +18,7 @@ const (
 	leasePollEvery   = 20 * time.Millisecond
 	leasePolls       = 500
 	probeWait        = 2 * time.Second // timeout of a probe's acquire
-	maxUnknown       = 3               // probes of unknown outcome
+	maxUnknown       = 4               // probes of unknown outcome: a poll may be in flight when the wait ends
 	replicaWait      = 3 * time.Second // for a replica to come back
 	replicaPollEvery = 100 * time.Millisecond
 	maxProbed        = 100             // keys; more would take longer than the run
@@ -42,8 +42,9 @@ func (s *stage) finalChecks(ctx context.Context) {
 }
 
 // waitUntilFree waits until every hold was released or has expired, except those without a lease, and at most until
-// every lease of the workload has ended: a key that lives longer is for the checkers to judge. False: the leases are
-// too long to wait for, or a fault has set the clocks that end them, or ctx has ended.
+// every lease of the workload has ended: a key that lives longer is for the checkers to judge. An acquire of unknown
+// outcome counts as a hold, even if no server shows one. False: the leases are too long to wait for, or a fault has
+// set the clocks that end them, or ctx has ended.
 func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 	lease, most := s.run.params.Lease, leaseWait
 	if s.run.Backend.Facts().Deterministic {
@@ -54,8 +55,14 @@ func (s *stage) waitUntilFree(ctx context.Context, keys []string) bool {
 		wait = leaseWait
 	}
 	wait = min(wait, most)
+	end := time.Now().Add(wait)
+	if doubt := s.track.doubtUntil(lease); doubt.Before(end) {
+		if d := time.Until(doubt); d > 0 && !sleep(ctx, d.Truncate(time.Millisecond)+time.Millisecond) {
+			return false
+		}
+	}
 	poll := max(leasePollEvery, (wait / leasePolls).Truncate(time.Millisecond))
-	for end := time.Now().Add(wait); s.anyLeased(ctx, keys); {
+	for s.anyLeased(ctx, keys) {
 		if time.Now().After(end) {
 			return wait > lease && !s.run.Scenario.Requirements().Clocks
 		}
@@ -171,13 +178,12 @@ func (s *stage) probeUntilSettled(ctx context.Context, i int, key string) (outco
 		noReplica := outcome == history.Fail && (why.Code == "too-few-replicas" || strings.Contains(why.Text, noReplicas))
 		switch {
 		case outcome == history.Info:
-			if unknown++; unknown == maxUnknown {
-				return outcome, why
-			}
+			unknown++
 		case !noReplica:
 			return outcome, why
 		}
-		if time.Now().After(end) || !sleep(ctx, replicaPollEvery) {
+		late := noReplica && time.Now().After(end)
+		if late || unknown == maxUnknown || !sleep(ctx, replicaPollEvery) {
 			return history.Info, why
 		}
 	}

@@ -21,6 +21,7 @@ type tracker struct {
 	live   *checker.LiveHolds
 	asked  map[int]asked                          // by client, the request in flight
 	last   int                                    // client that was granted a lock last; -1: none
+	doubt  time.Time                              // when an acquire last ended with an unknown outcome; zero: none did
 	seen   map[string]map[string]history.KeyState // by master, what it had when it was sampled last
 	status Status
 	armed  []*armedTrigger
@@ -154,6 +155,9 @@ func (t *tracker) addClient(e history.Event) {
 	}
 	if e.Type == history.Info && e.Error != nil {
 		t.status.Unknown++
+		if isAcquire(e.F) {
+			t.doubt = time.Now()
+		}
 	}
 	t.status.Overlaps = t.status.Overlaps || t.live.Conflict(e.Key)
 }
@@ -166,6 +170,17 @@ func (t *tracker) addFault(e history.Event) {
 	case history.Healed:
 		delete(t.status.Faults, f.ID)
 	}
+}
+
+// doubtUntil is the end of the last lease that an acquire of unknown outcome may have been granted; zero: there is
+// none.
+func (t *tracker) doubtUntil(lease time.Duration) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.doubt.IsZero() {
+		return t.doubt
+	}
+	return t.doubt.Add(lease)
 }
 
 // triggers are the triggers that e fires. held: its key is held.

@@ -3,6 +3,7 @@ package runner
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -118,4 +119,22 @@ func TestFaultThatMissedItsRequest(t *testing.T) {
 	if got := n.missedRequest(&active{target: "client:0"}); got != "" {
 		t.Errorf("a fault that may hit anything: %q", got)
 	}
+}
+
+// TestDoubt: the lease of an acquire of unknown outcome begins when the outcome is recorded, at the latest.
+func TestDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		track := newTracker(1, []string{"k"})
+		unknown := &history.Error{Code: "no-reply"}
+		track.add(history.Event{Type: history.Info, F: history.Release, Key: "k", Error: unknown})
+		track.add(history.Event{Type: history.Fail, F: history.Acquire, Key: "k", Error: unknown})
+		if at := track.doubtUntil(time.Second); !at.IsZero() {
+			t.Errorf("in doubt until %v although no acquire had an unknown outcome", at)
+		}
+		time.Sleep(time.Minute)
+		track.add(history.Event{Type: history.Info, F: history.Acquire, Key: "k", Error: unknown})
+		if left := time.Until(track.doubtUntil(time.Second)); left != time.Second {
+			t.Errorf("in doubt for %v", left)
+		}
+	})
 }
