@@ -52,3 +52,18 @@ func twoPings(t *testing.T) func(redis.Pipeliner) error {
 		return nil
 	}
 }
+
+// TestClientOfASimulatedClusterLearnsCommandsAtOnce: go-redis reads the table of commands under a mutex with the first
+// command, which stalls virtual time if another goroutine sends one meanwhile.
+func TestClientOfASimulatedClusterLearnsCommandsAtOnce(t *testing.T) {
+	dials := 0
+	refuse := func(context.Context, string, string) (net.Conn, error) { dials++; return nil, syscall.ECONNREFUSED }
+	conns, err := connect(Setup{Endpoints: Endpoints{Kind: Sharded, Addrs: []string{"10.0.0.1:6379"}}, Dial: refuse})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closeAll(conns) }()
+	if dials == 0 {
+		t.Error("the client has sent no command when it is made")
+	}
+}

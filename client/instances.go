@@ -34,6 +34,9 @@ type instance struct {
 	all  *instances
 	name string
 
+	opened chan struct{} // closed when Locker or failed is set
+	failed error
+
 	mu      sync.Mutex
 	members int
 	clients map[string]func(Reply) // by owner
@@ -44,19 +47,32 @@ type instance struct {
 func (s *instances) open(
 	setup Setup, notify func(Reply), open func(Setup, func(Reply)) (Locker, error),
 ) (Locker, error) {
+	i, first := s.join(setup.Instance, notify)
+	if first { // without the mutex: a lock that connects would stall virtual time
+		i.Locker, i.failed = open(setup, i.notify)
+		close(i.opened)
+	}
+	<-i.opened
+	if i.failed != nil {
+		i.leave()
+		return nil, i.failed
+	}
+	return &member{i, notify}, nil
+}
+
+// join adds a member to an instance, and reports whether it is the first, which opens it.
+func (s *instances) join(name string, notify func(Reply)) (i *instance, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.named[setup.Instance]
-	if i == nil {
-		i = &instance{all: s, name: setup.Instance, clients: map[string]func(Reply){}, first: notify}
-		var err error
-		if i.Locker, err = open(setup, i.notify); err != nil {
-			return nil, err
+	i = s.named[name]
+	if first = i == nil; first {
+		i = &instance{
+			all: s, name: name, clients: map[string]func(Reply){}, first: notify, opened: make(chan struct{}),
 		}
-		s.named[setup.Instance] = i
+		s.named[name] = i
 	}
 	i.members++
-	return &member{i, notify}, nil
+	return i, first
 }
 
 // notify passes a notice on to its client.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 )
@@ -54,5 +55,24 @@ func TestInstancesAreShared(t *testing.T) {
 	}
 	if !slices.Equal(heard["a"], []string{"owner-a", "unknown"}) || !slices.Equal(heard["b"], []string{"owner-b"}) {
 		t.Errorf("notices went to %v", heard)
+	}
+}
+
+// TestInstanceIsOpenedWithoutTheMutex: a lock that connects waits for replies; in a simulation, another client that
+// waits for a mutex meanwhile would stall virtual time. An instance that cannot be opened is opened again by the next.
+func TestInstanceIsOpenedWithoutTheMutex(t *testing.T) {
+	all := &instances{named: map[string]*instance{}}
+	failure := errors.New("no server")
+	for range 2 {
+		opened := false
+		_, err := all.open(Setup{Instance: "1"}, nil, func(Setup, func(Reply)) (Locker, error) {
+			if opened = all.mu.TryLock(); opened {
+				all.mu.Unlock()
+			}
+			return nil, failure
+		})
+		if !opened || !errors.Is(err, failure) || len(all.named) != 0 {
+			t.Errorf("opened without the mutex: %v; %v; %d instances are left", opened, err, len(all.named))
+		}
 	}
 }

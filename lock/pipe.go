@@ -108,6 +108,9 @@ func (p *pipe) enqueue(c call) *request {
 func (p *pipe) await(ctx context.Context, r *request) answer {
 	select {
 	case a := <-r.done:
+		if p.order != nil { // the replies of one pipeline come at one instant
+			p.waitForTurn(r.call)
+		}
 		r.call, r.taken = call{}, false
 		p.pool.Put(r)
 		return a

@@ -192,8 +192,12 @@ func (w *waitLoop) settle(t turn) {
 }
 
 // sleep waits until woken or for d. A waiter that becomes the first meanwhile sleeps no longer than the first one does,
-// since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has ended.
+// since those behind rely on it, nor beyond when it is due. It reports false when ctx or the client has ended. A
+// wake-up that came before that is left for the next waiter.
 func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
 	if w.waiter == nil {
 		return w.client.bg.sleep(ctx, d, nil)
 	}
