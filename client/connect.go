@@ -104,7 +104,16 @@ func dialer(s Setup) (dialFunc, error) {
 		}
 		d.LocalAddr = &net.TCPAddr{IP: ip}
 	}
-	return d.DialContext, nil
+	if s.Endpoints.Gates == nil {
+		return d.DialContext, nil
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		through, err := s.Endpoints.gate(addr)
+		if err != nil {
+			return nil, err
+		}
+		return d.DialContext(ctx, network, through)
+	}, nil
 }
 
 // discardLogger keeps go-redis from logging every lost connection: runs are full of them.

@@ -1,5 +1,10 @@
 package client
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Kinds of topology, in [Endpoints].
 const (
 	Single     = "single"     // one master
@@ -16,4 +21,19 @@ type Endpoints struct {
 	Sentinels  []string `json:"sentinels,omitempty"`   // sentinel: where to ask for the master
 	MasterName string   `json:"master_name,omitempty"` // sentinel: name of the master
 	Source     string   `json:"source,omitempty"`      // IP to connect from: faults identify a client by it; empty: any
+	// Gates are where to connect instead of the addresses that servers announce (MOVED, CLUSTER SLOTS, SENTINEL), by
+	// announced address; nil: the announced addresses are right. One that it lacks must not be used.
+	Gates map[string]string `json:"gates,omitempty"`
+}
+
+// gate is where to connect for addr, which is a gate already or announced by a server. A server without a gate, which
+// may have joined since the run began, is not used: no fault would reach it.
+func (e Endpoints) gate(addr string) (string, error) {
+	if slices.Contains(e.Addrs, addr) || slices.Contains(e.Sentinels, addr) {
+		return addr, nil
+	}
+	if through, ok := e.Gates[addr]; ok {
+		return through, nil
+	}
+	return "", fmt.Errorf("endpoints.gates has no gate for %s", addr)
 }

@@ -23,7 +23,8 @@ var latchSpec = Spec{
 const maxCount = 3
 
 func latchClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	l := latch{mix: mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: ownKey(e.Session.Number())}}
+	p := e.Params
+	l := latch{mix: mix{Env: e, ctx: ctx, stop: stop, keys: p.sharedKeys(), own: p.ownKey(e.Session.Number())}}
 	for !l.over() {
 		if l.key = l.own; l.chance(2) {
 			l.key = l.keys[e.Rand.IntN(len(l.keys))]

@@ -57,7 +57,7 @@ type mix struct {
 }
 
 func mixedClient(ctx context.Context, stop <-chan struct{}, e Env) {
-	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: ownKey(e.Session.Number())}
+	m := &mix{Env: e, ctx: ctx, stop: stop, keys: e.Params.sharedKeys(), own: e.Params.ownKey(e.Session.Number())}
 	list := sequencesFor(e.Can)
 	for running(ctx, stop) && e.Session.Alive() {
 		m.key = m.own

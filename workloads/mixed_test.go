@@ -62,11 +62,11 @@ func TestMixedKeys(t *testing.T) {
 		own, names := 0, e.Params.KeyNames()
 		for _, r := range c.requests {
 			for _, key := range append(r.Keys, r.Key) {
-				if !slices.Contains(names, key) || key == ownKey(0) || key == ownKey(2) {
+				if !slices.Contains(names, key) || key == new(Params).ownKey(0) || key == new(Params).ownKey(2) {
 					t.Fatalf("%+v: client 1 has keys %v", r, names)
 				}
 			}
-			if r.Key == ownKey(1) {
+			if r.Key == new(Params).ownKey(1) {
 				own++
 			}
 		}

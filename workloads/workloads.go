@@ -36,6 +36,8 @@ type Params struct {
 	// PerInstance is the number of clients that share one lock object and its connections, as the goroutines of a program
 	// do; default 1. It divides PerProcess.
 	PerInstance int `yaml:"per_instance,omitempty"`
+	// Prefix begins the name of every key, on servers that others use too. It has no braces.
+	Prefix string `yaml:"-"`
 }
 
 // Bounds of a workload on one machine.
@@ -117,22 +119,22 @@ func (p Params) KeyNames() []string {
 		return keys
 	}
 	for i := range p.Clients {
-		keys = append(keys, ownKey(i))
+		keys = append(keys, p.ownKey(i))
 	}
 	return keys
 }
 
 // ownKey is the key of client i alone.
-func ownKey(i int) string { return fmt.Sprintf("own-%d", i) }
+func (p Params) ownKey(i int) string { return fmt.Sprintf("%sown-%d", p.Prefix, i) }
 
 // sharedKeys are the keys that all clients use. A single key is named orders.
 func (p Params) sharedKeys() []string {
 	if p.Keys == 1 {
-		return []string{"orders"}
+		return []string{p.Prefix + "orders"}
 	}
 	keys := make([]string, p.Keys)
 	for i := range keys {
-		keys[i] = fmt.Sprintf("orders-%d", i)
+		keys[i] = fmt.Sprintf("%sorders-%d", p.Prefix, i)
 	}
 	return keys
 }

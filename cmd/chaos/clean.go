@@ -13,17 +13,25 @@ import (
 
 func newClean(s streams) *cobra.Command {
 	var asJSON bool
+	var prefix string
+	var at targetFlags
 	c := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove what killed runs left behind",
 		Long: `Kills the processes and removes the temporary directories, mounts, containers and networks of
 runs whose chaos process no longer exists. It touches only what such a run recorded in its ledger
 (a process only if its id and start time still match), and containers and networks whose labels
-name a ledger that no longer exists. Runs in progress and run directories are left alone.`,
+name a ledger that no longer exists. Runs in progress and run directories are left alone.
+
+With --target it removes the keys that a killed run has left at servers of your own, and nothing else.`,
 		Example: `  chaos clean
-  chaos clean --json`,
+  chaos clean --json
+  chaos clean --target redis://staging.example --prefix lockchaos:ab12cd34ef:`,
 		Args: noArgs(""),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if at.url != "" {
+				return cleanTarget(c.Context(), s, at, prefix, asJSON)
+			}
 			report, err := ledger.Sweep(c.Context(), docker.Remove)
 			if err == nil {
 				report.Orphans, err = docker.RemoveOrphans(c.Context())
@@ -36,5 +44,7 @@ name a ledger that no longer exists. Runs in progress and run directories are le
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print what was removed as a JSON object")
+	at.add(c)
+	c.Flags().StringVar(&prefix, "prefix", "", "with --target: the `PREFIX` of the run's keys")
 	return c
 }

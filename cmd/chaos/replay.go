@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/explore"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -37,6 +38,9 @@ func replay(c *cobra.Command, s streams, path, outDir string, asJSON bool) error
 	dir, m, err := openRun(path)
 	if err != nil {
 		return err
+	}
+	if m.Backend == runner.TargetBackend {
+		return usage(fmt.Errorf("the run was on servers that it did not start; this repeats it: %s", m.Repeat))
 	}
 	scenario, err := scenarioOf(m)
 	if err != nil {

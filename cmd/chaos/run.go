@@ -41,6 +41,7 @@ type runOptions struct {
 	junit     string
 	expect    bool
 	dryRun    bool
+	target    targetFlags
 }
 
 // scenarioHint follows the error about an argument of run or explore.
@@ -63,6 +64,7 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
   chaos run --scenario ./mine.yaml --set workload.lease=2s --json
   chaos run --scenario failover --lock 'exec:python3 examples/client.py'
   chaos run --scenario failover --backend docker --docker-image redis:7.2
+  chaos run --scenario contention --target rediss://chaos@staging.example:6380     (servers of your own)
   chaos run --scenario failover --expect --junit result.xml      (for CI)`,
 		Args: noArgs(scenarioHint),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -87,7 +89,11 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 	f.DurationVar(&o.init, "init-timeout", 0, "within which a client must reply to init (default: the scenario's, or "+
 		scenarios.InitTimeout.String()+")")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the scenario and the fault plan; start nothing")
+	o.target.add(c)
+	f.StringSliceVar(&o.target.allow, "allow", nil, "what a run may do to the target beyond its own clients and gates: "+
+		allowFailover)
 	_ = c.RegisterFlagCompletionFunc("backend", completeNames(backendNames))
+	_ = c.RegisterFlagCompletionFunc("allow", completeNames(func() []string { return []string{allowFailover} }))
 	return c
 }
 
@@ -160,27 +166,36 @@ func positive(c *cobra.Command) error {
 
 // perform makes the run and shows its progress.
 func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Scenario) (*runner.Outcome, error) {
-	spec, why, err := chooseBackend(o.backend, scenario)
-	if err != nil {
-		return nil, err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program on disk: %w", err)
 	}
 	options := runner.BackendOptions{Client: []string{self, "client"}, Image: o.image, Stalled: endStalled}
-	backend := spec.New(options)
+	var backend runner.Backend
+	flags, why := o.target.repeat(), "servers that the run did not start, chosen with --target"
+	if o.target.url != "" {
+		backend, scenario, err = o.target.backend(ctx, o, options, scenario)
+	} else {
+		var spec runner.BackendSpec
+		if spec, why, err = chooseBackend(o.backend, scenario); err == nil {
+			backend, flags = spec.New(options), spec.Flags(options)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := backend.Facts().Name
 	if backend.Facts().Deterministic {
 		// The command that repeats the run must name sim: on another machine auto may choose another backend. One
 		// processor, as a worker of chaos explore has, leaves Go fewer orders for the goroutines of one client.
-		o.backend = spec.Name
+		o.backend = name
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	show := newProgress(s, scenario, o.seed)
-	s.note("backend %s: %s", spec.Name, why)
+	s.note("backend %s: %s", name, why)
 	out, err := runner.Run(ctx, runner.Options{
 		Scenario: scenario, Seed: o.seed, Variation: o.variation, Backend: backend, Why: why, Out: o.out,
-		Repeat: o.repeat(spec.Flags(options)), Version: version, Search: searchCommand(), Watch: show.update,
+		Repeat: o.repeat(flags), Version: version, Search: searchCommand(), Watch: show.update,
 	})
 	show.end(out != nil && out.Dir != nil)
 	return out, err

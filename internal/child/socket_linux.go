@@ -17,13 +17,11 @@ const socketTries = 5
 // SocketVariable is the variable called name in the environment of the process that has the TCP connection from local to
 // remote open; false if that is another user's process, or none any more.
 func SocketVariable(local, remote netip.AddrPort, name string) (value string, ok bool) {
-	inode := ""
-	for try := 0; try < socketTries && inode == ""; try++ {
-		inode = socketInode(local, remote)
-	}
-	if inode == "" {
+	fields := socket(local, remote)
+	if fields == nil {
 		return "", false
 	}
+	inode := fields[inodeField]
 	for _, pid := range processes() {
 		value, ok := variable(pid, name)
 		if ok && hasFile(pid, "socket:["+inode+"]") {
@@ -33,25 +31,54 @@ func SocketVariable(local, remote netip.AddrPort, name string) (value string, ok
 	return "", false
 }
 
-// socketInode finds the socket of an IPv4 connection in /proc/net/tcp (proc(5)); "" if there is none. The local address
+// SocketUser is the user id of the process that has the TCP connection from local to remote open; false if none has.
+func SocketUser(local, remote netip.AddrPort) (uid int, ok bool) {
+	fields := socket(local, remote)
+	if fields == nil {
+		return 0, false
+	}
+	uid, err := strconv.Atoi(fields[userField])
+	return uid, err == nil
+}
+
+// Fields of a line of /proc/net/tcp (proc(5)).
+const (
+	localField  = 1
+	remoteField = 2
+	userField   = 7
+	inodeField  = 9
+)
+
+// socket is findSocket, tried several times.
+func socket(local, remote netip.AddrPort) []string {
+	for range socketTries {
+		if fields := findSocket(local, remote); fields != nil {
+			return fields
+		}
+	}
+	return nil
+}
+
+// findSocket is the line of an IPv4 connection in /proc/net/tcp (proc(5)); nil if there is none. The local address
 // alone is not enough: the kernel gives one local port to connections with different remote addresses, and lists closed
 // ones (TIME_WAIT), which belong to no process.
-func socketInode(local, remote netip.AddrPort) string {
+func findSocket(local, remote netip.AddrPort) []string {
 	if !local.Addr().Is4() || !remote.Addr().Is4() {
-		return ""
+		return nil
 	}
 	file, err := os.Open("/proc/net/tcp")
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer file.Close()
 	from, to := socketAddress(local), socketAddress(remote)
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) > 9 && fields[1] == from && fields[2] == to {
-			return fields[9]
+		if fields := strings.Fields(lines.Text()); len(fields) > inodeField &&
+			fields[localField] == from && fields[remoteField] == to {
+			return fields
 		}
 	}
-	return ""
+	return nil
 }
 
 // socketAddress is an IPv4 address as /proc/net/tcp shows it.

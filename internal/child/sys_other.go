@@ -31,3 +31,6 @@ func (p *Process) resume() error { return errors.ErrUnsupported }
 
 // SocketVariable needs /proc.
 func SocketVariable(netip.AddrPort, netip.AddrPort, string) (string, bool) { return "", false }
+
+// SocketUser needs /proc.
+func SocketUser(netip.AddrPort, netip.AddrPort) (int, bool) { return 0, false }

@@ -113,19 +113,29 @@ func KeyTTLs(ask Ask) (map[string]time.Duration, error) {
 		return nil, err
 	}
 	names, _ := replies[0].([]any)
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = fmt.Sprint(name)
+	}
+	return TTLs(ask, texts)
+}
+
+// TTLs are the remaining times to live of those keys that exist; see [Inventory].
+func TTLs(ask Ask, names []string) (map[string]time.Duration, error) {
 	keys := make(map[string]time.Duration, len(names))
 	if len(names) == 0 {
 		return keys, nil
 	}
 	commands := make([][]string, len(names))
 	for i, name := range names {
-		commands[i] = []string{"PTTL", fmt.Sprint(name)}
+		commands[i] = []string{"PTTL", name}
 	}
-	if replies, err = ask(commands...); err != nil {
+	replies, err := ask(commands...)
+	if err != nil {
 		return nil, err
 	}
 	for i, reply := range replies {
-		if ms, ok := reply.(int64); ok && ms != noKey { // noKey: it has expired since KEYS
+		if ms, ok := reply.(int64); ok && ms != noKey { // noKey: it has expired since it was listed
 			keys[commands[i][1]] = time.Duration(ms) * time.Millisecond
 		}
 	}

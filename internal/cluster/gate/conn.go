@@ -9,27 +9,49 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// dialTimeout bounds the gate's own connection attempt. The server is on the same
-// machine; it is reached only if the server hangs and its backlog is full.
+// dialTimeout bounds the gate's own connection attempt. A server on the same machine
+// reaches it only if it hangs and its backlog is full.
 const dialTimeout = 10 * time.Second
+
+// Conn is a connection to a server: TCP, or TLS above it.
+type Conn interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// Dialer connects to a server, ready for the caller's first byte: a TLS handshake, or an
+// authentication in the caller's place, is complete.
+type Dialer func(ctx context.Context) (Conn, error)
+
+// tcpTo dials host:port, and nothing more.
+func tcpTo(target string) Dialer {
+	return func(ctx context.Context) (Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "tcp", target)
+		if err != nil {
+			return nil, err
+		}
+		return conn.(*net.TCPConn), nil
+	}
+}
 
 // conn is one connection through the gate: two sockets, two pumps.
 type conn struct {
 	client *net.TCPConn
-	target string // of the server
+	dialer Dialer
 	pumps  [2]pump
 	ctx    context.Context // done when the connection is over
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
-	server *net.TCPConn // nil until connected
+	server Conn // nil until connected
 	ended  bool
 }
 
 // serve relays until both sides have ended, or the connection is reset.
 func (c *conn) serve() {
 	defer c.reset(nil) // frees the sockets, after both sides have ended
-	for !c.dial(c.target) {
+	for !c.dial() {
 		if !c.waitForHold() {
 			return
 		}
@@ -46,9 +68,10 @@ func (c *conn) serve() {
 	}
 }
 
-func (c *conn) dial(target string) bool {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	server, err := dialer.DialContext(c.ctx, "tcp", target)
+func (c *conn) dial() bool {
+	ctx, cancel := context.WithTimeout(c.ctx, dialTimeout)
+	defer cancel()
+	server, err := c.dialer(ctx)
 	if err != nil {
 		return false
 	}
@@ -58,7 +81,7 @@ func (c *conn) dial(target string) bool {
 		_ = server.Close()
 		return false
 	}
-	c.server = server.(*net.TCPConn)
+	c.server = server
 	return true
 }
 
@@ -96,10 +119,20 @@ func (c *conn) reset(by *direction) {
 		by.resets.Add(1)
 	}
 	c.cancel()
-	for _, socket := range []*net.TCPConn{c.client, c.server} {
+	for _, socket := range []Conn{c.client, c.server} {
 		if socket != nil {
-			_ = socket.SetLinger(0)
-			_ = socket.Close()
+			abort(socket)
 		}
 	}
+}
+
+// abort closes a connection at once, below TLS too: its closing message would wait for the peer.
+func abort(socket net.Conn) {
+	if secure, ok := socket.(interface{ NetConn() net.Conn }); ok {
+		socket = secure.NetConn()
+	}
+	if tcp, ok := socket.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = socket.Close()
 }

@@ -29,19 +29,23 @@ import (
 type Config struct {
 	Listen string // host:port that callers know; port 0: any free one
 	Target string // host:port of the server
+	Dial   Dialer // replaces TCP to Target; nil: it does not
 	// Identify names a caller by its address, when it connects; nil: the IP address in text.
 	Identify func(netip.AddrPort) string
+	// Admit decides whether a connection from that address to the gate's is served, or reset at once; nil: all are.
+	Admit func(from, gate netip.AddrPort) bool
 }
 
 // Gate is one listener in front of one server. Its methods may be called concurrently.
 // Close ends all its connections and goroutines.
 type Gate struct {
 	identify func(netip.AddrPort) string
+	admits   func(from, gate netip.AddrPort) bool
 	addr     *net.TCPAddr
 	tasks    sync.WaitGroup
 
 	mu       sync.Mutex
-	target   string
+	dialer   Dialer
 	closed   bool
 	listener *net.TCPListener // nil while refusing
 	callers  map[string]*caller
@@ -65,7 +69,11 @@ func Open(cfg Config) (*Gate, error) {
 	if identify == nil {
 		identify = func(from netip.AddrPort) string { return from.Addr().String() }
 	}
-	g := &Gate{target: cfg.Target, identify: identify, addr: addr, callers: map[string]*caller{}}
+	dial := cfg.Dial
+	if dial == nil {
+		dial = tcpTo(cfg.Target)
+	}
+	g := &Gate{dialer: dial, identify: identify, admits: cfg.Admit, addr: addr, callers: map[string]*caller{}}
 	if err := g.Admit(); err != nil {
 		return nil, err
 	}
@@ -114,7 +122,7 @@ func (g *Gate) Refuse() error {
 func (g *Gate) Redirect(target string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.target = target
+	g.dialer = tcpTo(target)
 	for _, from := range g.callers {
 		for c := range from.conns {
 			c.reset(nil)
@@ -227,10 +235,12 @@ func (g *Gate) accept(listener *net.TCPListener) {
 
 // register registers a new connection, or resets it and returns nil.
 func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
-	var name string
-	if addr, err := netip.ParseAddrPort(client.RemoteAddr().String()); err == nil {
-		name = g.identify(netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()))
+	source, at := unmapped(client.RemoteAddr()), unmapped(client.LocalAddr())
+	if g.admits != nil && !g.admits(source, at) {
+		abort(client)
+		return nil, nil
 	}
+	name := g.identify(source)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from := g.caller(name)
@@ -246,9 +256,15 @@ func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
 		c.reset(nil)
 		return nil, nil
 	}
-	c.target = g.target
+	c.dialer = g.dialer
 	from.conns[c] = struct{}{}
 	return c, from
+}
+
+// unmapped is a TCP address, an IPv4 address as one.
+func unmapped(a net.Addr) netip.AddrPort {
+	addr := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
 // newConn sets up an accepted connection; number counts those of its caller.

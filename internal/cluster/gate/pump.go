@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +29,7 @@ type pump struct {
 	conn     *conn
 	dir      *direction
 	peer     *pump // the other direction
-	src, dst *net.TCPConn
+	src, dst Conn
 
 	lost   atomic.Bool // bytes were dropped: the rest of the stream is useless
 	broken atomic.Bool // writing to dst has failed

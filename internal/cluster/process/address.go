@@ -32,8 +32,8 @@ const (
 	portsTried = 200
 )
 
-// unknownClient names a caller whose address belongs to no server or client of the run.
-const unknownClient = "client:?"
+// UnknownClient names a caller whose address belongs to no server or client of the run.
+const UnknownClient = "client:?"
 
 // ErrPortTaken: another program took the port after it was chosen. A retry will do.
 var ErrPortTaken = errors.New("port is taken")
@@ -54,8 +54,8 @@ func (h Host) gateAddr() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, nodeGateNet, byte(h.I)})
 }
 
-// clientAddr is where a client (from 0) connects from.
-func clientAddr(client int) netip.Addr {
+// ClientAddr is where a client (from 0) connects from.
+func ClientAddr(client int) netip.Addr {
 	net, i := client/clientsPerNet, byte(client%clientsPerNet+1)
 	if net == 0 {
 		return netip.AddrFrom4([4]byte{127, 0, clientNet, i})
@@ -70,17 +70,17 @@ func (c *Cluster) identify(from, gate netip.AddrPort, to string) string {
 			return s.name
 		}
 	}
-	name := clientAt(from.Addr())
-	if name == unknownClient && c.stranger != nil {
+	name := ClientAt(from.Addr())
+	if name == UnknownClient && c.stranger != nil {
 		c.stranger(from, gate, to)
 	}
 	return name
 }
 
-// clientAt names the client at addr.
-func clientAt(addr netip.Addr) string {
+// ClientAt names the client at addr; [UnknownClient] if none has it.
+func ClientAt(addr netip.Addr) string {
 	if !addr.Is4() {
-		return unknownClient
+		return UnknownClient
 	}
 	b := addr.As4()
 	switch {
@@ -90,7 +90,7 @@ func clientAt(addr netip.Addr) string {
 	case b[1] == clientNet && b[3] > 0:
 		return cluster.ClientName(int(b[2])*clientsPerNet + int(b[3]) - 1)
 	}
-	return unknownClient
+	return UnknownClient
 }
 
 // claim finds a port that is free on every address of the run. It also locks the
@@ -198,7 +198,7 @@ func (c *Cluster) releasePort() {
 
 // checkEnd checks that name is a possible end of a link.
 func (c *Cluster) checkEnd(name string) error {
-	if name == cluster.Any || name == unknownClient {
+	if name == cluster.Any || name == UnknownClient {
 		return nil
 	}
 	if _, ok := cluster.ClientNumber(name); ok {

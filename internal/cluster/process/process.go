@@ -288,7 +288,7 @@ func (c *Cluster) Nodes() []cluster.Node {
 // Endpoints is how client i (from 0) connects to the cluster. A client that connects
 // from another address is served too; the gates name it "client:?".
 func (c *Cluster) Endpoints(i int) client.Endpoints {
-	e := client.Endpoints{Kind: c.topology.Kind, Source: clientAddr(i).String()}
+	e := client.Endpoints{Kind: c.topology.Kind, Source: ClientAddr(i).String()}
 	if c.topology.Kind != cluster.Sentinel {
 		for _, s := range c.nodes[:c.topology.MasterCount()] {
 			e.Addrs = append(e.Addrs, s.gate.Addr())

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // waitReplicas waits until every replica is connected to its master and in sync,
@@ -28,8 +26,8 @@ func (c *Cluster) waitReplicas(ctx context.Context) error {
 			if err != nil {
 				return err.Error()
 			}
-			if role.link != "connected" {
-				return fmt.Sprintf("%s is %s, link to its master: %s", s.name, role.name, role.link)
+			if role.Link != "connected" {
+				return fmt.Sprintf("%s is %s, link to its master: %s", s.name, role.Name, role.Link)
 			}
 			return ""
 		})
@@ -81,7 +79,7 @@ var ErrReplaced = errors.New("the Sentinels have already replaced the first mast
 // checkMaster checks that n1 is still the master. On a machine that hangs for
 // downAfterMS while the cluster starts, it may not be.
 func (c *Cluster) checkMaster(ctx context.Context) error {
-	var n1 role
+	var n1 cluster.Role
 	err := poll(ctx, func() string {
 		var err error
 		if n1, err = c.nodes[0].role(ctx); err != nil {
@@ -89,7 +87,7 @@ func (c *Cluster) checkMaster(ctx context.Context) error {
 		}
 		return ""
 	})
-	if err == nil && n1.name != "master" {
+	if err == nil && n1.Name != "master" {
 		return fmt.Errorf("%w: %w", cluster.ErrEnvironment, ErrReplaced)
 	}
 	return err
@@ -108,7 +106,7 @@ func (c *Cluster) sentinelView(ctx context.Context, s *server) string {
 		return err.Error()
 	}
 	// flags also has "disconnected", "s_down" etc. while they apply.
-	master := fields(replies[0])
+	master := cluster.Fields(replies[0])
 	if master["flags"] != "master" {
 		return fmt.Sprintf("%s sees the master as %q", s.name, master["flags"])
 	}
@@ -119,7 +117,7 @@ func (c *Cluster) sentinelView(ctx context.Context, s *server) string {
 		n := 0
 		items, _ := list.([]any)
 		for _, item := range items {
-			f := fields(item)
+			f := cluster.Fields(item)
 			if f["flags"] == flags && (len(also) == 0 || f[also[0]] == also[1]) {
 				n++
 			}
@@ -135,52 +133,12 @@ func (c *Cluster) sentinelView(ctx context.Context, s *server) string {
 	return ""
 }
 
-// role is the reply to ROLE.
-type role struct {
-	name   string // "master" or "slave"
-	offset int64  // of replication
-	links  int    // master: replicas attached
-	link   string // replica: state of the link to its master
-}
-
-func (s *server) role(ctx context.Context) (role, error) {
+func (s *server) role(ctx context.Context) (cluster.Role, error) {
 	replies, err := s.admin.do(ctx, []string{"ROLE"})
 	if err != nil {
-		return role{}, err
+		return cluster.Role{}, err
 	}
-	return parseRole(replies[0])
-}
-
-// parseRole parses the reply to ROLE:
-// "master", offset, replicas - or "slave", host, port, state, offset.
-func parseRole(reply any) (role, error) {
-	if err, ok := reply.(resp.Error); ok {
-		return role{}, err
-	}
-	items, _ := reply.([]any)
-	if len(items) == 3 && items[0] == "master" {
-		offset, _ := items[1].(int64)
-		replicas, _ := items[2].([]any)
-		return role{name: "master", offset: offset, links: len(replicas)}, nil
-	}
-	if len(items) == 5 && items[0] == "slave" {
-		link, _ := items[3].(string)
-		offset, _ := items[4].(int64)
-		return role{name: "slave", offset: offset, link: link}, nil
-	}
-	return role{}, fmt.Errorf("ROLE: %w %v", resp.ErrProtocol, reply)
-}
-
-// fields turns a flat list of names and values into a map.
-func fields(reply any) map[string]string {
-	items, _ := reply.([]any)
-	m := make(map[string]string, len(items)/2)
-	for pair := range slices.Chunk(items, 2) {
-		if len(pair) == 2 {
-			m[fmt.Sprint(pair[0])] = fmt.Sprint(pair[1])
-		}
-	}
-	return m
+	return cluster.ParseRole(replies[0])
 }
 
 // poll waits until missing returns nothing; the error has its last result.

@@ -119,7 +119,7 @@ func TestSentinelAnnouncesGates(t *testing.T) {
 	}
 	for what, prefix := range map[string]string{"REPLICAS": "127.0.2.", "SENTINELS": "127.0.5."} {
 		for _, item := range do(t, a, "SENTINEL "+what+" "+masterName).([]any) {
-			if ip := fields(item)["ip"]; !strings.HasPrefix(ip, prefix) {
+			if ip := cluster.Fields(item)["ip"]; !strings.HasPrefix(ip, prefix) {
 				t.Errorf("%s has %s, which is not a gate", what, ip)
 			}
 		}
@@ -260,8 +260,8 @@ func TestLedgerHasEverything(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for _, client := range []int{0, 1, 249, 250, 251, 999, 5000} {
-		if got, want := clientAt(clientAddr(client)), fmt.Sprintf("client:%d", client); got != want {
-			t.Errorf("%s at %s is identified as %s", want, clientAddr(client), got)
+		if got, want := ClientAt(ClientAddr(client)), fmt.Sprintf("client:%d", client); got != want {
+			t.Errorf("%s at %s is identified as %s", want, ClientAddr(client), got)
 		}
 	}
 	c := &Cluster{launcher: &loopback{port: 1}}
@@ -273,11 +273,11 @@ func TestAddresses(t *testing.T) {
 		if got := c.identify(netip.AddrPortFrom(s.location.IP, 9), s.location.Gate, "n1"); got != s.name {
 			t.Errorf("%s is identified as %s", s.name, got)
 		}
-		if got := c.identify(s.location.Gate, s.location.Gate, "n1"); got != unknownClient {
+		if got := c.identify(s.location.Gate, s.location.Gate, "n1"); got != UnknownClient {
 			t.Errorf("the gate of %s is identified as %s", s.name, got)
 		}
 	}
-	if got := c.identify(netip.MustParseAddrPort("172.20.4.1:9"), netip.AddrPort{}, "n1"); got != unknownClient {
+	if got := c.identify(netip.MustParseAddrPort("172.20.4.1:9"), netip.AddrPort{}, "n1"); got != UnknownClient {
 		t.Errorf("an address of another network is identified as %s", got)
 	}
 }

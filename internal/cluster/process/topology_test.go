@@ -22,7 +22,7 @@ func TestOptionsReachTheServers(t *testing.T) {
 		"appendonly": "yes", "appendfsync": "always", "min-replicas-to-write": "1", "maxmemory": "67108864",
 		"maxmemory-policy": "allkeys-lru", "replica-priority": "7", "repl-backlog-size": "2097152",
 	} {
-		if got := fields(do(t, a, "CONFIG GET "+name))[name]; got != want {
+		if got := cluster.Fields(do(t, a, "CONFIG GET "+name))[name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestInvalidOptions(t *testing.T) {
 // reserved, and accepts the value that the server has.
 func TestOptionsAreThoseOfTheServer(t *testing.T) {
 	c := up(t, cluster.Topology{Kind: cluster.Single})
-	all := fields(do(t, dialFrom(t, c, 0, "n1"), "CONFIG GET *"))
+	all := cluster.Fields(do(t, dialFrom(t, c, 0, "n1"), "CONFIG GET *"))
 	if len(all) < 100 {
 		t.Fatalf("CONFIG GET * replied %d directives", len(all))
 	}

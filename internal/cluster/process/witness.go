@@ -23,27 +23,8 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleWait)
 	defer cancel()
-	commands := slices.Concat([][]string{c.reader(), {"ROLE"}}, cluster.KeyCommands(keys))
-	replies, err := s.admin.do(ctx, commands...)
-	if err != nil {
-		return sample
-	}
-	role, err := parseRole(replies[1])
-	if err != nil {
-		return sample
-	}
-	sample.Up, sample.Role, sample.Offset, sample.Replicas = true, role.name, role.offset, role.links
-	sample.Keys = cluster.KeysSeen(keys, replies[2:])
-	return sample
-}
-
-// reader is the command that lets a replica of a Redis Cluster read keys (redis.io,
-// READONLY); PING elsewhere.
-func (c *Cluster) reader() []string {
-	if c.topology.Kind == cluster.Sharded {
-		return []string{"READONLY"}
-	}
-	return []string{"PING"}
+	return cluster.SampleNode(func(commands ...[]string) ([]any, error) { return s.admin.do(ctx, commands...) },
+		c.topology.Kind, node, keys)
 }
 
 // Role is "master" or "slave", as the node itself reports. It takes at most 200 ms.
@@ -55,7 +36,7 @@ func (c *Cluster) Role(ctx context.Context, node string) (name string, err error
 		ctx, cancel := context.WithTimeout(ctx, sampleWait)
 		defer cancel()
 		role, err := s.role(ctx)
-		name = role.name
+		name = role.Name
 		return err
 	})
 	return name, err
@@ -66,7 +47,7 @@ func (c *Cluster) Role(ctx context.Context, node string) (name string, err error
 func (c *Cluster) Keys(ctx context.Context, node string) (keys map[string]time.Duration, err error) {
 	err = c.with("listing the keys of", node, func(s *server) (err error) {
 		keys, err = cluster.KeyTTLs(func(commands ...[]string) ([]any, error) {
-			replies, err := s.admin.do(ctx, slices.Concat([][]string{c.reader()}, commands)...)
+			replies, err := s.admin.do(ctx, slices.Concat([][]string{cluster.Reader(c.topology.Kind)}, commands)...)
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,53 @@
+package faults
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// TestForeign lists every fault that a run may inject at servers that it did not start. A new fault that is not in this
+// list is refused there.
+func TestForeign(t *testing.T) {
+	want := map[string]bool{
+		"partition": true, "partition-one-way": true, "latency": true, "jitter": true, "bandwidth": true,
+		"slow-node": true, "packet-late": true, "packet-lost": true, "connection-reset": true, "reply-lost": true,
+		"reply-late": true, "grant-reply-lost": true, "grant-reply-late": true, "message-lost": true,
+		"pause-client": true, "client-crash": true,
+	}
+	failovers := map[string]bool{"failover": true, "cluster-failover": true}
+	kinds := []string{cluster.Single, cluster.Sentinel, cluster.Sharded, cluster.Quorum}
+	for _, allowed := range []bool{false, true} {
+		got := map[string]bool{}
+		for _, row := range Catalog() {
+			for _, kind := range kinds {
+				if row.Foreign("", cluster.Topology{Kind: kind}.Defaults(), allowed) == "" {
+					got[row.Name] = true
+				}
+			}
+		}
+		if allowed {
+			for name := range failovers {
+				want[name] = true
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("failover %v (-want +got):\n%s", allowed, diff)
+		}
+	}
+}
+
+// TestForeignTargets: traffic between servers passes no gate of the run.
+func TestForeignTargets(t *testing.T) {
+	sentinel := cluster.Topology{Kind: cluster.Sentinel, Replicas: 4}.Defaults()
+	for target, allowed := range map[string]bool{
+		"n1": true, "master": true, "holder": true, "client:1>n2": true, "holder>master": true, "n1+n2": true,
+		"n2>n1": false, "replica>master": false, "ring": false, "bridge": false,
+	} {
+		if why := partitionSpec.Foreign(target, sentinel, true); (why == "") != allowed {
+			t.Errorf("partition of %s: %q, allowed must be %v", target, why, allowed)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// Role is the reply to ROLE.
+type Role struct {
+	Name   string // "master" or "slave"
+	Offset int64  // of replication
+	Links  int    // master: replicas attached
+	Link   string // replica: state of the link to its master
+}
+
+// ParseRole parses the reply to ROLE:
+// "master", offset, replicas - or "slave", host, port, state, offset.
+func ParseRole(reply any) (Role, error) {
+	if err, ok := reply.(error); ok {
+		return Role{}, err
+	}
+	items, _ := reply.([]any)
+	if len(items) == 3 && items[0] == "master" {
+		offset, _ := items[1].(int64)
+		replicas, _ := items[2].([]any)
+		return Role{Name: "master", Offset: offset, Links: len(replicas)}, nil
+	}
+	if len(items) == 5 && items[0] == "slave" {
+		link, _ := items[3].(string)
+		offset, _ := items[4].(int64)
+		return Role{Name: "slave", Offset: offset, Link: link}, nil
+	}
+	return Role{}, fmt.Errorf("ROLE: unexpected reply %v", reply)
+}
+
+// Reader is the command that lets a replica of a Redis Cluster read keys (redis.io,
+// READONLY); PING in other topologies.
+func Reader(kind string) []string {
+	if kind == Sharded {
+		return []string{"READONLY"}
+	}
+	return []string{"PING"}
+}
+
+// SampleNode samples a real server in one round trip; see [Witness].
+func SampleNode(ask Ask, kind, node string, keys []string) history.Sample {
+	sample := history.Sample{Node: node}
+	replies, err := ask(slices.Concat([][]string{Reader(kind), {"ROLE"}}, KeyCommands(keys))...)
+	if err != nil {
+		return sample
+	}
+	role, err := ParseRole(replies[1])
+	if err != nil {
+		return sample
+	}
+	sample.Up, sample.Role, sample.Offset, sample.Replicas = true, role.Name, role.Offset, role.Links
+	sample.Keys = KeysSeen(keys, replies[2:])
+	return sample
+}
+
+// Fields turns a flat list of names and values into a map.
+func Fields(reply any) map[string]string {
+	items, _ := reply.([]any)
+	m := make(map[string]string, len(items)/2)
+	for pair := range slices.Chunk(items, 2) {
+		if len(pair) == 2 {
+			m[fmt.Sprint(pair[0])] = fmt.Sprint(pair[1])
+		}
+	}
+	return m
+}

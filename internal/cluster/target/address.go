@@ -1,0 +1,133 @@
+package target
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Address is where a user's servers are, without any secret.
+type Address struct {
+	Kind     string   // cluster.Single, Sentinel, Sharded or Quorum
+	Servers  []string // host:port; of Sentinel: the Sentinels
+	Master   string   // Sentinel: name of the master
+	Username string   // ACL user; "": default
+	Database int      // not of a cluster
+	TLS      bool
+}
+
+// Default ports and name, as in Redis' own configuration files.
+const (
+	redisPort     = "6379"
+	sentinelPort  = "26379"
+	defaultMaster = "mymaster"
+)
+
+// ErrPasswordInURL refuses a password where others could read it: in the list of processes, in a shell's history, and
+// in the command that repeats a run.
+var ErrPasswordInURL = errors.New("a password does not belong into a URL: set CHAOS_TARGET_PASSWORD, or use " +
+	"--target-password-file")
+
+// ParseAddress reads a URL: redis://[USER@]HOST[:PORT][/DB], rediss://… with TLS, several hosts separated by commas for
+// a quorum, sentinel://HOST[:PORT],…[/MASTER] and cluster://HOST[:PORT],…, the last two with ?tls=true. An error never
+// has the text of the URL, which may contain a password.
+func ParseAddress(text string) (Address, error) {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		return Address{}, errors.New("the target is no URL: it begins with redis://, rediss://, sentinel:// or cluster://")
+	}
+	authority, tail := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, tail = rest[:i], rest[i:]
+	}
+	var a Address
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		user, err := url.PathUnescape(authority[:i])
+		if err != nil || strings.ContainsRune(user, ':') {
+			return Address{}, ErrPasswordInURL
+		}
+		a.Username, authority = user, authority[i+1:]
+	}
+	path, err := url.Parse(tail)
+	if err != nil || path.Fragment != "" {
+		return Address{}, errors.New("the target's path is not valid in a URL")
+	}
+	port := redisPort
+	switch scheme {
+	case "redis", "rediss":
+		a.Kind, a.TLS = cluster.Single, scheme == "rediss"
+	case "sentinel":
+		a.Kind, port = cluster.Sentinel, sentinelPort
+	case "cluster":
+		a.Kind = cluster.Sharded
+	default:
+		return Address{}, fmt.Errorf("unknown scheme %q: use redis, rediss, sentinel or cluster", scheme)
+	}
+	if a.Servers, err = hosts(authority, port); err != nil {
+		return Address{}, err
+	}
+	if len(a.Servers) > 1 && a.Kind == cluster.Single {
+		a.Kind = cluster.Quorum
+	}
+	return a, errors.Join(a.readPath(strings.Trim(path.Path, "/")), a.readQuery(path.Query()))
+}
+
+// hosts are the addresses in a list, with the port where one has none.
+func hosts(list, port string) (all []string, err error) {
+	for host := range strings.SplitSeq(list, ",") {
+		if host == "" {
+			return nil, errors.New("the target lacks a host")
+		}
+		name, number, err := net.SplitHostPort(host)
+		if err != nil { // without a port
+			name, number = strings.Trim(host, "[]"), port
+		}
+		if n, err := strconv.Atoi(number); name == "" || err != nil || n < 1 || n > 65535 {
+			return nil, errors.New("a host of the target is not HOST or HOST:PORT")
+		}
+		all = append(all, net.JoinHostPort(name, number))
+	}
+	return all, nil
+}
+
+// readPath reads the name of the master, or the number of the database.
+func (a *Address) readPath(path string) error {
+	var err error
+	switch {
+	case a.Kind == cluster.Sentinel:
+		a.Master = cmp.Or(path, defaultMaster)
+	case path == "":
+	case a.Kind == cluster.Sharded:
+		err = errors.New("a Redis Cluster has no database but 0: remove the path of the target")
+	default:
+		if a.Database, err = strconv.Atoi(path); err != nil || a.Database < 0 {
+			err = errors.New("the path of the target is the number of a database, such as /1")
+		}
+	}
+	return err
+}
+
+// readQuery reads tls and db, of Sentinel and cluster.
+func (a *Address) readQuery(query url.Values) (err error) {
+	for key := range query { // in any order: one unknown key is enough
+		value := query.Get(key)
+		switch {
+		case key == "tls" && a.Kind != cluster.Single && a.Kind != cluster.Quorum:
+			a.TLS, err = strconv.ParseBool(value)
+		case key == "db" && a.Kind == cluster.Sentinel:
+			a.Database, err = strconv.Atoi(value)
+		default:
+			return errors.New("the target has an unknown option: sentinel takes ?tls=true and ?db=N, cluster ?tls=true")
+		}
+		if err != nil || a.Database < 0 {
+			return fmt.Errorf("option %s of the target has no valid value", key)
+		}
+	}
+	return nil
+}

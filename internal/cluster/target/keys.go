@@ -1,0 +1,102 @@
+package target
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Bounds of what the harness does to a server.
+const (
+	sampleWait = 500 * time.Millisecond
+	cleanWait  = 30 * time.Second
+	scanCount  = "1000" // keys that one SCAN looks at: below a millisecond of the server's time
+)
+
+// AllPrefixes begins the keys of every run.
+const AllPrefixes = "lockchaos:"
+
+// NewPrefix is the prefix of a new run's keys; no other run has it.
+func NewPrefix() string { return AllPrefixes + strings.ToLower(rand.Text()[:10]) + ":" }
+
+// Keys are the run's keys at a node with their remaining time to live; see [cluster.Inventory]. Keys of others are
+// never read.
+func (t *Target) Keys(ctx context.Context, node string) (map[string]time.Duration, error) {
+	s, err := t.node(node)
+	if err != nil {
+		return nil, err
+	}
+	names, err := t.scan(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.TTLs(func(commands ...[]string) ([]any, error) { return s.ask(ctx, commands...) }, names)
+}
+
+// scan are the names of the run's keys at a server.
+func (t *Target) scan(ctx context.Context, s *server) (names []string, err error) {
+	pattern := "*" + t.prefix + "*" // a lock's other keys have its name as hash tag: {NAME}:token
+	for cursor := "0"; ; {
+		reply, err := s.one(ctx, "SCAN", cursor, "MATCH", pattern, "COUNT", scanCount)
+		if err != nil {
+			return nil, err
+		}
+		page, _ := reply.([]any)
+		if len(page) != 2 {
+			return nil, fmt.Errorf("SCAN at %s: unexpected reply %v", s.addr, reply)
+		}
+		keys, _ := page[1].([]any)
+		for _, key := range keys {
+			if name := fmt.Sprint(key); strings.Contains(name, t.prefix) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		if cursor = fmt.Sprint(page[0]); cursor == "0" {
+			return names, nil
+		}
+	}
+}
+
+// RemoveKeys removes the keys of the run from every master and returns their names. It looks again until there are
+// none: a request that was on its way may have been executed since.
+func (t *Target) RemoveKeys(ctx context.Context) (removed []string, err error) {
+	if !strings.HasPrefix(t.prefix, AllPrefixes) {
+		return nil, fmt.Errorf("keys are removed only below %s, not %q", AllPrefixes, t.prefix)
+	}
+	for round, found := 0, true; found || round < 2; round++ {
+		found = false
+		for _, s := range t.nodes {
+			names, err := t.removeFrom(ctx, s)
+			if err != nil {
+				return removed, fmt.Errorf("removing the keys with prefix %s from %s: %w (chaos clean --target URL --prefix %s "+
+					"tries again)", t.prefix, s.addr, err, t.prefix)
+			}
+			removed, found = append(removed, names...), found || len(names) > 0
+		}
+	}
+	slices.Sort(removed)
+	return slices.Compact(removed), nil
+}
+
+// removeFrom removes the keys of the run from a server, if it is a master.
+func (t *Target) removeFrom(ctx context.Context, s *server) ([]string, error) {
+	reply, err := s.one(ctx, "ROLE")
+	if err != nil {
+		return nil, err
+	}
+	if role, err := cluster.ParseRole(reply); err != nil || role.Name != "master" {
+		return nil, err
+	}
+	names, err := t.scan(ctx, s)
+	for _, name := range names {
+		_, refused := s.one(ctx, "UNLINK", name)
+		err = errors.Join(err, refused)
+	}
+	return names, err
+}

@@ -1,0 +1,99 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/target"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// TargetBackend is the name of the backend whose servers the run did not start.
+const TargetBackend = "target"
+
+// targetSampleEvery spares servers that others use: 40 samples a second instead of 125.
+const targetSampleEvery = 25 * time.Millisecond
+
+// targetBackend runs clients as processes, like backend process, against servers that exist.
+type targetBackend struct {
+	*processBackend
+	config   target.Config
+	failover bool
+}
+
+// OnTarget is a backend for servers that the run does not start, and the scenario as it runs there: with their
+// topology, and keys with a prefix. It refuses a scenario that could harm them. Nothing has been changed at the servers
+// yet.
+func OnTarget(
+	ctx context.Context, o BackendOptions, cfg target.Config, failover bool, s scenarios.Scenario, seed uint64,
+) (Backend, scenarios.Scenario, error) {
+	if len(s.Topology.Options) > 0 {
+		return nil, s, fmt.Errorf("%w: topology.options cannot be set on servers that the run did not start",
+			ErrTargetRefused)
+	}
+	if cfg.Address.Kind != s.Topology.Kind {
+		return nil, s, fmt.Errorf("%w: the scenario is for topology %s, and the target is %s (if the scenario makes sense "+
+			"there: --set topology.kind=%s)", ErrTargetRefused, s.Topology.Kind, cfg.Address.Kind, cfg.Address.Kind)
+	}
+	planned := s
+	planned.Topology = s.Topology.Defaults()
+	if err := refuse(planned, failover, seed); err != nil { // before any connection
+		return nil, s, err
+	}
+	found, err := target.Discover(ctx, cfg)
+	if err != nil {
+		return nil, s, err
+	}
+	s.Topology = found.Topology()
+	_ = found.Close(ctx) // it has no gates yet, and no key has its prefix
+	if err := refuse(s, failover, seed); err != nil {
+		return nil, s, err
+	}
+	s.Workload.Prefix = cfg.Prefix
+	b := &targetBackend{newProcessBackend(o), cfg, failover}
+	b.facts.Name = TargetBackend
+	return b, s, nil
+}
+
+// ErrTargetRefused: the scenario needs what may not be done to servers that the run did not start.
+var ErrTargetRefused = fmt.Errorf("--target")
+
+// refuse checks every step of the plan.
+func refuse(s scenarios.Scenario, failover bool, seed uint64) error {
+	for _, step := range s.Plan(seed).All() {
+		row, err := faults.Lookup(step.Fault)
+		if err != nil {
+			return err
+		}
+		why := row.Foreign(step.Target, s.Topology, failover)
+		if why == "" {
+			why = row.MissingTarget(step.Target, s.Topology, s.Workload.Defaults().Clients)
+		}
+		if why != "" {
+			return fmt.Errorf("%w: fault %s of %s: %s", ErrTargetRefused, step.Fault, s.Name, why)
+		}
+	}
+	return nil
+}
+
+// Start finds the servers again and opens the gates.
+func (b *targetBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
+	if err := checkFileLimit(maxFiles(), e.Topology, e.Clients); err != nil {
+		return nil, err
+	}
+	b.config.Stranger = e.strangers()
+	t, err := target.Discover(ctx, b.config)
+	if err != nil {
+		return nil, err
+	}
+	b.started(e, map[string]string{"redis": t.Version(ctx)})
+	b.facts.Sampling.Every = targetSampleEvery
+	var c cluster.Cluster = t
+	if b.failover {
+		c = target.Failover{Target: t}
+	}
+	return c, t.OpenGates()
+}
