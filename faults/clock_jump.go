@@ -14,6 +14,7 @@ import (
 // leases on that clock: a jump forward ends them at once, a jump back makes them last too long.
 var clockJumpSpec = Spec{
 	Name:      "clock-jump",
+	OnlyRedis: "the clock by which keys expire",
 	Doc:       "moves a server's wall clock forward or back by `amount` until healed.",
 	Source:    "Kleppmann 2016: the clock of one Redis node jumps forward",
 	Targets:   []Target{Master, Replica, Behind, Deciding, Node},

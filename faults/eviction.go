@@ -11,6 +11,7 @@ import (
 // not expired, locks among them.
 var evictionSpec = Spec{
 	Name:      "eviction",
+	OnlyRedis: "a memory limit",
 	Doc:       "makes a server evict its keys (maxmemory with allkeys-lru), once, as soon as it has a lock's key.",
 	Source:    "redis.io, Key eviction: allkeys-lru; rueidislock's README: a deleted key is a lost lock",
 	Targets:   []Target{Master, Deciding, Node},

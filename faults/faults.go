@@ -66,6 +66,8 @@ type Spec struct {
 	Amount *Amount
 	// Topologies are the kinds that can have it; nil: all.
 	Topologies []string
+	// OnlyRedis is what it acts on if only Redis servers have it; "": it is not.
+	OnlyRedis string
 	// Requires is what servers have to be started with.
 	Requires cluster.Requirements
 	// Lacks names what this backend lacks for it; "" if nothing.
@@ -119,6 +121,9 @@ func (s Spec) amount(env Env) time.Duration {
 
 // WrongTopology returns why that kind of topology cannot have the fault; "" if it can.
 func (s Spec) WrongTopology(kind string) string {
+	if s.OnlyRedis != "" && !(cluster.Topology{Kind: kind}).Redis() {
+		return "it acts on " + s.OnlyRedis + ", which only Redis servers have here"
+	}
 	if s.Topologies == nil || slices.Contains(s.Topologies, kind) {
 		return ""
 	}

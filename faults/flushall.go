@@ -10,12 +10,13 @@ import (
 // flushall empties a server: a command meant for the test system. Holders, tokens and queues are lost; clients and
 // subscriptions stay connected.
 var flushallSpec = Spec{
-	Name:    "flushall",
-	Doc:     "removes every key of a server (FLUSHALL), once, as soon as it has any.",
-	Source:  "every post-mortem of a shared cache that was also the lock server",
-	Targets: []Target{Master, Deciding, Node},
-	OneShot: true,
-	Lacks:   lacksAdmin,
+	Name:      "flushall",
+	OnlyRedis: "keys",
+	Doc:       "removes every key of a server (FLUSHALL), once, as soon as it has any.",
+	Source:    "every post-mortem of a shared cache that was also the lock server",
+	Targets:   []Target{Master, Deciding, Node},
+	OneShot:   true,
+	Lacks:     lacksAdmin,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		admin := env.Cluster.(cluster.Admin)
 		return newCommand(target, func(ctx context.Context) (string, bool, error) {

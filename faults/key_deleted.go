@@ -10,12 +10,13 @@ import (
 // key-deleted removes the keys of the locks under their holders: an operator who wants to help, an eviction when memory
 // is full.
 var keyDeletedSpec = Spec{
-	Name:    "key-deleted",
-	Doc:     "deletes the locks' keys on a server (DEL), once, as soon as one exists.",
-	Source:  "rueidislock's README: a deleted key is a lost lock; maxmemory with an allkeys policy evicts locks",
-	Targets: []Target{Master, Deciding, Node},
-	OneShot: true,
-	Lacks:   lacksAdmin,
+	Name:      "key-deleted",
+	OnlyRedis: "keys",
+	Doc:       "deletes the locks' keys on a server (DEL), once, as soon as one exists.",
+	Source:    "rueidislock's README: a deleted key is a lost lock; maxmemory with an allkeys policy evicts locks",
+	Targets:   []Target{Master, Deciding, Node},
+	OneShot:   true,
+	Lacks:     lacksAdmin,
 	Inject: func(_ context.Context, env Env, target string) (Injection, error) {
 		return newCommand(target, func(ctx context.Context) (string, bool, error) {
 			var deleted int64

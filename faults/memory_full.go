@@ -18,6 +18,7 @@ var memoryFullSpec = adminFault{
 	healed: "maxmemory is what it was",
 }.spec(Spec{
 	Name:      "memory-full",
+	OnlyRedis: "a memory limit",
 	Doc:       "sets maxmemory below the used memory, without eviction: a server replies OOM to writes until healed.",
 	Affects:   history.AffectsCommands,
 	Source:    "redis.io, Key eviction: noeviction",

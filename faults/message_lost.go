@@ -13,6 +13,7 @@ var messageLostSpec = linkFault{
 	healed: "messages are delivered again",
 }.spec(Spec{
 	Name:      "message-lost",
+	OnlyRedis: "published messages",
 	Doc:       "drops a published message on its way to a client, or all of them for a while (for); other traffic passes.",
 	Affects:   history.AffectsMessages,
 	Source:    "redis.io, Pub/Sub: at most once; redisson#4744: a waiter that is never woken",

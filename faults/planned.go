@@ -28,9 +28,9 @@ func PlannedNodes(t cluster.Topology) (nodes []cluster.Node) {
 func (s Spec) PlannedTarget(target string, t cluster.Topology) string {
 	switch target = s.orDefault(target); shape(target) {
 	case Minority:
-		return firstNodes((t.MasterCount() - 1) / 2)
+		return firstNodes((t.Voters() - 1) / 2)
 	case Majority:
-		return firstNodes(t.MasterCount()/2 + 1)
+		return firstNodes(t.Voters()/2 + 1)
 	}
 	return target
 }

@@ -11,13 +11,14 @@ import (
 // script-flush drops a server's script cache, as a restart does: a client that calls a script by its digest gets
 // NOSCRIPT and has to send the script again.
 var scriptFlushSpec = Spec{
-	Name:    "script-flush",
-	Doc:     "drops a server's cached scripts (SCRIPT FLUSH); it takes effect when a client gets NOSCRIPT.",
-	Affects: history.AffectsCommands,
-	Source:  "redisson#3387 and similar issues: NOSCRIPT after a restart or failover",
-	Targets: []Target{Master, Replica, Deciding, Node},
-	OneShot: true,
-	Lacks:   lacksAdmin,
+	Name:      "script-flush",
+	OnlyRedis: "scripts",
+	Doc:       "drops a server's cached scripts (SCRIPT FLUSH); it takes effect when a client gets NOSCRIPT.",
+	Affects:   history.AffectsCommands,
+	Source:    "redisson#3387 and similar issues: NOSCRIPT after a restart or failover",
+	Targets:   []Target{Master, Replica, Deciding, Node},
+	OneShot:   true,
+	Lacks:     lacksAdmin,
 	Inject: func(ctx context.Context, env Env, target string) (Injection, error) {
 		admin := env.Cluster.(cluster.Admin)
 		before, err := errorReplies("NOSCRIPT")(ctx, admin, target)

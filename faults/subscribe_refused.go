@@ -7,8 +7,9 @@ import "github.com/lockchaos/lockchaos/history"
 var subscribeRefusedSpec = aclFault(
 	[]any{"-subscribe", "-psubscribe", "-ssubscribe"}, []any{"+subscribe", "+psubscribe", "+ssubscribe"},
 	Spec{
-		Name:    "subscribe-refused",
-		Doc:     "revokes the clients' permission to subscribe (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE) until healed.",
-		Affects: history.AffectsMessages,
-		Source:  "redis.io, ACL: commands of the category pubsub; proxies and hosted servers without pub/sub",
+		Name:      "subscribe-refused",
+		OnlyRedis: "published messages",
+		Doc:       "revokes the clients' permission to subscribe (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE) until healed.",
+		Affects:   history.AffectsMessages,
+		Source:    "redis.io, ACL: commands of the category pubsub; proxies and hosted servers without pub/sub",
 	})

@@ -23,12 +23,12 @@ type Target string
 // The kinds. Node and Client stand for any name ("n2", "client:3"), Pair and Servers for two ends with a > between
 // them, each of which may be a word ("holder>n1").
 const (
-	Master   Target = "master"      // the node that is master now; the first node of a quorum
-	Replica  Target = "replica"     // the first replica
+	Master   Target = "master"      // the node that is master or leader now; the first node of a quorum
+	Replica  Target = "replica"     // the first replica or follower
 	Behind   Target = "behind"      // the replica with the lowest replication offset
 	Deciding Target = "deciding"    // a node of a quorum without which the holder has no majority
-	Minority Target = "minority"    // the largest minority of a quorum's masters, n1 first
-	Majority Target = "majority"    // the smallest majority of a quorum's masters, n1 first
+	Minority Target = "minority"    // the largest minority of a quorum's masters or an ensemble's members, n1 first
+	Majority Target = "majority"    // the smallest majority of a quorum's masters or an ensemble's members, n1 first
 	Ring     Target = "ring"        // all nodes, each of which reaches its two neighbors only
 	Bridge   Target = "bridge"      // two halves of the nodes, and one node that reaches both
 	Holder   Target = "holder"      // the client that holds the lock, or held it last
@@ -47,10 +47,14 @@ var (
 	clientPattern = regexp.MustCompile(`^client:(0|[1-9][0-9]*)$`)
 )
 
-// shape is the kind of a target as a user wrote it.
+// shape is the kind of a target as a user wrote it. An ensemble's words leader and follower are master and replica.
 func shape(target string) Target {
 	a, b, pair := cutPair(target)
 	switch {
+	case target == "leader":
+		return Master
+	case target == "follower":
+		return Replica
 	case pair && slices.Contains([]Target{Client, Holder, Waiter}, shape(a)) && isNode(b):
 		return Pair
 	case pair && isNode(a) && isNode(b):
@@ -129,10 +133,14 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 			}
 		}
 	case Replica, Behind:
-		if t.Replicas == 0 {
+		if t.Replicas == 0 && t.Kind != cluster.ZooKeeper {
 			return "topology " + t.Kind + " has no replica"
 		}
-	case Deciding, Minority, Majority:
+	case Minority, Majority:
+		if t.Voters() == 0 {
+			return fmt.Sprintf("target %s needs topology quorum or zookeeper", target)
+		}
+	case Deciding:
 		if t.Kind != cluster.Quorum {
 			return fmt.Sprintf("target %s needs topology quorum", target)
 		}

@@ -11,13 +11,14 @@ import (
 // so that the server's own calls hang or fail as well while it keeps running: a cable, a switch port, a security group.
 // Leases of clients that it cannot hear expire, and a master still believes that it is one.
 var unplugSpec = Spec{
-	Name:     "unplug",
-	Doc:      "disconnects a server from the network until healed: packets are lost, nothing is reset (docker, or root).",
-	Affects:  history.AffectsTraffic,
-	Source:   "jepsen nemesis partition-node (packets dropped, nothing reset); docker network disconnect",
-	Targets:  []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
-	Down:     true,
-	Requires: cluster.Requirements{Network: true},
+	Name:      "unplug",
+	OnlyRedis: "servers in network namespaces",
+	Doc:       "disconnects a server from the network until healed: packets are lost, nothing is reset (docker, or root).",
+	Affects:   history.AffectsTraffic,
+	Source:    "jepsen nemesis partition-node (packets dropped, nothing reset); docker network disconnect",
+	Targets:   []Target{Master, Replica, Deciding, Node, Nodes, Minority, Majority},
+	Down:      true,
+	Requires:  cluster.Requirements{Network: true},
 	Resources: func(c cluster.Cluster, target string) []Resource {
 		return append(serverProcess(c, target), around(target, cluster.Both)...) // a restarted server would be connected
 	},

@@ -9,8 +9,8 @@ type Sample struct {
 	Sent     time.Duration       `json:"sent"`               // when the request was sent
 	Node     string              `json:"node"`               // "n1"
 	Up       bool                `json:"up"`                 // the node replied
-	Role     string              `json:"role,omitempty"`     // "master" or "slave"; empty if it did not reply
-	Offset   int64               `json:"offset,omitempty"`   // replication offset
+	Role     string              `json:"role,omitempty"`     // "master" (leader) or "slave" (replica, follower); empty if it did not reply
+	Offset   int64               `json:"offset,omitempty"`   // replication offset; zxid
 	Replicas int                 `json:"replicas,omitempty"` // connected replicas, on a master
 	Keys     map[string]KeyState `json:"keys,omitempty"`     // by key; a key that is not held is absent
 }
@@ -23,5 +23,7 @@ type KeyState struct {
 	Count   int           `json:"count,omitempty"`   // hold count; 0 if the lock has none
 	Permits int           `json:"permits,omitempty"` // of a semaphore, held at this node; no owner is stored with them
 	Limit   int           `json:"limit,omitempty"`   // size of the semaphore; 0: no semaphore
-	TTL     time.Duration `json:"ttl_ns,omitempty"`  // rest of the lease; negative: no expiry
+	TTL     time.Duration `json:"ttl_ns,omitempty"`  // rest of the lease; negative: no expiry, or the end of Session
+	Session string        `json:"session,omitempty"` // with which the hold ends; empty: with none
+	Token   uint64        `json:"token,omitempty"`   // fencing token of the hold, where servers keep it with the hold
 }

@@ -81,11 +81,12 @@ func checkTopology(c *mistakes, s Scenario) {
 	if err := s.Topology.Defaults().Validate(); err != nil {
 		c.add("$.topology", "%v", err)
 	}
-	checkOptions(c, s.Topology.Options)
+	checkOptions(c, s.Topology)
 }
 
-// checkOptions reports what redis-server would refuse.
-func checkOptions(c *mistakes, options map[string]string) {
+// checkOptions reports what the servers would refuse.
+func checkOptions(c *mistakes, t cluster.Topology) {
+	options := t.Options
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if c.full() {
@@ -96,18 +97,14 @@ func checkOptions(c *mistakes, options map[string]string) {
 			c.add(path, "option %s is the same as option %s: leave one out", name, other)
 		}
 		seen[strings.ToLower(name)] = name
-		if err := cluster.CheckOption(name, options[name]); err != nil {
+		if err := t.CheckOption(name, options[name]); err != nil {
 			hint := ""
-			if near := nearest.To(name, optionNames()); errors.Is(err, cluster.ErrUnknownOption) && near != "" {
+			if near := nearest.To(name, t.OptionNames()); errors.Is(err, cluster.ErrUnknownOption) && near != "" {
 				hint = fmt.Sprintf(" (did you mean %s?)", near)
 			}
 			c.add(path, "%v%s", err, hint)
 		}
 	}
-}
-
-func optionNames() []string {
-	return namesOf(cluster.Options(), func(o cluster.Option) string { return o.Name })
 }
 
 func checkLock(c *mistakes, s Scenario) {

@@ -45,6 +45,16 @@ func checkDisks() diagnosis {
 	return d.lacking(process.MissingDisks(), "FUSE file systems can be mounted")
 }
 
+// checkZooKeeper looks for Java and the jar files of a ZooKeeper server.
+func checkZooKeeper() diagnosis {
+	d := diagnosis{
+		Feature: "ZooKeeper", UsedFor: "topology zookeeper: scenarios zk-*",
+		Fix: "Debian, Ubuntu: apt-get install default-jre-headless, then scripts/zookeeper (make setup runs it)",
+	}
+	version, err := process.ZooKeeperVersion()
+	return d.result(err, "version "+version)
+}
+
 // lacking completes a diagnosis with what is missing, or else with what was found.
 func (d diagnosis) lacking(missing, found string) diagnosis {
 	if missing != "" {

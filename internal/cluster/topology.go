@@ -16,6 +16,7 @@ func Topologies() []TopologySpec {
 		{Sentinel, "one master, replicas (2), and Sentinels (3) that promote a replica when the master dies."},
 		{Sharded, "Redis Cluster: masters (3) that share the keys, each with replicas (1) that take over by vote."},
 		{Quorum, "N independent masters (5), each alone or with replicas, for RedLock."},
+		{ZooKeeper, "a ZooKeeper ensemble of members (3 or 5): a leader and followers."},
 	}
 }
 
@@ -37,6 +38,8 @@ func (t Topology) Defaults() Topology {
 	case Sentinel:
 		set(&t.Replicas, 2)
 		set(&t.Sentinels, 3)
+	case ZooKeeper:
+		set(&t.Members, 3)
 	}
 	return t
 }
@@ -53,7 +56,14 @@ func (t Topology) Validate() error {
 	if t.Kind != Sentinel && t.Sentinels != 0 {
 		return fmt.Errorf("topology %s has no sentinels: leave them out", t.Kind)
 	}
+	if t.Kind != ZooKeeper && t.Members != 0 {
+		return fmt.Errorf("topology %s has no members: leave them out", t.Kind)
+	}
 	switch t.Kind {
+	case ZooKeeper:
+		if t.Masters != 0 || t.Replicas != 0 || t.Members != 3 && t.Members != 5 {
+			return fmt.Errorf("topology zookeeper has 3 or 5 members, not %d, and no masters or replicas", t.Members)
+		}
 	case Single:
 		if t.Masters > 1 || t.Replicas != 0 {
 			return fmt.Errorf("topology single is one master alone: leave out masters, replicas and sentinels")
@@ -87,11 +97,27 @@ func (t Topology) Validate() error {
 // Size is the number of data servers.
 func (t Topology) Size() int {
 	t = t.Defaults()
+	if t.Kind == ZooKeeper {
+		return min(max(t.Members, 0), maxNodes)
+	}
 	return t.MasterCount() * (1 + min(max(t.Replicas, 0), maxNodes))
 }
 
+// Voters is how many servers decide together: the masters of a quorum, the members of an ensemble; 0: none do.
+func (t Topology) Voters() int {
+	t = t.Defaults()
+	if t.Kind == Quorum {
+		return t.Masters
+	}
+	return t.Members
+}
+
+// Redis reports whether the servers are Redis servers.
+func (t Topology) Redis() bool { return t.Kind != ZooKeeper }
+
 // MasterCount is the number of masters that a cluster starts with: nodes n1, n2, …
-// The nodes after them are replicas, of the masters in turn (see MasterOf).
+// The nodes after them are replicas, of the masters in turn (see MasterOf). An ensemble has one, its leader, which it
+// chooses itself: any of its members.
 func (t Topology) MasterCount() int {
 	t = t.Defaults()
 	if t.Kind == Quorum || t.Kind == Sharded {

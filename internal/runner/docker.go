@@ -28,6 +28,9 @@ var dockerSpec = BackendSpec{
 const engineTimeout = 5 * time.Second
 
 func dockerMissing(s scenarios.Scenario) string {
+	if !s.Topology.Redis() {
+		return "there are no containers for topology " + s.Topology.Kind + "; use backend process"
+	}
 	if why := missingRequirements(s.Requirements()); why != "" {
 		return why
 	}

@@ -77,7 +77,7 @@ func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 	for _, n := range s.cluster.Nodes() {
 		seen := s.witness.sampler.Sample(ctx, n.Name, keys)
 		for _, key := range seen.Keys { // in any order: one is enough
-			if seen.Role == "master" && key.TTL >= 0 {
+			if seen.Role == "master" && (key.TTL >= 0 || key.Session != "") {
 				return true
 			}
 		}
@@ -121,14 +121,14 @@ func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValu
 	return left, true
 }
 
-// lockOf is the lock that a key at a server belongs to: its own key, or one with its name as hash tag; "" if it
-// belongs to none.
+// lockOf is the lock that a key at a server belongs to: its own key, or one with its name as hash tag, or a
+// node below it; "" if it belongs to none.
 func lockOf(name string, locks map[string]*history.LeftoverValue) string {
 	if _, ok := locks[name]; ok {
 		return name
 	}
 	for key := range locks { // in any order: hash tags differ
-		if tag := "{" + key + "}"; len(name) > len(tag) && strings.HasPrefix(name, tag) {
+		if tag := "{" + key + "}"; len(name) > len(tag) && strings.HasPrefix(name, tag) || strings.HasPrefix(name, key+"/") {
 			return key
 		}
 	}

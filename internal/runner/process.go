@@ -23,13 +23,19 @@ import (
 // process: redis-server processes on loopback, and clients in processes of their own.
 var processSpec = BackendSpec{
 	Name:    "process",
-	Doc:     "real redis-server and Sentinel processes on loopback, each client a process of its own.",
+	Doc:     "real redis-server, Sentinel or ZooKeeper processes on loopback, each client a process of its own.",
 	Missing: processMissing,
 	New:     func(o BackendOptions) Backend { return newProcessBackend(o) },
 	Flags:   noFlags,
 }
 
 func processMissing(s scenarios.Scenario) string {
+	if s.Topology.Kind == cluster.ZooKeeper {
+		if _, err := process.ZooKeeperVersion(); err != nil {
+			return err.Error()
+		}
+		return missingRequirements(s.Requirements())
+	}
 	if _, err := process.Version(context.Background(), ""); err != nil {
 		return err.Error()
 	}
@@ -89,8 +95,16 @@ func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	b.started(e, map[string]string{"redis": c.Version()})
+	b.started(e, map[string]string{softwareOf(e.Topology): c.Version()})
 	return c, nil
+}
+
+// softwareOf is the name of the servers' software in the versions of a run.
+func softwareOf(t cluster.Topology) string {
+	if t.Kind == cluster.ZooKeeper {
+		return "zookeeper"
+	}
+	return "redis"
 }
 
 // harnessLog is the log of cluster events that are neither results nor errors; nil if it cannot be written.

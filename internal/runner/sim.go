@@ -31,6 +31,9 @@ func simMissing(s scenarios.Scenario) string {
 	if client.Command(s.Lock) != nil {
 		return "a client that is a program of its own runs in real time; use backend process"
 	}
+	if !s.Topology.Redis() {
+		return "there are no simulated servers of topology " + s.Topology.Kind + "; use backend process"
+	}
 	if s.Requirements().Network {
 		return "simulated servers cannot be unplugged; use backend process or docker"
 	}

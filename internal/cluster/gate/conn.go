@@ -39,6 +39,7 @@ func tcpTo(target string) Dialer {
 type conn struct {
 	client *net.TCPConn
 	dialer Dialer
+	late   bool // see [Config].Late
 	pumps  [2]pump
 	ctx    context.Context // done when the connection is over
 	cancel context.CancelFunc
@@ -51,10 +52,8 @@ type conn struct {
 // serve relays until both sides have ended, or the connection is reset.
 func (c *conn) serve() {
 	defer c.reset(nil) // frees the sockets, after both sides have ended
-	for !c.dial() {
-		if !c.waitForHold() {
-			return
-		}
+	if !c.connect() {
+		return
 	}
 	c.pumps[0].src, c.pumps[0].dst = c.client, c.server
 	c.pumps[1].src, c.pumps[1].dst = c.server, c.client
@@ -66,6 +65,20 @@ func (c *conn) serve() {
 		p := &c.pumps[d]
 		p.dir.waiting.Add(-p.held.Swap(0)) // what was never delivered
 	}
+}
+
+// connect connects to the server, if need be after a rule that holds bytes has ended.
+func (c *conn) connect() bool {
+	for first := time.Now(); !c.late || c.waitToDial(); {
+		switch {
+		case c.dial():
+			return true
+		case c.waitForHold():
+		case !c.late || time.Since(first) > lateTries || !c.sleep(lateEvery):
+			return false
+		}
+	}
+	return false
 }
 
 func (c *conn) dial() bool {
@@ -83,6 +96,39 @@ func (c *conn) dial() bool {
 	}
 	c.server = server
 	return true
+}
+
+// How long, and how often, a late connection is tried again; see [Config].Late.
+const (
+	lateTries = time.Second
+	lateEvery = 5 * time.Millisecond
+)
+
+func (c *conn) sleep(d time.Duration) (whole bool) {
+	select {
+	case <-time.After(d):
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// waitToDial waits until no rule keeps what the caller sends. False: the connection is over, also because the caller
+// has given up meanwhile.
+func (c *conn) waitToDial() bool {
+	waited := false
+	for {
+		s := c.pumps[0].dir.current.Load()
+		if s.rule.Mode != cluster.Hold && s.rule.Mode != cluster.Drop {
+			return !waited || !peerClosed(c.client)
+		}
+		waited = true
+		select {
+		case <-s.changed:
+		case <-c.ctx.Done():
+			return false
+		}
+	}
 }
 
 // waitForHold delays a failed connection attempt as long as a rule holds or drops

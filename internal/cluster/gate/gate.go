@@ -34,6 +34,12 @@ type Config struct {
 	Identify func(netip.AddrPort) string
 	// Admit decides whether a connection from that address to the gate's is served, or reset at once; nil: all are.
 	Admit func(from, gate netip.AddrPort) bool
+	// Late connects to the server only when no rule keeps bytes of the caller, and tries again for a second while the
+	// server refuses. Members of a ZooKeeper ensemble need it: one that accepts a connection waits for its first bytes,
+	// and serves no other meanwhile; one that was accepted and then closed begins another election.
+	Late bool
+	// First is called with the first bytes of each connection that its caller sends, and may change them; nil: nothing is.
+	First func([]byte)
 }
 
 // Gate is one listener in front of one server. Its methods may be called concurrently.
@@ -41,6 +47,8 @@ type Config struct {
 type Gate struct {
 	identify func(netip.AddrPort) string
 	admits   func(from, gate netip.AddrPort) bool
+	late     bool
+	first    func([]byte)
 	addr     *net.TCPAddr
 	tasks    sync.WaitGroup
 
@@ -73,7 +81,10 @@ func Open(cfg Config) (*Gate, error) {
 	if dial == nil {
 		dial = tcpTo(cfg.Target)
 	}
-	g := &Gate{dialer: dial, identify: identify, admits: cfg.Admit, addr: addr, callers: map[string]*caller{}}
+	g := &Gate{
+		dialer: dial, identify: identify, admits: cfg.Admit, late: cfg.Late, first: cfg.First, addr: addr,
+		callers: map[string]*caller{},
+	}
 	if err := g.Admit(); err != nil {
 		return nil, err
 	}
@@ -256,7 +267,7 @@ func (g *Gate) register(client *net.TCPConn) (*conn, *caller) {
 		c.reset(nil)
 		return nil, nil
 	}
-	c.dialer = g.dialer
+	c.dialer, c.late, c.pumps[0].first = g.dialer, g.late, g.first
 	from.conns[c] = struct{}{}
 	return c, from
 }

@@ -44,6 +44,7 @@ type pump struct {
 	// Used by run only.
 	started  bool           // the writer
 	number   uint64         // of the connection among those of its caller
+	first    func([]byte)   // see [Config].First; nil: not to be called, or called already
 	messages *pubsub.Filter // nil in the direction of requests
 	rng      *rand.Rand     // of the rule with seed rngSeed
 	rngSeed  uint64
@@ -67,6 +68,10 @@ func (p *pump) run() {
 	buf := make([]byte, minBuffer)
 	for {
 		n, err := p.src.Read(buf)
+		if n > 0 && p.first != nil {
+			p.first(buf[:n])
+			p.first = nil
+		}
 		if n > 0 {
 			p.forward(chunk{data: buf[:n]})
 		}

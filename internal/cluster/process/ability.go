@@ -126,10 +126,7 @@ func (c *Cluster) gates(link cluster.Link) ([]*gate.Gate, error) {
 	}
 	var all []*gate.Gate
 	for _, s := range servers {
-		all = append(all, s.gate)
-		if s.bus != nil {
-			all = append(all, s.bus)
-		}
+		all = append(all, s.gates()...)
 	}
 	return all, nil
 }

@@ -133,8 +133,11 @@ func (c *Cluster) claimPort() (err error) {
 func (c *Cluster) probe() error {
 	for _, s := range slices.Concat(c.nodes, c.sentinels) {
 		ports := []int{s.location.Port}
-		if s.bus != nil {
+		if s.bus != nil || s.peers != nil {
 			ports = append(ports, s.location.BusPort)
+		}
+		if s.peers != nil {
+			ports = append(ports, s.location.electionPort())
 		}
 		for _, port := range ports {
 			l, err := net.Listen("tcp", netip.AddrPortFrom(s.location.IP, uint16(port)).String())
@@ -174,8 +177,15 @@ func (c *Cluster) openGate(s *server) (err error) {
 		return err
 	}
 	p := s.location
-	if s.gate, err = c.gateTo(s.name, p.Gate, p.target()); err != nil || c.topology.Kind != cluster.Sharded {
+	if s.gate, err = c.gateTo(s.name, p.Gate, p.target()); err != nil {
 		return err
+	}
+	switch c.topology.Kind {
+	case cluster.ZooKeeper:
+		return c.openPeerGates(s)
+	case cluster.Sharded:
+	default:
+		return nil
 	}
 	s.bus, err = c.gateTo(s.name, p.BusGate, netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String())
 	return err

@@ -26,17 +26,17 @@ func validate(t cluster.Topology) error {
 		return err
 	}
 	for name, value := range t.Options {
-		if err := cluster.CheckDirective(name, value); err != nil {
+		if err := t.CheckDirective(name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// config is the configuration file of s. Redis rewrites it when a role changes
+// redisConfig is the configuration file of s. Redis rewrites it when a role changes
 // (Sentinel sends CONFIG REWRITE), so a restarted server has its last role, as in
 // production.
-func (c *Cluster) config(s *server) string {
+func (c *Cluster) redisConfig(s *server) string {
 	directives := c.common(s)
 	if s.Sentinel {
 		return directives + c.sentinelConfig(s)

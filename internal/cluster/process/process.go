@@ -1,5 +1,5 @@
-// Package process runs real redis-server processes on loopback, with a gate in
-// front of each. It needs Linux and redis-server 7.0 or newer, but no privileges.
+// Package process runs real redis-server or ZooKeeper processes on loopback, with a gate in
+// front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, but no privileges.
 // It is for tests only.
 //
 // Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
@@ -10,6 +10,7 @@
 //	127.0.3.i    Sentinel i itself; it also connects to others from here
 //	127.0.5.i    the gate in front of Sentinel i
 //	127.0.4.1…   the clients; from the 251st on 127.4.x.y
+//	127.6.i.j    the gates through which member i of an ensemble reaches member j
 //
 // So a gate identifies a caller by its address, and Sentinel needs no special
 // configuration: every server is announced under its gate's address, and Sentinel
@@ -20,8 +21,8 @@
 // network namespaces instead, with addresses from .11 (nodes) and .41 (Sentinels) in
 // a subnet of 10.192.0.0/10. All gates are at this machine's address in it.
 //
-// What is about Redis and not about processes is shared with other launchers: see
-// [Launcher].
+// What differs between Redis and ZooKeeper is in implementations of software. What is about Redis and not about
+// processes is shared with other launchers: see [Launcher].
 package process
 
 import (
@@ -61,7 +62,7 @@ type Config struct {
 	Topology     cluster.Topology
 	Requirements cluster.Requirements
 	Dir          string         // for the logs (n1.log, s1.log, …); empty: with the data, which Close removes
-	RedisServer  string         // program; empty: redis-server on the PATH
+	RedisServer  string         // program of a Redis topology; empty: redis-server on the PATH
 	Ledger       *ledger.Ledger // records processes and directories; nil: none
 	Log          *slog.Logger   // for servers that exit unexpectedly; nil: none
 	// Stranger is called, possibly concurrently, for each connection to a node or Sentinel from an address that belongs
@@ -69,10 +70,11 @@ type Config struct {
 	Stranger func(from, gate netip.AddrPort, to string)
 }
 
-// Cluster is a set of running redis-server processes. Methods that do not apply to
+// Cluster is a set of running server processes. Methods that do not apply to
 // its topology return [errors.ErrUnsupported]. They may be called concurrently.
 type Cluster struct {
 	topology     cluster.Topology
+	software     software
 	program      string
 	version      string
 	launcher     Launcher
@@ -118,7 +120,11 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := validate(cfg.Topology); err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
-	program, version, err := findServer(ctx, cfg.RedisServer)
+	installed, err := findSoftware(ctx, cfg)
+	if err == nil && !cfg.Topology.Redis() && cfg.Requirements != (cluster.Requirements{Disks: cfg.Requirements.Disks}) {
+		err = fmt.Errorf("%w: servers of topology %s have no clocks and no networks of their own here",
+			cluster.ErrEnvironment, cfg.Topology.Kind)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
@@ -126,8 +132,9 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	defer cancel()
 	firstPort := os.Getpid()
 	for try := 1; ; try++ {
-		c := &Cluster{topology: cfg.Topology, program: program, version: version,
+		c := &Cluster{topology: cfg.Topology, program: installed.program, version: installed.version,
 			requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log, stranger: cfg.Stranger}
+		c.software = newSoftware(c, installed)
 		claim := func() error { return c.claim(firstPort) }
 		if cfg.Requirements.Network {
 			claim = func() error { return c.claimNetwork(ctx, firstPort) }
@@ -152,10 +159,15 @@ func StartWith(ctx context.Context, cfg Config, launcher Launcher) (*Cluster, er
 	if err := validate(cfg.Topology); err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
+	if !cfg.Topology.Redis() {
+		return nil, fmt.Errorf("starting a cluster of topology %s in containers: %w", cfg.Topology.Kind,
+			errors.ErrUnsupported)
+	}
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	c := &Cluster{topology: cfg.Topology, launcher: launcher,
 		requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log, stranger: cfg.Stranger}
+	c.software = redisSoftware{c}
 	err := c.start(ctx, c.openGates)
 	if err == nil {
 		c.version, err = c.nodes[0].version(ctx)
@@ -183,46 +195,7 @@ func (c *Cluster) start(ctx context.Context, claim func() error) error {
 	if err := c.addRequirements(ctx); err != nil {
 		return err
 	}
-	// Masters first: a replica that cannot connect to its master retries a second later.
-	masters := c.topology.MasterCount()
-	if err := c.launch(ctx, c.nodes[:masters]); err != nil {
-		return err
-	}
-	if err := c.launch(ctx, c.nodes[masters:]); err != nil {
-		return err
-	}
-	if c.topology.Kind == cluster.Sharded {
-		if err := c.join(ctx); err != nil {
-			return err
-		}
-	}
-	if err := c.waitReplicas(ctx); err != nil {
-		return err
-	}
-	if c.topology.Kind != cluster.Sentinel {
-		return nil
-	}
-	if err := c.launchSentinels(ctx); err != nil {
-		return err
-	}
-	if err := c.waitSentinels(ctx); err != nil {
-		return err
-	}
-	return c.checkMaster(ctx)
-}
-
-// launchSentinels starts the Sentinels, which connect to each other at once. One
-// whose connection is refused retries a second later; so the gates hold connections
-// until all Sentinels run.
-func (c *Cluster) launchSentinels(ctx context.Context) error {
-	each := func(rule cluster.Rule) {
-		for _, s := range c.sentinels {
-			s.gate.SetRule(cluster.Any, cluster.Both, rule)
-		}
-	}
-	each(cluster.Rule{Mode: cluster.Hold})
-	defer each(cluster.Rule{})
-	return c.launch(ctx, c.sentinels)
+	return c.software.form(ctx)
 }
 
 func (c *Cluster) addRequirements(ctx context.Context) error {
@@ -257,7 +230,7 @@ func (c *Cluster) launch(ctx context.Context, servers []*server) error {
 	var all sync.WaitGroup
 	for i, s := range servers {
 		all.Go(func() {
-			err := os.WriteFile(s.conf, []byte(c.config(s)), 0o644)
+			err := os.WriteFile(s.conf, []byte(c.software.config(s)), 0o644)
 			if err == nil {
 				err = s.start(ctx)
 			}
@@ -273,7 +246,7 @@ func (c *Cluster) launch(ctx context.Context, servers []*server) error {
 // Topology is what was started, with its defaults filled in.
 func (c *Cluster) Topology() cluster.Topology { return c.topology }
 
-// Version is the version of redis-server, such as "7.0.15".
+// Version is the version of the servers, such as "7.0.15".
 func (c *Cluster) Version() string { return c.version }
 
 // Nodes are the data servers, n1 first.
@@ -290,7 +263,11 @@ func (c *Cluster) Nodes() []cluster.Node {
 func (c *Cluster) Endpoints(i int) client.Endpoints {
 	e := client.Endpoints{Kind: c.topology.Kind, Source: ClientAddr(i).String()}
 	if c.topology.Kind != cluster.Sentinel {
-		for _, s := range c.nodes[:c.topology.MasterCount()] {
+		entries := c.nodes
+		if c.topology.Redis() {
+			entries = c.nodes[:c.topology.MasterCount()]
+		}
+		for _, s := range entries {
 			e.Addrs = append(e.Addrs, s.gate.Addr())
 		}
 		return e
@@ -314,6 +291,7 @@ func (c *Cluster) Close(context.Context) error {
 			all.Go(func() {
 				errs[i] = errors.Join(s.kill(), s.eachGate((*gate.Gate).Close))
 				s.admin.close()
+				s.reader.close()
 			})
 		}
 		all.Wait()
@@ -346,11 +324,15 @@ func (c *Cluster) newServer(h Host) *server {
 	s := &server{Host: h, name: h.String(), launcher: c.launcher, location: c.launcher.Locate(h), log: c.log}
 	s.dir = filepath.Join(c.data, s.name)
 	s.disk = filepath.Join(s.dir, "disk")
-	s.conf = filepath.Join(s.dir, "redis.conf")
+	s.conf = filepath.Join(s.dir, "server.conf")
 	s.logFile = filepath.Join(c.logs, s.name+".log")
 	s.admin = newAdmin(s.location.target())
 	if s.location.Socket != "" {
 		s.admin = newAdmin(filepath.Join(s.dir, s.location.Socket))
+	}
+	s.software = c.software
+	if !c.topology.Redis() {
+		s.reader = newZKReader(s.location.target())
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ const (
 	tailBytes = 4 << 10
 )
 
-// server is one redis-server or Sentinel and the gate in front of it.
+// server is one server process and the gates in front of it.
 type server struct {
 	Host
 	name     string
@@ -40,8 +41,11 @@ type server struct {
 	logFile  string
 	log      *slog.Logger
 	gate     *gate.Gate
-	bus      *gate.Gate // in front of its cluster bus; nil: not in a Redis Cluster
-	admin    *admin
+	bus      *gate.Gate  // in front of its cluster bus; nil: not in a Redis Cluster
+	peers    []peerGates // in front of its ports for the other members of its ensemble; nil: in no ensemble
+	admin    *admin      // of a Redis server
+	reader   *zkReader   // of a ZooKeeper server; nil: it is none
+	software software
 
 	proc   atomic.Pointer[launched] // nil before the first start
 	paused atomic.Bool
@@ -76,9 +80,9 @@ func (s *server) start(ctx context.Context) error {
 	if s.running() {
 		return errors.New("already running")
 	}
-	args := []string{s.inside(s.conf)}
-	if s.Sentinel {
-		args = append(args, "--sentinel")
+	args, err := s.software.prepare(s)
+	if err != nil {
+		return err
 	}
 	if s.clock != nil {
 		if err := s.clock.starting(time.Now()); err != nil {
@@ -118,12 +122,10 @@ func (s *server) watch(p *launched) {
 	}
 }
 
-// waitReply waits until the server replies to PING with PONG: one that is still
-// loading its data replies with an error.
+// waitReply waits until the server replies.
 func (s *server) waitReply(ctx context.Context, p *launched) error {
 	for {
-		replies, err := s.admin.do(ctx, []string{"PING"})
-		if err == nil && replies[0] == "PONG" {
+		if s.software.ping(ctx, s) == nil {
 			return nil
 		}
 		select {
@@ -223,10 +225,17 @@ func downIfExited(err error) error {
 
 func (s *server) eachGate(do func(*gate.Gate) error) error {
 	var errs []error
-	for _, g := range []*gate.Gate{s.gate, s.bus} {
-		if g != nil { // nil after a failed start, and the bus outside of a Redis Cluster
-			errs = append(errs, do(g))
-		}
+	for _, g := range s.gates() {
+		errs = append(errs, do(g))
 	}
 	return errors.Join(errs...)
+}
+
+// gates are all gates in front of the server, as far as they are open.
+func (s *server) gates() []*gate.Gate {
+	all := []*gate.Gate{s.gate, s.bus}
+	for _, p := range s.peers {
+		all = append(all, p.quorum, p.election)
+	}
+	return slices.DeleteFunc(all, func(g *gate.Gate) bool { return g == nil })
 }

@@ -23,8 +23,13 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleWait)
 	defer cancel()
+	return c.software.sample(ctx, s, keys)
+}
+
+// sample reads roles and keys in one round trip.
+func (r redisSoftware) sample(ctx context.Context, s *server, keys []string) history.Sample {
 	return cluster.SampleNode(func(commands ...[]string) ([]any, error) { return s.admin.do(ctx, commands...) },
-		c.topology.Kind, node, keys)
+		r.topology.Kind, s.name, keys)
 }
 
 // Role is "master" or "slave", as the node itself reports. It takes at most 200 ms.
@@ -46,14 +51,19 @@ func (c *Cluster) Role(ctx context.Context, node string) (name string, err error
 // server while it lists: for the end of a run.
 func (c *Cluster) Keys(ctx context.Context, node string) (keys map[string]time.Duration, err error) {
 	err = c.with("listing the keys of", node, func(s *server) (err error) {
-		keys, err = cluster.KeyTTLs(func(commands ...[]string) ([]any, error) {
-			replies, err := s.admin.do(ctx, slices.Concat([][]string{cluster.Reader(c.topology.Kind)}, commands)...)
-			if err != nil {
-				return nil, err
-			}
-			return replies[1:], nil
-		})
+		keys, err = c.software.keys(ctx, s)
 		return err
 	})
 	return keys, err
+}
+
+// keys blocks the server while it lists them.
+func (r redisSoftware) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
+	return cluster.KeyTTLs(func(commands ...[]string) ([]any, error) {
+		replies, err := s.admin.do(ctx, slices.Concat([][]string{cluster.Reader(r.topology.Kind)}, commands)...)
+		if err != nil {
+			return nil, err
+		}
+		return replies[1:], nil
+	})
 }

@@ -1,0 +1,120 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// software is what the servers of a topology run: what differs between Redis and ZooKeeper. [server] and [Cluster]
+// have what does not: processes, gates, disks.
+type software interface {
+	// config is the configuration file of s.
+	config(s *server) string
+	// prepare is called before each start of s. It returns the arguments of the program.
+	prepare(s *server) (args []string, err error)
+	// form starts the servers and returns when they are ready.
+	form(ctx context.Context) error
+	probe
+}
+
+// probe reads the state of a server, past its gates.
+type probe interface {
+	// ping returns nil if s replies, which need not mean that it serves clients.
+	ping(ctx context.Context, s *server) error
+	// sample is the state of s and of keys; see [cluster.Witness].
+	sample(ctx context.Context, s *server, keys []string) history.Sample
+	// keys are the keys of s, see [cluster.Inventory].
+	keys(ctx context.Context, s *server) (map[string]time.Duration, error)
+}
+
+// installation is software that was found on this machine.
+type installation struct {
+	program string // path
+	version string
+	library string // ZooKeeper: directory with its jar files
+}
+
+// findSoftware finds what cfg.Topology runs on.
+func findSoftware(ctx context.Context, cfg Config) (in installation, err error) {
+	if cfg.Topology.Kind == cluster.ZooKeeper {
+		return findZooKeeper()
+	}
+	in.program, in.version, err = findServer(ctx, cfg.RedisServer)
+	return in, err
+}
+
+func newSoftware(c *Cluster, in installation) software {
+	if c.topology.Kind == cluster.ZooKeeper {
+		return zookeeperSoftware{c, in.library}
+	}
+	return redisSoftware{c}
+}
+
+// redisSoftware is redis-server, also as Sentinel.
+type redisSoftware struct{ *Cluster }
+
+func (r redisSoftware) config(s *server) string { return r.redisConfig(s) }
+
+func (r redisSoftware) prepare(s *server) ([]string, error) {
+	args := []string{s.inside(s.conf)}
+	if s.Sentinel {
+		args = append(args, "--sentinel")
+	}
+	return args, nil
+}
+
+// form starts masters first: a replica that cannot connect to its master retries a second later.
+func (r redisSoftware) form(ctx context.Context) error {
+	c, masters := r.Cluster, r.topology.MasterCount()
+	if err := c.launch(ctx, c.nodes[:masters]); err != nil {
+		return err
+	}
+	if err := c.launch(ctx, c.nodes[masters:]); err != nil {
+		return err
+	}
+	if c.topology.Kind == cluster.Sharded {
+		if err := c.join(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.waitReplicas(ctx); err != nil {
+		return err
+	}
+	if c.topology.Kind != cluster.Sentinel {
+		return nil
+	}
+	if err := c.launchSentinels(ctx); err != nil {
+		return err
+	}
+	if err := c.waitSentinels(ctx); err != nil {
+		return err
+	}
+	return c.checkMaster(ctx)
+}
+
+// launchSentinels starts the Sentinels, which connect to each other at once. One
+// whose connection is refused retries a second later; so the gates hold connections
+// until all Sentinels run.
+func (c *Cluster) launchSentinels(ctx context.Context) error {
+	each := func(rule cluster.Rule) {
+		for _, s := range c.sentinels {
+			s.gate.SetRule(cluster.Any, cluster.Both, rule)
+		}
+	}
+	each(cluster.Rule{Mode: cluster.Hold})
+	defer each(cluster.Rule{})
+	return c.launch(ctx, c.sentinels)
+}
+
+// ping succeeds on PONG: a server that is still loading its data replies with an error.
+func (redisSoftware) ping(ctx context.Context, s *server) error {
+	replies, err := s.admin.do(ctx, []string{"PING"})
+	if err == nil && replies[0] != "PONG" {
+		err = fmt.Errorf("%v", replies[0])
+	}
+	return err
+}

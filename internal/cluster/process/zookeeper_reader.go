@@ -1,0 +1,336 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// zkReader is the harness's own session at one ZooKeeper server, past the gate. It speaks enough of the protocol
+// (zookeeper.jute) to read, and bounds every wait. It may be used concurrently; exchanges are serialized. The server
+// ends the session's connection when it is no longer leader or follower, so the role is read once per connection.
+type zkReader struct {
+	addr  string
+	mutex chan struct{} // capacity 1: full while unlocked
+	conn  net.Conn      // nil: not connected
+	in    *bufio.Reader
+	is    string // role on this connection
+	xid   int32
+}
+
+func newZKReader(addr string) *zkReader {
+	r := &zkReader{addr: addr, mutex: make(chan struct{}, 1)}
+	r.mutex <- struct{}{}
+	return r
+}
+
+// Of the protocol.
+const (
+	opGetData      = 4
+	opGetChildren2 = 12
+	errNoNode      = -101
+	maxReply       = 16 << 20 // bytes
+	passwordSize   = 16
+)
+
+// readerSession is the timeout of the sessions. A lost connection is not resumed, so it ends what is left of them.
+const readerSession = 10 * time.Second
+
+// fourLetters is the reply to a command such as srvr (ZooKeeper administrator's guide, four letter words).
+func fourLetters(ctx context.Context, addr, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandWait)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := io.WriteString(conn, command); err != nil {
+		return "", err
+	}
+	reply, err := io.ReadAll(io.LimitReader(conn, maxReply))
+	return string(reply), err
+}
+
+// modes are the roles in the vocabulary of samples, by what srvr prints.
+func modes(mode string) string {
+	switch mode {
+	case "leader", "standalone":
+		return "master"
+	case "follower":
+		return "slave"
+	}
+	return ""
+}
+
+// locked calls do with a connection, alone. An error closes it; the next call opens another.
+func (r *zkReader) locked(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, commandWait)
+	defer cancel()
+	select {
+	case <-r.mutex:
+		defer func() { r.mutex <- struct{}{} }()
+	case <-ctx.Done():
+		return fmt.Errorf("reading from %s: %w", r.addr, ctx.Err())
+	}
+	err := r.connect(ctx)
+	if err == nil {
+		conn := r.conn // the function may run after drop has cleared the field
+		stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+		err = do(ctx)
+		if !stop() && err == nil { // the deadline is, or will be, set: the connection is unusable
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		r.drop()
+		if ctx.Err() != nil { // the cause: do sees only the closed connection
+			err = ctx.Err()
+		}
+		return fmt.Errorf("reading from %s: %w", r.addr, err)
+	}
+	return nil
+}
+
+// connect begins a session unless there is one, and reads the role.
+func (r *zkReader) connect(ctx context.Context) error {
+	if r.conn != nil {
+		return nil
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", r.addr)
+	if err != nil {
+		return err
+	}
+	r.conn, r.in = conn, bufio.NewReader(conn)
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var b jute
+	b.int(0) // protocol version
+	b.long(0)
+	b.int(int32(readerSession.Milliseconds()))
+	b.long(0) // a new session
+	b.bytes(make([]byte, passwordSize))
+	b = append(b, 0) // not read-only
+	if err := r.send(b); err != nil {
+		return err
+	}
+	if _, err := r.receive(); err != nil {
+		return err
+	}
+	text, err := fourLetters(ctx, r.addr, "srvr")
+	if err != nil {
+		return err
+	}
+	_, rest, _ := strings.Cut(text, "Mode: ")
+	mode, _, _ := strings.Cut(rest, "\n")
+	if r.is = modes(mode); r.is == "" {
+		return fmt.Errorf("it serves no clients: srvr says %.60q", text)
+	}
+	return nil
+}
+
+func (r *zkReader) send(body jute) error {
+	frame := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	_, err := r.conn.Write(append(frame, body...))
+	return err
+}
+
+func (r *zkReader) receive() (jute, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(r.in, size[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxReply {
+		return nil, fmt.Errorf("a reply of %d bytes", n)
+	}
+	body := make(jute, n)
+	_, err := io.ReadFull(r.in, body)
+	return body, err
+}
+
+// ask sends one request for each path and reads the replies; the body is nil where the node does not exist. The zxid is
+// that of the last write that the server has applied.
+func (r *zkReader) ask(op int32, paths []string) (bodies []jute, zxid int64, err error) {
+	for _, path := range paths {
+		var b jute
+		r.xid++
+		b.int(r.xid)
+		b.int(op)
+		b.bytes([]byte(path))
+		b = append(b, 0) // no watch
+		if err := r.send(b); err != nil {
+			return nil, 0, err
+		}
+	}
+	bodies = make([]jute, len(paths))
+	for i := range paths {
+		body, err := r.receive()
+		if err != nil {
+			return nil, 0, err
+		}
+		_, at, code := body.readInt(), body.readLong(), body.readInt()
+		switch zxid = at; code {
+		case 0:
+			bodies[i] = body
+		case errNoNode:
+		default:
+			return nil, 0, fmt.Errorf("reading %s: error %d", paths[i], code)
+		}
+	}
+	return bodies, zxid, nil
+}
+
+// children are the names below each path; nil where there is no such node.
+func (r *zkReader) children(ctx context.Context, paths []string) (names [][]string, err error) {
+	err = r.locked(ctx, func(context.Context) error {
+		names, _, err = r.list(paths)
+		return err
+	})
+	return names, err
+}
+
+func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error) {
+	bodies, zxid, err := r.ask(opGetChildren2, paths)
+	if err != nil {
+		return nil, 0, err
+	}
+	names = make([][]string, len(bodies))
+	for i := range bodies {
+		if bodies[i] == nil {
+			continue
+		}
+		for range bodies[i].readInt() {
+			names[i] = append(names[i], string(bodies[i].readBytes()))
+		}
+	}
+	return names, zxid, nil
+}
+
+// sample is the role of the server, and the first nodes of locks, by key: the holders of mutexes. Keys without nodes
+// are left out. The error says why the server does not serve clients. It always asks the server something: only then
+// a connection that the server has ended is noticed.
+func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample, err error) {
+	paths := []string{client.ZooKeeperRoot}
+	for _, key := range keys {
+		paths = append(paths, client.ZooKeeperRoot+"/"+key)
+	}
+	err = r.locked(ctx, func(context.Context) error {
+		names, zxid, err := r.list(paths)
+		if err != nil {
+			return err
+		}
+		var held, first []string
+		for i, list := range names[1:] {
+			if len(list) > 0 {
+				held, first = append(held, keys[i]), append(first, paths[i+1]+"/"+slices.MinFunc(list, bySequence))
+			}
+		}
+		bodies, _, err := r.ask(opGetData, first)
+		s = history.Sample{Up: true, Role: r.is, Offset: zxid}
+		for i, body := range bodies {
+			if body == nil { // deleted meanwhile
+				continue
+			}
+			if s.Keys == nil {
+				s.Keys = make(map[string]history.KeyState, len(held))
+			}
+			s.Keys[held[i]] = holderOf(body)
+		}
+		return err
+	})
+	return s, err
+}
+
+// holderOf reads a reply to getData: data and stat.
+func holderOf(body jute) history.KeyState {
+	state := history.KeyState{Owner: string(body.readBytes()), TTL: -1}
+	state.Token = uint64(body.readLong()) // czxid
+	for range 3 {                         // mzxid, ctime, mtime
+		body.readLong()
+	}
+	for range 3 { // versions
+		body.readInt()
+	}
+	state.Session = fmt.Sprintf("%#x", body.readLong())
+	return state
+}
+
+// bySequence orders nodes by the number at the end of their names, which the server has appended: ten digits, or a
+// minus sign and ten digits after 2³¹ nodes.
+func bySequence(a, b string) int { return int(sequenceOf(a) - sequenceOf(b)) }
+
+func sequenceOf(name string) int32 {
+	const digits = 10
+	number := name[max(0, len(name)-digits):]
+	n, _ := strconv.ParseInt(number, 10, 64)
+	if cut := len(name) - len(number); cut >= 2 && name[cut-2:cut] == "--" {
+		n = -n
+	}
+	return int32(n)
+}
+
+// drop closes the connection. The caller holds the mutex.
+func (r *zkReader) drop() {
+	if r.conn != nil {
+		_ = r.conn.Close()
+		r.conn, r.in, r.is = nil, nil, ""
+	}
+}
+
+// close closes the connection; the next read opens another. A nil reader has none.
+func (r *zkReader) close() {
+	if r == nil {
+		return
+	}
+	<-r.mutex
+	r.drop()
+	r.mutex <- struct{}{}
+}
+
+// jute is a message in ZooKeeper's encoding. Reads consume it; what is not there reads as zero.
+type jute []byte
+
+func (j *jute) int(v int32)    { *j = binary.BigEndian.AppendUint32(*j, uint32(v)) }
+func (j *jute) long(v int64)   { *j = binary.BigEndian.AppendUint64(*j, uint64(v)) }
+func (j *jute) bytes(v []byte) { j.int(int32(len(v))); *j = append(*j, v...) }
+
+func (j *jute) take(n int) []byte {
+	if n < 0 || n > len(*j) {
+		*j = nil
+		return nil
+	}
+	head := (*j)[:n]
+	*j = (*j)[n:]
+	return head
+}
+
+func (j *jute) readInt() int32 {
+	if b := j.take(4); b != nil {
+		return int32(binary.BigEndian.Uint32(b))
+	}
+	return 0
+}
+
+func (j *jute) readLong() int64 {
+	if b := j.take(8); b != nil {
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+func (j *jute) readBytes() []byte { return j.take(int(j.readInt())) }

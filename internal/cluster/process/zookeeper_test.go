@@ -1,0 +1,85 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// ensembleUp is up for an ensemble, which needs Java.
+func ensembleUp(t *testing.T, topology cluster.Topology) *Cluster {
+	t.Helper()
+	if _, err := ZooKeeperVersion(); err != nil {
+		t.Skip("NOT RUN: ", err)
+	}
+	return up(t, topology)
+}
+
+// inRole names the members in a role.
+func inRole(ctx context.Context, c *Cluster, role string) (nodes []string) {
+	for _, n := range c.Nodes() {
+		if s := c.Sample(ctx, n.Name, nil); s.Up && s.Role == role {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	return nodes
+}
+
+// TestEnsemble: an ensemble has one leader. When it is killed, another member leads; the old one comes back as a
+// follower, also with an empty disk.
+func TestEnsemble(t *testing.T) {
+	c, ctx := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper}), t.Context()
+	leaders := inRole(ctx, c, "master")
+	if len(leaders) != 1 || len(inRole(ctx, c, "slave")) != 2 {
+		t.Fatalf("leaders %v, followers %v", leaders, inRole(ctx, c, "slave"))
+	}
+	if n := len(c.Endpoints(0).Addrs); n != 3 {
+		t.Errorf("clients know %d members, want 3", n)
+	}
+	old := leaders[0]
+	if err := c.Kill(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	took := waitFor(t, "another member to lead", func() bool {
+		now := inRole(ctx, c, "master")
+		return len(now) == 1 && now[0] != old
+	})
+	t.Logf("another member leads after %v", took.Round(time.Millisecond))
+	if err := errors.Join(c.Wipe(ctx, old), c.Restart(ctx, old)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the old leader to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+}
+
+// TestEnsembleLeaderCutOff: a leader that reaches no other member steps down, and the others choose another one. When
+// the network is healed it follows.
+func TestEnsembleLeaderCutOff(t *testing.T) {
+	c, ctx := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper}), t.Context()
+	old := inRole(ctx, c, "master")[0]
+	peers := func(rule cluster.Rule) {
+		for _, n := range c.Nodes() {
+			if n.Name == old {
+				continue
+			}
+			for _, link := range []cluster.Link{{From: old, To: n.Name}, {From: n.Name, To: old}} {
+				if err := c.SetRule(link, cluster.Both, rule); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	peers(cluster.Rule{Mode: cluster.Hold})
+	took := waitFor(t, "another member to lead", func() bool {
+		now := inRole(ctx, c, "master")
+		return len(now) == 1 && now[0] != old
+	})
+	t.Logf("another member leads after %v", took.Round(time.Millisecond))
+	if s := c.Sample(ctx, old, nil); s.Up {
+		t.Errorf("the old leader serves clients as %q although it reaches no majority", s.Role)
+	}
+	peers(cluster.Rule{})
+	waitFor(t, "the old leader to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+}

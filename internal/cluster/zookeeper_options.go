@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// CheckDirective refuses what cannot be one option of the servers of t, and what is reserved for the harness.
+func (t Topology) CheckDirective(name, value string) error {
+	if t.Redis() {
+		return CheckDirective(name, value)
+	}
+	return checkZooKeeperOption(name, value)
+}
+
+// CheckOption refuses what the servers of t would refuse: an unknown option (ErrUnknownOption), a value of another
+// type, or one out of bounds.
+func (t Topology) CheckOption(name, value string) error {
+	if t.Redis() {
+		return CheckOption(name, value)
+	}
+	return checkZooKeeperOption(name, value)
+}
+
+// OptionNames are the options that the servers of t have.
+func (t Topology) OptionNames() []string {
+	list := Options()
+	if !t.Redis() {
+		list = zooKeeperOptions()
+	}
+	names := make([]string, len(list))
+	for i, o := range list {
+		names[i] = o.Name
+	}
+	return names
+}
+
+// zooKeeperOptions are the keys of zoo.cfg that a topology may set. Addresses, directories and the members are the
+// harness's.
+func zooKeeperOptions() []Option {
+	number := func(name string, low int64) Option {
+		return Option{Name: name, Type: optionInteger, Min: low, Max: math.MaxInt32}
+	}
+	return []Option{
+		{Name: "forceSync", Type: optionBool},
+		number("tickTime", 10), number("initLimit", 1), number("syncLimit", 1), number("snapCount", 2),
+		number("minSessionTimeout", 1), number("maxSessionTimeout", 1),
+	}
+}
+
+func checkZooKeeperOption(name, value string) error {
+	list := zooKeeperOptions()
+	i := slices.IndexFunc(list, func(o Option) bool { return o.Name == name })
+	if i < 0 {
+		return fmt.Errorf("%w %q of topology %s, which has %s", ErrUnknownOption, name, ZooKeeper,
+			strings.Join(Topology{Kind: ZooKeeper}.OptionNames(), ", "))
+	}
+	return list[i].check(name, value)
+}
