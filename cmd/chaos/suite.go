@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/nearest"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -49,6 +51,7 @@ and workload; ! negates.
 		Example: `  chaos suite --backend sim
   chaos suite --filter 'redlock*,!redlock-jitter' --repeat 3
   chaos suite --filter 'topology=sentinel,verdict=safe' --retry inconclusive=2 --budget 45m
+  chaos suite --lock 'exec:python3 client.py' --filter 'topology=single,workload=mutex'
   chaos suite --shard 2/4 --out shard-2        (then: chaos suite merge shard-1 shard-2 shard-3 shard-4)`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("seed") {
@@ -60,6 +63,7 @@ and workload; ! negates.
 	f := c.Flags()
 	f.StringVar(&o.filter, "filter", "", "run only the scenarios that meet the conditions in `EXPR`")
 	f.StringVar(&o.Backend, "backend", autoBackend, "where servers run: "+strings.Join(backendNames(), ", "))
+	f.StringVar(&o.Lock, "lock", "", "test the lock `NAME` instead of each scenario's; exec:COMMAND is your own client")
 	f.StringVar(&o.image, "docker-image", "", "`IMAGE` with redis-server, for backend docker")
 	f.Uint64Var(&o.Seed, "seed", 0,
 		"seed of the first run of each scenario; each further run adds 1 (default: random, printed)")
@@ -72,6 +76,7 @@ and workload; ! negates.
 	f.StringVar(&o.Out, "out", suiteDir, "`DIR` for the results")
 	f.BoolVar(&o.json, "json", false, "print suite.json")
 	_ = c.RegisterFlagCompletionFunc("backend", completeNames(backendNames))
+	_ = c.RegisterFlagCompletionFunc("lock", completeNames(lockNames))
 	c.AddCommand(newSuiteMerge(s))
 	return c
 }
@@ -126,6 +131,11 @@ func (o *suiteOptions) complete(args []string) error {
 	if len(names) == 0 {
 		names = scenarios.Names()
 	}
+	if o.Lock != "" {
+		if _, err := client.Lookup(o.Lock); err != nil {
+			return fmt.Errorf("--lock: %w%s", err, nearest.Hint(o.Lock, lockNames()))
+		}
+	}
 	if err := o.load(names, filter); err != nil {
 		return err
 	}
@@ -147,9 +157,19 @@ func (o *suiteOptions) load(names []string, filter suite.Filter) error {
 		if err != nil {
 			return err
 		}
-		if x := (suite.Scenario{Arg: name, Scenario: scenario}); filter.Matches(x) {
-			o.Scenarios = append(o.Scenarios, x)
+		x := suite.Scenario{Arg: name, Scenario: scenario}
+		if !filter.Matches(x) {
+			continue
 		}
+		if o.Lock != "" {
+			with, err := scenarios.Load(name, runOptions{lock: o.Lock}.overrides()...)
+			if x.Lock = o.Lock; err != nil {
+				x.Unfit = err.Error()
+			} else {
+				x.Scenario = with
+			}
+		}
+		o.Scenarios = append(o.Scenarios, x)
 	}
 	if len(o.Scenarios) == 0 {
 		return fmt.Errorf("--filter %q: no scenario meets all conditions", o.filter)
@@ -172,7 +192,13 @@ func runSuite(c *cobra.Command, s streams, o suiteOptions, args []string) error 
 	if o.image != "" {
 		o.Args = []string{"--docker-image", o.image}
 	}
+	if o.Lock != "" {
+		o.Args = append(o.Args, "--lock", o.Lock)
+	}
 	o.Missing = func(x suite.Scenario) string {
+		if x.Unfit != "" {
+			return x.Unfit
+		}
 		if _, _, err := chooseBackend(o.Backend, x.Scenario); err != nil {
 			return err.Error()
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,51 @@ func TestSuiteUsage(t *testing.T) {
 		}
 		if code, _, stderr := chaos(args...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, want one about %q\n%s", args, code, want, stderr)
+		}
+	}
+}
+
+// TestSuiteLock: another lock replaces that of each scenario, and one that cannot run a scenario skips it.
+func TestSuiteLock(t *testing.T) {
+	t.Setenv(asProgram, "1")
+	code, stdout, stderr := chaos("suite", "contention", "mixed-fenced", "redlock-contention", "--backend", "sim",
+		"--lock", "fair", "--out", t.TempDir(), "--json", "--seed", "1")
+	var got struct {
+		Lock string
+		Rows []struct{ Scenario, Lock, Outcome, Repeat string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Rows) != 3 {
+		t.Fatalf("%d %v\n%s%s", code, err, stdout, stderr)
+	}
+	for _, row := range got.Rows {
+		skipped := row.Scenario == "redlock-contention"
+		if row.Lock != "fair" || (row.Outcome == "skipped") != skipped ||
+			!skipped && !strings.Contains(row.Repeat, "--lock fair") {
+			t.Errorf("%+v", row)
+		}
+	}
+	if got.Lock != "fair" {
+		t.Errorf("the suite is of lock %q", got.Lock)
+	}
+	if code, _, stderr := chaos("suite", "--lock", "fiar", "--out", t.TempDir()); code != exitUsage ||
+		!strings.Contains(stderr, "did you mean fair") {
+		t.Errorf("an unknown lock: %d %s", code, stderr)
+	}
+}
+
+// TestServe refuses what it cannot serve.
+func TestServe(t *testing.T) {
+	for _, row := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"serve"}, exitUsage, "needs a directory"},
+		{[]string{"serve", filepath.Join(t.TempDir(), "none")}, exitUsage, "no such file"},
+		{[]string{"serve", t.TempDir(), "--addr", "0.0.0.0:1"}, exitUsage, "not on loopback"},
+	} {
+		if code, _, stderr := chaos(row.args...); code != row.code || !strings.Contains(stderr, row.want) {
+			t.Errorf("%v: %d %s", row.args, code, stderr)
 		}
 	}
 }

@@ -38,8 +38,8 @@ const allowFailover = "failover"
 
 func (t *targetFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&t.url, "target", "", "use servers of your own: `URL` redis://HOST, rediss://HOST, sentinel://HOST/MASTER "+
-		"or cluster://HOST (docs/target.md)")
+	f.StringVar(&t.url, "target", "", "use servers of your own: `URL` redis://HOST, rediss://HOST, "+
+		"sentinel://HOST/MASTER or cluster://HOST (docs/target.md)")
 	f.StringVar(&t.passwordFile, "target-password-file", "", "`FILE` with the password of the target (default: $"+
 		passwordVariable+")")
 	f.StringVar(&t.ca, "target-ca", "", "`FILE` with the certificates that sign the target's (default: the system's)")

@@ -3,8 +3,10 @@ package suite
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -38,6 +40,9 @@ func (s Suite) Write(dir string) error {
 		if err != nil {
 			return fmt.Errorf("writing %s: %w", file.name, err)
 		}
+	}
+	if err := os.Remove(filepath.Join(dir, ProgressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the progress of the suite: %w", err)
 	}
 	return nil
 }

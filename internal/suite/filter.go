@@ -49,6 +49,7 @@ func faultNames(s Scenario) (names []string) {
 type Scenario struct {
 	Arg string
 	scenarios.Scenario
+	Unfit string // why it cannot run with the lock that replaces its own; "": it can
 }
 
 // ParseFilter parses conditions that are separated by commas and must all be met. A condition is FIELD=PATTERN or a

@@ -51,9 +51,10 @@ func Merge(dirs []string, out string) (Suite, error) {
 
 // join adds a suite to s.
 func (s *Suite) join(part Suite, seen map[key]Row) error {
-	of := func(s Suite) [4]any { return [4]any{s.Backend, s.Filter, s.Seed, s.Repeat} }
+	of := func(s Suite) [5]any { return [5]any{s.Backend, s.Filter, s.Lock, s.Seed, s.Repeat} }
 	if of(*s) != of(part) {
-		return fmt.Errorf("it is part of another suite: backend, filter, seed and repeat are %v, not %v", of(part), of(*s))
+		return fmt.Errorf("it is part of another suite: backend, filter, lock, seed and repeat are %v, not %v",
+			of(part), of(*s))
 	}
 	for _, shard := range part.Shards {
 		if len(s.Shards) > 0 && s.Shards[0].Of != shard.Of {

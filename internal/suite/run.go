@@ -24,6 +24,7 @@ type Options struct {
 	Backend    string
 	Version    string // of chaos
 	Filter     string // for the record
+	Lock       string // that Args name instead of each scenario's, for the record
 	Seed       uint64
 	Repeat     int // runs of each scenario; 0 is 1
 	Jobs       int // runs at the same time; 0: one per processor
@@ -62,8 +63,9 @@ type suiteRun struct {
 	Options
 	deadline time.Time // zero: none
 
-	mu    sync.Mutex // guards suite
-	suite Suite
+	mu      sync.Mutex // guards suite and written
+	suite   Suite
+	written time.Time // when the progress was written last
 }
 
 // Run makes the rows of the options' shard and returns them. When ctx ends, runs in progress are interrupted, and the
@@ -75,8 +77,8 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 		return Suite{}, fmt.Errorf("creating the directory of the suite: %w", err)
 	}
 	r := &suiteRun{Options: o, suite: Suite{
-		Format: Format, Version: o.Version, Backend: o.Backend, Filter: o.Filter, Seed: o.Seed, Repeat: o.Repeat,
-		Shards: []Shard{o.Shard}, Started: time.Now().UTC(), Notes: o.Quarantine.expired(time.Now()),
+		Format: Format, Version: o.Version, Backend: o.Backend, Filter: o.Filter, Lock: o.Lock, Seed: o.Seed,
+		Repeat: o.Repeat, Shards: []Shard{o.Shard}, Started: time.Now().UTC(), Notes: o.Quarantine.expired(time.Now()),
 	}}
 	if o.Budget > 0 {
 		r.deadline = time.Now().Add(o.Budget)
@@ -133,10 +135,14 @@ func (r *suiteRun) add(t task, row Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.suite.Rows[t.order] = row
+	done := r.suite
+	done.Rows = slices.DeleteFunc(slices.Clone(r.suite.Rows), func(r Row) bool { return r.Scenario == "" })
 	if r.Watch != nil {
-		done := r.suite
-		done.Rows = slices.DeleteFunc(slices.Clone(r.suite.Rows), func(r Row) bool { return r.Scenario == "" })
 		r.Watch(done)
+	}
+	if now := time.Now(); now.Sub(r.written) >= progressEvery {
+		r.written = now
+		_ = Progress{len(r.suite.Rows), now.UTC(), done}.write(r.Out) // for chaos serve; the results are written at the end
 	}
 }
 

@@ -21,8 +21,9 @@ type Suite struct {
 	Version  string    `json:"chaos"`   // of this program
 	Backend  string    `json:"backend"` // as requested; a row has the one that was used
 	Filter   string    `json:"filter,omitempty"`
-	Seed     uint64    `json:"seed"`   // of the first repetition
-	Repeat   int       `json:"repeat"` // runs of each scenario
+	Lock     string    `json:"lock,omitempty"` // instead of that of each scenario
+	Seed     uint64    `json:"seed"`           // of the first repetition
+	Repeat   int       `json:"repeat"`         // runs of each scenario
 	Shards   []Shard   `json:"shards"`
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,6 +199,28 @@ func TestStops(t *testing.T) {
 	s, err := Run(ctx, options(t, "safe"))
 	if !errors.Is(err, ErrInterrupted) || s.Count(NotRun) != 1 {
 		t.Errorf("interrupted: %v, %v", outcomes(s), err)
+	}
+}
+
+// TestProgress: a suite that is running can be shown, and one that has ended leaves no progress.
+func TestProgress(t *testing.T) {
+	o := options(t, "safe-a", "safe-b", "unsafe-c")
+	o.Jobs = 1
+	var seen []Progress
+	o.Watch = func(Suite) {
+		if p, err := ReadProgress(os.DirFS(o.Out)); err == nil {
+			seen = append(seen, p)
+		}
+	}
+	s := run(t, o)
+	if len(seen) != 2 || seen[0].Total != 3 || len(seen[0].Suite.Rows) != 1 {
+		t.Errorf("progress after the first row, before the second is added: %+v", seen)
+	}
+	if err := s.Write(o.Out); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadProgress(os.DirFS(o.Out)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 

@@ -1,0 +1,61 @@
+package suite
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ProgressFile is in the directory of a suite that is running, or that was killed.
+const ProgressFile = "progress.json"
+
+// progressEvery is how often it is written at most.
+const progressEvery = 500 * time.Millisecond
+
+// Progress is a suite of which some rows are still to come.
+type Progress struct {
+	Total   int       `json:"total"` // rows that there will be
+	Updated time.Time `json:"updated"`
+	Suite   Suite     `json:"suite"` // with the rows so far
+}
+
+// ReadProgress reads the progress of the suite in a directory. The error wraps [fs.ErrNotExist] if none is running.
+func ReadProgress(fsys fs.FS) (p Progress, err error) {
+	text, err := fs.ReadFile(fsys, ProgressFile)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("reading the progress of the suite: %w", err)
+	}
+	return p, nil
+}
+
+// write replaces the file at once, so that a reader never sees a part of it.
+func (p Progress) write(dir string) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, ProgressFile)
+	if err := os.WriteFile(file+".new", text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// Page writes the page of a suite that is running.
+func (p Progress) Page(w io.Writer) error {
+	g := grid{
+		Sentence: fmt.Sprintf("running, %d of %d done at %s: %s", len(p.Suite.Rows), p.Total,
+			p.Updated.UTC().Format(time.TimeOnly), p.Suite.Sentence()),
+		Good: p.Suite.ExitCode() == 0, Notes: p.Suite.Notes,
+	}
+	g.add(p.Suite.Started.UTC().Format(time.DateTime), p.Suite.Rows)
+	g.notable(p.Suite)
+	return g.write(w)
+}
