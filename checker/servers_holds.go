@@ -68,8 +68,6 @@ func (l *ownerLedger) add(i int32, s *history.Span, client int, spans []history.
 		} else {
 			l.lease = max(l.lease, s.Lease)
 		}
-	} else if s.Op == history.OpRenew && l.lease > 0 {
-		l.lease = max(l.lease, s.Lease)
 	}
 	if s.Op == history.OpRenew && l.lease > 0 {
 		l.lease = max(l.lease, s.Lease) // a renewal may ask for more
