@@ -14,6 +14,9 @@ type Spec struct {
 	Topologies []string // kinds it runs on; nil: all
 	Can        Capabilities
 
+	// Command is the command line of a client that is a program of its own; nil: the lock is part of this program.
+	Command []string
+
 	// PersistentKeys returns the keys that the lock on key leaves at the servers without a TTL,
 	// such as the counter of its tokens. nil: none.
 	PersistentKeys func(key string) []string
@@ -36,8 +39,10 @@ func Catalog() []Spec {
 
 // Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].
 func Lookup(name string) (Spec, error) {
-	if command := Command(name); len(command) > 0 {
-		return Spec{Name: name, Doc: "a client of your own: " + command[0]}, nil
+	if line, own := strings.CutPrefix(name, ExecPrefix); own {
+		if command := strings.Fields(line); len(command) > 0 {
+			return Spec{Name: name, Doc: "a client of your own: " + command[0], Command: command}, nil
+		}
 	}
 	for _, row := range Catalog() {
 		if row.Name == name {
@@ -53,15 +58,5 @@ func (s Spec) Runs(kind string) bool {
 }
 
 // ExecPrefix starts the name of a lock whose client is a program of the
-// user: exec:python3 client.py. It may run on any topology.
+// user, split at spaces: exec:python3 client.py. It may run on any topology.
 const ExecPrefix = "exec:"
-
-// Command returns the command line of a lock whose name starts with [ExecPrefix],
-// split at spaces; nil for every other lock.
-func Command(lock string) []string {
-	line, ok := strings.CutPrefix(lock, ExecPrefix)
-	if !ok {
-		return nil
-	}
-	return strings.Fields(line)
-}

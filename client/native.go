@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -189,6 +190,9 @@ func (n *native) close(ctx context.Context, r Request) Reply {
 }
 
 func (n *native) acquire(ctx context.Context, r Request) Reply {
+	if !slices.Contains([]string{"", "read", "write"}, r.Mode) {
+		return fail(r, "bad-request", fmt.Sprintf("unknown mode %q", r.Mode))
+	}
 	a := r.Acquire
 	a.Permits, a.Limit = max(1, a.Permits), max(1, a.Limit)
 	if a.Wait = max(0, a.Wait); r.Op == history.Try {

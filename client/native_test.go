@@ -110,8 +110,8 @@ func TestEveryNativeLockClassifiesItsErrors(t *testing.T) {
 		}
 	}
 	for name, program := range map[string]int{"exec:python3 x.py": 2, "exec:": 0, "nothing": 0} {
-		if _, err := Lookup(name); (err == nil) != (program > 0) || len(Command(name)) != program {
-			t.Errorf("Lookup(%q) = %v, command %q", name, err, Command(name))
+		if row, err := Lookup(name); (err == nil) != (program > 0) || len(row.Command) != program {
+			t.Errorf("Lookup(%q) = %v, command %q", name, err, row.Command)
 		}
 	}
 }

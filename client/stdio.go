@@ -168,9 +168,9 @@ func (c *StdioClient) Continue() error { return c.stdio.proc.Continue() }
 // PID is the client's process id, or 0 once the process has exited.
 func (c *StdioClient) PID() int { return c.stdio.proc.PID() }
 
-// Close sends the request close, and ends the process with its last client. If the client does not
-// comply until ctx ends, the process is killed and the error says so. Close may be repeated,
-// and called for a client that has exited.
+// Close sends the request close, and ends the process with its last client. If the client has not exited
+// when ctx ends, the process is killed; the error says so if there was no reply either. Close may be repeated, and
+// called for a client that has exited.
 func (c *StdioClient) Close(ctx context.Context) error {
 	_, err := c.Do(ctx, Request{Op: Close})
 	if errors.Is(err, ErrExited) {

@@ -122,6 +122,7 @@ const operations = {
 };
 
 async function handle(request) {
+  if (request.mode) return [{ type: 'fail', code: 'unknown-op', error: 'this lock has no modes' }];
   if (!Object.hasOwn(operations, request.op)) return [{ type: 'fail', code: 'unknown-op', error: `unknown op ${request.op}` }];
   try {
     return await operations[request.op](request);

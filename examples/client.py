@@ -70,6 +70,8 @@ def script(redis, text, request, *more):
 
 
 def handle(redis, request):
+    if request.get("mode"):
+        return {"type": "fail", "code": "unknown-op", "error": "this lock has no modes"}
     if request["op"] in ("acquire", "try"):
         return acquire(redis, request)
     if request["op"] == "renew":

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
@@ -108,9 +109,9 @@ func checkOptions(c *mistakes, t cluster.Topology) {
 }
 
 func checkLock(c *mistakes, s Scenario) {
-	row, err := client.Lookup(s.Lock)
+	row, err := adapters.Lookup(s.Lock)
 	if err != nil {
-		names := namesOf(client.Catalog(), func(r client.Spec) string { return r.Name })
+		names := slices.Concat(namesOf(client.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
 		c.add("$.lock", "%v%s", err, nearest.Hint(s.Lock, names))
 		return
 	}
@@ -121,10 +122,10 @@ func checkLock(c *mistakes, s Scenario) {
 	}
 }
 
-// checkCapabilities reports a lock of the catalog that cannot do what the workload needs.
+// checkCapabilities reports a lock, other than a program of the user, that cannot do what the workload needs.
 func checkCapabilities(c *mistakes, s Scenario, row client.Spec) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
-	if err != nil || client.Command(s.Lock) != nil {
+	if err != nil || strings.HasPrefix(s.Lock, client.ExecPrefix) {
 		return
 	}
 	missing := row.Can.Missing(workload.Needs...)

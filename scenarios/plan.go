@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -79,11 +81,11 @@ func needed(fault string) client.Capabilities {
 	return nil
 }
 
-// effective are the faults of a list that can have an effect on the lock. What a lock from outside the catalog does is
-// not known.
+// effective are the faults of a list that can have an effect on the lock. What a program of the user does is not
+// known.
 func (s Scenario) effective(of []string) []string {
-	row, err := client.Lookup(s.Lock)
-	if err != nil || row.Open == nil {
+	row, err := adapters.Lookup(s.Lock)
+	if err != nil || strings.HasPrefix(row.Name, client.ExecPrefix) {
 		return of
 	}
 	return effectiveOn(row.Can, of)

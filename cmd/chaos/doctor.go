@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,16 +28,30 @@ type diagnosis struct {
 
 func newDoctor(s streams) *cobra.Command {
 	var asJSON bool
+	var lock string
+	var initTimeout time.Duration
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what this machine supports and how to add the rest",
 		Long: `Checks each feature that scenarios need, and prints what it is used for and how to install it.
-Exit code 0 if scenarios can run on real servers here, 69 if not.`,
+Exit code 0 if scenarios can run on real servers here, 69 if not.
+
+With --lock it starts one server and two clients of that lock instead, and checks that they keep to the protocol:
+source address, replies, what is refused, the outcome after a lost reply, close. It is what an author of a client runs
+before the first scenario. Exit code 0 if they do, 1 if not.`,
 		Example: `  chaos doctor
+  chaos doctor --lock 'exec:python3 client.py'
   chaos doctor --json`,
 		Args: noArgs(""),
-		RunE: func(c *cobra.Command, _ []string) error { return doctor(c.Context(), s, asJSON) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if lock != "" {
+				return doctorLock(c.Context(), s, lock, initTimeout, asJSON)
+			}
+			return doctor(c.Context(), s, asJSON)
+		},
 	}
+	c.Flags().StringVar(&lock, "lock", "", "check the client of a lock: a name of chaos list locks, or exec:COMMAND")
+	c.Flags().DurationVar(&initTimeout, "init-timeout", 0, "with --lock: within which the client must reply to init")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/faults"
@@ -125,6 +126,13 @@ func lockItems() ([]item, error) {
 	var items []item
 	for _, row := range client.Catalog() {
 		items = append(items, item{row.Name, row.Doc, "on " + strings.Join(row.Topologies, ", ") + "; " + row.Source})
+	}
+	for _, name := range adapters.Names() {
+		row, err := adapters.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item{name, row.Doc, "on " + strings.Join(row.Topologies, ", ") + "; " + row.Source})
 	}
 	own := "your own lock, in any language: a program that serves the client protocol on standard input and output"
 	items = append(items, item{client.ExecPrefix + "COMMAND", own, "see docs/protocol.md"})

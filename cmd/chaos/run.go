@@ -8,12 +8,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
@@ -328,5 +330,5 @@ func dryRun(s streams, scenario scenarios.Scenario, o runOptions) error {
 }
 
 func lockNames() []string {
-	return namesOf(client.Catalog(), func(row client.Spec) string { return row.Name })
+	return slices.Concat(namesOf(client.Catalog(), func(row client.Spec) string { return row.Name }), adapters.Names())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/lockchaos/lockchaos/internal/clientcheck"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -41,6 +42,8 @@ func outputs() map[string]struct {
 		"diff-suites": {[]suite.Change{}, "chaos diff --json of two suites"},
 		"list":        {[]item{}, "chaos list --json"},
 		"doctor":      {[]diagnosis{}, "chaos doctor --json"},
+		"doctor-lock": {[]clientcheck.Finding{}, "chaos doctor --lock --json"},
+		"adapters":    {[]adapterItem{}, "chaos adapters list --json"},
 		"clean":       {ledger.Report{}, "chaos clean --json"},
 	}
 }
@@ -158,6 +161,7 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 	}
 	output("list", "list", "locks", "--json")
 	output("doctor", "doctor", "--json")
+	output("adapters", "adapters", "list", "--json")
 	t.Setenv("TMPDIR", t.TempDir())
 	output("clean", "clean", "--json")
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -37,6 +38,9 @@ func processMissing(s scenarios.Scenario) string {
 		return missingRequirements(s.Requirements())
 	}
 	if _, err := process.Version(context.Background(), ""); err != nil {
+		return err.Error()
+	}
+	if err := adapters.Ready(s.Lock); err != nil {
 		return err.Error()
 	}
 	why := ""
@@ -171,8 +175,8 @@ const maxClientLog = 16 << 20
 // startClient starts the process of client i: a native client, or the user's program.
 func (b *processBackend) startClient(e RunEnv, i int) (*client.Stdio, error) {
 	command := b.command
-	if program := client.Command(e.Lock.Name); program != nil {
-		command = program
+	if e.Lock.Command != nil {
+		command = e.Lock.Command
 	}
 	if len(command) == 0 {
 		return nil, errors.New("the command of the native client is not set")

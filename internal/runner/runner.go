@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
@@ -124,7 +125,7 @@ func (r *run) setLock() (err error) {
 		r.lock = *r.Options.Lock
 		return nil
 	}
-	r.lock, err = client.Lookup(r.Scenario.Lock)
+	r.lock, err = adapters.Lookup(r.Scenario.Lock)
 	return err
 }
 

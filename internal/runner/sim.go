@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/cluster/sim"
@@ -28,7 +29,7 @@ var simSpec = BackendSpec{
 }
 
 func simMissing(s scenarios.Scenario) string {
-	if client.Command(s.Lock) != nil {
+	if row, err := adapters.Lookup(s.Lock); err == nil && row.Command != nil {
 		return "a client that is a program of its own runs in real time; use backend process"
 	}
 	if !s.Topology.Redis() {

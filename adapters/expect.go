@@ -1,0 +1,56 @@
+package adapters
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// expectFile has what an adapter's locks are expected to end with: lines of tab-separated kind, scenario, outcome,
+// violated properties (separated by commas) and why. Lines that begin with # are comments.
+const expectFile = "expect.tsv"
+
+// Expectation is a line of expect.tsv.
+type Expectation struct {
+	Lock       string // LIBRARY/KIND
+	Scenario   string
+	Outcome    string   // safe, outlived lease, broken promise, violated; several are separated by " or "
+	Properties []string // that are violated, whatever else is
+	Why        string
+}
+
+// Expectations are the lines of one adapter.
+type Expectations []Expectation
+
+// Expected reads the adapter's expectations.
+func (a Adapter) Expected() (all Expectations, err error) {
+	text, err := files.ReadFile(path.Join(a.Library, expectFile))
+	if err != nil {
+		return nil, err
+	}
+	for n, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 5 {
+			return nil, fmt.Errorf("adapters/%s/%s:%d: expected 5 fields, got %d", a.Library, expectFile, n+1, len(fields))
+		}
+		e := Expectation{Lock: a.Library + "/" + fields[0], Scenario: fields[1], Outcome: fields[2], Why: fields[4]}
+		if fields[3] != "" {
+			e.Properties = strings.Split(fields[3], ",")
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// Why is what the expectations say of a lock in a scenario; "": nothing.
+func (all Expectations) Why(lock, scenario string) string {
+	for _, e := range all {
+		if e.Lock == lock && e.Scenario == scenario {
+			return e.Why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+//go:build ignore
+
+// The client's end of the protocol (docs/protocol.md) for lock libraries in Go: serve(client).
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sys/unix"
+)
+
+type request struct {
+	ID      int64    `json:"id"`
+	Op      string   `json:"op"`
+	Key     string   `json:"key"`
+	Keys    []string `json:"keys"`
+	Owner   string   `json:"owner"`
+	Mode    string   `json:"mode"`
+	Permits int      `json:"permits"`
+	WaitMS  float64  `json:"wait_ms"`
+	LeaseMS float64  `json:"lease_ms"`
+	MS      float64  `json:"ms"`
+	Setup   struct {
+		Endpoints endpoints         `json:"endpoints"`
+		Options   map[string]string `json:"options"`
+	} `json:"setup"`
+}
+
+type endpoints struct {
+	Kind       string   `json:"kind"`
+	Addrs      []string `json:"addrs"`
+	Sentinels  []string `json:"sentinels"`
+	MasterName string   `json:"master_name"`
+	Source     string   `json:"source"`
+	Password   string   `json:"password"`
+}
+
+type reply struct {
+	ID      int64    `json:"id"`
+	Type    string   `json:"type"`
+	Can     []string `json:"can,omitempty"`
+	ValidMS float64  `json:"valid_ms,omitempty"`
+	MonoNS  int64    `json:"mono_ns,omitempty"`
+	Code    string   `json:"code,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// failed says that an operation certainly did not happen. Any other error is an unknown outcome.
+type failed struct {
+	code string
+	err  error
+}
+
+func (f failed) Error() string { return f.err.Error() }
+
+// promise is a validity that begins when it is made; nil: the library promises none.
+type promise struct {
+	valid time.Duration
+	mono  int64
+}
+
+func promised(until time.Time) *promise { return &promise{time.Until(until), mono()} }
+
+// mono is CLOCK_MONOTONIC in nanoseconds.
+func mono() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return t.Nano()
+}
+
+// locker is what an adapter implements. wait is 0 for one try.
+type locker interface {
+	can() []string
+	acquire(ctx context.Context, key string, lease, wait time.Duration) (lock any, p *promise, err error)
+	renew(ctx context.Context, lock any, lease time.Duration) (*promise, error)
+	release(ctx context.Context, lock any) error
+}
+
+// connect returns a go-redis client for each server, or for the master that Sentinels name, with go-redis' defaults.
+func (e endpoints) connect() (all []redis.UniversalClient) {
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		d := net.Dialer{Timeout: 2 * time.Second}
+		if e.Source != "" {
+			d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(e.Source)}
+		}
+		return d.DialContext(ctx, network, addr)
+	}
+	switch e.Kind {
+	case "sentinel":
+		return append(all, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: e.MasterName,
+			SentinelAddrs: e.Sentinels, SentinelPassword: e.Password, Password: e.Password, Dialer: dial}))
+	case "cluster":
+		return append(all, redis.NewClusterClient(&redis.ClusterOptions{Addrs: e.Addrs, Password: e.Password, Dialer: dial}))
+	}
+	for _, addr := range e.Addrs {
+		all = append(all, redis.NewClient(&redis.Options{Addr: addr, Password: e.Password, Dialer: dial}))
+	}
+	return all
+}
+
+// untilGranted calls try until it succeeds, wait is over, or an error is not failed: then the outcome is unknown. With
+// the loops of the libraries, which return one error when the context ends, it would always be unknown.
+func untilGranted(wait time.Duration, delay func() time.Duration, try func() error) error {
+	deadline := time.Now().Add(wait)
+	for {
+		err := try()
+		var f failed
+		if !errors.As(err, &f) || !time.Now().Before(deadline) {
+			return err
+		}
+		time.Sleep(min(delay(), time.Until(deadline)))
+	}
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// serve serves requests until close or the end of input.
+func serve(open func(endpoints) locker) {
+	var l locker
+	locks := make(map[[2]string]any)
+	out := json.NewEncoder(os.Stdout)
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var q request
+		if err := json.Unmarshal(in.Bytes(), &q); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		a := reply{ID: q.ID, Type: "ok"}
+		var p *promise
+		var err error
+		switch q.Op {
+		case "init":
+			l = open(q.Setup.Endpoints)
+			a.Can = l.can()
+		case "close":
+			_ = out.Encode(a)
+			return
+		default:
+			p, err = perform(l, locks, q)
+		}
+		var f failed
+		switch {
+		case errors.As(err, &f):
+			a.Type, a.Code, a.Error = "fail", f.code, f.Error()
+		case err != nil:
+			a.Type, a.Code, a.Error = "info", "unknown", err.Error()
+		case p != nil:
+			a.ValidMS, a.MonoNS = float64(p.valid)/float64(time.Millisecond), p.mono
+		}
+		_ = out.Encode(a)
+	}
+}
+
+func perform(l locker, locks map[[2]string]any, q request) (*promise, error) {
+	ctx, at := context.Background(), [2]string{q.Owner, q.Key}
+	if q.Mode != "" || q.Permits != 0 || len(q.Keys) > 0 {
+		return nil, failed{"unknown-op", errors.New("mode, permits and keys are not supported")}
+	}
+	lease := milliseconds(q.LeaseMS)
+	switch q.Op {
+	case "acquire", "try":
+		wait := milliseconds(q.WaitMS)
+		if q.Op == "try" {
+			wait = 0
+		}
+		lock, p, err := l.acquire(ctx, q.Key, lease, wait)
+		if err == nil {
+			locks[at] = lock
+		}
+		return p, err
+	case "work":
+		time.Sleep(milliseconds(q.MS))
+		return nil, nil
+	case "renew", "release":
+		lock := locks[at]
+		if lock == nil {
+			return nil, failed{"not-held", errors.New("nothing is held")}
+		}
+		if q.Op == "renew" {
+			return l.renew(ctx, lock, lease)
+		}
+		delete(locks, at)
+		return nil, l.release(ctx, lock)
+	}
+	return nil, failed{"unknown-op", fmt.Errorf("unknown operation %s", q.Op)}
+}

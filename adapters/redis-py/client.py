@@ -1,0 +1,42 @@
+"""redis-py's Lock: client.py lock | lock-no-retry."""
+import sys
+
+from redis.exceptions import LockError, LockNotOwnedError
+
+import protocol
+
+
+class Client(protocol.Client):
+    can = ["try", "renew", "scripts"]
+
+    def __init__(self, kind):
+        self.options = {}
+        if kind == "lock-no-retry":  # the control: without the retries that redis-py makes by default
+            from redis.backoff import NoBackoff
+            from redis.retry import Retry
+            self.options["retry"] = Retry(NoBackoff(), 0)
+
+    def init(self, endpoints, options):
+        self.redis = protocol.connect(endpoints, **self.options)[0]
+
+    def acquire(self, request, wait):
+        lease = request.get("lease_ms", 0) / 1000 or None
+        lock = self.redis.lock(request["key"], timeout=lease, sleep=0.05, thread_local=False)
+        if not lock.acquire(blocking=wait > 0, blocking_timeout=wait or None):
+            raise protocol.Failed("held", "acquire() returned False")
+        return lock, {}
+
+    def release(self, lock):
+        try:
+            lock.release()
+        except (LockNotOwnedError, LockError) as e:
+            raise protocol.Failed("not-held", repr(e)) from e
+
+    def renew(self, lock, lease):
+        try:
+            lock.extend(lease, replace_ttl=True)
+        except (LockNotOwnedError, LockError) as e:
+            raise protocol.Failed("not-held", repr(e)) from e
+
+
+protocol.serve(Client(sys.argv[1]))

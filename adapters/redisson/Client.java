@@ -1,0 +1,314 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.redisson.Redisson;
+import org.redisson.RedissonRedLock;
+import org.redisson.api.RFencedLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RSemaphore;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.NettyHook;
+import org.redisson.config.BaseConfig;
+import org.redisson.config.BaseMasterSlaveServersConfig;
+import org.redisson.config.Config;
+
+/**
+ * A client of the protocol (docs/protocol.md) for Redisson's locks: Client KIND. Redisson's owner of a lock is a thread,
+ * and the protocol's is a name, so each owner has a thread while it holds or requests something.
+ */
+public final class Client {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final PrintStream OUT =
+        new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
+    private static final Map<String, List<String>> CAN = Map.of(
+        "lock", List.of("reentrant", "try", "watchdog", "wakes"),
+        "fair", List.of("reentrant", "try", "watchdog", "wakes", "fair"),
+        "spin", List.of("reentrant", "try", "watchdog"),
+        "fenced", List.of("reentrant", "try", "watchdog", "wakes", "fenced"),
+        "read-write", List.of("reentrant", "try", "watchdog", "wakes", "read-write", "downgrade"),
+        "redlock", List.of("try"),
+        "semaphore", List.of("permits", "try", "wakes"),
+        "permits", List.of("permits", "try", "wakes"));
+
+    private final String kind;
+    private final List<RedissonClient> servers = new ArrayList<>();
+    private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
+    private final Map<String, Integer> levels = new ConcurrentHashMap<>(); // holds of an owner
+    private final Map<String, List<String>> permits = new ConcurrentHashMap<>();
+
+    private Client(String kind) {
+        this.kind = kind;
+    }
+
+    public static void main(String[] args) throws Exception {
+        System.setOut(System.err); // what the library prints must not get into the protocol
+        Client client = new Client(args[0]);
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            JsonNode request = JSON.readTree(line);
+            if (request.path("op").asText().equals("close")) {
+                say(request, ok());
+                break;
+            }
+            client.serve(request);
+        }
+        Runtime.getRuntime().halt(0); // threads of the library must not keep the process
+    }
+
+    private interface Step {
+        ObjectNode run() throws Exception;
+    }
+
+    private void serve(JsonNode request) throws InterruptedException {
+        switch (request.path("op").asText()) {
+            case "init" -> say(request, attempt(() -> open(request.path("setup"))));
+            case "work" -> {
+                Thread.sleep((long) request.path("ms").asDouble());
+                say(request, ok());
+            }
+            default -> {
+                String owner = owner(request);
+                threads.computeIfAbsent(owner, name -> Executors.newSingleThreadExecutor(run -> {
+                    Thread thread = new Thread(run, name);
+                    thread.setDaemon(true);
+                    return thread;
+                })).execute(() -> {
+                    ObjectNode reply = attempt(() -> perform(request));
+                    if (!levels.containsKey(owner) && !permits.containsKey(owner) && !reply.path("type").asText().equals("info")) {
+                        ExecutorService done = threads.remove(owner);
+                        if (done != null) {
+                            done.shutdown();
+                        }
+                    }
+                    say(request, reply);
+                });
+            }
+        }
+    }
+
+    private static String owner(JsonNode request) {
+        return request.path("owner").asText() + " " + request.path("key").asText();
+    }
+
+    private static ObjectNode attempt(Step step) {
+        try {
+            return step.run();
+        } catch (IllegalMonitorStateException e) { // the server replied that the hold is not this thread's
+            return failed("not-held", String.valueOf(e));
+        } catch (Throwable e) { // sent, and perhaps executed
+            e.printStackTrace();
+            return JSON.createObjectNode().put("type", "info").put("code", "unknown").put("error", String.valueOf(e));
+        }
+    }
+
+    private static synchronized void say(JsonNode request, ObjectNode reply) {
+        reply.set("id", request.get("id"));
+        OUT.print(reply + "\n");
+        OUT.flush();
+    }
+
+    private static ObjectNode ok() {
+        return JSON.createObjectNode().put("type", "ok");
+    }
+
+    private static ObjectNode failed(String code, String text) {
+        return JSON.createObjectNode().put("type", "fail").put("code", code).put("error", text);
+    }
+
+    private static ObjectNode held() {
+        return failed("held", "not granted in time");
+    }
+
+    private ObjectNode open(JsonNode setup) {
+        JsonNode endpoints = setup.path("endpoints");
+        List<String> addresses = new ArrayList<>();
+        endpoints.path("addrs").forEach(a -> addresses.add("redis://" + a.asText()));
+        switch (endpoints.path("kind").asText()) {
+            case "quorum" -> addresses.forEach(a -> single(setup, a));
+            case "sentinel" -> {
+                Config config = config(setup);
+                var servers = config.useSentinelServers().setMasterName(endpoints.path("master_name").asText())
+                    .setCheckSentinelsList(false).setScanInterval(500);
+                endpoints.path("sentinels").forEach(a -> servers.addSentinelAddress("redis://" + a.asText()));
+                password(servers, setup);
+                if (endpoints.hasNonNull("password")) {
+                    servers.setSentinelPassword(endpoints.path("password").asText());
+                }
+                pools(servers);
+                this.servers.add(Redisson.create(config));
+            }
+            case "cluster" -> {
+                Config config = config(setup);
+                var servers = config.useClusterServers().setScanInterval(500)
+                    .addNodeAddress(addresses.toArray(new String[0]));
+                password(servers, setup);
+                pools(servers);
+                this.servers.add(Redisson.create(config));
+            }
+            default -> single(setup, addresses.get(0));
+        }
+        ObjectNode reply = ok();
+        ArrayNode can = reply.putArray("can");
+        CAN.get(kind).forEach(can::add);
+        return reply;
+    }
+
+    private void single(JsonNode setup, String address) {
+        Config config = config(setup);
+        var server = config.useSingleServer().setConnectionMinimumIdleSize(1).setConnectionPoolSize(8).setAddress(address);
+        password(server, setup);
+        servers.add(Redisson.create(config));
+    }
+
+    private static void password(BaseConfig<?> servers, JsonNode setup) {
+        if (setup.path("endpoints").hasNonNull("password")) {
+            servers.setPassword(setup.path("endpoints").path("password").asText());
+        }
+    }
+
+    private static void pools(BaseMasterSlaveServersConfig<?> servers) {
+        servers.setMasterConnectionMinimumIdleSize(1).setSlaveConnectionMinimumIdleSize(1);
+        servers.setMasterConnectionPoolSize(8).setSlaveConnectionPoolSize(8);
+    }
+
+    /** Redisson's defaults but for the threads, of which a client of a test needs few, and the source address. */
+    private static Config config(JsonNode setup) {
+        Config config = new Config().setThreads(2).setNettyThreads(4);
+        String lease = setup.path("options").path("lease").asText("");
+        if (!lease.isEmpty()) {
+            config.setLockWatchdogTimeout(millis(lease));
+        }
+        String source = setup.path("endpoints").path("source").asText("");
+        if (!source.isEmpty()) {
+            config.setNettyHook(new NettyHook() {
+                @Override
+                public void afterBoostrapInitialization(Bootstrap bootstrap) {
+                    bootstrap.localAddress(new InetSocketAddress(source, 0));
+                }
+
+                @Override
+                public void afterChannelInitialization(Channel channel) {
+                }
+            });
+        }
+        return config;
+    }
+
+    /** The durations of a scenario are Go's: 1500ms, 1s. */
+    private static long millis(String duration) {
+        if (duration.endsWith("ms")) {
+            return (long) Double.parseDouble(duration.substring(0, duration.length() - 2));
+        }
+        return (long) (1000 * Double.parseDouble(duration.substring(0, duration.length() - 1)));
+    }
+
+    private RLock lock(JsonNode request) {
+        String key = request.path("key").asText();
+        RedissonClient server = servers.get(0);
+        return switch (kind) {
+            case "fair" -> server.getFairLock(key);
+            case "spin" -> server.getSpinLock(key);
+            case "fenced" -> server.getFencedLock(key);
+            case "read-write" -> request.path("mode").asText().equals("read")
+                ? server.getReadWriteLock(key).readLock() : server.getReadWriteLock(key).writeLock();
+            case "redlock" -> new RedissonRedLock(servers.stream().map(s -> s.getLock(key)).toArray(RLock[]::new));
+            default -> server.getLock(key);
+        };
+    }
+
+    private ObjectNode perform(JsonNode request) throws Exception {
+        String op = request.path("op").asText();
+        boolean counts = kind.equals("semaphore") || kind.equals("permits");
+        if (!Set.of("acquire", "try", "release").contains(op) || request.has("keys")) {
+            return failed("unknown-op", op);
+        }
+        String mode = request.path("mode").asText();
+        if (!mode.isEmpty() && (!kind.equals("read-write") || !Set.of("read", "write").contains(mode))) {
+            return failed("unknown-op", "mode " + mode);
+        }
+        long lease = (long) request.path("lease_ms").asDouble();
+        long wait = op.equals("try") ? 0 : (long) request.path("wait_ms").asDouble();
+        if (counts) {
+            return kind.equals("permits") ? permits(request, op, lease, wait) : semaphore(request, op, wait);
+        }
+        String owner = owner(request);
+        RLock lock = lock(request);
+        if (op.equals("release")) {
+            levels.merge(owner, -1, (a, b) -> a + b > 0 ? a + b : null);
+            lock.unlock();
+            return ok();
+        }
+        ObjectNode reply = ok();
+        if (lock instanceof RFencedLock fenced) {
+            Long token = lease > 0 ? fenced.tryLockAndGetToken(wait, lease, TimeUnit.MILLISECONDS)
+                : fenced.tryLockAndGetToken(wait, TimeUnit.MILLISECONDS);
+            if (token == null) {
+                return held();
+            }
+            reply.put("token", token);
+        } else if (!(lease > 0 ? lock.tryLock(wait, lease, TimeUnit.MILLISECONDS)
+            : lock.tryLock(wait, TimeUnit.MILLISECONDS))) {
+            return held();
+        }
+        levels.merge(owner, 1, Integer::sum);
+        return reply;
+    }
+
+    private ObjectNode semaphore(JsonNode request, String op, long wait) throws Exception {
+        RSemaphore semaphore = servers.get(0).getSemaphore(request.path("key").asText());
+        int n = request.path("permits").asInt(1);
+        if (op.equals("release")) {
+            if (permits.remove(owner(request)) == null) { // the library would add permits
+                return failed("not-held", "nothing is held");
+            }
+            semaphore.release(n);
+            return ok();
+        }
+        semaphore.trySetPermits(request.path("limit").asInt());
+        if (!semaphore.tryAcquire(n, Duration.ofMillis(wait))) {
+            return held();
+        }
+        permits.put(owner(request), List.of());
+        return ok();
+    }
+
+    private ObjectNode permits(JsonNode request, String op, long lease, long wait) throws Exception {
+        RPermitExpirableSemaphore semaphore = servers.get(0).getPermitExpirableSemaphore(request.path("key").asText());
+        String owner = owner(request);
+        if (op.equals("release")) {
+            List<String> ids = permits.remove(owner);
+            if (ids == null || semaphore.tryRelease(ids) == 0) {
+                return failed("not-held", "nothing is held");
+            }
+            return ok();
+        }
+        semaphore.trySetPermits(request.path("limit").asInt());
+        List<String> ids = semaphore.tryAcquire(request.path("permits").asInt(1), wait, lease > 0 ? lease : -1,
+            TimeUnit.MILLISECONDS);
+        if (ids.isEmpty()) {
+            return held();
+        }
+        permits.put(owner, ids);
+        return ok();
+    }
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/internal/clientcheck"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/nearest"
+)
+
+// doctorLock checks that the client of a lock keeps to the protocol.
+func doctorLock(ctx context.Context, s streams, lock string, initTimeout time.Duration, asJSON bool) error {
+	row, err := adapters.Lookup(lock)
+	if err != nil {
+		return usage(fmt.Errorf("%w%s", err, nearest.Hint(lock, lockNames())))
+	}
+	if err := adapters.Ready(lock); err != nil {
+		return errors.Join(cluster.ErrEnvironment, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program on disk: %w", err)
+	}
+	found, err := clientcheck.Run(ctx, clientcheck.Options{
+		Lock: row, Native: []string{self, "client"}, InitTimeout: initTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if err := s.json(found); err != nil {
+			return err
+		}
+	} else {
+		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+		for _, f := range found {
+			mark := "ok"
+			if !f.OK {
+				mark = "WRONG"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", mark, f.Check, f.Detail)
+		}
+		_ = w.Flush()
+	}
+	for _, f := range found {
+		if !f.OK {
+			return &codeError{code: exitUnsafe}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+// Package clientcheck checks that a client keeps to the protocol (docs/protocol.md): what an author of a client runs
+// before the first scenario. It starts one server and two clients.
+package clientcheck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/ledger"
+	"github.com/lockchaos/lockchaos/internal/rundir"
+	"github.com/lockchaos/lockchaos/internal/runner"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"` // what was expected and what came
+}
+
+// Options is what to check.
+type Options struct {
+	Lock        client.Spec
+	Native      []string          // the command of a native client
+	Settings    map[string]string // options of the lock
+	InitTimeout time.Duration
+}
+
+// The times of the check, in seconds of a busy machine: a client gets what a run would give it.
+const (
+	lease    = 20 * time.Second
+	longWait = 5 * time.Second
+	noWait   = 300 * time.Millisecond // for a lock that is held
+	grace    = 10 * time.Second       // on top, for the reply
+)
+
+// checks is a check in progress.
+type checks struct {
+	Options
+	env     runner.RunEnv
+	backend runner.Backend
+	cluster cluster.Cluster
+	links   cluster.Links
+	clients []client.Client
+	found   []Finding
+
+	mu    sync.Mutex
+	noted []string // clients that ignored their source
+}
+
+// Run checks a client. The error says that the machine could not run the check; what a client does wrong is a finding.
+func Run(ctx context.Context, o Options) (found []Finding, err error) {
+	dir, err := os.MkdirTemp("", "chaos-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	run, err := rundir.Create(dir, "doctor", 1, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	record, err := ledger.Open("doctor")
+	if err != nil {
+		return nil, err
+	}
+	defer record.Close()
+	spec := runner.Backends()[0]
+	c := &checks{Options: o, backend: spec.New(runner.BackendOptions{Client: o.Native})}
+	c.env = runner.RunEnv{
+		Topology: cluster.Topology{Kind: c.topology()}.Defaults(), Lock: o.Lock, Clients: 2, Duration: time.Minute,
+		InitTimeout: o.InitTimeout, Seed: 1, Dir: run, Ledger: record,
+		Note: func(f, target, detail string) {
+			if f == history.SourceIgnored {
+				c.mu.Lock()
+				c.noted = append(c.noted, detail)
+				c.mu.Unlock()
+			}
+		},
+	}
+	if c.cluster, err = c.backend.Start(ctx, c.env); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.cluster.Close(context.WithoutCancel(ctx))) }()
+	links, ok := c.cluster.(cluster.Links)
+	if !ok {
+		return nil, errors.New("the backend has no gates")
+	}
+	c.links = links
+	c.perform(ctx)
+	if logs := c.logs(); logs != "" && !c.allOK() {
+		c.add("standard error", true, logs)
+	}
+	return c.found, ctx.Err()
+}
+
+// topology is the smallest one that the lock runs on.
+func (c *checks) topology() string {
+	for _, kind := range []string{cluster.Single, cluster.Replicated, cluster.Quorum, cluster.Sharded, cluster.Sentinel} {
+		if c.Lock.Runs(kind) {
+			return kind
+		}
+	}
+	return cluster.Single
+}
+
+func (c *checks) add(check string, ok bool, detail string) {
+	c.found = append(c.found, Finding{check, ok, format.Line(detail)})
+}
+
+func (c *checks) failed(check, detail string, args ...any) {
+	c.add(check, false, fmt.Sprintf(detail, args...))
+}
+
+func (c *checks) allOK() bool {
+	for _, f := range c.found {
+		if !f.OK {
+			return false
+		}
+	}
+	return true
+}
+
+// logs is the end of the standard error of the first client.
+func (c *checks) logs() string {
+	text, _ := os.ReadFile(filepath.Join(c.env.Dir.File(rundir.LogsDir), "client-0.log"))
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+}
+
+// perform goes through the checks, and stops at the first after which the others could not be judged.
+func (c *checks) perform(ctx context.Context) {
+	defer c.closeAll(ctx)
+	for i := range c.env.Clients {
+		if !c.start(ctx, i) {
+			return
+		}
+	}
+	if !c.exclusion(ctx) {
+		return
+	}
+	c.refusals(ctx)
+	c.source()
+	c.outcomes(ctx)
+}
+
+// start starts a client and sends init.
+func (c *checks) start(ctx context.Context, i int) bool {
+	cl, err := c.backend.Client(ctx, c.env, i)
+	if err != nil {
+		c.failed("init", "client %d did not start: %v", i, err)
+		return false
+	}
+	c.clients = append(c.clients, cl)
+	setup := &client.Setup{Lock: c.Lock.Name, Endpoints: c.cluster.Endpoints(i), Options: c.Settings, Seed: uint64(i + 1)}
+	begun := time.Now()
+	r, err := c.send(ctx, i, client.Request{Op: client.Init, Setup: setup}, cmp.Or(c.InitTimeout, 15*time.Second))
+	if err != nil || r.Type != "ok" {
+		c.failed("init", "expected ok, got %s", answer(r, err))
+		return false
+	}
+	if i == 0 {
+		c.add("init", true, fmt.Sprintf("ok after %s; states %s", format.Duration(time.Since(begun)),
+			cmp.Or(r.Can.String(), "no capabilities")))
+		c.capabilities(r.Can)
+	}
+	return true
+}
+
+// capabilities compares what the client states with what there is, and with what the catalog has of it.
+func (c *checks) capabilities(can client.Capabilities) {
+	if unknown := can.Without(client.AllCapabilities()...); len(unknown) > 0 {
+		c.failed("capabilities", "unknown: %v", unknown)
+	}
+	if strings.HasPrefix(c.Lock.Name, client.ExecPrefix) {
+		c.Lock.Can = can
+		return
+	}
+	if missing, more := can.Missing(c.Lock.Can...), c.Lock.Can.Missing(can...); len(missing)+len(more) > 0 {
+		c.failed("capabilities", "the catalog has %v, the client states %v", c.Lock.Can, can)
+	}
+}
+
+// send sends a request to client i. The time-out is added to what the request may wait.
+func (c *checks) send(ctx context.Context, i int, r client.Request, timeout time.Duration) (client.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Wait+timeout)
+	defer cancel()
+	return c.clients[i].Do(ctx, r)
+}
+
+// answer is a reply as text.
+func answer(r client.Reply, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	text := r.Type
+	if r.Code != "" {
+		text += " (" + r.Code + ")"
+	}
+	if r.Error != "" {
+		text += ": " + r.Error
+	}
+	return text
+}
+
+// request is an acquire or a release that fits the lock.
+func (c *checks) request(op, key, owner string, wait time.Duration) client.Request {
+	a := client.Acquire{Key: key, Owner: owner}
+	if op == history.OpAcquire.String() || op == history.OpTry.String() {
+		a.Lease, a.Wait = lease, wait
+	}
+	if c.Lock.Can.Has(client.SharesReads) {
+		a.Mode = "write"
+	}
+	if c.Lock.Can.Has(client.HasPermits) {
+		a.Permits, a.Limit = 1, 1
+	}
+	return client.Request{Op: op, Acquire: a}
+}
+
+// expect sends a request and reports whether the reply has one of some types, as a finding.
+func (c *checks) expect(ctx context.Context, check string, i int, r client.Request, types ...string) bool {
+	reply, err := c.send(ctx, i, r, grace)
+	ok := false
+	for _, want := range types {
+		ok = ok || err == nil && reply.Type == want
+	}
+	c.add(check, ok, fmt.Sprintf("%s: expected %s, got %s", r.Op, strings.Join(types, " or "), answer(reply, err)))
+	return ok
+}

@@ -1,0 +1,76 @@
+package clientcheck
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/client"
+)
+
+// broken is what a client does wrong, made by changing the example, and the check that has to find it.
+var broken = []struct{ name, old, new, check, detail string }{ //nolint:gochecknoglobals // a table
+	{"none", "", "", "", ""},
+	{"source ignored", "2, self.source", "2, None", "source", "not from the source that it was given"},
+	{"no exclusion", `"NX", "PX"`, `"XX", "PX"`, "acquire", "expected ok, got fail (held)"},
+	{"granted twice", `"NX", "PX"`, `"PX"`, "acquire of what is held", "expected fail, got ok"},
+	{"release of nothing", `if redis.call("EVAL", text, 1, request["key"], request["owner"], *more) == 0:`,
+		`if redis.call("EVAL", text, 1, request["key"], request["owner"], *more) == 7:`,
+		"release of what is not held", "expected fail, got ok"},
+	{"unknown operation", `return {"type": "fail", "code": "unknown-op", "error": "unknown op " + request["op"]}`,
+		`return {"type": "ok"}`, "unknown operation", "expected fail, got ok"},
+	{"unknown mode", `if request.get("mode"):`, `if False:`, "unknown mode", "expected fail, got ok"},
+	{"wrong outcome", `reply = {"type": "info", "code": "unknown"`, `reply = {"type": "fail", "code": "unknown"`,
+		"lost reply", "expected info, got fail"},
+	{"granted without a reply", `reply = {"type": "info", "code": "unknown", "error": str(e)}`, `reply = {"type": "ok"}`,
+		"lost reply", "although no server's reply can have reached the client"},
+	{"no close", "        break", "        time.sleep(600)", "close", "client 0"},
+	{"unknown capability", `["try", "renew"]`, `["try", "fly"]`, "capabilities", "unknown: fly"},
+	{"no client", "import socket", "raise SystemExit('no license')", "init", "exited"},
+}
+
+func TestBrokenClients(t *testing.T) {
+	for _, program := range []string{"redis-server", "python3"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("NOT RUN: needs %s on the PATH", program)
+		}
+	}
+	source, err := os.ReadFile("../../examples/client.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range broken {
+		t.Run(strings.ReplaceAll(b.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(string(source), b.old) {
+				t.Fatalf("examples/client.py has no %q any more", b.old)
+			}
+			file := filepath.Join(t.TempDir(), "client.py")
+			text := strings.Replace(string(source), b.old, b.new, 1)
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			row, err := client.Lookup("exec:python3 " + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := Run(t.Context(), Options{Lock: row})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := b.check == ""
+			for _, f := range found {
+				if f.Check == b.check && !f.OK && strings.Contains(f.Detail, b.detail) {
+					seen = true
+				} else if !f.OK && b.check == "" {
+					t.Errorf("a client that keeps to the protocol: %+v", f)
+				}
+			}
+			if !seen {
+				t.Errorf("%s was not found: %+v", b.check, found)
+			}
+		})
+	}
+}
