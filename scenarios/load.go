@@ -31,7 +31,7 @@ func Names() []string {
 		"power-loss-single", "expiry-while-down", "key-deleted", "flushall", "eviction", "memory-full", "reply-lost-acquire",
 		"reply-lost-release", "lost-wake-up", "message-lost", "message-trusted", "thundering-herd", "fair-herd",
 		"fair-dead-waiter", "woken-waiters", "waiters", "waiters-slow-network", "waiters-fair", "waiters-fair-deaths",
-		"waiters-cluster", "waiters-latch", "short-waits", "renewals-lost",
+		"waiters-cluster", "waiters-latch", "short-waits", "late-replies", "renewals-lost",
 		"contention", "narrow-network", "script-flush", "rights-revoked", "subscribe-refused", "read-only-demotion",
 		"watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost", "redlock-contention", "redlock-jitter",
 		"redlock-two-masters-down", "redlock-restart-empty", "redlock-restart-delayed", "redlock-restart-early",
@@ -40,7 +40,8 @@ func Names() []string {
 		"redlock-renewals", "redlock-fenced-pause", "semaphore-failover", "permits-dead-client",
 		"readers-writer-pause", "mixed", "mixed-non-reentrant", "mixed-spin", "mixed-fenced", "mixed-fair",
 		"mixed-readers-writer", "mixed-writer-preference", "mixed-multi", "mixed-multi-cluster", "mixed-permits",
-		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-outages", "mixed-fast-clock",
+		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-outages", "mixed-short-timeouts",
+		"mixed-fast-clock",
 		"mixed-redlock", "mixed-redlock-network", "latch", "swarm-single", "swarm",
 	}
 }

@@ -173,7 +173,8 @@ func (b *Sim) Client(_ context.Context, _ RunEnv, i int) (client.Client, error) 
 	actor, notices := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
 	c := &simClient{actor: actor, abandoned: &b.abandoned}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
-		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn() },
+		// A lease may end at the instant of the step: its timer, and what it wakes, come first.
+		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn(); actor.Order("", nil) },
 		BeforeNotice: func() { actor.AwaitThaw(); notices.Turn() },
 		AfterTimeout: func() { notices.Order("", nil) }, // also while the client is stopped
 	}, &b.lock)
