@@ -56,6 +56,30 @@ func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []l
 	return acquire(ctx, slices.Concat(opts, []lock.Option{lock.WithOwner(a.Owner), lock.WithLease(a.Lease)})...)
 }
 
+// ownerName finds, in the context of a hold without a named owner, who asked for it.
+type ownerName struct{}
+
+// ownerOf is the owner that h was acquired for.
+func ownerOf(h *lock.Hold) string {
+	if name, ok := h.Context().Value(ownerName{}).(string); ok {
+		return name
+	}
+	return h.Owner()
+}
+
+// acquireAnonymous acquires a mutex for an owner that has no name at the server.
+func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
+	acquire := c.Mutex(a.Key).TryAcquire
+	if a.Wait > 0 {
+		acquire = c.Mutex(a.Key).Acquire
+	}
+	h, err := acquire(context.WithValue(ctx, ownerName{}, a.Owner), lock.WithLease(a.Lease))
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
 func fencedMutex(c *lock.Client, a Acquire) fencedLock { return c.FencedMutex(a.Key) }
 
 // readError is the error of a reader. If a waiting writer keeps readers out, it is no evidence that the lock is held.
@@ -122,6 +146,13 @@ func kindSpecs() []Spec {
 			acquire: acquireHold(fencedMutex), force: forceMutex,
 		})
 	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry)
+	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
+		"is an owner of its own.",
+		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
+			acquire: acquireAnonymous, force: forceMutex,
+		})
+	mutex.Can = mutex.Can.Without(Reentrant, Fenced)
+	mutex.PersistentKeys = func(string) []string { return []string{} }
 	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
 			acquire: acquireHold(fencedMutex, lock.WithReentry(), lock.WithPolling()),
@@ -132,7 +163,7 @@ func kindSpecs() []Spec {
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
 			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
 		})
-	specs := []Spec{fair, nonReentrant, spin, fenced}
+	specs := []Spec{fair, nonReentrant, mutex, spin, fenced}
 	for _, prefer := range []bool{false, true} {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",

@@ -76,12 +76,12 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 
 // lost reports the loss of h. That of a multi-lock is reported for all of its keys, see watch.
 func (l *library) lost(h *lock.Hold) {
-	l.report(Hold{Key: h.Name(), Owner: h.Owner()}, h.Deadline())
+	l.report(Hold{Key: h.Name(), Owner: ownerOf(h)}, h.Deadline())
 }
 
 // renewed reports a renewal of h. A hold of several locks lasts until the first of them ends.
 func (l *library) renewed(h *lock.Hold) {
-	r := Reply{Event: history.Renewed, Key: keyOf(h.Name()), Owner: h.Owner(), Deadline: h.Deadline()}
+	r := Reply{Event: history.Renewed, Key: keyOf(h.Name()), Owner: ownerOf(h), Deadline: h.Deadline()}
 	if l.several {
 		if r.Deadline = l.holds.until(r.Key, r.Owner); r.Deadline.IsZero() {
 			return // the acquire has not returned

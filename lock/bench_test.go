@@ -86,7 +86,7 @@ func TestPairAllocates(t *testing.T) {
 		}
 		release(t, h)
 	})
-	if n > 31 { // five of them because hooks of the client see words, not pointers
-		t.Errorf("%v allocations for an acquire and a release, want 31 or fewer", n)
+	if n > 20 {
+		t.Errorf("%v allocations for an acquire and a release, want 20 or fewer", n)
 	}
 }

@@ -56,7 +56,8 @@ type store interface {
 
 // grant is the reply to a claim.
 type grant struct {
-	ok bool
+	ok    bool
+	plain *words // ok, by SET
 	granted
 	why   error         // not ok
 	ttl   time.Duration // not ok: after that it may be granted; negative: no such time is known

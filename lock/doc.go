@@ -78,6 +78,9 @@
 //	metadata  text of WithMetadata
 //	notify    how waiters are notified when the lock is free: w (PUBLISH), W (SPUBLISH)
 //
+// A free [Mutex] that Acquire takes without an owner or metadata is the string h:<hold>, which SET makes without a
+// script. The first script of a client that waits, or of a re-entry, makes it the hash.
+//
 // Beside it, under the same hash tag, so that one script may touch them all:
 //
 //	{orders}:token             the last fencing token; it expires after a day without a grant

@@ -98,6 +98,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 			cl.publish = q.notifyMode(context.Background()) // probed before, by the waiters
 		}
 		cl.oldTombstone = c.oldTombstones.take(cl.key)
+		cl.tombstone = cl.tombstoneKey()
 	}
 	left, err := c.giveBack(ctx, cl)
 	if err != nil {
@@ -105,7 +106,7 @@ func (h *Hold) giveBack(ctx context.Context, before error) error {
 	}
 	h.count.Store(int64(max(left, 0)))
 	if plain && h.sure {
-		c.oldTombstones.put(cl.key, cl.tombstoneKey())
+		c.oldTombstones.put(cl.key, cl.tombstone)
 	}
 	return h.finishRelease(before, left)
 }

@@ -20,11 +20,16 @@ type claim struct {
 	nonReentrant bool       // refuse an owner that holds the lock
 	fenced       bool       // mint a fencing token
 	metadata     string     // kept with a lock that was free; empty: none
+	plain        bool       // try SET first
+	value        string     // of a plain lock: "h:" and the hold
 	notify       notifyMode // leave a mark that the waiter is to be notified; notifyNone: it does not wait
 
 	// For a release.
 	publish      notifyMode // publish even without a mark; notifyNone: do not
-	oldTombstone string     // a tombstone to remove with the lock; empty: none
+	words        *words     // it was granted by SET; nil: by a script
+	tombstone    any        // its tombstoneKey, if it was made before
+	oldTombstone any        // a tombstone to remove with the lock; nil: none
+	late         bool       // a SET may still arrive
 }
 
 // flags are the flags of a script, empty: none.

@@ -37,10 +37,37 @@ type holder interface {
 	onLost()
 }
 
-// ownerKey finds the owner of a lock in the context of a hold.
+// ownerKey is a lock, whose owner the context of a hold has.
 type ownerKey struct {
 	client *Client
 	name   string
+}
+
+// owners are those in a context, the last one first.
+type owners struct {
+	lock  ownerKey
+	owner string
+	next  *owners // nil: there are no more
+}
+
+// ownersKey finds them in a context; to look for it needs no memory.
+type ownersKey struct{}
+
+func withOwner(ctx context.Context, lock ownerKey, owner string) context.Context {
+	next, _ := ctx.Value(ownersKey{}).(*owners)
+	return context.WithValue(ctx, ownersKey{}, &owners{lock, owner, next})
+}
+
+// ownerIn is the owner of a lock in the context of a hold; empty: it has none.
+func ownerIn(ctx context.Context, lock ownerKey) string {
+	o, _ := ctx.Value(ownersKey{}).(*owners)
+	for o != nil && o.lock != lock {
+		o = o.next
+	}
+	if o == nil {
+		return ""
+	}
+	return o.owner
 }
 
 // begin starts the lease that a was granted and registers the hold everywhere. It
@@ -82,7 +109,7 @@ func (k *leaseKeeper) context() context.Context {
 	if k.ctx == nil {
 		ctx := k.acquireCtx
 		if k.claim.owner != "" {
-			ctx = context.WithValue(ctx, ownerKey{k.client, k.claim.key}, k.claim.owner)
+			ctx = withOwner(ctx, ownerKey{k.client, k.claim.key}, k.claim.owner)
 		}
 		k.ctx, k.cancel = context.WithCancelCause(ctx)
 		if k.over != nil {

@@ -64,7 +64,7 @@ func (s *single) releaseMigrating(ctx context.Context, c claim) (int, error) {
 	value, err := s.node.do(ctx, call{
 		script: s.scripts.release,
 		keys:   []string{c.key},
-		args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, c.publish), c.freeChannel()},
+		args:   []any{"h:" + c.id, s.tombstoneTTLOf(c), c.owner, flags(false, c.publish), c.freeChannel()},
 	})
 	left, err := decodeRelease(value, err)
 	if err == nil && left < 0 && begun {
@@ -80,7 +80,7 @@ func (s *single) releaseMigrating(ctx context.Context, c claim) (int, error) {
 // record leaves the tombstone of c, and returns that which was there before.
 func (s *single) record(ctx context.Context, c claim, left int) (reply, error) {
 	value, err := s.node.do(ctx, call{
-		script: recordScript, keys: []string{c.tombstoneKey()}, args: []any{s.tombstoneTTL, left},
+		script: recordScript, keys: []string{c.tombstoneKey()}, args: []any{s.tombstoneTTLOf(c), left},
 	})
 	if err != nil {
 		return reply{}, err

@@ -22,7 +22,7 @@ type MultiHold struct {
 func newMultiHold(ctx context.Context, holds []*Hold) *MultiHold {
 	m := &MultiHold{holds: holds, done: make(chan struct{})}
 	for _, h := range holds {
-		ctx = context.WithValue(ctx, ownerKey{h.client, h.claim.key}, h.claim.owner)
+		ctx = withOwner(ctx, ownerKey{h.client, h.claim.key}, h.claim.owner)
 	}
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	for _, h := range holds {

@@ -83,7 +83,7 @@ func (r *round) owner(ctx context.Context, c *Client, key string) string {
 	if r.o.owner != "" {
 		return r.o.owner
 	}
-	if owner, ok := ctx.Value(ownerKey{c, key}).(string); ok {
+	if owner := ownerIn(ctx, ownerKey{c, key}); owner != "" {
 		return owner
 	}
 	return r.newOwner

@@ -27,10 +27,14 @@ func (m *Mutex) Acquire(ctx context.Context, opts ...Option) (*Hold, error) {
 
 func (m *Mutex) acquire(ctx context.Context, opts []Option) (*FencedHold, error) {
 	a, err := m.attempt(ctx, opts)
+	if err == nil {
+		a.claim.plain = a.client.single && a.claim.isPlain()
+	}
 	if err == nil && a.mode == chained {
 		a.claim.notify = m.client.queues.notifyMode(ctx)
 		if m.client.queues.count.Load() > 0 {
 			a.channel = a.claim.freeChannel()
+			a.claim.plain = a.claim.plain && m.client.queues.waiting(a.channel) == 0
 		}
 	}
 	return acquireHold(ctx, m.name, true, a, err)
@@ -143,9 +147,10 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 	if err != nil {
 		return nil, err
 	}
-	owner, id := s.owner, c.random.id()
+	value := c.random.value()
+	owner, id := s.owner, value[len("h:"):]
 	if owner == "" {
-		owner, _ = ctx.Value(ownerKey{c, n.key}).(string)
+		owner = ownerIn(ctx, ownerKey{c, n.key})
 	}
 	newOwner := owner == ""
 	if newOwner {
@@ -155,7 +160,7 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 		waitLoop: waitLoop{client: c, name: n.name, patient: newOwner, tries: s.tries, retryDelay: s.delay, lasts: lease},
 		lease:    lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{
-			name: n.name, key: n.key, owner: owner, id: id, lease: milliseconds(lease), store: in,
+			name: n.name, key: n.key, owner: owner, id: id, value: value, lease: milliseconds(lease), store: in,
 			nonReentrant: !s.reentrant && !newOwner, metadata: s.metadata,
 		},
 	}, nil
@@ -228,6 +233,8 @@ func (a *attempt) request(ctx context.Context) (turn, error) {
 	sent := time.Now()
 	g, err := a.claim.store.acquire(ctx, a.claim)
 	a.doubt.note(&a.claim, sent, err)
+	a.claim.late = a.claim.late || a.claim.plain && err != nil && outcomeOf(err).mayHaveHappened()
+	a.claim.plain, a.claim.words = false, g.plain
 	switch {
 	case err != nil:
 		return turn{}, err

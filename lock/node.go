@@ -89,7 +89,7 @@ type call struct {
 	script  script
 	keys    []string
 	args    []any
-	command []any // the command by digest, if it was made in advance; nil: made of the above
+	command []any // the command by digest, or one without a script; nil: made of the above
 	queued  bool  // not sent by its caller, which would not retry it after directTimeout
 }
 

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -304,7 +305,15 @@ func sendOne(ctx context.Context, rdb processor, c *call) answer {
 		cmd = redis.NewCmd(ctx, c.line(true)...)
 		_ = rdb.Process(ctx, noRetry{cmd}) // the command has the error too
 	}
+	return answerOf(cmd)
+}
+
+// answerOf is the reply to cmd. That there is none, as SET NX replies, is no error.
+func answerOf(cmd *redis.Cmd) answer {
 	value, err := cmd.Result()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
 	return answer{value, err}
 }
 
@@ -325,8 +334,7 @@ func run(ctx context.Context, rdb redis.Cmdable, calls []call, sources bool) []a
 		_, _ = pipeline.Exec(ctx) // each command has its own error
 	}
 	for i, cmd := range cmds {
-		value, err := cmd.Result()
-		out[i] = answer{value: value, err: err}
+		out[i] = answerOf(cmd.Cmd)
 	}
 	return out
 }
@@ -365,6 +373,10 @@ func (c *call) key() string {
 	if c.command == nil {
 		return c.keys[0]
 	}
-	key, _ := c.command[3].(string)
+	at := 3
+	if c.script.scriptText == nil {
+		at = 1
+	}
+	key, _ := c.command[at].(string)
 	return key
 }

@@ -44,7 +44,7 @@ func startProxy(t *testing.T, target string) *proxy {
 				continue
 			}
 			p.keep(in, out)
-			var script atomic.Bool // the last request was a script
+			var script atomic.Bool // the last request was about a lock
 			wg.Go(func() { p.requests(in, out, &script) })
 			wg.Go(func() { p.replies(in, out, &script) })
 		}
@@ -74,7 +74,7 @@ func (p *proxy) requests(in, out net.Conn, script *atomic.Bool) {
 	for {
 		n, err := in.Read(buf)
 		if n > 0 {
-			script.Store(bytes.Contains(buf[:n], []byte("eval")))
+			script.Store(bytes.Contains(buf[:n], []byte("eval")) || bytes.Contains(buf[:n], []byte("\r\nset\r\n")))
 			if word := p.swallow.Load(); word != nil && bytes.Contains(buf[:n], []byte(*word)) {
 				return
 			}

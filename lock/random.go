@@ -42,9 +42,12 @@ func (r *random) split(name string, n int) *random {
 }
 
 // id is different from every id of this client and, except with a probability of 2^-96, of any other.
-func (r *random) id() string {
+func (r *random) id() string { return r.value()[len("h:"):] }
+
+// value is "h:" and an id, as the value of a lock that is a string.
+func (r *random) value() string {
 	var b [64]byte
-	return string(strconv.AppendUint(append(append(b[:0], r.client...), '-'), r.last.Add(1), 36))
+	return string(strconv.AppendUint(append(append(append(b[:0], "h:"...), r.client...), '-'), r.last.Add(1), 36))
 }
 
 // between is a duration of at least low and less than high.

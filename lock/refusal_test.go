@@ -35,6 +35,11 @@ func TestPollingIsReportedOnce(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		h := acquire(t, c.Mutex(name))
 		served := wait(context.Background(), t, c.Mutex(name))
+		eventually(t, testTimeout, "the waiter is queued, and polling was reported", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return c.queues.waiting(c.Mutex(name).channel()) == 1 && len(said) > 0
+		})
 		release(t, h)
 		release(t, within(t, testTimeout, name+" is served", served))
 	}

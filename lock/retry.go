@@ -20,7 +20,8 @@ const undoGrace = 250 * time.Millisecond
 type retrier struct {
 	client    *Client
 	ctx       lazyTimeout
-	uncertain bool // a request of unknown outcome was sent
+	parent    endless // of ctx, if it must not end with that of the caller
+	uncertain bool    // a request of unknown outcome was sent
 	last      error
 }
 
@@ -33,6 +34,25 @@ func (c *Client) retry(ctx context.Context) *retrier {
 	}
 	return r
 }
+
+// retryDetached is retry for what is done even if ctx has ended.
+func (c *Client) retryDetached(ctx context.Context) *retrier {
+	r := &retrier{client: c, parent: endless{ctx}}
+	r.ctx.Context, r.ctx.deadline = &r.parent, time.Now().Add(c.o.Timeout)
+	return r
+}
+
+// endless is context.WithoutCancel without an allocation of its own.
+type endless struct{ context.Context }
+
+// Deadline is that of context.Context.
+func (*endless) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done is that of context.Context.
+func (*endless) Done() <-chan struct{} { return nil }
+
+// Err is that of context.Context.
+func (*endless) Err() error { return nil }
 
 // next reports whether to send the request again, which failed with err, and else
 // returns the error of all tries.
@@ -59,7 +79,7 @@ func (r *retrier) next(err error) (again bool, final error) {
 
 // giveBack releases cl, even if ctx has ended. The reply is that of store.release.
 func (c *Client) giveBack(ctx context.Context, cl claim) (int, error) {
-	for r := c.retry(context.WithoutCancel(ctx)); ; {
+	for r := c.retryDetached(ctx); ; {
 		left, err := cl.store.release(&r.ctx, cl)
 		if again, err := r.next(err); !again {
 			return left, err

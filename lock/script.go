@@ -43,18 +43,23 @@ func lua(names ...string) string {
 // mutexScripts are those of mutexes. The client's own lease and TTL are part of them: to pass an argument
 // takes the server as long as a cheap command.
 type mutexScripts struct {
-	acquire, acquireFenced, release script
-	lease                           int64 // of an acquire that names none, in milliseconds
+	acquire, acquireFenced script
+	release, releasePlain  script // of a hold that was acquired with SET
+	lease                  int64  // of an acquire that names none, in milliseconds
+	leaseWord              any    // the same, as the word of a command
 }
 
 func newMutexScripts(o Options) *mutexScripts {
 	lease := milliseconds(o.Lease)
 	head := fmt.Sprintf("local defaultLease = '%d'\n", lease)
+	ttl := fmt.Sprintf("local defaultTTL = '%d'\n", o.tombstoneTTL())
 	return &mutexScripts{
-		acquire:       newScript(head + lua("foreign", "acquire")),
-		acquireFenced: newScript(head + lua("mint", "foreign", "acquire")),
-		release:       newScript(fmt.Sprintf("local defaultTTL = '%d'\n", o.tombstoneTTL()) + lua("release")),
+		acquire:       newScript(head + lua("foreign", "plain", "acquire")),
+		acquireFenced: newScript(head + lua("mint", "foreign", "plain", "acquire")),
+		release:       newScript(ttl + lua("plain", "release")),
+		releasePlain:  newScript(ttl + lua("release_plain", "plain", "release")),
 		lease:         lease,
+		leaseWord:     lease,
 	}
 }
 
@@ -65,17 +70,17 @@ var (
 	serverScript  = newScript(lua("server"))
 	mintScript    = newScript(lua("mint") + "return mint(KEYS[1])\n")
 	tokenScript   = newScript(lua("token"))
-	inspectScript = newScript(lua("inspect"))
-	forceScript   = newScript(lua("force"))
+	inspectScript = newScript(lua("plain", "inspect"))
+	forceScript   = newScript(lua("plain", "force"))
 	// multiScript acquires each of several locks with the script of one.
-	multiScript = newScript(lua("mint", "foreign") +
+	multiScript = newScript(lua("mint", "foreign", "plain") +
 		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +
 		"\nend\n" + lua("multi_acquire"))
 
 	fairScript = struct{ acquire, release, force, waiters script }{
-		acquire: newScript(lua("foreign", "mint", "fair_queue", "fair_acquire")),
-		release: newScript(lua("mint", "fair_queue", "fair_release")),
-		force:   newScript(lua("mint", "fair_queue", "fair_force")),
+		acquire: newScript(lua("foreign", "plain", "mint", "fair_queue", "fair_acquire")),
+		release: newScript(lua("foreign", "plain", "mint", "fair_queue", "fair_release")),
+		force:   newScript(lua("plain", "mint", "fair_queue", "fair_force")),
 		waiters: newScript(lua("mint", "fair_queue", "fair_waiters")),
 	}
 	rwScript = struct{ acquire, release, renew, force, inspect script }{

@@ -14,36 +14,59 @@ type single struct {
 
 var _ store = (*single)(nil)
 
-// message is a request of the most frequent kinds, in one allocation.
-type message struct {
-	claim     claim
-	tombstone string
-	args      [11]any
+// words are those of the commands about a plain mutex, which are made once.
+type words struct {
+	key, hold any
+	set       [6]any
+}
+
+// isPlain reports whether SET can acquire a free lock for c: the key then says all there is to say. The script is for
+// locks that are held, and for all else.
+func (c *claim) isPlain() bool { return c.owner == c.id && !c.fenced && c.metadata == "" }
+
+// acquirePlain acquires the lock if the key does not exist. Replicas are not waited for.
+//
+// SET looks for no tombstone: one that arrives after its hold was released makes a lock of nobody. Its tombstone
+// then lasts until that has expired, and the scripts treat such a lock as free.
+func (s *single) acquirePlain(ctx context.Context, c claim) (grant, error) {
+	lease := s.scripts.leaseWord
+	if c.lease != s.scripts.lease {
+		lease = c.lease
+	}
+	w := &words{key: c.key, hold: c.value}
+	w.set = [...]any{"set", w.key, w.hold, "px", lease, "nx"}
+	sent := time.Now()
+	value, err := s.node.do(ctx, call{command: w.set[:]})
+	return grant{ok: value == "OK", plain: w, granted: granted{count: 1, sent: sent}}, err
 }
 
 func (s *single) acquire(ctx context.Context, c claim) (grant, error) {
-	m := &message{claim: c, tombstone: c.tombstoneKey()}
+	if c.plain && s.node.replicas == nil {
+		if g, err := s.acquirePlain(ctx, c); err != nil || g.ok {
+			return g, err
+		}
+	}
 	script := s.scripts.acquire
-	args := append(m.args[:0], "evalsha", nil, 2, m.claim.key, m.tombstone)
+	args := append(make([]any, 0, 11), "evalsha", nil, 2, c.key, c.tombstoneKey())
 	if c.fenced {
 		script, args[2] = s.scripts.acquireFenced, 3
 		args = append(args, c.tokenKey())
 	}
 	args[1] = script.name
-	args = append(args, m.claim.id)
+	args = append(args, c.id)
 	flags := flags(c.nonReentrant, c.notify)
 	more := flags != "" || c.metadata != ""
 	if more || c.owner != c.id || c.lease != s.scripts.lease {
-		args = append(args, m.claim.lease)
+		args = append(args, c.lease)
 	}
 	if more || c.owner != c.id {
-		args = append(args, m.claim.owner)
+		args = append(args, c.owner)
 	}
 	if more {
 		args = append(args, flags)
 	}
 	if c.metadata != "" {
-		args = append(args, "", m.claim.metadata)
+		args = append(args, "", c.metadata)
 	}
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{script: script, command: args})
@@ -80,20 +103,38 @@ func (s *single) release(ctx context.Context, c claim) (int, error) {
 }
 
 func (s *single) releaseCall(c claim) call {
-	m := &message{claim: c, tombstone: c.tombstoneKey()}
-	args := append(m.args[:0], "evalsha", s.scripts.release.name, 3, m.claim.key, m.tombstone, c.freeChannel())
-	if c.oldTombstone != "" {
-		args[2] = 4
-		args = append(args, m.claim.oldTombstone)
+	script, w := s.scripts.release, c.words
+	if w != nil {
+		script = s.scripts.releasePlain
+	} else {
+		w = &words{key: c.key, hold: "h:" + c.id}
 	}
-	args = append(args, m.claim.id)
-	if c.publish != notifyNone || c.owner != c.id {
-		args = append(args, s.tombstoneTTL, m.claim.owner)
+	tombstone := c.tombstone
+	if tombstone == nil {
+		tombstone = c.tombstoneKey()
+	}
+	args := append(make([]any, 0, 9), "evalsha", script.name, 2, w.key, tombstone)
+	if c.oldTombstone != nil {
+		args[2] = 3
+		args = append(args, c.oldTombstone)
+	}
+	args = append(args, w.hold)
+	if c.publish != notifyNone || c.owner != c.id || c.late {
+		args = append(args, s.tombstoneTTLOf(c), c.owner)
 	}
 	if c.publish != notifyNone {
 		args = append(args, flags(false, c.publish))
 	}
-	return call{script: s.scripts.release, command: args}
+	return call{script: script, command: args}
+}
+
+// tombstoneTTLOf is for how many milliseconds the tombstone of c lasts: longer than a lock of nobody that a late SET
+// makes.
+func (s *single) tombstoneTTLOf(c claim) int64 {
+	if c.late {
+		return s.tombstoneTTL + c.lease
+	}
+	return s.tombstoneTTL
 }
 
 // decodeRelease reads the reply to a release: the holds that are left to the owner, or a negative code.

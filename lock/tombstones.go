@@ -9,29 +9,29 @@ import "sync"
 // all those of the last seconds. One that is not remembered expires by itself.
 type oldTombstones struct {
 	mu   sync.Mutex
-	keys map[string]string // by the name of the lock
+	keys map[string]any // by the key of the lock: a string, as the word of a command
 }
 
 // maxOldTombstones bounds how many locks are remembered.
 const maxOldTombstones = 4096
 
-// take is the tombstone to remove with the lock of that name; empty: none.
-func (s *oldTombstones) take(name string) string {
+// take is the tombstone to remove with the lock at key; nil: none.
+func (s *oldTombstones) take(lock string) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := s.keys[name]
-	if key != "" {
-		s.keys[name] = "" // the next put is likely to come soon
+	key := s.keys[lock]
+	if key != nil {
+		s.keys[lock] = nil // the next put is likely to come soon
 	}
 	return key
 }
 
-// put remembers the tombstone of a hold of the lock of that name.
-func (s *oldTombstones) put(name, key string) {
+// put remembers the tombstone of a hold of the lock at key.
+func (s *oldTombstones) put(lock string, tombstone any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.keys == nil || len(s.keys) >= maxOldTombstones {
-		s.keys = make(map[string]string)
+		s.keys = make(map[string]any)
 	}
-	s.keys[name] = key
+	s.keys[lock] = tombstone
 }

@@ -54,7 +54,7 @@ func keySeen(replies []any) (seen history.KeyState, held bool) {
 		return history.KeyState{}, false
 	}
 	if value, ok := replies[1].(string); ok {
-		seen.Owner = value
+		seen.Owner = strings.TrimPrefix(value, "h:") // as package lock marks the holds of a mutex
 	} else if pairs, ok := replies[0].([]any); ok {
 		fields := make(map[string]string, len(pairs)/2)
 		for i := 0; i+1 < len(pairs); i += 2 {

@@ -32,7 +32,7 @@ func (t Target) String() string {
 func locksOf(kind string) []string {
 	switch kind {
 	case "mutex":
-		return []string{"reentrant", "spin"}
+		return []string{"reentrant", "spin", "mutex"}
 	case "fencing":
 		return []string{"reentrant", "fenced", "fair", "readers-writer"}
 	case "readers-writer":

@@ -1,5 +1,5 @@
 -- Acquires a mutex for one hold. Comes after a line that defines defaultLease and, for fencing tokens,
--- mint.lua; and after foreign.lua.
+-- mint.lua; and after foreign.lua and plain.lua.
 --
 -- KEYS: lock, tombstone of the hold; with a fencing token: the token counter
 --       while the slot of the lock migrates: the lock alone
@@ -18,7 +18,8 @@
 -- arrives after its hold was released finds the tombstone and acquires nothing.
 local hold = 'h:' .. ARGV[1]
 local owner = ARGV[3] or ARGV[1]
-if redis.call('EXISTS', KEYS[1], KEYS[2] or KEYS[1]) == 0 and (KEYS[2] or redis.pcall('EXISTS', ARGV[5]) ~= 1) then
+
+local function grant()
   -- The token grows with every grant and only then: a new one for an inner hold would fence out the
   -- outer hold of the same owner.
   local token = 0
@@ -35,10 +36,41 @@ if redis.call('EXISTS', KEYS[1], KEYS[2] or KEYS[1]) == 0 and (KEYS[2] or redis.
   return token
 end
 
+-- Never shorter than what an outer hold was promised, never added up. A repeated request is promised a
+-- whole lease too, since its client counts from then.
+local function extend()
+  local lease = tonumber(ARGV[2] or defaultLease)
+  if redis.call('PTTL', KEYS[1]) < lease then
+    redis.call('PEXPIRE', KEYS[1], lease)
+  end
+end
+
+if redis.call('EXISTS', KEYS[1], KEYS[2] or KEYS[1]) == 0 and (KEYS[2] or redis.pcall('EXISTS', ARGV[5]) ~= 1) then
+  return grant()
+end
+
 local flags = ARGV[4] or ''
-local lock = redis.pcall('HMGET', KEYS[1], 'owner', 'notify', hold, 'left:' .. ARGV[1])
+local fields = {'owner', 'notify', hold, 'left:' .. ARGV[1]}
+local lock = redis.pcall('HMGET', KEYS[1], unpack(fields))
 if lock.err then
-  return foreign(KEYS[1])
+  local reply = widen(KEYS[1], prefixOf(KEYS[2], ARGV[1]), owner)
+  if not reply then
+    lock = redis.call('HMGET', KEYS[1], unpack(fields))
+    if not lock[1] and redis.call('EXISTS', KEYS[2]) == 0 then
+      return grant() -- what was there had been released
+    end
+  elseif plainHold(KEYS[1]) ~= owner then
+    return reply
+  elseif redis.pcall('EXISTS', KEYS[2] or ARGV[5]) == 1 then
+    return RELEASED
+  elseif owner == ARGV[1] then
+    extend()
+    return {OK, 0, 1}
+  elseif string.find(flags, 'n', 1, true) then
+    return REENTERED
+  else
+    return reply
+  end
 end
 if lock[1] and lock[1] ~= owner then
   local marks, mark = lock[2] or '', string.match(flags, '[wW]')
@@ -67,10 +99,5 @@ else
   redis.call('HSET', KEYS[1], hold, 1)
   count = redis.call('HINCRBY', KEYS[1], 'count', 1)
 end
--- Never shorter than what an outer hold was promised, never added up. A repeated request is promised a
--- whole lease too, since its client counts from then.
-local lease = tonumber(ARGV[2] or defaultLease)
-if redis.call('PTTL', KEYS[1]) < lease then
-  redis.call('PEXPIRE', KEYS[1], lease)
-end
+extend()
 return {OK, tonumber(redis.call('HGET', KEYS[1], 'token') or 0), count}

@@ -1,5 +1,5 @@
 -- Acquires a fair mutex for one hold, or queues its waiter, or renews its heartbeat. Comes after
--- foreign.lua and fair_queue.lua.
+-- foreign.lua, plain.lua and fair_queue.lua.
 --
 -- ARGV: hold, lease, owner, flags ("n" refuses an owner that holds the lock), for how many ms the
 --       waiter counts as alive without a heartbeat (0: it does not queue), metadata of the grant (empty: none)
@@ -23,7 +23,11 @@ redis.call('LLEN', KEYS[3])
 redis.call('ZCARD', KEYS[4])
 local holder = redis.pcall('HGET', KEYS[1], 'owner')
 if type(holder) == 'table' then
-  return foreign(KEYS[1])
+  local reply = widen(KEYS[1], prefixOf(KEYS[2], hold), owner)
+  if reply then
+    return reply
+  end
+  holder = redis.call('HGET', KEYS[1], 'owner')
 end
 local known = redis.call('HEXISTS', KEYS[1], 'h:' .. hold) == 1
 if not holder and redis.call('EXISTS', KEYS[1]) == 1 then

@@ -3,7 +3,7 @@
 -- Reply: OK, or NOT_HELD
 redis.call('LLEN', KEYS[3])
 redis.call('ZCARD', KEYS[4])
-if not redis.call('HGET', KEYS[1], 'owner') then
+if not plainHold(KEYS[1]) and not redis.call('HGET', KEYS[1], 'owner') then
   return NOT_HELD
 end
 redis.call('DEL', KEYS[1])

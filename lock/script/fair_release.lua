@@ -1,5 +1,5 @@
 -- Releases one hold of a fair mutex, or removes its waiter; after the last hold the lock goes to the
--- first in the queue. Comes after fair_queue.lua.
+-- first in the queue. Comes after foreign.lua, plain.lua and fair_queue.lua.
 --
 -- ARGV: hold, TTL of the tombstone, owner
 -- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
@@ -12,6 +12,9 @@ local me = hold .. ' ' .. owner
 -- All that may be refused comes before the first write, and a replica that lags refuses at the first
 -- write instead of replying from what it does not know yet.
 redis.call('LLEN', KEYS[3])
+if type(redis.pcall('HLEN', KEYS[1])) == 'table' then
+  widen(KEYS[1], prefixOf(KEYS[2], hold), owner)
+end
 redis.call('HLEN', KEYS[1])
 if redis.call('ZREM', KEYS[4], me) == 1 then
   local first = redis.call('LINDEX', KEYS[3], 0) == me

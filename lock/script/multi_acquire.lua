@@ -25,8 +25,14 @@ for i = 1, n do
     return RELEASED
   end
   local holder = redis.pcall('HGET', lock, 'owner')
-  if type(holder) == 'table' or not holder and redis.call('EXISTS', lock) == 1 then
-    local reply = foreign(lock)
+  local reply
+  if type(holder) == 'table' then
+    reply = widen(lock, prefixOf(tombstone, ARGV[1]), ARGV[2 * i + 1])
+    holder = not reply and redis.call('HGET', lock, 'owner')
+  elseif not holder and redis.call('EXISTS', lock) == 1 then
+    reply = foreign(lock)
+  end
+  if reply then
     if reply.err then
       return reply
     end

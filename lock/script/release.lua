@@ -1,11 +1,11 @@
 -- Releases one hold of a mutex; the last one frees the lock, and publishes that if a waiter has left a
--- mark. Comes after a line that defines defaultTTL.
+-- mark. Comes after a line that defines defaultTTL, and after plain.lua.
 --
--- KEYS: lock, tombstone of the hold, channel of the lock; if there is one: an old tombstone to remove;
+-- KEYS: lock, tombstone of the hold; if there is one: an old tombstone to remove;
 --       while the slot of the lock migrates: the lock alone
--- ARGV: hold; each of the rest may be left out with those after it: TTL of the tombstone (defaultTTL),
+-- ARGV: "h:" and the hold; each of the rest may be left out with those after it: TTL of the tombstone (defaultTTL),
 --       owner (the hold is its own), flags: "w" (PUBLISH) or "W" (SPUBLISH) to publish without a mark;
---       while the slot migrates: the channel
+--       the channel, while the slot migrates
 -- Reply: holds that the owner has left; NOT_HELD; or NOT_OWNER
 --
 -- The tombstone keeps the reply, so that a request that arrives twice gets the same (redisson#4871). It
@@ -19,14 +19,17 @@
 -- does, and lets one continue that has written. It also comes before the reply that a hold does not
 -- exist: a replica that lags refuses it. PUBLISH comes last, with pcall: without the right to publish
 -- the lock is free even so, and waiters poll.
-local field = 'h:' .. ARGV[1]
+local field = ARGV[1]
+local hold = string.sub(field, #'h:' + 1)
 local ttl = ARGV[2] or defaultTTL
 local lock = redis.pcall('HMGET', KEYS[1], 'count', field, 'notify')
-if lock.err then
+if lock.err and not string.find(lock.err, 'WRONGTYPE', 1, true) then
+  return lock
+end
+if lock.err and plainHold(KEYS[1]) == hold then
+  lock = {'1', '1'}
+elseif lock.err then
   -- Something else is at the key, as the lock of another library: this hold has ended.
-  if not string.find(lock.err, 'WRONGTYPE', 1, true) then
-    return lock
-  end
   local before = KEYS[2] and redis.call('GET', KEYS[2])
   if KEYS[2] and not before then
     redis.call('SET', KEYS[2], NOT_OWNER, 'PX', ttl)
@@ -34,17 +37,18 @@ if lock.err then
   return tonumber(before or NOT_OWNER)
 end
 if lock[1] == '1' and lock[2] then
-  redis.call('DEL', KEYS[1], KEYS[4] or KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[3] or KEYS[1])
   if KEYS[2] then
     redis.call('SET', KEYS[2], '0', 'PX', ttl)
   end
   if lock[3] or ARGV[4] then
     local marks = (lock[3] or '') .. (ARGV[4] or '')
+    local channel = ARGV[5] or string.sub(KEYS[2], 1, -#'tombstone:' - #hold - 1) .. 'free'
     if string.find(marks, 'w', 1, true) then
-      redis.pcall('PUBLISH', KEYS[3] or ARGV[5], '0')
+      redis.pcall('PUBLISH', channel, '0')
     end
     if string.find(marks, 'W', 1, true) then
-      redis.pcall('SPUBLISH', KEYS[3] or ARGV[5], '0')
+      redis.pcall('SPUBLISH', channel, '0')
     end
   end
   return 0
@@ -54,18 +58,18 @@ local left = NOT_HELD
 if redis.call('HDEL', KEYS[1], field) == 1 then
   left = redis.call('HINCRBY', KEYS[1], 'count', -1)
 else
-  local before = KEYS[2] and redis.call('GET', KEYS[2]) or redis.call('HGET', KEYS[1], 'left:' .. ARGV[1])
+  local before = KEYS[2] and redis.call('GET', KEYS[2]) or redis.call('HGET', KEYS[1], 'left:' .. hold)
   if before then
     return tonumber(before)
   end
   local owner = redis.call('HGET', KEYS[1], 'owner')
-  if owner and owner ~= (ARGV[3] or ARGV[1]) then
+  if owner and owner ~= (ARGV[3] or hold) then
     left = NOT_OWNER
   end
 end
 if KEYS[2] then
   redis.call('SET', KEYS[2], left, 'PX', ttl)
 elseif redis.call('EXISTS', KEYS[1]) == 1 then
-  redis.call('HSET', KEYS[1], 'left:' .. ARGV[1], left)
+  redis.call('HSET', KEYS[1], 'left:' .. hold, left)
 end
 return left

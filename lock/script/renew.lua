@@ -7,7 +7,7 @@ local reply = {OK}
 for i = 1, #KEYS do
   local hold = 'h:' .. ARGV[2 * i - 1]
   local lease = tonumber(ARGV[2 * i])
-  if redis.pcall('HEXISTS', KEYS[i], hold) == 1 then
+  if redis.pcall('HEXISTS', KEYS[i], hold) == 1 or redis.pcall('GET', KEYS[i]) == hold then
     if redis.call('PTTL', KEYS[i]) < lease then
       redis.call('PEXPIRE', KEYS[i], lease)
     end

@@ -24,25 +24,28 @@ func lockScripts(t testing.TB) []lockScript {
 	fair := "{L} {P} {Q} {W} {T} {c}"
 	rw := "{L} {P} {W} {Q} {T} {c} {c}"
 	acquire := "{H} [{lease}|{lease} {o}|{lease} {o} n|{lease} {o} w|{lease} {o} nW]"
+	release := "(h:o1|h:o2|h:o3|h:o4) [{lease} {o}|{lease} {o} w|{lease} {o} W|{lease} {o} wW]"
 	heads := map[string]string{ // common prefixes of scripts in package lock
-		"foreign acquire":      "local defaultLease = '5000'\n",
-		"mint foreign acquire": "local defaultLease = '5000'\n",
-		"release":              "local defaultTTL = '1000'\n",
+		"foreign plain acquire":       "local defaultLease = '5000'\n",
+		"mint foreign plain acquire":  "local defaultLease = '5000'\n",
+		"plain release":               "local defaultTTL = '1000'\n",
+		"release_plain plain release": "local defaultTTL = '1000'\n",
 	}
 	var all []lockScript
 	for _, row := range [][3]string{
-		{"foreign acquire", "{L} {P}", acquire},
-		{"mint foreign acquire", "{L} {P} {T}", acquire},
-		{"release", "{L} {P} {c} [{P}]", "{H} [{lease} {o}|{lease} {o} w|{lease} {o} W|{lease} {o} wW]"},
+		{"foreign plain acquire", "{L} {P}", acquire},
+		{"mint foreign plain acquire", "{L} {P} {T}", acquire},
+		{"plain release", "{L} {P} [{P}]", release},
+		{"release_plain plain release", "{L} {P} [{P}]", release},
 		{"renew", "{L} {L}", "{H} {lease} {H} {lease}"},
 		{"record", "{P}", "{lease} (0|1|7)"},
 		{"token", "{L}", "{H} (1|2|99999999999999999)"},
-		{"inspect", "{L}", ""},
-		{"force", "{L} {c}", ""},
-		{"foreign mint fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
-		{"mint fair_queue fair_release", fair, "{H} {lease} {o}"},
+		{"plain inspect", "{L}", "{c}"},
+		{"plain force", "{L} {c}", "{c}"},
+		{"foreign plain mint fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
+		{"foreign plain mint fair_queue fair_release", fair, "{H} {lease} {o}"},
 		{"mint fair_queue fair_waiters", fair, ""},
-		{"mint fair_queue fair_force", fair, ""},
+		{"plain mint fair_queue fair_force", fair, ""},
 		{"mint rw_state rw_acquire", rw, "{H} {lease} {o} (n|{v}) (r|w) (0|5000)"},
 		{"rw_state rw_release", rw, "{H} {lease} {o}"},
 		{"rw_state rw_force", rw, ""},
@@ -63,11 +66,12 @@ func lockScripts(t testing.TB) []lockScript {
 		text := scriptText(t, "codes") + heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
 		all = append(all, lockScript{"codes " + row[0], text, row[1], row[2]})
 	}
-	multi := scriptText(t, "codes", "mint", "foreign") + "local function acquire(KEYS, ARGV)\nlocal defaultLease\n" +
-		scriptText(t, "acquire") + "\nend\n" + scriptText(t, "multi_acquire")
+	multi := scriptText(t, "codes", "mint", "foreign", "plain") +
+		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + scriptText(t, "acquire") + "\nend\n" + scriptText(t, "multi_acquire")
 	for _, keys := range []string{"{L} {P} {L} {P}", "{L} {P} {T} {L} {P} {T}"} {
 		all = append(all, lockScript{"multi_acquire", multi, keys, "{H} {lease} {o} (w|W) {o} (w|W)"})
 	}
+	all = append(all, lockScript{"set", "return redis.call('SET', KEYS[1], 'h:' .. ARGV[1], 'NX', 'PX', 5000)", "{L}", "{H}"})
 	guarded := scriptText(t, "fence") + "\nreturn redis.call('SET', KEYS[1], ARGV[1])"
 	all = append(all, lockScript{"fence", guarded, "{s} {T}", "{v} (1|2|10|99999999999999999)"})
 	return append(all, historicScripts(t)...)
