@@ -62,15 +62,14 @@ func TestCorrectLocks(t *testing.T) {
 
 // TestPlantedBugs: each of these bugs is found by a property that it breaks.
 func TestPlantedBugs(t *testing.T) {
-	crash, pool, read := setting{"setnx-crash", nil}, "workload.kind=semaphore", "workload.kind=readers-writer"
+	pool, read, crash := "workload.kind=semaphore", "workload.kind=readers-writer", setting{"setnx-crash", nil}
 	outlived := contention("workload.hold=150ms", "workload.lease=100ms", "workload.wait=4s")
-	several := contention("workload.clients=5", "workload.hold=60ms", read)
-	permits := contention(pool, "workload.permits=3", "workload.hold=60ms")
-	quorum := setting{"redlock-contention", []string{"workload.clients=4"}}
+	several, permits := contention("workload.clients=5", "workload.hold=60ms", read),
+		contention(pool, "workload.permits=3", "workload.hold=60ms")
 	slow := setting{"redlock-slow-majority", []string{"workload.hold=1s", "duration=6s",
 		"faults=[{after: 500ms, when: acquired, fault: slow-node, target: majority, amount: 700ms, for: 4s}]"}}
-	deadHolder := setting{"setnx-crash", []string{"workload.wait=2s"}}
-	stuck := setting{"stuck-holder", nil}
+	quorum, deadHolder := setting{"redlock-contention", []string{"workload.clients=4"}},
+		setting{"setnx-crash", []string{"workload.wait=2s"}}
 	paused := contention("workload.lease=0s", "workload.hold=2500ms", "duration=6s",
 		"faults=[{after: 500ms, when: acquired, delay: 50ms, fault: pause-client, target: holder, for: 1500ms}]")
 	deadWaiter := contention("workload.hold=100ms", "duration=8s",
@@ -96,10 +95,10 @@ func TestPlantedBugs(t *testing.T) {
 		{plainKind, "waits without end", deadHolder, checker.WakeUp},
 		{plainKind, "never returns", deadHolder, checker.WakeUp},
 		{watchdogKind, "reports no loss", setting{"key-deleted", []string{"workload.lease=0s"}}, checker.Honesty},
-		{watchdogKind, "renews too late", stuck, checker.Exclusion},
+		{watchdogKind, "renews too late", setting{"stuck-holder", nil}, checker.Exclusion},
 		{watchdogKind, "renews what it does not own", paused, checker.LeaseExclusion},
 		{watchdogKind, "takes a lost lock back", paused, checker.LeaseExclusion},
-		{watchdogKind, "does not renew", stuck, checker.LeaseExclusion},
+		{watchdogKind, "does not renew", setting{"stuck-holder", nil}, checker.LeaseExclusion},
 		{quorumKind, "one vote", quorum, checker.Exclusion},
 		{quorumKind, "two votes", quorum, checker.Exclusion},
 		{quorumKind, "no validity", slow, checker.LeaseExclusion},

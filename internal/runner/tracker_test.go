@@ -131,7 +131,7 @@ func TestDoubt(t *testing.T) {
 		if at := track.doubtUntil(time.Second); !at.IsZero() {
 			t.Errorf("in doubt until %v although no acquire had an unknown outcome", at)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // virtual time
 		track.add(history.Event{Type: history.Info, F: history.Acquire, Key: "k", Error: unknown})
 		if left := time.Until(track.doubtUntil(time.Second)); left != time.Second {
 			t.Errorf("in doubt for %v", left)
