@@ -46,7 +46,8 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 		return nil, err
 	}
 	o := redis.UniversalOptions{
-		Addrs: e.Addrs, Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1,
+		Addrs: e.Addrs, Password: e.Password, SentinelPassword: e.Password,
+		Dialer: dial, MaxRetries: retries, MaxRedirects: maxRedirects, DialerRetries: 1,
 		PoolSize: poolSize, PipelinePoolSize: onePool,
 		DialTimeout: dialTimeout, ReadTimeout: readTimeout, WriteTimeout: readTimeout, ContextTimeoutEnabled: true,
 		// Its host name look-up would be real I/O in a simulation.

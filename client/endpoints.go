@@ -24,6 +24,7 @@ type Endpoints struct {
 	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster, zookeeper: all masters or members; sentinel: none; else one
 	Sentinels  []string `json:"sentinels,omitempty"`   // sentinel: where to ask for the master
 	MasterName string   `json:"master_name,omitempty"` // sentinel: name of the master
+	Password   string   `json:"password,omitempty"`    // of every server and Sentinel (AUTH); empty: none
 	Source     string   `json:"source,omitempty"`      // IP to connect from: faults identify a client by it; empty: any
 	// Gates are where to connect instead of the addresses that servers announce (MOVED, CLUSTER SLOTS, SENTINEL), by
 	// announced address; nil: the announced addresses are right. One that it lacks must not be used.

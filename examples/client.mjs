@@ -27,6 +27,7 @@ class Redis {
   constructor(endpoints) {
     const [, host, port] = endpoints.addrs[0].match(/^(.*):(\d+)$/);
     this.where = { host, port: Number(port), localAddress: endpoints.source }; // faults identify us by localAddress
+    this.password = endpoints.password; // of every server of the run
     this.waiting = [];
   }
 
@@ -37,6 +38,7 @@ class Redis {
     this.conn.on('error', (e) => this.drop(e));
     this.conn.on('close', () => this.drop(new Error('connection closed by the server')));
     this.conn.setTimeout(2000, () => this.waiting.length && this.drop(new Error('no reply')));
+    if (this.password) this.call('AUTH', this.password).catch(() => {}); // without it the next command fails
   }
 
   // drop closes the connection; requests sent on it have an unknown outcome.
@@ -48,18 +50,22 @@ class Redis {
     for (const w of waiting) w.reject(error);
   }
 
-  read(bytes) { // every script returns one number or one error
+  read(bytes) { // every script returns one number or one error, AUTH returns +OK
     this.text += bytes;
     for (let end; (end = this.text.indexOf('\r\n')) >= 0; this.text = this.text.slice(end + 2)) {
       const line = this.text.slice(0, end);
       const { resolve, reject } = this.waiting.shift();
-      line[0] === ':' ? resolve(Number(line.slice(1))) : reject(new Error(line));
+      line[0] === '-' ? reject(new Error(line)) : resolve(Number(line.slice(1)));
     }
   }
 
   run(script, ...words) {
     if (!this.conn) this.connect();
-    const all = ['EVAL', script, '1', ...words].map(String);
+    return this.call('EVAL', script, '1', ...words);
+  }
+
+  call(...words) {
+    const all = words.map(String);
     this.conn.write(`*${all.length}\r\n` + all.map((w) => `$${Buffer.byteLength(w)}\r\n${w}\r\n`).join(''));
     return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
   }

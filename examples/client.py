@@ -23,6 +23,7 @@ class Redis:
         host, port = endpoints["addrs"][0].rsplit(":", 1)
         self.server = (host, int(port))
         self.source = (endpoints["source"], 0) if endpoints.get("source") else None
+        self.password = endpoints.get("password")  # of every server of the run
         self.conn = None
 
     def call(self, *words):
@@ -30,12 +31,18 @@ class Redis:
             if self.conn is None:
                 self.conn = socket.create_connection(self.server, 2, self.source)  # faults identify us by source
                 self.file = self.conn.makefile("rb")
-            words = [str(w).encode() for w in words]
-            self.conn.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+                if self.password:
+                    self.send("AUTH", self.password)
+                    self.reply()
+            self.send(*words)
             return self.reply()
         except OSError:
             self.conn = None  # replies still on this connection are lost
             raise
+
+    def send(self, *words):
+        words = [str(w).encode() for w in words]
+        self.conn.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
 
     def reply(self):
         line = self.file.readline()

@@ -126,7 +126,8 @@ func writeTo(ctx context.Context, c *process.Cluster, addr string) error {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	if _, err := fmt.Fprint(conn, "SET orders v\r\nEVALSHA 0123 0\r\nSUBSCRIBE news\r\n"); err != nil {
+	commands := "AUTH " + c.Endpoints(0).Password + "\r\nSET orders v\r\nEVALSHA 0123 0\r\nSUBSCRIBE news\r\n"
+	if _, err := fmt.Fprint(conn, commands); err != nil {
 		return err
 	}
 	reply := make([]byte, 256)
@@ -134,7 +135,8 @@ func writeTo(ctx context.Context, c *process.Cluster, addr string) error {
 	if err != nil {
 		return err
 	}
-	if text := string(reply[:n]); !strings.HasPrefix(text, "+OK") && !strings.HasPrefix(text, "-MOVED") {
+	text, _ := strings.CutPrefix(string(reply[:n]), "+OK\r\n")
+	if !strings.HasPrefix(text, "+OK") && !strings.HasPrefix(text, "-MOVED") {
 		return errors.New(text)
 	}
 	return nil

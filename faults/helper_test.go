@@ -304,6 +304,10 @@ func dialAs(t *testing.T, c *process.Cluster, client, node int) *caller {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	caller := &caller{conn, bufio.NewReader(conn)}
+	caller.send(t, "AUTH "+c.Endpoints(client).Password)
+	if got := caller.receive(20 * time.Second); got != "+OK" {
+		t.Fatalf("received %q, want +OK", got)
+	}
 	caller.send(t, "PING")
 	if got := caller.receive(20 * time.Second); got != "+PONG" {
 		t.Fatalf("received %q, want +PONG", got)

@@ -56,6 +56,7 @@ type migration struct {
 	admin  cluster.Admin
 	nodes  []cluster.Node
 	target string
+	secret string            // password of the servers; empty: none
 	ids    map[string]string // by node: its name in the cluster
 	source map[int64]string  // by slot: the node that has it
 }
@@ -63,7 +64,7 @@ type migration struct {
 // newMigration finds the slots of the keys that the target does not have.
 func newMigration(ctx context.Context, env Env, target string) (*migration, error) {
 	m := &migration{admin: env.Cluster.(cluster.Admin), nodes: env.Cluster.Nodes(), target: target,
-		ids: map[string]string{}, source: map[int64]string{}}
+		ids: map[string]string{}, source: map[int64]string{}, secret: env.Cluster.Endpoints(0).Password}
 	for _, n := range m.nodes {
 		id, err := m.admin.Do(ctx, n.Name, "CLUSTER", "MYID")
 		if err != nil {
@@ -187,7 +188,11 @@ func (m *migration) moveKeys(ctx context.Context, slot int64) (moved int, err er
 		if err != nil {
 			return moved, err
 		}
-		command := append([]any{"MIGRATE", host, port, "", 0, timeoutMS, "KEYS"}, keys...)
+		command := []any{"MIGRATE", host, port, "", 0, timeoutMS}
+		if m.secret != "" {
+			command = append(command, "AUTH", m.secret)
+		}
+		command = append(append(command, "KEYS"), keys...)
 		if _, err := m.admin.Do(ctx, m.source[slot], command...); err != nil {
 			return moved, fmt.Errorf("moving keys of slot %d: %w", slot, err)
 		}

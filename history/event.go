@@ -61,6 +61,7 @@ const (
 const (
 	SourceIgnored = "source-ignored" // it connects from another address than the one by which faults identify it
 	ProcessLeft   = "process-left"   // a process that it has started outlived it, and was killed
+	NoPassword    = "no-password"    // a server refused it because it had not authenticated
 )
 
 // HarnessStalled is the [Event.F] of a note of the nemesis: the harness itself did not run for FaultValue.Lasted before

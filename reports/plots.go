@@ -311,7 +311,7 @@ func WritePlots(r *Run, kind, dir string) ([]string, error) {
 		path := filepath.Join(dir, spec.name+"."+kind)
 		err := spec.write(r, kind, &b)
 		if err == nil {
-			err = os.WriteFile(path, b.Bytes(), 0o644)
+			err = os.WriteFile(path, b.Bytes(), 0o600)
 		}
 		if err != nil {
 			return paths, fmt.Errorf("writing the %s plot of %s: %w", spec.name, r.title(), err)

@@ -250,7 +250,8 @@ func (r *Run) crashes() []string {
 		all = append(all, clientName(client)+" "+how)
 	}
 	for i := range r.notes {
-		if n := &r.notes[i]; n.Name == history.SourceIgnored || n.Name == history.ProcessLeft {
+		switch n := &r.notes[i]; n.Name {
+		case history.SourceIgnored, history.ProcessLeft, history.NoPassword:
 			all = append(all, n.Detail)
 		}
 	}

@@ -61,7 +61,7 @@ func naiveLock(atomic bool) simtest.Lock {
 		Name: "naive",
 		Open: func(s client.Setup, _ func(client.Reply)) (client.Locker, error) {
 			return &naive{atomic: atomic, rdb: redis.NewClient(&redis.Options{
-				Addr: s.Endpoints.Addrs[0], Dialer: s.Dial, MaxRetries: -1,
+				Addr: s.Endpoints.Addrs[0], Password: s.Endpoints.Password, Dialer: s.Dial, MaxRetries: -1,
 				MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 			})}, nil
 		},

@@ -59,7 +59,7 @@ func (k kind) lock(bug string) simtest.Lock {
 // server connects to one server.
 func server(s client.Setup, addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr: addr, Dialer: s.Dial, MaxRetries: -1, DialerRetries: 1,
+		Addr: addr, Password: s.Endpoints.Password, Dialer: s.Dial, MaxRetries: -1, DialerRetries: 1,
 		DialTimeout: 100 * time.Millisecond, ReadTimeout: 3 * time.Second, WriteTimeout: 3 * time.Second,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})

@@ -186,7 +186,7 @@ func (r *Result) add(t testing.TB, c Config, scenario scenarios.Scenario, l Lock
 // kept copies a run to a directory below out.
 func kept(out string, dir *rundir.Dir) (string, error) {
 	to := filepath.Join(out, dir.ID)
-	if err := os.MkdirAll(to, 0o755); err != nil {
+	if err := os.MkdirAll(to, 0o700); err != nil {
 		return "", err
 	}
 	return to, os.CopyFS(to, os.DirFS(dir.Path))

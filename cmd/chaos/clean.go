@@ -20,8 +20,9 @@ func newClean(s streams) *cobra.Command {
 		Short: "Remove what killed runs left behind",
 		Long: `Kills the processes and removes the temporary directories, mounts, containers and networks of
 runs whose chaos process no longer exists. It touches only what such a run recorded in its ledger
-(a process only if its id and start time still match), and containers and networks whose labels
-name a ledger that no longer exists. Runs in progress and run directories are left alone.
+(a process only if its id and start time still match), containers and networks whose labels name
+a ledger that no longer exists, and data directories whose owner file no program has locked, with the
+processes that run in them. Runs in progress and run directories are left alone.
 
 With --target it removes the keys that a killed run has left at servers of your own, and nothing else.`,
 		Example: `  chaos clean
@@ -34,7 +35,9 @@ With --target it removes the keys that a killed run has left at servers of your 
 			}
 			report, err := ledger.Sweep(c.Context(), docker.Remove)
 			if err == nil {
-				report.Orphans, err = docker.RemoveOrphans(c.Context())
+				var more []string
+				more, err = docker.RemoveOrphans(c.Context())
+				report.Orphans = append(report.Orphans, more...)
 			}
 			if asJSON {
 				return errors.Join(json.NewEncoder(s.out).Encode(report), err)

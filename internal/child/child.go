@@ -118,7 +118,7 @@ func Start(spec Spec) (*Process, error) {
 // open opens the child's files. Those returned are the child's ends, which Start closes once it runs.
 func (p *Process) open(spec Spec) (theirs []*os.File, err error) {
 	if spec.Stderr != "" {
-		log, err := os.OpenFile(spec.Stderr, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		log, err := os.OpenFile(spec.Stderr, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, err
 		}

@@ -35,11 +35,11 @@ var ErrUnknownOption = errors.New("unknown option")
 
 // reserved are the directives that addresses and clean-up depend on.
 func reserved() []string {
-	return []string{"bind", "bind-source-addr", "cluster-announce-bus-port", "cluster-announce-ip",
+	return []string{"aclfile", "bind", "bind-source-addr", "cluster-announce-bus-port", "cluster-announce-ip",
 		"cluster-announce-port", "cluster-config-file", "cluster-enabled", "cluster-port", "daemonize", "dir", "include",
-		"loadmodule", "logfile", "pidfile", "port", "protected-mode", "replica-announce-ip", "replica-announce-port",
-		"replicaof", "requirepass", "slave-announce-ip", "slave-announce-port", "slaveof", "supervised", "syslog-enabled",
-		"unixsocket"}
+		"loadmodule", "logfile", "masterauth", "masteruser", "pidfile", "port", "protected-mode", "replica-announce-ip",
+		"replica-announce-port", "replicaof", "requirepass", "slave-announce-ip", "slave-announce-port", "slaveof",
+		"supervised", "syslog-enabled", "unixsocket", "user"}
 }
 
 // CheckDirective refuses what is not one redis.conf directive, and what is reserved for the harness.

@@ -25,7 +25,7 @@ const endWait = 5 * time.Second
 type Report struct {
 	Swept   []Swept  `json:"swept"`   // dead runs, and what they had left behind
 	Running []string `json:"running"` // live runs, not touched
-	Orphans []string `json:"orphans"` // containers and networks in no ledger, removed by the caller of Sweep
+	Orphans []string `json:"orphans"` // removed although in no ledger: data directories, containers, networks
 }
 
 // String is the report for people, a line for each run.
@@ -87,9 +87,10 @@ func (s *Swept) failed(text string, args ...any) {
 type RemoveContainers func(ctx context.Context, engine, run string) (removed []string, err error)
 
 // Sweep removes what dead runs of this user have left behind: processes with the
-// identity that the run recorded, containers, networks, mounts and directories. Live
-// runs are not touched. Sweeps may run concurrently. The error is about the sweep
-// as a whole; what failed for one run is in the report.
+// identity that the run recorded, containers, networks, mounts and directories, and
+// data directories whose ledger is gone. Live runs are not touched. Sweeps may run
+// concurrently. The error is about the sweep as a whole; what failed for one run is in
+// the report.
 func Sweep(ctx context.Context, containers RemoveContainers) (Report, error) {
 	var report Report
 	root, err := ensureRoot()
@@ -108,6 +109,9 @@ func Sweep(ctx context.Context, containers RemoveContainers) (Report, error) {
 		if err := sweepOne(ctx, path, containers, &report); err != nil {
 			return report, fmt.Errorf("sweeping %s: %w", path, err)
 		}
+	}
+	if report.Orphans, err = sweepData(ctx); err != nil {
+		return report, fmt.Errorf("sweeping data directories: %w", err)
 	}
 	return report, nil
 }

@@ -91,7 +91,7 @@ func Writable(root string) error {
 func mkdirNew(parent, base string) (string, error) {
 	name := base
 	for n := 2; ; n++ {
-		err := os.Mkdir(filepath.Join(parent, name), 0o755)
+		err := os.Mkdir(filepath.Join(parent, name), 0o700) // logs may have what clients were sent
 		if err == nil || !errors.Is(err, fs.ErrExist) || n > 1000 {
 			return name, err
 		}
@@ -176,7 +176,7 @@ func (d *Dir) LogFile(name string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, explain("creating directory for logs", err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, explain("opening log "+path, err)
 	}

@@ -50,9 +50,6 @@ func (d *Dir) WriteFile(name string, data []byte) error {
 		return explain("writing "+d.File(name), err)
 	}
 	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644) // CreateTemp's 0600 would prevent a web server from reading
-	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), d.File(name))

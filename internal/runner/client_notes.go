@@ -6,9 +6,11 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/ledger"
@@ -97,6 +99,40 @@ func (s *strangers) see(from, gate netip.AddrPort, to string) {
 		text += ", not from the source that it was given: faults of its connections do not affect it"
 	}
 	s.add(history.SourceIgnored, target, text)
+}
+
+// authenticated is c, with a note if a server refuses it because it did not authenticate.
+func (s *stage) authenticated(c client.Client, i int) client.Client {
+	return &authenticatedClient{Client: c, refused: func(reason string) {
+		s.notes.add(history.NoPassword, cluster.ClientName(i), fmt.Sprintf("client %d was refused by a server (%s): "+
+			"it has to authenticate with setup.endpoints.password (docs/protocol.md)", i, reason))
+	}}
+}
+
+// authenticatedClient is a client whose first refusal for want of a password is reported.
+type authenticatedClient struct {
+	client.Client
+	refused func(reason string)
+	once    sync.Once
+}
+
+// Do implements [client.Client].
+func (c *authenticatedClient) Do(ctx context.Context, r client.Request) (client.Reply, error) {
+	reply, err := c.Client.Do(ctx, r)
+	for _, reason := range []string{"NOAUTH", "WRONGPASS"} { // of Redis
+		if err == nil && strings.Contains(reply.Error, reason) {
+			c.once.Do(func() { c.refused(reason) })
+		}
+	}
+	return reply, err
+}
+
+// Err is why the client ended, if it says so.
+func (c *authenticatedClient) Err() error {
+	if ended, ok := c.Client.(interface{ Err() error }); ok {
+		return ended.Err()
+	}
+	return nil
 }
 
 // killWait bounds the end of one process that a client has left behind.

@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -71,5 +73,87 @@ func TestStrayClient(t *testing.T) {
 				t.Errorf("not once %q in:\n%s", want, text)
 			}
 		}
+	}
+}
+
+// forgetfulClient is a client on standard input and output that does not authenticate. It writes the password that it
+// was given to a file.
+const forgetfulClient = `
+import json, socket, sys
+for line in sys.stdin:
+    r, reply = json.loads(line), {"type": "ok"}
+    if r["op"] == "init":
+        e = r["setup"]["endpoints"]
+        open(sys.argv[1], "w").write(e["password"])
+        host, port = e["addrs"][0].split(":")
+        connection = socket.create_connection((host, int(port)), 10, (e["source"], 0))
+    if r["op"] == "acquire":
+        connection.sendall(b"SET orders x\r\n")
+        reply = {"type": "fail", "code": "error", "error": connection.recv(1000).decode()}
+    print(json.dumps({"id": r["id"], **reply}), flush=True)
+    if r["op"] == "close":
+        break
+`
+
+// TestClientWithoutPassword: the run says which client does not authenticate. Nothing in the run directory has the
+// password, and others cannot read it.
+func TestClientWithoutPassword(t *testing.T) {
+	needRedis(t)
+	dir := t.TempDir()
+	script, secret := filepath.Join(dir, "client.py"), filepath.Join(dir, "secret")
+	if err := os.WriteFile(script, []byte(forgetfulClient), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := load(t, "contention", "workload.clients=1", "duration=300ms", "expect={}",
+		"lock=exec:python3 "+script+" "+secret)
+	out, err := Run(t.Context(), options(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.ReadFile(out.Dir.File("history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted := 0
+	for _, f := range h.Faults {
+		if f.Name == history.NoPassword && strings.Contains(f.Detail, "client 0") && strings.Contains(f.Detail, "NOAUTH") {
+			noted++
+		}
+	}
+	if noted != 1 {
+		t.Errorf("noted %d times, want once: %+v", noted, h.Faults)
+	}
+	password, err := os.ReadFile(secret)
+	if err != nil || len(password) == 0 {
+		t.Fatalf("no password: %v", err)
+	}
+	files := 0
+	err = filepath.WalkDir(out.Dir.Path, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		if entry.IsDir() {
+			want = 0o700
+		}
+		if mode := info.Mode().Perm(); mode != want && !strings.Contains(path, "logs") {
+			t.Errorf("%s has mode %o", path, mode)
+		}
+		if entry.IsDir() {
+			return nil
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, password) {
+			t.Errorf("%s has the password", path)
+		}
+		return err
+	})
+	if err != nil || files < 4 {
+		t.Errorf("looked at %d files: %v", files, err)
 	}
 }

@@ -76,7 +76,7 @@ func hastyRow() *client.Spec {
 			var two [2]*redis.Client
 			for i := range two {
 				two[i] = redis.NewClient(&redis.Options{
-					Addr: s.Endpoints.Addrs[0], Dialer: s.Dial, MaxRetries: -1, PoolSize: 1,
+					Addr: s.Endpoints.Addrs[0], Password: s.Endpoints.Password, Dialer: s.Dial, MaxRetries: -1, PoolSize: 1,
 					MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 				})
 				if err := two[i].Ping(context.Background()).Err(); err != nil { // connect now

@@ -77,7 +77,7 @@ func (r *records) open() (events, witness io.Writer, err error) {
 		return &r.text, nil, nil
 	}
 	for _, name := range []string{rundir.HistoryFile, rundir.WitnessFile} {
-		f, err := os.OpenFile(r.dir.File(name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o644)
+		f, err := os.OpenFile(r.dir.File(name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 		if err != nil {
 			return nil, nil, fmt.Errorf("opening a file of the run: %w", err)
 		}

@@ -90,6 +90,10 @@ func (b *Sim) Commands() int64 {
 
 func (b *Sim) Facts() Facts { return b.facts }
 
+// simPassword is the password of simulated servers, as real ones have: a client that does not use it must not work
+// here and fail there. It keeps nobody out.
+const simPassword = "simulated"
+
 // interruptEvery is how often, in virtual time, the context from outside is checked.
 const interruptEvery = 50 * time.Millisecond
 
@@ -144,7 +148,8 @@ func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	b.epoch = time.Now()
 	b.lock = client.SharesInstances(e.Lock)
 	seedLibraries(e.Seed)
-	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.trace}
+	cfg := sim.Config{Seed: e.Seed, Topology: e.Topology, Actors: e.Clients, Trace: b.trace,
+		Password: simPassword}
 	if e.Priorities {
 		cfg.Priorities = &sim.Priorities{Seed: e.Seed, Horizon: e.Duration}
 	}

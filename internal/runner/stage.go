@@ -160,7 +160,7 @@ func (s *stage) startWork() {
 	guard := workloads.NewGuard(r.params.Fenced)
 	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
 	for i, c := range s.clients {
-		session := workloads.NewSession(c, s.record, i, r.params.Clients, r.Backend.Mono)
+		session := workloads.NewSession(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
 		session.AllowPause(r.longestPause())
 		s.sessions = append(s.sessions, session)
 		s.listeners.Go(session.Listen)

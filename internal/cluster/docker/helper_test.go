@@ -82,7 +82,12 @@ func call(t *testing.T, c *Cluster, client, node int) *caller {
 	conn, err := d.DialContext(t.Context(), "tcp", c.Nodes()[node-1].Addr)
 	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	return &caller{conn, bufio.NewReader(conn)}
+	called := &caller{conn, bufio.NewReader(conn)}
+	called.send(t, "AUTH "+c.Endpoints(client).Password)
+	if got := called.receive(patience); got != "+OK" {
+		t.Fatalf("received %q, want +OK", got)
+	}
+	return called
 }
 
 func (c *caller) send(t *testing.T, line string) {

@@ -154,7 +154,7 @@ func (s *containerServer) keepOutput() {
 		return
 	}
 	defer out.Close()
-	f, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -19,15 +20,16 @@ const commandWait = time.Second
 // enough of RESP2 to send commands in one round trip, and bounds every wait. It
 // may be used concurrently; exchanges are serialized.
 type admin struct {
-	addr   string        // host:port, or the path of a Unix socket
-	source string        // IP to connect from; empty: any
-	mutex  chan struct{} // capacity 1: full while unlocked
-	conn   net.Conn      // nil: not connected
-	in     *bufio.Reader
+	addr     string        // host:port, or the path of a Unix socket
+	password string        // empty: none
+	source   string        // IP to connect from; empty: any
+	mutex    chan struct{} // capacity 1: full while unlocked
+	conn     net.Conn      // nil: not connected
+	in       *bufio.Reader
 }
 
-func newAdmin(addr string) *admin {
-	a := &admin{addr: addr, mutex: make(chan struct{}, 1)}
+func newAdmin(addr, password string) *admin {
+	a := &admin{addr: addr, password: password, mutex: make(chan struct{}, 1)}
 	a.mutex <- struct{}{}
 	return a
 }
@@ -56,6 +58,7 @@ func (a *admin) do(ctx context.Context, commands ...[]string) ([]any, error) {
 }
 
 func (a *admin) exchange(ctx context.Context, commands [][]string) ([]any, error) {
+	authenticates := a.conn == nil && a.password != ""
 	if a.conn == nil {
 		var dialer net.Dialer
 		if a.source != "" {
@@ -75,11 +78,19 @@ func (a *admin) exchange(ctx context.Context, commands [][]string) ([]any, error
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var b []byte
+	if authenticates {
+		b = resp.AppendStrings(b, "AUTH", a.password)
+	}
 	for _, words := range commands {
 		b = resp.AppendStrings(b, words...)
 	}
 	if _, err := a.conn.Write(b); err != nil {
 		return nil, err
+	}
+	if authenticates {
+		if reply, err := resp.Read(a.in); err != nil || reply != "OK" {
+			return nil, errors.Join(err, fmt.Errorf("authenticating: %v", reply))
+		}
 	}
 	replies := make([]any, len(commands))
 	for i := range replies {

@@ -48,6 +48,7 @@ func (c *Cluster) common(s *server) string {
 	var b strings.Builder
 	p := s.location
 	fmt.Fprintf(&b, "port %d\nprotected-mode no\ndaemonize no\ndir %q\n", p.Port, s.inside(s.disk))
+	fmt.Fprintf(&b, "requirepass %s\n", c.password) // Sentinels use their own for each other
 	if p.Bind {
 		fmt.Fprintf(&b, "bind %s\nbind-source-addr %[1]s\n", p.IP)
 	}
@@ -74,6 +75,7 @@ func (c *Cluster) nodeConfig(s *server) string {
 	}
 	maps.Copy(options, c.topology.Options)
 	var b strings.Builder
+	fmt.Fprintf(&b, "masterauth %s\n", c.password)
 	fmt.Fprintf(&b, "replica-announce-ip %s\nreplica-announce-port %d\n", s.location.Gate.Addr(), s.location.Gate.Port())
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		value := options[name]
@@ -130,6 +132,7 @@ func (c *Cluster) sentinelConfig(s *server) string {
 	add("announce-ip %s", s.location.Gate.Addr())
 	add("announce-port %d", s.location.Gate.Port())
 	add("monitor %s %s %d", masterName, at(c.nodes[0]), len(c.sentinels)/2+1)
+	add("auth-pass %s %s", masterName, c.password)
 	add("down-after-milliseconds %s %d", masterName, downAfterMS)
 	add("failover-timeout %s %d", masterName, failoverTimeoutMS)
 	add("parallel-syncs %s %d", masterName, len(c.nodes)-1)

@@ -68,7 +68,7 @@ func dialFrom(t *testing.T, c *Cluster, client int, node string) *admin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAdmin(s.gate.Addr())
+	a := newAdmin(s.gate.Addr(), c.password)
 	a.source = c.Endpoints(client).Source
 	t.Cleanup(a.close)
 	return a

@@ -21,6 +21,11 @@
 // network namespaces instead, with addresses from .11 (nodes) and .41 (Sentinels) in
 // a subnet of 10.192.0.0/10. All gates are at this machine's address in it.
 //
+// Every redis-server has a random password, the same for all of a run, so that other
+// users of the machine cannot reach them. It is in the servers' configuration files,
+// which only their owner can read, and in [Cluster.Endpoints]. The cluster bus of Redis
+// has no authentication: it accepts every program of this machine.
+//
 // What differs between Redis and ZooKeeper is in implementations of software. What is about Redis and not about
 // processes is shared with other launchers: see [Launcher].
 package process
@@ -82,7 +87,9 @@ type Cluster struct {
 	claimed      *net.TCPListener // locks the port against other runs
 	namespaces   *namespaces      // nil: the servers are on loopback, or started with another launcher
 	data         string           // temporary directory, removed by Close
+	dataDir      *ledger.DataDir  // nil before it was made
 	logs         string
+	password     string // of every server
 	requirements cluster.Requirements
 	ledger       *ledger.Ledger
 	log          *slog.Logger
@@ -167,7 +174,7 @@ func StartWith(ctx context.Context, cfg Config, launcher Launcher) (*Cluster, er
 	defer cancel()
 	c := &Cluster{topology: cfg.Topology, launcher: launcher,
 		requirements: cfg.Requirements, logs: cfg.Dir, ledger: cfg.Ledger, log: cfg.Log, stranger: cfg.Stranger}
-	c.software = redisSoftware{c}
+	c.software = newRedis(c)
 	err := c.start(ctx, c.openGates)
 	if err == nil {
 		c.version, err = c.nodes[0].version(ctx)
@@ -211,13 +218,10 @@ func (c *Cluster) addRequirements(ctx context.Context) error {
 }
 
 func (c *Cluster) makeDirs() (err error) {
-	c.data, err = os.MkdirTemp("", "lockchaos-data-")
-	if err != nil {
+	if c.dataDir, err = c.ledger.NewDataDir(); err != nil {
 		return err
 	}
-	if err := c.ledger.Dir(c.data); err != nil {
-		return err
-	}
+	c.data = c.dataDir.Path
 	if c.logs == "" {
 		c.logs = c.data
 	}
@@ -230,7 +234,7 @@ func (c *Cluster) launch(ctx context.Context, servers []*server) error {
 	var all sync.WaitGroup
 	for i, s := range servers {
 		all.Go(func() {
-			err := os.WriteFile(s.conf, []byte(c.software.config(s)), 0o644)
+			err := os.WriteFile(s.conf, []byte(c.software.config(s)), 0o600) // it has the password
 			if err == nil {
 				err = s.start(ctx)
 			}
@@ -261,7 +265,7 @@ func (c *Cluster) Nodes() []cluster.Node {
 // Endpoints is how client i (from 0) connects to the cluster. A client that connects
 // from another address is served too; the gates name it "client:?".
 func (c *Cluster) Endpoints(i int) client.Endpoints {
-	e := client.Endpoints{Kind: c.topology.Kind, Source: ClientAddr(i).String()}
+	e := client.Endpoints{Kind: c.topology.Kind, Source: ClientAddr(i).String(), Password: c.password}
 	if c.topology.Kind != cluster.Sentinel {
 		entries := c.nodes
 		if c.topology.Redis() {
@@ -299,8 +303,8 @@ func (c *Cluster) Close(context.Context) error {
 			_ = c.claimed.Close()
 		}
 		errs = append(errs, c.closeDisks(), c.namespaces.close(c.topology))
-		if c.data != "" {
-			errs = append(errs, os.RemoveAll(c.data))
+		if c.dataDir != nil {
+			errs = append(errs, c.dataDir.Remove())
 		}
 		if err := errors.Join(errs...); err != nil {
 			c.closeErr = fmt.Errorf("closing the cluster: %w", err)
@@ -326,9 +330,9 @@ func (c *Cluster) newServer(h Host) *server {
 	s.disk = filepath.Join(s.dir, "disk")
 	s.conf = filepath.Join(s.dir, "server.conf")
 	s.logFile = filepath.Join(c.logs, s.name+".log")
-	s.admin = newAdmin(s.location.target())
+	s.admin = newAdmin(s.location.target(), c.password)
 	if s.location.Socket != "" {
-		s.admin = newAdmin(filepath.Join(s.dir, s.location.Socket))
+		s.admin = newAdmin(filepath.Join(s.dir, s.location.Socket), c.password)
 	}
 	s.software = c.software
 	if !c.topology.Redis() {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -51,11 +52,16 @@ func newSoftware(c *Cluster, in installation) software {
 	if c.topology.Kind == cluster.ZooKeeper {
 		return zookeeperSoftware{c, in.library}
 	}
-	return redisSoftware{c}
+	return newRedis(c)
 }
 
 // redisSoftware is redis-server, also as Sentinel.
 type redisSoftware struct{ *Cluster }
+
+func newRedis(c *Cluster) redisSoftware {
+	c.password = rand.Text()
+	return redisSoftware{c}
+}
 
 func (r redisSoftware) config(s *server) string { return r.redisConfig(s) }
 

@@ -75,7 +75,7 @@ func TestRolesAndEndpoints(t *testing.T) {
 				t.Errorf("endpoints %+v", e)
 			}
 			for _, addr := range append(e.Addrs, e.Sentinels...) {
-				a := newAdmin(addr)
+				a := newAdmin(addr, e.Password)
 				a.source = e.Source
 				wantReply(t, a, "PING", "PONG")
 				a.close()
@@ -111,7 +111,7 @@ exec %s "$@"
 // TestSentinelAnnouncesGates: clients of a Sentinel cluster discover gates only.
 func TestSentinelAnnouncesGates(t *testing.T) {
 	c := up(t, sentinel)
-	a := newAdmin(c.Endpoints(0).Sentinels[0])
+	a := newAdmin(c.Endpoints(0).Sentinels[0], c.password)
 	defer a.close()
 	want := []any{"127.0.2.1", fmt.Sprint(c.port)}
 	if diff := cmp.Diff(want, do(t, a, "SENTINEL get-master-addr-by-name "+masterName)); diff != "" {

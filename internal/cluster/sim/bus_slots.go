@@ -247,12 +247,27 @@ func (n *node) cmdGetKeysInSlot(c *engine.Conn, args [][]byte) {
 	}
 }
 
-// cmdMigrate is MIGRATE host port "" db timeout KEYS key…. The keys move at the instant of the command, past the gates;
-// the target must be reachable.
+// noAuth is the reply of a server with another password.
+func noAuth(password string) string {
+	if password == "" {
+		return "NOAUTH Authentication required."
+	}
+	return "WRONGPASS invalid username-password pair or user is disabled."
+}
+
+// cmdMigrate is MIGRATE host port "" db timeout [AUTH password] KEYS key…. The keys move at the instant of the
+// command, past the gates; the target must be reachable.
 func (n *node) cmdMigrate(c *engine.Conn, args [][]byte) {
-	const keysAt = 7
-	if len(args) < keysAt || len(args[3]) > 0 || !strings.EqualFold(string(args[6]), "keys") {
+	password, keysAt := "", 7
+	if len(args) > 8 && strings.EqualFold(string(args[6]), "auth") {
+		password, keysAt = string(args[7]), 9
+	}
+	if len(args) < keysAt || len(args[3]) > 0 || !strings.EqualFold(string(args[keysAt-1]), "keys") {
 		c.WriteError("ERR syntax error")
+		return
+	}
+	if password != n.cluster.config.Password {
+		c.WriteError("ERR Target instance replied with error: " + noAuth(password))
 		return
 	}
 	h := n.cluster.hosts[string(args[1])+":"+string(args[2])]

@@ -28,8 +28,8 @@ var slotMigration = []string{
 	"n2 GET {orders}1", "n2 ASKING; GET {orders}2", "n2 ASKING; SET {orders}2 w", "n2 ASKING; PING; GET {orders}2",
 	"n2 ASKING; MGET {orders}1 {orders}2", "n2 ASKING; MGET {orders}2 {orders}2", "n3 GET {orders}1",
 	"n1 CLUSTER GETKEYSINSLOT 105 10", "n2 CLUSTER GETKEYSINSLOT 105 10", "n1 CLUSTER SETSLOT 105 NODE ID2",
-	"n1 PEXPIRE {orders}1 60000", "n1 MIGRATE HOST2 PORT2 _ 0 500 KEYS {orders}1",
-	"n1 MIGRATE HOST2 PORT2 _ 0 500 KEYS {orders}1", "n1 MIGRATE HOST2 PORT2 _ 0 500 KEYS {order}1",
+	"n1 PEXPIRE {orders}1 60000", "n1 MIGRATE HOST2 PORT2 _ 0 500 AUTH PASS KEYS {orders}1",
+	"n1 MIGRATE HOST2 PORT2 _ 0 500 AUTH PASS KEYS {orders}1", "n1 MIGRATE HOST2 PORT2 _ 0 500 AUTH PASS KEYS {order}1",
 	"n1 GET {orders}1", "n2 CLUSTER SETSLOT 105 NODE ID2", "n1 CLUSTER SETSLOT 105 NODE ID2", "n1 GET {orders}1",
 	"n2 MGET {orders}1 {orders}2", "n2 CLUSTER SLOTS", "n2 PERSIST {orders}1", "n1 GET {order}1",
 }
@@ -39,10 +39,10 @@ func migrateSlot(
 	ctx context.Context, c cluster.Cluster, dial func(context.Context, string, string) (net.Conn, error),
 ) (replies []string) {
 	names := []string{}
-	words := []string{"return(1)", "return 1"}
+	words := []string{"return(1)", "return 1", "PASS", c.Endpoints(0).Password}
 	var conns []*redis.Conn
 	for i, n := range c.Nodes() {
-		rdb := redis.NewClient(&redis.Options{Addr: n.Addr, Dialer: dial, Protocol: 2, MaxRetries: -1,
+		rdb := redis.NewClient(&redis.Options{Addr: n.Addr, Dialer: dial, Protocol: 2, MaxRetries: -1, Password: c.Endpoints(0).Password,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
 		defer func() { _ = rdb.Close() }()
 		conn := rdb.Conn()
@@ -103,7 +103,7 @@ func TestSlotMigrationIsTheSameOnRealServers(t *testing.T) {
 		t.Skip("NOT RUN: needs real servers: ", err)
 	}
 	var simulated []string
-	simulate(t, sim.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Seed: 1}, func(w *world) {
+	simulate(t, sim.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Seed: 1, Password: "p"}, func(w *world) {
 		simulated = migrateSlot(w.ctx, w.Cluster, w.self.Dial)
 	})
 	c, err := process.Start(t.Context(), process.Config{Topology: cluster.Topology{Kind: cluster.Sharded}, Dir: t.TempDir()})

@@ -21,7 +21,8 @@ func (n *node) engineConfig() engine.Config {
 	}
 	return engine.Config{
 		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: Version, Port: 6379,
-		Guard: n.guard, Propagate: n.propagate, Info: n.info,
+		Password: n.cluster.config.Password,
+		Guard:    n.guard, Propagate: n.propagate, Info: n.info,
 		Extra: extra, Cluster: n.bus != nil,
 	}
 }

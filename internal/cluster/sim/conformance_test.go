@@ -61,7 +61,7 @@ func (n *recorder) role(node, role string) {
 // write writes a key at a node and retries until it succeeds.
 func (n *recorder) write(node int, key string) {
 	n.t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: n.c.Nodes()[node].Addr, Dialer: n.dial, MaxRetries: -1, DialerRetries: 1,
+	rdb := redis.NewClient(&redis.Options{Addr: n.c.Nodes()[node].Addr, Dialer: n.dial, Password: n.c.Endpoints(0).Password, MaxRetries: -1, DialerRetries: 1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
 	defer func() { _ = rdb.Close() }()
 	n.until("written "+key, func() bool { return rdb.Set(n.ctx, key, key, 0).Err() == nil })
@@ -179,7 +179,7 @@ func TestSimulatedAndRealServersAgree(t *testing.T) {
 		}
 	})
 	for name, script := range scripts() { // sequential: go-redis shares timers among bubbles
-		simulate(t, sim.Config{Topology: script.topology}, func(w *world) {
+		simulate(t, sim.Config{Topology: script.topology, Password: "p"}, func(w *world) {
 			virtual := &recorder{t: t, c: w.Cluster, ctx: w.ctx, dial: w.Client(0).Dial}
 			script.run(virtual)
 			if a, b := strings.Join(live[name].log, "\n"), strings.Join(virtual.log, "\n"); a != b {

@@ -58,7 +58,7 @@ func (a *Actor) queryMaster(ctx context.Context) (string, error) {
 	var conns []*conn
 	for _, s := range a.cluster.sentinels {
 		conns = append(conns, a.connect(&s.host, q))
-		conns[len(conns)-1].send(forward, command("SENTINEL", "get-master-addr-by-name", MasterName))
+		conns[len(conns)-1].send(forward, a.cluster.command("SENTINEL", "get-master-addr-by-name", MasterName))
 	}
 	stop := q.wakeAfter(ctx)
 	defer stop()
@@ -91,8 +91,13 @@ func (a *Actor) connect(h *host, near end) *conn {
 	return c
 }
 
-func command(words ...string) segment {
-	p := resp.AppendStrings(nil, words...)
+// command is a command to a Sentinel, with AUTH before it if the Sentinels have a password.
+func (c *Cluster) command(words ...string) segment {
+	var p []byte
+	if c.config.Password != "" {
+		p = resp.AppendStrings(p, "AUTH", c.config.Password)
+	}
+	p = resp.AppendStrings(p, words...)
 	return segment{data: p, size: int64(len(p))}
 }
 
@@ -115,12 +120,20 @@ func (q *masterQuery) wakeAfter(ctx context.Context) func() bool {
 func (q *masterQuery) ready() (*waiters, int64) { return q.actor.ready() }
 
 func (q *masterQuery) receive(seg segment) {
-	if reply, _, err := resp.Parse(seg.data); err == nil && seg.kind == payload {
+	if seg.kind != payload {
+		return
+	}
+	for rest := seg.data; len(rest) > 0; { // the first reply may be that of AUTH
+		reply, after, err := resp.Parse(rest)
+		if err != nil {
+			break
+		}
 		if words, ok := reply.([]any); ok && len(words) == 2 && q.addr == "" {
 			q.addr = words[0].(string) + ":" + words[1].(string)
 		}
-		q.actor.world.wake(q.changed)
+		rest = after
 	}
+	q.actor.world.wake(q.changed)
 }
 
 func (q *masterQuery) broken(error) {
@@ -147,7 +160,7 @@ func (a *Actor) subscribeSwitchMaster() {
 	f.tried++
 	f.subscription = &masterSubscription{actor: a}
 	f.subscription.conn = a.connect(&s.host, f.subscription)
-	f.subscription.conn.send(forward, command("SUBSCRIBE", "+switch-master"))
+	f.subscription.conn.send(forward, a.cluster.command("SUBSCRIBE", "+switch-master"))
 }
 
 func (e *masterSubscription) ready() (*waiters, int64) { return e.actor.ready() }

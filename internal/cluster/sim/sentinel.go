@@ -166,6 +166,7 @@ func (s *sentinel) ms() int64 { return s.world.now()/int64(time.Millisecond) + 1
 func (s *sentinel) start() {
 	s.server = engine.New(s.engineConfig())
 	s.events = s.server.Open("events", func([]byte) {})
+	s.events.Trust()
 	s.dirty, s.owed, s.tilt = nil, nil, 0
 	if s.master == nil {
 		s.initialize()

@@ -13,7 +13,8 @@ import (
 func (s *sentinel) engineConfig() engine.Config {
 	return engine.Config{
 		Now: time.Now, Seed: mix(s.world.seed, nameHash(s.name)+uint64(s.life)), Version: Version, Port: 26379,
-		Guard: s.guard, Info: s.info,
+		Password: s.cluster.config.Password,
+		Guard:    s.guard, Info: s.info,
 		Extra: map[string]engine.Command{"sentinel": s.cmdSentinel, "role": s.cmdRole},
 	}
 }

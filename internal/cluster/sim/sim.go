@@ -28,7 +28,8 @@ import (
 type Config struct {
 	Seed     uint64
 	Topology cluster.Topology
-	Actors   int // clients, from client 0; 0 is 1
+	Actors   int    // clients, from client 0; 0 is 1
+	Password string // of every server and Sentinel; empty: none
 
 	// One-way latency, drawn for every segment. Zero is 100 µs to 1 ms.
 	MinLatency, MaxLatency time.Duration
@@ -146,7 +147,7 @@ func (c *Cluster) Nodes() []cluster.Node {
 // Endpoints is how a client reaches the cluster with the Dial of its actor, which identifies the client, so Source
 // is empty. With Sentinels Addrs is [MasterAddr].
 func (c *Cluster) Endpoints(int) client.Endpoints {
-	e := client.Endpoints{Kind: c.topology.Kind}
+	e := client.Endpoints{Kind: c.topology.Kind, Password: c.config.Password}
 	if c.topology.Kind == cluster.Sentinel {
 		e.MasterName, e.Addrs = MasterName, []string{MasterAddr}
 		for _, s := range c.sentinels {

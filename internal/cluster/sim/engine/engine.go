@@ -13,7 +13,7 @@
 // functions, SORT, DUMP and RESTORE, MONITOR, DEBUG, MEMORY, CLIENT REPLY and CLIENT
 // PAUSE; scripts have neither cmsgpack nor struct. ACL has one user, default, and
 // rules for commands and channels only. Differences to Redis: CLIENT TRACKING is
-// accepted, but sends no invalidations. The used memory is a constant per key,
+// accepted, but sends no invalidations. The password does not change. The used memory is a constant per key,
 // maxmemory is held to it, and the oldest key is evicted first. A script that does
 // not end is not stopped. Keys are removed at the instant of their expiry, not up to
 // 0.1 s later. Elements of a set, or of a large hash, are in order of insertion; in
@@ -37,9 +37,10 @@ type Command func(c *Conn, args [][]byte)
 
 // Config configures a server. Each field but Now may be zero.
 type Config struct {
-	Now     func() time.Time // the node's own wall clock; it may jump
-	Seed    uint64           // of RANDOMKEY, SPOP, the run ID and everything else that is random
-	Version string           // for INFO and HELLO; "" is 7.0.15
+	Now      func() time.Time // the node's own wall clock; it may jump
+	Seed     uint64           // of RANDOMKEY, SPOP, the run ID and everything else that is random
+	Version  string           // for INFO and HELLO; "" is 7.0.15
+	Password string           // of the user default; "": none
 	// Port and Cluster are for INFO; with Cluster, SELECT and database numbers are errors, as on a cluster node.
 	Port    int
 	Cluster bool

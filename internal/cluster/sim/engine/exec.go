@@ -87,6 +87,9 @@ func (c *Conn) execute(args [][]byte) {
 
 // refuse is the error if a command may not be executed now, or "".
 func (c *Conn) refuse(spec *Spec, args [][]byte) string {
+	if !c.known && !spec.has(NoAuth) {
+		return "NOAUTH Authentication required."
+	}
 	if bad := c.unpermitted(spec, args); bad != "" {
 		return bad
 	}

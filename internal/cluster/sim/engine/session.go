@@ -44,7 +44,7 @@ func cmdQuit(c *Conn, _ [][]byte) {
 func cmdReset(c *Conn, _ [][]byte) {
 	c.unsubscribeAll()
 	c.discard()
-	c.db, c.resp, c.name, c.tracking = 0, 2, "", false
+	c.db, c.resp, c.name, c.tracking, c.known = 0, 2, "", false, c.s.cfg.Password == ""
 	c.WriteStatus("RESET")
 }
 
@@ -52,14 +52,26 @@ func cmdAuth(c *Conn, args [][]byte) {
 	switch {
 	case len(args) > 3:
 		c.WriteError(errSyntax)
-	case len(args) == 2:
+	case len(args) == 2 && c.s.cfg.Password == "":
 		c.WriteError("ERR AUTH <password> called without any password configured for the default user. " +
 			"Are you sure your configuration is correct?")
-	case string(args[1]) == "default":
+	case len(args) == 2 && c.authenticate("default", args[1]), len(args) == 3 && c.authenticate(string(args[1]), args[2]):
 		c.writeOK()
 	default:
-		c.WriteError("WRONGPASS invalid username-password pair or user is disabled.")
+		c.WriteError(errWrongPass)
 	}
+}
+
+const errWrongPass = "WRONGPASS invalid username-password pair or user is disabled."
+
+// authenticate reports whether user may log in with a password. Without one of its own a user may log in with any.
+func (c *Conn) authenticate(user string, password []byte) bool {
+	own := c.s.cfg.Password
+	if user != "default" || own != "" && string(password) != own {
+		return false
+	}
+	c.known = true
+	return true
 }
 
 func cmdHello(c *Conn, args [][]byte) {
@@ -81,8 +93,8 @@ func cmdHello(c *Conn, args [][]byte) {
 		more := len(args) - i - 1
 		switch {
 		case is(args[i], "auth") && more >= 2:
-			if string(args[i+1]) != "default" {
-				c.WriteError("WRONGPASS invalid username-password pair or user is disabled.")
+			if !c.authenticate(string(args[i+1]), args[i+2]) {
+				c.WriteError(errWrongPass)
 				return
 			}
 			i += 2
@@ -97,6 +109,12 @@ func cmdHello(c *Conn, args [][]byte) {
 			c.WriteError("ERR Syntax error in HELLO option '" + cString(args[i]) + "'")
 			return
 		}
+	}
+	if !c.known {
+		c.WriteError("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO " +
+			"AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at " +
+			"the same time")
+		return
 	}
 	c.resp = resp
 	c.writeHello()
