@@ -32,6 +32,8 @@ type exploreOptions struct {
 	check  int
 	shrink bool
 	steady bool
+	shard  string
+	corpus string
 }
 
 func newExplore(s streams) *cobra.Command {
@@ -49,6 +51,7 @@ others are idle.
 		Example: `  chaos explore --scenario failover --seeds 1000
   chaos explore --scenario redlock-two-masters-down --seeds 100000 --time 60s --jobs 2
   chaos explore --scenario gc-pause --seeds 50 --shrink
+  chaos explore --scenario failover --first-seed 1 --shard 2/4 --corpus /mnt/shared/corpus
   chaos explore --scenario failover --seeds 20 --check-determinism 10   (does a seed always give the same run?)`,
 		Args: noArgs(scenarioHint),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -56,6 +59,9 @@ others are idle.
 				return err
 			}
 			if !c.Flags().Changed("first-seed") {
+				if o.shard != "" || o.corpus != "" {
+					return usage(errors.New("--shard and --corpus need --first-seed: the same for all shards"))
+				}
 				o.first = uint64(rand.Uint32())
 			}
 			return exploreScenario(c, s, o)
@@ -70,6 +76,9 @@ others are idle.
 	f.IntVar(&o.check, "check-determinism", 0, "repeat each run this many times and compare the histories byte by byte")
 	f.BoolVar(&o.shrink, "shrink", false, "shrink the first run of each kind of violation, as chaos shrink does")
 	f.BoolVar(&o.steady, "no-variations", false, "run each seed once: no variation of timing, no delivery by priorities")
+	f.StringVar(&o.shard, "shard", "", "run only part `INDEX/COUNT` of the seeds, such as 2/4")
+	f.StringVar(&o.corpus, "corpus", "", "folder or bucket `URL` that shards share: a shard continues where it was, and "+
+		"skips states that others have reached")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if the scenario expects unsafe and violations were found, or neither; "+
 		"2 if every run was inconclusive")
 	return c
@@ -100,14 +109,23 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 		return err
 	}
 	defer pool.Close()
-	s.note("exploring %s: %s from %d, %d in parallel", scenario.Name, format.Count(o.seeds, "seed"), o.first, o.jobs)
+	options := explore.Options{
+		Scenario: scenario.YAML(), Name: o.scenarioArgs(), Time: o.time, Jobs: o.jobs, Out: o.out, Repeat: o.check,
+		NoVariations: o.steady,
+	}
+	if err := o.part(ctx, &options); err != nil {
+		return err
+	}
+	if options.Corpus != nil {
+		defer options.Corpus.Close()
+	}
+	s.note("exploring %s: %s from %d%s, %d in parallel", scenario.Name, format.Count(options.Seeds, "seed"),
+		options.First+uint64(options.Shard.Covered)*options.Step, o.shardText(), o.jobs)
 	var latest atomic.Pointer[explore.Report]
 	latest.Store(new(explore.Report))
-	line := showStatus(s, func() status { return exploreStatus(latest.Load(), o.seeds) })
-	report, err := explore.Explore(ctx, pool, explore.Options{
-		Scenario: scenario.YAML(), Name: o.scenarioArgs(), First: o.first, Seeds: o.seeds, Time: o.time, Jobs: o.jobs,
-		Out: o.out, Repeat: o.check, NoVariations: o.steady, Watch: func(r explore.Report) { latest.Store(&r) },
-	})
+	line := showStatus(s, func() status { return exploreStatus(latest.Load(), options.Seeds) })
+	options.Watch = func(r explore.Report) { latest.Store(&r) }
+	report, err := explore.Explore(ctx, pool, options)
 	line.end()
 	if err != nil {
 		return err
@@ -117,6 +135,9 @@ func exploreScenario(c *cobra.Command, s streams, o exploreOptions) error {
 		if result.Shrunk, err = shrinkAll(ctx, s, pool, scenario, report); err != nil {
 			return err
 		}
+	}
+	if result.Corpus, err = corpusState(c.Context(), options); err != nil {
+		return err
 	}
 	if err := result.print(s, o.json); err != nil {
 		return err
@@ -156,6 +177,7 @@ type explored struct {
 	First    uint64 `json:"first_seed"`
 	explore.Report
 	Shrunk []shrunk `json:"shrunk,omitempty"`
+	Corpus *corpus  `json:"corpus,omitempty"`
 
 	args string // the scenario and the flags that change it, quoted for a shell
 }
@@ -193,6 +215,9 @@ func (r explored) print(s streams, asJSON bool) error {
 	for _, d := range r.Differences {
 		fmt.Fprintf(s.out, "\nseed %d: the history differs when the run is repeated; line %d first and then:\n  %s\n  %s\n",
 			d.Seed, d.Line, format.Line(d.Before), format.Line(d.After))
+	}
+	if r.Corpus != nil {
+		fmt.Fprintf(s.out, "\n%s\n", r.Corpus)
 	}
 	return nil
 }

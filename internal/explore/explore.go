@@ -19,6 +19,9 @@ type Options struct {
 	Name         string        // of the scenario, for the command that repeats a run
 	First        uint64        // seed of the first run; the others follow
 	Seeds        int           // number of runs, at least 1
+	Step         uint64        // from one seed to the next; 0: 1
+	Corpus       *Corpus       // shared with other shards; nil: none
+	Shard        ShardRecord   // with Corpus: First, Index and Of of this shard, the rest as it was left
 	Time         time.Duration // no run starts later; 0: no limit
 	Jobs         int           // runs in parallel; 0: one per processor
 	Out          string        // directory for the runs that are kept; "": keep none
@@ -50,6 +53,7 @@ type Report struct {
 	Repeated     int            `json:"repeated,omitempty"`    // runs that were repeated with the same history
 	Differences  []Difference   `json:"differences,omitempty"` // the first runs that were repeated with another history
 	Stopped      string         `json:"stopped,omitempty"`     // why not all seeds were run
+	Covered      int            `json:"covered"`               // seeds from the first on of which none is missing
 }
 
 // Finding is one kind of violation and the first run that showed it.
@@ -93,6 +97,8 @@ type explorer struct {
 	varied []Job
 	report Report
 	err    error
+	known  map[string]bool // states that other shards have reached
+	done   map[int]bool    // seeds by number, beyond report.Covered
 }
 
 // Explore makes o.Seeds runs and reports. When ctx ends, or after o.Time, unfinished runs are abandoned, and the
@@ -104,18 +110,25 @@ func Explore(ctx context.Context, pool *Pool, o Options) (Report, error) {
 	if o.Jobs <= 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	e := &explorer{Options: o, pool: pool, start: time.Now(), report: Report{States: map[string]int{}}}
+	e := &explorer{Options: o, pool: pool, start: time.Now(), report: Report{States: map[string]int{}},
+		known: map[string]bool{}, done: map[int]bool{}}
+	e.report.Covered = o.Shard.Covered
 	limited := ctx
 	if o.Time > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, o.Time)
 		defer cancel()
 	}
+	stop, err := e.share(ctx)
+	if err != nil {
+		return e.report, err
+	}
 	var wg sync.WaitGroup
 	for range o.Jobs {
 		wg.Go(func() { e.work(limited, ctx) })
 	}
 	wg.Wait()
+	e.setError(context.WithoutCancel(ctx), stop())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.report.Took = time.Since(e.start)
@@ -143,6 +156,7 @@ func (e *explorer) work(limited, ctx context.Context) {
 			return
 		}
 		e.keepRun(ctx, j, e.count(j, r))
+		e.addStates(ctx, j, r)
 		e.repeat(limited, j, r)
 		if e.Watch != nil {
 			e.mu.Lock()
@@ -167,8 +181,8 @@ func (e *explorer) nextJob() (Job, bool) {
 		e.report.Varied++
 		return j, true
 	}
-	n := e.next - 1 - e.report.Varied
-	j := Job{Scenario: e.Scenario, Seed: e.First + uint64(n)}
+	n := e.Shard.Covered + e.next - 1 - e.report.Varied
+	j := Job{Scenario: e.Scenario, Seed: e.First + uint64(n)*max(e.Step, 1), number: n + 1}
 	if n%priorityShare == priorityShare-1 && !e.NoVariations {
 		j.Variation = 1 // an odd one: by priorities
 	}
@@ -178,7 +192,7 @@ func (e *explorer) nextJob() (Job, bool) {
 func (e *explorer) setError(ctx context.Context, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.err == nil && ctx.Err() == nil {
+	if e.err == nil && err != nil && ctx.Err() == nil {
 		e.err = err
 	}
 }
@@ -189,6 +203,12 @@ func (e *explorer) count(j Job, run Result) (fresh []int) {
 	defer e.mu.Unlock()
 	r := &e.report
 	r.Runs++
+	if j.number > 0 {
+		e.done[j.number-1] = true
+	}
+	for ; e.done[r.Covered]; r.Covered++ {
+		delete(e.done, r.Covered)
+	}
 	if j.Variation.Priorities() {
 		r.Priorities++
 	}
@@ -230,7 +250,7 @@ func (e *explorer) count(j Job, run Result) (fresh []int) {
 func (e *explorer) countStates(j Job, run Result) {
 	fresh := false
 	for _, s := range run.States {
-		fresh = fresh || e.report.States[s] == 0
+		fresh = fresh || e.report.States[s] == 0 && !e.known[s]
 		e.report.States[s]++
 	}
 	if !fresh || e.NoVariations || len(e.varied) > maxVariations {

@@ -27,6 +27,8 @@ type Job struct {
 	Keep      string              `json:"keep,omitempty"`    // where to create the run directory; "": keep nothing
 	Name      string              `json:"name,omitempty"`    // with Keep: the scenario and the flags that change it, shell-quoted
 	History   bool                `json:"history,omitempty"` // return the history
+
+	number int // of the seed in its shard, from 1; 0: a variation, or a repetition
 }
 
 // Result is how a run went: one line from a worker.
