@@ -24,6 +24,7 @@ const (
 	revived                // a release or renewal succeeded after the hold was denied, or a renewal after its loss
 	notRenewed             // a lease that the lock renews by itself ended
 	notForced              // a release or renewal succeeded after a forced release
+	goneConfirmed          // a release or renewal succeeded after the server had lost the hold
 	notExtended            // a renewal succeeded and extended nothing
 	grantOver              // a grant or renewal whose validity had ended when the client replied
 	honestData             // acquits: a fault may have changed what servers keep
@@ -40,9 +41,9 @@ func honestyRules() []string {
 		renewedNothing: "renewed-nothing", renewedOther: "renewed-another's", lossLate: "loss-late",
 		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
 		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
-		notExtended: "not-extended",
-		grantOver:   "grant-expired",
-		honestData:  "data-changed", honestPaused: "client-paused", honestOutage: "outage",
+		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
+		grantOver:  "grant-expired",
+		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
 		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
 }
@@ -67,6 +68,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeLosses()
 	c.received = c.receivedPromises()
 	c.judgeKept()
+	c.judgeGone()
 	c.judgeExtended()
 	c.judgeAnswers()
 	c.judgeRenewed()
@@ -93,6 +95,7 @@ type honestyCheck struct {
 
 	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
 	unkept                    []unkept        // promises, by findings
+	gone                      []goneHold      // by findings
 	received                  map[ownerKey][]receivedPromise
 	replies, losses, outlived int
 }
@@ -284,6 +287,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 	switch v := c.view; f.rule {
 	case notKept, keptShorter:
 		return c.unkeptViolation(f)
+	case goneConfirmed:
+		return c.goneViolation(f)
 	case lossLate, lossUnfounded:
 		return v.lossViolation(f)
 	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -139,7 +140,7 @@ public final class Client {
         return failed("held", "not granted in time");
     }
 
-    private ObjectNode open(JsonNode setup) {
+    private ObjectNode open(JsonNode setup) throws Exception {
         JsonNode endpoints = setup.path("endpoints");
         List<String> addresses = new ArrayList<>();
         endpoints.path("addrs").forEach(a -> addresses.add("redis://" + a.asText()));
@@ -167,10 +168,28 @@ public final class Client {
             }
             default -> single(setup, addresses.get(0));
         }
+        warmUp();
         ObjectNode reply = ok();
         ArrayNode can = reply.putArray("can");
         CAN.get(kind).forEach(can::add);
         return reply;
+    }
+
+    /**
+     * Acquires, waits for and releases a lock on a key of this client's own, so that the classes are loaded: in a JVM that
+     * has just started, the first acquire takes seconds on a busy machine, and would look like a lost wake-up.
+     */
+    private void warmUp() throws Exception {
+        ObjectNode request = JSON.createObjectNode().put("op", "acquire").put("owner", "warm-up")
+            .put("key", "warm-up-" + UUID.randomUUID()).put("lease_ms", 60_000).put("wait_ms", 30_000).put("limit", 1);
+        perform(request);
+        Thread waiter = new Thread(() -> attempt(() -> perform(request.deepCopy().put("owner", "waiter").put("wait_ms", 50))));
+        waiter.start();
+        waiter.join();
+        perform(request.put("op", "release"));
+        if (kind.equals("semaphore") || kind.equals("permits")) {
+            servers.get(0).getKeys().delete(request.path("key").asText());
+        }
     }
 
     private void single(JsonNode setup, String address) {

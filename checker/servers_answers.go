@@ -1,0 +1,101 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file compares what a lock replied to releases and renewals with what servers kept of the hold before.
+
+// goneHold is a hold of which a server had nothing any more when its owner released or renewed it.
+type goneHold struct {
+	op   *history.Span // the release or renewal, which succeeded
+	span int32
+	seen *history.Sample
+}
+
+// goneHolds finds the releases and renewals that succeeded although the only master had kept the hold, and then did not
+// have it any more, before they were invoked: the reply must be that it is not held, whatever took it away. Only owners
+// are judged whose operations have known outcomes, and which did nothing else with the lock meanwhile.
+func (s *servers) goneHolds(o Options) (all []goneHold) {
+	if o.MayBeDown > 0 {
+		return nil
+	}
+	for at, l := range s.ledgers() { // in any order: findings are sorted
+		for n := 1; n < len(l.ops); n++ {
+			op, before := &s.h.Spans[l.ops[n]], &s.h.Spans[l.ops[n-1]]
+			if op.Op != history.OpRelease && op.Op != history.OpRenew || op.Outcome != history.OK || op.Part ||
+				l.depths[n-1] < 1 || !granted(before) {
+				continue
+			}
+			if x := s.goneBetween(at, segment{before.Return, op.Call}, o); x != nil {
+				all = append(all, goneHold{op, l.ops[n], x})
+			}
+		}
+	}
+	return all
+}
+
+// granted says whether an operation gave its owner a hold, or a new lease of one.
+func granted(s *history.Span) bool {
+	return s.Outcome == history.OK && s.Op != history.OpRelease && s.Op != history.OpForceRelease
+}
+
+// goneBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one.
+func (s *servers) goneBetween(at ownerKey, during segment, o Options) *history.Sample {
+	for node := range s.nodes {
+		had := false
+		for _, i := range s.between(node, during.from, during.until) {
+			x := &s.h.Samples[i]
+			if state, _ := s.keeps(x, at.owner, at.key); state != absent {
+				had = true
+			} else if had && !s.rival(node, at.key, x.Time, o.slack()) && !s.elsewhere(node, at.key, x.Time, o.slack()) {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// elsewhere says whether another node has a hold of a key within slack of t: a slot that migrates takes its keys along.
+func (s *servers) elsewhere(node int, key int32, t, slack time.Duration) bool {
+	for other := range s.nodes {
+		if other == node {
+			continue
+		}
+		for _, i := range s.between(other, t-slack, later(t, slack)) {
+			if _, held := s.h.Samples[i].Keys[s.h.Keys[key]]; held {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// judgeGone adds the releases and renewals that succeeded although the hold was gone from the server.
+func (c *honestyCheck) judgeGone() {
+	seen := c.servers()
+	if seen == nil {
+		return
+	}
+	for _, g := range seen.goneHolds(c.o) {
+		c.gone = append(c.gone, g)
+		c.found.add(finding{rule: goneConfirmed, x: int32(len(c.gone) - 1), y: g.span, start: g.seen.Time, end: g.op.Return})
+	}
+}
+
+// goneViolation words a finding of this file.
+func (c *honestyCheck) goneViolation(f finding) Violation {
+	g := &c.gone[f.x]
+	w := c.spanViolation(f.y, ruleHolderOnly, "")
+	verb := "released"
+	if g.op.Op == history.OpRenew {
+		verb = "renewed"
+	}
+	w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although %s did not have it for that owner any more at %s",
+		w.Clients[0], verb, lockName(w.Key), format.Instant(g.op.Return), g.seen.Node, format.Instant(g.seen.Time))
+	return w
+}
