@@ -60,6 +60,7 @@
 //	getMultiLock(a, b)                      Multi(a, b)
 //	getSemaphore, trySetPermits(k)          locks.Semaphore(n, WithTotal(k))
 //	getPermitExpirableSemaphore             locks.PermitSemaphore(n, WithTotal(k))
+//	drainPermits                            locks.Semaphore(n).Drain
 //	getCountDownLatch                       locks.Latch(n)
 //	lockWatchdogTimeout, NameMapper         Options.Lease, Options.KeyFunc
 //

@@ -148,6 +148,28 @@ func (p pool) acquire(ctx context.Context, n, limit int, wait bool, opts []Optio
 	return permits, failed(doing, p.store.kind(), p.name, err)
 }
 
+// drain acquires all permits that are free, at most limit.
+func (p pool) drain(ctx context.Context, limit int, opts []Option) (*Permits, error) {
+	for {
+		s, err := p.inspect(ctx)
+		if total := p.options.with(opts).total; total > 0 && errors.Is(err, ErrAbsent) {
+			_, err = p.trySet(ctx, total)
+			s.Free = total
+		}
+		if err == nil && s.Free < 1 {
+			err = ErrHeld
+		}
+		if err != nil {
+			return nil, failed("drain", p.store.kind(), p.name, err)
+		}
+		permits, err := p.acquireOnce(ctx, min(s.Free, limit), limit, false, opts)
+		taken := errors.Is(err, ErrHeld) || errors.Is(err, ErrPermits) // by others, since the reply
+		if !taken || ctx.Err() != nil {
+			return permits, failed("drain", p.store.kind(), p.name, err)
+		}
+	}
+}
+
 func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []Option) (*Permits, error) {
 	s := p.options.with(opts)
 	kind, known := "a semaphore", poolOptions

@@ -67,6 +67,12 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (*Per
 	return s.pool().acquire(ctx, n, maxCount, false, opts)
 }
 
+// Drain takes all permits that are free, and no fewer than one. Its error is [ErrHeld] if none is, and else that of
+// Acquire. It asks how many there are and takes as many: permits that are released in between stay free.
+func (s *Semaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
+	return s.pool().drain(ctx, maxCount, opts)
+}
+
 // Do calls work with n permits, as [Mutex.Do].
 func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error, opts ...Option) error {
 	return s.pool().do(ctx, n, maxCount, work, opts)
@@ -136,6 +142,11 @@ func (s *PermitSemaphore) Acquire(ctx context.Context, n int, opts ...Option) (*
 // TryAcquire takes n permits if they are free now. Errors are those of Acquire.
 func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return s.pool().acquire(ctx, n, maxLeased, false, opts)
+}
+
+// Drain is as [Semaphore.Drain]; it takes at most 10000 permits.
+func (s *PermitSemaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
+	return s.pool().drain(ctx, maxLeased, opts)
 }
 
 // Do calls work with n permits, as [Mutex.Do].
