@@ -21,8 +21,7 @@ import (
 const historyArg = "a history file, a run directory, or - for standard input"
 
 type checkOptions struct {
-	readingFlags
-	judgingFlags
+	historyFlags
 	json, stream, follow bool
 	rewrite              bool // verdict.json of a run directory
 }
@@ -71,50 +70,21 @@ requested one.
 }
 
 func check(s streams, path string, o checkOptions) error {
-	reading, err := o.reading()
-	if err != nil {
-		return err
-	}
-	manifest := manifestOf(path)
-	options, err := o.options(manifest.Judging())
-	if err != nil {
-		return err
-	}
 	switch {
 	case o.stream:
-		return checkStream(s, path, o, reading, options)
+		return checkStream(s, path, o)
 	case o.follow:
 		return usage(errors.New("--follow needs --stream"))
 	}
-	in, err := openInput(s, path)
+	r, err := readJudged(s, path, &o.historyFlags)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	h, source, err := readHistory(s, in, reading)
-	if err != nil {
-		return err
-	}
-	if dir, err := rundir.Open(path); err == nil {
-		if m, err := dir.ReadManifest(); err == nil && !m.Foreign {
-			h.Samples = dir.Samples()
-		}
-	}
-	if err := o.checkPermits(h); err != nil {
-		return err
-	}
-	if o.explain {
-		explain(s, reading, source)
-	}
-	j := judged{Judgement: manifest.Downgrade(judge(s, h, options)), Format: source.Format, Assumed: reading.Assume}
+	defer r.in.Close()
 	if o.rewrite {
-		rewriteVerdict(s, path, j.Judgement)
+		rewriteVerdict(s, path, r.Judgement)
 	}
-	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
-	if j.Others, err = others.find(reading, source); err != nil {
-		return err
-	}
-	return printJudged(s, j, o.json)
+	return printJudged(s, r.judged, o.json)
 }
 
 // changesJudgement reports whether a flag of chaos check makes the judgement another one than that of the run.

@@ -22,9 +22,9 @@ import (
 const runDirArg = "a run directory"
 
 type reportOptions struct {
-	readingFlags
+	historyFlags
 	render, to string
-	reads      bool // a flag about reading a history was given
+	reads      bool // a flag about reading or judging a history was given
 }
 
 func newReport(s streams) *cobra.Command {
@@ -38,14 +38,16 @@ A run that was killed before it was judged is judged first, and one whose histor
 changed since is judged again; chaos check DIR writes the new verdict to verdict.json.
 
 A file, standard input (-) or a directory of Jepsen is a history alone, in any format that chaos check
-reads. It is judged as chaos check judges it, and the report says what it does not know: the servers,
-and the faults unless the history has them. Without --format it writes NAME.report.html beside the file.
+reads. It is judged as chaos check judges it, with the same flags, and the report says what it does
+not know: the servers, and the faults unless the history has them. Without --format it writes
+NAME.report.html beside the file.
 
 ` + readingHelp(),
 		Example: `  chaos report chaos-runs/latest
   chaos report chaos-runs/failover/latest --format markdown >> "$GITHUB_STEP_SUMMARY"
   chaos report chaos-runs/latest --format png --to plots/
   chaos report store/latest/history.edn --dialect etcd
+  chaos report pool.jsonl --permits 4 --clock-error 2ms
   zcat history.jsonl.gz | chaos report - --to report.html`,
 		Args: oneArg("a run directory, a history file, or - for standard input"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,6 +55,7 @@ and the faults unless the history has them. Without --format it writes NAME.repo
 			return report(s, args[0], o)
 		},
 	}
+	o.judgingFlags.add(c)
 	o.addWith(c, "from")
 	c.Flags().StringVar(&o.render, "format", "", "output format: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVar(&o.to, "to", "",
@@ -70,7 +73,8 @@ func report(s streams, path string, o reportOptions) error {
 		return reportHistory(s, path, o)
 	}
 	if o.reads {
-		return usage(fmt.Errorf("%s is a run directory: the flags about reading apply only to a history file", path))
+		return usage(fmt.Errorf("%s is a run directory: the flags about reading and judging apply only to a history "+
+			"file (chaos check judges a run directory again)", path))
 	}
 	run, err := loadRun(path)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/reports"
@@ -32,39 +31,21 @@ func isHistory(path string) bool {
 
 // reportHistory judges a history alone and writes its report.
 func reportHistory(s streams, path string, o reportOptions) error {
-	reading, err := o.reading()
-	if err != nil {
-		return err
-	}
 	if path == "-" && o.render == "" && o.to == "" {
 		return usage(errors.New("the report of standard input needs --to FILE or --format"))
 	}
-	in, err := openInput(s, path)
+	r, err := readJudged(s, path, &o.historyFlags)
 	if err != nil {
 		return err
 	}
+	in := r.in
 	defer in.Close()
-	h, source, err := readHistory(s, in, reading)
-	if err != nil {
-		return err
-	}
-	if o.explain {
-		explain(s, reading, source)
-	}
-	options := checker.Options{SearchCommand: searchCommand()}
-	j := judge(s, h, options)
-	others := others{streams: s, in: in, options: options, verdict: j.Verdict}
-	found, err := others.find(reading, source)
-	if err != nil {
-		return err
-	}
 	var notes []string
-	for _, other := range found {
+	for _, other := range r.Others {
 		notes = append(notes, other.text())
 	}
-	run, err := reports.FromHistory(filepath.Base(in.name), h, j, notes, func(want map[int]bool) (map[int]string, error) {
-		return citeEvents(in, reading, want)
-	})
+	cite := func(want map[int]bool) (map[int]string, error) { return citeEvents(in, r.reading, want) }
+	run, err := reports.FromHistory(filepath.Base(in.name), r.history, r.Judgement, notes, cite)
 	if err != nil {
 		return badPath(err)
 	}

@@ -51,6 +51,39 @@ func TestReportOfHistory(t *testing.T) {
 	}
 }
 
+// TestReportJudgesAsCheck: every flag about judging has the effect on a report that it has on chaos check.
+func TestReportJudgesAsCheck(t *testing.T) {
+	events := `{:type :invoke, :f :acquire, :process 0, :time 1000000}
+{:type :ok, :f :acquire, :process 0, :time 2000000}
+{:type :invoke, :f :acquire, :process 1, :time 3000000}
+{:type :ok, :f :acquire, :process 1, :time 4000000}
+{:type :invoke, :f :release, :process 0, :time 5000000}
+{:type :ok, :f :release, :process 0, :time 6000000}
+`
+	file := filepath.Join(t.TempDir(), "two.edn")
+	if err := os.WriteFile(file, []byte(events), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]bool{}
+	for _, flags := range [][]string{nil, {"--clock-error", "5ms"}, {"--permits", "2"}, {"--property", "recovery"}} {
+		_, checked, _ := chaos(append([]string{"check", file}, flags...)...)
+		code, reported, stderr := chaos(append([]string{"report", file, "--format", "text"}, flags...)...)
+		verdict, _, _ := strings.Cut(checked, ":")
+		if code != exitSafe || verdict == "" || !strings.HasPrefix(reported, verdict) {
+			t.Errorf("%v: check says %q, report (%d): %s%s", flags, verdict, code, reported, stderr)
+		}
+		verdicts[verdict] = true
+	}
+	if len(verdicts) < 2 {
+		t.Errorf("the flags have no effect: always %v", verdicts)
+	}
+	for _, bad := range [][]string{{"--permits", "k"}, {"--property", "no"}, {"--lock-kind", "no"}} {
+		if code, _, stderr := chaos(append([]string{"report", file}, bad...)...); code != exitUsage {
+			t.Errorf("%v: exit code %d, %s", bad, code, stderr)
+		}
+	}
+}
+
 // TestReportNamesProcesses: a client with a name is reported by it, also if the name is markup.
 func TestReportNamesProcesses(t *testing.T) {
 	events := `{:type :invoke, :f :acquire, :process "<b>ann", :time 1}
@@ -89,6 +122,7 @@ func TestReportRefusals(t *testing.T) {
 	}{
 		{[]string{"report", "-"}, "standard input needs --to FILE or --format"},
 		{[]string{"report", run, "--owner", "process"}, "apply only to a history file"},
+		{[]string{"report", run, "--fair"}, "chaos check judges a run directory again"},
 		{[]string{"report", "testdata/lists.txt"}, "lists.txt"},
 	} {
 		if code, _, stderr := chaos(c.args...); code != exitUsage || !strings.Contains(stderr, c.want) {

@@ -28,7 +28,11 @@ const pollEvery = 100 * time.Millisecond
 const maxHead = 64 << 10
 
 // checkStream judges a history while it is written.
-func checkStream(s streams, path string, o checkOptions, reading history.ReadOptions, options checker.Options) error {
+func checkStream(s streams, path string, o checkOptions) error {
+	reading, options, err := o.of(manifestOf(path))
+	if err != nil {
+		return err
+	}
 	if err := streamable(o); err != nil {
 		return usage(err)
 	}
