@@ -125,6 +125,9 @@ type Options struct {
 	// RefusesUpgrade: an owner that reads and requests to write is refused at once. RefusesExcess: so is a request for
 	// more permits than there are. Without them, such a request may wait.
 	RefusesUpgrade, RefusesExcess bool
+	// Repeats: the lock sends a release, and what takes back an acquire that it gave up, again for at least 1.5 s, until a
+	// server replies.
+	Repeats bool
 	// Overtakes: a semaphore serves a waiter whose permits are free, also if another that wants more waits for longer.
 	Overtakes bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.

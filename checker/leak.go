@@ -17,6 +17,7 @@ const (
 	renewalsLeft         // a watchdog that still renews
 	acquireLeaked        // an acquire of unknown outcome blocked the lock for longer than its lease
 	keptLeft             // a hold at a server that its owner has not got
+	abandonedLeft        // a hold at a server that its owner gave up, of a lock that repeats what gives it back
 	leakHeld             // acquits: the lock may still be held
 	leakOutage           // acquits: the servers were unavailable
 	leakPaused           // acquits: the waiter was paused
@@ -25,7 +26,7 @@ const (
 
 func leakRules() []string {
 	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
-		acquireLeaked: "acquire", keptLeft: "hold", leakHeld: "may-be-held", leakOutage: "outage",
+		acquireLeaked: "acquire", keptLeft: "hold", abandonedLeft: "abandoned", leakHeld: "may-be-held", leakOutage: "outage",
 		leakPaused:  "waiter-paused",
 		leakWaiting: "may-wait"}
 }
@@ -45,6 +46,7 @@ func checkLeak(v *view, o Options) Result {
 		}
 	}
 	v.addKept(o, keptForNobody, keptLeft, found)
+	v.addKept(o, keptAbandoned, abandonedLeft, found)
 	r := found.result(Leak, v.leakViolation)
 	r.Counts = map[string]int64{"checked": int64(looked), "notes": int64(len(v.h.Leftovers))}
 	switch {
@@ -105,7 +107,7 @@ func (v *view) waitingAt(key int32, t time.Duration) (n int) {
 }
 
 func (v *view) leakViolation(f finding) Violation {
-	if f.rule == keptLeft {
+	if f.rule == keptLeft || f.rule == abandonedLeft {
 		return v.keptViolation(f)
 	}
 	if f.rule == acquireLeaked {

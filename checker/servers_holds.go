@@ -119,7 +119,8 @@ type keptKind uint8
 const (
 	keptForNobody keptKind = iota // its owner has released it, or was refused
 	keptMiscounted
-	keptTooLong // until later than the lease that was requested allows
+	keptTooLong   // until later than the lease that was requested allows
+	keptAbandoned // its owner gave it up, see [servers.abandoned]
 )
 
 // keptWrongly finds holds at servers that differ from what their owners have. A fault that may change what servers
@@ -167,7 +168,7 @@ func (s *servers) compare(x *history.Sample, state history.KeyState, l *ownerLed
 	k = kept{span: op, depth: depth, state: state, node: x.Node, seen: x.Time, since: last.Return, lease: l.lease}
 	switch {
 	case !ok:
-		return k, false
+		return s.abandoned(x, k, l, o)
 	case depth == 0:
 		k.what = keptForNobody
 		released := (last.Op == history.OpRelease || last.Op == history.OpForceRelease) && o.MayBeDown == 0
@@ -204,6 +205,8 @@ func (v *view) keptViolation(f finding) Violation {
 	s, who, key := &v.h.Spans[k.span], w.Clients[0], lockName(w.Key)
 	at := format.Instant(k.seen)
 	switch k.what {
+	case keptAbandoned:
+		return v.abandonedViolation(k, w)
 	case keptForNobody:
 		w.Rule = "what is released, or was refused, is not kept at a server"
 		what := "was refused"

@@ -140,6 +140,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.RefusesUpgrade = true
 			case "refuses-excess":
 				o.RefusesExcess = true
+			case "repeats":
+				o.Repeats = true
 			case "overtakes":
 				o.Overtakes = true
 			case "fenced":

@@ -32,6 +32,7 @@ const (
 	IsLatch         Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
 	SeveralKeys     Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease Capability = "force-release"     // op force-release: release the lock for every owner
+	Repeats         Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	CachesScripts   Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
 )
 
@@ -40,7 +41,8 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, IsLatch, SeveralKeys, CanForceRelease, CachesScripts,
+		CanResize, IsLatch, SeveralKeys, CanForceRelease, Repeats,
+		CachesScripts,
 	}
 }
 

@@ -114,7 +114,7 @@ type resizeFunc func(ctx context.Context, c *lock.Client, key string, permits in
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease,
-		CachesScripts}
+		Repeats, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.

@@ -175,7 +175,7 @@ func (n *native) open(r Request) Reply {
 		return fail(r, "bad-setup", err.Error())
 	}
 	n.row, n.locker = row, locker
-	return Reply{ID: r.ID, Type: "ok", Can: row.Can}
+	return Reply{ID: r.ID, Type: "ok", Can: row.can(r.Setup.Options)}
 }
 
 func (n *native) close(ctx context.Context, r Request) Reply {

@@ -43,6 +43,17 @@ func apply(options map[string]string, o *lock.Options) (err error) {
 	return nil
 }
 
+// repeatsFor is for how long a lock that states [Repeats] sends a release again.
+const repeatsFor = 1500 * time.Millisecond
+
+// can is what the lock states with these options.
+func (row Spec) can(options map[string]string) Capabilities {
+	if d, err := time.ParseDuration(options[optionTimeout]); err == nil && d < repeatsFor {
+		return row.Can.Without(Repeats)
+	}
+	return row.Can
+}
+
 func positive(name, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {

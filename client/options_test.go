@@ -28,3 +28,13 @@ func TestOptionsOfTheLibrary(t *testing.T) {
 		}
 	}
 }
+
+// TestShortTimeoutDoesNotRepeat: a lock that gives up a release early does not state that it repeats it.
+func TestShortTimeoutDoesNotRepeat(t *testing.T) {
+	for timeout, repeats := range map[string]bool{"": true, "1499ms": false, "1500ms": true, "5s": true} {
+		options := map[string]string{optionTimeout: timeout}
+		if got := reentrantSpec.can(options).Has(Repeats); got != repeats {
+			t.Errorf("timeout %q: the lock repeats: %v", timeout, got)
+		}
+	}
+}

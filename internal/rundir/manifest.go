@@ -122,6 +122,7 @@ func (m Manifest) Judging() checker.Options {
 		Thresholds:     m.Thresholds,
 		PrefersWriters: m.Can.Has(client.PrefersWriters), RefusesUpgrade: m.Can.Has(client.RefusesUpgrade),
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
+		Repeats: m.Can.Has(client.Repeats),
 	}
 	if o.Fair || o.PrefersWriters {
 		o.QueueDelay = queueDelay

@@ -1,0 +1,65 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// abandoned says whether a server keeps a hold that its owner gave up, although the lock states that it repeats what
+// gives a hold back for 1.5 s. Its owner's last operation is one of unknown outcome after which it has nothing: an
+// acquire, whose time counts from when it was given up, or a release, whose time counts from its request. No fault was
+// in force from half the slack later on, and the client was active later.
+func (s *servers) abandoned(x *history.Sample, k kept, l *ownerLedger, o Options) (kept, bool) {
+	n := len(l.ops) - 1
+	k.what, k.span = keptAbandoned, l.ops[n]
+	last := &s.h.Spans[k.span]
+	u := slices.IndexFunc(s.h.Unknown, func(u history.Unknown) bool { return u.Span == k.span && !u.Timeout })
+	before, want := int32(0), int32(0)
+	if n > 0 {
+		before = l.depths[n-1]
+	}
+	if !o.Repeats || o.MayBeDown > 0 || u < 0 || s.client(k.span) != l.client {
+		return k, false
+	}
+	switch k.since = s.h.Unknown[u].Time; last.Op {
+	case history.OpAcquire, history.OpTry:
+	case history.OpRelease:
+		k.since, want = last.Call, 1
+	default:
+		return k, false
+	}
+	settled := later(k.since, o.slack()/2)
+	if before != want || x.Sent <= later(settled, o.slack()) || s.activeUntil(l.client) < x.Time {
+		return k, false
+	}
+	return k, !slices.ContainsFunc(s.faultTimes(), func(f faultTime) bool {
+		at := f.client()
+		return f.until > settled && f.from < x.Time && f.affects != history.AffectsDelays && (at < 0 || at == l.client)
+	})
+}
+
+// activeUntil is the end of the last operation of a client whose outcome is known.
+func (s *servers) activeUntil(client int) (t time.Duration) {
+	for i := range s.h.Spans {
+		if x := &s.h.Spans[i]; x.Outcome != history.Info && s.client(int32(i)) == client {
+			t = max(t, x.Return)
+		}
+	}
+	return t
+}
+
+// abandonedViolation words a finding about a hold that was given up.
+func (v *view) abandonedViolation(k *kept, w Violation) Violation {
+	w.Rule = "a lock that repeats what gives a hold back leaves none at a server that replies"
+	what := "gave up its acquire of"
+	if v.h.Spans[k.span].Op == history.OpRelease {
+		what = "requested to release"
+	}
+	w.Text = fmt.Sprintf("client %d %s %s at %s, but at %s %s still kept it for that owner", w.Clients[0], what,
+		lockName(w.Key), format.Instant(k.since), format.Instant(k.seen), k.node)
+	return w
+}
