@@ -95,7 +95,7 @@ func (c *honestyCheck) goneViolation(f finding) Violation {
 	if g.op.Op == history.OpRenew {
 		verb = "renewed"
 	}
-	w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although %s did not have it for that owner any more at %s",
+	w.Text = fmt.Sprintf("client %d %s %s at %s without an error, although %s no longer had it for that owner at %s",
 		w.Clients[0], verb, lockName(w.Key), format.Instant(g.op.Return), g.seen.Node, format.Instant(g.seen.Time))
 	return w
 }
