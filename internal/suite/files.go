@@ -18,6 +18,7 @@ const (
 	SummaryFile     = "summary.md"
 	AnnotationsFile = "annotations.txt" // workflow commands of GitHub
 	PageFile        = "index.html"
+	MetricsFile     = "metrics.prom" // for Prometheus' textfile collector
 )
 
 // Write writes the files of s to dir, which it makes if necessary.
@@ -31,6 +32,7 @@ func (s Suite) Write(dir string) error {
 	}{
 		{JSONFile, Suite.JSON}, {JUnitFile, Suite.JUnit}, {SummaryFile, Suite.Markdown},
 		{AnnotationsFile, Suite.Annotations}, {PageFile, Suite.Page},
+		{MetricsFile, Suite.OpenMetrics},
 	} {
 		var b bytes.Buffer
 		err := file.write(s, &b)
