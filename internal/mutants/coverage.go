@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,8 +24,11 @@ type Coverage struct {
 	Unreached []string `json:"unreached,omitempty"` // functions
 }
 
-// lockPackage is the import path of package lock.
-const lockPackage = "github.com/lockchaos/lockchaos/lock"
+// Import paths. A program whose main package is not covered writes no coverage when it exits.
+const (
+	lockPackage = "github.com/lockchaos/lockchaos/lock"
+	mainPackage = "github.com/lockchaos/lockchaos/cmd/chaos"
+)
 
 // Cover explores every target of every kind with so many seeds and returns what of package lock was executed.
 func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Coverage, error) {
@@ -36,7 +40,8 @@ func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Cover
 		return Coverage{}, fmt.Errorf("measuring coverage: %w", err)
 	}
 	_, err := command(ctx, root, nil, nil,
-		"go", "build", "-buildvcs=false", "-cover", "-coverpkg="+lockPackage, "-o", program, "./cmd/chaos")
+		"go", "build", "-buildvcs=false", "-cover", "-coverpkg="+lockPackage+","+mainPackage, "-o", program,
+		"./cmd/chaos")
 	if err != nil {
 		return Coverage{}, err
 	}
@@ -49,14 +54,22 @@ func Cover(ctx context.Context, root, dir string, all Targets, seeds int) (Cover
 		return Coverage{}, err
 	}
 	profile := filepath.Join(dir, "coverage.txt")
-	if _, err := command(ctx, root, nil, nil, "go", "tool", "covdata", "textfmt", "-i="+data, "-o="+profile); err != nil {
+	_, err = command(ctx, root, nil, nil,
+		"go", "tool", "covdata", "textfmt", "-pkg="+lockPackage, "-i="+data, "-o="+profile)
+	if err != nil {
 		return Coverage{}, err
 	}
 	functions, err := command(ctx, root, nil, nil, "go", "tool", "cover", "-func="+profile)
 	if err != nil {
 		return Coverage{}, err
 	}
-	return c, c.read(functions)
+	if err := c.read(functions); err != nil {
+		return Coverage{}, err
+	}
+	if c.Percent == 0 {
+		return Coverage{}, errors.New("measuring coverage: the program recorded none")
+	}
+	return c, nil
 }
 
 // jobs are the runs, as a worker reads them.

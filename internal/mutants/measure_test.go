@@ -3,6 +3,7 @@ package mutants
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -42,3 +43,27 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 }
+
+// TestCover: what a worker executes of package lock is recorded, and nothing else.
+func TestCover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := AllTargets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Cover(t.Context(), top, t.TempDir(), Targets{"mutex": targets["mutex"][:1]}, 1)
+	if err != nil || c.Percent <= 1 || c.Percent >= 100 || c.Scenarios != 1 {
+		t.Errorf("%+v, error %v", c, err)
+	}
+	if !slices.ContainsFunc(c.Unreached, isOfMulti) {
+		t.Errorf("a mutex reaches multi-locks: %q is not reached", c.Unreached)
+	}
+}
+
+func isOfMulti(function string) bool { return strings.HasPrefix(function, "multi.go ") }
