@@ -20,8 +20,10 @@ func writeOpenMetrics(r *Run, w io.Writer) error {
 	var m metrics
 	man := &r.Manifest
 	m.Start("lockchaos_run", "info", "", "What was run.")
-	m.Sample("_info", 1, openmetrics.Is("scenario", r.title()), openmetrics.Is("backend", man.Backend), openmetrics.Is("lock", man.Lock),
-		openmetrics.Is("workload", man.Workload), openmetrics.Is("topology", man.Topology.Kind), openmetrics.Is("seed", fmt.Sprint(man.Seed)),
+	m.Sample("_info", 1, openmetrics.Is("scenario", r.title()), openmetrics.Is("backend", man.Backend),
+		openmetrics.Is("lock", man.Lock),
+		openmetrics.Is("workload", man.Workload), openmetrics.Is("topology", man.Topology.Kind),
+		openmetrics.Is("seed", fmt.Sprint(man.Seed)),
 		openmetrics.Is("id", man.ID))
 	m.States("lockchaos_verdict", "The verdict.", string(r.Judgement.Verdict), nil,
 		string(checker.Safe), string(checker.Unsafe), string(checker.Inconclusive))
@@ -50,7 +52,8 @@ func (m *metrics) properties(r *Run) {
 	const name = "lockchaos_property"
 	help := "What was found about a property."
 	for _, res := range r.Judgement.Results {
-		m.States(name, help, string(res.Outcome), []label{openmetrics.Is("property", string(res.Property))}, string(checker.Holds),
+		m.States(name, help, string(res.Outcome), []label{openmetrics.Is("property", string(res.Property))},
+			string(checker.Holds),
 			string(checker.Violated), string(checker.Undecided), string(checker.NotApplicable))
 		help = ""
 	}
@@ -74,7 +77,8 @@ func (m *metrics) operations(r *Run) {
 	for op := history.OpOther; op <= history.OpForceRelease; op++ {
 		for _, outcome := range []history.Type{history.OK, history.Fail, history.Info} {
 			if count := n[kind{op, outcome}]; count > 0 {
-				m.Sample("_total", float64(count), openmetrics.Is("operation", opName(op)), openmetrics.Is("outcome", outcome.String()))
+				m.Sample("_total", float64(count), openmetrics.Is("operation", opName(op)),
+					openmetrics.Is("outcome", outcome.String()))
 			}
 		}
 	}
