@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 mutants mutants-sample determinism check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,12 @@ test-all: setup ## every test, with the race detector: whole catalogs, long rand
 
 test-redis-6: ## the conformance tests of package lock on Redis 6.2, without a cluster
 	PATH="$$(scripts/redis-6.2 bin/redis-6.2):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-(single|sentinel|quorum)$$'
+
+test-redis-8: ## the conformance tests of package lock on the Redis 8.0 of Debian 13, on one server
+	PATH="$$(scripts/redis-debian redis-server bin/redis-8):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
+
+test-valkey: ## the same on the Valkey 8.1 of Debian 13
+	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
 
 mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS side by side, continues)
 	go run ./internal/mutants/run -jobs $(or $(JOBS),1)

@@ -156,15 +156,15 @@ func classify(err error) *requestError {
 	return &requestError{unknown, err}
 }
 
-// rightsInScript is in the error of a script that runs a command for which its user has no rights. Earlier
-// commands of the script were executed.
-const rightsInScript = "The user executing the script can't"
+// rightsInScript are in the error of a script that runs a command for which its user has no rights: Redis before 7.2,
+// and since then, as Valkey. Earlier commands of the script were executed.
+const rightsInScript, aclInScript = "The user executing the script can't", "ACL failure in script"
 
 // classifyServer is classify for an error reply. The scripts write only after all
 // their checks, and their first write decides: an error means that nothing was written,
 // unless it is about rights.
 func classifyServer(err error) *requestError {
-	if strings.Contains(err.Error(), rightsInScript) {
+	if strings.Contains(err.Error(), rightsInScript) || strings.Contains(err.Error(), aclInScript) {
 		return &requestError{broken, err}
 	}
 	for _, row := range []struct {

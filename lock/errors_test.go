@@ -42,6 +42,8 @@ func TestClassify(t *testing.T) {
 			"-OOM command not allowed when used memory > 'maxmemory'. "), notExecuted},
 		{serverError("ERR Error running script (call to f_1): @user_script:6: ERR syntax error "), rejected},
 		{serverError("ERR The user executing the script can't publish to the channel"), broken},
+		{serverError("ERR ACL failure in script: User default has no permissions to run the 'set' command script: 8, " +
+			"on @user_script:25."), broken},
 	} {
 		got := classify(tt.err)
 		if got.outcome != tt.want {

@@ -36,7 +36,12 @@ func TestKinds(t *testing.T) {
 		change func(*Spec)
 	}{
 		{"mutex-single", Single, with(mutex), nil},
-		{"plain-mutex-single", Single, with(plainMutex), func(s *Spec) { s.Fenced = false }},
+		{"plain-mutex-single", Single, with(plainMutex), func(s *Spec) {
+			s.Fenced, s.RequestWord = false, "locktest-" // SET has no script
+		}},
+		{"plain-mutex-cluster", Cluster, with(plainMutex), func(s *Spec) {
+			s.Fenced, s.RequestWord = false, "locktest-"
+		}},
 		{"spin-single", Single, with(spin), nil},
 		{"non-reentrant-single", Single, with(nonReentrant), func(s *Spec) { s.Reentrant = false }},
 		{"mutex-sentinel", Sentinel, with(mutex), nil},
