@@ -128,7 +128,8 @@ type Options struct {
 	// Repeats: the lock sends a release, and what takes back an acquire that it gave up, again for at least 1.5 s, until a
 	// server replies.
 	Repeats bool
-	// Overtakes: a semaphore serves a waiter whose permits are free, also if another that wants more waits for longer.
+	// Overtakes: a semaphore serves a waiter whose permits are free, also if another that wants more waits for longer; a
+	// readers-writer lock lets readers in while a writer waits.
 	Overtakes bool
 	// Permits is how many permits a key has, where the history does not say; "" stands for every other key.
 	Permits map[string]int

@@ -13,7 +13,9 @@ type roomSweep struct {
 	*view
 	k     *sharedKey
 	marks []roomMark
-	held  demandSum
+	// overtakes: what waits does not matter to a request that fits (Options.Overtakes)
+	overtakes bool
+	held      demandSum
 	// what waits: by number of permits, how many requests
 	waiting map[int64]int
 	writers int // that wait
@@ -54,7 +56,7 @@ func (r *roomSweep) apply(m roomMark) {
 // room says whether there is room in s for a request of some permits, or with 0 for each that waits.
 func (r *roomSweep) room(permits int64, s segment) bool {
 	if !r.k.semaphore {
-		return r.held.writers == 0 && r.writers == 0
+		return r.held.writers == 0 && (r.overtakes || r.writers == 0)
 	}
 	if permits == 0 {
 		for n := range r.waiting { // in any order: the largest counts
@@ -149,7 +151,7 @@ const maxSizes = 64
 // newRoomSweep lists what happens at a key. A request that failed while a fault may have hindered it counts as waiting
 // until the end: the lock may not have learned that it gave up.
 func (v *view) newRoomSweep(k *sharedKey, o Options) *roomSweep {
-	r := &roomSweep{view: v, k: k}
+	r := &roomSweep{view: v, k: k, overtakes: o.Overtakes}
 	e, dis := v.idleTimes(o.slack()).extents, v.disturbances(o)
 	for _, d := range e.held(k.key, false, 0) {
 		r.add(d, false)

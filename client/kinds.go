@@ -173,6 +173,8 @@ func kindSpecs() []Spec {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), preferenceCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."
 			rw.Source = "Courtois, Heymans, Parnas 1971, the second problem"
+		} else {
+			rw.Can = rw.Can.With(Overtakes)
 		}
 		specs = append(specs, rw)
 	}

@@ -37,13 +37,12 @@ func permits(m *mix) {
 // severalKeys acquires two or three keys at once, in an order of its own, and releases them. On its way it tries single
 // ones, which must be refused.
 func severalKeys(m *mix) {
-	all := slices.Clone(m.keys)
+	all := m.keys
 	if m.key == m.own {
-		all = append(all, m.own)
+		all = append(slices.Clone(all), m.own)
 	}
-	m.Rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	a := m.writing(m.owner(), m.lease())
-	a.Keys = all[:min(len(all), 2+m.Rand.IntN(2))]
+	a.Keys = m.some(all)
 	a.Key = a.Keys[0]
 	h, ok := m.enter(a)
 	if !ok {
@@ -58,4 +57,11 @@ func severalKeys(m *mix) {
 		m.Session.Renew(m.ctx, h, m.Params.Lease)
 	}
 	m.Session.Release(m.ctx, h)
+}
+
+// some are two or three of keys, in any order.
+func (m *mix) some(keys []string) []string {
+	all := slices.Clone(keys)
+	m.Rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:min(len(all), 2+m.Rand.IntN(2))]
 }

@@ -15,8 +15,8 @@ var waitersSpec = Spec{
 	Doc: "in rounds that start every think time, all clients want the lock: some hold it, some give up while they wait, " +
 		"some let their lease end. Then no client sends a request until the next round: only the lock can wake waiters.",
 	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
-	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.HasPermits, client.ReportsLoss,
-		client.IsLatch},
+	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.CanDowngrade, client.HasPermits,
+		client.CanResize, client.SeveralKeys, client.ReportsLoss, client.IsLatch},
 	Client: waitersClient,
 }
 
@@ -53,21 +53,26 @@ func (m *mix) awaitRound() {
 
 // takePart is the part of a client in one round.
 func (m *mix) takePart() {
-	a := m.request(m.owner(), m.lease())
-	if m.Can.Has(client.SharesReads) && m.chance(2) {
+	a := m.writing(m.owner(), m.lease())
+	switch {
+	case m.Can.Has(client.SharesReads) && m.chance(2):
 		a.Mode = "read"
-	}
-	if m.Can.Has(client.HasPermits) {
+	case m.Can.Has(client.HasPermits):
 		a.Permits = 1 + m.Rand.IntN(m.limit())
+	case m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && !m.chance(3):
+		a.Keys = m.some(m.keys)
+		a.Key = a.Keys[0]
 	}
 	a.Wait = m.Env.wait()
-	switch m.Rand.IntN(6) {
+	switch m.Rand.IntN(7) {
 	case 0, 1:
 		m.giveUp(a)
 	case 2:
 		m.forget(a)
 	case 3:
 		m.nest(a)
+	case 4:
+		m.change(a)
 	default:
 		m.hold(a)
 	}
@@ -76,8 +81,47 @@ func (m *mix) takePart() {
 // hold waits until it is served.
 func (m *mix) hold(a client.Acquire) {
 	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
-		m.wait()
+		m.keep()
 		m.Session.Release(m.ctx, h)
+	}
+}
+
+// keep is for how long a lock is held. If others may hold it as well, it is sometimes so long that those who could
+// should be served before it ends.
+func (m *mix) keep() {
+	shared := m.Can.Has(client.SharesReads) || m.Can.Has(client.HasPermits)
+	if m.wait(); shared && m.chance(3) {
+		m.pause(beyondSlack + random(m.Env, time.Second))
+	}
+}
+
+// change admits others while it holds the lock: a writer becomes a reader, or a semaphore that was made smaller gets
+// its permits back.
+func (m *mix) change(a client.Acquire) {
+	switch {
+	case m.Can.Has(client.CanDowngrade):
+		a.Mode = "write"
+		write, outcome := m.Session.Acquire(m.ctx, a)
+		if outcome != history.OK {
+			return
+		}
+		a.Mode, a.Wait = "read", grain
+		read, reads := m.try(a)
+		m.wait()
+		if m.Session.Release(m.ctx, write); reads {
+			m.keep()
+			m.Session.Release(m.ctx, read)
+		}
+	case m.Can.Has(client.CanResize):
+		m.Session.Resize(m.ctx, m.key, a.Permits)
+		h, ok := m.try(a)
+		m.wait()
+		if m.Session.Resize(m.ctx, m.key, m.limit()); ok {
+			m.keep()
+			m.Session.Release(m.ctx, h)
+		}
+	default:
+		m.hold(a)
 	}
 }
 
@@ -103,11 +147,9 @@ func (m *mix) giveUp(a client.Acquire) {
 	}
 }
 
-// forget does not release: the others have to wait for the end of the lease, and no longer. Where several may hold the
-// lock, or several locks are taken at once, not only one lease counts.
+// forget does not release: the others have to wait for the end of the lease, and no longer.
 func (m *mix) forget(a client.Acquire) {
-	several := client.Capabilities{client.SharesReads, client.HasPermits, client.SeveralKeys}
-	if a.Lease == 0 || !m.Can.Has(client.ReportsLoss) || len(m.Can.Missing(several...)) < len(several) {
+	if a.Lease == 0 || !m.Can.Has(client.ReportsLoss) {
 		m.hold(a)
 		return
 	}

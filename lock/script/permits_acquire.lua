@@ -40,6 +40,10 @@ if n > free then
   end
   return {REFUSED, free, left}
 end
+local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+if first[2] and deadline < tonumber(first[2]) then
+  wake(KEYS[4], 1) -- who waits for more asks again: these permits may return before those that it waits for
+end
 for i = 1, n do
   redis.call('ZADD', KEYS[3], deadline, prefix .. i)
 end

@@ -43,13 +43,15 @@ local function wakeReaders()
   end
 end
 
--- Makes the keys last as long as the last hold.
+-- Makes the keys last as long as the last hold, and returns whether they end earlier than before.
 local function expire()
   local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  local before = redis.call('PTTL', KEYS[1])
   if last[2] then
     redis.call('PEXPIREAT', KEYS[1], last[2])
     redis.call('PEXPIREAT', KEYS[3], last[2])
   end
+  return last[2] and tonumber(last[2]) - now < before - 1 -- PTTL rounds
 end
 
 -- Updates the mode after holds have ended, and wakes all waiters that it admits: on the way from
@@ -72,7 +74,12 @@ local function settle()
     redis.call('HDEL', KEYS[1], 'writer')
     wakeReaders()
   end
-  expire()
+  if expire() then -- who waits asks again, and sleeps until then: the other holders may have died
+    redis.pcall('PUBLISH', KEYS[7], '0')
+    if writes > 0 then
+      redis.pcall('PUBLISH', KEYS[6], '0')
+    end
+  end
 end
 
 -- Removes what has expired: holds, and intents of writers that no longer wait.
