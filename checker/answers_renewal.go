@@ -26,6 +26,8 @@ func (c *honestyCheck) judgeExtended() {
 			length := before.until - before.at
 			if s.Lease > 0 {
 				length = min(length, s.Lease*9/10)
+			} else {
+				length = min(length, list[0].until-list[0].at)
 			}
 			if s.Valid == 0 || s.Call+length <= before.until+extendError || p.until > before.until+keepError(0, c.o) {
 				continue

@@ -27,6 +27,7 @@ const (
 	goneConfirmed          // a release or renewal succeeded after the server had lost the hold
 	notExtended            // a renewal succeeded and extended nothing
 	grantOver              // a grant or renewal whose validity had ended when the client replied
+	fewerPermits           // a server kept fewer permits than were promised
 	honestData             // acquits: a fault may have changed what servers keep
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
 	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
@@ -42,7 +43,7 @@ func honestyRules() []string {
 		lossUnfounded: "loss-unfounded", notKept: "not-kept", keptShorter: "kept-shorter",
 		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
 		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
-		grantOver:  "grant-expired",
+		grantOver: "grant-expired", fewerPermits: "fewer-permits",
 		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
 		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
@@ -69,6 +70,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.received = c.receivedPromises()
 	c.judgeKept()
 	c.judgeGone()
+	c.fewerPermits()
 	c.judgeExtended()
 	c.judgeAnswers()
 	c.judgeRenewed()
@@ -96,6 +98,7 @@ type honestyCheck struct {
 	unknown                   []time.Duration // by key: when the first acquire of unknown outcome was invoked
 	unkept                    []unkept        // promises, by findings
 	gone                      []goneHold      // by findings
+	sums                      []permitSum     // by findings
 	received                  map[ownerKey][]receivedPromise
 	replies, losses, outlived int
 }
@@ -289,6 +292,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return c.unkeptViolation(f)
 	case goneConfirmed:
 		return c.goneViolation(f)
+	case fewerPermits:
+		return c.permitSumViolation(c.sums[f.y], "what a lock promises, its servers keep", "but clients were promised")
 	case lossLate, lossUnfounded:
 		return v.lossViolation(f)
 	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:

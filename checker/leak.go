@@ -18,6 +18,7 @@ const (
 	acquireLeaked        // an acquire of unknown outcome blocked the lock for longer than its lease
 	keptLeft             // a hold at a server that its owner has not got
 	abandonedLeft        // a hold at a server that its owner gave up, of a lock that repeats what gives it back
+	permitsKept          // more permits at a server than its clients can have
 	leakHeld             // acquits: the lock may still be held
 	leakOutage           // acquits: the servers were unavailable
 	leakPaused           // acquits: the waiter was paused
@@ -26,7 +27,8 @@ const (
 
 func leakRules() []string {
 	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
-		acquireLeaked: "acquire", keptLeft: "hold", abandonedLeft: "abandoned", leakHeld: "may-be-held", leakOutage: "outage",
+		acquireLeaked: "acquire", keptLeft: "hold", abandonedLeft: "abandoned", permitsKept: "permits-kept",
+		leakHeld: "may-be-held", leakOutage: "outage",
 		leakPaused:  "waiter-paused",
 		leakWaiting: "may-wait"}
 }
@@ -47,6 +49,7 @@ func checkLeak(v *view, o Options) Result {
 	}
 	v.addKept(o, keptForNobody, keptLeft, found)
 	v.addKept(o, keptAbandoned, abandonedLeft, found)
+	v.judgeMorePermits(o, found)
 	r := found.result(Leak, v.leakViolation)
 	r.Counts = map[string]int64{"checked": int64(looked), "notes": int64(len(v.h.Leftovers))}
 	switch {
@@ -107,8 +110,13 @@ func (v *view) waitingAt(key int32, t time.Duration) (n int) {
 }
 
 func (v *view) leakViolation(f finding) Violation {
-	if f.rule == keptLeft || f.rule == abandonedLeft {
+	switch f.rule {
+	case keptLeft, abandonedLeft:
 		return v.keptViolation(f)
+	case permitsKept:
+		w := v.permitSumViolation(v.morePermits[f.y], "permits that are out belong to somebody", "but clients can have only")
+		w.Class = ""
+		return w
 	}
 	if f.rule == acquireLeaked {
 		return v.leakedViolation(f)

@@ -26,7 +26,7 @@ const (
 	RefusesUpgrade  Capability = "refuses-upgrade"   // a reader that requests to write is refused at once: code upgrade
 	HasPermits      Capability = "permits"           // a semaphore: permits and limit
 	RefusesExcess   Capability = "refuses-excess"    // a request for more permits than there are: code out-of-range
-	Overtakes       Capability = "overtakes"         // a request that fits passes one that waits and does not: permits, or readers
+	Overtakes       Capability = "overtakes"         // a request that fits passes one that does not: permits, readers
 	PartialRelease  Capability = "partial-release"   // a release of some of the permits of one acquire
 	CanResize       Capability = "resize"            // op resize: set the number of permits
 	IsLatch         Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others

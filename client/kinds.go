@@ -218,8 +218,6 @@ func countingSpecs() []Spec {
 	for _, s := range []*Spec{&plain, &leased, &latch} {
 		s.PersistentKeys = func(key string) []string { return []string{key} }
 	}
-	// Permits whose lease has ended stay in their set until the next acquire takes them back.
-	leased.PersistentKeys = func(key string) []string { return []string{key, "{" + key + "}:permits"} }
 	return []Spec{plain, leased, latch}
 }
 

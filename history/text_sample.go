@@ -54,8 +54,10 @@ func (k *KeyState) set(name, value string) (err error) {
 		k.Owner = k.Owners[0]
 	case "permits":
 		k.Permits, err = nonNegative(value)
+	case "limit":
+		k.Limit, err = nonNegative(value)
 	default:
-		err = fmt.Errorf("unknown field %q of a sample; it has role, owner, count, ttl, readers and permits", name)
+		err = fmt.Errorf("unknown field %q of a sample; it has role, owner, count, ttl, readers, permits and limit", name)
 	}
 	return err
 }

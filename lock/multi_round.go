@@ -117,7 +117,9 @@ func (r *round) acquireBundle(ctx context.Context, g group) ([]*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bundle{waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent}, lease: lease, tokens: g.fenced}
+	b := &bundle{
+		waitLoop: waitLoop{client: c, name: g.parts[0].name, mode: independent, lasts: lease}, lease: lease, tokens: g.fenced,
+	}
 	id, mode := c.random.id(), notifyNone
 	if r.wait {
 		mode = c.queues.notifyMode(ctx)

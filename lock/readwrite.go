@@ -77,7 +77,7 @@ type RWSide struct {
 func (s *RWSide) Acquire(ctx context.Context, opts ...Option) (*FencedHold, error) {
 	a, err := s.attempt(ctx, opts)
 	if err == nil {
-		a.mode, a.channel, a.maxSleep = ordered, readChannel(s.lock.key), s.lock.client.o.PollMax
+		a.mode, a.channel, a.maxSleep, a.shared = ordered, readChannel(s.lock.key), s.lock.client.o.PollMax, !s.write
 		if s.write {
 			a.channel = writeChannel(s.lock.key)
 		}

@@ -91,7 +91,8 @@ func (s *Semaphore) Do(ctx context.Context, n int, work func(ctx context.Context
 //	total  permits there are; it has no expiry
 //	free   permits that are not held, except for those that have expired and were not yet taken back
 //
-//	{pool}:permits         sorted set: each permit that is held, and when it expires, in ms of the server's clock
+//	{pool}:permits         sorted set: each permit that is held, and when it expires, in ms of the server's clock;
+//	                       it expires with the last of them
 //	{pool}:tombstone:<id>  short-lived: the reply to a request, in case it arrives again
 //	{pool}:free            the channel that publishes how many permits are free, as "+n"
 type PermitSemaphore struct{ named }

@@ -60,6 +60,7 @@ type waitLoop struct {
 	retryDelay func(try int) time.Duration
 	patient    bool          // if chained and not the first in the queue, sleep before the first request
 	lasts      time.Duration // for how long, at least, a holder that dies keeps others out; 0: unknown
+	shared     bool          // those in the same queue can be served as well
 
 	served    bool
 	uncertain bool    // a request of unknown outcome was sent
@@ -270,8 +271,8 @@ func (w *waitLoop) delay(n int, t turn, err error) time.Duration {
 }
 
 // leads reports whether others rely on the waiter because it is the first of its queue: messages wake the first, so
-// that only the first knows when the lease of the lock ends. The waiters of ordered locks are known to the server.
-func (w *waitLoop) leads() bool { return w.mode != ordered && w.client.queues.ahead(w.waiter) == 0 }
+// that only the first knows when the lease of the lock ends. A waiter that is woken by its hold is known to the server.
+func (w *waitLoop) leads() bool { return w.waiter.hold == "" && w.client.queues.ahead(w.waiter) == 0 }
 
 // leave leaves the queue. A waiter that was woken and got no reply since wakes the
 // next (redisson#4744), as does one that is woken while it leaves, and the first of
@@ -283,8 +284,11 @@ func (w *waitLoop) leave() {
 	if (w.owesRetry || w.leads()) && !w.served {
 		w.client.queues.passOn(w.waiter)
 	}
+	if w.shared && w.served && !w.owesRetry { // no message said so: the lock has expired
+		w.client.queues.wakeAll(w.waiter.queue)
+	}
 	var due time.Time
-	if w.served && w.mode != ordered && w.lasts > 0 {
+	if w.served && w.waiter.hold == "" && w.lasts > 0 {
 		due = time.Now().Add(w.lasts)
 	}
 	w.client.queues.leave(w.waiter, w.served && w.mode != independent, due)

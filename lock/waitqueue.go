@@ -165,6 +165,13 @@ func (s *waitQueues) passOn(w *waiter) {
 	}
 }
 
+// wakeAll wakes all waiters of a queue.
+func (s *waitQueues) wakeAll(q *waitQueue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wakeSome(q.waiters, len(q.waiters))
+}
+
 // ahead is how many others are before w in its queue.
 func (s *waitQueues) ahead(w *waiter) int {
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // manySequences are about several permits and several keys.
@@ -42,6 +43,9 @@ func severalKeys(m *mix) {
 		all = append(slices.Clone(all), m.own)
 	}
 	a := m.writing(m.owner(), m.lease())
+	if m.chance(3) {
+		a.Lease = 2 * m.short()
+	}
 	a.Keys = m.some(all)
 	a.Key = a.Keys[0]
 	h, ok := m.enter(a)
@@ -54,9 +58,25 @@ func severalKeys(m *mix) {
 		m.visit()
 	}
 	if m.Can.Has(client.CanRenew) && m.chance(2) {
-		m.Session.Renew(m.ctx, h, m.Params.Lease)
+		m.outlast(h)
 	}
 	m.Session.Release(m.ctx, h)
+}
+
+// outlast renews a hold of several keys and works for longer than it was granted for, while others try each key.
+func (m *mix) outlast(h Hold) {
+	lease := m.Params.Lease
+	if m.Can.Has(client.RenewsItself) && m.chance(2) {
+		lease = 0 // the lease that it was granted with
+	}
+	if m.Session.Renew(m.ctx, h, lease).Outcome != history.OK || h.Valid > longestLease {
+		return
+	}
+	m.Session.Work(m.ctx, h, (h.Valid * 3 / 4).Truncate(grain))
+	for _, key := range h.Keys {
+		m.key = key
+		m.visit()
+	}
 }
 
 // some are two or three of keys, in any order.

@@ -27,7 +27,11 @@ func renewed(m *mix) {
 	}
 	for range 1 + m.Rand.IntN(3) {
 		m.pause((lease / 2).Truncate(grain))
-		if m.Session.Renew(m.ctx, h, m.otherLease(lease)).Outcome != history.OK || m.over() {
+		longer := m.otherLease(lease)
+		if m.Can.Has(client.RenewsItself) && m.chance(3) {
+			longer = 0 // the lease that it was granted with
+		}
+		if m.Session.Renew(m.ctx, h, longer).Outcome != history.OK || m.over() {
 			break
 		}
 		m.visit()

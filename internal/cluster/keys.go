@@ -48,6 +48,57 @@ func KeysSeen(keys []string, replies []any) map[string]history.KeyState {
 	return all
 }
 
+// ReadKeys is KeysSeen without permits whose lease has ended: these stay in the set of a semaphore of ours until a
+// client takes them back. ask is called if there are such semaphores.
+func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyState, error) {
+	seen := KeysSeen(keys, replies)
+	var leased []string
+	commands := [][]string{{"TIME"}}
+	for i, key := range keys[:min(len(keys), len(replies)/commandsPerKey)] {
+		pairs, ok := replies[commandsPerKey*i].([]any)
+		if ok && seen[key].Permits > 0 && fieldsOf(pairs)["kind"] == "permits" {
+			leased = append(leased, key)
+			commands = append(commands, []string{"ZRANGE", "{" + key + "}:permits", "0", "-1", "WITHSCORES"})
+		}
+	}
+	if len(leased) == 0 {
+		return seen, nil
+	}
+	replies, err := ask(commands...)
+	if err != nil || len(replies) < len(commands) {
+		return nil, fmt.Errorf("asking for leased permits: %d replies: %w", len(replies), err)
+	}
+	for i, key := range leased {
+		state := seen[key]
+		if n, ok := live(replies[1+i], replies[0]); ok {
+			state.Permits = n
+		}
+		if seen[key] = state; state.Permits == 0 {
+			delete(seen, key)
+		}
+	}
+	return seen, nil
+}
+
+// live counts the members of a sorted set with scores after the time of a server, in ms; false: it cannot be read.
+func live(members, clock any) (n int, ok bool) {
+	number := func(x any) float64 {
+		f, _ := strconv.ParseFloat(fmt.Sprint(x), 64)
+		return f
+	}
+	list, isList := members.([]any)
+	now, isTime := clock.([]any)
+	if !isList || !isTime || len(now) < 2 {
+		return 0, false
+	}
+	for i := 1; i < len(list); i += 2 {
+		if number(list[i]) > 1000*number(now[0])+number(now[1])/1000 {
+			n++
+		}
+	}
+	return n, true
+}
+
 func keySeen(replies []any) (seen history.KeyState, held bool) {
 	ttl, ok := replies[2].(int64)
 	if !ok || ttl == noKey { // an error: the key belongs to another shard
@@ -56,14 +107,18 @@ func keySeen(replies []any) (seen history.KeyState, held bool) {
 	if value, ok := replies[1].(string); ok {
 		seen.Owner = strings.TrimPrefix(value, "h:") // as package lock marks the holds of a mutex
 	} else if pairs, ok := replies[0].([]any); ok {
-		fields := make(map[string]string, len(pairs)/2)
-		for i := 0; i+1 < len(pairs); i += 2 {
-			fields[fmt.Sprint(pairs[i])] = fmt.Sprint(pairs[i+1])
-		}
-		seen = holder(fields)
+		seen = holder(fieldsOf(pairs))
 	}
 	seen.TTL = time.Duration(ttl) * time.Millisecond
 	return seen, seen.Limit == 0 || seen.Permits > 0 // a semaphore's key exists also while it is free
+}
+
+func fieldsOf(pairs []any) map[string]string {
+	fields := make(map[string]string, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		fields[fmt.Sprint(pairs[i])] = fmt.Sprint(pairs[i+1])
+	}
+	return fields
 }
 
 // holder finds who holds a lock that is a hash. A semaphore of ours has the fields

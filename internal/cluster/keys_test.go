@@ -47,6 +47,30 @@ func TestKeysSeen(t *testing.T) {
 	}
 }
 
+// TestReadKeys: permits whose lease has ended do not count, nor does the time of the harness.
+func TestReadKeys(t *testing.T) {
+	semaphore := func(kind string) []any {
+		return []any{[]any{"kind", kind, "total", "4", "free", "1"}, errors.New("WRONGTYPE"), int64(-1)}
+	}
+	for name, test := range map[string]struct {
+		kind    string
+		members any
+		want    int
+	}{
+		"one of three has ended": {"permits", []any{"a.1", "999999.5", "a.2", "1000000.5", "b.1", "2000000"}, 2},
+		"all have ended":         {"permits", []any{"a.1", "1", "a.2", "2"}, 0},
+		"the set has expired":    {"permits", []any{}, 0},
+		"it cannot be read":      {"permits", errors.New("NOPERM"), 3},
+		"without leases":         {"semaphore", errors.New("not asked for"), 3},
+	} {
+		ask := func(...[]string) ([]any, error) { return []any{[]any{"1000", "250"}, test.members}, nil }
+		seen, err := ReadKeys(ask, []string{"k"}, semaphore(test.kind))
+		if got, held := seen["k"]; err != nil || got.Permits != test.want || held != (test.want > 0) {
+			t.Errorf("%s: %d permits, held %v, %v; want %d", name, got.Permits, held, err, test.want)
+		}
+	}
+}
+
 // TestKeyTTLs: a key that expires between KEYS and PTTL is left out.
 func TestKeyTTLs(t *testing.T) {
 	got, err := KeyTTLs(func(commands ...[]string) ([]any, error) {

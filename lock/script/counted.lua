@@ -56,10 +56,20 @@ local function keep(tombstone, ttl, reply)
   return reply
 end
 
--- Takes back the permits of pool whose lease has expired; now is in ms.
+-- Takes back the permits of pool whose lease has expired; now is in ms. When all have, the set may have expired as a
+-- whole.
 local function reclaim(pool, permits, channel, now)
   local n = redis.call('ZREMRANGEBYSCORE', permits, '-inf', now)
+  if redis.call('EXISTS', permits) == 0 then
+    n = redis.call('HGET', pool, 'total') - redis.call('HGET', pool, 'free')
+  end
   if n > 0 then
     wake(channel, redis.call('HINCRBY', pool, 'free', n))
   end
+end
+
+-- Keeps the set of permits until the last lease in it ends.
+local function expire(permits)
+  local last = redis.call('ZREVRANGE', permits, 0, 0, 'WITHSCORES')
+  redis.call('PEXPIREAT', permits, string.format('%d', math.ceil(tonumber(last[2]))))
 end

@@ -26,6 +26,7 @@ if redis.call('ZSCORE', KEYS[3], prefix .. 1) then
   for i = 1, n do
     redis.call('ZADD', KEYS[3], 'GT', deadline, prefix .. i)
   end
+  expire(KEYS[3])
   return {OK, free}
 end
 local total = number('total')
@@ -40,12 +41,9 @@ if n > free then
   end
   return {REFUSED, free, left}
 end
-local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-if first[2] and deadline < tonumber(first[2]) then
-  wake(KEYS[4], 1) -- who waits for more asks again: these permits may return before those that it waits for
-end
 for i = 1, n do
   redis.call('ZADD', KEYS[3], deadline, prefix .. i)
 end
 redis.call('HINCRBY', KEYS[1], 'free', -n)
+expire(KEYS[3])
 return {OK, free - n}

@@ -25,6 +25,7 @@ local function renew(pool, permits, channel, hold, lease, n)
   for i = 1, n do
     redis.call('ZADD', permits, 'GT', now + lease, hold .. '.' .. i)
   end
+  expire(permits)
   return OK
 end
 

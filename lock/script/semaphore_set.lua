@@ -23,6 +23,9 @@ if not exists(kind) then
   return keep(KEYS[2], ARGV[1], {OK, n})
 end
 
+if kind == 'permits' then
+  reclaim(KEYS[1], KEYS[3], KEYS[4], clock() / 1000)
+end
 local total = number('total')
 if how == 'try' then
   return keep(KEYS[2], ARGV[1], {REFUSED, total})

@@ -22,8 +22,13 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	if !n.up || n.paused || c.world.closed {
 		return sample
 	}
-	replies := n.harness.ask(cluster.KeyCommands(keys)...)
+	ask := func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil }
+	replies, _ := ask(cluster.KeyCommands(keys)...)
+	sample.Keys, err = cluster.ReadKeys(ask, keys, replies)
 	n.done()
+	if err != nil {
+		return sample
+	}
 	sample.Up, sample.Offset = true, n.repl.offset
 	if sample.Role = "master"; n.repl.master != "" {
 		sample.Role = "slave"
@@ -33,7 +38,6 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 			sample.Replicas++
 		}
 	}
-	sample.Keys = cluster.KeysSeen(keys, replies)
 	return sample
 }
 

@@ -1,0 +1,213 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file compares the permits that a server keeps for a semaphore with those that its clients have. Whose permits
+// they are, samples do not show: only sums are compared. A key that several masters have kept is not judged, because
+// it is not known whose state counts.
+
+// permitSum is a sample of a semaphore whose permits are not those of its clients.
+type permitSum struct {
+	key, span int32 // a grant that is part of the clients' sum, or the last request
+	node      string
+	at        time.Duration
+	kept, sum int64
+}
+
+// permitSamples visits the samples of each semaphore in the order of time, with the permits that the server keeps,
+// until visit returns false.
+func (s *servers) permitSamples(visit func(key int32, x *history.Sample, kept int64) bool) {
+	for key, name := range s.h.Keys {
+		home := none
+		for node, samples := range s.nodes {
+			if slices.ContainsFunc(samples, func(i int32) bool { return s.h.Samples[i].Keys[name].Limit > 0 }) {
+				if home != none {
+					home = none
+					break
+				}
+				home = int32(node)
+			}
+		}
+		if home == none || s.h.Limit(int32(key)) <= 0 {
+			continue
+		}
+		for _, i := range s.nodes[home] {
+			if x := &s.h.Samples[i]; !visit(int32(key), x, int64(x.Keys[name].Permits)) {
+				break
+			}
+		}
+	}
+}
+
+// fewerPermits finds, for each semaphore, a sample with fewer permits than its clients certainly held and were
+// promised. A promise does not count if a fault may have changed what servers keep since it was requested.
+func (c *honestyCheck) fewerPermits() {
+	seen := c.servers()
+	if seen == nil {
+		return
+	}
+	dis := c.disturbances(c.o)
+	key, next, open := none, 0, []int32(nil)
+	seen.permitSamples(func(k int32, x *history.Sample, kept int64) bool {
+		if k != key {
+			key, next, open = k, 0, nil
+		}
+		for holds := c.byKey[k]; next < len(holds) && c.holds[holds[next]].from <= x.Sent; next++ {
+			open = append(open, holds[next])
+		}
+		open = slices.DeleteFunc(open, func(i int32) bool { return c.holds[i].until < x.Time })
+		sum, span := int64(0), none
+		for _, i := range open {
+			h := &c.holds[i]
+			if !h.promisedAt(x.Sent) || !h.promisedAt(later(x.Time, keepError(0, c.o))) ||
+				c.o.applies(honestData) && dis.touch(segment{c.requested(h, x.Sent, dis), x.Time}, anyClient, history.AffectsData) {
+				continue
+			}
+			if n := c.outAt(i, x.Time); n > 0 {
+				sum, span = sum+n, h.span
+			}
+		}
+		if sum <= kept {
+			return true
+		}
+		c.sums = append(c.sums, permitSum{key: k, span: span, node: x.Node, at: x.Time, kept: kept, sum: sum})
+		c.found.add(finding{rule: fewerPermits, x: none, y: int32(len(c.sums) - 1), start: x.Time, end: x.Time})
+		return false
+	})
+}
+
+// requested is since when the promise of h that is in force at t was requested: the acquire, or a later renewal if it
+// is certain which hold of its owner that was about.
+func (c *honestyCheck) requested(h *hold, t time.Duration, dis disturbances) time.Duration {
+	since := h.asked
+	for _, p := range c.received[ownerKey{h.owner, h.key}] {
+		switch {
+		case p.at > t:
+			return since
+		case p.what == promiseMade && p.span != h.span: // another hold of the owner
+			return h.asked
+		case p.what == promiseReplaced && (p.span != none ||
+			!dis.touch(segment{p.asked, p.asked}, anyClient, history.AffectsTraffic, history.AffectsClients)):
+			since = p.asked
+		}
+	}
+	return since
+}
+
+// outAt is how many permits of hold i its owner relies on at t.
+func (v *view) outAt(i int32, t time.Duration) int64 {
+	n := v.weight(i)
+	for _, p := range v.parts[i] {
+		if p.at <= t {
+			n -= int64(p.permits)
+		}
+	}
+	return n
+}
+
+// judgeMorePermits finds, for each semaphore, the first sample with more permits than its clients can have: those of
+// holds that may last, of acquires of unknown outcome, and of requests that failed less than the slack before. A lock
+// whose grants have no validity may keep what was not released without an end.
+func (v *view) judgeMorePermits(o Options, found *findings) {
+	seen := v.servers()
+	if seen == nil {
+		return
+	}
+	dis, sums, end := v.disturbances(o), make(map[int32]*demandSums), v.lastActivity()
+	seen.permitSamples(func(key int32, x *history.Sample, kept int64) bool {
+		if x.Time > end { // the harness acquires it as well
+			return false
+		}
+		if kept == 0 {
+			return true
+		}
+		if sums[key] == nil {
+			all := newDemandSums(v.mayHavePermits(key, o))
+			sums[key] = &all
+		}
+		sum := sums[key].in(segment{x.Sent, x.Time}).permits
+		if kept <= sum {
+			return true
+		}
+		if dis.touch(segment{0, x.Time}, anyClient, history.AffectsData) {
+			return false
+		}
+		p := permitSum{key: key, span: v.lastRequest(key, x.Sent), node: x.Node, at: x.Time, kept: kept, sum: sum}
+		if p.span == none {
+			return false
+		}
+		v.morePermits = append(v.morePermits, p)
+		found.add(finding{rule: permitsKept, x: none, y: int32(len(v.morePermits) - 1), start: x.Time, end: x.Time})
+		return false
+	})
+}
+
+// lastActivity is when the last operation of a client was invoked, or returned.
+func (v *view) lastActivity() (last time.Duration) {
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if last = max(last, s.Call); s.Return < never {
+			last = max(last, s.Return)
+		}
+	}
+	return last
+}
+
+// mayHavePermits are the longest possible times of all permits of a key.
+func (v *view) mayHavePermits(key int32, o Options) []demand {
+	valid := false
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		valid = valid || s.Key == key && s.Valid != 0
+	}
+	all := v.idleTimes(o.slack()).extents.held(key, true, o.slack())
+	if !valid {
+		for i := range all {
+			if h := v.extentOf(key, i); h == none || v.holds[h].freeBy == never {
+				all[i].until = never
+			}
+		}
+	}
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Key == key && s.Outcome == history.Fail && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
+			all = append(all, newDemand(s, s.Call, later(s.Return, o.slack())))
+		}
+	}
+	return all
+}
+
+// extentOf is the hold of entry i of [extents.held]; none: it is not that of a hold.
+func (v *view) extentOf(key int32, i int) int32 {
+	if holds := v.byKey[key]; i < len(holds) {
+		return holds[i]
+	}
+	return none
+}
+
+// lastRequest is the last acquire or try of a key before t; none if there is none.
+func (v *view) lastRequest(key int32, t time.Duration) int32 {
+	last := none
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Key == key && s.Ended >= 0 && s.Call <= t && (s.Op == history.OpAcquire || s.Op == history.OpTry) &&
+			(last == none || cmp.Compare(s.Call, v.h.Spans[last].Call) >= 0) {
+			last = int32(i)
+		}
+	}
+	return last
+}
+
+// permitSumViolation words a finding of this file.
+func (v *view) permitSumViolation(p permitSum, rule, text string) Violation {
+	return v.spanViolation(p.span, rule, fmt.Sprintf("at %s %s kept %s of %s, %s %d", format.Instant(p.at), p.node,
+		format.Count(p.kept, "permit"), lockName(v.h.Keys[p.key]), text, p.sum))
+}
