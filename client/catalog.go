@@ -34,7 +34,8 @@ type Spec struct {
 
 // Catalog returns every lock that has a native client, in the order in which people read it.
 func Catalog() []Spec {
-	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), historicSpecs())
+	zookeeper := []Spec{zkMutexSpec, goZooKeeperSpec}
+	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), zookeeper, historicSpecs())
 }
 
 // Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].

@@ -44,6 +44,7 @@ func Names() []string {
 		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-outages", "mixed-short-timeouts",
 		"mixed-fast-clock",
 		"mixed-redlock", "mixed-redlock-network", "latch", "swarm-single", "swarm",
+		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-loss-unreported", "zk-gc-pause", "zk-disks-lost",
 	}
 }
 

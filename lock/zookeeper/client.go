@@ -1,0 +1,138 @@
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// Options configure a [Client]. The zero value has the defaults.
+type Options struct {
+	// Session is the session timeout: how long a lock stays held after its holder died. The servers may bound it; by
+	// default they allow 2 to 20 of their ticks. 0: 10 s.
+	Session time.Duration
+	// Margin is by how much a hold ends here before its session can end at the servers. A follower that dies has passed
+	// on the signs of life of its clients up to half a tick ago, so it should be half a tick of the servers or more.
+	// 0: a tenth of the session timeout.
+	Margin time.Duration
+	// Timeout bounds a release, and the removal of a node whose acquire has failed. Both continue in the background
+	// until they are certain or the session ends. 0: 5 s.
+	Timeout time.Duration
+	Root    string // parent of the locks, such as /locks/billing; empty: /locks
+	// Dial replaces net.Dialer. nil: use the network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// OnLost is called when a hold is lost, OnRenewed when a server has answered a sign of life, so that the hold's
+	// Deadline is later; each from one goroutine at a time, which it must not block. nil: nothing is called.
+	OnLost, OnRenewed func(*Hold)
+}
+
+const (
+	defaultSession = 10 * time.Second
+	defaultTimeout = 5 * time.Second
+	defaultRoot    = "/locks"
+	marginPart     = 10 // the default margin is this part of the session timeout
+)
+
+// Client makes locks on one ensemble. Its holds share a session. It may be used by several goroutines.
+type Client struct {
+	servers []string
+	o       Options
+
+	mu      sync.Mutex
+	current *session // nil: none was opened yet; it may have ended
+	closed  bool
+	tasks   sync.WaitGroup
+}
+
+// Open makes a client of the ensemble with these servers, as host:port. It connects when the first lock is acquired.
+func Open(servers []string, o Options) (*Client, error) {
+	o.Session, o.Timeout = cmp.Or(o.Session, defaultSession), cmp.Or(o.Timeout, defaultTimeout)
+	o.Root = strings.TrimSuffix(cmp.Or(o.Root, defaultRoot), "/")
+	o.Margin = cmp.Or(o.Margin, o.Session/marginPart)
+	switch {
+	case len(servers) == 0:
+		return nil, errors.New("open a ZooKeeper client: no server given")
+	case o.Session < time.Millisecond || o.Timeout < 0 || o.Margin < 0 || o.Margin >= o.Session:
+		return nil, fmt.Errorf("open a ZooKeeper client: session %v, margin %v, timeout %v: want positive times, and a "+
+			"margin less than the session", o.Session, o.Margin, o.Timeout)
+	case !strings.HasPrefix(o.Root, "/"):
+		return nil, fmt.Errorf("open a ZooKeeper client: root %q does not begin with a slash", o.Root)
+	}
+	if o.Dial == nil {
+		o.Dial = new(net.Dialer).DialContext
+	}
+	return &Client{servers: slices.Clone(servers), o: o}, nil
+}
+
+// Close ends the session, and with it every hold that was not released: their error is [lock.ErrClosed]. It waits until
+// the servers know, or for a second; ctx may shorten that.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	s := c.current
+	c.mu.Unlock()
+	if s != nil {
+		s.end(lock.ErrClosed)
+	}
+	done := make(chan struct{})
+	go func() {
+		c.tasks.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close the ZooKeeper client: %w", ctx.Err())
+	}
+}
+
+// session is the session of new holds, which is opened if there is none.
+func (c *Client) session(ctx context.Context) (*session, error) {
+	for {
+		c.mu.Lock()
+		if c.closed {
+			c.mu.Unlock()
+			return nil, lock.ErrClosed
+		}
+		if c.current == nil || c.current.ended() {
+			s, err := c.openSession()
+			if err != nil {
+				c.mu.Unlock()
+				return nil, err
+			}
+			c.current = s
+		}
+		s := c.current
+		c.mu.Unlock()
+		select {
+		case <-s.ready:
+			if !s.ended() {
+				return s, nil
+			}
+		case <-s.done:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("no ZooKeeper server has answered: %w", ctx.Err())
+		}
+	}
+}
+
+// Undone reports whether err says that an acquire failed but may have held the lock meanwhile: its node was removed
+// before it returned. It implies [lock.Definite].
+func Undone(err error) bool {
+	var u undoneError
+	return errors.As(err, &u) && lock.Definite(err)
+}
+
+// undoneError is an error of an acquire whose node was removed.
+type undoneError struct{ error }
+
+func (e undoneError) Unwrap() error { return e.error }

@@ -1,0 +1,23 @@
+// Package zookeeper is a mutex on a ZooKeeper ensemble, with the handles and errors of package lock:
+//
+//	locks, err := zookeeper.Open([]string{"10.0.0.1:2181", "10.0.0.2:2181", "10.0.0.3:2181"}, zookeeper.Options{})
+//	...
+//	hold, err := locks.Mutex("orders").Acquire(ctx)
+//	...
+//	defer hold.Release(ctx) // hold.Context() ends if the lock is lost
+//
+// Read [Client] first. It is the recipe of the ZooKeeper documentation (Recipes, Locks): each acquire creates an
+// ephemeral sequential node, the one with the lowest number holds the lock, and every other waits for the node before
+// its own, so that a release wakes one waiter. What the recipe leaves open:
+//
+//   - A hold ends here when its session may have ended at the servers: at the session timeout, less a margin, after the
+//     sending of the last request that was answered. A client that is cut off learns of the expiry of its session only
+//     when it is connected again, and then another holds the lock already.
+//   - A node whose creation was not answered is looked for and removed: it would hold the lock for nobody.
+//   - A release asks again until it is answered. A node that is gone at the first request is a lost hold, not a
+//     released one.
+//   - The fencing token is the czxid of the node. It grows with every grant, and goes back only if a majority of the
+//     servers loses its disks.
+//
+// It imports go-redis, because the errors are those of package lock, but no Redis server is needed.
+package zookeeper

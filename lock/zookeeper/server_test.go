@@ -1,0 +1,198 @@
+package zookeeper
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// server is a ZooKeeper server, and a relay to it.
+type server struct {
+	addr  string
+	relay *relay
+	admin *zk.Conn // past the relay
+}
+
+// startServer starts a server of its own for a test.
+func startServer(t *testing.T) *server {
+	t.Helper()
+	java, err := exec.LookPath("java")
+	cache, _ := os.UserCacheDir()
+	jars, _ := filepath.Glob(filepath.Join(cache, "lockchaos", "zookeeper-*", "*.jar"))
+	if own := os.Getenv("LOCKCHAOS_ZOOKEEPER"); own != "" {
+		jars, _ = filepath.Glob(filepath.Join(own, "*.jar"))
+	}
+	if err != nil || len(jars) == 0 {
+		t.Skip("NOT RUN: no Java, or no ZooKeeper in the cache directory: scripts/zookeeper gets it")
+	}
+	dir, port := t.TempDir(), freePort(t)
+	s := &server{addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	config := filepath.Join(dir, "zoo.cfg")
+	text := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=100\nadmin.enableServer=false\n"+
+		"forceSync=no\nmaxClientCnxns=0\n", dir, port)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.zookeeper.server.ZooKeeperServerMain", config)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	defer cancel()
+	session, err := s.direct(t).session(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.admin = session.conn
+	s.relay = startRelay(t, s.addr)
+	return s
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// client is a client that connects through the relay.
+func (s *server) client(t *testing.T, o Options) *Client { return open(t, s.relay.addr, o) }
+
+// direct is a client past the relay.
+func (s *server) direct(t *testing.T) *Client {
+	return open(t, s.addr, Options{Session: 4 * time.Second})
+}
+
+func open(t *testing.T, addr string, o Options) *Client {
+	t.Helper()
+	c, err := Open([]string{addr}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(t.Context()) })
+	return c
+}
+
+// waitForNodes waits until the lock has that many nodes.
+func (s *server) waitForNodes(t *testing.T, name string, want int) {
+	t.Helper()
+	for end := time.Now().Add(testTimeout); ; {
+		names, _, err := s.admin.Children(defaultRoot + "/" + name)
+		if err == nil && len(names) == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nodes %v (%v), want %d", names, err, want)
+		}
+		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // polling: there is no event
+	}
+}
+
+// relay passes bytes to a server, and can keep what the server sends.
+type relay struct {
+	addr string
+
+	mu    sync.Mutex
+	held  chan struct{} // closed: bytes pass
+	conns []net.Conn
+}
+
+func startRelay(t *testing.T, target string) *relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{addr: l.Addr().String(), held: make(chan struct{})}
+	close(r.held)
+	t.Cleanup(func() {
+		_ = l.Close()
+		r.reset()
+	})
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", target)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			r.mu.Lock()
+			r.conns = append(r.conns, client, server)
+			r.mu.Unlock()
+			go r.pump(server, client, false)
+			go r.pump(client, server, true)
+		}
+	}()
+	return r
+}
+
+// pump passes bytes from one end to the other until one of them is closed; answers are kept while the relay holds.
+func (r *relay) pump(to, from net.Conn, answers bool) {
+	defer to.Close()
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if answers {
+			r.mu.Lock()
+			held := r.held
+			r.mu.Unlock()
+			<-held
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// hold keeps what the server sends from now on.
+func (r *relay) hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = make(chan struct{})
+}
+
+// pass delivers what was kept, and keeps nothing from now on.
+func (r *relay) pass() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.held:
+	default:
+		close(r.held)
+	}
+}
+
+// reset closes every connection, with what was kept, and keeps nothing from now on.
+func (r *relay) reset() {
+	r.mu.Lock()
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	r.conns = nil
+	r.mu.Unlock()
+	r.pass()
+}

@@ -1,0 +1,112 @@
+package zookeeper
+
+import (
+	"encoding/binary"
+	"net"
+	"sync"
+	"time"
+)
+
+// wire is a connection to a server that reads along, to know which requests were answered and when those were sent:
+// go-zookeeper does not say. Both directions are a sequence of messages, each with its length before it. The first
+// one is about the session; every other begins with the number of the request (zookeeper.jute).
+type wire struct {
+	net.Conn
+	limit    time.Duration // of the handshake
+	answered func(sent time.Time, ping bool)
+	began    func(sent time.Time, session int64, timeout time.Duration)
+
+	mu     sync.Mutex
+	sent   map[int32][]time.Time // by number; pings share one
+	hello  time.Time             // when the handshake was sent; zero: not yet
+	opened bool                  // the handshake was answered
+	head   []byte                // what was read of the length and the first bytes of a message
+	rest   int                   // bytes of the message that are still to be skipped
+}
+
+const (
+	lengthSize = 4
+	headSize   = 16 // of a reply: number, zxid, error; of a handshake: version, timeout, session
+	pingNumber = -2
+	eventOf    = -1 // number of a message that answers nothing
+	expired    = -112
+	moved      = -118
+)
+
+func (w *wire) Write(b []byte) (int, error) {
+	now := time.Now()
+	w.mu.Lock()
+	if w.hello.IsZero() {
+		w.hello = now
+	} else if len(b) >= 2*lengthSize { // go-zookeeper writes whole messages
+		number := int32(binary.BigEndian.Uint32(b[lengthSize:]))
+		w.sent[number] = append(w.sent[number], now)
+	}
+	w.mu.Unlock()
+	return w.Conn.Write(b)
+}
+
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for data := b[:n]; len(data) > 0; {
+		data = w.feed(data)
+	}
+	return n, err
+}
+
+// feed reads from data up to the end of a head or of a message, and returns what follows. w.mu is held.
+func (w *wire) feed(data []byte) []byte {
+	if w.rest > 0 {
+		n := min(w.rest, len(data))
+		w.rest -= n
+		return data[n:]
+	}
+	n := min(lengthSize+headSize-len(w.head), len(data))
+	w.head, data = append(w.head, data[:n]...), data[n:]
+	if len(w.head) == lengthSize+headSize {
+		w.rest = int(binary.BigEndian.Uint32(w.head)) - headSize // replies are never shorter
+		w.take(w.head[lengthSize:])
+		w.head = w.head[:0]
+	}
+	return data
+}
+
+// take takes the head of a message. w.mu is held.
+func (w *wire) take(head []byte) {
+	first, second := int32(binary.BigEndian.Uint32(head)), binary.BigEndian.Uint32(head[4:])
+	if !w.opened {
+		w.opened = true
+		if id := int64(binary.BigEndian.Uint64(head[8:])); id != 0 {
+			w.began(w.hello, id, time.Duration(second)*time.Millisecond)
+		}
+		return
+	}
+	code := int32(binary.BigEndian.Uint32(head[12:]))
+	list := w.sent[first]
+	if first == eventOf || len(list) == 0 || code == expired || code == moved {
+		return
+	}
+	if len(list) == 1 {
+		delete(w.sent, first)
+	} else {
+		w.sent[first] = list[1:]
+	}
+	w.answered(list[0], first == pingNumber)
+}
+
+// SetReadDeadline bounds the handshake: go-zookeeper would wait for several session timeouts for a server that accepts
+// a connection and hangs.
+func (w *wire) SetReadDeadline(t time.Time) error {
+	w.mu.Lock()
+	limit := time.Time{}
+	if !w.opened && !t.IsZero() {
+		limit = time.Now().Add(w.limit)
+	}
+	w.mu.Unlock()
+	if !limit.IsZero() && limit.Before(t) {
+		t = limit
+	}
+	return w.Conn.SetReadDeadline(t)
+}
