@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -16,7 +16,7 @@ setup: ## install what is missing (Debian, Ubuntu), or say what it is
 
 build: bin/chaos ## build bin/chaos
 
-bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -name '*.tmpl' -o -name '*.css' -o -name '*.js' | grep -v -e '^./bin' -e '^./chaos-runs') go.mod go.sum
+bin/chaos: $(shell find . -name '*.go' -o -name '*.yaml' -o -name '*.lua' -o -name '*.tmpl' -o -name '*.css' -o -name '*.js' | grep -v -e '^./bin' -e '^./chaos-runs') $(wildcard adapters/*/*) go.mod go.sum
 	go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/chaos
 
 run: setup build ## lose a distributed lock in a failover, with proof and a picture
@@ -51,6 +51,10 @@ mutants: setup ## plant every bug of internal/mutants in package lock and write 
 
 mutants-sample: setup ## check planted bugs, drawn by the commit: up to a tenth of them (about a minute)
 	go run ./internal/mutants/run -draw "$$(git rev-parse HEAD)" -budget 4s -total 40s
+
+verdicts: build ## build the adapters and run each line of adapters/*/expect.tsv until it has five runs (an hour)
+	bin/chaos adapters build
+	go run ./internal/verdicts/run
 
 determinism: setup ## compare repeated simulations byte by byte: all scenarios, 1, 2 and 8 processors, race or not, busy or idle (hours)
 	@for race in '' -race; do for busy in 0 3; do for variation in 0 1; do \

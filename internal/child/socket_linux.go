@@ -14,8 +14,8 @@ import (
 // socketTries: the kernel's list of sockets may lack one while others come and go.
 const socketTries = 5
 
-// SocketVariable is the variable called name in the environment of the process that has the TCP connection from local to
-// remote open; false if that is another user's process, or none any more.
+// SocketVariable is the variable called name in the environment of the process that has the TCP connection from local
+// to remote open; false if that is another user's process, or none any more.
 func SocketVariable(local, remote netip.AddrPort, name string) (value string, ok bool) {
 	fields := socket(local, remote)
 	if fields == nil {
