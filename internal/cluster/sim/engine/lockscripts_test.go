@@ -67,7 +67,8 @@ func lockScripts(t testing.TB) []lockScript {
 		all = append(all, lockScript{"codes " + row[0], text, row[1], row[2]})
 	}
 	multi := scriptText(t, "codes", "mint", "foreign", "plain") +
-		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + scriptText(t, "acquire") + "\nend\n" + scriptText(t, "multi_acquire")
+		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + scriptText(t, "acquire") + "\nend\n" +
+		scriptText(t, "multi_acquire")
 	for _, keys := range []string{"{L} {P} {L} {P}", "{L} {P} {T} {L} {P} {T}"} {
 		all = append(all, lockScript{"multi_acquire", multi, keys, "{H} {lease} {o} (w|W) {o} (w|W)"})
 	}
