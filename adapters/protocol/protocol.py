@@ -47,7 +47,8 @@ def connect(endpoints, **options):
         managed = type("Managed", (SentinelManagedConnection,), {
             "_connect": SourceConnection._connect, "source": source})
         addresses = [split(a) for a in endpoints["sentinels"]]
-        sentinel = Sentinel(addresses, socket_timeout=1, sentinel_kwargs={"socket_timeout": 1})
+        sentinel = Sentinel(addresses, socket_timeout=1,
+                            sentinel_kwargs={"socket_timeout": 1, "password": options["password"]})
         for client in sentinel.sentinels:
             client.connection_pool.connection_class = connection
         pool = SentinelConnectionPool(endpoints["master_name"], sentinel, connection_class=managed, socket_timeout=2,
