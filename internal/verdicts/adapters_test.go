@@ -1,0 +1,66 @@
+package verdicts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// TestAdaptersEndAsExpected runs two lines of expect.tsv for each library that was built: the first that is safe, and
+// the first that is not. The other lines are nightly: go run ./internal/verdicts/run.
+func TestAdaptersEndAsExpected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN: takes 10 s for each library; run without -short")
+	}
+	catalog, err := adapters.Catalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range catalog {
+		t.Run(a.Library, func(t *testing.T) {
+			if err := a.Ready(); err != nil {
+				t.Skip("NOT RUN:", err)
+			}
+			all, err := a.Expected()
+			if err != nil {
+				t.Fatal(err)
+			}
+			safe := slices.IndexFunc(all, func(e adapters.Expectation) bool { return e.Outcome == "safe" })
+			unsafe := slices.IndexFunc(all, func(e adapters.Expectation) bool { return !strings.Contains(e.Outcome, "safe") })
+			for _, i := range []int{safe, unsafe} {
+				if i < 0 {
+					t.Fatal("expect.tsv needs a line that is safe and one that is not")
+				}
+				endsAsExpected(t, all[i])
+			}
+		})
+	}
+}
+
+// endsAsExpected makes a run, and two more if the run before tested too little.
+func endsAsExpected(t *testing.T, e adapters.Expectation) {
+	t.Helper()
+	for try := uint64(1); ; try++ {
+		s, err := scenarios.Load(e.Scenario, scenarios.Sets([]string{"lock='" + e.Lock + "'", "init_timeout=60s"})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := runner.Run(t.Context(), runner.Options{Scenario: s, Seed: try, Out: t.TempDir(), Version: "test",
+			Backend: runner.Backends()[0].New(runner.BackendOptions{})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Outcome(out.Judgement)
+		if got == "inconclusive" && try < 3 {
+			continue
+		}
+		if !slices.Contains(strings.Split(e.Outcome, " or "), got) {
+			t.Errorf("%s in %s: expected %s, got %s: %s", e.Lock, e.Scenario, e.Outcome, got, out.Judgement.Sentence)
+		}
+		return
+	}
+}

@@ -1,0 +1,143 @@
+// Package verdicts has what the runs of the adapters' locks ended with: the rows of adapters/*/expect.tsv, the results
+// that were measured, and the page that shows them.
+package verdicts
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// Result is what the runs of one lock in one scenario ended with.
+type Result struct {
+	Lock       string         `json:"lock"` // LIBRARY/KIND
+	Version    string         `json:"version"`
+	Scenario   string         `json:"scenario"`
+	Outcomes   map[string]int `json:"outcomes"`             // runs by [Outcome]
+	Properties map[string]int `json:"properties,omitempty"` // runs by violated property
+	Sentence   string         `json:"sentence,omitempty"`   // of the first unsafe run
+	Command    string         `json:"command,omitempty"`    // that repeats it
+}
+
+// Runs is how many runs there were.
+func (r Result) Runs() (n int) {
+	for _, k := range r.Outcomes {
+		n += k
+	}
+	return n
+}
+
+// Outcome is a verdict with its class: safe, inconclusive, broken promise, outlived lease, or violated.
+func Outcome(j checker.Judgement) string {
+	if j.Verdict != checker.Unsafe {
+		return string(j.Verdict)
+	}
+	if j.Class != "" {
+		return string(j.Class)
+	}
+	return "violated"
+}
+
+// Add adds a judged run.
+func (r *Result) Add(j checker.Judgement, command string) {
+	if r.Outcomes == nil {
+		r.Outcomes, r.Properties = make(map[string]int), make(map[string]int)
+	}
+	r.Outcomes[Outcome(j)]++
+	for _, x := range j.Results {
+		if x.Outcome == checker.Violated {
+			r.Properties[string(x.Property)]++
+		}
+	}
+	if j.Verdict == checker.Unsafe && r.Sentence == "" {
+		r.Sentence, r.Command = j.Sentence, command
+	}
+}
+
+// Load reads results; none if there is no such file.
+func Load(file string) (all []Result, err error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	return all, err
+}
+
+// Save writes results, sorted.
+func Save(file string, all []Result) error {
+	slices.SortStableFunc(all, func(a, b Result) int {
+		return strings.Compare(a.Lock+"\t"+a.Scenario, b.Lock+"\t"+b.Scenario)
+	})
+	text, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+//go:embed head.md
+var head string
+
+// Document is docs/verdicts.md.
+func Document(all []Result) (string, error) {
+	var b strings.Builder
+	b.WriteString(head)
+	catalog, err := adapters.Catalog()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range catalog {
+		rows := slices.DeleteFunc(slices.Clone(all), func(r Result) bool {
+			return !strings.HasPrefix(r.Lock, a.Library+"/") || r.Version != a.Version
+		})
+		if len(rows) == 0 {
+			continue
+		}
+		expected, err := a.Expected()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\n## %s %s (%s)\n\n| lock | scenario | runs | violated | why |\n| --- | --- | --- | --- | --- |\n",
+			a.Library, a.Version, a.Language)
+		for _, r := range rows {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Lock, r.Scenario, counts(r.Outcomes), counts(r.Properties),
+				expected.Why(r.Lock, r.Scenario))
+		}
+	}
+	b.WriteString(convictions(all))
+	return b.String(), nil
+}
+
+func counts(of map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, fmt.Sprintf("%d %s", of[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// convictions are the commands that repeat a run of each unsafe row.
+func convictions(all []Result) string {
+	var b strings.Builder
+	b.WriteString("\n## Commands\n\nThe first unsafe run of each row.\n\n```\n")
+	for _, r := range all {
+		if r.Command != "" {
+			fmt.Fprintf(&b, "# %s\n%s\n", format.Truncate(r.Sentence, 160), r.Command)
+		}
+	}
+	b.WriteString("```\n")
+	return b.String()
+}
