@@ -44,7 +44,7 @@ func Reader(kind string) []string {
 	return []string{"PING"}
 }
 
-// SampleNode samples a real server in one round trip; see [Witness].
+// SampleNode samples a real server in one round trip, and a second one if there are leased permits; see [Witness].
 func SampleNode(ask Ask, kind, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
 	replies, err := ask(slices.Concat([][]string{Reader(kind), {"ROLE"}}, KeyCommands(keys))...)
@@ -55,8 +55,12 @@ func SampleNode(ask Ask, kind, node string, keys []string) history.Sample {
 	if err != nil {
 		return sample
 	}
+	seen, err := ReadKeys(ask, keys, replies[2:])
+	if err != nil {
+		return sample
+	}
 	sample.Up, sample.Role, sample.Offset, sample.Replicas = true, role.Name, role.Offset, role.Links
-	sample.Keys = KeysSeen(keys, replies[2:])
+	sample.Keys = seen
 	return sample
 }
 
