@@ -15,6 +15,7 @@ type keyOps struct {
 	spans          []int32         // lock operations, by invocation
 	busy           []int32         // tries that failed because the lock was held
 	undone         []segment       // failed acquires that may have held the lock meanwhile
+	quorum         bool            // the votes of several servers decide
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
 	unknownNoLease time.Duration   // the same, of those without a lease
 	unknownLeased  []time.Duration // when those with a lease were invoked

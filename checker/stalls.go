@@ -81,9 +81,10 @@ func (e *extents) undoneGrants() {
 	}
 }
 
-// explained says whether refused try i is one that a grant explains that was undone.
+// explained says whether refused try i is one that does not need a holder: a grant that was undone explains it, or a
+// quorum whose votes may have split.
 func (k *keyOps) explained(i int32) bool {
-	if len(k.undone) == 0 {
+	if len(k.undone) == 0 && !k.quorum {
 		return false
 	}
 	_, open := slices.BinarySearch(k.busy, i)
@@ -107,7 +108,8 @@ func (v *view) withoutUndone(busy []int32, undone []segment) []int32 {
 
 // excuseRefusals leaves out the tries that a quorum refused during or soon after a fault of the network: what an
 // acquire that failed left on a minority of the servers may have refused them, together with servers that did not
-// reply.
+// reply. It also leaves out those that overlap with another request for the key, or come soon after one that failed:
+// the votes of the servers may split, so that nobody is granted the lock.
 func (v *view) excuseRefusals(keys []keyOps, o Options) {
 	var away []segment
 	for _, f := range v.faultTimes() {
@@ -118,6 +120,32 @@ func (v *view) excuseRefusals(keys []keyOps, o Options) {
 	for i := range keys {
 		k := &keys[i]
 		k.undone = append(k.undone, away...)
-		k.busy = v.withoutUndone(k.busy, k.undone)
+		k.quorum = true
+		k.busy = v.withoutRivals(k, v.withoutUndone(k.busy, k.undone), o.slack())
 	}
+}
+
+// withoutRivals are the refused tries of a key that overlap with no other request for it. The votes that a failed
+// request got may last for slack.
+func (v *view) withoutRivals(k *keyOps, busy []int32, slack time.Duration) []int32 {
+	if len(busy) == 0 {
+		return busy
+	}
+	var all []demand
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Key != k.key || s.Op != history.OpAcquire && s.Op != history.OpTry {
+			continue
+		}
+		until := s.Return
+		if s.Outcome == history.Fail {
+			until = later(until, slack)
+		}
+		all = append(all, newDemand(s, s.Call, until))
+	}
+	sums := newDemandSums(all)
+	return slices.DeleteFunc(slices.Clone(busy), func(i int32) bool {
+		s := &v.h.Spans[i]
+		return sums.in(segment{s.Call, s.Return}).count > 1 // more than the try itself
+	})
 }
