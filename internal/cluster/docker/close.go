@@ -92,6 +92,21 @@ func (l *launcher) close() error {
 	return errors.Join(errs...)
 }
 
+// removeTries: the engine fails to remove a container that exits between its look at it and its kill ("is not
+// running"). Asked again, it removes it.
+const removeTries = 3
+
+// removeContainer removes a container, running or not. It returns nil if there is none.
+func (e *engine) removeContainer(ctx context.Context, id string) (err error) {
+	for range removeTries {
+		_, err = e.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if err == nil || errdefs.IsNotFound(err) {
+			return nil
+		}
+	}
+	return err
+}
+
 // remove removes what filters select and returns the names. Containers are first: a
 // network in use cannot be removed.
 func (e *engine) remove(ctx context.Context, filters client.Filters) (removed []string, err error) {
@@ -101,8 +116,7 @@ func (e *engine) remove(ctx context.Context, filters client.Filters) (removed []
 	}
 	var errs []error
 	for _, c := range containers.Items {
-		_, err := e.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		if err != nil && !errdefs.IsNotFound(err) {
+		if err := e.removeContainer(ctx, c.ID); err != nil {
 			errs = append(errs, err)
 			continue
 		}
