@@ -103,11 +103,19 @@ func Find(library string) (Adapter, error) {
 // ErrUnknown: no lock has that name.
 var ErrUnknown = errors.New("unknown lock")
 
+// cutName splits the name of an adapter's lock; false: it is that of another lock.
+func cutName(lock string) (library, kind string, isAdapter bool) {
+	if strings.HasPrefix(lock, client.ExecPrefix) {
+		return "", "", false
+	}
+	return strings.Cut(lock, "/")
+}
+
 // Lookup returns the lock of that name: one of the catalog of package client, a program ("exec:COMMAND"), or that of
 // an adapter (LIBRARY/KIND), which may not have been built yet, see [Adapter.Ready].
 func Lookup(name string) (client.Spec, error) {
-	library, kind, isAdapter := strings.Cut(name, "/")
-	if !isAdapter || strings.HasPrefix(name, client.ExecPrefix) {
+	library, kind, isAdapter := cutName(name)
+	if !isAdapter {
 		return client.Lookup(name)
 	}
 	a, err := Find(library)

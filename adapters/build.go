@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/lockchaos/lockchaos/client"
 )
 
 // dirVariable names the directory in which adapters are built.
@@ -96,8 +94,8 @@ func (a Adapter) Ready() error {
 
 // Ready returns nil unless lock is that of an adapter that has not been built, see [Adapter.Ready].
 func Ready(lock string) error {
-	library, _, isAdapter := strings.Cut(lock, "/")
-	if !isAdapter || strings.HasPrefix(lock, client.ExecPrefix) {
+	library, _, isAdapter := cutName(lock)
+	if !isAdapter {
 		return nil
 	}
 	a, err := Find(library)

@@ -31,6 +31,9 @@ type servers struct {
 
 	keptOnce sync.Once
 	wrongly  []kept // see [servers.keptWrongly]
+
+	ledgersOnce sync.Once
+	byOwner     map[ownerKey]*ownerLedger // see [servers.ledgers]
 }
 
 type nodeKey struct{ node, key int32 }

@@ -21,8 +21,13 @@ type ownerLedger struct {
 	client int
 }
 
-// ledgers are those of the owners that samples name.
+// ledgers are those of the owners that samples name. They are computed once.
 func (s *servers) ledgers() map[ownerKey]*ownerLedger {
+	s.ledgersOnce.Do(func() { s.byOwner = s.newLedgers() })
+	return s.byOwner
+}
+
+func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
 	all := make(map[ownerKey]*ownerLedger)
 	for i := range s.h.Spans {
 		x := &s.h.Spans[i]

@@ -132,9 +132,9 @@ func (v *view) withoutRivals(k *keyOps, busy []int32, slack time.Duration) []int
 		return busy
 	}
 	var all []demand
-	for i := range v.h.Spans {
+	for _, i := range k.spans {
 		s := &v.h.Spans[i]
-		if s.Key != k.key || s.Op != history.OpAcquire && s.Op != history.OpTry {
+		if s.Op == history.OpRelease {
 			continue
 		}
 		until := s.Return
