@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -43,7 +44,8 @@ func startServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.zookeeper.server.ZooKeeperServerMain", config)
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dzookeeper.4lw.commands.whitelist=wchs",
+		"org.apache.zookeeper.server.ZooKeeperServerMain", config)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +105,35 @@ func (s *server) waitForNodes(t *testing.T, name string, want int) {
 		}
 		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // polling: there is no event
 	}
+}
+
+// waitForWatches waits until clients of the server have that many watches: each waiter has seen who is before it.
+func (s *server) waitForWatches(t *testing.T, want int) {
+	t.Helper()
+	for end := time.Now().Add(testTimeout); ; {
+		answer, err := s.command(t.Context(), "wchs")
+		if strings.Contains(answer, fmt.Sprintf("Total watches:%d\n", want)) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("watches %q (%v), want %d", answer, err, want)
+		}
+		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // polling: there is no event
+	}
+}
+
+// command sends one of the server's four-letter commands.
+func (s *server) command(ctx context.Context, name string) (string, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte(name)); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	return string(answer), err
 }
 
 // relay passes bytes to a server, and can keep what the server sends.

@@ -74,6 +74,7 @@ func TestWaiterGivesUp(t *testing.T) {
 	served := make(chan *Hold)
 	go func() { served <- acquire(t, c.Mutex("orders"), "c") }()
 	s.waitForNodes(t, "orders", 3)
+	s.waitForWatches(t, 2)
 	cancel()
 	if err := <-gone; !errors.Is(err, lock.ErrHeld) || !lock.Definite(err) || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want a definite ErrHeld because of the context", err)
