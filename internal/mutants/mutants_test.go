@@ -146,3 +146,20 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// TestStartWith: a check begins where the stored result began, or its processor time is not comparable.
+func TestStartWith(t *testing.T) {
+	targets, err := AllTargets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := Row{Name: "x", Kind: "mutex", First: []string{"mixed"}}
+	by := targets["mutex"][len(targets["mutex"])-1]
+	got := targets.Of(StartWith(row, Result{Convicted: true, By: by}))
+	if got[0].String() != by.String() || got[1].String() != "mixed" || len(got) != len(targets["mutex"]) {
+		t.Errorf("%v and then %v of %d, want %v, mixed of %d", got[0], got[1], len(got), by, len(targets["mutex"]))
+	}
+	if got := targets.Of(StartWith(row, Result{By: by})); got[0].String() != "mixed" {
+		t.Errorf("%v first for a survivor, want mixed", got[0])
+	}
+}

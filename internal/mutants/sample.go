@@ -18,6 +18,15 @@ func Draw(rows []Row, text string, share uint64) []Row {
 	return drawn
 }
 
+// StartWith returns r with the scenario that convicted it before as the first to be explored. The processor time of a
+// stored result holds for that order.
+func StartWith(r Row, before Result) Row {
+	if before.Convicted {
+		r.First = append([]string{before.By.String()}, r.First...)
+	}
+	return r
+}
+
 // quick is the processor time within which a row was convicted that a check is to convict again.
 const quick = 2 * time.Second
 

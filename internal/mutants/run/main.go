@@ -75,7 +75,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	if o.draw != "" {
-		return check(ctx, o, m, mutants.Draw(rows, o.draw, 10), report)
+		drawn := mutants.Draw(rows, o.draw, 10)
+		for i, r := range drawn {
+			drawn[i] = mutants.StartWith(r, report.Results[r.Name])
+		}
+		return check(ctx, o, m, drawn, report)
 	}
 	pattern, err := regexp.Compile(o.only)
 	if err != nil {
@@ -86,10 +90,7 @@ func run(ctx context.Context, o options) error {
 		known, ok := report.Results[r.Name]
 		again := o.again == "all" || o.again == "convicted" && known.Convicted || o.again == "survivors" && !known.Convicted
 		if pattern.MatchString(r.Kind+"/"+r.Name) && (!ok || again) {
-			if known.Convicted {
-				r.First = append([]string{known.By.String()}, r.First...)
-			}
-			todo = append(todo, r)
+			todo = append(todo, mutants.StartWith(r, known))
 		}
 	}
 	report.Budget = o.budget
