@@ -66,11 +66,9 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 		cluster := o.Cluster()
 		cluster.ClusterStateReloadInterval = slotReloadInterval
 		cluster.NewClient = s.newClient
-		c := redis.NewClusterClient(cluster)
-		if s.Dial != nil {
-			learnCommands(c)
-		}
-		return []redis.UniversalClient{c}, nil
+		// Its table of commands is read from one server under a mutex, for which every other command waits.
+		cluster.DisableRoutingPolicies = true
+		return []redis.UniversalClient{redis.NewClusterClient(cluster)}, nil
 	}
 	var conns []redis.UniversalClient
 	for _, addr := range e.Addrs {
@@ -78,15 +76,6 @@ func connectRetrying(s Setup, retries int) ([]redis.UniversalClient, error) {
 		conns = append(conns, s.newClient(o.Simple()))
 	}
 	return conns, nil
-}
-
-// learnCommands sends a command, so that the client learns the table of commands now. It reads that table under a mutex
-// when its first command is sent: a second goroutine that sends one meanwhile waits for the mutex, and virtual time
-// stalls. If no server replies, later commands show it.
-func learnCommands(c *redis.ClusterClient) {
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout+readTimeout)
-	defer cancel()
-	_ = c.Ping(ctx)
 }
 
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -1,8 +1,12 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -53,17 +57,56 @@ func twoPings(t *testing.T) func(redis.Pipeliner) error {
 	}
 }
 
-// TestClientOfASimulatedClusterLearnsCommandsAtOnce: go-redis reads the table of commands under a mutex with the first
-// command, which stalls virtual time if another goroutine sends one meanwhile.
-func TestClientOfASimulatedClusterLearnsCommandsAtOnce(t *testing.T) {
-	dials := 0
-	refuse := func(context.Context, string, string) (net.Conn, error) { dials++; return nil, syscall.ECONNREFUSED }
-	conns, err := connect(Setup{Endpoints: Endpoints{Kind: Sharded, Addrs: []string{"10.0.0.1:6379"}}, Dial: refuse})
+// TestClientOfAClusterReadsNoTableOfCommands: go-redis reads that table from one server under a mutex, for which every
+// other command waits. If that server hangs, so does the client, and a simulation.
+func TestClientOfAClusterReadsNoTableOfCommands(t *testing.T) {
+	sent := make(chan string, 100)
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go serveSlots(theirs, sent)
+		return ours, nil
+	}
+	conns, err := connect(Setup{Endpoints: Endpoints{Kind: Sharded, Addrs: []string{"10.0.0.1:6379"}}, Dial: dial})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = closeAll(conns) }()
-	if dials == 0 {
-		t.Error("the client has sent no command when it is made")
+	if err := conns[0].Get(t.Context(), "orders").Err(); err == nil || !strings.Contains(err.Error(), "unknown command") {
+		t.Fatalf("GET: %v, want the reply of the server", err)
+	}
+	var got []string
+	for len(sent) > 0 {
+		got = append(got, <-sent)
+	}
+	if slices.Contains(got, "command") || !slices.Contains(got, "get") {
+		t.Errorf("the client has sent %v", got)
+	}
+}
+
+// serveSlots is a server that has all slots of a cluster and knows no command but CLUSTER.
+func serveSlots(conn net.Conn, sent chan<- string) {
+	in := bufio.NewReader(conn)
+	line := func() string {
+		text, _ := in.ReadString('\n')
+		return strings.TrimSpace(text)
+	}
+	for {
+		n, err := strconv.Atoi(strings.TrimPrefix(line(), "*"))
+		if err != nil {
+			return
+		}
+		var args []string
+		for range n {
+			line() // the length of the argument
+			args = append(args, strings.ToLower(line()))
+		}
+		sent <- args[0]
+		answer := "-ERR unknown command\r\n"
+		if args[0] == "cluster" {
+			answer = "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$8\r\n10.0.0.1\r\n:6379\r\n$2\r\nn1\r\n"
+		}
+		if _, err := conn.Write([]byte(answer)); err != nil {
+			return
+		}
 	}
 }
