@@ -1,43 +1,86 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestClientThatCannotBeSetUp: the error says how the client ended and what it printed last, and the exit code is that
-// of the environment.
-func TestClientThatCannotBeSetUp(t *testing.T) {
-	needRedis(t)
-	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 1s\n"+
-		"workload: {clients: 1}\ninit_timeout: 400ms\n")
+// TestInit: the answers, from flags and from standard input, make a scenario that run accepts.
+func TestInit(t *testing.T) {
 	for name, c := range map[string]struct {
-		script string
-		want   []string
+		flags []string
+		input string
+		want  []string // in the dry run
 	}{
-		"exits":   {`echo one >&2; echo 'no module redis' >&2; exit 3`, []string{"exit status 3", `"no module redis"`}},
-		"silent":  {`exec sleep 600`, []string{"did not reply in time", "still running"}},
-		"garbage": {`echo hello; exec sleep 600`, []string{"violated the protocol", "still running"}},
-		"refuses": {`read line; echo '{"id":1,"type":"fail","code":"setup","error":"wrong password"}'; exec sleep 600`,
-			[]string{"replied fail to init", "wrong password"}},
+		"flags": {flags: []string{"--lock", "redlock", "--topology", "quorum", "--fault", "restart", "--holds", "exclusion,leak"},
+			want: []string{"lock: redlock", "restart", "kind: quorum", "exclusion: holds", "leak: holds", "name: flags"}},
+		"questions": {input: "reentrent\nfair\nsentinel\nfailover\nall\n",
+			want: []string{"lock: fair", "kind: sentinel", "failover", "verdict: safe"}},
+		"fallbacks": {input: "latch\n\n\n\n", want: []string{"lock: latch", "kind: single", "kind: latch"}},
+		"both":      {flags: []string{"--fault", "none"}, input: "permits\ncluster\nleak, permits", want: []string{"permits: holds"}},
+		"own": {flags: []string{"--lock", `exec:sh "c #1.sh"`, "--topology", "sentinel"}, input: "\n\n",
+			want: []string{`c #1.sh`}},
 	} {
-		path := writeScenario(t, c.script)
-		args := []string{"run", "--scenario", scenario, "--out", t.TempDir(), "--lock", "exec:sh " + path}
-		if name != "silent" {
-			args = append(args, "--init-timeout", "1m")
+		path := filepath.Join(t.TempDir(), name+".yaml")
+		var out, errs bytes.Buffer
+		s := streams{in: strings.NewReader(c.input), out: &out, err: &errs}
+		if code := run(append([]string{"init", path}, c.flags...), s); code != exitSafe {
+			t.Errorf("%s: exit code %d\n%s", name, code, errs.String())
+			continue
 		}
-		code, _, stderr := chaos(args...)
-		if code != exitEnvironment {
+		code, plan, stderr := chaos("run", "--scenario", path, "--dry-run")
+		if code != exitSafe {
 			t.Errorf("%s: exit code %d\n%s", name, code, stderr)
 		}
 		for _, want := range c.want {
-			if !strings.Contains(stderr, want) {
-				t.Errorf("%s: no %q in:\n%s", name, want, stderr)
+			if !strings.Contains(plan, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, plan)
 			}
 		}
+		if asks := strings.Contains(errs.String(), "Which lock"); asks != (c.flags == nil || name == "both") {
+			t.Errorf("%s: it asks\n%s", name, errs.String())
+		}
 	}
-	if code, _, stderr := chaos("run", "--scenario", scenario, "--dry-run", "--init-timeout", "-1s"); code != exitUsage ||
-		!strings.Contains(stderr, "--init-timeout -1s: init_timeout is a duration") {
-		t.Errorf("exit code %d: %s", code, stderr)
+}
+
+// TestInitWritesNothing: nothing is written, and no file is changed, if an answer is missing or wrong.
+func TestInitWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	existing := filepath.Join(dir, "existing.yaml")
+	if err := os.WriteFile(existing, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere.yaml", filepath.Join(dir, "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"--lock", "reentrant", "--topology", "single", "--fault", "none", "--holds", "all"}
+	for _, c := range []struct {
+		file string
+		args []string
+		code int
+		want string
+	}{
+		{"existing.yaml", all, exitUsage, "existing.yaml exists"},
+		{"link.yaml", all, exitUsage, "link.yaml exists"},
+		{"a.txt", all, exitUsage, "ends in .yaml"},
+		{"no/dir.yaml", all, exitEnvironment, "no such file"},
+		{"a.yaml", all[:6], exitUsage, "answer it with --holds"},
+		{"a b.yaml", all, exitUsage, "cannot be a directory"},
+		{"a.yaml", append(all, "--fault", "failover"), exitUsage, "it needs topology sentinel"},
+		{"a.yaml", append(all, "--fautl", "kill"), exitUsage, "did you mean --fault?"},
+	} {
+		code, _, stderr := chaos(append([]string{"init", filepath.Join(dir, c.file)}, c.args...)...)
+		if code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s %q: exit code %d\n%s", c.file, c.args, code, stderr)
+		}
+	}
+	if text, err := os.ReadFile(existing); err != nil || string(text) != "mine" {
+		t.Errorf("the existing file has %q (%v)", text, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("files: %v (%v)", files, err)
 	}
 }

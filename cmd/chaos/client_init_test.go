@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestClientThatCannotBeSetUp: the error says how the client ended and what it printed last, and the exit code is that
+// of the environment.
+func TestClientThatCannotBeSetUp(t *testing.T) {
+	needRedis(t)
+	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 1s\n"+
+		"workload: {clients: 1}\ninit_timeout: 400ms\n")
+	for name, c := range map[string]struct {
+		script string
+		want   []string
+	}{
+		"exits":   {`echo one >&2; echo 'no module redis' >&2; exit 3`, []string{"exit status 3", `"no module redis"`}},
+		"silent":  {`exec sleep 600`, []string{"did not reply in time", "still running"}},
+		"garbage": {`echo hello; exec sleep 600`, []string{"violated the protocol", "still running"}},
+		"refuses": {`read line; echo '{"id":1,"type":"fail","code":"setup","error":"wrong password"}'; exec sleep 600`,
+			[]string{"replied fail to init", "wrong password"}},
+	} {
+		path := writeScenario(t, c.script)
+		args := []string{"run", "--scenario", scenario, "--out", t.TempDir(), "--lock", "exec:sh " + path}
+		if name != "silent" {
+			args = append(args, "--init-timeout", "1m")
+		}
+		code, _, stderr := chaos(args...)
+		if code != exitEnvironment {
+			t.Errorf("%s: exit code %d\n%s", name, code, stderr)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: no %q in:\n%s", name, want, stderr)
+			}
+		}
+	}
+	if code, _, stderr := chaos("run", "--scenario", scenario, "--dry-run", "--init-timeout", "-1s"); code != exitUsage ||
+		!strings.Contains(stderr, "--init-timeout -1s: init_timeout is a duration") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

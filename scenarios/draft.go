@@ -1,0 +1,162 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/faults"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Draft is what a new scenario is made of.
+type Draft struct {
+	Name     string
+	Lock     string
+	Topology string   // "": the first that the lock runs on
+	Fault    string   // "": none
+	Holds    []string // properties that must be tested and hold; of the others, none may be violated
+}
+
+// Topologies are the kinds of servers that the lock of the draft runs on.
+func (d Draft) Topologies() []string {
+	row, err := adapters.Lookup(d.Lock)
+	return slices.DeleteFunc(topologies(), func(kind string) bool { return err == nil && !row.Runs(kind) })
+}
+
+// Faults are those that the servers of the draft can have.
+func (d Draft) Faults() []string {
+	var names []string
+	for _, row := range faults.Catalog() {
+		if row.WrongTopology(d.topology()) == "" {
+			names = append(names, row.Name)
+		}
+	}
+	return names
+}
+
+func (d Draft) topology() string {
+	if d.Topology == "" {
+		return append(d.Topologies(), cluster.Single)[0]
+	}
+	return d.Topology
+}
+
+// Check reports what is wrong with the draft. An error names the flag of chaos init that it is about.
+func (d Draft) Check() error {
+	set := []Override{
+		{As: "name " + strconv.Quote(d.Name), Path: "name", Value: strconv.Quote(d.Name)},
+		{As: "--lock " + d.Lock, Path: "lock", Value: strconv.Quote(d.Lock)},
+		{As: "--topology " + d.topology(), Path: "topology.kind", Value: strconv.Quote(d.topology())},
+		{As: "workload " + d.workload(), Path: "workload.kind", Value: d.workload()},
+	}
+	valid := Draft{Name: "valid", Lock: client.ExecPrefix + "valid", Topology: cluster.Single}
+	if d.Fault != "" {
+		valid.Fault = "kill"
+		set = append(set, Override{As: "--fault " + d.Fault, Path: "faults[0].fault", Value: strconv.Quote(d.Fault)})
+	}
+	for _, name := range d.Holds {
+		set = append(set, Override{As: "--holds " + name, Path: "expect." + name, Value: string(checker.Holds)})
+	}
+	_, err := Parse([]byte(valid.Text()), set...)
+	return err
+}
+
+// Text is the draft as a commented scenario. It is valid if Check returns nil.
+func (d Draft) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# A scenario of lockchaos. `chaos list keys` describes every key.\nname: %s\nsummary: %s\n",
+		d.Name, strconv.Quote(d.summary()))
+	fmt.Fprintf(&b, "\n# %s\ntopology:\n", keyDoc("topology"))
+	kind := slices.IndexFunc(cluster.Topologies(), func(r cluster.TopologySpec) bool { return r.Name == d.topology() })
+	line(&b, "  kind: "+d.topology(), cluster.Topologies()[kind].Doc)
+	fmt.Fprintf(&b, "\n# %s\nlock: %s\n", keyDoc("lock"), strconv.Quote(d.Lock))
+	d.workloadText(&b)
+	d.faultText(&b)
+	fmt.Fprintf(&b, "\n# %s\nduration: 12s\n", keyDoc("duration"))
+	fmt.Fprintf(&b, "\n# %s\n", keyDoc("expect"))
+	b.WriteString("# For a known flaw: verdict unsafe, and class broken promise or outlived lease.\n")
+	line(&b, "expect:", "no property may be violated; one that is listed must have been tested as well")
+	b.WriteString("  verdict: safe\n")
+	for _, name := range d.Holds {
+		row, _ := checker.Find(checker.Property(name))
+		line(&b, "  "+name+": holds", "violated: "+row.Doc)
+	}
+	fmt.Fprintf(&b, "\n# %s\n# thresholds: ['acquire.p99 < 2s', 'free_while_waited.max < 500ms']\n", keyDoc("thresholds"))
+	return b.String()
+}
+
+// summary is what happens, in one sentence.
+func (d Draft) summary() string {
+	row, err := faults.Lookup(d.Fault)
+	if err != nil {
+		return "clients contend for the lock, and nothing fails"
+	}
+	return "clients contend for the lock; fault " + row.Name + " " + strings.TrimSuffix(row.Doc, ".")
+}
+
+// workload is the one that the lock is made for. A program of the user states no capabilities before it runs.
+func (d Draft) workload() string {
+	row, _ := adapters.Lookup(d.Lock)
+	switch {
+	case row.Can.Has(client.IsLatch):
+		return "latch"
+	case row.Can.Has(client.HasPermits):
+		return "semaphore"
+	case row.Can.Has(client.SharesReads):
+		return "readers-writer"
+	}
+	return "mutex"
+}
+
+func (d Draft) workloadText(b *strings.Builder) {
+	kind := d.workload()
+	fmt.Fprintf(b, "\n# %s\nworkload:\n", keyDoc("workload"))
+	line(b, "  kind: "+kind, keyDoc("workload.kind"))
+	line(b, "  clients: 5", keyDoc("workload.clients"))
+	line(b, "  keys: 1", keyDoc("workload.keys"))
+	line(b, "  hold: 2500ms", keyDoc("workload.hold"))
+	if kind != "latch" {
+		line(b, "  lease: 4s", keyDoc("workload.lease"))
+	}
+	if kind == "semaphore" {
+		line(b, "  permits: 3", keyDoc("workload.permits"))
+	}
+}
+
+// faultText writes the fault, and as comments the other keys of its step.
+func (d Draft) faultText(b *strings.Builder) {
+	row, err := faults.Lookup(d.Fault)
+	if err != nil {
+		fmt.Fprintf(b, "\n# %s; see chaos list faults\nfaults: []\n", keyDoc("faults"))
+		return
+	}
+	fmt.Fprintf(b, "\n# %s\nfaults:\n", keyDoc("faults"))
+	line(b, "  - fault: "+row.Name, row.Doc)
+	line(b, "    after: 1s", keyDoc("faults[].after"))
+	if d.workload() != "latch" { // clients acquire no latch
+		line(b, "    when: "+Acquired, keyDoc("faults[].when")+": "+strings.Join(triggers(), ", "))
+		line(b, "    delay: 50ms", keyDoc("faults[].delay"))
+	}
+	if row.OneShot || row.HealLast {
+		line(b, "    # for: 6s", keyDoc("faults[].for"))
+	} else {
+		line(b, "    for: 6s", keyDoc("faults[].for"))
+	}
+	line(b, "    # target: "+row.TargetWords()[0], "or "+strings.Join(row.TargetWords()[1:], ", "))
+	if row.Amount != nil {
+		line(b, "    # amount: "+row.Amount.Default.String(), row.Amount.Doc)
+	}
+}
+
+// line writes a line of the scenario and its comment.
+func line(b *strings.Builder, text, comment string) { fmt.Fprintf(b, "%s # %s\n", text, comment) }
+
+func keyDoc(path string) string {
+	i := slices.IndexFunc(keyDocs(), func(k Key) bool { return k.Path == path })
+	return keyDocs()[i].Doc
+}

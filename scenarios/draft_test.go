@@ -1,0 +1,80 @@
+package scenarios_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/adapters"
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/scenarios"
+)
+
+// TestDraftsAreScenarios: whatever is offered for a draft makes a scenario: each lock on all of its topologies, and
+// each fault on each topology that can have it.
+func TestDraftsAreScenarios(t *testing.T) {
+	locks := append(adapters.Names(), client.ExecPrefix+`sh -c 'echo "#"'`)
+	for _, row := range client.Catalog() {
+		locks = append(locks, row.Name)
+	}
+	faults := map[string]bool{} // by topology and name, those that were drafted
+	for _, lock := range locks {
+		for _, topology := range (scenarios.Draft{Lock: lock}).Topologies() {
+			d := scenarios.Draft{Name: "mine", Lock: lock, Topology: topology}
+			parse(t, d)
+			for _, fault := range d.Faults() {
+				if !faults[topology+fault] {
+					faults[topology+fault] = true
+					d.Fault = fault
+					parse(t, d)
+				}
+			}
+		}
+	}
+	if len(faults) < 100 {
+		t.Errorf("only %d faults on all topologies", len(faults))
+	}
+}
+
+// parse checks a draft and reads its text, which must say what the draft says.
+func parse(t *testing.T, d scenarios.Draft) {
+	t.Helper()
+	d.Holds = []string{"exclusion", "leak"}
+	if err := d.Check(); err != nil {
+		t.Errorf("%+v: %v", d, err)
+		return
+	}
+	s, err := scenarios.Parse([]byte(d.Text()))
+	if err != nil {
+		t.Errorf("%+v: %v\n%s", d, err, d.Text())
+		return
+	}
+	fault := ""
+	for _, step := range s.Faults {
+		fault += step.Fault
+	}
+	if s.Name != d.Name || s.Lock != d.Lock || s.Topology.Kind != d.Topology || fault != d.Fault ||
+		s.Expect["leak"] != "holds" {
+		t.Errorf("%+v was written as %+v", d, s)
+	}
+}
+
+// TestDraftMistakes: the error names the answer that is wrong, and what was probably meant.
+func TestDraftMistakes(t *testing.T) {
+	for _, c := range []struct {
+		draft scenarios.Draft
+		want  string
+	}{
+		{scenarios.Draft{Name: "a b", Lock: "reentrant"}, `name "a b": "a b" cannot be a directory`},
+		{scenarios.Draft{Name: "a", Lock: "reentrent"}, "--lock reentrent: unknown lock \"reentrent\" (did you mean reentrant?)"},
+		{scenarios.Draft{Name: "a"}, "--lock : unknown lock"},
+		{scenarios.Draft{Name: "a", Lock: "redlock", Topology: "single"}, "--lock redlock: lock redlock does not run on"},
+		{scenarios.Draft{Name: "a", Lock: "exec:x", Topology: "sentry"}, "--topology sentry: unknown topology"},
+		{scenarios.Draft{Name: "a", Lock: "redlock", Fault: "failover"}, "--fault failover: fault failover: it needs topology"},
+		{scenarios.Draft{Name: "a", Lock: "redlock", Fault: "restart: 1\n#"}, "unknown fault"},
+		{scenarios.Draft{Name: "a", Lock: "redlock", Holds: []string{"exclusive"}}, "(did you mean exclusion?)"},
+	} {
+		if err := c.draft.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v, want %q", c.draft, err, c.want)
+		}
+	}
+}
