@@ -133,12 +133,16 @@ func (v *view) blame(x, y *hold, s segment, o Options) (Class, string) {
 		x.promisedAt(s.from) && y.promisedAt(s.from)) {
 		return BrokenPromise, ", inside the validity promised to both"
 	}
-	late := x
-	if y.lapsed(s.until) < x.lapsed(s.until) {
-		late = y
+	late, ended := x, x.lapsed(s.until)
+	if t := y.lapsed(s.until); max(t, y.from) < max(ended, x.from) {
+		late, ended = y, t
 	}
-	return OutlivedLease, fmt.Sprintf("; the promise to client %d had ended at %s",
-		v.client(late.span), format.Instant(late.lapsed(s.until)))
+	if ended <= late.from { // the lock reports no validity, and granted it after a wait that was as long as the lease
+		return OutlivedLease, fmt.Sprintf("; the lease of client %d, counted from its request, had ended at %s",
+			v.client(late.span), format.Instant(ended))
+	}
+	return OutlivedLease, fmt.Sprintf("; the promise to client %d had ended at %s", v.client(late.span),
+		format.Instant(ended))
 }
 
 // pairViolation is a violation by two holds at once. The evidence is both grants, and the event that ended the first

@@ -18,12 +18,15 @@ func (c *cause) advise(r *Run, v *checker.Violation, p *pair) []adviceItem {
 	if p.a.Token > 0 && p.b.Token > 0 && p.b.Token <= p.a.Token {
 		text := fmt.Sprintf("Fencing with this lock's tokens would not have helped: token %d was granted after token %d.",
 			p.b.Token, p.a.Token)
-		if p.granterA != p.granterB || c.name == restartMechanism().name {
+		switch {
+		case r.ensemble():
+			text += " Its tokens are zxids, and zxids begin again when a majority has lost its disks."
+		case p.granterA != p.granterB || c.name == restartMechanism().name:
 			text += " Its counter is stored beside the lock and is lost with it; fencing needs a counter that survives."
 		}
 		return append(all, adviceItem{Measured: true, Text: text})
 	}
-	return append(all, fencingAdvice(r, v.Class)...)
+	return append(all, p.fencingAdvice(v.Class)...)
 }
 
 // measured is what the twin of the scenario did with the same seed: what would have prevented the violation, as a fact.
@@ -41,7 +44,8 @@ func measured(r *Run) []adviceItem {
 }
 
 // fencingAdvice says which writes fencing rejected, would have rejected, or could not have.
-func fencingAdvice(r *Run, class checker.Class) []adviceItem {
+func (p *pair) fencingAdvice(class checker.Class) []adviceItem {
+	r := p.r
 	stale, rejected := staleWrites(r.History)
 	tokens := false
 	for i := range r.holds {
@@ -62,7 +66,13 @@ func fencingAdvice(r *Run, class checker.Class) []adviceItem {
 			"checked by the guarded resource, a late write is rejected whatever the lock believes.",
 			Cost: "the resource has to store and compare the token of every write"}}
 	}
-	return []adviceItem{{Text: "Fencing: this lock issues tokens; the guarded resource must reject tokens older than " +
-		"one already seen. In this run no late write reached it.",
+	text := "Fencing: this lock issues tokens; the guarded resource must reject tokens older than one already seen. "
+	if w := p.stale; w != nil && w.Accepted {
+		text += fmt.Sprintf("In this run that would have rejected nothing: %s wrote at %s, before the resource had seen a "+
+			"newer token.", clientName(p.a.Client), format.Instant(w.Time))
+	} else {
+		text += "In this run no late write reached it."
+	}
+	return []adviceItem{{Text: text,
 		Cost: "the resource has to store and compare the token of every write"}}
 }

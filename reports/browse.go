@@ -19,27 +19,29 @@ const maxBrowseOps = 1_500_000
 // microseconds; columns of one table have the same length. Every text in it has
 // one line of printable characters, and no markup: the script escapes it.
 type browseData struct {
-	Note   string         `json:"note"` // what is left out; empty: nothing
-	From   int64          `json:"from"` // of the run: what the data has
-	Until  int64          `json:"until"`
-	End    int64          `json:"end"` // of the whole run
-	Shown  [2]int64       `json:"shown"`
-	Key    int            `json:"key"`   // of the picture at first
-	Worst  int            `json:"worst"` // index of the violation that the page explains; -1: none
-	Judged bool           `json:"judged"`
-	Quorum bool           `json:"quorum"` // the nodes are independent masters
-	Keys   []string       `json:"keys"`
-	Names  map[int]string `json:"names"`  // of clients that have one instead of a number
-	Colors map[int]int    `json:"colors"` // of clients, where it is not their number
-	Ops    browseOps      `json:"ops"`
-	Holds  browseHolds    `json:"holds"`
-	Writes browseWrites   `json:"writes"`
-	Notes  browseNotices  `json:"notices"`
-	Faults []browseFault  `json:"faults"`
-	Nodes  []browseNode   `json:"nodes"`
-	States browseStates   `json:"states"`
-	Found  []browseViol   `json:"violations"`
-	Steps  []browseMarker `json:"steps"`
+	Note    string         `json:"note"` // what is left out; empty: nothing
+	From    int64          `json:"from"` // of the run: what the data has
+	Until   int64          `json:"until"`
+	End     int64          `json:"end"` // of the whole run
+	Shown   [2]int64       `json:"shown"`
+	Key     int            `json:"key"`   // of the picture at first
+	Worst   int            `json:"worst"` // index of the violation that the page explains; -1: none
+	Judged  bool           `json:"judged"`
+	Quorum  bool           `json:"quorum"`  // the nodes are independent masters
+	Leader  string         `json:"leader"`  // what the deciding node is called: "master"
+	Endless string         `json:"endless"` // what a key without an expiry is labeled with
+	Keys    []string       `json:"keys"`
+	Names   map[int]string `json:"names"`  // of clients that have one instead of a number
+	Colors  map[int]int    `json:"colors"` // of clients, where it is not their number
+	Ops     browseOps      `json:"ops"`
+	Holds   browseHolds    `json:"holds"`
+	Writes  browseWrites   `json:"writes"`
+	Notes   browseNotices  `json:"notices"`
+	Faults  []browseFault  `json:"faults"`
+	Nodes   []browseNode   `json:"nodes"`
+	States  browseStates   `json:"states"`
+	Found   []browseViol   `json:"violations"`
+	Steps   []browseMarker `json:"steps"`
 }
 
 type browseOps struct {
@@ -174,6 +176,7 @@ func (r *Run) browse(shown interval, key string, room int) (string, error) {
 func (r *Run) browseData(part, shown interval, key string) *browseData {
 	d := &browseData{From: micros(part.from), Until: micros(part.until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.from), micros(shown.until)}, Judged: r.Judged, Quorum: r.quorum(),
+		Leader: r.masterWord(), Endless: r.endless(),
 		Keys: printable(r.History.Keys), Colors: map[int]int{}, Names: map[int]string{}}
 	for c := range r.color {
 		if number := clientName(c); r.History.NameProcesses(number) != number {

@@ -44,8 +44,9 @@ type inquiry struct {
 // the data, the first is the cause. The last two fit always.
 func mechanisms() []mechanism {
 	return []mechanism{
-		stallMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
-		forgottenMajorityMechanism(), splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
+		stallMechanism(), cutOffMechanism(), foreignReleaseMechanism(), slowGrantMechanism(),
+		forgottenMajorityMechanism(), aheadMajorityMechanism(), forgottenEnsembleMechanism(),
+		splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
 		restartMechanism(), deletedMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
 		outlivedMechanism(),
 		noLeaseMechanism(), countedTwiceMechanism(), lostMessageMechanism(),
@@ -148,6 +149,9 @@ func (r *Run) lastEvent() int { return r.History.Events - 1 }
 
 // quorum reports whether the nodes are independent masters.
 func (r *Run) quorum() bool { return r.Manifest.Topology.Kind == cluster.Quorum }
+
+// ensemble reports whether the nodes are the members of a ZooKeeper ensemble.
+func (r *Run) ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }
 
 // option is an option of the lock in the scenario as run; "" if it has no value.
 func (r *Run) option(name string) string {

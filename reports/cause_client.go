@@ -21,6 +21,14 @@ func stallMechanism() mechanism {
 	}}}
 }
 
+func cutOffMechanism() mechanism {
+	return mechanism{name: "cut-off-holder", find: findCutOff, advice: []adviceItem{{
+		Text: "A client that is cut off can notice: let it count the validity from its last request that was answered, by " +
+			"its own clock, and stop working when that ends.",
+		Cost: "work stops although the lock may still be free; a client that is paused cannot notice",
+	}}}
+}
+
 func outlivedMechanism() mechanism {
 	return mechanism{name: "outlived-lease", find: findOutlived, advice: []adviceItem{{
 		Text: "Renew the lock while the work lasts (a watchdog), or request a longer lease, and stop working when the " +
@@ -45,20 +53,29 @@ func clientClockMechanism() mechanism {
 }
 
 // findStall: the holder was stopped past the end of its validity.
-func findStall(q *inquiry) *cause {
+func findStall(q *inquiry) *cause { return q.stalled(false) }
+
+// findCutOff: the holder was cut off past the end of its validity, but could work.
+func findCutOff(q *inquiry) *cause { return q.stalled(true) }
+
+// stalled: a fault kept the holder from its work or, if cutOff, only from the servers.
+func (q *inquiry) stalled(cutOff bool) *cause {
 	if q.p == nil || !q.p.outlived() {
 		return nil
 	}
 	f := q.p.faultOn(cluster.ClientName(q.p.a.Client), q.p.a.Asked)
-	if f == nil {
+	if f == nil || f.is(cutFaults()...) != cutOff {
 		return nil
 	}
 	p, s := q.p, q.s
-	text := fmt.Sprintf("%s, granted %s at %s, %s, past the end of its validity at %s; %s was granted %s at %s%s",
-		clientName(p.a.Client), p.a.it(), s.instant(p.a.granted()), q.during(f), s.instant(p.r.validity(p.a)),
-		clientName(p.b.Client), p.b.it(), s.instant(p.b.granted()), p.staleClause(s))
+	text := fmt.Sprintf("%s, granted %s at %s, %s, past the end of %s at %s; %s was granted %s at %s%s",
+		clientName(p.a.Client), p.a.it(), s.instant(p.a.granted()), q.during(f), p.r.validityName(p.a),
+		s.instant(p.r.validity(p.a)), clientName(p.b.Client), p.b.it(), s.instant(p.b.granted()), p.staleClause(s))
 	return &cause{text: text, faults: []*injection{f}}
 }
+
+// cutFaults keep a client from the servers, and leave it to its work.
+func cutFaults() []string { return []string{"partition", "isolate", "partition-one-way", "unplug"} }
 
 // during is what a fault did to its target and for how long: "was paused from
 // 0.707 s to 2.507 s (`pause-client`)".
@@ -82,9 +99,10 @@ func findOutlived(q *inquiry) *cause {
 		return nil
 	}
 	p, s := q.p, q.s
-	c := &cause{text: fmt.Sprintf("%s, granted %s at %s, kept it until %s%s although its validity had ended at %s; %s "+
+	c := &cause{text: fmt.Sprintf("%s, granted %s at %s, kept it until %s%s although %s had ended at %s; %s "+
 		"was granted %s at %s%s", clientName(p.a.Client), p.a.it(), s.instant(p.a.granted()),
-		s.instant(p.a.endPoint(p.r)), p.endingA(), s.instant(p.r.validity(p.a)), clientName(p.b.Client),
+		s.instant(p.a.endPoint(p.r)), p.endingA(), p.r.validityName(p.a), s.instant(p.r.validity(p.a)),
+		clientName(p.b.Client),
 		p.b.it(), s.instant(p.b.granted()), p.staleClause(s))}
 	c.text += q.alsoBetween(c)
 	return c
@@ -104,9 +122,9 @@ func (q *inquiry) lateWrite() *cause {
 		}
 		s := q.s
 		wrote := eventAt(t.Index, t.Time)
-		c := &cause{text: fmt.Sprintf("%s, granted %s at %s, wrote at %s, %s after the end of its validity at %s",
+		c := &cause{text: fmt.Sprintf("%s, granted %s at %s, wrote at %s, %s after the end of %s at %s",
 			clientName(mine.Client), quote(q.v.Key), s.instant(mine.granted()), s.instant(wrote),
-			s.elapsed(q.r.validity(mine), wrote), s.instant(q.r.validity(mine)))}
+			s.elapsed(q.r.validity(mine), wrote), q.r.validityName(mine), s.instant(q.r.validity(mine)))}
 		if t.Read != t.Found {
 			c.text += ", over another client's write that it had not read"
 		}
@@ -183,10 +201,10 @@ func findForeignRelease(q *inquiry) *cause {
 		who := clientName(mine.Client)
 		c := &cause{}
 		ended := s.instant(q.r.validity(mine))
-		late := "whose validity had ended at " + ended
+		late := "after the end of " + q.r.validityName(mine) + " at " + ended
 		if f := q.r.faultIn(cluster.ClientName(mine.Client), mine.From, rel.Call); f != nil {
 			c.faults = []*injection{f}
-			late = fmt.Sprintf("which %s, past the end of its validity at %s", q.during(f), ended)
+			late = fmt.Sprintf("which %s, past the end of %s at %s", q.during(f), q.r.validityName(mine), ended)
 		}
 		c.text = fmt.Sprintf("%s, %s, %s", who, late, q.releasedAnothers(rel))
 		return c
@@ -213,7 +231,7 @@ func (q *inquiry) chainedRelease() *cause {
 			continue
 		}
 		return &cause{indirect: true, faults: []*injection{f}, text: fmt.Sprintf("%s, granted it at %s, %s; before that, "+
-			"%s %s", clientName(mine.Client), s.instant(mine.granted()), q.releasedAnothers(rel), targetName(f.target),
+			"%s %s", clientName(mine.Client), s.instant(mine.granted()), q.releasedAnothers(rel), subject(f.target),
 			q.during(f))}
 	}
 	return nil
@@ -321,6 +339,9 @@ func (q *inquiry) early() string {
 	if p.validUntil <= p.b.From {
 		return ""
 	}
-	return fmt.Sprintf(", %s before the validity of %s ended", q.s.elapsed(p.b.granted(), q.r.validity(p.a)),
-		clientName(p.a.Client))
+	what := "the validity of " + clientName(p.a.Client)
+	if q.r.validityName(p.a) != "its validity" {
+		what = "the requested lease of " + clientName(p.a.Client)
+	}
+	return fmt.Sprintf(", %s before %s ended", q.s.elapsed(p.b.granted(), q.r.validity(p.a)), what)
 }

@@ -77,7 +77,10 @@ func findFailover(q *inquiry) *cause {
 // promoted reports whether the second grant came from another node than the first.
 func (q *inquiry) promoted() bool {
 	p := q.p
-	return p != nil && !q.r.quorum() && p.granterA != "" && p.granterB != "" && p.granterA != p.granterB && !p.outlived()
+	if q.r.quorum() || q.r.ensemble() {
+		return false
+	}
+	return p != nil && p.granterA != "" && p.granterB != "" && p.granterA != p.granterB && !p.outlived()
 }
 
 // granter names the node that granted the first hold, or the one that must have: a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -40,17 +39,6 @@ func earlyExpiryMechanism() mechanism {
 	}, quorumAdvice()}}
 }
 
-func forgottenMajorityMechanism() mechanism {
-	return mechanism{name: "forgotten-by-majority", find: findForgottenMajority,
-		advice: []adviceItem{{
-			Text: "A master must not come back without the grants that it gave: `appendonly yes` with `appendfsync always`.",
-			Cost: "an fsync for each grant, renewal and release on every master",
-		}, {
-			Text: "Or let a restarted master wait for longer than the longest lease before it serves clients.",
-			Cost: "one master less for that time",
-		}}}
-}
-
 func slowGrantMechanism() mechanism {
 	return mechanism{name: "granted-too-late", find: findSlowGrant, advice: []adviceItem{{
 		Text: "Count the validity from before the first request, and give the lock back if nothing is left of it (RedLock, " +
@@ -75,7 +63,7 @@ func restartFaults() []string {
 // findRestart: the node that granted the lock restarted without it.
 func findRestart(q *inquiry) *cause {
 	node := q.node()
-	if node == "" {
+	if node == "" || q.r.ensemble() {
 		return nil
 	}
 	p, s, w := q.p, q.s, &q.r.witness
@@ -86,14 +74,14 @@ func findRestart(q *inquiry) *cause {
 	switch {
 	case f != nil:
 		c.faults = []*injection{f}
-		text += fmt.Sprintf(", %s at %s (%s%s)", faultVerb(f.name), s.instant(f.took()), quote(f.name), q.persistence())
+		text += ", " + q.restarted(f, 1)
 	case wasDown:
 		text += fmt.Sprintf(", did not reply at %s", s.instant(sampleAt(down)))
 	default:
 		return nil
 	}
 	if q.backWithout(node) {
-		text += ", came back without the key"
+		text += ", replied without the key"
 	}
 	c.text = text + fmt.Sprintf(" and granted it to %s at %s%s", clientName(p.b.Client), s.instant(p.b.granted()),
 		q.early())
@@ -176,57 +164,6 @@ func (q *inquiry) twoGrants(node string) string {
 		s.instant(p.a.granted()), clientName(p.b.Client), s.instant(p.b.granted()), q.early())
 }
 
-// findForgottenMajority: of the majority that granted the second hold, some nodes
-// were restarted, emptied or set forward after the first was requested.
-func findForgottenMajority(q *inquiry) *cause {
-	if q.p == nil || !q.r.quorum() || q.p.outlived() {
-		return nil
-	}
-	p, s := q.p, q.s
-	c := &cause{}
-	granted := func(h *hold) eventText {
-		return eventText{h.From, fmt.Sprintf("%s was granted it at %s%s", clientName(h.Client), s.instant(h.granted()),
-			p.by(s, h))}
-	}
-	parts := []eventText{granted(p.a), granted(p.b)}
-	parts[1].text += q.early()
-	var nodes []string
-	for _, smp := range p.observedB {
-		nodes = append(nodes, smp.Node)
-	}
-	slices.Sort(nodes)
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		hit := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return !f.on(n) })
-		if len(nodes) <= len(q.r.witness.nodes)/2 { // the samples do not show the whole majority
-			hit = f.nodes(q.r)
-		}
-		lost := f.is(restartFaults()...) || removals()[f.name] != ""
-		if len(hit) == 0 || len(f.effects) == 0 || f.inject > p.b.From || f.effectTime() < p.a.Asked ||
-			!lost && f != q.clockAhead(hit[0]) {
-			continue
-		}
-		c.faults = append(c.faults, f)
-		parts = append(parts, eventText{f.took().Time, q.forgetting(f, hit)})
-	}
-	if len(c.faults) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(parts, func(a, b eventText) int { return cmp.Compare(a.at, b.at) })
-	var texts []string
-	for _, part := range parts {
-		texts = append(texts, part.text)
-	}
-	c.text = strings.Join(texts, "; ")
-	return c
-}
-
-// eventText is a part of a sentence about an instant.
-type eventText struct {
-	at   time.Duration
-	text string
-}
-
 // nodes are the nodes among the targets of a fault.
 func (f *injection) nodes(r *Run) []string {
 	var all []string
@@ -236,19 +173,6 @@ func (f *injection) nodes(r *Run) []string {
 		}
 	}
 	return all
-}
-
-// forgetting is what a fault did to the nodes that it hit.
-func (q *inquiry) forgetting(f *injection, hit []string) string {
-	if f.is("clock-jump", "clock-drift") {
-		return "the clock of " + strings.Replace(q.clockText(f), ", whose clock ", " ", 1) + " (" + quote(f.name) + ")"
-	}
-	verb := removals()[f.name]
-	if verb == "" {
-		return fmt.Sprintf("%s %s at %s (%s%s)", list(hit), faultVerbs(f.name, len(hit)), q.s.instant(f.took()),
-			quote(f.name), q.persistence())
-	}
-	return fmt.Sprintf("the key was %s on %s at %s (%s)", verb, list(hit), q.s.instant(f.took()), quote(f.name))
 }
 
 // findSlowGrant: masters of a quorum kept the lock for less time than the client was
@@ -322,7 +246,7 @@ func (q *inquiry) holder() *hold {
 func hitText(f *injection, r *Run) string {
 	nodes := f.nodes(r)
 	if len(nodes) == 0 {
-		return targetName(f.target) + " " + faultVerb(f.name)
+		return subject(f.target) + " " + faultVerb(f.name)
 	}
 	return list(nodes) + " " + faultVerbs(f.name, len(nodes))
 }

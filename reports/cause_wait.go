@@ -329,7 +329,7 @@ func findBetween(q *inquiry) *cause {
 		return nil
 	}
 	c := &cause{faults: []*injection{f}}
-	what := fmt.Sprintf("%s took effect on %s at %s", quote(f.name), targetName(f.target), q.s.instant(f.took()))
+	what := fmt.Sprintf("%s took effect on %s at %s", quote(f.name), subject(f.target), q.s.instant(f.took()))
 	c.text = q.plain() + "; " + what
 	return c
 }
@@ -360,6 +360,6 @@ func (q *inquiry) alsoBetween(c *cause) string {
 		return ""
 	}
 	c.faults = f.faults
-	return fmt.Sprintf("; %s took effect on %s at %s", quote(c.faults[0].name), targetName(c.faults[0].target),
+	return fmt.Sprintf("; %s took effect on %s at %s", quote(c.faults[0].name), subject(c.faults[0].target),
 		q.s.instant(c.faults[0].took()))
 }

@@ -16,6 +16,27 @@ func targetName(target string) string {
 	return target
 }
 
+// subject is the target of a fault, or several, as the subject of a sentence: "n4 and n5", "the link of n2 to n1".
+func subject(target string) string {
+	from, to, link := strings.Cut(target, ">")
+	if link {
+		return "the link of " + targetName(from) + " to " + targetName(to)
+	}
+	many := strings.Split(target, "+")
+	for i := range many {
+		many[i] = targetName(many[i])
+	}
+	return list(many)
+}
+
+// masterWord is what the servers call the one that decides.
+func (r *Run) masterWord() string {
+	if r.ensemble() {
+		return "leader"
+	}
+	return "master"
+}
+
 // quote puts a name in backquotes, which HTML and Markdown turn into code. A
 // backquote in the name, which a hostile key may have, becomes an apostrophe. A lock
 // without a name, as in some histories of other suites, is "the lock".

@@ -103,3 +103,11 @@ func (r *Run) validity(h *hold) point {
 	}
 	return p
 }
+
+// validityName is what ended at validity: a lock that reports none is taken at its lease.
+func (r *Run) validityName(h *hold) string {
+	if r.validity(h).Event == int(r.History.Spans[h.Span].Invoked) {
+		return "its requested lease"
+	}
+	return "its validity"
+}

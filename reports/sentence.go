@@ -28,6 +28,8 @@ func (p *pair) knownBy(s *proofs, h *hold) string {
 	switch {
 	case len(p.r.Manifest.Nodes) == 1:
 		return " by " + p.r.Manifest.Nodes[0].Name
+	case p.r.ensemble() && granter != "":
+		return " (" + granter + " was the leader)"
 	case !p.r.quorum() && granter != "":
 		return " by " + granter
 	case !p.r.quorum() || len(all) == 0:
@@ -64,21 +66,27 @@ func faultVerbs(fault string, n int) string {
 	return text
 }
 
+// back is that n nodes were up again after a fault that ended them, as a predicate.
+func (f *injection) back(n int) string {
+	text := "was back"
+	if n > 1 {
+		text = "were back"
+	}
+	if f.is("restart-empty") {
+		text += ", empty,"
+	}
+	return text
+}
+
 // faultVerb is what a fault does to its target, as a predicate.
 func faultVerb(fault string) string {
 	switch fault {
-	case "kill":
-		return "was killed"
-	case "client-crash":
+	case "kill", "client-crash", "restart", "restart-empty":
 		return "was killed"
 	case "pause-client", "pause-node":
 		return "was paused"
 	case "replication-hold":
 		return "had its replication held back"
-	case "restart":
-		return "was restarted"
-	case "restart-empty":
-		return "was restarted empty"
 	case "power-loss":
 		return "lost power"
 	case "partition", "isolate", "partition-one-way", "split-brain", "unplug":
@@ -94,7 +102,7 @@ func faultVerb(fault string) string {
 	case "reply-late", "grant-reply-late":
 		return "had replies held back"
 	case "message-lost":
-		return "lost a message"
+		return "missed a message"
 	case "connection-reset", "packet-lost":
 		return "had its connections reset"
 	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":

@@ -31,7 +31,7 @@ type clientStats struct {
 	Unknown int           `json:"unknown"` // operations of unknown outcome
 	Lost    int           `json:"lost"`    // holds that it learned were lost
 	Held    time.Duration `json:"held_ns"`
-	Longest time.Duration `json:"longest_wait_ns"`
+	Longest time.Duration `json:"longest_wait_ns"` // of its acquires, granted or not
 }
 
 // perClient are the numbers of every client, in the order of their numbers.
@@ -47,13 +47,14 @@ func (r *Run) perClient() []clientStats {
 		s := &r.History.Spans[i]
 		c := row(s.Process.Client(r.History.Clients))
 		taking := s.Op == history.OpAcquire || s.Op == history.OpTry
+		if taking && s.Return != history.Infinity {
+			c.Longest = max(c.Longest, s.Return-s.Call)
+		}
 		switch {
 		case s.Outcome == history.Info:
 			c.Unknown++
 		case taking && s.Outcome == history.Fail:
 			c.Refused++
-		case taking:
-			c.Longest = max(c.Longest, s.Return-s.Call)
 		}
 	}
 	for i := range r.holds {

@@ -25,7 +25,7 @@ func (p *pair) steps(c *cause) []storyStep {
 	}
 	steps = append(steps, p.faultSteps(c)...)
 	if p.promoted != nil && p.granterA != p.granterB {
-		text := fmt.Sprintf("%s is first seen as master", p.r.witness.name(p.granterB))
+		text := fmt.Sprintf("%s is first seen as %s", p.r.witness.name(p.granterB), p.r.masterWord())
 		if p.unreplicated {
 			text += ", without the grant of " + a
 		}
@@ -33,7 +33,7 @@ func (p *pair) steps(c *cause) []storyStep {
 	}
 	if p.validUntil > 0 && p.validUntil <= p.b.From {
 		steps = append(steps, storyStep{Time: p.validUntil, Event: -1, weight: 8,
-			Text: fmt.Sprintf("the validity of %s's grant ends; %s does not notice", a, a)})
+			Text: fmt.Sprintf("%s; %s does not notice", p.endOfValidity(a), a)})
 	}
 	if p.stale != nil {
 		steps = append(steps, storyStep{Time: p.stale.Time, Event: int(p.stale.Index), weight: 9, Text: p.staleStep()})
@@ -60,7 +60,7 @@ func (p *pair) grantStep(h *hold) string {
 		text += " of " + quote(p.key)
 	}
 	if h == p.a && p.inferred {
-		text += ", with " + p.r.witness.name(p.granterA) + " the only master seen"
+		text += ", with " + p.r.witness.name(p.granterA) + " the only " + p.r.masterWord() + " seen"
 	} else {
 		text += p.knownBy(&proofs{}, h)
 	}
@@ -71,6 +71,14 @@ func (p *pair) grantStep(h *hold) string {
 		text += ", valid until " + format.Instant(until)
 	}
 	return text
+}
+
+// endOfValidity says that the promise to a ends.
+func (p *pair) endOfValidity(a string) string {
+	if p.r.validityName(p.a) != "its validity" {
+		return fmt.Sprintf("the requested lease of %s ends, counted from the request", a)
+	}
+	return fmt.Sprintf("the validity of %s's grant ends", a)
 }
 
 func (p *pair) stillHeld() string {
@@ -132,25 +140,31 @@ func (f *injection) step(named bool, weight int) storyStep {
 
 func faultText(f *injection) string {
 	text := fmt.Sprintf("fault %s is injected", quote(f.name))
+	many := strings.Split(f.target, "+")
 	if f.target != "" {
-		text = targetName(f.target) + " " + faultVerb(f.name)
-		if many := strings.Split(f.target, "+"); len(many) > 1 {
-			text = list(many) + " " + faultVerbs(f.name, len(many))
-		}
+		text = subject(f.target) + " " + faultVerbs(f.name, len(many))
 	}
 	if len(f.effects) == 0 {
 		return text + " (no effect observed)"
 	}
-	if d := f.effects[0].Detail; d != "" {
-		text += ": " + d
+	d := f.effects[0].Detail
+	switch {
+	case d == "":
+		return text
+	case f.is("clock-jump", "clock-drift"):
+		return d // a sentence with its own subject
+	case f.is(restartFaults()...) && f.healEvent >= 0 && !f.is("kill"):
+		return fmt.Sprintf("%s and %s at %s", text, f.back(len(many)), format.Instant(f.heal))
 	}
-	return text
+	return text + ": " + d
 }
 
 func endingVerb(end checker.HoldEnd) string {
 	switch end {
-	case checker.Released, checker.ReleaseUnknown:
+	case checker.Released:
 		return "releases it"
+	case checker.ReleaseUnknown:
+		return "asks to release it, with an unknown outcome"
 	case checker.ReleaseRefused:
 		return "fails to release it"
 	case checker.RenewalRefused:

@@ -47,7 +47,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func allRuns() []*synth {
-	return []*synth{failoverRun("orders"), stallRun(), safeRun(), idleRun()}
+	return []*synth{failoverRun("orders"), stallRun(), safeRun(), idleRun(), ensembleRun()}
 }
 
 func TestStoryGolden(t *testing.T) {

@@ -231,7 +231,7 @@ func (t *timeline) keyHeld(node string, w interval, st nodeState) {
 		color = t.r.colorOf(who.client)
 	}
 	k := st.first.Keys[t.key]
-	left, leftEnd := ttlText(k.TTL), ttlText(st.last.Keys[t.key].TTL)
+	left, leftEnd := t.r.ttlText(k), t.r.ttlText(st.last.Keys[t.key])
 	tip := fmt.Sprintf("%s: %s (%s); %s at %s, %s at %s", node, who.label, cmp.Or(k.Owner, "no owner is stored"), left,
 		format.Instant(st.from), leftEnd, format.Instant(st.last.Time))
 	look := ""
@@ -242,11 +242,20 @@ func (t *timeline) keyHeld(node string, w interval, st nodeState) {
 	t.d.labelBar(w, t.y+16, inkOn(max(color, 0)), who.label+" · "+left, who.label, who.short)
 }
 
-func ttlText(ttl time.Duration) string {
-	if ttl < 0 {
-		return "no expiry"
+// ttlText is when a key or, in an ensemble, the node of a lock ends by itself.
+func (r *Run) ttlText(k history.KeyState) string {
+	if k.TTL >= 0 {
+		return format.Duration(k.TTL) + " left"
 	}
-	return format.Duration(ttl) + " left"
+	return r.endless()
+}
+
+// endless is how a key without an expiry ends: that of an ensemble is an ephemeral node.
+func (r *Run) endless() string {
+	if r.ensemble() {
+		return "ends with its session"
+	}
+	return "no expiry"
 }
 
 // clientOf is the client of an owner id that a server had.

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -122,7 +123,8 @@ func (t *timeline) masters() {
 	if t.quorum() || len(t.r.Samples) == 0 || len(t.r.witness.nodes) < 2 {
 		return
 	}
-	t.group("MASTER")
+	word := t.r.masterWord()
+	t.group(strings.ToUpper(word))
 	t.d.text(0, t.y+32, "as sampled", `class="sub"`)
 	top := t.y
 	for _, node := range t.r.witness.nodes {
@@ -132,7 +134,7 @@ func (t *timeline) masters() {
 				continue
 			}
 			drawn = true
-			tip := fmt.Sprintf("%s was master from %s to %s", t.r.witness.name(node), format.Instant(st.from),
+			tip := fmt.Sprintf("%s was %s from %s to %s", t.r.witness.name(node), word, format.Instant(st.from),
 				format.Instant(st.until))
 			t.d.bar(st.interval, t.y+3, 17, tip, `class="master" rx="2"`)
 			t.d.labelBar(st.interval, t.y+15.5, "#ffffff", t.r.witness.name(node), node)

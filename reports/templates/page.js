@@ -157,14 +157,14 @@
   function sampled() { return D.nodes.some(function (n) { return n.up || n.down; }); }
   function masterRows() {
     if (D.quorum || !sampled() || D.nodes.length < 2) return;
-    group('MASTER', 'as sampled');
+    group(D.leader.toUpperCase(), 'as sampled');
     var start = y;
     D.nodes.forEach(function (n) {
       var drawn = false;
       (n.master || []).forEach(function (w) {
         if (!shows(w[0], w[1])) return;
         drawn = true;
-        bar(w[0], w[1], y + 3, 17, n.full + ' was master from ' + instant(w[0]) + ' to ' + instant(w[1]), 'class="master" rx="2"');
+        bar(w[0], w[1], y + 3, 17, n.full + ' was ' + D.leader + ' from ' + instant(w[0]) + ' to ' + instant(w[1]), 'class="master" rx="2"');
         labelBar(w[0], w[1], y + 15.5, '#ffffff', [n.full, n.name]);
       });
       if (drawn) y += 22;
@@ -212,7 +212,7 @@
   }
   function keyHeld(n, w) {
     var S = D.states, who = S.holders[S.holder[w.of.i]], ttl = S.ttl[w.of.i], color = colorOf(who.client);
-    var left = ttl < 0 ? 'no expiry' : duration(ttl) + ' left';
+    var left = ttl < 0 ? D.endless : duration(ttl) + ' left';
     bar(w.a, w.b, y + 4, 16, n.name + ': ' + who.label + '; ' + left + ' at ' + instant(w.a), 'fill="' + fill(color) + '" rx="2"' +
       (who.earlier ? ' opacity=".6"' : ''));
     labelBar(w.a, w.b, y + 16, ink(color), [who.label + ' · ' + left, who.label, who.short]);

@@ -1,0 +1,186 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Causes that lie with a majority, of the masters of a quorum or of the members of an ensemble, that granted the lock
+// although another majority had granted it before.
+
+func forgottenMajorityMechanism() mechanism {
+	return mechanism{name: "forgotten-by-majority", find: findForgottenMajority,
+		advice: []adviceItem{{
+			Text: "A master must not come back without the grants that it gave: `appendonly yes` with `appendfsync always`.",
+			Cost: "an fsync for each grant, renewal and release on every master",
+		}, {
+			Text: "Or let a restarted master wait for longer than the longest lease before it serves clients.",
+			Cost: "one master less for that time",
+		}}}
+}
+
+func aheadMajorityMechanism() mechanism {
+	return mechanism{name: "clock-in-majority", find: findAheadMajority,
+		advice: []adviceItem{{
+			Text: "Two majorities may have one master alone in common, so one wrong clock is enough: slew clocks " +
+				"(`chronyd`, `ntpd -x`) and never set them while locks are held.",
+			Cost: "a clock that is far off takes long to correct",
+		}, {
+			Text: "Or require one grant more than a majority: a single wrong clock then does not decide.",
+			Cost: "of five masters only one may be down, instead of two",
+		}}}
+}
+
+func forgottenEnsembleMechanism() mechanism {
+	return mechanism{name: "forgotten-by-ensemble", find: findForgottenEnsemble,
+		advice: []adviceItem{{
+			Text: "An ensemble remembers what a majority has on disk. Replace disks one member at a time, and wait until that " +
+				"member has copied the data of the leader (`mntr`: `zk_synced_followers`) before the next.",
+			Cost: "maintenance takes as many steps as there are members",
+		}, {
+			Text: "When a majority of the disks is lost, keep clients away until every session of before has ended by the " +
+				"clock of its client.",
+			Cost: "no lock is granted for the longest session timeout",
+		}}}
+}
+
+// findForgottenMajority: of the majority that granted the second hold, some nodes
+// were restarted or emptied after the first was requested.
+func findForgottenMajority(q *inquiry) *cause {
+	c, clocks := q.lostMajority()
+	if clocks {
+		return nil
+	}
+	return c
+}
+
+// findAheadMajority: of the majority that granted the second hold, some nodes that had granted the first had their
+// clocks set forward.
+func findAheadMajority(q *inquiry) *cause {
+	c, clocks := q.lostMajority()
+	if !clocks {
+		return nil
+	}
+	return c
+}
+
+// lostMajority is the cause that lies with the majority that granted the second hold; clocks: with a clock.
+func (q *inquiry) lostMajority() (c *cause, clocks bool) {
+	if q.p == nil || !q.r.quorum() || q.p.outlived() {
+		return nil, false
+	}
+	p := q.p
+	var nodes []string
+	for _, smp := range p.observedB {
+		nodes = append(nodes, smp.Node)
+	}
+	slices.Sort(nodes)
+	c = &cause{}
+	var parts []eventText
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		hit := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return !f.on(n) })
+		if len(nodes) <= len(q.r.witness.nodes)/2 { // the samples do not show the whole majority
+			hit = f.nodes(q.r)
+		}
+		if len(hit) == 0 || len(f.effects) == 0 || f.inject > p.b.From || f.effectTime() < p.a.Asked {
+			continue
+		}
+		ahead := f == q.clockAhead(hit[0])
+		if !ahead && !f.is(restartFaults()...) && removals()[f.name] == "" {
+			continue
+		}
+		clocks = clocks || ahead
+		c.faults = append(c.faults, f)
+		parts = append(parts, eventText{f.took().Time, q.forgetting(f)})
+	}
+	if len(c.faults) == 0 {
+		return nil, false
+	}
+	c.text = q.inOrder(append([]eventText{q.grantText(p.a), q.grantText(p.b)}, parts...))
+	return c, clocks
+}
+
+// findForgottenEnsemble: a majority of the members lost their disks after the first grant.
+func findForgottenEnsemble(q *inquiry) *cause {
+	if q.p == nil || !q.r.ensemble() || q.p.outlived() {
+		return nil
+	}
+	p := q.p
+	c := &cause{}
+	parts := []eventText{q.grantText(p.a), q.grantText(p.b)}
+	lost := map[string]bool{}
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		if !f.is(restartFaults()...) || len(f.effects) == 0 || f.effectTime() < p.a.From || f.inject > p.b.From {
+			continue
+		}
+		text := q.forgetting(f)
+		if f.is("restart-empty", "power-loss") {
+			for _, n := range f.nodes(q.r) {
+				lost[n] = true
+			}
+			c.faults = append([]*injection{f}, c.faults...)
+		} else {
+			c.faults = append(c.faults, f)
+		}
+		parts = append(parts, eventText{f.took().Time, text})
+	}
+	if len(lost) <= len(q.r.Manifest.Nodes)/2 {
+		return nil
+	}
+	c.text = q.inOrder(parts)
+	return c
+}
+
+// grantText is a grant as part of a sentence.
+func (q *inquiry) grantText(h *hold) eventText {
+	p, s := q.p, q.s
+	text := fmt.Sprintf("%s was granted it at %s%s", clientName(h.Client), s.instant(h.granted()), p.knownBy(s, h))
+	if h == p.b {
+		text += q.early()
+	}
+	return eventText{h.From, text}
+}
+
+// eventText is a part of a sentence about an instant.
+type eventText struct {
+	at   time.Duration
+	text string
+}
+
+// inOrder joins the parts of a sentence in order of time.
+func (q *inquiry) inOrder(parts []eventText) string {
+	slices.SortStableFunc(parts, func(a, b eventText) int { return cmp.Compare(a.at, b.at) })
+	var texts []string
+	for _, part := range parts {
+		texts = append(texts, part.text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// forgetting is what a fault did to the nodes that it hit.
+func (q *inquiry) forgetting(f *injection) string {
+	if f.is("clock-jump", "clock-drift") {
+		return "the clock of " + strings.Replace(q.clockText(f), ", whose clock ", " ", 1) + " (" + quote(f.name) + ")"
+	}
+	hit := f.nodes(q.r)
+	verb := removals()[f.name]
+	if verb == "" {
+		return list(hit) + " " + q.restarted(f, len(hit))
+	}
+	return fmt.Sprintf("the key was %s on %s at %s (%s)", verb, list(hit), q.s.instant(f.took()), quote(f.name))
+}
+
+// restarted is when a fault ended n nodes, and when they were back, if that was before the second grant: "were killed
+// at 0.026 s and were back, empty, at 0.354 s (`restart-empty`)".
+func (q *inquiry) restarted(f *injection, n int) string {
+	text := fmt.Sprintf("%s at %s", faultVerbs(f.name, n), q.s.instant(f.took()))
+	if f.healEvent >= 0 && f.heal <= q.p.b.From && f.heal > f.effectTime() {
+		text += fmt.Sprintf(" and %s at %s", f.back(n), q.s.instant(f.healed()))
+	}
+	return text + " (" + quote(f.name) + q.persistence() + ")"
+}

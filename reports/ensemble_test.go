@@ -1,0 +1,96 @@
+package reports
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// ensembleRun: a majority of a ZooKeeper ensemble loses its disks, the other member is down.
+func ensembleRun() *synth {
+	s := newSynth("zk-disks-lost", "orders", 3, cluster.Topology{Kind: cluster.ZooKeeper, Members: 3}, 3)
+	s.m.Lock = "zk-mutex"
+	s.m.Expect = map[string]string{"exclusion": "violated", "fencing": "violated"}
+	s.hold(0, "own-0-aaaa", 8589934599, holdTimes{1, 745, 6747, 10790})
+	s.hold(1, "own-1-bbbb", 4294967303, holdTimes{3501, 4830, 10842, 10790})
+	s.touch(6746, 0, "own-0-aaaa", 8589934599, history.TouchValue{})
+	for i, f := range []struct {
+		name, target, detail string
+		at, heal             float64
+	}{
+		{"restart", "n3", "process exited", 42, 600}, {"kill", "n3", "process exited", 2512, 11881},
+		{"restart-empty", "n1+n2", "2 processes exited", 2641, 3944},
+	} {
+		s.fault(f.at-1, f.name, history.FaultValue{ID: i + 1, Phase: history.Injected, Target: f.target})
+		s.fault(f.at, f.name, history.FaultValue{ID: i + 1, Phase: history.TookEffect, Target: f.target, Detail: f.detail})
+		s.fault(f.heal, f.name, history.FaultValue{ID: i + 1, Phase: history.Healed, Target: f.target})
+	}
+	nodeOf := func(t float64) (string, float64) {
+		if o, _ := owned("own-0-aaaa", 735, 2641, 0)(t); o != "" {
+			return o, -1
+		}
+		o, _ := owned("own-1-bbbb", 4829, 10842, 0)(t)
+		return o, -1
+	}
+	for node, role := range map[string]string{"n1": "slave", "n2": "master"} {
+		s.watch(node, role, 660, 2641, nodeOf)
+		s.watch(node, "", 2645, 4768, noHolder)
+		s.watch(node, role, 4768, 11900, nodeOf)
+	}
+	s.watch("n3", "slave", 660, 2512, nodeOf)
+	s.watch("n3", "", 2515, 11881, noHolder)
+	s.number()
+	v := checker.Violation{Rule: "only one owner holds the lock", Text: "client 0 and client 1 held it at once",
+		Class: checker.BrokenPromise, Key: "orders", Clients: []int{0, 1}, Owners: []string{"own-0-aaaa", "own-1-bbbb"},
+		Events: []int{s.find(history.OK, 0, history.Acquire, ""), s.find(history.OK, 1, history.Acquire, ""),
+			s.find(history.Invoke, 0, history.Release, "")},
+		Start: ms(4830), End: ms(6747), Severity: ms(1917)}
+	s.j = checker.Judgement{Verdict: checker.Unsafe, Class: checker.BrokenPromise,
+		Sentence: "two clients held the lock for 1.92 s", Results: []checker.Result{
+			{Property: checker.Exclusion, Outcome: checker.Violated, Summary: "1 overlap", Total: 1,
+				Violations: []checker.Violation{v}, Counts: map[string]int64{"holds": 2}},
+			{Property: checker.Bite, Outcome: checker.Holds, Summary: "3 faults, each with an effect"},
+		}}
+	return s
+}
+
+// TestEnsembleInItsOwnWords: no format describes ZooKeeper in the words of Redis.
+func TestEnsembleInItsOwnWords(t *testing.T) {
+	r := ensembleRun().load(t)
+	redis := regexp.MustCompile(`(?i)\b(master|replica|slave|no expiry|the key|append(only|fsync)|redlock|redis)\b`)
+	for _, format := range []string{"text", "markdown", "svg"} {
+		body := strings.ReplaceAll(render(t, r, format), r.Manifest.Why, "")
+		if found := redis.FindAllString(body, -1); len(found) > 0 {
+			t.Errorf("%s: %q", format, found)
+		}
+	}
+	page := render(t, r, "html")
+	for text, want := range map[string]bool{">LEADER<": true, " · ends with its session<": true, "was leader from": true,
+		">MASTER<": false, "was master from": false, "no expiry<": false} {
+		if strings.Contains(page, text) != want {
+			t.Errorf("the page contains %q: %v, want %v", text, !want, want)
+		}
+	}
+	all := interval{until: r.History.End}
+	if b := r.browseData(all, all, "orders"); b.Leader != "leader" || b.Endless != "ends with its session" {
+		t.Errorf("the page calls the leader %q, and labels a lock with %q", b.Leader, b.Endless)
+	}
+}
+
+// TestClientsWaitsCountRefusals: the longest wait of a client is that of any acquire, also of one that was refused.
+func TestClientsWaitsCountRefusals(t *testing.T) {
+	s := newSynth("refused", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
+	s.hold(0, "own-0-aaaa", 1, holdTimes{10, 12, 900, 1000})
+	s.add(20, history.Invoke, 1, history.Acquire, &history.Value{Owner: "own-1-bbbb"})
+	s.add(520, history.Fail, 1, history.Acquire, &history.Value{Owner: "own-1-bbbb"})
+	s.number()
+	for _, c := range s.load(t).perClient() {
+		if want := []float64{2, 500}[c.Client]; c.Longest != ms(want) {
+			t.Errorf("client %d waited for %v, want %v", c.Client, c.Longest, ms(want))
+		}
+	}
+}
