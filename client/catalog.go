@@ -34,8 +34,8 @@ type Spec struct {
 
 // Catalog returns every lock that has a native client, in the order in which people read it.
 func Catalog() []Spec {
-	zookeeper := []Spec{zkMutexSpec, goZooKeeperSpec}
-	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), zookeeper, historicSpecs())
+	ensembles := []Spec{zkMutexSpec, goZooKeeperSpec, etcdMutexSpec, etcdSpec}
+	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), ensembles, historicSpecs())
 }
 
 // Lookup returns the lock of that name: a row of the catalog, or one without Open for a name with [ExecPrefix].

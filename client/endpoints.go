@@ -13,15 +13,19 @@ const (
 	Sharded    = "cluster"    // Redis Cluster: masters that share the keys, each with replicas that take over
 	Quorum     = "quorum"     // N independent masters
 	ZooKeeper  = "zookeeper"  // an ensemble of ZooKeeper servers
+	Etcd       = "etcd"       // a cluster of etcd members
 )
 
 // ZooKeeperRoot is the parent of the locks of native clients in ZooKeeper: the lock of key is at ZooKeeperRoot/key.
 const ZooKeeperRoot = "/locks"
 
+// EtcdRoot begins the keys of the locks of native clients in etcd: those of key begin with EtcdRoot/key/.
+const EtcdRoot = "/locks"
+
 // Endpoints are the addresses of the lock servers, as "host:port".
 type Endpoints struct {
-	Kind       string   `json:"kind"`                  // Single, Replicated, Sentinel, Sharded, Quorum or ZooKeeper
-	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster, zookeeper: all masters or members; sentinel: none; else one
+	Kind       string   `json:"kind"`                  // Single, Replicated, Sentinel, Sharded, Quorum, ZooKeeper or Etcd
+	Addrs      []string `json:"addrs,omitempty"`       // quorum, cluster, zookeeper, etcd: all masters or members; sentinel: none; else one
 	Sentinels  []string `json:"sentinels,omitempty"`   // sentinel: where to ask for the master
 	MasterName string   `json:"master_name,omitempty"` // sentinel: name of the master
 	Password   string   `json:"password,omitempty"`    // of every server and Sentinel (AUTH); empty: none

@@ -50,7 +50,7 @@ func TestCatalog(t *testing.T) {
 
 // on reports whether the row is meant for that kind of topology.
 func (s Spec) on(kind string) bool {
-	if s.OnlyRedis != "" && kind == cluster.ZooKeeper {
+	if s.OnlyRedis != "" && !(cluster.Topology{Kind: kind}).Redis() {
 		return false
 	}
 	return s.Topologies == nil || slices.Contains(s.Topologies, kind)

@@ -133,12 +133,12 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 			}
 		}
 	case Replica, Behind:
-		if t.Replicas == 0 && t.Kind != cluster.ZooKeeper {
+		if t.Replicas == 0 && t.Redis() {
 			return "topology " + t.Kind + " has no replica"
 		}
 	case Minority, Majority:
 		if t.Voters() == 0 {
-			return fmt.Sprintf("target %s needs topology quorum or zookeeper", target)
+			return fmt.Sprintf("target %s needs topology quorum, zookeeper or etcd", target)
 		}
 	case Deciding:
 		if t.Kind != cluster.Quorum {

@@ -120,7 +120,7 @@ func topologyKeys() []Key {
 	return []Key{
 		{Path: "topology.kind", Doc: "how the servers are arranged", Values: topologies()},
 		{Path: "topology.masters", Default: "5 (quorum), 3 (cluster)", Doc: "number of masters"},
-		{Path: "topology.members", Default: "3 (zookeeper)", Doc: "number of members of an ensemble: 3 or 5"},
+		{Path: "topology.members", Default: "3 (zookeeper, etcd)", Doc: "number of members of an ensemble: 3 or 5"},
 		{Path: "topology.replicas", Default: "2 (replicated, sentinel), 1 (cluster)", Doc: "replicas of each master"},
 		{Path: "topology.sentinels", Default: "3", Doc: "number of Sentinels (sentinel)"},
 		{Path: "topology.options", Doc: "directives of redis.conf for the data servers, such as `appendfsync: always`"},

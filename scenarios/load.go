@@ -45,6 +45,7 @@ func Names() []string {
 		"mixed-fast-clock",
 		"mixed-redlock", "mixed-redlock-network", "latch", "swarm-single", "swarm",
 		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-loss-unreported", "zk-gc-pause", "zk-disks-lost",
+		"etcd-failover",
 	}
 }
 

@@ -94,7 +94,8 @@ func printDiagnoses(s streams, all []diagnosis) {
 func diagnose(ctx context.Context) []diagnosis {
 	return []diagnosis{
 		checkRedis(ctx), checkLinux(), checkLoopback(), checkTemp(),
-		checkClocks(), checkFaketime(), checkDisks(), checkZooKeeper(), checkNamespaces(), checkDocker(ctx), checkChromium(),
+		checkClocks(), checkFaketime(), checkDisks(), checkZooKeeper(), checkEtcd(ctx),
+		checkNamespaces(), checkDocker(ctx), checkChromium(),
 	}
 }
 

@@ -55,6 +55,16 @@ func checkZooKeeper() diagnosis {
 	return d.result(err, "version "+version)
 }
 
+// checkEtcd looks for an etcd server.
+func checkEtcd(ctx context.Context) diagnosis {
+	d := diagnosis{
+		Feature: "etcd", UsedFor: "topology etcd: scenarios etcd-*",
+		Fix: "scripts/etcd (make setup runs it), or Debian, Ubuntu: apt-get install etcd-server",
+	}
+	version, err := process.EtcdVersion(ctx)
+	return d.result(err, "version "+version)
+}
+
 // lacking completes a diagnosis with what is missing, or else with what was found.
 func (d diagnosis) lacking(missing, found string) diagnosis {
 	if missing != "" {

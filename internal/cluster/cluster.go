@@ -24,17 +24,18 @@ const (
 	Sharded    = client.Sharded
 	Quorum     = client.Quorum
 	ZooKeeper  = client.ZooKeeper
+	Etcd       = client.Etcd
 )
 
 // Topology is what to start. The zero value is invalid; see Validate.
 type Topology struct {
-	Kind    string `json:"kind" yaml:"kind"`                           // Single, Replicated, Sentinel, Sharded, Quorum or ZooKeeper
+	Kind    string `json:"kind" yaml:"kind"`                           // Single, Replicated, Sentinel, Sharded, Quorum, ZooKeeper or Etcd
 	Masters int    `json:"masters,omitempty" yaml:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
 	// Replicas are those of the one master (0 is 2), or of each master (cluster: 0 is 1; quorum: 0 is none).
 	Replicas  int               `json:"replicas,omitempty" yaml:"replicas,omitempty"`
 	Sentinels int               `json:"sentinels,omitempty" yaml:"sentinels,omitempty"` // sentinel: how many; 0 is 3
-	Members   int               `json:"members,omitempty" yaml:"members,omitempty"`     // zookeeper: how many servers; 0 is 3
-	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"`     // redis.conf directives of data servers, or zoo.cfg keys
+	Members   int               `json:"members,omitempty" yaml:"members,omitempty"`     // zookeeper, etcd: how many servers; 0 is 3
+	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"`     // redis.conf directives of data servers, zoo.cfg keys, or etcd flags
 }
 
 // Node is a data server of a cluster.

@@ -17,6 +17,7 @@ func Topologies() []TopologySpec {
 		{Sharded, "Redis Cluster: masters (3) that share the keys, each with replicas (1) that take over by vote."},
 		{Quorum, "N independent masters (5), each alone or with replicas, for RedLock."},
 		{ZooKeeper, "a ZooKeeper ensemble of members (3 or 5): a leader and followers."},
+		{Etcd, "an etcd cluster of members (3 or 5): a leader and followers."},
 	}
 }
 
@@ -38,7 +39,7 @@ func (t Topology) Defaults() Topology {
 	case Sentinel:
 		set(&t.Replicas, 2)
 		set(&t.Sentinels, 3)
-	case ZooKeeper:
+	case ZooKeeper, Etcd:
 		set(&t.Members, 3)
 	}
 	return t
@@ -56,13 +57,13 @@ func (t Topology) Validate() error {
 	if t.Kind != Sentinel && t.Sentinels != 0 {
 		return fmt.Errorf("topology %s has no sentinels: leave them out", t.Kind)
 	}
-	if t.Kind != ZooKeeper && t.Members != 0 {
+	if t.Redis() && t.Members != 0 {
 		return fmt.Errorf("topology %s has no members: leave them out", t.Kind)
 	}
 	switch t.Kind {
-	case ZooKeeper:
+	case ZooKeeper, Etcd:
 		if t.Masters != 0 || t.Replicas != 0 || t.Members != 3 && t.Members != 5 {
-			return fmt.Errorf("topology zookeeper has 3 or 5 members, not %d, and no masters or replicas", t.Members)
+			return fmt.Errorf("topology %s has 3 or 5 members, not %d, and no masters or replicas", t.Kind, t.Members)
 		}
 	case Single:
 		if t.Masters > 1 || t.Replicas != 0 {
@@ -97,7 +98,7 @@ func (t Topology) Validate() error {
 // Size is the number of data servers.
 func (t Topology) Size() int {
 	t = t.Defaults()
-	if t.Kind == ZooKeeper {
+	if !t.Redis() {
 		return min(max(t.Members, 0), maxNodes)
 	}
 	return t.MasterCount() * (1 + min(max(t.Replicas, 0), maxNodes))
@@ -113,7 +114,7 @@ func (t Topology) Voters() int {
 }
 
 // Redis reports whether the servers are Redis servers.
-func (t Topology) Redis() bool { return t.Kind != ZooKeeper }
+func (t Topology) Redis() bool { return t.Kind != ZooKeeper && t.Kind != Etcd }
 
 // MasterCount is the number of masters that a cluster starts with: nodes n1, n2, …
 // The nodes after them are replicas, of the masters in turn (see MasterOf). An ensemble has one, its leader, which it

@@ -24,15 +24,15 @@ import (
 // process: redis-server processes on loopback, and clients in processes of their own.
 var processSpec = BackendSpec{
 	Name:    "process",
-	Doc:     "real redis-server, Sentinel or ZooKeeper processes on loopback, each client a process of its own.",
+	Doc:     "real redis-server, Sentinel, ZooKeeper or etcd processes on loopback, each client a process of its own.",
 	Missing: processMissing,
 	New:     func(o BackendOptions) Backend { return newProcessBackend(o) },
 	Flags:   noFlags,
 }
 
 func processMissing(s scenarios.Scenario) string {
-	if s.Topology.Kind == cluster.ZooKeeper {
-		if _, err := process.ZooKeeperVersion(); err != nil {
+	if !s.Topology.Redis() {
+		if err := process.EnsembleMissing(s.Topology.Kind); err != nil {
 			return err.Error()
 		}
 		return missingRequirements(s.Requirements())
@@ -105,8 +105,8 @@ func (b *processBackend) Start(ctx context.Context, e RunEnv) (cluster.Cluster, 
 
 // softwareOf is the name of the servers' software in the versions of a run.
 func softwareOf(t cluster.Topology) string {
-	if t.Kind == cluster.ZooKeeper {
-		return "zookeeper"
+	if !t.Redis() {
+		return t.Kind
 	}
 	return "redis"
 }

@@ -183,6 +183,8 @@ func (c *Cluster) openGate(s *server) (err error) {
 	switch c.topology.Kind {
 	case cluster.ZooKeeper:
 		return c.openPeerGates(s)
+	case cluster.Etcd:
+		return c.openMemberGate(s)
 	case cluster.Sharded:
 	default:
 		return nil

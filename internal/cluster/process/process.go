@@ -1,16 +1,17 @@
-// Package process runs real redis-server or ZooKeeper processes on loopback, with a gate in
-// front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, but no privileges.
+// Package process runs real redis-server, ZooKeeper or etcd processes on loopback, with a gate in
+// front of each. It needs Linux and redis-server 7.0 or newer, or Java and ZooKeeper, or etcd, but no privileges.
 // It is for tests only.
 //
 // Read [Start] and [Cluster] first. Addresses (one port for all of a run, two for a cluster):
 //
 //	127.0.1.i    node i itself; it also connects to others from here
 //	127.0.2.i    the gate in front of node i: the only address that is announced;
-//	             in a cluster also the gate in front of its bus, one port higher
+//	             in a cluster also the gate in front of its bus, one port higher, and
+//	             in an etcd cluster that in front of its peer port
 //	127.0.3.i    Sentinel i itself; it also connects to others from here
 //	127.0.5.i    the gate in front of Sentinel i
 //	127.0.4.1…   the clients; from the 251st on 127.4.x.y
-//	127.6.i.j    the gates through which member i of an ensemble reaches member j
+//	127.6.i.j    the gates through which member i of a ZooKeeper ensemble reaches member j
 //
 // So a gate identifies a caller by its address, and Sentinel needs no special
 // configuration: every server is announced under its gate's address, and Sentinel
@@ -26,7 +27,7 @@
 // which only their owner can read, and in [Cluster.Endpoints]. The cluster bus of Redis
 // has no authentication: it accepts every program of this machine.
 //
-// What differs between Redis and ZooKeeper is in implementations of software. What is about Redis and not about
+// What differs between Redis, ZooKeeper and etcd is in implementations of software. What is about Redis and not about
 // processes is shared with other launchers: see [Launcher].
 package process
 
@@ -296,6 +297,7 @@ func (c *Cluster) Close(context.Context) error {
 				errs[i] = errors.Join(s.kill(), s.eachGate((*gate.Gate).Close))
 				s.admin.close()
 				s.reader.close()
+				s.etcd.close()
 			})
 		}
 		all.Wait()
@@ -335,8 +337,11 @@ func (c *Cluster) newServer(h Host) *server {
 		s.admin = newAdmin(filepath.Join(s.dir, s.location.Socket), c.password)
 	}
 	s.software = c.software
-	if !c.topology.Redis() {
+	switch c.topology.Kind {
+	case cluster.ZooKeeper:
 		s.reader = newZKReader(s.location.target())
+	case cluster.Etcd:
+		s.etcd = newEtcdReader(s.location.target())
 	}
 	return s
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// software is what the servers of a topology run: what differs between Redis and ZooKeeper. [server] and [Cluster]
-// have what does not: processes, gates, disks.
+// software is what the servers of a topology run: what differs between Redis, ZooKeeper and etcd. [server] and
+// [Cluster] have what does not: processes, gates, disks.
 type software interface {
 	// config is the configuration file of s.
 	config(s *server) string
@@ -41,16 +41,22 @@ type installation struct {
 
 // findSoftware finds what cfg.Topology runs on.
 func findSoftware(ctx context.Context, cfg Config) (in installation, err error) {
-	if cfg.Topology.Kind == cluster.ZooKeeper {
+	switch cfg.Topology.Kind {
+	case cluster.ZooKeeper:
 		return findZooKeeper()
+	case cluster.Etcd:
+		return findEtcd(ctx)
 	}
 	in.program, in.version, err = findServer(ctx, cfg.RedisServer)
 	return in, err
 }
 
 func newSoftware(c *Cluster, in installation) software {
-	if c.topology.Kind == cluster.ZooKeeper {
+	switch c.topology.Kind {
+	case cluster.ZooKeeper:
 		return zookeeperSoftware{c, in.library}
+	case cluster.Etcd:
+		return etcdSoftware{c}
 	}
 	return newRedis(c)
 }

@@ -41,10 +41,11 @@ type server struct {
 	logFile  string
 	log      *slog.Logger
 	gate     *gate.Gate
-	bus      *gate.Gate  // in front of its cluster bus; nil: not in a Redis Cluster
-	peers    []peerGates // in front of its ports for the other members of its ensemble; nil: in no ensemble
+	bus      *gate.Gate  // in front of its cluster bus, or of the peer port of an etcd member; nil: it has none
+	peers    []peerGates // in front of its ports for the other members of its ensemble; nil: in no ZooKeeper ensemble
 	admin    *admin      // of a Redis server
 	reader   *zkReader   // of a ZooKeeper server; nil: it is none
+	etcd     *etcdReader // of an etcd member; nil: it is none
 	software software
 
 	proc   atomic.Pointer[launched] // nil before the first start
@@ -142,7 +143,7 @@ func (s *server) waitReply(ctx context.Context, p *launched) error {
 // startError is the error of a server that exited during its start.
 func (s *server) startError(p *launched) error {
 	tail := s.tail()
-	if strings.Contains(tail, "Address already in use") {
+	if strings.Contains(tail, "ddress already in use") {
 		return fmt.Errorf("%s: %w: %w", s.admin.addr, cluster.ErrEnvironment, ErrPortTaken)
 	}
 	if _, words, found := strings.Cut(tail, "*** FATAL CONFIG FILE ERROR"); found {

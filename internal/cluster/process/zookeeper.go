@@ -177,11 +177,15 @@ func (z zookeeperSoftware) form(ctx context.Context) error {
 	if err := z.launch(ctx, z.nodes); err != nil {
 		return err
 	}
-	for _, s := range z.nodes {
+	return z.waitServing(ctx)
+}
+
+// waitServing waits until each member of an ensemble serves clients.
+func (c *Cluster) waitServing(ctx context.Context) error {
+	for _, s := range c.nodes {
 		err := poll(ctx, func() string {
-			_, err := s.reader.sample(ctx, nil)
-			if err != nil {
-				return err.Error()
+			if !c.software.sample(ctx, s, nil).Up {
+				return "it serves no clients"
 			}
 			return ""
 		})

@@ -59,19 +59,7 @@ func TestEnsemble(t *testing.T) {
 func TestEnsembleLeaderCutOff(t *testing.T) {
 	c, ctx := ensembleUp(t, cluster.Topology{Kind: cluster.ZooKeeper}), t.Context()
 	old := inRole(ctx, c, "master")[0]
-	peers := func(rule cluster.Rule) {
-		for _, n := range c.Nodes() {
-			if n.Name == old {
-				continue
-			}
-			for _, link := range []cluster.Link{{From: old, To: n.Name}, {From: n.Name, To: old}} {
-				if err := c.SetRule(link, cluster.Both, rule); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	peers(cluster.Rule{Mode: cluster.Hold})
+	setPeers(t, c, old, cluster.Rule{Mode: cluster.Hold})
 	took := waitFor(t, "another member to lead", func() bool {
 		now := inRole(ctx, c, "master")
 		return len(now) == 1 && now[0] != old
@@ -80,6 +68,21 @@ func TestEnsembleLeaderCutOff(t *testing.T) {
 	if s := c.Sample(ctx, old, nil); s.Up {
 		t.Errorf("the old leader serves clients as %q although it reaches no majority", s.Role)
 	}
-	peers(cluster.Rule{})
+	setPeers(t, c, old, cluster.Rule{})
 	waitFor(t, "the old leader to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+}
+
+// setPeers sets a rule between a member and every other one, both ways.
+func setPeers(t *testing.T, c *Cluster, node string, rule cluster.Rule) {
+	t.Helper()
+	for _, n := range c.Nodes() {
+		if n.Name == node {
+			continue
+		}
+		for _, link := range []cluster.Link{{From: node, To: n.Name}, {From: n.Name, To: node}} {
+			if err := c.SetRule(link, cluster.Both, rule); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

@@ -12,7 +12,7 @@ func (t Topology) CheckDirective(name, value string) error {
 	if t.Redis() {
 		return CheckDirective(name, value)
 	}
-	return checkZooKeeperOption(name, value)
+	return t.checkEnsembleOption(name, value)
 }
 
 // CheckOption refuses what the servers of t would refuse: an unknown option (ErrUnknownOption), a value of another
@@ -21,14 +21,14 @@ func (t Topology) CheckOption(name, value string) error {
 	if t.Redis() {
 		return CheckOption(name, value)
 	}
-	return checkZooKeeperOption(name, value)
+	return t.checkEnsembleOption(name, value)
 }
 
 // OptionNames are the options that the servers of t have.
 func (t Topology) OptionNames() []string {
 	list := Options()
 	if !t.Redis() {
-		list = zooKeeperOptions()
+		list = t.ensembleOptions()
 	}
 	names := make([]string, len(list))
 	for i, o := range list {
@@ -37,11 +37,14 @@ func (t Topology) OptionNames() []string {
 	return names
 }
 
-// zooKeeperOptions are the keys of zoo.cfg that a topology may set. Addresses, directories and the members are the
-// harness's.
-func zooKeeperOptions() []Option {
+// ensembleOptions are the keys of zoo.cfg, or the flags of etcd, that a topology may set. Addresses, directories and
+// the members are the harness's.
+func (t Topology) ensembleOptions() []Option {
 	number := func(name string, low int64) Option {
 		return Option{Name: name, Type: optionInteger, Min: low, Max: math.MaxInt32}
+	}
+	if t.Kind == Etcd {
+		return []Option{number("heartbeat-interval", 1), number("election-timeout", 1), number("snapshot-count", 1)}
 	}
 	return []Option{
 		{Name: "forceSync", Type: optionBool},
@@ -50,12 +53,12 @@ func zooKeeperOptions() []Option {
 	}
 }
 
-func checkZooKeeperOption(name, value string) error {
-	list := zooKeeperOptions()
+func (t Topology) checkEnsembleOption(name, value string) error {
+	list := t.ensembleOptions()
 	i := slices.IndexFunc(list, func(o Option) bool { return o.Name == name })
 	if i < 0 {
-		return fmt.Errorf("%w %q of topology %s, which has %s", ErrUnknownOption, name, ZooKeeper,
-			strings.Join(Topology{Kind: ZooKeeper}.OptionNames(), ", "))
+		return fmt.Errorf("%w %q of topology %s, which has %s", ErrUnknownOption, name, t.Kind,
+			strings.Join(t.OptionNames(), ", "))
 	}
 	return list[i].check(name, value)
 }

@@ -1,0 +1,140 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// etcdSpec is the mutex that the etcd client for Go has itself.
+var etcdSpec = Spec{
+	Name: "etcd",
+	Doc: "etcd's own concurrency.Mutex: a Lock that is answered after its context leaves its key as long as the session " +
+		"lives, and two owners of one session both hold it.",
+	Source:     "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
+	Topologies: []string{Etcd},
+	Can:        Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair, Fenced},
+	Open:       func(s Setup, notify func(Reply)) (Locker, error) { return openEtcdConcurrency(s, notify) },
+	Definite: func(err error) bool {
+		return errors.Is(err, concurrency.ErrLocked) || errors.Is(err, ErrNotHeld)
+	},
+	Code: func(err error) string {
+		if errors.Is(err, concurrency.ErrLocked) {
+			return "held"
+		}
+		return lockCode(err)
+	},
+}
+
+// etcdConcurrency is a [Locker] on concurrency.Mutex as programs use it: a session, whose lease is as long as the first
+// that is requested, and a Mutex for each request. The loss of a hold is reported as the package does, by Session.Done.
+type etcdConcurrency struct {
+	etcd   *clientv3.Client
+	notify func(Reply)
+
+	mu      sync.Mutex
+	session *concurrency.Session // nil before the first request, and after it has ended
+	holds   map[holdID]*concurrency.Mutex
+}
+
+func openEtcdConcurrency(s Setup, notify func(Reply)) (*etcdConcurrency, error) {
+	if len(s.Options) > 0 {
+		return nil, errors.New("setup: this lock has no options")
+	}
+	c, err := connectEtcd(s)
+	return &etcdConcurrency{etcd: c, notify: notify, holds: map[holdID]*concurrency.Mutex{}}, err
+}
+
+func (l *etcdConcurrency) open(ctx context.Context, lease time.Duration) (*concurrency.Session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != nil {
+		return l.session, nil
+	}
+	if lease == 0 {
+		lease = etcdLease
+	}
+	// the context of a session ends it, and is not that of a request; the grant of its lease has no other
+	granted, err := l.etcd.Grant(ctx, int64((lease+time.Second-1)/time.Second))
+	if err != nil {
+		return nil, fmt.Errorf("grant a lease: %w", err)
+	}
+	s, err := concurrency.NewSession(l.etcd, concurrency.WithLease(granted.ID))
+	if err == nil {
+		l.session = s
+		go l.watch(s)
+	}
+	return s, err
+}
+
+// watch reports the loss of all holds when their session ends.
+func (l *etcdConcurrency) watch(s *concurrency.Session) {
+	<-s.Done()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.session = nil
+	for id := range l.holds { // in any order: they are independent
+		l.notify(Reply{Event: history.Lost, Key: id.key, Owner: id.owner})
+	}
+	clear(l.holds)
+}
+
+// Acquire waits for the lock.
+func (l *etcdConcurrency) Acquire(ctx context.Context, a Acquire) (Grant, error) {
+	s, err := l.open(ctx, a.Lease)
+	if err != nil {
+		return Grant{}, err
+	}
+	m := concurrency.NewMutex(s, EtcdRoot+"/"+a.Key)
+	acquire := m.Lock
+	if a.Wait == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		acquire = m.TryLock
+	}
+	if err := acquire(ctx); err != nil {
+		return Grant{}, fmt.Errorf("lock: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds[a.hold().id()] = m
+	return Grant{Token: uint64(m.Header().Revision)}, nil
+}
+
+// Renew fails: there is no such operation.
+func (l *etcdConcurrency) Renew(context.Context, Hold, time.Duration) (Grant, error) {
+	return Grant{}, ErrNotHeld
+}
+
+// Release releases the lock.
+func (l *etcdConcurrency) Release(ctx context.Context, h Hold) (int, error) {
+	l.mu.Lock()
+	m := l.holds[h.id()]
+	delete(l.holds, h.id())
+	l.mu.Unlock()
+	if m == nil {
+		return 0, ErrNotHeld
+	}
+	return 0, m.Unlock(ctx)
+}
+
+// Close ends the session.
+func (l *etcdConcurrency) Close(context.Context) error {
+	l.mu.Lock()
+	s := l.session
+	clear(l.holds)
+	l.mu.Unlock()
+	var err error
+	if s != nil {
+		err = s.Close()
+	}
+	return errors.Join(err, l.etcd.Close())
+}

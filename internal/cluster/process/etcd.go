@@ -1,0 +1,197 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/gate"
+)
+
+// EtcdProgram is the environment variable that names the etcd program; empty: etcd on the PATH, or where scripts/etcd
+// stores it.
+const EtcdProgram = "LOCKCHAOS_ETCD"
+
+// etcdStored is where scripts/etcd stores the program, below the user's cache directory.
+const etcdStored = "lockchaos/etcd/etcd"
+
+// EtcdVersion is the version of etcd on this machine. The error wraps [cluster.ErrEnvironment] and says how to install
+// what is missing.
+func EtcdVersion(ctx context.Context) (string, error) {
+	in, err := findEtcd(ctx)
+	return in.version, err
+}
+
+// findEtcd finds the program and its version.
+func findEtcd(ctx context.Context) (in installation, err error) {
+	named := os.Getenv(EtcdProgram)
+	if named == "" {
+		named = "etcd"
+	}
+	if in.program, err = exec.LookPath(named); err != nil && named == "etcd" {
+		if cache, err2 := os.UserCacheDir(); err2 == nil {
+			in.program, err = exec.LookPath(filepath.Join(cache, etcdStored))
+		}
+	}
+	if err != nil {
+		return in, fmt.Errorf("%w: etcd not found (%w): needs etcd 3.4 or newer; make setup, or scripts/etcd, gets it "+
+			"(Debian, Ubuntu: apt-get install etcd-server)", cluster.ErrEnvironment, err)
+	}
+	out, err := exec.CommandContext(ctx, in.program, "--version").Output()
+	_, rest, found := strings.Cut(string(out), "etcd Version: ")
+	if err != nil || !found {
+		return in, fmt.Errorf("%w: %s --version: %q, %w", cluster.ErrEnvironment, in.program, out, err)
+	}
+	in.version, _, _ = strings.Cut(rest, "\n")
+	return in, nil
+}
+
+// serverVariable is in the environment of an etcd member and has its name: members connect to each other from any
+// address, so the gates between them recognize a caller by its process.
+const serverVariable = "LOCKCHAOS_SERVER"
+
+// openMemberGate opens the gate in front of the peer port of member s. All members know it by that gate: they compute
+// the ids of members, and that of the cluster, from the addresses, which therefore must be the same for all.
+func (c *Cluster) openMemberGate(s *server) (err error) {
+	listen := s.location.BusGate
+	s.bus, err = gate.Open(gate.Config{
+		Listen: listen.String(), Target: netip.AddrPortFrom(s.location.IP, uint16(s.location.BusPort)).String(),
+		Identify: func(from netip.AddrPort) string {
+			if name, ok := child.SocketVariable(from, listen, serverVariable); ok {
+				return name
+			}
+			return UnknownClient
+		},
+	})
+	s.env = append(s.env, serverVariable+"="+s.name)
+	return err
+}
+
+// etcdSoftware is a cluster of etcd members.
+type etcdSoftware struct{ *Cluster }
+
+// config is the configuration file of a member that starts for the first time.
+func (e etcdSoftware) config(s *server) string { return e.configIn(s, "new") }
+
+// configIn is the configuration file of a member of a cluster in that initial state: new or existing. The short
+// heartbeats make the others notice a dead leader in half a second.
+func (e etcdSoftware) configIn(s *server, state string) string {
+	options := map[string]string{"heartbeat-interval": "50", "election-timeout": "500", "snapshot-count": "100000"}
+	maps.Copy(options, e.topology.Options)
+	p := s.location
+	members := make([]string, len(e.nodes))
+	for i, n := range e.nodes {
+		members[i] = n.name + "=" + peerURL(n)
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		fmt.Fprintf(&b, "%s: %s\n", name, options[name])
+	}
+	for _, line := range [][2]string{
+		{"name", s.name}, {"data-dir", filepath.Join(s.disk, "data")},
+		{"listen-client-urls", "http://" + p.target()}, {"advertise-client-urls", "http://" + p.Gate.String()},
+		{"listen-peer-urls", "http://" + netip.AddrPortFrom(p.IP, uint16(p.BusPort)).String()},
+		{"initial-advertise-peer-urls", peerURL(s)}, {"initial-cluster", strings.Join(members, ",")},
+		{"initial-cluster-token", strconv.Itoa(e.port)}, {"initial-cluster-state", state},
+		{"logger", "zap"}, {"log-level", "warn"},
+	} {
+		fmt.Fprintf(&b, "%s: %q\n", line[0], line[1])
+	}
+	// the strict check refuses to replace a member for five seconds after it was lost
+	return b.String() + "log-outputs: [stderr]\nmax-txn-ops: 4096\nstrict-reconfig-check: false\n"
+}
+
+// peerURL is where the other members reach s.
+func peerURL(s *server) string { return "http://" + s.location.BusGate.String() }
+
+// prepare replaces a member whose disk is empty after its first start, as an operator has to: one that came back under
+// its old identity would not have what it has promised, and etcd ends it.
+func (e etcdSoftware) prepare(s *server) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(s.disk, "data", "member")); err != nil && s.proc.Load() != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), replaceWait)
+		defer cancel()
+		if err := e.replace(ctx, s); err != nil {
+			return nil, fmt.Errorf("replacing member %s, whose disk is empty, needs a majority: %w", s.name, err)
+		}
+		if err := os.WriteFile(s.conf, []byte(e.configIn(s, "existing")), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return []string{"--config-file", s.conf}, nil
+}
+
+// replaceWait bounds the replacement of a member, during which there may be an election.
+const replaceWait = 5 * time.Second
+
+// replace removes member s from the cluster, and adds one at the same address.
+func (e etcdSoftware) replace(ctx context.Context, s *server) error {
+	var errs []error
+	for _, other := range e.nodes {
+		if other == s || !other.responsive() {
+			continue
+		}
+		err := other.etcd.replace(ctx, peerURL(s))
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", other.name, err))
+	}
+	return errors.Join(append(errs, cluster.ErrDown)...)
+}
+
+// form starts all members at once and waits until each serves clients.
+func (e etcdSoftware) form(ctx context.Context) error {
+	if err := e.launch(ctx, e.nodes); err != nil {
+		return err
+	}
+	return e.waitServing(ctx)
+}
+
+// ping connects: a member without a majority does not serve clients, but listens.
+func (etcdSoftware) ping(ctx context.Context, s *server) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", s.location.target())
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err
+}
+
+// sample reads the role and who is first at each lock. A member that knows no leader has no sample.
+func (etcdSoftware) sample(ctx context.Context, s *server, keys []string) history.Sample {
+	sample, err := s.etcd.sample(ctx, keys)
+	if err != nil {
+		return history.Sample{Node: s.name}
+	}
+	sample.Node = s.name
+	return sample
+}
+
+// keys lists the keys of all locks. They stay until they are deleted or their lease ends.
+func (etcdSoftware) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
+	return s.etcd.keys(ctx)
+}
+
+// EnsembleMissing says what this machine lacks for the servers of that kind of topology, which are not Redis servers;
+// nil: nothing. The error wraps [cluster.ErrEnvironment].
+func EnsembleMissing(kind string) error {
+	if kind == cluster.Etcd {
+		_, err := EtcdVersion(context.Background())
+		return err
+	}
+	_, err := ZooKeeperVersion()
+	return err
+}

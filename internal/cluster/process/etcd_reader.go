@@ -1,0 +1,144 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// etcdReader is the harness's own connection to one etcd member, past the gate. It reads what the member itself has,
+// also without a majority. It may be used concurrently.
+type etcdReader struct {
+	conn *grpc.ClientConn
+	err  error // of its creation
+}
+
+// Pauses between attempts to connect, which gRPC makes longer.
+const (
+	etcdRedialMin = 5 * time.Millisecond
+	etcdRedialMax = 100 * time.Millisecond
+)
+
+// newEtcdReader connects when it is first used.
+func newEtcdReader(addr string) *etcdReader {
+	conn, err := grpc.NewClient("passthrough:///"+addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: etcdRedialMin, Multiplier: 2, MaxDelay: etcdRedialMax},
+			MinConnectTimeout: commandWait,
+		}))
+	return &etcdReader{conn, err}
+}
+
+func (r *etcdReader) close() {
+	if r != nil && r.conn != nil {
+		_ = r.conn.Close()
+	}
+}
+
+// prefixEnd ends the range of the keys that begin with prefix, whose last byte is a slash.
+func prefixEnd(prefix string) []byte { return []byte(strings.TrimSuffix(prefix, "/") + "0") }
+
+// first is a request for the oldest key of a lock: that of its holder.
+func first(key string) *etcdserverpb.RequestOp {
+	prefix := client.EtcdRoot + "/" + key + "/"
+	return &etcdserverpb.RequestOp{Request: &etcdserverpb.RequestOp_RequestRange{RequestRange: &etcdserverpb.RangeRequest{
+		Key: []byte(prefix), RangeEnd: prefixEnd(prefix), Limit: 1, Serializable: true,
+		SortTarget: etcdserverpb.RangeRequest_CREATE, SortOrder: etcdserverpb.RangeRequest_ASCEND,
+	}}}
+}
+
+// sample is the role of the member, and the oldest key of each lock: that of its holder. Locks without keys are left
+// out. The error says why the member does not serve clients.
+func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sample, err error) {
+	if r.err != nil {
+		return s, r.err
+	}
+	status, err := etcdserverpb.NewMaintenanceClient(r.conn).Status(ctx, &etcdserverpb.StatusRequest{})
+	switch {
+	case err != nil:
+		return s, err
+	case status.Leader == 0:
+		return s, errors.New("it knows no leader")
+	case status.IsLearner:
+		return s, errors.New("it is not a voting member")
+	}
+	s = history.Sample{Up: true, Role: "slave", Offset: status.Header.Revision, Term: status.RaftTerm}
+	if status.Leader == status.Header.MemberId {
+		s.Role = "master"
+	}
+	if len(keys) == 0 {
+		return s, nil
+	}
+	request := &etcdserverpb.TxnRequest{}
+	for _, key := range keys {
+		request.Success = append(request.Success, first(key))
+	}
+	reply, err := etcdserverpb.NewKVClient(r.conn).Txn(ctx, request)
+	if err != nil {
+		return history.Sample{}, err
+	}
+	s.Offset = reply.Header.Revision
+	for i, part := range reply.Responses {
+		for _, kv := range part.GetResponseRange().GetKvs() {
+			if s.Keys == nil {
+				s.Keys = make(map[string]history.KeyState)
+			}
+			s.Keys[keys[i]] = history.KeyState{
+				Owner: string(kv.Value), TTL: -1, Session: fmt.Sprintf("%#x", kv.Lease), Token: uint64(kv.CreateRevision),
+			}
+		}
+	}
+	return s, nil
+}
+
+// keys are all keys of locks, without the root.
+func (r *etcdReader) keys(ctx context.Context) (map[string]time.Duration, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	const root = client.EtcdRoot + "/"
+	reply, err := etcdserverpb.NewKVClient(r.conn).Range(ctx, &etcdserverpb.RangeRequest{
+		Key: []byte(root), RangeEnd: prefixEnd(root), KeysOnly: true, Serializable: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]time.Duration, len(reply.Kvs))
+	for _, kv := range reply.Kvs {
+		found[strings.TrimPrefix(string(kv.Key), root)] = -1
+	}
+	return found, nil
+}
+
+// replace removes the member at that address from the cluster, if it is there, and adds one.
+func (r *etcdReader) replace(ctx context.Context, peerURL string) error {
+	if r.err != nil {
+		return r.err
+	}
+	members := etcdserverpb.NewClusterClient(r.conn)
+	list, err := members.MemberList(ctx, &etcdserverpb.MemberListRequest{})
+	if err != nil {
+		return err
+	}
+	for _, m := range list.Members {
+		if slices.Contains(m.PeerURLs, peerURL) {
+			if _, err := members.MemberRemove(ctx, &etcdserverpb.MemberRemoveRequest{ID: m.ID}); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = members.MemberAdd(ctx, &etcdserverpb.MemberAddRequest{PeerURLs: []string{peerURL}})
+	return err
+}

@@ -1,0 +1,78 @@
+package process
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// etcdUp is up for three etcd members.
+func etcdUp(t *testing.T) *Cluster {
+	t.Helper()
+	if _, err := EtcdVersion(t.Context()); err != nil {
+		t.Skip("NOT RUN: ", err)
+	}
+	return up(t, cluster.Topology{Kind: cluster.Etcd})
+}
+
+// TestEtcd: a cluster has one leader. When it is killed, another member leads; the old one comes back as a follower,
+// also with an empty disk, for which it is replaced.
+func TestEtcd(t *testing.T) {
+	c, ctx := etcdUp(t), t.Context()
+	leaders := inRole(ctx, c, "master")
+	if len(leaders) != 1 || len(inRole(ctx, c, "slave")) != 2 {
+		t.Fatalf("leaders %v, followers %v", leaders, inRole(ctx, c, "slave"))
+	}
+	if n := len(c.Endpoints(0).Addrs); n != 3 {
+		t.Errorf("clients know %d members, want 3", n)
+	}
+	old := leaders[0]
+	if err := c.Kill(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	otherLeads(t, c, old)
+	if err := c.Restart(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the old leader to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+	if err := errors.Join(c.Kill(ctx, old), c.Wipe(ctx, old), c.Restart(ctx, old)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the empty member to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+}
+
+// otherLeads waits until a member other than old leads, and no other is left that says so.
+func otherLeads(t *testing.T, c *Cluster, old string) {
+	t.Helper()
+	took := waitFor(t, "another member to lead", func() bool {
+		now := slices.DeleteFunc(inRole(t.Context(), c, "master"), func(n string) bool { return n == old })
+		return len(now) == 1
+	})
+	t.Logf("another member leads after %v", took.Round(time.Millisecond))
+}
+
+// TestEtcdLeaderCutOff: a leader that reaches no other member steps down, and the others choose another one. When the
+// network is healed it follows. So the gates between members know who connects, although all have the same address.
+func TestEtcdLeaderCutOff(t *testing.T) {
+	c, ctx := etcdUp(t), t.Context()
+	old := inRole(ctx, c, "master")[0]
+	setPeers(t, c, old, cluster.Rule{Mode: cluster.Hold})
+	otherLeads(t, c, old)
+	waitFor(t, "the old leader to step down", func() bool { return c.Sample(ctx, old, nil).Role != "master" })
+	setPeers(t, c, old, cluster.Rule{})
+	waitFor(t, "the old leader to follow", func() bool { return c.Sample(ctx, old, nil).Role == "slave" })
+}
+
+// TestEtcdTwoCutOff: members that are not cut off stay together.
+func TestEtcdTwoCutOff(t *testing.T) {
+	c, ctx := etcdUp(t), t.Context()
+	follower := inRole(ctx, c, "slave")[0]
+	setPeers(t, c, follower, cluster.Rule{Mode: cluster.Cut})
+	waitFor(t, "the follower to know no leader", func() bool { return !c.Sample(ctx, follower, nil).Up })
+	if n := len(inRole(ctx, c, "master")); n != 1 {
+		t.Errorf("%d leaders among the other two", n)
+	}
+}

@@ -1,0 +1,133 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// Options configure a [Client]. The zero value has the defaults.
+type Options struct {
+	// Lease is the time to live of the lease: how long a lock stays held after its holder died. It is rounded up to whole
+	// seconds, and servers make one longer that is shorter than 1.5 of their election timeouts. 0: 10 s.
+	Lease time.Duration
+	// Margin is by how much a hold ends here before its lease can end at the servers, for clocks of different speeds. 0: a
+	// tenth of the lease.
+	Margin time.Duration
+	// Timeout bounds a release, and the removal of a key whose acquire has failed. Both continue in the background until
+	// they are certain or the lease ends. 0: 5 s.
+	Timeout time.Duration
+	Root    string // what the keys begin with, such as /locks/billing; empty: /locks
+	// OnLost is called when a hold is lost, OnRenewed when its Deadline is later; each from one goroutine at a time, which
+	// it must not block. nil: nothing is called.
+	OnLost, OnRenewed func(*Hold)
+}
+
+const (
+	defaultLease   = 10 * time.Second
+	defaultTimeout = 5 * time.Second
+	defaultRoot    = "/locks"
+	marginPart     = 10 // the default margin is this part of the lease
+)
+
+// Client makes locks on one cluster. Its holds share a lease. It may be used by several goroutines.
+type Client struct {
+	etcd *clientv3.Client
+	o    Options
+
+	mu      sync.Mutex
+	current *session // nil: none was opened yet; it may have ended
+	closed  bool
+	tasks   sync.WaitGroup
+}
+
+// Open makes a client of the cluster that c is connected to. The caller closes both, c last. A member that hangs is
+// noticed by c's DialKeepAliveTime; until then every request that it does not answer is sent to another member after a
+// quarter of the lease.
+func Open(c *clientv3.Client, o Options) (*Client, error) {
+	o.Lease, o.Timeout = cmp.Or(o.Lease, defaultLease), cmp.Or(o.Timeout, defaultTimeout)
+	o.Root = strings.TrimSuffix(cmp.Or(o.Root, defaultRoot), "/")
+	if o.Lease > 0 {
+		o.Lease = (o.Lease + time.Second - 1).Truncate(time.Second)
+	}
+	o.Margin = cmp.Or(o.Margin, o.Lease/marginPart)
+	switch {
+	case c == nil:
+		return nil, errors.New("open an etcd lock client: no etcd client given")
+	case o.Lease < 0 || o.Timeout < 0 || o.Margin < 0 || o.Margin >= o.Lease:
+		return nil, fmt.Errorf("open an etcd lock client: lease %v, margin %v, timeout %v: want positive times, and a "+
+			"margin less than the lease", o.Lease, o.Margin, o.Timeout)
+	}
+	return &Client{etcd: c, o: o}, nil
+}
+
+// Close ends the lease, and with it every hold that was not released: their error is [lock.ErrClosed]. It waits until
+// the servers know, at most until ctx ends or the lease has.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	s := c.current
+	c.mu.Unlock()
+	if s != nil {
+		s.end(lock.ErrClosed)
+	}
+	done := make(chan struct{})
+	go func() {
+		c.tasks.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close the etcd lock client: %w", ctx.Err())
+	}
+}
+
+// session is the session of new holds, which is opened if there is none.
+func (c *Client) session(ctx context.Context) (*session, error) {
+	for {
+		c.mu.Lock()
+		if c.closed {
+			c.mu.Unlock()
+			return nil, lock.ErrClosed
+		}
+		if c.current == nil || c.current.ended() {
+			c.current = c.openSession()
+		}
+		s := c.current
+		c.mu.Unlock()
+		select {
+		case <-s.ready:
+			if !s.ended() {
+				return s, nil
+			}
+		case <-s.ctx.Done():
+			if why := s.refused(); why != nil {
+				return nil, why
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("no etcd member has answered: %w", ctx.Err())
+		}
+	}
+}
+
+// Undone reports whether err says that an acquire failed but may have held the lock meanwhile: its key was removed
+// before it returned. It implies [lock.Definite].
+func Undone(err error) bool {
+	var u undoneError
+	return errors.As(err, &u) && lock.Definite(err)
+}
+
+// undoneError is an error of an acquire whose key was removed.
+type undoneError struct{ error }
+
+func (e undoneError) Unwrap() error { return e.error }
