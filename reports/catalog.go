@@ -33,6 +33,8 @@ func Catalog() []Format {
 		{"perfetto", "a trace for ui.perfetto.dev: tracks of clients and nodes, flows from grants to writes, faults", "",
 			writePerfetto},
 		{"openmetrics", "the numbers of the run in the text format of OpenMetrics, for Prometheus", "", writeOpenMetrics},
+		{"otlp", "spans of operations, holds and faults for OpenTelemetry: a request of OTLP/HTTP in JSON on each line", "",
+			writeOTLP},
 	}
 }
 

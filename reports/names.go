@@ -3,6 +3,8 @@ package reports
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // clientName is how every format names a client.
@@ -45,4 +47,9 @@ func quote(name string) string {
 		return "the lock"
 	}
 	return "`" + strings.NewReplacer("`", "'", "\n", "\uFFFD", "\r", "\uFFFD").Replace(name) + "`"
+}
+
+// plainText is a text of the run for other tools: on one line, with the names of clients.
+func (r *Run) plainText(s string) string {
+	return format.Line(r.History.NameProcesses(strings.ReplaceAll(s, "`", "")))
 }

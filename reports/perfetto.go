@@ -11,7 +11,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
-	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Process numbers of the trace. A client has its number plus one.
@@ -86,10 +85,7 @@ func (t *trace) add(e traceEvent) {
 	}
 }
 
-// text makes a text of the run fit for a trace: on one line, with the names of clients.
-func (t *trace) text(s string) string {
-	return format.Line(t.r.History.NameProcesses(strings.ReplaceAll(s, "`", "")))
-}
+func (t *trace) text(s string) string { return t.r.plainText(s) }
 
 func (t *trace) process(pid int, name string, order int) {
 	t.add(traceEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": t.text(name)}})

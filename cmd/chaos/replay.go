@@ -56,7 +56,7 @@ func replay(c *cobra.Command, s streams, path, outDir string, asJSON bool) error
 	if out == nil || out.Dir == nil {
 		return failed
 	}
-	err = publish(s, out, runOptions{json: asJSON}, failed)
+	err = publish(ctx, s, out, runOptions{json: asJSON}, failed)
 	var verdict *codeError
 	if errors.As(err, &verdict) && verdict.err == nil {
 		err = nil // an unsafe verdict is no failure of a replay

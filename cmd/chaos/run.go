@@ -41,6 +41,7 @@ type runOptions struct {
 	out       string
 	json      bool
 	junit     string
+	otlp      string // URL of a collector; "": spans are not sent
 	expect    bool
 	dryRun    bool
 	target    targetFlags
@@ -73,6 +74,10 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 			if err := positive(c); err != nil {
 				return err
 			}
+			var err error
+			if o.otlp, err = otlpURL(o.otlp); err != nil {
+				return err
+			}
 			if !c.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32())
 			}
@@ -87,6 +92,8 @@ and the fault plan, and with backend sim everything; on real servers it cannot d
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the workload and the fault plan (default: random, printed)")
 	f.Uint64Var((*uint64)(&o.variation), "variation", 0, "timing variation of the plan, from chaos explore (backend sim)")
 	f.StringVar(&o.junit, "junit", "", "also write the result to `FILE` as JUnit XML")
+	f.StringVar(&o.otlp, "otlp", "", "also send spans of operations, holds and faults to the OpenTelemetry collector at "+
+		"`URL` (headers: $"+otlpHeaders+")")
 	f.BoolVar(&o.expect, "expect", false, "exit 0 if the outcome is the one that the scenario expects, else 1")
 	f.DurationVar(&o.init, "init-timeout", 0, "within which a client must reply to init (default: the scenario's, or "+
 		scenarios.InitTimeout.String()+")")
@@ -130,7 +137,7 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	if err == nil {
 		measurePrevention(ctx, s, scenario, out)
 	}
-	return errors.Join(err, publish(s, out, o, err))
+	return errors.Join(err, publish(ctx, s, out, o, err))
 }
 
 // notStarted writes the JUnit file of a run that could not be started, if one was asked for.
@@ -205,7 +212,7 @@ func perform(ctx context.Context, s streams, o runOptions, scenario scenarios.Sc
 
 // publish writes the report, prints the result and returns the exit code of the
 // verdict, unless the run itself failed: then that error decides.
-func publish(s streams, out *runner.Outcome, o runOptions, failed error) error {
+func publish(ctx context.Context, s streams, out *runner.Outcome, o runOptions, failed error) error {
 	run, err := reports.Load(out.Dir)
 	if err != nil {
 		return err
@@ -225,6 +232,11 @@ func publish(s streams, out *runner.Outcome, o runOptions, failed error) error {
 	if o.junit != "" {
 		if err := renderFile(run, "junit", o.junit); err != nil {
 			return err
+		}
+	}
+	if o.otlp != "" {
+		if err := exportSpans(ctx, run, o.otlp); err != nil {
+			s.note("the spans were not exported: %v", err)
 		}
 	}
 	switch {
