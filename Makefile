@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,9 @@ test-redis-8: ## the conformance tests of package lock on the Redis 8.0 of Debia
 test-valkey: ## the same on the Valkey 8.1 of Debian 13
 	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
 
+install-check: ## install the last commit as `go install …/cmd/chaos@VERSION` does, from a module zip into an empty module cache
+	scripts/check-install
+
 mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS side by side, continues)
 	go run ./internal/mutants/run -jobs $(or $(JOBS),1)
 
@@ -62,11 +65,12 @@ determinism: setup ## compare repeated simulations byte by byte: all scenarios, 
 	    -same.runs 20 -same.spin none -same.busy $$busy -same.variation $$variation || exit 1; \
 	done; done; done
 
-check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules (the first run builds the linter: about two minutes)
+check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go install` (the first run builds the linter: about two minutes)
 	go mod tidy -diff
 	$(GOLANGCI) run ./...
 	$(ACTIONLINT) .github/workflows/*.yml
 	go test ./internal/style/...
+	scripts/check-install -n
 
 bench: setup ## the benchmarks whose numbers stand in the docs
 	go test -run '^$$' -bench . -benchmem ./...
