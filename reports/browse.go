@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -30,6 +29,7 @@ type browseData struct {
 	Quorum  bool           `json:"quorum"`  // the nodes are independent masters
 	Leader  string         `json:"leader"`  // what the deciding node is called: "master"
 	Endless string         `json:"endless"` // what a key without an expiry is labeled with
+	KeyAt   string         `json:"keyAt"`   // the name of the rows of nodes
 	Keys    []string       `json:"keys"`
 	Names   map[int]string `json:"names"`  // of clients that have one instead of a number
 	Colors  map[int]int    `json:"colors"` // of clients, where it is not their number
@@ -176,7 +176,7 @@ func (r *Run) browse(shown interval, key string, room int) (string, error) {
 func (r *Run) browseData(part, shown interval, key string) *browseData {
 	d := &browseData{From: micros(part.from), Until: micros(part.until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.from), micros(shown.until)}, Judged: r.Judged, Quorum: r.quorum(),
-		Leader: r.masterWord(), Endless: r.endless(),
+		Leader: r.masterWord(), Endless: r.endless(), KeyAt: r.keyAt(),
 		Keys: printable(r.History.Keys), Colors: map[int]int{}, Names: map[int]string{}}
 	for c := range r.color {
 		if number := clientName(c); r.History.NameProcesses(number) != number {
@@ -322,8 +322,7 @@ func (d *browseData) notices(r *Run, part interval) {
 	}
 	for _, n := range r.notes {
 		if part.has(n.Time) {
-			text := strings.Join(strings.Fields(n.Name+" "+targetName(n.Target)+" "+n.Detail), " ")
-			b.Name, b.Time = append(b.Name, all.of(format.Line(text))), append(b.Time, micros(n.Time))
+			b.Name, b.Time = append(b.Name, all.of(format.Line(noteText(n)))), append(b.Time, micros(n.Time))
 			b.Client, b.Key, b.Index = append(b.Client, -1), append(b.Key, -1), append(b.Index, int64(n.Index))
 		}
 	}

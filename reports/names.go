@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -29,6 +30,14 @@ func subject(target string) string {
 		many[i] = targetName(many[i])
 	}
 	return list(many)
+}
+
+// noteText is an observation that belongs to no fault; most name their target.
+func noteText(n history.Fault) string {
+	if target := targetName(n.Target); strings.Contains(n.Detail, target) {
+		return n.Name + ": " + n.Detail
+	}
+	return strings.Join(strings.Fields(n.Name+" "+targetName(n.Target)+" "+n.Detail), " ")
 }
 
 // masterWord is what the servers call the one that decides.

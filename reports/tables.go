@@ -74,8 +74,7 @@ func (p *page) faults(r *Run) {
 			p.Notes = append(p.Notes, more(len(r.notes)-maxFaultRows, "observation"))
 			break
 		}
-		p.Notes = append(p.Notes, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", format.Instant(n.Time), n.Name,
-			targetName(n.Target), n.Detail)))
+		p.Notes = append(p.Notes, format.Instant(n.Time)+" "+noteText(n))
 	}
 }
 

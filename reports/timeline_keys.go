@@ -185,7 +185,7 @@ func (t *timeline) keys() {
 		t.notes = append(t.notes, "Nodes were not sampled")
 		return
 	}
-	t.group("KEY AT")
+	t.group(t.r.keyAt())
 	for i, node := range t.r.witness.nodes {
 		if i == maxNodes {
 			t.notDrawn(len(t.r.witness.nodes)-i, "node", "")
@@ -262,4 +262,12 @@ func (r *Run) endless() string {
 func (r *Run) clientOf(owner string) (int, bool) {
 	c, ok := r.ownerOf[owner]
 	return c, ok
+}
+
+// keyAt is the name of the rows of nodes: the lock is a key or, in an ensemble, a node of its tree.
+func (r *Run) keyAt() string {
+	if r.ensemble() {
+		return "LOCK AT"
+	}
+	return "KEY AT"
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,6 +155,7 @@ func (t *timeline) overlaps() {
 	t.group(name)
 	elsewhere := 0
 	seen := map[interval]bool{}
+	var shown []*checker.Violation
 	for _, res := range t.r.Judgement.Results {
 		if !isDrawn(&res) {
 			continue
@@ -169,9 +171,10 @@ func (t *timeline) overlaps() {
 				continue
 			}
 			seen[w] = true
-			t.overlap(w, v)
+			shown = append(shown, v)
 		}
 	}
+	t.overlapBars(shown)
 	t.notDrawn(elsewhere, "violation", " of other keys")
 	if len(seen) == 0 && t.r.Judged {
 		t.d.text(axisLeft, t.y+16, "none", `class="good"`)
@@ -179,19 +182,53 @@ func (t *timeline) overlaps() {
 	t.y += 28
 }
 
-func (t *timeline) overlap(w interval, v *checker.Violation) {
-	wide := w
-	for t.d.width(wide.from, wide.until) < 3 && wide.until < t.d.window.until {
-		wide.until += t.d.window.length()/1000 + 1
+// overlapBars draws violations that may cover each other: the one that the page explains over the others, and its label
+// before theirs.
+func (t *timeline) overlapBars(shown []*checker.Violation) {
+	main := -1
+	if t.v != nil {
+		main = slices.IndexFunc(shown, func(v *checker.Violation) bool { return t.r.during(v) == t.r.during(t.v) })
 	}
-	t.d.bar(wide, t.y+3, 19, v.Text, `class="red" rx="2"`)
+	if main >= 0 {
+		v := shown[main]
+		shown = append([]*checker.Violation{v}, slices.Delete(slices.Clone(shown), main, main+1)...)
+	}
+	for i := len(shown) - 1; i >= 0; i-- {
+		look := `class="red" rx="2"`
+		if i == 0 && main >= 0 {
+			look = `class="red main" rx="2"`
+		}
+		t.d.bar(t.visible(t.r.during(shown[i])), t.y+3, 19, shown[i].Text, look)
+	}
+	for i, v := range shown {
+		w := t.r.during(v)
+		t.overlapLabel(w)
+		if i == 0 && main >= 0 {
+			t.labeled = append(t.labeled, [2]float64{t.d.x(w.from), t.d.x(t.visible(w).until)})
+		}
+	}
+}
+
+// visible is an interval that is long enough to be seen.
+func (t *timeline) visible(w interval) interval {
+	for t.d.width(w.from, w.until) < 3 && w.until < t.d.window.until {
+		w.until += t.d.window.length()/1000 + 1
+	}
+	return w
+}
+
+// overlapLabel writes the length of a violation into its bar or beside it, unless another label is there.
+func (t *timeline) overlapLabel(w interval) {
+	wide := t.visible(w)
 	text := format.Duration(w.length())
 	if w.length() == 0 {
 		text = format.Instant(w.from)
 	}
 	if textWidth(text)+12 <= t.d.width(w.from, w.until) {
 		mid := max(w.from, t.d.window.from)
-		t.d.label(mid, 7, t.y+17, text, `class="in strong" fill="#ffffff"`)
+		if t.reserve(t.d.x(mid)+7, text) {
+			t.d.label(mid, 7, t.y+17, text, `class="in strong" fill="#ffffff"`)
+		}
 		return
 	}
 	left := t.d.x(wide.until)+textWidth(text)+10 > axisRight
@@ -199,15 +236,23 @@ func (t *timeline) overlap(w interval, v *checker.Violation) {
 	if left {
 		at = t.d.x(wide.from) - 6 - textWidth(text)
 	}
-	for _, l := range t.labeled {
-		if l[0] < at+textWidth(text) && at < l[1] {
-			return // its tooltip has it
-		}
+	if !t.reserve(at, text) {
+		return
 	}
-	t.labeled = append(t.labeled, [2]float64{at, at + textWidth(text)})
 	if left {
 		t.d.label(wide.from, -6, t.y+17, text, `class="in strong redtext" text-anchor="end"`)
 		return
 	}
 	t.d.label(wide.until, 6, t.y+17, text, `class="in strong redtext"`)
+}
+
+// reserve is false if another label is where text would be; its tooltip has it.
+func (t *timeline) reserve(at float64, text string) bool {
+	for _, l := range t.labeled {
+		if l[0] < at+textWidth(text) && at < l[1] {
+			return false
+		}
+	}
+	t.labeled = append(t.labeled, [2]float64{at, at + textWidth(text)})
+	return true
 }

@@ -10,8 +10,29 @@
   var band = svg.querySelector('.band');
   if (band && wide.scrollWidth > wide.clientWidth) { // on a narrow screen the violation is seen first
     var area = band.getBoundingClientRect(), seen = wide.getBoundingClientRect();
-    wide.scrollLeft = area.left - seen.left - 24 + Math.min(0, (area.width - seen.width) / 2);
+    wide.scrollLeft = area.left - seen.left - Math.max(70, (seen.width - area.width) / 2); // 70: the names of the rows
   }
+  // On a narrow screen the names of the rows stay in sight, over the picture.
+  function pin() {
+    var old = svg.querySelector('.pins'), scale = svg.viewBox.baseVal.width / svg.getBoundingClientRect().width;
+    var at = wide.scrollLeft * scale;
+    if (old) old.remove();
+    if (at < 60) return;
+    var rows = [].slice.call(svg.querySelectorAll('text.row')), pins = '';
+    var groups = [].slice.call(svg.querySelectorAll('text.group')).filter(function (g) {
+      return !rows.some(function (r) { return Math.abs(r.getAttribute('y') - g.getAttribute('y')) < 12; });
+    });
+    rows.concat(groups).forEach(function (t) {
+      var box = t.getBBox();
+      pins += '<rect x="0" y="' + (box.y - 1) + '" width="' + (box.width + 8) + '" height="' + (box.height + 2) + '" rx="3"/>' +
+        '<text x="4" y="' + t.getAttribute('y') + '" class="' + (t.classList.contains('group') ? 'group' : 'pinned') + '">' +
+        t.innerHTML + '</text>';
+    });
+    svg.insertAdjacentHTML('beforeend', '<g class="pins" aria-hidden="true" transform="translate(' + at + ' 0)">' + pins + '</g>');
+  }
+  wide.addEventListener('scroll', pin);
+  window.addEventListener('resize', pin);
+  pin();
   function $(q) { return document.querySelector(q); }
   function all(q) { return [].slice.call(document.querySelectorAll(q)); }
   function highlight(ev, on) {
@@ -173,7 +194,7 @@
   }
   function keyRows() {
     if (!sampled()) { notes.push('nodes, which were not sampled'); return; }
-    group('KEY AT');
+    group(D.keyAt);
     var held = D.nodes.map(function () { return []; }), S = D.states;
     for (var i = 0; i < S.from.length; i++) {
       var b = S.from[i] + S.length[i];
@@ -333,29 +354,45 @@
     var v = violation(), seen = {}, elsewhere = 0;
     labeled = [];
     group(v && !v.pair ? 'VIOLATION' : 'OVERLAP');
+    var bars = [];
     D.violations.forEach(function (w, i) {
       if (!w.drawn || !shows(w.from, w.until) || v && v.pair && !w.holds || seen[w.from + ' ' + w.until] && i !== chosen) return;
       if (w.key >= 0 && w.key !== key) { elsewhere++; return; }
       seen[w.from + ' ' + w.until] = true;
-      overlapBar(w, i);
+      if (i === chosen) bars.unshift(i); else bars.push(i);
+    });
+    bars.slice().reverse().forEach(function (i) { overlapBar(D.violations[i], i); });
+    bars.forEach(function (i) {
+      overlapLabel(D.violations[i]);
+      if (i === chosen) labeled.push([x(D.violations[i].from), x(visibleEnd(D.violations[i]))]);
     });
     if (elsewhere) notes.push(number(elsewhere) + ' more ' + (elsewhere === 1 ? 'violation' : 'violations') + ' of other keys');
     if (!Object.keys(seen).length && D.judged) text(LEFT, y + 16, 'none', 'class="good"');
     y += 28;
   }
-  var labeled; // where labels beside a bar are
-  function overlapBar(w, i) {
+  var labeled; // where labels of bars are
+  function visibleEnd(w) {
     var b = w.until, least = (until - from) / 1000 + 0.001;
     while (x(b) - x(w.from) < 3 && b < until) b += least;
-    bar(w.from, b, y + 3, 19, w.text, 'class="red" rx="2" data-v="' + i + '"');
-    var s = w.until > w.from ? duration(w.until - w.from) : instant(w.from);
+    return b;
+  }
+  function overlapBar(w, i) {
+    bar(w.from, visibleEnd(w), y + 3, 19, w.text, 'class="red' + (i === chosen ? ' main' : '') + '" rx="2" data-v="' + i + '"');
+  }
+  function reserve(at, s) {
+    var end = at + textWidth(s);
+    if (labeled.some(function (l) { return l[0] < end && at < l[1]; })) return false; // its tooltip has it
+    labeled.push([at, end]);
+    return true;
+  }
+  function overlapLabel(w) {
+    var b = visibleEnd(w), s = w.until > w.from ? duration(w.until - w.from) : instant(w.from);
     if (textWidth(s) + 12 <= x(w.until) - x(w.from)) {
-      text(x(w.from) + 7, y + 17, s, 'class="in strong" fill="#ffffff"');
+      if (reserve(x(w.from) + 7, s)) text(x(w.from) + 7, y + 17, s, 'class="in strong" fill="#ffffff"');
       return;
     }
     var left = x(b) + textWidth(s) + 10 > RIGHT, at = left ? x(w.from) - 6 - textWidth(s) : x(b) + 6;
-    if (labeled.some(function (l) { return l[0] < at + textWidth(s) && at < l[1]; })) return; // its tooltip has it
-    labeled.push([at, at + textWidth(s)]);
+    if (!reserve(at, s)) return;
     if (left) text(x(w.from) - 6, y + 17, s, 'class="in strong redtext" text-anchor="end"');
     else text(at, y + 17, s, 'class="in strong redtext"');
   }
@@ -398,6 +435,7 @@
     svg.setAttribute('viewBox', '0 0 ' + W + ' ' + (y + 26));
     svg.setAttribute('aria-label', 'Timeline of ' + keyName(key) + ' from ' + instant(from) + ' to ' + instant(until));
     svg.innerHTML = defs + out.join('');
+    pin();
     svg.classList.toggle('zoomed', until - from < D.until - D.from);
     all('#picture .undrawn').forEach(function (p) { p.remove(); });
     var caption = $('#picture figcaption');
@@ -699,6 +737,7 @@
       if (r.kind === 'write') { token = +T.token[r.i] ? T.token[r.i] : ''; index = T.index[r.i]; if (T.read[r.i] !== T.found[r.i]) text = 'write (lost update)'; }
       if (r.kind === 'notice') { index = N.index[r.i]; text = N.names[N.name[r.i]]; }
       if (r.kind === 'fault') { index = D.faults[r.i].index; text = D.faults[r.i].name + ' ' + D.faults[r.i].target; }
+      if (r.k < 0) return [instant(r.t), r.c < 0 ? '' : client(r.c), text, null, r.outcome, took, token, index]; // the text has both columns
       return [instant(r.t), r.c < 0 ? '' : client(r.c), text, r.k < 0 ? '' : keyName(r.k), r.outcome, took, token, index];
     }
     function render() {
@@ -706,7 +745,9 @@
       var last = Math.min(found.length, first + Math.ceil(grid.clientHeight / ROW) + 10), html = '';
       for (var i = first; i < last; i++) {
         html += '<div role="row" id="op' + i + '" aria-rowindex="' + (i + 2) + '" aria-selected="' + (i === active) + '" style="top:' + i * ROW +
-          'px">' + cells(found[i]).map(function (c) { return '<span role="gridcell">' + esc(c) + '</span>'; }).join('') + '</div>';
+          'px">' + cells(found[i]).map(function (c, k, all) {
+            return c === null ? '' : '<span role="gridcell"' + (all[k + 1] === null ? ' class="both" aria-colspan="2"' : '') + '>' + esc(c) + '</span>';
+          }).join('') + '</div>';
       }
       body.innerHTML = html || '<div role="row"><span role="gridcell">no entry</span></div>';
     }

@@ -1,0 +1,49 @@
+package reports
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/checker"
+)
+
+// TestNarrowPageNamesRows: on a narrow screen, which shows the violation first, the names of the rows are in sight.
+func TestNarrowPageNamesRows(t *testing.T) {
+	d := startDevtools(t)
+	d.open(t, render(t, ensembleRun().load(t), "html"), pageOptions{width: 390})
+	var names []string
+	d.run(t, `const wide = $('svg.timeline').closest('.wide');
+		await frame();
+		const seen = wide.getBoundingClientRect();
+		return [].slice.call(document.querySelectorAll('.pins text')).filter(function (text) {
+			const at = text.getBoundingClientRect();
+			return wide.scrollLeft > 0 && at.left >= seen.left && at.right < seen.left + 100;
+		}).map((text) => text.textContent)`, &names)
+	want := []string{"n1", "n2", "n3", "client 0", "client 1", "FAULTS", "LEADER", "OVERLAP"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestExplainedOverlapIsOnTop: of overlaps at the same time, the one that the page explains covers the others, and no
+// label but its own is on it.
+func TestExplainedOverlapIsOnTop(t *testing.T) {
+	s := failoverRun("orders")
+	worst := s.j.Results[0].Violations[0]
+	inside := worst
+	inside.Start, inside.End, inside.Severity = worst.Start+ms(300), worst.End-ms(300), worst.Severity-ms(600)
+	s.j.Results[0].Violations = []checker.Violation{worst, inside}
+	svg, _ := newTimeline(s.load(t)).html()
+	page := string(svg)
+	bars := regexp.MustCompile(`<rect class="red( main)?"`).FindAllString(page, -1)
+	if len(bars) < 2 || !strings.Contains(bars[len(bars)-1], "main") {
+		t.Errorf("bars in the order of drawing: %q, want the explained one last", bars)
+	}
+	labels := regexp.MustCompile(`class="in strong"[^>]*>([^<]*)<`).FindAllStringSubmatch(page, -1)
+	if len(labels) != 1 || labels[0][1] != "1.83 s" {
+		t.Errorf("labels %q, want 1.83 s alone", labels)
+	}
+}
