@@ -150,6 +150,9 @@ func (r *Run) lastEvent() int { return r.History.Events - 1 }
 // quorum reports whether the nodes are independent masters.
 func (r *Run) quorum() bool { return r.Manifest.Topology.Kind == cluster.Quorum }
 
+// byMajority reports whether the nodes agree on every grant: the members of an ensemble or of etcd.
+func (r *Run) byMajority() bool { return !r.Manifest.Topology.Redis() }
+
 // ensemble reports whether the nodes are the members of a ZooKeeper ensemble.
 func (r *Run) ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }
 

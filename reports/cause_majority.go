@@ -37,13 +37,13 @@ func aheadMajorityMechanism() mechanism {
 func forgottenEnsembleMechanism() mechanism {
 	return mechanism{name: "forgotten-by-ensemble", find: findForgottenEnsemble,
 		advice: []adviceItem{{
-			Text: "An ensemble remembers what a majority has on disk. Replace disks one member at a time, and wait until that " +
-				"member has copied the data of the leader (`mntr`: `zk_synced_followers`) before the next.",
+			Text: "What a majority has on disk is all that it promises. Replace disks one member at a time, and wait until " +
+				"that member has copied the data of the leader before the next.",
 			Cost: "maintenance takes as many steps as there are members",
 		}, {
-			Text: "When a majority of the disks is lost, keep clients away until every session of before has ended by the " +
-				"clock of its client.",
-			Cost: "no lock is granted for the longest session timeout",
+			Text: "When a majority of the disks is lost, keep clients away until every session or lease of before has ended " +
+				"by the clock of its client.",
+			Cost: "no lock is granted for the longest of these times",
 		}}}
 }
 
@@ -106,7 +106,7 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 
 // findForgottenEnsemble: a majority of the members lost their disks after the first grant.
 func findForgottenEnsemble(q *inquiry) *cause {
-	if q.p == nil || !q.r.ensemble() || q.p.outlived() {
+	if q.p == nil || !q.r.byMajority() || q.p.outlived() {
 		return nil
 	}
 	p := q.p

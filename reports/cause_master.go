@@ -77,7 +77,7 @@ func findFailover(q *inquiry) *cause {
 // promoted reports whether the second grant came from another node than the first.
 func (q *inquiry) promoted() bool {
 	p := q.p
-	if q.r.quorum() || q.r.ensemble() {
+	if q.r.quorum() || q.r.byMajority() {
 		return false
 	}
 	return p != nil && p.granterA != "" && p.granterB != "" && p.granterA != p.granterB && !p.outlived()

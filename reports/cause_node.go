@@ -63,7 +63,7 @@ func restartFaults() []string {
 // findRestart: the node that granted the lock restarted without it.
 func findRestart(q *inquiry) *cause {
 	node := q.node()
-	if node == "" || q.r.ensemble() {
+	if node == "" || q.r.byMajority() {
 		return nil
 	}
 	p, s, w := q.p, q.s, &q.r.witness

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -175,7 +176,7 @@ func (g *gantt) drawOverlaps(c draw.Canvas, style draw.TextStyle, at func(time.D
 	}
 }
 
-// overlapWindows are the intervals of the overlaps, each once, in order.
+// overlapWindows are the intervals of the overlaps, each once, in order; the one that the page explains is the first.
 func (g *gantt) overlapWindows() []interval {
 	var all []interval
 	for _, v := range g.overlaps() {
@@ -183,7 +184,12 @@ func (g *gantt) overlapWindows() []interval {
 			all = append(all, w)
 		}
 	}
-	slices.SortFunc(all, func(a, b interval) int { return int(a.from - b.from) })
+	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+	if v := g.r.main.v; v != nil {
+		if i := slices.Index(all, g.r.during(v)); i > 0 {
+			all = slices.Insert(slices.Delete(all, i, i+1), 0, g.r.during(v))
+		}
+	}
 	return all
 }
 
@@ -207,7 +213,9 @@ func labelAreas(bars []area, texts []string, style draw.TextStyle, limit area) [
 		w := style.Width(texts[i])
 		mid := (bar.x1 + bar.x2) / 2
 		if inside := (area{x1: mid - w/2, x2: mid + w/2}); w+2*margin <= bar.x2-bar.x1 {
-			labels[i] = inside
+			if !slices.ContainsFunc(labels[:i], inside.intersects) {
+				labels[i] = inside
+			}
 			continue
 		}
 		right := area{x1: bar.x2, x2: bar.x2 + margin + w} // with the margin: nothing may be between a bar and its label

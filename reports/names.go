@@ -42,7 +42,7 @@ func noteText(n history.Fault) string {
 
 // masterWord is what the servers call the one that decides.
 func (r *Run) masterWord() string {
-	if r.ensemble() {
+	if r.byMajority() {
 		return "leader"
 	}
 	return "master"

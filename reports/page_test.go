@@ -174,6 +174,7 @@ func TestOverlapLabels(t *testing.T) {
 		{"left at the edge", []area{{x1: 390, x2: 392}}, []string{"left"}},
 		{"beside a neighbor", []area{{x1: 100, x2: 200}, {x1: 201, x2: 203}}, []string{"inside", "right"}},
 		{"two thin ones", []area{{x1: 100, x2: 102}, {x1: 103, x2: 105}}, []string{"left", "right"}},
+		{"inside another", []area{{x1: 100, x2: 300}, {x1: 120, x2: 280}}, []string{"inside", "none"}},
 		{"no room", []area{{x1: 0, x2: 150}, {x1: 152, x2: 154}, {x1: 156, x2: 400}}, []string{"inside", "none", "inside"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

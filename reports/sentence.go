@@ -28,7 +28,7 @@ func (p *pair) knownBy(s *proofs, h *hold) string {
 	switch {
 	case len(p.r.Manifest.Nodes) == 1:
 		return " by " + p.r.Manifest.Nodes[0].Name
-	case p.r.ensemble() && granter != "":
+	case p.r.byMajority() && granter != "":
 		return " (" + granter + " was the leader)"
 	case !p.r.quorum() && granter != "":
 		return " by " + granter
