@@ -9,12 +9,25 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
 func main() {
 	abortBySignal()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = versionOf(version, info)
+	}
 	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// versionOf is linked, unless that is the default and the program was built by go install …@VERSION, which records the
+// version but sets no flags.
+func versionOf(linked string, info *debug.BuildInfo) string {
+	if linked == unversioned && strings.HasPrefix(info.Main.Version, "v") {
+		return info.Main.Version
+	}
+	return linked
 }
 
 // abortBySignal makes the Go runtime end the program with SIGABRT (exit code 134) when it aborts. By default it exits

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -374,5 +375,18 @@ func TestReadmeListsTheScenarios(t *testing.T) {
 	got, _, found := strings.Cut(rest, "<!-- end -->")
 	if diff := cmp.Diff(want.String(), got); !found || diff != "" {
 		t.Errorf("README.md (-want +got):\n%s", diff)
+	}
+}
+
+// TestVersion: a program that go install has built says its version, and a flag of the linker comes first.
+func TestVersion(t *testing.T) {
+	for _, c := range []struct{ linked, module, want string }{
+		{unversioned, "v1.2.3", "v1.2.3"}, {unversioned, "(devel)", unversioned}, {unversioned, "", unversioned},
+		{"v1.2.3-4-gabc", "v1.2.4", "v1.2.3-4-gabc"},
+	} {
+		info := &debug.BuildInfo{Main: debug.Module{Version: c.module}}
+		if got := versionOf(c.linked, info); got != c.want {
+			t.Errorf("linked %q, module %q: %q, want %q", c.linked, c.module, got, c.want)
+		}
 	}
 }

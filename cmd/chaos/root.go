@@ -15,8 +15,10 @@ import (
 	"github.com/lockchaos/lockchaos/internal/nearest"
 )
 
-// version is set by the build (-ldflags "-X main.version=…").
-var version = "dev"
+// version is set by the build (-ldflags "-X main.version=…"), or see versionOf.
+var version = unversioned
+
+const unversioned = "dev"
 
 // streams are where the program reads and writes: results go to out, progress
 // and errors to err.
