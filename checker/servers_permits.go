@@ -114,8 +114,8 @@ func (v *view) outAt(i int32, t time.Duration) int64 {
 }
 
 // judgeMorePermits finds, for each semaphore, the first sample with more permits than its clients can have: those of
-// holds that may last, of acquires of unknown outcome, and of requests that failed less than the slack before. A lock
-// whose grants have no validity may keep what was not released without an end.
+// holds that may last, of acquires of unknown outcome, and of requests that failed less than the slack before, other
+// than tries that were refused. A lock whose grants have no validity may keep what was not released without an end.
 func (v *view) judgeMorePermits(o Options, found *findings) {
 	seen := v.servers()
 	if seen == nil {
@@ -178,9 +178,14 @@ func (v *view) mayHavePermits(key int32, o Options) []demand {
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if s.Key == key && s.Outcome == history.Fail && (s.Op == history.OpAcquire || s.Op == history.OpTry) {
-			all = append(all, newDemand(s, s.Call, later(s.Return, o.slack())))
+		if s.Key != key || s.Outcome != history.Fail || s.Op != history.OpAcquire && s.Op != history.OpTry {
+			continue
 		}
+		until := later(s.Return, o.slack())
+		if s.Op == history.OpTry && s.Busy && !s.Undone { // it was refused, and nothing has to be undone
+			until = s.Return
+		}
+		all = append(all, newDemand(s, s.Call, until))
 	}
 	return all
 }

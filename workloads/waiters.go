@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -13,10 +14,11 @@ import (
 var waitersSpec = Spec{
 	Name: "waiters",
 	Doc: "in rounds that start every think time, all clients want the lock: some hold it, some give up while they wait, " +
-		"some let their lease end. Then no client sends a request until the next round: only the lock can wake waiters.",
+		"some let their lease end. In most rounds one client leads: the others come while it holds the lock, or it waits " +
+		"for them. Then no client sends a request until the next round: only the lock can wake waiters.",
 	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
 	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.CanDowngrade, client.HasPermits,
-		client.CanResize, client.SeveralKeys, client.ReportsLoss, client.IsLatch},
+		client.CanResize, client.SeveralKeys, client.ReportsLoss, client.IsLatch, client.CanForceRelease},
 	Client: waitersClient,
 }
 
@@ -34,9 +36,13 @@ func waitersClient(ctx context.Context, stop <-chan struct{}, e Env) {
 		takePart = m.awaitLatch
 	}
 	for !m.over() {
-		m.key = m.keys[e.Rand.IntN(len(m.keys))]
-		m.pause(random(e, e.Params.Hold))
-		takePart()
+		if r, led := m.joinRound(); led {
+			m.takePartLed(r)
+		} else {
+			m.key = m.keys[e.Rand.IntN(len(m.keys))]
+			m.pause(random(e, e.Params.Hold))
+			takePart()
+		}
 		m.awaitRound()
 	}
 }
@@ -44,12 +50,11 @@ func waitersClient(ctx context.Context, stop <-chan struct{}, e Env) {
 // awaitRound waits for the next round, which begins for all clients within the same millisecond: clients keep their
 // scheduler slots.
 func (m *mix) awaitRound() {
-	round := m.Params.Think
-	if round == 0 {
-		round = defaultRound
-	}
-	pause(m.ctx, m.stop, (time.Until(m.Until)%round).Truncate(grain)+grain)
+	pause(m.ctx, m.stop, (time.Until(m.Until)%m.round()).Truncate(grain)+grain)
 }
+
+// round is the length of a round.
+func (m *mix) round() time.Duration { return cmp.Or(m.Params.Think, defaultRound) }
 
 // takePart is the part of a client in one round.
 func (m *mix) takePart() {

@@ -9,8 +9,8 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// TestWaitersComeInRounds: all requests are made in the first part of a round; some acquires give up, some holds are
-// not released, some are nested.
+// TestWaitersComeInRounds: all requests are made in the first half of a round; some acquires give up, some holds are
+// not released, some are nested, some are released by force; some clients come long after the others.
 func TestWaitersComeInRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tape, c := newTape(), newClientFake(newLockFake())
@@ -20,18 +20,23 @@ func TestWaitersComeInRounds(t *testing.T) {
 			}
 			return &client.Reply{Type: "ok", Count: 1}, nil
 		}
-		e := env(c, tape, 0, 4, 1)
-		e.Params.Kind, e.Params.Think = waitersSpec.Name, 4*time.Second
-		e.Can = client.Capabilities{client.CanTry, client.Reentrant, client.ReportsLoss}
+		e := env(c, tape, 0, 2, 1)
+		const think = 8 * time.Second
+		e.Params.Kind, e.Params.Think = waitersSpec.Name, think
+		e.Can = client.Capabilities{client.CanTry, client.Reentrant, client.ReportsLoss, client.CanForceRelease}
 		waitersClient(t.Context(), stopAfter(c, 300), e)
 		h := built(t, tape)
-		round := func(at time.Duration) time.Duration { return (at + 4*time.Second - e.Params.Hold) % (4 * time.Second) }
-		acquired, released, nested := 0, 0, map[int32]int{}
+		round := func(at time.Duration) time.Duration { return (at + think - e.Params.Hold) % think }
+		acquired, released, forced, late, nested := 0, 0, 0, 0, map[int32]int{}
 		for _, s := range h.Spans {
-			if at := round(s.Call); at < 3*time.Second && at > time.Second {
+			if at := round(s.Call); at < think-time.Second && at > think/2 {
 				t.Fatalf("a request at %v, in the quiet part of a round", s.Call)
+			} else if at > beyondQueue && at < think/2 && s.Op == history.OpAcquire {
+				late++
 			}
 			switch {
+			case s.Op == history.OpForceRelease:
+				forced++
 			case s.Outcome != history.OK:
 			case s.Op == history.OpAcquire:
 				acquired++
@@ -44,10 +49,49 @@ func TestWaitersComeInRounds(t *testing.T) {
 		for _, n := range nested {
 			twice += n / 2
 		}
-		if acquired == 0 || released == 0 || released >= acquired || twice == 0 {
-			t.Errorf("%d acquires, %d releases, %d nested", acquired, released, twice)
+		if acquired == 0 || released == 0 || released >= acquired || twice == 0 || forced == 0 || late == 0 {
+			t.Errorf("%d acquires, %d of them late, %d releases, %d by force, %d nested",
+				acquired, late, released, forced, twice)
 		}
 	})
+}
+
+// TestWaitersDrawTheSameRounds: each round has the same leader for all clients, or none; its leader comes late only if
+// the lock can be shared.
+func TestWaitersDrawTheSameRounds(t *testing.T) {
+	const clients, rounds = 5, 200
+	led, late := 0, 0
+	for n := range rounds {
+		leaders, taking, keys := 0, 0, map[string]bool{}
+		for i := range clients {
+			e := env(nil, nil, i, clients, 7)
+			e.Params.Think, e.Until = time.Hour, time.Now().Add(time.Duration(n)*time.Hour+time.Minute)
+			if n%2 == 0 {
+				e.Can = client.Capabilities{client.SharesReads}
+			}
+			m := &mix{Env: e, keys: []string{"a", "b", "c"}}
+			r, is := m.joinRound()
+			if !is {
+				continue
+			}
+			taking++
+			if keys[m.key] = true; r.leads {
+				leaders++
+			}
+			if r.late && n%2 == 1 {
+				t.Fatal("the leader comes late, but the others exclude each other")
+			} else if r.late && r.leads {
+				late++
+			}
+		}
+		if taking != 0 && (taking != clients || leaders != 1 || len(keys) != 1) {
+			t.Fatalf("round %d: %d of %d clients take part with %d leaders at %d keys", n, taking, clients, leaders, len(keys))
+		}
+		led += leaders
+	}
+	if led == 0 || led == rounds || late == 0 || late == led {
+		t.Errorf("of %d rounds %d have a leader, %d of them a late one", rounds, led, late)
+	}
 }
 
 // TestWaitersOpenLatches: some clients wait for a latch while others count it down.

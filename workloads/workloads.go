@@ -161,6 +161,7 @@ type Env struct {
 	Session *Session
 	Guard   *Guard
 	Rand    *rand.Rand          // of this client alone, from the run's seed
+	Seed    uint64              // of the run: what all clients draw from it is the same for all
 	Until   time.Time           // end of the run, which bounds acquire timeouts
 	Can     client.Capabilities // of the lock
 }

@@ -49,7 +49,8 @@ func KeysSeen(keys []string, replies []any) map[string]history.KeyState {
 }
 
 // ReadKeys is KeysSeen without permits whose lease has ended: these stay in the set of a semaphore of ours until a
-// client takes them back. ask is called if there are such semaphores.
+// client takes them back. Permits that are neither in that set nor free belong to nobody, and count. ask is called if
+// there are such semaphores.
 func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyState, error) {
 	seen := KeysSeen(keys, replies)
 	var leased []string
@@ -58,7 +59,7 @@ func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyStat
 		pairs, ok := replies[commandsPerKey*i].([]any)
 		if ok && seen[key].Permits > 0 && fieldsOf(pairs)["kind"] == "permits" {
 			leased = append(leased, key)
-			commands = append(commands, []string{"ZRANGE", "{" + key + "}:permits", "0", "-1", "WITHSCORES"})
+			commands = append(commands, leasedCommands(key)...)
 		}
 	}
 	if len(leased) == 0 {
@@ -70,7 +71,7 @@ func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyStat
 	}
 	for i, key := range leased {
 		state := seen[key]
-		if n, ok := live(replies[1+i], replies[0]); ok {
+		if n, ok := leasedPermits(replies[1+perLeased*i:][:perLeased], replies[0]); ok {
 			state.Permits = n
 		}
 		if seen[key] = state; state.Permits == 0 {
@@ -80,21 +81,40 @@ func ReadKeys(ask Ask, keys []string, replies []any) (map[string]history.KeyStat
 	return seen, nil
 }
 
-// live counts the members of a sorted set with scores after the time of a server, in ms; false: it cannot be read.
-func live(members, clock any) (n int, ok bool) {
+// perLeased is how many commands leasedCommands has.
+const perLeased = 4
+
+// leasedCommands read a semaphore of leased permits at one instant.
+func leasedCommands(key string) [][]string {
+	return [][]string{
+		{"MULTI"}, {"HMGET", key, "total", "free"}, {"ZRANGE", "{" + key + "}:permits", "0", "-1", "WITHSCORES"}, {"EXEC"},
+	}
+}
+
+// leasedPermits reads the replies to leasedCommands: how many permits have a lease that has not ended at the time of
+// the server, and how many are missing. When all leases have ended the set is gone, and its permits count as free.
+func leasedPermits(replies []any, clock any) (n int, ok bool) {
 	number := func(x any) float64 {
 		f, _ := strconv.ParseFloat(fmt.Sprint(x), 64)
 		return f
 	}
-	list, isList := members.([]any)
 	now, isTime := clock.([]any)
-	if !isList || !isTime || len(now) < 2 {
+	both, isExec := replies[perLeased-1].([]any)
+	if !isTime || len(now) < 2 || !isExec || len(both) < 2 {
 		return 0, false
 	}
-	for i := 1; i < len(list); i += 2 {
-		if number(list[i]) > 1000*number(now[0])+number(now[1])/1000 {
+	sizes, isSizes := both[0].([]any)
+	members, isList := both[1].([]any)
+	if !isSizes || len(sizes) < 2 || !isList {
+		return 0, false
+	}
+	for i := 1; i < len(members); i += 2 {
+		if number(members[i]) > 1000*number(now[0])+number(now[1])/1000 {
 			n++
 		}
+	}
+	if len(members) > 0 {
+		n += max(0, int(number(sizes[0])-number(sizes[1]))-len(members)/2)
 	}
 	return n, true
 }

@@ -47,7 +47,8 @@ func TestKeysSeen(t *testing.T) {
 	}
 }
 
-// TestReadKeys: permits whose lease has ended do not count, nor does the time of the harness.
+// TestReadKeys: permits whose lease has ended do not count, nor does the time of the harness; one that is neither
+// leased nor free does.
 func TestReadKeys(t *testing.T) {
 	semaphore := func(kind string) []any {
 		return []any{[]any{"kind", kind, "total", "4", "free", "1"}, errors.New("WRONGTYPE"), int64(-1)}
@@ -58,12 +59,15 @@ func TestReadKeys(t *testing.T) {
 		want    int
 	}{
 		"one of three has ended": {"permits", []any{"a.1", "999999.5", "a.2", "1000000.5", "b.1", "2000000"}, 2},
-		"all have ended":         {"permits", []any{"a.1", "1", "a.2", "2"}, 0},
+		"all have ended":         {"permits", []any{"a.1", "1", "a.2", "2", "a.3", "3"}, 0},
+		"one is missing":         {"permits", []any{"a.1", "1", "b.1", "2000000"}, 2},
 		"the set has expired":    {"permits", []any{}, 0},
 		"it cannot be read":      {"permits", errors.New("NOPERM"), 3},
 		"without leases":         {"semaphore", errors.New("not asked for"), 3},
 	} {
-		ask := func(...[]string) ([]any, error) { return []any{[]any{"1000", "250"}, test.members}, nil }
+		ask := func(...[]string) ([]any, error) {
+			return []any{[]any{"1000", "250"}, "OK", "QUEUED", "QUEUED", []any{[]any{"4", "1"}, test.members}}, nil
+		}
 		seen, err := ReadKeys(ask, []string{"k"}, semaphore(test.kind))
 		if got, held := seen["k"]; err != nil || got.Permits != test.want || held != (test.want > 0) {
 			t.Errorf("%s: %d permits, held %v, %v; want %d", name, got.Permits, held, err, test.want)

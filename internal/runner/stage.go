@@ -168,6 +168,7 @@ func (s *stage) startWork() {
 			Params: r.params, Session: session, Guard: guard, Can: s.can,
 			Until: time.Now().Add(r.Scenario.Duration),
 			Rand:  rand.New(rand.NewPCG(r.Variation.Seed(r.Seed), uint64(i)+0x10C5)),
+			Seed:  r.Variation.Seed(r.Seed),
 		}
 		ctx := r.Backend.Actor(work, fmt.Sprintf("client-%d", i))
 		s.workloads.Go(func() {

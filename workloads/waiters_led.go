@@ -1,0 +1,179 @@
+package workloads
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// This file is about the rounds of workload waiters in which one client leads: it takes a key before all others, in a
+// way that excludes them, and they come while it holds it; or, where others can share, they come first, and it waits
+// for them while more come.
+
+// ledRound is a round with a leader.
+type ledRound struct {
+	leads     bool // this client
+	late      bool // the leader comes after others
+	straggled bool // some come long after the others
+}
+
+// joinRound draws the round, which is the same for all clients; false: it has no leader.
+func (m *mix) joinRound() (r ledRound, led bool) {
+	n := (time.Until(m.Until) - 1) / m.round()
+	all := rand.New(rand.NewPCG(m.Seed, uint64(n)))
+	if m.Can.Has(client.IsLatch) || all.IntN(3) == 0 {
+		return r, false
+	}
+	m.key = m.keys[all.IntN(len(m.keys))]
+	r.leads = all.IntN(m.Params.Clients) == m.Session.Number()
+	r.late = m.shares() && all.IntN(2) == 0
+	r.straggled = all.IntN(2) == 0
+	return r, true
+}
+
+// shares says whether several owners may hold the lock at once.
+func (m *mix) shares() bool { return m.Can.Has(client.SharesReads) || m.Can.Has(client.HasPermits) }
+
+// beyondQueue is after how long a request certainly stands in a queue (checker.Options.QueueDelay).
+const beyondQueue = 600 * time.Millisecond
+
+// takePartLed is the part of a client in a round with a leader.
+func (m *mix) takePartLed(r ledRound) {
+	switch {
+	case r.leads && r.late:
+		m.pause(2 * m.Params.Hold)
+		m.wantAll()
+	case r.leads:
+		m.lead()
+	case r.late:
+		m.share()
+	default:
+		m.pause(m.Params.Hold + random(m.Env, m.Params.Hold))
+		if r.straggled && m.chance(3) {
+			m.pause(beyondQueue + random(m.Env, beyondQueue))
+		}
+		m.follow()
+	}
+}
+
+// smaller is a request that leaves room for others, if the lock can be shared.
+func (m *mix) smaller() client.Acquire {
+	a := m.writing(m.owner(), m.lease())
+	switch {
+	case m.Can.Has(client.SharesReads):
+		a.Mode = "read"
+	case m.Can.Has(client.HasPermits):
+		a.Permits = 1 + m.Rand.IntN((m.limit()+1)/2)
+	}
+	a.Wait = m.Env.wait()
+	return a
+}
+
+// follow waits for the leader. Who shares the lock with others often keeps it for so long that those who were not woken
+// are seen.
+func (m *mix) follow() {
+	a := m.smaller()
+	if m.chance(5) {
+		m.giveUp(a)
+		return
+	}
+	h, outcome := m.Session.Acquire(m.ctx, a)
+	if outcome != history.OK {
+		return
+	}
+	if m.wait(); m.shares() && m.chance(2) {
+		m.pause(beyondSlack + random(m.Env, time.Second))
+	}
+	m.Session.Release(m.ctx, h)
+}
+
+// share takes a part of the lock and keeps it while the leader waits for all of it; or comes only then.
+func (m *mix) share() {
+	if m.pause(random(m.Env, m.Params.Hold)); m.chance(2) {
+		m.pause(beyondQueue + 2*m.Params.Hold + random(m.Env, beyondQueue))
+	}
+	h, outcome := m.Session.Acquire(m.ctx, m.smaller())
+	if outcome != history.OK {
+		return
+	}
+	m.pause(2*beyondSlack + random(m.Env, beyondQueue))
+	m.Session.Release(m.ctx, h)
+}
+
+// wantAll waits for all of the lock while others share it, and gives up half of the time.
+func (m *mix) wantAll() {
+	a := m.writing(m.owner(), m.lease())
+	if a.Wait = m.Env.wait(); m.chance(2) {
+		a.Wait = beyondQueue + random(m.Env, beyondQueue)
+	}
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.wait()
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// lead takes all of the lock and keeps it until the others have come. Then it releases it, it does so by force, or its
+// lease ends.
+func (m *mix) lead() {
+	a := m.writing(m.owner(), m.lease())
+	if m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2) {
+		a.Keys = m.some(m.keys)
+		a.Key = a.Keys[0]
+	}
+	ends := m.Rand.IntN(3)
+	if ends == 1 && m.Can.Has(client.ReportsLoss) {
+		a.Lease = 300*time.Millisecond + m.short()
+		if m.Can.Has(client.Fair) {
+			a.Lease += queueInterval
+		}
+	}
+	a.Wait = m.Env.wait()
+	h, outcome := m.Session.Acquire(m.ctx, a)
+	if outcome != history.OK {
+		return
+	}
+	granted := time.Now()
+	switch m.pause(3 * m.Params.Hold); {
+	case ends == 1 && m.Can.Has(client.ReportsLoss):
+		m.pause((a.Lease - time.Since(granted)).Truncate(grain) - 2*grain)
+		m.barge()
+	case ends == 2 && m.Can.Has(client.CanForceRelease) && a.Keys == nil:
+		if m.chance(2) {
+			m.pause(beyondQueue)
+		}
+		m.Session.ForceRelease(m.ctx, m.key)
+	default:
+		if m.chance(2) {
+			m.pause(2 * beyondQueue)
+		}
+		m.Session.Release(m.ctx, h)
+	}
+}
+
+// barge requests the lock again and again while its lease ends: others have waited for that.
+func (m *mix) barge() {
+	for range 6 {
+		var h Hold
+		ok := false
+		if m.pause(grain); m.Can.Has(client.CanTry) && m.chance(2) {
+			var answer Answer
+			h, answer = m.Session.Try(m.ctx, m.writing(m.owner(), m.lease()))
+			ok = answer.Outcome == history.OK
+		} else {
+			a := m.writing(m.owner(), m.lease())
+			a.Wait = grain
+			var outcome history.Type
+			if h, outcome = m.Session.Acquire(m.ctx, a); outcome == history.Info {
+				return
+			}
+			ok = outcome == history.OK
+		}
+		if ok {
+			m.wait()
+			m.Session.Release(m.ctx, h)
+			return
+		}
+	}
+}
