@@ -72,36 +72,37 @@ func (v *view) judgeLeft(i int32, o Options, found *findings) bool {
 	if free.last < 0 {
 		return false // the key was not used
 	}
-	if o.applies(leakHeld) && free.from > l.Time {
-		return false
-	}
 	convict := func(rule int, bad bool) {
 		if bad {
 			found.add(finding{rule: rule, x: free.last, y: i, start: min(free.from, l.Time), end: l.Time})
 		}
+	}
+	if o.applies(leakHeld) && free.from > l.Time { // the queue alone can be judged; that of some locks has the holder too
+		convict(waitersLeft, o.applies(leakWaiting) && l.Waiters > 1+v.waitingAt(l.Key, l.Time, o.slack()))
+		return false
 	}
 	convict(keysLeft, len(l.Keys) > 0)
 	convict(permitsLeft, l.Permits > 0)
 	convict(renewalsLeft, l.Renewals > 0)
 	waiting := 0
 	if o.applies(leakWaiting) {
-		waiting = v.waitingAt(l.Key, l.Time)
+		waiting = v.waitingAt(l.Key, l.Time, 0)
 	}
 	convict(waitersLeft, l.Waiters > waiting)
 	return true
 }
 
-// waitingAt is how many acquires of a key may still be in flight at t.
-func (v *view) waitingAt(key int32, t time.Duration) (n int) {
+// waitingAt is how many acquires of a key may still be in flight at t, or were within slack before.
+func (v *view) waitingAt(key int32, t, slack time.Duration) (n int) {
 	crashed := make(map[int]bool)
 	for i := range v.h.Notices {
-		if x := &v.h.Notices[i]; x.F == history.Crash && x.Time <= t {
+		if x := &v.h.Notices[i]; x.F == history.Crash && x.Time <= t-slack {
 			crashed[x.Process.Client(v.h.Clients)] = true
 		}
 	}
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		if s.Key == key && s.Op == history.OpAcquire && s.Call <= t && s.Return > t &&
+		if s.Key == key && s.Op == history.OpAcquire && s.Call <= t && s.Return > t-slack &&
 			!crashed[s.Process.Client(v.h.Clients)] {
 			n++
 		}
@@ -135,6 +136,11 @@ func (v *view) leakViolation(f finding) Violation {
 		w.Rule, what = "all permits are available when none is held", format.Count(l.Permits, "permit")
 	case renewalsLeft:
 		w.Rule, what = "no lease is renewed that is not held", format.Count(l.Renewals, "renewal")
+	}
+	if f.rule == waitersLeft && f.start == f.end {
+		w.Text = fmt.Sprintf("%s of %s at %s, more than clients that may have waited then", what, lockName(w.Key),
+			format.Instant(l.Time))
+		return w
 	}
 	w.Text = fmt.Sprintf("%s of %s left behind at %s, although the last hold, by client %d, had ended by %s",
 		what, lockName(w.Key), format.Instant(l.Time), w.Clients[0], format.Instant(f.start))
