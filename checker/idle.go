@@ -43,6 +43,9 @@ type idle struct {
 	free    []freeInterval // by key: from when on no client can hold it; until the end of the run
 	extents *extents
 	waits   []wait // acquires longer than the slack that overlap a gap, by gap
+
+	nobodyOnce sync.Once
+	nobody     []segment // see [idle.nobodyHolds]
 }
 
 // idleTimes finds the gaps longer than slack. It is computed once.
@@ -101,7 +104,8 @@ func (d *idle) key(e *extents, key int32, slack time.Duration) {
 
 // meet finds the acquires that waited in the gaps. One of unknown outcome does not count: its client may have exited.
 func (d *idle) meet(v *view, slack time.Duration) {
-	if len(d.gaps) == 0 {
+	several := v.severalKeys()
+	if len(d.gaps) == 0 && several == nil {
 		return
 	}
 	first := make([]int, len(v.byKey)+1) // index of the first gap of each key
@@ -111,7 +115,6 @@ func (d *idle) meet(v *view, slack time.Duration) {
 	for k := range v.byKey {
 		first[k+1] += first[k]
 	}
-	several := v.severalKeys()
 	own := d.gaps
 	gaps := func(key int32) []freeInterval { return own[first[key]:first[key+1]] }
 	add := func(i int32) {

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -58,10 +59,75 @@ func (d *idle) meetAll(v *view, spans []int32, slack time.Duration, gaps func(ke
 		}
 		best = longest
 	}
+	if best.until-best.from <= slack {
+		best = d.meetNobody(v, spans, slack)
+	}
 	if best.until-best.from > slack {
 		d.gaps = append(d.gaps, best)
 		d.waits = append(d.waits, wait{int32(len(d.gaps) - 1), spans[0]})
 	}
+}
+
+// meetNobody finds the longest time in which an acquire of several keys waited and no client held any key. A lock that
+// takes the keys one after the other may have had some of them for others, whose acquires were in flight: these wait
+// for each other then, because nobody else is in the way of all of them.
+func (d *idle) meetNobody(v *view, spans []int32, slack time.Duration) (best freeInterval) {
+	s := &v.h.Spans[spans[0]]
+	best = freeInterval{key: s.Key, last: none}
+	for _, g := range d.nobodyHolds(v, slack) {
+		if p := (segment{max(g.from, s.Call), min(g.until, s.Return)}); p.until-p.from > best.until-best.from {
+			best.segment = p
+		}
+	}
+	for _, i := range spans { // the hold that ended last says why they are free
+		for _, n := range v.byKey[v.h.Spans[i].Key] {
+			h := &v.holds[n]
+			if h.freeBy > best.from || best.last != none && h.freeBy <= v.holds[best.last].freeBy {
+				continue
+			}
+			best.last, best.key, best.cause = n, h.key, afterRelease
+		}
+	}
+	return best
+}
+
+// nobodyHolds are the times in which no client can have held any key, except one whose acquire was in flight, and no
+// fault was in force in the slack before. They are computed once.
+func (d *idle) nobodyHolds(v *view, slack time.Duration) []segment {
+	d.nobodyOnce.Do(func() {
+		var held []segment
+		for key, holds := range v.byKey {
+			for _, i := range holds {
+				until := v.holds[i].freeBy
+				if until == never {
+					until = d.extents.leaseEnd(i)
+				}
+				held = append(held, segment{v.holds[i].from, until})
+			}
+			for _, x := range d.extents.possible[key] {
+				if x.cause != afterUnknownAcquire || v.mayHold(&v.h.Spans[x.last]) {
+					held = append(held, x.segment)
+				}
+			}
+		}
+		for _, f := range v.faultTimes() {
+			if f.affects != history.AffectsDelays {
+				held = append(held, segment{f.from, later(f.until, slack)})
+			}
+		}
+		slices.SortFunc(held, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
+		from := time.Duration(0)
+		for _, x := range held {
+			if x.from > from {
+				d.nobody = append(d.nobody, segment{from, x.from})
+			}
+			from = max(from, x.until)
+		}
+		if from < v.h.End {
+			d.nobody = append(d.nobody, segment{from, v.h.End})
+		}
+	})
+	return d.nobody
 }
 
 // byGap sorts waits by gap and acquire.

@@ -92,7 +92,7 @@ func checkOrder(v *view, o Options) Result {
 func (v *view) disturbed(span int32, t time.Duration, o Options) bool {
 	s := segment{v.h.Spans[span].Call, t}
 	return o.applies(orderFault) && v.disturbances(o).touch(s, v.client(span), history.AffectsData, history.AffectsTraffic,
-		history.AffectsMessages, history.AffectsClients)
+		history.AffectsMessages, history.AffectsCommands, history.AffectsClients)
 }
 
 // gaveUp finds waiters that gave up although later requests had been granted: those count as overtaken, too.

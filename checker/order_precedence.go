@@ -56,7 +56,7 @@ func (v *view) writerWaits(o Options) map[int32][]writerWait {
 		from := later(s.Call, o.queueDelay())
 		waits := s.Op == history.OpAcquire && s.Write && v.h.Limit(s.Key) == 0 && from < until
 		if waits && !dis.touch(segment{s.Call, s.Return}, v.client(i), history.AffectsData, history.AffectsTraffic,
-			history.AffectsClients) {
+			history.AffectsCommands, history.AffectsClients) {
 			all[s.Key] = append(all[s.Key], writerWait{segment: segment{from, until}, span: i})
 		}
 	}
