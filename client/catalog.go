@@ -34,7 +34,7 @@ type Spec struct {
 
 // Catalog returns every lock that has a native client, in the order in which people read it.
 func Catalog() []Spec {
-	ensembles := []Spec{zkMutexSpec, goZooKeeperSpec, etcdMutexSpec, etcdSpec}
+	ensembles := append(zkSpecs(), goZooKeeperSpec, etcdMutexSpec, etcdSpec)
 	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), ensembles, historicSpecs())
 }
 

@@ -44,8 +44,10 @@ func Names() []string {
 		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-outages", "mixed-short-timeouts",
 		"mixed-fast-clock",
 		"mixed-redlock", "mixed-redlock-network", "latch", "swarm-single", "swarm",
-		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-loss-unreported", "zk-gc-pause", "zk-disks-lost",
-		"etcd-failover",
+		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-leader-paused", "zk-leader-cut-off",
+		"zk-one-disk-lost", "zk-power-loss", "zk-reply-lost-release", "zk-herd", "zk-loss-unreported", "zk-gc-pause",
+		"zk-fenced-pause", "zk-disks-lost", "zk-power-loss-unsynced", "zk-readers-writer", "zk-semaphore",
+		"zk-multi", "etcd-failover",
 	}
 }
 

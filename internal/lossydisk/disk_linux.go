@@ -91,27 +91,52 @@ func mountCloseOnExec(dir string, top gofuse.InodeEmbedder) (*fuse.Server, error
 // Cut drops everything that was not fsynced, and returns how many bytes that was. No
 // program may have a file open for writing.
 func (d *Disk) Cut() (lost int64, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err = filepath.WalkDir(d.backing, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		kept := d.synced[info.Sys().(*syscall.Stat_t).Ino]
-		if info.Size() <= kept {
+	err = d.walk(func(path string, inode uint64, size int64) error {
+		kept := d.synced[inode]
+		if size <= kept {
 			return nil
 		}
-		lost += info.Size() - kept
+		lost += size - kept
 		return os.Truncate(path, kept)
 	})
 	if err != nil {
 		return lost, fmt.Errorf("cutting the power of %s: %w", d.dir, err)
 	}
 	return lost, nil
+}
+
+// Sync makes everything durable that was written until now, as the kernel does half a minute later.
+func (d *Disk) Sync() error {
+	err := d.walk(func(_ string, inode uint64, size int64) error {
+		d.synced[inode] = max(d.synced[inode], size)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("syncing %s: %w", d.dir, err)
+	}
+	return nil
+}
+
+// walk visits every file. d.mu is held meanwhile.
+func (d *Disk) walk(visit func(path string, inode uint64, size int64) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return filepath.WalkDir(d.backing, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // a server has removed it meanwhile
+			return nil
+		}
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return visit(path, info.Sys().(*syscall.Stat_t).Ino, info.Size())
+	})
 }
 
 // Close unmounts it. A busy mount is detached (MNT_DETACH): it disappears when it is

@@ -18,5 +18,8 @@ func Mount(string, string) (*Disk, error) { return nil, errUnsupported }
 // Cut is not supported here.
 func (*Disk) Cut() (int64, error) { return 0, errUnsupported }
 
+// Sync is not supported here.
+func (*Disk) Sync() error { return errUnsupported }
+
 // Close does nothing.
 func (*Disk) Close() error { return nil }

@@ -140,3 +140,16 @@ func TestProgramsDoNotInheritTheDevice(t *testing.T) {
 		t.Errorf("%v, a new program has:\n%s", err, output)
 	}
 }
+
+// TestSyncKeepsWhatWasWritten: what was written before Sync survives a cut, and what is written after it does not.
+func TestSyncKeepsWhatWasWritten(t *testing.T) {
+	d, dir := mounted(t)
+	path := filepath.Join(dir, "file")
+	write(t, path, "kept ", false)
+	if err := d.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "lost", false)
+	cut(t, d, 4)
+	want(t, path, "kept ")
+}

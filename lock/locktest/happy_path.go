@@ -81,7 +81,7 @@ func acquireAndRelease(t *testing.T, s *fixture) {
 			}
 		}
 	}
-	Eventually(t, timeout, "only LeftKeys are left at the servers", s.clean)
+	Eventually(t, timeout, "only LeftKeys are left at the servers", s.clean(t))
 }
 
 // mutualExclusion counts the holders; the race detector checks unguarded.
@@ -194,7 +194,7 @@ func waitEnds(t *testing.T, s *fixture) {
 	}
 	s.release(t, h)
 	s.mustBeFree(t, s.b)
-	if left := fmt.Sprint(s.leftovers()); left != "[]" {
-		Eventually(t, timeout, "the waiter has left nothing behind: "+left, s.clean)
+	if left := fmt.Sprint(s.leftovers(t)); left != "[]" {
+		Eventually(t, timeout, "the waiter has left nothing behind: "+left, s.clean(t))
 	}
 }

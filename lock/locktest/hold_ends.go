@@ -132,8 +132,10 @@ func noAcquireAfterClose(t *testing.T, s *fixture) {
 	s.mustBeFree(t, s.b)
 }
 
-// clean reports whether the servers have only LeftKeys.
-func (s *fixture) clean() bool { return len(s.leftovers()) == 0 }
+// clean returns a function that reports whether the servers have only LeftKeys.
+func (s *fixture) clean(t *testing.T) func() bool {
+	return func() bool { return len(s.leftovers(t)) == 0 }
+}
 
 func closeLeavesNothing(t *testing.T, s *fixture) {
 	before, conns := runtime.NumGoroutine(), s.servers.conns()
@@ -153,5 +155,5 @@ func closeLeavesNothing(t *testing.T, s *fixture) {
 	Eventually(t, timeout, "a closed client has no connection", func() bool {
 		return s.servers.conns() <= conns
 	})
-	Eventually(t, timeout, "only LeftKeys are left at the servers", s.clean)
+	Eventually(t, timeout, "only LeftKeys are left at the servers", s.clean(t))
 }

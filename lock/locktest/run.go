@@ -17,14 +17,18 @@ import (
 )
 
 // Run tests the lock for every behavior that s claims, one subtest each. It skips the test without redis-server on
-// the PATH.
+// the PATH, unless the lock has other servers.
 func Run(t *testing.T, s Spec) {
 	t.Helper()
 	if s.Open == nil || s.ErrHeld == nil || s.ErrLost == nil {
 		t.Fatal("locktest.Spec: Open, ErrHeld and ErrLost are required")
 	}
 	sv := startServers(t, s)
-	for _, b := range slices.Concat(happyPath(), holdEnds(), faults(), refusals(), clusters()) {
+	behaviors := slices.Concat(happyPath(), holdEnds())
+	if s.Servers == nil {
+		behaviors = slices.Concat(behaviors, faults(), refusals(), clusters())
+	}
+	for _, b := range behaviors {
 		t.Run(b.name, func(t *testing.T) {
 			if b.needs != nil && !b.needs(s) {
 				t.Skip("the lock does not claim it")
@@ -46,8 +50,8 @@ type behavior struct {
 	run   func(t *testing.T, s *fixture)
 }
 
-func leased(s Spec) bool      { return s.Lease > 0 }
-func reportsLoss(s Spec) bool { return s.ReportsLoss }
+func leased(s Spec) bool      { return s.Lease > 0 && !s.AlwaysRenews }
+func reportsLoss(s Spec) bool { return s.ReportsLoss && s.Servers == nil } // they flush and hold Redis
 func renews(s Spec) bool      { return s.Renews }
 func fenced(s Spec) bool      { return s.Fenced }
 func reentrant(s Spec) bool   { return s.Reentrant }
@@ -59,6 +63,7 @@ type servers struct {
 	masters []*Server
 	direct  []*redis.Client // to each master, without its proxy
 	proxies []*Proxy
+	other   Servers  // nil: Redis
 	addrs   []string // for Open
 }
 
@@ -73,6 +78,11 @@ type fixture struct {
 func startServers(t *testing.T, s Spec) *servers {
 	t.Helper()
 	b := &servers{spec: s}
+	if s.Servers != nil {
+		b.other = s.Servers(t)
+		b.addrs = b.other.Addrs()
+		return b
+	}
 	n := 1
 	if s.Topology == Quorum || s.Topology == Cluster {
 		n = 3
@@ -192,6 +202,9 @@ func (b *servers) dropped() int {
 
 // conns is the number of connections through the proxies.
 func (b *servers) conns() int {
+	if b.other != nil {
+		return b.other.Conns()
+	}
 	n := 0
 	for _, p := range b.proxies {
 		n += p.open()
@@ -200,7 +213,11 @@ func (b *servers) conns() int {
 }
 
 // leftovers lists the keys at the servers that are not in Spec.LeftKeys.
-func (s *fixture) leftovers() []string {
+func (s *fixture) leftovers(t testing.TB) []string {
+	t.Helper()
+	if s.servers.other != nil {
+		return s.servers.other.Left(t)
+	}
 	var keeps []string
 	if s.spec.LeftKeys != nil {
 		keeps = s.spec.LeftKeys(s.name)

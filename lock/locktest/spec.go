@@ -50,9 +50,19 @@ const (
 	Cluster                  // three masters that share the slots of a cluster; three addresses
 )
 
+// Servers are those of a lock that does not use Redis. They pass what clients send and receive until Close of a test.
+type Servers interface {
+	Addrs() []string            // for Spec.Open
+	Requests() int64            // grows with what clients send
+	Left(t testing.TB) []string // what locks have left at the servers
+	Conns() int                 // of clients
+}
+
 // Spec is a lock under test and what it claims. Claims that are not set are not tested.
 type Spec struct {
 	Topology Topology
+	// Servers starts other servers than those of Topology. The behaviors that need Redis are not tested then. nil: Redis.
+	Servers func(t testing.TB) Servers
 	// Open returns a Locker on the servers at addrs. It is called several times; what it opens besides
 	// must be closed by t.
 	Open func(t testing.TB, addrs []string) Locker
@@ -66,11 +76,12 @@ type Spec struct {
 	ErrHeld error // of an acquire while the lock is held, for errors.Is
 	ErrLost error // of a release after the hold was lost, for errors.Is
 
-	Reentrant   bool // an owner may acquire it again, and must release it as often
-	Renews      bool // a hold with the default lease is renewed until it is released
-	ReportsLoss bool // the context of a hold ends when the hold is lost
-	Fenced      bool // tokens grow with every grant
-	Idempotent  bool // a request that is sent again because its reply was lost counts once
+	Reentrant    bool // an owner may acquire it again, and must release it as often
+	AlwaysRenews bool // also one with a lease of its own
+	Renews       bool // a hold with the default lease is renewed until it is released
+	ReportsLoss  bool // the context of a hold ends when the hold is lost
+	Fenced       bool // tokens grow with every grant
+	Idempotent   bool // a request that is sent again because its reply was lost counts once
 	// ToleratesRefusals means that releases and renewals succeed, and waiters poll, at a server that refuses PUBLISH
 	// and SUBSCRIBE, or is out of memory.
 	ToleratesRefusals bool

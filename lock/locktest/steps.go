@@ -128,6 +128,9 @@ func (s *fixture) awaitWaiting(t *testing.T) {
 // requestCount is how many commands that locks use the first master, or all masters of a cluster, have executed.
 func (s *fixture) requestCount(t *testing.T) int64 {
 	t.Helper()
+	if s.servers.other != nil {
+		return s.servers.other.Requests()
+	}
 	if s.spec.Topology != Cluster {
 		return requestsAt(t, s.servers.direct[0])
 	}

@@ -72,6 +72,13 @@ func Open(servers []string, o Options) (*Client, error) {
 	return &Client{servers: slices.Clone(servers), o: o}, nil
 }
 
+// Connect begins the session, so that the first acquire need not wait for that. Its error is [lock.ErrClosed], or that
+// of ctx.
+func (c *Client) Connect(ctx context.Context) error {
+	_, err := c.session(ctx)
+	return err
+}
+
 // Close ends the session, and with it every hold that was not released: their error is [lock.ErrClosed]. It waits until
 // the servers know, or for a second; ctx may shorten that.
 func (c *Client) Close(ctx context.Context) error {

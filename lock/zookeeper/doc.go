@@ -1,4 +1,4 @@
-// Package zookeeper is a mutex on a ZooKeeper ensemble, with the handles and errors of package lock:
+// Package zookeeper has locks on a ZooKeeper ensemble, with the handles and errors of package lock:
 //
 //	locks, err := zookeeper.Open([]string{"10.0.0.1:2181", "10.0.0.2:2181", "10.0.0.3:2181"}, zookeeper.Options{})
 //	...
@@ -6,7 +6,8 @@
 //	...
 //	defer hold.Release(ctx) // hold.Context() ends if the lock is lost
 //
-// Read [Client] first. It is the recipe of the ZooKeeper documentation (Recipes, Locks): each acquire creates an
+// There are a [Mutex], a readers-writer lock ([RW]), a [Semaphore] and locks of several names ([Client.Multi]). Read
+// [Client] first. The mutex is the recipe of the ZooKeeper documentation (Recipes, Locks): each acquire creates an
 // ephemeral sequential node, the one with the lowest number holds the lock, and every other waits for the node before
 // its own, so that a release wakes one waiter. What the recipe leaves open:
 //

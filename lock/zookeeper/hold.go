@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 // Hold is the possession of a lock, from Acquire until Release. Several goroutines may use it.
 type Hold struct {
-	mutex  *Mutex
-	node   *node
+	queue  *queue
+	claim  *claim
 	owner  string
 	token  int64
 	ctx    context.Context
@@ -23,8 +24,8 @@ type Hold struct {
 	why error // it has ended; nil: it lasts
 }
 
-func newHold(ctx context.Context, m *Mutex, n *node, owner string, token int64) *Hold {
-	h := &Hold{mutex: m, node: n, owner: owner, token: token, done: make(chan struct{})}
+func newHold(ctx context.Context, q *queue, c *claim, owner string, token int64) *Hold {
+	h := &Hold{queue: q, claim: c, owner: owner, token: token, done: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	return h
 }
@@ -42,25 +43,28 @@ func (h *Hold) Err() error {
 	why := h.why
 	h.mu.Unlock()
 	if why == nil && time.Until(h.Deadline()) <= 0 { // before the timer has noticed, as after a pause of the process
-		h.node.session.end(lock.ErrLost)
+		h.claim.session.end(lock.ErrLost)
 		return lock.ErrLost
 	}
 	return why
 }
 
-// Name is the name of the lock.
-func (h *Hold) Name() string { return h.mutex.name }
+// Name is the name of the lock; of several locks, of the first.
+func (h *Hold) Name() string { return h.queue.names[0] }
+
+// Names are the names of all locks of the hold.
+func (h *Hold) Names() []string { return slices.Clone(h.queue.names) }
 
 // Owner is what was given to Acquire.
 func (h *Hold) Owner() string { return h.owner }
 
-// Token is the fencing token: the czxid of the node, greater than that of every grant before, and never 0. It goes back
-// only if a majority of the servers loses its disks.
+// Token is the fencing token: the czxid of the node, and never 0; one for all locks of the hold. It is greater than
+// that of every earlier hold that excludes this one. It goes back only if a majority of the servers loses its disks.
 func (h *Hold) Token() int64 { return h.token }
 
 // Deadline is until when the hold is valid, on the monotonic clock. Every request that a server answers makes it later,
 // and one is sent in every third of the session timeout.
-func (h *Hold) Deadline() time.Time { return h.node.session.deadline() }
+func (h *Hold) Deadline() time.Time { return h.claim.session.deadline() }
 
 // endBy ends the hold; false: it had ended.
 func (h *Hold) endBy(why error) bool {
@@ -73,7 +77,7 @@ func (h *Hold) endBy(why error) bool {
 	h.mu.Unlock()
 	h.cancel(why)
 	close(h.done)
-	if lost := h.mutex.client.o.OnLost; lost != nil && why == lock.ErrLost { //nolint:errorlint // it is not wrapped
+	if lost := h.queue.client.o.OnLost; lost != nil && why == lock.ErrLost { //nolint:errorlint // it is not wrapped
 		lost(h)
 	}
 	return true
@@ -84,7 +88,7 @@ func (h *Hold) endBy(why error) bool {
 // and [lock.ErrUnknown] if no server answered: it asks on in the background until one does, or the session ends.
 func (h *Hold) Release(ctx context.Context) error {
 	if err := h.release(ctx); err != nil {
-		return fmt.Errorf("release lock %q: %w", h.mutex.name, err)
+		return fmt.Errorf("release lock %q: %w", h.Name(), err)
 	}
 	return nil
 }
@@ -96,12 +100,12 @@ func (h *Hold) release(ctx context.Context) error {
 	if !h.endBy(lock.ErrReleased) {
 		return h.Err()
 	}
-	c := h.mutex.client
-	h.node.session.remove(h)
+	c := h.queue.client
+	h.claim.session.remove(h)
 	type outcome = result[bool]
 	answer := make(chan outcome, 1)
 	c.tasks.Go(func() {
-		was, err := h.node.remove(context.WithoutCancel(ctx))
+		was, err := h.claim.remove(context.WithoutCancel(ctx))
 		answer <- outcome{was, err}
 	})
 	timer := time.NewTimer(c.o.Timeout)

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +26,7 @@ type server struct {
 }
 
 // startServer starts a server of its own for a test.
-func startServer(t *testing.T) *server {
+func startServer(t testing.TB) *server {
 	t.Helper()
 	java, err := exec.LookPath("java")
 	cache, _ := os.UserCacheDir()
@@ -39,7 +41,7 @@ func startServer(t *testing.T) *server {
 	s := &server{addr: fmt.Sprintf("127.0.0.1:%d", port)}
 	config := filepath.Join(dir, "zoo.cfg")
 	text := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=100\nadmin.enableServer=false\n"+
-		"forceSync=no\nmaxClientCnxns=0\n", dir, port)
+		"forceSync=no\nmaxClientCnxns=0\nmaxSessionTimeout=%d\n", dir, port, longSession.Milliseconds())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,15 +77,19 @@ func freePort(t *testing.T) int {
 }
 
 // client is a client that connects through the relay.
-func (s *server) client(t *testing.T, o Options) *Client { return open(t, s.relay.addr, o) }
+func (s *server) client(t testing.TB, o Options) *Client { return open(t, s.relay.addr, o) }
 
 // direct is a client past the relay.
-func (s *server) direct(t *testing.T) *Client {
-	return open(t, s.addr, Options{Session: 4 * time.Second})
+func (s *server) direct(t testing.TB) *Client {
+	return open(t, s.addr, Options{})
 }
 
-func open(t *testing.T, addr string, o Options) *Client {
+// longSession does not end on a busy machine.
+const longSession = time.Minute
+
+func open(t testing.TB, addr string, o Options) *Client {
 	t.Helper()
+	o.Session, o.Timeout = cmp.Or(o.Session, longSession), cmp.Or(o.Timeout, testTimeout)
 	c, err := Open([]string{addr}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -139,13 +145,15 @@ func (s *server) command(ctx context.Context, name string) (string, error) {
 // relay passes bytes to a server, and can keep what the server sends.
 type relay struct {
 	addr string
+	sent atomic.Int64 // bytes from clients
+	open atomic.Int64 // connections
 
 	mu    sync.Mutex
 	held  chan struct{} // closed: bytes pass
 	conns []net.Conn
 }
 
-func startRelay(t *testing.T, target string) *relay {
+func startRelay(t testing.TB, target string) *relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -168,6 +176,7 @@ func startRelay(t *testing.T, target string) *relay {
 				_ = client.Close()
 				continue
 			}
+			r.open.Add(1)
 			r.mu.Lock()
 			r.conns = append(r.conns, client, server)
 			r.mu.Unlock()
@@ -181,13 +190,18 @@ func startRelay(t *testing.T, target string) *relay {
 // pump passes bytes from one end to the other until one of them is closed; answers are kept while the relay holds.
 func (r *relay) pump(to, from net.Conn, answers bool) {
 	defer to.Close()
+	if answers {
+		defer r.open.Add(-1)
+	}
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := from.Read(buf)
 		if err != nil {
 			return
 		}
-		if answers {
+		if !answers {
+			r.sent.Add(int64(n))
+		} else {
 			r.mu.Lock()
 			held := r.held
 			r.mu.Unlock()

@@ -137,6 +137,9 @@ func (z zookeeperSoftware) config(s *server) string {
 		"standaloneEnabled": "false", "reconfigEnabled": "false", "autopurge.purgeInterval": "0",
 	}
 	maps.Copy(options, z.topology.Options)
+	if s.power != nil {
+		options["preAllocSize"] = "0" // a log that only grows: lossydisk models no writes in place
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "dataDir=%s\n", s.disk)
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -177,7 +180,10 @@ func (z zookeeperSoftware) form(ctx context.Context) error {
 	if err := z.launch(ctx, z.nodes); err != nil {
 		return err
 	}
-	return z.waitServing(ctx)
+	if err := z.waitServing(ctx); err != nil {
+		return err
+	}
+	return z.syncDisks()
 }
 
 // waitServing waits until each member of an ensemble serves clients.
@@ -191,6 +197,20 @@ func (c *Cluster) waitServing(ctx context.Context) error {
 		})
 		if err != nil {
 			return fmt.Errorf("waiting for %s to serve clients: %w; its log ends with:\n%s", s.name, err, s.tail())
+		}
+	}
+	return nil
+}
+
+// syncDisks makes the first snapshots durable, which ZooKeeper does not fsync: without one a member does not start
+// again. In production the kernel has written them long before.
+func (z zookeeperSoftware) syncDisks() error {
+	for _, s := range z.nodes {
+		if s.power == nil {
+			continue
+		}
+		if err := s.power.Sync(); err != nil {
+			return err
 		}
 	}
 	return nil

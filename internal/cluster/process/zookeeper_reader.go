@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -234,31 +233,50 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 		if err != nil {
 			return err
 		}
-		var held, first []string
+		var held, holders []string // a key for each node that holds it
+		states := map[string]history.KeyState{}
 		for i, list := range names[1:] {
+			state, nodes := queueState(list)
 			if len(list) > 0 {
-				held, first = append(held, keys[i]), append(first, paths[i+1]+"/"+slices.MinFunc(list, bySequence))
+				states[keys[i]] = state
+			}
+			for _, name := range nodes {
+				held, holders = append(held, keys[i]), append(holders, paths[i+1]+"/"+name)
 			}
 		}
-		bodies, _, err := r.ask(opGetData, first)
-		s = history.Sample{Up: true, Role: r.is, Offset: zxid}
+		bodies, _, err := r.ask(opGetData, holders)
 		for i, body := range bodies {
-			if body == nil { // deleted meanwhile
-				continue
+			if body != nil { // nil: deleted meanwhile
+				states[held[i]] = addHolder(states[held[i]], body)
 			}
-			if s.Keys == nil {
-				s.Keys = make(map[string]history.KeyState, len(held))
+		}
+		for key, state := range states { // in any order: they are independent
+			if state.Owner == "" && state.Limit == 0 {
+				delete(states, key)
 			}
-			s.Keys[held[i]] = holderOf(body)
+		}
+		s = history.Sample{Up: true, Role: r.is, Offset: zxid}
+		if len(states) > 0 {
+			s.Keys = states
 		}
 		return err
 	})
 	return s, err
 }
 
-// holderOf reads a reply to getData: data and stat.
-func holderOf(body jute) history.KeyState {
-	state := history.KeyState{Owner: string(body.readBytes()), TTL: -1}
+// addHolder adds what a reply to getData says, data and stat, to the state of a lock. The first holder counts.
+func addHolder(state history.KeyState, body jute) history.KeyState {
+	owner := string(body.readBytes())
+	if state.Owner != "" {
+		if state.Owners == nil {
+			state.Owners = []string{state.Owner}
+		}
+		state.Owners = append(state.Owners, owner)
+		slices.Sort(state.Owners)
+		state.Owner = state.Owners[0]
+		return state
+	}
+	state.Owner = owner
 	state.Token = uint64(body.readLong()) // czxid
 	for range 3 {                         // mzxid, ctime, mtime
 		body.readLong()
@@ -268,20 +286,6 @@ func holderOf(body jute) history.KeyState {
 	}
 	state.Session = fmt.Sprintf("%#x", body.readLong())
 	return state
-}
-
-// bySequence orders nodes by the number at the end of their names, which the server has appended: ten digits, or a
-// minus sign and ten digits after 2³¹ nodes.
-func bySequence(a, b string) int { return int(sequenceOf(a) - sequenceOf(b)) }
-
-func sequenceOf(name string) int32 {
-	const digits = 10
-	number := name[max(0, len(name)-digits):]
-	n, _ := strconv.ParseInt(number, 10, 64)
-	if cut := len(name) - len(number); cut >= 2 && name[cut-2:cut] == "--" {
-		n = -n
-	}
-	return int32(n)
 }
 
 // drop closes the connection. The caller holds the mutex.

@@ -1,0 +1,69 @@
+package process
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
+)
+
+// queueState says what the names of a lock's nodes say about it, and which of them hold it. The words in the names are
+// those of package lock/zookeeper, see its type node; of a semaphore only the sums are known to samples.
+func queueState(names []string) (state history.KeyState, holders []string) {
+	names = slices.Clone(names)
+	slices.SortFunc(names, bySequence)
+	state.TTL = -1
+	for i, name := range names {
+		word := wordOf(name)
+		n, total, permits := permitsOf(word)
+		switch {
+		case permits && (i == 0 || state.Permits > 0):
+			if state.Limit = total; state.Permits+n > total {
+				return state, nil
+			}
+			state.Permits += n
+		case permits || state.Permits > 0:
+			return state, holders
+		case word == "read" && (i == 0 || state.Mode == "read"):
+			state.Mode, holders = "read", append(holders, name)
+		case i == 0:
+			if holders = []string{name}; slices.ContainsFunc(names, func(n string) bool { return wordOf(n) == "read" }) {
+				state.Mode = "write"
+			}
+			return state, holders
+		default:
+			return state, holders
+		}
+	}
+	return state, holders
+}
+
+// wordOf is what a node is for: the second part of its name.
+func wordOf(name string) string {
+	_, rest, _ := strings.Cut(name, "-")
+	word, _, _ := strings.Cut(rest, "-")
+	return word
+}
+
+// permitsOf reads the word of a request for permits, such as 2of5.
+func permitsOf(word string) (n, total int, ok bool) {
+	a, b, found := strings.Cut(word, "of")
+	n, err1 := strconv.Atoi(a)
+	total, err2 := strconv.Atoi(b)
+	return n, total, found && err1 == nil && err2 == nil
+}
+
+// bySequence orders nodes by the number at the end of their names, which the server has appended: ten digits, or a
+// minus sign and ten digits after 2³¹ nodes.
+func bySequence(a, b string) int { return int(sequenceOf(a) - sequenceOf(b)) }
+
+func sequenceOf(name string) int32 {
+	const digits = 10
+	number := name[max(0, len(name)-digits):]
+	n, _ := strconv.ParseInt(number, 10, 64)
+	if cut := len(name) - len(number); cut >= 2 && name[cut-2:cut] == "--" {
+		n = -n
+	}
+	return int32(n)
+}

@@ -1,0 +1,287 @@
+package zookeeper
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// node is a node of one request. Its name is that of the request, what it is for, and the number that the server has
+// appended: 0011223344556677-lock-0000000012.
+type node struct {
+	dir    string
+	prefix string // of its name, which no other has
+	name   string // "" until it is known
+}
+
+func (n *node) path() string { return n.dir + "/" + n.name }
+
+// claim is one request: its nodes, which are created and removed together.
+type claim struct {
+	session *session
+	nodes   []*node
+	owner   []byte
+	pending <-chan result[[]string] // a creation that was not answered; nil: none
+	asked   bool                    // the creation was sent
+}
+
+func newClaim(s *session, q *queue, owner string) *claim {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	c := &claim{session: s, owner: []byte(owner)}
+	for _, name := range q.names {
+		c.nodes = append(c.nodes, &node{
+			dir: q.client.o.Root + "/" + name, prefix: hex.EncodeToString(id[:]) + "-" + q.kind.word + "-",
+		})
+	}
+	return c
+}
+
+func acl() []zk.ACL { return zk.WorldACL(zk.PermAll) }
+
+// send creates the nodes, all or none, and returns their paths.
+func (c *claim) send() ([]string, error) {
+	const flags = zk.FlagEphemeral | zk.FlagSequence
+	conn := c.session.conn
+	if len(c.nodes) == 1 {
+		path, err := conn.Create(c.nodes[0].dir+"/"+c.nodes[0].prefix, c.owner, flags, acl())
+		return []string{path}, err
+	}
+	ops := make([]any, len(c.nodes))
+	for i, n := range c.nodes {
+		ops[i] = &zk.CreateRequest{Path: n.dir + "/" + n.prefix, Data: c.owner, Acl: acl(), Flags: flags}
+	}
+	replies, err := conn.Multi(ops...)
+	paths := make([]string, len(replies))
+	for i, r := range replies {
+		paths[i] = r.String
+	}
+	return paths, err
+}
+
+// created takes the paths in the answer to the creation.
+func (c *claim) created(paths []string) {
+	c.pending = nil
+	for i, n := range c.nodes {
+		n.name = paths[i][len(n.dir)+1:]
+	}
+}
+
+// create creates the nodes. An interrupted creation may have happened: then they are looked for.
+func (c *claim) create(ctx context.Context) error {
+	for {
+		c.asked = true
+		again := c.session.reconnection()
+		c.pending = start(c.send)
+		paths, err := await(ctx, c.session, c.pending)
+		switch {
+		case err == nil:
+			c.created(paths)
+			return nil
+		case errors.Is(err, zk.ErrNoNode):
+			c.pending, c.asked = nil, false
+			if err := c.makeParents(ctx); err != nil {
+				return err
+			}
+		case interrupted(err):
+			c.pending = nil
+			if err := c.session.wait(ctx, again); err != nil {
+				return err
+			}
+			if found, err := c.find(ctx); err != nil || found {
+				return err
+			}
+		default:
+			if !errors.Is(err, errEnded) && ctx.Err() == nil { // an answer: nothing was created
+				c.pending, c.asked = nil, false
+			}
+			return err
+		}
+	}
+}
+
+func (c *claim) makeParents(ctx context.Context) error {
+	for _, n := range c.nodes {
+		if err := c.makeParent(ctx, n.dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeParent creates the node of a lock and those above it. The node of the lock is a container (ZooKeeper 3.5.3 or
+// newer): servers remove it when it has been empty for a while.
+func (c *claim) makeParent(ctx context.Context, dir string) error {
+	for at := 1; at > 0; {
+		path := dir
+		if next := strings.IndexByte(dir[at:], '/'); next >= 0 {
+			path, at = dir[:at+next], at+next+1
+		} else {
+			at = 0
+		}
+		_, err := read(ctx, c.session, func() (string, error) {
+			if path == dir {
+				return c.session.conn.CreateContainer(path, nil, zk.FlagContainer, acl())
+			}
+			return c.session.conn.Create(path, nil, 0, acl())
+		})
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return fmt.Errorf("create %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// children are the names of all nodes of a lock.
+func (c *claim) children(ctx context.Context, dir string) ([]string, error) {
+	return read(ctx, c.session, func() ([]string, error) {
+		names, _, err := c.session.conn.Children(dir)
+		return names, err
+	})
+}
+
+// find looks for the nodes by their prefix, at a server that has every earlier write: a creation that reached the
+// servers through the last connection is before the sync, or was refused when the session moved to this one.
+func (c *claim) find(ctx context.Context) (found bool, err error) {
+	dir := c.nodes[0].dir
+	if _, err := read(ctx, c.session, func() (string, error) { return c.session.conn.Sync(dir) }); err != nil {
+		return false, err
+	}
+	for _, n := range c.nodes {
+		names, err := c.children(ctx, n.dir)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return false, err
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, n.prefix) {
+				n.name, found = name, true
+			}
+		}
+	}
+	return found, nil
+}
+
+// awaitGone waits until a node is gone, or was written by announce, or may be, because the connection was lost
+// meanwhile.
+func (c *claim) awaitGone(ctx context.Context, path string, again <-chan struct{}) error {
+	w, err := watch(ctx, c.session, func() (bool, <-chan zk.Event, error) {
+		_, stat, event, err := c.session.conn.GetW(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			return false, nil, nil
+		}
+		return err == nil && stat.Version == 0, event, err
+	})
+	if err != nil || !w.wait {
+		return err
+	}
+	return c.session.awaitEvent(ctx, w.event, again)
+}
+
+// stat is that of the first node.
+func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
+	return read(ctx, c.session, func() (*zk.Stat, error) {
+		there, stat, err := c.session.conn.Exists(c.nodes[0].path())
+		if err == nil && !there {
+			err = fmt.Errorf("%w: its node was removed", lock.ErrLost)
+		}
+		return stat, err
+	})
+}
+
+// undo removes what the failed acquire may have created, and returns its error.
+func (c *claim) undo(why error) error {
+	if !c.asked {
+		return why
+	}
+	removed := make(chan error, 1)
+	c.session.client.tasks.Go(func() { removed <- c.removeAll() })
+	timer := time.NewTimer(c.session.client.o.Timeout)
+	defer timer.Stop()
+	select {
+	case err := <-removed:
+		if err == nil {
+			return undoneError{why}
+		}
+	case <-timer.C:
+	}
+	return fmt.Errorf("%w: %w", lock.ErrUnknown, why)
+}
+
+// removeAll removes the nodes, also those whose creation is still to be answered, until that is certain or the session
+// has ended.
+func (c *claim) removeAll() error {
+	ctx := context.Background()
+	if c.pending != nil {
+		paths, err := await(ctx, c.session, c.pending)
+		switch {
+		case err == nil:
+			c.created(paths)
+		case errors.Is(err, errEnded):
+			return err
+		case !interrupted(err):
+			return nil // an answer: nothing was created
+		}
+	}
+	if c.nodes[0].name == "" {
+		if found, err := c.find(ctx); err != nil || !found {
+			return err
+		}
+	}
+	_, err := c.remove(ctx)
+	return err
+}
+
+// remove deletes the nodes until that is answered. False: one of them was not there at the first request.
+func (c *claim) remove(ctx context.Context) (was bool, err error) {
+	was = true
+	if len(c.nodes) > 1 {
+		err := c.repeat(ctx, func() error {
+			ops := make([]any, len(c.nodes))
+			for i, n := range c.nodes {
+				ops[i] = &zk.DeleteRequest{Path: n.path(), Version: -1}
+			}
+			_, err := c.session.conn.Multi(ops...)
+			return err
+		})
+		if err == nil || !errors.Is(err, zk.ErrNoNode) {
+			return true, err
+		}
+		// one is missing, so none was deleted
+	}
+	for _, n := range c.nodes {
+		err := c.repeat(ctx, func() error { return c.session.conn.Delete(n.path(), -1) })
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			was = false
+		case err != nil:
+			return false, err
+		}
+	}
+	return was, nil
+}
+
+// repeat calls do, which deletes nodes, until it is answered. Nodes that are not there after a request that was not
+// answered were deleted by it: the session has not ended, and nobody else deletes them.
+func (c *claim) repeat(ctx context.Context, do func() error) error {
+	for interruptions := 0; ; interruptions++ {
+		again := c.session.reconnection()
+		_, err := await(ctx, c.session, start(func() (struct{}, error) { return struct{}{}, do() }))
+		switch {
+		case err == nil || errors.Is(err, zk.ErrNoNode) && interruptions > 0:
+			return nil
+		case !interrupted(err):
+			return err
+		}
+		if err := c.session.wait(ctx, again); err != nil {
+			return err
+		}
+	}
+}

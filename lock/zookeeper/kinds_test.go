@@ -1,0 +1,255 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// asyncAcquire acquires in the background.
+func asyncAcquire(t *testing.T, acquire func(context.Context) (*Hold, error)) <-chan result[*Hold] {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	t.Cleanup(cancel)
+	done := make(chan result[*Hold], 1)
+	go func() {
+		h, err := acquire(ctx)
+		done <- result[*Hold]{h, err}
+	}()
+	return done
+}
+
+func granted(t *testing.T, done <-chan result[*Hold]) *Hold {
+	t.Helper()
+	r := <-done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.value
+}
+
+func waits(t *testing.T, done <-chan result[*Hold], what string) {
+	t.Helper()
+	select {
+	case r := <-done:
+		t.Fatalf("%s does not wait: %v", what, r.err)
+	default:
+	}
+}
+
+// TestReadersWriter: readers share the lock, a writer waits for all of them, and readers that come later for it.
+func TestReadersWriter(t *testing.T) {
+	s := startServer(t)
+	c := s.client(t, Options{})
+	rw := c.RW("table")
+	one, two := acquire(t, rw.Read(), "r1"), acquire(t, rw.Read(), "r2")
+	if _, err := rw.Write().TryAcquire(t.Context(), "w"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a writer beside readers: %v, want ErrHeld", err)
+	}
+	writer := asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return rw.Write().Acquire(ctx, "w") })
+	s.waitForNodes(t, "table", 3)
+	late := asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return rw.Read().Acquire(ctx, "r3") })
+	s.waitForNodes(t, "table", 4)
+	s.waitForWatches(t, 2)
+	if _, err := rw.Read().TryAcquire(t.Context(), "r4"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a reader behind a waiting writer: %v, want ErrHeld", err)
+	}
+	release(t, two) // the writer watches this one, and then the other
+	s.waitForWatches(t, 2)
+	waits(t, writer, "a writer beside one reader")
+	release(t, one)
+	w := granted(t, writer)
+	waits(t, late, "a reader beside a writer")
+	if w.Token() <= two.Token() {
+		t.Errorf("token %d of a writer after %d", w.Token(), two.Token())
+	}
+	release(t, w)
+	r3, r4 := granted(t, late), acquire(t, rw.Read(), "r4")
+	release(t, r3)
+	release(t, r4)
+	s.waitForNodes(t, "table", 0)
+}
+
+// TestSemaphore: as many permits are out as there are, whole requests are served in turn, and one release serves all
+// that fit.
+func TestSemaphore(t *testing.T) {
+	s := startServer(t)
+	c := s.client(t, Options{})
+	sem := c.Semaphore("pool", 3)
+	take := func(n int) <-chan result[*Hold] {
+		return asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return sem.Acquire(ctx, fmt.Sprint(n), n) })
+	}
+	all := granted(t, take(3))
+	if _, err := sem.TryAcquire(t.Context(), "x", 1); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a fourth permit of three: %v, want ErrHeld", err)
+	}
+	one := take(1)
+	s.waitForNodes(t, "pool", 2)
+	another := take(1)
+	s.waitForNodes(t, "pool", 3)
+	two := take(2)
+	s.waitForNodes(t, "pool", 4)
+	small := take(1)
+	s.waitForNodes(t, "pool", 5)
+	s.waitForWatches(t, 3) // those of all but the first, which watches all that come and go: that is not counted
+	release(t, all)        // one and another fit; two has to wait for one of them
+	h1, h2 := granted(t, one), granted(t, another)
+	waits(t, two, "a request for two of three, of which one is free,")
+	waits(t, small, "a small request behind a large one")
+	release(t, h1)
+	h3 := granted(t, two)
+	waits(t, small, "a request for a fourth permit")
+	release(t, h2) // not the one before it
+	h4 := granted(t, small)
+	release(t, h3)
+	release(t, h4)
+	s.waitForNodes(t, "pool", 0)
+	for _, n := range []int{-1, 0, 4} {
+		if _, err := sem.TryAcquire(t.Context(), "x", n); !errors.Is(err, lock.ErrPermits) || !lock.Definite(err) {
+			t.Errorf("%d of 3 permits: %v, want a definite ErrPermits", n, err)
+		}
+	}
+}
+
+// TestMulti: several locks are held together; orders that cross do not block each other for good, and a request that
+// gives up leaves nothing.
+func TestMulti(t *testing.T) {
+	s := startServer(t)
+	c := s.client(t, Options{})
+	both := acquire(t, c.Multi("a", "b", "a"), "x")
+	if got := both.Names(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("names %q", got)
+	}
+	for _, name := range both.Names() {
+		if _, err := c.Mutex(name).TryAcquire(t.Context(), "y"); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("lock %s: %v, want ErrHeld", name, err)
+		}
+	}
+	if _, err := c.Multi("b", "c").TryAcquire(t.Context(), "y"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("try: %v, want ErrHeld", err)
+	}
+	s.waitForNodes(t, "c", 0)
+	release(t, both)
+	done := make(chan error)
+	const clients, rounds = 4, 5
+	for i := range clients {
+		m := c.Multi("a", "b")
+		if i%2 == 1 {
+			m = c.Multi("b", "a")
+		}
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+			defer cancel()
+			for range rounds {
+				h, err := m.Acquire(ctx, "z")
+				if err == nil {
+					err = h.Release(ctx)
+				}
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range clients {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	h := acquire(t, c.Multi("a", "b"), "x")
+	if err := s.admin.Delete(h.claim.nodes[1].path(), -1); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release of locks one of which is lost: %v, want ErrLost", err)
+	}
+	s.waitForNodes(t, "a", 0)
+}
+
+// TestMultiConnectionLost: the answers to the creation and the release of several nodes are lost with the connection.
+func TestMultiConnectionLost(t *testing.T) {
+	s := startServer(t)
+	c := s.client(t, Options{})
+	m := c.Multi("a", "b")
+	release(t, acquire(t, m, "x"))
+	s.relay.hold()
+	served := asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return m.Acquire(ctx, "x") })
+	s.waitForNodes(t, "b", 1)
+	s.relay.reset()
+	h := granted(t, served)
+	s.waitForNodes(t, "a", 1)
+	s.waitForNodes(t, "b", 1) // and not another of a second creation
+	s.relay.hold()
+	released := make(chan error)
+	go func() { released <- h.Release(context.Background()) }()
+	s.waitForNodes(t, "a", 0)
+	s.relay.reset()
+	if err := <-released; err != nil {
+		t.Errorf("release: %v; the nodes are gone by its own request", err)
+	}
+	s.relay.hold()
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := m.Acquire(ctx, "y")
+		failed <- err
+	}()
+	s.waitForNodes(t, "b", 1)
+	cancel()
+	s.relay.pass()
+	if err := <-failed; !Undone(err) {
+		t.Errorf("created too late: %v, want undone", err)
+	}
+	s.waitForNodes(t, "a", 0)
+	s.waitForNodes(t, "b", 0)
+}
+
+// TestTurns of requests for permits: a prefix of the queue is served, also where numbers wrap, and a node that is no
+// request for permits counts for all.
+func TestTurns(t *testing.T) {
+	names := []string{"c-1of3--2147483648", "a-2of3-2147483646", "d-2of3--2147483647", "b-1of3-2147483647", "e-1of3--2147483646"}
+	for own, want := range map[string]turn{
+		"a-2of3-2147483646":  {found: true, now: true, any: true, announce: true},
+		"b-1of3-2147483647":  {found: true, now: true, any: true, announce: true, after: "a-2of3-2147483646"},
+		"c-1of3--2147483648": {found: true, any: true, after: "b-1of3-2147483647"},
+		"d-2of3--2147483647": {found: true, after: "c-1of3--2147483648"},
+		"x-1of3-0000000001":  {},
+	} {
+		if got := permits(1, 3).turn(own, names); got != want {
+			t.Errorf("%s: %+v, want %+v", own, got, want)
+		}
+	}
+	if got := permits(1, 3).turn("b-1of3-0000000002", []string{"a-lock-0000000001", "b-1of3-0000000002"}); got.now {
+		t.Error("a permit beside a mutex")
+	}
+	if got := shared().turn("b-read-0000000002", []string{"a-1of3-0000000001", "b-read-0000000002"}); got.now {
+		t.Error("a reader beside a permit")
+	}
+}
+
+// TestKindsEndWithTheSession: holds of every kind are lost together, and are then free for others.
+func TestKindsEndWithTheSession(t *testing.T) {
+	s := startServer(t)
+	lost := make(chan *Hold, 4)
+	c := s.client(t, Options{Session: shortSession, OnLost: func(h *Hold) { lost <- h }})
+	acquire(t, c.Mutex("m"), "")
+	acquire(t, c.RW("rw").Read(), "")
+	acquire(t, c.Multi("x", "y"), "")
+	if _, err := c.Semaphore("s", 2).TryAcquire(t.Context(), "", 2); err != nil {
+		t.Fatal(err)
+	}
+	s.relay.hold()
+	other := s.direct(t)
+	next := acquire(t, other.RW("rw").Write(), "next")
+	for range cap(lost) {
+		<-lost // before the next grant, or this blocks until the test times out
+	}
+	release(t, next)
+	release(t, acquire(t, other.Multi("x", "y"), "next"))
+}

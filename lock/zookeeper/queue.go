@@ -1,0 +1,169 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// queue is how requests of one kind are served: each has a node in the queue of every lock that it is for.
+type queue struct {
+	client *Client
+	names  []string // of the locks
+	kind   kind
+}
+
+// kind is what a request waits for.
+type kind struct {
+	word string // in the names of its nodes
+	// turn says whether it is the turn of node own, and otherwise for which node to wait.
+	turn func(own string, names []string) turn
+}
+
+// turn is the place of a node in its queue.
+type turn struct {
+	found bool
+	now   bool   // it has the lock
+	after string // the node to wait for
+	any   bool   // any node that goes may be enough, because after has the lock, too
+	// announce says that the node behind it must be woken.
+	announce bool
+}
+
+func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, error) {
+	h, err := q.attempt(ctx, owner, wait)
+	if err != nil {
+		return nil, fmt.Errorf("acquire lock %q: %w", q.names[0], err)
+	}
+	return h, nil
+}
+
+// checkName refuses what cannot be the name of a node.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return errors.New("the name must not be empty, a dot or two, or have a slash")
+	}
+	return nil
+}
+
+func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, error) {
+	for _, name := range q.names {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+	}
+	s, err := q.client.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := newClaim(s, q, owner)
+	h, err := q.obtain(ctx, c, owner, wait)
+	if err == nil {
+		return h, nil
+	}
+	return nil, c.undo(err)
+}
+
+// obtain creates the nodes and waits until it is the turn of each. The nodes of one request have consecutive places in
+// the order of all writes, so requests for several locks cannot wait for each other in a circle.
+func (q *queue) obtain(ctx context.Context, c *claim, owner string, wait bool) (*Hold, error) {
+	if err := c.create(ctx); err != nil {
+		return nil, err
+	}
+	for _, n := range c.nodes {
+		if err := q.await(ctx, c, n, wait); err != nil {
+			return nil, err
+		}
+	}
+	stat, err := c.stat(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if stat.EphemeralOwner != c.session.id { // CURATOR-604: of another session, with which it will go
+		return nil, fmt.Errorf("%w: the node belongs to another session", lock.ErrLost)
+	}
+	h := newHold(ctx, q, c, owner, stat.Czxid)
+	if !c.session.add(h) || time.Until(h.Deadline()) <= 0 {
+		c.session.remove(h)
+		return nil, errEnded
+	}
+	return h, nil
+}
+
+// await waits until it is the turn of one node.
+func (q *queue) await(ctx context.Context, c *claim, n *node, wait bool) error {
+	for {
+		again := c.session.reconnection()
+		names, err := c.children(ctx, n.dir)
+		if err != nil {
+			return err
+		}
+		switch t := q.kind.turn(n.name, names); {
+		case !t.found:
+			return fmt.Errorf("%w: its node was removed while it waited", lock.ErrLost)
+		case t.now:
+			if t.announce {
+				c.announce(n)
+			}
+			return nil
+		case !wait:
+			return lock.ErrHeld
+		case t.any:
+			err = q.awaitAny(ctx, c, n, again)
+		default:
+			err = c.awaitGone(ctx, n.dir+"/"+t.after, again)
+		}
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", lock.ErrHeld, ctx.Err())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// awaitAny waits until a node comes or goes, unless it is the turn of n already.
+func (q *queue) awaitAny(ctx context.Context, c *claim, n *node, again <-chan struct{}) error {
+	w, err := watch(ctx, c.session, func() (bool, <-chan zk.Event, error) {
+		names, _, changed, err := c.session.conn.ChildrenW(n.dir)
+		t := q.kind.turn(n.name, names)
+		return t.found && !t.now, changed, err
+	})
+	if err != nil || !w.wait {
+		return err
+	}
+	return c.session.awaitEvent(ctx, w.event, again)
+}
+
+// watched is the answer to a request that sets a watch.
+type watched struct {
+	wait  bool // for the event
+	event <-chan zk.Event
+}
+
+func watch(ctx context.Context, s *session, do func() (bool, <-chan zk.Event, error)) (watched, error) {
+	return read(ctx, s, func() (watched, error) {
+		wait, event, err := do()
+		return watched{wait, event}, err
+	})
+}
+
+// awaitEvent waits for a watch, which may be lost with the connection.
+func (s *session) awaitEvent(ctx context.Context, event <-chan zk.Event, again <-chan struct{}) error {
+	select {
+	case <-event:
+		return nil
+	case <-again:
+		return nil
+	case <-s.done:
+		return errEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
