@@ -22,6 +22,12 @@ func TestNarrowPageNamesRows(t *testing.T) {
 			const at = text.getBoundingClientRect();
 			return wide.scrollLeft > 0 && at.left >= seen.left && at.right < seen.left + 100;
 		}).map((text) => text.textContent)`, &names)
+	var broken []string
+	d.run(t, `return [].slice.call(document.querySelectorAll('td b')).filter((b) => b.getClientRects().length > 1)
+		.map((b) => b.textContent)`, &broken)
+	if len(broken) > 0 {
+		t.Errorf("names broken into lines: %q", broken)
+	}
 	want := []string{"n1", "n2", "n3", "client 0", "client 1", "FAULTS", "LEADER", "OVERLAP"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
