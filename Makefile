@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-locks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,9 @@ test-valkey: ## the same on the Valkey 8.1 of Debian 13
 
 install-check: ## install the last commit as `go install …/cmd/chaos@VERSION` does, from a module zip into an empty module cache
 	scripts/check-install
+
+snapshot: ## build the archives of a release in dist/: Linux, and macOS with simulated servers only; checksums, SBOM
+	scripts/snapshot
 
 mutants: setup ## plant every bug of internal/mutants in package lock and write docs/detection.md (hours; JOBS side by side, continues)
 	go run ./internal/mutants/run -jobs $(or $(JOBS),1)

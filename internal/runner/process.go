@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 
@@ -31,6 +32,9 @@ var processSpec = BackendSpec{
 }
 
 func processMissing(s scenarios.Scenario) string {
+	if runtime.GOOS != "linux" {
+		return "processes are stopped, and connections identified, in ways that need Linux"
+	}
 	if !s.Topology.Redis() {
 		if err := process.EnsembleMissing(s.Topology.Kind); err != nil {
 			return err.Error()

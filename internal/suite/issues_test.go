@@ -16,8 +16,8 @@ echo "$@" >> "$GH_LOG"
 exit 0
 `
 
-// TestOpenIssues: a verdict that changed and was reproduced has one issue, and an open one gets a comment. None is opened
-// for a scenario that differs without an alert, that is in quarantine, or that is as expected again.
+// TestOpenIssues: a verdict that changed and was reproduced has one issue, and an open one gets a comment. None is
+// opened for a scenario that differs without an alert, that is in quarantine, or that is as expected again.
 func TestOpenIssues(t *testing.T) {
 	for _, program := range []string{"bash", "jq", "base64"} {
 		if _, err := exec.LookPath(program); err != nil {
