@@ -47,7 +47,8 @@ func Names() []string {
 		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-leader-paused", "zk-leader-cut-off",
 		"zk-one-disk-lost", "zk-power-loss", "zk-reply-lost-release", "zk-herd", "zk-loss-unreported", "zk-gc-pause",
 		"zk-fenced-pause", "zk-disks-lost", "zk-power-loss-unsynced", "zk-readers-writer", "zk-semaphore",
-		"zk-multi", "etcd-failover",
+		"zk-multi",
+		"etcd-failover", "etcd-leader-paused", "etcd-partitioned-holder", "etcd-reply-lost-acquire", "etcd-gc-pause",
 	}
 }
 

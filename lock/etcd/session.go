@@ -36,7 +36,8 @@ type session struct {
 const (
 	retryEvery  = 10 * time.Millisecond // the pause after a request that was not answered
 	renewals    = 3                     // signs of life in the time of a lease
-	tries       = 4                     // how many members that hang a request can meet in the time of a lease
+	firstTry    = 16                    // the first request waits this part of the lease for an answer, the next twice that
+	lastTry     = 4                     // the most that a request waits
 	revokeTries = 3
 )
 
@@ -149,23 +150,24 @@ func (s *session) remove(h *Hold) {
 
 // keepAlive sends signs of life until the session ends.
 func (s *session) keepAlive() {
+	limit := s.lease / firstTry
 	for pause := time.Duration(0); ; {
 		select {
 		case <-time.After(pause):
 		case <-s.ctx.Done():
 			return
 		}
-		counted, err := s.renew()
+		counted, err := s.renew(limit)
 		switch {
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			s.end(lock.ErrLost)
 			return
 		case err != nil:
-			pause = retryEvery
+			pause, limit = retryEvery, min(2*limit, s.lease/lastTry)
 		case !counted: // by another leader than the last one: the next will
 			pause = 0
 		default:
-			pause = s.lease / renewals
+			pause, limit = s.lease/renewals, s.lease/firstTry
 		}
 	}
 }
@@ -173,8 +175,8 @@ func (s *session) keepAlive() {
 // renew sends one sign of life. It counts if the leader that took it was not replaced before a read that a majority
 // confirmed afterwards. A term does not come back: the same one in the last such read, in the answer and in this read
 // was current all the time.
-func (s *session) renew() (counted bool, err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.lease/tries)
+func (s *session) renew(limit time.Duration) (counted bool, err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
 	sent := time.Now()
 	stream, err := etcdserverpb.NewLeaseClient(s.client.etcd.ActiveConnection()).LeaseKeepAlive(ctx)
@@ -222,7 +224,7 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 // revoke ends the lease at the servers, so that others need not wait for its end.
 func (s *session) revoke() {
 	for range revokeTries {
-		ctx, cancel := context.WithTimeout(context.Background(), s.lease/tries)
+		ctx, cancel := context.WithTimeout(context.Background(), s.lease/lastTry)
 		_, err := s.client.etcd.Revoke(ctx, s.id)
 		cancel()
 		if !unanswered(err) {
@@ -240,8 +242,8 @@ func repeat[T any](ctx context.Context, s *session, do func(context.Context) (T,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errEnded) })()
-	for {
-		try, done := context.WithTimeout(ctx, s.lease/tries)
+	for limit := s.lease / firstTry; ; limit = min(2*limit, s.lease/lastTry) {
+		try, done := context.WithTimeout(ctx, limit)
 		value, err = do(try)
 		done()
 		if !unanswered(err) {

@@ -50,17 +50,18 @@ func (r *etcdReader) close() {
 // prefixEnd ends the range of the keys that begin with prefix, whose last byte is a slash.
 func prefixEnd(prefix string) []byte { return []byte(strings.TrimSuffix(prefix, "/") + "0") }
 
-// first is a request for the oldest key of a lock: that of its holder.
-func first(key string) *etcdserverpb.RequestOp {
+// first is a request for the oldest key of a lock: that of its holder. Local: as the member has it now.
+func first(key string, local bool) *etcdserverpb.RequestOp {
 	prefix := client.EtcdRoot + "/" + key + "/"
 	return &etcdserverpb.RequestOp{Request: &etcdserverpb.RequestOp_RequestRange{RequestRange: &etcdserverpb.RangeRequest{
-		Key: []byte(prefix), RangeEnd: prefixEnd(prefix), Limit: 1, Serializable: true,
+		Key: []byte(prefix), RangeEnd: prefixEnd(prefix), Limit: 1, Serializable: local,
 		SortTarget: etcdserverpb.RangeRequest_CREATE, SortOrder: etcdserverpb.RangeRequest_ASCEND,
 	}}}
 }
 
 // sample is the role of the member, and the oldest key of each lock: that of its holder. Locks without keys are left
-// out. The error says why the member does not serve clients.
+// out. Of the leader they are with every write that was answered before, which it may execute after a follower, and
+// only if it has a majority. The error says why the member does not serve clients.
 func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sample, err error) {
 	if r.err != nil {
 		return s, r.err
@@ -83,7 +84,7 @@ func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sampl
 	}
 	request := &etcdserverpb.TxnRequest{}
 	for _, key := range keys {
-		request.Success = append(request.Success, first(key))
+		request.Success = append(request.Success, first(key, s.Role != "master"))
 	}
 	reply, err := etcdserverpb.NewKVClient(r.conn).Txn(ctx, request)
 	if err != nil {
@@ -103,14 +104,17 @@ func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sampl
 	return s, nil
 }
 
-// keys are all keys of locks, without the root.
+// keys are all keys of locks, without the root, with every write that was answered before: a follower may be some
+// milliseconds behind, and would show what was removed just now as left behind.
 func (r *etcdReader) keys(ctx context.Context) (map[string]time.Duration, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	ctx, cancel := context.WithTimeout(ctx, commandWait)
+	defer cancel()
 	const root = client.EtcdRoot + "/"
 	reply, err := etcdserverpb.NewKVClient(r.conn).Range(ctx, &etcdserverpb.RangeRequest{
-		Key: []byte(root), RangeEnd: prefixEnd(root), KeysOnly: true, Serializable: true,
+		Key: []byte(root), RangeEnd: prefixEnd(root), KeysOnly: true,
 	})
 	if err != nil {
 		return nil, err
