@@ -26,8 +26,8 @@ func (c *Client) Mutex(name string) *Mutex { return &Mutex{client: c, name: name
 
 // Acquire waits for the lock until ctx ends. Its error is [lock.ErrHeld] if others had it all the time,
 // [lock.ErrClosed], that of the servers, and [lock.ErrUnknown] if it was not certain in time that the key of the
-// acquire is gone: then it is removed in the background, or ends with the lease. The context of the hold is a child of ctx. The
-// value of the key is owner, for people and tools; it may be empty.
+// acquire is gone: then it is removed in the background, or ends with the lease. The context of the hold is a
+// child of ctx. The value of the key is owner, for people and tools; it may be empty.
 func (m *Mutex) Acquire(ctx context.Context, owner string) (*Hold, error) {
 	return m.acquire(ctx, owner, true)
 }

@@ -36,7 +36,7 @@ type session struct {
 const (
 	retryEvery  = 10 * time.Millisecond // the pause after a request that was not answered
 	renewals    = 3                     // signs of life in the time of a lease
-	firstTry    = 16                    // the first request waits this part of the lease for an answer, the next twice that
+	firstTry    = 16                    // the first request waits this part of the lease, the next twice that
 	lastTry     = 4                     // the most that a request waits
 	revokeTries = 3
 )
