@@ -12,7 +12,7 @@ func TestExpiredPermitsAreNotSampled(t *testing.T) {
 	if got := look(t, c, "n1", "k").Keys["k"]; got.Permits != 1 || got.Limit != 4 {
 		t.Errorf("with one of two leases over: %+v", got)
 	}
-	wantReply(t, rdb, "ZREM {k}:permits b.1", int64(1))
+	wantReply(t, rdb, "ZADD {k}:permits 2000 b.1", int64(0))
 	if got, held := look(t, c, "n1", "k").Keys["k"]; held {
 		t.Errorf("with all leases over: %+v", got)
 	}
