@@ -11,23 +11,24 @@ import (
 
 // The rules of hold-count.
 const (
-	wrongCount    = iota // the count in a reply is not the depth
-	ownerRefused         // the owner could not acquire what it held
-	overReleased         // a release succeeded although all levels had been released
-	freedTooSoon         // another was granted the lock after an inner release
-	heldTooLong          // a try was refused after the last release
-	countLapsed          // acquits: the promise had ended, so that counting may have begun again
-	countUnproved        // acquits: the depth of an owner with unknown outcomes is not certain
-	serverCount          // a server has another count
-	takenAgain           // a lock that is not reentrant was granted to its holder
-	upgraded             // a reader was granted the lock to write, which the lock states that it refuses
+	wrongCount      = iota // the count in a reply is not the depth
+	ownerRefused           // the owner could not acquire what it held
+	overReleased           // a release succeeded although all levels had been released
+	freedTooSoon           // another was granted the lock after an inner release
+	heldTooLong            // a try was refused after the last release
+	countLapsed            // acquits: the promise had ended, so that counting may have begun again
+	countUnproved          // acquits: the depth of an owner with unknown outcomes is not certain
+	serverCount            // a server has another count
+	takenAgain             // a lock that is not reentrant was granted to its holder
+	upgraded               // a reader was granted the lock to write, which the lock states that it refuses
+	strangerRefused        // an owner that did not hold the lock was refused as its holder
 )
 
 func holdCountRules() []string {
 	return []string{wrongCount: "wrong-count", ownerRefused: "owner-refused", overReleased: "over-release",
 		freedTooSoon: "freed-too-soon", heldTooLong: "held-too-long", countLapsed: "promise-over",
 		countUnproved: "unknown-depth", takenAgain: "taken-again", serverCount: "server-count",
-		upgraded: "upgraded"}
+		upgraded: "upgraded", strangerRefused: "refused-as-holder"}
 }
 
 // checkHoldCount judges a lock that its owner can acquire several times: it is free after as many releases, not fewer
@@ -47,6 +48,7 @@ func checkHoldCount(v *view, o Options) Result {
 		c.judge()
 	}
 	c.judgeUpgrades()
+	c.judgeReentered()
 	v.addKept(o, keptMiscounted, serverCount, c.found)
 	r := c.found.result(HoldCount, v.holdCountViolation)
 	r.Counts = map[string]int64{"counts": int64(c.counted), "nested": int64(c.nested)}
@@ -114,6 +116,9 @@ func (c *holdCounts) judge() {
 		case l.what == refused && reentrant && (s.Busy || gaveUp):
 			f.rule, f.start = ownerRefused, s.Call
 			c.found.add(f)
+		case c.o.Counts && s.Count == 0 && (l.what == reentered || l.what == releasedInner) && !c.reportedLoss(s):
+			f.rule = wrongCount
+			c.found.add(f)
 		case l.what == releasedInner:
 			c.freed(l)
 		}
@@ -122,6 +127,13 @@ func (c *holdCounts) judge() {
 		c.overRelease(i)
 	}
 	c.stuck()
+}
+
+// reportedLoss says whether a loss of a level of the owner's hold was reported: servers may count that level or not.
+func (c *holdCounts) reportedLoss(s *history.Span) bool {
+	return slices.ContainsFunc(c.h.Notices, func(n history.Notice) bool {
+		return n.F == history.Lost && n.Owner == s.Owner && n.Key == s.Key
+	})
 }
 
 // findUncertain finds the owners that are concurrent, have an unknown outcome, or lost a hold.

@@ -13,6 +13,8 @@ func (v *view) holdCountViolation(f finding) Violation {
 		return v.keptViolation(f)
 	case upgraded:
 		return v.upgradeViolation(f)
+	case strangerRefused:
+		return v.reenteredViolation(f)
 	case freedTooSoon:
 		r, y := &v.h.Spans[f.x], &v.holds[f.y]
 		w := v.involving(BrokenPromise, f.x, y.span)

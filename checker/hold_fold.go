@@ -89,6 +89,7 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	h = &b.holds[len(b.holds)-1]
 	h.failedReleases = debt
 	if within { // perhaps a re-entry for the servers, with the token of the lost hold
+		h.remains = true
 		h.token, b.carried = 0, append(b.carried, i)
 		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
 	}
@@ -179,7 +180,7 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		return
 	}
 	how := endUnknown
-	if s.Outcome == history.OK {
+	if s.Outcome == history.OK && !h.remains {
 		how, h.freeBy = endReleased, s.Return
 	}
 	h.end(how, s.Call, s.Invoked)

@@ -6,12 +6,19 @@ import "github.com/lockchaos/lockchaos/history"
 
 // forced ends the holds that a forced release may have ended: those that were requested before it returned. One whose
 // release succeeded was still there then. That a hold was there before the forced release is certain only if it was
-// granted before: that one is certainly gone afterwards.
+// granted before: that one is certainly gone afterwards. One that was granted while the forced release was in flight
+// was granted after it if another hold was there until then.
 func (b *holdFold) forced(s *history.Span) {
+	before := b.heldBefore(s)
 	for i := range b.holds {
 		h := &b.holds[i]
-		if h.key != s.Key || h.asked >= s.Return {
+		switch {
+		case h.key != s.Key || h.asked >= s.Return:
 			continue
+		case h.from > s.Call && before != none && b.holds[before].owner != h.owner: // granted after it
+			continue
+		case h.from > s.Call && h.ending != endReleased: // perhaps granted before it, perhaps after it
+			b.ownerOrder[h.owner] = concurrent
 		}
 		if s.Outcome == history.OK && h.from <= s.Call {
 			h.freeBy = min(h.freeBy, s.Return)
@@ -27,6 +34,18 @@ func (b *holdFold) forced(s *history.Span) {
 			b.noteLost(h)
 		}
 	}
+}
+
+// heldBefore is a hold that excludes all others and was certainly there until a forced release took effect, or none.
+func (b *holdFold) heldBefore(s *history.Span) int32 {
+	for i := range b.holds {
+		h := &b.holds[i]
+		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until > s.Call && s.Outcome == history.OK &&
+			b.h.Limit(s.Key) == 0 && h.promisedAt(s.Call) && h.promisedAt(s.Return) {
+			return int32(i)
+		}
+	}
+	return none
 }
 
 // forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time.

@@ -16,8 +16,9 @@ type LiveHold struct {
 	Granted int64         // index of the event that completed the acquire
 	Valid   time.Duration // end of the last promise; history.Infinity if it has none
 
-	depth     int  // acquires that were not released; of a semaphore permits
-	contended bool // another owner requested the lock during the hold, see contention
+	depth     int           // acquires that were not released; of a semaphore permits
+	since     time.Duration // when it was granted
+	contended bool          // another owner requested the lock during the hold, see contention
 }
 
 // Count is how often the owner has acquired the lock and not yet released it.

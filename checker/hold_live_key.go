@@ -47,7 +47,7 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 	case ok && e.F == history.Renew && (r.lease > 0 || e.Value != nil && e.Value.Valid != 0):
 		k.renew(r.owner, e.Time, r.promised(e))
 	case e.F == history.ForceRelease && e.Type != history.Fail:
-		k.end(func(*LiveHold) bool { return true })
+		k.forced(r.time, e)
 	case missing && e.F == history.Renew:
 		k.end(func(h *LiveHold) bool { return h.Owner == r.owner })
 	case missing && e.F == history.Release && (r.released || k.semaphore):
@@ -58,6 +58,18 @@ func (k *liveKey) complete(e *history.Event, r *request, client int) (granted bo
 	return false
 }
 
+// forced ends the holds that a forced release has ended; see the function of that name of holdFold.
+func (k *liveKey) forced(asked time.Duration, e *history.Event) {
+	before := slices.IndexFunc(k.holds, func(h LiveHold) bool {
+		return !h.Reader && !k.semaphore && h.since <= asked && h.Valid >= e.Time && e.Type == history.OK
+	})
+	owner := ""
+	if before >= 0 {
+		owner = k.holds[before].Owner
+	}
+	k.end(func(h *LiveHold) bool { return before < 0 || h.since <= asked || h.Owner == owner })
+}
+
 // grant begins a hold or enters one again.
 func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 	valid := r.promised(e)
@@ -66,7 +78,8 @@ func (k *liveKey) grant(e *history.Event, r *request, client int) (begun bool) {
 		k.holds[at].promise(e.Time, valid)
 		return false
 	}
-	h := LiveHold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1}
+	h := LiveHold{Owner: r.owner, Client: client, Reader: r.reader, Granted: e.Index, Valid: valid, depth: 1,
+		since: e.Time}
 	if k.semaphore {
 		h.Permits, h.depth = r.permits, r.permits
 	}
@@ -139,6 +152,9 @@ func (h *LiveHold) promise(t, valid time.Duration) {
 // notice applies a reported loss or a renewal by the watchdog.
 func (k *liveKey) notice(e *history.Event) {
 	owner := k.owner(e)
+	if e.F == history.Lost && e.Value != nil && e.Value.Count > 0 {
+		return // an inner hold, which had a shorter lease
+	}
 	if e.F == history.Lost {
 		k.end(func(h *LiveHold) bool { return h.Owner == owner })
 	} else if e.Value != nil && e.Value.Valid != 0 {

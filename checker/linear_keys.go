@@ -14,7 +14,7 @@ type keyOps struct {
 	permits        int32           // of a semaphore
 	spans          []int32         // lock operations, by invocation
 	busy           []int32         // tries that failed because the lock was held
-	undone         []segment       // failed acquires that may have held the lock meanwhile
+	undone         []segment       // when failed acquires, or what remains of lost holds, may have held the lock
 	quorum         bool            // the votes of several servers decide
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
 	unknownNoLease time.Duration   // the same, of those without a lease
@@ -57,6 +57,11 @@ func (v *view) keyedOps() []keyOps {
 			k := &keys[s.Key]
 			k.spans = append(k.spans, int32(i))
 			k.count(int32(i), s, v.ownerOrder[s.Owner])
+		}
+	}
+	for i := range v.holds {
+		if h := &v.holds[i]; h.remains && h.core < never {
+			keys[h.key].undone = append(keys[h.key].undone, segment{h.core, never})
 		}
 	}
 	for i := range keys {

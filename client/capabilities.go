@@ -33,6 +33,7 @@ const (
 	SeveralKeys     Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease Capability = "force-release"     // op force-release: release the lock for every owner
 	Repeats         Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
+	Counts          Capability = "counts"            // replies to acquire, try and release have the hold count
 	CachesScripts   Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
 )
 
@@ -41,7 +42,7 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, IsLatch, SeveralKeys, CanForceRelease, Repeats,
+		CanResize, IsLatch, SeveralKeys, CanForceRelease, Repeats, Counts,
 		CachesScripts,
 	}
 }

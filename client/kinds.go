@@ -114,7 +114,7 @@ type resizeFunc func(ctx context.Context, c *lock.Client, key string, permits in
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease,
-		Repeats, CachesScripts}
+		Repeats, Counts, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -168,7 +168,7 @@ func kindSpecs() []Spec {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
 			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW})
-		rw.Can = rw.Can.With(SharesReads, CanDowngrade, RefusesUpgrade)
+		rw.Can = rw.Can.With(SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), preferenceCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."
@@ -181,7 +181,7 @@ func kindSpecs() []Spec {
 	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
 		"none; of several keys in one operation, two for each.",
 		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti, several: true})
-	multi.Can = multi.Can.With(SeveralKeys).Without(CanForceRelease)
+	multi.Can = multi.Can.With(SeveralKeys).Without(CanForceRelease, Counts)
 	multi.PersistentKeys = func(key string) []string {
 		return append([]string{multiKeys(key)[1] + ":token"}, tokenKey(key)...)
 	}

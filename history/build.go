@@ -206,13 +206,12 @@ func (b *Builder) complete(e numbered) {
 	switch {
 	case ok:
 		b.completeSpan(&b.h.Spans[i], e)
-		if e.Type == Info {
+		switch e.Type {
+		case Info:
 			timeout := e.Error != nil && e.Error.Code == CodeTimeout
 			b.h.Unknown = append(b.h.Unknown, Unknown{Time: e.time, Span: i, Timeout: timeout})
-		} else if e.timedOut() {
-			b.h.TimedOut = append(b.h.TimedOut, i)
-		} else if e.F == Acquire && e.Type == Fail && e.Error != nil && e.Error.Code == CodeOneHeld {
-			b.h.OneHeld = append(b.h.OneHeld, i)
+		case Fail:
+			b.refused(i, e.Event)
 		}
 	case e.Type == Info && opOf(e.F) == OpOther:
 		b.notice(e)
@@ -222,6 +221,22 @@ func (b *Builder) complete(e numbered) {
 	}
 	if e.F == Touch {
 		b.touch(e)
+	}
+}
+
+// refused notes why operation i, which e completes, was refused.
+func (b *Builder) refused(i int32, e *Event) {
+	code := ""
+	if e.Error != nil {
+		code = e.Error.Code
+	}
+	switch {
+	case e.timedOut():
+		b.h.TimedOut = append(b.h.TimedOut, i)
+	case e.F == Acquire && code == CodeOneHeld:
+		b.h.OneHeld = append(b.h.OneHeld, i)
+	case (e.F == Acquire || e.F == Try) && code == CodeReentered:
+		b.h.Reentered = append(b.h.Reentered, i)
 	}
 }
 

@@ -16,6 +16,9 @@ const CodeHeld = "held"
 // unknown which, so it is no evidence about any of them.
 const CodeOneHeld = "one-held"
 
+// CodeReentered is the [Error] code of an acquire or try by an owner that holds the lock and may not hold it twice.
+const CodeReentered = "reentered"
+
 // Codes of an [Error] that the harness writes where the client did not reply. The first three are also those of a
 // [Crash].
 const (

@@ -69,11 +69,13 @@ func (m *mix) takePart() {
 		a.Key = a.Keys[0]
 	}
 	a.Wait = m.Env.wait()
-	switch m.Rand.IntN(7) {
+	switch m.Rand.IntN(8) {
 	case 0, 1:
 		m.giveUp(a)
 	case 2:
 		m.forget(a)
+	case 7:
+		m.takeAway(a)
 	case 3:
 		m.nest(a)
 	case 4:
@@ -162,6 +164,19 @@ func (m *mix) forget(a client.Acquire) {
 		a.Lease += queueInterval
 	}
 	m.Session.Acquire(m.ctx, a)
+}
+
+// takeAway releases what it holds by force, which wakes somebody as well. On a quorum, whose locks wake nobody, it
+// might also take votes from the next holder.
+func (m *mix) takeAway(a client.Acquire) {
+	if !m.Can.Has(client.CanForceRelease, client.Wakes) || a.Mode == "read" {
+		m.hold(a)
+		return
+	}
+	if _, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.wait()
+		m.Session.ForceRelease(m.ctx, m.key)
+	}
 }
 
 // nest acquires twice; the inner release wakes nobody, and the outer one somebody.

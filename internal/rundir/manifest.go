@@ -122,7 +122,7 @@ func (m Manifest) Judging() checker.Options {
 		Thresholds:     m.Thresholds,
 		PrefersWriters: m.Can.Has(client.PrefersWriters), RefusesUpgrade: m.Can.Has(client.RefusesUpgrade),
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
-		Repeats: m.Can.Has(client.Repeats),
+		Repeats: m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
 	}
 	if o.Fair || o.PrefersWriters {
 		o.QueueDelay = queueDelay

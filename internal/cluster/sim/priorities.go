@@ -38,9 +38,10 @@ const (
 	maxChanges     = 3
 )
 
-// limits are how long a message may wait: short beside timeouts and leases, long beside latencies.
+// limits are how long a message may wait: long beside latencies, and so short that a request and its reply together
+// take less than 50 ms, the shortest time that a lock of the catalog waits for a reply (a master of a quorum).
 func limits() []time.Duration {
-	return []time.Duration{5 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond}
+	return []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
 }
 
 // order delays messages by priority. Its methods are called with the world locked; on nil they do nothing.
