@@ -231,6 +231,11 @@ func (c *honestyCheck) judgeLate(i int32, valid time.Duration, reported bool, pa
 	}
 	until := min(h.until, c.h.End)
 	from := max(valid, h.from)
+	if s.Valid == 0 && len(h.laterPromises) == 0 {
+		// The lock replied with no validity: its lease began at the request that was granted, which the lock sent at some
+		// time of its wait.
+		from = max(from, s.Return+s.Lease)
+	}
 	if c.o.applies(honestPaused) {
 		for _, p := range pauses[c.client(h.span)] {
 			if p.from < until && p.until > from { // it can be reported when the client resumes
