@@ -6,18 +6,15 @@ from pottery import Redlock
 from pottery.exceptions import ReleaseUnlockedLock
 
 import protocol
+import redispy
 
 
 class Client(protocol.Client):
     def __init__(self, kind):
-        self.options = {}
-        if kind == "redlock-no-retry":
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-            self.options["retry"] = Retry(NoBackoff(), 0)
+        self.options = redispy.NO_RETRY if kind.endswith("no-retry") else {}
 
     def init(self, endpoints, options):
-        self.masters = set(protocol.connect(endpoints, **self.options))
+        self.masters = set(redispy.connect(endpoints, **self.options))
 
     def acquire(self, request, wait):
         lock = Redlock(key=request["key"], masters=self.masters, auto_release_time=request.get("lease_ms", 0) / 1000 or 10)

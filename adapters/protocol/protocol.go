@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,6 +54,14 @@ type reply struct {
 	Error   string   `json:"error,omitempty"`
 }
 
+// notice is what a client says without a request.
+type notice struct {
+	Event  string `json:"event"`
+	Key    string `json:"key"`
+	Owner  string `json:"owner"`
+	MonoNS int64  `json:"mono_ns"`
+}
+
 // failed says that an operation certainly did not happen. Any other error is an unknown outcome.
 type failed struct {
 	code string
@@ -85,27 +93,17 @@ type locker interface {
 	release(ctx context.Context, lock any) error
 }
 
-// connect returns a go-redis client for each server, or for the master that Sentinels name, with go-redis' defaults.
-func (e endpoints) connect() (all []redis.UniversalClient) {
-	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		d := net.Dialer{Timeout: 2 * time.Second}
-		if e.Source != "" {
-			d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(e.Source)}
-		}
-		return d.DialContext(ctx, network, addr)
+// dial connects to a server from the address of this client.
+func (e endpoints) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: 2 * time.Second}
+	if e.Source != "" {
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(e.Source)}
 	}
-	switch e.Kind {
-	case "sentinel":
-		return append(all, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: e.MasterName,
-			SentinelAddrs: e.Sentinels, SentinelPassword: e.Password, Password: e.Password, Dialer: dial}))
-	case "cluster":
-		return append(all, redis.NewClusterClient(&redis.ClusterOptions{Addrs: e.Addrs, Password: e.Password, Dialer: dial}))
-	}
-	for _, addr := range e.Addrs {
-		all = append(all, redis.NewClient(&redis.Options{Addr: addr, Password: e.Password, Dialer: dial}))
-	}
-	return all
+	return d.DialContext(ctx, network, addr)
 }
+
+// lossReporter is a lock object whose library reports that the hold is lost.
+type lossReporter interface{ lost() <-chan struct{} }
 
 // untilGranted calls try until it succeeds, wait is over, or an error is not failed: then the outcome is unknown. With
 // the loops of the libraries, which return one error when the context ends, it would always be unknown.
@@ -123,11 +121,24 @@ func untilGranted(wait time.Duration, delay func() time.Duration, try func() err
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
+// server is one client of the protocol.
+type server struct {
+	l locker
+
+	mu    sync.Mutex
+	out   *json.Encoder
+	locks map[[2]string]any // what an owner holds of a key
+}
+
+func (s *server) say(line any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.out.Encode(line)
+}
+
 // serve serves requests until close or the end of input.
 func serve(open func(endpoints) locker) {
-	var l locker
-	locks := make(map[[2]string]any)
-	out := json.NewEncoder(os.Stdout)
+	s := &server{out: json.NewEncoder(os.Stdout), locks: make(map[[2]string]any)}
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
@@ -141,13 +152,13 @@ func serve(open func(endpoints) locker) {
 		var err error
 		switch q.Op {
 		case "init":
-			l = open(q.Setup.Endpoints)
-			a.Can = l.can()
+			s.l = open(q.Setup.Endpoints)
+			a.Can = s.l.can()
 		case "close":
-			_ = out.Encode(a)
+			s.say(a)
 			return
 		default:
-			p, err = perform(l, locks, q)
+			p, err = s.perform(q)
 		}
 		var f failed
 		switch {
@@ -158,11 +169,39 @@ func serve(open func(endpoints) locker) {
 		case p != nil:
 			a.ValidMS, a.MonoNS = float64(p.valid)/float64(time.Millisecond), p.mono
 		}
-		_ = out.Encode(a)
+		s.say(a)
+		if r, ok := s.held(q).(lossReporter); ok && err == nil && (q.Op == "acquire" || q.Op == "try") {
+			go s.report(q, r)
+		}
 	}
 }
 
-func perform(l locker, locks map[[2]string]any, q request) (*promise, error) {
+// held is what the request's owner holds; nil: nothing.
+func (s *server) held(q request) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.locks[[2]string{q.Owner, q.Key}]
+}
+
+// report sends a notice if a hold is lost that has not been released.
+func (s *server) report(q request, r lossReporter) {
+	<-r.lost()
+	if s.held(q) == r {
+		s.say(notice{"lost", q.Key, q.Owner, mono()})
+	}
+}
+
+func (s *server) set(at [2]string, lock any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lock == nil {
+		delete(s.locks, at)
+	} else {
+		s.locks[at] = lock
+	}
+}
+
+func (s *server) perform(q request) (*promise, error) {
 	ctx, at := context.Background(), [2]string{q.Owner, q.Key}
 	if q.Mode != "" || q.Permits != 0 || len(q.Keys) > 0 {
 		return nil, failed{"unknown-op", errors.New("mode, permits and keys are not supported")}
@@ -174,24 +213,24 @@ func perform(l locker, locks map[[2]string]any, q request) (*promise, error) {
 		if q.Op == "try" {
 			wait = 0
 		}
-		lock, p, err := l.acquire(ctx, q.Key, lease, wait)
+		lock, p, err := s.l.acquire(ctx, q.Key, lease, wait)
 		if err == nil {
-			locks[at] = lock
+			s.set(at, lock)
 		}
 		return p, err
 	case "work":
 		time.Sleep(milliseconds(q.MS))
 		return nil, nil
 	case "renew", "release":
-		lock := locks[at]
+		lock := s.held(q)
 		if lock == nil {
 			return nil, failed{"not-held", errors.New("nothing is held")}
 		}
 		if q.Op == "renew" {
-			return l.renew(ctx, lock, lease)
+			return s.l.renew(ctx, lock, lease)
 		}
-		delete(locks, at)
-		return nil, l.release(ctx, lock)
+		s.set(at, nil)
+		return nil, s.l.release(ctx, lock)
 	}
 	return nil, failed{"unknown-op", fmt.Errorf("unknown operation %s", q.Op)}
 }

@@ -5,8 +5,6 @@ import sys
 import threading
 import time
 
-import redis
-
 _out = threading.Lock()
 
 
@@ -24,43 +22,9 @@ class Failed(Exception):
         self.code = code
 
 
-class SourceConnection(redis.Connection):
-    """Connects from the address of this client: redis-py has no option for it."""
-
-    source = None
-
-    def _connect(self):
-        import socket
-        s = socket.create_connection((self.host, self.port), self.socket_connect_timeout or 2, (self.source, 0))
-        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        s.settimeout(self.socket_timeout)
-        return s
-
-
-def connect(endpoints, **options):
-    """Returns a redis-py client for each server, or for the master that Sentinels name."""
-    source = endpoints.get("source", "")
-    connection = type("Connection", (SourceConnection,), {"source": source})
-    options = {"password": endpoints.get("password"), **options}
-    if endpoints["kind"] == "sentinel":
-        from redis.sentinel import Sentinel, SentinelConnectionPool, SentinelManagedConnection
-        managed = type("Managed", (SentinelManagedConnection,), {
-            "_connect": SourceConnection._connect, "source": source})
-        addresses = [split(a) for a in endpoints["sentinels"]]
-        sentinel = Sentinel(addresses, socket_timeout=1,
-                            sentinel_kwargs={"socket_timeout": 1, "password": options["password"]})
-        for client in sentinel.sentinels:
-            client.connection_pool.connection_class = connection
-        pool = SentinelConnectionPool(endpoints["master_name"], sentinel, connection_class=managed, socket_timeout=2,
-                                      **options)
-        return [redis.Redis(connection_pool=pool)]
-    clients = []
-    for address in endpoints["addrs"]:
-        host, port = split(address)
-        client = redis.Redis(host=host, port=port, socket_timeout=2, **options)
-        client.connection_pool.connection_class = connection
-        clients.append(client)
-    return clients
+def lost(key, owner):
+    """Says that a hold is lost."""
+    say(event="lost", key=key, owner=owner, mono_ns=time.monotonic_ns())
 
 
 def split(address):
@@ -89,8 +53,10 @@ class Client:
 
 def _perform(client, locks, request):
     op, key = request["op"], (request.get("owner"), request.get("key"))
-    if request.get("mode") or request.get("permits") or request.get("keys"):
-        raise Failed("unknown-op", "mode, permits and keys are not supported")
+    modes = ("read", "write") if "read-write" in client.can else ()
+    if request.get("mode") and request["mode"] not in modes or request.get("keys") \
+            or request.get("permits") and "permits" not in client.can:
+        raise Failed("unknown-op", "this lock does not support these modes, permits or keys")
     if op in ("acquire", "try"):
         lock, more = client.acquire(request, request.get("wait_ms", 0) / 1000 if op == "acquire" else 0)
         locks[key] = lock

@@ -5,6 +5,7 @@ import sys
 import redis_lock
 
 import protocol
+import redispy
 
 
 class Client(protocol.Client):
@@ -16,7 +17,7 @@ class Client(protocol.Client):
             self.can = ["wakes", "watchdog", "scripts"]
 
     def init(self, endpoints, options):
-        self.redis = protocol.connect(endpoints)[0]
+        self.redis = redispy.connect(endpoints)[0]
 
     def acquire(self, request, wait):
         lease = request.get("lease_ms", 0) / 1000

@@ -4,20 +4,17 @@ import sys
 from redis.exceptions import LockError, LockNotOwnedError
 
 import protocol
+import redispy
 
 
 class Client(protocol.Client):
     can = ["try", "renew", "scripts"]
 
     def __init__(self, kind):
-        self.options = {}
-        if kind == "lock-no-retry":  # the control: without the retries that redis-py makes by default
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-            self.options["retry"] = Retry(NoBackoff(), 0)
+        self.options = redispy.NO_RETRY if kind.endswith("no-retry") else {}
 
     def init(self, endpoints, options):
-        self.redis = protocol.connect(endpoints, **self.options)[0]
+        self.redis = redispy.connect(endpoints, **self.options)[0]
 
     def acquire(self, request, wait):
         lease = request.get("lease_ms", 0) / 1000 or None

@@ -1,16 +1,9 @@
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
-import java.io.BufferedReader;
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,10 +11,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
+import org.redisson.RedissonMultiLock;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
@@ -33,27 +25,21 @@ import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 
-/**
- * A client of the protocol (docs/protocol.md) for Redisson's locks: Client KIND. Redisson's owner of a lock is a thread,
- * and the protocol's is a name, so each owner has a thread while it holds or requests something.
- */
-public final class Client {
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final PrintStream OUT =
-        new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
+/** A client of the protocol (docs/protocol.md) for Redisson's locks: Client KIND. */
+public final class Client extends Protocol {
     private static final Map<String, List<String>> CAN = Map.of(
         "lock", List.of("reentrant", "try", "watchdog", "wakes"),
         "fair", List.of("reentrant", "try", "watchdog", "wakes", "fair"),
         "spin", List.of("reentrant", "try", "watchdog"),
         "fenced", List.of("reentrant", "try", "watchdog", "wakes", "fenced"),
         "read-write", List.of("reentrant", "try", "watchdog", "wakes", "read-write", "downgrade"),
+        "multi", List.of("reentrant", "try", "watchdog", "multi-key"),
         "redlock", List.of("try"),
         "semaphore", List.of("permits", "try", "wakes"),
         "permits", List.of("permits", "try", "wakes"));
 
     private final String kind;
     private final List<RedissonClient> servers = new ArrayList<>();
-    private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
     private final Map<String, Integer> levels = new ConcurrentHashMap<>(); // holds of an owner
     private final Map<String, List<String>> permits = new ConcurrentHashMap<>();
 
@@ -62,85 +48,16 @@ public final class Client {
     }
 
     public static void main(String[] args) throws Exception {
-        System.setOut(System.err); // what the library prints must not get into the protocol
-        Client client = new Client(args[0]);
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            JsonNode request = JSON.readTree(line);
-            if (request.path("op").asText().equals("close")) {
-                say(request, ok());
-                break;
-            }
-            client.serve(request);
-        }
-        Runtime.getRuntime().halt(0); // threads of the library must not keep the process
+        serve(new Client(args[0]));
     }
 
-    private interface Step {
-        ObjectNode run() throws Exception;
+    @Override
+    boolean holds(String owner) {
+        return levels.containsKey(owner) || permits.containsKey(owner);
     }
 
-    private void serve(JsonNode request) throws InterruptedException {
-        switch (request.path("op").asText()) {
-            case "init" -> say(request, attempt(() -> open(request.path("setup"))));
-            case "work" -> {
-                Thread.sleep((long) request.path("ms").asDouble());
-                say(request, ok());
-            }
-            default -> {
-                String owner = owner(request);
-                threads.computeIfAbsent(owner, name -> Executors.newSingleThreadExecutor(run -> {
-                    Thread thread = new Thread(run, name);
-                    thread.setDaemon(true);
-                    return thread;
-                })).execute(() -> {
-                    ObjectNode reply = attempt(() -> perform(request));
-                    if (!levels.containsKey(owner) && !permits.containsKey(owner) && !reply.path("type").asText().equals("info")) {
-                        ExecutorService done = threads.remove(owner);
-                        if (done != null) {
-                            done.shutdown();
-                        }
-                    }
-                    say(request, reply);
-                });
-            }
-        }
-    }
-
-    private static String owner(JsonNode request) {
-        return request.path("owner").asText() + " " + request.path("key").asText();
-    }
-
-    private static ObjectNode attempt(Step step) {
-        try {
-            return step.run();
-        } catch (IllegalMonitorStateException e) { // the server replied that the hold is not this thread's
-            return failed("not-held", String.valueOf(e));
-        } catch (Throwable e) { // sent, and perhaps executed
-            e.printStackTrace();
-            return JSON.createObjectNode().put("type", "info").put("code", "unknown").put("error", String.valueOf(e));
-        }
-    }
-
-    private static synchronized void say(JsonNode request, ObjectNode reply) {
-        reply.set("id", request.get("id"));
-        OUT.print(reply + "\n");
-        OUT.flush();
-    }
-
-    private static ObjectNode ok() {
-        return JSON.createObjectNode().put("type", "ok");
-    }
-
-    private static ObjectNode failed(String code, String text) {
-        return JSON.createObjectNode().put("type", "fail").put("code", code).put("error", text);
-    }
-
-    private static ObjectNode held() {
-        return failed("held", "not granted in time");
-    }
-
-    private ObjectNode open(JsonNode setup) throws Exception {
+    @Override
+    ObjectNode open(JsonNode setup) throws Exception {
         JsonNode endpoints = setup.path("endpoints");
         List<String> addresses = new ArrayList<>();
         endpoints.path("addrs").forEach(a -> addresses.add("redis://" + a.asText()));
@@ -180,7 +97,7 @@ public final class Client {
      * has just started, the first acquire takes seconds on a busy machine, and would look like a lost wake-up.
      */
     private void warmUp() throws Exception {
-        ObjectNode request = JSON.createObjectNode().put("op", "acquire").put("owner", "warm-up")
+        ObjectNode request = object().put("op", "acquire").put("owner", "warm-up")
             .put("key", "warm-up-" + UUID.randomUUID()).put("lease_ms", 60_000).put("wait_ms", 30_000).put("limit", 1);
         perform(request);
         Thread waiter = new Thread(() -> attempt(() -> perform(request.deepCopy().put("owner", "waiter").put("wait_ms", 50))));
@@ -251,22 +168,24 @@ public final class Client {
             case "read-write" -> request.path("mode").asText().equals("read")
                 ? server.getReadWriteLock(key).readLock() : server.getReadWriteLock(key).writeLock();
             case "redlock" -> new RedissonRedLock(servers.stream().map(s -> s.getLock(key)).toArray(RLock[]::new));
+            case "multi" -> new RedissonMultiLock(keys(request).stream().map(server::getLock).toArray(RLock[]::new));
             default -> server.getLock(key);
         };
     }
 
-    private ObjectNode perform(JsonNode request) throws Exception {
+    @Override
+    ObjectNode perform(JsonNode request) throws Exception {
         String op = request.path("op").asText();
         boolean counts = kind.equals("semaphore") || kind.equals("permits");
-        if (!Set.of("acquire", "try", "release").contains(op) || request.has("keys")) {
-            return failed("unknown-op", op);
+        if (!Set.of("acquire", "try", "release").contains(op) || request.has("keys") && !kind.equals("multi")) {
+            return unknown(op);
         }
         String mode = request.path("mode").asText();
         if (!mode.isEmpty() && (!kind.equals("read-write") || !Set.of("read", "write").contains(mode))) {
-            return failed("unknown-op", "mode " + mode);
+            return unknown("mode " + mode);
         }
         long lease = (long) request.path("lease_ms").asDouble();
-        long wait = op.equals("try") ? 0 : (long) request.path("wait_ms").asDouble();
+        long wait = wait(request);
         if (counts) {
             return kind.equals("permits") ? permits(request, op, lease, wait) : semaphore(request, op, wait);
         }
@@ -291,6 +210,16 @@ public final class Client {
         }
         levels.merge(owner, 1, Integer::sum);
         return reply;
+    }
+
+    /** All keys of a request, of which the first is its key. */
+    private static List<String> keys(JsonNode request) {
+        if (!request.has("keys")) {
+            return List.of(request.path("key").asText());
+        }
+        List<String> keys = new ArrayList<>();
+        request.path("keys").forEach(k -> keys.add(k.asText()));
+        return keys;
     }
 
     private ObjectNode semaphore(JsonNode request, String op, long wait) throws Exception {

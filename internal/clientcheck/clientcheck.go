@@ -106,7 +106,9 @@ func Run(ctx context.Context, o Options) (found []Finding, err error) {
 
 // topology is the smallest one that the lock runs on.
 func (c *checks) topology() string {
-	for _, kind := range []string{cluster.Single, cluster.Replicated, cluster.Quorum, cluster.Sharded, cluster.Sentinel} {
+	for _, kind := range []string{
+		cluster.Single, cluster.Replicated, cluster.Quorum, cluster.Sharded, cluster.Sentinel, cluster.ZooKeeper,
+	} {
 		if c.Lock.Runs(kind) {
 			return kind
 		}
