@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-locks clean
+.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go 
 
 bench: setup ## the benchmarks whose numbers stand in the docs
 	go test -run '^$$' -bench . -benchmem ./...
+
+rivals-simulated: ## redsync and bsm/redislock explored on simulated servers (ten minutes)
+	cd bench && go test ./simulated -timeout 60m -v -seeds 150
 
 bench-locks: ## package lock compared with redsync, bsm/redislock and rueidislock
 	cd bench && go run .
