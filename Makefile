@@ -79,7 +79,7 @@ bench: setup ## the benchmarks whose numbers stand in the docs
 	go test -run '^$$' -bench . -benchmem ./...
 
 rivals-simulated: ## redsync and bsm/redislock explored on simulated servers (ten minutes)
-	cd bench && go test ./simulated -timeout 60m -v -seeds 150
+	cd bench/simulated && GOFLAGS=-mod=mod go test . -timeout 60m -v -seeds 150
 
 bench-locks: ## package lock compared with redsync, bsm/redislock and rueidislock
 	cd bench && go run .
