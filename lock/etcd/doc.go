@@ -16,6 +16,8 @@
 //     sending of the last sign of life that counted.
 //   - A sign of life counts only if the term of the leader that took it was still the current one afterwards, as a
 //     majority confirms: a leader that was replaced answers too (etcd#15247), and the new one does not know of it.
+//   - A waiter that is served when no sign of life has counted for half of the lease, as after a change of the leader,
+//     holds the lock only when the next one has counted: it would begin with little time left.
 //   - Each acquire has a key of its own. In package concurrency the key is that of the session, so two owners of one
 //     session both hold the lock.
 //   - A key whose creation was not answered is removed, and a mark is left with which a creation that arrives late is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -156,6 +157,52 @@ func TestTermsOfRenewals(t *testing.T) {
 		if got := s.confirmed(sent, r.term, r.now); got != r.counts || s.deadline().After(before) != r.counts {
 			t.Errorf("%s: %v, deadline moved by %v", r.name, got, s.deadline().Sub(before))
 		}
+	}
+}
+
+// TestGrantAwaitsASign: a waiter that is served while the last sign of life that counted is older than half of the
+// lease, as after the change of a leader, has the lock only after the next one; not if its context or the session ends
+// first.
+func TestGrantAwaitsASign(t *testing.T) {
+	const lease = 9 * time.Second
+	for name, c := range map[string]struct {
+		age  time.Duration
+		next func(*session, context.CancelFunc) // nil: it does not wait
+		want error
+	}{
+		"recent":          {age: lease / 2},
+		"sign":            {lease/2 + 1, func(s *session, _ context.CancelFunc) { s.confirmed(time.Now(), 2, 2) }, nil},
+		"context ends":    {lease/2 + 1, func(_ *session, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		"session is over": {lease/2 + 1, func(s *session, _ context.CancelFunc) { s.end(lock.ErrLost) }, errEnded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &Client{o: Options{Margin: time.Second}}
+			s := &session{client: client, lease: lease, term: 2, heard: time.Now().Add(-c.age), holds: map[*Hold]struct{}{}}
+			s.ctx, s.stop = context.WithCancel(t.Context())
+			defer s.stop()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var h *Hold
+			err, returned := error(nil), false
+			go func() {
+				h, err = client.Mutex("orders").grant(ctx, &entry{session: s}, "a")
+				returned = true
+			}()
+			synctest.Wait()
+			if returned != (c.next == nil) {
+				t.Errorf("%s: granted at once %v, want %v", name, returned, !returned)
+			}
+			if c.next != nil {
+				c.next(s, cancel)
+				synctest.Wait()
+			}
+			switch {
+			case !returned || !errors.Is(err, c.want) || (err == nil) != (c.want == nil):
+				t.Errorf("%s: returned %v: %v, want %v", name, returned, err, c.want)
+			case err == nil && time.Until(h.Deadline()) < lease/2-time.Second:
+				t.Errorf("%s: the hold ends in %v", name, time.Until(h.Deadline()))
+			}
+		})
 	}
 }
 

@@ -86,7 +86,13 @@ func (m *Mutex) obtain(ctx context.Context, e *entry, owner string, wait bool) (
 		}
 		first = previous == ""
 	}
-	if err := ctx.Err(); err != nil { // the context of the hold would have ended
+	return m.grant(ctx, e, owner)
+}
+
+// grant makes the hold of the first key of the lock. It waits for an overdue sign of life: none counts while the
+// cluster has no leader, so a waiter that is served right afterwards would hold the lock for the rest of an old lease.
+func (m *Mutex) grant(ctx context.Context, e *entry, owner string) (*Hold, error) {
+	if err := e.session.awaitSign(ctx); err != nil {
 		return nil, err
 	}
 	h := newHold(ctx, m, e, owner)

@@ -27,8 +27,9 @@ type session struct {
 	lease time.Duration
 
 	mu    sync.Mutex
-	heard time.Time // when the last sign of life that counted was sent
-	term  uint64    // of the leader; 0: it is not known
+	heard time.Time     // when the last sign of life that counted was sent
+	sign  chan struct{} // closed at the next sign of life that counts; nil: nobody waits for it
+	term  uint64        // of the leader; 0: it is not known
 	holds map[*Hold]struct{}
 	why   error // it has ended; nil: it has not
 }
@@ -208,6 +209,10 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 	var holds []*Hold
 	if counts {
 		s.heard = sent
+		if s.sign != nil {
+			close(s.sign)
+			s.sign = nil
+		}
 		for h := range s.holds { // in any order: they are independent
 			holds = append(holds, h)
 		}
@@ -219,6 +224,32 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 		}
 	}
 	return counts
+}
+
+// awaitSign waits until the last sign of life that counted is not older than half of the lease: the next was due after
+// a third.
+func (s *session) awaitSign(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		if time.Since(s.heard) <= s.lease/2 {
+			s.mu.Unlock()
+			return nil
+		}
+		if s.sign == nil {
+			s.sign = make(chan struct{})
+		}
+		sign := s.sign
+		s.mu.Unlock()
+		select {
+		case <-sign:
+		case <-s.ctx.Done():
+			return errEnded
+		case <-ctx.Done():
+		}
+	}
 }
 
 // revoke ends the lease at the servers, so that others need not wait for its end.
