@@ -16,8 +16,8 @@ import (
 // etcdSpec is the mutex that the etcd client for Go has itself.
 var etcdSpec = Spec{
 	Name: "etcd",
-	Doc: "etcd's own concurrency.Mutex: a Lock that is answered after its context leaves its key as long as the session " +
-		"lives, and two owners of one session both hold it.",
+	Doc: "etcd's own concurrency.Mutex: if the reply to Lock comes after its context has ended, the key stays until the " +
+		"session ends; two owners in one session both hold the lock.",
 	Source:     "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
 	Topologies: []string{Etcd},
 	Can:        Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair, Fenced},

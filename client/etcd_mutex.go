@@ -22,8 +22,8 @@ import (
 // etcdMutexSpec is the mutex of package lock/etcd. The lease of a request is that of etcd, in whole seconds.
 var etcdMutexSpec = Spec{
 	Name: "etcd-mutex",
-	Doc: "package lock/etcd's mutex: keys that end with a lease, each of which waits for the one before it; its hold " +
-		"ends with its lease.",
+	Doc: "package lock/etcd's mutex: each acquire creates a key with a lease and waits for the key before its own; a " +
+		"hold ends with its lease.",
 	Source:     "etcd, client/v3/concurrency",
 	Topologies: []string{Etcd},
 	Can:        Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair, Fenced},

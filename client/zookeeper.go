@@ -26,18 +26,18 @@ func zkSpecs() []Spec {
 		}
 	}
 	return []Spec{
-		row("zk-mutex", "package lock/zookeeper's mutex: ephemeral sequential nodes, each of which waits for the one "+
-			"before it; its hold ends with its session.", "ZooKeeper Recipes and Solutions, Locks",
+		row("zk-mutex", "package lock/zookeeper's mutex: each acquire creates an ephemeral sequential node and waits "+
+			"for the node before its own; a hold ends with its session.", "ZooKeeper Recipes and Solutions, Locks",
 			Capabilities{Fenced}, acquireZKMutex),
 		row("zk-readers-writer", "package lock/zookeeper's readers-writer lock: a reader waits for earlier writers, a "+
-			"writer for everyone before it; a workload without a mode writes.",
+			"writer for everyone before it; requests without a mode write.",
 			"ZooKeeper Recipes and Solutions, Shared Locks", Capabilities{Fenced, SharesReads}, acquireZKRW),
 		row("zk-semaphore", "package lock/zookeeper's semaphore: a node for each request, served in turn when it fits "+
-			"beside those before it. One permit, unless the workload has more.",
+			"beside those before it. It has one permit, unless the workload has more.",
 			"Apache Curator, InterProcessSemaphoreV2, whose requests for several leases block each other",
 			Capabilities{HasPermits, RefusesExcess}, acquireZKPermits),
 		row("zk-multi", "package lock/zookeeper's lock of several names, whose nodes one transaction creates and removes; "+
-			"of one key, two locks.", "Apache Curator, InterProcessMultiLock; ZooKeeper's multi (ZOOKEEPER-965)",
+			"a request for one key takes two locks.", "Apache Curator, InterProcessMultiLock; ZooKeeper's multi (ZOOKEEPER-965)",
 			Capabilities{Fenced, SeveralKeys}, acquireZKMulti),
 	}
 }

@@ -37,13 +37,13 @@ func aheadMajorityMechanism() mechanism {
 func forgottenEnsembleMechanism() mechanism {
 	return mechanism{name: "forgotten-by-ensemble", find: findForgottenEnsemble,
 		advice: []adviceItem{{
-			Text: "What a majority has on disk is all that it promises. Replace disks one member at a time, and wait until " +
-				"that member has copied the data of the leader before the next.",
+			Text: "The ensemble keeps only what a majority has on disk. Replace disks one member at a time, and wait until " +
+				"each has copied the leader's data before you replace the next.",
 			Cost: "maintenance takes as many steps as there are members",
 		}, {
-			Text: "When a majority of the disks is lost, keep clients away until every session or lease of before has ended " +
-				"by the clock of its client.",
-			Cost: "no lock is granted for the longest of these times",
+			Text: "After the loss of a majority of the disks, block clients for as long as the longest session timeout or " +
+				"lease, so that every hold that was granted before has expired.",
+			Cost: "no lock is granted in that time",
 		}}}
 }
 

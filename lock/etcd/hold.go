@@ -54,10 +54,10 @@ func (h *Hold) Name() string { return h.mutex.name }
 func (h *Hold) Owner() string { return h.owner }
 
 // Token is the fencing token: the create revision of the key, greater than that of every grant before, and never 0. It
-// goes back only if a majority of the members loses its disks, or the cluster is restored from a backup.
+// decreases only if a majority of the members loses its disks, or the cluster is restored from a backup.
 func (h *Hold) Token() int64 { return h.entry.revision }
 
-// Deadline is until when the hold is valid, on the monotonic clock. Every sign of life that counts makes it later, and
+// Deadline is until when the hold is valid, on the monotonic clock. Every keepalive that counts makes it later, and
 // one is sent in every third of the lease.
 func (h *Hold) Deadline() time.Time { return h.entry.session.deadline() }
 

@@ -89,8 +89,8 @@ func (m *Mutex) obtain(ctx context.Context, e *entry, owner string, wait bool) (
 	return m.grant(ctx, e, owner)
 }
 
-// grant makes the hold of the first key of the lock. It waits for an overdue sign of life: none counts while the
-// cluster has no leader, so a waiter that is served right afterwards would hold the lock for the rest of an old lease.
+// grant makes the hold of the first key of the lock. It waits for an overdue keepalive: none counts while the
+// cluster has no leader, so a waiter whose turn comes right afterwards would hold the lock for the rest of its lease.
 func (m *Mutex) grant(ctx context.Context, e *entry, owner string) (*Hold, error) {
 	if err := e.session.awaitSign(ctx); err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ type session struct {
 	lease time.Duration
 
 	mu    sync.Mutex
-	heard time.Time     // when the last sign of life that counted was sent
-	sign  chan struct{} // closed at the next sign of life that counts; nil: nobody waits for it
+	heard time.Time     // when the last keepalive that counted was sent
+	sign  chan struct{} // closed at the next keepalive that counts; nil: nobody waits for it
 	term  uint64        // of the leader; 0: it is not known
 	holds map[*Hold]struct{}
 	why   error // it has ended; nil: it has not
@@ -36,7 +36,7 @@ type session struct {
 
 const (
 	retryEvery  = 10 * time.Millisecond // the pause after a request that was not answered
-	renewals    = 3                     // signs of life in the time of a lease
+	renewals    = 3                     // keepalives in the time of a lease
 	firstTry    = 16                    // the first request waits this part of the lease, the next twice that
 	lastTry     = 4                     // the most that a request waits
 	revokeTries = 3
@@ -149,7 +149,7 @@ func (s *session) remove(h *Hold) {
 	delete(s.holds, h)
 }
 
-// keepAlive sends signs of life until the session ends.
+// keepAlive sends keepalives until the session ends.
 func (s *session) keepAlive() {
 	limit := s.lease / firstTry
 	for pause := time.Duration(0); ; {
@@ -173,9 +173,9 @@ func (s *session) keepAlive() {
 	}
 }
 
-// renew sends one sign of life. It counts if the leader that took it was not replaced before a read that a majority
-// confirmed afterwards. A term does not come back: the same one in the last such read, in the answer and in this read
-// was current all the time.
+// renew sends one keepalive. It counts if the leader that answered it was not replaced before a linearizable read that
+// follows. Terms only grow: if the previous such read, the reply and this read have the same term, it was current all
+// the time.
 func (s *session) renew(limit time.Duration) (counted bool, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
@@ -201,7 +201,7 @@ func (s *session) renew(limit time.Duration) (counted bool, err error) {
 	return s.confirmed(sent, reply.Header.GetRaftTerm(), read.Header.RaftTerm), nil
 }
 
-// confirmed records a sign of life and the term that a majority confirmed after it; false: it does not count.
+// confirmed records a keepalive and the term of the linearizable read after it; false: it does not count.
 func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 	s.mu.Lock()
 	counts := s.term == now && term == now
@@ -226,8 +226,8 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 	return counts
 }
 
-// awaitSign waits until the last sign of life that counted is not older than half of the lease: the next was due after
-// a third.
+// awaitSign waits until the last keepalive that counted is not older than half of the lease: the next was due after a
+// third.
 func (s *session) awaitSign(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {

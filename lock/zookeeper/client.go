@@ -19,8 +19,8 @@ type Options struct {
 	// Session is the session timeout: how long a lock stays held after its holder died. The servers may bound it; by
 	// default they allow 2 to 20 of their ticks. 0: 10 s.
 	Session time.Duration
-	// Margin is by how much a hold ends here before its session can end at the servers. A follower that dies has passed
-	// on the signs of life of its clients up to half a tick ago, so it should be half a tick of the servers or more.
+	// Margin is by how much a hold ends here before its session can end at the servers. When a follower dies, the leader
+	// may lack the heartbeats that its clients sent in the last half tick, so Margin should be at least half a tick.
 	// 0: a tenth of the session timeout.
 	Margin time.Duration
 	// Timeout bounds a release, and the removal of a node whose acquire has failed. Both continue in the background
@@ -29,7 +29,7 @@ type Options struct {
 	Root    string // parent of the locks, such as /locks/billing; empty: /locks
 	// Dial replaces net.Dialer. nil: use the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// OnLost is called when a hold is lost, OnRenewed when a server has answered a sign of life, so that the hold's
+	// OnLost is called when a hold is lost, OnRenewed when a server has answered a heartbeat, so that the hold's
 	// Deadline is later; each from one goroutine at a time, which it must not block. nil: nothing is called.
 	OnLost, OnRenewed func(*Hold)
 }
