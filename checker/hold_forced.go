@@ -40,7 +40,7 @@ func (b *holdFold) forced(s *history.Span) {
 func (b *holdFold) heldBefore(s *history.Span) int32 {
 	for i := range b.holds {
 		h := &b.holds[i]
-		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until > s.Call && s.Outcome == history.OK &&
+		if h.key == s.Key && !h.reader && h.from <= s.Call && h.until >= s.Return && s.Outcome == history.OK &&
 			b.h.Limit(s.Key) == 0 && h.promisedAt(s.Call) && h.promisedAt(s.Return) {
 			return int32(i)
 		}
