@@ -78,6 +78,7 @@ func TestWaiterGivesUp(t *testing.T) {
 	served := make(chan *Hold)
 	go func() { served <- acquire(t, c.Mutex("orders"), "c") }()
 	s.waitForKeys(t, "orders", 3)
+	s.waitForWatchers(t, 2)
 	cancel()
 	if err := <-gone; !errors.Is(err, lock.ErrHeld) || !lock.Definite(err) || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want a definite ErrHeld because of the context", err)
@@ -141,7 +142,7 @@ func TestOneSession(t *testing.T) {
 	release(t, first)
 }
 
-// TestTermsOfRenewals: a sign of life counts if the same leader was the current one before and after it.
+// TestTermsOfRenewals: a keepalive counts if the same leader was the current one before and after it.
 func TestTermsOfRenewals(t *testing.T) {
 	start := time.Now()
 	s := &session{client: &Client{o: Options{Margin: time.Second}}, lease: 10 * time.Second, heard: start}
@@ -160,10 +161,10 @@ func TestTermsOfRenewals(t *testing.T) {
 	}
 }
 
-// TestGrantAwaitsASign: a waiter that is served while the last sign of life that counted is older than half of the
+// TestGrantAwaitsAKeepalive: a waiter that is served while the last keepalive that counted is older than half of the
 // lease, as after the change of a leader, has the lock only after the next one; not if its context or the session ends
 // first.
-func TestGrantAwaitsASign(t *testing.T) {
+func TestGrantAwaitsAKeepalive(t *testing.T) {
 	const lease = 9 * time.Second
 	for name, c := range map[string]struct {
 		age  time.Duration
@@ -252,11 +253,11 @@ func TestKeyRemoved(t *testing.T) {
 	}
 }
 
-// TestLeaseRevoked: a client whose lease is gone at the servers reports the loss with the next sign of life, and
+// TestLeaseRevoked: a client whose lease is gone at the servers reports the loss with the next keepalive, and
 // acquires with another lease.
 func TestLeaseRevoked(t *testing.T) {
 	s := startServer(t)
-	c := s.client(t, Options{Lease: 2 * time.Second})
+	c := s.client(t, Options{Lease: shortLease})
 	h := acquire(t, c.Mutex("orders"), "a")
 	if _, err := s.admin.Revoke(t.Context(), h.entry.session.id); err != nil {
 		t.Fatal(err)
@@ -273,7 +274,7 @@ func TestLeaseRevoked(t *testing.T) {
 func TestLostAtTheDeadline(t *testing.T) {
 	s := startServer(t)
 	lost := make(chan time.Time, 1)
-	c := s.client(t, Options{Lease: 2 * time.Second, OnLost: func(*Hold) { lost <- time.Now() }})
+	c := s.client(t, Options{Lease: shortLease, OnLost: func(*Hold) { lost <- time.Now() }})
 	h := acquire(t, c.Mutex("orders"), "a")
 	s.hold()
 	other := s.direct(t)

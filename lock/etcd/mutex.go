@@ -92,7 +92,7 @@ func (m *Mutex) obtain(ctx context.Context, e *entry, owner string, wait bool) (
 // grant makes the hold of the first key of the lock. It waits for an overdue keepalive: none counts while the
 // cluster has no leader, so a waiter whose turn comes right afterwards would hold the lock for the rest of its lease.
 func (m *Mutex) grant(ctx context.Context, e *entry, owner string) (*Hold, error) {
-	if err := e.session.awaitSign(ctx); err != nil {
+	if err := e.session.awaitKeepalive(ctx); err != nil {
 		return nil, err
 	}
 	h := newHold(ctx, m, e, owner)

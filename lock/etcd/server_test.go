@@ -1,12 +1,16 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -84,6 +88,12 @@ func connect(t *testing.T, addr string, dial dialFunc) *clientv3.Client {
 	return c
 }
 
+// longLease does not end on a busy machine. shortLease ends within a test, and not before the test wants it to.
+const (
+	longLease  = time.Minute
+	shortLease = 6 * time.Second
+)
+
 // client is a client whose answers can be kept.
 func (s *server) client(t *testing.T, o Options) *Client {
 	t.Helper()
@@ -98,6 +108,7 @@ func (s *server) direct(t *testing.T) *Client {
 
 func open(t *testing.T, etcd *clientv3.Client, o Options) *Client {
 	t.Helper()
+	o.Lease, o.Timeout = cmp.Or(o.Lease, longLease), cmp.Or(o.Timeout, testTimeout)
 	c, err := Open(etcd, o)
 	if err != nil {
 		t.Fatal(err)
@@ -181,4 +192,34 @@ func (s *server) waitForKeys(t *testing.T, name string, want int64) {
 		}
 		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // polling: there is no event
 	}
+}
+
+// waitForWatchers waits until clients watch that many keys: each waiter has seen who is before it.
+func (s *server) waitForWatchers(t *testing.T, want int) {
+	t.Helper()
+	line := fmt.Sprintf("\netcd_debugging_mvcc_watcher_total %d\n", want)
+	for end := time.Now().Add(testTimeout); ; {
+		metrics, err := s.metrics(t.Context())
+		if strings.Contains(metrics, line) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no line %q in the metrics (%v)", line, err)
+		}
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polling: there is no event
+	}
+}
+
+func (s *server) metrics(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	return string(text), err
 }

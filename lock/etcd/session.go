@@ -226,9 +226,9 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 	return counts
 }
 
-// awaitSign waits until the last keepalive that counted is not older than half of the lease: the next was due after a
+// awaitKeepalive waits until the last keepalive that counted is not older than half of the lease: the next was due after a
 // third.
-func (s *session) awaitSign(ctx context.Context) error {
+func (s *session) awaitKeepalive(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
