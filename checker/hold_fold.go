@@ -127,7 +127,11 @@ func (b *holdFold) reenter(i int32, s *history.Span, h *hold) {
 	b.usage[s.Key] |= usageNested
 	b.regrants = append(b.regrants, i)
 	if s.Token != 0 && promised(s) > s.Return && h.orderingToken() != 0 && s.Token != h.token {
-		b.renumbered = append(b.renumbered, i)
+		if b.mayBeForced(s) {
+			b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
+		} else {
+			b.renumbered = append(b.renumbered, i)
+		}
 	}
 	lapsed := s.Return >= h.lastPromise()
 	b.note(h, level{span: i, depth: h.depth + h.failedReleases, what: reentered, lapsed: lapsed})

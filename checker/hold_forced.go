@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockchaos/lockchaos/history"
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/history"
+)
 
 // This file is about forced releases (op force-release), which end the holds of all owners.
 
@@ -46,6 +50,13 @@ func (b *holdFold) heldBefore(s *history.Span) int32 {
 		}
 	}
 	return none
+}
+
+// mayBeForced says whether a forced release of unknown outcome may have ended the hold that an acquire is within.
+func (b *holdFold) mayBeForced(acquire *history.Span) bool {
+	return slices.ContainsFunc(b.h.Spans, func(s history.Span) bool {
+		return s.Op == history.OpForceRelease && s.Outcome == history.Info && s.Key == acquire.Key && s.Call < acquire.Return
+	})
 }
 
 // forcedUnknown applies the forced releases of unknown outcome, which may take effect at any time.

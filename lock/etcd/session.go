@@ -226,8 +226,8 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 	return counts
 }
 
-// awaitKeepalive waits until the last keepalive that counted is not older than half of the lease: the next was due after a
-// third.
+// awaitKeepalive waits until the last keepalive that counted is not older than half of the lease: the next was due
+// after a third.
 func (s *session) awaitKeepalive(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
