@@ -49,7 +49,7 @@ func mechanisms() []mechanism {
 		splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
 		restartMechanism(), deletedMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
 		outlivedMechanism(),
-		noLeaseMechanism(), countedTwiceMechanism(), lostMessageMechanism(),
+		noLeaseMechanism(), countedTwiceMechanism(), leftBehindMechanism(), lostMessageMechanism(),
 		betweenMechanism(), unknownMechanism(),
 	}
 }

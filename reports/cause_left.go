@@ -1,0 +1,56 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+func leftBehindMechanism() mechanism {
+	return mechanism{name: "left-behind", find: findLeftBehind, advice: []adviceItem{{
+		Text: "When an acquire gives up without a reply, remove what it may have created, and repeat that until a server " +
+			"replies: the id of the request has to be chosen by the client, so that it can be found.",
+		Cost: "a request for each acquire that gives up; until it is answered, the outcome of the acquire is unknown",
+	}}}
+}
+
+// findLeftBehind: the reply to an acquire was lost, and what it created stayed at the servers.
+func findLeftBehind(q *inquiry) *cause {
+	if q.p != nil || q.property != checker.Leak {
+		return nil
+	}
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		c, client := cluster.ClientNumber(f.target)
+		if !client || !strings.HasSuffix(f.name, "reply-lost") || len(f.effects) == 0 || f.effectTime() > q.v.End {
+			continue
+		}
+		asked := q.unansweredAcquire(c, f)
+		if asked == nil {
+			continue
+		}
+		text := fmt.Sprintf("left behind: the reply to the acquire of %s by %s, sent at %s, was lost at %s (%s), and what "+
+			"the acquire had created was not removed", quote(q.v.Key), clientName(c),
+			q.s.instant(eventAt(asked.Invoked, asked.Call)), q.s.instant(f.took()), quote(f.name))
+		return &cause{faults: []*injection{f}, text: text, steps: []storyStep{q.step(int(asked.Invoked))}}
+	}
+	return nil
+}
+
+// unansweredAcquire is the acquire of a client that was in flight when f took effect and was not granted; nil if there
+// is none.
+func (q *inquiry) unansweredAcquire(client int, f *injection) *history.Span {
+	h := q.r.History
+	for i := range h.Spans {
+		s := &h.Spans[i]
+		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && s.Process.Client(h.Clients) == client &&
+			s.Outcome != history.OK && s.Call <= f.effectTime() && s.Return >= f.effectTime() &&
+			q.r.keyName(s.Key) == q.v.Key {
+			return s
+		}
+	}
+	return nil
+}
