@@ -215,8 +215,16 @@ func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 	master, copies := startReplicas(t, 1)
 	old := newTestClient(t, master.dial(t), Options{})
 	release(t, acquire(t, old.FencedMutex("fence")))
-	eventually(t, testTimeout, "the replica has a token", func() bool {
-		return copies[0].dial(t).Exists(context.Background(), "{fence}:token").Val() == 1
+	// Without the release, the promoted replica would keep the lock held for a whole lease.
+	direct := copies[0].dial(t)
+	eventually(t, testTimeout, "the replica has the token and the release", func() bool {
+		ctx := context.Background()
+		token, err := direct.Exists(ctx, "{fence}:token").Result()
+		if err != nil || token == 0 {
+			return false
+		}
+		held, err := direct.Exists(ctx, "fence").Result()
+		return err == nil && held == 0
 	})
 	copies[0].hold()
 	var last int64
@@ -227,7 +235,7 @@ func TestTokenDoesNotGoBackAtFailover(t *testing.T) {
 	}
 	master.kill()
 	next := newTestClient(t, promote(t, copies[0]), Options{})
-	if known, _ := copies[0].dial(t).Get(context.Background(), "{fence}:token").Int64(); known >= last {
+	if known, _ := direct.Get(context.Background(), "{fence}:token").Int64(); known >= last {
 		t.Fatalf("the replica has token %d: the test tests nothing", known)
 	}
 	if h := acquire(t, next.FencedMutex("fence")); h.token <= last {
