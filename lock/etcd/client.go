@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 // Options configure a [Client]. The zero value has the defaults.
@@ -40,13 +39,9 @@ const (
 
 // Client makes locks on one cluster. Its holds share a lease. It may be used by several goroutines.
 type Client struct {
-	etcd *clientv3.Client
-	o    Options
-
-	mu      sync.Mutex
-	current *session // nil: none was opened yet; it may have ended
-	closed  bool
-	tasks   sync.WaitGroup
+	etcd     *clientv3.Client
+	o        Options
+	sessions sessions.Client[*session]
 }
 
 // Open makes a client of the cluster that c is connected to. The caller closes both, c last. A member that hangs is
@@ -66,68 +61,16 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 		return nil, fmt.Errorf("open an etcd lock client: lease %v, margin %v, timeout %v: want positive times, and a "+
 			"margin less than the lease", o.Lease, o.Margin, o.Timeout)
 	}
-	return &Client{etcd: c, o: o}, nil
+	client := &Client{etcd: c, o: o}
+	client.sessions.Settings = sessions.Settings{Service: "etcd", Margin: o.Margin, Timeout: o.Timeout}
+	client.sessions.Open = client.openSession
+	return client, nil
 }
 
 // Close ends the lease, and with it every hold that was not released: their error is [lock.ErrClosed]. It waits until
 // the servers know, at most until ctx ends or the lease has.
-func (c *Client) Close(ctx context.Context) error {
-	c.mu.Lock()
-	c.closed = true
-	s := c.current
-	c.mu.Unlock()
-	if s != nil {
-		s.end(lock.ErrClosed)
-	}
-	done := make(chan struct{})
-	go func() {
-		c.tasks.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("close the etcd lock client: %w", ctx.Err())
-	}
-}
-
-// session is the session of new holds, which is opened if there is none.
-func (c *Client) session(ctx context.Context) (*session, error) {
-	for {
-		c.mu.Lock()
-		if c.closed {
-			c.mu.Unlock()
-			return nil, lock.ErrClosed
-		}
-		if c.current == nil || c.current.ended() {
-			c.current = c.openSession()
-		}
-		s := c.current
-		c.mu.Unlock()
-		select {
-		case <-s.ready:
-			if !s.ended() {
-				return s, nil
-			}
-		case <-s.ctx.Done():
-			if why := s.refused(); why != nil {
-				return nil, why
-			}
-		case <-ctx.Done():
-			return nil, fmt.Errorf("no etcd member has answered: %w", ctx.Err())
-		}
-	}
-}
+func (c *Client) Close(ctx context.Context) error { return c.sessions.Close(ctx) }
 
 // Undone reports whether err says that an acquire failed but may have held the lock meanwhile: its key was removed
 // before it returned. It implies [lock.Definite].
-func Undone(err error) bool {
-	var u undoneError
-	return errors.As(err, &u) && lock.Definite(err)
-}
-
-// undoneError is an error of an acquire whose key was removed.
-type undoneError struct{ error }
-
-func (e undoneError) Unwrap() error { return e.error }
+func Undone(err error) bool { return sessions.Undone(err) }

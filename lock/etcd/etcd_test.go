@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 const testTimeout = 30 * time.Second
@@ -117,7 +118,7 @@ func TestCreateArrivesTooLate(t *testing.T) {
 	s := startServer(t)
 	c := s.client(t, Options{})
 	release(t, acquire(t, c.Mutex("orders"), "a"))
-	session, err := c.session(t.Context())
+	session, err := c.sessions.Session(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,8 @@ func TestOneSession(t *testing.T) {
 // TestTermsOfRenewals: a keepalive counts if the same leader was the current one before and after it.
 func TestTermsOfRenewals(t *testing.T) {
 	start := time.Now()
-	s := &session{client: &Client{o: Options{Margin: time.Second}}, lease: 10 * time.Second, heard: start}
+	s := &session{Session: sessions.New(&sessions.Settings{Margin: time.Second})}
+	s.Created(start, 10*time.Second)
 	for _, r := range []struct {
 		name      string
 		term, now uint64
@@ -154,9 +156,10 @@ func TestTermsOfRenewals(t *testing.T) {
 		{"the first one", 2, 2, false}, {"the same leader", 2, 2, true}, {"a leader that was replaced", 2, 3, false},
 		{"that one again", 2, 3, false}, {"the new leader", 3, 3, true}, {"a newer one than a majority knows", 4, 3, false},
 	} {
-		sent, before := s.heard.Add(time.Second), s.deadline()
-		if got := s.confirmed(sent, r.term, r.now); got != r.counts || s.deadline().After(before) != r.counts {
-			t.Errorf("%s: %v, deadline moved by %v", r.name, got, s.deadline().Sub(before))
+		start = start.Add(time.Second)
+		before := s.Deadline()
+		if got := s.confirmed(start, r.term, r.now); got != r.counts || s.Deadline().After(before) != r.counts {
+			t.Errorf("%s: %v, deadline moved by %v", r.name, got, s.Deadline().Sub(before))
 		}
 	}
 }
@@ -174,13 +177,13 @@ func TestGrantAwaitsAKeepalive(t *testing.T) {
 		"recent":          {age: lease / 2},
 		"sign":            {lease/2 + 1, func(s *session, _ context.CancelFunc) { s.confirmed(time.Now(), 2, 2) }, nil},
 		"context ends":    {lease/2 + 1, func(_ *session, cancel context.CancelFunc) { cancel() }, context.Canceled},
-		"session is over": {lease/2 + 1, func(s *session, _ context.CancelFunc) { s.end(lock.ErrLost) }, errEnded},
+		"session is over": {lease/2 + 1, func(s *session, _ context.CancelFunc) { s.End(lock.ErrLost) }, sessions.ErrEnded},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client := &Client{o: Options{Margin: time.Second}}
-			s := &session{client: client, lease: lease, term: 2, heard: time.Now().Add(-c.age), holds: map[*Hold]struct{}{}}
-			s.ctx, s.stop = context.WithCancel(t.Context())
-			defer s.stop()
+			client := &Client{}
+			s := &session{Session: sessions.New(&sessions.Settings{Margin: time.Second}), client: client, lease: lease, term: 2}
+			s.Created(time.Now().Add(-c.age), lease)
+			defer s.End(lock.ErrClosed)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var h *Hold

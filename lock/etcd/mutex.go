@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 // Mutex is a lock that one owner holds at a time, first come, first served. Several goroutines may use it: each Acquire
@@ -49,7 +50,7 @@ func (m *Mutex) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 	if m.name == "" || strings.ContainsAny(m.name, "/\x00") {
 		return nil, errors.New("the name must not be empty or have a slash")
 	}
-	s, err := m.client.session(ctx)
+	s, err := m.client.sessions.Session(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,13 @@ func (m *Mutex) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 	if err == nil {
 		return h, nil
 	}
-	return nil, e.undo(err)
+	if !e.asked {
+		return nil, err
+	}
+	return nil, s.Undo(err, func() error {
+		_, err := e.remove(context.Background())
+		return err
+	})
 }
 
 // obtain creates the key and waits until it is the first.
@@ -92,13 +99,12 @@ func (m *Mutex) obtain(ctx context.Context, e *entry, owner string, wait bool) (
 // grant makes the hold of the first key of the lock. It waits for an overdue keepalive: none counts while the
 // cluster has no leader, so a waiter whose turn comes right afterwards would hold the lock for the rest of its lease.
 func (m *Mutex) grant(ctx context.Context, e *entry, owner string) (*Hold, error) {
-	if err := e.session.awaitKeepalive(ctx); err != nil {
+	if err := e.session.AwaitRecent(ctx); err != nil {
 		return nil, err
 	}
 	h := newHold(ctx, m, e, owner)
-	if !e.session.add(h) || time.Until(e.session.deadline()) <= 0 {
-		e.session.remove(h)
-		return nil, errEnded
+	if err := h.core.Begin(); err != nil {
+		return nil, err
 	}
 	return h, nil
 }
@@ -156,7 +162,7 @@ func absent(key string) clientv3.Cmp { return clientv3.Compare(clientv3.CreateRe
 // explain ends the session if err says that the servers have ended its lease.
 func (s *session) explain(err error) error {
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		s.end(lock.ErrLost)
+		s.End(lock.ErrLost)
 		return fmt.Errorf("%w: %w", lock.ErrLost, err)
 	}
 	return err
@@ -206,34 +212,12 @@ func (e *entry) awaitGone(ctx context.Context, key string, from int64) error {
 			}
 		case <-again.C:
 			return nil
-		case <-e.session.ctx.Done():
-			return errEnded
+		case <-e.session.Done():
+			return sessions.ErrEnded
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// undo removes what the failed acquire may have created, and returns its error.
-func (e *entry) undo(why error) error {
-	if !e.asked {
-		return why
-	}
-	removed := make(chan error, 1)
-	e.session.client.tasks.Go(func() {
-		_, err := e.remove(context.Background())
-		removed <- err
-	})
-	timer := time.NewTimer(e.session.client.o.Timeout)
-	defer timer.Stop()
-	select {
-	case err := <-removed:
-		if err == nil {
-			return undoneError{why}
-		}
-	case <-timer.C:
-	}
-	return fmt.Errorf("%w: %w", lock.ErrUnknown, why)
 }
 
 // remove deletes the key until that is answered or the session ends. False: it was not there at the first request. If a

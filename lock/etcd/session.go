@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -13,25 +12,19 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 // session is one lease. It ends here when it may have ended at the servers.
 type session struct {
+	*sessions.Session
 	client *Client
-	ready  chan struct{}      // closed when the lease was granted
-	ctx    context.Context    // ends with the session
-	stop   context.CancelFunc // of ctx
 
-	// Written before ready is closed, and not changed:
+	// Written before the session begins, and not changed:
 	id    clientv3.LeaseID
 	lease time.Duration
 
-	mu    sync.Mutex
-	heard time.Time     // when the last keepalive that counted was sent
-	sign  chan struct{} // closed at the next keepalive that counts; nil: nobody waits for it
-	term  uint64        // of the leader; 0: it is not known
-	holds map[*Hold]struct{}
-	why   error // it has ended; nil: it has not
+	term uint64 // of the leader, for keepAlive; 0: it is not known
 }
 
 const (
@@ -42,21 +35,20 @@ const (
 	revokeTries = 3
 )
 
-// openSession begins a session. c.mu is held.
-func (c *Client) openSession() *session {
-	s := &session{client: c, ready: make(chan struct{}), holds: map[*Hold]struct{}{}, lease: c.o.Lease}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	c.tasks.Go(s.run)
-	return s
+// openSession begins a session.
+func (c *Client) openSession(shared *sessions.Session) (*session, error) {
+	s := &session{Session: shared, client: c, lease: c.o.Lease}
+	s.Tasks.Go(s.run)
+	return s, nil
 }
 
 // run lives as long as the session.
 func (s *session) run() {
 	if err := s.begin(); err != nil {
-		s.end(err)
+		s.End(err)
 		return
 	}
-	s.client.tasks.Go(s.watch)
+	s.Tasks.Go(s.Watch)
 	s.keepAlive()
 	s.revoke()
 }
@@ -64,89 +56,17 @@ func (s *session) run() {
 // begin requests the lease.
 func (s *session) begin() error {
 	var sent time.Time
-	reply, err := repeat(s.ctx, s, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
+	reply, err := repeat(s.Context(), s, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
 		sent = time.Now()
 		return s.client.etcd.Grant(ctx, int64(s.client.o.Lease/time.Second))
 	})
 	if err != nil {
 		return fmt.Errorf("request a lease: %w", err)
 	}
-	s.id, s.lease, s.heard = reply.ID, time.Duration(reply.TTL)*time.Second, sent
-	close(s.ready)
+	s.id, s.lease = reply.ID, time.Duration(reply.TTL)*time.Second
+	s.Created(sent, s.lease)
+	s.Begin()
 	return nil
-}
-
-// watch ends the session at its deadline.
-func (s *session) watch() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		left := time.Until(s.deadline())
-		if left <= 0 {
-			s.end(lock.ErrLost)
-			return
-		}
-		timer.Reset(left)
-		select {
-		case <-timer.C:
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-// deadline is until when the lease certainly lives at the servers.
-func (s *session) deadline() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.heard.Add(s.lease - min(s.client.o.Margin, s.lease/2))
-}
-
-func (s *session) ended() bool { return s.ctx.Err() != nil }
-
-// refused is why the servers have refused the lease, if that is why the session has ended.
-func (s *session) refused() error {
-	select {
-	case <-s.ready:
-		return nil
-	default:
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.why
-}
-
-// end ends the session and its holds because of why.
-func (s *session) end(why error) {
-	s.mu.Lock()
-	if s.why != nil {
-		s.mu.Unlock()
-		return
-	}
-	s.why = why
-	holds := s.holds
-	s.holds = nil
-	s.mu.Unlock()
-	s.stop()
-	for h := range holds { // in any order: each ends at this instant
-		h.endBy(why)
-	}
-}
-
-// add adds a hold; false: the session has ended.
-func (s *session) add(h *Hold) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.why == nil {
-		s.holds[h] = struct{}{}
-	}
-	return s.why == nil
-}
-
-func (s *session) remove(h *Hold) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.holds, h)
 }
 
 // keepAlive sends keepalives until the session ends.
@@ -155,13 +75,13 @@ func (s *session) keepAlive() {
 	for pause := time.Duration(0); ; {
 		select {
 		case <-time.After(pause):
-		case <-s.ctx.Done():
+		case <-s.Done():
 			return
 		}
 		counted, err := s.renew(limit)
 		switch {
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
-			s.end(lock.ErrLost)
+			s.End(lock.ErrLost)
 			return
 		case err != nil:
 			pause, limit = retryEvery, min(2*limit, s.lease/lastTry)
@@ -177,7 +97,7 @@ func (s *session) keepAlive() {
 // follows. Terms only grow: if the previous such read, the reply and this read have the same term, it was current all
 // the time.
 func (s *session) renew(limit time.Duration) (counted bool, err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	ctx, cancel := context.WithTimeout(s.Context(), limit)
 	defer cancel()
 	sent := time.Now()
 	stream, err := etcdserverpb.NewLeaseClient(s.client.etcd.ActiveConnection()).LeaseKeepAlive(ctx)
@@ -203,53 +123,12 @@ func (s *session) renew(limit time.Duration) (counted bool, err error) {
 
 // confirmed records a keepalive and the term of the linearizable read after it; false: it does not count.
 func (s *session) confirmed(sent time.Time, term, now uint64) bool {
-	s.mu.Lock()
 	counts := s.term == now && term == now
 	s.term = now
-	var holds []*Hold
 	if counts {
-		s.heard = sent
-		if s.sign != nil {
-			close(s.sign)
-			s.sign = nil
-		}
-		for h := range s.holds { // in any order: they are independent
-			holds = append(holds, h)
-		}
-	}
-	s.mu.Unlock()
-	if renewed := s.client.o.OnRenewed; renewed != nil {
-		for _, h := range holds {
-			renewed(h)
-		}
+		s.Heard(sent, true)
 	}
 	return counts
-}
-
-// awaitKeepalive waits until the last keepalive that counted is not older than half of the lease: the next was due
-// after a third.
-func (s *session) awaitKeepalive(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		if time.Since(s.heard) <= s.lease/2 {
-			s.mu.Unlock()
-			return nil
-		}
-		if s.sign == nil {
-			s.sign = make(chan struct{})
-		}
-		sign := s.sign
-		s.mu.Unlock()
-		select {
-		case <-sign:
-		case <-s.ctx.Done():
-			return errEnded
-		case <-ctx.Done():
-		}
-	}
 }
 
 // revoke ends the lease at the servers, so that others need not wait for its end.
@@ -265,14 +144,11 @@ func (s *session) revoke() {
 	}
 }
 
-// errEnded says that a session ended before a request was answered.
-var errEnded = errors.New("the etcd lease has ended")
-
 // repeat calls do until it is answered, or until ctx or the session ends. What it does must be harmless to repeat.
 func repeat[T any](ctx context.Context, s *session, do func(context.Context) (T, error)) (value T, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(errEnded) })()
+	defer context.AfterFunc(s.Context(), func() { cancel(sessions.ErrEnded) })()
 	for limit := s.lease / firstTry; ; limit = min(2*limit, s.lease/lastTry) {
 		try, done := context.WithTimeout(ctx, limit)
 		value, err = do(try)

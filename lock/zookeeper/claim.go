@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 // node is a node of one request. Its name is that of the request, what it is for, and the number that the server has
@@ -93,14 +93,14 @@ func (c *claim) create(ctx context.Context) error {
 			}
 		case interrupted(err):
 			c.pending = nil
-			if err := c.session.wait(ctx, again); err != nil {
+			if err := c.session.awaitEvent(ctx, nil, again); err != nil {
 				return err
 			}
 			if found, err := c.find(ctx); err != nil || found {
 				return err
 			}
 		default:
-			if !errors.Is(err, errEnded) && ctx.Err() == nil { // an answer: nothing was created
+			if !errors.Is(err, sessions.ErrEnded) && ctx.Err() == nil { // an answer: nothing was created
 				c.pending, c.asked = nil, false
 			}
 			return err
@@ -196,25 +196,6 @@ func (c *claim) stat(ctx context.Context) (*zk.Stat, error) {
 	})
 }
 
-// undo removes what the failed acquire may have created, and returns its error.
-func (c *claim) undo(why error) error {
-	if !c.asked {
-		return why
-	}
-	removed := make(chan error, 1)
-	c.session.client.tasks.Go(func() { removed <- c.removeAll() })
-	timer := time.NewTimer(c.session.client.o.Timeout)
-	defer timer.Stop()
-	select {
-	case err := <-removed:
-		if err == nil {
-			return undoneError{why}
-		}
-	case <-timer.C:
-	}
-	return fmt.Errorf("%w: %w", lock.ErrUnknown, why)
-}
-
 // removeAll removes the nodes, also those whose creation is still to be answered, until that is certain or the session
 // has ended.
 func (c *claim) removeAll() error {
@@ -224,7 +205,7 @@ func (c *claim) removeAll() error {
 		switch {
 		case err == nil:
 			c.created(paths)
-		case errors.Is(err, errEnded):
+		case errors.Is(err, sessions.ErrEnded):
 			return err
 		case !interrupted(err):
 			return nil // an answer: nothing was created
@@ -280,7 +261,7 @@ func (c *claim) repeat(ctx context.Context, do func() error) error {
 		case !interrupted(err):
 			return err
 		}
-		if err := c.session.wait(ctx, again); err != nil {
+		if err := c.session.awaitEvent(ctx, nil, again); err != nil {
 			return err
 		}
 	}

@@ -8,10 +8,9 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 // Options configure a [Client]. The zero value has the defaults.
@@ -43,13 +42,9 @@ const (
 
 // Client makes locks on one ensemble. Its holds share a session. It may be used by several goroutines.
 type Client struct {
-	servers []string
-	o       Options
-
-	mu      sync.Mutex
-	current *session // nil: none was opened yet; it may have ended
-	closed  bool
-	tasks   sync.WaitGroup
+	servers  []string
+	o        Options
+	sessions sessions.Client[*session]
 }
 
 // Open makes a client of the ensemble with these servers, as host:port. It connects when the first lock is acquired.
@@ -69,77 +64,23 @@ func Open(servers []string, o Options) (*Client, error) {
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
 	}
-	return &Client{servers: slices.Clone(servers), o: o}, nil
+	c := &Client{servers: slices.Clone(servers), o: o}
+	c.sessions.Settings = sessions.Settings{Service: "ZooKeeper", Margin: o.Margin, Timeout: o.Timeout}
+	c.sessions.Open = c.openSession
+	return c, nil
 }
 
 // Connect begins the session, so that the first acquire need not wait for that. Its error is [lock.ErrClosed], or that
 // of ctx.
 func (c *Client) Connect(ctx context.Context) error {
-	_, err := c.session(ctx)
+	_, err := c.sessions.Session(ctx)
 	return err
 }
 
 // Close ends the session, and with it every hold that was not released: their error is [lock.ErrClosed]. It waits until
 // the servers know, or for a second; ctx may shorten that.
-func (c *Client) Close(ctx context.Context) error {
-	c.mu.Lock()
-	c.closed = true
-	s := c.current
-	c.mu.Unlock()
-	if s != nil {
-		s.end(lock.ErrClosed)
-	}
-	done := make(chan struct{})
-	go func() {
-		c.tasks.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("close the ZooKeeper client: %w", ctx.Err())
-	}
-}
-
-// session is the session of new holds, which is opened if there is none.
-func (c *Client) session(ctx context.Context) (*session, error) {
-	for {
-		c.mu.Lock()
-		if c.closed {
-			c.mu.Unlock()
-			return nil, lock.ErrClosed
-		}
-		if c.current == nil || c.current.ended() {
-			s, err := c.openSession()
-			if err != nil {
-				c.mu.Unlock()
-				return nil, err
-			}
-			c.current = s
-		}
-		s := c.current
-		c.mu.Unlock()
-		select {
-		case <-s.ready:
-			if !s.ended() {
-				return s, nil
-			}
-		case <-s.done:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("no ZooKeeper server has answered: %w", ctx.Err())
-		}
-	}
-}
+func (c *Client) Close(ctx context.Context) error { return c.sessions.Close(ctx) }
 
 // Undone reports whether err says that an acquire failed but may have held the lock meanwhile: its node was removed
 // before it returned. It implies [lock.Definite].
-func Undone(err error) bool {
-	var u undoneError
-	return errors.As(err, &u) && lock.Definite(err)
-}
-
-// undoneError is an error of an acquire whose node was removed.
-type undoneError struct{ error }
-
-func (e undoneError) Unwrap() error { return e.error }
+func Undone(err error) bool { return sessions.Undone(err) }

@@ -22,7 +22,7 @@ const (
 // announce writes a node that has its permits, which wakes the one behind it: that may fit, too, and has to watch all
 // before it now.
 func (c *claim) announce(n *node) {
-	c.session.client.tasks.Go(func() {
+	c.session.Tasks.Go(func() {
 		_, _ = read(context.Background(), c.session, func() (*zk.Stat, error) {
 			return c.session.conn.Set(n.path(), c.owner, -1)
 		})

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
 // queue is how requests of one kind are served: each has a node in the queue of every lock that it is for.
@@ -58,7 +58,7 @@ func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 			return nil, err
 		}
 	}
-	s, err := q.client.session(ctx)
+	s, err := q.client.sessions.Session(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,10 @@ func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 	if err == nil {
 		return h, nil
 	}
-	return nil, c.undo(err)
+	if !c.asked {
+		return nil, err
+	}
+	return nil, s.Undo(err, c.removeAll)
 }
 
 // obtain creates the nodes and waits until it is the turn of each. The nodes of one request have consecutive places in
@@ -89,9 +92,8 @@ func (q *queue) obtain(ctx context.Context, c *claim, owner string, wait bool) (
 		return nil, fmt.Errorf("%w: the node belongs to another session", lock.ErrLost)
 	}
 	h := newHold(ctx, q, c, owner, stat.Czxid)
-	if !c.session.add(h) || time.Until(h.Deadline()) <= 0 {
-		c.session.remove(h)
-		return nil, errEnded
+	if err := h.core.Begin(); err != nil {
+		return nil, err
 	}
 	return h, nil
 }
@@ -154,16 +156,7 @@ func watch(ctx context.Context, s *session, do func() (bool, <-chan zk.Event, er
 	})
 }
 
-// awaitEvent waits for a watch, which may be lost with the connection.
+// awaitEvent waits for a watch, which may be lost with the connection, or without one for a connection.
 func (s *session) awaitEvent(ctx context.Context, event <-chan zk.Event, again <-chan struct{}) error {
-	select {
-	case <-event:
-		return nil
-	case <-again:
-		return nil
-	case <-s.done:
-		return errEnded
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return sessions.Await(ctx, s.Session, event, again)
 }

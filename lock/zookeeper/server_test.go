@@ -57,7 +57,7 @@ func startServer(t testing.TB) *server {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	session, err := s.direct(t).session(ctx)
+	session, err := s.direct(t).sessions.Session(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,114 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// Hold is the possession of a lock for as long as a session lasts. Its methods may be called concurrently.
+type Hold struct {
+	session       *Session
+	lost, renewed func()
+	ctx           context.Context
+	cancel        context.CancelCauseFunc
+	done          chan struct{}
+
+	mu  sync.Mutex
+	why error // it has ended; nil: it lasts
+}
+
+// NewHold returns a hold whose context is a child of ctx, and which is not valid before Begin. It calls lost when it is
+// lost, and renewed when its deadline is later.
+func NewHold(ctx context.Context, s *Session, lost, renewed func()) *Hold {
+	h := &Hold{session: s, lost: lost, renewed: renewed, done: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	return h
+}
+
+// Notify returns a function that calls notify, which may be nil, with h.
+func Notify[H any](notify func(H), h H) func() {
+	return func() {
+		if notify != nil {
+			notify(h)
+		}
+	}
+}
+
+// Begin adds the hold to the session, and fails if that has ended.
+func (h *Hold) Begin() error {
+	if h.session.add(h) && time.Until(h.Deadline()) > 0 {
+		return nil
+	}
+	h.session.remove(h)
+	h.cancel(ErrEnded)
+	return ErrEnded
+}
+
+// Context ends when the hold does, or its parent.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Done is closed when the hold ends.
+func (h *Hold) Done() <-chan struct{} { return h.done }
+
+// Err is why the hold has ended: [lock.ErrLost], [lock.ErrReleased] or [lock.ErrClosed]; nil while it lasts.
+func (h *Hold) Err() error {
+	h.mu.Lock()
+	why := h.why
+	h.mu.Unlock()
+	if why == nil && time.Until(h.Deadline()) <= 0 { // before the timer has noticed, as after a pause of the process
+		h.session.End(lock.ErrLost)
+		return lock.ErrLost
+	}
+	return why
+}
+
+// Deadline is until when the hold is valid.
+func (h *Hold) Deadline() time.Time { return h.session.Deadline() }
+
+// endBy ends the hold; false: it had ended.
+func (h *Hold) endBy(why error) bool {
+	h.mu.Lock()
+	if h.why != nil {
+		h.mu.Unlock()
+		return false
+	}
+	h.why = why
+	h.mu.Unlock()
+	h.cancel(why)
+	close(h.done)
+	if why == lock.ErrLost { //nolint:errorlint // it is not wrapped
+		h.lost()
+	}
+	return true
+}
+
+// Release ends the hold and calls remove, which removes what makes it hold at the servers: false, it was not there. Its
+// context is ctx without its end. Release waits for it no longer than Timeout. It fails with why the hold had ended,
+// with [lock.ErrLost] if remove returns false, and with [lock.ErrUnknown] if remove has not returned or has failed.
+func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	if !h.endBy(lock.ErrReleased) {
+		return h.Err()
+	}
+	h.session.remove(h)
+	var was bool
+	err, answered := inTime(h.session, func() (err error) {
+		was, err = remove(context.WithoutCancel(ctx))
+		return err
+	})
+	switch {
+	case !answered:
+		return fmt.Errorf("%w: no %s server has answered for %v", lock.ErrUnknown, h.session.Service, h.session.Timeout)
+	case err != nil:
+		return fmt.Errorf("%w: %w", lock.ErrUnknown, err)
+	case !was:
+		return lock.ErrLost
+	}
+	return nil
+}
