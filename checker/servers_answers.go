@@ -45,14 +45,17 @@ func granted(s *history.Span) bool {
 }
 
 // goneBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one.
+// Samples of a semaphore name no owner: if a fault removed its key, holds that it keeps elsewhere may be in force.
 func (s *servers) goneBetween(at ownerKey, during segment, o Options) *history.Sample {
+	changed := o.applies(honestData) && s.disturbances(o).touch(during, anyClient, history.AffectsData)
 	for node := range s.nodes {
-		had := false
+		had := absent
 		for _, i := range s.between(node, during.from, during.until) {
 			x := &s.h.Samples[i]
 			if state, _ := s.keeps(x, at.owner, at.key); state != absent {
-				had = true
-			} else if had && !s.rival(node, at.key, x.Time, o.slack()) && !s.elsewhere(node, at.key, x.Time, o.slack()) {
+				had = state
+			} else if had != absent && (had == present || !changed) &&
+				!s.rival(node, at.key, x.Time, o.slack()) && !s.elsewhere(node, at.key, x.Time, o.slack()) {
 				return x
 			}
 		}

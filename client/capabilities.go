@@ -15,6 +15,7 @@ const (
 	RefusesReentry  Capability = "refuses-reentry"   // an owner that holds the lock is refused, with code reentered
 	CanTry          Capability = "try"               // op try: acquire if it is free
 	CanRenew        Capability = "renew"             // op renew: extend the lease
+	Unleased        Capability = "unleased"          // a hold has no lease: it lasts until it is released
 	RenewsItself    Capability = "watchdog"          // without a lease: the lock renews it while its client lives
 	ReportsLoss     Capability = "reports-loss"      // sends the notice lost
 	Wakes           Capability = "wakes"             // a waiter is notified of a release; it need not poll
@@ -40,7 +41,7 @@ const (
 // AllCapabilities returns every capability, in the order of the documentation.
 func AllCapabilities() Capabilities {
 	return Capabilities{
-		Reentrant, RefusesReentry, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
+		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
 		CanResize, IsLatch, SeveralKeys, CanForceRelease, Repeats, Counts,
 		CachesScripts,

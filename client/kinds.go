@@ -203,7 +203,7 @@ func countingSpecs() []Spec {
 				return c.Semaphore(key).SetPermits(ctx, permits)
 			},
 		})
-	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes}
+	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes, Unleased}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{
 			acquire: acquireLeasedPermits,
@@ -211,7 +211,7 @@ func countingSpecs() []Spec {
 				return c.PermitSemaphore(key).SetPermits(ctx, permits)
 			},
 		})
-	leased.Can = plain.Can.With(CanRenew, RenewsItself, ReportsLoss)
+	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss)
 	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
 		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
 	latch.Can = Capabilities{IsLatch, Wakes}

@@ -36,14 +36,25 @@ func loop(ctx context.Context, stop <-chan struct{}, e Env, writes bool, draw fu
 			pause(ctx, stop, backoff(e))
 			continue
 		}
-		read := e.Guard.Read(a.Key)
-		worked := e.Session.Work(ctx, h, e.Params.Hold+random(e, e.Params.Jitter))
+		read, work := e.Guard.Read(a.Key), e.Params.Hold+random(e, e.Params.Jitter)
+		if tooShort(h, work, e.Params) {
+			e.Session.Release(ctx, h)
+			pause(ctx, stop, backoff(e))
+			continue
+		}
+		worked := e.Session.Work(ctx, h, work)
 		if worked == history.OK && writes && a.Mode != "read" {
 			e.Session.Touch(h, e.Guard, read)
 		}
 		e.Session.Release(ctx, h)
 		pause(ctx, stop, e.Params.Think+random(e, e.Params.Jitter))
 	}
+}
+
+// tooShort says that a grant came so late that its validity ends during the work, of a workload whose work fits into a
+// lease: the client gives it back (redis.io, Distributed Locks: the validity is what is left for the work).
+func tooShort(h Hold, work time.Duration, p Params) bool {
+	return p.Lease > p.Hold+p.Jitter && h.Valid > 0 && h.Valid <= work
 }
 
 // grain divides every random duration, so that actors of a simulation stay in their scheduler slots.

@@ -263,3 +263,37 @@ func TestManyClientsOnOneLock(t *testing.T) {
 		}
 	})
 }
+
+// TestMutexGivesLateGrantsBack: a grant that is not valid for as long as the work takes is released at once, if a whole
+// lease would have been enough, and the client asks again.
+func TestMutexGivesLateGrantsBack(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lease time.Duration
+		valid float64 // of the first grant, in milliseconds
+		back  bool
+	}{
+		{"late", time.Second, 9, true},
+		{"in time", time.Second, 11, false},
+		{"no validity", time.Second, 0, false},
+		{"work that outlives its lease", 10 * time.Millisecond, 9, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tape, c := newTape(), newClientFake(newLockFake())
+				c.script = func(n int, _ client.Request) (*client.Reply, error) {
+					if n == 1 {
+						return &client.Reply{Type: "ok", ValidMS: test.valid, MonoNS: time.Now().UnixNano()}, nil
+					}
+					return nil, nil
+				}
+				e := env(c, tape, 0, 1, 1)
+				e.Params.Lease = test.lease
+				mutexClient(t.Context(), stopAfter(c, 3), e)
+				if back := c.requests[1].Op == history.Release; back != test.back {
+					t.Errorf("given back: %v, want %v; events %v", back, test.back, tape.words())
+				}
+			})
+		})
+	}
+}

@@ -28,6 +28,7 @@ type Session struct {
 	mono         func() int64
 	since        int64 // by mono: when the session began
 	allowedPause time.Duration
+	unleased     bool
 
 	mu       sync.Mutex
 	process  history.Process
@@ -67,6 +68,10 @@ func NewSession(c client.Client, r Recorder, n, clients int, mono func() int64) 
 // AllowPause makes the session wait d longer for every reply, because the plan may pause the client for so long. Call
 // it before the first operation.
 func (s *Session) AllowPause(d time.Duration) { s.allowedPause = d }
+
+// WithoutLeases makes the session request no leases, because the lock has none ([client.Unleased]): a history in which
+// one was requested says that the hold ends with it. Call it before the first operation.
+func (s *Session) WithoutLeases() { s.unleased = true }
 
 // Alive is false after the client has exited or violated the protocol.
 func (s *Session) Alive() bool {
@@ -109,6 +114,9 @@ func (s *Session) request(ctx context.Context, op string, a client.Acquire) (Hol
 	if a.Owner == "" {
 		a.Owner = s.NextOwner()
 		s.ask(a.Owner)
+	}
+	if s.unleased {
+		a.Lease = 0
 	}
 	v := &history.Value{
 		Owner: a.Owner, Lease: a.Lease, Wait: a.Wait, Mode: a.Mode, Permits: a.Permits, Limit: a.Limit,

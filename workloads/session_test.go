@@ -294,3 +294,14 @@ func TestCatalogOfWorkloads(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionWithoutLeases: neither the lock nor the history is given a lease that the lock would ignore.
+func TestSessionWithoutLeases(t *testing.T) {
+	tape, c := newTape(), newClientFake(newLockFake())
+	s := NewSession(c, tape, 0, 1, client.MonotonicNow)
+	s.WithoutLeases()
+	s.Acquire(t.Context(), client.Acquire{Key: "k", Lease: time.Second, Wait: time.Second})
+	if sent, recorded := c.requests[0].Lease, tape.events[0].Value.Lease; sent != 0 || recorded != 0 {
+		t.Errorf("a lease of %v was requested, and %v recorded", sent, recorded)
+	}
+}

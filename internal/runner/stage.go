@@ -162,6 +162,9 @@ func (s *stage) startWork() {
 	for i, c := range s.clients {
 		session := workloads.NewSession(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
 		session.AllowPause(r.longestPause())
+		if s.can.Has(client.Unleased) {
+			session.WithoutLeases()
+		}
 		s.sessions = append(s.sessions, session)
 		s.listeners.Go(session.Listen)
 		env := workloads.Env{
