@@ -145,9 +145,7 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	results := contend(ctx, c, 1000, func(h *Hold) error { return h.Release(context.Background()) })
-	eventually(t, testTimeout, "a thousand are queued", func() bool { return asleepIn(c, "{one}:free") == 1000 })
-	// A new waiter may send one more request before it sleeps; those are not counted below.
-	eventually(t, testTimeout, "a thousand sleep", func() bool { return stacks("lock.(*waitLoop).sleep(") == 1000 })
+	asleep(t, c, "{one}:free", 1000)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -167,29 +165,6 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 	if after.HeapAlloc > before.HeapAlloc+4<<20 {
 		t.Errorf("heap grew from %d to %d", before.HeapAlloc, after.HeapAlloc)
 	}
-}
-
-// stacks is how many goroutines are in a function now.
-func stacks(function string) int {
-	buf := make([]byte, 4<<20)
-	return strings.Count(string(buf[:runtime.Stack(buf, true)]), function)
-}
-
-// asleepIn is how many waiters are in the queue and not awake.
-func asleepIn(c *Client, channel string) int {
-	c.queues.mu.Lock()
-	defer c.queues.mu.Unlock()
-	ch := c.queues.channels[channel]
-	if ch == nil || !ch.live {
-		return 0
-	}
-	n := 0
-	for _, p := range ch.waiters {
-		if len(p.wake) == 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // Ten thousand holds are renewed in batches, by a bounded number of goroutines.

@@ -146,7 +146,7 @@ func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	})
 	several := make(chan *MultiHold, 1)
 	go func() { several <- acquireAll(t, multi(t, c.Mutex("near"), c.Mutex("{near}:too"))) }()
-	inQueue(t, c, "{near}:free", 2)
+	asleep(t, c, "{near}:free", 2)
 	release(t, h)
 	release(t, within(t, testTimeout, "the waiter", served))
 	releaseAll(t, within(t, testTimeout, "the waiter for two", several))
@@ -166,9 +166,9 @@ func clusterForces(t *testing.T, rdb *redis.ClusterClient) {
 	h := acquire(t, m)
 	first := wait(ctx, t, m)
 	waitSubscribed(t, c, "{forced}:free")
-	inQueue(t, c, "{forced}:free", 1)
+	asleep(t, c, "{forced}:free", 1)
 	second := wait(ctx, t, m)
-	inQueue(t, c, "{forced}:free", 2)
+	asleep(t, c, "{forced}:free", 2)
 	release(t, h)
 	var next <-chan *Hold
 	select {

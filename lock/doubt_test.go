@@ -28,7 +28,8 @@ func TestUndoneIsAboutGrants(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			rdb := startRedis(t).dial(t)
-			m := newTestClient(t, rdb, Options{PollMax: time.Hour}).FairMutex("undone")
+			c := newTestClient(t, rdb, Options{PollMax: time.Hour})
+			m := c.FairMutex("undone")
 			first := acquire(t, m, WithLease(time.Minute))
 			ctx, cancel := context.WithCancel(context.Background())
 			failed := make(chan error, 1)
@@ -36,7 +37,7 @@ func TestUndoneIsAboutGrants(t *testing.T) {
 				_, err := m.Acquire(ctx, WithOwner("waiter"))
 				failed <- err
 			}()
-			eventually(t, testTimeout, "a waiter", func() bool { return len(waitersAtServer(t, rdb, "undone")) == 1 })
+			asleep(t, c, grantChannel("undone"), 1)
 			tc.during(t, rdb, m, first)
 			cancel()
 			if err := <-failed; !Definite(err) || Undone(err) != tc.want {

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -223,14 +224,36 @@ func TestMessageMissed(t *testing.T) {
 	_ = h.Release(context.Background())
 }
 
+// asleepIn is how many waiters of c sleep on a subscribed channel: what they asked for was answered, nothing has
+// woken them since, and a message does.
+func asleepIn(c *Client, channel string) (n, of int) {
+	c.queues.mu.Lock()
+	defer c.queues.mu.Unlock()
+	ch := c.queues.channels[channel]
+	if ch == nil || !ch.live {
+		return 0, 0
+	}
+	for _, w := range ch.waiters {
+		if w.asleep {
+			n++
+		}
+	}
+	return n, len(ch.waiters)
+}
+
+// asleep waits until c has n waiters on a channel, and all of them sleep.
+func asleep(t *testing.T, c *Client, channel string, n int) {
+	t.Helper()
+	eventually(t, testTimeout, fmt.Sprint(n, " waiters sleep"), func() bool {
+		sleep, of := asleepIn(c, channel)
+		return sleep == n && of == n
+	})
+}
+
+// waitSubscribed waits until c has one waiter on a channel, and it sleeps.
 func waitSubscribed(t *testing.T, c *Client, channel string) {
 	t.Helper()
-	eventually(t, testTimeout, "a waiter is subscribed and asleep", func() bool {
-		c.queues.mu.Lock()
-		defer c.queues.mu.Unlock()
-		ch := c.queues.channels[channel]
-		return ch != nil && ch.live && len(ch.waiters) == 1 && len(ch.waiters[0].wake) == 0
-	})
+	asleep(t, c, channel, 1)
 }
 
 func killSubscribers(t *testing.T, rdb *redis.Client) {

@@ -84,7 +84,7 @@ func TestLatch(t *testing.T) {
 		t.Errorf("after one: %+v", got)
 	}
 	waiter := waitIn(t, x.latch, 0)
-	inQueue(t, x.latch.client, "{start}:open", 1)
+	asleep(t, x.latch.client, "{start}:open", 1)
 	if got := count(t, x.latch, CountDownOptions{}); got != (LatchState{0, gen}) {
 		t.Errorf("after two: %+v", got)
 	}
@@ -107,8 +107,8 @@ func TestAllWaitersPassAtOneMessage(t *testing.T) {
 	for range 10 {
 		waiters = append(waiters, waitIn(t, x.latch, 0), waitIn(t, x.theirs, 0))
 	}
-	inQueue(t, x.latch.client, "{start}:open", 10)
-	inQueue(t, x.theirs.client, "{start}:open", 10)
+	asleep(t, x.latch.client, "{start}:open", 10)
+	asleep(t, x.theirs.client, "{start}:open", 10)
 	count(t, x.latch, CountDownOptions{})
 	for _, w := range waiters {
 		passes(t, w, nil)
@@ -130,7 +130,7 @@ func TestLatchMessageLost(t *testing.T) {
 			x := newLatches(t, tt.poll)
 			arm(t, x.latch, 1)
 			waiter := waitIn(t, x.latch, 0)
-			inQueue(t, x.latch.client, "{start}:open", 1)
+			asleep(t, x.latch.client, "{start}:open", 1)
 			x.rdb.HSet(context.Background(), "start", "count", 0) // without a message
 			tt.harm(t, x.rdb)
 			passes(t, waiter, nil)
@@ -206,7 +206,7 @@ func TestLatchGenerations(t *testing.T) {
 		t.Errorf("counted %+v", got)
 	}
 	waiter := waitIn(t, x.theirs, 0) // it waits for the second
-	inQueue(t, x.theirs.client, "{start}:open", 1)
+	asleep(t, x.theirs.client, "{start}:open", 1)
 	if err := x.latch.Delete(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestLatchOldWaiterIsNotSatisfiedByTheNext(t *testing.T) {
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
 	waiter := waitIn(t, x.theirs, 0)
-	inQueue(t, x.theirs.client, "{start}:open", 1)
+	asleep(t, x.theirs.client, "{start}:open", 1)
 	x.rdb.Del(ctx, "start")
 	p := x.rdb.Pipeline()
 	gen := uint64(time.Now().Add(time.Hour).UnixMicro())
@@ -287,7 +287,7 @@ func TestLatchLostIsNotOpen(t *testing.T) {
 	x := newLatches(t, 50*time.Millisecond)
 	arm(t, x.latch, 1)
 	waiter := waitIn(t, x.latch, 0)
-	inQueue(t, x.latch.client, "{start}:open", 1)
+	asleep(t, x.latch.client, "{start}:open", 1)
 	x.srv.kill()
 	startRedisAt(t, x.srv.addr)
 	passes(t, waiter, ErrAbsent)

@@ -214,12 +214,12 @@ func TestLockLostWhileCollecting(t *testing.T) {
 		_, err := multi(t, first, second).Acquire(ctx, WithLease(time.Hour))
 		failed <- err
 	}()
-	inQueue(t, second.client, "{second}:free", 1)
+	asleep(t, second.client, "{second}:free", 1)
 	low := x.low.dial(t)
 	low.Del(ctx, "first")
 	thief := acquire(t, hisFirst, WithLease(time.Minute))
 	release(t, h)
-	inQueue(t, first.client, "{first}:free", 1) // it was noticed: a new round has started
+	asleep(t, first.client, "{first}:free", 1) // it was noticed: a new round has started
 	if ttl := low.PTTL(ctx, "first").Val(); ttl > time.Minute {
 		t.Errorf("the other owner's lease is now %v, want the 1m it asked for", ttl)
 	}

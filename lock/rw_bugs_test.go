@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -12,25 +11,6 @@ import (
 
 // patient clients are woken by messages only.
 var patient = Options{PollMax: time.Hour}
-
-// asleep waits until n waiters of c sleep on a subscribed channel.
-func asleep(t *testing.T, c *Client, channel string, n int) {
-	t.Helper()
-	eventually(t, testTimeout, fmt.Sprint(n, " waiters sleep"), func() bool {
-		c.queues.mu.Lock()
-		defer c.queues.mu.Unlock()
-		ch := c.queues.channels[channel]
-		if ch == nil || !ch.live || len(ch.waiters) != n {
-			return false
-		}
-		for _, p := range ch.waiters {
-			if len(p.wake) != 0 {
-				return false
-			}
-		}
-		return true
-	})
-}
 
 func readers(t *testing.T, rdb *redis.Client, name string) string {
 	t.Helper()

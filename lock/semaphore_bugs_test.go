@@ -56,28 +56,9 @@ func (s *tested) queue(t *testing.T, permits ...int) []chan *Permits {
 				out[i] <- p
 			}
 		})
-		inQueue(t, s.c, tagged(s.name, "free"), i+1)
+		asleep(t, s.c, tagged(s.name, "free"), i+1)
 	}
 	return out
-}
-
-// inQueue waits until n waiters of c are subscribed and asleep.
-func inQueue(t *testing.T, c *Client, channel string, n int) {
-	t.Helper()
-	eventually(t, testTimeout, "waiters are subscribed and asleep", func() bool {
-		c.queues.mu.Lock()
-		defer c.queues.mu.Unlock()
-		ch := c.queues.channels[channel]
-		if ch == nil || !ch.live || len(ch.waiters) != n {
-			return false
-		}
-		for _, p := range ch.waiters {
-			if len(p.wake) > 0 {
-				return false
-			}
-		}
-		return true
-	})
 }
 
 func servedWithin(t *testing.T, served chan *Permits) *Permits {
@@ -255,7 +236,7 @@ func TestDestroyedSemaphoreEndsWaiting(t *testing.T) {
 			_, err := s.take(ctx, 1)
 			failed <- err
 		}()
-		inQueue(t, s.c, tagged(s.name, "free"), 1)
+		asleep(t, s.c, tagged(s.name, "free"), 1)
 		s.rdb.FlushAll(ctx)
 		if err := <-failed; !errors.Is(err, ErrAbsent) {
 			t.Errorf("error %v, want ErrAbsent", err)

@@ -202,6 +202,7 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
 	if w.waiter == nil {
 		return w.client.bg.sleep(ctx, d, nil)
 	}
+	w.client.queues.fallAsleep(w.waiter)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	end := time.Now().Add(d)

@@ -62,6 +62,7 @@ type waiter struct {
 	due     time.Time     // set before first is closed: when it has to send a request at the latest; zero: when it wants
 	hold    string        // woken only by messages for this hold or for all; empty: by any
 	chained bool          // the one of the chained waiters that is granted the lock wakes the next
+	asleep  bool          // it waits for its next wake-up; false from that on, until it has sent its request
 }
 
 // subscriptionLinger is for how long a channel without waiters stays subscribed: a
@@ -165,6 +166,13 @@ func (s *waitQueues) passOn(w *waiter) {
 	}
 }
 
+// fallAsleep is called before w waits for a wake-up, unless it has one already.
+func (s *waitQueues) fallAsleep(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.asleep = len(w.wake) == 0
+}
+
 // wakeAll wakes all waiters of a queue.
 func (s *waitQueues) wakeAll(q *waitQueue) {
 	s.mu.Lock()
@@ -214,6 +222,7 @@ func wakeSome(waiters []*waiter, n int) {
 
 // wakeUp reports false if w is awake already.
 func (w *waiter) wakeUp() bool {
+	w.asleep = false
 	select {
 	case w.wake <- struct{}{}:
 		return true
