@@ -325,7 +325,11 @@ func TestFairStress(t *testing.T) {
 	for i := range 40 {
 		wg.Go(func() {
 			for range 5 {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(10+i)*20*time.Millisecond)
+				limit := time.Duration(10+i) * 20 * time.Millisecond
+				if i%4 == 0 { // these are served, however slow the machine is
+					limit = testTimeout
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), limit)
 				h, err := c.FairMutex("stress").Acquire(ctx)
 				cancel()
 				if err != nil {
@@ -347,8 +351,8 @@ func TestFairStress(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if grants < 10 {
-		t.Errorf("%d grants only", grants)
+	if grants < 50 {
+		t.Errorf("%d grants only, want one of each request that waits for long", grants)
 	}
 	waitersAtServer(t, rdb, "stress")
 	eventually(t, testTimeout, "the queue is empty", func() bool { return len(waitersAtServer(t, rdb, "stress")) == 0 })

@@ -60,11 +60,11 @@ func TestPreferredWriterWaitsAsLongAsItLikes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	c := newTestClient(t, rdb, Options{PollMax: time.Second}) // without a heartbeat for 3 s it is dead
+	c := newTestClient(t, rdb, Options{PollMax: maxHeartbeat}) // without one for three times as long it is dead
 	r := acquire(t, c.RW("long").Read())
 	served := wait(ctx, t, c.RW("long").PreferWriters().Write())
 	asleep(t, c, "{long}:write", 1)
-	end := serverTime(t, rdb) + 4*time.Second
+	end := serverTime(t, rdb) + 3*maxHeartbeat + time.Second
 	eventually(t, testTimeout, "longer than the first heartbeat lasts", func() bool {
 		mustBeHeld(t, c.RW("long").Read())
 		return serverTime(t, rdb) > end

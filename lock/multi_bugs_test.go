@@ -50,7 +50,7 @@ func (g *critical) enter() {
 func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 	t.Parallel()
 	x := startTwoMasters(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var g critical
 	var wg sync.WaitGroup
@@ -89,7 +89,7 @@ func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 func TestStubbornRivalMakesNoDeadlock(t *testing.T) {
 	t.Parallel()
 	x := startTwoMasters(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	first, second := x.mutexes(t, Options{PollMax: 50 * time.Millisecond})
 	hisFirst, hisSecond := x.mutexes(t, Options{})

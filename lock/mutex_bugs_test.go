@@ -43,7 +43,7 @@ func TestUnconfirmedReleaseIsNotReentered(t *testing.T) {
 	s := startRedis(t)
 	p := startProxy(t, s.addr)
 	direct := s.dial(t)
-	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: 300 * time.Millisecond})
+	c := newTestClient(t, dialRedis(t, p.addr), Options{Timeout: waitTimeout}) // its last release must succeed
 	h := acquire(t, c.FencedMutex("job"))
 	before := hashOf(t, direct, "job")["owner"]
 	p.hang.Store(true)

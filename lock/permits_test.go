@@ -31,7 +31,7 @@ func TestPermitsOfTheDeadComeBack(t *testing.T) {
 	rdb := srv.dial(t)
 	for kind, build := range builders() {
 		t.Run(kind, func(t *testing.T) {
-			dead := newTestClient(t, srv.dial(t), Options{Lease: 300 * time.Millisecond})
+			dead := newTestClient(t, srv.dial(t), Options{Lease: watchedLease})
 			s := build(newTestClient(t, srv.dial(t), Options{PollMax: time.Hour}), rdb, kind)
 			s.setUp(t, 2)
 			p, err := build(dead, rdb, kind).take(ctx, 2)

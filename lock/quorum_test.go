@@ -203,7 +203,7 @@ func TestQuorumContenders(t *testing.T) {
 	t.Parallel()
 	m := startMasters(t, 3, Options{})
 	other := m.another(t, Options{})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	inside := make(chan struct{}, 1)
 	errs := make(chan error, 10)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,13 +28,13 @@ type server struct {
 // within such a time is prevented by other means, such as a poll limit of an hour.
 const (
 	// testTimeout is for what must happen without help.
-	testTimeout = 20 * time.Second
+	testTimeout = time.Minute
 	// replyTimeout is for one reply of a server that may be stopped on purpose.
 	replyTimeout = 3 * time.Second
 	// waitTimeout is for a wait that is to time out, after the first reply has come.
-	waitTimeout = 2 * time.Second
+	waitTimeout = 4 * time.Second
 	// watchedLease is renewed in time even if the machine is stopped for a while.
-	watchedLease = 3 * time.Second
+	watchedLease = 5 * time.Second
 )
 
 func startRedis(t testing.TB, args ...string) *server {
@@ -229,8 +231,22 @@ func sentinelConf(t testing.TB, addr, master string) string {
 	return path
 }
 
-// Signals that stop and resume a server.
-const (
-	sigStop = syscall.SIGSTOP
-	sigCont = syscall.SIGCONT
-)
+// stop pauses the server until cont, or the end of the test: connections stay open, and replies do not come. It returns
+// when its main thread, which serves clients, has stopped.
+func (s *server) stop(t testing.TB) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.cont)
+	eventually(t, testTimeout, "the server is stopped", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+		if os.IsNotExist(err) && runtime.GOOS != "linux" {
+			return true
+		}
+		_, state, _ := strings.Cut(string(stat), ") ") // after the name of the program
+		return strings.HasPrefix(state, "T")
+	})
+}
+
+func (s *server) cont() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }

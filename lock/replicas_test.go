@@ -81,7 +81,7 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 			}
 			release(t, h)
 		}
-		copies[0].cmd.Process.Signal(sigStop)
+		copies[0].stop(t)
 		for range 3 {
 			_, err := c.Mutex("short").TryAcquire(context.Background(), WithOwner("same"), WithReentry())
 			if !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
@@ -89,7 +89,7 @@ func TestGrantWithoutReplicasIsTakenBack(t *testing.T) {
 			}
 			mustExist(t, direct, "short", false)
 		}
-		copies[0].cmd.Process.Signal(sigCont)
+		copies[0].cont()
 		c2 := newTestClient(t, master.dial(t), Options{})
 		release(t, acquire(t, c2.Mutex("short"))) // by another owner
 	}
@@ -144,8 +144,7 @@ func TestTokenPathIsUndoneToo(t *testing.T) {
 	t.Parallel()
 	master, copies := startReplicas(t, 1)
 	c := copied(t, master, 1, briefly)
-	copies[0].cmd.Process.Signal(sigStop)
-	defer copies[0].cmd.Process.Signal(sigCont)
+	copies[0].stop(t)
 	ctx := context.Background()
 	several, err := c.Multi("a", "b")
 	if err != nil {
@@ -181,8 +180,7 @@ func TestCountedKindsWaitForReplicas(t *testing.T) {
 			if copies[0].dial(t).HGet(ctx, kind, "total").Val() != "2" {
 				t.Error("set up, and the replica has not got it")
 			}
-			copies[0].cmd.Process.Signal(sigStop)
-			defer copies[0].cmd.Process.Signal(sigCont)
+			copies[0].stop(t)
 			s := build(copied(t, master, 1, briefly), direct, kind)
 			if _, err := s.take(ctx, 2); !errors.Is(err, ErrTooFewReplicas) || !Definite(err) {
 				t.Errorf("error %v, want a definite ErrTooFewReplicas", err)
@@ -191,14 +189,14 @@ func TestCountedKindsWaitForReplicas(t *testing.T) {
 		})
 	}
 	gen := arm(t, sure.Latch("latch"), 2)
-	copies[0].cmd.Process.Signal(sigStop)
+	copies[0].stop(t)
 	c := newTestClient(t, master.dial(t), Options{Replicas: 1, ReplicaTimeout: briefly, Timeout: waitTimeout})
 	o := CountDownOptions{Participant: "me", Generation: gen}
 	_, err := c.Latch("latch").CountDown(ctx, o)
 	if !errors.Is(err, ErrTooFewReplicas) || !errors.Is(err, ErrUnknown) {
 		t.Errorf("count: %v, want ErrTooFewReplicas and ErrUnknown", err)
 	}
-	copies[0].cmd.Process.Signal(sigCont)
+	copies[0].cont()
 	if got := count(t, sure.Latch("latch"), o); got.Count != 1 {
 		t.Errorf("%d left after one participant has counted twice, want 1", got.Count)
 	}

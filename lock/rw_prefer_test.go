@@ -82,7 +82,7 @@ func TestPreferredWriterThatLeaves(t *testing.T) {
 	t.Run("dies", func(t *testing.T) {
 		c := newTestClient(t, rdb, Options{})
 		r := acquire(t, c.RW("dies").Read())
-		dead := claim{key: "dies", owner: "dead", id: "1", lease: 1000, waiterTTL: 300}
+		dead := claim{key: "dies", owner: "dead", id: "1", lease: 10_000, waiterTTL: 3000}
 		if g, err := c.writers.acquire(context.Background(), dead); err != nil || g.ok {
 			t.Fatalf("acquire: %+v, %v", g, err)
 		}

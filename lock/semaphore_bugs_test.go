@@ -193,7 +193,7 @@ func TestTrySetPermitsAtZero(t *testing.T) {
 // Regression: redisson#3573
 func TestHundredsOfSemaphoreWaitersAreServed(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	waiting(t, time.Hour, func(t *testing.T, s, other *tested) {
 		s.setUp(t, 3)

@@ -62,6 +62,7 @@ func TestWatchdogContinues(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := startRedis(t)
 			rdb := s.dial(t)
 			c := newTestClient(t, s.dial(t), Options{Lease: shortLease})
@@ -182,7 +183,7 @@ func TestServerRestartsUnderAWaiter(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	c := newTestClient(t, s.dial(t), Options{PollMax: time.Hour})
-	holder := newTestClient(t, s.dial(t), Options{Timeout: 200 * time.Millisecond})
+	holder := newTestClient(t, s.dial(t), Options{})
 	h := acquire(t, holder.Mutex("restart"), WithLease(time.Hour))
 	served := make(chan *Hold, 1)
 	go func() {

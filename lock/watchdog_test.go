@@ -112,8 +112,7 @@ func TestLossIsReported(t *testing.T) {
 	// The server is stopped: no reply says that the lock is lost, so the clock ends it, before
 	// another owner could have it.
 	h = acquire(t, c.Mutex("still"))
-	srv.cmd.Process.Signal(sigStop)
-	defer srv.cmd.Process.Signal(sigCont)
+	srv.stop(t)
 	within(t, testTimeout, "loss by the clock", s.lost)
 	if early := time.Until(h.Deadline()); early > 0 {
 		t.Errorf("lost %v before the deadline", early)
@@ -143,7 +142,7 @@ func TestClose(t *testing.T) {
 	srv := startRedis(t)
 	rdb := srv.dial(t)
 	s := newHooks()
-	c, err := New(rdb, s.options(time.Second))
+	c, err := New(rdb, s.options(watchedLease)) // the holder keeps the lock until the end
 	if err != nil {
 		t.Fatal(err)
 	}
