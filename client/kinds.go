@@ -14,8 +14,13 @@ import (
 
 // held is a hold of any kind of lock of package lock.
 type held interface {
-	Deadline() time.Time
 	Renew(ctx context.Context) error
+	releasable
+}
+
+// releasable is a hold until a deadline.
+type releasable interface {
+	Deadline() time.Time
 	Release(ctx context.Context) error
 	lasting
 }
