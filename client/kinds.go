@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -108,6 +107,7 @@ type kind struct {
 	force     forceFunc
 	resize    resizeFunc
 	several   bool // its holds are of several locks
+	apart     bool // they are taken one after the other, even for one key
 }
 
 // forceFunc takes a lock from all who hold it.
@@ -183,19 +183,7 @@ func kindSpecs() []Spec {
 		}
 		specs = append(specs, rw)
 	}
-	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
-		"none; of several keys in one operation, two for each.",
-		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti, several: true})
-	multi.Can = multi.Can.With(SeveralKeys).Without(CanForceRelease, Counts)
-	multi.PersistentKeys = func(key string) []string {
-		return append([]string{multiKeys(key)[1] + ":token"}, tokenKey(key)...)
-	}
-	multi.Undone = func(err error) bool {
-		var parts partsError
-		return errors.As(err, &parts) || lock.Undone(err)
-	}
-	specs = append(specs, multi)
-	return append(specs, countingSpecs()...)
+	return slices.Concat(specs, multiSpecs(), countingSpecs())
 }
 
 // countingSpecs are the kinds that count: semaphores and latches.
@@ -260,63 +248,6 @@ func readOrWrite(preferWriters bool) acquireFunc {
 		}
 		return h, nil
 	}
-}
-
-// multiKeys are the locks of a multi-lock for one key: that of its name, which samples show, and another one.
-func multiKeys(key string) [2]string { return [2]string{key, "{" + key + "}:b"} }
-
-// keyOf is the key in a request for the lock that package lock calls name: the reverse of [multiKeys].
-func keyOf(name string) string {
-	if key, ok := strings.CutPrefix(name, "{"); ok {
-		if key, ok := strings.CutSuffix(key, "}:b"); ok {
-			return key
-		}
-	}
-	return name
-}
-
-// partsError is the error of an acquire of several keys that are taken one after the other: some of them may have been
-// held until it failed.
-type partsError struct{ error }
-
-func (e partsError) Unwrap() error { return e.error }
-
-// multiHold is a hold of the keys of a multi-lock, with the token of the first that was requested.
-type multiHold struct {
-	*lock.MultiHold
-	first string
-}
-
-// Token is the fencing token.
-func (h multiHold) Token() int64 {
-	token, _ := h.MultiHold.Token(h.first)
-	return token
-}
-
-func acquireMulti(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
-	keys := a.Keys
-	if len(keys) == 0 {
-		keys = []string{a.Key}
-	}
-	var mutexes []lock.AnyMutex
-	for _, key := range keys {
-		for _, name := range multiKeys(key) {
-			mutexes = append(mutexes, c.FencedMutex(name))
-		}
-	}
-	m, err := lock.Multi(mutexes...)
-	if err != nil {
-		return nil, err
-	}
-	opts := []lock.Option{lock.WithReentry()}
-	if len(keys) == 1 {
-		opts = append(opts, lock.WithAtomic())
-	}
-	h, err := acquireFrom(ctx, m, a, opts)
-	if err != nil {
-		return nil, err
-	}
-	return multiHold{h, multiKeys(keys[0])[0]}, nil
 }
 
 func acquirePermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {

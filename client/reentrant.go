@@ -103,7 +103,7 @@ func (l *library) watch(h held, what Hold) {
 	switch h := h.(type) {
 	case *lock.Permits:
 		l.permits.add(h, what.id())
-	case multiHold:
+	case multiHold, *lock.MultiHold:
 	default:
 		return
 	}
@@ -119,7 +119,7 @@ func (l *library) watch(h held, what Hold) {
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 	h, err := l.acquire(ctx, l.lock, a)
 	_, cluster := l.conns[0].(*redis.ClusterClient)
-	apart := cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
+	apart := l.apart || cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
 	if err != nil && apart {
 		return Grant{}, partsError{err}
 	}

@@ -53,6 +53,8 @@ var (
 	// ErrRearmed says that the latch that was meant was deleted, and that there is
 	// another of its name. Whether the first has opened is unknown.
 	ErrRearmed = errors.New("the latch was deleted and armed again")
+	// ErrNotAtomic says that [WithAtomic] was given for locks of which some are not mutexes.
+	ErrNotAtomic = errors.New("one script cannot take these locks")
 	// ErrCrossSlot says that keys that had to be in one cluster slot are not.
 	ErrCrossSlot = errors.New("the keys are not in one cluster slot; give them a common {tag}")
 )

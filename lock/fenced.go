@@ -43,5 +43,3 @@ func (m *FencedMutex) Inspect(ctx context.Context) (State, error) { return m.mut
 func (m *FencedMutex) ForceRelease(ctx context.Context) (bool, error) {
 	return m.mutex.ForceRelease(ctx)
 }
-
-func (m *FencedMutex) part() *Mutex { return &m.mutex }

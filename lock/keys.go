@@ -91,6 +91,12 @@ func (c *Client) named(name string, opts []Option) named {
 	return named{c, name, key, c.plain.with(opts)}
 }
 
+// with is n with other settings.
+func (n named) with(s *settings) named {
+	n.options = s
+	return n
+}
+
 // Name is the name that it was made with.
 func (n named) Name() string { return n.name }
 

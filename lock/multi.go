@@ -11,12 +11,14 @@ import (
 	"time"
 )
 
-// MultiLock is several locks taken as one. Those of one master, or of one slot of a
-// cluster, are taken by one script, all or none. Others are taken in an order that
-// is the same in every program (by server, slot and name), so that there is no
-// deadlock (redisson#1160, redisson#4050), and renewed when all are held. At the
-// servers they are mutexes like any others, and exclude them. Several goroutines may
-// use it.
+// MultiLock is several locks of any kind taken as one. Mutexes of one master, or of one
+// slot of a cluster, are taken by one script, all or none, if no other lock comes between
+// them. All others are taken in an order that is the same in every program (by server, slot
+// and name), so that there is no deadlock (redisson#1160, redisson#4050), and renewed when
+// all are held; if one is not granted in time, those before it are released. At the
+// servers they are locks like any others, and exclude them. A waiter that releases what it
+// had, because a lock further on was held for too long, loses its place in the queue of a
+// [FairMutex]. Several goroutines may use it.
 type MultiLock struct {
 	groups []group
 }
@@ -24,36 +26,72 @@ type MultiLock struct {
 // group is locks that are taken together.
 type group struct {
 	client *Client
-	parts  []named
+	parts  []part
 	fenced bool // one of them is, and so all are: one script takes them
+}
+
+// part is one of several locks.
+type part struct {
+	named
+	fenced bool
+	// bundled locks are mutexes, which one script can take.
+	bundled bool
+	// with is the lock with these settings in place of its own.
+	with func(s *settings) fencedLock
+}
+
+// fencedLock acquires a lock of any kind, of a plain mutex with a token of 0.
+type fencedLock interface {
+	Acquire(ctx context.Context, opts ...Option) (*FencedHold, error)
+	TryAcquire(ctx context.Context, opts ...Option) (*FencedHold, error)
 }
 
 // together reports whether the locks are taken by one script.
 func (g group) together() bool { return g.client.node != nil && len(g.parts) > 1 }
 
-// AnyMutex is a [Mutex] or a [FencedMutex].
-type AnyMutex interface{ part() *Mutex }
+// AnyLock is a lock that one owner at a time holds, or several for reading: a [Mutex], a [FencedMutex], a
+// [FairMutex], or an [RWSide]. Semaphores and latches are not.
+type AnyLock interface{ part() part }
 
-func (m *Mutex) part() *Mutex { return m }
-
-// Multi is the locks of these names as one; at least one, and each once. Options are given to Acquire.
-func (c *Client) Multi(names ...string) (*MultiLock, error) {
-	mutexes := make([]AnyMutex, len(names))
-	for i, name := range names {
-		mutexes[i] = c.Mutex(name)
-	}
-	return Multi(mutexes...)
+func (m *Mutex) part() part {
+	return part{named: m.named, fenced: m.fenced, bundled: true, with: func(s *settings) fencedLock {
+		return &FencedMutex{Mutex{named: m.named.with(s), fenced: m.fenced}}
+	}}
 }
 
-// Multi is mutexes, of one client or of several, as one lock; at least one, and each once. It has no use for their
-// options: its own are given to Acquire.
-func Multi(mutexes ...AnyMutex) (*MultiLock, error) {
-	if len(mutexes) == 0 {
+func (m *FencedMutex) part() part { return m.mutex.part() }
+
+func (m *FairMutex) part() part {
+	return part{named: m.named, fenced: true, with: func(s *settings) fencedLock {
+		return &FairMutex{m.named.with(s)}
+	}}
+}
+
+func (s *RWSide) part() part {
+	return part{named: s.lock.named, fenced: true, with: func(o *settings) fencedLock {
+		return &RWSide{&RW{s.lock.named.with(o), s.lock.prefer}, s.write}
+	}}
+}
+
+// Multi is the mutexes of these names as one; at least one, and each once. Options are given to Acquire.
+func (c *Client) Multi(names ...string) (*MultiLock, error) {
+	locks := make([]AnyLock, len(names))
+	for i, name := range names {
+		locks[i] = c.Mutex(name)
+	}
+	return Multi(locks...)
+}
+
+// Multi is locks of any kind, of one client or of several, as one lock; at least one, and each name once: both sides
+// of one [RW] are refused. It has no use for their options: its own are given to Acquire. Of a client of several
+// masters only a [Mutex] can be one of them.
+func Multi(locks ...AnyLock) (*MultiLock, error) {
+	if len(locks) == 0 {
 		return nil, errors.New("make a lock of several: there are none: give at least one")
 	}
-	parts := make([]*Mutex, len(mutexes))
-	seen := make(map[ownerKey]bool, len(mutexes))
-	for i, one := range mutexes {
+	parts := make([]part, len(locks))
+	seen := make(map[ownerKey]bool, len(locks))
+	for i, one := range locks {
 		if one == nil || reflect.ValueOf(one).IsNil() {
 			return nil, errors.New("make a lock of several: one of them is nil")
 		}
@@ -63,7 +101,7 @@ func Multi(mutexes ...AnyMutex) (*MultiLock, error) {
 			err = fmt.Errorf("%q has options of its own (%s): give them to Acquire", m.name, m.options.given)
 		}
 		if err == nil && m.fenced && !m.client.single {
-			err = ErrOneMaster
+			err = fmt.Errorf("%q: %w", m.name, ErrOneMaster)
 		}
 		key := ownerKey{m.client, m.key}
 		if err == nil && seen[key] {
@@ -77,9 +115,9 @@ func Multi(mutexes ...AnyMutex) (*MultiLock, error) {
 	return &MultiLock{groups: grouped(parts)}, nil
 }
 
-// grouped sorts mutexes and groups those that one script can take.
-func grouped(mutexes []*Mutex) []group {
-	sorted := slices.SortedStableFunc(slices.Values(mutexes), func(a, b *Mutex) int {
+// grouped sorts locks and groups those that one script can take.
+func grouped(locks []part) []group {
+	sorted := slices.SortedStableFunc(slices.Values(locks), func(a, b part) int {
 		return cmp.Or(
 			cmp.Compare(a.client.addrs, b.client.addrs),
 			cmp.Compare(slotOf(a.key), slotOf(b.key)),
@@ -90,17 +128,17 @@ func grouped(mutexes []*Mutex) []group {
 	for _, m := range sorted {
 		last := len(groups) - 1
 		if last >= 0 && groups[last].fits(m) {
-			groups[last].parts = append(groups[last].parts, m.named)
+			groups[last].parts = append(groups[last].parts, m)
 			groups[last].fenced = groups[last].fenced || m.fenced
 			continue
 		}
-		groups = append(groups, group{m.client, []named{m.named}, m.fenced})
+		groups = append(groups, group{m.client, []part{m}, m.fenced})
 	}
 	return groups
 }
 
-func (g group) fits(m *Mutex) bool {
-	if g.client != m.client || g.client.node == nil {
+func (g group) fits(m part) bool {
+	if g.client != m.client || g.client.node == nil || !m.bundled || !g.parts[0].bundled {
 		return false
 	}
 	return g.client.node.cluster == nil || slotOf(g.parts[0].key) == slotOf(m.key)
@@ -145,6 +183,17 @@ func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context) error
 	return do(ctx, h, work)
 }
 
+// whyApart is why one script cannot take the locks.
+func (m *MultiLock) whyApart() error {
+	for _, g := range m.groups {
+		if p := g.parts[0]; !p.bundled {
+			return fmt.Errorf("%w: %q is not a mutex, and one script takes only mutexes: leave WithAtomic out",
+				ErrNotAtomic, p.name)
+		}
+	}
+	return ErrCrossSlot
+}
+
 func (m *MultiLock) names() string {
 	var all []string
 	for _, g := range m.groups {
@@ -168,7 +217,7 @@ func (m *MultiLock) gather(parent context.Context, opts []Option, wait bool) (*M
 		r.newOwner = c.random.id()
 	}
 	if o.atomic && len(r.groups) > 1 {
-		return nil, ErrCrossSlot
+		return nil, m.whyApart()
 	}
 	ctx, cancel := limitWait(parent, o.wait)
 	defer cancel()

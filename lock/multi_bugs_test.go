@@ -57,7 +57,7 @@ func TestOppositeOrdersMakeNoDeadlock(t *testing.T) {
 	for i := range 4 {
 		low := newTestClient(t, x.low.dial(t), Options{})
 		high := newTestClient(t, x.high.dial(t), Options{})
-		list := []AnyMutex{low.Mutex("a"), high.Mutex("b"), low.Mutex("c")}
+		list := []AnyLock{low.Mutex("a"), high.Mutex("b"), low.Mutex("c")}
 		if i%2 == 1 {
 			list[0], list[2] = list[2], list[0]
 			list[1], list[0] = list[0], list[1]

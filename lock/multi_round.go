@@ -31,7 +31,9 @@ func (r *round) run(ctx context.Context) (again bool, err error) {
 		}
 	}
 	if err == nil && len(r.groups) > 1 {
-		again, err = true, r.verify(ctx)
+		if err = r.verify(ctx); err != nil {
+			again, err = true, definiteError{err, true} // unless a release below is not
+		}
 	}
 	if err != nil {
 		for i := len(r.holds) - 1; i >= 0; i-- {
@@ -65,17 +67,17 @@ func (r *round) acquire(ctx context.Context, g group) ([]*Hold, error) {
 	if g.together() {
 		return r.acquireBundle(ctx, g)
 	}
-	m := &Mutex{named: g.parts[0], fenced: g.fenced}
-	m.options = &settings{owner: r.owner(ctx, g.client, m.key), reentrant: r.o.reentrant, lease: r.o.lease}
-	acquire := m.TryAcquire
+	p := g.parts[0]
+	l := p.with(&settings{owner: r.owner(ctx, g.client, p.key), reentrant: r.o.reentrant, lease: r.o.lease})
+	acquire := l.TryAcquire
 	if r.wait {
-		acquire = m.Acquire
+		acquire = l.Acquire
 	}
 	h, err := acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return []*Hold{h}, nil
+	return []*Hold{&h.Hold}, nil
 }
 
 // owner is who is to hold the lock: the owner that holds it already according to ctx, or a new one.

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func multi(t testing.TB, mutexes ...AnyMutex) *MultiLock {
+func multi(t testing.TB, mutexes ...AnyLock) *MultiLock {
 	t.Helper()
 	m, err := Multi(mutexes...)
 	if err != nil {
@@ -199,14 +199,17 @@ func TestMultiPartBad(t *testing.T) {
 func TestMultiBadInput(t *testing.T) {
 	t.Parallel()
 	c := newTestClient(t, startRedis(t).dial(t), Options{})
-	for name, list := range map[string][]AnyMutex{
-		"none":        nil,
-		"nil":         {c.Mutex("a"), nil},
-		"typed nil":   {c.Mutex("a"), (*Mutex)(nil)},
-		"options":     {c.Mutex("a", WithLease(time.Second))},
-		"twice":       {c.Mutex("a"), c.Mutex("b"), c.Mutex("a")},
-		"empty-name":  {c.Mutex("a"), c.Mutex("")},
-		"stray-brace": {c.Mutex("a}")},
+	for name, list := range map[string][]AnyLock{
+		"none":         nil,
+		"nil":          {c.Mutex("a"), nil},
+		"typed nil":    {c.Mutex("a"), (*Mutex)(nil)},
+		"options":      {c.Mutex("a", WithLease(time.Second))},
+		"twice":        {c.Mutex("a"), c.Mutex("b"), c.Mutex("a")},
+		"empty-name":   {c.Mutex("a"), c.Mutex("")},
+		"stray-brace":  {c.Mutex("a}")},
+		"two kinds":    {c.FairMutex("a"), c.Mutex("a")},
+		"both sides":   {c.RW("a").Read(), c.RW("a").Write()},
+		"side options": {c.RW("a", WithReentry()).Read()},
 	} {
 		if _, err := Multi(list...); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -37,6 +37,8 @@ func locksOf(kind string) []string {
 		return []string{"reentrant", "fenced", "fair", "readers-writer"}
 	case "readers-writer":
 		return []string{"readers-writer", "writer-preference"}
+	case "multi":
+		return []string{"multi", "multi-kinds"}
 	case "quorum":
 		return []string{"redlock"}
 	case "semaphore":

@@ -98,6 +98,20 @@ func multi(ctx context.Context, c *lock.Client, name string, o AcquireOptions, w
 	return multiHold{h, name}, nil
 }
 
+// multiKinds acquires one lock of each kind.
+func multiKinds(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+	second, third := "{"+name+"}:second", "{"+name+"}:third"
+	m, err := lock.Multi(c.FencedMutex(name), c.FairMutex(second), c.RW(third).Write())
+	if err != nil {
+		return nil, err
+	}
+	h, err := acquireFrom(ctx, m, o, wait, []lock.Option{lock.WithReentry()})
+	if err != nil {
+		return nil, err
+	}
+	return multiHold{h, name}, nil
+}
+
 // permits is a hold of permits, which have no token.
 type permits struct{ *lock.Permits }
 

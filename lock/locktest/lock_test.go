@@ -51,6 +51,8 @@ func TestKinds(t *testing.T) {
 		{"fair-cluster", Cluster, with(fair), func(s *Spec) { s.OutlastsMigration = false }},
 		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},
 		{"multi-single", Single, with(multi), func(s *Spec) { s.LeftKeys = mutexLeftKeys }},
+		{"multi-kinds-single", Single, with(multiKinds), nil},
+		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) { s.OutlastsMigration = false }},
 		{"semaphore-single", Single, with(semaphore), func(s *Spec) {
 			s.Lease, s.Reentrant, s.Renews, s.ReportsLoss, s.Fenced, s.HeldByOthers = 0, false, false, false, false, false
 			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys

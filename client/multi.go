@@ -1,0 +1,122 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// multiSpecs are the kinds of several locks as one.
+func multiSpecs() []Spec {
+	multi := kindRow("multi", "package lock's multi-lock: two keys with one hash tag, acquired by one script, all or "+
+		"none; of several keys in one operation, two for each.",
+		"Redisson's RMultiLock (redisson#2172)", kind{acquire: acquireMulti(twoMutexes, lock.WithAtomic()), several: true})
+	multi.PersistentKeys = multiTokens(2)
+	mixed := kindRow("multi-kinds", "package lock's multi-lock of several kinds, acquired one after the other: a writer "+
+		"has two readers-writer locks, a fair and a fenced mutex; a reader has the first two.",
+		"Redisson's and Curator's multi-locks take any kind; redisson#1160",
+		kind{acquire: acquireMulti(severalKinds), several: true, apart: true})
+	mixed.Can = mixed.Can.With(SharesReads, CanDowngrade, RefusesUpgrade, Overtakes)
+	mixed.PersistentKeys = multiTokens(4)
+	specs := []Spec{multi, mixed}
+	for i := range specs {
+		s := &specs[i]
+		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts)
+		s.Undone = func(err error) bool {
+			var parts partsError
+			return errors.As(err, &parts) || lock.Undone(err)
+		}
+	}
+	return specs
+}
+
+// multiKeys are the locks of a multi-lock for one key: that of its name, which samples show, and others in its slot.
+func multiKeys(key string) [4]string {
+	return [...]string{key, "{" + key + "}:b", "{" + key + "}:c", "{" + key + "}:d"}
+}
+
+// keyOf is the key in a request for the lock that package lock calls name: the reverse of [multiKeys].
+func keyOf(name string) string {
+	if key, suffix, ok := strings.Cut(strings.TrimPrefix(name, "{"), "}:"); ok && len(suffix) == 1 {
+		return key
+	}
+	return name
+}
+
+// multiTokens are the counters of fencing tokens of n locks for one key.
+func multiTokens(n int) func(key string) []string {
+	return func(key string) (keys []string) {
+		names := multiKeys(key)
+		for _, name := range names[1:n] {
+			keys = append(keys, name+":token")
+		}
+		return append(keys, tokenKey(key)...)
+	}
+}
+
+// multiOf makes the locks of a multi-lock for one key.
+type multiOf func(c *lock.Client, key string, read bool) []lock.AnyLock
+
+func twoMutexes(c *lock.Client, key string, _ bool) []lock.AnyLock {
+	names := multiKeys(key)
+	return []lock.AnyLock{c.FencedMutex(names[0]), c.FencedMutex(names[1])}
+}
+
+func severalKinds(c *lock.Client, key string, read bool) []lock.AnyLock {
+	names := multiKeys(key)
+	first, last := c.RW(names[0]), c.RW(names[3])
+	if read {
+		return []lock.AnyLock{last.Read(), first.Read()}
+	}
+	return []lock.AnyLock{last.Write(), c.FencedMutex(names[2]), c.FairMutex(names[1]), first.Write()}
+}
+
+// partsError is the error of an acquire of several keys that are taken one after the other: some of them may have been
+// held until it failed.
+type partsError struct{ error }
+
+func (e partsError) Unwrap() error { return e.error }
+
+// multiHold is a hold of the keys of a multi-lock, with the token of the first that was requested.
+type multiHold struct {
+	*lock.MultiHold
+	first string
+}
+
+// Token is the fencing token.
+func (h multiHold) Token() int64 {
+	token, _ := h.MultiHold.Token(h.first)
+	return token
+}
+
+// acquireMulti acquires the locks of one key with the options single, and those of several keys without.
+func acquireMulti(of multiOf, single ...lock.Option) acquireFunc {
+	return func(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
+		keys, read := a.Keys, a.Mode == "read"
+		if len(keys) == 0 {
+			keys = []string{a.Key}
+		}
+		var locks []lock.AnyLock
+		for _, key := range keys {
+			locks = append(locks, of(c, key, read)...)
+		}
+		m, err := lock.Multi(locks...)
+		if err != nil {
+			return nil, err
+		}
+		opts := []lock.Option{lock.WithReentry()}
+		if len(keys) == 1 {
+			opts = append(opts, single...)
+		}
+		h, err := acquireFrom(ctx, m, a, opts)
+		switch {
+		case err != nil:
+			return nil, err
+		case read: // its tokens are those of the last writers
+			return h, nil
+		}
+		return multiHold{h, multiKeys(keys[0])[0]}, nil
+	}
+}
