@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-locks rivals-simulated clean
+.PHONY: help setup build run docker-image scenarios suite test test-all cluster-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ test-redis-8: ## the conformance tests of package lock on the Redis 8.0 of Debia
 
 test-valkey: ## the same on the Valkey 8.1 of Debian 13
 	PATH="$$(scripts/redis-debian valkey-server bin/valkey):$$PATH" go test -short -timeout 20m ./lock/locktest -run 'TestKinds/.*-single$$'
+
+cluster-recordings: setup ## record 20 real Redis Clusters and compare them with the simulated bus, times too (three minutes)
+	go test -count=1 -timeout 30m ./internal/cluster/sim -run 'Bus|RealCluster' -v -bus.recordings 20 -bus.seeds 60
 
 install-check: ## install the last commit as `go install …/cmd/chaos@VERSION` does, from a module zip into an empty module cache
 	scripts/check-install

@@ -116,9 +116,9 @@ func (n *node) newBus() *bus {
 	return b
 }
 
-// join resets the node's view of the cluster and starts its timer.
+// join reads nodes.conf, if the node has run before, and starts the timer.
 func (n *node) join() {
-	b, now := n.bus, n.ms()
+	b, now, known := n.bus, n.ms(), n.bus.peers
 	b.peers, b.ok, b.started, b.inMinority = nil, false, now, 0
 	b.election, b.manual = election{}, manual{}
 	for _, other := range n.cluster.nodes {
@@ -129,9 +129,17 @@ func (n *node) join() {
 		if head := n.cluster.topology.MasterOf(other.index + 1); head > 0 {
 			p.master = head - 1
 		}
+		if i := len(b.peers); i < len(known) { // nodes.conf has it
+			was := known[i]
+			p.master, p.config, p.pfail, p.fail, p.failAt = was.master, was.config, was.pfail, was.fail, now
+		}
 		b.peers = append(b.peers, p)
 	}
-	n.after(1, n.busTimer)
+	first := int64(1)
+	if n.life == 1 { // real servers have not started at the same millisecond
+		first += n.rng.Int64N(busCron * int64(time.Millisecond))
+	}
+	n.after(first, n.busTimer)
 }
 
 func (n *node) ms() int64 { return n.world.now()/int64(time.Millisecond) + 1 }
@@ -199,7 +207,7 @@ func (n *node) watch(p *peer) {
 	if p.wire == nil {
 		n.dialPeer(p)
 	}
-	if p.wire.up && p.pingAt == 0 && now-p.pongAt > n.bus.timeout/2 {
+	if p.pingAt == 0 && now-p.pongAt > n.bus.timeout/2 {
 		n.ping(p)
 	}
 	if p.pingAt == 0 {
@@ -215,11 +223,12 @@ func (n *node) watch(p *peer) {
 	}
 }
 
+// ping sends a PING, on a connection that is not open yet when it is.
 func (n *node) ping(p *peer) {
 	if p.pingAt == 0 {
 		p.pingAt = n.ms()
 	}
-	p.wire.send(busPing{n.header()})
+	p.send(busPing{n.header()})
 }
 
 // countReports marks p FAIL when a majority of masters reports it (markNodeAsFailingIfNeeded).

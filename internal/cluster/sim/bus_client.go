@@ -123,10 +123,10 @@ func (n *node) cmdClusterNodes(c *engine.Conn) {
 	var b strings.Builder
 	for i, o := range n.cluster.nodes {
 		host, port := split(o.addr)
-		p, of, config := n.peer(i), n.masterIndex(), n.bus.config
+		p, of, config := n.peer(i), n.masterIndex(), n.configOf(i)
 		flags, link, pingAt, pongAt := "myself,", "connected", int64(0), int64(0)
 		if p != nil {
-			flags, of, config, pingAt, pongAt = "", p.master, p.config, p.pingAt, p.pongAt
+			flags, of, pingAt, pongAt = "", p.master, p.pingAt, p.pongAt
 			if p.wire == nil || !p.wire.up {
 				link = "disconnected"
 			}
@@ -173,7 +173,25 @@ func (n *node) cmdClusterInfo(c *engine.Conn) {
 	c.WriteVerbatim(fmt.Sprintf("cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"+
 		"cluster_slots_pfail:%d\r\ncluster_slots_fail:%d\r\ncluster_known_nodes:%d\r\ncluster_size:%d\r\n"+
 		"cluster_current_epoch:%d\r\ncluster_my_epoch:%d\r\n", state, slots, slots-pfail-fail, pfail, fail,
-		len(n.cluster.nodes), n.voters(), n.bus.epoch, n.bus.config))
+		len(n.cluster.nodes), n.voters(), n.bus.epoch, n.configOf(n.index)))
+}
+
+// configOf is the configEpoch of a node, of a replica that of its master.
+func (n *node) configOf(index int) int64 {
+	p := n.peer(index)
+	if p == nil {
+		if m := n.peer(n.masterIndex()); m != nil {
+			return m.config
+		}
+		return n.bus.config
+	}
+	if p.master < 0 {
+		return p.config
+	}
+	if m := n.peer(p.master); m != nil {
+		return m.config
+	}
+	return n.bus.config
 }
 
 func (n *node) cmdClusterFailover(c *engine.Conn, args [][]byte) {

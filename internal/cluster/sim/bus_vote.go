@@ -48,8 +48,6 @@ func (w *busWire) receive(s segment) {
 		p.pongAt, p.pingAt = n.ms(), 0
 		n.alive(p)
 		n.gossip(m.header)
-	case voteReply:
-		n.gotVote(m.epoch)
 	case mfOffset:
 		n.bus.manual.target = m.offset
 	}
@@ -58,9 +56,6 @@ func (w *busWire) receive(s segment) {
 func (w *busWire) broken(error) {
 	if w.current() {
 		w.peer.wire = nil
-		if w.peer.pingAt == 0 {
-			w.peer.pingAt = w.node.ms()
-		}
 	}
 }
 
@@ -101,8 +96,10 @@ func (n *node) fromBus(s *session, msg any) bool {
 		if n.grants(m) {
 			n.bus.lastVote = m.epoch
 			n.peer(m.master).votedAt = n.ms()
-			reply(voteReply{m.epoch})
+			n.peer(m.from).send(voteReply{m.epoch}) // on its own connection to the replica
 		}
+	case voteReply:
+		n.gotVote(m.epoch)
 	case mfStart:
 		n.bus.manual.until = n.ms() + manualTimeout
 		reply(mfOffset{n.repl.offset})
@@ -309,8 +306,7 @@ func (n *node) manualFailover(how string) string {
 		epoch := n.bus.epoch
 		n.afterCommands = append(n.afterCommands, func() { n.takeOver(epoch) })
 	case "FORCE":
-		mf.target = 0
-		n.after(int64(time.Millisecond), n.electionCron)
+		mf.target = 0 // the timer does the rest
 	default:
 		m.send(mfStart{n.index})
 		n.pollManualFailover()

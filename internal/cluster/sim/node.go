@@ -117,9 +117,6 @@ func (n *node) stop() {
 	n.disk.settle(n.world.now())
 	n.server, n.dirty, n.waits, n.afterCommands, n.listeners, n.harness = nil, nil, nil, nil, nil, nil
 	n.repl.up, n.repl.replicas = nil, nil
-	if n.bus != nil {
-		n.bus.peers = nil
-	}
 }
 
 // wall is the server's own clock.
