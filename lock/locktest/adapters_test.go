@@ -151,7 +151,7 @@ const ownLease = 4 * time.Second
 func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
 	return func(t testing.TB, addrs []string) Locker {
 		o := lock.Options{
-			Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: time.Second,
+			Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: 3 * time.Second,
 		}
 		conns := connect(t, kind, addrs)
 		var c *lock.Client
@@ -170,7 +170,10 @@ func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
 
 func connect(t testing.TB, kind Topology, addrs []string) []redis.UniversalClient {
 	t.Helper()
-	const limit = 2 * time.Second
+	limit := 3 * time.Second
+	if kind == Cluster {
+		limit = prompt/2 + time.Second // what waits for a master that hangs exceeds what locktest allows at a healthy one
+	}
 	switch kind {
 	case Sentinel:
 		return []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{

@@ -96,9 +96,10 @@ func servedAfterOthersLeft(t *testing.T, s *fixture) {
 	for range 40 {
 		leaving = append(leaving, s.acquireAsync(ctx, s.b, s.longLease()))
 	}
+	Eventually(t, timeout, "as many requests as waiters", func() bool { return s.requestCount(t) >= before+40 })
 	s.awaitWaiting(t)
 	next := s.acquireAsync(context.Background(), s.b, s.longLease())
-	Eventually(t, timeout, "every waiter has sent a request", func() bool { return s.requestCount(t) > before+60 })
+	s.awaitWaiting(t)
 	cancel()
 	for _, ch := range leaving {
 		if o := await(t, timeout, ch); o.err == nil {
@@ -126,12 +127,12 @@ func oneMasterDeaf(t *testing.T, s *fixture) {
 	s.mustBeFree(t, s.b)
 	s.servers.proxies[0].HoldReplies("e") // every request
 	h := s.acquire(t, s.a, s.longLease())
-	over := time.After(timeout)
+	over := time.After(2 * prompt)
 	for i := range 40 {
 		s.mustBeHeld(t, s.b)
 		select {
 		case <-over:
-			t.Fatalf("%d refused tries took %v", i+1, timeout)
+			t.Fatalf("%d refused tries took %v", i+1, 2*prompt)
 		default:
 		}
 	}

@@ -78,7 +78,7 @@ func lossIsReported(t *testing.T, s *fixture) {
 	s.servers.flush()
 	select {
 	case <-h.Context().Done():
-	case <-time.After(s.spec.Lease + timeout/2):
+	case <-time.After(s.spec.Lease + prompt):
 		t.Fatal("the hold was lost but its context has not ended")
 	}
 	if err := h.Release(context.Background()); !errors.Is(err, s.spec.ErrLost) {
