@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -22,12 +23,7 @@ func findLeftBehind(q *inquiry) *cause {
 	if q.p != nil || q.property != checker.Leak {
 		return nil
 	}
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		c, client := cluster.ClientNumber(f.target)
-		if !client || !strings.HasSuffix(f.name, "reply-lost") || len(f.effects) == 0 || f.effectTime() > q.v.End {
-			continue
-		}
+	for c, f := range q.lostReplies() {
 		asked := q.unansweredAcquire(c, f)
 		if asked == nil {
 			continue
@@ -38,6 +34,20 @@ func findLeftBehind(q *inquiry) *cause {
 		return &cause{faults: []*injection{f}, text: text, steps: []storyStep{q.step(int(asked.Invoked))}}
 	}
 	return nil
+}
+
+// lostReplies are the faults that had lost a client's reply by the end of the violation, each with the client.
+func (q *inquiry) lostReplies() iter.Seq2[int, *injection] {
+	return func(yield func(int, *injection) bool) {
+		for i := range q.r.faults {
+			f := &q.r.faults[i]
+			c, client := cluster.ClientNumber(f.target)
+			lost := client && strings.HasSuffix(f.name, "reply-lost") && len(f.effects) > 0 && f.effectTime() <= q.v.End
+			if lost && !yield(c, f) {
+				return
+			}
+		}
+	}
 }
 
 // unansweredAcquire is the acquire of a client that was in flight when f took effect and was not granted; nil if there

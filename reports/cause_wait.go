@@ -234,12 +234,7 @@ func findCountedTwice(q *inquiry) *cause {
 	if q.p != nil {
 		return nil
 	}
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		c, client := cluster.ClientNumber(f.target)
-		if !client || !strings.HasSuffix(f.name, "reply-lost") || len(f.effects) == 0 || f.effectTime() > q.v.End {
-			continue
-		}
+	for c, f := range q.lostReplies() {
 		asked, h := q.acquireAt(c, f.effectTime())
 		if h == nil {
 			continue

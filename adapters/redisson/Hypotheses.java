@@ -182,8 +182,19 @@ public final class Hypotheses {
             + "expires in " + ttl + " ms";
     }
 
-    /** Ends the connection of the waiters' subscriptions, and does what they wait for before they are subscribed again. */
-    private String missed(CompletableFuture<Void> waiting, Runnable release) throws Exception {
+    private interface Wait {
+        void run() throws InterruptedException;
+    }
+
+    /** Ends the connection of a waiter's subscription, and does what it waits for before it is subscribed again. */
+    private String missed(Wait wait, Runnable release) throws Exception {
+        CompletableFuture<Void> waiting = CompletableFuture.runAsync(() -> {
+            try {
+                wait.run();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }, other);
         Thread.sleep(1000);
         command("CLIENT KILL TYPE pubsub");
         release.run();
@@ -201,27 +212,13 @@ public final class Hypotheses {
         RSemaphore semaphore = a.getSemaphore(key);
         semaphore.trySetPermits(1);
         semaphore.acquire();
-        CompletableFuture<Void> waiting = CompletableFuture.runAsync(() -> {
-            try {
-                b.getSemaphore(key).acquire();
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-        }, other);
-        return missed(waiting, semaphore::release);
+        return missed(() -> b.getSemaphore(key).acquire(), semaphore::release);
     }
 
     private String latchMissesMessage(String key) throws Exception {
         RCountDownLatch latch = a.getCountDownLatch(key);
         latch.trySetCount(1);
-        CompletableFuture<Void> waiting = CompletableFuture.runAsync(() -> {
-            try {
-                b.getCountDownLatch(key).await();
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-        }, other);
-        return missed(waiting, latch::countDown);
+        return missed(() -> b.getCountDownLatch(key).await(), latch::countDown);
     }
 
     private String asyncWaiters(String key) throws Exception {

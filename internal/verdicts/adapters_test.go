@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/runner"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // TestAdaptersEndAsExpected runs two lines of expect.tsv for each library that was built: the first that is safe, and
@@ -45,12 +44,7 @@ func TestAdaptersEndAsExpected(t *testing.T) {
 func endsAsExpected(t *testing.T, e adapters.Expectation) {
 	t.Helper()
 	for try := uint64(1); ; try++ {
-		s, err := scenarios.Load(e.Scenario, scenarios.Sets([]string{"lock='" + e.Lock + "'", "init_timeout=60s"})...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := runner.Run(t.Context(), runner.Options{Scenario: s, Seed: try, Out: t.TempDir(), Version: "test",
-			Backend: runner.Backends()[0].New(runner.BackendOptions{})})
+		out, err := Run(t.Context(), e, runner.Options{Seed: try, Out: t.TempDir(), Version: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@
 package verdicts
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/format"
+	"github.com/lockchaos/lockchaos/internal/runner"
+	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // Result is what the runs of one lock in one scenario ended with.
@@ -27,6 +30,16 @@ type Result struct {
 	Properties map[string]int `json:"properties,omitempty"` // runs by violated property
 	Sentence   string         `json:"sentence,omitempty"`   // of the first unsafe run
 	Command    string         `json:"command,omitempty"`    // that repeats it
+}
+
+// Run runs a scenario with a lock of an adapter, on real servers. What the options lack is set here.
+func Run(ctx context.Context, e adapters.Expectation, o runner.Options) (*runner.Outcome, error) {
+	s, err := scenarios.Load(e.Scenario, scenarios.Sets([]string{"lock='" + e.Lock + "'", "init_timeout=60s"})...)
+	if err != nil {
+		return nil, err
+	}
+	o.Scenario, o.Backend = s, runner.Backends()[0].New(runner.BackendOptions{})
+	return runner.Run(ctx, o)
 }
 
 // Runs is how many runs there were.

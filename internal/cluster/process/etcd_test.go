@@ -22,18 +22,7 @@ func etcdUp(t *testing.T) *Cluster {
 // also with an empty disk, for which it is replaced.
 func TestEtcd(t *testing.T) {
 	c, ctx := etcdUp(t), t.Context()
-	leaders := inRole(ctx, c, "master")
-	if len(leaders) != 1 || len(inRole(ctx, c, "slave")) != 2 {
-		t.Fatalf("leaders %v, followers %v", leaders, inRole(ctx, c, "slave"))
-	}
-	if n := len(c.Endpoints(0).Addrs); n != 3 {
-		t.Errorf("clients know %d members, want 3", n)
-	}
-	old := leaders[0]
-	if err := c.Kill(ctx, old); err != nil {
-		t.Fatal(err)
-	}
-	otherLeads(t, c, old)
+	old := killLeader(t, c)
 	if err := c.Restart(ctx, old); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/internal/verdicts"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // Files, in the repository.
@@ -157,12 +156,8 @@ func (m *measurement) result(r row) *verdicts.Result {
 func (m *measurement) runOnce(ctx context.Context, r row) {
 	seed := rand.Uint64N(1 << 32)
 	command := fmt.Sprintf("chaos run --scenario %s --lock %s --seed %d", r.Scenario, r.Lock, seed)
-	s, err := scenarios.Load(r.Scenario, scenarios.Sets([]string{"lock='" + r.Lock + "'", "init_timeout=60s"})...)
-	var out *runner.Outcome
-	if err == nil {
-		out, err = runner.Run(ctx, runner.Options{Scenario: s, Seed: seed, Out: m.out, Repeat: command, Version: "verdicts",
-			Backend: runner.Backends()[0].New(runner.BackendOptions{})})
-	}
+	out, err := verdicts.Run(ctx, r.Expectation,
+		runner.Options{Seed: seed, Out: m.out, Repeat: command, Version: "verdicts"})
 	if err != nil {
 		if !errors.Is(err, runner.ErrInterrupted) && ctx.Err() == nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", command, err)
