@@ -50,6 +50,7 @@ func mechanisms() []mechanism {
 		restartMechanism(), deletedMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
 		outlivedMechanism(),
 		noLeaseMechanism(), countedTwiceMechanism(), leftBehindMechanism(), lostMessageMechanism(),
+		confirmedLossMechanism(), takenOverTwiceMechanism(),
 		betweenMechanism(), unknownMechanism(),
 	}
 }

@@ -209,7 +209,10 @@ func findForeignRelease(q *inquiry) *cause {
 		c.text = fmt.Sprintf("%s, %s, %s", who, late, q.releasedAnothers(rel))
 		return c
 	}
-	return q.chainedRelease()
+	if c := q.chainedRelease(); c != nil {
+		return c
+	}
+	return q.lateRelease()
 }
 
 // chainedRelease: the key of the first holder was deleted by the release of a

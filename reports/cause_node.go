@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -128,12 +129,15 @@ func removals() map[string]string {
 	return map[string]string{"flushall": "deleted by FLUSHALL", "key-deleted": "deleted by DEL", "eviction": "evicted"}
 }
 
+// removalFaults are the faults that remove keys.
+func removalFaults() []string { return slices.Sorted(maps.Keys(removals())) }
+
 // findDeleted: the key was removed from the node.
 func findDeleted(q *inquiry) *cause {
 	node := q.node()
 	f := (*injection)(nil)
 	if node != "" {
-		f = q.r.effectOn(node, q.p.a.Asked, q.p.b.From, "flushall", "key-deleted", "eviction")
+		f = q.r.effectOn(node, q.p.a.Asked, q.p.b.From, removalFaults()...)
 	}
 	if f == nil {
 		return nil

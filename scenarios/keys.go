@@ -11,6 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/workloads"
 )
 
@@ -123,6 +124,8 @@ func topologyKeys() []Key {
 		{Path: "topology.members", Default: "3 (zookeeper, etcd)", Doc: "number of members of an ensemble: 3 or 5"},
 		{Path: "topology.replicas", Default: "2 (replicated, sentinel), 1 (cluster)", Doc: "replicas of each master"},
 		{Path: "topology.sentinels", Default: "3", Doc: "number of Sentinels (sentinel)"},
+		{Path: "topology.down_after", Default: cluster.DefaultDownAfter.String(),
+			Doc: "for how long a master must not reply before Sentinels replace it (down-after-milliseconds)"},
 		{Path: "topology.options", Doc: "directives of redis.conf for the data servers, such as `appendfsync: always`"},
 	}
 }

@@ -24,6 +24,7 @@ var files embed.FS
 func Names() []string {
 	return []string{
 		"failover", "failover-wait-1", "failover-wait-all", "failover-wait-refused", "failover-wait-only-replica",
+		"failover-delayed",
 		"wait-starved", "master-restart-empty", "split-brain", "min-replicas", "no-min-replicas",
 		"skewed-replica", "token-failover", "cluster-failover", "cluster-lost-write", "cluster-node-paused", "slot-migration",
 		"gc-pause", "gc-pause-replies", "fenced-pause", "overstayed-lease", "plain-del",
@@ -35,7 +36,9 @@ func Names() []string {
 		"waiters-readers-writer", "waiters-writer-preference", "waiters-permits",
 		"waiters-multi", "waiters-multi-cluster", "waiters-multi-kinds", "short-waits", "late-replies", "renewals-lost",
 		"contention", "narrow-network", "script-flush", "rights-revoked", "subscribe-refused", "read-only-demotion",
-		"watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost", "redlock-contention", "redlock-jitter",
+		"watchdog-dead-client", "stuck-holder", "setnx-crash", "expire-lost",
+		"setnx-del-unchecked", "setnx-getset-unchecked", "release-unwatched", "release-of-lost-lock",
+		"redlock-contention", "redlock-jitter",
 		"redlock-two-masters-down", "redlock-restart-empty", "redlock-restart-delayed", "redlock-restart-early",
 		"redlock-everysec", "redlock-always", "redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority",
 		"redlock-replies-late", "redlock-no-validity", "redlock-reply-lost", "redlock-partitioned-holder",

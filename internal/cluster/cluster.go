@@ -32,10 +32,13 @@ type Topology struct {
 	Kind    string `json:"kind" yaml:"kind"`                           // Single, Replicated, Sentinel, Sharded, Quorum, ZooKeeper or Etcd
 	Masters int    `json:"masters,omitempty" yaml:"masters,omitempty"` // quorum: how many, 0 is 5; cluster: 0 is 3
 	// Replicas are those of the one master (0 is 2), or of each master (cluster: 0 is 1; quorum: 0 is none).
-	Replicas  int               `json:"replicas,omitempty" yaml:"replicas,omitempty"`
-	Sentinels int               `json:"sentinels,omitempty" yaml:"sentinels,omitempty"` // sentinel: how many; 0 is 3
-	Members   int               `json:"members,omitempty" yaml:"members,omitempty"`     // zookeeper, etcd: how many servers; 0 is 3
-	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"`     // redis.conf directives of data servers, zoo.cfg keys, or etcd flags
+	Replicas  int `json:"replicas,omitempty" yaml:"replicas,omitempty"`
+	Sentinels int `json:"sentinels,omitempty" yaml:"sentinels,omitempty"` // sentinel: how many; 0 is 3
+	// DownAfter is for how long a master must not reply before Sentinels replace it (down-after-milliseconds), in
+	// whole milliseconds; 0 is 500 ms.
+	DownAfter time.Duration     `json:"down_after_ns,omitempty" yaml:"down_after,omitempty"`
+	Members   int               `json:"members,omitempty" yaml:"members,omitempty"` // zookeeper, etcd: how many servers; 0 is 3
+	Options   map[string]string `json:"options,omitempty" yaml:"options,omitempty"` // redis.conf directives of data servers, zoo.cfg keys, or etcd flags
 }
 
 // Node is a data server of a cluster.

@@ -1,6 +1,9 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // TopologySpec is a row of the catalog of topologies.
 type TopologySpec struct {
@@ -39,6 +42,9 @@ func (t Topology) Defaults() Topology {
 	case Sentinel:
 		set(&t.Replicas, 2)
 		set(&t.Sentinels, 3)
+		if t.DownAfter == 0 {
+			t.DownAfter = DefaultDownAfter
+		}
 	case ZooKeeper, Etcd:
 		set(&t.Members, 3)
 	}
@@ -50,12 +56,22 @@ const (
 	maxNodes     = 15
 	minSentinels = 3 // of two, the one that is left has no majority (redis.io, Sentinel)
 	minShards    = 3 // of two, the one that is left has no majority to vote with (redis.io, Cluster)
+	maxDownAfter = time.Hour
 )
+
+// DefaultDownAfter is Topology.DownAfter of a topology that sets none.
+const DefaultDownAfter = 500 * time.Millisecond
 
 // Validate checks t, after Defaults.
 func (t Topology) Validate() error {
 	if t.Kind != Sentinel && t.Sentinels != 0 {
 		return fmt.Errorf("topology %s has no sentinels: leave them out", t.Kind)
+	}
+	if t.Kind != Sentinel && t.DownAfter != 0 {
+		return fmt.Errorf("topology %s has no Sentinels: leave down_after out", t.Kind)
+	}
+	if t.DownAfter != t.DownAfter.Truncate(time.Millisecond) || t.DownAfter < 0 || t.DownAfter > maxDownAfter {
+		return fmt.Errorf("down_after %v: expected whole milliseconds, at most %v", t.DownAfter, maxDownAfter)
 	}
 	if t.Redis() && t.Members != 0 {
 		return fmt.Errorf("topology %s has no members: leave them out", t.Kind)

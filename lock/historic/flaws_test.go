@@ -3,6 +3,7 @@ package historic
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,23 +42,81 @@ func TestSetnxExpireCrashInBetween(t *testing.T) {
 	must(t, "acquire of another", open(t, "setnx-expire", on(direct)).TryAcquire(ctx, "l", "b", lease), ErrHeld)
 }
 
-// SETNX with a timestamp, and DEL: two clients see an expired lease, both acquire the lock.
-func TestSetnxDelGrantsTwice(t *testing.T) {
+// SETNX with a timestamp, and DEL: two clients see an expired lease, both acquire the lock. Without a check of the
+// second SETNX, or of the reply to GETSET, even a client that replaces nothing acquires it.
+func TestExpiredLeaseGrantsTwice(t *testing.T) {
 	ctx := context.Background()
 	s := locktest.StartServer(t)
-	direct, slow := s.Dial(t), s.Dial(t)
-	past := Config{Masters: []redis.UniversalClient{direct}, Now: func() time.Time { return time.Now().Add(-time.Hour) }}
-	must(t, "acquire with an expired lease", open(t, "setnx-del", past).TryAcquire(ctx, "l", "dead", lease), nil)
+	for _, tt := range []struct {
+		lock, command string // the command before which the slower client is stopped
+	}{
+		{"setnx-del", "del"}, {"setnx-del-unchecked", "del"}, {"setnx-del-unchecked", "set"},
+		{"setnx-getset-unchecked", "getset"},
+	} {
+		name := tt.lock + " before " + tt.command
+		t.Run(name, func(t *testing.T) {
+			direct, slow := s.Dial(t), s.Dial(t)
+			past := Config{Masters: []redis.UniversalClient{direct},
+				Now: func() time.Time { return time.Now().Add(-time.Hour) }}
+			must(t, "acquire with an expired lease", open(t, tt.lock, past).TryAcquire(ctx, name, "dead", lease), nil)
 
-	gate := newStop("del")
-	slow.AddHook(gate)
-	a, b := open(t, "setnx-del", on(slow)), open(t, "setnx-del", on(direct))
-	first := make(chan error, 1)
-	go func() { first <- a.TryAcquire(ctx, "l", "a", time.Hour) }()
-	<-gate.reached // it has read the expired lease
-	must(t, "acquire of b", b.TryAcquire(ctx, "l", "b", time.Hour), nil)
-	gate.proceed <- nil
-	must(t, "acquire of a, which deletes the lock of b", <-first, nil)
+			gate := newStop(tt.command)
+			if tt.command == "set" {
+				gate.after = 1 // go-redis sends SETNX as SET NX; the first one asks whether the lock is free
+			}
+			slow.AddHook(gate)
+			a, b := open(t, tt.lock, on(slow)), open(t, tt.lock, on(direct))
+			first := make(chan error, 1)
+			go func() { first <- a.TryAcquire(ctx, name, "a", time.Hour) }()
+			gate.await(t, first) // it has read the expired lease
+			must(t, "acquire of b", b.TryAcquire(ctx, name, "b", time.Hour), nil)
+			gate.proceed <- nil
+			must(t, "acquire of a, while b holds the lock", <-first, nil)
+		})
+	}
+}
+
+// A release that reads the key and then deletes it: in between the lease expires, and another client acquires the
+// lock. With WATCH the release fails.
+func TestReleaseWithoutWatchDeletesAnothersLock(t *testing.T) {
+	ctx := context.Background()
+	s := locktest.StartServer(t)
+	for name, want := range map[string]string{"watch-multi-unwatched": "", "watch-multi": "b"} {
+		t.Run(name, func(t *testing.T) {
+			direct, slow := s.Dial(t), s.Dial(t)
+			a := open(t, name, on(slow))
+			ahead := Config{Masters: []redis.UniversalClient{direct},
+				Now: func() time.Time { return time.Now().Add(time.Hour) }}
+			must(t, "acquire of a", a.TryAcquire(ctx, name, "a", time.Minute), nil)
+			gate := newStop("del")
+			slow.AddHook(gate)
+			released := make(chan error, 1)
+			go func() { released <- a.Release(ctx, name, "a") }()
+			gate.await(t, released)
+			must(t, "acquire of b, for which the lease of a is over",
+				open(t, name, ahead).TryAcquire(ctx, name, "b", time.Minute), nil)
+			gate.proceed <- nil
+			if err := <-released; (err == nil) != (want == "") {
+				t.Errorf("release of a: %v", err)
+			}
+			if holder, _, _ := strings.Cut(direct.Get(ctx, name).Val(), " "); holder != want {
+				t.Errorf("the key says that %q holds the lock, want %q", holder, want)
+			}
+		})
+	}
+}
+
+// The lock is gone when its holder releases it: the first unlock script of Redisson reports success, the later one
+// that it is not held.
+func TestRedissonReleaseOfLostLock(t *testing.T) {
+	ctx := context.Background()
+	rdb := locktest.StartServer(t).Dial(t)
+	for name, want := range map[string]error{"redisson-old-unlock": nil, "redisson": ErrNotOwner} {
+		l := open(t, name, on(rdb))
+		must(t, "acquire", l.TryAcquire(ctx, name, "a", time.Minute), nil)
+		rdb.Del(ctx, name)
+		must(t, name+": release of a lock that is gone", l.Release(ctx, name, "a"), want)
+	}
 }
 
 // The same with GETSET: only one acquires it, as the article says.
@@ -73,7 +132,7 @@ func TestSetnxGetsetGrantsOnce(t *testing.T) {
 	a, b := open(t, "setnx-getset", on(slow)), open(t, "setnx-getset", on(direct))
 	first := make(chan error, 1)
 	go func() { first <- a.TryAcquire(ctx, "l", "a", 2*time.Hour) }()
-	<-gate.reached
+	gate.await(t, first)
 	must(t, "acquire of b", b.TryAcquire(ctx, "l", "b", time.Hour), nil)
 	before := direct.Get(ctx, "l").Val()
 	gate.proceed <- nil
@@ -87,7 +146,10 @@ func TestSetnxGetsetGrantsOnce(t *testing.T) {
 func TestClockAheadAcquiresHeldLock(t *testing.T) {
 	ctx := context.Background()
 	rdb := locktest.StartServer(t).Dial(t)
-	for _, name := range []string{"setnx-del", "setnx-getset", "watch-multi"} {
+	for _, name := range []string{
+		"setnx-del", "setnx-del-unchecked", "setnx-getset", "setnx-getset-unchecked", "watch-multi",
+		"watch-multi-unwatched",
+	} {
 		t.Run(name, func(t *testing.T) {
 			ahead := Config{Masters: []redis.UniversalClient{rdb},
 				Now: func() time.Time { return time.Now().Add(2 * time.Minute) }}

@@ -73,8 +73,9 @@ type Row struct {
 // Catalog returns every lock, in the historical order.
 func Catalog() []Row {
 	return []Row{
-		setnxRow, setnxExpireRow, setnxDelRow, setnxGetsetRow, watchMultiRow,
-		setNxExRow, setNxPxRow, redissonRow, redissonRedlockRow,
+		setnxRow, setnxExpireRow, setnxDelUncheckedRow, setnxDelRow, setnxGetsetUncheckedRow, setnxGetsetRow,
+		watchMultiUnwatchedRow, watchMultiRow, setNxExRow, setNxPxRow, redissonOldUnlockRow, redissonRow,
+		redissonRedlockRow,
 	}
 }
 

@@ -98,30 +98,61 @@ func TestOpenRejects(t *testing.T) {
 // stopped or had crashed right before sending it.
 type stopBefore struct {
 	command string
+	after   int           // commands of that name to let pass first
 	reached chan struct{} // closed when the command is about to be sent
 	proceed chan error    // nil: send it; else fail with this error
 }
 
 func newStop(command string) *stopBefore {
-	return &stopBefore{command, make(chan struct{}), make(chan error, 1)}
+	return &stopBefore{command: command, reached: make(chan struct{}), proceed: make(chan error, 1)}
 }
 
 func (s *stopBefore) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (s *stopBefore) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
 
 func (s *stopBefore) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == s.command {
-			close(s.reached)
-			if err := <-s.proceed; err != nil {
-				cmd.SetErr(err)
-				return err
-			}
+		if err := s.stop(cmd); err != nil {
+			return err
 		}
 		return next(ctx, cmd)
 	}
+}
+
+func (s *stopBefore) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if err := s.stop(cmd); err != nil {
+				return err
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// await waits until the command is about to be sent. It fails if the operation ends without it.
+func (s *stopBefore) await(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case <-s.reached:
+	case err := <-ended:
+		t.Fatalf("%s was not sent; the operation ended with %v", s.command, err)
+	}
+}
+
+// stop blocks the first command of that name, after those to let pass.
+func (s *stopBefore) stop(cmd redis.Cmder) error {
+	if cmd.Name() != s.command {
+		return nil
+	}
+	if s.after--; s.after != -1 {
+		return nil
+	}
+	close(s.reached)
+	err := <-s.proceed
+	if err != nil {
+		cmd.SetErr(err)
+	}
+	return err
 }
 
 // awaitExpiry waits until the lease of name has expired at the server.

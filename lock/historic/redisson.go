@@ -24,6 +24,19 @@ var redissonRow = Row{
 	open:   func(c Config) Lock { return newRedisson(c.Masters[0]) },
 }
 
+// Redisson's first unlock script: a lock that no longer exists and one that is released get the same reply.
+var redissonOldUnlockRow = Row{
+	Name: "redisson-old-unlock", Retries: true, Reentrant: true,
+	Flaw: "Redisson's mutex with its first unlock script, which reports success for a lock that no longer exists: " +
+		"a holder that lost it does not learn it.",
+	Source: "Redisson 2 and 3, unlock script: if the key does not exist, publish and return 1",
+	open: func(c Config) Lock {
+		l := newRedisson(c.Masters[0])
+		l.release = redissonOldRelease
+		return l
+	},
+}
+
 // After Redisson's RedissonLock.
 const (
 	redissonAcquire = `if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
@@ -43,6 +56,12 @@ redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', KEYS[2], '0')
 return 0`
 
+	redissonOldRelease = `if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('PUBLISH', KEYS[2], '0')
+  return 0
+end
+` + redissonRelease
+
 	redissonRenew = `if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
   return redis.call('PEXPIRE', KEYS[1], ARGV[1])
 end
@@ -53,7 +72,8 @@ return 0`
 const redissonGranted = -3
 
 type redisson struct {
-	rdb redis.UniversalClient
+	rdb     redis.UniversalClient
+	release string // the script
 
 	mu    sync.Mutex
 	holds map[[2]string]*redissonHold
@@ -67,7 +87,7 @@ type redissonHold struct {
 }
 
 func newRedisson(rdb redis.UniversalClient) *redisson {
-	return &redisson{rdb: rdb, holds: map[[2]string]*redissonHold{}}
+	return &redisson{rdb: rdb, release: redissonRelease, holds: map[[2]string]*redissonHold{}}
 }
 
 func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }
@@ -155,7 +175,7 @@ func (r *redisson) renew(ctx context.Context, name, owner string) {
 // Release releases one hold.
 func (r *redisson) Release(ctx context.Context, name, owner string) error {
 	lease := r.drop(name, owner)
-	n, err := r.rdb.Eval(ctx, redissonRelease, []string{name, channel(name)},
+	n, err := r.rdb.Eval(ctx, r.release, []string{name, channel(name)},
 		orDefault(lease).Milliseconds(), owner).Int()
 	if err == nil && n < 0 {
 		return ErrNotOwner

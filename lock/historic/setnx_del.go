@@ -21,10 +21,23 @@ var setnxDelRow = Row{
 	Name:   "setnx-del",
 	Flaw:   "SETNX with a timestamp, DEL when it has expired: two clients that both saw it expired both acquire the lock.",
 	Source: "Redis documentation, SETNX: how not to handle crashed holders",
-	open:   func(c Config) Lock { return &setnxDel{timestamped{plain: plain{c.Masters[0]}, now: c.Now}} },
+	open:   func(c Config) Lock { return &setnxDel{timestamped: newTimestamped(c)} },
 }
 
-type setnxDel struct{ timestamped }
+// As many articles print it: the reply to the second SETNX is ignored.
+var setnxDelUncheckedRow = Row{
+	Name:   "setnx-del-unchecked",
+	Flaw:   "SETNX with a timestamp, DEL, and a second SETNX whose reply is ignored: all who saw it expired acquire it.",
+	Source: "articles on SETNX locks; Redis documentation, SETNX: how not to handle crashed holders",
+	open: func(c Config) Lock {
+		return &setnxDel{timestamped: newTimestamped(c), unchecked: true}
+	},
+}
+
+type setnxDel struct {
+	timestamped
+	unchecked bool // the second SETNX counts as granted, whatever its reply is
+}
 
 // TryAcquire sets the key if it is absent, or deletes an expired one and retries.
 func (s *setnxDel) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
@@ -33,7 +46,8 @@ func (s *setnxDel) TryAcquire(ctx context.Context, name, owner string, lease tim
 		if err := s.rdb.Del(ctx, name).Err(); err != nil {
 			return false, err
 		}
-		return s.rdb.SetNX(ctx, name, until, 0).Result()
+		ok, err := s.rdb.SetNX(ctx, name, until, 0).Result()
+		return ok || s.unchecked, err
 	}))
 }
 
@@ -45,6 +59,10 @@ type timestamped struct {
 
 	mu     sync.Mutex
 	leases map[[2]string]int64 // ends of this client's leases, by name and owner
+}
+
+func newTimestamped(c Config) timestamped {
+	return timestamped{plain: plain{c.Masters[0]}, now: c.Now}
 }
 
 func (s *timestamped) until(lease time.Duration) int64 {

@@ -18,10 +18,23 @@ var setnxGetsetRow = Row{
 	Name:   "setnx-getset",
 	Flaw:   "SETNX with a timestamp and GETSET: a client whose clock is ahead acquires a lock that is held.",
 	Source: "Redis documentation, SETNX: locking with GETSET",
-	open:   func(c Config) Lock { return &setnxGetset{timestamped{plain: plain{c.Masters[0]}, now: c.Now}} },
+	open:   func(c Config) Lock { return &setnxGetset{timestamped: newTimestamped(c)} },
 }
 
-type setnxGetset struct{ timestamped }
+// As many articles print it: the value that GET returned decides, and the one that GETSET returned is not looked at.
+var setnxGetsetUncheckedRow = Row{
+	Name:   "setnx-getset-unchecked",
+	Flaw:   "SETNX with a timestamp and GETSET, whose reply is ignored: all who read the expired value acquire the lock.",
+	Source: "articles on SETNX locks; Redis documentation, SETNX: locking with GETSET",
+	open: func(c Config) Lock {
+		return &setnxGetset{timestamped: newTimestamped(c), unchecked: true}
+	},
+}
+
+type setnxGetset struct {
+	timestamped
+	unchecked bool // GETSET counts as granted, whatever value it replaced
+}
 
 // TryAcquire sets the key if it is absent, or replaces an expired one if no other client was faster.
 func (s *setnxGetset) TryAcquire(ctx context.Context, name, owner string, lease time.Duration) error {
@@ -31,6 +44,6 @@ func (s *setnxGetset) TryAcquire(ctx context.Context, name, owner string, lease 
 		if errors.Is(err, redis.Nil) {
 			return true, nil
 		}
-		return s.expired(previous), err
+		return s.unchecked || s.expired(previous), err
 	}))
 }

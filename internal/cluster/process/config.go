@@ -11,14 +11,11 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// Sentinel's timeouts. With these, a replica was promoted 0.80 to 0.88 s after the
-// kill of the master (10 runs, redis-server 7.0.15); 1.82 to 1.92 s if the kill fell
-// into the Sentinels' first second (5 runs): a Sentinel connects to a server once a
-// second at most, and counts the attempt as a sign of life.
-const (
-	downAfterMS       = 500
-	failoverTimeoutMS = 2000
-)
+// failoverTimeoutMS is Sentinel's failover-timeout. With it and [cluster.DefaultDownAfter], a replica was promoted
+// 0.80 to 0.88 s after the kill of the master (10 runs, redis-server 7.0.15); 1.82 to 1.92 s if the kill fell into the
+// Sentinels' first second (5 runs): a Sentinel connects to a server once a second at most, and counts the attempt as a
+// sign of life.
+const failoverTimeoutMS = 2000
 
 // validate checks the topology, with its defaults filled in, and its options.
 func validate(t cluster.Topology) error {
@@ -133,7 +130,7 @@ func (c *Cluster) sentinelConfig(s *server) string {
 	add("announce-port %d", s.location.Gate.Port())
 	add("monitor %s %s %d", masterName, at(c.nodes[0]), len(c.sentinels)/2+1)
 	add("auth-pass %s %s", masterName, c.password)
-	add("down-after-milliseconds %s %d", masterName, downAfterMS)
+	add("down-after-milliseconds %s %d", masterName, c.topology.DownAfter.Milliseconds())
 	add("failover-timeout %s %d", masterName, failoverTimeoutMS)
 	add("parallel-syncs %s %d", masterName, len(c.nodes)-1)
 	for _, n := range c.nodes[1:] {

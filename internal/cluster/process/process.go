@@ -121,7 +121,7 @@ var (
 // Start starts a cluster and returns when it is ready: every server replies in its
 // role, every replica is attached, and every Sentinel sees all replicas, all other
 // Sentinels and a healthy master. (A failover within a second of the start takes a
-// second longer than later ones: see downAfterMS.) The caller closes the cluster.
+// second longer than later ones: see failoverTimeoutMS.) The caller closes the cluster.
 // Errors caused by the machine wrap [cluster.ErrEnvironment].
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg.Topology = cfg.Topology.Defaults()

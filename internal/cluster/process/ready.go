@@ -77,7 +77,7 @@ var ErrReplaced = errors.New("the Sentinels have already replaced the first mast
 	"this machine is too busy")
 
 // checkMaster checks that n1 is still the master. On a machine that hangs for
-// downAfterMS while the cluster starts, it may not be.
+// Topology.DownAfter while the cluster starts, it may not be.
 func (c *Cluster) checkMaster(ctx context.Context) error {
 	var n1 cluster.Role
 	err := poll(ctx, func() string {

@@ -280,7 +280,7 @@ func (s *sentinel) checkObjectively(m *instance) {
 }
 
 // downAfter is down-after-milliseconds.
-func (s *sentinel) downAfter() int64 { return s.cluster.config.DownAfter.Milliseconds() }
+func (s *sentinel) downAfter() int64 { return s.cluster.topology.DownAfter.Milliseconds() }
 
 // noDownFor reports whether i was not down in the last ms milliseconds (sentinelRedisInstanceNoDownFor).
 func (s *sentinel) noDownFor(i *instance, ms int64) bool {

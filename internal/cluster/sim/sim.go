@@ -35,8 +35,6 @@ type Config struct {
 	MinLatency, MaxLatency time.Duration
 	// ReplicaLag is the most that is added to the latency from a master to its replicas, drawn for every segment.
 	ReplicaLag time.Duration
-	// DownAfter is down-after-milliseconds of the Sentinels. 0 is 500 ms.
-	DownAfter time.Duration
 	// Priorities delays messages by priority once the cluster has started. nil: latencies alone order them.
 	Priorities *Priorities
 	// Trace gets a line for every segment that arrives: instant in nanoseconds, ends, connection, data. It must
@@ -48,7 +46,6 @@ type Config struct {
 const (
 	defaultMinLatency = 100 * time.Microsecond
 	defaultMaxLatency = time.Millisecond
-	defaultDownAfter  = 500 * time.Millisecond
 )
 
 // Version is the servers' redis_version.
@@ -80,9 +77,6 @@ func (c Config) withDefaults() Config {
 	if c.MaxLatency == 0 {
 		c.MinLatency, c.MaxLatency = defaultMinLatency, defaultMaxLatency
 	}
-	if c.DownAfter == 0 {
-		c.DownAfter = defaultDownAfter
-	}
 	return c
 }
 
@@ -90,9 +84,9 @@ func (c Config) validate() error {
 	if err := c.Topology.Validate(); err != nil {
 		return err
 	}
-	if c.MinLatency < 0 || c.MaxLatency < c.MinLatency || c.ReplicaLag < 0 || c.DownAfter < 0 {
-		return fmt.Errorf("latency from %v to %v, replica lag %v, down after %v: none may be negative, and the "+
-			"smallest latency not above the largest", c.MinLatency, c.MaxLatency, c.ReplicaLag, c.DownAfter)
+	if c.MinLatency < 0 || c.MaxLatency < c.MinLatency || c.ReplicaLag < 0 {
+		return fmt.Errorf("latency from %v to %v, replica lag %v: none may be negative, and the "+
+			"smallest latency not above the largest", c.MinLatency, c.MaxLatency, c.ReplicaLag)
 	}
 	return nil
 }

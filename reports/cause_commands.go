@@ -1,0 +1,104 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// Causes that lie with locks whose operations are several commands, or whose replies hide what the server
+// found.
+
+func takenOverTwiceMechanism() mechanism {
+	return mechanism{name: "taken-over-twice", find: findTakenOverTwice, advice: []adviceItem{{
+		Text: "Acquire with one command that sets the key only if it is absent and lets the server end the lease " +
+			"(`SET key value NX PX lease`): then there is no expired value that two clients can read.",
+		Cost: "none: it is one command instead of several",
+	}}}
+}
+
+func confirmedLossMechanism() mechanism {
+	return mechanism{name: "loss-confirmed", find: findConfirmedLoss, advice: []adviceItem{{
+		Text: "Let the release report success only if it found the hold, or a record that the same release was executed " +
+			"before; a key that is gone is a lost hold.",
+		Cost: "a record of each release, kept for as long as a release may be sent again",
+	}}}
+}
+
+// findTakenOverTwice: a dead client's lease ended while two acquires were in flight, and one node granted both.
+func findTakenOverTwice(q *inquiry) *cause {
+	node := q.node()
+	if node == "" || q.r.byMajority() || q.p.b.Asked >= q.p.a.From {
+		return nil
+	}
+	p, s := q.p, q.s
+	for i := len(q.r.holds) - 1; i >= 0; i-- {
+		dead := &q.r.holds[i]
+		if dead.Key != p.a.Key || dead.End != checker.Crashed || dead.validUntil() == 0 || dead.validUntil() > p.a.From {
+			continue
+		}
+		f := q.r.faultIn(cluster.ClientName(dead.Client), dead.From, p.a.From)
+		if f == nil || !f.is("client-crash") {
+			continue
+		}
+		return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its lease ended at %s, "+
+			"while the acquires of both were in flight: %s", clientName(dead.Client), s.instant(f.took()), quote(f.name),
+			s.instant(q.r.validity(dead)), q.twoGrants(node))}
+	}
+	return nil
+}
+
+// lateRelease: a release that was sent while its hold was valid was kept in flight until the lock had been granted to
+// the first holder, and succeeded all the same.
+func (q *inquiry) lateRelease() *cause {
+	rel := q.releaseBetween()
+	if rel == nil || q.r.option(clockSkew) != "" {
+		return nil
+	}
+	mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
+	if mine.validUntil() == 0 || mine.validUntil() <= rel.Call || mine.validUntil() > q.p.a.From {
+		return nil
+	}
+	f := q.r.faultIn(cluster.ClientName(mine.Client), rel.Call, rel.Return)
+	if f == nil {
+		return nil
+	}
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s, which %s, past the end of %s at %s, %s",
+		clientName(mine.Client), q.during(f), q.r.validityName(mine), q.s.instant(q.r.validity(mine)),
+		q.releasedAnothers(rel))}
+}
+
+// findConfirmedLoss: a key was removed while it was held, and the release of that hold succeeded.
+func findConfirmedLoss(q *inquiry) *cause {
+	if q.p != nil || q.property != checker.Honesty {
+		return nil
+	}
+	h := q.r.History
+	at := slices.IndexFunc(h.Spans, func(x history.Span) bool {
+		return x.Op == history.OpRelease && x.Outcome == history.OK && q.r.keyName(x.Key) == q.v.Key &&
+			slices.Contains(q.v.Events, int(x.Ended))
+	})
+	if at < 0 {
+		return nil
+	}
+	rel := &h.Spans[at]
+	mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
+	if mine == nil {
+		return nil
+	}
+	for _, n := range q.r.Manifest.Nodes {
+		f := q.r.effectOn(n.Name, mine.Asked, rel.Call, removalFaults()...)
+		if f == nil {
+			continue
+		}
+		s := q.s
+		return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s, granted %s at %s, released it at %s without an error, "+
+			"although the key had been %s on %s at %s (%s)", clientName(mine.Client), quote(q.v.Key),
+			s.instant(mine.granted()), s.instant(eventAt(rel.Ended, rel.Return)), removals()[f.name], n.Name,
+			s.instant(f.took()), quote(f.name))}
+	}
+	return nil
+}
