@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // server is a ZooKeeper server, and a relay to it.
@@ -37,10 +39,10 @@ func startServer(t testing.TB) *server {
 	if err != nil || len(jars) == 0 {
 		t.Skip("NOT RUN: no Java, or no ZooKeeper in the cache directory: scripts/zookeeper gets it")
 	}
-	dir, port := t.TempDir(), freePort(t)
-	s := &server{addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	dir, s := t.TempDir(), &server{addr: locktest.FreeAddr(t)}
+	_, port, _ := net.SplitHostPort(s.addr)
 	config := filepath.Join(dir, "zoo.cfg")
-	text := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=100\nadmin.enableServer=false\n"+
+	text := fmt.Sprintf("dataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\ntickTime=100\nadmin.enableServer=false\n"+
 		"forceSync=no\nmaxClientCnxns=0\nmaxSessionTimeout=%d\n", dir, port, longSession.Milliseconds())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -55,6 +57,7 @@ func startServer(t testing.TB) *server {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	s.waitForWatches(t, 0) // it serves: a handshake before that stays without an answer for a quarter of a session
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	session, err := s.direct(t).sessions.Session(ctx)
@@ -64,16 +67,6 @@ func startServer(t testing.TB) *server {
 	s.admin = session.conn
 	s.relay = startRelay(t, s.addr)
 	return s
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // client is a client that connects through the relay.
@@ -114,7 +107,7 @@ func (s *server) waitForNodes(t *testing.T, name string, want int) {
 }
 
 // waitForWatches waits until clients of the server have that many watches: each waiter has seen who is before it.
-func (s *server) waitForWatches(t *testing.T, want int) {
+func (s *server) waitForWatches(t testing.TB, want int) {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); ; {
 		answer, err := s.command(t.Context(), "wchs")
@@ -128,6 +121,10 @@ func (s *server) waitForWatches(t *testing.T, want int) {
 	}
 }
 
+// commandTimeout is for one answer, before the command is sent again: a server that is starting accepts connections that
+// it never answers.
+const commandTimeout = time.Second
+
 // command sends one of the server's four-letter commands.
 func (s *server) command(ctx context.Context, name string) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
@@ -135,6 +132,7 @@ func (s *server) command(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(commandTimeout))
 	if _, err := conn.Write([]byte(name)); err != nil {
 		return "", err
 	}
