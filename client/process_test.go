@@ -38,7 +38,7 @@ func TestRealProcess(t *testing.T) {
 		t.Errorf("PID %d, want that of the process, %d", c.PID(), p.PID())
 	}
 	for token := range uint64(3) {
-		a := Acquire{Key: "k", Owner: "me", Wait: 100 * time.Millisecond, Lease: time.Minute}
+		a := Acquire{Key: "k", Owner: "me", Wait: time.Minute, Lease: time.Minute}
 		reply := do(t, c, Request{Op: "acquire", Acquire: a})
 		if reply.Type != "ok" || reply.Token != token+1 || reply.Count != 1 {
 			t.Fatalf("acquire: %+v", reply)
@@ -98,7 +98,7 @@ func TestStopSuspendsWork(t *testing.T) {
 	s, _ := start(t, "native")
 	c := s.Client("")
 	initialize(t, c)
-	const work = 500 // ms; the process is stopped before they are over
+	const work = 2000 // ms; the process is stopped before they are over
 	replied := make(chan error, 1)
 	go func() {
 		_, err := c.Do(testContext(t), Request{Op: "work", Work: work * time.Millisecond})
@@ -109,7 +109,7 @@ func TestStopSuspendsWork(t *testing.T) {
 	}
 	stopped := make(chan bool)
 	go func() {
-		<-time.After(2 * work * time.Millisecond)
+		<-time.After((work + 500) * time.Millisecond)
 		select {
 		case <-replied:
 			stopped <- false
@@ -212,7 +212,7 @@ func TestSeveralClientsInOneProcess(t *testing.T) {
 		slept <- err
 	}()
 	for range 20 {
-		do(t, quick, Request{Op: "acquire", Acquire: Acquire{Key: "k", Owner: "q", Wait: 100 * time.Millisecond}})
+		do(t, quick, Request{Op: "acquire", Acquire: Acquire{Key: "k", Owner: "q", Wait: time.Minute}})
 		do(t, quick, Request{Op: "release", Acquire: Acquire{Key: "k", Owner: "q"}})
 	}
 	select {

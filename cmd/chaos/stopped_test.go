@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,6 +96,15 @@ func runStopped(t *testing.T, scenario string) *rundir.Dir {
 func stopForAWhile(p *os.Process) {
 	<-time.After(1200 * time.Millisecond)
 	_ = p.Signal(syscall.SIGSTOP)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for state := ""; !strings.HasPrefix(state, "T"); <-tick.C { // on a busy machine it is stopped later
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
+		if err != nil {
+			return // it has ended
+		}
+		_, state, _ = strings.Cut(string(stat), ") ") // after the name of the program
+	}
 	<-time.After(stoppedFor + 100*time.Millisecond)
 	_ = p.Signal(syscall.SIGCONT)
 }

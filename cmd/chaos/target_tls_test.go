@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // TestTargetTLS: gates encrypt and authenticate as an ACL user, whose password is in a file.
@@ -30,9 +32,11 @@ func TestTargetTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	port := freePort(t)
-	server := exec.Command("redis-server", "--port", "0", "--tls-port", port, "--tls-cert-file", ca, "--tls-key-file", key,
-		"--tls-ca-cert-file", ca, "--tls-auth-clients", "no", "--aclfile", acl, "--save", "", "--dir", dir)
+	addr := locktest.FreeAddr(t)
+	_, port, _ := net.SplitHostPort(addr)
+	server := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", "0", "--tls-port", port,
+		"--tls-cert-file", ca, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no",
+		"--aclfile", acl, "--save", "", "--dir", dir)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +44,8 @@ func TestTargetTLS(t *testing.T) {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	awaitListener(t, "127.0.0.1:"+port)
-	url := "rediss://tester@127.0.0.1:" + port
+	awaitListener(t, addr)
+	url := "rediss://tester@" + addr
 	args := []string{"run", "--scenario", writeScenario(t, gentleScenario), "--seed", "1", "--out", dir, "--target", url,
 		"--target-password-file", passwords}
 	if code, _, stderr := chaos(args...); code != exitEnvironment || !strings.Contains(stderr, "certificate") {
@@ -56,17 +60,6 @@ func TestTargetTLS(t *testing.T) {
 		t.Errorf("the command that repeats the run lacks the file of the password:\n%s", stdout)
 	}
 	noSecret(t, filepath.Join(dir, "gentle"), stdout+stderr, "hunter2")
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 func awaitListener(t *testing.T, addr string) {

@@ -104,6 +104,7 @@ func TestCreateAnsweredTooLate(t *testing.T) {
 	}()
 	s.waitForKeys(t, "orders", 1) // created, and not answered
 	cancel()
+	s.waitForKeys(t, "orders", 0) // it has given up: the answer does not come before that
 	s.pass()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !Undone(err) {
 		t.Errorf("%v, want the context's, undone", err)

@@ -121,8 +121,8 @@ func (s *server) waitForWatches(t testing.TB, want int) {
 	}
 }
 
-// commandTimeout is for one answer, before the command is sent again: a server that is starting accepts connections that
-// it never answers.
+// commandTimeout is for one answer, before the command is sent again: a server that is starting accepts connections
+// that it never answers.
 const commandTimeout = time.Second
 
 // command sends one of the server's four-letter commands.
