@@ -54,7 +54,7 @@ func (j *justInTime) legal(h *history.History, kind lockKind, permits int32) boo
 			}
 		}
 		j.before = append(j.before, before)
-		if s.Outcome == history.Info && s.Op != history.OpRelease && s.Lease > 0 {
+		if s.Outcome == history.Info && s.Op != history.OpRelease && (s.Lease > 0 || j.kind == semaphore) {
 			j.lapses = append(j.lapses, int32(i))
 		}
 		if s.Outcome == history.Fail && !s.Busy {
@@ -160,7 +160,7 @@ func (j *justInTime) effect(c *jitCase, i int32) bool {
 	if c.out += n; s.Write && j.kind == readersWriter {
 		c.writers = 1
 	}
-	leased := s.Outcome == history.Info && s.Lease > 0
+	leased := s.Outcome == history.Info && (s.Lease > 0 || j.kind == semaphore)
 	switch vague := &c.mayExpire[s.Owner]; {
 	case leased && (*vague == *has || j.kind == semaphore):
 		*vague += n

@@ -19,7 +19,7 @@ type keyOps struct {
 	unknown        time.Duration   // when the first acquire of unknown outcome was invoked
 	unknownNoLease time.Duration   // the same, of those without a lease
 	unknownLeased  []time.Duration // when those with a lease were invoked
-	ownLeases      bool            // the lock has a lease where none is requested
+	ownLeases      bool            // the lock has a lease where none is requested, or is a semaphore
 	orphans        []int32
 	renumbered     []int32      // re-entries with another token than their hold's
 	regrants       []int32      // grants to the holder
@@ -49,8 +49,9 @@ func (v *view) keyedOps() []keyOps {
 		}
 	}
 	for k := range keys {
-		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never, ownLeases: ownLeases,
-			spans: make([]int32, 0, count[k])}
+		keys[k] = keyOps{key: int32(k), exact: true, unknown: never, unknownNoLease: never,
+			ownLeases: ownLeases || v.h.Limit(int32(k)) > 0,
+			spans:     make([]int32, 0, count[k])}
 	}
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; isLockOp(s) {
@@ -82,7 +83,8 @@ func (v *view) keyedOps() []keyOps {
 	for i := range keys {
 		k := &keys[i]
 		k.permits = v.h.Limit(k.key)
-		if _, is := v.resizes()[k.key]; is { // the model has one size
+		_, resized := v.resizes()[k.key]
+		if resized || k.permits > 0 && len(v.forced()[k.key]) > 0 { // the model has one size, and no forced release
 			k.permits = history.UnknownLimit
 		}
 		k.inferKind(v.usage[i], v.kind)
@@ -90,7 +92,8 @@ func (v *view) keyedOps() []keyOps {
 	return keys
 }
 
-// leased says whether what acquire s may have taken ends by itself.
+// leased says whether what acquire s, of unknown outcome, may have taken ends without a release in the history: with its
+// lease or, of a semaphore, because its client takes it back later.
 func (k *keyOps) leased(s *history.Span) bool { return s.Lease > 0 || k.ownLeases }
 
 func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
