@@ -1,4 +1,4 @@
-// Package etcd is a mutex on an etcd cluster, with the handles and errors of package lock:
+// Package etcd has locks on an etcd cluster, with the handles and errors of package lock:
 //
 //	etcdClient, err := clientv3.New(clientv3.Config{Endpoints: []string{"10.0.0.1:2379", "10.0.0.2:2379"}})
 //	...
@@ -8,8 +8,9 @@
 //	...
 //	defer hold.Release(ctx) // hold.Context() ends if the lock is lost
 //
-// Read [Client] first. It is the recipe of etcd's own package concurrency: each acquire creates a key that ends with a
-// lease, the key with the lowest create revision holds the lock, and every other waits for the key before its own, so
+// There are a [Mutex], a readers-writer lock ([RW]), a [Semaphore] and locks of several names ([Client.Multi]). Read
+// [Client] first. The mutex is the recipe of etcd's own package concurrency: each acquire creates a key that ends with
+// a lease, the key with the lowest create revision holds the lock, and every other waits for the key before its own, so
 // that a release wakes one waiter. What that package leaves to its users, or gets wrong:
 //
 //   - A hold ends here when its lease may have ended at the servers: at its time to live, less a margin, after the last

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,7 +94,7 @@ func TestCreateAnsweredTooLate(t *testing.T) {
 	s := startServer(t)
 	c := s.client(t, Options{})
 	release(t, acquire(t, c.Mutex("orders"), "a")) // the lease is there
-	s.hold()
+	s.relay.Hold()
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
@@ -105,7 +104,7 @@ func TestCreateAnsweredTooLate(t *testing.T) {
 	s.waitForKeys(t, "orders", 1) // created, and not answered
 	cancel()
 	s.waitForKeys(t, "orders", 0) // it has given up: the answer does not come before that
-	s.pass()
+	s.relay.Pass()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !Undone(err) {
 		t.Errorf("%v, want the context's, undone", err)
 	}
@@ -123,12 +122,12 @@ func TestCreateArrivesTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEntry(session, "orders")
-	e.unsure = true
-	if _, err := e.remove(t.Context()); err != nil {
+	late := newClaim(session, &c.Mutex("orders").queue, "late")
+	late.unsure = true
+	if _, err := late.remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.create(t.Context(), "late"); !errors.Is(err, lock.ErrLost) {
+	if _, err := late.create(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("%v, want ErrLost", err)
 	}
 	s.waitForKeys(t, "orders", 0)
@@ -190,7 +189,7 @@ func TestGrantAwaitsAKeepalive(t *testing.T) {
 			var h *Hold
 			err, returned := error(nil), false
 			go func() {
-				h, err = client.Mutex("orders").grant(ctx, &entry{session: s}, "a")
+				h, err = client.Mutex("orders").queue.grant(ctx, &claim{session: s})
 				returned = true
 			}()
 			synctest.Wait()
@@ -217,18 +216,18 @@ func TestConnectionLost(t *testing.T) {
 	s := startServer(t)
 	c := s.client(t, Options{})
 	release(t, acquire(t, c.Mutex("orders"), "a"))
-	s.hold()
+	s.relay.Hold()
 	served := make(chan *Hold)
 	go func() { served <- acquire(t, c.Mutex("orders"), "b") }()
 	s.waitForKeys(t, "orders", 1)
-	s.reset()
+	s.relay.Reset()
 	h := <-served
 	s.waitForKeys(t, "orders", 1) // its own, and not another of a second creation
-	s.hold()
+	s.relay.Hold()
 	released := make(chan error)
 	go func() { released <- h.Release(context.Background()) }()
 	s.waitForKeys(t, "orders", 0)
-	s.reset()
+	s.relay.Reset()
 	if err := <-released; err != nil {
 		t.Errorf("release: %v; the node is gone by its own request", err)
 	}
@@ -246,7 +245,7 @@ func TestKeyRemoved(t *testing.T) {
 		failed <- err
 	}()
 	s.waitForKeys(t, "orders", 2)
-	if _, err := s.admin.Delete(t.Context(), h.entry.prefix, clientv3.WithPrefix()); err != nil {
+	if _, err := s.admin.Delete(t.Context(), h.claim.entries[0].prefix, clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-failed; !errors.Is(err, lock.ErrLost) {
@@ -263,7 +262,7 @@ func TestLeaseRevoked(t *testing.T) {
 	s := startServer(t)
 	c := s.client(t, Options{Lease: shortLease})
 	h := acquire(t, c.Mutex("orders"), "a")
-	if _, err := s.admin.Revoke(t.Context(), h.entry.session.id); err != nil {
+	if _, err := s.admin.Revoke(t.Context(), h.claim.session.id); err != nil {
 		t.Fatal(err)
 	}
 	<-h.Done()
@@ -280,7 +279,7 @@ func TestLostAtTheDeadline(t *testing.T) {
 	lost := make(chan time.Time, 1)
 	c := s.client(t, Options{Lease: shortLease, OnLost: func(*Hold) { lost <- time.Now() }})
 	h := acquire(t, c.Mutex("orders"), "a")
-	s.hold()
+	s.relay.Hold()
 	other := s.direct(t)
 	next := acquire(t, other.Mutex("orders"), "b")
 	granted := time.Now()
@@ -298,7 +297,7 @@ func TestLostAtTheDeadline(t *testing.T) {
 	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
-	s.pass()
+	s.relay.Pass()
 	release(t, next)
 	release(t, acquire(t, c.Mutex("orders"), "c")) // with another lease
 }
@@ -345,7 +344,7 @@ func TestClose(t *testing.T) {
 
 // TestBadInput is refused before a request is sent.
 func TestBadInput(t *testing.T) {
-	nowhere := connect(t, "127.0.0.1:1", new(net.Dialer).DialContext)
+	nowhere := connect(t, "127.0.0.1:1")
 	for name, o := range map[string]Options{
 		"negative lease": {Lease: -1}, "margin of a whole lease": {Lease: time.Second, Margin: time.Second},
 		"negative timeout": {Timeout: -1},

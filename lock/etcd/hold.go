@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
@@ -11,15 +12,14 @@ import (
 // Hold is the possession of a lock, from Acquire until Release. Several goroutines may use it.
 type Hold struct {
 	core  *sessions.Hold
-	mutex *Mutex
-	entry *entry
-	owner string
+	queue *queue
+	claim *claim
 }
 
-func newHold(ctx context.Context, m *Mutex, e *entry, owner string) *Hold {
-	h := &Hold{mutex: m, entry: e, owner: owner}
-	o := &m.client.o
-	h.core = sessions.NewHold(ctx, e.session.Session, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
+func newHold(ctx context.Context, q *queue, c *claim) *Hold {
+	h := &Hold{queue: q, claim: c}
+	o := &q.client.o
+	h.core = sessions.NewHold(ctx, c.session.Session, sessions.Notify(o.OnLost, h), sessions.Notify(o.OnRenewed, h))
 	return h
 }
 
@@ -33,15 +33,19 @@ func (h *Hold) Done() <-chan struct{} { return h.core.Done() }
 // Err is why the hold has ended: [lock.ErrLost], [lock.ErrReleased] or [lock.ErrClosed]; nil while it lasts.
 func (h *Hold) Err() error { return h.core.Err() }
 
-// Name is the name of the lock.
-func (h *Hold) Name() string { return h.mutex.name }
+// Name is the name of the lock; of several locks, of the first.
+func (h *Hold) Name() string { return h.queue.names[0] }
+
+// Names are the names of all locks of the hold.
+func (h *Hold) Names() []string { return slices.Clone(h.queue.names) }
 
 // Owner is what was given to Acquire.
-func (h *Hold) Owner() string { return h.owner }
+func (h *Hold) Owner() string { return h.claim.owner }
 
-// Token is the fencing token: the create revision of the key, greater than that of every grant before, and never 0. It
-// decreases only if a majority of the members loses its disks, or the cluster is restored from a backup.
-func (h *Hold) Token() int64 { return h.entry.revision }
+// Token is the fencing token: the create revision of the key, and never 0; one for all locks of the hold. It is greater
+// than that of every earlier hold that excludes this one. It decreases only if a majority of
+// the members loses its disks, or the cluster is restored from a backup.
+func (h *Hold) Token() int64 { return h.claim.revision }
 
 // Deadline is until when the hold is valid, on the monotonic clock. Every keepalive that counts makes it later, and
 // one is sent in every third of the lease.
@@ -51,8 +55,8 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 // error is [lock.ErrLost] if the hold had ended before, [lock.ErrReleased] or [lock.ErrClosed] if that was the reason,
 // and [lock.ErrUnknown] if no server answered: it asks on in the background until one does, or the lease ends.
 func (h *Hold) Release(ctx context.Context) error {
-	if err := h.core.Release(ctx, h.entry.remove); err != nil {
-		return fmt.Errorf("release lock %q: %w", h.mutex.name, err)
+	if err := h.core.Release(ctx, h.claim.remove); err != nil {
+		return fmt.Errorf("release lock %q: %w", h.Name(), err)
 	}
 	return nil
 }

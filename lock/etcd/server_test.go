@@ -5,14 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,21 +18,19 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
-// server is an etcd server whose answers a test can keep from clients.
+// server is an etcd server, and a relay to it.
 type server struct {
 	addr  string
-	admin *clientv3.Client // gets every answer
-
-	mu    sync.Mutex
-	held  chan struct{} // closed: answers pass
-	conns []*keptConn   // of clients
+	admin *clientv3.Client // past the relay
+	relay *sessiontest.Relay
 }
 
 // startServer starts a server of its own for a test.
-func startServer(t *testing.T) *server {
+func startServer(t testing.TB) *server {
 	t.Helper()
 	name := os.Getenv("LOCKCHAOS_ETCD")
 	if name == "" {
@@ -48,9 +43,7 @@ func startServer(t *testing.T) *server {
 			t.Skip("NOT RUN: no etcd on the PATH: scripts/etcd gets it")
 		}
 	}
-	s := &server{addr: locktest.FreeAddr(t), held: make(chan struct{})}
-	close(s.held)
-	t.Cleanup(s.pass)
+	s := &server{addr: locktest.FreeAddr(t)}
 	peers := "http://" + locktest.FreeAddr(t)
 	cmd := exec.Command(program, "--name=a", "--data-dir="+t.TempDir(), "--logger=zap", "--log-outputs=/dev/null",
 		"--listen-client-urls=http://"+s.addr, "--advertise-client-urls=http://"+s.addr, "--listen-peer-urls="+peers,
@@ -63,19 +56,17 @@ func startServer(t *testing.T) *server {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	s.admin = connect(t, s.addr, new(net.Dialer).DialContext)
+	s.admin = connect(t, s.addr)
 	s.waitForKeys(t, "orders", 0)
+	s.relay = sessiontest.StartRelay(t, s.addr)
 	return s
 }
 
-type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
-
-func connect(t *testing.T, addr string, dial dialFunc) *clientv3.Client {
+func connect(t testing.TB, addr string) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{addr}, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{
-			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return dial(ctx, "tcp", addr) }),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},
 			}),
@@ -94,19 +85,19 @@ const (
 	shortLease = 6 * time.Second
 )
 
-// client is a client whose answers can be kept.
+// client is a client that connects through the relay.
 func (s *server) client(t *testing.T, o Options) *Client {
 	t.Helper()
-	return open(t, connect(t, s.addr, s.dial), o)
+	return open(t, connect(t, s.relay.Addr), o)
 }
 
-// direct is a client that gets every answer.
+// direct is a client past the relay.
 func (s *server) direct(t *testing.T) *Client {
 	t.Helper()
-	return open(t, connect(t, s.addr, new(net.Dialer).DialContext), Options{})
+	return open(t, connect(t, s.addr), Options{})
 }
 
-func open(t *testing.T, etcd *clientv3.Client, o Options) *Client {
+func open(t testing.TB, etcd *clientv3.Client, o Options) *Client {
 	t.Helper()
 	o.Lease, o.Timeout = cmp.Or(o.Lease, longLease), cmp.Or(o.Timeout, testTimeout)
 	c, err := Open(etcd, o)
@@ -117,70 +108,8 @@ func open(t *testing.T, etcd *clientv3.Client, o Options) *Client {
 	return c
 }
 
-// dial connects a client.
-func (s *server) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept := &keptConn{Conn: conn, server: s}
-	s.conns = append(s.conns, kept)
-	return kept, nil
-}
-
-// keptConn is a connection whose reads wait while the server's answers are kept.
-type keptConn struct {
-	net.Conn
-	server *server
-	lost   atomic.Bool
-}
-
-func (c *keptConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.server.mu.Lock()
-	held := c.server.held
-	c.server.mu.Unlock()
-	<-held
-	if c.lost.Load() {
-		return 0, net.ErrClosed
-	}
-	return n, err
-}
-
-// hold keeps the answers to clients from now on.
-func (s *server) hold() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = make(chan struct{})
-}
-
-// pass delivers what was kept, and keeps nothing from now on.
-func (s *server) pass() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.held:
-	default:
-		close(s.held)
-	}
-}
-
-// reset closes the connections of clients, with what was kept, and keeps nothing from now on.
-func (s *server) reset() {
-	s.mu.Lock()
-	for _, c := range s.conns {
-		c.lost.Store(true)
-		_ = c.Close()
-	}
-	s.conns = nil
-	s.mu.Unlock()
-	s.pass()
-}
-
 // waitForKeys waits until the lock has that many keys.
-func (s *server) waitForKeys(t *testing.T, name string, want int64) {
+func (s *server) waitForKeys(t testing.TB, name string, want int64) {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); ; {
 		found, err := s.admin.Get(t.Context(), fmt.Sprintf("%s/%s/", defaultRoot, name), clientv3.WithPrefix())

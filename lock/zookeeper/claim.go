@@ -39,7 +39,7 @@ func newClaim(s *session, q *queue, owner string) *claim {
 	c := &claim{session: s, owner: []byte(owner)}
 	for _, name := range q.names {
 		c.nodes = append(c.nodes, &node{
-			dir: q.client.o.Root + "/" + name, prefix: hex.EncodeToString(id[:]) + "-" + q.kind.word + "-",
+			dir: q.client.o.Root + "/" + name, prefix: hex.EncodeToString(id[:]) + "-" + q.kind.Word + "-",
 		})
 	}
 	return c

@@ -77,9 +77,9 @@ func asHold(h *Hold, err error) (locktest.Hold, error) {
 // conformanceServers is a server behind a relay.
 type conformanceServers struct{ *server }
 
-func (s *conformanceServers) Addrs() []string { return []string{s.relay.addr} }
-func (s *conformanceServers) Requests() int64 { return s.relay.sent.Load() }
-func (s *conformanceServers) Conns() int      { return int(s.relay.open.Load()) }
+func (s *conformanceServers) Addrs() []string { return []string{s.relay.Addr} }
+func (s *conformanceServers) Requests() int64 { return s.relay.Sent.Load() }
+func (s *conformanceServers) Conns() int      { return int(s.relay.Open.Load()) }
 
 // Left are the nodes below those of the locks, which are containers and stay for a while.
 func (s *conformanceServers) Left(t testing.TB) (all []string) {

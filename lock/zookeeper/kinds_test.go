@@ -8,38 +8,9 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
+	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
-
-// asyncAcquire acquires in the background.
-func asyncAcquire(t *testing.T, acquire func(context.Context) (*Hold, error)) <-chan result[*Hold] {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	t.Cleanup(cancel)
-	done := make(chan result[*Hold], 1)
-	go func() {
-		h, err := acquire(ctx)
-		done <- result[*Hold]{h, err}
-	}()
-	return done
-}
-
-func granted(t *testing.T, done <-chan result[*Hold]) *Hold {
-	t.Helper()
-	r := <-done
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
-	return r.value
-}
-
-func waits(t *testing.T, done <-chan result[*Hold], what string) {
-	t.Helper()
-	select {
-	case r := <-done:
-		t.Fatalf("%s does not wait: %v", what, r.err)
-	default:
-	}
-}
 
 // TestReadersWriter: readers share the lock, a writer waits for all of them, and readers that come later for it.
 func TestReadersWriter(t *testing.T) {
@@ -50,9 +21,9 @@ func TestReadersWriter(t *testing.T) {
 	if _, err := rw.Write().TryAcquire(t.Context(), "w"); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("a writer beside readers: %v, want ErrHeld", err)
 	}
-	writer := asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return rw.Write().Acquire(ctx, "w") })
+	writer := sessiontest.AsyncAcquire(t, func(ctx context.Context) (*Hold, error) { return rw.Write().Acquire(ctx, "w") })
 	s.waitForNodes(t, "table", 3)
-	late := asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return rw.Read().Acquire(ctx, "r3") })
+	late := sessiontest.AsyncAcquire(t, func(ctx context.Context) (*Hold, error) { return rw.Read().Acquire(ctx, "r3") })
 	s.waitForNodes(t, "table", 4)
 	s.waitForWatches(t, 2)
 	if _, err := rw.Read().TryAcquire(t.Context(), "r4"); !errors.Is(err, lock.ErrHeld) {
@@ -60,15 +31,15 @@ func TestReadersWriter(t *testing.T) {
 	}
 	release(t, two) // the writer watches this one, and then the other
 	s.waitForWatches(t, 2)
-	waits(t, writer, "a writer beside one reader")
+	sessiontest.Waits(t, writer, "a writer beside one reader")
 	release(t, one)
-	w := granted(t, writer)
-	waits(t, late, "a reader beside a writer")
+	w := sessiontest.Granted(t, writer)
+	sessiontest.Waits(t, late, "a reader beside a writer")
 	if w.Token() <= two.Token() {
 		t.Errorf("token %d of a writer after %d", w.Token(), two.Token())
 	}
 	release(t, w)
-	r3, r4 := granted(t, late), acquire(t, rw.Read(), "r4")
+	r3, r4 := sessiontest.Granted(t, late), acquire(t, rw.Read(), "r4")
 	release(t, r3)
 	release(t, r4)
 	s.waitForNodes(t, "table", 0)
@@ -80,10 +51,10 @@ func TestSemaphore(t *testing.T) {
 	s := startServer(t)
 	c := s.client(t, Options{})
 	sem := c.Semaphore("pool", 3)
-	take := func(n int) <-chan result[*Hold] {
-		return asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return sem.Acquire(ctx, fmt.Sprint(n), n) })
+	take := func(n int) <-chan sessiontest.Result[*Hold] {
+		return sessiontest.AsyncAcquire(t, func(ctx context.Context) (*Hold, error) { return sem.Acquire(ctx, fmt.Sprint(n), n) })
 	}
-	all := granted(t, take(3))
+	all := sessiontest.Granted(t, take(3))
 	if _, err := sem.TryAcquire(t.Context(), "x", 1); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("a fourth permit of three: %v, want ErrHeld", err)
 	}
@@ -97,14 +68,14 @@ func TestSemaphore(t *testing.T) {
 	s.waitForNodes(t, "pool", 5)
 	s.waitForWatches(t, 3) // those of all but the first, which watches all that come and go: that is not counted
 	release(t, all)        // one and another fit; two has to wait for one of them
-	h1, h2 := granted(t, one), granted(t, another)
-	waits(t, two, "a request for two of three, of which one is free,")
-	waits(t, small, "a small request behind a large one")
+	h1, h2 := sessiontest.Granted(t, one), sessiontest.Granted(t, another)
+	sessiontest.Waits(t, two, "a request for two of three, of which one is free,")
+	sessiontest.Waits(t, small, "a small request behind a large one")
 	release(t, h1)
-	h3 := granted(t, two)
-	waits(t, small, "a request for a fourth permit")
+	h3 := sessiontest.Granted(t, two)
+	sessiontest.Waits(t, small, "a request for a fourth permit")
 	release(t, h2) // not the one before it
-	h4 := granted(t, small)
+	h4 := sessiontest.Granted(t, small)
 	release(t, h3)
 	release(t, h4)
 	s.waitForNodes(t, "pool", 0)
@@ -178,22 +149,22 @@ func TestMultiConnectionLost(t *testing.T) {
 	c := s.client(t, Options{})
 	m := c.Multi("a", "b")
 	release(t, acquire(t, m, "x"))
-	s.relay.hold()
-	served := asyncAcquire(t, func(ctx context.Context) (*Hold, error) { return m.Acquire(ctx, "x") })
+	s.relay.Hold()
+	served := sessiontest.AsyncAcquire(t, func(ctx context.Context) (*Hold, error) { return m.Acquire(ctx, "x") })
 	s.waitForNodes(t, "b", 1)
-	s.relay.reset()
-	h := granted(t, served)
+	s.relay.Reset()
+	h := sessiontest.Granted(t, served)
 	s.waitForNodes(t, "a", 1)
 	s.waitForNodes(t, "b", 1) // and not another of a second creation
-	s.relay.hold()
+	s.relay.Hold()
 	released := make(chan error)
 	go func() { released <- h.Release(context.Background()) }()
 	s.waitForNodes(t, "a", 0)
-	s.relay.reset()
+	s.relay.Reset()
 	if err := <-released; err != nil {
 		t.Errorf("release: %v; the nodes are gone by its own request", err)
 	}
-	s.relay.hold()
+	s.relay.Hold()
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
@@ -202,7 +173,7 @@ func TestMultiConnectionLost(t *testing.T) {
 	}()
 	s.waitForNodes(t, "b", 1)
 	cancel()
-	s.relay.pass()
+	s.relay.Pass()
 	if err := <-failed; !Undone(err) {
 		t.Errorf("created too late: %v, want undone", err)
 	}
@@ -214,21 +185,21 @@ func TestMultiConnectionLost(t *testing.T) {
 // request for permits counts for all.
 func TestTurns(t *testing.T) {
 	names := []string{"c-1of3--2147483648", "a-2of3-2147483646", "d-2of3--2147483647", "b-1of3-2147483647", "e-1of3--2147483646"}
-	for own, want := range map[string]turn{
-		"a-2of3-2147483646":  {found: true, now: true, any: true, announce: true},
-		"b-1of3-2147483647":  {found: true, now: true, any: true, announce: true, after: "a-2of3-2147483646"},
-		"c-1of3--2147483648": {found: true, any: true, after: "b-1of3-2147483647"},
-		"d-2of3--2147483647": {found: true, after: "c-1of3--2147483648"},
+	for own, want := range map[string]queues.Turn{
+		"a-2of3-2147483646":  {Found: true, Now: true, Any: true, Announce: true},
+		"b-1of3-2147483647":  {Found: true, Now: true, Any: true, Announce: true, After: "a-2of3-2147483646"},
+		"c-1of3--2147483648": {Found: true, Any: true, After: "b-1of3-2147483647"},
+		"d-2of3--2147483647": {Found: true, After: "c-1of3--2147483648"},
 		"x-1of3-0000000001":  {},
 	} {
-		if got := permits(1, 3).turn(own, names); got != want {
+		if got := (&queue{kind: queues.Permits(1, 3)}).turn(own, names); got != want {
 			t.Errorf("%s: %+v, want %+v", own, got, want)
 		}
 	}
-	if got := permits(1, 3).turn("b-1of3-0000000002", []string{"a-lock-0000000001", "b-1of3-0000000002"}); got.now {
+	if got := (&queue{kind: queues.Permits(1, 3)}).turn("b-1of3-0000000002", []string{"a-lock-0000000001", "b-1of3-0000000002"}); got.Now {
 		t.Error("a permit beside a mutex")
 	}
-	if got := shared().turn("b-read-0000000002", []string{"a-1of3-0000000001", "b-read-0000000002"}); got.now {
+	if got := (&queue{kind: queues.Shared()}).turn("b-read-0000000002", []string{"a-1of3-0000000001", "b-read-0000000002"}); got.Now {
 		t.Error("a reader beside a permit")
 	}
 }
@@ -244,7 +215,7 @@ func TestKindsEndWithTheSession(t *testing.T) {
 	if _, err := c.Semaphore("s", 2).TryAcquire(t.Context(), "", 2); err != nil {
 		t.Fatal(err)
 	}
-	s.relay.hold()
+	s.relay.Hold()
 	other := s.direct(t)
 	next := acquire(t, other.RW("rw").Write(), "next")
 	for range cap(lost) {

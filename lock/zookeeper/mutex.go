@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
 )
 
 // Mutex is a lock that one owner holds at a time, first come, first served. Several goroutines may use it: each Acquire
@@ -12,7 +14,7 @@ type Mutex struct{ queue queue }
 
 // Mutex is the lock of that name: the children of the node Options.Root/name. The name must have no slash.
 func (c *Client) Mutex(name string) *Mutex {
-	return &Mutex{queue{c, []string{name}, exclusive()}}
+	return &Mutex{queue{c, []string{name}, queues.Exclusive()}}
 }
 
 // Acquire waits for the lock until ctx ends. Its error is [lock.ErrHeld] if others had it all the time,
@@ -40,7 +42,7 @@ type RW struct {
 func (c *Client) RW(name string) *RW { return &RW{c, name} }
 
 // Read is the side of the readers, which hold the lock together. Their tokens do not order them.
-func (l *RW) Read() *Mutex { return &Mutex{queue{l.client, []string{l.name}, shared()}} }
+func (l *RW) Read() *Mutex { return &Mutex{queue{l.client, []string{l.name}, queues.Shared()}} }
 
 // Write is the side of the writers.
 func (l *RW) Write() *Mutex { return l.client.Mutex(l.name) }
@@ -55,7 +57,7 @@ func (c *Client) Multi(first string, more ...string) *Mutex {
 			names = append(names, name)
 		}
 	}
-	return &Mutex{queue{c, names, exclusive()}}
+	return &Mutex{queue{c, names, queues.Exclusive()}}
 }
 
 // Semaphore is a number of permits, first come, first served: a small request does not overtake a large one. The
@@ -82,9 +84,9 @@ func (s *Semaphore) TryAcquire(ctx context.Context, owner string, n int) (*Hold,
 }
 
 func (s *Semaphore) acquire(ctx context.Context, owner string, n int, wait bool) (*Hold, error) {
-	if err := checkPermits(n, s.total); err != nil {
+	if err := queues.CheckPermits(n, s.total); err != nil {
 		return nil, fmt.Errorf("acquire permits of %q: %w", s.name, err)
 	}
-	q := queue{s.client, []string{s.name}, permits(n, s.total)}
+	q := queue{s.client, []string{s.name}, queues.Permits(n, s.total)}
 	return q.acquire(ctx, owner, wait)
 }

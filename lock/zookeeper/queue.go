@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
 )
 
@@ -16,24 +17,12 @@ import (
 type queue struct {
 	client *Client
 	names  []string // of the locks
-	kind   kind
+	kind   queues.Kind
 }
 
-// kind is what a request waits for.
-type kind struct {
-	word string // in the names of its nodes
-	// turn says whether it is the turn of node own, and otherwise for which node to wait.
-	turn func(own string, names []string) turn
-}
-
-// turn is the place of a node in its queue.
-type turn struct {
-	found bool
-	now   bool   // it has the lock
-	after string // the node to wait for
-	any   bool   // any node that goes may be enough, because after has the lock, too
-	// announce says that the node behind it must be woken.
-	announce bool
+// turn is the place of a node among all nodes of its lock.
+func (q *queue) turn(own string, names []string) queues.Turn {
+	return q.kind.Turn(own, inOrder(own, names))
 }
 
 func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, error) {
@@ -106,20 +95,20 @@ func (q *queue) await(ctx context.Context, c *claim, n *node, wait bool) error {
 		if err != nil {
 			return err
 		}
-		switch t := q.kind.turn(n.name, names); {
-		case !t.found:
+		switch t := q.turn(n.name, names); {
+		case !t.Found:
 			return fmt.Errorf("%w: its node was removed while it waited", lock.ErrLost)
-		case t.now:
-			if t.announce {
+		case t.Now:
+			if t.Announce {
 				c.announce(n)
 			}
 			return nil
 		case !wait:
 			return lock.ErrHeld
-		case t.any:
+		case t.Any:
 			err = q.awaitAny(ctx, c, n, again)
 		default:
-			err = c.awaitGone(ctx, n.dir+"/"+t.after, again)
+			err = c.awaitGone(ctx, n.dir+"/"+t.After, again)
 		}
 		if err != nil && ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", lock.ErrHeld, ctx.Err())
@@ -134,8 +123,8 @@ func (q *queue) await(ctx context.Context, c *claim, n *node, wait bool) error {
 func (q *queue) awaitAny(ctx context.Context, c *claim, n *node, again <-chan struct{}) error {
 	w, err := watch(ctx, c.session, func() (bool, <-chan zk.Event, error) {
 		names, _, changed, err := c.session.conn.ChildrenW(n.dir)
-		t := q.kind.turn(n.name, names)
-		return t.found && !t.now, changed, err
+		t := q.turn(n.name, names)
+		return t.Found && !t.Now, changed, err
 	})
 	if err != nil || !w.wait {
 		return err

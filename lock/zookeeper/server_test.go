@@ -10,20 +10,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // server is a ZooKeeper server, and a relay to it.
 type server struct {
 	addr  string
-	relay *relay
+	relay *sessiontest.Relay
 	admin *zk.Conn // past the relay
 }
 
@@ -65,12 +64,12 @@ func startServer(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	s.admin = session.conn
-	s.relay = startRelay(t, s.addr)
+	s.relay = sessiontest.StartRelay(t, s.addr)
 	return s
 }
 
 // client is a client that connects through the relay.
-func (s *server) client(t testing.TB, o Options) *Client { return open(t, s.relay.addr, o) }
+func (s *server) client(t testing.TB, o Options) *Client { return open(t, s.relay.Addr, o) }
 
 // direct is a client past the relay.
 func (s *server) direct(t testing.TB) *Client {
@@ -138,104 +137,4 @@ func (s *server) command(ctx context.Context, name string) (string, error) {
 	}
 	answer, err := io.ReadAll(conn)
 	return string(answer), err
-}
-
-// relay passes bytes to a server, and can keep what the server sends.
-type relay struct {
-	addr string
-	sent atomic.Int64 // bytes from clients
-	open atomic.Int64 // connections
-
-	mu    sync.Mutex
-	held  chan struct{} // closed: bytes pass
-	conns []net.Conn
-}
-
-func startRelay(t testing.TB, target string) *relay {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &relay{addr: l.Addr().String(), held: make(chan struct{})}
-	close(r.held)
-	t.Cleanup(func() {
-		_ = l.Close()
-		r.reset()
-	})
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", target)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			r.open.Add(1)
-			r.mu.Lock()
-			r.conns = append(r.conns, client, server)
-			r.mu.Unlock()
-			go r.pump(server, client, false)
-			go r.pump(client, server, true)
-		}
-	}()
-	return r
-}
-
-// pump passes bytes from one end to the other until one of them is closed; answers are kept while the relay holds.
-func (r *relay) pump(to, from net.Conn, answers bool) {
-	defer to.Close()
-	if answers {
-		defer r.open.Add(-1)
-	}
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := from.Read(buf)
-		if err != nil {
-			return
-		}
-		if !answers {
-			r.sent.Add(int64(n))
-		} else {
-			r.mu.Lock()
-			held := r.held
-			r.mu.Unlock()
-			<-held
-		}
-		if _, err := to.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
-// hold keeps what the server sends from now on.
-func (r *relay) hold() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held = make(chan struct{})
-}
-
-// pass delivers what was kept, and keeps nothing from now on.
-func (r *relay) pass() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.held:
-	default:
-		close(r.held)
-	}
-}
-
-// reset closes every connection, with what was kept, and keeps nothing from now on.
-func (r *relay) reset() {
-	r.mu.Lock()
-	for _, c := range r.conns {
-		_ = c.Close()
-	}
-	r.conns = nil
-	r.mu.Unlock()
-	r.pass()
 }

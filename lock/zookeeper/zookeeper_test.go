@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/queues"
 )
 
 const testTimeout = time.Minute
@@ -90,7 +91,7 @@ func TestCreateAnsweredTooLate(t *testing.T) {
 	s := startServer(t)
 	c := s.client(t, Options{})
 	release(t, acquire(t, c.Mutex("orders"), "a")) // the session begins, and the parents exist
-	s.relay.hold()
+	s.relay.Hold()
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
@@ -99,7 +100,7 @@ func TestCreateAnsweredTooLate(t *testing.T) {
 	}()
 	s.waitForNodes(t, "orders", 1) // created, and not answered
 	cancel()
-	s.relay.pass()
+	s.relay.Pass()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !Undone(err) {
 		t.Errorf("%v, want the context's, undone", err)
 	}
@@ -113,18 +114,18 @@ func TestConnectionLost(t *testing.T) {
 	s := startServer(t)
 	c := s.client(t, Options{})
 	release(t, acquire(t, c.Mutex("orders"), "a"))
-	s.relay.hold()
+	s.relay.Hold()
 	served := make(chan *Hold)
 	go func() { served <- acquire(t, c.Mutex("orders"), "b") }()
 	s.waitForNodes(t, "orders", 1)
-	s.relay.reset()
+	s.relay.Reset()
 	h := <-served
 	s.waitForNodes(t, "orders", 1) // its own, and not another of a second creation
-	s.relay.hold()
+	s.relay.Hold()
 	released := make(chan error)
 	go func() { released <- h.Release(context.Background()) }()
 	s.waitForNodes(t, "orders", 0)
-	s.relay.reset()
+	s.relay.Reset()
 	if err := <-released; err != nil {
 		t.Errorf("release: %v; the node is gone by its own request", err)
 	}
@@ -153,7 +154,7 @@ func TestLostAtTheDeadline(t *testing.T) {
 	lost := make(chan time.Time, 1)
 	c := s.client(t, Options{Session: shortSession, OnLost: func(*Hold) { lost <- time.Now() }})
 	h := acquire(t, c.Mutex("orders"), "a")
-	s.relay.hold()
+	s.relay.Hold()
 	other := s.direct(t)
 	next := acquire(t, other.Mutex("orders"), "b")
 	granted := time.Now()
@@ -171,7 +172,7 @@ func TestLostAtTheDeadline(t *testing.T) {
 	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
-	s.relay.pass()
+	s.relay.Pass()
 	release(t, next)
 	release(t, acquire(t, c.Mutex("orders"), "c")) // with another session
 }
@@ -201,16 +202,17 @@ func TestOnePredecessor(t *testing.T) {
 
 // TestPredecessor: of several nodes before one it is the last, also where the numbers wrap.
 func TestPredecessor(t *testing.T) {
+	mutex := queue{kind: queues.Exclusive()}
 	for own, want := range map[string]string{
 		"a-lock-2147483646": "", "b-lock-2147483647": "a-lock-2147483646", "c-lock--2147483648": "b-lock-2147483647",
 		"d-lock--2147483647": "c-lock--2147483648",
 	} {
 		names := []string{"d-lock--2147483647", "b-lock-2147483647", "a-lock-2147483646", "c-lock--2147483648"}
-		if got, found := before(own, names, nil); got != want || !found {
-			t.Errorf("before %s: %q, %v, want %q", own, got, found, want)
+		if got := mutex.turn(own, names); got.After != want || !got.Found {
+			t.Errorf("before %s: %q, %v, want %q", own, got.After, got.Found, want)
 		}
 	}
-	if _, found := before("x-lock-0000000001", []string{"y-lock-0000000001"}, nil); found {
+	if mutex.turn("x-lock-0000000001", []string{"y-lock-0000000001"}).Found {
 		t.Error("a node that is not there was found")
 	}
 }

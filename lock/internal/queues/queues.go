@@ -1,0 +1,110 @@
+// Package queues says whose turn it is in the queue of a lock, for packages lock/etcd and lock/zookeeper. A request has
+// an entry in it, whose name is that of the request, a hyphen, the word of its kind, and perhaps a hyphen and more.
+package queues
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// Words in the names of entries.
+const (
+	lockWord = "lock"
+	readWord = "read"
+)
+
+// Kind is what a request waits for.
+type Kind struct {
+	Word string // in the names of its entries
+	// Turn says whether it is the turn of entry own, and otherwise for which entry to wait. The names are in order. If
+	// Last, those between the last one before own and own are enough.
+	Turn func(own string, names []string) Turn
+	Last bool
+}
+
+// Turn is the place of an entry in its queue.
+type Turn struct {
+	Found bool
+	Now   bool   // it has the lock
+	After string // the entry to wait for
+	Any   bool   // any entry that goes may be enough, because After has the lock, too
+	// Announce says that the entry behind it must be woken.
+	Announce bool
+}
+
+// Exclusive is a request that waits for every earlier one.
+func Exclusive() Kind {
+	return Kind{Word: lockWord, Last: true, Turn: func(own string, names []string) Turn {
+		return behind(own, names, func(string) bool { return true })
+	}}
+}
+
+// Shared is a request that waits for earlier ones that are not shared.
+func Shared() Kind {
+	return Kind{Word: readWord, Turn: func(own string, names []string) Turn {
+		return behind(own, names, func(name string) bool { return wordOf(name) != readWord })
+	}}
+}
+
+// behind is the turn of an entry that waits for the last before it that counts.
+func behind(own string, names []string, counts func(name string) bool) (t Turn) {
+	for _, name := range names {
+		if name == own {
+			t.Found, t.Now = true, t.After == ""
+			return t
+		}
+		if counts(name) {
+			t.After = name
+		}
+	}
+	return Turn{}
+}
+
+// Permits is a request for n of total. It is served when it fits beside all earlier ones, so those that are served are
+// always the first ones: small requests do not overtake large ones.
+func Permits(n, total int) Kind {
+	return Kind{Word: fmt.Sprintf("%dof%d", n, total), Turn: func(own string, names []string) Turn {
+		sum := 0
+		for i, name := range names {
+			room := sum <= total
+			sum += weightOf(name, total)
+			if name != own {
+				continue
+			}
+			t := Turn{Found: true, Now: sum <= total, Any: room}
+			t.Announce = t.Now && i < len(names)-1 && (i > 0 || sum < total)
+			if i > 0 {
+				t.After = names[i-1]
+			}
+			return t
+		}
+		return Turn{}
+	}}
+}
+
+// CheckPermits refuses a number of permits that is never free.
+func CheckPermits(n, total int) error {
+	if n < 1 || n > total {
+		return fmt.Errorf("%w: %d of %d permits", lock.ErrPermits, n, total)
+	}
+	return nil
+}
+
+// wordOf is the second part of a name; empty in a name of others, which counts as a request for the whole lock.
+func wordOf(name string) string {
+	_, rest, _ := strings.Cut(name, "-")
+	word, _, _ := strings.Cut(rest, "-")
+	return word
+}
+
+// weightOf is how many permits an entry is for; one that is no request for permits is for all.
+func weightOf(name string, total int) int {
+	n, _, _ := strings.Cut(wordOf(name), "of")
+	if v, err := strconv.Atoi(n); err == nil && v > 0 && v <= total {
+		return v
+	}
+	return total
+}
