@@ -66,7 +66,7 @@ func (v *view) holdsResult(r Result, all bool, when string) Result {
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
 	case r.Outcome == Holds && v.concurrent > 0:
 		r.Outcome = Undecided
-		r.Summary = unknownHolds(v.concurrent)
+		r.Summary = unknownHolds(v.doubtful)
 	case len(v.holds) == 0:
 		r.Outcome = NotApplicable
 		r.Summary = "the lock was never granted"

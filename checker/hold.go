@@ -18,7 +18,7 @@ type Hold struct {
 	Token     uint64        // fencing token of the grant; 0: none
 	Permits   int32         // acquired with it; 0: the key is not a semaphore
 	Reader    bool          // shared with other readers; false: exclusive
-	Uncertain bool          // its owner had two operations in flight at once: no checker judges its holds
+	Uncertain bool          // which holds its owner had is unknown: no checker judges them
 	Asked     time.Duration // acquire invoked
 	From      time.Duration // acquire returned
 	Until     time.Duration // when the owner stopped relying on it, see End; history.Infinity if it did not

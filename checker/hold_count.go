@@ -55,7 +55,7 @@ func checkHoldCount(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case c.counted == 0 && c.nested == 0 && v.unjudged(func(s *history.Span) bool { return s.Count > 0 }):
-		r.Outcome, r.Summary = Undecided, unknownHolds(v.concurrent)
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case c.counted == 0 && c.nested == 0:
 		r.Outcome, r.Summary = NotApplicable, "no owner acquired the lock twice, and no reply had a hold count"
 	default:

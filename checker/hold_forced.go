@@ -22,7 +22,7 @@ func (b *holdFold) forced(s *history.Span) {
 		case h.from > s.Call && before != none && b.holds[before].owner != h.owner: // granted after it
 			continue
 		case h.from > s.Call && h.ending != endReleased: // perhaps granted before it, perhaps after it
-			b.ownerOrder[h.owner] = concurrent
+			b.ownerOrder[h.owner], b.doubts[h.owner] = concurrent, forcedAtGrant
 		}
 		if s.Outcome == history.OK && h.from <= s.Call {
 			h.freeBy = min(h.freeBy, s.Return)

@@ -106,7 +106,7 @@ func compareFolds(t *testing.T, name string, events []history.Event) int {
 		if forced {
 			break
 		}
-		if n := slices.Index(h.Owners, f.Owner); orders(h)[n] != concurrent {
+		if of, _ := orders(h); of[slices.Index(h.Owners, f.Owner)] != concurrent {
 			t.Errorf("%s: only the live fold has %+v\n%s", name, f, jsonLines(events))
 		}
 	}

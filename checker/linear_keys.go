@@ -29,6 +29,7 @@ type keyOps struct {
 	permitHolds    []permitHold // of a semaphore; set by prepare
 	exact          bool         // the sweep decides
 	concurrent     bool         // it has a concurrent owner
+	doubt          doubt        // why the first of them is
 
 	readers, manyPermits, tokens, ambiguous bool
 	ownerModes                              map[int32]usage // of owners that act after an unknown outcome
@@ -57,7 +58,7 @@ func (v *view) keyedOps() []keyOps {
 		if s := &v.h.Spans[i]; isLockOp(s) {
 			k := &keys[s.Key]
 			k.spans = append(k.spans, int32(i))
-			k.count(int32(i), s, v.ownerOrder[s.Owner])
+			k.count(int32(i), s, v.ownerOrder[s.Owner], v.doubts[s.Owner])
 		}
 	}
 	for i := range v.holds {
@@ -96,9 +97,11 @@ func (v *view) keyedOps() []keyOps {
 // lease or, of a semaphore, because its client takes it back later.
 func (k *keyOps) leased(s *history.Span) bool { return s.Lease > 0 || k.ownLeases }
 
-func (k *keyOps) count(i int32, s *history.Span, of programOrder) {
+func (k *keyOps) count(i int32, s *history.Span, of programOrder, why doubt) {
 	k.exact = k.exact && of == sequential
-	k.concurrent = k.concurrent || of == concurrent
+	if of == concurrent && !k.concurrent {
+		k.concurrent, k.doubt = true, why
+	}
 	k.readers = k.readers || !s.Write
 	k.manyPermits = k.manyPermits || s.Permits > 1
 	if of != sequential && !s.Busy && s.Op != history.OpRelease {

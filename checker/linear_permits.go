@@ -150,7 +150,7 @@ func (d *permitFold) release(i int32, s *history.Span) {
 	case d.ownerOrder[s.Owner] == sequential && !p.lost:
 		d.k.orphans = append(d.k.orphans, i)
 	default:
-		d.k.concurrent, d.k.exact = true, false
+		d.k.concurrent, d.k.doubt, d.k.exact = true, moreReleased, false
 	}
 }
 

@@ -164,8 +164,7 @@ func (c *linearCheck) decideBySweep(k *keyOps, flaws int) {
 	switch {
 	case flaws > 0:
 	case k.concurrent:
-		c.setUndecided("an owner of %s had two operations in flight at once: which holds it had is unknown",
-			lockName(c.h.Keys[k.key]))
+		c.setUndecided("an owner of %s %v: which holds it had is unknown", lockName(c.h.Keys[k.key]), k.doubt)
 	case !k.exact:
 		c.setUndecided("%s has too many operations to search, and the sweep is not exact there: an owner acts again after "+
 			"an unknown outcome, or a %s refuses tries", lockName(c.h.Keys[k.key]), k.kind)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -14,10 +15,42 @@ func lockName(key string) string {
 	return format.Line(key)
 }
 
-// unknownHolds says why nothing was decided about n owners.
-func unknownHolds(n int) string {
-	return format.Count(n, "owner") + " had two operations in flight at once: which holds they had is unknown; " +
-		"give every hold its own owner id"
+// doubt is why it is unknown which holds an owner had.
+type doubt uint8
+
+const (
+	twoAtOnce     doubt = iota // it had two operations in flight at once
+	lateRelease                // it acquired after a release of unknown outcome
+	forcedAtGrant              // a forced release was in flight when it was granted the lock
+	moreReleased               // it released more permits than it is known to have had
+	doubts                     // how many there are
+)
+
+func (d doubt) String() string {
+	return [doubts]string{
+		"had two operations in flight at once", "acquired after a release of unknown outcome",
+		"was granted the lock while a forced release was in flight", "released permits that it is not known to have had",
+	}[d]
+}
+
+// unknownHolds says why nothing was decided about owners, given how many of them there are of each kind of doubt.
+func unknownHolds(owners [doubts]int) string {
+	var clauses []string
+	for d, n := range owners {
+		text := doubt(d).String()
+		switch {
+		case n == 0:
+			continue
+		case n > 1:
+			text = strings.Replace(strings.Replace(text, "was ", "were ", 1), "it is", "they are", 1)
+		}
+		clauses = append(clauses, format.Count(n, "owner")+" "+text)
+	}
+	text := strings.Join(clauses, ", ") + ": which holds were theirs is unknown"
+	if owners[twoAtOnce] > 0 {
+		text += "; give every hold its own owner id"
+	}
+	return text
 }
 
 // promiseEnd says until when a promise lasted.

@@ -55,7 +55,7 @@ func checkPermits(v *view, o Options) Result {
 		r.Summary += fmt.Sprintf(" (at least: counting stopped after %d pairs)", maxPairs)
 	case r.Outcome == Violated:
 	case keys == 0 && v.unjudged(func(s *history.Span) bool { return v.h.Limit(s.Key) != 0 }):
-		r.Outcome, r.Summary = Undecided, unknownHolds(v.concurrent)
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case keys == 0:
 		r.Outcome, r.Summary = NotApplicable, "no key was used as a semaphore"
 	case unknown != "":
@@ -63,7 +63,7 @@ func checkPermits(v *view, o Options) Result {
 		r.Summary = unknownSize(unknown)
 	case v.concurrent > 0:
 		r.Outcome = Undecided
-		r.Summary = unknownHolds(v.concurrent)
+		r.Summary = unknownHolds(v.doubtful)
 	default:
 		r.Summary = fmt.Sprintf("at most %d permits were held at once, not more than exist", most)
 	}

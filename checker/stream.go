@@ -34,6 +34,7 @@ type Stream struct {
 	limit      int // operations kept before it judges and trims
 	before     int // operations that were trimmed
 	concurrent map[string]bool
+	doubts     map[string]doubt
 	readers    map[string][]string // by key: its first readers
 	unsized    map[string]bool     // semaphores whose size was unknown while they were held
 	last       []Result            // of the latest judgement
@@ -55,7 +56,8 @@ func Streamed() []Property {
 // NewStream begins to judge a run of that many clients; 0 if it is not known. Options.Only defaults to [Streamed].
 func NewStream(o Options, clients int) *Stream {
 	s := &Stream{o: o, b: history.NewBuilder(), found: make(map[Property]*foundViolations), limit: streamBatch,
-		concurrent: make(map[string]bool), readers: make(map[string][]string), unsized: make(map[string]bool),
+		concurrent: make(map[string]bool), doubts: make(map[string]doubt),
+		readers: make(map[string][]string), unsized: make(map[string]bool),
 		applied: make(map[Property]bool)}
 	s.o.Keep = maxKept
 	s.bite.live = NewLiveHolds(clients)
@@ -90,8 +92,8 @@ func (s *Stream) Add(e *history.Event, line int) error {
 	return nil
 }
 
-// Look judges the events so far, and returns the violations that it did not return before. They are final, unless an
-// owner turns out later to have had two operations in flight at once.
+// Look judges the events so far, and returns the violations that it did not return before. They are final, unless it
+// turns out later that the holds of an owner are unknown.
 func (s *Stream) Look() []Violation {
 	s.look(false)
 	news := s.unreported
@@ -113,7 +115,7 @@ func (s *Stream) look(over bool) {
 	}
 	for owner, is := range v.ownerOrder {
 		if is == concurrent {
-			s.concurrent[h.Owners[owner]] = true
+			s.concurrent[h.Owners[owner]], s.doubts[h.Owners[owner]] = true, v.doubts[owner]
 		}
 	}
 	for i := range v.holds {
@@ -230,7 +232,11 @@ func (s *Stream) result(p Property) Result {
 		}
 	case len(s.concurrent) > 0 && (p == Exclusion || p == LeaseExclusion || s.applied[p]):
 		r.Outcome = Undecided
-		r.Summary = unknownHolds(len(s.concurrent))
+		var owners [doubts]int
+		for _, d := range s.doubts { // order does not matter: it counts
+			owners[d]++
+		}
+		r.Summary = unknownHolds(owners)
 	case p == Permits && s.unknownSize() != "":
 		r.Outcome, r.Summary = Undecided, unknownSize(s.unknownSize())
 	case s.applied[p] && (p == Exclusion || p == LeaseExclusion) && len(s.semaphores()) == len(s.b.Current().Keys):

@@ -26,7 +26,9 @@ type view struct {
 	usage      []usage                   // by key
 	ownerOrder []programOrder            // by owner
 	issueOrder []programOrder            // the same by the invocations alone, whatever the replies were
+	doubts     []doubt                   // by owner: why it is concurrent, if it is
 	concurrent int                       // number of concurrent owners
+	doubtful   [doubts]int               // the same, by doubt
 	owners     ownerIndex
 	levels     []level // what owners did inside their holds
 	counted    []int32 // spans: replies with a hold count that can be compared
@@ -87,9 +89,10 @@ func newView(h *history.History, kind LockKind) *view {
 	v := &view{h: h, kind: kind}
 	v.fold(false)
 	v.endStalled()
-	for _, o := range v.ownerOrder {
+	for owner, o := range v.ownerOrder {
 		if o == concurrent {
 			v.concurrent++
+			v.doubtful[v.doubts[owner]]++
 		}
 	}
 	v.byKey = group(len(h.Keys), v.holds)
@@ -103,7 +106,7 @@ func (v *view) fold(all bool) {
 	var marks []int32
 	room := inBackground(func() { v.holds = prefault(countGrants(h)) })
 	order := inBackground(func() { marks = effectOrder(h) })
-	v.ownerOrder = orders(h)
+	v.ownerOrder, v.doubts = orders(h)
 	v.issueOrder = slices.Clone(v.ownerOrder)
 	b := holdFold{openHolds: newOpenHolds(v, len(h.Owners)), lostOwners: make(map[int32]bool), all: all}
 	v.usage = make([]usage, len(h.Keys))
@@ -176,14 +179,14 @@ type programOrder uint8
 const (
 	sequential   programOrder = iota // one after the other
 	afterUnknown                     // some followed one of unknown outcome, which may still take effect
-	concurrent                       // two in flight at once: which holds it had is unknown, and they are not judged
+	concurrent                       // which holds it had is unknown, and they are not judged: see doubt
 )
 
 // orders finds the program order of each owner. Of sequential owners it is known, and the exactness of the interval
 // sweeps depends on it (see exclusion.go). An owner that acquires after a release of unknown outcome counts as
 // concurrent: that release may arrive late and end the new hold.
-func orders(h *history.History) []programOrder {
-	of := make([]programOrder, len(h.Owners))
+func orders(h *history.History) ([]programOrder, []doubt) {
+	of, why := make([]programOrder, len(h.Owners)), make([]doubt, len(h.Owners))
 	ends := make([]int32, len(h.Owners))           // latest completion of known outcome
 	unknown := make([]programOrder, len(h.Owners)) // what the next acquire makes of it
 	for i := range h.Spans {
@@ -194,10 +197,13 @@ func orders(h *history.History) []programOrder {
 		o, release := &of[s.Owner], s.Op == history.OpRelease
 		switch {
 		case s.Invoked < ends[s.Owner] && !s.Part:
-			*o = concurrent
+			*o, why[s.Owner] = concurrent, twoAtOnce
 		case release || s.Outcome == history.Fail:
 			*o = max(*o, min(afterUnknown, unknown[s.Owner]))
 		default:
+			if unknown[s.Owner] == concurrent && *o != concurrent {
+				why[s.Owner] = lateRelease
+			}
 			*o = max(*o, unknown[s.Owner])
 		}
 		switch {
@@ -209,7 +215,7 @@ func orders(h *history.History) []programOrder {
 			unknown[s.Owner] = max(unknown[s.Owner], afterUnknown)
 		}
 	}
-	return of
+	return of, why
 }
 
 // noEffect stands for an event without an effect, see effectOrder.
