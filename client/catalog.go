@@ -21,6 +21,8 @@ type Spec struct {
 	// such as the counter of its tokens. nil: none.
 	PersistentKeys func(key string) []string
 
+	// CheckOptions refuses options of a scenario that Open would refuse. nil: they are not known before.
+	CheckOptions func(options map[string]string) error
 	// Open connects to the servers. The lock calls notify for every hold that it loses or renews.
 	Open func(s Setup, notify func(Reply)) (Locker, error)
 	// Definite reports whether err proves that the operation did not happen and never will.

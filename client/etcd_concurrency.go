@@ -18,10 +18,11 @@ var etcdSpec = Spec{
 	Name: "etcd",
 	Doc: "etcd's own concurrency.Mutex: if the reply to Lock comes after its context has ended, the key stays until the " +
 		"session ends; two owners in one session both hold the lock.",
-	Source:     "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
-	Topologies: []string{Etcd},
-	Can:        Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair, Fenced},
-	Open:       func(s Setup, notify func(Reply)) (Locker, error) { return openEtcdConcurrency(s, notify) },
+	Source:       "go.etcd.io/etcd/client/v3 v3.7.3, concurrency/mutex.go",
+	Topologies:   []string{Etcd},
+	Can:          Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair, Fenced},
+	Open:         func(s Setup, notify func(Reply)) (Locker, error) { return openEtcdConcurrency(s, notify) },
+	CheckOptions: checkNoOptions,
 	Definite: func(err error) bool {
 		return errors.Is(err, concurrency.ErrLocked) || errors.Is(err, ErrNotHeld)
 	},
@@ -45,8 +46,8 @@ type etcdConcurrency struct {
 }
 
 func openEtcdConcurrency(s Setup, notify func(Reply)) (*etcdConcurrency, error) {
-	if len(s.Options) > 0 {
-		return nil, errors.New("setup: this lock has no options")
+	if err := checkNoOptions(s.Options); err != nil {
+		return nil, fmt.Errorf("setup: %w", err)
 	}
 	c, err := connectEtcd(s)
 	return &etcdConcurrency{etcd: c, notify: notify, holds: map[holdID]*concurrency.Mutex{}}, err

@@ -21,13 +21,14 @@ var etcdMutexSpec = Spec{
 	Name: "etcd-mutex",
 	Doc: "package lock/etcd's mutex: each acquire creates a key with a lease and waits for the key before its own; a " +
 		"hold ends with its lease.",
-	Source:     "etcd, client/v3/concurrency",
-	Topologies: []string{Etcd},
-	Can:        Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair, Fenced},
-	Open:       func(s Setup, notify func(Reply)) (Locker, error) { return openEtcdMutex(s, notify) },
-	Definite:   lock.Definite,
-	Undone:     etcd.Undone,
-	Code:       lockCode,
+	Source:       "etcd, client/v3/concurrency",
+	Topologies:   []string{Etcd},
+	Can:          Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair, Fenced},
+	Open:         func(s Setup, notify func(Reply)) (Locker, error) { return openEtcdMutex(s, notify) },
+	CheckOptions: checkSession(optionLease),
+	Definite:     lock.Definite,
+	Undone:       etcd.Undone,
+	Code:         lockCode,
 }
 
 // etcdLease is the lease where a request has none and a scenario sets none.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -16,12 +15,13 @@ var goZooKeeperSpec = Spec{
 	Name: "go-zookeeper",
 	Doc: "go-zookeeper's own Lock: a request that fails after its node was created leaves the node, and a lost session " +
 		"is not reported.",
-	Source:     "github.com/go-zookeeper/zk v1.0.4, lock.go",
-	Topologies: []string{ZooKeeper},
-	Can:        Capabilities{Wakes, Fair, RenewsItself},
-	Open:       func(s Setup, _ func(Reply)) (Locker, error) { return openGoZooKeeper(s) },
-	Definite:   func(error) bool { return false },
-	Code:       lockCode,
+	Source:       "github.com/go-zookeeper/zk v1.0.4, lock.go",
+	Topologies:   []string{ZooKeeper},
+	Can:          Capabilities{Wakes, Fair, RenewsItself},
+	Open:         func(s Setup, _ func(Reply)) (Locker, error) { return openGoZooKeeper(s) },
+	CheckOptions: checkNoOptions,
+	Definite:     func(error) bool { return false },
+	Code:         lockCode,
 }
 
 // goZooKeeper is a [Locker] on zk.Lock as programs use it: a connection, whose session is as long as the first lease,
@@ -41,7 +41,7 @@ func openGoZooKeeper(s Setup) (*goZooKeeper, error) {
 	case err != nil:
 		return nil, err
 	case len(s.Options) > 0:
-		return nil, errors.New("setup: this lock has no options")
+		return nil, fmt.Errorf("setup: %w", errNoOptions)
 	case len(s.Endpoints.Addrs) == 0:
 		return nil, fmt.Errorf("setup: endpoints of topology %q have no address", s.Endpoints.Kind)
 	}

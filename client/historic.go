@@ -22,9 +22,10 @@ func historicSpecs() []Spec {
 		}
 		rows = append(rows, Spec{
 			Name: row.Name, Doc: row.Flaw, Source: row.Source, Topologies: kinds, Can: historicCan(row),
-			Open:     func(s Setup, _ func(Reply)) (Locker, error) { return openHistoric(row, s) },
-			Definite: historicDefinite,
-			Code:     historicCode,
+			Open:         func(s Setup, _ func(Reply)) (Locker, error) { return openHistoric(row, s) },
+			CheckOptions: checkHistoric,
+			Definite:     historicDefinite,
+			Code:         historicCode,
 		})
 	}
 	return rows
@@ -45,13 +46,26 @@ const clockSkew = "clock_skew"
 // resends is go-redis' default of MaxRetries, for locks whose flaw is that commands are sent again.
 const resends = 3
 
+// skewOf is that option; 0 if it is not given.
+func skewOf(options map[string]string) (time.Duration, error) {
+	if text := options[clockSkew]; text != "" {
+		return positive(clockSkew, text)
+	}
+	return 0, nil
+}
+
+func checkHistoric(options map[string]string) error {
+	_, err := skewOf(options)
+	return err
+}
+
 func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	now := time.Now
-	if text := s.Options[clockSkew]; text != "" {
-		limit, err := positive(clockSkew, text)
-		if err != nil {
-			return nil, err
-		}
+	limit, err := skewOf(s.Options)
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 {
 		off := time.Duration(rand.New(rand.NewPCG(s.Seed, 2)).Int64N(2*int64(limit))) - limit
 		now = func() time.Time { return time.Now().Add(off) }
 	}

@@ -130,7 +130,7 @@ func kindRow(name, doc, source string, k kind) Spec {
 	return Spec{
 		Name: name, Doc: doc, Source: source, Topologies: []string{Single, Replicated, Sentinel, Sharded},
 		Can: plainCan(), PersistentKeys: tokenKey,
-		Open: opener(k), Definite: lock.Definite, Undone: lock.Undone, Code: lockCode,
+		Open: opener(k), CheckOptions: checkOptions, Definite: lock.Definite, Undone: lock.Undone, Code: lockCode,
 	}
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -16,6 +17,19 @@ const (
 	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
 )
+
+// checkOptions is the CheckOptions of the locks of package lock.
+func checkOptions(options map[string]string) error { return apply(options, &lock.Options{}) }
+
+var errNoOptions = errors.New("this lock has no options")
+
+// checkNoOptions is that of a lock without options.
+func checkNoOptions(options map[string]string) error {
+	if len(options) > 0 {
+		return errNoOptions
+	}
+	return nil
+}
 
 // apply copies a scenario's options into o. An unknown one is an error: ignored, it
 // would make the scenario claim what it does not test.

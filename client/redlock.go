@@ -18,9 +18,10 @@ var redlockSpec = Spec{
 		newClient: newQuorum, force: forceMutex,
 		acquire: acquireHold(plainMutex, lock.WithReentry()),
 	}),
-	Definite: lock.Definite,
-	Undone:   lock.Undone,
-	Code:     lockCode,
+	CheckOptions: checkOptions,
+	Definite:     lock.Definite,
+	Undone:       lock.Undone,
+	Code:         lockCode,
 }
 
 func newQuorum(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error) {

@@ -24,9 +24,10 @@ var reentrantSpec = Spec{
 	Open: opener(kind{
 		newClient: newClient, acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
 	}),
-	Definite: lock.Definite,
-	Undone:   lock.Undone,
-	Code:     lockCode,
+	CheckOptions: checkOptions,
+	Definite:     lock.Definite,
+	Undone:       lock.Undone,
+	Code:         lockCode,
 }
 
 // library is a [Locker] on package lock.

@@ -31,6 +31,14 @@ func sessionOptions(given map[string]string, length string, session, margin, tim
 	return nil
 }
 
+// checkSession returns the CheckOptions of such a lock.
+func checkSession(length string) func(options map[string]string) error {
+	return func(options map[string]string) error {
+		var session, margin, timeout time.Duration
+		return sessionOptions(options, length, &session, &margin, &timeout)
+	}
+}
+
 // sessionClient is a client of packages lock/zookeeper and lock/etcd, which has one session.
 type sessionClient interface {
 	Close(ctx context.Context) error

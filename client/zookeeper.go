@@ -18,7 +18,8 @@ func zkSpecs() []Spec {
 			Open: func(s Setup, notify func(Reply)) (Locker, error) {
 				return openZK(s, notify, acquire, can.Has(Fenced))
 			},
-			Definite: lock.Definite, Undone: zookeeper.Undone, Code: lockCode,
+			CheckOptions: checkSession(optionSession),
+			Definite:     lock.Definite, Undone: zookeeper.Undone, Code: lockCode,
 		}
 	}
 	return []Spec{

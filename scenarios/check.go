@@ -116,6 +116,14 @@ func checkLock(c *mistakes, s Scenario) {
 		return
 	}
 	checkCapabilities(c, s, row)
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		if row.CheckOptions == nil {
+			break
+		}
+		if err := row.CheckOptions(map[string]string{name: s.Options[name]}); err != nil {
+			c.add("$.options."+name, "lock %s: %v", s.Lock, err)
+		}
+	}
 	if slices.Contains(topologies(), s.Topology.Kind) && !row.Runs(s.Topology.Kind) {
 		c.add("$.lock", "lock %s does not run on topology %s, only on %s",
 			s.Lock, s.Topology.Kind, strings.Join(row.Topologies, ", "))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/workloads"
@@ -128,6 +129,7 @@ func badTexts() []badText {
 		{"no topology", edited("topology: {kind: sentinel}\n", "")},
 		{"an impossible topology", edited("{kind: sentinel}", "{kind: quorum, masters: 4}")},
 		{"options that redis-server refuses", edited("{kind: sentinel}", refusedOptions)},
+		{"options that the lock refuses", good("options: {lease: the, replicas: some, session: 5s}\n")},
 		{"unknown lock", edited("reentrant", "reentrent")},
 		{"lock on another topology", edited("reentrant", "redlock")},
 		{"unknown workload", good("workload: {kind: mutexes}\n")},
@@ -250,7 +252,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestEveryNamedScenario: each is complete, and the same when it is written and read again.
+// TestEveryNamedScenario: each is complete, can be planned, its lock takes its options (Load refuses it otherwise),
+// and it is the same when it is written and read again.
 func TestEveryNamedScenario(t *testing.T) {
 	all, err := Catalog()
 	if err != nil {
@@ -264,6 +267,11 @@ func TestEveryNamedScenario(t *testing.T) {
 		if s.Name != Names()[i] || s.Summary == "" || s.Source == "" || s.About == "" || s.Expect["verdict"] == "" {
 			t.Errorf("%s lacks a summary, a source, a paragraph or an expected verdict, or has another name", Names()[i])
 		}
+		row, err := adapters.Lookup(s.Lock)
+		if err != nil || row.CheckOptions == nil {
+			t.Errorf("%s: the options of lock %s are not checked (%v)", s.Name, s.Lock, err)
+		}
+		checkPlan(t, s, s.Plan(1))
 		copied, err := Parse([]byte(s.YAML()))
 		if err != nil {
 			t.Errorf("%s, written and read again: %v", s.Name, err)
@@ -281,7 +289,7 @@ func TestEveryNamedScenario(t *testing.T) {
 // TestYAMLKeepsEverything: every field is the same when it is written and read again.
 func TestYAMLKeepsEverything(t *testing.T) {
 	want := Scenario{
-		Name: "all", Summary: "it's \"all\": here, # and there", Source: "- a", About: "one\n\n  two\n", Lock: "redlock",
+		Name: "all", Summary: "it's \"all\": here, # and there", Source: "- a", About: "one\n\n  two\n", Lock: "exec:client",
 		Topology: cluster.Topology{
 			Kind: "quorum", Masters: 3, Options: map[string]string{"save": "3600 1", "appendonly": "yes"},
 		},
@@ -358,6 +366,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
+		row, err := adapters.Lookup(s.Lock)
+		if err != nil || row.CheckOptions == nil {
+			t.Errorf("%s: the options of lock %s are not checked (%v)", s.Name, s.Lock, err)
+		}
+		checkPlan(t, s, s.Plan(1))
 		copied, err := Parse([]byte(s.YAML()))
 		if err != nil {
 			t.Fatalf("%q was accepted, and then, written as\n%s\nrefused: %v", text, s.YAML(), err)

@@ -57,7 +57,7 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	s, err = Load("gc-pause", Sets([]string{
-		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={mode: 1}", "expect={}",
+		"workload.clients=7", "duration=9s", "faults=[]", "topology.options.appendonly=yes", "options={poll: 1s}", "expect={}",
 	})...)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestOverrides(t *testing.T) {
 	}
 	want := before
 	want.Workload.Clients, want.Duration, want.Faults, want.Expect = 7, 9*time.Second, []Step{}, map[string]string{}
-	want.Topology.Options, want.Options = map[string]string{"appendonly": "yes"}, map[string]string{"mode": "1"}
+	want.Topology.Options, want.Options = map[string]string{"appendonly": "yes"}, map[string]string{"poll": "1s"}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
