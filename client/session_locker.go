@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -202,10 +203,11 @@ func (l *sessionLocker[C, H]) find(what Hold) (ownedHold[H], bool) {
 // Close ends the sessions, and so every hold.
 func (l *sessionLocker[C, H]) Close(ctx context.Context) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	clients := maps.Clone(l.clients)
+	l.mu.Unlock() // what is waited for may report a hold
 	var errs []error
-	for _, c := range l.clients { // in any order: they are independent
-		errs = append(errs, c.Close(ctx))
+	for _, lease := range slices.Sorted(maps.Keys(clients)) {
+		errs = append(errs, clients[lease].Close(ctx))
 	}
 	if l.close != nil {
 		errs = append(errs, l.close())

@@ -32,7 +32,7 @@ func simMissing(s scenarios.Scenario) string {
 	if row, err := adapters.Lookup(s.Lock); err == nil && row.Command != nil {
 		return "a client that is a program of its own runs in real time; use backend process"
 	}
-	if !s.Topology.Redis() {
+	if s.Topology.Kind == cluster.Etcd {
 		return "there are no simulated servers of topology " + s.Topology.Kind + "; use backend process"
 	}
 	if s.Requirements().Network {
@@ -159,7 +159,7 @@ func (b *Sim) Start(ctx context.Context, e RunEnv) (cluster.Cluster, error) {
 	}
 	b.cluster = c
 	b.facts.Delivery = c.Delivery()
-	b.facts.Versions = map[string]string{"redis": "simulated, as " + c.Version()}
+	b.facts.Versions = map[string]string{softwareOf(e.Topology): "simulated, as " + c.Version()}
 	b.facts.Sampling = Sampling{
 		Every: max(sampleEvery, (e.Duration / simSamples).Truncate(time.Millisecond)), Thin: true,
 	}

@@ -2,8 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +13,7 @@ import (
 )
 
 // node is a node of one request. Its name is that of the request, what it is for, and the number that the server has
-// appended: 0011223344556677-lock-0000000012.
+// appended: 100b0a1fd3c0001.7-lock-0000000012. A request is named by its session and its number in that.
 type node struct {
 	dir    string
 	prefix string // of its name, which no other has
@@ -34,12 +32,14 @@ type claim struct {
 }
 
 func newClaim(s *session, q *queue, owner string) *claim {
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // it never fails
+	s.mu.Lock()
+	s.claims++
+	id := fmt.Sprintf("%x.%x", uint64(s.id), s.claims)
+	s.mu.Unlock()
 	c := &claim{session: s, owner: []byte(owner)}
 	for _, name := range q.names {
 		c.nodes = append(c.nodes, &node{
-			dir: q.client.o.Root + "/" + name, prefix: hex.EncodeToString(id[:]) + "-" + q.kind.Word + "-",
+			dir: q.client.o.Root + "/" + name, prefix: id + "-" + q.kind.Word + "-",
 		})
 	}
 	return c

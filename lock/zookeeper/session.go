@@ -21,9 +21,10 @@ type session struct {
 	client *Client
 	conn   *zk.Conn
 
-	mu    sync.Mutex
-	id    int64         // 0: the servers have not created it
-	again chan struct{} // closed and replaced at each connection
+	mu     sync.Mutex
+	id     int64         // 0: the servers have not created it
+	claims uint64        // made in it
+	again  chan struct{} // closed and replaced at each connection
 }
 
 // reconnectEvery is the pause after a failed connection attempt.

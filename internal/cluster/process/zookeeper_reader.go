@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/cluster/jute"
 )
 
 // zkReader is the harness's own session at one ZooKeeper server, past the gate. It speaks enough of the protocol
@@ -117,13 +118,13 @@ func (r *zkReader) connect(ctx context.Context) error {
 	r.conn, r.in = conn, bufio.NewReader(conn)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	var b jute
-	b.int(0) // protocol version
-	b.long(0)
-	b.int(int32(readerSession.Milliseconds()))
-	b.long(0) // a new session
-	b.bytes(make([]byte, passwordSize))
-	b = append(b, 0) // not read-only
+	var b jute.Message
+	b.AppendInt(0) // protocol version
+	b.AppendLong(0)
+	b.AppendInt(int32(readerSession.Milliseconds()))
+	b.AppendLong(0) // a new session
+	b.AppendBytes(make([]byte, passwordSize))
+	b.AppendBool(false) // not read-only
 	if err := r.send(b); err != nil {
 		return err
 	}
@@ -142,13 +143,12 @@ func (r *zkReader) connect(ctx context.Context) error {
 	return nil
 }
 
-func (r *zkReader) send(body jute) error {
-	frame := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
-	_, err := r.conn.Write(append(frame, body...))
+func (r *zkReader) send(body jute.Message) error {
+	_, err := r.conn.Write(body.Frame())
 	return err
 }
 
-func (r *zkReader) receive() (jute, error) {
+func (r *zkReader) receive() (jute.Message, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r.in, size[:]); err != nil {
 		return nil, err
@@ -157,32 +157,32 @@ func (r *zkReader) receive() (jute, error) {
 	if n > maxReply {
 		return nil, fmt.Errorf("a reply of %d bytes", n)
 	}
-	body := make(jute, n)
+	body := make(jute.Message, n)
 	_, err := io.ReadFull(r.in, body)
 	return body, err
 }
 
 // ask sends one request for each path and reads the replies; the body is nil where the node does not exist. The zxid is
 // that of the last write that the server has applied.
-func (r *zkReader) ask(op int32, paths []string) (bodies []jute, zxid int64, err error) {
+func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid int64, err error) {
 	for _, path := range paths {
-		var b jute
+		var b jute.Message
 		r.xid++
-		b.int(r.xid)
-		b.int(op)
-		b.bytes([]byte(path))
-		b = append(b, 0) // no watch
+		b.AppendInt(r.xid)
+		b.AppendInt(op)
+		b.AppendString(path)
+		b.AppendBool(false) // no watch
 		if err := r.send(b); err != nil {
 			return nil, 0, err
 		}
 	}
-	bodies = make([]jute, len(paths))
+	bodies = make([]jute.Message, len(paths))
 	for i := range paths {
 		body, err := r.receive()
 		if err != nil {
 			return nil, 0, err
 		}
-		_, at, code := body.readInt(), body.readLong(), body.readInt()
+		_, at, code := body.Int(), body.Long(), body.Int()
 		switch zxid = at; code {
 		case 0:
 			bodies[i] = body
@@ -213,8 +213,8 @@ func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error
 		if bodies[i] == nil {
 			continue
 		}
-		for range bodies[i].readInt() {
-			names[i] = append(names[i], string(bodies[i].readBytes()))
+		for range bodies[i].Int() {
+			names[i] = append(names[i], string(bodies[i].Bytes()))
 		}
 	}
 	return names, zxid, nil
@@ -236,7 +236,7 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 		var held, holders []string // a key for each node that holds it
 		states := map[string]history.KeyState{}
 		for i, list := range names[1:] {
-			state, nodes := queueState(list)
+			state, nodes := cluster.QueueState(list)
 			if len(list) > 0 {
 				states[keys[i]] = state
 			}
@@ -264,28 +264,16 @@ func (r *zkReader) sample(ctx context.Context, keys []string) (s history.Sample,
 	return s, err
 }
 
-// addHolder adds what a reply to getData says, data and stat, to the state of a lock. The first holder counts.
-func addHolder(state history.KeyState, body jute) history.KeyState {
-	owner := string(body.readBytes())
-	if state.Owner != "" {
-		if state.Owners == nil {
-			state.Owners = []string{state.Owner}
-		}
-		state.Owners = append(state.Owners, owner)
-		slices.Sort(state.Owners)
-		state.Owner = state.Owners[0]
-		return state
-	}
-	state.Owner = owner
-	state.Token = uint64(body.readLong()) // czxid
-	for range 3 {                         // mzxid, ctime, mtime
-		body.readLong()
+// addHolder adds what a reply to getData says, data and stat, to the state of a lock.
+func addHolder(state history.KeyState, body jute.Message) history.KeyState {
+	owner, czxid := body.Text(), body.Long()
+	for range 3 { // mzxid, ctime, mtime
+		body.Long()
 	}
 	for range 3 { // versions
-		body.readInt()
+		body.Int()
 	}
-	state.Session = fmt.Sprintf("%#x", body.readLong())
-	return state
+	return cluster.AddHolder(state, owner, czxid, body.Long())
 }
 
 // drop closes the connection. The caller holds the mutex.
@@ -305,36 +293,3 @@ func (r *zkReader) close() {
 	r.drop()
 	r.mutex <- struct{}{}
 }
-
-// jute is a message in ZooKeeper's encoding. Reads consume it; what is not there reads as zero.
-type jute []byte
-
-func (j *jute) int(v int32)    { *j = binary.BigEndian.AppendUint32(*j, uint32(v)) }
-func (j *jute) long(v int64)   { *j = binary.BigEndian.AppendUint64(*j, uint64(v)) }
-func (j *jute) bytes(v []byte) { j.int(int32(len(v))); *j = append(*j, v...) }
-
-func (j *jute) take(n int) []byte {
-	if n < 0 || n > len(*j) {
-		*j = nil
-		return nil
-	}
-	head := (*j)[:n]
-	*j = (*j)[n:]
-	return head
-}
-
-func (j *jute) readInt() int32 {
-	if b := j.take(4); b != nil {
-		return int32(binary.BigEndian.Uint32(b))
-	}
-	return 0
-}
-
-func (j *jute) readLong() int64 {
-	if b := j.take(8); b != nil {
-		return int64(binary.BigEndian.Uint64(b))
-	}
-	return 0
-}
-
-func (j *jute) readBytes() []byte { return j.take(int(j.readInt())) }

@@ -33,27 +33,46 @@ func (c *Cluster) act(ctx context.Context) {
 
 // host finds a node or Sentinel by name.
 func (c *Cluster) host(name string) (*host, error) {
-	for _, n := range c.nodes {
-		if n.name == name {
-			return &n.host, nil
-		}
-	}
-	for _, s := range c.sentinels {
-		if s.name == name {
-			return &s.host, nil
+	for _, h := range c.ordered() {
+		if h.name == name {
+			return h, nil
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
 }
 
-// node finds a node by name.
+// node finds a Redis server by name.
 func (c *Cluster) node(name string) (*node, error) {
 	for _, n := range c.nodes {
 		if n.name == name {
 			return n, nil
 		}
 	}
+	if _, err := c.host(name); err == nil {
+		return nil, fmt.Errorf("%s: %w: it is no Redis server", name, errors.ErrUnsupported)
+	}
 	return nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
+}
+
+// disk is the disk of a server.
+func (c *Cluster) disk(name string) (*host, durable, error) {
+	h, err := c.host(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch p := h.program.(type) {
+	case *node:
+		return h, &p.disk, nil
+	case *member:
+		return h, &p.disk, nil
+	}
+	return nil, nil, fmt.Errorf("%s: %w", name, cluster.ErrNoNode)
+}
+
+// durable is what a disk keeps.
+type durable interface {
+	powerOff(now int64) // drops what is not durable
+	wipe()
 }
 
 // Kill ends a node, or a Sentinel ("s1"), as SIGKILL does: what it wrote to its append-only file survives, fsynced
@@ -209,28 +228,28 @@ func (c *Cluster) SetClock(ctx context.Context, node string, k cluster.Clock) er
 
 // PowerOff kills the server and drops what it had not fsynced.
 func (c *Cluster) PowerOff(ctx context.Context, node string) error {
-	n, err := c.node(node)
+	h, disk, err := c.disk(node)
 	if err != nil {
 		return fmt.Errorf("cutting the power of %w", err)
 	}
 	c.act(ctx)
 	defer c.world.mu.Unlock()
-	n.kill()
-	n.disk.powerOff(c.world.now())
+	h.kill()
+	disk.powerOff(c.world.now())
 	return nil
 }
 
 // Wipe empties the disk of a server that is not running.
 func (c *Cluster) Wipe(ctx context.Context, node string) error {
-	n, err := c.node(node)
+	h, disk, err := c.disk(node)
 	if err != nil {
 		return fmt.Errorf("wiping the disk of %w", err)
 	}
 	c.act(ctx)
 	defer c.world.mu.Unlock()
-	if n.up {
+	if h.up {
 		return fmt.Errorf("wiping the disk of %s: it is running: kill it first", node)
 	}
-	n.disk.wipe()
+	disk.wipe()
 	return nil
 }

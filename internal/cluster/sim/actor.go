@@ -30,6 +30,8 @@ type Actor struct {
 	deferred waiters // delivered when it thaws
 	blocked  []blockedGoroutine
 	follower masterFollower
+
+	protected map[string]string // see zkFrames.rename: seeded names by those of the client, and back
 }
 
 func newActor(c *Cluster, name string, slot int, narrow bool) *Actor {

@@ -27,13 +27,20 @@ func (c *Cluster) build(ctx context.Context) error {
 		return err
 	}
 	for i := range c.topology.Size() {
-		c.newNode(i)
+		if c.topology.Kind == cluster.ZooKeeper {
+			c.newMember(i)
+		} else {
+			c.newNode(i)
+		}
 	}
 	for i := range c.topology.Sentinels {
 		c.newSentinel(i)
 	}
 	c.Actor("main").Turn()
-	c.launch(c.ordered()[:len(c.nodes)])
+	c.launch(c.servers())
+	if c.members != nil {
+		return c.await(ctx, c.unserved)
+	}
 	if err := c.await(ctx, c.unjoined); err != nil {
 		return err
 	}
@@ -56,7 +63,7 @@ func (c *Cluster) launch(hosts []*host) {
 func (c *Cluster) checkOptions() error {
 	for _, name := range slices.Sorted(maps.Keys(c.topology.Options)) {
 		value := c.topology.Options[name]
-		if err := cluster.CheckOption(name, value); err != nil {
+		if err := c.topology.CheckOption(name, value); err != nil {
 			return fmt.Errorf("%w: %w", cluster.ErrOption, err)
 		}
 		why := ""
@@ -93,6 +100,16 @@ func (c *Cluster) await(ctx context.Context, missing func() string) error {
 		}
 		time.Sleep(readyEvery) // in virtual time; keeps the slot
 	}
+}
+
+// unserved reports a member of an ensemble that does not serve clients yet, "" if all do.
+func (c *Cluster) unserved() string {
+	for _, m := range c.members {
+		if !m.serving {
+			return m.name + " serves no clients"
+		}
+	}
+	return ""
 }
 
 // unattached reports a replica that is not attached yet, "" if all are.

@@ -128,11 +128,17 @@ func (t *task) fire() {
 
 func (t *task) retry() { t.schedule(t.host.world.now() + 1) }
 
+// servers are the hosts with data: all but the Sentinels.
+func (c *Cluster) servers() []*host { return c.ordered()[:len(c.nodes)+len(c.members)] }
+
 // ordered returns all hosts by index.
 func (c *Cluster) ordered() []*host {
 	var all []*host
 	for _, n := range c.nodes {
 		all = append(all, &n.host)
+	}
+	for _, m := range c.members {
+		all = append(all, &m.host)
 	}
 	for _, s := range c.sentinels {
 		all = append(all, &s.host)

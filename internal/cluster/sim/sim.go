@@ -51,6 +51,9 @@ const (
 // Version is the servers' redis_version.
 const Version = "7.0.15"
 
+// ZooKeeperVersion is the version of ZooKeeper that is simulated.
+const ZooKeeperVersion = "3.9.4"
+
 // MasterName is the name by which the Sentinels know the master.
 const MasterName = "lockchaos"
 
@@ -64,6 +67,8 @@ type Cluster struct {
 	others    map[string]*Actor // guarded by world.mu
 	hosts     map[string]*host  // by address
 	nodes     []*node
+	members   []*member       // of an ensemble, which has no nodes
+	protected map[string]bool // see zkFrames.rename; guarded by world.mu
 	sentinels []*sentinel
 	delivery  string // see Delivery
 }
@@ -103,7 +108,8 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
 	}
-	c := &Cluster{config: cfg, topology: cfg.Topology, others: map[string]*Actor{}, hosts: map[string]*host{}}
+	c := &Cluster{config: cfg, topology: cfg.Topology, others: map[string]*Actor{}, hosts: map[string]*host{},
+		protected: map[string]bool{}}
 	c.world = newWorld(cfg.Seed, l, cfg.Trace, span{cfg.MinLatency, cfg.MaxLatency})
 	for i := range cfg.Actors {
 		c.clients = append(c.clients, newActor(c, cluster.ClientName(i), l.client(i), false))
@@ -126,14 +132,20 @@ func (c *Cluster) Delivery() string { return c.delivery }
 // Topology is the topology with all defaults filled in.
 func (c *Cluster) Topology() cluster.Topology { return c.topology }
 
-// Version is the servers' redis_version, "7.0.15".
-func (c *Cluster) Version() string { return Version }
+// Version is the version of the servers, "7.0.15" for Redis.
+func (c *Cluster) Version() string {
+	if c.members != nil {
+		return ZooKeeperVersion
+	}
+	return Version
+}
 
 // Nodes is the data servers, n1 first.
 func (c *Cluster) Nodes() []cluster.Node {
-	nodes := make([]cluster.Node, len(c.nodes))
-	for i, n := range c.nodes {
-		nodes[i] = cluster.Node{Name: n.name, Addr: n.addr}
+	servers := c.servers()
+	nodes := make([]cluster.Node, len(servers))
+	for i, h := range servers {
+		nodes[i] = cluster.Node{Name: h.name, Addr: h.addr}
 	}
 	return nodes
 }
@@ -147,6 +159,13 @@ func (c *Cluster) Endpoints(int) client.Endpoints {
 		for _, s := range c.sentinels {
 			e.Sentinels = append(e.Sentinels, s.addr)
 		}
+		return e
+	}
+	for _, m := range c.members {
+		e.Addrs = append(e.Addrs, m.addr)
+	}
+	if c.members != nil {
+		e.Password = "" // there is none
 		return e
 	}
 	for _, n := range c.nodes[:c.topology.MasterCount()] {

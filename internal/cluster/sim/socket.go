@@ -21,6 +21,7 @@ type socket struct {
 	conn   *conn
 	local  net.Addr
 	remote net.Addr
+	frames *zkFrames // of a ZooKeeper client; nil: of another
 
 	// Guarded by world.mu, as everything else of the world.
 	changed     *sync.Cond
@@ -77,6 +78,9 @@ func (a *Actor) dial(ctx context.Context, network, addr string) (*socket, error)
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: s.remote,
 			Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
 	}
+	if a.cluster.members != nil {
+		s.frames = &zkFrames{socket: s, numbers: map[int32]int32{}}
+	}
 	s.conn = a.connect(h, s)
 	s.local = address(s.conn.source)
 	wake := context.AfterFunc(ctx, func() {
@@ -128,6 +132,9 @@ func (s *socket) receive(seg segment) {
 	case accepted:
 		s.opened = true
 	case payload:
+		if s.frames != nil {
+			s.frames.read(seg.data)
+		}
 		s.buf = append(s.buf, seg.data...)
 	}
 	s.wake()
@@ -195,6 +202,10 @@ func (s *socket) Write(b []byte) (int, error) {
 	case s.errReturned:
 		return 0, s.failure("write", "write")
 	case s.err != nil:
+		return len(b), nil
+	}
+	if s.frames != nil {
+		s.frames.write(b)
 		return len(b), nil
 	}
 	s.send(segment{data: append([]byte(nil), b...), size: int64(len(b))})

@@ -13,6 +13,9 @@ import (
 // Sample reads a node's role and the holders of keys. Of a node that is down or paused, Up is false.
 func (c *Cluster) Sample(ctx context.Context, node string, keys []string) history.Sample {
 	sample := history.Sample{Node: node}
+	if c.members != nil {
+		return c.sampleMember(ctx, node, keys)
+	}
 	n, err := c.node(node)
 	if err != nil {
 		return sample
@@ -52,6 +55,9 @@ func (c *Cluster) Role(ctx context.Context, node string) (string, error) {
 
 // Keys lists the keys of a node with their TTLs.
 func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Duration, error) {
+	if c.members != nil {
+		return c.lockNodes(ctx, node)
+	}
 	n, err := c.node(node)
 	if err != nil {
 		return nil, fmt.Errorf("listing the keys of %w", err)

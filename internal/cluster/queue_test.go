@@ -1,4 +1,4 @@
-package process
+package cluster
 
 import (
 	"strings"
@@ -31,7 +31,7 @@ func TestQueueState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.want.TTL = -1
-			state, holders := queueState(strings.Fields(test.names))
+			state, holders := QueueState(strings.Fields(test.names))
 			if diff := cmp.Diff(test.want, state); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

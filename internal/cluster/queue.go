@@ -1,6 +1,7 @@
-package process
+package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,9 +9,9 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// queueState says what the names of a lock's nodes say about it, and which of them hold it. The words in the names are
+// QueueState says what the names of a lock's nodes say about it, and which of them hold it. The words in the names are
 // those of package lock/zookeeper, see its type node; of a semaphore only the sums are known to samples.
-func queueState(names []string) (state history.KeyState, holders []string) {
+func QueueState(names []string) (state history.KeyState, holders []string) {
 	names = slices.Clone(names)
 	slices.SortFunc(names, bySequence)
 	state.TTL = -1
@@ -37,6 +38,22 @@ func queueState(names []string) (state history.KeyState, holders []string) {
 		}
 	}
 	return state, holders
+}
+
+// AddHolder adds a holder to the state of a lock: the data of its node, the node's czxid and the session that owns it.
+// The token and the session of the first one count.
+func AddHolder(state history.KeyState, owner string, czxid, session int64) history.KeyState {
+	if state.Owner != "" {
+		if state.Owners == nil {
+			state.Owners = []string{state.Owner}
+		}
+		state.Owners = append(state.Owners, owner)
+		slices.Sort(state.Owners)
+		state.Owner = state.Owners[0]
+		return state
+	}
+	state.Owner, state.Token, state.Session = owner, uint64(czxid), fmt.Sprintf("%#x", session)
+	return state
 }
 
 // wordOf is what a node is for: the second part of its name.

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
+)
+
+// How a follower connects to the leader (Learner.connectToLeader).
+const (
+	leaderTries = 5
+	leaderRetry = int64(100 * time.Millisecond)
+)
+
+// followership is what a follower knows. It is the dialing end of the connection to the leader.
+type followership struct {
+	member  *member
+	conn    *conn
+	life    int
+	tries   int
+	epoch   int64 // 0: not known yet
+	heard   int64 // instant
+	pending []proposal
+	touched map[int64]int32 // sessions that the leader is to hear of
+	asked   map[int64]*clientConn
+}
+
+// beginFollowing connects to the leader.
+func (m *member) beginFollowing() {
+	m.follow = &followership{
+		member: m, life: m.life, heard: m.world.now(), touched: map[int64]int32{}, asked: map[int64]*clientConn{},
+	}
+	m.follow.dial()
+	m.follow.watch(m.world.now() + m.settings.tick)
+}
+
+func (f *followership) dial() {
+	m := f.member
+	leader := m.cluster.member(m.vote.leader)
+	f.tries++
+	m.tokens++
+	end := &followEnd{followership: f}
+	end.own = m.world.connect(m.name, &leader.host, end, m.peerSlot(leader), 2*int(m.tokens)+1)
+	f.conn = end.own
+}
+
+// watch gives up a leader that is silent for syncLimit ticks, or initLimit before it serves. A member that was paused
+// reads first what has arrived meanwhile.
+func (f *followership) watch(due int64) {
+	m := f.member
+	m.afterInRole(max(due-m.world.now(), 1), func() {
+		now, s := m.world.now(), m.settings
+		if now-due > s.tick {
+			f.heard = now
+		}
+		limit := s.initLimit
+		if m.serving {
+			limit = s.syncLimit
+		}
+		if now-f.heard > limit*s.tick {
+			m.look()
+			return
+		}
+		f.watch(now + s.tick)
+	})
+}
+
+func (f *followership) send(msg any) { f.conn.send(forward, segment{msg: msg, size: sizeOf(msg)}) }
+
+// followEnd is the follower's end of one connection to the leader.
+type followEnd struct {
+	*followership
+	own *conn
+}
+
+func (e *followEnd) current() bool {
+	m := e.member
+	return m.up && m.life == e.life && m.follow == e.followership && e.conn == e.own
+}
+
+func (e *followEnd) ready() (*waiters, int64) { return e.member.ready() }
+
+func (e *followEnd) receive(s segment) {
+	if !e.current() {
+		return
+	}
+	m := e.member
+	e.heard = m.world.now()
+	if s.kind == accepted {
+		e.send(followerInfo{m.number, m.disk.accepted})
+		return
+	}
+	e.obey(s.msg)
+}
+
+// broken: without an epoch the leader did not listen yet, and is tried again.
+func (e *followEnd) broken(error) {
+	if !e.current() {
+		return
+	}
+	if e.epoch != 0 || e.tries >= leaderTries {
+		e.conn = nil
+		e.member.look()
+		return
+	}
+	e.conn = nil
+	e.member.afterInRole(leaderRetry, e.dial)
+}
+
+// obey handles a message of the leader.
+func (f *followership) obey(msg any) {
+	m := f.member
+	now := m.world.now()
+	switch msg := msg.(type) {
+	case leaderInfo:
+		f.enter(msg.epoch)
+	case synchronize:
+		f.synchronize(msg)
+	case newLeader:
+		m.disk.current = f.epoch
+		m.disk.synced = len(m.disk.log) // with the snapshot
+		f.send(ackNewLeader{})
+	case upToDate:
+		m.serving, m.vote.epoch = true, f.epoch
+	case proposal:
+		m.disk.append(now, msg.txn)
+		f.pending = append(f.pending, msg)
+		f.send(ackProposal{msg.txn.Zxid})
+	case commit:
+		if len(f.pending) == 0 || f.pending[0].txn.Zxid != msg.zxid {
+			m.look() // a transaction was lost: ZooKeeper exits
+			return
+		}
+		p := f.pending[0]
+		f.pending = f.pending[1:]
+		m.committed(p.txn, p.from)
+	case leaderPing:
+		f.send(pingReply{f.touches()})
+	case synced:
+		m.answer(msg.from, znode.Result{})
+	case revalidation:
+		if c := f.asked[msg.token]; c != nil {
+			delete(f.asked, msg.token)
+			c.validated(msg.valid)
+		}
+	}
+}
+
+// enter accepts the epoch of the leader, unless it has accepted a greater one.
+func (f *followership) enter(epoch int64) {
+	m := f.member
+	if epoch < m.disk.accepted {
+		m.look()
+		return
+	}
+	current := m.disk.current
+	if epoch == m.disk.accepted {
+		current = -1 // acknowledged before
+	}
+	f.epoch, m.disk.accepted = epoch, epoch
+	f.send(ackEpoch{current, m.tree.Zxid()})
+}
+
+// synchronize makes the data that of the leader.
+func (f *followership) synchronize(s synchronize) {
+	m := f.member
+	switch {
+	case s.snapshot != nil:
+		m.disk.base, m.disk.log, m.disk.synced = s.snapshot, nil, 0
+		m.tree = m.disk.load()
+	case s.truncate >= 0:
+		m.disk.truncate(s.truncate)
+		m.tree = m.disk.load()
+	}
+	for _, x := range s.txns {
+		m.disk.append(m.world.now(), x)
+		m.tree.Apply(x)
+	}
+}
+
+// touches are the sessions that were heard of since the last ping.
+func (f *followership) touches() (list []touch) {
+	for session, timeout := range f.touched { // in any order: they are independent
+		list = append(list, touch{session, timeout})
+	}
+	clear(f.touched)
+	return list
+}

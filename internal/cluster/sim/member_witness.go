@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// reading locks the world for a read of a member that serves clients; the caller unlocks. nil: it does not.
+func (c *Cluster) reading(ctx context.Context, node string) *member {
+	c.act(ctx)
+	for _, m := range c.members {
+		if m.name == node && m.up && !m.paused && m.serving && !c.world.closed {
+			return m
+		}
+	}
+	return nil
+}
+
+// sampleMember reads the role of a member of an ensemble and the holders of keys, from its own data. Of one that does
+// not serve clients, as in an election, Up is false.
+func (c *Cluster) sampleMember(ctx context.Context, node string, keys []string) history.Sample {
+	sample := history.Sample{Node: node}
+	m := c.reading(ctx, node)
+	defer c.world.mu.Unlock()
+	if m == nil {
+		return sample
+	}
+	sample.Up, sample.Role, sample.Offset = true, "slave", m.tree.Zxid()
+	if m.lead != nil {
+		sample.Role = "master"
+	}
+	for _, key := range keys {
+		dir := client.ZooKeeperRoot + "/" + key
+		state, holders := cluster.QueueState(m.tree.Children(dir))
+		for _, name := range holders {
+			data, stat, _ := m.tree.Get(dir + "/" + name)
+			state = cluster.AddHolder(state, string(data), stat.Czxid, stat.Owner)
+		}
+		if state.Owner == "" && state.Limit == 0 {
+			continue
+		}
+		if sample.Keys == nil {
+			sample.Keys = map[string]history.KeyState{}
+		}
+		sample.Keys[key] = state
+	}
+	return sample
+}
+
+// caughtUpWait is how long a list waits until a follower has what the leader has committed.
+const caughtUpWait = int64(time.Second)
+
+// lockNodes lists the nodes of all locks, as lock/node, when the member has what the leader has committed by now, as
+// after a sync. They stay until they are deleted or their session ends.
+func (c *Cluster) lockNodes(ctx context.Context, node string) (map[string]time.Duration, error) {
+	m := c.reading(ctx, node)
+	defer c.world.mu.Unlock()
+	committed, end := c.lastCommitted(), c.world.now()+caughtUpWait
+	for m != nil && m.tree.Zxid() < committed && c.world.now() < end {
+		c.world.mu.Unlock()
+		time.Sleep(time.Millisecond) // keeps the slot
+		c.world.mu.Lock()
+		if !m.serving {
+			m = nil
+		}
+	}
+	if m == nil {
+		return nil, fmt.Errorf("listing the nodes of %s: %w", node, cluster.ErrDown)
+	}
+	found := map[string]time.Duration{}
+	for _, key := range m.tree.Children(client.ZooKeeperRoot) {
+		for _, name := range m.tree.Children(client.ZooKeeperRoot + "/" + key) {
+			found[key+"/"+name] = -1
+		}
+	}
+	return found, nil
+}
+
+// lastCommitted is the zxid of the last transaction that a leader has committed.
+func (c *Cluster) lastCommitted() (zxid int64) {
+	for _, m := range c.members {
+		if m.serving && m.lead != nil {
+			zxid = max(zxid, m.tree.Zxid())
+		}
+	}
+	return zxid
+}
