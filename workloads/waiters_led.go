@@ -50,7 +50,7 @@ func (m *mix) takePartLed(r ledRound) {
 	case r.late:
 		m.share()
 	default:
-		m.pause(m.Params.Hold + random(m.Env, m.Params.Hold))
+		m.pause(2*m.Params.Hold + random(m.Env, m.Params.Hold))
 		if r.straggled && m.chance(3) {
 			m.pause(beyondQueue + random(m.Env, beyondQueue))
 		}
@@ -114,10 +114,18 @@ func (m *mix) wantAll() {
 	}
 }
 
-// lead takes all of the lock and keeps it until the others have come. Then it releases it, it does so by force, or its
-// lease ends.
+// lead takes all of the lock and keeps it until the others have come. Then it releases it, it does so by force, its
+// lease ends, or it admits others while it keeps a part.
 func (m *mix) lead() {
 	a := m.writing(m.owner(), m.lease())
+	if m.Can.Has(client.CanDowngrade) && m.chance(3) {
+		m.admitReaders(a)
+		return
+	}
+	if m.Can.Has(client.CanResize) && m.chance(3) {
+		m.admitMore(a)
+		return
+	}
 	if m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2) {
 		a.Keys = m.some(m.keys)
 		a.Key = a.Keys[0]
@@ -175,5 +183,36 @@ func (m *mix) barge() {
 			m.Session.Release(m.ctx, h)
 			return
 		}
+	}
+}
+
+// admitReaders writes until the others have come, and then reads for so long that readers who were not woken are seen.
+func (m *mix) admitReaders(a client.Acquire) {
+	a.Wait = m.Env.wait()
+	write, outcome := m.Session.Acquire(m.ctx, a)
+	if outcome != history.OK {
+		return
+	}
+	m.pause(4 * m.Params.Hold)
+	a.Mode = "read"
+	read, reads := m.try(a)
+	if m.Session.Release(m.ctx, write); reads {
+		m.pause(2 * beyondSlack)
+		m.Session.Release(m.ctx, read)
+	}
+}
+
+// admitMore makes a semaphore so small that it has all of it until the others have come, and then as large as it was.
+func (m *mix) admitMore(a client.Acquire) {
+	some := (m.limit() + 1) / 2
+	if m.Session.Resize(m.ctx, m.key, some).Outcome != history.OK {
+		return
+	}
+	a.Permits, a.Wait = some, m.Env.wait()
+	h, outcome := m.Session.Acquire(m.ctx, a)
+	m.pause(4 * m.Params.Hold)
+	if m.Session.Resize(m.ctx, m.key, m.limit()); outcome == history.OK {
+		m.pause(2 * beyondSlack)
+		m.Session.Release(m.ctx, h)
 	}
 }
