@@ -33,8 +33,8 @@ func orderRules() []string {
 //
 // A waiter counts as queued when Options.QueueDelay has passed since its request, and only later requests can have
 // overtaken it. Which grant was first follows from the order of the holds, which is certain where they do not overlap
-// (the later grant was not made inside the earlier hold). Tries do not wait and are not counted, nor are semaphores,
-// where a small request may rightly pass a large one.
+// (the later grant was not made inside the earlier hold). Tries do not wait and are not counted. Where no order is
+// promised, semaphores are not counted either: a small request may rightly pass a large one.
 //
 // It sorts and uses a Fenwick tree, O(n log n); linear time if no waiter can have been overtaken, because each was
 // granted before any later request.
@@ -42,7 +42,7 @@ func checkOrder(v *view, o Options) Result {
 	found := newFindings(o)
 	waited, most := 0, int32(0)
 	for key, holds := range v.byKey {
-		if v.h.Limit(int32(key)) != 0 {
+		if v.h.Limit(int32(key)) != 0 && !o.Fair {
 			continue
 		}
 		classes := [][]int32{v.waiters(holds, false, o.Fair)}

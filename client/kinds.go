@@ -86,15 +86,16 @@ func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, err
 
 func fencedMutex(c *lock.Client, a Acquire) fencedLock { return c.FencedMutex(a.Key) }
 
-// readError is the error of a reader. If a waiting writer keeps readers out, it is no evidence that the lock is held.
-type readError struct{ error }
+// behindError is the error of a request that may have been refused because others wait, as a reader where a waiting
+// writer keeps readers out: it is no evidence that the lock is held.
+type behindError struct{ error }
 
-func (e readError) Unwrap() error { return e.error }
+func (e behindError) Unwrap() error { return e.error }
 
-// preferenceCode is the code of an error of a lock that prefers writers.
-func preferenceCode(err error) string {
-	var reader readError
-	if code := lockCode(err); code != history.CodeHeld || !errors.As(err, &reader) {
+// behindCode is the code of an error of a lock that refuses some requests because others wait.
+func behindCode(err error) string {
+	var behind behindError
+	if code := lockCode(err); code != history.CodeHeld || !errors.As(err, &behind) {
 		return code
 	}
 	return "refused"
@@ -175,7 +176,7 @@ func kindSpecs() []Spec {
 			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW})
 		rw.Can = rw.Can.With(SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
 		if prefer {
-			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), preferenceCode
+			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), behindCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."
 			rw.Source = "Courtois, Heymans, Parnas 1971, the second problem"
 		} else {
@@ -205,13 +206,22 @@ func countingSpecs() []Spec {
 			},
 		})
 	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss)
+	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
+		"small requests wait behind a large one. One permit, unless the workload has more.",
+		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{
+			acquire: acquireFairPermits,
+			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
+				return c.FairSemaphore(key).SetPermits(ctx, permits)
+			},
+		})
+	fair.Can, fair.Code = leased.Can.With(Fair).Without(Overtakes), behindCode
 	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
 		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
 	latch.Can = Capabilities{IsLatch, Wakes}
-	for _, s := range []*Spec{&plain, &leased, &latch} {
+	for _, s := range []*Spec{&plain, &leased, &fair, &latch} {
 		s.PersistentKeys = func(key string) []string { return []string{key} }
 	}
-	return []Spec{plain, leased, latch}
+	return []Spec{plain, leased, fair, latch}
 }
 
 func forceMutex(ctx context.Context, c *lock.Client, key string) (bool, error) {
@@ -240,7 +250,7 @@ func readOrWrite(preferWriters bool) acquireFunc {
 		h, err := acquireFrom(ctx, side, a, nil)
 		switch {
 		case err != nil && a.Mode == "read":
-			return nil, readError{err}
+			return nil, behindError{err}
 		case err != nil:
 			return nil, err
 		case a.Mode == "read":
@@ -258,6 +268,15 @@ func acquirePermits(ctx context.Context, c *lock.Client, a Acquire) (held, error
 func acquireLeasedPermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 	s := c.PermitSemaphore(a.Key, lock.WithTotal(a.Limit), lock.WithLease(a.Lease))
 	return acquireSome(ctx, a, s.Acquire, s.TryAcquire)
+}
+
+func acquireFairPermits(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
+	s := c.FairSemaphore(a.Key, lock.WithTotal(a.Limit), lock.WithLease(a.Lease))
+	h, err := acquireSome(ctx, a, s.Acquire, s.TryAcquire)
+	if a.Wait == 0 && errors.Is(err, lock.ErrQueued) {
+		err = behindError{err}
+	}
+	return h, err
 }
 
 // acquireFor acquires permits of a semaphore.

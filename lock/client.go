@@ -37,6 +37,7 @@ type Client struct {
 	fair                *fairStore
 	readers, writers    *rwStore
 	semaphores, permits *permitStore
+	fairPermits         *permitStore
 }
 
 // store is where locks of one kind are kept. All errors are *requestError.
@@ -87,7 +88,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c.store, c.masters = plain, []*single{plain}
 	c.fair = &fairStore{plain}
 	c.readers, c.writers = &rwStore{n, ttl, "r"}, &rwStore{n, ttl, "w"}
-	c.semaphores.node, c.permits.node = n, n
+	c.semaphores.node, c.permits.node, c.fairPermits.node = n, n, n
 	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout)
 	c.queues.report = c.reportPolling
 	return c, nil
@@ -162,6 +163,7 @@ func newClient(o Options) (*Client, error) {
 	c.dog = newWatchdog(c)
 	c.semaphores = &permitStore{tombstoneTTL: o.tombstoneTTL()}
 	c.permits = &permitStore{tombstoneTTL: o.tombstoneTTL(), leased: true}
+	c.fairPermits = &permitStore{tombstoneTTL: o.tombstoneTTL(), leased: true, fair: true}
 	return c, nil
 }
 

@@ -18,6 +18,7 @@
 //	many read, one writes                                     Client.RW
 //	at most n at a time                                       Client.PermitSemaphore, WithTotal(n)
 //	the same, and a crashed holder keeps its permits          Client.Semaphore
+//	at most n at a time, first come, first served             Client.FairSemaphore, WithTotal(n)
 //	several locks, all or none                                Client.Multi, Multi
 //	wait until n others are done                              Client.Latch
 //	a lock that outlives the loss of a master                 NewQuorum, and Mutex on it

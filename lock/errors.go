@@ -43,6 +43,9 @@ var (
 	ErrClosed = errors.New("the lock client is closed")
 	// ErrNoPermits says that too few permits are free. It is also [ErrHeld].
 	ErrNoPermits error = noPermits{}
+	// ErrQueued says that enough permits of a [FairSemaphore] are free, but others wait for them. It is also
+	// [ErrNoPermits] and [ErrHeld].
+	ErrQueued error = queued{}
 	// ErrPermits says that a number of permits or a count is out of range.
 	ErrPermits = errors.New("number out of range")
 	// ErrAbsent says that the semaphore or the latch was not set up, or was deleted. A
@@ -63,6 +66,11 @@ type noPermits struct{}
 
 func (noPermits) Error() string        { return "too few permits are free" }
 func (noPermits) Is(target error) bool { return target == ErrHeld }
+
+type queued struct{}
+
+func (queued) Error() string        { return "others wait for the permits that are free" }
+func (queued) Is(target error) bool { return target == ErrHeld || target == ErrNoPermits }
 
 // failed is the error of doing something to a named lock, semaphore or latch.
 func failed(doing, kind, name string, err error) error {

@@ -109,10 +109,12 @@ func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
 
 // fairKeys are in the order of fair_queue.lua.
 func fairKeys(c claim) []string {
-	return []string{
-		c.key, c.tombstoneKey(), tagged(c.key, "queue"), tagged(c.key, "waiters"), c.tokenKey(), grantChannel(c.key),
-	}
+	queue := queueKeys(c.key)
+	return []string{c.key, c.tombstoneKey(), queue[0], queue[1], c.tokenKey(), grantChannel(c.key)}
 }
+
+// queueKeys are those of queue.lua.
+func queueKeys(key string) []string { return []string{tagged(key, "queue"), tagged(key, "waiters")} }
 
 func grantChannel(name string) string { return tagged(name, "grant") }
 

@@ -92,6 +92,7 @@ type permitStore struct {
 	node         *node
 	tombstoneTTL int64 // milliseconds
 	leased       bool
+	fair         bool // leased, with a queue
 }
 
 var _ store = (*permitStore)(nil)
@@ -126,6 +127,11 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 		what.keys = append(what.keys, permitsKey(c.key), c.freeChannel())
 		what.args = []any{c.id, c.lease, c.permits}
 	}
+	if s.fair {
+		what.script = fairPermitScript.acquire
+		what.keys = append(what.keys, queueKeys(c.key)...)
+		what.args = append(what.args, c.waiterTTL)
+	}
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, what)
 	if err != nil {
@@ -138,7 +144,11 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	case r.code == codeOutOfRange:
 		return grant{}, &requestError{rejected, fmt.Errorf("%w: %d of %d permits", ErrPermits, c.permits, r.int(0))}
 	}
-	g := grant{ok: r.code == codeOK, granted: granted{sent: sent}, why: ErrNoPermits, spare: r.int(0) > 0, ttl: -1}
+	g := grant{ok: r.code == codeOK, granted: granted{sent: sent}, why: ErrNoPermits, ttl: -1}
+	g.spare = !s.fair && r.int(0) > 0
+	if r.int(2) > 0 {
+		g.why = ErrQueued
+	}
 	if left := r.int(1); left > 0 {
 		g.ttl = time.Duration(left) * time.Millisecond
 	}
@@ -168,6 +178,10 @@ func (s *permitStore) releaseCall(key, request string, ids []string) call {
 	if s.leased {
 		what.script = permitScript.release
 		what.keys = []string{key, tombstoneKey(key, request), permitsKey(key), tagged(key, "free")}
+	}
+	if s.fair {
+		what.script = fairPermitScript.release
+		what.keys = append(what.keys, queueKeys(key)...)
 	}
 	what.args = append(what.args, s.tombstoneTTL)
 	for _, id := range ids {

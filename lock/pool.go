@@ -201,6 +201,10 @@ func (p pool) acquireOnce(ctx context.Context, n, limit int, wait bool, opts []O
 			name: p.name, key: p.key, id: p.client.random.id(), lease: milliseconds(lease), store: p.store, permits: n,
 		},
 	}
+	if p.store.fair && wait {
+		a.mode, a.byHold = ordered, true
+		a.queueAtServer()
+	}
 	if err := a.acquire(ctx, wait); err != nil {
 		return nil, err
 	}

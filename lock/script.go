@@ -63,6 +63,12 @@ func newMutexScripts(o Options) *mutexScripts {
 	}
 }
 
+// The keys of the queue of a fair mutex and of a fair semaphore.
+const (
+	fairQueue   = "local queue, waiters = KEYS[3], KEYS[4]\n"
+	permitQueue = "local queue, waiters = KEYS[5], KEYS[6]\n"
+)
+
 // Scripts that are the same for all clients.
 var (
 	renewScript   = newScript(lua("renew"))
@@ -78,10 +84,10 @@ var (
 		"\nend\n" + lua("multi_acquire"))
 
 	fairScript = struct{ acquire, release, force, waiters script }{
-		acquire: newScript(lua("foreign", "plain", "mint", "fair_queue", "fair_acquire")),
-		release: newScript(lua("foreign", "plain", "mint", "fair_queue", "fair_release")),
-		force:   newScript(lua("plain", "mint", "fair_queue", "fair_force")),
-		waiters: newScript(lua("mint", "fair_queue", "fair_waiters")),
+		acquire: newScript(lua("foreign", "plain", "mint") + fairQueue + lua("queue", "fair_queue", "fair_acquire")),
+		release: newScript(lua("foreign", "plain", "mint") + fairQueue + lua("queue", "fair_queue", "fair_release")),
+		force:   newScript(lua("plain", "mint") + fairQueue + lua("queue", "fair_queue", "fair_force")),
+		waiters: newScript(lua("mint") + fairQueue + lua("queue", "fair_queue", "fair_waiters")),
 	}
 	rwScript = struct{ acquire, release, renew, force, inspect script }{
 		acquire: newScript(lua("mint", "rw_state", "rw_acquire")),
@@ -100,6 +106,10 @@ var (
 		acquire: newScript(lua("counted", "permits_acquire")),
 		release: newScript(lua("counted", "permits_release")),
 		renew:   newScript(lua("counted", "permits_renew")),
+	}
+	fairPermitScript = struct{ acquire, release script }{
+		acquire: newScript(permitQueue + lua("counted", "queue", "fair_permits", "fair_permits_acquire", "permits_acquire")),
+		release: newScript(permitQueue + lua("counted", "queue", "fair_permits", "fair_permits_leave", "permits_release")),
 	}
 	latchScript = struct{ arm, count, state, remove script }{
 		arm:    newScript(lua("counted", "latch_arm")),

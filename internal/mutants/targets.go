@@ -42,7 +42,7 @@ func locksOf(kind string) []string {
 	case "quorum":
 		return []string{"redlock"}
 	case "semaphore":
-		return []string{"permits", "semaphore"}
+		return []string{"permits", "semaphore", "fair-permits"}
 	}
 	return []string{kind}
 }

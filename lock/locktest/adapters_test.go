@@ -144,6 +144,20 @@ func leasedSemaphore(ctx context.Context, c *lock.Client, name string, o Acquire
 	return permits{p}, nil
 }
 
+// fairSemaphore acquires the only permit of a fair semaphore.
+func fairSemaphore(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+	s := c.FairSemaphore(name, lock.WithTotal(1), lock.WithLease(o.Lease))
+	acquire := s.TryAcquire
+	if wait {
+		acquire = s.Acquire
+	}
+	p, err := acquire(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	return permits{p}, nil
+}
+
 // ownLease is the default lease of the clients under test.
 const ownLease = 4 * time.Second
 

@@ -61,6 +61,10 @@ func TestKinds(t *testing.T) {
 			s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
 			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 		}},
+		{"fair-permits-single", Single, with(fairSemaphore), func(s *Spec) {
+			s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
+			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
+		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -81,16 +81,7 @@ if holder == owner then
 end
 
 if keep > 0 then
-  -- With heartbeats, a waiter may wait for any time (redisson#3004).
-  agree()
-  if redis.call('ZADD', KEYS[4], now + keep, me) == 1 then
-    redis.call('RPUSH', KEYS[3], me)
-  end
-  -- A queue whose waiters have all expired expires too.
-  if redis.call('PTTL', KEYS[3]) < keep then
-    redis.call('PEXPIRE', KEYS[3], keep)
-    redis.call('PEXPIRE', KEYS[4], keep)
-  end
+  enqueue(me, keep)
 end
 -- The lock expired or was removed: only the first in the queue can be granted it, so it is now.
 if not holder then

@@ -16,12 +16,8 @@ if type(redis.pcall('HLEN', KEYS[1])) == 'table' then
   widen(KEYS[1], prefixOf(KEYS[2], hold), owner)
 end
 redis.call('HLEN', KEYS[1])
-if redis.call('ZREM', KEYS[4], me) == 1 then
-  local first = redis.call('LINDEX', KEYS[3], 0) == me
-  redis.call('LREM', KEYS[3], 1, me)
-  if first then
-    wakeFirst()
-  end
+if leave(me) then
+  wakeFirst()
 end
 
 if redis.call('HDEL', KEYS[1], 'h:' .. hold) == 1 then

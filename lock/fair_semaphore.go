@@ -1,0 +1,67 @@
+package lock
+
+import "context"
+
+// FairSemaphore is a [PermitSemaphore] that serves its waiters in the order in which they came, by the clock of the
+// server. The first waits until as many permits are free as it wants, and those behind it wait for it, even if they
+// want fewer: small requests cannot starve a large one, and permits may be free meanwhile. TryAcquire does not queue
+// and overtakes no waiter. A waiter sends a heartbeat every PollMax, and at least every 2 s; after three times as long
+// without one it is skipped. Several goroutines may use it.
+//
+// The keys are those of a permit semaphore, so that both kinds of one name share their permits, but the order is kept
+// only if all use the fair one. Beside them, for a semaphore named pool:
+//
+//	{pool}:queue    list of the waiters, each a hold, a blank and how many permits it wants, first come first
+//	{pool}:waiters  sorted set of the same, by the time in ms at which they expire without a heartbeat
+//
+// The channel {pool}:free also publishes the hold of the first waiter when it may be served.
+type FairSemaphore struct{ named }
+
+// FairSemaphore is the fair semaphore of that name; [WithTotal] says how many permits it has. It costs nothing and
+// needs no closing.
+func (c *Client) FairSemaphore(name string, opts ...Option) *FairSemaphore {
+	return &FairSemaphore{c.named(name, opts)}
+}
+
+func (s *FairSemaphore) pool() pool { return pool{s.named, s.client.fairPermits} }
+
+// TrySetPermits is as [Semaphore.TrySetPermits].
+func (s *FairSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
+	return s.pool().trySet(ctx, n)
+}
+
+// SetPermits is as [Semaphore.SetPermits]. A waiter that wants more than there are then is refused with [ErrPermits].
+func (s *FairSemaphore) SetPermits(ctx context.Context, n int) error { return s.pool().replace(ctx, n) }
+
+// AddPermits is as [Semaphore.AddPermits].
+func (s *FairSemaphore) AddPermits(ctx context.Context, n int) (total int, err error) {
+	return s.pool().add(ctx, n)
+}
+
+// State is as [Semaphore.State].
+func (s *FairSemaphore) State(ctx context.Context) (SemaphoreState, error) {
+	return s.pool().state(ctx)
+}
+
+// ForceRelease is as [PermitSemaphore.ForceRelease].
+func (s *FairSemaphore) ForceRelease(ctx context.Context, ids ...string) (permits int, err error) {
+	return s.pool().force(ctx, ids)
+}
+
+// Acquire waits for its turn, and until n permits are free, and takes them all at once; n is at most 10000. When ctx
+// ends it leaves the queue. Errors are those of [Semaphore.Acquire]; what [ErrUnknown] may leave is also a waiter that
+// is skipped after three heartbeats.
+func (s *FairSemaphore) Acquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return s.pool().acquire(ctx, n, maxLeased, true, opts)
+}
+
+// TryAcquire takes n permits if they are free now and nobody waits: its error is [ErrQueued] if only others are in the
+// way.
+func (s *FairSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
+	return s.pool().acquire(ctx, n, maxLeased, false, opts)
+}
+
+// Do calls work with n permits, as [Mutex.Do].
+func (s *FairSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error, opts ...Option) error {
+	return s.pool().do(ctx, n, maxLeased, work, opts)
+}
