@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
@@ -48,7 +49,7 @@ func TestReadersWriter(t *testing.T) {
 // that fit.
 func TestSemaphore(t *testing.T) {
 	s := startServer(t)
-	c := s.client(t, Options{})
+	c := s.client(t, Options{Lease: time.Hour}) // waiters look again only when an event wakes them
 	sem := c.Semaphore("pool", 3)
 	take := func(n int) <-chan sessiontest.Result[*Hold] {
 		return sessiontest.AsyncAcquire(t, func(ctx context.Context) (*Hold, error) { return sem.Acquire(ctx, fmt.Sprint(n), n) })
