@@ -81,6 +81,19 @@ func TestEnsembleInItsOwnWords(t *testing.T) {
 	}
 }
 
+// TestEtcdKeyEndsWithItsLease: the key of a lock on etcd has no expiry of its own, and does not stay.
+func TestEtcdKeyEndsWithItsLease(t *testing.T) {
+	s := ensembleRun()
+	s.m.Topology = cluster.Topology{Kind: cluster.Etcd, Members: 3}
+	r := s.load(t)
+	page, all := render(t, r, "html"), interval{until: r.History.End}
+	b := r.browseData(all, all, "orders")
+	if !strings.Contains(page, " · ends with its lease<") || strings.Contains(page, "no expiry<") ||
+		b.Endless != "ends with its lease" {
+		t.Errorf("the page labels a lock on etcd with %q", b.Endless)
+	}
+}
+
 // TestClientsWaitsCountRefusals: the longest wait of a client is that of any acquire, also of one that was refused.
 func TestClientsWaitsCountRefusals(t *testing.T) {
 	s := newSynth("refused", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
@@ -250,10 +251,14 @@ func (r *Run) ttlText(k history.KeyState) string {
 	return r.endless()
 }
 
-// endless is how a key without an expiry ends: that of an ensemble is an ephemeral node.
+// endless is how a key without an expiry of its own ends: that of an ensemble is an ephemeral node, that of etcd has a
+// lease.
 func (r *Run) endless() string {
-	if r.ensemble() {
+	switch r.Manifest.Topology.Kind {
+	case cluster.ZooKeeper:
 		return "ends with its session"
+	case cluster.Etcd:
+		return "ends with its lease"
 	}
 	return "no expiry"
 }
