@@ -128,6 +128,8 @@ type Options struct {
 	// Repeats: the lock sends a release, and what takes back an acquire that it gave up, again for at least 1.5 s, until a
 	// server replies.
 	Repeats bool
+	// Frugal: the lock keeps to the bounds on requests and subscriptions in requests.go.
+	Frugal bool
 	// Counts: each reply to an acquire, a try and a release has the hold count of the owner; without one it is 0.
 	Counts bool
 	// Overtakes: a semaphore serves a waiter whose permits are free, also if another that wants more waits for longer; a

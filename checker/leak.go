@@ -19,6 +19,8 @@ const (
 	keptLeft             // a hold at a server that its owner has not got
 	abandonedLeft        // a hold at a server that its owner gave up, of a lock that repeats what gives it back
 	permitsKept          // more permits at a server than its clients can have
+	requestsLeft         // requests about a lock that the process neither has nor requests
+	channelsLeft         // subscriptions that nobody waits at
 	leakHeld             // acquits: the lock may still be held
 	leakOutage           // acquits: the servers were unavailable
 	leakPaused           // acquits: the waiter was paused
@@ -28,6 +30,7 @@ const (
 func leakRules() []string {
 	return []string{keysLeft: "keys", waitersLeft: "waiters", permitsLeft: "permits", renewalsLeft: "renewals",
 		acquireLeaked: "acquire", keptLeft: "hold", abandonedLeft: "abandoned", permitsKept: "permits-kept",
+		requestsLeft: "requests", channelsLeft: "subscriptions",
 		leakHeld: "may-be-held", leakOutage: "outage",
 		leakPaused:  "waiter-paused",
 		leakWaiting: "may-wait"}
@@ -50,6 +53,8 @@ func checkLeak(v *view, o Options) Result {
 	v.addKept(o, keptForNobody, keptLeft, found)
 	v.addKept(o, keptAbandoned, abandonedLeft, found)
 	v.judgeMorePermits(o, found)
+	v.judgeQuiet(o, found)
+	v.judgeChannels(o, found)
 	r := found.result(Leak, v.leakViolation)
 	r.Counts = map[string]int64{"checked": int64(looked), "notes": int64(len(v.h.Leftovers))}
 	switch {
@@ -114,6 +119,8 @@ func (v *view) leakViolation(f finding) Violation {
 	switch f.rule {
 	case keptLeft, abandonedLeft:
 		return v.keptViolation(f)
+	case requestsLeft, channelsLeft:
+		return v.excessViolation(f)
 	case permitsKept:
 		w := v.permitSumViolation(v.morePermits[f.y], "permits that are out belong to somebody", "but clients can have only")
 		w.Class = ""

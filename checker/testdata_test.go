@@ -142,6 +142,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.RefusesExcess = true
 			case "repeats":
 				o.Repeats = true
+			case "frugal":
+				o.Frugal = true
 			case "counts":
 				o.Counts = true
 			case "overtakes":

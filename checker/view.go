@@ -34,6 +34,7 @@ type view struct {
 	counted    []int32 // spans: replies with a hold count that can be compared
 	idleState
 	serversState
+	excesses []excess // by findings of wake-up and leak
 	sizeState
 }
 

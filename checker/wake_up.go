@@ -17,6 +17,8 @@ const (
 	tryRefused          // a try was refused although there was room for it
 	waitedInVain        // a request that can never be granted waited, at a lock that states that it refuses it
 	notReturned         // an acquire did not return, long after its wait had ended
+	requestStorm        // a process asked again and again without a pause
+	wokenInVain         // a release woke more waiters than it could let in
 	wakeOutage          // acquits: the servers were unavailable
 	wakePaused          // acquits: the waiter was paused
 	wakeLate            // acquits: the reply came, or the client crashed
@@ -25,6 +27,7 @@ const (
 func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
+		requestStorm: "storm", wokenInVain: "herd",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late"}
 }
 
@@ -51,6 +54,8 @@ func checkWakeUp(v *view, o Options) Result {
 	asked += v.unreturned(o, found)
 	v.judgeRoom(o, found)
 	v.judgeVain(o, found)
+	v.judgeStorms(o, found)
+	v.judgeHerds(o, found)
 	r := found.result(WakeUp, v.wakeUpViolation)
 	r.Counts = map[string]int64{"acquires": int64(asked), "free_times": int64(len(v.idleTimes(o.slack()).gaps))}
 	switch {
@@ -118,6 +123,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 		return v.roomViolation(f)
 	case waitedInVain:
 		return v.vainViolation(f)
+	case requestStorm, wokenInVain:
+		return v.excessViolation(f)
 	}
 	text := fmt.Sprintf("client %d waited for %s for %s (%s to %s) although no client held it", v.client(f.y),
 		lockName(v.h.Keys[v.h.Spans[f.y].Key]), format.Duration(f.end-f.start), format.Instant(f.start),

@@ -120,7 +120,7 @@ type resizeFunc func(ctx context.Context, c *lock.Client, key string, permits in
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease,
-		Repeats, Counts, CachesScripts}
+		Repeats, Counts, Frugal, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -164,7 +164,7 @@ func kindSpecs() []Spec {
 			acquire: acquireHold(fencedMutex, lock.WithReentry(), lock.WithPolling()),
 			force:   forceMutex,
 		})
-	spin.Can = spin.Can.Without(Wakes)
+	spin.Can = spin.Can.Without(Wakes, Frugal)
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
 			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,

@@ -25,6 +25,7 @@ import (
 //	probe    orders  9.000 ok
 //	leftover orders  9.100 keys=orders:queue waiters=1
 //	witness  n1      1.015 orders owner=a count=1 ttl=1.995s
+//	received n1      1.015 client=0 dials=2 channels=1 commands=9 key=orders requests=7
 //
 // Times are seconds since the start of the run, or have a unit. The number after client is the process. An operation
 // without an end has no completion. owner, lease, wait, work, mode, permits, limit and part belong to the invocation;
@@ -72,6 +73,8 @@ func readText(r io.Reader, name string) (t textHistory, err error) {
 				t.clients, err = nonNegative(fields[1])
 			case fields[0] == "witness":
 				t.samples, err = textSample(t.samples, fields[1:])
+			case fields[0] == "received":
+				t.samples, err = textReceived(t.samples, fields[1:])
 			default:
 				t.events, err = textLine(t.events, fields)
 			}
@@ -133,7 +136,7 @@ func textLine(events []Event, fields []string) ([]Event, error) {
 	case ProbeEvent, LeftoverEvent:
 		return textFinal(events, fields)
 	}
-	return nil, fmt.Errorf("expected client, nemesis, clients, probe, leftover or witness, got %q", fields[0])
+	return nil, fmt.Errorf("expected client, nemesis, clients, probe, leftover, witness or received, got %q", fields[0])
 }
 
 func textNemesis(events []Event, fields []string) ([]Event, error) {

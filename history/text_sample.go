@@ -61,3 +61,40 @@ func (k *KeyState) set(name, value string) (err error) {
 	}
 	return err
 }
+
+// textReceived reads a line such as "received n1 1.500 client=0 dials=2 channels=1 commands=9 key=orders requests=7"
+// without its first word: a sample of a master with what one client process has sent so far.
+func textReceived(samples []Sample, fields []string) ([]Sample, error) {
+	if len(fields) < 2 {
+		return nil, errors.New("expected received NODE TIME client=N [dials=N] [channels=N] [commands=N] " +
+			"[key=NAME requests=N]")
+	}
+	at, err := textTime(fields[1])
+	if err != nil {
+		return nil, err
+	}
+	key, r := "", Received{}
+	numbers := map[string]*int{
+		"client": &r.Client, "clients": &r.Clients, "dials": &r.Dials, "open": &r.Open, "channels": &r.Channels,
+		"commands": &r.Commands,
+	}
+	for _, field := range fields[2:] {
+		name, value, _ := strings.Cut(field, "=")
+		switch into := numbers[name]; {
+		case into != nil:
+			*into, err = nonNegative(value)
+		case name == "key":
+			key = value
+		case name == "requests" && key != "":
+			r.Keys = map[string]int{}
+			r.Keys[key], err = nonNegative(value)
+		default:
+			err = fmt.Errorf("unknown field %q of what was received", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	s := Sample{Node: fields[0], Sent: at, Time: at, Up: true, Role: "master", Received: []Received{r}}
+	return append(samples, s), nil
+}

@@ -123,6 +123,7 @@ func (m Manifest) Judging() checker.Options {
 		PrefersWriters: m.Can.Has(client.PrefersWriters), RefusesUpgrade: m.Can.Has(client.RefusesUpgrade),
 		RefusesExcess: m.Can.Has(client.RefusesExcess), Overtakes: m.Can.Has(client.Overtakes),
 		Repeats: m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
+		Frugal: m.Can.Has(client.Frugal),
 	}
 	if o.Fair || o.PrefersWriters {
 		o.QueueDelay = queueDelay

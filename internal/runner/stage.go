@@ -109,7 +109,8 @@ func (s *stage) openRecords() error {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
 	s.clock, s.record = clock, history.NewRecorder(events, clock)
-	w, err := newWitness(s.cluster, newActiveKeys(s.run.params), samples, clock, s.run.Backend.Facts().Sampling)
+	w, err := newWitness(s.cluster, newActiveKeys(s.run.params), samples, clock, s.run.Backend.Facts().Sampling,
+		s.run.params.PerInstance)
 	if err != nil {
 		return err
 	}

@@ -41,10 +41,11 @@ type witness struct {
 	latest    map[string]history.Sample // by node
 	reported  map[string]history.Sample // by node, the last one that was given to changed
 	missed    map[string]int            // by node, samples in a row without a reply
+	requests  requestLog
 }
 
 func newWitness(
-	c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how Sampling,
+	c cluster.Cluster, keys *activeKeys, w io.Writer, clock func() time.Duration, how Sampling, perInstance int,
 ) (*witness, error) {
 	sampler, ok := c.(cluster.Witness)
 	if !ok {
@@ -53,7 +54,8 @@ func newWitness(
 	return &witness{
 		cluster: c, sampler: sampler, keys: keys, clock: clock, out: w, sampling: how,
 		latest: map[string]history.Sample{}, reported: map[string]history.Sample{}, missed: map[string]int{},
-		changed: func(_, _ history.Sample) {}, sampled: func(history.Sample) {},
+		requests: requestLog{perInstance: perInstance, nodes: map[string]*nodeRequests{}},
+		changed:  func(_, _ history.Sample) {}, sampled: func(history.Sample) {},
 	}, nil
 }
 
@@ -129,6 +131,7 @@ func (w *witness) change(s history.Sample) (reported history.Sample, changed boo
 }
 
 func (w *witness) write(s history.Sample) {
+	s.Received = w.requests.news(s)
 	if w.out == nil {
 		w.kept = append(w.kept, s)
 		return

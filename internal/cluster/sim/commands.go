@@ -31,6 +31,7 @@ func (n *node) engineConfig() engine.Config {
 func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 	if !c.Scripted() {
 		n.world.commands++
+		n.countReceived(c, cmd, args)
 		if n.bus != nil && c != n.harness.peer {
 			keys := cmd.Keys(args)
 			if cmd.Name == "exec" {

@@ -85,6 +85,7 @@ func (w *world) connect(name string, h *host, near end, slot, k int) *conn {
 		c.flows[d] = flow{conn: c, gate: &c.from.directions[d], dir: d, slot: slot, rng: w.stream(c.id, uint64(d))}
 	}
 	c.from.conns = append(c.from.conns, c)
+	c.from.dials++
 	c.send(forward, segment{kind: open})
 	return c
 }

@@ -18,7 +18,15 @@ type caller struct {
 	name       string
 	directions [2]gateDirection
 	conns      []*conn
+
+	client   int // its number; none: it is no client
+	dials    int
+	commands int
+	keys     map[string]int // commands that name a key that is sampled
 }
+
+// noClient is the client number of a caller that is no client.
+const noClient = -1
 
 // gateDirection is one direction of a caller: the rule in force and its counters.
 type gateDirection struct {
@@ -61,7 +69,10 @@ func (f *flow) concerned(rule cluster.Rule) bool {
 func (h *host) caller(name string) *caller {
 	c := h.callers[name]
 	if c == nil {
-		c = &caller{name: name}
+		c = &caller{name: name, client: noClient}
+		if i, is := cluster.ClientNumber(name); is {
+			c.client = i
+		}
 		for d := range c.directions {
 			c.directions[d].rule = h.rules[d]
 		}

@@ -70,7 +70,8 @@ type Cluster struct {
 	members   []*member       // of an ensemble, which has no nodes
 	protected map[string]bool // see zkFrames.rename; guarded by world.mu
 	sentinels []*sentinel
-	delivery  string // see Delivery
+	sampled   map[string]bool // keys of which a sample was requested; guarded by world.mu
+	delivery  string          // see Delivery
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -109,7 +110,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		return nil, fmt.Errorf("starting a simulated cluster: %w", err)
 	}
 	c := &Cluster{config: cfg, topology: cfg.Topology, others: map[string]*Actor{}, hosts: map[string]*host{},
-		protected: map[string]bool{}}
+		protected: map[string]bool{}, sampled: map[string]bool{}}
 	c.world = newWorld(cfg.Seed, l, cfg.Trace, span{cfg.MinLatency, cfg.MaxLatency})
 	for i := range cfg.Actors {
 		c.clients = append(c.clients, newActor(c, cluster.ClientName(i), l.client(i), false))

@@ -22,6 +22,10 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 	}
 	c.act(ctx)
 	defer c.world.mu.Unlock()
+	for _, key := range keys {
+		c.sampled[key] = true
+	}
+	sample.Received = n.received()
 	if !n.up || n.paused || c.world.closed {
 		return sample
 	}

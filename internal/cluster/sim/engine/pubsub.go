@@ -25,6 +25,9 @@ func (c *Conn) shardFeed() feed { return feed{"ssubscribe", "sunsubscribe", &c.s
 // subscribed reports whether a RESP2 client is in subscribed mode.
 func (c *Conn) subscribed() bool { return c.channels.len()+c.patterns.len()+c.shards.len() > 0 }
 
+// Subscriptions is how many channels, patterns and shard channels the connection is subscribed to.
+func (c *Conn) Subscriptions() int { return c.channels.len() + c.patterns.len() + c.shards.len() }
+
 // count is the number in a confirmation: shard channels are counted separately.
 func (c *Conn) count(f feed) int64 {
 	if f.own == &c.shards {

@@ -1,0 +1,363 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file is about what a lock costs: the requests that servers received from each client process, of a lock that
+// states that it is frugal (Options.Frugal). Counts are those of samples, between which it is not known when a request
+// arrived: so a window contains at least what arrived between its samples.
+
+// The bounds of a frugal lock. They are several times what a lock needs that is woken by messages.
+const (
+	requestsPerSecond = 200              // of one client, beside those of its operations
+	requestsPerOp     = 20               // for each operation that is in flight
+	quietAfter        = 3 * time.Second  // after its last hold or operation at a key, a process sends nothing about it
+	lingerAtMost      = 10 * time.Second // for which a channel is subscribed that nobody waits at
+	fewChannels       = 4                // that a process may always be subscribed to
+)
+
+// requestPoint is what one sample says of the requests of a process.
+type requestPoint struct {
+	sent, time time.Duration
+	*history.Received
+}
+
+// requestSeries are the requests of one process at one node, in the order of time.
+type requestSeries struct {
+	node            string
+	client, clients int // those that share its connections
+	points          []requestPoint
+	latest          *history.Received
+}
+
+// has says whether a client is one of the process.
+func (s *requestSeries) has(client int) bool {
+	return client >= s.client && client < s.client+s.clients
+}
+
+// requestSeries reads the samples up to the last operation of a client: later the harness probes the lock through one.
+// Of a process that a sample with requests leaves out, nothing has changed.
+func (v *view) requestSeries() (all []requestSeries) {
+	type source struct {
+		node   string
+		client int
+	}
+	index := make(map[source]int)
+	byNode, end := make(map[string][]int), v.lastActivity()
+	for i := range v.h.Samples {
+		x := &v.h.Samples[i]
+		if x.Time > end {
+			continue
+		}
+		for n := range x.Received {
+			r := &x.Received[n]
+			at, known := index[source{x.Node, r.Client}]
+			if !known {
+				at = len(all)
+				index[source{x.Node, r.Client}] = at
+				byNode[x.Node] = append(byNode[x.Node], at)
+				all = append(all, requestSeries{node: x.Node, client: r.Client, clients: max(1, r.Clients)})
+			}
+			all[at].latest = r
+		}
+		for _, at := range byNode[x.Node] {
+			if len(x.Received) == 0 {
+				break
+			}
+			all[at].points = append(all[at].points, requestPoint{x.Sent, x.Time, all[at].latest})
+		}
+	}
+	return all
+}
+
+// useTimes are the times in which a process used a key: its operations and its holds, longest possible, merged.
+func (v *view) useTimes(of *requestSeries, o Options) (byKey [][]segment) {
+	byKey = make([][]segment, len(v.h.Keys))
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; of.has(v.client(int32(i))) {
+			byKey[s.Key] = append(byKey[s.Key], segment{s.Call, s.Return})
+		}
+	}
+	e := v.idleTimes(o.slack()).extents
+	for i := range e.holds {
+		if h := &e.holds[i]; of.has(v.client(h.span)) {
+			until := h.freeBy
+			if until == never {
+				until = e.leaseEnd(int32(i))
+			}
+			byKey[h.key] = append(byKey[h.key], segment{h.from, until})
+		}
+	}
+	for key := range byKey {
+		byKey[key] = mergedSegments(byKey[key])
+	}
+	return byKey
+}
+
+// mergedSegments sorts all and joins those that overlap.
+func mergedSegments(all []segment) (out []segment) {
+	slices.SortFunc(all, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
+	for _, s := range all {
+		if n := len(out) - 1; n >= 0 && s.from <= out[n].until {
+			out[n].until = max(out[n].until, s.until)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// lastSpan is the last operation of a process that was invoked before t, at a key or (none) at any; none: it has none.
+func (v *view) lastSpan(of *requestSeries, key int32, t time.Duration) (last int32) {
+	last = none
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Call <= t && (key == none || s.Key == key) && s.Ended >= 0 && of.has(v.client(int32(i))) &&
+			(last == none || s.Call >= v.h.Spans[last].Call) {
+			last = int32(i)
+		}
+	}
+	return last
+}
+
+// excess is that a process sent more requests, or kept more subscriptions, than a frugal lock does.
+type excess struct {
+	what    excessKind
+	of      requestSeries
+	key     int32 // none: it is about no single key
+	span    int32
+	during  segment
+	count   int
+	allowed int
+}
+
+type excessKind uint8
+
+const (
+	tooOften        excessKind = iota // in one second
+	tooManyWoken                      // by releases
+	sentAfterUse                      // about a key that it did not use any more
+	tooManyChannels                   // is it subscribed to
+)
+
+// addExcess keeps what a finding of rule is about.
+func (v *view) addExcess(found *findings, rule int, x excess) {
+	if x.span == none {
+		return
+	}
+	v.excesses = append(v.excesses, x)
+	found.add(finding{rule: rule, x: none, y: int32(len(v.excesses) - 1), start: x.during.from, end: x.during.until})
+}
+
+// judgeStorms finds, for each process, the first second in which it sent a server more requests than its operations
+// need, or tried to connect as often: a waiter that asks again and again without a pause.
+func (v *view) judgeStorms(o Options, found *findings) {
+	if !o.Frugal {
+		return
+	}
+	for _, of := range v.requestSeries() {
+		first := 0
+		for i := range of.points {
+			for first+1 < i && of.points[i].sent-of.points[first+1].time >= time.Second {
+				first++
+			}
+			a, b := &of.points[first], &of.points[i]
+			during := segment{a.sent, b.time}
+			if b.sent-a.time < time.Second {
+				continue
+			}
+			count := b.Dials + b.Commands - a.Dials - a.Commands
+			allowed := int(float64(of.clients*requestsPerSecond) * (during.until - during.from).Seconds())
+			if count <= allowed {
+				continue
+			}
+			if allowed += requestsPerOp * v.opsOf(&of, during); count > allowed {
+				v.addExcess(found, requestStorm, excess{tooOften, of, none, v.lastSpan(&of, none, b.time), during, count, allowed})
+				break
+			}
+		}
+	}
+}
+
+// opsOf is how many operations of a process were in flight during s.
+func (v *view) opsOf(of *requestSeries, s segment) (n int) {
+	for i := range v.h.Spans {
+		if x := &v.h.Spans[i]; x.Call <= s.until && x.Return >= s.from && of.has(v.client(int32(i))) {
+			n++
+		}
+	}
+	return n
+}
+
+// judgeHerds finds processes several of whose clients wait, and which sent more requests about a key than their
+// operations need, and one for each time that the lock became free: so it woke waiters that could not be let in. A
+// history with faults is not judged, because requests that were not replied to are sent again.
+func (v *view) judgeHerds(o Options, found *findings) {
+	if !o.Frugal || o.LockKind == ReadersWriterLock || len(v.faultTimes()) > 0 {
+		return
+	}
+	sums := make(map[[2]int32]*excess) // by process and key
+	var order []*excess
+	for _, of := range v.requestSeries() {
+		if of.clients < 2 {
+			continue
+		}
+		for key, name := range v.h.Keys {
+			count := of.points[len(of.points)-1].Keys[name]
+			at := [2]int32{int32(of.client), int32(key)}
+			if sums[at] == nil && count > 0 {
+				sums[at] = &excess{what: tooManyWoken, of: of, key: int32(key), span: v.lastSpan(&of, int32(key), v.h.End),
+					during: segment{0, of.points[len(of.points)-1].time}}
+				order = append(order, sums[at])
+			}
+			if count > 0 {
+				sums[at].count += count
+			}
+		}
+	}
+	for _, x := range order {
+		if x.allowed = v.requestsNeeded(&x.of, x.key); x.count > x.allowed {
+			v.addExcess(found, wokenInVain, *x)
+		}
+	}
+}
+
+// requestsNeeded is how many requests about a key the operations of a process may need.
+func (v *view) requestsNeeded(of *requestSeries, key int32) (n int) {
+	ends, waiting := 0, time.Duration(0)
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Key != key {
+			continue
+		}
+		if s.Op == history.OpRelease || s.Op == history.OpForceRelease || s.Op == history.OpResize {
+			ends += max(1, int(v.h.Limit(key)))
+		}
+		if !of.has(v.client(int32(i))) {
+			continue
+		}
+		n += 3
+		if s.Op == history.OpAcquire || s.Op == history.OpTry {
+			ends++ // its lease may end
+		}
+		waiting += min(s.Return, v.h.End) - s.Call
+	}
+	for _, i := range v.byKey[key] {
+		if h := &v.holds[i]; of.has(v.client(h.span)) {
+			waiting += 4 * (min(h.until, v.h.End) - h.from) // it may be renewed
+		}
+	}
+	return n + ends + 10 + int(waiting.Seconds())
+}
+
+// judgeQuiet finds requests about a key by a process of which no client had, or requested, the key any more for
+// quietAfter: such as renewals of a hold that was released.
+func (v *view) judgeQuiet(o Options, found *findings) {
+	if !o.Frugal {
+		return
+	}
+	dis := v.disturbances(o)
+	for _, of := range v.requestSeries() {
+		usage := v.useTimes(&of, o)
+		for key, name := range v.h.Keys {
+			for n, u := range usage[key] {
+				gap := segment{later(u.until, quietAfter), v.h.End}
+				if n+1 < len(usage[key]) {
+					gap.until = usage[key][n+1].from
+				}
+				count, at := of.within(gap, name)
+				if count < 2 || dis.touch(segment{u.until, at}, anyClient, history.AffectsTraffic, history.AffectsClients) {
+					continue
+				}
+				v.addExcess(found, requestsLeft, excess{sentAfterUse, of, int32(key), v.lastSpan(&of, int32(key), u.until),
+					segment{u.until, at}, count, 0})
+				break
+			}
+		}
+	}
+}
+
+// within is how many requests about a key certainly arrived in s, and when the last of them had.
+func (s *requestSeries) within(gap segment, key string) (n int, at time.Duration) {
+	first := sort.Search(len(s.points), func(i int) bool { return s.points[i].sent >= gap.from })
+	last := sort.Search(len(s.points), func(i int) bool { return s.points[i].time > gap.until }) - 1
+	if first >= last {
+		return 0, 0
+	}
+	return s.points[last].Keys[key] - s.points[first].Keys[key], s.points[last].time
+}
+
+// judgeChannels finds processes that are subscribed to more channels than keys that they used in the last lingerAtMost
+// explain: a program that takes many locks would stay subscribed to all of them.
+func (v *view) judgeChannels(o Options, found *findings) {
+	if !o.Frugal {
+		return
+	}
+	dis := v.disturbances(o)
+	for _, of := range v.requestSeries() {
+		usage := [][]segment(nil)
+		for _, p := range of.points {
+			if p.Channels <= fewChannels {
+				continue
+			}
+			if usage == nil {
+				usage = v.useTimes(&of, o)
+			}
+			during, recent := segment{p.sent - lingerAtMost, p.time}, 0
+			for _, times := range usage {
+				if slices.ContainsFunc(times, func(u segment) bool { return u.until >= during.from && u.from <= during.until }) {
+					recent++
+				}
+			}
+			if p.Channels <= fewChannels+2*recent ||
+				dis.touch(during, anyClient, history.AffectsTraffic, history.AffectsClients) {
+				continue
+			}
+			v.addExcess(found, channelsLeft,
+				excess{tooManyChannels, of, none, v.lastSpan(&of, none, p.time), during, p.Channels, recent})
+			break
+		}
+	}
+}
+
+// excessViolation words a finding of this file.
+func (v *view) excessViolation(f finding) Violation {
+	x := &v.excesses[f.y]
+	w := v.spanViolation(x.span, "", "")
+	w.Class = ""
+	who := fmt.Sprintf("client %d", x.of.client)
+	if x.of.clients > 1 {
+		who = fmt.Sprintf("the process of clients %d to %d", x.of.client, x.of.client+x.of.clients-1)
+	}
+	from, until := format.Instant(x.during.from), format.Instant(x.during.until)
+	if x.key == none {
+		w.Key = ""
+	}
+	switch x.what {
+	case tooManyWoken:
+		w.Rule = "a release wakes no more waiters of a process than it can let in"
+		w.Text = fmt.Sprintf("%s sent %s %d requests about %s by %s, where its operations and the releases need at most %d",
+			who, x.of.node, x.count, lockName(w.Key), until, x.allowed)
+	case sentAfterUse:
+		w.Rule = "a process that neither has nor requests a lock sends nothing about it"
+		w.Text = fmt.Sprintf("%s had %s until %s and did not request it again, but until %s it sent %s %d more requests",
+			who, lockName(w.Key), from, until, x.of.node, x.count)
+	case tooManyChannels:
+		w.Rule = "a process is not subscribed for long to what it does not wait for"
+		w.Text = fmt.Sprintf("%s was subscribed to %d channels at %s at %s, although it had used only %s in the %s before",
+			who, x.count, x.of.node, until, format.Count(x.allowed, "key"), format.Duration(lingerAtMost))
+	case tooOften:
+		w.Rule = "a waiter pauses between its requests"
+		w.Text = fmt.Sprintf("%s sent %s %d requests and attempts to connect from %s to %s; its operations need at most %d",
+			who, x.of.node, x.count, from, until, x.allowed)
+	}
+	return w
+}

@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// countReceived counts a command that a client has sent.
+func (n *node) countReceived(c *engine.Conn, cmd *engine.Spec, args [][]byte) {
+	s := n.feeding
+	if s == nil || s.peer != c || s.conn.from.client == noClient {
+		return
+	}
+	from := s.conn.from
+	from.commands++
+	for _, key := range cmd.Keys(args) {
+		if !n.cluster.sampled[string(key)] {
+			continue
+		}
+		if from.keys == nil {
+			from.keys = map[string]int{}
+		}
+		from.keys[string(key)]++
+	}
+}
+
+// mostCallers is of how many callers requests are reported: a sample of a thousand would cost more than it tells.
+const mostCallers = 128
+
+// received is what the host has received from each client so far; nil: there are too many. The world is locked.
+func (h *host) received() (all []history.Received) {
+	if len(h.order) > mostCallers {
+		return nil
+	}
+	for _, from := range h.order {
+		if from.client == noClient || from.dials == 0 {
+			continue
+		}
+		r := history.Received{
+			Client: from.client, Dials: from.dials, Commands: from.commands, Keys: maps.Clone(from.keys),
+		}
+		for _, c := range from.conns {
+			if s, accepted := c.ends[1].(*session); accepted && s.alive() {
+				r.Open++
+				if s.peer != nil {
+					r.Channels += s.peer.Subscriptions()
+				}
+			}
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b history.Received) int { return a.Client - b.Client })
+	return all
+}
