@@ -78,6 +78,23 @@ func (v *view) requestSeries() (all []requestSeries) {
 	return all
 }
 
+// knownUntil is until when the client of a hold may take it for its own, and ask for it: until it released it, or
+// reported its loss. That the lock was released by force it finds out when it asks.
+func (v *view) knownUntil(h *hold) (until time.Duration) {
+	if h.ending == endReleased {
+		return h.freeBy
+	}
+	for i := range v.h.Notices {
+		if n := &v.h.Notices[i]; n.F == history.Lost && n.Owner == h.owner && n.Key == h.key && n.Time >= h.from {
+			until = max(until, n.Time)
+		}
+	}
+	if until == 0 {
+		return never
+	}
+	return until
+}
+
 // useTimes are the times in which a process used a key: its operations and its holds, longest possible, merged.
 func (v *view) useTimes(of *requestSeries, o Options) (byKey [][]segment) {
 	byKey = make([][]segment, len(v.h.Keys))
@@ -89,11 +106,7 @@ func (v *view) useTimes(of *requestSeries, o Options) (byKey [][]segment) {
 	e := v.idleTimes(o.slack()).extents
 	for i := range e.holds {
 		if h := &e.holds[i]; of.has(v.client(h.span)) {
-			until := h.freeBy
-			if until == never {
-				until = e.leaseEnd(int32(i))
-			}
-			byKey[h.key] = append(byKey[h.key], segment{h.from, until})
+			byKey[h.key] = append(byKey[h.key], segment{h.from, v.knownUntil(h)})
 		}
 	}
 	for key := range byKey {
