@@ -27,7 +27,7 @@ func (n *node) countReceived(c *engine.Conn, cmd *engine.Spec, args [][]byte) {
 	}
 }
 
-// mostCallers is of how many callers requests are reported: a sample of a thousand would cost more than it tells.
+// mostCallers is of how many callers requests are reported: a sample of a thousand would take too long.
 const mostCallers = 128
 
 // received is what the host has received from each client so far; nil: there are too many. The world is locked.
