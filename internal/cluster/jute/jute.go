@@ -14,8 +14,12 @@ func (m *Message) AppendInt(v int32) { *m = binary.BigEndian.AppendUint32(*m, ui
 // AppendLong adds a 64-bit number.
 func (m *Message) AppendLong(v int64) { *m = binary.BigEndian.AppendUint64(*m, uint64(v)) }
 
-// AppendBytes adds a buffer, or a string.
+// AppendBytes adds a buffer. Nil has the length -1.
 func (m *Message) AppendBytes(v []byte) {
+	if v == nil {
+		m.AppendInt(-1)
+		return
+	}
 	m.AppendInt(int32(len(v)))
 	*m = append(*m, v...)
 }

@@ -52,6 +52,9 @@ func (t *Tree) prepare(r Request, x Txn, refused Code) Txn {
 
 // prepareMulti prepares and applies all operations, or none.
 func (t *Tree) prepareMulti(r Request, x Txn, refused Code) Txn {
+	if slices.ContainsFunc(r.Parts, func(part Request) bool { return part.Flags < 0 || part.Flags >= flagTTL }) {
+		return Txn{Zxid: x.Zxid, Time: x.Time, Session: x.Session, Op: OpError, Code: MarshallingError}
+	}
 	t.keep, t.undo = true, nil
 	defer func() { t.keep, t.undo = false, nil }()
 	failed := -1
@@ -197,7 +200,7 @@ func fixACL(list []ACL) (fixed []ACL, code Code) {
 	return fixed, 0
 }
 
-// validPath is PathUtils.validatePath.
+// validPath is PathUtils.validatePath, which sees a character beyond the basic plane as two surrogates.
 func validPath(path string) bool {
 	if path == "/" {
 		return true
@@ -211,6 +214,6 @@ func validPath(path string) bool {
 		}
 	}
 	return !strings.ContainsFunc(path, func(r rune) bool {
-		return r < ' ' || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff
+		return r < ' ' || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 // Read executes a read. The watch is to be set if set, whatever the code: a node that is not there may be waited for.
 func (t *Tree) Read(r Request) (body jute.Message, code Code, w Watch) {
-	if strings.IndexByte(r.Path, 0) >= 0 {
+	if strings.IndexByte(r.Path, 0) >= 0 && r.Op == OpExists {
 		return nil, BadArguments, w
 	}
 	n := t.nodes[r.Path]
@@ -18,7 +18,6 @@ func (t *Tree) Read(r Request) (body jute.Message, code Code, w Watch) {
 	switch {
 	case n == nil:
 		return nil, NoNode, w
-	case r.Op == OpExists:
 	case r.Op == OpGetACL && !n.allows(permRead|permAdmin), r.Op != OpGetACL && !n.allows(permRead):
 		return nil, NoAuth, Watch{}
 	}
@@ -82,6 +81,9 @@ func (w *Watches[W]) Trigger(e Event) []W {
 			}
 		}
 		delete(w.child, e.Path)
+	}
+	if e.Hidden {
+		return nil
 	}
 	return all
 }

@@ -1,6 +1,10 @@
 package znode
 
-import "github.com/lockchaos/lockchaos/internal/cluster/jute"
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/jute"
+)
 
 // Request is a request of a client, as decoded.
 type Request struct {
@@ -63,8 +67,8 @@ func (r *Request) parse(m *jute.Message) {
 	}
 }
 
-// data is a copy of a buffer.
-func data(m *jute.Message) []byte { return append([]byte(nil), m.Bytes()...) }
+// data is a copy of a buffer; nil stays nil.
+func data(m *jute.Message) []byte { return slices.Clone(m.Bytes()) }
 
 func texts(m *jute.Message) (list []string) {
 	for n := m.Int(); n > 0 && len(*m) > 0; n-- {
@@ -119,7 +123,11 @@ func (r Result) Body() (m jute.Message) {
 		appendStat(&m, r.Stat)
 	case OpMulti:
 		for _, part := range r.Parts {
-			appendHeader(&m, part.Op, false, part.Code)
+			op := part.Op
+			if op == OpCreateContainer {
+				op = OpCreate2 // the kind of the result
+			}
+			appendHeader(&m, op, false, part.Code)
 			if part.Op == OpError {
 				m.AppendInt(int32(part.Code))
 				continue

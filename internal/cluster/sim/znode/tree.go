@@ -31,10 +31,10 @@ func system() []string { return []string{"/zookeeper", "/zookeeper/config", "/zo
 func New() *Tree {
 	t := &Tree{nodes: map[string]*node{}, sessions: map[int64]int32{}, ephemerals: map[int64]map[string]bool{}}
 	world := []ACL{{Perms: permRead | permWrite | permCreate | permDelete | permAdmin, Scheme: "world", ID: "anyone"}}
-	t.nodes["/"] = &node{acl: world, children: map[string]bool{}}
+	t.nodes["/"] = &node{data: []byte{}, acl: world, children: map[string]bool{}}
 	for _, path := range system() {
 		parent, name := split(path)
-		t.nodes[path] = &node{acl: world, children: map[string]bool{}}
+		t.nodes[path] = &node{data: []byte{}, acl: world, children: map[string]bool{}}
 		t.nodes[parent].children[name] = true
 	}
 	return t
@@ -93,11 +93,15 @@ func (t *Tree) EmptyContainers() []string {
 	return paths
 }
 
-// shown is the stat as clients see it: its cversion counts the children created and deleted.
+// shown is the stat as clients see it: its cversion counts the children created and deleted, and a container has no
+// owner.
 func (n *node) shown() Stat {
 	s := n.stat
 	s.NumChildren, s.DataLength = int32(len(n.children)), int32(len(n.data))
 	s.Cversion = 2*s.Cversion - s.NumChildren
+	if s.Owner == containerOwner {
+		s.Owner = 0
+	}
 	return s
 }
 
@@ -128,7 +132,7 @@ func (t *Tree) apply(x Txn, events *[]Event) Result {
 		n := t.change(x.Path)
 		n.data, n.stat.Version, n.stat.Mzxid, n.stat.Mtime = x.Data, x.Version, x.Zxid, x.Time
 		r.Stat = n.shown()
-		*events = append(*events, Event{Type: DataChanged, Path: x.Path})
+		*events = append(*events, n.event(DataChanged, x.Path))
 	case OpSetACL:
 		n := t.change(x.Path)
 		n.acl, n.stat.Aversion = x.ACL, x.Version
@@ -176,7 +180,7 @@ func (t *Tree) create(x Txn, events *[]Event) Stat {
 	if x.Version > p.stat.Cversion {
 		p.stat.Cversion, p.stat.Pzxid = x.Version, x.Zxid
 	}
-	*events = append(*events, Event{Type: Created, Path: x.Path}, Event{Type: ChildrenChanged, Path: parent})
+	*events = append(*events, n.event(Created, x.Path), p.event(ChildrenChanged, parent))
 	return n.shown()
 }
 
@@ -189,7 +193,12 @@ func (t *Tree) remove(path string, zxid int64, events *[]Event) {
 		t.undo = append(t.undo, func() { t.link(path, n); p.children[name] = true })
 	}
 	p.stat.Pzxid = max(p.stat.Pzxid, zxid)
-	*events = append(*events, Event{Type: Deleted, Path: path}, Event{Type: ChildrenChanged, Path: parent})
+	*events = append(*events, n.event(Deleted, path), p.event(ChildrenChanged, parent))
+}
+
+// event is an event of the node, which nobody is notified of who may not read it.
+func (n *node) event(is EventType, path string) Event {
+	return Event{Type: is, Path: path, Hidden: !n.allows(permRead)}
 }
 
 // link puts a node into the maps, and unlink takes it out.

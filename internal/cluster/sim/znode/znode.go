@@ -50,18 +50,19 @@ type Code int32
 
 // The errors.
 const (
-	Inconsistent   Code = -2 // of an operation after the one that failed in a multi
-	Unimplemented  Code = -6
-	BadArguments   Code = -8
-	NoNode         Code = -101
-	NoAuth         Code = -102
-	BadVersion     Code = -103
-	NoChildren     Code = -108 // of an ephemeral node
-	NodeExists     Code = -110
-	NotEmpty       Code = -111
-	SessionExpired Code = -112
-	InvalidACL     Code = -114
-	SessionMoved   Code = -118
+	Inconsistent     Code = -2 // of an operation after the one that failed in a multi
+	MarshallingError Code = -5 // the server cannot decode it
+	Unimplemented    Code = -6
+	BadArguments     Code = -8
+	NoNode           Code = -101
+	NoAuth           Code = -102
+	BadVersion       Code = -103
+	NoChildren       Code = -108 // of an ephemeral node
+	NodeExists       Code = -110
+	NotEmpty         Code = -111
+	SessionExpired   Code = -112
+	InvalidACL       Code = -114
+	SessionMoved     Code = -118
 )
 
 // Flags of a create (CreateMode).
@@ -140,7 +141,8 @@ const (
 
 // Event is what a transaction changed.
 type Event struct {
-	Type EventType
-	Path string
-	Zxid int64
+	Type   EventType
+	Path   string
+	Zxid   int64
+	Hidden bool // by the node's ACL: it triggers watches, without notifications
 }

@@ -1,0 +1,80 @@
+package znode_test
+
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/jute"
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
+)
+
+// model is a server of znode: what the leader prepared, and what it has applied.
+type model struct {
+	prepared, applied *znode.Tree
+	watches           znode.Watches[int]
+	zxid              int64
+	sent              [][]jute.Message // by session
+}
+
+func newModel(zxid int64, sessions int) *model {
+	m := &model{prepared: znode.New(), applied: znode.New(), zxid: zxid, sent: make([][]jute.Message, sessions)}
+	m.prepared.SetZxid(zxid)
+	m.applied.SetZxid(zxid)
+	return m
+}
+
+// write executes a write of a session, without a reply.
+func (m *model) write(r znode.Request, id int64) znode.Result {
+	m.zxid++
+	result, events := m.applied.Apply(m.prepared.Prepare(r, id, m.zxid, 0, 0))
+	for _, e := range events {
+		for _, who := range m.watches.Trigger(e) {
+			m.send(who, znode.Notification(e))
+		}
+	}
+	return result
+}
+
+// request executes a request that a session has sent.
+func (m *model) request(message jute.Message, session int, id int64) {
+	r := znode.ParseRequest(message)
+	reply := func(code znode.Code, body jute.Message) {
+		m.send(session, znode.Reply(r.Xid, m.applied.Zxid(), code, body))
+	}
+	switch {
+	case r.Op.Write():
+		result := m.write(r, id)
+		reply(result.Code, result.Body())
+	case r.Op == znode.OpSync:
+		var body jute.Message
+		body.AppendString(r.Path)
+		reply(0, body)
+	case r.Op == znode.OpPing:
+		reply(0, nil)
+	case r.Op == znode.OpSetWatches:
+		for _, e := range m.watches.Restore(m.applied, r, session) {
+			m.send(session, znode.Notification(e))
+		}
+		reply(0, nil)
+	default:
+		body, code, watch := m.applied.Read(r)
+		if watch.Set {
+			m.watches.Add(r.Path, watch.Child, session)
+		}
+		reply(code, body)
+	}
+	if r.Op == znode.OpCloseSession {
+		m.watches.Drop(session)
+	}
+}
+
+func (m *model) send(session int, frame []byte) {
+	message, _, _ := jute.Cut(frame)
+	m.sent[session] = append(m.sent[session], message)
+}
+
+// take returns and forgets what was sent.
+func (m *model) take() [][]jute.Message {
+	all := slices.Clone(m.sent)
+	clear(m.sent)
+	return all
+}
