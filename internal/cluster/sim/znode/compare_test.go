@@ -3,6 +3,7 @@ package znode_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,9 @@ func (c *comparison) shrink(steps []step) []step {
 // barrier is the number of the request that ends what a session is sent after a step.
 const barrier = 1 << 30
 
+// pingXid is the number of each ping.
+const pingXid = -2
+
 // exists is a request that all sessions may send.
 func exists() jute.Message {
 	return encode(znode.Request{Xid: barrier, Op: znode.OpExists, Path: "/"}, "", 0)
@@ -87,15 +91,15 @@ func (c *comparison) compare(steps []step) (at int, difference string) {
 	for i := range r.real {
 		timeout, err := r.real[i].connect(c.t.Context(), c.addr)
 		c.must(err)
-		r.model.write(znode.Request{Op: znode.OpCreateSession, Timeout: timeout}, r.real[i].id)
+		r.model.apply(r.model.prepare(znode.Request{Op: znode.OpCreateSession, Timeout: timeout}, r.real[i].id))
 	}
 	defer r.end()
 	all := []znode.ACL{{Perms: 31, Scheme: "world", ID: "anyone"}}
-	if d := r.step(step{request: znode.Request{Op: znode.OpCreate, ACL: all}}, 0); d != "" {
+	if d := r.step(step{requests: []znode.Request{{Op: znode.OpCreate, ACL: all}}}); d != "" {
 		c.t.Fatalf("creating the root of a sequence: %s", d)
 	}
 	for i, s := range steps {
-		if d := r.step(s, int32(i)+1); d != "" {
+		if d := r.step(s); d != "" {
 			return i, d
 		}
 	}
@@ -124,6 +128,7 @@ type run struct {
 	closed [sessions]bool
 	root   string
 	base   int64 // the last zxid before it
+	xid    int32 // of the last request
 }
 
 // end ends the sessions, also after a difference: no later run sees them expire.
@@ -140,7 +145,7 @@ func (r *run) end() {
 }
 
 // step executes a step, collects what both servers send to all sessions, and returns the difference.
-func (r *run) step(s step, xid int32) string {
+func (r *run) step(s step) string {
 	if r.closed[s.session] {
 		return "" // a closeSession before it was not left out
 	}
@@ -148,17 +153,26 @@ func (r *run) step(s step, xid int32) string {
 		r.reconnect(s.session)
 		return ""
 	}
-	r.requests++
-	if s.request.Xid = xid; s.request.Op == znode.OpPing {
-		s.request.Xid = -2
+	c := &r.real[s.session]
+	ops, messages := map[int32]znode.Op{}, []jute.Message(nil)
+	for _, request := range s.requests {
+		if r.xid++; request.Op == znode.OpPing {
+			request.Xid = pingXid
+		} else {
+			request.Xid = r.xid
+		}
+		ops[request.Xid] = request.Op
+		r.closed[s.session] = request.Op == znode.OpCloseSession
+		messages = append(messages, encode(request, r.root, r.base))
 	}
-	c, message := &r.real[s.session], encode(s.request, r.root, r.base)
 	var sent [sessions][]jute.Message
-	r.must(c.send(message))
-	sent[s.session] = r.receive(c, s.request.Xid)
-	r.model.request(message, s.session, c.id)
-	if s.request.Op == znode.OpCloseSession {
-		r.closed[s.session] = true
+	r.must(c.send(messages...))
+	r.requests += len(messages)
+	r.model.requests(messages, s.session, c.id)
+	for _, m := range messages {
+		sent[s.session] = append(sent[s.session], r.receive(c, m.Int())...)
+	}
+	if r.closed[s.session] {
 		if _, err := c.receive(); err == nil {
 			return "the real server does not close the connection"
 		}
@@ -172,21 +186,22 @@ func (r *run) step(s step, xid int32) string {
 		more := r.receive(&r.real[i], barrier)
 		sent[i] = append(sent[i], more[:len(more)-1]...)
 	}
-	actual, simulated := r.describe(sent[:], s.request), r.describe(r.model.take(), s.request)
+	actual, simulated := r.describe(sent[:], ops), r.describe(r.model.take(), ops)
 	r.notifications += strings.Count(actual, "event")
 	return cmp.Diff(strings.Split(actual, "\n"), strings.Split(simulated, "\n"))
 }
 
-// describe writes what the sessions were sent after a request. The end of a session deletes its nodes in the order of a
+// describe writes what the sessions were sent after requests. The end of a session deletes its nodes in the order of a
 // hash set.
-func (r *run) describe(sent [][]jute.Message, after znode.Request) string {
+func (r *run) describe(sent [][]jute.Message, ops map[int32]znode.Op) string {
 	var lines []string
 	for i, messages := range sent {
 		var part []string
 		for _, m := range messages {
-			part = append(part, fmt.Sprintf("to session %d: %s", i, describe(m, after.Op, r.base)))
+			head := m
+			part = append(part, fmt.Sprintf("to session %d: %s", i, describe(m, ops[head.Int()], r.base)))
 		}
-		if after.Op == znode.OpCloseSession {
+		if slices.Contains(slices.Collect(maps.Values(ops)), znode.OpCloseSession) {
 			slices.Sort(part)
 		}
 		lines = append(lines, part...)

@@ -9,19 +9,23 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
 
-// step is one request of a session, or the loss of its connection. Its paths are below the root of the sequence; it
-// does not depend on the replies to earlier steps, so that each subsequence is a sequence.
+// step is what a session sends at once, mostly one request, or the loss of its connection. Its paths are below the root
+// of the sequence; it does not depend on the replies to earlier steps, so that each subsequence is a sequence.
 type step struct {
 	session   int
-	reconnect bool // instead of a request
-	request   znode.Request
+	reconnect bool // instead of requests
+	requests  []znode.Request
 }
 
 func (s step) String() string {
 	if s.reconnect {
 		return fmt.Sprintf("session %d reconnects", s.session)
 	}
-	return fmt.Sprintf("session %d: %s", s.session, show(s.request))
+	texts := make([]string, len(s.requests))
+	for i, r := range s.requests {
+		texts[i] = show(r)
+	}
+	return fmt.Sprintf("session %d: %s", s.session, strings.Join(texts, ", "))
 }
 
 func show(r znode.Request) string {
@@ -67,6 +71,7 @@ type generator struct {
 const (
 	sessions   = 3 // of a sequence
 	multiParts = 4
+	burst      = 5 // requests at once
 )
 
 // sequence draws that many steps.
@@ -78,12 +83,19 @@ func sequence(seed uint64, length int) []step {
 		if g.closed[s.session] {
 			continue
 		}
-		if s.reconnect = g.IntN(40) == 0; !s.reconnect {
-			s.request = g.request()
+		switch g.IntN(40) {
+		case 0:
+			s.reconnect = true
+		case 1, 2, 3, 4:
+			for range 2 + g.IntN(burst-1) {
+				s.requests = append(s.requests, g.request())
+			}
+		default:
+			s.requests = append(s.requests, g.request())
 		}
-		g.closed[s.session] = s.request.Op == znode.OpCloseSession
-		if !g.closed[s.session] {
-			delete(g.closed, s.session)
+		if g.IntN(100) == 0 && !s.reconnect {
+			s.requests = append(s.requests, znode.Request{Op: znode.OpCloseSession})
+			g.closed[s.session] = true
 		}
 		all = append(all, s)
 	}
@@ -97,9 +109,6 @@ func (g generator) request() znode.Request {
 		znode.OpExists, znode.OpExists, znode.OpExists, znode.OpGetData, znode.OpGetData, znode.OpGetData,
 		znode.OpGetChildren, znode.OpGetChildren, znode.OpGetChildren2, znode.OpGetChildren2, znode.OpGetACL,
 		znode.OpMulti, znode.OpMulti, znode.OpMulti, znode.OpSync, znode.OpPing, znode.OpSetWatches,
-	}
-	if g.IntN(100) == 0 {
-		return znode.Request{Op: znode.OpCloseSession}
 	}
 	r := znode.Request{Op: ops[g.IntN(len(ops))]}
 	switch r.Op {
@@ -147,7 +156,7 @@ func (g generator) fill(r *znode.Request) {
 	case znode.OpSetACL:
 		r.ACL, r.Version = g.acl(), g.version()
 	case znode.OpExists, znode.OpGetData, znode.OpGetChildren, znode.OpGetChildren2:
-		r.Watch = g.IntN(2) == 0
+		r.Watch = g.IntN(4) > 0
 	}
 }
 

@@ -22,10 +22,14 @@ func newModel(zxid int64, sessions int) *model {
 	return m
 }
 
-// write executes a write of a session, without a reply.
-func (m *model) write(r znode.Request, id int64) znode.Result {
+// prepare prepares a write of a session, as the leader does.
+func (m *model) prepare(r znode.Request, id int64) znode.Txn {
 	m.zxid++
-	result, events := m.applied.Apply(m.prepared.Prepare(r, id, m.zxid, 0, 0))
+	return m.prepared.Prepare(r, id, m.zxid, 0, 0)
+}
+
+func (m *model) apply(x znode.Txn) znode.Result {
+	result, events := m.applied.Apply(x)
 	for _, e := range events {
 		for _, who := range m.watches.Trigger(e) {
 			m.send(who, znode.Notification(e))
@@ -34,15 +38,38 @@ func (m *model) write(r znode.Request, id int64) znode.Result {
 	return result
 }
 
-// request executes a request that a session has sent.
-func (m *model) request(message jute.Message, session int, id int64) {
-	r := znode.ParseRequest(message)
+// requests executes what a session has sent at once: all writes are prepared before the first one is applied. Another
+// member leads whenever it is session 0.
+func (m *model) requests(messages []jute.Message, session int, id int64) {
+	if session == 0 {
+		m.prepared = m.applied.Clone()
+	}
+	var all []znode.Request
+	var prepared []znode.Txn
+	for _, message := range messages {
+		r := znode.ParseRequest(message)
+		all = append(all, r)
+		if r.Op.Write() {
+			prepared = append(prepared, m.prepare(r, id))
+		}
+	}
+	for _, r := range all {
+		var x znode.Txn
+		if r.Op.Write() {
+			x, prepared = prepared[0], prepared[1:]
+		}
+		m.answer(r, x, session)
+	}
+}
+
+// answer executes a request; x is its transaction if it is a write.
+func (m *model) answer(r znode.Request, x znode.Txn, session int) {
 	reply := func(code znode.Code, body jute.Message) {
 		m.send(session, znode.Reply(r.Xid, m.applied.Zxid(), code, body))
 	}
 	switch {
 	case r.Op.Write():
-		result := m.write(r, id)
+		result := m.apply(x)
 		reply(result.Code, result.Body())
 	case r.Op == znode.OpSync:
 		var body jute.Message

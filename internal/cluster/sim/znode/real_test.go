@@ -122,9 +122,14 @@ func (s *realSession) connect(ctx context.Context, addr string) (timeout int32, 
 	return timeout, nil
 }
 
-func (s *realSession) send(m jute.Message) error {
+// send sends messages at once.
+func (s *realSession) send(messages ...jute.Message) error {
+	var frames []byte
+	for _, m := range messages {
+		frames = append(frames, m.Frame()...)
+	}
 	_ = s.conn.SetDeadline(time.Now().Add(ioTimeout))
-	_, err := s.conn.Write(m.Frame())
+	_, err := s.conn.Write(frames)
 	return err
 }
 
