@@ -245,7 +245,7 @@ var words = map[string]string{
 	"b":    "-inf +inf 0 1 2 (1 (2 1.5 (x x 3 inf",
 	"lex":  "- + [a [c (b (a [field x", "pat": "* s* ?1 [a-l]1 c* [^a]* \\* h1 ch <empty>",
 	"L": "lk1 lk1 lk1 lk2 s1", "P": "la1 la2 la3 la4 w1", "Q": "q1 q1 q1 l1 s1", "W": "w1 w1 w1 lk2",
-	"T": "tk1 tk1 tk1 lk2",
+	"T": "tk1 tk1 tk1 lk2", "D": "d1 d1 d1 w1",
 	"o": "owner1 owner2", "H": "o1 o2 o3 o4", "lease": "<lease>", "zm": "a b c d 1 2 field <empty>",
 	"json": `{"a":1,"b":[1,"x\u00e9\n"],"c":null,"d":"y"} {"a":-1.5e2} {} {"b":[1,true]}`,
 	"c":    "ch c2 s1", "sha": "e0e1f9fabfc9d4800c877a703b823ac0578ff8db aaaa E0E1F9FABFC9D4800C877A703B823AC0578FF8DB",

@@ -31,6 +31,16 @@ func lockScripts(t testing.TB) []lockScript {
 		"plain release":               "local defaultTTL = '1000'\n",
 		"release_plain plain release": "local defaultTTL = '1000'\n",
 	}
+	const permitQueue = "local queue, waiters = KEYS[5], KEYS[6]\n"
+	for _, names := range []string{"fair_permits_acquire permits_acquire", "fair_permits_leave permits_release"} {
+		heads["counted queue fair_permits "+names] = permitQueue
+	}
+	for _, names := range []string{
+		"foreign plain mint queue fair_queue fair_acquire", "foreign plain mint queue fair_queue fair_release",
+		"mint queue fair_queue fair_waiters", "plain mint queue fair_queue fair_force",
+	} {
+		heads[names] = "local queue, waiters = KEYS[3], KEYS[4]\n"
+	}
 	var all []lockScript
 	for _, row := range [][3]string{
 		{"foreign plain acquire", "{L} {P}", acquire},
@@ -42,10 +52,10 @@ func lockScripts(t testing.TB) []lockScript {
 		{"token", "{L}", "{H} (1|2|99999999999999999)"},
 		{"plain inspect", "{L}", "{c}"},
 		{"plain force", "{L} {c}", "{c}"},
-		{"foreign plain mint fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
-		{"foreign plain mint fair_queue fair_release", fair, "{H} {lease} {o}"},
-		{"mint fair_queue fair_waiters", fair, ""},
-		{"plain mint fair_queue fair_force", fair, ""},
+		{"foreign plain mint queue fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
+		{"foreign plain mint queue fair_queue fair_release", fair, "{H} {lease} {o}"},
+		{"mint queue fair_queue fair_waiters", fair, ""},
+		{"plain mint queue fair_queue fair_force", fair, ""},
 		{"mint rw_state rw_acquire", rw, "{H} {lease} {o} (n|{v}) (r|w) (0|5000)"},
 		{"rw_state rw_release", rw, "{H} {lease} {o}"},
 		{"rw_state rw_force", rw, ""},
@@ -58,6 +68,10 @@ func lockScripts(t testing.TB) []lockScript {
 		{"counted permits_acquire", "{L} {P} {W} {c}", "{H} {lease} (1|2)"},
 		{"counted permits_release", "{L} {P} {W} {c}", "{lease} (o1.1|o2.1|o3.1|o4.1) (o1.2|o2.2|x)"},
 		{"counted permits_renew", "{L} {W} {c} {L} {W} {c}", "{H} {lease} (1|2) {H} {lease} 1"},
+		{"counted queue fair_permits fair_permits_acquire permits_acquire", "{L} {P} {W} {c} {Q} {D}",
+			"{H} {lease} (1|2) (0|{lease})"},
+		{"counted queue fair_permits fair_permits_leave permits_release", "{L} {P} {W} {c} {Q} {D}",
+			"{lease} (o1.1|o2.1|o3.1|o4.1) (o1.2|o2.2|x)"},
 		{"counted latch_arm", "{L} {P} {c}", "{lease} (1|2|3)"},
 		{"counted latch_count", "{L} {P} {c}", "{lease} {H} 0"},
 		{"counted latch_state", "{L}", "0"},
