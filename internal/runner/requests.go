@@ -7,7 +7,7 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// How much is recorded of requests: more processes than mostProcesses are left out.
+// Limits of what is recorded of requests: with more than mostProcesses processes, nothing is.
 const (
 	requestsEvery = 100 * time.Millisecond // at most, of each node
 	mostProcesses = 64
