@@ -212,7 +212,8 @@ func (v *view) opsOf(of *requestSeries, s segment) (n int) {
 
 // judgeHerds finds processes several of whose clients wait, and which sent more requests about a key than their
 // operations need, and one for each time that the lock became free: so it woke waiters that could not be let in. A
-// history with faults is not judged, because requests that were not replied to are sent again.
+// history with faults is not judged, because requests that were not replied to are sent again. Nor is a key about
+// which several servers were asked: masters that have no common queue are polled.
 func (v *view) judgeHerds(o Options, found *findings) {
 	if !o.Frugal || o.LockKind == ReadersWriterLock || len(v.faultTimes()) > 0 {
 		return
@@ -226,13 +227,14 @@ func (v *view) judgeHerds(o Options, found *findings) {
 		for key, name := range v.h.Keys {
 			count := of.points[len(of.points)-1].Keys[name]
 			at := [2]int32{int32(of.client), int32(key)}
-			if sums[at] == nil && count > 0 {
+			switch {
+			case count == 0:
+			case sums[at] != nil:
+				sums[at].span = none // it asks several masters: see addExcess
+			default:
 				sums[at] = &excess{what: tooManyWoken, of: of, key: int32(key), span: v.lastSpan(&of, int32(key), v.h.End),
-					during: segment{0, of.points[len(of.points)-1].time}}
+					during: segment{0, of.points[len(of.points)-1].time}, count: count}
 				order = append(order, sums[at])
-			}
-			if count > 0 {
-				sums[at].count += count
 			}
 		}
 	}
@@ -241,6 +243,18 @@ func (v *view) judgeHerds(o Options, found *findings) {
 			v.addExcess(found, wokenInVain, *x)
 		}
 	}
+}
+
+// askAgain is after how long a waiter may ask again by itself: a second, or less where leases are shorter, because it
+// asks when the lease that it was refused for may have ended, and that was renewed meanwhile.
+func (v *view) askAgain(key int32) time.Duration {
+	shortest := time.Second
+	for i := range v.h.Spans {
+		if s := &v.h.Spans[i]; s.Key == key && s.Outcome == history.OK && s.Valid > 0 {
+			shortest = min(shortest, (s.Valid-s.Return)*2/3)
+		}
+	}
+	return max(shortest, 10*time.Millisecond)
 }
 
 // requestsNeeded is how many requests about a key the operations of a process may need.
@@ -268,7 +282,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32) (n int) {
 			waiting += 4 * (min(h.until, v.h.End) - h.from) // it may be renewed
 		}
 	}
-	return n + ends + 10 + int(waiting.Seconds())
+	return n + ends + 10 + int(waiting/v.askAgain(key))
 }
 
 // judgeQuiet finds requests about a key by a process of which no client had, or requested, the key any more for

@@ -88,7 +88,7 @@ func TestFairSemaphoreWaiterLeaves(t *testing.T) {
 		_, err := s.Acquire(leaving, 2)
 		left <- err
 	}()
-	eventually(t, testTimeout, "the first is queued", func() bool { return rdb.LLen(ctx, "{pool}:queue").Val() == 1 })
+	asleep(t, s.client, "{pool}:free", 1) // it is queued, and knows
 	served := queuedPermits(t, rdb, s, 1)
 	leave()
 	if err := within(t, testTimeout, "the leaver", left); !errors.Is(err, ErrNoPermits) || !Definite(err) {
@@ -112,7 +112,7 @@ func TestFairSemaphoreIsMadeSmaller(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	s := newTestClient(t, rdb, Options{PollMax: 200 * time.Millisecond}).FairSemaphore("pool", WithTotal(3))
+	s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(3))
 	held, err := s.Acquire(ctx, 1)
 	if err != nil {
 		t.Fatal(err)
