@@ -239,16 +239,19 @@ func (v *view) judgeHerds(o Options, found *findings) {
 		}
 	}
 	for _, x := range order {
-		if x.allowed = v.requestsNeeded(&x.of, x.key); x.count > x.allowed {
+		if x.allowed = v.requestsNeeded(&x.of, x.key, o); x.count > x.allowed {
 			v.addExcess(found, wokenInVain, *x)
 		}
 	}
 }
 
-// askAgain is after how long a waiter may ask again by itself: a second, or less where leases are shorter, because it
-// asks when the lease that it was refused for may have ended, and that was renewed meanwhile.
-func (v *view) askAgain(key int32) time.Duration {
+// askAgain is after how long a waiter may ask again by itself: a second, or less if it polls more often or where leases
+// are shorter, because it asks when the lease that it was refused for may have ended, and that was renewed meanwhile.
+func (v *view) askAgain(key int32, o Options) time.Duration {
 	shortest := time.Second
+	if o.Poll > 0 {
+		shortest = min(shortest, o.Poll)
+	}
 	for i := range v.h.Spans {
 		if s := &v.h.Spans[i]; s.Key == key && s.Outcome == history.OK && s.Valid > 0 {
 			shortest = min(shortest, (s.Valid-s.Return)*2/3)
@@ -258,7 +261,7 @@ func (v *view) askAgain(key int32) time.Duration {
 }
 
 // requestsNeeded is how many requests about a key the operations of a process may need.
-func (v *view) requestsNeeded(of *requestSeries, key int32) (n int) {
+func (v *view) requestsNeeded(of *requestSeries, key int32, o Options) (n int) {
 	ends, waiting := 0, time.Duration(0)
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
@@ -282,7 +285,7 @@ func (v *view) requestsNeeded(of *requestSeries, key int32) (n int) {
 			waiting += 4 * (min(h.until, v.h.End) - h.from) // it may be renewed
 		}
 	}
-	return n + ends + 10 + int(waiting/v.askAgain(key))
+	return n + ends + 10 + int(waiting/v.askAgain(key, o))
 }
 
 // judgeQuiet finds requests about a key by a process of which no client had, or requested, the key any more for

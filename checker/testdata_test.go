@@ -164,6 +164,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.MayBeDown, err = strconv.Atoi(value)
 			case "inline":
 				o.QueueDelay, err = time.ParseDuration(value)
+			case "poll":
+				o.Poll, err = time.ParseDuration(value)
 			case "slack":
 				o.Slack, err = time.ParseDuration(value)
 			case "permits":

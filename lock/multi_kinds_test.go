@@ -95,7 +95,7 @@ func TestMultiOfKindsIsAllOrNone(t *testing.T) {
 	for i, one := range held {
 		h := acquireAll(t, multi(t, one))
 		_, err := multi(t, all(c)...).TryAcquire(ctx)
-		_, waited := multi(t, all(c)...).Acquire(ctx, WithWait(50*time.Millisecond))
+		_, waited := multi(t, all(c)...).Acquire(ctx, WithWait(2*time.Second))
 		for _, err := range []error{err, waited} {
 			if !errors.Is(err, ErrHeld) || !Definite(err) {
 				t.Errorf("lock %d is held: %v, want a definite ErrHeld", i, err)

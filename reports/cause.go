@@ -8,7 +8,6 @@ import (
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/format"
-	"github.com/lockchaos/lockchaos/scenarios"
 )
 
 // mechanism is a row of the table of causes: one way in which a lock breaks. It is
@@ -158,13 +157,7 @@ func (r *Run) byMajority() bool { return !r.Manifest.Topology.Redis() }
 func (r *Run) ensemble() bool { return r.Manifest.Topology.Kind == cluster.ZooKeeper }
 
 // option is an option of the lock in the scenario as run; "" if it has no value.
-func (r *Run) option(name string) string {
-	s, err := scenarios.Parse([]byte(r.Manifest.YAML))
-	if err != nil {
-		return ""
-	}
-	return s.Options[name]
-}
+func (r *Run) option(name string) string { return r.Manifest.Option(name) }
 
 // list is a list of words: "n1, n2 and n3".
 func list(words []string) string {

@@ -125,6 +125,9 @@ func (m Manifest) Judging() checker.Options {
 		Repeats: m.Can.Has(client.Repeats), Counts: m.Can.Has(client.Counts),
 		Frugal: m.Can.Has(client.Frugal),
 	}
+	if poll, err := time.ParseDuration(m.Option("poll")); err == nil && o.Frugal {
+		o.Poll = poll
+	}
 	if o.Fair || o.PrefersWriters {
 		o.QueueDelay = queueDelay
 	}
@@ -137,6 +140,15 @@ func (m Manifest) Judging() checker.Options {
 		o.LockKind = checker.Mutex
 	}
 	return o
+}
+
+// Option is an option of the lock in the scenario as run; "" if it has no value.
+func (m Manifest) Option(name string) string {
+	s, err := scenarios.Parse([]byte(m.YAML))
+	if err != nil {
+		return ""
+	}
+	return s.Options[name]
 }
 
 // Expectation is what the scenario expects, see [checker.Compare]; a safe verdict if it says nothing.
