@@ -180,7 +180,7 @@ type programOrder uint8
 const (
 	sequential   programOrder = iota // one after the other
 	afterUnknown                     // some followed one of unknown outcome, which may still take effect
-	concurrent                       // which holds it had is unknown, and they are not judged: see doubt
+	concurrent                       // which holds it had is unknown, so they are not judged: see doubt
 )
 
 // orders finds the program order of each owner. Of sequential owners it is known, and the exactness of the interval

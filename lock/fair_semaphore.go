@@ -11,14 +11,14 @@ import "context"
 // The keys are those of a permit semaphore, so that both kinds of one name share their permits, but the order is kept
 // only if all use the fair one. Beside them, for a semaphore named pool:
 //
-//	{pool}:queue    list of the waiters, each a hold, a blank and how many permits it wants, first come first
+//	{pool}:queue    list of the waiters, each a hold, a space and the number of permits, in order of arrival
 //	{pool}:waiters  sorted set of the same, by the time in ms at which they expire without a heartbeat
 //
 // The channel {pool}:free also publishes the hold of the first waiter when it may be served.
 type FairSemaphore struct{ named }
 
-// FairSemaphore is the fair semaphore of that name; [WithTotal] says how many permits it has. It costs nothing and
-// needs no closing.
+// FairSemaphore returns the fair semaphore of that name; [WithTotal] sets how many permits it has. It sends no request
+// and needs no closing.
 func (c *Client) FairSemaphore(name string, opts ...Option) *FairSemaphore {
 	return &FairSemaphore{c.named(name, opts)}
 }
@@ -55,8 +55,8 @@ func (s *FairSemaphore) Acquire(ctx context.Context, n int, opts ...Option) (*Pe
 	return s.pool().acquire(ctx, n, maxLeased, true, opts)
 }
 
-// TryAcquire takes n permits if they are free now and nobody waits: its error is [ErrQueued] if only others are in the
-// way.
+// TryAcquire takes n permits if they are free now and nobody waits: its error is [ErrQueued] if enough are free
+// but others wait.
 func (s *FairSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (*Permits, error) {
 	return s.pool().acquire(ctx, n, maxLeased, false, opts)
 }

@@ -49,8 +49,8 @@ type fencedLock interface {
 // together reports whether the locks are taken by one script.
 func (g group) together() bool { return g.client.node != nil && len(g.parts) > 1 }
 
-// AnyLock is a lock that one owner at a time holds, or several for reading: a [Mutex], a [FencedMutex], a
-// [FairMutex], or an [RWSide]. Semaphores and latches are not.
+// AnyLock is a lock that one owner at a time holds, or several owners for reading: a [Mutex], a [FencedMutex], a
+// [FairMutex], or an [RWSide]. Semaphores and latches do not implement it.
 type AnyLock interface{ part() part }
 
 func (m *Mutex) part() part {
@@ -73,7 +73,7 @@ func (s *RWSide) part() part {
 	}}
 }
 
-// Multi is the mutexes of these names as one; at least one, and each once. Options are given to Acquire.
+// Multi returns the mutexes of these names as one lock; at least one name, and each once. Its options apply to Acquire.
 func (c *Client) Multi(names ...string) (*MultiLock, error) {
 	locks := make([]AnyLock, len(names))
 	for i, name := range names {
@@ -82,9 +82,9 @@ func (c *Client) Multi(names ...string) (*MultiLock, error) {
 	return Multi(locks...)
 }
 
-// Multi is locks of any kind, of one client or of several, as one lock; at least one, and each name once: both sides
-// of one [RW] are refused. It has no use for their options: its own are given to Acquire. Of a client of several
-// masters only a [Mutex] can be one of them.
+// Multi returns locks of any kind, of one client or of several, as one lock; at least one, and each name once: both
+// sides of one [RW] are refused. It ignores the options of these locks: its own apply to Acquire. Of a client of
+// several masters only a [Mutex] can be one of them.
 func Multi(locks ...AnyLock) (*MultiLock, error) {
 	if len(locks) == 0 {
 		return nil, errors.New("make a lock of several: there are none: give at least one")

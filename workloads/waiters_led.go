@@ -186,7 +186,8 @@ func (m *mix) barge() {
 	}
 }
 
-// admitReaders writes until the others have come, and then reads for so long that readers who were not woken are seen.
+// admitReaders holds the lock for writing until the others wait, and then for reading, long enough to show readers that
+// were not woken.
 func (m *mix) admitReaders(a client.Acquire) {
 	a.Wait = m.Env.wait()
 	write, outcome := m.Session.Acquire(m.ctx, a)
@@ -202,7 +203,7 @@ func (m *mix) admitReaders(a client.Acquire) {
 	}
 }
 
-// admitMore makes a semaphore so small that it has all of it until the others have come, and then as large as it was.
+// admitMore shrinks a semaphore to the permits that it holds until the others wait, and then restores its size.
 func (m *mix) admitMore(a client.Acquire) {
 	some := (m.limit() + 1) / 2
 	if m.Session.Resize(m.ctx, m.key, some).Outcome != history.OK {

@@ -34,7 +34,7 @@ type Topology struct {
 	// Replicas are those of the one master (0 is 2), or of each master (cluster: 0 is 1; quorum: 0 is none).
 	Replicas  int `json:"replicas,omitempty" yaml:"replicas,omitempty"`
 	Sentinels int `json:"sentinels,omitempty" yaml:"sentinels,omitempty"` // sentinel: how many; 0 is 3
-	// DownAfter is for how long a master must not reply before Sentinels replace it (down-after-milliseconds), in
+	// DownAfter is how long a master must be unresponsive before Sentinels replace it (down-after-milliseconds), in
 	// whole milliseconds; 0 is 500 ms.
 	DownAfter time.Duration     `json:"down_after_ns,omitempty" yaml:"down_after,omitempty"`
 	Members   int               `json:"members,omitempty" yaml:"members,omitempty"` // zookeeper, etcd: how many servers; 0 is 3

@@ -97,8 +97,8 @@ func (c *claim) there(e entry) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(e.key()), "=", c.revision)
 }
 
-// announce writes a key that has its permits, which wakes the one behind it: that may fit, too, and has to watch all
-// before it now.
+// announce writes a key that has its permits, which wakes the next request: its permits may be free, too, and it has to
+// watch all keys before it now.
 func (c *claim) announce(e entry) {
 	c.session.Tasks.Go(func() {
 		_, _ = repeat(context.Background(), c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {

@@ -54,7 +54,7 @@ func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 }
 
 // obtain creates the keys and waits until it is the turn of each. The keys of one request have one revision, so
-// requests for several locks cannot wait for each other in a circle.
+// requests for several locks cannot deadlock.
 func (q *queue) obtain(ctx context.Context, c *claim, wait bool) (*Hold, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ type queued struct {
 
 const passwordSize = 16
 
-// password is that of a session: it keeps nobody out.
+// password is the password of a session. It follows from the id, so it is not secret.
 func password(session int64) []byte {
 	p := binary.BigEndian.AppendUint64(nil, uint64(session))
 	return binary.BigEndian.AppendUint64(p, mix(uint64(session), passwordSize))

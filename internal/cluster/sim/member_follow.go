@@ -21,7 +21,7 @@ type followership struct {
 	epoch   int64 // 0: not known yet
 	heard   int64 // instant
 	pending []proposal
-	touched map[int64]int32 // sessions that the leader is to hear of
+	touched map[int64]int32 // sessions to report to the leader
 	asked   map[int64]*clientConn
 }
 

@@ -15,7 +15,7 @@ type tracked struct {
 	owner   int   // the member through which its client last connected; 0: not known
 }
 
-// bucket is when a session expires that is heard of now: after its timeout, at the next tick.
+// bucket is when a session expires whose client is heard from now: at the first tick after its timeout.
 func (d *leadership) bucket(timeout int32) int64 {
 	tick := d.member.settings.tick
 	return ((d.member.world.now()+int64(timeout)*int64(time.Millisecond))/tick + 1) * tick

@@ -1,5 +1,6 @@
-// Package queues says whose turn it is in the queue of a lock, for packages lock/etcd and lock/zookeeper. A request has
-// an entry in it, whose name is that of the request, a hyphen, the word of its kind, and perhaps a hyphen and more.
+// Package queues computes which requests in the queue of a lock are granted, for packages lock/etcd and lock/zookeeper.
+// Each request has an entry, whose name is ID-WORD or ID-WORD-SUFFIX: its id, the word of its kind, and the server's
+// suffix.
 package queues
 
 import (
@@ -30,7 +31,7 @@ type Turn struct {
 	Found bool
 	Now   bool   // it has the lock
 	After string // the entry to wait for
-	Any   bool   // any entry that goes may be enough, because After has the lock, too
+	Any   bool   // the removal of any entry may be enough, because After has the lock, too
 	// Announce says that the entry behind it must be woken.
 	Announce bool
 }

@@ -66,7 +66,7 @@ func (h *Hold) Err() error {
 	return why
 }
 
-// Deadline is until when the hold is valid.
+// Deadline is the time until which the hold is valid.
 func (h *Hold) Deadline() time.Time { return h.session.Deadline() }
 
 // endBy ends the hold; false: it had ended.
@@ -86,8 +86,9 @@ func (h *Hold) endBy(why error) bool {
 	return true
 }
 
-// Release ends the hold and calls remove, which removes what makes it hold at the servers: false, it was not there. Its
-// context is ctx without its end. Release waits for it no longer than Timeout. It fails with why the hold had ended,
+// Release ends the hold and calls remove, which removes the keys or nodes of the hold from the servers; false:
+// they were gone. The context of remove has the values of ctx, but does not end with it. Release waits for remove no
+// longer than Timeout. It fails with why the hold had ended,
 // with [lock.ErrLost] if remove returns false, and with [lock.ErrUnknown] if remove has not returned or has failed.
 func (h *Hold) Release(ctx context.Context, remove func(context.Context) (was bool, err error)) error {
 	if err := h.Err(); err != nil {

@@ -1,5 +1,5 @@
 // Package sessions is what the locks of packages lock/etcd and lock/zookeeper share: sessions with servers, which end
-// here before they can end there, the holds that end with them, and the client that opens one after another.
+// at the client before they can end at the servers; the holds that end with them; and the client that opens them.
 package sessions
 
 import (
@@ -104,8 +104,8 @@ func (s *Session) Watch() {
 	}
 }
 
-// Heard records that a request that was sent at that time was answered. Holds report that they were renewed if it is
-// one that is sent for that, and was sent after every other that was answered.
+// Heard records that a request that was sent at that time was answered. Holds report a renewal if the request is a
+// keepalive, and no request that was sent later has been answered.
 func (s *Session) Heard(sent time.Time, renewal bool) {
 	s.mu.Lock()
 	later := sent.After(s.heard)

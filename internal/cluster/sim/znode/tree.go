@@ -196,7 +196,7 @@ func (t *Tree) remove(path string, zxid int64, events *[]Event) {
 	*events = append(*events, n.event(Deleted, path), p.event(ChildrenChanged, parent))
 }
 
-// event is an event of the node, which nobody is notified of who may not read it.
+// event is an event of the node. Clients without permission to read the node are not notified.
 func (n *node) event(is EventType, path string) Event {
 	return Event{Type: is, Path: path, Hidden: !n.allows(permRead)}
 }
