@@ -24,13 +24,21 @@ func findLeftBehind(q *inquiry) *cause {
 		return nil
 	}
 	for c, f := range q.lostReplies() {
-		asked := q.unansweredAcquire(c, f)
+		asked := q.unanswered(c, f)
 		if asked == nil {
 			continue
 		}
-		text := fmt.Sprintf("left behind: the reply to the acquire of %s by %s, sent at %s, was lost at %s (%s), and what "+
-			"the acquire had created was not removed", quote(q.v.Key), clientName(c),
-			q.s.instant(eventAt(asked.Invoked, asked.Call)), q.s.instant(f.took()), quote(f.name))
+		lost := "was lost at"
+		if f.effectTime() < asked.Call || f.effectTime() > asked.Return {
+			lost = "did not come: its replies were lost from"
+		}
+		left := "the acquire had created was not removed"
+		if asked.Op == history.OpRelease {
+			left = "it should have removed stayed"
+		}
+		text := fmt.Sprintf("left behind: the reply to the %s of %s by %s, sent at %s, %s %s (%s), and what %s", asked.Op,
+			quote(q.v.Key), clientName(c), q.s.instant(eventAt(asked.Invoked, asked.Call)), lost, q.s.instant(f.took()),
+			quote(f.name), left)
 		return &cause{faults: []*injection{f}, text: text, steps: []storyStep{q.step(int(asked.Invoked))}}
 	}
 	return nil
@@ -50,17 +58,23 @@ func (q *inquiry) lostReplies() iter.Seq2[int, *injection] {
 	}
 }
 
-// unansweredAcquire is the acquire of a client that was in flight when f took effect and was not granted; nil if there
-// is none.
-func (q *inquiry) unansweredAcquire(client int, f *injection) *history.Span {
+// unanswered is the operation of a client whose reply f may have dropped, and that did not succeed: an acquire that was
+// in flight when f took effect or else an acquire or a release during f; nil if there is none.
+func (q *inquiry) unanswered(client int, f *injection) (found *history.Span) {
 	h := q.r.History
 	for i := range h.Spans {
 		s := &h.Spans[i]
-		if (s.Op == history.OpAcquire || s.Op == history.OpTry) && s.Process.Client(h.Clients) == client &&
-			s.Outcome != history.OK && s.Call <= f.effectTime() && s.Return >= f.effectTime() &&
-			q.r.keyName(s.Key) == q.v.Key {
+		acquire := s.Op == history.OpAcquire || s.Op == history.OpTry
+		if !acquire && s.Op != history.OpRelease || s.Process.Client(h.Clients) != client ||
+			s.Outcome == history.OK || q.r.keyName(s.Key) != q.v.Key {
+			continue
+		}
+		if acquire && s.Call <= f.effectTime() && s.Return >= f.effectTime() {
 			return s
 		}
+		if found == nil && f.effective(s.Call, s.Return) {
+			found = s
+		}
 	}
-	return nil
+	return found
 }
