@@ -23,14 +23,14 @@ func findLeftBehind(q *inquiry) *cause {
 	if q.p != nil || q.property != checker.Leak {
 		return nil
 	}
-	for c, f := range q.lostReplies() {
+	for c, f := range q.lostReplies(false) {
 		asked := q.unanswered(c, f)
 		if asked == nil {
 			continue
 		}
 		lost := "was lost at"
-		if f.effectTime() < asked.Call || f.effectTime() > asked.Return {
-			lost = "did not come: its replies were lost from"
+		if len(f.effects) == 0 || f.effectTime() < asked.Call || f.effectTime() > asked.Return {
+			lost = "did not come: its replies were dropped from"
 		}
 		left := "the acquire had created was not removed"
 		if asked.Op == history.OpRelease {
@@ -44,14 +44,15 @@ func findLeftBehind(q *inquiry) *cause {
 	return nil
 }
 
-// lostReplies are the faults that had lost a client's reply by the end of the violation, each with the client.
-func (q *inquiry) lostReplies() iter.Seq2[int, *injection] {
+// lostReplies are the faults that drop a client's replies, injected by the end of the violation, each with the client;
+// if observed, those that were seen to have dropped one by then.
+func (q *inquiry) lostReplies(observed bool) iter.Seq2[int, *injection] {
 	return func(yield func(int, *injection) bool) {
 		for i := range q.r.faults {
 			f := &q.r.faults[i]
 			c, client := cluster.ClientNumber(f.target)
-			lost := client && strings.HasSuffix(f.name, "reply-lost") && len(f.effects) > 0 && f.effectTime() <= q.v.End
-			if lost && !yield(c, f) {
+			lost := client && strings.HasSuffix(f.name, "reply-lost") && f.effectTime() <= q.v.End
+			if lost && (!observed || len(f.effects) > 0) && !yield(c, f) {
 				return
 			}
 		}
@@ -69,10 +70,10 @@ func (q *inquiry) unanswered(client int, f *injection) (found *history.Span) {
 			s.Outcome == history.OK || q.r.keyName(s.Key) != q.v.Key {
 			continue
 		}
-		if acquire && s.Call <= f.effectTime() && s.Return >= f.effectTime() {
+		if acquire && len(f.effects) > 0 && s.Call <= f.effectTime() && s.Return >= f.effectTime() {
 			return s
 		}
-		if found == nil && f.effective(s.Call, s.Return) {
+		if found == nil && f.inject <= s.Return && f.heal >= s.Call {
 			found = s
 		}
 	}

@@ -234,7 +234,7 @@ func findCountedTwice(q *inquiry) *cause {
 	if q.p != nil {
 		return nil
 	}
-	for c, f := range q.lostReplies() {
+	for c, f := range q.lostReplies(true) {
 		asked, h := q.acquireAt(c, f.effectTime())
 		if h == nil {
 			continue
