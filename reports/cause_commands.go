@@ -37,7 +37,8 @@ func findTakenOverTwice(q *inquiry) *cause {
 	p, s := q.p, q.s
 	for i := len(q.r.holds) - 1; i >= 0; i-- {
 		dead := &q.r.holds[i]
-		if dead.Key != p.a.Key || dead.End != checker.Crashed || dead.validUntil() == 0 || dead.validUntil() > p.a.From {
+		died := dead.End == checker.Crashed || dead.End == checker.ReleaseUnknown // killed while its release was in flight
+		if dead.Key != p.a.Key || !died || dead.validUntil() == 0 || dead.validUntil() > p.a.From {
 			continue
 		}
 		f := q.r.faultIn(cluster.ClientName(dead.Client), dead.From, p.a.From)
