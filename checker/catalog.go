@@ -16,6 +16,7 @@ func holdingRows() []Spec {
 			Source: "Herlihy & Wing 1990 (locality); argument in exclusion.go",
 			check:  checkExclusion,
 			rules:  exclusionRules(),
+			absent: []string{neverGranted, onlySemaphores},
 		},
 		{
 			Name:   LeaseExclusion,
@@ -23,6 +24,7 @@ func holdingRows() []Spec {
 			Source: "Gray & Cheriton 1989 (leases); Kleppmann 2016",
 			check:  checkLeaseExclusion,
 			rules:  leaseExclusionRules(),
+			absent: []string{neverGranted, onlySemaphores, nothingPromised},
 		},
 		{
 			Name:   Permits,
@@ -30,6 +32,7 @@ func holdingRows() []Spec {
 			Source: "Dijkstra 1965 (semaphores); redisson#5066 (a double release creates permits); argument in permits.go",
 			check:  checkPermits,
 			rules:  permitsRules(),
+			absent: []string{noSemaphore},
 		},
 		{
 			Name:   ReadersWriter,
@@ -37,6 +40,7 @@ func holdingRows() []Spec {
 			Source: "Courtois, Heymans & Parnas 1971; redisson#891 (a read unlock ends the write lock)",
 			check:  checkReadersWriter,
 			rules:  readersWriterRules(),
+			absent: []string{noReader, onlySemaphores},
 		},
 		{
 			Name:   Fencing,
@@ -44,6 +48,7 @@ func holdingRows() []Spec {
 			Source: "Kleppmann 2016, How to do distributed locking; Hazelcast FencedLock",
 			check:  checkFencing,
 			rules:  fencingRules(),
+			absent: []string{noTokens},
 		},
 		{
 			Name:   Damage,
@@ -51,6 +56,7 @@ func holdingRows() []Spec {
 			Source: "jepsen#435, jepsen-io/etcd lock-set: mutate shared state under the lock and count lost updates",
 			check:  checkDamage,
 			rules:  damageRules(),
+			absent: []string{noWrites},
 		},
 	}
 }
@@ -64,6 +70,7 @@ func servingRows() []Spec {
 			Source: "redis-py#490 and ShedLock#2583 (another's lock released or extended)",
 			check:  checkHonesty,
 			rules:  honestyRules(),
+			absent: []string{noReplies},
 		},
 		{
 			Name:   HoldCount,
@@ -71,6 +78,7 @@ func servingRows() []Spec {
 			Source: "redisson#7367 (an acquire sent twice counts twice)",
 			check:  checkHoldCount,
 			rules:  holdCountRules(),
+			absent: []string{noCounts},
 		},
 		{
 			Name:   Recovery,
@@ -78,6 +86,7 @@ func servingRows() []Spec {
 			Source: "redis.io, Distributed Locks, liveness property A: deadlock free; Gray & Cheriton 1989",
 			check:  checkRecovery,
 			rules:  recoveryRules(),
+			absent: []string{nothingToRecover},
 		},
 		{
 			Name:   WakeUp,
@@ -85,6 +94,7 @@ func servingRows() []Spec {
 			Source: "redisson#4744 (a reader is not woken when a writer releases)",
 			check:  checkWakeUp,
 			rules:  wakeUpRules(),
+			absent: []string{noWaits},
 		},
 		{
 			Name:   Order,
@@ -92,6 +102,7 @@ func servingRows() []Spec {
 			Source: "Lamport 1974 (bakery algorithm: first come, first served after a doorway)",
 			check:  checkOrder,
 			rules:  orderRules(),
+			absent: []string{noOrder, noWaits, noWriterWaited},
 		},
 		{
 			Name:   Leak,
@@ -99,6 +110,7 @@ func servingRows() []Spec {
 			Source: "redisson#4462 (permits of crashed clients), CURATOR-79 (the node of an interrupted acquire)",
 			check:  checkLeak,
 			rules:  leakRules(),
+			absent: []string{notChecked, maybeHeld},
 		},
 		{
 			Name:   Latch,
@@ -106,6 +118,7 @@ func servingRows() []Spec {
 			Source: "java.util.concurrent, CountDownLatch; redisson#2304 (of several waiters one is woken)",
 			check:  checkLatch,
 			rules:  latchRules(),
+			absent: []string{noLatch},
 		},
 	}
 }
@@ -119,6 +132,7 @@ func searchRows() []Spec {
 			Source: "Herlihy & Wing 1990; Lowe 2016; Horn & Kroening 2015 (porcupine)",
 			check:  checkLinearizable,
 			rules:  linearRules(),
+			absent: []string{noModel},
 		},
 		{
 			Name:   Bite,

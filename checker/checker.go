@@ -179,6 +179,7 @@ type Spec struct {
 	Source string // where the rule comes from
 	check  func(v *view, o Options) Result
 	rules  []string // names of its rules, by the numbers in findings
+	absent []string // each is in the summary of a result that is not applicable; empty: it always applies
 }
 
 // Judgement is the verdict with all results that led to it. It is written to verdict.json.

@@ -176,7 +176,7 @@ func (v *view) damageResult(found *findings, counts map[string]int64) Result {
 	switch {
 	case len(v.h.Touches) == 0:
 		r.Outcome = NotApplicable
-		r.Summary = "no write reached a guarded resource"
+		r.Summary = noWrites
 	case r.Outcome == Holds:
 		r.Summary = format.Count(len(v.h.Touches), "guarded write") + ", none lost or stale"
 		if n := counts["refused"]; n > 0 {

@@ -69,7 +69,7 @@ func (v *view) holdsResult(r Result, all bool, when string) Result {
 		r.Summary = unknownHolds(v.doubtful)
 	case len(v.holds) == 0:
 		r.Outcome = NotApplicable
-		r.Summary = "the lock was never granted"
+		r.Summary = neverGranted
 	case r.Outcome == Holds:
 		v.summarizeExclusion(&r, when)
 	}
@@ -90,7 +90,7 @@ func (v *view) summarizeExclusion(r *Result, when string) {
 	}
 	if alone == 0 {
 		r.Outcome = NotApplicable
-		r.Summary = format.Count(others, "hold") + ", all of semaphores, which do not exclude: see permits"
+		r.Summary = format.Count(others, "hold") + onlySemaphores
 		return
 	}
 	r.Summary = format.Count(alone, "hold") + ", no two of them at once" + when

@@ -64,9 +64,11 @@ func checkFencing(v *view, o Options) Result {
 	r.Counts = map[string]int64{"tokens": int64(tokens), "fenced_writes": int64(fenced)}
 	switch {
 	case r.Outcome == Violated:
+	case v.unjudged(func(s *history.Span) bool { return s.Token != 0 }):
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case tokens == 0 && fenced == 0:
 		r.Outcome = NotApplicable
-		r.Summary = "the lock issues no fencing tokens, and no resource checked one"
+		r.Summary = noTokens
 	default:
 		r.Summary = fmt.Sprintf("%s in growing order, %s checked by an enforcing resource",
 			format.Count(tokens, "token"), format.Count(fenced, "write"))

@@ -57,7 +57,7 @@ func checkHoldCount(v *view, o Options) Result {
 	case c.counted == 0 && c.nested == 0 && v.unjudged(func(s *history.Span) bool { return s.Count > 0 }):
 		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case c.counted == 0 && c.nested == 0:
-		r.Outcome, r.Summary = NotApplicable, "no owner acquired the lock twice, and no reply had a hold count"
+		r.Outcome, r.Summary = NotApplicable, noCounts
 	default:
 		r.Summary = fmt.Sprintf("%s, each correct; %s, each released", format.Count(c.counted, "hold count"),
 			format.Count(c.nested, "nested acquire"))

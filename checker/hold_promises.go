@@ -85,6 +85,9 @@ func (h *hold) promisedAt(t time.Duration) bool {
 	return p.from <= t && t < p.until
 }
 
+// promised says whether the holder could rely on the lock at any time.
+func (h *hold) promised() bool { return h.valid > h.from || len(h.laterPromises) > 0 }
+
 // lapsed is when the holder's promise last ended before t; never if it did not.
 func (h *hold) lapsed(t time.Duration) time.Duration {
 	i := h.firstAfter(t) // all before it have ended

@@ -80,8 +80,10 @@ func checkHonesty(v *view, o Options) Result {
 		"promises_outlived": int64(c.outlived)}
 	switch {
 	case r.Outcome == Violated:
+	case c.unjudged:
+		r.Outcome, r.Summary = Undecided, unknownHolds(c.doubtful)
 	case c.replies == 0 && c.losses == 0 && c.outlived == 0:
-		r.Outcome, r.Summary = NotApplicable, "there was no release, renewal or loss report"
+		r.Outcome, r.Summary = NotApplicable, noReplies
 	default:
 		r.Summary = fmt.Sprintf("all true: %s to releases and renewals, %s", format.Count(c.replies, "reply"),
 			format.Count(c.losses, "loss report"))
@@ -101,6 +103,7 @@ type honestyCheck struct {
 	sums                      []permitSum     // by findings
 	received                  map[ownerKey][]receivedPromise
 	replies, losses, outlived int
+	unjudged                  bool // an owner whose holds are unknown released or renewed
 }
 
 // releasesOfNothing judges releases by owners without a hold.
@@ -129,6 +132,7 @@ func (c *honestyCheck) operationsOfOthers() {
 			n++
 		}
 		before[s.Key] = n
+		c.unjudged = c.unjudged || c.ownerOrder[s.Owner] == concurrent
 		if c.ownerOrder[s.Owner] == concurrent || c.h.Limit(s.Key) > 1 || c.h.Limit(s.Key) == history.UnknownLimit {
 			continue
 		}

@@ -67,7 +67,7 @@ func checkLatch(v *view, o Options) Result {
 	switch {
 	case r.Outcome == Violated:
 	case all == nil:
-		r.Outcome, r.Summary = NotApplicable, "no key was used as a latch"
+		r.Outcome, r.Summary = NotApplicable, noLatch
 	case judged == 0:
 		r.Outcome, r.Summary = Undecided, "no reply about a latch can be judged"
 	default:

@@ -63,9 +63,9 @@ func checkLeak(v *view, o Options) Result {
 		r.Summary = fmt.Sprintf("nothing was left behind at the end, %s checked", format.Count(looked, "key"))
 	case len(v.h.Leftovers) > 0:
 		r.Outcome = NotApplicable
-		r.Summary = "when the servers were checked, the lock may still have been held"
+		r.Summary = maybeHeld
 	default:
-		r.Outcome, r.Summary = NotApplicable, "the servers were not checked after the run"
+		r.Outcome, r.Summary = NotApplicable, notChecked
 	}
 	return r
 }

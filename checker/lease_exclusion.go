@@ -1,5 +1,7 @@
 package checker
 
+import "slices"
+
 // checkLeaseExclusion looks for holds that overlap inside the validity promised to both. Only such an overlap breaks
 // a promise of the lock: a client that is paused past its lease overlaps with the next holder under every lease-based
 // lock (Kleppmann 2016), which is why there are two properties.
@@ -21,5 +23,9 @@ func checkLeaseExclusion(v *view, o Options) Result {
 		w.Text += ", inside the validity promised to both"
 		return w
 	})
-	return v.holdsResult(r, all, " inside the validity promised to both")
+	r = v.holdsResult(r, all, " inside the validity promised to both")
+	if r.Outcome == Holds && !slices.ContainsFunc(v.holds, func(h hold) bool { return h.promised() }) {
+		r.Outcome, r.Summary = NotApplicable, nothingPromised
+	}
+	return r
 }

@@ -52,7 +52,7 @@ func checkLinearizable(v *view, o Options) Result {
 	case c.keys == 0 && v.unsized() != "":
 		r.Outcome, r.Summary = Undecided, unknownSize(v.unsized())
 	case c.keys == 0:
-		r.Outcome, r.Summary = NotApplicable, "no key was used as a lock that has a model"
+		r.Outcome, r.Summary = NotApplicable, noModel
 	default:
 		r.Summary = "a legal order exists for " + format.Count(c.keys, "key")
 		if names := c.kindNames(); names != "mutex" {

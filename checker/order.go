@@ -77,11 +77,15 @@ func checkOrder(v *view, o Options) Result {
 	case r.Outcome == Violated:
 	case o.PrefersWriters && preceded > 0 && !o.Fair:
 		r.Summary = fmt.Sprintf("no new reader was granted the lock while %s waited", format.Count(preceded, "writer"))
+	case o.PrefersWriters && !o.Fair:
+		r.Outcome, r.Summary = NotApplicable, noWriterWaited
 	case !o.Fair:
 		r.Outcome = NotApplicable
-		r.Summary = "the lock promises no order; a waiter was overtaken at most " + format.Count(most, "time")
+		r.Summary = noOrder + "; a waiter was overtaken at most " + format.Count(most, "time")
+	case v.unjudged(func(s *history.Span) bool { return s.Op == history.OpAcquire }):
+		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case waited == 0:
-		r.Outcome, r.Summary = NotApplicable, "no client waited for the lock"
+		r.Outcome, r.Summary = NotApplicable, noWaits
 	case r.Outcome == Holds:
 		r.Summary = "no waiter was overtaken more than " + format.Count(most, "time")
 	}

@@ -57,7 +57,7 @@ func checkPermits(v *view, o Options) Result {
 	case keys == 0 && v.unjudged(func(s *history.Span) bool { return v.h.Limit(s.Key) != 0 }):
 		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case keys == 0:
-		r.Outcome, r.Summary = NotApplicable, "no key was used as a semaphore"
+		r.Outcome, r.Summary = NotApplicable, noSemaphore
 	case unknown != "":
 		r.Outcome = Undecided
 		r.Summary = unknownSize(unknown)

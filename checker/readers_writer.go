@@ -63,7 +63,7 @@ func checkReadersWriter(v *view, o Options) Result {
 		return r
 	}
 	if readers == 0 {
-		r.Outcome, r.Summary = NotApplicable, "no client acquired the lock as a reader"
+		r.Outcome, r.Summary = NotApplicable, noReader
 		return r
 	}
 	r = v.holdsResult(r, all, "")

@@ -48,6 +48,9 @@ func checkRecovery(v *view, o Options) Result {
 	if open == "" {
 		open = v.unprobed(o)
 	}
+	if open == "" && recovered == 0 && probed == 0 {
+		open = v.unrecovered(o)
+	}
 	v.addKept(o, keptTooLong, keptBeyond, found)
 	r := found.result(Recovery, v.recoveryViolation)
 	r.Counts = map[string]int64{"holds_not_released": int64(unreleased), "granted_again": int64(recovered),
@@ -58,7 +61,7 @@ func checkRecovery(v *view, o Options) Result {
 		r.Outcome, r.Summary = Undecided, open
 	case recovered == 0 && probed == 0:
 		r.Outcome = NotApplicable
-		r.Summary = "no hold was left to its lease and followed by another grant, and no probe was granted"
+		r.Summary = nothingToRecover
 	default:
 		r.Summary = fmt.Sprintf("%s left to the lease, %d followed by another grant; %s granted at the end",
 			format.Count(unreleased, "hold"), recovered, format.Count(probed, "probe"))

@@ -124,6 +124,40 @@ func (v *view) unprobed(o Options) string {
 	return ""
 }
 
+// unrecovered finds a hold that was left to its lease, and a client that asked for the lock for longer than the slack
+// after the end of that lease: what it was answered, or what kept it from being granted the lock, shows nothing. "":
+// there is none.
+func (v *view) unrecovered(o Options) string {
+	e := v.idleTimes(o.slack()).extents
+	asked := func(span int32, until time.Duration) string {
+		s := &v.h.Spans[span]
+		if limit := v.h.Limit(s.Key); s.Op != history.OpAcquire || limit > 0 && s.Permits > limit {
+			return ""
+		}
+		for _, i := range v.byKey[s.Key] {
+			end := e.leaseEnd(i)
+			if v.holds[i].ending == endReleased || until-max(end, s.Call) <= o.slack() {
+				continue
+			}
+			return fmt.Sprintf("client %d never released %s, and its lease had ended by %s; client %d asked for it until %s, "+
+				"but an outage, a pause or its unknown outcome leaves open whether it could be granted", v.client(v.holds[i].span),
+				lockName(v.h.Keys[s.Key]), format.Instant(end), s.Process.Client(v.h.Clients), format.Instant(until))
+		}
+		return ""
+	}
+	for _, i := range v.h.TimedOut {
+		if text := asked(i, v.h.Spans[i].Return); text != "" {
+			return text
+		}
+	}
+	for _, u := range v.h.Unknown {
+		if text := asked(u.Span, u.Time); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
 func (v *view) probeViolation(f finding) Violation {
 	p := &v.h.Probes[f.y]
 	last := v.spanOf(p.Key, f.x)

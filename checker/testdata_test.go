@@ -67,56 +67,93 @@ func TestHistoriesOfTestdata(t *testing.T) {
 	}
 }
 
-// notApplicable has, for each property, a history in which "not applicable" would hide a violation, and one in which it
-// is right.
-func notApplicable() map[checker.Property][2]string {
-	return map[checker.Property][2]string{
-		checker.Exclusion:      {"na-exclusion", "na-exclusion-clean"},
-		checker.LeaseExclusion: {"na-exclusion", "na-exclusion-clean"},
-		checker.Permits:        {"na-permits", "na-permits-clean"},
-		checker.ReadersWriter:  {"na-readers-writer", "na-readers-writer-clean"},
-		checker.Fencing:        {"fencing-no-token-at-all", "fencing-no-token-at-all-clean"},
-		checker.Damage:         {"na-damage", "na-damage-clean"},
-		checker.Honesty:        {"na-honesty", "na-honesty-clean"},
-		checker.HoldCount:      {"na-hold-count", "na-hold-count-clean"},
-		checker.Recovery:       {"recovery-never-free-unknown", "recovery-paused-clean"},
-		checker.WakeUp:         {"na-wake-up", "na-wake-up-clean"},
-		checker.Order:          {"na-order", "na-order-clean"},
-		checker.Leak:           {"na-leak", "na-leak-clean"},
-		checker.Latch:          {"na-latch", "na-latch-clean"},
-		checker.Linearizable:   {"na-linearizable", "na-linearizable-clean"},
+// notApplicable has, for each reason for which a property is not applicable, a history in which that would hide a
+// violation, and one in which it is right. Bite applies to every history, so that its only pair has no reason.
+func notApplicable() map[checker.Property][][2]string {
+	return map[checker.Property][][2]string{
+		checker.Exclusion: {{"na-exclusion", "na-exclusion-clean"}, {"na-exclusion-semaphore", "na-exclusion-semaphore-clean"}},
+		checker.LeaseExclusion: {{"na-exclusion", "na-exclusion-clean"},
+			{"na-exclusion-semaphore", "na-exclusion-semaphore-clean"}, {"na-lease-exclusion", "na-lease-exclusion-clean"}},
+		checker.Permits: {{"na-permits", "na-permits-clean"}},
+		checker.ReadersWriter: {{"na-readers-writer", "na-readers-writer-clean"},
+			{"na-readers-writer-semaphore", "na-readers-writer-semaphore-clean"}},
+		checker.Fencing: {{"fencing-no-token-at-all", "fencing-no-token-at-all-clean"},
+			{"na-fencing", "fencing-no-token-at-all-clean"}},
+		checker.Damage:    {{"na-damage", "na-damage-clean"}},
+		checker.Honesty:   {{"na-honesty", "na-honesty-clean"}, {"na-honesty-owner", "na-honesty-clean"}},
+		checker.HoldCount: {{"na-hold-count", "na-hold-count-clean"}},
+		checker.Recovery: {{"recovery-never-free-unknown", "na-recovery-clean"}, {"na-recovery", "na-recovery-clean"},
+			{"recovery-paused-clean", "na-recovery-clean"}},
+		checker.WakeUp: {{"na-wake-up", "na-wake-up-clean"}},
+		checker.Order: {{"na-order", "na-order-clean"}, {"na-order-owner", "na-order-clean"},
+			{"order-overtaken", "order-overtaken-unfair-clean"}, {"order-reader-first", "na-order-writers-clean"}},
+		checker.Leak:         {{"na-leak", "na-leak-clean"}, {"leak-queue-while-held", "leak-queue-while-held-clean"}},
+		checker.Latch:        {{"na-latch", "na-latch-clean"}},
+		checker.Linearizable: {{"na-linearizable", "na-linearizable-clean"}},
+		checker.Bite:         {{"na-bite", "na-bite-clean"}},
 	}
 }
 
-// TestNotApplicableHidesNothing: a property is "not applicable" only to histories that it has nothing to say about.
+// TestNotApplicableHidesNothing: a property is "not applicable" only to histories that it has nothing to say about, and
+// there is a pair of histories for each of its reasons.
 func TestNotApplicableHidesNothing(t *testing.T) {
 	pairs := notApplicable()
 	for _, s := range checker.Catalog() {
-		files, has := pairs[s.Name]
-		if s.Name == checker.Bite { // it applies to every history
-			continue
+		missing := make(map[string]bool) // reasons without a pair
+		for _, reason := range checker.Absent(s.Name) {
+			missing[reason] = true
 		}
-		if !has {
+		if len(pairs[s.Name]) == 0 {
 			t.Errorf("%s: no pair of histories", s.Name)
-			continue
 		}
-		for i, file := range files {
-			text, err := os.ReadFile(filepath.Join("testdata", file+".history"))
-			if err != nil {
-				t.Fatal(err)
+		for _, files := range pairs[s.Name] {
+			for i, file := range files {
+				got := resultOf(t, file, s.Name)
+				right := i == 1 && len(checker.Absent(s.Name)) > 0
+				if (got.Outcome == checker.NotApplicable) != right || i == 0 && got.Outcome == checker.Holds {
+					t.Errorf("%s is %s in %s: %s", s.Name, got.Outcome, file, got.Summary)
+				}
+				for reason := range missing {
+					if got.Outcome == checker.NotApplicable && strings.Contains(got.Summary, reason) {
+						delete(missing, reason)
+					}
+				}
 			}
-			recording, _, _ := strings.Cut(string(text), separator)
-			h, err := history.ReadText(strings.NewReader(recording), file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			j := checker.Judge(h, recordingOptions(t, recording))
-			at := slices.IndexFunc(j.Results, func(r checker.Result) bool { return r.Property == s.Name })
-			if got := j.Results[at].Outcome; (got == checker.NotApplicable) != (i == 1) || got == checker.Holds {
-				t.Errorf("%s is %s in %s", s.Name, got, file)
+		}
+		for reason := range missing {
+			t.Errorf("%s is not applicable because %q: no pair of histories", s.Name, reason)
+		}
+	}
+}
+
+// TestNotApplicableHasReasons: no history of testdata has a property that is not applicable for a reason that the
+// catalog does not list.
+func TestNotApplicableHasReasons(t *testing.T) {
+	for _, recording := range recordings(t) {
+		for _, r := range recording.want {
+			listed := slices.ContainsFunc(checker.Absent(r.Property), func(reason string) bool {
+				return strings.Contains(r.Summary, reason)
+			})
+			if r.Outcome == checker.NotApplicable && !listed {
+				t.Errorf("%s is not applicable to %s: %s", r.Property, recording.name, r.Summary)
 			}
 		}
 	}
+}
+
+// resultOf judges a history of testdata by one property.
+func resultOf(t *testing.T, file string, p checker.Property) checker.Result {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file+".history"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, _, _ := strings.Cut(string(text), separator)
+	h, err := history.ReadText(strings.NewReader(recording), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *checker.Judge(h, recordingOptions(t, recording)).Result(p)
 }
 
 // recordingOptions reads the options of a history from a line that begins with #!, such as "#! fair bypass=1

@@ -65,7 +65,7 @@ func checkWakeUp(v *view, o Options) Result {
 	}):
 		r.Outcome, r.Summary = Undecided, "every acquire that can have waited has an unknown outcome"
 	case asked == 0:
-		r.Outcome, r.Summary = NotApplicable, "no client waited for the lock"
+		r.Outcome, r.Summary = NotApplicable, noWaits
 	default:
 		r.Summary = fmt.Sprintf("no waiter waited for more than %s while the lock was free", format.Duration(o.slack()))
 	}

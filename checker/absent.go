@@ -1,0 +1,23 @@
+package checker
+
+// The reasons for which a property is not applicable: the history has nothing that the property is about. For each of
+// them testdata has a pair of histories, one to which it applies and one in which it would hide a violation.
+const (
+	neverGranted     = "the lock was never granted"
+	onlySemaphores   = ", all of semaphores, which do not exclude: see permits"
+	nothingPromised  = "every grant returned after its promise had ended: no client was promised the lock"
+	noSemaphore      = "no key was used as a semaphore"
+	noReader         = "no client acquired the lock as a reader"
+	noTokens         = "the lock issues no fencing tokens, and no resource checked one"
+	noWrites         = "no write reached a guarded resource"
+	noReplies        = "there was no release, renewal or loss report"
+	noCounts         = "no owner acquired the lock twice, and no reply had a hold count"
+	nothingToRecover = "no hold was left to its lease and followed by another grant, and no probe was granted"
+	noWaits          = "no client waited for the lock"
+	noOrder          = "the lock promises no order"
+	noWriterWaited   = "no writer waited for the lock, which prefers writers"
+	notChecked       = "the servers were not checked after the run"
+	maybeHeld        = "when the servers were checked, the lock may still have been held"
+	noLatch          = "no key was used as a latch"
+	noModel          = "no key was used as a lock that has a model"
+)
