@@ -28,28 +28,88 @@ func confirmedLossMechanism() mechanism {
 	}}}
 }
 
-// findTakenOverTwice: a dead client's lease ended while two acquires were in flight, and one node granted both.
+// findTakenOverTwice: a hold ended while two acquires were in flight, and one node granted both.
 func findTakenOverTwice(q *inquiry) *cause {
 	node := q.node()
 	if node == "" || q.r.byMajority() || q.p.b.Asked >= q.p.a.From {
 		return nil
 	}
-	p, s := q.p, q.s
-	for i := len(q.r.holds) - 1; i >= 0; i-- {
-		dead := &q.r.holds[i]
-		died := dead.End == checker.Crashed || dead.End == checker.ReleaseUnknown // killed while its release was in flight
-		if dead.Key != p.a.Key || !died || dead.validUntil() == 0 || dead.validUntil() > p.a.From {
-			continue
+	for _, freed := range []func(*hold) *cause{q.freedByDeath, q.freed} { // a death first: it is what a scenario injects
+		for i := len(q.r.holds) - 1; i >= 0; i-- {
+			before := &q.r.holds[i]
+			if before.Key != q.p.a.Key || before == q.p.a || before == q.p.b {
+				continue
+			}
+			if c := freed(before); c != nil {
+				c.text += " while the acquires of both were in flight" + q.delays(c) + ": " + q.twoGrants(node)
+				return c
+			}
 		}
-		f := q.r.faultIn(cluster.ClientName(dead.Client), dead.From, p.a.From)
-		if f == nil || !f.is("client-crash") {
-			continue
-		}
-		return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its lease ended at %s, "+
-			"while the acquires of both were in flight: %s", clientName(dead.Client), s.instant(f.took()), quote(f.name),
-			s.instant(q.r.validity(dead)), q.twoGrants(node))}
 	}
 	return nil
+}
+
+// freedByDeath: the client of the hold was killed, and its lease ended before the first grant. Also if it was killed
+// while its release was in flight.
+func (q *inquiry) freedByDeath(dead *hold) *cause {
+	died := dead.End == checker.Crashed || dead.End == checker.ReleaseUnknown
+	if !died || dead.validUntil() == 0 || dead.From >= q.p.a.From {
+		return nil
+	}
+	f := q.r.faultIn(cluster.ClientName(dead.Client), dead.From, q.p.a.From)
+	if f == nil || !f.is("client-crash") {
+		return nil
+	}
+	s := q.s
+	ended := func() string { return "lease ended at " + s.instant(q.r.validity(dead)) }
+	if dead.validUntil() > q.p.a.From {
+		if dead.End != checker.ReleaseUnknown {
+			return nil
+		}
+		ended = func() string { return "release, sent at " + s.instant(dead.ended()) + ", has no reply" }
+	}
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s,",
+		clientName(dead.Client), s.instant(f.took()), quote(f.name), ended())}
+}
+
+// freed: the hold was released, or its lease ended, while the acquires of both holds were in flight.
+func (q *inquiry) freed(before *hold) *cause {
+	p, s := q.p, q.s
+	from, to := before.validUntil(), before.validUntil()
+	released := before.End == checker.Released
+	if released {
+		rel := q.r.releaseOf(before)
+		from, to = rel.Call, rel.Return
+	}
+	if from == 0 || from > p.a.From || to < max(p.a.Asked, p.b.Asked) {
+		return nil
+	}
+	if released {
+		return &cause{text: fmt.Sprintf("%s released it at %s", clientName(before.Client), s.instant(before.ended()))}
+	}
+	return &cause{text: fmt.Sprintf("the lease of %s ended at %s", clientName(before.Client),
+		s.instant(q.r.validity(before)))}
+}
+
+// delays names the faults that delayed requests or replies between the two grants, if c has no fault yet.
+func (q *inquiry) delays(c *cause) (text string) {
+	if len(c.faults) > 0 {
+		return ""
+	}
+	for i := range q.r.faults {
+		f := &q.r.faults[i]
+		if f.is(delayFaults()...) && f.effective(q.p.a.Asked, q.p.b.From) {
+			c.faults = append(c.faults, f)
+			text += fmt.Sprintf(" (%s from %s)", quote(f.name), q.s.instant(f.took()))
+		}
+	}
+	return text
+}
+
+// releaseOf is the release that ended a hold, which was released.
+func (r *Run) releaseOf(h *hold) *history.Span {
+	i := slices.IndexFunc(r.History.Spans, func(s history.Span) bool { return s.Invoked == h.Ended })
+	return &r.History.Spans[i]
 }
 
 // lateRelease: a release that was sent while its hold was valid was kept in flight until the lock had been granted to
