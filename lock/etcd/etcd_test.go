@@ -7,117 +7,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/sessions"
+	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
-const testTimeout = 30 * time.Second
+// TestLocks: what the locks of packages etcd and zookeeper have in common.
+func TestLocks(t *testing.T) { sessiontest.Run(t, startServer) }
 
-// acquire acquires the lock within testTimeout.
-func acquire(t *testing.T, m *Mutex, owner string) *Hold {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	t.Cleanup(cancel) // not before: it would end the context of the hold
-	h, err := m.Acquire(ctx, owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-func release(t *testing.T, h *Hold) {
-	t.Helper()
-	if err := h.Release(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestMutex: one owner at a time, in the order of arrival, with tokens that grow; a try does not wait.
-func TestMutex(t *testing.T) {
-	s := startServer(t)
-	a, b := s.client(t, Options{}), s.client(t, Options{})
-	first := acquire(t, a.Mutex("orders"), "a")
-	if _, err := b.Mutex("orders").TryAcquire(t.Context(), "b"); !errors.Is(err, lock.ErrHeld) || !lock.Definite(err) {
-		t.Errorf("try: %v, want a definite ErrHeld", err)
-	}
-	served := make(chan *Hold)
-	go func() { served <- acquire(t, b.Mutex("orders"), "b") }()
-	s.waitForKeys(t, "orders", 2)
-	release(t, first)
-	second := <-served
-	if second.Token() <= first.Token() || first.Token() <= 0 {
-		t.Errorf("tokens %d and then %d", first.Token(), second.Token())
-	}
-	if err := first.Release(t.Context()); !errors.Is(err, lock.ErrReleased) {
-		t.Errorf("second release: %v, want ErrReleased", err)
-	}
-	if second.Err() != nil || second.Context().Err() != nil || time.Until(second.Deadline()) <= 0 {
-		t.Errorf("the second hold: %v, deadline %v", second.Err(), second.Deadline())
-	}
-	release(t, second)
-	if context.Cause(second.Context()) != lock.ErrReleased { //nolint:errorlint // exactly this one
-		t.Errorf("cause %v, want ErrReleased", context.Cause(second.Context()))
-	}
-	s.waitForKeys(t, "orders", 0)
-}
-
-// TestWaiterGivesUp: an acquire whose context ends leaves no key, and does not disturb those behind it.
-func TestWaiterGivesUp(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	first := acquire(t, c.Mutex("orders"), "a")
-	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error)
-	go func() {
-		_, err := c.Mutex("orders").Acquire(ctx, "b")
-		gone <- err
-	}()
-	s.waitForKeys(t, "orders", 2)
-	served := make(chan *Hold)
-	go func() { served <- acquire(t, c.Mutex("orders"), "c") }()
-	s.waitForKeys(t, "orders", 3)
-	s.waitForWatchers(t, 2)
-	cancel()
-	if err := <-gone; !errors.Is(err, lock.ErrHeld) || !lock.Definite(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want a definite ErrHeld because of the context", err)
-	}
-	s.waitForKeys(t, "orders", 2)
-	release(t, first)
-	release(t, <-served)
-}
-
-// TestCreateAnsweredTooLate: a key whose creation is answered when the acquire has given up is removed. etcd's own Lock
-// leaves it for as long as the session lives.
-func TestCreateAnsweredTooLate(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	release(t, acquire(t, c.Mutex("orders"), "a")) // the lease is there
-	s.relay.Hold()
-	ctx, cancel := context.WithCancel(t.Context())
-	failed := make(chan error)
-	go func() {
-		_, err := c.Mutex("orders").Acquire(ctx, "b")
-		failed <- err
-	}()
-	s.waitForKeys(t, "orders", 1) // created, and not answered
-	cancel()
-	s.waitForKeys(t, "orders", 0) // it has given up: the answer does not come before that
-	s.relay.Pass()
-	if err := <-failed; !errors.Is(err, context.Canceled) || !Undone(err) {
-		t.Errorf("%v, want the context's, undone", err)
-	}
-	s.waitForKeys(t, "orders", 0)
-	release(t, acquire(t, c.Mutex("orders"), "c"))
-}
+// TestConformance: every kind of lock does what package locktest expects of one, where its faults do not need Redis.
+func TestConformance(t *testing.T) { sessiontest.Conformance(t, startServer) }
 
 // TestCreateArrivesTooLate: a creation that was not answered, and reaches the servers after the key was removed,
 // creates nothing.
 func TestCreateArrivesTooLate(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	release(t, acquire(t, c.Mutex("orders"), "a"))
+	b := startBackend(t)
+	c := open(t, b.addr, Options{})
+	sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
 	session, err := c.sessions.Session(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -130,17 +36,9 @@ func TestCreateArrivesTooLate(t *testing.T) {
 	if _, err := late.create(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("%v, want ErrLost", err)
 	}
-	s.waitForKeys(t, "orders", 0)
-}
-
-// TestOneSession: two owners of one session do not both hold the lock. Two Mutexes of etcd's own package do.
-func TestOneSession(t *testing.T) {
-	c := startServer(t).client(t, Options{})
-	first := acquire(t, c.Mutex("orders"), "a")
-	if _, err := c.Mutex("orders").TryAcquire(t.Context(), "b"); !errors.Is(err, lock.ErrHeld) {
-		t.Errorf("%v, want ErrHeld", err)
+	if keys, err := b.Entries(t.Context(), "orders"); err != nil || len(keys) > 0 {
+		t.Errorf("keys %q (%v), want none", keys, err)
 	}
-	release(t, first)
 }
 
 // TestTermsOfRenewals: a keepalive counts if the same leader was the current one before and after it.
@@ -210,136 +108,20 @@ func TestGrantAwaitsAKeepalive(t *testing.T) {
 	}
 }
 
-// TestConnectionLost: a creation and a release whose answers are lost with the connection are found out about and
-// completed with the next one.
-func TestConnectionLost(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	release(t, acquire(t, c.Mutex("orders"), "a"))
-	s.relay.Hold()
-	served := make(chan *Hold)
-	go func() { served <- acquire(t, c.Mutex("orders"), "b") }()
-	s.waitForKeys(t, "orders", 1)
-	s.relay.Reset()
-	h := <-served
-	s.waitForKeys(t, "orders", 1) // its own, and not another of a second creation
-	s.relay.Hold()
-	released := make(chan error)
-	go func() { released <- h.Release(context.Background()) }()
-	s.waitForKeys(t, "orders", 0)
-	s.relay.Reset()
-	if err := <-released; err != nil {
-		t.Errorf("release: %v; the node is gone by its own request", err)
-	}
-}
-
-// TestKeyRemoved: a release of a hold whose key is not there is no success, and a waiter whose key is not there gets
-// nothing.
-func TestKeyRemoved(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	h := acquire(t, c.Mutex("orders"), "a")
-	failed := make(chan error)
-	go func() {
-		_, err := c.Mutex("orders").Acquire(t.Context(), "b")
-		failed <- err
-	}()
-	s.waitForKeys(t, "orders", 2)
-	if _, err := s.admin.Delete(t.Context(), h.claim.entries[0].prefix, clientv3.WithPrefix()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-failed; !errors.Is(err, lock.ErrLost) {
-		t.Errorf("acquire: %v, want ErrLost", err)
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
-}
-
 // TestLeaseRevoked: a client whose lease is gone at the servers reports the loss with the next keepalive, and
 // acquires with another lease.
 func TestLeaseRevoked(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{Lease: shortLease})
-	h := acquire(t, c.Mutex("orders"), "a")
-	if _, err := s.admin.Revoke(t.Context(), h.claim.session.id); err != nil {
+	b := startBackend(t)
+	c := open(t, b.addr, Options{Lease: sessiontest.ShortLease})
+	h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
+	if _, err := b.admin.Revoke(t.Context(), h.claim.session.id); err != nil {
 		t.Fatal(err)
 	}
 	<-h.Done()
 	if !errors.Is(h.Err(), lock.ErrLost) {
 		t.Errorf("%v, want ErrLost", h.Err())
 	}
-	release(t, acquire(t, c.Mutex("orders"), "b"))
-}
-
-// TestLostAtTheDeadline: a client that is cut off reports the loss of its hold when the lease may have ended, before
-// it is connected again and before another is granted the lock.
-func TestLostAtTheDeadline(t *testing.T) {
-	s := startServer(t)
-	lost := make(chan time.Time, 1)
-	c := s.client(t, Options{Lease: shortLease, OnLost: func(*Hold) { lost <- time.Now() }})
-	h := acquire(t, c.Mutex("orders"), "a")
-	s.relay.Hold()
-	other := s.direct(t)
-	next := acquire(t, other.Mutex("orders"), "b")
-	granted := time.Now()
-	select {
-	case at := <-lost:
-		if at.After(granted) {
-			t.Errorf("the loss was reported %v after the next grant", at.Sub(granted))
-		}
-	default:
-		t.Error("the next owner was granted the lock before the loss was reported")
-	}
-	if !errors.Is(h.Err(), lock.ErrLost) || context.Cause(h.Context()) != lock.ErrLost { //nolint:errorlint // exactly this
-		t.Errorf("err %v, cause %v, want ErrLost", h.Err(), context.Cause(h.Context()))
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
-	s.relay.Pass()
-	release(t, next)
-	release(t, acquire(t, c.Mutex("orders"), "c")) // with another lease
-}
-
-// TestOnePredecessor: a release wakes one waiter.
-func TestOnePredecessor(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	holds := make(chan *Hold)
-	first := acquire(t, c.Mutex("orders"), "a")
-	const waiters = 8
-	for range waiters {
-		go func() { holds <- acquire(t, c.Mutex("orders"), "w") }()
-	}
-	s.waitForKeys(t, "orders", 1+waiters)
-	last := first
-	for range waiters {
-		release(t, last)
-		next := <-holds
-		if next.Token() <= last.Token() {
-			t.Errorf("token %d after %d", next.Token(), last.Token())
-		}
-		last = next
-	}
-	release(t, last)
-}
-
-// TestClose: a closed client ends its holds at the servers at once, and acquires nothing.
-func TestClose(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	h := acquire(t, c.Mutex("orders"), "a")
-	if err := c.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.waitForKeys(t, "orders", 0)
-	if _, err := c.Mutex("orders").Acquire(t.Context(), "b"); !errors.Is(err, lock.ErrClosed) {
-		t.Errorf("acquire: %v, want ErrClosed", err)
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrClosed) {
-		t.Errorf("release: %v, want ErrClosed", err)
-	}
+	sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "b"))
 }
 
 // TestBadInput is refused before a request is sent.
@@ -360,17 +142,5 @@ func TestBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"", "a/b"} {
-		if _, err := c.Mutex(name).Acquire(t.Context(), ""); err == nil || !lock.Definite(err) {
-			t.Errorf("name %q: %v, want a definite error", name, err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if _, err := c.Mutex("x").Acquire(ctx, ""); !errors.Is(err, context.DeadlineExceeded) || !lock.Definite(err) {
-		t.Errorf("no server: %v, want the context's", err)
-	}
-	if err := c.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	sessiontest.BadNames(t, clientOf(c), "", "a/b")
 }

@@ -3,6 +3,7 @@ package etcd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,15 +24,16 @@ import (
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
-// server is an etcd server, and a relay to it.
-type server struct {
+// backend is an etcd server.
+type backend struct {
 	addr  string
-	admin *clientv3.Client // past the relay
-	relay *sessiontest.Relay
+	admin *clientv3.Client
 }
 
-// startServer starts a server of its own for a test.
-func startServer(t testing.TB) *server {
+func startServer(t testing.TB) *sessiontest.Relayed { return sessiontest.Behind(t, startBackend(t)) }
+
+// startBackend starts a server of its own for a test.
+func startBackend(t testing.TB) *backend {
 	t.Helper()
 	name := os.Getenv("LOCKCHAOS_ETCD")
 	if name == "" {
@@ -43,10 +46,10 @@ func startServer(t testing.TB) *server {
 			t.Skip("NOT RUN: no etcd on the PATH: scripts/etcd gets it")
 		}
 	}
-	s := &server{addr: locktest.FreeAddr(t)}
+	b := &backend{addr: locktest.FreeAddr(t)}
 	peers := "http://" + locktest.FreeAddr(t)
 	cmd := exec.Command(program, "--name=a", "--data-dir="+t.TempDir(), "--logger=zap", "--log-outputs=/dev/null",
-		"--listen-client-urls=http://"+s.addr, "--advertise-client-urls=http://"+s.addr, "--listen-peer-urls="+peers,
+		"--listen-client-urls=http://"+b.addr, "--advertise-client-urls=http://"+b.addr, "--listen-peer-urls="+peers,
 		"--initial-advertise-peer-urls="+peers, "--initial-cluster=a="+peers, "--heartbeat-interval=20",
 		"--election-timeout=100")
 	if err := cmd.Start(); err != nil {
@@ -56,10 +59,12 @@ func startServer(t testing.TB) *server {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	s.admin = connect(t, s.addr)
-	s.waitForKeys(t, "orders", 0)
-	s.relay = sessiontest.StartRelay(t, s.addr)
-	return s
+	b.admin = connect(t, b.addr)
+	locktest.Eventually(t, sessiontest.Timeout, "etcd serves", func() bool {
+		_, err := b.Entries(t.Context(), "")
+		return err == nil
+	})
+	return b
 }
 
 func connect(t testing.TB, addr string) *clientv3.Client {
@@ -79,28 +84,10 @@ func connect(t testing.TB, addr string) *clientv3.Client {
 	return c
 }
 
-// longLease does not end on a busy machine. shortLease ends within a test, and not before the test wants it to.
-const (
-	longLease  = time.Minute
-	shortLease = 6 * time.Second
-)
-
-// client is a client that connects through the relay.
-func (s *server) client(t *testing.T, o Options) *Client {
+func open(t testing.TB, addr string, o Options) *Client {
 	t.Helper()
-	return open(t, connect(t, s.relay.Addr), o)
-}
-
-// direct is a client past the relay.
-func (s *server) direct(t *testing.T) *Client {
-	t.Helper()
-	return open(t, connect(t, s.addr), Options{})
-}
-
-func open(t testing.TB, etcd *clientv3.Client, o Options) *Client {
-	t.Helper()
-	o.Lease, o.Timeout = cmp.Or(o.Lease, longLease), cmp.Or(o.Timeout, testTimeout)
-	c, err := Open(etcd, o)
+	o.Lease, o.Timeout = cmp.Or(o.Lease, sessiontest.LongLease), cmp.Or(o.Timeout, sessiontest.Timeout)
+	c, err := Open(connect(t, addr), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,39 +95,59 @@ func open(t testing.TB, etcd *clientv3.Client, o Options) *Client {
 	return c
 }
 
-// waitForKeys waits until the lock has that many keys.
-func (s *server) waitForKeys(t testing.TB, name string, want int64) {
-	t.Helper()
-	for end := time.Now().Add(testTimeout); ; {
-		found, err := s.admin.Get(t.Context(), fmt.Sprintf("%s/%s/", defaultRoot, name), clientv3.WithPrefix())
-		if err == nil && found.Count == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("keys %v (%v), want %d", found, err, want)
-		}
-		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // polling: there is no event
-	}
+// clientOf is a client that has its connection for itself.
+func clientOf(c *Client) sessiontest.Client {
+	disconnect := sync.OnceValue(c.etcd.Close)
+	return sessiontest.ClientOf(c, func(ctx context.Context) error { return errors.Join(c.Close(ctx), disconnect()) })
 }
 
-// waitForWatchers waits until clients watch that many keys: each waiter has seen who is before it.
-func (s *server) waitForWatchers(t *testing.T, want int) {
+func (b *backend) Addr() string { return b.addr }
+
+// Open makes a client. Its waiters look again in every part of the lease.
+func (*backend) Open(t testing.TB, addr string, o sessiontest.Options) sessiontest.Client {
 	t.Helper()
-	line := fmt.Sprintf("\netcd_debugging_mvcc_watcher_total %d\n", want)
-	for end := time.Now().Add(testTimeout); ; {
-		metrics, err := s.metrics(t.Context())
-		if strings.Contains(metrics, line) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no line %q in the metrics (%v)", line, err)
-		}
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polling: there is no event
+	if o.EventsOnly {
+		o.Lease = time.Hour
 	}
+	return clientOf(open(t, addr, Options{Lease: o.Lease, OnLost: func(*Hold) {
+		if o.OnLost != nil {
+			o.OnLost()
+		}
+	}}))
 }
 
-func (s *server) metrics(ctx context.Context) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/metrics", nil)
+func (*backend) Undone(err error) bool  { return Undone(err) }
+func (*backend) UndoesUnanswered() bool { return true }
+
+// Entries are the keys of a lock, or of all.
+func (b *backend) Entries(ctx context.Context, lock string) (keys []string, err error) {
+	prefix := defaultRoot + "/"
+	if lock != "" {
+		prefix += lock + "/"
+	}
+	found, err := b.admin.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		return nil, err
+	}
+	for _, kv := range found.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys, nil
+}
+
+// Watched counts all watchers.
+func (b *backend) Watched(ctx context.Context, one, all int) (bool, error) {
+	metrics, err := b.metrics(ctx)
+	return strings.Contains(metrics, fmt.Sprintf("\netcd_debugging_mvcc_watcher_total %d\n", one+all)), err
+}
+
+func (b *backend) Remove(ctx context.Context, lock string) error {
+	_, err := b.admin.Delete(ctx, defaultRoot+"/"+lock+"/", clientv3.WithPrefix())
+	return err
+}
+
+func (b *backend) metrics(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.addr+"/metrics", nil)
 	if err != nil {
 		return "", err
 	}

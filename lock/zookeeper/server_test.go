@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,15 +20,16 @@ import (
 	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
-// server is a ZooKeeper server, and a relay to it.
-type server struct {
+// backend is a ZooKeeper server.
+type backend struct {
 	addr  string
-	relay *sessiontest.Relay
-	admin *zk.Conn // past the relay
+	admin *zk.Conn
 }
 
-// startServer starts a server of its own for a test.
-func startServer(t testing.TB) *server {
+func startServer(t testing.TB) *sessiontest.Relayed { return sessiontest.Behind(t, startBackend(t)) }
+
+// startBackend starts a server of its own for a test.
+func startBackend(t testing.TB) *backend {
 	t.Helper()
 	java, err := exec.LookPath("java")
 	cache, _ := os.UserCacheDir()
@@ -38,11 +40,11 @@ func startServer(t testing.TB) *server {
 	if err != nil || len(jars) == 0 {
 		t.Skip("NOT RUN: no Java, or no ZooKeeper in the cache directory: scripts/zookeeper gets it")
 	}
-	dir, s := t.TempDir(), &server{addr: locktest.FreeAddr(t)}
-	_, port, _ := net.SplitHostPort(s.addr)
+	dir, b := t.TempDir(), &backend{addr: locktest.FreeAddr(t)}
+	_, port, _ := net.SplitHostPort(b.addr)
 	config := filepath.Join(dir, "zoo.cfg")
 	text := fmt.Sprintf("dataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\ntickTime=100\nadmin.enableServer=false\n"+
-		"forceSync=no\nmaxClientCnxns=0\nmaxSessionTimeout=%d\n", dir, port, longSession.Milliseconds())
+		"forceSync=no\nmaxClientCnxns=0\nmaxSessionTimeout=%d\n", dir, port, sessiontest.LongLease.Milliseconds())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,32 +58,24 @@ func startServer(t testing.TB) *server {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	s.waitForWatches(t, 0) // it serves: a handshake before that stays without an answer for a quarter of a session
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	// a handshake before it serves stays without an answer for a quarter of a session
+	locktest.Eventually(t, sessiontest.Timeout, "ZooKeeper serves", func() bool {
+		serves, err := b.Watched(t.Context(), 0, 0)
+		return err == nil && serves
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), sessiontest.Timeout)
 	defer cancel()
-	session, err := s.direct(t).sessions.Session(ctx)
+	session, err := open(t, b.addr, Options{}).sessions.Session(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.admin = session.conn
-	s.relay = sessiontest.StartRelay(t, s.addr)
-	return s
+	b.admin = session.conn
+	return b
 }
-
-// client is a client that connects through the relay.
-func (s *server) client(t testing.TB, o Options) *Client { return open(t, s.relay.Addr, o) }
-
-// direct is a client past the relay.
-func (s *server) direct(t testing.TB) *Client {
-	return open(t, s.addr, Options{})
-}
-
-// longSession does not end on a busy machine.
-const longSession = time.Minute
 
 func open(t testing.TB, addr string, o Options) *Client {
 	t.Helper()
-	o.Session, o.Timeout = cmp.Or(o.Session, longSession), cmp.Or(o.Timeout, testTimeout)
+	o.Session, o.Timeout = cmp.Or(o.Session, sessiontest.LongLease), cmp.Or(o.Timeout, sessiontest.Timeout)
 	c, err := Open([]string{addr}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -90,34 +84,59 @@ func open(t testing.TB, addr string, o Options) *Client {
 	return c
 }
 
-// waitForNodes waits until the lock has that many nodes.
-func (s *server) waitForNodes(t *testing.T, name string, want int) {
+func (b *backend) Addr() string { return b.addr }
+
+// Open makes a client. Its waiters look again only when an event wakes them.
+func (*backend) Open(t testing.TB, addr string, o sessiontest.Options) sessiontest.Client {
 	t.Helper()
-	for end := time.Now().Add(testTimeout); ; {
-		names, _, err := s.admin.Children(defaultRoot + "/" + name)
-		if err == nil && len(names) == want {
-			return
+	c := open(t, addr, Options{Session: o.Lease, OnLost: func(*Hold) {
+		if o.OnLost != nil {
+			o.OnLost()
 		}
-		if time.Now().After(end) {
-			t.Fatalf("nodes %v (%v), want %d", names, err, want)
-		}
-		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // polling: there is no event
-	}
+	}})
+	return sessiontest.ClientOf(c, c.Close)
 }
 
-// waitForWatches waits until clients of the server have that many watches: each waiter has seen who is before it.
-func (s *server) waitForWatches(t testing.TB, want int) {
-	t.Helper()
-	for end := time.Now().Add(testTimeout); ; {
-		answer, err := s.command(t.Context(), "wchs")
-		if strings.Contains(answer, fmt.Sprintf("Total watches:%d\n", want)) {
-			return
+func (*backend) Undone(err error) bool  { return Undone(err) }
+func (*backend) UndoesUnanswered() bool { return false }
+
+// Entries are the nodes below that of a lock, or of all: those are containers and stay for a while.
+func (b *backend) Entries(_ context.Context, lock string) (all []string, err error) {
+	locks := []string{lock}
+	if lock == "" {
+		if locks, _, err = b.admin.Children(defaultRoot); err != nil {
+			return nil, err
 		}
-		if time.Now().After(end) {
-			t.Fatalf("watches %q (%v), want %d", answer, err, want)
-		}
-		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // polling: there is no event
 	}
+	for _, name := range locks {
+		nodes, _, err := b.admin.Children(defaultRoot + "/" + name)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, err
+		}
+		for _, node := range nodes {
+			all = append(all, defaultRoot+"/"+name+"/"+node)
+		}
+	}
+	return all, nil
+}
+
+// Watched counts the watches of single nodes: the server does not count the others.
+func (b *backend) Watched(ctx context.Context, one, _ int) (bool, error) {
+	answer, err := b.command(ctx, "wchs")
+	return strings.Contains(answer, fmt.Sprintf("Total watches:%d\n", one)), err
+}
+
+func (b *backend) Remove(ctx context.Context, lock string) error {
+	nodes, err := b.Entries(ctx, lock)
+	if err != nil {
+		return err
+	}
+	var ops []any
+	for _, path := range nodes {
+		ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
+	}
+	_, err = b.admin.Multi(ops...)
+	return err
 }
 
 // commandTimeout is for one answer, before the command is sent again: a server that is starting accepts connections
@@ -125,8 +144,8 @@ func (s *server) waitForWatches(t testing.TB, want int) {
 const commandTimeout = time.Second
 
 // command sends one of the server's four-letter commands.
-func (s *server) command(ctx context.Context, name string) (string, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
+func (b *backend) command(ctx context.Context, name string) (string, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", b.addr)
 	if err != nil {
 		return "", err
 	}

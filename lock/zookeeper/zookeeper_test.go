@@ -1,203 +1,39 @@
 package zookeeper
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/lockchaos/lockchaos/lock"
 	"github.com/lockchaos/lockchaos/lock/internal/queues"
+	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
-const testTimeout = time.Minute
+// TestLocks: what the locks of packages etcd and zookeeper have in common.
+func TestLocks(t *testing.T) { sessiontest.Run(t, startServer) }
 
-// acquire acquires the lock within testTimeout.
-func acquire(t *testing.T, m *Mutex, owner string) *Hold {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	t.Cleanup(cancel) // not before: it would end the context of the hold
-	h, err := m.Acquire(ctx, owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
+// TestConformance: every kind of lock does what package locktest expects of one, where its faults do not need Redis.
+func TestConformance(t *testing.T) { sessiontest.Conformance(t, startServer) }
 
-func release(t *testing.T, h *Hold) {
-	t.Helper()
-	if err := h.Release(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestMutex: one owner at a time, in the order of arrival, with tokens that grow; a try does not wait.
-func TestMutex(t *testing.T) {
-	s := startServer(t)
-	a, b := s.client(t, Options{}), s.client(t, Options{})
-	first := acquire(t, a.Mutex("orders"), "a")
-	if _, err := b.Mutex("orders").TryAcquire(t.Context(), "b"); !errors.Is(err, lock.ErrHeld) || !lock.Definite(err) {
-		t.Errorf("try: %v, want a definite ErrHeld", err)
-	}
-	served := make(chan *Hold)
-	go func() { served <- acquire(t, b.Mutex("orders"), "b") }()
-	s.waitForNodes(t, "orders", 2)
-	release(t, first)
-	second := <-served
-	if second.Token() <= first.Token() || first.Token() <= 0 {
-		t.Errorf("tokens %d and then %d", first.Token(), second.Token())
-	}
-	if err := first.Release(t.Context()); !errors.Is(err, lock.ErrReleased) {
-		t.Errorf("second release: %v, want ErrReleased", err)
-	}
-	if second.Err() != nil || second.Context().Err() != nil || time.Until(second.Deadline()) <= 0 {
-		t.Errorf("the second hold: %v, deadline %v", second.Err(), second.Deadline())
-	}
-	release(t, second)
-	if context.Cause(second.Context()) != lock.ErrReleased { //nolint:errorlint // exactly this one
-		t.Errorf("cause %v, want ErrReleased", context.Cause(second.Context()))
-	}
-	s.waitForNodes(t, "orders", 0)
-}
-
-// TestWaiterGivesUp: an acquire whose context ends leaves no node, and does not disturb those behind it.
-func TestWaiterGivesUp(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	first := acquire(t, c.Mutex("orders"), "a")
-	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error)
-	go func() {
-		_, err := c.Mutex("orders").Acquire(ctx, "b")
-		gone <- err
-	}()
-	s.waitForNodes(t, "orders", 2)
-	served := make(chan *Hold)
-	go func() { served <- acquire(t, c.Mutex("orders"), "c") }()
-	s.waitForNodes(t, "orders", 3)
-	s.waitForWatches(t, 2)
-	cancel()
-	if err := <-gone; !errors.Is(err, lock.ErrHeld) || !lock.Definite(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want a definite ErrHeld because of the context", err)
-	}
-	s.waitForNodes(t, "orders", 2)
-	release(t, first)
-	release(t, <-served)
-}
-
-// TestCreateAnsweredTooLate: a node whose creation is answered when the acquire has given up is removed. go-zookeeper's
-// own Lock leaves it for as long as the session lives.
-func TestCreateAnsweredTooLate(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	release(t, acquire(t, c.Mutex("orders"), "a")) // the session begins, and the parents exist
-	s.relay.Hold()
-	ctx, cancel := context.WithCancel(t.Context())
-	failed := make(chan error)
-	go func() {
-		_, err := c.Mutex("orders").Acquire(ctx, "b")
-		failed <- err
-	}()
-	s.waitForNodes(t, "orders", 1) // created, and not answered
-	cancel()
-	s.relay.Pass()
-	if err := <-failed; !errors.Is(err, context.Canceled) || !Undone(err) {
-		t.Errorf("%v, want the context's, undone", err)
-	}
-	s.waitForNodes(t, "orders", 0)
-	release(t, acquire(t, c.Mutex("orders"), "c"))
-}
-
-// TestConnectionLost: a creation and a release whose answers are lost with the connection are found out about and
-// completed with the next one.
-func TestConnectionLost(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	release(t, acquire(t, c.Mutex("orders"), "a"))
-	s.relay.Hold()
-	served := make(chan *Hold)
-	go func() { served <- acquire(t, c.Mutex("orders"), "b") }()
-	s.waitForNodes(t, "orders", 1)
-	s.relay.Reset()
-	h := <-served
-	s.waitForNodes(t, "orders", 1) // its own, and not another of a second creation
-	s.relay.Hold()
-	released := make(chan error)
-	go func() { released <- h.Release(context.Background()) }()
-	s.waitForNodes(t, "orders", 0)
-	s.relay.Reset()
-	if err := <-released; err != nil {
-		t.Errorf("release: %v; the node is gone by its own request", err)
-	}
-}
-
-// TestNodeRemoved: a release of a hold whose node is not there is no success.
-func TestNodeRemoved(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	h := acquire(t, c.Mutex("orders"), "a")
-	if err := s.admin.Delete(h.claim.nodes[0].path(), -1); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
-}
-
-// shortSession ends within a test. On a busy machine it must not end before the test wants it to.
-const shortSession = 6 * time.Second
-
-// TestLostAtTheDeadline: a client that is cut off reports the loss of its hold when the session may have ended, before
-// it is connected again and before another is granted the lock.
-func TestLostAtTheDeadline(t *testing.T) {
-	s := startServer(t)
-	lost := make(chan time.Time, 1)
-	c := s.client(t, Options{Session: shortSession, OnLost: func(*Hold) { lost <- time.Now() }})
-	h := acquire(t, c.Mutex("orders"), "a")
-	s.relay.Hold()
-	other := s.direct(t)
-	next := acquire(t, other.Mutex("orders"), "b")
-	granted := time.Now()
-	select {
-	case at := <-lost:
-		if at.After(granted) {
-			t.Errorf("the loss was reported %v after the next grant", at.Sub(granted))
+// TestRenewed: a hold outlasts its session timeout, because its client renews the session.
+func TestRenewed(t *testing.T) {
+	renewed := make(chan time.Time, 1)
+	c := open(t, startBackend(t).addr, Options{Session: sessiontest.ShortLease, OnRenewed: func(h *Hold) {
+		select {
+		case renewed <- h.Deadline():
+		default:
 		}
-	default:
-		t.Error("the next owner was granted the lock before the loss was reported")
-	}
-	if !errors.Is(h.Err(), lock.ErrLost) || context.Cause(h.Context()) != lock.ErrLost { //nolint:errorlint // exactly this
-		t.Errorf("err %v, cause %v, want ErrLost", h.Err(), context.Cause(h.Context()))
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
-	s.relay.Pass()
-	release(t, next)
-	release(t, acquire(t, c.Mutex("orders"), "c")) // with another session
-}
-
-// TestOnePredecessor: a release wakes one waiter.
-func TestOnePredecessor(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	holds := make(chan *Hold)
-	first := acquire(t, c.Mutex("orders"), "a")
-	const waiters = 8
-	for range waiters {
-		go func() { holds <- acquire(t, c.Mutex("orders"), "w") }()
-	}
-	s.waitForNodes(t, "orders", 1+waiters)
-	last := first
-	for range waiters {
-		release(t, last)
-		next := <-holds
-		if next.Token() <= last.Token() {
-			t.Errorf("token %d after %d", next.Token(), last.Token())
+	}})
+	h := sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a")
+	first := h.Deadline()
+	for later := range renewed {
+		if later.After(first.Add(sessiontest.ShortLease)) {
+			break
 		}
-		last = next
 	}
-	release(t, last)
+	if err := h.Err(); err != nil {
+		t.Errorf("the hold has ended: %v", err)
+	}
+	sessiontest.Release(t, h)
 }
 
 // TestPredecessor: of several nodes before one it is the last, also where the numbers wrap.
@@ -217,20 +53,26 @@ func TestPredecessor(t *testing.T) {
 	}
 }
 
-// TestClose: a closed client ends its holds at the servers at once, and acquires nothing.
-func TestClose(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
-	h := acquire(t, c.Mutex("orders"), "a")
-	if err := c.Close(t.Context()); err != nil {
-		t.Fatal(err)
+// TestTurns of requests for permits: a prefix of the queue is served, also where numbers wrap, and a node that is no
+// request for permits counts for all.
+func TestTurns(t *testing.T) {
+	names := []string{"c-1of3--2147483648", "a-2of3-2147483646", "d-2of3--2147483647", "b-1of3-2147483647", "e-1of3--2147483646"}
+	for own, want := range map[string]queues.Turn{
+		"a-2of3-2147483646":  {Found: true, Now: true, Any: true, Announce: true},
+		"b-1of3-2147483647":  {Found: true, Now: true, Any: true, Announce: true, After: "a-2of3-2147483646"},
+		"c-1of3--2147483648": {Found: true, Any: true, After: "b-1of3-2147483647"},
+		"d-2of3--2147483647": {Found: true, After: "c-1of3--2147483648"},
+		"x-1of3-0000000001":  {},
+	} {
+		if got := (&queue{kind: queues.Permits(1, 3)}).turn(own, names); got != want {
+			t.Errorf("%s: %+v, want %+v", own, got, want)
+		}
 	}
-	s.waitForNodes(t, "orders", 0)
-	if _, err := c.Mutex("orders").Acquire(t.Context(), "b"); !errors.Is(err, lock.ErrClosed) {
-		t.Errorf("acquire: %v, want ErrClosed", err)
+	if got := (&queue{kind: queues.Permits(1, 3)}).turn("b-1of3-0000000002", []string{"a-lock-0000000001", "b-1of3-0000000002"}); got.Now {
+		t.Error("a permit beside a mutex")
 	}
-	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrClosed) {
-		t.Errorf("release: %v, want ErrClosed", err)
+	if got := (&queue{kind: queues.Shared()}).turn("b-read-0000000002", []string{"a-1of3-0000000001", "b-read-0000000002"}); got.Now {
+		t.Error("a reader beside a permit")
 	}
 }
 
@@ -251,17 +93,5 @@ func TestBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"", ".", "..", "a/b"} {
-		if _, err := c.Mutex(name).Acquire(t.Context(), ""); err == nil || !lock.Definite(err) {
-			t.Errorf("name %q: %v, want a definite error", name, err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if _, err := c.Mutex("x").Acquire(ctx, ""); !errors.Is(err, context.DeadlineExceeded) || !lock.Definite(err) {
-		t.Errorf("no server: %v, want the context's", err)
-	}
-	if err := c.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	sessiontest.BadNames(t, sessiontest.ClientOf(c, c.Close), "", ".", "..", "a/b")
 }

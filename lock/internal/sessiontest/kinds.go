@@ -1,0 +1,172 @@
+package sessiontest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// testReadersWriter: readers share the lock, a writer waits for all of them, and readers that come later for it.
+func testReadersWriter(t *testing.T, s *Relayed) {
+	c := s.Client(t, Options{})
+	reader, writer := c.Reader("table"), c.Writer("table")
+	one, two := Acquire(t, reader.Acquire, "r1"), Acquire(t, reader.Acquire, "r2")
+	if _, err := writer.TryAcquire(t.Context(), "w"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a writer beside readers: %v, want ErrHeld", err)
+	}
+	writes := start(t, writer, "w")
+	s.WaitForEntries(t, "table", 3)
+	late := start(t, reader, "r3")
+	s.WaitForEntries(t, "table", 4)
+	s.WaitForWatches(t, 2, 0)
+	if _, err := reader.TryAcquire(t.Context(), "r4"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a reader behind a waiting writer: %v, want ErrHeld", err)
+	}
+	Release(t, two) // the writer watches this one, and then the other
+	s.WaitForWatches(t, 2, 0)
+	waits(t, writes, "a writer beside one reader")
+	Release(t, one)
+	w := granted(t, writes)
+	waits(t, late, "a reader beside a writer")
+	if w.Token() <= two.Token() {
+		t.Errorf("token %d of a writer after %d", w.Token(), two.Token())
+	}
+	Release(t, w)
+	r3, r4 := granted(t, late), Acquire(t, reader.Acquire, "r4")
+	Release(t, r3)
+	Release(t, r4)
+	s.WaitForEntries(t, "table", 0)
+}
+
+// testSemaphore: as many permits are out as there are, whole requests are served in turn, and one release serves all
+// that fit.
+func testSemaphore(t *testing.T, s *Relayed) {
+	c := s.Client(t, Options{EventsOnly: true})
+	const total = 3
+	take := func(n int) <-chan result { return start(t, c.Permits("pool", n, total), "") }
+	all := granted(t, take(total))
+	if _, err := c.Permits("pool", 1, total).TryAcquire(t.Context(), "x"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a fourth permit of three: %v, want ErrHeld", err)
+	}
+	one := take(1)
+	s.WaitForEntries(t, "pool", 2)
+	another := take(1)
+	s.WaitForEntries(t, "pool", 3)
+	two := take(2)
+	s.WaitForEntries(t, "pool", 4)
+	small := take(1)
+	s.WaitForEntries(t, "pool", 5)
+	s.WaitForWatches(t, 3, 1)
+	Release(t, all) // one and another fit; two has to wait for one of them
+	h1, h2 := granted(t, one), granted(t, another)
+	waits(t, two, "a request for two of three, of which one is free,")
+	waits(t, small, "a small request behind a large one")
+	Release(t, h1)
+	h3 := granted(t, two)
+	waits(t, small, "a request for a fourth permit")
+	Release(t, h2) // not the one before it
+	h4 := granted(t, small)
+	Release(t, h3)
+	Release(t, h4)
+	s.WaitForEntries(t, "pool", 0)
+	for _, n := range []int{-1, 0, total + 1} {
+		if _, err := c.Permits("pool", n, total).TryAcquire(t.Context(), "x"); !errors.Is(err, lock.ErrPermits) ||
+			!lock.Definite(err) {
+			t.Errorf("%d of %d permits: %v, want a definite ErrPermits", n, total, err)
+		}
+	}
+}
+
+// testMulti: several locks are held together; orders that cross do not block each other for good, and a request that
+// gives up leaves nothing.
+func testMulti(t *testing.T, s *Relayed) {
+	c := s.Client(t, Options{})
+	both := Acquire(t, c.Multi("a", "b", "a").Acquire, "x")
+	if got := both.Names(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("names %q", got)
+	}
+	for _, name := range both.Names() {
+		if _, err := c.Mutex(name).TryAcquire(t.Context(), "y"); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("lock %s: %v, want ErrHeld", name, err)
+		}
+	}
+	if _, err := c.Multi("b", "c").TryAcquire(t.Context(), "y"); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("try: %v, want ErrHeld", err)
+	}
+	s.WaitForEntries(t, "c", 0)
+	Release(t, both)
+	crossOrders(t, c)
+	h := Acquire(t, c.Multi("a", "b").Acquire, "x")
+	if err := s.Remove(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release of locks one of which is lost: %v, want ErrLost", err)
+	}
+	s.WaitForEntries(t, "a", 0)
+}
+
+// crossOrders acquires two locks together many times, in both orders.
+func crossOrders(t *testing.T, c Client) {
+	t.Helper()
+	done := make(chan error)
+	const clients, rounds = 4, 5
+	for i := range clients {
+		m := c.Multi("a", "b")
+		if i%2 == 1 {
+			m = c.Multi("b", "a")
+		}
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), Timeout)
+			defer cancel()
+			for range rounds {
+				h, err := m.Acquire(ctx, "z")
+				if err == nil {
+					err = h.Release(ctx)
+				}
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range clients {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// testMultiConnectionLost: the replies to the creation and the release of several entries are lost with the connection,
+// and that to a creation comes too late.
+func testMultiConnectionLost(t *testing.T, s *Relayed) {
+	m := s.Client(t, Options{}).Multi("a", "b")
+	Release(t, Acquire(t, m.Acquire, "x"))
+	s.loseReplies(t, m, "a", "b")
+	s.abandon(t, m, "b")
+	s.WaitForEntries(t, "a", 0)
+	s.WaitForEntries(t, "b", 0)
+}
+
+// testKindsEndWithTheLease: holds of every kind are lost together, and are then free for others.
+func testKindsEndWithTheLease(t *testing.T, s *Relayed) {
+	lost := make(chan struct{}, 4)
+	c := s.Client(t, Options{Lease: ShortLease, OnLost: func() { lost <- struct{}{} }})
+	Acquire(t, c.Mutex("m").Acquire, "")
+	Acquire(t, c.Reader("rw").Acquire, "")
+	Acquire(t, c.Multi("x", "y").Acquire, "")
+	Acquire(t, c.Permits("s", 2, 2).TryAcquire, "")
+	s.Relay.Hold()
+	other := s.Direct(t)
+	next := Acquire(t, other.Writer("rw").Acquire, "next")
+	for range cap(lost) {
+		<-lost // before the next grant, or this blocks until the test times out
+	}
+	Release(t, next)
+	Release(t, Acquire(t, other.Multi("x", "y").Acquire, "next"))
+}
