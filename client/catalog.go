@@ -36,7 +36,7 @@ type Spec struct {
 
 // Catalog returns every lock that has a native client, in the order in which people read it.
 func Catalog() []Spec {
-	ensembles := append(zkSpecs(), goZooKeeperSpec, etcdMutexSpec, etcdSpec)
+	ensembles := slices.Concat(zkSpecs(), []Spec{goZooKeeperSpec}, etcdSpecs(), []Spec{etcdSpec})
 	return slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs(), ensembles, historicSpecs())
 }
 

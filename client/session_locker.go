@@ -42,6 +42,7 @@ func checkSession(length string) func(options map[string]string) error {
 
 // sessionClient is a client of packages lock/zookeeper and lock/etcd, which has one session.
 type sessionClient interface {
+	Connect(ctx context.Context) error // begins the session
 	Close(ctx context.Context) error
 }
 
@@ -50,19 +51,6 @@ type sessionHold interface {
 	comparable
 	releasable
 	Token() int64
-}
-
-// sessionMutex is what such a client acquires.
-type sessionMutex[H sessionHold] interface {
-	Acquire(ctx context.Context, owner string) (H, error)
-	TryAcquire(ctx context.Context, owner string) (H, error)
-}
-
-func acquireMutex[H sessionHold](ctx context.Context, m sessionMutex[H], a Acquire) (H, error) {
-	if a.Wait == 0 {
-		return m.TryAcquire(ctx, a.Owner)
-	}
-	return m.Acquire(ctx, a.Owner)
 }
 
 // sessionLocker is a [Locker] on clients C, one for each lease, which is the length of its session.
@@ -135,6 +123,18 @@ func (l *sessionLocker[C, H]) client(lease time.Duration) (C, error) {
 		l.clients[lease] = c
 	}
 	return c, err
+}
+
+// prepare makes the client of requests that have no lease. It refuses what is wrong before the first of them. If early,
+// it begins the session as well.
+func (l *sessionLocker[C, H]) prepare(early bool) error {
+	c, err := l.client(0)
+	if err == nil && early {
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		defer cancel()
+		_ = c.Connect(ctx) // requests try again
+	}
+	return err
 }
 
 // Acquire acquires the lock.

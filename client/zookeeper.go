@@ -25,48 +25,21 @@ func zkSpecs() []Spec {
 	return []Spec{
 		row("zk-mutex", "package lock/zookeeper's mutex: each acquire creates an ephemeral sequential node and waits "+
 			"for the node before its own; a hold ends with its session.", "ZooKeeper Recipes and Solutions, Locks",
-			Capabilities{Fenced}, acquireZKMutex),
+			Capabilities{Fenced}, acquireSessionMutex),
 		row("zk-readers-writer", "package lock/zookeeper's readers-writer lock: a reader waits for earlier writers, a "+
 			"writer for everyone before it; requests without a mode write.",
-			"ZooKeeper Recipes and Solutions, Shared Locks", Capabilities{Fenced, SharesReads}, acquireZKRW),
+			"ZooKeeper Recipes and Solutions, Shared Locks", Capabilities{Fenced, SharesReads}, acquireSessionRW),
 		row("zk-semaphore", "package lock/zookeeper's semaphore: a node for each request, served in turn when it fits "+
 			"beside those before it. It has one permit, unless the workload has more.",
 			"Apache Curator, InterProcessSemaphoreV2, whose requests for several leases block each other",
-			Capabilities{HasPermits, RefusesExcess}, acquireZKPermits),
+			Capabilities{HasPermits, RefusesExcess}, acquireSessionPermits),
 		row("zk-multi", "package lock/zookeeper's lock of several names, whose nodes one transaction creates and removes; "+
 			"a request for one key takes two locks.", "Apache Curator, InterProcessMultiLock; ZooKeeper's multi (ZOOKEEPER-965)",
-			Capabilities{Fenced, SeveralKeys}, acquireZKMulti),
+			Capabilities{Fenced, SeveralKeys}, acquireSessionMulti),
 	}
 }
 
 type zkAcquire func(ctx context.Context, c *zookeeper.Client, a Acquire) (*zookeeper.Hold, error)
-
-func acquireZKMutex(ctx context.Context, c *zookeeper.Client, a Acquire) (*zookeeper.Hold, error) {
-	return acquireMutex(ctx, c.Mutex(a.Key), a)
-}
-
-func acquireZKRW(ctx context.Context, c *zookeeper.Client, a Acquire) (*zookeeper.Hold, error) {
-	if a.Mode == "read" {
-		return acquireMutex(ctx, c.RW(a.Key).Read(), a)
-	}
-	return acquireMutex(ctx, c.RW(a.Key).Write(), a)
-}
-
-func acquireZKMulti(ctx context.Context, c *zookeeper.Client, a Acquire) (*zookeeper.Hold, error) {
-	if len(a.Keys) > 0 {
-		return acquireMutex(ctx, c.Multi(a.Keys[0], a.Keys[1:]...), a)
-	}
-	two := multiKeys(a.Key)
-	return acquireMutex(ctx, c.Multi(two[0], two[1]), a)
-}
-
-func acquireZKPermits(ctx context.Context, c *zookeeper.Client, a Acquire) (*zookeeper.Hold, error) {
-	s := c.Semaphore(a.Key, a.Limit)
-	if a.Wait == 0 {
-		return s.TryAcquire(ctx, a.Owner, a.Permits)
-	}
-	return s.Acquire(ctx, a.Owner, a.Permits)
-}
 
 // zkSession is the session timeout where a request has no lease and a scenario sets none.
 const zkSession = 4 * time.Second
@@ -94,11 +67,5 @@ func openZK(s Setup, notify func(Reply), acquire zkAcquire, tokens bool) (*zkLoc
 		o.Session = lease
 		return zookeeper.Open(s.Endpoints.Addrs, o)
 	}
-	c, err := l.client(0) // refuses what is wrong before the first request
-	if err == nil && s.Options[optionSession] != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-		defer cancel()
-		_ = c.Connect(ctx) // requests try again
-	}
-	return l, err
+	return l, l.prepare(s.Options[optionSession] != "")
 }

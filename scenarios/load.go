@@ -57,6 +57,7 @@ func Names() []string {
 		"zk-fenced-pause", "zk-disks-lost", "zk-power-loss-unsynced", "zk-readers-writer", "zk-semaphore",
 		"zk-multi",
 		"etcd-failover", "etcd-leader-paused", "etcd-partitioned-holder", "etcd-reply-lost-acquire", "etcd-gc-pause",
+		"etcd-readers-writer", "etcd-semaphore", "etcd-multi",
 	}
 }
 

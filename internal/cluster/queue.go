@@ -9,11 +9,17 @@ import (
 	"github.com/lockchaos/lockchaos/history"
 )
 
-// QueueState says what the names of a lock's nodes say about it, and which of them hold it. The words in the names are
-// those of package lock/zookeeper, see its type node; of a semaphore only the sums are known to samples.
+// QueueState says what the names of a lock's nodes on ZooKeeper say about it, and which of them hold it. Of a semaphore
+// only the sums are known to samples.
 func QueueState(names []string) (state history.KeyState, holders []string) {
 	names = slices.Clone(names)
 	slices.SortFunc(names, bySequence)
+	return OrderedQueueState(names)
+}
+
+// OrderedQueueState is [QueueState] of names in the order of the queue, such as that of create revisions. The words in
+// them are those of package lock/internal/queues.
+func OrderedQueueState(names []string) (state history.KeyState, holders []string) {
 	state.TTL = -1
 	for i, name := range names {
 		word := wordOf(name)
@@ -40,9 +46,9 @@ func QueueState(names []string) (state history.KeyState, holders []string) {
 	return state, holders
 }
 
-// AddHolder adds a holder to the state of a lock: the data of its node, the node's czxid and the session that owns it.
-// The token and the session of the first one count.
-func AddHolder(state history.KeyState, owner string, czxid, session int64) history.KeyState {
+// AddHolder adds a holder to the state of a lock: the data of its node or key, its czxid or create revision, and the
+// session or lease that it ends with. The token and the session of the first one count.
+func AddHolder(state history.KeyState, owner string, token, session int64) history.KeyState {
 	if state.Owner != "" {
 		if state.Owners == nil {
 			state.Owners = []string{state.Owner}
@@ -52,11 +58,11 @@ func AddHolder(state history.KeyState, owner string, czxid, session int64) histo
 		state.Owner = state.Owners[0]
 		return state
 	}
-	state.Owner, state.Token, state.Session = owner, uint64(czxid), fmt.Sprintf("%#x", session)
+	state.Owner, state.Token, state.Session = owner, uint64(token), fmt.Sprintf("%#x", session)
 	return state
 }
 
-// wordOf is what a node is for: the second part of its name.
+// wordOf is what a node or key is for: the second part of its name.
 func wordOf(name string) string {
 	_, rest, _ := strings.Cut(name, "-")
 	word, _, _ := strings.Cut(rest, "-")

@@ -67,6 +67,13 @@ func Open(c *clientv3.Client, o Options) (*Client, error) {
 	return client, nil
 }
 
+// Connect requests the lease, so that the first acquire need not wait for that. Its error is [lock.ErrClosed], or that
+// of ctx.
+func (c *Client) Connect(ctx context.Context) error {
+	_, err := c.sessions.Session(ctx)
+	return err
+}
+
 // Close ends the lease, and with it every hold that was not released: their error is [lock.ErrClosed]. It waits until
 // the servers know, at most until ctx ends or the lease has.
 func (c *Client) Close(ctx context.Context) error { return c.sessions.Close(ctx) }

@@ -3,18 +3,19 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lockchaos/lockchaos/client"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // etcdReader is the harness's own connection to one etcd member, past the gate. It reads what the member itself has,
@@ -50,18 +51,34 @@ func (r *etcdReader) close() {
 // prefixEnd ends the range of the keys that begin with prefix, whose last byte is a slash.
 func prefixEnd(prefix string) []byte { return []byte(strings.TrimSuffix(prefix, "/") + "0") }
 
-// first is a request for the oldest key of a lock: that of its holder. Local: as the member has it now.
-func first(key string, local bool) *etcdserverpb.RequestOp {
-	prefix := client.EtcdRoot + "/" + key + "/"
+// queuePrefix begins the keys of a lock.
+func queuePrefix(key string) string { return client.EtcdRoot + "/" + key + "/" }
+
+// readQueue is a request for the keys of a lock, oldest first. Local: as the member has them now.
+func readQueue(key string, local bool) *etcdserverpb.RequestOp {
+	prefix := queuePrefix(key)
 	return &etcdserverpb.RequestOp{Request: &etcdserverpb.RequestOp_RequestRange{RequestRange: &etcdserverpb.RangeRequest{
-		Key: []byte(prefix), RangeEnd: prefixEnd(prefix), Limit: 1, Serializable: local,
+		Key: []byte(prefix), RangeEnd: prefixEnd(prefix), Serializable: local,
 		SortTarget: etcdserverpb.RangeRequest_CREATE, SortOrder: etcdserverpb.RangeRequest_ASCEND,
 	}}}
 }
 
-// sample is the role of the member, and the oldest key of each lock: that of its holder. Locks without keys are left
-// out. Of the leader they are with every write that was answered before, which it may execute after a follower, and
-// only if it has a majority. The error says why the member does not serve clients.
+// queueState is the state of a lock that has these keys, oldest first.
+func queueState(key string, kvs []*mvccpb.KeyValue) history.KeyState {
+	names := make([]string, len(kvs))
+	for i, kv := range kvs {
+		names[i] = strings.TrimPrefix(string(kv.Key), queuePrefix(key))
+	}
+	state, holders := cluster.OrderedQueueState(names)
+	for i := range holders { // the first ones
+		state = cluster.AddHolder(state, string(kvs[i].Value), kvs[i].CreateRevision, kvs[i].Lease)
+	}
+	return state
+}
+
+// sample is the role of the member, and the holders of each lock. Locks without keys are left out. Of the leader they
+// are with every write that was answered before, which it may execute after a follower, and only if it has a majority.
+// The error says why the member does not serve clients.
 func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sample, err error) {
 	if r.err != nil {
 		return s, r.err
@@ -84,7 +101,7 @@ func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sampl
 	}
 	request := &etcdserverpb.TxnRequest{}
 	for _, key := range keys {
-		request.Success = append(request.Success, first(key, s.Role != "master"))
+		request.Success = append(request.Success, readQueue(key, s.Role != "master"))
 	}
 	reply, err := etcdserverpb.NewKVClient(r.conn).Txn(ctx, request)
 	if err != nil {
@@ -92,13 +109,11 @@ func (r *etcdReader) sample(ctx context.Context, keys []string) (s history.Sampl
 	}
 	s.Offset = reply.Header.Revision
 	for i, part := range reply.Responses {
-		for _, kv := range part.GetResponseRange().GetKvs() {
+		if kvs := part.GetResponseRange().GetKvs(); len(kvs) > 0 {
 			if s.Keys == nil {
 				s.Keys = make(map[string]history.KeyState)
 			}
-			s.Keys[keys[i]] = history.KeyState{
-				Owner: string(kv.Value), TTL: -1, Session: fmt.Sprintf("%#x", kv.Lease), Token: uint64(kv.CreateRevision),
-			}
+			s.Keys[keys[i]] = queueState(keys[i], kvs)
 		}
 	}
 	return s, nil

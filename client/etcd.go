@@ -1,0 +1,100 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/etcd"
+)
+
+// etcdSpecs are the locks of package lock/etcd. The lease of a request is that of etcd, in whole seconds.
+func etcdSpecs() []Spec {
+	row := func(name, doc, source string, can Capabilities, acquire etcdAcquire) Spec {
+		return Spec{
+			Name: name, Doc: doc, Source: source, Topologies: []string{Etcd},
+			Can: Capabilities{CanTry, RenewsItself, ReportsLoss, Wakes, Fair}.With(can...),
+			Open: func(s Setup, notify func(Reply)) (Locker, error) {
+				return openEtcd(s, notify, acquire, can.Has(Fenced))
+			},
+			CheckOptions: checkSession(optionLease),
+			Definite:     lock.Definite, Undone: etcd.Undone, Code: lockCode,
+		}
+	}
+	const recipe = "etcd, client/v3/concurrency"
+	return []Spec{
+		row("etcd-mutex", "package lock/etcd's mutex: each acquire creates a key with a lease and waits for the key before "+
+			"its own; a hold ends with its lease.", recipe, Capabilities{Fenced}, acquireSessionMutex),
+		row("etcd-readers-writer", "package lock/etcd's readers-writer lock: a reader waits for earlier writers, a "+
+			"writer for everyone before it; requests without a mode write.", "etcd, client/v3/experimental/recipes, RWMutex",
+			Capabilities{Fenced, SharesReads}, acquireSessionRW),
+		row("etcd-semaphore", "package lock/etcd's semaphore: a key for each request, served in turn when it fits beside "+
+			"those before it. It has one permit, unless the workload has more.", recipe,
+			Capabilities{HasPermits, RefusesExcess}, acquireSessionPermits),
+		row("etcd-multi", "package lock/etcd's lock of several names, whose keys one transaction creates and removes; a "+
+			"request for one key takes two locks.", "etcd documentation, API guarantees, transactions",
+			Capabilities{Fenced, SeveralKeys}, acquireSessionMulti),
+	}
+}
+
+type etcdAcquire func(ctx context.Context, c *etcd.Client, a Acquire) (*etcd.Hold, error)
+
+// etcdLease is the lease where a request has none and a scenario sets none.
+const etcdLease = 4 * time.Second
+
+// Pauses between attempts of gRPC to connect, which by default become two minutes.
+const (
+	etcdRedialMin = 20 * time.Millisecond
+	etcdRedialMax = 200 * time.Millisecond
+)
+
+// connectEtcd makes a client of the cluster. It connects in the background.
+func connectEtcd(s Setup) (*clientv3.Client, error) {
+	dial, err := dialer(s)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(s.Endpoints.Addrs) == 0:
+		return nil, fmt.Errorf("setup: endpoints of topology %q have no address", s.Endpoints.Kind)
+	}
+	return clientv3.New(clientv3.Config{
+		Endpoints: s.Endpoints.Addrs, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{
+			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return dial(ctx, "tcp", addr) }),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: etcdRedialMin, Multiplier: 2, MaxDelay: etcdRedialMax},
+				MinConnectTimeout: dialTimeout,
+			}),
+		},
+	})
+}
+
+type etcdLocker = sessionLocker[*etcd.Client, *etcd.Hold]
+
+// openEtcd opens a locker on package lock/etcd.
+func openEtcd(s Setup, notify func(Reply), acquire etcdAcquire, tokens bool) (*etcdLocker, error) {
+	l := &etcdLocker{notify: notify, tokens: tokens, acquire: acquire, lease: etcdLease}
+	o := etcd.Options{Root: EtcdRoot, OnLost: l.report(history.Lost), OnRenewed: l.report(history.Renewed)}
+	if err := sessionOptions(s.Options, optionLease, &l.lease, &o.Margin, &o.Timeout); err != nil {
+		return nil, err
+	}
+	connection, err := connectEtcd(s)
+	if err != nil {
+		return nil, err
+	}
+	l.close = connection.Close
+	l.open = func(lease time.Duration) (*etcd.Client, error) {
+		o := o
+		o.Lease = lease
+		return etcd.Open(connection, o)
+	}
+	return l, l.prepare(s.Options[optionLease] != "")
+}
