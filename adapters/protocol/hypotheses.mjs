@@ -1,21 +1,39 @@
-// Tries S29 of docs/hypotheses.md: hypotheses.mjs MODULE RUNS HOST:PORT…. Of four masters, two have a key of another owner.
+// Tries hypotheses of docs/hypotheses.md: hypotheses.mjs ID MODULE RUNS HOST:PORT…
 import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)
 const { Redis } = require('ioredis')
-const [module, runs, ...addresses] = process.argv.slice(2)
+const [id, module, runs, ...addresses] = process.argv.slice(2)
 const library = require(module)
 const Redlock = library.Redlock ?? library.default
 
 const masters = addresses.map(address => new Redis(`redis://${address}`))
-let seen = 0
-for (let n = 0; n < +runs; n++) {
-  const key = `hypothesis-${process.pid}-${n}`
+
+// S29: of four masters, two have a key of another owner.
+async function neverReturns (key) {
   await Promise.all(masters.slice(0, 2).map(m => m.set(key, 'another', 'PX', 60000)))
   const acquired = new Redlock(masters, { retryCount: 2 }).acquire([key], 5000).then(() => 'granted', () => 'refused')
   const outcome = await Promise.race([acquired, new Promise(resolve => setTimeout(resolve, 10000, 'has not returned after 10 s'))])
-  seen += outcome.startsWith('has not')
-  console.log('S29', module, 'acquire', outcome)
+  return [outcome.startsWith('has not'), `acquire ${outcome}`]
 }
-console.log('S29', module, 'reproduced in', seen, 'of', runs, 'runs')
+
+// S31: `using` runs with a lock of 3 s that another client takes over at once.
+async function abortsLate (key) {
+  let late
+  await new Redlock(masters).using([key], 3000, async signal => {
+    const expires = Date.now() + 3000
+    await Promise.all(masters.map(m => m.set(key, 'another', 'PX', 60000)))
+    await new Promise(resolve => { signal.addEventListener('abort', resolve) })
+    late = Date.now() - expires
+  }).catch(() => {}) // the release fails too: the lock is another's
+  return [late > 0, `the signal aborted ${late} ms after the lock had expired, ${late + 3000} ms after it was lost`]
+}
+
+let seen = 0
+for (let n = 0; n < +runs; n++) {
+  const [reproduced, what] = await { S29: neverReturns, S31: abortsLate }[id](`hypothesis-${process.pid}-${n}`)
+  seen += reproduced
+  console.log(id, module, what)
+}
+console.log(id, module, 'reproduced in', seen, 'of', runs, 'runs')
 process.exit(0)
