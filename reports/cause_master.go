@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
@@ -47,6 +48,9 @@ func quorumAdvice() adviceItem {
 
 // findFailover: one node granted the lock, and another one, which replaced it.
 func findFailover(q *inquiry) *cause {
+	if q.p == nil {
+		return q.tokenBack()
+	}
 	if !q.promoted() {
 		return nil
 	}
@@ -71,6 +75,32 @@ func findFailover(q *inquiry) *cause {
 		text += fmt.Sprintf("; its write was never seen on %s", p.granterB)
 	}
 	c.text = text + "; " + q.takeover()
+	return c
+}
+
+// tokenBack: two holds that did not overlap, and the node that granted the second issued an older token, because it
+// replaced the one that had granted the first.
+func (q *inquiry) tokenBack() *cause {
+	if q.property != checker.Fencing {
+		return nil
+	}
+	var two []*hold
+	for i := range q.r.holds {
+		if h := &q.r.holds[i]; q.r.keyName(h.Key) == q.v.Key && slices.Contains(q.v.Events, int(h.Granted)) {
+			two = append(two, h)
+		}
+	}
+	if len(two) != 2 || two[1].Token >= two[0].Token {
+		return nil
+	}
+	p, s := &pair{r: q.r, v: q.v, a: two[0], b: two[1], key: q.v.Key}, q.s
+	p.findNodes()
+	text := fmt.Sprintf("%s was granted %s with %s, and later %s with %s", clientName(p.a.Client), quote(p.key),
+		s.token(p.a.Token, p.a.granted()), clientName(p.b.Client), s.token(p.b.Token, p.b.granted()))
+	c := findFailover(&inquiry{r: q.r, v: q.v, property: q.property, p: p, s: s})
+	if c != nil {
+		c.text = text + ": " + c.text
+	}
 	return c
 }
 

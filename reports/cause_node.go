@@ -61,7 +61,8 @@ func restartFaults() []string {
 	return []string{"restart-empty", "power-loss", "restart", "kill"}
 }
 
-// findRestart: the node that granted the lock restarted without it.
+// findRestart: the node that granted the lock restarted without it. A node that did not reply may have been slow, so
+// that it is no restart if a fault explains why the key is gone.
 func findRestart(q *inquiry) *cause {
 	node := q.node()
 	if node == "" || q.r.byMajority() {
@@ -76,7 +77,7 @@ func findRestart(q *inquiry) *cause {
 	case f != nil:
 		c.faults = []*injection{f}
 		text += ", " + q.restarted(f, 1)
-	case wasDown:
+	case wasDown && q.r.effectOn(node, p.a.Asked, p.b.From, removalFaults()...) == nil && q.clockAhead(node) == nil:
 		text += fmt.Sprintf(", did not reply at %s", s.instant(sampleAt(down)))
 	default:
 		return nil

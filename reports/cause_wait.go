@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func unknownMechanism() mechanism {
 	return mechanism{name: "unknown", find: findUnknown}
 }
 
-// findNoLease: a client was killed, and its key stays without an expiry.
+// findNoLease: a client was killed, or its acquire had no reply, and its key stays without an expiry.
 func findNoLease(q *inquiry) *cause {
 	if q.p != nil || q.v.Key == "" {
 		return nil
@@ -61,6 +62,25 @@ func findNoLease(q *inquiry) *cause {
 			continue
 		}
 		return q.noLease(f, asked, last, kept)
+	}
+	return q.unansweredNoLease()
+}
+
+// unansweredNoLease: an acquire had no reply, and what it created stays without an expiry.
+func (q *inquiry) unansweredNoLease() *cause {
+	for i := range q.r.History.Spans {
+		asked := &q.r.History.Spans[i]
+		if (asked.Op != history.OpAcquire && asked.Op != history.OpTry) || asked.Outcome != history.Info ||
+			q.r.keyName(asked.Key) != q.v.Key || !slices.Contains(q.v.Events, int(asked.Invoked)) {
+			continue
+		}
+		if kept := q.keptWithoutExpiry(min(asked.Return, q.v.End)); kept != nil {
+			s := q.s
+			return &cause{text: fmt.Sprintf("%s asked for %s at %s and got no reply, and the key has no expiry: %s still "+
+				"had it at %s", clientName(asked.Process.Client(q.r.History.Clients)), quote(q.v.Key),
+				s.instant(eventAt(asked.Invoked, asked.Call)), kept.Node, s.instant(sampleAt(kept))) + q.consequence(),
+				steps: []storyStep{q.step(int(asked.Invoked))}}
+		}
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -157,9 +159,14 @@ func TestCausesOnProcess(t *testing.T) {
 			if text := slowWait(t, name, r); text != "" {
 				t.Skipf("NO CAUSE TO FIND: on this machine the run has another violation than its scenario: %s", text)
 			}
+			known := bytes.Contains(want, []byte(fmt.Sprintf("%s (%s)\n", name, r.story.Cause)))
+			if text := unplanned(r); text != "" && (!known || !namesPlan(r)) {
+				checkProofs(t, r)
+				t.Skipf("NO CAUSE TO FIND: %s: %s", text, r.story.Sentence)
+			}
 			checkCause(t, r)
 			checkProofs(t, r)
-			if line := fmt.Sprintf("%s (%s)\n", name, r.story.Cause); !bytes.Contains(want, []byte(line)) {
+			if !known {
 				t.Errorf("cause %q is not in testdata: %s", r.story.Cause, r.story.Sentence)
 			}
 		})
@@ -183,6 +190,44 @@ func slowWait(t *testing.T, name string, r *Run) string {
 	return ""
 }
 
+// unplanned says why the violation of the headline cannot be the one that the scenario plans; empty: it may be. On a
+// busy machine a lock that is wrong may fail before its scenario injects a fault, or when that fault has no effect.
+func unplanned(r *Run) string {
+	v := r.worst()
+	until := v.End
+	if p := pairOf(r, v); p != nil {
+		until = p.b.From
+	}
+	hit := map[string]bool{}
+	for i := range r.faults {
+		switch f := &r.faults[i]; {
+		case f.inject > until:
+			return fmt.Sprintf("the violation was complete at %v, before %s was injected at %v", until, f.name, f.inject)
+		case len(f.effects) == 0 || f.effectTime() > until:
+			return fmt.Sprintf("the violation was complete at %v, before %s had an effect", until, f.name)
+		default:
+			hit[f.target] = true
+		}
+	}
+	for i := range r.History.Spans {
+		s := &r.History.Spans[i]
+		client := s.Process.Client(r.History.Clients)
+		onlyClients := !slices.ContainsFunc(r.faults, func(f injection) bool { return !isClient(f.target) })
+		if s.Outcome == history.Info && slices.Contains(v.Events, int(s.Invoked)) && onlyClients &&
+			!hit[cluster.ClientName(client)] {
+			return fmt.Sprintf("the %s of client %d at %v had no reply, although no fault hit that client", s.Op, client, s.Call)
+		}
+	}
+	return ""
+}
+
+// namesPlan reports whether the headline names a fault of the plan.
+func namesPlan(r *Run) bool {
+	return slices.ContainsFunc(r.Manifest.Plan, func(step scenarios.Step) bool {
+		return strings.Contains(r.story.Sentence, quote(step.Fault))
+	})
+}
+
 // checkCause demands of a headline: a known mechanism, what was planned, a node or
 // a client, and two instants.
 func checkCause(t *testing.T, r *Run) {
@@ -194,10 +239,7 @@ func checkCause(t *testing.T, r *Run) {
 	if s.Cause == "" || s.Cause == unknownMechanism().name || s.Cause == betweenMechanism().name {
 		t.Errorf("no mechanism fits (%q)", s.Cause)
 	}
-	planned := slices.ContainsFunc(r.Manifest.Plan, func(step scenarios.Step) bool {
-		return strings.Contains(s.Sentence, quote(step.Fault))
-	})
-	if len(r.Manifest.Plan) > 0 && !planned && !strings.Contains(s.Sentence, quote(clockSkew)) {
+	if len(r.Manifest.Plan) > 0 && !namesPlan(r) && !strings.Contains(s.Sentence, quote(clockSkew)) {
 		t.Error("names no fault of the plan")
 	}
 	for _, step := range r.Manifest.Plan {

@@ -31,7 +31,7 @@ const (
 
 // point is a recorded event, or a sample of a node.
 type point struct {
-	Event int           `json:"event"`                 // index in history.jsonl; -1: a sample
+	Event int           `json:"event"`                 // index in history.jsonl (a loss: less its age_ns); -1: a sample
 	Until bool          `json:"valid_until,omitempty"` // not its time, but the end of the validity or lease that it states
 	Node  string        `json:"node,omitempty"`        // of a sample
 	Time  time.Duration `json:"time_ns"`

@@ -151,6 +151,8 @@ func (d raw) at(p point) time.Duration {
 		return e.Time + v.Lease
 	} else if p.Until {
 		return e.Time + v.Valid
+	} else if e.F == history.Lost {
+		return e.Time - v.Age // recorded later than the client knew
 	}
 	return e.Time
 }
