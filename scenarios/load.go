@@ -27,7 +27,7 @@ func Names() []string {
 		"failover-delayed",
 		"wait-starved", "master-restart-empty", "split-brain", "min-replicas", "no-min-replicas",
 		"skewed-replica", "token-failover", "cluster-failover", "cluster-lost-write", "cluster-node-paused", "slot-migration",
-		"gc-pause", "gc-pause-replies", "fenced-pause", "overstayed-lease", "plain-del",
+		"gc-pause", "gc-pause-replies", "fenced-pause", "partitioned-holder", "overstayed-lease", "plain-del",
 		"compare-and-delete", "clock-jump", "clock-jump-back", "clock-step-back", "clock-drift", "client-clocks",
 		"power-loss-single", "expiry-while-down", "key-deleted", "flushall", "eviction", "memory-full", "reply-lost-acquire",
 		"reply-lost-release", "lost-wake-up", "message-lost", "message-trusted", "thundering-herd", "fair-herd",

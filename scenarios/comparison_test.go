@@ -1,0 +1,150 @@
+package scenarios
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// compared is a column of the table in docs/comparison.md.
+type compared struct {
+	name string
+	lock string // whose name a cell leaves out
+	on   []string
+}
+
+// comparison is a row of that table: for each column a scenario, or why there is none.
+type comparison struct {
+	what   string
+	faults []string // which the scenarios inject, and no others
+	cells  [4]string
+}
+
+// comparedLocks are the columns.
+func comparedLocks() [4]compared {
+	return [4]compared{
+		{"Redis", "reentrant", []string{cluster.Single, cluster.Replicated, cluster.Sentinel}},
+		{"RedLock, five masters", "redlock", []string{cluster.Quorum}},
+		{"ZooKeeper, three members", "zk-mutex", []string{cluster.ZooKeeper}},
+		{"etcd, three members", "etcd-mutex", []string{cluster.Etcd}},
+	}
+}
+
+func comparisons() []comparison {
+	const (
+		noScenario = "no scenario"
+		noClocks   = "no scenario: the harness does not set the clocks of these servers"
+	)
+	return []comparison{
+		{"the master or leader is killed", []string{"kill", "replication-hold"}, [4]string{
+			"failover", "redlock-two-masters-down", "zk-failover", "etcd-failover",
+		}},
+		{"the leader stalls and comes back", []string{"pause-node"}, [4]string{
+			noScenario, noScenario, "zk-leader-paused", "etcd-leader-paused",
+		}},
+		{"the holder stalls past its lease", []string{"pause-client"}, [4]string{
+			"gc-pause", "redlock-fenced-pause", "zk-gc-pause", "etcd-gc-pause",
+		}},
+		{"the holder is cut off", []string{"partition"}, [4]string{
+			"partitioned-holder", "redlock-partitioned-holder", "zk-partitioned-holder", "etcd-partitioned-holder",
+		}},
+		{"servers come back with empty disks", []string{"restart-empty", "restart", "kill"}, [4]string{
+			"master-restart-empty", "redlock-restart-empty", "zk-disks-lost",
+			"no scenario: a member with an empty disk is replaced, which needs a majority",
+		}},
+		{"power loss without fsync", []string{"power-loss", "partition", "kill"}, [4]string{
+			"power-loss-single", "redlock-everysec", "zk-power-loss-unsynced", noScenario,
+		}},
+		{"power loss with fsync", []string{"power-loss", "partition", "kill"}, [4]string{
+			noScenario, "redlock-always", "zk-power-loss", noScenario,
+		}},
+		{"a reply to an acquire is lost", []string{"reply-lost", "grant-reply-lost"}, [4]string{
+			"reply-lost-acquire", "redlock-reply-lost", noScenario, "etcd-reply-lost-acquire",
+		}},
+		{"a reply to a release is lost", []string{"reply-lost"}, [4]string{
+			"reply-lost-release", noScenario, "zk-reply-lost-release", noScenario,
+		}},
+		{"a server's clock jumps", []string{"clock-jump", "restart-empty"}, [4]string{
+			"clock-jump", "redlock-clock-jump", noClocks, noClocks,
+		}},
+	}
+}
+
+// cell is what the table has in one column of one row.
+func (c comparison) cell(t *testing.T, column compared, text string) string {
+	t.Helper()
+	if strings.HasPrefix(text, "no scenario") {
+		return text
+	}
+	s, err := Load(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(column.on, s.Topology.Kind) {
+		t.Errorf("%s runs on topology %s, and stands in the column %q", s.Name, s.Topology.Kind, column.name)
+	}
+	for _, f := range s.Faults {
+		if !slices.Contains(c.faults, f.Fault) {
+			t.Errorf("%s injects fault %s, and stands in the row %q", s.Name, f.Fault, c.what)
+		}
+	}
+	verdict := s.Expect["verdict"]
+	if verdict == "unsafe" {
+		verdict = "**unsafe"
+		if class := s.Expect["class"]; class != "" {
+			verdict += ", " + class
+		}
+		verdict += "**"
+	}
+	if s.Expect["fencing"] == "violated" {
+		verdict += ", tokens decrease"
+	}
+	if s.Lock != column.lock {
+		verdict += ", lock `" + s.Lock + "`"
+	}
+	return fmt.Sprintf("%s: `chaos run --scenario %s`", verdict, s.Name)
+}
+
+// TestComparison: the table of docs/comparison.md has the verdicts that the scenarios expect, each in the column of its
+// servers and the row of its faults.
+func TestComparison(t *testing.T) {
+	const path, begin, end = "../docs/comparison.md", "<!-- comparison: generated from the scenarios: " +
+		"go test ./scenarios -run Comparison -update -->\n", "<!-- end -->"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(page), begin)
+	table, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no lines %q and %q", path, begin, end)
+	}
+	var want strings.Builder
+	columns := comparedLocks()
+	want.WriteString("| fault |")
+	for _, c := range columns {
+		want.WriteString(" " + c.name + " |")
+	}
+	want.WriteString("\n|" + strings.Repeat(" --- |", 1+len(columns)) + "\n")
+	for _, row := range comparisons() {
+		want.WriteString("| " + row.what + " |")
+		for i, c := range columns {
+			want.WriteString(" " + row.cell(t, c, row.cells[i]) + " |")
+		}
+		want.WriteString("\n")
+	}
+	if diff := cmp.Diff(want.String(), table); diff == "" {
+		return
+	} else if !*update {
+		t.Fatalf("%s (-want +got; -update rewrites it):\n%s", path, diff)
+	}
+	if err := os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
