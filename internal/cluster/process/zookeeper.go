@@ -237,21 +237,13 @@ func (zookeeperSoftware) sample(ctx context.Context, s *server, keys []string) h
 
 // keys lists the nodes of all locks, as lock/node. They stay until they are deleted or their session ends.
 func (zookeeperSoftware) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
-	lists, err := s.reader.children(ctx, []string{client.ZooKeeperRoot})
+	lists, err := s.reader.nodes(ctx, client.ZooKeeperRoot)
 	if err != nil {
 		return nil, err
-	}
-	paths := make([]string, len(lists[0]))
-	for i, name := range lists[0] {
-		paths[i] = client.ZooKeeperRoot + "/" + name
 	}
 	found := map[string]time.Duration{}
-	nodes, err := s.reader.children(ctx, paths)
-	if err != nil {
-		return nil, err
-	}
-	for i, key := range lists[0] {
-		for _, name := range nodes[i] {
+	for key, names := range lists { // in any order: they are independent
+		for _, name := range names {
 			found[key+"/"+name] = -1
 		}
 	}

@@ -37,6 +37,7 @@ func newZKReader(addr string) *zkReader {
 // Of the protocol.
 const (
 	opGetData      = 4
+	opSync         = 9
 	opGetChildren2 = 12
 	errNoNode      = -101
 	maxReply       = 16 << 20 // bytes
@@ -171,7 +172,9 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 		b.AppendInt(r.xid)
 		b.AppendInt(op)
 		b.AppendString(path)
-		b.AppendBool(false) // no watch
+		if op != opSync {
+			b.AppendBool(false) // no watch
+		}
 		if err := r.send(b); err != nil {
 			return nil, 0, err
 		}
@@ -194,13 +197,29 @@ func (r *zkReader) ask(op int32, paths []string) (bodies []jute.Message, zxid in
 	return bodies, zxid, nil
 }
 
-// children are the names below each path; nil where there is no such node.
-func (r *zkReader) children(ctx context.Context, paths []string) (names [][]string, err error) {
+// nodes are the names below each node below root, by its name, with every write that was committed before: a follower
+// may be behind, and would show what was removed just now as left behind.
+func (r *zkReader) nodes(ctx context.Context, root string) (nodes map[string][]string, err error) {
 	err = r.locked(ctx, func(context.Context) error {
-		names, _, err = r.list(paths)
+		if _, _, err := r.ask(opSync, []string{root}); err != nil {
+			return err
+		}
+		lists, _, err := r.list([]string{root})
+		if err != nil {
+			return err
+		}
+		paths := make([]string, len(lists[0]))
+		for i, name := range lists[0] {
+			paths[i] = root + "/" + name
+		}
+		below, _, err := r.list(paths)
+		nodes = make(map[string][]string, len(below))
+		for i, names := range below {
+			nodes[lists[0][i]] = names
+		}
 		return err
 	})
-	return names, err
+	return nodes, err
 }
 
 func (r *zkReader) list(paths []string) (names [][]string, zxid int64, err error) {
