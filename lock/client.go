@@ -28,6 +28,7 @@ type Client struct {
 	oldTombstones oldTombstones
 	quorum        *quorum // of several masters; nil: there is one
 	single        bool
+	uuid          string        // of its owners in Redisson's layout
 	unreachable   atomic.Int64  // when it was last reported, in ns since 1970; 0: never
 	plain         *settings     // of locks that were made without options
 	grace         time.Duration // see undoGrace
@@ -91,6 +92,9 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c.semaphores.node, c.permits.node, c.fairPermits.node = n, n, n
 	c.queues = newWaitQueues(rdb, c.bg, c.random, c.o.Timeout)
 	c.queues.report = c.reportPolling
+	if c.o.Layout == Redisson {
+		c.store = &redissonStore{plain, c.queues}
+	}
 	return c, nil
 }
 
@@ -109,6 +113,9 @@ func NewQuorum(o Options, rdbs ...redis.UniversalClient) (*Client, error) {
 	}
 	if err == nil && o.Replicas != 0 {
 		err = errors.New("masters of a quorum need no replicas: leave the option Replicas out")
+	}
+	if err == nil && o.Layout != OwnLayout {
+		err = ErrLayout
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make lock client: %w", err)
@@ -159,6 +166,9 @@ func newClient(o Options) (*Client, error) {
 	c := &Client{
 		o: o, plain: &settings{}, bg: newBackground(), random: newRandom(o.Rand),
 		grace: undoGrace, maxHeartbeat: maxHeartbeat,
+	}
+	if o.Layout == Redisson {
+		c.uuid = c.random.uuid()
 	}
 	c.dog = newWatchdog(c)
 	c.semaphores = &permitStore{tombstoneTTL: o.tombstoneTTL()}

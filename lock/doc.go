@@ -65,11 +65,23 @@
 //	getCountDownLatch                       locks.Latch(n)
 //	lockWatchdogTimeout, NameMapper         Options.Lease, Options.KeyFunc
 //
+// Programs that migrate from Redisson one by one, or that stay in Java, share mutexes with a client whose
+// [Options].Layout is [Redisson]:
+//
+//	lock in Java                  in Go, with the layout
+//	getLock, getFencedLock        the same keys, channel and messages: both exclude, wake and count with each other
+//	forceUnlock, getHoldCount     ForceRelease, Inspect; of the holds of the other side too
+//	lockWatchdogTimeout (30 s)    Options.Lease (30 s): each side renews its own holds
+//	tokens of a re-entry          Redisson mints a new one, Go returns that of the grant
+//	all other locks               ErrLayout: use a client with the layout of this package, and other names
+//
 // A thread of Redisson is an owner; here each Acquire is one, unless [WithOwner] or the context of a hold says who it
 // is, and re-entry is asked for with [WithReentry]. Programs migrate one by one: a mutex waits until a lock of redsync,
 // redislock, redis-py or Redisson at its key has expired.
 //
 // # Keys
+//
+// What follows is the layout of this package; [Redisson] documents the other one.
 //
 // A lock named orders is the key orders, exactly, unless [Options].KeyFunc says otherwise, and it is a hash:
 //

@@ -67,8 +67,8 @@ func (m *FairMutex) Do(ctx context.Context, work func(ctx context.Context) error
 }
 
 func (m *FairMutex) attempt(ctx context.Context, opts []Option) (*attempt, error) {
-	if !m.client.single {
-		return nil, ErrOneMaster
+	if err := m.client.ownKinds(); err != nil {
+		return nil, err
 	}
 	return m.client.attempt(ctx, m.named, m.client.fair, m.options.with(opts), "a fair mutex", fairOptions)
 }

@@ -11,7 +11,8 @@ import (
 type State struct {
 	Owner string // empty: the lock is free
 	Count int    // holds of the owner
-	// Token is the fencing token of the grant; 0: none was minted.
+	// Token is the fencing token of the grant; 0: none was minted. In [Redisson]'s layout it is the last one that was
+	// minted for the lock.
 	Token int64
 	// Metadata is that of [WithMetadata]; empty: none.
 	Metadata string
@@ -26,7 +27,11 @@ type State struct {
 // majority of them. Errors are [ErrForeign], [ErrNoQuorum], and those of the server or
 // the network.
 func (m *Mutex) Inspect(ctx context.Context) (State, error) {
-	replies, err := m.everywhere(ctx, inspectScript)
+	script := inspectScript
+	if m.client.o.Layout == Redisson {
+		script = redissonScript.inspect
+	}
+	replies, err := m.everywhere(ctx, script)
 	if err != nil {
 		return State{}, failed("inspect", "lock", m.name, err)
 	}
@@ -48,7 +53,7 @@ func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 		}
 	}
 	if m.client.queues != nil {
-		state.Waiting = m.client.queues.waiting(claim{key: m.key}.freeChannel())
+		state.Waiting = m.client.queues.waiting(m.lock().freeChannel())
 	}
 	return state, nil
 }
@@ -58,7 +63,11 @@ func (m *Mutex) Inspect(ctx context.Context) (State, error) {
 // at work until then. After [ErrUnknown] it may or may not have been done; it may be
 // called again.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
-	replies, err := m.everywhere(ctx, forceScript)
+	script := forceScript
+	if m.client.o.Layout == Redisson {
+		script = redissonScript.force
+	}
+	replies, err := m.everywhere(ctx, script)
 	held := false
 	for _, r := range replies {
 		held = held || r.code == codeOK
@@ -66,13 +75,19 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	return held, failed("force the release of", "lock", m.name, err)
 }
 
+// lock is a claim of no hold.
+func (m *Mutex) lock() claim { return claim{key: m.key, layout: m.client.o.Layout} }
+
 // everywhere runs a script that belongs to no hold on all masters and returns the
 // replies, at least those of a majority.
 func (m *Mutex) everywhere(ctx context.Context, s script) ([]reply, error) {
 	if err := checkName(m.key); err != nil {
 		return nil, err
 	}
-	what := call{script: s, keys: []string{m.key}, args: []any{claim{key: m.key}.freeChannel()}}
+	what := call{script: s, keys: []string{m.key}, args: []any{m.lock().freeChannel()}}
+	if m.client.o.Layout == Redisson {
+		what.keys = append(what.keys, m.lock().tokenKey())
+	}
 	type result struct {
 		reply reply
 		err   error

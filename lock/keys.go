@@ -14,6 +14,8 @@ type claim struct {
 	lease int64  // milliseconds
 	store store  // of its kind
 
+	layout Layout
+
 	// For an acquire.
 	waiterTTL    int64 // milliseconds that its waiter stays queued at the server without a heartbeat; 0: it does not queue
 	permits      int
@@ -45,9 +47,34 @@ func flags(nonReentrant bool, mode notifyMode) string {
 	return string(out)
 }
 
-func (c claim) tokenKey() string     { return tagged(c.key, "token") }
-func (c claim) tombstoneKey() string { return tombstoneKey(c.key, c.id) }
-func (c claim) freeChannel() string  { return tagged(c.key, "free") }
+func (c claim) tokenKey() string {
+	if c.layout == Redisson {
+		return redissonKey("redisson_lock_token", c.key)
+	}
+	return tagged(c.key, "token")
+}
+
+func (c claim) tombstoneKey() string {
+	if c.layout == Redisson {
+		return redissonKey("redisson_unlock_latch", c.key) + ":" + c.id
+	}
+	return tombstoneKey(c.key, c.id)
+}
+
+func (c claim) freeChannel() string {
+	if c.layout == Redisson {
+		return redissonKey("redisson_lock__channel", c.key)
+	}
+	return tagged(c.key, "free")
+}
+
+// field is that of the hold in the hash of its lock.
+func (c claim) field() string {
+	if c.layout == Redisson && c.owner == c.id {
+		return c.owner
+	}
+	return "h:" + c.id
+}
 
 // tombstoneKey is where the reply to a release, or to another request that must not count twice, is kept.
 func tombstoneKey(key, id string) string { return tagged(key, "tombstone:", id) }

@@ -33,7 +33,7 @@ func (l *Locker) options() Option {
 		for _, o := range l.opts {
 			o(s)
 		}
-		s.owner = l.mutex.client.random.id()
+		s.owner = l.mutex.client.newOwner()
 	}
 }
 

@@ -103,6 +103,9 @@ func Multi(locks ...AnyLock) (*MultiLock, error) {
 		if err == nil && m.fenced && !m.client.single {
 			err = fmt.Errorf("%q: %w", m.name, ErrOneMaster)
 		}
+		if err == nil && m.client.o.Layout == Redisson {
+			err = fmt.Errorf("%q: %w", m.name, ErrLayout)
+		}
 		key := ownerKey{m.client, m.key}
 		if err == nil && seen[key] {
 			err = fmt.Errorf("%q is named twice: name it once", m.name)

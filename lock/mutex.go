@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -119,7 +120,14 @@ func (m *Mutex) attempt(ctx context.Context, opts []Option) (*attempt, error) {
 	if m.fenced && !c.single {
 		return nil, ErrOneMaster
 	}
-	a, err := c.attempt(ctx, m.named, c.store, s, "a mutex", mutexOptions)
+	kind, known := "a mutex", mutexOptions
+	if c.o.Layout == Redisson {
+		kind, known = "a mutex in Redisson's layout", mutexOptions&^optMetadata
+		if err := checkRedissonOwner(s.owner); err != nil {
+			return nil, err
+		}
+	}
+	a, err := c.attempt(ctx, m.named, c.store, s, kind, known)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +161,9 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 		owner = ownerIn(ctx, ownerKey{c, n.key})
 	}
 	newOwner := owner == ""
+	if newOwner && c.o.Layout == Redisson {
+		id = c.newOwner()
+	}
 	if newOwner {
 		owner = id
 	}
@@ -161,9 +172,17 @@ func (c *Client) attempt(ctx context.Context, n named, in store, s *settings, ki
 		lease:    lease, auto: auto, maxHold: s.maxHold, maxWait: s.wait, started: c.startTime(),
 		claim: claim{
 			name: n.name, key: n.key, owner: owner, id: id, value: value, lease: milliseconds(lease), store: in,
-			nonReentrant: !s.reentrant && !newOwner, metadata: s.metadata,
+			nonReentrant: !s.reentrant && !newOwner, metadata: s.metadata, layout: c.o.Layout,
 		},
 	}, nil
+}
+
+// newOwner is an owner unlike any other.
+func (c *Client) newOwner() string {
+	if c.o.Layout == Redisson {
+		return c.uuid + ":" + strconv.FormatUint(c.random.last.Add(1), 10)
+	}
+	return c.random.id()
 }
 
 // leaseOf is the lease of a hold that asks for lease, 0: for the client's, and

@@ -176,8 +176,8 @@ func (c *Client) query(ctx context.Context, n *node, what call) (any, error) {
 
 // runOn is query for a lock of the one master; the reply has at least n integers.
 func (c *Client) runOn(ctx context.Context, what call, n int) (reply, error) {
-	if !c.single {
-		return reply{}, ErrOneMaster
+	if err := c.ownKinds(); err != nil {
+		return reply{}, err
 	}
 	if err := checkName(what.key()); err != nil {
 		return reply{}, err

@@ -34,6 +34,9 @@ type Options struct {
 	Replicas int
 	// ReplicaTimeout is for how long to wait for them. 0 is 1 s.
 	ReplicaTimeout time.Duration
+	// Layout is the format of mutexes at the servers: with [Redisson], programs in Go and in Java that use Redisson share
+	// them. All other kinds are refused then ([ErrLayout]), as are [NewQuorum] and [WithMetadata].
+	Layout Layout
 	// KeyFunc returns the key of the lock, semaphore or latch of this name, such as [KeyPrefix] does; nil: the name is
 	// the key. It must return the same key for a name in every program, and different keys for different names. Errors
 	// and events have the name.
@@ -98,6 +101,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Replicas < AllReplicas {
 		return o, fmt.Errorf("%d replicas: give a number, 0 for none, or AllReplicas", o.Replicas)
+	}
+	if err := o.Layout.check(); err != nil {
+		return o, err
 	}
 	return o, checkLease(o.Lease)
 }

@@ -43,8 +43,8 @@ func permitsKey(key string) string { return tagged(key, "permits") }
 
 // checkCounted refuses a name that one master cannot keep.
 func (c *Client) checkCounted(key string) error {
-	if !c.single {
-		return ErrOneMaster
+	if err := c.ownKinds(); err != nil {
+		return err
 	}
 	return checkName(key)
 }

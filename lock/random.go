@@ -4,6 +4,7 @@ import (
 	crand "crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
@@ -48,6 +49,17 @@ func (r *random) id() string { return r.value()[len("h:"):] }
 func (r *random) value() string {
 	var b [64]byte
 	return string(strconv.AppendUint(append(append(append(b[:0], "h:"...), r.client...), '-'), r.last.Add(1), 36))
+}
+
+// uuid is a random UUID (version 4).
+func (r *random) uuid() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], r.source.Uint64())
+	binary.BigEndian.PutUint64(b[8:], r.source.Uint64())
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // between is a duration of at least low and less than high.

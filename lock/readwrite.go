@@ -105,8 +105,8 @@ func (s *RWSide) Do(ctx context.Context, work func(ctx context.Context) error, o
 
 func (s *RWSide) attempt(ctx context.Context, opts []Option) (*attempt, error) {
 	l, c := s.lock, s.lock.client
-	if !c.single {
-		return nil, ErrOneMaster
+	if err := c.ownKinds(); err != nil {
+		return nil, err
 	}
 	side := c.readers
 	if s.write {

@@ -71,13 +71,19 @@ const (
 
 // Scripts that are the same for all clients.
 var (
-	renewScript   = newScript(lua("renew"))
-	recordScript  = newScript(lua("record"))
-	serverScript  = newScript(lua("server"))
-	mintScript    = newScript(lua("mint") + "return mint(KEYS[1])\n")
-	tokenScript   = newScript(lua("token"))
-	inspectScript = newScript(lua("plain", "inspect"))
-	forceScript   = newScript(lua("plain", "force"))
+	renewScript    = newScript(lua("renew"))
+	recordScript   = newScript(lua("record"))
+	serverScript   = newScript(lua("server"))
+	mintScript     = newScript(lua("mint") + "return mint(KEYS[1])\n")
+	tokenScript    = newScript(lua("token"))
+	inspectScript  = newScript(lua("plain", "inspect"))
+	forceScript    = newScript(lua("plain", "force"))
+	redissonScript = struct{ acquire, release, inspect, force script }{
+		acquire: newScript(lua("foreign", "redisson_acquire")),
+		release: newScript(lua("redisson_release")),
+		inspect: newScript(lua("redisson", "redisson_inspect")),
+		force:   newScript(lua("redisson", "redisson_force")),
+	}
 	// multiScript acquires each of several locks with the script of one.
 	multiScript = newScript(lua("mint", "foreign", "plain") +
 		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +

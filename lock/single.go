@@ -22,7 +22,9 @@ type words struct {
 
 // isPlain reports whether SET can acquire a free lock for c: the key then says all there is to say. The script is for
 // locks that are held, and for all else.
-func (c *claim) isPlain() bool { return c.owner == c.id && !c.fenced && c.metadata == "" }
+func (c *claim) isPlain() bool {
+	return c.owner == c.id && !c.fenced && c.metadata == "" && c.layout == OwnLayout
+}
 
 // acquirePlain acquires the lock if the key does not exist. Replicas are not waited for.
 //
@@ -159,7 +161,7 @@ func (s *single) renew(ctx context.Context, claims []claim) []renewal {
 		c := call{script: renewScript}
 		for _, cl := range some {
 			c.keys = append(c.keys, cl.key)
-			c.args = append(c.args, cl.id, cl.lease)
+			c.args = append(c.args, cl.field(), cl.lease)
 		}
 		return c
 	})

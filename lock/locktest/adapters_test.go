@@ -162,10 +162,11 @@ func fairSemaphore(ctx context.Context, c *lock.Client, name string, o AcquireOp
 const ownLease = 4 * time.Second
 
 // opener connects a client of package lock to servers of kind.
-func opener(kind Topology, acquire acquirer) func(testing.TB, []string) Locker {
+func opener(kind Topology, layout lock.Layout, acquire acquirer) func(testing.TB, []string) Locker {
 	return func(t testing.TB, addrs []string) Locker {
 		o := lock.Options{
 			Lease: ownLease, PollMax: 2 * time.Second, Timeout: 10 * time.Second, NodeTimeout: 3 * time.Second,
+			Layout: layout,
 		}
 		conns := connect(t, kind, addrs)
 		var c *lock.Client

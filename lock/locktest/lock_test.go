@@ -12,6 +12,11 @@ import (
 // mutexLeftKeys are documented in package lock.
 func mutexLeftKeys(name string) []string { return []string{"*:token", "*:tombstone:*"} }
 
+// redissonLeftKeys: the counter of tokens is there for good.
+func redissonLeftKeys(name string) []string {
+	return []string{"redisson_lock_token:{" + name + "}", "redisson_unlock_latch:{" + name + "}:*"}
+}
+
 // semaphoreLeftKeys: a semaphore exists until it is deleted.
 func semaphoreLeftKeys(name string) []string { return []string{name, name + "-other", "*:tombstone:*"} }
 
@@ -47,6 +52,14 @@ func TestKinds(t *testing.T) {
 		{"mutex-sentinel", Sentinel, with(mutex), nil},
 		{"mutex-cluster", Cluster, with(mutex), nil},
 		{"mutex-quorum", Quorum, with(plainMutex), func(s *Spec) { s.Fenced = false }},
+		{"redisson-single", Single, withRedisson(mutex), func(s *Spec) { s.LeftKeys = redissonLeftKeys }},
+		{"redisson-plain-single", Single, withRedisson(plainMutex), func(s *Spec) {
+			s.Fenced, s.LeftKeys = false, redissonLeftKeys
+		}},
+		{"redisson-sentinel", Sentinel, withRedisson(mutex), func(s *Spec) { s.LeftKeys = redissonLeftKeys }},
+		{"redisson-cluster", Cluster, withRedisson(mutex), func(s *Spec) {
+			s.LeftKeys, s.OutlastsMigration = redissonLeftKeys, false
+		}},
 		{"fair-single", Single, with(fair), nil},
 		{"fair-cluster", Cluster, with(fair), func(s *Spec) { s.OutlastsMigration = false }},
 		{"write-single", Single, with(write), func(s *Spec) { s.HeldByOthers = false }},
@@ -80,7 +93,12 @@ func TestKinds(t *testing.T) {
 }
 
 func with(acquire acquirer) func(Topology) func(testing.TB, []string) Locker {
-	return func(kind Topology) func(testing.TB, []string) Locker { return opener(kind, acquire) }
+	return func(kind Topology) func(testing.TB, []string) Locker { return opener(kind, lock.OwnLayout, acquire) }
+}
+
+// withRedisson is with in Redisson's layout.
+func withRedisson(acquire acquirer) func(Topology) func(testing.TB, []string) Locker {
+	return func(kind Topology) func(testing.TB, []string) Locker { return opener(kind, lock.Redisson, acquire) }
 }
 
 // discardLogger keeps go-redis from logging every connection that a test breaks.

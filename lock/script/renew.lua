@@ -1,11 +1,11 @@
 -- Renews the leases of several holds of mutexes.
 --
 -- KEYS: the lock of each hold
--- ARGV: hold and lease of each
+-- ARGV: field and lease of each hold
 -- Reply: OK, and then for each hold OK or NOT_HELD
 local reply = {OK}
 for i = 1, #KEYS do
-  local hold = 'h:' .. ARGV[2 * i - 1]
+  local hold = ARGV[2 * i - 1]
   local lease = tonumber(ARGV[2 * i])
   if redis.pcall('HEXISTS', KEYS[i], hold) == 1 or redis.pcall('GET', KEYS[i]) == hold then
     if redis.call('PTTL', KEYS[i]) < lease then

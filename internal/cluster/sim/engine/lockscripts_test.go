@@ -42,12 +42,12 @@ func lockScripts(t testing.TB) []lockScript {
 		heads[names] = "local queue, waiters = KEYS[3], KEYS[4]\n"
 	}
 	var all []lockScript
-	for _, row := range [][3]string{
+	for _, row := range append(redissonScripts(), [][3]string{
 		{"foreign plain acquire", "{L} {P}", acquire},
 		{"mint foreign plain acquire", "{L} {P} {T}", acquire},
 		{"plain release", "{L} {P} [{P}]", release},
 		{"release_plain plain release", "{L} {P} [{P}]", release},
-		{"renew", "{L} {L}", "{H} {lease} {H} {lease}"},
+		{"renew", "{L} {L}", "(h:o1|h:o2|o3) {lease} (h:o1|h:o2|o3) {lease}"},
 		{"record", "{P}", "{lease} (0|1|7)"},
 		{"token", "{L}", "{H} (1|2|99999999999999999)"},
 		{"plain inspect", "{L}", "{c}"},
@@ -76,7 +76,7 @@ func lockScripts(t testing.TB) []lockScript {
 		{"counted latch_count", "{L} {P} {c}", "{lease} {H} 0"},
 		{"counted latch_state", "{L}", "0"},
 		{"counted latch_delete", "{L} {P} {c}", "{lease}"},
-	} {
+	}...) {
 		text := scriptText(t, "codes") + heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
 		all = append(all, lockScript{"codes " + row[0], text, row[1], row[2]})
 	}
@@ -90,6 +90,16 @@ func lockScripts(t testing.TB) []lockScript {
 	guarded := scriptText(t, "fence") + "\nreturn redis.call('SET', KEYS[1], ARGV[1])"
 	all = append(all, lockScript{"fence", guarded, "{s} {T}", "{v} (1|2|10|99999999999999999)"})
 	return append(all, historicScripts(t)...)
+}
+
+// redissonScripts are those of mutexes in Redisson's layout: names, keys and arguments.
+func redissonScripts() [][3]string {
+	return [][3]string{
+		{"foreign redisson_acquire", "{L} {P} [{T}]", "{H} {lease} {o} (n|{v})"},
+		{"redisson_release", "{L} {P} [{P}]", "{H} {lease} {o} (w|W) {c}"},
+		{"redisson redisson_inspect", "{L} {T}", "{c}"},
+		{"redisson redisson_force", "{L} {T}", "{c}"},
+	}
 }
 
 func scriptText(t testing.TB, names ...string) string {

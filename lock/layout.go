@@ -1,0 +1,104 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Layout is the format in which the servers keep the mutexes of a client; see [Options].
+type Layout int
+
+const (
+	// OwnLayout is that of this package; see Keys.
+	OwnLayout Layout = iota
+	// Redisson is that of RLock and RFencedLock of Redisson, for a lock that programs in Go and Java share. The key is a
+	// hash, in which a field that names the owner (a UUID, a colon, and the number of a thread) counts its holds. The
+	// other keys and the channel have the names that Redisson gives them, for a lock named orders:
+	//
+	//	redisson_lock__channel:{orders}        the channel; 0 says that the lock is free
+	//	redisson_unlock_latch:{orders}:<hold>  short-lived: the reply to the release of this hold
+	//	redisson_lock_token:{orders}           the last fencing token
+	//
+	// A hold that is not the first of a new owner, because of [WithOwner] or [WithReentry], also has a field h:<hold>,
+	// which Redisson ignores: a request that is sent again counts once. Tokens are Redisson's: a counter, which starts
+	// again when the server loses it. [WithOwner] names the field itself, as uuid:thread to share the holds of a thread
+	// in Java.
+	Redisson
+)
+
+// ErrLayout says that the layout of the client has no such lock, or that a client of several masters cannot have it.
+var ErrLayout = errors.New("the layout of Redisson has only mutexes on one master, fenced or not: " +
+	"make another client, with the layout of this package")
+
+// check refuses what is no layout.
+func (l Layout) check() error {
+	if l != OwnLayout && l != Redisson {
+		return fmt.Errorf("layout %d is unknown: give OwnLayout or Redisson", l)
+	}
+	return nil
+}
+
+// ownKinds refuses the kinds of locks that need one master and the layout of this package.
+func (c *Client) ownKinds() error {
+	switch {
+	case !c.single:
+		return ErrOneMaster
+	case c.o.Layout == Redisson:
+		return ErrLayout
+	}
+	return nil
+}
+
+// checkRedissonOwner refuses an owner whose field would be that of a hold.
+func checkRedissonOwner(owner string) error {
+	if strings.HasPrefix(owner, "h:") {
+		return fmt.Errorf("owner %q begins with h:, as the fields of holds: choose another name", owner)
+	}
+	return nil
+}
+
+// redissonKey is a key or a channel of Redisson beside that of the lock.
+func redissonKey(prefix, key string) string {
+	if strings.IndexByte(key, '{') >= 0 {
+		return prefix + ":" + key
+	}
+	return prefix + ":{" + key + "}"
+}
+
+// redissonStore keeps mutexes on one master as Redisson does.
+type redissonStore struct {
+	*single
+	queues *waitQueues
+}
+
+var _ store = (*redissonStore)(nil)
+
+func (s *redissonStore) acquire(ctx context.Context, c claim) (grant, error) {
+	sent := time.Now()
+	keys := []string{c.key, c.tombstoneKey()}
+	if c.fenced {
+		keys = append(keys, c.tokenKey())
+	}
+	value, err := s.node.doSafe(ctx, call{
+		script: redissonScript.acquire,
+		keys:   keys,
+		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, notifyNone)},
+	})
+	return decodeGrant(value, err, sent)
+}
+
+func (s *redissonStore) release(ctx context.Context, c claim) (int, error) {
+	keys := []string{c.key, c.tombstoneKey()}
+	if old, is := c.oldTombstone.(string); is {
+		keys = append(keys, old)
+	}
+	value, err := s.node.do(ctx, call{
+		script: redissonScript.release,
+		keys:   keys,
+		args:   []any{c.id, s.tombstoneTTL, c.owner, flags(false, s.queues.notifyMode(ctx)), c.freeChannel()},
+	})
+	return decodeRelease(value, err)
+}

@@ -1,0 +1,148 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// TestRedissonRefusesOtherKinds: Redisson's layout has mutexes only, and says so.
+func TestRedissonRefusesOtherKinds(t *testing.T) {
+	ctx := context.Background()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is sent
+	c := newTestClient(t, rdb, Options{Layout: Redisson})
+	other := func(port string) *redis.Client { return redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port}) }
+	for name, refused := range map[string]func() error{
+		"fair":           func() error { _, err := c.FairMutex("a").Acquire(ctx); return err },
+		"fair queue":     func() error { _, err := c.FairMutex("a").Queue(ctx); return err },
+		"read":           func() error { _, err := c.RW("a").Read().TryAcquire(ctx); return err },
+		"inspect RW":     func() error { _, err := c.RW("a").Inspect(ctx); return err },
+		"semaphore":      func() error { _, err := c.Semaphore("a", WithTotal(1)).Acquire(ctx, 1); return err },
+		"permits":        func() error { return c.PermitSemaphore("a").SetPermits(ctx, 1) },
+		"fair semaphore": func() error { _, err := c.FairSemaphore("a").State(ctx); return err },
+		"latch":          func() error { _, err := c.Latch("a").TrySetCount(ctx, 1); return err },
+		"several":        func() error { _, err := c.Multi("a", "b"); return err },
+		"several masters": func() error {
+			_, err := NewQuorum(Options{Layout: Redisson}, other("1"), other("2"), other("3"))
+			return err
+		},
+		"one in several":    func() error { _, err := Multi(c.Mutex("a")); return err },
+		"force of RW":       func() error { _, err := c.RW("a").ForceRelease(ctx); return err },
+		"wait for a latch":  func() error { return c.Latch("a").Wait(ctx) },
+		"drain":             func() error { _, err := c.Semaphore("a").Drain(ctx); return err },
+		"force of the fair": func() error { _, err := c.FairMutex("a").ForceRelease(ctx); return err },
+	} {
+		if err := refused(); !errors.Is(err, ErrLayout) {
+			t.Errorf("%s: %v, want %v", name, err, ErrLayout)
+		}
+	}
+	if _, err := c.Mutex("a", WithMetadata("x")).Acquire(ctx); err == nil || !strings.Contains(err.Error(), "WithMetadata") {
+		t.Errorf("metadata: %v", err)
+	}
+	if _, err := c.Mutex("a", WithOwner("h:x")).Acquire(ctx); err == nil || !strings.Contains(err.Error(), "h:x") {
+		t.Errorf("an owner that looks like a hold: %v", err)
+	}
+	if _, err := New(rdb, Options{Layout: 7}); err == nil || !strings.Contains(err.Error(), "layout 7") {
+		t.Errorf("an unknown layout: %v", err)
+	}
+}
+
+// TestRedissonHash: the first hold of a new owner is Redisson's hash and nothing else, and is free for Redisson after
+// its release.
+func TestRedissonHash(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{Layout: Redisson})
+	h, err := c.Mutex("orders").Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := rdb.HGetAll(ctx, "orders").Val()
+	if len(fields) != 1 || fields[h.Owner()] != "1" {
+		t.Errorf("the hash is %v, the owner %s", fields, h.Owner())
+	}
+	state, err := c.Mutex("orders").Inspect(ctx)
+	if err != nil || state.Owner != h.Owner() || state.Count != 1 || state.Remaining <= 0 {
+		t.Errorf("inspect: %+v, %v", state, err)
+	}
+	if err := h.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := rdb.Exists(ctx, "orders").Val(); n != 0 {
+		t.Error("the key is there after the release")
+	}
+	if latches := rdb.Keys(ctx, "redisson_unlock_latch:{orders}:*").Val(); len(latches) != 1 {
+		t.Errorf("latches %q, want one", latches)
+	}
+}
+
+// TestRedissonOuterReleaseTwice: a release that arrives after its tombstone has expired leaves the inner hold alone.
+func TestRedissonOuterReleaseTwice(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{Layout: Redisson})
+	outer, err := c.Mutex("orders").Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := c.Mutex("orders", WithOwner(outer.Owner()), WithReentry()).Acquire(ctx)
+	if err != nil || inner.Count() != 2 {
+		t.Fatalf("re-entry: %v", err)
+	}
+	if err := outer.Release(ctx); err != nil || outer.Count() != 1 {
+		t.Fatalf("release of the outer hold: %v, %d left", err, outer.Count())
+	}
+	rdb.Del(ctx, outer.claim.tombstoneKey())
+	if left, err := c.giveBack(ctx, outer.claim); left != codeNotHeld || err != nil {
+		t.Errorf("the second release of the outer hold: %d, %v", left, err)
+	}
+	if err := inner.Renew(ctx); err != nil {
+		t.Errorf("renewal of the inner hold: %v", err)
+	}
+	if err := inner.Release(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRedissonForceRelease wakes a waiter, and leaves what is no lock.
+func TestRedissonForceRelease(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{Layout: Redisson, PollMax: time.Hour})
+	m := c.Mutex("orders")
+	held, err := m.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := make(chan error, 1)
+	go func() {
+		h, err := m.Acquire(ctx, WithWait(testTimeout))
+		if err == nil {
+			err = h.Release(ctx)
+		}
+		next <- err
+	}()
+	eventually(t, testTimeout, "the waiter has subscribed", func() bool {
+		return rdb.PubSubNumSub(ctx, "redisson_lock__channel:{orders}").Val()["redisson_lock__channel:{orders}"] == 1
+	})
+	if was, err := m.ForceRelease(ctx); !was || err != nil {
+		t.Errorf("force: %v, %v", was, err)
+	}
+	if err := <-next; err != nil {
+		t.Errorf("the waiter: %v", err)
+	}
+	if err := held.Release(ctx); !errors.Is(err, ErrLost) {
+		t.Errorf("release after force: %v", err)
+	}
+	rdb.HSet(ctx, "user", "name", "x")
+	if _, err := c.Mutex("user").ForceRelease(ctx); !errors.Is(err, ErrForeign) || rdb.Exists(ctx, "user").Val() != 1 {
+		t.Errorf("force of a hash without expiry: %v", err)
+	}
+	if was, err := c.Mutex("none").ForceRelease(ctx); was || err != nil {
+		t.Errorf("force of a free lock: %v, %v", was, err)
+	}
+}
