@@ -5,19 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockchaos/lockchaos/internal/zookeepertest"
 	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
-	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // backend is a ZooKeeper server.
@@ -31,38 +26,9 @@ func startServer(t testing.TB) *sessiontest.Relayed { return sessiontest.Behind(
 // startBackend starts a server of its own for a test.
 func startBackend(t testing.TB) *backend {
 	t.Helper()
-	java, err := exec.LookPath("java")
-	cache, _ := os.UserCacheDir()
-	jars, _ := filepath.Glob(filepath.Join(cache, "lockchaos", "zookeeper-*", "*.jar"))
-	if own := os.Getenv("LOCKCHAOS_ZOOKEEPER"); own != "" {
-		jars, _ = filepath.Glob(filepath.Join(own, "*.jar"))
-	}
-	if err != nil || len(jars) == 0 {
-		t.Skip("NOT RUN: no Java, or no ZooKeeper in the cache directory: scripts/zookeeper gets it")
-	}
-	dir, b := t.TempDir(), &backend{addr: locktest.FreeAddr(t)}
-	_, port, _ := net.SplitHostPort(b.addr)
-	config := filepath.Join(dir, "zoo.cfg")
-	text := fmt.Sprintf("dataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\ntickTime=100\nadmin.enableServer=false\n"+
-		"forceSync=no\nmaxClientCnxns=0\nmaxSessionTimeout=%d\n", dir, port, sessiontest.LongLease.Milliseconds())
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dzookeeper.4lw.commands.whitelist=wchs",
-		"org.apache.zookeeper.server.ZooKeeperServerMain", config)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	// a handshake before it serves stays without an answer for a quarter of a session
-	locktest.Eventually(t, sessiontest.Timeout, "ZooKeeper serves", func() bool {
-		serves, err := b.Watched(t.Context(), 0, 0)
-		return err == nil && serves
-	})
+	b := &backend{addr: zookeepertest.Start(t, zookeepertest.Options{
+		Tick: 100 * time.Millisecond, MaxSession: sessiontest.LongLease,
+	})}
 	ctx, cancel := context.WithTimeout(t.Context(), sessiontest.Timeout)
 	defer cancel()
 	session, err := open(t, b.addr, Options{}).sessions.Session(ctx)
@@ -122,7 +88,7 @@ func (b *backend) Entries(_ context.Context, lock string) (all []string, err err
 
 // Watched counts the watches of single nodes: the server does not count the others.
 func (b *backend) Watched(ctx context.Context, one, _ int) (bool, error) {
-	answer, err := b.command(ctx, "wchs")
+	answer, err := zookeepertest.Command(ctx, b.addr, "wchs")
 	return strings.Contains(answer, fmt.Sprintf("Total watches:%d\n", one)), err
 }
 
@@ -137,23 +103,4 @@ func (b *backend) Remove(ctx context.Context, lock string) error {
 	}
 	_, err = b.admin.Multi(ops...)
 	return err
-}
-
-// commandTimeout is for one answer, before the command is sent again: a server that is starting accepts connections
-// that it never answers.
-const commandTimeout = time.Second
-
-// command sends one of the server's four-letter commands.
-func (b *backend) command(ctx context.Context, name string) (string, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", b.addr)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(commandTimeout))
-	if _, err := conn.Write([]byte(name)); err != nil {
-		return "", err
-	}
-	answer, err := io.ReadAll(conn)
-	return string(answer), err
 }
