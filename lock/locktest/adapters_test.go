@@ -117,45 +117,27 @@ type permits struct{ *lock.Permits }
 
 func (permits) Token() int64 { return 0 }
 
-// semaphore acquires the only permit of a semaphore.
-func semaphore(ctx context.Context, c *lock.Client, name string, _ AcquireOptions, wait bool) (Hold, error) {
-	s := c.Semaphore(name, lock.WithTotal(1))
-	acquire := s.TryAcquire
-	if wait {
-		acquire = s.Acquire
+// onlyPermit acquires the only permit of a semaphore.
+func onlyPermit[S interface {
+	Acquire(ctx context.Context, n int, opts ...lock.Option) (*lock.Permits, error)
+	TryAcquire(ctx context.Context, n int, opts ...lock.Option) (*lock.Permits, error)
+}](of func(c *lock.Client, name string, opts ...lock.Option) S, leased bool) acquirer {
+	return func(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
+		opts := []lock.Option{lock.WithTotal(1)}
+		if leased {
+			opts = append(opts, lock.WithLease(o.Lease))
+		}
+		s := of(c, name, opts...)
+		acquire := s.TryAcquire
+		if wait {
+			acquire = s.Acquire
+		}
+		p, err := acquire(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		return permits{p}, nil
 	}
-	p, err := acquire(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	return permits{p}, nil
-}
-
-func leasedSemaphore(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-	s := c.PermitSemaphore(name, lock.WithTotal(1), lock.WithLease(o.Lease))
-	acquire := s.TryAcquire
-	if wait {
-		acquire = s.Acquire
-	}
-	p, err := acquire(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	return permits{p}, nil
-}
-
-// fairSemaphore acquires the only permit of a fair semaphore.
-func fairSemaphore(ctx context.Context, c *lock.Client, name string, o AcquireOptions, wait bool) (Hold, error) {
-	s := c.FairSemaphore(name, lock.WithTotal(1), lock.WithLease(o.Lease))
-	acquire := s.TryAcquire
-	if wait {
-		acquire = s.Acquire
-	}
-	p, err := acquire(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	return permits{p}, nil
 }
 
 // ownLease is the default lease of the clients under test.

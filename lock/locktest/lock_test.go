@@ -66,15 +66,15 @@ func TestKinds(t *testing.T) {
 		{"multi-single", Single, with(multi), func(s *Spec) { s.LeftKeys = mutexLeftKeys }},
 		{"multi-kinds-single", Single, with(multiKinds), nil},
 		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) { s.OutlastsMigration = false }},
-		{"semaphore-single", Single, with(semaphore), func(s *Spec) {
+		{"semaphore-single", Single, with(onlyPermit((*lock.Client).Semaphore, false)), func(s *Spec) {
 			s.Lease, s.Reentrant, s.Renews, s.ReportsLoss, s.Fenced, s.HeldByOthers = 0, false, false, false, false, false
 			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 		}},
-		{"permits-single", Single, with(leasedSemaphore), func(s *Spec) {
+		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), func(s *Spec) {
 			s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
 			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 		}},
-		{"fair-permits-single", Single, with(fairSemaphore), func(s *Spec) {
+		{"fair-permits-single", Single, with(onlyPermit((*lock.Client).FairSemaphore, true)), func(s *Spec) {
 			s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
 			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 		}},
