@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/lockchaos/lockchaos/lock/internal/queues"
 )
@@ -12,7 +11,7 @@ import (
 // is an owner of its own. It is not reentrant.
 type Mutex struct{ queue queue }
 
-// Mutex is the lock of that name: the keys that begin with Options.Root/name/. The name must have no slash.
+// Mutex returns the lock of that name: the keys that begin with Options.Root/name/. The name must have no slash.
 func (c *Client) Mutex(name string) *Mutex {
 	return &Mutex{queue{c, []string{name}, queues.Exclusive()}}
 }
@@ -52,13 +51,7 @@ func (l *RW) Write() *Mutex { return l.client.Mutex(l.name) }
 // none. A name that is given twice counts once. A transaction of etcd has at most 128 operations
 // (its option max-txn-ops), and one request makes two for each name.
 func (c *Client) Multi(first string, more ...string) *Mutex {
-	names := []string{first}
-	for _, name := range more {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return &Mutex{queue{c, names, queues.Exclusive()}}
+	return &Mutex{queue{c, queues.Names(first, more), queues.Exclusive()}}
 }
 
 // Semaphore is a number of permits, first come, first served: a small request does not overtake a large one. The

@@ -41,16 +41,13 @@ func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 	}
 	c := newClaim(s, q, owner)
 	h, err := q.obtain(ctx, c, wait)
-	if err == nil {
-		return h, nil
+	if err != nil && c.asked {
+		err = s.Undo(err, func() error {
+			_, err := c.remove(context.Background())
+			return err
+		})
 	}
-	if !c.asked {
-		return nil, err
-	}
-	return nil, s.Undo(err, func() error {
-		_, err := c.remove(context.Background())
-		return err
-	})
+	return h, err
 }
 
 // obtain creates the keys and waits until it is the turn of each. The keys of one request have one revision, so

@@ -3,7 +3,6 @@ package zookeeper
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/lockchaos/lockchaos/lock/internal/queues"
 )
@@ -12,7 +11,7 @@ import (
 // is an owner of its own. It is not reentrant.
 type Mutex struct{ queue queue }
 
-// Mutex is the lock of that name: the children of the node Options.Root/name. The name must have no slash.
+// Mutex returns the lock of that name: the children of the node Options.Root/name. The name must have no slash.
 func (c *Client) Mutex(name string) *Mutex {
 	return &Mutex{queue{c, []string{name}, queues.Exclusive()}}
 }
@@ -38,38 +37,32 @@ type RW struct {
 	name   string
 }
 
-// RW is the readers-writer lock of that name. A [Mutex] of the same name is a writer.
+// RW returns the readers-writer lock of that name. A [Mutex] of the same name is a writer.
 func (c *Client) RW(name string) *RW { return &RW{c, name} }
 
-// Read is the side of the readers, which hold the lock together. Their tokens do not order them.
+// Read returns the side of the readers, which hold the lock together. Their tokens do not order them.
 func (l *RW) Read() *Mutex { return &Mutex{queue{l.client, []string{l.name}, queues.Shared()}} }
 
-// Write is the side of the writers.
+// Write returns the side of the writers.
 func (l *RW) Write() *Mutex { return l.client.Mutex(l.name) }
 
-// Multi returns a lock of several names, which is held when all of them are. Requests enter all queues at once, by one
-// transaction: in whatever order their names are given, they do not wait for each other in a circle, and one that fails
-// has held either all or none. A name that is given twice counts once.
+// Multi returns a lock of several names, which is held when all of them are. A request enters all queues by one
+// transaction: requests cannot deadlock, whatever the order of their names, and one that fails has held either all or
+// none. A name that is given twice counts once.
 func (c *Client) Multi(first string, more ...string) *Mutex {
-	names := []string{first}
-	for _, name := range more {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return &Mutex{queue{c, names, queues.Exclusive()}}
+	return &Mutex{queue{c, queues.Names(first, more), queues.Exclusive()}}
 }
 
 // Semaphore is a number of permits, first come, first served: a small request does not overtake a large one. The
-// permits of a request are granted together or not at all, so requests for several do not wait for each other, as they
-// do where each permit is a lock of its own.
+// permits of a request are granted together or not at all, so requests for several cannot deadlock, as they can where
+// each permit is a lock of its own.
 type Semaphore struct {
 	client *Client
 	name   string
 	total  int
 }
 
-// Semaphore is the semaphore of that name. Every client must give it the same total.
+// Semaphore returns the semaphore of that name. Every client must give it the same total.
 func (c *Client) Semaphore(name string, total int) *Semaphore { return &Semaphore{c, name, total} }
 
 // Acquire waits for n permits until ctx ends. Its error is [lock.ErrPermits] if there are not so many in total;

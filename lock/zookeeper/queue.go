@@ -53,17 +53,14 @@ func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 	}
 	c := newClaim(s, q, owner)
 	h, err := q.obtain(ctx, c, owner, wait)
-	if err == nil {
-		return h, nil
+	if err != nil && c.asked {
+		err = s.Undo(err, c.removeAll)
 	}
-	if !c.asked {
-		return nil, err
-	}
-	return nil, s.Undo(err, c.removeAll)
+	return h, err
 }
 
 // obtain creates the nodes and waits until it is the turn of each. The nodes of one request have consecutive places in
-// the order of all writes, so requests for several locks cannot wait for each other in a circle.
+// the order of all writes, so requests for several locks cannot deadlock.
 func (q *queue) obtain(ctx context.Context, c *claim, owner string, wait bool) (*Hold, error) {
 	if err := c.create(ctx); err != nil {
 		return nil, err

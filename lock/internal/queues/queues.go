@@ -5,6 +5,7 @@ package queues
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,6 +85,17 @@ func Permits(n, total int) Kind {
 		}
 		return Turn{}
 	}}
+}
+
+// Names are those of several locks, each once.
+func Names(first string, more []string) []string {
+	names := []string{first}
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // CheckPermits refuses a number of permits that is never free.
