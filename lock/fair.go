@@ -99,12 +99,9 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 }
 
 func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
-	value, err := s.node.do(ctx, call{
-		script: fairScript.release,
-		keys:   fairKeys(c),
-		args:   []any{c.id, s.tombstoneTTL, c.owner},
-	})
-	return decodeRelease(value, err)
+	return decodeRelease(s.node.do(ctx, call{
+		script: fairScript.release, keys: fairKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
+	}))
 }
 
 // fairKeys are in the order of fair_queue.lua.

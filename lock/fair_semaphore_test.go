@@ -9,6 +9,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// heldPool is a fair semaphore at a server of its own, with one permit that is held.
+func heldPool(t *testing.T, total int) (*redis.Client, *FairSemaphore, *Permits) {
+	t.Helper()
+	rdb := startRedis(t).dial(t)
+	s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(total))
+	held, err := s.Acquire(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rdb, s, held
+}
+
 // queuedPermits are waiters of a fair semaphore, one for each number of permits, which the server has in this order.
 func queuedPermits(t *testing.T, rdb *redis.Client, s *FairSemaphore, wants ...int) []<-chan *Permits {
 	t.Helper()
@@ -37,12 +49,7 @@ func queuedPermits(t *testing.T, rdb *redis.Client, s *FairSemaphore, wants ...i
 func TestFairSemaphoreOrder(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
-	s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(3))
-	held, err := s.Acquire(ctx, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rdb, s, held := heldPool(t, 3)
 	served := queuedPermits(t, rdb, s, 3, 1, 2)
 	if _, err := s.TryAcquire(ctx, 1); !errors.Is(err, ErrQueued) {
 		t.Errorf("a try passes the queue: %v, want ErrQueued", err)
@@ -76,12 +83,7 @@ func TestFairSemaphoreOrder(t *testing.T) {
 func TestFairSemaphoreWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
-	s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(2))
-	held, err := s.Acquire(ctx, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rdb, s, held := heldPool(t, 2)
 	leaving, leave := context.WithCancel(ctx)
 	left := make(chan error, 1)
 	go func() {
@@ -111,12 +113,7 @@ func TestFairSemaphoreWaiterLeaves(t *testing.T) {
 func TestFairSemaphoreIsMadeSmaller(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	rdb := startRedis(t).dial(t)
-	s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(3))
-	held, err := s.Acquire(ctx, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rdb, s, held := heldPool(t, 3)
 	refused := make(chan error, 1)
 	go func() {
 		_, err := s.Acquire(ctx, 3)

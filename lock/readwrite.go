@@ -138,12 +138,9 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 }
 
 func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
-	value, err := s.node.do(ctx, call{
-		script: rwScript.release,
-		keys:   rwKeys(c),
-		args:   []any{c.id, s.tombstoneTTL, c.owner},
-	})
-	return decodeRelease(value, err)
+	return decodeRelease(s.node.do(ctx, call{
+		script: rwScript.release, keys: rwKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
+	}))
 }
 
 func (s *rwStore) kind() string { return "lock" }

@@ -165,16 +165,7 @@ func closeClient(t testing.TB, c *Client) {
 // eventually repeats cond until it is true, and fails the test after limit.
 func eventually(t testing.TB, limit time.Duration, what string, cond func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(limit)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
+	locktest.Eventually(t, limit, what, cond)
 }
 
 // acquire acquires any lock with holds.
