@@ -7,21 +7,30 @@ func cmdPexpire(c *Conn, args [][]byte)   { c.expire(args, 1, c.s.ms, "pexpire")
 func cmdExpireat(c *Conn, args [][]byte)  { c.expire(args, 1000, 0, "expireat") }
 func cmdPexpireat(c *Conn, args [][]byte) { c.expire(args, 1, 0, "pexpireat") }
 
-type expireOptions struct{ nx, xx, gt, lt bool }
+// conditions are the options NX, XX, GT and LT.
+type conditions struct{ nx, xx, gt, lt bool }
+
+// add adds an option; false: it is another one.
+func (o *conditions) add(arg []byte) bool {
+	switch {
+	case is(arg, "nx"):
+		o.nx = true
+	case is(arg, "xx"):
+		o.xx = true
+	case is(arg, "gt"):
+		o.gt = true
+	case is(arg, "lt"):
+		o.lt = true
+	default:
+		return false
+	}
+	return true
+}
 
 // parseExpireOptions parses NX, XX, GT and LT, or returns the error.
-func parseExpireOptions(args [][]byte) (o expireOptions, bad string) {
+func parseExpireOptions(args [][]byte) (o conditions, bad string) {
 	for _, a := range args {
-		switch {
-		case is(a, "nx"):
-			o.nx = true
-		case is(a, "xx"):
-			o.xx = true
-		case is(a, "gt"):
-			o.gt = true
-		case is(a, "lt"):
-			o.lt = true
-		default:
+		if !o.add(a) {
 			return o, "ERR Unsupported option " + cString(a)
 		}
 	}
@@ -35,7 +44,7 @@ func parseExpireOptions(args [][]byte) (o expireOptions, bad string) {
 }
 
 // allow reports whether an expiry may be replaced; no expiry counts as the latest.
-func (o expireOptions) allow(now, then int64) bool {
+func (o conditions) allow(now, then int64) bool {
 	switch {
 	case o.nx && now != never, o.xx && now == never:
 		return false

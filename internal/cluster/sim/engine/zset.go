@@ -92,7 +92,10 @@ func (c *Conn) dropItems(key []byte, o *object, from, to int) {
 	c.changed(key)
 }
 
-type zaddOptions struct{ nx, xx, gt, lt, ch, incr bool }
+type zaddOptions struct {
+	conditions
+	ch, incr bool
+}
 
 // parseZadd parses the options and returns the index of the first pair, or writes the
 // error.
@@ -101,14 +104,7 @@ func (c *Conn) parseZadd(args [][]byte) (o zaddOptions, at int, ok bool) {
 options:
 	for ; at < len(args); at++ {
 		switch a := args[at]; {
-		case is(a, "nx"):
-			o.nx = true
-		case is(a, "xx"):
-			o.xx = true
-		case is(a, "gt"):
-			o.gt = true
-		case is(a, "lt"):
-			o.lt = true
+		case o.add(a):
 		case is(a, "ch"):
 			o.ch = true
 		case is(a, "incr"):
