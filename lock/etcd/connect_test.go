@@ -6,25 +6,26 @@ import (
 	"testing"
 
 	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
 )
 
 // TestConnect: Connect requests the lease, and the first acquire requests no other.
 func TestConnect(t *testing.T) {
-	s := startServer(t)
-	c := s.client(t, Options{})
+	b := startBackend(t)
+	c := open(t, b.addr, Options{})
 	leases := func() int {
-		reply, err := s.admin.Leases(t.Context())
+		reply, err := b.admin.Leases(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(reply.Leases)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), sessiontest.Timeout)
 	defer cancel()
 	if err := c.Connect(ctx); err != nil || leases() != 1 {
 		t.Fatalf("connect: %v, %d leases, want 1", err, leases())
 	}
-	release(t, acquire(t, c.Mutex("orders"), "a"))
+	sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
 	if n := leases(); n != 1 {
 		t.Errorf("%d leases after an acquire, want 1", n)
 	}
