@@ -65,10 +65,10 @@ func comparisons() []comparison {
 			noScenario, "redlock-always", "zk-power-loss", noScenario,
 		}},
 		{"a reply to an acquire is lost", []string{"reply-lost", "grant-reply-lost"}, [4]string{
-			"reply-lost-acquire", "redlock-reply-lost", noScenario, "etcd-reply-lost-acquire",
+			"reply-lost-acquire", "redlock-reply-lost", "zk-reply-lost-acquire", "etcd-reply-lost-acquire",
 		}},
 		{"a reply to a release is lost", []string{"reply-lost"}, [4]string{
-			"reply-lost-release", noScenario, "zk-reply-lost-release", noScenario,
+			"reply-lost-release", noScenario, "zk-reply-lost-release", "etcd-reply-lost-release",
 		}},
 		{"a server's clock jumps", []string{"clock-jump", "restart-empty"}, [4]string{
 			"clock-jump", "redlock-clock-jump", noClocks, noClocks,
