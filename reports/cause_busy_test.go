@@ -154,6 +154,58 @@ func TestUnansweredAcquireWithoutLease(t *testing.T) {
 	}
 }
 
+// TestUnplannedWithoutFault: a promotion before the fault, and a grant after the end of its validity, are not the work
+// of a fault that had not begun or hit another client.
+func TestUnplannedWithoutFault(t *testing.T) {
+	crash := func(s *synth, client string) {
+		s.fault(100, "client-crash", history.FaultValue{ID: 3, Phase: history.Injected, Target: client})
+		s.fault(110, "client-crash", history.FaultValue{ID: 3, Phase: history.TookEffect, Target: client})
+	}
+	run := func(valid float64, topology cluster.Topology) *synth {
+		s := newSynth("busy", "orders", 3, topology, 1)
+		s.hold(0, "c0-1", 0, holdTimes{10, 2100, 2600, valid})
+		s.hold(1, "c1-1", 0, holdTimes{20, 2200, 2500, 1900})
+		s.watch("n1", "master", 0, 2700, owned("c1-1", 2150, 2600, 2000))
+		return s
+	}
+	for name, test := range map[string]struct {
+		make func() *synth
+		want string
+	}{
+		"granted too late": {func() *synth {
+			s := run(-100, cluster.Topology{Kind: cluster.Single})
+			crash(s, "client:2")
+			return s
+		}, "after the end of its validity"},
+		"granted too late, by a fault": {func() *synth {
+			s := run(-100, cluster.Topology{Kind: cluster.Single})
+			crash(s, "client:0")
+			return s
+		}, ""},
+		"promoted before": {func() *synth {
+			s := run(1900, cluster.Topology{Kind: cluster.Sentinel, Sentinels: 3})
+			s.fault(90, history.NodePromoted, history.FaultValue{Phase: history.Noted, Target: "n1"})
+			crash(s, "client:2")
+			return s
+		}, "n1 was promoted at 90ms, before client-crash"},
+		"promoted after": {func() *synth {
+			s := run(1900, cluster.Topology{Kind: cluster.Sentinel, Sentinels: 3})
+			s.fault(190, history.NodePromoted, history.FaultValue{Phase: history.Noted, Target: "n1"})
+			crash(s, "client:2")
+			return s
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := test.make()
+			s.number()
+			s.overlap(checker.BrokenPromise, 0, 1, 2200, 2500)
+			if got := unplanned(s.load(t)); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // TestUnplanned: a violation that was complete before a fault could have caused it is not the one that is planned.
 func TestUnplanned(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -191,11 +191,11 @@ func findForeignRelease(q *inquiry) *cause {
 	for i := range h.Spans {
 		rel := &h.Spans[i]
 		if rel.Op != history.OpRelease || rel.Outcome != history.OK || rel.Key != p.a.Key || rel.Owner == p.a.Owner ||
-			rel.Owner == p.b.Owner || rel.Call < p.a.From || rel.Call >= p.b.From {
+			rel.Owner == p.b.Owner || rel.Return <= p.a.From || rel.Call >= p.b.From {
 			continue
 		}
 		mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
-		if mine == nil || mine.validUntil() == 0 || mine.validUntil() > p.a.From || mine.From > p.a.From {
+		if mine == nil || mine.validUntil() == 0 || mine.validUntil() > min(p.a.From, rel.Call) || mine.From > p.a.From {
 			continue
 		}
 		who := clientName(mine.Client)

@@ -41,7 +41,7 @@ func findTakenOverTwice(q *inquiry) *cause {
 				continue
 			}
 			if c := freed(before); c != nil {
-				c.text += " while the acquires of both were in flight" + q.delays(c) + ": " + q.twoGrants(node)
+				c.text += " the acquires of both were in flight" + q.delays(c) + ": " + q.twoGrants(node)
 				return c
 			}
 		}
@@ -68,27 +68,30 @@ func (q *inquiry) freedByDeath(dead *hold) *cause {
 		}
 		ended = func() string { return "release, sent at " + s.instant(dead.ended()) + ", has no reply" }
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s,",
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s, while",
 		clientName(dead.Client), s.instant(f.took()), quote(f.name), ended())}
 }
 
-// freed: the hold was released, or its lease ended, while the acquires of both holds were in flight.
+// freed: the hold was released while the acquires of both holds were in flight, or its lease ended, also if that was
+// before they were sent: an expired value stays until a client replaces it.
 func (q *inquiry) freed(before *hold) *cause {
 	p, s := q.p, q.s
-	from, to := before.validUntil(), before.validUntil()
-	released := before.End == checker.Released
-	if released {
-		rel := q.r.releaseOf(before)
-		from, to = rel.Call, rel.Return
+	who, end := clientName(before.Client), before.validUntil()
+	asked := max(p.a.Asked, p.b.Asked)
+	if before.End == checker.Released {
+		if rel := q.r.releaseOf(before); rel.Call > p.a.From || rel.Return < asked {
+			return nil
+		}
+		return &cause{text: fmt.Sprintf("%s released it at %s while", who, s.instant(before.ended()))}
 	}
-	if from == 0 || from > p.a.From || to < max(p.a.Asked, p.b.Asked) {
+	if end == 0 || end > p.a.From || before.From >= p.a.From {
 		return nil
 	}
-	if released {
-		return &cause{text: fmt.Sprintf("%s released it at %s", clientName(before.Client), s.instant(before.ended()))}
+	text := fmt.Sprintf("the lease of %s ended at %s ", who, s.instant(q.r.validity(before)))
+	if end < asked {
+		return &cause{text: text + "and then"}
 	}
-	return &cause{text: fmt.Sprintf("the lease of %s ended at %s", clientName(before.Client),
-		s.instant(q.r.validity(before)))}
+	return &cause{text: text + "while"}
 }
 
 // delays names the faults that delayed requests or replies between the two grants, if c has no fault yet.

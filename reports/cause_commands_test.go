@@ -47,9 +47,11 @@ func twoGrantsRun(held before, asked [2]float64) *synth {
 	return s
 }
 
+// inFlight are requests that were sent before the hold before theirs ended.
+func inFlight() [2]float64 { return [2]float64{20, 30} }
+
 // TestTakenOverTwice: however the hold before the two ended, the cause is that both acquires were in flight then.
 func TestTakenOverTwice(t *testing.T) {
-	inFlight := [2]float64{20, 30}
 	const grants = ": n1 granted it to client 0 at 2.100 s and to client 1 at 2.200 s, 1.80 s before the validity of " +
 		"client 0 ended"
 	for _, test := range []struct {
@@ -59,10 +61,10 @@ func TestTakenOverTwice(t *testing.T) {
 		cause string
 		text  string
 	}{
-		{"killed while holding", func(s *synth) { s.grantedBefore(); s.killed(900) }, inFlight, "taken-over-twice",
+		{"killed while holding", func(s *synth) { s.grantedBefore(); s.killed(900) }, inFlight(), "taken-over-twice",
 			"client 2 was killed at 0.910 s (`client-crash`), and its lease ended at 2.000 s, while the acquires of both " +
 				"were in flight" + grants},
-		{"killed while releasing", func(s *synth) { s.grantedBefore(); s.releasing(890); s.killed(900) }, inFlight,
+		{"killed while releasing", func(s *synth) { s.grantedBefore(); s.releasing(890); s.killed(900) }, inFlight(),
 			"taken-over-twice", "client 2 was killed at 0.910 s (`client-crash`), and its lease ended at 2.000 s, while the " +
 				"acquires of both were in flight" + grants},
 		{"killed while releasing, before the end of its lease", func(s *synth) {
@@ -70,25 +72,37 @@ func TestTakenOverTwice(t *testing.T) {
 			s.add(1500, history.OK, 2, history.Acquire, &history.Value{Owner: "c2-1", Valid: ms(1500), Count: 1})
 			s.releasing(1890)
 			s.killed(1900)
-		}, inFlight, "taken-over-twice", "client 2 was killed at 1.910 s (`client-crash`), and its release, sent at 1.890 s, " +
+		}, inFlight(), "taken-over-twice", "client 2 was killed at 1.910 s (`client-crash`), and its release, sent at 1.890 s, " +
 			"has no reply, while the acquires of both were in flight" + grants},
 		{"released", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(1900)
 			s.add(2050, history.OK, 2, history.Release, &history.Value{Owner: "c2-1"})
-		}, inFlight, "taken-over-twice", "client 2 released it at 1.900 s while the acquires of both were in flight " +
+		}, inFlight(), "taken-over-twice", "client 2 released it at 1.900 s while the acquires of both were in flight " +
 			"(`latency` from 0.200 s)" + grants},
 		{"its lease ended", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(2010)
 			s.add(2060, history.Fail, 2, history.Release, &history.Value{Owner: "c2-1"})
-		}, inFlight, "taken-over-twice", "the lease of client 2 ended at 2.000 s while the acquires of both were in flight " +
+		}, inFlight(), "taken-over-twice", "the lease of client 2 ended at 2.000 s while the acquires of both were in flight " +
 			"(`latency` from 0.200 s)" + grants},
+		{"its lease had ended before they were sent", func(s *synth) {
+			s.grantedBefore()
+			s.releasing(2010)
+			s.add(2015, history.Fail, 2, history.Release, &history.Value{Owner: "c2-1"})
+		}, [2]float64{2020, 2030}, "taken-over-twice", "the lease of client 2 ended at 2.000 s and then the acquires of both " +
+			"were in flight (`latency` from 0.200 s)" + grants},
 		{"released before the second acquire was sent", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(1900)
 			s.add(2050, history.OK, 2, history.Release, &history.Value{Owner: "c2-1"})
 		}, [2]float64{20, 2060}, "fault-between", ""},
+		{"released after its lease, meanwhile", func(s *synth) {
+			s.grantedBefore()
+			s.releasing(2080)
+			s.add(2150, history.OK, 2, history.Release, &history.Value{Owner: "c2-1"})
+		}, inFlight(), "foreign-release", "client 2, after the end of its validity at 2.000 s, released it at 2.080 s, with " +
+			"a reply at 2.150 s, and client 0 was granted it at 2.100 s; client 1 was granted it at 2.200 s"},
 		{"killed before, and released", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(600)

@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/client"
-	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 	"github.com/lockchaos/lockchaos/internal/runner"
 	"github.com/lockchaos/lockchaos/scenarios"
@@ -78,6 +78,9 @@ func runScenario(t *testing.T, backend string, s scenarios.Scenario) *Run {
 	if backend == "sim" { // go-redis keeps timers of one bubble in pools, which must not reach the next
 		runtime.GC()
 		runtime.GC()
+	}
+	if backend != "sim" && errors.Is(err, cluster.ErrEnvironment) {
+		t.Skipf("NOT RUN: %s", err) // internal/cluster/process tests that servers start
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +164,6 @@ func TestCausesOnProcess(t *testing.T) {
 			}
 			known := bytes.Contains(want, []byte(fmt.Sprintf("%s (%s)\n", name, r.story.Cause)))
 			if text := unplanned(r); text != "" && (!known || !namesPlan(r)) {
-				checkProofs(t, r)
 				t.Skipf("NO CAUSE TO FIND: %s: %s", text, r.story.Sentence)
 			}
 			checkCause(t, r)
@@ -185,37 +187,6 @@ func slowWait(t *testing.T, name string, r *Run) string {
 		if result.Property == checker.WakeUp && result.Outcome == checker.Violated &&
 			s.Expect[string(checker.WakeUp)] == string(checker.Holds) {
 			return result.Summary
-		}
-	}
-	return ""
-}
-
-// unplanned says why the violation of the headline cannot be the one that the scenario plans; empty: it may be. On a
-// busy machine a lock that is wrong may fail before its scenario injects a fault, or when that fault has no effect.
-func unplanned(r *Run) string {
-	v := r.worst()
-	until := v.End
-	if p := pairOf(r, v); p != nil {
-		until = p.b.From
-	}
-	hit := map[string]bool{}
-	for i := range r.faults {
-		switch f := &r.faults[i]; {
-		case f.inject > until:
-			return fmt.Sprintf("the violation was complete at %v, before %s was injected at %v", until, f.name, f.inject)
-		case len(f.effects) == 0 || f.effectTime() > until:
-			return fmt.Sprintf("the violation was complete at %v, before %s had an effect", until, f.name)
-		default:
-			hit[f.target] = true
-		}
-	}
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
-		client := s.Process.Client(r.History.Clients)
-		onlyClients := !slices.ContainsFunc(r.faults, func(f injection) bool { return !isClient(f.target) })
-		if s.Outcome == history.Info && slices.Contains(v.Events, int(s.Invoked)) && onlyClients &&
-			!hit[cluster.ClientName(client)] {
-			return fmt.Sprintf("the %s of client %d at %v had no reply, although no fault hit that client", s.Op, client, s.Call)
 		}
 	}
 	return ""
