@@ -81,15 +81,23 @@ func checkOrder(v *view, o Options) Result {
 		r.Outcome, r.Summary = NotApplicable, noWriterWaited
 	case !o.Fair:
 		r.Outcome = NotApplicable
-		r.Summary = noOrder + "; a waiter was overtaken at most " + format.Count(most, "time")
+		r.Summary = noOrder + "; " + overtakenText(most)
 	case v.unjudged(func(s *history.Span) bool { return s.Op == history.OpAcquire }):
 		r.Outcome, r.Summary = Undecided, unknownHolds(v.doubtful)
 	case waited == 0:
 		r.Outcome, r.Summary = NotApplicable, noWaits
 	case r.Outcome == Holds:
-		r.Summary = "no waiter was overtaken more than " + format.Count(most, "time")
+		r.Summary = overtakenText(most)
 	}
 	return r
+}
+
+// overtakenText says how often a waiter was overtaken at most.
+func overtakenText(most int32) string {
+	if most == 0 {
+		return "no waiter was overtaken"
+	}
+	return "no waiter was overtaken more than " + format.Count(most, "time")
 }
 
 // disturbed says whether a fault may have cost a waiter its place in the queue until t.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
 // TestPermitsAreOverlaps: violations of permits are shown as overlaps.
@@ -52,6 +53,38 @@ func TestKeyIsDecoded(t *testing.T) {
 		smp := &history.Sample{Sent: ms(c.at), Time: ms(c.at), Up: true, Keys: map[string]history.KeyState{"orders": c.state}}
 		if got := r.heldBy("orders", smp).label; got != want {
 			t.Errorf("%+v at %v is %q, want %q", c.state, smp.Time, got, want)
+		}
+	}
+}
+
+// TestSessionIsDecoded: a server that knows the session of a holder and not its owner. The session is that of the client
+// that held the lock while it was seen, also when nobody is known to hold the lock.
+func TestSessionIsDecoded(t *testing.T) {
+	s := newSynth("decode", "orders", 3, cluster.Topology{Kind: cluster.Etcd, Masters: 1}, 1)
+	s.hold(0, "c0-1", 0, holdTimes{5, 11, 420, 990})
+	s.hold(1, "c1-1", 0, holdTimes{500, 501, 900, 990})
+	s.add(1000, history.Invoke, 0, history.Acquire, &history.Value{Owner: "c0-2"})
+	s.add(1800, history.Info, 0, history.Acquire, nil)
+	s.add(2500, history.Invoke, 2, history.Acquire, &history.Value{Owner: "c2-1"})
+	in := func(session string) map[string]history.KeyState {
+		return map[string]history.KeyState{"orders": {Session: session, TTL: -1}}
+	}
+	for _, at := range []struct {
+		at      float64
+		session string
+	}{{20, "a"}, {100, "a"}, {430, "a"}, {600, "b"}, {1100, "a"}, {2600, "c"}} {
+		s.samples = append(s.samples, history.Sample{Sent: ms(at.at), Time: ms(at.at), Node: "n1", Up: true, Keys: in(at.session)})
+	}
+	s.number()
+	r := s.load(t)
+	for _, test := range []struct {
+		at            float64
+		session, want string
+	}{{100, "a", "client 0"}, {430, "a", "client 0 (earlier hold)"}, {600, "b", "client 1"},
+		{950, "b", "client 1 (earlier hold)"}, {1100, "a", "client 0"}, {2000, "a", "client 0"}, {2600, "c", "unknown owner"}} {
+		smp := &history.Sample{Sent: ms(test.at), Time: ms(test.at), Up: true, Keys: in(test.session)}
+		if got := r.heldBy("orders", smp).label; got != test.want {
+			t.Errorf("session %s at %v is %q, want %q", test.session, smp.Time, got, test.want)
 		}
 	}
 }

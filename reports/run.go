@@ -33,19 +33,21 @@ type Run struct {
 	Missing   []string // what could not be read, as sentences
 	Rejudged  string   // why the judgement is not that of verdict.json; "": it is. Missing has it as well
 
-	file     string          // of a history without a run directory; empty: a run
-	holds    []hold          // in order of grants
-	faults   []injection     // in order of injections
-	missed   []history.Fault // planned, but never injected
-	notes    []history.Fault // observations that belong to no fault
-	ownerOf  map[string]int  // owner id → client
-	holdOf   map[ownerAt]int // index of the last hold of an owner; -1: none
-	witness  witness         // samples by node
-	sampling *samplingGaps   // nil if nodes were not sampled
-	cited    map[int]string  // lines of the events that the page cites, by index
-	color    map[int]int     // client → index in the palette
-	story    story
-	main     explanation // of the violation that the page explains
+	file    string          // of a history without a run directory; empty: a run
+	holds   []hold          // in order of grants
+	faults  []injection     // in order of injections
+	missed  []history.Fault // planned, but never injected
+	notes   []history.Fault // observations that belong to no fault
+	ownerOf map[string]int  // owner id → client
+	holdOf  map[ownerAt]int // index of the last hold of an owner; -1: none
+	// sessionOf is the client of a session, where the servers know no owner.
+	sessionOf map[string]int
+	witness   witness        // samples by node
+	sampling  *samplingGaps  // nil if nodes were not sampled
+	cited     map[int]string // lines of the events that the page cites, by index
+	color     map[int]int    // client → index in the palette
+	story     story
+	main      explanation // of the violation that the page explains
 }
 
 // Load reads a run directory. It judges a run without a verdict. A missing
@@ -119,6 +121,7 @@ func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j c
 	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind})
 	r.faults, r.missed, r.notes = injectionsOf(h)
 	r.indexOwners()
+	r.indexSessions()
 	r.witness = newWitness(r.Samples, m.Nodes)
 	r.sampling = measureGaps(&r.witness, r.faults)
 	r.main = r.explain()

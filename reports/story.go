@@ -104,9 +104,7 @@ func safeSentence(r *Run) string {
 	if effects := faultsSentence(r); effects != "" {
 		parts = append(parts, effects)
 	}
-	if n := len(r.holds); n > 0 {
-		parts = append(parts, format.Count(n, "grant")+" without overlap")
-	}
+	parts = append(parts, r.grants()...)
 	if free := longestFree(r); free.length() > 0 {
 		parts = append(parts, fmt.Sprintf("a client waited for at most %s while no client held the lock",
 			format.Duration(free.length())))
@@ -115,6 +113,44 @@ func safeSentence(r *Run) string {
 		return r.Judgement.Sentence
 	}
 	return strings.Join(parts, "; ")
+}
+
+// grants counts the grants, and says of each kind what was found to hold: owners of permits, and readers, may hold a
+// lock at once.
+func (r *Run) grants() (parts []string) {
+	alone, permits, readers := 0, 0, false
+	for i := range r.holds {
+		if r.holds[i].Permits > 0 {
+			permits++
+			continue
+		}
+		alone++
+		readers = readers || r.holds[i].Reader
+	}
+	kept := func(p checker.Property) *checker.Result {
+		if x := r.Judgement.Result(p); x != nil && x.Outcome == checker.Holds {
+			return x
+		}
+		return nil
+	}
+	if alone > 0 {
+		text := format.Count(alone, "grant")
+		if kept(checker.Exclusion) != nil {
+			text += " without overlap"
+			if readers {
+				text += " of a writer with another client"
+			}
+		}
+		parts = append(parts, text)
+	}
+	if permits > 0 {
+		text := format.Count(permits, "grant") + " of permits"
+		if x := kept(checker.Permits); x != nil {
+			text += fmt.Sprintf(", at most %s held at once, not more than exist", format.Count(x.Counts["most_held"], "permit"))
+		}
+		parts = append(parts, text)
+	}
+	return parts
 }
 
 // faultsSentence says which faults took effect where, and whether the lock was held then.

@@ -36,13 +36,18 @@ func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
 		if c, known := r.clientOf(k.Owner); known {
 			return named(c, k.Mode, false)
 		}
+		if k.Session != "" {
+			return r.heldBySession(key, k, s)
+		}
 		h = r.holdAround(key, s.Time)
 	}
 	if h == nil {
-		return keyHolder{client: -1, label: "unknown owner", short: "?"}
+		return unknownHolder()
 	}
 	return named(h.Client, k.Mode, h.to < s.Sent && h.Ended >= 0)
 }
+
+func unknownHolder() keyHolder { return keyHolder{client: -1, label: "unknown owner", short: "?"} }
 
 // named is a client with its mode.
 func named(client int, mode string, earlier bool) keyHolder {
