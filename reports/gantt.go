@@ -48,7 +48,7 @@ func overlapPlot(r *Run) (*plot.Plot, vg.Length, error) {
 	p.Y.Tick.Marker = plot.ConstantTicks(names)
 	p.Y.Tick.Length = 0
 	p.Add(g)
-	return p, vg.Length(len(clients)+1)*0.9*vg.Centimeter + 3.4*vg.Centimeter, nil
+	return p, vg.Length(len(clients)+1)*0.9*vg.Centimeter + 3.4*vg.Centimeter + faultBands{r}.height(), nil
 }
 
 // clients are those of the overlaps, then the others with holds in the window.

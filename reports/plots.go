@@ -46,7 +46,7 @@ func newPlot(r *Run, title, y string) *plot.Plot {
 		f.Font.Variant = "Sans"
 		f.Color = rgb(0x10202c)
 	}
-	p.Title.Padding, p.Title.TextStyle.Font.Size = vg.Points(8), vg.Points(12)
+	p.Title.Padding, p.Title.TextStyle.Font.Size = vg.Points(8)+faultBands{r}.height(), vg.Points(12)
 	p.X.Min, p.X.Max = 0, max(r.History.End.Seconds(), 0.001)
 	p.X.Tick.Marker = timeTicks{}
 	p.Legend.Top = true
@@ -101,24 +101,6 @@ func (timeTicks) Ticks(from, until float64) []plot.Tick {
 	return marks
 }
 
-// faultBands shades every fault, darker where several overlap, with a line where
-// it took effect.
-type faultBands struct{ r *Run }
-
-// Plot draws the bands over the whole height.
-func (b faultBands) Plot(c draw.Canvas, p *plot.Plot) {
-	x, _ := p.Transforms(&c)
-	for i := range b.r.faults {
-		f := &b.r.faults[i]
-		from, to := x(f.inject.Seconds()), x(f.end(b.r.History.End).Seconds())
-		fillArea(c, area{from, max(to, from+0.6), c.Min.Y, c.Max.Y}, translucent(0x7d8a96, 40))
-		for _, effect := range f.effects {
-			at := x(effect.Time.Seconds())
-			fillArea(c, area{at, at + 0.8, c.Min.Y, c.Max.Y}, translucent(0x10202c, 150))
-		}
-	}
-}
-
 // area is a rectangle on a canvas.
 type area struct{ x1, x2, y1, y2 vg.Length }
 
@@ -167,7 +149,8 @@ func outline(c draw.Canvas, a area, stroke color.Color, whole bool) {
 // latencyPlot shows how long operations took, by outcome, on a logarithmic axis: a
 // lock answers in a millisecond, and its waiters wait for seconds.
 func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
-	p := newPlot(r, "Latency of operations, with the wait (gray: faults)", "milliseconds (logarithmic)")
+	// Not a label of the axis: gonum makes room for it as if the axis were linear, at the cost of the data.
+	p := newPlot(r, "Latency of operations with the wait, in milliseconds (logarithmic; gray: faults)", "")
 	series := []struct {
 		name    string
 		outcome history.Type
@@ -177,7 +160,7 @@ func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
 		{"refused", history.Fail, draw.GlyphStyle{Color: rgb(0xe69f00), Radius: 2.4, Shape: draw.PyramidGlyph{}}},
 		{"outcome unknown", history.Info, draw.GlyphStyle{Color: rgb(0xb3122b), Radius: 2.4, Shape: draw.CrossGlyph{}}},
 	}
-	low, high := math.Inf(1), 0.0
+	low, high, entries := math.Inf(1), 0.0, 0
 	for _, s := range series {
 		points := thin(tookPoints(r, s.outcome), r.History.End)
 		if len(points) == 0 {
@@ -193,14 +176,35 @@ func latencyPlot(r *Run) (*plot.Plot, vg.Length, error) {
 		sc.GlyphStyle = s.look
 		p.Add(sc)
 		p.Legend.Add(s.name, sc)
+		entries++
 	}
 	if high == 0 {
 		low, high = 0.1, 10
 	}
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	p.Y.Min = math.Pow(10, math.Floor(math.Log10(low)))
-	p.Y.Max = math.Pow(10, math.Ceil(math.Log10(high*1.01))+1) // a decade for the legend
-	return p, plotHeight, nil
+	p.Y.Max = math.Pow(10, math.Ceil(math.Log10(high*1.01)))
+	names, legend := faultBands{r}.height(), vg.Length(entries)*p.Legend.TextStyle.Font.Size*1.2
+	p.Title.Padding += legend
+	p.Legend.YOffs = names + legend // above the names of the faults, off the data
+	return p, plotHeight + names + legend, nil
+}
+
+// logTicks are the powers of ten in a range that begins and ends with one. Those of gonum leave out the first, or go
+// beyond the last, where a logarithm is rounded.
+type logTicks struct{}
+
+// Ticks are major at the powers of ten.
+func (logTicks) Ticks(from, until float64) (all []plot.Tick) {
+	first, last := int(math.Round(math.Log10(from))), int(math.Round(math.Log10(until)))
+	for n := first; n <= last; n++ {
+		decade := math.Pow10(n)
+		all = append(all, plot.Tick{Value: decade, Label: fmt.Sprint(decade)})
+		for i := 2.0; i < 10 && n < last; i++ {
+			all = append(all, plot.Tick{Value: i * decade})
+		}
+	}
+	return all
 }
 
 // tookPoints are the operations that ended so, by their end; one without an end ends with the history.
@@ -260,7 +264,7 @@ func ratePlot(r *Run) (*plot.Plot, vg.Length, error) {
 	l.FillColor = translucent(0x0072b2, 40)
 	p.Add(l)
 	p.Y.Min, p.Y.Max = 0, max(p.Y.Max*1.1, 1)
-	return p, plotHeight, nil
+	return p, plotHeight + faultBands{r}.height(), nil
 }
 
 // framed adds a margin around a plot, which gonum draws up to the edge.
