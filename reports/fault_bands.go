@@ -52,7 +52,8 @@ func (b faultBands) Plot(c draw.Canvas, p *plot.Plot) {
 func (b faultBands) write(c draw.Canvas, style draw.TextStyle, names []faultName) {
 	style.Font.Size, style.Color, style.XAlign, style.YAlign = vg.Points(8), rgb(0x45525e), draw.XLeft, draw.YBottom
 	line := draw.LineStyle{Color: translucent(0x7d8a96, 150), Width: vg.Points(0.6)}
-	rest := placeFaultNames(names, style.Width, area{x1: c.Min.X, x2: c.Max.X})
+	width := func(text string) vg.Length { return 1.1 * style.Width(text) } // browsers have wider fonts
+	rest := placeFaultNames(names, width, area{x1: c.Min.X, x2: c.Max.X})
 	for _, n := range names {
 		if n.row < 0 {
 			continue
