@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -263,12 +264,7 @@ func (n *node) failed(p *peer) {
 
 // votes reports whether a node has a vote: it is a master with slots.
 func (n *node) votes(index int) bool {
-	for _, owner := range n.bus.owner {
-		if owner == index {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(n.bus.owner, index)
 }
 
 // voters is how many nodes have a vote.

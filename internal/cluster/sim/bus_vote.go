@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // busWire is a node's connection to another one's bus. It is an end of that connection.
 type busWire struct {
@@ -124,7 +127,7 @@ func (n *node) gossip(h header) {
 		return
 	}
 	for _, q := range b.peers {
-		says := among(q.node.index, h.pfail) || among(q.node.index, h.fail)
+		says := slices.Contains(h.pfail, q.node.index) || slices.Contains(h.fail, q.node.index)
 		switch {
 		case says:
 			q.reports[h.from] = n.ms()
@@ -133,15 +136,6 @@ func (n *node) gossip(h header) {
 			delete(q.reports, h.from)
 		}
 	}
-}
-
-func among(x int, list []int) bool {
-	for _, y := range list {
-		if x == y {
-			return true
-		}
-	}
-	return false
 }
 
 // claim processes a claim that owner has shards since a configEpoch. The highest epoch wins; a stale claim gets an

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -148,9 +149,7 @@ func cmdAclSetuser(c *Conn, args [][]byte) {
 
 func (r rights) clone() rights {
 	denied := make(map[string]bool, len(r.denied))
-	for name, is := range r.denied { // order does not matter: a map is filled
-		denied[name] = is
-	}
+	maps.Copy(denied, r.denied)
 	r.denied, r.channels = denied, slices.Clone(r.channels)
 	return r
 }

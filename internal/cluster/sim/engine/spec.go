@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -109,9 +110,7 @@ func newTable(extra map[string]Command) map[string]*Spec {
 		return base
 	}
 	t := make(map[string]*Spec, len(base)+len(extra))
-	for name, spec := range base {
-		t[name] = spec
-	}
+	maps.Copy(t, base)
 	for name, do := range extra {
 		spec := &Spec{Name: name, Arity: -1}
 		if known := t[name]; known != nil {

@@ -1,6 +1,7 @@
 package znode
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/jute"
@@ -54,10 +55,8 @@ func (w *Watches[W]) Add(path string, child bool, who W) {
 	if *m == nil {
 		*m = map[string][]W{}
 	}
-	for _, there := range (*m)[path] {
-		if there == who {
-			return
-		}
+	if slices.Contains((*m)[path], who) {
+		return
 	}
 	(*m)[path] = append((*m)[path], who)
 }
