@@ -192,15 +192,15 @@ func countingSpecs() []Spec {
 	plain := kindRow("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", kind{
-			acquire: acquirePermits,
+			acquire: acquirePermits, force: forcePermits((*lock.Client).Semaphore),
 			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
 				return c.Semaphore(key).SetPermits(ctx, permits)
 			},
 		})
-	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes, Unleased}
+	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes, Unleased, CanForceRelease}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{
-			acquire: acquireLeasedPermits,
+			acquire: acquireLeasedPermits, force: forcePermits((*lock.Client).PermitSemaphore),
 			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
 				return c.PermitSemaphore(key).SetPermits(ctx, permits)
 			},
@@ -209,7 +209,7 @@ func countingSpecs() []Spec {
 	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
 		"small requests wait behind a large one. One permit, unless the workload has more.",
 		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{
-			acquire: acquireFairPermits,
+			acquire: acquireFairPermits, force: forcePermits((*lock.Client).FairSemaphore),
 			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
 				return c.FairSemaphore(key).SetPermits(ctx, permits)
 			},
@@ -230,6 +230,26 @@ func forceMutex(ctx context.Context, c *lock.Client, key string) (bool, error) {
 
 func forceRW(ctx context.Context, c *lock.Client, key string) (bool, error) {
 	return c.RW(key).ForceRelease(ctx)
+}
+
+// forcePermits releases all permits that a semaphore shows as held.
+func forcePermits[S interface {
+	State(ctx context.Context) (lock.SemaphoreState, error)
+	ForceRelease(ctx context.Context, ids ...string) (int, error)
+}](of func(c *lock.Client, name string, opts ...lock.Option) S) forceFunc {
+	return func(ctx context.Context, c *lock.Client, key string) (bool, error) {
+		s := of(c, key)
+		state, err := s.State(ctx)
+		if err != nil || len(state.Holds) == 0 {
+			return false, err
+		}
+		ids := make([]string, len(state.Holds))
+		for i, h := range state.Holds {
+			ids[i] = h.ID
+		}
+		n, err := s.ForceRelease(ctx, ids...)
+		return n > 0, err
+	}
 }
 
 // tokenKey is the counter of fencing tokens, which has no TTL.

@@ -167,9 +167,9 @@ func (m *mix) forget(a client.Acquire) {
 }
 
 // takeAway releases what it holds by force, which wakes somebody as well. On a quorum, whose locks wake nobody, it
-// might also take votes from the next holder.
+// might also take votes from the next holder; at a semaphore, permits from others.
 func (m *mix) takeAway(a client.Acquire) {
-	if !m.Can.Has(client.CanForceRelease, client.Wakes) || a.Mode == "read" {
+	if !m.Can.Has(client.CanForceRelease, client.Wakes) || m.Can.Has(client.HasPermits) || a.Mode == "read" {
 		m.hold(a)
 		return
 	}

@@ -12,24 +12,67 @@ import (
 // way that excludes them, and they come while it holds it; or, where others can share, they come first, and it waits
 // for them while more come.
 
+// roundKind is what happens in a round.
+type roundKind int
+
+const (
+	noLeader  roundKind = iota
+	lateLeads           // the leader comes after others, which share the lock
+	releases            // the leader holds all of the lock, and releases it
+	expires             // its lease ends
+	isForced            // it is released by force
+	admits              // it admits others while it keeps a part
+	squeezed            // one permit becomes free while the first waiter wants all
+)
+
 // ledRound is a round with a leader.
 type ledRound struct {
-	leads     bool // this client
-	late      bool // the leader comes after others
+	kind      roundKind
+	place     int  // how many clients come before this one, in a circle that begins at the leader
 	straggled bool // some come long after the others
+	kept      bool // all who share the lock keep it for so long that those who were not woken are seen
 }
 
-// joinRound draws the round, which is the same for all clients; false: it has no leader.
+// leads says whether this client leads.
+func (r ledRound) leads() bool { return r.place == 0 }
+
+// roundKinds are the kinds of round that the lock can have.
+func (m *mix) roundKinds() []roundKind {
+	list := []roundKind{noLeader, releases}
+	for _, row := range []struct {
+		kind roundKind
+		can  bool
+	}{
+		{lateLeads, m.shares()},
+		{expires, m.Can.Has(client.ReportsLoss)},
+		// Of a forced release it is not known which of several holders it meets.
+		{isForced, m.Can.Has(client.CanForceRelease) && !m.Can.Has(client.HasPermits)},
+		{admits, m.Can.Has(client.CanDowngrade) || m.Can.Has(client.CanResize)},
+		{squeezed, m.Can.Has(client.HasPermits) && m.limit() > 1},
+	} {
+		if row.can {
+			list = append(list, row.kind)
+		}
+	}
+	return list
+}
+
+// joinRound draws the round, which is the same for all clients; false: it has no leader. A kind of round comes again
+// when all others were drawn, so that a short run has many of them.
 func (m *mix) joinRound() (r ledRound, led bool) {
-	n := (time.Until(m.Until) - 1) / m.round()
-	all := rand.New(rand.NewPCG(m.Seed, uint64(n)))
-	if m.Can.Has(client.IsLatch) || all.IntN(3) == 0 {
+	if m.Can.Has(client.IsLatch) {
 		return r, false
 	}
+	n, kinds := uint64((time.Until(m.Until)-1)/m.round()), m.roundKinds()
+	among := uint64(len(kinds))
+	r.kind = kinds[rand.New(rand.NewPCG(m.Seed, n/among)).Perm(len(kinds))[n%among]]
+	if r.kind == noLeader {
+		return r, false
+	}
+	all := rand.New(rand.NewPCG(m.Seed, ^n))
 	m.key = m.keys[all.IntN(len(m.keys))]
-	r.leads = all.IntN(m.Params.Clients) == m.Session.Number()
-	r.late = m.shares() && all.IntN(2) == 0
-	r.straggled = all.IntN(2) == 0
+	r.place = (m.Session.Number() + all.IntN(m.Params.Clients)) % m.Params.Clients
+	r.straggled, r.kept = all.IntN(2) == 0, all.IntN(2) == 0
 	return r, true
 }
 
@@ -42,19 +85,53 @@ const beyondQueue = 600 * time.Millisecond
 // takePartLed is the part of a client in a round with a leader.
 func (m *mix) takePartLed(r ledRound) {
 	switch {
-	case r.leads && r.late:
+	case r.kind == squeezed:
+		m.squeeze(r)
+	case r.kind == lateLeads && r.leads():
 		m.pause(2 * m.Params.Hold)
 		m.wantAll()
-	case r.leads:
-		m.lead()
-	case r.late:
+	case r.kind == lateLeads:
 		m.share()
+	case r.leads():
+		m.lead(r.kind)
 	default:
 		m.pause(2*m.Params.Hold + random(m.Env, m.Params.Hold))
-		if r.straggled && m.chance(3) {
-			m.pause(beyondQueue + random(m.Env, beyondQueue))
-		}
-		m.follow()
+		m.straggle(r)
+		m.follow(r.kept)
+	}
+}
+
+// straggle comes long after the others, some of the time.
+func (m *mix) straggle(r ledRound) {
+	if r.straggled && m.chance(3) {
+		m.pause(beyondQueue + random(m.Env, beyondQueue))
+	}
+}
+
+// squeeze is a round in which a single permit is released while the first waiter wants all: it is of use only to those
+// behind it, if the lock lets them pass.
+func (m *mix) squeeze(r ledRound) {
+	a := m.writing(m.owner(), m.lease())
+	a.Wait = m.Env.wait()
+	keep := grain + random(m.Env, m.Params.Hold)
+	switch {
+	case r.leads():
+		a.Permits--
+		keep = 2*beyondSlack + beyondQueue
+	case r.place == 1:
+		m.pause(m.Params.Hold)
+		a.Permits = 1
+		keep = 8 * m.Params.Hold
+	case r.place == 2:
+		m.pause(3 * m.Params.Hold)
+	default:
+		m.pause(4*m.Params.Hold + random(m.Env, m.Params.Hold))
+		m.straggle(r)
+		a.Permits = 1
+	}
+	if h, outcome := m.Session.Acquire(m.ctx, a); outcome == history.OK {
+		m.pause(keep)
+		m.Session.Release(m.ctx, h)
 	}
 }
 
@@ -71,9 +148,8 @@ func (m *mix) smaller() client.Acquire {
 	return a
 }
 
-// follow waits for the leader. Who shares the lock with others often keeps it for so long that those who were not woken
-// are seen.
-func (m *mix) follow() {
+// follow waits for the leader. Who shares the lock with others often keeps it for long, or always.
+func (m *mix) follow(always bool) {
 	a := m.smaller()
 	if m.chance(5) {
 		m.giveUp(a)
@@ -83,7 +159,10 @@ func (m *mix) follow() {
 	if outcome != history.OK {
 		return
 	}
-	if m.wait(); m.shares() && m.chance(2) {
+	switch m.wait(); {
+	case m.shares() && always:
+		m.pause(beyondSlack + 2*m.Params.Hold)
+	case m.shares() && m.chance(2):
 		m.pause(beyondSlack + random(m.Env, time.Second))
 	}
 	m.Session.Release(m.ctx, h)
@@ -116,22 +195,20 @@ func (m *mix) wantAll() {
 
 // lead takes all of the lock and keeps it until the others have come. Then it releases it, it does so by force, its
 // lease ends, or it admits others while it keeps a part.
-func (m *mix) lead() {
+func (m *mix) lead(kind roundKind) {
 	a := m.writing(m.owner(), m.lease())
-	if m.Can.Has(client.CanDowngrade) && m.chance(3) {
+	switch {
+	case kind == admits && m.Can.Has(client.CanDowngrade):
 		m.admitReaders(a)
 		return
-	}
-	if m.Can.Has(client.CanResize) && m.chance(3) {
+	case kind == admits:
 		m.admitMore(a)
 		return
-	}
-	if m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2) {
+	case kind != isForced && m.Can.Has(client.SeveralKeys) && len(m.keys) > 1 && m.chance(2):
 		a.Keys = m.some(m.keys)
 		a.Key = a.Keys[0]
 	}
-	ends := m.Rand.IntN(3)
-	if ends == 1 && m.Can.Has(client.ReportsLoss) {
+	if kind == expires {
 		a.Lease = 300*time.Millisecond + m.short()
 		if m.Can.Has(client.Fair) {
 			a.Lease += queueInterval
@@ -143,11 +220,11 @@ func (m *mix) lead() {
 		return
 	}
 	granted := time.Now()
-	switch m.pause(3 * m.Params.Hold); {
-	case ends == 1 && m.Can.Has(client.ReportsLoss):
+	switch m.pause(3 * m.Params.Hold); kind {
+	case expires:
 		m.pause((a.Lease - time.Since(granted)).Truncate(grain) - 2*grain)
 		m.barge()
-	case ends == 2 && m.Can.Has(client.CanForceRelease) && a.Keys == nil:
+	case isForced:
 		if m.chance(2) {
 			m.pause(beyondQueue)
 		}

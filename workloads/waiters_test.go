@@ -75,12 +75,12 @@ func TestWaitersDrawTheSameRounds(t *testing.T) {
 				continue
 			}
 			taking++
-			if keys[m.key] = true; r.leads {
+			if keys[m.key] = true; r.leads() {
 				leaders++
 			}
-			if r.late && n%2 == 1 {
+			if r.kind == lateLeads && n%2 == 1 {
 				t.Fatal("the leader comes late, but the others exclude each other")
-			} else if r.late && r.leads {
+			} else if r.kind == lateLeads && r.leads() {
 				late++
 			}
 		}
