@@ -130,3 +130,30 @@ func TestFairSemaphoreIsMadeSmaller(t *testing.T) {
 	release(t, within(t, testTimeout, "the next", served[0]))
 	release(t, held)
 }
+
+// An entry of another program in the queue stops no script, and nobody waits for it.
+func TestFairSemaphoreForeignEntries(t *testing.T) {
+	t.Parallel()
+	for _, entry := range []string{"foreign", "two words", "a 1 b", "", "7"} {
+		t.Run(entry, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			rdb := startRedis(t).dial(t)
+			s := newTestClient(t, rdb, patient).FairSemaphore("pool", WithTotal(2))
+			held, err := s.Acquire(ctx, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rdb.RPush(ctx, "{pool}:queue", entry)
+			rdb.ZAdd(ctx, "{pool}:waiters", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: entry})
+			release(t, held)
+			p, err := s.TryAcquire(ctx, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, p)
+			mustExist(t, rdb, "{pool}:queue", false)
+			mustExist(t, rdb, "{pool}:waiters", false)
+		})
+	}
+}
