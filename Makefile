@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all cluster-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-locks rivals-simulated clean
+.PHONY: help setup build run docker-image scenarios suite test test-all cluster-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,10 @@ bench: setup ## the benchmarks whose numbers stand in the docs
 
 rivals-simulated: ## redsync and bsm/redislock explored on simulated servers (ten minutes)
 	cd bench/simulated && GOFLAGS=-mod=mod go test . -timeout 60m -v -seeds 150
+
+bench-ensembles: build ## locks on ZooKeeper and etcd compared with go-zookeeper's, Curator's and etcd's own: pairs per second, N rounds (5)
+	-bin/chaos adapters build curator
+	scripts/ensemble-rates $(or $(N),5)
 
 bench-locks: ## package lock compared with redsync, bsm/redislock and rueidislock
 	cd bench && go run .
