@@ -102,7 +102,8 @@
 //	{orders}:free              the channel that publishes that the lock is free, if a waiter has set notify
 //
 // A user of the server needs rights for all of them. A name such as lock:{orders} keeps them under lock:, for users
-// with rights for ~lock:* and &lock:* only; the keys beside lock:orders begin with {lock:.
+// with rights for ~lock:* and &lock:* only. The keys and channels beside lock:orders begin with {lock: and need
+// ~{lock:* and &{lock:* as well; those of [Redisson]'s layout begin with redisson_.
 //
 // Tokens are no less than the server's clock in microseconds, so that they do not decrease when a
 // replica is promoted that missed the last grants, or when the server restarts empty.

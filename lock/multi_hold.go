@@ -81,7 +81,8 @@ func (m *MultiHold) Names() []string {
 }
 
 // Token is the fencing token of the lock of that name, as [FencedHold.Token]; fenced is false if it is none of these
-// or a plain mutex. Of two locks with one name the first counts.
+// or a plain mutex, unless one script took that together with a fenced one: then it has a token too. Of two locks with
+// one name, which are those of two clients, the first counts.
 func (m *MultiHold) Token(name string) (token int64, fenced bool) {
 	for _, h := range m.holds {
 		if h.claim.name == name {

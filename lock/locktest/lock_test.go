@@ -70,13 +70,11 @@ func TestKinds(t *testing.T) {
 			s.Lease, s.Reentrant, s.Renews, s.ReportsLoss, s.Fenced, s.HeldByOthers = 0, false, false, false, false, false
 			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 		}},
-		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), func(s *Spec) {
-			s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
-			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
-		}},
-		{"fair-permits-single", Single, with(onlyPermit((*lock.Client).FairSemaphore, true)), func(s *Spec) {
-			s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
-			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
+		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), leasedPermits},
+		{"fair-permits-single", Single, with(onlyPermit((*lock.Client).FairSemaphore, true)), leasedPermits},
+		{"fair-permits-cluster", Cluster, with(onlyPermit((*lock.Client).FairSemaphore, true)), func(s *Spec) {
+			leasedPermits(s)
+			s.OutlastsMigration = false
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -90,6 +88,12 @@ func TestKinds(t *testing.T) {
 			Run(t, s)
 		})
 	}
+}
+
+// leasedPermits changes the claims of a lock to those of the only permit of a semaphore.
+func leasedPermits(s *Spec) {
+	s.Reentrant, s.Fenced, s.HeldByOthers = false, false, false
+	s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
 }
 
 func with(acquire acquirer) func(Topology) func(testing.TB, []string) Locker {
