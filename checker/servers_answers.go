@@ -31,7 +31,7 @@ func (s *servers) goneHolds(o Options) (all []goneHold) {
 				l.depths[n-1] < 1 || !granted(before) {
 				continue
 			}
-			if x := s.goneBetween(at, segment{before.Return, op.Call}, o); x != nil {
+			if x := s.goneBetween(at, before.Call, segment{before.Return, op.Call}, o); x != nil {
 				all = append(all, goneHold{op, l.ops[n], x})
 			}
 		}
@@ -44,17 +44,20 @@ func granted(s *history.Span) bool {
 	return s.Outcome == history.OK && s.Op != history.OpRelease && s.Op != history.OpForceRelease
 }
 
-// goneBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one.
+// goneBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one, which
+// may be from when the request for it was in flight: asked is when it was invoked.
 // Samples of a semaphore name no owner: if a fault removed its key, holds that it keeps elsewhere may be in force.
-func (s *servers) goneBetween(at ownerKey, during segment, o Options) *history.Sample {
+func (s *servers) goneBetween(at ownerKey, asked time.Duration, during segment, o Options) *history.Sample {
 	changed := o.applies(honestData) && s.disturbances(o).touch(during, anyClient, history.AffectsData)
 	for node := range s.nodes {
 		had := absent
-		for _, i := range s.between(node, during.from, during.until) {
+		for _, i := range s.between(node, asked, during.until) {
 			x := &s.h.Samples[i]
-			if state, _ := s.keeps(x, at.owner, at.key); state != absent {
+			state, _ := s.keeps(x, at.owner, at.key)
+			after := x.Sent >= during.from
+			if state == present || after && state != absent {
 				had = state
-			} else if had != absent && (had == present || !changed) &&
+			} else if after && had != absent && (had == present || !changed) &&
 				!s.rival(node, at.key, x.Time, o.slack()) && !s.elsewhere(node, at.key, x.Time, o.slack()) {
 				return x
 			}
