@@ -49,7 +49,7 @@ func Names() []string {
 		"mixed-readers-writer", "mixed-writer-preference", "mixed-multi", "mixed-multi-cluster", "mixed-multi-kinds",
 		"mixed-permits", "mixed-fair-permits",
 		"mixed-semaphore", "mixed-network", "mixed-replies", "mixed-outages", "mixed-short-timeouts",
-		"mixed-fast-clock",
+		"mixed-fast-clock", "late-requests", "slow-grants", "slow-network", "short-faults",
 		"mixed-redlock", "mixed-redlock-network", "latch", "swarm-single", "swarm",
 		"swarm-mixed", "swarm-mixed-redlock",
 		"zk-failover", "zk-rolling-restart", "zk-partitioned-holder", "zk-leader-paused", "zk-leader-cut-off",
