@@ -192,12 +192,12 @@ func countingSpecs() []Spec {
 	plain := kindRow("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", kind{
-			acquire: acquirePermits, force: forcePermits((*lock.Client).Semaphore),
+			acquire: acquirePermits,
 			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
 				return c.Semaphore(key).SetPermits(ctx, permits)
 			},
 		})
-	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes, Unleased, CanForceRelease}
+	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes, Unleased}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{
 			acquire: acquireLeasedPermits, force: forcePermits((*lock.Client).PermitSemaphore),
@@ -205,7 +205,7 @@ func countingSpecs() []Spec {
 				return c.PermitSemaphore(key).SetPermits(ctx, permits)
 			},
 		})
-	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss)
+	leased.Can = plain.Can.Without(Unleased).With(CanRenew, RenewsItself, ReportsLoss, CanForceRelease)
 	fair := kindRow("fair-permits", "package lock's fair semaphore of leased permits: first come, first served, and "+
 		"small requests wait behind a large one. One permit, unless the workload has more.",
 		"java.util.concurrent's fair Semaphore; Curator's InterProcessSemaphoreV2", kind{
