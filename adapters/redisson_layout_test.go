@@ -217,8 +217,8 @@ func (m *mixed) scripts() (n int64) {
 	return n
 }
 
-// awaitWaiting waits until a waiter listens to the messages of the lock and has asked for it twice, before it subscribed
-// and after that, since the server had executed that many scripts. Only a message wakes it then.
+// awaitWaiting waits until a waiter listens to the messages of the lock and has asked for it twice since the server had
+// executed that many scripts: before it subscribed, and after that. Only a message wakes it then.
 func (m *mixed) awaitWaiting(key string, before int64) {
 	m.t.Helper()
 	channel := "redisson_lock__channel:{" + key + "}"

@@ -44,8 +44,8 @@ func granted(s *history.Span) bool {
 	return s.Outcome == history.OK && s.Op != history.OpRelease && s.Op != history.OpForceRelease
 }
 
-// goneBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one, which
-// may be from when the request for it was in flight: asked is when it was invoked.
+// goneBetween is the first sample inside a time in which a node does not have a hold that it had in an earlier one. The
+// earlier one may be from when the request for it was in flight: asked is when it was invoked.
 // Samples of a semaphore name no owner: if a fault removed its key, holds that it keeps elsewhere may be in force.
 func (s *servers) goneBetween(at ownerKey, asked time.Duration, during segment, o Options) *history.Sample {
 	changed := o.applies(honestData) && s.disturbances(o).touch(during, anyClient, history.AffectsData)

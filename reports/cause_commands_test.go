@@ -78,14 +78,14 @@ func TestTakenOverTwice(t *testing.T) {
 			s.grantedBefore()
 			s.releasing(1900)
 			s.add(2050, history.OK, 2, history.Release, &history.Value{Owner: "c2-1"})
-		}, inFlight(), "taken-over-twice", "client 2 released it at 1.900 s while the acquires of both were in flight " +
-			"(`latency` from 0.200 s)" + grants},
+		}, inFlight(), "taken-over-twice", "client 2 released it at 1.900 s while the acquires of both were in " +
+			"flight (`latency` from 0.200 s)" + grants},
 		{"its lease ended", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(2010)
 			s.add(2060, history.Fail, 2, history.Release, &history.Value{Owner: "c2-1"})
-		}, inFlight(), "taken-over-twice", "the lease of client 2 ended at 2.000 s while the acquires of both were in flight " +
-			"(`latency` from 0.200 s)" + grants},
+		}, inFlight(), "taken-over-twice", "the lease of client 2 ended at 2.000 s while the acquires of both were in " +
+			"flight (`latency` from 0.200 s)" + grants},
 		{"its lease had ended before they were sent", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(2010)
@@ -101,8 +101,8 @@ func TestTakenOverTwice(t *testing.T) {
 			s.grantedBefore()
 			s.releasing(2080)
 			s.add(2150, history.OK, 2, history.Release, &history.Value{Owner: "c2-1"})
-		}, inFlight(), "foreign-release", "client 2, after the end of its validity at 2.000 s, released it at 2.080 s, with " +
-			"a reply at 2.150 s, and client 0 was granted it at 2.100 s; client 1 was granted it at 2.200 s"},
+		}, inFlight(), "foreign-release", "client 2, after the end of its validity at 2.000 s, released it at 2.080 s, " +
+			"with a reply at 2.150 s, and client 0 was granted it at 2.100 s; client 1 was granted it at 2.200 s"},
 		{"killed before, and released", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(600)
