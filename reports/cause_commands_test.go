@@ -72,8 +72,8 @@ func TestTakenOverTwice(t *testing.T) {
 			s.add(1500, history.OK, 2, history.Acquire, &history.Value{Owner: "c2-1", Valid: ms(1500), Count: 1})
 			s.releasing(1890)
 			s.killed(1900)
-		}, inFlight(), "taken-over-twice", "client 2 was killed at 1.910 s (`client-crash`), and its release, sent at 1.890 s, " +
-			"has no reply, while the acquires of both were in flight" + grants},
+		}, inFlight(), "taken-over-twice", "client 2 was killed at 1.910 s (`client-crash`), and its release, sent at " +
+			"1.890 s, has no reply, while the acquires of both were in flight" + grants},
 		{"released", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(1900)
@@ -90,8 +90,8 @@ func TestTakenOverTwice(t *testing.T) {
 			s.grantedBefore()
 			s.releasing(2010)
 			s.add(2015, history.Fail, 2, history.Release, &history.Value{Owner: "c2-1"})
-		}, [2]float64{2020, 2030}, "taken-over-twice", "the lease of client 2 ended at 2.000 s and then the acquires of both " +
-			"were in flight (`latency` from 0.200 s)" + grants},
+		}, [2]float64{2020, 2030}, "taken-over-twice", "the lease of client 2 ended at 2.000 s and then the acquires of " +
+			"both were in flight (`latency` from 0.200 s)" + grants},
 		{"released before the second acquire was sent", func(s *synth) {
 			s.grantedBefore()
 			s.releasing(1900)
