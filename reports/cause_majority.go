@@ -106,7 +106,12 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 
 // findForgottenEnsemble: a majority of the members lost their disks after the first grant.
 func findForgottenEnsemble(q *inquiry) *cause {
-	if q.p == nil || !q.r.byMajority() || q.p.outlived() {
+	switch {
+	case !q.r.byMajority():
+		return nil
+	case q.p == nil:
+		return q.olderToken(findForgottenEnsemble)
+	case q.p.outlived():
 		return nil
 	}
 	p := q.p

@@ -49,7 +49,7 @@ func quorumAdvice() adviceItem {
 // findFailover: one node granted the lock, and another one, which replaced it.
 func findFailover(q *inquiry) *cause {
 	if q.p == nil {
-		return q.tokenBack()
+		return q.olderToken(findFailover)
 	}
 	if !q.promoted() {
 		return nil
@@ -78,9 +78,8 @@ func findFailover(q *inquiry) *cause {
 	return c
 }
 
-// tokenBack: two holds that did not overlap, and the node that granted the second issued an older token, because it
-// replaced the one that had granted the first.
-func (q *inquiry) tokenBack() *cause {
+// olderToken: two holds did not overlap, but the second has an older token, for the reason that find finds.
+func (q *inquiry) olderToken(find func(*inquiry) *cause) *cause {
 	if q.property != checker.Fencing {
 		return nil
 	}
@@ -97,7 +96,7 @@ func (q *inquiry) tokenBack() *cause {
 	p.findNodes()
 	text := fmt.Sprintf("%s was granted %s with %s, and later %s with %s", clientName(p.a.Client), quote(p.key),
 		s.token(p.a.Token, p.a.granted()), clientName(p.b.Client), s.token(p.b.Token, p.b.granted()))
-	c := findFailover(&inquiry{r: q.r, v: q.v, property: q.property, p: p, s: s})
+	c := find(&inquiry{r: q.r, v: q.v, property: q.property, p: p, s: s})
 	if c != nil {
 		c.text = text + ": " + c.text
 	}

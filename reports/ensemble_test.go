@@ -10,14 +10,17 @@ import (
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
 
-// ensembleRun: a majority of a ZooKeeper ensemble loses its disks, the other member is down.
-func ensembleRun() *synth {
+// ensembleRun: a majority of a ZooKeeper ensemble loses its disks while the lock is held, the other member is down.
+func ensembleRun() *synth { return disksLost(6747) }
+
+// disksLost is such a run, in which the first hold is released at the given millisecond.
+func disksLost(released float64) *synth {
 	s := newSynth("zk-disks-lost", "orders", 3, cluster.Topology{Kind: cluster.ZooKeeper, Members: 3}, 3)
 	s.m.Lock = "zk-mutex"
 	s.m.Expect = map[string]string{"exclusion": "violated", "fencing": "violated"}
-	s.hold(0, "own-0-aaaa", 8589934599, holdTimes{1, 745, 6747, 10790})
+	s.hold(0, "own-0-aaaa", 8589934599, holdTimes{1, 745, released, 10790})
 	s.hold(1, "own-1-bbbb", 4294967303, holdTimes{3501, 4830, 10842, 10790})
-	s.touch(6746, 0, "own-0-aaaa", 8589934599, history.TouchValue{})
+	s.touch(released-1, 0, "own-0-aaaa", 8589934599, history.TouchValue{})
 	for i, f := range []struct {
 		name, target, detail string
 		at, heal             float64
@@ -106,4 +109,23 @@ func TestClientsWaitsCountRefusals(t *testing.T) {
 			t.Errorf("client %d waited for %v, want %v", c.Client, c.Longest, ms(want))
 		}
 	}
+}
+
+// TestTokenOfEmptyDisks: the holds did not overlap, but the second has an older token, because the ensemble lost its
+// disks.
+func TestTokenOfEmptyDisks(t *testing.T) {
+	s := disksLost(4000)
+	s.j.Results[0].Property = checker.Fencing
+	v := &s.j.Results[0].Violations[0]
+	v.Text, v.Start, v.End, v.Severity = "client 1 got an older token", ms(4830), ms(4830), 0
+	v.Events = []int{s.find(history.OK, 0, history.Acquire, ""), s.find(history.OK, 1, history.Acquire, "")}
+	r := s.load(t)
+	const want = "Client 0 was granted `orders` with token 8589934599, and later client 1 with token 4294967303: client 0 " +
+		"was granted it at 0.745 s (n2 was the leader); n3 was killed at 2.512 s (`kill`); n1 and n2 were killed at 2.641 s " +
+		"and were back, empty, at 3.944 s (`restart-empty`); client 1 was granted it at 4.830 s (n2 was the leader)"
+	if r.story.Cause != forgottenEnsembleMechanism().name || r.story.Sentence != want {
+		t.Errorf("cause %s: %s", r.story.Cause, r.story.Sentence)
+	}
+	checkProofs(t, r)
+	checkCause(t, r)
 }
