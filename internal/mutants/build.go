@@ -54,7 +54,7 @@ func (p *Programs) Command(ctx context.Context, r Row) (command []string, env st
 
 // build builds cmd/chaos with files in place of those of package lock.
 func (p *Programs) build(ctx context.Context, program string, files map[string]string) error {
-	dir := program + "-sources"
+	dir := filepath.Join(filepath.Dir(program), "_"+filepath.Base(program)) // go test ./... skips directories with _
 	replace := map[string]string{}
 	for name, text := range files {
 		to := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
