@@ -355,8 +355,10 @@ func (c *Cluster) bounds(shard int) (first, last int) {
 	return slots * shard / heads, slots*(shard+1)/heads - 1
 }
 
-// routed returns the redirection or error of a command with keys that this node does not serve, "" if it does.
-func (n *node) routed(keys [][]byte, asking bool) string {
+// routed returns the redirection or error of a command with keys that this node does not serve, "" if it does. Shard
+// channels are served by replicas too, wherever the keys of the slot are, and while the cluster is down
+// (cluster-allow-pubsubshard-when-down).
+func (n *node) routed(keys [][]byte, asking, channels bool) string {
 	if len(keys) == 0 {
 		return ""
 	}
@@ -366,14 +368,16 @@ func (n *node) routed(keys [][]byte, asking bool) string {
 			return "CROSSSLOT Keys in request don't hash to the same slot"
 		}
 	}
-	if !n.bus.ok {
-		return "CLUSTERDOWN The cluster is down"
-	}
-	if served, redirection := n.openSlot(slot, keys, asking); served || redirection != "" {
-		return redirection
-	}
 	owner := n.slotOwner(slot)
-	if owner == n.index {
+	if !channels {
+		if !n.bus.ok {
+			return "CLUSTERDOWN The cluster is down"
+		}
+		if served, redirection := n.openSlot(slot, keys, asking); served || redirection != "" {
+			return redirection
+		}
+	}
+	if owner == n.index || channels && owner == n.masterIndex() {
 		return ""
 	}
 	return "MOVED " + strconv.Itoa(slot) + " " + n.cluster.nodes[owner].addr

@@ -279,7 +279,7 @@ func (n *node) cmdMigrate(c *engine.Conn, args [][]byte) {
 		slot := keySlot(args[keysAt])
 		_, migrates := r.migrating[slot]
 		_, imports := r.importing[slot]
-		if elsewhere := n.routed(args[keysAt:], false); elsewhere != "" && !migrates && !imports {
+		if elsewhere := n.routed(args[keysAt:], false, false); elsewhere != "" && !migrates && !imports {
 			c.WriteError(elsewhere)
 			return
 		}

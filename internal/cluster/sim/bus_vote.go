@@ -103,6 +103,8 @@ func (n *node) fromBus(s *session, msg any) bool {
 		}
 	case voteReply:
 		n.gotVote(m.epoch)
+	case busMessage:
+		n.deliver(m)
 	case mfStart:
 		n.bus.manual.until = n.ms() + manualTimeout
 		reply(mfOffset{n.repl.offset})

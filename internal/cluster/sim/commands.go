@@ -12,17 +12,19 @@ import (
 
 // engineConfig is the configuration of a data server's engine.
 func (n *node) engineConfig() engine.Config {
+	var broadcast func(channel, message []byte, shard bool)
 	extra := map[string]engine.Command{
 		"role": n.cmdRole, "wait": n.cmdWait, "replicaof": n.cmdReplicaOf, "slaveof": n.cmdReplicaOf,
 		"config|rewrite": n.cmdRewrite, "shutdown": n.cmdShutdown, "debug|sleep": n.cmdSleep,
 	}
 	if n.bus != nil {
 		extra["cluster"], extra["asking"], extra["migrate"] = n.cmdCluster, n.cmdAsking, n.cmdMigrate
+		broadcast = n.broadcast
 	}
 	return engine.Config{
 		Now: n.wall, Seed: mix(n.world.seed, nameHash(n.name)+uint64(n.life)), Version: Version, Port: 6379,
 		Password: n.cluster.config.Password,
-		Guard:    n.guard, Propagate: n.propagate, Info: n.info,
+		Guard:    n.guard, Propagate: n.propagate, Broadcast: broadcast, Info: n.info,
 		Extra: extra, Cluster: n.bus != nil,
 	}
 }
@@ -37,7 +39,7 @@ func (n *node) guard(c *engine.Conn, cmd *engine.Spec, args [][]byte) string {
 			if cmd.Name == "exec" {
 				c.EachQueued(func(spec *engine.Spec, args [][]byte) { keys = append(keys, spec.Keys(args)...) })
 			}
-			if elsewhere := n.routed(keys, n.takeAsking(c)); elsewhere != "" {
+			if elsewhere := n.routed(keys, n.takeAsking(c), onShardChannels(cmd)); elsewhere != "" {
 				return elsewhere
 			}
 		}

@@ -55,6 +55,9 @@ type Config struct {
 	// changes the database of those after it. They include PUBLISH and SPUBLISH, which are for replicas but not for
 	// logs. Propagate may keep its argument, and must not call the server.
 	Propagate func(db int, cmds [][][]byte)
+	// Broadcast gets the messages of PUBLISH and SPUBLISH on a node of a cluster, which sends them to other nodes: they
+	// are not among the effects then. It must not call the server, and may not keep its arguments.
+	Broadcast func(channel, message []byte, shard bool)
 	// Info replaces the text of a section of INFO; "" keeps the engine's own.
 	Info func(section string) string
 }

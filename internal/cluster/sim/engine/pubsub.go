@@ -172,7 +172,11 @@ func cmdSpublish(c *Conn, args [][]byte) { c.publish(args, true) }
 
 func (c *Conn) publish(args [][]byte, shard bool) {
 	n := c.s.Publish(args[1], args[2], shard)
-	c.s.propagate(c.db, args)
+	if c.s.cfg.Broadcast != nil {
+		c.s.cfg.Broadcast(args[1], args[2], shard)
+	} else {
+		c.s.propagate(c.db, args)
+	}
 	c.WriteInt(int64(n))
 }
 

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/sim/engine"
+)
+
+// busMessage is a published message on its way to another node.
+type busMessage struct {
+	channel, message []byte
+	shard            bool
+}
+
+const messageHeaderSize = 2272 // of a message on the bus, before channel and message
+
+// broadcast sends a published message to all other nodes, or that of a shard channel to the other nodes of its shard
+// (clusterPropagatePublish): masters do not replicate messages then. Who is not connected does not get it.
+func (n *node) broadcast(channel, message []byte, shard bool) {
+	m := busMessage{slices.Clone(channel), slices.Clone(message), shard}
+	for _, p := range n.bus.peers {
+		if p.wire == nil || !p.wire.up || shard && !n.inShard(p) {
+			continue
+		}
+		p.wire.conn.send(forward, segment{msg: m, size: messageHeaderSize + int64(len(channel)+len(message))})
+	}
+}
+
+// inShard says whether another node has the same master as this one, or is it.
+func (n *node) inShard(p *peer) bool {
+	head := func(index, master int) int {
+		if master >= 0 {
+			return master
+		}
+		return index
+	}
+	return head(n.index, n.masterIndex()) == head(p.node.index, p.master)
+}
+
+// deliver gives a message of another node to those who have subscribed here.
+func (n *node) deliver(m busMessage) {
+	n.server.Serve(func() { n.server.Publish(m.channel, m.message, m.shard) })
+	n.done()
+}
+
+// onShardChannels says whether the keys of a command are shard channels.
+func onShardChannels(cmd *engine.Spec) bool {
+	return cmd.Name == "ssubscribe" || cmd.Name == "sunsubscribe" || cmd.Name == "spublish"
+}
