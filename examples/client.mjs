@@ -18,7 +18,7 @@ const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call
 let ownLease = 3000; // ms, of a request without lease_ms; option lease_ms of the scenario
 
 const mono = () => process.hrtime.bigint(); // CLOCK_MONOTONIC, in nanoseconds
-const since = (start) => Number(mono() - start) / 1e6;
+const since = (start, now = mono()) => Number(now - start) / 1e6;
 // mono_ns is a 64-bit integer, which a double would round, so it is inserted as text.
 const send = (reply, at) => process.stdout.write(
   JSON.stringify(reply).replace(/}$/, at ? `,"mono_ns":${at}}` : '}') + '\n');
@@ -80,9 +80,9 @@ function watch(key, owner) {
     const start = mono();
     const kept = await redis.run(RENEW, key, owner, ownLease).catch(() => -1); // -1: unknown; retry
     if (!watchdogs.has(owner) || kept < 0) return;
-    const validity = ownLease - since(start);
+    const now = mono(), validity = ownLease - since(start, now);
     if (kept > 0 && validity <= 0) return; // the reply came too late: the next renewal decides
-    if (kept > 0) return send({ event: 'renewed', key, owner, valid_ms: validity }, mono());
+    if (kept > 0) return send({ event: 'renewed', key, owner, valid_ms: validity }, now);
     forget(owner);
     send({ event: 'lost', key, owner });
   }, ownLease / 3));
@@ -100,7 +100,8 @@ async function acquire({ op, key, owner, lease_ms = 0, wait_ms = 0 }) {
     const token = await redis.run(ACQUIRE, key, owner, lease);
     if (token > 0) {
       if (!lease_ms) watch(key, owner);
-      return [{ type: 'ok', token, count: 1, valid_ms: lease - since(start) }, mono()];
+      const now = mono(); // read once: valid_ms counts from mono_ns, even if this process is paused between the two
+      return [{ type: 'ok', token, count: 1, valid_ms: lease - since(start, now) }, now];
     }
     if (op === 'try' || since(first) >= wait_ms) return [{ type: 'fail', code: 'held', error: 'held by another owner' }];
   }
@@ -118,7 +119,8 @@ const operations = {
   renew: async ({ key, owner, lease_ms = 0 }) => {
     const lease = Math.trunc(lease_ms) || ownLease, start = mono();
     if (await redis.run(RENEW, key, owner, lease) === 0) return notHeld;
-    return [{ type: 'ok', valid_ms: lease - since(start) }, mono()];
+    const now = mono();
+    return [{ type: 'ok', valid_ms: lease - since(start, now) }, now];
   },
   release: async ({ key, owner }) => {
     forget(owner);

@@ -76,7 +76,10 @@ type promise struct {
 	mono  int64
 }
 
-func promised(until time.Time) *promise { return &promise{time.Until(until), mono()} }
+func promised(until time.Time) *promise {
+	now := mono() // first: a pause between the two readings then shortens the promise, and never extends it
+	return &promise{time.Until(until), now}
+}
 
 // mono is CLOCK_MONOTONIC in nanoseconds.
 func mono() int64 {

@@ -3,7 +3,8 @@ import { connect, Failed, mono, sleep } from './protocol.mjs'
 
 const retryDelay = 100
 
-const promise = (lock) => ({ valid_ms: lock.expiration - Date.now(), mono_ns: mono() })
+// mono_ns is read first: a pause between the two clocks then shortens the validity, and never extends it.
+const promise = (lock) => ({ mono_ns: mono(), valid_ms: lock.expiration - Date.now() })
 
 export function redlockClient ({ Redlock, ResourceLockedError, ExecutionError }, kind) {
   const oneTry = kind === 'redlock-one-try'
