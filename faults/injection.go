@@ -33,7 +33,7 @@ func already(effect string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return effect, nil }
 }
 
-func nothingToUndo(context.Context) (string, error) { return "nothing to undo", nil }
+func nothingToUndo(context.Context) (string, error) { return history.NothingToUndo, nil }
 
 // pollEvery is the interval at which an effect is looked for.
 const pollEvery = 2 * time.Millisecond

@@ -161,6 +161,12 @@ func (b *Builder) fault(e numbered) {
 	if e.Value != nil && e.Value.Fault != nil {
 		f.FaultValue = *e.Value.Fault
 	}
+	switch f.Phase {
+	case Injected, TookEffect, Healed, Missed, Noted:
+	default:
+		b.problem(e, "fault %s has an unknown phase %q; read as a note", e.F, f.Phase)
+		f.Phase = Noted
+	}
 	b.h.Faults = append(b.h.Faults, f)
 }
 

@@ -97,6 +97,9 @@ func TestBuildProblems(t *testing.T) {
 			[]string{"time decreases by 3ns"}, 0},
 		{"index twice", []history.Event{acquire(4, 1, history.Invoke, 0), acquire(4, 2, history.OK, 0)},
 			[]string{"index 4 is not greater"}, 0},
+		{"unknown phase", []history.Event{{Time: 1, Type: history.Info, Process: history.Nemesis, F: "kill",
+			Value: &history.Value{Fault: &history.FaultValue{ID: 1, Phase: "injected"}}}},
+			[]string{`fault kill has an unknown phase "injected"; read as a note`}, 0},
 		{"no completion", []history.Event{acquire(0, 1, history.Invoke, 0)}, nil, 1},
 	}
 	for _, test := range tests {

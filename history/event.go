@@ -124,6 +124,10 @@ const (
 	Noted      Phase = "note"   // an observation that explains the run, such as a promotion
 )
 
+// NothingToUndo is the detail of the healing of a fault that is over once it has taken effect: a deleted key, a killed
+// client.
+const NothingToUndo = "nothing to undo"
+
 // FaultValue is what the fault injector did or observed.
 type FaultValue struct {
 	ID     int    `json:"id"`               // of the injection, from 1; 0: a note that belongs to none

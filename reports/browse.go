@@ -28,7 +28,7 @@ type browseData struct {
 	Judged  bool           `json:"judged"`
 	Quorum  bool           `json:"quorum"`  // the nodes are independent masters
 	Leader  string         `json:"leader"`  // what the deciding node is called: "master"
-	Endless string         `json:"endless"` // what a key without an expiry is labeled with
+	Endless [2]string      `json:"endless"` // what a key without an expiry is labeled with: of a lock, of permits
 	KeyAt   string         `json:"keyAt"`   // the name of the rows of nodes
 	Keys    []string       `json:"keys"`
 	Names   map[int]string `json:"names"`  // of clients that have one instead of a number
@@ -62,7 +62,7 @@ type browseHolds struct {
 	Ends    []string `json:"ends"`
 	Op      deltas   `json:"op"` // row of browseOps
 	Length  column   `json:"length"`
-	Valid   column   `json:"valid"` // after the begin; 0: no validity
+	Valid   column   `json:"valid"` // the end of the promise, after the begin; 0: no validity
 	End     column   `json:"end"`
 	Permits column   `json:"permits"`
 }
@@ -95,7 +95,8 @@ type browseFault struct {
 	Name    string         `json:"name"`
 	Target  string         `json:"target"`
 	From    int64          `json:"from"`
-	Until   int64          `json:"until"` // -1: not healed
+	Until   int64          `json:"until"`  // -1: not healed
+	Single  bool           `json:"single"` // there was nothing to heal
 	Detail  string         `json:"detail"`
 	Effects []browseMarker `json:"effects"`
 	Index   int            `json:"index"`
@@ -126,6 +127,7 @@ type browseHolder struct {
 	Short   string `json:"short"`
 	Client  int    `json:"client"` // -1: none or several
 	Earlier bool   `json:"earlier"`
+	Permits bool   `json:"permits"`
 }
 
 type browseViol struct {
@@ -176,7 +178,7 @@ func (r *Run) browse(shown interval, key string, room int) (string, error) {
 func (r *Run) browseData(part, shown interval, key string) *browseData {
 	d := &browseData{From: micros(part.from), Until: micros(part.until), End: micros(r.History.End),
 		Shown: [2]int64{micros(shown.from), micros(shown.until)}, Judged: r.Judged, Quorum: r.quorum(),
-		Leader: r.masterWord(), Endless: r.endless(), KeyAt: r.keyAt(),
+		Leader: r.masterWord(), Endless: [2]string{r.endless(false), r.endless(true)}, KeyAt: r.keyAt(),
 		Keys: printable(r.History.Keys), Colors: map[int]int{}, Names: map[int]string{}}
 	for c := range r.color {
 		if number := clientName(c); r.History.NameProcesses(number) != number {
@@ -276,7 +278,7 @@ func (d *browseData) holds(r *Run, part interval, rows map[int32]int64) {
 			continue
 		}
 		valid := int64(0)
-		if until, _ := h.promised(); until > 0 {
+		if until := h.validUntil(); until > 0 {
 			valid = micros(until) - micros(h.From)
 		}
 		b.Op, b.Length = append(b.Op, rows[h.Span]), append(b.Length, micros(h.to)-micros(h.From))
@@ -333,7 +335,7 @@ func (d *browseData) faults(r *Run) {
 	for i := range r.faults {
 		f := &r.faults[i]
 		b := browseFault{Name: format.Line(f.name), Target: format.Line(targetName(f.target)), From: micros(f.inject),
-			Until: -1, Detail: format.Line(f.detail), Index: int(f.event)}
+			Until: -1, Single: f.single, Detail: format.Line(f.detail), Index: int(f.event)}
 		if f.heal != history.Infinity {
 			b.Until = micros(f.heal)
 		}

@@ -105,7 +105,8 @@ func (b *browsing) holder(who keyHolder) int64 {
 		i = int64(len(b.d.States.Holders))
 		b.index[who] = i
 		b.d.States.Holders = append(b.d.States.Holders, browseHolder{Label: format.Line(who.label),
-			Short: format.Line(who.short), Client: who.client, Earlier: who.earlier})
+			Short: format.Line(who.short), Client: who.client, Earlier: who.earlier,
+			Permits: who.permits})
 	}
 	return i
 }

@@ -27,6 +27,7 @@ type cause struct {
 	steps  []storyStep  // that explain it, besides the evidence of the violation and the faults
 	proofs []proof      // of the numbers of the headline
 
+	of       *int // the only client that the story is about: what others did is not evidence; nil: it is about all
 	indirect bool // the violation follows from an earlier one
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -39,9 +40,45 @@ func findLeftBehind(q *inquiry) *cause {
 		text := fmt.Sprintf("left behind: the reply to the %s of %s by %s, sent at %s, %s %s (%s), and what %s", asked.Op,
 			quote(q.v.Key), clientName(c), q.s.instant(eventAt(asked.Invoked, asked.Call)), lost, q.s.instant(f.took()),
 			quote(f.name), left)
-		return &cause{faults: []*injection{f}, text: text, steps: []storyStep{q.step(int(asked.Invoked))}}
+		found := &cause{faults: []*injection{f}, text: text, of: &c, steps: []storyStep{q.step(int(asked.Invoked))}}
+		if kept := q.keptBy(c, f.effectTime()); kept != nil {
+			found.text += fmt.Sprintf(": %s still had it at %s, and it %s", kept.Node, q.s.instant(sampleAt(kept)), q.r.ends())
+			found.steps = append(found.steps, storyStep{Time: kept.Time, Event: -1, weight: 9,
+				Text: fmt.Sprintf("%s still has the key of %s", kept.Node, clientName(c))})
+		}
+		return found
 	}
 	return nil
+}
+
+// ends is how a key without an expiry ends, as a predicate of "and it".
+func (r *Run) ends() string {
+	if r.byMajority() {
+		return r.endless(false)
+	}
+	return "has no expiry"
+}
+
+// keptBy is the last sample by the end of the violation in which a node has the key without an expiry, if it had that
+// of this client in each sample since t; nil if there is none.
+func (q *inquiry) keptBy(client int, t time.Duration) (kept *history.Sample) {
+	for _, node := range q.r.witness.nodes {
+		var last *history.Sample
+		samples := q.r.witness.during(node, t, q.v.End)
+		for i := range samples {
+			k, held := samples[i].Keys[q.v.Key]
+			if held && k.TTL < 0 && q.r.heldBy(q.v.Key, &samples[i]).client == client {
+				last = &samples[i]
+			} else if last != nil {
+				last = nil
+				break
+			}
+		}
+		if last != nil && (kept == nil || last.Time > kept.Time) {
+			kept = last
+		}
+	}
+	return kept
 }
 
 // lostReplies are the faults that drop a client's replies, injected by the end of the violation, each with the client;

@@ -47,7 +47,7 @@ func unknownMechanism() mechanism {
 
 // findNoLease: a client was killed, or its acquire had no reply, and its key stays without an expiry.
 func findNoLease(q *inquiry) *cause {
-	if q.p != nil || q.v.Key == "" {
+	if q.p != nil || q.v.Key == "" || q.r.byMajority() { // what has no expiry there ends with a session
 		return nil
 	}
 	for i := range q.r.faults {

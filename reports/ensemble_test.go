@@ -79,8 +79,8 @@ func TestEnsembleInItsOwnWords(t *testing.T) {
 		}
 	}
 	all := interval{until: r.History.End}
-	if b := r.browseData(all, all, "orders"); b.Leader != "leader" || b.Endless != "ends with its session" {
-		t.Errorf("the page calls the leader %q, and labels a lock with %q", b.Leader, b.Endless)
+	if b := r.browseData(all, all, "orders"); b.Leader != "leader" || b.Endless[0] != "ends with its session" {
+		t.Errorf("the page calls the leader %q, and labels a lock with %q", b.Leader, b.Endless[0])
 	}
 }
 
@@ -92,7 +92,7 @@ func TestEtcdKeyEndsWithItsLease(t *testing.T) {
 	page, all := render(t, r, "html"), interval{until: r.History.End}
 	b := r.browseData(all, all, "orders")
 	if !strings.Contains(page, " · ends with its lease<") || strings.Contains(page, "no expiry<") ||
-		b.Endless != "ends with its lease" {
+		b.Endless[0] != "ends with its lease" {
 		t.Errorf("the page labels a lock on etcd with %q", b.Endless)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // injection is an injected fault.
@@ -18,6 +19,18 @@ type injection struct {
 	detail    string
 	event     int32 // index of the injection
 	healEvent int32 // index of the healing; -1 if it was not healed
+	single    bool  // over once it has taken effect: there was nothing to heal
+}
+
+// healing says when the fault was healed, for a tooltip or the table of faults.
+func (f *injection) healing() string {
+	switch {
+	case f.single:
+		return "nothing to heal"
+	case f.heal == history.Infinity:
+		return "not healed"
+	}
+	return "healed at " + format.Instant(f.heal)
 }
 
 // end is when the fault ends in a drawing that ends at limit.
@@ -69,7 +82,7 @@ func injectionsOf(h *history.History) (injections []injection, missed, notes []h
 		case history.TookEffect:
 			f.effects = append(f.effects, e)
 		case history.Healed:
-			f.heal, f.healEvent = e.Time, e.Index
+			f.heal, f.healEvent, f.single = e.Time, e.Index, e.Detail == history.NothingToUndo
 		}
 		if f.target == "" {
 			f.target = e.Target

@@ -58,8 +58,9 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 // junitProperties are what a run is compared by: backend, seed, versions.
 func junitProperties(m *rundir.Manifest) *junit.Properties {
-	all := []junit.Property{{Name: "backend", Value: m.Backend}, {Name: "seed", Value: fmt.Sprint(m.Seed)},
-		{Name: "lock", Value: m.Lock}}
+	all := []junit.Property{{Name: "backend", Value: m.Backend}, {Name: "backend.reason", Value: m.Why},
+		{Name: "seed", Value: fmt.Sprint(m.Seed)}, {Name: "lock", Value: m.Lock}}
+	all = slices.DeleteFunc(all, func(p junit.Property) bool { return p.Value == "" })
 	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
 		all = append(all, junit.Property{Name: "version." + name, Value: m.Versions[name]})
 	}

@@ -21,6 +21,14 @@ func targetName(target string) string {
 
 // subject is the target of a fault, or several, as the subject of a sentence: "n4 and n5", "the link of n2 to n1".
 func subject(target string) string {
+	switch target {
+	case "all":
+		return "every link"
+	case "ring":
+		return "every link outside a ring of the nodes"
+	case "bridge":
+		return "every link between two halves of the nodes"
+	}
 	from, to, link := strings.Cut(target, ">")
 	if link {
 		return "the link of " + targetName(from) + " to " + targetName(to)

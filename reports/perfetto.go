@@ -144,7 +144,7 @@ func (t *trace) faults() {
 		for _, e := range f.effects {
 			t.instant(e.Time, name+" takes effect", e.Detail)
 		}
-		if f.heal != history.Infinity {
+		if f.heal != history.Infinity && !f.single {
 			t.instant(f.heal, name+" is healed", "")
 		}
 	}

@@ -229,7 +229,8 @@ func (r *Run) nextGrant(t time.Duration) *hold {
 func eventSteps(r *Run, v *checker.Violation, c *cause) []storyStep {
 	var steps []storyStep
 	for _, e := range v.Events {
-		if slices.ContainsFunc(c.steps, func(s storyStep) bool { return s.Event == e }) {
+		known := slices.ContainsFunc(c.steps, func(s storyStep) bool { return s.Event == e })
+		if known || c.of != nil && r.byOther(e, *c.of) {
 			continue
 		}
 		if t, text, ok := r.describe(e); ok {
@@ -254,118 +255,4 @@ func eventSteps(r *Run, v *checker.Violation, c *cause) []storyStep {
 		steps = append(steps, f.step(named, weight))
 	}
 	return selectSteps(r, steps)
-}
-
-// describe returns the time and the text of the event with that index; false if
-// it is not an operation, a notice, a write or a fault.
-func (r *Run) describe(index int) (time.Duration, string, bool) {
-	for i := range r.History.Touches {
-		if t := &r.History.Touches[i]; int(t.Index) == index {
-			return t.Time, r.touchText(t), true
-		}
-	}
-	for i := range r.History.Spans {
-		s := &r.History.Spans[i]
-		who := clientName(s.Process.Client(r.History.Clients))
-		switch index {
-		case int(s.Invoked):
-			return s.Call, fmt.Sprintf("%s invokes %s of %s", who, opName(s.Op), quote(r.keyName(s.Key))), true
-		case int(s.Ended):
-			t := s.Return
-			if t == history.Infinity {
-				t = s.Call
-			}
-			return t, fmt.Sprintf("%s: %s of %s %s", who, opName(s.Op), quote(r.keyName(s.Key)), outcomeText(s)), true
-		}
-	}
-	for i := range r.History.Notices {
-		if n := &r.History.Notices[i]; int(n.Index) == index {
-			return n.Time, r.noticeText(n), true
-		}
-	}
-	for i := range r.History.Probes {
-		if p := &r.History.Probes[i]; int(p.Index) == index {
-			return p.Time, fmt.Sprintf("after the run, an acquire of %s by the harness %s", quote(r.keyName(p.Key)),
-				probeText(p.Outcome)), true
-		}
-	}
-	for i := range r.History.Faults {
-		if f := &r.History.Faults[i]; int(f.Index) == index {
-			return f.Time, fmt.Sprintf("fault %s on %s: %s", quote(f.Name), targetName(f.Target), phaseText(f.Phase)), true
-		}
-	}
-	return 0, "", false
-}
-
-func probeText(outcome history.Type) string {
-	switch outcome {
-	case history.OK:
-		return "is granted"
-	case history.Fail:
-		return "is refused"
-	}
-	return "has an unknown outcome"
-}
-
-func (r *Run) noticeText(n *history.Notice) string {
-	who, key := clientName(n.Process.Client(r.History.Clients)), quote(r.keyName(n.Key))
-	switch n.F {
-	case history.Lost:
-		return who + " learns that it lost " + key
-	case history.Renewed:
-		return who + " renews " + key
-	case history.Crash:
-		return who + " " + r.crashVerb(n.Time)
-	}
-	return fmt.Sprintf("%s: %s of %s", who, n.F, key)
-}
-
-func phaseText(p history.Phase) string {
-	switch p {
-	case history.Injected:
-		return "injected"
-	case history.TookEffect:
-		return "took effect"
-	case history.Healed:
-		return "healed"
-	}
-	return string(p)
-}
-
-func (r *Run) touchText(t *history.Touched) string {
-	text := fmt.Sprintf("%s writes to the resource guarded by %s", clientName(t.Process.Client(r.History.Clients)),
-		quote(r.keyName(t.Key)))
-	if t.Token > 0 {
-		text += fmt.Sprintf(" with token %d (highest seen: %d)", t.Token, t.MaxSeen)
-	}
-	if !t.Accepted {
-		return text + "; rejected"
-	}
-	if t.Read != t.Found {
-		text += fmt.Sprintf("; it had read %d and found %d: a lost update", t.Read, t.Found)
-	}
-	return text
-}
-
-func outcomeText(s *history.Span) string {
-	switch s.Outcome {
-	case history.OK:
-		if s.Token > 0 {
-			return fmt.Sprintf("succeeds with token %d", s.Token)
-		}
-		return "succeeds"
-	case history.Fail:
-		return "fails"
-	}
-	return "has an unknown outcome"
-}
-
-// opName is the name of an operation in the history.
-func opName(op history.Op) string {
-	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch", history.Arm,
-		history.CountDown, history.Await, history.Resize, history.ForceRelease}
-	if int(op) < len(names) {
-		return names[op]
-	}
-	return names[0]
 }

@@ -87,15 +87,19 @@ func fillUnsafe(r *Run, s *story) {
 func inconclusiveSentence(r *Run) string {
 	var reasons []string
 	for _, res := range r.Judgement.Results {
-		open := res.Outcome == checker.Undecided || res.Property == checker.Bite && res.Outcome == checker.Violated
-		if open && res.Summary != "" {
-			reasons = append(reasons, fmt.Sprintf("%s: %s", res.Property, strings.TrimSuffix(res.Summary, ".")))
+		summary := strings.TrimSuffix(res.Summary, ".")
+		switch open := res.Outcome == checker.Undecided; {
+		case summary == "":
+		case res.Property == checker.Bite && (open || res.Outcome == checker.Violated):
+			reasons = append(reasons, summary) // it is about the run, and not about a property of the lock
+		case open:
+			reasons = append(reasons, fmt.Sprintf("%s: %s", res.Property, summary))
 		}
 	}
 	if len(reasons) == 0 {
 		return r.Judgement.Sentence
 	}
-	return "no violation found; run inconclusive: " + strings.Join(reasons, "; ")
+	return "no violation was found, but the run is inconclusive: " + strings.Join(reasons, "; ")
 }
 
 // safeSentence lists the faults and the grants of a safe run.

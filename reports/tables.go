@@ -54,11 +54,9 @@ func (p *page) faults(r *Run) {
 			break
 		}
 		f := &r.faults[i]
-		row := faultRow{Name: f.name, Target: targetName(f.target), Inject: format.Instant(f.inject), Heal: "not healed",
+		row := faultRow{Name: f.name, Target: targetName(f.target), Inject: format.Instant(f.inject),
+			Heal:      strings.TrimPrefix(f.healing(), "healed at "),
 			Effective: len(f.effects) > 0, EffectText: "✕ no", Detail: "no effect observed", Doc: f.detail}
-		if f.heal != history.Infinity {
-			row.Heal = format.Instant(f.heal)
-		}
 		if row.Effective {
 			row.EffectText = "✓ at " + format.Instant(f.effectTime())
 			row.Detail = f.effects[0].Detail

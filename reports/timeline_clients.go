@@ -97,7 +97,7 @@ func (t *timeline) hold(h *hold, color int) {
 	if until, _ := h.promised(); until > 0 {
 		p := interval{h.From, until}
 		if until > t.d.window.until {
-			t.d.mark(t.d.window.until, t.y+30, "valid until "+format.Instant(until),
+			t.d.mark(t.d.window.until, t.y+30, "valid until "+format.Instant(h.validUntil()),
 				fmt.Sprintf(`<path d="M2-5 9 0 2 5z" fill="%s"/>`, palette(color)))
 		}
 		t.d.bar(p, t.y+26, 8, fmt.Sprintf("the grant of %s to %s was valid until %s", t.key, clientName(h.Client),

@@ -18,6 +18,7 @@ type keyHolder struct {
 	label   string // "client 3", "clients 1, 2 read", "2 of 3 permits"
 	short   string // the same for a narrow bar
 	earlier bool   // the client does not rely on this hold any more
+	permits bool
 }
 
 // heldBy decodes the state of a key in a sample: permits, readers, a writer, an
@@ -27,7 +28,7 @@ func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
 	switch {
 	case k.Limit > 0:
 		text := fmt.Sprintf("%d of %s", k.Permits, format.Count(k.Limit, "permit"))
-		return keyHolder{client: -1, label: text, short: fmt.Sprint(k.Permits)}
+		return keyHolder{client: -1, label: text, short: fmt.Sprint(k.Permits), permits: true}
 	case len(k.Owners) > 1:
 		return r.readers(k)
 	}
@@ -35,6 +36,9 @@ func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
 	if !found {
 		if c, known := r.clientOf(k.Owner); known {
 			return named(c, k.Mode, false)
+		}
+		if r.probing(key, s) {
+			return keyHolder{client: -1, label: "acquired by the harness after the run", short: "harness"}
 		}
 		if k.Session != "" {
 			return r.heldBySession(key, k, s)
@@ -45,6 +49,17 @@ func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
 		return unknownHolder()
 	}
 	return named(h.Client, k.Mode, h.to < s.Sent && h.Ended >= 0)
+}
+
+// probing reports whether a key in a sample is that of the acquire with which the harness probes it after the run:
+// nobody else had left it.
+func (r *Run) probing(key string, s *history.Sample) bool {
+	noted := slices.ContainsFunc(r.History.Leftovers, func(l history.Leftover) bool {
+		return r.keyName(l.Key) == key && l.Time <= s.Time && len(l.Keys) == 0
+	})
+	return noted && slices.ContainsFunc(r.History.Probes, func(p history.Probe) bool {
+		return r.keyName(p.Key) == key && s.Sent <= p.Time && p.Outcome == history.OK
+	})
 }
 
 func unknownHolder() keyHolder { return keyHolder{client: -1, label: "unknown owner", short: "?"} }
@@ -253,17 +268,21 @@ func (r *Run) ttlText(k history.KeyState) string {
 	if k.TTL >= 0 {
 		return format.Duration(k.TTL) + " left"
 	}
-	return r.endless()
+	return r.endless(k.Limit > 0)
 }
 
 // endless is how a key without an expiry of its own ends: that of an ensemble is an ephemeral node, that of etcd has a
-// lease.
-func (r *Run) endless() string {
+// lease. Permits end one by one.
+func (r *Run) endless(permits bool) string {
+	each := ""
+	if permits {
+		each = "each "
+	}
 	switch r.Manifest.Topology.Kind {
 	case cluster.ZooKeeper:
-		return "ends with its session"
+		return each + "ends with its session"
 	case cluster.Etcd:
-		return "ends with its lease"
+		return each + "ends with its lease"
 	}
 	return "no expiry"
 }

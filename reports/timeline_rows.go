@@ -77,12 +77,7 @@ func (t *timeline) fault(f *injection, w interval) {
 	if f.target != "" {
 		name += " · " + targetName(f.target)
 	}
-	tip := fmt.Sprintf("%s: injected at %s", name, format.Instant(f.inject))
-	if f.heal != history.Infinity {
-		tip += ", healed at " + format.Instant(f.heal)
-	} else {
-		tip += ", not healed"
-	}
+	tip := fmt.Sprintf("%s: injected at %s, %s", name, format.Instant(f.inject), f.healing())
 	t.d.bar(w, t.y+3, 17, tip+". "+f.detail, `class="fault" rx="2"`)
 	texts := []string{name}
 	if len(f.effects) > 0 && f.effects[0].Detail != "" {

@@ -160,8 +160,8 @@
   }
   function faultRow(f) {
     var name = f.name + (f.target ? ' · ' + f.target : ''), end = faultEnd(f), a = f.from, effects = f.effects || [];
-    bar(a, end, y + 3, 17, name + ': injected at ' + instant(a) + (f.until < 0 ? ', not healed' : ', healed at ' +
-      instant(f.until)) + '. ' + f.detail, 'class="fault" rx="2"');
+    bar(a, end, y + 3, 17, name + ': injected at ' + instant(a) + (f.single ? ', nothing to heal' : f.until < 0 ? ', not healed' :
+      ', healed at ' + instant(f.until)) + '. ' + f.detail, 'class="fault" rx="2"');
     var texts = [name], first = effects[0] && effects[0].text;
     if (first) texts = [name + ': ' + (Array.from(first).length > 60 ? Array.from(first).slice(0, 59).join('') + '…' : first), name];
     effects.forEach(function (e) {
@@ -233,7 +233,7 @@
   }
   function keyHeld(n, w) {
     var S = D.states, who = S.holders[S.holder[w.of.i]], ttl = S.ttl[w.of.i], color = colorOf(who.client);
-    var left = ttl < 0 ? D.endless : duration(ttl) + ' left';
+    var left = ttl < 0 ? D.endless[who.permits ? 1 : 0] : duration(ttl) + ' left';
     bar(w.a, w.b, y + 4, 16, n.name + ': ' + who.label + '; ' + left + ' at ' + instant(w.a), 'fill="' + fill(color) + '" rx="2"' +
       (who.earlier ? ' opacity=".6"' : ''));
     labelBar(w.a, w.b, y + 16, ink(color), [who.label + ' · ' + left, who.label, who.short]);
@@ -270,7 +270,7 @@
       if (O.key[i] === key && at[O.client[i]] !== undefined && taking(i) && shows(a, b)) waits[at[O.client[i]]].push({a: a, b: b, i: i});
     }
     for (i = 0; i < H.from.length; i++) {
-      a = H.from[i]; b = a + Math.max(H.length[i], Math.min(H.valid[i], D.end - a));
+      a = H.from[i]; b = a + Math.max(H.length[i], Math.min(counted(i), D.end - a));
       if (H.key[i] === key && at[H.client[i]] !== undefined && shows(a, b)) holds[at[H.client[i]]].push({a: a, b: a + H.length[i], i: i});
     }
     for (i = 0; i < T.time.length; i++) {
@@ -311,13 +311,18 @@
       holdBar(c, w.of.i, w.a, w.b, color);
     });
   }
+  function counted(i) { // the validity of a hold, which its release ends
+    var H = D.holds;
+    return /^release/.test(H.ends[H.end[i]]) ? Math.min(H.valid[i], H.length[i]) : H.valid[i];
+  }
   function holdBar(c, i, a, b, color) {
-    var H = D.holds, end = H.ends[H.end[i]], p = H.permits[i], token = H.token[i], valid = a + H.valid[i];
+    var H = D.holds, end = H.ends[H.end[i]], p = H.permits[i], token = H.token[i], valid = a + counted(i);
+    var promise = 'valid until ' + instant(a + H.valid[i]);
     if (H.valid[i]) {
       if (valid > until) {
-        mark(until, y + 30, 'valid until ' + instant(valid), '<path d="M2-5 9 0 2 5z" fill="' + fill(color) + '"/>');
+        mark(until, y + 30, promise, '<path d="M2-5 9 0 2 5z" fill="' + fill(color) + '"/>');
       }
-      bar(a, valid, y + 26, 8, 'the grant of ' + keyName(key) + ' to ' + client(c) + ' was valid until ' + instant(valid),
+      bar(a, valid, y + 26, 8, 'the grant of ' + keyName(key) + ' to ' + client(c) + ' was ' + promise,
         'fill="url(#p-c' + (color < 0 ? -1 : color % 8) + ')" stroke="' + fill(color) + '" class="validity"');
     }
     if (shows(a, b)) {
@@ -549,7 +554,7 @@
     D.faults.forEach(function (f, i) {
       visit('fault', i, 0, f.from, f.index, -1);
       (f.effects || []).forEach(function (e, k) { visit('fault', i, k + 1, e.t, -1, -1); });
-      if (f.until >= 0) visit('fault', i, -1, f.until, -1, -1);
+      if (f.until >= 0 && !f.single) visit('fault', i, -1, f.until, -1, -1);
     });
   }
   var outcomes = {2: 'ok', 3: 'fail', 4: 'info'};

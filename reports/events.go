@@ -1,0 +1,165 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// Recorded events in words.
+
+// byOther reports whether the event with that index is of an operation of another client.
+func (r *Run) byOther(index, client int) bool {
+	i := slices.IndexFunc(r.History.Spans, func(s history.Span) bool {
+		return int(s.Invoked) == index || int(s.Ended) == index
+	})
+	return i >= 0 && r.History.Spans[i].Process.Client(r.History.Clients) != client
+}
+
+// describe returns the time and the text of the event with that index; false if
+// it is not an operation, a notice, a write or a fault.
+func (r *Run) describe(index int) (time.Duration, string, bool) {
+	for i := range r.History.Touches {
+		if t := &r.History.Touches[i]; int(t.Index) == index {
+			return t.Time, r.touchText(t), true
+		}
+	}
+	for i := range r.History.Spans {
+		s := &r.History.Spans[i]
+		who := clientName(s.Process.Client(r.History.Clients))
+		switch index {
+		case int(s.Invoked):
+			return s.Call, fmt.Sprintf("%s invokes %s of %s", who, opName(s.Op), quote(r.keyName(s.Key))), true
+		case int(s.Ended):
+			t := s.Return
+			if t == history.Infinity {
+				t = s.Call
+			}
+			return t, fmt.Sprintf("%s: %s of %s %s", who, opName(s.Op), quote(r.keyName(s.Key)), outcomeText(s)), true
+		}
+	}
+	for i := range r.History.Notices {
+		if n := &r.History.Notices[i]; int(n.Index) == index {
+			return n.Time, r.noticeText(n), true
+		}
+	}
+	for i := range r.History.Probes {
+		if p := &r.History.Probes[i]; int(p.Index) == index {
+			return p.Time, fmt.Sprintf("after the run, an acquire of %s by the harness %s", quote(r.keyName(p.Key)),
+				probeText(p.Outcome)), true
+		}
+	}
+	for i := range r.History.Leftovers {
+		if l := &r.History.Leftovers[i]; int(l.Index) == index {
+			return l.Time, "after the run, " + leftText(l, quote(r.keyName(l.Key))), true
+		}
+	}
+	for i := range r.History.Faults {
+		if f := &r.History.Faults[i]; int(f.Index) == index {
+			return f.Time, fmt.Sprintf("fault %s on %s: %s", quote(f.Name), targetName(f.Target), phaseText(f.Phase)), true
+		}
+	}
+	return 0, "", false
+}
+
+// leftText is what was left of a lock.
+func leftText(l *history.Leftover, lock string) string {
+	var parts []string
+	for _, key := range l.Keys {
+		parts = append(parts, "key "+quote(key))
+	}
+	for _, x := range []struct {
+		n    int
+		noun string
+	}{{l.Waiters, "queue entry"}, {l.Permits, "permit"}, {l.Renewals, "renewal"}} {
+		if x.n > 0 {
+			parts = append(parts, format.Count(x.n, x.noun))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing of " + lock + " is left"
+	}
+	if len(parts) > maxLeft {
+		parts = append(parts[:maxLeft], fmt.Sprintf("%d more", len(parts)-maxLeft))
+	}
+	return list(parts) + " of " + lock + " left behind"
+}
+
+// maxLeft is how many things that are left behind a step lists.
+const maxLeft = 3
+
+func probeText(outcome history.Type) string {
+	switch outcome {
+	case history.OK:
+		return "is granted"
+	case history.Fail:
+		return "is refused"
+	}
+	return "has an unknown outcome"
+}
+
+func (r *Run) noticeText(n *history.Notice) string {
+	who, key := clientName(n.Process.Client(r.History.Clients)), quote(r.keyName(n.Key))
+	switch n.F {
+	case history.Lost:
+		return who + " learns that it lost " + key
+	case history.Renewed:
+		return who + " renews " + key
+	case history.Crash:
+		return who + " " + r.crashVerb(n.Time)
+	}
+	return fmt.Sprintf("%s: %s of %s", who, n.F, key)
+}
+
+func phaseText(p history.Phase) string {
+	switch p {
+	case history.Injected:
+		return "injected"
+	case history.TookEffect:
+		return "took effect"
+	case history.Healed:
+		return "healed"
+	}
+	return string(p)
+}
+
+func (r *Run) touchText(t *history.Touched) string {
+	text := fmt.Sprintf("%s writes to the resource guarded by %s", clientName(t.Process.Client(r.History.Clients)),
+		quote(r.keyName(t.Key)))
+	if t.Token > 0 {
+		text += fmt.Sprintf(" with token %d (highest seen: %d)", t.Token, t.MaxSeen)
+	}
+	if !t.Accepted {
+		return text + "; rejected"
+	}
+	if t.Read != t.Found {
+		text += fmt.Sprintf("; it had read %d and found %d: a lost update", t.Read, t.Found)
+	}
+	return text
+}
+
+func outcomeText(s *history.Span) string {
+	switch s.Outcome {
+	case history.OK:
+		if s.Token > 0 {
+			return fmt.Sprintf("succeeds with token %d", s.Token)
+		}
+		return "succeeds"
+	case history.Fail:
+		return "fails"
+	}
+	return "has an unknown outcome"
+}
+
+// opName is the name of an operation in the history.
+func opName(op history.Op) string {
+	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch", history.Arm,
+		history.CountDown, history.Await, history.Resize, history.ForceRelease}
+	if int(op) < len(names) {
+		return names[op]
+	}
+	return names[0]
+}

@@ -1,0 +1,141 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// leftRun: the reply to an acquire of client 0 was lost, its key stays, and after that client 1 asked in vain.
+func leftRun() *synth {
+	s := newSynth("left", "orders", 2, cluster.Topology{Kind: cluster.Etcd, Members: 1}, 1)
+	s.hold(0, "c0-1", 3, holdTimes{10, 20, 100, 0})
+	s.hold(1, "c1-1", 5, holdTimes{110, 120, 200, 0})
+	for i, p := range []history.Process{0, 1} {
+		owner := []string{"c0-2", "c1-2"}[i]
+		s.add(300+50*float64(i), history.Invoke, p, history.Acquire, &history.Value{Owner: owner, Lease: ms(500)})
+		s.add(1300+50*float64(i), history.Info, p, history.Acquire, &history.Value{Owner: owner})
+	}
+	s.fault(250, "reply-lost", history.FaultValue{ID: 1, Phase: history.Injected, Target: "client:0"})
+	s.fault(310, "reply-lost", history.FaultValue{ID: 1, Phase: history.TookEffect, Target: "client:0",
+		Detail: "30 bytes lost"})
+	s.fault(1290, "reply-lost", history.FaultValue{ID: 1, Phase: history.Healed, Target: "client:0"})
+	left := history.Event{Time: ms(2500), Type: history.Info, Process: history.Nemesis, F: history.LeftoverEvent,
+		Key: "orders", Value: &history.Value{Left: &history.LeftoverValue{Keys: []string{"orders/a0"}}}}
+	s.events = append(s.events, left)
+	s.watch("n1", "master", 0, 2600, noHolder)
+	for i := range s.samples {
+		at, session := s.samples[i].Time, ""
+		switch {
+		case ms(15) < at && at < ms(100), at > ms(305):
+			session = "0xa0"
+		case ms(115) < at && at < ms(200):
+			session = "0xa1"
+		default:
+			continue
+		}
+		s.samples[i].Keys = map[string]history.KeyState{"orders": {Session: session, TTL: -1}}
+	}
+	s.number()
+	s.j = checker.Judgement{Verdict: checker.Unsafe, Results: []checker.Result{{Property: checker.Leak,
+		Outcome: checker.Violated, Total: 1, Violations: []checker.Violation{{Key: "orders", Clients: []int{1},
+			Text: "orders/a0 of orders left behind", Start: ms(1850), End: ms(2500), Events: []int{
+				s.find(history.Invoke, 1, history.Acquire, "c1-2"),
+				s.find(history.Info, history.Nemesis, history.LeftoverEvent, "")}}}}}}
+	return s
+}
+
+// TestLeftBehindNamesItsClient: the cause is the acquire whose reply was lost. Another client that asked later, whose
+// outcome is unknown too, is no step of the story.
+func TestLeftBehindNamesItsClient(t *testing.T) {
+	r := leftRun().load(t)
+	checkProofs(t, r)
+	for _, want := range []string{"by client 0, sent at 0.300 s", "was lost at 0.310 s (`reply-lost`)",
+		"n1 still had it at 2.500 s, and it ends with its lease"} {
+		if r.story.Cause != "left-behind" || !strings.Contains(r.story.Sentence, want) {
+			t.Errorf("cause %s: %q is missing in %s", r.story.Cause, want, r.story.Sentence)
+		}
+	}
+	steps := ""
+	for _, s := range r.story.Steps {
+		steps += s.Text + "\n"
+	}
+	if strings.Contains(steps, "client 1") || !strings.Contains(steps, "key `orders/a0` of `orders` left behind") {
+		t.Errorf("steps:\n%s", steps)
+	}
+}
+
+// TestProbeIsNoHold: the key that the harness acquires after the run is not that of a client.
+func TestProbeIsNoHold(t *testing.T) {
+	for left, want := range map[string]string{"": "acquired by the harness after the run", "orders": "client 0 (earlier hold)"} {
+		s := newSynth("probe", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
+		s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})
+		note := history.LeftoverValue{}
+		if left != "" {
+			note.Keys = []string{left}
+		}
+		s.add(500, history.Info, history.Nemesis, history.LeftoverEvent, &history.Value{Left: &note})
+		s.add(520, history.OK, history.Nemesis, history.ProbeEvent, nil)
+		s.number()
+		r := s.load(t)
+		seen := &history.Sample{Sent: ms(509), Time: ms(510), Up: true,
+			Keys: map[string]history.KeyState{"orders": {Owner: "1", TTL: ms(900)}}}
+		if got := r.heldBy("orders", seen).label; got != want {
+			t.Errorf("after a note of %q the key is labeled %q, want %q", left, got, want)
+		}
+	}
+}
+
+// TestNothingToHeal: a fault that is over once it has taken effect was not healed at any time.
+func TestNothingToHeal(t *testing.T) {
+	for detail, want := range map[string]string{history.NothingToUndo: "nothing to heal", "it replies": "0.900 s"} {
+		s := newSynth("single", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
+		s.hold(0, "c0-1", 0, holdTimes{10, 20, 1000, 900})
+		for at, phase := range map[float64]history.Phase{500: history.Injected, 510: history.TookEffect, 900: history.Healed} {
+			f := history.FaultValue{ID: 1, Phase: phase, Target: "n1"}
+			if phase == history.Healed {
+				f.Detail = detail
+			}
+			s.fault(at, "flushall", f)
+		}
+		s.number()
+		r := s.load(t)
+		p := &page{}
+		p.faults(r)
+		if got := p.Faults[0].Heal; got != want {
+			t.Errorf("healed %q, want %q", got, want)
+		}
+		page := render(t, r, "html")
+		if strings.Contains(page, ", healed at 0.900 s") == (detail == history.NothingToUndo) {
+			t.Errorf("%s: the picture says when it was healed, or does not", detail)
+		}
+	}
+}
+
+// TestValidityIsThatOfTheGrant: a release ends what counts of a validity, and not what was promised.
+func TestValidityIsThatOfTheGrant(t *testing.T) {
+	s := newSynth("valid", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
+	s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})
+	s.number()
+	r := s.load(t)
+	all := interval{until: r.History.End}
+	if b := r.browseData(all, all, "orders"); b.Holds.Valid[0] != 900_000 {
+		t.Errorf("valid for %d µs, want 900,000", b.Holds.Valid[0])
+	}
+	if page := render(t, r, "html"); !strings.Contains(page, "was valid until 0.920 s") {
+		t.Error("the picture has another validity than 0.920 s")
+	}
+}
+
+// TestSubjectOfEveryLink: words for many links at once are not names.
+func TestSubjectOfEveryLink(t *testing.T) {
+	for target, want := range map[string]string{"all": "every link was slowed down", "n1": "n1 was slowed down",
+		"client:1>n2": "the link of client 1 to n2 was slowed down"} {
+		if got := faultText(&injection{name: "latency", target: target, effects: []history.Fault{{}}}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
