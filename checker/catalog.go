@@ -135,11 +135,11 @@ func searchRows() []Spec {
 			absent: []string{noModel},
 		},
 		{
-			Name:   Bite,
+			Name:   Exercised,
 			Doc:    "undecided if the run tested too little: not enough contention, or a fault without effect",
 			Source: "etcd tests/robustness (minimal traffic), yugabyte-db#8636 (a run in which nothing happened passed)",
-			check:  checkBite,
-			rules:  biteRules(),
+			check:  checkExercised,
+			rules:  exercisedRules(),
 		},
 	}
 }

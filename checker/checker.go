@@ -3,7 +3,7 @@
 //
 // Read [Judge] first, then [Result]. Times are those of the harness's clock. Safety is judged on the shortest
 // intervals that are certain (no false alarms), liveness on the longest. What a checker cannot decide it reports as
-// undecided, and a run that tested too little is inconclusive, not safe (see [Bite]).
+// undecided, and a run that tested too little is inconclusive, not safe (see [Exercised]).
 package checker
 
 import (
@@ -31,7 +31,7 @@ const (
 	Leak           Property = "leak"
 	Latch          Property = "latch"
 	Linearizable   Property = "linearizable"
-	Bite           Property = "bite"
+	Exercised      Property = "exercised"
 )
 
 // Outcome is what was found about one property.
@@ -94,7 +94,7 @@ type Result struct {
 type Options struct {
 	ClockError time.Duration // error of the harness's clock: shorter overlaps are not certain
 	Keep       int           // violations kept per property; 0 is 100
-	Only       []Property    // judge only these and bite; empty: all
+	Only       []Property    // judge only these and [Exercised]; empty: all
 	Require    []Property    // the run is unsafe if one of these is violated; empty: all
 	Search     time.Duration // longest search for a legal order; 0 is 5 s, negative: no search
 
@@ -147,7 +147,7 @@ type Options struct {
 	// see Judgement.Thresholds. One that cannot be parsed is never met.
 	Thresholds []string
 
-	// What a run must have shown to be called safe, see [Bite].
+	// What a run must have shown to be called safe, see [Exercised].
 	MinContendedGrants int // grants while another owner requested the lock; 0 is 2, negative: none
 	MinFaultsWhileHeld int // faults that hit while the lock was held, if any was injected; 0 is 1, negative: none
 

@@ -30,8 +30,8 @@ func TestExpectationsAreComplete(t *testing.T) {
 		{"only the verdict", overlap, map[string]string{"verdict": "unsafe"}, ""},
 		{"safe, and violated", overlap, map[string]string{"verdict": "safe"}, "verdict: expected safe, got unsafe; " +
 			"exclusion: violated, which the scenario does not expect; leak: violated, which the scenario does not expect"},
-		{"undecided", judged(Inconclusive, "exclusion=holds", "bite=undecided"), map[string]string{"exclusion": "holds"},
-			"bite: undecided, which the scenario does not expect"},
+		{"undecided", judged(Inconclusive, "exclusion=holds", "exercised=undecided"), map[string]string{"exclusion": "holds"},
+			"exercised: undecided, which the scenario does not expect"},
 		{"not judged", overlap, map[string]string{"exclusion": "violated", "leak": "violated", "permits": "holds"},
 			"permits: expected holds, got not judged"},
 		{"no class", overlap, map[string]string{"class": "outlived lease"}, "class: expected outlived lease, got not judged"},

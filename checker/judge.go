@@ -44,11 +44,11 @@ func Judge(h *history.History, o Options) Judgement {
 	return j
 }
 
-// asked are the properties to judge. Bite is always among them: that a property was not violated means nothing if
+// asked are the properties to judge. Exercised is always among them: that a property was not violated means nothing if
 // nothing tested it.
 func (o Options) asked() (specs []Spec) {
 	for _, s := range Catalog() {
-		if len(o.Only) == 0 || s.Name == Bite || slices.Contains(o.Only, s.Name) {
+		if len(o.Only) == 0 || s.Name == Exercised || slices.Contains(o.Only, s.Name) {
 			specs = append(specs, s)
 		}
 	}
@@ -115,7 +115,7 @@ func (j *Judgement) decide(o Options) {
 		switch {
 		case required && r.Outcome == Violated:
 			broken = append(broken, r)
-		case r.Outcome == Undecided && (required || r.Property == Bite):
+		case r.Outcome == Undecided && (required || r.Property == Exercised):
 			open = append(open, r)
 		case r.Outcome == NotApplicable && slices.Contains(o.Require, r.Property):
 			open = append(open, r)
@@ -126,7 +126,7 @@ func (j *Judgement) decide(o Options) {
 		j.Verdict, j.Class, j.Sentence = Unsafe, worstClass(broken), sentence(broken)
 	case len(open) > 0:
 		j.Verdict, j.Sentence = Inconclusive, fmt.Sprintf("%s could not be decided: %s", open[0].Property, open[0].Summary)
-		if open[0].Property == Bite {
+		if open[0].Property == Exercised {
 			j.Sentence = open[0].Summary
 		}
 	case j.Spans == 0 || len(j.Results) == 0:
@@ -222,7 +222,7 @@ func sentence(broken []*Result) string {
 
 func (j *Judgement) safeSentence() string {
 	var parts []string
-	headline := []Property{Exclusion, Permits, Bite, Damage}
+	headline := []Property{Exclusion, Permits, Exercised, Damage}
 	if few := len(j.Results) <= len(headline); few { // all of them
 		headline = nil
 		for i := range j.Results {

@@ -29,7 +29,7 @@ const paused = `
 	client 0 release <b>orders 3.0-3.1 fail owner=a
 	client 1 release <b>orders 3.2-3.3 ok owner=b
 	nemesis pause 1.2 inject id=1 target=client:0 detail="<script>alert(1)</script>"
-	nemesis pause 1.2 bite id=1
+	nemesis pause 1.2 effect id=1
 	nemesis pause 2.9 heal id=1`
 
 func TestVerdict(t *testing.T) {

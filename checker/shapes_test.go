@@ -196,7 +196,7 @@ func TestShapes(t *testing.T) {
 	for _, shape := range shapes() {
 		j := Judge(shape.make(2000), Options{Search: -1})
 		for _, r := range j.Results {
-			if shape.name != "lapses" && (r.Outcome == Violated || r.Outcome == Undecided && r.Property != Bite) {
+			if shape.name != "lapses" && (r.Outcome == Violated || r.Outcome == Undecided && r.Property != Exercised) {
 				t.Errorf("%s: %s is %s: %s", shape.name, r.Property, r.Outcome, r.Summary)
 			}
 		}

@@ -30,7 +30,7 @@ type Stream struct {
 	specs      []Spec
 	found      map[Property]*foundViolations
 	unreported []Violation
-	bite       contention
+	contention contention
 	limit      int // operations kept before it judges and trims
 	before     int // operations that were trimmed
 	concurrent map[string]bool
@@ -48,9 +48,9 @@ type foundViolations struct {
 	more int            // not kept
 }
 
-// Streamed are the properties that a [Stream] judges. Of bite it judges only the contention.
+// Streamed are the properties that a [Stream] judges. Of [Exercised] it judges only the contention.
 func Streamed() []Property {
-	return []Property{Exclusion, LeaseExclusion, Permits, ReadersWriter, Fencing, Bite}
+	return []Property{Exclusion, LeaseExclusion, Permits, ReadersWriter, Fencing, Exercised}
 }
 
 // NewStream begins to judge a run of that many clients; 0 if it is not known. Options.Only defaults to [Streamed].
@@ -60,14 +60,14 @@ func NewStream(o Options, clients int) *Stream {
 		readers: make(map[string][]string), unsized: make(map[string]bool),
 		applied: make(map[Property]bool)}
 	s.o.Keep = maxKept
-	s.bite.live = NewLiveHolds(clients)
+	s.contention.live = NewLiveHolds(clients)
 	s.b.Current().Clients = clients
 	if len(s.o.Only) == 0 {
 		s.o.Only = Streamed()
 	}
 	for _, p := range Streamed() {
 		spec, _ := Find(p)
-		if slices.Contains(s.o.Only, p) && p != Bite {
+		if slices.Contains(s.o.Only, p) && p != Exercised {
 			s.specs = append(s.specs, spec)
 			s.found[p] = &foundViolations{at: make(map[[2]int]int)}
 		}
@@ -83,7 +83,7 @@ func (s *Stream) Add(e *history.Event, line int) error {
 	if err := s.b.Add(e, line); err != nil {
 		return err
 	}
-	s.bite.add(e)
+	s.contention.add(e)
 	h := s.b.Current()
 	if len(h.Spans) >= s.limit || len(h.Notices) >= s.limit || len(h.Touches) >= s.limit {
 		s.look(false)
@@ -203,7 +203,7 @@ func (s *Stream) Judgement() Judgement {
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}
-	j.Results = append(j.Results, s.bite.result(s.o, j.Spans, h))
+	j.Results = append(j.Results, s.contention.result(s.o, j.Spans, h))
 	j.nameProcesses(h)
 	j.decide(s.o)
 	j.onOneLine()
@@ -243,7 +243,7 @@ func (s *Stream) result(p Property) Result {
 		r.Outcome = NotApplicable // it was applied to a semaphore of one permit, which has more by now
 		r.Summary = "all keys are semaphores, which do not exclude: see permits"
 	case s.applied[p]:
-		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.bite.grants, "grant")
+		r.Outcome, r.Summary = Holds, "not violated in "+format.Count(s.contention.grants, "grant")
 	}
 	return r
 }

@@ -33,7 +33,7 @@ func streamed(t *testing.T, events []history.Event, o Options, every int) Judgem
 // undecided what the other decides.
 func differs(whole, stream Judgement) (diff string, vague bool) {
 	for _, r := range stream.Results {
-		if r.Property == Bite {
+		if r.Property == Exercised {
 			continue
 		}
 		switch w := whole.Result(r.Property); {
@@ -126,7 +126,7 @@ func TestStreamOfRandom(t *testing.T) {
 	}
 	t.Logf("convicted %v, acquitted %v, left undecided by the stream alone %d", convicted, acquitted, vague)
 	for _, p := range Streamed() {
-		if p != Bite && (convicted[p] < 100 || acquitted[p] < 100) {
+		if p != Exercised && (convicted[p] < 100 || acquitted[p] < 100) {
 			t.Errorf("%s: %d histories convicted and %d acquitted: the test shows too little", p, convicted[p], acquitted[p])
 		}
 	}

@@ -42,7 +42,8 @@ func TestHistoriesOfTestdata(t *testing.T) {
 			}
 			j := checker.Judge(h, recordingOptions(t, recording))
 			for _, r := range j.Results {
-				bad := r.Outcome == checker.Violated || (r.Property == checker.Bite && r.Outcome == checker.Undecided)
+				bad := r.Outcome == checker.Violated ||
+					r.Property == checker.Exercised && r.Outcome == checker.Undecided
 				convicted[r.Property] = convicted[r.Property] || bad
 				acquitted[r.Property] = acquitted[r.Property] || r.Outcome == checker.Holds
 				checkEvidence(t, h, r)
@@ -68,7 +69,7 @@ func TestHistoriesOfTestdata(t *testing.T) {
 }
 
 // notApplicable has, for each reason for which a property is not applicable, a history in which that would hide a
-// violation, and one in which it is right. Bite applies to every history, so that its only pair has no reason.
+// violation, and one in which it is right. Exercised applies to every history, so that its only pair has no reason.
 func notApplicable() map[checker.Property][][2]string {
 	return map[checker.Property][][2]string{
 		checker.Exclusion: {{"na-exclusion", "na-exclusion-clean"}, {"na-exclusion-semaphore", "na-exclusion-semaphore-clean"}},
@@ -90,7 +91,7 @@ func notApplicable() map[checker.Property][][2]string {
 		checker.Leak:         {{"na-leak", "na-leak-clean"}, {"leak-queue-while-held", "leak-queue-while-held-clean"}},
 		checker.Latch:        {{"na-latch", "na-latch-clean"}},
 		checker.Linearizable: {{"na-linearizable", "na-linearizable-clean"}},
-		checker.Bite:         {{"na-bite", "na-bite-clean"}},
+		checker.Exercised:    {{"na-exercised", "na-exercised-clean"}},
 	}
 }
 

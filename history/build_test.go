@@ -28,7 +28,7 @@ func TestBuildPairs(t *testing.T) {
 		client 0 renewed orders 2.0 valid=3s
 		client 0 touch orders 2.1 ok token=7 read=4 found=4 seen=6
 		client 0 crash 2.5
-		nemesis kill 2.2 bite id=1 target=n1 detail="exited"
+		nemesis kill 2.2 effect id=1 target=n1 detail="exited"
 	`)
 	s := time.Second
 	want := &history.History{
@@ -165,8 +165,8 @@ func TestTextErrors(t *testing.T) {
 		{"client 1 acquire k 2-1 ok", "text:1: 2-1: operation ends before it starts"},
 		{"client 1 acquire k 1-2 perhaps", `text:1: type "perhaps": expected invoke, ok, fail or info`},
 		{"client 1 acquire k 1-2 ok tokn=3", `text:1: unknown field "tokn"`},
-		{`nemesis kill 1 bite detail="x`, "text:1: missing closing quotation mark"},
-		{"nemesis kill 1 bite color=red", `text:1: unknown field "color" of a fault; it has id, target, detail, affects and lasted`},
+		{`nemesis kill 1 effect detail="x`, "text:1: missing closing quotation mark"},
+		{"nemesis kill 1 effect color=red", `text:1: unknown field "color" of a fault; it has id, target, detail, affects and lasted`},
 	}
 	for _, test := range tests {
 		_, err := history.ReadText(strings.NewReader(test.text), "text")

@@ -118,7 +118,7 @@ type Phase string
 // The phases. A fault that never reports TookEffect tested nothing.
 const (
 	Injected   Phase = "inject"
-	TookEffect Phase = "bite" // its effect was observed
+	TookEffect Phase = "effect" // its effect was observed
 	Healed     Phase = "heal"
 	Missed     Phase = "missed" // planned but never injected; has an id of its own
 	Noted      Phase = "note"   // an observation that explains the run, such as a promotion
@@ -131,7 +131,7 @@ const NothingToUndo = "nothing to undo"
 // FaultValue is what the fault injector did or observed.
 type FaultValue struct {
 	ID     int    `json:"id"`               // of the injection, from 1; 0: a note that belongs to none
-	Phase  Phase  `json:"phase"`            // inject, bite, heal, missed, note
+	Phase  Phase  `json:"phase"`            // inject, effect, heal, missed, note
 	Target string `json:"target,omitempty"` // node ("n1") or client ("client:3")
 	Detail string `json:"detail,omitempty"` // for people
 

@@ -304,7 +304,7 @@ func TestWriteEDNIsJepsens(t *testing.T) {
 	want := `{:index 0, :time 5, :type :invoke, :process 3, :f :acquire, :value nil, :key "orders"}
 {:index 1, :time 9, :type :ok, :process 3, :f :acquire, :value {:owner "o\"1", :token 4}}
 {:index 2, :time 11, :type :fail, :process 3, :f :release, :value nil, :error [:not-held "lease ended\n"], :held false}
-{:index 3, :time 12, :type :info, :process :nemesis, :f :kill, :value {:fault {:id 1, :phase :bite, :target "n1"}}}
+{:index 3, :time 12, :type :info, :process :nemesis, :f :kill, :value {:fault {:id 1, :phase :effect, :target "n1"}}}
 `
 	var out bytes.Buffer
 	if err := history.WriteEDN(&out, events); err != nil {

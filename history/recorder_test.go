@@ -90,7 +90,7 @@ func TestRecorderWritesTheDocumentedLine(t *testing.T) {
 {"index":1,"time":3208502930,"type":"ok","process":3,"f":"acquire","key":"orders",` +
 		`"value":{"token":42,"valid_ns":1950000000,"count":1}}
 {"index":2,"time":3208502930,"type":"info","process":3,"f":"acquire","key":"orders","error":["timeout","no answer"]}
-{"index":3,"time":3208502930,"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"bite"}}}
+{"index":3,"time":3208502930,"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"effect"}}}
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

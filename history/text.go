@@ -21,7 +21,7 @@ import (
 //	client 1 acquire orders 1.200- info
 //	client 1 lost    orders 1.900 age=20ms
 //	client 0 touch   orders 1.400 ok token=3 read=0 found=0 seen=2 fenced
-//	nemesis  kill    1.300 bite id=1 target=n1 detail="SIGKILL"
+//	nemesis  kill    1.300 effect id=1 target=n1 detail="SIGKILL"
 //	probe    orders  9.000 ok
 //	leftover orders  9.100 keys=orders:queue waiters=1
 //	witness  n1      1.015 orders owner=a count=1 ttl=1.995s

@@ -378,5 +378,5 @@ func (r *Run) eachViolation(visit func(res *checker.Result, v *checker.Violation
 
 // isDrawn reports whether the violations of a result are drawn: a run that tested too little has no place in time.
 func isDrawn(res *checker.Result) bool {
-	return res.Outcome == checker.Violated && res.Property != checker.Bite
+	return res.Outcome == checker.Violated && res.Property != checker.Exercised
 }

@@ -56,7 +56,7 @@ func disksLost(released float64) *synth {
 		Sentence: "two clients held the lock for 1.92 s", Results: []checker.Result{
 			{Property: checker.Exclusion, Outcome: checker.Violated, Summary: "1 overlap", Total: 1,
 				Violations: []checker.Violation{v}, Counts: map[string]int64{"holds": 2}},
-			{Property: checker.Bite, Outcome: checker.Holds, Summary: "3 faults, each with an effect"},
+			{Property: checker.Exercised, Outcome: checker.Holds, Summary: "3 faults, each with an effect"},
 		}}
 	return s
 }

@@ -90,7 +90,7 @@ func inconclusiveSentence(r *Run) string {
 		summary := strings.TrimSuffix(res.Summary, ".")
 		switch open := res.Outcome == checker.Undecided; {
 		case summary == "":
-		case res.Property == checker.Bite && (open || res.Outcome == checker.Violated):
+		case res.Property == checker.Exercised && (open || res.Outcome == checker.Violated):
 			reasons = append(reasons, summary) // it is about the run, and not about a property of the lock
 		case open:
 			reasons = append(reasons, fmt.Sprintf("%s: %s", res.Property, summary))

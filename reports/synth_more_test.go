@@ -42,7 +42,7 @@ func stallRun() *synth {
 			{Property: checker.Exclusion, Outcome: checker.Violated, Summary: "1 overlap", Total: 1,
 				Violations: []checker.Violation{v}},
 			{Property: checker.LeaseExclusion, Outcome: checker.Holds, Summary: "no overlap inside the validity"},
-			{Property: checker.Bite, Outcome: checker.Holds, Summary: "the stall outlived the lease"},
+			{Property: checker.Exercised, Outcome: checker.Holds, Summary: "the stall outlived the lease"},
 		}}
 	return s
 }
@@ -90,7 +90,7 @@ func safeRun() *synth {
 		{Property: checker.Exclusion, Outcome: checker.Holds, Summary: "48 holds, none overlapped"},
 		{Property: checker.Fencing, Outcome: checker.Holds, Summary: "48 tokens, all growing"},
 		{Property: checker.Linearizable, Outcome: checker.NotApplicable, Summary: "left out"},
-		{Property: checker.Bite, Outcome: checker.Holds, Summary: "both kills hit while the lock was held"},
+		{Property: checker.Exercised, Outcome: checker.Holds, Summary: "both kills hit while the lock was held"},
 	}}
 	return s
 }
@@ -102,7 +102,7 @@ func idleRun() *synth {
 	s.number()
 	s.j = checker.Judgement{Verdict: checker.Inconclusive, Sentence: "the run tested nothing", Results: []checker.Result{
 		{Property: checker.Exclusion, Outcome: checker.Holds, Summary: "1 hold"},
-		{Property: checker.Bite, Outcome: checker.Violated, Summary: "one client, no contention"},
+		{Property: checker.Exercised, Outcome: checker.Violated, Summary: "one client, no contention"},
 	}}
 	return s
 }

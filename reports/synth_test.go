@@ -211,7 +211,7 @@ func failoverRun(key string) *synth {
 				Violations: []checker.Violation{{Rule: "no update is lost", Text: "client 1 read 2 and found 3", Key: key,
 					Clients: []int{1}, Events: []int{s.find(history.OK, 1, history.Touch, "")}, Start: ms(6090), End: ms(6090)}}},
 			{Property: checker.Linearizable, Outcome: checker.Violated, Summary: "no order explains the history", Total: 1},
-			{Property: checker.Bite, Outcome: checker.Holds, Summary: "both faults bit while the lock was held"},
+			{Property: checker.Exercised, Outcome: checker.Holds, Summary: "both faults took effect while the lock was held"},
 		}}
 	return s
 }

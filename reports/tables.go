@@ -113,7 +113,7 @@ func (p *page) properties(r *Run) {
 		row.Class, row.Shape = outcomeStyle(res.Outcome)
 		if spec, ok := checker.Find(res.Property); ok {
 			row.Doc = "violated when " + spec.Doc
-			if res.Property == checker.Bite { // whose text is a whole sentence
+			if res.Property == checker.Exercised { // whose text is a whole sentence
 				row.Doc = spec.Doc
 			}
 		}

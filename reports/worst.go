@@ -62,7 +62,7 @@ func (r *Run) mostSevere() []*checker.Violation {
 	var longest time.Duration
 	for i := range r.Judgement.Results {
 		res := &r.Judgement.Results[i]
-		if res.Outcome != checker.Violated || res.Property == checker.Bite {
+		if res.Outcome != checker.Violated || res.Property == checker.Exercised {
 			continue
 		}
 		for k := range res.Violations {

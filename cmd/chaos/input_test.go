@@ -160,7 +160,7 @@ func TestJudgingFlags(t *testing.T) {
 		{"--owner value..client", exitUsage, "expected the names on the path to a field"},
 		{"--lock-kind mutx", exitUsage, `--lock-kind: unknown kind "mutx" (did you mean mutex?)`},
 		{"--lock-kind mutex --property exclusion", exitUnsafe, "for 2 ms"},
-		{"--property bit", exitUsage, "did you mean bite?"},
+		{"--property exercise", exitUsage, "did you mean exercised?"},
 	}
 	for _, test := range tests {
 		code, out, errs := chaos(append([]string{"check", path}, strings.Fields(test.flags)...)...)

@@ -34,7 +34,7 @@ func (f *judgingFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	f.flags = flags
 	flags.StringArrayVar(&f.properties, "property", nil,
-		"judge only property `NAME` (and bite: whether the run tested enough); may be repeated")
+		"judge only property `NAME` (and exercised: whether the run tested enough); may be repeated")
 	flags.DurationVar(&f.clockError, "clock-error", 0,
 		"error of the clock that recorded the times; shorter overlaps are not counted as violations")
 	flags.DurationVar(&f.slack, "slack", time.Second,

@@ -269,7 +269,7 @@ func TestTargetFailover(t *testing.T) {
 				t.Fatalf("%d\n%s%s", code, stdout, stderr)
 			}
 			events, err := os.ReadFile(filepath.Join(out, "latest", "history.jsonl"))
-			_, after, failed := bytes.Cut(events, []byte(`"phase":"bite"`))
+			_, after, failed := bytes.Cut(events, []byte(`"phase":"effect"`))
 			if err != nil || !failed || !bytes.Contains(after, []byte(`"type":"ok"`)) {
 				t.Errorf("no failover, or no operation after it: %v", err)
 			}

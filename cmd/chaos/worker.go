@@ -137,7 +137,7 @@ func resultOf(out *runner.Outcome, j explore.Job) explore.Result {
 		a.History = string(text)
 	}
 	for _, r := range out.Judgement.Results {
-		if r.Property == checker.Bite {
+		if r.Property == checker.Exercised {
 			a.Grants, a.Faults = int(r.Counts["grants"]), int(r.Counts["faults_with_effect"])
 		}
 	}

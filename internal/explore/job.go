@@ -66,12 +66,12 @@ func (k Kind) String() string {
 	return fmt.Sprintf("%s (%s)", k.Property, k.Class)
 }
 
-// KindsOf are the kinds of violation in a judgement, in its order, each once. Bite is not one of them: a run that
+// KindsOf are the kinds of violation in a judgement, in its order, each once. Exercised is not one of them: a run that
 // tested nothing violates nothing.
 func KindsOf(j checker.Judgement) []Kind {
 	var all []Kind
 	for _, r := range j.Results {
-		if r.Outcome != checker.Violated || r.Property == checker.Bite {
+		if r.Outcome != checker.Violated || r.Property == checker.Exercised {
 			continue
 		}
 		for _, v := range r.Violations {

@@ -9,7 +9,7 @@ func TestStates(t *testing.T) {
 	const text = `{"index":0,"time":1,"type":"invoke","process":0,"f":"acquire","key":"k","value":{"owner":"a"}}
 {"index":1,"time":2,"type":"ok","process":0,"f":"acquire","key":"k","value":{"owner":"a","valid_ns":5}}
 {"index":2,"time":3,"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"inject"}}}
-{"index":3,"time":4,"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"bite"}}}
+{"index":3,"time":4,"type":"info","process":"nemesis","f":"kill","value":{"fault":{"id":1,"phase":"effect"}}}
 {"index":4,"time":5,"type":"info","process":"nemesis","f":"promoted","value":{"fault":{"id":0,"phase":"note"}}}
 {"index":5,"time":5,"type":"invoke","process":1,"f":"acquire","key":"k","value":{"owner":"b"}}
 {"index":6,"time":6,"type":"ok","process":1,"f":"acquire","key":"k","value":{"owner":"b","valid_ns":50}}

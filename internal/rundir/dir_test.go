@@ -261,9 +261,10 @@ func TestOpenRefuses(t *testing.T) {
 		return path
 	}
 	write("history-only/history.jsonl", "")
-	write("future/run.json", `{"format":2}`)
-	write("torn/run.json", `{"format":1,"id":"a`)
-	write("runs/x/run.json", `{"format":1}`)
+	write("future/run.json", `{"format":99}`)
+	write("past/run.json", `{"format":1}`)
+	write("torn/run.json", `{"format":2,"id":"a`)
+	write("runs/x/run.json", `{"format":2}`)
 	if err := os.Symlink("x", filepath.Join(root, "runs", Latest)); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +276,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"future/run.json", "it is a file"},
 		{"empty", "neither run.json nor history.jsonl"},
 		{"history-only", "chaos check"},
-		{"future", "version 2"},
+		{"future", "version 99"},
+		{"past", "its format is version 1, and this program reads version 2"},
 		{"torn", "truncated"},
 		{"runs", "it contains run directories"},
 	}

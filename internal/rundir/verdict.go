@@ -20,7 +20,7 @@ type FileSum struct {
 
 // Verdict is verdict.json.
 type Verdict struct {
-	Format int `json:"format"` // version of this layout; 0: a version before it was written, the same as 1
+	Format int `json:"format"` // version of this layout
 	checker.Judgement
 	Judged map[string]FileSum `json:"judged_files,omitempty"` // by name
 }

@@ -128,7 +128,7 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		n.note(row.Name, a.id, history.Healed, target, "injection failed: "+err.Error())
 		return err.Error()
 	}
-	n.jobs.Go(func() { n.observe(n.time.Actor(ctx, fmt.Sprintf("bite-%d", a.id)), a) })
+	n.jobs.Go(func() { n.observe(n.time.Actor(ctx, fmt.Sprintf("effect-%d", a.id)), a) })
 	if step.For > 0 {
 		n.jobs.Go(func() {
 			if sleep(ctx, step.For) {

@@ -26,10 +26,10 @@ func TestPlannedFaultNotInjected(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bite := out.Judgement.Result(checker.Bite) // on a busy machine other properties may be undecided too
-			if out.Judgement.Verdict != checker.Inconclusive || bite == nil || bite.Outcome != checker.Undecided ||
-				!strings.Contains(bite.Summary, "was not injected") {
-				t.Errorf("%s: %s; bite: %+v", out.Judgement.Verdict, out.Judgement.Sentence, bite)
+			exercised := out.Judgement.Result(checker.Exercised) // on a busy machine other properties may be undecided too
+			if out.Judgement.Verdict != checker.Inconclusive || exercised == nil || exercised.Outcome != checker.Undecided ||
+				!strings.Contains(exercised.Summary, "was not injected") {
+				t.Errorf("%s: %s; exercised: %+v", out.Judgement.Verdict, out.Judgement.Sentence, exercised)
 			}
 		})
 	}

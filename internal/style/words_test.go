@@ -20,6 +20,7 @@ var banned = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 	`gone on`, `going on`, `in (its|his|their|another's) power`, `of his own`, `nobody else's`, `somebody else's`,
 	`babble`, `footing`, `happening`, `lonely`, `calm`, `grip`, `bears?`, `makes? known`, `the like`,
 	`stretch(es)? of time`, `(could|can) not be had`, `(has|have) to be had`, `looks? after`, `by and by`,
+	`bites?`, `bitten`, `biting`,
 }, "|") + `)\b`)
 
 // TestPlainWords holds banned words out of identifiers, comments, strings and pages.

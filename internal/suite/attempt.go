@@ -105,8 +105,8 @@ func (r *suiteRun) read(dir string, row *Row) *judged {
 		return nil
 	}
 	row.Verdict, row.Class = j.Verdict, j.Class
-	row.Bit = slices.ContainsFunc(j.Results, func(x checker.Result) bool {
-		return x.Property == checker.Bite && x.Outcome == checker.Holds
+	row.Exercised = slices.ContainsFunc(j.Results, func(x checker.Result) bool {
+		return x.Property == checker.Exercised && x.Outcome == checker.Holds
 	})
 	return &judged{m, j}
 }
@@ -121,7 +121,7 @@ func compare(run judged) (Outcome, []string) {
 		}
 		why = append(why, c.Text())
 		undecided = undecided && (c.Actual == string(checker.Undecided) || c.Actual == string(checker.Inconclusive) ||
-			c.Name == string(checker.Bite))
+			c.Name == string(checker.Exercised))
 		tooLittle = tooLittle || c.Name == checker.ExpectVerdict && c.Actual == string(checker.Inconclusive)
 	}
 	switch {

@@ -13,7 +13,7 @@ import (
 )
 
 // Format is the version of suite.json and of its rows.
-const Format = 1
+const Format = 2
 
 // Suite is suite.json.
 type Suite struct {
@@ -45,7 +45,7 @@ type Row struct {
 	Class       checker.Class   `json:"class,omitempty"`
 	Outcome     Outcome         `json:"outcome"`
 	Why         []string        `json:"why,omitempty"` // for any outcome but AsExpected
-	Bit         bool            `json:"bit"`           // the run tested what it is for (property bite)
+	Exercised   bool            `json:"exercised"`     // the run tested what it is for (property exercised)
 	Seconds     float64         `json:"seconds"`       // of all attempts
 	Attempts    []Attempt       `json:"attempts,omitempty"`
 	Quarantine  string          `json:"quarantine,omitempty"` // owner and end: the row does not decide the exit code

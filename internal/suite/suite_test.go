@@ -59,12 +59,12 @@ func fakeRun(args []string) int {
 		Format: rundir.Format, ID: dir.ID, State: rundir.Complete, Scenario: *name, Backend: *backend, Lock: "mutex",
 		Seed: *seed, Expect: map[string]string{"verdict": "safe"}, Versions: map[string]string{"chaos": "v1"}, Repeat: "chaos run again",
 	}
-	bite := checker.Holds
+	exercised := checker.Holds
 	if kind == "inconclusive" {
-		bite = checker.Violated
+		exercised = checker.Violated
 	}
 	j := checker.Judgement{
-		Verdict: checker.Verdict(kind), Results: []checker.Result{{Property: checker.Bite, Outcome: bite}},
+		Verdict: checker.Verdict(kind), Results: []checker.Result{{Property: checker.Exercised, Outcome: exercised}},
 	}
 	if strings.Contains(*name, "slow") {
 		j.Thresholds = []checker.Comparison{{Name: "acquire.p99", Expected: "< 1 s", Actual: "2 s"}}

@@ -178,8 +178,8 @@ func (c *Cluster) Endpoints(int) client.Endpoints {
 // Client is the actor that is client i, from 0. It panics if i is not below Config.Actors.
 func (c *Cluster) Client(i int) *Actor { return c.clients[i] }
 
-// Actor is the actor of that name: "client-0", or a part of the harness: main, plan, drawn, nemesis, witness, bite,
-// heal, check, probe, guard, test, each also with a number ("bite-3", up to 1023 of bite and heal and 63 of the
+// Actor is the actor of that name: "client-0", or a part of the harness: main, plan, drawn, nemesis, witness, effect,
+// heal, check, probe, guard, test, each also with a number ("effect-3", up to 1023 of effect and heal and 63 of the
 // others); "notices-0" is for client 0's notices. Any other name shares one of 64 slots with names of the same
 // hash.
 func (c *Cluster) Actor(name string) *Actor {

@@ -25,14 +25,15 @@ const (
 	maxEach     = 15
 )
 
-// harnessActor is a part of the harness and its number of slots: "bite" has 1024, from "bite-0", which is also "bite".
+// harnessActor is a part of the harness and its number of slots: "effect" has 1024, from "effect-0", which is also
+// "effect".
 type harnessActor struct {
 	name  string
 	slots int
 }
 
 func harnessActors() []harnessActor {
-	return []harnessActor{{"main", 1}, {"plan", 64}, {"drawn", 64}, {"nemesis", 64}, {"witness", 64}, {"bite", 1024},
+	return []harnessActor{{"main", 1}, {"plan", 64}, {"drawn", 64}, {"nemesis", 64}, {"witness", 64}, {"effect", 1024},
 		{"heal", 1024}, {"check", 64}, {"probe", 64}, {"guard", 64}, {"test", 64}}
 }
 

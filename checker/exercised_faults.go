@@ -33,13 +33,13 @@ type faultEffects struct {
 // effect, unless there is no other.
 func (v *view) faults(o Options) (s faultEffects) {
 	held := sync.OnceValue(v.heldAt)
-	bit, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
+	hadEffect, landed, counted := make(map[int]bool), make(map[int]bool), make(map[int]bool)
 	for _, f := range v.h.Faults {
 		if f.ID == 0 || (f.Phase != history.Injected && f.Phase != history.TookEffect) {
 			continue
 		}
 		counted[f.ID] = true
-		bit[f.ID] = bit[f.ID] || f.Phase == history.TookEffect
+		hadEffect[f.ID] = hadEffect[f.ID] || f.Phase == history.TookEffect
 		end, _, _ := strings.Cut(f.Target, ">") // of a link: the client's end
 		if client, ok := strings.CutPrefix(end, "client:"); ok {
 			landed[f.ID] = landed[f.ID] || v.heldBy(client, f.Time) ||
@@ -51,7 +51,7 @@ func (v *view) faults(o Options) (s faultEffects) {
 	late, last := make(map[int]bool), v.lastActive()-min(lateFaultMargin, v.h.End/20)
 	for _, f := range v.h.Faults {
 		switch {
-		case f.ID == 0 || f.Phase != history.Injected || bit[f.ID]:
+		case f.ID == 0 || f.Phase != history.Injected || hadEffect[f.ID]:
 		case f.Time > last && o.applies(tooLate):
 			late[f.ID] = true
 		default:
@@ -65,7 +65,7 @@ func (v *view) faults(o Options) (s faultEffects) {
 			delete(landed, id)
 		}
 	} else {
-		s.withoutEffect = v.withoutEffect(bit)
+		s.withoutEffect = v.withoutEffect(hadEffect)
 	}
 	s.injected = len(counted)
 	for id := range landed { // order does not matter
@@ -77,10 +77,10 @@ func (v *view) faults(o Options) (s faultEffects) {
 	return s
 }
 
-// silentFaults are the injected faults without an observed effect.
-func (v *view) withoutEffect(bit map[int]bool) (silent []history.Fault) {
+// withoutEffect are the injected faults without an observed effect.
+func (v *view) withoutEffect(hadEffect map[int]bool) (silent []history.Fault) {
 	for _, f := range v.h.Faults {
-		if f.ID != 0 && f.Phase == history.Injected && !bit[f.ID] {
+		if f.ID != 0 && f.Phase == history.Injected && !hadEffect[f.ID] {
 			silent = append(silent, f)
 		}
 	}

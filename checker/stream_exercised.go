@@ -9,7 +9,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// contention counts the grants during which another owner requested the lock, which bite requires, event by event.
+// contention counts, event by event, the grants during which another owner requested the lock: what [Exercised] needs.
 type contention struct {
 	grants, contended int
 	live              *LiveHolds
@@ -61,7 +61,7 @@ func (c *contention) grant(k *liveKey) {
 }
 
 func (c *contention) result(o Options, spans int, h *history.History) Result {
-	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{"operations": int64(spans),
+	r := Result{Property: Exercised, Outcome: Holds, Counts: map[string]int64{"operations": int64(spans),
 		"grants": int64(c.grants), "contended_grants": int64(c.contended)}}
 	need := threshold(o.MinContendedGrants, 2)
 	switch {

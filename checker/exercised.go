@@ -11,7 +11,7 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// The rules of bite.
+// The rules of property exercised.
 const (
 	nothingDone        = iota // no operations at all
 	fewContended              // clients did not compete for the lock
@@ -22,18 +22,18 @@ const (
 	tooLate                   // acquits: a fault just before the end
 )
 
-func biteRules() []string {
+func exercisedRules() []string {
 	return []string{nothingDone: "no-operations", fewContended: "contended", faultWithoutEffect: "fault-without-effect",
 		fewWhileHeld: "while-held", faultMissed: "missed-fault", noExpiry: "no-expiry", tooLate: "too-late"}
 }
 
-// checkBite finds out whether the run could have shown a violation at all. That none was found means something only
-// if clients competed for the lock and the faults hit. A grant is contended if another owner requested the lock
+// checkExercised finds out whether the run could have shown a violation at all. That none was found means something
+// only if clients competed for the lock and the faults hit. A grant is contended if another owner requested the lock
 // during the hold; an await of a latch, if the latch was certainly counting when it was invoked. A fault hits if it
 // was injected, or its effect was observed, while the lock was held; a fault of a client, if that client held the
 // lock or, unless it pauses the client, had a request about it in flight. A run whose
 // only faults pause clients tests what happens when a holder outlives its lease: some pause has to last that long.
-func checkBite(v *view, o Options) Result {
+func checkExercised(v *view, o Options) Result {
 	contended, granted := v.contended(), len(v.holds)
 	what := "grant"
 	if latches := v.latches(); latches != nil {
@@ -42,7 +42,7 @@ func checkBite(v *view, o Options) Result {
 	}
 	seen := v.faults(o)
 	injected, silent, landed := seen.injected, seen.withoutEffect, seen.whileHeld
-	r := Result{Property: Bite, Outcome: Holds, Counts: map[string]int64{
+	r := Result{Property: Exercised, Outcome: Holds, Counts: map[string]int64{
 		"operations": int64(len(v.h.Spans)), "grants": int64(granted), "contended_grants": int64(contended),
 		"faults": int64(injected), "faults_with_effect": int64(injected - len(silent)), "faults_while_held": int64(landed),
 	}}
