@@ -13,7 +13,9 @@ import (
 // another remote address while the closed one is still listed (TIME_WAIT).
 func TestSocketVariableOfAReusedPort(t *testing.T) {
 	first, second := listen(t), listen(t)
-	dialer := net.Dialer{Control: reuseAddress}
+	// The address is this test's own: a connection that another program opens from 127.0.0.1 would take the port between
+	// the two.
+	dialer := net.Dialer{Control: reuseAddress, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 31, 7, 9)}}
 	closed := dial(t, &dialer, first)
 	dialer.LocalAddr = closed.LocalAddr()
 	local := addrPort(closed.LocalAddr())
