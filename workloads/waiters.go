@@ -15,7 +15,8 @@ var waitersSpec = Spec{
 	Name: "waiters",
 	Doc: "in rounds that start every think time, all clients want the lock: some hold it, some give up while they wait, " +
 		"some let their lease end. In most rounds one client leads: the others come while it holds the lock, or it waits " +
-		"for them. Then no client sends a request until the next round: only the lock can wake waiters.",
+		"for them; in one kind of round those who came first leave just when it releases the lock. " +
+		"Then no client sends a request until the next round: only the lock can wake waiters.",
 	Source: "redisson#4744, redisson#2714; java.util.concurrent's tests of AbstractQueuedSynchronizer",
 	Uses: client.Capabilities{client.CanTry, client.Reentrant, client.SharesReads, client.CanDowngrade, client.HasPermits,
 		client.CanResize, client.SeveralKeys, client.ReportsLoss, client.IsLatch, client.CanForceRelease},

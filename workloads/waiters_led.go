@@ -23,6 +23,7 @@ const (
 	isForced            // it is released by force
 	admits              // it admits others while it keeps a part
 	squeezed            // one permit becomes free while the first waiter wants all
+	deserted            // the first waiters leave when it is released to them
 )
 
 // ledRound is a round with a leader.
@@ -38,7 +39,7 @@ func (r ledRound) leads() bool { return r.place == 0 }
 
 // roundKinds are the kinds of round that the lock can have.
 func (m *mix) roundKinds() []roundKind {
-	list := []roundKind{noLeader, releases}
+	list := []roundKind{noLeader, releases, deserted}
 	for _, row := range []struct {
 		kind roundKind
 		can  bool
@@ -87,6 +88,8 @@ func (m *mix) takePartLed(r ledRound) {
 	switch {
 	case r.kind == squeezed:
 		m.squeeze(r)
+	case r.kind == deserted:
+		m.desert(r)
 	case r.kind == lateLeads && r.leads():
 		m.pause(2 * m.Params.Hold)
 		m.wantAll()

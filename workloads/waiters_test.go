@@ -94,6 +94,37 @@ func TestWaitersDrawTheSameRounds(t *testing.T) {
 	}
 }
 
+// TestTheFirstWaitersDesert: they wait until the leader has released, and the others for as long as they may.
+func TestTheFirstWaitersDesert(t *testing.T) {
+	const clients = 6
+	var released, begun time.Duration
+	for place := range clients {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			c := newClientFake(newLockFake())
+			var until time.Duration
+			c.script = func(_ int, r client.Request) (*client.Reply, error) {
+				at := time.Since(start)
+				if r.Op == history.Acquire {
+					until, begun = at+r.Wait, max(begun, at)
+				} else if place == 0 && r.Op == history.Release {
+					released = at
+				}
+				return nil, nil
+			}
+			e := env(c, newTape(), place, clients, 1)
+			(&mix{Env: e, ctx: t.Context(), key: "a"}).desert(ledRound{kind: deserted, place: place})
+			leaves := until >= released && until < released+deserting
+			if wants := place > 0 && place <= clients/2; leaves != wants {
+				t.Errorf("the client at place %d waits until %v; the lock is released at %v", place, until, released)
+			}
+		})
+	}
+	if begun == 0 || begun >= released {
+		t.Errorf("the last request was made at %v; the lock is released at %v", begun, released)
+	}
+}
+
 // TestWaitersOpenLatches: some clients wait for a latch while others count it down.
 func TestWaitersOpenLatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
