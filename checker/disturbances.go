@@ -88,6 +88,22 @@ func (d disturbances) touch(s segment, client int, what ...string) bool {
 	})
 }
 
+// delivery is by when a request of client that was sent at t had arrived, or never did: a fault that holds it delivers
+// it when it is healed. Where the fault lasts until the end of the history, that is t.
+func (d disturbances) delivery(t time.Duration, client int) time.Duration {
+	for i := range d.times { // in the order of their beginnings, so that one may hold what another has delivered
+		f := &d.times[i]
+		at := f.client()
+		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client {
+			continue
+		}
+		if f.may(history.AffectsTraffic) || f.may(history.AffectsDelays) {
+			t = f.until
+		}
+	}
+	return t
+}
+
 // clientPauses is, by client, when faults stopped it or its connection, or the harness did not run.
 func (v *view) clientPauses() map[int][]segment {
 	var pauses map[int][]segment

@@ -82,19 +82,33 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 		return
 	}
 	within := h != nil && s.Call < h.until // requested inside a hold that was lost before the reply came
-	if h != nil {                          // lost, and acquired again
+	remains := within || h != nil && s.Call < b.keptUntil(h)
+	if h != nil { // lost, and acquired again
 		b.close(h)
 	}
 	b.begin(i, s, 1)
 	h = &b.holds[len(b.holds)-1]
-	h.failedReleases = debt
+	h.failedReleases, h.remains = debt, remains
 	if within { // perhaps a re-entry for the servers, with the token of the lost hold
-		h.remains = true
 		h.token, b.carried = 0, append(b.carried, i)
 		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
 	}
 	b.noteOtherMode(i, s)
 	b.compare(i, s, h, false)
+}
+
+// keptUntil is until when servers may keep a hold whose loss was reported: a promise ends a little before the lease
+// that it is made of. 0: that is not known.
+func (b *holdFold) keptUntil(h *hold) time.Duration {
+	s, end := &b.h.Spans[h.span], h.lastPromise()
+	if h.ending != endLost || end == never || s.Valid == 0 || b.lostNotice(h) < 0 {
+		return 0
+	}
+	margin := (s.Valid - s.Call) / 20
+	if s.Lease > 0 {
+		margin = max(0, later(s.Return, s.Lease)-s.Valid)
+	}
+	return later(end, margin)
 }
 
 // begin appends the hold that begins with a grant.

@@ -155,11 +155,13 @@ type extents struct {
 	possible     [][]freeInterval  // by key: acquires of unknown outcome, and grants to paused clients
 	renewed      []time.Duration   // by hold: latest end of a renewed lease; nil if nothing was renewed
 	unknownTimes []history.Unknown // of operations of unknown outcome, by span; nil until needed
-	longestLease time.Duration     // of a lock that renews by itself, as its promises show it; 0: unknown
+	faults       disturbances
+	longestLease time.Duration // of a lock that renews by itself, as its promises show it; 0: unknown
 }
 
 func newExtents(v *view) *extents {
-	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey))}
+	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
+		faults: disturbances{times: v.faultTimes()}}
 	unknown, renewals, undone := false, false, false
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
@@ -195,7 +197,7 @@ func (e *extents) leaseEnd(i int32) time.Duration {
 	if lease := e.h.Spans[h.span].Lease; lease > 0 {
 		end = later(h.from, lease)
 	} else if e.longestLease > 0 && h.ending == endLost {
-		end = later(max(h.from, h.until), e.longestLease)
+		end = later(e.faults.delivery(max(h.from, h.until), e.client(h.span)), e.longestLease) // a renewal may arrive late
 	}
 	if e.renewed != nil {
 		end = max(end, e.renewed[i])
@@ -225,7 +227,7 @@ func (e *extents) unknowns() {
 			end = never
 		}
 		if k, ok := crashed[s.Process.Client(e.h.Clients)]; ok && k >= s.Call {
-			end, lease = min(end, k), cmp.Or(lease, e.longestLease)
+			end, lease = min(end, e.faults.delivery(k, e.client(int32(i)))), cmp.Or(lease, e.longestLease)
 		}
 		if lease == 0 { // its client is alive, and may renew what it may hold
 			end = never
@@ -267,8 +269,8 @@ func (v *view) firstUnknown() []time.Duration {
 	return first
 }
 
-// latestEffect is the latest time at which an operation can have taken effect: when its completion was recorded;
-// never if there is none.
+// latestEffect is the latest time at which an operation can have taken effect: when its completion was recorded, or, if
+// its outcome is unknown, when a request that was sent by then had arrived; never if there is no completion.
 func (e *extents) latestEffect(i int32) time.Duration {
 	s := &e.h.Spans[i]
 	if s.Outcome != history.Info || s.Ended < 0 {
@@ -285,7 +287,7 @@ func (e *extents) latestEffect(i int32) time.Duration {
 	if !ok {
 		return never
 	}
-	return e.unknownTimes[n].Time
+	return e.faults.delivery(e.unknownTimes[n].Time, e.client(i))
 }
 
 // leaseOver is when the key that a finding is about became free.

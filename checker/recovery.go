@@ -17,12 +17,14 @@ const (
 	recoverOutage          // acquits: the servers were unavailable
 	recoverPaused          // acquits: the waiter was paused
 	recoverHeld            // acquits: the lock may still have been held at the probe
+	recoverSoon            // acquits: a lease had ended within the slack before the probe
 )
 
 func recoveryRules() []string {
 	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
 		keptBeyond:    "kept-beyond-lease",
-		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held"}
+		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held",
+		recoverSoon: "just-ended"}
 }
 
 // checkRecovery looks for locks that did not recover by themselves. If a holder crashes, or hangs and never releases,

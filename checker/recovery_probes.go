@@ -34,6 +34,10 @@ func (v *view) judgeProbes(o Options, found *findings) (granted int, open string
 			undecided("the servers were unavailable")
 		case free.last < 0:
 			undecided("no client had ever held it")
+		case o.applies(recoverSoon) && free.from <= p.Time && free.cause != afterRelease &&
+			p.Time <= later(free.from, o.slack()+o.ClockError):
+			undecided(fmt.Sprintf("the lease of client %d had ended at most %s before", v.client(v.spanOf(p.Key, free.last)),
+				format.Duration(p.Time-free.from)))
 		case !o.applies(recoverHeld) || free.from <= p.Time:
 			found.add(finding{rule: probeFailed, x: free.last, y: int32(i), start: max(min(free.from, p.Time), 0), end: p.Time})
 		default:

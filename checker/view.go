@@ -71,7 +71,7 @@ type hold struct {
 	inner            bool // begun inside a hold of the same owner in the other mode
 	ambiguous        bool // a release without a mode may have been of this one, or of one in the other mode
 	expiredOnArrival bool // its promise had ended when the grant returned, because the reply was slow
-	remains          bool // requested inside a hold that was lost before the reply: servers may keep that one
+	remains          bool // requested while servers may have kept a hold that was lost: they may keep that one
 }
 
 // usage is what owners of a key were seen to do.

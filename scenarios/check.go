@@ -116,6 +116,9 @@ func checkLock(c *mistakes, s Scenario) {
 		return
 	}
 	checkCapabilities(c, s, row)
+	if why := s.Unrecoverable(row.Can); why != "" {
+		c.add("$.lock", "lock %s: %s", s.Lock, why)
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
 		if row.CheckOptions == nil {
 			break
@@ -152,6 +155,24 @@ func checkCapabilities(c *mistakes, s Scenario, row client.Spec) {
 	}
 	c.add("$.lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), s.Lock)
 }
+
+// Unrecoverable is why s cannot end safe with a lock of these capabilities: a client dies, and no lease ends its hold.
+// It is empty if s can, or need not.
+func (s Scenario) Unrecoverable(can client.Capabilities) string {
+	if !can.Has(client.Unleased) || s.Expect[checker.ExpectVerdict] != string(checker.Safe) {
+		return ""
+	}
+	for _, step := range s.Faults {
+		if step.Fault == clientCrash || step.Random != nil && slices.Contains(step.Random.Of, clientCrash) {
+			return "a hold has no lease (capability unleased), and fault " + clientCrash + " kills its holder: nothing would " +
+				"free it, so the run could not be safe as expected; use a lock with leases, or expect verdict unsafe"
+		}
+	}
+	return ""
+}
+
+// clientCrash is the fault that kills a client for good.
+const clientCrash = "client-crash"
 
 // drives says whether a workload has operations for latches if the lock is one.
 func drives(w workloads.Spec, lock client.Spec) bool {

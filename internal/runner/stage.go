@@ -80,6 +80,9 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 	if err := s.startClients(ctx, env); err != nil {
 		return s, err
 	}
+	if why := r.Scenario.Unrecoverable(s.can); why != "" { // of a program, what it can is not known before
+		return s, fmt.Errorf("lock %s: %s", r.Scenario.Lock, why)
+	}
 	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
 	r.manifest.Can, r.manifest.NotExercised = s.can, s.can.Missing(row.Uses...)
 	return s, errors.Join(s.openRecords(), r.records.manifest(r.manifest))
