@@ -89,6 +89,12 @@ func (s *session) explain(err error) error {
 	return err
 }
 
+// lasts reports whether the servers still have the lease.
+func (s *session) lasts(ctx context.Context) (bool, error) {
+	reply, err := s.client.etcd.TimeToLive(ctx, s.id)
+	return err == nil && reply.TTL >= 0, err
+}
+
 // errRemoved: somebody has deleted the key, or its lease has ended.
 var errRemoved = fmt.Errorf("%w: its key was removed while it waited", lock.ErrLost)
 
@@ -108,9 +114,9 @@ func (c *claim) announce(e entry) {
 	})
 }
 
-// remove deletes the keys until that is answered or the session ends. False: one was not there at the first request. If
-// a creation was not answered, the mark is left until the lease ends, and with it the creation can no longer be
-// executed.
+// remove deletes the keys until that is answered or the session ends. False: one was not there at the first request, or
+// may not have been: the lease has ended meanwhile. If a creation was not answered, the mark is left until the lease
+// ends, and with it the creation can no longer be executed.
 func (c *claim) remove(ctx context.Context) (was bool, err error) {
 	var all []clientv3.Cmp
 	var do []clientv3.Op
@@ -124,13 +130,16 @@ func (c *claim) remove(ctx context.Context) (was bool, err error) {
 	asked := false
 	reply, err := repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		reply, err := c.session.client.etcd.Txn(ctx).If(all...).Then(do...).Else(do...).Commit()
-		// by the request that was not answered: the session has not ended, and nobody else deletes them
-		was = was || asked
+		if err == nil && !reply.Succeeded && asked {
+			// They were deleted by the request that was not answered, if they have not ended with their lease: nobody else
+			// deletes them.
+			was, err = c.session.lasts(ctx)
+		}
 		asked = true
 		return reply, err
 	})
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // the keys have ended with it, and cannot be created any more
-		return was, nil
+		return false, nil
 	}
 	return err == nil && (was || reply.Succeeded), err
 }

@@ -67,15 +67,15 @@ func startBackend(t testing.TB) *backend {
 	return b
 }
 
-func connect(t testing.TB, addr string) *clientv3.Client {
+func connect(t testing.TB, addr string, o ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{addr}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{
+		DialOptions: append(o,
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},
 			}),
-		},
+		),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +86,13 @@ func connect(t testing.TB, addr string) *clientv3.Client {
 
 func open(t testing.TB, addr string, o Options) *Client {
 	t.Helper()
+	return openWith(t, addr, o)
+}
+
+func openWith(t testing.TB, addr string, o Options, dial ...grpc.DialOption) *Client {
+	t.Helper()
 	o.Lease, o.Timeout = cmp.Or(o.Lease, sessiontest.LongLease), cmp.Or(o.Timeout, sessiontest.Timeout)
-	c, err := Open(connect(t, addr), o)
+	c, err := Open(connect(t, addr, dial...), o)
 	if err != nil {
 		t.Fatal(err)
 	}
