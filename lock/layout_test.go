@@ -146,3 +146,34 @@ func TestRedissonForceRelease(t *testing.T) {
 		t.Errorf("force of a free lock: %v, %v", was, err)
 	}
 }
+
+// TestRedissonLockIsHeld: to a client with another layout, Redisson's lock is one that others hold, re-entered or not.
+func TestRedissonLockIsHeld(t *testing.T) {
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	theirs, c := newTestClient(t, rdb, Options{Layout: Redisson}), newTestClient(t, rdb, Options{})
+	outer, err := theirs.Mutex("orders").Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func(when string) {
+		t.Helper()
+		for kind, try := range map[string]func() error{
+			"mutex": func() error { _, err := c.Mutex("orders").TryAcquire(ctx); return err },
+			"fair":  func() error { _, err := c.FairMutex("orders").TryAcquire(ctx); return err },
+			"multi": func() error { _, err := multi(t, c.Mutex("orders"), c.Mutex("{orders}:2")).TryAcquire(ctx); return err },
+		} {
+			if err := try(); !errors.Is(err, ErrHeld) {
+				t.Errorf("%s, %s: %v, want ErrHeld", when, kind, err)
+			}
+		}
+	}
+	held("held once")
+	inner, err := theirs.Mutex("orders", WithOwner(outer.Owner()), WithReentry()).Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held("re-entered")
+	release(t, inner)
+	release(t, outer)
+}
