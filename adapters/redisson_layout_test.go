@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -203,18 +202,9 @@ func startMixed(t *testing.T, kind, topology string) *mixed {
 }
 
 // scripts is how many scripts the server has executed.
-func (m *mixed) scripts() (n int64) {
+func (m *mixed) scripts() int64 {
 	m.t.Helper()
-	stats, err := m.server.InfoMap(context.Background(), "commandstats").Result()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	for _, command := range []string{"eval", "evalsha"} {
-		calls, _, _ := strings.Cut(strings.TrimPrefix(stats["Commandstats"]["cmdstat_"+command], "calls="), ",")
-		some, _ := strconv.ParseInt(calls, 10, 64)
-		n += some
-	}
-	return n
+	return locktest.Calls(m.t, m.server, "eval", "evalsha")
 }
 
 // awaitWaiting waits until a waiter listens to the messages of the lock and has asked for it twice since the server had

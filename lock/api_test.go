@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -259,7 +260,7 @@ func TestPolling(t *testing.T) {
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.Mutex("spin"))
 	served := make(chan *Hold, 1)
-	asked := scriptsRun(t, rdb)
+	asked := locktest.Calls(t, rdb, "evalsha")
 	go func() {
 		h, err := c.Mutex("spin", WithPolling()).Acquire(context.Background())
 		if err != nil {
@@ -267,7 +268,7 @@ func TestPolling(t *testing.T) {
 		}
 		served <- h
 	}()
-	eventually(t, testTimeout, "it polls", func() bool { return scriptsRun(t, rdb) > asked+3 })
+	eventually(t, testTimeout, "it polls", func() bool { return locktest.Calls(t, rdb, "evalsha") > asked+3 })
 	release(t, h)
 	release(t, within(t, testTimeout, "the spinning waiter", served))
 	if len(c.queues.channels) != 0 {

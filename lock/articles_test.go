@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // Test cases of published articles on this kind of lock.
@@ -75,7 +74,7 @@ func TestHundredContendersAllGetIt(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t).dial(t)
 	c := newTestClient(t, rdb, patient)
-	before := scriptsRun(t, rdb)
+	before := locktest.Calls(t, rdb, "evalsha")
 	var mu sync.Mutex
 	var last int64
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -98,7 +97,7 @@ func TestHundredContendersAllGetIt(t *testing.T) {
 		}
 	}
 	// For each one request before it queues, one when it is woken, and the release.
-	if n := scriptsRun(t, rdb) - before; n > 100*3+30 {
+	if n := locktest.Calls(t, rdb, "evalsha") - before; n > 100*3+30 {
 		t.Errorf("%d scripts for 100 grants", n)
 	}
 }
@@ -122,20 +121,6 @@ func contend(ctx context.Context, c *Client, n int, inside func(*Hold) error) <-
 	return results
 }
 
-// scriptsRun is how many scripts the server has run.
-func scriptsRun(t *testing.T, rdb *redis.Client) int {
-	t.Helper()
-	info := rdb.Info(context.Background(), "commandstats").Val()
-	n := 0
-	for _, line := range strings.Split(info, "\n") {
-		var calls int
-		if _, err := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d", &calls); err == nil {
-			n += calls
-		}
-	}
-	return n
-}
-
 // A thousand waiters in one process: a release wakes one of them, and a wait costs a few
 // kilobytes and no requests of its own.
 func TestThousandWaitersOneWakeUp(t *testing.T) {
@@ -149,7 +134,7 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	asked := scriptsRun(t, rdb)
+	asked := locktest.Calls(t, rdb, "evalsha")
 	release(t, h)
 	for err := range results {
 		if err != nil {
@@ -157,7 +142,7 @@ func TestThousandWaitersOneWakeUp(t *testing.T) {
 		}
 	}
 	// An acquire and a release for each, and polls of the first waiter.
-	if n := scriptsRun(t, rdb) - asked; n > 2*1000+200 {
+	if n := locktest.Calls(t, rdb, "evalsha") - asked; n > 2*1000+200 {
 		t.Errorf("%d scripts for 1000 grants, want two for each", n)
 	}
 	runtime.GC()
@@ -188,7 +173,7 @@ func TestTenThousandHoldsRenewed(t *testing.T) {
 	}
 	wg.Wait()
 	renewed, most := make(map[*Hold]bool), 0
-	asked := scriptsRun(t, rdb)
+	asked := locktest.Calls(t, rdb, "evalsha")
 	for len(renewed) < len(holds) {
 		renewed[within(t, testTimeout, "renewal of every hold", s.renewed)] = true
 		if len(renewed)%500 == 0 {
@@ -198,7 +183,7 @@ func TestTenThousandHoldsRenewed(t *testing.T) {
 	if most > 250 {
 		t.Errorf("%d goroutines, want a bounded number", most)
 	}
-	if n := scriptsRun(t, rdb) - asked; n > 1000 {
+	if n := locktest.Calls(t, rdb, "evalsha") - asked; n > 1000 {
 		t.Errorf("%d scripts to renew 10,000 holds", n)
 	}
 	if len(s.lost) > 0 {

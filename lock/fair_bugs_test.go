@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -207,18 +208,6 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 	}
 }
 
-// calls is how often the server has run a command.
-func calls(t *testing.T, rdb *redis.Client, command string) int {
-	t.Helper()
-	stats, err := rdb.InfoMap(context.Background(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var n int
-	_, _ = fmt.Sscanf(stats["Commandstats"]["cmdstat_"+command], "calls=%d", &n)
-	return n
-}
-
 // The first waiter dies with its process. It is skipped within seconds, the lock is
 // granted to it at most once, and no waiter spins meanwhile (Redisson's did: their wait
 // was 0).
@@ -242,16 +231,16 @@ func TestFairDeadHeadIsSkippedWithoutSpinning(t *testing.T) {
 	served := inTurn(t, rdb, c.FairMutex("dead"), "next")
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	start, before, handed := time.Now(), calls(t, rdb, "evalsha"), calls(t, rdb, "publish")
+	start, before, handed := time.Now(), locktest.Calls(t, rdb, "evalsha"), locktest.Calls(t, rdb, "publish")
 	release(t, h)
 	next := within(t, testTimeout, "the next", served[0])
-	if n := calls(t, rdb, "publish") - handed; n < 1 || n > 2 || next.token <= h.token {
+	if n := locktest.Calls(t, rdb, "publish") - handed; n < 1 || n > 2 || next.token <= h.token {
 		t.Errorf("handed over %d times, token %d after %d: want once to the dead waiter, and then to the next",
 			n, next.token, h.token)
 	}
-	t.Logf("served %v after the death, by %d scripts", time.Since(start), calls(t, rdb, "evalsha")-before)
+	t.Logf("served %v after the death, by %d scripts", time.Since(start), locktest.Calls(t, rdb, "evalsha")-before)
 	// A heartbeat a second, and a few scripts for the grants.
-	if n := calls(t, rdb, "evalsha") - before; n > 8+2*int(time.Since(start)/time.Second) {
+	if n := locktest.Calls(t, rdb, "evalsha") - before; n > 8+2*int64(time.Since(start)/time.Second) {
 		t.Errorf("%d scripts were run in %v of waiting, want one a second", n, time.Since(start))
 	}
 	release(t, next)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -126,7 +127,7 @@ func TestFairServesInOrder(t *testing.T) {
 		release(t, h)
 		last = h
 	}
-	if n := calls(t, rdb, "publish"); n != 20 {
+	if n := locktest.Calls(t, rdb, "publish"); n != 20 {
 		t.Errorf("handed over %d times, want 20", n)
 	}
 	mustBeRemoved(t, rdb, "row")

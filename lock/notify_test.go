@@ -2,30 +2,13 @@ package lock
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
-
-// published is how many messages scripts have published.
-func published(t testing.TB, rdb *redis.Client) int {
-	t.Helper()
-	info, err := rdb.InfoMap(context.Background(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := 0
-	for _, command := range []string{"cmdstat_publish", "cmdstat_spublish"} {
-		n := 0
-		_, _ = fmt.Sscanf(info["Commandstats"][command], "calls=%d", &n)
-		calls += n
-	}
-	return calls
-}
 
 // A release publishes only if there are waiters, in this client or others: in a cluster,
 // such a message goes to every node (redisson#3349).
@@ -43,17 +26,17 @@ func TestReleasePublishesOnlyForWaiters(t *testing.T) {
 		t.Fatal("granted twice")
 	}
 	release(t, h)
-	if n := published(t, rdb); n != 0 {
+	if n := locktest.Calls(t, rdb, "publish", "spublish"); n != 0 {
 		t.Errorf("%d messages, and there was no waiter", n)
 	}
 	for name, c := range map[string]*Client{"another client": there, "the same client": here} {
-		before := published(t, rdb)
+		before := locktest.Calls(t, rdb, "publish", "spublish")
 		h := acquire(t, here.Mutex("job"))
 		served := wait(context.Background(), t, c.Mutex("job"))
 		waitSubscribed(t, c, "{job}:free")
 		release(t, h)
 		release(t, within(t, testTimeout, name+" is served", served))
-		if n := published(t, rdb) - before; n == 0 {
+		if n := locktest.Calls(t, rdb, "publish", "spublish") - before; n == 0 {
 			t.Errorf("%s: no message was published", name)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // The context of a hold ends with that of its acquire, and the hold does not; with the hold, and its parent does not.
@@ -250,11 +252,11 @@ func TestTries(t *testing.T) {
 		delays = append(delays, try)
 		return time.Millisecond
 	}))
-	before := scriptsRun(t, rdb)
+	before := locktest.Calls(t, rdb, "evalsha")
 	if _, err := m.Acquire(ctx); !errors.Is(err, ErrHeld) || !Definite(err) {
 		t.Errorf("error %v, want a definite ErrHeld", err)
 	}
-	if n := scriptsRun(t, rdb) - before; n != 4 || len(delays) != 3 || delays[2] != 3 {
+	if n := locktest.Calls(t, rdb, "evalsha") - before; n != 4 || len(delays) != 3 || delays[2] != 3 {
 		t.Errorf("%d requests, delays %v, want 4 and one delay after each but the last", n, delays)
 	}
 	release(t, h)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -85,11 +86,11 @@ func TestPermitsAreRenewedInBatches(t *testing.T) {
 	if n := runtime.NumGoroutine() - before; n > 20 {
 		t.Errorf("%d goroutines for %d holds", n, holds)
 	}
-	sent, renewed, received := scriptsRun(t, rdb), map[*Permits]bool{}, 0
+	sent, renewed, received := locktest.Calls(t, rdb, "evalsha"), map[*Permits]bool{}, 0
 	for ; len(renewed) < holds; received++ {
 		renewed[within(t, testTimeout, "renewal of every hold", renewals)] = true
 	}
-	if n := scriptsRun(t, rdb) - sent; n > received/10+10 {
+	if n := locktest.Calls(t, rdb, "evalsha") - sent; n > int64(received)/10+10 {
 		t.Errorf("%d requests for %d renewals, want batches", n, received)
 	}
 	s.want(t, 2*holds, 0)

@@ -146,12 +146,18 @@ func (s *fixture) requestCount(t *testing.T) int64 {
 
 func requestsAt(t *testing.T, rdb *redis.Client) int64 {
 	t.Helper()
+	return Calls(t, rdb, "eval", "evalsha", "set", "setnx", "subscribe", "ssubscribe")
+}
+
+// Calls is how often the server of rdb has executed these commands, in scripts too.
+func Calls(t testing.TB, rdb *redis.Client, commands ...string) int64 {
+	t.Helper()
 	info, err := rdb.InfoMap(context.Background(), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sum int64
-	for _, command := range []string{"eval", "evalsha", "set", "setnx", "subscribe", "ssubscribe"} {
+	for _, command := range commands {
 		stats := info["Commandstats"]["cmdstat_"+command] // calls=7,usec=…
 		count, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
 		n, _ := strconv.ParseInt(count, 10, 64)
