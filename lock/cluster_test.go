@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/lock/locktest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -126,35 +127,80 @@ func shardListeners(t *testing.T, rdb *redis.Client, channel string) int {
 	return int(got[channel])
 }
 
-// Messages for waiters of a mutex, or of several as one, go to the nodes of its slot only
-// (redisson#3349: PUBLISH saturated the network of twenty nodes).
+// releaser is a hold of any kind.
+type releaser interface {
+	Release(ctx context.Context) error
+}
+
+// taken makes a hold of any kind a releaser.
+func taken[H releaser](hold H, err error) (releaser, error) { return hold, err }
+
+// Messages for waiters go to the nodes of the slot only, for locks of all kinds (redisson#3349: PUBLISH saturated the
+// network of twenty nodes).
 func clusterShards(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
-	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
 	ctx := context.Background()
-	before := make([]string, len(servers))
-	calls := func(s *server, command string) string {
-		return s.dial(t).InfoMap(ctx, "commandstats").Item("Commandstats", "cmdstat_"+command)
+	c := newTestClient(t, rdb, patient)
+	c.maxHeartbeat = time.Hour
+	before := make([]int64, len(servers))
+	for i, s := range servers {
+		before[i] = locktest.Calls(t, s.dial(t), "publish")
+	}
+	rw := c.RW("near-rw")
+	for channel, take := range map[string]func() (releaser, error){
+		"{near}:free":     func() (releaser, error) { return taken(c.Mutex("near").Acquire(ctx)) },
+		"{near-q}:grant":  func() (releaser, error) { return taken(c.FairMutex("near-q").Acquire(ctx)) },
+		"{near-rw}:write": func() (releaser, error) { return taken(rw.Write().Acquire(ctx)) },
+		"{near-s}:free":   func() (releaser, error) { return taken(c.Semaphore("near-s", WithTotal(1)).Acquire(ctx, 1)) },
+		"{near-p}:free":   func() (releaser, error) { return taken(c.PermitSemaphore("near-p", WithTotal(1)).Acquire(ctx, 1)) },
+		"{near-f}:free":   func() (releaser, error) { return taken(c.FairSemaphore("near-f", WithTotal(1)).Acquire(ctx, 1)) },
+		"{near-all}:free": func() (releaser, error) {
+			return taken(multi(t, c.Mutex("near-all"), c.Mutex("{near-all}:too")).Acquire(ctx))
+		},
+		"{near-read}:read": func() (releaser, error) { return taken(readBehindWriter(ctx, c.RW("near-read"))) },
+	} {
+		wokenInSlot(t, c, channel, take)
+	}
+	latch := c.Latch("near-latch")
+	arm(t, latch, 1)
+	opened := waitIn(t, latch, 0)
+	asleep(t, c, "{near-latch}:open", 1)
+	count(t, latch, CountDownOptions{})
+	if err := within(t, testTimeout, "the waiter for the latch", opened); err != nil {
+		t.Error(err)
 	}
 	for i, s := range servers {
-		before[i] = calls(s, "publish")
-	}
-	h := acquire(t, c.Mutex("near"))
-	master := servers[slotOf("near")/5462].dial(t)
-	served := wait(ctx, t, c.Mutex("near"))
-	eventually(t, testTimeout, "the waiter is subscribed at the slot's master", func() bool {
-		return shardListeners(t, master, "{near}:free") == 1
-	})
-	several := make(chan *MultiHold, 1)
-	go func() { several <- acquireAll(t, multi(t, c.Mutex("near"), c.Mutex("{near}:too"))) }()
-	asleep(t, c, "{near}:free", 2)
-	release(t, h)
-	release(t, within(t, testTimeout, "the waiter", served))
-	releaseAll(t, within(t, testTimeout, "the waiter for two", several))
-	for i, s := range servers {
-		if now := calls(s, "publish"); now != before[i] {
-			t.Errorf("PUBLISH at master %d: %q, before %q", i+1, now, before[i])
+		if now := locktest.Calls(t, s.dial(t), "publish"); now != before[i] {
+			t.Errorf("%d times PUBLISH at master %d", now-before[i], i+1)
 		}
 	}
+}
+
+// readBehindWriter acquires a free lock for writing, and one that is held for reading.
+func readBehindWriter(ctx context.Context, l *RW) (*FencedHold, error) {
+	if hold, err := l.Write().TryAcquire(ctx); err == nil {
+		return hold, nil
+	}
+	return l.Read().Acquire(ctx)
+}
+
+// wokenInSlot takes a lock twice: the second waits, subscribed at the master of the slot, until the first is released.
+func wokenInSlot(t *testing.T, c *Client, channel string, take func() (releaser, error)) {
+	t.Helper()
+	first, err := take()
+	if err != nil {
+		t.Fatalf("%s: %v", channel, err)
+	}
+	served := make(chan releaser, 1)
+	go func() {
+		second, err := take()
+		if err != nil {
+			t.Errorf("%s: %v", channel, err)
+		}
+		served <- second
+	}()
+	asleep(t, c, channel, 1)
+	release(t, first)
+	release(t, within(t, testTimeout, "the waiter of "+channel, served))
 }
 
 // The hold of one of two waiters of a client is released by force: the other, which has
@@ -191,27 +237,14 @@ func clusterWaiterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*serve
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{PollMax: time.Hour})
 	h := acquire(t, c.Mutex("travels"))
-	slot := slotOf("travels")
-	from, to := servers[slot/5462].dial(t), servers[(slot/5462+1)%3].dial(t)
 	served := wait(ctx, t, c.Mutex("travels"))
 	eventually(t, testTimeout, "the waiter is subscribed", func() bool {
-		return shardListeners(t, from, "{travels}:free") == 1
+		return shardListeners(t, servers[slotOf("travels")/5462].dial(t), "{travels}:free") == 1
 	})
-	fromID, toID := from.Do(ctx, "CLUSTER", "MYID").Val(), to.Do(ctx, "CLUSTER", "MYID").Val()
-	host, p, _ := net.SplitHostPort(to.Options().Addr)
-	for _, err := range []error{
-		to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID).Err(),
-		from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID).Err(),
-		from.Do(ctx, "MIGRATE", host, p, "travels", 0, 10000).Err(),
-		to.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err(),
-		from.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err(),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	m := startMove(t, servers, "travels")
+	m.finish()
 	eventually(t, testTimeout, "the waiter is subscribed at the new master", func() bool {
-		return shardListeners(t, to, "{travels}:free") == 1
+		return shardListeners(t, m.to, "{travels}:free") == 1
 	})
 	release(t, h)
 	release(t, within(t, testTimeout, "the waiter", served))
@@ -223,19 +256,14 @@ func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 	ctx := context.Background()
 	c := newTestClient(t, rdb, Options{})
 	h := acquire(t, c.Mutex("moving"))
-	slot := slotOf("moving")
-	from, to := servers[slot/5462].dial(t), servers[(slot/5462+1)%3].dial(t)
-	fromID, toID := from.Do(ctx, "CLUSTER", "MYID").Val(), to.Do(ctx, "CLUSTER", "MYID").Val()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID).Err())
-	must(from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID).Err())
-	host, p, _ := net.SplitHostPort(to.Options().Addr)
-	must(from.Do(ctx, "MIGRATE", host, p, "moving", 0, 10000).Err())
+	m := startMove(t, servers, "moving")
+	m.moveKeys("moving")
 	done := make(chan error, 1)
 	go func() { done <- h.Renew(ctx) }() // one key, which has moved: ASK
 	must(within(t, testTimeout, "the renewal", done))
@@ -247,9 +275,7 @@ func clusterMoves(t *testing.T, rdb *redis.ClusterClient, servers []*server) {
 		}
 		inner <- err
 	}()
-	must(from.Do(ctx, "MIGRATE", host, p, "{moving}:token", 0, 10000).Err())
-	must(to.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
-	must(from.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID).Err())
+	m.finish()
 	must(within(t, testTimeout, "the re-entry", inner))
 	release(t, h)
 	if n := rdb.Exists(ctx, "moving").Val(); n != 0 {

@@ -91,7 +91,7 @@ var _ store = (*fairStore)(nil)
 func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{
-		script: fairScript.acquire,
+		script: s.node.kinds.fair.acquire,
 		keys:   fairKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), c.waiterTTL, c.metadata},
 	})
@@ -100,7 +100,7 @@ func (s *fairStore) acquire(ctx context.Context, c claim) (grant, error) {
 
 func (s *fairStore) release(ctx context.Context, c claim) (int, error) {
 	return decodeRelease(s.node.do(ctx, call{
-		script: fairScript.release, keys: fairKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
+		script: s.node.kinds.fair.release, keys: fairKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
 	}))
 }
 
@@ -119,7 +119,7 @@ func grantChannel(name string) string { return tagged(name, "grant") }
 // it; expired ones are left out. Errors are [ErrForeign], [ErrOneMaster], and
 // those of the server or the network.
 func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
-	r, err := m.run(ctx, fairScript.waiters)
+	r, err := m.run(ctx, m.client.kinds().fair.waiters)
 	if err != nil {
 		return nil, failed("list the waiters of", "lock", m.name, err)
 	}
@@ -135,7 +135,7 @@ func (m *FairMutex) Queue(ctx context.Context) ([]string, error) {
 // next renewal, and may be at work until then. After [ErrUnknown] it may or may not
 // have been done.
 func (m *FairMutex) ForceRelease(ctx context.Context) (bool, error) {
-	r, err := m.run(ctx, fairScript.force)
+	r, err := m.run(ctx, m.client.kinds().fair.force)
 	return r.code == codeOK, failed("force the release of", "lock", m.name, err)
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/lockchaos/lockchaos/lock/locktest"
 )
 
 // Redisson reports success to every client that releases a fair lock that does not exist.
@@ -46,11 +48,11 @@ func TestFairRepliesLost(t *testing.T) {
 			t.Errorf("count %s at the server, %d at the client, want 1", got, h.Count())
 		}
 		served := inTurn(t, direct, newTestClient(t, direct, Options{}).FairMutex("lost"), "next")
-		handed := calls(t, direct, "publish")
+		handed := locktest.Calls(t, direct, "publish")
 		p.loseNext.Store(losses)
 		release(t, h)
 		next := within(t, testTimeout, "the next", served[0])
-		if n := calls(t, direct, "publish") - handed; n != 1 || next.token <= h.token {
+		if n := locktest.Calls(t, direct, "publish") - handed; n != 1 || next.token <= h.token {
 			t.Errorf("handed over %d times, token %d after %d: want once", n, next.token, h.token)
 		}
 		release(t, next)
@@ -84,7 +86,7 @@ func TestFairGrantMessageLost(t *testing.T) {
 			otherChannel := fairKeys(h.claim)
 			otherChannel[5] = tagged(name, "nowhere")
 			_, err := c.node.do(context.Background(), call{
-				script: fairScript.release, keys: otherChannel, args: []any{h.claim.id, 1000, h.claim.owner},
+				script: kindScript.fair.release, keys: otherChannel, args: []any{h.claim.id, 1000, h.claim.owner},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -209,10 +211,10 @@ func TestFairLongDeadHeadIsPassedOver(t *testing.T) {
 	served := inTurn(t, rdb, c.FairMutex("past"), "live")
 	last := deadline(t, rdb, "past", "dead2")
 	eventually(t, testTimeout, "they have expired", func() bool { return serverTime(t, rdb) > last })
-	handed := calls(t, rdb, "publish")
+	handed := locktest.Calls(t, rdb, "publish")
 	release(t, h)
 	next := within(t, testTimeout, "the live waiter", served[0])
-	if n := calls(t, rdb, "publish") - handed; n != 1 || next.token <= h.token {
+	if n := locktest.Calls(t, rdb, "publish") - handed; n != 1 || next.token <= h.token {
 		t.Errorf("handed over %d times, token %d after %d: want once, to the live waiter", n, next.token, h.token)
 	}
 	release(t, next)

@@ -17,6 +17,7 @@ import (
 //	gen              generation: when it was armed, in µs of the server's clock
 //	since            first of the generations that followed each other without a deletion
 //	d:<participant>  one field for each that has counted it down
+//	                 and, after the slot of a cluster has migrated, replies to requests, until they expire
 //
 //	{start}:tombstone:<id>  short-lived: the reply to a request, in case it arrives again
 //	{start}:open            the channel on which changes are published
@@ -50,7 +51,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (generation uint64, err 
 	started := l.client.startTime()
 	if err = checkCount(n, 1, maxCount); err == nil {
 		var r reply
-		r, err = l.change(ctx, latchScript.arm, n)
+		r, err = l.change(ctx, l.client.kinds().latch.arm, n)
 		switch {
 		case err == nil && r.code == codeRefused:
 			err = ErrArmed
@@ -70,7 +71,7 @@ func (l *Latch) CountDown(ctx context.Context, o CountDownOptions) (LatchState, 
 		o.Participant = l.client.random.id()
 	}
 	started := l.client.startTime()
-	r, err := l.change(ctx, latchScript.count, o.Participant, o.Generation)
+	r, err := l.change(ctx, l.client.kinds().latch.count, o.Participant, o.Generation)
 	if err == nil {
 		err = r.err()
 	}
@@ -112,7 +113,7 @@ func (l *Latch) WaitGeneration(ctx context.Context, generation uint64) error {
 		return failed("wait for", "latch", l.name, err)
 	}
 	started := l.client.startTime()
-	w := &waitLoop{client: l.client, name: l.name, mode: independent, channel: tagged(l.key, "open")}
+	w := &waitLoop{client: l.client, name: l.name, mode: independent, channel: openChannel(l.key)}
 	err := w.run(ctx, requestFunc(func(ctx context.Context) (turn, error) {
 		value, err := l.client.node.do(ctx, l.stateCall(generation))
 		var r reply
@@ -136,13 +137,15 @@ var errCounting = errors.New("it is not open")
 
 // Delete removes the latch, if it exists. Its waiters get [ErrAbsent].
 func (l *Latch) Delete(ctx context.Context) error {
-	_, err := l.change(ctx, latchScript.remove)
+	_, err := l.change(ctx, l.client.kinds().latch.remove)
 	return failed("delete", "latch", l.name, err)
 }
 
+func openChannel(key string) string { return tagged(key, "open") }
+
 // stateCall asks for the state of a generation.
 func (l *Latch) stateCall(generation uint64) call {
-	return call{script: latchScript.state, keys: []string{l.key}, args: []any{generation}}
+	return call{script: l.client.kinds().latch.state, keys: []string{l.key}, args: []any{generation}}
 }
 
 // change runs a script that changes the latch.
@@ -151,8 +154,9 @@ func (l *Latch) change(ctx context.Context, s script, args ...any) (reply, error
 		return reply{}, err
 	}
 	return l.client.request(ctx, call{
-		script: s,
-		keys:   []string{l.key, tombstoneKey(l.key, l.client.random.id()), tagged(l.key, "open")},
-		args:   append([]any{l.client.o.tombstoneTTL()}, args...),
+		script:  s,
+		keys:    []string{l.key, tombstoneKey(l.key, l.client.random.id())},
+		args:    append(append([]any{l.client.o.tombstoneTTL()}, args...), openChannel(l.key)),
+		counted: true,
 	}, 0, true)
 }

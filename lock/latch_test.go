@@ -173,8 +173,8 @@ func TestLatchLateCountIsOfItsGeneration(t *testing.T) {
 	ctx := context.Background()
 	x := newLatches(t, time.Hour)
 	arm(t, x.latch, 1)
-	request := call{script: latchScript.count,
-		keys: []string{"start", "{start}:tombstone:r", "{start}:open"}, args: []any{10000, "r", 0}}
+	request := call{script: kindScript.latch.count,
+		keys: []string{"start", "{start}:tombstone:r"}, args: []any{10000, "r", 0, openChannel("start")}}
 	for range 2 {
 		if got, err := x.latch.client.request(ctx, request, 2, false); err != nil || got.code != codeOK || got.int(0) != 0 {
 			t.Fatalf("count: %v, %v", got, err)

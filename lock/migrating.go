@@ -3,6 +3,8 @@ package lock
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -10,7 +12,7 @@ import (
 // While a slot of a cluster migrates, its keys are at two masters, and a script that names one that does not
 // exist is refused (TRYAGAIN), which a tombstone does not. Then a mutex is acquired and released by several
 // requests that name one key each. No client sees a difference, except that a release whose reply is lost may
-// stay unknown.
+// stay unknown. A semaphore without leases and a latch are one hash: see doCounted.
 
 // errUnsure is the error of a release that was begun by an earlier request, whose reply was lost.
 var errUnsure = &requestError{broken, errors.New("an earlier request has released the hold, or it had ended before")}
@@ -86,4 +88,35 @@ func (s *single) record(ctx context.Context, c claim, left int) (reply, error) {
 		return reply{}, err
 	}
 	return decode(value, 0)
+}
+
+// counting is how the reply to a request of [doCounted] came.
+type counting struct {
+	migrating bool // the slot migrates
+	repeated  bool // the reply is that of an earlier request with the same tombstone
+}
+
+// doCounted sends c, whose keys are a hash that counts and a tombstone. While their slot migrates, they may be at two
+// masters: then the tombstone is looked up by a request of its own, and becomes the last argument of a request that
+// names the hash alone, where its reply is kept (tombstone.lua). Requests about other keys are just sent.
+func doCounted(ctx context.Context, send func(context.Context, call) (any, error), c call) (any, counting, error) {
+	value, err := send(ctx, c)
+	if !isMigrating(err) || !c.counted {
+		return value, counting{}, err
+	}
+	before, err := send(ctx, call{command: []any{"get", c.keys[1]}})
+	if err != nil {
+		return nil, counting{}, err
+	}
+	if text, ok := before.(string); ok {
+		var reply []any
+		for _, word := range strings.Fields(text) {
+			n, _ := strconv.ParseInt(word, 10, 64)
+			reply = append(reply, n)
+		}
+		return reply, counting{true, true}, nil
+	}
+	c.keys, c.args = c.keys[:1], append(slices.Clone(c.args), c.keys[1])
+	value, err = send(ctx, c)
+	return value, counting{migrating: true}, err
 }

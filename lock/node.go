@@ -14,6 +14,7 @@ import (
 type node struct {
 	rdb      redis.UniversalClient
 	cluster  *redis.ClusterClient // rdb, if it is one
+	kinds    *kindScripts
 	bg       *background
 	order    func(server string, command func() string) // see Options.Order; may be nil
 	replicas *replicas                                  // nil: the client does not ask for any
@@ -31,8 +32,11 @@ type pipes struct {
 }
 
 func newNode(rdb redis.UniversalClient, bg *background, o Options) *node {
-	n := &node{rdb: rdb, bg: bg, order: o.Order, masters: make(map[string]*pipes)}
+	n := &node{rdb: rdb, bg: bg, order: o.Order, kinds: kindScript, masters: make(map[string]*pipes)}
 	n.cluster, _ = rdb.(*redis.ClusterClient)
+	if n.cluster != nil {
+		n.kinds = clusterKindScript
+	}
 	if o.Replicas != 0 {
 		n.replicas = &replicas{rdb: rdb, need: o.Replicas, timeout: o.ReplicaTimeout}
 	}
@@ -91,6 +95,7 @@ type call struct {
 	args    []any
 	command []any // the command by digest, or one without a script; nil: made of the above
 	queued  bool  // not sent by its caller, which would not retry it after directTimeout
+	counted bool  // see doCounted
 }
 
 // answer is the result of a call.
@@ -198,7 +203,7 @@ func (c *Client) request(ctx context.Context, what call, n int, keep bool) (repl
 		send = c.node.doSafe
 	}
 	for r := c.retry(ctx); ; {
-		value, err := send(&r.ctx, what)
+		value, _, err := doCounted(&r.ctx, send, what)
 		var got reply
 		if err == nil {
 			got, err = decode(value, n)

@@ -104,6 +104,14 @@ func (s *permitStore) kind() string {
 	return "semaphore"
 }
 
+// permitsKeys is the key of the permits, if they have leases.
+func (s *permitStore) permitsKeys(key string) []string {
+	if !s.leased {
+		return nil
+	}
+	return []string{permitsKey(key)}
+}
+
 // ids are the ids of the permits of c, of a semaphore without leases that of c itself.
 func (s *permitStore) ids(c claim) []string {
 	if !s.leased {
@@ -117,23 +125,28 @@ func (s *permitStore) ids(c claim) []string {
 }
 
 func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
+	kinds := s.node.kinds
 	what := call{
-		script: semaphoreScript.acquire,
-		keys:   []string{c.key, c.tombstoneKey()},
-		args:   []any{c.id, c.permits},
+		script:  kinds.semaphore.acquire,
+		keys:    []string{c.key, c.tombstoneKey()},
+		args:    []any{c.id, c.permits},
+		counted: !s.leased,
 	}
 	if s.leased {
-		what.script = permitScript.acquire
+		what.script = kinds.permit.acquire
 		what.keys = append(what.keys, permitsKey(c.key), c.freeChannel())
 		what.args = []any{c.id, c.lease, c.permits}
 	}
 	if s.fair {
-		what.script = fairPermitScript.acquire
+		what.script = kinds.fairPermit.acquire
 		what.keys = append(what.keys, queueKeys(c.key)...)
 		what.args = append(what.args, c.waiterTTL)
 	}
 	sent := time.Now()
-	value, err := s.node.doSafe(ctx, what)
+	value, how, err := doCounted(ctx, s.node.doSafe, what)
+	if how.repeated {
+		value = int64(codeReleased)
+	}
 	if err != nil {
 		return grant{}, err
 	}
@@ -152,12 +165,15 @@ func (s *permitStore) acquire(ctx context.Context, c claim) (grant, error) {
 	if left := r.int(1); left > 0 {
 		g.ttl = time.Duration(left) * time.Millisecond
 	}
+	if how.migrating { // messages of the other master do not come
+		g.ttl = pollUnsubscribed
+	}
 	return g, r.err()
 }
 
 func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 	ids := s.ids(c)
-	value, err := s.node.do(ctx, s.releaseCall(c.key, c.id, ids))
+	value, _, err := doCounted(ctx, s.node.do, s.releaseCall(c.key, c.id, ids))
 	if err != nil {
 		return 0, err
 	}
@@ -170,20 +186,23 @@ func (s *permitStore) release(ctx context.Context, c claim) (int, error) {
 
 // releaseCall releases ids, under the id of a hold or of a request.
 func (s *permitStore) releaseCall(key, request string, ids []string) call {
+	kinds, channel := s.node.kinds, tagged(key, "free")
 	what := call{
-		script: semaphoreScript.release,
-		keys:   []string{key, tombstoneKey(key, request), tagged(key, "free")},
-		args:   make([]any, 0, 1+len(ids)),
+		script:  kinds.semaphore.release,
+		keys:    []string{key, tombstoneKey(key, request)},
+		args:    append(make([]any, 0, 3+len(ids)), s.tombstoneTTL),
+		counted: !s.leased,
 	}
-	if s.leased {
-		what.script = permitScript.release
-		what.keys = []string{key, tombstoneKey(key, request), permitsKey(key), tagged(key, "free")}
+	switch {
+	case !s.leased:
+		what.args = append(what.args, channel)
+	case s.fair:
+		what.script = kinds.fairPermit.release
+		what.keys = append(append(what.keys, permitsKey(key), channel), queueKeys(key)...)
+	default:
+		what.script = kinds.permit.release
+		what.keys = append(what.keys, permitsKey(key), channel)
 	}
-	if s.fair {
-		what.script = fairPermitScript.release
-		what.keys = append(what.keys, queueKeys(key)...)
-	}
-	what.args = append(what.args, s.tombstoneTTL)
 	for _, id := range ids {
 		what.args = append(what.args, id)
 	}
@@ -209,7 +228,7 @@ func (s *permitStore) renew(ctx context.Context, claims []claim) []renewal {
 }
 
 func (s *permitStore) renewCall(claims []claim) call {
-	c := call{script: permitScript.renew}
+	c := call{script: s.node.kinds.permit.renew}
 	for _, cl := range claims {
 		c.keys = append(c.keys, cl.key, permitsKey(cl.key), cl.freeChannel())
 		c.args = append(c.args, cl.id, cl.lease, cl.permits)

@@ -55,11 +55,10 @@ func (p pool) set(ctx context.Context, how string, n int) (reply, error) {
 		return reply{}, err
 	}
 	return p.client.request(ctx, call{
-		script: semaphoreScript.set,
-		keys: []string{
-			p.key, tombstoneKey(p.key, p.client.random.id()), permitsKey(p.key), tagged(p.key, "free"),
-		},
-		args: []any{p.store.tombstoneTTL, p.store.kind(), how, n},
+		script:  p.client.kinds().semaphore.set,
+		keys:    append([]string{p.key, tombstoneKey(p.key, p.client.random.id())}, p.store.permitsKeys(p.key)...),
+		args:    []any{p.store.tombstoneTTL, p.store.kind(), how, n, tagged(p.key, "free")},
+		counted: !p.store.leased,
 	}, 0, true)
 }
 
@@ -105,9 +104,9 @@ func (p pool) inspect(ctx context.Context) (SemaphoreState, error) {
 		return SemaphoreState{}, err
 	}
 	r, err := p.client.request(ctx, call{
-		script: semaphoreScript.state,
-		keys:   []string{p.key, permitsKey(p.key), tagged(p.key, "free")},
-		args:   []any{p.store.kind()},
+		script: p.client.kinds().semaphore.state,
+		keys:   append([]string{p.key}, p.store.permitsKeys(p.key)...),
+		args:   []any{p.store.kind(), tagged(p.key, "free")},
 	}, 2, false)
 	if err == nil {
 		err = r.err()

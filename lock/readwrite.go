@@ -130,7 +130,7 @@ var _ store = (*rwStore)(nil)
 func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 	sent := time.Now()
 	value, err := s.node.doSafe(ctx, call{
-		script: rwScript.acquire,
+		script: s.node.kinds.rw.acquire,
 		keys:   rwKeys(c),
 		args:   []any{c.id, c.lease, c.owner, flags(c.nonReentrant, c.notify), s.mode, c.waiterTTL},
 	})
@@ -139,7 +139,7 @@ func (s *rwStore) acquire(ctx context.Context, c claim) (grant, error) {
 
 func (s *rwStore) release(ctx context.Context, c claim) (int, error) {
 	return decodeRelease(s.node.do(ctx, call{
-		script: rwScript.release, keys: rwKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
+		script: s.node.kinds.rw.release, keys: rwKeys(c), args: []any{c.id, s.tombstoneTTL, c.owner},
 	}))
 }
 
@@ -147,7 +147,7 @@ func (s *rwStore) kind() string { return "lock" }
 
 func (s *rwStore) renew(ctx context.Context, claims []claim) []renewal {
 	return renewAll(ctx, s.node, claims, func(some []claim) call {
-		c := call{script: rwScript.renew}
+		c := call{script: s.node.kinds.rw.renew}
 		for _, cl := range some {
 			c.keys = append(c.keys, cl.key, leasesKey(cl))
 			c.args = append(c.args, cl.id, cl.lease)
@@ -182,7 +182,7 @@ type RWState struct {
 // Inspect reports who has the lock. Errors are [ErrForeign], [ErrOneMaster], and
 // those of the server or the network.
 func (l *RW) Inspect(ctx context.Context) (RWState, error) {
-	r, err := l.run(ctx, rwScript.inspect, 3)
+	r, err := l.run(ctx, l.client.kinds().rw.inspect, 3)
 	if err != nil {
 		return RWState{}, failed("inspect", "lock", l.name, err)
 	}
@@ -215,7 +215,7 @@ func (s *RWState) add(hold string) {
 // Holders are not asked: they learn of it at their next renewal, and may be at work
 // until then. After [ErrUnknown] it may or may not have been done.
 func (l *RW) ForceRelease(ctx context.Context) (bool, error) {
-	r, err := l.run(ctx, rwScript.force, 0)
+	r, err := l.run(ctx, l.client.kinds().rw.force, 0)
 	return r.code == codeOK, failed("force the release of", "lock", l.name, err)
 }
 

@@ -63,12 +63,6 @@ func newMutexScripts(o Options) *mutexScripts {
 	}
 }
 
-// The keys of the queue of a fair mutex and of a fair semaphore.
-const (
-	fairQueue   = "local queue, waiters = KEYS[3], KEYS[4]\n"
-	permitQueue = "local queue, waiters = KEYS[5], KEYS[6]\n"
-)
-
 // Scripts that are the same for all clients.
 var (
 	renewScript    = newScript(lua("renew"))
@@ -77,50 +71,15 @@ var (
 	mintScript     = newScript(lua("mint") + "return mint(KEYS[1])\n")
 	tokenScript    = newScript(lua("token"))
 	inspectScript  = newScript(lua("plain", "inspect"))
-	forceScript    = newScript(lua("plain", "force"))
+	forceScript    = newScript(lua("plain", "publish_both", "force"))
 	redissonScript = struct{ acquire, release, inspect, force script }{
 		acquire: newScript(lua("foreign", "redisson_acquire")),
 		release: newScript(lua("redisson_release")),
 		inspect: newScript(lua("redisson", "redisson_inspect")),
-		force:   newScript(lua("redisson", "redisson_force")),
+		force:   newScript(lua("redisson", "publish_both", "redisson_force")),
 	}
 	// multiScript acquires each of several locks with the script of one.
 	multiScript = newScript(lua("mint", "foreign", "plain") +
 		"local function acquire(KEYS, ARGV)\nlocal defaultLease\n" + lua("acquire") +
 		"\nend\n" + lua("multi_acquire"))
-
-	fairScript = struct{ acquire, release, force, waiters script }{
-		acquire: newScript(lua("foreign", "plain", "mint") + fairQueue + lua("queue", "fair_queue", "fair_acquire")),
-		release: newScript(lua("foreign", "plain", "mint") + fairQueue + lua("queue", "fair_queue", "fair_release")),
-		force:   newScript(lua("plain", "mint") + fairQueue + lua("queue", "fair_queue", "fair_force")),
-		waiters: newScript(lua("mint") + fairQueue + lua("queue", "fair_queue", "fair_waiters")),
-	}
-	rwScript = struct{ acquire, release, renew, force, inspect script }{
-		acquire: newScript(lua("mint", "rw_state", "rw_acquire")),
-		release: newScript(lua("rw_state", "rw_release")),
-		renew:   newScript(lua("rw_renew")),
-		force:   newScript(lua("rw_state", "rw_force")),
-		inspect: newScript(lua("rw_state", "rw_inspect")),
-	}
-	semaphoreScript = struct{ set, state, acquire, release script }{
-		set:     newScript(lua("counted", "semaphore_set")),
-		state:   newScript(lua("counted", "semaphore_state")),
-		acquire: newScript(lua("counted", "semaphore_acquire")),
-		release: newScript(lua("counted", "semaphore_release")),
-	}
-	permitScript = struct{ acquire, release, renew script }{
-		acquire: newScript(lua("counted", "permits_acquire")),
-		release: newScript(lua("counted", "permits_release")),
-		renew:   newScript(lua("counted", "permits_renew")),
-	}
-	fairPermitScript = struct{ acquire, release script }{
-		acquire: newScript(permitQueue + lua("counted", "queue", "fair_permits", "fair_permits_acquire", "permits_acquire")),
-		release: newScript(permitQueue + lua("counted", "queue", "fair_permits", "fair_permits_leave", "permits_release")),
-	}
-	latchScript = struct{ arm, count, state, remove script }{
-		arm:    newScript(lua("counted", "latch_arm")),
-		count:  newScript(lua("counted", "latch_count")),
-		state:  newScript(lua("counted", "latch_state")),
-		remove: newScript(lua("counted", "latch_delete")),
-	}
 )

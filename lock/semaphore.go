@@ -15,6 +15,7 @@ import "context"
 //	total     permits there are; it has no expiry
 //	free      permits that are not held; negative after the total was lowered below what is held
 //	h:<hold>  permits of one hold
+//	          and, after the slot of a cluster has migrated, replies to requests, until they expire
 //
 //	{pool}:tombstone:<id>  short-lived: the reply to a request, in case it arrives again
 //	{pool}:free            the channel that publishes how many permits are free, as "+n"

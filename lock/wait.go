@@ -168,16 +168,14 @@ func (w *waitLoop) join(channel string) bool {
 	if w.mode == polling || w.mode == spinning {
 		return false
 	}
-	own := channel == ""
-	if own {
+	if channel == "" {
 		channel = w.channel
 	}
 	if w.waiter != nil && w.waiter.queue.channel == channel {
 		return false
 	}
 	w.leave()
-	// A queue that a turn names is that of a mutex, as is a chained one.
-	sharded := (!own || w.mode == chained) && w.client.queues.notifyMode(context.Background()) == notifyShard
+	sharded := w.client.queues.notifyMode(context.Background()) == notifyShard
 	var relies bool
 	w.waiter, relies = w.client.queues.join(channel, sharded, w.mode == chained)
 	w.owesRetry = w.mode == chained && !relies

@@ -1,5 +1,5 @@
--- What the scripts of semaphores and latches share. KEYS[1] is the hash that counts; its field kind
--- says what it is.
+-- What the scripts of semaphores and latches share. Comes after publish.lua or publish_slot.lua. KEYS[1] is the hash
+-- that counts; its field kind says what it is.
 
 -- Whether a hash of this kind exists. The write that changes nothing makes a replica that lags refuse,
 -- instead of replying from what it does not know yet, and lets a server whose memory is full continue.
@@ -26,34 +26,11 @@ local function clock()
   return tonumber(t[1]) * 1000000 + tonumber(t[2])
 end
 
--- Wakes as many waiters as there are free permits; without the right to publish they poll.
+-- Wakes as many waiters as there are free permits.
 local function wake(channel, free)
   if free > 0 then
-    redis.pcall('PUBLISH', channel, '+' .. string.format('%d', free))
+    publish(channel, '+' .. string.format('%d', free))
   end
-end
-
--- The reply that a request got before, if it has arrived before.
-local function repeated(tombstone)
-  local text = redis.call('GET', tombstone)
-  if not text then
-    return nil
-  end
-  local reply = {}
-  for n in string.gmatch(text, '%S+') do
-    reply[#reply + 1] = tonumber(n)
-  end
-  return reply
-end
-
--- Keeps a reply in the tombstone of its request, and returns it.
-local function keep(tombstone, ttl, reply)
-  local text = {}
-  for i, n in ipairs(reply) do
-    text[i] = string.format('%d', n)
-  end
-  redis.call('SET', tombstone, table.concat(text, ' '), 'PX', ttl)
-  return reply
 end
 
 -- Takes back the permits of pool whose lease has expired; now is in ms. When all have, the set may have expired as a

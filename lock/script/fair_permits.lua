@@ -19,7 +19,7 @@ end
 local function wakeFirst()
   local entry = first()
   if entry then
-    redis.pcall('PUBLISH', KEYS[4], string.match(entry, '^%S+'))
+    publish(KEYS[4], string.match(entry, '^%S+'))
   end
 end
 

@@ -1,4 +1,5 @@
--- What all scripts of a fair mutex share. Comes after mint.lua and queue.lua. An entry of the queue is a hold, a
+-- What all scripts of a fair mutex share. Comes after mint.lua, queue.lua, and publish.lua or
+-- publish_slot.lua. An entry of the queue is a hold, a
 -- blank, and the owner: all that is needed to grant the lock to a waiter that is not connected.
 --
 -- KEYS: lock, tombstone of the hold, queue, deadlines of the waiters, token counter, channel
@@ -15,7 +16,7 @@ end
 local function wakeFirst()
   local entry = redis.call('LINDEX', KEYS[3], 0)
   if entry then
-    redis.pcall('PUBLISH', KEYS[6], string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1))
+    publish(KEYS[6], string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1))
   end
 end
 
@@ -33,5 +34,5 @@ local function handOver()
   redis.call('ZREM', KEYS[4], entry)
   grant(hold, string.sub(entry, blank + 1), left)
   redis.call('HSET', KEYS[1], 'granted', hold)
-  redis.pcall('PUBLISH', KEYS[6], hold)
+  publish(KEYS[6], hold)
 end

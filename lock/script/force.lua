@@ -1,4 +1,4 @@
--- Takes a mutex from its owner.
+-- Takes a mutex from its owner. Comes after plain.lua and publish_both.lua.
 --
 -- KEYS: lock
 -- ARGV: channel of the lock
@@ -10,8 +10,5 @@ if not plainHold(KEYS[1]) and not redis.call('HGET', KEYS[1], 'owner') then
   return NOT_HELD
 end
 redis.call('DEL', KEYS[1])
--- Not every waiter has left a mark in this hash. On a server without SPUBLISH (before Redis 7.0) no
--- waiter expects one.
-redis.pcall('PUBLISH', ARGV[1], '0')
-redis.pcall('SPUBLISH', ARGV[1], '0')
+publishBoth(ARGV[1])
 return OK

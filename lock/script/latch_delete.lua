@@ -1,16 +1,22 @@
 -- Removes a latch and wakes its waiters.
 --
--- KEYS: latch, tombstone of the request, channel
--- ARGV: TTL of the tombstone
+-- KEYS: latch, tombstone of the request
+-- ARGV: TTL of the tombstone, channel
 -- Reply: {OK}; or {ABSENT}
-local before = repeated(KEYS[2])
+--
+-- Without the hash there is no place for the reply while the slot migrates, and the request could remove the next latch
+-- if it arrived again: it waits.
+local before = repeated()
 if before then
   return before
 end
 local code = ABSENT
 if exists('latch') then
+  if not KEYS[2] then
+    return redis.error_reply('TRYAGAIN the latch is removed when the slot has migrated')
+  end
   redis.call('DEL', KEYS[1])
-  redis.pcall('PUBLISH', KEYS[3], '*')
+  publish(ARGV[2], '*')
   code = OK
 end
-return keep(KEYS[2], ARGV[1], {code})
+return keep(ARGV[1], {code})

@@ -14,7 +14,7 @@ local now = clock() / 1000
 reclaim(KEYS[1], KEYS[3], KEYS[4], now)
 local prefix, deadline, n = ARGV[1] .. '.', now + tonumber(ARGV[2]), tonumber(ARGV[3])
 local free = number('free')
-if redis.call('EXISTS', KEYS[2]) == 1 then
+if repeated() then
   return RELEASED
 end
 if redis.call('ZSCORE', KEYS[3], prefix .. 1) then

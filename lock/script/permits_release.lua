@@ -3,7 +3,7 @@
 -- KEYS: semaphore, tombstone of the request, permits, channel
 -- ARGV: TTL of the tombstone, ids of permits
 -- Reply: {OK, permits released}; one whose lease had expired does not count
-local before = repeated(KEYS[2])
+local before = repeated()
 if before then
   return before
 end
@@ -18,4 +18,4 @@ end
 if there and n > 0 then
   wake(KEYS[4], redis.call('HINCRBY', KEYS[1], 'free', n))
 end
-return keep(KEYS[2], ARGV[1], {OK, n})
+return keep(ARGV[1], {OK, n})

@@ -1,4 +1,4 @@
--- Takes a mutex in Redisson's layout from its owner. Comes after redisson.lua.
+-- Takes a mutex in Redisson's layout from its owner. Comes after redisson.lua and publish_both.lua.
 --
 -- KEYS: lock
 -- ARGV: channel of the lock
@@ -7,6 +7,5 @@ if not isLock(KEYS[1]) then
   return NOT_HELD
 end
 redis.call('DEL', KEYS[1])
-redis.pcall('PUBLISH', ARGV[1], '0')
-redis.pcall('SPUBLISH', ARGV[1], '0')
+publishBoth(ARGV[1])
 return OK

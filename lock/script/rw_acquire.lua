@@ -58,7 +58,7 @@ if not held then
 end
 if not known and mode == 'w' then
   if redis.call('ZREM', KEYS[4], hold) == 1 then -- readers were not woken, and do not know when this hold ends
-    redis.pcall('PUBLISH', KEYS[6], '0')
+    publish(KEYS[6], '0')
   end
   redis.call('HSET', KEYS[1], 'mode', 'write', 'writer', owner, 'token', token, field, 'w ' .. owner)
   redis.call('HINCRBY', KEYS[1], 'writes', 1)

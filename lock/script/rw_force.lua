@@ -5,5 +5,5 @@ if redis.call('DEL', KEYS[1], KEYS[3]) == 0 then
   return NOT_HELD
 end
 wakeReaders()
-redis.pcall('PUBLISH', KEYS[7], '0')
+publish(KEYS[7], '0')
 return OK

@@ -1,4 +1,4 @@
--- What all scripts of a readers-writer lock share, except the renewal.
+-- What all scripts of a readers-writer lock share, except the renewal. Comes after publish.lua or publish_slot.lua.
 --
 -- KEYS: lock, tombstone of the hold, leases, intents, token counter, channel of readers, channel of
 --       writers
@@ -39,7 +39,7 @@ end
 -- Readers wait for intents of writers too: while there are any, waking readers would be in vain.
 local function wakeReaders()
   if redis.call('ZCARD', KEYS[4]) == 0 then
-    redis.pcall('PUBLISH', KEYS[6], '*')
+    publish(KEYS[6], '*')
   end
 end
 
@@ -66,7 +66,7 @@ local function settle()
   if writes + reads == 0 then
     redis.call('DEL', KEYS[1], KEYS[3])
     wakeReaders()
-    redis.pcall('PUBLISH', KEYS[7], '0')
+    publish(KEYS[7], '0')
     return
   end
   if mode == 'write' and writes == 0 then
@@ -75,9 +75,9 @@ local function settle()
     wakeReaders()
   end
   if expire() then -- who waits asks again, and sleeps until then: the other holders may have died
-    redis.pcall('PUBLISH', KEYS[7], '0')
+    publish(KEYS[7], '0')
     if writes > 0 then
-      redis.pcall('PUBLISH', KEYS[6], '0')
+      publish(KEYS[6], '0')
     end
   end
 end

@@ -1,4 +1,4 @@
--- Acquires permits without a lease, all or none.
+-- Acquires permits without a lease, all or none. Comes after tombstone.lua.
 --
 -- KEYS: semaphore, tombstone of the hold
 -- ARGV: hold, permits
@@ -14,7 +14,7 @@ local free = number('free')
 if redis.call('HEXISTS', KEYS[1], hold) == 1 then
   return {OK, free}
 end
-if redis.call('EXISTS', KEYS[2]) == 1 then
+if repeated() then
   return RELEASED
 end
 local total = number('total')

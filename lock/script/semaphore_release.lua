@@ -1,18 +1,18 @@
 -- Releases holds of a semaphore without leases.
 --
--- KEYS: semaphore, tombstone of the request, channel
--- ARGV: TTL of the tombstone, holds
+-- KEYS: semaphore, tombstone of the request
+-- ARGV: TTL of the tombstone, channel, holds
 -- Reply: {OK, permits released, holds that were held}
 --
 -- The tombstone is left even if nothing was held: an acquire of this hold that is still on its way must
 -- not be granted later.
-local before = repeated(KEYS[2])
+local before = repeated()
 if before then
   return before
 end
 local permits, holds = 0, 0
 if exists('semaphore') then
-  for i = 2, #ARGV do
+  for i = 3, #ARGV do
     local n = redis.call('HGET', KEYS[1], 'h:' .. ARGV[i])
     if n then
       redis.call('HDEL', KEYS[1], 'h:' .. ARGV[i])
@@ -21,7 +21,7 @@ if exists('semaphore') then
     end
   end
   if permits > 0 then
-    wake(KEYS[3], redis.call('HINCRBY', KEYS[1], 'free', permits))
+    wake(ARGV[2], redis.call('HINCRBY', KEYS[1], 'free', permits))
   end
 end
-return keep(KEYS[2], ARGV[1], {OK, permits, holds})
+return keep(ARGV[1], {OK, permits, holds})

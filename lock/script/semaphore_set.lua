@@ -1,12 +1,12 @@
 -- Sets or changes how many permits a semaphore of either kind has.
 --
--- KEYS: semaphore, tombstone of the request, permits, channel
--- ARGV: TTL of the tombstone, kind, how ("try", "set" or "add"), permits
+-- KEYS: semaphore, tombstone of the request; if permits are leased: permits
+-- ARGV: TTL of the tombstone, kind, how ("try", "set" or "add"), permits, channel
 -- Reply: {OK, total}; {REFUSED, total}: "try", and it was set up before; {ABSENT}: "add", and it was
 --        not set up; or {OUT_OF_RANGE, total}: fewer than none
 --
 -- The tombstone makes a request that arrives twice count once (redisson's addPermits counts it twice).
-local before = repeated(KEYS[2])
+local before = repeated()
 if before then
   return before
 end
@@ -14,32 +14,32 @@ end
 local kind, how, n = ARGV[2], ARGV[3], tonumber(ARGV[4])
 if not exists(kind) then
   if how == 'add' then
-    return keep(KEYS[2], ARGV[1], {ABSENT})
+    return keep(ARGV[1], {ABSENT})
   end
   -- If the hash alone was removed, permits may still be leased.
-  local free = n - redis.call('ZCARD', KEYS[3])
+  local free = n - (KEYS[3] and redis.call('ZCARD', KEYS[3]) or 0)
   redis.call('HSET', KEYS[1], 'kind', kind, 'total', n, 'free', free)
-  wake(KEYS[4], free)
-  return keep(KEYS[2], ARGV[1], {OK, n})
+  wake(ARGV[5], free)
+  return keep(ARGV[1], {OK, n})
 end
 
 if kind == 'permits' then
-  reclaim(KEYS[1], KEYS[3], KEYS[4], clock() / 1000)
+  reclaim(KEYS[1], KEYS[3], ARGV[5], clock() / 1000)
 end
 local total = number('total')
 if how == 'try' then
-  return keep(KEYS[2], ARGV[1], {REFUSED, total})
+  return keep(ARGV[1], {REFUSED, total})
 end
 local more = n
 if how == 'set' then
   more = n - total
 end
 if total + more < 0 then
-  return keep(KEYS[2], ARGV[1], {OUT_OF_RANGE, total})
+  return keep(ARGV[1], {OUT_OF_RANGE, total})
 end
 redis.call('HINCRBY', KEYS[1], 'total', more)
 local free = redis.call('HINCRBY', KEYS[1], 'free', more)
 if more > 0 then
-  wake(KEYS[4], free)
+  wake(ARGV[5], free)
 end
-return keep(KEYS[2], ARGV[1], {OK, total + more})
+return keep(ARGV[1], {OK, total + more})

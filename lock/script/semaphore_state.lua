@@ -1,7 +1,7 @@
 -- Reports what a semaphore of either kind has and who holds it.
 --
--- KEYS: semaphore, permits, channel
--- ARGV: kind
+-- KEYS: semaphore; if permits are leased: permits
+-- ARGV: kind, channel
 -- Reply: {OK, total, free}, and then for each hold: id, permits, ms left or -1; or ABSENT
 if not exists(ARGV[1]) then
   return ABSENT
@@ -19,7 +19,7 @@ if ARGV[1] == 'semaphore' then
   return reply
 end
 local now = clock() / 1000
-reclaim(KEYS[1], KEYS[2], KEYS[3], now)
+reclaim(KEYS[1], KEYS[2], ARGV[2], now)
 local reply = {OK, number('total'), number('free')}
 local all = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
 for i = 1, #all, 2 do

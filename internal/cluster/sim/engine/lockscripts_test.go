@@ -33,16 +33,17 @@ func lockScripts(t testing.TB) []lockScript {
 	}
 	const permitQueue = "local queue, waiters = KEYS[5], KEYS[6]\n"
 	for _, names := range []string{"fair_permits_acquire permits_acquire", "fair_permits_leave permits_release"} {
-		heads["counted queue fair_permits "+names] = permitQueue
+		heads["publish counted tombstone queue fair_permits "+names] = permitQueue
 	}
 	for _, names := range []string{
-		"foreign plain mint queue fair_queue fair_acquire", "foreign plain mint queue fair_queue fair_release",
-		"mint queue fair_queue fair_waiters", "plain mint queue fair_queue fair_force",
+		"foreign plain mint queue publish fair_queue fair_acquire",
+		"foreign plain mint queue publish fair_queue fair_release",
+		"mint queue publish fair_queue fair_waiters", "plain mint queue publish fair_queue fair_force",
 	} {
 		heads[names] = "local queue, waiters = KEYS[3], KEYS[4]\n"
 	}
 	var all []lockScript
-	for _, row := range append(redissonScripts(), [][3]string{
+	for _, row := range append(append(redissonScripts(), countedScripts()...), [][3]string{
 		{"foreign plain acquire", "{L} {P}", acquire},
 		{"mint foreign plain acquire", "{L} {P} {T}", acquire},
 		{"plain release", "{L} {P} [{P}]", release},
@@ -51,31 +52,16 @@ func lockScripts(t testing.TB) []lockScript {
 		{"record", "{P}", "{lease} (0|1|7)"},
 		{"token", "{L}", "{H} (1|2|99999999999999999)"},
 		{"plain inspect", "{L}", "{c}"},
-		{"plain force", "{L} {c}", "{c}"},
-		{"foreign plain mint queue fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
-		{"foreign plain mint queue fair_queue fair_release", fair, "{H} {lease} {o}"},
-		{"mint queue fair_queue fair_waiters", fair, ""},
-		{"plain mint queue fair_queue fair_force", fair, ""},
-		{"mint rw_state rw_acquire", rw, "{H} {lease} {o} (n|{v}) (r|w) (0|5000)"},
-		{"rw_state rw_release", rw, "{H} {lease} {o}"},
-		{"rw_state rw_force", rw, ""},
-		{"rw_state rw_inspect", rw, ""},
+		{"plain publish_both force", "{L} {c}", "{c}"},
+		{"foreign plain mint queue publish fair_queue fair_acquire", fair, "{H} {lease} {o} (n|{v}) (0|{lease})"},
+		{"foreign plain mint queue publish fair_queue fair_release", fair, "{H} {lease} {o}"},
+		{"mint queue publish fair_queue fair_waiters", fair, ""},
+		{"plain mint queue publish fair_queue fair_force", fair, ""},
+		{"publish_slot mint rw_state rw_acquire", rw, "{H} {lease} {o} (n|{v}) (r|w) (0|5000)"},
+		{"publish rw_state rw_release", rw, "{H} {lease} {o}"},
+		{"publish rw_state rw_force", rw, ""},
+		{"publish rw_state rw_inspect", rw, ""},
 		{"rw_renew", "{L} {W}", "{H} {lease}"},
-		{"counted semaphore_set", "{L} {P} {W} {c}", "{lease} (semaphore|permits) (try|set|add) (1|2|3|-1)"},
-		{"counted semaphore_acquire", "{L} {P}", "{H} (1|2|5)"},
-		{"counted semaphore_release", "{L} {P} {c}", "{lease} {H} [{H}]"},
-		{"counted semaphore_state", "{L} {W} {c}", "(semaphore|permits)"},
-		{"counted permits_acquire", "{L} {P} {W} {c}", "{H} {lease} (1|2)"},
-		{"counted permits_release", "{L} {P} {W} {c}", "{lease} (o1.1|o2.1|o3.1|o4.1) (o1.2|o2.2|x)"},
-		{"counted permits_renew", "{L} {W} {c} {L} {W} {c}", "{H} {lease} (1|2) {H} {lease} 1"},
-		{"counted queue fair_permits fair_permits_acquire permits_acquire", "{L} {P} {W} {c} {Q} {D}",
-			"{H} {lease} (1|2) (0|{lease})"},
-		{"counted queue fair_permits fair_permits_leave permits_release", "{L} {P} {W} {c} {Q} {D}",
-			"{lease} (o1.1|o2.1|o3.1|o4.1) (o1.2|o2.2|x)"},
-		{"counted latch_arm", "{L} {P} {c}", "{lease} (1|2|3)"},
-		{"counted latch_count", "{L} {P} {c}", "{lease} {H} 0"},
-		{"counted latch_state", "{L}", "0"},
-		{"counted latch_delete", "{L} {P} {c}", "{lease}"},
 	}...) {
 		text := scriptText(t, "codes") + heads[row[0]] + scriptText(t, strings.Fields(row[0])...)
 		all = append(all, lockScript{"codes " + row[0], text, row[1], row[2]})
@@ -92,13 +78,42 @@ func lockScripts(t testing.TB) []lockScript {
 	return append(all, historicScripts(t)...)
 }
 
+// countedScripts are those of semaphores and latches: names, keys and arguments. Without a second key, as while their
+// slot migrates, the tombstone is the last argument.
+func countedScripts() [][3]string {
+	return [][3]string{
+		{"publish counted tombstone semaphore_set", "{L} {P} [{W}]",
+			"{lease} (semaphore|permits) (try|set|add) (1|2|3|-1) {c}"},
+		{"publish counted tombstone semaphore_set", "{L}", "{lease} semaphore (try|set|add) (1|2|3|-1) {c} {P}"},
+		{"publish counted tombstone semaphore_acquire", "{L} {P}", "{H} (1|2|5)"},
+		{"publish counted tombstone semaphore_acquire", "{L}", "{H} (1|2|5) {P}"},
+		{"publish counted tombstone semaphore_release", "{L} {P}", "{lease} {c} {H} [{H}]"},
+		{"publish counted tombstone semaphore_release", "{L}", "(1|{lease}) {c} {H} {P}"},
+		{"publish counted semaphore_state", "{L} {W}", "(semaphore|permits) {c}"},
+		{"publish counted tombstone permits_acquire", "{L} {P} {W} {c}", "{H} {lease} (1|2)"},
+		{"publish counted tombstone permits_release", "{L} {P} {W} {c}", "{lease} (o1.1|o2.1|o3.1|o4.1) (o1.2|o2.2|x)"},
+		{"publish counted permits_renew", "{L} {W} {c} {L} {W} {c}", "{H} {lease} (1|2) {H} {lease} 1"},
+		{"publish counted tombstone queue fair_permits fair_permits_acquire permits_acquire",
+			"{L} {P} {W} {c} {Q} {D}", "{H} {lease} (1|2) (0|{lease})"},
+		{"publish counted tombstone queue fair_permits fair_permits_leave permits_release",
+			"{L} {P} {W} {c} {Q} {D}", "{lease} (o1.1|o2.1|o3.1|o4.1) (o1.2|o2.2|x)"},
+		{"publish counted tombstone latch_arm", "{L} {P}", "{lease} (1|2|3) {c}"},
+		{"publish counted tombstone latch_arm", "{L}", "(1|{lease}) (1|2|3) {c} {P}"},
+		{"publish counted tombstone latch_count", "{L} {P}", "{lease} {H} 0 {c}"},
+		{"publish counted tombstone latch_count", "{L}", "(1|{lease}) {H} 0 {c} {P}"},
+		{"publish counted latch_state", "{L}", "0"},
+		{"publish counted tombstone latch_delete", "{L} {P}", "{lease} {c}"},
+		{"publish counted tombstone latch_delete", "{L}", "{lease} {c} {P}"},
+	}
+}
+
 // redissonScripts are those of mutexes in Redisson's layout: names, keys and arguments.
 func redissonScripts() [][3]string {
 	return [][3]string{
 		{"foreign redisson_acquire", "{L} {P} [{T}]", "{H} {lease} {o} (n|{v})"},
 		{"redisson_release", "{L} {P} [{P}]", "{H} {lease} {o} (w|W) {c}"},
 		{"redisson redisson_inspect", "{L} {T}", "{c}"},
-		{"redisson redisson_force", "{L} {T}", "{c}"},
+		{"redisson publish_both redisson_force", "{L} {T}", "{c}"},
 	}
 }
 

@@ -1,0 +1,69 @@
+package lock
+
+// kindScripts are those of all locks that are no mutex. They publish to their waiters by themselves, without a mark.
+type kindScripts struct {
+	fair       struct{ acquire, release, force, waiters script }
+	rw         struct{ acquire, release, renew, force, inspect script }
+	semaphore  struct{ set, state, acquire, release script } // set and state are those of leased permits too
+	permit     struct{ acquire, release, renew script }
+	fairPermit struct{ acquire, release script }
+	latch      struct{ arm, count, state, remove script }
+}
+
+// Messages of a cluster go to the nodes of the slot alone, if its servers can do that: the scripts find out, and the
+// waiters with [waitQueues.notifyMode].
+var (
+	kindScript        = newKindScripts(lua("publish"))
+	clusterKindScript = newKindScripts(lua("publish_slot"))
+)
+
+// The keys of the queue of a fair mutex and of a fair semaphore.
+const (
+	fairQueue   = "local queue, waiters = KEYS[3], KEYS[4]\n"
+	permitQueue = "local queue, waiters = KEYS[5], KEYS[6]\n"
+)
+
+// kinds are the scripts for the servers of the client; those of a quorum keep none of these locks.
+func (c *Client) kinds() *kindScripts {
+	if c.node == nil {
+		return kindScript
+	}
+	return c.node.kinds
+}
+
+// newKindScripts makes scripts whose messages publish sends.
+func newKindScripts(publish string) *kindScripts {
+	var k kindScripts
+	fair := fairQueue + lua("queue") + publish + lua("fair_queue")
+	k.fair.acquire = newScript(lua("foreign", "plain", "mint") + fair + lua("fair_acquire"))
+	k.fair.release = newScript(lua("foreign", "plain", "mint") + fair + lua("fair_release"))
+	k.fair.force = newScript(lua("plain", "mint") + fair + lua("fair_force"))
+	k.fair.waiters = newScript(lua("mint") + fair + lua("fair_waiters"))
+
+	k.rw.acquire = newScript(publish + lua("mint", "rw_state", "rw_acquire"))
+	k.rw.release = newScript(publish + lua("rw_state", "rw_release"))
+	k.rw.renew = newScript(lua("rw_renew"))
+	k.rw.force = newScript(publish + lua("rw_state", "rw_force"))
+	k.rw.inspect = newScript(publish + lua("rw_state", "rw_inspect"))
+
+	counted := publish + lua("counted")
+	repeatable := counted + lua("tombstone")
+	k.semaphore.set = newScript(repeatable + lua("semaphore_set"))
+	k.semaphore.state = newScript(counted + lua("semaphore_state"))
+	k.semaphore.acquire = newScript(repeatable + lua("semaphore_acquire"))
+	k.semaphore.release = newScript(repeatable + lua("semaphore_release"))
+
+	k.permit.acquire = newScript(repeatable + lua("permits_acquire"))
+	k.permit.release = newScript(repeatable + lua("permits_release"))
+	k.permit.renew = newScript(counted + lua("permits_renew"))
+
+	queued := permitQueue + repeatable + lua("queue", "fair_permits")
+	k.fairPermit.acquire = newScript(queued + lua("fair_permits_acquire", "permits_acquire"))
+	k.fairPermit.release = newScript(queued + lua("fair_permits_leave", "permits_release"))
+
+	k.latch.arm = newScript(repeatable + lua("latch_arm"))
+	k.latch.count = newScript(repeatable + lua("latch_count"))
+	k.latch.state = newScript(counted + lua("latch_state"))
+	k.latch.remove = newScript(repeatable + lua("latch_delete"))
+	return &k
+}

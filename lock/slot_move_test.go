@@ -1,0 +1,282 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slotMove is the migration of the slot of a key from the master that had it first to the next one.
+type slotMove struct {
+	t            *testing.T
+	slot         int
+	from, to     *redis.Client
+	fromID, toID any
+}
+
+// startMove begins a migration; no key has moved yet.
+func startMove(t *testing.T, servers []*server, key string) *slotMove {
+	t.Helper()
+	ctx := context.Background()
+	slot := slotOf(key)
+	m := &slotMove{t: t, slot: slot, from: servers[slot/5462].dial(t), to: servers[(slot/5462+1)%3].dial(t)}
+	m.fromID, m.toID = m.from.Do(ctx, "CLUSTER", "MYID").Val(), m.to.Do(ctx, "CLUSTER", "MYID").Val()
+	m.must(m.to.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.fromID))
+	m.must(m.from.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.toID))
+	return m
+}
+
+func (m *slotMove) must(cmd *redis.Cmd) {
+	m.t.Helper()
+	if err := cmd.Err(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// moveKeys moves keys that are still at the first master.
+func (m *slotMove) moveKeys(keys ...string) {
+	m.t.Helper()
+	host, p, _ := net.SplitHostPort(m.to.Options().Addr)
+	for _, key := range keys {
+		m.must(m.from.Do(context.Background(), "MIGRATE", host, p, key, 0, 10000))
+	}
+}
+
+// finish moves the rest of the keys and ends the migration.
+func (m *slotMove) finish() {
+	m.t.Helper()
+	ctx := context.Background()
+	m.moveKeys(m.from.ClusterGetKeysInSlot(ctx, m.slot, 1000).Val()...)
+	m.must(m.to.Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID))
+	m.must(m.from.Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID))
+}
+
+// TestCountedWhileSlotMigrates: semaphores without leases and latches are available while their slot migrates, whether
+// their hash has moved or not, and a request that arrives again then, or after that, has no second effect.
+func TestCountedWhileSlotMigrates(t *testing.T) {
+	t.Parallel()
+	servers, rdb := startCluster(t)
+	c := newTestClient(t, rdb, Options{})
+	for name, moved := range map[string]bool{"hash-stays": false, "hash-moved": true} {
+		start := func(t *testing.T, key string) *slotMove {
+			m := startMove(t, servers, key)
+			if moved {
+				m.moveKeys(key)
+			}
+			return m
+		}
+		t.Run("semaphore-"+name, func(t *testing.T) {
+			semaphoreMoves(t, c, c.Semaphore("pool-"+name), func(key string) *slotMove { return start(t, key) })
+		})
+		t.Run("earlier-tombstone-"+name, func(t *testing.T) {
+			tombstoneStays(t, c, c.Semaphore("early-"+name), func(key string) *slotMove { return start(t, key) })
+		})
+		t.Run("latch-"+name, func(t *testing.T) {
+			latchMoves(t, c, c.Latch("start-"+name), func(key string) *slotMove { return start(t, key) })
+		})
+		t.Run("latch-is-deleted-"+name, func(t *testing.T) {
+			latchIsDeleted(t, c, c.Latch("gone-"+name), func(key string) *slotMove { return start(t, key) })
+		})
+	}
+	t.Run("semaphore-is-set-up", func(t *testing.T) {
+		s := c.Semaphore("new")
+		m := startMove(t, servers, s.key)
+		if set, err := s.TrySetPermits(context.Background(), 1); err != nil || !set {
+			t.Fatalf("set up: %v, %v", set, err)
+		}
+		m.finish()
+		expectFree(t, s, 1, 1)
+	})
+}
+
+func expectFree(t *testing.T, s *Semaphore, total, free int) {
+	t.Helper()
+	if got, err := s.State(context.Background()); err != nil || got.Total != total || got.Free != free {
+		t.Errorf("state %+v, %v, want %d of %d free", got, err, free, total)
+	}
+}
+
+func semaphoreMoves(t *testing.T, c *Client, s *Semaphore, start func(string) *slotMove) {
+	ctx := context.Background()
+	if err := s.SetPermits(ctx, 2); err != nil {
+		t.Fatal(err)
+	}
+	m := start(s.key)
+	p, err := s.Acquire(ctx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.TryAcquire(ctx, 1); !errors.Is(err, ErrNoPermits) {
+		t.Errorf("a third permit of two: %v", err)
+	}
+	if total, err := s.AddPermits(ctx, 1); err != nil || total != 3 {
+		t.Errorf("add a permit: %d, %v", total, err)
+	}
+	if err := p.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	again := func(when string) {
+		t.Helper()
+		if left, err := c.semaphores.release(ctx, p.claim); left != 0 || err != nil {
+			t.Errorf("%s, the release again: %d, %v", when, left, err)
+		}
+		if _, err := c.semaphores.acquire(ctx, p.claim); !errors.Is(err, ErrReleased) {
+			t.Errorf("%s, an acquire after its release: %v", when, err)
+		}
+		expectFree(t, s, 3, 3)
+	}
+	again("while the slot migrates")
+	m.finish()
+	again("after the migration")
+}
+
+// tombstoneStays: a request that was executed before the migration arrives again when its tombstone may be at another
+// master than the hash.
+func tombstoneStays(t *testing.T, c *Client, s *Semaphore, start func(string) *slotMove) {
+	ctx := context.Background()
+	if err := s.SetPermits(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Acquire(ctx, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	start(s.key)
+	if left, err := c.semaphores.release(ctx, p.claim); left != 0 || err != nil {
+		t.Errorf("the release again: %d, %v", left, err)
+	}
+	if _, err := c.semaphores.acquire(ctx, p.claim); !errors.Is(err, ErrReleased) {
+		t.Errorf("an acquire after its release: %v", err)
+	}
+	expectFree(t, s, 1, 1)
+}
+
+func latchMoves(t *testing.T, c *Client, l *Latch, start func(string) *slotMove) {
+	ctx := context.Background()
+	arm(t, l, 1)
+	m := start(l.key)
+	kinds := c.node.kinds
+	request := call{script: kinds.latch.count, keys: []string{l.key, tombstoneKey(l.key, "r")},
+		args: []any{int64(60000), "r", 0, openChannel(l.key)}, counted: true}
+	again := func(when string) {
+		t.Helper()
+		if r, err := c.request(ctx, request, 2, true); err != nil || r.code != codeOK || r.int(0) != 0 {
+			t.Errorf("%s, a count that opens the latch: %+v, %v", when, r, err)
+		}
+	}
+	again("while the slot migrates")
+	if err := l.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+	arm(t, l, 2)
+	again("after the latch was armed again")
+	m.finish()
+	again("after the migration")
+	if s, err := l.State(ctx); err != nil || s.Count != 2 {
+		t.Errorf("state %+v, %v, want 2 to count: an earlier count was repeated", s, err)
+	}
+}
+
+// latchIsDeleted: while the slot migrates, a latch is not deleted, since there is no place that would keep the request
+// from deleting the next one, if it arrives again.
+func latchIsDeleted(t *testing.T, c *Client, l *Latch, start func(string) *slotMove) {
+	ctx := context.Background()
+	gen := arm(t, l, 1)
+	m := start(l.key)
+	_, _, err := doCounted(ctx, c.node.do, call{script: c.node.kinds.latch.remove,
+		keys: []string{l.key, tombstoneKey(l.key, "d")}, args: []any{int64(60000), openChannel(l.key)}, counted: true})
+	if !isMigrating(err) {
+		t.Errorf("deletion: %v, want it to wait for the migration", err)
+	}
+	if s, err := l.State(ctx); err != nil || s != (LatchState{1, gen}) {
+		t.Errorf("state %+v, %v, want the latch as it was", s, err)
+	}
+	deleted := make(chan error, 1)
+	go func() { deleted <- l.Delete(ctx) }()
+	m.finish()
+	if err := within(t, testTimeout, "the deletion", deleted); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.State(ctx); !errors.Is(err, ErrAbsent) {
+		t.Errorf("after the deletion: %v", err)
+	}
+}
+
+// TestRecordsInTheHashExpire: what requests have left in the hash while its slot migrated is removed by later ones.
+func TestRecordsInTheHashExpire(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	s := c.Semaphore("pool")
+	if err := s.SetPermits(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	before := rdb.HLen(ctx, "pool").Val()
+	for range 20 {
+		id := c.random.id()
+		_, err := c.node.do(ctx, call{script: c.node.kinds.semaphore.release, keys: []string{"pool"},
+			args: []any{1, "{pool}:free", id, tombstoneKey("pool", id)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, testTimeout, "the records are gone", func() bool {
+		if err := s.SetPermits(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range rdb.HKeys(ctx, "pool").Val() {
+			if strings.HasPrefix(field, "r:") || strings.HasPrefix(field, "q:") {
+				return false
+			}
+		}
+		return true
+	})
+	if now := rdb.HLen(ctx, "pool").Val(); now > before+2 {
+		t.Errorf("%d fields, %d before, want two counters more at most", now, before)
+	}
+}
+
+// TestWaiterWhileSlotMigrates: a release at the new master frees permits for a waiter that has subscribed at the old
+// one.
+func TestWaiterWhileSlotMigrates(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	servers, rdb := startCluster(t)
+	c := newTestClient(t, rdb, Options{PollMax: time.Second})
+	s := c.Semaphore("moving")
+	if err := s.SetPermits(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Acquire(ctx, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan *Permits, 1)
+	go func() {
+		next, err := s.Acquire(ctx, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		served <- next
+	}()
+	asleep(t, c, "{moving}:free", 1)
+	m := startMove(t, servers, s.key)
+	m.moveKeys(s.key)
+	if err := p.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	next := within(t, testTimeout, "the waiter", served)
+	m.finish()
+	if err := next.Release(ctx); err != nil {
+		t.Error(err)
+	}
+}
