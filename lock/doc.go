@@ -61,7 +61,7 @@
 //	getMultiLock(a, b)                      Multi(a, b)
 //	getSemaphore, trySetPermits(k)          locks.Semaphore(n, WithTotal(k))
 //	getPermitExpirableSemaphore             locks.PermitSemaphore(n, WithTotal(k))
-//	drainPermits                            locks.Semaphore(n).Drain
+//	drainPermits                            Drain of a semaphore of any kind
 //	getCountDownLatch                       locks.Latch(n)
 //	lockWatchdogTimeout, NameMapper         Options.Lease, Options.KeyFunc
 //
@@ -113,9 +113,8 @@
 //
 // A grant may be lost with its master. [Options].Replicas makes it wait for replicas,
 // and takes it back if too few have it; its limits are documented there. In a cluster,
-// messages that wake waiters for a mutex stay with the nodes of its slot (SPUBLISH), if
-// the servers have that, as Redis 7.0 has; the messages of all other kinds go to all
-// nodes, as PUBLISH does.
+// messages that wake waiters stay with the nodes of the lock's slot (SPUBLISH), if the
+// servers have that, as Redis 7.0 has; else they go to all nodes, as PUBLISH does.
 //
 // Each Acquire makes an id for its hold. Every script that changes anything names it,
 // so that a request which is sent again because its reply was lost gets the same reply

@@ -18,6 +18,7 @@ func eachSemaphore(t *testing.T, test func(t *testing.T, c *Client, pool drained
 	for name, of := range map[string]func(c *Client) drained{
 		"semaphore": func(c *Client) drained { return c.Semaphore("pool", WithTotal(5)) },
 		"permits":   func(c *Client) drained { return c.PermitSemaphore("pool", WithTotal(5)) },
+		"fair":      func(c *Client) drained { return c.FairSemaphore("pool", WithTotal(5)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,6 +61,11 @@ func (s *FairSemaphore) TryAcquire(ctx context.Context, n int, opts ...Option) (
 	return s.pool().acquire(ctx, n, maxLeased, false, opts)
 }
 
+// Drain is as [PermitSemaphore.Drain], if nobody waits: its error is [ErrQueued] if permits are free but others wait.
+func (s *FairSemaphore) Drain(ctx context.Context, opts ...Option) (*Permits, error) {
+	return s.pool().drain(ctx, maxLeased, opts)
+}
+
 // Do calls work with n permits, as [Mutex.Do].
 func (s *FairSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context) error, opts ...Option) error {
 	return s.pool().do(ctx, n, maxLeased, work, opts)

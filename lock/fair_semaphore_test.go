@@ -54,6 +54,9 @@ func TestFairSemaphoreOrder(t *testing.T) {
 	if _, err := s.TryAcquire(ctx, 1); !errors.Is(err, ErrQueued) {
 		t.Errorf("a try passes the queue: %v, want ErrQueued", err)
 	}
+	if _, err := s.Drain(ctx); !errors.Is(err, ErrQueued) {
+		t.Errorf("a drain passes the queue: %v, want ErrQueued", err)
+	}
 	state, err := s.State(ctx)
 	if err != nil || state.Free != 2 {
 		t.Errorf("%+v, %v: want two free permits, which the first waiter waits for", state, err)

@@ -163,7 +163,7 @@ func (p pool) drain(ctx context.Context, limit int, opts []Option) (*Permits, er
 		}
 		permits, err := p.acquireOnce(ctx, min(s.Free, limit), limit, false, opts)
 		taken := errors.Is(err, ErrHeld) || errors.Is(err, ErrPermits) // by others, since the reply
-		if !taken || ctx.Err() != nil {
+		if !taken || errors.Is(err, ErrQueued) || ctx.Err() != nil {
 			return permits, failed("drain", p.store.kind(), p.name, err)
 		}
 	}
