@@ -53,6 +53,9 @@ func (s Spec) on(kind string) bool {
 	if s.OnlyRedis != "" && !(cluster.Topology{Kind: kind}).Redis() {
 		return false
 	}
+	if s.NotOn[kind] != "" {
+		return false
+	}
 	return s.Topologies == nil || slices.Contains(s.Topologies, kind)
 }
 

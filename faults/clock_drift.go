@@ -12,7 +12,7 @@ import (
 // for a drift of 1% at most; this is what happens with more.
 var clockDriftSpec = Spec{
 	Name:      "clock-drift",
-	OnlyRedis: "the clock by which keys expire",
+	NotOn:     noClocks(),
 	Doc:       "makes a server's wall clock gain or lose `amount` every second until healed.",
 	Source:    "redis.io, Distributed Locks: CLOCK_DRIFT and the assumption of a bounded rate",
 	Targets:   []Target{Master, Replica, Behind, Deciding, Node},

@@ -11,10 +11,11 @@ import (
 )
 
 // clock-jump sets the wall clock of a server: an administrator, an NTP step, a resumed virtual machine. Redis counts
-// leases on that clock: a jump forward ends them at once, a jump back makes them last too long.
+// leases on that clock: a jump forward ends them at once, a jump back makes them last too long. ZooKeeper counts the
+// timeouts of sessions on a monotonic clock, which does not jump.
 var clockJumpSpec = Spec{
 	Name:      "clock-jump",
-	OnlyRedis: "the clock by which keys expire",
+	NotOn:     noClocks(),
 	Doc:       "moves a server's wall clock forward or back by `amount` until healed.",
 	Source:    "Kleppmann 2016: the clock of one Redis node jumps forward",
 	Targets:   []Target{Master, Replica, Behind, Deciding, Node},
@@ -33,6 +34,13 @@ var clockJumpSpec = Spec{
 // defaultJump is longer than most leases.
 const defaultJump = 30 * time.Second
 
+// noClocks are the topologies whose clocks cannot be set.
+func noClocks() map[string]string {
+	return map[string]string{
+		cluster.Etcd: "a preloaded library sets clocks, and a Go program such as etcd reads its clock without the C library",
+	}
+}
+
 func lacksClocks(c cluster.Cluster) string {
 	return lacks[cluster.Clocks](c, "set the clock of a server")
 }
@@ -46,21 +54,17 @@ func setClock(
 		return nil, err
 	}
 	return &injection{
-		observe: func(ctx context.Context) (string, error) { return clockIsOff(ctx, env.Cluster, node, shows) },
+		observe: func(ctx context.Context) (string, error) { return clockIsOff(ctx, clocks, node, shows) },
 		undo: func(ctx context.Context) (string, error) {
 			return "the clock of " + node + " is correct again", clocks.SetClock(ctx, node, cluster.Clock{})
 		},
 	}, nil
 }
 
-// clockIsOff waits until the server itself reports another time. Where no command can be sent, it trusts the backend.
-func clockIsOff(ctx context.Context, c cluster.Cluster, node string, shows func(time.Duration) bool) (string, error) {
-	admin, ok := c.(cluster.Admin)
-	if !ok {
-		return "the clock of " + node + " was set", nil
-	}
+// clockIsOff waits until the server itself reports another time.
+func clockIsOff(ctx context.Context, c cluster.Clocks, node string, shows func(time.Duration) bool) (string, error) {
 	return await(ctx, "another time on "+node, func() (string, bool) {
-		ahead, err := aheadOf(ctx, admin, node)
+		ahead, err := c.ReadClock(ctx, node)
 		if err != nil || !shows(ahead) {
 			return "", false
 		}
@@ -70,21 +74,4 @@ func clockIsOff(ctx context.Context, c cluster.Cluster, node string, shows func(
 		}
 		return fmt.Sprintf("the clock of %s is %s %s true time", node, format.Duration(ahead.Abs()), off), true
 	})
-}
-
-// aheadOf is how far the clock of node is ahead of this program's.
-func aheadOf(ctx context.Context, a cluster.Admin, node string) (time.Duration, error) {
-	reply, err := a.Do(ctx, node, "TIME")
-	if err != nil {
-		return 0, err
-	}
-	var seconds, micros int64
-	words, _ := reply.([]any)
-	if len(words) != 2 {
-		return 0, fmt.Errorf("reading the time of %s: unexpected reply %v", node, reply)
-	}
-	if _, err := fmt.Sscan(fmt.Sprint(words[0], " ", words[1]), &seconds, &micros); err != nil {
-		return 0, fmt.Errorf("reading the time of %s: %w", node, err)
-	}
-	return time.Unix(seconds, micros*1000).Sub(time.Now().Round(0)), nil
 }

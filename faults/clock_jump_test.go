@@ -2,7 +2,7 @@ package faults
 
 import (
 	"errors"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,13 +24,10 @@ func clockShowsEffect(t *testing.T, s Spec, rule string, ahead time.Duration) {
 	env.Amount = time.Minute
 	in := inject(t, s, env, "n2")
 	did(t, f, rule)
-	report := func(ahead time.Duration) {
-		now := time.Now().Add(ahead)
-		f.replies["TIME"] = []any{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)}
-	}
-	f.set(func() { report(0) })
 	noEffectYet(t, in)
-	f.set(func() { report(ahead) })
+	f.set(func() { f.ahead, f.errs["read clock"] = ahead, errBroken })
+	noEffectYet(t, in)
+	f.set(func() { delete(f.errs, "read clock") })
 	takesEffect(t, in)
 	f.done()
 	heals(t, in)
@@ -54,4 +51,16 @@ func clockEndsLease(t *testing.T, s Spec) {
 		}
 	}
 	heals(t, in)
+}
+
+// TestClocksOfEtcd: clock faults are refused there with the reason.
+func TestClocksOfEtcd(t *testing.T) {
+	for _, row := range []Spec{clockJumpSpec, clockDriftSpec} {
+		if why := row.WrongTopology(cluster.Etcd); !strings.Contains(why, "Go program") {
+			t.Errorf("%s on etcd: %q", row.Name, why)
+		}
+		if why := row.WrongTopology(cluster.ZooKeeper); why != "" {
+			t.Errorf("%s on ZooKeeper: %q", row.Name, why)
+		}
+	}
 }

@@ -68,6 +68,8 @@ type Spec struct {
 	Topologies []string
 	// OnlyRedis is what it acts on if only Redis servers have it; "": it is not.
 	OnlyRedis string
+	// NotOn are the kinds of topology that cannot have it, with the reason.
+	NotOn map[string]string
 	// Requires is what servers have to be started with.
 	Requires cluster.Requirements
 	// Lacks names what this backend lacks for it; "" if nothing.
@@ -123,6 +125,9 @@ func (s Spec) amount(env Env) time.Duration {
 func (s Spec) WrongTopology(kind string) string {
 	if s.OnlyRedis != "" && !(cluster.Topology{Kind: kind}).Redis() {
 		return "it acts on " + s.OnlyRedis + ", which only Redis servers have here"
+	}
+	if why := s.NotOn[kind]; why != "" {
+		return why
 	}
 	if s.Topologies == nil || slices.Contains(s.Topologies, kind) {
 		return ""

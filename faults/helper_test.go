@@ -34,6 +34,7 @@ type fake struct {
 	offsets map[string]int64  // of replication, by node
 	holds   map[string]string // owner of the key orders, by node
 	rules   []cluster.Rule    // all that were set
+	ahead   time.Duration     // of every clock
 }
 
 func newFake(kind string) *fake {
@@ -122,6 +123,12 @@ func (f *fake) Do(_ context.Context, node string, args ...any) (any, error) {
 
 func (f *fake) SetClock(_ context.Context, node string, c cluster.Clock) error {
 	return f.do("clock %s %v %v", node, c.Offset, c.Drift)
+}
+
+func (f *fake) ReadClock(context.Context, string) (time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ahead, f.errs["read clock"]
 }
 
 func (f *fake) PowerOff(_ context.Context, node string) error   { return f.do("power off %s", node) }

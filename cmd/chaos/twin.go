@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -34,8 +35,11 @@ func measurePrevention(ctx context.Context, s streams, scenario scenarios.Scenar
 	ctx, cancel := context.WithTimeout(ctx, twinLimit)
 	defer cancel()
 	a, err := pool.Do(ctx, explore.Job{Scenario: twin.YAML(), Seed: out.Manifest.Seed})
-	if err != nil || a.Failure != "" {
-		s.note("the twin was not simulated: %v %s", err, a.Failure)
+	if err == nil && a.Failure != "" {
+		err = errors.New(a.Failure)
+	}
+	if err != nil {
+		s.note("the twin was not simulated: %v", err)
 		return
 	}
 	out.Manifest.Twin = &rundir.Twin{Scenario: twin.Name, Summary: twin.Summary, Set: scenario.Twin.Set,

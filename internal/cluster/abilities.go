@@ -28,11 +28,14 @@ type Clock struct {
 }
 
 // Clocks sets the wall clocks of nodes, by which Redis expires keys. Monotonic
-// clocks and timers are not affected.
+// clocks and timers, by which ZooKeeper expires sessions, are not affected.
 type Clocks interface {
 	// SetClock makes node's clock jump to c and run from there, replacing an earlier
 	// setting. It returns when the node reads the new time.
 	SetClock(ctx context.Context, node string, c Clock) error
+	// ReadClock asks the server for its time, and returns how far that is ahead of this program's. The error wraps
+	// errors.ErrUnsupported if the time of this server cannot be read: of a ZooKeeper ensemble, only the leader's can.
+	ReadClock(ctx context.Context, node string) (ahead time.Duration, err error)
 }
 
 // Disks decides what data a server finds when it restarts.

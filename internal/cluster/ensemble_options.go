@@ -37,6 +37,9 @@ func (t Topology) OptionNames() []string {
 	return names
 }
 
+// NoFsync is the option of etcd with which it fsyncs nothing.
+const NoFsync = "unsafe-no-fsync"
+
 // ensembleOptions are the keys of zoo.cfg, or the flags of etcd, that a topology may set. Addresses, directories and
 // the members are the harness's.
 func (t Topology) ensembleOptions() []Option {
@@ -44,7 +47,10 @@ func (t Topology) ensembleOptions() []Option {
 		return Option{Name: name, Type: optionInteger, Min: low, Max: math.MaxInt32}
 	}
 	if t.Kind == Etcd {
-		return []Option{number("heartbeat-interval", 1), number("election-timeout", 1), number("snapshot-count", 1)}
+		return []Option{
+			number("heartbeat-interval", 1), number("election-timeout", 1), number("snapshot-count", 1),
+			{Name: NoFsync, Type: optionBool},
+		}
 	}
 	return []Option{
 		{Name: "forceSync", Type: optionBool},

@@ -98,9 +98,9 @@ func leasedPermits(replies []any, clock any) (n int, ok bool) {
 		f, _ := strconv.ParseFloat(fmt.Sprint(x), 64)
 		return f
 	}
-	now, isTime := clock.([]any)
+	now, err := ParseTime(clock)
 	both, isExec := replies[perLeased-1].([]any)
-	if !isTime || len(now) < 2 || !isExec || len(both) < 2 {
+	if err != nil || !isExec || len(both) < 2 {
 		return 0, false
 	}
 	sizes, isSizes := both[0].([]any)
@@ -109,7 +109,7 @@ func leasedPermits(replies []any, clock any) (n int, ok bool) {
 		return 0, false
 	}
 	for i := 1; i < len(members); i += 2 {
-		if number(members[i]) > 1000*number(now[0])+number(now[1])/1000 {
+		if number(members[i]) > float64(now.UnixMicro())/1000 {
 			n++
 		}
 	}

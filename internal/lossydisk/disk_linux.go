@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	gofuse "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
 const device = "/dev/fuse"
@@ -37,14 +39,14 @@ type Disk struct {
 	dir, backing string
 	server       *fuse.Server
 
-	mu     sync.Mutex
-	synced map[uint64]int64 // by inode: size when it was last fsynced
+	mu     sync.Mutex          // also held while a file is written, so that a write is before or after an fsync
+	files  map[uint64]*durable // by inode: what a power cut leaves of it; nil: an empty file
 	closed bool
 }
 
 // Mount mounts the directory backing at dir, which must exist and be empty.
 func Mount(dir, backing string) (*Disk, error) {
-	d := &Disk{dir: dir, backing: backing, synced: map[uint64]int64{}}
+	d := &Disk{dir: dir, backing: backing, files: map[uint64]*durable{}}
 	root := &gofuse.LoopbackRoot{Path: backing}
 	//nolint:staticcheck // SA1019: the successor, WrapChild, would have to copy a node and the locks in it
 	root.NewNode = func(r *gofuse.LoopbackRoot, _ *gofuse.Inode, _ string, _ *syscall.Stat_t) gofuse.InodeEmbedder {
@@ -88,16 +90,13 @@ func mountCloseOnExec(dir string, top gofuse.InodeEmbedder) (*fuse.Server, error
 	return server, nil
 }
 
-// Cut drops everything that was not fsynced, and returns how many bytes that was. No
-// program may have a file open for writing.
+// Cut drops everything that was not fsynced, and returns how many bytes that was: those behind the end of a file, and
+// those that were written over others. No program may have a file open for writing.
 func (d *Disk) Cut() (lost int64, err error) {
 	err = d.walk(func(path string, inode uint64, size int64) error {
-		kept := d.synced[inode]
-		if size <= kept {
-			return nil
-		}
-		lost += size - kept
-		return os.Truncate(path, kept)
+		bytes, err := d.files[inode].restore(path, size)
+		lost += bytes
+		return err
 	})
 	if err != nil {
 		return lost, fmt.Errorf("cutting the power of %s: %w", d.dir, err)
@@ -108,7 +107,7 @@ func (d *Disk) Cut() (lost int64, err error) {
 // Sync makes everything durable that was written until now, as the kernel does half a minute later.
 func (d *Disk) Sync() error {
 	err := d.walk(func(_ string, inode uint64, size int64) error {
-		d.synced[inode] = max(d.synced[inode], size)
+		d.files[inode] = &durable{size: size}
 		return nil
 	})
 	if err != nil {
@@ -157,15 +156,13 @@ func (d *Disk) Close() error {
 	return nil
 }
 
-// setSynced limits what counts as fsynced of a file to size.
-func (d *Disk) setSynced(inode uint64, size int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// truncated records that a file now has that size. d.mu is held.
+func (d *Disk) truncated(inode uint64, size int64) {
 	if size == 0 {
-		delete(d.synced, inode) // the number may be reused
+		delete(d.files, inode) // the number may be reused
 		return
 	}
-	d.synced[inode] = min(d.synced[inode], size)
+	d.files[inode].truncate(size)
 }
 
 // node is a file or directory.
@@ -175,7 +172,7 @@ type node struct {
 }
 
 func (n *node) Open(ctx context.Context, flags uint32) (gofuse.FileHandle, uint32, syscall.Errno) {
-	h, _, errno := n.LoopbackNode.Open(ctx, flags)
+	h, _, errno := n.LoopbackNode.Open(ctx, readable(flags))
 	if errno != 0 {
 		return nil, 0, errno
 	}
@@ -185,7 +182,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (gofuse.FileHandle, uint3
 func (n *node) Create(
 	ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut,
 ) (*gofuse.Inode, gofuse.FileHandle, uint32, syscall.Errno) {
-	inode, h, _, errno := n.LoopbackNode.Create(ctx, name, flags, mode, out)
+	inode, h, _, errno := n.LoopbackNode.Create(ctx, name, readable(flags), mode, out)
 	if errno != 0 {
 		return nil, nil, 0, errno
 	}
@@ -193,18 +190,35 @@ func (n *node) Create(
 	return inode, file, direct, errno
 }
 
+// readable are the flags to open a file that is to be written: what is overwritten is read before.
+func readable(flags uint32) uint32 {
+	if flags&syscall.O_ACCMODE == syscall.O_WRONLY {
+		return flags&^syscall.O_ACCMODE | syscall.O_RDWR
+	}
+	return flags
+}
+
 // Setattr may truncate the file.
 func (n *node) Setattr(
 	ctx context.Context, h gofuse.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
+	n.disk.mu.Lock()
+	defer n.disk.mu.Unlock()
 	errno := n.LoopbackNode.Setattr(ctx, h, in, out)
 	if size, ok := in.GetSize(); ok && errno == 0 {
-		n.disk.setSynced(out.Ino, int64(size))
+		n.disk.truncated(out.Ino, int64(size))
 	}
 	return errno
 }
 
-// wrap wraps an open file to record its fsyncs.
+// CopyFileRange is not supported: the kernel then reads and writes.
+func (*node) CopyFileRange(
+	context.Context, gofuse.FileHandle, uint64, *gofuse.Inode, gofuse.FileHandle, uint64, uint64, uint64,
+) (uint32, syscall.Errno) {
+	return 0, syscall.ENOSYS
+}
+
+// wrap wraps an open file to record its writes and fsyncs.
 func (n *node) wrap(ctx context.Context, h gofuse.FileHandle, empty bool) (gofuse.FileHandle, uint32, syscall.Errno) {
 	loop, ok := h.(*gofuse.LoopbackFile)
 	if !ok {
@@ -215,7 +229,9 @@ func (n *node) wrap(ctx context.Context, h gofuse.FileHandle, empty bool) (gofus
 		return nil, 0, errno
 	}
 	if empty {
-		n.disk.setSynced(out.Ino, 0)
+		n.disk.mu.Lock()
+		defer n.disk.mu.Unlock()
+		n.disk.truncated(out.Ino, 0)
 	}
 	return &file{loop, n.disk, out.Ino}, 0, 0
 }
@@ -230,8 +246,27 @@ type file struct {
 // PassthroughFd disables passthrough: the kernel must not write without this program.
 func (*file) PassthroughFd() (int, bool) { return 0, false }
 
-// Fsync records the size of the file. It does not sync the backing file: the machine
-// does not lose its power.
+// Write saves what it overwrites.
+func (f *file) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if kept := f.disk.files[f.inode]; kept != nil {
+		if err := kept.save(fileReader{ctx, f.LoopbackFile}, off, int64(len(data))); err != nil {
+			return 0, gofuse.ToErrno(err)
+		}
+	}
+	return f.LoopbackFile.Write(ctx, data, off)
+}
+
+// Allocate only reserves space: a range that is to be zeroed or removed is refused, and the program writes it.
+func (f *file) Allocate(ctx context.Context, off, size uint64, mode uint32) syscall.Errno {
+	if mode&^unix.FALLOC_FL_KEEP_SIZE != 0 {
+		return syscall.EOPNOTSUPP
+	}
+	return f.LoopbackFile.Allocate(ctx, off, size, mode)
+}
+
+// Fsync makes the file durable as it is. It does not sync the backing file: the machine does not lose its power.
 func (f *file) Fsync(ctx context.Context, _ uint32) syscall.Errno {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
@@ -239,6 +274,29 @@ func (f *file) Fsync(ctx context.Context, _ uint32) syscall.Errno {
 	if errno := f.Getattr(ctx, &out); errno != 0 {
 		return errno
 	}
-	f.disk.synced[f.inode] = int64(out.Size)
+	f.disk.files[f.inode] = &durable{size: int64(out.Size)}
 	return 0
+}
+
+// fileReader reads an open file.
+type fileReader struct {
+	ctx  context.Context
+	file *gofuse.LoopbackFile
+}
+
+func (r fileReader) ReadAt(to []byte, off int64) (int, error) {
+	result, errno := r.file.Read(r.ctx, to, off)
+	if errno != 0 {
+		return 0, errno
+	}
+	defer result.Done()
+	read, status := result.Bytes(to)
+	if !status.Ok() {
+		return 0, syscall.Errno(status)
+	}
+	n := copy(to, read)
+	if n < len(to) {
+		return n, io.EOF
+	}
+	return n, nil
 }

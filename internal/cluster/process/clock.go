@@ -2,14 +2,13 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
-	"github.com/lockchaos/lockchaos/internal/cluster/resp"
 )
 
 // wallClock sets the wall clock of one server. Its methods are called by one
@@ -52,14 +51,19 @@ func (c *Cluster) addClocks(ctx context.Context) error {
 	if why := MissingClocks(); why != "" {
 		return fmt.Errorf("%w: %s", cluster.ErrEnvironment, why)
 	}
-	if cc, err := compiler(); err == nil {
+	cc, err := compiler()
+	switch {
+	case err == nil:
 		return c.buildShim(ctx, cc)
+	case !c.topology.Redis():
+		return fmt.Errorf("%w: setting the clocks of topology %s needs a C compiler: Debian, Ubuntu: "+
+			"apt-get install gcc libc6-dev (%w)", cluster.ErrEnvironment, c.topology.Kind, err)
 	}
 	return c.addFaketime()
 }
 
-// SetClock makes the wall clock of node jump. It returns when the node replies to
-// TIME with the new time; a node that is not running has it when it starts.
+// SetClock makes the wall clock of node jump. It returns when [Cluster.ReadClock] returns the new time, or if it is not
+// supported; a node that is not running has it when it starts.
 func (c *Cluster) SetClock(ctx context.Context, node string, clock cluster.Clock) error {
 	return c.with("setting the clock of", node, func(s *server) error { return s.setClock(ctx, clock) })
 }
@@ -79,7 +83,10 @@ func (s *server) setClock(ctx context.Context, clock cluster.Clock) error {
 	return poll(ctx, func() string {
 		sent := time.Now()
 		offset, err := s.clockOffset(ctx)
-		if err != nil {
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return ""
+		case err != nil:
 			return err.Error()
 		}
 		took := time.Since(sent)
@@ -102,21 +109,23 @@ func driftOver(clock cluster.Clock, d time.Duration) time.Duration {
 	return time.Duration(math.Abs(clock.Drift) * float64(d))
 }
 
+// ReadClock is how far the clock of node is ahead of this machine's.
+func (c *Cluster) ReadClock(ctx context.Context, node string) (ahead time.Duration, err error) {
+	err = c.with("reading the clock of", node, func(s *server) error {
+		if !s.responsive() {
+			return cluster.ErrDown
+		}
+		ahead, err = s.clockOffset(ctx)
+		return err
+	})
+	return ahead, err
+}
+
 // clockOffset is how far the clock of s is ahead of this machine's.
 func (s *server) clockOffset(ctx context.Context) (time.Duration, error) {
-	replies, err := s.admin.do(ctx, []string{"TIME"})
+	at, err := s.software.time(ctx, s)
 	if err != nil {
 		return 0, err
 	}
-	now := time.Now()
-	words, _ := replies[0].([]any)
-	if len(words) != 2 {
-		return 0, fmt.Errorf("TIME: %w %v", resp.ErrProtocol, replies[0])
-	}
-	seconds, err1 := strconv.ParseInt(fmt.Sprint(words[0]), 10, 64)
-	micros, err2 := strconv.ParseInt(fmt.Sprint(words[1]), 10, 64)
-	if err1 != nil || err2 != nil {
-		return 0, fmt.Errorf("TIME: %w %v", resp.ErrProtocol, replies[0])
-	}
-	return time.Unix(seconds, micros*1000).Sub(now.Round(0)), nil
+	return at.Sub(time.Now().Round(0)), nil
 }

@@ -91,6 +91,9 @@ func (e etcdSoftware) config(s *server) string { return e.configIn(s, "new") }
 func (e etcdSoftware) configIn(s *server, state string) string {
 	options := map[string]string{"heartbeat-interval": "50", "election-timeout": "500", "snapshot-count": "100000"}
 	maps.Copy(options, e.topology.Options)
+	if value := options[cluster.NoFsync]; value != "" {
+		options[cluster.NoFsync] = strconv.FormatBool(value == "yes")
+	}
 	p := s.location
 	members := make([]string, len(e.nodes))
 	for i, n := range e.nodes {
@@ -157,7 +160,10 @@ func (e etcdSoftware) form(ctx context.Context) error {
 	if err := e.launch(ctx, e.nodes); err != nil {
 		return err
 	}
-	return e.waitServing(ctx)
+	if err := e.waitServing(ctx); err != nil || e.topology.Options[cluster.NoFsync] != "yes" {
+		return err
+	}
+	return e.syncDisks() // else a member would not start again
 }
 
 // ping connects: a member without a majority does not serve clients, but listens.
@@ -183,6 +189,11 @@ func (etcdSoftware) sample(ctx context.Context, s *server, keys []string) histor
 // keys lists the keys of all locks. They stay until they are deleted or their lease ends.
 func (etcdSoftware) keys(ctx context.Context, s *server) (map[string]time.Duration, error) {
 	return s.etcd.keys(ctx)
+}
+
+// time is not known: clocks of etcd members cannot be set.
+func (etcdSoftware) time(context.Context, *server) (time.Time, error) {
+	return time.Time{}, errors.ErrUnsupported
 }
 
 // EnsembleMissing says what this machine lacks for the servers of that kind of topology, which are not Redis servers;

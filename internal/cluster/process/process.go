@@ -129,9 +129,14 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		return nil, fmt.Errorf("starting a cluster: %w", err)
 	}
 	installed, err := findSoftware(ctx, cfg)
-	if err == nil && !cfg.Topology.Redis() && cfg.Requirements != (cluster.Requirements{Disks: cfg.Requirements.Disks}) {
-		err = fmt.Errorf("%w: servers of topology %s have no clocks and no networks of their own here",
-			cluster.ErrEnvironment, cfg.Topology.Kind)
+	if need := cfg.Requirements; err == nil && !cfg.Topology.Redis() {
+		switch {
+		case need.Network:
+			err = fmt.Errorf("%w: servers of topology %s have no networks of their own here", cluster.ErrEnvironment,
+				cfg.Topology.Kind)
+		case need.Clocks && cfg.Topology.Kind == cluster.Etcd:
+			err = fmt.Errorf("%w: the clocks of etcd members cannot be set", cluster.ErrEnvironment)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("starting a cluster: %w", err)

@@ -30,6 +30,8 @@ type probe interface {
 	sample(ctx context.Context, s *server, keys []string) history.Sample
 	// keys are the keys of s, see [cluster.Inventory].
 	keys(ctx context.Context, s *server) (map[string]time.Duration, error)
+	// time is the time of its wall clock, see [cluster.Clocks].
+	time(ctx context.Context, s *server) (time.Time, error)
 }
 
 // installation is software that was found on this machine.
@@ -120,6 +122,15 @@ func (c *Cluster) launchSentinels(ctx context.Context) error {
 	each(cluster.Rule{Mode: cluster.Hold})
 	defer each(cluster.Rule{})
 	return c.launch(ctx, c.sentinels)
+}
+
+// time is what TIME says.
+func (redisSoftware) time(ctx context.Context, s *server) (time.Time, error) {
+	replies, err := s.admin.do(ctx, []string{"TIME"})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return cluster.ParseTime(replies[0])
 }
 
 // ping succeeds on PONG: a server that is still loading its data replies with an error.

@@ -58,7 +58,7 @@ func (c *Cluster) buildShim(ctx context.Context, cc string) error {
 		if err := os.Link(shim, own); err != nil {
 			return err
 		}
-		s.env = []string{"LD_PRELOAD=" + s.inside(own), "LOCKCHAOS_CLOCK=" + s.inside(string(page))}
+		s.env = append(s.env, "LD_PRELOAD="+s.inside(own), "LOCKCHAOS_CLOCK="+s.inside(string(page)))
 	}
 	return nil
 }

@@ -137,9 +137,6 @@ func (z zookeeperSoftware) config(s *server) string {
 		"standaloneEnabled": "false", "reconfigEnabled": "false", "autopurge.purgeInterval": "0",
 	}
 	maps.Copy(options, z.topology.Options)
-	if s.power != nil {
-		options["preAllocSize"] = "0" // a log that only grows: lossydisk models no writes in place
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "dataDir=%s\n", s.disk)
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -202,10 +199,10 @@ func (c *Cluster) waitServing(ctx context.Context) error {
 	return nil
 }
 
-// syncDisks makes the first snapshots durable, which ZooKeeper does not fsync: without one a member does not start
-// again. In production the kernel has written them long before.
-func (z zookeeperSoftware) syncDisks() error {
-	for _, s := range z.nodes {
+// syncDisks makes durable what the members have written until now, as the kernel would have done long before a power
+// cut in production. ZooKeeper does not fsync its first snapshot, and a member without one does not start again.
+func (c *Cluster) syncDisks() error {
+	for _, s := range c.nodes {
 		if s.power == nil {
 			continue
 		}

@@ -90,3 +90,22 @@ func setPeers(t *testing.T, c *Cluster, node string, rule cluster.Rule) {
 		}
 	}
 }
+
+// TestEnsembleClock: the clock of a leader jumps and is read from its writes; that of a follower cannot be read.
+func TestEnsembleClock(t *testing.T) {
+	if _, err := ZooKeeperVersion(); err != nil {
+		t.Skip("NOT RUN: ", err)
+	}
+	c, ctx := startWith(t, cluster.Topology{Kind: cluster.ZooKeeper}, cluster.Requirements{Clocks: true}), t.Context()
+	leader, follower := inRole(ctx, c, "master")[0], inRole(ctx, c, "slave")[0]
+	if _, err := c.ReadClock(ctx, follower); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a follower: %v", err)
+	}
+	must(t, c.SetClock(ctx, follower, cluster.Clock{Offset: time.Hour})) // not checked
+	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 0} {
+		must(t, c.SetClock(ctx, leader, cluster.Clock{Offset: jump}))
+		if ahead, err := c.ReadClock(ctx, leader); err != nil || (ahead-jump).Abs() > time.Hour {
+			t.Errorf("ahead by %v, %v, want %v", ahead, err, jump)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
@@ -215,15 +216,36 @@ func (c *Cluster) checkEnd(name string) error {
 }
 
 // SetClock sets node's clock to k, from which it continues, also while the node is down.
-func (c *Cluster) SetClock(ctx context.Context, node string, k cluster.Clock) error {
-	n, err := c.node(node)
+func (c *Cluster) SetClock(ctx context.Context, name string, k cluster.Clock) error {
+	h, err := c.host(name)
 	if err != nil {
 		return fmt.Errorf("setting the clock of %w", err)
 	}
 	c.act(ctx)
 	defer c.world.mu.Unlock()
-	n.setClock(k)
+	switch p := h.program.(type) {
+	case *node:
+		p.setClock(k)
+	case *member:
+		p.setClock(k)
+	default:
+		return fmt.Errorf("setting the clock of %s: %w: it is a Sentinel", name, errors.ErrUnsupported)
+	}
 	return nil
+}
+
+// ReadClock is how far the clock of node is ahead of true time.
+func (c *Cluster) ReadClock(ctx context.Context, node string) (time.Duration, error) {
+	h, err := c.host(node)
+	if err != nil {
+		return 0, fmt.Errorf("reading the clock of %w", err)
+	}
+	c.act(ctx)
+	defer c.world.mu.Unlock()
+	if !h.up || h.paused {
+		return 0, fmt.Errorf("reading the clock of %s: %w", node, cluster.ErrDown)
+	}
+	return time.Until(h.wall()), nil
 }
 
 // PowerOff kills the server and drops what it had not fsynced.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net"
+	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
@@ -24,7 +25,19 @@ type host struct {
 	paused   bool
 	deferred waiters // delivered when it resumes
 	busy     int64   // instant until which it is busy (DEBUG SLEEP)
+
+	clock cluster.Clock
+	set   int64 // instant at which clock was set
 }
+
+// wall is the time of its own clock.
+func (h *host) wall() time.Time {
+	passed := float64(h.world.now() - h.set)
+	return time.Now().Add(h.clock.Offset + time.Duration(h.clock.Drift*passed))
+}
+
+// setClock sets it to k, from which it continues.
+func (h *host) setClock(k cluster.Clock) { h.clock, h.set = k, h.world.now() }
 
 // program is what runs on a host.
 type program interface {

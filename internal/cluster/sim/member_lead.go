@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/sim/znode"
 )
@@ -344,7 +343,7 @@ func (d *leadership) propose(r znode.Request, session int64, from origin) {
 	case znode.OpDeleteContainer:
 		refused = 0 // of no session
 	}
-	x := d.prepared.Prepare(r, session, d.next, time.Now().UnixMilli(), refused)
+	x := d.prepared.Prepare(r, session, d.next, m.wall().UnixMilli(), refused)
 	p := &proposed{proposal: proposal{x, from}, acks: map[int]bool{}, tick: d.tick}
 	d.proposed = append(d.proposed, p)
 	m.disk.append(m.world.now(), x)

@@ -22,10 +22,8 @@ type node struct {
 	rng          *rand.Rand
 	id           string // INFO's run_id, new with every start
 
-	disk  disk
-	repl  replication
-	clock cluster.Clock
-	set   int64 // instant at which clock was set
+	disk disk
+	repl replication
 
 	maxLag      int64 // min-replicas-max-lag
 	minReplicas int   // min-replicas-to-write
@@ -119,15 +117,9 @@ func (n *node) stop() {
 	n.repl.up, n.repl.replicas = nil, nil
 }
 
-// wall is the server's own clock.
-func (n *node) wall() time.Time {
-	now := time.Now()
-	passed := float64(n.world.now() - n.set)
-	return now.Add(n.clock.Offset + time.Duration(n.clock.Drift*passed))
-}
-
+// setClock sets the clock, by which keys expire.
 func (n *node) setClock(k cluster.Clock) {
-	n.clock, n.set = k, n.world.now()
+	n.host.setClock(k)
 	if n.up && !n.paused {
 		n.wake()
 	}

@@ -1,0 +1,84 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockchaos/lockchaos/internal/cluster/jute"
+)
+
+// time writes a node and reads when that was: the leader gives each transaction its own time. So only the time of
+// the leader can be read.
+func (zookeeperSoftware) time(ctx context.Context, s *server) (at time.Time, err error) {
+	err = s.reader.locked(ctx, func(context.Context) error {
+		if s.reader.is != "master" {
+			return fmt.Errorf("%w: %s is not the leader", errors.ErrUnsupported, s.name)
+		}
+		at, err = s.reader.written()
+		return err
+	})
+	return at, err
+}
+
+// clockNode is the node that the harness writes to learn a leader's time. It is not below the node of the locks.
+const clockNode = "/lockchaos-clock"
+
+// written writes clockNode and returns the time of that transaction.
+func (r *zkReader) written() (time.Time, error) {
+	for {
+		var set jute.Message
+		set.AppendString(clockNode)
+		set.AppendBytes(nil)
+		set.AppendInt(-1) // any version
+		reply, code, err := r.exchange(opSetData, set)
+		switch {
+		case err != nil:
+			return time.Time{}, err
+		case code == 0:
+			for range 3 { // czxid, mzxid, ctime
+				reply.Long()
+			}
+			return time.UnixMilli(reply.Long()), nil
+		case code != errNoNode:
+			return time.Time{}, fmt.Errorf("writing %s: error %d", clockNode, code)
+		}
+		var create jute.Message
+		create.AppendString(clockNode)
+		create.AppendBytes(nil)
+		create.AppendInt(1) // one ACL: everybody may do everything
+		create.AppendInt(allRights)
+		create.AppendString("world")
+		create.AppendString("anyone")
+		create.AppendInt(0) // persistent
+		if _, code, err = r.exchange(opCreate, create); err != nil || code != 0 && code != errNodeExists {
+			return time.Time{}, fmt.Errorf("creating %s: error %d: %w", clockNode, code, err)
+		}
+	}
+}
+
+// Of the protocol.
+const (
+	opCreate      = 1
+	opSetData     = 5
+	errNodeExists = -110
+	allRights     = 31
+)
+
+// exchange sends one request and reads the reply to it.
+func (r *zkReader) exchange(op int32, request jute.Message) (reply jute.Message, code int32, err error) {
+	r.xid++
+	var b jute.Message
+	b.AppendInt(r.xid)
+	b.AppendInt(op)
+	if err := r.send(append(b, request...)); err != nil {
+		return nil, 0, err
+	}
+	if reply, err = r.receive(); err != nil {
+		return nil, 0, err
+	}
+	reply.Int()
+	reply.Long()
+	return reply, reply.Int(), nil
+}
