@@ -11,7 +11,7 @@ import (
 // and does not advise more clients.
 func TestClientThatBreaksTheProtocol(t *testing.T) {
 	needRedis(t)
-	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 1s\n"+
+	scenario := writeScenario(t, "name: x\ntopology: {kind: single}\nlock: reentrant\nduration: 1m\n"+
 		"workload: {clients: 1}\n")
 	for name, c := range map[string]struct {
 		second string // what the client does on its second request

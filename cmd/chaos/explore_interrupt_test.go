@@ -22,14 +22,14 @@ func TestExploreInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	deadline, tick := time.Now().Add(time.Minute), time.NewTicker(5*time.Millisecond)
+	deadline, tick := time.Now().Add(5*time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for kept := false; !kept; <-tick.C {
 		_, err := os.Stat(filepath.Join(out, "latest", "history.jsonl"))
 		kept = err == nil
 		if time.Now().After(deadline) {
 			_ = cmd.Process.Kill()
-			t.Fatalf("nothing found in a minute\n%s", stderr.String())
+			t.Fatalf("nothing found in five minutes\n%s", stderr.String())
 		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -103,7 +103,8 @@ func TestClosedStdout(t *testing.T) {
 func TestKilledAtOnce(t *testing.T) {
 	needRedis(t)
 	out := t.TempDir()
-	cmd, temp := program(t, "run", "--scenario", "failover", "--out", out)
+	silent := "exec:sh " + writeScenario(t, "exec cat >/dev/null") // the run does not begin before it is killed
+	cmd, temp := program(t, "run", "--scenario", "failover", "--out", out, "--lock", silent, "--init-timeout", "10m")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
