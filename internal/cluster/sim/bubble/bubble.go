@@ -78,16 +78,12 @@ func (r *runner) outcome(p any) error {
 	return nil
 }
 
-// How long an hour of virtual time may take in Check, and how long Check waits.
-const (
-	checkLimit = time.Second
-	checkWait  = 10 * time.Second
-)
+// checkWait is how long an hour of virtual time may take in Check: also on a busy machine, and much less than an hour.
+const checkWait = 30 * time.Second
 
 // Check returns an error if virtual time does not work in this build: the package uses testing/synctest in a way
 // that Go does not guarantee. It takes about a millisecond.
 func Check() error {
-	began := time.Now()
 	passed := time.Duration(0)
 	done := make(chan error, 1)
 	go func() {
@@ -99,9 +95,8 @@ func Check() error {
 	}()
 	select {
 	case err := <-done:
-		took := time.Since(began)
-		if err == nil && (passed != time.Hour || took > checkLimit) {
-			err = fmt.Errorf("a virtual hour lasted %v of virtual and %v of real time", passed, took)
+		if err == nil && passed != time.Hour {
+			err = fmt.Errorf("a virtual hour lasted %v", passed)
 		}
 		if err != nil {
 			return fmt.Errorf("virtual time does not work in this program, built with %s: %w; "+

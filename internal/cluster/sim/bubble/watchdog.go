@@ -52,24 +52,28 @@ func (w *Watchdog) Beat(ctx context.Context) {
 
 // Watch checks the beats until ctx ends, in real time: run it outside the bubble. It calls report when there was no
 // beat for limit, and again after each further limit: the first report may have been of long work. It starts with
-// the first beat.
+// the first beat. Time in which Watch itself did not run (the program was stopped, the machine was busy) does not
+// count, because the bubble did not run either.
 func (w *Watchdog) Watch(ctx context.Context, limit time.Duration, report func(Stall)) {
-	t := time.NewTicker(max(limit/4, time.Millisecond))
+	every := max(limit/4, time.Millisecond)
+	t := time.NewTicker(every)
 	defer t.Stop()
-	last, since, patience := int64(0), time.Now(), limit
+	last, quiet, patience, looked := int64(0), time.Duration(0), limit, time.Now()
 	for {
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			return
 		}
+		passed := min(time.Since(looked), every)
+		looked = time.Now()
 		if now := w.beats.Load(); now != last || now == 0 {
-			last, since, patience = now, time.Now(), limit
+			last, quiet, patience = now, 0, limit
 			continue
 		}
-		if stalled := time.Since(since); stalled >= patience {
-			patience = stalled + limit
-			report(stall(stalled))
+		if quiet += passed; quiet >= patience {
+			patience = quiet + limit
+			report(stall(quiet))
 		}
 	}
 }
