@@ -2,25 +2,26 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// realRun runs chaos run on real servers until the exit code is the one wanted; package realrun says how often. The run
-// is at dir.
-func realRun(t *testing.T, want int, args ...string) (stdout, stderr, dir string) {
+// realRun runs chaos run on real servers until it ends with the exit code wanted and has printed says; package realrun
+// says how often. The run is at dir.
+func realRun(t *testing.T, want int, says string, args ...string) (stdout, dir string) {
 	t.Helper()
 	for try := 1; ; try++ {
 		out := t.TempDir()
 		code, stdout, stderr := chaos(append([]string{"run", "--out", out}, args...)...)
 		dir := filepath.Join(out, rundir.Latest)
 		switch {
-		case code == want:
-			return stdout, stderr, dir
+		case code == want && strings.Contains(stdout+stderr, says):
+			return stdout, dir
 		case !realrun.Again(t, try, dir):
-			t.Fatalf("exit code %d, want %d\n%s%s", code, want, stdout, stderr)
+			t.Fatalf("exit code %d, want %d and %q\n%s%s", code, want, says, stdout, stderr)
 		}
 	}
 }
