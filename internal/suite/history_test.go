@@ -87,8 +87,23 @@ func TestFiveNights(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())
 		}
 	}
+	if strings.Contains(page.String(), "→") {
+		t.Error("nothing but the verdict has changed, and the page says that a lock or an expectation has")
+	}
 	if _, err := os.Stat(filepath.Join(h.Dir, "nights/20261105T021700.000Z/runs/regression/1/report.html")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPageShowsAnotherLock: a verdict that changed because another lock was tested is no riddle.
+func TestPageShowsAnotherLock(t *testing.T) {
+	g := grid{}
+	g.add("first", []Row{{Scenario: "a", Lock: "reentrant", Expected: "safe"}})
+	g.add("second", []Row{{Scenario: "a", Lock: "redisson", Expected: "safe"}, {Scenario: "b", Lock: "fair"}})
+	g.add("third", []Row{{Scenario: "a", Lock: "redisson", Expected: "safe"}})
+	if len(g.Lines) != 2 || g.Lines[0].Lock() != "reentrant → redisson" || g.Lines[0].Expected() != "safe" ||
+		g.Lines[1].Lock() != "fair" {
+		t.Errorf("%+v", g.Lines)
 	}
 }
 

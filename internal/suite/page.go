@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/format"
@@ -26,10 +27,27 @@ type grid struct {
 }
 
 type gridLine struct {
-	Scenario, Lock, Expected string
-	Rates                    []gridRate
-	Cells                    [][]gridRow // of each column
+	Scenario        string
+	locks, expected changes
+	Rates           []gridRate
+	Cells           [][]gridRow // of each column
 }
+
+// Lock is what was tested, Expected the verdict that the scenario expects.
+func (l gridLine) Lock() string     { return l.locks.String() }
+func (l gridLine) Expected() string { return l.expected.String() }
+
+// changes are the values that something has had, in the order of their first use: another lock, or another expectation,
+// explains that a verdict changed.
+type changes []string
+
+func (c *changes) add(value string) {
+	if value != "" && !slices.Contains(*c, value) {
+		*c = append(*c, value)
+	}
+}
+
+func (c changes) String() string { return strings.Join(c, " → ") }
 
 // gridRate is the rate of one backend.
 type gridRate struct{ Text, Alert string }
@@ -87,7 +105,10 @@ func (g *grid) add(name string, rows []Row) {
 		g.Lines[i].Cells = append(g.Lines[i].Cells, nil)
 	}
 	for _, r := range rows {
-		cells := g.Lines[g.line(r)].Cells
+		line := &g.Lines[g.line(r)]
+		line.locks.add(r.Lock)
+		line.expected.add(r.Expected)
+		cells := line.Cells
 		cells[len(cells)-1] = append(cells[len(cells)-1], gridRowOf(r))
 	}
 }
@@ -97,7 +118,7 @@ func (g *grid) line(r Row) int {
 	n := slices.IndexFunc(g.Lines, func(l gridLine) bool { return l.Scenario == r.Scenario })
 	if n < 0 {
 		n = len(g.Lines)
-		g.Lines = append(g.Lines, gridLine{r.Scenario, r.Lock, r.Expected, nil, make([][]gridRow, len(g.Columns))})
+		g.Lines = append(g.Lines, gridLine{Scenario: r.Scenario, Cells: make([][]gridRow, len(g.Columns))})
 	}
 	return n
 }
