@@ -25,6 +25,9 @@ type LeftoverValue struct {
 	Renewals int      `json:"renewals,omitempty"` // renewals observed while no operation was in flight
 }
 
+// ProbeOwner begins the name of the owner of a probe's acquire, as servers store it.
+const ProbeOwner = "probe-"
+
 // Probe is a [ProbeEvent].
 type Probe struct {
 	Time    time.Duration

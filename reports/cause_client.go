@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
@@ -127,6 +128,12 @@ func (q *inquiry) lateWrite() *cause {
 			s.elapsed(q.r.validity(mine), wrote), q.r.validityName(mine), s.instant(q.r.validity(mine)))}
 		if t.Read != t.Found {
 			c.text += ", over another client's write that it had not read"
+		}
+		who := clientName(mine.Client)
+		c.steps = []storyStep{
+			{Time: mine.From, Event: int(mine.Granted), weight: 9, Text: who + " is granted " + quote(q.v.Key)},
+			{Time: mine.validUntil(), Event: -1, weight: 8,
+				Text: fmt.Sprintf("%s of %s ends", strings.Replace(q.r.validityName(mine), "its ", "the ", 1), who)},
 		}
 		if f := q.r.faultIn(cluster.ClientName(mine.Client), mine.From, t.Time); f != nil {
 			c.faults = []*injection{f}

@@ -82,6 +82,7 @@ func writeHTML(r *Run, w io.Writer) error {
 	t, err := template.New("page.tmpl").Funcs(template.FuncMap{
 		"client": clientName, "codes": codes, "color": func(client int) string { return palette(r.colorOf(client)) },
 		"duration": format.Duration, "instant": format.Instant,
+		"words": func(s string) []string { return strings.Split(s, " ") },
 	}).ParseFS(templates, "templates/page.tmpl")
 	if err != nil {
 		return fmt.Errorf("parsing the page template: %w", err)

@@ -89,6 +89,57 @@ func TestProbeIsNoHold(t *testing.T) {
 	}
 }
 
+// TestProbeOwnerIsNoClient: a probe that did not succeed is the harness's too; servers have its name.
+func TestProbeOwnerIsNoClient(t *testing.T) {
+	s := newSynth("probe", "orders", 1, cluster.Topology{Kind: cluster.Single}, 1)
+	s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})
+	s.number()
+	seen := &history.Sample{Sent: ms(509), Time: ms(510), Up: true,
+		Keys: map[string]history.KeyState{"orders": {Owner: "5a:" + history.ProbeOwner + "0", TTL: ms(900)}}}
+	if got := s.load(t).heldBy("orders", seen).label; got != "acquired by the harness after the run" {
+		t.Errorf("a probe's key is labeled %q", got)
+	}
+}
+
+// TestDeadHolderKeepsItsKey: a value without the name of an owner is that of the client that died, until it changes,
+// and not that of a client that waits.
+func TestDeadHolderKeepsItsKey(t *testing.T) {
+	s := newSynth("dead", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
+	s.add(10, history.Invoke, 0, history.Acquire, &history.Value{Owner: "c0-1"})
+	s.add(20, history.OK, 0, history.Acquire, &history.Value{Owner: "c0-1", Valid: ms(900)})
+	s.add(100, history.Info, 0, history.Crash, nil)
+	s.hold(1, "c1-1", 0, holdTimes{30, 1200, 1500, 900})
+	s.watch("n1", "master", 0, 1600, func(t float64) (string, float64) {
+		switch {
+		case 15 <= t && t < 1190:
+			return "946684800920", -1
+		case 1190 <= t && t < 1500:
+			return "946684802100", -1
+		}
+		return "", 0
+	})
+	s.number()
+	r := s.load(t)
+	for at, want := range map[float64]string{60: "client 0", 600: "client 0 (earlier hold)", 1300: "client 1"} {
+		samples := r.witness.during("n1", ms(at), ms(at+19))
+		if got := r.heldBy("orders", &samples[0]).label; got != want {
+			t.Errorf("at %v ms the key is labeled %q, want %q", at, got, want)
+		}
+	}
+}
+
+// TestGrantsOfSomeClients: who was granted nothing is not counted among those that were.
+func TestGrantsOfSomeClients(t *testing.T) {
+	s := newSynth("some", "orders", 2, cluster.Topology{Kind: cluster.Single}, 1)
+	s.hold(0, "c0-1", 0, holdTimes{10, 20, 100, 900})
+	s.add(30, history.Invoke, 1, history.Acquire, &history.Value{Owner: "c1-1"})
+	s.add(40, history.Fail, 1, history.Acquire, nil)
+	s.number()
+	if got := s.load(t).granted(); got != "1 grant to 1 of 2 clients" {
+		t.Error(got)
+	}
+}
+
 // TestNothingToHeal: a fault that is over once it has taken effect was not healed at any time.
 func TestNothingToHeal(t *testing.T) {
 	for detail, want := range map[string]string{history.NothingToUndo: "nothing to heal", "it replies": "0.900 s"} {

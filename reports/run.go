@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sort"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -42,12 +43,14 @@ type Run struct {
 	holdOf  map[ownerAt]int // index of the last hold of an owner; -1: none
 	// sessionOf is the client of a session, where the servers know no owner.
 	sessionOf map[string]int
-	witness   witness        // samples by node
-	sampling  *samplingGaps  // nil if nodes were not sampled
-	cited     map[int]string // lines of the events that the page cites, by index
-	color     map[int]int    // client → index in the palette
-	story     story
-	main      explanation // of the violation that the page explains
+	// keptAfterCrash is until when a node had the key of a client that crashed.
+	keptAfterCrash map[abandonedAt]time.Duration
+	witness        witness        // samples by node
+	sampling       *samplingGaps  // nil if nodes were not sampled
+	cited          map[int]string // lines of the events that the page cites, by index
+	color          map[int]int    // client → index in the palette
+	story          story
+	main           explanation // of the violation that the page explains
 }
 
 // Load reads a run directory. It judges a run without a verdict. A missing
@@ -123,6 +126,7 @@ func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j c
 	r.indexOwners()
 	r.indexSessions()
 	r.witness = newWitness(r.Samples, m.Nodes)
+	r.indexAbandoned()
 	r.sampling = measureGaps(&r.witness, r.faults)
 	r.main = r.explain()
 	r.story = newStory(r)

@@ -238,8 +238,7 @@ func (r *Run) keptAt(t time.Duration) bool {
 // facts are the numbers that every format shows.
 func facts(r *Run) []string {
 	h := r.History
-	all := []string{fmt.Sprintf("%s by %s in %s", format.Count(len(r.holds), "grant"),
-		format.Count(len(r.perClient()), "client"), format.Duration(h.End))}
+	all := []string{r.granted() + " in " + format.Duration(h.End)}
 	all = append(all, r.crashes()...)
 	if n := unknownOutcomes(h); n > 0 {
 		all = append(all, format.Count(n, "operation")+" of unknown outcome (a missing reply is not a refusal)")
@@ -263,6 +262,22 @@ func facts(r *Run) []string {
 		all = append(all, format.Count(n, "problem")+" in the recorded history")
 	}
 	return all
+}
+
+// granted counts grants and the clients that had them: "9 grants to 1 of 4 clients".
+func (r *Run) granted() string {
+	clients := r.perClient()
+	n := 0
+	for _, c := range clients {
+		if c.Grants > 0 {
+			n++
+		}
+	}
+	text := format.Count(len(r.holds), "grant") + " to "
+	if n < len(clients) {
+		text += format.Number(n) + " of "
+	}
+	return text + format.Count(len(clients), "client")
 }
 
 // crashes are the ends of client processes: those that a fault killed, and the others. What was noticed about clients

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
@@ -43,7 +44,9 @@ func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
 		if k.Session != "" {
 			return r.heldBySession(key, k, s)
 		}
-		h = r.holdAround(key, s.Time)
+		if h = r.abandoned(key, s); h == nil {
+			h = r.holdAround(key, s.Time)
+		}
 	}
 	if h == nil {
 		return unknownHolder()
@@ -54,6 +57,9 @@ func (r *Run) heldBy(key string, s *history.Sample) keyHolder {
 // probing reports whether a key in a sample is that of the acquire with which the harness probes it after the run:
 // nobody else had left it.
 func (r *Run) probing(key string, s *history.Sample) bool {
+	if strings.Contains(s.Keys[key].Owner, history.ProbeOwner) {
+		return true
+	}
 	noted := slices.ContainsFunc(r.History.Leftovers, func(l history.Leftover) bool {
 		return r.keyName(l.Key) == key && l.Time <= s.Time && len(l.Keys) == 0
 	})

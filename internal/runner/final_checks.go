@@ -192,7 +192,7 @@ func (s *stage) probeUntilSettled(ctx context.Context, i int, key string) (outco
 func (s *stage) probeOnce(ctx context.Context, i int, key string) (history.Type, *history.Error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*probeWait)
 	defer cancel()
-	owner := fmt.Sprintf("probe-%d", i)
+	owner := fmt.Sprint(history.ProbeOwner, i)
 	p := s.run.params
 	a := client.Acquire{Key: key, Owner: owner, Wait: probeWait, Lease: p.Lease, Limit: p.Permits}
 	reply, err := s.clients[i].Do(ctx, client.Request{Op: history.Acquire, Acquire: a})
