@@ -352,7 +352,7 @@ func findBetween(q *inquiry) *cause {
 // findUnknown says that no fault is part of the cause.
 func findUnknown(q *inquiry) *cause {
 	text := q.plain()
-	if q.p != nil {
+	if q.p != nil && !(q.r.alone() && len(q.r.faults) == 0) { // whether there were faults is known
 		text += "; no fault took effect between the two grants"
 	}
 	return &cause{text: text}

@@ -131,6 +131,7 @@ func TestCausesOnSim(t *testing.T) {
 			r := runOn(t, "sim", name)
 			checkCause(t, r)
 			checkProofs(t, r)
+			checkSteps(t, r)
 			fmt.Fprintf(&b, "%s (%s)\n    %s\n", name, r.story.Cause, withoutNumbers(r.story.Sentence))
 		})
 	}

@@ -13,8 +13,8 @@ import (
 // notes. cite returns the events with those indices as text, for the page.
 func FromHistory(name string, h *history.History, j checker.Judgement, notes []string,
 	cite func(indices map[int]bool) (map[int]string, error)) (*Run, error) {
-	r := newRun(rundir.Manifest{Clients: h.Clients}, h, nil, j)
-	r.file = name
+	r := (&Run{file: name, Manifest: rundir.Manifest{Clients: h.Clients}, History: h, Judgement: j,
+		Judged: j.Verdict != ""}).prepare()
 	r.Missing = append([]string{"this report is of a history alone, without a run directory: which servers there were, " +
 		"what they stored and which of them granted the lock is not known"}, notes...)
 	switch {

@@ -120,6 +120,12 @@ func newRun(m rundir.Manifest, h *history.History, samples []history.Sample, j c
 		h.Clients = m.Clients
 	}
 	r := &Run{Manifest: m, History: h, Samples: samples, Judgement: j, Judged: j.Verdict != ""}
+	return r.prepare()
+}
+
+// prepare finds holds, faults, the cause of the verdict and the story.
+func (r *Run) prepare() *Run {
+	h, m, j := r.History, &r.Manifest, &r.Judgement
 	sort.SliceStable(r.Samples, func(i, k int) bool { return r.Samples[i].Time < r.Samples[k].Time })
 	r.holds = findHolds(h, checker.Options{LockKind: j.LockKind})
 	r.faults, r.missed, r.notes = injectionsOf(h)

@@ -10,7 +10,7 @@ import (
 // by names the node that granted a hold, or says why it is not known.
 func (p *pair) by(s *proofs, h *hold) string {
 	switch by := p.knownBy(s, h); {
-	case by != "":
+	case by != "", p.r.alone(): // of a history alone no server is known, and the page says so once
 		return by
 	case len(p.r.Samples) == 0:
 		return " by an unknown node (nodes were not sampled)"

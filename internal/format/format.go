@@ -97,7 +97,11 @@ func Tick(t, step time.Duration) string {
 		decimals++
 	}
 	if step < time.Millisecond {
-		return fmt.Sprintf("%.1f ms", float64(t)/1e6)
+		decimals = 1
+		for unit := 100 * time.Microsecond; step < unit && decimals < 6; unit /= 10 {
+			decimals++
+		}
+		return fmt.Sprintf("%.*f ms", decimals, float64(t)/1e6)
 	}
 	return fmt.Sprintf("%.*f s", decimals, t.Seconds())
 }

@@ -57,6 +57,7 @@ func TestTick(t *testing.T) {
 	for step, want := range map[time.Duration]string{
 		2 * time.Second: "2 s", 500 * time.Millisecond: "1.5 s", 20 * time.Millisecond: "1.54 s",
 		time.Millisecond: "1.543 s", 500 * time.Microsecond: "1543.2 ms",
+		20 * time.Microsecond: "1543.21 ms", time.Microsecond: "1543.210 ms",
 	} {
 		if got := Tick(1543210*time.Microsecond, step); got != want {
 			t.Errorf("step %v: %q, want %q", step, got, want)

@@ -63,8 +63,9 @@
     return (h ? h + 'h' : '') + m + 'm' + s % 60 + 's';
   }
   function tickText(t, step) {
-    if (step < 1e3) return (t / 1e3).toFixed(step < 100 ? 2 : 1) + ' ms';
-    var decimals = 0;
+    var decimals = step < 10 ? 3 : step < 100 ? 2 : 1;
+    if (step < 1e3) return (t / 1e3).toFixed(decimals) + ' ms';
+    decimals = 0;
     for (var unit = 1e6; step < unit && decimals < 3; unit /= 10) decimals++;
     return (t / 1e6).toFixed(decimals) + ' s';
   }
