@@ -190,6 +190,9 @@ func (c *honestyCheck) judgeRenewed() {
 		if s.Lease != 0 || s.Valid == 0 || end == never || s.Valid-s.Return < c.o.slack()*9/10 {
 			continue
 		}
+		if c.o.MaxHold > 0 && end >= later(s.Call, c.o.MaxHold) { // it may not be renewed any longer
+			continue
+		}
 		if !(end < min(h.until, c.h.End)) && !(end-h.until < c.o.slack() && c.lostNotice(h) >= 0) {
 			continue
 		}

@@ -132,6 +132,8 @@ type Options struct {
 	Frugal bool
 	// Poll is after how long a waiter asks again by itself; 0: not known, and not sooner than after a second.
 	Poll time.Duration
+	// MaxHold is for how long the lock renews a hold by itself; 0: as long as its client lives.
+	MaxHold time.Duration
 	// Counts: each reply to an acquire, a try and a release has the hold count of the owner; without one it is 0.
 	Counts bool
 	// Overtakes: a semaphore serves a waiter whose permits are free, also if another that wants more waits for longer; a

@@ -143,8 +143,10 @@ func (d *idle) meet(v *view, slack time.Duration) {
 	for _, i := range v.h.TimedOut {
 		add(i)
 	}
-	for _, i := range v.h.OneHeld {
-		add(i)
+	for _, list := range [][]int32{v.h.Unanswered, v.h.OneHeld} {
+		for _, i := range list {
+			add(i)
+		}
 	}
 	slices.SortFunc(d.waits, byGap)
 }

@@ -14,6 +14,7 @@ const (
 	probeFailed            // the harness could not acquire it at the end
 	neverFree              // the same, and no lease ends the hold of an owner that lost it, such as by a crash
 	keptBeyond             // a server keeps a hold for longer than its lease
+	renewedBeyond          // the lock renewed a hold by itself for longer than it may
 	recoverOutage          // acquits: the servers were unavailable
 	recoverPaused          // acquits: the waiter was paused
 	recoverHeld            // acquits: the lock may still have been held at the probe
@@ -22,7 +23,7 @@ const (
 
 func recoveryRules() []string {
 	return []string{notGrantedAgain: "not-granted-again", probeFailed: "probe-failed", neverFree: "never-free",
-		keptBeyond:    "kept-beyond-lease",
+		keptBeyond: "kept-beyond-lease", renewedBeyond: "renewed-beyond-limit",
 		recoverOutage: "outage", recoverPaused: "waiter-paused", recoverHeld: "may-be-held",
 		recoverSoon: "just-ended"}
 }
@@ -54,9 +55,13 @@ func checkRecovery(v *view, o Options) Result {
 		open = v.unrecovered(o)
 	}
 	v.addKept(o, keptTooLong, keptBeyond, found)
+	limited := v.judgeLimits(o, found)
 	r := found.result(Recovery, v.recoveryViolation)
 	r.Counts = map[string]int64{"holds_not_released": int64(unreleased), "granted_again": int64(recovered),
 		"waits_after": int64(waits), "probes": int64(probed)}
+	if limited > 0 {
+		r.Counts["limited"] = int64(limited)
+	}
 	switch {
 	case r.Outcome == Violated:
 	case open != "":
@@ -138,8 +143,11 @@ func merged(a, b []segment) []segment {
 }
 
 func (v *view) recoveryViolation(f finding) Violation {
-	if f.rule == keptBeyond {
+	switch f.rule {
+	case keptBeyond:
 		return v.keptViolation(f)
+	case renewedBeyond:
+		return v.limitViolation(f)
 	}
 	if f.rule == probeFailed || f.rule == neverFree {
 		return v.probeViolation(f)

@@ -24,8 +24,10 @@ import (
 // them.
 func (v *view) judgeRoom(o Options, found *findings) {
 	gaveUp := make(map[int32]bool, len(v.h.TimedOut))
-	for _, i := range v.h.TimedOut {
-		gaveUp[i] = true
+	for _, list := range [][]int32{v.h.TimedOut, v.h.Unanswered} {
+		for _, i := range list {
+			gaveUp[i] = true
+		}
 	}
 	for _, k := range v.sharedKeys() {
 		v.refusedTries(&k, o, func(span int32, taken int64) {

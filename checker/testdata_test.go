@@ -198,6 +198,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.Only = append(o.Only, checker.Property(value))
 			case "bypass":
 				o.MaxBypass, err = strconv.Atoi(value)
+			case "max-hold":
+				o.MaxHold, err = time.ParseDuration(value)
 			case "away":
 				o.MayBeDown, err = strconv.Atoi(value)
 			case "inline":

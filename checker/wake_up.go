@@ -44,7 +44,7 @@ func wakeUpRules() []string {
 // polls.
 func checkWakeUp(v *view, o Options) Result {
 	found := newFindings(o)
-	asked := len(v.h.TimedOut)
+	asked := len(v.h.TimedOut) + len(v.h.Unanswered)
 	for i := range v.holds {
 		if v.h.Spans[v.holds[i].span].Op == history.OpAcquire {
 			asked++

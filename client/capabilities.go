@@ -34,6 +34,7 @@ const (
 	SeveralKeys     Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease Capability = "force-release"     // op force-release: release the lock for every owner
 	Repeats         Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
+	Detached        Capability = "detached"          // a release with canceled is executed all the same
 	Counts          Capability = "counts"            // replies to acquire, try and release have the hold count
 	Frugal          Capability = "frugal"            // keeps to the bounds of cost in docs/checkers.md
 	CachesScripts   Capability = "scripts"           // calls scripts by hash, so that SCRIPT FLUSH affects it
@@ -44,7 +45,7 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, IsLatch, SeveralKeys, CanForceRelease, Repeats, Counts,
+		CanResize, IsLatch, SeveralKeys, CanForceRelease, Repeats, Detached, Counts,
 		Frugal, CachesScripts,
 	}
 }

@@ -46,6 +46,8 @@ type Request struct {
 	Count int           `json:"count,omitempty"` // arm: the count of the latch
 	Token uint64        `json:"token,omitempty"` // count-down, await: generation of the latch; 0: the current one
 	Setup *Setup        `json:"setup,omitempty"` // init only
+
+	Canceled bool `json:"canceled,omitempty"` // release: its caller has given up, as its context has ended
 }
 
 // Hold is what a renewal or a release is about: the innermost hold of its owner.

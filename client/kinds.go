@@ -57,7 +57,8 @@ func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []l
 	if a.Wait > 0 {
 		acquire = l.Acquire
 	}
-	return acquire(ctx, slices.Concat(opts, []lock.Option{lock.WithOwner(a.Owner), lock.WithLease(a.Lease)})...)
+	own := []lock.Option{lock.WithOwner(a.Owner), lock.WithLease(a.Lease)}
+	return acquire(ctx, slices.Concat(opts, own, limitOption(ctx))...)
 }
 
 // ownerName finds, in the context of a hold without a named owner, who asked for it.
@@ -77,7 +78,8 @@ func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, err
 	if a.Wait > 0 {
 		acquire = c.Mutex(a.Key).Acquire
 	}
-	h, err := acquire(context.WithValue(ctx, ownerName{}, a.Owner), lock.WithLease(a.Lease))
+	h, err := acquire(context.WithValue(ctx, ownerName{}, a.Owner),
+		append(limitOption(ctx), lock.WithLease(a.Lease))...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ type resizeFunc func(ctx context.Context, c *lock.Client, key string, permits in
 // plainCan is what every lock of package lock can do that has an owner and a lease.
 func plainCan() Capabilities {
 	return Capabilities{Reentrant, CanTry, CanRenew, RenewsItself, ReportsLoss, Wakes, Fenced, CanForceRelease,
-		Repeats, Counts, Frugal, CachesScripts}
+		Repeats, Detached, Counts, Frugal, CachesScripts}
 }
 
 // kindRow is the row of a kind of lock; k.newClient is newClient unless it says otherwise.
@@ -218,6 +220,7 @@ func countingSpecs() []Spec {
 	latch := kindRow("latch", "package lock's count-down latch, which can be armed again when it is open.",
 		"java.util.concurrent; Redisson's RCountDownLatch", kind{})
 	latch.Can = Capabilities{IsLatch, Wakes}
+	plain.CheckOptions, latch.CheckOptions = checkUnlimitedOptions, checkUnlimitedOptions
 	for _, s := range []*Spec{&plain, &leased, &fair, &latch} {
 		s.PersistentKeys = func(key string) []string { return []string{key} }
 	}
@@ -306,7 +309,7 @@ func acquireSome(ctx context.Context, a Acquire, acquire, tryAcquire acquireFor)
 	if a.Wait == 0 {
 		acquire = tryAcquire
 	}
-	p, err := acquire(ctx, a.Permits)
+	p, err := acquire(ctx, a.Permits, limitOption(ctx)...)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ func multiSpecs() []Spec {
 	for i := range specs {
 		s := &specs[i]
 		s.Can = s.Can.With(SeveralKeys).Without(CanForceRelease, Counts)
+		s.CheckOptions = checkUnlimitedOptions
 		s.Undone = func(err error) bool {
 			var parts partsError
 			return errors.As(err, &parts) || lock.Undone(err)

@@ -109,6 +109,11 @@ func (n *native) handle(ctx context.Context, r Request) (reply Reply) {
 		g, err := n.locker.Renew(ctx, r.hold(), r.Lease)
 		return n.reply(r, g, err)
 	case history.Release:
+		if r.Canceled {
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			ctx = ended
+		}
 		count, err := n.locker.Release(ctx, r.hold())
 		return n.reply(r, Grant{Count: count}, err)
 	}

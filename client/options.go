@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,10 +17,45 @@ const (
 	optionTimeout        = "timeout"         // of releases, and of undoing what may have been granted
 	optionReplicas       = "replicas"        // how many must acknowledge a grant: a number, or all
 	optionReplicaTimeout = "replica_timeout" // how long to wait for them
+	optionMaxHold        = "max_hold"        // for how long the watchdog renews a hold
 )
 
+// lockOptions are the options of a scenario.
+type lockOptions struct {
+	lock.Options
+	maxHold time.Duration // 0: no limit
+}
+
 // checkOptions is the CheckOptions of the locks of package lock.
-func checkOptions(options map[string]string) error { return apply(options, &lock.Options{}) }
+func checkOptions(options map[string]string) error { return apply(options, &lockOptions{}) }
+
+// checkUnlimitedOptions is that of locks for whose holds no limit can be set.
+func checkUnlimitedOptions(options map[string]string) error {
+	var o lockOptions
+	if err := apply(options, &o); err != nil || o.maxHold == 0 {
+		return err
+	}
+	return fmt.Errorf("option %s: this lock has no such limit", optionMaxHold)
+}
+
+// limitKey is the key of the limit of holds in the context of an acquire.
+type limitKey struct{}
+
+// limited is ctx for an acquire whose hold the watchdog renews for at most limit; 0: no limit.
+func limited(ctx context.Context, limit time.Duration) context.Context {
+	if limit == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, limitKey{}, limit)
+}
+
+// limitOption is the limit in ctx as an option of package lock; without one, no option.
+func limitOption(ctx context.Context) []lock.Option {
+	if limit, ok := ctx.Value(limitKey{}).(time.Duration); ok {
+		return []lock.Option{lock.WithMaxHold(limit)}
+	}
+	return nil
+}
 
 var errNoOptions = errors.New("this lock has no options")
 
@@ -33,7 +69,7 @@ func checkNoOptions(options map[string]string) error {
 
 // apply copies a scenario's options into o. An unknown one is an error: ignored, it
 // would make the scenario claim what it does not test.
-func apply(options map[string]string, o *lock.Options) (err error) {
+func apply(options map[string]string, o *lockOptions) (err error) {
 	for name, text := range options { // order does not matter: they are independent
 		switch name {
 		case optionLease:
@@ -44,11 +80,13 @@ func apply(options map[string]string, o *lock.Options) (err error) {
 			o.Timeout, err = positive(name, text)
 		case optionReplicaTimeout:
 			o.ReplicaTimeout, err = positive(name, text)
+		case optionMaxHold:
+			o.maxHold, err = positive(name, text)
 		case optionReplicas:
 			o.Replicas, err = replicas(text)
 		default:
-			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s and %s",
-				name, optionLease, optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout)
+			err = fmt.Errorf("unknown option %q; this lock has %s, %s, %s, %s, %s and %s",
+				name, optionLease, optionPoll, optionTimeout, optionReplicas, optionReplicaTimeout, optionMaxHold)
 		}
 		if err != nil {
 			return err

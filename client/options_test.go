@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +10,10 @@ import (
 )
 
 func TestOptionsOfTheLibrary(t *testing.T) {
-	var o lock.Options
-	err := apply(map[string]string{"lease": "2s", "poll": "200ms", "replicas": "all", "replica_timeout": "300ms"}, &o)
-	if err != nil || o.Lease != 2*time.Second || o.PollMax != 200*time.Millisecond ||
+	var o lockOptions
+	err := apply(map[string]string{"lease": "2s", "poll": "200ms", "replicas": "all", "replica_timeout": "300ms",
+		"max_hold": "9s"}, &o)
+	if err != nil || o.maxHold != 9*time.Second || o.Lease != 2*time.Second || o.PollMax != 200*time.Millisecond ||
 		o.Replicas != lock.AllReplicas || o.ReplicaTimeout != 300*time.Millisecond {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -25,6 +27,16 @@ func TestOptionsOfTheLibrary(t *testing.T) {
 		name, value, _ := strings.Cut(option, "=")
 		if err := apply(map[string]string{name: value}, &o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", option, err)
+		}
+	}
+}
+
+// TestLimitOfHolds: a lock renews a hold no longer than option max_hold, and one that has no such limit refuses it.
+func TestLimitOfHolds(t *testing.T) {
+	for _, s := range slices.Concat([]Spec{reentrantSpec, redlockSpec}, kindSpecs()) {
+		limits := s.Can.Has(RenewsItself) && !s.Can.Has(SeveralKeys)
+		if err := s.CheckOptions(map[string]string{"max_hold": "300ms"}); (err == nil) != limits {
+			t.Errorf("%s: %v", s.Name, err)
 		}
 	}
 }

@@ -38,6 +38,7 @@ type library struct {
 	notify  func(Reply)
 	permits *permitOwners
 	holds   *holds
+	maxHold time.Duration // for how long the watchdog renews a hold; 0: no limit
 }
 
 // newClientFunc makes a client of package lock.
@@ -53,22 +54,23 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 		l := &library{
 			kind: k, notify: notify, permits: &permitOwners{ids: map[*lock.Permits]holdID{}}, holds: newHolds(),
 		}
-		options := lock.Options{
+		options := lockOptions{Options: lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
 			OnRenewed:        l.renewed,
 			OnPermitsRenewed: func(p *lock.Permits) { l.permits.renewed(p, notify) },
-		}
+		}}
 		if !k.several { // else watch reports it
 			options.OnLost = l.lost
 		}
 		if err := apply(s.Options, &options); err != nil {
 			return nil, err
 		}
+		l.maxHold = options.maxHold
 		var err error
 		if l.conns, err = connect(s); err != nil {
 			return nil, err
 		}
-		if l.lock, err = k.newClient(l.conns, options); err != nil {
+		if l.lock, err = k.newClient(l.conns, options.Options); err != nil {
 			return nil, errors.Join(err, closeAll(l.conns))
 		}
 		return l, nil
@@ -118,7 +120,7 @@ func (l *library) watch(h held, what Hold) {
 
 // Acquire acquires the lock.
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
-	h, err := l.acquire(ctx, l.lock, a)
+	h, err := l.acquire(limited(ctx, l.maxHold), l.lock, a)
 	_, cluster := l.conns[0].(*redis.ClusterClient)
 	apart := l.apart || cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
 	if err != nil && apart {
@@ -191,7 +193,8 @@ func lockCode(err error) string {
 		{lock.ErrForeign, "foreign-key"}, {lock.ErrReentered, "reentered"}, {lock.ErrUpgrade, "upgrade"},
 		{lock.ErrTooFewReplicas, "too-few-replicas"}, {lock.ErrArmed, "armed"}, {lock.ErrAbsent, "absent"},
 		{lock.ErrRearmed, "rearmed"}, {lock.ErrPermits, "out-of-range"}, {lock.ErrClosed, "closed"},
-		{errNotOpen, "timeout"}, {context.DeadlineExceeded, "no-reply"}, // a wait for a lock that is held ends with ErrHeld
+		// A wait for a lock that is held ends with ErrHeld.
+		{errNotOpen, "timeout"}, {context.DeadlineExceeded, history.CodeNoReply},
 	} {
 		if errors.Is(err, row.err) {
 			return row.code

@@ -239,6 +239,8 @@ func (b *Builder) refused(i int32, e *Event) {
 	switch {
 	case e.timedOut():
 		b.h.TimedOut = append(b.h.TimedOut, i)
+	case e.F == Acquire && code == CodeNoReply:
+		b.h.Unanswered = append(b.h.Unanswered, i)
 	case e.F == Acquire && code == CodeOneHeld:
 		b.h.OneHeld = append(b.h.OneHeld, i)
 	case (e.F == Acquire || e.F == Try) && code == CodeReentered:

@@ -12,6 +12,9 @@ import (
 // code is evidence about the lock; a try may also fail because no server was reachable.
 const CodeHeld = "held"
 
+// CodeNoReply is the [Error] code of an acquire whose wait ran out before a server replied.
+const CodeNoReply = "no-reply"
+
 // CodeOneHeld is the [Error] code of an operation on several keys that failed because one of them is held. It is
 // unknown which, so it is no evidence about any of them.
 const CodeOneHeld = "one-held"

@@ -131,6 +131,7 @@ type History struct {
 	Unknown      []Unknown
 	Exits        []Exit     // of clients that were not asked to, as far as the reason is known
 	TimedOut     []int32    // acquires whose wait ran out while the lock was held: indices into Spans
+	Unanswered   []int32    // acquires whose wait ran out before a server replied, and which certainly got nothing
 	OneHeld      []int32    // acquires of several keys whose wait ran out while one of them was held
 	Reentered    []int32    // acquires and tries that were refused because the owner held the lock
 	Limits       []int32    // by key, may be shorter than Keys: see [History.Limit]

@@ -32,6 +32,7 @@ func (b *Builder) Trim(keep Keep) {
 	}
 	b.h.Unknown = unknown
 	b.h.TimedOut, b.h.OneHeld = moved(b.h.TimedOut, to), moved(b.h.OneHeld, to)
+	b.h.Unanswered = moved(b.h.Unanswered, to)
 	b.h.Reentered = moved(b.h.Reentered, to)
 	notices := b.h.Notices[:0:0]
 	for i := range b.h.Notices {

@@ -1,12 +1,16 @@
 package workloads
 
-import "github.com/lockchaos/lockchaos/client"
+import (
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/history"
+)
 
 // releaseSequences are about releases of what the owner does not hold.
 func releaseSequences() []sequence {
 	return []sequence{
 		{name: "released twice", run: releasedTwice},
 		{name: "release of nothing", run: releaseNothing},
+		{name: "release of a caller that has given up", needs: client.Capabilities{client.Detached}, run: releaseCanceled},
 		{name: "released twice while nested", needs: client.Capabilities{client.Reentrant}, run: releasedTooOften},
 	}
 }
@@ -29,6 +33,18 @@ func releasedTwice(m *mix) {
 	if taken {
 		m.visit()
 		m.Session.Release(m.ctx, other)
+	}
+}
+
+// releaseCanceled releases when the context of its caller has ended, as a deferred release often does.
+func releaseCanceled(m *mix) {
+	h, ok := m.acquire(m.request(m.owner(), m.lease()))
+	if !ok {
+		return
+	}
+	m.wait()
+	if m.Session.ReleaseCanceled(m.ctx, h).Outcome != history.Info {
+		m.visit()
 	}
 }
 

@@ -147,6 +147,13 @@ func (s *Session) Release(ctx context.Context, h Hold) Answer {
 	return s.do(ctx, client.Request{Op: history.Release, Acquire: h.about()}, v, 3*replyTimeout)
 }
 
+// ReleaseCanceled releases h for a caller that has given up, which the lock does all the same ([client.Detached]).
+func (s *Session) ReleaseCanceled(ctx context.Context, h Hold) Answer {
+	v := &history.Value{Owner: h.Owner, Token: h.Token, Mode: h.Mode, Permits: h.Permits}
+	r := client.Request{Op: history.Release, Acquire: h.about(), Canceled: true}
+	return s.do(ctx, r, v, 3*replyTimeout)
+}
+
 // Renew extends the lease of h to lease.
 func (s *Session) Renew(ctx context.Context, h Hold, lease time.Duration) Answer {
 	a := h.about()

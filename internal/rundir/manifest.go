@@ -128,6 +128,9 @@ func (m Manifest) Judging() checker.Options {
 	if poll, err := time.ParseDuration(m.Option("poll")); err == nil && o.Frugal {
 		o.Poll = poll
 	}
+	if limit, err := time.ParseDuration(m.Option("max_hold")); err == nil && o.RenewsItself {
+		o.MaxHold = limit
+	}
 	if o.Fair || o.PrefersWriters {
 		o.QueueDelay = queueDelay
 	}

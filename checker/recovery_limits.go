@@ -1,0 +1,50 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeLimits finds the holds that a lock renewed by itself after the time for which it may (Options.MaxHold): a holder
+// that is alive and stuck would keep the lock for good (redis.io, Distributed Locks: extensions must be limited). When
+// a renewal was sent follows from the end of the promise that it made, and from the lease, of which the promise of the
+// grant shows the most that it can be. It returns how many holds were judged: those that their owner neither renewed by
+// hand nor acquired again.
+func (v *view) judgeLimits(o Options, found *findings) (judged int) {
+	if o.MaxHold == 0 {
+		return 0
+	}
+	requests := make(map[ownerKey]int)
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Outcome != history.Fail && (s.Op == history.OpAcquire || s.Op == history.OpTry || s.Op == history.OpRenew) {
+			requests[ownerKey{s.Owner, s.Key}]++
+		}
+	}
+	for i := range v.holds {
+		h := &v.holds[i]
+		s, end := &v.h.Spans[h.span], h.lastPromise()
+		if s.Lease != 0 || s.Valid == 0 || end == never || requests[ownerKey{h.owner, h.key}] != 1 {
+			continue
+		}
+		judged++
+		if renewed := end - (s.Valid - s.Call); renewed > later(h.from, o.MaxHold+o.slack()) {
+			found.add(finding{rule: renewedBeyond, x: int32(i), y: int32(i), start: later(h.from, o.MaxHold), end: renewed})
+		}
+	}
+	return judged
+}
+
+// limitViolation words a finding of this file.
+func (v *view) limitViolation(f finding) Violation {
+	h := &v.holds[f.x]
+	w := v.involving("", h.span)
+	w.Rule = "a lock renews a hold no longer than its limit"
+	w.Events = []int{int(v.h.Spans[h.span].Invoked), v.granted(h)}
+	w.Text = fmt.Sprintf("client %d was granted %s at %s, and the lock renewed that hold until %s or later, although it "+
+		"may do so only until %s", w.Clients[0], lockName(w.Key), format.Instant(h.from), format.Instant(f.end),
+		format.Instant(f.start))
+	return w
+}
