@@ -64,6 +64,11 @@ func (f *faultTime) may(what string) bool {
 	return slices.Contains(strings.Fields(f.affects), what)
 }
 
+// repliesOnly says whether requests arrive while the fault is in force.
+func (f *faultTime) repliesOnly() bool {
+	return slices.Contains(strings.Fields(f.affects), history.AffectsReplies)
+}
+
 // disturbances are what may explain a lock's behavior in place of the lock.
 type disturbances struct {
 	times []faultTime
@@ -89,12 +94,12 @@ func (d disturbances) touch(s segment, client int, what ...string) bool {
 }
 
 // delivery is by when a request of client that was sent at t had arrived, or never did: a fault that holds it delivers
-// it when it is healed. Where the fault lasts until the end of the history, that is t.
+// it when it is healed. Where the fault lasts until the end of the history, or affects replies alone, that is t.
 func (d disturbances) delivery(t time.Duration, client int) time.Duration {
 	for i := range d.times { // in the order of their beginnings, so that one may hold what another has delivered
 		f := &d.times[i]
 		at := f.client()
-		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client {
+		if t < f.from || t > f.until || f.until == never || at >= 0 && at != client || f.repliesOnly() {
 			continue
 		}
 		if f.may(history.AffectsTraffic) || f.may(history.AffectsDelays) {

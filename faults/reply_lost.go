@@ -1,6 +1,9 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/internal/cluster"
+import (
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
 
 // reply-lost drops the servers' replies to a client and then resets the connection: the command was executed, and the
 // client cannot know whether it has the lock. Most Redis clients retry, and many locks count the retry as a second
@@ -15,5 +18,6 @@ var replyLostSpec = linkFault{
 	Source:    "redisson#7367: an acquire whose reply was lost is sent again and counted twice",
 	Targets:   []Target{Holder, Waiter, Client, Pair},
 	OneShot:   true,
+	Affects:   history.AffectsTraffic + " " + history.AffectsReplies,
 	Resources: repliesTo,
 })
