@@ -66,10 +66,8 @@ func TestKinds(t *testing.T) {
 		{"multi-single", Single, with(multi), func(s *Spec) { s.LeftKeys = mutexLeftKeys }},
 		{"multi-kinds-single", Single, with(multiKinds), nil},
 		{"multi-kinds-cluster", Cluster, with(multiKinds), func(s *Spec) { s.OutlastsMigration = false }},
-		{"semaphore-single", Single, with(onlyPermit((*lock.Client).Semaphore, false)), func(s *Spec) {
-			s.Lease, s.Reentrant, s.Renews, s.ReportsLoss, s.Fenced, s.HeldByOthers = 0, false, false, false, false, false
-			s.ErrHeld, s.LeftKeys = lock.ErrNoPermits, semaphoreLeftKeys
-		}},
+		{"semaphore-single", Single, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
+		{"semaphore-cluster", Cluster, with(onlyPermit((*lock.Client).Semaphore, false)), withoutLeases},
 		{"permits-single", Single, with(onlyPermit((*lock.Client).PermitSemaphore, true)), leasedPermits},
 		{"fair-permits-single", Single, with(onlyPermit((*lock.Client).FairSemaphore, true)), leasedPermits},
 		{"fair-permits-cluster", Cluster, with(onlyPermit((*lock.Client).FairSemaphore, true)), func(s *Spec) {
@@ -88,6 +86,12 @@ func TestKinds(t *testing.T) {
 			Run(t, s)
 		})
 	}
+}
+
+// withoutLeases changes the claims of a lock to those of the only permit of a semaphore without leases.
+func withoutLeases(s *Spec) {
+	leasedPermits(s)
+	s.Lease, s.Renews, s.ReportsLoss = 0, false, false
 }
 
 // leasedPermits changes the claims of a lock to those of the only permit of a semaphore.
