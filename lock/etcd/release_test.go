@@ -25,7 +25,8 @@ const (
 )
 
 // TestReleaseWithoutReply: the key of a hold is gone when its release is sent again. It was released if the lease
-// lasts, and else it may have been lost before.
+// lasts, and else it may have been lost before: the release fails, with ErrUnknown if a keepalive has ended the session
+// before that.
 func TestReleaseWithoutReply(t *testing.T) {
 	b := startBackend(t)
 	for name, tt := range map[string]struct {
@@ -65,7 +66,10 @@ func TestReleaseWithoutReply(t *testing.T) {
 				}
 			}
 			next.Store(int32(tt.next))
-			if err := h.Release(t.Context()); !errors.Is(err, tt.want) {
+			err := h.Release(t.Context())
+			if tt.want != nil && errors.Is(err, lock.ErrUnknown) {
+				t.Log("the session has ended before the second request:", err)
+			} else if !errors.Is(err, tt.want) {
 				t.Errorf("release: %v, want %v", err, tt.want)
 			}
 			if left := unreplied(next.Load()); left != delivered {
