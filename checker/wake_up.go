@@ -15,6 +15,7 @@ const (
 	notWoken     = iota // a waiter was not served although the lock was free
 	notAdmitted         // a waiter was not served although there was room for it
 	tryRefused          // a try was refused although there was room for it
+	tryWaited           // a try waited
 	waitedInVain        // a request that can never be granted waited, at a lock that states that it refuses it
 	notReturned         // an acquire did not return, long after its wait had ended
 	requestStorm        // a process asked again and again without a pause
@@ -26,6 +27,7 @@ const (
 
 func wakeUpRules() []string {
 	return []string{notWoken: "not-woken", notAdmitted: "not-admitted", tryRefused: "refused-try",
+		tryWaited:    "waited-try",
 		waitedInVain: "waited-in-vain", notReturned: "not-returned",
 		requestStorm: "storm", wokenInVain: "herd",
 		wakeOutage: "outage", wakePaused: "waiter-paused", wakeLate: "replied-late"}
@@ -53,6 +55,7 @@ func checkWakeUp(v *view, o Options) Result {
 	v.unservedWaits(o, acquittals{notWoken, wakeOutage, wakePaused}, found, afterRelease, neverHeld)
 	asked += v.unreturned(o, found)
 	v.judgeRoom(o, found)
+	v.judgeTries(o, found)
 	v.judgeVain(o, found)
 	v.judgeStorms(o, found)
 	v.judgeHerds(o, found)
@@ -121,6 +124,8 @@ func (v *view) wakeUpViolation(f finding) Violation {
 	switch f.rule {
 	case notAdmitted, tryRefused:
 		return v.roomViolation(f)
+	case tryWaited:
+		return v.tryViolation(f)
 	case waitedInVain:
 		return v.vainViolation(f)
 	case requestStorm, wokenInVain:

@@ -5,8 +5,9 @@ import "context"
 // Semaphore lets a number of permits be held at a time. Its holders have no lease:
 // the permits of one that crashed stay held until [Semaphore.ForceRelease]
 // ([Semaphore.State] lists them; redisson#2045, redisson#4462); where that will not
-// do, use a [PermitSemaphore]. It is not fair: a waiter that wants few permits may
-// pass one that wants many. It is kept on one master. Several goroutines may use it.
+// do, use a [PermitSemaphore]. Permits whose release a failover loses stay held
+// too: only grants wait for replicas. It is not fair: a waiter that wants few permits
+// may pass one that wants many. It is kept on one master. Several goroutines may use it.
 //
 // A semaphore named pool is the hash pool, in which free + the sum of all h: is
 // always total:

@@ -31,6 +31,7 @@ type ledRound struct {
 	kind      roundKind
 	place     int  // how many clients come before this one, in a circle that begins at the leader
 	straggled bool // some come long after the others
+	together  bool // all come at once, so that the server may see them in another order than a client of several
 	kept      bool // all who share the lock keep it for so long that those who were not woken are seen
 }
 
@@ -74,6 +75,7 @@ func (m *mix) joinRound() (r ledRound, led bool) {
 	m.key = m.keys[all.IntN(len(m.keys))]
 	r.place = (m.Session.Number() + all.IntN(m.Params.Clients)) % m.Params.Clients
 	r.straggled, r.kept = all.IntN(2) == 0, all.IntN(2) == 0
+	r.together = !r.straggled && all.IntN(2) == 0
 	return r, true
 }
 
@@ -98,8 +100,11 @@ func (m *mix) takePartLed(r ledRound) {
 	case r.leads():
 		m.lead(r.kind)
 	default:
-		m.pause(2*m.Params.Hold + random(m.Env, m.Params.Hold))
+		if m.pause(2 * m.Params.Hold); !r.together {
+			m.pause(random(m.Env, m.Params.Hold))
+		}
 		m.straggle(r)
+		m.trySeveral()
 		m.follow(r.kept)
 	}
 }
@@ -149,6 +154,19 @@ func (m *mix) smaller() client.Acquire {
 	}
 	a.Wait = m.Env.wait()
 	return a
+}
+
+// trySeveral sometimes tries to get several locks, of which the leader or nobody has the last.
+func (m *mix) trySeveral() {
+	if !m.Can.Has(client.SeveralKeys, client.CanTry) || len(m.keys) < 2 || !m.chance(3) {
+		return
+	}
+	a := m.writing(m.owner(), m.lease())
+	a.Keys = m.some(m.keys)
+	a.Key = a.Keys[0]
+	if h, ok := m.try(a); ok {
+		m.Session.Release(m.ctx, h)
+	}
 }
 
 // follow waits for the leader. Who shares the lock with others often keeps it for long, or always.

@@ -1,0 +1,46 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// judgeTries finds the tries that were granted, or refused because the lock was held, only after longer than the
+// slack, though no fault was in force and the client ran: a try does not wait. Where a master may be down, a try also
+// waits for the replies of the others.
+func (v *view) judgeTries(o Options, found *findings) {
+	if o.MayBeDown > 0 {
+		return
+	}
+	slack := o.slack()
+	dis, away, pauses := v.disturbances(o), v.outages(o), v.clientPauses()
+	for i := range v.h.Spans {
+		s := &v.h.Spans[i]
+		if s.Op != history.OpTry || s.Return-s.Call <= slack || s.Outcome != history.OK && !s.Busy {
+			continue
+		}
+		client, during := v.client(int32(i)), segment{s.Call, s.Return}
+		p := longestOutside(during, merged(away.windows, pauses[client]))
+		if p.until-p.from <= slack || dis.touch(during, client, history.AffectsData, history.AffectsTraffic,
+			history.AffectsDelays, history.AffectsCommands, history.AffectsClients) {
+			continue
+		}
+		found.add(finding{rule: tryWaited, x: none, y: int32(i), start: s.Call, end: s.Return})
+	}
+}
+
+// tryViolation words a finding of this file.
+func (v *view) tryViolation(f finding) Violation {
+	s := &v.h.Spans[f.y]
+	w := v.spanViolation(f.y, "a try does not wait", "")
+	what := "was refused"
+	if s.Outcome == history.OK {
+		what = "was granted"
+	}
+	w.Class = ""
+	w.Text = fmt.Sprintf("client %d tried to acquire %s at %s, and the try %s only after %s", w.Clients[0],
+		lockName(w.Key), format.Instant(s.Call), what, format.Duration(f.end-f.start))
+	return w
+}
