@@ -87,7 +87,7 @@ func ends(ctx context.Context, limit time.Duration) bool {
 
 const (
 	stallPart  = 4 // a stall of a quarter of the lease can prevent a renewal that is due after a third
-	stallTries = 4
+	stallTries = 8
 	tickEvery  = 20 * time.Millisecond
 )
 

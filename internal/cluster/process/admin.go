@@ -23,13 +23,14 @@ type admin struct {
 	addr     string        // host:port, or the path of a Unix socket
 	password string        // empty: none
 	source   string        // IP to connect from; empty: any
+	wait     time.Duration // bounds one exchange
 	mutex    chan struct{} // capacity 1: full while unlocked
 	conn     net.Conn      // nil: not connected
 	in       *bufio.Reader
 }
 
 func newAdmin(addr, password string) *admin {
-	a := &admin{addr: addr, password: password, mutex: make(chan struct{}, 1)}
+	a := &admin{addr: addr, password: password, wait: commandWait, mutex: make(chan struct{}, 1)}
 	a.mutex <- struct{}{}
 	return a
 }
@@ -38,7 +39,7 @@ func newAdmin(addr, password string) *admin {
 // nil, []any or [resp.Error]. The error is about the connection, which is then closed;
 // the next call opens another.
 func (a *admin) do(ctx context.Context, commands ...[]string) ([]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandWait)
+	ctx, cancel := context.WithTimeout(ctx, a.wait)
 	defer cancel()
 	select {
 	case <-a.mutex:

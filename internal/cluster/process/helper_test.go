@@ -61,6 +61,9 @@ func exists(pid int) bool {
 	return err == nil
 }
 
+// adminWait is how long a server of a test may take to reply, on a busy machine.
+const adminWait = time.Minute
+
 // dialFrom is a connection from a client's own address to a node's gate.
 func dialFrom(t *testing.T, c *Cluster, client int, node string) *admin {
 	t.Helper()
@@ -69,7 +72,7 @@ func dialFrom(t *testing.T, c *Cluster, client int, node string) *admin {
 		t.Fatal(err)
 	}
 	a := newAdmin(s.gate.Addr(), c.password)
-	a.source = c.Endpoints(client).Source
+	a.source, a.wait = c.Endpoints(client).Source, adminWait
 	t.Cleanup(a.close)
 	return a
 }
