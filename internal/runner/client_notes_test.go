@@ -104,12 +104,8 @@ func TestClientWithoutPassword(t *testing.T) {
 	if err := os.WriteFile(script, []byte(forgetfulClient), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := load(t, "contention", "workload.clients=1", "duration=300ms", "expect={}",
-		"lock=exec:python3 "+script+" "+secret)
-	out, err := Run(t.Context(), options(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := load(t, "contention", "workload.clients=1", untilDone, "expect={}", "lock=exec:python3 "+script+" "+secret)
+	out := runUntil(t, options(t, s), func(text string) bool { return strings.Contains(text, "NOAUTH") })
 	h, err := history.ReadFile(out.Dir.File("history.jsonl"))
 	if err != nil {
 		t.Fatal(err)

@@ -67,12 +67,11 @@ func noChildren(t *testing.T) {
 // TestEveryFaultHeals: every injected fault has a heal event.
 func TestEveryFaultHeals(t *testing.T) {
 	needRedis(t)
-	s := load(t, "failover", "duration=4s", `faults=[{fault: replication-hold}, {when: acquired, fault: pause-client}, `+
+	s := load(t, "failover", untilDone, `faults=[{fault: replication-hold}, {when: acquired, fault: pause-client}, `+
 		`{fault: pause-node, target: n2}, {fault: kill, target: n3}]`)
-	out, err := Run(context.Background(), options(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := runUntil(t, options(t, s), func(text string) bool {
+		return strings.Count(text, `"phase":"inject"`) == 4
+	})
 	h, err := history.ReadFile(out.Dir.File(rundir.HistoryFile))
 	if err != nil {
 		t.Fatal(err)

@@ -39,12 +39,11 @@ func TestPlannedFaultNotInjected(t *testing.T) {
 // the run ends.
 func TestFaultsOfOneKindDoNotHealEachOther(t *testing.T) {
 	needRedis(t)
-	s := load(t, "gc-pause", "duration=1s", "expect={}", `faults=[{fault: pause-client, target: "client:0", for: 1m}, `+
+	s := load(t, "gc-pause", untilDone, "expect={}", `faults=[{fault: pause-client, target: "client:0", for: 1h}, `+
 		`{after: 100ms, fault: pause-client, target: "client:0", for: 1ms}]`)
-	out, err := Run(context.Background(), options(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := runUntil(t, options(t, s), func(text string) bool {
+		return strings.Contains(text, `"phase":"missed"`) && strings.Contains(text, `"phase":"effect"`)
+	})
 	h, err := history.ReadFile(out.Dir.File(rundir.HistoryFile))
 	if err != nil {
 		t.Fatal(err)

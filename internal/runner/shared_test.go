@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -16,10 +18,25 @@ func TestClientsShareProcesses(t *testing.T) {
 	needRedis(t)
 	s := load(t, "contention", "workload.clients=5", "workload.per_process=3", "workload.ramp=20ms", "duration=1500ms",
 		"workload.keys=5", "expect={}")
-	out, err := Run(context.Background(), options(t, s))
-	if err != nil {
-		t.Fatal(err)
+	for try := 1; ; try++ {
+		out, err := Run(context.Background(), options(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		grants := grantsOfShared(t, out)
+		if len(grants) == 5 && out.Judgement.Verdict == checker.Safe {
+			break
+		}
+		if !realrun.Again(t, try, out.Dir.Path) {
+			t.Fatalf("%s: grants by client: %v", out.Judgement.Sentence, grants)
+		}
 	}
+	noChildren(t)
+}
+
+// grantsOfShared counts the grants of each client, after a look at the logs of their two processes.
+func grantsOfShared(t *testing.T, out *Outcome) map[int]int {
+	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(out.Dir.File(rundir.LogsDir), "client-*.log"))
 	if err != nil || len(logs) != 2 {
 		t.Errorf("%d processes have a log, want 2: %v", len(logs), logs)
@@ -35,10 +52,7 @@ func TestClientsShareProcesses(t *testing.T) {
 			grants[span.Process.Client(h.Clients)]++
 		}
 	}
-	if len(grants) != 5 || out.Judgement.Verdict != "safe" {
-		t.Errorf("%s: grants by client: %v", out.Judgement.Sentence, grants)
-	}
-	noChildren(t)
+	return grants
 }
 
 // TestSharedProcessThatCannotStart: the run reports why.
