@@ -22,16 +22,7 @@ func TestExploreInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	deadline, tick := time.Now().Add(5*time.Minute), time.NewTicker(5*time.Millisecond)
-	defer tick.Stop()
-	for kept := false; !kept; <-tick.C {
-		_, err := os.Stat(filepath.Join(out, "latest", "history.jsonl"))
-		kept = err == nil
-		if time.Now().After(deadline) {
-			_ = cmd.Process.Kill()
-			t.Fatalf("nothing found in five minutes\n%s", stderr.String())
-		}
-	}
+	awaitFinding(t, cmd, out, &stderr)
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +39,44 @@ func TestExploreInterrupted(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(found.Findings[0].Dir, "report.html")); err != nil {
 		t.Errorf("the run of the first finding: %v", err)
+	}
+	nothingIn(t, temp)
+}
+
+// awaitFinding waits until an exploration has kept a run.
+func awaitFinding(t *testing.T, cmd *exec.Cmd, out string, stderr *bytes.Buffer) {
+	t.Helper()
+	deadline, tick := time.Now().Add(5*time.Minute), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for kept := false; !kept; <-tick.C {
+		_, err := os.Stat(filepath.Join(out, "latest", "history.jsonl"))
+		kept = err == nil
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			t.Fatalf("nothing found in five minutes\n%s", stderr.String())
+		}
+	}
+}
+
+// TestExploreKilled: chaos clean removes what a killed exploration leaves behind.
+func TestExploreKilled(t *testing.T) {
+	out := t.TempDir()
+	cmd, temp := program(t, "explore", "--scenario", "failover", "--seeds", "1000000000", "--jobs", "1", "--out", out)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitFinding(t, cmd, out, &stderr)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if left, err := os.ReadDir(temp); err != nil || len(left) == 0 {
+		t.Fatalf("the exploration had nothing in its temporary directory: %v", err)
+	}
+	clean, _ := program(t, "clean")
+	clean.Env = append(clean.Env, "TMPDIR="+temp)
+	if output, err := clean.CombinedOutput(); err != nil {
+		t.Errorf("clean: %v\n%s", err, output)
 	}
 	nothingIn(t, temp)
 }

@@ -125,7 +125,7 @@ func pool(t *testing.T, n int) *Pool {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(p.dir.Path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the pool's directory still exists: %v", err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
 // Pool is a set of worker processes. A worker that dies is restarted, and its run fails. Close ends all of them. Do
@@ -20,7 +21,7 @@ import (
 type Pool struct {
 	command []string
 	env     []string
-	dir     string // of the standard error of workers
+	dir     *ledger.DataDir // of the standard error of workers; chaos clean removes it if this program is killed
 
 	idle chan *worker
 
@@ -45,7 +46,8 @@ func Open(command []string, n int, env ...string) (*Pool, error) {
 	if len(command) == 0 || n < 1 {
 		return nil, errors.New("opening a pool of workers: it needs a command and at least one worker")
 	}
-	dir, err := os.MkdirTemp("", "lockchaos-explore-")
+	var unlisted *ledger.Ledger // a sweep recognizes the directory by itself
+	dir, err := unlisted.NewDataDir()
 	if err != nil {
 		return nil, fmt.Errorf("opening a pool of workers: %w", err)
 	}
@@ -123,7 +125,7 @@ func (p *Pool) kill(w *worker) {
 }
 
 func (p *Pool) log(w *worker) string {
-	return filepath.Join(p.dir, fmt.Sprintf("worker-%d.log", w.number))
+	return filepath.Join(p.dir.Path, fmt.Sprintf("worker-%d.log", w.number))
 }
 
 // stderr is the standard error of w, up to the length of a watchdog's advice or of the head of a panic.
@@ -148,7 +150,7 @@ func (p *Pool) Close() error {
 	}
 	p.running = map[*worker]bool{}
 	p.mu.Unlock()
-	if err := os.RemoveAll(p.dir); err != nil {
+	if err := p.dir.Remove(); err != nil {
 		return fmt.Errorf("closing a pool of workers: %w", err)
 	}
 	return nil
