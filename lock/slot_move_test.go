@@ -280,3 +280,64 @@ func TestWaiterWhileSlotMigrates(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDeletedLatchKeepsRecords: a latch whose hash has kept the reply to a count can be armed again after it was
+// deleted, and that request does not count the new one when it arrives again.
+func TestDeletedLatchKeepsRecords(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	l := c.Latch("start")
+	arm(t, l, 1)
+	count := func(keys []string, more ...any) {
+		t.Helper()
+		args := append([]any{60000, "r", 0, openChannel(l.key)}, more...)
+		if _, err := c.node.do(ctx, call{script: c.node.kinds.latch.count, keys: keys, args: args}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request := tombstoneKey(l.key, "r")
+	count([]string{l.key}, request) // as while the slot migrates
+	if err := l.Delete(ctx); err != nil {
+		t.Fatal(err)
+	}
+	arm(t, l, 1)
+	count([]string{l.key, request})
+	if s, err := l.State(ctx); err != nil || s.Count != 1 {
+		t.Errorf("state %+v, %v, want 1 to count: an earlier count was repeated", s, err)
+	}
+	if ttl := rdb.PTTL(ctx, request).Val(); ttl <= 0 || ttl > time.Minute {
+		t.Errorf("the record lasts %v, want what was left of a minute", ttl)
+	}
+}
+
+// TestAbsentWaitsForSlot: while the slot migrates, a request that finds no hash is not answered, since nothing would
+// refuse it if it arrived again after the latch or semaphore had been made.
+func TestAbsentWaitsForSlot(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	servers, rdb := startCluster(t)
+	c := newTestClient(t, rdb, Options{})
+	m := startMove(t, servers, "none")
+	kinds := c.node.kinds
+	for name, what := range map[string]call{
+		"a count of a latch":     {script: kinds.latch.count, args: []any{60000, "r", 0, openChannel("none")}},
+		"a deletion":             {script: kinds.latch.remove, args: []any{60000, openChannel("none")}},
+		"an addition of permits": {script: kinds.semaphore.set, args: []any{60000, "semaphore", "add", 1, "{none}:free"}},
+	} {
+		what.keys, what.counted = []string{"none", tombstoneKey("none", "r")}, true
+		if _, _, err := doCounted(ctx, c.node.do, what); !isMigrating(err) {
+			t.Errorf("%s: %v, want it to wait for the migration", name, err)
+		}
+	}
+	counted := make(chan error, 1)
+	go func() {
+		_, err := c.Latch("none").CountDown(ctx, CountDownOptions{})
+		counted <- err
+	}()
+	m.finish()
+	if err := within(t, testTimeout, "the count", counted); !errors.Is(err, ErrAbsent) {
+		t.Errorf("after the migration: %v", err)
+	}
+}

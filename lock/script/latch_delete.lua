@@ -15,6 +15,7 @@ if exists('latch') then
   if not KEYS[2] then
     return redis.error_reply('TRYAGAIN the latch is removed when the slot has migrated')
   end
+  keepRecords()
   redis.call('DEL', KEYS[1])
   publish(ARGV[2], '*')
   code = OK

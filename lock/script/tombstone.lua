@@ -45,8 +45,21 @@ local function repeated()
   return reply
 end
 
+-- Moves the records in the hash, which is about to be deleted, to tombstones.
+local function keepRecords()
+  local forgotten = tonumber(redis.call('HGET', KEYS[1], 'forgotten') or 0)
+  for n = forgotten + 1, records do
+    local ends, name = string.match(redis.call('HGET', KEYS[1], 'q:' .. n) or '0 ', '^(%d+) (.*)$')
+    local left = math.ceil((tonumber(ends) - clock()) / 1000)
+    if left > 0 then
+      redis.call('SET', name, redis.call('HGET', KEYS[1], 'r:' .. name), 'PX', string.format('%d', left))
+    end
+  end
+  records = 0
+end
+
 -- Keeps a reply for ttl ms, and returns it. Where there is no hash to keep it in, the request waits until the slot has
--- migrated, unless it had no effect and has none later.
+-- migrated.
 local function keep(ttl, reply)
   local text = {}
   for i, n in ipairs(reply) do
@@ -60,7 +73,7 @@ local function keep(ttl, reply)
     local n = redis.call('HINCRBY', KEYS[1], 'records', 1)
     local ends = string.format('%d', clock() + tonumber(ttl) * 1000)
     redis.call('HSET', KEYS[1], 'r:' .. tombstone, text, 'q:' .. n, ends .. ' ' .. tombstone)
-  elseif reply[1] ~= ABSENT then
+  else
     return redis.error_reply('TRYAGAIN the request waits until the slot has migrated')
   end
   return reply
