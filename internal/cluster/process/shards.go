@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // slots is the number of hash slots (redis.io, Cluster specification).
@@ -21,9 +22,7 @@ func (c *Cluster) join(ctx context.Context) error {
 				fmt.Sprint(slots * i / masters), fmt.Sprint(slots*(i+1)/masters - 1)})
 		}
 		if i > 0 {
-			first := c.nodes[0].location
-			commands = append(commands, []string{"CLUSTER", "MEET", first.Gate.Addr().String(),
-				fmt.Sprint(first.Gate.Port()), fmt.Sprint(first.BusGate.Port())})
+			commands = append(commands, meet(c.nodes[0]))
 		}
 		if err := s.execute(ctx, commands...); err != nil {
 			return fmt.Errorf("joining the cluster: %w", err)
@@ -42,6 +41,12 @@ func (c *Cluster) join(ctx context.Context) error {
 	return c.waitJoined(ctx)
 }
 
+// meet is the command that makes a node of the cluster meet s.
+func meet(s *server) []string {
+	at := s.location
+	return []string{"CLUSTER", "MEET", at.Gate.Addr().String(), fmt.Sprint(at.Gate.Port()), fmt.Sprint(at.BusGate.Port())}
+}
+
 // execute sends commands and checks that each reply is OK.
 func (s *server) execute(ctx context.Context, commands ...[]string) error {
 	replies, err := s.admin.do(ctx, commands...)
@@ -56,12 +61,24 @@ func (s *server) execute(ctx context.Context, commands ...[]string) error {
 	return nil
 }
 
+// meetEvery is how often a node that does not know all others meets them again. A node forgets a handshake that takes
+// longer than cluster-node-timeout, at least one second (clusterCron in Redis' cluster.c), and does not repeat it. A
+// machine that hangs for longer during the start would leave nodes that never know each other.
+const meetEvery = 2 * time.Second
+
 // waitHandshakes waits until every node has completed its handshake with every other
 // one, and returns the node IDs in order.
 func (c *Cluster) waitHandshakes(ctx context.Context) ([]string, error) {
 	ids := make([]string, len(c.nodes))
 	for i, s := range c.nodes {
+		met := time.Now()
 		err := poll(ctx, func() string {
+			if time.Since(met) >= meetEvery {
+				if err := s.execute(ctx, c.meetOthers(s)...); err != nil {
+					return err.Error()
+				}
+				met = time.Now()
+			}
 			replies, err := s.admin.do(ctx, []string{"CLUSTER", "MYID"}, []string{"CLUSTER", "NODES"})
 			if err != nil {
 				return err.Error()
@@ -79,6 +96,16 @@ func (c *Cluster) waitHandshakes(ctx context.Context) ([]string, error) {
 		}
 	}
 	return ids, nil
+}
+
+// meetOthers are the commands that make s meet every other node. Nodes that it knows stay as they are.
+func (c *Cluster) meetOthers(s *server) (commands [][]string) {
+	for _, other := range c.nodes {
+		if other != s {
+			commands = append(commands, meet(other))
+		}
+	}
+	return commands
 }
 
 // waitJoined waits until every node sees a healthy cluster, with every replica in its

@@ -281,3 +281,19 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("an address of another network is identified as %s", got)
 	}
 }
+
+// TestLostHandshakesAreRepeated: nodes that have forgotten each other, as after handshakes that took too long, meet
+// again.
+func TestLostHandshakesAreRepeated(t *testing.T) {
+	t.Parallel()
+	c := up(t, cluster.Topology{Kind: cluster.Sharded})
+	for _, s := range c.nodes {
+		must(t, s.execute(t.Context(), []string{"CLUSTER", "RESET", "SOFT"}))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startWait)
+	defer cancel()
+	ids, err := c.waitHandshakes(ctx)
+	if err != nil || len(ids) != len(c.nodes) || slices.Contains(ids, "") {
+		t.Errorf("IDs %q, %v", ids, err)
+	}
+}
