@@ -2,9 +2,12 @@ package lock
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -48,6 +51,42 @@ func TestPollingIsReportedOnce(t *testing.T) {
 	if len(said) != 1 || said[0].Err == nil || !strings.Contains(said[0].Err.Error(), "NOPERM") {
 		t.Errorf("reported %v, want one event with the refusal", said)
 	}
+}
+
+// sleeping waits until c has n waiters on a channel, and all of them sleep, subscribed or not.
+func sleeping(t *testing.T, c *Client, channel string, n int) {
+	t.Helper()
+	eventually(t, testTimeout, fmt.Sprint(n, " waiters sleep"), func() bool {
+		c.queues.mu.Lock()
+		defer c.queues.mu.Unlock()
+		q := c.queues.channels[channel]
+		return q != nil && len(q.waiters) == n && !slices.ContainsFunc(q.waiters, func(w *waiter) bool { return !w.asleep })
+	})
+}
+
+// Once the server has refused every subscription of a client, waiters for other locks poll too, and so do those that
+// become the first of their client.
+func TestWaitersForOtherLocksPoll(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	acl(t, s.dial(t), "resetchannels")
+	o := Options{PollMax: time.Hour, Lease: time.Hour}
+	c, holder := newTestClient(t, s.dial(t), o), newTestClient(t, s.dial(t), o)
+	for _, name := range []string{"a", "b"} {
+		h := acquire(t, holder.FairMutex(name))
+		first := wait(context.Background(), t, c.FairMutex(name))
+		sleeping(t, c, "{"+name+"}:grant", 1)
+		second := wait(context.Background(), t, c.FairMutex(name))
+		sleeping(t, c, "{"+name+"}:grant", 2)
+		release(t, h)
+		release(t, within(t, testTimeout, "the first waiter for "+name+" is served", first))
+		release(t, within(t, testTimeout, "the second waiter for "+name+" is served", second))
+	}
+	h := acquire(t, holder.Mutex("c"))
+	served := wait(context.Background(), t, c.Mutex("c"))
+	sleeping(t, c, "{c}:free", 1)
+	release(t, h)
+	release(t, within(t, testTimeout, "the waiter for c is served", served))
 }
 
 // Permits that were added are added, and a latch that was counted is counted, though nothing may be published.

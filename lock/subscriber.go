@@ -25,6 +25,7 @@ type subscriber struct {
 type redial struct {
 	failures int // connections in a row that lived for less than checkInterval
 	due      time.Time
+	refused  bool // until due, since the server refused all subscriptions: waiters poll
 }
 
 // checkInterval is how often a connection is checked: a dead host closes none.
@@ -79,6 +80,7 @@ func (s *subscriber) fail(addr string) {
 	lived := c != nil && time.Since(c.opened) >= checkInterval
 	sharded := c != nil && c.sharded
 	s.closeConn(addr)
+	r.refused = false
 	if lived {
 		r.failures = 0
 	}
@@ -112,6 +114,9 @@ func (s *subscriber) update() time.Duration {
 	for _, addr := range slices.Sorted(maps.Keys(wanted)) {
 		r := s.retries[addr]
 		if s.conns[addr] == nil && r != nil && now.Before(r.due) {
+			if r.refused {
+				s.queues.pollUntil(wanted[addr], r.due)
+			}
 			next = earlier(next, r.due)
 			continue
 		}
@@ -131,10 +136,10 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // abandon closes a connection of which nothing is wanted any more. If all that it was asked for was
-// refused, no other channel is tried for a while.
+// refused, no other channel is tried for a while, and the waiters of all channels poll.
 func (s *subscriber) abandon(addr string, now time.Time) {
 	if s.conns[addr].onlyRefused() {
-		s.retries[addr] = &redial{due: now.Add(refusedFor)}
+		s.retries[addr] = &redial{due: now.Add(refusedFor), refused: true}
 	}
 	s.closeConn(addr)
 }

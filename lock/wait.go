@@ -218,6 +218,8 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
 			if due := w.waiter.due; !due.IsZero() {
 				left = min(left, time.Until(due))
 				w.waiter.due = time.Time{}
+			} else if w.client.queues.polls(w.waiter) {
+				left = min(left, pollUnsubscribed)
 			}
 			timer.Reset(left)
 		case <-ctx.Done():

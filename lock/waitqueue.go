@@ -294,6 +294,18 @@ func (s *waitQueues) refused(channel string, err error) {
 	}
 }
 
+// pollUntil makes the waiters of channels that are not asked for, because the server refuses others, poll until then.
+func (s *waitQueues) pollUntil(channels map[string]bool, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for channel := range channels {
+		if q := s.channels[channel]; q != nil {
+			q.denied = until.Add(-refusedFor)
+			wakeSome(q.waiters, 1) // it may rely on a confirmation
+		}
+	}
+}
+
 // polls reports whether no message will come to w.
 func (s *waitQueues) polls(w *waiter) bool {
 	s.mu.Lock()
