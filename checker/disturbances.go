@@ -93,8 +93,8 @@ func (d disturbances) touch(s segment, client int, what ...string) bool {
 	})
 }
 
-// delivery is by when a request of client that was sent at t had arrived, or never did: a fault that holds it delivers
-// it when it is healed. Where the fault lasts until the end of the history, or affects replies alone, that is t.
+// delivery is the time by which a request that client sent at t had arrived, if it ever did: a fault that holds it
+// delivers it when it is healed. If the fault lasts until the end of the history, or affects replies alone, that is t.
 func (d disturbances) delivery(t time.Duration, client int) time.Duration {
 	for i := range d.times { // in the order of their beginnings, so that one may hold what another has delivered
 		f := &d.times[i]

@@ -41,7 +41,7 @@ func (v *view) judgeLimits(o Options, found *findings) (judged int) {
 func (v *view) limitViolation(f finding) Violation {
 	h := &v.holds[f.x]
 	w := v.involving("", h.span)
-	w.Rule = "a lock renews a hold no longer than its limit"
+	w.Rule = "a lock renews a hold for no longer than its limit"
 	w.Events = []int{int(v.h.Spans[h.span].Invoked), v.granted(h)}
 	w.Text = fmt.Sprintf("client %d was granted %s at %s, and the lock renewed that hold until %s or later, although it "+
 		"may do so only until %s", w.Clients[0], lockName(w.Key), format.Instant(h.from), format.Instant(f.end),

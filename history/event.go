@@ -138,7 +138,7 @@ type FaultValue struct {
 	Lasted time.Duration `json:"lasted_ns,omitempty"` // note harness-stalled: how long the harness did not run
 	// Affects is what it may change, in words with a space between them: data (keys and clocks of servers), traffic
 	// (requests and replies are late or lost), delays (they are late, by up to 50 ms), messages (published ones),
-	// commands (some are refused), clients; beside traffic, replies: requests arrive, their replies are late or lost.
+	// commands (some are refused), clients; "traffic replies": requests arrive, only replies are late or lost.
 	// Empty: unknown, so everything.
 	Affects string `json:"affects,omitempty"`
 }

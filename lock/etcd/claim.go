@@ -131,8 +131,7 @@ func (c *claim) remove(ctx context.Context) (was bool, err error) {
 	reply, err := repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		reply, err := c.session.client.etcd.Txn(ctx).If(all...).Then(do...).Else(do...).Commit()
 		if err == nil && !reply.Succeeded && asked {
-			// They were deleted by the request that was not answered, if they have not ended with their lease: nobody else
-			// deletes them.
+			// Nobody else deletes them: if they have not ended with their lease, the request without a reply did it.
 			was, err = c.session.lasts(ctx)
 		}
 		asked = true
