@@ -86,7 +86,7 @@ func TestMultiOfKindsIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	rdb := startRedis(t).dial(t)
-	c, other := newTestClient(t, rdb, Options{}), newTestClient(t, rdb, Options{})
+	c, other := newTestClient(t, rdb, Options{PollMax: time.Hour}), newTestClient(t, rdb, Options{})
 	all := func(c *Client) []AnyLock {
 		return []AnyLock{c.Mutex("a"), c.FairMutex("b"), c.RW("c").Write(), c.FencedMutex("d"), c.RW("e").Read()}
 	}
@@ -95,7 +95,7 @@ func TestMultiOfKindsIsAllOrNone(t *testing.T) {
 	for i, one := range held {
 		h := acquireAll(t, multi(t, one))
 		_, err := multi(t, all(c)...).TryAcquire(ctx)
-		_, waited := multi(t, all(c)...).Acquire(ctx, WithWait(2*time.Second))
+		_, waited := multi(t, all(c)...).Acquire(ctx, WithWait(waitTimeout)) // no request is open when it ends
 		for _, err := range []error{err, waited} {
 			if !errors.Is(err, ErrHeld) || !Definite(err) {
 				t.Errorf("lock %d is held: %v, want a definite ErrHeld", i, err)

@@ -51,18 +51,13 @@ func TestDockerScenarios(t *testing.T) {
 		"failover", "redlock-partitioned-holder", writeScenario(t, unpluggedScenario),
 	} {
 		t.Run(filepath.Base(scenario), func(t *testing.T) {
-			out := t.TempDir()
-			code, stdout, stderr := chaos("run", "--scenario", scenario, "--backend", "docker", "--seed", "1",
-				"--out", out, "--expect")
-			if code != exitSafe {
-				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-			}
+			_, dir := realRun(t, exitSafe, "", "--scenario", scenario, "--backend", "docker", "--seed", "1", "--expect")
 			for _, name := range []string{"report.html", "logs/n1.log", "logs/client-0.log"} {
-				if _, err := os.Stat(filepath.Join(out, "latest", name)); err != nil {
+				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 					t.Error(err)
 				}
 			}
-			if text := readFile(t, filepath.Join(out, "latest", "run.json")); !strings.Contains(text, docker.Image()) {
+			if text := readFile(t, filepath.Join(dir, "run.json")); !strings.Contains(text, docker.Image()) {
 				t.Errorf("run.json does not name the image %s:\n%s", docker.Image(), text)
 			}
 			nothingContained(t, os.TempDir())
