@@ -2,7 +2,6 @@ package reports
 
 import (
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -11,11 +10,9 @@ import (
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
-// TestSize reads, judges and renders a history of 100,000 operations, and logs how
-// long each takes; docs/measurements.md has the result. Its bounds are wide, and
-// the one on time counts CPU time, which a busy machine does not change.
+// TestSize: the page of 100,000 operations has at most 2 MiB. It logs how long reading, judging and rendering take;
+// docs/measurements.md has the result.
 func TestSize(t *testing.T) {
-	before := cpu(t)
 	dir := bigSynth().load(t).Dir
 	file := dir.File(rundir.HistoryFile)
 	began := time.Now()
@@ -45,19 +42,9 @@ func TestSize(t *testing.T) {
 		judge.Round(time.Millisecond), report.Round(time.Millisecond))
 	page := size(t, dir.File(rundir.ReportFile))
 	t.Logf("report.html: %d bytes", page)
-	if used := cpu(t) - before; page > 2<<20 || used > 60*time.Second {
-		t.Errorf("a page of %d bytes after %v of CPU time", page, used)
+	if page > 2<<20 {
+		t.Errorf("report.html has %d bytes, want at most 2 MiB", page)
 	}
-}
-
-// cpu is the CPU time that this process has used.
-func cpu(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func size(t *testing.T, path string) int64 {
