@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,8 @@ func (v *view) faultTimes() (all []faultTime) {
 			all = append(all, faultTime{segment{f.Time - f.Lasted, f.Time}, f.Target, ""})
 		}
 	}
+	// A stall is noted at its end.
+	slices.SortStableFunc(all, func(a, b faultTime) int { return cmp.Compare(a.from, b.from) })
 	return all
 }
 
