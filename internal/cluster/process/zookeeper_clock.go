@@ -52,8 +52,11 @@ func (r *zkReader) written() (time.Time, error) {
 		create.AppendString("world")
 		create.AppendString("anyone")
 		create.AppendInt(0) // persistent
-		if _, code, err = r.exchange(opCreate, create); err != nil || code != 0 && code != errNodeExists {
-			return time.Time{}, fmt.Errorf("creating %s: error %d: %w", clockNode, code, err)
+		switch _, code, err = r.exchange(opCreate, create); {
+		case err != nil:
+			return time.Time{}, err
+		case code != 0 && code != errNodeExists:
+			return time.Time{}, fmt.Errorf("creating %s: error %d", clockNode, code)
 		}
 	}
 }
