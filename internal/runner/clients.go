@@ -11,13 +11,21 @@ import (
 	"github.com/lockchaos/lockchaos/internal/format"
 )
 
-// startClients starts all clients at once and sets them up.
+// startClients starts all clients and sets them up, at once except for those that share a lock object: the first of
+// them is set up before the others, because the object has the connections of the client that opens it, and a fault on
+// the link of that client is to hit them.
 func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 	s.clients = make([]client.Client, env.Clients)
 	errs := make([]error, env.Clients)
+	shared := max(1, s.run.params.PerInstance)
 	var wg sync.WaitGroup
-	for i := range env.Clients {
-		wg.Go(func() { errs[i] = s.startClient(ctx, env, i) })
+	for first := 0; first < env.Clients; first += shared {
+		wg.Go(func() {
+			errs[first] = s.startClient(ctx, env, first)
+			for i := first + 1; i < min(first+shared, env.Clients) && errs[first] == nil; i++ {
+				wg.Go(func() { errs[i] = s.startClient(ctx, env, i) })
+			}
+		})
 	}
 	wg.Wait()
 	return firstError(errs)

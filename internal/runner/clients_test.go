@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockchaos/lockchaos/client"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/workloads"
+)
+
+// slowSetups is a backend, a cluster and all clients: the lower the number of a client, the longer its setup takes.
+type slowSetups struct {
+	Backend
+	cluster.Cluster
+	mu    sync.Mutex
+	ready []int // clients, as they were set up
+}
+
+func (s *slowSetups) Endpoints(int) client.Endpoints { return client.Endpoints{} }
+
+func (s *slowSetups) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
+	return &slowSetup{all: s, number: i, takes: time.Second << (e.Clients - i)}, nil
+}
+
+type slowSetup struct {
+	client.Client
+	all    *slowSetups
+	number int
+	takes  time.Duration
+}
+
+func (c *slowSetup) Do(context.Context, client.Request) (client.Reply, error) {
+	time.Sleep(c.takes) //nolint:forbidigo // virtual time
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.all.ready = append(c.all.ready, c.number)
+	return client.Reply{Type: "ok"}, nil
+}
+
+// TestFirstOpensTheSharedLock: of clients that share a lock object, the first is set up before the others; the rest do
+// not wait for each other.
+func TestFirstOpensTheSharedLock(t *testing.T) {
+	for _, test := range []struct {
+		shared int
+		want   []int
+	}{
+		{0, []int{4, 3, 2, 1, 0}},
+		{2, []int{4, 2, 3, 0, 1}}, // ready after 2, 8, 8+4, 32 and 32+16 s
+		{9, []int{0, 4, 3, 2, 1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &slowSetups{}
+			s := &stage{run: &run{Options: Options{Backend: b}, params: workloads.Params{PerInstance: test.shared}}, cluster: b}
+			if err := s.startClients(t.Context(), RunEnv{Clients: 5, InitTimeout: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(b.ready, test.want) {
+				t.Errorf("per_instance %d: set up in the order %v, want %v", test.shared, b.ready, test.want)
+			}
+		})
+	}
+}
