@@ -106,7 +106,7 @@ func servedAfterOthersLeft(t *testing.T, s *fixture) {
 			t.Fatal("the lock was granted while it is held")
 		}
 	}
-	s.servers.flush()
+	s.servers.removeLocks(t)
 	s.release(t, awaitGrant(t, s.spec.wakeWithin(), next))
 }
 
