@@ -83,10 +83,13 @@ func TestWaitersForOtherLocksPoll(t *testing.T) {
 		release(t, within(t, testTimeout, "the second waiter for "+name+" is served", second))
 	}
 	h := acquire(t, holder.Mutex("c"))
-	served := wait(context.Background(), t, c.Mutex("c"))
+	first := wait(context.Background(), t, c.Mutex("c"))
 	sleeping(t, c, "{c}:free", 1)
+	second := wait(context.Background(), t, c.Mutex("c"))
+	sleeping(t, c, "{c}:free", 2)
 	release(t, h)
-	release(t, within(t, testTimeout, "the waiter for c is served", served))
+	release(t, within(t, testTimeout, "the first waiter for c is served", first))
+	release(t, within(t, testTimeout, "the second waiter for c is served", second))
 }
 
 // Permits that were added are added, and a latch that was counted is counted, though nothing may be published.

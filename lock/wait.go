@@ -218,7 +218,8 @@ func (w *waitLoop) sleep(ctx context.Context, d time.Duration) bool {
 			if due := w.waiter.due; !due.IsZero() {
 				left = min(left, time.Until(due))
 				w.waiter.due = time.Time{}
-			} else if w.client.queues.polls(w.waiter) {
+			}
+			if w.client.queues.polls(w.waiter) { // nor does a release by the one before it come as a message
 				left = min(left, pollUnsubscribed)
 			}
 			timer.Reset(left)
