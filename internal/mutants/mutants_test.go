@@ -139,6 +139,7 @@ func TestJudge(t *testing.T) {
 		{"slow to convict", bug, Result{Convicted: true, CPU: 2 * quick}, Result{}, false},
 		{"never was", bug, Result{}, Result{}, false},
 		{"harmless convicted", twin, Result{}, convicted, true},
+		{"harmless convicted again", twin, convicted, convicted, false},
 		{"harmless", twin, Result{}, Result{}, false},
 	} {
 		if got := Judge(c.row, c.before, c.now); (got != "") != c.bad {

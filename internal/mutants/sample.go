@@ -33,7 +33,7 @@ const quick = 2 * time.Second
 // Judge compares a result with the stored one; empty: it is as good.
 func Judge(r Row, before, now Result) string {
 	switch {
-	case r.Harmless != "" && now.Convicted:
+	case r.Harmless != "" && now.Convicted && !before.Convicted:
 		return "a harmless change was convicted: " + now.Sentence
 	case r.Harmless == "" && before.Convicted && before.CPU <= quick && !now.Convicted:
 		return "it was convicted before, by " + before.By.String() + ", and is not now"
