@@ -185,8 +185,15 @@ func TestFairQueueAndScoresDisagree(t *testing.T) {
 		"queue-removed":  func(queue, _ string) { rdb.Del(ctx, queue) },
 		"score-removed":  func(queue, waiters string) { rdb.ZRem(ctx, waiters, rdb.LIndex(ctx, queue, 0).Val()) },
 		"exchanged": func(queue, waiters string) {
-			rdb.ZRem(ctx, waiters, rdb.LIndex(ctx, queue, 0).Val())
-			rdb.ZAdd(ctx, waiters, redis.Z{Score: 9e15, Member: "ghost g"})
+			first := rdb.LIndex(ctx, queue, 0).Val()
+			_, err := rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error { // at once: the waiter's poll must not come between
+				tx.ZRem(ctx, waiters, first)
+				tx.ZAdd(ctx, waiters, redis.Z{Score: 9e15, Member: "ghost g"})
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
