@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -71,6 +72,27 @@ func TestMutexAndReadersWriterOnOneName(t *testing.T) {
 			t.Errorf("%s while there is a %s: %v, want ErrForeign", tt.second, tt.first, err)
 		}
 		release(t, h)
+	}
+}
+
+// A lock of Redisson that its owner has entered again often from Go, in Redisson's layout, has as many fields.
+func TestForeignHashOfManyReentries(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	rdb := startRedis(t).dial(t)
+	c := newTestClient(t, rdb, Options{})
+	fields := map[string]any{"23aed3a8-5a0c-4f5b-9f3a-0c3c1c2b7a11:1": 1000}
+	for i := range 1000 {
+		fields["h:"+strconv.Itoa(i)] = 1
+	}
+	rdb.HSet(ctx, "orders", fields)
+	rdb.PExpire(ctx, "orders", time.Hour)
+	if _, err := c.FencedMutex("orders").TryAcquire(ctx); !errors.Is(err, ErrHeld) {
+		t.Errorf("try: %v, want ErrHeld", err)
+	}
+	rdb.HSet(ctx, "orders", "23aed3a8-5a0c-4f5b-9f3a-0c3c1c2b7a11:2", 1)
+	if _, err := c.FencedMutex("orders").TryAcquire(ctx); !errors.Is(err, ErrForeign) {
+		t.Errorf("try, with two owners in the hash: %v, want ErrForeign", err)
 	}
 }
 

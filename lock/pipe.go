@@ -28,9 +28,11 @@ type pipe struct {
 	mu      sync.Mutex
 	waiting []*request
 	senders int
-	taken   time.Time // when a sender last took requests
-	busy    bool      // a caller is sending its call itself
-	slow    bool      // no caller does: the last reply was slow
+	taken   time.Time   // when a sender last took requests
+	late    *time.Timer // runs overtake; nil: it never has
+	armed   bool        // late will run
+	busy    bool        // a caller is sending its call itself
+	slow    bool        // no caller does: the last reply was slow
 }
 
 // request is a call in a pipe.
@@ -46,7 +48,8 @@ const (
 	minSenders = 2
 	// maxSenders is the limit when earlier ones hang.
 	maxSenders = 32
-	// senderHangs is after what time without progress the senders count as hanging.
+	// senderHangs is after what time without progress the senders count as hanging. Then what waits behind them goes
+	// out over another connection: it does not wait until they give up replies that were lost.
 	senderHangs = 100 * time.Millisecond
 	// directTimeout is for how long a caller that sends its call itself waits for
 	// the reply. To pass a call to another goroutine and to be woken by it takes
@@ -189,7 +192,9 @@ func (p *pipe) push(r *request) bool {
 	if enough && p.senders < maxSenders && time.Since(p.taken) > senderHangs {
 		enough = false
 	}
-	if !enough {
+	if enough {
+		p.armLate(senderHangs)
+	} else {
 		if !p.bg.start(p.work) {
 			return false
 		}

@@ -6,52 +6,79 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Calls that wait for a pipe whose senders hang were never sent: a caller that leaves
-// knows that for certain, and what is sent later is answered.
+// TestPipeWhoseSendersHang: calls behind senders that hang go out over another connection, without a further call over
+// one more, and with further calls over as many as there may be. What waits behind those was never sent: a caller that
+// leaves knows that for certain.
 func TestPipeWhoseSendersHang(t *testing.T) {
-	t.Parallel()
-	bg := newBackground()
-	hang, began := make(chan struct{}), make(chan struct{}, maxSenders)
-	p := &pipe{bg: bg, send: func(_ context.Context, calls []call) []answer {
-		began <- struct{}{}
-		<-hang
-		return make([]answer, len(calls))
-	}}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	results := make(chan error, minSenders+1)
-	ask := func() { wg.Go(func() { results <- p.do(ctx, call{}).err }) }
-	for range minSenders {
+	synctest.Test(t, func(t *testing.T) {
+		bg := newBackground()
+		hang, sent := make(chan struct{}), 0
+		var mu sync.Mutex
+		p := &pipe{bg: bg, send: func(_ context.Context, calls []call) []answer {
+			mu.Lock()
+			sent += len(calls)
+			mu.Unlock()
+			<-hang
+			return make([]answer, len(calls))
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		results := make(chan error, maxSenders+3)
+		ask := func() {
+			wg.Go(func() { results <- p.do(ctx, call{}).err })
+			synctest.Wait()
+		}
+		expect := func(when string, want int) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if sent != want {
+				t.Errorf("%s: %d calls were sent, want %d", when, sent, want)
+			}
+		}
+		for range minSenders + 1 {
+			ask()
+		}
+		expect("at once", minSenders)
+		<-time.After(senderHangs + time.Millisecond)
+		expect("when the senders hang", minSenders+1)
 		ask()
-		within(t, testTimeout, "a sender", began)
-	}
-	ask()
-	eventually(t, testTimeout, "the last one waits", func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.waiting) == 1
+		ask()
+		expect("right after that", minSenders+1)
+		<-time.After(senderHangs + time.Millisecond)
+		expect("when that one hangs too", minSenders+1)
+		for range maxSenders - minSenders - 1 {
+			ask() // the first goes out together with the two
+			<-time.After(senderHangs + time.Millisecond)
+		}
+		expect("over all connections", maxSenders+2)
+		ask()
+		<-time.After(10 * senderHangs)
+		expect("with no connection left", maxSenders+2)
+		cancel()
+		outcomes := make(map[outcome]int)
+		for range maxSenders + 3 {
+			outcomes[outcomeOf(<-results)]++
+		}
+		if outcomes[unknown] != maxSenders+2 || outcomes[notExecuted] != 1 {
+			t.Errorf("outcomes %v, want %d unknown and 1 not executed", outcomes, maxSenders+2)
+		}
+		close(hang)
+		wg.Wait()
+		if err := bg.close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if a := p.do(context.Background(), call{}); !errors.Is(a.err, ErrClosed) {
+			t.Errorf("after close: %v, want ErrClosed", a.err)
+		}
 	})
-	cancel()
-	outcomes := make(map[outcome]int)
-	for range minSenders + 1 {
-		outcomes[outcomeOf(within(t, testTimeout, "a reply", results))]++
-	}
-	if outcomes[unknown] != minSenders || outcomes[notExecuted] != 1 {
-		t.Errorf("outcomes %v, want %d unknown and 1 not executed", outcomes, minSenders)
-	}
-	close(hang)
-	wg.Wait()
-	if err := bg.close(context.Background()); err != nil {
-		t.Error(err)
-	}
-	if a := p.do(context.Background(), call{}); !errors.Is(a.err, ErrClosed) {
-		t.Errorf("after close: %v, want ErrClosed", a.err)
-	}
 }
 
 // Concurrent calls go out together, each gets its own reply, and no goroutine stays.

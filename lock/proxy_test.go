@@ -52,14 +52,19 @@ func startProxy(t *testing.T, target string) *proxy {
 	t.Cleanup(func() {
 		close(p.done)
 		l.Close()
-		p.mu.Lock()
-		for _, c := range p.conns {
-			c.Close()
-		}
-		p.mu.Unlock()
+		p.cut()
 		wg.Wait()
 	})
 	return p
+}
+
+// cut closes all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
 }
 
 func (p *proxy) keep(conns ...net.Conn) {

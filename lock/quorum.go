@@ -105,10 +105,15 @@ func (q *quorum) decide(ctx context.Context, c claim, t *tally, votes <-chan vot
 			break // the rest can no longer make a majority
 		}
 	}
+	spare := len(q.nodes) - q.need()
 	switch {
-	case len(t.errs) > len(q.nodes)-q.need():
+	case len(t.errs) > spare:
 		return grant{}, q.fail(c, t, t.noQuorum(len(q.nodes)))
 	case t.granted < q.need():
+		own := q.known.count(c.key, c.owner) > 0 // then no other owner has it, and the missing replies decide
+		if own && len(t.errs) > 0 && t.held <= spare {
+			return grant{}, q.fail(c, t, t.noQuorum(len(q.nodes)))
+		}
 		if err := q.withdraw(c, t); err != nil {
 			return grant{}, err
 		}

@@ -74,6 +74,24 @@ func TestFailedClaimIsWithdrawnWithoutReply(t *testing.T) {
 	}
 }
 
+// An owner enters its lock again while a master of its majority does not reply, and another owner's claim is left on
+// the rest. No other owner can have the lock, and the error does not say so.
+func TestOwnLockIsNotRefusedAsAnothers(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	m := startMasters(t, 5, Options{})
+	for _, rdb := range m.direct[:2] {
+		rdb.HSet(ctx, "own", "owner", "another", "count", 1, "token", 0, "h:x", 1)
+		rdb.PExpire(ctx, "own", time.Minute)
+	}
+	h := acquire(t, m.client.Mutex("own"), WithLease(time.Minute))
+	m.servers[4].kill()
+	_, err := m.client.Mutex("own").TryAcquire(h.Context(), WithReentry())
+	if !errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrHeld) {
+		t.Errorf("refused with %v, want ErrNoQuorum", err)
+	}
+}
+
 // One of the majority restarts empty at its old address. The hold is restored there, so
 // that the loss of one more does not lose the lock.
 // Regression: redsync#186

@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,10 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/lockchaos/lockchaos/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the table of regressions into docs/locks.md")
 
 // minRegressions is how many bugs of other locks must have a test.
 const minRegressions = 60
@@ -52,29 +49,6 @@ func TestRegressionsAreListed(t *testing.T) {
 	}
 	table := fmt.Sprintf("%d bugs, %d tests.\n\n| reported as, or read in the code of | test |\n| --- | --- |\n%s\n",
 		len(bugs), len(rows), strings.Join(rows, "\n"))
-	compareDocs(t, table)
-}
-
-// compareDocs compares the part of docs/locks.md between its marks with want.
-func compareDocs(t *testing.T, want string) {
-	t.Helper()
-	const path, begin, end = "../docs/locks.md", "<!-- regressions -->\n", "<!-- /regressions -->"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	got, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no table of regressions between %q and %q", path, begin, end)
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s is outdated; run go test ./lock -run TestRegressionsAreListed -update (-want +got):\n%s", path, diff)
-	}
+	golden.Block(t, "../docs/locks.md", "<!-- regressions -->\n", "<!-- /regressions -->",
+		func(string) string { return table })
 }

@@ -3,12 +3,15 @@
 package format
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -81,10 +84,14 @@ func digits(x float64) string {
 	return s
 }
 
-// Instant is a time since the start of the run, to the millisecond: "1.713 s". [Forever] is "never".
+// Instant is a time since the start of the run, to the millisecond: "1.713 s". In the first ten milliseconds, which may
+// be all of a recorded history, it is to the microsecond: "1.713 ms". [Forever] is "never".
 func Instant(t time.Duration) string {
-	if t == Forever {
+	switch {
+	case t == Forever:
 		return "never"
+	case t > 0 && t < 10*time.Millisecond:
+		return fmt.Sprintf("%.3f ms", float64(t)/1e6)
 	}
 	return fmt.Sprintf("%.3f s", t.Seconds())
 }
@@ -145,6 +152,27 @@ func Markdown(s string) string {
 	s = strings.Join(strings.Fields(Printable(s)), " ")
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "[", `\[`,
 		"]", `\]`, "`", "\\`", "#", `\#`, "!", `\!`, "@", "@\u200b").Replace(s)
+}
+
+// JSON writes JSON texts to w in which what [Printable] would replace is escaped, so that a terminal shows it and a
+// decoder still reads it. Each Write has to be of whole characters, as those of a json.Encoder are.
+func JSON(w io.Writer) io.Writer { return jsonWriter{w} }
+
+type jsonWriter struct{ w io.Writer }
+
+func (j jsonWriter) Write(text []byte) (int, error) {
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		}
+	}
+	_, err := j.w.Write(b.Bytes())
+	return len(text), err
 }
 
 // Line is [Printable] for a text that must stay on one line, such as a name from a

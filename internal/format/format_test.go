@@ -1,6 +1,9 @@
 package format
 
 import (
+	"bytes"
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,8 +48,11 @@ func TestDuration(t *testing.T) {
 }
 
 func TestInstant(t *testing.T) {
-	if got := Instant(1713 * time.Millisecond); got != "1.713 s" {
-		t.Error(got)
+	for at, want := range map[time.Duration]string{1713 * time.Millisecond: "1.713 s", 10 * time.Millisecond: "0.010 s",
+		0: "0.000 s", 9_999_400: "9.999 ms", 30 * time.Microsecond: "0.030 ms"} {
+		if got := Instant(at); got != want {
+			t.Errorf("%v: %q, want %q", at, got, want)
+		}
 	}
 	if got := Instant(history.Infinity); got != "never" {
 		t.Error(got)
@@ -109,5 +115,21 @@ func TestLineStaysOnOneLine(t *testing.T) {
 		if got := Line(in); got != want {
 			t.Errorf("Line(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestJSON: what a terminal would interpret is escaped, and the value stays the same.
+func TestJSON(t *testing.T) {
+	want := "a\u202eb\u2066c\u009b31m\U000e0041 é€🙂"
+	var b bytes.Buffer
+	if err := json.NewEncoder(JSON(&b)).Encode(want); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); Printable(text) != text || !strings.Contains(text, "é€🙂") {
+		t.Errorf("written: %q", text)
+	}
+	var got string
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got != want {
+		t.Errorf("read: %q, %v", got, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,7 +24,7 @@ type claim struct {
 	session  *session
 	owner    string
 	entries  []entry
-	mark     string // a key; while it is there, the keys cannot be created
+	mark     string // a key; while it is there, the keys cannot be created; its text may prove that they were deleted
 	revision int64  // of their creation; 0: it is not known
 	asked    bool   // their creation was sent
 	unsure   bool   // a creation was not answered: it may be executed at any later time
@@ -89,12 +90,6 @@ func (s *session) explain(err error) error {
 	return err
 }
 
-// lasts reports whether the servers still have the lease.
-func (s *session) lasts(ctx context.Context) (bool, error) {
-	reply, err := s.client.etcd.TimeToLive(ctx, s.id)
-	return err == nil && reply.TTL >= 0, err
-}
-
 // errRemoved: somebody has deleted the key, or its lease has ended.
 var errRemoved = fmt.Errorf("%w: its key was removed while it waited", lock.ErrLost)
 
@@ -114,31 +109,45 @@ func (c *claim) announce(e entry) {
 	})
 }
 
-// remove deletes the keys until that is answered or the session ends. False: one was not there at the first request, or
-// may not have been: the lease has ended meanwhile. If a creation was not answered, the mark is left until the lease
-// ends, and with it the creation can no longer be executed.
-func (c *claim) remove(ctx context.Context) (was bool, err error) {
+// remove deletes the keys until that is answered or the session ends. If prove, was says whether they were there;
+// false: one was not, or the lease has ended. The mark that the deletion leaves proves an earlier request whose reply
+// was lost; it lasts until the next release of the session. If a creation was not answered, a mark is left until the
+// lease ends, and with it the creation can no longer be executed.
+func (c *claim) remove(ctx context.Context, prove bool) (was bool, err error) {
 	var all []clientv3.Cmp
 	var do []clientv3.Op
 	for _, e := range c.entries {
 		all = append(all, c.there(e))
 		do = append(do, clientv3.OpDelete(e.key()))
 	}
+	for _, mark := range c.session.takeMarks() {
+		do = append(do, clientv3.OpDelete(mark))
+	}
+	mark := func(text string) clientv3.Op { return clientv3.OpPut(c.mark, text, clientv3.WithLease(c.session.id)) }
+	then, other := do, append([]clientv3.Op{clientv3.OpGet(c.mark)}, do...)
+	if c.unsure || prove {
+		then = append(slices.Clone(do), mark(removed))
+	}
 	if c.unsure {
-		do = append(do, clientv3.OpPut(c.mark, "", clientv3.WithLease(c.session.id)))
+		other = append(other, clientv3.OpTxn([]clientv3.Cmp{absent(c.mark)}, []clientv3.Op{mark("")}, nil))
 	}
-	asked := false
 	reply, err := repeat(ctx, c.session, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		reply, err := c.session.client.etcd.Txn(ctx).If(all...).Then(do...).Else(do...).Commit()
-		if err == nil && !reply.Succeeded && asked {
-			// Nobody else deletes them: if they have not ended with their lease, the request without a reply did it.
-			was, err = c.session.lasts(ctx)
-		}
-		asked = true
-		return reply, err
+		return c.session.client.etcd.Txn(ctx).If(all...).Then(then...).Else(other...).Commit()
 	})
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // the keys have ended with it, and cannot be created any more
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound): // the keys have ended with it, and cannot be created any more
 		return false, nil
+	case err != nil:
+		return false, err
+	case prove && !c.unsure:
+		c.session.keepMark(c.mark)
 	}
-	return err == nil && (was || reply.Succeeded), err
+	if was = reply.Succeeded; !was {
+		kvs := reply.Responses[0].GetResponseRange().Kvs
+		was = len(kvs) > 0 && string(kvs[0].Value) == removed
+	}
+	return was, nil
 }
+
+// removed is the text of a mark that was written when the keys were deleted.
+const removed = "removed"

@@ -43,7 +43,7 @@ func (q *queue) attempt(ctx context.Context, owner string, wait bool) (*Hold, er
 	h, err := q.obtain(ctx, c, wait)
 	if err != nil && c.asked {
 		err = s.Undo(err, func() error {
-			_, err := c.remove(context.Background())
+			_, err := c.remove(context.Background(), false)
 			return err
 		})
 	}

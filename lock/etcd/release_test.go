@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,15 +19,16 @@ import (
 type unreplied int32
 
 const (
-	delivered     unreplied = iota // nothing: the reply comes
-	lostRequest                    // it does not reach the servers, and the lease ends before the next one
-	lostReply                      // it is executed
-	lostWithLease                  // it is executed, and the lease ends before the next one
+	delivered      unreplied = iota // nothing: the reply comes
+	lostRequest                     // it does not reach the servers, and the lease ends before the next one
+	lostReply                       // it is executed
+	lostWithLease                   // it is executed, and the lease ends before the next one
+	deletedByOther                  // it does not reach the servers, and somebody deletes the key
 )
 
-// TestReleaseWithoutReply: the key of a hold is gone when its release is sent again. It was released if the lease
-// lasts, and else it may have been lost before: the release fails, with ErrUnknown if a keepalive has ended the session
-// before that.
+// TestReleaseWithoutReply: the key of a hold is gone when its release is sent again. It was released if the first
+// request has left its mark. Otherwise somebody has deleted it, or the lease has ended, and with it the mark. Then the
+// release fails, with ErrUnknown if a keepalive has ended the session before that.
 func TestReleaseWithoutReply(t *testing.T) {
 	b := startBackend(t)
 	for name, tt := range map[string]struct {
@@ -36,6 +38,7 @@ func TestReleaseWithoutReply(t *testing.T) {
 		"the request is lost, and the lease ends": {lostRequest, lock.ErrLost},
 		"the reply is lost":                       {lostReply, nil},
 		"the reply is lost, and the lease ends":   {lostWithLease, lock.ErrLost},
+		"the request is lost, and the key":        {deletedByOther, lock.ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var next atomic.Int32
@@ -48,6 +51,12 @@ func TestReleaseWithoutReply(t *testing.T) {
 				}
 				if what == delivered {
 					return call(ctx, method, in, out, conn, o...)
+				}
+				if what == deletedByOther {
+					if err := b.Remove(ctx, "orders"); err != nil {
+						t.Error(err)
+					}
+					return status.Error(codes.Unavailable, "the request is lost")
 				}
 				if what != lostRequest {
 					if err := call(ctx, method, in, out, conn, o...); err != nil {
@@ -76,5 +85,21 @@ func TestReleaseWithoutReply(t *testing.T) {
 				t.Error("no request of the release was lost")
 			}
 		})
+	}
+}
+
+// TestMarksOfReleases: a session leaves the mark of its last release alone.
+func TestMarksOfReleases(t *testing.T) {
+	b := startBackend(t)
+	c := openWith(t, b.addr, Options{})
+	for range 5 {
+		sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
+	}
+	marks, err := b.admin.Get(t.Context(), defaultRoot, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(marks.Kvs) != 1 || marks.Kvs[0].Lease == 0 {
+		t.Errorf("%d keys are left, want one, with a lease: %v", len(marks.Kvs), marks.Kvs)
 	}
 }

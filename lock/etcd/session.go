@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -25,6 +26,9 @@ type session struct {
 	lease time.Duration
 
 	term uint64 // of the leader, for keepAlive; 0: it is not known
+
+	mu    sync.Mutex
+	marks []string // of releases that were answered, to be deleted by the next ones
 }
 
 const (
@@ -129,6 +133,25 @@ func (s *session) confirmed(sent time.Time, term, now uint64) bool {
 		s.Heard(sent, true)
 	}
 	return counts
+}
+
+// maxMarks is how many marks one release deletes: a transaction has 128 operations at most.
+const maxMarks = 32
+
+func (s *session) keepMark(mark string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marks = append(s.marks, mark)
+}
+
+// takeMarks are marks to delete. Those that are not, because the release has no answer, end with the lease.
+func (s *session) takeMarks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(s.marks), maxMarks)
+	some := s.marks[:n:n]
+	s.marks = s.marks[n:]
+	return some
 }
 
 // revoke ends the lease at the servers, so that others need not wait for its end.

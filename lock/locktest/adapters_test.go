@@ -165,6 +165,25 @@ func opener(kind Topology, layout lock.Layout, acquire acquirer) func(testing.TB
 	}
 }
 
+// on makes a client of package lock on clients of the user.
+func on(kind Topology) func(...redis.UniversalClient) (Locker, error) {
+	return func(rdbs ...redis.UniversalClient) (Locker, error) {
+		var c *lock.Client
+		var err error
+		if kind == Quorum {
+			c, err = lock.NewQuorum(lock.Options{}, rdbs...)
+		} else {
+			c, err = lock.New(rdbs[0], lock.Options{})
+		}
+		return libraryLocker{c, plainMutex}, err
+	}
+}
+
+func guard(ctx context.Context, rdb redis.UniversalClient, token int64, script, key string) error {
+	_, err := lock.NewRedisFence(rdb, "{"+key+"}:guard").Run(ctx, token, script, []string{key})
+	return err
+}
+
 func connect(t testing.TB, kind Topology, addrs []string) []redis.UniversalClient {
 	t.Helper()
 	limit := 3 * time.Second

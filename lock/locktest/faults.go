@@ -2,6 +2,8 @@ package locktest
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,6 +61,7 @@ func faults() []behavior {
 		}},
 		{"one-master-is-deaf", func(s Spec) bool { return s.Topology == Quorum && s.IsolatesMasters }, oneMasterDeaf},
 		{"held-by-another-library", func(s Spec) bool { return s.HeldByOthers }, heldByOthers},
+		{"large-foreign-hash", func(s Spec) bool { return s.HeldByOthers && s.Topology == Single }, largeForeignHash},
 		{"served-after-others-left", fenced, servedAfterOthersLeft},
 		{"scripts-flushed", nil, func(t *testing.T, s *fixture) {
 			h := s.acquire(t, s.a, s.longLease())
@@ -118,6 +121,31 @@ func heldByOthers(t *testing.T, s *fixture) {
 		s.servers.doAll(t, "give it a lease", "PEXPIRE", s.name, 1500)
 		s.mustBeHeld(t, s.a)
 		s.release(t, awaitGrant(t, s.spec.wakeWithin(), s.acquireAsync(context.Background(), s.a, s.longLease())))
+	}
+}
+
+// largeForeignHash: to see that a large hash is no lock, a server does not read all of it while other clients wait.
+func largeForeignHash(t *testing.T, s *fixture) {
+	ctx, rdb := context.Background(), s.servers.direct[0]
+	fields := make(map[string]any)
+	for i := range 10000 {
+		fields[strconv.Itoa(i)] = "a customer"
+	}
+	if err := errors.Join(rdb.HSet(ctx, s.name, fields).Err(), rdb.PExpire(ctx, s.name, long).Err()); err != nil {
+		t.Fatal(err)
+	}
+	before := Calls(t, rdb, "hscan")
+	all := Calls(t, rdb, "hkeys", "hvals", "hgetall")
+	h, err := s.a.TryAcquire(ctx, s.name, s.longLease())
+	if err == nil {
+		_ = h.Release(ctx)
+		t.Error("a hash that is not a lock was acquired")
+	}
+	if n := Calls(t, rdb, "hscan") - before; n > 10 { // batches
+		t.Errorf("%d batches of its fields were read", n)
+	}
+	if n := Calls(t, rdb, "hkeys", "hvals", "hgetall") - all; n > 0 {
+		t.Errorf("all of its fields were read %d times", n)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestKinds(t *testing.T) {
 			t.Parallel()
 			s := base
 			s.Parallel = true
-			s.Topology, s.Open = row.kind, row.open(row.kind)
+			s.Topology, s.Open, s.On, s.Guard = row.kind, row.open(row.kind), on(row.kind), guard
 			if row.change != nil {
 				row.change(&s)
 			}

@@ -10,6 +10,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Locker is one client of the lock under test, with connections of its own. Its methods
@@ -66,6 +68,12 @@ type Spec struct {
 	// Open returns a Locker on the servers at addrs. It is called several times; what it opens besides
 	// must be closed by t.
 	Open func(t testing.TB, addrs []string) Locker
+	// On returns a Locker on clients of the user, one, or several independent masters, or the error that refuses them.
+	// nil: the lock makes its own connections.
+	On func(rdbs ...redis.UniversalClient) (Locker, error)
+	// Guard runs a script of a guarded resource, with its key, unless a greater token was seen. nil: the lock has no
+	// guard for resources in Redis.
+	Guard func(ctx context.Context, rdb redis.UniversalClient, token int64, script, key string) error
 	// Lease is the default lease, as Open configures it: a few seconds, because Run waits for two of
 	// them. 0: the lock has no lease.
 	Lease time.Duration

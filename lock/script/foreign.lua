@@ -7,15 +7,22 @@ local function foreign(key)
   local kind = redis.call('TYPE', key).ok
   local lock = kind == 'string'
   if kind == 'hash' then
-    local owners, others = 0, 0
-    for _, field in ipairs(redis.call('HKEYS', key)) do
-      if string.find(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
-        owners = owners + 1
-      elseif string.sub(field, 1, 2) ~= 'h:' then
-        others = others + 1
+    -- In batches, because it may be a large hash of something else. HSCAN may return a field twice.
+    local owner, other, cursor = nil, false, '0'
+    repeat
+      local batch = redis.call('HSCAN', key, cursor, 'COUNT', 100)
+      cursor = batch[1]
+      for i = 1, #batch[2], 2 do
+        local field = batch[2][i]
+        if string.find(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+          other = other or owner and owner ~= field
+          owner = field
+        elseif string.sub(field, 1, 2) ~= 'h:' then
+          other = true
+        end
       end
-    end
-    lock = owners == 1 and others == 0
+    until other or cursor == '0'
+    lock = owner and not other
   end
   if not lock or ttl < 0 then
     return redis.error_reply('FOREIGN the key holds something that is not a lock')
