@@ -105,6 +105,9 @@ type Options struct {
 	// Slack is how long a lock may take for what need not be immediate: to wake a waiter, to end a lease, to report a
 	// loss, to reconnect to its servers. 0 is 1 s.
 	Slack time.Duration
+	// ReportDelay is how late a busy machine may run the timer with which a lock reports a loss: one that is reported by
+	// then counts as reported when the promise ended. 0 in virtual time.
+	ReportDelay time.Duration
 	// MayBeDown is how many servers may be unavailable at the same time without excusing the lock, as a quorum
 	// tolerates it. 0: any outage excuses it.
 	MayBeDown int
@@ -186,12 +189,14 @@ type Spec struct {
 
 // Judgement is the verdict with all results that led to it. It is written to verdict.json.
 type Judgement struct {
-	Verdict  Verdict           `json:"verdict"`
-	Sentence string            `json:"sentence"` // why, in one sentence
-	Class    Class             `json:"class,omitempty"`
-	LockKind LockKind          `json:"lock_kind,omitempty"` // Options.LockKind
-	Results  []Result          `json:"results"`
-	Problems []history.Problem `json:"problems,omitempty"`
+	Verdict  Verdict  `json:"verdict"`
+	Sentence string   `json:"sentence"` // why, in one sentence
+	Class    Class    `json:"class,omitempty"`
+	LockKind LockKind `json:"lock_kind,omitempty"` // Options.LockKind
+	// ReportDelay is Options.ReportDelay.
+	ReportDelay time.Duration     `json:"report_delay_ns,omitempty"`
+	Results     []Result          `json:"results"`
+	Problems    []history.Problem `json:"problems,omitempty"`
 	// Thresholds are those of Options, each with the number that was measured.
 	Thresholds []Comparison `json:"thresholds,omitempty"`
 

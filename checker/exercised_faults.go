@@ -172,7 +172,7 @@ func (v *view) heldBy(client string, t time.Duration) bool {
 		if h.from > t {
 			return false
 		}
-		if h.until > t && strconv.Itoa(v.client(h.span)) == client {
+		if h.until >= t && strconv.Itoa(v.client(h.span)) == client {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func ExpectedOutcomes(expected string) []string { return strings.Split(expected,
 type Comparison struct {
 	Name     string `json:"name"`     // a property, "verdict", "class" or a metric
 	Expected string `json:"expected"` // empty: the expectation does not name it
-	Actual   string `json:"actual"`   // empty: not judged
+	Actual   string `json:"actual"`   // empty: not judged; of the class: no violation has one
 	Met      bool   `json:"met"`
 }
 
@@ -36,6 +36,8 @@ type Comparison struct {
 func (c Comparison) Text() string {
 	actual := cmp.Or(c.Actual, "not judged")
 	switch {
+	case c.Name == ExpectClass && c.Actual == "":
+		return fmt.Sprintf("%s: expected %s, got none", c.Name, c.Expected)
 	case c.Expected != "":
 		return fmt.Sprintf("%s: expected %s, got %s", c.Name, c.Expected, actual)
 	case !c.Met:

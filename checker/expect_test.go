@@ -34,7 +34,7 @@ func TestExpectationsAreComplete(t *testing.T) {
 			"exercised: undecided, which the scenario does not expect"},
 		{"not judged", overlap, map[string]string{"exclusion": "violated", "leak": "violated", "permits": "holds"},
 			"permits: expected holds, got not judged"},
-		{"no class", overlap, map[string]string{"class": "outlived lease"}, "class: expected outlived lease, got not judged"},
+		{"no class", overlap, map[string]string{"class": "outlived lease"}, "class: expected outlived lease, got none"},
 		{"no expectation", overlap, nil, ""},
 	}
 	for _, tt := range tests {

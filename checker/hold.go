@@ -49,12 +49,13 @@ const (
 )
 
 // FindHolds returns every hold of a history in the order of the grants: those that [Judge] judges, and those of
-// owners that it cannot judge, see [Hold.Uncertain]. Of the options only Permits and LockKind matter. [LiveHolds]
-// finds the same holds while a run is in progress.
+// owners that it cannot judge, see [Hold.Uncertain]. Of the options Permits, LockKind and ReportDelay matter.
+// [LiveHolds] finds the same holds while a run is in progress.
 func FindHolds(h *history.History, o Options) []Hold {
 	h = o.withLimits(h)
 	v := &view{h: h, kind: o.LockKind}
 	v.fold(true)
+	v.endReported(o.ReportDelay)
 	holds := make([]Hold, len(v.holds))
 	for i := range v.holds {
 		holds[i] = v.export(&v.holds[i])

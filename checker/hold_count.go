@@ -149,7 +149,8 @@ func (c *holdCounts) findUncertain() {
 		}
 	}
 	for i := range c.holds {
-		if h := &c.holds[i]; h.ending == endLost {
+		h := &c.holds[i]
+		if h.ending == endLost && (h.lostLevels == 0 || c.endOf(h) != Released) {
 			c.uncertain[h.owner] = true
 		}
 	}

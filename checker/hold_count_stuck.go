@@ -8,17 +8,22 @@ import (
 
 // stuck looks for tries that were refused after the last release of a nested hold, when no client can have held the
 // lock: every earlier hold had certainly been released, no later one was requested yet, and no acquire of unknown
-// outcome can have been granted.
+// outcome can have been granted. Those that a quorum may refuse without a holder are left out (excuseRefusals).
 func (c *holdCounts) stuck() {
 	if len(c.deep) == 0 {
 		return
 	}
 	unknown := c.firstUnknown()
+	var keys []keyOps
+	if c.o.MayBeDown > 0 {
+		keys = c.keyedOps()
+		c.excuseRefusals(keys, c.o)
+	}
 	around := make([]reach, len(c.byKey))
 	slices.Sort(c.deep)
 	for i := range c.h.Spans {
 		s := &c.h.Spans[i]
-		if !s.Busy || unknown[s.Key] <= s.Return {
+		if !s.Busy || unknown[s.Key] <= s.Return || keys != nil && keys[s.Key].explained(int32(i)) {
 			continue
 		}
 		holds := c.byKey[s.Key]

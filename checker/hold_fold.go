@@ -14,6 +14,7 @@ type holdFold struct {
 	clients    byClient
 	all        bool // also those of concurrent owners
 	blurred    map[ownerKey]bool
+	kept       map[ownerKey]keptLevels // lost levels of holds that were released
 }
 
 // find is the open hold of an owner at a key, in the given mode; nil if there is none.
@@ -86,9 +87,13 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	if h != nil { // lost, and acquired again
 		b.close(h)
 	}
+	levels := int32(0)
+	if k, ok := b.kept[ownerKey{s.Owner, s.Key}]; ok && s.Call < k.until {
+		remains, levels = true, k.levels
+	}
 	b.begin(i, s, 1)
 	h = &b.holds[len(b.holds)-1]
-	h.failedReleases, h.remains = debt, remains
+	h.failedReleases, h.remains, h.lostLevels = debt, remains, levels
 	if within { // perhaps a re-entry for the servers, with the token of the lost hold
 		h.token, b.carried = 0, append(b.carried, i)
 		b.ownerOrder[s.Owner] = max(b.ownerOrder[s.Owner], afterUnknown)
@@ -97,12 +102,20 @@ func (b *holdFold) acquire(i int32, s *history.Span) {
 	b.compare(i, s, h, false)
 }
 
-// keptUntil is until when servers may keep a hold whose loss was reported: a promise ends a little before the lease
-// that it is made of. 0: that is not known.
+// keptUntil is until when servers may keep a hold whose loss was reported. 0: that is not known.
 func (b *holdFold) keptUntil(h *hold) time.Duration {
+	if end := b.leaseEnd(h); h.ending == endLost && end != never && b.lostNotice(h) >= 0 {
+		return end
+	}
+	return 0
+}
+
+// leaseEnd is when servers forget a hold at the latest: a promise ends a little before the lease that it is made of.
+// never: that is not known.
+func (b *holdFold) leaseEnd(h *hold) time.Duration {
 	s, end := &b.h.Spans[h.span], h.lastPromise()
-	if h.ending != endLost || end == never || s.Valid == 0 || b.lostNotice(h) < 0 {
-		return 0
+	if end == never || s.Valid == 0 {
+		return never
 	}
 	margin := (s.Valid - s.Call) / 20
 	if s.Lease > 0 {
@@ -198,7 +211,11 @@ func (b *holdFold) release(i int32, s *history.Span) {
 		return
 	}
 	how := endUnknown
-	if s.Outcome == history.OK && !h.remains {
+	switch {
+	case h.lostLevels > 0:
+		b.keepLevels(h)
+		how = endLost
+	case s.Outcome == history.OK && !h.remains:
 		how, h.freeBy = endReleased, s.Return
 	}
 	h.end(how, s.Call, s.Invoked)
@@ -303,12 +320,31 @@ func (b *holdFold) notice(n *history.Notice) {
 	switch {
 	case n.F == history.Renewed && n.Valid != 0:
 		b.promise(n.Owner, n.Key, n.Time, n.Valid)
-	case n.F == history.Lost && n.Left > 0: // an inner hold, which had a shorter lease
+	case n.F == history.Lost && n.Left > 0: // one of several levels, which had a shorter lease
 		b.lostOwners[n.Owner] = true
+		b.loseLevel(n)
 	case n.F == history.Lost:
 		b.lose(n.Owner, n.Key, n.Time, n.Index)
 	case n.F == history.Crash:
 		b.crash(n)
+	}
+}
+
+// loseLevel ends one level of the only hold of an owner at a key, unless its release was invoked before: then that is
+// the level, and the depth is what the owner has left already.
+func (b *holdFold) loseLevel(n *history.Notice) {
+	var only *hold
+	for i := b.list(n.Owner, n.Key); i >= 0; i = b.holds[i].next {
+		if h := &b.holds[i]; h.key == n.Key && h.ending == endOpen {
+			if only != nil {
+				return // it reads and writes: which of them was lost is unknown
+			}
+			only = h
+		}
+	}
+	if only != nil && only.depth > n.Left && b.h.Limit(n.Key) == 0 {
+		only.depth--
+		only.lostLevels++
 	}
 }
 

@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockchaos/lockchaos/history"
+import (
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+)
 
 // level is something that an owner did inside a hold. The fold of the holds records it for [HoldCount].
 type level struct {
@@ -29,7 +33,7 @@ func (b *holdFold) note(h *hold, l level) {
 }
 
 // compare compares the hold count in a reply, if it has one, with the depth. Of an owner that reads and writes it may
-// be the count of one mode or of both together.
+// be the count of one mode or of both together, and with the levels of which a loss was reported or without them.
 func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 	if s.Count == 0 {
 		return
@@ -38,14 +42,16 @@ func (b *holdFold) compare(i int32, s *history.Span, h *hold, lapsed bool) {
 		b.counted = append(b.counted, i)
 	}
 	depth := h.depth + h.failedReleases
-	both := depth
+	lost, both := h.lostLevels, depth
 	if b.usage[s.Key]&usageMixed != 0 {
 		if other := b.find(s.Owner, s.Key, !h.reader); other != nil {
 			both += other.depth + other.failedReleases
+			lost += other.lostLevels
 		}
 	}
 	blurred := len(b.blurred) > 0 && b.blurred[ownerKey{h.owner, h.key}]
-	if s.Count != depth && s.Count != both && !(blurred && s.Count > 0 && s.Count < both) {
+	within := func(depth int32) bool { return depth <= s.Count && s.Count <= depth+lost }
+	if !within(depth) && !within(both) && !(blurred && s.Count > 0 && s.Count < both) {
 		b.note(h, level{span: i, depth: depth, what: wrongDepth, lapsed: lapsed})
 	}
 }
@@ -88,4 +94,18 @@ func (b *holdFold) refuse(i int32, s *history.Span) {
 	if h := b.find(s.Owner, s.Key, !s.Write); h != nil && h.ending == endOpen {
 		b.note(h, level{span: i, depth: h.depth + h.failedReleases, what: refused, lapsed: s.Return >= h.lastPromise()})
 	}
+}
+
+// keptLevels are levels whose loss was reported before the owner released the others.
+type keptLevels struct {
+	levels int32
+	until  time.Duration // servers may count them until then
+}
+
+// keepLevels notes the lost levels of a hold whose other levels were released.
+func (b *holdFold) keepLevels(h *hold) {
+	if b.kept == nil {
+		b.kept = make(map[ownerKey]keptLevels)
+	}
+	b.kept[ownerKey{h.owner, h.key}] = keptLevels{h.lostLevels, b.leaseEnd(h)}
 }

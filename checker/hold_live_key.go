@@ -153,11 +153,28 @@ func (h *LiveHold) promise(t, valid time.Duration) {
 func (k *liveKey) notice(e *history.Event) {
 	owner := k.owner(e)
 	if e.F == history.Lost && e.Value != nil && e.Value.Count > 0 {
-		return // an inner hold, which had a shorter lease
+		k.loseLevel(owner, e.Value.Count)
+		return
 	}
 	if e.F == history.Lost {
 		k.end(func(h *LiveHold) bool { return h.Owner == owner })
 	} else if e.Value != nil && e.Value.Valid != 0 {
 		k.renew(owner, e.Time, max(1, later(e.Time, e.Value.Valid)))
+	}
+}
+
+// loseLevel ends one of several levels; see the function of that name of holdFold.
+func (k *liveKey) loseLevel(owner string, left int) {
+	only := -1
+	for i := range k.holds {
+		if k.holds[i].Owner == owner {
+			if only >= 0 {
+				return
+			}
+			only = i
+		}
+	}
+	if only >= 0 && k.holds[only].depth > left && !k.semaphore {
+		k.holds[only].depth--
 	}
 }

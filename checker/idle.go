@@ -164,7 +164,7 @@ type extents struct {
 func newExtents(v *view) *extents {
 	e := &extents{view: v, possible: make([][]freeInterval, len(v.byKey)),
 		faults: disturbances{times: v.faultTimes()}}
-	unknown, renewals, undone := false, false, false
+	unknown, renewals, undone := false, len(v.regrants) > 0, false
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
 		unknown, undone = unknown || v.mayHold(s), undone || s.Undone

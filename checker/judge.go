@@ -19,13 +19,13 @@ import (
 func Judge(h *history.History, o Options) Judgement {
 	start := time.Now()
 	h = o.withLimits(h)
-	j := Judgement{LockKind: o.LockKind, Spans: len(h.Spans), Events: h.Events, Samples: len(h.Samples),
-		Problems: h.Problems}
+	j := Judgement{LockKind: o.LockKind, ReportDelay: o.ReportDelay, Spans: len(h.Spans), Events: h.Events,
+		Samples: len(h.Samples), Problems: h.Problems}
 	specs := o.asked()
 	o.Progress.begin(int64(len(specs)+1) * int64(len(h.Spans)))
 	var v *view
 	var err error
-	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h, o.LockKind) })
+	o.Progress.step("finding the holds", len(h.Spans), func() { v, err = safeView(h, o.LockKind, o.ReportDelay) })
 	j.Results = make([]Result, len(specs))
 	if err != nil {
 		for i, s := range specs {
@@ -86,13 +86,13 @@ func undecided(p Property, cause any) Result {
 		"the checker of %s stopped (%v): this is a defect of the checker, please report it with history.jsonl", p, cause)}
 }
 
-func safeView(h *history.History, kind LockKind) (v *view, err error) {
+func safeView(h *history.History, kind LockKind, delay time.Duration) (v *view, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("finding the holds: %v", cause)
 		}
 	}()
-	return newView(h, kind), nil
+	return newBusyView(h, kind, delay), nil
 }
 
 // safely judges one property.

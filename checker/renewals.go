@@ -59,12 +59,17 @@ func (e *extents) renewals() {
 	}
 }
 
-// renewalList is every renewal that succeeded or may have.
+// renewalList is every renewal that succeeded or may have, and every acquire inside a hold: its lease may be the longer
+// one, and lasts after its release.
 func (e *extents) renewalList() (list []renewal) {
 	for i := range e.h.Spans {
 		if s := &e.h.Spans[i]; s.Op == history.OpRenew && s.Outcome != history.Fail {
 			list = append(list, renewal{s.Owner, s.Key, e.latestEffect(int32(i)), s.Lease})
 		}
+	}
+	for _, i := range e.regrants {
+		s := &e.h.Spans[i]
+		list = append(list, renewal{s.Owner, s.Key, s.Return, cmp.Or(s.Lease, e.longestLease)})
 	}
 	for i := range e.h.Notices {
 		if n := &e.h.Notices[i]; n.F == history.Renewed {

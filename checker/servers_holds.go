@@ -54,8 +54,21 @@ func (s *servers) newLedgers() map[ownerKey]*ownerLedger {
 		if l := all[ownerKey{n.Owner, n.Key}]; l != nil && n.F == history.Lost {
 			l.uncertainFrom(n.Time, s.h.Spans)
 		}
+		if n.F == history.Crash {
+			s.restarted(n, all)
+		}
 	}
 	return all
+}
+
+// restarted: of an owner whose client crashed and was started again, what a server keeps may be the dead one's.
+func (s *servers) restarted(n *history.Notice, all map[ownerKey]*ownerLedger) {
+	for _, l := range all { // in any order: each is treated alike
+		again := s.h.Spans[l.ops[len(l.ops)-1]].Call > n.Time
+		if again && l.client == n.Process.Client(s.h.Clients) {
+			l.uncertainFrom(n.Time, s.h.Spans)
+		}
+	}
 }
 
 func (l *ownerLedger) add(i int32, s *history.Span, client int, spans []history.Span) {

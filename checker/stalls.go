@@ -31,12 +31,30 @@ func (v *view) endStalled() {
 		return
 	}
 	for i := range v.holds {
-		h := &v.holds[i]
-		if end := h.lastPromise(); end < h.until && contains(stalls, end) {
-			if h.until = max(h.from, end); h.ending != endReleased {
-				h.core = min(h.core, h.until)
-			}
+		if h := &v.holds[i]; h.lastPromise() < h.until && contains(stalls, h.lastPromise()) {
+			h.endPromised()
 		}
+	}
+}
+
+// endReported ends each hold with its promise, if its loss was reported at most delay after that: a busy machine runs
+// the timer of a client so late, and the heartbeat of the harness records longer stalls only.
+func (v *view) endReported(delay time.Duration) {
+	if delay == 0 {
+		return
+	}
+	for i := range v.holds {
+		h := &v.holds[i]
+		if end := h.lastPromise(); end < h.until && h.until <= later(end, delay) && h.endEvent >= 0 && v.lostNotice(h) >= 0 {
+			h.endPromised()
+		}
+	}
+}
+
+// endPromised ends a hold with its promise.
+func (h *hold) endPromised() {
+	if h.until = max(h.from, h.lastPromise()); h.ending != endReleased {
+		h.core = min(h.core, h.until)
 	}
 }
 

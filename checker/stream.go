@@ -105,7 +105,7 @@ func (s *Stream) Look() []Violation {
 // longer.
 func (s *Stream) look(over bool) {
 	h := s.o.withLimits(s.b.Current())
-	v, err := safeView(h, s.o.LockKind)
+	v, err := safeView(h, s.o.LockKind, s.o.ReportDelay)
 	s.last = s.last[:0]
 	if err != nil {
 		for _, spec := range s.specs {
@@ -199,7 +199,8 @@ func (s *Stream) Judgement() Judgement {
 	start := time.Now()
 	s.look(true)
 	h := s.b.Current()
-	j := Judgement{Spans: s.before + len(h.Spans), Events: h.Events, Problems: h.Problems, LockKind: s.o.LockKind}
+	j := Judgement{Spans: s.before + len(h.Spans), Events: h.Events, Problems: h.Problems, LockKind: s.o.LockKind,
+		ReportDelay: s.o.ReportDelay}
 	for _, spec := range s.specs {
 		j.Results = append(j.Results, s.result(spec.Name))
 	}

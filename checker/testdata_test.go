@@ -1,7 +1,6 @@
 package checker_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,13 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write what was found into testdata/*.history")
 
 const separator = "----\n"
 
@@ -35,7 +31,7 @@ func TestHistoriesOfTestdata(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			recording, want, _ := strings.Cut(string(text), separator)
+			recording, _, _ := strings.Cut(string(text), separator)
 			h, err := history.ReadText(strings.NewReader(recording), file)
 			if err != nil {
 				t.Fatal(err)
@@ -48,16 +44,7 @@ func TestHistoriesOfTestdata(t *testing.T) {
 				acquitted[r.Property] = acquitted[r.Property] || r.Outcome == checker.Holds
 				checkEvidence(t, h, r)
 			}
-			got := render(j)
-			if *update {
-				if err := os.WriteFile(file, []byte(recording+separator+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("judgement (-want +got):\n%s", diff)
-			}
+			golden.File(t, file, recording+separator+render(j))
 		})
 	}
 	for _, s := range checker.Catalog() {
@@ -198,6 +185,8 @@ func recordingOptions(t *testing.T, recording string) (o checker.Options) {
 				o.Only = append(o.Only, checker.Property(value))
 			case "bypass":
 				o.MaxBypass, err = strconv.Atoi(value)
+			case "report-delay":
+				o.ReportDelay, err = time.ParseDuration(value)
 			case "max-hold":
 				o.MaxHold, err = time.ParseDuration(value)
 			case "away":

@@ -66,6 +66,7 @@ type hold struct {
 	next             int32 // another open hold of the same owner, or -1
 	depth            int32 // acquires that were not released; of a semaphore permits
 	failedReleases   int32 // releases that failed and left the lock as it was: the servers still count these levels
+	lostLevels       int32 // levels whose loss was reported: the servers may still count them
 	ending           ending
 	reader           bool
 	inner            bool // begun inside a hold of the same owner in the other mode
@@ -86,10 +87,14 @@ const (
 type segment struct{ from, until time.Duration }
 
 // newView makes a view of a lock that is meant to be of a kind.
-func newView(h *history.History, kind LockKind) *view {
+func newView(h *history.History, kind LockKind) *view { return newBusyView(h, kind, 0) }
+
+// newBusyView is newView where a machine may be so busy that losses are reported with a delay.
+func newBusyView(h *history.History, kind LockKind, delay time.Duration) *view {
 	v := &view{h: h, kind: kind}
 	v.fold(false)
 	v.endStalled()
+	v.endReported(delay)
 	for owner, o := range v.ownerOrder {
 		if o == concurrent {
 			v.concurrent++
