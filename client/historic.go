@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -55,12 +56,20 @@ func skewOf(options map[string]string) (time.Duration, error) {
 }
 
 func checkHistoric(options map[string]string) error {
+	for name := range options {
+		if name != clockSkew {
+			return fmt.Errorf("unknown option %q; this lock has %s", name, clockSkew)
+		}
+	}
 	_, err := skewOf(options)
 	return err
 }
 
 func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	now := time.Now
+	if err := checkHistoric(s.Options); err != nil {
+		return nil, err
+	}
 	limit, err := skewOf(s.Options)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,6 +109,20 @@ func TestHistoricClockSkew(t *testing.T) {
 		if l, err := open(1, bad); err == nil {
 			t.Errorf("skew %q was accepted", bad)
 			_ = l.Close(ctx)
+		}
+	}
+}
+
+// TestHistoricOptions: a lock of the articles has no option but clock_skew, and does not ignore another.
+func TestHistoricOptions(t *testing.T) {
+	for _, row := range historicSpecs() {
+		options := map[string]string{"lease": "1s"}
+		err := row.CheckOptions(options)
+		_, opened := row.Open(Setup{Options: options}, nil)
+		for _, err := range []error{err, opened} {
+			if err == nil || !strings.Contains(err.Error(), `unknown option "lease"; this lock has clock_skew`) {
+				t.Errorf("%s: %v", row.Name, err)
+			}
 		}
 	}
 }

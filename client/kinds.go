@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/lock"
 )
@@ -14,6 +16,7 @@ import (
 // held is a hold of any kind of lock of package lock.
 type held interface {
 	Renew(ctx context.Context) error
+	Context() context.Context // ends with the hold
 	releasable
 }
 
@@ -57,8 +60,14 @@ func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []l
 	if a.Wait > 0 {
 		acquire = l.Acquire
 	}
-	own := []lock.Option{lock.WithOwner(a.Owner), lock.WithLease(a.Lease)}
-	return acquire(ctx, slices.Concat(opts, own, limitOption(ctx))...)
+	c := callIn(ctx)
+	own := []lock.Option{lock.WithLease(a.Lease)}
+	if c.hold != nil {
+		ctx = under{ctx, c.hold}
+	} else {
+		own = append(own, lock.WithOwner(a.Owner))
+	}
+	return acquire(ctx, slices.Concat(opts, own, c.opts)...)
 }
 
 // ownerName finds, in the context of a hold without a named owner, who asked for it.
@@ -79,7 +88,7 @@ func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, err
 		acquire = c.Mutex(a.Key).Acquire
 	}
 	h, err := acquire(context.WithValue(ctx, ownerName{}, a.Owner),
-		append(limitOption(ctx), lock.WithLease(a.Lease))...)
+		slices.Concat(callIn(ctx).opts, []lock.Option{lock.WithLease(a.Lease)})...)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +96,11 @@ func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, err
 }
 
 func fencedMutex(c *lock.Client, a Acquire) fencedLock { return c.FencedMutex(a.Key) }
+
+func newRedissonClient(conns []redis.UniversalClient, o lock.Options) (*lock.Client, error) {
+	o.Layout = lock.Redisson
+	return newClient(conns, o)
+}
 
 // behindError is the error of a request that may have been refused because others wait, as a reader where a waiting
 // writer keeps readers out: it is no evidence that the lock is held.
@@ -171,7 +185,12 @@ func kindSpecs() []Spec {
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
 			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
 		})
-	specs := []Spec{fair, nonReentrant, mutex, spin, fenced}
+	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
+		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex, lock.WithReentry()),
+			force: forceMutex})
+	redisson.Can = redisson.Can.Without(Fenced)
+	redisson.PersistentKeys = func(string) []string { return []string{} }
+	specs := []Spec{fair, nonReentrant, mutex, spin, fenced, redisson}
 	for _, prefer := range []bool{false, true} {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
@@ -309,7 +328,7 @@ func acquireSome(ctx context.Context, a Acquire, acquire, tryAcquire acquireFor)
 	if a.Wait == 0 {
 		acquire = tryAcquire
 	}
-	p, err := acquire(ctx, a.Permits, limitOption(ctx)...)
+	p, err := acquire(ctx, a.Permits, callIn(ctx).opts...)
 	if err != nil {
 		return nil, err
 	}

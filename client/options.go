@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -36,25 +35,6 @@ func checkUnlimitedOptions(options map[string]string) error {
 		return err
 	}
 	return fmt.Errorf("option %s: this lock has no such limit", optionMaxHold)
-}
-
-// limitKey is the key of the limit of holds in the context of an acquire.
-type limitKey struct{}
-
-// limited is ctx for an acquire whose hold the watchdog renews for at most limit; 0: no limit.
-func limited(ctx context.Context, limit time.Duration) context.Context {
-	if limit == 0 {
-		return ctx
-	}
-	return context.WithValue(ctx, limitKey{}, limit)
-}
-
-// limitOption is the limit in ctx as an option of package lock; without one, no option.
-func limitOption(ctx context.Context) []lock.Option {
-	if limit, ok := ctx.Value(limitKey{}).(time.Duration); ok {
-		return []lock.Option{lock.WithMaxHold(limit)}
-	}
-	return nil
 }
 
 var errNoOptions = errors.New("this lock has no options")

@@ -39,6 +39,8 @@ type library struct {
 	permits *permitOwners
 	holds   *holds
 	maxHold time.Duration // for how long the watchdog renews a hold; 0: no limit
+
+	contexts bool // see usesContexts
 }
 
 // newClientFunc makes a client of package lock.
@@ -53,6 +55,7 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 	return func(s Setup, notify func(Reply)) (Locker, error) {
 		l := &library{
 			kind: k, notify: notify, permits: &permitOwners{ids: map[*lock.Permits]holdID{}}, holds: newHolds(),
+			contexts: usesContexts(s.Seed),
 		}
 		options := lockOptions{Options: lock.Options{
 			Rand: rand.NewPCG(s.Seed, 1), Order: s.Order,
@@ -79,7 +82,9 @@ func opener(k kind) func(Setup, func(Reply)) (Locker, error) {
 
 // lost reports the loss of h. That of a multi-lock is reported for all of its keys, see watch.
 func (l *library) lost(h *lock.Hold) {
-	l.report(Hold{Key: h.Name(), Owner: ownerOf(h)}, h.Deadline())
+	if l.ended(h) {
+		l.report(Hold{Key: h.Name(), Owner: ownerOf(h)}, h.Deadline())
+	}
 }
 
 // renewed reports a renewal of h. A hold of several locks lasts until the first of them ends.
@@ -112,7 +117,7 @@ func (l *library) watch(h held, what Hold) {
 	}
 	go func() {
 		<-h.Done()
-		if errors.Is(h.Err(), lock.ErrLost) {
+		if errors.Is(h.Err(), lock.ErrLost) && l.ended(h) {
 			l.report(what, h.Deadline())
 		}
 	}()
@@ -120,7 +125,7 @@ func (l *library) watch(h held, what Hold) {
 
 // Acquire acquires the lock.
 func (l *library) Acquire(ctx context.Context, a Acquire) (Grant, error) {
-	h, err := l.acquire(limited(ctx, l.maxHold), l.lock, a)
+	h, err := l.acquireHeld(ctx, a)
 	_, cluster := l.conns[0].(*redis.ClusterClient)
 	apart := l.apart || cluster && len(a.Keys) > 1 // they are taken one after the other, and perhaps again
 	if err != nil && apart {

@@ -12,11 +12,25 @@ import (
 
 // adminFault is a fault that commands of an operator put in force and undo, and whose effect the server counts.
 type adminFault struct {
-	// set puts the fault in force on a node and returns the command that undoes it.
-	set    func(ctx context.Context, a cluster.Admin, node string) (undo []any, err error)
+	// set puts the fault in force on a node and returns what undoes it.
+	set func(ctx context.Context, a cluster.Admin, node string) (undo undoing, err error)
+	// count is what the server has counted so far; nil: the effect, noun, is certain.
 	count  func(ctx context.Context, a cluster.Admin, node string) (int, error)
 	noun   string // what count counts, in the singular
 	healed string
+}
+
+// undoing undoes a fault on one node.
+type undoing func(ctx context.Context) error
+
+// undoneBy undoes a fault by a command.
+func undoneBy(a cluster.Admin, node string, command ...any) undoing {
+	return func(ctx context.Context) error {
+		return settle(ctx, func() (bool, error) { // another fault may keep the server from replying
+			_, err := a.Do(ctx, node, command...)
+			return err == nil, err
+		})
+	}
 }
 
 // spec completes a row.
@@ -29,9 +43,12 @@ func (f adminFault) spec(s Spec) Spec {
 		if err != nil {
 			return nil, err
 		}
-		var undo []func(context.Context) error
+		var undo []undoing
 		in := &injection{
 			observe: func(ctx context.Context) (string, error) {
+				if f.count == nil {
+					return f.noun, nil
+				}
 				return await(ctx, "any "+f.noun, func() (string, bool) {
 					now, err := f.total(ctx, a, nodes)
 					return format.Count(now-before, f.noun), err == nil && now > before
@@ -46,15 +63,17 @@ func (f adminFault) spec(s Spec) Spec {
 			},
 		}
 		for _, node := range nodes {
-			command, err := f.set(ctx, a, node)
+			one, err := f.set(ctx, a, node)
+			if one != nil {
+				undo = append(undo, one)
+			}
 			if err != nil {
-				_, _ = in.Heal(ctx) // the caller gets no Injection to heal
+				// The caller gets no Injection to heal, and ctx may have ended.
+				undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+				defer cancel()
+				_, _ = in.Heal(undoing)
 				return nil, fmt.Errorf("%s on %s: %w", s.Name, node, err)
 			}
-			undo = append(undo, func(ctx context.Context) error {
-				_, err := a.Do(ctx, node, command...)
-				return err
-			})
 		}
 		return in, nil
 	}
@@ -62,6 +81,9 @@ func (f adminFault) spec(s Spec) Spec {
 }
 
 func (f adminFault) total(ctx context.Context, a cluster.Admin, nodes []string) (sum int, err error) {
+	if f.count == nil {
+		return 0, nil
+	}
 	for _, node := range nodes {
 		n, err := f.count(ctx, a, node)
 		if err != nil {
@@ -89,4 +111,18 @@ func infoNumber(ctx context.Context, a cluster.Admin, node, section, text string
 		_, err = fmt.Sscan(rest, &n)
 	}
 	return n, err
+}
+
+// settings is the command that restores settings of a server to what they are now.
+func settings(ctx context.Context, a cluster.Admin, node string, names ...string) (restore []any, err error) {
+	restore = []any{"CONFIG", "SET"}
+	for _, name := range names {
+		reply, err := a.Do(ctx, node, "CONFIG", "GET", name)
+		if err != nil {
+			return nil, err
+		}
+		pair, _ := reply.([]any) // name and value
+		restore = append(restore, pair...)
+	}
+	return restore, nil
 }

@@ -27,6 +27,7 @@ func serverFaults() []Spec {
 		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
 		readOnlyDemotionSpec,
 		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, evictionSpec, memoryFullSpec, scriptFlushSpec,
+		busyScriptSpec, connectionLimitSpec,
 		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec,
 	}
 }
@@ -41,4 +42,4 @@ func networkFaults() []Spec {
 }
 
 // clientFaults act on lock users.
-func clientFaults() []Spec { return []Spec{pauseClientSpec, clientCrashSpec} }
+func clientFaults() []Spec { return []Spec{pauseClientSpec, clientCrashSpec, clientRestartSpec} }

@@ -11,7 +11,8 @@ import (
 
 // clientFault completes a row that acts on a client's process.
 func clientFault(
-	s Spec, effect string, act func(c Clients, client int) error, undo func(c Clients, client int) (string, error),
+	s Spec, effect string, act func(c Clients, client int) error,
+	undo func(ctx context.Context, c Clients, client int) (string, error),
 ) Spec {
 	s.Targets = []Target{Holder, Waiter, Client}
 	s.WholeProcess = true
@@ -25,8 +26,8 @@ func clientFault(
 		if err := act(env.Clients, client); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", s.Name, target, err)
 		}
-		return &injection{observe: already(effect), undo: func(context.Context) (string, error) {
-			return undo(env.Clients, client)
+		return &injection{observe: already(effect), undo: func(ctx context.Context) (string, error) {
+			return undo(ctx, env.Clients, client)
 		}}, nil
 	}
 	return s

@@ -1,6 +1,10 @@
 package faults
 
-import "github.com/lockchaos/lockchaos/history"
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/history"
+)
 
 // client-crash kills a client permanently: what it held is never released and must become free when its lease expires.
 // Its watchdog dies with it.
@@ -9,4 +13,6 @@ var clientCrashSpec = clientFault(Spec{
 	Doc:     "kills a client's process (SIGKILL); it is not restarted.",
 	Source:  "redis.io, Distributed Locks, liveness property A: locks of crashed clients become free",
 	OneShot: true,
-}, "process exited", Clients.Crash, func(Clients, int) (string, error) { return history.NothingToUndo, nil })
+}, "process exited", Clients.Crash, func(context.Context, Clients, int) (string, error) {
+	return history.NothingToUndo, nil
+})

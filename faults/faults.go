@@ -31,7 +31,9 @@ type Env struct {
 type Clients interface {
 	Stop(client int) error     // returns when the client has stopped
 	Continue(client int) error // no error if it was not stopped
-	Crash(client int) error    // kills it; it is not restarted
+	Crash(client int) error    // kills it
+	// StartAgain starts a client that was killed; it uses the same names of owners, from the first one on.
+	StartAgain(ctx context.Context, client int) error
 }
 
 // Injection is a fault in force. Its methods may be called from several goroutines.

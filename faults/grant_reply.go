@@ -98,8 +98,8 @@ func (g *grantReply) Observe(ctx context.Context) (string, error) {
 		for i := range g.nodes {
 			if done = g.step(ctx, &g.nodes[i], request, asks); done {
 				n := &g.nodes[i]
-				return fmt.Sprintf("%s granted %s to %s, and its reply was %s", n.name, request.Key,
-					cluster.ClientName(g.client), map[cluster.Mode]string{cluster.Hold: "held", cluster.Drop: "lost"}[g.mode]), true
+				return fmt.Sprintf("%s granted %s to client %d, and its reply was %s", n.name, request.Key,
+					g.client, map[cluster.Mode]string{cluster.Hold: "held", cluster.Drop: "lost"}[g.mode]), true
 			}
 		}
 		return "", false

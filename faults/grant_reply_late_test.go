@@ -11,7 +11,7 @@ func TestGrantReplyLate(t *testing.T) {
 	in := inject(t, grantReplyLateSpec, waiterOn(f), "client:2")
 	notTheGrant(t, f, in)
 	f.set(func() { f.holds["n1"] = "a" })
-	if effect := takesEffect(t, in); effect != "n1 granted orders to client:2, and its reply was held" {
+	if effect := takesEffect(t, in); effect != "n1 granted orders to client 2, and its reply was held" {
 		t.Error(effect)
 	}
 	heals(t, in)

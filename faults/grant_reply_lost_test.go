@@ -14,7 +14,7 @@ func TestGrantReplyLost(t *testing.T) {
 	f.set(func() { f.holds["n1"] = "a" })
 	noEffectYet(t, in) // granted, and the reply is not lost yet
 	f.set(func() { f.traffic.Dropped = 9 })
-	if effect := takesEffect(t, in); effect != "n1 granted orders to client:2, and its reply was lost" {
+	if effect := takesEffect(t, in); effect != "n1 granted orders to client 2, and its reply was lost" {
 		t.Error(effect)
 	}
 	heals(t, in)
@@ -34,7 +34,7 @@ func TestGrantReplyLostByARealServer(t *testing.T) {
 	client.send(t, "GET orders")
 	client.expect(t, "$-1")
 	client.send(t, "SET orders a NX")
-	if effect := <-observed; effect != "n1 granted orders to client:2, and its reply was lost" {
+	if effect := <-observed; effect != "n1 granted orders to client 2, and its reply was lost" {
 		t.Error(effect)
 	}
 	heals(t, in)

@@ -115,8 +115,11 @@ func (f *fake) Do(_ context.Context, node string, args ...any) (any, error) {
 	err := f.do("%s: %s", node, command)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if command == "CLUSTER MYID" {
+	switch command {
+	case "CLUSTER MYID":
 		return "id of " + node, err
+	case "EVAL " + endlessScript + " 0":
+		return nil, errors.New("BUSY Redis is busy running a script.")
 	}
 	return f.replies[command], err
 }
@@ -137,7 +140,11 @@ func (f *fake) Reconnect(_ context.Context, node string) error  { return f.do("p
 func (f *fake) Wipe(_ context.Context, node string) error       { return f.do("wipe %s", node) }
 
 // Crash, Stop and Continue make it the clients as well.
-func (f *fake) Crash(client int) error    { return f.do("crash %d", client) }
+func (f *fake) Crash(client int) error { return f.do("crash %d", client) }
+func (f *fake) StartAgain(_ context.Context, client int) error {
+	return f.do("start client %d again", client)
+}
+
 func (f *fake) Stop(client int) error     { return f.do("stop %d", client) }
 func (f *fake) Continue(client int) error { return f.do("continue %d", client) }
 

@@ -10,8 +10,12 @@ import (
 // memory-full is a server that is full of other data: it refuses every command that may need memory, and every script
 // whose first write does. Reading, deleting and expiry continue.
 var memoryFullSpec = adminFault{
-	set: func(ctx context.Context, a cluster.Admin, node string) ([]any, error) {
-		return limitMemory(ctx, a, node, "noeviction")
+	set: func(ctx context.Context, a cluster.Admin, node string) (undoing, error) {
+		undo, err := limitMemory(ctx, a, node, "noeviction")
+		if err != nil {
+			return nil, err
+		}
+		return undoneBy(a, node, undo...), nil
 	},
 	count:  errorReplies("OOM"),
 	noun:   "OOM reply",
@@ -35,14 +39,8 @@ func memoryOf(_ cluster.Cluster, target string) (all []Resource) {
 
 // limitMemory sets maxmemory to one byte, and returns the command that restores limit and policy.
 func limitMemory(ctx context.Context, a cluster.Admin, node, policy string) (undo []any, err error) {
-	undo = []any{"CONFIG", "SET"}
-	for _, setting := range []string{"maxmemory", "maxmemory-policy"} {
-		reply, err := a.Do(ctx, node, "CONFIG", "GET", setting)
-		if err != nil {
-			return nil, err
-		}
-		pair, _ := reply.([]any) // name and value
-		undo = append(undo, pair...)
+	if undo, err = settings(ctx, a, node, "maxmemory", "maxmemory-policy"); err != nil {
+		return nil, err
 	}
 	_, err = a.Do(ctx, node, "CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", policy)
 	return undo, err

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -41,6 +42,9 @@ type oneProcess struct{ *child.Process }
 func (o oneProcess) Stop(int) error     { return o.Process.Stop() }
 func (o oneProcess) Continue(int) error { return o.Process.Continue() }
 func (o oneProcess) Crash(int) error    { return o.Process.Kill() }
+
+// StartAgain is not needed here.
+func (o oneProcess) StartAgain(context.Context, int) error { return nil }
 
 func TestPauseClientOnARealProcess(t *testing.T) {
 	p, err := child.Start(child.Spec{Path: "sleep", Args: []string{"600"}})

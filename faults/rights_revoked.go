@@ -29,9 +29,9 @@ func aclFault(revoke, restore []any, s Spec) Spec {
 	}
 	setUser := []any{"ACL", "SETUSER", "default"}
 	return adminFault{
-		set: func(ctx context.Context, a cluster.Admin, node string) ([]any, error) {
+		set: func(ctx context.Context, a cluster.Admin, node string) (undoing, error) {
 			_, err := a.Do(ctx, node, slices.Concat(setUser, revoke)...)
-			return slices.Concat(setUser, restore), err
+			return undoneBy(a, node, slices.Concat(setUser, restore)...), err
 		},
 		count:  refusals,
 		noun:   "refused command",

@@ -109,34 +109,52 @@ func checkOptions(c *mistakes, t cluster.Topology) {
 }
 
 func checkLock(c *mistakes, s Scenario) {
-	row, err := adapters.Lookup(s.Lock)
+	checkOneLock(c, s, "$.", s.Lock, s.Options)
+	rest := s.Workload.Defaults().Clients
+	for i := 0; i < len(s.Locks) && !c.full(); i++ {
+		g, path := s.Locks[i], fmt.Sprintf("$.locks[%d].", i)
+		checkOneLock(c, s, path, g.Lock, g.Options)
+		if rest -= max(1, g.Clients); g.Clients < 1 || rest < 1 {
+			c.add(path+"clients", "at least one client uses this lock, and at least one of all %s uses lock %s",
+				format.Count(s.Workload.Defaults().Clients, "client"), s.Lock)
+		}
+	}
+	if len(s.Locks) > 0 && max(s.Workload.PerInstance, s.Workload.PerProcess) > 1 {
+		c.add("$.locks", "clients with other locks share neither an object nor a process: leave out per_instance and "+
+			"per_process")
+	}
+}
+
+// checkOneLock reports what is wrong with one lock of s; path is that of the section which has it, with a dot.
+func checkOneLock(c *mistakes, s Scenario, path, name string, options map[string]string) {
+	row, err := adapters.Lookup(name)
 	if err != nil {
 		names := slices.Concat(namesOf(client.Catalog(), func(r client.Spec) string { return r.Name }), adapters.Names())
-		c.add("$.lock", "%v%s", err, nearest.Hint(s.Lock, names))
+		c.add(path+"lock", "%v%s", err, nearest.Hint(name, names))
 		return
 	}
-	checkCapabilities(c, s, row)
+	checkCapabilities(c, s, path, row)
 	if why := s.Unrecoverable(row.Can); why != "" {
-		c.add("$.lock", "lock %s: %s", s.Lock, why)
+		c.add(path+"lock", "lock %s: %s", name, why)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+	for _, option := range slices.Sorted(maps.Keys(options)) {
 		if row.CheckOptions == nil {
 			break
 		}
-		if err := row.CheckOptions(map[string]string{name: s.Options[name]}); err != nil {
-			c.add("$.options."+name, "lock %s: %v", s.Lock, err)
+		if err := row.CheckOptions(map[string]string{option: options[option]}); err != nil {
+			c.add(path+"options."+option, "lock %s: %v", name, err)
 		}
 	}
 	if slices.Contains(topologies(), s.Topology.Kind) && !row.Runs(s.Topology.Kind) {
-		c.add("$.lock", "lock %s does not run on topology %s, only on %s",
-			s.Lock, s.Topology.Kind, strings.Join(row.Topologies, ", "))
+		c.add(path+"lock", "lock %s does not run on topology %s, only on %s",
+			name, s.Topology.Kind, strings.Join(row.Topologies, ", "))
 	}
 }
 
 // checkCapabilities reports a lock, other than a program of the user, that cannot do what the workload needs.
-func checkCapabilities(c *mistakes, s Scenario, row client.Spec) {
+func checkCapabilities(c *mistakes, s Scenario, path string, row client.Spec) {
 	workload, err := workloads.Lookup(s.Workload.Defaults().Kind)
-	if err != nil || strings.HasPrefix(s.Lock, client.ExecPrefix) {
+	if err != nil || strings.HasPrefix(row.Name, client.ExecPrefix) {
 		return
 	}
 	missing := row.Can.Missing(workload.Needs...)
@@ -153,7 +171,7 @@ func checkCapabilities(c *mistakes, s Scenario, row client.Spec) {
 	if len(missing) > 0 {
 		what = "a lock with " + missing.String()
 	}
-	c.add("$.lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), s.Lock)
+	c.add(path+"lock", "workload %s needs %s (%s), not %s", workload.Name, what, strings.Join(names, ", "), row.Name)
 }
 
 // Unrecoverable is why s cannot end safe with a lock of these capabilities: a client dies, and no lease ends its hold.
@@ -163,16 +181,18 @@ func (s Scenario) Unrecoverable(can client.Capabilities) string {
 		return ""
 	}
 	for _, step := range s.Faults {
-		if step.Fault == clientCrash || step.Random != nil && slices.Contains(step.Random.Of, clientCrash) {
-			return "a hold has no lease (capability unleased), and fault " + clientCrash + " kills its holder: nothing would " +
-				"free it, so the run could not be safe as expected; use a lock with leases, or expect verdict unsafe"
+		for _, fault := range []string{clientCrash, clientRestart} {
+			if step.Fault == fault || step.Random != nil && slices.Contains(step.Random.Of, fault) {
+				return "a hold has no lease (capability unleased), and fault " + fault + " kills its holder: nothing would " +
+					"free it, so the run could not be safe as expected; use a lock with leases, or expect verdict unsafe"
+			}
 		}
 	}
 	return ""
 }
 
-// clientCrash is the fault that kills a client for good.
-const clientCrash = "client-crash"
+// The faults that kill a client, for good and until it is started again.
+const clientCrash, clientRestart = "client-crash", "client-restart"
 
 // drives says whether a workload has operations for latches if the lock is one.
 func drives(w workloads.Spec, lock client.Spec) bool {

@@ -2,14 +2,12 @@ package scenarios
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/golden"
 )
 
 // compared is a column of the table in docs/comparison.md.
@@ -114,15 +112,6 @@ func (c comparison) cell(t *testing.T, column compared, text string) string {
 func TestComparison(t *testing.T) {
 	const path, begin, end = "../docs/comparison.md", "<!-- comparison: generated from the scenarios: " +
 		"go test ./scenarios -run Comparison -update -->\n", "<!-- end -->"
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(page), begin)
-	table, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no lines %q and %q", path, begin, end)
-	}
 	var want strings.Builder
 	columns := comparedLocks()
 	want.WriteString("| fault |")
@@ -137,12 +126,5 @@ func TestComparison(t *testing.T) {
 		}
 		want.WriteString("\n")
 	}
-	if diff := cmp.Diff(want.String(), table); diff == "" {
-		return
-	} else if !*update {
-		t.Fatalf("%s (-want +got; -update rewrites it):\n%s", path, diff)
-	}
-	if err := os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	golden.Block(t, path, begin, end, func(string) string { return want.String() })
 }

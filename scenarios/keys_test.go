@@ -3,14 +3,14 @@ package scenarios
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/lockchaos/lockchaos/internal/golden"
 )
 
 // TestEveryKeyHasItsText: the table and the types agree.
@@ -34,22 +34,8 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string][]byte{
-		"../docs/scenario-reference.md": []byte(Reference()), "../docs/schema/scenario.json": schema,
-	} {
-		if *update {
-			if err := os.WriteFile(path, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s (-want +got), -update to accept:\n%s", path, diff)
-		}
-	}
+	golden.File(t, "../docs/scenario-reference.md", Reference())
+	golden.File(t, "../docs/schema/scenario.json", string(schema))
 }
 
 // TestSchemaAcceptsAndRefuses: every scenario of the catalog is valid, and texts with a mistake that a schema can see

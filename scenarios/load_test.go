@@ -1,9 +1,7 @@
 package scenarios
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,10 +14,9 @@ import (
 	"github.com/lockchaos/lockchaos/adapters"
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/golden"
 	"github.com/lockchaos/lockchaos/workloads"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // good is a correct scenario with add at its end.
 func good(add string) string {
@@ -35,7 +32,21 @@ func edited(old, now string) string { return strings.Replace(good(""), old, now,
 type badText struct{ name, text string }
 
 // bad are texts that are refused; the golden file has the errors.
-func bad() []badText { return slices.Concat(badTexts(), badAmounts(), badTogether()) }
+func bad() []badText { return slices.Concat(badTexts(), badLocks(), badAmounts(), badTogether()) }
+
+// badLocks have bad locks for some of the clients.
+func badLocks() []badText {
+	return []badText{
+		{"another lock that is unknown", good("locks:\n  - {lock: reentrent, clients: 1}\n")},
+		{"options that another lock refuses", good("locks: [{lock: set-nx-px, clients: 1, options: {lease: 1s}}]\n")},
+		{"another lock that lacks what the workload needs", good("locks: [{lock: latch, clients: 1}]\n")},
+		{"another lock on another topology", good("locks: [{lock: redlock, clients: 1}]\n")},
+		{"another lock without clients", good("locks: [{lock: spin}]\n")},
+		{"other locks for all clients", good("workload: {clients: 4}\nlocks:\n  - {lock: spin, clients: 2}\n" +
+			"  - {lock: fair, clients: 2}\n")},
+		{"other locks in one process", good("workload: {per_process: 2}\nlocks: [{lock: spin, clients: 1}]\n")},
+	}
+}
 
 // badAmounts have bad amounts and targets.
 func badAmounts() []badText {
@@ -188,26 +199,14 @@ func TestBadScenarios(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "== %s\n%v\n\n", test.name, err)
 	}
-	golden(t, "bad.golden", got.String())
+	goldenErrors(t, "bad.golden", got.String())
 }
 
-// golden compares got with a file, without lists of known names.
-func golden(t *testing.T, name, got string) {
+// goldenErrors compares got with a file, without lists of known names.
+func goldenErrors(t *testing.T, name, got string) {
 	t.Helper()
-	got = regexp.MustCompile(`; known are [^\n]*`).ReplaceAllString(got, "; known are …")
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, diff)
-	}
+	golden.File(t, filepath.Join("testdata", name),
+		regexp.MustCompile(`; known are [^\n]*`).ReplaceAllString(got, "; known are …"))
 }
 
 // TestHostileTexts: none of them takes long.
@@ -297,6 +296,7 @@ func TestYAMLKeepsEverything(t *testing.T) {
 		},
 		Options: map[string]string{"a": "1", "b": "true", "c": "null", "d": "", "e": "~", "f": "0x1F", "g": "1e3",
 			"h": " x "},
+		Locks: []Group{{"exec:other", map[string]string{"a": "2"}, 2}, {"exec:third", nil, 1}},
 		Workload: workloads.Params{Kind: "mutex", Clients: 4, Keys: 2, Hold: 1500 * time.Microsecond, Jitter: 1,
 			Think: time.Hour, Lease: 90 * time.Second, Wait: time.Second, Fenced: true},
 		Faults: []Step{

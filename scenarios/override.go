@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -149,12 +150,13 @@ func attribute(err error, file *ast.File, source []byte, overrides []Override) e
 // list is the first few overrides as the user wrote them.
 func list(overrides []Override) string {
 	var words []string
-	for i, o := range overrides {
-		if i == 5 {
-			words = append(words, "…")
-			break
+	for _, o := range overrides { // one flag may set several keys
+		if !slices.Contains(words, o.As) {
+			words = append(words, o.As)
 		}
-		words = append(words, o.As)
+	}
+	if len(words) > 5 {
+		words = append(words[:5], "…")
 	}
 	return strings.Join(words, ", ")
 }

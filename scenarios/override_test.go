@@ -33,7 +33,7 @@ func TestBadOverrides(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "== --set %q\n%s\n\n", set, text)
 	}
-	golden(t, "set.golden", got.String())
+	goldenErrors(t, "set.golden", got.String())
 	if _, err := Parse(nil, Sets([]string{"name=x"})...); err == nil {
 		t.Error("no error for an empty scenario with a name")
 	}

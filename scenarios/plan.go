@@ -84,11 +84,14 @@ func needed(fault string) client.Capabilities {
 // effective are the faults of a list that can have an effect on the lock. What a program of the user does is not
 // known.
 func (s Scenario) effective(of []string) []string {
-	row, err := adapters.Lookup(s.Lock)
-	if err != nil || strings.HasPrefix(row.Name, client.ExecPrefix) {
-		return of
+	for _, name := range s.LockNames() {
+		row, err := adapters.Lookup(name)
+		if err != nil || strings.HasPrefix(name, client.ExecPrefix) {
+			return of
+		}
+		of = effectiveOn(row.Can, of)
 	}
-	return effectiveOn(row.Can, of)
+	return of
 }
 
 func effectiveOn(can client.Capabilities, of []string) []string {
@@ -167,6 +170,11 @@ func (s Scenario) Requirements() (all cluster.Requirements) {
 
 // All are the listed and the random steps.
 func (p Plan) All() []Step { return append(slices.Clone(p.Steps), p.Drawn...) }
+
+// Restarts reports whether p may start a client again that was killed.
+func (p Plan) Restarts() bool {
+	return slices.ContainsFunc(p.All(), func(s Step) bool { return s.Fault == clientRestart })
+}
 
 // String is the step for people: "when acquired, not before 500ms: kill master, healed after 3s".
 func (s Step) String() string {

@@ -153,3 +153,21 @@ func TestStepString(t *testing.T) {
 		}
 	}
 }
+
+// TestLockOf: the last clients have the other locks, in the order of the list.
+func TestLockOf(t *testing.T) {
+	s := Scenario{Lock: "a", Options: map[string]string{"x": "1"}, Locks: []Group{
+		{Lock: "b", Options: map[string]string{"x": "2"}, Clients: 2}, {Lock: "c", Clients: 1},
+	}}
+	var got []string
+	for i := range 5 {
+		name, options := s.LockOf(i, 5)
+		got = append(got, name+options["x"])
+	}
+	if diff := cmp.Diff([]string{"a1", "a1", "b2", "b2", "c"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if s.LockText() != "a + b + c" {
+		t.Errorf("locks %q", s.LockText())
+	}
+}

@@ -7,6 +7,7 @@ package scenarios
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/cluster"
@@ -22,6 +23,7 @@ type Scenario struct {
 	Topology cluster.Topology  `yaml:"topology"`
 	Lock     string            `yaml:"lock"`
 	Options  map[string]string `yaml:"options,omitempty"` // of the lock
+	Locks    []Group           `yaml:"locks,omitempty"`   // of the last clients, instead of Lock
 	Workload workloads.Params  `yaml:"workload,omitempty"`
 	Faults   []Step            `yaml:"faults,omitempty"`
 	Keep     int               `yaml:"keep,omitempty"` // servers that must stay up; 0: none
@@ -32,6 +34,35 @@ type Scenario struct {
 	Thresholds  []string          `yaml:"thresholds,omitempty"` // such as "acquire.p99 < 2s", see stats.ParseThreshold
 	Twin        *Twin             `yaml:"twin,omitempty"`       // nil: none
 }
+
+// Group is clients that use another lock than the others, on the same keys.
+type Group struct {
+	Lock    string            `yaml:"lock"`
+	Options map[string]string `yaml:"options,omitempty"`
+	Clients int               `yaml:"clients"`
+}
+
+// LockOf is the lock of client i of n, and its options.
+func (s Scenario) LockOf(i, n int) (lock string, options map[string]string) {
+	for j := len(s.Locks) - 1; j >= 0; j-- {
+		if n -= s.Locks[j].Clients; i >= n {
+			return s.Locks[j].Lock, s.Locks[j].Options
+		}
+	}
+	return s.Lock, s.Options
+}
+
+// LockNames are the names of all locks of a run, that of key lock first.
+func (s Scenario) LockNames() []string {
+	names := []string{s.Lock}
+	for _, g := range s.Locks {
+		names = append(names, g.Lock)
+	}
+	return names
+}
+
+// LockText is the locks of all clients, for people.
+func (s Scenario) LockText() string { return strings.Join(s.LockNames(), " + ") }
 
 // InitTimeout is the default of Scenario.InitTimeout.
 const InitTimeout = 15 * time.Second

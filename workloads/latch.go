@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/lockchaos/lockchaos/client"
@@ -53,6 +54,7 @@ func (l *latch) alone() {
 	if l.before != 0 && l.chance(3) {
 		l.Session.Await(l.ctx, l.key, l.before, l.Env.wait()) // it is over
 	}
+	members := l.chance(2) // the same ones count in one generation after the other
 	for left := count; left > 0 && !l.over(); left-- {
 		switch l.Rand.IntN(4) {
 		case 0:
@@ -60,7 +62,10 @@ func (l *latch) alone() {
 		case 1:
 			l.Session.Arm(l.ctx, l.key, count) // it is still counting
 		}
-		participant := l.owner()
+		participant := fmt.Sprintf("member %d of %d", left, l.Session.Number())
+		if !members {
+			participant = l.owner()
+		}
 		l.Session.CountDown(l.ctx, l.key, participant, armed.Token)
 		if l.chance(3) {
 			l.Session.CountDown(l.ctx, l.key, participant, 0)

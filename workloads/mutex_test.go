@@ -83,8 +83,7 @@ func TestMutexAfterEachOutcome(t *testing.T) {
 		{"acquire: exited", "acquire", nil, exited, []string{
 			"0 acquire invoke", "0 acquire info client-exited", "0 crash info client-exited"}},
 		{"work: exited", "work", nil, exited, []string{
-			"0 work invoke", "0 work info client-exited", "0 crash info client-exited",
-			"3 release invoke", "3 release info client-exited"}},
+			"0 work invoke", "0 work info client-exited", "0 crash info client-exited"}},
 		{"release: protocol error", "release", nil, client.ErrProtocol, []string{
 			"0 release invoke", "0 release info client-protocol", "0 crash info client-protocol"}},
 		{"acquire: another error", "acquire", nil, errors.New("x"), []string{

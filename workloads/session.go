@@ -65,6 +65,17 @@ func NewSession(c client.Client, r Recorder, n, clients int, mono func() int64) 
 		since: mono()}
 }
 
+// Restarted is the session of the same client after its process has exited and another one, c, was started: it uses the
+// same names of owners, from the first one on.
+func (s *Session) Restarted(c client.Client) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := NewSession(c, s.record, s.number, s.clients, s.mono)
+	next.since, next.allowedPause, next.unleased = s.since, s.allowedPause, s.unleased
+	next.process = s.process + history.Process(s.clients) // an operation of the dead process may have no end
+	return next
+}
+
 // AllowPause makes the session wait d longer for every reply, because the plan may pause the client for so long. Call
 // it before the first operation.
 func (s *Session) AllowPause(d time.Duration) { s.allowedPause = d }
@@ -250,8 +261,11 @@ func (s *Session) isEarly(r client.Reply) bool {
 }
 
 // do sends one operation, records it on both ends, and turns the reply, or the lack of one, into ok, fail or info.
-// The outcome is unknown after timeout.
+// The outcome is unknown after timeout. A client that has exited executes nothing, and nothing is recorded.
 func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, timeout time.Duration) Answer {
+	if !s.Alive() {
+		return Answer{Outcome: history.Info}
+	}
 	events := s.invoke(r, v)
 	ctx, cancel := context.WithTimeout(ctx, timeout+s.allowedPause)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 )
 
@@ -40,7 +41,7 @@ With --target it removes the keys that a killed run has left at servers of your 
 				report.Orphans = append(report.Orphans, more...)
 			}
 			if asJSON {
-				return errors.Join(json.NewEncoder(s.out).Encode(report), err)
+				return errors.Join(json.NewEncoder(format.JSON(s.out)).Encode(report), err)
 			}
 			fmt.Fprint(s.out, report)
 			return err

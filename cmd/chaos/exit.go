@@ -64,6 +64,16 @@ func usage(err error) error {
 	return &codeError{exitUsage, err}
 }
 
+// unusable is the error of an input, or of a disk on which results cannot be written.
+func unusable(err error) error {
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, fs.ErrPermission} {
+		if errors.Is(err, cause) {
+			return &codeError{exitEnvironment, err}
+		}
+	}
+	return usage(err)
+}
+
 // exitCode prints err, unless the output is closed, and chooses the exit code.
 func exitCode(err error, io streams) int {
 	if err == nil {

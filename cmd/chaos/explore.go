@@ -158,7 +158,7 @@ func exploreStatus(r *explore.Report, seeds int) status {
 func simulated(name string, overrides []scenarios.Override) (scenarios.Scenario, error) {
 	scenario, err := loadScenario(name, overrides)
 	if err == nil {
-		_, _, err = chooseBackend(runner.NewSim(nil).Facts().Name, scenario)
+		_, _, err = chooseBackend(runner.SimName, scenario)
 	}
 	return scenario, err
 }

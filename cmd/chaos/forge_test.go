@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lockchaos/lockchaos/reports"
 )
 
 // TestNamesForgeNoLines: keys and owners of a history with line breaks and bidirectional marks; no output has a line
@@ -25,9 +27,19 @@ func TestNamesForgeNoLines(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"check", path}, {"check", "--stream", path}, {"check", path, "--explain"}} {
+	tests := [][]string{{"check", path}, {"check", "--stream", path}, {"check", path, "--explain"}, {"check", path, "--json"}}
+	for _, spec := range reports.Catalog() {
+		if spec.Name != "png" { // which is not text
+			tests = append(tests, []string{"report", path, "--format", spec.Name})
+		}
+	}
+	for _, args := range tests {
 		code, stdout, stderr := chaos(args...)
-		if code != exitUnsafe || !strings.Contains(stdout, `k\nSAFE: all is well`) {
+		want := exitUnsafe
+		if args[0] == "report" {
+			want = exitSafe
+		}
+		if code != want || want == exitUnsafe && !strings.Contains(stdout, `k\nSAFE: all is well`) {
 			t.Errorf("%v: exit code %d, want 1 and the key in one line\n%s%s", args, code, stdout, stderr)
 		}
 		for line := range strings.Lines(stdout + stderr) {

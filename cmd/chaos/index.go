@@ -41,7 +41,7 @@ func index(s streams, dir string, add []string, asJSON bool) error {
 	}
 	for _, from := range add {
 		if err := h.Add(from); err != nil {
-			return usage(err)
+			return unusable(err)
 		}
 	}
 	var page bytes.Buffer

@@ -113,7 +113,7 @@ func scenarioItems() ([]item, error) {
 	all, err := scenarios.Catalog()
 	var items []item
 	for _, row := range all {
-		more := fmt.Sprintf("lock %s, topology %s, expected %s", row.Lock, row.Topology.Kind, row.Expect["verdict"])
+		more := fmt.Sprintf("lock %s, topology %s, expected %s", row.LockText(), row.Topology.Kind, row.Expect["verdict"])
 		if class := row.Expect["class"]; class != "" {
 			more += " (" + class + ")"
 		}

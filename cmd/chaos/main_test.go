@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,14 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
+	"github.com/lockchaos/lockchaos/internal/golden"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestMain makes the test binary behave as chaos when it is started as a child:
 // chaos run starts its own executable as client.
@@ -249,6 +246,25 @@ func TestNoRedisServer(t *testing.T) {
 	}
 }
 
+// TestSimulatedInCI: a pipeline that means to test real servers is warned, on standard error and in its JUnit file, if
+// there are none.
+func TestSimulatedInCI(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for ci, want := range map[string]bool{"true": true, "": false} {
+		t.Setenv("CI", ci)
+		file := filepath.Join(t.TempDir(), "junit.xml")
+		_, _, stderr := chaos("run", "--scenario", "contention", "--duration", "300ms", "--junit", file, "--out", t.TempDir())
+		xml, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const warning = "warning: in CI, simulated servers instead of real ones: backend process cannot run this scenario"
+		if strings.Contains(stderr, warning) != want || bytes.Contains(xml, []byte(warning)) != want {
+			t.Errorf("CI=%q: want the warning: %v\n%s%s", ci, want, stderr, xml)
+		}
+	}
+}
+
 func TestDryRunStartsNothing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	code, stdout, stderr := chaos("run", "--scenario", "failover", "--dry-run", "--seed", "5")
@@ -305,7 +321,7 @@ func TestHelp(t *testing.T) {
 		}
 		fmt.Fprintf(&all, "==== chaos %s --help\n%s\n", name, stdout)
 	}
-	golden(t, "help.txt", all.String())
+	golden.File(t, "testdata/help.txt", all.String())
 }
 
 func TestLists(t *testing.T) {
@@ -322,51 +338,52 @@ func TestLists(t *testing.T) {
 			fmt.Fprintf(&all, "==== chaos list %s\n%s\n", c.name, stdout)
 		}
 	}
-	golden(t, "lists.txt", all.String())
+	golden.File(t, "testdata/lists.txt", all.String())
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), -update to accept:\n%s", path, diff)
-	}
-}
-
-// TestReadmeListsTheScenarios keeps the table of the README equal to the catalog.
-func TestReadmeListsTheScenarios(t *testing.T) {
+// TestScenarioTables: docs/scenarios.md lists the whole catalog, and the rows of the README are rows of it.
+func TestScenarioTables(t *testing.T) {
 	all, err := scenarios.Catalog()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want strings.Builder
-	want.WriteString("| scenario | what happens | lock | expected |\n| --- | --- | --- | --- |\n")
+	rows := map[string]string{}
+	var names []string
 	for _, s := range all {
 		expected := s.Expect["verdict"]
 		if class := s.Expect["class"]; class != "" {
 			expected += ", " + class
 		}
-		fmt.Fprintf(&want, "| %s | %s | %s on %s | %s |\n", s.Name, s.Summary, s.Lock, s.Topology.Kind, expected)
+		rows[s.Name] = fmt.Sprintf("| %s | %s | %s on %s | %s |\n", s.Name, s.Summary, s.LockText(), s.Topology.Kind,
+			expected)
+		names = append(names, s.Name)
 	}
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "<!-- scenarios: ")
-	_, rest, _ = strings.Cut(rest, "-->\n")
-	got, _, found := strings.Cut(rest, "<!-- end -->")
-	if diff := cmp.Diff(want.String(), got); !found || diff != "" {
-		t.Errorf("README.md (-want +got):\n%s", diff)
-	}
+	compareTable(t, "../../docs/scenarios.md", rows, func(string) []string { return names })
+	compareTable(t, "../../README.md", rows, func(table string) (chosen []string) {
+		for _, row := range strings.Split(table, "\n") {
+			if name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |"); rows[name] != "" {
+				chosen = append(chosen, name)
+			}
+		}
+		return chosen
+	})
+}
+
+// compareTable compares the generated table of a page with the rows of the scenarios that belong in it.
+func compareTable(t *testing.T, path string, rows map[string]string, names func(table string) []string) {
+	t.Helper()
+	const begin = "<!-- scenarios: generated: go test ./cmd/chaos -run TestScenarioTables -update -->\n"
+	golden.Block(t, path, begin, "<!-- end -->", func(table string) string {
+		text := "| scenario | what happens | lock | expected |\n| --- | --- | --- | --- |\n"
+		chosen := names(table)
+		if len(chosen) == 0 {
+			t.Fatalf("%s: no row of the table is a scenario", path)
+		}
+		for _, name := range chosen {
+			text += rows[name]
+		}
+		return text
+	})
 }
 
 // TestVersion: a program that go install has built says its version, and a flag of the linker comes first.

@@ -33,7 +33,7 @@ type progress struct {
 func newProgress(s streams, sc scenarios.Scenario, seed uint64) *progress {
 	s.note("scenario %s: %s", sc.Name, format.Line(sc.Summary))
 	clients := sc.Workload.Defaults().Clients
-	s.note("lock %s on topology %s, %s, seed %d", sc.Lock, sc.Topology.Kind, format.Count(clients, "client"), seed)
+	s.note("lock %s on topology %s, %s, seed %d", sc.LockText(), sc.Topology.Kind, format.Count(clients, "client"), seed)
 	return &progress{out: s.err, width: liveWidth(s.err)}
 }
 

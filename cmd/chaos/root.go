@@ -33,7 +33,7 @@ func (s streams) note(text string, args ...any) {
 
 // json prints v, indented, on standard output.
 func (s streams) json(v any) error {
-	e := json.NewEncoder(s.out)
+	e := json.NewEncoder(format.JSON(s.out))
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

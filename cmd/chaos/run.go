@@ -132,7 +132,7 @@ func runScenario(c *cobra.Command, s streams, o runOptions) error {
 	defer stop()
 	out, err := perform(ctx, s, o, scenario)
 	if out == nil || out.Dir == nil {
-		return errors.Join(err, o.notStarted(scenario.Lock, err))
+		return errors.Join(err, o.notStarted(scenario.LockText(), err))
 	}
 	if err == nil {
 		measurePrevention(ctx, s, scenario, out)
@@ -273,6 +273,7 @@ func (o runOptions) overrides() []scenarios.Override {
 	}
 	if o.lock != "" {
 		add("lock", "lock", o.lock, strconv.Quote(o.lock))
+		add("lock", "locks", o.lock, "[]")
 	}
 	if o.duration != 0 {
 		add("duration", "duration", o.duration.String(), o.duration.String())

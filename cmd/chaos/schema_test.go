@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockchaos/lockchaos/internal/clientcheck"
+	"github.com/lockchaos/lockchaos/internal/golden"
 	"github.com/lockchaos/lockchaos/internal/ledger"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/suite"
@@ -62,16 +62,7 @@ func TestSchemasAreCurrent(t *testing.T) {
 		if err := e.Encode(schemaOf(t, o.value, o.title, false)); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(schemaDir, name+".json")
-		if *update {
-			if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := os.ReadFile(path)
-		if diff := cmp.Diff(want.String(), string(got)); err != nil || diff != "" {
-			t.Errorf("%s is not current, run with -update: %v\n%s", path, err, diff)
-		}
+		golden.File(t, filepath.Join(schemaDir, name+".json"), want.String())
 		if !strings.Contains(string(page), "(schema/"+name+".json)") {
 			t.Errorf("docs/json.md does not link to schema/%s.json", name)
 		}

@@ -35,8 +35,7 @@ func TestStoppedHarness(t *testing.T) {
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			dir, stopped := runStopped(t, scenario)
-			for try := 1; !stopped && try < realrun.Tries; try++ {
-				t.Logf("REPEATED after run %d of at most %d: it ended before it was stopped", try, realrun.Tries)
+			for try := 1; !stopped && realrun.Repeat(t, try, "it ended before it was stopped"); try++ {
 				dir, stopped = runStopped(t, scenario)
 			}
 			j, err := dir.ReadVerdict()

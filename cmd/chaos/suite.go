@@ -96,7 +96,7 @@ shard that is given twice counts once. A missing shard is named, and the exit co
 			}
 			all, err := suite.Merge(args, out)
 			if err != nil {
-				return usage(err)
+				return unusable(err)
 			}
 			return publishSuite(s, all, out, asJSON, nil)
 		},
@@ -224,14 +224,13 @@ func suiteStatus(done *suite.Suite, total int64) status {
 	return status{text: "suite", done: n, total: max(total, n), count: n, noun: "run", more: done.Sentence()}
 }
 
-// publishSuite writes the files of a suite, prints the result and returns the exit code.
+// publishSuite writes the files of a suite, prints the result and returns the exit code. The result is printed also if
+// the files cannot be written.
 func publishSuite(s streams, all suite.Suite, out string, asJSON bool, failed error) error {
 	if failed != nil && !errors.Is(failed, suite.ErrInterrupted) {
 		return failed
 	}
-	if err := all.Write(out); err != nil {
-		return err
-	}
+	unwritten := all.Write(out)
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		if err := all.Annotations(s.err); err != nil {
 			return err
@@ -245,6 +244,8 @@ func publishSuite(s streams, all suite.Suite, out string, asJSON bool, failed er
 		printSuite(s, all, out)
 	}
 	switch code := all.ExitCode(); {
+	case unwritten != nil:
+		return unwritten
 	case failed != nil:
 		return runner.ErrInterrupted
 	case code != exitSafe:

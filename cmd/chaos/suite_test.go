@@ -48,6 +48,20 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// TestSuiteFullDisk: results that cannot be written are printed, and the error is the environment's.
+func TestSuiteFullDisk(t *testing.T) {
+	t.Setenv(asProgram, "1")
+	out := t.TempDir()
+	if err := os.Symlink("/dev/full", filepath.Join(out, suite.JSONFile+".new")); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := chaos("suite", "gc-pause", "--backend", "sim", "--seed", "1", "--out", out)
+	if code != exitEnvironment || !strings.HasPrefix(stdout, "1 of 1 run as expected") ||
+		!strings.Contains(stderr, "writing suite.json") || !strings.Contains(stderr, "no space left") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 // TestIndex: the results of a suite become a page; adding them twice changes nothing.
 func TestIndex(t *testing.T) {
 	t.Setenv(asProgram, "1") // for the children of the suite

@@ -8,6 +8,7 @@ package realrun
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -50,14 +51,22 @@ func Again(t testing.TB, try int, dir string) bool {
 	}
 	why := "it shows less than expected"
 	switch stall := LongestStall(h); {
-	case try >= Tries:
-		t.Logf("not repeated: it was run %d times; %s: %s", try, verdict.Verdict, verdict.Sentence)
-		return false
 	case stall > 0:
 		why = "the harness did not run for " + format.Duration(stall)
 	case verdict.Verdict == checker.Unsafe:
 		return false
 	}
-	t.Logf("REPEATED after run %d of at most %d: %s; %s: %s", try, Tries, why, verdict.Verdict, verdict.Sentence)
+	return Repeat(t, try, fmt.Sprintf("%s; %s: %s", why, verdict.Verdict, verdict.Sentence))
+}
+
+// Repeat says whether a test repeats its try-th run because of why, a reason that only the test can know: if it was not
+// the last try. It logs both answers.
+func Repeat(t testing.TB, try int, why string) bool {
+	t.Helper()
+	if try >= Tries {
+		t.Logf("not repeated: it was run %d times; %s", try, why)
+		return false
+	}
+	t.Logf("REPEATED after run %d of at most %d: %s", try, Tries, why)
 	return true
 }

@@ -113,6 +113,9 @@ func (m Manifest) MayBeDown() int {
 // queueDelay is how long after its request a waiter certainly is in the wait queue, also on a busy machine.
 const queueDelay = 500 * time.Millisecond
 
+// reportDelay is how late a busy machine may let a client report a loss.
+const reportDelay = 50 * time.Millisecond
+
 // Judging are the options of the judgement that follow from what ran: the topology, and what the lock states that it
 // can do.
 func (m Manifest) Judging() checker.Options {
@@ -130,6 +133,9 @@ func (m Manifest) Judging() checker.Options {
 	}
 	if limit, err := time.ParseDuration(m.Option("max_hold")); err == nil && o.RenewsItself {
 		o.MaxHold = limit
+	}
+	if !m.Deterministic {
+		o.ReportDelay = reportDelay
 	}
 	if o.Fair || o.PrefersWriters {
 		o.QueueDelay = queueDelay

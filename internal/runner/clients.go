@@ -15,19 +15,28 @@ import (
 // them is set up before the others, because the object has the connections of the client that opens it, and a fault on
 // the link of that client is to hit them.
 func (s *stage) startClients(ctx context.Context, env RunEnv) error {
-	s.clients = make([]client.Client, env.Clients)
+	s.env, s.clients = env, make([]client.Client, env.Clients)
+	can := make([]client.Capabilities, env.Clients)
 	errs := make([]error, env.Clients)
 	shared := max(1, s.run.params.PerInstance)
 	var wg sync.WaitGroup
 	for first := 0; first < env.Clients; first += shared {
 		wg.Go(func() {
-			errs[first] = s.startClient(ctx, env, first)
+			can[first], errs[first] = s.startClient(ctx, env, first)
 			for i := first + 1; i < min(first+shared, env.Clients) && errs[first] == nil; i++ {
-				wg.Go(func() { errs[i] = s.startClient(ctx, env, i) })
+				wg.Go(func() { can[i], errs[i] = s.startClient(ctx, env, i) })
 			}
 		})
 	}
 	wg.Wait()
+	s.can = can[0]
+	for _, other := range can[1:] { // what all can; it differs if their locks do
+		s.can = s.can.Without(s.can.Without(other...)...)
+	}
+	unleased := func(c client.Capabilities) bool { return c.Has(client.Unleased) } // that is what it lacks
+	if slices.ContainsFunc(can, unleased) && !unleased(s.can) {
+		s.can = s.can.With(client.Unleased)
+	}
 	return firstError(errs)
 }
 
@@ -41,28 +50,34 @@ func firstError(errs []error) error {
 	return fmt.Errorf("%w; %s failed as well", errs[0], format.Count(len(errs)-1, "other client"))
 }
 
-func (s *stage) startClient(ctx context.Context, env RunEnv, i int) error {
+func (s *stage) startClient(ctx context.Context, env RunEnv, i int) (client.Capabilities, error) {
+	var options map[string]string
+	env.Lock, options = s.run.lockOf(i)
 	c, err := s.run.Backend.Client(ctx, env, i)
 	if err != nil {
-		return fmt.Errorf("starting client %d: %w", i, err)
+		return nil, fmt.Errorf("starting client %d: %w", i, err)
 	}
-	s.clients[i] = c
+	s.setClient(i, c)
+	return s.setUp(ctx, env, c, i, options, env.Seed+uint64(i))
+}
+
+// setUp sends init to client i.
+func (s *stage) setUp(
+	ctx context.Context, env RunEnv, c client.Client, i int, options map[string]string, seed uint64,
+) (client.Capabilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, env.InitTimeout)
 	defer cancel()
 	reply, err := c.Do(ctx, client.Request{Op: client.Init, Setup: &client.Setup{
-		Lock: env.Lock.Name, Endpoints: s.cluster.Endpoints(i), Options: s.run.Scenario.Options, Seed: env.Seed + uint64(i),
+		Lock: env.Lock.Name, Endpoints: s.cluster.Endpoints(i), Options: options, Seed: seed,
 		Instance: s.run.params.Instance(i),
 	}})
 	if err != nil {
-		return fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())
+		return nil, fmt.Errorf("setting up client %d: %w (%s%s)", i, err, ending(c, err), s.run.records.logs())
 	}
 	if reply.Type != "ok" {
-		return fmt.Errorf("setting up client %d: %w: %s: %s", i, client.ErrRefused, reply.Code, reply.Error)
+		return nil, fmt.Errorf("setting up client %d: %w: %s: %s", i, client.ErrRefused, reply.Code, reply.Error)
 	}
-	if i == 0 { // they are the same for all
-		s.can = reply.Can
-	}
-	return nil
+	return reply.Can, nil
 }
 
 // ending says how the process of a client that was not set up ended, and the last line of its standard error.
@@ -117,6 +132,8 @@ func clientAs[T any](s *stage, i int, what string) (T, error) {
 	if i < 0 || i >= len(s.clients) {
 		return none, fmt.Errorf("client %d does not exist: the workload has %s", i, format.Count(len(s.clients), "client"))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c, ok := s.clients[i].(T)
 	if !ok {
 		return none, fmt.Errorf("client %d cannot be %s on this backend", i, what)

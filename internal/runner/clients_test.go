@@ -55,7 +55,9 @@ func TestFirstOpensTheSharedLock(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &slowSetups{}
-			s := &stage{run: &run{Options: Options{Backend: b}, params: workloads.Params{PerInstance: test.shared}}, cluster: b}
+			s := &stage{cluster: b, run: &run{
+				Options: Options{Backend: b}, params: workloads.Params{PerInstance: test.shared}, locks: make([]client.Spec, 1),
+			}}
 			if err := s.startClients(t.Context(), RunEnv{Clients: 5, InitTimeout: time.Minute}); err != nil {
 				t.Fatal(err)
 			}

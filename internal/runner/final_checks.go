@@ -89,18 +89,20 @@ func (s *stage) anyLeased(ctx context.Context, keys []string) bool {
 // known.
 func (s *stage) leftovers(ctx context.Context) (map[string]*history.LeftoverValue, bool) {
 	inventory, ok := s.cluster.(cluster.Inventory)
-	if !ok || s.run.lock.Open == nil { // a client of the user's own: what it may leave is not known
+	if !ok || s.run.hasProgram() { // a client of the user's own: what it may leave is not known
 		return nil, false
 	}
 	left := map[string]*history.LeftoverValue{}
 	allowed := map[string]bool{}
 	for _, key := range s.run.params.KeyNames() {
 		left[key] = &history.LeftoverValue{}
-		if s.run.lock.PersistentKeys == nil {
-			continue
-		}
-		for _, name := range s.run.lock.PersistentKeys(key) {
-			allowed[name] = true
+		for _, row := range s.run.locks {
+			if row.PersistentKeys == nil {
+				continue
+			}
+			for _, name := range row.PersistentKeys(key) {
+				allowed[name] = true
+			}
 		}
 	}
 	for _, n := range s.cluster.Nodes() {
@@ -140,7 +142,7 @@ func (s *stage) probe(ctx context.Context, key string) {
 	if s.can.Has(client.IsLatch) {
 		return
 	}
-	for i, session := range s.sessions {
+	for i, session := range s.currentSessions() {
 		if !session.Alive() {
 			continue
 		}

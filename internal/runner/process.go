@@ -44,8 +44,10 @@ func processMissing(s scenarios.Scenario) string {
 	if _, err := process.Version(context.Background(), ""); err != nil {
 		return err.Error()
 	}
-	if err := adapters.Ready(s.Lock); err != nil {
-		return err.Error()
+	for _, name := range s.LockNames() {
+		if err := adapters.Ready(name); err != nil {
+			return err.Error()
+		}
 	}
 	why := ""
 	if s.Requirements().Network {

@@ -9,6 +9,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,7 +73,7 @@ var ErrInterrupted = errors.New("the run was interrupted")
 type run struct {
 	Options
 	params   workloads.Params
-	lock     client.Spec
+	locks    []client.Spec // of all clients, see scenarios.Scenario.Locks
 	plan     scenarios.Plan
 	records  records
 	manifest rundir.Manifest
@@ -120,13 +121,43 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	return out, errors.Join(failed, judged, r.records.manifest(r.manifest))
 }
 
-func (r *run) setLock() (err error) {
+func (r *run) setLock() error {
 	if r.Options.Lock != nil {
-		r.lock = *r.Options.Lock
+		r.locks = []client.Spec{*r.Options.Lock}
 		return nil
 	}
-	r.lock, err = adapters.Lookup(r.Scenario.Lock)
-	return err
+	for _, name := range r.Scenario.LockNames() {
+		row, err := adapters.Lookup(name)
+		if err != nil {
+			return err
+		}
+		r.locks = append(r.locks, row)
+	}
+	return nil
+}
+
+// lockOf is the lock of client i, and its options.
+func (r *run) lockOf(i int) (client.Spec, map[string]string) {
+	name, options := r.Scenario.LockOf(i, r.params.Clients)
+	for _, row := range r.locks {
+		if row.Name == name {
+			return row, options
+		}
+	}
+	return r.locks[0], options // a lock from outside the catalog
+}
+
+// lockText is the locks of all clients, for people.
+func (r *run) lockText() string {
+	if r.Options.Lock != nil {
+		return r.Options.Lock.Name
+	}
+	return r.Scenario.LockText()
+}
+
+// hasProgram reports whether a client of the run is a program of its own.
+func (r *run) hasProgram() bool {
+	return slices.ContainsFunc(r.locks, func(row client.Spec) bool { return row.Open == nil })
 }
 
 // newManifest is what is known of the run before it begins.
@@ -139,7 +170,7 @@ func (r *run) newManifest() rundir.Manifest {
 		Topology: s.Topology.Defaults(), Plan: r.plan.All(),
 		Seed: r.Seed, Variation: r.Variation, Repeat: r.Repeat,
 		Backend: facts.Name, Why: r.Why, Deterministic: facts.Deterministic,
-		Lock: r.lock.Name, Foreign: r.Options.Lock != nil || r.lock.Open == nil,
+		Lock: r.lockText(), Foreign: r.Options.Lock != nil || r.hasProgram(),
 		Workload: r.params.Kind, Clients: r.params.Clients, Keys: r.params.KeyNames(),
 		Lease: r.params.Lease, Versions: versions(r.Version), Machine: machine(),
 	}

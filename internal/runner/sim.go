@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +19,13 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
+// SimName is the name of the backend of simulated servers.
+const SimName = "sim"
+
 // sim: servers, network and clients in this process, in virtual time. The lock and go-redis are the real code; what
 // they connect to is simulated.
 var simSpec = BackendSpec{
-	Name:    "sim",
+	Name:    SimName,
 	Doc:     "simulated servers and network in virtual time, the real lock code: the same seed makes the same history.",
 	Missing: simMissing,
 	New:     func(o BackendOptions) Backend { return NewSim(o.Stalled) },
@@ -29,8 +33,10 @@ var simSpec = BackendSpec{
 }
 
 func simMissing(s scenarios.Scenario) string {
-	if row, err := adapters.Lookup(s.Lock); err == nil && row.Command != nil {
-		return "a client that is a program of its own runs in real time; use backend process"
+	for _, name := range s.LockNames() {
+		if row, err := adapters.Lookup(name); err == nil && row.Command != nil {
+			return "a client that is a program of its own runs in real time; use backend process"
+		}
 	}
 	if s.Topology.Kind == cluster.Etcd {
 		return "there are no simulated servers of topology " + s.Topology.Kind + "; use backend process"
@@ -64,7 +70,7 @@ func NewSim(stalled func(advice string)) *Sim {
 	if stalled == nil {
 		stalled = func(advice string) { panic(advice) }
 	}
-	return &Sim{stalled: stalled, limit: stalledAfter, facts: Facts{Name: "sim", Deterministic: true}}
+	return &Sim{stalled: stalled, limit: stalledAfter, facts: Facts{Name: SimName, Deterministic: true}}
 }
 
 // simSamples is how often, at most, each node is sampled in a simulated run: a sample costs as much as a command,
@@ -174,15 +180,20 @@ func seedLibraries(seed uint64) {
 }
 
 // Client is client i, in this process. Its replies and its notices have a scheduler slot each.
-func (b *Sim) Client(_ context.Context, _ RunEnv, i int) (client.Client, error) {
+func (b *Sim) Client(_ context.Context, e RunEnv, i int) (client.Client, error) {
+	row := b.lock
+	if e.Lock.Name != row.Name {
+		row = e.Lock // its clients share no object
+	}
 	actor, notices := b.cluster.Client(i), b.cluster.Actor(fmt.Sprintf("notices-%d", i))
+	actor.Revive()
 	c := &simClient{actor: actor, abandoned: &b.abandoned}
 	c.Local = client.NewLocal(b.Mono, client.Hooks{
 		// A lease may end at the instant of the step: its timer, and what it wakes, come first.
 		BeforeStep:   func() { actor.AwaitThaw(); actor.Turn(); actor.Order("", nil) },
 		BeforeNotice: func() { actor.AwaitThaw(); notices.Turn() },
 		AfterTimeout: func() { notices.Order("", nil) }, // also while the client is stopped
-	}, &b.lock)
+	}, &row)
 	return c, nil
 }
 
@@ -190,6 +201,7 @@ type simClient struct {
 	*client.Local
 	actor     *sim.Actor
 	abandoned *atomic.Bool // see Sim
+	killed    atomic.Bool  // another process may have its actor by now
 }
 
 // Close notes that the lock does not return.
@@ -205,11 +217,19 @@ func (c *simClient) Close(ctx context.Context) error {
 func (c *simClient) Do(ctx context.Context, r client.Request) (client.Reply, error) {
 	if r.Setup != nil {
 		setup := *r.Setup
-		setup.Dial, setup.Order = c.actor.Dial, c.actor.Order
+		setup.Dial, setup.Order = c.dial, c.actor.Order
 		r.Setup = &setup
 	}
 	defer c.actor.Turn()
 	return c.Local.Do(ctx, r)
+}
+
+// dial connects, unless the process is dead.
+func (c *simClient) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c.killed.Load() {
+		return nil, net.ErrClosed
+	}
+	return c.actor.Dial(ctx, network, addr)
 }
 
 func (c *simClient) Stop() error     { c.actor.Freeze(); return nil }
@@ -218,7 +238,9 @@ func (c *simClient) PID() int        { return 0 }
 
 // Kill implements [client.Crasher].
 func (c *simClient) Kill() error {
-	c.actor.Crash()
+	if c.killed.CompareAndSwap(false, true) {
+		c.actor.Crash()
+	}
 	return c.Local.Kill()
 }
 

@@ -216,3 +216,18 @@ func TestClientProgramsAreNotSimulated(t *testing.T) {
 		t.Error("a client that is a program can run on backend sim")
 	}
 }
+
+// TestLocksOfOneRun: clients with two locks are judged together: the DEL of one of them frees the lock of another. What
+// only one of the locks can do is not requested.
+func TestLocksOfOneRun(t *testing.T) {
+	s := load(t, "mixed-libraries", "locks[0].lock=set-nx-ex", "workload.hold=600ms", "workload.lease=1s", "expect={}",
+		"faults=[{when: acquired, delay: 10ms, fault: pause-client, target: \"client:5\", for: 3s}]")
+	out, _ := simulate(t, s, 7, 0)
+	if out.Judgement.Verdict != checker.Unsafe || out.Judgement.Class != checker.BrokenPromise {
+		t.Errorf("%s: %s", out.Judgement.Verdict, out.Judgement.Sentence)
+	}
+	m := out.Manifest
+	if m.Lock != "mutex + set-nx-ex" || m.Can.Has(client.ReportsLoss) || !m.Can.Has(client.CanTry) {
+		t.Errorf("lock %q can %s", m.Lock, m.Can)
+	}
+}

@@ -29,14 +29,18 @@ const (
 type stage struct {
 	run      *run
 	cluster  cluster.Cluster
-	clients  []client.Client
-	can      client.Capabilities // of the lock, as the first client states them
+	env      RunEnv          // of the clients
+	clients  []client.Client // guarded by mu, as are the sessions, from startWork on
+	gone     []client.Client // that others have replaced; guarded by mu
+	restarts []chan client.Client
+	can      client.Capabilities // what the locks of all clients can do
 	sessions []*workloads.Session
 	record   *history.Recorder
 	track    *tracker
 	nemesis  *nemesis
 	witness  *witness
 	notes    notes
+	mu       sync.Mutex
 
 	stop        chan struct{} // closed: start no new operations
 	clientsDone chan struct{} // closed when every client's workload has returned
@@ -60,7 +64,7 @@ func (r *run) open(ctx context.Context) (*stage, error) {
 		clientsDone: make(chan struct{}), stop: make(chan struct{}), faultsDone: make(chan struct{}),
 	}
 	env := RunEnv{
-		Topology: r.manifest.Topology, Dir: r.records.dir, Ledger: r.records.ledger, Lock: r.lock,
+		Topology: r.manifest.Topology, Dir: r.records.dir, Ledger: r.records.ledger, Lock: r.locks[0],
 		Clients: r.params.Clients, PerProcess: r.params.PerProcess, Duration: r.Scenario.Duration,
 		InitTimeout: cmp.Or(r.Scenario.InitTimeout, scenarios.InitTimeout),
 		Seed:        r.Variation.Seed(r.Seed), Priorities: r.Variation.Priorities(), Requirements: r.Scenario.Requirements(),
@@ -163,13 +167,18 @@ func (s *stage) startWork() {
 	work, s.cancelWork = context.WithCancel(context.Background())
 	guard := workloads.NewGuard(r.params.Fenced)
 	row, _ := workloads.Lookup(r.params.Kind) // the loader has checked it
+	for range s.clients {
+		s.restarts = append(s.restarts, make(chan client.Client, 1))
+	}
 	for i, c := range s.clients {
 		session := workloads.NewSession(s.authenticated(c, i), s.record, i, r.params.Clients, r.Backend.Mono)
 		session.AllowPause(r.longestPause())
 		if s.can.Has(client.Unleased) {
 			session.WithoutLeases()
 		}
+		s.mu.Lock()
 		s.sessions = append(s.sessions, session)
+		s.mu.Unlock()
 		s.listeners.Go(session.Listen)
 		env := workloads.Env{
 			Params: r.params, Session: session, Guard: guard, Can: s.can,
@@ -180,7 +189,7 @@ func (s *stage) startWork() {
 		ctx := r.Backend.Actor(work, fmt.Sprintf("client-%d", i))
 		s.workloads.Go(func() {
 			r.Backend.Turn(ctx)
-			if r.params.Begins(ctx, s.stop, i) {
+			for begins := r.params.Begins(ctx, s.stop, i); begins; begins = s.restarted(ctx, i, &env) {
 				row.Client(ctx, s.stop, env)
 			}
 		})
@@ -262,22 +271,7 @@ func (s *stage) close(ctx context.Context) error {
 	if s.cancelWork != nil {
 		s.cancelWork()
 	}
-	for _, session := range s.sessions {
-		session.Closing()
-	}
-	var wg sync.WaitGroup
-	for i, c := range s.clients {
-		if c == nil {
-			continue
-		}
-		wg.Go(func() {
-			_ = s.Continue(i)
-			if c.Close(ctx) != nil { // its log says why; a process has been killed by now
-				_ = s.Crash(i)
-			}
-		})
-	}
-	wg.Wait()
+	s.closeClients(ctx)
 	s.listeners.Wait()
 	s.endLeftProcesses()
 	s.notes.end()

@@ -93,6 +93,14 @@ func (a *Actor) Crash() {
 	}
 }
 
+// Revive lets a crashed actor connect and send again, as another process of its name. What the dead one still runs must
+// not use it any more.
+func (a *Actor) Revive() {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.dead, a.follower = false, masterFollower{}
+}
+
 func (a *Actor) thawed() {
 	if !a.thawing {
 		return // frozen again meanwhile

@@ -207,6 +207,12 @@ func (s *session) receive(seg segment) {
 		return
 	}
 	if s.peer == nil {
+		if refusal := n.server.Refuse(); refusal != "" {
+			s.push([]byte(refusal))
+			s.push(nil)
+			n.done()
+			return
+		}
 		s.peer = n.server.Open(s.conn.source, s.push)
 	}
 	n.feeding, n.fedFrom = s, n.repl.offset

@@ -26,7 +26,7 @@ func (c *Cluster) Sample(ctx context.Context, node string, keys []string) histor
 		c.sampled[key] = true
 	}
 	sample.Received = n.received()
-	if !n.up || n.paused || c.world.closed {
+	if !n.up || n.paused || c.world.closed || n.server.Busy() {
 		return sample
 	}
 	ask := func(commands ...[]string) ([]any, error) { return n.harness.ask(commands...), nil }
@@ -79,6 +79,14 @@ func (c *Cluster) Keys(ctx context.Context, node string) (map[string]time.Durati
 // adminWait is how long an operator's command waits for a paused server, or blocks.
 const adminWait = time.Second
 
+// adminTimeout is adminWait, or what ctx leaves of it.
+func adminTimeout(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return min(adminWait, time.Until(end))
+	}
+	return adminWait
+}
+
 // Do executes a command at a node as an operator does, bypassing the gates.
 func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error) {
 	n, err := c.node(node)
@@ -104,7 +112,7 @@ func (c *Cluster) Do(ctx context.Context, node string, args ...any) (any, error)
 	replies := admin.ask(words)
 	n.done()
 	if len(replies) == 0 {
-		replies = admin.await(adminWait)
+		replies = admin.await(adminTimeout(ctx))
 	}
 	if admin.node.up && admin.life == n.life {
 		admin.peer.Close()

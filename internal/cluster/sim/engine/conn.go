@@ -65,6 +65,16 @@ func (s *Server) Open(addr string, push func([]byte)) *Conn {
 	return c
 }
 
+// Refuse is what a server that has maxclients connections sends to one more before it closes it, and counts it; "":
+// the connection may be opened. Connections of the server's owner may always be.
+func (s *Server) Refuse() string {
+	if len(s.conns) < s.maxClients {
+		return ""
+	}
+	s.stats.refused++
+	return "-ERR max number of clients reached\r\n"
+}
+
 // Trust authenticates a connection of the server's owner, without a command.
 func (c *Conn) Trust() { c.known = true }
 

@@ -14,9 +14,10 @@
 // PAUSE; scripts have neither cmsgpack nor struct. ACL has one user, default, and
 // rules for commands and channels only. Differences to Redis: CLIENT TRACKING is
 // accepted, but sends no invalidations. The password does not change. The used memory is a constant per key,
-// maxmemory is held to it, and the oldest key is evicted first. A script that does
-// not end is not stopped. Keys are removed at the instant of their expiry, not up to
-// 0.1 s later. Elements of a set, or of a large hash, are in order of insertion; in
+// maxmemory is held to it, and the oldest key is evicted first. Of the scripts that do
+// not end, only one with the loop "while true do end" makes the server BUSY, and it does
+// so at once; others are not stopped. Keys are removed at the instant of their expiry, not
+// up to 0.1 s later. Elements of a set, or of a large hash, are in order of insertion; in
 // Redis the order depends on a random seed. Errors raised by Lua itself have the text
 // of the interpreter used here, which does not name variables.
 package engine
@@ -98,10 +99,12 @@ type Server struct {
 	patterns dict[*subscribers]
 
 	lua    *interpreter
+	busy   *busyScript // nil: none runs
 	stats  stats
 	config map[string]string
 	rights rights
 
+	maxClients int   // connections
 	maxMemory  int64 // bytes; 0: no limit
 	memoryFull bool  // when the command of the client began, after eviction
 }
@@ -118,7 +121,7 @@ type effect struct {
 }
 
 type stats struct {
-	commands, connections, expired, evicted, hits, misses int64
+	commands, connections, refused, expired, evicted, hits, misses int64
 
 	errors map[string]int64 // by code
 }
@@ -135,7 +138,7 @@ func New(cfg Config) *Server {
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0x6c6f636b6368616f)),
 		table: newTable(cfg.Extra), started: cfg.Now(),
 		watching: map[dbKey][]*Conn{}, waiting: map[dbKey][]*Conn{},
-		config: defaults(), rights: newRights(),
+		config: defaults(), rights: newRights(), maxClients: defaultMaxClients,
 	}
 	id := make([]byte, 20)
 	for i := range id {
@@ -208,6 +211,9 @@ func (s *Server) flushReplies() {
 // Wake does what is due by the clock: it ends blocking commands that have timed out,
 // and, unless this is a replica, removes expired keys.
 func (s *Server) Wake() {
+	if s.Busy() { // timers do not run
+		return
+	}
 	s.enter()
 	defer s.leave()
 	now := s.cfg.Now()
@@ -231,6 +237,9 @@ func (s *Server) Wake() {
 // timeout or expiry.
 func (s *Server) NextWake() (time.Time, bool) {
 	var next time.Time
+	if s.Busy() {
+		return next, false
+	}
 	for _, c := range s.blocked {
 		if t := c.wait.until; !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t

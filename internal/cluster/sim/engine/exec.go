@@ -98,12 +98,17 @@ func (c *Conn) refuse(spec *Spec, args [][]byte) string {
 			return bad
 		}
 	}
-	if bad := c.outOfMemory(spec, args); bad != "" {
-		return bad
+	if !c.s.Busy() {
+		if bad := c.outOfMemory(spec, args); bad != "" {
+			return bad
+		}
 	}
 	if c.resp == 2 && c.subscribed() && !spec.has(whenSubscribed) {
 		return "ERR Can't execute '" + spec.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / " +
 			"PING / QUIT / RESET are allowed in this context"
+	}
+	if c.s.Busy() && !spec.has(AllowBusy) {
+		return errBusy
 	}
 	if c.Queueing() && spec.has(NoMulti) {
 		return "ERR Command not allowed inside a transaction"

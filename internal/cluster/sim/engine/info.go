@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,8 +71,8 @@ func (s *Server) countError(text string) {
 }
 
 func infoClients(s *Server) string {
-	return fmt.Sprintf("connected_clients:%d\r\nmaxclients:10000\r\n"+"blocked_clients:%d\r\n",
-		len(s.conns), len(s.blocked))
+	return fmt.Sprintf("connected_clients:%d\r\nmaxclients:%d\r\nblocked_clients:%d\r\n",
+		len(s.conns), s.maxClients, len(s.blocked))
 }
 
 func infoMemory(s *Server) string {
@@ -80,10 +81,11 @@ func infoMemory(s *Server) string {
 }
 
 func infoStats(s *Server) string {
-	return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nexpired_keys:%d\r\n"+
-		"evicted_keys:%d\r\nkeyspace_hits:%d\r\nkeyspace_misses:%d\r\n"+
+	return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nrejected_connections:%d\r\n"+
+		"expired_keys:%d\r\nevicted_keys:%d\r\nkeyspace_hits:%d\r\nkeyspace_misses:%d\r\n"+
 		"pubsub_channels:%d\r\npubsub_patterns:%d\r\npubsubshard_channels:%d\r\n",
-		s.stats.connections, s.stats.commands, s.stats.expired, s.stats.evicted, s.stats.hits, s.stats.misses,
+		s.stats.connections, s.stats.commands, s.stats.refused,
+		s.stats.expired, s.stats.evicted, s.stats.hits, s.stats.misses,
 		s.channels.len(), s.patterns.len(), s.shards.len())
 }
 
@@ -128,13 +130,17 @@ func cmdInfo(c *Conn, args [][]byte) {
 	c.WriteVerbatim(strings.Join(parts, "\r\n"))
 }
 
-// defaults are the settings of CONFIG GET; CONFIG SET changes only the reply, but for maxmemory and its policy.
+const defaultMaxClients = 10000
+
+// defaults are the settings of CONFIG GET; CONFIG SET changes only the reply, except for maxclients, maxmemory and its
+// policy.
 func defaults() map[string]string {
 	return map[string]string{
 		"maxmemory": "0", "maxmemory-policy": "noeviction", "save": "", "appendonly": "no", "appendfsync": "everysec",
 		"dir": "/", "timeout": "0", "databases": strconv.Itoa(databases), "notify-keyspace-events": "",
 		"min-replicas-to-write": "0", "min-replicas-max-lag": "10", "replica-read-only": "yes",
-		"replica-serve-stale-data": "yes", "replica-priority": "100", "lua-time-limit": "5000", "maxclients": "10000",
+		"replica-serve-stale-data": "yes", "replica-priority": "100", "lua-time-limit": "5000",
+		"maxclients":         strconv.Itoa(defaultMaxClients),
 		"repl-diskless-sync": "yes", "tcp-keepalive": "300", "hz": "10", "busy-reply-threshold": "5000",
 	}
 }
@@ -180,6 +186,12 @@ func cmdConfigSet(c *Conn, args [][]byte) {
 // checkSetting is the error of a value of a setting that the engine implements, or "".
 func checkSetting(name, value string) string {
 	switch name {
+	case "maxclients":
+		if n, ok := parseInt([]byte(value)); !ok {
+			return "argument couldn't be parsed into an integer"
+		} else if n < 1 || n > math.MaxUint32 {
+			return "argument must be between 1 and 4294967295 inclusive"
+		}
 	case "maxmemory":
 		if _, ok := parseMemory(value); !ok {
 			return "argument must be a memory value"
@@ -200,6 +212,8 @@ func (s *Server) setSetting(name, value string) {
 		value = strconv.FormatInt(s.maxMemory, 10)
 	case "maxmemory-policy":
 		value = strings.ToLower(value)
+	case "maxclients":
+		s.maxClients, _ = strconv.Atoi(value)
 	}
 	s.config[name] = value
 }

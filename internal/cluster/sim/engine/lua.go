@@ -28,6 +28,8 @@ type interpreter struct {
 	readOnly bool
 	allowOOM bool // flag allow-oom, or no-writes, which implies it
 	wrote    bool // the script has called a writing command: from then on it is not refused for lack of memory
+
+	endlessly bool // the script has come to a loop that does not end
 }
 
 // script is compiled once, under the digest of its text.
@@ -144,7 +146,6 @@ func cmdEval(c *Conn, args [][]byte)           { c.eval(args, false, false) }
 func cmdEvalRo(c *Conn, args [][]byte)         { c.eval(args, false, true) }
 func cmdEvalsha(c *Conn, args [][]byte)        { c.eval(args, true, false) }
 func cmdEvalshaRo(c *Conn, args [][]byte)      { c.eval(args, true, true) }
-func cmdScriptKill(c *Conn, _ [][]byte)        { c.WriteError("NOTBUSY No scripts in execution right now.") }
 func noScript(c *Conn)                         { c.WriteError("NOSCRIPT No matching script. Please use EVAL.") }
 func (in *interpreter) digest(b []byte) string { return strings.ToLower(string(b)) }
 
@@ -209,9 +210,14 @@ func (in *interpreter) run(c *Conn, sc *script, digest string, keys, argv [][]by
 	in.globals.RawSetString("ARGV", in.list(argv))
 	top := L.GetTop()
 	L.Push(sc.run)
+	in.endlessly = false
 	if err := L.PCall(0, 1, in.onError); err != nil {
 		L.SetTop(top)
-		c.WriteError(scriptError(err, digest))
+		if reply := scriptError(err, digest); in.endlessly {
+			in.keepRunning(c, reply)
+		} else {
+			c.WriteError(reply)
+		}
 		return
 	}
 	v := L.Get(-1)

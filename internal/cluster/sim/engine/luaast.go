@@ -100,8 +100,9 @@ func concatTwo(L *lua.LState, left, right lua.LValue) lua.LValue {
 }
 
 func rewriteBlock(stmts []ast.Stmt) {
-	for _, s := range stmts {
-		rewriteStmt(s)
+	for i, s := range stmts {
+		stmts[i] = rewriteEndless(s)
+		rewriteStmt(stmts[i])
 	}
 }
 

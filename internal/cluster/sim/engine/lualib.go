@@ -118,6 +118,7 @@ func (in *interpreter) baseLibrary(g *lua.LTable) {
 	L := in.state
 	set := func(name string, f lua.LGFunction) { g.RawSetString(name, L.NewFunction(f)) }
 	set(concatName, luaConcat)
+	set(endlessName, in.endless)
 	set(modName, luaMod)
 	set("tostring", func(L *lua.LState) int {
 		v := L.CheckAny(1)

@@ -1,0 +1,92 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// usesContexts reports how a client uses package lock. Each client of a run does one or the other, by its seed; those
+// that share a lock object do the same. One that does not names owners by lock.WithOwner, bounds a wait by the deadline
+// of its context, and learns of a loss from a callback. One that does acquires a lock again under the context of its
+// hold, bounds a wait by lock.WithWait, and counts on the context and the channel of a hold: a loss that does not end
+// both is not reported.
+func usesContexts(seed uint64) bool { return seed%2 == 1 }
+
+// acquireKey is the key of an acquireCall in the context of an acquire.
+type acquireKey struct{}
+
+// acquireCall is how one acquire of package lock is made.
+type acquireCall struct {
+	opts []lock.Option
+	hold context.Context // of the hold that the owner has; nil: it has none, or is to be named
+}
+
+// callIn is the acquireCall in ctx; its zero value where there is none.
+func callIn(ctx context.Context) acquireCall {
+	c, _ := ctx.Value(acquireKey{}).(acquireCall)
+	return c
+}
+
+// under is a context with the values of the context of a hold.
+type under struct {
+	context.Context
+	hold context.Context
+}
+
+// Value is that of context.Context.
+func (u under) Value(key any) any {
+	if v := u.Context.Value(key); v != nil {
+		return v
+	}
+	return u.hold.Value(key)
+}
+
+// withoutDeadline returns a context that ends only when ctx is canceled, and not after stop was called: a hold that is
+// acquired with it lasts longer than the request.
+func withoutDeadline(ctx context.Context) (free context.Context, stop func() bool) {
+	free, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	return free, context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			cancel()
+		}
+	})
+}
+
+// acquireHeld makes the acquire a by package lock.
+func (l *library) acquireHeld(ctx context.Context, a Acquire) (held, error) {
+	var c acquireCall
+	if l.maxHold > 0 {
+		c.opts = append(c.opts, lock.WithMaxHold(l.maxHold))
+	}
+	if l.contexts && a.Wait > 0 {
+		c.opts = append(c.opts, lock.WithWait(a.Wait))
+	}
+	if l.contexts {
+		var stop func() bool
+		ctx, stop = withoutDeadline(ctx)
+		defer stop()
+		if h, _ := l.holds.innermost(a.hold()); h != nil && h.Err() == nil {
+			c.hold = h.Context()
+		}
+	}
+	h, err := l.acquire(context.WithValue(ctx, acquireKey{}, c), l.lock, a)
+	if err == nil && l.contexts { // they have to be made before the hold ends
+		_, _ = h.Done(), h.Context()
+	}
+	return h, err
+}
+
+// ended reports whether a hold that is lost looks so to its user.
+func (l *library) ended(h held) bool {
+	if !l.contexts {
+		return true
+	}
+	select {
+	case <-h.Done():
+		return h.Context().Err() != nil
+	default:
+		return false
+	}
+}

@@ -1,0 +1,15 @@
+package faults
+
+import "context"
+
+// client-restart is a program that crashes and is started again: it knows nothing of what it held, and the names of its
+// owners may be the same. What the dead process held is not the new one's, to use or to release.
+var clientRestartSpec = clientFault(Spec{
+	Name: "client-restart",
+	Doc: "kills a client's process (SIGKILL) and starts it again, at once or after a while (for), with the same " +
+		"names of owners.",
+	Source:  "redis.io, Distributed Locks: the value of a lock must be unique across all clients and all lock requests",
+	OneShot: true,
+}, "process exited", Clients.Crash, func(ctx context.Context, c Clients, client int) (string, error) {
+	return "the process was started again", c.StartAgain(ctx, client)
+})

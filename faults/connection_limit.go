@@ -1,0 +1,39 @@
+package faults
+
+import (
+	"context"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/cluster"
+)
+
+// connection-limit is a server that has as many connections as it may have: it keeps them, and closes each new one
+// after an error. A client that has lost its connection cannot open
+// another.
+var connectionLimitSpec = adminFault{
+	set: func(ctx context.Context, a cluster.Admin, node string) (undoing, error) {
+		restore, err := settings(ctx, a, node, "maxclients")
+		if err != nil {
+			return nil, err
+		}
+		_, err = a.Do(ctx, node, "CONFIG", "SET", "maxclients", "1")
+		return undoneBy(a, node, restore...), err
+	},
+	count: func(ctx context.Context, a cluster.Admin, node string) (int, error) {
+		return infoNumber(ctx, a, node, "stats", "rejected_connections:")
+	},
+	noun:   "refused connection",
+	healed: "maxclients is what it was",
+}.spec(Spec{
+	Name:       "connection-limit",
+	Doc:        "sets maxclients below the connections that a server has: it keeps them, but refuses new ones.",
+	Affects:    history.AffectsTraffic,
+	Source:     "redis.io, Redis client handling: maximum concurrent connected clients",
+	Topologies: []string{cluster.Single, cluster.Quorum},
+	Resources: func(_ cluster.Cluster, target string) (all []Resource) {
+		for _, node := range nodesOf(target) {
+			all = append(all, Resource{Name: "the connection limit of " + node})
+		}
+		return all
+	},
+})
