@@ -213,7 +213,7 @@ func TestOperationsAreListed(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"0.000 s|client 0|acquire|orders|ok|0 s|1|0", "", "0.000 s|client 7|acquire|orders|ok|",
-		"0.003 s|client 7|release|orders|ok|400 µs", "no entry", "0.003 s|client 7|release"} {
+		"3.100 ms|client 7|release|orders|ok|400 µs", "no entry", "3.100 ms|client 7|release"} {
 		if !strings.HasPrefix(seen.First[i], want) {
 			t.Errorf("step %d: first row %q, want %q", i, seen.First[i], want)
 		}
@@ -296,5 +296,21 @@ func TestStatesOfKeys(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", s.m.Scenario, diff)
 		}
+	}
+}
+
+// TestOperationsOfOneInstantAreInOrder: entries with the same time are listed in the order of the history.
+func TestOperationsOfOneInstantAreInOrder(t *testing.T) {
+	s := newSynth("tie", "orders", 1, failoverRun("").m.Topology, 1)
+	s.touch(500, 0, "own-0-aaaa", 1, history.TouchValue{})
+	s.hold(0, "own-0-aaaa", 1, holdTimes{10, 20, 500, 900})
+	s.number()
+	d := startDevtools(t)
+	d.open(t, render(t, s.load(t), "html"), pageOptions{})
+	var listed []string
+	d.run(t, `return [...document.querySelectorAll('#ops .rows [role=row]')].map((row) =>
+		row.children[2].textContent + ' ' + row.lastChild.textContent)`, &listed)
+	if diff := cmp.Diff([]string{"acquire 0", "write 2", "release 3"}, listed); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -324,7 +324,7 @@ func findClientClocks(q *inquiry) *cause {
 			clientName(p.b.Client), s.instant(p.b.granted()), q.early())
 	}
 	return &cause{text: fmt.Sprintf("%s; this lock compares the end of the lease, which the key stores, with the clock "+
-		"of the client, and these clocks are up to %s off (option %s)", text, s.add(proofSetting, skew), quote(clockSkew))}
+		"of the client, and the clocks of the clients disagree (option %s)", text, quote(clockSkew+": "+skew))}
 }
 
 // releaseBetween is a release between the two grants by a client that was granted

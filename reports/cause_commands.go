@@ -57,7 +57,7 @@ func (q *inquiry) freedByDeath(dead *hold) *cause {
 		return nil
 	}
 	f := q.r.faultIn(cluster.ClientName(dead.Client), dead.From, q.p.a.From)
-	if f == nil || !f.is("client-crash") {
+	if f == nil || !f.is("client-crash", "client-restart") {
 		return nil
 	}
 	s := q.s

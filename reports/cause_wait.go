@@ -53,7 +53,7 @@ func findNoLease(q *inquiry) *cause {
 	for i := range q.r.faults {
 		f := &q.r.faults[i]
 		c, client := cluster.ClientNumber(f.target)
-		if !client || !f.is("client-crash") || len(f.effects) == 0 || f.effectTime() > q.v.End {
+		if !client || !f.is("client-crash", "client-restart") || len(f.effects) == 0 || f.effectTime() > q.v.End {
 			continue
 		}
 		kept := q.keptWithoutExpiry(f.effectTime())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -134,9 +135,20 @@ func (d *devtools) open(t *testing.T, page string, o pageOptions) {
 	d.call(t, "Log.enable", params{}, nil)
 	d.call(t, "Page.enable", params{}, nil)
 	d.call(t, "Page.navigate", params{"url": "file://" + path}, nil)
-	d.run(t, `
-		while (location.href === 'about:blank' || document.readyState !== 'complete') await frame();
-		while (document.getElementById('data') && !document.documentElement.dataset.ready) await frame();`, nil)
+	for ready := false; !ready; {
+		d.run(t, `
+			for (let frames = 0; frames < 100; frames++) {
+				if (location.href !== 'about:blank' && document.readyState === 'complete' &&
+					(!document.getElementById('data') || document.documentElement.dataset.ready)) return true;
+				await frame();
+			}
+			return false`, &ready)
+		for _, text := range d.console {
+			if strings.Contains(text, "exceptionDetails") {
+				t.Fatalf("the script of the page failed: %s", text)
+			}
+		}
+	}
 }
 
 // run evaluates the body of an asynchronous function in the page and decodes what it returns.

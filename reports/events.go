@@ -130,7 +130,10 @@ func (r *Run) touchText(t *history.Touched) string {
 	text := fmt.Sprintf("%s writes to the resource guarded by %s", clientName(t.Process.Client(r.History.Clients)),
 		quote(r.keyName(t.Key)))
 	if t.Token > 0 {
-		text += fmt.Sprintf(" with token %d (highest seen: %d)", t.Token, t.MaxSeen)
+		text += fmt.Sprintf(" with token %d", t.Token)
+	}
+	if t.Token > 0 && t.MaxSeen > t.Token {
+		text += fmt.Sprintf(" (highest seen: %d)", t.MaxSeen)
 	}
 	if !t.Accepted {
 		return text + "; rejected"

@@ -1,8 +1,10 @@
 package reports
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
 )
@@ -27,6 +29,44 @@ func TestFaultSentenceCountsNodes(t *testing.T) {
 		}
 		if got := faultSentence(r, "kill", injections); got != want+" while the lock was held" {
 			t.Errorf("%q: %s, want %s", targets, got, want)
+		}
+	}
+}
+
+// TestEveryFaultHasItsWords: the steps say of each fault what it did to its targets.
+func TestEveryFaultHasItsWords(t *testing.T) {
+	for _, f := range faults.Catalog() {
+		if text := faultVerb(f.Name); strings.Contains(text, "`") {
+			t.Errorf("%s: n1 %s", f.Name, text)
+		}
+	}
+	for name, want := range map[string]string{"clock-jump": "had their clock changed", "kill": "were killed"} {
+		if got := faultVerbs(name, 2); got != want {
+			t.Errorf("%s: n1 and n2 %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestEndOfFault: only a client that was paused resumes when its fault is healed.
+func TestEndOfFault(t *testing.T) {
+	for name, want := range map[string]string{
+		"pause-client": "client 2 resumes", "partition": "client 2 is connected again",
+		"reply-late": "the replies to client 2 that were held back are delivered",
+		"latency":    "fault `latency` on client 2 is healed",
+	} {
+		if got := (&injection{name: name, target: "client:2"}).healedText(); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestWriteNamesNewerToken: a write names the highest token that the resource had seen only if that is a newer one.
+func TestWriteNamesNewerToken(t *testing.T) {
+	r := &Run{History: &history.History{Clients: 3, Keys: []string{"orders"}}}
+	for seen, want := range map[uint64]string{0: "", 5: "", 7: " (highest seen: 7)"} {
+		got := r.touchText(&history.Touched{TouchValue: history.TouchValue{MaxSeen: seen}, Process: 1, Token: 5, Accepted: true})
+		if want = "client 1 writes to the resource guarded by `orders` with token 5" + want; got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 	"github.com/lockchaos/lockchaos/internal/stats"
 )
@@ -43,7 +44,7 @@ func writeJSON(r *Run, w io.Writer) error {
 		LongestFree: longestFree(r).length(),
 		Witness:     r.sampling, Faults: r.tally(),
 		Missing: r.Missing, Path: r.path(""), Report: r.path(rundir.ReportFile)}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(format.JSON(w))
 	e.SetIndent("", "  ")
 	return e.Encode(s)
 }

@@ -34,6 +34,34 @@ func TestNarrowPageNamesRows(t *testing.T) {
 	}
 }
 
+// TestNarrowPageCutsNoMarker: a narrow screen shows the violation first, and cuts no number of a step at its edges.
+func TestNarrowPageCutsNoMarker(t *testing.T) {
+	d := startDevtools(t)
+	for _, s := range allRuns() {
+		page := render(t, s.load(t), "html")
+		if s.j.Verdict != checker.Unsafe {
+			continue
+		}
+		for width := 320; width <= 700; width += 10 {
+			d.open(t, page, pageOptions{width: width})
+			var seen struct {
+				Cut     []string
+				Markers int
+			}
+			d.run(t, `const edge = $('svg.timeline').closest('.wide').getBoundingClientRect();
+				const dots = [...document.querySelectorAll('.marker .dot')];
+				const cut = dots.filter((dot) => {
+					const box = dot.getBoundingClientRect();
+					return [edge.left, edge.right].some((x) => box.left < x && x < box.right);
+				});
+				return {Cut: cut.map((dot) => dot.parentNode.textContent), Markers: dots.length}`, &seen)
+			if len(seen.Cut) > 0 || seen.Markers < 3 {
+				t.Errorf("%s at %d px: %d markers, cut: %q", s.m.Scenario, width, seen.Markers, seen.Cut)
+			}
+		}
+	}
+}
+
 // TestExplainedOverlapIsOnTop: of overlaps at the same time, the one that the page explains covers the others, and no
 // label but its own is on it.
 func TestExplainedOverlapIsOnTop(t *testing.T) {

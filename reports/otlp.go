@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // spansPerRequest keeps a request far below 4 MiB, which a collector may have as its limit.
@@ -133,7 +134,7 @@ func (s *spans) flush() {
 		otlpText("service.version", m.Versions["chaos"]), otlpText("service.instance.id", m.ID)}}
 	scope := otlpScopeSpans{Scope: otlpScope{Name: "github.com/lockchaos/lockchaos", Version: m.Versions["chaos"]},
 		Spans: s.batch}
-	s.err = json.NewEncoder(s.w).Encode(otlpRequest{ResourceSpans: []otlpResourceSpans{
+	s.err = json.NewEncoder(format.JSON(s.w)).Encode(otlpRequest{ResourceSpans: []otlpResourceSpans{
 		{Resource: resource, ScopeSpans: []otlpScopeSpans{scope}}}})
 	s.batch = nil
 }

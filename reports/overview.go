@@ -110,7 +110,7 @@ func (r *Run) overviewViolations(d *drawing, y float64) float64 {
 		d.bar(w, y+3, 12, string(res.Property)+": "+v.Text, fmt.Sprintf(`class="red" data-v="%d"`, n))
 	})
 	if len(seen) == 0 && r.Judged {
-		d.text(axisLeft, y+13, "none", `class="good"`)
+		d.text(axisLeft+8, y+13, "none", `class="good"`)
 	}
 	return y + 20
 }

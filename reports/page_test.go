@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,6 +161,17 @@ func TestWideGapIsReported(t *testing.T) {
 	}
 }
 
+// TestFaultLabelBesideItsBar: a name that fits neither into its bar nor right of it ends left of the whole bar, also of
+// the part before the effect.
+func TestFaultLabelBesideItsBar(t *testing.T) {
+	tl := &timeline{d: &drawing{window: interval{0, ms(1000)}, left: axisLeft, right: axisRight}}
+	tl.faultLabel(interval{ms(960), ms(1000)}, []history.Fault{{Time: ms(990)}}, []string{"jitter · client 0"})
+	want := fmt.Sprintf(`<text x="%.1f"`, tl.d.x(ms(960))-6)
+	if got := tl.d.b.String(); !strings.Contains(got, want) || !strings.Contains(got, "jitter") {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestOverlapLabels(t *testing.T) {
 	style := plot.New().X.Tick.Label
 	limit := area{x1: 0, x2: 400}
@@ -228,12 +240,16 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// TestTimelineOnFirstPrintedPage: the first printed page has the whole timeline.
+// TestTimelineOnFirstPrintedPage: the first printed page has the whole timeline, and what is folded on a screen is
+// printed, but for the list of where the numbers are from.
 func TestTimelineOnFirstPrintedPage(t *testing.T) {
 	if _, err := exec.LookPath("pdftotext"); err != nil {
 		t.Skip("SKIPPED: no pdftotext on the PATH (Debian, Ubuntu: apt-get install poppler-utils)")
 	}
-	r := failoverRun("orders").load(t)
+	s := failoverRun("orders")
+	s.fault(7000, history.NodePromoted, history.FaultValue{Phase: history.Noted, Target: "n2", Detail: "a replica took over"})
+	s.number()
+	r := s.load(t)
 	if err := WriteAll(r); err != nil {
 		t.Fatal(err)
 	}
@@ -242,10 +258,17 @@ func TestTimelineOnFirstPrintedPage(t *testing.T) {
 	if output, err := printing.CombinedOutput(); err != nil {
 		t.Fatalf("printing the page: %v\n%s", err, output)
 	}
-	text, err := exec.Command("pdftotext", "-f", "1", "-l", "1", "-layout", pdf, "-").Output()
-	if err != nil {
-		t.Fatal(err)
+	printed := func(args ...string) []byte {
+		text, err := exec.Command("pdftotext", append(args, "-layout", pdf, "-")...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
 	}
+	if all := printed(); !bytes.Contains(all, []byte("a replica took over")) || bytes.Contains(all, []byte("Where these numbers")) {
+		t.Errorf("printed:\n%s", all)
+	}
+	text := printed("-f", "1", "-l", "1")
 	for _, want := range []string{"UNSAFE", "CLIENTS", "OVERLAP", "learned of the loss"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the first page lacks %q:\n%s", want, text)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Process numbers of the trace. A client has its number plus one.
@@ -60,7 +61,7 @@ type laneSet struct {
 // of each key; flows from grants to writes; faults as instants across all tracks.
 func writePerfetto(r *Run, w io.Writer) error {
 	b := bufio.NewWriter(w)
-	t := &trace{r: r, w: b, enc: json.NewEncoder(b), lanes: map[string]*laneSet{}, next: map[int]int{}}
+	t := &trace{r: r, w: b, enc: json.NewEncoder(format.JSON(b)), lanes: map[string]*laneSet{}, next: map[int]int{}}
 	fmt.Fprint(b, `{"displayTimeUnit":"ms","traceEvents":[`+"\n")
 	t.process(traceFaults, "faults", -4)
 	t.process(traceViolations, "violations", -3)

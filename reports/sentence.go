@@ -60,8 +60,11 @@ func (f *injection) when(s *proofs) string {
 // faultVerbs is what a fault does to n targets, as a predicate.
 func faultVerbs(fault string, n int) string {
 	text := faultVerb(fault)
-	if rest, passive := strings.CutPrefix(text, "was "); passive && n > 1 {
-		return "were " + rest
+	if n > 1 {
+		text = strings.Replace(text, " its ", " their ", 1)
+		if rest, passive := strings.CutPrefix(text, "was "); passive {
+			return "were " + rest
+		}
 	}
 	return text
 }
@@ -81,12 +84,16 @@ func (f *injection) back(n int) string {
 // faultVerb is what a fault does to its target, as a predicate.
 func faultVerb(fault string) string {
 	switch fault {
-	case "kill", "client-crash", "restart", "restart-empty":
+	case "kill", "client-crash", "client-restart", "restart", "restart-empty":
 		return "was killed"
 	case "pause-client", "pause-node":
 		return "was paused"
 	case "replication-hold":
 		return "had its replication held back"
+	case "replication-lag":
+		return "had its replication delayed"
+	case "wait-starved":
+		return "had the acknowledgements of its replicas held back"
 	case "power-loss":
 		return "lost power"
 	case "partition", "isolate", "partition-one-way", "split-brain", "unplug":
@@ -103,6 +110,22 @@ func faultVerb(fault string) string {
 		return "had replies held back"
 	case "message-lost":
 		return "missed a message"
+	case "pubsub-cut":
+		return "had its subscribers disconnected"
+	case "rights-revoked", "subscribe-refused":
+		return "refused subscriptions"
+	case "script-flush":
+		return "lost its cached scripts"
+	case "memory-full":
+		return "had no memory left for writes"
+	case "busy-script":
+		return "was busy with a script"
+	case "connection-limit":
+		return "refused connections"
+	case "read-only-demotion":
+		return "was made a read-only replica"
+	case "slot-migration":
+		return "took over the slots of the locks"
 	case "connection-reset", "packet-lost":
 		return "had its connections reset"
 	case "slow-node", "latency", "jitter", "packet-late", "bandwidth":

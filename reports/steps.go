@@ -118,12 +118,25 @@ func (p *pair) faultSteps(c *cause) []storyStep {
 			continue
 		}
 		steps = append(steps, f.step(named, 6))
-		if named && isClient(f.target) && f.heal <= p.a.to {
-			steps = append(steps, storyStep{Time: f.heal, Event: int(f.healEvent), weight: 5,
-				Text: targetName(f.target) + " resumes"})
+		if named && isClient(f.target) && f.heal <= p.a.to && !f.single {
+			steps = append(steps, storyStep{Time: f.heal, Event: int(f.healEvent), weight: 5, Text: f.healedText()})
 		}
 	}
 	return steps
+}
+
+// healedText is what the end of a fault on a client means for that client.
+func (f *injection) healedText() string {
+	who := targetName(f.target)
+	switch {
+	case f.is("pause-client"):
+		return who + " resumes"
+	case f.is(cutFaults()...):
+		return who + " is connected again"
+	case f.is("reply-late", "grant-reply-late"):
+		return "the replies to " + who + " that were held back are delivered"
+	}
+	return fmt.Sprintf("fault %s on %s is healed", quote(f.name), who)
 }
 
 // step is a fault at the time of its effect; of weight 10 if the cause names it.

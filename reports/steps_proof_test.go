@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	instantText  = regexp.MustCompile(`\b\d+\.\d{3} s\b`)
+	instantText  = regexp.MustCompile(`\b\d+\.\d{3} m?s\b`)
 	durationText = regexp.MustCompile(`\b\d+(\.\d+)? (ms|µs)\b|\b\d+\.\d{1,2} s\b`)
 )
 

@@ -298,7 +298,8 @@ func (r *Run) crashes() []string {
 			how = "was killed at " + format.Instant(n.Time)
 		}
 		for i := range r.faults {
-			if f := &r.faults[i]; f.is("client-crash") && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
+			f := &r.faults[i]
+			if f.is("client-crash", "client-restart") && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
 				how = fmt.Sprintf("was killed at %s (%s)", format.Instant(n.Time), f.name)
 			}
 		}

@@ -3,47 +3,23 @@ package reports
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/cluster"
+	"github.com/lockchaos/lockchaos/internal/golden"
 )
-
-// updateFlag is defined by TestMain, so that no variable of the package changes.
-const updateFlag = "update"
 
 func TestMain(m *testing.M) {
 	if serveAsClient() {
 		return
 	}
-	flag.Bool(updateFlag, false, "rewrite the golden files in testdata")
 	os.Exit(m.Run())
-}
-
-// golden compares got with a file in testdata, or rewrites it with -update.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if flag.Lookup(updateFlag).Value.String() == "true" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; make it with: go test ./reports -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (rewrite it with -update if that is right):\n%s", path, diff)
-	}
 }
 
 func allRuns() []*synth {
@@ -57,7 +33,7 @@ func TestStoryGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, s.m.Scenario+".story.json", append(data, '\n'))
+			golden.File(t, filepath.Join("testdata", s.m.Scenario+".story.json"), string(data)+"\n")
 		})
 	}
 }
@@ -71,7 +47,8 @@ func TestFormatsGolden(t *testing.T) {
 				if err := Render(r, format, &b); err != nil {
 					t.Fatal(err)
 				}
-				golden(t, s.m.Scenario+"."+format, bytes.ReplaceAll(b.Bytes(), []byte(r.Dir.Path), []byte("RUN")))
+				golden.File(t, filepath.Join("testdata", s.m.Scenario+"."+format),
+					strings.ReplaceAll(b.String(), r.Dir.Path, "RUN"))
 			})
 		}
 	}

@@ -95,7 +95,7 @@ func (t *timeline) fault(f *injection, w interval) {
 
 // faultLabel writes in the bar if there is room, else to its right or to its left.
 func (t *timeline) faultLabel(w interval, effects []history.Fault, texts []string) {
-	name := texts[len(texts)-1]
+	name, bar := texts[len(texts)-1], w.from
 	const inside, beside = `class="in" fill="#10202c"`, `class="in" fill="var(--ink)"`
 	for i := range effects { // begin after the marks that would cover the text
 		if b := effects[i].Time; b < w.until && t.d.width(w.from, b) < textWidth(texts[0])+20 {
@@ -112,7 +112,7 @@ func (t *timeline) faultLabel(w interval, effects []history.Fault, texts []strin
 		t.d.label(w.until, 10, t.y+15.5, name, beside)
 		return
 	}
-	t.d.label(max(w.from, t.d.window.from), -6, t.y+15.5, name, beside+` text-anchor="end"`)
+	t.d.label(max(bar, t.d.window.from), -6, t.y+15.5, name, beside+` text-anchor="end"`)
 }
 
 func (t *timeline) masters() {

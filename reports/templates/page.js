@@ -9,8 +9,25 @@
   var defs = svg.querySelector('defs').outerHTML, wide = svg.closest('.wide');
   var band = svg.querySelector('.band');
   if (band && wide.scrollWidth > wide.clientWidth) { // on a narrow screen the violation is seen first
+    scrollToBand();
+  }
+  function scrollToBand() {
     var area = band.getBoundingClientRect(), seen = wide.getBoundingClientRect();
-    wide.scrollLeft = area.left - seen.left - Math.max(70, (seen.width - area.width) / 2); // 70: the names of the rows
+    var most = wide.scrollWidth - wide.clientWidth;
+    var before = Math.max(70, (seen.width - area.width) / 2); // 70: the names of the rows
+    var at = Math.max(0, Math.min(most, area.left - seen.left - before));
+    var dots = [].slice.call(svg.querySelectorAll('.marker .dot')).map(function (dot) {
+      var box = dot.getBoundingClientRect();
+      return {left: box.left - seen.left - 1, right: box.right - seen.left + 1};
+    });
+    function cuts(edge) { return dots.some(function (dot) { return dot.left < edge && edge < dot.right; }); }
+    for (var i = 0; i <= 120; i++) { // the nearest place at which no marker is cut
+      var near = at + (i % 2 ? -1 : 1) * Math.ceil(i / 2);
+      if (near < 0 || near > most || cuts(near) || cuts(near + wide.clientWidth)) continue;
+      at = near;
+      break;
+    }
+    wide.scrollLeft = at;
   }
   // On a narrow screen the names of the rows stay in sight, over the picture.
   function pin() {
@@ -50,7 +67,7 @@
   }
   function number(n) { return String(n).replace(/\B(?=(\d{3})+$)/g, ','); }
   function count(n, noun) { return number(n) + ' ' + noun + (n === 1 ? '' : 's'); }
-  function instant(t) { return (t / 1e6).toFixed(3) + ' s'; }
+  function instant(t) { return t > 0 && t < 1e4 ? (t / 1e3).toFixed(3) + ' ms' : (t / 1e6).toFixed(3) + ' s'; }
   function digits(v) {
     return v.toFixed(Math.max(0, 2 - Math.floor(Math.log10(Math.max(v, 1))))).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
   }
@@ -171,7 +188,7 @@
     var fits = texts.filter(function (s) { return textWidth(s) + 24 <= x(end) - x(a); })[0];
     if (fits) text(x(a) + 12, y + 15.5, fits, 'class="in" fill="#10202c"');
     else if (x(end) + textWidth(name) + 14 < RIGHT) text(x(end) + 10, y + 15.5, name, 'class="in" fill="var(--ink)"');
-    else text(x(a) - 6, y + 15.5, name, 'class="in" fill="var(--ink)" text-anchor="end"');
+    else text(x(f.from) - 6, y + 15.5, name, 'class="in" fill="var(--ink)" text-anchor="end"');
     effects.forEach(function (e) {
       mark(e.t, y + 11.5, 'took effect at ' + instant(e.t) + ': ' + e.text, '<path d="M0-8 5 0 0 8-5 0z" class="effect"/>');
     });
@@ -711,7 +728,8 @@
     T.time.forEach(function (t, i) { row('write', i, t, T.client[i], T.key[i], 'write', T.accepted[i] ? 'ok' : 'fail'); });
     N.time.forEach(function (t, i) { row('notice', i, t, N.client[i], D.keys[N.key[i]] ? N.key[i] : -1, N.client[i] < 0 ? 'observation' : N.names[N.name[i]], ''); });
     D.faults.forEach(function (f, i) { row('fault', i, f.from, -1, -1, 'fault', ''); });
-    rows.sort(function (p, q) { return p.t - q.t; });
+    function index(r) { return r.kind === 'fault' ? D.faults[r.i].index : {op: O, write: T, notice: N}[r.kind].index[r.i]; }
+    rows.sort(function (p, q) { return p.t - q.t || index(p) - index(q); });
     function options(select, values, name) {
       values.forEach(function (v) { select.add(new Option(name ? name(v) : v, v)); });
     }
@@ -738,13 +756,13 @@
       render();
     }
     function cells(r) {
-      var took = '', token = '', index, text = r.type;
-      if (r.kind === 'op') { took = O.took[r.i] < 0 ? 'no end' : duration(O.took[r.i]); token = +O.token[r.i] ? O.token[r.i] : ''; index = O.index[r.i]; }
-      if (r.kind === 'write') { token = +T.token[r.i] ? T.token[r.i] : ''; index = T.index[r.i]; if (T.read[r.i] !== T.found[r.i]) text = 'write (lost update)'; }
-      if (r.kind === 'notice') { index = N.index[r.i]; text = N.names[N.name[r.i]]; }
-      if (r.kind === 'fault') { index = D.faults[r.i].index; text = D.faults[r.i].name + ' ' + D.faults[r.i].target; }
-      if (r.k < 0) return [instant(r.t), r.c < 0 ? '' : client(r.c), text, null, r.outcome, took, token, index]; // the text has both columns
-      return [instant(r.t), r.c < 0 ? '' : client(r.c), text, r.k < 0 ? '' : keyName(r.k), r.outcome, took, token, index];
+      var took = '', token = '', text = r.type;
+      if (r.kind === 'op') { took = O.took[r.i] < 0 ? 'no end' : duration(O.took[r.i]); token = +O.token[r.i] ? O.token[r.i] : ''; }
+      if (r.kind === 'write') { token = +T.token[r.i] ? T.token[r.i] : ''; if (T.read[r.i] !== T.found[r.i]) text = 'write (lost update)'; }
+      if (r.kind === 'notice') text = N.names[N.name[r.i]];
+      if (r.kind === 'fault') text = D.faults[r.i].name + ' ' + D.faults[r.i].target;
+      if (r.k < 0) return [instant(r.t), r.c < 0 ? '' : client(r.c), text, null, r.outcome, took, token, index(r)]; // the text has both columns
+      return [instant(r.t), r.c < 0 ? '' : client(r.c), text, r.k < 0 ? '' : keyName(r.k), r.outcome, took, token, index(r)];
     }
     function render() {
       var first = Math.max(0, Math.floor(grid.scrollTop / ROW) - 5);
