@@ -6,7 +6,7 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help setup build run docker-image scenarios suite test test-all cluster-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check bench bench-ensembles bench-locks rivals-simulated clean
+.PHONY: help setup build run docker-image scenarios suite test test-all cluster-recordings test-redis-6 test-redis-8 test-valkey mutants mutants-sample determinism verdicts install-check snapshot check deploy-check bench bench-ensembles bench-locks rivals-simulated clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ check: setup ## formatting, golangci-lint, actionlint, go.mod, house rules, `go 
 	$(ACTIONLINT) .github/workflows/*.yml
 	go test ./internal/style/...
 	scripts/check-install -n
+
+deploy-check: ## validate deploy/kubernetes against the published schemas (kustomize, kubeconform)
+	scripts/check-kubernetes
 
 bench: setup ## the benchmarks whose numbers stand in the docs
 	go test -run '^$$' -bench . -benchmem ./...

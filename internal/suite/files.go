@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // The files of a suite, in its directory.
@@ -37,7 +39,7 @@ func (s Suite) Write(dir string) error {
 		var b bytes.Buffer
 		err := file.write(s, &b)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, file.name), b.Bytes(), 0o644)
+			err = replaceFile(filepath.Join(dir, file.name), b.Bytes())
 		}
 		if err != nil {
 			return fmt.Errorf("writing %s: %w", file.name, err)
@@ -49,9 +51,22 @@ func (s Suite) Write(dir string) error {
 	return nil
 }
 
+// replaceFile replaces a file at once: a reader never sees a part of it, and a full disk leaves the old one.
+func replaceFile(file string, text []byte) error {
+	next := file + ".new"
+	err := os.WriteFile(next, text, 0o644)
+	if err == nil {
+		err = os.Rename(next, file)
+	}
+	if err != nil {
+		_ = os.Remove(next)
+	}
+	return err
+}
+
 // JSON writes s as suite.json has it.
 func (s Suite) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(format.JSON(w))
 	e.SetIndent("", "  ")
 	return e.Encode(s)
 }
@@ -67,7 +82,11 @@ func Read(dir string) (Suite, error) {
 	case err != nil:
 		return s, fmt.Errorf("reading the suite in %s: %w", dir, err)
 	case s.Format != Format:
-		return s, fmt.Errorf("reading the suite in %s: format %d; this program reads format %d", dir, s.Format, Format)
+		return s, formatError(dir, s.Format)
 	}
 	return s, nil
+}
+
+func formatError(dir string, format int) error {
+	return fmt.Errorf("reading the suite in %s: format %d; this program reads format %d", dir, format, Format)
 }

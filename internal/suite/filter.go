@@ -26,7 +26,7 @@ type term struct {
 func filterFields() map[string]func(s Scenario) []string {
 	return map[string]func(s Scenario) []string{
 		"name":     func(s Scenario) []string { return []string{s.Name, s.Arg} },
-		"lock":     func(s Scenario) []string { return []string{s.Lock} },
+		"lock":     func(s Scenario) []string { return s.LockNames() },
 		"topology": func(s Scenario) []string { return []string{s.Topology.Kind} },
 		"workload": func(s Scenario) []string { return []string{s.Workload.Defaults().Kind} },
 		"verdict":  func(s Scenario) []string { return checker.ExpectedOutcomes(s.Expect[checker.ExpectVerdict]) },

@@ -58,14 +58,21 @@ func OpenHistory(dir string) (History, error) {
 	return h, nil
 }
 
-// Add appends the suite in dir, and copies the runs that it kept. A suite that is there already is not added again.
+// Add appends the suite in dir, and copies the runs that it kept. A row that is there already is not added again.
 func (h *History) Add(dir string) error {
 	s, err := Read(dir)
 	if err != nil {
 		return err
 	}
 	night := s.Started.UTC()
-	if slices.ContainsFunc(h.Records, func(r Record) bool { return r.Night.Equal(night) }) {
+	there := map[key]bool{} // all rows of a suite, unless the disk was full
+	for _, r := range h.Records {
+		if r.Night.Equal(night) {
+			there[keyOf(r.Row)] = true
+		}
+	}
+	s.Rows = slices.DeleteFunc(s.Rows, func(r Row) bool { return there[keyOf(r)] })
+	if len(s.Rows) == 0 {
 		return nil
 	}
 	folder := path.Join("nights", night.Format("20060102T150405.000Z"))
@@ -108,7 +115,9 @@ func (h *History) append(lines []byte) error {
 		err = f.Truncate(end)
 	}
 	if err == nil {
-		_, err = f.WriteAt(lines, end)
+		if _, err = f.WriteAt(lines, end); err != nil {
+			err = errors.Join(err, f.Truncate(end))
+		}
 	}
 	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -129,7 +129,7 @@ func TestAlertNeedsTwoSeeds(t *testing.T) {
 	}
 }
 
-// TestHistoryIsAppended: a suite is added once; a line without its end is replaced; any other broken line is an error.
+// TestHistoryIsAppended: a row is added once; a line without its end is replaced; any other broken line is an error.
 func TestHistoryIsAppended(t *testing.T) {
 	h := History{Dir: t.TempDir()}
 	dir := addNight(t, &h, 1, map[string]Outcome{"a": AsExpected})
@@ -141,12 +141,16 @@ func TestHistoryIsAppended(t *testing.T) {
 	if err := h.Add(dir); err != nil || len(h.Records) != 2 {
 		t.Errorf("added twice: %d records, %v", len(h.Records), err)
 	}
-	if err := os.WriteFile(file, append(first, `{"night":"2026-1`...), 0o644); err != nil {
+	line, _, _ := strings.Cut(string(first), "\n")
+	if err := os.WriteFile(file, []byte(line+"\n"+`{"night":"2026-1`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	torn, err := OpenHistory(h.Dir)
-	if err != nil || len(torn.Records) != 2 {
+	if err != nil || len(torn.Records) != 1 {
 		t.Fatalf("torn: %d records, %v", len(torn.Records), err)
+	}
+	if err := torn.Add(dir); err != nil || len(torn.Records) != 2 {
+		t.Fatalf("the rest of a suite is added: %d records, %v", len(torn.Records), err)
 	}
 	addNight(t, &torn, 2, map[string]Outcome{"a": AsExpected})
 	text, err := os.ReadFile(file)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,71 +18,120 @@ type key struct {
 	number            int
 }
 
+func keyOf(r Row) key { return key{r.Scenario, r.Backend, r.Number} }
+
+// part is one directory of a merge.
+type part struct {
+	dir string
+	Suite
+	total int // rows of a suite that was killed; 0: it ended
+}
+
+// readPart reads the suite in dir, or as much of it as there is if it was killed.
+func readPart(dir string) (part, error) {
+	s, err := Read(dir)
+	p := part{dir: dir, Suite: s}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		progress, perr := ReadProgress(os.DirFS(dir))
+		switch {
+		case errors.Is(perr, fs.ErrNotExist) || perr == nil && progress.Suite.Started.Equal(s.Started):
+		case perr != nil:
+			err = fmt.Errorf("%s: %w", dir, perr)
+		case progress.Suite.Format != Format:
+			err = formatError(dir, progress.Suite.Format)
+		default: // what suite.json has, if there is one, is of an earlier suite
+			p.Suite, p.total, err = progress.Suite, max(progress.Total, 1), nil
+			p.Finished = progress.Updated
+		}
+	}
+	if err == nil && len(p.Shards) == 0 {
+		err = fmt.Errorf("reading the suite in %s: it has no shards; is it another file?", dir)
+	}
+	return p, err
+}
+
 // Merge joins the suites in dirs, and copies the runs that they kept to out. A shard that is given twice counts
-// once. It is an error if two suites are not parts of one, or disagree on a row.
+// once. A shard that was killed is missing, but its rows so far count. It is an error if two suites are not parts of
+// one, or disagree on a row.
 func Merge(dirs []string, out string) (Suite, error) {
 	if len(dirs) == 0 {
 		return Suite{}, errors.New("merging suites: name at least one directory")
 	}
-	var all Suite
-	seen := map[key]Row{}
-	for i, dir := range dirs {
-		s, err := Read(dir)
+	var parts []part
+	var complete []Shard
+	for _, dir := range dirs {
+		p, err := readPart(dir)
 		if err != nil {
-			return all, err
+			return Suite{}, err
 		}
-		if i == 0 {
-			all = s
-			all.Rows, all.Shards, all.Notes = nil, nil, nil
+		parts = append(parts, p)
+		if p.total == 0 {
+			complete = append(complete, p.Shards...)
 		}
-		if err := all.join(s, seen); err != nil {
-			return all, fmt.Errorf("merging the suite in %s: %w", dir, err)
+	}
+	all := parts[0].Suite
+	of := all.Shards[0].Of
+	all.Rows, all.Shards, all.Missing, all.Notes = nil, nil, nil, nil
+	seen := map[key]Row{}
+	for _, p := range parts {
+		err := all.join(p, of, seen, complete)
+		if err == nil {
+			err = copyRuns(p.dir, out, p.Rows)
 		}
-		if err := copyRuns(dir, out, s.Rows); err != nil {
-			return all, fmt.Errorf("merging the suite in %s: %w", dir, err)
+		if err != nil {
+			return all, fmt.Errorf("merging the suite in %s: %w", p.dir, err)
 		}
 	}
 	slices.SortFunc(all.Shards, func(a, b Shard) int { return cmp.Compare(a.Index, b.Index) })
 	all.sortRows()
-	for _, missing := range all.missingShards() {
-		all.Notes = append(all.Notes, fmt.Sprintf("shard %s is missing", missing))
+	for i := range of {
+		if shard := (Shard{i + 1, of}); !slices.Contains(all.Shards, shard) {
+			all.Missing = append(all.Missing, shard)
+			all.Notes = append(all.Notes, fmt.Sprintf("shard %s is missing", shard))
+		}
 	}
 	return all, nil
 }
 
-// join adds a suite to s.
-func (s *Suite) join(part Suite, seen map[key]Row) error {
-	of := func(s Suite) [5]any { return [5]any{s.Backend, s.Filter, s.Lock, s.Seed, s.Repeat} }
-	if of(*s) != of(part) {
+// join adds a part to s; complete are the shards of which another part may have all rows.
+func (s *Suite) join(p part, of int, seen map[key]Row, complete []Shard) error {
+	settings := func(s Suite) [5]any { return [5]any{s.Backend, s.Filter, s.Lock, s.Seed, s.Repeat} }
+	if settings(*s) != settings(p.Suite) {
 		return fmt.Errorf("it is part of another suite: backend, filter, lock, seed and repeat are %v, not %v",
-			of(part), of(*s))
+			settings(p.Suite), settings(*s))
 	}
-	for _, shard := range part.Shards {
-		if len(s.Shards) > 0 && s.Shards[0].Of != shard.Of {
-			return fmt.Errorf("it is shard %s of a suite with %d shards", shard, s.Shards[0].Of)
+	for _, shard := range p.Shards {
+		if shard.Of != of {
+			return fmt.Errorf("it is shard %s of a suite with %d shards", shard, of)
 		}
-		if !slices.Contains(s.Shards, shard) {
+		if p.total > 0 {
+			if slices.Contains(complete, shard) { // it was run again
+				return nil
+			}
+			p.Notes = append(p.Notes,
+				fmt.Sprintf("shard %s did not end: %d of %d rows are in %s", shard, len(p.Rows), p.total, p.dir))
+		} else if !slices.Contains(s.Shards, shard) {
 			s.Shards = append(s.Shards, shard)
 		}
 	}
-	for _, note := range part.Notes {
+	for _, note := range p.Notes {
 		if !slices.Contains(s.Notes, note) {
 			s.Notes = append(s.Notes, note)
 		}
 	}
-	for _, r := range part.Rows {
-		k := key{r.Scenario, r.Backend, r.Number}
+	for _, r := range p.Rows {
+		k := keyOf(r)
 		if was, ok := seen[k]; !ok {
 			s.Rows = append(s.Rows, r)
 		} else if !reflect.DeepEqual(was, r) {
-			return fmt.Errorf("%s (number %d, backend %s) is %s here and %s in another suite",
+			return fmt.Errorf("%s (number %d, backend %s) was run twice: %s here and %s in another suite; merge one of them",
 				r.Scenario, r.Number, r.Backend, r.Outcome, was.Outcome)
 		}
 		seen[k] = r
 	}
-	s.Started = earlier(s.Started, part.Started)
-	if part.Finished.After(s.Finished) {
-		s.Finished = part.Finished
+	s.Started = earlier(s.Started, p.Started)
+	if p.Finished.After(s.Finished) {
+		s.Finished = p.Finished
 	}
 	return nil
 }
@@ -112,11 +162,19 @@ func copyRuns(from, to string, rows []Row) error {
 		if _, err := os.Stat(target); err == nil {
 			continue
 		}
-		if err := os.MkdirAll(target, 0o755); err != nil {
-			return fmt.Errorf("copying the run of %s: %w", r.Scenario, err)
+		next := target + ".new" // a copy that was not completed is made again
+		err := os.RemoveAll(next)
+		if err == nil {
+			err = os.MkdirAll(next, 0o755)
 		}
-		if err := os.CopyFS(target, os.DirFS(filepath.Join(from, filepath.FromSlash(r.Run)))); err != nil {
-			return fmt.Errorf("copying the run of %s: %w", r.Scenario, err)
+		if err == nil {
+			err = os.CopyFS(next, os.DirFS(filepath.Join(from, filepath.FromSlash(r.Run))))
+		}
+		if err == nil {
+			err = os.Rename(next, target)
+		}
+		if err != nil {
+			return fmt.Errorf("copying the run of %s: %w", r.Scenario, errors.Join(err, os.RemoveAll(next)))
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -35,17 +34,12 @@ func ReadProgress(fsys fs.FS) (p Progress, err error) {
 	return p, nil
 }
 
-// write replaces the file at once, so that a reader never sees a part of it.
 func (p Progress) write(dir string) error {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, ProgressFile)
-	if err := os.WriteFile(file+".new", text, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
+	return replaceFile(filepath.Join(dir, ProgressFile), text)
 }
 
 // Page writes the page of a suite that is running.

@@ -85,6 +85,7 @@ func Run(ctx context.Context, o Options) (Suite, error) {
 	}
 	tasks := r.tasks()
 	r.suite.Rows = make([]Row, len(tasks))
+	r.progress(time.Now())
 	queue := make(chan task, len(tasks))
 	for _, t := range longestFirst(tasks) {
 		queue <- t
@@ -135,22 +136,33 @@ func (r *suiteRun) add(t task, row Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.suite.Rows[t.order] = row
-	done := r.suite
-	done.Rows = slices.DeleteFunc(slices.Clone(r.suite.Rows), func(r Row) bool { return r.Scenario == "" })
 	if r.Watch != nil {
-		r.Watch(done)
+		r.Watch(r.done())
 	}
 	if now := time.Now(); now.Sub(r.written) >= progressEvery {
 		r.written = now
-		_ = Progress{len(r.suite.Rows), now.UTC(), done}.write(r.Out) // for chaos serve; the results are written at the end
+		r.progress(now)
 	}
+}
+
+// done is the suite with the rows so far.
+func (r *suiteRun) done() Suite {
+	done := r.suite
+	done.Rows = slices.DeleteFunc(slices.Clone(r.suite.Rows), func(r Row) bool { return r.Scenario == "" })
+	return done
+}
+
+// progress writes the rows so far, for chaos serve, and for Merge if the suite is killed. Without an error: the results
+// are written at the end.
+func (r *suiteRun) progress(now time.Time) {
+	_ = Progress{len(r.suite.Rows), now.UTC(), r.done()}.write(r.Out)
 }
 
 // row makes a row, with as many attempts as the options allow.
 func (r *suiteRun) row(ctx context.Context, t task) Row {
 	s := t.scenario
 	row := Row{
-		Format: Format, Scenario: s.Name, Number: t.number, Lock: s.Lock, Seed: r.seed(t, 0), Outcome: Skipped,
+		Format: Format, Scenario: s.Name, Number: t.number, Lock: s.LockText(), Seed: r.seed(t, 0), Outcome: Skipped,
 		Expected: expected(s.Expect), Quarantine: r.Quarantine.of(s.Name, time.Now()),
 	}
 	if r.Missing != nil {
@@ -206,20 +218,27 @@ func expected(expect map[string]string) string {
 }
 
 // keep moves the run directory inside dir to the kept ones and returns its new path, or removes it if the row is as
-// expected.
+// expected. A run that cannot be moved (full disk) stays where it is.
 func (r *suiteRun) keep(dir string, o Outcome) string {
-	defer os.RemoveAll(dir)
 	run, err := rundir.Open(filepath.Join(dir, rundir.Latest))
 	if o == AsExpected || err != nil {
+		_ = os.RemoveAll(dir)
 		return ""
 	}
 	_ = os.Rename(filepath.Join(dir, outputFile), run.File(outputFile))
-	to := filepath.Join(RunsDir, filepath.FromSlash(run.ID))
-	if err := os.MkdirAll(filepath.Dir(filepath.Join(r.Out, to)), 0o755); err != nil {
+	to := filepath.Join(r.Out, RunsDir, filepath.FromSlash(run.ID))
+	err = os.MkdirAll(filepath.Dir(to), 0o755)
+	if err == nil {
+		err = os.Rename(run.Path, to)
+	}
+	if err == nil {
+		_ = os.RemoveAll(dir)
+	} else {
+		to = run.Path
+	}
+	kept, err := filepath.Rel(r.Out, to)
+	if err != nil {
 		return ""
 	}
-	if err := os.Rename(run.Path, filepath.Join(r.Out, to)); err != nil {
-		return ""
-	}
-	return filepath.ToSlash(to)
+	return filepath.ToSlash(kept)
 }

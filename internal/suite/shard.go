@@ -2,7 +2,6 @@ package suite
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,18 +30,3 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
 // has reports whether the n-th row, from 0, is in the shard.
 func (s Shard) has(n int) bool { return s.Of <= 1 || n%s.Of == s.Index-1 }
-
-// missingShards are the shards that a merged suite lacks. A suite that is one shard lacks none: its rows are all that
-// it was to run.
-func (s Suite) missingShards() []Shard {
-	var missing []Shard
-	if len(s.Shards) < 2 {
-		return nil
-	}
-	for i := range s.Shards[0].Of {
-		if want := (Shard{i + 1, s.Shards[0].Of}); !slices.Contains(s.Shards, want) {
-			missing = append(missing, want)
-		}
-	}
-	return missing
-}

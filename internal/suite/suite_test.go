@@ -213,8 +213,8 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	s := run(t, o)
-	if len(seen) != 2 || seen[0].Total != 3 || len(seen[0].Suite.Rows) != 1 {
-		t.Errorf("progress after the first row, before the second is added: %+v", seen)
+	if len(seen) != 3 || seen[0].Total != 3 || len(seen[0].Suite.Rows) != 0 || len(seen[1].Suite.Rows) != 1 {
+		t.Errorf("progress at the start, and after the first row: %+v", seen)
 	}
 	if err := s.Write(o.Out); err != nil {
 		t.Fatal(err)
@@ -265,6 +265,87 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergeOneShard: one shard of several is not the whole suite.
+func TestMergeOneShard(t *testing.T) {
+	o := options(t, "safe", "safe-a")
+	o.Shard = Shard{2, 2}
+	if err := run(t, o).Write(o.Out); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Merge([]string{o.Out}, t.TempDir())
+	if err != nil || s.ExitCode() != 2 || !slices.Equal(s.Notes, []string{"shard 1/2 is missing"}) {
+		t.Errorf("exit code %d, notes %q, %v", s.ExitCode(), s.Notes, err)
+	}
+}
+
+// TestMergeKilledShard: the rows of a shard that was killed count, and the shard is missing until it has run again. The
+// results of an earlier suite in its directory are not taken for its own.
+func TestMergeKilledShard(t *testing.T) {
+	shard := func(i int) Options {
+		o := options(t, "safe", "safe-a", "unsafe", "unsafe-b")
+		o.Shard, o.Jobs = Shard{i, 2}, 1
+		return o
+	}
+	first, killed := shard(1), shard(2)
+	if err := run(t, first).Write(first.Out); err != nil {
+		t.Fatal(err)
+	}
+	earlier := killed
+	earlier.Seed = 7
+	if err := run(t, earlier).Write(killed.Out); err != nil {
+		t.Fatal(err)
+	}
+	run(t, killed) // its results are never written
+	rows := 0
+	if p, err := ReadProgress(os.DirFS(killed.Out)); err == nil {
+		rows = len(p.Suite.Rows)
+	}
+	s, err := Merge([]string{first.Out, killed.Out}, t.TempDir())
+	note := fmt.Sprintf("shard 2/2 did not end: %d of 2 rows are in %s", rows, killed.Out)
+	if err != nil || rows == 0 || len(s.Rows) != 2+rows || s.Finished.Before(s.Started) || !slices.Equal(s.Missing, []Shard{{2, 2}}) ||
+		!slices.Equal(s.Notes, []string{note, "shard 2/2 is missing"}) {
+		t.Errorf("%d rows, missing %v, notes %q, %v", len(s.Rows), s.Missing, s.Notes, err)
+	}
+	if s.Rows = nil; s.ExitCode() != 2 {
+		t.Errorf("exit code %d", s.ExitCode())
+	}
+	again := shard(2)
+	if err := run(t, again).Write(again.Out); err != nil {
+		t.Fatal(err)
+	}
+	s, err = Merge([]string{first.Out, killed.Out, again.Out}, t.TempDir())
+	if err != nil || len(s.Rows) != 4 || s.Missing != nil || s.Notes != nil {
+		t.Errorf("the shard has run again: %d rows, missing %v, notes %q, %v", len(s.Rows), s.Missing, s.Notes, err)
+	}
+}
+
+// TestFullDisk: what cannot be replaced stays as it was, and a run that cannot be moved is kept where it is.
+func TestFullDisk(t *testing.T) {
+	o := options(t, "unsafe")
+	if err := os.MkdirAll(filepath.Join(o.Out, RunsDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.Out, RunsDir, "unsafe"), nil, 0o644); err != nil { // where its folder would be
+		t.Fatal(err)
+	}
+	s := run(t, o)
+	if _, err := rundir.Open(filepath.Join(o.Out, s.Rows[0].Run)); err != nil || s.Rows[0].Run == "" {
+		t.Errorf("run %q: %v", s.Rows[0].Run, err)
+	}
+	if err := s.Write(o.Out); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(o.Out, JSONFile+".new"), 0o755); err != nil { // so that it cannot be written
+		t.Fatal(err)
+	}
+	if err := s.Write(o.Out); err == nil {
+		t.Error("no error")
+	}
+	if _, err := Read(o.Out); err != nil {
+		t.Errorf("the earlier results are lost: %v", err)
+	}
+}
+
 // TestMergeRefuses: parts of different suites, and rows that contradict each other.
 func TestMergeRefuses(t *testing.T) {
 	write := func(change func(s *Suite)) string {
@@ -282,6 +363,7 @@ func TestMergeRefuses(t *testing.T) {
 		"other shards":     write(func(s *Suite) { s.Shards = []Shard{{1, 3}} }),
 		"another verdict":  write(func(s *Suite) { s.Rows[0].Verdict = checker.Unsafe }),
 		"another format":   write(func(s *Suite) { s.Format = 9 }),
+		"no suite":         write(func(s *Suite) { *s = Suite{Format: Format} }),
 		"runs elsewhere":   write(func(s *Suite) { s.Rows[0].Scenario, s.Rows[0].Run = "b", "../../etc" }),
 		"no such a folder": filepath.Join(first, "missing"),
 	} {

@@ -1,0 +1,384 @@
+// Package deploy has no code. Its tests run the commands of the jobs beside it and of the nightly workflow.
+package deploy
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/lockchaos/lockchaos/internal/suite"
+)
+
+// program is chaos, built for these tests.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "deploy-")
+	if err == nil {
+		program = filepath.Join(dir, "chaos")
+		build := exec.Command("go", "build", "-o", program, "../cmd/chaos")
+		build.Stderr = os.Stderr
+		err = build.Run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "building chaos:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// little is chaos with less to do: a suite of four scenarios on simulated servers, and three seeds to explore. It gets
+// all other arguments of the pipeline.
+const little = `#!/bin/bash
+args=()
+for arg; do
+	[ "$arg" = 1000000 ] && arg=3
+	[ "$arg" = process ] || [ "$arg" = docker ] && arg=sim
+	args+=("$arg")
+done
+[ "$1" = suite ] && [ "$2" != merge ] &&
+	args+=(--filter 'gc-pause|plain-del|compare-and-delete|contention')
+exec "$CHAOS" "${args[@]}"
+`
+
+// machine is a place where jobs of a pipeline run: commands that install or publish do nothing there.
+type machine struct {
+	t         *testing.T
+	path      string // PATH
+	artifacts string
+}
+
+func newMachine(t *testing.T) machine {
+	t.Helper()
+	for _, name := range []string{"bash", "jq"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("NOT RUN: needs ", name)
+		}
+	}
+	bin := t.TempDir()
+	for name, text := range map[string]string{
+		"chaos": little, "apt-get": "#!/bin/sh\n", "sudo": "#!/bin/sh\n", "gh": "#!/bin/sh\n",
+		"go": "#!/bin/sh\n[ \"$1\" = install ]\n",
+		// make: the target must be there
+		"make": "#!/bin/sh\ngrep -q \"^$1:\" Makefile\n",
+	} {
+		write(t, filepath.Join(bin, name), text, 0o755)
+	}
+	return machine{t, bin + ":" + os.Getenv("PATH"), t.TempDir()}
+}
+
+func write(t *testing.T, file, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkout is a new directory with what a job gets from the repository, and bin/chaos.
+func (m machine) checkout() string {
+	m.t.Helper()
+	dir := m.t.TempDir()
+	for _, name := range []string{"scripts", "Makefile", "scenarios"} {
+		target, err := filepath.Abs(filepath.Join("..", name))
+		if err == nil {
+			err = os.Symlink(target, filepath.Join(dir, name))
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	write(m.t, filepath.Join(dir, "bin", "chaos"), little, 0o755)
+	return dir
+}
+
+// run runs a command of a job as CI services do.
+func (m machine) run(dir, shell, command string, env ...string) {
+	m.t.Helper()
+	c := exec.Command(shell, "-e", "-c", command)
+	c.Dir = dir
+	c.Env = slices.Concat(os.Environ(), []string{"PATH=" + m.path, "CHAOS=" + program}, env)
+	if out, err := c.CombinedOutput(); err != nil {
+		m.t.Fatalf("%s\n%v\n%s", command, err, out)
+	}
+}
+
+// keep copies what matches a pattern in dir to the artifacts of a name; nothing is an error unless it may be missing.
+func (m machine) keep(dir, pattern, name string, optional bool) {
+	m.t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) == 0 && !optional {
+		m.t.Fatalf("artifact %s: nothing is at %s: %v", name, pattern, err)
+	}
+	for _, path := range found {
+		to := filepath.Join(m.artifacts, name)
+		if strings.Contains(pattern, "*") { // the folders themselves, not their content
+			to = filepath.Join(to, filepath.Base(path))
+		}
+		m.copy(path, to)
+	}
+}
+
+func (m machine) copy(from, to string) {
+	m.t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func readYAML(t *testing.T, file string, v any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.Unmarshal(text, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// whole checks that the suite in dir has all scenarios of little, from so many shards.
+func whole(t *testing.T, dir string, shards int) {
+	t.Helper()
+	s, err := suite.Read(dir)
+	if err != nil || len(s.Rows) != 4 || len(s.Shards) != shards || s.ExitCode() != 0 {
+		t.Errorf("%d rows of shards %v, exit code %d: %v", len(s.Rows), s.Shards, s.ExitCode(), err)
+	}
+}
+
+type workflow struct {
+	Env  map[string]string
+	Jobs map[string]struct {
+		Needs    string
+		Strategy struct{ Matrix map[string][]string }
+		Steps    []step
+	}
+}
+
+type step struct {
+	Uses, Run string
+	With, Env map[string]string
+}
+
+var expression = regexp.MustCompile(`\$\{\{ *([^}]*?) *\}\}`)
+
+// expand replaces the expressions of a workflow in text.
+func expand(t *testing.T, text string, values map[string]string) string {
+	t.Helper()
+	return expression.ReplaceAllStringFunc(text, func(x string) string {
+		value, ok := values[expression.FindStringSubmatch(x)[1]]
+		if !ok {
+			t.Errorf("unknown expression %s", x)
+		}
+		return value
+	})
+}
+
+// step does a step of a workflow in dir, the way GitHub does.
+func (m machine) step(dir string, s step, values, env map[string]string) {
+	m.t.Helper()
+	with := func(key string) string { return expand(m.t, s.With[key], values) }
+	switch action, _, _ := strings.Cut(s.Uses, "@"); {
+	case s.Run != "":
+		all := []string{"GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary")}
+		for _, e := range []map[string]string{env, s.Env} {
+			for name, value := range e {
+				all = append(all, name+"="+expand(m.t, value, values))
+			}
+		}
+		m.run(dir, "bash", expand(m.t, s.Run, values), all...)
+	case action == "actions/upload-artifact":
+		m.keep(dir, with("path"), with("name"), with("if-no-files-found") == "ignore")
+	case action == "actions/download-artifact":
+		found, err := filepath.Glob(filepath.Join(m.artifacts, with("pattern")))
+		if err != nil || len(found) == 0 {
+			m.t.Fatalf("no artifact is called %s: %v", with("pattern"), err)
+		}
+		for _, path := range found {
+			m.copy(path, filepath.Join(dir, with("path"), filepath.Base(path)))
+		}
+	}
+}
+
+// TestNightly runs the jobs of the nightly workflow whose commands are those of chaos: suites in shards, their merge,
+// the history, issues, explorations. Of the others only the targets of make are checked.
+func TestNightly(t *testing.T) {
+	var w workflow
+	readYAML(t, "../.github/workflows/nightly.yml", &w)
+	m := newMachine(t)
+	values := map[string]string{
+		"github.run_number": "7", "github.run_id": "8", "github.token": "secret", "github.server_url": "https://ci.example",
+		"github.repository": "team/project",
+	}
+	names := slices.Sorted(maps.Keys(w.Jobs))
+	slices.SortStableFunc(names, func(a, b string) int { return len(w.Jobs[a].Needs) - len(w.Jobs[b].Needs) })
+	ran := 0
+	for _, name := range names {
+		job := w.Jobs[name]
+		commands := ""
+		for _, s := range job.Steps {
+			commands += s.Run + "\n"
+		}
+		if strings.Contains(commands, "go test") || strings.Contains(commands, "docker build") ||
+			!strings.Contains(commands, "bin/chaos") {
+			job.Strategy.Matrix = nil
+			job.Steps = slices.DeleteFunc(job.Steps, func(s step) bool { return !strings.HasPrefix(s.Run, "make ") })
+		} else {
+			ran++
+		}
+		variants := []map[string]string{{}}
+		for key, all := range job.Strategy.Matrix {
+			variants = nil
+			for _, value := range all {
+				variants = append(variants, map[string]string{"matrix." + key: value})
+			}
+		}
+		for _, variant := range variants {
+			maps.Copy(values, variant)
+			dir := m.checkout()
+			for _, s := range job.Steps {
+				m.step(dir, s, values, w.Env)
+			}
+			if text, _ := os.ReadFile(filepath.Join(dir, "summary")); strings.Contains(commands, "GITHUB_STEP_SUMMARY") &&
+				!bytes.Contains(text, []byte("as expected")) {
+				t.Errorf("job %s: the summary is %q", name, text)
+			}
+		}
+	}
+	if ran < 5 {
+		t.Errorf("%d jobs were run", ran)
+	}
+	whole(t, filepath.Join(m.artifacts, "suite-process"), 4)
+}
+
+// TestGitLab runs the jobs of the pipeline for GitLab.
+func TestGitLab(t *testing.T) {
+	type job struct {
+		Stage     string
+		Needs     []string
+		Parallel  any
+		Script    []string
+		Artifacts struct{ Paths []string }
+	}
+	var p struct {
+		Default struct {
+			BeforeScript []string `yaml:"before_script"`
+		}
+		Variables             map[string]string
+		Shard, Explore, Suite job
+	}
+	readYAML(t, "gitlab-ci.yml", &p)
+	m := newMachine(t)
+	run := func(j job, name string, env ...string) {
+		dir := t.TempDir()
+		if len(j.Needs) > 0 {
+			m.copy(filepath.Join(m.artifacts, j.Needs[0]), dir)
+		}
+		for key, value := range p.Variables {
+			env = append(env, key+"="+strings.ReplaceAll(value, "${CI_PIPELINE_IID}", "7"))
+		}
+		m.run(dir, "bash", strings.Join(slices.Concat(p.Default.BeforeScript, j.Script), "\n"), env...)
+		for _, path := range j.Artifacts.Paths {
+			m.keep(dir, path, name, name == "explore")
+		}
+	}
+	shards, ok := p.Shard.Parallel.(uint64)
+	if !ok {
+		t.Fatalf("parallel: %v", p.Shard.Parallel)
+	}
+	for i := range shards {
+		run(p.Shard, "shard", fmt.Sprint("CI_NODE_INDEX=", i+1), fmt.Sprint("CI_NODE_TOTAL=", shards))
+	}
+	run(p.Explore, "explore", "SCENARIO=swarm-single")
+	run(p.Suite, "suite")
+	whole(t, filepath.Join(m.artifacts, "suite"), int(shards))
+}
+
+// indexedJob is a Job of Kubernetes with one container.
+type indexedJob struct {
+	Spec struct {
+		Completions, Parallelism int
+		Template                 struct {
+			Spec struct {
+				Containers []struct{ Command, Args []string }
+			}
+		}
+	}
+}
+
+// TestKubernetes runs the commands of the pods, and compares the numbers of shards.
+func TestKubernetes(t *testing.T) {
+	var shards, merge indexedJob
+	readYAML(t, "kubernetes/suite.yaml", &shards)
+	readYAML(t, "kubernetes/merge.yaml", &merge)
+	var k struct {
+		ConfigMapGenerator []struct{ Literals []string } `yaml:"configMapGenerator"`
+	}
+	readYAML(t, "kubernetes/kustomization.yaml", &k)
+	env := k.ConfigMapGenerator[0].Literals
+	n := shards.Spec.Completions
+	if want := fmt.Sprint("SHARDS=", n); !slices.Contains(env, want) || shards.Spec.Parallelism != n {
+		t.Errorf("%d completions, %d in parallel, and %v", n, shards.Spec.Parallelism, env)
+	}
+	m := newMachine(t)
+	results := t.TempDir()
+	pod := func(j indexedJob, env ...string) {
+		c := j.Spec.Template.Spec.Containers[0]
+		m.run(results, c.Command[0], strings.ReplaceAll(c.Args[0], "/results", results), env...)
+	}
+	for i := range n {
+		pod(shards, append(env, fmt.Sprint("JOB_COMPLETION_INDEX=", i))...)
+	}
+	pod(merge, env...)
+	whole(t, filepath.Join(results, "suite"), n)
+}
+
+// TestSlurm runs the job array and the merge on a Slurm of one node.
+func TestSlurm(t *testing.T) {
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
+	for _, name := range []string{"slurmctld", "slurmd", "sbatch", "munged"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("NOT RUN: %s is missing: apt-get install slurmctld slurmd slurm-client munge", name)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("NOT RUN: slurmd needs root")
+	}
+	m := newMachine(t)
+	out := t.TempDir()
+	m.run(".", "bash", "slurm/one-node slurm/submit", "OUT="+out, "SHARDS=4", "SEED=1",
+		"FILTER=gc-pause|plain-del|compare-and-delete|contention")
+	whole(t, filepath.Join(out, "suite"), 4)
+}
+
+// TestSnapshot builds one archive of a release: its program runs, and its bill of materials names what is in it.
+func TestSnapshot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles everything")
+	}
+	m := newMachine(t)
+	m.path = os.Getenv("PATH")
+	dist := filepath.Join(t.TempDir(), "dist")
+	m.run("..", "bash", `scripts/snapshot "$DIST" linux/"$(go env GOARCH)"
+cd "$DIST"
+sha256sum --check --strict checksums.txt
+[ "$(wc -l <checksums.txt)" -eq 2 ]
+tar xzf ./*.tar.gz
+./*/chaos list scenarios | grep -q failover
+[ -s ./*/README.md ] && [ -s ./*/CHANGELOG.md ]
+jq -e '.bomFormat == "CycloneDX" and ([.components[].name] | index("std") and index("github.com/redis/go-redis/v9"))' ./*.cdx.json`,
+		"DIST="+dist)
+}
