@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -362,10 +363,26 @@ func findUnknown(q *inquiry) *cause {
 func (q *inquiry) plain() string {
 	p, s := q.p, q.s
 	if p == nil {
-		return q.v.Text
+		return s.prove(q.v.Text, q.points())
 	}
 	return fmt.Sprintf("%s was granted it at %s%s, %s at %s%s%s", clientName(p.a.Client), s.instant(p.a.granted()),
 		p.by(s, p.a), clientName(p.b.Client), s.instant(p.b.granted()), p.by(s, p.b), q.early())
+}
+
+// points are the requests and replies of the operations that the violation names as its evidence.
+func (q *inquiry) points() (points []point) {
+	for i := range q.r.History.Spans {
+		s := &q.r.History.Spans[i]
+		if !slices.Contains(q.v.Events, int(s.Invoked)) && !slices.Contains(q.v.Events, int(s.Ended)) {
+			continue
+		}
+		points = append(points, eventAt(s.Invoked, s.Call))
+		if s.Return != history.Infinity {
+			points = append(points, eventAt(s.Ended, s.Return))
+		}
+	}
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.Time, b.Time) })
+	return points
 }
 
 // alsoBetween names a fault that took effect between the two grants, if any.

@@ -56,6 +56,28 @@ func (s *proofs) elapsed(a, b point) string {
 	return s.add(proofElapsed, format.Duration(b.Time-a.Time), a, b)
 }
 
+// prove notes where the times in text are from that are the instant of a point, or the time from one point to a later
+// one. It returns text.
+func (s *proofs) prove(text string, points []point) string {
+	of := map[string]proof{}
+	for i, a := range points {
+		for _, b := range points[i+1:] {
+			d := format.Duration(b.Time - a.Time)
+			of[d] = proof{d, proofElapsed, []point{a, b}}
+		}
+	}
+	for _, p := range points {
+		at := format.Instant(p.Time)
+		of[at] = proof{at, proofInstant, []point{p}}
+	}
+	for _, number := range digits.FindAllString(text, -1) {
+		if p, ok := of[number]; ok {
+			s.all = append(s.all, p)
+		}
+	}
+	return text
+}
+
 // token is the fencing token of an event, or the highest one that it had seen.
 func (s *proofs) token(token uint64, p point) string {
 	return s.add(proofToken, fmt.Sprintf("token %d", token), p)

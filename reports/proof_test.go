@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/internal/rundir"
@@ -173,4 +174,34 @@ func (d raw) count(p point) int {
 		return k.Count
 	}
 	return 0
+}
+
+// TestPlainHeadlineIsProved: the headline about a violation without a known cause is the text of the checker. Its times
+// are those of the events that the violation names.
+func TestPlainHeadlineIsProved(t *testing.T) {
+	for _, name := range []string{"wake-up-not-woken", "wake-up-timed-out", "wake-up-undone"} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile("../checker/testdata/" + name + ".history")
+			if err != nil {
+				t.Fatal(err)
+			}
+			events, _, _ := strings.Cut(string(text), "----")
+			h, err := history.ReadText(strings.NewReader(events), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := FromHistory(name, h, checker.Judge(h, checker.Options{}),
+				nil, func(map[int]bool) (map[int]string, error) { return nil, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest := r.story.Sentence
+			for _, p := range r.story.Proofs {
+				rest = strings.Replace(rest, p.Text, "", 1)
+			}
+			if n := regexp.MustCompile(`[\d.]+ (s|ms|µs)\b`).FindString(rest); n != "" || len(r.story.Proofs) < 3 {
+				t.Errorf("%s\nof %d proofs there is none of %q", r.story.Sentence, len(r.story.Proofs), n)
+			}
+		})
+	}
 }

@@ -9,10 +9,7 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- Makes the queue and the deadlines agree, in case only one of them was changed from outside
 -- (redisson#5989: an entry without a deadline stopped every script). An entry that one of them lacks
 -- is dropped: its waiter queues again at its next heartbeat.
-local function agree()
-  if redis.call('LLEN', queue) == redis.call('ZCARD', waiters) then
-    return
-  end
+local function repair()
   local queued = {}
   for _, entry in ipairs(redis.call('LRANGE', queue, 0, -1)) do
     if queued[entry] or not redis.call('ZSCORE', waiters, entry) then
@@ -28,6 +25,14 @@ local function agree()
   end
 end
 
+-- Repairs a queue and deadlines whose lengths differ. Equal lengths can hide a difference: first finds it at the head.
+local function agree()
+  if redis.call('LLEN', queue) == redis.call('ZCARD', waiters) then
+    return
+  end
+  repair()
+end
+
 -- Drops the waiters at the head whose heartbeat has expired, and returns the first that is left and
 -- for how long it counts as alive.
 local function first()
@@ -39,7 +44,9 @@ local function first()
       return entry, deadline - now
     end
     redis.call('LPOP', queue)
-    redis.call('ZREM', waiters, entry)
+    if redis.call('ZREM', waiters, entry) == 0 then -- it had no deadline
+      repair()
+    end
     entry = redis.call('LINDEX', queue, 0)
   end
   return false
