@@ -36,7 +36,7 @@ func (c *honestyCheck) judgeAnswers() {
 		s := &c.h.Spans[i]
 		at := ownerKey{s.Owner, s.Key}
 		list, is := suspects[at]
-		if !is || s.Op == history.OpWork || s.Op == history.OpTouch {
+		if !is || s.Op == history.OpWork || s.Op == history.OpTouch || s.Op == history.OpInspect {
 			continue
 		}
 		client := c.client(int32(i))

@@ -14,6 +14,7 @@ type finding struct {
 	rule       int
 	x, y       int32
 	start, end time.Duration
+	note       int32 // index into what the rule has noted about it
 }
 
 // findings counts violations and keeps the worst of them, so that a lock without exclusion does not fill the memory.

@@ -28,6 +28,10 @@ const (
 	notExtended            // a renewal succeeded and extended nothing
 	grantOver              // a grant or renewal whose validity had ended when the client replied
 	fewerPermits           // a server kept fewer permits than were promised
+	shownFree              // an inspect found a lock free that was held
+	shownOther             // an inspect showed another owner than the one that held the lock
+	shownGone              // an inspect showed an owner that did not hold the lock
+	shownWrong             // an inspect showed the owner, and a wrong token, hold count or rest of the lease
 	honestData             // acquits: a fault may have changed what servers keep
 	honestPaused           // acquits: the client was paused, so that nothing could be reported to it
 	honestOutage           // acquits: the servers were unavailable, which is a cause for the loss
@@ -44,6 +48,7 @@ func honestyRules() []string {
 		deniedHolder: "denied-holder", revived: "revived", notRenewed: "not-renewed", notForced: "released-by-force",
 		goneConfirmed: "gone-confirmed", notExtended: "not-extended",
 		grantOver: "grant-expired", fewerPermits: "fewer-permits",
+		shownFree: "shown-free", shownOther: "shown-other", shownGone: "shown-gone", shownWrong: "shown-wrong",
 		honestData: "data-changed", honestPaused: "client-paused", honestOutage: "outage",
 		honestPromise: "other-outlived",
 		honestSilent:  "reports-no-loss", honestReaders: "readers-share"}
@@ -75,6 +80,7 @@ func checkHonesty(v *view, o Options) Result {
 	c.judgeAnswers()
 	c.judgeRenewed()
 	c.judgeExpired()
+	c.judgeShown()
 	r := c.found.result(Honesty, c.violation)
 	r.Counts = map[string]int64{"releases_and_renewals": int64(c.replies), "losses_reported": int64(c.losses),
 		"promises_outlived": int64(c.outlived)}
@@ -101,6 +107,8 @@ type honestyCheck struct {
 	unkept                    []unkept        // promises, by findings
 	gone                      []goneHold      // by findings
 	sums                      []permitSum     // by findings
+	shown                     []string        // by findings: what an inspect showed
+	opsShown                  map[ownerKey][]int32
 	received                  map[ownerKey][]receivedPromise
 	replies, losses, outlived int
 	unjudged                  bool // an owner whose holds are unknown released or renewed
@@ -307,6 +315,8 @@ func (c *honestyCheck) violation(f finding) Violation {
 		return v.lossViolation(f)
 	case deniedHolder, revived, notRenewed, notForced, notExtended, grantOver:
 		return v.answerViolation(f)
+	case shownFree, shownOther, shownGone, shownWrong:
+		return c.shownViolation(f)
 	default:
 		return v.honestyViolation(f)
 	}

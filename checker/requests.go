@@ -253,7 +253,7 @@ func (v *view) askAgain(key int32, o Options) time.Duration {
 		shortest = min(shortest, o.Poll)
 	}
 	for i := range v.h.Spans {
-		if s := &v.h.Spans[i]; s.Key == key && s.Outcome == history.OK && s.Valid > 0 {
+		if s := &v.h.Spans[i]; s.Key == key && s.Outcome == history.OK && s.Valid > 0 && s.Op != history.OpInspect {
 			shortest = min(shortest, (s.Valid-s.Return)*2/3)
 		}
 	}

@@ -166,7 +166,7 @@ func (v *view) mayHavePermits(key int32, o Options) []demand {
 	valid := false
 	for i := range v.h.Spans {
 		s := &v.h.Spans[i]
-		valid = valid || s.Key == key && s.Valid != 0
+		valid = valid || s.Key == key && s.Valid != 0 && s.Op != history.OpInspect
 	}
 	all := v.idleTimes(o.slack()).extents.held(key, true, o.slack())
 	if !valid {

@@ -33,6 +33,7 @@ const (
 	IsLatch         Capability = "latch"             // a count-down latch: ops arm, count-down and await, and no others
 	SeveralKeys     Capability = "multi-key"         // one acquire or release of several keys, all or none
 	CanForceRelease Capability = "force-release"     // op force-release: release the lock for every owner
+	CanInspect      Capability = "inspect"           // op inspect: who holds the lock
 	Repeats         Capability = "repeats"           // a release without a reply is sent again for 1.5 s, see Spec.can
 	Detached        Capability = "detached"          // a release with canceled is executed all the same
 	Counts          Capability = "counts"            // replies to acquire, try and release have the hold count
@@ -45,7 +46,7 @@ func AllCapabilities() Capabilities {
 	return Capabilities{
 		Reentrant, RefusesReentry, CanTry, CanRenew, Unleased, RenewsItself, ReportsLoss, Wakes, Fair, Fenced, SharesReads,
 		CanDowngrade, PrefersWriters, RefusesUpgrade, HasPermits, RefusesExcess, Overtakes, PartialRelease,
-		CanResize, IsLatch, SeveralKeys, CanForceRelease, Repeats, Detached, Counts,
+		CanResize, IsLatch, SeveralKeys, CanForceRelease, CanInspect, Repeats, Detached, Counts,
 		Frugal, CachesScripts,
 	}
 }

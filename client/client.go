@@ -17,7 +17,7 @@ import (
 )
 
 // Values of [Request.Op], in addition to history.Acquire, Try, Work, Renew and Release, and to those of which a lock
-// states that it can do them: history.Arm, CountDown, Await, Resize and ForceRelease.
+// states that it can do them: history.Arm, CountDown, Await, Resize, ForceRelease and Inspect.
 const (
 	Init  = "init"  // first request: lock name, endpoints, options
 	Close = "close" // last request: close every connection and exit
@@ -89,9 +89,9 @@ type Reply struct {
 	Op      string  `json:"-"`               // late replies: Op of the request
 	Client  string  `json:"client,omitempty"`
 	Key     string  `json:"key,omitempty"`      // notices: of the hold
-	Owner   string  `json:"owner,omitempty"`    // notices: of the hold
+	Owner   string  `json:"owner,omitempty"`    // notices: of the hold; inspect: who holds the lock
 	Token   uint64  `json:"token,omitempty"`    // acquire: fencing token; of a latch: its generation; 0: none
-	ValidMS float64 `json:"valid_ms,omitempty"` // acquire, renew, renewed: validity of the hold; 0: none promised
+	ValidMS float64 `json:"valid_ms,omitempty"` // validity of the hold, inspect: rest of the lease; 0: none promised
 	MonoNS  int64   `json:"mono_ns,omitempty"`  // CLOCK_MONOTONIC at the validity or the notice; 0: unknown
 	Count   int     `json:"count,omitempty"`    // hold count, or count of a latch, after the operation or the loss
 	Undone  bool    `json:"undone,omitempty"`   // acquire: granted, and the grant undone before the reply

@@ -21,6 +21,8 @@ type acquireKey struct{}
 type acquireCall struct {
 	opts []lock.Option
 	hold context.Context // of the hold that the owner has; nil: it has none, or is to be named
+
+	labeled bool // the metadata of the hold name its owner
 }
 
 // callIn is the acquireCall in ctx; its zero value where there is none.
@@ -56,7 +58,7 @@ func withoutDeadline(ctx context.Context) (free context.Context, stop func() boo
 
 // acquireHeld makes the acquire a by package lock.
 func (l *library) acquireHeld(ctx context.Context, a Acquire) (held, error) {
-	var c acquireCall
+	c := acquireCall{labeled: l.labeled}
 	if l.maxHold > 0 {
 		c.opts = append(c.opts, lock.WithMaxHold(l.maxHold))
 	}

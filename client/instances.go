@@ -118,7 +118,7 @@ func (m *member) Close(ctx context.Context) error {
 	return m.Locker.Close(ctx)
 }
 
-// offers is the lock as a [Latch], a [Resizer] or a [Forcer], if it is one.
+// offers is the lock as a [Latch], a [Resizer], a [Forcer] or an [Inspector], if it is one.
 func offers[T any](l Locker) (T, bool) {
 	if m, is := l.(*member); is {
 		l = m.Locker

@@ -62,6 +62,9 @@ func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []l
 	}
 	c := callIn(ctx)
 	own := []lock.Option{lock.WithLease(a.Lease)}
+	if c.labeled {
+		own = append(own, lock.WithMetadata(a.Owner))
+	}
 	if c.hold != nil {
 		ctx = under{ctx, c.hold}
 	} else {
@@ -122,7 +125,9 @@ type kind struct {
 	newClient newClientFunc
 	acquire   acquireFunc
 	force     forceFunc
+	inspect   inspectFunc
 	resize    resizeFunc
+	labeled   bool // its holds have metadata
 	several   bool // its holds are of several locks
 	apart     bool // they are taken one after the other, even for one key
 }
@@ -165,37 +170,38 @@ func kindSpecs() []Spec {
 	fair.Can = fair.Can.With(Fair)
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
-			acquire: acquireHold(fencedMutex), force: forceMutex,
+			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true,
 		})
-	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry)
+	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry, CanInspect)
 	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
 		"is an owner of its own.",
 		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
-			acquire: acquireAnonymous, force: forceMutex,
+			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous,
 		})
-	mutex.Can = mutex.Can.Without(Reentrant, Fenced)
+	mutex.Can = mutex.Can.Without(Reentrant, Fenced).With(CanInspect)
 	mutex.PersistentKeys = func(string) []string { return []string{} }
 	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
 			acquire: acquireHold(fencedMutex, lock.WithReentry(), lock.WithPolling()),
-			force:   forceMutex,
+			force:   forceMutex, inspect: inspectMutex, labeled: true,
 		})
-	spin.Can = spin.Can.Without(Wakes, Frugal)
+	spin.Can = spin.Can.Without(Wakes, Frugal).With(CanInspect)
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
-			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
+			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex, inspect: inspectMutex, labeled: true,
 		})
+	fenced.Can = fenced.Can.With(CanInspect)
 	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
 		"Redisson's RLock", kind{newClient: newRedissonClient, acquire: acquireHold(plainMutex, lock.WithReentry()),
-			force: forceMutex})
-	redisson.Can = redisson.Can.Without(Fenced)
+			force: forceMutex, inspect: inspectMutex})
+	redisson.Can = redisson.Can.Without(Fenced).With(CanInspect)
 	redisson.PersistentKeys = func(string) []string { return []string{} }
 	specs := []Spec{fair, nonReentrant, mutex, spin, fenced, redisson}
 	for _, prefer := range []bool{false, true} {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
-			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW})
-		rw.Can = rw.Can.With(SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
+			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW})
+		rw.Can = rw.Can.With(CanInspect, SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), behindCode
 			rw.Doc = "package lock's readers-writer lock in which a waiting writer keeps new readers out."

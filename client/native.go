@@ -52,6 +52,17 @@ type Forcer interface {
 	ForceRelease(ctx context.Context, key string) (held bool, err error)
 }
 
+// Inspector is implemented by a [Locker] whose [Spec] has the capability [CanInspect].
+type Inspector interface {
+	// Inspect reports who holds the lock, and the grant: its token, its hold count, and until when the servers keep it;
+	// what is not known is 0. Its error is [ErrNotHeld] if the lock is free, and [ErrHeld] if it is held and by whom is
+	// not known.
+	Inspect(ctx context.Context, key string) (owner string, g Grant, err error)
+}
+
+// ErrHeld is the error of an [Inspector] that does not know who holds the lock.
+var ErrHeld = errors.New("held by an owner whose name is not known")
+
 // ErrNotHeld is the error of a [Locker] that should renew or release a hold that it does not have.
 var ErrNotHeld = errors.New("not held by this client")
 
@@ -155,6 +166,16 @@ func (n *native) administer(ctx context.Context, r Request) Reply {
 				err = ErrNotHeld
 			}
 			return n.reply(r, Grant{}, err)
+		}
+	case history.Inspect:
+		if l, ok := offers[Inspector](n.locker); ok && n.row.Can.Has(CanInspect) {
+			owner, g, err := l.Inspect(ctx, r.Key)
+			reply := n.reply(r, g, err)
+			if errors.Is(err, ErrHeld) {
+				reply.Type, reply.Code = "fail", history.CodeHeld
+			}
+			reply.Owner = owner
+			return reply
 		}
 	}
 	return notOffered(r)

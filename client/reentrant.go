@@ -19,10 +19,11 @@ var reentrantSpec = Spec{
 		"fencing tokens.",
 	Source:         "Redisson's RLock, made idempotent (redisson#7367)",
 	Topologies:     []string{Single, Replicated, Sentinel, Sharded},
-	Can:            plainCan(),
+	Can:            plainCan().With(CanInspect),
 	PersistentKeys: tokenKey,
 	Open: opener(kind{
 		newClient: newClient, acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
+		inspect: inspectMutex, labeled: true,
 	}),
 	CheckOptions: checkOptions,
 	Definite:     lock.Definite,
@@ -175,6 +176,11 @@ func (l *library) Release(ctx context.Context, what Hold) (int, error) {
 // ForceRelease takes the lock from all who hold it.
 func (l *library) ForceRelease(ctx context.Context, key string) (bool, error) {
 	return l.force(ctx, l.lock, key)
+}
+
+// Inspect reports who holds the lock. Half of the clients know the holder by its metadata, as operators do.
+func (l *library) Inspect(ctx context.Context, key string) (string, Grant, error) {
+	return l.inspect(ctx, l, key)
 }
 
 // Resize sets the number of permits of a semaphore.

@@ -390,6 +390,8 @@ func opOf(f string) Op {
 		return OpResize
 	case ForceRelease:
 		return OpForceRelease
+	case Inspect:
+		return OpInspect
 	}
 	return OpOther
 }

@@ -44,6 +44,7 @@ const (
 	Await        = "await"         // wait until a latch is open
 	Resize       = "resize"        // set the number of permits of a semaphore
 	ForceRelease = "force-release" // release the lock for every owner that holds it
+	Inspect      = "inspect"       // ask who holds the lock: ok with the owner, fail with code not-held if it is free
 )
 
 // LatePrefix begins the [Event.F] of a reply that came after its timeout: late-acquire, late-work, …

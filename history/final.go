@@ -63,10 +63,14 @@ func (e *Event) denied() bool {
 	return false
 }
 
-// latchRefused reports why an operation on a latch failed: it was still counting, or it did not exist.
+// latchRefused reports why an operation on a latch failed: it was still counting, or it did not exist. A lock that is
+// inspected and free does not exist either.
 func (e *Event) latchRefused() (armed, absent bool) {
-	if e.F != Arm && e.F != CountDown && e.F != Await || e.Type != Fail || e.Error == nil {
+	if e.F != Arm && e.F != CountDown && e.F != Await && e.F != Inspect || e.Type != Fail || e.Error == nil {
 		return false, false
+	}
+	if e.F == Inspect {
+		return false, e.Error.Code == "not-held"
 	}
 	switch e.Error.Code {
 	case "absent", "rearmed":

@@ -25,13 +25,14 @@ const (
 	OpAwait
 	OpResize
 	OpForceRelease
+	OpInspect
 )
 
 // String is the operation as [Event.F] names it; "" for OpOther.
 func (o Op) String() string {
 	return [...]string{OpOther: "", OpAcquire: Acquire, OpTry: Try, OpRelease: Release, OpRenew: Renew, OpWork: Work,
 		OpTouch: Touch, OpArm: Arm, OpCountDown: CountDown, OpAwait: Await, OpResize: Resize,
-		OpForceRelease: ForceRelease}[o]
+		OpForceRelease: ForceRelease, OpInspect: Inspect}[o]
 }
 
 // Span is an invocation with its completion. It is small and has no pointers, so that millions fit in memory.
@@ -46,7 +47,7 @@ type Span struct {
 	Ended   int32         // Index of the completion; -1: none
 	Process Process       //
 	Key     int32         // index into History.Keys
-	Owner   int32         // index into History.Owners
+	Owner   int32         // index into History.Owners; of an inspect: who holds the lock
 	Count   int32         // count in the completion; 0: unknown
 	Asked   int32         // arm: the count that is set; resize: the number of permits
 	Permits int32         // requested permits; at least 1
@@ -61,7 +62,7 @@ type Span struct {
 	Expired bool          // a grant or renewal whose validity had ended when the client replied, by its own clock
 	Zero    bool          // the token is 0
 	Armed   bool          // an arm or await that failed because the latch was still counting
-	Absent  bool          // a latch operation that failed because the latch, or that generation, did not exist any more
+	Absent  bool          // an inspect that found no holder; a latch operation without such a latch or generation
 	Part    bool          // a further key of the operation of an earlier span, which has the same process
 }
 

@@ -204,6 +204,9 @@ func textClient(events []Event, fields []string) ([]Event, error) {
 	if e.F == Arm {
 		args.Count, results.Count = results.Count, 0
 	}
+	if e.F == Inspect {
+		args.Owner, results.Owner = "", args.Owner
+	}
 	if !isSpan {
 		e.Value, e.Error = merge(args, results), cause
 		return append(events, e), nil

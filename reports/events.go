@@ -160,7 +160,7 @@ func outcomeText(s *history.Span) string {
 // opName is the name of an operation in the history.
 func opName(op history.Op) string {
 	names := [...]string{"operation", "acquire", "try", "release", "renew", "work", "touch", history.Arm,
-		history.CountDown, history.Await, history.Resize, history.ForceRelease}
+		history.CountDown, history.Await, history.Resize, history.ForceRelease, history.Inspect}
 	if int(op) < len(names) {
 		return names[op]
 	}

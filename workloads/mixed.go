@@ -14,8 +14,8 @@ import (
 var mixedSpec = Spec{
 	Name: "mixed",
 	Doc: "every client in a loop: one of the sequences that the lock can do (nested holds, tries, renewals, releases " +
-		"of what is not held, releases by force, expired holds, short waits, reads and writes, several permits or keys), " +
-		"on a key of its own or a shared one.",
+		"of what is not held, releases by force, inspections, expired holds, short waits, reads and writes, several " +
+		"permits or keys), on a key of its own or a shared one.",
 	Source: "Groce et al. 2012, Swarm Testing; the methods of java.util.concurrent's and Redisson's locks",
 	Uses: client.AllCapabilities().Without(
 		client.IsLatch, client.PartialRelease, client.Unleased),
@@ -33,7 +33,7 @@ type sequence struct {
 // sequences are all of them.
 func sequences() []sequence {
 	return slices.Concat(holdSequences(), renewSequences(), releaseSequences(), sharedSequences(), manySequences(),
-		forcedSequences(), sizedSequences())
+		forcedSequences(), sizedSequences(), inspectSequences())
 }
 
 // sequencesFor are those that a lock can do.
@@ -153,8 +153,11 @@ func (m *mix) try(a client.Acquire) (Hold, bool) {
 }
 
 // visit tries to acquire the lock for another owner, which is refused if it is held, and releases it if it was granted.
-// Of a semaphore it wants some of the permits.
+// Of a semaphore it wants some of the permits. Sometimes it asks who holds the lock before.
 func (m *mix) visit() {
+	if m.Can.Has(client.CanInspect) && m.chance(4) {
+		m.inspect()
+	}
 	a := m.request(m.owner(), m.lease())
 	if m.Can.Has(client.HasPermits) {
 		a.Permits = 1 + m.Rand.IntN(a.Limit)

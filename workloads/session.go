@@ -205,6 +205,12 @@ func (s *Session) ForceRelease(ctx context.Context, key string) Answer {
 	return s.do(ctx, r, &history.Value{}, 3*replyTimeout)
 }
 
+// Inspect asks who holds a lock.
+func (s *Session) Inspect(ctx context.Context, key string) Answer {
+	r := client.Request{Op: history.Inspect, Acquire: client.Acquire{Key: key}}
+	return s.do(ctx, r, &history.Value{}, replyTimeout)
+}
+
 // Touch writes to the guarded resource for the holder of h, which has read the counter as read.
 func (s *Session) Touch(h Hold, g *Guard, read int64) {
 	p := s.Process()
@@ -284,6 +290,9 @@ func (s *Session) do(ctx context.Context, r client.Request, v *history.Value, ti
 	t := client.TypeOf(reply)
 	got := &history.Value{Owner: v.Owner, Token: reply.Token, Count: reply.Count, Valid: reply.ValidFor(took, now),
 		Undone: reply.Undone && t != history.Info}
+	if r.Op == history.Inspect && t == history.OK {
+		got.Owner = reply.Owner
+	}
 	if had := time.Duration(reply.ValidMS * float64(time.Millisecond)); t == history.OK && had < -validError {
 		got.Age = max(1, had-got.Valid) // the client itself replied after the end
 	}

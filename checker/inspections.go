@@ -1,0 +1,185 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+// This file compares what a lock shows when it is inspected with what its owners know: who holds it, and the grant.
+
+// judgeShown judges the inspections of mutexes, and of readers-writer locks that are held to write. A fault that may
+// have changed what servers keep excuses the lock.
+func (c *honestyCheck) judgeShown() {
+	var dis disturbances
+	known := false
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if s.Op != history.OpInspect || s.Outcome != history.OK && !s.Absent || c.h.Limit(s.Key) != 0 {
+			continue
+		}
+		if !known {
+			dis, known = c.disturbances(c.o), true
+		}
+		from := time.Duration(0)
+		n, held := c.certainHolder(s)
+		if held {
+			from = c.holds[n].asked
+		}
+		if c.o.applies(honestData) && dis.touch(segment{from, s.Return}, anyClient, history.AffectsData) {
+			continue
+		}
+		switch {
+		case held && s.Absent:
+			c.showed(shownFree, n, int32(i), "")
+		case held && c.holds[n].owner != s.Owner:
+			c.showed(shownOther, n, int32(i), "")
+		case held:
+			if what := c.shownWrongly(&c.holds[n], s); what != "" {
+				c.showed(shownWrong, n, int32(i), what)
+			}
+		case !s.Absent && c.certainlyGone(s):
+			c.showed(shownGone, none, int32(i), "")
+		}
+	}
+}
+
+func (c *honestyCheck) showed(rule int, hold, span int32, what string) {
+	s := &c.h.Spans[span]
+	c.shown = append(c.shown, what)
+	c.found.add(finding{rule: rule, x: hold, y: span, start: s.Call, end: s.Return, note: int32(len(c.shown) - 1)})
+}
+
+// certainHolder is the hold that excludes all others and was promised in all of an operation, if there is one.
+func (c *honestyCheck) certainHolder(s *history.Span) (int32, bool) {
+	holds := c.byKey[s.Key]
+	n := sort.Search(len(holds), func(n int) bool { return c.holds[holds[n]].from > s.Call })
+	for _, i := range slices.Backward(holds[max(0, n-maxLookBack):n]) {
+		h := &c.holds[i]
+		if !h.reader && !h.remains && h.until >= s.Return && h.promisedAt(s.Call) && h.promisedAt(s.Return) {
+			return i, true
+		}
+	}
+	return none, false
+}
+
+// shownOps are the acquires and releases of the owners that inspections have shown.
+func (c *honestyCheck) shownOps() map[ownerKey][]int32 {
+	if c.opsShown != nil {
+		return c.opsShown
+	}
+	c.opsShown = make(map[ownerKey][]int32)
+	for i := range c.h.Spans {
+		if s := &c.h.Spans[i]; s.Op == history.OpInspect {
+			c.opsShown[ownerKey{s.Owner, s.Key}] = nil
+		}
+	}
+	for i := range c.h.Spans {
+		s := &c.h.Spans[i]
+		if !isLockOp(s) {
+			continue
+		}
+		if list, shown := c.opsShown[ownerKey{s.Owner, s.Key}]; shown {
+			c.opsShown[ownerKey{s.Owner, s.Key}] = append(list, int32(i))
+		}
+	}
+	return c.opsShown
+}
+
+// shownWrongly says what an inspection during a hold showed of its grant that is wrong; "" if nothing is.
+func (c *honestyCheck) shownWrongly(h *hold, s *history.Span) string {
+	if s.Token != 0 && h.token != 0 && s.Token != h.token {
+		return fmt.Sprintf("token %d in place of %d", s.Token, h.token)
+	}
+	if levels, known := c.levelsDuring(h, s); known && s.Count != 0 && s.Count != levels {
+		return fmt.Sprintf("a hold count of %d in place of %d", s.Count, levels)
+	}
+	var levels levelPromises
+	for _, p := range h.received(c.received[ownerKey{h.owner, h.key}]) {
+		if p.event < s.Invoked {
+			levels.apply(p)
+		}
+	}
+	if until := levels.longest().until; s.Valid != 0 && s.Valid+extendError < until {
+		return fmt.Sprintf("that the lease ends at %s, before the promise at %s", format.Instant(s.Valid),
+			format.Instant(until))
+	}
+	return ""
+}
+
+// levelsDuring is how often the owner of a hold had the lock in all of an operation, and whether that is known.
+func (c *honestyCheck) levelsDuring(h *hold, s *history.Span) (levels int32, known bool) {
+	if h.failedReleases > 0 || h.lostLevels > 0 || h.ambiguous {
+		return 0, false
+	}
+	for _, i := range c.shownOps()[ownerKey{h.owner, h.key}] {
+		x := &c.h.Spans[i]
+		switch {
+		case i < h.span:
+		case x.Call > s.Return:
+			return levels, levels > 0
+		case x.Return >= s.Call || x.Outcome == history.Info || x.Undone:
+			return 0, false
+		case x.Outcome == history.Fail && x.Op == history.OpRelease:
+			return 0, false
+		case x.Outcome == history.OK && x.Op == history.OpRelease:
+			levels--
+		case x.Outcome == history.OK:
+			levels++
+		}
+	}
+	return levels, levels > 0
+}
+
+// certainlyGone says whether the owner that an inspection showed cannot have held the lock: it has released it, or has
+// never requested it.
+func (c *honestyCheck) certainlyGone(s *history.Span) bool {
+	if c.issueOrder[s.Owner] != sequential || c.ownerOrder[s.Owner] != sequential {
+		return false
+	}
+	levels := 0
+	for _, i := range c.shownOps()[ownerKey{s.Owner, s.Key}] {
+		x := &c.h.Spans[i]
+		switch {
+		case x.Call > s.Return:
+			return levels == 0
+		case x.Return >= s.Call || x.Outcome == history.Info || x.Undone:
+			return false
+		case x.Outcome == history.OK && x.Op == history.OpRelease:
+			levels--
+		case x.Outcome == history.OK:
+			levels++
+		case x.Op == history.OpRelease: // it may have been released, or not
+			return false
+		}
+	}
+	return levels == 0
+}
+
+// shownViolation words a finding of this file.
+func (c *honestyCheck) shownViolation(f finding) Violation {
+	s := &c.h.Spans[f.y]
+	w := c.spanViolation(f.y, "an inspection shows who holds the lock, and what was granted", "")
+	client := w.Clients[0]
+	begin := fmt.Sprintf("client %d inspected %s at %s", client, lockName(w.Key), format.Instant(s.Return))
+	if f.rule == shownGone {
+		w.Text = fmt.Sprintf("%s and was shown %s, which did not hold it", begin, c.h.Owners[s.Owner])
+		return w
+	}
+	h := &c.holds[f.x]
+	w.Events = []int{c.granted(h), int(s.Invoked), int(s.Ended)}
+	held := fmt.Sprintf("client %d held it since %s", c.client(h.span), format.Instant(h.from))
+	switch f.rule {
+	case shownFree:
+		w.Text = fmt.Sprintf("%s and found it free, although %s", begin, held)
+	case shownOther:
+		w.Text = fmt.Sprintf("%s and was shown another owner, although %s as %s", begin, held, c.h.Owners[h.owner])
+	default:
+		w.Text = fmt.Sprintf("%s and was shown %s; %s", begin, c.shown[f.note], held)
+	}
+	return w
+}

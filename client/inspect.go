@@ -1,0 +1,79 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockchaos/lockchaos/lock"
+)
+
+// inspectFunc reports who holds a lock of package lock; see [Inspector].
+type inspectFunc func(ctx context.Context, l *library, key string) (owner string, g Grant, err error)
+
+// inspectMutex inspects a mutex whose owners have names. A client that uses contexts knows the holder by its metadata,
+// if holds have any.
+func inspectMutex(ctx context.Context, l *library, key string) (string, Grant, error) {
+	s, err := l.lock.Mutex(key).Inspect(ctx)
+	if err != nil {
+		return "", Grant{}, err
+	}
+	if s.Owner == "" {
+		return "", Grant{}, ErrNotHeld
+	}
+	if l.labeled && l.contexts {
+		s.Owner = s.Metadata
+	}
+	return s.Owner, grantSeen(s.Token, s.Count, s.Remaining), nil
+}
+
+// inspectAnonymous inspects a mutex whose owners have no names: only those of this client are known.
+func inspectAnonymous(ctx context.Context, l *library, key string) (string, Grant, error) {
+	s, err := l.lock.Mutex(key).Inspect(ctx)
+	if err != nil {
+		return "", Grant{}, err
+	}
+	if s.Owner == "" {
+		return "", Grant{}, ErrNotHeld
+	}
+	if name, ours := l.holds.ownerNamed(key, s.Owner); ours {
+		return name, grantSeen(s.Token, s.Count, s.Remaining), nil
+	}
+	return "", Grant{}, ErrHeld
+}
+
+// inspectRW inspects a readers-writer lock. Who reads is not reported, because there may be several.
+func inspectRW(ctx context.Context, l *library, key string) (string, Grant, error) {
+	s, err := l.lock.RW(key).Inspect(ctx)
+	switch {
+	case err != nil:
+		return "", Grant{}, err
+	case s.Writer != "":
+		return s.Writer, grantSeen(0, 0, s.Remaining), nil
+	case len(s.Readers) > 0:
+		return "", Grant{}, ErrHeld
+	}
+	return "", Grant{}, ErrNotHeld
+}
+
+// grantSeen is a grant as a server shows it. A hold that has no end has no deadline.
+func grantSeen(token int64, count int, remaining time.Duration) Grant {
+	g := Grant{Token: uint64(token), Count: count}
+	if remaining > 0 {
+		g.Deadline = time.Now().Add(remaining)
+	}
+	return g
+}
+
+// ownerNamed is for whom this client acquired the hold that the server knows by an id, and whether it did.
+func (s *holds) ownerNamed(key, id string) (name string, ours bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, list := range s.of { // order does not matter: an id is that of one hold
+		for _, h := range list {
+			if h, is := h.(*lock.Hold); is && at.key == key && h.Owner() == id {
+				return at.owner, true
+			}
+		}
+	}
+	return "", false
+}
