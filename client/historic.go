@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,7 +28,7 @@ func historicSpecs() []Spec {
 		rows = append(rows, Spec{
 			Name: row.Name, Doc: row.Flaw, Source: row.Source, Topologies: kinds, Can: historicCan(row),
 			Open:         func(s Setup, _ func(Reply)) (Locker, error) { return openHistoric(row, s) },
-			CheckOptions: checkHistoric,
+			CheckOptions: func(options map[string]string) error { return checkHistoric(row, options) },
 			Definite:     historicDefinite,
 			Code:         historicCode,
 		})
@@ -55,19 +59,46 @@ func skewOf(options map[string]string) (time.Duration, error) {
 	return 0, nil
 }
 
-func checkHistoric(options map[string]string) error {
-	for name := range options {
-		if name != clockSkew {
-			return fmt.Errorf("unknown option %q; this lock has %s", name, clockSkew)
+// firstMaster is the option with the number, from 1, of the master that a client asks first.
+const firstMaster = "first_master"
+
+func checkHistoric(row historic.Row, options map[string]string) error {
+	known := []string{clockSkew}
+	if row.Ordered {
+		known = append(known, firstMaster)
+	}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("unknown option %q; this lock has %s", name, strings.Join(known, ", "))
 		}
+	}
+	if _, err := firstOf(options); err != nil {
+		return err
 	}
 	_, err := skewOf(options)
 	return err
 }
 
+// firstOf is the index of the master that a client asks first.
+func firstOf(options map[string]string) (int, error) {
+	text := options[firstMaster]
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("option %s is the number of a master, from 1, not %q", firstMaster, text)
+	}
+	return n - 1, nil
+}
+
 func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	now := time.Now
-	if err := checkHistoric(s.Options); err != nil {
+	if err := checkHistoric(row, s.Options); err != nil {
+		return nil, err
+	}
+	first, err := firstOf(s.Options)
+	if err != nil {
 		return nil, err
 	}
 	limit, err := skewOf(s.Options)
@@ -86,7 +117,7 @@ func openHistoric(row historic.Row, s Setup) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := row.Open(historic.Config{Masters: conns, Now: now, Rand: rand.NewPCG(s.Seed, 3)})
+	l, err := row.Open(historic.Config{Masters: conns, Now: now, Rand: rand.NewPCG(s.Seed, 3), First: first})
 	if err != nil {
 		return nil, errors.Join(err, closeAll(conns))
 	}

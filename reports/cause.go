@@ -49,7 +49,7 @@ func mechanisms() []mechanism {
 		splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
 		restartMechanism(), deletedMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
 		outlivedMechanism(),
-		noLeaseMechanism(), countedTwiceMechanism(), leftBehindMechanism(), lostMessageMechanism(),
+		noLeaseMechanism(), countedTwiceMechanism(), leftBehindMechanism(), lostMessageMechanism(), splitVotesMechanism(),
 		confirmedLossMechanism(), takenOverTwiceMechanism(),
 		betweenMechanism(), unknownMechanism(),
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/history"
 )
 
 // Causes that lie with a majority, of the masters of a quorum or of the members of an ensemble, that granted the lock
@@ -45,6 +48,94 @@ func forgottenEnsembleMechanism() mechanism {
 				"lease, so that every hold that was granted before has expired.",
 			Cost: "no lock is granted in that time",
 		}}}
+}
+
+func splitVotesMechanism() mechanism {
+	return mechanism{name: "split-votes", find: findSplitVotes, advice: []adviceItem{{
+		Text: "Retry after a random delay, several times as long as it takes to ask all masters, so that one client " +
+			"asks alone.",
+		Cost: "some of the delays are longer than needed",
+	}, {
+		Text: "Ask all masters at the same time: the shorter an attempt is, the less often two of them overlap.",
+		Cost: "a connection to each master in use at once",
+	}}}
+}
+
+// findSplitVotes: while a client waited, masters of a quorum kept the key for different clients, for none of them a
+// majority.
+func findSplitVotes(q *inquiry) *cause {
+	if q.p != nil || q.property != checker.WakeUp || !q.r.quorum() {
+		return nil
+	}
+	who, span := q.waited(nil)
+	if span == nil {
+		return nil
+	}
+	first, last, times := q.splits()
+	if times < 2 { // once may happen to every lock
+		return nil
+	}
+	s := q.s
+	c := &cause{text: fmt.Sprintf("the votes for %s were split again and again, at %s first: %s; at %s: %s",
+		quote(q.v.Key), s.instant(sampleAt(first[0])), q.votes(first), s.instant(sampleAt(last[0])), q.votes(last)),
+		steps: []storyStep{{Time: first[0].Time, Event: -1, weight: 9, Text: "the votes are split: " + q.votes(first)},
+			{Time: last[0].Time, Event: -1, weight: 8, Text: "the votes are split again: " + q.votes(last)}}}
+	c.text += "; no majority for " + who
+	for i := range q.r.faults {
+		if f := &q.r.faults[i]; len(f.effects) > 0 && f.effectTime() <= q.v.End && f.heal >= q.v.Start {
+			c.faults = append(c.faults, f)
+			c.text += fmt.Sprintf(" (%s on %s from %s)", quote(f.name), subject(f.target), s.instant(f.took()))
+		}
+	}
+	return c
+}
+
+// splits finds, in the time of the violation, when the last samples of the masters show votes for two clients or more,
+// and a majority for none: the samples of the first time and of the last, by node, and the number of times.
+func (q *inquiry) splits() (first, last []*history.Sample, times int) {
+	w := &q.r.witness
+	latest := map[string]*history.Sample{}
+	split := false
+	for _, smp := range w.inOrder(q.v.Start, q.v.End) {
+		latest[smp.Node] = smp
+		was := split
+		votes := map[string]int{}
+		var all []*history.Sample
+		for _, node := range w.nodes {
+			if have := latest[node]; have != nil && have.Keys[q.v.Key].Owner != "" && smp.Time-have.Time <= w.gap {
+				votes[have.Keys[q.v.Key].Owner]++
+				all = append(all, have)
+			}
+		}
+		most := 0
+		for _, n := range votes { // order does not matter: the maximum
+			most = max(most, n)
+		}
+		split = len(votes) > 1 && most <= len(w.nodes)/2
+		if !split {
+			continue
+		}
+		if last = all; first == nil {
+			first = all
+		}
+		if !was {
+			times++
+		}
+	}
+	return first, last, times
+}
+
+// votes says for whom each node has the key: "n1 had it for client 0, n2 for client 1".
+func (q *inquiry) votes(samples []*history.Sample) string {
+	var parts []string
+	for _, smp := range samples {
+		who := "another owner"
+		if client, ok := q.r.clientOf(smp.Keys[q.v.Key].Owner); ok {
+			who = clientName(client)
+		}
+		parts = append(parts, smp.Node+" for "+who)
+	}
+	return list(parts)
 }
 
 // findForgottenMajority: of the majority that granted the second hold, some nodes

@@ -67,6 +67,19 @@ type nodeState struct {
 	first, last history.Sample
 }
 
+// inOrder are the samples of all nodes in [from, to], in order of time.
+func (w *witness) inOrder(from, to time.Duration) []*history.Sample {
+	var all []*history.Sample
+	for _, node := range w.nodes {
+		samples := w.during(node, from, to)
+		for i := range samples {
+			all = append(all, &samples[i])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *history.Sample) int { return cmp.Compare(a.Time, b.Time) })
+	return all
+}
+
 // states joins consecutive samples of node for which same is true. It returns those that overlap shown.
 func (w *witness) states(node string, shown interval, same func(a, b *history.Sample) bool) []nodeState {
 	samples := w.samples[node]

@@ -44,7 +44,7 @@ func Names() []string {
 		"watchdog-dead-client", "client-restart", "stuck-holder", "stuck-holder-limited", "renewed-together",
 		"setnx-crash", "expire-lost",
 		"setnx-del-unchecked", "setnx-getset-unchecked", "release-unwatched", "release-of-lost-lock",
-		"redlock-contention", "redlock-jitter",
+		"redlock-contention", "redlock-split-vote", "redlock-jitter",
 		"redlock-two-masters-down", "redlock-restart-empty", "redlock-restart-delayed", "redlock-restart-early",
 		"redlock-everysec", "redlock-always", "redlock-kill-everysec", "redlock-clock-jump", "redlock-slow-majority",
 		"redlock-replies-late", "redlock-no-validity", "redlock-reply-lost", "redlock-partitioned-holder",

@@ -268,3 +268,39 @@ func TestRedissonWatchdogEndsWithTheHold(t *testing.T) {
 	must(t, "release after the key was deleted", l.Release(ctx, "l", "a"), ErrNotOwner)
 	l.wg.Wait() // for the watchdog
 }
+
+// Two clients that each begin with another master, and stop at their second one: each has one vote, gives it back, and
+// asks again after the same time. The first that asks alone is granted the lock.
+func TestRedlockFixedRetrySplitsTheVotes(t *testing.T) {
+	ctx := context.Background()
+	var rdb []redis.UniversalClient
+	for range 3 {
+		rdb = append(rdb, locktest.StartServer(t).Dial(t))
+	}
+	votes := func(n int, owner string) {
+		t.Helper()
+		for _, one := range rdb {
+			if one.Get(ctx, "l").Val() == owner {
+				n--
+			}
+		}
+		if n != 0 {
+			t.Errorf("owner %s has %d votes fewer than it should have", owner, n)
+		}
+	}
+	first := func(n int) Lock { return open(t, "redlock-fixed-retry", Config{Masters: rdb, First: n}) }
+	must(t, "vote of n2 for b", rdb[1].Set(ctx, "l", "b", 0).Err(), nil)
+	must(t, "vote of n3 for c", rdb[2].Set(ctx, "l", "c", 0).Err(), nil)
+	must(t, "acquire of a, one vote each", first(0).TryAcquire(ctx, "l", "a", time.Minute), ErrHeld)
+	votes(0, "a")
+	votes(1, "b")
+	votes(1, "c")
+	must(t, "the vote of b is given back", rdb[1].Del(ctx, "l").Err(), nil)
+	a := first(0)
+	must(t, "acquire of a, which asks alone", a.TryAcquire(ctx, "l", "a", time.Minute), nil)
+	votes(2, "a")
+	must(t, "release of an owner with one vote", first(1).Release(ctx, "l", "c"), ErrNotOwner)
+	must(t, "release", a.Release(ctx, "l", "a"), nil)
+	votes(0, "a")
+	must(t, "release of a lock that is not held", a.Release(ctx, "l", "a"), ErrNotOwner)
+}

@@ -51,6 +51,8 @@ type Config struct {
 	// Rand is the source of the pauses between attempts. Nil is that of the runtime.
 	// It is not used concurrently.
 	Rand rand.Source
+	// First is the index of the master that this client asks first, for a [Row] with Ordered.
+	First int
 
 	jitter *jitter // set by Open
 }
@@ -64,6 +66,7 @@ type Row struct {
 	Retries   bool   // meant for connections that send a command again
 	Reentrant bool   // its owner may acquire it again
 	NoLease   bool   // never expires
+	Ordered   bool   // each client may begin with another master
 	// LeaseFromReply means that the lock counts its lease from the last reply of an acquire, not from the request.
 	LeaseFromReply bool
 
@@ -75,7 +78,7 @@ func Catalog() []Row {
 	return []Row{
 		setnxRow, setnxExpireRow, setnxDelUncheckedRow, setnxDelRow, setnxGetsetUncheckedRow, setnxGetsetRow,
 		watchMultiUnwatchedRow, watchMultiRow, setNxExRow, setNxPxRow, redissonOldUnlockRow, redissonRow,
-		redissonRedlockRow,
+		redissonRedlockRow, redlockFixedRetryRow,
 	}
 }
 
