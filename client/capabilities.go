@@ -70,6 +70,23 @@ func (c Capabilities) Without(some ...Capability) Capabilities {
 	return Capabilities(some).Missing(c...)
 }
 
+// Common is what the locks of one run can do and promise together: what each of them has, and [Unleased] if one of them
+// has it, because that says what a lock lacks. Without locks it is nil.
+func Common(locks ...Capabilities) Capabilities {
+	if len(locks) == 0 {
+		return nil
+	}
+	common := locks[0]
+	for _, other := range locks[1:] {
+		unleased := common.Has(Unleased) || other.Has(Unleased)
+		common = common.Without(common.Without(other...)...).Without(Unleased)
+		if unleased {
+			common = common.With(Unleased)
+		}
+	}
+	return common
+}
+
 // String lists the names, separated by commas.
 func (c Capabilities) String() string {
 	var names []string

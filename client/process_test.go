@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/child"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // do sends r to c and fails the test without a reply.
@@ -304,7 +305,7 @@ func resident(t *testing.T, p *child.Process) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if limit := 64 << 10; kib > limit && !raceDetector {
+	if limit := 64 << 10; kib > limit && !race.Enabled {
 		t.Errorf("the process of a thousand clients has %d KiB", kib)
 	}
 	return fmt.Sprintf("%d KiB in their process", kib)

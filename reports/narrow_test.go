@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockchaos/lockchaos/checker"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // TestNarrowPageNamesRows: on a narrow screen, which shows the violation first, the names of the rows are in sight.
@@ -36,6 +37,7 @@ func TestNarrowPageNamesRows(t *testing.T) {
 
 // TestNarrowPageCutsNoMarker: a narrow screen shows the violation first, and cuts no number of a step at its edges.
 func TestNarrowPageCutsNoMarker(t *testing.T) {
+	race.Skip(t)
 	d := startDevtools(t)
 	for _, s := range allRuns() {
 		page := render(t, s.load(t), "html")

@@ -29,14 +29,7 @@ func (s *stage) startClients(ctx context.Context, env RunEnv) error {
 		})
 	}
 	wg.Wait()
-	s.can = can[0]
-	for _, other := range can[1:] { // what all can; it differs if their locks do
-		s.can = s.can.Without(s.can.Without(other...)...)
-	}
-	unleased := func(c client.Capabilities) bool { return c.Has(client.Unleased) } // that is what it lacks
-	if slices.ContainsFunc(can, unleased) && !unleased(s.can) {
-		s.can = s.can.With(client.Unleased)
-	}
+	s.can = client.Common(can...)
 	return firstError(errs)
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/internal/explore"
+	"github.com/lockchaos/lockchaos/internal/race"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
@@ -176,7 +177,7 @@ func TestSameSeedSameRun(t *testing.T) {
 				began := time.Now()
 				differ := differing(t, o, first, name == *sameSpin)
 				t.Logf("%s: race detector %v, %d processors, %d busy processes, seed %d, variation %d: "+
-					"%d of %d runs differ (%.1fs)", name, raceDetector, procs, *sameBusy, *sameSeed, *sameVary,
+					"%d of %d runs differ (%.1fs)", name, race.Enabled, procs, *sameBusy, *sameSeed, *sameVary,
 					differ, *sameRuns, time.Since(began).Seconds())
 			}
 			seed, variation := o, o

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // banned are words and phrases that are not plain technical English, or that this project once used in a sense of its
@@ -25,6 +27,7 @@ var banned = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 
 // TestPlainWords holds banned words out of identifiers, comments, strings and pages.
 func TestPlainWords(t *testing.T) {
+	race.Skip(t)
 	for _, path := range files(t, ".go") {
 		if path == "internal/style/words_test.go" {
 			continue

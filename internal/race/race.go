@@ -1,0 +1,14 @@
+// Package race reports to tests whether the race detector is on: with it they take several times as long, and need more
+// memory.
+package race
+
+import "testing"
+
+// Skip skips a test with the race detector. The test is of code that runs in one goroutine, so that the detector can
+// find nothing in it. It has to run without the detector in make test: do not call Skip in a test that -short skips.
+func Skip(t testing.TB) {
+	t.Helper()
+	if Enabled {
+		t.Skip("SKIPPED with -race: what it tests has one goroutine; make test runs it")
+	}
+}
