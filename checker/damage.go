@@ -12,12 +12,13 @@ import (
 const (
 	lostUpdate     = iota
 	staleWrite     // with an older token than one already seen
+	foreignLost    // data of another program, under the name of a lock, were changed or deleted
 	latestGrant    // acquits: its writer was the latest to be granted the lock, whatever its token is
 	harnessStalled // acquits: the promise to a writer ended while the harness was stopped, which records writes
 )
 
 func damageRules() []string {
-	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", latestGrant: "latest-grant",
+	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", foreignLost: "foreign-data", latestGrant: "latest-grant",
 		harnessStalled: "harness-stalled"}
 }
 
@@ -92,6 +93,7 @@ func checkDamage(v *view, o Options) Result {
 	for i := range v.h.Touches {
 		v.damage(log, int32(i), found)
 	}
+	v.foreignDamage(found)
 	return v.damageResult(found, log.counts)
 }
 
@@ -174,6 +176,7 @@ func (v *view) damageResult(found *findings, counts map[string]int64) Result {
 	r := found.result(Damage, v.damageViolation)
 	r.Counts = counts
 	switch {
+	case r.Outcome == Violated && r.Violations[0].Rule == foreignRule:
 	case len(v.h.Touches) == 0:
 		r.Outcome = NotApplicable
 		r.Summary = noWrites
@@ -235,6 +238,9 @@ func (v *view) touchViolation(f finding) (w Violation, newest uint64) {
 }
 
 func (v *view) damageViolation(f finding) Violation {
+	if f.rule == foreignLost {
+		return v.foreignViolation(f)
+	}
 	w, newest := v.touchViolation(f)
 	w.Class = v.damageClass(f)
 	t, who, key := &v.h.Touches[f.y], w.Clients[len(w.Clients)-1], lockName(w.Key)

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"errors"
+	"hash/crc32"
+	"time"
 
 	"github.com/lockchaos/lockchaos/lock"
 )
@@ -11,7 +13,8 @@ import (
 // that share a lock object do the same. One that does not names owners by lock.WithOwner, bounds a wait by the deadline
 // of its context, and learns of a loss from a callback. One that does acquires a lock again under the context of its
 // hold, bounds a wait by lock.WithWait, and counts on the context and the channel of a hold: a loss that does not end
-// both is not reported.
+// both is not reported, and a hold that was released and does not end both counts as one that its owner still has. It
+// also makes half of its tries by an acquire that may send one request (lock.WithTries).
 func usesContexts(seed uint64) bool { return seed%2 == 1 }
 
 // acquireKey is the key of an acquireCall in the context of an acquire.
@@ -23,6 +26,7 @@ type acquireCall struct {
 	hold context.Context // of the hold that the owner has; nil: it has none, or is to be named
 
 	labeled bool // the metadata of the hold name its owner
+	bounded bool // it may send one request, in place of a try
 }
 
 // callIn is the acquireCall in ctx; its zero value where there is none.
@@ -56,14 +60,21 @@ func withoutDeadline(ctx context.Context) (free context.Context, stop func() boo
 	})
 }
 
+// boundedWait ends an acquire that should have ended after one request.
+const boundedWait = 3 * time.Second
+
 // acquireHeld makes the acquire a by package lock.
 func (l *library) acquireHeld(ctx context.Context, a Acquire) (held, error) {
 	c := acquireCall{labeled: l.labeled}
 	if l.maxHold > 0 {
 		c.opts = append(c.opts, lock.WithMaxHold(l.maxHold))
 	}
-	if l.contexts && a.Wait > 0 {
+	switch {
+	case l.contexts && a.Wait > 0:
 		c.opts = append(c.opts, lock.WithWait(a.Wait))
+	case l.contexts && l.bounded && crc32.ChecksumIEEE([]byte(a.Owner))%2 == 0:
+		c.bounded = true
+		c.opts = append(c.opts, lock.WithTries(1), lock.WithWait(boundedWait))
 	}
 	if l.contexts {
 		var stop func() bool

@@ -56,11 +56,10 @@ func acquireHold[H held](of func(c *lock.Client, a Acquire) acquirer[H], opts ..
 }
 
 func acquireFrom[H held](ctx context.Context, l acquirer[H], a Acquire, opts []lock.Option) (H, error) {
-	acquire := l.TryAcquire
-	if a.Wait > 0 {
+	c, acquire := callIn(ctx), l.TryAcquire
+	if a.Wait > 0 || c.bounded {
 		acquire = l.Acquire
 	}
-	c := callIn(ctx)
 	own := []lock.Option{lock.WithLease(a.Lease)}
 	if c.labeled {
 		own = append(own, lock.WithMetadata(a.Owner))
@@ -87,7 +86,7 @@ func ownerOf(h *lock.Hold) string {
 // acquireAnonymous acquires a mutex for an owner that has no name at the server.
 func acquireAnonymous(ctx context.Context, c *lock.Client, a Acquire) (held, error) {
 	acquire := c.Mutex(a.Key).TryAcquire
-	if a.Wait > 0 {
+	if a.Wait > 0 || callIn(ctx).bounded {
 		acquire = c.Mutex(a.Key).Acquire
 	}
 	h, err := acquire(context.WithValue(ctx, ownerName{}, a.Owner),
@@ -128,6 +127,7 @@ type kind struct {
 	inspect   inspectFunc
 	resize    resizeFunc
 	labeled   bool // its holds have metadata
+	bounded   bool // its acquires may be limited to a number of tries, and are not queued at a server
 	several   bool // its holds are of several locks
 	apart     bool // they are taken one after the other, even for one key
 }
@@ -170,25 +170,25 @@ func kindSpecs() []Spec {
 	fair.Can = fair.Can.With(Fair)
 	nonReentrant := kindRow("non-reentrant", "package lock's mutex for owners that must not hold it twice.",
 		"Redisson's non-reentrant lock (redisson#4468)", kind{
-			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true,
+			acquire: acquireHold(fencedMutex), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
 		})
 	nonReentrant.Can = nonReentrant.Can.Without(Reentrant).With(RefusesReentry, CanInspect)
 	mutex := kindRow("mutex", "package lock's mutex without tokens: a free one is acquired by SET, and each acquire "+
 		"is an owner of its own.",
 		"redis.io, Distributed Locks: SET NX PX, with a record of each release (redisson#4871)", kind{
-			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous,
+			acquire: acquireAnonymous, force: forceMutex, inspect: inspectAnonymous, bounded: true,
 		})
 	mutex.Can = mutex.Can.Without(Reentrant, Fenced).With(CanInspect)
 	mutex.PersistentKeys = func(string) []string { return []string{} }
 	spin := kindRow("spin", "package lock's mutex with polling: waiters do not subscribe.",
 		"Redisson's spin lock", kind{
 			acquire: acquireHold(fencedMutex, lock.WithReentry(), lock.WithPolling()),
-			force:   forceMutex, inspect: inspectMutex, labeled: true,
+			force:   forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
 		})
 	spin.Can = spin.Can.Without(Wakes, Frugal).With(CanInspect)
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
-			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex, inspect: inspectMutex, labeled: true,
+			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
 		})
 	fenced.Can = fenced.Can.With(CanInspect)
 	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
@@ -200,7 +200,7 @@ func kindSpecs() []Spec {
 	for _, prefer := range []bool{false, true} {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
-			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW})
+			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, bounded: !prefer})
 		rw.Can = rw.Can.With(CanInspect, SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), behindCode
@@ -219,7 +219,7 @@ func countingSpecs() []Spec {
 	plain := kindRow("semaphore", "package lock's semaphore without a lease: a crashed holder never returns its permits. "+
 		"One permit, unless the workload has more.",
 		"Redisson's RSemaphore", kind{
-			acquire: acquirePermits,
+			acquire: acquirePermits, bounded: true,
 			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
 				return c.Semaphore(key).SetPermits(ctx, permits)
 			},
@@ -227,7 +227,7 @@ func countingSpecs() []Spec {
 	plain.Can = Capabilities{HasPermits, RefusesExcess, Overtakes, CanResize, CanTry, Wakes, Unleased}
 	leased := kindRow("permits", "package lock's semaphore of leased permits. One permit, unless the workload has more.",
 		"Redisson's RPermitExpirableSemaphore", kind{
-			acquire: acquireLeasedPermits, force: forcePermits((*lock.Client).PermitSemaphore),
+			acquire: acquireLeasedPermits, bounded: true, force: forcePermits((*lock.Client).PermitSemaphore),
 			resize: func(ctx context.Context, c *lock.Client, key string, permits int) error {
 				return c.PermitSemaphore(key).SetPermits(ctx, permits)
 			},
@@ -331,7 +331,7 @@ func acquireFairPermits(ctx context.Context, c *lock.Client, a Acquire) (held, e
 type acquireFor func(ctx context.Context, n int, opts ...lock.Option) (*lock.Permits, error)
 
 func acquireSome(ctx context.Context, a Acquire, acquire, tryAcquire acquireFor) (held, error) {
-	if a.Wait == 0 {
+	if a.Wait == 0 && !callIn(ctx).bounded {
 		acquire = tryAcquire
 	}
 	p, err := acquire(ctx, a.Permits, callIn(ctx).opts...)

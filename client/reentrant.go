@@ -23,7 +23,7 @@ var reentrantSpec = Spec{
 	PersistentKeys: tokenKey,
 	Open: opener(kind{
 		newClient: newClient, acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex,
-		inspect: inspectMutex, labeled: true,
+		inspect: inspectMutex, labeled: true, bounded: true,
 	}),
 	CheckOptions: checkOptions,
 	Definite:     lock.Definite,
@@ -170,7 +170,11 @@ func (l *library) Release(ctx context.Context, what Hold) (int, error) {
 	if err == nil || lock.Definite(err) {
 		l.holds.end(id, h)
 	}
-	return grantOf(h).Count, err
+	count := grantOf(h).Count
+	if err == nil && !l.ended(h) { // who works under its context works on
+		count++
+	}
+	return count, err
 }
 
 // ForceRelease takes the lock from all who hold it.

@@ -129,6 +129,10 @@ const (
 // client.
 const NothingToUndo = "nothing to undo"
 
+// ForeignDataLost begins the detail of the healing of a fault that wrote data of another program, if a lock has changed
+// or deleted them meanwhile: the keys follow, separated by commas.
+const ForeignDataLost = "foreign data lost"
+
 // FaultValue is what the fault injector did or observed.
 type FaultValue struct {
 	ID     int    `json:"id"`               // of the injection, from 1; 0: a note that belongs to none

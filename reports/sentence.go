@@ -116,6 +116,8 @@ func faultVerb(fault string) string {
 		return "refused subscriptions"
 	case "script-flush":
 		return "lost its cached scripts"
+	case "foreign-data":
+		return "had data of another program under the names of locks"
 	case "memory-full":
 		return "had no memory left for writes"
 	case "busy-script":

@@ -1,0 +1,61 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/format"
+)
+
+const foreignRule = "a lock leaves data of other programs as they are"
+
+// foreignDamage finds the data of another program, under the name of a lock that a client used meanwhile, that were
+// changed or deleted. Another fault that may change data, and was in force at the same time, excuses the lock.
+func (v *view) foreignDamage(found *findings) {
+	injected := make(map[int]int32) // by fault id
+	for i := range v.h.Faults {
+		f := &v.h.Faults[i]
+		from, known := injected[f.ID]
+		lost, isLoss := strings.CutPrefix(f.Detail, history.ForeignDataLost+": ")
+		switch {
+		case f.Phase == history.Injected:
+			injected[f.ID] = int32(i)
+		case f.Phase != history.Healed || !known || !isLoss || v.dataChanged(&v.h.Faults[from], f):
+		default:
+			during := segment{v.h.Faults[from].Time, f.Time}
+			if s := v.usedIn(strings.Split(lost, ", "), during); s != none {
+				found.add(finding{rule: foreignLost, x: from, y: int32(i), note: s, start: during.from, end: during.until})
+			}
+		}
+	}
+}
+
+// usedIn is the first operation of a client on one of some keys that was in flight during a time; none if there is
+// none.
+func (v *view) usedIn(keys []string, during segment) int32 {
+	return int32(slices.IndexFunc(v.h.Spans, func(s history.Span) bool {
+		return s.Call <= during.until && s.Return >= during.from && s.Op != history.OpWork && s.Op != history.OpTouch &&
+			slices.Contains(keys, v.h.Keys[s.Key])
+	}))
+}
+
+// dataChanged says whether another fault may have changed data while one was in force.
+func (v *view) dataChanged(from, to *history.Fault) bool {
+	return slices.ContainsFunc(v.faultTimes(), func(f faultTime) bool {
+		same := f.from == from.Time && f.until == to.Time && f.target == from.Target
+		return !same && f.from <= to.Time && f.until >= from.Time && f.may(history.AffectsData)
+	})
+}
+
+// foreignViolation words a finding of this file.
+func (v *view) foreignViolation(f finding) Violation {
+	from, to := &v.h.Faults[f.x], &v.h.Faults[f.y]
+	w := v.involving(BrokenPromise, f.note)
+	w.Rule = foreignRule
+	w.Events = []int{int(from.Index), int(v.h.Spans[f.note].Invoked), int(to.Index)}
+	w.Text = fmt.Sprintf("data of another program, written to %s at %s under the name of %s, were changed or deleted by %s",
+		from.Target, format.Instant(from.Time), lockName(w.Key), format.Instant(to.Time))
+	return w
+}
