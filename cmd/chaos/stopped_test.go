@@ -34,6 +34,7 @@ func TestStoppedHarness(t *testing.T) {
 		"wait-starved", "min-replicas", "permits-dead-client", "reply-lost-release", "message-lost",
 	} {
 		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
 			dir, stopped := runStopped(t, scenario)
 			for try := 1; !stopped && realrun.Repeat(t, try, "it ended before it was stopped"); try++ {
 				dir, stopped = runStopped(t, scenario)
