@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // maxProblems is how many problems a history lists.
@@ -125,9 +127,9 @@ func (b *Builder) number(e *numbered) error {
 	return nil
 }
 
-func (b *Builder) problem(e numbered, format string, args ...any) {
-	p := Problem{Index: int64(e.index), Line: e.line, Text: fmt.Sprintf(format, args...)}
-	if !b.kinds.add(&b.h.Problems, format, p) {
+func (b *Builder) problem(e numbered, text string, args ...any) {
+	p := Problem{Index: int64(e.index), Line: e.line, Text: fmt.Sprintf(text, args...)}
+	if !b.kinds.add(&b.h.Problems, text, p) {
 		b.unlisted++
 	}
 }
@@ -138,12 +140,12 @@ func (b *Builder) decrease(e numbered, by time.Duration) {
 	b.decreased = max(b.decreased, by)
 	if b.decreases == 1 {
 		b.decreaseAt = len(b.h.Problems)
-		b.problem(e, "time decreases by %v; replaced by that of the previous event", by)
+		b.problem(e, "time decreases by %s; replaced by that of the previous event", format.Duration(by))
 		return
 	}
 	if b.decreaseAt < len(b.h.Problems) {
-		b.h.Problems[b.decreaseAt].Text = fmt.Sprintf("time decreases %d times, by up to %v; replaced by that of the "+
-			"previous event", b.decreases, b.decreased)
+		b.h.Problems[b.decreaseAt].Text = fmt.Sprintf("time decreases %d times, by up to %s; replaced by that of the "+
+			"previous event", b.decreases, format.Duration(b.decreased))
 	}
 }
 

@@ -94,7 +94,7 @@ func TestBuildProblems(t *testing.T) {
 		{"two open", []history.Event{acquire(0, 1, history.Invoke, 0), acquire(1, 2, history.Invoke, 0)},
 			[]string{"process 0 invokes acquire while its operation of event 0 has no completion"}, 2},
 		{"time decreases", []history.Event{acquire(0, 5, history.Invoke, 0), acquire(1, 2, history.OK, 0)},
-			[]string{"time decreases by 3ns"}, 0},
+			[]string{"time decreases by 3 ns"}, 0},
 		{"index twice", []history.Event{acquire(4, 1, history.Invoke, 0), acquire(4, 2, history.OK, 0)},
 			[]string{"index 4 is not greater"}, 0},
 		{"unknown phase", []history.Event{{Time: 1, Type: history.Info, Process: history.Nemesis, F: "kill",
@@ -151,7 +151,7 @@ func TestDecreasingTimesAreCounted(t *testing.T) {
 		list = append(list, history.Event{Index: int64(i), Time: at, Type: history.Info, F: "x"})
 	}
 	h, err := history.Build(list)
-	const want = "time decreases 2 times, by up to 30ns; replaced by that of the previous event"
+	const want = "time decreases 2 times, by up to 30 ns; replaced by that of the previous event"
 	if err != nil || len(h.Problems) != 1 || h.Problems[0].Text != want || h.Problems[0].Index != 1 {
 		t.Errorf("err %v, problems %v", err, h.Problems)
 	}

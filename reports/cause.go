@@ -49,8 +49,9 @@ func mechanisms() []mechanism {
 		splitBrainMechanism(), aheadReplicaMechanism(), failoverMechanism(),
 		restartMechanism(), deletedMechanism(), earlyExpiryMechanism(), clientClockMechanism(),
 		outlivedMechanism(),
-		noLeaseMechanism(), countedTwiceMechanism(), leftBehindMechanism(), lostMessageMechanism(), splitVotesMechanism(),
-		confirmedLossMechanism(), takenOverTwiceMechanism(),
+		reusedNameMechanism(), countedTwiceMechanism(), leftBehindMechanism(), noLeaseMechanism(), lostMessageMechanism(),
+		splitVotesMechanism(), confirmedLossMechanism(), lateGrantMechanism(), shortenedMechanism(), ownKeyMechanism(),
+		takenOverTwiceMechanism(),
 		betweenMechanism(), unknownMechanism(),
 	}
 }

@@ -216,15 +216,17 @@ func findForeignRelease(q *inquiry) *cause {
 		c.text = fmt.Sprintf("%s, %s, %s", who, late, q.releasedAnothers(rel))
 		return c
 	}
-	if c := q.chainedRelease(); c != nil {
-		return c
+	for _, find := range []func() *cause{q.chainedRelease, q.lateRelease, q.strangersRelease} {
+		if c := find(); c != nil {
+			return c
+		}
 	}
-	return q.lateRelease()
+	return nil
 }
 
 // chainedRelease: the key of the first holder was deleted by the release of a
 // client that had lost the lock to it, which again was the work of a client that
-// was paused past its validity.
+// was paused, or cut off, past its validity.
 func (q *inquiry) chainedRelease() *cause {
 	p, s := q.p, q.s
 	rel := q.releaseBetween()
@@ -237,7 +239,7 @@ func (q *inquiry) chainedRelease() *cause {
 	}
 	for i := range q.r.faults {
 		f := &q.r.faults[i]
-		if !f.is("pause-client") || !f.effective(0, mine.From) {
+		if !isClient(f.target) || !f.is(append(cutFaults(), "pause-client")...) || !f.effective(0, mine.From) {
 			continue
 		}
 		return &cause{indirect: true, faults: []*injection{f}, text: fmt.Sprintf("%s, granted it at %s, %s; before that, "+

@@ -3,6 +3,8 @@ package reports
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
@@ -41,7 +43,7 @@ func findTakenOverTwice(q *inquiry) *cause {
 				continue
 			}
 			if c := freed(before); c != nil {
-				c.text += " the acquires of both were in flight" + q.delays(c) + ": " + q.twoGrants(node)
+				c.text = q.inFlight(c.text, before) + q.delays(c) + ": " + q.twoGrants(node)
 				return c
 			}
 		}
@@ -68,7 +70,7 @@ func (q *inquiry) freedByDeath(dead *hold) *cause {
 		}
 		ended = func() string { return "release, sent at " + s.instant(dead.ended()) + ", has no reply" }
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s, while",
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s",
 		clientName(dead.Client), s.instant(f.took()), quote(f.name), ended())}
 }
 
@@ -82,16 +84,16 @@ func (q *inquiry) freed(before *hold) *cause {
 		if rel := q.r.releaseOf(before); rel.Call > p.a.From || rel.Return < asked {
 			return nil
 		}
-		return &cause{text: fmt.Sprintf("%s released it at %s while", who, s.instant(before.ended()))}
+		return &cause{text: fmt.Sprintf("%s released it at %s", who, s.instant(before.ended()))}
 	}
 	if end == 0 || end > p.a.From || before.From >= p.a.From {
 		return nil
 	}
-	text := fmt.Sprintf("the lease of %s ended at %s ", who, s.instant(q.r.validity(before)))
+	text := fmt.Sprintf("the lease of %s ended at %s", who, s.instant(q.r.validity(before)))
 	if end < asked {
-		return &cause{text: text + "and then"}
+		text += " and then"
 	}
-	return &cause{text: text + "while"}
+	return &cause{text: text}
 }
 
 // delays names the faults that delayed requests or replies between the two grants, if c has no fault yet.
@@ -107,6 +109,23 @@ func (q *inquiry) delays(c *cause) (text string) {
 		}
 	}
 	return text
+}
+
+// inFlight adds to the end of a hold whose acquires were in flight then: after a release, its own client may have asked
+// again.
+func (q *inquiry) inFlight(ended string, before *hold) string {
+	a, b := q.p.a, q.p.b
+	if before.Client == b.Client {
+		a, b = b, a
+	}
+	switch {
+	case before.Client == a.Client && before.End == checker.Released && a.Asked > before.to:
+		return ended + fmt.Sprintf(" and asked for it again at %s, while the acquire of %s was in flight",
+			q.s.instant(eventAt(q.r.History.Spans[a.Span].Invoked, a.Asked)), clientName(b.Client))
+	case strings.HasSuffix(ended, " and then"):
+		return ended + " the acquires of both were in flight"
+	}
+	return ended + " while the acquires of both were in flight"
 }
 
 // releaseOf is the release that ended a hold, which was released.
@@ -154,15 +173,47 @@ func findConfirmedLoss(q *inquiry) *cause {
 		return nil
 	}
 	for _, n := range q.r.Manifest.Nodes {
-		f := q.r.effectOn(n.Name, mine.Asked, rel.Call, removalFaults()...)
+		f, how := q.lostKey(n.Name, mine, rel)
 		if f == nil {
 			continue
 		}
 		s := q.s
-		return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s, granted %s at %s, released it at %s without an error, "+
-			"although the key had been %s on %s at %s (%s)", clientName(mine.Client), quote(q.v.Key),
-			s.instant(mine.granted()), s.instant(eventAt(rel.Ended, rel.Return)), removals()[f.name], n.Name,
-			s.instant(f.took()), quote(f.name))}
+		c := &cause{faults: []*injection{f}}
+		if f.behind() != "" {
+			c.steps = append(c.steps, storyStep{Time: f.heal, Event: int(f.healEvent), weight: 9, Text: f.healedText()})
+		}
+		c.text = fmt.Sprintf("%s, granted %s at %s, released it at %s without an error, although the key %s (%s)",
+			clientName(mine.Client), quote(q.v.Key), s.instant(mine.granted()), s.instant(eventAt(rel.Ended, rel.Return)),
+			how, quote(f.name))
+		return c
 	}
 	return nil
+}
+
+// lostKey is the fault by which node lost the key of a hold before its release was sent, and how; nil if there is none.
+func (q *inquiry) lostKey(node string, mine *hold, rel *history.Span) (f *injection, how string) {
+	s := q.s
+	if f := q.r.effectOn(node, mine.Asked, rel.Call, removalFaults()...); f != nil {
+		return f, fmt.Sprintf("had been %s on %s at %s", removals()[f.name], node, s.instant(f.took()))
+	}
+	if f := q.r.clockAhead(node, mine.Asked, mine.From, rel.Call); f != nil && q.missingAt(node, mine, rel.Call) {
+		return f, "had expired early on " + q.clockText(f)
+	}
+	if f := q.r.effectOn(node, mine.Asked, rel.Call, restartFaults()...); f != nil && q.missingAt(node, mine, rel.Call) {
+		return f, fmt.Sprintf("was lost when %s %s at %s", node, faultVerb(f.name), s.instant(f.took()))
+	}
+	return nil, ""
+}
+
+// missingAt reports whether node was sampled with the key of a hold, and later, before t, without it.
+func (q *inquiry) missingAt(node string, h *hold, t time.Duration) bool {
+	seen := false
+	for _, x := range q.r.witness.during(node, h.Asked, t) {
+		is := has(&x, q.v.Key, q.r.ownerName(h.Owner))
+		if seen && x.Up && !is {
+			return true
+		}
+		seen = seen || is
+	}
+	return false
 }

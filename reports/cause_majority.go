@@ -177,10 +177,13 @@ func (q *inquiry) lostMajority() (c *cause, clocks bool) {
 		if len(nodes) <= len(q.r.witness.nodes)/2 { // the samples do not show the whole majority
 			hit = f.nodes(q.r)
 		}
-		if len(hit) == 0 || len(f.effects) == 0 || f.inject > p.b.From || f.effectTime() < p.a.Asked {
+		if len(hit) == 0 || len(f.effects) == 0 || f.inject > p.b.From {
 			continue
 		}
 		ahead := f == q.clockAhead(hit[0])
+		if f.effectTime() < p.a.Asked && !(ahead && f.behind() != "") {
+			continue
+		}
 		if !ahead && !f.is(restartFaults()...) && removals()[f.name] == "" {
 			continue
 		}

@@ -205,10 +205,19 @@ func findAheadReplica(q *inquiry) *cause {
 // clockAhead is a fault that set the clock of node forward by the time of the
 // second grant; nil if there is none.
 func (q *inquiry) clockAhead(node string) *injection {
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		if f.is("clock-jump", "clock-drift") && f.on(node) && f.effective(q.p.a.Asked, q.p.b.From) &&
-			f.heal >= q.p.a.From && f.ahead() != "" {
+	return q.r.clockAhead(node, q.p.a.Asked, q.p.a.From, q.p.b.From)
+}
+
+// clockAhead is a fault that set the clock of node forward between the request for a hold, which was granted at granted,
+// and t, also by healing a clock that it had set back; nil if there is none.
+func (r *Run) clockAhead(node string, asked, granted, t time.Duration) *injection {
+	for i := range r.faults {
+		f := &r.faults[i]
+		if !f.is("clock-jump", "clock-drift") || !f.on(node) {
+			continue
+		}
+		corrected := f.behind() != "" && f.healEvent >= 0 && f.heal >= asked && f.heal <= t
+		if corrected || f.ahead() != "" && f.effective(asked, t) && f.heal >= granted {
 			return f
 		}
 	}
@@ -221,6 +230,10 @@ func (q *inquiry) clockText(f *injection) string {
 	if f.is("clock-drift") {
 		gained := q.s.quote(f.amount(), f.injected())
 		return text + fmt.Sprintf("gained %s every second from %s", gained, q.s.instant(f.took()))
+	}
+	if by := f.behind(); by != "" {
+		return text + fmt.Sprintf("jumped %s ahead at %s, when it was corrected", q.s.quote(by, f.took()),
+			q.s.instant(f.healed()))
 	}
 	return text + fmt.Sprintf("jumped %s ahead at %s", q.s.quote(f.ahead(), f.took()), q.s.instant(f.took()))
 }

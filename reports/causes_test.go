@@ -261,6 +261,7 @@ func withoutNumbers(s string) string {
 	s = regexp.MustCompile(`token \d+`).ReplaceAllString(s, "token N")
 	s = regexp.MustCompile(`\d of \d nodes: [^)]*\)`).ReplaceAllString(s, "K of N nodes)")
 	s = regexp.MustCompile(`lease ended on [^;]* by T`).ReplaceAllString(s, "lease ended on K nodes by T")
+	s = regexp.MustCompile("`c\\d+-\\d+`").ReplaceAllString(s, "`OWNER`")
 	names := map[string]string{}
 	return regexp.MustCompile(`([Cc]lient) (\d+)`).ReplaceAllStringFunc(s, func(found string) string {
 		word, number, _ := strings.Cut(found, " ")

@@ -104,6 +104,20 @@ func (f *injection) ahead() string {
 	return by
 }
 
+// behind is how far a clock was set back, as the fault observed it; "" if it was not. When the fault is healed, the clock
+// jumps ahead by that.
+func (f *injection) behind() string {
+	if len(f.effects) == 0 {
+		return ""
+	}
+	_, rest, _ := strings.Cut(f.effects[0].Detail, " is ")
+	by, _, behind := strings.Cut(rest, " behind ")
+	if !behind || !f.is("clock-jump") {
+		return ""
+	}
+	return by
+}
+
 // amount is the magnitude of a fault as it was recorded with the injection; "" if it has none.
 func (f *injection) amount() string {
 	_, amount, _ := strings.Cut(f.detail, " Amount: ")

@@ -76,6 +76,14 @@ func (p *pair) findNodes() {
 	if nodes := p.r.Manifest.Nodes; len(nodes) == 1 {
 		p.granterA, p.granterB = nodes[0].Name, nodes[0].Name
 	}
+	if !p.r.quorum() && !p.r.byMajority() {
+		if p.granterA == "" {
+			p.granterA = w.changed(p.key, p.a.From)
+		}
+		if p.granterB == "" {
+			p.granterB = w.changed(p.key, p.b.From)
+		}
+	}
 	if p.granterA == "" && !p.r.quorum() {
 		if only := w.soleMaster(p.a.From); only != "" {
 			p.granterA, p.inferred = only, true

@@ -23,7 +23,7 @@ func (p *pair) steps(c *cause) []storyStep {
 		{Time: p.a.From, Event: int(p.a.Granted), weight: 10, Text: p.grantStep(p.a)},
 		{Time: p.b.From, Event: int(p.b.Granted), weight: 10, Text: p.grantStep(p.b) + p.stillHeld()},
 	}
-	steps = append(steps, p.faultSteps(c)...)
+	steps = append(append(steps, c.steps...), p.faultSteps(c)...)
 	if p.promoted != nil && p.granterA != p.granterB {
 		text := fmt.Sprintf("%s is first seen as %s", p.r.witness.name(p.granterB), p.r.masterWord())
 		if p.unreplicated {
@@ -118,7 +118,7 @@ func (p *pair) faultSteps(c *cause) []storyStep {
 			continue
 		}
 		steps = append(steps, f.step(named, 6))
-		if named && isClient(f.target) && f.heal <= p.a.to && !f.single {
+		if named && (isClient(f.target) || f.behind() != "") && f.heal <= p.a.to && !f.single {
 			steps = append(steps, storyStep{Time: f.heal, Event: int(f.healEvent), weight: 5, Text: f.healedText()})
 		}
 	}
@@ -129,6 +129,8 @@ func (p *pair) faultSteps(c *cause) []storyStep {
 func (f *injection) healedText() string {
 	who := targetName(f.target)
 	switch {
+	case f.behind() != "":
+		return fmt.Sprintf("the clock of %s is corrected, and jumps %s ahead", f.target, f.behind())
 	case f.is("pause-client"):
 		return who + " resumes"
 	case f.is(cutFaults()...):

@@ -241,7 +241,7 @@ func facts(r *Run) []string {
 	all := []string{r.granted() + " in " + format.Duration(h.End)}
 	all = append(all, r.crashes()...)
 	if n := unknownOutcomes(h); n > 0 {
-		all = append(all, format.Count(n, "operation")+" of unknown outcome (a missing reply is not a refusal)")
+		all = append(all, format.Count(n, "operation")+" of unknown outcome (not counted as refused)")
 	}
 	if t := r.tally(); t.Injected+t.Missed > 0 {
 		text := fmt.Sprintf("%s of %s took effect", format.Number(t.Effective), format.Count(t.Injected+t.Missed, "fault"))
@@ -300,7 +300,7 @@ func (r *Run) crashes() []string {
 		for i := range r.faults {
 			f := &r.faults[i]
 			if f.is("client-crash", "client-restart") && f.on(cluster.ClientName(client)) && f.inject <= n.Time {
-				how = fmt.Sprintf("was killed at %s (%s)", format.Instant(n.Time), f.name)
+				how = fmt.Sprintf("was killed at %s (%s)", format.Instant(f.effectTime()), f.name)
 			}
 		}
 		all = append(all, clientName(client)+" "+how)

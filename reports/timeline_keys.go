@@ -163,6 +163,7 @@ func (r *Run) indexOwner(seen ownerAt) {
 
 // holdNamed is the last hold of an owner whose id a server had; false if no hold has that owner.
 func (r *Run) holdNamed(key, owner string) (*hold, bool) {
+	owner, _, _ = strings.Cut(owner, " ") // others store the end of the lease after it
 	if i, ok := r.holdOf[ownerAt{key, owner}]; ok && i >= 0 {
 		return &r.holds[i], true
 	}

@@ -130,6 +130,36 @@ func (w *witness) granter(all []history.Sample, t time.Duration) string {
 	return ""
 }
 
+// changed is the only master whose key changed as a grant at t changes it, between the last two samples before t and the
+// first one after it: the key appeared, has another owner, or more permits. It is for locks whose value does not name the
+// owner. Empty: none, or several.
+func (w *witness) changed(key string, t time.Duration) string {
+	only := ""
+	for _, node := range w.nodes {
+		samples := w.during(node, t-w.gap, t+w.gap)
+		after := sort.Search(len(samples), func(i int) bool { return samples[i].Time >= t })
+		granted := false
+		for i := max(after-1, 1); i <= min(after, len(samples)-1); i++ {
+			granted = granted || isMaster(samples[i]) && samples[i-1].Up && grantedBetween(&samples[i-1], &samples[i], key)
+		}
+		switch {
+		case !granted:
+		case only != "":
+			return ""
+		default:
+			only = node
+		}
+	}
+	return only
+}
+
+// grantedBetween reports whether the key appeared, has another owner or more permits in the later of two samples.
+func grantedBetween(before, after *history.Sample, key string) bool {
+	was, had := before.Keys[key]
+	is, has := after.Keys[key]
+	return has && (!had || was.Owner != is.Owner || is.Permits > was.Permits)
+}
+
 func isMaster(s history.Sample) bool { return s.Up && s.Role == "master" }
 
 // soleMaster is the node whose last sample before t says that it is master, if
@@ -187,10 +217,10 @@ func has(s *history.Sample, key, owner string) bool {
 }
 
 // sameOwner compares an owner in a sample with that of the history: some locks
-// append a connection or a thread to the id.
+// append a connection or a thread to the id, others, after a space, the end of the lease.
 func sameOwner(seen, owner string) bool {
 	if owner == "" {
 		return false
 	}
-	return seen == owner || len(owner) >= 6 && strings.Contains(seen, owner)
+	return seen == owner || strings.HasPrefix(seen, owner+" ") || len(owner) >= 6 && strings.Contains(seen, owner)
 }

@@ -42,7 +42,7 @@ func Names() []string {
 		"waiters-fair-permits", "waiters-lost-messages", "waiters-semaphore-lost-messages",
 		"waiters-multi", "waiters-multi-cluster", "waiters-multi-kinds", "short-waits", "late-replies", "renewals-lost",
 		"contention", "narrow-network", "script-flush", "rights-revoked", "subscribe-refused", "read-only-demotion",
-		"watchdog-dead-client", "client-restart", "stuck-holder", "stuck-holder-limited", "renewed-together",
+		"watchdog-dead-client", "client-restart", "client-restart-reentrant", "stuck-holder", "stuck-holder-limited", "renewed-together",
 		"setnx-crash", "expire-lost",
 		"setnx-del-unchecked", "setnx-getset-unchecked", "release-unwatched", "release-of-lost-lock",
 		"redlock-contention", "redlock-split-vote", "redlock-jitter",

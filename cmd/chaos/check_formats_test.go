@@ -79,7 +79,7 @@ func TestBadHistories(t *testing.T) {
 		{"two open", `{:f :lock :process 1 :type :invoke :time 1} {:f :lock :process 1 :type :invoke :time 2}`, "", exitInconclusive,
 			"process 1 invokes acquire while its operation of event 0 has no completion"},
 		{"time decreases", `{:f :lock :process 1 :type :invoke :time 9} {:f :lock :process 1 :type :ok :time 2}`, "", exitInconclusive,
-			"time decreases by 7ns"},
+			"time decreases by 7 ns"},
 		{"Jepsen's binary", "JEPSEN\x00\x01", "", exitUsage,
 			"Jepsen's binary format (test.jepsen); use the history.edn or history.txt"},
 		{"binary", "\x7fELF\x00", "", exitUsage, "it is binary, with a zero byte at offset 4"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -213,7 +214,8 @@ func (sh *shrinker) shorter(ctx context.Context) error {
 	return nil
 }
 
-// neverHealed lets faults last until the end of the run: one event less to explain.
+// neverHealed removes the durations of faults, which then last until the end of the run or, like a crash, are over at
+// once: one event less to explain.
 func (sh *shrinker) neverHealed(ctx context.Context) error {
 	for i, step := range sh.best.Faults {
 		if step.For == 0 {
@@ -222,7 +224,11 @@ func (sh *shrinker) neverHealed(ctx context.Context) error {
 		s := sh.best
 		s.Faults = slices.Clone(s.Faults)
 		s.Faults[i].For = 0
-		if _, err := sh.accept(ctx, s, fmt.Sprintf("the fault %s lasts until the end", step.Fault)); err != nil {
+		text := "the fault %s lasts until the end"
+		if row, err := faults.Lookup(step.Fault); err == nil && row.OneShot {
+			text = "the fault %s is healed as soon as it has taken effect"
+		}
+		if _, err := sh.accept(ctx, s, fmt.Sprintf(text, step.Fault)); err != nil {
 			return err
 		}
 	}
