@@ -208,7 +208,7 @@ func (r *Run) browseData(part, shown interval, key string) *browseData {
 }
 
 // micros is a time in microseconds, rounded so that neighbors keep their order.
-func micros(t time.Duration) int64 { return int64(t / time.Microsecond) }
+func micros(t time.Duration) int64 { return int64(t.Round(time.Microsecond) / time.Microsecond) }
 
 // printable makes names fit for the page, which may be anything in a history.
 func printable(all []string) []string {

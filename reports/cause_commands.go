@@ -187,6 +187,12 @@ func findConfirmedLoss(q *inquiry) *cause {
 			how, quote(f.name))
 		return c
 	}
+	if mine.End == checker.Released && mine.to < rel.Call {
+		s := q.s
+		return &cause{text: fmt.Sprintf("%s released %s at %s without an error, although it had already released it at %s: the "+
+			"release does not find out whether its owner holds the lock", clientName(mine.Client), quote(q.v.Key),
+			s.instant(eventAt(rel.Invoked, rel.Call)), s.instant(mine.ended()))}
+	}
 	return nil
 }
 

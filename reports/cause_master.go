@@ -33,7 +33,7 @@ func failoverMechanism() mechanism {
 	return mechanism{name: "lost-in-failover", find: findFailover, advice: []adviceItem{{
 		Text: "Make a grant wait for all replicas that may be promoted: `WAIT n` on the connection of the write (on " +
 			"another connection it waits for other writes), and give the lock back if fewer acknowledge it. `WAIT` for some " +
-			"of them is not enough, because Sentinel may promote another one.",
+			"of them is not enough, because another one may be promoted.",
 		Cost: "each grant takes a replication round trip, and fails while a replica is away",
 	}, quorumAdvice()}}
 }
@@ -42,7 +42,7 @@ func quorumAdvice() adviceItem {
 	return adviceItem{
 		Text: "Do not rely on one master: a quorum of independent masters with `appendfsync always`, or with restarts " +
 			"delayed by more than the longest lease, survives the loss of any minority.",
-		Cost: "five servers instead of three; each grant asks all of them",
+		Cost: "five independent servers; each grant asks all of them",
 	}
 }
 

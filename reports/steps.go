@@ -130,7 +130,7 @@ func (f *injection) healedText() string {
 	who := targetName(f.target)
 	switch {
 	case f.behind() != "":
-		return fmt.Sprintf("the clock of %s is corrected, and jumps %s ahead", f.target, f.behind())
+		return fmt.Sprintf("the clock of %s is corrected, and jumps ahead", f.target)
 	case f.is("pause-client"):
 		return who + " resumes"
 	case f.is(cutFaults()...):

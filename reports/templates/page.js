@@ -41,6 +41,7 @@
     });
     rows.concat(groups).forEach(function (t) {
       var box = t.getBBox();
+      if (box.x >= at) return; // it is in sight itself
       pins += '<rect x="0" y="' + (box.y - 1) + '" width="' + (box.width + 8) + '" height="' + (box.height + 2) + '" rx="3"/>' +
         '<text x="4" y="' + t.getAttribute('y') + '" class="' + (t.classList.contains('group') ? 'group' : 'pinned') + '">' +
         t.innerHTML + '</text>';
