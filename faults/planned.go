@@ -49,9 +49,9 @@ func isName(target string) bool {
 	switch shape(target) {
 	case Node, Nodes, Client, All:
 		return true
-	case Pair, Servers:
+	case Pair, Servers, Watch:
 		from, to, _ := cutPair(target)
-		return isName(from) && isName(to)
+		return (isName(from) || isSentinel(from)) && (isName(to) || isSentinel(to))
 	}
 	return false
 }

@@ -67,7 +67,7 @@ func between(a, b string) []Resource {
 func around(target string, dir cluster.Direction) (all []Resource) {
 	if from, to, pair := cutPair(target); pair {
 		all = append(all, link(from, to, dir))
-		if shape(from) == Node {
+		if shape(from) == Node || isSentinel(to) {
 			all = append(all, link(to, from, dir))
 		}
 		return all

@@ -39,11 +39,13 @@ const (
 	Nodes    Target = "n1+n2"       // several nodes
 	Pair     Target = "client:0>n1" // a client and a server
 	Servers  Target = "n2>n1"       // two servers
+	Watch    Target = "s1>n1"       // a Sentinel and a server, or two Sentinels
 )
 
 var (
 	nodePattern   = regexp.MustCompile(`^n[1-9][0-9]*$`)
 	nodesPattern  = regexp.MustCompile(`^n[1-9][0-9]*(\+n[1-9][0-9]*)+$`)
+	watchPattern  = regexp.MustCompile(`^s[1-9][0-9]*$`) // a Sentinel
 	clientPattern = regexp.MustCompile(`^client:(0|[1-9][0-9]*)$`)
 )
 
@@ -59,6 +61,8 @@ func shape(target string) Target {
 		return Pair
 	case pair && isNode(a) && isNode(b):
 		return Servers
+	case pair && isSentinel(a) && (isNode(b) || isSentinel(b)):
+		return Watch
 	case nodePattern.MatchString(target):
 		return Node
 	case nodesPattern.MatchString(target):
@@ -70,6 +74,8 @@ func shape(target string) Target {
 }
 
 func isNode(word string) bool { return slices.Contains([]Target{Node, Master, Replica}, shape(word)) }
+
+func isSentinel(word string) bool { return watchPattern.MatchString(word) }
 
 func cutPair(target string) (from, to string, ok bool) { return strings.Cut(target, ">") }
 
@@ -123,9 +129,9 @@ func (s Spec) orDefault(target string) string { return cmp.Or(target, string(s.T
 func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) string {
 	target = s.orDefault(target)
 	switch shape(target) {
-	case Pair, Servers:
+	case Pair, Servers, Watch:
 		a, b, _ := cutPair(target)
-		return cmp.Or(s.MissingTarget(a, t, clients), s.MissingTarget(b, t, clients))
+		return cmp.Or(s.missingEnd(a, t, clients), s.missingEnd(b, t, clients))
 	case Nodes:
 		for _, node := range nodesOf(target) {
 			if why := s.MissingTarget(node, t, clients); why != "" {
@@ -161,6 +167,18 @@ func (s Spec) MissingTarget(target string, t cluster.Topology, clients int) stri
 	return ""
 }
 
+// missingEnd is MissingTarget of one end of a pair, which may be a Sentinel.
+func (s Spec) missingEnd(end string, t cluster.Topology, clients int) string {
+	if !isSentinel(end) {
+		return s.MissingTarget(end, t, clients)
+	}
+	n, err := strconv.Atoi(end[1:])
+	if err != nil || n > t.Sentinels {
+		return fmt.Sprintf("Sentinel %s does not exist: the topology has %s", end, format.Count(t.Sentinels, "Sentinel"))
+	}
+	return ""
+}
+
 // ClientState is what is known of the clients now.
 type ClientState interface {
 	Holder() (client int, ok bool) // holds the lock now, or was the last to hold it
@@ -172,7 +190,7 @@ type ClientState interface {
 // Resolve turns a planned target into a name at the moment of the injection.
 func Resolve(ctx context.Context, c cluster.Cluster, clients ClientState, target string) (string, error) {
 	switch shape(target) {
-	case Pair, Servers:
+	case Pair, Servers, Watch:
 		a, b, _ := cutPair(target)
 		from, err1 := Resolve(ctx, c, clients, a)
 		to, err2 := Resolve(ctx, c, clients, b)

@@ -43,6 +43,7 @@ func TestResolve(t *testing.T) {
 		{"no waiter", sentinel, idle, "waiter", "", "no client waits for the lock now"},
 		{"node", sentinel, idle, "n3", "n3", ""},
 		{"client", sentinel, idle, "client:7", "client:7", ""},
+		{"a Sentinel and the current master", moved, idle, "s1>master", "s1>n2", ""},
 		{"cluster", sentinel, idle, "cluster", "cluster", ""},
 	} {
 		got, err := Resolve(t.Context(), test.cluster, test.clients, test.target)
@@ -127,7 +128,7 @@ func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 	}{
 		{quorum, "minority", "n1+n2"}, {quorum, "majority", "n1+n2+n3"}, {quorum, "deciding", "n2"},
 		{sentinel, "behind", "n2"}, {quorum, "holder>n3", "client:4>n3"}, {sentinel, "waiter>master", "client:1>n1"},
-		{sentinel, "n3>master", "n3>n1"}, {sentinel, "replica>master", "n2>n1"}, {quorum, "client:2>n5", "client:2>n5"},
+		{sentinel, "n3>master", "n3>n1"}, {sentinel, "s1>s3", "s1>s3"}, {sentinel, "replica>master", "n2>n1"}, {quorum, "client:2>n5", "client:2>n5"},
 	} {
 		row := partitionSpec
 		row.Targets = append(row.Targets, Behind)
@@ -147,13 +148,13 @@ func TestTargetsOfQuorumsAndLinks(t *testing.T) {
 	if got, err := Resolve(t.Context(), quorum, clientState{}, "deciding"); err == nil {
 		t.Errorf("with four keys, %s is deciding", got)
 	}
-	for _, word := range []string{"n1>client:0", "holder>waiter", "n1>", ">n1", "n1>n2>n3", "holder>the moon"} {
+	for _, word := range []string{"n1>client:0", "holder>waiter", "n1>", ">n1", "n1>n2>n3", "holder>the moon", "s1", "n1>s1", "s1>client:0"} {
 		if err := partitionSpec.CheckTarget(word); err == nil {
 			t.Errorf("partition takes the target %q", word)
 		}
 	}
 	for word, f := range map[string]*fake{"majority": sentinel, "ring": quorum, "bridge": sentinel, "behind": quorum,
-		"client:7>n1": quorum, "holder>n9": quorum} {
+		"client:7>n1": quorum, "holder>n9": quorum, "s4>n1": sentinel, "s1>n4": sentinel, "s1>n1": quorum} {
 		if why := partitionSpec.MissingTarget(word, f.Topology(), 5); why == "" {
 			t.Errorf("%s has a target %s", f.Topology().Kind, word)
 		}

@@ -128,6 +128,8 @@ func topologyKeys() []Key {
 		{Path: "topology.members", Default: "3 (zookeeper, etcd)", Doc: "number of members of an ensemble: 3 or 5"},
 		{Path: "topology.replicas", Default: "2 (replicated, sentinel), 1 (cluster)", Doc: "replicas of each master"},
 		{Path: "topology.sentinels", Default: "3", Doc: "number of Sentinels (sentinel)"},
+		{Path: "topology.sentinel_quorum", Default: "a majority",
+			Doc: "how many Sentinels must agree that the master is down (the quorum of SENTINEL MONITOR)"},
 		{Path: "topology.down_after", Default: cluster.DefaultDownAfter.String(),
 			Doc: "for how long a master must not reply before Sentinels replace it (down-after-milliseconds)"},
 		{Path: "topology.options", Doc: "directives of redis.conf for the data servers, such as `appendfsync: always`"},

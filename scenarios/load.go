@@ -24,7 +24,7 @@ var files embed.FS
 func Names() []string {
 	return []string{
 		"failover", "failover-wait-1", "failover-wait-all", "failover-wait-refused", "failover-wait-only-replica",
-		"failover-delayed",
+		"failover-delayed", "sentinel-quorum-1", "sentinel-minority",
 		"wait-starved", "master-restart-empty", "split-brain", "min-replicas", "no-min-replicas",
 		"skewed-replica", "token-failover", "cluster-failover", "cluster-lost-write", "cluster-node-paused", "slot-migration",
 		"gc-pause", "gc-pause-replies", "fenced-pause", "partitioned-holder", "overstayed-lease", "plain-del",

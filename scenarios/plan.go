@@ -132,7 +132,7 @@ func (s Scenario) drawTarget(name string, r *rand.Rand) string {
 		if word == faults.Servers {
 			word = link
 		}
-		return row.MissingTarget(string(word), t, p.Clients) != ""
+		return word == faults.Watch || row.MissingTarget(string(word), t, p.Clients) != ""
 	})
 	if len(targets) == 0 {
 		return ""

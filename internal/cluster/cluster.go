@@ -34,6 +34,9 @@ type Topology struct {
 	// Replicas are those of the one master (0 is 2), or of each master (cluster: 0 is 1; quorum: 0 is none).
 	Replicas  int `json:"replicas,omitempty" yaml:"replicas,omitempty"`
 	Sentinels int `json:"sentinels,omitempty" yaml:"sentinels,omitempty"` // sentinel: how many; 0 is 3
+	// SentinelQuorum is how many Sentinels must agree that the master is down before one of them asks for the votes of a
+	// majority, which it needs in any case; 0 is a majority.
+	SentinelQuorum int `json:"sentinel_quorum,omitempty" yaml:"sentinel_quorum,omitempty"`
 	// DownAfter is how long a master must be unresponsive before Sentinels replace it (down-after-milliseconds), in
 	// whole milliseconds; 0 is 500 ms.
 	DownAfter time.Duration     `json:"down_after_ns,omitempty" yaml:"down_after,omitempty"`

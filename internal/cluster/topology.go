@@ -42,6 +42,7 @@ func (t Topology) Defaults() Topology {
 	case Sentinel:
 		set(&t.Replicas, 2)
 		set(&t.Sentinels, 3)
+		set(&t.SentinelQuorum, t.Sentinels/2+1)
 		if t.DownAfter == 0 {
 			t.DownAfter = DefaultDownAfter
 		}
@@ -67,6 +68,9 @@ func (t Topology) Validate() error {
 	if t.Kind != Sentinel && t.Sentinels != 0 {
 		return fmt.Errorf("topology %s has no sentinels: leave them out", t.Kind)
 	}
+	if t.Kind != Sentinel && t.SentinelQuorum != 0 {
+		return fmt.Errorf("topology %s has no Sentinels: leave sentinel_quorum out", t.Kind)
+	}
 	if t.Kind != Sentinel && t.DownAfter != 0 {
 		return fmt.Errorf("topology %s has no Sentinels: leave down_after out", t.Kind)
 	}
@@ -91,6 +95,9 @@ func (t Topology) Validate() error {
 		}
 		if t.Kind == Sentinel && (t.Sentinels < minSentinels || t.Sentinels > maxNodes) {
 			return fmt.Errorf("topology sentinel has %d to %d sentinels, not %d", minSentinels, maxNodes, t.Sentinels)
+		}
+		if t.Kind == Sentinel && (t.SentinelQuorum < 1 || t.SentinelQuorum > t.Sentinels) {
+			return fmt.Errorf("sentinel_quorum is from 1 to the number of sentinels, %d, not %d", t.Sentinels, t.SentinelQuorum)
 		}
 	case Sharded:
 		if t.Masters < minShards || t.Replicas < 0 || t.Masters > maxNodes || t.Size() > maxNodes {

@@ -128,7 +128,7 @@ func (c *Cluster) sentinelConfig(s *server) string {
 	at := func(s *server) string { return fmt.Sprintf("%s %d", s.location.Gate.Addr(), s.location.Gate.Port()) }
 	add("announce-ip %s", s.location.Gate.Addr())
 	add("announce-port %d", s.location.Gate.Port())
-	add("monitor %s %s %d", masterName, at(c.nodes[0]), len(c.sentinels)/2+1)
+	add("monitor %s %s %d", masterName, at(c.nodes[0]), c.topology.SentinelQuorum)
 	add("auth-pass %s %s", masterName, c.password)
 	add("down-after-milliseconds %s %d", masterName, c.topology.DownAfter.Milliseconds())
 	add("failover-timeout %s %d", masterName, failoverTimeoutMS)

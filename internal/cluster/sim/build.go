@@ -139,6 +139,8 @@ func (c *Cluster) unwatched() string {
 			switch {
 			case i.wire == nil || !i.wire.up || i.sdown || i.odown:
 				return fmt.Sprintf("%s sees %s as %s", s.name, i.addr, i.flags())
+			case i.kind == aMaster && !s.mayStart():
+				return s.name + " has begun a failover itself"
 			case i.kind == aMaster && (i.infoAt == 0 || s.ms()-i.roleAt < settledMS):
 				return fmt.Sprintf("%s has known the master for less than %d ms", s.name, settledMS)
 			case i.kind == aReplica && (i.infoAt == 0 || !i.linkUp):

@@ -121,7 +121,7 @@ func (c *Cluster) newSentinel(i int) *sentinel {
 	s.program = s
 	s.rng = c.world.stream(nameHash(s.name))
 	s.id = s.newID()
-	s.quorum = c.topology.Sentinels/2 + 1
+	s.quorum = c.topology.SentinelQuorum
 	c.sentinels = append(c.sentinels, s)
 	c.hosts[s.addr] = &s.host
 	return s

@@ -1,0 +1,31 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSentinelQuorum(t *testing.T) {
+	for _, test := range []struct {
+		topology Topology
+		want     int    // the quorum
+		err      string // or why it is refused
+	}{
+		{Topology{Kind: Sentinel}, 2, ""},
+		{Topology{Kind: Sentinel, Sentinels: 5}, 3, ""},
+		{Topology{Kind: Sentinel, SentinelQuorum: 1}, 1, ""},
+		{Topology{Kind: Sentinel, SentinelQuorum: 3}, 3, ""},
+		{Topology{Kind: Sentinel, SentinelQuorum: 4}, 0, "from 1 to the number of sentinels"},
+		{Topology{Kind: Sentinel, SentinelQuorum: -1}, 0, "from 1 to the number of sentinels"},
+		{Topology{Kind: Replicated, SentinelQuorum: 1}, 0, "leave sentinel_quorum out"},
+	} {
+		full := test.topology.Defaults()
+		err := full.Validate()
+		switch {
+		case test.err == "" && err != nil, err != nil && !strings.Contains(err.Error(), test.err), test.err != "" && err == nil:
+			t.Errorf("%+v: %v, want %q", test.topology, err, test.err)
+		case err == nil && full.SentinelQuorum != test.want:
+			t.Errorf("%+v: quorum %d, want %d", test.topology, full.SentinelQuorum, test.want)
+		}
+	}
+}
