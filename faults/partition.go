@@ -11,7 +11,8 @@ var partitionSpec = hold().spec(Spec{
 		"bridge) and the rest; healing delivers it late.",
 	Source: "Kleppmann 2016; Jepsen's partitions: majorities-ring, bridge",
 	Targets: []Target{
-		Holder, Waiter, Client, Master, Replica, Deciding, Node, Nodes, Pair, Servers, Watch, Minority, Majority, Ring, Bridge,
+		Holder, Waiter, Client, Master, Replica, Deciding, Node, Nodes, Pair, Servers, Watch, Minority, Majority, Ring,
+		Bridge,
 	},
 	Down:      true,
 	Resources: partitioned,

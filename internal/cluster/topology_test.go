@@ -22,7 +22,7 @@ func TestSentinelQuorum(t *testing.T) {
 		full := test.topology.Defaults()
 		err := full.Validate()
 		switch {
-		case test.err == "" && err != nil, err != nil && !strings.Contains(err.Error(), test.err), test.err != "" && err == nil:
+		case (err == nil) != (test.err == ""), err != nil && !strings.Contains(err.Error(), test.err):
 			t.Errorf("%+v: %v, want %q", test.topology, err, test.err)
 		case err == nil && full.SentinelQuorum != test.want:
 			t.Errorf("%+v: quorum %d, want %d", test.topology, full.SentinelQuorum, test.want)

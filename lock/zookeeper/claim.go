@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -25,6 +26,7 @@ func (n *node) path() string { return n.dir + "/" + n.name }
 // claim is one request: its nodes, which are created and removed together.
 type claim struct {
 	session *session
+	id      string
 	nodes   []*node
 	owner   []byte
 	pending <-chan result[[]string] // a creation that was not answered; nil: none
@@ -36,7 +38,7 @@ func newClaim(s *session, q *queue, owner string) *claim {
 	s.claims++
 	id := fmt.Sprintf("%x.%x", uint64(s.id), s.claims)
 	s.mu.Unlock()
-	c := &claim{session: s, owner: []byte(owner)}
+	c := &claim{session: s, id: id, owner: []byte(owner)}
 	for _, name := range q.names {
 		c.nodes = append(c.nodes, &node{
 			dir: q.client.o.Root + "/" + name, prefix: id + "-" + q.kind.Word + "-",
@@ -216,53 +218,86 @@ func (c *claim) removeAll() error {
 			return err
 		}
 	}
-	_, err := c.remove(ctx)
-	return err
+	return c.remove(ctx)
 }
 
-// remove deletes the nodes until that is answered. False: one of them was not there at the first request.
-func (c *claim) remove(ctx context.Context) (was bool, err error) {
-	was = true
-	if len(c.nodes) > 1 {
-		err := c.repeat(ctx, func() error {
-			ops := make([]any, len(c.nodes))
-			for i, n := range c.nodes {
-				ops[i] = &zk.DeleteRequest{Path: n.path(), Version: -1}
-			}
-			_, err := c.session.conn.Multi(ops...)
-			return err
-		})
-		if err == nil || !errors.Is(err, zk.ErrNoNode) {
-			return true, err
-		}
-		// one is missing, so none was deleted
-	}
-	for _, n := range c.nodes {
-		err := c.repeat(ctx, func() error { return c.session.conn.Delete(n.path(), -1) })
+// release removes the nodes of a hold until that is answered. False: one of them was not there. The deletion creates a
+// mark, which proves an earlier request whose answer was lost: without it, somebody else has deleted the node. A mark
+// lasts until the next release of the session.
+func (c *claim) release(ctx context.Context) (was bool, err error) {
+	marks := c.session.client.o.Root + "/" + marksName
+	mark := marks + "/" + c.id
+	old := c.session.takeMarks()
+	for interruptions := 0; ; {
+		again := c.session.reconnection()
+		failed, err := c.sendRelease(ctx, mark, old)
 		switch {
+		case err == nil:
+			c.session.keepMark(mark)
+			return true, nil
+		case interrupted(err):
+			interruptions++
+			err = c.session.awaitEvent(ctx, nil, again)
+		case errors.Is(err, zk.ErrNoNode) && failed > len(c.nodes): // somebody has deleted an old mark
+			old, err = nil, nil
+		case errors.Is(err, zk.ErrNoNode) && failed == len(c.nodes):
+			err = c.makeParent(ctx, marks)
 		case errors.Is(err, zk.ErrNoNode):
-			was = false
-		case err != nil:
+			return c.releasedBy(ctx, mark, interruptions)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
-	return was, nil
 }
 
-// repeat calls do, which deletes nodes, until it is answered. Nodes that are not there after a request that was not
-// answered were deleted by it: the session has not ended, and nobody else deletes them.
-func (c *claim) repeat(ctx context.Context, do func() error) error {
-	for interruptions := 0; ; interruptions++ {
-		again := c.session.reconnection()
-		_, err := await(ctx, c.session, start(func() (struct{}, error) { return struct{}{}, do() }))
-		switch {
-		case err == nil || errors.Is(err, zk.ErrNoNode) && interruptions > 0:
-			return nil
-		case !interrupted(err):
-			return err
+// marksName is the node below the root whose children are marks. No lock has this name.
+const marksName = ".released"
+
+// sendRelease deletes the nodes and creates the mark, all or nothing, and deletes old marks with them. An error comes
+// with the index of the operation that failed, or -1.
+func (c *claim) sendRelease(ctx context.Context, mark string, old []string) (failed int, err error) {
+	var ops []any
+	for _, n := range c.nodes {
+		ops = append(ops, &zk.DeleteRequest{Path: n.path(), Version: -1})
+	}
+	ops = append(ops, &zk.CreateRequest{Path: mark, Acl: acl(), Flags: zk.FlagEphemeral})
+	for _, path := range old {
+		ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
+	}
+	replies, err := await(ctx, c.session, start(func() ([]zk.MultiResponse, error) {
+		return c.session.conn.Multi(ops...)
+	}))
+	return slices.IndexFunc(replies, func(r zk.MultiResponse) bool { return r.Error != nil }), err
+}
+
+// releasedBy says whether nodes that are not there were deleted by an earlier request of this release, and deletes
+// those that are left.
+func (c *claim) releasedBy(ctx context.Context, mark string, interruptions int) (own bool, err error) {
+	if interruptions > 0 {
+		own, err = read(ctx, c.session, func() (bool, error) {
+			there, _, err := c.session.conn.Exists(mark)
+			return there, err
+		})
+		if own {
+			c.session.keepMark(mark)
 		}
-		if err := c.session.awaitEvent(ctx, nil, again); err != nil {
+		if own || err != nil {
+			return own, err
+		}
+	}
+	return false, c.remove(ctx)
+}
+
+// remove deletes the nodes, if they are there, until that is answered.
+func (c *claim) remove(ctx context.Context) error {
+	for _, n := range c.nodes {
+		_, err := read(ctx, c.session, func() (struct{}, error) {
+			return struct{}{}, c.session.conn.Delete(n.path(), -1)
+		})
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
 	}
+	return nil
 }

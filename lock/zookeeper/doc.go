@@ -15,8 +15,8 @@
 //     sending of the last request that was answered. A client that is cut off learns of the expiry of its session only
 //     when it is connected again, and then another holds the lock already.
 //   - A node whose creation was not answered is looked for and removed: it would hold the lock for nobody.
-//   - A release asks again until it is answered. A node that is gone at the first request is a lost hold, not a
-//     released one.
+//   - A release asks again until it is answered. A node that is gone is a lost hold, not a released one, unless an
+//     earlier request of the release has left its mark, an ephemeral node that is created with the deletion.
 //   - The fencing token is the czxid of the node. It grows with every grant, and goes back only if a majority of the
 //     servers loses its disks.
 //

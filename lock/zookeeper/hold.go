@@ -56,7 +56,7 @@ func (h *Hold) Deadline() time.Time { return h.core.Deadline() }
 // error is [lock.ErrLost] if the hold had ended before, [lock.ErrReleased] or [lock.ErrClosed] if that was the reason,
 // and [lock.ErrUnknown] if no server answered: it asks on in the background until one does, or the session ends.
 func (h *Hold) Release(ctx context.Context) error {
-	if err := h.core.Release(ctx, h.claim.remove); err != nil {
+	if err := h.core.Release(ctx, h.claim.release); err != nil {
 		return fmt.Errorf("release lock %q: %w", h.Name(), err)
 	}
 	return nil

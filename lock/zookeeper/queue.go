@@ -35,8 +35,8 @@ func (q *queue) acquire(ctx context.Context, owner string, wait bool) (*Hold, er
 
 // checkName refuses what cannot be the name of a node.
 func checkName(name string) error {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-		return errors.New("the name must not be empty, a dot or two, or have a slash")
+	if name == "" || name == "." || name == ".." || name == marksName || strings.ContainsAny(name, "/\x00") {
+		return errors.New("the name must not be empty, a dot or two, or " + marksName + ", or have a slash")
 	}
 	return nil
 }

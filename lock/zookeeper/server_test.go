@@ -75,6 +75,9 @@ func (b *backend) Entries(_ context.Context, lock string) (all []string, err err
 		}
 	}
 	for _, name := range locks {
+		if name == marksName {
+			continue
+		}
 		nodes, _, err := b.admin.Children(defaultRoot + "/" + name)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, err

@@ -25,6 +25,7 @@ type session struct {
 	id     int64         // 0: the servers have not created it
 	claims uint64        // made in it
 	again  chan struct{} // closed and replaced at each connection
+	marks  []string      // of releases that were answered
 }
 
 // reconnectEvery is the pause after a failed connection attempt.
@@ -107,6 +108,26 @@ func (s *session) reconnection() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.again
+}
+
+// keepMark remembers the mark of a release that was answered.
+func (s *session) keepMark(mark string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marks = append(s.marks, mark)
+}
+
+// maxMarks is how many marks one release deletes.
+const maxMarks = 32
+
+// takeMarks are marks to delete. Those that are not, because the release has no answer, end with the session.
+func (s *session) takeMarks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(s.marks), maxMarks)
+	some := s.marks[:n:n]
+	s.marks = s.marks[n:]
+	return some
 }
 
 // result is what a call returned.

@@ -93,5 +93,5 @@ func TestBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessiontest.BadNames(t, sessiontest.ClientOf(c, c.Close), "", ".", "..", "a/b")
+	sessiontest.BadNames(t, sessiontest.ClientOf(c, c.Close), "", ".", "..", "a/b", marksName)
 }

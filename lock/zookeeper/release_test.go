@@ -1,0 +1,104 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lockchaos/lockchaos/lock"
+	"github.com/lockchaos/lockchaos/lock/internal/sessiontest"
+)
+
+// unsent is a connection that breaks instead of sending a deletion.
+type unsent struct {
+	net.Conn
+	instead *atomic.Pointer[func()] // called then, once; nil: it sends everything
+}
+
+func (c unsent) Write(b []byte) (int, error) {
+	const operation, deletion, multi = 8, 2, 14 // the operation comes after the length and the number of the request
+	if len(b) > operation+4 {
+		if op := binary.BigEndian.Uint32(b[operation:]); op == deletion || op == multi {
+			if do := c.instead.Swap(nil); do != nil {
+				(*do)()
+				_ = c.Close()
+				return len(b), nil
+			}
+		}
+	}
+	return c.Conn.Write(b)
+}
+
+// TestReleaseOfRemovedNode: the request of a release is lost, and somebody deletes the node before it is sent again:
+// the release fails. TestLocks has the release whose answer is lost, which succeeds.
+func TestReleaseOfRemovedNode(t *testing.T) {
+	b := startBackend(t)
+	for name, acquire := range map[string]func(*Client) (*Hold, error){
+		"a lock":        func(c *Client) (*Hold, error) { return c.Mutex("orders").Acquire(t.Context(), "a") },
+		"several locks": func(c *Client) (*Hold, error) { return c.Multi("bills", "orders").Acquire(t.Context(), "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var instead atomic.Pointer[func()]
+			c := open(t, b.addr, Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+				return unsent{conn, &instead}, err
+			}})
+			h, err := acquire(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			remove := func() {
+				if err := b.Remove(context.Background(), "orders"); err != nil {
+					t.Error(err)
+				}
+			}
+			instead.Store(&remove)
+			if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+				t.Errorf("release: %v, want ErrLost", err)
+			}
+			if instead.Load() != nil {
+				t.Error("no request of the release was lost")
+			}
+			left, err := b.Entries(t.Context(), "")
+			if err != nil || len(left) > 0 {
+				t.Errorf("nodes are left: %v (%v)", left, err)
+			}
+		})
+	}
+}
+
+// TestMarksOfReleases: a session leaves the mark of its last release alone, also if somebody deletes marks, and takes
+// it along when it ends.
+func TestMarksOfReleases(t *testing.T) {
+	b := startBackend(t)
+	c := open(t, b.addr, Options{})
+	marks := func() []string {
+		t.Helper()
+		names, _, err := b.admin.Children(defaultRoot + "/" + marksName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	for i := range 5 {
+		sessiontest.Release(t, sessiontest.Acquire(t, c.Mutex("orders").Acquire, "a"))
+		left := marks()
+		if len(left) != 1 {
+			t.Fatalf("marks %v are left, want one", left)
+		}
+		if i == 2 {
+			if err := b.admin.Delete(defaultRoot+"/"+marksName+"/"+left[0], -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := marks(); len(left) > 0 {
+		t.Errorf("marks %v are left after Close", left)
+	}
+}
