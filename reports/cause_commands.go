@@ -84,7 +84,8 @@ func (q *inquiry) freed(before *hold) *cause {
 		if rel := q.r.releaseOf(before); rel.Call > p.a.From || rel.Return < asked {
 			return nil
 		}
-		return &cause{text: fmt.Sprintf("%s released it at %s", who, s.instant(before.ended()))}
+		return &cause{text: fmt.Sprintf("%s released it at %s", who, s.instant(before.ended())),
+			steps: []storyStep{q.step(int(before.Ended))}}
 	}
 	if end == 0 || end > p.a.From || before.From >= p.a.From {
 		return nil
@@ -111,8 +112,8 @@ func (q *inquiry) delays(c *cause) (text string) {
 	return text
 }
 
-// inFlight adds to the end of a hold whose acquires were in flight then: after a release, its own client may have asked
-// again.
+// inFlight adds to the end of a hold whose acquires were in flight then: after a release, its own client may have
+// asked again.
 func (q *inquiry) inFlight(ended string, before *hold) string {
 	a, b := q.p.a, q.p.b
 	if before.Client == b.Client {
@@ -189,14 +190,15 @@ func findConfirmedLoss(q *inquiry) *cause {
 	}
 	if mine.End == checker.Released && mine.to < rel.Call {
 		s := q.s
-		return &cause{text: fmt.Sprintf("%s released %s at %s without an error, although it had already released it at %s: the "+
-			"release does not find out whether its owner holds the lock", clientName(mine.Client), quote(q.v.Key),
+		return &cause{text: fmt.Sprintf("%s released %s at %s without an error, although it had already released it at %s: "+
+			"the release does not find out whether its owner holds the lock", clientName(mine.Client), quote(q.v.Key),
 			s.instant(eventAt(rel.Invoked, rel.Call)), s.instant(mine.ended()))}
 	}
 	return nil
 }
 
-// lostKey is the fault by which node lost the key of a hold before its release was sent, and how; nil if there is none.
+// lostKey is the fault by which node lost the key of a hold before its release was sent, and how; nil if there is
+// none.
 func (q *inquiry) lostKey(node string, mine *hold, rel *history.Span) (f *injection, how string) {
 	s := q.s
 	if f := q.r.effectOn(node, mine.Asked, rel.Call, removalFaults()...); f != nil {

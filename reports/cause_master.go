@@ -208,8 +208,8 @@ func (q *inquiry) clockAhead(node string) *injection {
 	return q.r.clockAhead(node, q.p.a.Asked, q.p.a.From, q.p.b.From)
 }
 
-// clockAhead is a fault that set the clock of node forward between the request for a hold, which was granted at granted,
-// and t, also by healing a clock that it had set back; nil if there is none.
+// clockAhead is a fault that set the clock of node forward between the request for a hold, which was granted at
+// granted, and t, also by healing a clock that it had set back; nil if there is none.
 func (r *Run) clockAhead(node string, asked, granted, t time.Duration) *injection {
 	for i := range r.faults {
 		f := &r.faults[i]

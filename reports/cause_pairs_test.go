@@ -8,8 +8,8 @@ import (
 	"github.com/lockchaos/lockchaos/scenarios"
 )
 
-// TestCausesOfOtherLocks: a scenario with a lock that it was not written for has a cause, too. Each row is a way to fail
-// that no scenario of the catalog plans.
+// TestCausesOfOtherLocks: a scenario with a lock that it was not written for has a cause, too. Each row is a way to
+// fail that no scenario of the catalog plans.
 func TestCausesOfOtherLocks(t *testing.T) {
 	for _, test := range []struct{ scenario, lock, cause, words string }{
 		{"client-restart", "writer-preference", "owner-name-reused", "n1 counted 2 holds of it"},

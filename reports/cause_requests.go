@@ -23,16 +23,16 @@ func lateGrantMechanism() mechanism {
 
 func ownKeyMechanism() mechanism {
 	return mechanism{name: "refused-by-own-key", find: findOwnKey, advice: []adviceItem{{
-		Text: "When a request is sent again, compare the stored value: if it is that of this acquire, the lock was granted. " +
-			"An acquire that gives up has to remove what it may have set.",
+		Text: "When a request is sent again, compare the stored value: if it is that of this acquire, the lock was " +
+			"granted. An acquire that gives up has to remove what it may have set.",
 		Cost: "a script instead of SET; a request for each acquire that gives up",
 	}}}
 }
 
 func shortenedMechanism() mechanism {
 	return mechanism{name: "lease-shortened", find: findShortened, advice: []adviceItem{{
-		Text: "Let a re-entry, or the release of an inner level, extend the lease or leave it: the key has to last until the " +
-			"latest end that was promised to its owner.",
+		Text: "Let a re-entry, or the release of an inner level, extend the lease or leave it: the key has to last until " +
+			"the latest end that was promised to its owner.",
 		Cost: "the script has to read the time to live before it sets it",
 	}}}
 }
@@ -50,8 +50,8 @@ func findLateGrant(q *inquiry) *cause {
 			continue
 		}
 		s, client := q.s, x.Process.Client(h.Clients)
-		c := &cause{text: fmt.Sprintf("%s asked for %s at %s and was granted it by a reply at %s, when its validity had ended",
-			clientName(client), quote(q.v.Key), s.instant(eventAt(x.Invoked, x.Call)),
+		c := &cause{text: fmt.Sprintf("%s asked for %s at %s and was granted it by a reply at %s, when its validity had "+
+			"ended", clientName(client), quote(q.v.Key), s.instant(eventAt(x.Invoked, x.Call)),
 			s.instant(eventAt(x.Ended, x.Return))), steps: []storyStep{q.step(int(x.Invoked))}}
 		for k := range q.r.faults {
 			f := &q.r.faults[k]
@@ -96,8 +96,8 @@ func findOwnKey(q *inquiry) *cause {
 
 func (q *inquiry) ownKey(x *history.Span, kept *history.Sample) *cause {
 	s, client := q.s, x.Process.Client(q.r.History.Clients)
-	c := &cause{text: fmt.Sprintf("%s asked for %s at %s and was refused it at %s, although a request of the same acquire "+
-		"had set the key: %s had it for that owner, %s, at %s", clientName(client), quote(q.v.Key),
+	c := &cause{text: fmt.Sprintf("%s asked for %s at %s and was refused it at %s, although a request of the same "+
+		"acquire had set the key: %s had it for that owner, %s, at %s", clientName(client), quote(q.v.Key),
 		s.instant(eventAt(x.Invoked, x.Call)), s.instant(eventAt(x.Ended, x.Return)), kept.Node,
 		quote(q.r.ownerName(x.Owner)), s.instant(sampleAt(kept)))}
 	c.steps = []storyStep{q.step(int(x.Invoked)), {Time: kept.Time, Event: -1, weight: 9,
@@ -167,13 +167,14 @@ func (q *inquiry) strangersRelease() *cause {
 			rel.Owner == p.b.Owner || rel.Call < p.a.From || rel.Call >= p.b.From {
 			continue
 		}
-		if mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call); mine != nil && (mine.End != checker.Released || mine.to > p.a.From) {
+		mine := q.r.lastHold(rel.Owner, rel.Key, rel.Call)
+		if mine != nil && (mine.End != checker.Released || mine.to > p.a.From) {
 			continue
 		}
 		text := ""
 		if client := rel.Process.Client(h.Clients); client == p.a.Client {
-			text = fmt.Sprintf("%s, granted it at %s, released it at %s, without an error, for another owner (%s), which did not "+
-				"hold it", clientName(client), s.instant(p.a.granted()), s.instant(eventAt(rel.Invoked, rel.Call)),
+			text = fmt.Sprintf("%s, granted it at %s, released it at %s, without an error, for another owner (%s), which did "+
+				"not hold it", clientName(client), s.instant(p.a.granted()), s.instant(eventAt(rel.Invoked, rel.Call)),
 				quote(q.r.ownerName(rel.Owner)))
 		} else {
 			text = fmt.Sprintf("%s, granted it at %s, still held it when %s released it at %s, without an error, for an owner "+

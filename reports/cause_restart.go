@@ -21,8 +21,8 @@ func reusedNameMechanism() mechanism {
 	}}}
 }
 
-// findReusedName: a client was killed while it held the lock, and its next process was granted the same hold, because it
-// requested the lock for an owner of the same name.
+// findReusedName: a client was killed while it held the lock, and its next process was granted the same hold,
+// because it requested the lock for an owner of the same name.
 func findReusedName(q *inquiry) *cause {
 	if q.p != nil {
 		return nil
@@ -40,8 +40,8 @@ func findReusedName(q *inquiry) *cause {
 	return nil
 }
 
-// requestedAgain are the acquire that began the hold that a client had when it was killed, and the one by which its next
-// process was granted that hold; nil if the violation is not about them.
+// requestedAgain are the acquire that began the hold that a client had when it was killed, and the one by which its
+// next process was granted that hold; nil if the violation is not about them.
 func (q *inquiry) requestedAgain(client int, killed *injection) (first, again *history.Span) {
 	h := q.r.History
 	for i := range h.Spans {
@@ -90,8 +90,8 @@ func (q *inquiry) reusedName(f *injection, first, again *history.Span) *cause {
 		return " with " + s.token(x.Token, eventAt(x.Ended, x.Return))
 	}
 	who := targetName(f.target)
-	text := fmt.Sprintf("%s, granted %s%s at %s, was killed at %s (%s); its new process requested it at %s for an owner of "+
-		"the same name, %s, and was granted that hold again at %s%s", who, quote(q.v.Key), withToken(first),
+	text := fmt.Sprintf("%s, granted %s%s at %s, was killed at %s (%s); its new process requested it at %s for an owner "+
+		"of the same name, %s, and was granted that hold again at %s%s", who, quote(q.v.Key), withToken(first),
 		s.instant(eventAt(first.Ended, first.Return)), s.instant(f.took()), quote(f.name),
 		s.instant(eventAt(again.Invoked, again.Call)), quote(q.r.ownerName(again.Owner)),
 		s.instant(eventAt(again.Ended, again.Return)), withToken(again))

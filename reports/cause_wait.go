@@ -67,89 +67,9 @@ func findNoLease(q *inquiry) *cause {
 	return q.unansweredNoLease()
 }
 
-// unansweredNoLease: an acquire, or the release of the last hold, had an unknown outcome, and the key stays without an
-// expiry.
-func (q *inquiry) unansweredNoLease() *cause {
-	h := q.r.History
-	if q.property != checker.Leak && q.property != checker.Recovery {
-		return nil
-	}
-	for i := len(q.r.holds) - 1; i >= 0; i-- {
-		last := &q.r.holds[i]
-		if q.r.keyName(last.Key) != q.v.Key {
-			continue
-		}
-		if kept := q.keptWithoutExpiry(last.From); kept != nil && last.End == checker.ReleaseUnknown {
-			return q.unansweredRelease(last, kept)
-		}
-		break
-	}
-	for _, u := range h.Unknown {
-		asked := &h.Spans[u.Span]
-		if (asked.Op != history.OpAcquire && asked.Op != history.OpTry) || q.r.keyName(asked.Key) != q.v.Key ||
-			!slices.Contains(q.v.Events, int(asked.Invoked)) {
-			continue
-		}
-		kept := q.keptWithoutExpiry(min(u.Time, q.v.End))
-		if kept == nil { // samples may have ended before, or the request came late
-			kept = q.keptWithoutExpiry(q.v.Start - q.r.witness.gap)
-		}
-		if kept == nil {
-			continue
-		}
-		if last, of := q.r.holdNamed(q.v.Key, kept.Keys[q.v.Key].Owner); of && last.Owner != asked.Owner {
-			return q.unansweredRelease(last, kept) // the key is of another owner
-		}
-		client := asked.Process.Client(h.Clients)
-		return q.stays(client, fmt.Sprintf("%s asked for %s at %s, with an unknown outcome", clientName(client), quote(q.v.Key),
-			q.s.instant(eventAt(asked.Invoked, asked.Call))), interval{asked.Call, u.Time}, kept, int(asked.Invoked))
-	}
-	return nil
-}
-
-// unansweredRelease: the outcome of the release of a hold is unknown, and the key of that hold stays.
-func (q *inquiry) unansweredRelease(last *hold, kept *history.Sample) *cause {
-	h := q.r.History
-	for _, u := range h.Unknown {
-		rel := &h.Spans[u.Span]
-		if rel.Op != history.OpRelease || rel.Owner != last.Owner || rel.Key != last.Key || rel.Call < last.From {
-			continue
-		}
-		return q.stays(last.Client, fmt.Sprintf("%s, granted %s at %s, asked to release it at %s, with an unknown outcome",
-			clientName(last.Client), quote(q.v.Key), q.s.instant(last.granted()),
-			q.s.instant(eventAt(rel.Invoked, rel.Call))), interval{rel.Call, u.Time}, kept, int(last.Granted), int(rel.Invoked))
-	}
-	return nil
-}
-
-// stays is the cause of a key that stays without an expiry after a request of unknown outcome, which was in flight during
-// when.
-func (q *inquiry) stays(client int, text string, when interval, kept *history.Sample, events ...int) *cause {
-	s := q.s
-	c := &cause{}
-	name := cluster.ClientName(client)
-	for i := range q.r.faults {
-		f := &q.r.faults[i]
-		hit := f.on(name) || f.on(kept.Node) || strings.HasPrefix(f.target, name+">")
-		if hit && !f.is("clock-jump", "clock-drift") && f.effective(when.from, when.until) {
-			c.faults = append(c.faults, f)
-			text += fmt.Sprintf(" (%s %s at %s, %s)", subject(f.target), faultVerb(f.name), s.instant(f.took()), quote(f.name))
-			break
-		}
-	}
-	c.text = fmt.Sprintf("%s, and the key has no expiry: %s still had it at %s", text, kept.Node,
-		s.instant(sampleAt(kept))) + q.consequence()
-	for _, e := range events {
-		c.steps = append(c.steps, q.step(e))
-	}
-	c.steps = append(c.steps, storyStep{Time: kept.Time, Event: -1, weight: 8,
-		Text: fmt.Sprintf("%s still has the key, with no expiry", kept.Node)})
-	return c
-}
-
-// keptWithoutExpiry is the last sample before the end of the violation in which a master has the key without an expiry,
-// if it had it in every sample as master since t; else nil. There may be two masters: a node that was restarted is one until it
-// is made a replica.
+// keptWithoutExpiry is the last sample before the end of the violation in which a master has the key without an
+// expiry, if it had it in every sample as master since t; else nil. There may be two masters: a node that was
+// restarted is one until it is made a replica.
 func (q *inquiry) keptWithoutExpiry(t time.Duration) *history.Sample {
 	var kept *history.Sample
 	until := max(q.v.End, q.r.History.End)
@@ -245,8 +165,8 @@ func (q *inquiry) consequence() string {
 	return ""
 }
 
-// waited is the wait that was not served: "client 0, which asked for `orders` at 0.606 s and waited until 2.500 s"; nil
-// if the violation does not end with one, or with the acquire except.
+// waited is the wait that was not served: "client 0, which asked for `orders` at 0.606 s and waited until 2.500 s";
+// nil if the violation does not end with one, or with the acquire except.
 func (q *inquiry) waited(except *history.Span) (text string, span *history.Span) {
 	for i := range q.r.History.Spans {
 		s := &q.r.History.Spans[i]

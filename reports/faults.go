@@ -104,8 +104,8 @@ func (f *injection) ahead() string {
 	return by
 }
 
-// behind is how far a clock was set back, as the fault observed it; "" if it was not. When the fault is healed, the clock
-// jumps ahead by that.
+// behind is how far a clock was set back, as the fault observed it; "" if it was not. When the fault is healed, the
+// clock jumps ahead by that.
 func (f *injection) behind() string {
 	if len(f.effects) == 0 {
 		return ""

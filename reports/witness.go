@@ -130,9 +130,9 @@ func (w *witness) granter(all []history.Sample, t time.Duration) string {
 	return ""
 }
 
-// changed is the only master whose key changed as a grant at t changes it, between the last two samples before t and the
-// first one after it: the key appeared, has another owner, or more permits. It is for locks whose value does not name the
-// owner. Empty: none, or several.
+// changed is the only master whose key changed as a grant at t changes it, between the last two samples before t and
+// the first one after it: the key appeared, has another owner, or more permits. It is for locks whose value does not
+// name the owner. Empty: none, or several.
 func (w *witness) changed(key string, t time.Duration) string {
 	only := ""
 	for _, node := range w.nodes {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockchaos/lockchaos/faults"
 	"github.com/lockchaos/lockchaos/internal/format"
 	"github.com/lockchaos/lockchaos/scenarios"
 )
@@ -224,11 +223,7 @@ func (sh *shrinker) neverHealed(ctx context.Context) error {
 		s := sh.best
 		s.Faults = slices.Clone(s.Faults)
 		s.Faults[i].For = 0
-		text := "the fault %s lasts until the end"
-		if row, err := faults.Lookup(step.Fault); err == nil && row.OneShot {
-			text = "the fault %s is healed as soon as it has taken effect"
-		}
-		if _, err := sh.accept(ctx, s, fmt.Sprintf(text, step.Fault)); err != nil {
+		if _, err := sh.accept(ctx, s, fmt.Sprintf("the fault %s without a duration", step.Fault)); err != nil {
 			return err
 		}
 	}
