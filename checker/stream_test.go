@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/race"
 )
 
 // streamed judges events as a stream that trims after every so many.
@@ -97,6 +98,7 @@ func jsonLines(events []history.Event) string {
 
 // TestStreamOfRandom compares random histories of every kind of lock.
 func TestStreamOfRandom(t *testing.T) {
+	race.Skip(t)
 	convicted, acquitted, vague := make(map[Property]int), make(map[Property]int), 0
 	for kind := plainMutex; kind < unmodelled; kind++ {
 		d := newSketcher(kind)
@@ -214,6 +216,7 @@ func TestStreamReportsBeforeTheEnd(t *testing.T) {
 
 // TestStreamMemoryIsBounded: a long run takes no more memory than a short one, and has the same verdict.
 func TestStreamMemoryIsBounded(t *testing.T) {
+	race.Skip(t)
 	events := longHistory(200_000, 10, 3, 3)
 	s := NewStream(Options{}, 0)
 	most := 0
