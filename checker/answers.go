@@ -160,19 +160,23 @@ func (c *honestyCheck) judgeDenied(i int32, dis disturbances) {
 	c.found.add(finding{rule: deniedHolder, x: n, y: i, start: s.Call, end: s.Return})
 }
 
-// allPromised says whether the promise to each level of a hold that ended was in force at t. Which level a notice
-// renews is not known.
+// allPromised says whether the promise to each level of a hold that ended was in force at t.
 func (c *honestyCheck) allPromised(h *hold, t time.Duration) bool {
+	return !slices.ContainsFunc(c.levelsLeft(h), func(p receivedPromise) bool { return p.until <= t })
+}
+
+// levelsLeft are the promises to the levels that a hold had when it ended. Which of several levels a notice renews is
+// not known.
+func (c *honestyCheck) levelsLeft(h *hold) (levels levelPromises) {
 	if c.received == nil {
 		c.received = c.receivedPromises()
 	}
-	var levels levelPromises
 	for _, p := range h.received(c.received[ownerKey{h.owner, h.key}]) {
 		if !p.notice || len(levels) < 2 {
 			levels.apply(p)
 		}
 	}
-	return !slices.ContainsFunc(levels, func(p receivedPromise) bool { return p.until <= t })
+	return levels
 }
 
 // judgeRenewed judges how a hold that the lock renews by itself ended: while its client lives, is not paused and

@@ -271,6 +271,10 @@ func (c *honestyCheck) judgeUnfounded(i int32, away outageWindows) {
 	if h.lastPromise()-t <= c.o.slack() || away.touches(segment{h.from, t}) {
 		return
 	}
+	// The promise to an inner level that was released says nothing about the outer one, whose lease may be shorter.
+	if left := c.levelsLeft(h); len(left) > 0 && left.longest().until-t <= c.o.slack() {
+		return
+	}
 	if c.mayBeGrantedBy(i, t) {
 		return
 	}
