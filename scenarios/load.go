@@ -55,7 +55,7 @@ func Names() []string {
 		"mixed-readers-writer", "mixed-writer-preference", "mixed-multi", "mixed-multi-cluster", "mixed-multi-kinds",
 		"mixed-permits", "mixed-fair-permits",
 		"mixed-semaphore", "mixed-shop", "mixed-libraries",
-		"mixed-network", "mixed-replies", "mixed-outages", "mixed-short-timeouts",
+		"mixed-network", "mixed-replies", "mixed-releases", "mixed-outages", "mixed-short-timeouts",
 		"mixed-fast-clock", "late-requests", "slow-grants", "slow-network", "short-faults",
 		"mixed-redlock", "mixed-redlock-network", "latch", "swarm-single", "swarm",
 		"swarm-mixed", "swarm-mixed-redlock",
