@@ -18,8 +18,8 @@ const (
 )
 
 func damageRules() []string {
-	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", foreignLost: "foreign-data", latestGrant: "latest-grant",
-		harnessStalled: "harness-stalled"}
+	return []string{lostUpdate: "lost-update", staleWrite: "stale-write", foreignLost: "foreign-data",
+		latestGrant: "latest-grant", harnessStalled: "harness-stalled"}
 }
 
 // touchLog is what is known of the guarded resource, by key.

@@ -55,7 +55,7 @@ func (v *view) foreignViolation(f finding) Violation {
 	w := v.involving(BrokenPromise, f.note)
 	w.Rule = foreignRule
 	w.Events = []int{int(from.Index), int(v.h.Spans[f.note].Invoked), int(to.Index)}
-	w.Text = fmt.Sprintf("data of another program, written to %s at %s under the name of %s, were changed or deleted by %s",
-		from.Target, format.Instant(from.Time), lockName(w.Key), format.Instant(to.Time))
+	w.Text = fmt.Sprintf("data of another program, written to %s at %s under the name of %s, were changed or deleted "+
+		"by %s", from.Target, format.Instant(from.Time), lockName(w.Key), format.Instant(to.Time))
 	return w
 }

@@ -188,7 +188,8 @@ func kindSpecs() []Spec {
 	spin.Can = spin.Can.Without(Wakes, Frugal).With(CanInspect)
 	fenced := kindRow("fenced", "package lock's fenced mutex: every grant has a token.",
 		"Redisson's RFencedLock; Kleppmann 2016", kind{
-			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex, inspect: inspectMutex, labeled: true, bounded: true,
+			acquire: acquireHold(fencedMutex, lock.WithReentry()), force: forceMutex, inspect: inspectMutex, labeled: true,
+			bounded: true,
 		})
 	fenced.Can = fenced.Can.With(CanInspect)
 	redisson := kindRow("redisson-layout", "package lock's mutex in Redisson's layout, for programs in Go and in Java.",
@@ -200,7 +201,8 @@ func kindSpecs() []Spec {
 	for _, prefer := range []bool{false, true} {
 		rw := kindRow("readers-writer",
 			"package lock's readers-writer lock: mode read or write; a workload without a mode writes.",
-			"Redisson's RReadWriteLock", kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, bounded: !prefer})
+			"Redisson's RReadWriteLock",
+			kind{acquire: readOrWrite(prefer), force: forceRW, inspect: inspectRW, bounded: !prefer})
 		rw.Can = rw.Can.With(CanInspect, SharesReads, CanDowngrade, RefusesUpgrade).Without(Counts)
 		if prefer {
 			rw.Name, rw.Can, rw.Code = "writer-preference", rw.Can.With(PrefersWriters), behindCode

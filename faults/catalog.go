@@ -26,7 +26,8 @@ func serverFaults() []Spec {
 		killSpec, restartSpec, restartEmptySpec, powerLossSpec, pauseNodeSpec, failoverSpec, splitBrainSpec,
 		clusterFailoverSpec, clusterFailoverForceSpec, clusterTakeoverSpec, slotMigrationSpec,
 		readOnlyDemotionSpec,
-		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec, scriptFlushSpec,
+		clockJumpSpec, clockDriftSpec, keyDeletedSpec, flushallSpec, evictionSpec, foreignDataSpec, memoryFullSpec,
+		scriptFlushSpec,
 		busyScriptSpec, connectionLimitSpec,
 		pubsubCutSpec, rightsRevokedSpec, subscribeRefusedSpec,
 	}

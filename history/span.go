@@ -1,12 +1,13 @@
 package history
 
 import (
-	"math"
 	"time"
+
+	"github.com/lockchaos/lockchaos/internal/format"
 )
 
 // Infinity is the Return of an operation of unknown outcome, and the end of anything that has not ended.
-const Infinity = time.Duration(math.MaxInt64)
+const Infinity = format.Forever
 
 // Op is the operation of a [Span], in one byte.
 type Op uint8

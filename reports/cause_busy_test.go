@@ -145,8 +145,8 @@ func TestUnansweredAcquireWithoutLease(t *testing.T) {
 			if r.story.Cause != test.cause {
 				t.Errorf("cause %s, want %s: %s", r.story.Cause, test.cause, r.story.Sentence)
 			}
-			const want = "Client 0 asked for `orders` at 1.000 s and got no reply, and the key has no expiry: n1 still had it " +
-				"at 3.900 s"
+			const want = "Client 0 asked for `orders` at 1.000 s, with an unknown outcome, and the key has no expiry: n1 " +
+				"still had it at 3.900 s"
 			if test.cause == "no-lease" && r.story.Sentence != want {
 				t.Error(r.story.Sentence)
 			}

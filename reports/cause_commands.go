@@ -70,7 +70,7 @@ func (q *inquiry) freedByDeath(dead *hold) *cause {
 		}
 		ended = func() string { return "release, sent at " + s.instant(dead.ended()) + ", has no reply" }
 	}
-	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s",
+	return &cause{faults: []*injection{f}, text: fmt.Sprintf("%s was killed at %s (%s), and its %s,",
 		clientName(dead.Client), s.instant(f.took()), quote(f.name), ended())}
 }
 
@@ -112,7 +112,7 @@ func (q *inquiry) delays(c *cause) (text string) {
 	return text
 }
 
-// inFlight adds to the end of a hold whose acquires were in flight then: after a release, its own client may have
+// inFlight adds to the text about the end of a hold which acquires were in flight then: after a release, its own client may have
 // asked again.
 func (q *inquiry) inFlight(ended string, before *hold) string {
 	a, b := q.p.a, q.p.b

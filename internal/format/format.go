@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Forever marks a duration or an instant without end. It equals history.Infinity.
+// Forever marks a duration or an instant without end. history.Infinity is the same.
 const Forever = time.Duration(math.MaxInt64)
 
 // Count is n with its noun: "1 grant", "3 grants", "1,200 retries". The noun is given in the singular; of

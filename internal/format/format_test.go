@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/lockchaos/lockchaos/history"
 )
 
 func TestCount(t *testing.T) {
@@ -38,7 +36,7 @@ func TestDuration(t *testing.T) {
 		-2 * time.Second:         "-2.00 s",
 		9*time.Minute + 59*time.Second + 999*time.Millisecond: "600.00 s",
 		15 * time.Minute: "15m0s",
-		history.Infinity: "forever",
+		Forever:          "forever",
 		-1 << 63:         "-forever",
 	} {
 		if got := Duration(d); got != want {
@@ -54,7 +52,7 @@ func TestInstant(t *testing.T) {
 			t.Errorf("%v: %q, want %q", at, got, want)
 		}
 	}
-	if got := Instant(history.Infinity); got != "never" {
+	if got := Instant(Forever); got != "never" {
 		t.Error(got)
 	}
 }
