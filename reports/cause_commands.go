@@ -112,8 +112,8 @@ func (q *inquiry) delays(c *cause) (text string) {
 	return text
 }
 
-// inFlight adds to the text about the end of a hold which acquires were in flight then: after a release, its own client may have
-// asked again.
+// inFlight adds to the text about the end of a hold which acquires were in flight then: after a release, its own client
+// may have asked again.
 func (q *inquiry) inFlight(ended string, before *hold) string {
 	a, b := q.p.a, q.p.b
 	if before.Client == b.Client {
