@@ -68,6 +68,7 @@ type damageLog struct {
 	fence   *touchLog // what an enforcing resource would have seen
 	seen    *touchLog // the same, without the tokens from before the counter restarted
 	counts  map[string]int64
+	stalled int                       // lost or stale writes that a stall of the harness may explain
 	granted map[int32]map[uint64]bool // by key: the tokens of known grants, see tokenGranted
 }
 
@@ -94,7 +95,7 @@ func checkDamage(v *view, o Options) Result {
 		v.damage(log, int32(i), found)
 	}
 	v.foreignDamage(found)
-	return v.damageResult(found, log.counts)
+	return v.damageResult(found, log)
 }
 
 // damage judges one arrival at the resource.
@@ -114,14 +115,17 @@ func (v *view) damage(log *damageLog, i int32, found *findings) {
 	case !t.Accepted:
 		log.counts["refused"]++
 	case (stale || lost) && !found.off.has(harnessStalled) && v.writtenStalled(i):
+		log.stalled++
 	case stale:
 		f.rule, f.x = staleWrite, by
 		found.add(f)
 	case lost:
 		f.rule, f.x = lostUpdate, log.seen.write[t.Key]
-		if found.off.has(harnessStalled) || !v.writtenStalled(f.x) {
-			found.add(f)
+		if !found.off.has(harnessStalled) && v.writtenStalled(f.x) {
+			log.stalled++
+			break
 		}
+		found.add(f)
 	}
 	if t.Accepted && stale {
 		log.counts["stale"]++
@@ -172,14 +176,19 @@ func (v *view) isLatest(t *history.Touched) bool {
 	return true
 }
 
-func (v *view) damageResult(found *findings, counts map[string]int64) Result {
-	r := found.result(Damage, v.damageViolation)
+func (v *view) damageResult(found *findings, log *damageLog) Result {
+	r, counts := found.result(Damage, v.damageViolation), log.counts
 	r.Counts = counts
 	switch {
 	case r.Outcome == Violated && r.Violations[0].Rule == foreignRule:
 	case len(v.h.Touches) == 0:
 		r.Outcome = NotApplicable
 		r.Summary = noWrites
+	case r.Outcome == Holds && log.stalled > 0:
+		r.Outcome = Undecided
+		r.Summary = fmt.Sprintf("lost or stale: %d of %s, whose promises, or that of the write before, ended while the "+
+			"harness was stopped",
+			log.stalled, format.Count(len(v.h.Touches), "guarded write"))
 	case r.Outcome == Holds:
 		r.Summary = format.Count(len(v.h.Touches), "guarded write") + ", none lost or stale"
 		if n := counts["refused"]; n > 0 {

@@ -18,22 +18,29 @@ func TestLatency(t *testing.T) {
 	takesEffect(t, in)
 }
 
-// TestLatencyIsDrawnFromTheSeed: between half and one and a half of the amount, the same for the same seed.
 // TestShortLatency: a delay that leaves room for ten round trips within the slack keeps no lock from its duties.
 func TestShortLatency(t *testing.T) {
-	for amount, want := range map[time.Duration]string{
-		33 * time.Millisecond: history.AffectsDelays, 34 * time.Millisecond: history.AffectsTraffic,
-		0: history.AffectsTraffic,
+	for _, test := range []struct {
+		topology string
+		amount   time.Duration
+		want     string
+	}{
+		{cluster.Single, 33 * time.Millisecond, history.AffectsDelays},
+		{cluster.Single, 34 * time.Millisecond, history.AffectsTraffic},
+		{cluster.Single, 0, history.AffectsTraffic},
+		{cluster.Quorum, 10 * time.Millisecond, history.AffectsDelays},
+		{cluster.Quorum, 11 * time.Millisecond, history.AffectsTraffic},
 	} {
-		if got := latencySpec.AffectsBy(amount); got != want {
-			t.Errorf("latency of %v affects %q, want %q", amount, got, want)
+		if got := latencySpec.AffectsBy(test.amount, test.topology); got != test.want {
+			t.Errorf("latency of %v on %s affects %q, want %q", test.amount, test.topology, got, test.want)
 		}
 	}
-	if got := pauseNodeSpec.AffectsBy(time.Millisecond); got != history.AffectsTraffic {
+	if got := pauseNodeSpec.AffectsBy(time.Millisecond, cluster.Single); got != history.AffectsTraffic {
 		t.Errorf("pause-node affects %q", got)
 	}
 }
 
+// TestLatencyIsDrawnFromTheSeed: between half and one and a half of the amount, the same for the same seed.
 func TestLatencyIsDrawnFromTheSeed(t *testing.T) {
 	draw := func(seed uint64) time.Duration {
 		return halfMoreOrLess(Env{Rand: rand.New(rand.NewPCG(seed, 1))}, time.Second)

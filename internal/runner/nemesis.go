@@ -121,7 +121,8 @@ func (n *nemesis) inject(ctx context.Context, step scenarios.Step) (why string) 
 		return why
 	}
 	n.record.Note(history.Nemesis, row.Name, "", &history.Value{Fault: &history.FaultValue{
-		ID: a.id, Phase: history.Injected, Target: target, Detail: describe(row, step), Affects: row.AffectsBy(step.Amount),
+		ID: a.id, Phase: history.Injected, Target: target, Detail: describe(row, step),
+		Affects: row.AffectsBy(step.Amount, n.env.Cluster.Topology().Kind),
 	}})
 	if a.injection, err = row.Inject(ctx, n.faultEnv(a, step), target); err != nil {
 		n.markHealed(a)
