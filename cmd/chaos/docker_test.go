@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/cluster/docker"
 )
 
@@ -193,7 +194,7 @@ func TestDockerEngineDies(t *testing.T) {
 	nothingIn(t, temp)
 }
 
-// processesExited fails if a process in the ledger of a run still exists, and returns
+// processesExited fails if a process in the ledger of a run has not exited, and returns
 // how many the ledger has.
 func processesExited(t *testing.T, temp string) (known int) {
 	t.Helper()
@@ -203,8 +204,13 @@ func processesExited(t *testing.T, temp string) (known int) {
 	}
 	for _, m := range regexp.MustCompile(`"pid":(\d+)`).FindAllStringSubmatch(readFile(t, ledgers[0]), -1) {
 		known++
-		if name, err := os.ReadFile("/proc/" + m[1] + "/comm"); err == nil {
-			t.Errorf("process %s (%s) still exists", m[1], bytes.TrimSpace(name))
+		pid, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := child.Stat(pid); err == nil && s.Alive() { // its parent may not have waited for it yet
+			name, _ := os.ReadFile("/proc/" + m[1] + "/comm")
+			t.Errorf("process %d (%s) has not exited", pid, bytes.TrimSpace(name))
 		}
 	}
 	return known

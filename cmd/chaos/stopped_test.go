@@ -2,20 +2,19 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/realrun"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
@@ -100,14 +99,12 @@ func stopForAWhile(p *os.Process, file string, ended <-chan error) (stopped bool
 		}
 	}
 	_ = p.Signal(syscall.SIGSTOP)
-	for state := ""; !strings.HasPrefix(state, "T"); { // on a busy machine it is stopped later
+	for s := (child.Status{}); s.State != 'T'; s, _ = child.Stat(p.Pid) { // on a busy machine it is stopped later
 		select {
 		case err := <-ended:
 			return false, err
 		case <-tick.C:
 		}
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
-		_, state, _ = strings.Cut(string(stat), ") ") // after the name of the program
 	}
 	<-time.After(stoppedFor + 100*time.Millisecond)
 	_ = p.Signal(syscall.SIGCONT)

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lockchaos/lockchaos/checker"
 	"github.com/lockchaos/lockchaos/history"
+	"github.com/lockchaos/lockchaos/internal/child"
 	"github.com/lockchaos/lockchaos/internal/rundir"
 )
 
@@ -152,7 +152,7 @@ func TestKilledHarness(t *testing.T) {
 	_ = cmd.Wait()
 	deadline := time.Now().Add(20 * time.Second)
 	for _, pid := range children {
-		for syscall.Kill(pid, 0) == nil && !zombie(pid) {
+		for s, err := child.Stat(pid); err == nil && s.Alive(); s, err = child.Stat(pid) {
 			if time.Now().After(deadline) {
 				t.Fatalf("process %d outlived the harness", pid)
 			}
@@ -200,14 +200,4 @@ func childrenOf(t *testing.T, pid int) []int {
 		pids = append(pids, n)
 	}
 	return pids
-}
-
-// zombie reports whether a process has exited and its parent has not waited for it yet.
-func zombie(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return true
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(rest, "Z")
 }
